@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+# A thin front to CMake. `make help` lists the targets; each builds what it needs first.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX       ?= /usr/local
+FUZZ_SECONDS ?= 60
+RELEASE      := build/release
+
+# the inner build has its own number of jobs
+CMAKE := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake
+CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
+
+# configures when needed and builds one preset
+define build_preset
+@test -e build/$(1)/Makefile || $(CMAKE) --preset $(1)
+@$(CMAKE) --build build/$(1) --parallel $(JOBS)
+endef
+
+.PHONY: run build test bench lint format install sanitize coverage fuzz symbols debug clean help packages
+
+run: build ## install what is missing, build, and run the main job
+	@scripts/run.sh $(RELEASE)
+
+build: packages ## the release build; leaves the tool at build/release/sparc
+	$(call build_preset,release)
+
+test: build ## build and run every test
+	@$(CTEST) --test-dir $(RELEASE)
+
+bench: build ## measure the kernels
+	@$(RELEASE)/sparc bench
+
+debug: packages ## the debug build, in build/debug
+	$(call build_preset,debug)
+
+lint: build ## clang-format, clang-tidy and cppcheck; any remark fails
+	@scripts/install-packages.sh lint
+	@scripts/lint.sh $(RELEASE) $(JOBS)
+
+format: ## lay out every C file with clang-format
+	@scripts/install-packages.sh lint
+	@find include src tests examples bench \( -name '*.[ch]' -o -name '*.cc' \) -print0 2>/dev/null | xargs -0 clang-format -i
+
+install: build ## install below PREFIX (default /usr/local); DESTDIR is honoured
+	@$(CMAKE) --install $(RELEASE) --prefix "$(PREFIX)"
+
+sanitize: packages ## the tests under AddressSanitizer with UBSan, then under ThreadSanitizer
+	$(call build_preset,asan)
+	@$(CTEST) --test-dir build/asan
+	$(call build_preset,tsan)
+	@$(CTEST) --test-dir build/tsan
+
+coverage: packages ## the tests with gcov counters, and a table of line coverage
+	$(call build_preset,coverage)
+	@find build/coverage -name '*.gcda' -delete
+	@$(CTEST) --test-dir build/coverage
+	@scripts/coverage.sh build/coverage
+
+fuzz: packages ## every fuzz target for FUZZ_SECONDS (default 60)
+	@scripts/install-packages.sh fuzz
+	$(call build_preset,fuzz)
+	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+symbols: build ## rewrite tests/exported-symbols.txt from the built library
+	@tests/exported-symbols.sh --update $(RELEASE)/libsparc.so
+
+packages: ## install missing Debian packages; silent when there are none
+	@scripts/install-packages.sh build
+
+clean: ## remove every build
+	rm -rf build
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+# OptionalParts: what is nice to have. Found or not, the build goes on; Summary.cmake reports it.
+# Sets MuJoCo_FOUND, and in the cache SPARC_ASAN_WORKS, SPARC_TSAN_WORKS and SPARC_<TOOL>.
+
+include(CheckCSourceCompiles)
+
+# MuJoCo: header and library
+find_path(MuJoCo_INCLUDE_DIR NAMES mujoco/mujoco.h)
+find_library(MuJoCo_LIBRARY NAMES mujoco)
+mark_as_advanced(MuJoCo_INCLUDE_DIR MuJoCo_LIBRARY)
+set(MuJoCo_FOUND FALSE)
+if(MuJoCo_INCLUDE_DIR AND MuJoCo_LIBRARY)
+  set(MuJoCo_FOUND TRUE)
+endif()
+
+# sanitizer run-time libraries: asked of the compiler unless this build already uses them
+function(sparc_check_sanitizer name flags)
+  if(NOT SPARC_SANITIZE AND NOT SPARC_FUZZ)
+    set(CMAKE_REQUIRED_FLAGS "-fsanitize=${flags}")
+    set(CMAKE_REQUIRED_LINK_OPTIONS "-fsanitize=${flags}")
+    set(CMAKE_REQUIRED_QUIET ON)
+    check_c_source_compiles("int main(void) { return 0; }" SPARC_${name}_WORKS)
+  endif()
+endfunction()
+sparc_check_sanitizer(ASAN address,undefined)
+sparc_check_sanitizer(TSAN thread)
+
+# programs that make targets and figures use when they are there
+foreach(tool IN ITEMS gnuplot valgrind clang-format clang-tidy cppcheck)
+  string(TOUPPER "SPARC_${tool}" variable)
+  string(REPLACE "-" "_" variable "${variable}")
+  find_program(${variable} NAMES ${tool})
+  mark_as_advanced(${variable})
+endforeach()

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* sparc.h: everything. Adaptive spectral recurrence: cells, whole sequences, exact RTRL, files. */
+#ifndef SPARC_SPARC_H
+#define SPARC_SPARC_H
+
+#include "sparc/base.h"
+#include "sparc/cell.h"
+#include "sparc/double.h"
+#include "sparc/random.h"
+#include "sparc/safetensors.h"
+#include "sparc/sequence.h"
+
+#endif

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# install-packages.sh [build|lint|fuzz|optional]: the one list of Debian packages this project uses.
+#
+# Silent, and without touching the network, when nothing of the group is missing. Otherwise installs as root or
+# through password-free sudo; with neither it prints the command to run and stops. On a system without dpkg it
+# says what is needed and leaves the verdict to CMake.
+set -euo pipefail
+
+# package[|accepted instead]   command that also satisfies it   reason
+packages() {
+  case $1 in
+  build) cat <<'LIST' ;;
+gcc                                 gcc         compiles the library; brings libgomp, the sanitizers and gcov
+g++                                 g++         the public headers are tested as C++17
+libc6-dev                           -           C library headers
+make                                make        runs the build
+cmake                               cmake       describes the build (3.21 or newer)
+pkgconf|pkg-config                  pkg-config  finds jansson and cmocka; tests the installed sparc.pc
+libblis-serial-dev|libopenblas-dev  -           matrix products through CBLAS
+libjansson-dev                      -           JSON: safetensors headers, configurations, metrics
+zlib1g-dev                          -           gzip: data files
+librandom123-dev                    -           counter-based random streams
+libcmocka-dev                       -           unit tests
+LIST
+  optional) cat <<'LIST' ;;
+gnuplot-nox                         gnuplot     draws figures; without it data and scripts are written
+libmujoco-dev                       -           physics tasks
+LIST
+  lint) cat <<'LIST' ;;
+clang-format                        clang-format  the layout of the source
+clang-tidy                          clang-tidy    static analysis
+cppcheck                            cppcheck      static analysis, a second opinion
+LIST
+  fuzz) cat <<'LIST' ;;
+clang                               clang       libFuzzer targets
+libclang-rt-dev                     -           their run-time library
+LIST
+  *)
+    echo "usage: ${0##*/} [build|lint|fuzz|optional]" >&2
+    exit 2
+    ;;
+  esac
+}
+
+installed() { [ "$(dpkg-query --show --showformat='${db:Status-Status}\n' "$1" 2>/dev/null | head -n 1)" = installed ]; }
+
+# missing GROUP: the packages of the group that are not there, one a line
+missing() {
+  local choices command reason choice
+  packages "$1" | while read -r choices command reason; do
+    if [ "$command" != - ] && command -v "$command" >/dev/null; then continue; fi
+    for choice in ${choices//|/ }; do
+      if installed "$choice"; then continue 2; fi
+    done
+    echo "${choices%%|*}"
+  done
+}
+
+# as_root COMMAND...: the command with the rights that apt needs, chosen below
+as_root() { ${sudo:+sudo --non-interactive} env DEBIAN_FRONTEND=noninteractive "$@"; }
+install() { as_root apt-get install --yes --no-install-recommends "$@"; }
+
+group=${1:-build}
+packages "$group" >/dev/null
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  echo "${0##*/}: not a Debian system, nothing installed. The $group step needs (Debian names):" >&2
+  packages "$group" | sed 's/^/  /' >&2
+  exit 0
+fi
+
+mapfile -t wanted < <(missing "$group")
+[ ${#wanted[@]} -gt 0 ] || exit 0
+
+sudo=
+if [ "$(id -u)" != 0 ]; then
+  if command -v sudo >/dev/null && sudo --non-interactive true 2>/dev/null; then
+    sudo=yes
+  else
+    echo "${0##*/}: packages are missing and there is neither root nor password-free sudo. Run this, then try again:" >&2
+    echo >&2
+    echo "  sudo apt-get update && sudo apt-get install --yes --no-install-recommends ${wanted[*]}" >&2
+    exit 1
+  fi
+fi
+
+echo "${0##*/}: installing ${wanted[*]}" >&2
+as_root apt-get update >&2
+if [ "$group" != optional ]; then
+  install "${wanted[@]}" >&2
+fi
+
+# a machine that is being set up gets the optional parts too, one by one: each may be unknown to its release
+if [ "$group" = build ] || [ "$group" = optional ]; then
+  for package in $(missing optional); do
+    install "$package" >&2 || echo "${0##*/}: warning: $package could not be installed; going on without it" >&2
+  done
+fi

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# test-install-packages.sh: install-packages.sh on machines made of stand-ins. A folder that is the whole PATH holds
+# fake dpkg-query, apt-get, sudo and id; the fakes write what they were asked to a log.
+set -euo pipefail
+
+script="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/install-packages.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+# machine [dpkg] [apt] [sudo] [root]: a PATH with the real small tools and the named fakes. INSTALLED is what
+# dpkg-query knows (a glob), BROKEN what apt-get cannot install.
+machine() {
+  rm -rf "$work/bin" "$work/log"
+  mkdir "$work/bin"
+  : >"$work/log"
+  local tool
+  for tool in bash env cat sed head true; do ln -s "$(type -P $tool)" "$work/bin/$tool"; done
+  fake id "echo 1000"
+  for tool in "$@"; do
+    case $tool in
+    root) fake id "echo 0" ;;
+    dpkg) fake dpkg-query 'case ${!#} in $INSTALLED) echo installed ;; *) exit 1 ;; esac' ;;
+    apt) fake apt-get 'echo "apt-get $*" >>"$LOG"; case ${!#} in $BROKEN) exit 100 ;; esac' ;;
+    sudo) fake sudo 'echo "sudo $*" >>"$LOG"; shift; exec "$@"' ;;
+    locked-sudo) fake sudo 'echo "sudo $*" >>"$LOG"; exit 1' ;;
+    esac
+  done
+}
+fake() { printf '#!%s\n%s\n' "$BASH" "$2" >"$work/bin/$1" && chmod +x "$work/bin/$1"; }
+
+# run [ARGUMENT]: the script on the machine; leaves status, the file output and the file log
+run() {
+  status=0
+  PATH="$work/bin" LOG="$work/log" INSTALLED=${INSTALLED:-} BROKEN=${BROKEN:-} \
+    bash "$script" "$@" >"$work/output" 2>&1 </dev/null || status=$?
+}
+
+# expect NAME STATUS: the exit status; says(), did() and silent() look further
+expect() { name=$1; [ $status = "$2" ] || bad "exit status $status, expected $2"; }
+bad() { echo "FAILED $name: $1"; sed 's/^/  output: /' "$work/output"; sed 's/^/  log: /' "$work/log"; failures=$((failures + 1)); }
+says() { grep -q -e "$1" "$work/output" || bad "the output does not say: $1"; }
+did() { grep -q -e "$1" "$work/log" || bad "not done: $1"; }
+did_not() { if grep -q -e "$1" "$work/log"; then bad "done, but should not be: $1"; fi; }
+silent() { [ ! -s "$work/output" ] || bad "not silent"; [ ! -s "$work/log" ] || bad "called a package tool"; }
+
+machine dpkg apt root
+INSTALLED='*' run
+expect "nothing missing" 0
+silent
+
+machine dpkg apt root
+INSTALLED='libopenblas-dev' run
+expect "root, almost nothing there" 0
+did '^apt-get update$'
+did '^apt-get install --yes --no-install-recommends gcc g++ .*cmake .*libcmocka-dev$'
+did_not 'blis'
+did '^apt-get install --yes --no-install-recommends gnuplot-nox$'
+did '^apt-get install --yes --no-install-recommends libmujoco-dev$'
+
+machine dpkg apt root
+BROKEN='libmujoco-dev' run
+expect "an optional package cannot be installed" 0
+says 'warning: libmujoco-dev could not be installed'
+did 'libblis-serial-dev'
+
+machine dpkg apt root
+BROKEN='libcmocka-dev' run
+expect "a needed package cannot be installed" 100
+
+machine dpkg apt
+run
+expect "neither root nor sudo" 1
+says '^  sudo apt-get update && sudo apt-get install --yes --no-install-recommends gcc g++ .*libcmocka-dev$'
+did_not 'apt-get'
+
+machine dpkg apt locked-sudo
+run
+expect "sudo wants a password" 1
+says '^  sudo apt-get update'
+did_not 'apt-get'
+
+machine dpkg apt sudo
+run
+expect "sudo without a password" 0
+did '^sudo .*apt-get update$'
+did '^apt-get install .*libcmocka-dev$'
+
+machine dpkg apt root
+for tool in gcc g++ make cmake pkg-config; do fake $tool ''; done
+INSTALLED='*-dev' run
+expect "tools that are there without a package" 0
+silent
+
+machine dpkg apt root
+run lint
+expect "the lint group" 0
+did '^apt-get install --yes --no-install-recommends clang-format clang-tidy cppcheck$'
+did_not 'gnuplot'
+
+machine root
+run
+expect "not Debian" 0
+says 'not a Debian system'
+says 'libjansson-dev'
+
+machine dpkg apt root
+run nonsense
+expect "an unknown group" 2
+says '^usage:'
+did_not 'apt-get'
+
+[ $failures = 0 ] || exit 1
+echo "install-packages.sh: every case as promised"

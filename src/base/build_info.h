@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* build_info.h: what this library was built with, for `sparc info` and bug reports. */
+#ifndef SPARC_BASE_BUILD_INFO_H
+#define SPARC_BASE_BUILD_INFO_H
+
+const char *build_blas(void);     /* name of the BLAS that was linked */
+const char *build_compiler(void); /* compiler and version */
+const char *build_type(void);     /* release, debug, ... */
+int build_openmp(void);           /* 1: tiles run on OpenMP threads, 0: on pthreads */
+int build_mujoco(void);           /* 1: the MuJoCo environments are in */
+const char *kernel_name(void);    /* the set of kernels in use */
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* threads.c: the tile loop, over OpenMP or plain POSIX threads, and sums in tile order.
+ *
+ * Both executors run the same function on every thread: take the next tile from a shared counter until none
+ * is left. Only how threads come to life differs. The POSIX one serves builds without OpenMP and the thread
+ * sanitizer, which cannot see into the OpenMP runtime.
+ */
+#include "base/threads.h"
+
+#include <stdatomic.h>
+
+#if SPARC_USE_OPENMP
+#include <omp.h>
+#else
+#include "base/cpu.h"
+
+#include <pthread.h>
+#endif
+
+typedef struct job {
+  void (*body)(void *context, size_t tile);
+  void *context;
+  size_t tiles;
+  atomic_size_t next;
+} job;
+
+/* set while this thread runs a tile, so that a loop within a tile stays on its thread */
+static _Thread_local int inside_tile;
+
+static void run_tiles(job *j) {
+  uint64_t mode = flush_denormals_begin();
+  inside_tile = 1;
+  /* relaxed: the order of tiles is free, and starting and joining threads publishes the data */
+  for (size_t tile; (tile = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed)) < j->tiles;)
+    j->body(j->context, tile);
+  inside_tile = 0;
+  flush_denormals_end(mode);
+}
+
+#if SPARC_USE_OPENMP
+
+const char *thread_executor(void) { return "openmp"; }
+
+static int available_threads(void) { return omp_get_max_threads(); }
+
+static void run_on(int threads, job *j) {
+#pragma omp parallel num_threads(threads) default(none) shared(j)
+  run_tiles(j);
+}
+
+#else
+
+const char *thread_executor(void) { return "pthreads"; }
+
+static int available_threads(void) { return cpu_available(); }
+
+static void *worker(void *j) {
+  run_tiles(j);
+  return NULL;
+}
+
+/* a thread that cannot be created is not missed: the others take its tiles */
+static void run_on(int threads, job *j) {
+  pthread_t workers[THREADS_MAX];
+  int started = 0;
+  while (started < threads - 1 && pthread_create(&workers[started], NULL, worker, j) == 0) started++;
+  run_tiles(j);
+  while (started > 0) pthread_join(workers[--started], NULL);
+}
+
+#endif
+
+int thread_count(int requested) {
+  int count = requested < 1 ? available_threads() : requested;
+  return count < 1 ? 1 : count > THREADS_MAX ? THREADS_MAX : count;
+}
+
+void parallel_for(int threads, size_t tiles, void (*body)(void *context, size_t tile), void *context) {
+  /* within a tile: the mode is set already, and the enclosing loop has the threads */
+  if (inside_tile) {
+    for (size_t tile = 0; tile < tiles; tile++) body(context, tile);
+    return;
+  }
+  job j = {.body = body, .context = context, .tiles = tiles};
+  atomic_init(&j.next, 0);
+  int count = thread_count(threads);
+  if ((size_t)count > tiles) count = (int)tiles;
+  if (count > 1)
+    run_on(count, &j);
+  else
+    run_tiles(&j);
+}
+
+void ordered_sum_f32(double *restrict total, const float *restrict partials, size_t tiles, size_t stride,
+                     size_t width) {
+  for (size_t t = 0; t < tiles; t++)
+    for (size_t i = 0; i < width; i++) total[i] += (double)partials[t * stride + i];
+}
+
+void ordered_sum_f64(double *restrict total, const double *restrict partials, size_t tiles, size_t stride,
+                     size_t width) {
+  for (size_t t = 0; t < tiles; t++)
+    for (size_t i = 0; i < width; i++) total[i] += partials[t * stride + i];
+}
+
+/* columns summed at a time: their totals stay in the first-level cache */
+enum { COLUMNS = 512 };
+
+static size_t columns_from(size_t start, size_t width) {
+  size_t rest = width - start;
+  return rest < COLUMNS ? rest : COLUMNS;
+}
+
+void ordered_add_f32(float *restrict out, const float *restrict partials, size_t tiles, size_t stride, size_t width) {
+  for (size_t start = 0; start < width; start += COLUMNS) {
+    size_t n = columns_from(start, width);
+    double total[COLUMNS] = {0};
+    ordered_sum_f32(total, partials + start, tiles, stride, n);
+    for (size_t i = 0; i < n; i++) out[start + i] = (float)((double)out[start + i] + total[i]);
+  }
+}
+
+void ordered_add_f64(double *restrict out, const double *restrict partials, size_t tiles, size_t stride, size_t width) {
+  for (size_t start = 0; start < width; start += COLUMNS) {
+    size_t n = columns_from(start, width);
+    double total[COLUMNS] = {0};
+    ordered_sum_f64(total, partials + start, tiles, stride, n);
+    for (size_t i = 0; i < n; i++) out[start + i] += total[i];
+  }
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* cell.c: the description of a cell: options, named blocks, sizes, initial draws. No arithmetic here. */
+#include "cells/cell.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* wider than any use, small enough that every product of two sizes fits in 64 bits */
+enum { MAX_WIDTH = 1 << 24 };
+
+/* ---- options ----------------------------------------------------------------------------------- */
+
+static int option_count(const option_rule *rules) {
+  int count = 0;
+  while (rules[count].name) count++;
+  return count;
+}
+
+static sparc_status unknown_name(const char *what, const char *got, const char *const *names) {
+  const char *near = closest(got, names);
+  char list[256] = "";
+  for (size_t used = 0; *names && used < sizeof list; names++)
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", *names);
+  return fail(SPARC_INVALID, "unknown %s '%s'%s%s%s (expected one of: %s)", what, got, near ? "; did you mean '" : "",
+              near ? near : "", near ? "'?" : "", list);
+}
+
+static sparc_status parse_choice(const option_rule *rule, const char *text, double *value) {
+  for (int i = 0; rule->choices[i]; i++) {
+    if (strcmp(rule->choices[i], text) == 0) {
+      *value = i;
+      return SPARC_OK;
+    }
+  }
+  return unknown_name(rule->name, text, rule->choices);
+}
+
+static sparc_status parse_number(const option_rule *rule, const char *text, double *value) {
+  char *end;
+  double number = strtod(text, &end);
+  bool whole = rule->type == OPTION_REAL || number == floor(number);
+  if (end == text || *end || !whole || !(number >= rule->low && number <= rule->high))
+    return fail(SPARC_INVALID, "option %s is '%s', expected %s from %g to %g", rule->name, text,
+                rule->type == OPTION_INT ? "a whole number" : "a number", rule->low, rule->high);
+  *value = number;
+  return SPARC_OK;
+}
+
+/* one "key=value" of the options string */
+static sparc_status parse_option(sparc_cell *cell, char *item) {
+  const option_rule *rules = cell->about->options;
+  char *value = strchr(item, '=');
+  if (!value)
+    return fail(SPARC_INVALID, "option '%s' of cell %s has no value (expected key=value)", item, cell->about->name);
+  *value++ = '\0';
+  for (int i = 0; rules[i].name; i++) {
+    if (strcmp(rules[i].name, item) != 0) continue;
+    return rules[i].type == OPTION_CHOICE ? parse_choice(&rules[i], value, &cell->option[i])
+                                          : parse_number(&rules[i], value, &cell->option[i]);
+  }
+  const char *names[MAX_OPTIONS + 1];
+  int count = option_count(rules);
+  if (count == 0) return fail(SPARC_INVALID, "cell %s has no options, got '%s'", cell->about->name, item);
+  for (int i = 0; i < count; i++) names[i] = rules[i].name;
+  names[count] = NULL;
+  return unknown_name("option", item, names);
+}
+
+static sparc_status parse_options(sparc_cell *cell, const char *text) {
+  const option_rule *rules = cell->about->options;
+  for (int i = 0; rules[i].name; i++) cell->option[i] = rules[i].fallback;
+  if (!text) return SPARC_OK;
+  char copy[OPTIONS_TEXT];
+  if (strlen(text) >= sizeof copy)
+    return fail(SPARC_INVALID, "options of cell %s are %zu characters long, at most %zu are allowed", cell->about->name,
+                strlen(text), sizeof copy - 1);
+  char *rest = strcpy(copy, text), *item;
+  while ((item = strsep(&rest, ",")) != NULL) {
+    if (!*item) continue;
+    sparc_status status = parse_option(cell, item);
+    if (status != SPARC_OK) return status;
+  }
+  return SPARC_OK;
+}
+
+/* the canonical text names every option, so that a stored configuration survives a change of defaults */
+static void print_options(sparc_cell *cell) {
+  const option_rule *rules = cell->about->options;
+  size_t used = 0;
+  for (int i = 0; rules[i].name; i++) {
+    char value[32];
+    if (rules[i].type != OPTION_CHOICE) snprintf(value, sizeof value, "%.17g", cell->option[i]);
+    int n = snprintf(cell->options_text + used, OPTIONS_TEXT - used, "%s%s=%s", used ? "," : "", rules[i].name,
+                     rules[i].type == OPTION_CHOICE ? rules[i].choices[(int)cell->option[i]] : value);
+    used += (size_t)n;
+  }
+  assert(used < OPTIONS_TEXT);
+}
+
+double cell_option(const sparc_cell *cell, const char *name) {
+  const option_rule *rules = cell->about->options;
+  for (int i = 0; rules[i].name; i++)
+    if (strcmp(rules[i].name, name) == 0) return cell->option[i];
+  assert(!"option is not in the kind's table");
+  return 0;
+}
+
+/* ---- layout ------------------------------------------------------------------------------------ */
+
+int add_tensor(sparc_cell *cell, const char *name, int rows, int cols) {
+  assert(cell->blocks < MAX_BLOCKS);
+  sparc_block *block = &cell->block[cell->blocks];
+  *block = (sparc_block){.name = name,
+                         .rank = cols ? 2 : 1,
+                         .shape = {rows, cols ? cols : 1},
+                         .offset = cell->sizes.params,
+                         .size = (size_t)rows * (size_t)(cols ? cols : 1)};
+  cell->sizes.params += block->size;
+  return (int)cell->blocks++;
+}
+
+void add_span(sparc_cell *cell, sparc_group group, size_t elements) {
+  sparc_span *last = cell->spans ? &cell->span[cell->spans - 1] : NULL;
+  if (last && last->group == group) {
+    last->size += elements;
+    return;
+  }
+  assert(cell->spans < MAX_SPANS);
+  cell->span[cell->spans++] = (sparc_span){last ? last->offset + last->size : 0, elements, group};
+}
+
+int add_block(sparc_cell *cell, const char *name, sparc_group group, int rows, int cols) {
+  int index = add_tensor(cell, name, rows, cols);
+  add_span(cell, group, cell->block[index].size);
+  return index;
+}
+
+int add_projection(sparc_cell *cell, int block, int bias_block) {
+  assert(cell->projections < MAX_PROJECTIONS);
+  const sparc_block *weight = &cell->block[block];
+  bool own_bias = weight->shape[1] == cell->D + 1;
+  projection p = {.column = cell->projected,
+                  .rows = weight->shape[0],
+                  .weight = weight->offset,
+                  .stride = weight->shape[1],
+                  .has_bias = own_bias || bias_block >= 0};
+  if (own_bias) {
+    p.bias = weight->offset + (size_t)cell->D;
+    p.bias_stride = weight->shape[1];
+  } else if (bias_block >= 0) {
+    p.bias = cell->block[bias_block].offset;
+    p.bias_stride = 1;
+  }
+  cell->project[cell->projections++] = p;
+  cell->projected += p.rows;
+  return p.column;
+}
+
+sparc_status add_sink(sparc_cell *cell, rtrl_sink sink) {
+  if (cell->sinks == cell->sink_capacity) {
+    size_t capacity = cell->sink_capacity ? 2 * cell->sink_capacity : 16;
+    rtrl_sink *grown = sparc_alloc(capacity * sizeof *grown);
+    if (!grown) return fail(SPARC_NO_MEMORY, "no memory for %zu trace sinks of cell %s", capacity, cell->about->name);
+    if (cell->sinks) memcpy(grown, cell->sink, cell->sinks * sizeof *grown);
+    sparc_free(cell->sink);
+    cell->sink = grown;
+    cell->sink_capacity = capacity;
+  }
+  cell->sink[cell->sinks++] = sink;
+  return SPARC_OK;
+}
+
+tape_layout tape_layout_of(const sparc_cell *cell) {
+  const size_t H = (size_t)cell->H, parts = (size_t)cell->parts, S = H * parts, pre = (size_t)cell->pre;
+  const size_t shared = (size_t)cell->shared;
+  tape_layout tape;
+  const struct {
+    size_t *place, length;
+  } arrays[] = {
+      {&tape.x, (size_t)cell->D},
+      {&tape.mask, 1},
+      {&tape.pre, pre},
+      {&tape.shared, shared},
+      {&tape.kept, S},
+      {&tape.a, S},
+      {&tape.b, S},
+      {&tape.state, S},
+      {&tape.outer, S * (size_t)cell->outer},
+      {&tape.scalar, S * (size_t)cell->scalar},
+      {&tape.dstate, S},
+      {&tape.dpre, pre},
+      {&tape.dshared, shared},
+  };
+  tape.total = 0;
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+    *arrays[i].place = tape.total;
+    tape.total += round_elements(arrays[i].length);
+  }
+  return tape;
+}
+
+static void size_affine_cell(sparc_cell *cell) {
+  size_t matrix = round_elements((size_t)cell->D * (size_t)cell->projected);
+  cell->constants = 2 * matrix + round_elements((size_t)cell->projected);
+  cell->sizes.prepared = cell->constants + round_elements(cell->constant_count);
+  cell->sizes.state = (size_t)cell->H * (size_t)cell->parts;
+  if (!cell->sizes.output) cell->sizes.output = cell->sizes.state;
+  cell->sizes.tape = tape_layout_of(cell).total;
+  cell->sizes.trace = cell->sizes.state * ((size_t)cell->outer * (size_t)cell->D + (size_t)cell->scalar);
+}
+
+/* ---- life cycle -------------------------------------------------------------------------------- */
+
+static sparc_status find_kind(sparc_cell *cell, const char *kind) {
+  for (size_t i = 0; cell_entry_f32(i); i++) {
+    if (strcmp(cell_entry_f32(i)->about->name, kind) != 0) continue;
+    cell->about = cell_entry_f32(i)->about;
+    cell->ops_f32 = cell_entry_f32(i)->ops;
+    cell->ops_f64 = cell_entry_f64(i)->ops;
+    return SPARC_OK;
+  }
+  return unknown_name("cell kind", kind, sparc_cell_kinds());
+}
+
+static sparc_status describe(sparc_cell *cell, const sparc_cell_config *config) {
+  sparc_status status = find_kind(cell, config->kind);
+  if (status != SPARC_OK) return status;
+  cell->D = config->D;
+  cell->H = config->H;
+  if ((status = parse_options(cell, config->options)) != SPARC_OK) return status;
+  print_options(cell);
+  if ((status = cell->about->layout(cell)) != SPARC_OK) return status;
+  if (cell->parts) size_affine_cell(cell);
+  return SPARC_OK;
+}
+
+static sparc_status check_width(const char *name, int value) {
+  if (value >= 1 && value <= MAX_WIDTH) return SPARC_OK;
+  return fail(SPARC_INVALID, "%s is %d, expected 1 to %d", name, value, (int)MAX_WIDTH);
+}
+
+sparc_status sparc_cell_create(const sparc_cell_config *config, sparc_cell **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the cell");
+  *out = NULL;
+  if (!config || !config->kind)
+    return fail(SPARC_INVALID, "%s is NULL, expected a cell kind", config ? "kind" : "config");
+  sparc_status status = check_width("D", config->D);
+  if (status == SPARC_OK) status = check_width("H", config->H);
+  if (status != SPARC_OK) return status;
+
+  sparc_cell *cell = sparc_alloc(sizeof *cell);
+  if (!cell) return fail(SPARC_NO_MEMORY, "no memory for a cell of kind %s", config->kind);
+  status = describe(cell, config);
+  if (status != SPARC_OK) {
+    sparc_cell_free(cell);
+    return status;
+  }
+  *out = cell;
+  return SPARC_OK;
+}
+
+void sparc_cell_free(sparc_cell *cell) {
+  if (!cell) return;
+  sparc_free(cell->sink);
+  sparc_free(cell);
+}
+
+/* ---- queries ----------------------------------------------------------------------------------- */
+
+const char *sparc_cell_kind(const sparc_cell *cell) { return cell->about->name; }
+int sparc_cell_inputs(const sparc_cell *cell) { return cell->D; }
+int sparc_cell_modes(const sparc_cell *cell) { return cell->H; }
+const char *sparc_cell_options(const sparc_cell *cell) { return cell->options_text; }
+sparc_sizes sparc_cell_sizes(const sparc_cell *cell) { return cell->sizes; }
+
+const sparc_block *sparc_cell_blocks(const sparc_cell *cell, size_t *count) {
+  if (count) *count = cell->blocks;
+  return cell->block;
+}
+
+const sparc_span *sparc_cell_spans(const sparc_cell *cell, size_t *count) {
+  if (count) *count = cell->spans;
+  return cell->span;
+}
+
+int cell_block_index(const sparc_cell *cell, const char *name) {
+  for (size_t i = 0; i < cell->blocks; i++)
+    if (strcmp(cell->block[i].name, name) == 0) return (int)i;
+  return -1;
+}
+
+size_t sink_row_length(const sparc_cell *cell, const rtrl_sink *sink) {
+  const sparc_block *block = &cell->block[sink->block];
+  return sink->row == ROW_SHARED ? block->size : (size_t)block->shape[1];
+}
+
+size_t sparc_trace_size(const sparc_cell *cell, const char *block) {
+  if (!cell || !block) return 0;
+  const int index = cell_block_index(cell, block);
+  for (size_t i = 0; index >= 0 && i < cell->sinks; i++) {
+    const rtrl_sink *sink = &cell->sink[i];
+    if (sink->block != index) continue;
+    const size_t rows = sink->row == ROW_OF_GROUP ? (size_t)sink->width : 1;
+    return cell->sizes.state * rows * sink_row_length(cell, sink);
+  }
+  return 0;
+}
+
+/* ---- initial draws ------------------------------------------------------------------------------ */
+
+sparc_random block_stream(uint64_t seed, const char *cell_name, const char *block) {
+  char name[256];
+  snprintf(name, sizeof name, "%s.%s", cell_name, block);
+  sparc_random stream;
+  sparc_random_init(&stream, seed, "init", name);
+  return stream;
+}
+
+sparc_status sparc_cell_init(const sparc_cell *cell, sparc_init_style style, uint64_t seed, const char *name,
+                             float *params) {
+  if (!cell || !params) return fail(SPARC_INVALID, "%s is NULL", cell ? "params" : "cell");
+  if (style != SPARC_INIT_CONTROL && style != SPARC_INIT_CLASSIFICATION)
+    return fail(SPARC_INVALID, "style is %d, expected SPARC_INIT_CONTROL or SPARC_INIT_CLASSIFICATION", (int)style);
+  memset(params, 0, cell->sizes.params * sizeof *params);
+  return cell->about->init(cell, style, seed, name ? name : "cell", params);
+}

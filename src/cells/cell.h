@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* cell.h: what a cell kind tells the rest of the library about itself, apart from its arithmetic.
+ *
+ * A kind is a table of options and a layout function that declares, for one D, H and set of options, the
+ * named parameter blocks, the projections of the input, and the slots and sinks of the RTRL trace. Sizes,
+ * optimiser groups, checkpoints, `sparc check` and the engines in src/seq and src/rtrl read those tables
+ * and know no cell by name. The arithmetic is in cell_impl.h.
+ */
+#ifndef SPARC_CELLS_CELL_H
+#define SPARC_CELLS_CELL_H
+
+#include "sparc/cell.h"
+#include "sparc/random.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { MAX_BLOCKS = 16, MAX_SPANS = 32, MAX_OPTIONS = 8, MAX_PROJECTIONS = 8, MAX_SHARED = 2, OPTIONS_TEXT = 256 };
+
+/* modes that are processed together: the scratch of a tile fits in the first-level cache */
+enum { MODE_TILE = 64 };
+
+/* ---- options ----------------------------------------------------------------------------------- */
+
+typedef enum option_type { OPTION_INT, OPTION_REAL, OPTION_CHOICE } option_type;
+
+typedef struct option_rule {
+  const char *name;
+  option_type type;
+  double fallback;            /* default value; for a choice, its index */
+  double low, high;           /* inclusive range of a number */
+  const char *const *choices; /* NULL-terminated names of a choice */
+  const char *rows_of;        /* one more of this integer is one more row of this block (see `sparc check`) */
+  const char *help;
+} option_rule;
+
+/* ---- the projection stage ---------------------------------------------------------------------- */
+
+/* columns [column, column + rows) of the pre-activations are W x + bias */
+typedef struct projection {
+  int column, rows;
+  size_t weight; /* offset of W in params */
+  int stride;    /* elements between rows of W: D, or D + 1 when the bias is W's last column */
+  bool has_bias;
+  size_t bias;      /* offset of the first bias */
+  int bias_stride;  /* elements between biases */
+  bool output_only; /* read by the output alone, never by the state: no trace covers these weights */
+} projection;
+
+/* ---- RTRL -------------------------------------------------------------------------------------- */
+
+/* Per state coordinate j the trace holds `outer` rows of D entries, driven by c_j x^T, and `scalar` single
+ * entries, driven by c_j. A sink says which parameters such a slot is the sensitivity to. */
+typedef enum sink_row { ROW_OF_MODE, ROW_SHARED, ROW_OF_GROUP } sink_row;
+typedef enum sink_factor { FACTOR_ONE, FACTOR_I, FACTOR_CONSTANT } sink_factor;
+
+typedef struct rtrl_sink {
+  bool outer; /* which kind of slot, and its index */
+  int slot;
+  int block;          /* index of the parameter block */
+  int column;         /* first column inside a row of the block */
+  sink_row row;       /* row j; the only row; or row (j / width) * width + member */
+  int width, member;  /* for ROW_OF_GROUP */
+  sink_factor factor; /* sensitivity = factor * slot */
+  size_t constant;    /* FACTOR_CONSTANT: offset of re[H] then im[H] in the cell's constants */
+} rtrl_sink;
+
+/* ---- the cell ---------------------------------------------------------------------------------- */
+
+typedef struct cell_description {
+  const char *name, *summary;
+  const option_rule *options; /* ends with a NULL name */
+  /* layout declares blocks, projections and traces; it may refuse a combination of options */
+  sparc_status (*layout)(sparc_cell *cell);
+  /* init draws every block of params (which starts as zeros) from block_stream */
+  sparc_status (*init)(const sparc_cell *cell, sparc_init_style style, uint64_t seed, const char *name, float *params);
+} cell_description;
+
+typedef struct cell_entry { /* what a cell's source file exports, once per precision */
+  const cell_description *about;
+  const void *ops; /* cell_ops_f32 or cell_ops_f64 */
+} cell_entry;
+
+struct sparc_cell {
+  const cell_description *about;
+  const void *ops_f32, *ops_f64;
+  int D, H;
+  double option[MAX_OPTIONS]; /* in the order of about->options */
+  char options_text[OPTIONS_TEXT];
+
+  sparc_block block[MAX_BLOCKS];
+  sparc_span span[MAX_SPANS];
+  size_t blocks, spans;
+  sparc_sizes sizes; /* a layout without projections sets prepared, state, output and tape itself */
+
+  /* diagonal affine cells: set by layout */
+  int parts;             /* 2: complex state, planar [re | im]; 1: real state; 0: not a diagonal affine cell */
+  int pre, shared;       /* pre-activation columns (>= projected) and shared controls per token */
+  int sums;              /* per-mode parameter gradients that the adjoint accumulates */
+  int outer, scalar;     /* RTRL slots per state coordinate */
+  size_t constant_count; /* the cell's own prepared constants */
+
+  /* filled by add_projection, add_sink and sparc_cell_create */
+  projection project[MAX_PROJECTIONS];
+  int projections, projected; /* their number, and the columns they fill */
+  rtrl_sink *sink;
+  size_t sinks, sink_capacity;
+  size_t constants; /* offset of the constants in prepared */
+};
+
+/* ---- for layout and init functions -------------------------------------------------------------- */
+
+/* add_block appends a tensor to params; cols == 0 makes a vector. Returns its index. */
+int add_block(sparc_cell *cell, const char *name, sparc_group group, int rows, int cols);
+/* add_span overrides the group of the last `elements` parameters appended (row groups of one tensor) */
+void add_span(sparc_cell *cell, sparc_group group, size_t elements);
+/* add_tensor appends a tensor whose spans the caller adds itself, in order and without gaps */
+int add_tensor(sparc_cell *cell, const char *name, int rows, int cols);
+/* add_projection makes the next pre-activation columns, one per row of the block, W x + bias. bias_block < 0: no
+ * bias, or the block's own last column when it has D + 1 of them. Returns the first column. */
+int add_projection(sparc_cell *cell, int block, int bias_block);
+/* add_sink declares that a trace slot is the sensitivity to a parameter block */
+sparc_status add_sink(sparc_cell *cell, rtrl_sink sink);
+/* block_stream opens the random stream of one block */
+sparc_random block_stream(uint64_t seed, const char *cell_name, const char *block);
+
+/* ---- for everybody ------------------------------------------------------------------------------ */
+
+/* the value of a named option; the name must be in the kind's table */
+double cell_option(const sparc_cell *cell, const char *name);
+/* index of a block, or -1 */
+int cell_block_index(const sparc_cell *cell, const char *name);
+/* elements of a block that one state coordinate sees through one sink: the whole of a shared block, else a row */
+size_t sink_row_length(const sparc_cell *cell, const rtrl_sink *sink);
+/* the registry: entry i in one precision, or NULL behind the last */
+const cell_entry *cell_entry_f32(size_t i);
+const cell_entry *cell_entry_f64(size_t i);
+
+/* arrays inside prepared, tape and work start on multiples of this many elements, so vector kernels load aligned */
+enum { ELEMENT_ALIGNMENT = 16 };
+static inline size_t round_elements(size_t n) {
+  return (n + ELEMENT_ALIGNMENT - 1) / ELEMENT_ALIGNMENT * ELEMENT_ALIGNMENT;
+}
+
+/* where an affine cell's step keeps what, as element offsets into the tape */
+typedef struct tape_layout {
+  size_t x, mask, pre, shared, kept, a, b, state, outer, scalar; /* left by the step */
+  size_t dstate, dpre, dshared;                                  /* scratch of the gradient */
+  size_t total;
+} tape_layout;
+
+tape_layout tape_layout_of(const sparc_cell *cell);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* cell_impl.h: the arithmetic of a cell, in one precision (see base/real.h).
+ *
+ * Diagonal affine cells, h_t = m_t a_t . h_{t-1} + b_t with a_t and b_t functions of x_t alone, fill in
+ * affine_ops and get steps, scans, adjoints and RTRL from the engines in src/seq and src/rtrl. The work is
+ * cut in four stages, each with its backward:
+ *   project       pre[:, :projected] = W x + bias          (engine, from the cell's projection table)
+ *   activate      the rest of pre, and the shared controls (cell, token by token)
+ *   coefficients  a_t, b_t of a tile of modes              (cell, recomputed where needed, never stored)
+ *   output        y from h and pre                         (cell; NULL: y is the state itself)
+ * Cells of another form (GRU, Mamba-3) set the loops of cell_ops instead.
+ */
+#ifndef SPARC_CELLS_CELL_IMPL_H
+#define SPARC_CELLS_CELL_IMPL_H
+
+#include "base/real.h"
+#include "cells/cell.h"
+
+enum { MAX_SUMS = 8 };
+
+/* one token as a cell sees it */
+typedef struct TYPED(token) {
+  const real *pre;    /* (pre) */
+  const real *shared; /* (shared) */
+  real mask;          /* m_t */
+} TYPED(token);
+
+/* a_t and b_t of up to MODE_TILE modes; the im parts stay unused by real cells */
+typedef struct TYPED(coefficients) {
+  real a_re[MODE_TILE], a_im[MODE_TILE];
+  real b_re[MODE_TILE], b_im[MODE_TILE];
+} TYPED(coefficients);
+
+/* what the adjoint of one token and tile starts from: kept = m_t h_{t-1} and mu = dL/dh_t */
+typedef struct TYPED(cotangent) {
+  const real *kept_re, *kept_im; /* (n) */
+  const real *mu_re, *mu_im;     /* (n) */
+} TYPED(cotangent);
+
+typedef struct TYPED(affine_ops) {
+  /* the cell's constants from params, in double */
+  void (*derive)(const sparc_cell *cell, const real *params, real *constants);
+
+  /* n tokens; NULL when pre is all projected and nothing is shared */
+  void (*activate)(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *pre, real *shared);
+  /* turns dpre and dshared into cotangents of the projected columns and of the shared pre-activations;
+   * adds to dx (n, D) what does not pass through the projections; dx may be NULL */
+  void (*activate_backward)(const sparc_cell *cell, const real *constants, size_t n, const real *pre,
+                            const real *shared, real *dpre, real *dshared, real *dx);
+  /* adds to dparams what is not a projection and not a per-mode sum */
+  void (*weight_gradient)(const sparc_cell *cell, const real *constants, size_t n, const real *x, const real *pre,
+                          const real *shared, const real *dpre, const real *dshared, const real *dy, real *dparams);
+
+  /* modes [first, first + n) of one token */
+  void (*coefficients)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, int first, int n,
+                       TYPED(coefficients) * out);
+  /* writes a_t to transition (its b stays untouched) and dpre, adds to dshared (shared) and to the per-mode sums;
+   * columns that only the output uses stay untouched */
+  void (*adjoint)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, int first, int n,
+                  const TYPED(cotangent) * cotangent, TYPED(coefficients) * transition, real *dpre, double *dshared,
+                  double (*sums)[MODE_TILE]);
+  /* adds the gradients of per-mode parameters, given the sums (sums, H) */
+  void (*sums_gradient)(const sparc_cell *cell, const real *constants, const double *sums, real *dparams);
+
+  /* n tokens; states (n, S); NULL: y is the state. The backward writes dstates and the output's columns of dpre. */
+  void (*output)(const sparc_cell *cell, const real *constants, size_t n, const real *states, real *pre, real *y);
+  void (*output_backward)(const sparc_cell *cell, const real *constants, size_t n, const real *states, const real *pre,
+                          const real *dy, real *dstates, real *dpre);
+
+  /* RTRL drivers of one token: outer (H, outer, parts) and scalar (scalar, parts, H); kept = m_t h_{t-1} (S),
+   * a and b (S) as used in the step; NULL: no RTRL form */
+  void (*drivers)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
+                  const real *a, const real *b, real *outer, real *scalar);
+  /* RTRL: adds to dparams the gradient of this token's own use of parameters that no trace and no output_only
+   * projection covers; dpre holds the cotangents of the projected columns; NULL: nothing */
+  void (*direct_gradient)(const sparc_cell *cell, const real *x, const real *pre, const real *dpre, const real *dy,
+                          real *dparams);
+} TYPED(affine_ops);
+
+/* a sequence call as the loops of a non-affine cell see it */
+typedef struct TYPED(sequence_call) {
+  int B, T, threads;
+  const real *x, *mask, *state0; /* mask and state0 may be NULL */
+  real *y, *state_last;          /* state_last may be NULL */
+  const real *dy, *dstate_last;  /* backward only; dstate_last may be NULL */
+  real *dx, *dstate0, *dparams;  /* backward only; each may be NULL */
+  real *saved, *work;
+} TYPED(sequence_call);
+
+typedef struct TYPED(cell_ops) {
+  const TYPED(affine_ops) * affine; /* diagonal affine cells; else NULL and the rest is set */
+
+  void (*prepare)(const sparc_cell *cell, const real *params, real *prepared);
+  void (*step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
+               real *tape);
+  size_t (*saved_count)(const sparc_cell *cell, int B, int T); /* elements */
+  size_t (*work_count)(const sparc_cell *cell, int B, int T);
+  void (*forward)(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call);
+  void (*backward)(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call);
+} TYPED(cell_ops);
+
+static inline const TYPED(cell_ops) * TYPED(ops_of)(const sparc_cell *cell) {
+#ifdef SPARC_DOUBLE
+  return (const TYPED(cell_ops) *)cell->ops_f64;
+#else
+  return (const TYPED(cell_ops) *)cell->ops_f32;
+#endif
+}
+
+/* Prepared weights of an affine cell: the projection as K x N for tokens (BLIS wants it so), the biases, the
+ * projection as N x K for the input gradient, then the cell's constants. */
+typedef struct TYPED(prepared_view) {
+  const real *weight_in;  /* (D, projected) */
+  const real *bias;       /* (projected) */
+  const real *weight_out; /* (projected, D) */
+  const real *constants;
+} TYPED(prepared_view);
+
+static inline TYPED(prepared_view) TYPED(view_prepared)(const sparc_cell *cell, const real *prepared) {
+  size_t matrix = round_elements((size_t)cell->D * (size_t)cell->projected);
+  size_t bias = round_elements((size_t)cell->projected);
+  return (TYPED(prepared_view)){prepared, prepared + matrix, prepared + matrix + bias, prepared + cell->constants};
+}
+
+#endif

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: MIT */
+/* sparc.c: the SPARC cell: two shared controls steer the retention and the phase of H complex modes.
+ *
+ *   r, p   = tanh(w_r . [x; 1]), tanh(w_p . [x; 1])                         [eq:shared_controls]
+ *   e      = nu exp(kappa_r r),  rho = exp(-e)                              [eq:app_expanded_transition]
+ *   lambda = rho exp(i [theta + (1 - rho) kappa_p p])                       [eq:sara_transition]
+ *   b      = exp(beta) sqrt((1 - e^{-2e}) / (1 - e^{-2 nu})) 2 sigma(s p + v r) u   [eq:implementation_write]
+ *   u      = phi(B_re x) + i phi(B_im x)                                    [eq:sara_content]
+ *   h_t    = m_t lambda h_{t-1} + b                                         [eq:app_masked_scan]
+ *
+ * The component-removal variants [tab:component_ablation_definitions] are rows of one table of interventions
+ * over this one implementation. Per-mode constants are derived in double when parameters change; 1 - rho and
+ * 1 - rho^2 come from expm1. Derived constants are clamped to a range in which no product of a step overflows,
+ * and the effective decay has a floor that keeps |lambda| < 1 after rounding (docs/numerics.md).
+ */
+#include "base/error.h"
+#include "cells/cell_impl.h"
+#include "cells/spectral.h"
+#include "math/gemm_impl.h"
+
+/* ---- description ------------------------------------------------------------------------------- */
+
+typedef enum control_kind { CONTROLS_SHARED, CONTROLS_PER_MODE, CONTROLS_ZERO } control_kind;
+typedef enum clock_kind { CLOCK_LIVE, CLOCK_FULL, CLOCK_STATIC, CLOCK_OFF } clock_kind;
+
+/* which parts of the cell a variant leaves in place */
+typedef struct intervention {
+  control_kind controls;
+  bool adaptive_decay; /* transition uses e = nu exp(kappa_r r), else nu */
+  clock_kind clock;    /* the phase correction is scaled by 1 - rho, 1, 1 - exp(-nu), or removed */
+  bool gate;           /* 2 sigma(s p + v r), else its neutral value 1 */
+  bool adaptive_norm;  /* sqrt((1 - e^{-2e}) / (1 - e^{-2 nu})), else 1 */
+  bool linear;         /* content activation is the identity */
+  bool frozen_gain;    /* beta keeps its initial value */
+} intervention;
+
+/* name, controls, adaptive_decay, clock, gate, adaptive_norm, linear, frozen_gain */
+#define VARIANTS(ROW)                                                                      \
+  ROW("full", CONTROLS_SHARED, true, CLOCK_LIVE, true, true, false, false)                 \
+  ROW("fixed-controls", CONTROLS_ZERO, true, CLOCK_LIVE, true, true, false, false)         \
+  ROW("phase-only", CONTROLS_SHARED, false, CLOCK_LIVE, true, true, false, false)          \
+  ROW("retention-only", CONTROLS_SHARED, true, CLOCK_OFF, true, true, false, false)        \
+  ROW("no-phase-clock", CONTROLS_SHARED, true, CLOCK_FULL, true, true, false, false)       \
+  ROW("static-phase-clock", CONTROLS_SHARED, true, CLOCK_STATIC, true, true, false, false) \
+  ROW("static-transition", CONTROLS_SHARED, false, CLOCK_OFF, true, true, false, false)    \
+  ROW("neutral-gate", CONTROLS_SHARED, true, CLOCK_LIVE, false, true, false, false)        \
+  ROW("fixed-normalization", CONTROLS_SHARED, true, CLOCK_LIVE, true, false, false, false) \
+  ROW("linear-content", CONTROLS_SHARED, true, CLOCK_LIVE, true, true, true, false)        \
+  ROW("unshared-control", CONTROLS_PER_MODE, true, CLOCK_LIVE, true, true, false, false)   \
+  ROW("frozen-gain", CONTROLS_SHARED, true, CLOCK_LIVE, true, true, false, true)
+
+#define VARIANT_NAME(name, ...) name,
+#define VARIANT_ROW(name, ...)  {__VA_ARGS__},
+
+static const char *const variant_names[] = {VARIANTS(VARIANT_NAME) NULL};
+static const intervention variant_table[] = {VARIANTS(VARIANT_ROW)};
+static const char *const content_names[] = {"tanh", "linear", NULL};
+
+enum { OPTION_VARIANT, OPTION_CONTENT, OPTION_KAPPA_R, OPTION_KAPPA_P };
+
+static const option_rule options[] = {
+    {.name = "variant", .type = OPTION_CHOICE, .choices = variant_names, .help = "component removal of the paper"},
+    {.name = "content", .type = OPTION_CHOICE, .choices = content_names, .help = "content activation"},
+    {.name = "kappa_r",
+     .type = OPTION_REAL,
+     .fallback = 2.772588722239781,
+     .low = 0,
+     .high = 16,
+     .help = "retention range: decay varies by exp(+-kappa_r); log 16 in the paper"},
+    {.name = "kappa_p",
+     .type = OPTION_REAL,
+     .fallback = 1.5707963267948966,
+     .low = 0,
+     .high = 64,
+     .help = "phase range in radians; pi/2 in the paper"},
+    {.name = NULL}};
+
+static intervention intervention_of(const sparc_cell *cell) {
+  intervention iv = variant_table[(int)cell->option[OPTION_VARIANT]];
+  iv.linear = iv.linear || cell->option[OPTION_CONTENT] == 1;
+  return iv;
+}
+
+/* arrays of H constants, in this order, then w_r and w_p with D + 1 each */
+enum {
+  K_NU,         /* baseline decay */
+  K_COS,        /* cos theta */
+  K_SIN,        /* sin theta */
+  K_THETA,      /* baseline frequency */
+  K_GAIN,       /* exp(beta) */
+  K_GAIN_NORM,  /* exp(beta) / sqrt(1 - exp(-2 nu)) */
+  K_PSI,        /* nu / (exp(2 nu) - 1) */
+  K_CLOCK,      /* 1 - exp(-nu) */
+  K_CLOCK_RATE, /* nu exp(-nu), the derivative of K_CLOCK by log nu */
+  K_GATE_P,     /* s */
+  K_GATE_R,     /* v */
+  K_COUNT
+};
+
+/* per-mode gradients that the adjoint accumulates, and RTRL scalar slots in the same order */
+enum { SUM_DECAY, SUM_FREQ, SUM_GAIN, SUM_GATE_P, SUM_GATE_R, SUM_COUNT };
+enum { SLOT_BIAS_R = SUM_COUNT, SLOT_BIAS_P, SCALAR_SLOTS };
+enum { OUTER_RE, OUTER_IM, OUTER_R, OUTER_P, OUTER_SLOTS };
+
+/* positions in the block table */
+enum { LOG_DECAY, LOG_FREQ, LOG_GAIN, GATE_PHASE, GATE_RETENTION, CONTENT_RE, CONTENT_IM, CTRL_RETENTION, CTRL_PHASE };
+
+static sparc_status layout(sparc_cell *cell) {
+  const intervention iv = intervention_of(cell);
+  const int D = cell->D, H = cell->H;
+  const bool per_mode = iv.controls == CONTROLS_PER_MODE;
+  add_block(cell, "log_decay", SPARC_RECURRENT, H, 0);
+  add_block(cell, "log_freq", SPARC_RECURRENT, H, 0);
+  add_block(cell, "log_gain", iv.frozen_gain ? SPARC_FROZEN : SPARC_RECURRENT, H, 0);
+  add_block(cell, "gate_phase", SPARC_RECURRENT, H, 0);
+  add_block(cell, "gate_retention", SPARC_RECURRENT, H, 0);
+  add_block(cell, "content_re", SPARC_RECURRENT, H, D);
+  add_block(cell, "content_im", SPARC_RECURRENT, H, D);
+  add_block(cell, "ctrl_retention", SPARC_RECURRENT, per_mode ? H : D + 1, per_mode ? D + 1 : 0);
+  add_block(cell, "ctrl_phase", SPARC_RECURRENT, per_mode ? H : D + 1, per_mode ? D + 1 : 0);
+
+  add_projection(cell, CONTENT_RE, -1);
+  add_projection(cell, CONTENT_IM, -1);
+  if (per_mode) {
+    add_projection(cell, CTRL_RETENTION, -1);
+    add_projection(cell, CTRL_PHASE, -1);
+  }
+  cell->parts = 2;
+  cell->pre = cell->projected;
+  cell->shared = per_mode ? 0 : 2;
+  cell->sums = SUM_COUNT;
+  cell->constant_count = (size_t)K_COUNT * (size_t)H + 2 * (size_t)(D + 1);
+
+  cell->outer = OUTER_SLOTS;
+  cell->scalar = SCALAR_SLOTS;
+  const sink_row control_row = per_mode ? ROW_OF_MODE : ROW_SHARED;
+  const rtrl_sink sinks[] = {
+      {.slot = SUM_DECAY, .block = LOG_DECAY},
+      {.slot = SUM_FREQ, .block = LOG_FREQ},
+      {.slot = SUM_GAIN, .block = LOG_GAIN},
+      {.slot = SUM_GATE_P, .block = GATE_PHASE},
+      {.slot = SUM_GATE_R, .block = GATE_RETENTION},
+      {.outer = true, .slot = OUTER_RE, .block = CONTENT_RE},
+      {.outer = true, .slot = OUTER_IM, .block = CONTENT_IM},
+      {.outer = true, .slot = OUTER_R, .block = CTRL_RETENTION, .row = control_row},
+      {.slot = SLOT_BIAS_R, .block = CTRL_RETENTION, .column = D, .row = control_row},
+      {.outer = true, .slot = OUTER_P, .block = CTRL_PHASE, .row = control_row},
+      {.slot = SLOT_BIAS_P, .block = CTRL_PHASE, .column = D, .row = control_row},
+  };
+  for (size_t i = 0; i < sizeof sinks / sizeof *sinks; i++) {
+    sparc_status status = add_sink(cell, sinks[i]);
+    if (status != SPARC_OK) return status;
+  }
+  return SPARC_OK;
+}
+
+/* controllers and gates start at zero [eq:app_reference_write]; the rest is paired with RTU (control) and LRU
+ * (classification) through the shared stream names */
+static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_t seed, const char *name,
+                         float *params) {
+  const sparc_block *block = cell->block;
+  init_spectrum(style, seed, name, cell->H, params + block[LOG_DECAY].offset, params + block[LOG_FREQ].offset);
+  init_log_gain(style, cell->H, params + block[LOG_DECAY].offset, params + block[LOG_GAIN].offset);
+  sparc_status status = init_content(style, seed, name, cell->D, &block[CONTENT_RE], params);
+  return status == SPARC_OK ? init_content(style, seed, name, cell->D, &block[CONTENT_IM], params) : status;
+}
+
+static const cell_description about = {
+    .name = "sparc",
+    .summary = "shared phase and retention control over complex modes",
+    .options = options,
+    .layout = layout,
+    .init = init,
+};
+
+/* ---- constants --------------------------------------------------------------------------------- */
+
+/* bounds of derived constants: with |x| up to 1e30 no intermediate of a step leaves the range of float32 */
+static const double DECAY_MIN = 1e-30, DECAY_MAX = 1e25, FREQ_MAX = 1e30, GAIN_MAX = 1e18, GATE_MAX = 1e30;
+
+/* the effective decay never falls below this, so that rho times a rounded rotation stays inside the unit circle */
+static const real DECAY_FLOOR = 4 * REAL_EPSILON;
+
+static double clamp(double value, double low, double high) { return value < low ? low : value > high ? high : value; }
+
+/* e / (exp(2 e) - 1), from 1/2 at e = 0 down to 0; the second argument is 1 - exp(-2 e) */
+static double psi_of(double e, double one_minus_square) { return e * (1 - one_minus_square) / one_minus_square; }
+
+static void derive(const sparc_cell *cell, const real *params, real *constants) {
+  const size_t H = (size_t)cell->H, controller = (size_t)cell->D + 1;
+  const sparc_block *block = cell->block;
+  for (size_t j = 0; j < H; j++) {
+    const double nu = clamp(exp((double)params[block[LOG_DECAY].offset + j]), DECAY_MIN, DECAY_MAX);
+    const double theta = fmin(exp((double)params[block[LOG_FREQ].offset + j]), FREQ_MAX);
+    const double gain = fmin(exp((double)params[block[LOG_GAIN].offset + j]), GAIN_MAX);
+    const double one_minus_square = -expm1(-2 * nu);
+    const double derived[K_COUNT] = {
+        [K_NU] = nu,
+        [K_COS] = cos(theta),
+        [K_SIN] = sin(theta),
+        [K_THETA] = theta,
+        [K_GAIN] = gain,
+        [K_GAIN_NORM] = gain / sqrt(one_minus_square),
+        [K_PSI] = psi_of(nu, one_minus_square),
+        [K_CLOCK] = -expm1(-nu),
+        [K_CLOCK_RATE] = nu * exp(-nu),
+        [K_GATE_P] = clamp((double)params[block[GATE_PHASE].offset + j], -GATE_MAX, GATE_MAX),
+        [K_GATE_R] = clamp((double)params[block[GATE_RETENTION].offset + j], -GATE_MAX, GATE_MAX),
+    };
+    for (size_t k = 0; k < K_COUNT; k++) constants[k * H + j] = (real)derived[k];
+  }
+  if (cell->shared == 0) return;
+  for (size_t i = 0; i < 2 * controller; i++) constants[K_COUNT * H + i] = params[block[CTRL_RETENTION].offset + i];
+}
+
+/* ---- controls ---------------------------------------------------------------------------------- */
+
+/* sums in double: a rounding error in a control would move every mode of the token at once */
+static double controller_dot(const real *weight, const real *x, size_t D) {
+  double sum = (double)weight[D];
+  for (size_t d = 0; d < D; d++) sum += (double)weight[d] * (double)x[d];
+  return sum;
+}
+
+static void activate(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *pre, real *shared) {
+  const size_t H = (size_t)cell->H, D = (size_t)cell->D, width = (size_t)cell->pre;
+  const control_kind controls = intervention_of(cell).controls;
+  const real *w_r = constants + K_COUNT * H, *w_p = w_r + D + 1;
+  for (size_t t = 0; t < n; t++) {
+    switch (controls) {
+      case CONTROLS_SHARED:
+        shared[2 * t] = (real)tanh(controller_dot(w_r, x + t * D, D));
+        shared[2 * t + 1] = (real)tanh(controller_dot(w_p, x + t * D, D));
+        break;
+      case CONTROLS_PER_MODE:
+        for (size_t c = 2 * H; c < 4 * H; c++) pre[t * width + c] = r_tanh(pre[t * width + c]);
+        break;
+      case CONTROLS_ZERO:
+        shared[2 * t] = shared[2 * t + 1] = 0;
+        break;
+    }
+  }
+}
+
+/* through tanh [eq:app_controller_jacobians], then through the shared dot products to dx */
+static void activate_backward(const sparc_cell *cell, const real *constants, size_t n, const real *pre,
+                              const real *shared, real *dpre, real *dshared, real *dx) {
+  const size_t H = (size_t)cell->H, D = (size_t)cell->D, width = (size_t)cell->pre;
+  const control_kind controls = intervention_of(cell).controls;
+  const real *w_r = constants + K_COUNT * H, *w_p = w_r + D + 1;
+  for (size_t t = 0; t < n; t++) {
+    if (controls == CONTROLS_PER_MODE) {
+      for (size_t c = t * width + 2 * H; c < t * width + 4 * H; c++) dpre[c] *= 1 - pre[c] * pre[c];
+      continue;
+    }
+    for (size_t c = 2 * t; c < 2 * t + 2; c++)
+      dshared[c] = controls == CONTROLS_ZERO ? 0 : dshared[c] * (1 - shared[c] * shared[c]);
+    if (!dx) continue;
+    const real dr = dshared[2 * t], dp = dshared[2 * t + 1];
+    for (size_t d = 0; d < D; d++) dx[t * D + d] += dr * w_r[d] + dp * w_p[d];
+  }
+}
+
+static void weight_gradient(const sparc_cell *cell, const real *constants, size_t n, const real *x, const real *pre,
+                            const real *shared, const real *dpre, const real *dshared, const real *dy, real *dparams) {
+  (void)constants, (void)pre, (void)shared, (void)dpre, (void)dy;
+  if (cell->shared == 0) return;
+  const size_t D = (size_t)cell->D;
+  real *dcontrollers = dparams + cell->block[CTRL_RETENTION].offset; /* (2, D + 1) */
+  TYPED(gemm)(TRANSPOSED, AS_IS, 2, D, n, dshared, 2, x, D, 1, dcontrollers, D + 1);
+  double bias[2] = {0, 0};
+  for (size_t t = 0; t < n; t++)
+    for (size_t c = 0; c < 2; c++) bias[c] += (double)dshared[2 * t + c];
+  for (size_t c = 0; c < 2; c++) dcontrollers[c * (D + 1) + D] += (real)bias[c];
+}
+
+/* ---- one mode at one token --------------------------------------------------------------------- */
+
+/* the controls a mode sees */
+typedef struct control {
+  real r, p, scale; /* scale = exp(kappa_r r) */
+} control;
+
+typedef struct modal {
+  real e, rho; /* effective decay of the transition, exp(-e) */
+  real clock;  /* factor of kappa_p p in the phase */
+  real lambda_re, lambda_im;
+  real amplitude;  /* b = amplitude * u */
+  real gate_slope; /* d log gate / d (s p + v r), 0 for a neutral gate */
+  real psi;        /* d log norm / d log e of the write, 0 for a fixed normalisation */
+} modal;
+
+typedef struct modal_rules {
+  intervention iv;
+  real kappa_r, kappa_p;
+  const real *k; /* constants */
+  size_t H;
+} modal_rules;
+
+static modal_rules rules_of(const sparc_cell *cell, const real *constants) {
+  return (modal_rules){intervention_of(cell), (real)cell->option[OPTION_KAPPA_R], (real)cell->option[OPTION_KAPPA_P],
+                       constants, (size_t)cell->H};
+}
+
+static inline control control_at(const modal_rules *rules, const TYPED(token) * token, size_t j) {
+  const bool per_mode = rules->iv.controls == CONTROLS_PER_MODE;
+  const real r = per_mode ? token->pre[2 * rules->H + j] : token->shared[0];
+  const real p = per_mode ? token->pre[3 * rules->H + j] : token->shared[1];
+  return (control){r, p, r_exp(rules->kappa_r * r)};
+}
+
+static inline modal modal_at(const modal_rules *rules, control c, size_t j) {
+  const intervention *iv = &rules->iv;
+  const size_t H = rules->H;
+  const real *k = rules->k + j;
+  const real nu = k[K_NU * H], write_decay = nu * c.scale;
+  modal m;
+
+  /* transition [eq:sara_transition] */
+  m.e = r_fmax(iv->adaptive_decay ? write_decay : nu, DECAY_FLOOR);
+  m.rho = r_exp(-m.e);
+  switch (iv->clock) {
+    case CLOCK_LIVE:
+      m.clock = -r_expm1(-m.e);
+      break;
+    case CLOCK_FULL:
+      m.clock = 1;
+      break;
+    case CLOCK_STATIC:
+      m.clock = k[K_CLOCK * H];
+      break;
+    default:
+      m.clock = 0;
+      break;
+  }
+  const real angle = m.clock * rules->kappa_p * c.p, turn_re = r_cos(angle), turn_im = r_sin(angle);
+  const real base_re = m.rho * k[K_COS * H], base_im = m.rho * k[K_SIN * H];
+  m.lambda_re = base_re * turn_re - base_im * turn_im;
+  m.lambda_im = base_re * turn_im + base_im * turn_re;
+
+  /* write [eq:implementation_write] */
+  m.amplitude = k[K_GAIN * H];
+  m.psi = 0;
+  if (iv->adaptive_norm) {
+    const real one_minus_square = -r_expm1(-2 * write_decay);
+    m.amplitude = k[K_GAIN_NORM * H] * r_sqrt(one_minus_square);
+    m.psi = write_decay * (1 - one_minus_square) / one_minus_square;
+  }
+  m.gate_slope = 0;
+  if (iv->gate) {
+    const real q = r_sigmoid(k[K_GATE_P * H] * c.p + k[K_GATE_R * H] * c.r);
+    m.amplitude *= 2 * q;
+    m.gate_slope = 1 - q;
+  }
+  return m;
+}
+
+static inline real content(const modal_rules *rules, real z) { return rules->iv.linear ? z : r_tanh(z); }
+static inline real content_slope(const modal_rules *rules, real u) { return rules->iv.linear ? 1 : 1 - u * u; }
+
+static void coefficients(const sparc_cell *cell, const real *constants, const TYPED(token) * token, int first, int n,
+                         TYPED(coefficients) * out) {
+  const modal_rules rules = rules_of(cell, constants);
+  const bool per_mode = rules.iv.controls == CONTROLS_PER_MODE;
+  control c = control_at(&rules, token, (size_t)first);
+  for (int i = 0; i < n; i++) {
+    const size_t j = (size_t)(first + i);
+    if (per_mode) c = control_at(&rules, token, j);
+    const modal m = modal_at(&rules, c, j);
+    out->a_re[i] = m.lambda_re;
+    out->a_im[i] = m.lambda_im;
+    out->b_re[i] = m.amplitude * content(&rules, token->pre[j]);
+    out->b_im[i] = m.amplitude * content(&rules, token->pre[rules.H + j]);
+  }
+}
+
+/* derivatives of log lambda (rate: real part, turn: imaginary part) and of log amplitude by the local quantities
+ * [eq:app_transition_derivatives, eq:app_write_derivatives] */
+typedef struct modal_slopes {
+  real turn_p;                  /* d log lambda / d p = i turn_p */
+  real rate_r, turn_r, write_r; /* by r */
+  real rate_a, turn_a, write_a; /* by log decay */
+  real write_p;                 /* d log amplitude / d p */
+} modal_slopes;
+
+static inline modal_slopes slopes_at(const modal_rules *rules, const modal *m, control c, size_t j) {
+  const intervention *iv = &rules->iv;
+  const size_t H = rules->H;
+  const real *k = rules->k + j;
+  const real phase = rules->kappa_p * c.p;
+  /* d log lambda / d log e = e (-1 + i rho kappa_p p); only a live clock turns with e */
+  const real turn_e = iv->clock == CLOCK_LIVE ? m->e * m->rho * phase : 0;
+  const real turn_static = iv->clock == CLOCK_STATIC ? k[K_CLOCK_RATE * H] * phase : 0;
+  const real kappa = iv->adaptive_decay ? rules->kappa_r : 0;
+  return (modal_slopes){
+      .turn_p = rules->kappa_p * m->clock,
+      .rate_r = -kappa * m->e,
+      .turn_r = kappa * turn_e,
+      .write_r = rules->kappa_r * m->psi + m->gate_slope * k[K_GATE_R * H],
+      .rate_a = -m->e,
+      .turn_a = turn_e + turn_static,
+      .write_a = iv->adaptive_norm ? m->psi - k[K_PSI * H] : 0,
+      .write_p = m->gate_slope * k[K_GATE_P * H],
+  };
+}
+
+static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(token) * token, int first, int n,
+                    const TYPED(cotangent) * cot, TYPED(coefficients) * transition, real *dpre, double *dshared,
+                    double (*sums)[MODE_TILE]) {
+  const modal_rules rules = rules_of(cell, constants);
+  const size_t H = rules.H;
+  const bool per_mode = rules.iv.controls == CONTROLS_PER_MODE;
+  control c = control_at(&rules, token, (size_t)first);
+  for (int i = 0; i < n; i++) {
+    const size_t j = (size_t)(first + i);
+    if (per_mode) c = control_at(&rules, token, j);
+    const modal m = modal_at(&rules, c, j);
+    const modal_slopes slope = slopes_at(&rules, &m, c, j);
+    const real mu_re = cot->mu_re[i], mu_im = cot->mu_im[i];
+    transition->a_re[i] = m.lambda_re;
+    transition->a_im[i] = m.lambda_im;
+
+    /* w = conj(lambda kept) mu: a parameter with d lambda = (rate + i turn) lambda gets rate Re w + turn Im w */
+    const real carried_re = m.lambda_re * cot->kept_re[i] - m.lambda_im * cot->kept_im[i];
+    const real carried_im = m.lambda_re * cot->kept_im[i] + m.lambda_im * cot->kept_re[i];
+    const real w_re = carried_re * mu_re + carried_im * mu_im, w_im = carried_re * mu_im - carried_im * mu_re;
+
+    /* the write: b = amplitude u, and energy = Re(conj(b) mu) */
+    const real u_re = content(&rules, token->pre[j]), u_im = content(&rules, token->pre[H + j]);
+    const real energy = m.amplitude * (u_re * mu_re + u_im * mu_im);
+    dpre[j] = m.amplitude * mu_re * content_slope(&rules, u_re);
+    dpre[H + j] = m.amplitude * mu_im * content_slope(&rules, u_im);
+
+    const real dr = slope.rate_r * w_re + slope.turn_r * w_im + slope.write_r * energy;
+    const real dp = slope.turn_p * w_im + slope.write_p * energy;
+    if (per_mode) {
+      dpre[2 * H + j] = dr;
+      dpre[3 * H + j] = dp;
+    } else {
+      dshared[0] += (double)dr;
+      dshared[1] += (double)dp;
+    }
+    sums[SUM_DECAY][i] += (double)(slope.rate_a * w_re + slope.turn_a * w_im + slope.write_a * energy);
+    sums[SUM_FREQ][i] += (double)(constants[K_THETA * H + j] * w_im);
+    sums[SUM_GAIN][i] += (double)energy;
+    sums[SUM_GATE_P][i] += (double)(m.gate_slope * c.p * energy);
+    sums[SUM_GATE_R][i] += (double)(m.gate_slope * c.r * energy);
+  }
+}
+
+/* the blocks of the per-mode parameters lie one behind the other in the order of the sums */
+static void sums_gradient(const sparc_cell *cell, const real *constants, const double *sums, real *dparams) {
+  (void)constants;
+  const size_t H = (size_t)cell->H;
+  for (size_t s = 0; s < SUM_COUNT; s++)
+    for (size_t j = 0; j < H; j++) dparams[cell->block[s].offset + j] += (real)sums[s * H + j];
+}
+
+/* ---- RTRL -------------------------------------------------------------------------------------- */
+
+/* (rate + i turn) carried + write b: the driver of a parameter that moves log lambda and log amplitude */
+typedef struct pair {
+  real re, im;
+} pair;
+
+static inline pair driver_of(pair carried, pair b, real rate, real turn, real write) {
+  return (pair){rate * carried.re - turn * carried.im + write * b.re,
+                rate * carried.im + turn * carried.re + write * b.im};
+}
+
+static void drivers(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
+                    const real *a, const real *b, real *outer, real *scalar) {
+  const modal_rules rules = rules_of(cell, constants);
+  const size_t H = rules.H;
+  const bool controlled = rules.iv.controls != CONTROLS_ZERO;
+  for (size_t j = 0; j < H; j++) {
+    const control c = control_at(&rules, token, j);
+    const modal m = modal_at(&rules, c, j);
+    const modal_slopes slope = slopes_at(&rules, &m, c, j);
+    const pair carried = {a[j] * kept[j] - a[H + j] * kept[H + j], a[j] * kept[H + j] + a[H + j] * kept[j]};
+    const pair write = {b[j], b[H + j]};
+    const real slope_r = controlled ? 1 - c.r * c.r : 0, slope_p = controlled ? 1 - c.p * c.p : 0;
+
+    /* [eq:app_controller_traces]: by the controller's pre-activation */
+    const pair by_r =
+        driver_of(carried, write, slope_r * slope.rate_r, slope_r * slope.turn_r, slope_r * slope.write_r);
+    const pair by_p = driver_of(carried, write, 0, slope_p * slope.turn_p, slope_p * slope.write_p);
+
+    /* [eq:app_content_derivatives] */
+    const real u_re = content(&rules, token->pre[j]), u_im = content(&rules, token->pre[H + j]);
+    const pair rows[OUTER_SLOTS] = {
+        [OUTER_RE] = {m.amplitude * content_slope(&rules, u_re), 0},
+        [OUTER_IM] = {0, m.amplitude * content_slope(&rules, u_im)},
+        [OUTER_R] = by_r,
+        [OUTER_P] = by_p,
+    };
+    for (size_t s = 0; s < OUTER_SLOTS; s++) {
+      outer[(j * OUTER_SLOTS + s) * 2] = rows[s].re;
+      outer[(j * OUTER_SLOTS + s) * 2 + 1] = rows[s].im;
+    }
+
+    const pair entries[SCALAR_SLOTS] = {
+        [SUM_DECAY] = driver_of(carried, write, slope.rate_a, slope.turn_a, slope.write_a),
+        [SUM_FREQ] = driver_of(carried, write, 0, constants[K_THETA * H + j], 0),
+        [SUM_GAIN] = write,
+        [SUM_GATE_P] = driver_of(carried, write, 0, 0, m.gate_slope * c.p),
+        [SUM_GATE_R] = driver_of(carried, write, 0, 0, m.gate_slope * c.r),
+        [SLOT_BIAS_R] = by_r,
+        [SLOT_BIAS_P] = by_p,
+    };
+    for (size_t s = 0; s < SCALAR_SLOTS; s++) {
+      scalar[2 * s * H + j] = entries[s].re;
+      scalar[(2 * s + 1) * H + j] = entries[s].im;
+    }
+  }
+}
+
+static const TYPED(affine_ops) affine = {
+    .derive = derive,
+    .activate = activate,
+    .activate_backward = activate_backward,
+    .weight_gradient = weight_gradient,
+    .coefficients = coefficients,
+    .adjoint = adjoint,
+    .sums_gradient = sums_gradient,
+    .drivers = drivers,
+};
+
+static const TYPED(cell_ops) ops = {.affine = &affine};
+
+extern const cell_entry TYPED(cell_sparc);
+const cell_entry TYPED(cell_sparc) = {&about, &ops};

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* cli.c: finding and running commands, did-you-mean for options, messages, and output that cannot get lost. */
+#include "cli/cli.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- commands ----------------------------------------------------------------------------------- */
+
+const cli_command *const *cli_commands(void) {
+#define ADDRESS(name) &command_##name,
+  static const cli_command *const commands[] = {CLI_COMMANDS(ADDRESS) NULL};
+#undef ADDRESS
+  return commands;
+}
+
+const cli_command *cli_find(const char *who, const char *name) {
+#define NAME(name) #name,
+  static const char *const names[] = {CLI_COMMANDS(NAME) NULL};
+#undef NAME
+  for (const cli_command *const *c = cli_commands(); *c; c++)
+    if (strcmp((*c)->name, name) == 0) return *c;
+  const char *guess = closest(name, names);
+  if (guess)
+    cli_message(who, "unknown command '%s'; did you mean '%s'?", name, guess);
+  else
+    cli_message(who, "unknown command '%s'; `sparc help` lists the commands", name);
+  return NULL;
+}
+
+exit_code cli_run(const cli_command *command, int argc, char **argv) {
+  char who[64];
+  snprintf(who, sizeof who, "sparc %s", command->name);
+  argv[0] = who;
+  if (cli_refuse_unknown_options(command->argp, argc, argv)) return EXIT_USAGE;
+  return command->run(argc, argv);
+}
+
+exit_code cli_exit_code(sparc_status status) {
+  static const exit_code codes[] = {
+      [SPARC_OK] = EXIT_DONE,
+      [SPARC_INVALID] = EXIT_USAGE,
+      [SPARC_NO_MEMORY] = EXIT_FAILED,
+      [SPARC_IO] = EXIT_INPUT,
+      [SPARC_FORMAT] = EXIT_INPUT,
+      [SPARC_UNSUPPORTED] = EXIT_FAILED,
+      [SPARC_NOT_FINITE] = EXIT_NOT_FINITE,
+  };
+  return (size_t)status < sizeof codes / sizeof *codes ? codes[status] : EXIT_FAILED;
+}
+
+/* ---- unknown options ---------------------------------------------------------------------------- */
+
+/* what argp adds to every parser */
+static const struct argp_option standard_options[] = {
+    {.name = "help", .key = '?'}, {.name = "usage", .key = -1}, {.name = "version", .key = 'V'}, {0}};
+
+static bool is_end(const struct argp_option *o) { return !o->name && !o->key && !o->doc && !o->group; }
+static bool takes_value(const struct argp_option *o) { return o->arg && !(o->flags & OPTION_ARG_OPTIONAL); }
+
+/* the option whose long name starts with the given text; an exact match wins over a prefix */
+static const struct argp_option *find_long(const struct argp_option *o, const char *text, size_t length) {
+  const struct argp_option *found = NULL;
+  for (; !is_end(o); o++) {
+    if (!o->name || strncmp(o->name, text, length) != 0) continue;
+    if (o->name[length] == '\0') return o;
+    found = o;
+  }
+  return found;
+}
+
+static const struct argp_option *find_short(const struct argp_option *o, char letter) {
+  for (; !is_end(o); o++)
+    if (o->key == letter) return o;
+  return NULL;
+}
+
+static size_t list_names(const struct argp_option *o, const char **names, size_t count, size_t capacity) {
+  for (; !is_end(o); o++)
+    if (o->name && !(o->flags & OPTION_HIDDEN) && count + 1 < capacity) names[count++] = o->name;
+  names[count] = NULL;
+  return count;
+}
+
+static void report_unknown(const char *who, const struct argp_option *options, const char *text, size_t length) {
+  enum { CAPACITY = 128 };
+  const char *names[CAPACITY];
+  char word[64];
+  size_t count = list_names(options, names, 0, CAPACITY);
+  list_names(standard_options, names, count, CAPACITY);
+  snprintf(word, sizeof word, "%.*s", (int)length, text);
+  const char *guess = closest(word, names);
+  if (guess)
+    cli_message(who, "unknown option '--%s'; did you mean '--%s'?", word, guess);
+  else
+    cli_message(who, "unknown option '--%s'; `%s --help` lists the options", word, who);
+}
+
+/* whether the last option in a cluster such as -qt takes the next argument as its value */
+static bool cluster_takes_next(const struct argp_option *options, const char *letters) {
+  for (; *letters; letters++) {
+    const struct argp_option *o = find_short(options, *letters);
+    if (o && takes_value(o)) return letters[1] == '\0';
+  }
+  return false;
+}
+
+bool cli_refuse_unknown_options(const struct argp *argp, int argc, char **argv) {
+  const struct argp_option *options = argp->options ? argp->options : standard_options;
+  for (int i = 1; i < argc; i++) {
+    const char *argument = argv[i];
+    if (argument[0] != '-' || argument[1] == '\0') continue;
+    if (argument[1] != '-') {
+      i += cluster_takes_next(options, argument + 1);
+      continue;
+    }
+    const char *text = argument + 2;
+    size_t length = strcspn(text, "=");
+    if (*text == '\0') return false; /* "--" ends the options */
+    const struct argp_option *o = find_long(options, text, length);
+    if (!o) o = find_long(standard_options, text, length);
+    if (!o) {
+      report_unknown(argv[0], options, text, length);
+      return true;
+    }
+    i += takes_value(o) && text[length] == '\0';
+  }
+  return false;
+}
+
+/* ---- messages and output ------------------------------------------------------------------------ */
+
+/* writes text with control bytes as \xNN and returns the columns used; UTF-8 passes, one column a character */
+static int put_escaped(FILE *stream, const char *text) {
+  int columns = 0;
+  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+    if (*c < 0x20 || *c == 0x7f) {
+      columns += fprintf(stream, "\\x%02x", *c);
+    } else {
+      putc(*c, stream);
+      columns += (*c & 0xc0) != 0x80;
+    }
+  }
+  return columns;
+}
+
+void cli_message(const char *who, const char *format, ...) {
+  char sentence[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(sentence, sizeof sentence, format, arguments);
+  va_end(arguments);
+  /* keep the order of data and messages when both go to one place */
+  fflush(stdout);
+  fprintf(stderr, "%s: ", who);
+  put_escaped(stderr, sentence);
+  putc('\n', stderr);
+}
+
+void cli_text(const char *text, int width) {
+  int columns = put_escaped(stdout, text);
+  if (width > columns) printf("%*s", width - columns, "");
+}
+
+json_t *cli_json_text(const char *text) {
+  json_t *string = json_string(text);
+  if (string) return string;
+  char *escaped = NULL;
+  size_t length = 0;
+  FILE *stream = open_memstream(&escaped, &length);
+  if (!stream) return NULL;
+  for (const char *c = text; *c; c++) fprintf(stream, (signed char)*c < 0 ? "\\x%02x" : "%c", (unsigned char)*c);
+  string = fclose(stream) == 0 ? json_string(escaped) : NULL;
+  free(escaped);
+  return string;
+}
+
+void cli_json_line(const char *who, json_t *object) {
+  char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+  if (!text) {
+    cli_message(who, "no memory for the JSON output");
+    exit(EXIT_FAILED);
+  }
+  puts(text);
+  free(text);
+  json_decref(object);
+}
+
+bool cli_colour(void) {
+  const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
+  if (no_colour && *no_colour) return false;
+  return isatty(STDOUT_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+bool cli_output_lost(void) { return ferror(stdout) != 0; }
+
+/* runs at exit, also when argp ends the program after --help */
+static void close_output(int status, void *unused) {
+  (void)unused;
+  errno = 0;
+  bool lost = ferror(stdout) != 0;
+  if (fclose(stdout) != 0 || lost) {
+    const char *reason = errno ? strerror(errno) : "the data is incomplete";
+    fprintf(stderr, "sparc: cannot write to standard output: %s\n", reason);
+    _exit(status != 0 ? status : EXIT_FAILED);
+  }
+}
+
+void cli_guard_output(void) {
+  /* occupy closed standard descriptors the wrong way round: no file of ours may land there, and writing fails */
+  for (int fd = 0; fd <= 2; fd++)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) _exit(EXIT_FAILED);
+  signal(SIGPIPE, SIG_IGN);
+  if (on_exit(close_output, NULL) != 0) _exit(EXIT_FAILED);
+}

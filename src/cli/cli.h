@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* cli.h: what the sub-commands of the tool share: the table of commands, exit codes, messages, output.
+ *
+ * A command is one file with one `const cli_command command_NAME`, and one row in CLI_COMMANDS. Data goes to
+ * standard output and messages to standard error. Commands parse their options with argp; cli_run has
+ * already refused unknown long options with a suggestion, which argp cannot give.
+ */
+#ifndef SPARC_CLI_CLI_H
+#define SPARC_CLI_CLI_H
+
+#include "sparc/base.h"
+
+#include <argp.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* every command, in the order in which `sparc --help` lists them */
+#define CLI_COMMANDS(ROW) \
+  ROW(check)              \
+  ROW(info)               \
+  ROW(help)               \
+  ROW(version)
+
+typedef enum exit_code {
+  EXIT_DONE = 0,
+  EXIT_FAILED = 1,       /* the work was done or begun, and the answer is no */
+  EXIT_USAGE = 2,        /* the command line makes no sense */
+  EXIT_INPUT = 3,        /* an input file is missing, unreadable or malformed */
+  EXIT_NOT_FINITE = 4,   /* a NaN or an infinity stopped the work */
+  EXIT_INTERRUPTED = 130 /* SIGINT, after saving what can be saved */
+} exit_code;
+
+typedef struct cli_command {
+  const char *name, *summary;
+  const struct argp *argp;
+  exit_code (*run)(int argc, char **argv); /* argv[0] is "sparc NAME", for messages */
+} cli_command;
+
+#define CLI_DECLARE_(name) extern const cli_command command_##name;
+CLI_COMMANDS(CLI_DECLARE_)
+#undef CLI_DECLARE_
+
+extern const struct argp cli_tool; /* the options of `sparc` before a command */
+void cli_print_version(FILE *stream, struct argp_state *state);
+
+/* cli_commands returns the NULL-terminated table of commands. */
+const cli_command *const *cli_commands(void);
+
+/* cli_find returns the command of that name; if there is none it says so on standard error, with a
+ * suggestion, and returns NULL. who opens the message. */
+const cli_command *cli_find(const char *who, const char *name);
+
+/* cli_run runs a command with its own arguments; argv[0] is ignored. */
+exit_code cli_run(const cli_command *command, int argc, char **argv);
+
+/* cli_refuse_unknown_options looks for long options that argp does not know (unambiguous or not, a prefix is
+ * known), reports the first with a suggestion, and says whether there was one. */
+bool cli_refuse_unknown_options(const struct argp *argp, int argc, char **argv);
+
+/* cli_exit_code is the one place where a status of the library becomes an exit code. */
+exit_code cli_exit_code(sparc_status status);
+
+/* cli_message writes "who: sentence" to standard error. Bytes that could steer a terminal are escaped: names
+ * in a sentence may come from a hostile file. */
+__attribute__((format(printf, 2, 3))) void cli_message(const char *who, const char *format, ...);
+
+/* cli_text writes text that comes from a file to standard output, escaped in the same way, and pads
+ * it with spaces to width columns. */
+void cli_text(const char *text, int width);
+
+/* cli_json_text makes a JSON string of any bytes; those that are not UTF-8 are escaped. NULL: no memory. */
+json_t *cli_json_text(const char *text);
+
+/* cli_json_line writes one object as one line to standard output and drops the reference. NULL, which is what
+ * jansson gives without memory, ends the program. */
+void cli_json_line(const char *who, json_t *object);
+
+/* cli_colour says whether verdicts on standard output may be coloured. */
+bool cli_colour(void);
+
+/* cli_guard_output makes sure that lost output never goes unnoticed: a closed, full or broken standard output
+ * ends the program with a message and a code other than 0. Call it once, first. */
+void cli_guard_output(void);
+
+/* cli_output_lost says whether writing has already failed, so that long work can stop early. */
+bool cli_output_lost(void);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* info.c: `sparc info`: what this build and this machine are, or what is in safetensors files. */
+#include "base/build_info.h"
+#include "base/cpu.h"
+#include "base/threads.h"
+#include "cli/cli.h"
+#include "sparc/cell.h"
+#include "sparc/safetensors.h"
+
+#include <string.h>
+#include <zlib.h>
+
+typedef struct info_settings {
+  bool json;
+  char **files; /* NULL-terminated; NULL: none */
+} info_settings;
+
+/* ---- options ------------------------------------------------------------------------------------ */
+
+static const struct argp_option info_options[] = {
+    {"json", 'j', NULL, 0, "Print one JSON object, or one for each FILE", 0}, {0}};
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is argp's */
+static error_t parse_info(int key, char *argument, struct argp_state *state) {
+  (void)argument;
+  info_settings *settings = state->input;
+  switch (key) {
+    case 'j':
+      settings->json = true;
+      return 0;
+    case ARGP_KEY_ARGS:
+      settings->files = state->argv + state->next;
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp info_argp = {
+    .options = info_options,
+    .parser = parse_info,
+    .args_doc = "[FILE...]",
+    .doc =
+        "Without FILE: print the version, the build, the processor, the libraries and the threads. "
+        "With safetensors FILEs: list their metadata and tensors."
+        "\vExit status: 0 done, 2 usage, 3 a file is missing or malformed.",
+};
+
+/* ---- this build on this machine ----------------------------------------------------------------- */
+
+enum { FEATURES_TEXT = 256 };
+
+static void print_caches(const cpu_info *cpu) {
+  const struct {
+    const char *name;
+    size_t bytes;
+  } caches[] = {{"L1d", cpu->l1d}, {"L2", cpu->l2}, {"L3", cpu->l3}};
+  const char *separator = "";
+  printf("caches    ");
+  for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
+    if (caches[i].bytes == 0) continue;
+    printf("%s%s %zu KiB", separator, caches[i].name, caches[i].bytes / 1024);
+    separator = ", ";
+  }
+  puts(*separator ? "" : "unknown");
+}
+
+static void print_build(void) {
+  const cpu_info cpu = cpu_detect();
+  char features[FEATURES_TEXT];
+  cpu_feature_names(cpu.features, features, sizeof features);
+  printf("version   sparc %s\n", sparc_version());
+  printf("build     %s, %s\n", build_compiler(), build_type());
+  printf("cpu       %s\n", cpu.brand);
+  printf("features  %s\n", features);
+  print_caches(&cpu);
+  printf("kernels   %s\n", kernel_name());
+  printf("blas      %s\n", build_blas());
+  printf("jansson   %s\n", jansson_version_str());
+  printf("zlib      %s\n", zlibVersion());
+  printf("openmp    %s\n", build_openmp() ? "yes" : "no");
+  printf("mujoco    %s\n", build_mujoco() ? "yes" : "no");
+  printf("threads   %d (of %d processors, by %s)\n", thread_count(0), cpu.logical, thread_executor());
+  printf("cells    ");
+  for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) printf(" %s", *kind);
+  putchar('\n');
+}
+
+/* a list of words separated by spaces; text is cut up */
+static json_t *json_words(char *text) {
+  json_t *list = json_array();
+  for (char *word; (word = strsep(&text, " ")) != NULL;)
+    if (*word) json_array_append_new(list, json_string(word));
+  return list;
+}
+
+static json_t *json_kinds(void) {
+  json_t *list = json_array();
+  for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) json_array_append_new(list, json_string(*kind));
+  return list;
+}
+
+static json_t *json_build(void) {
+  const cpu_info cpu = cpu_detect();
+  char features[FEATURES_TEXT];
+  cpu_feature_names(cpu.features, features, sizeof features);
+  json_t *build = json_pack("{s:s, s:s}", "compiler", build_compiler(), "type", build_type());
+  json_t *machine =
+      json_pack("{s:o, s:o, s:I, s:I, s:I, s:i}", "brand", cli_json_text(cpu.brand), "features", json_words(features),
+                "l1d", (json_int_t)cpu.l1d, "l2", (json_int_t)cpu.l2, "l3", (json_int_t)cpu.l3, "logical", cpu.logical);
+  json_t *libraries = json_pack("{s:s, s:s, s:s, s:b, s:b}", "blas", build_blas(), "jansson", jansson_version_str(),
+                                "zlib", zlibVersion(), "openmp", build_openmp(), "mujoco", build_mujoco());
+  return json_pack("{s:s, s:o, s:o, s:s, s:o, s:i, s:o}", "version", sparc_version(), "build", build, "cpu", machine,
+                   "kernels", kernel_name(), "libraries", libraries, "threads", thread_count(0), "cells", json_kinds());
+}
+
+/* ---- files -------------------------------------------------------------------------------------- */
+
+static int widest(int width, const char *text) { return (int)strlen(text) > width ? (int)strlen(text) : width; }
+
+static void print_metadata(const sparc_tensors *file) {
+  int width = 0;
+  const size_t count = sparc_tensors_metadata_count(file);
+  for (size_t i = 0; i < count; i++) width = widest(width, sparc_tensors_metadata_at(file, i)->key);
+  for (size_t i = 0; i < count; i++) {
+    const sparc_metadata *m = sparc_tensors_metadata_at(file, i);
+    printf("  ");
+    cli_text(m->key, width);
+    printf(" = ");
+    cli_text(m->value, 0);
+    putchar('\n');
+  }
+}
+
+/* "[2,19,5]", padded to width */
+static void print_shape(const sparc_tensor_info *t, int width) {
+  char text[SPARC_TENSOR_RANK_MAX * 24] = "[";
+  size_t used = 1;
+  for (int i = 0; i < t->rank; i++)
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu", i ? "," : "", t->shape[i]);
+  snprintf(text + used, sizeof text - used, "]");
+  printf("%-*s", width, text);
+}
+
+static void print_file(const char *path, const sparc_tensors *file) {
+  size_t total = 0;
+  int width = 0;
+  const size_t count = sparc_tensors_count(file);
+  for (size_t i = 0; i < count; i++) width = widest(width, sparc_tensors_at(file, i)->name);
+  cli_text(path, 0);
+  putchar('\n');
+  print_metadata(file);
+  for (size_t i = 0; i < count; i++) {
+    const sparc_tensor_info *t = sparc_tensors_at(file, i);
+    printf("  ");
+    cli_text(t->name, width);
+    printf("  %-4s  ", sparc_dtype_name(t->dtype));
+    print_shape(t, 14);
+    printf("  %10zu bytes\n", t->bytes);
+    total += t->bytes;
+  }
+  printf("  %zu tensors, %zu bytes\n", count, total);
+}
+
+static json_t *json_tensor(const sparc_tensor_info *t) {
+  json_t *shape = json_array();
+  for (int i = 0; i < t->rank; i++) json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
+  return json_pack("{s:o, s:s, s:o, s:I, s:I}", "name", cli_json_text(t->name), "dtype", sparc_dtype_name(t->dtype),
+                   "shape", shape, "offset", (json_int_t)t->offset, "bytes", (json_int_t)t->bytes);
+}
+
+static json_t *json_file(const char *path, const sparc_tensors *file) {
+  json_t *metadata = json_object(), *tensors = json_array();
+  size_t total = 0;
+  for (size_t i = 0; i < sparc_tensors_metadata_count(file); i++) {
+    const sparc_metadata *m = sparc_tensors_metadata_at(file, i);
+    json_object_set_new(metadata, m->key, cli_json_text(m->value));
+  }
+  for (size_t i = 0; i < sparc_tensors_count(file); i++) {
+    const sparc_tensor_info *t = sparc_tensors_at(file, i);
+    json_array_append_new(tensors, json_tensor(t));
+    total += t->bytes;
+  }
+  return json_pack("{s:o, s:o, s:o, s:I}", "file", cli_json_text(path), "metadata", metadata, "tensors", tensors,
+                   "bytes", (json_int_t)total);
+}
+
+static exit_code describe_file(const char *who, const char *path, bool json) {
+  sparc_tensors *file;
+  sparc_status status = sparc_tensors_open(path, &file);
+  if (status != SPARC_OK) {
+    cli_message(who, "%s", sparc_error());
+    return cli_exit_code(status);
+  }
+  if (json)
+    cli_json_line(who, json_file(path, file));
+  else
+    print_file(path, file);
+  sparc_tensors_close(file);
+  return EXIT_DONE;
+}
+
+static exit_code run_info(int argc, char **argv) {
+  info_settings settings = {.json = false};
+  if (argp_parse(&info_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
+  if (settings.files) {
+    exit_code code = EXIT_DONE;
+    for (char **file = settings.files; *file && !cli_output_lost(); file++) {
+      exit_code of_file = describe_file(argv[0], *file, settings.json);
+      if (of_file > code) code = of_file;
+    }
+    return code;
+  }
+  if (settings.json)
+    cli_json_line(argv[0], json_build());
+  else
+    print_build();
+  return EXIT_DONE;
+}
+
+const cli_command command_info = {"info", "describe this build, or list what is in files", &info_argp, run_info};

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* rtrl.c: exact structured RTRL of diagonal affine cells [eq:rtrl_recurrence, eq:app_reset_trace].
+ *
+ *   Z_j <- m a_j Z_j + driver_j        one complex factor per mode, so the full influence matrix never exists
+ *
+ * Trace layout: (H, outer, parts, D) rows driven by c_j x^T, then (scalar, parts, H) entries driven by c_j. Which
+ * parameters a slot belongs to is the cell's table of sinks; the contraction [eq:online_loss_gradient] walks it.
+ */
+#include "base/error.h"
+#include "base/threads.h"
+#include "seq/step_impl.h"
+
+#include <string.h>
+
+static real *scalar_traces(const sparc_cell *cell, real *trace) {
+  return trace + cell->sizes.state * (size_t)cell->outer * (size_t)cell->D;
+}
+
+/* ---- step -------------------------------------------------------------------------------------- */
+
+/* Z <- a Z + c x over one row of D entries */
+static void advance_outer_complex(size_t D, real a_re, real a_im, real c_re, real c_im, const real *restrict x,
+                                  real *restrict z_re, real *restrict z_im) {
+  for (size_t d = 0; d < D; d++) {
+    const real re = z_re[d], im = z_im[d];
+    z_re[d] = a_re * re - a_im * im + c_re * x[d];
+    z_im[d] = a_re * im + a_im * re + c_im * x[d];
+  }
+}
+
+static void advance_outer_real(size_t D, real a, real c, const real *restrict x, real *restrict z) {
+  for (size_t d = 0; d < D; d++) z[d] = a * z[d] + c * x[d];
+}
+
+static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, outer = (size_t)cell->outer, scalar = (size_t)cell->scalar;
+  const size_t parts = (size_t)cell->parts;
+  const real mask = *tape->mask;
+  for (size_t j = 0; j < H; j++) {
+    const real a_re = mask * tape->a[j], a_im = parts == 2 ? mask * tape->a[H + j] : 0;
+    for (size_t row = j * outer; row < (j + 1) * outer; row++) {
+      real *z = trace + row * parts * D;
+      const real *c = tape->outer + row * parts;
+      if (parts == 2)
+        advance_outer_complex(D, a_re, a_im, c[0], c[1], tape->x, z, z + D);
+      else
+        advance_outer_real(D, a_re, c[0], tape->x, z);
+    }
+  }
+  real *entry = scalar_traces(cell, trace);
+  const real *driver = tape->scalar;
+  for (size_t s = 0; s < scalar; s++, entry += parts * H, driver += parts * H) {
+    for (size_t j = 0; j < H; j++) {
+      const real a_re = mask * tape->a[j];
+      if (parts == 1) {
+        entry[j] = a_re * entry[j] + driver[j];
+        continue;
+      }
+      const real a_im = mask * tape->a[H + j], re = entry[j], im = entry[H + j];
+      entry[j] = a_re * re - a_im * im + driver[j];
+      entry[H + j] = a_re * im + a_im * re + driver[H + j];
+    }
+  }
+}
+
+static sparc_status check_rtrl(const sparc_cell *cell, const real *trace) {
+  if (cell->sizes.trace == 0)
+    return fail(SPARC_UNSUPPORTED, "cell %s has no RTRL form; train it with sparc_backward over short sequences",
+                cell->about->name);
+  if (!trace) return fail(SPARC_INVALID, "trace is NULL");
+  return SPARC_OK;
+}
+
+sparc_status PUBLIC(sparc_step_rtrl)(const sparc_cell *cell, const real *prepared, real *state, real *trace,
+                                     const real *x, real mask, real *y, real *tape) {
+  sparc_status status = TYPED(check_step)(cell, prepared, state, x, mask, tape);
+  if (status == SPARC_OK) status = check_rtrl(cell, trace);
+  if (status != SPARC_OK) return status;
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
+  const uint64_t mode = flush_denormals_begin();
+  TYPED(affine_step)(cell, prepared, state, x, mask, y, &view);
+  /* the output may have used the state after the step; the drivers see kept = m h_{t-1} */
+  const TYPED(token) token = {view.pre, view.shared, mask};
+  ops->drivers(cell, prepared + cell->constants, &token, view.kept, view.a, view.b, view.outer, view.scalar);
+  advance_traces(cell, &view, trace);
+  flush_denormals_end(mode);
+  return SPARC_OK;
+}
+
+/* ---- contraction ------------------------------------------------------------------------------- */
+
+/* factor of mode j: the sensitivity is factor times the slot */
+static void sink_factor_of(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, size_t j, real *re,
+                           real *im) {
+  *re = sink->factor == FACTOR_ONE ? 1 : 0;
+  *im = sink->factor == FACTOR_I ? 1 : 0;
+  if (sink->factor != FACTOR_CONSTANT) return;
+  *re = constants[sink->constant + j];
+  *im = constants[sink->constant + (size_t)cell->H + j];
+}
+
+/* the slot of mode j: `count` entries of the real part at re and, for complex cells, of the imaginary part at im */
+typedef struct slot_view {
+  const real *re, *im;
+  size_t count;
+} slot_view;
+
+static slot_view slot_of(const sparc_cell *cell, const rtrl_sink *sink, const real *trace, size_t j) {
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, parts = (size_t)cell->parts, slot = (size_t)sink->slot;
+  if (sink->outer) {
+    const real *row = trace + (j * (size_t)cell->outer + slot) * parts * D;
+    return (slot_view){row, parts == 2 ? row + D : NULL, D};
+  }
+  const real *entry = scalar_traces(cell, (real *)trace) + slot * parts * H + j;
+  return (slot_view){entry, parts == 2 ? entry + H : NULL, 1};
+}
+
+/* row of the parameter block that state coordinate j influences through this sink */
+static size_t sink_row_of(const rtrl_sink *sink, size_t j) {
+  const size_t width = (size_t)sink->width;
+  if (sink->row == ROW_OF_GROUP) return j / width * width + (size_t)sink->member;
+  return sink->row == ROW_OF_MODE ? j : 0;
+}
+
+/* dparams += Re(conj(d) factor Z) */
+static void contract(const sparc_cell *cell, const real *constants, const real *trace, const real *d, real *dparams) {
+  const size_t H = (size_t)cell->H;
+  for (size_t s = 0; s < cell->sinks; s++) {
+    const rtrl_sink *sink = &cell->sink[s];
+    const sparc_block *block = &cell->block[sink->block];
+    for (size_t j = 0; j < H; j++) {
+      const slot_view z = slot_of(cell, sink, trace, j);
+      real *out = dparams + block->offset + sink_row_of(sink, j) * sink_row_length(cell, sink) + (size_t)sink->column;
+      if (!z.im) {
+        for (size_t i = 0; i < z.count; i++) out[i] += d[j] * z.re[i];
+        continue;
+      }
+      real f_re, f_im;
+      sink_factor_of(cell, sink, constants, j, &f_re, &f_im);
+      const real w_re = d[j] * f_re + d[H + j] * f_im, w_im = d[H + j] * f_re - d[j] * f_im;
+      for (size_t i = 0; i < z.count; i++) out[i] += w_re * z.re[i] + w_im * z.im[i];
+    }
+  }
+}
+
+/* cotangents of the pre-activations of this token with the carried state held fixed */
+static void local_adjoint(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape) {
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  const size_t H = (size_t)cell->H;
+  const real imaginary = cell->parts == 2;
+  const TYPED(token) token = {tape->pre, tape->shared, *tape->mask};
+  double dshared[MAX_SHARED] = {0}, sums[MAX_SUMS][MODE_TILE] = {{0}};
+  for (int first = 0; first < cell->H; first += MODE_TILE) {
+    const int n = cell->H - first < MODE_TILE ? cell->H - first : MODE_TILE;
+    const size_t re = (size_t)first, im = imaginary ? H + (size_t)first : (size_t)first;
+    const TYPED(cotangent) cotangent = {tape->kept + re, tape->kept + im, tape->dstate + re, tape->dstate + im};
+    TYPED(coefficients) c;
+    ops->adjoint(cell, constants, &token, first, n, &cotangent, &c, tape->dpre, dshared, sums);
+  }
+  for (int q = 0; q < cell->shared; q++) tape->dshared[q] = (real)dshared[q];
+}
+
+/* dx += W^T dpre */
+static void project_token_backward(const sparc_cell *cell, const real *weight_out, const real *dpre, real *dx) {
+  const size_t D = (size_t)cell->D;
+  for (size_t n = 0; n < (size_t)cell->projected; n++)
+    for (size_t d = 0; d < D; d++) dx[d] += dpre[n] * weight_out[n * D + d];
+}
+
+/* dW += dpre x^T for the columns that only the output reads */
+static void output_projection_gradient(const sparc_cell *cell, const real *dpre, const real *x, real *dparams) {
+  for (int i = 0; i < cell->projections; i++) {
+    const projection *p = &cell->project[i];
+    if (!p->output_only) continue;
+    for (size_t row = 0; row < (size_t)p->rows; row++) {
+      const real g = dpre[(size_t)p->column + row];
+      real *out = dparams + p->weight + row * (size_t)p->stride;
+      for (size_t d = 0; d < (size_t)cell->D; d++) out[d] += g * x[d];
+      if (p->has_bias) dparams[p->bias + row * (size_t)p->bias_stride] += g;
+    }
+  }
+}
+
+sparc_status PUBLIC(sparc_rtrl_gradient)(const sparc_cell *cell, const real *prepared, const real *trace, real *tape,
+                                         const real *dy, real *dparams, real *dx) {
+  if (!cell || !prepared || !tape || !dy)
+    return fail(SPARC_INVALID, "%s is NULL", !cell ? "cell" : !prepared ? "prepared" : !tape ? "tape" : "dy");
+  sparc_status status = check_rtrl(cell, trace);
+  if (status != SPARC_OK) return status;
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
+  const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
+  const size_t D = (size_t)cell->D, S = cell->sizes.state;
+  const uint64_t mode = flush_denormals_begin();
+
+  /* through the readout to the state */
+  if (ops->output_backward)
+    ops->output_backward(cell, weights.constants, 1, view.state, view.pre, dy, view.dstate, view.dpre);
+  else
+    memcpy(view.dstate, dy, S * sizeof(real));
+
+  /* past and present of the recurrent parameters */
+  if (dparams) contract(cell, weights.constants, trace, view.dstate, dparams);
+
+  /* the present of everything else */
+  local_adjoint(cell, weights.constants, &view);
+  if (dx) memset(dx, 0, D * sizeof(real));
+  if (ops->activate_backward)
+    ops->activate_backward(cell, weights.constants, 1, view.pre, view.shared, view.dpre, view.dshared, dx);
+  if (dx) project_token_backward(cell, weights.weight_out, view.dpre, dx);
+  if (dparams) {
+    output_projection_gradient(cell, view.dpre, view.x, dparams);
+    if (ops->direct_gradient) ops->direct_gradient(cell, view.x, view.pre, view.dpre, dy, dparams);
+  }
+  flush_denormals_end(mode);
+  return SPARC_OK;
+}
+
+/* ---- reading a trace --------------------------------------------------------------------------- */
+
+sparc_status PUBLIC(sparc_trace_read)(const sparc_cell *cell, const real *prepared, const real *trace,
+                                      const char *block, real *out) {
+  if (!cell || !prepared || !block || !out)
+    return fail(SPARC_INVALID, "%s is NULL", !cell ? "cell" : !prepared ? "prepared" : !block ? "block" : "out");
+  sparc_status status = check_rtrl(cell, trace);
+  if (status != SPARC_OK) return status;
+  const size_t size = sparc_trace_size(cell, block);
+  if (size == 0) return fail(SPARC_INVALID, "cell %s keeps no trace of block '%s'", cell->about->name, block);
+  const int index = cell_block_index(cell, block);
+  const size_t H = (size_t)cell->H, row = size / cell->sizes.state;
+  for (size_t s = 0; s < cell->sinks; s++) {
+    const rtrl_sink *sink = &cell->sink[s];
+    if (sink->block != index) continue;
+    const size_t member = sink->row == ROW_OF_GROUP ? (size_t)sink->member : 0;
+    const size_t start = member * sink_row_length(cell, sink) + (size_t)sink->column;
+    for (size_t j = 0; j < H; j++) {
+      const slot_view z = slot_of(cell, sink, trace, j);
+      real *re = out + j * row + start, *im = out + (H + j) * row + start, f_re, f_im;
+      sink_factor_of(cell, sink, prepared + cell->constants, j, &f_re, &f_im);
+      for (size_t i = 0; i < z.count; i++) {
+        re[i] = z.im ? f_re * z.re[i] - f_im * z.im[i] : z.re[i];
+        if (z.im) im[i] = f_re * z.im[i] + f_im * z.re[i];
+      }
+    }
+  }
+  return SPARC_OK;
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/* affine.c: scan and adjoint of h_t = m_t a_t . h_{t-1} + b_t for all diagonal affine cells.
+ *
+ * The paper's Algorithm 1 [alg:chunked_scan]: summaries of chunks, a prefix scan over them, replay; adjoint
+ * summaries, a reverse scan, adjoint replay, reduction. With one chunk per stream the summaries vanish and what is
+ * left is the plain sequential scan, which is the default. Transitions are recomputed from the shared controls and
+ * the pre-activations wherever they are needed; they are never stored.
+ *
+ * Stages run over tiles that depend on the problem alone. Every sum that crosses tiles is formed in tile order.
+ */
+#include "base/memory.h"
+#include "base/threads.h"
+#include "math/gemm_impl.h"
+#include "seq/affine_impl.h"
+
+#include <string.h>
+
+/* ---- memory ------------------------------------------------------------------------------------ */
+
+typedef struct saved_view {
+  real *pre;    /* (B T, pre) */
+  real *shared; /* (B T, shared) */
+  real *states; /* (B T, S); NULL when y is the state */
+} saved_view;
+
+/* per stream and chunk: the map g -> P g + Q of the chunk, and the value that enters it (in scan direction) */
+typedef struct boundary_view {
+  real *P, *Q, *entrance; /* (B, chunks, S) each; unused with one chunk */
+} boundary_view;
+
+typedef struct work_view {
+  boundary_view boundary;
+  real *dstates;          /* (B T, S); NULL when y is the state */
+  real *dpre;             /* (B T, pre) */
+  real *dshared_partials; /* (mode_tiles, B T, shared) */
+  real *dshared;          /* (B T, shared) */
+  double *sum_partials;   /* (B groups, sums, H) */
+  double *sums;           /* (sums, H) */
+} work_view;
+
+static saved_view carve_saved(arena *a, const sparc_plan *plan) {
+  const sparc_cell *cell = plan->cell;
+  const size_t tokens = (size_t)plan->B * (size_t)plan->T;
+  saved_view view = {0};
+  view.pre = arena_take(a, tokens * (size_t)cell->pre, sizeof(real));
+  view.shared = arena_take(a, tokens * (size_t)cell->shared, sizeof(real));
+  if (TYPED(ops_of)(cell)->affine->output) view.states = arena_take(a, tokens * cell->sizes.state, sizeof(real));
+  return view;
+}
+
+static work_view carve_work(arena *a, const sparc_plan *plan) {
+  const sparc_cell *cell = plan->cell;
+  const size_t B = (size_t)plan->B, tokens = B * (size_t)plan->T, H = (size_t)cell->H, S = cell->sizes.state;
+  const size_t shared = (size_t)cell->shared, sums = (size_t)cell->sums * H;
+  work_view view = {0};
+  if (plan->chunks > 1) {
+    view.boundary.P = arena_take(a, B * (size_t)plan->chunks * S, sizeof(real));
+    view.boundary.Q = arena_take(a, B * (size_t)plan->chunks * S, sizeof(real));
+    view.boundary.entrance = arena_take(a, B * (size_t)plan->chunks * S, sizeof(real));
+  }
+  if (TYPED(ops_of)(cell)->affine->output) view.dstates = arena_take(a, tokens * S, sizeof(real));
+  view.dpre = arena_take(a, tokens * (size_t)cell->pre, sizeof(real));
+  view.dshared_partials = arena_take(a, (size_t)plan->mode_tiles * tokens * shared, sizeof(real));
+  view.dshared = arena_take(a, tokens * shared, sizeof(real));
+  view.sum_partials = arena_take(a, B * (size_t)plan->groups * sums, sizeof(double));
+  view.sums = arena_take(a, sums, sizeof(double));
+  return view;
+}
+
+size_t TYPED(affine_saved_bytes)(const sparc_plan *plan) {
+  arena a = arena_measure();
+  carve_saved(&a, plan);
+  return a.used;
+}
+
+size_t TYPED(affine_work_bytes)(const sparc_plan *plan) {
+  arena a = arena_measure();
+  carve_work(&a, plan);
+  return a.used;
+}
+
+/* ---- one call ---------------------------------------------------------------------------------- */
+
+typedef struct run {
+  const sparc_plan *plan;
+  const sparc_cell *cell;
+  const TYPED(affine_ops) * ops;
+  TYPED(prepared_view) weights;
+  const TYPED(sequence) * io;
+  const TYPED(sequence_gradient) * gradient; /* backward only */
+  saved_view saved;
+  work_view work;
+  real *states;        /* (B T, S): saved.states or y */
+  const real *dstates; /* (B T, S): work.dstates or dy */
+  size_t tokens, D, H, S, pre, shared;
+} run;
+
+static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * io,
+                     const TYPED(sequence_gradient) * gradient, void *saved, void *work) {
+  const sparc_cell *cell = plan->cell;
+  arena saved_arena = arena_over(saved, (size_t)-1), work_arena = arena_over(work, (size_t)-1);
+  run r = {.plan = plan,
+           .cell = cell,
+           .ops = TYPED(ops_of)(cell)->affine,
+           .weights = TYPED(view_prepared)(cell, prepared),
+           .io = io,
+           .gradient = gradient,
+           .saved = carve_saved(&saved_arena, plan),
+           .work = carve_work(&work_arena, plan),
+           .tokens = (size_t)plan->B * (size_t)plan->T,
+           .D = (size_t)cell->D,
+           .H = (size_t)cell->H,
+           .S = cell->sizes.state,
+           .pre = (size_t)cell->pre,
+           .shared = (size_t)cell->shared};
+  r.states = r.ops->output ? r.saved.states : io->y;
+  if (gradient) r.dstates = r.ops->output ? r.work.dstates : gradient->dy;
+  return r;
+}
+
+/* a tile of tokens of all streams */
+typedef struct token_range {
+  size_t first, n;
+} token_range;
+
+static token_range token_range_of(const run *r, size_t tile) {
+  const size_t first = tile * TOKEN_TILE, rest = r->tokens - first;
+  return (token_range){first, rest < TOKEN_TILE ? rest : TOKEN_TILE};
+}
+
+/* a tile of modes of one stream, over one chunk or a group of chunks */
+typedef struct scan_tile {
+  size_t b, part; /* stream; chunk or group */
+  int first, n;   /* modes */
+} scan_tile;
+
+static scan_tile scan_tile_of(const run *r, size_t tile, int parts_per_stream) {
+  const size_t mode_tiles = (size_t)r->plan->mode_tiles, parts = (size_t)parts_per_stream;
+  const int first = (int)(tile % mode_tiles) * MODE_TILE, rest = r->cell->H - first;
+  return (scan_tile){tile / mode_tiles / parts, tile / mode_tiles % parts, first, rest < MODE_TILE ? rest : MODE_TILE};
+}
+
+static size_t scan_tiles(const run *r, int parts_per_stream) {
+  return (size_t)r->plan->B * (size_t)parts_per_stream * (size_t)r->plan->mode_tiles;
+}
+
+static int chunk_begin(const run *r, size_t chunk) { return (int)chunk * r->plan->chunk; }
+static int chunk_end(const run *r, size_t chunk) {
+  const int end = ((int)chunk + 1) * r->plan->chunk;
+  return end < r->plan->T ? end : r->plan->T;
+}
+static size_t group_begin(const run *r, size_t group) {
+  return group * (size_t)r->plan->chunks / (size_t)r->plan->groups;
+}
+
+static real mask_at(const run *r, size_t token) { return r->io->mask ? r->io->mask[token] : 1; }
+
+static TYPED(token) token_at(const run *r, size_t token) {
+  return (TYPED(token)){r->saved.pre + token * r->pre, r->saved.shared + token * r->shared, mask_at(r, token)};
+}
+
+/* ---- rows of a tile ---------------------------------------------------------------------------- */
+
+/* values of one tile of modes; im stays zero for real cells */
+typedef struct tile_row {
+  real re[MODE_TILE], im[MODE_TILE];
+} tile_row;
+
+/* state rows are (parts, H): the tile is a run of the real part and, H further on, of the imaginary part */
+static void load_row(const run *r, const scan_tile *s, const real *row, tile_row *out) {
+  memset(out, 0, sizeof *out);
+  if (!row) return;
+  memcpy(out->re, row + s->first, (size_t)s->n * sizeof(real));
+  if (r->cell->parts == 2) memcpy(out->im, row + r->H + s->first, (size_t)s->n * sizeof(real));
+}
+
+static void store_row(const run *r, const scan_tile *s, const tile_row *row, real *out) {
+  memcpy(out + s->first, row->re, (size_t)s->n * sizeof(real));
+  if (r->cell->parts == 2) memcpy(out + r->H + s->first, row->im, (size_t)s->n * sizeof(real));
+}
+
+/* h = m a h + b */
+static void advance(int parts, int n, const TYPED(coefficients) * c, real mask, tile_row *h) {
+  if (parts == 1) {
+    for (int i = 0; i < n; i++) h->re[i] = mask * c->a_re[i] * h->re[i] + c->b_re[i];
+    return;
+  }
+  for (int i = 0; i < n; i++) {
+    const real kept_re = mask * h->re[i], kept_im = mask * h->im[i];
+    h->re[i] = c->a_re[i] * kept_re - c->a_im[i] * kept_im + c->b_re[i];
+    h->im[i] = c->a_re[i] * kept_im + c->a_im[i] * kept_re + c->b_im[i];
+  }
+}
+
+/* g = m a g, or with conj(a) in the adjoint direction */
+static void multiply(int parts, int n, const TYPED(coefficients) * c, real mask, real sign, tile_row *g) {
+  if (parts == 1) {
+    for (int i = 0; i < n; i++) g->re[i] *= mask * c->a_re[i];
+    return;
+  }
+  for (int i = 0; i < n; i++) {
+    const real re = mask * g->re[i], im = mask * g->im[i], a_im = sign * c->a_im[i];
+    g->re[i] = c->a_re[i] * re - a_im * im;
+    g->im[i] = c->a_re[i] * im + a_im * re;
+  }
+}
+
+static void add_row(int n, const tile_row *x, tile_row *y) {
+  for (int i = 0; i < n; i++) y->re[i] += x->re[i], y->im[i] += x->im[i];
+}
+
+/* ---- boundaries of chunks ---------------------------------------------------------------------- */
+
+static real *boundary_row(const run *r, real *array, size_t b, size_t chunk) {
+  return array + (b * (size_t)r->plan->chunks + chunk) * r->S;
+}
+
+static void identity_row(const scan_tile *s, tile_row *P) {
+  memset(P, 0, sizeof *P);
+  for (int i = 0; i < s->n; i++) P->re[i] = 1;
+}
+
+/* Compose(F over a chunk) [eq:affine_composition] */
+static void summarise(void *context, size_t tile) {
+  const run *r = context;
+  const scan_tile s = scan_tile_of(r, tile, r->plan->chunks);
+  tile_row P, Q;
+  identity_row(&s, &P);
+  memset(&Q, 0, sizeof Q);
+  for (int t = chunk_begin(r, s.part); t < chunk_end(r, s.part); t++) {
+    const TYPED(token) token = token_at(r, s.b * (size_t)r->plan->T + (size_t)t);
+    TYPED(coefficients) c;
+    r->ops->coefficients(r->cell, r->weights.constants, &token, s.first, s.n, &c);
+    advance(r->cell->parts, s.n, &c, token.mask, &Q);
+    multiply(r->cell->parts, s.n, &c, token.mask, 1, &P);
+  }
+  store_row(r, &s, &P, boundary_row(r, r->work.boundary.P, s.b, s.part));
+  store_row(r, &s, &Q, boundary_row(r, r->work.boundary.Q, s.b, s.part));
+}
+
+/* AdjointSummary: g at the end of a chunk becomes P g + Q at its beginning */
+static void summarise_adjoint(void *context, size_t tile) {
+  const run *r = context;
+  const scan_tile s = scan_tile_of(r, tile, r->plan->chunks);
+  tile_row P, Q, direct;
+  identity_row(&s, &P);
+  memset(&Q, 0, sizeof Q);
+  for (int t = chunk_end(r, s.part); t-- > chunk_begin(r, s.part);) {
+    const size_t at = s.b * (size_t)r->plan->T + (size_t)t;
+    const TYPED(token) token = token_at(r, at);
+    TYPED(coefficients) c;
+    r->ops->coefficients(r->cell, r->weights.constants, &token, s.first, s.n, &c);
+    load_row(r, &s, r->dstates + at * r->S, &direct);
+    add_row(s.n, &direct, &Q);
+    multiply(r->cell->parts, s.n, &c, token.mask, -1, &Q);
+    multiply(r->cell->parts, s.n, &c, token.mask, -1, &P);
+  }
+  store_row(r, &s, &P, boundary_row(r, r->work.boundary.P, s.b, s.part));
+  store_row(r, &s, &Q, boundary_row(r, r->work.boundary.Q, s.b, s.part));
+}
+
+/* next = P g + Q for one chunk */
+static void apply_summary(const run *r, const scan_tile *s, size_t chunk, tile_row *g) {
+  tile_row P, Q;
+  load_row(r, s, boundary_row(r, r->work.boundary.P, s->b, chunk), &P);
+  load_row(r, s, boundary_row(r, r->work.boundary.Q, s->b, chunk), &Q);
+  for (int i = 0; i < s->n; i++) {
+    const real re = g->re[i], im = g->im[i];
+    g->re[i] = P.re[i] * re - P.im[i] * im + Q.re[i];
+    g->im[i] = P.re[i] * im + P.im[i] * re + Q.im[i];
+  }
+}
+
+/* PrefixScan: the state that enters each chunk */
+static void scan_entrances(void *context, size_t tile) {
+  const run *r = context;
+  const scan_tile s = scan_tile_of(r, tile, 1);
+  tile_row h;
+  load_row(r, &s, r->io->state0 ? r->io->state0 + s.b * r->S : NULL, &h);
+  for (size_t k = 0; k < (size_t)r->plan->chunks; k++) {
+    store_row(r, &s, &h, boundary_row(r, r->work.boundary.entrance, s.b, k));
+    apply_summary(r, &s, k, &h);
+  }
+}
+
+/* ReverseScan: the cotangent that enters each chunk at its end */
+static void scan_entrances_adjoint(void *context, size_t tile) {
+  const run *r = context;
+  const scan_tile s = scan_tile_of(r, tile, 1);
+  const real *last = r->gradient->dstate_last;
+  tile_row g;
+  load_row(r, &s, last ? last + s.b * r->S : NULL, &g);
+  for (size_t k = (size_t)r->plan->chunks; k-- > 0;) {
+    store_row(r, &s, &g, boundary_row(r, r->work.boundary.entrance, s.b, k));
+    apply_summary(r, &s, k, &g);
+  }
+}
+
+/* what enters a chunk: from the boundary arrays, or the given end of the sequence when there is only one chunk */
+static void load_entrance(const run *r, const scan_tile *s, size_t chunk, const real *end, tile_row *out) {
+  if (r->plan->chunks > 1)
+    load_row(r, s, boundary_row(r, r->work.boundary.entrance, s->b, chunk), out);
+  else
+    load_row(r, s, end ? end + s->b * r->S : NULL, out);
+}
+
+/* ---- forward ----------------------------------------------------------------------------------- */
+
+static void project(void *context, size_t tile) {
+  const run *r = context;
+  const token_range range = token_range_of(r, tile);
+  const size_t N = (size_t)r->cell->projected;
+  const real *x = r->io->x + range.first * r->D;
+  real *pre = r->saved.pre + range.first * r->pre;
+  for (size_t t = 0; t < range.n; t++) memcpy(pre + t * r->pre, r->weights.bias, N * sizeof(real));
+  TYPED(gemm)(AS_IS, AS_IS, range.n, N, r->D, x, r->D, r->weights.weight_in, N, 1, pre, r->pre);
+  if (r->ops->activate)
+    r->ops->activate(r->cell, r->weights.constants, range.n, x, pre, r->saved.shared + range.first * r->shared);
+}
+
+/* Replay */
+static void replay(void *context, size_t tile) {
+  const run *r = context;
+  const scan_tile s = scan_tile_of(r, tile, r->plan->chunks);
+  tile_row h;
+  load_entrance(r, &s, s.part, r->io->state0, &h);
+  for (int t = chunk_begin(r, s.part); t < chunk_end(r, s.part); t++) {
+    const size_t at = s.b * (size_t)r->plan->T + (size_t)t;
+    const TYPED(token) token = token_at(r, at);
+    TYPED(coefficients) c;
+    r->ops->coefficients(r->cell, r->weights.constants, &token, s.first, s.n, &c);
+    advance(r->cell->parts, s.n, &c, token.mask, &h);
+    store_row(r, &s, &h, r->states + at * r->S);
+  }
+}
+
+static void read_out(void *context, size_t tile) {
+  const run *r = context;
+  const token_range range = token_range_of(r, tile);
+  r->ops->output(r->cell, r->weights.constants, range.n, r->states + range.first * r->S,
+                 r->saved.pre + range.first * r->pre, r->io->y + range.first * r->cell->sizes.output);
+}
+
+void TYPED(affine_forward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence, void *saved,
+                           void *work) {
+  run r = start_run(plan, prepared, sequence, NULL, saved, work);
+  parallel_for(plan->threads, (size_t)plan->token_tiles, project, &r);
+  if (plan->chunks > 1) {
+    parallel_for(plan->threads, scan_tiles(&r, plan->chunks), summarise, &r);
+    parallel_for(plan->threads, scan_tiles(&r, 1), scan_entrances, &r);
+  }
+  parallel_for(plan->threads, scan_tiles(&r, plan->chunks), replay, &r);
+  if (r.ops->output) parallel_for(plan->threads, (size_t)plan->token_tiles, read_out, &r);
+  if (!sequence->state_last) return;
+  for (size_t b = 0; b < (size_t)plan->B; b++)
+    memcpy(sequence->state_last + b * r.S, r.states + ((b + 1) * (size_t)plan->T - 1) * r.S, r.S * sizeof(real));
+}
+
+/* ---- backward ---------------------------------------------------------------------------------- */
+
+static void read_out_backward(void *context, size_t tile) {
+  const run *r = context;
+  const token_range range = token_range_of(r, tile);
+  r->ops->output_backward(r->cell, r->weights.constants, range.n, r->states + range.first * r->S,
+                          r->saved.pre + range.first * r->pre, r->gradient->dy + range.first * r->cell->sizes.output,
+                          r->work.dstates + range.first * r->S, r->work.dpre + range.first * r->pre);
+}
+
+/* the adjoint of one chunk: g enters as the cotangent of its last state from the future, leaves at its beginning */
+static void replay_adjoint_chunk(const run *r, const scan_tile *s, size_t chunk, tile_row *g,
+                                 double (*sums)[MODE_TILE]) {
+  const size_t T = (size_t)r->plan->T;
+  real *dshared = r->work.dshared_partials + (size_t)(s->first / MODE_TILE) * r->tokens * r->shared;
+  tile_row kept, mu;
+  for (int t = chunk_end(r, chunk); t-- > chunk_begin(r, chunk);) {
+    const size_t at = s->b * T + (size_t)t;
+    const TYPED(token) token = token_at(r, at);
+    const real *before = t > 0 ? r->states + (at - 1) * r->S : r->io->state0 ? r->io->state0 + s->b * r->S : NULL;
+    load_row(r, s, before, &kept);
+    for (int i = 0; i < s->n; i++) kept.re[i] *= token.mask, kept.im[i] *= token.mask;
+    load_row(r, s, r->dstates + at * r->S, &mu);
+    add_row(s->n, g, &mu);
+
+    const TYPED(cotangent) cotangent = {kept.re, kept.im, mu.re, mu.im};
+    double token_dshared[MAX_SHARED] = {0};
+    TYPED(coefficients) c;
+    r->ops->adjoint(r->cell, r->weights.constants, &token, s->first, s->n, &cotangent, &c, r->work.dpre + at * r->pre,
+                    token_dshared, sums);
+    for (size_t q = 0; q < r->shared; q++) dshared[at * r->shared + q] = (real)token_dshared[q];
+    *g = mu;
+    multiply(r->cell->parts, s->n, &c, token.mask, -1, g);
+  }
+}
+
+/* AdjointReplay over a group of chunks, last chunk first, with one partial sum of the per-mode gradients */
+static void replay_adjoint(void *context, size_t tile) {
+  const run *r = context;
+  const scan_tile s = scan_tile_of(r, tile, r->plan->groups);
+  double sums[MAX_SUMS][MODE_TILE] = {{0}};
+  for (size_t k = group_begin(r, s.part + 1); k-- > group_begin(r, s.part);) {
+    tile_row g;
+    load_entrance(r, &s, k, r->gradient->dstate_last, &g);
+    replay_adjoint_chunk(r, &s, k, &g, sums);
+    if (k == 0 && r->gradient->dstate0) store_row(r, &s, &g, r->gradient->dstate0 + s.b * r->S);
+  }
+  const size_t count = (size_t)r->cell->sums;
+  double *partial = r->work.sum_partials + (s.b * (size_t)r->plan->groups + s.part) * count * r->H;
+  for (size_t q = 0; q < count; q++) memcpy(partial + q * r->H + s.first, sums[q], (size_t)s.n * sizeof(double));
+}
+
+/* reduction over mode tiles, then back through the controls and the projection to dx */
+static void project_backward(void *context, size_t tile) {
+  const run *r = context;
+  const token_range range = token_range_of(r, tile);
+  const size_t N = (size_t)r->cell->projected, width = range.n * r->shared;
+  real *dpre = r->work.dpre + range.first * r->pre, *dshared = r->work.dshared + range.first * r->shared;
+  real *dx = r->gradient->dx ? r->gradient->dx + range.first * r->D : NULL;
+  memset(dshared, 0, width * sizeof(real));
+  if (width) TYPED(ordered_add)
+  (dshared, r->work.dshared_partials + range.first * r->shared, (size_t)r->plan->mode_tiles, r->tokens * r->shared,
+   width);
+  if (dx) memset(dx, 0, range.n * r->D * sizeof(real));
+  if (r->ops->activate_backward)
+    r->ops->activate_backward(r->cell, r->weights.constants, range.n, r->saved.pre + range.first * r->pre,
+                              r->saved.shared + range.first * r->shared, dpre, dshared, dx);
+  if (dx) TYPED(gemm)(AS_IS, AS_IS, range.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, 1, dx, r->D);
+}
+
+/* rows [first, first + n) of one projection: dW += dpre^T x, dbias += column sums */
+static void projection_gradient(const run *r, const projection *p, size_t first, size_t n) {
+  real *dparams = r->gradient->dparams;
+  const real *dpre = r->work.dpre + (size_t)p->column + first;
+  TYPED(gemm)
+  (TRANSPOSED, AS_IS, n, r->D, r->tokens, dpre, r->pre, r->io->x, r->D, 1,
+   dparams + p->weight + first * (size_t)p->stride, (size_t)p->stride);
+  if (!p->has_bias) return;
+  double sums[MODE_TILE] = {0};
+  for (size_t t = 0; t < r->tokens; t++)
+    for (size_t i = 0; i < n; i++) sums[i] += (double)dpre[t * r->pre + i];
+  for (size_t i = 0; i < n; i++) dparams[p->bias + (first + i) * (size_t)p->bias_stride] += (real)sums[i];
+}
+
+static size_t projection_tiles(const projection *p) { return ((size_t)p->rows + MODE_TILE - 1) / MODE_TILE; }
+
+/* tile 0: what the cell sums itself; the others: row tiles of the projections */
+static void parameter_gradient(void *context, size_t tile) {
+  const run *r = context;
+  const sparc_cell *cell = r->cell;
+  if (tile == 0) {
+    const size_t width = (size_t)cell->sums * r->H;
+    memset(r->work.sums, 0, width * sizeof(double));
+    ordered_sum_f64(r->work.sums, r->work.sum_partials, (size_t)r->plan->B * (size_t)r->plan->groups, width, width);
+    if (width) r->ops->sums_gradient(cell, r->weights.constants, r->work.sums, r->gradient->dparams);
+    if (r->ops->weight_gradient)
+      r->ops->weight_gradient(cell, r->weights.constants, r->tokens, r->io->x, r->saved.pre, r->saved.shared,
+                              r->work.dpre, r->work.dshared, r->gradient->dy, r->gradient->dparams);
+    return;
+  }
+  const projection *p = cell->project;
+  for (tile--; tile >= projection_tiles(p); p++) tile -= projection_tiles(p);
+  const size_t first = tile * MODE_TILE, rest = (size_t)p->rows - first;
+  projection_gradient(r, p, first, rest < MODE_TILE ? rest : MODE_TILE);
+}
+
+void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence,
+                            const void *saved, const TYPED(sequence_gradient) * gradient, void *work) {
+  /* the backward only reads saved; the view type is shared with the forward, which writes it */
+  run r = start_run(plan, prepared, sequence, gradient, (void *)saved, work);
+  if (r.ops->output_backward) parallel_for(plan->threads, (size_t)plan->token_tiles, read_out_backward, &r);
+  if (plan->chunks > 1) {
+    parallel_for(plan->threads, scan_tiles(&r, plan->chunks), summarise_adjoint, &r);
+    parallel_for(plan->threads, scan_tiles(&r, 1), scan_entrances_adjoint, &r);
+  }
+  parallel_for(plan->threads, scan_tiles(&r, plan->groups), replay_adjoint, &r);
+  parallel_for(plan->threads, (size_t)plan->token_tiles, project_backward, &r);
+  if (!gradient->dparams) return;
+  size_t tiles = 1;
+  for (int i = 0; i < plan->cell->projections; i++) tiles += projection_tiles(&plan->cell->project[i]);
+  parallel_for(plan->threads, tiles, parameter_gradient, &r);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.c: planning. Everything that can be wrong with a shape is found here, once. */
+#include "seq/plan.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "cells/cell.h"
+
+#include <stdint.h>
+
+/* the widest row that any array of a call has per token, in elements */
+static size_t widest_row(const sparc_cell *cell) {
+  const sparc_sizes *sizes = &cell->sizes;
+  size_t row = sizes->state > sizes->output ? sizes->state : sizes->output;
+  if ((size_t)cell->pre > row) row = (size_t)cell->pre;
+  return row > (size_t)cell->D ? row : (size_t)cell->D;
+}
+
+static int tiles_of(size_t items, size_t tile) { return (int)((items + tile - 1) / tile); }
+
+sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc_plan_config *config,
+                               sparc_plan **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the plan");
+  *out = NULL;
+  if (!cell) return fail(SPARC_INVALID, "cell is NULL");
+  if (B < 1 || T < 1) return fail(SPARC_INVALID, "%s is %d, expected at least 1", B < 1 ? "B" : "T", B < 1 ? B : T);
+  const sparc_plan_config chosen = config ? *config : (sparc_plan_config){0};
+  if (chosen.threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", chosen.threads);
+  if (chosen.chunk < 0) return fail(SPARC_INVALID, "chunk is %d, expected 0 or more", chosen.chunk);
+  if (chosen.chunk > 0 && cell->parts == 0)
+    return fail(SPARC_UNSUPPORTED, "cell %s is not affine in its state and has no chunked scan; use chunk = 0",
+                cell->about->name);
+
+  /* BLAS counts rows in int; byte counts of the largest arrays must fit with room to spare */
+  int overflow = 0;
+  const size_t tokens = size_product((size_t)B, (size_t)T, &overflow);
+  const size_t elements = size_product(tokens, widest_row(cell), &overflow);
+  if (overflow || tokens > INT32_MAX || elements > SIZE_MAX / 64 / sizeof(double))
+    return fail(SPARC_INVALID, "B * T = %d * %d is too large for rows of %zu elements", B, T, widest_row(cell));
+
+  sparc_plan *plan = sparc_alloc(sizeof *plan);
+  if (!plan) return fail(SPARC_NO_MEMORY, "no memory for a plan");
+  const int chunk = chosen.chunk == 0 || chosen.chunk > T ? T : chosen.chunk;
+  const int chunks = tiles_of((size_t)T, (size_t)chunk);
+  *plan = (sparc_plan){.cell = cell,
+                       .B = B,
+                       .T = T,
+                       .threads = chosen.threads,
+                       .chunk = chunk,
+                       .chunks = chunks,
+                       .groups = chunks < MAX_CHUNK_GROUPS ? chunks : MAX_CHUNK_GROUPS,
+                       .mode_tiles = tiles_of((size_t)cell->H, MODE_TILE),
+                       .token_tiles = tiles_of(tokens, TOKEN_TILE)};
+  log_line("plan: cell %s, B %d, T %d, %d chunks of %d steps, %d mode tiles", cell->about->name, B, T, chunks, chunk,
+           plan->mode_tiles);
+  *out = plan;
+  return SPARC_OK;
+}
+
+void sparc_plan_free(sparc_plan *plan) { sparc_free(plan); }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.h: a plan is the shape of a sequence call and its division into tiles. How many tiles there are follows from
+ * the problem alone, never from the number of threads: that is what makes results independent of it. */
+#ifndef SPARC_SEQ_PLAN_H
+#define SPARC_SEQ_PLAN_H
+
+#include "cells/cell.h"
+#include "sparc/sequence.h"
+
+enum { TOKEN_TILE = 256, MAX_CHUNK_GROUPS = 16 };
+
+struct sparc_plan {
+  const sparc_cell *cell;
+  int B, T, threads;
+
+  /* diagonal affine cells */
+  int chunk;       /* steps per chunk, 1 to T; T for the sequential scan */
+  int chunks;      /* chunks per stream */
+  int groups;      /* runs of neighbouring chunks whose parameter gradients share one partial sum */
+  int mode_tiles;  /* tiles of MODE_TILE modes */
+  int token_tiles; /* tiles of TOKEN_TILE tokens of all streams */
+};
+
+#endif

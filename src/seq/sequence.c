@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* sequence.c: the public whole-sequence calls: check the arguments, then hand over to the cell's engine. */
+#include "base/error.h"
+#include "base/threads.h"
+#include "seq/affine_impl.h"
+
+size_t PUBLIC(sparc_plan_saved_bytes)(const sparc_plan *plan) {
+  const TYPED(cell_ops) *ops = TYPED(ops_of)(plan->cell);
+  return ops->affine ? TYPED(affine_saved_bytes)(plan) : ops->saved_count(plan->cell, plan->B, plan->T) * sizeof(real);
+}
+
+size_t PUBLIC(sparc_plan_work_bytes)(const sparc_plan *plan) {
+  const TYPED(cell_ops) *ops = TYPED(ops_of)(plan->cell);
+  return ops->affine ? TYPED(affine_work_bytes)(plan) : ops->work_count(plan->cell, plan->B, plan->T) * sizeof(real);
+}
+
+static sparc_status require(const void *pointer, const char *name) {
+  return pointer ? SPARC_OK : fail(SPARC_INVALID, "%s is NULL", name);
+}
+
+static sparc_status check_sequence(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence,
+                                   const void *saved, const void *work) {
+  const struct {
+    const void *pointer;
+    const char *name;
+  } needed[] = {{plan, "plan"}, {prepared, "prepared"}, {sequence, "sequence"}, {saved, "saved"}, {work, "work"}};
+  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+    sparc_status status = require(needed[i].pointer, needed[i].name);
+    if (status != SPARC_OK) return status;
+  }
+  sparc_status status = require(sequence->x, "sequence.x");
+  if (status == SPARC_OK) status = require(sequence->y, "sequence.y");
+  if (status != SPARC_OK || !sequence->mask) return status;
+  for (size_t i = 0; i < (size_t)plan->B * (size_t)plan->T; i++) {
+    const real m = sequence->mask[i];
+    if (m != 0 && m != 1)
+      return fail(SPARC_INVALID, "mask[%zu][%zu] is %g, expected 0 or 1", i / (size_t)plan->T, i % (size_t)plan->T,
+                  (double)m);
+  }
+  return SPARC_OK;
+}
+
+static TYPED(sequence_call) call_of(const sparc_plan *plan, const TYPED(sequence) * sequence, void *saved, void *work) {
+  return (TYPED(sequence_call)){.B = plan->B,
+                                .T = plan->T,
+                                .threads = plan->threads,
+                                .x = sequence->x,
+                                .mask = sequence->mask,
+                                .state0 = sequence->state0,
+                                .y = sequence->y,
+                                .state_last = sequence->state_last,
+                                .saved = saved,
+                                .work = work};
+}
+
+sparc_status PUBLIC(sparc_forward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence,
+                                   void *saved, void *work) {
+  sparc_status status = check_sequence(plan, prepared, sequence, saved, work);
+  if (status != SPARC_OK) return status;
+  const TYPED(cell_ops) *ops = TYPED(ops_of)(plan->cell);
+  if (ops->affine) {
+    TYPED(affine_forward)(plan, prepared, sequence, saved, work);
+    return SPARC_OK;
+  }
+  const TYPED(sequence_call) call = call_of(plan, sequence, saved, work);
+  const uint64_t mode = flush_denormals_begin();
+  ops->forward(plan->cell, prepared, &call);
+  flush_denormals_end(mode);
+  return SPARC_OK;
+}
+
+sparc_status PUBLIC(sparc_backward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence,
+                                    const void *saved, const TYPED(sequence_gradient) * gradient, void *work) {
+  sparc_status status = check_sequence(plan, prepared, sequence, saved, work);
+  if (status == SPARC_OK) status = require(gradient, "gradient");
+  if (status == SPARC_OK) status = require(gradient->dy, "gradient.dy");
+  if (status != SPARC_OK) return status;
+  const TYPED(cell_ops) *ops = TYPED(ops_of)(plan->cell);
+  if (ops->affine) {
+    TYPED(affine_backward)(plan, prepared, sequence, saved, gradient, work);
+    return SPARC_OK;
+  }
+  TYPED(sequence_call) call = call_of(plan, sequence, (void *)saved, work);
+  call.dy = gradient->dy;
+  call.dstate_last = gradient->dstate_last;
+  call.dx = gradient->dx;
+  call.dstate0 = gradient->dstate0;
+  call.dparams = gradient->dparams;
+  const uint64_t mode = flush_denormals_begin();
+  ops->backward(plan->cell, prepared, &call);
+  flush_denormals_end(mode);
+  return SPARC_OK;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* step.c: one input, one stream. The same stages as a whole sequence, for a single token and without BLAS. */
+#include "base/error.h"
+#include "base/threads.h"
+#include "math/gemm_impl.h"
+#include "seq/step_impl.h"
+
+#include <string.h>
+
+TYPED(tape_view) TYPED(view_tape)(const sparc_cell *cell, real *tape) {
+  const tape_layout at = tape_layout_of(cell);
+  return (TYPED(tape_view)){.x = tape + at.x,
+                            .mask = tape + at.mask,
+                            .pre = tape + at.pre,
+                            .shared = tape + at.shared,
+                            .kept = tape + at.kept,
+                            .a = tape + at.a,
+                            .b = tape + at.b,
+                            .state = tape + at.state,
+                            .outer = tape + at.outer,
+                            .scalar = tape + at.scalar,
+                            .dstate = tape + at.dstate,
+                            .dpre = tape + at.dpre,
+                            .dshared = tape + at.dshared};
+}
+
+/* a_t and b_t of all modes, as rows of the state's layout */
+static void gather_coefficients(const sparc_cell *cell, const TYPED(affine_ops) * ops, const real *constants,
+                                const TYPED(token) * token, real *a, real *b) {
+  const size_t H = (size_t)cell->H;
+  for (int first = 0; first < cell->H; first += MODE_TILE) {
+    const int n = cell->H - first < MODE_TILE ? cell->H - first : MODE_TILE;
+    const size_t bytes = (size_t)n * sizeof(real);
+    TYPED(coefficients) c;
+    ops->coefficients(cell, constants, token, first, n, &c);
+    memcpy(a + first, c.a_re, bytes);
+    memcpy(b + first, c.b_re, bytes);
+    if (cell->parts == 1) continue;
+    memcpy(a + H + (size_t)first, c.a_im, bytes);
+    memcpy(b + H + (size_t)first, c.b_im, bytes);
+  }
+}
+
+void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
+                        const TYPED(tape_view) * tape) {
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, S = cell->sizes.state;
+
+  /* coefficients of this input */
+  memcpy(tape->x, x, D * sizeof(real));
+  *tape->mask = mask;
+  TYPED(project_token)(D, (size_t)cell->projected, x, weights.weight_in, weights.bias, tape->pre);
+  if (ops->activate) ops->activate(cell, weights.constants, 1, x, tape->pre, tape->shared);
+  const TYPED(token) token = {tape->pre, tape->shared, mask};
+  gather_coefficients(cell, ops, weights.constants, &token, tape->a, tape->b);
+
+  /* h = a (m h) + b */
+  const real *a = tape->a, *b = tape->b;
+  for (size_t i = 0; i < S; i++) tape->kept[i] = mask * state[i];
+  if (cell->parts == 1) {
+    for (size_t j = 0; j < H; j++) state[j] = a[j] * tape->kept[j] + b[j];
+  } else {
+    const real *re = tape->kept, *im = tape->kept + H;
+    for (size_t j = 0; j < H; j++) {
+      state[j] = a[j] * re[j] - a[H + j] * im[j] + b[j];
+      state[H + j] = a[j] * im[j] + a[H + j] * re[j] + b[H + j];
+    }
+  }
+
+  memcpy(tape->state, state, S * sizeof(real));
+
+  if (!y) return;
+  if (ops->output)
+    ops->output(cell, weights.constants, 1, state, tape->pre, y);
+  else
+    memcpy(y, state, S * sizeof(real));
+}
+
+sparc_status TYPED(check_step)(const sparc_cell *cell, const real *prepared, const real *state, const real *x,
+                               real mask, const real *tape) {
+  if (!cell || !prepared || !state || !x || !tape)
+    return fail(SPARC_INVALID, "%s is NULL",
+                !cell       ? "cell"
+                : !prepared ? "prepared"
+                : !state    ? "state"
+                : !x        ? "x"
+                            : "tape");
+  if (mask != 0 && mask != 1) return fail(SPARC_INVALID, "mask is %g, expected 0 or 1", (double)mask);
+  return SPARC_OK;
+}
+
+sparc_status PUBLIC(sparc_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask,
+                                real *y, real *tape) {
+  sparc_status status = TYPED(check_step)(cell, prepared, state, x, mask, tape);
+  if (status != SPARC_OK) return status;
+  const TYPED(cell_ops) *ops = TYPED(ops_of)(cell);
+  const uint64_t mode = flush_denormals_begin();
+  if (ops->affine) {
+    const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
+    TYPED(affine_step)(cell, prepared, state, x, mask, y, &view);
+  } else {
+    ops->step(cell, prepared, state, x, mask, y, tape);
+  }
+  flush_denormals_end(mode);
+  return SPARC_OK;
+}

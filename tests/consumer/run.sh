@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# run.sh BUILD: installs BUILD into a fresh folder, moves that folder, and builds and runs the consumer
+# programs against it: C and C++, shared and static, by CMake package and by pkg-config.
+# Tools come from CC, CXX, CMAKE and PKG_CONFIG; SPARC_LIBDIR is the library folder below the prefix.
+set -euo pipefail
+
+build=$1
+source=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+CC=${CC:-cc} CXX=${CXX:-c++} CMAKE=${CMAKE:-cmake} PKG_CONFIG=${PKG_CONFIG:-pkg-config} libdir=${SPARC_LIBDIR:-lib}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# install, then move: nothing may remember where it was
+"$CMAKE" --install "$build" --prefix "$work/first" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
+mv "$work/first" "$work/prefix"
+export PKG_CONFIG_PATH="$work/prefix/$libdir/pkgconfig"
+unset LD_LIBRARY_PATH
+
+for file in "bin/sparc" "include/sparc/sparc.h" "$libdir/libsparc.a" "$libdir/libsparc.so" "$libdir/pkgconfig/sparc.pc" \
+  "$libdir/cmake/sparc/sparc-config.cmake"; do
+  [ -e "$work/prefix/$file" ] || { echo "not installed: $file"; exit 1; }
+done
+if grep -rl --binary-files=without-match -e "$work/first" -e "$build" "$work/prefix"; then
+  echo "the installed text files above name the build or the first prefix"
+  exit 1
+fi
+"$work/prefix/bin/sparc" --version
+version=$("$PKG_CONFIG" --modversion sparc)
+
+# needs PROGRAM yes|no: whether the program loads libsparc at run time
+needs() {
+  local found=no
+  if readelf --dynamic "$1" | grep -q 'NEEDED.*libsparc\.so\.0'; then found=yes; fi
+  [ "$found" = "$2" ] || { echo "$1: needs libsparc.so.0: $found, expected $2"; exit 1; }
+}
+
+echo "-- CMake package"
+"$CMAKE" -S "$source" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/prefix" -DSPARC_VERSION="$version" \
+  -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" >"$work/cmake.log" 2>&1 || { cat "$work/cmake.log"; exit 1; }
+"$CMAKE" --build "$work/cmake" >"$work/cmake.log" 2>&1 || { cat "$work/cmake.log"; exit 1; }
+for program in c11 cxx17; do
+  "$work/cmake/${program}_sparc"
+  "$work/cmake/${program}_static"
+  needs "$work/cmake/${program}_sparc" yes
+  needs "$work/cmake/${program}_static" no
+done
+
+echo "-- pkg-config"
+warnings="-Wall -Wextra -pedantic -Werror"
+read -ra cflags <<<"$warnings $("$PKG_CONFIG" --cflags sparc)"
+read -ra shared <<<"$("$PKG_CONFIG" --libs sparc)"
+# both kinds of library share a folder, where -lsparc means the shared one
+read -ra static <<<"$("$PKG_CONFIG" --static --libs sparc | sed 's/-lsparc\>/-l:libsparc.a/')"
+"$CC" -std=c11 "${cflags[@]}" "$source/consumer.c" -o "$work/c11" "${shared[@]}" -lm
+"$CC" -std=c11 "${cflags[@]}" "$source/consumer.c" -o "$work/c11-static" "${static[@]}"
+"$CXX" -std=c++17 "${cflags[@]}" "$source/consumer.cc" -o "$work/cxx17" "${shared[@]}"
+"$CXX" -std=c++17 "${cflags[@]}" "$source/consumer.cc" -o "$work/cxx17-static" "${static[@]}"
+for program in c11 cxx17; do
+  LD_LIBRARY_PATH="$work/prefix/$libdir" "$work/$program"
+  "$work/$program-static"
+  needs "$work/$program" yes
+  needs "$work/$program-static" no
+done
