@@ -8,22 +8,14 @@
 #include "cells/reference/reference.h"
 #include "sparc/random.h"
 #include "sparc/safetensors.h"
+#include "unit.h"
 
 #include <complex.h>
 #include <glob.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#ifndef SPARC_SOURCE_DIR
-#define SPARC_SOURCE_DIR "."
-#endif
-
-/* needs the headers above, so it stays apart from them */
-#include <cmocka.h>
 
 static const double GOLDEN_TOLERANCE = 1e-12, DIFFERENCE_TOLERANCE = 1e-8, IDENTITY_TOLERANCE = 1e-13;
 
@@ -275,7 +267,6 @@ static const difference_case difference_cases[] = {
     {"mamba3", "heads=2,head_dim=3,state=4,angles=2,decay=rational", 3, 1, 0.7},
     {"mamba3", "heads=2,head_dim=3,state=4,angles=2,decay=softplus", 3, 1, 0.7},
     {"mamba3", "heads=3,head_dim=1,state=5,angles=1,decay=rational", 2, 1, 0.7},
-    {"mamba3", "heads=1,head_dim=2,state=4,angles=2,decay=softplus", 3, 1, 5}, /* reaches the floor of the decay */
     {"gru", NULL, 3, 4, 0.7},
     {"gru", NULL, 1, 1, 0.7},
 };
@@ -435,8 +426,9 @@ static void mamba_projections(const problem *p, bool rational, int head, int t, 
     pre[i] = row_times(param(p, "input") + i * MD, p->x + t * MD, MD);
   const double *B = pre + 2 * MI, *C = B + MN, *scalars = C + MN, *om = scalars + 3 * MHEADS;
   double y = scalars[MHEADS + head];
-  out->dt = log(1 + exp(scalars[head] + param(p, "dt_bias")[head]));
-  out->decay = rational ? (y >= 0 ? 1 + y : 1 / (1 - y)) : log(1 + exp(y));
+  out->dt = log1p(exp(scalars[head] + param(p, "dt_bias")[head]));
+  out->decay = rational ? (y >= 0 ? 1 + y : 1 / (1 - y)) : log1p(exp(y));
+  out->decay = fmax(out->decay, 1e-4);
   out->lam = logistic(scalars[2 * MHEADS + head]);
   for (int i = 0; i < MP; i++) {
     out->z[i] = pre[head * MP + i];
@@ -462,13 +454,19 @@ static void mamba_projections(const problem *p, bool rational, int head, int t, 
   }
 }
 
-static void check_mamba_sum(bool rational) {
+/* with `floored` every decay is at its floor, where its projection gets no gradient */
+static void check_mamba_sum(bool rational, bool floored) {
   char options[128];
   snprintf(options, sizeof options, "heads=%d,head_dim=%d,state=%d,angles=%d,decay=%s", MHEADS, MP, MN, MANGLES,
            rational ? "rational" : "softplus");
   problem p = make_problem("mamba3", options, 1, MT, MD, 1);
   randomise(&p, options, 0.7);
   for (int t = 0; t < MT; t++) p.mask[t] = t > 0;
+  const size_t decay_rows = (2 * MI + 2 * MN + MHEADS) * MD, decay_count = MHEADS * MD;
+  if (floored) {
+    for (int i = 0; i < MT * MD; i++) p.x[i] = 1 + fabs(p.x[i]);
+    for (size_t i = 0; i < decay_count; i++) p.params[decay_rows + i] = -5;
+  }
   evaluate(&p);
   double want[MT * MD] = {0};
   for (int head = 0; head < MHEADS; head++) {
@@ -490,13 +488,15 @@ static void check_mamba_sum(bool rational) {
     }
   }
   assert_close("mamba3", options, p.y, want, MT * MD, IDENTITY_TOLERANCE);
+  for (size_t i = 0; i < decay_count; i++) assert_true((p.dparams[decay_rows + i] == 0) == floored);
   free_problem(&p);
 }
 
 static void test_mamba3_explicit_sum(void **state) {
   (void)state;
-  check_mamba_sum(true);
-  check_mamba_sum(false);
+  check_mamba_sum(true, false);
+  check_mamba_sum(false, false);
+  check_mamba_sum(false, true);
 }
 
 /* ---- identities ------------------------------------------------------------------------------------- */
@@ -575,16 +575,39 @@ static void test_extremes_stay_finite(void **state) {
   }
 }
 
+static void set_params(problem *p, const char *block, double value) {
+  int index = cell_block_index(p->cell, block);
+  assert_true(index >= 0);
+  for (size_t i = 0; i < p->cell->block[index].size; i++) p->params[p->cell->block[index].offset + i] = value;
+}
+
 /* the write ratio of a mode that hardly decays tends to exp(c_t / 2), however small nu is */
 static void test_vanishing_decay_has_its_limit(void **state) {
   (void)state;
   problem p = make_problem("sparc", "content=linear", 1, 1, 1, 1);
-  const char *const blocks[] = {"log_decay", "content_re", "ctrl_retention"};
-  const double values[] = {-1000, 1, 0.25};
-  for (int i = 0; i < 3; i++) p.params[p.cell->block[cell_block_index(p.cell, blocks[i])].offset] = values[i];
+  set_params(&p, "log_decay", -1000);
+  set_params(&p, "content_re", 1);
+  set_params(&p, "ctrl_retention", 0.125); /* weight and bias */
   p.x[0] = 1;
   evaluate(&p);
   assert_true(fabs(p.y[0] - pow(16, tanh(0.25) / 2)) < 1e-14);
+  free_problem(&p);
+}
+
+/* with r = q = 1/2 and u = 1: the derivative of sqrt(1 - a^2) is held at 1000 where the true one is larger */
+static void test_rglru_bounded_root(void **state) {
+  (void)state;
+  problem p = make_problem("rglru", "block=1", 1, 1, 1, 1);
+  set_params(&p, "content", 1);
+  set_params(&p, "decay_logit", -20);
+  p.x[0] = p.dy[0] = 1;
+  p.state0[0] = 3;
+  evaluate(&p);
+  double log_a = -4 * log1p(exp(-20)), a = exp(log_a), want = (3 * a - a * a / 5e-4 / 2) * -4 * logistic(-20);
+  double got = p.dparams[p.cell->block[cell_block_index(p.cell, "decay_logit")].offset];
+  assert_true(sqrt(-expm1(2 * log_a)) < 5e-4);
+  assert_true(fabs(got - want) < 1e-13 * fabs(want));
+  assert_true(fabs(p.y[0] - (3 * a + sqrt(-expm1(2 * log_a)) / 2)) < 1e-14);
   free_problem(&p);
 }
 
@@ -646,7 +669,8 @@ int main(void) {
       cmocka_unit_test(test_sparc_history_expansion), cmocka_unit_test(test_gateloop_expansion),
       cmocka_unit_test(test_mamba3_explicit_sum),     cmocka_unit_test(test_fixed_spectral_limit),
       cmocka_unit_test(test_extremes_stay_finite),    cmocka_unit_test(test_vanishing_decay_has_its_limit),
-      cmocka_unit_test(test_optional_arrays),         cmocka_unit_test(test_bad_arguments),
+      cmocka_unit_test(test_rglru_bounded_root),      cmocka_unit_test(test_optional_arrays),
+      cmocka_unit_test(test_bad_arguments),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

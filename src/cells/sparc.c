@@ -175,8 +175,8 @@ static const cell_description about = {
 
 /* ---- constants --------------------------------------------------------------------------------- */
 
-/* bounds of derived constants: with |x| up to 1e30 no intermediate of a step leaves the range of float32 */
-static const double DECAY_MIN = 1e-30, DECAY_MAX = 1e25, FREQ_MAX = 1e30, GAIN_MAX = 1e18, GATE_MAX = 1e30;
+/* bounds of derived constants, far outside what a mode can use: products of any two stay inside float32 */
+static const double DECAY_MIN = 1e-30, DECAY_MAX = 1e25, FREQ_MAX = 1e12, GAIN_MAX = 1e12, GATE_MAX = 1e12;
 
 /* the effective decay never falls below this, so that rho times a rounded rotation stays inside the unit circle */
 static const real DECAY_FLOOR = 4 * REAL_EPSILON;

@@ -13,7 +13,8 @@
 
 /* ---- judging ------------------------------------------------------------------------------------ */
 
-check_error measure_error(const double *got, const double *want, size_t n) {
+/* a NaN among the results makes both errors NaN, which is within no tolerance */
+static check_error measure_error(const double *got, const double *want, size_t n) {
   double error = 0, scale = 1;
   for (size_t i = 0; i < n; i++) {
     double e = fabs(got[i] - want[i]);

@@ -21,9 +21,6 @@ typedef struct check_report {
   check_error worst[MAX_SLOTS]; /* of the current file, over its paths, by slot */
 } check_report;
 
-/* measure_error compares n numbers. A NaN among the results makes both errors NaN, which is within no tolerance. */
-check_error measure_error(const double *got, const double *want, size_t n);
-
 /* report_begin starts a file, report_path judges what one path gave, report_end closes the file. */
 void report_begin(check_report *report);
 void report_path(check_report *report, const vector_file *vector, const check_path *path, const path_result *result);

@@ -51,9 +51,16 @@ static bool is_option_key(const char *key) {
   return true;
 }
 
+/* appends one "key=value" to the options; of two values for one key the later counts */
+static sparc_status append_option(const vector_file *v, char text[METADATA_TEXT], const char *key, const char *value) {
+  size_t used = strlen(text);
+  int length = snprintf(text + used, METADATA_TEXT - used, "%s%s=%s", used ? "," : "", key, value);
+  if (used + (size_t)length < METADATA_TEXT) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%.200s: metadata '%.40s' makes the options too long", v->path, key);
+}
+
 /* what is neither the cell nor a size must be an option of the cell, which sparc_cell_create judges */
 static sparc_status collect_options(const vector_file *v, const sparc_tensors *file, char text[METADATA_TEXT]) {
-  size_t used = 0;
   text[0] = '\0';
   for (size_t i = 0; i < sparc_tensors_metadata_count(file); i++) {
     const sparc_metadata *m = sparc_tensors_metadata_at(file, i);
@@ -61,36 +68,41 @@ static sparc_status collect_options(const vector_file *v, const sparc_tensors *f
     if (strpbrk(m->key, ",=") || strchr(m->value, ','))
       return fail(SPARC_FORMAT, "%.200s: metadata '%.40s' is '%.40s', expected an option of the cell", v->path, m->key,
                   m->value);
-    used += (size_t)snprintf(text + used, METADATA_TEXT - used, "%s%s=%s", used ? "," : "", m->key, m->value);
-    if (used >= METADATA_TEXT)
-      return fail(SPARC_FORMAT, "%.200s: metadata '%.40s' makes the options too long", v->path, m->key);
+    sparc_status status = append_option(v, text, m->key, m->value);
+    if (status != SPARC_OK) return status;
   }
   return SPARC_OK;
 }
 
-/* rows of a parameter tensor in the file, or -1 */
-static int file_rows(const sparc_tensors *file, const char *block) {
+static const option_rule *rules_of(const char *kind) {
+  static const option_rule none = {.name = NULL};
+  for (size_t i = 0; cell_entry_f32(i); i++)
+    if (strcmp(cell_entry_f32(i)->about->name, kind) == 0) return cell_entry_f32(i)->about->options;
+  return &none;
+}
+
+/* rows that a parameter tensor has in the file beyond those that it has in the cell; 0 if there is no such tensor */
+static int missing_rows(const sparc_cell *cell, const sparc_tensors *file, const char *block) {
   char name[64];
   snprintf(name, sizeof name, "param.%s", block);
   const sparc_tensor_info *info = sparc_tensors_find(file, name);
-  return info && info->rank > 0 && info->shape[0] <= INT_MAX ? (int)info->shape[0] : -1;
+  const int index = cell_block_index(cell, block);
+  if (index < 0 || !info || info->rank < 1 || info->shape[0] > INT_MAX) return 0;
+  return (int)info->shape[0] - cell->block[index].shape[0];
 }
 
-/* Some integer options are not in the metadata but show in the rows of a tensor (option_rule.rows_of). Given the
- * cell as it is without them, appends the values that make the rows agree; false: there is nothing to append. */
-static bool infer_options(const sparc_cell *cell, const sparc_tensors *file, char text[METADATA_TEXT]) {
-  bool inferred = false;
-  for (int i = 0; cell->about->options[i].name; i++) {
-    const option_rule *rule = &cell->about->options[i];
+/* Some integer options are not in the metadata but show in the rows of a tensor (option_rule.rows_of). First, with
+ * v->cell still NULL, they get their least value; then, with the cell made so, the value that makes the rows agree. */
+static sparc_status infer_options(const vector_file *v, const sparc_tensors *file, const char *kind,
+                                  char text[METADATA_TEXT]) {
+  for (const option_rule *rule = rules_of(kind); rule->name; rule++) {
     if (!rule->rows_of || sparc_tensors_metadata_find(file, rule->name)) continue;
-    int rows = file_rows(file, rule->rows_of), block = cell_block_index(cell, rule->rows_of);
-    if (rows < 0 || block < 0 || rows == cell->block[block].shape[0]) continue;
-    size_t used = strlen(text);
-    snprintf(text + used, METADATA_TEXT - used, "%s%s=%.0f", used ? "," : "", rule->name,
-             cell->option[i] + rows - cell->block[block].shape[0]);
-    inferred = true;
+    char value[32];
+    snprintf(value, sizeof value, "%.0f", rule->low + (v->cell ? missing_rows(v->cell, file, rule->rows_of) : 0));
+    sparc_status status = append_option(v, text, rule->name, value);
+    if (status != SPARC_OK) return status;
   }
-  return inferred;
+  return SPARC_OK;
 }
 
 static sparc_status create_cell(vector_file *v, const sparc_tensors *file) {
@@ -102,14 +114,15 @@ static sparc_status create_cell(vector_file *v, const sparc_tensors *file) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == SPARC_OK; i++)
     status = read_size(v, file, size_keys[i], sizes[i]);
   if (status == SPARC_OK) status = collect_options(v, file, options);
-  if (status != SPARC_OK) return status;
 
-  status = sparc_cell_create(&config, &v->cell);
-  if (status == SPARC_OK && infer_options(v->cell, file, options)) {
+  /* once with the least of what is to be inferred, once as the file wants it */
+  for (int round = 0; round < 2 && status == SPARC_OK; round++) {
+    status = infer_options(v, file, config.kind, options);
+    if (status != SPARC_OK) break;
     sparc_cell_free(v->cell);
-    status = sparc_cell_create(&config, &v->cell);
+    status = blame_file(v, sparc_cell_create(&config, &v->cell));
   }
-  return blame_file(v, status);
+  return status;
 }
 
 /* ---- tensors ------------------------------------------------------------------------------------ */

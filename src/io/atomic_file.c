@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 static sparc_status refuse(const atomic_file *file, const char *step) {
-  return fail(SPARC_IO, "cannot write '%.300s': %s: %s", file->path, step, strerror(errno));
+  const sparc_status status = errno == ENOMEM ? SPARC_NO_MEMORY : SPARC_IO;
+  return fail(status, "cannot write '%.300s': %s: %s", file->path, step, strerror(errno));
 }
 
 /* the directory of a path, split at its last slash */

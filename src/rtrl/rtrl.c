@@ -123,24 +123,62 @@ static size_t sink_row_of(const rtrl_sink *sink, size_t j) {
   return sink->row == ROW_OF_MODE ? j : 0;
 }
 
-/* dparams += Re(conj(d) factor Z) */
-static void contract(const sparc_cell *cell, const real *constants, const real *trace, const real *d, real *dparams) {
-  const size_t H = (size_t)cell->H;
-  for (size_t s = 0; s < cell->sinks; s++) {
-    const rtrl_sink *sink = &cell->sink[s];
-    const sparc_block *block = &cell->block[sink->block];
-    for (size_t j = 0; j < H; j++) {
-      const slot_view z = slot_of(cell, sink, trace, j);
-      real *out = dparams + block->offset + sink_row_of(sink, j) * sink_row_length(cell, sink) + (size_t)sink->column;
-      if (!z.im) {
-        for (size_t i = 0; i < z.count; i++) out[i] += d[j] * z.re[i];
-        continue;
-      }
-      real f_re, f_im;
-      sink_factor_of(cell, sink, constants, j, &f_re, &f_im);
-      const real w_re = d[j] * f_re + d[H + j] * f_im, w_im = d[H + j] * f_re - d[j] * f_im;
+/* Re(conj(d) factor Z) = weight_re Re Z + weight_im Im Z for mode j */
+static void sink_weights(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, const real *d, size_t j,
+                         real *weight_re, real *weight_im) {
+  *weight_re = d[j];
+  *weight_im = 0;
+  if (cell->parts == 1) return;
+  const real d_im = d[(size_t)cell->H + j];
+  real re, im;
+  sink_factor_of(cell, sink, constants, j, &re, &im);
+  *weight_re = d[j] * re + d_im * im;
+  *weight_im = d_im * re - d[j] * im;
+}
+
+/* every state coordinate has its own row of the block, or its group does */
+static void contract_rows(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, const real *trace,
+                          const real *d, real *dblock) {
+  const size_t length = sink_row_length(cell, sink);
+  for (size_t j = 0; j < (size_t)cell->H; j++) {
+    const slot_view z = slot_of(cell, sink, trace, j);
+    real *out = dblock + sink_row_of(sink, j) * length + (size_t)sink->column, w_re, w_im;
+    sink_weights(cell, sink, constants, d, j, &w_re, &w_im);
+    if (!z.im) {
+      for (size_t i = 0; i < z.count; i++) out[i] += w_re * z.re[i];
+    } else {
       for (size_t i = 0; i < z.count; i++) out[i] += w_re * z.re[i] + w_im * z.im[i];
     }
+  }
+}
+
+/* all modes add to the same row: sum them in double first, a strip of columns at a time */
+static void contract_shared(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, const real *trace,
+                            const real *d, real *dblock) {
+  enum { STRIP = 64 };
+  const size_t count = sink->outer ? (size_t)cell->D : 1;
+  for (size_t first = 0; first < count; first += STRIP) {
+    const size_t n = count - first < STRIP ? count - first : STRIP;
+    double sums[STRIP] = {0};
+    for (size_t j = 0; j < (size_t)cell->H; j++) {
+      const slot_view z = slot_of(cell, sink, trace, j);
+      real w_re, w_im;
+      sink_weights(cell, sink, constants, d, j, &w_re, &w_im);
+      for (size_t i = 0; i < n; i++)
+        sums[i] += (double)w_re * (double)z.re[first + i] + (z.im ? (double)w_im * (double)z.im[first + i] : 0);
+    }
+    for (size_t i = 0; i < n; i++) dblock[(size_t)sink->column + first + i] += (real)sums[i];
+  }
+}
+
+static void contract(const sparc_cell *cell, const real *constants, const real *trace, const real *d, real *dparams) {
+  for (size_t s = 0; s < cell->sinks; s++) {
+    const rtrl_sink *sink = &cell->sink[s];
+    real *dblock = dparams + cell->block[sink->block].offset;
+    if (sink->row == ROW_SHARED)
+      contract_shared(cell, sink, constants, trace, d, dblock);
+    else
+      contract_rows(cell, sink, constants, trace, d, dblock);
   }
 }
 

@@ -18,16 +18,16 @@ typedef void transition_fn(double al, double be, channel *out);
 static void polar_transition(double al, double be, channel *out) {
   out->a = polar(sigmoid(al), be);
   out->a_al = sigmoid(-al) * out->a;
-  out->a_be = CMPLX(0, 1) * out->a;
+  out->a_be = cartesian(0, 1) * out->a;
 }
 
 /* a = S zeta with rho = |al + i be|, zeta = (al + i be) / rho, S = sigmoid(rho) */
 static void complex_transition(double al, double be, channel *out) {
   double rho = fmax(hypot(al, be), 1e-12), S = sigmoid(rho), slope = S * sigmoid(-rho);
-  double complex zeta = CMPLX(al / rho, be / rho);
+  double complex zeta = cartesian(al / rho, be / rho);
   out->a = S * zeta;
-  out->a_al = zeta * CMPLX(slope * al / rho, -S * be / rho / rho);
-  out->a_be = zeta * CMPLX(slope * be / rho, S * al / rho / rho);
+  out->a_al = zeta * cartesian(slope * al / rho, -S * be / rho / rho);
+  out->a_be = zeta * cartesian(slope * be / rho, S * al / rho / rho);
 }
 
 /* in the order of the choices of the option `transition` */
@@ -60,7 +60,7 @@ static void step(const reference_input *in, double *state, double *y) {
     set_mode(state, H, j, h);
     read[j] = silu(here.g) * here.q * creal(h);
   }
-  for (int i = 0; i < D; i++) y[i] = dot(block_of(in->cell, in->params, "output") + (size_t)i * (size_t)H, read, H);
+  for (int i = 0; i < D; i++) y[i] = dot(block_of(in->cell, in->params, "output") + row_offset(i, H), read, H);
 }
 
 /* everything of channel j after the output projection; dread is the cotangent of silu(g) q Re h */
@@ -91,7 +91,7 @@ static void step_backward(const reference_input *in, const double *dy, double *d
     channel here = evaluate_channel(in, j);
     double read = silu(here.g) * here.q * creal(next_state(in, &here, j)), dread = 0;
     for (int i = 0; i < D; i++) {
-      size_t at = (size_t)i * (size_t)H + (size_t)j;
+      size_t at = row_offset(i, H) + (size_t)j;
       doutput[at] += dy[i] * read;
       dread += dy[i] * output[at];
     }

@@ -37,13 +37,13 @@ static void input_part_backward(const reference_input *in, gate_names gate, int 
 
 static double recurrent_part(const reference_input *in, gate_names gate, int j, const double *hp) {
   const int H = in->cell->H;
-  return dot(block_of(in->cell, in->params, gate.recurrent) + (size_t)j * (size_t)H, hp, H);
+  return dot(block_of(in->cell, in->params, gate.recurrent) + row_offset(j, H), hp, H);
 }
 
 static void recurrent_part_backward(const reference_input *in, gate_names gate, int j, const double *hp, double d,
                                     double *dparams, double *dhp) {
   const int H = in->cell->H;
-  size_t row = (size_t)j * (size_t)H;
+  size_t row = row_offset(j, H);
   dot_backward(d, block_of(in->cell, in->params, gate.recurrent) + row, hp, H,
                gradient_of(in->cell, dparams, gate.recurrent) + row, dhp);
 }

@@ -38,7 +38,7 @@ static sizes sizes_of(const sparc_cell *cell) {
   return n;
 }
 
-static size_t state_count(const sizes *n) { return (size_t)n->heads * (size_t)(n->P * n->N + n->N + n->P + n->angles); }
+static size_t state_count(const sizes *n) { return row_offset(n->heads, n->P * n->N + n->N + n->P + n->angles); }
 
 /* what one head carries, inside a state or a cotangent of one */
 typedef struct carried {
@@ -49,8 +49,13 @@ typedef struct carried {
 } carried;
 
 static carried head_of(const sizes *n, double *state, int head) {
-  double *kc = state + n->heads * n->P * n->N, *vc = kc + n->heads * n->N, *phi = vc + n->heads * n->P;
-  return (carried){state + head * n->P * n->N, kc + head * n->N, vc + head * n->P, phi + head * n->angles};
+  double *kc = state + row_offset(n->heads, n->P * n->N);
+  double *vc = kc + row_offset(n->heads, n->N);
+  double *phi = vc + row_offset(n->heads, n->P);
+  return (carried){.S = state + row_offset(head, n->P * n->N),
+                   .kc = kc + row_offset(head, n->N),
+                   .vc = vc + row_offset(head, n->P),
+                   .phi = phi + row_offset(head, n->angles)};
 }
 
 /* values of one step that more than one head or function needs */
@@ -168,15 +173,17 @@ static void normalise_backward(const double *raw, const double *scale, const dou
 static void rotate(const sizes *n, const double *phi, double sign, const double *in, double *out) {
   memcpy(out, in, (size_t)n->N * sizeof *out);
   for (int a = 0; a < n->angles; a++) {
-    double complex turned = polar(1, sign * phi[a]) * CMPLX(in[2 * a], in[2 * a + 1]);
-    out[2 * a] = creal(turned);
-    out[2 * a + 1] = cimag(turned);
+    double *pair = out + row_offset(a, 2);
+    double complex turned = polar(1, sign * phi[a]) * cartesian(pair[0], pair[1]);
+    pair[0] = creal(turned);
+    pair[1] = cimag(turned);
   }
 }
 
 /* cotangent of angle a given a rotated vector and its cotangent */
 static double angle_cotangent(const double *rotated, const double *drotated, int a) {
-  return rotated[2 * a] * drotated[2 * a + 1] - rotated[2 * a + 1] * drotated[2 * a];
+  const double *pair = rotated + row_offset(a, 2), *dpair = drotated + row_offset(a, 2);
+  return pair[0] * dpair[1] - pair[1] * dpair[0];
 }
 
 /* ---- forward ------------------------------------------------------------------------------------ */
@@ -186,7 +193,7 @@ static void head_forward(const reference_input *in, values *v, int head) {
   const int P = n->P, N = n->N;
   coefficients c = evaluate_coefficients(in, v, head);
   carried kept = head_of(n, v->kept, head), next = head_of(n, v->next, head);
-  const double *value = v->pre + n->v + head * P, *z = v->pre + n->z + head * P;
+  const double *value = v->pre + n->v + row_offset(head, P), *z = v->pre + n->z + row_offset(head, P);
   const double skip = block_of(in->cell, in->params, "skip")[head];
 
   /* angles, wrapped to [0, 2 pi) */
@@ -200,7 +207,7 @@ static void head_forward(const reference_input *in, values *v, int head) {
     v->k[i] = v->key_hat[i] + block_of(in->cell, in->params, "key_bias")[head * N + i];
     v->q[i] = v->query_hat[i] + block_of(in->cell, in->params, "query_bias")[head * N + i];
   }
-  double *kr = next.kc, *qr = v->qr + head * N;
+  double *kr = next.kc, *qr = v->qr + row_offset(head, N);
   rotate(n, next.phi, 1, v->k, kr);
   rotate(n, next.phi, 1, v->q, qr);
   memcpy(next.vc, value, (size_t)P * sizeof *value);
@@ -209,7 +216,7 @@ static void head_forward(const reference_input *in, values *v, int head) {
   for (int p = 0; p < P; p++) {
     for (int i = 0; i < N; i++)
       next.S[p * N + i] = c.al * kept.S[p * N + i] + c.be * kept.vc[p] * kept.kc[i] + c.ga * value[p] * kr[i];
-    v->gated[head * P + p] = (dot(next.S + p * N, qr, N) + skip * value[p]) * silu(z[p]);
+    v->gated[head * P + p] = (dot(next.S + row_offset(p, N), qr, N) + skip * value[p]) * silu(z[p]);
   }
 }
 
@@ -231,7 +238,7 @@ static void step(const reference_input *in, double *state, double *y) {
   const int inner_width = v.n.heads * v.n.P;
   memcpy(state, v.next, state_count(&v.n) * sizeof *state);
   for (int i = 0; i < v.n.D; i++)
-    y[i] = dot(block_of(in->cell, in->params, "output") + i * inner_width, v.gated, inner_width);
+    y[i] = dot(block_of(in->cell, in->params, "output") + row_offset(i, inner_width), v.gated, inner_width);
 }
 
 /* ---- backward ----------------------------------------------------------------------------------- */
@@ -246,7 +253,7 @@ static void coefficients_backward(const coefficients *c, double dal, double dbe,
 }
 
 /* S <- al S + be vc kc^T + ga v kr^T. G is the cotangent of the new S; dprev receives the one of everything carried,
- * not yet masked; dv and dkr are added to. Returns the cotangents of al, be and ga. */
+ * not yet masked, and dcoefficient those of al, be and ga; dv and dkr are added to. */
 static void write_backward(const sizes *n, const coefficients *c, const carried *kept, const double *value,
                            const double *kr, const double *G, const carried *dprev, double *dv, double *dkr,
                            double dcoefficient[3]) {
@@ -273,13 +280,14 @@ static void read_backward(const reference_input *in, const values *v, int head, 
   const sizes *n = &v->n;
   const int P = n->P, N = n->N;
   const double skip = block_of(in->cell, in->params, "skip")[head];
-  const double *value = v->pre + n->v + head * P, *z = v->pre + n->z + head * P, *qr = v->qr + head * N;
+  const double *value = v->pre + n->v + row_offset(head, P), *z = v->pre + n->z + row_offset(head, P),
+               *qr = v->qr + row_offset(head, N);
   for (int p = 0; p < P; p++) {
-    double o = dot(next->S + p * N, qr, N) + skip * value[p], dgated = v->dgated[head * P + p];
+    double o = dot(next->S + row_offset(p, N), qr, N) + skip * value[p], dgated = v->dgated[head * P + p];
     double d = dgated * silu(z[p]); /* of o */
     v->dpre[n->z + head * P + p] = dgated * o * silu_derivative(z[p]);
-    add_scaled(G + p * N, d, qr, N);
-    add_scaled(dqr, d, next->S + p * N, N);
+    add_scaled(G + row_offset(p, N), d, qr, N);
+    add_scaled(dqr, d, next->S + row_offset(p, N), N);
     dv[p] += skip * d;
     *dskip += value[p] * d;
   }
@@ -294,14 +302,14 @@ static double rotation_backward(const reference_input *in, values *v, int head, 
   double ddt = 0;
   for (int a = 0; a < n->angles; a++) {
     double turn = tanh(v->pre[n->om + a]);
-    dphi[a] += angle_cotangent(next->kc, v->dkr, a) + angle_cotangent(v->qr + head * N, v->dqr, a);
+    dphi[a] += angle_cotangent(next->kc, v->dkr, a) + angle_cotangent(v->qr + row_offset(head, N), v->dqr, a);
     ddt += PI * turn * dphi[a];
     v->dpre[n->om + a] += PI * (1 - turn * turn) * dt * dphi[a];
   }
   rotate(n, next->phi, -1, v->dkr, v->dk);
   rotate(n, next->phi, -1, v->dqr, v->dq);
-  add_scaled(gradient_of(in->cell, dparams, "key_bias") + head * N, 1, v->dk, N);
-  add_scaled(gradient_of(in->cell, dparams, "query_bias") + head * N, 1, v->dq, N);
+  add_scaled(gradient_of(in->cell, dparams, "key_bias") + row_offset(head, N), 1, v->dk, N);
+  add_scaled(gradient_of(in->cell, dparams, "query_bias") + row_offset(head, N), 1, v->dq, N);
   add_scaled(v->dkey_hat, 1, v->dk, N);
   add_scaled(v->dquery_hat, 1, v->dq, N);
   return ddt;
@@ -321,14 +329,15 @@ static void head_backward(const reference_input *in, values *v, int head, double
 
   read_backward(in, v, head, &next, dnext.S, v->dqr, v->dv, gradient_of(in->cell, dparams, "skip") + head);
   double dcoefficient[3] = {0}, ddt, dA, dlam;
-  write_backward(n, &c, &kept, v->pre + n->v + head * P, next.kc, dnext.S, &dprev, v->dv, v->dkr, dcoefficient);
+  write_backward(n, &c, &kept, v->pre + n->v + row_offset(head, P), next.kc, dnext.S, &dprev, v->dv, v->dkr,
+                 dcoefficient);
   coefficients_backward(&c, dcoefficient[0], dcoefficient[1], dcoefficient[2], &ddt, &dA, &dlam);
   ddt += rotation_backward(in, v, head, &next, c.dt, dnext.phi, dparams);
   memcpy(dprev.phi, dnext.phi, (size_t)n->angles * sizeof(double));
 
   /* rows of the input projection that belong to this head */
   double ddt_pre = ddt * sigmoid(c.dt_pre);
-  memcpy(v->dpre + n->v + head * P, v->dv, (size_t)P * sizeof(double));
+  memcpy(v->dpre + n->v + row_offset(head, P), v->dv, (size_t)P * sizeof(double));
   v->dpre[n->dt + head] = ddt_pre;
   v->dpre[n->A + head] = dA * c.A_slope;
   v->dpre[n->lam + head] = dlam * c.lam * (1 - c.lam);
@@ -344,8 +353,8 @@ static void step_backward(const reference_input *in, const double *dy, double *d
 
   /* output projection, then head by head */
   for (int i = 0; i < n->D; i++)
-    dot_backward(dy[i], block_of(in->cell, in->params, "output") + i * inner_width, v.gated, inner_width,
-                 gradient_of(in->cell, dparams, "output") + i * inner_width, v.dgated);
+    dot_backward(dy[i], block_of(in->cell, in->params, "output") + row_offset(i, inner_width), v.gated, inner_width,
+                 gradient_of(in->cell, dparams, "output") + row_offset(i, inner_width), v.dgated);
   for (int head = 0; head < n->heads; head++) head_backward(in, &v, head, dstate, dparams);
   for (size_t i = 0; i < S; i++) dstate[i] *= in->mask;
 

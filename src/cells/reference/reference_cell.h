@@ -74,12 +74,17 @@ static inline double silu_derivative(double v) { return sigmoid(v) * (1 + v * si
 
 /* ---- complex numbers in planar arrays ---------------------------------------------------------- */
 
+/* C11 has CMPLX for this, but not every compiler does */
+static inline double complex cartesian(double re, double im) { return re + im * I; }
+
 static inline double complex polar(double radius, double angle) {
-  return CMPLX(radius * cos(angle), radius * sin(angle));
+  return cartesian(radius * cos(angle), radius * sin(angle));
 }
 
 /* mode j of an array [re | im] with H modes */
-static inline double complex get_mode(const double *planar, int H, int j) { return CMPLX(planar[j], planar[H + j]); }
+static inline double complex get_mode(const double *planar, int H, int j) {
+  return cartesian(planar[j], planar[H + j]);
+}
 
 static inline void set_mode(double *planar, int H, int j, double complex z) {
   planar[j] = creal(z);
@@ -89,7 +94,10 @@ static inline void set_mode(double *planar, int H, int j, double complex z) {
 /* Re(conj(u) v): how a real quantity with derivative u receives the cotangent v */
 static inline double inner(double complex u, double complex v) { return creal(u) * creal(v) + cimag(u) * cimag(v); }
 
-/* ---- vectors ----------------------------------------------------------------------------------- */
+/* ---- matrices and vectors ----------------------------------------------------------------------------------- */
+
+/* first element of a row of a matrix with `width` columns */
+static inline size_t row_offset(int row, int width) { return (size_t)row * (size_t)width; }
 
 static inline double dot(const double *u, const double *v, int n) {
   double sum = 0;
@@ -113,13 +121,13 @@ static inline void dot_backward(double d, const double *w, const double *x, int 
 /* row j of a block [.][D], times x */
 static inline double project(const reference_input *in, const char *block, int j) {
   const int D = in->cell->D;
-  return dot(block_of(in->cell, in->params, block) + (size_t)j * (size_t)D, in->x, D);
+  return dot(block_of(in->cell, in->params, block) + row_offset(j, D), in->x, D);
 }
 
 static inline void project_backward(const reference_input *in, const char *block, int j, double d, double *dparams,
                                     double *dx) {
   const int D = in->cell->D;
-  size_t row = (size_t)j * (size_t)D;
+  size_t row = row_offset(j, D);
   dot_backward(d, block_of(in->cell, in->params, block) + row, in->x, D, gradient_of(in->cell, dparams, block) + row,
                dx);
 }
@@ -127,14 +135,14 @@ static inline void project_backward(const reference_input *in, const char *block
 /* row j of a block [.][D + 1] with the bias last, times [x; 1] */
 static inline double project_affine(const reference_input *in, const char *block, int j) {
   const int D = in->cell->D;
-  const double *w = block_of(in->cell, in->params, block) + (size_t)j * ((size_t)D + 1);
+  const double *w = block_of(in->cell, in->params, block) + row_offset(j, D + 1);
   return dot(w, in->x, D) + w[D];
 }
 
 static inline void project_affine_backward(const reference_input *in, const char *block, int j, double d,
                                            double *dparams, double *dx) {
   const int D = in->cell->D;
-  size_t row = (size_t)j * ((size_t)D + 1);
+  size_t row = row_offset(j, D + 1);
   double *dw = gradient_of(in->cell, dparams, block) + row;
   dot_backward(d, block_of(in->cell, in->params, block) + row, in->x, D, dw, dx);
   dw[D] += d;

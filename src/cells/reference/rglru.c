@@ -31,7 +31,7 @@ static void evaluate_content(const reference_input *in, double *u /* H */) {
 static coordinate evaluate_coordinate(const reference_input *in, const double *u, int j) {
   const sparc_cell *cell = in->cell;
   const int k = (int)cell_option(cell, "block"), first = j / k * k;
-  size_t row = (size_t)j * (size_t)k;
+  size_t row = row_offset(j, k);
 
   /* gates see the contents of their own block */
   double r = sigmoid(dot(block_of(cell, in->params, "gate_retention") + row, u + first, k) +
@@ -81,7 +81,7 @@ static void step_backward(const reference_input *in, const double *dy, double *d
     gradient_of(cell, dparams, "gate_input_bias")[j] += dinput;
 
     /* content: directly, and through both gates of every coordinate in the block */
-    size_t row = (size_t)j * (size_t)k;
+    size_t row = row_offset(j, k);
     int first = j / k * k;
     du[j] += mu * here.to_content;
     dot_backward(dretention, block_of(cell, in->params, "gate_retention") + row, u + first, k,

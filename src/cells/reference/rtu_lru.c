@@ -16,7 +16,7 @@ static spectrum evaluate_lambda(const reference_input *in, int j) {
   double nu = bounded_exp(block_of(in->cell, in->params, "log_decay")[j]);
   double theta = bounded_exp(block_of(in->cell, in->params, "log_freq")[j]);
   double complex lambda = polar(exp(-nu), theta);
-  return (spectrum){.lambda = lambda, .lambda_alpha = -nu * lambda, .lambda_vartheta = CMPLX(0, theta) * lambda};
+  return (spectrum){.lambda = lambda, .lambda_alpha = -nu * lambda, .lambda_vartheta = cartesian(0, theta) * lambda};
 }
 
 /* gamma = sqrt(1 - r^2) + 1e-8 with r = exp(-nu) */
@@ -36,7 +36,7 @@ static spectrum evaluate_lru(const reference_input *in, int j) {
 }
 
 static double complex content(const reference_input *in, int j) {
-  return CMPLX(project(in, "content_re", j), project(in, "content_im", j));
+  return cartesian(project(in, "content_re", j), project(in, "content_im", j));
 }
 
 static void mode_step(const reference_input *in, int j, const spectrum *here, double *state, double *y) {

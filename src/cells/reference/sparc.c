@@ -91,10 +91,10 @@ static void evaluate_transition(const sparc_cell *cell, double nu, double theta,
 
   /* [eq:app_transition_derivatives] */
   out->lambda = polar(rho, theta + clock * kappa_p * p);
-  out->lambda_p = CMPLX(0, kappa_p * clock) * out->lambda;
-  out->lambda_r = CMPLX(-e_r, clock_r * kappa_p * p) * out->lambda;
-  out->lambda_a = CMPLX(-e_a, clock_a * kappa_p * p) * out->lambda;
-  out->lambda_vartheta = CMPLX(0, theta) * out->lambda;
+  out->lambda_p = cartesian(0, kappa_p * clock) * out->lambda;
+  out->lambda_r = cartesian(-e_r, clock_r * kappa_p * p) * out->lambda;
+  out->lambda_a = cartesian(-e_a, clock_a * kappa_p * p) * out->lambda;
+  out->lambda_vartheta = cartesian(0, theta) * out->lambda;
 }
 
 /* [eq:implementation_write]; z is B x before the activation, s and v the coefficients of the gate */
@@ -105,7 +105,7 @@ static void evaluate_write(const sparc_cell *cell, double nu, double beta, doubl
 
   /* content [eq:sara_content] */
   bool linear = change->linear || cell_option(cell, "content") != 0;
-  double complex u = linear ? z : CMPLX(tanh(creal(z)), tanh(cimag(z)));
+  double complex u = linear ? z : cartesian(tanh(creal(z)), tanh(cimag(z)));
   double u_re = linear ? 1 : 1 - creal(u) * creal(u), u_im = linear ? 1 : 1 - cimag(u) * cimag(u);
 
   /* normalisation relative to the reference gain, with the derivatives of its logarithm */
@@ -130,8 +130,8 @@ static void evaluate_write(const sparc_cell *cell, double nu, double beta, doubl
   out->b_beta = out->b;
   out->b_s = out->b * closed * p;
   out->b_v = out->b * closed * r;
-  out->b_content_re = CMPLX(amplitude * u_re, 0);
-  out->b_content_im = CMPLX(0, amplitude * u_im);
+  out->b_content_re = cartesian(amplitude * u_re, 0);
+  out->b_content_im = cartesian(0, amplitude * u_im);
 }
 
 static mode evaluate_mode(const reference_input *in, int j) {
@@ -151,7 +151,7 @@ static mode evaluate_mode(const reference_input *in, int j) {
     p_slope = 1 - p * p;
   }
 
-  double complex z = CMPLX(project(in, "content_re", j), project(in, "content_im", j));
+  double complex z = cartesian(project(in, "content_re", j), project(in, "content_im", j));
   mode out = {.r_slope = r_slope, .p_slope = p_slope};
   evaluate_transition(cell, nu, theta, r, p, &out);
   evaluate_write(cell, nu, beta, s, v, z, r, p, &out);

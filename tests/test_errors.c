@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* test_errors.c: bad input gives a status and a sentence that names the argument and the value; nothing is written. */
+#include "sparc/sparc.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* the last call must have failed with this status and a sentence that holds every given fragment */
+static void expect_error(sparc_status got, sparc_status want, const char *first, const char *second) {
+  assert_int_equal(got, want);
+  if (!strstr(sparc_error(), first) || !strstr(sparc_error(), second))
+    fail_msg("'%s' lacks '%s' or '%s'", sparc_error(), first, second);
+}
+
+static void test_cell_create(void **state) {
+  (void)state;
+  const struct {
+    sparc_cell_config config;
+    sparc_status status;
+    const char *first, *second;
+  } cases[] = {
+      {{.kind = "sparc", .D = 0, .H = 4}, SPARC_INVALID, "D is 0", "expected 1"},
+      {{.kind = "sparc", .D = -3, .H = 4}, SPARC_INVALID, "D is -3", "expected 1"},
+      {{.kind = "sparc", .D = 4, .H = 0}, SPARC_INVALID, "H is 0", "expected 1"},
+      {{.kind = "sparc", .D = 4, .H = 1 << 30}, SPARC_INVALID, "H is 1073741824", "expected 1 to"},
+      {{.kind = NULL, .D = 4, .H = 4}, SPARC_INVALID, "kind", "NULL"},
+      {{.kind = "sprac", .D = 4, .H = 4}, SPARC_INVALID, "unknown cell kind 'sprac'", "did you mean 'sparc'?"},
+      {{.kind = "sparc", .D = 4, .H = 4, .options = "varient=full"},
+       SPARC_INVALID,
+       "unknown option 'varient'",
+       "did you mean 'variant'?"},
+      {{.kind = "sparc", .D = 4, .H = 4, .options = "variant=phase-onyl"},
+       SPARC_INVALID,
+       "unknown variant 'phase-onyl'",
+       "did you mean 'phase-only'?"},
+      {{.kind = "sparc", .D = 4, .H = 4, .options = "variant"}, SPARC_INVALID, "'variant'", "expected key=value"},
+      {{.kind = "sparc", .D = 4, .H = 4, .options = "kappa_r=-1"}, SPARC_INVALID, "kappa_r is '-1'", "from 0"},
+      {{.kind = "sparc", .D = 4, .H = 4, .options = "kappa_r=nan"}, SPARC_INVALID, "kappa_r is 'nan'", "from 0"},
+      {{.kind = "sparc", .D = 4, .H = 4, .options = "kappa_p=2x"}, SPARC_INVALID, "kappa_p is '2x'", "a number"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    sparc_cell *cell = (sparc_cell *)&cases[i];
+    const sparc_status status = sparc_cell_create(&cases[i].config, &cell);
+    expect_error(status, cases[i].status, cases[i].first, cases[i].second);
+    assert_null(cell);
+  }
+  sparc_cell *cell;
+  expect_error(sparc_cell_create(NULL, &cell), SPARC_INVALID, "config", "NULL");
+  expect_error(sparc_cell_create(&cases[0].config, NULL), SPARC_INVALID, "out", "NULL");
+}
+
+static sparc_cell *small_cell(void) {
+  sparc_cell *cell;
+  assert_int_equal(sparc_cell_create(&(sparc_cell_config){.kind = "sparc", .D = 2, .H = 3}, &cell), SPARC_OK);
+  return cell;
+}
+
+static void test_options_text(void **state) {
+  (void)state;
+  sparc_cell *cell, *again;
+  const sparc_cell_config config = {.kind = "sparc", .D = 2, .H = 3, .options = "variant=no-phase-clock,kappa_r=1.25"};
+  assert_int_equal(sparc_cell_create(&config, &cell), SPARC_OK);
+  /* the canonical text makes the same cell */
+  const sparc_cell_config copy = {.kind = "sparc", .D = 2, .H = 3, .options = sparc_cell_options(cell)};
+  assert_int_equal(sparc_cell_create(&copy, &again), SPARC_OK);
+  assert_string_equal(sparc_cell_options(cell), sparc_cell_options(again));
+  assert_non_null(strstr(sparc_cell_options(cell), "variant=no-phase-clock"));
+  assert_non_null(strstr(sparc_cell_options(cell), "kappa_r=1.25"));
+  sparc_cell_free(cell);
+  sparc_cell_free(again);
+}
+
+static void test_plan_create(void **state) {
+  (void)state;
+  sparc_cell *cell = small_cell();
+  sparc_plan *plan;
+  expect_error(sparc_plan_create(NULL, 1, 1, NULL, &plan), SPARC_INVALID, "cell", "NULL");
+  expect_error(sparc_plan_create(cell, 0, 1, NULL, &plan), SPARC_INVALID, "B is 0", "at least 1");
+  expect_error(sparc_plan_create(cell, 1, -7, NULL, &plan), SPARC_INVALID, "T is -7", "at least 1");
+  expect_error(sparc_plan_create(cell, 1, 1, &(sparc_plan_config){.chunk = -1}, &plan), SPARC_INVALID, "chunk is -1",
+               "0 or more");
+  expect_error(sparc_plan_create(cell, 1, 1, &(sparc_plan_config){.threads = -1}, &plan), SPARC_INVALID,
+               "threads is -1", "0 or more");
+  expect_error(sparc_plan_create(cell, 1 << 20, 1 << 20, NULL, &plan), SPARC_INVALID, "too large", "1048576");
+  expect_error(sparc_plan_create(cell, 1, 1, NULL, NULL), SPARC_INVALID, "out", "NULL");
+  sparc_cell_free(cell);
+}
+
+/* a call with every array in place; the tests take one away or spoil it */
+typedef struct call {
+  sparc_cell *cell;
+  sparc_plan *plan;
+  float params[64], prepared[1024], x[2 * 4 * 2], mask[2 * 4], y[2 * 4 * 6], state[2 * 6], dy[2 * 4 * 6], tape[1024],
+      trace[512], dparams[64], dx[2 * 4 * 2];
+  void *saved, *work;
+} call;
+
+static void start(call *c) {
+  memset(c, 0, sizeof *c);
+  c->cell = small_cell();
+  const sparc_sizes n = sparc_cell_sizes(c->cell);
+  assert_true(n.params <= 64 && n.prepared <= 1024 && n.tape <= 1024 && n.trace <= 512);
+  assert_int_equal(sparc_plan_create(c->cell, 2, 4, NULL, &c->plan), SPARC_OK);
+  c->saved = sparc_alloc(sparc_plan_saved_bytes(c->plan));
+  c->work = sparc_alloc(sparc_plan_work_bytes(c->plan));
+  for (size_t i = 0; i < 8; i++) c->mask[i] = 1;
+  for (size_t i = 0; i < 48; i++) c->y[i] = 42;
+  assert_int_equal(sparc_prepare(c->cell, c->params, c->prepared), SPARC_OK);
+}
+
+static void finish(call *c) {
+  sparc_free(c->saved);
+  sparc_free(c->work);
+  sparc_plan_free(c->plan);
+  sparc_cell_free(c->cell);
+}
+
+static void test_prepare(void **state) {
+  (void)state;
+  call c;
+  start(&c);
+  const float bad[] = {NAN, INFINITY, -INFINITY};
+  for (size_t i = 0; i < 3; i++) {
+    c.params[4] = bad[i]; /* log_freq[1] */
+    c.prepared[0] = 42;
+    expect_error(sparc_prepare(c.cell, c.params, c.prepared), SPARC_NOT_FINITE, "element 1 of log_freq", "finite");
+    assert_float_equal(c.prepared[0], 42, 0);
+  }
+  expect_error(sparc_prepare(NULL, c.params, c.prepared), SPARC_INVALID, "cell", "NULL");
+  expect_error(sparc_prepare(c.cell, NULL, c.prepared), SPARC_INVALID, "params", "NULL");
+  expect_error(sparc_prepare(c.cell, c.params, NULL), SPARC_INVALID, "prepared", "NULL");
+  expect_error(sparc_cell_init(c.cell, (sparc_init_style)9, 1, NULL, c.params), SPARC_INVALID, "style is 9",
+               "expected");
+  expect_error(sparc_cell_init(c.cell, SPARC_INIT_CONTROL, 1, NULL, NULL), SPARC_INVALID, "params", "NULL");
+  finish(&c);
+}
+
+static void test_sequence_calls(void **state) {
+  (void)state;
+  call c;
+  start(&c);
+  sparc_sequence io = {.x = c.x, .mask = c.mask, .y = c.y};
+  sparc_sequence_gradient gradient = {.dy = c.dy, .dparams = c.dparams};
+
+  const float bad[] = {0.5f, 2, -1, NAN};
+  for (size_t i = 0; i < 4; i++) {
+    c.mask[6] = bad[i];
+    expect_error(sparc_forward(c.plan, c.prepared, &io, c.saved, c.work), SPARC_INVALID, "mask[1][2]",
+                 "expected 0 or 1");
+    expect_error(sparc_backward(c.plan, c.prepared, &io, c.saved, &gradient, c.work), SPARC_INVALID, "mask[1][2]",
+                 "expected 0 or 1");
+  }
+  c.mask[6] = 1;
+  for (size_t i = 0; i < 48; i++) assert_float_equal(c.y[i], 42, 0);
+
+  expect_error(sparc_forward(NULL, c.prepared, &io, c.saved, c.work), SPARC_INVALID, "plan", "NULL");
+  expect_error(sparc_forward(c.plan, NULL, &io, c.saved, c.work), SPARC_INVALID, "prepared", "NULL");
+  expect_error(sparc_forward(c.plan, c.prepared, NULL, c.saved, c.work), SPARC_INVALID, "sequence", "NULL");
+  expect_error(sparc_forward(c.plan, c.prepared, &io, NULL, c.work), SPARC_INVALID, "saved", "NULL");
+  expect_error(sparc_forward(c.plan, c.prepared, &io, c.saved, NULL), SPARC_INVALID, "work", "NULL");
+  io.x = NULL;
+  expect_error(sparc_forward(c.plan, c.prepared, &io, c.saved, c.work), SPARC_INVALID, "sequence.x", "NULL");
+  io.x = c.x;
+  io.y = NULL;
+  expect_error(sparc_forward(c.plan, c.prepared, &io, c.saved, c.work), SPARC_INVALID, "sequence.y", "NULL");
+  io.y = c.y;
+  assert_int_equal(sparc_forward(c.plan, c.prepared, &io, c.saved, c.work), SPARC_OK);
+  gradient.dy = NULL;
+  expect_error(sparc_backward(c.plan, c.prepared, &io, c.saved, &gradient, c.work), SPARC_INVALID, "gradient.dy",
+               "NULL");
+  expect_error(sparc_backward(c.plan, c.prepared, &io, c.saved, NULL, c.work), SPARC_INVALID, "gradient", "NULL");
+  finish(&c);
+}
+
+static void test_step_calls(void **state) {
+  (void)state;
+  call c;
+  start(&c);
+  expect_error(sparc_step(c.cell, c.prepared, c.state, c.x, 0.5f, c.y, c.tape), SPARC_INVALID, "mask is 0.5", "0 or 1");
+  expect_error(sparc_step(c.cell, c.prepared, NULL, c.x, 1, c.y, c.tape), SPARC_INVALID, "state", "NULL");
+  expect_error(sparc_step(c.cell, c.prepared, c.state, NULL, 1, c.y, c.tape), SPARC_INVALID, "x", "NULL");
+  expect_error(sparc_step(c.cell, c.prepared, c.state, c.x, 1, c.y, NULL), SPARC_INVALID, "tape", "NULL");
+  expect_error(sparc_step_rtrl(c.cell, c.prepared, c.state, NULL, c.x, 1, c.y, c.tape), SPARC_INVALID, "trace", "NULL");
+  assert_float_equal(c.y[0], 42, 0);
+  /* y is optional */
+  assert_int_equal(sparc_step(c.cell, c.prepared, c.state, c.x, 1, NULL, c.tape), SPARC_OK);
+  assert_int_equal(sparc_step_rtrl(c.cell, c.prepared, c.state, c.trace, c.x, 1, NULL, c.tape), SPARC_OK);
+  expect_error(sparc_rtrl_gradient(c.cell, c.prepared, c.trace, c.tape, NULL, c.dparams, c.dx), SPARC_INVALID, "dy",
+               "NULL");
+  assert_int_equal(sparc_rtrl_gradient(c.cell, c.prepared, c.trace, c.tape, c.dy, NULL, NULL), SPARC_OK);
+  expect_error(sparc_trace_read(c.cell, c.prepared, c.trace, "log_dekay", c.dy), SPARC_INVALID, "log_dekay",
+               "no trace");
+  assert_int_equal(sparc_trace_size(c.cell, "log_dekay"), 0);
+  assert_int_equal(sparc_trace_size(c.cell, "log_decay"), 2 * 3);
+  assert_int_equal(sparc_trace_size(c.cell, "content_re"), 2 * 3 * 2);
+  assert_int_equal(sparc_trace_size(c.cell, "ctrl_phase"), 2 * 3 * 3);
+  finish(&c);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_cell_create), cmocka_unit_test(test_options_text),   cmocka_unit_test(test_plan_create),
+      cmocka_unit_test(test_prepare),     cmocka_unit_test(test_sequence_calls), cmocka_unit_test(test_step_calls),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

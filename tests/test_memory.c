@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* test_memory.c: no allocation inside step, forward and backward; every failing allocation is survived.
+ *
+ * The program replaces malloc and its relatives for itself and for every library it uses, so BLAS, the thread runtime
+ * and the JSON library are counted too. A sanitizer brings its own allocator: there the tests are skipped.
+ */
+#include "support.h"
+#include "unit.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OWN_ALLOCATOR 0
+#else
+#define OWN_ALLOCATOR 1
+#endif
+
+static long allocations; /* since the program started */
+static long live;        /* allocated and not freed */
+static long fail_at;     /* the allocation with this number fails; 0: none */
+
+#if OWN_ALLOCATOR
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *memory, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
+extern void __libc_free(void *memory);
+
+static bool refuse(void) {
+  const long number = __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
+  if (fail_at && number == fail_at) {
+    errno = ENOMEM;
+    return true;
+  }
+  return false;
+}
+
+static void *counted(void *memory) {
+  if (memory) __atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
+  return memory;
+}
+
+void *malloc(size_t size) { return refuse() ? NULL : counted(__libc_malloc(size)); }
+void *calloc(size_t count, size_t size) { return refuse() ? NULL : counted(__libc_calloc(count, size)); }
+void *memalign(size_t alignment, size_t size);
+void *memalign(size_t alignment, size_t size) { return refuse() ? NULL : counted(__libc_memalign(alignment, size)); }
+void *aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+int posix_memalign(void **memory, size_t alignment, size_t size) {
+  *memory = memalign(alignment, size);
+  return *memory ? 0 : ENOMEM;
+}
+void *realloc(void *memory, size_t size) {
+  if (refuse()) return NULL;
+  void *moved = __libc_realloc(memory, size);
+  if (!memory && moved) __atomic_add_fetch(&live, 1, __ATOMIC_RELAXED);
+  return moved;
+}
+void free(void *memory) {
+  if (memory) __atomic_sub_fetch(&live, 1, __ATOMIC_RELAXED);
+  __libc_free(memory);
+}
+#endif
+
+static void need_own_allocator(void) {
+  if (!OWN_ALLOCATOR) skip();
+}
+
+static const char *options_of(const char *kind) {
+  if (strcmp(kind, "rglru") == 0) return "block=4";
+  if (strcmp(kind, "mamba3") == 0) return "heads=3,head_dim=4,state=4";
+  return NULL;
+}
+
+/* ---- nothing is allocated inside the calls -------------------------------------------------------- */
+
+static long step_allocations(const problem *p) {
+  float *params = sparc_alloc(p->n.params * sizeof *params), *prepared = sparc_alloc(p->n.prepared * sizeof *prepared);
+  float *state = sparc_alloc(p->n.state * sizeof *state), *trace = sparc_alloc(p->n.trace * sizeof *trace);
+  float *tape = sparc_alloc(p->n.tape * sizeof *tape), *y = sparc_alloc(p->n.output * sizeof *y);
+  float *dparams = sparc_alloc(p->n.params * sizeof *dparams), *x = sparc_alloc((size_t)p->D * sizeof *x);
+  const long before = allocations;
+  assert_int_equal(sparc_prepare(p->cell, params, prepared), SPARC_OK);
+  assert_int_equal(sparc_step(p->cell, prepared, state, x, 1, y, tape), SPARC_OK);
+  if (p->n.trace) {
+    assert_int_equal(sparc_step_rtrl(p->cell, prepared, state, trace, x, 1, y, tape), SPARC_OK);
+    assert_int_equal(sparc_rtrl_gradient(p->cell, prepared, trace, tape, y, dparams, x), SPARC_OK);
+  }
+  const long count = allocations - before;
+  void *blocks[] = {params, prepared, state, trace, tape, y, dparams, x};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) sparc_free(blocks[i]);
+  return count;
+}
+
+static long sequence_allocations(const problem *p, sparc_plan_config config) {
+  const size_t tokens = (size_t)p->B * (size_t)p->T, states = (size_t)p->B * p->n.state;
+  sparc_plan *plan;
+  assert_int_equal(sparc_plan_create(p->cell, p->B, p->T, &config, &plan), SPARC_OK);
+  float *params = sparc_alloc(p->n.params * sizeof *params), *prepared = sparc_alloc(p->n.prepared * sizeof *prepared);
+  float *x = sparc_alloc(tokens * (size_t)p->D * sizeof *x), *y = sparc_alloc(tokens * p->n.output * sizeof *y);
+  float *dx = sparc_alloc(tokens * (size_t)p->D * sizeof *dx), *dparams = sparc_alloc(p->n.params * sizeof *dparams);
+  float *last = sparc_alloc(states * sizeof *last);
+  void *saved = sparc_alloc(sparc_plan_saved_bytes(plan)), *work = sparc_alloc(sparc_plan_work_bytes(plan));
+  assert_int_equal(sparc_prepare(p->cell, params, prepared), SPARC_OK);
+  const sparc_sequence io = {.x = x, .y = y, .state_last = last};
+  const sparc_sequence_gradient gradient = {.dy = y, .dstate_last = last, .dx = dx, .dparams = dparams};
+  /* the first round lets the thread team and the packing buffers of BLAS come into being */
+  long count = 0;
+  for (int round = 0; round < 2; round++) {
+    const long before = allocations;
+    assert_int_equal(sparc_forward(plan, prepared, &io, saved, work), SPARC_OK);
+    assert_int_equal(sparc_backward(plan, prepared, &io, saved, &gradient, work), SPARC_OK);
+    count = allocations - before;
+  }
+  void *blocks[] = {params, prepared, x, y, dx, dparams, last, saved, work};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) sparc_free(blocks[i]);
+  sparc_plan_free(plan);
+  return count;
+}
+
+static void test_no_allocation_inside(void **unused) {
+  (void)unused;
+  need_own_allocator();
+  sparc_random stream;
+  sparc_random_init(&stream, 2, "memory", "inside");
+  for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) {
+    const sparc_cell_config config = {.kind = *kind, .D = 9, .H = 140, .options = options_of(*kind)};
+    problem p = problem_create(&config, 3, 300, MASK_RANDOM, &stream);
+    assert_int_equal(step_allocations(&p), 0);
+    assert_int_equal(sequence_allocations(&p, (sparc_plan_config){.threads = 1}), 0);
+    assert_int_equal(sequence_allocations(&p, (sparc_plan_config){.threads = 2}), 0);
+    if (p.n.trace) assert_int_equal(sequence_allocations(&p, (sparc_plan_config){.threads = 2, .chunk = 32}), 0);
+    problem_free(&p);
+  }
+}
+
+/* ---- every allocation may fail ---------------------------------------------------------------------- */
+
+typedef sparc_status scenario(const char *argument);
+
+/* fails the 1st, 2nd, ... allocation of a scenario until it succeeds: each time a status and nothing leaked */
+static void survive(const char *name, scenario *run, const char *argument) {
+  assert_int_equal(run(argument), SPARC_OK); /* what is allocated once per process is not a leak */
+  for (long n = 1; n < 10000; n++) {
+    const long live_before = live;
+    fail_at = allocations + n;
+    const sparc_status status = run(argument);
+    const bool reached = allocations >= fail_at;
+    fail_at = 0;
+    if (live != live_before)
+      fail_msg("%s %s: %ld blocks leaked when allocation %ld fails", name, argument, live - live_before, n);
+    if (status == SPARC_OK && !reached) {
+      assert_true(n > 1);
+      return;
+    }
+    if (status == SPARC_OK) continue; /* the failure was not needed, for example a larger buffer for speed */
+    if (status != SPARC_NO_MEMORY && !strstr(sparc_error(), "memory"))
+      fail_msg("%s %s: allocation %ld fails with '%s'", name, argument, n, sparc_error());
+  }
+  fail_msg("%s %s never succeeds", name, argument);
+}
+
+static sparc_status create_all(const char *kind) {
+  const sparc_cell_config config = {.kind = kind, .D = 3, .H = 8, .options = options_of(kind)};
+  sparc_cell *cell = NULL;
+  sparc_plan *plan = NULL;
+  float params[4096];
+  sparc_status status = sparc_cell_create(&config, &cell);
+  if (status == SPARC_OK) {
+    assert_true(sparc_cell_sizes(cell).params <= sizeof params / sizeof *params);
+    status = sparc_cell_init(cell, SPARC_INIT_CONTROL, 1, NULL, params);
+  } else {
+    assert_null(cell);
+  }
+  if (status == SPARC_OK) status = sparc_plan_create(cell, 2, 5, NULL, &plan);
+  if (status != SPARC_OK) assert_null(plan);
+  sparc_plan_free(plan);
+  sparc_cell_free(cell);
+  return status;
+}
+
+static sparc_status read_vector(const char *path) {
+  sparc_tensors *tensors = NULL;
+  double x[2 * 19 * 5];
+  sparc_status status = sparc_tensors_open(path, &tensors);
+  if (status == SPARC_OK) status = sparc_tensors_read_f64(tensors, "x", x, sizeof x / sizeof *x);
+  sparc_tensors_close(tensors);
+  return status;
+}
+
+static sparc_status write_tensors(const char *path) {
+  const float values[6] = {1, 2, 3, 4, 5, 6};
+  const sparc_tensor_source sources[] = {
+      {.name = "a", .dtype = SPARC_F32, .rank = 2, .shape = {2, 3}, .in_type = SPARC_F32, .data = values},
+      {.name = "b", .dtype = SPARC_F64, .rank = 1, .shape = {6}, .in_type = SPARC_F32, .data = values}};
+  const sparc_metadata metadata[] = {{.key = "k", .value = "v"}};
+  return sparc_tensors_write(path, sources, 2, metadata, 1);
+}
+
+static void test_allocation_failures(void **unused) {
+  (void)unused;
+  need_own_allocator();
+  for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) survive("create", create_all, *kind);
+  survive("read", read_vector, SPARC_SOURCE_DIR "/tests/vectors/sparc-full.safetensors");
+  char path[] = "/tmp/sparc-memory-XXXXXX";
+  const int descriptor = mkstemp(path);
+  assert_true(descriptor >= 0);
+  close(descriptor);
+  survive("write", write_tensors, path);
+  unlink(path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_allocation_inside),
+                                     cmocka_unit_test(test_allocation_failures)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
