@@ -6,16 +6,16 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 build=$1
-vectors=(tests/vectors/sparc-*.safetensors)
 
+# show COMMAND: the line as one would type it, then its output
 show() {
-  printf '\n$ %s\n' "$*"
-  "$@"
+  printf '\n$ %s\n' "$1"
+  eval "$1"
 }
 
-printf '1. The SPARC cell against %d files of reference values: every tensor, every path\n' "${#vectors[@]}"
-show "$build/sparc" check --quiet "${vectors[@]}"
-show "$build/sparc" check --quiet --double "${vectors[@]}"
+echo '1. The SPARC cell against reference values: every tensor, on every path, in float and in double'
+show "$build/sparc check --quiet tests/vectors/sparc-*.safetensors"
+show "$build/sparc check --quiet --double tests/vectors/sparc-*.safetensors"
 
 printf '\n2. One SPARC layer learns a toy target online, one step at a time\n'
 show "$build/examples/online_rtrl"

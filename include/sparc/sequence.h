@@ -16,7 +16,7 @@ extern "C" {
 typedef struct sparc_plan sparc_plan; /* opaque, immutable, shareable between threads */
 
 typedef struct sparc_plan_config {
-  int threads; /* at most this many threads; 0: as many as there are processors */
+  int threads; /* exactly this many threads; 0: up to the number of processors, fewer for a small problem */
   int chunk;   /* 0: one sequential scan per stream; >= 1: the paper's Algorithm 1 with chunks of this length */
 } sparc_plan_config;
 

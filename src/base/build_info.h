@@ -8,6 +8,5 @@ const char *build_compiler(void); /* compiler and version */
 const char *build_type(void);     /* release, debug, ... */
 int build_openmp(void);           /* 1: tiles run on OpenMP threads, 0: on pthreads */
 int build_mujoco(void);           /* 1: the MuJoCo environments are in */
-const char *kernel_name(void);    /* the set of kernels in use */
 
 #endif

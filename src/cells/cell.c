@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "kernels/kernels.h"
 
 #include <assert.h>
 #include <math.h>
@@ -230,6 +231,7 @@ static sparc_status find_kind(sparc_cell *cell, const char *kind) {
 
 static sparc_status describe(sparc_cell *cell, const sparc_cell_config *config) {
   sparc_status status = find_kind(cell, config->kind);
+  if (status == SPARC_OK) status = kernels_choose(&cell->kernels);
   if (status != SPARC_OK) return status;
   cell->D = config->D;
   cell->H = config->H;

@@ -17,8 +17,9 @@
 
 enum { MAX_BLOCKS = 16, MAX_SPANS = 32, MAX_OPTIONS = 8, MAX_PROJECTIONS = 8, MAX_SHARED = 2, OPTIONS_TEXT = 256 };
 
-/* modes that are processed together: the scratch of a tile fits in the first-level cache */
-enum { MODE_TILE = 64 };
+/* modes that are processed together: WIDE_TILE by one thread, in runs of MODE_TILE by the scalar code whose scratch
+ * then fits in the first-level cache */
+enum { MODE_TILE = 64, WIDE_TILE = 512 };
 
 /* ---- options ----------------------------------------------------------------------------------- */
 
@@ -84,6 +85,7 @@ typedef struct cell_entry { /* what a cell's source file exports, once per preci
 struct sparc_cell {
   const cell_description *about;
   const void *ops_f32, *ops_f64;
+  const struct kernels *kernels; /* float32 inner loops of this machine */
   int D, H;
   double option[MAX_OPTIONS]; /* in the order of about->options */
   char options_text[OPTIONS_TEXT];

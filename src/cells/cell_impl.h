@@ -37,6 +37,15 @@ typedef struct TYPED(cotangent) {
   const real *mu_re, *mu_im;     /* (n) */
 } TYPED(cotangent);
 
+/* consecutive tokens of one stream and a run of modes, for the fast paths below */
+typedef struct TYPED(span) {
+  size_t first, n; /* modes, n <= WIDE_TILE */
+  size_t tokens;
+  const real *pre;    /* (tokens, pre) */
+  const real *shared; /* (tokens, shared) */
+  const real *mask;   /* (tokens); NULL: ones */
+} TYPED(span);
+
 typedef struct TYPED(affine_ops) {
   /* the cell's constants from params, in double */
   void (*derive)(const sparc_cell *cell, const real *params, real *constants);
@@ -61,6 +70,15 @@ typedef struct TYPED(affine_ops) {
                   double (*sums)[MODE_TILE]);
   /* adds the gradients of per-mode parameters, given the sums (sums, H) */
   void (*sums_gradient)(const sparc_cell *cell, const real *constants, const double *sums, real *dparams);
+
+  /* Fast paths, optional: coefficients and recurrence of many tokens at once. NULL, or false: the engine goes on with
+   * coefficients and adjoint. h (parts, n) is the state before the first token, and after the last one on return;
+   * states (tokens, S) receives every state. */
+  bool (*scan)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, real *h, real *states);
+  /* before (parts, n) is the state before the first token; g (parts, n) the cotangent of the last state from the
+   * future, and of `before` on return; dshared (tokens, shared) is overwritten, sums (sums, H) added to */
+  bool (*scan_adjoint)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
+                       const real *states, const real *dstates, real *g, real *dpre, real *dshared, double *sums);
 
   /* n tokens; states (n, S); NULL: y is the state. The backward writes dstates and the output's columns of dpre. */
   void (*output)(const sparc_cell *cell, const real *constants, size_t n, const real *states, real *pre, real *y);

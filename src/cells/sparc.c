@@ -16,22 +16,15 @@
 #include "base/error.h"
 #include "cells/cell_impl.h"
 #include "cells/spectral.h"
+#include "kernels/kernels.h"
 #include "math/gemm_impl.h"
 
 /* ---- description ------------------------------------------------------------------------------- */
 
-typedef enum control_kind { CONTROLS_SHARED, CONTROLS_PER_MODE, CONTROLS_ZERO } control_kind;
-typedef enum clock_kind { CLOCK_LIVE, CLOCK_FULL, CLOCK_STATIC, CLOCK_OFF } clock_kind;
-
-/* which parts of the cell a variant leaves in place */
+/* a variant: the rules of the cell, and whether beta keeps its initial value */
 typedef struct intervention {
-  control_kind controls;
-  bool adaptive_decay; /* transition uses e = nu exp(kappa_r r), else nu */
-  clock_kind clock;    /* the phase correction is scaled by 1 - rho, 1, 1 - exp(-nu), or removed */
-  bool gate;           /* 2 sigma(s p + v r), else its neutral value 1 */
-  bool adaptive_norm;  /* sqrt((1 - e^{-2e}) / (1 - e^{-2 nu})), else 1 */
-  bool linear;         /* content activation is the identity */
-  bool frozen_gain;    /* beta keeps its initial value */
+  sparc_rules rules;
+  bool frozen_gain;
 } intervention;
 
 /* name, controls, adaptive_decay, clock, gate, adaptive_norm, linear, frozen_gain */
@@ -50,7 +43,8 @@ typedef struct intervention {
   ROW("frozen-gain", CONTROLS_SHARED, true, CLOCK_LIVE, true, true, false, true)
 
 #define VARIANT_NAME(name, ...) name,
-#define VARIANT_ROW(name, ...)  {__VA_ARGS__},
+#define VARIANT_ROW(name, controls, decay, clock, gate, norm, linear, frozen) \
+  {{controls, decay, clock, gate, norm, linear}, frozen},
 
 static const char *const variant_names[] = {VARIANTS(VARIANT_NAME) NULL};
 static const intervention variant_table[] = {VARIANTS(VARIANT_ROW)};
@@ -75,30 +69,15 @@ static const option_rule options[] = {
      .help = "phase range in radians; pi/2 in the paper"},
     {.name = NULL}};
 
-static intervention intervention_of(const sparc_cell *cell) {
-  intervention iv = variant_table[(int)cell->option[OPTION_VARIANT]];
-  iv.linear = iv.linear || cell->option[OPTION_CONTENT] == 1;
-  return iv;
+static intervention intervention_of(const sparc_cell *cell) { return variant_table[(int)cell->option[OPTION_VARIANT]]; }
+
+static sparc_rules rules_of(const sparc_cell *cell) {
+  sparc_rules rules = intervention_of(cell).rules;
+  rules.linear = rules.linear || cell->option[OPTION_CONTENT] == 1;
+  return rules;
 }
 
-/* arrays of H constants, in this order, then w_r and w_p with D + 1 each */
-enum {
-  K_NU,         /* baseline decay */
-  K_COS,        /* cos theta */
-  K_SIN,        /* sin theta */
-  K_THETA,      /* baseline frequency */
-  K_GAIN,       /* exp(beta) */
-  K_GAIN_NORM,  /* exp(beta) / sqrt(1 - exp(-2 nu)) */
-  K_PSI,        /* nu / (exp(2 nu) - 1) */
-  K_CLOCK,      /* 1 - exp(-nu) */
-  K_CLOCK_RATE, /* nu exp(-nu), the derivative of K_CLOCK by log nu */
-  K_GATE_P,     /* s */
-  K_GATE_R,     /* v */
-  K_COUNT
-};
-
-/* per-mode gradients that the adjoint accumulates, and RTRL scalar slots in the same order */
-enum { SUM_DECAY, SUM_FREQ, SUM_GAIN, SUM_GATE_P, SUM_GATE_R, SUM_COUNT };
+/* RTRL slots: the scalar ones start in the order of the sums */
 enum { SLOT_BIAS_R = SUM_COUNT, SLOT_BIAS_P, SCALAR_SLOTS };
 enum { OUTER_RE, OUTER_IM, OUTER_R, OUTER_P, OUTER_SLOTS };
 
@@ -106,12 +85,11 @@ enum { OUTER_RE, OUTER_IM, OUTER_R, OUTER_P, OUTER_SLOTS };
 enum { LOG_DECAY, LOG_FREQ, LOG_GAIN, GATE_PHASE, GATE_RETENTION, CONTENT_RE, CONTENT_IM, CTRL_RETENTION, CTRL_PHASE };
 
 static sparc_status layout(sparc_cell *cell) {
-  const intervention iv = intervention_of(cell);
   const int D = cell->D, H = cell->H;
-  const bool per_mode = iv.controls == CONTROLS_PER_MODE;
+  const bool per_mode = rules_of(cell).controls == CONTROLS_PER_MODE;
   add_block(cell, "log_decay", SPARC_RECURRENT, H, 0);
   add_block(cell, "log_freq", SPARC_RECURRENT, H, 0);
-  add_block(cell, "log_gain", iv.frozen_gain ? SPARC_FROZEN : SPARC_RECURRENT, H, 0);
+  add_block(cell, "log_gain", intervention_of(cell).frozen_gain ? SPARC_FROZEN : SPARC_RECURRENT, H, 0);
   add_block(cell, "gate_phase", SPARC_RECURRENT, H, 0);
   add_block(cell, "gate_retention", SPARC_RECURRENT, H, 0);
   add_block(cell, "content_re", SPARC_RECURRENT, H, D);
@@ -129,7 +107,7 @@ static sparc_status layout(sparc_cell *cell) {
   cell->pre = cell->projected;
   cell->shared = per_mode ? 0 : 2;
   cell->sums = SUM_COUNT;
-  cell->constant_count = (size_t)K_COUNT * (size_t)H + 2 * (size_t)(D + 1);
+  cell->constant_count = (size_t)K_COUNT * (size_t)H + 2 * (size_t)(D + 1) + 1;
 
   cell->outer = OUTER_SLOTS;
   cell->scalar = SCALAR_SLOTS;
@@ -189,11 +167,13 @@ static double psi_of(double e, double one_minus_square) { return e * (1 - one_mi
 static void derive(const sparc_cell *cell, const real *params, real *constants) {
   const size_t H = (size_t)cell->H, controller = (size_t)cell->D + 1;
   const sparc_block *block = cell->block;
+  double smallest = DECAY_MAX;
   for (size_t j = 0; j < H; j++) {
     const double nu = clamp(exp((double)params[block[LOG_DECAY].offset + j]), DECAY_MIN, DECAY_MAX);
     const double theta = fmin(exp((double)params[block[LOG_FREQ].offset + j]), FREQ_MAX);
     const double gain = fmin(exp((double)params[block[LOG_GAIN].offset + j]), GAIN_MAX);
     const double one_minus_square = -expm1(-2 * nu);
+    if (nu < smallest) smallest = nu;
     const double derived[K_COUNT] = {
         [K_NU] = nu,
         [K_COS] = cos(theta),
@@ -202,6 +182,7 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
         [K_GAIN] = gain,
         [K_GAIN_NORM] = gain / sqrt(one_minus_square),
         [K_PSI] = psi_of(nu, one_minus_square),
+        [K_RHO] = exp(-fmax(nu, (double)DECAY_FLOOR)),
         [K_CLOCK] = -expm1(-nu),
         [K_CLOCK_RATE] = nu * exp(-nu),
         [K_GATE_P] = clamp((double)params[block[GATE_PHASE].offset + j], -GATE_MAX, GATE_MAX),
@@ -209,6 +190,9 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
     };
     for (size_t k = 0; k < K_COUNT; k++) constants[k * H + j] = (real)derived[k];
   }
+  /* whether any decay can come near the floor: kernels leave the comparison out when none can */
+  const double least = smallest * exp(-cell->option[OPTION_KAPPA_R]);
+  constants[K_COUNT * H + 2 * controller] = least < 2 * (double)DECAY_FLOOR;
   if (cell->shared == 0) return;
   for (size_t i = 0; i < 2 * controller; i++) constants[K_COUNT * H + i] = params[block[CTRL_RETENTION].offset + i];
 }
@@ -224,7 +208,7 @@ static double controller_dot(const real *weight, const real *x, size_t D) {
 
 static void activate(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *pre, real *shared) {
   const size_t H = (size_t)cell->H, D = (size_t)cell->D, width = (size_t)cell->pre;
-  const control_kind controls = intervention_of(cell).controls;
+  const control_kind controls = rules_of(cell).controls;
   const real *w_r = constants + K_COUNT * H, *w_p = w_r + D + 1;
   for (size_t t = 0; t < n; t++) {
     switch (controls) {
@@ -246,7 +230,7 @@ static void activate(const sparc_cell *cell, const real *constants, size_t n, co
 static void activate_backward(const sparc_cell *cell, const real *constants, size_t n, const real *pre,
                               const real *shared, real *dpre, real *dshared, real *dx) {
   const size_t H = (size_t)cell->H, D = (size_t)cell->D, width = (size_t)cell->pre;
-  const control_kind controls = intervention_of(cell).controls;
+  const control_kind controls = rules_of(cell).controls;
   const real *w_r = constants + K_COUNT * H, *w_p = w_r + D + 1;
   for (size_t t = 0; t < n; t++) {
     if (controls == CONTROLS_PER_MODE) {
@@ -290,36 +274,37 @@ typedef struct modal {
   real psi;        /* d log norm / d log e of the write, 0 for a fixed normalisation */
 } modal;
 
-typedef struct modal_rules {
-  intervention iv;
+/* the rules, ranges and constants of a call */
+typedef struct modal_context {
+  sparc_rules rules;
   real kappa_r, kappa_p;
   const real *k; /* constants */
   size_t H;
-} modal_rules;
+} modal_context;
 
-static modal_rules rules_of(const sparc_cell *cell, const real *constants) {
-  return (modal_rules){intervention_of(cell), (real)cell->option[OPTION_KAPPA_R], (real)cell->option[OPTION_KAPPA_P],
-                       constants, (size_t)cell->H};
+static modal_context context_of(const sparc_cell *cell, const real *constants) {
+  return (modal_context){rules_of(cell), (real)cell->option[OPTION_KAPPA_R], (real)cell->option[OPTION_KAPPA_P],
+                         constants, (size_t)cell->H};
 }
 
-static inline control control_at(const modal_rules *rules, const TYPED(token) * token, size_t j) {
-  const bool per_mode = rules->iv.controls == CONTROLS_PER_MODE;
-  const real r = per_mode ? token->pre[2 * rules->H + j] : token->shared[0];
-  const real p = per_mode ? token->pre[3 * rules->H + j] : token->shared[1];
-  return (control){r, p, r_exp(rules->kappa_r * r)};
+static inline control control_at(const modal_context *context, const TYPED(token) * token, size_t j) {
+  const bool per_mode = context->rules.controls == CONTROLS_PER_MODE;
+  const real r = per_mode ? token->pre[2 * context->H + j] : token->shared[0];
+  const real p = per_mode ? token->pre[3 * context->H + j] : token->shared[1];
+  return (control){r, p, r_exp(context->kappa_r * r)};
 }
 
-static inline modal modal_at(const modal_rules *rules, control c, size_t j) {
-  const intervention *iv = &rules->iv;
-  const size_t H = rules->H;
-  const real *k = rules->k + j;
+static inline modal modal_at(const modal_context *context, control c, size_t j) {
+  const sparc_rules *rules = &context->rules;
+  const size_t H = context->H;
+  const real *k = context->k + j;
   const real nu = k[K_NU * H], write_decay = nu * c.scale;
   modal m;
 
   /* transition [eq:sara_transition] */
-  m.e = r_fmax(iv->adaptive_decay ? write_decay : nu, DECAY_FLOOR);
+  m.e = r_fmax(rules->adaptive_decay ? write_decay : nu, DECAY_FLOOR);
   m.rho = r_exp(-m.e);
-  switch (iv->clock) {
+  switch (rules->clock) {
     case CLOCK_LIVE:
       m.clock = -r_expm1(-m.e);
       break;
@@ -333,7 +318,7 @@ static inline modal modal_at(const modal_rules *rules, control c, size_t j) {
       m.clock = 0;
       break;
   }
-  const real angle = m.clock * rules->kappa_p * c.p, turn_re = r_cos(angle), turn_im = r_sin(angle);
+  const real angle = m.clock * context->kappa_p * c.p, turn_re = r_cos(angle), turn_im = r_sin(angle);
   const real base_re = m.rho * k[K_COS * H], base_im = m.rho * k[K_SIN * H];
   m.lambda_re = base_re * turn_re - base_im * turn_im;
   m.lambda_im = base_re * turn_im + base_im * turn_re;
@@ -341,13 +326,13 @@ static inline modal modal_at(const modal_rules *rules, control c, size_t j) {
   /* write [eq:implementation_write] */
   m.amplitude = k[K_GAIN * H];
   m.psi = 0;
-  if (iv->adaptive_norm) {
+  if (rules->adaptive_norm) {
     const real one_minus_square = -r_expm1(-2 * write_decay);
     m.amplitude = k[K_GAIN_NORM * H] * r_sqrt(one_minus_square);
     m.psi = write_decay * (1 - one_minus_square) / one_minus_square;
   }
   m.gate_slope = 0;
-  if (iv->gate) {
+  if (rules->gate) {
     const real q = r_sigmoid(k[K_GATE_P * H] * c.p + k[K_GATE_R * H] * c.r);
     m.amplitude *= 2 * q;
     m.gate_slope = 1 - q;
@@ -355,22 +340,22 @@ static inline modal modal_at(const modal_rules *rules, control c, size_t j) {
   return m;
 }
 
-static inline real content(const modal_rules *rules, real z) { return rules->iv.linear ? z : r_tanh(z); }
-static inline real content_slope(const modal_rules *rules, real u) { return rules->iv.linear ? 1 : 1 - u * u; }
+static inline real content(const modal_context *context, real z) { return context->rules.linear ? z : r_tanh(z); }
+static inline real content_slope(const modal_context *context, real u) { return context->rules.linear ? 1 : 1 - u * u; }
 
 static void coefficients(const sparc_cell *cell, const real *constants, const TYPED(token) * token, int first, int n,
                          TYPED(coefficients) * out) {
-  const modal_rules rules = rules_of(cell, constants);
-  const bool per_mode = rules.iv.controls == CONTROLS_PER_MODE;
-  control c = control_at(&rules, token, (size_t)first);
+  const modal_context context = context_of(cell, constants);
+  const bool per_mode = context.rules.controls == CONTROLS_PER_MODE;
+  control c = control_at(&context, token, (size_t)first);
   for (int i = 0; i < n; i++) {
     const size_t j = (size_t)(first + i);
-    if (per_mode) c = control_at(&rules, token, j);
-    const modal m = modal_at(&rules, c, j);
+    if (per_mode) c = control_at(&context, token, j);
+    const modal m = modal_at(&context, c, j);
     out->a_re[i] = m.lambda_re;
     out->a_im[i] = m.lambda_im;
-    out->b_re[i] = m.amplitude * content(&rules, token->pre[j]);
-    out->b_im[i] = m.amplitude * content(&rules, token->pre[rules.H + j]);
+    out->b_re[i] = m.amplitude * content(&context, token->pre[j]);
+    out->b_im[i] = m.amplitude * content(&context, token->pre[context.H + j]);
   }
 }
 
@@ -383,23 +368,23 @@ typedef struct modal_slopes {
   real write_p;                 /* d log amplitude / d p */
 } modal_slopes;
 
-static inline modal_slopes slopes_at(const modal_rules *rules, const modal *m, control c, size_t j) {
-  const intervention *iv = &rules->iv;
-  const size_t H = rules->H;
-  const real *k = rules->k + j;
-  const real phase = rules->kappa_p * c.p;
+static inline modal_slopes slopes_at(const modal_context *context, const modal *m, control c, size_t j) {
+  const sparc_rules *rules = &context->rules;
+  const size_t H = context->H;
+  const real *k = context->k + j;
+  const real phase = context->kappa_p * c.p;
   /* d log lambda / d log e = e (-1 + i rho kappa_p p); only a live clock turns with e */
-  const real turn_e = iv->clock == CLOCK_LIVE ? m->e * m->rho * phase : 0;
-  const real turn_static = iv->clock == CLOCK_STATIC ? k[K_CLOCK_RATE * H] * phase : 0;
-  const real kappa = iv->adaptive_decay ? rules->kappa_r : 0;
+  const real turn_e = rules->clock == CLOCK_LIVE ? m->e * m->rho * phase : 0;
+  const real turn_static = rules->clock == CLOCK_STATIC ? k[K_CLOCK_RATE * H] * phase : 0;
+  const real kappa = rules->adaptive_decay ? context->kappa_r : 0;
   return (modal_slopes){
-      .turn_p = rules->kappa_p * m->clock,
+      .turn_p = context->kappa_p * m->clock,
       .rate_r = -kappa * m->e,
       .turn_r = kappa * turn_e,
-      .write_r = rules->kappa_r * m->psi + m->gate_slope * k[K_GATE_R * H],
+      .write_r = context->kappa_r * m->psi + m->gate_slope * k[K_GATE_R * H],
       .rate_a = -m->e,
       .turn_a = turn_e + turn_static,
-      .write_a = iv->adaptive_norm ? m->psi - k[K_PSI * H] : 0,
+      .write_a = rules->adaptive_norm ? m->psi - k[K_PSI * H] : 0,
       .write_p = m->gate_slope * k[K_GATE_P * H],
   };
 }
@@ -407,15 +392,15 @@ static inline modal_slopes slopes_at(const modal_rules *rules, const modal *m, c
 static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(token) * token, int first, int n,
                     const TYPED(cotangent) * cot, TYPED(coefficients) * transition, real *dpre, double *dshared,
                     double (*sums)[MODE_TILE]) {
-  const modal_rules rules = rules_of(cell, constants);
-  const size_t H = rules.H;
-  const bool per_mode = rules.iv.controls == CONTROLS_PER_MODE;
-  control c = control_at(&rules, token, (size_t)first);
+  const modal_context context = context_of(cell, constants);
+  const size_t H = context.H;
+  const bool per_mode = context.rules.controls == CONTROLS_PER_MODE;
+  control c = control_at(&context, token, (size_t)first);
   for (int i = 0; i < n; i++) {
     const size_t j = (size_t)(first + i);
-    if (per_mode) c = control_at(&rules, token, j);
-    const modal m = modal_at(&rules, c, j);
-    const modal_slopes slope = slopes_at(&rules, &m, c, j);
+    if (per_mode) c = control_at(&context, token, j);
+    const modal m = modal_at(&context, c, j);
+    const modal_slopes slope = slopes_at(&context, &m, c, j);
     const real mu_re = cot->mu_re[i], mu_im = cot->mu_im[i];
     transition->a_re[i] = m.lambda_re;
     transition->a_im[i] = m.lambda_im;
@@ -426,10 +411,10 @@ static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(t
     const real w_re = carried_re * mu_re + carried_im * mu_im, w_im = carried_re * mu_im - carried_im * mu_re;
 
     /* the write: b = amplitude u, and energy = Re(conj(b) mu) */
-    const real u_re = content(&rules, token->pre[j]), u_im = content(&rules, token->pre[H + j]);
+    const real u_re = content(&context, token->pre[j]), u_im = content(&context, token->pre[H + j]);
     const real energy = m.amplitude * (u_re * mu_re + u_im * mu_im);
-    dpre[j] = m.amplitude * mu_re * content_slope(&rules, u_re);
-    dpre[H + j] = m.amplitude * mu_im * content_slope(&rules, u_im);
+    dpre[j] = m.amplitude * mu_re * content_slope(&context, u_re);
+    dpre[H + j] = m.amplitude * mu_im * content_slope(&context, u_im);
 
     const real dr = slope.rate_r * w_re + slope.turn_r * w_im + slope.write_r * energy;
     const real dp = slope.turn_p * w_im + slope.write_p * energy;
@@ -470,13 +455,13 @@ static inline pair driver_of(pair carried, pair b, real rate, real turn, real wr
 
 static void drivers(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
                     const real *a, const real *b, real *outer, real *scalar) {
-  const modal_rules rules = rules_of(cell, constants);
-  const size_t H = rules.H;
-  const bool controlled = rules.iv.controls != CONTROLS_ZERO;
+  const modal_context context = context_of(cell, constants);
+  const size_t H = context.H;
+  const bool controlled = context.rules.controls != CONTROLS_ZERO;
   for (size_t j = 0; j < H; j++) {
-    const control c = control_at(&rules, token, j);
-    const modal m = modal_at(&rules, c, j);
-    const modal_slopes slope = slopes_at(&rules, &m, c, j);
+    const control c = control_at(&context, token, j);
+    const modal m = modal_at(&context, c, j);
+    const modal_slopes slope = slopes_at(&context, &m, c, j);
     const pair carried = {a[j] * kept[j] - a[H + j] * kept[H + j], a[j] * kept[H + j] + a[H + j] * kept[j]};
     const pair write = {b[j], b[H + j]};
     const real slope_r = controlled ? 1 - c.r * c.r : 0, slope_p = controlled ? 1 - c.p * c.p : 0;
@@ -487,10 +472,10 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
     const pair by_p = driver_of(carried, write, 0, slope_p * slope.turn_p, slope_p * slope.write_p);
 
     /* [eq:app_content_derivatives] */
-    const real u_re = content(&rules, token->pre[j]), u_im = content(&rules, token->pre[H + j]);
+    const real u_re = content(&context, token->pre[j]), u_im = content(&context, token->pre[H + j]);
     const pair rows[OUTER_SLOTS] = {
-        [OUTER_RE] = {m.amplitude * content_slope(&rules, u_re), 0},
-        [OUTER_IM] = {0, m.amplitude * content_slope(&rules, u_im)},
+        [OUTER_RE] = {m.amplitude * content_slope(&context, u_re), 0},
+        [OUTER_IM] = {0, m.amplitude * content_slope(&context, u_im)},
         [OUTER_R] = by_r,
         [OUTER_P] = by_p,
     };
@@ -515,6 +500,82 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
   }
 }
 
+/* ---- kernels ----------------------------------------------------------------------------------- */
+
+#ifdef SPARC_DOUBLE
+#define KERNEL_SCAN    NULL
+#define KERNEL_ADJOINT NULL
+#else
+/* the kernel for this cell and these constants, or -1: the phase kernels hold for |kappa_p p| <= pi / 2, and zero
+ * controls are shared ones that happen to be zero */
+static int instance_of(const sparc_cell *cell, const float *constants) {
+  sparc_rules rules = rules_of(cell);
+  if (rules.controls == CONTROLS_ZERO) rules.controls = CONTROLS_SHARED;
+  if (cell->option[OPTION_KAPPA_P] > 1.5707964) return -1;
+  const bool floor = constants[K_COUNT * (size_t)cell->H + 2 * ((size_t)cell->D + 1)] != 0;
+  return sparc_instance_of(rules, floor);
+}
+
+static sparc_rows rows_of(const sparc_cell *cell, const float *constants, const span_f32 *span) {
+  return (sparc_rows){.H = (size_t)cell->H,
+                      .first = span->first,
+                      .n = span->n,
+                      .tokens = span->tokens,
+                      .kappa_r = (float)cell->option[OPTION_KAPPA_R],
+                      .kappa_p = (float)cell->option[OPTION_KAPPA_P],
+                      .constants = constants,
+                      .pre = span->pre,
+                      .pre_stride = (size_t)cell->pre,
+                      .shared = span->shared,
+                      .mask = span->mask};
+}
+
+static bool kernel_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h, float *states) {
+  const int instance = instance_of(cell, constants);
+  if (instance < 0 || !cell->kernels->sparc_scan[instance]) return false;
+  cell->kernels->sparc_scan[instance](
+      &(sparc_scan_rows){.rows = rows_of(cell, constants, span), .h_re = h, .h_im = h + span->n, .states = states});
+  return true;
+}
+
+/* sums run in float over a block of tokens, then in double: their rounding error does not grow with T */
+static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span, const float *before,
+                           const float *states, const float *dstates, float *g, float *dpre, float *dshared,
+                           double *sums) {
+  enum { BLOCK = 32 };
+  const int instance = instance_of(cell, constants);
+  if (instance < 0 || !cell->kernels->sparc_adjoint[instance]) return false;
+  const size_t H = (size_t)cell->H, S = 2 * H, n = span->n;
+  float block_sums[SUM_COUNT * WIDE_TILE];
+  for (size_t end = span->tokens; end > 0;) {
+    const size_t begin = end > BLOCK ? end - BLOCK : 0;
+    const float *previous = begin > 0 ? states + (begin - 1) * S + span->first : NULL;
+    sparc_adjoint_rows rows = {.rows = rows_of(cell, constants, span),
+                               .states = states + begin * S,
+                               .before_re = previous ? previous : before,
+                               .before_im = previous ? previous + H : before + n,
+                               .dstates = dstates + begin * S,
+                               .g_re = g,
+                               .g_im = g + n,
+                               .dpre = dpre + begin * (size_t)cell->pre,
+                               .dshared = dshared + begin * (size_t)cell->shared,
+                               .sums = block_sums};
+    rows.rows.tokens = end - begin;
+    rows.rows.pre += begin * (size_t)cell->pre;
+    rows.rows.shared += begin * (size_t)cell->shared;
+    if (rows.rows.mask) rows.rows.mask += begin;
+    for (size_t i = 0; i < SUM_COUNT * n; i++) block_sums[i] = 0;
+    cell->kernels->sparc_adjoint[instance](&rows);
+    for (size_t s = 0; s < SUM_COUNT; s++)
+      for (size_t i = 0; i < n; i++) sums[s * H + span->first + i] += (double)block_sums[s * n + i];
+    end = begin;
+  }
+  return true;
+}
+#define KERNEL_SCAN    kernel_scan
+#define KERNEL_ADJOINT kernel_adjoint
+#endif
+
 static const TYPED(affine_ops) affine = {
     .derive = derive,
     .activate = activate,
@@ -522,6 +583,8 @@ static const TYPED(affine_ops) affine = {
     .weight_gradient = weight_gradient,
     .coefficients = coefficients,
     .adjoint = adjoint,
+    .scan = KERNEL_SCAN,
+    .scan_adjoint = KERNEL_ADJOINT,
     .sums_gradient = sums_gradient,
     .drivers = drivers,
 };

@@ -4,6 +4,7 @@
 #include "base/cpu.h"
 #include "base/threads.h"
 #include "cli/cli.h"
+#include "kernels/kernels.h"
 #include "sparc/cell.h"
 #include "sparc/safetensors.h"
 
@@ -65,7 +66,7 @@ static void print_caches(const cpu_info *cpu) {
   puts(*separator ? "" : "unknown");
 }
 
-static void print_build(void) {
+static void print_build(const kernels *chosen) {
   const cpu_info cpu = cpu_detect();
   char features[FEATURES_TEXT];
   cpu_feature_names(cpu.features, features, sizeof features);
@@ -74,7 +75,11 @@ static void print_build(void) {
   printf("cpu       %s\n", cpu.brand);
   printf("features  %s\n", features);
   print_caches(&cpu);
-  printf("kernels   %s\n", kernel_name());
+  const char *names[KERNELS_MAX];
+  const size_t count = kernels_available(names, KERNELS_MAX);
+  printf("kernels   %s (of", chosen->name);
+  for (size_t i = 0; i < count; i++) printf(" %s", names[i]);
+  printf(")\n");
   printf("blas      %s\n", build_blas());
   printf("jansson   %s\n", jansson_version_str());
   printf("zlib      %s\n", zlibVersion());
@@ -100,7 +105,7 @@ static json_t *json_kinds(void) {
   return list;
 }
 
-static json_t *json_build(void) {
+static json_t *json_build(const kernels *chosen) {
   const cpu_info cpu = cpu_detect();
   char features[FEATURES_TEXT];
   cpu_feature_names(cpu.features, features, sizeof features);
@@ -111,7 +116,7 @@ static json_t *json_build(void) {
   json_t *libraries = json_pack("{s:s, s:s, s:s, s:b, s:b}", "blas", build_blas(), "jansson", jansson_version_str(),
                                 "zlib", zlibVersion(), "openmp", build_openmp(), "mujoco", build_mujoco());
   return json_pack("{s:s, s:o, s:o, s:s, s:o, s:i, s:o}", "version", sparc_version(), "build", build, "cpu", machine,
-                   "kernels", kernel_name(), "libraries", libraries, "threads", thread_count(0), "cells", json_kinds());
+                   "kernels", chosen->name, "libraries", libraries, "threads", thread_count(0), "cells", json_kinds());
 }
 
 /* ---- files -------------------------------------------------------------------------------------- */
@@ -211,10 +216,16 @@ static exit_code run_info(int argc, char **argv) {
     }
     return code;
   }
+  const kernels *chosen;
+  const sparc_status status = kernels_choose(&chosen);
+  if (status != SPARC_OK) {
+    cli_message(argv[0], "%s", sparc_error());
+    return cli_exit_code(status);
+  }
   if (settings.json)
-    cli_json_line(argv[0], json_build());
+    cli_json_line(argv[0], json_build(chosen));
   else
-    print_build();
+    print_build(chosen);
   return EXIT_DONE;
 }
 

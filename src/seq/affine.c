@@ -136,8 +136,17 @@ typedef struct scan_tile {
 
 static scan_tile scan_tile_of(const run *r, size_t tile, int parts_per_stream) {
   const size_t mode_tiles = (size_t)r->plan->mode_tiles, parts = (size_t)parts_per_stream;
-  const int first = (int)(tile % mode_tiles) * MODE_TILE, rest = r->cell->H - first;
-  return (scan_tile){tile / mode_tiles / parts, tile / mode_tiles % parts, first, rest < MODE_TILE ? rest : MODE_TILE};
+  const int width = r->plan->mode_tile, first = (int)(tile % mode_tiles) * width, rest = r->cell->H - first;
+  return (scan_tile){tile / mode_tiles / parts, tile / mode_tiles % parts, first, rest < width ? rest : width};
+}
+
+/* the scalar code takes a tile in runs of MODE_TILE modes */
+static void for_runs(const run *r, scan_tile wide, void (*body)(const run *r, const scan_tile *s)) {
+  for (int first = wide.first; first < wide.first + wide.n; first += MODE_TILE) {
+    const int rest = wide.first + wide.n - first;
+    const scan_tile s = {wide.b, wide.part, first, rest < MODE_TILE ? rest : MODE_TILE};
+    body(r, &s);
+  }
 }
 
 static size_t scan_tiles(const run *r, int parts_per_stream) {
@@ -221,42 +230,48 @@ static void identity_row(const scan_tile *s, tile_row *P) {
 }
 
 /* Compose(F over a chunk) [eq:affine_composition] */
+static void summarise_run(const run *r, const scan_tile *s) {
+  tile_row P, Q;
+  identity_row(s, &P);
+  memset(&Q, 0, sizeof Q);
+  for (int t = chunk_begin(r, s->part); t < chunk_end(r, s->part); t++) {
+    const TYPED(token) token = token_at(r, s->b * (size_t)r->plan->T + (size_t)t);
+    TYPED(coefficients) c;
+    r->ops->coefficients(r->cell, r->weights.constants, &token, s->first, s->n, &c);
+    advance(r->cell->parts, s->n, &c, token.mask, &Q);
+    multiply(r->cell->parts, s->n, &c, token.mask, 1, &P);
+  }
+  store_row(r, s, &P, boundary_row(r, r->work.boundary.P, s->b, s->part));
+  store_row(r, s, &Q, boundary_row(r, r->work.boundary.Q, s->b, s->part));
+}
+
 static void summarise(void *context, size_t tile) {
   const run *r = context;
-  const scan_tile s = scan_tile_of(r, tile, r->plan->chunks);
-  tile_row P, Q;
-  identity_row(&s, &P);
-  memset(&Q, 0, sizeof Q);
-  for (int t = chunk_begin(r, s.part); t < chunk_end(r, s.part); t++) {
-    const TYPED(token) token = token_at(r, s.b * (size_t)r->plan->T + (size_t)t);
-    TYPED(coefficients) c;
-    r->ops->coefficients(r->cell, r->weights.constants, &token, s.first, s.n, &c);
-    advance(r->cell->parts, s.n, &c, token.mask, &Q);
-    multiply(r->cell->parts, s.n, &c, token.mask, 1, &P);
-  }
-  store_row(r, &s, &P, boundary_row(r, r->work.boundary.P, s.b, s.part));
-  store_row(r, &s, &Q, boundary_row(r, r->work.boundary.Q, s.b, s.part));
+  for_runs(r, scan_tile_of(r, tile, r->plan->chunks), summarise_run);
 }
 
 /* AdjointSummary: g at the end of a chunk becomes P g + Q at its beginning */
-static void summarise_adjoint(void *context, size_t tile) {
-  const run *r = context;
-  const scan_tile s = scan_tile_of(r, tile, r->plan->chunks);
+static void summarise_adjoint_run(const run *r, const scan_tile *s) {
   tile_row P, Q, direct;
-  identity_row(&s, &P);
+  identity_row(s, &P);
   memset(&Q, 0, sizeof Q);
-  for (int t = chunk_end(r, s.part); t-- > chunk_begin(r, s.part);) {
-    const size_t at = s.b * (size_t)r->plan->T + (size_t)t;
+  for (int t = chunk_end(r, s->part); t-- > chunk_begin(r, s->part);) {
+    const size_t at = s->b * (size_t)r->plan->T + (size_t)t;
     const TYPED(token) token = token_at(r, at);
     TYPED(coefficients) c;
-    r->ops->coefficients(r->cell, r->weights.constants, &token, s.first, s.n, &c);
-    load_row(r, &s, r->dstates + at * r->S, &direct);
-    add_row(s.n, &direct, &Q);
-    multiply(r->cell->parts, s.n, &c, token.mask, -1, &Q);
-    multiply(r->cell->parts, s.n, &c, token.mask, -1, &P);
+    r->ops->coefficients(r->cell, r->weights.constants, &token, s->first, s->n, &c);
+    load_row(r, s, r->dstates + at * r->S, &direct);
+    add_row(s->n, &direct, &Q);
+    multiply(r->cell->parts, s->n, &c, token.mask, -1, &Q);
+    multiply(r->cell->parts, s->n, &c, token.mask, -1, &P);
   }
-  store_row(r, &s, &P, boundary_row(r, r->work.boundary.P, s.b, s.part));
-  store_row(r, &s, &Q, boundary_row(r, r->work.boundary.Q, s.b, s.part));
+  store_row(r, s, &P, boundary_row(r, r->work.boundary.P, s->b, s->part));
+  store_row(r, s, &Q, boundary_row(r, r->work.boundary.Q, s->b, s->part));
+}
+
+static void summarise_adjoint(void *context, size_t tile) {
+  const run *r = context;
+  for_runs(r, scan_tile_of(r, tile, r->plan->chunks), summarise_adjoint_run);
 }
 
 /* next = P g + Q for one chunk */
@@ -272,36 +287,110 @@ static void apply_summary(const run *r, const scan_tile *s, size_t chunk, tile_r
 }
 
 /* PrefixScan: the state that enters each chunk */
+static void scan_entrances_run(const run *r, const scan_tile *s) {
+  tile_row h;
+  load_row(r, s, r->io->state0 ? r->io->state0 + s->b * r->S : NULL, &h);
+  for (size_t k = 0; k < (size_t)r->plan->chunks; k++) {
+    store_row(r, s, &h, boundary_row(r, r->work.boundary.entrance, s->b, k));
+    apply_summary(r, s, k, &h);
+  }
+}
+
 static void scan_entrances(void *context, size_t tile) {
   const run *r = context;
-  const scan_tile s = scan_tile_of(r, tile, 1);
-  tile_row h;
-  load_row(r, &s, r->io->state0 ? r->io->state0 + s.b * r->S : NULL, &h);
-  for (size_t k = 0; k < (size_t)r->plan->chunks; k++) {
-    store_row(r, &s, &h, boundary_row(r, r->work.boundary.entrance, s.b, k));
-    apply_summary(r, &s, k, &h);
-  }
+  for_runs(r, scan_tile_of(r, tile, 1), scan_entrances_run);
 }
 
 /* ReverseScan: the cotangent that enters each chunk at its end */
-static void scan_entrances_adjoint(void *context, size_t tile) {
-  const run *r = context;
-  const scan_tile s = scan_tile_of(r, tile, 1);
+static void scan_entrances_adjoint_run(const run *r, const scan_tile *s) {
   const real *last = r->gradient->dstate_last;
   tile_row g;
-  load_row(r, &s, last ? last + s.b * r->S : NULL, &g);
+  load_row(r, s, last ? last + s->b * r->S : NULL, &g);
   for (size_t k = (size_t)r->plan->chunks; k-- > 0;) {
-    store_row(r, &s, &g, boundary_row(r, r->work.boundary.entrance, s.b, k));
-    apply_summary(r, &s, k, &g);
+    store_row(r, s, &g, boundary_row(r, r->work.boundary.entrance, s->b, k));
+    apply_summary(r, s, k, &g);
   }
 }
 
+static void scan_entrances_adjoint(void *context, size_t tile) {
+  const run *r = context;
+  for_runs(r, scan_tile_of(r, tile, 1), scan_entrances_adjoint_run);
+}
+
 /* what enters a chunk: from the boundary arrays, or the given end of the sequence when there is only one chunk */
-static void load_entrance(const run *r, const scan_tile *s, size_t chunk, const real *end, tile_row *out) {
-  if (r->plan->chunks > 1)
-    load_row(r, s, boundary_row(r, r->work.boundary.entrance, s->b, chunk), out);
-  else
-    load_row(r, s, end ? end + s->b * r->S : NULL, out);
+static const real *entrance_of(const run *r, const scan_tile *s, size_t chunk, const real *end) {
+  if (r->plan->chunks > 1) return boundary_row(r, r->work.boundary.entrance, s->b, chunk);
+  return end ? end + s->b * r->S : NULL;
+}
+
+/* ---- the cells' fast paths --------------------------------------------------------------------- */
+
+/* a row of a wide tile, packed as (parts, n) */
+static void load_wide(const run *r, const scan_tile *s, const real *row, real *out) {
+  const size_t n = (size_t)s->n;
+  for (size_t part = 0; part < (size_t)r->cell->parts; part++) {
+    if (row)
+      memcpy(out + part * n, row + part * r->H + s->first, n * sizeof(real));
+    else
+      memset(out + part * n, 0, n * sizeof(real));
+  }
+}
+
+static void store_wide(const run *r, const scan_tile *s, const real *packed, real *row) {
+  const size_t n = (size_t)s->n;
+  for (size_t part = 0; part < (size_t)r->cell->parts; part++)
+    memcpy(row + part * r->H + s->first, packed + part * n, n * sizeof(real));
+}
+
+static TYPED(span) span_of(const run *r, const scan_tile *s, size_t chunk) {
+  const size_t at = s->b * (size_t)r->plan->T + (size_t)chunk_begin(r, chunk);
+  return (TYPED(span)){.first = (size_t)s->first,
+                       .n = (size_t)s->n,
+                       .tokens = (size_t)(chunk_end(r, chunk) - chunk_begin(r, chunk)),
+                       .pre = r->saved.pre + at * r->pre,
+                       .shared = r->saved.shared + at * r->shared,
+                       .mask = r->io->mask ? r->io->mask + at : NULL};
+}
+
+static bool replay_fast(const run *r, const scan_tile *s) {
+  if (!r->ops->scan) return false;
+  const TYPED(span) span = span_of(r, s, s->part);
+  const size_t at = s->b * (size_t)r->plan->T + (size_t)chunk_begin(r, s->part);
+  real h[2 * WIDE_TILE];
+  load_wide(r, s, entrance_of(r, s, s->part, r->io->state0), h);
+  return r->ops->scan(r->cell, r->weights.constants, &span, h, r->states + at * r->S);
+}
+
+/* the state before a token, NULL: zeros */
+static const real *state_before(const run *r, size_t b, int t) {
+  if (t > 0) return r->states + (b * (size_t)r->plan->T + (size_t)t - 1) * r->S;
+  return r->io->state0 ? r->io->state0 + b * r->S : NULL;
+}
+
+static double *sum_partial_of(const run *r, const scan_tile *s) {
+  return r->work.sum_partials + (s->b * (size_t)r->plan->groups + s->part) * (size_t)r->cell->sums * r->H;
+}
+
+static real *dshared_partial_of(const run *r, const scan_tile *s) {
+  return r->work.dshared_partials + (size_t)(s->first / r->plan->mode_tile) * r->tokens * r->shared;
+}
+
+/* a group of chunks, last chunk first */
+static bool replay_adjoint_fast(const run *r, const scan_tile *s) {
+  if (!r->ops->scan_adjoint) return false;
+  for (size_t k = group_begin(r, s->part + 1); k-- > group_begin(r, s->part);) {
+    const TYPED(span) span = span_of(r, s, k);
+    const size_t at = s->b * (size_t)r->plan->T + (size_t)chunk_begin(r, k);
+    real before[2 * WIDE_TILE], g[2 * WIDE_TILE];
+    load_wide(r, s, state_before(r, s->b, chunk_begin(r, k)), before);
+    load_wide(r, s, entrance_of(r, s, k, r->gradient->dstate_last), g);
+    if (!r->ops->scan_adjoint(r->cell, r->weights.constants, &span, before, r->states + at * r->S,
+                              r->dstates + at * r->S, g, r->work.dpre + at * r->pre,
+                              dshared_partial_of(r, s) + at * r->shared, sum_partial_of(r, s)))
+      return false;
+    if (k == 0 && r->gradient->dstate0) store_wide(r, s, g, r->gradient->dstate0 + s->b * r->S);
+  }
+  return true;
 }
 
 /* ---- forward ----------------------------------------------------------------------------------- */
@@ -319,19 +408,23 @@ static void project(void *context, size_t tile) {
 }
 
 /* Replay */
+static void replay_run(const run *r, const scan_tile *s) {
+  tile_row h;
+  load_row(r, s, entrance_of(r, s, s->part, r->io->state0), &h);
+  for (int t = chunk_begin(r, s->part); t < chunk_end(r, s->part); t++) {
+    const size_t at = s->b * (size_t)r->plan->T + (size_t)t;
+    const TYPED(token) token = token_at(r, at);
+    TYPED(coefficients) c;
+    r->ops->coefficients(r->cell, r->weights.constants, &token, s->first, s->n, &c);
+    advance(r->cell->parts, s->n, &c, token.mask, &h);
+    store_row(r, s, &h, r->states + at * r->S);
+  }
+}
+
 static void replay(void *context, size_t tile) {
   const run *r = context;
   const scan_tile s = scan_tile_of(r, tile, r->plan->chunks);
-  tile_row h;
-  load_entrance(r, &s, s.part, r->io->state0, &h);
-  for (int t = chunk_begin(r, s.part); t < chunk_end(r, s.part); t++) {
-    const size_t at = s.b * (size_t)r->plan->T + (size_t)t;
-    const TYPED(token) token = token_at(r, at);
-    TYPED(coefficients) c;
-    r->ops->coefficients(r->cell, r->weights.constants, &token, s.first, s.n, &c);
-    advance(r->cell->parts, s.n, &c, token.mask, &h);
-    store_row(r, &s, &h, r->states + at * r->S);
-  }
+  if (!replay_fast(r, &s)) for_runs(r, s, replay_run);
 }
 
 static void read_out(void *context, size_t tile) {
@@ -369,14 +462,14 @@ static void read_out_backward(void *context, size_t tile) {
 /* the adjoint of one chunk: g enters as the cotangent of its last state from the future, leaves at its beginning */
 static void replay_adjoint_chunk(const run *r, const scan_tile *s, size_t chunk, tile_row *g,
                                  double (*sums)[MODE_TILE]) {
-  const size_t T = (size_t)r->plan->T;
-  real *dshared = r->work.dshared_partials + (size_t)(s->first / MODE_TILE) * r->tokens * r->shared;
+  real *dshared = dshared_partial_of(r, s);
+  /* the runs of a wide tile share one partial sum of the control gradients */
+  const bool first_run = s->first % r->plan->mode_tile == 0;
   tile_row kept, mu;
   for (int t = chunk_end(r, chunk); t-- > chunk_begin(r, chunk);) {
-    const size_t at = s->b * T + (size_t)t;
+    const size_t at = s->b * (size_t)r->plan->T + (size_t)t;
     const TYPED(token) token = token_at(r, at);
-    const real *before = t > 0 ? r->states + (at - 1) * r->S : r->io->state0 ? r->io->state0 + s->b * r->S : NULL;
-    load_row(r, s, before, &kept);
+    load_row(r, s, state_before(r, s->b, t), &kept);
     for (int i = 0; i < s->n; i++) kept.re[i] *= token.mask, kept.im[i] *= token.mask;
     load_row(r, s, r->dstates + at * r->S, &mu);
     add_row(s->n, g, &mu);
@@ -386,26 +479,34 @@ static void replay_adjoint_chunk(const run *r, const scan_tile *s, size_t chunk,
     TYPED(coefficients) c;
     r->ops->adjoint(r->cell, r->weights.constants, &token, s->first, s->n, &cotangent, &c, r->work.dpre + at * r->pre,
                     token_dshared, sums);
-    for (size_t q = 0; q < r->shared; q++) dshared[at * r->shared + q] = (real)token_dshared[q];
+    for (size_t q = 0; q < r->shared; q++) {
+      real *total = &dshared[at * r->shared + q];
+      *total = (first_run ? 0 : *total) + (real)token_dshared[q];
+    }
     *g = mu;
     multiply(r->cell->parts, s->n, &c, token.mask, -1, g);
   }
 }
 
 /* AdjointReplay over a group of chunks, last chunk first, with one partial sum of the per-mode gradients */
+static void replay_adjoint_run(const run *r, const scan_tile *s) {
+  double sums[MAX_SUMS][MODE_TILE] = {{0}};
+  for (size_t k = group_begin(r, s->part + 1); k-- > group_begin(r, s->part);) {
+    tile_row g;
+    load_row(r, s, entrance_of(r, s, k, r->gradient->dstate_last), &g);
+    replay_adjoint_chunk(r, s, k, &g, sums);
+    if (k == 0 && r->gradient->dstate0) store_row(r, s, &g, r->gradient->dstate0 + s->b * r->S);
+  }
+  for (size_t q = 0; q < (size_t)r->cell->sums; q++)
+    memcpy(sum_partial_of(r, s) + q * r->H + s->first, sums[q], (size_t)s->n * sizeof(double));
+}
+
 static void replay_adjoint(void *context, size_t tile) {
   const run *r = context;
   const scan_tile s = scan_tile_of(r, tile, r->plan->groups);
-  double sums[MAX_SUMS][MODE_TILE] = {{0}};
-  for (size_t k = group_begin(r, s.part + 1); k-- > group_begin(r, s.part);) {
-    tile_row g;
-    load_entrance(r, &s, k, r->gradient->dstate_last, &g);
-    replay_adjoint_chunk(r, &s, k, &g, sums);
-    if (k == 0 && r->gradient->dstate0) store_row(r, &s, &g, r->gradient->dstate0 + s.b * r->S);
-  }
-  const size_t count = (size_t)r->cell->sums;
-  double *partial = r->work.sum_partials + (s.b * (size_t)r->plan->groups + s.part) * count * r->H;
-  for (size_t q = 0; q < count; q++) memcpy(partial + q * r->H + s.first, sums[q], (size_t)s.n * sizeof(double));
+  for (size_t q = 0; q < (size_t)r->cell->sums; q++)
+    memset(sum_partial_of(r, &s) + q * r->H + s.first, 0, (size_t)s.n * sizeof(double));
+  if (!replay_adjoint_fast(r, &s)) for_runs(r, s, replay_adjoint_run);
 }
 
 /* reduction over mode tiles, then back through the controls and the projection to dx */
@@ -434,13 +535,13 @@ static void projection_gradient(const run *r, const projection *p, size_t first,
   (TRANSPOSED, AS_IS, n, r->D, r->tokens, dpre, r->pre, r->io->x, r->D, 1,
    dparams + p->weight + first * (size_t)p->stride, (size_t)p->stride);
   if (!p->has_bias) return;
-  double sums[MODE_TILE] = {0};
+  double sums[ROW_TILE] = {0};
   for (size_t t = 0; t < r->tokens; t++)
     for (size_t i = 0; i < n; i++) sums[i] += (double)dpre[t * r->pre + i];
   for (size_t i = 0; i < n; i++) dparams[p->bias + (first + i) * (size_t)p->bias_stride] += (real)sums[i];
 }
 
-static size_t projection_tiles(const projection *p) { return ((size_t)p->rows + MODE_TILE - 1) / MODE_TILE; }
+static size_t projection_tiles(const projection *p) { return ((size_t)p->rows + ROW_TILE - 1) / ROW_TILE; }
 
 /* tile 0: what the cell sums itself; the others: row tiles of the projections */
 static void parameter_gradient(void *context, size_t tile) {
@@ -458,8 +559,8 @@ static void parameter_gradient(void *context, size_t tile) {
   }
   const projection *p = cell->project;
   for (tile--; tile >= projection_tiles(p); p++) tile -= projection_tiles(p);
-  const size_t first = tile * MODE_TILE, rest = (size_t)p->rows - first;
-  projection_gradient(r, p, first, rest < MODE_TILE ? rest : MODE_TILE);
+  const size_t first = tile * ROW_TILE, rest = (size_t)p->rows - first;
+  projection_gradient(r, p, first, rest < ROW_TILE ? rest : ROW_TILE);
 }
 
 void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence,

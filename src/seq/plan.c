@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "cells/cell.h"
 
 #include <stdint.h>
@@ -14,6 +15,25 @@ static size_t widest_row(const sparc_cell *cell) {
   size_t row = sizes->state > sizes->output ? sizes->state : sizes->output;
   if ((size_t)cell->pre > row) row = (size_t)cell->pre;
   return row > (size_t)cell->D ? row : (size_t)cell->D;
+}
+
+/* a team of threads costs some microseconds per stage; an automatic choice gives each enough to do. Results do not
+ * depend on the number, so this is a matter of speed alone. */
+static int choose_threads(int requested, size_t elements) {
+  enum { ELEMENTS_PER_THREAD = 1 << 15 };
+  if (requested > 0) return requested;
+  const size_t useful = 1 + elements / ELEMENTS_PER_THREAD;
+  const int available = thread_count(0);
+  return useful < (size_t)available ? (int)useful : available;
+}
+
+/* Whole rows stream best, so a tile is as wide as the first-level cache allows; with few streams the modes are divided
+ * until some threads have work. */
+static int choose_mode_tile(int H, int streams) {
+  enum { WANTED_TILES = 8 };
+  const int pieces = streams < WANTED_TILES ? (WANTED_TILES + streams - 1) / streams : 1;
+  const int width = (H + pieces - 1) / pieces, rounded = (width + MODE_TILE - 1) / MODE_TILE * MODE_TILE;
+  return rounded < WIDE_TILE ? rounded : WIDE_TILE;
 }
 
 static int tiles_of(size_t items, size_t tile) { return (int)((items + tile - 1) / tile); }
@@ -42,14 +62,17 @@ sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc
   if (!plan) return fail(SPARC_NO_MEMORY, "no memory for a plan");
   const int chunk = chosen.chunk == 0 || chosen.chunk > T ? T : chosen.chunk;
   const int chunks = tiles_of((size_t)T, (size_t)chunk);
+  const int groups = chunks < MAX_CHUNK_GROUPS ? chunks : MAX_CHUNK_GROUPS;
+  const int mode_tile = choose_mode_tile(cell->H, B * groups);
   *plan = (sparc_plan){.cell = cell,
                        .B = B,
                        .T = T,
-                       .threads = chosen.threads,
+                       .threads = choose_threads(chosen.threads, elements),
                        .chunk = chunk,
                        .chunks = chunks,
-                       .groups = chunks < MAX_CHUNK_GROUPS ? chunks : MAX_CHUNK_GROUPS,
-                       .mode_tiles = tiles_of((size_t)cell->H, MODE_TILE),
+                       .groups = groups,
+                       .mode_tile = mode_tile,
+                       .mode_tiles = tiles_of((size_t)cell->H, (size_t)mode_tile),
                        .token_tiles = tiles_of(tokens, TOKEN_TILE)};
   log_line("plan: cell %s, B %d, T %d, %d chunks of %d steps, %d mode tiles", cell->about->name, B, T, chunks, chunk,
            plan->mode_tiles);

@@ -7,7 +7,7 @@
 #include "cells/cell.h"
 #include "sparc/sequence.h"
 
-enum { TOKEN_TILE = 256, MAX_CHUNK_GROUPS = 16 };
+enum { TOKEN_TILE = 256, ROW_TILE = 64, MAX_CHUNK_GROUPS = 16 };
 
 struct sparc_plan {
   const sparc_cell *cell;
@@ -17,7 +17,8 @@ struct sparc_plan {
   int chunk;       /* steps per chunk, 1 to T; T for the sequential scan */
   int chunks;      /* chunks per stream */
   int groups;      /* runs of neighbouring chunks whose parameter gradients share one partial sum */
-  int mode_tiles;  /* tiles of MODE_TILE modes */
+  int mode_tile;   /* modes that one thread takes through time */
+  int mode_tiles;  /* their number */
   int token_tiles; /* tiles of TOKEN_TILE tokens of all streams */
 };
 

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* rglru.c: RG-LRU: H real coordinates with retention and input gates that see the content of their own block.
+ *
+ *   u     = W x + w                                                content
+ *   r, q  = sigma(G_r u_block + g_r), sigma(G_q u_block + g_q)     gates; u_block: the k contents of j's block
+ *   a     = exp(-c r softplus(Lambda)),  c = 8                     transition
+ *   n     = m sqrt(1 - a^2) + (1 - m)                              the first step of a segment writes in full
+ *   h_t   = m a h_{t-1} + n q u
+ *
+ * The gates are block-diagonal in u and sit between the projection and the coefficients: activate computes them from
+ * u, activate_backward returns their cotangents to u. For RTRL this means that a row of W moves all k states of its
+ * block, so the trace of the projection has k rows of D entries per state coordinate; proj_trace=local leaves it out
+ * and gives W and w the gradient of their use at this step alone.
+ *
+ * The derivative of the square root is bounded by 1000, which is part of the cell's definition. Unlike
+ * SPARC's, the decay has no floor: it would shift a by more than the rounding error, and where a rounds to 1 a step
+ * still adds no more than the root of a rounding unit times u.
+ */
+#include "base/error.h"
+#include "cells/cell_impl.h"
+#include "math/gemm_impl.h"
+
+#include <string.h>
+
+/* ---- description ------------------------------------------------------------------------------- */
+
+enum { OPTION_BLOCK, OPTION_PROJ_TRACE };
+enum { TRACE_EXACT, TRACE_LOCAL };
+
+static const char *const trace_names[] = {"exact", "local", NULL};
+
+static const option_rule options[] = {
+    {.name = "block",
+     .type = OPTION_INT,
+     .fallback = 8,
+     .low = 1,
+     .high = 4096,
+     .help = "contents that a gate sees; H is a multiple of it"},
+    {.name = "proj_trace",
+     .type = OPTION_CHOICE,
+     .choices = trace_names,
+     .help = "RTRL of the content projection: exact traces, or the gradient of the present step alone"},
+    {.name = NULL}};
+
+/* positions in the block table */
+enum { CONTENT, CONTENT_BIAS, GATE_RETENTION, GATE_RETENTION_BIAS, GATE_INPUT, GATE_INPUT_BIAS, DECAY_LOGIT };
+
+/* per-coordinate gradients that the adjoint accumulates, and the RTRL scalar slots in the same order; behind them
+ * come k slots for each row of the two gates and, with exact traces, k for the content biases of the block */
+enum { SUM_DECAY, SUM_RETENTION, SUM_INPUT, SUM_COUNT };
+
+static const int sum_block[SUM_COUNT] = {
+    [SUM_DECAY] = DECAY_LOGIT, [SUM_RETENTION] = GATE_RETENTION_BIAS, [SUM_INPUT] = GATE_INPUT_BIAS};
+
+/* arrays of H constants, in this order; behind them the gates' weights, see forward_weights */
+enum {
+  K_RATE,           /* c softplus(Lambda) */
+  K_RATE_SLOPE,     /* c sigma(Lambda), its derivative */
+  K_RETENTION_BIAS, /* g_r */
+  K_INPUT_BIAS,     /* g_q */
+  K_COUNT
+};
+
+static int block_width(const sparc_cell *cell) { return (int)cell->option[OPTION_BLOCK]; }
+static bool has_exact_traces(const sparc_cell *cell) { return cell->option[OPTION_PROJ_TRACE] == TRACE_EXACT; }
+
+static sparc_status check_block_width(const sparc_cell *cell) {
+  const int H = cell->H, k = block_width(cell), rest = H % k;
+  if (rest == 0) return SPARC_OK;
+  const int nearest = H < k || 2 * rest >= k ? H - rest + k : H - rest;
+  return fail(SPARC_INVALID, "H is %d, expected a multiple of the option block, which is %d; the nearest is %d", H, k,
+              nearest);
+}
+
+static sparc_status add_sinks(sparc_cell *cell) {
+  const int k = block_width(cell);
+  sparc_status status = SPARC_OK;
+  for (int s = 0; s < SUM_COUNT && status == SPARC_OK; s++)
+    status = add_sink(cell, (rtrl_sink){.slot = s, .block = sum_block[s]});
+  for (int p = 0; p < k && status == SPARC_OK; p++) {
+    const rtrl_sink sinks[] = {
+        {.slot = SUM_COUNT + p, .block = GATE_RETENTION, .column = p},
+        {.slot = SUM_COUNT + k + p, .block = GATE_INPUT, .column = p},
+        {.slot = SUM_COUNT + 2 * k + p, .block = CONTENT_BIAS, .row = ROW_OF_GROUP, .width = k, .member = p},
+        {.outer = true, .slot = p, .block = CONTENT, .row = ROW_OF_GROUP, .width = k, .member = p},
+    };
+    const size_t count = has_exact_traces(cell) ? 4 : 2;
+    for (size_t i = 0; i < count && status == SPARC_OK; i++) status = add_sink(cell, sinks[i]);
+  }
+  return status;
+}
+
+static sparc_status layout(sparc_cell *cell) {
+  const int D = cell->D, H = cell->H, k = block_width(cell);
+  sparc_status status = check_block_width(cell);
+  if (status != SPARC_OK) return status;
+  add_block(cell, "content", SPARC_RECURRENT, H, D);
+  add_block(cell, "content_bias", SPARC_RECURRENT, H, 0);
+  add_block(cell, "gate_retention", SPARC_RECURRENT, H, k);
+  add_block(cell, "gate_retention_bias", SPARC_RECURRENT, H, 0);
+  add_block(cell, "gate_input", SPARC_RECURRENT, H, k);
+  add_block(cell, "gate_input_bias", SPARC_RECURRENT, H, 0);
+  add_block(cell, "decay_logit", SPARC_RECURRENT, H, 0);
+
+  /* columns u, r and q */
+  add_projection(cell, CONTENT, CONTENT_BIAS);
+  cell->parts = 1;
+  cell->pre = 3 * H;
+  cell->sums = SUM_COUNT;
+  cell->constant_count = (size_t)H * (K_COUNT + 4 * (size_t)k);
+
+  cell->outer = has_exact_traces(cell) ? k : 0;
+  cell->scalar = SUM_COUNT + (has_exact_traces(cell) ? 3 : 2) * k;
+  return add_sinks(cell);
+}
+
+/* the same for control and classification: softplus(Lambda) = -log(radius) with the radius in a ring near 1 */
+static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_t seed, const char *name,
+                         float *params) {
+  (void)style;
+  static const int matrices[] = {CONTENT, GATE_RETENTION, GATE_INPUT};
+  for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
+    const sparc_block *block = &cell->block[matrices[i]];
+    sparc_random stream = block_stream(seed, name, block->name);
+    sparc_random_fill_normal(&stream, params + block->offset, block->size, 1 / sqrt((double)block->shape[1]));
+  }
+  const sparc_block *decay = &cell->block[DECAY_LOGIT];
+  sparc_random stream = block_stream(seed, name, decay->name);
+  for (size_t j = 0; j < decay->size; j++) {
+    const double square = sparc_random_ring(&stream, 0.9, 0.999) + 1e-8;
+    params[decay->offset + j] = (float)log(expm1(-0.5 * log(square)));
+  }
+  return SPARC_OK;
+}
+
+static const cell_description about = {
+    .name = "rglru",
+    .summary = "real recurrence with block-diagonal retention and input gates",
+    .options = options,
+    .layout = layout,
+    .init = init,
+};
+
+/* ---- constants --------------------------------------------------------------------------------- */
+
+static const double DECAY_SCALE = 8; /* c */
+
+/* with |x| up to 1e30 and any parameters, no intermediate behind the projection leaves the range of float32 */
+static const double RATE_MAX = 1e30;
+static const real CONTENT_MAX = 1e34f;
+
+enum { RETENTION, INPUT, GATES };
+static const int weight_block[GATES] = {GATE_RETENTION, GATE_INPUT};
+static const int bias_block[GATES] = {GATE_RETENTION_BIAS, GATE_INPUT_BIAS};
+static const int bias_constant[GATES] = {K_RETENTION_BIAS, K_INPUT_BIAS};
+
+/* where the constants keep a gate's weights, (H / k, k, k) each: one matrix per block, for products from the right;
+ * forward: [from content][to gate], backward: [from gate][to content] as in params */
+static size_t forward_weights(const sparc_cell *cell, size_t gate) {
+  return (size_t)cell->H * (K_COUNT + 2 * gate * (size_t)block_width(cell));
+}
+static size_t backward_weights(const sparc_cell *cell, size_t gate) {
+  return (size_t)cell->H * (K_COUNT + (2 * gate + 1) * (size_t)block_width(cell));
+}
+
+/* log(1 + exp(v)) */
+static double softplus(double v) { return fmax(v, 0) + log1p(exp(-fabs(v))); }
+
+static double logistic(double v) {
+  const double t = exp(-fabs(v));
+  return v < 0 ? t / (1 + t) : 1 / (1 + t);
+}
+
+static void derive(const sparc_cell *cell, const real *params, real *constants) {
+  const size_t H = (size_t)cell->H, k = (size_t)block_width(cell);
+  const sparc_block *block = cell->block;
+  for (size_t j = 0; j < H; j++) {
+    const double logit = (double)params[block[DECAY_LOGIT].offset + j];
+    constants[K_RATE * H + j] = (real)fmin(DECAY_SCALE * softplus(logit), RATE_MAX);
+    constants[K_RATE_SLOPE * H + j] = (real)(DECAY_SCALE * logistic(logit));
+  }
+  for (size_t g = 0; g < GATES; g++) {
+    real *forward = constants + forward_weights(cell, g), *backward = constants + backward_weights(cell, g);
+    const real *source = params + block[weight_block[g]].offset;
+    memcpy(constants + (size_t)bias_constant[g] * H, params + block[bias_block[g]].offset, H * sizeof(real));
+    memcpy(backward, source, H * k * sizeof(real));
+    for (size_t j = 0; j < H; j++)
+      for (size_t p = 0; p < k; p++) forward[j / k * k * k + p * k + j % k] = source[j * k + p];
+  }
+}
+
+/* ---- gates ------------------------------------------------------------------------------------- */
+
+/* NOLINTBEGIN(readability-non-const-parameter): operations have the types of affine_ops, used or not */
+
+/* n rows of columns in (H) and out (H), stride apart: out += in blockdiag(matrix). Many tokens go to BLAS, which wins
+ * from blocks of two on; a single one is walked row by row. */
+static void add_block_products(const sparc_cell *cell, size_t n, size_t stride, const real *in, const real *matrix,
+                               real *out) {
+  const size_t H = (size_t)cell->H, k = (size_t)block_width(cell);
+  for (size_t first = 0; first < H; first += k) {
+    if (n > 1) {
+      TYPED(gemm)(AS_IS, AS_IS, n, k, k, in + first, stride, matrix + first * k, k, 1, out + first, stride);
+      continue;
+    }
+    real *restrict sums = out + first;
+    for (size_t i = first; i < first + k; i++)
+      for (size_t p = 0; p < k; p++) sums[p] += in[i] * matrix[i * k + p];
+  }
+}
+
+/* the pre-activation of gate j once more where a product or a partial sum overflowed: in a wider range of exponents */
+static real wide_gate(const sparc_cell *cell, const real *bias, const real *matrix, const real *u, size_t j) {
+  const size_t k = (size_t)block_width(cell), first = j / k * k;
+  long double sum = (long double)bias[j];
+  for (size_t p = 0; p < k; p++) sum += (long double)matrix[(first + p) * k + j % k] * (long double)u[first + p];
+  return sum > 1e30L ? (real)1e30 : sum < -1e30L ? (real)-1e30 : (real)sum;
+}
+
+/* pre-activations of one gate from the contents, then the gate itself in their place */
+static void activate_gate(const sparc_cell *cell, size_t n, const real *bias, const real *matrix, const real *u,
+                          real *gate) {
+  const size_t H = (size_t)cell->H, width = (size_t)cell->pre;
+  for (size_t t = 0; t < n; t++) memcpy(gate + t * width, bias, H * sizeof(real));
+  add_block_products(cell, n, width, u, matrix, gate);
+  for (size_t t = 0; t < n; t++) {
+    for (size_t j = 0; j < H; j++) {
+      const real z = gate[t * width + j];
+      gate[t * width + j] = r_sigmoid(isfinite(z) ? z : wide_gate(cell, bias, matrix, u + t * width, j));
+    }
+  }
+}
+
+static void activate(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *pre, real *shared) {
+  (void)x, (void)shared;
+  const size_t H = (size_t)cell->H, width = (size_t)cell->pre;
+  /* comparisons rather than fmin and fmax: a NaN passes */
+  for (size_t t = 0; t < n; t++) {
+    real *u = pre + t * width;
+    for (size_t j = 0; j < H; j++) u[j] = u[j] > CONTENT_MAX ? CONTENT_MAX : u[j] < -CONTENT_MAX ? -CONTENT_MAX : u[j];
+  }
+  for (size_t g = 0; g < GATES; g++)
+    activate_gate(cell, n, constants + (size_t)bias_constant[g] * H, constants + forward_weights(cell, g), pre,
+                  pre + (g + 1) * H);
+}
+
+/* the gates' columns of dpre are cotangents of their pre-activations; the content receives what passes through them */
+static void activate_backward(const sparc_cell *cell, const real *constants, size_t n, const real *pre,
+                              const real *shared, real *dpre, real *dshared, real *dx) {
+  (void)pre, (void)shared, (void)dshared, (void)dx;
+  const size_t H = (size_t)cell->H, width = (size_t)cell->pre;
+  for (size_t g = 0; g < GATES; g++)
+    add_block_products(cell, n, width, dpre + (g + 1) * H, constants + backward_weights(cell, g), dpre);
+}
+
+/* dG += dgate^T u, block by block */
+static void weight_gradient(const sparc_cell *cell, const real *constants, size_t n, const real *x, const real *pre,
+                            const real *shared, const real *dpre, const real *dshared, const real *dy, real *dparams) {
+  (void)constants, (void)x, (void)shared, (void)dshared, (void)dy;
+  const size_t H = (size_t)cell->H, k = (size_t)block_width(cell), width = (size_t)cell->pre;
+  for (size_t g = 0; g < GATES; g++) {
+    const real *dgate = dpre + (g + 1) * H;
+    real *dweight = dparams + cell->block[weight_block[g]].offset;
+    for (size_t first = 0; first < H; first += k) {
+      TYPED(gemm)(TRANSPOSED, AS_IS, k, k, n, dgate + first, width, pre + first, width, 1, dweight + first * k, k);
+    }
+  }
+}
+
+/* ---- one coordinate at one token --------------------------------------------------------------- */
+
+/* in the derivative of sqrt(1 - a^2) the root is at least that of this, so that d sqrt(v) / dv stays below 1000 */
+static const real SQUARE_MIN = (real)2.5e-7;
+
+typedef struct coordinate {
+  real u, r, q; /* content and gates */
+  real log_a, a;
+  real square; /* 1 - a^2 */
+  real scale;  /* n */
+} coordinate;
+
+static inline coordinate coordinate_at(const sparc_cell *cell, const real *constants, const TYPED(token) * token,
+                                       size_t j) {
+  const size_t H = (size_t)cell->H;
+  coordinate c = {.u = token->pre[j], .r = token->pre[H + j], .q = token->pre[2 * H + j]};
+  c.log_a = -constants[K_RATE * H + j] * c.r;
+  c.a = r_exp(c.log_a);
+  c.square = -r_expm1(2 * c.log_a);
+  c.scale = token->mask * r_sqrt(c.square) + (1 - token->mask);
+  return c;
+}
+
+/* derivatives of h_t by the local quantities */
+typedef struct coordinate_slopes {
+  real decay, retention, input; /* by Lambda and by the gates' pre-activations */
+  real content;                 /* by u_j with the gates held fixed */
+} coordinate_slopes;
+
+static inline coordinate_slopes slopes_at(const coordinate *c, real rate_slope, real mask, real kept) {
+  const real write = c->q * c->u;
+  /* by log a; the write shrinks as a grows, except on the first step of a segment */
+  const real by_log_a = c->a * kept - mask * c->a * c->a / r_sqrt(r_fmax(c->square, SQUARE_MIN)) * write;
+  return (coordinate_slopes){
+      .decay = -by_log_a * c->r * rate_slope,
+      .retention = by_log_a * c->log_a * (1 - c->r),
+      .input = c->scale * write * (1 - c->q),
+      .content = c->scale * c->q,
+  };
+}
+
+static void coefficients(const sparc_cell *cell, const real *constants, const TYPED(token) * token, int first, int n,
+                         TYPED(coefficients) * out) {
+  for (int i = 0; i < n; i++) {
+    const coordinate c = coordinate_at(cell, constants, token, (size_t)(first + i));
+    out->a_re[i] = c.a;
+    out->b_re[i] = c.scale * c.q * c.u;
+  }
+}
+
+static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(token) * token, int first, int n,
+                    const TYPED(cotangent) * cot, TYPED(coefficients) * transition, real *dpre, double *dshared,
+                    double (*sums)[MODE_TILE]) {
+  (void)dshared;
+  const size_t H = (size_t)cell->H;
+  for (int i = 0; i < n; i++) {
+    const size_t j = (size_t)(first + i);
+    const coordinate c = coordinate_at(cell, constants, token, j);
+    const coordinate_slopes slope = slopes_at(&c, constants[K_RATE_SLOPE * H + j], token->mask, cot->kept_re[i]);
+    const real mu = cot->mu_re[i], dretention = mu * slope.retention, dinput = mu * slope.input;
+    transition->a_re[i] = c.a;
+    dpre[j] = mu * slope.content;
+    dpre[H + j] = dretention;
+    dpre[2 * H + j] = dinput;
+    sums[SUM_DECAY][i] += (double)(mu * slope.decay);
+    sums[SUM_RETENTION][i] += (double)dretention;
+    sums[SUM_INPUT][i] += (double)dinput;
+  }
+}
+
+/* NOLINTEND(readability-non-const-parameter) */
+
+static void sums_gradient(const sparc_cell *cell, const real *constants, const double *sums, real *dparams) {
+  (void)constants;
+  const size_t H = (size_t)cell->H;
+  for (size_t s = 0; s < SUM_COUNT; s++)
+    for (size_t j = 0; j < H; j++) dparams[cell->block[sum_block[s]].offset + j] += (real)sums[s * H + j];
+}
+
+/* ---- RTRL -------------------------------------------------------------------------------------- */
+
+static void drivers(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
+                    const real *a, const real *b, real *outer, real *scalar) {
+  (void)a, (void)b;
+  const size_t H = (size_t)cell->H, k = (size_t)block_width(cell);
+  const real *retention = constants + backward_weights(cell, RETENTION);
+  const real *input = constants + backward_weights(cell, INPUT);
+  real *by_retention = scalar + SUM_COUNT * H, *by_input = by_retention + k * H, *by_bias = by_input + k * H;
+  for (size_t j = 0; j < H; j++) {
+    const coordinate c = coordinate_at(cell, constants, token, j);
+    const coordinate_slopes slope = slopes_at(&c, constants[K_RATE_SLOPE * H + j], token->mask, kept[j]);
+    const real *seen = token->pre + j / k * k;
+    scalar[SUM_DECAY * H + j] = slope.decay;
+    scalar[SUM_RETENTION * H + j] = slope.retention;
+    scalar[SUM_INPUT * H + j] = slope.input;
+    for (size_t p = 0; p < k; p++) {
+      by_retention[p * H + j] = slope.retention * seen[p];
+      by_input[p * H + j] = slope.input * seen[p];
+    }
+    if (!has_exact_traces(cell)) continue;
+
+    /* dh_j / du_p: through both gates for the whole block, and directly for j itself */
+    for (size_t p = 0; p < k; p++) {
+      const real through_gates = slope.retention * retention[j * k + p] + slope.input * input[j * k + p];
+      const real direct = p == j % k ? slope.content : 0;
+      outer[j * k + p] = by_bias[p * H + j] = through_gates + direct;
+    }
+  }
+}
+
+/* proj_trace=local: the projection as if it belonged to an encoder in front of the cell */
+static void direct_gradient(const sparc_cell *cell, const real *x, const real *pre, const real *dpre, const real *dy,
+                            real *dparams) {
+  (void)pre, (void)dy;
+  if (has_exact_traces(cell)) return;
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H;
+  real *dcontent = dparams + cell->block[CONTENT].offset, *dbias = dparams + cell->block[CONTENT_BIAS].offset;
+  for (size_t j = 0; j < H; j++) {
+    for (size_t d = 0; d < D; d++) dcontent[j * D + d] += dpre[j] * x[d];
+    dbias[j] += dpre[j];
+  }
+}
+
+static const TYPED(affine_ops) affine = {
+    .derive = derive,
+    .activate = activate,
+    .activate_backward = activate_backward,
+    .weight_gradient = weight_gradient,
+    .coefficients = coefficients,
+    .adjoint = adjoint,
+    .sums_gradient = sums_gradient,
+    .drivers = drivers,
+    .direct_gradient = direct_gradient,
+};
+
+static const TYPED(cell_ops) ops = {.affine = &affine};
+
+extern const cell_entry TYPED(cell_rglru);
+const cell_entry TYPED(cell_rglru) = {&about, &ops};

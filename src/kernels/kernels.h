@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* kernels.h: the float32 inner loops, one table per instruction set.
+ *
+ * The bodies are written once (kernels_body.h) as plain loops that every compiler turns into vector code, and compiled
+ * once per instruction set. A table that this machine can run is chosen when a cell is created: the best one, or the
+ * one that the environment variable SPARC_KERNEL names. Cells fall back to their scalar C where a slot is NULL.
+ */
+#ifndef SPARC_KERNELS_KERNELS_H
+#define SPARC_KERNELS_KERNELS_H
+
+#include "kernels/sparc_rules.h"
+#include "sparc/base.h"
+
+#include <stddef.h>
+
+/* the combinations of rules that have a kernel: name, rules, and whether some decay may fall below the floor */
+#define SPARC_INSTANCES(ROW)                                                          \
+  ROW(full, CONTROLS_SHARED, true, CLOCK_LIVE, true, true, false, false)              \
+  ROW(full_floor, CONTROLS_SHARED, true, CLOCK_LIVE, true, true, false, true)         \
+  ROW(linear, CONTROLS_SHARED, true, CLOCK_LIVE, true, true, true, false)             \
+  ROW(linear_floor, CONTROLS_SHARED, true, CLOCK_LIVE, true, true, true, true)        \
+  ROW(phase_only, CONTROLS_SHARED, false, CLOCK_LIVE, true, true, false, false)       \
+  ROW(retention_only, CONTROLS_SHARED, true, CLOCK_OFF, true, true, false, false)     \
+  ROW(no_clock, CONTROLS_SHARED, true, CLOCK_FULL, true, true, false, false)          \
+  ROW(static_clock, CONTROLS_SHARED, true, CLOCK_STATIC, true, true, false, false)    \
+  ROW(static_transition, CONTROLS_SHARED, false, CLOCK_OFF, true, true, false, false) \
+  ROW(neutral_gate, CONTROLS_SHARED, true, CLOCK_LIVE, false, true, false, false)     \
+  ROW(fixed_norm, CONTROLS_SHARED, true, CLOCK_LIVE, true, false, false, false)       \
+  ROW(per_mode, CONTROLS_PER_MODE, true, CLOCK_LIVE, true, true, false, false)
+
+#define SPARC_INSTANCE_ENUM(name, ...) SPARC_INSTANCE_##name,
+enum { SPARC_INSTANCES(SPARC_INSTANCE_ENUM) SPARC_INSTANCE_COUNT };
+
+/* consecutive tokens of one stream, modes [first, first + n) of H */
+typedef struct sparc_rows {
+  size_t H, first, n, tokens;
+  float kappa_r, kappa_p;
+  const float *constants; /* (K_COUNT, H) */
+  const float *pre;       /* (tokens, pre_stride): content re | im, then per-mode controls r | p */
+  size_t pre_stride;
+  const float *shared; /* (tokens, 2): r, p; unused with per-mode controls */
+  const float *mask;   /* (tokens); NULL: ones */
+} sparc_rows;
+
+typedef struct sparc_scan_rows {
+  sparc_rows rows;
+  float *h_re, *h_im; /* (n): the state before the first token; after the last one on return */
+  float *states;      /* (tokens, 2 H): the state after each token */
+} sparc_scan_rows;
+
+typedef struct sparc_adjoint_rows {
+  sparc_rows rows;
+  const float *states;                /* (tokens, 2 H): the state after each token */
+  const float *before_re, *before_im; /* (n): the state before the first token */
+  const float *dstates;               /* (tokens, 2 H) */
+  float *g_re,
+      *g_im;      /* (n): cotangent of the last state from the future; of the state before the first token on return */
+  float *dpre;    /* (tokens, pre_stride) */
+  float *dshared; /* (tokens, 2): overwritten; unused with per-mode controls */
+  float *sums;    /* (SUM_COUNT, n): added to; the caller flushes it to double every few tokens */
+} sparc_adjoint_rows;
+
+typedef void sparc_scan_fn(const sparc_scan_rows *rows);
+typedef void sparc_adjoint_fn(const sparc_adjoint_rows *rows);
+
+typedef struct kernels {
+  const char *name;
+  sparc_scan_fn *sparc_scan[SPARC_INSTANCE_COUNT];
+  sparc_adjoint_fn *sparc_adjoint[SPARC_INSTANCE_COUNT];
+} kernels;
+
+/* kernels_choose gives the table for this machine. SPARC_INVALID when SPARC_KERNEL names none, or one that this
+ * machine cannot run. */
+sparc_status kernels_choose(const kernels **out);
+enum { KERNELS_MAX = 8 };
+/* kernels_available writes the names of the tables that this machine can run, best first, and returns their number */
+size_t kernels_available(const char **names, size_t capacity);
+
+/* the instance for a set of rules, or -1 */
+int sparc_instance_of(sparc_rules rules, bool floor);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* kernels_body.h: the kernels, once. Included by one small file per instruction set, which defines KERNEL_TABLE.
+ *
+ * Time runs in the outer loop, modes in the inner one: modes are independent, so the inner loop vectorises and its
+ * iterations overlap, while state, constants and sums of a tile stay in the first-level cache. The rules are literal
+ * constants in every instance, so that the branches on them vanish. Equations as in src/cells/sparc.c.
+ */
+#include "kernels/kernels.h"
+#include "kernels/vmath.h"
+
+#define LOG2E 1.44269504088896341f
+
+/* below this decay a rounded rotation could leave the unit circle; see DECAY_FLOOR in src/cells/sparc.c */
+#define DECAY_FLOOR_F32 0x1p-21f
+
+/* one mode at one token, and what its adjoint needs of it */
+typedef struct mode_values {
+  float e, rho, clock, lambda_re, lambda_im;
+  float u_re, u_im; /* content */
+  float amplitude;  /* b = amplitude u */
+  float gate_slope; /* 1 - q */
+  float psi;        /* write_decay / (exp(2 write_decay) - 1) */
+} mode_values;
+
+VMATH float larger(float a, float b) { return a > b ? a : b; }
+
+/* constants of one tile as pointers to its first mode */
+typedef struct tile_constants {
+  const float *nu, *cos, *sin, *theta, *gain, *gain_norm, *psi, *rho, *clock, *clock_rate, *gate_p, *gate_r;
+} tile_constants;
+
+VMATH tile_constants constants_of(const sparc_rows *rows) {
+  const float *k = rows->constants + rows->first;
+  const size_t H = rows->H;
+  return (tile_constants){k + K_NU * H,    k + K_COS * H,        k + K_SIN * H,    k + K_THETA * H,
+                          k + K_GAIN * H,  k + K_GAIN_NORM * H,  k + K_PSI * H,    k + K_RHO * H,
+                          k + K_CLOCK * H, k + K_CLOCK_RATE * H, k + K_GATE_P * H, k + K_GATE_R * H};
+}
+
+/* scale = exp(kappa_r r), phase = kappa_p p */
+VMATH mode_values mode_at(sparc_rules rules, bool floor, bool backward, const tile_constants *k, size_t i, float r,
+                          float p, float scale, float phase, float z_re, float z_im) {
+  mode_values m;
+  const float write_decay = k->nu[i] * scale;
+
+  /* transition */
+  decay_pair d = {k->rho[i], k->clock[i]};
+  m.e = k->nu[i];
+  if (rules.adaptive_decay) {
+    m.e = floor ? larger(write_decay, DECAY_FLOOR_F32) : write_decay;
+    d = decay_of(-LOG2E * m.e);
+  }
+  m.rho = d.rho;
+  m.clock = rules.clock == CLOCK_LIVE     ? d.one_minus
+            : rules.clock == CLOCK_FULL   ? 1
+            : rules.clock == CLOCK_STATIC ? k->clock[i]
+                                          : 0;
+  m.lambda_re = d.rho * k->cos[i];
+  m.lambda_im = d.rho * k->sin[i];
+  if (rules.clock != CLOCK_OFF) {
+    const turn t = turn_of(m.clock * phase);
+    const float re = m.lambda_re * t.re - m.lambda_im * t.im;
+    m.lambda_im = m.lambda_re * t.im + m.lambda_im * t.re;
+    m.lambda_re = re;
+  }
+
+  /* write: all quotients share one division */
+  const fraction c_re = tanh_fraction(z_re), c_im = tanh_fraction(z_im);
+  const fraction q = sigmoid_fraction(k->gate_p[i] * p + k->gate_r[i] * r);
+  const decay_pair w = rules.adaptive_decay && !floor ? d : decay_of(-LOG2E * write_decay);
+  const float norm_square = w.one_minus * (1 + w.rho);
+  const float content = rules.linear ? 1 : c_re.under * c_im.under;
+  const float gate = rules.gate ? q.under : 1;
+  const float norm = backward && rules.adaptive_norm ? norm_square : 1;
+  const float inverse = 1 / (content * gate * norm);
+
+  m.u_re = rules.linear ? z_re : c_re.over * c_im.under * (inverse * gate * norm);
+  m.u_im = rules.linear ? z_im : c_im.over * c_re.under * (inverse * gate * norm);
+  m.amplitude = rules.adaptive_norm ? k->gain_norm[i] * sqrtf(norm_square) : k->gain[i];
+  m.psi = rules.adaptive_norm ? write_decay * w.rho * w.rho * (inverse * content * gate) : 0;
+  m.gate_slope = 0;
+  if (rules.gate) {
+    const float value = q.over * (inverse * content * norm);
+    m.amplitude *= 2 * value;
+    m.gate_slope = 1 - value;
+  }
+  return m;
+}
+
+VMATH void scan_rows(const sparc_scan_rows *s, sparc_rules rules, bool floor) {
+  const sparc_rows *rows = &s->rows;
+  const tile_constants k = constants_of(rows);
+  const size_t H = rows->H, n = rows->n;
+  float *h_re = s->h_re, *h_im = s->h_im;
+  for (size_t t = 0; t < rows->tokens; t++) {
+    const bool shared = rules.controls == CONTROLS_SHARED;
+    const float mask = rows->mask ? rows->mask[t] : 1;
+    const float r = shared ? rows->shared[2 * t] : 0, p = shared ? rows->shared[2 * t + 1] : 0;
+    const float scale = expf(rows->kappa_r * r), phase = rows->kappa_p * p;
+    const float *z_re = rows->pre + t * rows->pre_stride + rows->first, *z_im = z_re + H;
+    const float *r_mode = z_im + H, *p_mode = r_mode + H;
+    float *out_re = s->states + t * 2 * H + rows->first, *out_im = out_re + H;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+      float r_i = r, p_i = p, scale_i = scale, phase_i = phase;
+      if (!shared) {
+        r_i = r_mode[i], p_i = p_mode[i], phase_i = rows->kappa_p * p_i;
+        /* exp(kappa_r r) from the pair for a negative exponent, turned over where r > 0 */
+        const float below = decay_of(-LOG2E * rows->kappa_r * fabsf(r_i)).rho;
+        scale_i = select_float(r_i > 0, 1 / below, below);
+      }
+      const mode_values m = mode_at(rules, floor, false, &k, i, r_i, p_i, scale_i, phase_i, z_re[i], z_im[i]);
+      const float kept_re = mask * h_re[i], kept_im = mask * h_im[i];
+      const float re = m.lambda_re * kept_re - m.lambda_im * kept_im + m.amplitude * m.u_re;
+      const float im = m.lambda_re * kept_im + m.lambda_im * kept_re + m.amplitude * m.u_im;
+      h_re[i] = re;
+      h_im[i] = im;
+      out_re[i] = re;
+      out_im[i] = im;
+    }
+  }
+}
+
+VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool floor) {
+  const sparc_rows *rows = &s->rows;
+  const tile_constants k = constants_of(rows);
+  const size_t H = rows->H, n = rows->n;
+  const bool shared = rules.controls == CONTROLS_SHARED;
+  const float kappa_decay = rules.adaptive_decay ? rows->kappa_r : 0;
+  float *g_re = s->g_re, *g_im = s->g_im;
+  float *sum_decay = s->sums + SUM_DECAY * n, *sum_freq = s->sums + SUM_FREQ * n, *sum_gain = s->sums + SUM_GAIN * n;
+  float *sum_gate_p = s->sums + SUM_GATE_P * n, *sum_gate_r = s->sums + SUM_GATE_R * n;
+  for (size_t t = rows->tokens; t-- > 0;) {
+    const float mask = rows->mask ? rows->mask[t] : 1;
+    const float r = shared ? rows->shared[2 * t] : 0, p = shared ? rows->shared[2 * t + 1] : 0;
+    const float scale = expf(rows->kappa_r * r), phase = rows->kappa_p * p;
+    const float *z_re = rows->pre + t * rows->pre_stride + rows->first, *z_im = z_re + H;
+    const float *r_mode = z_im + H, *p_mode = r_mode + H;
+    float *dz_re = s->dpre + t * rows->pre_stride + rows->first, *dz_im = dz_re + H;
+    float *dr_mode = dz_im + H, *dp_mode = dr_mode + H;
+    const float *before_re = t > 0 ? s->states + (t - 1) * 2 * H + rows->first : s->before_re;
+    const float *before_im = t > 0 ? before_re + H : s->before_im;
+    const float *direct_re = s->dstates + t * 2 * H + rows->first, *direct_im = direct_re + H;
+    float dr_sum = 0, dp_sum = 0;
+#pragma omp simd reduction(+ : dr_sum, dp_sum)
+    for (size_t i = 0; i < n; i++) {
+      float r_i = r, p_i = p, scale_i = scale, phase_i = phase;
+      if (!shared) {
+        r_i = r_mode[i], p_i = p_mode[i], phase_i = rows->kappa_p * p_i;
+        const float below = decay_of(-LOG2E * rows->kappa_r * fabsf(r_i)).rho;
+        scale_i = select_float(r_i > 0, 1 / below, below);
+      }
+      const mode_values m = mode_at(rules, floor, true, &k, i, r_i, p_i, scale_i, phase_i, z_re[i], z_im[i]);
+      const float mu_re = direct_re[i] + g_re[i], mu_im = direct_im[i] + g_im[i];
+
+      /* c = conj(lambda) mu is the cotangent of the kept state; w = conj(lambda kept) mu = conj(kept) c */
+      const float c_re = mask * (m.lambda_re * mu_re + m.lambda_im * mu_im);
+      const float c_im = mask * (m.lambda_re * mu_im - m.lambda_im * mu_re);
+      const float h_re = before_re[i], h_im = before_im[i];
+      const float w_re = h_re * c_re + h_im * c_im, w_im = h_re * c_im - h_im * c_re;
+      g_re[i] = c_re;
+      g_im[i] = c_im;
+
+      /* content and write energy */
+      const float energy = m.amplitude * (m.u_re * mu_re + m.u_im * mu_im);
+      dz_re[i] = m.amplitude * mu_re * (rules.linear ? 1 : 1 - m.u_re * m.u_re);
+      dz_im[i] = m.amplitude * mu_im * (rules.linear ? 1 : 1 - m.u_im * m.u_im);
+
+      /* by the logarithm of the effective decay, then by the controls */
+      const float turn_e = rules.clock == CLOCK_LIVE ? m.e * m.rho * phase_i : 0;
+      const float by_decay = turn_e * w_im - m.e * w_re;
+      const float slope = m.gate_slope * energy;
+      const float dr = kappa_decay * by_decay + rows->kappa_r * m.psi * energy + k.gate_r[i] * slope;
+      const float dp = rows->kappa_p * m.clock * w_im + k.gate_p[i] * slope;
+      if (shared) {
+        dr_sum += dr;
+        dp_sum += dp;
+      } else {
+        dr_mode[i] = dr;
+        dp_mode[i] = dp;
+      }
+      const float turn_static = rules.clock == CLOCK_STATIC ? k.clock_rate[i] * phase_i * w_im : 0;
+      const float by_norm = rules.adaptive_norm ? (m.psi - k.psi[i]) * energy : 0;
+      sum_decay[i] += by_decay + turn_static + by_norm;
+      sum_freq[i] += k.theta[i] * w_im;
+      sum_gain[i] += energy;
+      sum_gate_p[i] += slope * p_i;
+      sum_gate_r[i] += slope * r_i;
+    }
+    if (!shared) continue;
+    s->dshared[2 * t] = dr_sum;
+    s->dshared[2 * t + 1] = dp_sum;
+  }
+}
+
+#define DEFINE_INSTANCE(name, controls, decay, clock, gate, norm, linear, floor)          \
+  static void sparc_scan_##name(const sparc_scan_rows *rows) {                            \
+    scan_rows(rows, (sparc_rules){controls, decay, clock, gate, norm, linear}, floor);    \
+  }                                                                                       \
+  static void sparc_adjoint_##name(const sparc_adjoint_rows *rows) {                      \
+    adjoint_rows(rows, (sparc_rules){controls, decay, clock, gate, norm, linear}, floor); \
+  }
+SPARC_INSTANCES(DEFINE_INSTANCE)
+
+#define SCAN_SLOT(name, ...)    [SPARC_INSTANCE_##name] = sparc_scan_##name,
+#define ADJOINT_SLOT(name, ...) [SPARC_INSTANCE_##name] = sparc_adjoint_##name,
+
+extern const kernels KERNEL_TABLE;
+const kernels KERNEL_TABLE = {
+    .name = KERNEL_NAME,
+    .sparc_scan = {SPARC_INSTANCES(SCAN_SLOT)},
+    .sparc_adjoint = {SPARC_INSTANCES(ADJOINT_SLOT)},
+};

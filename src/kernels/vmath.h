@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* vmath.h: elementary functions written so that a loop around them becomes vector code on any instruction set.
+ *
+ * No branches, no tables, no range reduction beyond what the cell needs: every argument range is known. Errors are
+ * measured by tests/test_vmath.c and stated in docs/numerics.md. The polynomials are minimax fits on the stated ranges.
+ */
+#ifndef SPARC_KERNELS_VMATH_H
+#define SPARC_KERNELS_VMATH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define VMATH static inline __attribute__((always_inline))
+
+VMATH float float_of_bits(int32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+VMATH int32_t bits_of_float(float value) {
+  int32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+/* a + b * (p - a) with p in {0, 1} would round; a select does not */
+VMATH float select_float(int condition, float yes, float no) { return condition ? yes : no; }
+
+typedef struct decay_pair {
+  float rho;       /* 2^x */
+  float one_minus; /* 1 - 2^x, accurate to the last bits for x near 0 */
+} decay_pair;
+
+/* 2^x and 1 - 2^x for x <= 0. Adding 1.5 * 2^23 + 127 rounds x to an integer n and leaves n + 127 in the low bits,
+ * ready to be shifted into the exponent; 2^f - 1 with f = x - n in [-1/2, 1/2] is f times a polynomial. */
+VMATH decay_pair decay_of(float x) {
+  const float magic = 0x1.8p23f + 127;
+  x = x < -126.0f ? -126.0f : x;
+  const float shifted = x + magic, f = x - (shifted - magic), scale = float_of_bits(bits_of_float(shifted) << 23);
+  float p = .0001540351260658707f;
+  p = p * f + .0013390735592967648f;
+  p = p * f + .009618237494837853f;
+  p = p * f + .055503574334577005f;
+  p = p * f + .24022649794955653f;
+  p = p * f + .6931471879266888f;
+  const float q = p * f;
+  return (decay_pair){scale * q + scale, -(scale * q + (scale - 1))};
+}
+
+typedef struct turn {
+  float re, im; /* cos, sin */
+} turn;
+
+/* cos and sin for |x| <= pi / 2, no range reduction */
+VMATH turn turn_of(float x) {
+  const float y = x * x;
+  float s = 2.605750592870118e-6f, c = -2.607681567207143e-7f;
+  s = s * y - .00019809590059915484f;
+  c = c * y + 2.4761870575758932e-5f;
+  s = s * y + .008333066082220373f;
+  c = c * y - .0013888403219569495f;
+  s = s * y - .16666659544557516f;
+  c = c * y + .04166664070744054f;
+  c = c * y - .49999999549108837f;
+  return (turn){c * y + 1, s * (y * x) + x};
+}
+
+/* tanh z = sign(z) one_minus / (1 + rho) with rho = exp(-2|z|), as a fraction so that several share one division */
+typedef struct fraction {
+  float over, under;
+} fraction;
+
+VMATH fraction tanh_fraction(float z) {
+  const decay_pair d = decay_of(-2.8853900817779268f * fabsf(z));
+  return (fraction){copysignf(d.one_minus, z), 1 + d.rho};
+}
+
+/* sigmoid z = 1 / (1 + exp(-z)), the small exponential whatever the sign */
+VMATH fraction sigmoid_fraction(float z) {
+  const decay_pair d = decay_of(-1.4426950408889634f * fabsf(z));
+  return (fraction){select_float(z < 0, d.rho, 1), 1 + d.rho};
+}
+
+#endif
