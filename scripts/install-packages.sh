@@ -30,6 +30,7 @@ LIST
   lint) cat <<'LIST' ;;
 clang-format                        clang-format  the layout of the source
 clang-tidy                          clang-tidy    static analysis
+libomp-dev                          -             its omp.h: clang does not understand gcc's
 cppcheck                            cppcheck      static analysis, a second opinion
 LIST
   fuzz) cat <<'LIST' ;;

@@ -96,7 +96,7 @@ silent
 machine dpkg apt root
 run lint
 expect "the lint group" 0
-did '^apt-get install --yes --no-install-recommends clang-format clang-tidy cppcheck$'
+did '^apt-get install --yes --no-install-recommends clang-format clang-tidy libomp-dev cppcheck$'
 did_not 'gnuplot'
 
 machine root

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* layers_impl.h: the layers between the cells, forward and backward side by side, in one precision.
+ *
+ * Every function works on n tokens (rows) and is serial: callers cut tokens into tiles and run tiles in parallel.
+ * Shapes are trailing comments. Argument order: dims, inputs, parameters, outputs. Gradients of parameters are added
+ * to; gradients of activations are overwritten unless the comment says "added to". Sums over tokens run in double.
+ *
+ * A dense weight is W[out][in]. The forward wants it as W^T [in][out] (`weight_in`), the input gradient as it is:
+ * both products then have their right factor stored K x N, which is what BLIS is fast at.
+ */
+#ifndef SPARC_NN_LAYERS_IMPL_H
+#define SPARC_NN_LAYERS_IMPL_H
+
+#include "base/real.h"
+
+#include <stddef.h>
+
+/* ---- dense: y = W x + b ------------------------------------------------------------------------ */
+
+/* out[cols][rows] = in[rows][cols]^T, to refresh weight_in after an update */
+void TYPED(transpose_matrix)(size_t rows, size_t cols, const real *in, real *out);
+
+void TYPED(dense_forward)(size_t n, size_t in, size_t out, const real *x /* (n, in) */,
+                          const real *weight_in /* (in, out) */, const real *bias /* (out) or NULL */,
+                          real *y /* (n, out) */);
+/* dx is overwritten, or added to when accumulate is 1 */
+void TYPED(dense_backward_input)(size_t n, size_t in, size_t out, const real *dy /* (n, out) */,
+                                 const real *weight /* (out, in) */, int accumulate, real *dx /* (n, in) */);
+/* rows [first, first + count) of W: dW += dy^T x, db += sums of dy; stride_dy elements between tokens of dy */
+void TYPED(dense_backward_weight)(size_t n, size_t in, size_t first, size_t count, const real *dy, size_t stride_dy,
+                                  const real *x /* (n, in) */, real *dweight /* (out, in) */,
+                                  real *dbias /* (out) or NULL */);
+
+/* ---- layer norm over the features of a token, eps 1e-6 ------------------------------------------- */
+
+void TYPED(layer_norm_forward)(size_t n, size_t width, const real *u /* (n, width) */, const real *scale /* (width) */,
+                               const real *bias /* (width) */, real *x /* (n, width) */, real *mean /* (n) */,
+                               real *rstd /* (n) */);
+/* du is added to (the residual branch is already there); dscale and dbias are double partial sums, added to */
+void TYPED(layer_norm_backward)(size_t n, size_t width, const real *u, const real *mean, const real *rstd,
+                                const real *scale, const real *dx /* (n, width) */, real *du /* (n, width), added to */,
+                                double *dscale /* (width) */, double *dbias /* (width) */);
+
+/* ---- GELU, tanh approximation, followed by a dropout mask shared over time ------------------------- */
+
+/* mask: (width) factors of this example, 0 or 1 / (1 - p); NULL: ones */
+void TYPED(gelu_forward)(size_t n, size_t width, const real *y, const real *mask, real *g);
+void TYPED(gelu_backward)(size_t n, size_t width, const real *y, const real *mask, const real *dg, real *dy);
+
+/* ---- gated linear unit: v = mask . (o1 . sigmoid(o2)), o = [o1 | o2] -------------------------------- */
+
+/* u_out = u_in + v */
+void TYPED(glu_forward)(size_t n, size_t width, const real *o /* (n, 2 width) */, const real *mask, const real *u_in,
+                        real *u_out /* (n, width) */);
+void TYPED(glu_backward)(size_t n, size_t width, const real *o, const real *mask, const real *du /* (n, width) */,
+                         real *d_o /* (n, 2 width) */);
+
+/* ---- readouts of a cell's state -------------------------------------------------------------------- */
+
+/* y = Re(C h) + skip . x [eq:app_bptt_readout]: with h = [re | im] this is a dense layer with W = [C_re | -C_im].
+ * readout_weights builds that W (out, 2 H) and its transpose (2 H, out) from C_re, C_im (out, H). */
+void TYPED(readout_weights)(size_t H, size_t out, const real *c_re, const real *c_im, real *weight, real *weight_in);
+/* splits rows [first, first + count) of dW (out, 2 H) back: dC_re += left half, dC_im -= right half */
+void TYPED(readout_weights_backward)(size_t H, size_t first, size_t count, const real *dweight, real *dc_re,
+                                     real *dc_im);
+/* y += skip . x and its backward: dx += skip . dy, dskip += sum of dy . x (double partial sums) */
+void TYPED(skip_forward)(size_t n, size_t width, const real *x, const real *skip, real *y);
+void TYPED(skip_backward)(size_t n, size_t width, const real *x, const real *skip, const real *dy, real *dx,
+                          double *dskip);
+/* the features that RL heads see: z = max(h, 0) */
+void TYPED(relu_forward)(size_t n, size_t width, const real *h, real *z);
+void TYPED(relu_backward)(size_t n, size_t width, const real *h, const real *dz, real *dh);
+
+/* ---- pooling and losses ---------------------------------------------------------------------------- */
+
+/* mean over the first `length` of T tokens of one example, and its backward (tokens behind length get 0) */
+void TYPED(mean_pool_forward)(size_t T, size_t length, size_t width, const real *u /* (T, width) */,
+                              real *pooled /* (width) */);
+void TYPED(mean_pool_backward)(size_t T, size_t length, size_t width, const real *dpooled, real *du /* (T, width) */);
+
+/* mean cross-entropy over n examples: returns the loss, writes probabilities (n, classes) and, unless NULL, dlogits */
+double TYPED(cross_entropy)(size_t n, size_t classes, const real *logits, const int *labels, real *probabilities,
+                            real *dlogits);
+/* mean squared error over count numbers: returns the loss and, unless NULL, writes d */
+double TYPED(mean_squared_error)(size_t count, const real *prediction, const real *target, real *d);
+
+#endif
