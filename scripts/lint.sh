@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # lint.sh BUILD [JOBS]: layout (clang-format), then static analysis (clang-tidy on src with the flags of BUILD's
-# compile_commands.json, cppcheck on everything). Every remark is an error.
+# compile_commands.json, cppcheck on src and examples). Every remark is an error.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -21,10 +21,10 @@ printf '%s\0' "${sources[@]}" |
   xargs -0 -n 1 -P "$jobs" clang-tidy -p "$build" --quiet --extra-arg=-Wno-unknown-warning-option \
     2> >(grep -Ev '^[0-9]+ warnings?.* generated\.$' >&2) || status=1
 
+# every combination of the source's own conditions: both precisions, both executors
 echo "cppcheck"
-cppcheck --quiet -j "$jobs" --std=c11 --language=c --enable=warning,performance,portability --inline-suppr \
-  --suppress=missingIncludeSystem --error-exitcode=1 -D_GNU_SOURCE -D__GNUC__ -DSPARC_USE_OPENMP=1 -I include -I src \
-  src || status=1
+cppcheck --quiet --force -j "$jobs" --std=c11 --language=c --enable=warning,performance,portability --inline-suppr \
+  --suppress=missingIncludeSystem --error-exitcode=1 -D_GNU_SOURCE -D__GNUC__ -I include -I src src examples || status=1
 
 [ $status = 0 ] && echo "lint: clean"
 exit $status

@@ -13,15 +13,17 @@ static int replay(const char *folder, const char *name) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   FILE *file = fopen(path, "rb");
-  if (!file || fseek(file, 0, SEEK_END) != 0) return perror(path), 1;
+  if (!file) return perror(path), 1;
+  fseek(file, 0, SEEK_END);
   const long size = ftell(file);
   rewind(file);
-  uint8_t *data = malloc(size > 0 ? (size_t)size : 1);
-  if (!data || fread(data, 1, (size_t)size, file) != (size_t)size) return perror(path), 1;
-  fclose(file);
-  LLVMFuzzerTestOneInput(data, (size_t)size);
+  uint8_t *data = size >= 0 ? malloc((size_t)size) : NULL;
+  const int complete = size == 0 || (data && fread(data, 1, (size_t)size, file) == (size_t)size);
+  if (complete) LLVMFuzzerTestOneInput(data, (size_t)size);
+  if (!complete) perror(path);
   free(data);
-  return 0;
+  fclose(file);
+  return !complete;
 }
 
 int main(int argc, char **argv) {

@@ -68,8 +68,12 @@ typedef struct rtrl_sink {
 
 /* ---- the cell ---------------------------------------------------------------------------------- */
 
+/* what a network puts behind a cell: Re(C h) + skip, C h + skip, or nothing because the cell ends in a projection */
+typedef enum cell_readout { READOUT_COMPLEX, READOUT_REAL, READOUT_NATIVE } cell_readout;
+
 typedef struct cell_description {
   const char *name, *summary;
+  cell_readout readout;
   const option_rule *options; /* ends with a NULL name */
   /* layout declares blocks, projections and traces; it may refuse a combination of options */
   sparc_status (*layout)(sparc_cell *cell);

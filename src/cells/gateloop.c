@@ -93,6 +93,7 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
 static const cell_description about = {
     .name = "gateloop",
     .summary = "per-channel magnitude and phase control, key-value write, gated output",
+    .readout = READOUT_NATIVE,
     .options = options,
     .layout = layout,
     .init = init,
@@ -242,7 +243,7 @@ static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(t
 static void multiply(size_t n, size_t rows, size_t columns, const real *restrict A, size_t stride_a,
                      const real *restrict W, real *restrict Y, size_t stride_y) {
   if (n > 1) {
-    TYPED(gemm)(AS_IS, AS_IS, n, columns, rows, A, stride_a, W, columns, 0, Y, stride_y);
+    gemm(AS_IS, AS_IS, n, columns, rows, A, stride_a, W, columns, 0, Y, stride_y);
     return;
   }
   memset(Y, 0, columns * sizeof(real));
@@ -285,8 +286,7 @@ static void weight_gradient(const sparc_cell *cell, const real *constants, size_
                             const real *shared, const real *dpre, const real *dshared, const real *dy, real *dparams) {
   (void)constants, (void)x, (void)pre, (void)shared, (void)dshared;
   const size_t D = (size_t)cell->D, H = (size_t)cell->H;
-  TYPED(gemm)
-  (TRANSPOSED, AS_IS, D, H, n, dy, D, dpre + E * H, COLUMNS * H, 1, dparams + cell->block[OUTPUT].offset, H);
+  gemm(TRANSPOSED, AS_IS, D, H, n, dy, D, dpre + E * H, COLUMNS * H, 1, dparams + cell->block[OUTPUT].offset, H);
 }
 
 static void direct_gradient(const sparc_cell *cell, const real *x, const real *pre, const real *dpre, const real *dy,

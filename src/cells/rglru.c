@@ -136,6 +136,7 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
 static const cell_description about = {
     .name = "rglru",
     .summary = "real recurrence with block-diagonal retention and input gates",
+    .readout = READOUT_REAL,
     .options = options,
     .layout = layout,
     .init = init,
@@ -200,7 +201,7 @@ static void add_block_products(const sparc_cell *cell, size_t n, size_t stride, 
   const size_t H = (size_t)cell->H, k = (size_t)block_width(cell);
   for (size_t first = 0; first < H; first += k) {
     if (n > 1) {
-      TYPED(gemm)(AS_IS, AS_IS, n, k, k, in + first, stride, matrix + first * k, k, 1, out + first, stride);
+      gemm(AS_IS, AS_IS, n, k, k, in + first, stride, matrix + first * k, k, 1, out + first, stride);
       continue;
     }
     real *restrict sums = out + first;
@@ -262,7 +263,7 @@ static void weight_gradient(const sparc_cell *cell, const real *constants, size_
     const real *dgate = dpre + (g + 1) * H;
     real *dweight = dparams + cell->block[weight_block[g]].offset;
     for (size_t first = 0; first < H; first += k) {
-      TYPED(gemm)(TRANSPOSED, AS_IS, k, k, n, dgate + first, width, pre + first, width, 1, dweight + first * k, k);
+      gemm(TRANSPOSED, AS_IS, k, k, n, dgate + first, width, pre + first, width, 1, dweight + first * k, k);
     }
   }
 }

@@ -39,4 +39,8 @@ static inline void TYPED(project_token)(size_t K, size_t N, const real *restrict
   }
 }
 
+/* callers write the plain names */
+#define gemm          TYPED(gemm)
+#define project_token TYPED(project_token)
+
 #endif

@@ -84,4 +84,26 @@ double TYPED(cross_entropy)(size_t n, size_t classes, const real *logits, const 
 /* mean squared error over count numbers: returns the loss and, unless NULL, writes d */
 double TYPED(mean_squared_error)(size_t count, const real *prediction, const real *target, real *d);
 
+/* callers write the plain names */
+#define transpose_matrix         TYPED(transpose_matrix)
+#define dense_forward            TYPED(dense_forward)
+#define dense_backward_input     TYPED(dense_backward_input)
+#define dense_backward_weight    TYPED(dense_backward_weight)
+#define layer_norm_forward       TYPED(layer_norm_forward)
+#define layer_norm_backward      TYPED(layer_norm_backward)
+#define gelu_forward             TYPED(gelu_forward)
+#define gelu_backward            TYPED(gelu_backward)
+#define glu_forward              TYPED(glu_forward)
+#define glu_backward             TYPED(glu_backward)
+#define readout_weights          TYPED(readout_weights)
+#define readout_weights_backward TYPED(readout_weights_backward)
+#define skip_forward             TYPED(skip_forward)
+#define skip_backward            TYPED(skip_backward)
+#define relu_forward             TYPED(relu_forward)
+#define relu_backward            TYPED(relu_backward)
+#define mean_pool_forward        TYPED(mean_pool_forward)
+#define mean_pool_backward       TYPED(mean_pool_backward)
+#define cross_entropy            TYPED(cross_entropy)
+#define mean_squared_error       TYPED(mean_squared_error)
+
 #endif

@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#define ordered_add TYPED(ordered_add)
+
 /* ---- memory ------------------------------------------------------------------------------------ */
 
 typedef struct saved_view {
@@ -402,7 +404,7 @@ static void project(void *context, size_t tile) {
   const real *x = r->io->x + range.first * r->D;
   real *pre = r->saved.pre + range.first * r->pre;
   for (size_t t = 0; t < range.n; t++) memcpy(pre + t * r->pre, r->weights.bias, N * sizeof(real));
-  TYPED(gemm)(AS_IS, AS_IS, range.n, N, r->D, x, r->D, r->weights.weight_in, N, 1, pre, r->pre);
+  gemm(AS_IS, AS_IS, range.n, N, r->D, x, r->D, r->weights.weight_in, N, 1, pre, r->pre);
   if (r->ops->activate)
     r->ops->activate(r->cell, r->weights.constants, range.n, x, pre, r->saved.shared + range.first * r->shared);
 }
@@ -517,23 +519,22 @@ static void project_backward(void *context, size_t tile) {
   real *dpre = r->work.dpre + range.first * r->pre, *dshared = r->work.dshared + range.first * r->shared;
   real *dx = r->gradient->dx ? r->gradient->dx + range.first * r->D : NULL;
   memset(dshared, 0, width * sizeof(real));
-  if (width) TYPED(ordered_add)
-  (dshared, r->work.dshared_partials + range.first * r->shared, (size_t)r->plan->mode_tiles, r->tokens * r->shared,
-   width);
+  if (width)
+    ordered_add(dshared, r->work.dshared_partials + range.first * r->shared, (size_t)r->plan->mode_tiles,
+                r->tokens * r->shared, width);
   if (dx) memset(dx, 0, range.n * r->D * sizeof(real));
   if (r->ops->activate_backward)
     r->ops->activate_backward(r->cell, r->weights.constants, range.n, r->saved.pre + range.first * r->pre,
                               r->saved.shared + range.first * r->shared, dpre, dshared, dx);
-  if (dx) TYPED(gemm)(AS_IS, AS_IS, range.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, 1, dx, r->D);
+  if (dx) gemm(AS_IS, AS_IS, range.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, 1, dx, r->D);
 }
 
 /* rows [first, first + n) of one projection: dW += dpre^T x, dbias += column sums */
 static void projection_gradient(const run *r, const projection *p, size_t first, size_t n) {
   real *dparams = r->gradient->dparams;
   const real *dpre = r->work.dpre + (size_t)p->column + first;
-  TYPED(gemm)
-  (TRANSPOSED, AS_IS, n, r->D, r->tokens, dpre, r->pre, r->io->x, r->D, 1,
-   dparams + p->weight + first * (size_t)p->stride, (size_t)p->stride);
+  gemm(TRANSPOSED, AS_IS, n, r->D, r->tokens, dpre, r->pre, r->io->x, r->D, 1,
+       dparams + p->weight + first * (size_t)p->stride, (size_t)p->stride);
   if (!p->has_bias) return;
   double sums[ROW_TILE] = {0};
   for (size_t t = 0; t < r->tokens; t++)

@@ -50,7 +50,7 @@ void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *stat
   /* coefficients of this input */
   memcpy(tape->x, x, D * sizeof(real));
   *tape->mask = mask;
-  TYPED(project_token)(D, (size_t)cell->projected, x, weights.weight_in, weights.bias, tape->pre);
+  project_token(D, (size_t)cell->projected, x, weights.weight_in, weights.bias, tape->pre);
   if (ops->activate) ops->activate(cell, weights.constants, 1, x, tape->pre, tape->shared);
   const TYPED(token) token = {tape->pre, tape->shared, mask};
   gather_coefficients(cell, ops, weights.constants, &token, tape->a, tape->b);
