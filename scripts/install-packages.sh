@@ -48,8 +48,8 @@ installed() { [ "$(dpkg-query --show --showformat='${db:Status-Status}\n' "$1" 2
 
 # missing GROUP: the packages of the group that are not there, one a line
 missing() {
-  local choices command reason choice
-  packages "$1" | while read -r choices command reason; do
+  local choices command choice
+  packages "$1" | while read -r choices command _; do
     if [ "$command" != - ] && command -v "$command" >/dev/null; then continue; fi
     for choice in ${choices//|/ }; do
       if installed "$choice"; then continue 2; fi

@@ -12,7 +12,7 @@ failures=0
 # machine [dpkg] [apt] [sudo] [root]: a PATH with the real small tools and the named fakes. INSTALLED is what
 # dpkg-query knows (a glob), BROKEN what apt-get cannot install.
 machine() {
-  rm -rf "$work/bin" "$work/log"
+  rm -rf "${work:?}/bin" "$work/log"
   mkdir "$work/bin"
   : >"$work/log"
   local tool

@@ -114,6 +114,12 @@ SPARC_API sparc_status sparc_rtrl_gradient(const sparc_cell *cell, const float *
                                            float *tape, const float *dy /* O */, float *dparams /* += */,
                                            float *dx /* D */);
 
+/* sparc_rtrl_update is the trace update of sparc_step_rtrl and the contraction of sparc_rtrl_gradient in one pass over
+ * the trace, for a loss that is known only after the step: call sparc_step, compute dy from y, then this with the same
+ * tape. */
+SPARC_API sparc_status sparc_rtrl_update(const sparc_cell *cell, const float *prepared, float *trace, float *tape,
+                                         const float *dy /* O */, float *dparams /* += */, float *dx /* D or NULL */);
+
 /* sparc_trace_size and sparc_trace_read give the sensitivity of the state to one parameter block as
  * [re | im][H][row], or [H][row] for a real cell; row is the part of the block that one state coordinate sees.
  * The size is 0 for a block without a trace. */

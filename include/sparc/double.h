@@ -30,6 +30,8 @@ SPARC_API sparc_status sparc_step_rtrl_f64(const sparc_cell *cell, const double 
                                            const double *x, double mask, double *y, double *tape);
 SPARC_API sparc_status sparc_rtrl_gradient_f64(const sparc_cell *cell, const double *prepared, const double *trace,
                                                double *tape, const double *dy, double *dparams, double *dx);
+SPARC_API sparc_status sparc_rtrl_update_f64(const sparc_cell *cell, const double *prepared, double *trace,
+                                             double *tape, const double *dy, double *dparams, double *dx);
 SPARC_API sparc_status sparc_trace_read_f64(const sparc_cell *cell, const double *prepared, const double *trace,
                                             const char *block, double *out);
 

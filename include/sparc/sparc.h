@@ -6,8 +6,10 @@
 #include "sparc/base.h"
 #include "sparc/cell.h"
 #include "sparc/double.h"
+#include "sparc/network.h"
 #include "sparc/random.h"
 #include "sparc/safetensors.h"
 #include "sparc/sequence.h"
+#include "sparc/tasks.h"
 
 #endif

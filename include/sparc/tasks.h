@@ -30,16 +30,14 @@ typedef enum sparc_task_target {
   SPARC_TARGET_VALUES /* O numbers at every step; loss: mean squared error */
 } sparc_task_target;
 
-/* what the linear head sees of the cell's state */
-typedef enum sparc_task_features { SPARC_FEATURES_IDENTITY, SPARC_FEATURES_RELU } sparc_task_features;
-
 /* The settings that go with the task. Rate, decay and clipping are AdamW's, the same for all parameters and updates. */
 typedef struct sparc_task_training {
-  int updates, batch;
+  long updates;
+  int batch;
   int state;                /* real coordinates: this many modes of a real cell, half as many complex ones */
   double rate, decay, clip; /* learning rate, weight decay, greatest gradient norm */
   sparc_init_style init;    /* of the cell */
-  sparc_task_features features;
+  int relu;                 /* 1: the linear head sees ReLU(state), 0: the state */
 } sparc_task_training;
 
 typedef struct sparc_task_part {

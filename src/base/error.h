@@ -15,4 +15,7 @@ __attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);
  * a likely typing mistake, else NULL. The list ends with NULL. */
 const char *closest(const char *word, const char *const *candidates);
 
+/* unknown_name fails with "unknown WHAT 'GOT'; did you mean '...'? (expected one of: ...)". The list ends with NULL. */
+sparc_status unknown_name(const char *what, const char *got, const char *const *names);
+
 #endif

@@ -23,15 +23,6 @@ static int option_count(const option_rule *rules) {
   return count;
 }
 
-static sparc_status unknown_name(const char *what, const char *got, const char *const *names) {
-  const char *near = closest(got, names);
-  char list[256] = "";
-  for (size_t used = 0; *names && used < sizeof list; names++)
-    used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", *names);
-  return fail(SPARC_INVALID, "unknown %s '%s'%s%s%s (expected one of: %s)", what, got, near ? "; did you mean '" : "",
-              near ? near : "", near ? "'?" : "", list);
-}
-
 static sparc_status parse_choice(const option_rule *rule, const char *text, double *value) {
   for (int i = 0; rule->choices[i]; i++) {
     if (strcmp(rule->choices[i], text) == 0) {
@@ -78,10 +69,11 @@ static sparc_status parse_options(sparc_cell *cell, const char *text) {
   for (int i = 0; rules[i].name; i++) cell->option[i] = rules[i].fallback;
   if (!text) return SPARC_OK;
   char copy[OPTIONS_TEXT];
-  if (strlen(text) >= sizeof copy)
-    return fail(SPARC_INVALID, "options of cell %s are %zu characters long, at most %zu are allowed", cell->about->name,
-                strlen(text), sizeof copy - 1);
-  char *rest = strcpy(copy, text), *item;
+  const int length = snprintf(copy, sizeof copy, "%s", text);
+  if (length < 0 || (size_t)length >= sizeof copy)
+    return fail(SPARC_INVALID, "options of cell %s are %d characters long, at most %zu are allowed", cell->about->name,
+                length, sizeof copy - 1);
+  char *rest = copy, *item;
   while ((item = strsep(&rest, ",")) != NULL) {
     if (!*item) continue;
     sparc_status status = parse_option(cell, item);
@@ -197,6 +189,7 @@ tape_layout tape_layout_of(const sparc_cell *cell) {
       {&tape.dstate, S},
       {&tape.dpre, pre},
       {&tape.dshared, shared},
+      {&tape.weights, S * (size_t)cell->outer},
   };
   tape.total = 0;
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {

@@ -151,7 +151,7 @@ static inline size_t round_elements(size_t n) {
 /* where an affine cell's step keeps what, as element offsets into the tape */
 typedef struct tape_layout {
   size_t x, mask, pre, shared, kept, a, b, state, outer, scalar; /* left by the step */
-  size_t dstate, dpre, dshared;                                  /* scratch of the gradient */
+  size_t dstate, dpre, dshared, weights;                         /* scratch of the gradient */
   size_t total;
 } tape_layout;
 

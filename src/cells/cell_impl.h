@@ -85,10 +85,14 @@ typedef struct TYPED(affine_ops) {
   void (*output_backward)(const sparc_cell *cell, const real *constants, size_t n, const real *states, const real *pre,
                           const real *dy, real *dstates, real *dpre);
 
-  /* RTRL drivers of one token: outer (H, outer, parts) and scalar (scalar, parts, H); kept = m_t h_{t-1} (S),
+  /* RTRL drivers of one token: outer (outer, parts, H) and scalar (scalar, parts, H); kept = m_t h_{t-1} (S),
    * a and b (S) as used in the step; NULL: no RTRL form */
   void (*drivers)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
                   const real *a, const real *b, real *outer, real *scalar);
+  /* Fast path, optional: a and b (S) of one token and, unless outer is NULL, its drivers. NULL, or false: the engine
+   * goes on with coefficients and drivers. */
+  bool (*token)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept, real *a,
+                real *b, real *outer, real *scalar);
   /* RTRL: adds to dparams the gradient of this token's own use of parameters that no trace and no output_only
    * projection covers; dpre holds the cotangents of the projected columns; NULL: nothing */
   void (*direct_gradient)(const sparc_cell *cell, const real *x, const real *pre, const real *dpre, const real *dy,

@@ -161,8 +161,8 @@ static inline double through_lambda(const sparc_cell *cell, const real *constant
 static inline void spectrum_content_drivers(const sparc_cell *cell, const real *constants, real *outer) {
   const size_t H = (size_t)cell->H;
   for (size_t j = 0; j < H; j++) {
-    outer[2 * j] = constants[K_GAIN * H + j];
-    outer[2 * j + 1] = 0;
+    outer[j] = constants[K_GAIN * H + j];
+    outer[H + j] = 0;
   }
 }
 

@@ -314,7 +314,10 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
         [KEY] = {token->pre[V * H + j], 0},
         [VALUE] = {token->pre[K * H + j], 0},
     };
-    memcpy(outer + j * OUTER_SLOTS * 2, driver, sizeof driver);
+    for (size_t s = 0; s < OUTER_SLOTS; s++) {
+      outer[2 * s * H + j] = driver[s][0];
+      outer[(2 * s + 1) * H + j] = driver[s][1];
+    }
     for (size_t s = 0; s < SCALAR_SLOTS; s++) {
       scalar[2 * s * H + j] = driver[s][0];
       scalar[(2 * s + 1) * H + j] = driver[s][1];

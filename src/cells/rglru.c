@@ -373,7 +373,7 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
     for (size_t p = 0; p < k; p++) {
       const real through_gates = slope.retention * retention[j * k + p] + slope.input * input[j * k + p];
       const real direct = p == j % k ? slope.content : 0;
-      outer[j * k + p] = by_bias[p * H + j] = through_gates + direct;
+      outer[p * H + j] = by_bias[p * H + j] = through_gates + direct;
     }
   }
 }

@@ -77,10 +77,6 @@ static sparc_rules rules_of(const sparc_cell *cell) {
   return rules;
 }
 
-/* RTRL slots: the scalar ones start in the order of the sums */
-enum { SLOT_BIAS_R = SUM_COUNT, SLOT_BIAS_P, SCALAR_SLOTS };
-enum { OUTER_RE, OUTER_IM, OUTER_R, OUTER_P, OUTER_SLOTS };
-
 /* positions in the block table */
 enum { LOG_DECAY, LOG_FREQ, LOG_GAIN, GATE_PHASE, GATE_RETENTION, CONTENT_RE, CONTENT_IM, CTRL_RETENTION, CTRL_PHASE };
 
@@ -480,8 +476,8 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
         [OUTER_P] = by_p,
     };
     for (size_t s = 0; s < OUTER_SLOTS; s++) {
-      outer[(j * OUTER_SLOTS + s) * 2] = rows[s].re;
-      outer[(j * OUTER_SLOTS + s) * 2 + 1] = rows[s].im;
+      outer[2 * s * H + j] = rows[s].re;
+      outer[(2 * s + 1) * H + j] = rows[s].im;
     }
 
     const pair entries[SCALAR_SLOTS] = {
@@ -505,6 +501,7 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
 #ifdef SPARC_DOUBLE
 #define KERNEL_SCAN    NULL
 #define KERNEL_ADJOINT NULL
+#define KERNEL_TOKEN   NULL
 #else
 /* the kernel for this cell and these constants, or -1: the phase kernels hold for |kappa_p p| <= pi / 2, and zero
  * controls are shared ones that happen to be zero */
@@ -572,7 +569,23 @@ static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const
   }
   return true;
 }
+
+static bool kernel_token(const sparc_cell *cell, const float *constants, const token_f32 *token, const float *kept,
+                         float *a, float *b, float *outer, float *scalar) {
+  const int instance = instance_of(cell, constants);
+  if (instance < 0 || !cell->kernels->sparc_token[instance]) return false;
+  const span_f32 span = {.n = (size_t)cell->H, .tokens = 1, .pre = token->pre, .shared = token->shared};
+  cell->kernels->sparc_token[instance](&(sparc_token_rows){
+      .rows = rows_of(cell, constants, &span), .kept = kept, .a = a, .b = b, .outer = outer, .scalar = scalar});
+  if (!outer || rules_of(cell).controls != CONTROLS_ZERO) return true;
+  /* controls that are held at zero have no past: their drivers vanish */
+  const size_t H = (size_t)cell->H;
+  for (size_t i = 2 * OUTER_R * H; i < 2 * OUTER_SLOTS * H; i++) outer[i] = 0;
+  for (size_t i = 2 * SLOT_BIAS_R * H; i < 2 * SCALAR_SLOTS * H; i++) scalar[i] = 0;
+  return true;
+}
 #define KERNEL_SCAN    kernel_scan
+#define KERNEL_TOKEN   kernel_token
 #define KERNEL_ADJOINT kernel_adjoint
 #endif
 
@@ -587,6 +600,7 @@ static const TYPED(affine_ops) affine = {
     .scan_adjoint = KERNEL_ADJOINT,
     .sums_gradient = sums_gradient,
     .drivers = drivers,
+    .token = KERNEL_TOKEN,
 };
 
 static const TYPED(cell_ops) ops = {.affine = &affine};

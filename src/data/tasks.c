@@ -79,8 +79,8 @@ static void advance(double z[PLANE], double radius, angle turn, const float u[PL
 /* the point moves by the drive as rounded for the input: the target is an exact function of the input */
 static void draw_tracking(sparc_random *r, const arrays *s) {
   double z[PLANE] = {0, 0};
-  for (int t = 0; t < STEPS; t++) {
-    float *x = s->x + t * TRACKING_INPUTS;
+  float *x = s->x;
+  for (int t = 0; t < STEPS; t++, x += TRACKING_INPUTS) {
     if (sparc_random_uniform(r) < drive_odds) sparc_random_fill_normal(r, x, PLANE, 1);
     const int change = sparc_random_uniform(r) < change_odds ? (int)sparc_random_below(r, CHANGES) : -1;
     if (change >= 0) x[PLANE + change] = 1;
@@ -102,8 +102,7 @@ typedef struct reported {
 typedef struct recipe { /* how the tasks differ */
   const char *title, *score_name;
   sparc_task_target target_kind;
-  int D, O, updates;
-  sparc_task_features features;
+  int D, O, updates, relu;
   const char *const *class_names, *const *event_names;
   const reported *paper; /* ends with a NULL cell */
   void (*draw)(sparc_random *r, const arrays *sequence);
@@ -124,7 +123,7 @@ static const recipe recipes[TASKS] = {
             .D = SYMBOLS,
             .O = ORDERS,
             .updates = 1200,
-            .features = SPARC_FEATURES_RELU,
+            .relu = 1,
             .class_names = order_names,
             .event_names = letter_names,
             .paper = event_order_paper,
@@ -138,7 +137,7 @@ static const recipe recipes[TASKS] = {
             .D = TRACKING_INPUTS,
             .O = PLANE,
             .updates = 450,
-            .features = SPARC_FEATURES_IDENTITY,
+            .relu = 0,
             .class_names = NULL,
             .event_names = change_names,
             .paper = tracking_paper,
@@ -166,7 +165,7 @@ static sparc_task describe(int row) {
                    .decay = 0,
                    .clip = 1,
                    .init = SPARC_INIT_CONTROL,
-                   .features = r->features},
+                   .relu = r->relu},
       .train.count = TRAIN,
       .evaluation.count = EVALUATION,
   };
@@ -177,15 +176,6 @@ static int find_task(const char *name) {
   int row = 0;
   while (row < TASKS && strcmp(names[row], name) != 0) row++;
   return row;
-}
-
-static sparc_status unknown_task(const char *name) {
-  const char *near = closest(name, names);
-  char list[256] = "";
-  for (size_t i = 0, used = 0; names[i] && used < sizeof list; i++)
-    used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", names[i]);
-  return fail(SPARC_INVALID, "unknown task '%s'%s%s%s (expected one of: %s)", name, near ? "; did you mean '" : "",
-              near ? near : "", near ? "'?" : "", list);
 }
 
 /* ---- creation -------------------------------------------------------------------------------------- */
@@ -246,7 +236,7 @@ sparc_status sparc_task_create(const char *name, sparc_task **out) {
   *out = NULL;
   if (!name) return fail(SPARC_INVALID, "name is NULL, expected the name of a task");
   const int row = find_task(name);
-  if (row == TASKS) return unknown_task(name);
+  if (row == TASKS) return unknown_name("task", name, names);
   const sparc_task described = describe(row);
 
   arena size = arena_measure();

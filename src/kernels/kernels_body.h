@@ -37,11 +37,27 @@ VMATH tile_constants constants_of(const sparc_rows *rows) {
                           k + K_CLOCK * H, k + K_CLOCK_RATE * H, k + K_GATE_P * H, k + K_GATE_R * H};
 }
 
-/* scale = exp(kappa_r r), phase = kappa_p p */
-VMATH mode_values mode_at(sparc_rules rules, bool floor, bool backward, const tile_constants *k, size_t i, float r,
-                          float p, float scale, float phase, float z_re, float z_im) {
+/* the controls of one mode: shared ones, or its own */
+typedef struct mode_control {
+  float r, p;
+  float scale, phase; /* exp(kappa_r r), kappa_p p */
+} mode_control;
+
+VMATH mode_control shared_control(const sparc_rows *rows, size_t t) {
+  const float r = rows->shared[2 * t], p = rows->shared[2 * t + 1];
+  return (mode_control){r, p, expf(rows->kappa_r * r), rows->kappa_p * p};
+}
+
+VMATH mode_control own_control(const sparc_rows *rows, const float *r_mode, const float *p_mode, size_t i) {
+  /* exp(kappa_r r) from the pair for a negative exponent, turned over where r > 0 */
+  const float r = r_mode[i], p = p_mode[i], below = decay_of(-LOG2E * rows->kappa_r * fabsf(r)).rho;
+  return (mode_control){r, p, select_float(r > 0, 1 / below, below), rows->kappa_p * p};
+}
+
+VMATH mode_values mode_at(sparc_rules rules, bool floor, bool backward, const tile_constants *k, size_t i,
+                          mode_control c, float z_re, float z_im) {
   mode_values m;
-  const float write_decay = k->nu[i] * scale;
+  const float write_decay = k->nu[i] * c.scale;
 
   /* transition */
   decay_pair d = {k->rho[i], k->clock[i]};
@@ -58,7 +74,7 @@ VMATH mode_values mode_at(sparc_rules rules, bool floor, bool backward, const ti
   m.lambda_re = d.rho * k->cos[i];
   m.lambda_im = d.rho * k->sin[i];
   if (rules.clock != CLOCK_OFF) {
-    const turn t = turn_of(m.clock * phase);
+    const turn t = turn_of(m.clock * c.phase);
     const float re = m.lambda_re * t.re - m.lambda_im * t.im;
     m.lambda_im = m.lambda_re * t.im + m.lambda_im * t.re;
     m.lambda_re = re;
@@ -66,7 +82,7 @@ VMATH mode_values mode_at(sparc_rules rules, bool floor, bool backward, const ti
 
   /* write: all quotients share one division */
   const fraction c_re = tanh_fraction(z_re), c_im = tanh_fraction(z_im);
-  const fraction q = sigmoid_fraction(k->gate_p[i] * p + k->gate_r[i] * r);
+  const fraction q = sigmoid_fraction(k->gate_p[i] * c.p + k->gate_r[i] * c.r);
   const decay_pair w = rules.adaptive_decay && !floor ? d : decay_of(-LOG2E * write_decay);
   const float norm_square = w.one_minus * (1 + w.rho);
   const float content = rules.linear ? 1 : c_re.under * c_im.under;
@@ -95,21 +111,14 @@ VMATH void scan_rows(const sparc_scan_rows *s, sparc_rules rules, bool floor) {
   for (size_t t = 0; t < rows->tokens; t++) {
     const bool shared = rules.controls == CONTROLS_SHARED;
     const float mask = rows->mask ? rows->mask[t] : 1;
-    const float r = shared ? rows->shared[2 * t] : 0, p = shared ? rows->shared[2 * t + 1] : 0;
-    const float scale = expf(rows->kappa_r * r), phase = rows->kappa_p * p;
+    const mode_control token_control = shared ? shared_control(rows, t) : (mode_control){0};
     const float *z_re = rows->pre + t * rows->pre_stride + rows->first, *z_im = z_re + H;
     const float *r_mode = z_im + H, *p_mode = r_mode + H;
     float *out_re = s->states + t * 2 * H + rows->first, *out_im = out_re + H;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
-      float r_i = r, p_i = p, scale_i = scale, phase_i = phase;
-      if (!shared) {
-        r_i = r_mode[i], p_i = p_mode[i], phase_i = rows->kappa_p * p_i;
-        /* exp(kappa_r r) from the pair for a negative exponent, turned over where r > 0 */
-        const float below = decay_of(-LOG2E * rows->kappa_r * fabsf(r_i)).rho;
-        scale_i = select_float(r_i > 0, 1 / below, below);
-      }
-      const mode_values m = mode_at(rules, floor, false, &k, i, r_i, p_i, scale_i, phase_i, z_re[i], z_im[i]);
+      const mode_control c = shared ? token_control : own_control(rows, r_mode, p_mode, i);
+      const mode_values m = mode_at(rules, floor, false, &k, i, c, z_re[i], z_im[i]);
       const float kept_re = mask * h_re[i], kept_im = mask * h_im[i];
       const float re = m.lambda_re * kept_re - m.lambda_im * kept_im + m.amplitude * m.u_re;
       const float im = m.lambda_re * kept_im + m.lambda_im * kept_re + m.amplitude * m.u_im;
@@ -132,8 +141,7 @@ VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool flo
   float *sum_gate_p = s->sums + SUM_GATE_P * n, *sum_gate_r = s->sums + SUM_GATE_R * n;
   for (size_t t = rows->tokens; t-- > 0;) {
     const float mask = rows->mask ? rows->mask[t] : 1;
-    const float r = shared ? rows->shared[2 * t] : 0, p = shared ? rows->shared[2 * t + 1] : 0;
-    const float scale = expf(rows->kappa_r * r), phase = rows->kappa_p * p;
+    const mode_control token_control = shared ? shared_control(rows, t) : (mode_control){0};
     const float *z_re = rows->pre + t * rows->pre_stride + rows->first, *z_im = z_re + H;
     const float *r_mode = z_im + H, *p_mode = r_mode + H;
     float *dz_re = s->dpre + t * rows->pre_stride + rows->first, *dz_im = dz_re + H;
@@ -144,13 +152,8 @@ VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool flo
     float dr_sum = 0, dp_sum = 0;
 #pragma omp simd reduction(+ : dr_sum, dp_sum)
     for (size_t i = 0; i < n; i++) {
-      float r_i = r, p_i = p, scale_i = scale, phase_i = phase;
-      if (!shared) {
-        r_i = r_mode[i], p_i = p_mode[i], phase_i = rows->kappa_p * p_i;
-        const float below = decay_of(-LOG2E * rows->kappa_r * fabsf(r_i)).rho;
-        scale_i = select_float(r_i > 0, 1 / below, below);
-      }
-      const mode_values m = mode_at(rules, floor, true, &k, i, r_i, p_i, scale_i, phase_i, z_re[i], z_im[i]);
+      const mode_control c = shared ? token_control : own_control(rows, r_mode, p_mode, i);
+      const mode_values m = mode_at(rules, floor, true, &k, i, c, z_re[i], z_im[i]);
       const float mu_re = direct_re[i] + g_re[i], mu_im = direct_im[i] + g_im[i];
 
       /* c = conj(lambda) mu is the cotangent of the kept state; w = conj(lambda kept) mu = conj(kept) c */
@@ -167,7 +170,7 @@ VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool flo
       dz_im[i] = m.amplitude * mu_im * (rules.linear ? 1 : 1 - m.u_im * m.u_im);
 
       /* by the logarithm of the effective decay, then by the controls */
-      const float turn_e = rules.clock == CLOCK_LIVE ? m.e * m.rho * phase_i : 0;
+      const float turn_e = rules.clock == CLOCK_LIVE ? m.e * m.rho * c.phase : 0;
       const float by_decay = turn_e * w_im - m.e * w_re;
       const float slope = m.gate_slope * energy;
       const float dr = kappa_decay * by_decay + rows->kappa_r * m.psi * energy + k.gate_r[i] * slope;
@@ -179,13 +182,13 @@ VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool flo
         dr_mode[i] = dr;
         dp_mode[i] = dp;
       }
-      const float turn_static = rules.clock == CLOCK_STATIC ? k.clock_rate[i] * phase_i * w_im : 0;
+      const float turn_static = rules.clock == CLOCK_STATIC ? k.clock_rate[i] * c.phase * w_im : 0;
       const float by_norm = rules.adaptive_norm ? (m.psi - k.psi[i]) * energy : 0;
       sum_decay[i] += by_decay + turn_static + by_norm;
       sum_freq[i] += k.theta[i] * w_im;
       sum_gain[i] += energy;
-      sum_gate_p[i] += slope * p_i;
-      sum_gate_r[i] += slope * r_i;
+      sum_gate_p[i] += slope * c.p;
+      sum_gate_r[i] += slope * c.r;
     }
     if (!shared) continue;
     s->dshared[2 * t] = dr_sum;
@@ -193,21 +196,157 @@ VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool flo
   }
 }
 
-#define DEFINE_INSTANCE(name, controls, decay, clock, gate, norm, linear, floor)          \
-  static void sparc_scan_##name(const sparc_scan_rows *rows) {                            \
-    scan_rows(rows, (sparc_rules){controls, decay, clock, gate, norm, linear}, floor);    \
-  }                                                                                       \
-  static void sparc_adjoint_##name(const sparc_adjoint_rows *rows) {                      \
-    adjoint_rows(rows, (sparc_rules){controls, decay, clock, gate, norm, linear}, floor); \
+/* ---- one token ----------------------------------------------------------------------------------- */
+
+/* 16 floats, which the compiler maps to one, two or four registers */
+typedef float strip __attribute__((vector_size(64)));
+
+VMATH strip load_strip(const float *from) {
+  strip s;
+  memcpy(&s, from, sizeof s);
+  return s;
+}
+
+/* sums of 64 columns stay in registers while x runs down the matrix */
+static void project(size_t K, size_t N, const float *x, const float *W, const float *bias, float *y) {
+  size_t n = 0;
+  for (; n + 64 <= N; n += 64) {
+    strip s0 = load_strip(bias + n), s1 = load_strip(bias + n + 16), s2 = load_strip(bias + n + 32);
+    strip s3 = load_strip(bias + n + 48);
+    for (size_t k = 0; k < K; k++) {
+      const float *row = W + k * N + n;
+      s0 += x[k] * load_strip(row);
+      s1 += x[k] * load_strip(row + 16);
+      s2 += x[k] * load_strip(row + 32);
+      s3 += x[k] * load_strip(row + 48);
+    }
+    memcpy(y + n, &s0, sizeof s0);
+    memcpy(y + n + 16, &s1, sizeof s1);
+    memcpy(y + n + 32, &s2, sizeof s2);
+    memcpy(y + n + 48, &s3, sizeof s3);
+  }
+  for (; n < N; n++) {
+    float sum = bias[n];
+    for (size_t k = 0; k < K; k++) sum += x[k] * W[k * N + n];
+    y[n] = sum;
+  }
+}
+
+/* [eq:app_transition_derivatives, eq:app_write_derivatives, eq:app_content_derivatives] times the kept state */
+VMATH void token_rows(const sparc_token_rows *s, sparc_rules rules, bool floor, bool drivers) {
+  const sparc_rows *rows = &s->rows;
+  const tile_constants k = constants_of(rows);
+  const size_t H = rows->H;
+  const bool shared = rules.controls == CONTROLS_SHARED;
+  const mode_control token_control = shared ? shared_control(rows, 0) : (mode_control){0};
+  const float *z_re = rows->pre, *z_im = z_re + H, *r_mode = z_im + H, *p_mode = r_mode + H;
+  const float *kept_re = s->kept, *kept_im = kept_re + H;
+  float *a_re = s->a, *a_im = a_re + H, *b_re = s->b, *b_im = b_re + H, *outer = s->outer, *scalar = s->scalar;
+  const float kappa_decay = rules.adaptive_decay ? rows->kappa_r : 0;
+#pragma omp simd
+  for (size_t i = 0; i < H; i++) {
+    const mode_control c = shared ? token_control : own_control(rows, r_mode, p_mode, i);
+    const mode_values m = mode_at(rules, floor, drivers, &k, i, c, z_re[i], z_im[i]);
+    const float write_re = m.amplitude * m.u_re, write_im = m.amplitude * m.u_im;
+    a_re[i] = m.lambda_re;
+    a_im[i] = m.lambda_im;
+    b_re[i] = write_re;
+    b_im[i] = write_im;
+    if (!drivers) continue;
+
+    const float w_re = m.lambda_re * kept_re[i] - m.lambda_im * kept_im[i];
+    const float w_im = m.lambda_re * kept_im[i] + m.lambda_im * kept_re[i];
+    /* by the logarithm of the effective decay: e (-1 + i rho kappa_p p) lambda kept */
+    const float turn_e = rules.clock == CLOCK_LIVE ? m.e * m.rho * c.phase : 0;
+    const float by_e_re = -m.e * w_re - turn_e * w_im, by_e_im = -m.e * w_im + turn_e * w_re;
+    const float turn_static = rules.clock == CLOCK_STATIC ? k.clock_rate[i] * c.phase : 0;
+    const float by_norm = rules.adaptive_norm ? m.psi - k.psi[i] : 0;
+    scalar[(2 * SUM_DECAY) * H + i] = by_e_re - turn_static * w_im + by_norm * write_re;
+    scalar[(2 * SUM_DECAY + 1) * H + i] = by_e_im + turn_static * w_re + by_norm * write_im;
+    scalar[(2 * SUM_FREQ) * H + i] = -k.theta[i] * w_im;
+    scalar[(2 * SUM_FREQ + 1) * H + i] = k.theta[i] * w_re;
+    scalar[(2 * SUM_GAIN) * H + i] = write_re;
+    scalar[(2 * SUM_GAIN + 1) * H + i] = write_im;
+    scalar[(2 * SUM_GATE_P) * H + i] = m.gate_slope * c.p * write_re;
+    scalar[(2 * SUM_GATE_P + 1) * H + i] = m.gate_slope * c.p * write_im;
+    scalar[(2 * SUM_GATE_R) * H + i] = m.gate_slope * c.r * write_re;
+    scalar[(2 * SUM_GATE_R + 1) * H + i] = m.gate_slope * c.r * write_im;
+
+    const float slope_r = 1 - c.r * c.r, slope_p = 1 - c.p * c.p;
+    const float write_r = rows->kappa_r * m.psi + m.gate_slope * k.gate_r[i], write_p = m.gate_slope * k.gate_p[i];
+    const float turn_p = rows->kappa_p * m.clock;
+    const float r_re = slope_r * (kappa_decay * by_e_re + write_r * write_re);
+    const float r_im = slope_r * (kappa_decay * by_e_im + write_r * write_im);
+    const float p_re = slope_p * (write_p * write_re - turn_p * w_im);
+    const float p_im = slope_p * (write_p * write_im + turn_p * w_re);
+    outer[(2 * OUTER_RE) * H + i] = m.amplitude * (rules.linear ? 1 : 1 - m.u_re * m.u_re);
+    outer[(2 * OUTER_RE + 1) * H + i] = 0;
+    outer[(2 * OUTER_IM) * H + i] = 0;
+    outer[(2 * OUTER_IM + 1) * H + i] = m.amplitude * (rules.linear ? 1 : 1 - m.u_im * m.u_im);
+    outer[(2 * OUTER_R) * H + i] = scalar[(2 * SLOT_BIAS_R) * H + i] = r_re;
+    outer[(2 * OUTER_R + 1) * H + i] = scalar[(2 * SLOT_BIAS_R + 1) * H + i] = r_im;
+    outer[(2 * OUTER_P) * H + i] = scalar[(2 * SLOT_BIAS_P) * H + i] = p_re;
+    outer[(2 * OUTER_P + 1) * H + i] = scalar[(2 * SLOT_BIAS_P + 1) * H + i] = p_im;
+  }
+}
+
+VMATH void advance_trace_rows(const trace_rows *t, bool contract) {
+  const size_t D = t->D;
+  for (size_t j = 0; j < t->H; j++) {
+    const float a_re = t->mask * t->a[j], a_im = t->mask * t->a[t->H + j];
+    for (size_t row = 0; row < t->rows; row++) {
+      const size_t at = j * t->rows + row, re_at = 2 * row * t->H + j, im_at = re_at + t->H;
+      const float c_re = t->c[re_at], c_im = t->c[im_at];
+      const float w_re = contract ? t->weights[re_at] : 0, w_im = contract ? t->weights[im_at] : 0;
+      const float *x = t->x;
+      float *z_re = t->Z + at * 2 * D, *z_im = z_re + D;
+      float *out = contract ? t->out[row] + j * t->out_stride[row] : NULL;
+#pragma omp simd
+      for (size_t d = 0; d < D; d++) {
+        const float re = a_re * z_re[d] - a_im * z_im[d] + c_re * x[d];
+        const float im = a_re * z_im[d] + a_im * z_re[d] + c_im * x[d];
+        z_re[d] = re;
+        z_im[d] = im;
+        if (contract) out[d] += w_re * re + w_im * im;
+      }
+    }
+  }
+}
+
+static void trace(const trace_rows *t) {
+  if (t->weights)
+    advance_trace_rows(t, true);
+  else
+    advance_trace_rows(t, false);
+}
+
+#define RULES(controls, decay, clock, gate, norm, linear) \
+  (sparc_rules) { controls, decay, clock, gate, norm, linear }
+#define DEFINE_INSTANCE(name, controls, decay, clock, gate, norm, linear, floor)         \
+  static void sparc_scan_##name(const sparc_scan_rows *rows) {                           \
+    scan_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor);           \
+  }                                                                                      \
+  static void sparc_adjoint_##name(const sparc_adjoint_rows *rows) {                     \
+    adjoint_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor);        \
+  }                                                                                      \
+  static void sparc_token_##name(const sparc_token_rows *rows) {                         \
+    if (rows->outer)                                                                     \
+      token_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor, true);  \
+    else                                                                                 \
+      token_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor, false); \
   }
 SPARC_INSTANCES(DEFINE_INSTANCE)
 
 #define SCAN_SLOT(name, ...)    [SPARC_INSTANCE_##name] = sparc_scan_##name,
 #define ADJOINT_SLOT(name, ...) [SPARC_INSTANCE_##name] = sparc_adjoint_##name,
+#define TOKEN_SLOT(name, ...)   [SPARC_INSTANCE_##name] = sparc_token_##name,
 
 extern const kernels KERNEL_TABLE;
 const kernels KERNEL_TABLE = {
     .name = KERNEL_NAME,
+    .project = project,
+    .trace = trace,
     .sparc_scan = {SPARC_INSTANCES(SCAN_SLOT)},
     .sparc_adjoint = {SPARC_INSTANCES(ADJOINT_SLOT)},
+    .sparc_token = {SPARC_INSTANCES(TOKEN_SLOT)},
 };

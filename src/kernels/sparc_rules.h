@@ -39,4 +39,8 @@ enum {
 /* per-mode gradients that the adjoint accumulates */
 enum { SUM_DECAY, SUM_FREQ, SUM_GAIN, SUM_GATE_P, SUM_GATE_R, SUM_COUNT };
 
+/* RTRL slots: scalar ones, in the order of the sums and then the biases of the controllers; rows of D entries */
+enum { SLOT_BIAS_R = SUM_COUNT, SLOT_BIAS_P, SCALAR_SLOTS };
+enum { OUTER_RE, OUTER_IM, OUTER_R, OUTER_P, OUTER_SLOTS };
+
 #endif

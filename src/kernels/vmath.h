@@ -13,14 +13,14 @@
 
 #define VMATH static inline __attribute__((always_inline))
 
-VMATH float float_of_bits(int32_t bits) {
+VMATH float float_of_bits(uint32_t bits) {
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;
 }
 
-VMATH int32_t bits_of_float(float value) {
-  int32_t bits;
+VMATH uint32_t bits_of_float(float value) {
+  uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   return bits;
 }

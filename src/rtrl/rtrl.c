@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "base/threads.h"
+#include "kernels/kernels.h"
 #include "seq/step_impl.h"
 
 #include <string.h>
@@ -32,24 +33,28 @@ static void advance_outer_real(size_t D, real a, real c, const real *restrict x,
   for (size_t d = 0; d < D; d++) z[d] = a * z[d] + c * x[d];
 }
 
-static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
-  const size_t D = (size_t)cell->D, H = (size_t)cell->H, outer = (size_t)cell->outer, scalar = (size_t)cell->scalar;
-  const size_t parts = (size_t)cell->parts;
+static void advance_outer(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, outer = (size_t)cell->outer, parts = (size_t)cell->parts;
   const real mask = *tape->mask;
   for (size_t j = 0; j < H; j++) {
     const real a_re = mask * tape->a[j], a_im = parts == 2 ? mask * tape->a[H + j] : 0;
     for (size_t row = j * outer; row < (j + 1) * outer; row++) {
       real *z = trace + row * parts * D;
-      const real *c = tape->outer + row * parts;
+      const real *c = tape->outer + (row - j * outer) * parts * H + j;
       if (parts == 2)
-        advance_outer_complex(D, a_re, a_im, c[0], c[1], tape->x, z, z + D);
+        advance_outer_complex(D, a_re, a_im, c[0], c[H], tape->x, z, z + D);
       else
         advance_outer_real(D, a_re, c[0], tape->x, z);
     }
   }
+}
+
+static void advance_scalar(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
+  const size_t H = (size_t)cell->H, parts = (size_t)cell->parts;
+  const real mask = *tape->mask;
   real *entry = scalar_traces(cell, trace);
   const real *driver = tape->scalar;
-  for (size_t s = 0; s < scalar; s++, entry += parts * H, driver += parts * H) {
+  for (size_t s = 0; s < (size_t)cell->scalar; s++, entry += parts * H, driver += parts * H) {
     for (size_t j = 0; j < H; j++) {
       const real a_re = mask * tape->a[j];
       if (parts == 1) {
@@ -61,6 +66,39 @@ static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape
       entry[H + j] = a_re * im + a_im * re + driver[H + j];
     }
   }
+}
+
+#ifndef SPARC_DOUBLE
+static trace_rows trace_rows_of(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
+  return (trace_rows){.H = (size_t)cell->H,
+                      .rows = (size_t)cell->outer,
+                      .D = (size_t)cell->D,
+                      .mask = *tape->mask,
+                      .a = tape->a,
+                      .c = tape->outer,
+                      .x = tape->x,
+                      .Z = trace};
+}
+#endif
+
+/* drivers of the step that filled the tape */
+static void compute_drivers(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape) {
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  const TYPED(token) token = {tape->pre, tape->shared, *tape->mask};
+  if (!ops->token || !ops->token(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar))
+    ops->drivers(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar);
+}
+
+static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
+  advance_scalar(cell, tape, trace);
+#ifndef SPARC_DOUBLE
+  if (cell->parts == 2 && cell->kernels->trace) {
+    const trace_rows rows = trace_rows_of(cell, tape, trace);
+    cell->kernels->trace(&rows);
+    return;
+  }
+#endif
+  advance_outer(cell, tape, trace);
 }
 
 static sparc_status check_rtrl(const sparc_cell *cell, const real *trace) {
@@ -76,13 +114,10 @@ sparc_status PUBLIC(sparc_step_rtrl)(const sparc_cell *cell, const real *prepare
   sparc_status status = TYPED(check_step)(cell, prepared, state, x, mask, tape);
   if (status == SPARC_OK) status = check_rtrl(cell, trace);
   if (status != SPARC_OK) return status;
-  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
   const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
   const uint64_t mode = flush_denormals_begin();
   TYPED(affine_step)(cell, prepared, state, x, mask, y, &view);
-  /* the output may have used the state after the step; the drivers see kept = m h_{t-1} */
-  const TYPED(token) token = {view.pre, view.shared, mask};
-  ops->drivers(cell, prepared + cell->constants, &token, view.kept, view.a, view.b, view.outer, view.scalar);
+  compute_drivers(cell, prepared + cell->constants, &view);
   advance_traces(cell, &view, trace);
   flush_denormals_end(mode);
   return SPARC_OK;
@@ -171,9 +206,13 @@ static void contract_shared(const sparc_cell *cell, const rtrl_sink *sink, const
   }
 }
 
-static void contract(const sparc_cell *cell, const real *constants, const real *trace, const real *d, real *dparams) {
+typedef enum sink_choice { ALL_SINKS, SCALAR_SINKS } sink_choice;
+
+static void contract(const sparc_cell *cell, const real *constants, const real *trace, const real *d,
+                     sink_choice choice, real *dparams) {
   for (size_t s = 0; s < cell->sinks; s++) {
     const rtrl_sink *sink = &cell->sink[s];
+    if (choice == SCALAR_SINKS && sink->outer) continue;
     real *dblock = dparams + cell->block[sink->block].offset;
     if (sink->row == ROW_SHARED)
       contract_shared(cell, sink, constants, trace, d, dblock);
@@ -220,37 +259,119 @@ static void output_projection_gradient(const sparc_cell *cell, const real *dpre,
   }
 }
 
-sparc_status PUBLIC(sparc_rtrl_gradient)(const sparc_cell *cell, const real *prepared, const real *trace, real *tape,
-                                         const real *dy, real *dparams, real *dx) {
+static sparc_status check_gradient(const sparc_cell *cell, const real *prepared, const real *trace, const real *tape,
+                                   const real *dy) {
   if (!cell || !prepared || !tape || !dy)
     return fail(SPARC_INVALID, "%s is NULL", !cell ? "cell" : !prepared ? "prepared" : !tape ? "tape" : "dy");
-  sparc_status status = check_rtrl(cell, trace);
-  if (status != SPARC_OK) return status;
+  return check_rtrl(cell, trace);
+}
+
+/* through the readout to the state */
+static void state_gradient(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape,
+                           const real *dy) {
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  if (ops->output_backward)
+    ops->output_backward(cell, constants, 1, tape->state, tape->pre, dy, tape->dstate, tape->dpre);
+  else
+    memcpy(tape->dstate, dy, cell->sizes.state * sizeof(real));
+}
+
+/* the present of everything that no trace covers: the input, and parameters behind the state */
+static void local_gradient(const sparc_cell *cell, const TYPED(prepared_view) * weights, const TYPED(tape_view) * tape,
+                           const real *dy, real *dparams, real *dx) {
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  const bool direct = dparams && (ops->output_backward || ops->direct_gradient);
+  if (!dx && !direct) return;
+  local_adjoint(cell, weights->constants, tape);
+  if (dx) memset(dx, 0, (size_t)cell->D * sizeof(real));
+  if (ops->activate_backward)
+    ops->activate_backward(cell, weights->constants, 1, tape->pre, tape->shared, tape->dpre, tape->dshared, dx);
+  if (dx) project_token_backward(cell, weights->weight_out, tape->dpre, dx);
+  if (!direct) return;
+  output_projection_gradient(cell, tape->dpre, tape->x, dparams);
+  if (ops->direct_gradient) ops->direct_gradient(cell, tape->x, tape->pre, tape->dpre, dy, dparams);
+}
+
+sparc_status PUBLIC(sparc_rtrl_gradient)(const sparc_cell *cell, const real *prepared, const real *trace, real *tape,
+                                         const real *dy, real *dparams, real *dx) {
+  sparc_status status = check_gradient(cell, prepared, trace, tape, dy);
+  if (status != SPARC_OK) return status;
   const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
   const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
-  const size_t D = (size_t)cell->D, S = cell->sizes.state;
   const uint64_t mode = flush_denormals_begin();
+  state_gradient(cell, weights.constants, &view, dy);
+  if (dparams) contract(cell, weights.constants, trace, view.dstate, ALL_SINKS, dparams);
+  local_gradient(cell, &weights, &view, dy, dparams, dx);
+  flush_denormals_end(mode);
+  return SPARC_OK;
+}
 
-  /* through the readout to the state */
-  if (ops->output_backward)
-    ops->output_backward(cell, weights.constants, 1, view.state, view.pre, dy, view.dstate, view.dpre);
-  else
-    memcpy(view.dstate, dy, S * sizeof(real));
+/* ---- update and contraction in one pass ------------------------------------------------------------ */
 
-  /* past and present of the recurrent parameters */
-  if (dparams) contract(cell, weights.constants, trace, view.dstate, dparams);
+#ifdef SPARC_DOUBLE
+static bool update_outer(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape, real *trace,
+                         real *dparams) {
+  (void)cell, (void)constants, (void)tape, (void)trace, (void)dparams;
+  return false;
+}
+#else
+enum { MAX_OUTER = 8 };
 
-  /* the present of everything else */
-  local_adjoint(cell, weights.constants, &view);
-  if (dx) memset(dx, 0, D * sizeof(real));
-  if (ops->activate_backward)
-    ops->activate_backward(cell, weights.constants, 1, view.pre, view.shared, view.dpre, view.dshared, dx);
-  if (dx) project_token_backward(cell, weights.weight_out, view.dpre, dx);
-  if (dparams) {
-    output_projection_gradient(cell, view.dpre, view.x, dparams);
-    if (ops->direct_gradient) ops->direct_gradient(cell, view.x, view.pre, view.dpre, dy, dparams);
+/* the sink of every outer slot, when each has exactly one */
+static bool single_sinks(const sparc_cell *cell, const rtrl_sink **of_slot) {
+  if (cell->outer > MAX_OUTER) return false;
+  for (int slot = 0; slot < cell->outer; slot++) of_slot[slot] = NULL;
+  for (size_t s = 0; s < cell->sinks; s++) {
+    const rtrl_sink *sink = &cell->sink[s];
+    if (!sink->outer) continue;
+    if (of_slot[sink->slot] || sink->row == ROW_OF_GROUP) return false;
+    of_slot[sink->slot] = sink;
   }
+  return true;
+}
+
+/* outer rows: advance and contract each while it is in the cache */
+static bool update_outer(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape, real *trace,
+                         real *dparams) {
+  const rtrl_sink *of_slot[MAX_OUTER];
+  if (cell->parts != 2 || !cell->kernels->trace || !single_sinks(cell, of_slot)) return false;
+  real *out[MAX_OUTER];
+  size_t stride[MAX_OUTER];
+  for (int slot = 0; slot < cell->outer; slot++) {
+    const rtrl_sink *sink = of_slot[slot];
+    out[slot] = dparams + cell->block[sink->block].offset + sink->column;
+    stride[slot] = sink->row == ROW_SHARED ? 0 : sink_row_length(cell, sink);
+    for (size_t j = 0; j < (size_t)cell->H; j++) {
+      real *weight = tape->weights + 2 * (size_t)slot * (size_t)cell->H + j;
+      sink_weights(cell, sink, constants, tape->dstate, j, &weight[0], &weight[cell->H]);
+    }
+  }
+  trace_rows rows = trace_rows_of(cell, tape, trace);
+  rows.weights = tape->weights;
+  rows.out = out;
+  rows.out_stride = stride;
+  cell->kernels->trace(&rows);
+  return true;
+}
+#endif
+
+sparc_status PUBLIC(sparc_rtrl_update)(const sparc_cell *cell, const real *prepared, real *trace, real *tape,
+                                       const real *dy, real *dparams, real *dx) {
+  sparc_status status = check_gradient(cell, prepared, trace, tape, dy);
+  if (status == SPARC_OK && !dparams) status = fail(SPARC_INVALID, "dparams is NULL");
+  if (status != SPARC_OK) return status;
+  const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
+  const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
+  const uint64_t mode = flush_denormals_begin();
+  state_gradient(cell, weights.constants, &view, dy);
+  compute_drivers(cell, weights.constants, &view);
+  const bool fused = update_outer(cell, weights.constants, &view, trace, dparams);
+  if (fused)
+    advance_scalar(cell, &view, trace);
+  else
+    advance_traces(cell, &view, trace);
+  contract(cell, weights.constants, trace, view.dstate, fused ? SCALAR_SINKS : ALL_SINKS, dparams);
+  local_gradient(cell, &weights, &view, dy, dparams, dx);
   flush_denormals_end(mode);
   return SPARC_OK;
 }

@@ -2,6 +2,7 @@
 /* step.c: one input, one stream. The same stages as a whole sequence, for a single token and without BLAS. */
 #include "base/error.h"
 #include "base/threads.h"
+#include "kernels/kernels.h"
 #include "math/gemm_impl.h"
 #include "seq/step_impl.h"
 
@@ -21,7 +22,20 @@ TYPED(tape_view) TYPED(view_tape)(const sparc_cell *cell, real *tape) {
                             .scalar = tape + at.scalar,
                             .dstate = tape + at.dstate,
                             .dpre = tape + at.dpre,
-                            .dshared = tape + at.dshared};
+                            .dshared = tape + at.dshared,
+                            .weights = tape + at.weights};
+}
+
+/* the projected columns of one token; the double build has no kernels */
+static void project_input(const sparc_cell *cell, const TYPED(prepared_view) * weights, const real *x, real *pre) {
+  const size_t D = (size_t)cell->D, N = (size_t)cell->projected;
+#ifndef SPARC_DOUBLE
+  if (cell->kernels->project) {
+    cell->kernels->project(D, N, x, weights->weight_in, weights->bias, pre);
+    return;
+  }
+#endif
+  project_token(D, N, x, weights->weight_in, weights->bias, pre);
 }
 
 /* a_t and b_t of all modes, as rows of the state's layout */
@@ -50,14 +64,15 @@ void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *stat
   /* coefficients of this input */
   memcpy(tape->x, x, D * sizeof(real));
   *tape->mask = mask;
-  project_token(D, (size_t)cell->projected, x, weights.weight_in, weights.bias, tape->pre);
+  project_input(cell, &weights, x, tape->pre);
   if (ops->activate) ops->activate(cell, weights.constants, 1, x, tape->pre, tape->shared);
   const TYPED(token) token = {tape->pre, tape->shared, mask};
-  gather_coefficients(cell, ops, weights.constants, &token, tape->a, tape->b);
+  for (size_t i = 0; i < S; i++) tape->kept[i] = mask * state[i];
+  if (!ops->token || !ops->token(cell, weights.constants, &token, tape->kept, tape->a, tape->b, NULL, NULL))
+    gather_coefficients(cell, ops, weights.constants, &token, tape->a, tape->b);
 
   /* h = a (m h) + b */
   const real *a = tape->a, *b = tape->b;
-  for (size_t i = 0; i < S; i++) tape->kept[i] = mask * state[i];
   if (cell->parts == 1) {
     for (size_t j = 0; j < H; j++) state[j] = a[j] * tape->kept[j] + b[j];
   } else {
