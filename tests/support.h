@@ -46,6 +46,9 @@ void run_steps_f64(const problem *p, result *r);
 /* RTRL: y, state_last, and dparams as the sum over steps of the contraction with dy; dx is the local gradient */
 void run_rtrl_f32(const problem *p, result *r);
 void run_rtrl_f64(const problem *p, result *r);
+/* the same with the trace update and its contraction in one pass */
+void run_rtrl_update_f32(const problem *p, result *r);
+void run_rtrl_update_f64(const problem *p, result *r);
 /* the plain double reference */
 void run_reference(const problem *p, bool with_last, result *r);
 

@@ -69,8 +69,10 @@ void TYPED(run_sequence)(const problem *p, const sparc_plan_config *config, bool
   sparc_plan_free(plan);
 }
 
-/* all streams, step by step, with or without traces */
-static void run_online(const problem *p, bool rtrl, result *r) {
+typedef enum online_kind { ONLINE_STEPS, ONLINE_RTRL, ONLINE_UPDATE } online_kind;
+
+/* all streams, step by step: without traces, with traces and their contraction, or both in one pass */
+static void run_online(const problem *p, online_kind kind, result *r) {
   const size_t B = (size_t)p->B, T = (size_t)p->T, D = (size_t)p->D, O = p->n.output, S = p->n.state;
   real *prepared = prepare(p), *tape = sparc_alloc(p->n.tape * sizeof *tape);
   real *x = narrow(p->x, B * T * D), *dy = narrow(p->dy, B * T * O), *y = sparc_alloc(O * sizeof *y);
@@ -82,22 +84,25 @@ static void run_online(const problem *p, bool rtrl, result *r) {
     for (size_t t = 0; t < T; t++) {
       const size_t at = b * T + t;
       const real mask = p->mask ? (real)p->mask[at] : 1;
-      if (rtrl) {
+      if (kind == ONLINE_RTRL) {
         must(PUBLIC(sparc_step_rtrl)(p->cell, prepared, state, trace, x + at * D, mask, y, tape));
         must(PUBLIC(sparc_rtrl_gradient)(p->cell, prepared, trace, tape, dy + at * O, dparams, dx));
-        widen(dx, D, r->dx + at * D);
       } else {
         must(PUBLIC(sparc_step)(p->cell, prepared, state, x + at * D, mask, y, tape));
+        if (kind == ONLINE_UPDATE)
+          must(PUBLIC(sparc_rtrl_update)(p->cell, prepared, trace, tape, dy + at * O, dparams, dx));
       }
+      if (kind != ONLINE_STEPS) widen(dx, D, r->dx + at * D);
       widen(y, O, r->y + at * O);
     }
     widen(state, S, r->state_last + b * S);
-    if (rtrl && b == 0) widen(trace, p->n.trace, r->trace);
+    if (kind != ONLINE_STEPS && b == 0) widen(trace, p->n.trace, r->trace);
   }
   widen(dparams, p->n.params, r->dparams);
   void *blocks[] = {prepared, tape, x, dy, y, state, trace, dparams, dx};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) sparc_free(blocks[i]);
 }
 
-void TYPED(run_steps)(const problem *p, result *r) { run_online(p, false, r); }
-void TYPED(run_rtrl)(const problem *p, result *r) { run_online(p, true, r); }
+void TYPED(run_steps)(const problem *p, result *r) { run_online(p, ONLINE_STEPS, r); }
+void TYPED(run_rtrl)(const problem *p, result *r) { run_online(p, ONLINE_RTRL, r); }
+void TYPED(run_rtrl_update)(const problem *p, result *r) { run_online(p, ONLINE_UPDATE, r); }

@@ -206,6 +206,24 @@ static void rtrl_repeats(const problem *p, sparc_random *stream) {
   result_free(&second);
 }
 
+/* one pass over the trace gives what two passes give */
+static void update_is_step_and_gradient(const problem *p, sparc_random *stream) {
+  (void)stream;
+  if (p->n.trace == 0) return;
+  result one = result_create(p), two = result_create(p);
+  const size_t tokens = (size_t)p->B * (size_t)p->T;
+  run_rtrl_f64(p, &two);
+  run_rtrl_update_f64(p, &one);
+  expect_same_blocks(p, "one pass in double", one.dparams, two.dparams, 1e-13);
+  expect_close(p, "one pass in double, trace", e_norm(p->n.trace, one.trace, two.trace), 1e-13);
+  expect_close(p, "one pass in double, dx", e_norm(tokens * (size_t)p->D, one.dx, two.dx), 1e-13);
+  run_rtrl_update_f32(p, &one);
+  expect_same_blocks(p, "one pass in float", one.dparams, two.dparams, 1e-4);
+  expect_close(p, "one pass in float, y", e_norm(tokens * p->n.output, one.y, two.y), 2e-5);
+  result_free(&one);
+  result_free(&two);
+}
+
 #define PROPERTY(name)                    \
   static void test_##name(void **state) { \
     (void)state;                          \
@@ -221,6 +239,7 @@ PROPERTY(halves_make_a_whole)
 PROPERTY(float_is_double)
 PROPERTY(threads_change_no_bit)
 PROPERTY(rtrl_repeats)
+PROPERTY(update_is_step_and_gradient)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -228,7 +247,7 @@ int main(void) {
       cmocka_unit_test(test_chunked_is_sequential), cmocka_unit_test(test_rtrl_is_bptt),
       cmocka_unit_test(test_segments_are_isolated), cmocka_unit_test(test_halves_make_a_whole),
       cmocka_unit_test(test_float_is_double),       cmocka_unit_test(test_threads_change_no_bit),
-      cmocka_unit_test(test_rtrl_repeats),
+      cmocka_unit_test(test_rtrl_repeats),          cmocka_unit_test(test_update_is_step_and_gradient),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

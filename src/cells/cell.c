@@ -229,8 +229,8 @@ static sparc_status describe(sparc_cell *cell, const sparc_cell_config *config) 
   cell->D = config->D;
   cell->H = config->H;
   if ((status = parse_options(cell, config->options)) != SPARC_OK) return status;
-  print_options(cell);
   if ((status = cell->about->layout(cell)) != SPARC_OK) return status;
+  print_options(cell); /* the layout may have settled an option that follows from others */
   if (cell->parts) size_affine_cell(cell);
   return SPARC_OK;
 }

@@ -2,7 +2,7 @@
 /* registry.c: the table of cell kinds. A new cell is one source file and one row here (docs/adding-a-cell.md). */
 #include "cells/cell.h"
 
-#define CELLS(ROW) ROW(sparc) ROW(rtu) ROW(lru) ROW(rglru) ROW(gateloop)
+#define CELLS(ROW) ROW(sparc) ROW(rtu) ROW(lru) ROW(rglru) ROW(gateloop) ROW(mamba3) ROW(gru)
 
 #define DECLARE(name)   extern const cell_entry cell_##name##_f32, cell_##name##_f64;
 #define ENTRY_F32(name) &cell_##name##_f32,

@@ -125,7 +125,7 @@ sparc_status PUBLIC(sparc_step_rtrl)(const sparc_cell *cell, const real *prepare
 
 /* ---- contraction ------------------------------------------------------------------------------- */
 
-/* factor of mode j: the sensitivity is factor times the slot */
+/* the factor of mode j: the sensitivity is factor times the slot */
 static void sink_factor_of(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, size_t j, real *re,
                            real *im) {
   *re = sink->factor == FACTOR_ONE ? 1 : 0;
@@ -133,6 +133,20 @@ static void sink_factor_of(const sparc_cell *cell, const rtrl_sink *sink, const 
   if (sink->factor != FACTOR_CONSTANT) return;
   *re = constants[sink->constant + j];
   *im = constants[sink->constant + (size_t)cell->H + j];
+}
+
+/* Re(conj(d) factor Z) = weight_re Re Z + weight_im Im Z: the weights (parts, H) of a sink for all modes */
+static const real *sink_weights(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, const real *d,
+                                real *scratch) {
+  const size_t H = (size_t)cell->H;
+  if (cell->parts == 1 || sink->factor == FACTOR_ONE) return d;
+  for (size_t j = 0; j < H; j++) {
+    real re, im;
+    sink_factor_of(cell, sink, constants, j, &re, &im);
+    scratch[j] = d[j] * re + d[H + j] * im;
+    scratch[H + j] = d[H + j] * re - d[j] * im;
+  }
+  return scratch;
 }
 
 /* the slot of mode j: `count` entries of the real part at re and, for complex cells, of the imaginary part at im */
@@ -158,66 +172,66 @@ static size_t sink_row_of(const rtrl_sink *sink, size_t j) {
   return sink->row == ROW_OF_MODE ? j : 0;
 }
 
-/* Re(conj(d) factor Z) = weight_re Re Z + weight_im Im Z for mode j */
-static void sink_weights(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, const real *d, size_t j,
-                         real *weight_re, real *weight_im) {
-  *weight_re = d[j];
-  *weight_im = 0;
-  if (cell->parts == 1) return;
-  const real d_im = d[(size_t)cell->H + j];
-  real re, im;
-  sink_factor_of(cell, sink, constants, j, &re, &im);
-  *weight_re = d[j] * re + d_im * im;
-  *weight_im = d_im * re - d[j] * im;
-}
-
 /* every state coordinate has its own row of the block, or its group does */
-static void contract_rows(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, const real *trace,
-                          const real *d, real *dblock) {
-  const size_t length = sink_row_length(cell, sink);
-  for (size_t j = 0; j < (size_t)cell->H; j++) {
+static void contract_rows(const sparc_cell *cell, const rtrl_sink *sink, const real *weights, const real *trace,
+                          real *dblock) {
+  const size_t H = (size_t)cell->H, length = sink_row_length(cell, sink);
+  for (size_t j = 0; j < H; j++) {
     const slot_view z = slot_of(cell, sink, trace, j);
-    real *out = dblock + sink_row_of(sink, j) * length + (size_t)sink->column, w_re, w_im;
-    sink_weights(cell, sink, constants, d, j, &w_re, &w_im);
+    real *out = dblock + sink_row_of(sink, j) * length + (size_t)sink->column;
     if (!z.im) {
-      for (size_t i = 0; i < z.count; i++) out[i] += w_re * z.re[i];
+      for (size_t i = 0; i < z.count; i++) out[i] += weights[j] * z.re[i];
     } else {
-      for (size_t i = 0; i < z.count; i++) out[i] += w_re * z.re[i] + w_im * z.im[i];
+      for (size_t i = 0; i < z.count; i++) out[i] += weights[j] * z.re[i] + weights[H + j] * z.im[i];
     }
   }
 }
 
 /* all modes add to the same row: sum them in double first, a strip of columns at a time */
-static void contract_shared(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, const real *trace,
-                            const real *d, real *dblock) {
+static void contract_shared(const sparc_cell *cell, const rtrl_sink *sink, const real *weights, const real *trace,
+                            real *dblock) {
   enum { STRIP = 64 };
-  const size_t count = sink->outer ? (size_t)cell->D : 1;
+  const size_t H = (size_t)cell->H, count = sink->outer ? (size_t)cell->D : 1;
   for (size_t first = 0; first < count; first += STRIP) {
     const size_t n = count - first < STRIP ? count - first : STRIP;
     double sums[STRIP] = {0};
-    for (size_t j = 0; j < (size_t)cell->H; j++) {
+    for (size_t j = 0; j < H; j++) {
       const slot_view z = slot_of(cell, sink, trace, j);
-      real w_re, w_im;
-      sink_weights(cell, sink, constants, d, j, &w_re, &w_im);
-      for (size_t i = 0; i < n; i++)
-        sums[i] += (double)w_re * (double)z.re[first + i] + (z.im ? (double)w_im * (double)z.im[first + i] : 0);
+      const double w_re = (double)weights[j], w_im = z.im ? (double)weights[H + j] : 0;
+      const real *re = z.re + first, *im = z.im ? z.im + first : re;
+      for (size_t i = 0; i < n; i++) sums[i] += w_re * (double)re[i] + w_im * (double)im[i];
     }
     for (size_t i = 0; i < n; i++) dblock[(size_t)sink->column + first + i] += (real)sums[i];
   }
 }
 
+/* one number per mode in a vector of H: the common case of a scalar slot, free of index arithmetic */
+static void contract_vector(const sparc_cell *cell, const rtrl_sink *sink, const real *weights, const real *trace,
+                            real *dblock) {
+  const size_t H = (size_t)cell->H;
+  const slot_view z = slot_of(cell, sink, trace, 0);
+  if (!z.im) {
+    for (size_t j = 0; j < H; j++) dblock[j] += weights[j] * z.re[j];
+  } else {
+    for (size_t j = 0; j < H; j++) dblock[j] += weights[j] * z.re[j] + weights[H + j] * z.im[j];
+  }
+}
+
 typedef enum sink_choice { ALL_SINKS, SCALAR_SINKS } sink_choice;
 
-static void contract(const sparc_cell *cell, const real *constants, const real *trace, const real *d,
+static void contract(const sparc_cell *cell, const real *constants, const real *trace, const TYPED(tape_view) * tape,
                      sink_choice choice, real *dparams) {
   for (size_t s = 0; s < cell->sinks; s++) {
     const rtrl_sink *sink = &cell->sink[s];
     if (choice == SCALAR_SINKS && sink->outer) continue;
+    const real *weights = sink_weights(cell, sink, constants, tape->dstate, tape->weights);
     real *dblock = dparams + cell->block[sink->block].offset;
     if (sink->row == ROW_SHARED)
-      contract_shared(cell, sink, constants, trace, d, dblock);
+      contract_shared(cell, sink, weights, trace, dblock);
+    else if (sink->row == ROW_OF_MODE && !sink->outer && sink_row_length(cell, sink) == 1)
+      contract_vector(cell, sink, weights, trace, dblock);
     else
-      contract_rows(cell, sink, constants, trace, d, dblock);
+      contract_rows(cell, sink, weights, trace, dblock);
   }
 }
 
@@ -300,7 +314,7 @@ sparc_status PUBLIC(sparc_rtrl_gradient)(const sparc_cell *cell, const real *pre
   const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
   const uint64_t mode = flush_denormals_begin();
   state_gradient(cell, weights.constants, &view, dy);
-  if (dparams) contract(cell, weights.constants, trace, view.dstate, ALL_SINKS, dparams);
+  if (dparams) contract(cell, weights.constants, trace, &view, ALL_SINKS, dparams);
   local_gradient(cell, &weights, &view, dy, dparams, dx);
   flush_denormals_end(mode);
   return SPARC_OK;
@@ -341,10 +355,9 @@ static bool update_outer(const sparc_cell *cell, const real *constants, const TY
     const rtrl_sink *sink = of_slot[slot];
     out[slot] = dparams + cell->block[sink->block].offset + sink->column;
     stride[slot] = sink->row == ROW_SHARED ? 0 : sink_row_length(cell, sink);
-    for (size_t j = 0; j < (size_t)cell->H; j++) {
-      real *weight = tape->weights + 2 * (size_t)slot * (size_t)cell->H + j;
-      sink_weights(cell, sink, constants, tape->dstate, j, &weight[0], &weight[cell->H]);
-    }
+    real *weights = tape->weights + (size_t)slot * cell->sizes.state;
+    const real *found = sink_weights(cell, sink, constants, tape->dstate, weights);
+    if (found != weights) memcpy(weights, found, cell->sizes.state * sizeof(real));
   }
   trace_rows rows = trace_rows_of(cell, tape, trace);
   rows.weights = tape->weights;
@@ -370,7 +383,7 @@ sparc_status PUBLIC(sparc_rtrl_update)(const sparc_cell *cell, const real *prepa
     advance_scalar(cell, &view, trace);
   else
     advance_traces(cell, &view, trace);
-  contract(cell, weights.constants, trace, view.dstate, fused ? SCALAR_SINKS : ALL_SINKS, dparams);
+  contract(cell, weights.constants, trace, &view, fused ? SCALAR_SINKS : ALL_SINKS, dparams);
   local_gradient(cell, &weights, &view, dy, dparams, dx);
   flush_denormals_end(mode);
   return SPARC_OK;
