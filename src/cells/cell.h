@@ -148,6 +148,14 @@ static inline size_t round_elements(size_t n) {
   return (n + ELEMENT_ALIGNMENT - 1) / ELEMENT_ALIGNMENT * ELEMENT_ALIGNMENT;
 }
 
+/* a weight beyond this only serves to overflow: a row of such weights times inputs of ordinary size still fits float */
+static const double WEIGHT_MAX = 1e30;
+
+/* a NaN stays one */
+static inline double bounded(double value, double limit) {
+  return value > limit ? limit : value < -limit ? -limit : value;
+}
+
 /* where an affine cell's step keeps what, as element offsets into the tape */
 typedef struct tape_layout {
   size_t x, mask, pre, shared, kept, a, b, state, outer, scalar; /* left by the step */

@@ -77,11 +77,8 @@ static inline sparc_status init_fixed_spectrum(const sparc_cell *cell, sparc_ini
 
 /* ---- constants --------------------------------------------------------------------------------- */
 
-/* bounds of derived constants, those of SPARC (sparc.c): products of any two stay inside float32 */
-static const double DECAY_MIN = 1e-30, DECAY_MAX = 1e25, FREQ_MAX = 1e12;
-
 static inline double spectrum_decay(const sparc_cell *cell, const real *params, size_t j) {
-  return fmin(fmax(exp((double)params[cell->block[LOG_DECAY].offset + j]), DECAY_MIN), DECAY_MAX);
+  return decay_of_log((double)params[cell->block[LOG_DECAY].offset + j]);
 }
 
 /* Everything of lambda. The radius stays a few units in the last place below 1, so that lambda lies inside the unit
@@ -90,7 +87,7 @@ static inline void derive_spectrum(const sparc_cell *cell, const real *params, r
   const size_t H = (size_t)cell->H;
   for (size_t j = 0; j < H; j++) {
     const double nu = spectrum_decay(cell, params, j), radius = exp(-fmax(nu, 4 * (double)REAL_EPSILON));
-    const double theta = fmin(exp((double)params[cell->block[LOG_FREQ].offset + j]), FREQ_MAX);
+    const double theta = freq_of_log((double)params[cell->block[LOG_FREQ].offset + j]);
     const double re = radius * cos(theta), im = radius * sin(theta);
     constants[K_LAMBDA_RE * H + j] = (real)re;
     constants[K_LAMBDA_IM * H + j] = (real)im;

@@ -17,7 +17,7 @@
  */
 #include "base/threads.h"
 #include "cells/cell_impl.h"
-#include "cells/loops.h"
+#include "cells/tiles.h"
 #include "math/gemm_impl.h"
 
 #include <string.h>

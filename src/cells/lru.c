@@ -15,9 +15,6 @@
 enum { LOG_GAIN = SPECTRUM_BLOCKS };
 enum { SLOT_LAMBDA, SLOT_GAIN };
 
-/* bound of the gain, that of SPARC: a write of any finite log_gain stays inside float32 */
-static const double GAIN_MAX = 1e12;
-
 static const option_rule options[] = {{.name = NULL}};
 
 static sparc_status layout(sparc_cell *cell) {
@@ -53,7 +50,7 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
   const size_t H = (size_t)cell->H;
   const real *log_gain = params + cell->block[LOG_GAIN].offset;
   derive_spectrum(cell, params, constants);
-  for (size_t j = 0; j < H; j++) constants[K_GAIN * H + j] = (real)fmin(exp((double)log_gain[j]), GAIN_MAX);
+  for (size_t j = 0; j < H; j++) constants[K_GAIN * H + j] = (real)gain_of_log((double)log_gain[j]);
 }
 
 static void sums_gradient(const sparc_cell *cell, const real *constants, const double *sums, real *dparams) {

@@ -23,7 +23,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "cells/cell_impl.h"
-#include "cells/loops.h"
+#include "cells/tiles.h"
 #include "math/gemm_impl.h"
 
 #include <string.h>

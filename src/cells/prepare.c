@@ -15,12 +15,6 @@ static sparc_status check_finite(const sparc_cell *cell, const real *params) {
   return SPARC_OK;
 }
 
-/* a weight beyond this only serves to overflow: a row of such weights times inputs of ordinary size still fits float */
-static real bounded(real weight) {
-  const real limit = (real)1e30;
-  return weight > limit ? limit : weight < -limit ? -limit : weight;
-}
-
 /* the rows of all projections, as K x N, as N x K, and their biases */
 static void copy_projections(const sparc_cell *cell, const real *params, real *prepared) {
   const size_t D = (size_t)cell->D, N = (size_t)cell->projected;
@@ -32,8 +26,10 @@ static void copy_projections(const sparc_cell *cell, const real *params, real *p
     for (size_t row = 0; row < (size_t)p->rows; row++) {
       const size_t column = (size_t)p->column + row;
       const real *source = params + p->weight + row * (size_t)p->stride;
-      for (size_t d = 0; d < D; d++) weight_in[d * N + column] = weight_out[column * D + d] = bounded(source[d]);
-      bias[column] = p->has_bias ? bounded(params[p->bias + row * (size_t)p->bias_stride]) : 0;
+      for (size_t d = 0; d < D; d++)
+        weight_in[d * N + column] = weight_out[column * D + d] = (real)bounded((double)source[d], WEIGHT_MAX);
+      bias[column] =
+          p->has_bias ? (real)bounded((double)params[p->bias + row * (size_t)p->bias_stride], WEIGHT_MAX) : 0;
     }
   }
 }

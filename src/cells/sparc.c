@@ -149,13 +149,11 @@ static const cell_description about = {
 
 /* ---- constants --------------------------------------------------------------------------------- */
 
-/* bounds of derived constants, far outside what a mode can use: products of any two stay inside float32 */
-static const double DECAY_MIN = 1e-30, DECAY_MAX = 1e25, FREQ_MAX = 1e12, GAIN_MAX = 1e12, GATE_MAX = 1e12;
+/* gates beyond this saturate for every control that is not zero */
+static const double GATE_MAX = 1e12;
 
 /* the effective decay never falls below this, so that rho times a rounded rotation stays inside the unit circle */
 static const real DECAY_FLOOR = 4 * REAL_EPSILON;
-
-static double clamp(double value, double low, double high) { return value < low ? low : value > high ? high : value; }
 
 /* e / (exp(2 e) - 1), from 1/2 at e = 0 down to 0; the second argument is 1 - exp(-2 e) */
 static double psi_of(double e, double one_minus_square) { return e * (1 - one_minus_square) / one_minus_square; }
@@ -163,11 +161,11 @@ static double psi_of(double e, double one_minus_square) { return e * (1 - one_mi
 static void derive(const sparc_cell *cell, const real *params, real *constants) {
   const size_t H = (size_t)cell->H, controller = (size_t)cell->D + 1;
   const sparc_block *block = cell->block;
-  double smallest = DECAY_MAX;
+  double smallest = INFINITY;
   for (size_t j = 0; j < H; j++) {
-    const double nu = clamp(exp((double)params[block[LOG_DECAY].offset + j]), DECAY_MIN, DECAY_MAX);
-    const double theta = fmin(exp((double)params[block[LOG_FREQ].offset + j]), FREQ_MAX);
-    const double gain = fmin(exp((double)params[block[LOG_GAIN].offset + j]), GAIN_MAX);
+    const double nu = decay_of_log((double)params[block[LOG_DECAY].offset + j]);
+    const double theta = freq_of_log((double)params[block[LOG_FREQ].offset + j]);
+    const double gain = gain_of_log((double)params[block[LOG_GAIN].offset + j]);
     const double one_minus_square = -expm1(-2 * nu);
     if (nu < smallest) smallest = nu;
     const double derived[K_COUNT] = {
@@ -181,8 +179,8 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
         [K_RHO] = exp(-fmax(nu, (double)DECAY_FLOOR)),
         [K_CLOCK] = -expm1(-nu),
         [K_CLOCK_RATE] = nu * exp(-nu),
-        [K_GATE_P] = clamp((double)params[block[GATE_PHASE].offset + j], -GATE_MAX, GATE_MAX),
-        [K_GATE_R] = clamp((double)params[block[GATE_RETENTION].offset + j], -GATE_MAX, GATE_MAX),
+        [K_GATE_P] = bounded((double)params[block[GATE_PHASE].offset + j], GATE_MAX),
+        [K_GATE_R] = bounded((double)params[block[GATE_RETENTION].offset + j], GATE_MAX),
     };
     for (size_t k = 0; k < K_COUNT; k++) constants[k * H + j] = (real)derived[k];
   }

@@ -3,6 +3,10 @@
 
 #include <math.h>
 
+double decay_of_log(double log_decay) { return fmin(fmax(exp(log_decay), 1e-30), 1e25); }
+double freq_of_log(double log_freq) { return fmin(exp(log_freq), 1e12); }
+double gain_of_log(double log_gain) { return fmin(exp(log_gain), 1e12); }
+
 void init_spectrum(sparc_init_style style, uint64_t seed, const char *name, int H, float *log_decay, float *log_freq) {
   const bool control = style == SPARC_INIT_CONTROL;
   sparc_random radius = block_stream(seed, name, "log_decay"), phase = block_stream(seed, name, "log_freq");

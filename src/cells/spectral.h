@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* spectral.h: initial draws that the spectral cells share. The streams are keyed by block name alone, so for one
- * seed SPARC, RTU and LRU start from the same spectrum and content: the pairing of the paper's comparisons. */
+/* spectral.h: constants and initial draws that the spectral cells share. The streams are keyed by block name alone, so
+ * for one seed SPARC, RTU and LRU start from the same spectrum and content: the pairing of the paper's comparisons. */
 #ifndef SPARC_CELLS_SPECTRAL_H
 #define SPARC_CELLS_SPECTRAL_H
 
 #include "cells/cell.h"
+
+/* exp(log decay), exp(log frequency) and exp(log gain) inside bounds far outside what a mode can use: products of
+ * any two stay inside float32 */
+double decay_of_log(double log_decay);
+double freq_of_log(double log_freq);
+double gain_of_log(double log_gain);
 
 /* log decay and log frequency: control, radii over the unit disc and phases up to 6.28
  * [eq:app_rl_spectrum_initialization]; classification, the annulus 0.9 to 0.999 and phases up to 2 pi */

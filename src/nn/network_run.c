@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WEIGHT_ROWS = 64, DROPOUT_PLACES = 2 };
+enum { DROPOUT_PLACES = 2 };
 
 /* ---- memory ------------------------------------------------------------------------------------ */
 
@@ -165,7 +165,7 @@ typedef struct example_range {
   size_t b, first, n; /* example, first token of all, number of tokens */
 } example_range;
 
-static example_range range_of(const network_run *r, size_t tile) {
+static example_range example_of(const network_run *r, size_t tile) {
   const size_t b = tile / r->plan->tiles_per_example, t = tile % r->plan->tiles_per_example * EXAMPLE_TILE;
   const size_t rest = (size_t)r->plan->T - t;
   return (example_range){b, b * (size_t)r->plan->T + t, rest < EXAMPLE_TILE ? rest : EXAMPLE_TILE};
@@ -233,35 +233,32 @@ sparc_status PUBLIC(sparc_network_prepare)(const sparc_network *net, const real 
 
 static void embed(void *context, size_t tile) {
   const network_run *r = context;
-  const example_range range = range_of(r, tile);
+  const example_range e = example_of(r, tile);
   const size_t C = (size_t)r->net->config.inputs;
-  dense_forward(range.n, C, r->width, r->x + range.first * C, r->prepared + r->net->embed_in,
-                r->prepared + r->net->embed_bias, layer_memory_of(r, 0).u + range.first * r->width);
+  dense_forward(e.n, C, r->width, r->x + e.first * C, r->prepared + r->net->embed_in, r->prepared + r->net->embed_bias,
+                layer_memory_of(r, 0).u + e.first * r->width);
 }
 
 static void before_cell(void *context, size_t tile) {
   const network_run *r = context;
-  const example_range range = range_of(r, tile);
-  const size_t at = range.first * r->width;
-  layer_norm_forward(range.n, r->width, r->layer.u + at, r->prepared + r->at->norm_scale,
-                     r->prepared + r->at->norm_bias, r->layer.x + at, r->layer.mean + range.first,
-                     r->layer.rstd + range.first);
+  const example_range e = example_of(r, tile);
+  const size_t at = e.first * r->width;
+  layer_norm_forward(e.n, r->width, r->layer.u + at, r->prepared + r->at->norm_scale, r->prepared + r->at->norm_bias,
+                     r->layer.x + at, r->layer.mean + e.first, r->layer.rstd + e.first);
 }
 
 static void behind_cell(void *context, size_t tile) {
   const network_run *r = context;
-  const example_range range = range_of(r, tile);
-  const size_t width = r->width, at = range.first * width, S = readout_columns(r->net);
+  const example_range e = example_of(r, tile);
+  const size_t width = r->width, at = e.first * width, S = readout_columns(r->net);
   if (S) {
-    dense_forward(range.n, S, width, r->layer.y + range.first * S, r->prepared + r->at->readout_in, NULL,
-                  r->layer.r + at);
-    skip_forward(range.n, width, r->layer.x + at, r->prepared + r->at->skip, r->layer.r + at);
+    dense_forward(e.n, S, width, r->layer.y + e.first * S, r->prepared + r->at->readout_in, NULL, r->layer.r + at);
+    skip_forward(e.n, width, r->layer.x + at, r->prepared + r->at->skip, r->layer.r + at);
   }
-  gelu_forward(range.n, width, r->layer.r + at, mask_of(r, range.b, 0), r->layer.g + at);
-  dense_forward(range.n, width, 2 * width, r->layer.g + at, r->prepared + r->at->glu_in, r->prepared + r->at->glu_bias,
+  gelu_forward(e.n, width, r->layer.r + at, mask_of(r, e.b, 0), r->layer.g + at);
+  dense_forward(e.n, width, 2 * width, r->layer.g + at, r->prepared + r->at->glu_in, r->prepared + r->at->glu_bias,
                 r->layer.o + 2 * at);
-  glu_forward(range.n, width, r->layer.o + 2 * at, mask_of(r, range.b, 1), r->layer.u + at,
-              stream_behind(r, r->index) + at);
+  glu_forward(e.n, width, r->layer.o + 2 * at, mask_of(r, e.b, 1), r->layer.u + at, stream_behind(r, r->index) + at);
 }
 
 static sparc_status run_cell(const network_run *r, const real *x) {
@@ -278,12 +275,12 @@ static real *dfeatures_of(const network_run *r) { return r->net->config.layers ?
 
 static void relu(void *context, size_t tile) {
   const network_run *r = context;
-  const example_range range = range_of(r, tile);
-  const size_t F = r->net->features, at = range.first * F;
+  const example_range e = example_of(r, tile);
+  const size_t F = r->net->features, at = e.first * F;
   if (r->net->config.relu)
-    relu_forward(range.n, F, r->layer.y + at, r->memory.features + at);
+    relu_forward(e.n, F, r->layer.y + at, r->memory.features + at);
   else
-    memcpy(r->memory.features + at, r->layer.y + at, range.n * F * sizeof(real));
+    memcpy(r->memory.features + at, r->layer.y + at, e.n * F * sizeof(real));
 }
 
 static void head_of_example(void *context, size_t b) {
@@ -369,28 +366,27 @@ static void head_backward(void *context, size_t b) {
 /* from the cotangent of the residual stream behind the layer to that of the cell's output */
 static void behind_cell_backward(void *context, size_t tile) {
   const network_run *r = context;
-  const example_range range = range_of(r, tile);
-  const size_t width = r->width, at = range.first * width, S = readout_columns(r->net);
+  const example_range e = example_of(r, tile);
+  const size_t width = r->width, at = e.first * width, S = readout_columns(r->net);
   real *d_o = r->memory.d_o + 2 * at, *dg = r->memory.dg + at;
   real *dr = (S ? r->memory.dr : r->memory.dy) + at;
-  glu_backward(range.n, width, r->layer.o + 2 * at, mask_of(r, range.b, 1), r->memory.du + at, d_o);
-  dense_backward_input(range.n, width, 2 * width, d_o, r->prepared + r->at->glu_weight, 0, dg);
-  gelu_backward(range.n, width, r->layer.r + at, mask_of(r, range.b, 0), dg, dr);
-  if (S)
-    dense_backward_input(range.n, S, width, dr, r->prepared + r->at->readout_weight, 0, r->memory.dy + range.first * S);
+  glu_backward(e.n, width, r->layer.o + 2 * at, mask_of(r, e.b, 1), r->memory.du + at, d_o);
+  dense_backward_input(e.n, width, 2 * width, d_o, r->prepared + r->at->glu_weight, 0, dg);
+  gelu_backward(e.n, width, r->layer.r + at, mask_of(r, e.b, 0), dg, dr);
+  if (S) dense_backward_input(e.n, S, width, dr, r->prepared + r->at->readout_weight, 0, r->memory.dy + e.first * S);
 }
 
 /* from the cotangent of the cell's input to that of the residual stream before the layer */
 static void before_cell_backward(void *context, size_t tile) {
   const network_run *r = context;
-  const example_range range = range_of(r, tile);
-  const size_t width = r->width, at = range.first * width;
+  const example_range e = example_of(r, tile);
+  const size_t width = r->width, at = e.first * width;
   double *partial = r->memory.partials + tile * 3 * width;
   memset(partial, 0, 3 * width * sizeof *partial);
   if (readout_columns(r->net))
-    skip_backward(range.n, width, r->layer.x + at, r->prepared + r->at->skip, r->memory.dr + at, r->memory.dx + at,
+    skip_backward(e.n, width, r->layer.x + at, r->prepared + r->at->skip, r->memory.dr + at, r->memory.dx + at,
                   partial + 2 * width);
-  layer_norm_backward(range.n, width, r->layer.u + at, r->layer.mean + range.first, r->layer.rstd + range.first,
+  layer_norm_backward(e.n, width, r->layer.u + at, r->layer.mean + e.first, r->layer.rstd + e.first,
                       r->prepared + r->at->norm_scale, r->memory.dx + at, r->memory.du + at, partial, partial + width);
 }
 
@@ -403,13 +399,12 @@ static void add_partials(const network_run *r, size_t which, size_t offset) {
   }
 }
 
-static size_t row_tiles(size_t rows) { return (rows + WEIGHT_ROWS - 1) / WEIGHT_ROWS; }
-
 /* tile 0: the vectors; then rows of the GLU weights; then rows of the readout */
 static void layer_weight_gradient(void *context, size_t tile) {
   const network_run *r = context;
   const layer_offsets *at = r->at;
-  const size_t width = r->width, S = readout_columns(r->net), N = r->plan->tokens, glu_tiles = row_tiles(2 * width);
+  const size_t width = r->width, S = readout_columns(r->net), N = r->plan->tokens,
+               glu_tiles = tiles_of(2 * width, ROW_TILE);
   real *dparams = r->dparams;
   if (tile == 0) {
     add_partials(r, 0, at->norm_scale);
@@ -418,8 +413,8 @@ static void layer_weight_gradient(void *context, size_t tile) {
     return;
   }
   const bool glu = tile - 1 < glu_tiles;
-  const size_t first = (glu ? tile - 1 : tile - 1 - glu_tiles) * WEIGHT_ROWS, rows = glu ? 2 * width : width;
-  const size_t count = rows - first < WEIGHT_ROWS ? rows - first : WEIGHT_ROWS;
+  const range rows = range_of(glu ? 2 * width : width, ROW_TILE, glu ? tile - 1 : tile - 1 - glu_tiles);
+  const size_t first = rows.first, count = rows.n;
   if (glu) {
     dense_backward_weight(N, width, first, count, r->memory.d_o, 2 * width, r->layer.g, dparams + at->glu_weight,
                           dparams + at->glu_bias);
@@ -479,7 +474,8 @@ sparc_status PUBLIC(sparc_network_backward)(const sparc_network_plan *plan, cons
   if (config->layers == 0) return bare_backward(&r);
 
   const size_t width = r.width;
-  const size_t weight_tiles = 1 + row_tiles(2 * width) + (readout_columns(r.net) ? row_tiles(width) : 0);
+  const size_t weight_tiles =
+      1 + tiles_of(2 * width, ROW_TILE) + (readout_columns(r.net) ? tiles_of(width, ROW_TILE) : 0);
   for (int i = config->layers; i-- > 0;) {
     enter_layer(&r, i);
     parallel_for(plan->threads, plan->tiles, behind_cell_backward, &r);

@@ -121,14 +121,7 @@ static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(s
 }
 
 /* a tile of tokens of all streams */
-typedef struct token_range {
-  size_t first, n;
-} token_range;
-
-static token_range token_range_of(const run *r, size_t tile) {
-  const size_t first = tile * TOKEN_TILE, rest = r->tokens - first;
-  return (token_range){first, rest < TOKEN_TILE ? rest : TOKEN_TILE};
-}
+static range token_range_of(const run *r, size_t tile) { return range_of(r->tokens, TOKEN_TILE, tile); }
 
 /* a tile of modes of one stream, over one chunk or a group of chunks */
 typedef struct scan_tile {
@@ -399,14 +392,14 @@ static bool replay_adjoint_fast(const run *r, const scan_tile *s) {
 
 static void project(void *context, size_t tile) {
   const run *r = context;
-  const token_range range = token_range_of(r, tile);
+  const range tokens = token_range_of(r, tile);
   const size_t N = (size_t)r->cell->projected;
-  const real *x = r->io->x + range.first * r->D;
-  real *pre = r->saved.pre + range.first * r->pre;
-  for (size_t t = 0; t < range.n; t++) memcpy(pre + t * r->pre, r->weights.bias, N * sizeof(real));
-  gemm(AS_IS, AS_IS, range.n, N, r->D, x, r->D, r->weights.weight_in, N, 1, pre, r->pre);
+  const real *x = r->io->x + tokens.first * r->D;
+  real *pre = r->saved.pre + tokens.first * r->pre;
+  for (size_t t = 0; t < tokens.n; t++) memcpy(pre + t * r->pre, r->weights.bias, N * sizeof(real));
+  gemm(AS_IS, AS_IS, tokens.n, N, r->D, x, r->D, r->weights.weight_in, N, 1, pre, r->pre);
   if (r->ops->activate)
-    r->ops->activate(r->cell, r->weights.constants, range.n, x, pre, r->saved.shared + range.first * r->shared);
+    r->ops->activate(r->cell, r->weights.constants, tokens.n, x, pre, r->saved.shared + tokens.first * r->shared);
 }
 
 /* Replay */
@@ -431,9 +424,9 @@ static void replay(void *context, size_t tile) {
 
 static void read_out(void *context, size_t tile) {
   const run *r = context;
-  const token_range range = token_range_of(r, tile);
-  r->ops->output(r->cell, r->weights.constants, range.n, r->states + range.first * r->S,
-                 r->saved.pre + range.first * r->pre, r->io->y + range.first * r->cell->sizes.output);
+  const range tokens = token_range_of(r, tile);
+  r->ops->output(r->cell, r->weights.constants, tokens.n, r->states + tokens.first * r->S,
+                 r->saved.pre + tokens.first * r->pre, r->io->y + tokens.first * r->cell->sizes.output);
 }
 
 void TYPED(affine_forward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence, void *saved,
@@ -455,10 +448,10 @@ void TYPED(affine_forward)(const sparc_plan *plan, const real *prepared, const T
 
 static void read_out_backward(void *context, size_t tile) {
   const run *r = context;
-  const token_range range = token_range_of(r, tile);
-  r->ops->output_backward(r->cell, r->weights.constants, range.n, r->states + range.first * r->S,
-                          r->saved.pre + range.first * r->pre, r->gradient->dy + range.first * r->cell->sizes.output,
-                          r->work.dstates + range.first * r->S, r->work.dpre + range.first * r->pre);
+  const range tokens = token_range_of(r, tile);
+  r->ops->output_backward(r->cell, r->weights.constants, tokens.n, r->states + tokens.first * r->S,
+                          r->saved.pre + tokens.first * r->pre, r->gradient->dy + tokens.first * r->cell->sizes.output,
+                          r->work.dstates + tokens.first * r->S, r->work.dpre + tokens.first * r->pre);
 }
 
 /* the adjoint of one chunk: g enters as the cotangent of its last state from the future, leaves at its beginning */
@@ -514,23 +507,24 @@ static void replay_adjoint(void *context, size_t tile) {
 /* reduction over mode tiles, then back through the controls and the projection to dx */
 static void project_backward(void *context, size_t tile) {
   const run *r = context;
-  const token_range range = token_range_of(r, tile);
-  const size_t N = (size_t)r->cell->projected, width = range.n * r->shared;
-  real *dpre = r->work.dpre + range.first * r->pre, *dshared = r->work.dshared + range.first * r->shared;
-  real *dx = r->gradient->dx ? r->gradient->dx + range.first * r->D : NULL;
+  const range tokens = token_range_of(r, tile);
+  const size_t N = (size_t)r->cell->projected, width = tokens.n * r->shared;
+  real *dpre = r->work.dpre + tokens.first * r->pre, *dshared = r->work.dshared + tokens.first * r->shared;
+  real *dx = r->gradient->dx ? r->gradient->dx + tokens.first * r->D : NULL;
   memset(dshared, 0, width * sizeof(real));
   if (width)
-    ordered_add(dshared, r->work.dshared_partials + range.first * r->shared, (size_t)r->plan->mode_tiles,
+    ordered_add(dshared, r->work.dshared_partials + tokens.first * r->shared, (size_t)r->plan->mode_tiles,
                 r->tokens * r->shared, width);
-  if (dx) memset(dx, 0, range.n * r->D * sizeof(real));
+  if (dx) memset(dx, 0, tokens.n * r->D * sizeof(real));
   if (r->ops->activate_backward)
-    r->ops->activate_backward(r->cell, r->weights.constants, range.n, r->saved.pre + range.first * r->pre,
-                              r->saved.shared + range.first * r->shared, dpre, dshared, dx);
-  if (dx) gemm(AS_IS, AS_IS, range.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, 1, dx, r->D);
+    r->ops->activate_backward(r->cell, r->weights.constants, tokens.n, r->saved.pre + tokens.first * r->pre,
+                              r->saved.shared + tokens.first * r->shared, dpre, dshared, dx);
+  if (dx) gemm(AS_IS, AS_IS, tokens.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, 1, dx, r->D);
 }
 
-/* rows [first, first + n) of one projection: dW += dpre^T x, dbias += column sums */
-static void projection_gradient(const run *r, const projection *p, size_t first, size_t n) {
+/* some rows of one projection: dW += dpre^T x, dbias += column sums */
+static void projection_gradient(const run *r, const projection *p, range rows) {
+  const size_t first = rows.first, n = rows.n;
   real *dparams = r->gradient->dparams;
   const real *dpre = r->work.dpre + (size_t)p->column + first;
   gemm(TRANSPOSED, AS_IS, n, r->D, r->tokens, dpre, r->pre, r->io->x, r->D, 1,
@@ -542,7 +536,7 @@ static void projection_gradient(const run *r, const projection *p, size_t first,
   for (size_t i = 0; i < n; i++) dparams[p->bias + (first + i) * (size_t)p->bias_stride] += (real)sums[i];
 }
 
-static size_t projection_tiles(const projection *p) { return ((size_t)p->rows + ROW_TILE - 1) / ROW_TILE; }
+static size_t projection_tiles(const projection *p) { return tiles_of((size_t)p->rows, ROW_TILE); }
 
 /* tile 0: what the cell sums itself; the others: row tiles of the projections */
 static void parameter_gradient(void *context, size_t tile) {
@@ -560,8 +554,7 @@ static void parameter_gradient(void *context, size_t tile) {
   }
   const projection *p = cell->project;
   for (tile--; tile >= projection_tiles(p); p++) tile -= projection_tiles(p);
-  const size_t first = tile * ROW_TILE, rest = (size_t)p->rows - first;
-  projection_gradient(r, p, first, rest < ROW_TILE ? rest : ROW_TILE);
+  projection_gradient(r, p, range_of((size_t)p->rows, ROW_TILE, tile));
 }
 
 void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence,

@@ -36,8 +36,6 @@ static int choose_mode_tile(int H, int streams) {
   return rounded < WIDE_TILE ? rounded : WIDE_TILE;
 }
 
-static int tiles_of(size_t items, size_t tile) { return (int)((items + tile - 1) / tile); }
-
 sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc_plan_config *config,
                                sparc_plan **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the plan");
@@ -61,7 +59,7 @@ sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc
   sparc_plan *plan = sparc_alloc(sizeof *plan);
   if (!plan) return fail(SPARC_NO_MEMORY, "no memory for a plan");
   const int chunk = chosen.chunk == 0 || chosen.chunk > T ? T : chosen.chunk;
-  const int chunks = tiles_of((size_t)T, (size_t)chunk);
+  const int chunks = (int)tiles_of((size_t)T, (size_t)chunk);
   const int groups = chunks < MAX_CHUNK_GROUPS ? chunks : MAX_CHUNK_GROUPS;
   const int mode_tile = choose_mode_tile(cell->H, B * groups);
   *plan = (sparc_plan){.cell = cell,
@@ -72,8 +70,8 @@ sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc
                        .chunks = chunks,
                        .groups = groups,
                        .mode_tile = mode_tile,
-                       .mode_tiles = tiles_of((size_t)cell->H, (size_t)mode_tile),
-                       .token_tiles = tiles_of(tokens, TOKEN_TILE)};
+                       .mode_tiles = (int)tiles_of((size_t)cell->H, (size_t)mode_tile),
+                       .token_tiles = (int)tiles_of(tokens, TOKEN_TILE)};
   log_line("plan: cell %s, B %d, T %d, %d chunks of %d steps, %d mode tiles", cell->about->name, B, T, chunks, chunk,
            plan->mode_tiles);
   *out = plan;

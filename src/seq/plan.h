@@ -5,9 +5,10 @@
 #define SPARC_SEQ_PLAN_H
 
 #include "cells/cell.h"
+#include "cells/tiles.h"
 #include "sparc/sequence.h"
 
-enum { TOKEN_TILE = 256, ROW_TILE = 64, MAX_CHUNK_GROUPS = 16 };
+enum { MAX_CHUNK_GROUPS = 16 };
 
 struct sparc_plan {
   const sparc_cell *cell;

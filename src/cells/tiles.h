@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* loops.h: what the cells with time loops of their own share: tiles, the division of flat arrays, limits. */
-#ifndef SPARC_CELLS_LOOPS_H
-#define SPARC_CELLS_LOOPS_H
+/* tiles.h: how work and flat arrays are divided, by the sequence engine and by the cells with time loops of their own.
+ */
+#ifndef SPARC_CELLS_TILES_H
+#define SPARC_CELLS_TILES_H
 
 #include "cells/cell.h"
 
@@ -24,14 +25,6 @@ static inline size_t take_elements(size_t *used, size_t count) {
   const size_t at = *used;
   *used += round_elements(count);
   return at;
-}
-
-/* a weight beyond this only serves to overflow: a row of such weights times inputs of ordinary size still fits float */
-static const double WEIGHT_MAX = 1e30;
-
-/* a NaN stays one */
-static inline double bounded(double value, double limit) {
-  return value > limit ? limit : value < -limit ? -limit : value;
 }
 
 #endif
