@@ -70,6 +70,12 @@ typedef enum sparc_init_style {
 /* sparc_cell_kinds returns the NULL-terminated list of kinds. */
 SPARC_API const char *const *sparc_cell_kinds(void);
 
+/* sparc_cell_fit finds H and options for a recurrent state of `budget` real coordinates, the way the paper matches
+ * cells: half as many complex modes, as many real ones. config gets kind, H and options; the text goes to
+ * options[size]. */
+SPARC_API sparc_status sparc_cell_fit(const char *kind, int budget, sparc_cell_config *config, char *options,
+                                      size_t size);
+
 /* sparc_cell_create validates config and makes a cell. *out is NULL on failure. */
 SPARC_API sparc_status sparc_cell_create(const sparc_cell_config *config, sparc_cell **out);
 SPARC_API void sparc_cell_free(sparc_cell *cell); /* cell may be NULL */

@@ -211,21 +211,41 @@ static void size_affine_cell(sparc_cell *cell) {
 
 /* ---- life cycle -------------------------------------------------------------------------------- */
 
-static sparc_status find_kind(sparc_cell *cell, const char *kind) {
+static sparc_status find_kind(const char *kind, size_t *index) {
   for (size_t i = 0; cell_entry_f32(i); i++) {
     if (strcmp(cell_entry_f32(i)->about->name, kind) != 0) continue;
-    cell->about = cell_entry_f32(i)->about;
-    cell->ops_f32 = cell_entry_f32(i)->ops;
-    cell->ops_f64 = cell_entry_f64(i)->ops;
+    *index = i;
     return SPARC_OK;
   }
   return unknown_name("cell kind", kind, sparc_cell_kinds());
 }
 
+sparc_status sparc_cell_fit(const char *kind, int budget, sparc_cell_config *config, char *options, size_t size) {
+  if (!kind || !config || !options || size == 0)
+    return fail(SPARC_INVALID, "%s is NULL or empty", !kind ? "kind" : !config ? "config" : "options");
+  size_t index = 0;
+  sparc_status status = find_kind(kind, &index);
+  if (status != SPARC_OK) return status;
+  const cell_description *about = cell_entry_f32(index)->about;
+  if (budget < 1 || budget % about->coordinates != 0)
+    return fail(SPARC_INVALID, "budget is %d, expected a positive multiple of %d for cell %s", budget,
+                about->coordinates, kind);
+  config->kind = about->name;
+  config->H = budget / about->coordinates;
+  options[0] = '\0';
+  if (about->fit_budget) status = about->fit_budget(budget, &config->H, options, size);
+  config->options = options;
+  return status;
+}
+
 static sparc_status describe(sparc_cell *cell, const sparc_cell_config *config) {
-  sparc_status status = find_kind(cell, config->kind);
+  size_t index = 0;
+  sparc_status status = find_kind(config->kind, &index);
   if (status == SPARC_OK) status = kernels_choose(&cell->kernels);
   if (status != SPARC_OK) return status;
+  cell->about = cell_entry_f32(index)->about;
+  cell->ops_f32 = cell_entry_f32(index)->ops;
+  cell->ops_f64 = cell_entry_f64(index)->ops;
   cell->D = config->D;
   cell->H = config->H;
   if ((status = parse_options(cell, config->options)) != SPARC_OK) return status;

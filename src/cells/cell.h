@@ -71,9 +71,16 @@ typedef struct rtrl_sink {
 /* what a network puts behind a cell: Re(C h) + skip, C h + skip, or nothing because the cell ends in a projection */
 typedef enum cell_readout { READOUT_COMPLEX, READOUT_REAL, READOUT_NATIVE } cell_readout;
 
+/* what the heads of a policy see of it: max(h, 0), Re(C h) with a square C, or the output itself */
+typedef enum cell_features { FEATURES_RELU, FEATURES_READOUT, FEATURES_OUTPUT } cell_features;
+
 typedef struct cell_description {
   const char *name, *summary;
   cell_readout readout;
+  cell_features features;
+  int coordinates; /* real state coordinates per H */
+  /* H and options for a state of `budget` real coordinates; NULL: H = budget / coordinates, default options */
+  sparc_status (*fit_budget)(int budget, int *H, char *options, size_t size);
   const option_rule *options; /* ends with a NULL name */
   /* layout declares blocks, projections and traces; it may refuse a combination of options */
   sparc_status (*layout)(sparc_cell *cell);

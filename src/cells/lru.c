@@ -41,6 +41,8 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
 static const cell_description about = {
     .name = "lru",
     .summary = "fixed complex modes with a free write gain",
+    .features = FEATURES_READOUT,
+    .coordinates = 2,
     .options = options,
     .layout = layout,
     .init = init,

@@ -200,10 +200,24 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
   return sparc_random_torch_uniform(&stream, params + block[OUTPUT].offset, block[OUTPUT].size, (int)n.inner);
 }
 
+/* the budget counts S alone: four heads of 16, so that the state size is a 64th of it (m3-1) */
+static sparc_status fit_budget(int budget, int *H, char *text, size_t size) {
+  enum { HEADS = 4, HEAD_DIM = 16, INNER = HEADS * HEAD_DIM };
+  if (budget < INNER || budget % INNER != 0)
+    return fail(SPARC_INVALID, "a state of %d coordinates is not a multiple of %d, which cell mamba3 needs", budget,
+                (int)INNER);
+  *H = INNER;
+  snprintf(text, size, "heads=%d,head_dim=%d,state=%d", (int)HEADS, (int)HEAD_DIM, budget / INNER);
+  return SPARC_OK;
+}
+
 static const cell_description about = {
     .name = "mamba3",
     .summary = "Mamba-3, heads * head_dim channels of state numbers each (H is not used); truncated backpropagation",
     .readout = READOUT_NATIVE,
+    .features = FEATURES_OUTPUT,
+    .coordinates = 1,
+    .fit_budget = fit_budget,
     .options = options,
     .layout = layout,
     .init = init,

@@ -28,6 +28,8 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
 static const cell_description about = {
     .name = "rtu",
     .summary = "fixed complex modes, write normalised by the decay",
+    .features = FEATURES_RELU,
+    .coordinates = 2,
     .options = options,
     .layout = layout,
     .init = init,

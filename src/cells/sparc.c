@@ -142,6 +142,8 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
 static const cell_description about = {
     .name = "sparc",
     .summary = "shared phase and retention control over complex modes",
+    .features = FEATURES_RELU,
+    .coordinates = 2,
     .options = options,
     .layout = layout,
     .init = init,

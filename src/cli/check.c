@@ -40,15 +40,6 @@ static double parse_tolerance(const char *text, const struct argp_state *state) 
   return value;
 }
 
-static int parse_threads(const char *text, const struct argp_state *state) {
-  char *end;
-  errno = 0;
-  long value = strtol(text, &end, 10);
-  if (end == text || *end || errno || value < 1 || value > THREADS_MAX)
-    argp_error(state, "--threads is '%s', expected a whole number from 1 to %d", text, (int)THREADS_MAX);
-  return (int)value;
-}
-
 static error_t parse_check(int key, char *argument, struct argp_state *state) {
   check_settings *settings = state->input;
   switch (key) {
@@ -65,8 +56,7 @@ static error_t parse_check(int key, char *argument, struct argp_state *state) {
       settings->report.quiet = true;
       return 0;
     case KEY_THREADS:
-      settings->threads = parse_threads(argument, state);
-      return 0;
+      return cli_parse_int(state, "threads", argument, 1, THREADS_MAX, &settings->threads);
     case ARGP_KEY_ARGS:
       settings->files = state->argv + state->next;
       return 0;

@@ -220,3 +220,14 @@ void cli_guard_output(void) {
   signal(SIGPIPE, SIG_IGN);
   if (on_exit(close_output, NULL) != 0) _exit(EXIT_FAILED);
 }
+
+error_t cli_parse_int(const struct argp_state *state, const char *option, const char *text, int low, int high,
+                      int *out) {
+  char *end;
+  errno = 0;
+  const long value = strtol(text, &end, 10);
+  if (end == text || *end || errno || value < low || value > high)
+    argp_error(state, "--%s is '%s', expected a whole number from %d to %d", option, text, low, high);
+  *out = (int)value;
+  return 0;
+}

@@ -86,4 +86,8 @@ void cli_guard_output(void);
 /* cli_output_lost says whether writing has already failed, so that long work can stop early. */
 bool cli_output_lost(void);
 
+/* cli_parse_int reads the whole number of an option; anything else ends the program with a usage error. Returns 0. */
+error_t cli_parse_int(const struct argp_state *state, const char *option, const char *text, int low, int high,
+                      int *out);
+
 #endif

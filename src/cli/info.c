@@ -4,6 +4,7 @@
 #include "base/cpu.h"
 #include "base/threads.h"
 #include "cli/cli.h"
+#include "cli/info_cells.h"
 #include "kernels/kernels.h"
 #include "sparc/cell.h"
 #include "sparc/safetensors.h"
@@ -12,22 +13,43 @@
 #include <zlib.h>
 
 typedef struct info_settings {
-  bool json;
+  bool json, cells;
+  cells_settings of_cells;
   char **files; /* NULL-terminated; NULL: none */
 } info_settings;
 
 /* ---- options ------------------------------------------------------------------------------------ */
 
 static const struct argp_option info_options[] = {
-    {"json", 'j', NULL, 0, "Print one JSON object, or one for each FILE", 0}, {0}};
+    {"json", 'j', NULL, 0, "Print one JSON object, or one for each FILE or cell", 0},
+    {"cells", 'c', NULL, 0, "Print what each cell costs: parameters, state, trace, stored rollout", 0},
+    {"inputs", 'D', "N", 0, "With --cells: the input width, 64 by default", 0},
+    {"budget", 'b', "N", 0, "With --cells: real state coordinates, 384 and 128 by default", 0},
+    {"modes", 'H', "N", 0, "With --cells: modes (or real coordinates) instead of a budget", 0},
+    {0}};
+
+enum { WIDEST = 1 << 20 };
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): the type is argp's */
 static error_t parse_info(int key, char *argument, struct argp_state *state) {
-  (void)argument;
   info_settings *settings = state->input;
   switch (key) {
     case 'j':
-      settings->json = true;
+      settings->json = settings->of_cells.json = true;
+      return 0;
+    case 'c':
+      settings->cells = true;
+      return 0;
+    case 'D':
+      return cli_parse_int(state, "inputs", argument, 1, WIDEST, &settings->of_cells.D);
+    case 'b':
+      return cli_parse_int(state, "budget", argument, 1, WIDEST, &settings->of_cells.budget);
+    case 'H':
+      return cli_parse_int(state, "modes", argument, 1, WIDEST, &settings->of_cells.H);
+    case ARGP_KEY_END:
+      if (settings->cells && settings->files) argp_error(state, "--cells takes no FILE");
+      if (settings->of_cells.H && settings->of_cells.budget)
+        argp_error(state, "--modes and --budget exclude each other");
       return 0;
     case ARGP_KEY_ARGS:
       settings->files = state->argv + state->next;
@@ -43,6 +65,7 @@ static const struct argp info_argp = {
     .args_doc = "[FILE...]",
     .doc =
         "Without FILE: print the version, the build, the processor, the libraries and the threads. "
+        "With --cells: a table of the cells. "
         "With safetensors FILEs: list their metadata and tensors."
         "\vExit status: 0 done, 2 usage, 3 a file is missing or malformed.",
 };
@@ -206,8 +229,9 @@ static exit_code describe_file(const char *who, const char *path, bool json) {
 }
 
 static exit_code run_info(int argc, char **argv) {
-  info_settings settings = {.json = false};
+  info_settings settings = {.of_cells = {.D = 64}};
   if (argp_parse(&info_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
+  if (settings.cells) return info_cells(argv[0], &settings.of_cells);
   if (settings.files) {
     exit_code code = EXIT_DONE;
     for (char **file = settings.files; *file && !cli_output_lost(); file++) {

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* info_cells.h: the table of `sparc info --cells`. */
+#ifndef SPARC_CLI_INFO_CELLS_H
+#define SPARC_CLI_INFO_CELLS_H
+
+#include "cli/cli.h"
+
+typedef struct cells_settings {
+  int D;      /* input width */
+  int budget; /* real state coordinates; 0: those of the paper's continuous control and POPGym */
+  int H;      /* modes instead of a budget; 0: none given */
+  bool json;
+} cells_settings;
+
+/* info_cells prints one row per cell: parameters, state, trace, and the memory of a stored rollout. */
+exit_code info_cells(const char *who, const cells_settings *settings);
+
+#endif
