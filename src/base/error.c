@@ -24,13 +24,7 @@ const char *sparc_version(void) {
   return TEXT(SPARC_VERSION_MAJOR) "." TEXT(SPARC_VERSION_MINOR) "." TEXT(SPARC_VERSION_PATCH);
 }
 
-sparc_status fail(sparc_status status, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(error_text, sizeof error_text, format, arguments);
-  va_end(arguments);
-  return status;
-}
+void set_error(const char *format, va_list arguments) { vsnprintf(error_text, sizeof error_text, format, arguments); }
 
 void sparc_set_log(sparc_log_fn fn, void *user) {
   log_fn = fn;

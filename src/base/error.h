@@ -5,8 +5,19 @@
 
 #include "sparc/base.h"
 
-/* fail stores the formatted sentence for sparc_error() of this thread and returns status */
-__attribute__((format(printf, 2, 3))) sparc_status fail(sparc_status status, const char *format, ...);
+#include <stdarg.h>
+
+/* set_error stores the sentence for sparc_error() of this thread */
+void set_error(const char *format, va_list arguments);
+
+/* fail stores the formatted sentence and returns status; its body is here so that static analysis sees the latter */
+__attribute__((format(printf, 2, 3))) static inline sparc_status fail(sparc_status status, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  set_error(format, arguments);
+  va_end(arguments);
+  return status;
+}
 
 /* log_line sends a remark to the callback of this thread, if there is one */
 __attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);

@@ -19,6 +19,8 @@
 #include "kernels/kernels.h"
 #include "math/gemm_impl.h"
 
+#include <string.h>
+
 /* ---- description ------------------------------------------------------------------------------- */
 
 /* a variant: the rules of the cell, and whether beta keeps its initial value */
@@ -579,9 +581,9 @@ static bool kernel_token(const sparc_cell *cell, const float *constants, const t
       .rows = rows_of(cell, constants, &span), .kept = kept, .a = a, .b = b, .outer = outer, .scalar = scalar});
   if (!outer || rules_of(cell).controls != CONTROLS_ZERO) return true;
   /* controls that are held at zero have no past: their drivers vanish */
-  const size_t H = (size_t)cell->H;
-  for (size_t i = 2 * OUTER_R * H; i < 2 * OUTER_SLOTS * H; i++) outer[i] = 0;
-  for (size_t i = 2 * SLOT_BIAS_R * H; i < 2 * SCALAR_SLOTS * H; i++) scalar[i] = 0;
+  const size_t S = cell->sizes.state;
+  memset(outer + OUTER_R * S, 0, (OUTER_SLOTS - OUTER_R) * S * sizeof(float));
+  memset(scalar + SLOT_BIAS_R * S, 0, (SCALAR_SLOTS - SLOT_BIAS_R) * S * sizeof(float));
   return true;
 }
 #define KERNEL_SCAN    kernel_scan

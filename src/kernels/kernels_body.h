@@ -232,6 +232,12 @@ static void project(size_t K, size_t N, const float *x, const float *W, const fl
   }
 }
 
+/* entry i of one slot of an array (slots, 2, H) */
+VMATH void put(float *array, size_t H, size_t slot, size_t i, float re, float im) {
+  array[2 * slot * H + i] = re;
+  array[(2 * slot + 1) * H + i] = im;
+}
+
 /* [eq:app_transition_derivatives, eq:app_write_derivatives, eq:app_content_derivatives] times the kept state */
 VMATH void token_rows(const sparc_token_rows *s, sparc_rules rules, bool floor, bool drivers) {
   const sparc_rows *rows = &s->rows;
@@ -261,16 +267,12 @@ VMATH void token_rows(const sparc_token_rows *s, sparc_rules rules, bool floor, 
     const float by_e_re = -m.e * w_re - turn_e * w_im, by_e_im = -m.e * w_im + turn_e * w_re;
     const float turn_static = rules.clock == CLOCK_STATIC ? k.clock_rate[i] * c.phase : 0;
     const float by_norm = rules.adaptive_norm ? m.psi - k.psi[i] : 0;
-    scalar[(2 * SUM_DECAY) * H + i] = by_e_re - turn_static * w_im + by_norm * write_re;
-    scalar[(2 * SUM_DECAY + 1) * H + i] = by_e_im + turn_static * w_re + by_norm * write_im;
-    scalar[(2 * SUM_FREQ) * H + i] = -k.theta[i] * w_im;
-    scalar[(2 * SUM_FREQ + 1) * H + i] = k.theta[i] * w_re;
-    scalar[(2 * SUM_GAIN) * H + i] = write_re;
-    scalar[(2 * SUM_GAIN + 1) * H + i] = write_im;
-    scalar[(2 * SUM_GATE_P) * H + i] = m.gate_slope * c.p * write_re;
-    scalar[(2 * SUM_GATE_P + 1) * H + i] = m.gate_slope * c.p * write_im;
-    scalar[(2 * SUM_GATE_R) * H + i] = m.gate_slope * c.r * write_re;
-    scalar[(2 * SUM_GATE_R + 1) * H + i] = m.gate_slope * c.r * write_im;
+    put(scalar, H, SUM_DECAY, i, by_e_re - turn_static * w_im + by_norm * write_re,
+        by_e_im + turn_static * w_re + by_norm * write_im);
+    put(scalar, H, SUM_FREQ, i, -k.theta[i] * w_im, k.theta[i] * w_re);
+    put(scalar, H, SUM_GAIN, i, write_re, write_im);
+    put(scalar, H, SUM_GATE_P, i, m.gate_slope * c.p * write_re, m.gate_slope * c.p * write_im);
+    put(scalar, H, SUM_GATE_R, i, m.gate_slope * c.r * write_re, m.gate_slope * c.r * write_im);
 
     const float slope_r = 1 - c.r * c.r, slope_p = 1 - c.p * c.p;
     const float write_r = rows->kappa_r * m.psi + m.gate_slope * k.gate_r[i], write_p = m.gate_slope * k.gate_p[i];
@@ -279,14 +281,12 @@ VMATH void token_rows(const sparc_token_rows *s, sparc_rules rules, bool floor, 
     const float r_im = slope_r * (kappa_decay * by_e_im + write_r * write_im);
     const float p_re = slope_p * (write_p * write_re - turn_p * w_im);
     const float p_im = slope_p * (write_p * write_im + turn_p * w_re);
-    outer[(2 * OUTER_RE) * H + i] = m.amplitude * (rules.linear ? 1 : 1 - m.u_re * m.u_re);
-    outer[(2 * OUTER_RE + 1) * H + i] = 0;
-    outer[(2 * OUTER_IM) * H + i] = 0;
-    outer[(2 * OUTER_IM + 1) * H + i] = m.amplitude * (rules.linear ? 1 : 1 - m.u_im * m.u_im);
-    outer[(2 * OUTER_R) * H + i] = scalar[(2 * SLOT_BIAS_R) * H + i] = r_re;
-    outer[(2 * OUTER_R + 1) * H + i] = scalar[(2 * SLOT_BIAS_R + 1) * H + i] = r_im;
-    outer[(2 * OUTER_P) * H + i] = scalar[(2 * SLOT_BIAS_P) * H + i] = p_re;
-    outer[(2 * OUTER_P + 1) * H + i] = scalar[(2 * SLOT_BIAS_P + 1) * H + i] = p_im;
+    put(outer, H, OUTER_RE, i, m.amplitude * (rules.linear ? 1 : 1 - m.u_re * m.u_re), 0);
+    put(outer, H, OUTER_IM, i, 0, m.amplitude * (rules.linear ? 1 : 1 - m.u_im * m.u_im));
+    put(outer, H, OUTER_R, i, r_re, r_im);
+    put(outer, H, OUTER_P, i, p_re, p_im);
+    put(scalar, H, SLOT_BIAS_R, i, r_re, r_im);
+    put(scalar, H, SLOT_BIAS_P, i, p_re, p_im);
   }
 }
 

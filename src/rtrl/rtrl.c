@@ -334,14 +334,16 @@ enum { MAX_OUTER = 8 };
 /* the sink of every outer slot, when each has exactly one */
 static bool single_sinks(const sparc_cell *cell, const rtrl_sink **of_slot) {
   if (cell->outer > MAX_OUTER) return false;
+  int found = 0;
   for (int slot = 0; slot < cell->outer; slot++) of_slot[slot] = NULL;
   for (size_t s = 0; s < cell->sinks; s++) {
     const rtrl_sink *sink = &cell->sink[s];
     if (!sink->outer) continue;
     if (of_slot[sink->slot] || sink->row == ROW_OF_GROUP) return false;
     of_slot[sink->slot] = sink;
+    found++;
   }
-  return true;
+  return found == cell->outer;
 }
 
 /* outer rows: advance and contract each while it is in the cache */
@@ -370,8 +372,8 @@ static bool update_outer(const sparc_cell *cell, const real *constants, const TY
 
 sparc_status PUBLIC(sparc_rtrl_update)(const sparc_cell *cell, const real *prepared, real *trace, real *tape,
                                        const real *dy, real *dparams, real *dx) {
+  if (!dparams) return fail(SPARC_INVALID, "dparams is NULL");
   sparc_status status = check_gradient(cell, prepared, trace, tape, dy);
-  if (status == SPARC_OK && !dparams) status = fail(SPARC_INVALID, "dparams is NULL");
   if (status != SPARC_OK) return status;
   const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
   const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
@@ -396,7 +398,7 @@ sparc_status PUBLIC(sparc_trace_read)(const sparc_cell *cell, const real *prepar
   if (!cell || !prepared || !block || !out)
     return fail(SPARC_INVALID, "%s is NULL", !cell ? "cell" : !prepared ? "prepared" : !block ? "block" : "out");
   sparc_status status = check_rtrl(cell, trace);
-  if (status != SPARC_OK) return status;
+  if (status != SPARC_OK || !trace) return status;
   const size_t size = sparc_trace_size(cell, block);
   if (size == 0) return fail(SPARC_INVALID, "cell %s keeps no trace of block '%s'", cell->about->name, block);
   const int index = cell_block_index(cell, block);
