@@ -3,7 +3,7 @@
  *
  * Modes of the classification initialisation remember about a thousand steps, so errors of the transition add up over
  * that many. The gradient of the log frequency is the most sensitive: the phase error of a transition, times the age of
- * what it turns. Deriving the constants in float instead of double fails this test. The program prints the table of
+ * what it turns. A frequency derived in float instead of double fails this test. The program prints the table of
  * docs/numerics.md.
  */
 #include "support.h"

@@ -18,6 +18,7 @@
  */
 #include "base/error.h"
 #include "cells/cell_impl.h"
+#include "kernels/kernels.h"
 #include "math/gemm_impl.h"
 
 #include <string.h>
@@ -47,10 +48,9 @@ enum { CONTENT, CONTENT_BIAS, GATE_RETENTION, GATE_RETENTION_BIAS, GATE_INPUT, G
 
 /* per-coordinate gradients that the adjoint accumulates, and the RTRL scalar slots in the same order; behind them
  * come k slots for each row of the two gates and, with exact traces, k for the content biases of the block */
-enum { SUM_DECAY, SUM_RETENTION, SUM_INPUT, SUM_COUNT };
 
-static const int sum_block[SUM_COUNT] = {
-    [SUM_DECAY] = DECAY_LOGIT, [SUM_RETENTION] = GATE_RETENTION_BIAS, [SUM_INPUT] = GATE_INPUT_BIAS};
+static const int sum_block[RGLRU_SUMS] = {
+    [RGLRU_DECAY] = DECAY_LOGIT, [RGLRU_RETENTION] = GATE_RETENTION_BIAS, [RGLRU_INPUT] = GATE_INPUT_BIAS};
 
 /* arrays of H constants, in this order; behind them the gates' weights, see forward_weights */
 enum {
@@ -58,7 +58,7 @@ enum {
   K_RATE_SLOPE,     /* c sigma(Lambda), its derivative */
   K_RETENTION_BIAS, /* g_r */
   K_INPUT_BIAS,     /* g_q */
-  K_COUNT
+  CONSTANT_ROWS
 };
 
 static int block_width(const sparc_cell *cell) { return (int)cell->option[OPTION_BLOCK]; }
@@ -75,13 +75,13 @@ static sparc_status check_block_width(const sparc_cell *cell) {
 static sparc_status add_sinks(sparc_cell *cell) {
   const int k = block_width(cell);
   sparc_status status = SPARC_OK;
-  for (int s = 0; s < SUM_COUNT && status == SPARC_OK; s++)
+  for (int s = 0; s < RGLRU_SUMS && status == SPARC_OK; s++)
     status = add_sink(cell, (rtrl_sink){.slot = s, .block = sum_block[s]});
   for (int p = 0; p < k && status == SPARC_OK; p++) {
     const rtrl_sink sinks[] = {
-        {.slot = SUM_COUNT + p, .block = GATE_RETENTION, .column = p},
-        {.slot = SUM_COUNT + k + p, .block = GATE_INPUT, .column = p},
-        {.slot = SUM_COUNT + 2 * k + p, .block = CONTENT_BIAS, .row = ROW_OF_GROUP, .width = k, .member = p},
+        {.slot = RGLRU_SUMS + p, .block = GATE_RETENTION, .column = p},
+        {.slot = RGLRU_SUMS + k + p, .block = GATE_INPUT, .column = p},
+        {.slot = RGLRU_SUMS + 2 * k + p, .block = CONTENT_BIAS, .row = ROW_OF_GROUP, .width = k, .member = p},
         {.outer = true, .slot = p, .block = CONTENT, .row = ROW_OF_GROUP, .width = k, .member = p},
     };
     const size_t count = has_exact_traces(cell) ? 4 : 2;
@@ -106,11 +106,11 @@ static sparc_status layout(sparc_cell *cell) {
   add_projection(cell, CONTENT, CONTENT_BIAS);
   cell->parts = 1;
   cell->pre = 3 * H;
-  cell->sums = SUM_COUNT;
-  cell->constant_count = (size_t)H * (K_COUNT + 4 * (size_t)k);
+  cell->sums = RGLRU_SUMS;
+  cell->constant_count = (size_t)H * (CONSTANT_ROWS + 4 * (size_t)k);
 
   cell->outer = has_exact_traces(cell) ? k : 0;
-  cell->scalar = SUM_COUNT + (has_exact_traces(cell) ? 3 : 2) * k;
+  cell->scalar = RGLRU_SUMS + (has_exact_traces(cell) ? 3 : 2) * k;
   return add_sinks(cell);
 }
 
@@ -160,10 +160,10 @@ static const int bias_constant[GATES] = {K_RETENTION_BIAS, K_INPUT_BIAS};
 /* where the constants keep a gate's weights, (H / k, k, k) each: one matrix per block, for products from the right;
  * forward: [from content][to gate], backward: [from gate][to content] as in params */
 static size_t forward_weights(const sparc_cell *cell, size_t gate) {
-  return (size_t)cell->H * (K_COUNT + 2 * gate * (size_t)block_width(cell));
+  return (size_t)cell->H * (CONSTANT_ROWS + 2 * gate * (size_t)block_width(cell));
 }
 static size_t backward_weights(const sparc_cell *cell, size_t gate) {
-  return (size_t)cell->H * (K_COUNT + (2 * gate + 1) * (size_t)block_width(cell));
+  return (size_t)cell->H * (CONSTANT_ROWS + (2 * gate + 1) * (size_t)block_width(cell));
 }
 
 /* log(1 + exp(v)) */
@@ -220,6 +220,19 @@ static real wide_gate(const sparc_cell *cell, const real *bias, const real *matr
   return sum > 1e30L ? (real)1e30 : sum < -1e30L ? (real)-1e30 : (real)sum;
 }
 
+/* in place; the double build has no kernels */
+static void apply_sigmoid(const sparc_cell *cell, size_t n, real *x) {
+#ifdef SPARC_DOUBLE
+  (void)cell;
+#else
+  if (cell->kernels->sigmoid) {
+    cell->kernels->sigmoid(n, x);
+    return;
+  }
+#endif
+  for (size_t i = 0; i < n; i++) x[i] = r_sigmoid(x[i]);
+}
+
 /* pre-activations of one gate from the contents, then the gate itself in their place */
 static void activate_gate(const sparc_cell *cell, size_t n, const real *bias, const real *matrix, const real *u,
                           real *gate) {
@@ -227,10 +240,10 @@ static void activate_gate(const sparc_cell *cell, size_t n, const real *bias, co
   for (size_t t = 0; t < n; t++) memcpy(gate + t * width, bias, H * sizeof(real));
   add_block_products(cell, n, width, u, matrix, gate);
   for (size_t t = 0; t < n; t++) {
-    for (size_t j = 0; j < H; j++) {
-      const real z = gate[t * width + j];
-      gate[t * width + j] = r_sigmoid(isfinite(z) ? z : wide_gate(cell, bias, matrix, u + t * width, j));
-    }
+    real *row = gate + t * width;
+    for (size_t j = 0; j < H; j++)
+      if (!isfinite(row[j])) row[j] = wide_gate(cell, bias, matrix, u + t * width, j);
+    apply_sigmoid(cell, H, row);
   }
 }
 
@@ -334,9 +347,9 @@ static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(t
     dpre[j] = mu * slope.content;
     dpre[H + j] = dretention;
     dpre[2 * H + j] = dinput;
-    sums[SUM_DECAY][i] += (double)(mu * slope.decay);
-    sums[SUM_RETENTION][i] += (double)dretention;
-    sums[SUM_INPUT][i] += (double)dinput;
+    sums[RGLRU_DECAY][i] += (double)(mu * slope.decay);
+    sums[RGLRU_RETENTION][i] += (double)dretention;
+    sums[RGLRU_INPUT][i] += (double)dinput;
   }
 }
 
@@ -345,7 +358,7 @@ static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(t
 static void sums_gradient(const sparc_cell *cell, const real *constants, const double *sums, real *dparams) {
   (void)constants;
   const size_t H = (size_t)cell->H;
-  for (size_t s = 0; s < SUM_COUNT; s++)
+  for (size_t s = 0; s < RGLRU_SUMS; s++)
     for (size_t j = 0; j < H; j++) dparams[cell->block[sum_block[s]].offset + j] += (real)sums[s * H + j];
 }
 
@@ -357,14 +370,14 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
   const size_t H = (size_t)cell->H, k = (size_t)block_width(cell);
   const real *retention = constants + backward_weights(cell, RETENTION);
   const real *input = constants + backward_weights(cell, INPUT);
-  real *by_retention = scalar + SUM_COUNT * H, *by_input = by_retention + k * H, *by_bias = by_input + k * H;
+  real *by_retention = scalar + RGLRU_SUMS * H, *by_input = by_retention + k * H, *by_bias = by_input + k * H;
   for (size_t j = 0; j < H; j++) {
     const coordinate c = coordinate_at(cell, constants, token, j);
     const coordinate_slopes slope = slopes_at(&c, constants[K_RATE_SLOPE * H + j], token->mask, kept[j]);
     const real *seen = token->pre + j / k * k;
-    scalar[SUM_DECAY * H + j] = slope.decay;
-    scalar[SUM_RETENTION * H + j] = slope.retention;
-    scalar[SUM_INPUT * H + j] = slope.input;
+    scalar[RGLRU_DECAY * H + j] = slope.decay;
+    scalar[RGLRU_RETENTION * H + j] = slope.retention;
+    scalar[RGLRU_INPUT * H + j] = slope.input;
     for (size_t p = 0; p < k; p++) {
       by_retention[p * H + j] = slope.retention * seen[p];
       by_input[p * H + j] = slope.input * seen[p];
@@ -393,6 +406,63 @@ static void direct_gradient(const sparc_cell *cell, const real *x, const real *p
   }
 }
 
+/* ---- kernels ----------------------------------------------------------------------------------- */
+
+#ifdef SPARC_DOUBLE
+#define KERNEL_SCAN    NULL
+#define KERNEL_ADJOINT NULL
+#else
+static rglru_rows rows_of(const sparc_cell *cell, const float *constants, const span_f32 *span) {
+  const size_t H = (size_t)cell->H;
+  return (rglru_rows){.H = H,
+                      .first = span->first,
+                      .n = span->n,
+                      .tokens = span->tokens,
+                      .rate = constants + K_RATE * H,
+                      .rate_slope = constants + K_RATE_SLOPE * H,
+                      .pre = span->pre,
+                      .mask = span->mask};
+}
+
+static bool kernel_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h, float *states) {
+  if (!cell->kernels->rglru_scan) return false;
+  cell->kernels->rglru_scan(&(rglru_scan_rows){.rows = rows_of(cell, constants, span), .h = h, .states = states});
+  return true;
+}
+
+/* sums run in float over a block of tokens, then in double */
+static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span, const float *before,
+                           const float *states, const float *dstates, float *g, float *dpre, float *dshared,
+                           double *sums) {
+  (void)dshared;
+  enum { BLOCK = 32 };
+  if (!cell->kernels->rglru_adjoint) return false;
+  const size_t H = (size_t)cell->H, n = span->n, width = (size_t)cell->pre;
+  float block_sums[RGLRU_SUMS * WIDE_TILE];
+  for (size_t end = span->tokens; end > 0;) {
+    const size_t begin = end > BLOCK ? end - BLOCK : 0;
+    rglru_adjoint_rows rows = {.rows = rows_of(cell, constants, span),
+                               .states = states + begin * H,
+                               .before = begin > 0 ? states + (begin - 1) * H + span->first : before,
+                               .dstates = dstates + begin * H,
+                               .g = g,
+                               .dpre = dpre + begin * width,
+                               .sums = block_sums};
+    rows.rows.tokens = end - begin;
+    rows.rows.pre += begin * width;
+    if (rows.rows.mask) rows.rows.mask += begin;
+    memset(block_sums, 0, RGLRU_SUMS * n * sizeof(float));
+    cell->kernels->rglru_adjoint(&rows);
+    for (size_t s = 0; s < RGLRU_SUMS; s++)
+      for (size_t i = 0; i < n; i++) sums[s * H + span->first + i] += (double)block_sums[s * n + i];
+    end = begin;
+  }
+  return true;
+}
+#define KERNEL_SCAN    kernel_scan
+#define KERNEL_ADJOINT kernel_adjoint
+#endif
+
 static const TYPED(affine_ops) affine = {
     .derive = derive,
     .activate = activate,
@@ -400,6 +470,8 @@ static const TYPED(affine_ops) affine = {
     .weight_gradient = weight_gradient,
     .coefficients = coefficients,
     .adjoint = adjoint,
+    .scan = KERNEL_SCAN,
+    .scan_adjoint = KERNEL_ADJOINT,
     .sums_gradient = sums_gradient,
     .drivers = drivers,
     .direct_gradient = direct_gradient,

@@ -88,6 +88,39 @@ typedef struct sparc_token_rows {
   float *scalar;     /* (SCALAR_SLOTS, 2, H) */
 } sparc_token_rows;
 
+/* per-coordinate gradients that RG-LRU's adjoint accumulates: by Lambda and by the biases of the two gates */
+enum { RGLRU_DECAY, RGLRU_RETENTION, RGLRU_INPUT, RGLRU_SUMS };
+
+/* RG-LRU: consecutive tokens of one stream, coordinates [first, first + n) of H */
+typedef struct rglru_rows {
+  size_t H, first, n, tokens;
+  const float *rate, *rate_slope; /* (H): c softplus(Lambda), c sigmoid(Lambda) */
+  const float *pre;               /* (tokens, 3 H): content | retention gate | input gate */
+  const float *mask;              /* (tokens); NULL: ones */
+} rglru_rows;
+
+typedef struct rglru_scan_rows {
+  rglru_rows rows;
+  float *h;      /* (n): the state before the first token; after the last one on return */
+  float *states; /* (tokens, H) */
+} rglru_scan_rows;
+
+typedef struct rglru_adjoint_rows {
+  rglru_rows rows;
+  const float *states;  /* (tokens, H): the state after each token */
+  const float *before;  /* (n): the state before the first token */
+  const float *dstates; /* (tokens, H) */
+  float *g;             /* (n): cotangent of the last state from the future; of the first one on return */
+  float *dpre;          /* (tokens, 3 H) */
+  float *sums;          /* (RGLRU_SUMS, n): added to */
+} rglru_adjoint_rows;
+
+typedef void rglru_scan_fn(const rglru_scan_rows *rows);
+typedef void rglru_adjoint_fn(const rglru_adjoint_rows *rows);
+
+/* x <- 1 / (1 + exp(-x)) in place */
+typedef void sigmoid_fn(size_t n, float *x);
+
 typedef void sparc_token_fn(const sparc_token_rows *rows);
 typedef void sparc_scan_fn(const sparc_scan_rows *rows);
 typedef void sparc_adjoint_fn(const sparc_adjoint_rows *rows);
@@ -96,6 +129,9 @@ typedef struct kernels {
   const char *name;
   project_fn *project;
   trace_fn *trace;
+  sigmoid_fn *sigmoid;
+  rglru_scan_fn *rglru_scan;
+  rglru_adjoint_fn *rglru_adjoint;
   sparc_scan_fn *sparc_scan[SPARC_INSTANCE_COUNT];
   sparc_adjoint_fn *sparc_adjoint[SPARC_INSTANCE_COUNT];
   sparc_token_fn *sparc_token[SPARC_INSTANCE_COUNT];

@@ -320,6 +320,80 @@ static void trace(const trace_rows *t) {
     advance_trace_rows(t, false);
 }
 
+/* ---- RG-LRU -------------------------------------------------------------------------------------- */
+
+static void sigmoid(size_t n, float *x) {
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) {
+    const fraction f = sigmoid_fraction(x[i]);
+    x[i] = f.over / f.under;
+  }
+}
+
+/* a = exp(-rate r), 1 - a^2 = (1 - a)(1 + a), and the scale of the write: full on the first step of a segment */
+typedef struct gated {
+  float log_a, a, square, root, scale;
+} gated;
+
+VMATH gated gated_at(float rate, float r, float mask) {
+  gated v;
+  v.log_a = -rate * r;
+  const decay_pair d = decay_of(LOG2E * v.log_a);
+  v.a = d.rho;
+  v.square = d.one_minus * (1 + d.rho);
+  v.root = sqrtf(v.square);
+  v.scale = mask * v.root + (1 - mask);
+  return v;
+}
+
+static void rglru_scan(const rglru_scan_rows *s) {
+  const rglru_rows *rows = &s->rows;
+  const size_t H = rows->H, n = rows->n;
+  const float *rate = rows->rate + rows->first;
+  float *h = s->h;
+  for (size_t t = 0; t < rows->tokens; t++) {
+    const float mask = rows->mask ? rows->mask[t] : 1;
+    const float *u = rows->pre + t * 3 * H + rows->first, *r = u + H, *q = r + H;
+    float *out = s->states + t * H + rows->first;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+      const gated v = gated_at(rate[i], r[i], mask);
+      h[i] = v.a * (mask * h[i]) + v.scale * (q[i] * u[i]);
+      out[i] = h[i];
+    }
+  }
+}
+
+static void rglru_adjoint(const rglru_adjoint_rows *s) {
+  const rglru_rows *rows = &s->rows;
+  const size_t H = rows->H, n = rows->n;
+  const float *rate = rows->rate + rows->first, *rate_slope = rows->rate_slope + rows->first;
+  float *g = s->g, *sum_decay = s->sums + RGLRU_DECAY * n, *sum_retention = s->sums + RGLRU_RETENTION * n;
+  float *sum_input = s->sums + RGLRU_INPUT * n;
+  for (size_t t = rows->tokens; t-- > 0;) {
+    const float mask = rows->mask ? rows->mask[t] : 1;
+    const float *u = rows->pre + t * 3 * H + rows->first, *r = u + H, *q = r + H;
+    const float *before = t > 0 ? s->states + (t - 1) * H + rows->first : s->before;
+    const float *direct = s->dstates + t * H + rows->first;
+    float *du = s->dpre + t * 3 * H + rows->first, *dr = du + H, *dq = dr + H;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+      const gated v = gated_at(rate[i], r[i], mask);
+      const float mu = direct[i] + g[i], write = q[i] * u[i];
+      /* by log a; d sqrt(v) / dv is bounded by 1000, so the root counts as at least 5e-4 */
+      const float by_log_a = mask * v.a * (before[i] - v.a * write / larger(v.root, 5e-4f));
+      const float retention = mu * by_log_a * v.log_a * (1 - r[i]), input = mu * v.scale * write * (1 - q[i]);
+      du[i] = mu * v.scale * q[i];
+      dr[i] = retention;
+      dq[i] = input;
+      sum_decay[i] -= mu * by_log_a * r[i] * rate_slope[i];
+      sum_retention[i] += retention;
+      sum_input[i] += input;
+      g[i] = mask * v.a * mu;
+    }
+  }
+}
+
 #define RULES(controls, decay, clock, gate, norm, linear) \
   (sparc_rules) { controls, decay, clock, gate, norm, linear }
 #define DEFINE_INSTANCE(name, controls, decay, clock, gate, norm, linear, floor)         \
@@ -346,6 +420,9 @@ const kernels KERNEL_TABLE = {
     .name = KERNEL_NAME,
     .project = project,
     .trace = trace,
+    .sigmoid = sigmoid,
+    .rglru_scan = rglru_scan,
+    .rglru_adjoint = rglru_adjoint,
     .sparc_scan = {SPARC_INSTANCES(SCAN_SLOT)},
     .sparc_adjoint = {SPARC_INSTANCES(ADJOINT_SLOT)},
     .sparc_token = {SPARC_INSTANCES(TOKEN_SLOT)},

@@ -34,10 +34,11 @@ typedef struct decay_pair {
 } decay_pair;
 
 /* 2^x and 1 - 2^x for x <= 0. Adding 1.5 * 2^23 + 127 rounds x to an integer n and leaves n + 127 in the low bits,
- * ready to be shifted into the exponent; 2^f - 1 with f = x - n in [-1/2, 1/2] is f times a polynomial. */
+ * ready to be shifted into the exponent, where -127 makes 0; 2^f - 1 with f = x - n in [-1/2, 1/2] is f times a
+ * polynomial. */
 VMATH decay_pair decay_of(float x) {
   const float magic = 0x1.8p23f + 127;
-  x = x < -126.0f ? -126.0f : x;
+  x = x < -127.0f ? -127.0f : x;
   const float shifted = x + magic, f = x - (shifted - magic), scale = float_of_bits(bits_of_float(shifted) << 23);
   float p = .0001540351260658707f;
   p = p * f + .0013390735592967648f;
