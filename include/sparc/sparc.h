@@ -5,6 +5,7 @@
 
 #include "sparc/base.h"
 #include "sparc/cell.h"
+#include "sparc/data.h"
 #include "sparc/double.h"
 #include "sparc/network.h"
 #include "sparc/random.h"

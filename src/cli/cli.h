@@ -19,6 +19,7 @@
 #define CLI_COMMANDS(ROW) \
   ROW(check)              \
   ROW(info)               \
+  ROW(data)               \
   ROW(help)               \
   ROW(version)
 

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* data.h: labelled sequences from files, named data sets, fixed splits, normalisation.
+ *
+ * A data set holds N examples. Example i is a sequence of T_i steps with C channels, stored as float [T_i][C], and a
+ * class index (-1: unlabelled). Lengths may differ. Classes are numbered in the order of their labels: by value when
+ * every label is a number, else by bytes; so the numbering does not depend on the order of the rows.
+ *
+ *   sparc_data_split split;
+ *   if (sparc_data_load("FordA", NULL, &split) != SPARC_OK) return report(sparc_error());
+ *   double mean, std;                                  one channel: one number each
+ *   sparc_normalisation_fit(split.fit, &mean, &std);   of the fit subset only
+ *   sparc_dataset_normalise(split.fit, &mean, &std);
+ *   sparc_dataset_normalise(split.validation, &mean, &std);
+ *   for (int i = 0; i < sparc_dataset_count(split.fit); i++)
+ *     learn(sparc_dataset_series(split.fit, i), sparc_dataset_length(split.fit, i), sparc_dataset_class(split.fit, i));
+ *   sparc_data_split_free(&split);
+ *
+ * Nothing in a file is trusted: whatever is wrong with one gives SPARC_FORMAT and a sentence that starts with the file
+ * and, for text, the line: "gun.tsv:3: value 7 is 'abc', expected a number, NaN or ?".
+ */
+#ifndef SPARC_DATA_H
+#define SPARC_DATA_H
+
+#include "sparc/base.h"
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- data sets ---- */
+
+/* Values may be shared between a data set and its subsets; whoever changes values first takes a copy. So a data set
+ * behaves as if it owned everything, and threads may use different data sets, or read the same one. */
+typedef struct sparc_dataset sparc_dataset;
+
+/* sparc_dataset_free releases a data set; NULL is fine. */
+SPARC_API void sparc_dataset_free(sparc_dataset *dataset);
+
+SPARC_API const char *sparc_dataset_name(const sparc_dataset *dataset);
+SPARC_API int sparc_dataset_count(const sparc_dataset *dataset);    /* N, at least 1 */
+SPARC_API int sparc_dataset_channels(const sparc_dataset *dataset); /* C, at least 1 */
+SPARC_API int sparc_dataset_shortest(const sparc_dataset *dataset); /* the least T_i, at least 1 */
+SPARC_API int sparc_dataset_longest(const sparc_dataset *dataset);  /* the greatest T_i */
+
+/* How many values are missing. They are NaN in the series; every other value is finite. */
+SPARC_API size_t sparc_dataset_missing(const sparc_dataset *dataset);
+
+/* One example, 0 <= i < N: its steps T_i, its values [T_i][C], its class or -1. Outside that range: 0, NULL, -1. The
+ * pointer lives until the data set is changed or released. */
+SPARC_API int sparc_dataset_length(const sparc_dataset *dataset, int i);
+SPARC_API const float *sparc_dataset_series(const sparc_dataset *dataset, int i);
+SPARC_API int sparc_dataset_class(const sparc_dataset *dataset, int i);
+
+/* The number of classes (0: unlabelled) and the label of one as it stood in the file, UTF-8; NULL outside the range. */
+SPARC_API int sparc_dataset_classes(const sparc_dataset *dataset);
+SPARC_API const char *sparc_dataset_label(const sparc_dataset *dataset, int class_index);
+
+/* sparc_dataset_subset makes a data set of the listed examples, in this order; repetition is fine. All classes are
+ * kept and the values are shared. name NULL: as in the source. On failure *out is NULL. */
+SPARC_API sparc_status sparc_dataset_subset(const sparc_dataset *dataset, const int *indices, int count,
+                                            const char *name, sparc_dataset **out);
+
+/* sparc_dataset_fill_missing replaces missing values: between two known values of a channel by the straight line
+ * through them, before the first and after the last by that value. A channel of an example without any value is
+ * SPARC_INVALID; then nothing has changed. */
+SPARC_API sparc_status sparc_dataset_fill_missing(sparc_dataset *dataset);
+
+/* ---- normalisation ---- */
+
+/* sparc_normalisation_fit computes the mean and the standard deviation (of the population) of each channel over all
+ * values that are not missing, in double: mean [C], std [C]. A channel that does not vary gets the std 1. */
+SPARC_API sparc_status sparc_normalisation_fit(const sparc_dataset *fit, double *mean, double *std);
+
+/* (x - mean) / std, computed in double and rounded once. Missing values stay missing. The first form changes the data
+ * set, or fails and leaves it alone when a result is too large for a float; the second writes steps * channels values
+ * without looking at them, and in and out may be the same. */
+SPARC_API sparc_status sparc_dataset_normalise(sparc_dataset *dataset, const double *mean, const double *std);
+SPARC_API void sparc_normalise(const float *in, float *out, int steps, int channels, const double *mean,
+                               const double *std);
+
+/* ---- files ----
+ *
+ * Numbers in text are decimal whatever the locale; a missing value is NaN or ?, and in UCR and CSV also nothing between
+ * two separators. A label may be anything up to 255 bytes of UTF-8; a missing one leaves the example unlabelled.
+ *
+ *   ucr    One example a line: label, then values, separated by tabs, else commas, else blanks. Every line has as many
+ *          values as the first; missing values at the end of a line are padding: the series is shorter.
+ *   ts     The header (#, @problemName, @timeStamps, @missing, @univariate, @dimension, @equalLength, @seriesLength,
+ *          @classLabel, @data) must not contradict the data. Channels by colon, values by comma, label last. Time
+ *          stamps and real-valued targets are refused.
+ *   csv    Fields by comma, semicolon or tab, quotes as in RFC 4180, a header or none. All rows have the same number of
+ *          fields: one is the label, the others are the series.
+ *   npy    Version 1 to 3, [N,T] or [N,T,C], C order; f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1, either byte order. Labels [N]
+ *          of whole numbers in a second file. NaN is missing.
+ *   idx    [N, ...] of u8 i8 i16 i32 f32 f64; what follows N is one sequence, row by row. Labels [N] of whole numbers
+ * in a second file. Pixels keep the values of the file, 0 to 255. cifar  Records of 1 label byte, 0 to 9, and 1024 red,
+ * green and blue bytes: a sequence of 1024 gray values 0.299 R + 0.587 G + 0.114 B, rounded to whole numbers, row by
+ * row. Always ten classes.
+ */
+
+typedef enum sparc_data_format {
+  SPARC_DATA_AUTO = 0, /* NPY, IDX and TS by content, else by the file's name, else by content */
+  SPARC_DATA_UCR,
+  SPARC_DATA_TS,
+  SPARC_DATA_CSV,
+  SPARC_DATA_NPY,
+  SPARC_DATA_IDX,
+  SPARC_DATA_CIFAR
+} sparc_data_format;
+
+/* The names "auto", "ucr", "ts", "csv", "npy", "idx", "cifar"; NULL for a value outside the enumeration. */
+SPARC_API const char *sparc_data_format_name(sparc_data_format format);
+SPARC_API sparc_status sparc_data_format_parse(const char *name, sparc_data_format *out);
+
+/* Larger input, and gzip that expands to more, is refused: 8 GiB, or 1 GiB where addresses have 32 bits. */
+#define SPARC_DATA_LIMIT ((size_t)1 << (sizeof(size_t) > 4 ? 33 : 30))
+
+/* How to read; zero is the default everywhere. */
+typedef struct sparc_read_options {
+  sparc_data_format format;
+  int unlabelled;           /* 1: UCR and CSV rows hold values only; the labels of other formats are ignored */
+  const char *label_column; /* CSV: name of the column, or its number from 1; NULL: the last */
+  int header;               /* CSV: 1 the first row is a header, -1 it is not, 0 see for yourself */
+  const char *labels_path;  /* NPY, IDX: the file of labels; NULL: for IDX the neighbour with "labels" for "images" */
+  const void *labels_data;  /* NPY, IDX: the same in memory, instead of a path */
+  size_t labels_size;
+  const char *const *classes; /* the only labels allowed; class c is classes[c]. NULL: those that occur */
+  int class_count;
+  size_t limit; /* bytes, unpacked; 0: SPARC_DATA_LIMIT */
+} sparc_read_options;
+
+/* sparc_dataset_read reads a file, plain or gzip (told by its first bytes, not by its name); a pipe is fine.
+ * sparc_dataset_parse does the same with bytes in memory; name stands for the file, also when the format is chosen.
+ * options NULL: the defaults. On failure *out is NULL. */
+SPARC_API sparc_status sparc_dataset_read(const char *path, const sparc_read_options *options, sparc_dataset **out);
+SPARC_API sparc_status sparc_dataset_parse(const void *data, size_t size, const char *name,
+                                           const sparc_read_options *options, sparc_dataset **out);
+
+/* ---- named data sets and splits ----
+ *
+ * Below the root:
+ *   any UCR or UEA name  [ucr/]NAME/NAME_TRAIN and NAME_TEST with .tsv, .ts or .txt
+ *   mnist, pmnist        [mnist/]train-images-idx3-ubyte, train-labels-idx1-ubyte, and t10k-...; pmnist reads the
+ * pixels in one fixed random order cifar10-gray         [cifar10/]gray-train-images-idx3-ubyte and its labels, or the
+ * official data_batch_1.bin to 5 each plain or with .gz. The paper's sets are FordA, StarLightCurves,
+ * UWaveGestureLibraryAll, pmnist, cifar10-gray.
+ */
+
+typedef enum sparc_data_protocol {
+  SPARC_PROTOCOL_PAPER = 0, /* a fixed tenth of the training partition validates, the rest fits; the test partition,
+                               when there is one, is kept apart */
+  SPARC_PROTOCOL_OFFICIAL   /* the whole training partition fits, nothing validates, the test partition must exist */
+} sparc_data_protocol;
+
+typedef struct sparc_data_options {
+  const char *root; /* folder of named data sets; NULL: the environment variable SPARC_DATA */
+  sparc_data_protocol protocol;
+  sparc_read_options read; /* named sets find their own labels; the rest applies */
+} sparc_data_options;
+
+typedef struct sparc_data_split {
+  sparc_dataset *fit;
+  sparc_dataset *validation; /* NULL under SPARC_PROTOCOL_OFFICIAL, and of a single example */
+  sparc_dataset *test;       /* NULL when there is none */
+  char name[128];            /* how to call it in a report, for example "FordA (1896 rows)" */
+  char protocol[256];        /* what the parts are, in a sentence */
+  char differs[256];         /* how this is not what the paper used; "" if it is, or if the paper has no such set */
+} sparc_data_split;
+
+/* sparc_data_load loads a named data set, a file, or a folder NAME with NAME_TRAIN and NAME_TEST in it. A file with
+ * _TRAIN in its name brings its _TEST along. The split is stratified: of the n examples of each class n/10, rounded to
+ * the nearest whole number and between two to the even one, validate (at least one in all); which ones was drawn once
+ * and depends on no training seed. All parts have the classes of the training partition.
+ * options NULL: the defaults. On failure *out is all zero. sparc_data_split_free leaves it so too. */
+SPARC_API sparc_status sparc_data_load(const char *name, const sparc_data_options *options, sparc_data_split *out);
+SPARC_API void sparc_data_split_free(sparc_data_split *split);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

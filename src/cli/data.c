@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/* data.c: `sparc data`: what a data set or a data file holds, as the training commands will see it. */
+#include "sparc/data.h"
+
+#include "cli/cli.h"
+#include "data/catalog.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct data_settings {
+  sparc_data_options options;
+  const char *format, *name;
+  bool json;
+} data_settings;
+
+/* ---- options ------------------------------------------------------------------------------------ */
+
+static const struct argp_option data_options[] = {
+    {"root", 'r', "DIR", 0, "Look for named data sets in DIR (default: $SPARC_DATA)", 0},
+    {"format", 'f', "F", 0, "Read FILE as ucr, ts, csv, npy, idx or cifar (default: auto)", 0},
+    {"labels", 'l', "FILE", 0, "Take the labels of an NPY or IDX file from FILE", 0},
+    {"label-column", 'c', "C", 0, "CSV: the label is in the column of this name or number (default: the last)", 0},
+    {"unlabelled", 'u', NULL, 0, "UCR, CSV: rows hold values only", 0},
+    {"official", 'o', NULL, 0, "Fit on the whole training partition instead of validating on a tenth of it", 0},
+    {"json", 'j', NULL, 0, "Print one JSON object", 0},
+    {0}};
+
+static error_t parse_data(int key, char *argument, struct argp_state *state) {
+  data_settings *settings = state->input;
+  sparc_data_options *options = &settings->options;
+  switch (key) {
+    case 'r':
+      options->root = argument;
+      return 0;
+    case 'f':
+      settings->format = argument;
+      return 0;
+    case 'l':
+      options->read.labels_path = argument;
+      return 0;
+    case 'c':
+      options->read.label_column = argument;
+      return 0;
+    case 'u':
+      options->read.unlabelled = 1;
+      return 0;
+    case 'o':
+      options->protocol = SPARC_PROTOCOL_OFFICIAL;
+      return 0;
+    case 'j':
+      settings->json = true;
+      return 0;
+    case ARGP_KEY_ARG:
+      if (state->arg_num > 0) argp_error(state, "expected one NAME or FILE, got '%s' as well", argument);
+      settings->name = argument;
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp data_argp = {
+    .options = data_options,
+    .parser = parse_data,
+    .args_doc = "[NAME|FILE|-]",
+    .doc =
+        "Print the parts of a data set with their sizes, lengths and missing values, and its classes with the mean "
+        "series "
+        "of each. FILE may be UCR, ts, CSV, NPY, IDX or CIFAR-10 binary, plain or gzip. Without an argument: list the "
+        "data sets that there are."
+        "\vExit status: 0 done, 2 usage, 3 a file is missing or malformed.",
+};
+
+/* ---- facts -------------------------------------------------------------------------------------- */
+
+enum { PARTS = 3 };
+static const char *const part_names[PARTS] = {"fit", "validation", "test"};
+
+static sparc_dataset *part_of(const sparc_data_split *split, int part) {
+  sparc_dataset *const parts[PARTS] = {split->fit, split->validation, split->test};
+  return parts[part];
+}
+
+static int compare_ints(const void *a, const void *b) {
+  const int x = *(const int *)a, y = *(const int *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* the lower median of the lengths; 0 without memory */
+static int median_length(const sparc_dataset *d) {
+  const int count = sparc_dataset_count(d);
+  int *lengths = malloc((size_t)count * sizeof *lengths);
+  if (!lengths) return 0;
+  for (int i = 0; i < count; i++) lengths[i] = sparc_dataset_length(d, i);
+  qsort(lengths, (size_t)count, sizeof *lengths, compare_ints);
+  const int median = lengths[(count - 1) / 2];
+  free(lengths);
+  return median;
+}
+
+static int count_class(const sparc_dataset *d, int class_index) {
+  int count = 0;
+  for (int i = 0; d && i < sparc_dataset_count(d); i++) count += sparc_dataset_class(d, i) == class_index;
+  return count;
+}
+
+/* ---- sparklines --------------------------------------------------------------------------------- */
+
+enum { COLUMNS = 48 };
+
+/* the mean course of a class in its first channel, over relative time; NaN where there are no values */
+static void mean_course(const sparc_dataset *d, int class_index, int columns, double *course) {
+  const int channels = sparc_dataset_channels(d);
+  double sums[COLUMNS] = {0};
+  long counts[COLUMNS] = {0};
+  for (int i = 0; i < sparc_dataset_count(d); i++) {
+    if (sparc_dataset_class(d, i) != class_index) continue;
+    const float *x = sparc_dataset_series(d, i);
+    const long length = sparc_dataset_length(d, i);
+    for (int column = 0; column < columns; column++) {
+      /* at least one step, also where a series has fewer steps than there are columns */
+      const long from = column * length / columns, to = (column + 1) * length / columns;
+      for (long t = from; t < to || t == from; t++) {
+        if (isnan(x[t * channels])) continue;
+        sums[column] += x[t * channels];
+        counts[column]++;
+      }
+    }
+  }
+  for (int column = 0; column < columns; column++)
+    course[column] = counts[column] ? sums[column] / (double)counts[column] : NAN;
+}
+
+static bool terminal_is_utf8(void) {
+  locale_t user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+  if (!user) return false;
+  const bool utf8 = strcmp(nl_langinfo_l(CODESET, user), "UTF-8") == 0;
+  freelocale(user);
+  return utf8;
+}
+
+static void print_course(const double *course, int columns, double low, double high, bool utf8) {
+  static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  static const char ascii[] = "_.-~=+*#";
+  enum { LEVELS = 8 };
+  for (int i = 0; i < columns; i++) {
+    if (isnan(course[i])) {
+      putchar(' ');
+      continue;
+    }
+    const double height = high > low ? (course[i] - low) / (high - low) : 0.5;
+    const int level = height >= 1 ? LEVELS - 1 : (int)(height * LEVELS);
+    if (utf8)
+      fputs(bars[level], stdout);
+    else
+      putchar(ascii[level]);
+  }
+}
+
+/* ---- text --------------------------------------------------------------------------------------- */
+
+static void print_parts(const sparc_data_split *split) {
+  printf("  %-10s  %8s  %-17s  %7s\n", "part", "examples", "length", "missing");
+  for (int part = 0; part < PARTS; part++) {
+    const sparc_dataset *d = part_of(split, part);
+    if (!d) continue;
+    char lengths[40];
+    const int shortest = sparc_dataset_shortest(d), longest = sparc_dataset_longest(d);
+    if (shortest == longest)
+      snprintf(lengths, sizeof lengths, "%d", longest);
+    else
+      snprintf(lengths, sizeof lengths, "%d/%d/%d", shortest, median_length(d), longest);
+    printf("  %-10s  %8d  %-17s  %7zu\n", part_names[part], sparc_dataset_count(d), lengths, sparc_dataset_missing(d));
+  }
+}
+
+static void print_scale(int channels, const double *mean, const double *std) {
+  for (int c = 0; c < channels; c++)
+    printf("  channel %d of %d: mean %.6g, std %.6g over fit\n", c + 1, channels, mean[c], std[c]);
+}
+
+static int label_width(const sparc_dataset *d) {
+  int width = (int)strlen("class");
+  for (int c = 0; c < sparc_dataset_classes(d); c++) {
+    const int size = (int)strlen(sparc_dataset_label(d, c));
+    if (size > width && size <= 32) width = size;
+  }
+  return width;
+}
+
+static void print_class(const sparc_data_split *split, int class_index, int width) {
+  const char *label = sparc_dataset_label(split->fit, class_index);
+  printf("  ");
+  cli_text(label ? label : "(none)", width);
+  for (int part = 0; part < PARTS; part++)
+    if (part_of(split, part)) printf("  %10d", count_class(part_of(split, part), class_index));
+  printf("  ");
+}
+
+/* one line for each class, all courses on one scale */
+static void print_classes(const sparc_data_split *split, double *courses, int first, int columns) {
+  const int classes = sparc_dataset_classes(split->fit), width = label_width(split->fit);
+  const bool utf8 = terminal_is_utf8();
+  double low = INFINITY, high = -INFINITY;
+  for (int c = first; c < classes; c++) {
+    double *course = courses + (size_t)(c + 1) * (size_t)columns;
+    mean_course(split->fit, c, columns, course);
+    for (int i = 0; i < columns; i++) low = fmin(low, course[i]), high = fmax(high, course[i]);
+  }
+  printf("  %-*s", width, "class");
+  for (int part = 0; part < PARTS; part++)
+    if (part_of(split, part)) printf("  %10s", part_names[part]);
+  printf("  mean of fit, %.4g to %.4g\n", low, high);
+  for (int c = first; c < classes; c++) {
+    print_class(split, c, width);
+    print_course(courses + (size_t)(c + 1) * (size_t)columns, columns, low, high, utf8);
+    putchar('\n');
+  }
+}
+
+static bool has_unlabelled(const sparc_data_split *split) {
+  for (int part = 0; part < PARTS; part++)
+    if (count_class(part_of(split, part), -1)) return true;
+  return false;
+}
+
+static exit_code print_split(const char *who, const sparc_data_split *split, const double *mean, const double *std) {
+  const int longest = sparc_dataset_longest(split->fit), columns = longest < COLUMNS ? longest : COLUMNS;
+  double *courses = malloc(((size_t)sparc_dataset_classes(split->fit) + 1) * (size_t)columns * sizeof *courses);
+  if (!courses) {
+    cli_message(who, "no memory for the classes");
+    return EXIT_FAILED;
+  }
+  cli_text(split->name, 0);
+  printf("\n  %s\n", split->protocol);
+  if (*split->differs) printf("  not as in the paper: %s\n", split->differs);
+  putchar('\n');
+  print_parts(split);
+  putchar('\n');
+  print_scale(sparc_dataset_channels(split->fit), mean, std);
+  putchar('\n');
+  print_classes(split, courses, has_unlabelled(split) ? -1 : 0, columns);
+  free(courses);
+  return EXIT_DONE;
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------- */
+
+static json_t *json_parts(const sparc_data_split *split) {
+  json_t *list = json_array();
+  for (int part = 0; part < PARTS; part++) {
+    const sparc_dataset *d = part_of(split, part);
+    if (!d) continue;
+    json_array_append_new(
+        list, json_pack("{s:s, s:i, s:i, s:i, s:i, s:I}", "part", part_names[part], "examples", sparc_dataset_count(d),
+                        "shortest", sparc_dataset_shortest(d), "median", median_length(d), "longest",
+                        sparc_dataset_longest(d), "missing", (json_int_t)sparc_dataset_missing(d)));
+  }
+  return list;
+}
+
+static json_t *json_classes(const sparc_data_split *split) {
+  json_t *list = json_array();
+  for (int c = has_unlabelled(split) ? -1 : 0; c < sparc_dataset_classes(split->fit); c++) {
+    const char *label = sparc_dataset_label(split->fit, c);
+    json_t *entry = json_pack("{s:i, s:o}", "class", c, "label", label ? cli_json_text(label) : json_null());
+    for (int part = 0; part < PARTS; part++)
+      if (part_of(split, part))
+        json_object_set_new(entry, part_names[part], json_integer(count_class(part_of(split, part), c)));
+    json_array_append_new(list, entry);
+  }
+  return list;
+}
+
+static json_t *json_reals(const double *values, int count) {
+  json_t *list = json_array();
+  for (int i = 0; i < count; i++) json_array_append_new(list, json_real(values[i]));
+  return list;
+}
+
+static json_t *json_split(const sparc_data_split *split, const double *mean, const double *std) {
+  const int channels = sparc_dataset_channels(split->fit);
+  return json_pack("{s:o, s:s, s:s, s:i, s:o, s:o, s:o, s:o}", "name", cli_json_text(split->name), "protocol",
+                   split->protocol, "differs", split->differs, "channels", channels, "mean", json_reals(mean, channels),
+                   "std", json_reals(std, channels), "parts", json_parts(split), "classes", json_classes(split));
+}
+
+/* ---- the command -------------------------------------------------------------------------------- */
+
+static exit_code refuse(const char *who, sparc_status status) {
+  cli_message(who, "%s", sparc_error());
+  return cli_exit_code(status);
+}
+
+static exit_code list_names(const char *who, const data_settings *settings) {
+  const char *root = settings->options.root ? settings->options.root : getenv("SPARC_DATA");
+  if (!root || !*root) {
+    cli_message(who, "no NAME or FILE given, and no folder to list: give --root or set SPARC_DATA");
+    return EXIT_USAGE;
+  }
+  char **names;
+  sparc_status status = catalog_names(root, &names);
+  if (status != SPARC_OK) return refuse(who, status);
+  json_t *list = json_array();
+  for (char **name = names; *name; name++) {
+    if (settings->json) {
+      json_array_append_new(list, cli_json_text(*name));
+    } else {
+      cli_text(*name, 0);
+      putchar('\n');
+    }
+  }
+  if (!*names) cli_message(who, "there is no data set in %s", root);
+  catalog_names_free(names);
+  if (settings->json)
+    cli_json_line(who, json_pack("{s:o, s:o}", "root", cli_json_text(root), "names", list));
+  else
+    json_decref(list);
+  return EXIT_DONE;
+}
+
+static exit_code describe(const char *who, const data_settings *settings, const sparc_data_split *split) {
+  const size_t channels = (size_t)sparc_dataset_channels(split->fit);
+  double *mean = malloc(2 * channels * sizeof *mean);
+  if (!mean) {
+    cli_message(who, "no memory for %zu channels", channels);
+    return EXIT_FAILED;
+  }
+  double *std = mean + channels;
+  exit_code code = EXIT_DONE;
+  sparc_status status = sparc_normalisation_fit(split->fit, mean, std);
+  if (status != SPARC_OK)
+    code = refuse(who, SPARC_FORMAT);
+  else if (settings->json)
+    cli_json_line(who, json_split(split, mean, std));
+  else
+    code = print_split(who, split, mean, std);
+  free(mean);
+  return code;
+}
+
+static exit_code run_data(int argc, char **argv) {
+  data_settings settings = {.json = false};
+  if (argp_parse(&data_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
+  sparc_status status = SPARC_OK;
+  if (settings.format) status = sparc_data_format_parse(settings.format, &settings.options.read.format);
+  if (status != SPARC_OK) return refuse(argv[0], status);
+  if (!settings.name) return list_names(argv[0], &settings);
+
+  sparc_data_split split;
+  const char *name = strcmp(settings.name, "-") == 0 ? "/dev/stdin" : settings.name;
+  status = sparc_data_load(name, &settings.options, &split);
+  if (status != SPARC_OK) return refuse(argv[0], status);
+  exit_code code = describe(argv[0], &settings, &split);
+  sparc_data_split_free(&split);
+  return code;
+}
+
+const cli_command command_data = {"data", "describe a data set or a data file", &data_argp, run_data};

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* builder.c: growing a data set example by example. */
+#include "data/dataset.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static sparc_status no_memory(void) { return fail(SPARC_NO_MEMORY, "no memory for the data set"); }
+
+sparc_status builder_open(builder *b) {
+  *b = (builder){.channels = 1};
+  b->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  return b->c ? SPARC_OK : no_memory();
+}
+
+void builder_close(builder *b) {
+  if (b->c) freelocale(b->c);
+  sparc_free(b->values);
+  sparc_free(b->examples);
+  class_map_release(b->map);
+  label_list_free(&b->labels);
+  *b = (builder){.count = 0};
+}
+
+/* ---- room ---- */
+
+/* a larger array with the same beginning, or NULL */
+static void *enlarged(const void *old, size_t used, size_t capacity, size_t size) {
+  if (capacity > SIZE_MAX / size) return NULL;
+  void *memory = sparc_alloc(capacity * size);
+  if (memory && used) memcpy(memory, old, used * size);
+  return memory;
+}
+
+static sparc_status reserve_values(builder *b, size_t needed) {
+  if (needed <= b->capacity) return SPARC_OK;
+  float *values = enlarged(b->values, b->used, needed, sizeof *values);
+  if (!values) return no_memory();
+  sparc_free(b->values);
+  b->values = values;
+  b->capacity = needed;
+  return SPARC_OK;
+}
+
+static sparc_status reserve_examples(builder *b, size_t needed) {
+  if (needed <= b->example_capacity) return SPARC_OK;
+  example *examples = enlarged(b->examples, b->count, needed, sizeof *examples);
+  if (!examples) return no_memory();
+  sparc_free(b->examples);
+  b->examples = examples;
+  b->example_capacity = needed;
+  return SPARC_OK;
+}
+
+sparc_status builder_expect(builder *b, size_t examples, size_t values) {
+  sparc_status status = reserve_values(b, b->used + values);
+  return status == SPARC_OK ? reserve_examples(b, b->count + examples) : status;
+}
+
+/* twice as much as before, so that appending costs a constant on average */
+static size_t next_capacity(size_t capacity, size_t needed) {
+  if (needed <= capacity) return capacity;
+  return 2 * capacity > needed ? 2 * capacity : needed;
+}
+
+/* ---- examples ---- */
+
+sparc_status builder_begin(builder *b, size_t length, float **values) {
+  if (b->count == INT_MAX || length > INT_MAX)
+    return fail(SPARC_UNSUPPORTED, "example %zu has %zu steps, expected at most %d examples of at most %d steps",
+                b->count + 1, length, INT_MAX, INT_MAX);
+  const size_t needed = b->used + length * (size_t)b->channels;
+  sparc_status status = reserve_values(b, next_capacity(b->capacity, needed));
+  if (status == SPARC_OK) status = reserve_examples(b, next_capacity(b->example_capacity, b->count + 1));
+  if (status != SPARC_OK) return status;
+  *values = b->values + b->used;
+  return SPARC_OK;
+}
+
+size_t builder_end(builder *b, size_t length) {
+  const size_t count = length * (size_t)b->channels;
+  const float *values = b->values + b->used;
+  size_t missing = 0;
+  for (size_t i = 0; i < count; i++) missing += isnan(values[i]) != 0;
+  b->examples[b->count++] = (example){b->used, (int)length, -1, missing};
+  b->used += count;
+  return missing;
+}
+
+sparc_status builder_label(builder *b, const char *where, span label) {
+  double unused;
+  label = span_trim(label);
+  if (parse_double(b->c, label, &unused) == NUMBER_MISSING) return SPARC_OK;
+  if (label.size > LABEL_MAX)
+    return fail(SPARC_FORMAT, "%s: the label '%s' has %zu bytes, expected at most %d", where, span_quote(label).text,
+                label.size, LABEL_MAX);
+  if (!span_is_utf8(label))
+    return fail(SPARC_FORMAT, "%s: the label '%s' is not UTF-8 text", where, span_quote(label).text);
+  if (!b->map) return label_list_add(&b->labels, b->c, label, (int)b->count - 1) ? SPARC_OK : no_memory();
+
+  const int class_index = class_map_find(b->map, b->c, label);
+  if (class_index < 0)
+    return fail(SPARC_FORMAT, "%s: the label is '%s', expected one of %s", where, span_quote(label).text,
+                class_map_quote(b->map).text);
+  b->examples[b->count - 1].class_index = class_index;
+  return SPARC_OK;
+}
+
+place place_line(const lines *t) {
+  place p;
+  snprintf(p.text, sizeof p.text, "%s:%zu", t->label, t->line);
+  return p;
+}
+
+place place_example(const source *s, size_t number) {
+  place p;
+  snprintf(p.text, sizeof p.text, "%s: example %zu", s->label, number);
+  return p;
+}
+
+/* ---- the end ---- */
+
+/* numbers the classes when they were collected */
+static sparc_status settle_classes(builder *b) {
+  if (b->map) return SPARC_OK;
+  int *classes = sparc_alloc(b->count * sizeof *classes);
+  if (!classes) return no_memory();
+  memset(classes, 0xff, b->count * sizeof *classes); /* -1 */
+  b->map = class_map_collect(&b->labels, classes);
+  for (size_t i = 0; b->map && i < b->count; i++) b->examples[i].class_index = classes[i];
+  sparc_free(classes);
+  return b->map ? SPARC_OK : no_memory();
+}
+
+/* text grows by doubling: up to half of the memory may be unused */
+static sparc_status shrink(builder *b) {
+  if (b->capacity - b->used <= b->used / 4) return SPARC_OK;
+  float *values = enlarged(b->values, b->used, b->used, sizeof *values);
+  if (!values) return no_memory();
+  sparc_free(b->values);
+  b->values = values;
+  b->capacity = b->used;
+  return SPARC_OK;
+}
+
+sparc_status builder_finish(builder *b, const char *name, sparc_dataset **out) {
+  sparc_status status = settle_classes(b);
+  if (status == SPARC_OK) status = shrink(b);
+  if (status != SPARC_OK) return status;
+  sparc_dataset *d = sparc_alloc(sizeof *d);
+  value_block *block = sparc_alloc(sizeof *block);
+  if (!d || !block || !dataset_rename(d, name)) {
+    sparc_free(d);
+    sparc_free(block);
+    return no_memory();
+  }
+  *block = (value_block){1, b->values};
+  d->block = block;
+  d->map = class_map_share(b->map);
+  d->examples = b->examples;
+  d->count = (int)b->count;
+  d->channels = b->channels;
+  b->values = NULL;
+  b->examples = NULL;
+  *out = d;
+  return SPARC_OK;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* catalog.h: the data sets that can be asked for by name, and where their files are. */
+#ifndef SPARC_DATA_CATALOG_H
+#define SPARC_DATA_CATALOG_H
+
+#include "data/dataset.h"
+
+#include <limits.h>
+
+enum { CATALOG_PARTS = 5 }; /* files that a training partition may be split into */
+
+/* One way in which a data set may lie on the disk. In patterns * stands for the name. */
+typedef struct variant {
+  const char *name;                 /* NULL: any */
+  const char *title;                /* the name in reports; NULL: the name itself */
+  const char *const *folders;       /* patterns below the root, ends with NULL */
+  const char *const *suffixes;      /* of all files, ends with NULL */
+  const char *train[CATALOG_PARTS]; /* patterns; all must exist */
+  const char *validation;           /* pattern, must exist; NULL: a part of train validates */
+  const char *test;                 /* pattern, may be absent; NULL: there is none */
+  bool labels;                      /* labels are in files beside the images */
+  bool permuted;                    /* steps are put into the fixed random order */
+  const char *differs;              /* how it is not what the paper used; NULL: it may be */
+} variant;
+
+/* the configuration of the paper [tab:classification_data] */
+typedef struct paper_set {
+  const char *name;
+  int length, classes, fit, validation;
+} paper_set;
+
+typedef struct location {
+  const variant *variant;
+  int parts;
+  char train[CATALOG_PARTS][PATH_MAX];
+  char validation[PATH_MAX], test[PATH_MAX]; /* "" if there is none */
+} location;
+
+/* catalog_find looks for a name below a root, catalog_find_in for the files of a name in a folder of its own */
+bool catalog_find(const char *root, const char *name, location *out);
+bool catalog_find_in(const char *folder, const char *name, location *out);
+
+/* catalog_pattern writes what is looked for first, for a sentence: a path and the endings that it may have */
+void catalog_pattern(const char *root, const char *name, char *text, size_t capacity);
+
+/* catalog_paper returns the paper's configuration of a name, NULL if it has none */
+const paper_set *catalog_paper(const char *name);
+
+/* catalog_names lists what there is below a root, sorted, ends with NULL. Release with catalog_names_free. */
+sparc_status catalog_names(const char *root, char ***names);
+void catalog_names_free(char **names);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* dataset.h: what a data set is made of, and the builder that readers fill. */
+#ifndef SPARC_DATA_DATASET_H
+#define SPARC_DATA_DATASET_H
+
+#include "data/labels.h"
+#include "sparc/data.h"
+
+/* values that several data sets may share */
+typedef struct value_block {
+  atomic_int references;
+  float *values;
+} value_block;
+
+typedef struct example {
+  size_t offset; /* of its first value in the block */
+  int length;    /* steps */
+  int class_index;
+  size_t missing; /* values that are NaN */
+} example;
+
+struct sparc_dataset {
+  char *name;
+  value_block *block;
+  class_map *map;
+  example *examples; /* [count] */
+  int count, channels;
+};
+
+/* dataset_values returns the values of an example for writing. Before the first write call dataset_own, which gives the
+ * data set a copy of its own if the block is shared. */
+float *dataset_values(sparc_dataset *d, int i);
+sparc_status dataset_own(sparc_dataset *d);
+
+/* dataset_rename sets the name; false without memory */
+bool dataset_rename(sparc_dataset *d, const char *name);
+
+/* ---- building ---- */
+
+/* One example after the other: builder_begin gives room for its values, builder_end keeps them, then builder_label
+ * names its class. Files read one after the other into the same builder are joined. */
+typedef struct builder {
+  locale_t c;                  /* the locale "C" */
+  int channels;                /* set by the reader before the first example */
+  char name[sizeof(quotable)]; /* as the file calls itself, or "" */
+  float *values;
+  size_t used, capacity;
+  example *examples;
+  size_t count, example_capacity;
+  class_map *map;    /* the classes that are allowed; NULL: collect */
+  label_list labels; /* collected */
+} builder;
+
+sparc_status builder_open(builder *b);
+void builder_close(builder *b);
+
+/* builder_expect reserves memory for this many further examples and values */
+sparc_status builder_expect(builder *b, size_t examples, size_t values);
+
+/* builder_begin gives room for length steps; builder_end keeps the first `length` of them and returns how many of their
+ * values are missing */
+sparc_status builder_begin(builder *b, size_t length, float **values);
+size_t builder_end(builder *b, size_t length);
+
+/* builder_label labels the last example. `where` starts the sentence if the label is refused. A missing label leaves
+ * the example unlabelled. */
+sparc_status builder_label(builder *b, const char *where, span label);
+
+/* builder_finish makes the data set and leaves the builder empty */
+sparc_status builder_finish(builder *b, const char *name, sparc_dataset **out);
+
+/* where an example stands: "file:line" or "file: example n", counted from 1, for sentences */
+typedef struct place {
+  char text[232];
+} place;
+place place_line(const lines *t);
+place place_example(const source *s, size_t number);
+
+/* ---- readers ---- */
+
+/* Every reader appends the examples of one source. `labels` is a second source, for formats that have one, or NULL. */
+typedef sparc_status reader(builder *b, const source *s, const source *labels, const sparc_read_options *o);
+reader read_ucr, read_ts, read_csv, read_npy, read_idx, read_cifar;
+
+/* read_files joins files of one format into a data set. */
+sparc_status read_files(const char *const *paths, int count, const sparc_read_options *o, sparc_dataset **out);
+
+/* labels_beside writes the path of the labels that belong to an IDX file of images; false if there is no such file */
+bool labels_beside(const char *images, char *path, size_t capacity);
+
+#endif

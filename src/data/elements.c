@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* elements.c: binary arrays to examples. Bytes are composed one by one, so neither the alignment nor the byte order of
+ * the host matters. */
+#include "data/elements.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const uint8_t *element_at(const elements *e, size_t index) {
+  return e->source->bytes + e->start + index * e->size;
+}
+
+static uint64_t load_bits(const elements *e, size_t index) {
+  const uint8_t *bytes = element_at(e, index);
+  uint64_t bits = 0;
+  for (size_t k = 0; k < e->size; k++) bits |= (uint64_t)bytes[e->big_endian ? e->size - 1 - k : k] << 8 * k;
+  return bits;
+}
+
+static int64_t load_signed(const elements *e, size_t index) {
+  const uint64_t bits = load_bits(e, index);
+  if (e->size == 1) return (int8_t)bits;
+  if (e->size == 2) return (int16_t)bits;
+  return e->size == 4 ? (int32_t)bits : (int64_t)bits;
+}
+
+static double load_float(const elements *e, size_t index) {
+  const uint64_t bits = load_bits(e, index);
+  if (e->size == 4) {
+    const uint32_t half = (uint32_t)bits;
+    float value;
+    memcpy(&value, &half, sizeof value);
+    return value;
+  }
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static double load(const elements *e, size_t index) {
+  if (e->kind == ELEMENT_FLOAT) return load_float(e, index);
+  return e->kind == ELEMENT_SIGNED ? (double)load_signed(e, index) : (double)load_bits(e, index);
+}
+
+sparc_status elements_check(const elements *e) {
+  const size_t available = e->source->size - e->start;
+  size_t count, bytes;
+  for (int i = 0; i < e->rank; i++)
+    if (e->shape[i] == 0)
+      return fail(SPARC_FORMAT, "%s: the shape is %s, expected no dimension of 0", e->source->label,
+                  quote_shape(e->shape, e->rank).text);
+  if (!shape_size(e->shape, e->rank, e->size, &count, &bytes))
+    return fail(SPARC_FORMAT, "%s: the size of shape %s overflows", e->source->label,
+                quote_shape(e->shape, e->rank).text);
+  if (bytes != available)
+    return fail(SPARC_FORMAT, "%s: %zu bytes of elements, expected %zu for shape %s: the file is %s", e->source->label,
+                available, bytes, quote_shape(e->shape, e->rank).text, available < bytes ? "truncated" : "too long");
+  return SPARC_OK;
+}
+
+/* ---- examples ---- */
+
+static sparc_status convert(const elements *e, size_t row, size_t count, float *out) {
+  /* pixels are most of what is read */
+  if (e->size == 1 && e->kind == ELEMENT_UNSIGNED) {
+    const uint8_t *bytes = element_at(e, row * count);
+    for (size_t i = 0; i < count; i++) out[i] = bytes[i];
+    return SPARC_OK;
+  }
+  for (size_t i = 0; i < count; i++) {
+    const double value = load(e, row * count + i);
+    out[i] = (float)value;
+    if (isinf(out[i]))
+      return fail(SPARC_FORMAT, "%s: value %zu is %g, expected %s", place_example(e->source, row + 1).text, i + 1,
+                  value, number_expected(NUMBER_LARGE));
+  }
+  return SPARC_OK;
+}
+
+static sparc_status append_label(builder *b, const elements *labels, size_t row) {
+  char text[32];
+  const double value = load(labels, row);
+  if (labels->kind == ELEMENT_FLOAT && !(fabs(value) < 0x1p53 && value == floor(value)))
+    return fail(SPARC_FORMAT, "%s: the label is %g, expected a whole number",
+                place_example(labels->source, row + 1).text, value);
+  const int size = labels->kind == ELEMENT_UNSIGNED ? snprintf(text, sizeof text, "%" PRIu64, load_bits(labels, row))
+                   : labels->kind == ELEMENT_SIGNED ? snprintf(text, sizeof text, "%" PRId64, load_signed(labels, row))
+                                                    : snprintf(text, sizeof text, "%.0f", value + 0.0);
+  return builder_label(b, place_example(labels->source, row + 1).text, (span){text, (size_t)size});
+}
+
+static sparc_status append_row(builder *b, const elements *e, size_t row, size_t length) {
+  float *out;
+  const size_t count = length * (size_t)b->channels;
+  sparc_status status = builder_begin(b, length, &out);
+  if (status == SPARC_OK) status = convert(e, row, count, out);
+  if (status != SPARC_OK) return status;
+  if (builder_end(b, length) == count)
+    return fail(SPARC_FORMAT, "%s: all %zu values are missing, expected at least one number",
+                place_example(e->source, row + 1).text, count);
+  return SPARC_OK;
+}
+
+sparc_status elements_append(builder *b, const elements *e, size_t length, size_t channels, const elements *labels) {
+  const size_t rows = e->shape[0];
+  if (labels && (labels->rank != 1 || labels->shape[0] != rows))
+    return fail(SPARC_FORMAT, "%s: labels of shape %s, expected [%zu] for the examples of %s", labels->source->label,
+                quote_shape(labels->shape, labels->rank).text, rows, e->source->label);
+  if (channels > INT32_MAX)
+    return fail(SPARC_FORMAT, "%s: %zu channels, expected at most %d", e->source->label, channels, INT32_MAX);
+  b->channels = (int)channels;
+  sparc_status status = builder_expect(b, rows, rows * length * channels);
+  for (size_t row = 0; row < rows && status == SPARC_OK; row++) {
+    status = append_row(b, e, row, length);
+    if (status == SPARC_OK && labels) status = append_label(b, labels, row);
+  }
+  return status;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* normalise.c: one z-score for all values of a channel [app:classification_data]. It is fitted on the fit subset; its
+ * two numbers belong to the model. */
+#include "data/dataset.h"
+
+#include <math.h>
+
+/* sums f(x) = (x - centre)^power over the values of a channel that are there */
+static double sum_channel(const sparc_dataset *d, int channel, double centre, int power, size_t *count) {
+  double total = 0;
+  *count = 0;
+  for (int i = 0; i < d->count; i++) {
+    /* one sum for each example keeps the running total from swallowing small terms */
+    double part = 0;
+    const float *x = sparc_dataset_series(d, i) + channel;
+    for (int t = 0; t < d->examples[i].length; t++) {
+      const float value = x[(size_t)t * (size_t)d->channels];
+      if (isnan(value)) continue;
+      const double distance = value - centre;
+      part += power == 1 ? distance : distance * distance;
+      ++*count;
+    }
+    total += part;
+  }
+  return total;
+}
+
+sparc_status sparc_normalisation_fit(const sparc_dataset *fit, double *mean, double *std) {
+  if (!fit || !mean || !std) return fail(SPARC_INVALID, "%s is NULL", !fit ? "fit" : !mean ? "mean" : "std");
+  for (int c = 0; c < fit->channels; c++) {
+    size_t count;
+    const double sum = sum_channel(fit, c, 0, 1, &count);
+    if (count == 0)
+      return fail(SPARC_INVALID, "all values of channel %d of '%s' are missing, expected at least one", c + 1,
+                  quote(fit->name).text);
+    mean[c] = sum / (double)count;
+    std[c] = sqrt(sum_channel(fit, c, mean[c], 2, &count) / (double)count);
+    if (!(std[c] > 0)) std[c] = 1;
+  }
+  return SPARC_OK;
+}
+
+void sparc_normalise(const float *in, float *out, int steps, int channels, const double *mean, const double *std) {
+  for (int t = 0; t < steps; t++)
+    for (int c = 0; c < channels; c++, in++, out++) *out = (float)((*in - mean[c]) / std[c]);
+}
+
+static sparc_status check_results(const sparc_dataset *d, const double *mean, const double *std) {
+  for (int i = 0; i < d->count; i++) {
+    const float *x = sparc_dataset_series(d, i);
+    for (int t = 0; t < d->examples[i].length; t++)
+      for (int c = 0; c < d->channels; c++, x++)
+        if (isinf((float)((*x - mean[c]) / std[c])))
+          return fail(SPARC_NOT_FINITE, "example %d of '%s': value %g less %g divided by %g is too large for a float",
+                      i, quote(d->name).text, *x, mean[c], std[c]);
+  }
+  return SPARC_OK;
+}
+
+sparc_status sparc_dataset_normalise(sparc_dataset *d, const double *mean, const double *std) {
+  if (!d || !mean || !std) return fail(SPARC_INVALID, "%s is NULL", !d ? "dataset" : !mean ? "mean" : "std");
+  for (int c = 0; c < d->channels; c++)
+    if (!isfinite(mean[c]) || !isfinite(std[c]) || !(std[c] > 0))
+      return fail(SPARC_INVALID, "mean[%d] is %g and std[%d] is %g, expected finite numbers and std above 0", c,
+                  mean[c], c, std[c]);
+  sparc_status status = check_results(d, mean, std);
+  if (status == SPARC_OK) status = dataset_own(d);
+  if (status != SPARC_OK) return status;
+  for (int i = 0; i < d->count; i++) {
+    float *x = dataset_values(d, i);
+    sparc_normalise(x, x, d->examples[i].length, d->channels, mean, std);
+  }
+  return SPARC_OK;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* read.c: which reader reads a file, and everything around the readers: options, sources, the finished data set. */
+#include "data/dataset.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- formats ---- */
+
+static const struct {
+  const char *name;
+  reader *read;
+  bool second_file;          /* has its labels in a file of their own */
+  const char *extensions[4]; /* of file names, without .gz */
+} formats[] = {
+    [SPARC_DATA_AUTO] = {"auto", NULL, false, {NULL}},
+    [SPARC_DATA_UCR] = {"ucr", read_ucr, false, {".tsv", ".txt", NULL}},
+    [SPARC_DATA_TS] = {"ts", read_ts, false, {".ts", NULL}},
+    [SPARC_DATA_CSV] = {"csv", read_csv, false, {".csv", NULL}},
+    [SPARC_DATA_NPY] = {"npy", read_npy, true, {".npy", NULL}},
+    [SPARC_DATA_IDX] = {"idx", read_idx, true, {"-ubyte", ".ubyte", ".idx", NULL}},
+    [SPARC_DATA_CIFAR] = {"cifar", read_cifar, false, {".bin", NULL}},
+};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+const char *sparc_data_format_name(sparc_data_format format) {
+  return (size_t)format < FORMATS ? formats[format].name : NULL;
+}
+
+sparc_status sparc_data_format_parse(const char *name, sparc_data_format *out) {
+  const char *names[FORMATS + 1] = {NULL};
+  if (!name || !out) return fail(SPARC_INVALID, "%s is NULL", name ? "out" : "name");
+  for (int i = 0; i < FORMATS; i++) {
+    names[i] = formats[i].name;
+    if (strcmp(name, names[i]) != 0) continue;
+    *out = (sparc_data_format)i;
+    return SPARC_OK;
+  }
+  const char *guess = closest(name, names);
+  if (guess) return fail(SPARC_INVALID, "format is '%s'; did you mean '%s'?", quote(name).text, guess);
+  return fail(SPARC_INVALID, "format is '%s', expected auto, ucr, ts, csv, npy, idx or cifar", quote(name).text);
+}
+
+/* ---- the format of a file ---- */
+
+static bool ends_with(span s, const char *end) {
+  const size_t size = strlen(end);
+  return s.size >= size && strncasecmp(s.at + s.size - size, end, size) == 0;
+}
+
+/* the last component of a path without .gz */
+static span base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  span name = {slash ? slash + 1 : path, 0};
+  name.size = strlen(name.at);
+  if (ends_with(name, ".gz")) name.size -= strlen(".gz");
+  return name;
+}
+
+static sparc_data_format format_by_name(span name) {
+  for (int i = 0; i < FORMATS; i++)
+    for (const char *const *extension = formats[i].extensions; *extension; extension++)
+      if (ends_with(name, *extension)) return (sparc_data_format)i;
+  return SPARC_DATA_AUTO;
+}
+
+/* content that can be nothing else */
+static sparc_data_format format_by_magic(const source *s) {
+  if (s->size >= 6 && memcmp(s->bytes, "\x93NUMPY", 6) == 0) return SPARC_DATA_NPY;
+  if (s->size >= 4 && !s->bytes[0] && !s->bytes[1] && s->bytes[2] >= 0x08 && s->bytes[2] <= 0x0e && s->bytes[3] &&
+      s->bytes[3] < 9)
+    return SPARC_DATA_IDX;
+  lines t;
+  if (!lines_try(&t, s)) return SPARC_DATA_AUTO;
+  for (span line; lines_next_used(&t, &line);) {
+    line = span_trim(line);
+    if (line.at[0] == '#') continue;
+    return line.at[0] == '@' ? SPARC_DATA_TS : SPARC_DATA_AUTO;
+  }
+  return SPARC_DATA_AUTO;
+}
+
+/* what is left when the name tells nothing: binary files are CIFAR batches; text with tabs or without commas is UCR */
+static sparc_data_format format_by_looks(const source *s) {
+  lines t;
+  span line;
+  if (!lines_try(&t, s)) return SPARC_DATA_CIFAR;
+  if (!lines_next_used(&t, &line) || memchr(line.at, '\t', line.size)) return SPARC_DATA_UCR;
+  return memchr(line.at, ',', line.size) || memchr(line.at, ';', line.size) ? SPARC_DATA_CSV : SPARC_DATA_UCR;
+}
+
+static sparc_data_format choose_format(const source *s, const char *path, const sparc_read_options *o) {
+  sparc_data_format format = o->format;
+  if (format == SPARC_DATA_AUTO) format = format_by_magic(s);
+  if (format == SPARC_DATA_AUTO) format = format_by_name(base_name(path));
+  return format == SPARC_DATA_AUTO ? format_by_looks(s) : format;
+}
+
+/* ---- options ---- */
+
+static sparc_status check_options(const sparc_read_options *o) {
+  if ((size_t)o->format >= FORMATS)
+    return fail(SPARC_INVALID, "format is %d, expected a sparc_data_format", (int)o->format);
+  if (o->class_count < 0 || (o->class_count && !o->classes))
+    return fail(SPARC_INVALID, "class_count is %d, expected 0 or the number of classes", o->class_count);
+  for (int i = 0; i < o->class_count; i++) {
+    const char *name = o->classes[i];
+    if (!name || !*name || strlen(name) > LABEL_MAX || !span_is_utf8((span){name, strlen(name)}))
+      return fail(SPARC_INVALID, "classes[%d] is '%s', expected 1 to %d bytes of UTF-8 text", i,
+                  name ? span_quote((span){name, strlen(name)}).text : "NULL", LABEL_MAX);
+  }
+  return SPARC_OK;
+}
+
+static sparc_status fix_classes(builder *b, const sparc_read_options *o) {
+  if (!o->class_count) return SPARC_OK;
+  const char *duplicate = NULL;
+  b->map = class_map_create(o->classes, o->class_count, b->c, &duplicate);
+  if (!b->map) return fail(SPARC_NO_MEMORY, "no memory for %d classes", o->class_count);
+  if (duplicate) return fail(SPARC_INVALID, "classes has '%s' twice, expected different labels", quote(duplicate).text);
+  return SPARC_OK;
+}
+
+static size_t limit_of(const sparc_read_options *o) {
+  if (!o->limit) return SPARC_DATA_LIMIT;
+  return o->limit < PTRDIFF_MAX ? o->limit : PTRDIFF_MAX;
+}
+
+/* ---- sources ---- */
+
+/* the labels in a file of their own: given in memory, given by path, or beside the images. *have says whether there are
+ * any; then they must be closed. */
+static sparc_status open_labels(source *labels, const char *path, const sparc_read_options *o, bool *have) {
+  char beside[PATH_MAX];
+  *have = true;
+  if (o->labels_data)
+    return source_borrow(labels, o->labels_data, o->labels_size, o->labels_path ? o->labels_path : "labels",
+                         limit_of(o));
+  if (o->labels_path) return source_open(labels, o->labels_path, limit_of(o));
+  if (path && labels_beside(path, beside, sizeof beside)) return source_open(labels, beside, limit_of(o));
+  *have = false;
+  return SPARC_OK;
+}
+
+/* appends one open source; `path` is NULL for memory */
+static sparc_status append(builder *b, const source *s, const char *name, const char *path,
+                           const sparc_read_options *o) {
+  if (s->size == 0) return fail(SPARC_FORMAT, "%s:1: the file is empty", s->label);
+  const sparc_data_format format = choose_format(s, name, o);
+  const bool second = formats[format].second_file;
+  if ((o->labels_path || o->labels_data) && !second)
+    return fail(SPARC_INVALID, "labels are given, but %s has its own in format %s", s->label, formats[format].name);
+  if (!second || o->unlabelled) return formats[format].read(b, s, NULL, o);
+  source labels = {.size = 0};
+  bool have;
+  sparc_status status = open_labels(&labels, format == SPARC_DATA_IDX ? path : NULL, o, &have);
+  if (status == SPARC_OK) status = formats[format].read(b, s, have ? &labels : NULL, o);
+  source_close(&labels);
+  return status;
+}
+
+static sparc_status append_file(builder *b, const char *path, const sparc_read_options *o) {
+  source s;
+  sparc_status status = source_open(&s, path, limit_of(o));
+  if (status != SPARC_OK) return status;
+  status = append(b, &s, path, path, o);
+  source_close(&s);
+  return status;
+}
+
+/* the name of a data set: as the file calls itself, or the file's name without its ending */
+static sparc_status finish(builder *b, const char *path, sparc_dataset **out) {
+  char name[NAME_MAX + 1];
+  span stem = base_name(path);
+  const char *dot = memrchr(stem.at, '.', stem.size);
+  if (dot && dot > stem.at) stem = span_of(stem.at, dot);
+  snprintf(name, sizeof name, "%.*s", (int)stem.size, stem.at);
+  return builder_finish(b, b->name[0] ? b->name : name, out);
+}
+
+/* ---- the calls ---- */
+
+sparc_status read_files(const char *const *paths, int count, const sparc_read_options *o, sparc_dataset **out) {
+  *out = NULL;
+  sparc_status status = check_options(o);
+  if (status != SPARC_OK) return status;
+  builder b;
+  status = builder_open(&b);
+  if (status == SPARC_OK) status = fix_classes(&b, o);
+  for (int i = 0; i < count && status == SPARC_OK; i++) status = append_file(&b, paths[i], o);
+  if (status == SPARC_OK) status = finish(&b, paths[0], out);
+  builder_close(&b);
+  return status;
+}
+
+sparc_status sparc_dataset_read(const char *path, const sparc_read_options *options, sparc_dataset **out) {
+  static const sparc_read_options defaults;
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected a place for the data set");
+  *out = NULL;
+  if (!path) return fail(SPARC_INVALID, "path is NULL, expected the name of a file");
+  return read_files(&path, 1, options ? options : &defaults, out);
+}
+
+static sparc_status parse(builder *b, const void *data, size_t size, const char *name, const sparc_read_options *o) {
+  source s;
+  sparc_status status = source_borrow(&s, data, size, name, limit_of(o));
+  if (status != SPARC_OK) return status;
+  status = append(b, &s, name, NULL, o);
+  source_close(&s);
+  return status;
+}
+
+sparc_status sparc_dataset_parse(const void *data, size_t size, const char *name, const sparc_read_options *options,
+                                 sparc_dataset **out) {
+  static const sparc_read_options defaults;
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected a place for the data set");
+  *out = NULL;
+  if (!data && size) return fail(SPARC_INVALID, "data is NULL, expected %zu bytes", size);
+  if (!name) return fail(SPARC_INVALID, "name is NULL, expected what to call the data in error sentences");
+  if (!options) options = &defaults;
+  sparc_status status = check_options(options);
+  if (status != SPARC_OK) return status;
+  builder b;
+  status = builder_open(&b);
+  if (status == SPARC_OK) status = fix_classes(&b, options);
+  if (status == SPARC_OK) status = parse(&b, data, size, name, options);
+  if (status == SPARC_OK) status = finish(&b, name, out);
+  builder_close(&b);
+  return status;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* source.c: reading files whole, and gzip.
+ *
+ * Data files are read whole because every format needs them whole in the end, and because a reader over one block of
+ * bytes is easy to fuzz. gzip is told by its magic bytes. A small file can unpack to a very large one, so the output
+ * grows as it is produced and stops at the limit.
+ */
+#include "data/source.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define ZLIB_CONST /* next_in points to const */
+#include <zlib.h>
+
+/* ---- a block that grows ---- */
+
+typedef struct growing {
+  uint8_t *bytes;
+  size_t used, capacity, limit; /* the capacity may exceed the limit by one byte, which shows that there is more */
+} growing;
+
+static bool grow(growing *g, size_t capacity) {
+  if (capacity > g->limit) capacity = g->limit + 1;
+  if (capacity <= g->capacity) return true;
+  uint8_t *larger = sparc_alloc(capacity);
+  if (!larger) return false;
+  if (g->used) memcpy(larger, g->bytes, g->used);
+  sparc_free(g->bytes);
+  g->bytes = larger;
+  g->capacity = capacity;
+  return true;
+}
+
+static bool make_room(growing *g) {
+  enum { FIRST = 1 << 16 };
+  return g->used < g->capacity || grow(g, g->capacity < FIRST ? FIRST : 2 * g->capacity);
+}
+
+static sparc_status no_memory(const source *s, const growing *g) {
+  return fail(SPARC_NO_MEMORY, "%s: no memory after %zu bytes", s->label, g->used);
+}
+
+static sparc_status beyond_limit(const source *s, const growing *g, const char *verb) {
+  return fail(SPARC_FORMAT, "%s: %s more than the limit of %zu bytes", s->label, verb, g->limit);
+}
+
+/* ---- gzip ---- */
+
+static bool is_gzip(const uint8_t *bytes, size_t size) { return size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
+
+/* the last four bytes hold the unpacked size modulo 2^32; a lie costs a copy or, since deflate cannot do better than
+ * 1032:1, some memory in proportion to the file. One byte more lets the stream end without another block. */
+static size_t size_hint(const uint8_t *bytes, size_t size) {
+  if (size < 18) return 0;
+  const uint8_t *tail = bytes + size - 4;
+  size_t hint = tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
+  return hint / 1032 <= size ? hint + 1 : 0;
+}
+
+static sparc_status damaged(const source *s, const z_stream *z, size_t at) {
+  return fail(SPARC_FORMAT, "%s: the gzip data is damaged near byte %zu: %s", s->label, at,
+              z->msg ? z->msg : "unknown error");
+}
+
+/* unpacks members one after the other until the input is used up */
+static sparc_status inflate_all(const source *s, z_stream *z, const uint8_t *in, size_t size, growing *out) {
+  size_t taken = 0;
+  for (;;) {
+    if (!make_room(out)) return no_memory(s, out);
+    const size_t rest = size - taken, room = out->capacity - out->used;
+    z->next_in = in + taken;
+    z->avail_in = rest < UINT_MAX ? (uInt)rest : UINT_MAX;
+    z->next_out = out->bytes + out->used;
+    z->avail_out = room < UINT_MAX ? (uInt)room : UINT_MAX;
+    const int code = inflate(z, Z_NO_FLUSH);
+    taken = (size_t)(z->next_in - in);
+    out->used = (size_t)(z->next_out - out->bytes);
+    if (out->used > out->limit) return beyond_limit(s, out, "the gzip data unpacks to");
+    if (code == Z_MEM_ERROR) return no_memory(s, out);
+    if (code == Z_STREAM_END) {
+      if (taken == size) return SPARC_OK;
+      if (!is_gzip(in + taken, size - taken))
+        return fail(SPARC_FORMAT, "%s: %zu bytes that are not gzip follow the gzip data", s->label, size - taken);
+      if (inflateReset(z) != Z_OK) return damaged(s, z, taken);
+    } else if (code == Z_OK || code == Z_BUF_ERROR) {
+      if (taken == size && z->avail_out > 0)
+        return fail(SPARC_FORMAT, "%s: the gzip data is truncated: it ends after %zu bytes, unpacked %zu", s->label,
+                    size, out->used);
+    } else {
+      return damaged(s, z, taken);
+    }
+  }
+}
+
+static sparc_status gunzip(const source *s, const uint8_t *in, size_t size, growing *out) {
+  enum { GZIP_ONLY = 16 };
+  z_stream z = {.zalloc = Z_NULL};
+  if (inflateInit2(&z, MAX_WBITS + GZIP_ONLY) != Z_OK) return no_memory(s, out);
+  sparc_status status = grow(out, size_hint(in, size)) ? inflate_all(s, &z, in, size, out) : no_memory(s, out);
+  inflateEnd(&z);
+  return status;
+}
+
+/* replaces gzip bytes by what they hold; other bytes stay */
+static sparc_status unpack(source *s, size_t limit) {
+  if (!is_gzip(s->bytes, s->size)) return SPARC_OK;
+  growing out = {.limit = limit};
+  sparc_status status = gunzip(s, s->bytes, s->size, &out);
+  if (status != SPARC_OK) {
+    sparc_free(out.bytes);
+    return status;
+  }
+  sparc_free(s->owned);
+  s->bytes = s->owned = out.bytes;
+  s->size = out.used;
+  return SPARC_OK;
+}
+
+/* ---- files ---- */
+
+static sparc_status read_all(const source *s, int file, growing *g) {
+  for (;;) {
+    if (!make_room(g)) return no_memory(s, g);
+    ssize_t got = read(file, g->bytes + g->used, g->capacity - g->used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(SPARC_IO, "%s: reading at byte %zu: %s", s->label, g->used, strerror(errno));
+    if (got == 0) return SPARC_OK;
+    g->used += (size_t)got;
+    if (g->used > g->limit) return beyond_limit(s, g, "the file has");
+  }
+}
+
+static sparc_status check_kind(const source *s, int file, size_t *size) {
+  struct stat status;
+  if (fstat(file, &status) != 0) return fail(SPARC_IO, "cannot open '%s': %s", s->label, strerror(errno));
+  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
+    return fail(SPARC_IO, "cannot open '%s': it is %s, not a file", s->label,
+                S_ISDIR(status.st_mode) ? "a directory" : "a device or a socket");
+  *size = S_ISREG(status.st_mode) && status.st_size > 0 ? (size_t)status.st_size : 0;
+  return SPARC_OK;
+}
+
+static sparc_status read_file(source *s, int file, size_t limit) {
+  size_t size = 0;
+  sparc_status status = check_kind(s, file, &size);
+  if (status != SPARC_OK) return status;
+  growing g = {.limit = limit};
+  if (size > limit) return beyond_limit(s, &g, "the file has");
+  status = grow(&g, size + 1) ? read_all(s, file, &g) : no_memory(s, &g);
+  s->owned = g.bytes;
+  s->bytes = g.bytes;
+  s->size = g.used;
+  return status == SPARC_OK ? unpack(s, limit) : status;
+}
+
+sparc_status source_open(source *s, const char *path, size_t limit) {
+  *s = (source){.size = 0};
+  snprintf(s->label, sizeof s->label, "%s", path);
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (file < 0) return fail(SPARC_IO, "cannot open '%s': %s", s->label, strerror(errno));
+  sparc_status status = read_file(s, file, limit);
+  close(file);
+  if (status != SPARC_OK) source_close(s);
+  return status;
+}
+
+sparc_status source_borrow(source *s, const void *data, size_t size, const char *name, size_t limit) {
+  *s = (source){.bytes = data, .size = size};
+  snprintf(s->label, sizeof s->label, "%s", name);
+  growing g = {.limit = limit};
+  if (size > limit) return beyond_limit(s, &g, "the data has");
+  return unpack(s, limit);
+}
+
+void source_close(source *s) {
+  sparc_free(s->owned);
+  *s = (source){.size = 0};
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* source.h: the bytes of one input, from a file or from memory, unpacked when they are gzip. */
+#ifndef SPARC_DATA_SOURCE_H
+#define SPARC_DATA_SOURCE_H
+
+#include "sparc/base.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct source {
+  char label[200]; /* the file in sentences, cut when longer */
+  const uint8_t *bytes;
+  size_t size;
+  void *owned; /* what source_close releases; NULL when the bytes belong to the caller */
+} source;
+
+/* source_open reads a regular file or a pipe to its end; source_borrow takes memory that must outlive the source. Input
+ * of more than `limit` bytes, as it comes or unpacked, is refused. After a failure there is nothing to close. */
+sparc_status source_open(source *s, const char *path, size_t limit);
+sparc_status source_borrow(source *s, const void *data, size_t size, const char *name, size_t limit);
+void source_close(source *s);
+
+#endif

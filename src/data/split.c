@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* split.c: fixed random choices about data [app:classification_data].
+ *
+ * The paper validates on a part of the training partition and gives sizes: 361 of 3601, 100 of 1000, 90 of 896, 5999 of
+ * 60000, 5000 of 50000. These are the sums over the classes of n/10, rounded with ties to even; no rule without classes
+ * gives 5999 of 60000. So the split is stratified, by this rule for every data set. What was drawn depends on a seed of
+ * its own, never on that of a training run.
+ */
+#include "data/split.h"
+
+#include "sparc/random.h"
+
+#include <string.h>
+
+enum { DATA_SEED = 1 };
+
+/* n/10 to the nearest whole number, ties to even */
+static int tenth(int n) {
+  const int quotient = n / 10, rest = n % 10;
+  return quotient + (rest > 5 || (rest == 5 && quotient % 2 == 1));
+}
+
+/* how many of each class validate; entry 0 is for unlabelled examples, entry c + 1 for class c. Returns the sum. */
+static int set_quotas(const sparc_dataset *d, int *quotas) {
+  int total = 0, largest = 0;
+  for (int i = 0; i < d->count; i++) quotas[d->examples[i].class_index + 1]++;
+  for (int c = 1; c <= d->map->count; c++)
+    if (quotas[c] > quotas[largest]) largest = c;
+  for (int c = 0; c <= d->map->count; c++) total += quotas[c] = tenth(quotas[c]);
+  /* few examples of each class leave none; one is better */
+  if (total == 0 && d->count > 1) total = quotas[largest] = 1;
+  return total;
+}
+
+/* walks through the examples in random order and takes those whose class has not had its share */
+static void choose(const sparc_dataset *d, int *order, int *quotas, bool *chosen) {
+  sparc_random stream;
+  sparc_random_init(&stream, DATA_SEED, "data", "validation split");
+  sparc_random_permutation(&stream, order, d->count);
+  for (int i = 0; i < d->count; i++) {
+    int *quota = &quotas[d->examples[order[i]].class_index + 1];
+    if (*quota > 0) --*quota, chosen[order[i]] = true;
+  }
+}
+
+static sparc_status take(const sparc_dataset *d, const bool *chosen, bool wanted, int *indices, sparc_dataset **out) {
+  int count = 0;
+  for (int i = 0; i < d->count; i++)
+    if (chosen[i] == wanted) indices[count++] = i;
+  return count ? sparc_dataset_subset(d, indices, count, NULL, out) : SPARC_OK;
+}
+
+sparc_status split_tenth(const sparc_dataset *d, sparc_dataset **fit, sparc_dataset **validation) {
+  int *indices = sparc_alloc((size_t)d->count * sizeof *indices);
+  int *quotas = sparc_alloc(((size_t)d->map->count + 1) * sizeof *quotas);
+  bool *chosen = sparc_alloc((size_t)d->count * sizeof *chosen);
+  *fit = *validation = NULL;
+  sparc_status status = SPARC_OK;
+  if (!indices || !quotas || !chosen) {
+    status = fail(SPARC_NO_MEMORY, "no memory to split %d examples", d->count);
+  } else {
+    if (set_quotas(d, quotas)) choose(d, indices, quotas, chosen);
+    status = take(d, chosen, false, indices, fit);
+    if (status == SPARC_OK) status = take(d, chosen, true, indices, validation);
+  }
+  if (status != SPARC_OK) {
+    sparc_dataset_free(*fit);
+    *fit = NULL;
+  }
+  sparc_free(indices);
+  sparc_free(quotas);
+  sparc_free(chosen);
+  return status;
+}
+
+/* step t becomes the former step order[t] */
+static void permute_series(float *x, float *old, const int *order, int length, int channels) {
+  const size_t step = (size_t)channels;
+  memcpy(old, x, (size_t)length * step * sizeof *x);
+  for (int t = 0; t < length; t++) memcpy(x + (size_t)t * step, old + (size_t)order[t] * step, step * sizeof *x);
+}
+
+sparc_status permute_steps(sparc_dataset *d) {
+  const int length = sparc_dataset_longest(d);
+  if (sparc_dataset_shortest(d) != length)
+    return fail(SPARC_INVALID, "examples of %d to %d steps cannot be permuted alike, expected one length",
+                sparc_dataset_shortest(d), length);
+  sparc_status status = dataset_own(d);
+  if (status != SPARC_OK) return status;
+  int *order = sparc_alloc((size_t)length * sizeof *order);
+  float *old = sparc_alloc((size_t)length * (size_t)d->channels * sizeof *old);
+  if (order && old) {
+    sparc_random stream;
+    sparc_random_init(&stream, DATA_SEED, "data", "pmnist permutation");
+    sparc_random_permutation(&stream, order, length);
+    for (int i = 0; i < d->count; i++) permute_series(dataset_values(d, i), old, order, length, d->channels);
+  } else {
+    status = fail(SPARC_NO_MEMORY, "no memory for the order of %d steps", length);
+  }
+  sparc_free(order);
+  sparc_free(old);
+  return status;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* split.h: the fixed division of a training partition, and the fixed order of pixels. */
+#ifndef SPARC_DATA_SPLIT_H
+#define SPARC_DATA_SPLIT_H
+
+#include "data/dataset.h"
+
+/* split_tenth divides a data set into two views: a stratified tenth and the rest, each in the order of the source.
+ * *validation is NULL when there is only one example. */
+sparc_status split_tenth(const sparc_dataset *d, sparc_dataset **fit, sparc_dataset **validation);
+
+/* permute_steps puts the steps of every example into one fixed random order. All examples must have one length. */
+sparc_status permute_steps(sparc_dataset *d);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* text.c: pieces of text, numbers and lines.
+ *
+ * Numbers are converted by the C library, which rounds correctly, but only after a look at their characters: the
+ * library would also take hexadecimal numbers, "infinity" and leading blanks.
+ */
+#include "data/text.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- pieces ---- */
+
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+span span_trim(span s) {
+  while (s.size && is_blank(s.at[0])) s.at++, s.size--;
+  while (s.size && is_blank(s.at[s.size - 1])) s.size--;
+  return s;
+}
+
+bool span_is(span s, const char *word) { return s.size == strlen(word) && strncasecmp(s.at, word, s.size) == 0; }
+
+span span_cut(span *rest, char separator, bool *more) {
+  const char *found = rest->size ? memchr(rest->at, separator, rest->size) : NULL;
+  span part = found ? span_of(rest->at, found) : *rest;
+  const size_t taken = part.size + (found != NULL);
+  *rest = (span){rest->at + taken, rest->size - taken};
+  *more = found != NULL;
+  return part;
+}
+
+/* length of the UTF-8 sequence at s, 0 if it is none; overlong forms, surrogates and numbers past 10ffff are none */
+static size_t utf8_length(const unsigned char *s, size_t size) {
+  static const struct {
+    unsigned char first_low, first_high, second_low, second_high, length;
+  } forms[] = {
+      {0x00, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+      {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+      {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+  };
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+    if (s[0] < forms[i].first_low || s[0] > forms[i].first_high) continue;
+    const size_t length = forms[i].length;
+    if (length > size) return 0;
+    if (length > 1 && (s[1] < forms[i].second_low || s[1] > forms[i].second_high)) return 0;
+    for (size_t k = 2; k < length; k++)
+      if ((s[k] & 0xc0) != 0x80) return 0;
+    return length;
+  }
+  return 0;
+}
+
+bool span_is_utf8(span s) {
+  for (size_t i = 0; i < s.size;) {
+    const size_t length = utf8_length((const unsigned char *)s.at + i, s.size - i);
+    if (length == 0) return false;
+    i += length;
+  }
+  return true;
+}
+
+quotable span_quote(span s) {
+  /* one byte more than quote() keeps, so that it sees that something is left off */
+  char copy[sizeof(quotable) + 1];
+  const size_t size = s.size < sizeof copy - 1 ? s.size : sizeof copy - 1;
+  if (size) memcpy(copy, s.at, size);
+  copy[size] = '\0';
+  const bool valid = span_is_utf8(s);
+  for (size_t i = 0; i < size; i++)
+    if (!copy[i] || (!valid && (copy[i] & 0x80))) copy[i] = '?';
+  return quote(copy);
+}
+
+/* ---- numbers ---- */
+
+enum { NUMBER_ROOM = 128 };
+
+/* copies the characters of a decimal number; tells what else the text may be */
+static number_kind classify(span s, char copy[static NUMBER_ROOM]) {
+  if (s.size == 0 || span_is(s, "?") || span_is(s, "nan") || span_is(s, "-nan") || span_is(s, "+nan"))
+    return NUMBER_MISSING;
+  if (span_is(s, "inf") || span_is(s, "-inf") || span_is(s, "+inf")) return NUMBER_LARGE;
+  if (s.size >= NUMBER_ROOM) return NUMBER_WRONG;
+  for (size_t i = 0; i < s.size; i++) {
+    if (!strchr("0123456789+-.eE", s.at[i]) || !s.at[i]) return NUMBER_WRONG;
+    copy[i] = s.at[i];
+  }
+  copy[s.size] = '\0';
+  return NUMBER_FINITE;
+}
+
+number_kind parse_float(locale_t c, span s, float *value) {
+  char copy[NUMBER_ROOM], *end;
+  const number_kind kind = classify(s, copy);
+  *value = NAN;
+  if (kind != NUMBER_FINITE) return kind;
+  *value = strtof_l(copy, &end, c);
+  if (*end || end == copy) return NUMBER_WRONG;
+  return isfinite(*value) ? NUMBER_FINITE : NUMBER_LARGE;
+}
+
+number_kind parse_double(locale_t c, span s, double *value) {
+  char copy[NUMBER_ROOM], *end;
+  const number_kind kind = classify(s, copy);
+  *value = NAN;
+  if (kind != NUMBER_FINITE) return kind;
+  *value = strtod_l(copy, &end, c);
+  if (*end || end == copy) return NUMBER_WRONG;
+  return isfinite(*value) ? NUMBER_FINITE : NUMBER_LARGE;
+}
+
+bool parse_int(span s, int *value) {
+  *value = 0;
+  for (size_t i = 0; i < s.size; i++) {
+    const int digit = s.at[i] - '0';
+    if (digit < 0 || digit > 9 || *value > (INT_MAX - digit) / 10) return false;
+    *value = 10 * *value + digit;
+  }
+  return s.size > 0;
+}
+
+const char *number_expected(number_kind kind) {
+  return kind == NUMBER_LARGE ? "a finite number up to 3.4e38" : "a number, NaN or ?";
+}
+
+/* ---- lines ---- */
+
+/* bytes that no text has; a carriage return is fine where it ends a line */
+static bool is_text(const char *at, const char *end) {
+  const unsigned char c = (unsigned char)*at;
+  if (c == '\r') return at + 1 == end || at[1] == '\n';
+  return c >= 0x20 ? c != 0x7f : c == '\t' || c == '\n';
+}
+
+/* the first byte that is no text, or the end */
+static const char *find_binary(const lines *t) {
+  const char *at = t->at;
+  while (at < t->end && is_text(at, t->end)) at++;
+  return at;
+}
+
+bool lines_try(lines *t, const source *s) {
+  *t = (lines){.label = s->label, .at = (const char *)s->bytes, .end = (const char *)s->bytes + s->size};
+  if (s->size >= 3 && memcmp(t->at, "\xef\xbb\xbf", 3) == 0) t->at += 3;
+  return find_binary(t) == t->end;
+}
+
+sparc_status lines_open(lines *t, const source *s) {
+  if (lines_try(t, s)) return SPARC_OK;
+  const char *bad = find_binary(t), *start = t->at;
+  size_t line = 1;
+  for (const char *at = t->at; at < bad; at++)
+    if (*at == '\n') line++, start = at + 1;
+  return fail(SPARC_FORMAT, "%s:%zu: byte 0x%02x in column %zu, expected text", t->label, line, (unsigned char)*bad,
+              (size_t)(bad - start) + 1);
+}
+
+bool lines_next(lines *t, span *line) {
+  if (t->at == t->end) return false;
+  const char *found = memchr(t->at, '\n', (size_t)(t->end - t->at)), *end = found ? found : t->end;
+  *line = span_of(t->at, end);
+  if (line->size && line->at[line->size - 1] == '\r') line->size--;
+  t->at = found ? found + 1 : t->end;
+  t->line++;
+  return true;
+}
+
+bool lines_next_used(lines *t, span *line) {
+  while (lines_next(t, line))
+    if (span_trim(*line).size) return true;
+  return false;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_idx.c: libFuzzer target of the IDX reader. The first two bytes tell how long the array is, low byte first; what
+ * is left are the labels, or there are none. */
+#include "dataset.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (size < 2) return 0;
+  size_t first = data[0] | (size_t)data[1] << 8;
+  data += 2, size -= 2;
+  if (first > size) first = size;
+  /* blocks of their own, so that a sanitizer sees reads beyond either */
+  uint8_t *array = malloc(first + 1), *labels = malloc(size - first + 1);
+  require(array && labels, "memory");
+  memcpy(array, data, first);
+  memcpy(labels, data + first, size - first);
+  try_bytes(array, first,
+            (sparc_read_options){
+                .format = SPARC_DATA_IDX, .labels_data = size > first ? labels : NULL, .labels_size = size - first});
+  free(array);
+  free(labels);
+  return 0;
+}
