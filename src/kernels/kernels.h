@@ -8,6 +8,7 @@
 #ifndef SPARC_KERNELS_KERNELS_H
 #define SPARC_KERNELS_KERNELS_H
 
+#include "kernels/pointwise.h"
 #include "kernels/sparc_rules.h"
 #include "sparc/base.h"
 
@@ -135,6 +136,7 @@ typedef struct kernels {
   sparc_scan_fn *sparc_scan[SPARC_INSTANCE_COUNT];
   sparc_adjoint_fn *sparc_adjoint[SPARC_INSTANCE_COUNT];
   sparc_token_fn *sparc_token[SPARC_INSTANCE_COUNT];
+  pointwise_kernels pointwise;
 } kernels;
 
 /* kernels_choose gives the table for this machine. SPARC_INVALID when SPARC_KERNEL names none, or one that this

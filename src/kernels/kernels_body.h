@@ -6,6 +6,7 @@
  * constants in every instance, so that the branches on them vanish. Equations as in src/cells/sparc.c.
  */
 #include "kernels/kernels.h"
+#include "kernels/pointwise_body.h"
 #include "kernels/vmath.h"
 
 #define LOG2E 1.44269504088896341f
@@ -426,4 +427,5 @@ const kernels KERNEL_TABLE = {
     .sparc_scan = {SPARC_INSTANCES(SCAN_SLOT)},
     .sparc_adjoint = {SPARC_INSTANCES(ADJOINT_SLOT)},
     .sparc_token = {SPARC_INSTANCES(TOKEN_SLOT)},
+    .pointwise = POINTWISE_KERNELS,
 };

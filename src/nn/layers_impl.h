@@ -5,6 +5,9 @@
  * Shapes are trailing comments. Argument order: dims, inputs, parameters, outputs. Gradients of parameters are added
  * to; gradients of activations are overwritten unless the comment says "added to". Sums over tokens run in double.
  *
+ * Functions that take a kernel table run its float32 loops; with NULL, in double, or where the table has an empty slot
+ * they are plain C over the C library's functions.
+ *
  * A dense weight is W[out][in]. The forward wants it as W^T [in][out] (`weight_in`), the input gradient as it is:
  * both products then have their right factor stored K x N, which is what BLIS is fast at.
  */
@@ -12,6 +15,7 @@
 #define SPARC_NN_LAYERS_IMPL_H
 
 #include "base/real.h"
+#include "kernels/kernels.h"
 
 #include <stddef.h>
 
@@ -33,27 +37,29 @@ void TYPED(dense_backward_weight)(size_t n, size_t in, size_t first, size_t coun
 
 /* ---- layer norm over the features of a token, eps 1e-6 ------------------------------------------- */
 
-void TYPED(layer_norm_forward)(size_t n, size_t width, const real *u /* (n, width) */, const real *scale /* (width) */,
-                               const real *bias /* (width) */, real *x /* (n, width) */, real *mean /* (n) */,
-                               real *rstd /* (n) */);
+void TYPED(layer_norm_forward)(const kernels *k, size_t n, size_t width, const real *u /* (n, width) */,
+                               const real *scale /* (width) */, const real *bias /* (width) */,
+                               real *x /* (n, width) */, real *mean /* (n) */, real *rstd /* (n) */);
 /* du is added to (the residual branch is already there); dscale and dbias are double partial sums, added to */
-void TYPED(layer_norm_backward)(size_t n, size_t width, const real *u, const real *mean, const real *rstd,
-                                const real *scale, const real *dx /* (n, width) */, real *du /* (n, width), added to */,
-                                double *dscale /* (width) */, double *dbias /* (width) */);
+void TYPED(layer_norm_backward)(const kernels *k, size_t n, size_t width, const real *u, const real *mean,
+                                const real *rstd, const real *scale, const real *dx /* (n, width) */,
+                                real *du /* (n, width), added to */, double *dscale /* (width) */,
+                                double *dbias /* (width) */);
 
 /* ---- GELU, tanh approximation, followed by a dropout mask shared over time ------------------------- */
 
-/* mask: (width) factors of this example, 0 or 1 / (1 - p); NULL: ones */
-void TYPED(gelu_forward)(size_t n, size_t width, const real *y, const real *mask, real *g);
-void TYPED(gelu_backward)(size_t n, size_t width, const real *y, const real *mask, const real *dg, real *dy);
+/* mask: (width) factors of this example, 0 or 1 / (1 - p); NULL: ones. g may be y, dy may be dg */
+void TYPED(gelu_forward)(const kernels *k, size_t n, size_t width, const real *y, const real *mask, real *g);
+void TYPED(gelu_backward)(const kernels *k, size_t n, size_t width, const real *y, const real *mask, const real *dg,
+                          real *dy);
 
 /* ---- gated linear unit: v = mask . (o1 . sigmoid(o2)), o = [o1 | o2] -------------------------------- */
 
-/* u_out = u_in + v */
-void TYPED(glu_forward)(size_t n, size_t width, const real *o /* (n, 2 width) */, const real *mask, const real *u_in,
-                        real *u_out /* (n, width) */);
-void TYPED(glu_backward)(size_t n, size_t width, const real *o, const real *mask, const real *du /* (n, width) */,
-                         real *d_o /* (n, 2 width) */);
+/* u_out = u_in + v; u_out may be u_in, d_o may be o */
+void TYPED(glu_forward)(const kernels *k, size_t n, size_t width, const real *o /* (n, 2 width) */, const real *mask,
+                        const real *u_in, real *u_out /* (n, width) */);
+void TYPED(glu_backward)(const kernels *k, size_t n, size_t width, const real *o, const real *mask,
+                         const real *du /* (n, width) */, real *d_o /* (n, 2 width) */);
 
 /* ---- readouts of a cell's state -------------------------------------------------------------------- */
 

@@ -243,8 +243,8 @@ static void before_cell(void *context, size_t tile) {
   const network_run *r = context;
   const example_range e = example_of(r, tile);
   const size_t at = e.first * r->width;
-  layer_norm_forward(e.n, r->width, r->layer.u + at, r->prepared + r->at->norm_scale, r->prepared + r->at->norm_bias,
-                     r->layer.x + at, r->layer.mean + e.first, r->layer.rstd + e.first);
+  layer_norm_forward(r->net->cell->kernels, e.n, r->width, r->layer.u + at, r->prepared + r->at->norm_scale,
+                     r->prepared + r->at->norm_bias, r->layer.x + at, r->layer.mean + e.first, r->layer.rstd + e.first);
 }
 
 static void behind_cell(void *context, size_t tile) {
@@ -255,10 +255,11 @@ static void behind_cell(void *context, size_t tile) {
     dense_forward(e.n, S, width, r->layer.y + e.first * S, r->prepared + r->at->readout_in, NULL, r->layer.r + at);
     skip_forward(e.n, width, r->layer.x + at, r->prepared + r->at->skip, r->layer.r + at);
   }
-  gelu_forward(e.n, width, r->layer.r + at, mask_of(r, e.b, 0), r->layer.g + at);
+  gelu_forward(r->net->cell->kernels, e.n, width, r->layer.r + at, mask_of(r, e.b, 0), r->layer.g + at);
   dense_forward(e.n, width, 2 * width, r->layer.g + at, r->prepared + r->at->glu_in, r->prepared + r->at->glu_bias,
                 r->layer.o + 2 * at);
-  glu_forward(e.n, width, r->layer.o + 2 * at, mask_of(r, e.b, 1), r->layer.u + at, stream_behind(r, r->index) + at);
+  glu_forward(r->net->cell->kernels, e.n, width, r->layer.o + 2 * at, mask_of(r, e.b, 1), r->layer.u + at,
+              stream_behind(r, r->index) + at);
 }
 
 static sparc_status run_cell(const network_run *r, const real *x) {
@@ -370,9 +371,9 @@ static void behind_cell_backward(void *context, size_t tile) {
   const size_t width = r->width, at = e.first * width, S = readout_columns(r->net);
   real *d_o = r->memory.d_o + 2 * at, *dg = r->memory.dg + at;
   real *dr = (S ? r->memory.dr : r->memory.dy) + at;
-  glu_backward(e.n, width, r->layer.o + 2 * at, mask_of(r, e.b, 1), r->memory.du + at, d_o);
+  glu_backward(r->net->cell->kernels, e.n, width, r->layer.o + 2 * at, mask_of(r, e.b, 1), r->memory.du + at, d_o);
   dense_backward_input(e.n, width, 2 * width, d_o, r->prepared + r->at->glu_weight, 0, dg);
-  gelu_backward(e.n, width, r->layer.r + at, mask_of(r, e.b, 0), dg, dr);
+  gelu_backward(r->net->cell->kernels, e.n, width, r->layer.r + at, mask_of(r, e.b, 0), dg, dr);
   if (S) dense_backward_input(e.n, S, width, dr, r->prepared + r->at->readout_weight, 0, r->memory.dy + e.first * S);
 }
 
@@ -386,8 +387,9 @@ static void before_cell_backward(void *context, size_t tile) {
   if (readout_columns(r->net))
     skip_backward(e.n, width, r->layer.x + at, r->prepared + r->at->skip, r->memory.dr + at, r->memory.dx + at,
                   partial + 2 * width);
-  layer_norm_backward(e.n, width, r->layer.u + at, r->layer.mean + e.first, r->layer.rstd + e.first,
-                      r->prepared + r->at->norm_scale, r->memory.dx + at, r->memory.du + at, partial, partial + width);
+  layer_norm_backward(r->net->cell->kernels, e.n, width, r->layer.u + at, r->layer.mean + e.first,
+                      r->layer.rstd + e.first, r->prepared + r->at->norm_scale, r->memory.dx + at, r->memory.du + at,
+                      partial, partial + width);
 }
 
 /* dparams += the sum of one of the three partial vectors over tiles, in their order */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* losses.c: mean pooling over time, cross-entropy and mean squared error.
+ *
+ * Sums run in double. The logarithm of a softmax is taken from the difference to the largest logit, so no logit is too
+ * large; a NaN or an infinity among the inputs makes the loss non-finite and so stops a training run.
+ */
+#include "base/threads.h"
+#include "nn/layers_impl.h"
+
+#include <string.h>
+
+/* ---- mean over time -------------------------------------------------------------------------------- */
+
+/* features pooled at a time: their sums stay in the first-level cache */
+enum { COLUMNS = 256 };
+
+void TYPED(mean_pool_forward)(size_t T, size_t length, size_t width, const real *u, real *pooled) {
+  const size_t tokens = length < T ? length : T;
+  for (size_t first = 0; first < width; first += COLUMNS) {
+    const size_t rest = width - first, columns = rest < COLUMNS ? rest : COLUMNS;
+    double sums[COLUMNS] = {0};
+    TYPED(ordered_sum)(sums, u + first, tokens, width, columns);
+    for (size_t i = 0; i < columns; i++) pooled[first + i] = (real)(sums[i] / (double)tokens);
+  }
+}
+
+void TYPED(mean_pool_backward)(size_t T, size_t length, size_t width, const real *dpooled, real *du) {
+  const size_t tokens = length < T ? length : T;
+  for (size_t t = 0; t < tokens; t++)
+    for (size_t i = 0; i < width; i++) du[t * width + i] = dpooled[i] / (real)tokens;
+  memset(du + tokens * width, 0, (T - tokens) * width * sizeof *du);
+}
+
+/* ---- cross-entropy --------------------------------------------------------------------------------- */
+
+static double largest(size_t count, const real *values) {
+  double best = (double)values[0];
+  for (size_t i = 1; i < count; i++) best = (double)values[i] > best ? (double)values[i] : best;
+  return best;
+}
+
+static double sum_of_exponentials(size_t count, const real *values, double shift) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += exp((double)values[i] - shift);
+  return sum;
+}
+
+double TYPED(cross_entropy)(size_t n, size_t classes, const real *logits, const int *labels, real *probabilities,
+                            real *dlogits) {
+  double loss = 0;
+  for (size_t b = 0; b < n; b++) {
+    const real *z = logits + b * classes;
+    const size_t label = (size_t)labels[b];
+    const double top = largest(classes, z), sum = sum_of_exponentials(classes, z, top);
+    for (size_t i = 0; i < classes; i++) {
+      const double p = exp((double)z[i] - top) / sum;
+      probabilities[b * classes + i] = (real)p;
+      if (dlogits) dlogits[b * classes + i] = (real)((p - (i == label)) / (double)n);
+    }
+    loss += log(sum) - ((double)z[label] - top);
+  }
+  return loss / (double)n;
+}
+
+/* ---- mean squared error ----------------------------------------------------------------------------- */
+
+double TYPED(mean_squared_error)(size_t count, const real *prediction, const real *target, real *d) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) {
+    const double error = (double)prediction[i] - (double)target[i];
+    sum += error * error;
+    if (d) d[i] = (real)(2 * error / (double)count);
+  }
+  return sum / (double)count;
+}

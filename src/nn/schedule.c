@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* schedule.c: what of the optimiser has no precision: its defaults and the learning rate over time. */
+#include "nn/optimiser.h"
+
+#include <math.h>
+
+adam_config adam_defaults(void) {
+  return (adam_config){.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .decay = 0, .recurrent_rate = 1};
+}
+
+double schedule_rate(const schedule *s, long update) {
+  if (s->kind == SCHEDULE_CONSTANT) return s->peak;
+  const double rise = s->peak - s->floor;
+  if (update < s->warmup) return s->floor + rise * (double)update / (double)s->warmup;
+  if (update >= s->total) return s->floor;
+  const double pi = 3.14159265358979323846, done = (double)(update - s->warmup) / (double)(s->total - s->warmup);
+  return s->floor + rise * 0.5 * (1 + cos(pi * done));
+}
