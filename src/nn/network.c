@@ -17,12 +17,16 @@
 
 /* ---- layout ------------------------------------------------------------------------------------ */
 
-enum { BLOCKS_PER_LAYER = 9, BLOCKS_OUTSIDE = 4 };
+enum { BLOCKS_PER_LAYER = 9, BLOCKS_OUTSIDE = 4, OUTSIDE = -1 };
 
-static size_t add(sparc_network *net, sparc_group group, int rows, int cols, const char *format, int layer) {
+/* a block inside layer `layer`, or outside of all with OUTSIDE */
+static size_t add(sparc_network *net, sparc_group group, int rows, int cols, int layer, const char *suffix) {
   sparc_block *block = &net->block[net->blocks];
   char *name = net->name[net->blocks++];
-  snprintf(name, sizeof *net->name, format, layer);
+  if (layer == OUTSIDE)
+    snprintf(name, sizeof *net->name, "%s", suffix);
+  else
+    snprintf(name, sizeof *net->name, "layers.%d.%s", layer, suffix);
   *block = (sparc_block){.name = name,
                          .rank = cols ? 2 : 1,
                          .shape = {rows, cols ? cols : 1},
@@ -59,21 +63,20 @@ static void add_layer(sparc_network *net, int i) {
   layer_offsets *at = &net->layer[i];
   char prefix[32];
   snprintf(prefix, sizeof prefix, "layers.%d.cell", i);
-  at->norm_scale = add(net, SPARC_REGULAR, width, 0, "layers.%d.norm.scale", i);
-  at->norm_bias = add(net, SPARC_REGULAR, width, 0, "layers.%d.norm.bias", i);
+  at->norm_scale = add(net, SPARC_REGULAR, width, 0, i, "norm.scale");
+  at->norm_bias = add(net, SPARC_REGULAR, width, 0, i, "norm.bias");
   at->cell = add_cell(net, prefix);
   if (net->cell->about->readout == READOUT_COMPLEX) {
-    at->readout = add(net, SPARC_REGULAR, width, H, "layers.%d.readout.re", i);
-    at->readout_im = add(net, SPARC_REGULAR, width, H, "layers.%d.readout.im", i);
+    at->readout = add(net, SPARC_REGULAR, width, H, i, "readout.re");
+    at->readout_im = add(net, SPARC_REGULAR, width, H, i, "readout.im");
   } else if (net->cell->about->readout == READOUT_REAL) {
-    at->readout = add(net, SPARC_REGULAR, width, H, "layers.%d.readout.weight", i);
+    at->readout = add(net, SPARC_REGULAR, width, H, i, "readout.weight");
   }
-  if (net->cell->about->readout != READOUT_NATIVE)
-    at->skip = add(net, SPARC_REGULAR, width, 0, "layers.%d.readout.skip", i);
-  at->glu_weight = add(net, SPARC_REGULAR, width, width, "layers.%d.glu.value.weight", i);
-  add(net, SPARC_REGULAR, width, width, "layers.%d.glu.gate.weight", i);
-  at->glu_bias = add(net, SPARC_REGULAR, width, 0, "layers.%d.glu.value.bias", i);
-  add(net, SPARC_REGULAR, width, 0, "layers.%d.glu.gate.bias", i);
+  if (net->cell->about->readout != READOUT_NATIVE) at->skip = add(net, SPARC_REGULAR, width, 0, i, "readout.skip");
+  at->glu_weight = add(net, SPARC_REGULAR, width, width, i, "glu.value.weight");
+  add(net, SPARC_REGULAR, width, width, i, "glu.gate.weight");
+  at->glu_bias = add(net, SPARC_REGULAR, width, 0, i, "glu.value.bias");
+  add(net, SPARC_REGULAR, width, 0, i, "glu.gate.bias");
 }
 
 static size_t take(size_t *end, size_t count) {
@@ -105,13 +108,13 @@ static void lay_out(sparc_network *net) {
     net->layer[0].cell = add_cell(net, "cell");
     net->features = net->cell->sizes.output;
   } else {
-    net->embed_weight = add(net, SPARC_REGULAR, config->width, config->inputs, "embed.weight", 0);
-    net->embed_bias = add(net, SPARC_REGULAR, config->width, 0, "embed.bias", 0);
+    net->embed_weight = add(net, SPARC_REGULAR, config->width, config->inputs, OUTSIDE, "embed.weight");
+    net->embed_bias = add(net, SPARC_REGULAR, config->width, 0, OUTSIDE, "embed.bias");
     for (int i = 0; i < config->layers; i++) add_layer(net, i);
     net->features = (size_t)config->width;
   }
-  net->head_weight = add(net, SPARC_REGULAR, config->outputs, (int)net->features, "head.weight", 0);
-  net->head_bias = add(net, SPARC_REGULAR, config->outputs, 0, "head.bias", 0);
+  net->head_weight = add(net, SPARC_REGULAR, config->outputs, (int)net->features, OUTSIDE, "head.weight");
+  net->head_bias = add(net, SPARC_REGULAR, config->outputs, 0, OUTSIDE, "head.bias");
   lay_out_prepared(net);
 }
 
@@ -239,7 +242,7 @@ sparc_status sparc_network_init(const sparc_network *net, uint64_t seed, float *
   }
   for (int i = 0; i < (net->config.layers ? net->config.layers : 1); i++) {
     char name[32] = "cell";
-    if (net->config.layers) snprintf(name, sizeof name, "layers.%d.cell", i);
+    if (net->config.layers) snprintf(name, sizeof name, i, "cell");
     sparc_status status = sparc_cell_init(net->cell, net->config.init, seed, name, params + net->layer[i].cell);
     if (status != SPARC_OK) return status;
   }

@@ -12,8 +12,8 @@ complain() {
   problems=$((problems + 1))
 }
 
-# names of a table cell stand in backquotes: a path, then the symbols that are found in that file
-check_cell() {
+# names stand in backquotes: a path, then the symbols that are found in that file
+check_names() {
   local name file=
   while read -r name; do
     if [[ $name == */* ]]; then
@@ -27,17 +27,20 @@ check_cell() {
   done < <(grep -o '`[^`]*`' <<<"$1" | tr -d '`')
 }
 
-# the rows: a label, code, test
-rows=0
-while IFS='|' read -r _ label code test _; do
-  [[ $label =~ ^\ (label|-*)\ ?$ || $label == ---* ]] && continue
-  rows=$((rows + 1))
-  [[ $code == *'`'* ]] || complain "$label names no code"
-  [[ $test == *'`'* ]] || complain "$label names no test"
-  check_cell "$code"
-  check_cell "$test"
-done < <(grep '^|' "$map")
-[ "$rows" -ge 20 ] || fail "only $rows rows found in $map"
+# an entry is "- **labels**" with "  - code: names" and "  - test: names" below it; items may go on over lines
+items() { awk '/^ *- / { if (item) print item; item = $0; next } /^ +[^ ]/ { item = item " " $0; next }
+               { if (item) print item; item = "" } END { if (item) print item }' "$map"; }
+entries=0 codes=0 tests=0
+while IFS= read -r item; do
+  case $item in
+    '- **'*) entries=$((entries + 1)) ;;
+    '  - code: '*'`'*) codes=$((codes + 1)) && check_names "$item" ;;
+    '  - test: '*'`'*) tests=$((tests + 1)) && check_names "$item" ;;
+    '  - '*) complain "neither code nor test: $item" ;;
+  esac
+done < <(items)
+[ "$entries" -ge 20 ] || fail "only $entries entries found in $map"
+[ "$entries" = "$codes" ] && [ "$entries" = "$tests" ] || complain "$entries entries, $codes with code, $tests with tests"
 
 # labels in comments of the source, as [eq:...]
 while read -r label; do

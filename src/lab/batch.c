@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* batch.c: examples into a rectangular array, through the network, to a loss.
+ *
+ * Sequences shorter than the plan end in zeros, which the network is told to ignore. Targets are kept without such
+ * gaps, so that the loss of numbers is one sum over the steps that exist.
+ */
+#include "lab/batch.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "nn/losses.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- examples ---------------------------------------------------------------------------------- */
+
+sparc_status check_samples(const sparc_network *network, const sparc_samples *samples) {
+  if (!samples) return fail(SPARC_INVALID, "samples is NULL");
+  if (!samples->at) return fail(SPARC_INVALID, "samples.at is NULL, expected the function that fetches an example");
+  if (samples->count < 1) return fail(SPARC_INVALID, "samples.count is %d, expected at least 1", samples->count);
+  if (samples->longest < 1) return fail(SPARC_INVALID, "samples.longest is %d, expected at least 1", samples->longest);
+  const int inputs = sparc_network_configuration(network).inputs;
+  if (samples->channels != inputs)
+    return fail(SPARC_INVALID, "samples.channels is %d, the network has %d inputs", samples->channels, inputs);
+  return SPARC_OK;
+}
+
+static sparc_status check_values(const char *what, int index, const float *values, size_t steps, size_t row) {
+  for (size_t i = 0; i < steps * row; i++)
+    if (!isfinite(values[i]))
+      return fail(SPARC_NOT_FINITE, "example %d: %s %zu of step %zu is %g, expected a finite number", index, what,
+                  i % row, i / row, (double)values[i]);
+  return SPARC_OK;
+}
+
+static sparc_status check_answer(const sparc_network_config *config, const sparc_sample *e, int index) {
+  if (config->head == SPARC_HEAD_STEPS) {
+    if (!e->target) return fail(SPARC_INVALID, "example %d: target is NULL, expected numbers", index);
+    return check_values("target", index, e->target, (size_t)e->length, (size_t)config->outputs);
+  }
+  if (e->label < 0 || e->label >= config->outputs)
+    return fail(SPARC_INVALID, "example %d: label is %d, expected 0 to %d", index, e->label, config->outputs - 1);
+  return SPARC_OK;
+}
+
+static sparc_status fetch(const sparc_network_config *config, const example_source *s, int index, sparc_sample *e) {
+  *e = s->samples->at(s->samples->source, index);
+  if (!e->x) return fail(SPARC_INVALID, "example %d: x is NULL, expected its values", index);
+  if (e->length < 1 || e->length > s->samples->longest)
+    return fail(SPARC_INVALID, "example %d: length is %d, expected 1 to %d", index, e->length, s->samples->longest);
+  return s->answers ? check_answer(config, e, index) : SPARC_OK;
+}
+
+sparc_status check_examples(const sparc_network *network, const example_source *s) {
+  const sparc_network_config config = sparc_network_configuration(network);
+  sparc_status status = SPARC_OK;
+  for (int i = 0; i < s->samples->count && status == SPARC_OK; i++) {
+    sparc_sample e;
+    status = fetch(&config, s, i, &e);
+    if (status == SPARC_OK) status = check_values("channel", i, e.x, (size_t)e.length, (size_t)config.inputs);
+  }
+  return status;
+}
+
+/* ---- life cycle -------------------------------------------------------------------------------- */
+
+static void carve(arena *a, batch *b) {
+  const size_t rows = b->steps ? b->B * b->T : b->B;
+  b->index = arena_take(a, b->B, sizeof *b->index);
+  b->length = arena_take(a, b->B, sizeof *b->length);
+  b->label = arena_take(a, b->B, sizeof *b->label);
+  b->x = arena_take(a, b->B * b->T * b->C, sizeof *b->x);
+  b->target = arena_take(a, b->steps ? rows * b->K : 0, sizeof *b->target);
+  b->output = arena_take(a, rows * b->K, sizeof *b->output);
+  b->doutput = arena_take(a, rows * b->K, sizeof *b->doutput);
+  b->probability = arena_take(a, b->steps ? 0 : rows * b->K, sizeof *b->probability);
+  b->work = arena_take(a, sparc_network_work_bytes(b->plan), 1);
+}
+
+static sparc_status allocate(batch *b) {
+  arena size = arena_measure();
+  carve(&size, b);
+  b->memory = sparc_alloc(size.used);
+  if (!b->memory)
+    return fail(SPARC_NO_MEMORY, "no memory for the %zu bytes of a batch of %zu sequences of %zu steps", size.used,
+                b->B, b->T);
+  arena block = arena_over(b->memory, size.used);
+  carve(&block, b);
+  return SPARC_OK;
+}
+
+sparc_status batch_create(const sparc_network *network, size_t B, size_t T, int threads, batch **out) {
+  *out = NULL;
+  batch *b = sparc_alloc(sizeof *b);
+  if (!b) return fail(SPARC_NO_MEMORY, "no memory for a batch");
+  const sparc_network_config config = sparc_network_configuration(network);
+  *b = (batch){.network = network,
+               .B = B,
+               .T = T,
+               .C = (size_t)config.inputs,
+               .K = (size_t)config.outputs,
+               .steps = config.head == SPARC_HEAD_STEPS};
+  sparc_status status = sparc_network_plan_create(network, (int)B, (int)T, threads, &b->plan);
+  if (status == SPARC_OK) status = allocate(b);
+  if (status != SPARC_OK) {
+    batch_free(b);
+    return status;
+  }
+  *out = b;
+  return SPARC_OK;
+}
+
+void batch_free(batch *b) {
+  if (!b) return;
+  sparc_network_plan_free(b->plan);
+  sparc_free(b->memory);
+  sparc_free(b);
+}
+
+static size_t examples_at_once(const sparc_samples *samples, int most) {
+  return (size_t)(samples->count < most ? samples->count : most);
+}
+
+bool batch_fits(const batch *b, const sparc_samples *samples, int most) {
+  return b && b->T == (size_t)samples->longest && b->B == examples_at_once(samples, most);
+}
+
+sparc_status batch_fit(batch **b, const sparc_network *network, const sparc_samples *samples, int most, int threads) {
+  if (batch_fits(*b, samples, most)) return SPARC_OK;
+  batch_free(*b);
+  return batch_create(network, examples_at_once(samples, most), (size_t)samples->longest, threads, b);
+}
+
+/* ---- loading ----------------------------------------------------------------------------------- */
+
+static sparc_status load_values(batch *b, const example_source *s, size_t slot, const sparc_sample *e) {
+  float *x = b->x + slot * b->T * b->C;
+  const size_t count = (size_t)e->length * b->C;
+  if (s->mean)
+    sparc_normalise(e->x, x, e->length, (int)b->C, s->mean, s->deviation);
+  else
+    memcpy(x, e->x, count * sizeof *x);
+  memset(x + count, 0, (b->T * b->C - count) * sizeof *x);
+  return check_values("channel", b->index[slot], x, (size_t)e->length, b->C);
+}
+
+sparc_status batch_load(batch *b, const example_source *s) {
+  const sparc_network_config config = sparc_network_configuration(b->network);
+  float *target = b->target;
+  for (size_t slot = 0; slot < b->B; slot++) {
+    sparc_sample e;
+    sparc_status status = fetch(&config, s, b->index[slot], &e);
+    if (status == SPARC_OK) status = load_values(b, s, slot, &e);
+    if (status != SPARC_OK) return status;
+    b->length[slot] = e.length;
+    b->label[slot] = s->answers ? e.label : 0;
+    if (!b->steps || !s->answers) continue;
+    const size_t count = (size_t)e.length * b->K;
+    memcpy(target, e.target, count * sizeof *target);
+    target += count;
+  }
+  return SPARC_OK;
+}
+
+/* ---- loss -------------------------------------------------------------------------------------- */
+
+/* the outputs of steps that exist, one example behind the other; returns how many numbers these are */
+static size_t pack(batch *b, size_t n) {
+  size_t packed = 0;
+  for (size_t slot = 0; slot < n; slot++) {
+    const size_t count = (size_t)b->length[slot] * b->K;
+    memmove(b->output + packed, b->output + slot * b->T * b->K, count * sizeof *b->output);
+    packed += count;
+  }
+  return packed;
+}
+
+/* the gradient back to where the network wrote the outputs, with zeros at steps that do not exist. From the back: what
+ * moves never lands on what has yet to move. */
+static void unpack(batch *b, size_t n, size_t packed) {
+  const size_t row = b->T * b->K;
+  memset(b->doutput + packed, 0, (b->B * row - packed) * sizeof *b->doutput);
+  for (size_t slot = n; slot-- > 0;) {
+    const size_t count = (size_t)b->length[slot] * b->K;
+    float *to = b->doutput + slot * row;
+    packed -= count;
+    memmove(to, b->doutput + packed, count * sizeof *to);
+    memset(to + count, 0, (row - count) * sizeof *to);
+  }
+}
+
+double batch_loss(batch *b, size_t n, bool gradient) {
+  float *doutput = gradient ? b->doutput : NULL;
+  if (!b->steps) return cross_entropy_f32(n, b->K, b->output, b->label, b->probability, doutput);
+  const size_t numbers = pack(b, n);
+  const double loss = mean_squared_error_f32(numbers, b->output, b->target, doutput);
+  if (gradient) unpack(b, n, numbers);
+  return loss;
+}
+
+size_t batch_right(const batch *b, size_t n) {
+  if (b->steps) return 0;
+  size_t right = 0;
+  for (size_t slot = 0; slot < n; slot++) {
+    const float *output = b->output + slot * b->K;
+    size_t best = 0;
+    for (size_t k = 1; k < b->K; k++)
+      if (output[k] > output[best]) best = k;
+    right += best == (size_t)b->label[slot];
+  }
+  return right;
+}
+
+/* ---- all samples ------------------------------------------------------------------------------- */
+
+/* runs examples first, first + 1, ...; *n says how many of the batch are not repetitions */
+static sparc_status visit(batch *b, const float *prepared, const example_source *s, size_t first, size_t *n) {
+  const size_t rest = (size_t)s->samples->count - first;
+  *n = rest < b->B ? rest : b->B;
+  for (size_t slot = 0; slot < b->B; slot++) b->index[slot] = (int)(first + (slot < *n ? slot : *n - 1));
+  sparc_status status = batch_load(b, s);
+  if (status == SPARC_OK) status = sparc_network_forward(b->plan, prepared, b->x, b->length, NULL, b->output, b->work);
+  for (size_t slot = 0; slot < *n && status == SPARC_OK; slot++) {
+    const size_t steps = b->steps ? (size_t)b->length[slot] : 1, row = b->steps ? b->T * b->K : b->K;
+    status = check_values("output", b->index[slot], b->output + slot * row, steps, b->K);
+  }
+  return status;
+}
+
+static double sum_of_squares(size_t count, const float *values) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += (double)values[i] * (double)values[i];
+  return sum;
+}
+
+/* how many terms the loss of the first n examples has */
+static size_t loss_terms(const batch *b, size_t n) {
+  if (!b->steps) return n;
+  size_t numbers = 0;
+  for (size_t slot = 0; slot < n; slot++) numbers += (size_t)b->length[slot] * b->K;
+  return numbers;
+}
+
+sparc_status batch_evaluate(batch *b, const float *prepared, const example_source *s, sparc_evaluation *out) {
+  const size_t count = (size_t)s->samples->count;
+  double loss = 0, power = 0;
+  size_t terms = 0, right = 0, n;
+  for (size_t first = 0; first < count; first += n) {
+    sparc_status status = visit(b, prepared, s, first, &n);
+    if (status != SPARC_OK) return status;
+    const size_t here = loss_terms(b, n);
+    right += batch_right(b, n);
+    loss += batch_loss(b, n, false) * (double)here;
+    terms += here;
+    if (b->steps) power += sum_of_squares(here, b->target);
+  }
+  *out = (sparc_evaluation){.examples = (long)count,
+                            .loss = loss / (double)terms,
+                            .accuracy = (double)right / (double)count,
+                            .nmse = b->steps ? loss / power : 0};
+  return SPARC_OK;
+}
+
+/* the outputs of the batch to their places; steps that do not exist become zeros */
+static void deliver(batch *b, size_t n, float *outputs) {
+  if (!b->steps) {
+    cross_entropy_f32(n, b->K, b->output, b->label, outputs, NULL);
+    return;
+  }
+  for (size_t slot = 0; slot < n; slot++) {
+    const size_t row = b->T * b->K, count = (size_t)b->length[slot] * b->K;
+    memcpy(outputs + slot * row, b->output + slot * row, count * sizeof *outputs);
+    memset(outputs + slot * row + count, 0, (row - count) * sizeof *outputs);
+  }
+}
+
+sparc_status batch_predict(batch *b, const float *prepared, const example_source *s, float *outputs) {
+  const size_t row = b->steps ? b->T * b->K : b->K;
+  size_t n;
+  for (size_t first = 0; first < (size_t)s->samples->count; first += n) {
+    sparc_status status = visit(b, prepared, s, first, &n);
+    if (status != SPARC_OK) return status;
+    deliver(b, n, outputs + first * row);
+  }
+  return SPARC_OK;
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint.c: checkpoints to and from files. A table says which field of the configuration has which key; nothing
+ * else knows the fields. Reading trusts nothing: whatever is missing, surplus or impossible gets a sentence with the
+ * file and the key or tensor, before memory of a size that the file claims is asked for. */
+#include "lab/checkpoint.h"
+
+#include "base/error.h"
+#include "io/dtype.h"
+#include "lab/train.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT "sparc-checkpoint"
+
+enum { FORMAT_VERSION = 1, MOMENTS = 2, NAME_SIZE = 96, VALUE_SIZE = 32 };
+
+static const char *const moment_prefix[MOMENTS] = {"opt.m.", "opt.v."};
+
+/* numbers have a point whatever the program's locale */
+typedef struct locale_guard {
+  locale_t made, before;
+} locale_guard;
+
+static locale_guard enter_c_locale(void) {
+  locale_guard guard = {.made = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
+  guard.before = uselocale(guard.made);
+  return guard;
+}
+
+static void leave_c_locale(locale_guard guard) {
+  uselocale(guard.before);
+  if (guard.made) freelocale(guard.made);
+}
+
+/* ---- fields ------------------------------------------------------------------------------------ */
+
+typedef enum field_type { FIELD_TEXT, FIELD_INT, FIELD_LONG, FIELD_SEED, FIELD_REAL, FIELD_CHOICE } field_type;
+
+typedef struct field {
+  const char *key;
+  field_type type;
+  size_t offset;              /* in training_state */
+  const char *const *choices; /* of FIELD_CHOICE, by value */
+} field;
+
+static const char *const heads[] = {"mean", "last", "steps", NULL};
+static const char *const inits[] = {"control", "classification", NULL};
+
+#define AT(member) offsetof(training_state, member)
+
+static const field fields[] = {
+    {"network.cell", FIELD_TEXT, AT(config.network.cell), NULL},
+    {"network.cell_options", FIELD_TEXT, AT(config.network.cell_options), NULL},
+    {"network.H", FIELD_INT, AT(config.network.H), NULL},
+    {"network.inputs", FIELD_INT, AT(config.network.inputs), NULL},
+    {"network.outputs", FIELD_INT, AT(config.network.outputs), NULL},
+    {"network.layers", FIELD_INT, AT(config.network.layers), NULL},
+    {"network.width", FIELD_INT, AT(config.network.width), NULL},
+    {"network.head", FIELD_CHOICE, AT(config.network.head), heads},
+    {"network.relu", FIELD_INT, AT(config.network.relu), NULL},
+    {"network.dropout", FIELD_REAL, AT(config.network.dropout), NULL},
+    {"network.init", FIELD_CHOICE, AT(config.network.init), inits},
+    {"train.seed", FIELD_SEED, AT(config.seed), NULL},
+    {"train.batch", FIELD_INT, AT(config.batch), NULL},
+    {"train.updates", FIELD_LONG, AT(config.updates), NULL},
+    {"train.warmup", FIELD_LONG, AT(config.warmup), NULL},
+    {"train.cosine", FIELD_INT, AT(config.cosine), NULL},
+    {"train.rate", FIELD_REAL, AT(config.rate), NULL},
+    {"train.floor", FIELD_REAL, AT(config.floor), NULL},
+    {"train.recurrent_rate", FIELD_REAL, AT(config.recurrent_rate), NULL},
+    {"train.decay", FIELD_REAL, AT(config.decay), NULL},
+    {"train.clip", FIELD_REAL, AT(config.clip), NULL},
+    {"train.examples", FIELD_INT, AT(examples), NULL},
+    {"update", FIELD_LONG, AT(update), NULL},
+};
+
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+/* what identifies the file; the first two are checked before anything else */
+static const char *const identity_keys[] = {"format", "format_version", "sparc_version"};
+enum { IDENTITIES = sizeof identity_keys / sizeof *identity_keys };
+
+/* the text of a field; numbers are printed to `room` */
+static const char *print_field(const field *f, const training_state *state, char room[VALUE_SIZE]) {
+  const void *at = (const char *)state + f->offset;
+  switch (f->type) {
+    case FIELD_TEXT:
+      return *(const char *const *)at;
+    case FIELD_CHOICE:
+      return f->choices[*(const int *)at];
+    case FIELD_INT:
+      snprintf(room, VALUE_SIZE, "%d", *(const int *)at);
+      break;
+    case FIELD_LONG:
+      snprintf(room, VALUE_SIZE, "%ld", *(const long *)at);
+      break;
+    case FIELD_SEED:
+      snprintf(room, VALUE_SIZE, "%" PRIu64, *(const uint64_t *)at);
+      break;
+    case FIELD_REAL:
+      snprintf(room, VALUE_SIZE, "%.17g", *(const double *)at);
+      break;
+  }
+  return room;
+}
+
+static bool parse_whole(const char *text, long low, long high, long *value) {
+  char *end;
+  errno = 0;
+  *value = strtol(text, &end, 10);
+  return end != text && !*end && !errno && *value >= low && *value <= high;
+}
+
+static bool parse_seed(const char *text, uint64_t *value) {
+  char *end;
+  errno = 0;
+  *value = strtoull(text, &end, 10);
+  return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+static bool parse_real(const char *text, double *value) {
+  char *end;
+  *value = strtod(text, &end);
+  return end != text && !*end && isfinite(*value);
+}
+
+static bool parse_choice(const char *text, const char *const *choices, int *value) {
+  for (*value = 0; choices[*value]; ++*value)
+    if (strcmp(choices[*value], text) == 0) return true;
+  return false;
+}
+
+static bool parse_field(const field *f, const char *text, training_state *state) {
+  void *at = (char *)state + f->offset;
+  long whole;
+  switch (f->type) {
+    case FIELD_TEXT:
+      *(const char **)at = text;
+      return true;
+    case FIELD_CHOICE:
+      return parse_choice(text, f->choices, (int *)at);
+    case FIELD_LONG:
+      return parse_whole(text, 0, LONG_MAX, (long *)at);
+    case FIELD_SEED:
+      return parse_seed(text, (uint64_t *)at);
+    case FIELD_REAL:
+      return parse_real(text, (double *)at);
+    case FIELD_INT:
+      if (!parse_whole(text, INT_MIN, INT_MAX, &whole)) return false;
+      *(int *)at = (int)whole;
+      return true;
+  }
+  return false;
+}
+
+static const char *const field_expected[] = {
+    [FIELD_TEXT] = "text",           [FIELD_INT] = "a whole number", [FIELD_LONG] = "a count",
+    [FIELD_SEED] = "a whole number", [FIELD_REAL] = "a number",      [FIELD_CHOICE] = "a known name"};
+
+/* ---- writing ----------------------------------------------------------------------------------- */
+
+static bool is_own_key(const char *key) {
+  static const char *const optional[] = {KEY_MEAN, KEY_DEVIATION, KEY_LABELS, KEY_DATA};
+  for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+    if (strcmp(key, optional[i]) == 0) return true;
+  for (size_t i = 0; i < IDENTITIES; i++)
+    if (strcmp(key, identity_keys[i]) == 0) return true;
+  for (size_t i = 0; i < FIELDS; i++)
+    if (strcmp(key, fields[i].key) == 0) return true;
+  return false;
+}
+
+static sparc_status check_extra(const sparc_metadata *extra, size_t count) {
+  if (count && !extra) return fail(SPARC_INVALID, "extra is NULL, expected %zu entries", count);
+  for (size_t i = 0; i < count; i++) {
+    if (!extra[i].key || !extra[i].value)
+      return fail(SPARC_INVALID, "extra[%zu].%s is NULL, expected text", i, extra[i].key ? "value" : "key");
+    if (is_own_key(extra[i].key))
+      return fail(SPARC_INVALID, "extra[%zu].key is '%s', which a checkpoint uses itself", i, extra[i].key);
+  }
+  return SPARC_OK;
+}
+
+/* what is handed to the writer: 1 + MOMENTS tensors a block, and all metadata */
+typedef struct listing {
+  sparc_tensor_source *tensor;
+  char (*name)[NAME_SIZE]; /* of moments */
+  sparc_metadata *metadata;
+  char (*value)[VALUE_SIZE];
+  preprocessing_text preprocessing;
+  size_t tensors, entries;
+} listing;
+
+static sparc_status allocate_listing(listing *l, size_t blocks, size_t extra) {
+  l->tensor = sparc_alloc((1 + MOMENTS) * blocks * sizeof *l->tensor);
+  l->name = sparc_alloc(MOMENTS * blocks * sizeof *l->name);
+  l->metadata = sparc_alloc((IDENTITIES + FIELDS + PREPROCESSING_KEYS + extra) * sizeof *l->metadata);
+  l->value = sparc_alloc((1 + FIELDS) * sizeof *l->value);
+  if (l->tensor && l->name && l->metadata && l->value) return SPARC_OK;
+  return fail(SPARC_NO_MEMORY, "no memory for the tables of a checkpoint of %zu tensors", blocks);
+}
+
+static void free_listing(listing *l) {
+  void *memory[] = {l->tensor, l->name, l->metadata, l->value};
+  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
+  preprocessing_text_free(&l->preprocessing);
+}
+
+static void list_tensor(listing *l, const sparc_block *block, const char *name, const float *data) {
+  l->tensor[l->tensors++] = (sparc_tensor_source){.name = name,
+                                                  .dtype = SPARC_F32,
+                                                  .in_type = SPARC_F32,
+                                                  .rank = block->rank,
+                                                  .shape = {(size_t)block->shape[0], (size_t)block->shape[1]},
+                                                  .data = data + block->offset};
+}
+
+static void list_tensors(listing *l, const checkpoint_content *c) {
+  size_t blocks;
+  const sparc_block *block = sparc_network_blocks(c->network, &blocks);
+  const size_t params = sparc_network_params(c->network);
+  for (size_t i = 0; i < blocks; i++) {
+    list_tensor(l, &block[i], block[i].name, c->params);
+    for (size_t m = 0; m < MOMENTS; m++) {
+      char *name = l->name[MOMENTS * i + m];
+      snprintf(name, NAME_SIZE, "%s%s", moment_prefix[m], block[i].name);
+      list_tensor(l, &block[i], name, c->moments + m * params);
+    }
+  }
+}
+
+static void list_entry(listing *l, const char *key, const char *value) {
+  l->metadata[l->entries++] = (sparc_metadata){.key = key, .value = value};
+}
+
+static void list_metadata(listing *l, const checkpoint_content *c) {
+  snprintf(l->value[FIELDS], VALUE_SIZE, "%d", FORMAT_VERSION);
+  const char *const identity[IDENTITIES] = {FORMAT, l->value[FIELDS], sparc_version()};
+  for (size_t i = 0; i < IDENTITIES; i++) list_entry(l, identity_keys[i], identity[i]);
+  for (size_t i = 0; i < FIELDS; i++) list_entry(l, fields[i].key, print_field(&fields[i], &c->state, l->value[i]));
+  for (size_t i = 0; i < l->preprocessing.count; i++) l->metadata[l->entries++] = l->preprocessing.entry[i];
+  for (size_t i = 0; i < c->extra_count; i++) l->metadata[l->entries++] = c->extra[i];
+}
+
+sparc_status checkpoint_write(const char *path, const checkpoint_content *c) {
+  sparc_status status = preprocessing_check(c->preprocessing, &c->state.config.network);
+  if (status == SPARC_OK) status = check_extra(c->extra, c->extra_count);
+  if (status != SPARC_OK) return status;
+  listing l = {.tensors = 0};
+  size_t blocks;
+  sparc_network_blocks(c->network, &blocks);
+  const locale_guard guard = enter_c_locale();
+  status = allocate_listing(&l, blocks, c->extra_count);
+  if (status == SPARC_OK) status = preprocessing_print(c->preprocessing, &l.preprocessing);
+  if (status == SPARC_OK) {
+    list_tensors(&l, c);
+    list_metadata(&l, c);
+    status = sparc_tensors_write(path, l.tensor, l.tensors, l.metadata, l.entries);
+  }
+  leave_c_locale(guard);
+  free_listing(&l);
+  return status;
+}
+
+/* ---- reading: metadata -------------------------------------------------------------------------- */
+
+static sparc_status identify(const checkpoint *c) {
+  const char *format = sparc_tensors_metadata_find(c->file, identity_keys[0]);
+  const char *version = sparc_tensors_metadata_find(c->file, identity_keys[1]);
+  if (!format || strcmp(format, FORMAT) != 0)
+    return fail(SPARC_FORMAT, "'%.200s' is not a checkpoint: its format is %s%s, expected %s", c->path,
+                format ? "" : "not given", format ? quote(format).text : "", FORMAT);
+  long number;
+  if (!version || !parse_whole(version, 1, LONG_MAX, &number))
+    return fail(SPARC_FORMAT, "'%.200s': format_version is '%s', expected a whole number from 1", c->path,
+                quote(version ? version : "").text);
+  if (number > FORMAT_VERSION)
+    return fail(SPARC_FORMAT,
+                "'%.200s' has the checkpoint format %ld; sparc %s reads formats up to %d, use a newer one", c->path,
+                number, sparc_version(), FORMAT_VERSION);
+  return SPARC_OK;
+}
+
+static sparc_status read_fields(checkpoint *c) {
+  for (size_t i = 0; i < FIELDS; i++) {
+    const char *text = sparc_tensors_metadata_find(c->file, fields[i].key);
+    if (!text) return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", c->path, fields[i].key);
+    if (!parse_field(&fields[i], text, &c->state))
+      return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected %s", c->path, fields[i].key,
+                  quote(text).text, field_expected[fields[i].type]);
+  }
+  return SPARC_OK;
+}
+
+/* an argument that is wrong because the file says so */
+static sparc_status blame_file(const checkpoint *c, sparc_status status) {
+  if (status != SPARC_INVALID) return status;
+  char sentence[256];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  return fail(SPARC_FORMAT, "'%.200s': the stored configuration is not possible: %s", c->path, sentence);
+}
+
+static sparc_status make_network(checkpoint *c) {
+  if (c->state.examples < 1)
+    return fail(SPARC_FORMAT, "'%.200s': metadata 'train.examples' is %d, expected at least 1", c->path,
+                c->state.examples);
+  sparc_status status = check_train_config(&c->state.config);
+  if (status == SPARC_OK) status = sparc_network_create(&c->state.config.network, &c->network);
+  if (status != SPARC_OK) return blame_file(c, status);
+  c->state.config.network = sparc_network_configuration(c->network);
+  return SPARC_OK;
+}
+
+/* ---- reading: tensors --------------------------------------------------------------------------- */
+
+static sparc_status check_tensor(const checkpoint *c, const sparc_block *block, const char *name) {
+  const sparc_tensor_info *info = sparc_tensors_find(c->file, name);
+  if (!info) return fail(SPARC_FORMAT, "'%.200s': tensor '%s' is missing", c->path, name);
+  const size_t shape[2] = {(size_t)block->shape[0], (size_t)block->shape[1]};
+  if (info->dtype == SPARC_F32 && info->rank == block->rank && info->shape[0] == shape[0] &&
+      (info->rank == 1 || info->shape[1] == shape[1]))
+    return SPARC_OK;
+  return fail(SPARC_FORMAT, "'%.200s': tensor '%s' is %s %s, expected F32 %s", c->path, name,
+              sparc_dtype_name(info->dtype), quote_shape(info->shape, info->rank).text,
+              quote_shape(shape, block->rank).text);
+}
+
+static bool is_moment(const char *name) { return strncmp(name, "opt.", strlen("opt.")) == 0; }
+
+/* names the first tensor that belongs to no block of the network */
+static sparc_status complain_of_surplus(const checkpoint *c, const sparc_block *block, size_t blocks) {
+  for (size_t i = 0; i < sparc_tensors_count(c->file); i++) {
+    const char *name = sparc_tensors_at(c->file, i)->name, *inner = name;
+    for (size_t m = 0; m < MOMENTS; m++)
+      if (strncmp(name, moment_prefix[m], strlen(moment_prefix[m])) == 0) inner = name + strlen(moment_prefix[m]);
+    size_t k = 0;
+    while (k < blocks && strcmp(block[k].name, inner) != 0) k++;
+    if (k == blocks)
+      return fail(SPARC_FORMAT, "'%.200s': tensor '%s' does not belong to the stored configuration", c->path,
+                  quote(name).text);
+  }
+  return SPARC_OK;
+}
+
+static sparc_status check_tensors(const checkpoint *c, bool resumable) {
+  size_t blocks, moments = 0;
+  const sparc_block *block = sparc_network_blocks(c->network, &blocks);
+  const size_t count = sparc_tensors_count(c->file);
+  for (size_t i = 0; i < count; i++) moments += is_moment(sparc_tensors_at(c->file, i)->name);
+  if (resumable && moments == 0)
+    return fail(
+        SPARC_FORMAT,
+        "'%.200s' holds weights without the optimiser's moments: it can be used as a model, but training cannot "
+        "continue from it",
+        c->path);
+  for (size_t i = 0; i < blocks; i++) {
+    sparc_status status = check_tensor(c, &block[i], block[i].name);
+    for (size_t m = 0; m < MOMENTS && moments && status == SPARC_OK; m++) {
+      char name[NAME_SIZE];
+      snprintf(name, sizeof name, "%s%s", moment_prefix[m], block[i].name);
+      status = check_tensor(c, &block[i], name);
+    }
+    if (status != SPARC_OK) return status;
+  }
+  const size_t expected = blocks * (moments ? 1 + MOMENTS : 1);
+  return count == expected ? SPARC_OK : complain_of_surplus(c, block, blocks);
+}
+
+/* ---- life cycle -------------------------------------------------------------------------------- */
+
+static sparc_status open_and_check(checkpoint *c, bool resumable) {
+  sparc_status status = sparc_tensors_open(c->path, &c->file);
+  if (status == SPARC_OK) status = identify(c);
+  if (status == SPARC_OK) status = read_fields(c);
+  if (status == SPARC_OK) status = make_network(c);
+  if (status == SPARC_OK) status = check_tensors(c, resumable);
+  if (status == SPARC_OK) status = preprocessing_read(c->file, c->path, &c->state.config.network, &c->preprocessing);
+  return status;
+}
+
+sparc_status checkpoint_open(const char *path, bool resumable, checkpoint *out) {
+  *out = (checkpoint){.path = path};
+  const locale_guard guard = enter_c_locale();
+  const sparc_status status = open_and_check(out, resumable);
+  leave_c_locale(guard);
+  if (status != SPARC_OK) checkpoint_close(out);
+  return status;
+}
+
+void checkpoint_close(checkpoint *c) {
+  preprocessing_free(&c->preprocessing);
+  sparc_network_free(c->network);
+  sparc_tensors_close(c->file);
+  *c = (checkpoint){.path = NULL};
+}
+
+static sparc_status read_tensor(const checkpoint *c, const sparc_block *block, const char *name, double least,
+                                float *to) {
+  sparc_status status = sparc_tensors_read_f32(c->file, name, to + block->offset, block->size);
+  if (status != SPARC_OK) return status;
+  for (size_t i = block->offset; i < block->offset + block->size; i++)
+    if (!isfinite(to[i]) || (double)to[i] < least)
+      return fail(SPARC_FORMAT, "'%.200s': element %zu of tensor '%s' is %g, expected a finite number%s", c->path,
+                  i - block->offset, name, (double)to[i], least < 0 ? "" : " from 0");
+  return SPARC_OK;
+}
+
+sparc_status checkpoint_read(const checkpoint *c, float *params, float *moments) {
+  static const double least[MOMENTS] = {-INFINITY, 0}; /* the second moment is a mean of squares */
+  size_t blocks;
+  const sparc_block *block = sparc_network_blocks(c->network, &blocks);
+  const size_t count = sparc_network_params(c->network);
+  for (size_t i = 0; i < blocks; i++) {
+    sparc_status status = read_tensor(c, &block[i], block[i].name, -INFINITY, params);
+    for (size_t m = 0; m < MOMENTS && moments && status == SPARC_OK; m++) {
+      char name[NAME_SIZE];
+      snprintf(name, sizeof name, "%s%s", moment_prefix[m], block[i].name);
+      status = read_tensor(c, &block[i], name, least[m], moments + m * count);
+    }
+    if (status != SPARC_OK) return status;
+  }
+  return SPARC_OK;
+}

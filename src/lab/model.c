@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* model.c: using what was trained: weights, normalisation and labels from one file, applied to raw values. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "lab/batch.h"
+#include "lab/checkpoint.h"
+
+struct sparc_model {
+  checkpoint file; /* stays open: the metadata live in it */
+  float *prepared; /* (sparc_network_prepared) */
+  batch *passes;   /* of going through samples; made when needed */
+  int threads;
+};
+
+/* ---- life cycle -------------------------------------------------------------------------------- */
+
+static sparc_status load_weights(sparc_model *m) {
+  const sparc_network *network = m->file.network;
+  float *params = sparc_alloc(sparc_network_params(network) * sizeof *params);
+  m->prepared = sparc_alloc(sparc_network_prepared(network) * sizeof *m->prepared);
+  sparc_status status = SPARC_OK;
+  if (!params || !m->prepared)
+    status = fail(SPARC_NO_MEMORY, "no memory for a model of %zu parameters", sparc_network_params(network));
+  if (status == SPARC_OK) status = checkpoint_read(&m->file, params, NULL);
+  if (status == SPARC_OK) status = sparc_network_prepare(network, params, m->prepared);
+  sparc_free(params);
+  return status;
+}
+
+sparc_status sparc_model_load(const char *path, int threads, sparc_model **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the model");
+  *out = NULL;
+  if (!path) return fail(SPARC_INVALID, "path is NULL, expected the name of a checkpoint");
+  if (threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", threads);
+  sparc_model *m = sparc_alloc(sizeof *m);
+  if (!m) return fail(SPARC_NO_MEMORY, "no memory for a model");
+  m->threads = threads;
+  sparc_status status = checkpoint_open(path, false, &m->file);
+  if (status == SPARC_OK) status = load_weights(m);
+  if (status != SPARC_OK) {
+    sparc_model_free(m);
+    return status;
+  }
+  *out = m;
+  return SPARC_OK;
+}
+
+void sparc_model_free(sparc_model *m) {
+  if (!m) return;
+  batch_free(m->passes);
+  sparc_free(m->prepared);
+  checkpoint_close(&m->file);
+  sparc_free(m);
+}
+
+const sparc_network *sparc_model_network(const sparc_model *m) { return m->file.network; }
+const sparc_preprocessing *sparc_model_preprocessing(const sparc_model *m) { return &m->file.preprocessing.view; }
+const char *sparc_model_metadata(const sparc_model *m, const char *key) {
+  return sparc_tensors_metadata_find(m->file.file, key);
+}
+
+/* ---- use --------------------------------------------------------------------------------------- */
+
+static sparc_status start(sparc_model *m, const sparc_samples *samples, const void *out, bool answers,
+                          example_source *source) {
+  if (!m || !out) return fail(SPARC_INVALID, "%s is NULL", m ? "the place for results" : "model");
+  sparc_status status = check_samples(m->file.network, samples);
+  if (status != SPARC_OK) return status;
+  const sparc_preprocessing *p = &m->file.preprocessing.view;
+  *source = (example_source){.samples = samples, .mean = p->mean, .deviation = p->deviation, .answers = answers};
+  return batch_fit(&m->passes, m->file.network, samples, m->file.state.config.batch, m->threads);
+}
+
+sparc_status sparc_model_predict(sparc_model *m, const sparc_samples *samples, float *outputs) {
+  example_source source;
+  const sparc_status status = start(m, samples, outputs, false, &source);
+  return status == SPARC_OK ? batch_predict(m->passes, m->prepared, &source, outputs) : status;
+}
+
+sparc_status sparc_model_evaluate(sparc_model *m, const sparc_samples *samples, sparc_evaluation *evaluation) {
+  example_source source;
+  const sparc_status status = start(m, samples, evaluation, true, &source);
+  return status == SPARC_OK ? batch_evaluate(m->passes, m->prepared, &source, evaluation) : status;
+}

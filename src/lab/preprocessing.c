@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* preprocessing.c: normalisation and labels to and from the metadata of a file. Callers have set the locale "C". */
+#include "lab/preprocessing.h"
+
+#include "base/error.h"
+#include "data/text.h"
+#include "io/dtype.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- checks ------------------------------------------------------------------------------------ */
+
+sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_network_config *config) {
+  if (!p) return SPARC_OK;
+  if (p->channels != 0 && p->channels != config->inputs)
+    return fail(SPARC_INVALID, "preprocessing.channels is %d, expected 0 or the network's %d inputs", p->channels,
+                config->inputs);
+  if (p->channels && (!p->mean || !p->deviation))
+    return fail(SPARC_INVALID, "preprocessing.%s is NULL, expected %d numbers", p->mean ? "deviation" : "mean",
+                p->channels);
+  for (int i = 0; i < p->channels; i++)
+    if (!isfinite(p->mean[i]) || !isfinite(p->deviation[i]) || !(p->deviation[i] > 0))
+      return fail(SPARC_INVALID,
+                  "preprocessing: channel %d has mean %g and deviation %g, expected finite numbers and a deviation "
+                  "above 0",
+                  i, p->mean[i], p->deviation[i]);
+  const int classes = config->head == SPARC_HEAD_STEPS ? 0 : config->outputs;
+  if (p->classes != 0 && p->classes != classes)
+    return fail(SPARC_INVALID, "preprocessing.classes is %d, expected 0 or the network's %d classes", p->classes,
+                classes);
+  if (p->classes && !p->labels)
+    return fail(SPARC_INVALID, "preprocessing.labels is NULL, expected %d labels", p->classes);
+  for (int i = 0; i < p->classes; i++) {
+    const char *label = p->labels[i];
+    if (!label || !span_is_utf8((span){label, strlen(label)}))
+      return fail(SPARC_INVALID, "preprocessing.labels[%d] is %s, expected UTF-8 text", i,
+                  label ? "not UTF-8" : "NULL");
+  }
+  return SPARC_OK;
+}
+
+static sparc_status no_memory(void) { return fail(SPARC_NO_MEMORY, "no memory for the metadata of a checkpoint"); }
+
+/* ---- printing ---------------------------------------------------------------------------------- */
+
+static char *print_numbers(const double *values, int count) {
+  enum { WIDEST = 25 }; /* sign, 17 digits, point, exponent, blank */
+  const size_t size = (size_t)count * WIDEST + 1;
+  char *text = sparc_alloc(size);
+  for (size_t i = 0, used = 0; text && i < (size_t)count; i++)
+    used += (size_t)snprintf(text + used, size - used, "%s%.17g", i ? " " : "", values[i]);
+  return text;
+}
+
+static json_t *label_array(const sparc_preprocessing *p) {
+  json_t *array = json_array();
+  for (int i = 0; array && i < p->classes; i++) {
+    if (json_array_append_new(array, json_string(p->labels[i])) == 0) continue;
+    json_decref(array);
+    array = NULL;
+  }
+  return array;
+}
+
+static char *print_labels(const sparc_preprocessing *p) {
+  json_t *array = label_array(p);
+  const size_t size = array ? json_dumpb(array, NULL, 0, JSON_COMPACT) : 0;
+  char *text = size ? sparc_alloc(size + 1) : NULL;
+  if (text && json_dumpb(array, text, size, JSON_COMPACT) != size) {
+    sparc_free(text);
+    text = NULL;
+  }
+  json_decref(array);
+  return text;
+}
+
+static void add_entry(preprocessing_text *out, const char *key, const char *value) {
+  out->entry[out->count++] = (sparc_metadata){.key = key, .value = value};
+}
+
+sparc_status preprocessing_print(const sparc_preprocessing *p, preprocessing_text *out) {
+  *out = (preprocessing_text){.count = 0};
+  if (!p) return SPARC_OK;
+  if (p->channels) {
+    out->memory[0] = print_numbers(p->mean, p->channels);
+    out->memory[1] = print_numbers(p->deviation, p->channels);
+    if (!out->memory[0] || !out->memory[1]) return no_memory();
+    add_entry(out, KEY_MEAN, out->memory[0]);
+    add_entry(out, KEY_DEVIATION, out->memory[1]);
+  }
+  if (p->classes) {
+    out->memory[2] = print_labels(p);
+    if (!out->memory[2]) return no_memory();
+    add_entry(out, KEY_LABELS, out->memory[2]);
+  }
+  if (p->data) add_entry(out, KEY_DATA, p->data);
+  return SPARC_OK;
+}
+
+void preprocessing_text_free(preprocessing_text *text) {
+  for (int i = 0; i < PREPROCESSING_KEYS; i++) sparc_free(text->memory[i]);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+/* exactly count finite numbers, if the key is there */
+static sparc_status read_numbers(const sparc_tensors *file, const char *path, const char *key, int count,
+                                 double *values) {
+  const char *text = sparc_tensors_metadata_find(file, key);
+  if (!text) return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", path, key);
+  for (int i = 0; i < count; i++) {
+    char *end;
+    values[i] = strtod(text, &end);
+    if (end == text || !isfinite(values[i]) || (*end && *end != ' '))
+      return fail(SPARC_FORMAT, "'%.200s': number %d of metadata '%s' is '%s', expected %d finite numbers", path, i,
+                  key, quote(text).text, count);
+    text = end;
+  }
+  if (*text)
+    return fail(SPARC_FORMAT, "'%.200s': metadata '%s' goes on with '%s' after %d numbers", path, key, quote(text).text,
+                count);
+  return SPARC_OK;
+}
+
+static sparc_status read_normalisation(const sparc_tensors *file, const char *path, int channels,
+                                       stored_preprocessing *out) {
+  if (!sparc_tensors_metadata_find(file, KEY_MEAN) && !sparc_tensors_metadata_find(file, KEY_DEVIATION))
+    return SPARC_OK;
+  out->numbers = sparc_alloc(2 * (size_t)channels * sizeof *out->numbers);
+  if (!out->numbers) return no_memory();
+  double *mean = out->numbers, *deviation = out->numbers + channels;
+  sparc_status status = read_numbers(file, path, KEY_MEAN, channels, mean);
+  if (status == SPARC_OK) status = read_numbers(file, path, KEY_DEVIATION, channels, deviation);
+  for (int i = 0; i < channels && status == SPARC_OK; i++)
+    if (!(deviation[i] > 0))
+      status = fail(SPARC_FORMAT, "'%.200s': number %d of metadata '%s' is %g, expected one above 0", path, i,
+                    KEY_DEVIATION, deviation[i]);
+  out->view.channels = channels;
+  out->view.mean = mean;
+  out->view.deviation = deviation;
+  return status;
+}
+
+static sparc_status read_labels(const sparc_tensors *file, const char *path, int classes, stored_preprocessing *out) {
+  const char *text = sparc_tensors_metadata_find(file, KEY_LABELS);
+  if (!text) return SPARC_OK;
+  /* jansson blames the syntax when memory ends, or drops a character; malloc's errno tells */
+  errno = 0;
+  out->labels_json = json_loads(text, 0, NULL);
+  if (errno == ENOMEM) return no_memory();
+  const size_t count = json_array_size(out->labels_json);
+  if (classes < 1 || count != (size_t)classes)
+    return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected an array of %d strings", path, KEY_LABELS,
+                quote(text).text, classes);
+  out->labels = sparc_alloc(count * sizeof *out->labels);
+  if (!out->labels) return no_memory();
+  for (size_t i = 0; i < count; i++) {
+    out->labels[i] = json_string_value(json_array_get(out->labels_json, i));
+    if (!out->labels[i])
+      return fail(SPARC_FORMAT, "'%.200s': label %zu of metadata '%s' is not a string", path, i, KEY_LABELS);
+  }
+  out->view.classes = classes;
+  out->view.labels = out->labels;
+  return SPARC_OK;
+}
+
+sparc_status preprocessing_read(const sparc_tensors *file, const char *path, const sparc_network_config *config,
+                                stored_preprocessing *out) {
+  *out = (stored_preprocessing){.view.data = sparc_tensors_metadata_find(file, KEY_DATA)};
+  sparc_status status = read_normalisation(file, path, config->inputs, out);
+  if (status == SPARC_OK) status = read_labels(file, path, config->head == SPARC_HEAD_STEPS ? 0 : config->outputs, out);
+  return status;
+}
+
+void preprocessing_free(stored_preprocessing *p) {
+  sparc_free(p->numbers);
+  sparc_free(p->labels);
+  json_decref(p->labels_json);
+}

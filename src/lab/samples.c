@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* samples.c: examples of data sets and generated tasks as one kind of view, so that training, evaluation and
+ * prediction know neither. */
+#include "sparc/train.h"
+
+/* ---- data sets --------------------------------------------------------------------------------- */
+
+static sparc_sample dataset_sample(const void *source, int index) {
+  const sparc_dataset *dataset = source;
+  return (sparc_sample){.x = sparc_dataset_series(dataset, index),
+                        .length = sparc_dataset_length(dataset, index),
+                        .label = sparc_dataset_class(dataset, index)};
+}
+
+sparc_samples sparc_samples_of_dataset(const sparc_dataset *dataset) {
+  if (!dataset) return (sparc_samples){0};
+  return (sparc_samples){.count = sparc_dataset_count(dataset),
+                         .channels = sparc_dataset_channels(dataset),
+                         .longest = sparc_dataset_longest(dataset),
+                         .source = dataset,
+                         .at = dataset_sample};
+}
+
+/* ---- generated tasks --------------------------------------------------------------------------- */
+
+static sparc_sample part_sample(const sparc_task *task, const sparc_task_part *part, int index) {
+  if (index < 0 || index >= part->count) return (sparc_sample){.label = -1};
+  const size_t first = (size_t)index * (size_t)task->T;
+  return (sparc_sample){.x = part->x + first * (size_t)task->D,
+                        .length = task->T,
+                        .label = part->label ? part->label[index] : -1,
+                        .target = part->target ? part->target + first * (size_t)task->O : NULL};
+}
+
+static sparc_sample train_sample(const void *source, int index) {
+  const sparc_task *task = source;
+  return part_sample(task, &task->train, index);
+}
+
+static sparc_sample evaluation_sample(const void *source, int index) {
+  const sparc_task *task = source;
+  return part_sample(task, &task->evaluation, index);
+}
+
+sparc_samples sparc_samples_of_task(const sparc_task *task, int evaluation) {
+  if (!task) return (sparc_samples){0};
+  return (sparc_samples){.count = evaluation ? task->evaluation.count : task->train.count,
+                         .channels = task->D,
+                         .longest = task->T,
+                         .source = task,
+                         .at = evaluation ? evaluation_sample : train_sample};
+}

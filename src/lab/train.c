@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/* train.c: one update after the other.
+ *
+ * Nothing random is carried along: the order of the examples in epoch e comes from the stream (seed, "batches",
+ * "epoch.<e>"), the dropout masks from (seed, update), so all that a checkpoint needs besides weights and moments is
+ * the number of updates done. Batch n takes places n * batch, n * batch + 1, ... of the endless sequence of epochs.
+ */
+#include "lab/train.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "lab/batch.h"
+#include "lab/checkpoint.h"
+#include "nn/optimiser.h"
+#include "sparc/random.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct sparc_trainer {
+  sparc_train_config config; /* its strings belong to the network */
+  sparc_network *network;
+  sparc_samples samples;
+  long update;   /* updates done */
+  batch *batch;  /* of training */
+  batch *passes; /* of going through samples of another shape; made when needed */
+  int *order;    /* (samples.count): the examples in the order of this epoch */
+  uint64_t epoch;
+  size_t params;              /* their number */
+  float *weights, *moments;   /* (params), (2, params); part of `learned` */
+  float *learned, *before;    /* (learned_count): weights and moments, and a copy from before the update */
+  float *gradient, *prepared; /* (params), (sparc_network_prepared) */
+  size_t learned_count;
+  void *memory;
+};
+
+/* ---- configuration ------------------------------------------------------------------------------ */
+
+sparc_train_config sparc_train_classification(void) {
+  return (sparc_train_config){.batch = 32,
+                              .updates = 20000,
+                              .warmup = 2000,
+                              .cosine = 1,
+                              .rate = 1.95e-3,
+                              .floor = 1e-6,
+                              .recurrent_rate = 0.25,
+                              .decay = 0.05};
+}
+
+sparc_train_config sparc_train_task(const sparc_task *task) {
+  if (!task) return (sparc_train_config){0};
+  const sparc_task_training *t = &task->training;
+  return (sparc_train_config){.batch = t->batch,
+                              .updates = t->updates,
+                              .rate = t->rate,
+                              .recurrent_rate = 1,
+                              .decay = t->decay,
+                              .clip = t->clip};
+}
+
+static sparc_status check_whole(const char *name, long value, long low, long high) {
+  if (value >= low && value <= high) return SPARC_OK;
+  return fail(SPARC_INVALID, "%s is %ld, expected %ld to %ld", name, value, low, high);
+}
+
+static sparc_status check_real(const char *name, double value, double high) {
+  if (value >= 0 && value <= high) return SPARC_OK;
+  return fail(SPARC_INVALID, "%s is %g, expected 0 to %g", name, value, high);
+}
+
+sparc_status check_train_config(const sparc_train_config *c) {
+  enum { LARGEST_BATCH = 1 << 24, MOST_THREADS = 1 << 16 };
+  const long most_updates = INT32_MAX;
+  const struct {
+    const char *name;
+    long value, low, high;
+  } whole[] = {{"batch", c->batch, 1, LARGEST_BATCH},
+               {"updates", c->updates, 1, most_updates},
+               {"warmup", c->warmup, 0, c->updates},
+               {"cosine", c->cosine, 0, 1},
+               {"threads", c->threads, 0, MOST_THREADS}};
+  const struct {
+    const char *name;
+    double value, high;
+  } real[] = {{"rate", c->rate, 1e6},
+              {"floor", c->floor, c->rate},
+              {"recurrent_rate", c->recurrent_rate, 1e6},
+              {"decay", c->decay, 1e6},
+              {"clip", c->clip, DBL_MAX}};
+  sparc_status status = SPARC_OK;
+  for (size_t i = 0; i < sizeof whole / sizeof *whole && status == SPARC_OK; i++)
+    status = check_whole(whole[i].name, whole[i].value, whole[i].low, whole[i].high);
+  for (size_t i = 0; i < sizeof real / sizeof *real && status == SPARC_OK; i++)
+    status = check_real(real[i].name, real[i].value, real[i].high);
+  return status;
+}
+
+/* ---- life cycle -------------------------------------------------------------------------------- */
+
+static void carve(arena *a, sparc_trainer *t) {
+  t->weights = arena_take(a, t->params, sizeof *t->weights);
+  t->moments = arena_take(a, 2 * t->params, sizeof *t->moments);
+  t->learned = t->weights;
+  t->learned_count = a->used / sizeof *t->learned;
+  t->before = arena_take(a, t->learned_count, sizeof *t->before);
+  t->gradient = arena_take(a, t->params, sizeof *t->gradient);
+  t->prepared = arena_take(a, sparc_network_prepared(t->network), sizeof *t->prepared);
+  t->order = arena_take(a, (size_t)t->samples.count, sizeof *t->order);
+}
+
+static sparc_status allocate(sparc_trainer *t) {
+  arena size = arena_measure();
+  carve(&size, t);
+  t->memory = sparc_alloc(size.used);
+  if (!t->memory)
+    return fail(SPARC_NO_MEMORY, "no memory for the %zu bytes of training %zu parameters", size.used, t->params);
+  arena block = arena_over(t->memory, size.used);
+  carve(&block, t);
+  return SPARC_OK;
+}
+
+static void shuffle_epoch(sparc_trainer *t, uint64_t epoch) {
+  char name[32];
+  snprintf(name, sizeof name, "epoch.%" PRIu64, epoch);
+  sparc_random stream;
+  sparc_random_init(&stream, t->config.seed, "batches", name);
+  sparc_random_permutation(&stream, t->order, t->samples.count);
+  t->epoch = epoch;
+}
+
+/* everything but the weights; NULL on failure. The network is the trainer's from here on, whatever happens. */
+static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc_samples *samples,
+                                   sparc_network *network, sparc_status *status) {
+  sparc_trainer *t = sparc_alloc(sizeof *t);
+  if (!t) {
+    sparc_network_free(network);
+    *status = fail(SPARC_NO_MEMORY, "no memory for a trainer");
+    return NULL;
+  }
+  *t = (sparc_trainer){.config = *config, .network = network, .params = sparc_network_params(network)};
+  t->config.network = sparc_network_configuration(network);
+  *status = check_samples(network, samples);
+  if (*status == SPARC_OK) {
+    t->samples = *samples;
+    *status = check_examples(network, &(example_source){.samples = samples, .answers = true});
+  }
+  if (*status == SPARC_OK)
+    *status = batch_create(network, (size_t)config->batch, (size_t)samples->longest, config->threads, &t->batch);
+  if (*status == SPARC_OK) *status = allocate(t);
+  if (*status != SPARC_OK) {
+    sparc_trainer_free(t);
+    return NULL;
+  }
+  shuffle_epoch(t, 0);
+  return t;
+}
+
+static sparc_status finish(sparc_trainer *t, sparc_status status, sparc_trainer **out) {
+  if (status == SPARC_OK) status = sparc_network_prepare(t->network, t->weights, t->prepared);
+  if (status == SPARC_OK) {
+    *out = t;
+  } else {
+    sparc_trainer_free(t);
+  }
+  return status;
+}
+
+sparc_status sparc_trainer_create(const sparc_train_config *config, const sparc_samples *samples, sparc_trainer **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the trainer");
+  *out = NULL;
+  if (!config) return fail(SPARC_INVALID, "config is NULL");
+  sparc_network *network;
+  sparc_status status = check_train_config(config);
+  if (status == SPARC_OK) status = sparc_network_create(&config->network, &network);
+  if (status != SPARC_OK) return status;
+  sparc_trainer *t = make_trainer(config, samples, network, &status);
+  if (!t) return status;
+  return finish(t, sparc_network_init(t->network, config->seed, t->weights), out);
+}
+
+void sparc_trainer_free(sparc_trainer *t) {
+  if (!t) return;
+  batch_free(t->batch);
+  batch_free(t->passes);
+  sparc_network_free(t->network);
+  sparc_free(t->memory);
+  sparc_free(t);
+}
+
+const sparc_network *sparc_trainer_network(const sparc_trainer *t) { return t->network; }
+const float *sparc_trainer_params(const sparc_trainer *t) { return t->weights; }
+long sparc_trainer_updates_done(const sparc_trainer *t) { return t->update; }
+const sparc_train_config *sparc_trainer_config(const sparc_trainer *t) { return &t->config; }
+
+/* ---- one update -------------------------------------------------------------------------------- */
+
+static void choose_examples(sparc_trainer *t) {
+  const uint64_t first = (uint64_t)t->update * t->batch->B, count = (uint64_t)t->samples.count;
+  for (size_t i = 0; i < t->batch->B; i++) {
+    const uint64_t epoch = (first + i) / count;
+    if (epoch != t->epoch) shuffle_epoch(t, epoch);
+    t->batch->index[i] = t->order[(first + i) % count];
+  }
+}
+
+/* the name of the block with the first trained parameter whose gradient is not finite */
+static const char *culprit(const sparc_trainer *t) {
+  size_t spans, blocks;
+  const sparc_span *span = sparc_network_spans(t->network, &spans);
+  const sparc_block *block = sparc_network_blocks(t->network, &blocks);
+  for (size_t s = 0; s < spans; s++) {
+    if (span[s].group == SPARC_FROZEN) continue;
+    for (size_t i = span[s].offset; i < span[s].offset + span[s].size; i++) {
+      if (isfinite(t->gradient[i])) continue;
+      while (blocks > 1 && block[blocks - 1].offset > i) blocks--;
+      return block[blocks - 1].name;
+    }
+  }
+  return "a parameter";
+}
+
+static double rate_of(const sparc_trainer *t) {
+  const schedule rates = {.kind = t->config.cosine ? SCHEDULE_COSINE : SCHEDULE_CONSTANT,
+                          .peak = t->config.rate,
+                          .floor = t->config.floor,
+                          .warmup = t->config.warmup,
+                          .total = t->config.updates};
+  return schedule_rate(&rates, t->update);
+}
+
+/* the gradient and its norm, before it is clipped */
+static sparc_status differentiate(sparc_trainer *t, const sparc_dropout *dropout, double *norm) {
+  batch *b = t->batch;
+  size_t spans;
+  const sparc_span *span = sparc_network_spans(t->network, &spans);
+  const double limit = t->config.clip;
+  memset(t->gradient, 0, t->params * sizeof *t->gradient);
+  sparc_status status =
+      sparc_network_backward(b->plan, t->prepared, b->x, b->length, dropout, b->doutput, t->gradient, b->work);
+  if (status != SPARC_OK) return status;
+  *norm = clip_gradient_f32(span, spans, t->params, t->config.threads, limit, t->gradient);
+  if (!isfinite(*norm))
+    return fail(SPARC_NOT_FINITE, "the gradient of %s is not finite at update %ld", culprit(t), t->update + 1);
+  /* the second moment holds squares in float */
+  if ((limit > 0 ? fmin(*norm, limit) : *norm) > sqrt((double)FLT_MAX))
+    return fail(SPARC_NOT_FINITE, "the gradient of update %ld has the norm %g, too large to be squared; clip it",
+                t->update + 1, *norm);
+  return SPARC_OK;
+}
+
+/* one batch forward and backward */
+static sparc_status run_batch(sparc_trainer *t, sparc_update_report *report) {
+  batch *b = t->batch;
+  const sparc_dropout dropout = {.seed = t->config.seed, .update = (uint64_t)t->update};
+  choose_examples(t);
+  sparc_status status = batch_load(b, &(example_source){.samples = &t->samples, .answers = true});
+  if (status == SPARC_OK)
+    status = sparc_network_forward(b->plan, t->prepared, b->x, b->length, &dropout, b->output, b->work);
+  if (status != SPARC_OK) return status;
+  const size_t right = batch_right(b, b->B); /* before the loss rearranges the outputs */
+  *report = (sparc_update_report){.update = t->update + 1,
+                                  .accuracy = (double)right / (double)b->B,
+                                  .loss = batch_loss(b, b->B, true),
+                                  .rate = rate_of(t)};
+  if (!isfinite(report->loss))
+    return fail(SPARC_NOT_FINITE, "the loss of update %ld is %g, expected a finite number", report->update,
+                report->loss);
+  return differentiate(t, &dropout, &report->gradient_norm);
+}
+
+/* the step along the gradient; one that leads to impossible parameters is taken back */
+static sparc_status step(sparc_trainer *t, double rate) {
+  size_t spans;
+  const sparc_span *span = sparc_network_spans(t->network, &spans);
+  adam_config adam = adam_defaults();
+  adam.decay = t->config.decay;
+  adam.recurrent_rate = t->config.recurrent_rate;
+  memcpy(t->before, t->learned, t->learned_count * sizeof *t->learned);
+  adam_update_f32(&adam, span, spans, t->params, t->config.threads, t->update + 1, rate, t->gradient, t->moments,
+                  t->weights);
+  sparc_status status = sparc_network_prepare(t->network, t->weights, t->prepared);
+  if (status == SPARC_OK) return SPARC_OK;
+  char sentence[256];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  memcpy(t->learned, t->before, t->learned_count * sizeof *t->learned);
+  (void)sparc_network_prepare(t->network, t->weights, t->prepared);
+  return fail(status, "update %ld leads to impossible parameters: %s", t->update + 1, sentence);
+}
+
+sparc_status sparc_trainer_update(sparc_trainer *t, sparc_update_report *report) {
+  if (!t) return fail(SPARC_INVALID, "trainer is NULL");
+  sparc_update_report made = {.update = 0};
+  sparc_status status = run_batch(t, &made);
+  if (status == SPARC_OK) status = step(t, made.rate);
+  if (status != SPARC_OK) return status;
+  t->update++;
+  if (report) *report = made;
+  return SPARC_OK;
+}
+
+/* ---- evaluation -------------------------------------------------------------------------------- */
+
+sparc_status sparc_trainer_evaluate(sparc_trainer *t, const sparc_samples *samples, sparc_evaluation *evaluation) {
+  if (!t || !evaluation) return fail(SPARC_INVALID, "%s is NULL", t ? "evaluation" : "trainer");
+  sparc_status status = check_samples(t->network, samples);
+  if (status != SPARC_OK) return status;
+  /* the memory of training serves when the shape is the same */
+  const bool same = batch_fits(t->batch, samples, t->config.batch);
+  if (!same) status = batch_fit(&t->passes, t->network, samples, t->config.batch, t->config.threads);
+  if (status != SPARC_OK) return status;
+  const example_source source = {.samples = samples, .answers = true};
+  return batch_evaluate(same ? t->batch : t->passes, t->prepared, &source, evaluation);
+}
+
+/* ---- files ------------------------------------------------------------------------------------- */
+
+sparc_status sparc_trainer_save(const sparc_trainer *t, const sparc_preprocessing *preprocessing,
+                                const sparc_metadata *extra, size_t extra_count, const char *path) {
+  if (!t || !path) return fail(SPARC_INVALID, "%s is NULL", t ? "path" : "trainer");
+  const checkpoint_content content = {.network = t->network,
+                                      .state = {.config = t->config, .update = t->update, .examples = t->samples.count},
+                                      .params = t->weights,
+                                      .moments = t->moments,
+                                      .preprocessing = preprocessing,
+                                      .extra = extra,
+                                      .extra_count = extra_count};
+  return checkpoint_write(path, &content);
+}
+
+static sparc_status restore(checkpoint *c, const sparc_samples *samples, int threads, sparc_trainer **out) {
+  if (samples->count != c->state.examples)
+    return fail(SPARC_INVALID, "samples.count is %d, but '%.200s' was trained on %d examples", samples->count, c->path,
+                c->state.examples);
+  sparc_train_config config = c->state.config;
+  config.threads = threads;
+  sparc_status status;
+  sparc_trainer *t = make_trainer(&config, samples, c->network, &status);
+  if (t) {
+    t->update = c->state.update;
+    status = finish(t, checkpoint_read(c, t->weights, t->moments), out);
+  }
+  c->network = NULL; /* the trainer's, or gone with it */
+  return status;
+}
+
+sparc_status sparc_trainer_restore(const char *path, const sparc_samples *samples, int threads, sparc_trainer **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the trainer");
+  *out = NULL;
+  if (!path || !samples) return fail(SPARC_INVALID, "%s is NULL", path ? "samples" : "path");
+  if (threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", threads);
+  checkpoint c;
+  sparc_status status = checkpoint_open(path, true, &c);
+  if (status != SPARC_OK) return status;
+  status = restore(&c, samples, threads, out);
+  checkpoint_close(&c);
+  return status;
+}
