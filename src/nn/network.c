@@ -242,7 +242,7 @@ sparc_status sparc_network_init(const sparc_network *net, uint64_t seed, float *
   }
   for (int i = 0; i < (net->config.layers ? net->config.layers : 1); i++) {
     char name[32] = "cell";
-    if (net->config.layers) snprintf(name, sizeof name, i, "cell");
+    if (net->config.layers) snprintf(name, sizeof name, "layers.%d.cell", i);
     sparc_status status = sparc_cell_init(net->cell, net->config.init, seed, name, params + net->layer[i].cell);
     if (status != SPARC_OK) return status;
   }
