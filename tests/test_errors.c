@@ -3,7 +3,9 @@
 #include "sparc/sparc.h"
 #include "unit.h"
 
+#include <locale.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,6 +72,24 @@ static void test_options_text(void **state) {
   assert_non_null(strstr(sparc_cell_options(cell), "kappa_r=1.25"));
   sparc_cell_free(cell);
   sparc_cell_free(again);
+}
+
+/* a program may speak a language in which numbers have a comma */
+static void test_options_ignore_the_locale(void **state) {
+  (void)state;
+  char before[64];
+  snprintf(before, sizeof before, "%s", setlocale(LC_NUMERIC, NULL));
+  const char *const comma[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "es_ES.UTF-8"};
+  bool found = false;
+  for (size_t i = 0; i < sizeof comma / sizeof *comma && !found; i++) found = setlocale(LC_NUMERIC, comma[i]) != NULL;
+  if (!found) skip();
+  sparc_cell *cell;
+  const sparc_cell_config config = {.kind = "sparc", .D = 2, .H = 3, .options = "kappa_r=1.25"};
+  const sparc_status status = sparc_cell_create(&config, &cell);
+  setlocale(LC_NUMERIC, before);
+  assert_int_equal(status, SPARC_OK);
+  assert_non_null(strstr(sparc_cell_options(cell), "kappa_r=1.25"));
+  sparc_cell_free(cell);
 }
 
 static void test_plan_create(void **state) {
@@ -201,8 +221,13 @@ static void test_step_calls(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_cell_create), cmocka_unit_test(test_options_text),   cmocka_unit_test(test_plan_create),
-      cmocka_unit_test(test_prepare),     cmocka_unit_test(test_sequence_calls), cmocka_unit_test(test_step_calls),
+      cmocka_unit_test(test_cell_create),
+      cmocka_unit_test(test_options_text),
+      cmocka_unit_test(test_options_ignore_the_locale),
+      cmocka_unit_test(test_plan_create),
+      cmocka_unit_test(test_prepare),
+      cmocka_unit_test(test_sequence_calls),
+      cmocka_unit_test(test_step_calls),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

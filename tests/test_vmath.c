@@ -190,7 +190,8 @@ typedef struct claim {
 static const claim claims[] = {
     {DECAY_CLAIM, 0x1p-100f, 0x1p-5f, SPARSE, {{7e-8, 1.2}, {5e-8, 1.6}}},
     {DECAY_CLAIM, 0x1p-5f, 102, DENSE, {{7e-8, 1.2}, {5e-8, 1.6}}},
-    {DECAY_CLAIM, 102, 126, DENSE, {{0x1p-125, NONE}, {0, 0}}},
+    {DECAY_CLAIM, 102, 128, DENSE, {{0x1p-125, NONE}, {0, 0}}},
+    {DECAY_CLAIM, 128, FLT_MAX, SPARSE, {{0x1p-128, NONE}, {0, 0}}},
     {TURN_CLAIM, 0x1p-100f, 0x1p-5f, SPARSE, {{1.3e-7, NONE}, {1.3e-7, 2.2}}},
     {TURN_CLAIM, 0x1p-5f, HALF_PI, DENSE, {{1.3e-7, NONE}, {1.3e-7, 2.2}}},
     {FRACTION_CLAIM, false, 0x1p-100f, 0x1p-4f, SPARSE, {{1.2e-7, 3.8}, {1e-7, 1.7}}},
@@ -246,19 +247,11 @@ static void test_special_values(void **state) {
     int function;
     float x, first, second;
   } cases[] = {
-      {DECAY, 0, 1, 0},
-      {DECAY, -1, 0.5f, 0.5f},
-      {DECAY, -126, 0x1p-126f, 1},
-      {DECAY, -1000, 0x1p-126f, 1}, /* 2^x stays a normal float */
-      {DECAY, -INFINITY, 0x1p-126f, 1},
-      {DECAY, NAN, NAN, NAN},
-      {TURN, 0, 1, 0},
-      {TURN, NAN, NAN, NAN},
-      {FRACTION, 0, 0, 0.5f},
-      {FRACTION, 1e30f, 1, 1},
-      {FRACTION, INFINITY, 1, 1},
-      {FRACTION, -INFINITY, -1, 0x1p-126f},
-      {FRACTION, NAN, NAN, NAN},
+      {DECAY, 0, 1, 0},           {DECAY, -1, 0.5f, 0.5f},      {DECAY, -126, 0x1p-126f, 1},
+      {DECAY, -1000, 0, 1}, /* never denormal: exactly 0 below -126.5 */
+      {DECAY, -INFINITY, 0, 1},   {DECAY, NAN, NAN, NAN},       {TURN, 0, 1, 0},
+      {TURN, NAN, NAN, NAN},      {FRACTION, 0, 0, 0.5f},       {FRACTION, 1e30f, 1, 1},
+      {FRACTION, INFINITY, 1, 1}, {FRACTION, -INFINITY, -1, 0}, {FRACTION, NAN, NAN, NAN},
   };
   for (size_t a = 0; a < ARITHMETICS; a++) {
     for (size_t i = 0; runs_here(&arithmetics[a]) && i < sizeof cases / sizeof *cases; i++) {

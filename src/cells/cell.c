@@ -2,6 +2,7 @@
 /* cell.c: the description of a cell: options, named blocks, sizes, initial draws. No arithmetic here. */
 #include "cells/cell.h"
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernels/kernels.h"
@@ -271,7 +272,9 @@ sparc_status sparc_cell_create(const sparc_cell_config *config, sparc_cell **out
 
   sparc_cell *cell = sparc_alloc(sizeof *cell);
   if (!cell) return fail(SPARC_NO_MEMORY, "no memory for a cell of kind %s", config->kind);
+  const locale_guard guard = enter_c_locale();
   status = describe(cell, config);
+  leave_c_locale(guard);
   if (status != SPARC_OK) {
     sparc_cell_free(cell);
     return status;

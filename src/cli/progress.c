@@ -94,7 +94,7 @@ void sparkline(const double *values, int count, int width, char *text, int size)
 /* ---- history ------------------------------------------------------------------------------------- */
 
 static void join_buckets(progress *p) {
-  for (int i = 0; i < BUCKETS / 2; i++) p->bucket[i] = (p->bucket[2 * i] + p->bucket[2 * i + 1]) / 2;
+  for (size_t i = 0; i < BUCKETS / 2; i++) p->bucket[i] = (p->bucket[2 * i] + p->bucket[2 * i + 1]) / 2;
   p->buckets = BUCKETS / 2;
   p->span *= 2;
 }

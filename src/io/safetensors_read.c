@@ -231,9 +231,9 @@ static sparc_status parse_json(sparc_tensors *t, const char *text, size_t length
     return fail(SPARC_FORMAT, "%s: the header of %zu bytes does not start with '{'", t->label, length);
   errno = 0;
   t->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+  /* out of memory, jansson blames the syntax, gives no text or loses a character of a string; malloc's errno tells */
+  if (errno == ENOMEM || (!t->header && !error.text[0])) return no_memory(t);
   if (t->header) return SPARC_OK;
-  /* out of memory, jansson gives no text or blames the syntax; malloc's errno tells */
-  if (!error.text[0] || errno == ENOMEM) return no_memory(t);
   return fail(SPARC_FORMAT, "%s: the header is not valid JSON at byte %d (line %d, column %d): %s", t->label,
               error.position, error.line, error.column, quote(error.text).text);
 }

@@ -4,6 +4,7 @@
  * file and the key or tensor, before memory of a size that the file claims is asked for. */
 #include "lab/checkpoint.h"
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "io/dtype.h"
 #include "lab/train.h"
@@ -11,7 +12,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,22 +22,6 @@
 enum { FORMAT_VERSION = 1, MOMENTS = 2, NAME_SIZE = 96, VALUE_SIZE = 32 };
 
 static const char *const moment_prefix[MOMENTS] = {"opt.m.", "opt.v."};
-
-/* numbers have a point whatever the program's locale */
-typedef struct locale_guard {
-  locale_t made, before;
-} locale_guard;
-
-static locale_guard enter_c_locale(void) {
-  locale_guard guard = {.made = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
-  guard.before = uselocale(guard.made);
-  return guard;
-}
-
-static void leave_c_locale(locale_guard guard) {
-  uselocale(guard.before);
-  if (guard.made) freelocale(guard.made);
-}
 
 /* ---- fields ------------------------------------------------------------------------------------ */
 

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* eval.c: `sparc eval`: how good a trained model is on a file, a part of a data set or a task; and what the nearest
+ * neighbour would do. */
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/eval_nearest.h"
+#include "cli/train_data.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { FIT, VALIDATION, TEST, PARTS };
+static const char *const part_names[PARTS] = {"fit", "validation", "test"};
+
+enum { EVAL_KEY_PART = 256, EVAL_KEY_ROOT, EVAL_KEY_BASELINE, EVAL_KEY_LABEL };
+
+typedef struct eval_settings {
+  const char *who, *argument[2];
+  int arguments;
+  const char *root, *baseline, *label_column;
+  int part; /* PARTS: none was asked for */
+  int threads;
+  bool json;
+} eval_settings;
+
+/* ---- options ------------------------------------------------------------------------------------- */
+
+static const struct argp_option eval_options[] = {
+    {"part", EVAL_KEY_PART, "PART", 0, "Evaluate on the part fit, validation or test of the data set", 0},
+    {"root", EVAL_KEY_ROOT, "DIR", 0, "Look for named data sets in DIR (default: $SPARC_DATA)", 0},
+    {"label-column", EVAL_KEY_LABEL, "C", 0,
+     "CSV: the label is in the column of this name or number (default: the last)", 0},
+    {"baseline", EVAL_KEY_BASELINE, "NAME", 0,
+     "Without MODEL: classify the official test partition by NAME, which is 1nn, the nearest neighbour", 0},
+    {"json", 'j', NULL, 0, "Print one JSON object", 0},
+    {"threads", 'T', "N", 0, "Use at most N threads (default: all processors)", 0},
+    {0}};
+
+static error_t parse_part(const struct argp_state *state, const char *name, int *part) {
+  for (*part = 0; *part < PARTS; ++*part)
+    if (strcmp(part_names[*part], name) == 0) return 0;
+  argp_error(state, "--part is '%s', expected fit, validation or test", name);
+  return EINVAL;
+}
+
+static void check_eval(const struct argp_state *state, const eval_settings *s) {
+  if (s->baseline && strcmp(s->baseline, "1nn") != 0)
+    argp_error(state, "--baseline is '%s', expected 1nn", s->baseline);
+  if (s->baseline && s->part != PARTS) argp_error(state, "--baseline is about the test partition, it takes no --part");
+  const int expected = s->baseline ? 1 : 2;
+  if (s->arguments < expected)
+    argp_error(state, s->baseline ? "no data set given" : "expected a MODEL and a FILE or NAME");
+  if (s->arguments > expected) argp_error(state, "--baseline takes a data set and no MODEL");
+}
+
+static error_t parse_eval(int key, char *argument, struct argp_state *state) {
+  eval_settings *s = state->input;
+  const struct {
+    int key;
+    const char **to;
+  } texts[] = {{EVAL_KEY_ROOT, &s->root}, {EVAL_KEY_BASELINE, &s->baseline}, {EVAL_KEY_LABEL, &s->label_column}};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    if (key != texts[i].key) continue;
+    *texts[i].to = argument;
+    return 0;
+  }
+  switch (key) {
+    case EVAL_KEY_PART:
+      return parse_part(state, argument, &s->part);
+    case 'j':
+      s->json = true;
+      return 0;
+    case 'T':
+      return cli_parse_int(state, "threads", argument, 1, 1024, &s->threads);
+    case ARGP_KEY_ARG:
+      if (s->arguments == 2) argp_error(state, "expected a MODEL and a FILE or NAME, got '%s' as well", argument);
+      s->argument[s->arguments++] = argument;
+      return 0;
+    case ARGP_KEY_END:
+      check_eval(state, s);
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp eval_argp = {
+    .options = eval_options,
+    .parser = parse_eval,
+    .args_doc = "MODEL FILE|NAME\n--baseline=1nn NAME",
+    .doc =
+        "Evaluate a trained MODEL on a labelled FILE, a named data set, or a generated task. The normalisation and the "
+        "labels are those stored in the model. Of a data set the test part is used where there is one, else the "
+        "validation part; a FILE is used whole unless a part is asked for."
+        "\vExit status: 0 done, 1 failed, 2 usage, 3 a file is missing or malformed, or has labels that the model does "
+        "not know.",
+};
+
+/* ---- what to evaluate on ------------------------------------------------------------------------- */
+
+typedef struct subject {
+  sparc_task *task;
+  sparc_data_split split;
+  sparc_dataset *whole; /* of a file */
+  sparc_samples samples;
+  const char *name, *part;
+} subject;
+
+static void subject_free(subject *s) {
+  sparc_task_free(s->task);
+  sparc_data_split_free(&s->split);
+  sparc_dataset_free(s->whole);
+}
+
+static sparc_status find_task_part(const eval_settings *e, subject *s) {
+  const int part = e->part == PARTS ? VALIDATION : e->part;
+  if (part == TEST)
+    return fail(SPARC_INVALID, "the task %s has the parts fit and validation, no test part", e->argument[1]);
+  const sparc_status status = sparc_task_create(e->argument[1], &s->task);
+  if (status != SPARC_OK) return status;
+  s->samples = sparc_samples_of_task(s->task, part == VALIDATION);
+  s->name = s->task->name;
+  s->part = part_names[part];
+  return SPARC_OK;
+}
+
+/* missing values are filled, as they were in training; a channel without values is the data's fault */
+static sparc_status use_dataset(sparc_dataset *dataset, const char *name, const char *part, subject *s) {
+  const sparc_status status = sparc_dataset_fill_missing(dataset);
+  if (status == SPARC_INVALID) {
+    char sentence[512];
+    snprintf(sentence, sizeof sentence, "%s", sparc_error());
+    return fail(SPARC_FORMAT, "%.200s: %s", name, sentence);
+  }
+  s->samples = sparc_samples_of_dataset(dataset);
+  s->name = name;
+  s->part = part;
+  return status;
+}
+
+static sparc_status find_set_part(const eval_settings *e, const sparc_data_options *options, subject *s) {
+  const sparc_status status = sparc_data_load(e->argument[1], options, &s->split);
+  if (status != SPARC_OK) return status;
+  sparc_dataset *const parts[PARTS] = {s->split.fit, s->split.validation, s->split.test};
+  const int part = e->part != PARTS ? e->part : parts[TEST] ? TEST : VALIDATION;
+  if (!parts[part])
+    return fail(
+        SPARC_INVALID, "%s has no %s part%s", s->split.name, part_names[part],
+        options->protocol == SPARC_PROTOCOL_OFFICIAL ? ", the model was fitted to the whole training partition" : "");
+  return use_dataset(parts[part], s->split.name, part_names[part], s);
+}
+
+static bool is_file(const char *path) {
+  struct stat status;
+  return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+static sparc_status find_subject(const eval_settings *e, const sparc_model *model, subject *s) {
+  const sparc_preprocessing *p = sparc_model_preprocessing(model);
+  const char *protocol = sparc_model_metadata(model, "run.protocol");
+  const sparc_read_options read = {
+      .label_column = e->label_column, .classes = p->classes ? p->labels : NULL, .class_count = p->classes};
+  if (is_task(e->argument[1])) return find_task_part(e, s);
+  if (e->part == PARTS && is_file(e->argument[1])) {
+    const sparc_status status = sparc_dataset_read(e->argument[1], &read, &s->whole);
+    return status == SPARC_OK ? use_dataset(s->whole, e->argument[1], "all", s) : status;
+  }
+  const bool official = protocol && strcmp(protocol, "official") == 0;
+  const sparc_data_options options = {
+      .root = e->root, .protocol = official ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER, .read = read};
+  return find_set_part(e, &options, s);
+}
+
+/* ---- the confusion matrix ------------------------------------------------------------------------ */
+
+enum { LARGEST_MATRIX = 16 };
+
+/* matrix[true][predicted] */
+static sparc_status count_confusion(sparc_model *model, const subject *s, int classes, long *matrix) {
+  float *p = sparc_alloc((size_t)s->samples.count * (size_t)classes * sizeof *p);
+  if (!p) return fail(SPARC_NO_MEMORY, "no memory for %d predictions", s->samples.count);
+  const sparc_status status = sparc_model_predict(model, &s->samples, p);
+  for (int i = 0; i < s->samples.count && status == SPARC_OK; i++) {
+    const float *row = p + (size_t)i * (size_t)classes;
+    int best = 0;
+    for (int c = 1; c < classes; c++)
+      if (row[c] > row[best]) best = c;
+    matrix[s->samples.at(s->samples.source, i).label * classes + best]++;
+  }
+  sparc_free(p);
+  return status;
+}
+
+static void print_confusion(const sparc_preprocessing *p, const long *matrix) {
+  enum { WIDTH = 10 };
+  printf("\n%-*s predicted\n%-*s", WIDTH, "true", WIDTH, "");
+  for (int c = 0; c < p->classes; c++) printf(" %*.*s", WIDTH, WIDTH, p->labels[c]);
+  putchar('\n');
+  for (int t = 0; t < p->classes; t++) {
+    cli_text(p->labels[t], WIDTH);
+    for (int c = 0; c < p->classes; c++) printf(" %*ld", WIDTH, matrix[t * p->classes + c]);
+    putchar('\n');
+  }
+}
+
+static json_t *json_confusion(const sparc_preprocessing *p, const long *matrix) {
+  json_t *rows = json_array();
+  for (int t = 0; t < p->classes; t++) {
+    json_t *row = json_array();
+    for (int c = 0; c < p->classes; c++)
+      json_array_append_new(row, json_integer((json_int_t)matrix[t * p->classes + c]));
+    json_array_append_new(rows, row);
+  }
+  return rows;
+}
+
+/* ---- a model ------------------------------------------------------------------------------------- */
+
+static json_t *json_labels(const sparc_preprocessing *p) {
+  json_t *labels = json_array();
+  for (int c = 0; c < p->classes; c++) json_array_append_new(labels, cli_json_text(p->labels[c]));
+  return labels;
+}
+
+static void print_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, bool classes) {
+  printf("model     ");
+  cli_text(e->argument[0], 0);
+  printf("\ndata      ");
+  cli_text(s->name, 0);
+  printf(", part %s: %ld examples\n", s->part, v->examples);
+  if (classes)
+    printf("accuracy  %.4f\n", v->accuracy);
+  else
+    printf("NMSE      %.4f\n", v->nmse);
+  printf("loss      %.4f\n", v->loss);
+}
+
+static json_t *json_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, bool classes) {
+  return json_pack("{s:o, s:o, s:s, s:I, s:f, s:f}", "model", cli_json_text(e->argument[0]), "data",
+                   cli_json_text(s->name), "part", s->part, "examples", (json_int_t)v->examples, "loss", v->loss,
+                   classes ? "accuracy" : "nmse", classes ? v->accuracy : v->nmse);
+}
+
+/* an example that the model cannot take is the data's fault here */
+static sparc_status blame_data(const subject *s, sparc_status status) {
+  if (status != SPARC_INVALID) return status;
+  char sentence[512];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  return fail(SPARC_FORMAT, "%.200s: %s", s->name, sentence);
+}
+
+static sparc_status evaluate(const eval_settings *e, sparc_model *model, const subject *s) {
+  const sparc_preprocessing *p = sparc_model_preprocessing(model);
+  const bool classes = sparc_network_configuration(sparc_model_network(model)).head != SPARC_HEAD_STEPS;
+  long matrix[LARGEST_MATRIX * LARGEST_MATRIX] = {0};
+  const bool confusion = p->classes > 0 && p->classes <= LARGEST_MATRIX;
+  sparc_evaluation v;
+  sparc_status status = sparc_model_evaluate(model, &s->samples, &v);
+  if (status == SPARC_OK && confusion) status = count_confusion(model, s, p->classes, matrix);
+  if (status != SPARC_OK) return blame_data(s, status);
+  if (!e->json) {
+    print_evaluation(e, s, &v, classes);
+    if (confusion) print_confusion(p, matrix);
+    return SPARC_OK;
+  }
+  json_t *object = json_evaluation(e, s, &v, classes);
+  if (object && p->classes) json_object_set_new(object, "labels", json_labels(p));
+  if (object && confusion) json_object_set_new(object, "confusion", json_confusion(p, matrix));
+  cli_json_line(e->who, object);
+  return SPARC_OK;
+}
+
+static sparc_status evaluate_model(const eval_settings *e) {
+  sparc_model *model;
+  subject s = {.name = NULL};
+  sparc_status status = sparc_model_load(e->argument[0], e->threads, &model);
+  if (status == SPARC_OK) status = find_subject(e, model, &s);
+  if (status == SPARC_OK) status = evaluate(e, model, &s);
+  subject_free(&s);
+  sparc_model_free(model);
+  return status;
+}
+
+/* ---- the nearest neighbour ----------------------------------------------------------------------- */
+
+static void report_baseline(const eval_settings *e, const sparc_data_split *split, int right) {
+  const int examples = sparc_dataset_count(split->test), neighbours = sparc_dataset_count(split->fit);
+  const double accuracy = (double)right / examples;
+  if (e->json) {
+    cli_json_line(
+        e->who, json_pack("{s:s, s:o, s:s, s:i, s:i, s:f}", "baseline", e->baseline, "data", cli_json_text(split->name),
+                          "part", "test", "train", neighbours, "examples", examples, "accuracy", accuracy));
+    return;
+  }
+  printf("baseline  nearest neighbour of %d by Euclidean distance\ndata      ", neighbours);
+  cli_text(split->name, 0);
+  printf(", official test: %d examples\naccuracy  %.4f\n", examples, accuracy);
+}
+
+static sparc_status evaluate_baseline(const eval_settings *e) {
+  const sparc_data_options options = {
+      .root = e->root, .protocol = SPARC_PROTOCOL_OFFICIAL, .read = {.label_column = e->label_column}};
+  sparc_data_split split;
+  sparc_status status = sparc_data_load(e->argument[0], &options, &split);
+  if (status == SPARC_OK) status = sparc_dataset_fill_missing(split.fit);
+  if (status == SPARC_OK) status = sparc_dataset_fill_missing(split.test);
+  int right = 0;
+  if (status == SPARC_OK) status = nearest_neighbour(split.fit, split.test, e->threads, &right);
+  if (status == SPARC_OK) report_baseline(e, &split, right);
+  sparc_data_split_free(&split);
+  return status;
+}
+
+/* ---- the command --------------------------------------------------------------------------------- */
+
+static exit_code run_eval(int argc, char **argv) {
+  eval_settings settings = {.who = argv[0], .part = PARTS};
+  if (argp_parse(&eval_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
+  const sparc_status status = settings.baseline ? evaluate_baseline(&settings) : evaluate_model(&settings);
+  if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());
+  return cli_exit_code(status);
+}
+
+const cli_command command_eval = {"eval", "evaluate a trained model, or a baseline", &eval_argp, run_eval};

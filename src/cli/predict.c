@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* predict.c: `sparc predict`: what a trained model says of the rows of a file, or of rows as they come in.
+ *
+ * Standard input is read a row at a time, so rows may differ in length, an error tells its line, and answers come out a
+ * batch after the other while the input goes on.
+ */
+#include "base/error.h"
+#include "cli/cli.h"
+#include "sparc/train.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PREDICT_KEY_FORMAT = 256, PREDICT_KEY_LABEL, BATCH = 64 };
+
+typedef struct predict_settings {
+  const char *model, *input, *format, *label_column;
+  bool unlabelled;
+  int threads;
+} predict_settings;
+
+/* ---- options ------------------------------------------------------------------------------------- */
+
+static const struct argp_option predict_options[] = {
+    {"format", PREDICT_KEY_FORMAT, "F", 0, "Write csv (the default) or jsonl", 0},
+    {"unlabelled", 'u', NULL, 0, "The rows of FILE hold values only, no label", 0},
+    {"label-column", PREDICT_KEY_LABEL, "C", 0,
+     "CSV: the label is in the column of this name or number (default: the last)", 0},
+    {"threads", 'T', "N", 0, "Use at most N threads (default: all processors)", 0},
+    {0}};
+
+static error_t parse_predict(int key, char *argument, struct argp_state *state) {
+  predict_settings *s = state->input;
+  switch (key) {
+    case PREDICT_KEY_FORMAT:
+      if (strcmp(argument, "csv") != 0 && strcmp(argument, "jsonl") != 0)
+        argp_error(state, "--format is '%s', expected csv or jsonl", argument);
+      s->format = argument;
+      return 0;
+    case PREDICT_KEY_LABEL:
+      s->label_column = argument;
+      return 0;
+    case 'u':
+      s->unlabelled = true;
+      return 0;
+    case 'T':
+      return cli_parse_int(state, "threads", argument, 1, 1024, &s->threads);
+    case ARGP_KEY_ARG:
+      if (state->arg_num > 1) argp_error(state, "expected a MODEL and a FILE, got '%s' as well", argument);
+      *(state->arg_num == 0 ? &s->model : &s->input) = argument;
+      return 0;
+    case ARGP_KEY_END:
+      if (state->arg_num < 2) argp_error(state, "expected a MODEL and a FILE, or - for standard input");
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp predict_argp = {
+    .options = predict_options,
+    .parser = parse_predict,
+    .args_doc = "MODEL FILE|-",
+    .doc =
+        "Print the class and the probability of every class for each row of FILE, which may have any format that "
+        "`sparc data` reads; labels in it are ignored. With - rows of values, without labels, are read from standard "
+        "input: numbers with commas between them. The model's normalisation is applied."
+        "\vExit status: 0 done, 1 failed, 2 usage, 3 a file is missing or malformed.",
+};
+
+/* ---- output -------------------------------------------------------------------------------------- */
+
+typedef struct writer {
+  const char *who;
+  const sparc_preprocessing *p;
+  int outputs;
+  bool classes, jsonl;
+  long row; /* rows written */
+} writer;
+
+/* the label of a class; without stored labels its number */
+static const char *label_of(const writer *w, int class_index, char number[16]) {
+  if (w->p->classes) return w->p->labels[class_index];
+  snprintf(number, 16, "%d", class_index);
+  return number;
+}
+
+/* a field of RFC 4180, in quotes where it needs them */
+static void put_field(const char *text) {
+  if (!strpbrk(text, ",\"\r\n")) {
+    fputs(text, stdout);
+    return;
+  }
+  putchar('"');
+  for (; *text; text++) {
+    if (*text == '"') putchar('"');
+    putchar(*text);
+  }
+  putchar('"');
+}
+
+static void put_header(const writer *w) {
+  char number[16], name[300];
+  if (w->jsonl) return;
+  fputs(w->classes ? "row,class" : "row,step", stdout);
+  for (int i = 0; i < w->outputs; i++) {
+    if (w->classes)
+      snprintf(name, sizeof name, "p(%s)", label_of(w, i, number));
+    else
+      snprintf(name, sizeof name, "output %d", i + 1);
+    putchar(',');
+    put_field(name);
+  }
+  putchar('\n');
+}
+
+static int greatest(const float *p, int count) {
+  int best = 0;
+  for (int i = 1; i < count; i++)
+    if (p[i] > p[best]) best = i;
+  return best;
+}
+
+static void put_class(const writer *w, const float *p) {
+  char number[16];
+  if (w->jsonl) {
+    json_t *probabilities = json_object();
+    for (int i = 0; i < w->outputs; i++)
+      json_object_set_new(probabilities, label_of(w, i, number), json_real((double)p[i]));
+    cli_json_line(
+        w->who, json_pack("{s:I, s:o, s:o}", "row", (json_int_t)w->row, "class",
+                          cli_json_text(label_of(w, greatest(p, w->outputs), number)), "probabilities", probabilities));
+    return;
+  }
+  printf("%ld,", w->row);
+  put_field(label_of(w, greatest(p, w->outputs), number));
+  for (int i = 0; i < w->outputs; i++) printf(",%.6g", (double)p[i]);
+  putchar('\n');
+}
+
+static void put_steps(const writer *w, const float *y, int length) {
+  json_t *steps = json_array();
+  for (int t = 0; t < length; t++, y += w->outputs) {
+    json_t *values = json_array();
+    if (!w->jsonl) printf("%ld,%d", w->row, t + 1);
+    for (int i = 0; i < w->outputs; i++) {
+      json_array_append_new(values, json_real((double)y[i]));
+      if (!w->jsonl) printf(",%.6g", (double)y[i]);
+    }
+    json_array_append_new(steps, values);
+    if (!w->jsonl) putchar('\n');
+  }
+  if (w->jsonl)
+    cli_json_line(w->who, json_pack("{s:I, s:o}", "row", (json_int_t)w->row, "outputs", steps));
+  else
+    json_decref(steps);
+}
+
+/* ---- prediction ---------------------------------------------------------------------------------- */
+
+/* predicts and writes all samples, which are few */
+static sparc_status predict_batch(sparc_model *model, const sparc_samples *samples, writer *w) {
+  const size_t row = (size_t)w->outputs * (w->classes ? 1 : (size_t)samples->longest);
+  float *outputs = sparc_alloc((size_t)samples->count * row * sizeof *outputs);
+  if (!outputs) return fail(SPARC_NO_MEMORY, "no memory for %d predictions", samples->count);
+  sparc_status status = sparc_model_predict(model, samples, outputs);
+  for (int i = 0; i < samples->count && status == SPARC_OK; i++) {
+    w->row++;
+    if (w->classes)
+      put_class(w, outputs + (size_t)i * row);
+    else
+      put_steps(w, outputs + (size_t)i * row, samples->at(samples->source, i).length);
+  }
+  fflush(stdout);
+  sparc_free(outputs);
+  return status;
+}
+
+/* an input that the model cannot take, in the name of its file */
+static sparc_status blame(const char *name, sparc_status status) {
+  if (status != SPARC_INVALID) return status;
+  char sentence[512];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  return fail(SPARC_FORMAT, "%.200s: %s", name, sentence);
+}
+
+/* ---- files --------------------------------------------------------------------------------------- */
+
+typedef struct window { /* some examples of a data set */
+  const sparc_dataset *dataset;
+  int first;
+} window;
+
+static sparc_sample window_sample(const void *source, int index) {
+  const window *w = source;
+  return (sparc_sample){.x = sparc_dataset_series(w->dataset, w->first + index),
+                        .length = sparc_dataset_length(w->dataset, w->first + index),
+                        .label = -1};
+}
+
+static sparc_status predict_dataset(sparc_model *model, const sparc_dataset *dataset, writer *w) {
+  const int count = sparc_dataset_count(dataset);
+  sparc_status status = SPARC_OK;
+  for (int first = 0; first < count && status == SPARC_OK && !cli_output_lost(); first += BATCH) {
+    const window some = {dataset, first};
+    const sparc_samples samples = {.count = count - first < BATCH ? count - first : BATCH,
+                                   .channels = sparc_dataset_channels(dataset),
+                                   .longest = sparc_dataset_longest(dataset),
+                                   .source = &some,
+                                   .at = window_sample};
+    status = predict_batch(model, &samples, w);
+  }
+  return status;
+}
+
+static sparc_status predict_file(sparc_model *model, const predict_settings *s, writer *w) {
+  /* the model's labels as the only ones allowed: values that are taken for labels do not go unnoticed */
+  const sparc_read_options read = {.unlabelled = s->unlabelled,
+                                   .label_column = s->label_column,
+                                   .classes = w->p->classes ? w->p->labels : NULL,
+                                   .class_count = w->p->classes};
+  sparc_dataset *dataset;
+  sparc_status status = sparc_dataset_read(s->input, &read, &dataset);
+  if (status == SPARC_OK) status = sparc_dataset_fill_missing(dataset);
+  if (status == SPARC_OK) put_header(w);
+  if (status == SPARC_OK) status = predict_dataset(model, dataset, w);
+  sparc_dataset_free(dataset);
+  return blame(s->input, status);
+}
+
+/* ---- standard input ------------------------------------------------------------------------------ */
+
+typedef struct pending { /* rows that have been read and not yet answered */
+  sparc_dataset *row[BATCH];
+  int count, longest;
+  long line;
+} pending;
+
+static sparc_sample pending_sample(const void *source, int index) {
+  const sparc_dataset *row = ((const pending *)source)->row[index];
+  return (sparc_sample){.x = sparc_dataset_series(row, 0), .length = sparc_dataset_length(row, 0), .label = -1};
+}
+
+static void drop_rows(pending *p) {
+  for (int i = 0; i < p->count; i++) sparc_dataset_free(p->row[i]);
+  p->count = p->longest = 0;
+}
+
+static sparc_status answer_rows(sparc_model *model, pending *p, writer *w) {
+  sparc_status status = SPARC_OK;
+  if (p->count > 0) {
+    const sparc_samples samples = {
+        .count = p->count, .channels = 1, .longest = p->longest, .source = p, .at = pending_sample};
+    status = predict_batch(model, &samples, w);
+  }
+  drop_rows(p);
+  return status;
+}
+
+static sparc_status take_row(pending *p, const char *text, size_t size) {
+  static const sparc_read_options read = {.format = SPARC_DATA_CSV, .unlabelled = 1, .header = -1};
+  char name[48];
+  snprintf(name, sizeof name, "standard input, line %ld", p->line);
+  sparc_dataset *row;
+  sparc_status status = sparc_dataset_parse(text, size, name, &read, &row);
+  if (status == SPARC_OK) status = sparc_dataset_fill_missing(row);
+  if (status != SPARC_OK) {
+    sparc_dataset_free(row);
+    return blame(name, status);
+  }
+  p->row[p->count++] = row;
+  if (sparc_dataset_length(row, 0) > p->longest) p->longest = sparc_dataset_length(row, 0);
+  return SPARC_OK;
+}
+
+/* lines from a descriptor; unlike stdio it can say whether another line has already arrived */
+typedef struct line_reader {
+  char *data;
+  size_t at, used, size;
+} line_reader;
+
+static char *find_end(const line_reader *r) {
+  return r->used > r->at ? memchr(r->data + r->at, '\n', r->used - r->at) : NULL;
+}
+
+/* makes room and reads once; *got is 0 at the end of the input */
+static sparc_status read_more(line_reader *r, ssize_t *got) {
+  enum { ROOM = 1 << 16 };
+  if (r->at > 0) memmove(r->data, r->data + r->at, r->used - r->at);
+  r->used -= r->at;
+  r->at = 0;
+  if (r->size - r->used < ROOM) {
+    char *larger = realloc(r->data, 2 * (r->size + ROOM));
+    if (!larger) return fail(SPARC_NO_MEMORY, "no memory for a line of standard input");
+    r->data = larger;
+    r->size = 2 * (r->size + ROOM);
+  }
+  do *got = read(STDIN_FILENO, r->data + r->used, r->size - r->used);
+  while (*got < 0 && errno == EINTR);
+  if (*got < 0) return fail(SPARC_IO, "cannot read standard input: %s", strerror(errno));
+  r->used += (size_t)*got;
+  return SPARC_OK;
+}
+
+/* the next line, valid until the next call; *size is 0 at the end of the input */
+static sparc_status next_line(line_reader *r, const char **line, size_t *size) {
+  ssize_t got = 1;
+  char *end;
+  while (!(end = find_end(r)) && got > 0) {
+    const sparc_status status = read_more(r, &got);
+    if (status != SPARC_OK) return status;
+  }
+  *line = r->data + r->at;
+  *size = end ? (size_t)(end - *line) + 1 : r->used - r->at;
+  r->at += *size;
+  return SPARC_OK;
+}
+
+/* whoever feeds us slowly wants answers now, not when a batch is full */
+static bool input_pauses(const line_reader *r) {
+  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  return !find_end(r) && poll(&input, 1, 0) == 0;
+}
+
+static bool is_blank(const char *line, size_t size) {
+  while (size > 0 && strchr(" \t\r\n", line[size - 1]) && line[size - 1]) size--;
+  return size == 0;
+}
+
+static sparc_status read_rows(sparc_model *model, pending *p, writer *w) {
+  line_reader reader = {.data = NULL};
+  const char *line;
+  size_t size;
+  sparc_status status = SPARC_OK;
+  while (status == SPARC_OK && !cli_output_lost()) {
+    status = next_line(&reader, &line, &size);
+    if (status != SPARC_OK || size == 0) break;
+    p->line++;
+    if (is_blank(line, size)) continue;
+    status = take_row(p, line, size);
+    if (status == SPARC_OK && (p->count == BATCH || input_pauses(&reader))) status = answer_rows(model, p, w);
+  }
+  free(reader.data);
+  return status;
+}
+
+static sparc_status predict_stream(sparc_model *model, writer *w) {
+  pending p = {.count = 0};
+  put_header(w);
+  const sparc_status status = read_rows(model, &p, w);
+  /* rows before a bad one are answered */
+  char sentence[512];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  const sparc_status rest = answer_rows(model, &p, w);
+  if (status != SPARC_OK) return blame("standard input", fail(status, "%s", sentence));
+  return blame("standard input", rest);
+}
+
+/* ---- the command --------------------------------------------------------------------------------- */
+
+static exit_code run_predict(int argc, char **argv) {
+  predict_settings settings = {.format = "csv"};
+  if (argp_parse(&predict_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
+  sparc_model *model;
+  sparc_status status = sparc_model_load(settings.model, settings.threads, &model);
+  if (status == SPARC_OK) {
+    const sparc_network_config network = sparc_network_configuration(sparc_model_network(model));
+    writer w = {.who = argv[0],
+                .p = sparc_model_preprocessing(model),
+                .outputs = network.outputs,
+                .classes = network.head != SPARC_HEAD_STEPS,
+                .jsonl = strcmp(settings.format, "jsonl") == 0};
+    status = strcmp(settings.input, "-") == 0 ? predict_stream(model, &w) : predict_file(model, &settings, &w);
+  }
+  if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());
+  sparc_model_free(model);
+  return cli_exit_code(status);
+}
+
+const cli_command command_predict = {"predict", "classify rows with a trained model", &predict_argp, run_predict};

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# predict.sh: `sparc predict`: files and standard input, CSV and JSONL, rows of any length, line-numbered errors.
+# shellcheck source=tests/cli/common.bash
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+unset SPARC_DATA
+
+cd "$scratch"
+# labels that need quotes in CSV; 150 rows make more than one batch
+awk 'BEGIN {
+  srand(7)
+  for (i = 0; i < 150; i++) {
+    printf "%s", i % 2 ? "\"fast, or so\"" : "slow"
+    for (t = 0; t < 20; t++) printf ",%.4f", 100 + 9 * sin(t * (0.2 + 0.6 * (i % 2)) + i) + rand()
+    print ""
+  }
+}' >waves.csv
+sed 's/^"[^"]*",//; s/^slow,//' waves.csv >values.csv
+expect 0 train waves.csv --label-column 1 --layers 1 --width 8 --budget 8 --batch 8 --rate 0.02 --updates 120 --out run \
+  --quiet
+model=run/best.safetensors
+
+# a labelled file, the same without labels, and standard input: the same answers
+expect 0 predict $model waves.csv --label-column 1
+no_complaint
+cp out labelled
+[ "$(head -1 labelled)" = 'row,class,"p(fast, or so)",p(slow)' ] || fail "another header: $(head -1 labelled)"
+[ "$(wc -l <labelled)" = 151 ] || fail "not 150 rows"
+[ "$(tail -1 labelled | cut -d, -f1)" = 150 ] || fail "the rows are not counted"
+right=$(paste -d'|' <(tail -n +2 labelled) waves.csv | grep -c '^[0-9]*,\("fast\|slow\).*|\1')
+[ "$right" -ge 130 ] || fail "$right of 150 rows are right"
+expect 0 predict $model values.csv --unlabelled
+cmp out labelled || fail "labels change predictions"
+"$SPARC" predict $model - <values.csv >streamed
+cmp streamed labelled || fail "standard input gives other predictions"
+# shellcheck disable=SC2002
+cat values.csv | "$SPARC" predict $model - --threads 1 >streamed
+cmp streamed labelled || fail "a pipe gives other predictions"
+head -c -1 values.csv | "$SPARC" predict $model - >streamed
+cmp streamed labelled || fail "a last line without an end is lost"
+
+# probabilities sum to one, and eval agrees with predict
+awk -F, 'NR > 1 {s = $NF + $(NF - 1); if (s < 0.9999 || s > 1.0001) exit 1}' labelled || fail "no probabilities"
+expect 0 eval $model waves.csv --label-column 1 --json
+prints "\"accuracy\":$(awk -v r="$right" 'BEGIN {printf "%.4g", r / 150}' | cut -c1-5)"
+
+# JSONL holds the same
+expect 0 predict $model waves.csv --label-column 1 --format jsonl
+[ "$(wc -l <out)" = 150 ] || fail "not 150 objects"
+head -1 out | grep -q '^{"row":1,"class":"[^"]*","probabilities":{"fast, or so":[0-9.e-]*,"slow":[0-9.e-]*}}$' ||
+  fail "another object: $(head -1 out)"
+[ "$(grep -c '"class":"slow"' out)" = "$(grep -c '^[0-9]*,slow,' labelled)" ] || fail "JSONL and CSV disagree"
+
+# answers come while the input is open: a row in, a row out
+mkfifo to
+"$SPARC" predict $model - <to >answers &
+pid=$!
+exec 3>to
+for row in 1 2 3; do
+  head -1 values.csv >&3
+  for _ in $(seq 500); do
+    [ "$(wc -l <answers)" -gt $row ] && break
+    sleep 0.02
+  done
+  [ "$(wc -l <answers)" = $((row + 1)) ] || fail "row $row is not answered while the input is open"
+done
+exec 3>&-
+wait $pid || fail "the end of the input is an error"
+
+# rows of other lengths, blank lines, missing values; then a bad row: what came before is answered
+printf '100,101\n\n100,?,102,103\n100\n' | "$SPARC" predict $model - >streamed || fail "unequal rows are refused"
+[ "$(wc -l <streamed)" = 4 ] || fail "not three answers"
+bad() { # LINES SENTENCE
+  local got=0
+  printf '%b' "$1" | "$SPARC" predict $model - >out 2>err || got=$?
+  [ $got = 3 ] || fail "a bad row gives exit code $got"
+  complains "$2"
+}
+bad '100,101\n1,x\n' "standard input, line 2"
+[ "$(wc -l <out)" = 2 ] || fail "the row before the bad one is not answered"
+bad '?,?\n' "standard input, line 1"
+bad '\0001\0002\n' "standard input, line 1"
+"$SPARC" predict $model - </dev/null >out || fail "an empty input is an error"
+[ "$(wc -l <out)" = 1 ] || fail "an empty input gives more than the header"
+
+# refusals
+expect 2 predict $model
+expect 2 predict $model values.csv more
+expect 2 predict $model values.csv --format xml
+complains "--format is 'xml', expected csv or jsonl"
+expect 2 predict $model values.csv --fromat csv
+complains "did you mean '--format'?"
+expect 3 predict $model values.csv
+no_output
+expect 3 predict $model missing.csv
+expect 3 predict waves.csv values.csv
+printf '@problemName two\n@univariate false\n@dimension 2\n@classLabel true slow fast\n@data\n1,2:3,4:slow\n' >two.ts
+expect 3 predict $model two.ts

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# resume.sh: runs that are interrupted, killed or damaged. A resumed run ends with the bytes of one that was left alone.
+# SPARC_KILLS is the number of kills at random moments, 3 by default.
+# shellcheck source=tests/cli/common.bash
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+unset SPARC_DATA
+
+cd "$scratch"
+awk 'BEGIN {
+  srand(5)
+  for (i = 0; i < 60; i++) {
+    phase = 6.28 * rand()
+    printf "%s", i % 2 ? "up" : "down"
+    for (t = 0; t < 24; t++) printf ",%.4f", sin(t * (0.3 + 0.4 * (i % 2)) + phase) + rand()
+    print ""
+  }
+}' >waves.csv
+options=(waves.csv --label-column 1 --layers 2 --width 16 --budget 16 --batch 8 --updates 600 --validate-every 40
+  --threads 2 --quiet)
+
+same_run() { # FOLDER
+  local name
+  for name in last.safetensors best.safetensors metrics.jsonl metrics.csv config.json; do
+    cmp "reference/run/$name" "$1/$name" || fail "$name of $1 is not that of the run that was left alone"
+  done
+  [ "$(find "$1" -type f | wc -l)" = 5 ] || fail "something is left behind in $1: $(ls "$1")"
+}
+
+expect 0 train "${options[@]}" --out reference/run
+no_complaint
+
+# ---- signals save the run
+for signal in INT TERM; do
+  "$SPARC" train "${options[@]}" --out $signal/run >out 2>err &
+  pid=$!
+  until [ -e $signal/run/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+  kill -$signal $pid || fail "the run was over before SIG$signal came"
+  got=0
+  wait $pid || got=$?
+  [ $got = 130 ] || fail "SIG$signal gives exit code $got"
+  complains "interrupted after update"
+  complains "--resume --out '$signal/run' continues"
+  cmp -s reference/run/last.safetensors $signal/run/last.safetensors && fail "SIG$signal did not stop the run"
+  # the folder knows everything else
+  expect 0 train --resume --out $signal/run --quiet
+  same_run $signal/run
+done
+
+# ---- a finished run stays as it is
+expect 0 train "${options[@]}" --resume --out INT/run
+prints "best      validation accuracy"
+same_run INT/run
+
+# ---- kills at random moments
+RANDOM=${SPARC_SEED:-$$}
+kills=0
+attempt=0
+while [ $kills -lt "${SPARC_KILLS:-3}" ]; do
+  "$SPARC" train "${options[@]}" --out killed/run --resume >out 2>err &
+  pid=$!
+  sleep 0.$((RANDOM % 9))$((RANDOM % 10))
+  kill -9 $pid 2>/dev/null || true
+  got=0
+  wait $pid 2>/dev/null || got=$?
+  # one that was over is begun anew, and killed earlier
+  case $got in
+  137) kills=$((kills + 1)) ;;
+  0) rm -rf killed ;;
+  *) fail "a killed run resumes with exit code $got (seed ${SPARC_SEED:-$$})" ;;
+  esac
+  attempt=$((attempt + 1))
+  [ $attempt -lt $((100 + 10 * kills)) ] || fail "no kill hits in $attempt attempts"
+done
+expect 0 train "${options[@]}" --out killed/run --resume
+rm -f killed/run/*.tmp.*
+same_run killed/run
+
+# ---- resuming needs the same settings, data and a sound checkpoint
+expect 2 train "${options[@]}" --resume --out INT/run --rate 0.5
+complains "rate is 0.5, but 0.00195 in INT/run/config.json; a resumed run keeps its settings"
+expect 2 train --resume --cell gru --out INT/run
+complains 'cell is "gru", but "sparc" in'
+expect 2 train --resume
+complains "--resume needs DATA"
+expect 0 train --resume --out INT/run --threads 1 --quiet
+
+sed 's/^down,0/down,1/' waves.csv >others.csv
+cp waves.csv kept.csv
+cp others.csv waves.csv
+expect 3 train --resume --out INT/run
+complains "are not those that 'INT/run/last.safetensors' was trained on"
+cp kept.csv waves.csv
+
+for bytes in 0 7 100 2000; do
+  head -c $bytes reference/run/last.safetensors >INT/run/last.safetensors
+  expect 3 train --resume --out INT/run
+  complains "INT/run/last.safetensors"
+  expect 3 eval INT/run/last.safetensors waves.csv --label-column 1
+  expect 3 predict INT/run/last.safetensors waves.csv --label-column 1
+done
+cp reference/run/last.safetensors INT/run/
+rm INT/run/config.json
+expect 3 train "${options[@]}" --resume --out INT/run
+complains "has a checkpoint but no config.json"
