@@ -20,6 +20,9 @@
   ROW(check)              \
   ROW(info)               \
   ROW(data)               \
+  ROW(train)              \
+  ROW(eval)               \
+  ROW(predict)            \
   ROW(help)               \
   ROW(version)
 
