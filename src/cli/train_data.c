@@ -80,11 +80,20 @@ static sparc_status describe(train_data *d) {
   return SPARC_OK;
 }
 
+static sparc_status check_labels(const sparc_dataset *part, const char *name) {
+  for (int i = 0; i < sparc_dataset_count(part); i++)
+    if (sparc_dataset_class(part, i) < 0) return fail(SPARC_FORMAT, "%s has examples without a label", name);
+  return SPARC_OK;
+}
+
 static sparc_status prepare(train_data *d) {
   sparc_dataset *const parts[] = {d->split.fit, d->split.validation, d->split.test};
   sparc_status status = SPARC_OK;
-  for (int i = 0; i < 3 && status == SPARC_OK; i++)
-    if (parts[i]) status = sparc_dataset_fill_missing(parts[i]);
+  for (int i = 0; i < 3 && status == SPARC_OK; i++) {
+    if (!parts[i]) continue;
+    status = check_labels(parts[i], d->split.name);
+    if (status == SPARC_OK) status = sparc_dataset_fill_missing(parts[i]);
+  }
   double *const mean = d->mean, *const deviation = d->mean + d->channels;
   if (status == SPARC_OK) status = sparc_normalisation_fit(d->split.fit, mean, deviation);
   for (int i = 0; i < 2 && status == SPARC_OK; i++)

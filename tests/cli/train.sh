@@ -52,6 +52,24 @@ awk -v a="$evaluated" -v b="$reported" 'BEGIN {
   split(a, x); split(b, y); d = x[1] - y[1]; exit !(d * d < 1e-16 && x[2] == y[2])
 }' || fail "the best checkpoint scores '$evaluated', reported was '$reported'"
 
+# labels by chance: the validation gets worse while the network learns them by heart, and the best is not the last
+awk 'BEGIN {
+  srand(3)
+  for (i = 0; i < 60; i++) {
+    printf "%d", 2 * rand()
+    for (t = 0; t < 10; t++) printf "\t%.4f", rand()
+    print ""
+  }
+}' >chance.tsv
+expect 0 train chance.tsv "${small[@]}" --dropout 0 --updates 200 --validate-every 10 --out chance --json --quiet
+best=$(sed -n 's/.*"update":\([0-9]*\),"validation_loss":\([^,]*\),"validation_accuracy":\([^}]*\).*/\1 \2 \3/p' \
+  chance/metrics.jsonl | sort -k3,3gr -k2,2g | sed '1s/ .*//;q')
+[ "$best" != 200 ] || fail "the last validation is the best one, so this proves nothing"
+prints "\"best\":{\"update\":$best,"
+prints '"final":{"update":200,'
+"$SPARC" info --json chance/best.safetensors | grep -q "\"update\":\"$best\"" || fail "the best is not of update $best"
+"$SPARC" info --json chance/last.safetensors | grep -q '"update":"200"' || fail "the last is not of update 200"
+
 # plain report, a whole file, unknown labels
 expect 0 eval first/best.safetensors waves_TEST.tsv
 prints "part all: 45 examples"
@@ -136,6 +154,9 @@ complains "did you mean the task 'tracking'?"
 printf 'a\t1\t2\na\t3\t4\n' >single.tsv
 expect 3 train single.tsv --out refused
 complains "has 1 class, expected at least 2"
+{ cat waves_TRAIN.tsv && sed '1!d; s/^class 0/?/' waves_TRAIN.tsv; } >unlabelled.tsv
+expect 3 train unlabelled.tsv --out refused
+complains "has examples without a label"
 [ ! -e refused ] || fail "a refused run has a folder"
 
 expect 2 train waves_TRAIN.tsv "${small[@]}" --updates 5 --out first
@@ -198,6 +219,11 @@ printf 'a\t0\t0\na\t0\t1\nb\t5\t5\n' >near_TRAIN.tsv
 printf 'a\t0\t2\nb\t4\t4\na\t5\t4\nb\t9\t9\n' >near_TEST.tsv
 expect 0 eval --baseline 1nn near_TRAIN.tsv --json
 prints '"train":3,"examples":4,"accuracy":0.75'
+# the first among equals
+printf 'b\t0\t0\na\t0\t4\nb\t4\t4\n' >tie_TRAIN.tsv
+printf 'b\t0\t2\na\t0\t3\n' >tie_TEST.tsv
+expect 0 eval --baseline 1nn tie_TRAIN.tsv --json
+prints '"examples":2,"accuracy":1.0'
 expect 0 eval --baseline 1nn near_TRAIN.tsv
 prints "accuracy  0.7500"
 printf 'a\t0\t2\t1\nb\t4\t4\tNaN\n' >uneven_TRAIN.tsv

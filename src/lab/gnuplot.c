@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* gnuplot.c: running gnuplot on a script and fetching the figure.
+ *
+ * The script names its data and its figure relative to its own folder, so that a user can edit and run it there again.
+ * gnuplot gets no standard input and a process group of its own: an interrupt at the terminal is for the tool, which
+ * finishes its report.
+ */
+#include "lab/gnuplot.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the program -------------------------------------------------------------------------------- */
+
+/* starts gnuplot with its complaints going to the pipe; an errno, 0: started */
+static int spawn(const char *folder, const char *script, int complaints, pid_t *child) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  int error = posix_spawn_file_actions_init(&actions);
+  if (error) return error;
+  error = posix_spawnattr_init(&attributes);
+  if (error) {
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+  }
+  char program[] = "gnuplot", path[PATH_MAX];
+  snprintf(path, sizeof path, "%s", script);
+  char *arguments[] = {program, path, NULL};
+  error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  if (!error) error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  if (!error) error = posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO);
+  if (!error) error = posix_spawn_file_actions_addchdir_np(&actions, folder);
+  if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  if (!error) error = posix_spawnp(child, program, &actions, &attributes, arguments, environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+/* reads the pipe to its end and keeps the beginning as one line */
+static void listen(int pipe, char *text, size_t size) {
+  size_t used = 0;
+  char bytes[512];
+  for (ssize_t got; (got = read(pipe, bytes, sizeof bytes)) > 0 || (got < 0 && errno == EINTR);)
+    for (ssize_t i = 0; i < got && used + 1 < size; i++)
+      if (used || bytes[i] != '\n') text[used++] = bytes[i] == '\n' ? ' ' : bytes[i];
+  while (used && text[used - 1] == ' ') used--;
+  text[used] = '\0';
+}
+
+static sparc_status run(const char *folder, const char *script) {
+  int ends[2], outcome = 0;
+  pid_t child;
+  if (pipe2(ends, O_CLOEXEC) != 0) return fail(SPARC_IO, "cannot run gnuplot: %s", strerror(errno));
+  const int error = spawn(folder, script, ends[1], &child);
+  close(ends[1]);
+  if (error) {
+    close(ends[0]);
+    if (error == ENOENT) return fail(SPARC_UNSUPPORTED, "gnuplot is not installed (Debian: gnuplot-nox)");
+    return fail(SPARC_IO, "cannot run gnuplot: %s", strerror(error));
+  }
+  char complaint[200];
+  listen(ends[0], complaint, sizeof complaint);
+  close(ends[0]);
+  while (waitpid(child, &outcome, 0) < 0)
+    if (errno != EINTR) return fail(SPARC_IO, "cannot wait for gnuplot: %s", strerror(errno));
+  if (WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0) return SPARC_OK;
+  return fail(SPARC_IO, "gnuplot could not draw '%s': %s", script, *complaint ? complaint : "it gave no reason");
+}
+
+/* ---- the figure --------------------------------------------------------------------------------- */
+
+static sparc_status read_text(const char *path, char **text) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return fail(SPARC_IO, "cannot read '%.300s': %s", path, strerror(errno));
+  long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+  rewind(file);
+  sparc_status status = SPARC_OK;
+  char *bytes = size >= 0 ? sparc_alloc((size_t)size + 1) : NULL;
+  if (size < 0 || (bytes && fread(bytes, 1, (size_t)size, file) != (size_t)size))
+    status = fail(SPARC_IO, "cannot read '%.300s'", path);
+  else if (!bytes)
+    status = fail(SPARC_NO_MEMORY, "no memory for the %ld bytes of '%.300s'", size, path);
+  fclose(file);
+  if (status == SPARC_OK)
+    *text = bytes;
+  else
+    sparc_free(bytes);
+  return status;
+}
+
+sparc_status gnuplot_draw(const char *folder, const char *name, char **svg) {
+  char script[NAME_MAX + 1], path[PATH_MAX];
+  *svg = NULL;
+  const int named = snprintf(script, sizeof script, "%s.gp", name);
+  const int placed = snprintf(path, sizeof path, "%s/%s.svg", folder, name);
+  if (named >= (int)sizeof script || placed >= (int)sizeof path)
+    return fail(SPARC_INVALID, "the name of figure '%.200s' is too long", name);
+  /* an old figure must not pass for a new one */
+  if (unlink(path) != 0 && errno != ENOENT) return fail(SPARC_IO, "cannot write '%.300s': %s", path, strerror(errno));
+  const sparc_status status = run(folder, script);
+  return status == SPARC_OK ? read_text(path, svg) : status;
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# bench.sh: `sparc bench`: problem strings, results as text and JSON, comparison with an earlier run, the goals' table.
+# What is measured here is too short to mean anything; that it is measured, verified and told is what counts.
+# shellcheck source=tests/cli/common.bash
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+
+# refuse SENTENCE ARGUMENT...: a usage error before anything is measured
+refuse() {
+  local sentence=$1
+  shift
+  expect 2 bench "$@"
+  complains "$sentence"
+  no_output
+}
+
+# no_trouble: nothing on standard error but the remark on builds that are not for measuring
+no_trouble() {
+  if grep -qv 'its times mean little$' "$scratch/err"; then fail "standard error is not empty"; fi
+}
+
+# problem strings
+refuse "unknown problem 'mixr'; did you mean 'mixer'?" mixr:B1:T1:D1
+refuse "unknown problem 'golas'; did you mean 'goals'?" golas
+refuse "unknown problem 'xyzzy', expected one of: mixer," xyzzy
+refuse "unknown problem ''" ''
+refuse "mixer:B4: the key T (steps) is missing" mixer:B4
+refuse "unknown key in 'Q3', expected B, T, D, H, pieces, cell=NAME and its options" mixer:B1:T1:D1:Q3
+refuse "unknown key in 'peices'; did you mean 'pieces'?" mixer:B1:T1:D1:peices
+refuse "unknown key in 'cel=rglru'; did you mean 'cell'?" mixer:B1:T1:D1:cel=rglru
+refuse "unknown key in ''" mixer:B1:T1:D1:
+refuse "unknown key in 'ta3', expected M, N, K, ta, tb" sgemm:M1:N1:K1:ta3
+refuse "unknown key in 'cell=lru', expected M, N, K, ta, tb" sgemm:M1:N1:K1:cell=lru
+refuse "the key B is there twice" mixer:B1:T1:D1:B2
+for number in '' 0 -1 1x 1.5 99999999999999999999; do
+  refuse "'B$number' has no whole number from 1 to 1073741824 behind its key" "mixer:B$number:T1:D1"
+done
+refuse "unknown cell kind 'rglu'; did you mean 'rglru'?" mixer:B1:T1:D1:cell=rglu
+refuse "unknown option 'varient'; did you mean 'variant'?" mixer:B1:T1:D1:varient=full
+refuse "expected a multiple of the option block" mixer:B1:T1:D8:cell=rglru:block=3
+refuse "at most 255 are allowed" "mixer:B1$(printf ':a=%0300d' 1)"
+# the second problem is wrong, so the first is not measured either
+refuse "unknown problem 'stpe'; did you mean 'step'?" peak stpe:H1:D1
+
+# options
+refuse "unknown option '--thread-count'" --thread-count 1 peak
+refuse "--threads is '0', expected a whole number from 1 to 1024" --threads 0 peak
+refuse "--seconds is '0', expected a number above 0 and up to 3600" --seconds 0 peak
+refuse "--seconds is 'nan'" --seconds nan peak
+refuse "--kernel is 'plian'; did you mean 'plain'?" --kernel plian peak
+refuse "--kernel is 'mmx', and this machine has no such kernels" --kernel mmx peak
+refuse "--compare goes with problems, not with the suite goals" --compare "$scratch/none" goals
+
+# what cannot be done is said, and is not a usage error
+expect 1 bench fused:B1:T4:H4:cell=lru
+complains "the cell lru has no fused kernels"
+expect 1 bench --kernel plain fused:B1:T4:H4
+complains "the plain kernels have no fused scan of this cell"
+expect 1 bench mixer:B1000:T1000000:D2048
+complains "and this machine has"
+
+# a tiny problem of each kind, verified and timed, in a few seconds
+quick=(--quick --seconds 0.05 --threads 2)
+tiny=(mixer:B2:T33:D7 mixer:B2:T33:D8:cell=rglru:block=4 mixer:B1:T4000:D64 fused:B1:T70:H65 step:H5:D3
+  rtrl:H5:D3 rtrl:H4:D3:cell=gateloop prepare:H5:D3 naive:B2:T9:H5 naive:B2:T9:H5:D3 sgemm:M33:N17:K9
+  sgemm:M9:N5:K33:ta:tb stream:KiB4 peak)
+SECONDS=0
+expect 0 bench "${quick[@]}" mixer:B2:T33:D7
+[ "$SECONDS" -lt 5 ] || fail "a tiny problem takes $SECONDS seconds"
+no_trouble
+prints "mixer:B2:T33:D7: 2 threads, "
+prints "verified: E_norm "
+prints "by the sizes"
+prints "limits here: L2 copy "
+grep -Eq '^  forward\+backward +[0-9.]+ [mun]s ' "$scratch/out" || fail "no line for both directions"
+expect 0 bench "${quick[@]}" --kernel plain mixer:B2:T33:D7
+prints "mixer:B2:T33:D7: 2 threads, plain"
+
+# JSON: one object per line with the same keys
+expect 0 bench "${quick[@]}" --json "${tiny[@]}"
+no_trouble
+cp "$scratch/out" "$scratch/old.jsonl"
+if grep -qv '^{"problem":".*}$' "$scratch/out"; then fail "a line is not an object"; fi
+for problem in "${tiny[@]}"; do prints "{\"problem\":\"$problem\",\"stage\":"; done
+prints '"problem":"mixer:B1:T4000:D64","stage":"one call"'
+prints '"problem":"rtrl:H5:D3","stage":"step, update","threads":1'
+if command -v python3 >/dev/null; then
+  python3 -c 'import json, sys
+for line in sys.stdin:
+    r = json.loads(line)
+    assert r["seconds"] > 0 and r["passes"] >= 3 and r["noise"] >= 0 and 0 <= r["e_norm"] < 1e-3, r
+    for key in "ns_per_mode", "gb_per_s", "gflop_per_s", "of_copy", "of_triad", "of_peak":
+        assert r[key] is None or r[key] > 0, r
+    both = {"mixer": 3, "fused": 2}.get(r["problem"].split(":")[0])
+    assert not both or (r["ns_per_mode"] and r["gb_per_s"] and r["memory_bytes"] > 0), r' \
+    <"$scratch/out" || fail "--json is not as promised"
+fi
+
+# comparison with its own output: every stage is found again
+expect 0 bench "${quick[@]}" --compare "$scratch/old.jsonl" --json "${tiny[@]}"
+[ "$(grep -c '"ratio":[0-9]' "$scratch/out")" = "$(wc -l <"$scratch/old.jsonl")" ] || fail "a stage was not matched"
+expect 0 bench "${quick[@]}" --compare "$scratch/old.jsonl" step:H5:D3
+grep -Eq 'before +ratio$' "$scratch/out" || fail "no columns for the comparison"
+grep -Eq '^  step .* [0-9.]+$' "$scratch/out" || fail "no ratio"
+# another number of threads or another kernel is another result
+expect 0 bench --quick --seconds 0.05 --threads 1 --compare "$scratch/old.jsonl" --json mixer:B2:T33:D7
+prints '"old_seconds":null,"ratio":null'
+expect 3 bench --compare "$scratch/missing" peak
+complains "cannot open '$scratch/missing'"
+printf '\n{"problem":\n' >"$scratch/bad.jsonl"
+expect 3 bench --compare "$scratch/bad.jsonl" peak
+complains "bad.jsonl, line 2: not JSON"
+echo '[1]' >"$scratch/bad.jsonl"
+expect 3 bench --compare "$scratch/bad.jsonl" peak
+complains "bad.jsonl, line 1: not a JSON object"
+
+# the goals: wide problems, too slow for instrumented and unoptimised builds
+if "$SPARC" info | grep -q '^build .*, release$'; then
+  expect 0 bench --quick --seconds 0.01 --json goals
+  mark='(null|[-0-9.e]+)'
+  verdict='"verdict":"(stretch|demand|MISSED|information)"'
+  if grep -Eqv "^\{\"goal\":\".*\",\"value\":[-0-9.e]+,\"demand\":$mark,\"stretch\":$mark,$verdict," "$scratch/out"; then
+    fail "a goal is not as promised"
+  fi
+  prints '"goal":"fused backward / fused forward, 1 thread"'
+fi

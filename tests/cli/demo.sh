@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# demo.sh: `sparc demo`: options, a short run and everything it writes, interruption, and a machine without gnuplot.
+# shellcheck source=tests/cli/common.bash
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+
+out=$scratch/new/report
+
+# ---- mistakes are found before any work ----
+expect 2 demo --cells spark --out "$out"
+complains "sparc demo: unknown cell 'spark'; did you mean 'sparc'?"
+expect 2 demo --tasks traking --out "$out"
+complains "unknown task 'traking'; did you mean 'tracking'?"
+expect 2 demo --cells sparc,,rtu --out "$out"
+complains "unknown cell ''"
+expect 2 demo --cells sparc,rtu,sparc --out "$out"
+complains "cell 'sparc' is named twice"
+expect 2 demo --cells sparc --all-cells --out "$out"
+complains "exclude each other"
+expect 2 demo --progress loud --out "$out"
+complains "unknown value of --progress 'loud'"
+for option in "--seeds 0" "--updates 0" "--updates x" "--threads 0"; do
+  # shellcheck disable=SC2086
+  expect 2 demo $option --out "$out"
+  no_output
+done
+expect 2 demo something
+complains "unexpected argument 'something'"
+[ ! -e "$scratch/new" ] || fail "a command line that makes no sense leaves a folder"
+
+touch "$scratch/file"
+expect 1 demo --updates 1 --out "$scratch/file/report"
+complains "cannot make the folder '$scratch/file/report': Not a directory"
+no_output
+mkdir -p "$scratch/taken/index.html" # the page's name is a folder
+expect 1 demo --updates 1 --cells rtu --tasks tracking --quiet --out "$scratch/taken"
+complains "cannot write '$scratch/taken/index.html'"
+
+# ---- a short run ----
+expect 0 demo --updates 3 --tasks tracking --cells sparc,rtu --seeds 2 --progress none --out "$out"
+grep -Eq '^cell +params +here +paper$' "$scratch/out" || fail "no heading"
+grep -Eq '^SPARC +[0-9]+ +[0-9]+\.[0-9]{3} ± [0-9]+\.[0-9]{3} +0\.096$' "$scratch/out" || fail "no row of SPARC"
+grep -Eq '^RTU .* 0\.358$' "$scratch/out" || fail "no row of RTU"
+prints "$out/index.html"
+for file in index.html results.jsonl tracking.gp scores.gp learning.gp data/tracking-example.csv \
+  data/tracking-scores.csv data/tracking-curve.csv data/tracking-loss.csv; do
+  [ -s "$out/$file" ] || fail "$file is missing or empty"
+done
+[ "$(wc -l <"$out/results.jsonl")" = 4 ] || fail "not one line for each run"
+[ "$(wc -l <"$out/data/tracking-example.csv")" = 49 ] || fail "the example has not 48 steps"
+[ "$(wc -l <"$out/data/tracking-loss.csv")" = 4 ] || fail "not one loss for each update"
+[ "$(head -1 "$out/data/tracking-scores.csv")" = "cell,seeds,mean,deviation,least,most,paper" ] || fail "wrong heading"
+if find "$out" -name '*.tmp.*' | grep -q .; then fail "temporary files are left"; fi
+if grep -Eq '(src|href)="?https?:' "$out/index.html"; then fail "the page needs something from outside"; fi
+
+# the page is well-formed, with a figure for each script if there is gnuplot, and no identifier twice
+if command -v python3 >/dev/null; then
+  python3 - "$out" "$(command -v gnuplot || true)" <<'PYTHON' || fail "the report is not as promised"
+import csv, json, sys, xml.etree.ElementTree as xml
+folder, gnuplot = sys.argv[1:]
+page = xml.parse(folder + "/index.html").getroot()
+names = [e.get("id") for e in page.iter() if e.get("id")]
+assert len(names) == len(set(names)), "an identifier occurs twice"
+svg = [e for e in page.iter() if e.tag == "{http://www.w3.org/2000/svg}svg"]
+assert len(svg) == (3 if gnuplot else 0), svg
+text = "".join(page.itertext())
+assert gnuplot or "gnuplot is not installed" in text
+runs = [json.loads(line) for line in open(folder + "/results.jsonl")]
+assert [(r["task"], r["cell"], r["seed"]) for r in runs] == [("tracking", c, s) for c in ("sparc", "rtu") for s in (0, 1)]
+assert all(0 < r["score"] < 10 and r["updates"] == 3 and r["seconds"] >= 0 for r in runs)
+for row in csv.DictReader(open(folder + "/data/tracking-scores.csv")):
+    mine = [r["score"] for r in runs if r["cell"] == row["cell"]]
+    assert abs(sum(mine) / 2 - float(row["mean"])) < 1e-6, row
+PYTHON
+fi
+
+# ---- JSON, and independence of threads ----
+runs() { sed 's/"seconds":[0-9.e-]*,//' "$1"; }
+options=(--updates 2 --cells "rtu,rglru" --json --quiet --out "$out")
+expect 0 demo "${options[@]}" --threads 1
+no_complaint
+[ "$(wc -l <"$scratch/out")" = 4 ] || fail "--json does not print a line for each run"
+for key in task cell seed score updates seconds; do
+  [ "$(grep -c "\"$key\":" "$scratch/out")" = 4 ] || fail "no $key in the JSON lines"
+done
+cmp -s "$scratch/out" "$out/results.jsonl" || fail "results.jsonl is not what --json prints"
+runs "$scratch/out" >"$scratch/one"
+expect 0 demo "${options[@]}" --threads 3
+runs "$scratch/out" | cmp -s - "$scratch/one" || fail "the number of threads changes a score"
+[ -s "$out/event-order.gp" ] || fail "no script for event-order"
+
+# ---- without gnuplot there is still a report, which says so ----
+mkdir "$scratch/empty"
+code=0
+PATH=$scratch/empty "$SPARC" demo --updates 1 --cells rtu --tasks event-order --out "$scratch/plain" \
+  >"$scratch/out" 2>"$scratch/err" || code=$?
+[ "$code" = 0 ] || fail "without gnuplot: exit code $code"
+complains "gnuplot is not installed"
+grep -q "gnuplot is not installed" "$scratch/plain/index.html" || fail "the page does not say why it has no figures"
+[ -s "$scratch/plain/event-order.gp" ] || fail "without gnuplot there is no script"
+
+# ---- an interrupt leaves what is finished: it comes when the first of two runs has ended ----
+rm "$scratch/out"
+"$SPARC" demo --updates 400 --cells rtu,gru --tasks tracking --threads 1 --json --out "$scratch/stopped" \
+  >"$scratch/out" 2>"$scratch/err" &
+pid=$!
+until [ -s "$scratch/out" ] || ! kill -0 "$pid" 2>/dev/null; do sleep 0.02; done
+kill -INT "$pid"
+code=0
+wait "$pid" || code=$?
+[ "$code" = 130 ] || fail "interrupted: exit code $code, expected 130"
+complains "interrupted with 1 of 2 runs finished"
+[ "$(wc -l <"$scratch/stopped/results.jsonl")" = 1 ] || fail "the finished run is not in results.jsonl"
+grep -q "Only 1 of 2 runs" "$scratch/stopped/index.html" || fail "the page does not say that it is not whole"
