@@ -2,9 +2,9 @@
 /* test_vmath.c: the errors of src/kernels/vmath.h against the C library in double, over every float that matters.
  *
  * The bounds asserted here are the ones that docs/numerics.md states; the program prints what it measured. Sweeps take
- * every float where a function bends and every SPARSE-th where it is a straight line. The functions are inlined into
- * kernels that are compiled with and without fused multiply-add, so both kinds of arithmetic are measured. Denormals
- * are flushed during the sweeps, as in the kernels.
+ * every float where 2^x, sine and cosine bend, every seventh for the quotients built from 2^x, and every 251st where a
+ * function is straight. The functions are inlined into kernels that are compiled with and without fused multiply-add,
+ * so both kinds of arithmetic are measured. Denormals are flushed during the sweeps, as in the kernels.
  */
 #include "base/cpu.h"
 #include "base/threads.h"
@@ -160,7 +160,7 @@ static void run_sweep(const sweep *s, error worst[2]) {
 
 /* ---- bounds -------------------------------------------------------------------------------------- */
 
-enum { DENSE = 1, THIRD = 3, SPARSE = 251 };
+enum { DENSE = 1, SEVENTH = 7, SPARSE = 251 };
 
 /* the largest float phase: pi / 2 rounded up */
 #define HALF_PI 0x1.921fb6p0f
@@ -185,20 +185,22 @@ typedef struct claim {
 #define FRACTION_CLAIM \
   {"tanh", "sigmoid"}, FRACTION, { tanh_truth, sigmoid_truth }
 
-/* Where 2^x nears the smallest normal float, flushing a product costs up to that float: an absolute claim is left. The
- * sigmoid's argument is rounded once, which far on the negative side moves a number that is nearly zero. */
+/* Beyond x = -2 nothing new happens: the remainders f are among those of smaller arguments, and the scale is a power of
+ * two. Where 2^x nears the smallest normal float, flushing a product costs up to that float: an absolute claim is left.
+ * The sigmoid's argument is rounded once, which far on the negative side moves a number that is nearly zero. */
 static const claim claims[] = {
     {DECAY_CLAIM, 0x1p-100f, 0x1p-5f, SPARSE, {{7e-8, 1.2}, {5e-8, 1.6}}},
-    {DECAY_CLAIM, 0x1p-5f, 102, DENSE, {{7e-8, 1.2}, {5e-8, 1.6}}},
-    {DECAY_CLAIM, 102, 128, DENSE, {{0x1p-125, NONE}, {0, 0}}},
+    {DECAY_CLAIM, 0x1p-5f, 2, DENSE, {{7e-8, 1.2}, {5e-8, 1.6}}},
+    {DECAY_CLAIM, 2, 102, SPARSE, {{7e-8, 1.2}, {5e-8, 1.6}}},
+    {DECAY_CLAIM, 102, 128, SPARSE, {{0x1p-125, NONE}, {0, 0}}},
     {DECAY_CLAIM, 128, FLT_MAX, SPARSE, {{0x1p-128, NONE}, {0, 0}}},
     {TURN_CLAIM, 0x1p-100f, 0x1p-5f, SPARSE, {{1.3e-7, NONE}, {1.3e-7, 2.2}}},
     {TURN_CLAIM, 0x1p-5f, HALF_PI, DENSE, {{1.3e-7, NONE}, {1.3e-7, 2.2}}},
     {FRACTION_CLAIM, false, 0x1p-100f, 0x1p-4f, SPARSE, {{1.2e-7, 3.8}, {1e-7, 1.7}}},
-    {FRACTION_CLAIM, false, 0x1p-4f, 18, THIRD, {{1.2e-7, 3.8}, {1e-7, 1.7}}},
+    {FRACTION_CLAIM, false, 0x1p-4f, 18, SEVENTH, {{1.2e-7, 3.8}, {1e-7, 1.7}}},
     {FRACTION_CLAIM, false, 18, FLT_MAX, SPARSE, {{1e-15, 0.5}, {1e-7, 1.7}}},
     {FRACTION_CLAIM, true, 0x1p-100f, 0x1p-4f, SPARSE, {{1.2e-7, 3.8}, {1e-7, 1.7}}},
-    {FRACTION_CLAIM, true, 0x1p-4f, 18, THIRD, {{1.2e-7, 3.8}, {1e-7, 17}}},
+    {FRACTION_CLAIM, true, 0x1p-4f, 18, SEVENTH, {{1.2e-7, 3.8}, {1e-7, 17}}},
     {FRACTION_CLAIM, true, 18, FLT_MAX, SPARSE, {{1e-15, 0.5}, {2e-14, NONE}}},
 };
 

@@ -17,6 +17,7 @@
 
 /* every command, in the order in which `sparc --help` lists them */
 #define CLI_COMMANDS(ROW) \
+  ROW(demo)               \
   ROW(check)              \
   ROW(info)               \
   ROW(data)               \
