@@ -17,7 +17,7 @@
 enum { RGLRU_BLOCK = 256 };
 
 /* the most tokens that are really run, so that all of it takes some three minutes on two cores of 80 GFLOP/s */
-static int mixer_tokens(const bench_settings *settings) { return settings->quick ? 256 : 4096; }
+static int mixer_tokens(const bench_settings *settings) { return settings->quick ? 256 : 2048; }
 static int naive_tokens(const bench_settings *settings) { return settings->quick ? 64 : 256; }
 
 /* as many steps of B streams as the limit on tokens allows */

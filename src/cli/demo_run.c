@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -103,7 +104,7 @@ static sparc_status train(demo_run *run, sparc_trainer *trainer) {
     run->point[p] = run->updates * p / (CURVE_POINTS - 1);
     for (long u = sparc_trainer_updates_done(trainer); u < run->point[p]; u++) {
       sparc_update_report report;
-      if (interrupt_requested()) return SPARC_OK;
+      if (atomic_load(run->stop)) return SPARC_OK;
       const sparc_status status = sparc_trainer_update(trainer, &report);
       if (status != SPARC_OK) return status;
       loss[u] = (float)report.loss;
@@ -143,7 +144,7 @@ typedef struct workshop {
 static void *work(void *context) {
   workshop *shop = context;
   for (int i; (i = atomic_fetch_add(&shop->next, 1)) < shop->d->runs;) {
-    if (interrupt_requested()) break;
+    if (atomic_load(&shop->d->stop)) break;
     do_run(&shop->d->run[i], shop->inside);
   }
   return NULL;
@@ -155,19 +156,29 @@ static bool all_over(const demo *d) {
   return true;
 }
 
+/* starts up to `wanted` workers; signals are left to the calling thread, which alone looks for them */
+static int start_workers(pthread_t *worker, int wanted, workshop *shop) {
+  sigset_t all, before;
+  int started = 0;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  while (started < wanted && pthread_create(&worker[started], NULL, work, shop) == 0) started++;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return started;
+}
+
 void demo_train(demo *d, void (*watch)(void *context), void *context) {
   pthread_t worker[THREADS_MAX];
-  const int wanted = d->threads < d->runs ? d->threads : d->runs;
-  workshop shop = {.d = d, .inside = d->threads / d->runs > 1 ? d->threads / d->runs : 1};
-  int started = 0;
-  while (started < wanted && pthread_create(&worker[started], NULL, work, &shop) == 0) started++;
-  /* a machine without room for another thread still has this one */
-  if (started == 0) work(&shop);
   const struct timespec pause = {.tv_nsec = 50000000};
+  workshop shop = {.d = d, .inside = d->threads / d->runs > 1 ? d->threads / d->runs : 1};
+  const int started = start_workers(worker, d->threads < d->runs ? d->threads : d->runs, &shop);
+  /* a machine without room for another thread still has this one, which then cannot watch */
+  if (started == 0) work(&shop);
   while (started && !interrupt_requested() && !all_over(d)) {
     watch(context);
     nanosleep(&pause, NULL);
   }
+  atomic_store(&d->stop, interrupt_requested());
   for (int i = 0; i < started; i++) pthread_join(worker[i], NULL);
   watch(context);
 }
@@ -184,7 +195,8 @@ static sparc_status list_runs(demo *d, int updates) {
                       .cell = d->cell[i / d->seeds % d->cells],
                       .seed = (uint64_t)(i % d->seeds),
                       .updates = updates ? updates : task->training.updates,
-                      .wants_example = i % d->seeds == 0};
+                      .wants_example = i % d->seeds == 0,
+                      .stop = &d->stop};
   }
   return SPARC_OK;
 }

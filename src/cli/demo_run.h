@@ -28,6 +28,7 @@ typedef struct demo_run {
   uint64_t seed;
   long updates;
   bool wants_example;
+  const _Atomic bool *stop; /* set when the run is to end at its next update */
 
   /* what other threads may look at while it trains; what follows is theirs once state is beyond RUN_TRAINING */
   _Atomic run_state state;
@@ -51,6 +52,7 @@ typedef struct demo {
   const char *cell[DEMO_CELLS_MAX];
   demo_run *run; /* (tasks, cells, seeds) */
   int runs;
+  _Atomic bool stop; /* a signal has come */
 } demo;
 
 /* demo_create makes the data of the tasks and the list of runs; updates 0: as many as the task says. */

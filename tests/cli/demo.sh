@@ -101,7 +101,7 @@ grep -q "gnuplot is not installed" "$scratch/plain/index.html" || fail "the page
 
 # ---- an interrupt leaves what is finished: it comes when the first of two runs has ended ----
 rm "$scratch/out"
-"$SPARC" demo --updates 400 --cells rtu,gru --tasks tracking --threads 1 --json --out "$scratch/stopped" \
+"$SPARC" demo --updates 100 --cells rtu,gru --tasks tracking --threads 1 --json --out "$scratch/stopped" \
   >"$scratch/out" 2>"$scratch/err" &
 pid=$!
 until [ -s "$scratch/out" ] || ! kill -0 "$pid" 2>/dev/null; do sleep 0.02; done
