@@ -94,10 +94,10 @@ SPARC_API void sparc_normalise(const float *in, float *out, int steps, int chann
  *          fields: one is the label, the others are the series.
  *   npy    Version 1 to 3, [N,T] or [N,T,C], C order; f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1, either byte order. Labels [N]
  *          of whole numbers in a second file. NaN is missing.
- *   idx    [N, ...] of u8 i8 i16 i32 f32 f64; what follows N is one sequence, row by row. Labels [N] of whole numbers
- * in a second file. Pixels keep the values of the file, 0 to 255. cifar  Records of 1 label byte, 0 to 9, and 1024 red,
- * green and blue bytes: a sequence of 1024 gray values 0.299 R + 0.587 G + 0.114 B, rounded to whole numbers, row by
- * row. Always ten classes.
+ *   idx    [N, ...] of u8 i8 i16 i32 f32 f64; what follows N is one sequence, row by row. Labels [N] of whole
+ *          numbers in a second file. Pixels keep the values of the file, 0 to 255.
+ *   cifar  Records of 1 label byte, 0 to 9, and 1024 red, green and blue bytes: a sequence of 1024 gray values
+ *          0.299 R + 0.587 G + 0.114 B, rounded to whole numbers, row by row. Always ten classes.
  */
 
 typedef enum sparc_data_format {
@@ -142,10 +142,11 @@ SPARC_API sparc_status sparc_dataset_parse(const void *data, size_t size, const 
  *
  * Below the root:
  *   any UCR or UEA name  [ucr/]NAME/NAME_TRAIN and NAME_TEST with .tsv, .ts or .txt
- *   mnist, pmnist        [mnist/]train-images-idx3-ubyte, train-labels-idx1-ubyte, and t10k-...; pmnist reads the
- * pixels in one fixed random order cifar10-gray         [cifar10/]gray-train-images-idx3-ubyte and its labels, or the
- * official data_batch_1.bin to 5 each plain or with .gz. The paper's sets are FordA, StarLightCurves,
- * UWaveGestureLibraryAll, pmnist, cifar10-gray.
+ *   mnist, pmnist        [mnist/]train-images-idx3-ubyte, train-labels-idx1-ubyte, and t10k-...;
+ *                        pmnist reads the pixels in one fixed random order
+ *   cifar10-gray         [cifar10/]gray-train-images-idx3-ubyte and its labels, or the official
+ *                        data_batch_1.bin to 5
+ * each plain or with .gz. The paper's sets are FordA, StarLightCurves, UWaveGestureLibraryAll, pmnist, cifar10-gray.
  */
 
 typedef enum sparc_data_protocol {

@@ -228,11 +228,12 @@ sparc_status sparc_cell_fit(const char *kind, int budget, sparc_cell_config *con
   sparc_status status = find_kind(kind, &index);
   if (status != SPARC_OK) return status;
   const cell_description *about = cell_entry_f32(index)->about;
-  if (budget < 1 || budget % about->coordinates != 0)
-    return fail(SPARC_INVALID, "budget is %d, expected a positive multiple of %d for cell %s", budget,
-                about->coordinates, kind);
+  const int coordinates = about->coordinates ? about->coordinates : 1;
+  if (budget < 1 || budget % coordinates != 0)
+    return fail(SPARC_INVALID, "budget is %d, expected a positive multiple of %d for cell %s", budget, coordinates,
+                kind);
   config->kind = about->name;
-  config->H = budget / about->coordinates;
+  config->H = budget / coordinates;
   options[0] = '\0';
   if (about->fit_budget) status = about->fit_budget(budget, &config->H, options, size);
   config->options = options;

@@ -78,7 +78,7 @@ typedef struct cell_description {
   const char *name, *summary;
   cell_readout readout;
   cell_features features;
-  int coordinates; /* real state coordinates per H */
+  int coordinates; /* real state coordinates per H; 0 counts as 1 */
   /* H and options for a state of `budget` real coordinates; NULL: H = budget / coordinates, default options */
   sparc_status (*fit_budget)(int budget, int *H, char *options, size_t size);
   const option_rule *options; /* ends with a NULL name */

@@ -13,6 +13,7 @@ complain() {
 }
 
 # names stand in backquotes: a path, then the symbols that are found in that file
+# shellcheck disable=SC2016
 check_names() {
   local name file=
   while read -r name; do
@@ -40,7 +41,9 @@ while IFS= read -r item; do
   esac
 done < <(items)
 [ "$entries" -ge 20 ] || fail "only $entries entries found in $map"
-[ "$entries" = "$codes" ] && [ "$entries" = "$tests" ] || complain "$entries entries, $codes with code, $tests with tests"
+if [ "$entries" != "$codes" ] || [ "$entries" != "$tests" ]; then
+  complain "$entries entries, $codes with code, $tests with tests"
+fi
 
 # labels in comments of the source, as [eq:...]
 while read -r label; do
