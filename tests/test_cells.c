@@ -224,6 +224,34 @@ static void update_is_step_and_gradient(const problem *p, sparc_random *stream) 
   result_free(&two);
 }
 
+/* a new segment starts clean even after the state has been ruined */
+static void reset_heals(const problem *given, sparc_random *stream) {
+  (void)stream;
+  problem p = *given;
+  const size_t B = (size_t)p.B, T = (size_t)p.T, states = B * p.n.state;
+  double *mask = sparc_alloc(B * T * sizeof *mask), *state0 = sparc_alloc(states * sizeof *state0);
+  for (size_t i = 0; i < B * T; i++) mask[i] = i % T == 0 ? 0 : given->mask ? given->mask[i] : 1;
+  for (size_t i = 0; i < states; i++) state0[i] = i % 2 ? NAN : INFINITY;
+  p.mask = mask;
+  result ruined = result_create(&p), clean = result_create(&p);
+  p.state0 = state0;
+  run_sequence_f32(&p, NULL, true, &ruined);
+  p.state0 = NULL;
+  run_sequence_f32(&p, NULL, true, &clean);
+  expect_same_bits(&p, "a ruined state before a new segment", &ruined, &clean);
+  p.state0 = state0;
+  if (p.n.trace)
+    run_rtrl_f32(&p, &ruined);
+  else
+    run_steps_f32(&p, &ruined);
+  expect_close(&p, "steps after a ruined state", e_norm(B * T * p.n.output, ruined.y, clean.y), 2e-5);
+  if (p.n.trace) expect_close(&p, "traces after a ruined state", e_norm(p.n.trace, ruined.trace, ruined.trace), 0);
+  result_free(&ruined);
+  result_free(&clean);
+  sparc_free(mask);
+  sparc_free(state0);
+}
+
 #define PROPERTY(name)                    \
   static void test_##name(void **state) { \
     (void)state;                          \
@@ -240,6 +268,7 @@ PROPERTY(float_is_double)
 PROPERTY(threads_change_no_bit)
 PROPERTY(rtrl_repeats)
 PROPERTY(update_is_step_and_gradient)
+PROPERTY(reset_heals)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -248,6 +277,7 @@ int main(void) {
       cmocka_unit_test(test_segments_are_isolated), cmocka_unit_test(test_halves_make_a_whole),
       cmocka_unit_test(test_float_is_double),       cmocka_unit_test(test_threads_change_no_bit),
       cmocka_unit_test(test_rtrl_repeats),          cmocka_unit_test(test_update_is_step_and_gradient),
+      cmocka_unit_test(test_reset_heals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

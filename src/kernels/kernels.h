@@ -32,6 +32,9 @@
 #define SPARC_INSTANCE_ENUM(name, ...) SPARC_INSTANCE_##name,
 enum { SPARC_INSTANCES(SPARC_INSTANCE_ENUM) SPARC_INSTANCE_COUNT };
 
+/* the widest run of modes that a scan or adjoint kernel is given */
+enum { KERNEL_TILE = 512 };
+
 /* consecutive tokens of one stream, modes [first, first + n) of H */
 typedef struct sparc_rows {
   size_t H, first, n, tokens;

@@ -14,6 +14,9 @@
 /* below this decay a rounded rotation could leave the unit circle; see DECAY_FLOOR in src/cells/sparc.c */
 #define DECAY_FLOOR_F32 0x1p-21f
 
+/* what came before a new segment: nothing, even where the state was not finite */
+static const float zero_row[KERNEL_TILE];
+
 /* one mode at one token, and what its adjoint needs of it */
 typedef struct mode_values {
   float e, rho, clock, lambda_re, lambda_im;
@@ -116,11 +119,12 @@ VMATH void scan_rows(const sparc_scan_rows *s, sparc_rules rules, bool floor) {
     const float *z_re = rows->pre + t * rows->pre_stride + rows->first, *z_im = z_re + H;
     const float *r_mode = z_im + H, *p_mode = r_mode + H;
     float *out_re = s->states + t * 2 * H + rows->first, *out_im = out_re + H;
+    const float *past_re = mask == 0 ? zero_row : h_re, *past_im = mask == 0 ? zero_row : h_im;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
       const mode_control c = shared ? token_control : own_control(rows, r_mode, p_mode, i);
       const mode_values m = mode_at(rules, floor, false, &k, i, c, z_re[i], z_im[i]);
-      const float kept_re = mask * h_re[i], kept_im = mask * h_im[i];
+      const float kept_re = past_re[i], kept_im = past_im[i];
       const float re = m.lambda_re * kept_re - m.lambda_im * kept_im + m.amplitude * m.u_re;
       const float im = m.lambda_re * kept_im + m.lambda_im * kept_re + m.amplitude * m.u_im;
       h_re[i] = re;
@@ -149,6 +153,7 @@ VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool flo
     float *dr_mode = dz_im + H, *dp_mode = dr_mode + H;
     const float *before_re = t > 0 ? s->states + (t - 1) * 2 * H + rows->first : s->before_re;
     const float *before_im = t > 0 ? before_re + H : s->before_im;
+    if (mask == 0) before_re = before_im = zero_row;
     const float *direct_re = s->dstates + t * 2 * H + rows->first, *direct_im = direct_re + H;
     float dr_sum = 0, dp_sum = 0;
 #pragma omp simd reduction(+ : dr_sum, dp_sum)
@@ -356,10 +361,11 @@ static void rglru_scan(const rglru_scan_rows *s) {
     const float mask = rows->mask ? rows->mask[t] : 1;
     const float *u = rows->pre + t * 3 * H + rows->first, *r = u + H, *q = r + H;
     float *out = s->states + t * H + rows->first;
+    const float *past = mask == 0 ? zero_row : h;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
       const gated v = gated_at(rate[i], r[i], mask);
-      h[i] = v.a * (mask * h[i]) + v.scale * (q[i] * u[i]);
+      h[i] = v.a * past[i] + v.scale * (q[i] * u[i]);
       out[i] = h[i];
     }
   }
@@ -374,7 +380,7 @@ static void rglru_adjoint(const rglru_adjoint_rows *s) {
   for (size_t t = rows->tokens; t-- > 0;) {
     const float mask = rows->mask ? rows->mask[t] : 1;
     const float *u = rows->pre + t * 3 * H + rows->first, *r = u + H, *q = r + H;
-    const float *before = t > 0 ? s->states + (t - 1) * H + rows->first : s->before;
+    const float *before = mask == 0 ? zero_row : t > 0 ? s->states + (t - 1) * H + rows->first : s->before;
     const float *direct = s->dstates + t * H + rows->first;
     float *du = s->dpre + t * 3 * H + rows->first, *dr = du + H, *dq = dr + H;
 #pragma omp simd

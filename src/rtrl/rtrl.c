@@ -81,6 +81,11 @@ static trace_rows trace_rows_of(const sparc_cell *cell, const TYPED(tape_view) *
 }
 #endif
 
+/* a new segment drops the past, even one that is not finite */
+static void drop_past(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
+  if (*tape->mask == 0) memset(trace, 0, cell->sizes.trace * sizeof(real));
+}
+
 /* drivers of the step that filled the tape */
 static void compute_drivers(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape) {
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
@@ -118,6 +123,7 @@ sparc_status PUBLIC(sparc_step_rtrl)(const sparc_cell *cell, const real *prepare
   const uint64_t mode = flush_denormals_begin();
   TYPED(affine_step)(cell, prepared, state, x, mask, y, &view);
   compute_drivers(cell, prepared + cell->constants, &view);
+  drop_past(cell, &view, trace);
   advance_traces(cell, &view, trace);
   flush_denormals_end(mode);
   return SPARC_OK;
@@ -380,6 +386,7 @@ sparc_status PUBLIC(sparc_rtrl_update)(const sparc_cell *cell, const real *prepa
   const uint64_t mode = flush_denormals_begin();
   state_gradient(cell, weights.constants, &view, dy);
   compute_drivers(cell, weights.constants, &view);
+  drop_past(cell, &view, trace);
   const bool fused = update_outer(cell, weights.constants, &view, trace, dparams);
   if (fused)
     advance_scalar(cell, &view, trace);

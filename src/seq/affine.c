@@ -183,8 +183,9 @@ static void store_row(const run *r, const scan_tile *s, const tile_row *row, rea
   if (r->cell->parts == 2) memcpy(out + r->H + s->first, row->im, (size_t)s->n * sizeof(real));
 }
 
-/* h = m a h + b */
+/* h = m a h + b; a new segment drops the past, even one that is not finite */
 static void advance(int parts, int n, const TYPED(coefficients) * c, real mask, tile_row *h) {
+  if (mask == 0) memset(h, 0, sizeof *h);
   if (parts == 1) {
     for (int i = 0; i < n; i++) h->re[i] = mask * c->a_re[i] * h->re[i] + c->b_re[i];
     return;
@@ -464,8 +465,7 @@ static void replay_adjoint_chunk(const run *r, const scan_tile *s, size_t chunk,
   for (int t = chunk_end(r, chunk); t-- > chunk_begin(r, chunk);) {
     const size_t at = s->b * (size_t)r->plan->T + (size_t)t;
     const TYPED(token) token = token_at(r, at);
-    load_row(r, s, state_before(r, s->b, t), &kept);
-    for (int i = 0; i < s->n; i++) kept.re[i] *= token.mask, kept.im[i] *= token.mask;
+    load_row(r, s, token.mask == 0 ? NULL : state_before(r, s->b, t), &kept);
     load_row(r, s, r->dstates + at * r->S, &mu);
     add_row(s->n, g, &mu);
 

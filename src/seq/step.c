@@ -67,7 +67,7 @@ void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *stat
   project_input(cell, &weights, x, tape->pre);
   if (ops->activate) ops->activate(cell, weights.constants, 1, x, tape->pre, tape->shared);
   const TYPED(token) token = {tape->pre, tape->shared, mask};
-  for (size_t i = 0; i < S; i++) tape->kept[i] = mask * state[i];
+  for (size_t i = 0; i < S; i++) tape->kept[i] = mask == 0 ? 0 : state[i];
   if (!ops->token || !ops->token(cell, weights.constants, &token, tape->kept, tape->a, tape->b, NULL, NULL))
     gather_coefficients(cell, ops, weights.constants, &token, tape->a, tape->b);
 
