@@ -515,7 +515,7 @@ static int instance_of(const sparc_cell *cell, const float *constants) {
   return sparc_instance_of(rules, floor);
 }
 
-_Static_assert(WIDE_TILE <= KERNEL_TILE, "the engine's tiles must fit the kernels");
+_Static_assert((int)WIDE_TILE <= (int)KERNEL_TILE, "the engine's tiles must fit the kernels");
 
 static sparc_rows rows_of(const sparc_cell *cell, const float *constants, const span_f32 *span) {
   return (sparc_rows){.H = (size_t)cell->H,
