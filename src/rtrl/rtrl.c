@@ -315,7 +315,7 @@ static void local_gradient(const sparc_cell *cell, const TYPED(prepared_view) * 
 sparc_status PUBLIC(sparc_rtrl_gradient)(const sparc_cell *cell, const real *prepared, const real *trace, real *tape,
                                          const real *dy, real *dparams, real *dx) {
   sparc_status status = check_gradient(cell, prepared, trace, tape, dy);
-  if (status != SPARC_OK) return status;
+  if (status != SPARC_OK || !trace) return status;
   const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
   const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
   const uint64_t mode = flush_denormals_begin();
@@ -380,7 +380,7 @@ sparc_status PUBLIC(sparc_rtrl_update)(const sparc_cell *cell, const real *prepa
                                        const real *dy, real *dparams, real *dx) {
   if (!dparams) return fail(SPARC_INVALID, "dparams is NULL");
   sparc_status status = check_gradient(cell, prepared, trace, tape, dy);
-  if (status != SPARC_OK) return status;
+  if (status != SPARC_OK || !trace) return status;
   const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
   const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
   const uint64_t mode = flush_denormals_begin();
