@@ -30,8 +30,8 @@ static void sums_into(double *sums, real *out, size_t count) {
 /* rows of a weight in two calls, as callers that cut by rows do */
 static void weight_gradient(const call *c, size_t in, size_t out, const real *x, real *dweight, real *dbias) {
   const size_t first = out / 2;
-  dense_backward_weight(c->p->n, in, 0, first, c->dy, out, x, dweight, dbias);
-  dense_backward_weight(c->p->n, in, first, out - first, c->dy, out, x, dweight, dbias);
+  dense_backward_weight(c->k, c->p->n, in, 0, first, c->dy, out, x, dweight, dbias);
+  dense_backward_weight(c->k, c->p->n, in, first, out - first, c->dy, out, x, dweight, dbias);
 }
 
 static void run_dense(const call *c) {
@@ -39,10 +39,10 @@ static void run_dense(const call *c) {
   const bool adds = c->p->kind == LAYER_DENSE_ADDS;
   real *weight_in = scratch(in * out, sizeof *weight_in);
   transpose_matrix(out, in, c->v[1], weight_in);
-  dense_forward(n, in, out, c->v[0], weight_in, adds ? NULL : c->v[2], c->y);
+  dense_forward(c->k, n, in, out, c->v[0], weight_in, adds ? NULL : c->v[2], c->y);
   sparc_free(weight_in);
   if (!c->d) return;
-  dense_backward_input(n, in, out, c->dy, c->v[1], adds, c->d[0]);
+  dense_backward_input(c->k, n, in, out, c->dy, c->v[1], adds, c->d[0]);
   weight_gradient(c, in, out, c->v[0], c->d[1], adds ? NULL : c->d[2]);
 }
 
@@ -77,11 +77,11 @@ static void run_readout(const call *c) {
   real *weight = scratch(out * 2 * H, sizeof *weight), *weight_in = scratch(out * 2 * H, sizeof *weight);
   real *dweight = scratch(out * 2 * H, sizeof *weight);
   readout_weights(H, out, c->v[1], c->v[2], weight, weight_in);
-  dense_forward(n, 2 * H, out, c->v[0], weight_in, NULL, c->y);
+  dense_forward(c->k, n, 2 * H, out, c->v[0], weight_in, NULL, c->y);
   skip_forward(n, out, c->v[3], c->v[4], c->y);
   if (c->d) {
     double *dskip = sums_from(c->d[4], out);
-    dense_backward_input(n, 2 * H, out, c->dy, weight, 0, c->d[0]);
+    dense_backward_input(c->k, n, 2 * H, out, c->dy, weight, 0, c->d[0]);
     weight_gradient(c, 2 * H, out, c->v[0], dweight, NULL);
     readout_weights_backward(H, 0, out / 2, dweight, c->d[1], c->d[2]);
     readout_weights_backward(H, out / 2, out - out / 2, dweight, c->d[1], c->d[2]);

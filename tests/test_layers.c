@@ -472,8 +472,8 @@ static void test_dense_is_exact_on_integers(void **state) {
   for (size_t i = 0; i < COUNT(bias); i++) bias[i] = (float)i - 3;
   for (size_t i = 0; i < COUNT(dy); i++) dy[i] = (float)(i * 3 % 17) - 8;
   transpose_matrix(OUT, IN, weight, weight_in);
-  dense_forward(N, IN, OUT, x, weight_in, bias, y);
-  dense_backward_weight(N, IN, 2, 3, dy, STRIDE, x, dweight, dbias);
+  dense_forward(NULL, N, IN, OUT, x, weight_in, bias, y);
+  dense_backward_weight(NULL, N, IN, 2, 3, dy, STRIDE, x, dweight, dbias);
   for (size_t o = 0; o < OUT; o++) {
     const bool inside = o >= 2 && o < 5;
     float db = 0, dw[IN] = {0};

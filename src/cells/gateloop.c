@@ -41,7 +41,7 @@ enum { RETENTION, PHASE, KEY, VALUE, QUERY, GATE, OUTPUT };
 enum { AL = RETENTION, BE = PHASE, K = KEY, V = VALUE, Q = QUERY, G = GATE, E, COLUMNS };
 
 /* RTRL slots: the first four blocks, and the biases of the first two */
-enum { OUTER_SLOTS = VALUE + 1, SCALAR_SLOTS = PHASE + 1 };
+enum { TRACED_MATRICES = VALUE + 1, TRACED_BIASES = PHASE + 1 };
 
 /* constants: W_o^T (H, D) for y, then W_o (D, H) for dE */
 static size_t output_matrix_offset(const sparc_cell *cell) { return round_elements((size_t)cell->H * (size_t)cell->D); }
@@ -65,11 +65,11 @@ static sparc_status layout(sparc_cell *cell) {
   cell->sizes.output = (size_t)D;
   cell->constant_count = output_matrix_offset(cell) + (size_t)H * (size_t)D;
 
-  cell->outer = OUTER_SLOTS;
-  cell->scalar = SCALAR_SLOTS;
-  for (int block = 0; block < OUTER_SLOTS; block++) {
+  cell->outer = TRACED_MATRICES;
+  cell->scalar = TRACED_BIASES;
+  for (int block = 0; block < TRACED_MATRICES; block++) {
     sparc_status status = add_sink(cell, (rtrl_sink){.outer = true, .slot = block, .block = block});
-    if (status == SPARC_OK && block < SCALAR_SLOTS)
+    if (status == SPARC_OK && block < TRACED_BIASES)
       status = add_sink(cell, (rtrl_sink){.slot = block, .block = block, .column = D});
     if (status != SPARC_OK) return status;
   }
@@ -242,10 +242,10 @@ static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(t
 /* ---- read-out ---------------------------------------------------------------------------------- */
 
 /* Y (n, columns) = A (n, rows) W (rows, columns); a single token needs no BLAS */
-static void multiply(size_t n, size_t rows, size_t columns, const real *restrict A, size_t stride_a,
-                     const real *restrict W, real *restrict Y, size_t stride_y) {
+static void multiply(const kernels *table, size_t n, size_t rows, size_t columns, const real *restrict A,
+                     size_t stride_a, const real *restrict W, real *restrict Y, size_t stride_y) {
   if (n > 1) {
-    gemm(AS_IS, AS_IS, n, columns, rows, A, stride_a, W, columns, 0, Y, stride_y);
+    gemm(table, AS_IS, AS_IS, n, columns, rows, A, stride_a, W, columns, 0, Y, stride_y);
     return;
   }
   memset(Y, 0, columns * sizeof(real));
@@ -260,7 +260,7 @@ static void output(const sparc_cell *cell, const real *constants, size_t n, cons
     real *row = pre + t * width;
     for (size_t j = 0; j < H; j++) row[E * H + j] = limit(silu(row[G * H + j]) * row[Q * H + j] * re[j], READ_MAX);
   }
-  multiply(n, H, D, pre + E * H, width, constants, y, D);
+  multiply(cell->kernels, n, H, D, pre + E * H, width, constants, y, D);
 }
 
 /* In dpre the column of E holds dE while it is needed, then E itself for the gradient of the output matrix: a step
@@ -268,7 +268,7 @@ static void output(const sparc_cell *cell, const real *constants, size_t n, cons
 static void output_backward(const sparc_cell *cell, const real *constants, size_t n, const real *states,
                             const real *pre, const real *dy, real *dstates, real *dpre) {
   const size_t D = (size_t)cell->D, H = (size_t)cell->H, width = COLUMNS * H;
-  multiply(n, D, H, dy, D, constants + output_matrix_offset(cell), dpre + E * H, width);
+  multiply(cell->kernels, n, D, H, dy, D, constants + output_matrix_offset(cell), dpre + E * H, width);
   for (size_t t = 0; t < n; t++) {
     const real *re = states + t * 2 * H, *row = pre + t * width;
     real *dre = dstates + t * 2 * H, *drow = dpre + t * width;
@@ -288,7 +288,8 @@ static void weight_gradient(const sparc_cell *cell, const real *constants, size_
                             const real *shared, const real *dpre, const real *dshared, const real *dy, real *dparams) {
   (void)constants, (void)x, (void)pre, (void)shared, (void)dshared;
   const size_t D = (size_t)cell->D, H = (size_t)cell->H;
-  gemm(TRANSPOSED, AS_IS, D, H, n, dy, D, dpre + E * H, COLUMNS * H, 1, dparams + cell->block[OUTPUT].offset, H);
+  gemm(cell->kernels, TRANSPOSED, AS_IS, D, H, n, dy, D, dpre + E * H, COLUMNS * H, 1,
+       dparams + cell->block[OUTPUT].offset, H);
 }
 
 static void direct_gradient(const sparc_cell *cell, const real *x, const real *pre, const real *dpre, const real *dy,
@@ -310,17 +311,17 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
   for (size_t j = 0; j < H; j++) {
     const transition slope = transition_at(polar, token->pre, H, j);
     const real w_re = a[j] * kept[j] - a[H + j] * kept[H + j], w_im = a[j] * kept[H + j] + a[H + j] * kept[j];
-    const real driver[OUTER_SLOTS][2] = {
+    const real driver[TRACED_MATRICES][2] = {
         [RETENTION] = {slope.rate_al * w_re - slope.turn_al * w_im, slope.rate_al * w_im + slope.turn_al * w_re},
         [PHASE] = {slope.rate_be * w_re - slope.turn_be * w_im, slope.rate_be * w_im + slope.turn_be * w_re},
         [KEY] = {token->pre[V * H + j], 0},
         [VALUE] = {token->pre[K * H + j], 0},
     };
-    for (size_t s = 0; s < OUTER_SLOTS; s++) {
+    for (size_t s = 0; s < TRACED_MATRICES; s++) {
       outer[2 * s * H + j] = driver[s][0];
       outer[(2 * s + 1) * H + j] = driver[s][1];
     }
-    for (size_t s = 0; s < SCALAR_SLOTS; s++) {
+    for (size_t s = 0; s < TRACED_BIASES; s++) {
       scalar[2 * s * H + j] = driver[s][0];
       scalar[(2 * s + 1) * H + j] = driver[s][1];
     }

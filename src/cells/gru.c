@@ -23,7 +23,7 @@
 #include <string.h>
 
 /* streams that one time loop takes along: enough for a product worth the name, few enough to leave loops for threads */
-enum { STREAM_TILE = 8 };
+enum { STREAM_TILE = 16 };
 
 /* ---- description ------------------------------------------------------------------------------- */
 
@@ -143,8 +143,15 @@ static void prepare(const sparc_cell *cell, const real *params, real *prepared) 
 
 /* gates (4H) enters with W x + b in its first three columns and leaves as r | z | n | s; product (3H) is
  * U hp + (0, 0, c_n) */
-static void advance_units(size_t H, const real *restrict product, const real *restrict kept, real *restrict gates,
-                          real *restrict h) {
+static void advance_units(const kernels *k, size_t H, const real *restrict product, const real *restrict kept,
+                          real *restrict gates, real *restrict h) {
+#ifndef SPARC_DOUBLE
+  if (k->gru.advance) {
+    k->gru.advance(H, product, kept, gates, h);
+    return;
+  }
+#endif
+  (void)k;
   for (size_t j = 0; j < H; j++) {
     const real r = r_sigmoid(gates[RESET * H + j] + product[j]);
     const real z = r_sigmoid(gates[UPDATE * H + j] + product[H + j]);
@@ -158,9 +165,16 @@ static void advance_units(size_t H, const real *restrict product, const real *re
 }
 
 /* mu (H) to dgates (4H) and dproduct (3H), and direct (H): the part of hp's cotangent that passes no matrix */
-static void advance_units_backward(size_t H, const real *restrict gates, const real *restrict kept,
+static void advance_units_backward(const kernels *k, size_t H, const real *restrict gates, const real *restrict kept,
                                    const real *restrict mu, real *restrict dgates, real *restrict dproduct,
                                    real *restrict direct) {
+#ifndef SPARC_DOUBLE
+  if (k->gru.adjoint) {
+    k->gru.adjoint(H, gates, kept, mu, dgates, dproduct, direct);
+    return;
+  }
+#endif
+  (void)k;
   for (size_t j = 0; j < H; j++) {
     const real r = gates[RESET * H + j], z = gates[UPDATE * H + j], n = gates[NEW * H + j], s = gates[SHIFT * H + j];
     const real dn = mu[j] * (1 - z) * (1 - n * n), dz = mu[j] * (kept[j] - n) * z * (1 - z);
@@ -182,7 +196,7 @@ static void step(const sparc_cell *cell, const real *prepared, real *state, cons
   for (size_t j = 0; j < H; j++) kept[j] = mask != 0 ? state[j] : 0;
   TYPED(project_token)(D, INPUT_GATES * H, x, prepared + at.input_in, prepared + at.bias, gates);
   TYPED(project_token)(H, RECURRENT_GATES * H, kept, prepared + at.recurrent_in, prepared + at.recurrent_bias, product);
-  advance_units(H, product, kept, gates, state);
+  advance_units(cell->kernels, H, product, kept, gates, state);
   if (y) memcpy(y, state, H * sizeof(real));
 }
 
@@ -251,11 +265,9 @@ static void project(void *context, size_t tile) {
   const run *r = context;
   const range tokens = range_of(r->tokens, TOKEN_TILE, tile);
   const size_t N = INPUT_GATES * r->H;
-  real *gates = r->gates + tokens.first * r->width;
-  for (size_t i = 0; i < tokens.n; i++) memcpy(gates + i * r->width, r->prepared + r->at.bias, N * sizeof(real));
-  TYPED(gemm)
-  (AS_IS, AS_IS, tokens.n, N, r->D, r->call->x + tokens.first * r->D, r->D, r->prepared + r->at.input_in, N, 1, gates,
-   r->width);
+  TYPED(project_tokens)
+  (r->cell->kernels, tokens.n, r->D, N, r->call->x + tokens.first * r->D, r->D, r->prepared + r->at.input_in,
+   r->prepared + r->at.bias, r->gates + tokens.first * r->width, r->width);
 }
 
 /* hp of stream b before step t */
@@ -277,14 +289,14 @@ static void recur(void *context, size_t tile) {
   const size_t H = r->H, N = RECURRENT_GATES * H;
   real *kept = r->entering + streams.first * H, *product = r->product + streams.first * N;
   for (size_t t = 0; t < r->T; t++) {
-    for (size_t i = 0; i < streams.n; i++) {
-      load_kept(r, streams.first + i, t, kept + i * H);
-      memcpy(product + i * N, r->prepared + r->at.recurrent_bias, N * sizeof(real));
-    }
-    TYPED(gemm)(AS_IS, AS_IS, streams.n, N, H, kept, H, r->prepared + r->at.recurrent_in, N, 1, product, N);
+    for (size_t i = 0; i < streams.n; i++) load_kept(r, streams.first + i, t, kept + i * H);
+    TYPED(project_tokens)
+    (r->cell->kernels, streams.n, H, N, kept, H, r->prepared + r->at.recurrent_in, r->prepared + r->at.recurrent_bias,
+     product, N);
     for (size_t i = 0; i < streams.n; i++) {
       const size_t token = (streams.first + i) * r->T + t;
-      advance_units(H, product + i * N, kept + i * H, r->gates + token * r->width, r->call->y + token * H);
+      advance_units(r->cell->kernels, H, product + i * N, kept + i * H, r->gates + token * r->width,
+                    r->call->y + token * H);
     }
   }
 }
@@ -304,7 +316,7 @@ static void token_backward(const run *r, size_t b, size_t t) {
   real *kept = r->kept_rows + token * H, *mu = r->entering + b * H;
   load_kept(r, b, t, kept);
   for (size_t j = 0; j < H; j++) mu[j] += r->call->dy[token * H + j];
-  advance_units_backward(H, r->gates + token * r->width, kept, mu, r->dgates + token * r->width,
+  advance_units_backward(r->cell->kernels, H, r->gates + token * r->width, kept, mu, r->dgates + token * r->width,
                          r->product + b * RECURRENT_GATES * H, r->direct + b * H);
 }
 
@@ -323,8 +335,8 @@ static void recur_backward(void *context, size_t tile) {
     for (size_t i = 0; i < streams.n; i++) token_backward(r, streams.first + i, t);
     memcpy(entering, r->direct + first, bytes);
     TYPED(gemm)
-    (AS_IS, AS_IS, streams.n, H, N, r->product + streams.first * N, N, r->prepared + r->at.recurrent_out, H, 1,
-     entering, H);
+    (r->cell->kernels, AS_IS, AS_IS, streams.n, H, N, r->product + streams.first * N, N,
+     r->prepared + r->at.recurrent_out, H, 1, entering, H);
     for (size_t i = 0; call->mask && i < streams.n; i++)
       if (call->mask[(streams.first + i) * r->T + t] == 0) memset(entering + i * H, 0, H * sizeof(real));
   }
@@ -335,7 +347,7 @@ static void project_backward(void *context, size_t tile) {
   const run *r = context;
   const range tokens = range_of(r->tokens, TOKEN_TILE, tile);
   TYPED(gemm)
-  (AS_IS, AS_IS, tokens.n, r->D, INPUT_GATES * r->H, r->dgates + tokens.first * r->width, r->width,
+  (r->cell->kernels, AS_IS, AS_IS, tokens.n, r->D, INPUT_GATES * r->H, r->dgates + tokens.first * r->width, r->width,
    r->prepared + r->at.input_out, r->D, 0, r->call->dx + tokens.first * r->D, r->D);
 }
 
@@ -359,7 +371,7 @@ static void parameter_gradient(void *context, size_t tile) {
   const real *d = r->dgates + (size_t)matrices[m].column * r->H + rows.first;
   real *dparams = r->call->dparams;
   TYPED(gemm)
-  (TRANSPOSED, AS_IS, rows.n, K, r->tokens, d, r->width, recurrent ? r->kept_rows : r->call->x, K, 1,
+  (r->cell->kernels, TRANSPOSED, AS_IS, rows.n, K, r->tokens, d, r->width, recurrent ? r->kept_rows : r->call->x, K, 1,
    dparams + r->cell->block[matrices[m].weight].offset + rows.first * K, K);
   if (matrices[m].bias < 0) return;
   real *dbias = dparams + r->cell->block[matrices[m].bias].offset + rows.first;

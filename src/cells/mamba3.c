@@ -631,8 +631,8 @@ static void project(void *context, size_t tile) {
   const dims *n = &r->n;
   const range tokens = range_of(r->tokens, TOKEN_TILE, tile);
   TYPED(gemm)
-  (AS_IS, AS_IS, tokens.n, n->values, n->D, r->call->x + tokens.first * n->D, n->D, r->prepared + r->at.value_in,
-   n->values, 0, r->saved.pre + tokens.first * n->rows, n->rows);
+  (r->cell->kernels, AS_IS, AS_IS, tokens.n, n->values, n->D, r->call->x + tokens.first * n->D, n->D,
+   r->prepared + r->at.value_in, n->values, 0, r->saved.pre + tokens.first * n->rows, n->rows);
   for (size_t token = tokens.first; token < tokens.first + tokens.n; token++)
     activate(n, r->decay, r->prepared, &r->at, r->call->x + token * n->D, r->saved.pre + token * n->rows,
              r->saved.al + token * n->heads, r->work.hat + token * 2 * n->N,
@@ -681,7 +681,7 @@ static void read_out(void *context, size_t tile) {
   const dims *n = &r->n;
   const range tokens = range_of(r->tokens, TOKEN_TILE, tile);
   TYPED(gemm)
-  (AS_IS, AS_IS, tokens.n, n->D, n->inner, r->saved.gated + tokens.first * n->inner, n->inner,
+  (r->cell->kernels, AS_IS, AS_IS, tokens.n, n->D, n->inner, r->saved.gated + tokens.first * n->inner, n->inner,
    r->prepared + r->at.output_in, n->D, 0, r->call->y + tokens.first * n->D, n->D);
 }
 
@@ -699,8 +699,8 @@ static void read_out_backward(void *context, size_t tile) {
   const dims *n = &r->n;
   const range tokens = range_of(r->tokens, TOKEN_TILE, tile);
   TYPED(gemm)
-  (AS_IS, AS_IS, tokens.n, n->inner, n->D, r->call->dy + tokens.first * n->D, n->D, r->prepared + r->at.output_out,
-   n->inner, 0, r->work.dgated + tokens.first * n->inner, n->inner);
+  (r->cell->kernels, AS_IS, AS_IS, tokens.n, n->inner, n->D, r->call->dy + tokens.first * n->D, n->D,
+   r->prepared + r->at.output_out, n->inner, 0, r->work.dgated + tokens.first * n->inner, n->inner);
 }
 
 /* The running cotangents of one loop, and its scratch.
@@ -918,8 +918,8 @@ static void project_backward(void *context, size_t tile) {
   }
   if (!r->call->dx) return;
   TYPED(gemm)
-  (AS_IS, AS_IS, tokens.n, n->D, n->rows, r->work.dpre + tokens.first * n->rows, n->rows, r->prepared + r->at.input_out,
-   n->D, 0, r->call->dx + tokens.first * n->D, n->D);
+  (r->cell->kernels, AS_IS, AS_IS, tokens.n, n->D, n->rows, r->work.dpre + tokens.first * n->rows, n->rows,
+   r->prepared + r->at.input_out, n->D, 0, r->call->dx + tokens.first * n->D, n->D);
 }
 
 /* dW (rows of the tile) += left' right over all tokens */
@@ -927,7 +927,7 @@ static void matrix_gradient(const run *r, const sparc_block *block, size_t tile,
   const size_t M = (size_t)block->shape[0], N = (size_t)block->shape[1];
   const range rows = range_of(M, ROW_TILE, tile);
   TYPED(gemm)
-  (TRANSPOSED, AS_IS, rows.n, N, r->tokens, left + rows.first, M, right, N, 1,
+  (r->cell->kernels, TRANSPOSED, AS_IS, rows.n, N, r->tokens, left + rows.first, M, right, N, 1,
    r->call->dparams + block->offset + rows.first * N, N);
 }
 

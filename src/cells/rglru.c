@@ -203,7 +203,7 @@ static void add_block_products(const sparc_cell *cell, size_t n, size_t stride, 
   const size_t H = (size_t)cell->H, k = (size_t)block_width(cell);
   for (size_t first = 0; first < H; first += k) {
     if (n > 1) {
-      gemm(AS_IS, AS_IS, n, k, k, in + first, stride, matrix + first * k, k, 1, out + first, stride);
+      gemm(cell->kernels, AS_IS, AS_IS, n, k, k, in + first, stride, matrix + first * k, k, 1, out + first, stride);
       continue;
     }
     real *restrict sums = out + first;
@@ -278,7 +278,8 @@ static void weight_gradient(const sparc_cell *cell, const real *constants, size_
     const real *dgate = dpre + (g + 1) * H;
     real *dweight = dparams + cell->block[weight_block[g]].offset;
     for (size_t first = 0; first < H; first += k) {
-      gemm(TRANSPOSED, AS_IS, k, k, n, dgate + first, width, pre + first, width, 1, dweight + first * k, k);
+      gemm(cell->kernels, TRANSPOSED, AS_IS, k, k, n, dgate + first, width, pre + first, width, 1, dweight + first * k,
+           k);
     }
   }
 }

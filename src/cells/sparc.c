@@ -249,7 +249,7 @@ static void weight_gradient(const sparc_cell *cell, const real *constants, size_
   if (cell->shared == 0) return;
   const size_t D = (size_t)cell->D;
   real *dcontrollers = dparams + cell->block[CTRL_RETENTION].offset; /* (2, D + 1) */
-  gemm(TRANSPOSED, AS_IS, 2, D, n, dshared, 2, x, D, 1, dcontrollers, D + 1);
+  gemm(cell->kernels, TRANSPOSED, AS_IS, 2, D, n, dshared, 2, x, D, 1, dcontrollers, D + 1);
   double bias[2] = {0, 0};
   for (size_t t = 0; t < n; t++)
     for (size_t c = 0; c < 2; c++) bias[c] += (double)dshared[2 * t + c];

@@ -8,7 +8,9 @@
 #ifndef SPARC_KERNELS_KERNELS_H
 #define SPARC_KERNELS_KERNELS_H
 
+#include "kernels/gru.h"
 #include "kernels/pointwise.h"
+#include "kernels/product.h"
 #include "kernels/sparc_rules.h"
 #include "sparc/base.h"
 
@@ -132,6 +134,7 @@ typedef void sparc_adjoint_fn(const sparc_adjoint_rows *rows);
 typedef struct kernels {
   const char *name;
   project_fn *project;
+  product_fn *product;
   trace_fn *trace;
   sigmoid_fn *sigmoid;
   rglru_scan_fn *rglru_scan;
@@ -139,6 +142,7 @@ typedef struct kernels {
   sparc_scan_fn *sparc_scan[SPARC_INSTANCE_COUNT];
   sparc_adjoint_fn *sparc_adjoint[SPARC_INSTANCE_COUNT];
   sparc_token_fn *sparc_token[SPARC_INSTANCE_COUNT];
+  gru_kernels gru;
   pointwise_kernels pointwise;
 } kernels;
 

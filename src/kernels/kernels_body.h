@@ -5,8 +5,10 @@
  * iterations overlap, while state, constants and sums of a tile stay in the first-level cache. The rules are literal
  * constants in every instance, so that the branches on them vanish. Equations as in src/cells/sparc.c.
  */
+#include "kernels/gru_body.h"
 #include "kernels/kernels.h"
 #include "kernels/pointwise_body.h"
+#include "kernels/product_body.h"
 #include "kernels/vmath.h"
 
 #define LOG2E 1.44269504088896341f
@@ -426,6 +428,7 @@ extern const kernels KERNEL_TABLE;
 const kernels KERNEL_TABLE = {
     .name = KERNEL_NAME,
     .project = project,
+    .product = product,
     .trace = trace,
     .sigmoid = sigmoid,
     .rglru_scan = rglru_scan,
@@ -433,5 +436,6 @@ const kernels KERNEL_TABLE = {
     .sparc_scan = {SPARC_INSTANCES(SCAN_SLOT)},
     .sparc_adjoint = {SPARC_INSTANCES(ADJOINT_SLOT)},
     .sparc_token = {SPARC_INSTANCES(TOKEN_SLOT)},
+    .gru = GRU_KERNELS,
     .pointwise = POINTWISE_KERNELS,
 };

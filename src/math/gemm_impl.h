@@ -1,32 +1,79 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm_impl.h: the one front over CBLAS, row-major, in the precision of real.
+/* gemm_impl.h: the one front for matrix products, row-major, in the precision of real.
  *
- * BLAS runs single-threaded inside our tiles, so a product has the same bits for every thread count. For narrow
- * shapes BLIS is fast only when the right factor is stored K x N (spec: weights are kept in both orders).
+ * Float products go to the product kernel where the table has one; double ones, and shapes that the kernel is not made
+ * for, to CBLAS. Both run single-threaded inside our tiles, so a product has the same bits for every thread count.
+ * Weights are kept in both orders, because either is fast only when the right factor is stored K x N.
  */
 #ifndef SPARC_MATH_GEMM_IMPL_H
 #define SPARC_MATH_GEMM_IMPL_H
 
 #include "base/real.h"
+#include "kernels/kernels.h"
 
 #include <cblas.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 typedef enum TYPED(transpose) { TYPED(AS_IS) = CblasNoTrans, TYPED(TRANSPOSED) = CblasTrans } TYPED(transpose);
 #define AS_IS      TYPED(AS_IS)
 #define TRANSPOSED TYPED(TRANSPOSED)
 
-/* C[M][N] = op(A)[M][K] op(B)[K][N] + beta C; the strides are elements between rows as stored */
-static inline void TYPED(gemm)(TYPED(transpose) op_a, TYPED(transpose) op_b, size_t M, size_t N, size_t K,
-                               const real *A, size_t stride_a, const real *B, size_t stride_b, real beta, real *C,
-                               size_t stride_c) {
+/* C[M][N] = op(A)[M][K] op(B)[K][N] + beta C, beta 0 or 1; the strides are elements between rows as stored. table
+ * holds the kernels of the cell at work; NULL: none. */
+static inline void TYPED(gemm)(const kernels *table, TYPED(transpose) op_a, TYPED(transpose) op_b, size_t M, size_t N,
+                               size_t K, const real *A, size_t stride_a, const real *B, size_t stride_b, real beta,
+                               real *C, size_t stride_c) {
 #ifdef SPARC_DOUBLE
+  (void)table;
   cblas_dgemm(CblasRowMajor, (enum CBLAS_TRANSPOSE)op_a, (enum CBLAS_TRANSPOSE)op_b, (int)M, (int)N, (int)K, 1, A,
               (int)stride_a, B, (int)stride_b, beta, C, (int)stride_c);
 #else
+  /* a sum over tokens passes all of C for every block of them, so C has to stay in the cache */
+  const bool transposed = op_a == TRANSPOSED, fits = !transposed || M * N <= 512 * 512;
+  if (table && table->product && op_b == AS_IS && K > 0 && fits) {
+    const product_operands operands = {.M = M,
+                                       .N = N,
+                                       .K = K,
+                                       .A = A,
+                                       .a_row = transposed ? 1 : stride_a,
+                                       .a_column = transposed ? stride_a : 1,
+                                       .B = B,
+                                       .b_row = stride_b,
+                                       .C = C,
+                                       .c_row = stride_c,
+                                       .add = beta != 0};
+    table->product(&operands);
+    return;
+  }
   cblas_sgemm(CblasRowMajor, (enum CBLAS_TRANSPOSE)op_a, (enum CBLAS_TRANSPOSE)op_b, (int)M, (int)N, (int)K, 1, A,
               (int)stride_a, B, (int)stride_b, beta, C, (int)stride_c);
 #endif
+}
+
+/* y[n][N] = bias[N] + x[n][K] W[K][N]; the strides are elements between tokens */
+static inline void TYPED(project_tokens)(const kernels *table, size_t n, size_t K, size_t N, const real *x,
+                                         size_t stride_x, const real *W, const real *bias, real *y, size_t stride_y) {
+#ifndef SPARC_DOUBLE
+  if (table && table->product && K > 0) {
+    const product_operands operands = {.M = n,
+                                       .N = N,
+                                       .K = K,
+                                       .A = x,
+                                       .a_row = stride_x,
+                                       .a_column = 1,
+                                       .B = W,
+                                       .b_row = N,
+                                       .C = y,
+                                       .c_row = stride_y,
+                                       .bias = bias};
+    table->product(&operands);
+    return;
+  }
+#endif
+  for (size_t t = 0; t < n; t++) memcpy(y + t * stride_y, bias, N * sizeof *y);
+  TYPED(gemm)(table, AS_IS, AS_IS, n, N, K, x, stride_x, W, N, 1, y, stride_y);
 }
 
 /* y[N] = bias[N] + x[K] W[K][N]: one token, walked row by row so that it vectorises over N and needs no BLAS */
@@ -40,7 +87,8 @@ static inline void TYPED(project_token)(size_t K, size_t N, const real *restrict
 }
 
 /* callers write the plain names */
-#define gemm          TYPED(gemm)
-#define project_token TYPED(project_token)
+#define gemm           TYPED(gemm)
+#define project_token  TYPED(project_token)
+#define project_tokens TYPED(project_tokens)
 
 #endif

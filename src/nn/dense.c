@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dense.c: the dense layer y = W x + b.
  *
- * All three products are left to BLAS: measured with BLIS, it is faster than plain loops for every inner size from 1
- * (the embedding of a scalar) on. Sums over tokens inside a product therefore run in the precision of real, blocked by
- * BLAS; the bias gradient is summed in double.
+ * Sums over tokens inside a product run in the precision of real, in blocks; the bias gradient is summed in double.
  */
 #include "base/threads.h"
 #include "math/gemm_impl.h"
@@ -16,20 +14,21 @@ void TYPED(transpose_matrix)(size_t rows, size_t cols, const real *in, real *out
     for (size_t j = 0; j < cols; j++) out[j * rows + i] = in[i * cols + j];
 }
 
-void TYPED(dense_forward)(size_t n, size_t in, size_t out, const real *x, const real *weight_in, const real *bias,
-                          real *y) {
+void TYPED(dense_forward)(const kernels *k, size_t n, size_t in, size_t out, const real *x, const real *weight_in,
+                          const real *bias, real *y) {
   if (bias)
-    for (size_t t = 0; t < n; t++) memcpy(y + t * out, bias, out * sizeof *y);
-  gemm(AS_IS, AS_IS, n, out, in, x, in, weight_in, out, bias ? 1 : 0, y, out);
+    project_tokens(k, n, in, out, x, in, weight_in, bias, y, out);
+  else
+    gemm(k, AS_IS, AS_IS, n, out, in, x, in, weight_in, out, 0, y, out);
 }
 
-void TYPED(dense_backward_input)(size_t n, size_t in, size_t out, const real *dy, const real *weight, int accumulate,
-                                 real *dx) {
-  gemm(AS_IS, AS_IS, n, in, out, dy, out, weight, in, accumulate ? 1 : 0, dx, in);
+void TYPED(dense_backward_input)(const kernels *k, size_t n, size_t in, size_t out, const real *dy, const real *weight,
+                                 int accumulate, real *dx) {
+  gemm(k, AS_IS, AS_IS, n, in, out, dy, out, weight, in, accumulate ? 1 : 0, dx, in);
 }
 
-void TYPED(dense_backward_weight)(size_t n, size_t in, size_t first, size_t count, const real *dy, size_t stride_dy,
-                                  const real *x, real *dweight, real *dbias) {
-  gemm(TRANSPOSED, AS_IS, count, in, n, dy + first, stride_dy, x, in, 1, dweight + first * in, in);
+void TYPED(dense_backward_weight)(const kernels *k, size_t n, size_t in, size_t first, size_t count, const real *dy,
+                                  size_t stride_dy, const real *x, real *dweight, real *dbias) {
+  gemm(k, TRANSPOSED, AS_IS, count, in, n, dy + first, stride_dy, x, in, 1, dweight + first * in, in);
   if (dbias) TYPED(ordered_add)(dbias + first, dy + first, n, stride_dy, count);
 }

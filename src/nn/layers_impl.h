@@ -24,15 +24,15 @@
 /* out[cols][rows] = in[rows][cols]^T, to refresh weight_in after an update */
 void TYPED(transpose_matrix)(size_t rows, size_t cols, const real *in, real *out);
 
-void TYPED(dense_forward)(size_t n, size_t in, size_t out, const real *x /* (n, in) */,
+void TYPED(dense_forward)(const kernels *k, size_t n, size_t in, size_t out, const real *x /* (n, in) */,
                           const real *weight_in /* (in, out) */, const real *bias /* (out) or NULL */,
                           real *y /* (n, out) */);
 /* dx is overwritten, or added to when accumulate is 1 */
-void TYPED(dense_backward_input)(size_t n, size_t in, size_t out, const real *dy /* (n, out) */,
+void TYPED(dense_backward_input)(const kernels *k, size_t n, size_t in, size_t out, const real *dy /* (n, out) */,
                                  const real *weight /* (out, in) */, int accumulate, real *dx /* (n, in) */);
 /* rows [first, first + count) of W: dW += dy^T x, db += sums of dy; stride_dy elements between tokens of dy */
-void TYPED(dense_backward_weight)(size_t n, size_t in, size_t first, size_t count, const real *dy, size_t stride_dy,
-                                  const real *x /* (n, in) */, real *dweight /* (out, in) */,
+void TYPED(dense_backward_weight)(const kernels *k, size_t n, size_t in, size_t first, size_t count, const real *dy,
+                                  size_t stride_dy, const real *x /* (n, in) */, real *dweight /* (out, in) */,
                                   real *dbias /* (out) or NULL */);
 
 /* ---- layer norm over the features of a token, eps 1e-6 ------------------------------------------- */

@@ -235,8 +235,8 @@ static void embed(void *context, size_t tile) {
   const network_run *r = context;
   const example_range e = example_of(r, tile);
   const size_t C = (size_t)r->net->config.inputs;
-  dense_forward(e.n, C, r->width, r->x + e.first * C, r->prepared + r->net->embed_in, r->prepared + r->net->embed_bias,
-                layer_memory_of(r, 0).u + e.first * r->width);
+  dense_forward(r->net->cell->kernels, e.n, C, r->width, r->x + e.first * C, r->prepared + r->net->embed_in,
+                r->prepared + r->net->embed_bias, layer_memory_of(r, 0).u + e.first * r->width);
 }
 
 static void before_cell(void *context, size_t tile) {
@@ -252,12 +252,13 @@ static void behind_cell(void *context, size_t tile) {
   const example_range e = example_of(r, tile);
   const size_t width = r->width, at = e.first * width, S = readout_columns(r->net);
   if (S) {
-    dense_forward(e.n, S, width, r->layer.y + e.first * S, r->prepared + r->at->readout_in, NULL, r->layer.r + at);
+    dense_forward(r->net->cell->kernels, e.n, S, width, r->layer.y + e.first * S, r->prepared + r->at->readout_in, NULL,
+                  r->layer.r + at);
     skip_forward(e.n, width, r->layer.x + at, r->prepared + r->at->skip, r->layer.r + at);
   }
   gelu_forward(r->net->cell->kernels, e.n, width, r->layer.r + at, mask_of(r, e.b, 0), r->layer.g + at);
-  dense_forward(e.n, width, 2 * width, r->layer.g + at, r->prepared + r->at->glu_in, r->prepared + r->at->glu_bias,
-                r->layer.o + 2 * at);
+  dense_forward(r->net->cell->kernels, e.n, width, 2 * width, r->layer.g + at, r->prepared + r->at->glu_in,
+                r->prepared + r->at->glu_bias, r->layer.o + 2 * at);
   glu_forward(r->net->cell->kernels, e.n, width, r->layer.o + 2 * at, mask_of(r, e.b, 1), r->layer.u + at,
               stream_behind(r, r->index) + at);
 }
@@ -290,7 +291,7 @@ static void head_of_example(void *context, size_t b) {
   const real *features = features_of(r) + b * T * F, *weight_in = r->prepared + r->net->head_in;
   const real *bias = r->prepared + r->net->head_bias;
   if (r->net->config.head == SPARC_HEAD_STEPS) {
-    dense_forward(T, F, K, features, weight_in, bias, r->outputs + b * T * K);
+    dense_forward(r->net->cell->kernels, T, F, K, features, weight_in, bias, r->outputs + b * T * K);
     return;
   }
   real *pooled = r->memory.pooled + b * F;
@@ -298,7 +299,7 @@ static void head_of_example(void *context, size_t b) {
     mean_pool_forward(T, L, F, features, pooled);
   else
     memcpy(pooled, features + (L - 1) * F, F * sizeof(real));
-  dense_forward(1, F, K, pooled, weight_in, bias, r->outputs + b * K);
+  dense_forward(r->net->cell->kernels, 1, F, K, pooled, weight_in, bias, r->outputs + b * K);
 }
 
 static sparc_status check_call(const sparc_network_plan *plan, const real *prepared, const real *x, const int *lengths,
@@ -352,10 +353,10 @@ static void head_backward(void *context, size_t b) {
   const real *weight = r->prepared + r->net->head_weight;
   real *dfeatures = dfeatures_of(r) + b * T * F, *dpooled = r->memory.dpooled + b * F;
   if (r->net->config.head == SPARC_HEAD_STEPS) {
-    dense_backward_input(T, F, K, r->doutputs + b * T * K, weight, 0, dfeatures);
+    dense_backward_input(r->net->cell->kernels, T, F, K, r->doutputs + b * T * K, weight, 0, dfeatures);
     return;
   }
-  dense_backward_input(1, F, K, r->doutputs + b * K, weight, 0, dpooled);
+  dense_backward_input(r->net->cell->kernels, 1, F, K, r->doutputs + b * K, weight, 0, dpooled);
   if (r->net->config.head == SPARC_HEAD_MEAN) {
     mean_pool_backward(T, L, F, dpooled, dfeatures);
   } else {
@@ -372,9 +373,11 @@ static void behind_cell_backward(void *context, size_t tile) {
   real *d_o = r->memory.d_o + 2 * at, *dg = r->memory.dg + at;
   real *dr = (S ? r->memory.dr : r->memory.dy) + at;
   glu_backward(r->net->cell->kernels, e.n, width, r->layer.o + 2 * at, mask_of(r, e.b, 1), r->memory.du + at, d_o);
-  dense_backward_input(e.n, width, 2 * width, d_o, r->prepared + r->at->glu_weight, 0, dg);
+  dense_backward_input(r->net->cell->kernels, e.n, width, 2 * width, d_o, r->prepared + r->at->glu_weight, 0, dg);
   gelu_backward(r->net->cell->kernels, e.n, width, r->layer.r + at, mask_of(r, e.b, 0), dg, dr);
-  if (S) dense_backward_input(e.n, S, width, dr, r->prepared + r->at->readout_weight, 0, r->memory.dy + e.first * S);
+  if (S)
+    dense_backward_input(r->net->cell->kernels, e.n, S, width, dr, r->prepared + r->at->readout_weight, 0,
+                         r->memory.dy + e.first * S);
 }
 
 /* from the cotangent of the cell's input to that of the residual stream before the layer */
@@ -418,14 +421,15 @@ static void layer_weight_gradient(void *context, size_t tile) {
   const range rows = range_of(glu ? 2 * width : width, ROW_TILE, glu ? tile - 1 : tile - 1 - glu_tiles);
   const size_t first = rows.first, count = rows.n;
   if (glu) {
-    dense_backward_weight(N, width, first, count, r->memory.d_o, 2 * width, r->layer.g, dparams + at->glu_weight,
-                          dparams + at->glu_bias);
+    dense_backward_weight(r->net->cell->kernels, N, width, first, count, r->memory.d_o, 2 * width, r->layer.g,
+                          dparams + at->glu_weight, dparams + at->glu_bias);
   } else if (r->net->cell->about->readout == READOUT_REAL) {
-    dense_backward_weight(N, S, first, count, r->memory.dr, width, r->layer.y, dparams + at->readout, NULL);
+    dense_backward_weight(r->net->cell->kernels, N, S, first, count, r->memory.dr, width, r->layer.y,
+                          dparams + at->readout, NULL);
   } else {
     real *dreadout = r->memory.dreadout;
     memset(dreadout + first * S, 0, count * S * sizeof(real));
-    dense_backward_weight(N, S, first, count, r->memory.dr, width, r->layer.y, dreadout, NULL);
+    dense_backward_weight(r->net->cell->kernels, N, S, first, count, r->memory.dr, width, r->layer.y, dreadout, NULL);
     readout_weights_backward(S / 2, first, count, dreadout, dparams + at->readout, dparams + at->readout_im);
   }
 }
@@ -437,12 +441,12 @@ static void outer_weight_gradient(void *context, size_t tile) {
   const size_t K = (size_t)net->config.outputs, F = net->features, N = r->plan->tokens;
   const bool steps = net->config.head == SPARC_HEAD_STEPS;
   if (tile == 0)
-    dense_backward_weight(steps ? N : (size_t)r->plan->B, F, 0, K, r->doutputs, K,
+    dense_backward_weight(r->net->cell->kernels, steps ? N : (size_t)r->plan->B, F, 0, K, r->doutputs, K,
                           steps ? features_of(r) : r->memory.pooled, r->dparams + net->head_weight,
                           r->dparams + net->head_bias);
   else
-    dense_backward_weight(N, (size_t)net->config.inputs, 0, r->width, r->memory.du, r->width, r->x,
-                          r->dparams + net->embed_weight, r->dparams + net->embed_bias);
+    dense_backward_weight(r->net->cell->kernels, N, (size_t)net->config.inputs, 0, r->width, r->memory.du, r->width,
+                          r->x, r->dparams + net->embed_weight, r->dparams + net->embed_bias);
 }
 
 static sparc_status run_cell_backward(const network_run *r, const real *x, const real *dy, real *dx) {

@@ -397,8 +397,7 @@ static void project(void *context, size_t tile) {
   const size_t N = (size_t)r->cell->projected;
   const real *x = r->io->x + tokens.first * r->D;
   real *pre = r->saved.pre + tokens.first * r->pre;
-  for (size_t t = 0; t < tokens.n; t++) memcpy(pre + t * r->pre, r->weights.bias, N * sizeof(real));
-  gemm(AS_IS, AS_IS, tokens.n, N, r->D, x, r->D, r->weights.weight_in, N, 1, pre, r->pre);
+  project_tokens(r->cell->kernels, tokens.n, r->D, N, x, r->D, r->weights.weight_in, r->weights.bias, pre, r->pre);
   if (r->ops->activate)
     r->ops->activate(r->cell, r->weights.constants, tokens.n, x, pre, r->saved.shared + tokens.first * r->shared);
 }
@@ -519,7 +518,8 @@ static void project_backward(void *context, size_t tile) {
   if (r->ops->activate_backward)
     r->ops->activate_backward(r->cell, r->weights.constants, tokens.n, r->saved.pre + tokens.first * r->pre,
                               r->saved.shared + tokens.first * r->shared, dpre, dshared, dx);
-  if (dx) gemm(AS_IS, AS_IS, tokens.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, 1, dx, r->D);
+  if (dx)
+    gemm(r->cell->kernels, AS_IS, AS_IS, tokens.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, 1, dx, r->D);
 }
 
 /* some rows of one projection: dW += dpre^T x, dbias += column sums */
@@ -527,7 +527,7 @@ static void projection_gradient(const run *r, const projection *p, range rows) {
   const size_t first = rows.first, n = rows.n;
   real *dparams = r->gradient->dparams;
   const real *dpre = r->work.dpre + (size_t)p->column + first;
-  gemm(TRANSPOSED, AS_IS, n, r->D, r->tokens, dpre, r->pre, r->io->x, r->D, 1,
+  gemm(r->cell->kernels, TRANSPOSED, AS_IS, n, r->D, r->tokens, dpre, r->pre, r->io->x, r->D, 1,
        dparams + p->weight + first * (size_t)p->stride, (size_t)p->stride);
   if (!p->has_bias) return;
   double sums[ROW_TILE] = {0};

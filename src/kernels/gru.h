@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* gru.h: the unit loops of the gated recurrent unit, as slots of the kernel table.
+ *
+ * Rows as in src/cells/gru.c, whose scalar functions say what is computed: gates (4 H) is r | z | n | s, products are
+ * (3 H), everything else (H).
+ */
+#ifndef SPARC_KERNELS_GRU_H
+#define SPARC_KERNELS_GRU_H
+
+#include <stddef.h>
+
+typedef struct gru_kernels {
+  void (*advance)(size_t H, const float *product, const float *kept, float *gates, float *h);
+  void (*adjoint)(size_t H, const float *gates, const float *kept, const float *mu, float *dgates, float *dproduct,
+                  float *direct);
+} gru_kernels;
+
+#endif

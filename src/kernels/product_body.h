@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* product_body.h: the matrix product, once; included by kernels_body.h per instruction set.
+ *
+ * A tile of C, PRODUCT_ROWS by PRODUCT_VECTORS registers, stays in registers while the inner dimension passes: a row of
+ * B is loaded, elements of A are spread over a register each, and every multiply-add has both in registers. The inner
+ * dimension is taken in blocks and B in panels as wide as a tile. Where rows that are used together lie far apart, they
+ * would compete for the same places of the cache, so a block is copied to the stack first: a panel of B that many rows
+ * of A pass, and a block of a transposed A. The panel at the right edge is copied to be padded with zeros.
+ *
+ * An element of C is the sum of its products in the order of the inner dimension, block by block: its bits depend on
+ * N, K and the operands alone, not on the rows it is computed together with.
+ */
+#include "kernels/product.h"
+
+#include <string.h>
+
+#if defined(__AVX512F__)
+enum { PRODUCT_LANES = 16, PRODUCT_ROWS = 6, PRODUCT_VECTORS = 4 };
+#elif defined(__AVX2__)
+enum { PRODUCT_LANES = 8, PRODUCT_ROWS = 6, PRODUCT_VECTORS = 2 };
+#elif defined(__aarch64__)
+enum { PRODUCT_LANES = 4, PRODUCT_ROWS = 6, PRODUCT_VECTORS = 4 };
+#else
+enum { PRODUCT_LANES = 4, PRODUCT_ROWS = 6, PRODUCT_VECTORS = 2 };
+#endif
+enum { PRODUCT_PANEL = PRODUCT_LANES * PRODUCT_VECTORS };
+
+/* terms of a block, and with A transposed terms and rows of a block that is copied */
+enum { PRODUCT_DEPTH = 256, PRODUCT_TURNED_DEPTH = 128, PRODUCT_TURNED_ROWS = 16 * PRODUCT_ROWS };
+
+typedef float product_vector __attribute__((vector_size(4 * PRODUCT_LANES), aligned(4), may_alias));
+
+/* without this the compiler loads the element of A again for every multiply-add, and loads become the limit */
+#if defined(__x86_64__)
+#define KEEP_IN_REGISTER(vector) __asm__("" : "+v"(vector))
+#elif defined(__aarch64__)
+#define KEEP_IN_REGISTER(vector) __asm__("" : "+w"(vector))
+#else
+#define KEEP_IN_REGISTER(vector) (void)(vector)
+#endif
+
+/* rows of A from which on a copy of a panel pays, and the distance from which on a copy of a transposed A does */
+enum { PRODUCT_COPY_FROM = 64, PRODUCT_FAR = 256 };
+
+/* a panel of B: `depth` rows of PRODUCT_PANEL elements */
+typedef struct product_panel {
+  size_t depth, columns; /* columns that exist in C */
+  const float *element;
+  size_t row;        /* elements from row to row */
+  const float *bias; /* (columns): what the sums start from; NULL: C when `add` is set, else zero */
+  bool add;
+} product_panel;
+
+/* rows of A, `depth` terms of each */
+typedef struct product_left {
+  size_t rows;
+  const float *element;
+  size_t row, column;
+} product_left;
+
+/* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants */
+static inline __attribute__((always_inline)) void product_tile(size_t rows, size_t vectors, const product_panel *panel,
+                                                               const float *A, size_t a_row, size_t a_column, float *C,
+                                                               size_t c_row) {
+  product_vector sum[PRODUCT_ROWS][PRODUCT_VECTORS];
+#pragma GCC unroll 6
+  for (size_t i = 0; i < rows; i++)
+#pragma GCC unroll 4
+    for (size_t v = 0; v < vectors; v++)
+      sum[i][v] = panel->bias  ? *(const product_vector *)(panel->bias + v * PRODUCT_LANES)
+                  : panel->add ? *(const product_vector *)(C + i * c_row + v * PRODUCT_LANES)
+                               : (product_vector){0};
+  const float *b = panel->element;
+  for (size_t k = 0; k < panel->depth; k++, b += panel->row) {
+    product_vector row[PRODUCT_VECTORS];
+#pragma GCC unroll 4
+    for (size_t v = 0; v < vectors; v++) row[v] = *(const product_vector *)(b + v * PRODUCT_LANES);
+#pragma GCC unroll 6
+    for (size_t i = 0; i < rows; i++) {
+      /* minus zero changes nothing: this spreads the element */
+      product_vector a = A[i * a_row + k * a_column] - (product_vector){0};
+      KEEP_IN_REGISTER(a);
+#pragma GCC unroll 4
+      for (size_t v = 0; v < vectors; v++) sum[i][v] += a * row[v];
+    }
+  }
+#pragma GCC unroll 6
+  for (size_t i = 0; i < rows; i++)
+#pragma GCC unroll 4
+    for (size_t v = 0; v < vectors; v++) *(product_vector *)(C + i * c_row + v * PRODUCT_LANES) = sum[i][v];
+}
+
+/* as many rows as there is a tile for; returns their number */
+static inline __attribute__((always_inline)) size_t product_rows(size_t rows, size_t vectors,
+                                                                 const product_panel *panel, const float *A,
+                                                                 size_t a_row, size_t a_column, float *C,
+                                                                 size_t c_row) {
+  if (rows >= PRODUCT_ROWS) {
+    product_tile(PRODUCT_ROWS, vectors, panel, A, a_row, a_column, C, c_row);
+    return PRODUCT_ROWS;
+  }
+  if (rows >= 4) {
+    product_tile(4, vectors, panel, A, a_row, a_column, C, c_row);
+    return 4;
+  }
+  if (rows >= 2) {
+    product_tile(2, vectors, panel, A, a_row, a_column, C, c_row);
+    return 2;
+  }
+  product_tile(1, vectors, panel, A, a_row, a_column, C, c_row);
+  return 1;
+}
+
+static void product_whole_panel(const product_panel *panel, const product_left *left, float *C, size_t c_row) {
+  for (size_t i = 0, n; i < left->rows; i += n) {
+    const float *A = left->element + i * left->row;
+    n = product_rows(left->rows - i, PRODUCT_VECTORS, panel, A, left->row, left->column, C + i * c_row, c_row);
+  }
+}
+
+/* at the right edge C has fewer columns than a tile: tiles start from zero and go through a buffer */
+static void product_edge_panel(const product_panel *panel, const product_left *left, float *C, size_t c_row) {
+  float buffer[PRODUCT_ROWS * PRODUCT_PANEL];
+  const product_panel alone = {.depth = panel->depth, .element = panel->element, .row = panel->row};
+  for (size_t i = 0, n; i < left->rows; i += n) {
+    const float *A = left->element + i * left->row;
+    if (panel->columns <= PRODUCT_LANES)
+      n = product_rows(left->rows - i, 1, &alone, A, left->row, left->column, buffer, PRODUCT_PANEL);
+    else
+      n = product_rows(left->rows - i, PRODUCT_VECTORS, &alone, A, left->row, left->column, buffer, PRODUCT_PANEL);
+    for (size_t r = 0; r < n; r++) {
+      float *to = C + (i + r) * c_row;
+      const float *from = buffer + r * PRODUCT_PANEL, *start = panel->bias ? panel->bias : panel->add ? to : NULL;
+      for (size_t j = 0; j < panel->columns; j++) to[j] = start ? start[j] + from[j] : from[j];
+    }
+  }
+}
+
+static void copy_panel(product_panel *panel, float *copy) {
+  const size_t columns = panel->columns;
+  for (size_t i = 0; i < panel->depth; i++) {
+    float *row = copy + i * PRODUCT_PANEL;
+    memcpy(row, panel->element + i * panel->row, columns * sizeof(float));
+    memset(row + columns, 0, (PRODUCT_PANEL - columns) * sizeof(float));
+  }
+  panel->element = copy;
+  panel->row = PRODUCT_PANEL;
+}
+
+static void copy_left(product_left *left, size_t depth, float *copy) {
+  for (size_t k = 0; k < depth; k++)
+    memcpy(copy + k * PRODUCT_TURNED_ROWS, left->element + k * left->column, left->rows * sizeof(float));
+  left->element = copy;
+  left->column = PRODUCT_TURNED_ROWS;
+}
+
+/* `depth` terms from k on of the given rows of A, for all columns */
+static void product_block(const product_operands *o, product_left *left, size_t first, size_t k, size_t depth) {
+  float copy[PRODUCT_DEPTH * PRODUCT_PANEL] __attribute__((aligned(64)));
+  for (size_t j = 0; j < o->N; j += PRODUCT_PANEL) {
+    product_panel panel = {.depth = depth,
+                           .columns = o->N - j < PRODUCT_PANEL ? o->N - j : PRODUCT_PANEL,
+                           .element = o->B + k * o->b_row + j,
+                           .row = o->b_row,
+                           .bias = o->bias && k == 0 ? o->bias + j : NULL,
+                           .add = o->add || k > 0};
+    const bool edge = panel.columns < PRODUCT_PANEL, close = panel.row <= 2 * PRODUCT_PANEL;
+    if (edge || (!close && left->rows >= PRODUCT_COPY_FROM)) copy_panel(&panel, copy);
+    float *C = o->C + first * o->c_row + j;
+    if (edge)
+      product_edge_panel(&panel, left, C, o->c_row);
+    else
+      product_whole_panel(&panel, left, C, o->c_row);
+  }
+}
+
+static void product_straight(const product_operands *o) {
+  for (size_t k = 0; k < o->K; k += PRODUCT_DEPTH) {
+    product_left left = {o->M, o->A + k, o->a_row, 1};
+    product_block(o, &left, 0, k, o->K - k < PRODUCT_DEPTH ? o->K - k : PRODUCT_DEPTH);
+  }
+}
+
+static void product_turned(const product_operands *o) {
+  float copy[PRODUCT_TURNED_DEPTH * PRODUCT_TURNED_ROWS] __attribute__((aligned(64)));
+  for (size_t k = 0; k < o->K; k += PRODUCT_TURNED_DEPTH) {
+    const size_t depth = o->K - k < PRODUCT_TURNED_DEPTH ? o->K - k : PRODUCT_TURNED_DEPTH;
+    for (size_t first = 0; first < o->M; first += PRODUCT_TURNED_ROWS) {
+      const size_t rest = o->M - first;
+      product_left left = {rest < PRODUCT_TURNED_ROWS ? rest : PRODUCT_TURNED_ROWS, o->A + k * o->a_column + first, 1,
+                           o->a_column};
+      if (o->a_column > PRODUCT_FAR) copy_left(&left, depth, copy);
+      product_block(o, &left, first, k, depth);
+    }
+  }
+}
+
+static void product(const product_operands *o) {
+  if (o->a_column == 1)
+    product_straight(o);
+  else
+    product_turned(o);
+}

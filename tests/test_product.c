@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* test_product.c: the product kernels of every instruction set that this machine has, over random shapes and strides,
+ * against sums in double. */
+#include "kernels/kernels.h"
+#include "sparc/random.h"
+#include "sparc/sparc.h"
+#include "unit.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHAPES = 150 };
+
+/* operands with room behind every row, and what C held before */
+typedef struct example {
+  product_operands o;
+  float *A, *B, *C, *before, *bias;
+} example;
+
+static size_t draw(sparc_random *stream, size_t low, size_t high) {
+  return low + (size_t)(sparc_random_uniform_f32(stream) * (float)(high - low + 1));
+}
+
+static float *draw_array(sparc_random *stream, size_t count) {
+  float *array = malloc(count * sizeof *array);
+  assert_non_null(array);
+  for (size_t i = 0; i < count; i++) array[i] = 2 * sparc_random_uniform_f32(stream) - 1;
+  return array;
+}
+
+/* small shapes mostly; every fourth is longer than a block of terms, or than a copied block of rows */
+static example draw_example(sparc_random *stream, size_t number) {
+  example e = {0};
+  product_operands *o = &e.o;
+  o->M = draw(stream, 1, number % 4 == 1 ? 200 : 20);
+  o->N = draw(stream, 1, 150);
+  o->K = draw(stream, 1, number % 4 == 2 ? 700 : 70);
+  const size_t pad = number % 3 == 0 ? 0 : draw(stream, 0, 300);
+  const bool turned = number % 2 == 1;
+  o->a_row = turned ? 1 : o->K + pad;
+  o->a_column = turned ? o->M + pad : 1;
+  o->b_row = o->N + pad;
+  o->c_row = o->N + pad % 5;
+  e.A = draw_array(stream, turned ? o->K * o->a_column : o->M * o->a_row);
+  e.B = draw_array(stream, o->K * o->b_row);
+  e.C = draw_array(stream, o->M * o->c_row);
+  e.before = malloc(o->M * o->c_row * sizeof(float));
+  assert_non_null(e.before);
+  memcpy(e.before, e.C, o->M * o->c_row * sizeof(float));
+  e.bias = draw_array(stream, o->N);
+  o->A = e.A;
+  o->B = e.B;
+  o->C = e.C;
+  o->add = number % 5 == 0;
+  o->bias = number % 5 == 1 ? e.bias : NULL;
+  return e;
+}
+
+static void free_example(example *e) {
+  free(e->A);
+  free(e->B);
+  free(e->C);
+  free(e->before);
+  free(e->bias);
+}
+
+/* |error| <= eps (K + 2) sum |a b|, the bound of any order of summation; what lies between rows is untouched */
+static void expect_product(const char *name, const example *e) {
+  const product_operands *o = &e->o;
+  for (size_t i = 0; i < o->M; i++)
+    for (size_t j = 0; j < o->c_row; j++) {
+      const float got = e->C[i * o->c_row + j], before = e->before[i * o->c_row + j];
+      double want = j >= o->N || o->add ? (double)before : o->bias ? (double)o->bias[j] : 0, size = fabs(want);
+      for (size_t k = 0; j < o->N && k < o->K; k++) {
+        const double term = (double)o->A[i * o->a_row + k * o->a_column] * (double)o->B[k * o->b_row + j];
+        want += term;
+        size += fabs(term);
+      }
+      const double tolerance = j < o->N ? (double)FLT_EPSILON * (double)(o->K + 2) * size : 0;
+      if (!(fabs((double)got - want) <= tolerance))
+        fail_msg("%s: M %zu N %zu K %zu, element (%zu, %zu) is %g, expected %g", name, o->M, o->N, o->K, i, j,
+                 (double)got, want);
+    }
+}
+
+/* a row by itself has the bits that it has among others */
+static void expect_rows_alone(const char *name, product_fn *product, const example *e, const float *together) {
+  for (size_t i = 0; i < e->o.M; i++) {
+    product_operands o = e->o;
+    o.M = 1;
+    o.A += i * o.a_row;
+    o.C = e->C + i * o.c_row;
+    memcpy(o.C, e->before + i * o.c_row, o.N * sizeof(float));
+    product(&o);
+    if (memcmp(o.C, together + i * o.c_row, o.N * sizeof(float)) != 0)
+      fail_msg("%s: M %zu N %zu K %zu, row %zu differs when computed alone", name, e->o.M, o.N, o.K, i);
+  }
+}
+
+static void test_products(void **state) {
+  (void)state;
+  const char *names[KERNELS_MAX];
+  const size_t count = kernels_available(names, KERNELS_MAX);
+  const char *chosen = getenv("SPARC_KERNEL");
+  char *kept = chosen ? strdup(chosen) : NULL;
+  size_t tried = 0;
+  for (size_t n = 0; n < count; n++) {
+    const kernels *table;
+    setenv("SPARC_KERNEL", names[n], 1);
+    assert_int_equal(kernels_choose(&table), SPARC_OK);
+    if (!table->product) continue;
+    sparc_random stream;
+    sparc_random_init(&stream, 7, "product", "shapes");
+    for (size_t i = 0; i < SHAPES; i++) {
+      example e = draw_example(&stream, i);
+      table->product(&e.o);
+      expect_product(names[n], &e);
+      float *together = malloc(e.o.M * e.o.c_row * sizeof *together);
+      assert_non_null(together);
+      memcpy(together, e.C, e.o.M * e.o.c_row * sizeof *together);
+      expect_rows_alone(names[n], table->product, &e, together);
+      free(together);
+      free_example(&e);
+    }
+    tried++;
+  }
+  if (kept)
+    setenv("SPARC_KERNEL", kept, 1);
+  else
+    unsetenv("SPARC_KERNEL");
+  free(kept);
+  printf("%zu instruction sets\n", tried);
+  assert_true(tried >= 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
