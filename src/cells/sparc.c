@@ -197,30 +197,49 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
 
 /* ---- controls ---------------------------------------------------------------------------------- */
 
-/* sums in double: a rounding error in a control would move every mode of the token at once */
-static double controller_dot(const real *weight, const real *x, size_t D) {
-  double sum = (double)weight[D];
-  for (size_t d = 0; d < D; d++) sum += (double)weight[d] * (double)x[d];
-  return sum;
+/* dots (n, 2) = x (n, D) . weight (2, D + 1); sums in double: a rounding error in a control would move every mode of
+ * the token at once */
+static void controller_dots(const kernels *table, size_t n, size_t D, const real *x, const real *weight, double *dots) {
+#ifndef SPARC_DOUBLE
+  if (table->controls) {
+    table->controls(n, D, x, weight, dots);
+    return;
+  }
+#endif
+  (void)table;
+  for (size_t i = 0; i < 2 * n; i++) {
+    const real *row = x + i / 2 * D, *w = weight + i % 2 * (D + 1);
+    double sum = (double)w[D];
+    for (size_t d = 0; d < D; d++) sum += (double)w[d] * (double)row[d];
+    dots[i] = sum;
+  }
+}
+
+static void share_controls(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *shared) {
+  enum { STRIP = 64 };
+  const size_t D = (size_t)cell->D;
+  const real *weight = constants + K_COUNT * (size_t)cell->H;
+  double dots[2 * STRIP];
+  for (size_t t = 0; t < n; t += STRIP) {
+    const size_t count = n - t < STRIP ? n - t : STRIP;
+    controller_dots(cell->kernels, count, D, x + t * D, weight, dots);
+    for (size_t i = 0; i < 2 * count; i++) shared[2 * t + i] = (real)tanh(dots[i]);
+  }
 }
 
 static void activate(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *pre, real *shared) {
-  const size_t H = (size_t)cell->H, D = (size_t)cell->D, width = (size_t)cell->pre;
-  const control_kind controls = rules_of(cell).controls;
-  const real *w_r = constants + K_COUNT * H, *w_p = w_r + D + 1;
-  for (size_t t = 0; t < n; t++) {
-    switch (controls) {
-      case CONTROLS_SHARED:
-        shared[2 * t] = (real)tanh(controller_dot(w_r, x + t * D, D));
-        shared[2 * t + 1] = (real)tanh(controller_dot(w_p, x + t * D, D));
-        break;
-      case CONTROLS_PER_MODE:
+  const size_t H = (size_t)cell->H, width = (size_t)cell->pre;
+  switch (rules_of(cell).controls) {
+    case CONTROLS_SHARED:
+      share_controls(cell, constants, n, x, shared);
+      break;
+    case CONTROLS_PER_MODE:
+      for (size_t t = 0; t < n; t++)
         for (size_t c = 2 * H; c < 4 * H; c++) pre[t * width + c] = r_tanh(pre[t * width + c]);
-        break;
-      case CONTROLS_ZERO:
-        shared[2 * t] = shared[2 * t + 1] = 0;
-        break;
-    }
+      break;
+    case CONTROLS_ZERO:
+      memset(shared, 0, 2 * n * sizeof *shared);
+      break;
   }
 }
 

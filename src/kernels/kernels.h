@@ -8,6 +8,7 @@
 #ifndef SPARC_KERNELS_KERNELS_H
 #define SPARC_KERNELS_KERNELS_H
 
+#include "kernels/controls.h"
 #include "kernels/gru.h"
 #include "kernels/pointwise.h"
 #include "kernels/product.h"
@@ -135,6 +136,7 @@ typedef struct kernels {
   const char *name;
   project_fn *project;
   product_fn *product;
+  controls_fn *controls;
   trace_fn *trace;
   sigmoid_fn *sigmoid;
   rglru_scan_fn *rglru_scan;

@@ -5,6 +5,7 @@
  * iterations overlap, while state, constants and sums of a tile stay in the first-level cache. The rules are literal
  * constants in every instance, so that the branches on them vanish. Equations as in src/cells/sparc.c.
  */
+#include "kernels/controls_body.h"
 #include "kernels/gru_body.h"
 #include "kernels/kernels.h"
 #include "kernels/pointwise_body.h"
@@ -429,6 +430,7 @@ const kernels KERNEL_TABLE = {
     .name = KERNEL_NAME,
     .project = project,
     .product = product,
+    .controls = controls,
     .trace = trace,
     .sigmoid = sigmoid,
     .rglru_scan = rglru_scan,

@@ -272,6 +272,7 @@ sparc_status sparc_network_plan_create(const sparc_network *net, int B, int T, i
                                .tokens = (size_t)B * (size_t)T,
                                .tiles_per_example = tiles_per_example,
                                .tiles = (size_t)B * tiles_per_example};
+  plan->groups = plan->tiles < TILE_GROUPS ? plan->tiles : TILE_GROUPS;
   *out = plan;
   return SPARC_OK;
 }

@@ -33,12 +33,14 @@ struct sparc_network {
 
 /* tokens of one example that are processed together */
 enum { EXAMPLE_TILE = 256 };
+/* groups of tiles, each with its own partial sums of weight gradients; at most so many, whatever the threads */
+enum { TILE_GROUPS = 16 };
 
 struct sparc_network_plan {
   const sparc_network *network;
   sparc_plan *cell_plan;
   int B, T, threads;
-  size_t tokens, tiles_per_example, tiles;
+  size_t tokens, tiles_per_example, tiles, groups;
 };
 
 #endif

@@ -3,9 +3,9 @@
  *
  * Between the cells everything is token by token, so a layer is three stages: tiles of tokens before the cell (layer
  * norm), the cell's own sequence call, tiles of tokens behind it (readout, GELU, dropout, GLU, residual). A tile never
- * crosses an example, so a dropout mask, which is shared over time, is one vector per tile. Weight gradients are
- * products over all tokens, cut by rows of the weight; the small vectors (norm, skip) are partial sums per tile, added
- * in tile order.
+ * crosses an example, so a dropout mask, which is shared over time, is one vector per tile. Weight gradients are formed
+ * tile by tile while the operands are in the cache, in one partial sum per group of tiles; vectors (norm, skip, bias)
+ * are partial sums per tile. Partial sums are added in their order.
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -18,6 +18,12 @@
 #include <string.h>
 
 enum { DROPOUT_PLACES = 2 };
+
+/* rows of scratch: cotangents of the GLU's pre-activations and of its input, for the tokens of a tile */
+enum { SCRATCH_ROWS = 3 * EXAMPLE_TILE };
+
+/* vectors that are summed per tile; the GLU's bias is two of them */
+enum { NORM_SCALE, NORM_BIAS, SKIP, GLU_BIAS, PARTIALS = GLU_BIAS + 2 };
 
 /* ---- memory ------------------------------------------------------------------------------------ */
 
@@ -35,19 +41,21 @@ typedef struct layer_memory {
 } layer_memory;
 
 typedef struct network_memory {
-  real *mask;       /* (N): 0 at the first step of every sequence */
-  real *u;          /* (N, width): the residual stream behind the last layer */
-  real *features;   /* (N, F): without layers, the cell's output after its ReLU, or the output itself */
-  real *pooled;     /* (B, F): what a head of one output per example reads */
-  real *du;         /* (N, width) */
-  real *dfeatures;  /* (N, F) */
-  real *dpooled;    /* (B, F) */
-  real *d_o, *dg;   /* (N, 2 width), (N, width) */
-  real *dr;         /* (N, width) */
-  real *dy;         /* (N, O) */
-  real *dx;         /* (N, width) */
-  real *dreadout;   /* (width, S): gradient of the readout before it is split into its parts */
-  double *partials; /* (tiles, 3, width): norm scale, norm bias, skip */
+  real *mask;         /* (N): 0 at the first step of every sequence */
+  real *u;            /* (N, width): the residual stream behind the last layer */
+  real *features;     /* (N, F): without layers, the cell's output after its ReLU, or the output itself */
+  real *pooled;       /* (B, F): what a head of one output per example reads */
+  real *du;           /* (N, width) */
+  real *dfeatures;    /* (N, F) */
+  real *dpooled;      /* (B, F) */
+  real *dr;           /* (N, width) */
+  real *dy;           /* (N, O) */
+  real *dx;           /* (N, width) */
+  real *scratch;      /* (groups, SCRATCH_ROWS, width): cotangents inside a tile */
+  real *dglu;         /* (groups, 2 width, width) */
+  real *dreadout;     /* (groups, width, S): of the readout before it is split into its parts */
+  real *dreadout_sum; /* (width, S) */
+  double *partials;   /* (tiles, PARTIALS, width) */
   void *cell_work;
 } network_memory;
 
@@ -84,13 +92,14 @@ static network_memory carve_network(arena *a, const sparc_network_plan *plan) {
   m.du = arena_take(a, N * width, sizeof(real));
   m.dfeatures = arena_take(a, net->config.layers ? 0 : N * F, sizeof(real));
   m.dpooled = arena_take(a, B * F, sizeof(real));
-  m.d_o = arena_take(a, N * 2 * width, sizeof(real));
-  m.dg = arena_take(a, N * width, sizeof(real));
   m.dr = arena_take(a, N * width, sizeof(real));
   m.dy = arena_take(a, N * O, sizeof(real));
   m.dx = arena_take(a, N * width, sizeof(real));
-  m.dreadout = arena_take(a, width * readout_columns(net), sizeof(real));
-  m.partials = arena_take(a, plan->tiles * 3 * width, sizeof(double));
+  m.scratch = arena_take(a, plan->groups * SCRATCH_ROWS * width, sizeof(real));
+  m.dglu = arena_take(a, plan->groups * 2 * width * width, sizeof(real));
+  m.dreadout = arena_take(a, plan->groups * width * readout_columns(net), sizeof(real));
+  m.dreadout_sum = arena_take(a, width * readout_columns(net), sizeof(real));
+  m.partials = arena_take(a, plan->tiles * PARTIALS * width, sizeof(double));
   m.cell_work = arena_take(a, PUBLIC(sparc_plan_work_bytes)(plan->cell_plan), 1);
   return m;
 }
@@ -365,19 +374,37 @@ static void head_backward(void *context, size_t b) {
   }
 }
 
+static double *partial_of(const network_run *r, size_t tile, size_t which) {
+  return r->memory.partials + (tile * PARTIALS + which) * r->width;
+}
+
 /* from the cotangent of the residual stream behind the layer to that of the cell's output */
-static void behind_cell_backward(void *context, size_t tile) {
-  const network_run *r = context;
+static void behind_cell_backward_tile(const network_run *r, size_t group, size_t tile) {
+  const kernels *k = r->net->cell->kernels;
   const example_range e = example_of(r, tile);
   const size_t width = r->width, at = e.first * width, S = readout_columns(r->net);
-  real *d_o = r->memory.d_o + 2 * at, *dg = r->memory.dg + at;
+  real *d_o = r->memory.scratch + group * SCRATCH_ROWS * width, *dg = d_o + e.n * 2 * width;
   real *dr = (S ? r->memory.dr : r->memory.dy) + at;
-  glu_backward(r->net->cell->kernels, e.n, width, r->layer.o + 2 * at, mask_of(r, e.b, 1), r->memory.du + at, d_o);
-  dense_backward_input(r->net->cell->kernels, e.n, width, 2 * width, d_o, r->prepared + r->at->glu_weight, 0, dg);
-  gelu_backward(r->net->cell->kernels, e.n, width, r->layer.r + at, mask_of(r, e.b, 0), dg, dr);
-  if (S)
-    dense_backward_input(r->net->cell->kernels, e.n, S, width, dr, r->prepared + r->at->readout_weight, 0,
-                         r->memory.dy + e.first * S);
+  glu_backward(k, e.n, width, r->layer.o + 2 * at, mask_of(r, e.b, 1), r->memory.du + at, d_o);
+  dense_backward_input(k, e.n, width, 2 * width, d_o, r->prepared + r->at->glu_weight, 0, dg);
+  dense_backward_weight(k, e.n, width, 0, 2 * width, d_o, 2 * width, r->layer.g + at,
+                        r->memory.dglu + group * 2 * width * width, NULL);
+  memset(partial_of(r, tile, GLU_BIAS), 0, 2 * width * sizeof(double));
+  TYPED(ordered_sum)(partial_of(r, tile, GLU_BIAS), d_o, e.n, 2 * width, 2 * width);
+  gelu_backward(k, e.n, width, r->layer.r + at, mask_of(r, e.b, 0), dg, dr);
+  if (!S) return;
+  dense_backward_input(k, e.n, S, width, dr, r->prepared + r->at->readout_weight, 0, r->memory.dy + e.first * S);
+  dense_backward_weight(k, e.n, S, 0, width, dr, width, r->layer.y + e.first * S,
+                        r->memory.dreadout + group * width * S, NULL);
+}
+
+static void behind_cell_backward(void *context, size_t group) {
+  const network_run *r = context;
+  const size_t width = r->width, S = readout_columns(r->net), tiles = r->plan->tiles, groups = r->plan->groups;
+  memset(r->memory.dglu + group * 2 * width * width, 0, 2 * width * width * sizeof(real));
+  if (S) memset(r->memory.dreadout + group * width * S, 0, width * S * sizeof(real));
+  for (size_t tile = group * tiles / groups; tile < (group + 1) * tiles / groups; tile++)
+    behind_cell_backward_tile(r, group, tile);
 }
 
 /* from the cotangent of the cell's input to that of the residual stream before the layer */
@@ -385,53 +412,54 @@ static void before_cell_backward(void *context, size_t tile) {
   const network_run *r = context;
   const example_range e = example_of(r, tile);
   const size_t width = r->width, at = e.first * width;
-  double *partial = r->memory.partials + tile * 3 * width;
-  memset(partial, 0, 3 * width * sizeof *partial);
+  memset(partial_of(r, tile, NORM_SCALE), 0, (SKIP + 1) * width * sizeof(double));
   if (readout_columns(r->net))
     skip_backward(e.n, width, r->layer.x + at, r->prepared + r->at->skip, r->memory.dr + at, r->memory.dx + at,
-                  partial + 2 * width);
+                  partial_of(r, tile, SKIP));
   layer_norm_backward(r->net->cell->kernels, e.n, width, r->layer.u + at, r->layer.mean + e.first,
                       r->layer.rstd + e.first, r->prepared + r->at->norm_scale, r->memory.dx + at, r->memory.du + at,
-                      partial, partial + width);
+                      partial_of(r, tile, NORM_SCALE), partial_of(r, tile, NORM_BIAS));
 }
 
-/* dparams += the sum of one of the three partial vectors over tiles, in their order */
+/* dparams += the sum of one of the partial vectors over tiles, in their order */
 static void add_partials(const network_run *r, size_t which, size_t offset) {
   for (size_t i = 0; i < r->width; i++) {
     double sum = 0;
-    for (size_t tile = 0; tile < r->plan->tiles; tile++) sum += r->memory.partials[(tile * 3 + which) * r->width + i];
+    for (size_t tile = 0; tile < r->plan->tiles; tile++) sum += partial_of(r, tile, which)[i];
     r->dparams[offset + i] += (real)sum;
   }
 }
 
-/* tile 0: the vectors; then rows of the GLU weights; then rows of the readout */
-static void layer_weight_gradient(void *context, size_t tile) {
+/* tile 0: the vectors; the others: rows of the GLU's weight, then of the readout's */
+static void add_layer_gradient(void *context, size_t tile) {
   const network_run *r = context;
   const layer_offsets *at = r->at;
-  const size_t width = r->width, S = readout_columns(r->net), N = r->plan->tokens,
-               glu_tiles = tiles_of(2 * width, ROW_TILE);
+  const size_t width = r->width, S = readout_columns(r->net), groups = r->plan->groups;
+  const size_t glu_tiles = tiles_of(2 * width, ROW_TILE);
   real *dparams = r->dparams;
   if (tile == 0) {
-    add_partials(r, 0, at->norm_scale);
-    add_partials(r, 1, at->norm_bias);
-    if (S) add_partials(r, 2, at->skip);
+    add_partials(r, NORM_SCALE, at->norm_scale);
+    add_partials(r, NORM_BIAS, at->norm_bias);
+    add_partials(r, GLU_BIAS, at->glu_bias);
+    add_partials(r, GLU_BIAS + 1, at->glu_bias + width);
+    if (S) add_partials(r, SKIP, at->skip);
     return;
   }
-  const bool glu = tile - 1 < glu_tiles;
-  const range rows = range_of(glu ? 2 * width : width, ROW_TILE, glu ? tile - 1 : tile - 1 - glu_tiles);
-  const size_t first = rows.first, count = rows.n;
-  if (glu) {
-    dense_backward_weight(r->net->cell->kernels, N, width, first, count, r->memory.d_o, 2 * width, r->layer.g,
-                          dparams + at->glu_weight, dparams + at->glu_bias);
-  } else if (r->net->cell->about->readout == READOUT_REAL) {
-    dense_backward_weight(r->net->cell->kernels, N, S, first, count, r->memory.dr, width, r->layer.y,
-                          dparams + at->readout, NULL);
-  } else {
-    real *dreadout = r->memory.dreadout;
-    memset(dreadout + first * S, 0, count * S * sizeof(real));
-    dense_backward_weight(r->net->cell->kernels, N, S, first, count, r->memory.dr, width, r->layer.y, dreadout, NULL);
-    readout_weights_backward(S / 2, first, count, dreadout, dparams + at->readout, dparams + at->readout_im);
+  if (tile - 1 < glu_tiles) {
+    const range rows = range_of(2 * width, ROW_TILE, tile - 1);
+    TYPED(ordered_add)
+    (dparams + at->glu_weight + rows.first * width, r->memory.dglu + rows.first * width, groups, 2 * width * width,
+     rows.n * width);
+    return;
   }
+  const range rows = range_of(width, ROW_TILE, tile - 1 - glu_tiles);
+  const bool complex = r->net->cell->about->readout == READOUT_COMPLEX;
+  real *sum = (complex ? r->memory.dreadout_sum : dparams + at->readout) + rows.first * S;
+  if (complex) memset(sum, 0, rows.n * S * sizeof(real));
+  TYPED(ordered_add)(sum, r->memory.dreadout + rows.first * S, groups, width * S, rows.n * S);
+  if (complex)
+    readout_weights_backward(S / 2, rows.first, rows.n, r->memory.dreadout_sum, dparams + at->readout,
+                             dparams + at->readout_im);
 }
 
 /* the head and the embedding are small: one tile each */
@@ -484,10 +512,10 @@ sparc_status PUBLIC(sparc_network_backward)(const sparc_network_plan *plan, cons
       1 + tiles_of(2 * width, ROW_TILE) + (readout_columns(r.net) ? tiles_of(width, ROW_TILE) : 0);
   for (int i = config->layers; i-- > 0;) {
     enter_layer(&r, i);
-    parallel_for(plan->threads, plan->tiles, behind_cell_backward, &r);
+    parallel_for(plan->threads, plan->groups, behind_cell_backward, &r);
     if ((status = run_cell_backward(&r, r.layer.x, r.memory.dy, r.memory.dx)) != SPARC_OK) return status;
     parallel_for(plan->threads, plan->tiles, before_cell_backward, &r);
-    parallel_for(plan->threads, weight_tiles, layer_weight_gradient, &r);
+    parallel_for(plan->threads, weight_tiles, add_layer_gradient, &r);
   }
   outer_weight_gradient(&r, 1);
   return SPARC_OK;
