@@ -8,9 +8,11 @@
  *   dn = mu (1 - z)(1 - n^2)    dz = mu (hp - n) z (1 - z)    dr = dn s r (1 - r)    ds = dn r
  *   cotangent of h_{t-1} = m_t (z mu + U_r' dr + U_z' dz + U_n' ds)
  *
- * The state passes through full matrices, so there is no scan and no structured RTRL. What does not depend on the
- * state is taken out of the time loop: one product with the inputs of all tokens before it, and all weight gradients
- * after it. The loop itself runs over blocks of streams, with one recurrent product per step and block.
+ * The state passes through full matrices, so there is no scan and no structured RTRL. Streams go through time in
+ * blocks, with one recurrent product per step and block. What does not depend on the state is done for a chunk of steps
+ * at once, while its rows are in the cache: the product with the inputs before the chunk, and backwards the gradients
+ * of inputs and weights after it. Every block of streams sums its own weight gradients; blocks are added in their
+ * order.
  *
  * Weights and biases are limited to +-1e30 when they are prepared: for any finite parameters and inputs of ordinary
  * size, and for ordinary parameters and |x| up to 1e30, sums stay finite and the saturating gates do the rest.
@@ -22,8 +24,8 @@
 
 #include <string.h>
 
-/* streams that one time loop takes along: enough for a product worth the name, few enough to leave loops for threads */
-enum { STREAM_TILE = 16 };
+/* streams that one time loop takes along at most, and rows (streams times steps) of a chunk at most */
+enum { STREAM_TILE = 16, CHUNK_ROWS = 256 };
 
 /* ---- description ------------------------------------------------------------------------------- */
 
@@ -31,13 +33,17 @@ enum { STREAM_TILE = 16 };
 enum { RESET, UPDATE, NEW, SHIFT, GATE_COLUMNS };
 enum { INPUT_GATES = 3, RECURRENT_GATES = 3 };
 
+/* columns of a row of their cotangents: those of the input's product are the first three, of the recurrent one the last
+ * three */
+enum { D_NEW, D_RESET, D_UPDATE, D_SHIFT };
+
 /* positions in the block table; the gates of a kind follow in the order of the columns */
 enum { INPUT = 0, RECURRENT = 3, BIAS = 6, RECURRENT_BIAS = 9 };
 
 /* element offsets into prepared: matrices as K x N for the forward and as N x K for the backward */
 typedef struct prepared_layout {
   size_t input_in;       /* (D, 3H) */
-  size_t input_out;      /* (3H, D) */
+  size_t input_out;      /* (3H, D): new, reset, update, as the cotangents lie */
   size_t recurrent_in;   /* (H, 3H) */
   size_t recurrent_out;  /* (3H, H) */
   size_t bias;           /* (3H) */
@@ -116,11 +122,17 @@ static const cell_description about = {
 
 /* ---- parameters -------------------------------------------------------------------------------- */
 
-/* a matrix of the parameters, as it is and transposed */
-static void copy_matrix(size_t rows, size_t cols, const real *source, real *out, real *in) {
-  for (size_t i = 0; i < rows; i++)
-    for (size_t j = 0; j < cols; j++)
-      in[j * rows + i] = out[i * cols + j] = (real)bounded((double)source[i * cols + j], WEIGHT_MAX);
+/* a matrix of the parameters (3H, cols), transposed and as it is, there with the gates in the order of their
+ * cotangents */
+static void copy_matrix(size_t H, size_t cols, const int *gate_at, const real *source, real *in, real *out) {
+  for (size_t gate = 0; gate < 3; gate++)
+    for (size_t i = 0; i < H; i++)
+      for (size_t j = 0; j < cols; j++) {
+        const size_t row = gate * H + i;
+        const real weight = (real)bounded((double)source[row * cols + j], WEIGHT_MAX);
+        in[j * 3 * H + row] = weight;
+        out[((size_t)gate_at[gate] * H + i) * cols + j] = weight;
+      }
 }
 
 /* the blocks of a kind lie one behind the other, so three gates are one matrix with 3H rows */
@@ -128,9 +140,11 @@ static void prepare(const sparc_cell *cell, const real *params, real *prepared) 
   const size_t D = (size_t)cell->D, H = (size_t)cell->H;
   const prepared_layout at = prepared_layout_of(cell);
   const sparc_block *block = cell->block;
-  copy_matrix(INPUT_GATES * H, D, params + block[INPUT].offset, prepared + at.input_out, prepared + at.input_in);
-  copy_matrix(RECURRENT_GATES * H, H, params + block[RECURRENT].offset, prepared + at.recurrent_out,
-              prepared + at.recurrent_in);
+  static const int of_inputs[] = {D_RESET, D_UPDATE, D_NEW};
+  static const int of_states[] = {D_RESET - D_RESET, D_UPDATE - D_RESET, D_SHIFT - D_RESET};
+  copy_matrix(H, D, of_inputs, params + block[INPUT].offset, prepared + at.input_in, prepared + at.input_out);
+  copy_matrix(H, H, of_states, params + block[RECURRENT].offset, prepared + at.recurrent_in,
+              prepared + at.recurrent_out);
   for (size_t i = 0; i < INPUT_GATES * H; i++)
     prepared[at.bias + i] = (real)bounded((double)params[block[BIAS].offset + i], WEIGHT_MAX);
   memset(prepared + at.recurrent_bias, 0, 2 * H * sizeof(real));
@@ -164,25 +178,23 @@ static void advance_units(const kernels *k, size_t H, const real *restrict produ
   }
 }
 
-/* mu (H) to dgates (4H) and dproduct (3H), and direct (H): the part of hp's cotangent that passes no matrix */
+/* mu (H) to dgates (4H), and direct (H): the part of hp's cotangent that passes no matrix */
 static void advance_units_backward(const kernels *k, size_t H, const real *restrict gates, const real *restrict kept,
-                                   const real *restrict mu, real *restrict dgates, real *restrict dproduct,
-                                   real *restrict direct) {
+                                   const real *restrict mu, real *restrict dgates, real *restrict direct) {
 #ifndef SPARC_DOUBLE
   if (k->gru.adjoint) {
-    k->gru.adjoint(H, gates, kept, mu, dgates, dproduct, direct);
+    k->gru.adjoint(H, gates, kept, mu, dgates, direct);
     return;
   }
 #endif
   (void)k;
   for (size_t j = 0; j < H; j++) {
     const real r = gates[RESET * H + j], z = gates[UPDATE * H + j], n = gates[NEW * H + j], s = gates[SHIFT * H + j];
-    const real dn = mu[j] * (1 - z) * (1 - n * n), dz = mu[j] * (kept[j] - n) * z * (1 - z);
-    const real dr = dn * s * r * (1 - r), ds = dn * r;
-    dgates[RESET * H + j] = dproduct[j] = dr;
-    dgates[UPDATE * H + j] = dproduct[H + j] = dz;
-    dgates[NEW * H + j] = dn;
-    dgates[SHIFT * H + j] = dproduct[2 * H + j] = ds;
+    const real dn = mu[j] * (1 - z) * (1 - n * n);
+    dgates[D_NEW * H + j] = dn;
+    dgates[D_RESET * H + j] = dn * s * r * (1 - r);
+    dgates[D_UPDATE * H + j] = mu[j] * (kept[j] - n) * z * (1 - z);
+    dgates[D_SHIFT * H + j] = dn * r;
     direct[j] = z * mu[j];
   }
 }
@@ -202,24 +214,38 @@ static void step(const sparc_cell *cell, const real *prepared, real *state, cons
 
 /* ---- sequences --------------------------------------------------------------------------------- */
 
-/* element offsets into work; a time loop keeps its streams' rows to itself */
+/* streams of a block: half of them at most, so that two threads have work */
+static size_t stream_tile_of(size_t streams) {
+  const size_t half = (streams + 1) / 2;
+  return half < STREAM_TILE ? half : STREAM_TILE;
+}
+
+/* element offsets into the work of one block of n streams */
 typedef struct work_layout {
-  size_t product;   /* (B, 3H) forward: U hp; backward: its cotangent */
-  size_t entering;  /* (B, H) forward: hp; backward: the cotangent from the future */
-  size_t direct;    /* (B, H) */
-  size_t dgates;    /* (B T, 4H) */
-  size_t kept_rows; /* (B T, H) hp of every token, for the recurrent weight gradients */
+  size_t entering;   /* (n, H) forward: hp; backward: the cotangent of the state from the future */
+  size_t product;    /* (n, 3H) forward: U hp */
+  size_t direct;     /* (n, H) */
+  size_t dgates;     /* (CHUNK_ROWS, 4H), rows by stream, then step */
+  size_t kept;       /* (CHUNK_ROWS, H): hp */
+  size_t inputs;     /* (CHUNK_ROWS, D) */
+  size_t dinput;     /* (3H, D) */
+  size_t drecurrent; /* (3H, H) */
+  size_t dbias;      /* (4H) doubles: sums of dgates */
   size_t total;
 } work_layout;
 
-static work_layout work_layout_of(const sparc_cell *cell, int B, int T) {
-  const size_t H = (size_t)cell->H, streams = (size_t)B, tokens = streams * (size_t)T;
+static work_layout work_layout_of(const sparc_cell *cell, size_t streams) {
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, n = stream_tile_of(streams);
   work_layout at = {0};
-  at.product = take_elements(&at.total, streams * RECURRENT_GATES * H);
-  at.entering = take_elements(&at.total, streams * H);
-  at.direct = take_elements(&at.total, streams * H);
-  at.dgates = take_elements(&at.total, tokens * GATE_COLUMNS * H);
-  at.kept_rows = take_elements(&at.total, tokens * H);
+  at.entering = take_elements(&at.total, n * H);
+  at.product = take_elements(&at.total, n * RECURRENT_GATES * H);
+  at.direct = take_elements(&at.total, n * H);
+  at.dgates = take_elements(&at.total, CHUNK_ROWS * GATE_COLUMNS * H);
+  at.kept = take_elements(&at.total, CHUNK_ROWS * H);
+  at.inputs = take_elements(&at.total, CHUNK_ROWS * D);
+  at.dinput = take_elements(&at.total, INPUT_GATES * H * D);
+  at.drecurrent = take_elements(&at.total, RECURRENT_GATES * H * H);
+  at.dbias = take_elements(&at.total, GATE_COLUMNS * H * (sizeof(double) / sizeof(real)));
   return at;
 }
 
@@ -228,46 +254,63 @@ static size_t saved_count(const sparc_cell *cell, int B, int T) {
   return round_elements((size_t)B * (size_t)T * GATE_COLUMNS * (size_t)cell->H);
 }
 
-static size_t work_count(const sparc_cell *cell, int B, int T) { return work_layout_of(cell, B, T).total; }
+static size_t work_count(const sparc_cell *cell, int B, int T) {
+  (void)T;
+  return tiles_of((size_t)B, stream_tile_of((size_t)B)) * work_layout_of(cell, (size_t)B).total;
+}
 
 typedef struct run {
   const sparc_cell *cell;
+  const kernels *kernels;
   const TYPED(sequence_call) * call;
   const real *prepared;
   prepared_layout at;
-  real *gates; /* saved, (B T, 4H) */
-  real *product, *entering, *direct, *dgates, *kept_rows;
-  size_t streams, T, tokens, D, H, width; /* width = 4H */
+  work_layout work;
+  real *gates;                           /* saved, (B T, 4H) */
+  size_t streams, tiles, T, D, H, width; /* width = 4H */
+  size_t steps;                          /* of a chunk */
 } run;
 
 static run start_run(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call) {
-  const work_layout work = work_layout_of(cell, call->B, call->T);
+  const size_t streams = (size_t)call->B, tile = stream_tile_of(streams);
   return (run){.cell = cell,
+               .kernels = cell->kernels,
                .call = call,
                .prepared = prepared,
                .at = prepared_layout_of(cell),
+               .work = work_layout_of(cell, streams),
                .gates = call->saved,
-               .product = call->work + work.product,
-               .entering = call->work + work.entering,
-               .direct = call->work + work.direct,
-               .dgates = call->work + work.dgates,
-               .kept_rows = call->work + work.kept_rows,
-               .streams = (size_t)call->B,
+               .streams = streams,
+               .tiles = tiles_of(streams, tile),
                .T = (size_t)call->T,
-               .tokens = (size_t)call->B * (size_t)call->T,
                .D = (size_t)cell->D,
                .H = (size_t)cell->H,
-               .width = GATE_COLUMNS * (size_t)cell->H};
+               .width = GATE_COLUMNS * (size_t)cell->H,
+               .steps = CHUNK_ROWS / tile};
 }
 
-/* W x + b of a tile of tokens */
-static void project(void *context, size_t tile) {
-  const run *r = context;
-  const range tokens = range_of(r->tokens, TOKEN_TILE, tile);
-  const size_t N = INPUT_GATES * r->H;
-  TYPED(project_tokens)
-  (r->cell->kernels, tokens.n, r->D, N, r->call->x + tokens.first * r->D, r->D, r->prepared + r->at.input_in,
-   r->prepared + r->at.bias, r->gates + tokens.first * r->width, r->width);
+/* a block of streams and its work */
+typedef struct block {
+  size_t first, n; /* streams */
+  real *entering, *product, *direct, *dgates, *kept, *inputs, *dinput, *drecurrent;
+  double *dbias;
+} block;
+
+static block block_of(const run *r, size_t tile) {
+  const range streams = range_of(r->streams, stream_tile_of(r->streams), tile);
+  const work_layout *at = &r->work;
+  real *work = r->call->work + tile * at->total;
+  return (block){.first = streams.first,
+                 .n = streams.n,
+                 .entering = work + at->entering,
+                 .product = work + at->product,
+                 .direct = work + at->direct,
+                 .dgates = work + at->dgates,
+                 .kept = work + at->kept,
+                 .inputs = work + at->inputs,
+                 .dinput = work + at->dinput,
+                 .drecurrent = work + at->drecurrent,
+                 .dbias = (double *)(void *)(work + at->dbias)};
 }
 
 /* hp of stream b before step t */
@@ -282,20 +325,29 @@ static void load_kept(const run *r, size_t b, size_t t, real *kept) {
     memset(kept, 0, r->H * sizeof(real));
 }
 
-/* the time loop of a block of streams */
+/* W x + b of a chunk */
+static void project(const run *r, const block *k, range steps) {
+  for (size_t i = 0; i < k->n; i++) {
+    const size_t token = (k->first + i) * r->T + steps.first;
+    TYPED(project_tokens)
+    (r->kernels, steps.n, r->D, INPUT_GATES * r->H, r->call->x + token * r->D, r->D, r->prepared + r->at.input_in,
+     r->prepared + r->at.bias, r->gates + token * r->width, r->width);
+  }
+}
+
 static void recur(void *context, size_t tile) {
   const run *r = context;
-  const range streams = range_of(r->streams, STREAM_TILE, tile);
+  const block k = block_of(r, tile);
   const size_t H = r->H, N = RECURRENT_GATES * H;
-  real *kept = r->entering + streams.first * H, *product = r->product + streams.first * N;
   for (size_t t = 0; t < r->T; t++) {
-    for (size_t i = 0; i < streams.n; i++) load_kept(r, streams.first + i, t, kept + i * H);
+    if (t % r->steps == 0) project(r, &k, range_of(r->T, r->steps, t / r->steps));
+    for (size_t i = 0; i < k.n; i++) load_kept(r, k.first + i, t, k.entering + i * H);
     TYPED(project_tokens)
-    (r->cell->kernels, streams.n, H, N, kept, H, r->prepared + r->at.recurrent_in, r->prepared + r->at.recurrent_bias,
-     product, N);
-    for (size_t i = 0; i < streams.n; i++) {
-      const size_t token = (streams.first + i) * r->T + t;
-      advance_units(r->cell->kernels, H, product + i * N, kept + i * H, r->gates + token * r->width,
+    (r->kernels, k.n, H, N, k.entering, H, r->prepared + r->at.recurrent_in, r->prepared + r->at.recurrent_bias,
+     k.product, N);
+    for (size_t i = 0; i < k.n; i++) {
+      const size_t token = (k.first + i) * r->T + t;
+      advance_units(r->kernels, H, k.product + i * N, k.entering + i * H, r->gates + token * r->width,
                     r->call->y + token * H);
     }
   }
@@ -303,86 +355,108 @@ static void recur(void *context, size_t tile) {
 
 static void forward(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call) {
   run r = start_run(cell, prepared, call);
-  parallel_for(call->threads, tiles_of(r.tokens, TOKEN_TILE), project, &r);
-  parallel_for(call->threads, tiles_of(r.streams, STREAM_TILE), recur, &r);
+  parallel_for(call->threads, r.tiles, recur, &r);
   if (!call->state_last) return;
   for (size_t b = 0; b < r.streams; b++)
     memcpy(call->state_last + b * r.H, call->y + ((b + 1) * r.T - 1) * r.H, r.H * sizeof(real));
 }
 
-/* one step of one stream: dgates and hp for later, dproduct and direct for the recurrent product */
-static void token_backward(const run *r, size_t b, size_t t) {
-  const size_t H = r->H, token = b * r->T + t;
-  real *kept = r->kept_rows + token * H, *mu = r->entering + b * H;
-  load_kept(r, b, t, kept);
-  for (size_t j = 0; j < H; j++) mu[j] += r->call->dy[token * H + j];
-  advance_units_backward(r->cell->kernels, H, r->gates + token * r->width, kept, mu, r->dgates + token * r->width,
-                         r->product + b * RECURRENT_GATES * H, r->direct + b * H);
+/* One step of all streams of the block: entering holds the cotangent of the state after step t from the future alone,
+ * and leaves as that of the state before it. Row i * steps.n + step of the chunk belongs to stream i. */
+static void step_backward(const run *r, const block *k, range steps, size_t step) {
+  const size_t H = r->H, t = steps.first + step, row_stride = steps.n * r->width;
+  for (size_t i = 0; i < k->n; i++) {
+    const size_t token = (k->first + i) * r->T + t, row = i * steps.n + step;
+    real *kept = k->kept + row * H, *mu = k->entering + i * H;
+    load_kept(r, k->first + i, t, kept);
+    for (size_t j = 0; j < H; j++) mu[j] += r->call->dy[token * H + j];
+    advance_units_backward(r->kernels, H, r->gates + token * r->width, kept, mu, k->dgates + row * r->width,
+                           k->direct + i * H);
+  }
+  memcpy(k->entering, k->direct, k->n * H * sizeof(real));
+  TYPED(gemm)
+  (r->kernels, AS_IS, AS_IS, k->n, H, RECURRENT_GATES * H, k->dgates + step * r->width + D_RESET * H, row_stride,
+   r->prepared + r->at.recurrent_out, H, 1, k->entering, H);
+  for (size_t i = 0; r->call->mask && i < k->n; i++)
+    if (r->call->mask[(k->first + i) * r->T + t] == 0) memset(k->entering + i * H, 0, H * sizeof(real));
 }
 
-/* the time loop backwards: entering holds the cotangent of the state after step t from the future alone */
+/* dx of a chunk */
+static void project_backward(const run *r, const block *k, range steps) {
+  for (size_t i = 0; i < k->n; i++) TYPED(gemm)
+  (r->kernels, AS_IS, AS_IS, steps.n, r->D, INPUT_GATES * r->H, k->dgates + i * steps.n * r->width, r->width,
+   r->prepared + r->at.input_out, r->D, 0, r->call->dx + ((k->first + i) * r->T + steps.first) * r->D, r->D);
+}
+
+/* the block's weight gradients += those of a chunk */
+static void chunk_gradient(const run *r, const block *k, range steps) {
+  const size_t D = r->D, H = r->H, rows = k->n * steps.n;
+  for (size_t i = 0; i < k->n; i++)
+    memcpy(k->inputs + i * steps.n * D, r->call->x + ((k->first + i) * r->T + steps.first) * D,
+           steps.n * D * sizeof(real));
+  TYPED(gemm)
+  (r->kernels, TRANSPOSED, AS_IS, INPUT_GATES * H, D, rows, k->dgates, r->width, k->inputs, D, 1, k->dinput, D);
+  TYPED(gemm)
+  (r->kernels, TRANSPOSED, AS_IS, RECURRENT_GATES * H, H, rows, k->dgates + D_RESET * H, r->width, k->kept, H, 1,
+   k->drecurrent, H);
+  TYPED(ordered_sum)(k->dbias, k->dgates, rows, r->width, r->width);
+}
+
+/* the time loop backwards */
 static void recur_backward(void *context, size_t tile) {
   const run *r = context;
   const TYPED(sequence_call) *call = r->call;
-  const range streams = range_of(r->streams, STREAM_TILE, tile);
-  const size_t H = r->H, N = RECURRENT_GATES * H, first = streams.first * H, bytes = streams.n * H * sizeof(real);
-  real *entering = r->entering + first;
+  const block k = block_of(r, tile);
+  const size_t H = r->H, bytes = k.n * H * sizeof(real);
   if (call->dstate_last)
-    memcpy(entering, call->dstate_last + first, bytes);
+    memcpy(k.entering, call->dstate_last + k.first * H, bytes);
   else
-    memset(entering, 0, bytes);
-  for (size_t t = r->T; t-- > 0;) {
-    for (size_t i = 0; i < streams.n; i++) token_backward(r, streams.first + i, t);
-    memcpy(entering, r->direct + first, bytes);
-    TYPED(gemm)
-    (r->cell->kernels, AS_IS, AS_IS, streams.n, H, N, r->product + streams.first * N, N,
-     r->prepared + r->at.recurrent_out, H, 1, entering, H);
-    for (size_t i = 0; call->mask && i < streams.n; i++)
-      if (call->mask[(streams.first + i) * r->T + t] == 0) memset(entering + i * H, 0, H * sizeof(real));
+    memset(k.entering, 0, bytes);
+  memset(k.dinput, 0, INPUT_GATES * H * r->D * sizeof(real));
+  memset(k.drecurrent, 0, RECURRENT_GATES * H * H * sizeof(real));
+  memset(k.dbias, 0, GATE_COLUMNS * H * sizeof(double));
+  for (size_t chunk = tiles_of(r->T, r->steps); chunk-- > 0;) {
+    const range steps = range_of(r->T, r->steps, chunk);
+    for (size_t step = steps.n; step-- > 0;) step_backward(r, &k, steps, step);
+    if (call->dx) project_backward(r, &k, steps);
+    if (call->dparams) chunk_gradient(r, &k, steps);
   }
-  if (call->dstate0) memcpy(call->dstate0 + first, entering, bytes);
+  if (call->dstate0) memcpy(call->dstate0 + k.first * H, k.entering, bytes);
 }
 
-static void project_backward(void *context, size_t tile) {
-  const run *r = context;
-  const range tokens = range_of(r->tokens, TOKEN_TILE, tile);
-  TYPED(gemm)
-  (r->cell->kernels, AS_IS, AS_IS, tokens.n, r->D, INPUT_GATES * r->H, r->dgates + tokens.first * r->width, r->width,
-   r->prepared + r->at.input_out, r->D, 0, r->call->dx + tokens.first * r->D, r->D);
-}
-
-/* the six matrices: what their rows' cotangents are, and which bias goes with them */
+/* the six matrices: where their gradients lie in the sums of a block, and which bias goes with them */
 static const struct {
   int weight, bias, column; /* blocks (bias < 0: none) and column of dgates */
 } matrices[] = {
-    {INPUT + RESET, BIAS + RESET, RESET}, {INPUT + UPDATE, BIAS + UPDATE, UPDATE},
-    {INPUT + NEW, BIAS + NEW, NEW},       {RECURRENT + RESET, -1, RESET},
-    {RECURRENT + UPDATE, -1, UPDATE},     {RECURRENT + NEW, RECURRENT_BIAS, SHIFT},
+    {INPUT + RESET, BIAS + RESET, D_RESET}, {INPUT + UPDATE, BIAS + UPDATE, D_UPDATE},
+    {INPUT + NEW, BIAS + NEW, D_NEW},       {RECURRENT + RESET, -1, D_RESET},
+    {RECURRENT + UPDATE, -1, D_UPDATE},     {RECURRENT + NEW, RECURRENT_BIAS, D_SHIFT},
 };
 enum { MATRICES = sizeof matrices / sizeof *matrices };
 
-/* a tile of rows of one matrix: dW += d' [x or hp] and db += column sums, over all tokens */
-static void parameter_gradient(void *context, size_t tile) {
+/* one matrix and its bias: dparams += the sums of the blocks, in their order */
+static void parameter_gradient(void *context, size_t m) {
   const run *r = context;
-  const size_t per_matrix = tiles_of(r->H, ROW_TILE), m = tile / per_matrix;
-  const range rows = range_of(r->H, ROW_TILE, tile % per_matrix);
+  const size_t H = r->H, column = (size_t)matrices[m].column;
   const bool recurrent = matrices[m].weight >= RECURRENT;
-  const size_t K = recurrent ? r->H : r->D;
-  const real *d = r->dgates + (size_t)matrices[m].column * r->H + rows.first;
+  const size_t at = recurrent ? r->work.drecurrent + (column - D_RESET) * H * H : r->work.dinput + column * H * r->D;
   real *dparams = r->call->dparams;
-  TYPED(gemm)
-  (r->cell->kernels, TRANSPOSED, AS_IS, rows.n, K, r->tokens, d, r->width, recurrent ? r->kept_rows : r->call->x, K, 1,
-   dparams + r->cell->block[matrices[m].weight].offset + rows.first * K, K);
+  TYPED(ordered_add)
+  (dparams + r->cell->block[matrices[m].weight].offset, r->call->work + at, r->tiles, r->work.total,
+   H * (recurrent ? H : r->D));
   if (matrices[m].bias < 0) return;
-  real *dbias = dparams + r->cell->block[matrices[m].bias].offset + rows.first;
-  TYPED(ordered_add)(dbias, d, r->tokens, r->width, rows.n);
+  real *dbias = dparams + r->cell->block[matrices[m].bias].offset;
+  for (size_t j = 0; j < H; j++) {
+    double sum = 0;
+    for (size_t tile = 0; tile < r->tiles; tile++) sum += block_of(r, tile).dbias[column * H + j];
+    dbias[j] += (real)sum;
+  }
 }
 
 static void backward(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call) {
   run r = start_run(cell, prepared, call);
-  parallel_for(call->threads, tiles_of(r.streams, STREAM_TILE), recur_backward, &r);
-  if (call->dx) parallel_for(call->threads, tiles_of(r.tokens, TOKEN_TILE), project_backward, &r);
-  if (call->dparams) parallel_for(call->threads, MATRICES * tiles_of(r.H, ROW_TILE), parameter_gradient, &r);
+  parallel_for(call->threads, r.tiles, recur_backward, &r);
+  if (call->dparams) parallel_for(call->threads, MATRICES, parameter_gradient, &r);
 }
 
 static const TYPED(cell_ops) ops = {

@@ -21,16 +21,15 @@ static void gru_advance(size_t H, const float *product, const float *kept, float
 }
 
 static void gru_adjoint(size_t H, const float *gates, const float *kept, const float *mu, float *dgates,
-                        float *dproduct, float *direct) {
+                        float *direct) {
 #pragma omp simd
   for (size_t j = 0; j < H; j++) {
     const float r = gates[j], z = gates[H + j], n = gates[2 * H + j], s = gates[3 * H + j];
-    const float dn = mu[j] * (1 - z) * (1 - n * n), dz = mu[j] * (kept[j] - n) * z * (1 - z);
-    const float dr = dn * s * r * (1 - r), ds = dn * r;
-    dgates[j] = dproduct[j] = dr;
-    dgates[H + j] = dproduct[H + j] = dz;
-    dgates[2 * H + j] = dn;
-    dgates[3 * H + j] = dproduct[2 * H + j] = ds;
+    const float dn = mu[j] * (1 - z) * (1 - n * n);
+    dgates[j] = dn;
+    dgates[H + j] = dn * s * r * (1 - r);
+    dgates[2 * H + j] = mu[j] * (kept[j] - n) * z * (1 - z);
+    dgates[3 * H + j] = dn * r;
     direct[j] = z * mu[j];
   }
 }
