@@ -18,8 +18,8 @@
 
 /* every kind of problem, in the order in which --help lists them */
 static const bench_kind *const kinds[] = {
-    &bench_kind_mixer, &bench_kind_fused, &bench_kind_step,   &bench_kind_rtrl, &bench_kind_prepare,
-    &bench_kind_naive, &bench_kind_sgemm, &bench_kind_stream, &bench_kind_peak,
+    &bench_kind_mixer, &bench_kind_fused, &bench_kind_step,  &bench_kind_rtrl,   &bench_kind_prepare,
+    &bench_kind_train, &bench_kind_naive, &bench_kind_sgemm, &bench_kind_stream, &bench_kind_peak,
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, VALUE_MAX = 1 << 30 };
 

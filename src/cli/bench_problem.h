@@ -110,7 +110,7 @@ struct bench_kind {
 };
 
 extern const bench_kind bench_kind_mixer, bench_kind_fused, bench_kind_step, bench_kind_rtrl, bench_kind_prepare,
-    bench_kind_naive, bench_kind_sgemm, bench_kind_stream, bench_kind_peak;
+    bench_kind_train, bench_kind_naive, bench_kind_sgemm, bench_kind_stream, bench_kind_peak;
 
 /* bench_value gives the value of a key of the problem; the key must be in the kind's table. */
 long bench_value(const bench_problem *problem, const char *key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_sgemm.c: matrix products of the BLAS in use, which bound every cell with projections.
+/* bench_sgemm.c: the library's matrix products, which bound every cell with projections, or those of the BLAS.
  *
- * C[M][N] = op(A)[M][K] op(B)[K][N]. Rows of C are dealt out to a team, each thread calling the BLAS on its own, as the
+ * C[M][N] = op(A)[M][K] op(B)[K][N]. Rows of C are dealt out to a team, each thread with a product of its own, as the
  * library does. A pass is cut along M; a reduction (ta: A is stored K x M) along K, as the sum over tokens would be.
  */
 #include "base/build_info.h"
@@ -9,15 +9,16 @@
 #include "base/memory.h"
 #include "cells/tiles.h"
 #include "cli/bench_problem.h"
+#include "math/gemm_impl.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 
 typedef struct sgemm {
   size_t M, N, K;
   bool ta, tb;
-  size_t piece; /* rows of C, or with ta steps of the sum */
+  const kernels *kernels; /* NULL: the BLAS */
+  size_t piece;           /* rows of C, or with ta steps of the sum */
   float *A, *B, *C;
   void *memory;
 } sgemm;
@@ -37,12 +38,11 @@ static void run_piece(void *context, size_t piece, int thread, int threads) {
   if (rows.n == 0) return;
   const float *A = g->ta ? g->A + terms.first * g->M + rows.first : g->A + rows.first * g->K;
   const float *B = g->tb ? g->B + terms.first : g->B + terms.first * g->N;
-  cblas_sgemm(CblasRowMajor, g->ta ? CblasTrans : CblasNoTrans, g->tb ? CblasTrans : CblasNoTrans, (int)rows.n,
-              (int)g->N, (int)terms.n, 1, A, (int)(g->ta ? g->M : g->K), B, (int)(g->tb ? g->K : g->N),
-              terms.first ? 1 : 0, g->C + rows.first * g->N, (int)g->N);
+  gemm(g->kernels, g->ta ? TRANSPOSED : AS_IS, g->tb ? TRANSPOSED : AS_IS, rows.n, g->N, terms.n, A,
+       g->ta ? g->M : g->K, B, g->tb ? g->K : g->N, terms.first ? 1 : 0, g->C + rows.first * g->N, g->N);
 }
 
-/* a BLAS packs its operands anew in every call, so a piece has to be thick; narrow products get a millisecond */
+/* operands are copied anew in every call, so a piece has to be thick; narrow products get a millisecond */
 static size_t piece_length(const sgemm *g, int threads) {
   enum { THICK = 2048 };
   const size_t whole = g->ta ? g->K : g->M, least = THICK * (size_t)(g->ta ? 1 : threads);
@@ -68,15 +68,17 @@ static void destroy(bench_case *c) {
 static sparc_status create(bench_case *c) {
   sgemm *g = c->state = calloc(1, sizeof *g);
   if (!g) return fail(SPARC_NO_MEMORY, "%s: no memory", c->problem->text);
-  c->kernel = build_blas();
+  sparc_status status = bench_value(c->problem, "blas") ? SPARC_OK : kernels_choose(&g->kernels);
+  if (status != SPARC_OK) return status;
   g->M = (size_t)bench_value(c->problem, "M");
   g->N = (size_t)bench_value(c->problem, "N");
   g->K = (size_t)bench_value(c->problem, "K");
   g->ta = bench_value(c->problem, "ta") != 0;
   g->tb = bench_value(c->problem, "tb") != 0;
+  c->kernel = g->kernels && g->kernels->product && !g->tb ? g->kernels->name : build_blas();
   g->piece = piece_length(g, c->threads);
   bench_team *team;
-  sparc_status status = bench_machine_team(c->machine, c->threads, &team);
+  status = bench_machine_team(c->machine, c->threads, &team);
   arena measure = arena_measure();
   carve(g, &measure);
   if (status == SPARC_OK) status = bench_afford(c, measure.used);
@@ -117,12 +119,13 @@ static sparc_status verify(bench_case *c) {
 
 const bench_kind bench_kind_sgemm = {
     .name = "sgemm",
-    .summary = "C[M][N] = A B by the BLAS; ta: A is stored K x M, tb: B is N x K",
+    .summary = "C[M][N] = A B as the library does it, or by the BLAS; ta: A is stored K x M, tb: B is N x K",
     .keys = {{"M", "rows", REQUIRED},
              {"N", "columns", REQUIRED},
              {"K", "terms of each sum", REQUIRED},
              {"ta", "A transposed", 0},
-             {"tb", "B transposed", 0}},
+             {"tb", "B transposed", 0},
+             {"blas", "by the BLAS", 0}},
     .create = create,
     .verify = verify,
     .destroy = destroy,

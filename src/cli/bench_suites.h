@@ -14,6 +14,9 @@ exit_code bench_suite_goals(bench_settings *settings);
 /* the shapes of the paper's efficiency figure and of its tables against the naive implementation */
 exit_code bench_suite_paper(bench_settings *settings);
 
+/* the training step of a classifier against its arithmetic; EXIT_FAILED when it misses the demand */
+exit_code bench_suite_train(bench_settings *settings);
+
 /* bench_report_failure says why the last call failed, and gives its exit code. */
 exit_code bench_report_failure(const bench_settings *settings, sparc_status status);
 

@@ -29,8 +29,8 @@ refuse "unknown key in 'Q3', expected B, T, D, H, pieces, cell=NAME and its opti
 refuse "unknown key in 'peices'; did you mean 'pieces'?" mixer:B1:T1:D1:peices
 refuse "unknown key in 'cel=rglru'; did you mean 'cell'?" mixer:B1:T1:D1:cel=rglru
 refuse "unknown key in ''" mixer:B1:T1:D1:
-refuse "unknown key in 'ta3', expected M, N, K, ta, tb" sgemm:M1:N1:K1:ta3
-refuse "unknown key in 'cell=lru', expected M, N, K, ta, tb" sgemm:M1:N1:K1:cell=lru
+refuse "unknown key in 'ta3', expected M, N, K, ta, tb, blas" sgemm:M1:N1:K1:ta3
+refuse "unknown key in 'cell=lru', expected M, N, K, ta, tb, blas" sgemm:M1:N1:K1:cell=lru
 refuse "the key B is there twice" mixer:B1:T1:D1:B2
 for number in '' 0 -1 1x 1.5 99999999999999999999; do
   refuse "'B$number' has no whole number from 1 to 1073741824 behind its key" "mixer:B$number:T1:D1"
@@ -63,6 +63,7 @@ complains "and this machine has"
 quick=(--quick --seconds 0.05 --threads 2)
 tiny=(mixer:B2:T33:D7 mixer:B2:T33:D8:cell=rglru:block=4 mixer:B1:T4000:D64 fused:B1:T70:H65 step:H5:D3
   rtrl:H5:D3 rtrl:H4:D3:cell=gateloop prepare:H5:D3 naive:B2:T9:H5 naive:B2:T9:H5:D3 sgemm:M33:N17:K9
+  sgemm:M33:N17:K9:blas train:B2:T17:W8:L2
   sgemm:M9:N5:K33:ta:tb stream:KiB4 peak)
 SECONDS=0
 expect 0 bench "${quick[@]}" mixer:B2:T33:D7
