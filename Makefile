@@ -20,7 +20,7 @@ define build_preset
 @$(CMAKE) --build build/$(1) --parallel $(JOBS)
 endef
 
-.PHONY: run build test bench lint format install sanitize coverage fuzz symbols debug clean help packages
+.PHONY: run build test test-levels test-aarch64 bench lint format install sanitize coverage fuzz symbols debug clean help packages
 
 run: build ## install what is missing, build, and run the main job
 	@scripts/run.sh $(RELEASE)
@@ -30,6 +30,12 @@ build: packages ## the release build; leaves the tool at build/release/sparc
 
 test: build ## build and run every test
 	@$(CTEST) --test-dir $(RELEASE)
+
+test-levels: build ## every test once per set of kernels that this machine can run
+	@scripts/test-levels.sh $(RELEASE) $(JOBS)
+
+test-aarch64: packages ## cross-compile for 64-bit ARM; golden vectors, kernel and property tests under qemu
+	@scripts/test-aarch64.sh build/aarch64 $(JOBS) || test $$? = 77
 
 bench: build ## measure the kernels
 	@$(RELEASE)/sparc bench
@@ -75,4 +81,4 @@ clean: ## remove every build
 	rm -rf build
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile

@@ -99,6 +99,12 @@ expect "the lint group" 0
 did '^apt-get install --yes --no-install-recommends clang-format clang-tidy libomp-dev cppcheck$'
 did_not 'gnuplot'
 
+machine dpkg apt root
+run aarch64
+expect "the group of the cross build" 0
+did '^apt-get install --yes --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user$'
+did_not 'gnuplot'
+
 machine root
 run
 expect "not Debian" 0

@@ -7,19 +7,20 @@
 #include "support.h"
 #include "unit.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHAPES = 220 }; /* random problems per kind and identity */
+static int shapes = 220; /* random problems per kind and identity, unless the command line says another number */
 
-/* calls body on SHAPES random problems of every kind; failures name the problem */
+/* calls body on `shapes` random problems of every kind; failures name the problem */
 static void for_random_problems(const char *purpose, void (*body)(const problem *p, sparc_random *stream)) {
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) {
     sparc_random stream;
     sparc_random_init(&stream, 1, purpose, *kind);
-    for (int i = 0; i < SHAPES; i++) {
+    for (int i = 0; i < shapes; i++) {
       problem p = problem_random(*kind, &stream);
       body(&p, &stream);
       problem_free(&p);
@@ -270,7 +271,9 @@ PROPERTY(rtrl_repeats)
 PROPERTY(update_is_step_and_gradient)
 PROPERTY(reset_heals)
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) shapes = atoi(argv[1]);
+  assert(shapes > 0);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_scan_is_reference),     cmocka_unit_test(test_step_is_forward),
       cmocka_unit_test(test_chunked_is_sequential), cmocka_unit_test(test_rtrl_is_bptt),

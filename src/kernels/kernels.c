@@ -6,13 +6,17 @@
 #include "base/cpu.h"
 #include "base/error.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #if defined(__x86_64__)
-extern const kernels kernels_avx512, kernels_avx2;
-#endif
+extern const kernels kernels_avx512, kernels_avx2, kernels_baseline;
+#elif defined(__aarch64__)
+extern const kernels kernels_neon;
+#else
 extern const kernels kernels_baseline;
+#endif
 
 /* no kernels at all: the scalar C of the cells with the C library's functions */
 static const kernels kernels_plain = {.name = "plain"};
@@ -27,13 +31,27 @@ static const candidate candidates[] = {
 #if defined(__x86_64__)
     {&kernels_avx512, CPU_AVX512F | CPU_AVX512DQ | CPU_AVX512BW | CPU_AVX512VL | CPU_FMA},
     {&kernels_avx2, CPU_AVX2 | CPU_FMA},
-#endif
     {&kernels_baseline, 0},
+#elif defined(__aarch64__)
+    {&kernels_neon, CPU_NEON},
+#else
+    {&kernels_baseline, 0},
+#endif
     {&kernels_plain, 0},
 };
 enum { CANDIDATES = sizeof candidates / sizeof *candidates };
 
 static bool runs_here(const candidate *c, unsigned features) { return (c->needs & features) == c->needs; }
+
+/* the sentence for a name that is in no row */
+static sparc_status unknown_table(const char *name) {
+  char list[64] = "";
+  for (size_t i = 0, used = 0; i < CANDIDATES && used < sizeof list; i++) {
+    const char *separator = i == 0 ? "" : i + 1 < CANDIDATES ? ", " : " or ";
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", separator, candidates[i].table->name);
+  }
+  return fail(SPARC_INVALID, "SPARC_KERNEL is '%s', expected %s", name, list);
+}
 
 sparc_status kernels_choose(const kernels **out) {
   const unsigned features = cpu_detect().features;
@@ -46,7 +64,7 @@ sparc_status kernels_choose(const kernels **out) {
     }
     if (wanted && *wanted) return fail(SPARC_INVALID, "SPARC_KERNEL is '%s', which this machine cannot run", wanted);
   }
-  return fail(SPARC_INVALID, "SPARC_KERNEL is '%s', expected avx512, avx2, baseline or plain", wanted);
+  return unknown_table(wanted);
 }
 
 size_t kernels_available(const char **names, size_t capacity) {
