@@ -122,6 +122,29 @@ static long sequence_allocations(const problem *p, sparc_plan_config config) {
   return count;
 }
 
+static long bf16_allocations(const problem *p) {
+  const size_t tokens = (size_t)p->B * (size_t)p->T;
+  sparc_plan *plan;
+  assert_int_equal(sparc_plan_create(p->cell, p->B, p->T, &(sparc_plan_config){.threads = 2}, &plan), SPARC_OK);
+  float *params = sparc_alloc(p->n.params * sizeof *params), *prepared = sparc_alloc(p->n.prepared * sizeof *prepared);
+  sparc_bf16 *x = sparc_alloc(tokens * (size_t)p->D * sizeof *x), *y = sparc_alloc(tokens * p->n.output * sizeof *y);
+  void *saved = sparc_alloc(sparc_plan_bf16_saved_bytes(plan)), *work = sparc_alloc(sparc_plan_bf16_work_bytes(plan));
+  assert_int_equal(sparc_prepare(p->cell, params, prepared), SPARC_OK);
+  const sparc_sequence_bf16 io = {.x = x, .y = y};
+  const sparc_sequence_gradient_bf16 gradient = {.dy = y, .dx = x, .dparams = params};
+  long count = 0;
+  for (int round = 0; round < 2; round++) {
+    const long before = allocations;
+    assert_int_equal(sparc_forward_bf16(plan, prepared, &io, saved, work), SPARC_OK);
+    assert_int_equal(sparc_backward_bf16(plan, prepared, &io, saved, &gradient, work), SPARC_OK);
+    count = allocations - before;
+  }
+  void *blocks[] = {params, prepared, x, y, saved, work};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) sparc_free(blocks[i]);
+  sparc_plan_free(plan);
+  return count;
+}
+
 static void test_no_allocation_inside(void **unused) {
   (void)unused;
   need_own_allocator();
@@ -134,6 +157,7 @@ static void test_no_allocation_inside(void **unused) {
     assert_int_equal(sequence_allocations(&p, (sparc_plan_config){.threads = 1}), 0);
     assert_int_equal(sequence_allocations(&p, (sparc_plan_config){.threads = 2}), 0);
     if (p.n.trace) assert_int_equal(sequence_allocations(&p, (sparc_plan_config){.threads = 2, .chunk = 32}), 0);
+    assert_int_equal(bf16_allocations(&p), 0);
     problem_free(&p);
   }
 }

@@ -4,6 +4,7 @@
 #define SPARC_SPARC_H
 
 #include "sparc/base.h"
+#include "sparc/bf16.h"
 #include "sparc/cell.h"
 #include "sparc/data.h"
 #include "sparc/double.h"

@@ -16,10 +16,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* every kind of problem, in the order in which --help lists them */
+/* in the order in which --help lists them */
 static const bench_kind *const kinds[] = {
-    &bench_kind_mixer, &bench_kind_fused, &bench_kind_step,  &bench_kind_rtrl,   &bench_kind_prepare,
-    &bench_kind_train, &bench_kind_naive, &bench_kind_sgemm, &bench_kind_stream, &bench_kind_peak,
+#define KIND(name) &bench_kind_##name,
+    BENCH_KINDS(KIND)
+#undef KIND
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, VALUE_MAX = 1 << 30 };
 

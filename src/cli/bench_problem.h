@@ -109,8 +109,22 @@ struct bench_kind {
   void (*destroy)(bench_case *c);        /* c->state may be half made, or NULL */
 };
 
-extern const bench_kind bench_kind_mixer, bench_kind_fused, bench_kind_step, bench_kind_rtrl, bench_kind_prepare,
-    bench_kind_train, bench_kind_naive, bench_kind_sgemm, bench_kind_stream, bench_kind_peak;
+/* every kind of problem, in the order in which --help lists them */
+#define BENCH_KINDS(ROW) \
+  ROW(mixer)             \
+  ROW(bf16)              \
+  ROW(fused)             \
+  ROW(step)              \
+  ROW(rtrl)              \
+  ROW(prepare)           \
+  ROW(train)             \
+  ROW(naive)             \
+  ROW(sgemm)             \
+  ROW(stream)            \
+  ROW(peak)
+
+#define BENCH_KIND_DECLARE(name) extern const bench_kind bench_kind_##name;
+BENCH_KINDS(BENCH_KIND_DECLARE)
 
 /* bench_value gives the value of a key of the problem; the key must be in the kind's table. */
 long bench_value(const bench_problem *problem, const char *key);

@@ -7,6 +7,7 @@
  */
 #include "io/dtype.h"
 
+#include "base/bf16.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -57,12 +58,6 @@ static uint64_t bits_of_double(double value) {
   return bits;
 }
 
-/* the upper half of a float, rounded to nearest even; adding to a NaN could carry into infinity, so it is quieted */
-static uint32_t bf16_of_float_bits(uint32_t bits) {
-  if ((bits & 0x7fffffff) > 0x7f800000) return bits >> 16 | 0x40;
-  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-}
-
 /* Rounding a double to float and then to bfloat16 would round twice. The float in between is therefore rounded to odd:
  * an inexact one takes the neighbour whose last bit is 1, which cannot be mistaken for a tie. */
 static uint32_t bf16_of_double(double value) {
@@ -92,11 +87,11 @@ static void f32_to_f64(const uint8_t *restrict bytes, double *restrict out, size
 }
 
 static void bf16_to_f32(const uint8_t *restrict bytes, float *restrict out, size_t count) {
-  for (size_t i = 0; i < count; i++) out[i] = float_of(load_u16(bytes + 2 * i) << 16);
+  for (size_t i = 0; i < count; i++) out[i] = float_of(float_bits_of_bf16((uint16_t)load_u16(bytes + 2 * i)));
 }
 
 static void bf16_to_f64(const uint8_t *restrict bytes, double *restrict out, size_t count) {
-  for (size_t i = 0; i < count; i++) out[i] = (double)float_of(load_u16(bytes + 2 * i) << 16);
+  for (size_t i = 0; i < count; i++) out[i] = (double)float_of(float_bits_of_bf16((uint16_t)load_u16(bytes + 2 * i)));
 }
 
 /* numbers to file bytes */

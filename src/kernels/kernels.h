@@ -10,6 +10,7 @@
 
 #include "kernels/controls.h"
 #include "kernels/gru.h"
+#include "kernels/bf16.h"
 #include "kernels/pointwise.h"
 #include "kernels/product.h"
 #include "kernels/sparc_rules.h"
@@ -146,6 +147,7 @@ typedef struct kernels {
   sparc_token_fn *sparc_token[SPARC_INSTANCE_COUNT];
   gru_kernels gru;
   pointwise_kernels pointwise;
+  bf16_kernels bf16;
 } kernels;
 
 /* kernels_choose gives the table for this machine. SPARC_INVALID when SPARC_KERNEL names none, or one that this

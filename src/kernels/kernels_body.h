@@ -7,6 +7,7 @@
  */
 #include "kernels/controls_body.h"
 #include "kernels/gru_body.h"
+#include "kernels/bf16_body.h"
 #include "kernels/kernels.h"
 #include "kernels/pointwise_body.h"
 #include "kernels/product_body.h"
@@ -440,4 +441,5 @@ const kernels KERNEL_TABLE = {
     .sparc_token = {SPARC_INSTANCES(TOKEN_SLOT)},
     .gru = GRU_KERNELS,
     .pointwise = POINTWISE_KERNELS,
+    .bf16 = BF16_KERNELS,
 };

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* bf16.h: bfloat16, the upper half of a float's bits. The one place that knows how to round to it.
+ *
+ * Integers only: no floating-point mode, neither rounding nor flushed denormals, has a say; subnormals and infinities
+ * are like any other number. Without branches, so that a loop around it becomes vector code.
+ */
+#ifndef SPARC_BASE_BF16_H
+#define SPARC_BASE_BF16_H
+
+#include <stdint.h>
+
+/* to nearest, ties to even; the carry of a large number runs into infinity, as it should. Adding to a NaN could carry
+ * as well, so a NaN is cut and made quiet. */
+static inline uint16_t bf16_of_float_bits(uint32_t bits) {
+  const uint32_t nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16, quiet = bits >> 16 | 0x40;
+  return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? quiet : nearest);
+}
+
+/* exact: every bfloat16 is a float */
+static inline uint32_t float_bits_of_bf16(uint16_t value) { return (uint32_t)value << 16; }
+
+#endif
