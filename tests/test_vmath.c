@@ -64,15 +64,16 @@ typedef struct arithmetic {
 DEFINE_ARITHMETIC(separate, )
 /* clang takes no optimisation flags for one function; there the separate kind is measured alone */
 #if defined(__x86_64__) && !defined(__clang__)
-#define HAVE_FUSED 1
+#define FUSED_NEEDS (CPU_AVX2 | CPU_FMA)
 DEFINE_ARITHMETIC(fused, __attribute__((target("avx2,fma"), optimize("fp-contract=fast"))))
-#else
-#define HAVE_FUSED 0
+#elif defined(__aarch64__) && !defined(__clang__)
+#define FUSED_NEEDS CPU_NEON
+DEFINE_ARITHMETIC(fused, __attribute__((optimize("fp-contract=fast"))))
 #endif
 
 static const arithmetic arithmetics[] = {ARITHMETIC_ROW(separate, 0)
-#if HAVE_FUSED
-                                             ARITHMETIC_ROW(fused, CPU_AVX2 | CPU_FMA)
+#ifdef FUSED_NEEDS
+                                             ARITHMETIC_ROW(fused, FUSED_NEEDS)
 #endif
 };
 enum { ARITHMETICS = sizeof arithmetics / sizeof *arithmetics };
