@@ -20,21 +20,25 @@ static const char *pick_text(sparc_random *stream, const char *const *values, si
   return values[sparc_random_below(stream, (uint32_t)count)];
 }
 
-/* options (and where needed H) that a kind accepts; kinds without a row take their defaults */
-static void random_options(const char *kind, sparc_random *stream, int *H, char *text, size_t size) {
+/* options (and where needed D and H) that a kind accepts; kinds without a row take their defaults */
+static void random_options(const char *kind, sparc_random *stream, int *D, int *H, char *text, size_t size) {
+  const bool projected = sparc_random_below(stream, 3) != 0;
+  const char *projection = projected ? "dense" : "none";
   text[0] = '\0';
   if (strcmp(kind, "sparc") == 0) {
     static const char *const variants[] = {"full",           "fixed-controls",      "phase-only",
                                            "retention-only", "no-phase-clock",      "static-phase-clock",
                                            "neutral-gate",   "fixed-normalization", "static-transition",
                                            "linear-content", "unshared-control",    "frozen-gain"};
-    snprintf(text, size, "variant=%s,content=%s,kappa_r=%g",
+    if (!projected) *D = 2 * *H;
+    snprintf(text, size, "variant=%s,content=%s,kappa_r=%g,projection=%s",
              pick_text(stream, variants, sizeof variants / sizeof *variants),
-             sparc_random_below(stream, 4) ? "tanh" : "linear", 1 + 2 * sparc_random_uniform(stream));
+             sparc_random_below(stream, 4) ? "tanh" : "linear", 1 + 2 * sparc_random_uniform(stream), projection);
   } else if (strcmp(kind, "rglru") == 0) {
     const int block = PICK(stream, 1, 2, 3, 5, 8);
     *H = block * PICK(stream, 1, 2, 3, 9);
-    snprintf(text, size, "block=%d,proj_trace=exact", block);
+    if (!projected) *D = *H;
+    snprintf(text, size, "block=%d,proj_trace=exact,projection=%s", block, projection);
   } else if (strcmp(kind, "gateloop") == 0) {
     snprintf(text, size, "transition=%s", sparc_random_below(stream, 2) ? "polar" : "complex");
   } else if (strcmp(kind, "mamba3") == 0) {
@@ -93,10 +97,10 @@ problem problem_create(const sparc_cell_config *config, int B, int T, mask_kind 
 }
 
 problem problem_random(const char *kind, sparc_random *stream) {
-  const int B = PICK(stream, 1, 1, 2, 3, 5), T = PICK(stream, 1, 2, 3, 7, 13, 31), D = PICK(stream, 1, 2, 3, 5, 11, 17);
-  int H = PICK(stream, 1, 2, 3, 5, 7, 13, 64, 67);
+  const int B = PICK(stream, 1, 1, 2, 3, 5), T = PICK(stream, 1, 2, 3, 7, 13, 31);
+  int D = PICK(stream, 1, 2, 3, 5, 11, 17), H = PICK(stream, 1, 2, 3, 5, 7, 13, 64, 67);
   char options[128];
-  random_options(kind, stream, &H, options, sizeof options);
+  random_options(kind, stream, &D, &H, options, sizeof options);
   const sparc_cell_config config = {.kind = kind, .D = D, .H = H, .options = options};
   return problem_create(&config, B, T, (mask_kind)sparc_random_below(stream, MASK_KINDS), stream);
 }

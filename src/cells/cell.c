@@ -190,6 +190,7 @@ tape_layout tape_layout_of(const sparc_cell *cell) {
       {&tape.dstate, S},
       {&tape.dpre, pre},
       {&tape.dshared, shared},
+      {&tape.dinput, cell->direct_input ? (size_t)cell->D : 0},
       {&tape.weights, S * (size_t)cell->outer},
   };
   tape.total = 0;

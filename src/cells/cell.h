@@ -112,6 +112,7 @@ struct sparc_cell {
   int sums;              /* per-mode parameter gradients that the adjoint accumulates */
   int outer, scalar;     /* RTRL slots per state coordinate */
   size_t constant_count; /* the cell's own prepared constants */
+  bool direct_input;     /* no content projection: the state reads x itself, so the adjoint writes the start of dx */
 
   /* filled by add_projection, add_sink and sparc_cell_create */
   projection project[MAX_PROJECTIONS];
@@ -166,7 +167,7 @@ static inline double bounded(double value, double limit) {
 /* where an affine cell's step keeps what, as element offsets into the tape */
 typedef struct tape_layout {
   size_t x, mask, pre, shared, kept, a, b, state, outer, scalar; /* left by the step */
-  size_t dstate, dpre, dshared, weights;                         /* scratch of the gradient */
+  size_t dstate, dpre, dshared, dinput, weights;                 /* scratch of the gradient */
   size_t total;
 } tape_layout;
 

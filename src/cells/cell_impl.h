@@ -23,6 +23,7 @@ typedef struct TYPED(token) {
   const real *pre;    /* (pre) */
   const real *shared; /* (shared) */
   real mask;          /* m_t */
+  const real *x;      /* (D): the input */
 } TYPED(token);
 
 /* a_t and b_t of up to MODE_TILE modes; the im parts stay unused by real cells */
@@ -35,6 +36,7 @@ typedef struct TYPED(coefficients) {
 typedef struct TYPED(cotangent) {
   const real *kept_re, *kept_im; /* (n) */
   const real *mu_re, *mu_im;     /* (n) */
+  real *dx;                      /* (D): where a cell with direct_input writes its modes' part */
 } TYPED(cotangent);
 
 /* consecutive tokens of one stream and a run of modes, for the fast paths below */
@@ -44,6 +46,9 @@ typedef struct TYPED(span) {
   const real *pre;    /* (tokens, pre) */
   const real *shared; /* (tokens, shared) */
   const real *mask;   /* (tokens); NULL: ones */
+  const real *x;      /* (tokens, D) */
+  real *dx;           /* adjoint of cells with direct_input: rows of D, dx_stride apart, to be overwritten */
+  size_t dx_stride;   /* D, or 0: nobody asks for dx, one row takes it all */
 } TYPED(span);
 
 typedef struct TYPED(affine_ops) {
@@ -56,9 +61,11 @@ typedef struct TYPED(affine_ops) {
    * adds to dx (n, D) what does not pass through the projections; dx may be NULL */
   void (*activate_backward)(const sparc_cell *cell, const real *constants, size_t n, const real *pre,
                             const real *shared, real *dpre, real *dshared, real *dx);
-  /* adds to dparams what is not a projection and not a per-mode sum */
-  void (*weight_gradient)(const sparc_cell *cell, const real *constants, size_t n, const real *x, const real *pre,
-                          const real *shared, const real *dpre, const real *dshared, const real *dy, real *dparams);
+  /* adds to dparams what is not a projection and not a per-mode sum, over n tokens: part `part` of weight_parts, which
+   * may run side by side */
+  void (*weight_gradient)(const sparc_cell *cell, size_t part, size_t n, const real *x, const real *pre,
+                          const real *dpre, const real *dshared, const real *dy, real *dparams);
+  size_t (*weight_parts)(const sparc_cell *cell);
 
   /* modes [first, first + n) of one token */
   void (*coefficients)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, int first, int n,
@@ -76,9 +83,10 @@ typedef struct TYPED(affine_ops) {
    * states (tokens, S) receives every state. */
   bool (*scan)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, real *h, real *states);
   /* before (parts, n) is the state before the first token; g (parts, n) the cotangent of the last state from the
-   * future, and of `before` on return; dshared (tokens, shared) is overwritten, sums (sums, H) added to */
+   * future, and of `before` on return; dshared (tokens, shared) is overwritten, sums (sums, n) added to. Spans are
+   * short, so that sums in float lose nothing: see adjoint_span in seq/affine_impl.h. */
   bool (*scan_adjoint)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
-                       const real *states, const real *dstates, real *g, real *dpre, real *dshared, double *sums);
+                       const real *states, const real *dstates, real *g, real *dpre, real *dshared, real *sums);
 
   /* n tokens; states (n, S); NULL: y is the state. The backward writes dstates and the output's columns of dpre. */
   void (*output)(const sparc_cell *cell, const real *constants, size_t n, const real *states, real *pre, real *y);

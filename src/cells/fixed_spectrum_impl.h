@@ -14,6 +14,7 @@
 
 #include "cells/cell_impl.h"
 #include "cells/spectral.h"
+#include "kernels/diagonal.h"
 
 /* positions in the block table; a cell's own blocks follow */
 enum { LOG_DECAY, LOG_FREQ, CONTENT_RE, CONTENT_IM, SPECTRUM_BLOCKS };
@@ -31,7 +32,7 @@ enum {
 };
 
 /* what the adjoint accumulates per mode: the cotangents of lambda and of gamma */
-enum { SUM_LAMBDA_RE, SUM_LAMBDA_IM, SUM_GAIN, SUM_COUNT };
+enum { SUM_LAMBDA_RE = SPECTRUM_LAMBDA_RE, SUM_LAMBDA_IM = SPECTRUM_LAMBDA_IM, SUM_GAIN = SPECTRUM_GAIN };
 
 /* both cells keep two scalar traces per mode, whose meaning is theirs */
 enum { SPECTRUM_SCALARS = 2 };
@@ -47,7 +48,7 @@ static inline void declare_spectrum(sparc_cell *cell, int constants) {
   add_projection(cell, CONTENT_IM, -1);
   cell->parts = 2;
   cell->pre = cell->projected;
-  cell->sums = SUM_COUNT;
+  cell->sums = SPECTRUM_SUMS;
   cell->constant_count = (size_t)constants * (size_t)cell->H;
   cell->outer = 1;
   cell->scalar = SPECTRUM_SCALARS;
@@ -162,5 +163,45 @@ static inline void spectrum_content_drivers(const sparc_cell *cell, const real *
     outer[H + j] = 0;
   }
 }
+
+/* ---- kernels ----------------------------------------------------------------------------------- */
+
+#ifdef SPARC_DOUBLE
+#define SPECTRUM_SCAN    NULL
+#define SPECTRUM_ADJOINT NULL
+#else
+static inline spectrum_rows spectrum_rows_of(const sparc_cell *cell, const float *constants, const span_f32 *span) {
+  return (spectrum_rows){.H = (size_t)cell->H,
+                         .first = span->first,
+                         .n = span->n,
+                         .tokens = span->tokens,
+                         .lambda_re = spectrum_constant(cell, constants, K_LAMBDA_RE, 0),
+                         .lambda_im = spectrum_constant(cell, constants, K_LAMBDA_IM, 0),
+                         .gain = spectrum_constant(cell, constants, K_GAIN, 0),
+                         .pre = span->pre,
+                         .mask = span->mask};
+}
+
+static inline bool spectrum_kernel_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h,
+                                        float *states) {
+  if (!diagonal_of(cell->kernels)->spectrum_scan) return false;
+  const spectrum_rows rows = spectrum_rows_of(cell, constants, span);
+  diagonal_of(cell->kernels)->spectrum_scan(&rows, &(complex_scan){h, h + span->n, states});
+  return true;
+}
+
+static inline bool spectrum_kernel_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span,
+                                           const float *before, const float *states, const float *dstates, float *g,
+                                           float *dpre, float *dshared, float *sums) {
+  (void)dshared;
+  if (!diagonal_of(cell->kernels)->spectrum_adjoint) return false;
+  const spectrum_rows rows = spectrum_rows_of(cell, constants, span);
+  const complex_adjoint adjoint_rows = {states, dstates, before, before + span->n, g, g + span->n};
+  diagonal_of(cell->kernels)->spectrum_adjoint(&rows, &adjoint_rows, dpre, sums);
+  return true;
+}
+#define SPECTRUM_SCAN    spectrum_kernel_scan
+#define SPECTRUM_ADJOINT spectrum_kernel_adjoint
+#endif
 
 #endif

@@ -16,6 +16,8 @@
  * them the forward saturates and the gradient is that of the formulas above at the limit.
  */
 #include "cells/cell_impl.h"
+#include "cells/tiles.h"
+#include "kernels/diagonal.h"
 #include "math/gemm_impl.h"
 
 #include <string.h>
@@ -37,8 +39,10 @@ static const option_rule options[] = {
 /* positions in the block table; all but the last are projections of the input */
 enum { RETENTION, PHASE, KEY, VALUE, QUERY, GATE, OUTPUT };
 
-/* columns of the pre-activations, H each: the projections in the order of their blocks, then E */
-enum { AL = RETENTION, BE = PHASE, K = KEY, V = VALUE, Q = QUERY, G = GATE, E, COLUMNS };
+/* columns of the pre-activations, H each, as the kernels have them: the projections in the order of their blocks, then
+ * E */
+enum { AL = LOOP_AL, BE = LOOP_BE, K = LOOP_K, V = LOOP_V, Q = LOOP_Q, G = LOOP_G, E = LOOP_E, COLUMNS = LOOP_COLUMNS };
+_Static_assert((int)AL == (int)RETENTION && (int)G == (int)GATE, "columns follow the blocks");
 
 /* RTRL slots: the first four blocks, and the biases of the first two */
 enum { TRACED_MATRICES = VALUE + 1, TRACED_BIASES = PHASE + 1 };
@@ -253,22 +257,39 @@ static void multiply(const kernels *table, size_t n, size_t rows, size_t columns
     for (size_t c = 0; c < columns; c++) Y[c] += A[r] * W[r * columns + c];
 }
 
-static void output(const sparc_cell *cell, const real *constants, size_t n, const real *states, real *pre, real *y) {
-  const size_t D = (size_t)cell->D, H = (size_t)cell->H, width = COLUMNS * H;
+/* E of n tokens */
+static void read_states(const sparc_cell *cell, size_t n, const real *states, real *pre) {
+  const size_t H = (size_t)cell->H;
+#ifndef SPARC_DOUBLE
+  if (diagonal_of(cell->kernels)->loop_read) {
+    diagonal_of(cell->kernels)->loop_read(n, H, READ_MAX, states, pre);
+    return;
+  }
+#endif
   for (size_t t = 0; t < n; t++) {
     const real *re = states + t * 2 * H;
-    real *row = pre + t * width;
+    real *row = pre + t * COLUMNS * H;
     for (size_t j = 0; j < H; j++) row[E * H + j] = limit(silu(row[G * H + j]) * row[Q * H + j] * re[j], READ_MAX);
   }
+}
+
+static void output(const sparc_cell *cell, const real *constants, size_t n, const real *states, real *pre, real *y) {
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, width = COLUMNS * H;
+  read_states(cell, n, states, pre);
   multiply(cell->kernels, n, H, D, pre + E * H, width, constants, y, D);
 }
 
 /* In dpre the column of E holds dE while it is needed, then E itself for the gradient of the output matrix: a step
  * that was taken without y has left no E. */
-static void output_backward(const sparc_cell *cell, const real *constants, size_t n, const real *states,
-                            const real *pre, const real *dy, real *dstates, real *dpre) {
-  const size_t D = (size_t)cell->D, H = (size_t)cell->H, width = COLUMNS * H;
-  multiply(cell->kernels, n, D, H, dy, D, constants + output_matrix_offset(cell), dpre + E * H, width);
+static void read_states_backward(const sparc_cell *cell, size_t n, const real *states, const real *pre, real *dstates,
+                                 real *dpre) {
+  const size_t H = (size_t)cell->H, width = COLUMNS * H;
+#ifndef SPARC_DOUBLE
+  if (diagonal_of(cell->kernels)->loop_read_adjoint) {
+    diagonal_of(cell->kernels)->loop_read_adjoint(n, H, READ_MAX, states, pre, dstates, dpre);
+    return;
+  }
+#endif
   for (size_t t = 0; t < n; t++) {
     const real *re = states + t * 2 * H, *row = pre + t * width;
     real *dre = dstates + t * 2 * H, *drow = dpre + t * width;
@@ -283,13 +304,23 @@ static void output_backward(const sparc_cell *cell, const real *constants, size_
   }
 }
 
-/* dW_o += dy E^T, over a sequence and for one token */
-static void weight_gradient(const sparc_cell *cell, const real *constants, size_t n, const real *x, const real *pre,
-                            const real *shared, const real *dpre, const real *dshared, const real *dy, real *dparams) {
-  (void)constants, (void)x, (void)pre, (void)shared, (void)dshared;
+static void output_backward(const sparc_cell *cell, const real *constants, size_t n, const real *states,
+                            const real *pre, const real *dy, real *dstates, real *dpre) {
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, width = COLUMNS * H;
+  multiply(cell->kernels, n, D, H, dy, D, constants + output_matrix_offset(cell), dpre + E * H, width);
+  read_states_backward(cell, n, states, pre, dstates, dpre);
+}
+
+/* dW_o += dy E^T, over a sequence and for one token; a run of its rows at a time */
+static size_t weight_parts(const sparc_cell *cell) { return tiles_of((size_t)cell->D, ROW_TILE); }
+
+static void weight_gradient(const sparc_cell *cell, size_t part, size_t n, const real *x, const real *pre,
+                            const real *dpre, const real *dshared, const real *dy, real *dparams) {
+  (void)x, (void)pre, (void)dshared;
   const size_t D = (size_t)cell->D, H = (size_t)cell->H;
-  gemm(cell->kernels, TRANSPOSED, AS_IS, D, H, n, dy, D, dpre + E * H, COLUMNS * H, 1,
-       dparams + cell->block[OUTPUT].offset, H);
+  const range rows = range_of(D, ROW_TILE, part);
+  gemm(cell->kernels, TRANSPOSED, AS_IS, rows.n, H, n, dy + rows.first, D, dpre + E * H, COLUMNS * H, 1,
+       dparams + cell->block[OUTPUT].offset + rows.first * H, H);
 }
 
 static void direct_gradient(const sparc_cell *cell, const real *x, const real *pre, const real *dpre, const real *dy,
@@ -328,12 +359,53 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
   }
 }
 
+/* ---- kernels ----------------------------------------------------------------------------------- */
+
+#ifdef SPARC_DOUBLE
+#define KERNEL_SCAN    NULL
+#define KERNEL_ADJOINT NULL
+#else
+static loop_rows rows_of(const sparc_cell *cell, const span_f32 *span) {
+  return (loop_rows){.H = (size_t)cell->H,
+                     .first = span->first,
+                     .n = span->n,
+                     .tokens = span->tokens,
+                     .polar = is_polar(cell),
+                     .pre = span->pre,
+                     .mask = span->mask};
+}
+
+static bool kernel_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h, float *states) {
+  (void)constants;
+  if (!diagonal_of(cell->kernels)->loop_scan) return false;
+  const loop_rows rows = rows_of(cell, span);
+  diagonal_of(cell->kernels)->loop_scan(&rows, &(complex_scan){h, h + span->n, states});
+  return true;
+}
+
+static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span, const float *before,
+                           const float *states, const float *dstates, float *g, float *dpre, float *dshared,
+                           float *sums) {
+  (void)constants, (void)dshared, (void)sums;
+  if (!diagonal_of(cell->kernels)->loop_adjoint) return false;
+  const loop_rows rows = rows_of(cell, span);
+  const complex_adjoint adjoint_rows = {states, dstates, before, before + span->n, g, g + span->n};
+  diagonal_of(cell->kernels)->loop_adjoint(&rows, &adjoint_rows, dpre);
+  return true;
+}
+#define KERNEL_SCAN    kernel_scan
+#define KERNEL_ADJOINT kernel_adjoint
+#endif
+
 static const TYPED(affine_ops) affine = {
     .derive = derive,
     .activate = activate,
     .weight_gradient = weight_gradient,
+    .weight_parts = weight_parts,
     .coefficients = coefficients,
     .adjoint = adjoint,
+    .scan = KERNEL_SCAN,
+    .scan_adjoint = KERNEL_ADJOINT,
     .output = output,
     .output_backward = output_backward,
     .drivers = drivers,

@@ -79,6 +79,8 @@ static const TYPED(affine_ops) affine = {
     .derive = derive,
     .coefficients = spectrum_coefficients,
     .adjoint = spectrum_adjoint,
+    .scan = SPECTRUM_SCAN,
+    .scan_adjoint = SPECTRUM_ADJOINT,
     .sums_gradient = sums_gradient,
     .drivers = drivers,
 };

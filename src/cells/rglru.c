@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rglru.c: RG-LRU: H real coordinates with retention and input gates that see the content of their own block.
  *
- *   u     = W x + w                                                content
+ *   u     = W x + w, or x itself with projection=none              content
  *   r, q  = sigma(G_r u_block + g_r), sigma(G_q u_block + g_q)     gates; u_block: the k contents of j's block
  *   a     = exp(-c r softplus(Lambda)),  c = 8                     transition
  *   n     = m sqrt(1 - a^2) + (1 - m)                              the first step of a segment writes in full
@@ -18,6 +18,7 @@
  */
 #include "base/error.h"
 #include "cells/cell_impl.h"
+#include "cells/tiles.h"
 #include "kernels/kernels.h"
 #include "math/gemm_impl.h"
 
@@ -25,10 +26,11 @@
 
 /* ---- description ------------------------------------------------------------------------------- */
 
-enum { OPTION_BLOCK, OPTION_PROJ_TRACE };
+enum { OPTION_BLOCK, OPTION_PROJ_TRACE, OPTION_PROJECTION };
 enum { TRACE_EXACT, TRACE_LOCAL };
 
 static const char *const trace_names[] = {"exact", "local", NULL};
+static const char *const projection_names[] = {"dense", "none", NULL};
 
 static const option_rule options[] = {
     {.name = "block",
@@ -41,10 +43,19 @@ static const option_rule options[] = {
      .type = OPTION_CHOICE,
      .choices = trace_names,
      .help = "RTRL of the content projection: exact traces, or the gradient of the present step alone"},
+    {.name = "projection",
+     .type = OPTION_CHOICE,
+     .choices = projection_names,
+     .help = "content from a matrix, or the input itself, which takes D = H"},
     {.name = NULL}};
 
-/* positions in the block table */
+/* positions in the block table; without a content matrix the others move up */
 enum { CONTENT, CONTENT_BIAS, GATE_RETENTION, GATE_RETENTION_BIAS, GATE_INPUT, GATE_INPUT_BIAS, DECAY_LOGIT };
+
+static bool has_content(const sparc_cell *cell) { return cell->option[OPTION_PROJECTION] == 0; }
+static int block_at(const sparc_cell *cell, int position) {
+  return has_content(cell) ? position : position - GATE_RETENTION;
+}
 
 /* per-coordinate gradients that the adjoint accumulates, and the RTRL scalar slots in the same order; behind them
  * come k slots for each row of the two gates and, with exact traces, k for the content biases of the block */
@@ -62,7 +73,10 @@ enum {
 };
 
 static int block_width(const sparc_cell *cell) { return (int)cell->option[OPTION_BLOCK]; }
-static bool has_exact_traces(const sparc_cell *cell) { return cell->option[OPTION_PROJ_TRACE] == TRACE_EXACT; }
+/* traces of the content projection */
+static bool has_exact_traces(const sparc_cell *cell) {
+  return has_content(cell) && cell->option[OPTION_PROJ_TRACE] == TRACE_EXACT;
+}
 
 static sparc_status check_block_width(const sparc_cell *cell) {
   const int H = cell->H, k = block_width(cell), rest = H % k;
@@ -76,11 +90,11 @@ static sparc_status add_sinks(sparc_cell *cell) {
   const int k = block_width(cell);
   sparc_status status = SPARC_OK;
   for (int s = 0; s < RGLRU_SUMS && status == SPARC_OK; s++)
-    status = add_sink(cell, (rtrl_sink){.slot = s, .block = sum_block[s]});
+    status = add_sink(cell, (rtrl_sink){.slot = s, .block = block_at(cell, sum_block[s])});
   for (int p = 0; p < k && status == SPARC_OK; p++) {
     const rtrl_sink sinks[] = {
-        {.slot = RGLRU_SUMS + p, .block = GATE_RETENTION, .column = p},
-        {.slot = RGLRU_SUMS + k + p, .block = GATE_INPUT, .column = p},
+        {.slot = RGLRU_SUMS + p, .block = block_at(cell, GATE_RETENTION), .column = p},
+        {.slot = RGLRU_SUMS + k + p, .block = block_at(cell, GATE_INPUT), .column = p},
         {.slot = RGLRU_SUMS + 2 * k + p, .block = CONTENT_BIAS, .row = ROW_OF_GROUP, .width = k, .member = p},
         {.outer = true, .slot = p, .block = CONTENT, .row = ROW_OF_GROUP, .width = k, .member = p},
     };
@@ -94,18 +108,23 @@ static sparc_status layout(sparc_cell *cell) {
   const int D = cell->D, H = cell->H, k = block_width(cell);
   sparc_status status = check_block_width(cell);
   if (status != SPARC_OK) return status;
-  add_block(cell, "content", SPARC_RECURRENT, H, D);
-  add_block(cell, "content_bias", SPARC_RECURRENT, H, 0);
+  if (!has_content(cell) && D != H)
+    return fail(SPARC_INVALID, "D is %d, expected H = %d: with projection=none the input is the content", D, H);
+  if (has_content(cell)) {
+    add_block(cell, "content", SPARC_RECURRENT, H, D);
+    add_block(cell, "content_bias", SPARC_RECURRENT, H, 0);
+    add_projection(cell, CONTENT, CONTENT_BIAS);
+  }
   add_block(cell, "gate_retention", SPARC_RECURRENT, H, k);
   add_block(cell, "gate_retention_bias", SPARC_RECURRENT, H, 0);
   add_block(cell, "gate_input", SPARC_RECURRENT, H, k);
   add_block(cell, "gate_input_bias", SPARC_RECURRENT, H, 0);
   add_block(cell, "decay_logit", SPARC_RECURRENT, H, 0);
 
-  /* columns u, r and q */
-  add_projection(cell, CONTENT, CONTENT_BIAS);
+  /* columns u, r and q; u is the input when nothing is projected */
+  cell->direct_input = !has_content(cell);
   cell->parts = 1;
-  cell->pre = 3 * H;
+  cell->pre = cell->projected + 2 * H;
   cell->sums = RGLRU_SUMS;
   cell->constant_count = (size_t)H * (CONSTANT_ROWS + 4 * (size_t)k);
 
@@ -119,12 +138,12 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
                          float *params) {
   (void)style;
   static const int matrices[] = {CONTENT, GATE_RETENTION, GATE_INPUT};
-  for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
-    const sparc_block *block = &cell->block[matrices[i]];
+  for (size_t i = has_content(cell) ? 0 : 1; i < sizeof matrices / sizeof *matrices; i++) {
+    const sparc_block *block = &cell->block[block_at(cell, matrices[i])];
     sparc_random stream = block_stream(seed, name, block->name);
     sparc_random_fill_normal(&stream, params + block->offset, block->size, 1 / sqrt((double)block->shape[1]));
   }
-  const sparc_block *decay = &cell->block[DECAY_LOGIT];
+  const sparc_block *decay = &cell->block[block_at(cell, DECAY_LOGIT)];
   sparc_random stream = block_stream(seed, name, decay->name);
   for (size_t j = 0; j < decay->size; j++) {
     const double square = sparc_random_ring(&stream, 0.9, 0.999) + 1e-8;
@@ -178,14 +197,15 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
   const size_t H = (size_t)cell->H, k = (size_t)block_width(cell);
   const sparc_block *block = cell->block;
   for (size_t j = 0; j < H; j++) {
-    const double logit = (double)params[block[DECAY_LOGIT].offset + j];
+    const double logit = (double)params[block[block_at(cell, DECAY_LOGIT)].offset + j];
     constants[K_RATE * H + j] = (real)fmin(DECAY_SCALE * softplus(logit), RATE_MAX);
     constants[K_RATE_SLOPE * H + j] = (real)(DECAY_SCALE * logistic(logit));
   }
   for (size_t g = 0; g < GATES; g++) {
     real *forward = constants + forward_weights(cell, g), *backward = constants + backward_weights(cell, g);
-    const real *source = params + block[weight_block[g]].offset;
-    memcpy(constants + (size_t)bias_constant[g] * H, params + block[bias_block[g]].offset, H * sizeof(real));
+    const real *source = params + block[block_at(cell, weight_block[g])].offset;
+    memcpy(constants + (size_t)bias_constant[g] * H, params + block[block_at(cell, bias_block[g])].offset,
+           H * sizeof(real));
     memcpy(backward, source, H * k * sizeof(real));
     for (size_t j = 0; j < H; j++)
       for (size_t p = 0; p < k; p++) forward[j / k * k * k + p * k + j % k] = source[j * k + p];
@@ -196,17 +216,34 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
 
 /* NOLINTBEGIN(readability-non-const-parameter): operations have the types of affine_ops, used or not */
 
-/* n rows of columns in (H) and out (H), stride apart: out += in blockdiag(matrix). Many tokens go to BLAS, which wins
- * from blocks of two on; a single one is walked row by row. */
-static void add_block_products(const sparc_cell *cell, size_t n, size_t stride, const real *in, const real *matrix,
-                               real *out) {
-  const size_t H = (size_t)cell->H, k = (size_t)block_width(cell);
-  for (size_t first = 0; first < H; first += k) {
+/* Columns that are taken together: whole blocks, so many that a row is worth a call and a tile of rows stays in the
+ * cache between a product and what follows it. */
+static size_t group_width(const sparc_cell *cell) {
+  enum { COLUMNS = 128 };
+  const size_t k = (size_t)block_width(cell);
+  return k >= COLUMNS ? k : COLUMNS / k * k;
+}
+static size_t groups_of(const sparc_cell *cell) { return tiles_of((size_t)cell->H, group_width(cell)); }
+
+/* the content of a token and its cotangent: the input, or the first columns */
+static const real *content_of(const sparc_cell *cell, const real *x, const real *pre) {
+  return cell->direct_input ? x : pre;
+}
+static size_t content_stride(const sparc_cell *cell) { return (size_t)(cell->direct_input ? cell->D : cell->pre); }
+
+/* n rows, columns [columns.first, columns.first + columns.n): out = in blockdiag(matrix) + beta out. Many tokens go to
+ * BLAS, which wins from blocks of two on; a single one is walked row by row. */
+static void block_products(const sparc_cell *cell, size_t n, range columns, const real *in, size_t in_stride,
+                           const real *matrix, real beta, real *out, size_t out_stride) {
+  const size_t k = (size_t)block_width(cell);
+  for (size_t first = columns.first; first < columns.first + columns.n; first += k) {
     if (n > 1) {
-      gemm(cell->kernels, AS_IS, AS_IS, n, k, k, in + first, stride, matrix + first * k, k, 1, out + first, stride);
+      gemm(cell->kernels, AS_IS, AS_IS, n, k, k, in + first, in_stride, matrix + first * k, k, beta, out + first,
+           out_stride);
       continue;
     }
     real *restrict sums = out + first;
+    if (beta == 0) memset(sums, 0, k * sizeof(real));
     for (size_t i = first; i < first + k; i++)
       for (size_t p = 0; p < k; p++) sums[p] += in[i] * matrix[i * k + p];
   }
@@ -220,68 +257,76 @@ static real wide_gate(const sparc_cell *cell, const real *bias, const real *matr
   return sum > 1e30L ? (real)1e30 : sum < -1e30L ? (real)-1e30 : (real)sum;
 }
 
-/* in place; the double build has no kernels */
-static void apply_sigmoid(const sparc_cell *cell, size_t n, real *x) {
+/* x <- sigmoid(x + bias) of some gates; false when a sum was not finite. The double build has no kernels. */
+static bool open_gates(const sparc_cell *cell, size_t n, const real *bias, real *x) {
 #ifdef SPARC_DOUBLE
   (void)cell;
 #else
-  if (cell->kernels->sigmoid) {
-    cell->kernels->sigmoid(n, x);
-    return;
-  }
+  if (cell->kernels->diagonal.gate) return cell->kernels->diagonal.gate(n, bias, x);
 #endif
-  for (size_t i = 0; i < n; i++) x[i] = r_sigmoid(x[i]);
+  bool finite = true;
+  for (size_t i = 0; i < n; i++) {
+    const real z = x[i] + bias[i];
+    finite = finite && isfinite(z);
+    x[i] = r_sigmoid(z);
+  }
+  return finite;
 }
 
-/* pre-activations of one gate from the contents, then the gate itself in their place */
-static void activate_gate(const sparc_cell *cell, size_t n, const real *bias, const real *matrix, const real *u,
-                          real *gate) {
-  const size_t H = (size_t)cell->H, width = (size_t)cell->pre;
-  for (size_t t = 0; t < n; t++) memcpy(gate + t * width, bias, H * sizeof(real));
-  add_block_products(cell, n, width, u, matrix, gate);
+/* one gate of a group of columns from their contents; matrix as in block_products */
+static void activate_gate(const sparc_cell *cell, size_t n, range columns, const real *bias, const real *matrix,
+                          const real *u, real *gate) {
+  const size_t width = (size_t)cell->pre, stride = content_stride(cell);
+  block_products(cell, n, columns, u, stride, matrix, 0, gate, width);
   for (size_t t = 0; t < n; t++) {
     real *row = gate + t * width;
-    for (size_t j = 0; j < H; j++)
-      if (!isfinite(row[j])) row[j] = wide_gate(cell, bias, matrix, u + t * width, j);
-    apply_sigmoid(cell, H, row);
+    if (open_gates(cell, columns.n, bias + columns.first, row + columns.first)) continue;
+    for (size_t j = columns.first; j < columns.first + columns.n; j++)
+      row[j] = r_sigmoid(wide_gate(cell, bias, matrix, u + t * stride, j));
   }
 }
 
 static void activate(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *pre, real *shared) {
-  (void)x, (void)shared;
-  const size_t H = (size_t)cell->H, width = (size_t)cell->pre;
+  (void)shared;
+  const size_t H = (size_t)cell->H, width = (size_t)cell->pre, projected = (size_t)cell->projected;
   /* comparisons rather than fmin and fmax: a NaN passes */
   for (size_t t = 0; t < n; t++) {
     real *u = pre + t * width;
-    for (size_t j = 0; j < H; j++) u[j] = u[j] > CONTENT_MAX ? CONTENT_MAX : u[j] < -CONTENT_MAX ? -CONTENT_MAX : u[j];
+    for (size_t j = 0; j < projected; j++)
+      u[j] = u[j] > CONTENT_MAX ? CONTENT_MAX : u[j] < -CONTENT_MAX ? -CONTENT_MAX : u[j];
   }
-  for (size_t g = 0; g < GATES; g++)
-    activate_gate(cell, n, constants + (size_t)bias_constant[g] * H, constants + forward_weights(cell, g), pre,
-                  pre + (g + 1) * H);
+  for (size_t group = 0; group < groups_of(cell); group++)
+    for (size_t g = 0; g < GATES; g++)
+      activate_gate(cell, n, range_of(H, group_width(cell), group), constants + (size_t)bias_constant[g] * H,
+                    constants + forward_weights(cell, g), content_of(cell, x, pre), pre + projected + g * H);
 }
 
 /* the gates' columns of dpre are cotangents of their pre-activations; the content receives what passes through them */
 static void activate_backward(const sparc_cell *cell, const real *constants, size_t n, const real *pre,
                               const real *shared, real *dpre, real *dshared, real *dx) {
-  (void)pre, (void)shared, (void)dshared, (void)dx;
-  const size_t H = (size_t)cell->H, width = (size_t)cell->pre;
-  for (size_t g = 0; g < GATES; g++)
-    add_block_products(cell, n, width, dpre + (g + 1) * H, constants + backward_weights(cell, g), dpre);
+  (void)pre, (void)shared, (void)dshared;
+  const size_t H = (size_t)cell->H, width = (size_t)cell->pre, projected = (size_t)cell->projected;
+  real *dcontent = cell->direct_input ? dx : dpre;
+  for (size_t group = 0; dcontent && group < groups_of(cell); group++)
+    for (size_t g = 0; g < GATES; g++)
+      block_products(cell, n, range_of(H, group_width(cell), group), dpre + projected + g * H, width,
+                     constants + backward_weights(cell, g), 1, dcontent, content_stride(cell));
 }
 
+static size_t weight_parts(const sparc_cell *cell) { return GATES * groups_of(cell); }
+
 /* dG += dgate^T u, block by block */
-static void weight_gradient(const sparc_cell *cell, const real *constants, size_t n, const real *x, const real *pre,
-                            const real *shared, const real *dpre, const real *dshared, const real *dy, real *dparams) {
-  (void)constants, (void)x, (void)shared, (void)dshared, (void)dy;
+static void weight_gradient(const sparc_cell *cell, size_t part, size_t n, const real *x, const real *pre,
+                            const real *dpre, const real *dshared, const real *dy, real *dparams) {
+  (void)dshared, (void)dy;
   const size_t H = (size_t)cell->H, k = (size_t)block_width(cell), width = (size_t)cell->pre;
-  for (size_t g = 0; g < GATES; g++) {
-    const real *dgate = dpre + (g + 1) * H;
-    real *dweight = dparams + cell->block[weight_block[g]].offset;
-    for (size_t first = 0; first < H; first += k) {
-      gemm(cell->kernels, TRANSPOSED, AS_IS, k, k, n, dgate + first, width, pre + first, width, 1, dweight + first * k,
-           k);
-    }
-  }
+  const size_t g = part / groups_of(cell);
+  const range columns = range_of(H, group_width(cell), part % groups_of(cell));
+  const real *dgate = dpre + (size_t)cell->projected + g * H, *u = content_of(cell, x, pre);
+  real *dweight = dparams + cell->block[block_at(cell, weight_block[g])].offset;
+  for (size_t first = columns.first; first < columns.first + columns.n; first += k)
+    gemm(cell->kernels, TRANSPOSED, AS_IS, k, k, n, dgate + first, width, u + first, content_stride(cell), 1,
+         dweight + first * k, k);
 }
 
 /* ---- one coordinate at one token --------------------------------------------------------------- */
@@ -299,7 +344,8 @@ typedef struct coordinate {
 static inline coordinate coordinate_at(const sparc_cell *cell, const real *constants, const TYPED(token) * token,
                                        size_t j) {
   const size_t H = (size_t)cell->H;
-  coordinate c = {.u = token->pre[j], .r = token->pre[H + j], .q = token->pre[2 * H + j]};
+  const real *gates = token->pre + cell->projected;
+  coordinate c = {.u = content_of(cell, token->x, token->pre)[j], .r = gates[j], .q = gates[H + j]};
   c.log_a = -constants[K_RATE * H + j] * c.r;
   c.a = r_exp(c.log_a);
   c.square = -r_expm1(2 * c.log_a);
@@ -339,15 +385,16 @@ static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(t
                     double (*sums)[MODE_TILE]) {
   (void)dshared;
   const size_t H = (size_t)cell->H;
+  real *dcontent = cell->direct_input ? cot->dx : dpre, *dgates = dpre + cell->projected;
   for (int i = 0; i < n; i++) {
     const size_t j = (size_t)(first + i);
     const coordinate c = coordinate_at(cell, constants, token, j);
     const coordinate_slopes slope = slopes_at(&c, constants[K_RATE_SLOPE * H + j], token->mask, cot->kept_re[i]);
     const real mu = cot->mu_re[i], dretention = mu * slope.retention, dinput = mu * slope.input;
     transition->a_re[i] = c.a;
-    dpre[j] = mu * slope.content;
-    dpre[H + j] = dretention;
-    dpre[2 * H + j] = dinput;
+    dcontent[j] = mu * slope.content;
+    dgates[j] = dretention;
+    dgates[H + j] = dinput;
     sums[RGLRU_DECAY][i] += (double)(mu * slope.decay);
     sums[RGLRU_RETENTION][i] += (double)dretention;
     sums[RGLRU_INPUT][i] += (double)dinput;
@@ -360,7 +407,8 @@ static void sums_gradient(const sparc_cell *cell, const real *constants, const d
   (void)constants;
   const size_t H = (size_t)cell->H;
   for (size_t s = 0; s < RGLRU_SUMS; s++)
-    for (size_t j = 0; j < H; j++) dparams[cell->block[sum_block[s]].offset + j] += (real)sums[s * H + j];
+    for (size_t j = 0; j < H; j++)
+      dparams[cell->block[block_at(cell, sum_block[s])].offset + j] += (real)sums[s * H + j];
 }
 
 /* ---- RTRL -------------------------------------------------------------------------------------- */
@@ -375,7 +423,7 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
   for (size_t j = 0; j < H; j++) {
     const coordinate c = coordinate_at(cell, constants, token, j);
     const coordinate_slopes slope = slopes_at(&c, constants[K_RATE_SLOPE * H + j], token->mask, kept[j]);
-    const real *seen = token->pre + j / k * k;
+    const real *seen = content_of(cell, token->x, token->pre) + j / k * k;
     scalar[RGLRU_DECAY * H + j] = slope.decay;
     scalar[RGLRU_RETENTION * H + j] = slope.retention;
     scalar[RGLRU_INPUT * H + j] = slope.input;
@@ -398,7 +446,7 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
 static void direct_gradient(const sparc_cell *cell, const real *x, const real *pre, const real *dpre, const real *dy,
                             real *dparams) {
   (void)pre, (void)dy;
-  if (has_exact_traces(cell)) return;
+  if (has_exact_traces(cell) || !has_content(cell)) return;
   const size_t D = (size_t)cell->D, H = (size_t)cell->H;
   real *dcontent = dparams + cell->block[CONTENT].offset, *dbias = dparams + cell->block[CONTENT_BIAS].offset;
   for (size_t j = 0; j < H; j++) {
@@ -421,43 +469,35 @@ static rglru_rows rows_of(const sparc_cell *cell, const float *constants, const 
                       .tokens = span->tokens,
                       .rate = constants + K_RATE * H,
                       .rate_slope = constants + K_RATE_SLOPE * H,
-                      .pre = span->pre,
+                      .content = content_of(cell, span->x, span->pre),
+                      .gates = span->pre + cell->projected,
+                      .content_stride = content_stride(cell),
+                      .gate_stride = (size_t)cell->pre,
                       .mask = span->mask};
 }
 
 static bool kernel_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h, float *states) {
-  if (!cell->kernels->rglru_scan) return false;
-  cell->kernels->rglru_scan(&(rglru_scan_rows){.rows = rows_of(cell, constants, span), .h = h, .states = states});
+  if (!cell->kernels->diagonal.rglru_scan) return false;
+  const rglru_rows rows = rows_of(cell, constants, span);
+  cell->kernels->diagonal.rglru_scan(&rows, h, states);
   return true;
 }
 
-/* sums run in float over a block of tokens, then in double */
 static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span, const float *before,
                            const float *states, const float *dstates, float *g, float *dpre, float *dshared,
-                           double *sums) {
+                           float *sums) {
   (void)dshared;
-  enum { BLOCK = 32 };
-  if (!cell->kernels->rglru_adjoint) return false;
-  const size_t H = (size_t)cell->H, n = span->n, width = (size_t)cell->pre;
-  float block_sums[RGLRU_SUMS * WIDE_TILE];
-  for (size_t end = span->tokens; end > 0;) {
-    const size_t begin = end > BLOCK ? end - BLOCK : 0;
-    rglru_adjoint_rows rows = {.rows = rows_of(cell, constants, span),
-                               .states = states + begin * H,
-                               .before = begin > 0 ? states + (begin - 1) * H + span->first : before,
-                               .dstates = dstates + begin * H,
-                               .g = g,
-                               .dpre = dpre + begin * width,
-                               .sums = block_sums};
-    rows.rows.tokens = end - begin;
-    rows.rows.pre += begin * width;
-    if (rows.rows.mask) rows.rows.mask += begin;
-    memset(block_sums, 0, RGLRU_SUMS * n * sizeof(float));
-    cell->kernels->rglru_adjoint(&rows);
-    for (size_t s = 0; s < RGLRU_SUMS; s++)
-      for (size_t i = 0; i < n; i++) sums[s * H + span->first + i] += (double)block_sums[s * n + i];
-    end = begin;
-  }
+  if (!cell->kernels->diagonal.rglru_adjoint) return false;
+  cell->kernels->diagonal.rglru_adjoint(
+      &(rglru_adjoint_rows){.rows = rows_of(cell, constants, span),
+                            .states = states,
+                            .dstates = dstates,
+                            .before = before,
+                            .g = g,
+                            .dcontent = cell->direct_input ? span->dx : dpre,
+                            .dcontent_stride = cell->direct_input ? span->dx_stride : (size_t)cell->pre,
+                            .dgates = dpre + cell->projected,
+                            .sums = sums});
   return true;
 }
 #define KERNEL_SCAN    kernel_scan
@@ -469,6 +509,7 @@ static const TYPED(affine_ops) affine = {
     .activate = activate,
     .activate_backward = activate_backward,
     .weight_gradient = weight_gradient,
+    .weight_parts = weight_parts,
     .coefficients = coefficients,
     .adjoint = adjoint,
     .scan = KERNEL_SCAN,

@@ -6,6 +6,7 @@
  *   lambda = rho exp(i [theta + (1 - rho) kappa_p p])                       [eq:sara_transition]
  *   b      = exp(beta) sqrt((1 - e^{-2e}) / (1 - e^{-2 nu})) 2 sigma(s p + v r) u   [eq:implementation_write]
  *   u      = phi(B_re x) + i phi(B_im x)                                    [eq:sara_content]
+ *            or, with projection=none, phi(x_re) + i phi(x_im) for x = [x_re | x_im]
  *   h_t    = m_t lambda h_{t-1} + b                                         [eq:app_masked_scan]
  *
  * The component-removal variants [tab:component_ablation_definitions] are rows of one table of interventions
@@ -16,8 +17,8 @@
 #include "base/error.h"
 #include "cells/cell_impl.h"
 #include "cells/spectral.h"
+#include "cells/tiles.h"
 #include "kernels/kernels.h"
-#include "math/gemm_impl.h"
 
 #include <string.h>
 
@@ -51,8 +52,9 @@ typedef struct intervention {
 static const char *const variant_names[] = {VARIANTS(VARIANT_NAME) NULL};
 static const intervention variant_table[] = {VARIANTS(VARIANT_ROW)};
 static const char *const content_names[] = {"tanh", "linear", NULL};
+static const char *const projection_names[] = {"dense", "none", NULL};
 
-enum { OPTION_VARIANT, OPTION_CONTENT, OPTION_KAPPA_R, OPTION_KAPPA_P };
+enum { OPTION_VARIANT, OPTION_CONTENT, OPTION_KAPPA_R, OPTION_KAPPA_P, OPTION_PROJECTION };
 
 static const option_rule options[] = {
     {.name = "variant", .type = OPTION_CHOICE, .choices = variant_names, .help = "component removal of the paper"},
@@ -69,6 +71,10 @@ static const option_rule options[] = {
      .low = 0,
      .high = 64,
      .help = "phase range in radians; pi/2 in the paper"},
+    {.name = "projection",
+     .type = OPTION_CHOICE,
+     .choices = projection_names,
+     .help = "content from a matrix, or the input itself as [re | im], which takes D = 2 H"},
     {.name = NULL}};
 
 static intervention intervention_of(const sparc_cell *cell) { return variant_table[(int)cell->option[OPTION_VARIANT]]; }
@@ -79,55 +85,68 @@ static sparc_rules rules_of(const sparc_cell *cell) {
   return rules;
 }
 
-/* positions in the block table */
+/* positions in the block table; without content matrices the controllers move up */
 enum { LOG_DECAY, LOG_FREQ, LOG_GAIN, GATE_PHASE, GATE_RETENTION, CONTENT_RE, CONTENT_IM, CTRL_RETENTION, CTRL_PHASE };
 
-static sparc_status layout(sparc_cell *cell) {
-  const int D = cell->D, H = cell->H;
-  const bool per_mode = rules_of(cell).controls == CONTROLS_PER_MODE;
-  add_block(cell, "log_decay", SPARC_RECURRENT, H, 0);
-  add_block(cell, "log_freq", SPARC_RECURRENT, H, 0);
-  add_block(cell, "log_gain", intervention_of(cell).frozen_gain ? SPARC_FROZEN : SPARC_RECURRENT, H, 0);
-  add_block(cell, "gate_phase", SPARC_RECURRENT, H, 0);
-  add_block(cell, "gate_retention", SPARC_RECURRENT, H, 0);
-  add_block(cell, "content_re", SPARC_RECURRENT, H, D);
-  add_block(cell, "content_im", SPARC_RECURRENT, H, D);
-  add_block(cell, "ctrl_retention", SPARC_RECURRENT, per_mode ? H : D + 1, per_mode ? D + 1 : 0);
-  add_block(cell, "ctrl_phase", SPARC_RECURRENT, per_mode ? H : D + 1, per_mode ? D + 1 : 0);
+static bool has_content(const sparc_cell *cell) { return cell->option[OPTION_PROJECTION] == 0; }
+static int control_block(const sparc_cell *cell, int block) { return has_content(cell) ? block : block - 2; }
+/* the outer slots of the controllers behind those of the content */
+static int control_slot(const sparc_cell *cell, int slot) { return has_content(cell) ? slot : slot - OUTER_R; }
 
-  add_projection(cell, CONTENT_RE, -1);
-  add_projection(cell, CONTENT_IM, -1);
-  if (per_mode) {
-    add_projection(cell, CTRL_RETENTION, -1);
-    add_projection(cell, CTRL_PHASE, -1);
-  }
-  cell->parts = 2;
-  cell->pre = cell->projected;
-  cell->shared = per_mode ? 0 : 2;
-  cell->sums = SUM_COUNT;
-  cell->constant_count = (size_t)K_COUNT * (size_t)H + 2 * (size_t)(D + 1) + 1;
-
-  cell->outer = OUTER_SLOTS;
-  cell->scalar = SCALAR_SLOTS;
+static sparc_status add_sinks(sparc_cell *cell, bool per_mode) {
   const sink_row control_row = per_mode ? ROW_OF_MODE : ROW_SHARED;
+  const int D = cell->D, retention = control_block(cell, CTRL_RETENTION), phase = control_block(cell, CTRL_PHASE);
   const rtrl_sink sinks[] = {
       {.slot = SUM_DECAY, .block = LOG_DECAY},
       {.slot = SUM_FREQ, .block = LOG_FREQ},
       {.slot = SUM_GAIN, .block = LOG_GAIN},
       {.slot = SUM_GATE_P, .block = GATE_PHASE},
       {.slot = SUM_GATE_R, .block = GATE_RETENTION},
+      {.outer = true, .slot = control_slot(cell, OUTER_R), .block = retention, .row = control_row},
+      {.slot = SLOT_BIAS_R, .block = retention, .column = D, .row = control_row},
+      {.outer = true, .slot = control_slot(cell, OUTER_P), .block = phase, .row = control_row},
+      {.slot = SLOT_BIAS_P, .block = phase, .column = D, .row = control_row},
       {.outer = true, .slot = OUTER_RE, .block = CONTENT_RE},
       {.outer = true, .slot = OUTER_IM, .block = CONTENT_IM},
-      {.outer = true, .slot = OUTER_R, .block = CTRL_RETENTION, .row = control_row},
-      {.slot = SLOT_BIAS_R, .block = CTRL_RETENTION, .column = D, .row = control_row},
-      {.outer = true, .slot = OUTER_P, .block = CTRL_PHASE, .row = control_row},
-      {.slot = SLOT_BIAS_P, .block = CTRL_PHASE, .column = D, .row = control_row},
   };
-  for (size_t i = 0; i < sizeof sinks / sizeof *sinks; i++) {
-    sparc_status status = add_sink(cell, sinks[i]);
-    if (status != SPARC_OK) return status;
+  const size_t count = sizeof sinks / sizeof *sinks - (has_content(cell) ? 0 : 2);
+  sparc_status status = SPARC_OK;
+  for (size_t i = 0; i < count && status == SPARC_OK; i++) status = add_sink(cell, sinks[i]);
+  return status;
+}
+
+static sparc_status layout(sparc_cell *cell) {
+  const int D = cell->D, H = cell->H;
+  const bool per_mode = rules_of(cell).controls == CONTROLS_PER_MODE;
+  if (!has_content(cell) && D != 2 * H)
+    return fail(SPARC_INVALID, "D is %d, expected %d: with projection=none the input is the content of %d modes", D,
+                2 * H, H);
+  add_block(cell, "log_decay", SPARC_RECURRENT, H, 0);
+  add_block(cell, "log_freq", SPARC_RECURRENT, H, 0);
+  add_block(cell, "log_gain", intervention_of(cell).frozen_gain ? SPARC_FROZEN : SPARC_RECURRENT, H, 0);
+  add_block(cell, "gate_phase", SPARC_RECURRENT, H, 0);
+  add_block(cell, "gate_retention", SPARC_RECURRENT, H, 0);
+  if (has_content(cell)) {
+    add_projection(cell, add_block(cell, "content_re", SPARC_RECURRENT, H, D), -1);
+    add_projection(cell, add_block(cell, "content_im", SPARC_RECURRENT, H, D), -1);
   }
-  return SPARC_OK;
+  add_block(cell, "ctrl_retention", SPARC_RECURRENT, per_mode ? H : D + 1, per_mode ? D + 1 : 0);
+  add_block(cell, "ctrl_phase", SPARC_RECURRENT, per_mode ? H : D + 1, per_mode ? D + 1 : 0);
+
+  if (per_mode) {
+    add_projection(cell, control_block(cell, CTRL_RETENTION), -1);
+    add_projection(cell, control_block(cell, CTRL_PHASE), -1);
+  }
+  cell->direct_input = !has_content(cell);
+  cell->parts = 2;
+  cell->pre = cell->projected;
+  cell->shared = per_mode ? 0 : 2;
+  cell->sums = SUM_COUNT;
+  cell->constant_count = (size_t)K_COUNT * (size_t)H + 2 * (size_t)(D + 1) + 1;
+
+  cell->outer = has_content(cell) ? OUTER_SLOTS : OUTER_SLOTS - OUTER_R;
+  cell->scalar = SCALAR_SLOTS;
+  return add_sinks(cell, per_mode);
 }
 
 /* controllers and gates start at zero [eq:app_reference_write]; the rest is paired with RTU (control) and LRU
@@ -137,6 +156,7 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
   const sparc_block *block = cell->block;
   init_spectrum(style, seed, name, cell->H, params + block[LOG_DECAY].offset, params + block[LOG_FREQ].offset);
   init_log_gain(style, cell->H, params + block[LOG_DECAY].offset, params + block[LOG_GAIN].offset);
+  if (!has_content(cell)) return SPARC_OK;
   sparc_status status = init_content(style, seed, name, cell->D, &block[CONTENT_RE], params);
   return status == SPARC_OK ? init_content(style, seed, name, cell->D, &block[CONTENT_IM], params) : status;
 }
@@ -192,53 +212,64 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
   const double least = smallest * exp(-cell->option[OPTION_KAPPA_R]);
   constants[K_COUNT * H + 2 * controller] = least < 2 * (double)DECAY_FLOOR;
   if (cell->shared == 0) return;
-  for (size_t i = 0; i < 2 * controller; i++) constants[K_COUNT * H + i] = params[block[CTRL_RETENTION].offset + i];
+  const real *controllers = params + block[control_block(cell, CTRL_RETENTION)].offset;
+  memcpy(constants + K_COUNT * H, controllers, 2 * controller * sizeof(real));
 }
 
 /* ---- controls ---------------------------------------------------------------------------------- */
 
-/* dots (n, 2) = x (n, D) . weight (2, D + 1); sums in double: a rounding error in a control would move every mode of
- * the token at once */
-static void controller_dots(const kernels *table, size_t n, size_t D, const real *x, const real *weight, double *dots) {
+/* where the per-mode controls r | p start among the pre-activations: behind the content, if that is there too */
+static size_t own_controls(const sparc_cell *cell) { return cell->direct_input ? 0 : 2 * (size_t)cell->H; }
+
+/* w . x of both controllers for n tokens. Sums in double: a rounding error in a control would move every mode of the
+ * token at once. */
+static void controller_sums(const sparc_cell *cell, size_t n, const real *x, const real *w_r, const real *w_p,
+                            double *sums) {
+  const size_t D = (size_t)cell->D;
 #ifndef SPARC_DOUBLE
-  if (table->controls) {
-    table->controls(n, D, x, weight, dots);
+  if (cell->kernels->diagonal.control_sums) {
+    cell->kernels->diagonal.control_sums(n, D, x, w_r, w_p, sums);
     return;
   }
 #endif
-  (void)table;
-  for (size_t i = 0; i < 2 * n; i++) {
-    const real *row = x + i / 2 * D, *w = weight + i % 2 * (D + 1);
-    double sum = (double)w[D];
-    for (size_t d = 0; d < D; d++) sum += (double)w[d] * (double)row[d];
-    dots[i] = sum;
+  for (size_t t = 0; t < n; t++, x += D) {
+    double r = 0, p = 0;
+    for (size_t d = 0; d < D; d++) {
+      r += (double)w_r[d] * (double)x[d];
+      p += (double)w_p[d] * (double)x[d];
+    }
+    sums[2 * t] = r;
+    sums[2 * t + 1] = p;
   }
 }
 
-static void share_controls(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *shared) {
-  enum { STRIP = 64 };
+static void shared_controls(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *shared) {
+  enum { RUN = 64 };
   const size_t D = (size_t)cell->D;
-  const real *weight = constants + K_COUNT * (size_t)cell->H;
-  double dots[2 * STRIP];
-  for (size_t t = 0; t < n; t += STRIP) {
-    const size_t count = n - t < STRIP ? n - t : STRIP;
-    controller_dots(cell->kernels, count, D, x + t * D, weight, dots);
-    for (size_t i = 0; i < 2 * count; i++) shared[2 * t + i] = (real)tanh(dots[i]);
+  const real *w_r = constants + K_COUNT * (size_t)cell->H, *w_p = w_r + D + 1;
+  for (size_t first = 0; first < n; first += RUN) {
+    const size_t count = n - first < RUN ? n - first : RUN;
+    double sums[2 * RUN];
+    controller_sums(cell, count, x + first * D, w_r, w_p, sums);
+    for (size_t t = 0; t < count; t++) {
+      shared[2 * (first + t)] = (real)tanh(sums[2 * t] + (double)w_r[D]);
+      shared[2 * (first + t) + 1] = (real)tanh(sums[2 * t + 1] + (double)w_p[D]);
+    }
   }
 }
 
 static void activate(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *pre, real *shared) {
-  const size_t H = (size_t)cell->H, width = (size_t)cell->pre;
+  const size_t H = (size_t)cell->H, width = (size_t)cell->pre, own = own_controls(cell);
   switch (rules_of(cell).controls) {
     case CONTROLS_SHARED:
-      share_controls(cell, constants, n, x, shared);
+      shared_controls(cell, constants, n, x, shared);
       break;
     case CONTROLS_PER_MODE:
       for (size_t t = 0; t < n; t++)
-        for (size_t c = 2 * H; c < 4 * H; c++) pre[t * width + c] = r_tanh(pre[t * width + c]);
+        for (size_t c = t * width + own; c < t * width + own + 2 * H; c++) pre[c] = r_tanh(pre[c]);
       break;
     case CONTROLS_ZERO:
-      memset(shared, 0, 2 * n * sizeof *shared);
+      memset(shared, 0, 2 * n * sizeof(real));
       break;
   }
 }
@@ -246,12 +277,12 @@ static void activate(const sparc_cell *cell, const real *constants, size_t n, co
 /* through tanh [eq:app_controller_jacobians], then through the shared dot products to dx */
 static void activate_backward(const sparc_cell *cell, const real *constants, size_t n, const real *pre,
                               const real *shared, real *dpre, real *dshared, real *dx) {
-  const size_t H = (size_t)cell->H, D = (size_t)cell->D, width = (size_t)cell->pre;
+  const size_t H = (size_t)cell->H, D = (size_t)cell->D, width = (size_t)cell->pre, own = own_controls(cell);
   const control_kind controls = rules_of(cell).controls;
   const real *w_r = constants + K_COUNT * H, *w_p = w_r + D + 1;
   for (size_t t = 0; t < n; t++) {
     if (controls == CONTROLS_PER_MODE) {
-      for (size_t c = t * width + 2 * H; c < t * width + 4 * H; c++) dpre[c] *= 1 - pre[c] * pre[c];
+      for (size_t c = t * width + own; c < t * width + own + 2 * H; c++) dpre[c] *= 1 - pre[c] * pre[c];
       continue;
     }
     for (size_t c = 2 * t; c < 2 * t + 2; c++)
@@ -262,13 +293,52 @@ static void activate_backward(const sparc_cell *cell, const real *constants, siz
   }
 }
 
-static void weight_gradient(const sparc_cell *cell, const real *constants, size_t n, const real *x, const real *pre,
-                            const real *shared, const real *dpre, const real *dshared, const real *dy, real *dparams) {
-  (void)constants, (void)pre, (void)shared, (void)dpre, (void)dy;
-  if (cell->shared == 0) return;
+/* the gradient of the shared controllers: runs of their columns, the biases with the last */
+enum { CONTROL_COLUMNS = 256 };
+
+static size_t weight_parts(const sparc_cell *cell) {
+  return cell->shared == 0 ? 0 : tiles_of((size_t)cell->D, CONTROL_COLUMNS);
+}
+
+/* by_r, by_p (n) += dshared^T x over some tokens */
+static void add_controller_products(const sparc_cell *cell, size_t tokens, size_t n, const real *dshared, const real *x,
+                                    real *by_r, real *by_p) {
   const size_t D = (size_t)cell->D;
-  real *dcontrollers = dparams + cell->block[CTRL_RETENTION].offset; /* (2, D + 1) */
-  gemm(cell->kernels, TRANSPOSED, AS_IS, 2, D, n, dshared, 2, x, D, 1, dcontrollers, D + 1);
+#ifndef SPARC_DOUBLE
+  if (cell->kernels->diagonal.control_weights) {
+    cell->kernels->diagonal.control_weights(tokens, n, dshared, x, D, by_r, by_p);
+    return;
+  }
+#else
+  (void)cell;
+#endif
+  for (size_t t = 0; t < tokens; t++) {
+    for (size_t i = 0; i < n; i++) {
+      by_r[i] += dshared[2 * t] * x[t * D + i];
+      by_p[i] += dshared[2 * t + 1] * x[t * D + i];
+    }
+  }
+}
+
+static void weight_gradient(const sparc_cell *cell, size_t part, size_t n, const real *x, const real *pre,
+                            const real *dpre, const real *dshared, const real *dy, real *dparams) {
+  (void)pre, (void)dpre, (void)dy;
+  enum { BLOCK = 256 };
+  const size_t D = (size_t)cell->D;
+  const range columns = range_of(D, CONTROL_COLUMNS, part);
+  real *dcontrollers = dparams + cell->block[control_block(cell, CTRL_RETENTION)].offset; /* (2, D + 1) */
+  double sums[2][CONTROL_COLUMNS] = {{0}};
+  for (size_t first = 0; first < n; first += BLOCK) {
+    const size_t tokens = n - first < BLOCK ? n - first : BLOCK;
+    real block[2][CONTROL_COLUMNS] = {{0}};
+    add_controller_products(cell, tokens, columns.n, dshared + 2 * first, x + first * D + columns.first, block[0],
+                            block[1]);
+    for (size_t c = 0; c < 2; c++)
+      for (size_t i = 0; i < columns.n; i++) sums[c][i] += (double)block[c][i];
+  }
+  for (size_t c = 0; c < 2; c++)
+    for (size_t i = 0; i < columns.n; i++) dcontrollers[c * (D + 1) + columns.first + i] += (real)sums[c][i];
+  if (columns.first + columns.n < D) return;
   double bias[2] = {0, 0};
   for (size_t t = 0; t < n; t++)
     for (size_t c = 0; c < 2; c++) bias[c] += (double)dshared[2 * t + c];
@@ -297,17 +367,24 @@ typedef struct modal_context {
   real kappa_r, kappa_p;
   const real *k; /* constants */
   size_t H;
+  size_t own;        /* first column of the per-mode controls */
+  bool direct_input; /* the content is the input */
 } modal_context;
 
 static modal_context context_of(const sparc_cell *cell, const real *constants) {
-  return (modal_context){rules_of(cell), (real)cell->option[OPTION_KAPPA_R], (real)cell->option[OPTION_KAPPA_P],
-                         constants, (size_t)cell->H};
+  return (modal_context){rules_of(cell),
+                         (real)cell->option[OPTION_KAPPA_R],
+                         (real)cell->option[OPTION_KAPPA_P],
+                         constants,
+                         (size_t)cell->H,
+                         own_controls(cell),
+                         cell->direct_input};
 }
 
 static inline control control_at(const modal_context *context, const TYPED(token) * token, size_t j) {
   const bool per_mode = context->rules.controls == CONTROLS_PER_MODE;
-  const real r = per_mode ? token->pre[2 * context->H + j] : token->shared[0];
-  const real p = per_mode ? token->pre[3 * context->H + j] : token->shared[1];
+  const real r = per_mode ? token->pre[context->own + j] : token->shared[0];
+  const real p = per_mode ? token->pre[context->own + context->H + j] : token->shared[1];
   return (control){r, p, r_exp(context->kappa_r * r)};
 }
 
@@ -357,6 +434,11 @@ static inline modal modal_at(const modal_context *context, control c, size_t j) 
   return m;
 }
 
+/* content before its activation, re | im */
+static inline const real *content_of(const modal_context *context, const TYPED(token) * token) {
+  return context->direct_input ? token->x : token->pre;
+}
+
 static inline real content(const modal_context *context, real z) { return context->rules.linear ? z : r_tanh(z); }
 static inline real content_slope(const modal_context *context, real u) { return context->rules.linear ? 1 : 1 - u * u; }
 
@@ -364,6 +446,7 @@ static void coefficients(const sparc_cell *cell, const real *constants, const TY
                          TYPED(coefficients) * out) {
   const modal_context context = context_of(cell, constants);
   const bool per_mode = context.rules.controls == CONTROLS_PER_MODE;
+  const real *z = content_of(&context, token);
   control c = control_at(&context, token, (size_t)first);
   for (int i = 0; i < n; i++) {
     const size_t j = (size_t)(first + i);
@@ -371,8 +454,8 @@ static void coefficients(const sparc_cell *cell, const real *constants, const TY
     const modal m = modal_at(&context, c, j);
     out->a_re[i] = m.lambda_re;
     out->a_im[i] = m.lambda_im;
-    out->b_re[i] = m.amplitude * content(&context, token->pre[j]);
-    out->b_im[i] = m.amplitude * content(&context, token->pre[context.H + j]);
+    out->b_re[i] = m.amplitude * content(&context, z[j]);
+    out->b_im[i] = m.amplitude * content(&context, z[context.H + j]);
   }
 }
 
@@ -412,6 +495,8 @@ static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(t
   const modal_context context = context_of(cell, constants);
   const size_t H = context.H;
   const bool per_mode = context.rules.controls == CONTROLS_PER_MODE;
+  const real *z = content_of(&context, token);
+  real *dz = context.direct_input ? cot->dx : dpre;
   control c = control_at(&context, token, (size_t)first);
   for (int i = 0; i < n; i++) {
     const size_t j = (size_t)(first + i);
@@ -428,16 +513,16 @@ static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(t
     const real w_re = carried_re * mu_re + carried_im * mu_im, w_im = carried_re * mu_im - carried_im * mu_re;
 
     /* the write: b = amplitude u, and energy = Re(conj(b) mu) */
-    const real u_re = content(&context, token->pre[j]), u_im = content(&context, token->pre[H + j]);
+    const real u_re = content(&context, z[j]), u_im = content(&context, z[H + j]);
     const real energy = m.amplitude * (u_re * mu_re + u_im * mu_im);
-    dpre[j] = m.amplitude * mu_re * content_slope(&context, u_re);
-    dpre[H + j] = m.amplitude * mu_im * content_slope(&context, u_im);
+    dz[j] = m.amplitude * mu_re * content_slope(&context, u_re);
+    dz[H + j] = m.amplitude * mu_im * content_slope(&context, u_im);
 
     const real dr = slope.rate_r * w_re + slope.turn_r * w_im + slope.write_r * energy;
     const real dp = slope.turn_p * w_im + slope.write_p * energy;
     if (per_mode) {
-      dpre[2 * H + j] = dr;
-      dpre[3 * H + j] = dp;
+      dpre[context.own + j] = dr;
+      dpre[context.own + H + j] = dp;
     } else {
       dshared[0] += (double)dr;
       dshared[1] += (double)dp;
@@ -475,6 +560,8 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
   const modal_context context = context_of(cell, constants);
   const size_t H = context.H;
   const bool controlled = context.rules.controls != CONTROLS_ZERO;
+  const real *z = content_of(&context, token);
+  const size_t first_slot = context.direct_input ? OUTER_R : 0;
   for (size_t j = 0; j < H; j++) {
     const control c = control_at(&context, token, j);
     const modal m = modal_at(&context, c, j);
@@ -489,16 +576,16 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
     const pair by_p = driver_of(carried, write, 0, slope_p * slope.turn_p, slope_p * slope.write_p);
 
     /* [eq:app_content_derivatives] */
-    const real u_re = content(&context, token->pre[j]), u_im = content(&context, token->pre[H + j]);
+    const real u_re = content(&context, z[j]), u_im = content(&context, z[H + j]);
     const pair rows[OUTER_SLOTS] = {
         [OUTER_RE] = {m.amplitude * content_slope(&context, u_re), 0},
         [OUTER_IM] = {0, m.amplitude * content_slope(&context, u_im)},
         [OUTER_R] = by_r,
         [OUTER_P] = by_p,
     };
-    for (size_t s = 0; s < OUTER_SLOTS; s++) {
-      outer[2 * s * H + j] = rows[s].re;
-      outer[(2 * s + 1) * H + j] = rows[s].im;
+    for (size_t s = first_slot; s < OUTER_SLOTS; s++) {
+      outer[2 * (s - first_slot) * H + j] = rows[s].re;
+      outer[(2 * (s - first_slot) + 1) * H + j] = rows[s].im;
     }
 
     const pair entries[SCALAR_SLOTS] = {
@@ -537,6 +624,7 @@ static int instance_of(const sparc_cell *cell, const float *constants) {
 _Static_assert((int)WIDE_TILE <= (int)KERNEL_TILE, "the engine's tiles must fit the kernels");
 
 static sparc_rows rows_of(const sparc_cell *cell, const float *constants, const span_f32 *span) {
+  const bool direct = cell->direct_input;
   return (sparc_rows){.H = (size_t)cell->H,
                       .first = span->first,
                       .n = span->n,
@@ -544,8 +632,10 @@ static sparc_rows rows_of(const sparc_cell *cell, const float *constants, const 
                       .kappa_r = (float)cell->option[OPTION_KAPPA_R],
                       .kappa_p = (float)cell->option[OPTION_KAPPA_P],
                       .constants = constants,
-                      .pre = span->pre,
-                      .pre_stride = (size_t)cell->pre,
+                      .content = direct ? span->x : span->pre,
+                      .content_stride = (size_t)(direct ? cell->D : cell->pre),
+                      .own = span->pre + own_controls(cell),
+                      .own_stride = (size_t)cell->pre,
                       .shared = span->shared,
                       .mask = span->mask};
 }
@@ -558,38 +648,25 @@ static bool kernel_scan(const sparc_cell *cell, const float *constants, const sp
   return true;
 }
 
-/* sums run in float over a block of tokens, then in double: their rounding error does not grow with T */
 static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span, const float *before,
                            const float *states, const float *dstates, float *g, float *dpre, float *dshared,
-                           double *sums) {
-  enum { BLOCK = 32 };
+                           float *sums) {
   const int instance = instance_of(cell, constants);
   if (instance < 0 || !cell->kernels->sparc_adjoint[instance]) return false;
-  const size_t H = (size_t)cell->H, S = 2 * H, n = span->n;
-  float block_sums[SUM_COUNT * WIDE_TILE];
-  for (size_t end = span->tokens; end > 0;) {
-    const size_t begin = end > BLOCK ? end - BLOCK : 0;
-    const float *previous = begin > 0 ? states + (begin - 1) * S + span->first : NULL;
-    sparc_adjoint_rows rows = {.rows = rows_of(cell, constants, span),
-                               .states = states + begin * S,
-                               .before_re = previous ? previous : before,
-                               .before_im = previous ? previous + H : before + n,
-                               .dstates = dstates + begin * S,
-                               .g_re = g,
-                               .g_im = g + n,
-                               .dpre = dpre + begin * (size_t)cell->pre,
-                               .dshared = dshared + begin * (size_t)cell->shared,
-                               .sums = block_sums};
-    rows.rows.tokens = end - begin;
-    rows.rows.pre += begin * (size_t)cell->pre;
-    rows.rows.shared += begin * (size_t)cell->shared;
-    if (rows.rows.mask) rows.rows.mask += begin;
-    for (size_t i = 0; i < SUM_COUNT * n; i++) block_sums[i] = 0;
-    cell->kernels->sparc_adjoint[instance](&rows);
-    for (size_t s = 0; s < SUM_COUNT; s++)
-      for (size_t i = 0; i < n; i++) sums[s * H + span->first + i] += (double)block_sums[s * n + i];
-    end = begin;
-  }
+  const size_t n = span->n;
+  cell->kernels->sparc_adjoint[instance](
+      &(sparc_adjoint_rows){.rows = rows_of(cell, constants, span),
+                            .states = states,
+                            .before_re = before,
+                            .before_im = before + n,
+                            .dstates = dstates,
+                            .g_re = g,
+                            .g_im = g + n,
+                            .dcontent = cell->direct_input ? span->dx : dpre,
+                            .dcontent_stride = cell->direct_input ? span->dx_stride : (size_t)cell->pre,
+                            .d_own = dpre + own_controls(cell),
+                            .dshared = dshared,
+                            .sums = sums});
   return true;
 }
 
@@ -597,13 +674,18 @@ static bool kernel_token(const sparc_cell *cell, const float *constants, const t
                          float *a, float *b, float *outer, float *scalar) {
   const int instance = instance_of(cell, constants);
   if (instance < 0 || !cell->kernels->sparc_token[instance]) return false;
-  const span_f32 span = {.n = (size_t)cell->H, .tokens = 1, .pre = token->pre, .shared = token->shared};
-  cell->kernels->sparc_token[instance](&(sparc_token_rows){
-      .rows = rows_of(cell, constants, &span), .kept = kept, .a = a, .b = b, .outer = outer, .scalar = scalar});
+  const span_f32 span = {.n = (size_t)cell->H, .tokens = 1, .pre = token->pre, .shared = token->shared, .x = token->x};
+  cell->kernels->sparc_token[instance](&(sparc_token_rows){.rows = rows_of(cell, constants, &span),
+                                                           .kept = kept,
+                                                           .a = a,
+                                                           .b = b,
+                                                           .content_rows = has_content(cell),
+                                                           .outer = outer,
+                                                           .scalar = scalar});
   if (!outer || rules_of(cell).controls != CONTROLS_ZERO) return true;
   /* controls that are held at zero have no past: their drivers vanish */
   const size_t S = cell->sizes.state;
-  memset(outer + OUTER_R * S, 0, (OUTER_SLOTS - OUTER_R) * S * sizeof(float));
+  memset(outer + (size_t)control_slot(cell, OUTER_R) * S, 0, (OUTER_SLOTS - OUTER_R) * S * sizeof(float));
   memset(scalar + SLOT_BIAS_R * S, 0, (SCALAR_SLOTS - SLOT_BIAS_R) * S * sizeof(float));
   return true;
 }
@@ -617,6 +699,7 @@ static const TYPED(affine_ops) affine = {
     .activate = activate,
     .activate_backward = activate_backward,
     .weight_gradient = weight_gradient,
+    .weight_parts = weight_parts,
     .coefficients = coefficients,
     .adjoint = adjoint,
     .scan = KERNEL_SCAN,

@@ -136,7 +136,7 @@ double bench_mode_flops(const sparc_cell *cell, bool backward) {
 }
 
 double bench_product_flops(const sparc_cell *cell) {
-  double flops = 2 * (double)cell->D * (double)cell->projected;
+  double flops = 2 * (double)cell->D * ((double)cell->projected + (double)cell->shared);
   /* two gates, each with the contents of a block */
   if (strcmp(sparc_cell_kind(cell), "rglru") == 0) flops += 4 * (double)cell->H * cell_option(cell, "block");
   return flops;

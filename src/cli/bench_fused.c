@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "cells/cell_impl.h"
 #include "cli/bench_cell.h"
+#include "seq/affine_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,10 +77,9 @@ static void backward_piece(void *context, size_t piece, int thread, int threads)
     for (size_t k = 0; piece > 0 && k < parts; k++)
       memcpy(before + k * p.span.n, f->states + (p.at - 1) * f->S + k * (size_t)f->H + p.span.first,
              p.span.n * sizeof(float));
-    f->ops->scan_adjoint(f->cell.cell, f->constants, &p.span, before, f->states + p.at * f->S, f->dstates + p.at * f->S,
-                         carried(f, f->g, &p), f->dpre + p.at * f->pre_width,
-                         f->dshared + ((size_t)p.tile * tokens + p.at) * f->shared_width,
-                         f->sums + p.b * f->sums_width);
+    adjoint_span_f32(f->cell.cell, f->constants, &p.span, before, f->states + p.at * f->S, f->dstates + p.at * f->S,
+                     carried(f, f->g, &p), f->dpre + p.at * f->pre_width,
+                     f->dshared + ((size_t)p.tile * tokens + p.at) * f->shared_width, f->sums + p.b * f->sums_width);
   }
 }
 
@@ -244,8 +244,8 @@ static void gather_gradient(const fused *f, size_t tokens, const float *x, float
   if (f->ops->activate_backward)
     f->ops->activate_backward(cell, f->constants, tokens, f->pre, f->shared, dpre, dshared, NULL);
   if (f->sums_width) f->ops->sums_gradient(cell, f->constants, f->sums, dparams);
-  if (f->ops->weight_gradient)
-    f->ops->weight_gradient(cell, f->constants, tokens, x, f->pre, f->shared, dpre, dshared, f->dstates, dparams);
+  for (size_t i = 0; f->ops->weight_parts && i < f->ops->weight_parts(cell); i++)
+    f->ops->weight_gradient(cell, i, tokens, x, f->pre, dpre, dshared, f->dstates, dparams);
   for (int i = 0; i < cell->projections; i++) {
     const projection *p = &cell->project[i];
     for (size_t row = 0; row < (size_t)p->rows; row++) {

@@ -11,6 +11,7 @@
 #include "cli/bench_cell.h"
 #include "sparc/sequence.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +183,20 @@ static void add_stages(bench_case *c, mixer *m) {
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
+/* noproj is an option of the cell under a short name */
+static sparc_status create_cell(bench_case *c, mixer *m) {
+  bench_problem problem = *c->problem;
+  if (bench_value(c->problem, "noproj")) {
+    const size_t used = strlen(problem.options);
+    snprintf(problem.options + used, sizeof problem.options - used, "%sprojection=none", used ? "," : "");
+  }
+  bench_case with_options = *c;
+  with_options.problem = &problem;
+  const sparc_status status = bench_cell_create(&with_options, m->D, (int)bench_value(c->problem, "H"), &m->cell);
+  c->kernel = with_options.kernel;
+  return status;
+}
+
 static void destroy(bench_case *c) {
   mixer *m = c->state;
   if (!m) return;
@@ -199,7 +214,7 @@ static sparc_status create(bench_case *c) {
   m->B = (int)bench_value(c->problem, "B");
   m->T = (int)bench_value(c->problem, "T");
   m->D = (int)bench_value(c->problem, "D");
-  sparc_status status = bench_cell_create(c, m->D, (int)bench_value(c->problem, "H"), &m->cell);
+  sparc_status status = create_cell(c, m);
   if (status != SPARC_OK) return status;
   m->S = sparc_cell_sizes(m->cell.cell).state;
   m->O = sparc_cell_sizes(m->cell.cell).output;
@@ -283,6 +298,7 @@ const bench_kind bench_kind_mixer = {
              {"T", "steps", REQUIRED},
              {"D", "width of the input", REQUIRED},
              {"H", "modes", 0},
+             {"noproj", "no content projection: the input is the content", 0},
              {"pieces", "leave out the stage of one call", 0}},
     .cell = "sparc",
     .create = create,

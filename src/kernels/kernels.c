@@ -94,3 +94,5 @@ int sparc_instance_of(sparc_rules rules, bool floor) {
   }
   return -1;
 }
+
+const diagonal_kernels *diagonal_of(const struct kernels *table) { return &table->diagonal; }

@@ -8,9 +8,9 @@
 #ifndef SPARC_KERNELS_KERNELS_H
 #define SPARC_KERNELS_KERNELS_H
 
-#include "kernels/controls.h"
 #include "kernels/gru.h"
 #include "kernels/bf16.h"
+#include "kernels/diagonal.h"
 #include "kernels/pointwise.h"
 #include "kernels/product.h"
 #include "kernels/sparc_rules.h"
@@ -44,8 +44,9 @@ typedef struct sparc_rows {
   size_t H, first, n, tokens;
   float kappa_r, kappa_p;
   const float *constants; /* (K_COUNT, H) */
-  const float *pre;       /* (tokens, pre_stride): content re | im, then per-mode controls r | p */
-  size_t pre_stride;
+  const float *content;   /* (tokens, content_stride): re | im before the activation */
+  const float *own;       /* (tokens, own_stride): per-mode controls r | p; unused with shared ones */
+  size_t content_stride, own_stride;
   const float *shared; /* (tokens, 2): r, p; unused with per-mode controls */
   const float *mask;   /* (tokens); NULL: ones */
 } sparc_rows;
@@ -62,8 +63,10 @@ typedef struct sparc_adjoint_rows {
   const float *before_re, *before_im; /* (n): the state before the first token */
   const float *dstates;               /* (tokens, 2 H) */
   float *g_re,
-      *g_im;      /* (n): cotangent of the last state from the future; of the state before the first token on return */
-  float *dpre;    /* (tokens, pre_stride) */
+      *g_im;       /* (n): cotangent of the last state from the future; of the state before the first token on return */
+  float *dcontent; /* (tokens, dcontent_stride) */
+  size_t dcontent_stride;
+  float *d_own;   /* (tokens, own_stride): by the per-mode controls */
   float *dshared; /* (tokens, 2): overwritten; unused with per-mode controls */
   float *sums;    /* (SUM_COUNT, n): added to; the caller flushes it to double every few tokens */
 } sparc_adjoint_rows;
@@ -92,42 +95,10 @@ typedef struct sparc_token_rows {
   sparc_rows rows;   /* one token, first = 0, n = H */
   const float *kept; /* (2, H): m h_{t-1} */
   float *a, *b;      /* (2, H) */
+  bool content_rows; /* outer has the rows of the content; else it starts with those of the controls */
   float *outer;      /* (OUTER_SLOTS, 2, H) */
   float *scalar;     /* (SCALAR_SLOTS, 2, H) */
 } sparc_token_rows;
-
-/* per-coordinate gradients that RG-LRU's adjoint accumulates: by Lambda and by the biases of the two gates */
-enum { RGLRU_DECAY, RGLRU_RETENTION, RGLRU_INPUT, RGLRU_SUMS };
-
-/* RG-LRU: consecutive tokens of one stream, coordinates [first, first + n) of H */
-typedef struct rglru_rows {
-  size_t H, first, n, tokens;
-  const float *rate, *rate_slope; /* (H): c softplus(Lambda), c sigmoid(Lambda) */
-  const float *pre;               /* (tokens, 3 H): content | retention gate | input gate */
-  const float *mask;              /* (tokens); NULL: ones */
-} rglru_rows;
-
-typedef struct rglru_scan_rows {
-  rglru_rows rows;
-  float *h;      /* (n): the state before the first token; after the last one on return */
-  float *states; /* (tokens, H) */
-} rglru_scan_rows;
-
-typedef struct rglru_adjoint_rows {
-  rglru_rows rows;
-  const float *states;  /* (tokens, H): the state after each token */
-  const float *before;  /* (n): the state before the first token */
-  const float *dstates; /* (tokens, H) */
-  float *g;             /* (n): cotangent of the last state from the future; of the first one on return */
-  float *dpre;          /* (tokens, 3 H) */
-  float *sums;          /* (RGLRU_SUMS, n): added to */
-} rglru_adjoint_rows;
-
-typedef void rglru_scan_fn(const rglru_scan_rows *rows);
-typedef void rglru_adjoint_fn(const rglru_adjoint_rows *rows);
-
-/* x <- 1 / (1 + exp(-x)) in place */
-typedef void sigmoid_fn(size_t n, float *x);
 
 typedef void sparc_token_fn(const sparc_token_rows *rows);
 typedef void sparc_scan_fn(const sparc_scan_rows *rows);
@@ -137,17 +108,14 @@ typedef struct kernels {
   const char *name;
   project_fn *project;
   product_fn *product;
-  controls_fn *controls;
   trace_fn *trace;
-  sigmoid_fn *sigmoid;
-  rglru_scan_fn *rglru_scan;
-  rglru_adjoint_fn *rglru_adjoint;
   sparc_scan_fn *sparc_scan[SPARC_INSTANCE_COUNT];
   sparc_adjoint_fn *sparc_adjoint[SPARC_INSTANCE_COUNT];
   sparc_token_fn *sparc_token[SPARC_INSTANCE_COUNT];
   gru_kernels gru;
   pointwise_kernels pointwise;
   bf16_kernels bf16;
+  diagonal_kernels diagonal;
 } kernels;
 
 /* kernels_choose gives the table for this machine. SPARC_INVALID when SPARC_KERNEL names none, or one that this

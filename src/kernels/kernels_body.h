@@ -5,7 +5,6 @@
  * iterations overlap, while state, constants and sums of a tile stay in the first-level cache. The rules are literal
  * constants in every instance, so that the branches on them vanish. Equations as in src/cells/sparc.c.
  */
-#include "kernels/controls_body.h"
 #include "kernels/gru_body.h"
 #include "kernels/bf16_body.h"
 #include "kernels/kernels.h"
@@ -15,11 +14,10 @@
 
 #define LOG2E 1.44269504088896341f
 
+#include "kernels/diagonal_body.h"
+
 /* below this decay a rounded rotation could leave the unit circle; see DECAY_FLOOR in src/cells/sparc.c */
 #define DECAY_FLOOR_F32 0x1p-21f
-
-/* what came before a new segment: nothing, even where the state was not finite */
-static const float zero_row[KERNEL_TILE];
 
 /* one mode at one token, and what its adjoint needs of it */
 typedef struct mode_values {
@@ -29,8 +27,6 @@ typedef struct mode_values {
   float gate_slope; /* 1 - q */
   float psi;        /* write_decay / (exp(2 write_decay) - 1) */
 } mode_values;
-
-VMATH float larger(float a, float b) { return a > b ? a : b; }
 
 /* constants of one tile as pointers to its first mode */
 typedef struct tile_constants {
@@ -120,8 +116,8 @@ VMATH void scan_rows(const sparc_scan_rows *s, sparc_rules rules, bool floor) {
     const bool shared = rules.controls == CONTROLS_SHARED;
     const float mask = rows->mask ? rows->mask[t] : 1;
     const mode_control token_control = shared ? shared_control(rows, t) : (mode_control){0};
-    const float *z_re = rows->pre + t * rows->pre_stride + rows->first, *z_im = z_re + H;
-    const float *r_mode = z_im + H, *p_mode = r_mode + H;
+    const float *z_re = rows->content + t * rows->content_stride + rows->first, *z_im = z_re + H;
+    const float *r_mode = shared ? z_re : rows->own + t * rows->own_stride + rows->first, *p_mode = r_mode + H;
     float *out_re = s->states + t * 2 * H + rows->first, *out_im = out_re + H;
     const float *past_re = mask == 0 ? zero_row : h_re, *past_im = mask == 0 ? zero_row : h_im;
 #pragma omp simd
@@ -151,10 +147,10 @@ VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool flo
   for (size_t t = rows->tokens; t-- > 0;) {
     const float mask = rows->mask ? rows->mask[t] : 1;
     const mode_control token_control = shared ? shared_control(rows, t) : (mode_control){0};
-    const float *z_re = rows->pre + t * rows->pre_stride + rows->first, *z_im = z_re + H;
-    const float *r_mode = z_im + H, *p_mode = r_mode + H;
-    float *dz_re = s->dpre + t * rows->pre_stride + rows->first, *dz_im = dz_re + H;
-    float *dr_mode = dz_im + H, *dp_mode = dr_mode + H;
+    const float *z_re = rows->content + t * rows->content_stride + rows->first, *z_im = z_re + H;
+    const float *r_mode = shared ? z_re : rows->own + t * rows->own_stride + rows->first, *p_mode = r_mode + H;
+    float *dz_re = s->dcontent + t * s->dcontent_stride + rows->first, *dz_im = dz_re + H;
+    float *dr_mode = shared ? dz_re : s->d_own + t * rows->own_stride + rows->first, *dp_mode = dr_mode + H;
     const float *before_re = t > 0 ? s->states + (t - 1) * 2 * H + rows->first : s->before_re;
     const float *before_im = t > 0 ? before_re + H : s->before_im;
     if (mask == 0) before_re = before_im = zero_row;
@@ -249,13 +245,13 @@ VMATH void put(float *array, size_t H, size_t slot, size_t i, float re, float im
 }
 
 /* [eq:app_transition_derivatives, eq:app_write_derivatives, eq:app_content_derivatives] times the kept state */
-VMATH void token_rows(const sparc_token_rows *s, sparc_rules rules, bool floor, bool drivers) {
+VMATH void token_rows(const sparc_token_rows *s, sparc_rules rules, bool floor, bool drivers, bool content_rows) {
   const sparc_rows *rows = &s->rows;
   const tile_constants k = constants_of(rows);
   const size_t H = rows->H;
   const bool shared = rules.controls == CONTROLS_SHARED;
   const mode_control token_control = shared ? shared_control(rows, 0) : (mode_control){0};
-  const float *z_re = rows->pre, *z_im = z_re + H, *r_mode = z_im + H, *p_mode = r_mode + H;
+  const float *z_re = rows->content, *z_im = z_re + H, *r_mode = shared ? z_re : rows->own, *p_mode = r_mode + H;
   const float *kept_re = s->kept, *kept_im = kept_re + H;
   float *a_re = s->a, *a_im = a_re + H, *b_re = s->b, *b_im = b_re + H, *outer = s->outer, *scalar = s->scalar;
   const float kappa_decay = rules.adaptive_decay ? rows->kappa_r : 0;
@@ -291,10 +287,12 @@ VMATH void token_rows(const sparc_token_rows *s, sparc_rules rules, bool floor, 
     const float r_im = slope_r * (kappa_decay * by_e_im + write_r * write_im);
     const float p_re = slope_p * (write_p * write_re - turn_p * w_im);
     const float p_im = slope_p * (write_p * write_im + turn_p * w_re);
-    put(outer, H, OUTER_RE, i, m.amplitude * (rules.linear ? 1 : 1 - m.u_re * m.u_re), 0);
-    put(outer, H, OUTER_IM, i, 0, m.amplitude * (rules.linear ? 1 : 1 - m.u_im * m.u_im));
-    put(outer, H, OUTER_R, i, r_re, r_im);
-    put(outer, H, OUTER_P, i, p_re, p_im);
+    if (content_rows) {
+      put(outer, H, OUTER_RE, i, m.amplitude * (rules.linear ? 1 : 1 - m.u_re * m.u_re), 0);
+      put(outer, H, OUTER_IM, i, 0, m.amplitude * (rules.linear ? 1 : 1 - m.u_im * m.u_im));
+    }
+    put(outer, H, content_rows ? OUTER_R : 0, i, r_re, r_im);
+    put(outer, H, content_rows ? OUTER_P : OUTER_P - OUTER_R, i, p_re, p_im);
     put(scalar, H, SLOT_BIAS_R, i, r_re, r_im);
     put(scalar, H, SLOT_BIAS_P, i, p_re, p_im);
   }
@@ -330,95 +328,22 @@ static void trace(const trace_rows *t) {
     advance_trace_rows(t, false);
 }
 
-/* ---- RG-LRU -------------------------------------------------------------------------------------- */
-
-static void sigmoid(size_t n, float *x) {
-#pragma omp simd
-  for (size_t i = 0; i < n; i++) {
-    const fraction f = sigmoid_fraction(x[i]);
-    x[i] = f.over / f.under;
-  }
-}
-
-/* a = exp(-rate r), 1 - a^2 = (1 - a)(1 + a), and the scale of the write: full on the first step of a segment */
-typedef struct gated {
-  float log_a, a, square, root, scale;
-} gated;
-
-VMATH gated gated_at(float rate, float r, float mask) {
-  gated v;
-  v.log_a = -rate * r;
-  const decay_pair d = decay_of(LOG2E * v.log_a);
-  v.a = d.rho;
-  v.square = d.one_minus * (1 + d.rho);
-  v.root = sqrtf(v.square);
-  v.scale = mask * v.root + (1 - mask);
-  return v;
-}
-
-static void rglru_scan(const rglru_scan_rows *s) {
-  const rglru_rows *rows = &s->rows;
-  const size_t H = rows->H, n = rows->n;
-  const float *rate = rows->rate + rows->first;
-  float *h = s->h;
-  for (size_t t = 0; t < rows->tokens; t++) {
-    const float mask = rows->mask ? rows->mask[t] : 1;
-    const float *u = rows->pre + t * 3 * H + rows->first, *r = u + H, *q = r + H;
-    float *out = s->states + t * H + rows->first;
-    const float *past = mask == 0 ? zero_row : h;
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-      const gated v = gated_at(rate[i], r[i], mask);
-      h[i] = v.a * past[i] + v.scale * (q[i] * u[i]);
-      out[i] = h[i];
-    }
-  }
-}
-
-static void rglru_adjoint(const rglru_adjoint_rows *s) {
-  const rglru_rows *rows = &s->rows;
-  const size_t H = rows->H, n = rows->n;
-  const float *rate = rows->rate + rows->first, *rate_slope = rows->rate_slope + rows->first;
-  float *g = s->g, *sum_decay = s->sums + RGLRU_DECAY * n, *sum_retention = s->sums + RGLRU_RETENTION * n;
-  float *sum_input = s->sums + RGLRU_INPUT * n;
-  for (size_t t = rows->tokens; t-- > 0;) {
-    const float mask = rows->mask ? rows->mask[t] : 1;
-    const float *u = rows->pre + t * 3 * H + rows->first, *r = u + H, *q = r + H;
-    const float *before = mask == 0 ? zero_row : t > 0 ? s->states + (t - 1) * H + rows->first : s->before;
-    const float *direct = s->dstates + t * H + rows->first;
-    float *du = s->dpre + t * 3 * H + rows->first, *dr = du + H, *dq = dr + H;
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-      const gated v = gated_at(rate[i], r[i], mask);
-      const float mu = direct[i] + g[i], write = q[i] * u[i];
-      /* by log a; d sqrt(v) / dv is bounded by 1000, so the root counts as at least 5e-4 */
-      const float by_log_a = mask * v.a * (before[i] - v.a * write / larger(v.root, 5e-4f));
-      const float retention = mu * by_log_a * v.log_a * (1 - r[i]), input = mu * v.scale * write * (1 - q[i]);
-      du[i] = mu * v.scale * q[i];
-      dr[i] = retention;
-      dq[i] = input;
-      sum_decay[i] -= mu * by_log_a * r[i] * rate_slope[i];
-      sum_retention[i] += retention;
-      sum_input[i] += input;
-      g[i] = mask * v.a * mu;
-    }
-  }
-}
-
 #define RULES(controls, decay, clock, gate, norm, linear) \
   (sparc_rules) { controls, decay, clock, gate, norm, linear }
-#define DEFINE_INSTANCE(name, controls, decay, clock, gate, norm, linear, floor)         \
-  static void sparc_scan_##name(const sparc_scan_rows *rows) {                           \
-    scan_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor);           \
-  }                                                                                      \
-  static void sparc_adjoint_##name(const sparc_adjoint_rows *rows) {                     \
-    adjoint_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor);        \
-  }                                                                                      \
-  static void sparc_token_##name(const sparc_token_rows *rows) {                         \
-    if (rows->outer)                                                                     \
-      token_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor, true);  \
-    else                                                                                 \
-      token_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor, false); \
+#define DEFINE_INSTANCE(name, controls, decay, clock, gate, norm, linear, floor)                \
+  static void sparc_scan_##name(const sparc_scan_rows *rows) {                                  \
+    scan_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor);                  \
+  }                                                                                             \
+  static void sparc_adjoint_##name(const sparc_adjoint_rows *rows) {                            \
+    adjoint_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor);               \
+  }                                                                                             \
+  static void sparc_token_##name(const sparc_token_rows *rows) {                                \
+    if (rows->outer && rows->content_rows)                                                      \
+      token_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor, true, true);   \
+    else if (rows->outer)                                                                       \
+      token_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor, true, false);  \
+    else                                                                                        \
+      token_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor, false, false); \
   }
 SPARC_INSTANCES(DEFINE_INSTANCE)
 
@@ -431,15 +356,12 @@ const kernels KERNEL_TABLE = {
     .name = KERNEL_NAME,
     .project = project,
     .product = product,
-    .controls = controls,
     .trace = trace,
-    .sigmoid = sigmoid,
-    .rglru_scan = rglru_scan,
-    .rglru_adjoint = rglru_adjoint,
     .sparc_scan = {SPARC_INSTANCES(SCAN_SLOT)},
     .sparc_adjoint = {SPARC_INSTANCES(ADJOINT_SLOT)},
     .sparc_token = {SPARC_INSTANCES(TOKEN_SLOT)},
     .gru = GRU_KERNELS,
     .pointwise = POINTWISE_KERNELS,
     .bf16 = BF16_KERNELS,
+    .diagonal = DIAGONAL_KERNELS,
 };

@@ -89,7 +89,7 @@ static void drop_past(const sparc_cell *cell, const TYPED(tape_view) * tape, rea
 /* drivers of the step that filled the tape */
 static void compute_drivers(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape) {
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
-  const TYPED(token) token = {tape->pre, tape->shared, *tape->mask};
+  const TYPED(token) token = {tape->pre, tape->shared, *tape->mask, tape->x};
   if (!ops->token || !ops->token(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar))
     ops->drivers(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar);
 }
@@ -246,16 +246,26 @@ static void local_adjoint(const sparc_cell *cell, const real *constants, const T
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
   const size_t H = (size_t)cell->H;
   const real imaginary = cell->parts == 2;
-  const TYPED(token) token = {tape->pre, tape->shared, *tape->mask};
+  const TYPED(token) token = {tape->pre, tape->shared, *tape->mask, tape->x};
   double dshared[MAX_SHARED] = {0}, sums[MAX_SUMS][MODE_TILE] = {{0}};
   for (int first = 0; first < cell->H; first += MODE_TILE) {
     const int n = cell->H - first < MODE_TILE ? cell->H - first : MODE_TILE;
     const size_t re = (size_t)first, im = imaginary ? H + (size_t)first : (size_t)first;
-    const TYPED(cotangent) cotangent = {tape->kept + re, tape->kept + im, tape->dstate + re, tape->dstate + im};
+    const TYPED(cotangent)
+        cotangent = {tape->kept + re, tape->kept + im, tape->dstate + re, tape->dstate + im, tape->dinput};
     TYPED(coefficients) c;
     ops->adjoint(cell, constants, &token, first, n, &cotangent, &c, tape->dpre, dshared, sums);
   }
   for (int q = 0; q < cell->shared; q++) tape->dshared[q] = (real)dshared[q];
+}
+
+/* what the state read of the input itself, or nothing */
+static void start_input_gradient(const sparc_cell *cell, const TYPED(tape_view) * tape, real *dx) {
+  const size_t bytes = (size_t)cell->D * sizeof(real);
+  if (cell->direct_input)
+    memcpy(dx, tape->dinput, bytes);
+  else
+    memset(dx, 0, bytes);
 }
 
 /* dx += W^T dpre */
@@ -303,7 +313,7 @@ static void local_gradient(const sparc_cell *cell, const TYPED(prepared_view) * 
   const bool direct = dparams && (ops->output_backward || ops->direct_gradient);
   if (!dx && !direct) return;
   local_adjoint(cell, weights->constants, tape);
-  if (dx) memset(dx, 0, (size_t)cell->D * sizeof(real));
+  if (dx) start_input_gradient(cell, tape, dx);
   if (ops->activate_backward)
     ops->activate_backward(cell, weights->constants, 1, tape->pre, tape->shared, tape->dpre, tape->dshared, dx);
   if (dx) project_token_backward(cell, weights->weight_out, tape->dpre, dx);

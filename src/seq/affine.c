@@ -38,6 +38,7 @@ typedef struct work_view {
   real *dshared;          /* (B T, shared) */
   double *sum_partials;   /* (B groups, sums, H) */
   double *sums;           /* (sums, H) */
+  real *discarded;        /* (B groups, D): stands in for dx when nobody asks for it */
 } work_view;
 
 static saved_view carve_saved(arena *a, const sparc_plan *plan) {
@@ -66,6 +67,7 @@ static work_view carve_work(arena *a, const sparc_plan *plan) {
   view.dshared = arena_take(a, tokens * shared, sizeof(real));
   view.sum_partials = arena_take(a, B * (size_t)plan->groups * sums, sizeof(double));
   view.sums = arena_take(a, sums, sizeof(double));
+  if (cell->direct_input) view.discarded = arena_take(a, B * (size_t)plan->groups * (size_t)cell->D, sizeof(real));
   return view;
 }
 
@@ -160,7 +162,8 @@ static size_t group_begin(const run *r, size_t group) {
 static real mask_at(const run *r, size_t token) { return r->io->mask ? r->io->mask[token] : 1; }
 
 static TYPED(token) token_at(const run *r, size_t token) {
-  return (TYPED(token)){r->saved.pre + token * r->pre, r->saved.shared + token * r->shared, mask_at(r, token)};
+  return (TYPED(token)){r->saved.pre + token * r->pre, r->saved.shared + token * r->shared, mask_at(r, token),
+                        r->io->x + token * r->D};
 }
 
 /* ---- rows of a tile ---------------------------------------------------------------------------- */
@@ -345,7 +348,8 @@ static TYPED(span) span_of(const run *r, const scan_tile *s, size_t chunk) {
                        .tokens = (size_t)(chunk_end(r, chunk) - chunk_begin(r, chunk)),
                        .pre = r->saved.pre + at * r->pre,
                        .shared = r->saved.shared + at * r->shared,
-                       .mask = r->io->mask ? r->io->mask + at : NULL};
+                       .mask = r->io->mask ? r->io->mask + at : NULL,
+                       .x = r->io->x + at * r->D};
 }
 
 static bool replay_fast(const run *r, const scan_tile *s) {
@@ -371,18 +375,61 @@ static real *dshared_partial_of(const run *r, const scan_tile *s) {
   return r->work.dshared_partials + (size_t)(s->first / r->plan->mode_tile) * r->tokens * r->shared;
 }
 
+/* where the adjoint of a cell with direct_input leaves its part of dx for a token; the tokens of one tile may share a
+ * row that nobody reads */
+static real *input_gradient_of(const run *r, const scan_tile *s, size_t token) {
+  if (r->gradient->dx) return r->gradient->dx + token * r->D;
+  return r->cell->direct_input ? r->work.discarded + (s->b * (size_t)r->plan->groups + s->part) * r->D : NULL;
+}
+
+/* a row of some modes of a wide span, packed as (parts, n) */
+static void pack_row(const sparc_cell *cell, const TYPED(span) * span, const real *row, real *packed) {
+  for (size_t part = 0; part < (size_t)cell->parts; part++)
+    memcpy(packed + part * span->n, row + part * (size_t)cell->H + span->first, span->n * sizeof(real));
+}
+
+bool TYPED(adjoint_span)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
+                         const real *states, const real *dstates, real *g, real *dpre, real *dshared, double *sums) {
+  enum { BLOCK = 32 };
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  const size_t H = (size_t)cell->H, D = (size_t)cell->D, S = cell->sizes.state, pre = (size_t)cell->pre;
+  const size_t shared = (size_t)cell->shared, count = (size_t)cell->sums, n = span->n;
+  real entering[2 * WIDE_TILE], block_sums[MAX_SUMS * WIDE_TILE];
+  if (!ops->scan_adjoint) return false;
+  for (size_t end = span->tokens, begin; end > 0; end = begin) {
+    begin = end > BLOCK ? end - BLOCK : 0;
+    TYPED(span) block = *span;
+    block.tokens = end - begin;
+    block.pre += begin * pre;
+    block.shared += begin * shared;
+    block.x += block.x ? begin * D : 0;
+    block.dx += block.dx ? begin * block.dx_stride : 0;
+    if (block.mask) block.mask += begin;
+    if (begin > 0) pack_row(cell, span, states + (begin - 1) * S, entering);
+    memset(block_sums, 0, count * n * sizeof(real));
+    if (!ops->scan_adjoint(cell, constants, &block, begin > 0 ? entering : before, states + begin * S,
+                           dstates + begin * S, g, dpre + begin * pre, dshared + begin * shared, block_sums))
+      return false;
+    for (size_t s = 0; s < count; s++)
+      for (size_t i = 0; i < n; i++) sums[s * H + span->first + i] += (double)block_sums[s * n + i];
+  }
+  return true;
+}
+
 /* a group of chunks, last chunk first */
 static bool replay_adjoint_fast(const run *r, const scan_tile *s) {
   if (!r->ops->scan_adjoint) return false;
   for (size_t k = group_begin(r, s->part + 1); k-- > group_begin(r, s->part);) {
-    const TYPED(span) span = span_of(r, s, k);
+    TYPED(span) span = span_of(r, s, k);
     const size_t at = s->b * (size_t)r->plan->T + (size_t)chunk_begin(r, k);
+    span.dx = input_gradient_of(r, s, at);
+    span.dx_stride = r->gradient->dx ? r->D : 0;
     real before[2 * WIDE_TILE], g[2 * WIDE_TILE];
     load_wide(r, s, state_before(r, s->b, chunk_begin(r, k)), before);
     load_wide(r, s, entrance_of(r, s, k, r->gradient->dstate_last), g);
-    if (!r->ops->scan_adjoint(r->cell, r->weights.constants, &span, before, r->states + at * r->S,
-                              r->dstates + at * r->S, g, r->work.dpre + at * r->pre,
-                              dshared_partial_of(r, s) + at * r->shared, sum_partial_of(r, s)))
+    if (!TYPED(adjoint_span)(r->cell, r->weights.constants, &span, before, r->states + at * r->S,
+                             r->dstates + at * r->S, g, r->work.dpre + at * r->pre,
+                             dshared_partial_of(r, s) + at * r->shared, sum_partial_of(r, s)))
       return false;
     if (k == 0 && r->gradient->dstate0) store_wide(r, s, g, r->gradient->dstate0 + s->b * r->S);
   }
@@ -397,7 +444,8 @@ static void project(void *context, size_t tile) {
   const size_t N = (size_t)r->cell->projected;
   const real *x = r->io->x + tokens.first * r->D;
   real *pre = r->saved.pre + tokens.first * r->pre;
-  project_tokens(r->cell->kernels, tokens.n, r->D, N, x, r->D, r->weights.weight_in, r->weights.bias, pre, r->pre);
+  if (N > 0)
+    project_tokens(r->cell->kernels, tokens.n, r->D, N, x, r->D, r->weights.weight_in, r->weights.bias, pre, r->pre);
   if (r->ops->activate)
     r->ops->activate(r->cell, r->weights.constants, tokens.n, x, pre, r->saved.shared + tokens.first * r->shared);
 }
@@ -468,7 +516,7 @@ static void replay_adjoint_chunk(const run *r, const scan_tile *s, size_t chunk,
     load_row(r, s, r->dstates + at * r->S, &mu);
     add_row(s->n, g, &mu);
 
-    const TYPED(cotangent) cotangent = {kept.re, kept.im, mu.re, mu.im};
+    const TYPED(cotangent) cotangent = {kept.re, kept.im, mu.re, mu.im, input_gradient_of(r, s, at)};
     double token_dshared[MAX_SHARED] = {0};
     TYPED(coefficients) c;
     r->ops->adjoint(r->cell, r->weights.constants, &token, s->first, s->n, &cotangent, &c, r->work.dpre + at * r->pre,
@@ -514,11 +562,12 @@ static void project_backward(void *context, size_t tile) {
   if (width)
     ordered_add(dshared, r->work.dshared_partials + tokens.first * r->shared, (size_t)r->plan->mode_tiles,
                 r->tokens * r->shared, width);
-  if (dx) memset(dx, 0, tokens.n * r->D * sizeof(real));
+  /* with direct_input dx holds the adjoint's part already */
+  if (dx && !r->cell->direct_input) memset(dx, 0, tokens.n * r->D * sizeof(real));
   if (r->ops->activate_backward)
     r->ops->activate_backward(r->cell, r->weights.constants, tokens.n, r->saved.pre + tokens.first * r->pre,
                               r->saved.shared + tokens.first * r->shared, dpre, dshared, dx);
-  if (dx)
+  if (dx && N > 0)
     gemm(r->cell->kernels, AS_IS, AS_IS, tokens.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, 1, dx, r->D);
 }
 
@@ -538,7 +587,9 @@ static void projection_gradient(const run *r, const projection *p, range rows) {
 
 static size_t projection_tiles(const projection *p) { return tiles_of((size_t)p->rows, ROW_TILE); }
 
-/* tile 0: what the cell sums itself; the others: row tiles of the projections */
+static size_t weight_parts(const run *r) { return r->ops->weight_parts ? r->ops->weight_parts(r->cell) : 0; }
+
+/* tile 0: the per-mode sums; then the parts of what the cell sums itself; the others: row tiles of the projections */
 static void parameter_gradient(void *context, size_t tile) {
   const run *r = context;
   const sparc_cell *cell = r->cell;
@@ -547,13 +598,16 @@ static void parameter_gradient(void *context, size_t tile) {
     memset(r->work.sums, 0, width * sizeof(double));
     ordered_sum_f64(r->work.sums, r->work.sum_partials, (size_t)r->plan->B * (size_t)r->plan->groups, width, width);
     if (width) r->ops->sums_gradient(cell, r->weights.constants, r->work.sums, r->gradient->dparams);
-    if (r->ops->weight_gradient)
-      r->ops->weight_gradient(cell, r->weights.constants, r->tokens, r->io->x, r->saved.pre, r->saved.shared,
-                              r->work.dpre, r->work.dshared, r->gradient->dy, r->gradient->dparams);
+    return;
+  }
+  const size_t parts = weight_parts(r);
+  if (tile <= parts) {
+    r->ops->weight_gradient(cell, tile - 1, r->tokens, r->io->x, r->saved.pre, r->work.dpre, r->work.dshared,
+                            r->gradient->dy, r->gradient->dparams);
     return;
   }
   const projection *p = cell->project;
-  for (tile--; tile >= projection_tiles(p); p++) tile -= projection_tiles(p);
+  for (tile -= parts + 1; tile >= projection_tiles(p); p++) tile -= projection_tiles(p);
   projection_gradient(r, p, range_of((size_t)p->rows, ROW_TILE, tile));
 }
 
@@ -569,7 +623,7 @@ void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const 
   parallel_for(plan->threads, scan_tiles(&r, plan->groups), replay_adjoint, &r);
   parallel_for(plan->threads, (size_t)plan->token_tiles, project_backward, &r);
   if (!gradient->dparams) return;
-  size_t tiles = 1;
+  size_t tiles = 1 + weight_parts(&r);
   for (int i = 0; i < plan->cell->projections; i++) tiles += projection_tiles(&plan->cell->project[i]);
   parallel_for(plan->threads, tiles, parameter_gradient, &r);
 }

@@ -22,4 +22,10 @@ void TYPED(affine_forward)(const sparc_plan *plan, const real *prepared, const T
 void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence,
                             const void *saved, const TYPED(sequence_gradient) * gradient, void *work);
 
+/* The cell's scan_adjoint over a span of any length, a block of steps at a time: sums run in real over a block and in
+ * double over blocks, so their rounding error does not grow with the span. sums (sums, H) are added to. False: the
+ * cell has no such path, and nothing was written. */
+bool TYPED(adjoint_span)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
+                         const real *states, const real *dstates, real *g, real *dpre, real *dshared, double *sums);
+
 #endif

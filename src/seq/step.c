@@ -23,6 +23,7 @@ TYPED(tape_view) TYPED(view_tape)(const sparc_cell *cell, real *tape) {
                             .dstate = tape + at.dstate,
                             .dpre = tape + at.dpre,
                             .dshared = tape + at.dshared,
+                            .dinput = tape + at.dinput,
                             .weights = tape + at.weights};
 }
 
@@ -66,7 +67,7 @@ void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *stat
   *tape->mask = mask;
   project_input(cell, &weights, x, tape->pre);
   if (ops->activate) ops->activate(cell, weights.constants, 1, x, tape->pre, tape->shared);
-  const TYPED(token) token = {tape->pre, tape->shared, mask};
+  const TYPED(token) token = {tape->pre, tape->shared, mask, tape->x};
   for (size_t i = 0; i < S; i++) tape->kept[i] = mask == 0 ? 0 : state[i];
   if (!ops->token || !ops->token(cell, weights.constants, &token, tape->kept, tape->a, tape->b, NULL, NULL))
     gather_coefficients(cell, ops, weights.constants, &token, tape->a, tape->b);

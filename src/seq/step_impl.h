@@ -8,7 +8,7 @@
 
 /* the arrays of a tape, see tape_layout */
 typedef struct TYPED(tape_view) {
-  real *x, *mask, *pre, *shared, *kept, *a, *b, *state, *outer, *scalar, *dstate, *dpre, *dshared, *weights;
+  real *x, *mask, *pre, *shared, *kept, *a, *b, *state, *outer, *scalar, *dstate, *dpre, *dshared, *dinput, *weights;
 } TYPED(tape_view);
 
 TYPED(tape_view) TYPED(view_tape)(const sparc_cell *cell, real *tape);

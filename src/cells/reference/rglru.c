@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rglru.c: RG-LRU in double precision: a real diagonal recurrence with block-diagonal gates over the content
- * u = Wx x + bx.
+ * u = Wx x + bx, or u = x with projection=none.
  *
  * With c = 8, r and q the retention and input gates and la = -c r softplus(Lam):
  *   h_t = m a h_{t-1} + n q u,   a = exp(la),   n = m sqrt(1 - a^2) + (1 - m).
@@ -23,7 +23,13 @@ typedef struct coordinate {
 
 static size_t scratch_count(const sparc_cell *cell) { return 2 * (size_t)cell->H; }
 
+static bool has_content(const sparc_cell *cell) { return cell_option(cell, "projection") == 0; }
+
 static void evaluate_content(const reference_input *in, double *u /* H */) {
+  if (!has_content(in->cell)) {
+    memcpy(u, in->x, (size_t)in->cell->H * sizeof *u);
+    return;
+  }
   const double *bias = block_of(in->cell, in->params, "content_bias");
   for (int j = 0; j < in->cell->H; j++) u[j] = project(in, "content", j) + bias[j];
 }
@@ -90,6 +96,10 @@ static void step_backward(const reference_input *in, const double *dy, double *d
                  gradient_of(cell, dparams, "gate_input") + row, du + first);
   }
 
+  if (!has_content(cell)) {
+    add_scaled(dx, 1, du, H);
+    return;
+  }
   for (int j = 0; j < H; j++) {
     gradient_of(cell, dparams, "content_bias")[j] += du[j];
     project_backward(in, "content", j, du[j], dparams, dx);

@@ -134,6 +134,24 @@ static void evaluate_write(const sparc_cell *cell, double nu, double beta, doubl
   out->b_content_im = cartesian(0, amplitude * u_im);
 }
 
+/* projection=none: the input is the content */
+static bool has_content(const sparc_cell *cell) { return cell_option(cell, "projection") == 0; }
+
+static double complex content_before_activation(const reference_input *in, int j) {
+  if (!has_content(in->cell)) return get_mode(in->x, in->cell->H, j);
+  return cartesian(project(in, "content_re", j), project(in, "content_im", j));
+}
+
+static void content_backward(const reference_input *in, int j, double d_re, double d_im, double *dparams, double *dx) {
+  if (has_content(in->cell)) {
+    project_backward(in, "content_re", j, d_re, dparams, dx);
+    project_backward(in, "content_im", j, d_im, dparams, dx);
+  } else {
+    dx[j] += d_re;
+    dx[in->cell->H + j] += d_im;
+  }
+}
+
 static mode evaluate_mode(const reference_input *in, int j) {
   const sparc_cell *cell = in->cell;
   double nu = bounded_exp(block_of(cell, in->params, "log_decay")[j]);
@@ -151,7 +169,7 @@ static mode evaluate_mode(const reference_input *in, int j) {
     p_slope = 1 - p * p;
   }
 
-  double complex z = cartesian(project(in, "content_re", j), project(in, "content_im", j));
+  double complex z = content_before_activation(in, j);
   mode out = {.r_slope = r_slope, .p_slope = p_slope};
   evaluate_transition(cell, nu, theta, r, p, &out);
   evaluate_write(cell, nu, beta, s, v, z, r, p, &out);
@@ -187,8 +205,7 @@ static void step_backward(const reference_input *in, const double *dy, double *d
     gradient_of(cell, dparams, "gate_phase")[j] += inner(here.b_s, db);
     gradient_of(cell, dparams, "gate_retention")[j] += inner(here.b_v, db);
 
-    project_backward(in, "content_re", j, inner(here.b_content_re, db), dparams, dx);
-    project_backward(in, "content_im", j, inner(here.b_content_im, db), dparams, dx);
+    content_backward(in, j, inner(here.b_content_re, db), inner(here.b_content_im, db), dparams, dx);
 
     /* controllers: both pathways, then tanh */
     double dr = (inner(here.lambda_r, dlambda) + inner(here.b_r, db)) * here.r_slope;
