@@ -40,6 +40,8 @@ static void test_cell_create(void **state) {
       {{.kind = "sparc", .D = 4, .H = 4, .options = "variant"}, SPARC_INVALID, "'variant'", "expected key=value"},
       {{.kind = "sparc", .D = 4, .H = 4, .options = "kappa_r=-1"}, SPARC_INVALID, "kappa_r is '-1'", "from 0"},
       {{.kind = "sparc", .D = 4, .H = 4, .options = "kappa_r=nan"}, SPARC_INVALID, "kappa_r is 'nan'", "from 0"},
+      {{.kind = "sparc", .D = 4, .H = 4, .options = "projection=none"}, SPARC_INVALID, "D is 4", "expected 8"},
+      {{.kind = "rglru", .D = 4, .H = 8, .options = "projection=none"}, SPARC_INVALID, "D is 4", "expected H = 8"},
       {{.kind = "sparc", .D = 4, .H = 4, .options = "kappa_p=2x"}, SPARC_INVALID, "kappa_p is '2x'", "a number"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

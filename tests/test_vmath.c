@@ -39,6 +39,14 @@ VMATH void turn_batch(const float *x, float *re, float *im) {
   }
 }
 
+VMATH void wide_turn_batch(const float *x, float *re, float *im) {
+  for (size_t i = 0; i < BATCH; i++) {
+    const turn t = wide_turn_of(x[i]);
+    re[i] = t.re;
+    im[i] = t.im;
+  }
+}
+
 VMATH void fraction_batch(const float *x, float *tangent, float *sigmoid) {
   for (size_t i = 0; i < BATCH; i++) {
     const fraction t = tanh_fraction(x[i]), s = sigmoid_fraction(x[i]);
@@ -47,7 +55,7 @@ VMATH void fraction_batch(const float *x, float *tangent, float *sigmoid) {
   }
 }
 
-enum { DECAY, TURN, FRACTION, FUNCTIONS };
+enum { DECAY, TURN, WIDE_TURN, FRACTION, FUNCTIONS };
 
 typedef struct arithmetic {
   const char *name;
@@ -55,11 +63,13 @@ typedef struct arithmetic {
   evaluate_fn *evaluate[FUNCTIONS];
 } arithmetic;
 
-#define DEFINE_ARITHMETIC(kind, ATTRIBUTES)                                                         \
-  ATTRIBUTES static void decay_##kind(const float *x, float *a, float *b) { decay_batch(x, a, b); } \
-  ATTRIBUTES static void turn_##kind(const float *x, float *a, float *b) { turn_batch(x, a, b); }   \
+#define DEFINE_ARITHMETIC(kind, ATTRIBUTES)                                                                 \
+  ATTRIBUTES static void decay_##kind(const float *x, float *a, float *b) { decay_batch(x, a, b); }         \
+  ATTRIBUTES static void turn_##kind(const float *x, float *a, float *b) { turn_batch(x, a, b); }           \
+  ATTRIBUTES static void wide_turn_##kind(const float *x, float *a, float *b) { wide_turn_batch(x, a, b); } \
   ATTRIBUTES static void fraction_##kind(const float *x, float *a, float *b) { fraction_batch(x, a, b); }
-#define ARITHMETIC_ROW(kind, features) {#kind, features, {decay_##kind, turn_##kind, fraction_##kind}},
+#define ARITHMETIC_ROW(kind, features) \
+  {#kind, features, {decay_##kind, turn_##kind, wide_turn_##kind, fraction_##kind}},
 
 DEFINE_ARITHMETIC(separate, )
 /* clang takes no optimisation flags for one function; there the separate kind is measured alone */
@@ -183,6 +193,7 @@ typedef struct claim {
 #define NONE        INFINITY
 #define DECAY_CLAIM {"2^x", "1 - 2^x"}, DECAY, {rho_truth, one_minus_truth}, true
 #define TURN_CLAIM  {"cos", "sin"}, TURN, {cos_truth, sin_truth}, false
+#define WIDE_CLAIM  {"cos", "sin"}, WIDE_TURN, {cos_truth, sin_truth}, false
 #define FRACTION_CLAIM \
   {"tanh", "sigmoid"}, FRACTION, { tanh_truth, sigmoid_truth }
 
@@ -197,6 +208,8 @@ static const claim claims[] = {
     {DECAY_CLAIM, 128, FLT_MAX, SPARSE, {{0x1p-128, NONE}, {0, 0}}},
     {TURN_CLAIM, 0x1p-100f, 0x1p-5f, SPARSE, {{1.3e-7, NONE}, {1.3e-7, 2.2}}},
     {TURN_CLAIM, 0x1p-5f, HALF_PI, DENSE, {{1.3e-7, NONE}, {1.3e-7, 2.2}}},
+    {WIDE_CLAIM, 0x1p-100f, HALF_PI, SPARSE, {{1.3e-7, NONE}, {1.3e-7, 2.2}}},
+    {WIDE_CLAIM, HALF_PI, WIDE_TURN_MAX, SEVENTH, {{2e-7, NONE}, {2e-7, NONE}}},
     {FRACTION_CLAIM, false, 0x1p-100f, 0x1p-4f, SPARSE, {{1.2e-7, 3.8}, {1e-7, 1.7}}},
     {FRACTION_CLAIM, false, 0x1p-4f, 18, SEVENTH, {{1.2e-7, 3.8}, {1e-7, 1.7}}},
     {FRACTION_CLAIM, false, 18, FLT_MAX, SPARSE, {{1e-15, 0.5}, {1e-7, 1.7}}},
@@ -268,6 +281,25 @@ static void test_special_values(void **state) {
   }
 }
 
+/* the length of (cos, sin) is 1 to less than what |a| <= 1 - 2^-22 leaves: a mode that turns for ever does not grow */
+static void test_turns_keep_their_length(void **state) {
+  (void)state;
+  float x[BATCH], re[BATCH], im[BATCH];
+  double longest = 0;
+  const uint32_t first = bits_of_float(0x1p-10f), count = bits_of_float(WIDE_TURN_MAX) - first;
+  for (size_t a = 0; a < ARITHMETICS; a++) {
+    if (!runs_here(&arithmetics[a])) continue;
+    for (uint32_t at = 0; at + BATCH * 13 < count; at += BATCH * 13) {
+      for (uint32_t i = 0; i < BATCH; i++) x[i] = float_of_bits(first + at + 13 * i);
+      arithmetics[a].evaluate[WIDE_TURN](x, re, im);
+      for (size_t i = 0; i < BATCH; i++) longest = fmax(longest, hypot((double)re[i], (double)im[i]));
+    }
+  }
+  printf("longest turn: 1 + %.3g\n", longest - 1);
+  /* magnitude times cos and sin are rounded once more each */
+  if (!(longest * (1 - 0x1p-22) * (1 + 0x1p-24) < 1)) fail_msg("a turn of length 1 + %.3g", longest - 1);
+}
+
 /* cos is even and sin is odd, to the bit: their sweeps need one sign only */
 static void test_symmetry(void **state) {
   (void)state;
@@ -286,6 +318,6 @@ static void test_symmetry(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds), cmocka_unit_test(test_special_values),
-                                     cmocka_unit_test(test_symmetry)};
+                                     cmocka_unit_test(test_turns_keep_their_length), cmocka_unit_test(test_symmetry)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

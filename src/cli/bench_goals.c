@@ -62,6 +62,9 @@ static double narrow_by_peak(const bench_case *c) {
 static double both_ratio(const bench_case *c) {
   return bench_seconds(&c[0], "forward+backward") / bench_seconds(&c[1], "forward+backward");
 }
+static double both_ratio_third(const bench_case *c) {
+  return bench_seconds(&c[0], "forward+backward") / bench_seconds(&c[2], "forward+backward");
+}
 
 /* what a step costs more with sensitivities, over one sweep through their bytes */
 static double update_by_stream(const bench_case *c) {
@@ -117,6 +120,20 @@ static const experiment experiments[] = {
     {.problem = {"mixer:B4:T2048:D512:pieces", "mixer:B4:T2048:D512:pieces:cell=rglru:block=128"},
      .quick = {"mixer:B4:T256:D512:pieces", "mixer:B4:T256:D512:pieces:cell=rglru:block=128"},
      .goals = {{"SPARC / RG-LRU (blocks of 128) f+b with projections, d = 512", RATIO, true, NAN, NAN, both_ratio}}},
+    {.problem = {"mixer:B4:T2048:D2048:noproj:pieces", "mixer:B4:T2048:D2048:noproj:pieces:cell=rglru:block=128",
+                 "mixer:B4:T2048:D2048:noproj:pieces:cell=rglru:block=256"},
+     .quick = {"mixer:B4:T64:D2048:noproj:pieces", "mixer:B4:T64:D2048:noproj:pieces:cell=rglru:block=128",
+               "mixer:B4:T64:D2048:noproj:pieces:cell=rglru:block=256"},
+     .goals = {{"SPARC / RG-LRU (blocks of 128) f+b, no projection, d = 2048", RATIO, true, 0.25, 0.15, both_ratio},
+               {"SPARC / RG-LRU (blocks of 256) f+b, no projection, d = 2048", RATIO, true, NAN, NAN,
+                both_ratio_third}}},
+    {.problem = {"mixer:B4:T2048:D512:noproj:pieces", "mixer:B4:T2048:D512:noproj:pieces:cell=rglru:block=128",
+                 "mixer:B4:T2048:D512:noproj:pieces:cell=rglru:block=256"},
+     .quick = {"mixer:B4:T128:D512:noproj:pieces", "mixer:B4:T128:D512:noproj:pieces:cell=rglru:block=128",
+               "mixer:B4:T128:D512:noproj:pieces:cell=rglru:block=256"},
+     .goals = {{"SPARC / RG-LRU (blocks of 128) f+b, no projection, d = 512", RATIO, true, 0.4, 0.27, both_ratio},
+               {"SPARC / RG-LRU (blocks of 256) f+b, no projection, d = 512", RATIO, true, NAN, NAN,
+                both_ratio_third}}},
     {.problem = {"fused:B8:T2048:H512", "fused:B8:T2048:H1024:cell=rglru", "fused:B8:T2048:H512",
                  "fused:B8:T2048:H1024:cell=rglru"},
      .quick = {"fused:B8:T256:H512", "fused:B8:T256:H1024:cell=rglru", "fused:B8:T256:H512",

@@ -82,8 +82,7 @@ VMATH gate_pair gate_of(float v) {
 
 /* |a| stays below 1 after rounding: see RETENTION_MAX in src/cells/gateloop.c */
 #define LOOP_RETENTION_MAX (1 - 0x1p-22f)
-/* where the reduction by multiples of pi is exact, and where squares stay inside float; beyond, the C library */
-#define LOOP_PHASE_MAX   2e4f
+/* where squares stay inside float; beyond, the C library */
 #define LOOP_MODULUS_MAX 1e18f
 #define LOOP_MODULUS_MIN 1e-12f
 
@@ -91,15 +90,6 @@ VMATH gate_pair gate_of(float v) {
 typedef struct loop_transition {
   float re, im, rate_al, turn_al, rate_be, turn_be;
 } loop_transition;
-
-/* cos and sin for |x| <= LOOP_PHASE_MAX: x - n pi in three steps whose products are exact, the sign from n's parity */
-VMATH turn wide_turn(float x) {
-  const float magic = 0x1.8p23f, shifted = x * .31830988618379067f + magic, n = shifted - magic;
-  const float y = ((x - n * 3.140625f) - n * 9.67502593994140625e-4f) - n * 1.509957990978376432e-7f;
-  const turn t = turn_of(y);
-  const uint32_t sign = bits_of_float(shifted) << 31;
-  return (turn){float_of_bits(bits_of_float(t.re) ^ sign), float_of_bits(bits_of_float(t.im) ^ sign)};
-}
 
 VMATH loop_transition polar_of(float al, turn be) {
   const gate_pair s = gate_of(al);
@@ -133,14 +123,14 @@ VMATH float largest_of(size_t n, const float *x) {
 }
 
 static void phases_of(size_t n, const float *be, loop_scratch *out) {
-  if (largest_of(n, be) > LOOP_PHASE_MAX) {
+  if (largest_of(n, be) > WIDE_TURN_MAX) {
     for (size_t i = 0; i < n; i++) out->first[i] = cosf(be[i]);
     for (size_t i = 0; i < n; i++) out->second[i] = sinf(be[i]);
     return;
   }
 #pragma omp simd
   for (size_t i = 0; i < n; i++) {
-    const turn t = wide_turn(be[i]);
+    const turn t = wide_turn_of(be[i]);
     out->first[i] = t.re;
     out->second[i] = t.im;
   }

@@ -68,6 +68,17 @@ VMATH turn turn_of(float x) {
   return (turn){c * y + 1, s * (y * x) + x};
 }
 
+/* cos and sin for |x| <= WIDE_TURN_MAX: x - n pi in three steps, of which the first two are exact, and the sign from
+ * the parity of n */
+#define WIDE_TURN_MAX 2e4f
+
+VMATH turn wide_turn_of(float x) {
+  const float magic = 0x1.8p23f, shifted = x * .31830988618379067f + magic, n = shifted - magic;
+  const turn t = turn_of(((x - n * 3.140625f) - n * 9.67502593994140625e-4f) - n * 1.509957990978376432e-7f);
+  const uint32_t sign = bits_of_float(shifted) << 31;
+  return (turn){float_of_bits(bits_of_float(t.re) ^ sign), float_of_bits(bits_of_float(t.im) ^ sign)};
+}
+
 /* tanh z = sign(z) one_minus / (1 + rho) with rho = exp(-2|z|), as a fraction so that several share one division */
 typedef struct fraction {
   float over, under;

@@ -25,7 +25,7 @@ refuse "unknown problem 'golas'; did you mean 'goals'?" golas
 refuse "unknown problem 'xyzzy', expected one of: mixer," xyzzy
 refuse "unknown problem ''" ''
 refuse "mixer:B4: the key T (steps) is missing" mixer:B4
-refuse "unknown key in 'Q3', expected B, T, D, H, pieces, cell=NAME and its options" mixer:B1:T1:D1:Q3
+refuse "unknown key in 'Q3', expected B, T, D, H, noproj, pieces, cell=NAME and its options" mixer:B1:T1:D1:Q3
 refuse "unknown key in 'peices'; did you mean 'pieces'?" mixer:B1:T1:D1:peices
 refuse "unknown key in 'cel=rglru'; did you mean 'cell'?" mixer:B1:T1:D1:cel=rglru
 refuse "unknown key in ''" mixer:B1:T1:D1:
@@ -38,6 +38,8 @@ done
 refuse "unknown cell kind 'rglu'; did you mean 'rglru'?" mixer:B1:T1:D1:cell=rglu
 refuse "unknown option 'varient'; did you mean 'variant'?" mixer:B1:T1:D1:varient=full
 refuse "expected a multiple of the option block" mixer:B1:T1:D8:cell=rglru:block=3
+refuse "D is 7, expected 6" mixer:B1:T4:D7:H3:noproj
+refuse "cell lru has no options, got 'projection" mixer:B1:T4:D8:noproj:cell=lru
 refuse "at most 255 are allowed" "mixer:B1$(printf ':a=%0300d' 1)"
 # the second problem is wrong, so the first is not measured either
 refuse "unknown problem 'stpe'; did you mean 'step'?" peak stpe:H1:D1
@@ -52,8 +54,8 @@ refuse "--kernel is 'mmx', and this machine has no such kernels" --kernel mmx pe
 refuse "--compare goes with problems, not with the suite goals" --compare "$scratch/none" goals
 
 # what cannot be done is said, and is not a usage error
-expect 1 bench fused:B1:T4:H4:cell=lru
-complains "the cell lru has no fused kernels"
+expect 1 bench fused:B1:T4:H4:cell=gru
+complains "the cell gru has no fused kernels"
 expect 1 bench --kernel plain fused:B1:T4:H4
 complains "the plain kernels have no fused scan of this cell"
 expect 1 bench mixer:B1000:T1000000:D2048
