@@ -83,15 +83,21 @@ static long step_allocations(const problem *p) {
   float *state = sparc_alloc(p->n.state * sizeof *state), *trace = sparc_alloc(p->n.trace * sizeof *trace);
   float *tape = sparc_alloc(p->n.tape * sizeof *tape), *y = sparc_alloc(p->n.output * sizeof *y);
   float *dparams = sparc_alloc(p->n.params * sizeof *dparams), *x = sparc_alloc((size_t)p->D * sizeof *x);
+  sparc_lazy lazy = {.capacity = 2, .trace = trace};
+  lazy.steps = sparc_alloc((sparc_lazy_size(p->cell, 2) + 1) * sizeof *lazy.steps);
   const long before = allocations;
   assert_int_equal(sparc_prepare(p->cell, params, prepared), SPARC_OK);
   assert_int_equal(sparc_step(p->cell, prepared, state, x, 1, y, tape), SPARC_OK);
+  assert_int_equal(sparc_step_streams(p->cell, prepared, 1, state, x, NULL, y, tape, 1), SPARC_OK);
   if (p->n.trace) {
+    for (int i = 0; i < 3; i++)
+      assert_int_equal(sparc_lazy_update(p->cell, prepared, &lazy, tape, y, dparams, NULL), SPARC_OK);
+    assert_int_equal(sparc_lazy_flush(p->cell, &lazy, dparams), SPARC_OK);
     assert_int_equal(sparc_step_rtrl(p->cell, prepared, state, trace, x, 1, y, tape), SPARC_OK);
     assert_int_equal(sparc_rtrl_gradient(p->cell, prepared, trace, tape, y, dparams, x), SPARC_OK);
   }
   const long count = allocations - before;
-  void *blocks[] = {params, prepared, state, trace, tape, y, dparams, x};
+  void *blocks[] = {params, prepared, state, trace, tape, y, dparams, x, lazy.steps};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) sparc_free(blocks[i]);
   return count;
 }

@@ -2,11 +2,13 @@
 /* double.h: the same calls in double precision, for gradient checks and numerical studies.
  *
  * The description (cell, sizes, blocks, plan) is shared with the float calls; only the arrays differ.
- * Every function is the twin of the one without the suffix in cell.h or sequence.h.
+ * Every function is the twin of the one without the suffix in cell.h, online.h or
+ * sequence.h.
  */
 #ifndef SPARC_DOUBLE_H
 #define SPARC_DOUBLE_H
 
+#include "sparc/online.h"
 #include "sparc/sequence.h"
 
 #ifdef __cplusplus
@@ -34,6 +36,21 @@ SPARC_API sparc_status sparc_rtrl_update_f64(const sparc_cell *cell, const doubl
                                              double *tape, const double *dy, double *dparams, double *dx);
 SPARC_API sparc_status sparc_trace_read_f64(const sparc_cell *cell, const double *prepared, const double *trace,
                                             const char *block, double *out);
+
+typedef struct sparc_lazy_f64 {
+  int capacity, count, gradients;
+  double *trace, *steps;
+} sparc_lazy_f64;
+
+SPARC_API sparc_status sparc_lazy_update_f64(const sparc_cell *cell, const double *prepared, sparc_lazy_f64 *lazy,
+                                             double *tape, const double *dy, double *dparams, double *dx);
+SPARC_API sparc_status sparc_lazy_step_f64(const sparc_cell *cell, const double *prepared, sparc_lazy_f64 *lazy,
+                                           double *state, const double *x, double mask, double *y, double *tape,
+                                           double *dparams);
+SPARC_API sparc_status sparc_lazy_flush_f64(const sparc_cell *cell, sparc_lazy_f64 *lazy, double *dparams);
+SPARC_API sparc_status sparc_step_streams_f64(const sparc_cell *cell, const double *prepared, int n, double *states,
+                                              const double *x, const double *masks, double *y, double *tapes,
+                                              int threads);
 
 SPARC_API size_t sparc_plan_saved_bytes_f64(const sparc_plan *plan);
 SPARC_API size_t sparc_plan_work_bytes_f64(const sparc_plan *plan);

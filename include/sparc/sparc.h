@@ -9,6 +9,7 @@
 #include "sparc/data.h"
 #include "sparc/double.h"
 #include "sparc/network.h"
+#include "sparc/online.h"
 #include "sparc/random.h"
 #include "sparc/safetensors.h"
 #include "sparc/sequence.h"

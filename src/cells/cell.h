@@ -55,6 +55,10 @@ typedef struct projection {
 typedef enum sink_row { ROW_OF_MODE, ROW_SHARED, ROW_OF_GROUP } sink_row;
 typedef enum sink_factor { FACTOR_ONE, FACTOR_I, FACTOR_CONSTANT } sink_factor;
 
+/* the driver of an outer slot, where it is known to have one part only: buffered steps leave the other out */
+typedef enum driver_part { DRIVER_COMPLEX, DRIVER_REAL, DRIVER_IMAGINARY } driver_part;
+enum { DRIVER_SLOTS = 8 }; /* slots that can be declared; the rest counts as complex */
+
 typedef struct rtrl_sink {
   bool outer; /* which kind of slot, and its index */
   int slot;
@@ -107,12 +111,13 @@ struct sparc_cell {
   sparc_sizes sizes; /* a layout without projections sets prepared, state, output and tape itself */
 
   /* diagonal affine cells: set by layout */
-  int parts;             /* 2: complex state, planar [re | im]; 1: real state; 0: not a diagonal affine cell */
-  int pre, shared;       /* pre-activation columns (>= projected) and shared controls per token */
-  int sums;              /* per-mode parameter gradients that the adjoint accumulates */
-  int outer, scalar;     /* RTRL slots per state coordinate */
-  size_t constant_count; /* the cell's own prepared constants */
-  bool direct_input;     /* no content projection: the state reads x itself, so the adjoint writes the start of dx */
+  int parts;         /* 2: complex state, planar [re | im]; 1: real state; 0: not a diagonal affine cell */
+  int pre, shared;   /* pre-activation columns (>= projected) and shared controls per token */
+  int sums;          /* per-mode parameter gradients that the adjoint accumulates */
+  int outer, scalar; /* RTRL slots per state coordinate */
+  driver_part driver[DRIVER_SLOTS]; /* of the first outer slots; of no meaning to real cells */
+  size_t constant_count;            /* the cell's own prepared constants */
+  bool direct_input; /* no content projection: the state reads x itself, so the adjoint writes the start of dx */
 
   /* filled by add_projection, add_sink and sparc_cell_create */
   projection project[MAX_PROJECTIONS];

@@ -51,6 +51,7 @@ static inline void declare_spectrum(sparc_cell *cell, int constants) {
   cell->sums = SPECTRUM_SUMS;
   cell->constant_count = (size_t)constants * (size_t)cell->H;
   cell->outer = 1;
+  cell->driver[0] = DRIVER_REAL;
   cell->scalar = SPECTRUM_SCALARS;
 }
 

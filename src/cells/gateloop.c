@@ -70,6 +70,7 @@ static sparc_status layout(sparc_cell *cell) {
   cell->constant_count = output_matrix_offset(cell) + (size_t)H * (size_t)D;
 
   cell->outer = TRACED_MATRICES;
+  cell->driver[KEY] = cell->driver[VALUE] = DRIVER_REAL;
   cell->scalar = TRACED_BIASES;
   for (int block = 0; block < TRACED_MATRICES; block++) {
     sparc_status status = add_sink(cell, (rtrl_sink){.outer = true, .slot = block, .block = block});

@@ -145,6 +145,10 @@ static sparc_status layout(sparc_cell *cell) {
   cell->constant_count = (size_t)K_COUNT * (size_t)H + 2 * (size_t)(D + 1) + 1;
 
   cell->outer = has_content(cell) ? OUTER_SLOTS : OUTER_SLOTS - OUTER_R;
+  if (has_content(cell)) {
+    cell->driver[OUTER_RE] = DRIVER_REAL;
+    cell->driver[OUTER_IM] = DRIVER_IMAGINARY;
+  }
   cell->scalar = SCALAR_SLOTS;
   return add_sinks(cell, per_mode);
 }

@@ -8,9 +8,10 @@
 #ifndef SPARC_KERNELS_KERNELS_H
 #define SPARC_KERNELS_KERNELS_H
 
-#include "kernels/gru.h"
 #include "kernels/bf16.h"
 #include "kernels/diagonal.h"
+#include "kernels/gru.h"
+#include "kernels/online.h"
 #include "kernels/pointwise.h"
 #include "kernels/product.h"
 #include "kernels/sparc_rules.h"
@@ -71,25 +72,6 @@ typedef struct sparc_adjoint_rows {
   float *sums;    /* (SUM_COUNT, n): added to; the caller flushes it to double every few tokens */
 } sparc_adjoint_rows;
 
-/* y (N) = bias (N) + x (K) W (K, N) */
-typedef void project_fn(size_t K, size_t N, const float *x, const float *W, const float *bias, float *y);
-
-/* one RTRL step of the outer rows of a complex cell: Z <- mask a Z + c x^T and, with weights, the contraction of the
- * new Z in the same pass: out[row] + j * out_stride[row] += weight_re Re Z + weight_im Im Z */
-typedef struct trace_rows {
-  size_t H, rows, D;
-  float mask;
-  const float *a;           /* (2, H): re | im */
-  const float *c;           /* (rows, 2, H) */
-  const float *x;           /* (D) */
-  float *Z;                 /* (H, rows, 2, D) */
-  const float *weights;     /* (rows, 2, H); NULL: no contraction */
-  float *const *out;        /* (rows) */
-  const size_t *out_stride; /* (rows): elements from mode to mode; 0: all modes add to one row */
-} trace_rows;
-
-typedef void trace_fn(const trace_rows *rows);
-
 /* coefficients of one token for all modes and, unless outer is NULL, the drivers of its RTRL traces */
 typedef struct sparc_token_rows {
   sparc_rows rows;   /* one token, first = 0, n = H */
@@ -106,9 +88,7 @@ typedef void sparc_adjoint_fn(const sparc_adjoint_rows *rows);
 
 typedef struct kernels {
   const char *name;
-  project_fn *project;
   product_fn *product;
-  trace_fn *trace;
   sparc_scan_fn *sparc_scan[SPARC_INSTANCE_COUNT];
   sparc_adjoint_fn *sparc_adjoint[SPARC_INSTANCE_COUNT];
   sparc_token_fn *sparc_token[SPARC_INSTANCE_COUNT];
@@ -116,6 +96,7 @@ typedef struct kernels {
   pointwise_kernels pointwise;
   bf16_kernels bf16;
   diagonal_kernels diagonal;
+  online_kernels online;
 } kernels;
 
 /* kernels_choose gives the table for this machine. SPARC_INVALID when SPARC_KERNEL names none, or one that this

@@ -5,9 +5,10 @@
  * iterations overlap, while state, constants and sums of a tile stay in the first-level cache. The rules are literal
  * constants in every instance, so that the branches on them vanish. Equations as in src/cells/sparc.c.
  */
-#include "kernels/gru_body.h"
 #include "kernels/bf16_body.h"
+#include "kernels/gru_body.h"
 #include "kernels/kernels.h"
+#include "kernels/online_body.h"
 #include "kernels/pointwise_body.h"
 #include "kernels/product_body.h"
 #include "kernels/vmath.h"
@@ -204,40 +205,6 @@ VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool flo
 
 /* ---- one token ----------------------------------------------------------------------------------- */
 
-/* 16 floats, which the compiler maps to one, two or four registers */
-typedef float strip __attribute__((vector_size(64)));
-
-VMATH strip load_strip(const float *from) {
-  strip s;
-  memcpy(&s, from, sizeof s);
-  return s;
-}
-
-/* sums of 64 columns stay in registers while x runs down the matrix */
-static void project(size_t K, size_t N, const float *x, const float *W, const float *bias, float *y) {
-  size_t n = 0;
-  for (; n + 64 <= N; n += 64) {
-    strip s0 = load_strip(bias + n), s1 = load_strip(bias + n + 16), s2 = load_strip(bias + n + 32);
-    strip s3 = load_strip(bias + n + 48);
-    for (size_t k = 0; k < K; k++) {
-      const float *row = W + k * N + n;
-      s0 += x[k] * load_strip(row);
-      s1 += x[k] * load_strip(row + 16);
-      s2 += x[k] * load_strip(row + 32);
-      s3 += x[k] * load_strip(row + 48);
-    }
-    memcpy(y + n, &s0, sizeof s0);
-    memcpy(y + n + 16, &s1, sizeof s1);
-    memcpy(y + n + 32, &s2, sizeof s2);
-    memcpy(y + n + 48, &s3, sizeof s3);
-  }
-  for (; n < N; n++) {
-    float sum = bias[n];
-    for (size_t k = 0; k < K; k++) sum += x[k] * W[k * N + n];
-    y[n] = sum;
-  }
-}
-
 /* entry i of one slot of an array (slots, 2, H) */
 VMATH void put(float *array, size_t H, size_t slot, size_t i, float re, float im) {
   array[2 * slot * H + i] = re;
@@ -298,36 +265,6 @@ VMATH void token_rows(const sparc_token_rows *s, sparc_rules rules, bool floor, 
   }
 }
 
-VMATH void advance_trace_rows(const trace_rows *t, bool contract) {
-  const size_t D = t->D;
-  for (size_t j = 0; j < t->H; j++) {
-    const float a_re = t->mask * t->a[j], a_im = t->mask * t->a[t->H + j];
-    for (size_t row = 0; row < t->rows; row++) {
-      const size_t at = j * t->rows + row, re_at = 2 * row * t->H + j, im_at = re_at + t->H;
-      const float c_re = t->c[re_at], c_im = t->c[im_at];
-      const float w_re = contract ? t->weights[re_at] : 0, w_im = contract ? t->weights[im_at] : 0;
-      const float *x = t->x;
-      float *z_re = t->Z + at * 2 * D, *z_im = z_re + D;
-      float *out = contract ? t->out[row] + j * t->out_stride[row] : NULL;
-#pragma omp simd
-      for (size_t d = 0; d < D; d++) {
-        const float re = a_re * z_re[d] - a_im * z_im[d] + c_re * x[d];
-        const float im = a_re * z_im[d] + a_im * z_re[d] + c_im * x[d];
-        z_re[d] = re;
-        z_im[d] = im;
-        if (contract) out[d] += w_re * re + w_im * im;
-      }
-    }
-  }
-}
-
-static void trace(const trace_rows *t) {
-  if (t->weights)
-    advance_trace_rows(t, true);
-  else
-    advance_trace_rows(t, false);
-}
-
 #define RULES(controls, decay, clock, gate, norm, linear) \
   (sparc_rules) { controls, decay, clock, gate, norm, linear }
 #define DEFINE_INSTANCE(name, controls, decay, clock, gate, norm, linear, floor)                \
@@ -354,9 +291,7 @@ SPARC_INSTANCES(DEFINE_INSTANCE)
 extern const kernels KERNEL_TABLE;
 const kernels KERNEL_TABLE = {
     .name = KERNEL_NAME,
-    .project = project,
     .product = product,
-    .trace = trace,
     .sparc_scan = {SPARC_INSTANCES(SCAN_SLOT)},
     .sparc_adjoint = {SPARC_INSTANCES(ADJOINT_SLOT)},
     .sparc_token = {SPARC_INSTANCES(TOKEN_SLOT)},
@@ -364,4 +299,5 @@ const kernels KERNEL_TABLE = {
     .pointwise = POINTWISE_KERNELS,
     .bf16 = BF16_KERNELS,
     .diagonal = DIAGONAL_KERNELS,
+    .online = ONLINE_KERNELS,
 };

@@ -9,13 +9,24 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "kernels/kernels.h"
-#include "seq/step_impl.h"
+#include "rtrl/rtrl_impl.h"
 
 #include <string.h>
 
-static real *scalar_traces(const sparc_cell *cell, real *trace) {
-  return trace + cell->sizes.state * (size_t)cell->outer * (size_t)cell->D;
-}
+/* this file writes the plain names */
+#define scalar_traces   TYPED(scalar_traces)
+#define check_rtrl      TYPED(check_rtrl)
+#define compute_drivers TYPED(compute_drivers)
+#define advance_scalar  TYPED(advance_scalar)
+#define advance_slot    TYPED(advance_slot)
+#define state_gradient  TYPED(state_gradient)
+#define sink_weights    TYPED(sink_weights)
+#define sink_row_of     TYPED(sink_row_of)
+#define contract        TYPED(contract)
+#define local_gradient  TYPED(local_gradient)
+#define sink_choice     TYPED(sink_choice)
+#define ALL_SINKS       TYPED(ALL_SINKS)
+#define SCALAR_SINKS    TYPED(SCALAR_SINKS)
 
 /* ---- step -------------------------------------------------------------------------------------- */
 
@@ -33,6 +44,14 @@ static void advance_outer_real(size_t D, real a, real c, const real *restrict x,
   for (size_t d = 0; d < D; d++) z[d] = a * z[d] + c * x[d];
 }
 
+void advance_slot(const sparc_cell *cell, real a_re, real a_im, real c_re, real c_im, const real *x, real *z) {
+  const size_t D = (size_t)cell->D;
+  if (cell->parts == 2)
+    advance_outer_complex(D, a_re, a_im, c_re, c_im, x, z, z + D);
+  else
+    advance_outer_real(D, a_re, c_re, x, z);
+}
+
 static void advance_outer(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
   const size_t D = (size_t)cell->D, H = (size_t)cell->H, outer = (size_t)cell->outer, parts = (size_t)cell->parts;
   const real mask = *tape->mask;
@@ -41,17 +60,26 @@ static void advance_outer(const sparc_cell *cell, const TYPED(tape_view) * tape,
     for (size_t row = j * outer; row < (j + 1) * outer; row++) {
       real *z = trace + row * parts * D;
       const real *c = tape->outer + (row - j * outer) * parts * H + j;
-      if (parts == 2)
-        advance_outer_complex(D, a_re, a_im, c[0], c[H], tape->x, z, z + D);
-      else
-        advance_outer_real(D, a_re, c[0], tape->x, z);
+      advance_slot(cell, a_re, a_im, c[0], parts == 2 ? c[H] : 0, tape->x, z);
     }
   }
 }
 
-static void advance_scalar(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
+void advance_scalar(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
   const size_t H = (size_t)cell->H, parts = (size_t)cell->parts;
   const real mask = *tape->mask;
+#ifndef SPARC_DOUBLE
+  if (cell->kernels->online.entries) {
+    cell->kernels->online.entries(&(entry_rows){.H = H,
+                                                .entries = (size_t)cell->scalar,
+                                                .parts = parts,
+                                                .mask = mask,
+                                                .a = tape->a,
+                                                .c = tape->scalar,
+                                                .z = scalar_traces(cell, trace)});
+    return;
+  }
+#endif
   real *entry = scalar_traces(cell, trace);
   const real *driver = tape->scalar;
   for (size_t s = 0; s < (size_t)cell->scalar; s++, entry += parts * H, driver += parts * H) {
@@ -87,7 +115,7 @@ static void drop_past(const sparc_cell *cell, const TYPED(tape_view) * tape, rea
 }
 
 /* drivers of the step that filled the tape */
-static void compute_drivers(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape) {
+void compute_drivers(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape) {
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
   const TYPED(token) token = {tape->pre, tape->shared, *tape->mask, tape->x};
   if (!ops->token || !ops->token(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar))
@@ -97,16 +125,16 @@ static void compute_drivers(const sparc_cell *cell, const real *constants, const
 static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
   advance_scalar(cell, tape, trace);
 #ifndef SPARC_DOUBLE
-  if (cell->parts == 2 && cell->kernels->trace) {
+  if (cell->parts == 2 && cell->kernels->online.trace) {
     const trace_rows rows = trace_rows_of(cell, tape, trace);
-    cell->kernels->trace(&rows);
+    cell->kernels->online.trace(&rows);
     return;
   }
 #endif
   advance_outer(cell, tape, trace);
 }
 
-static sparc_status check_rtrl(const sparc_cell *cell, const real *trace) {
+sparc_status check_rtrl(const sparc_cell *cell, const real *trace) {
   if (cell->sizes.trace == 0)
     return fail(SPARC_UNSUPPORTED, "cell %s has no RTRL form; train it with sparc_backward over short sequences",
                 cell->about->name);
@@ -142,8 +170,8 @@ static void sink_factor_of(const sparc_cell *cell, const rtrl_sink *sink, const 
 }
 
 /* Re(conj(d) factor Z) = weight_re Re Z + weight_im Im Z: the weights (parts, H) of a sink for all modes */
-static const real *sink_weights(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, const real *d,
-                                real *scratch) {
+const real *sink_weights(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, const real *d,
+                         real *scratch) {
   const size_t H = (size_t)cell->H;
   if (cell->parts == 1 || sink->factor == FACTOR_ONE) return d;
   for (size_t j = 0; j < H; j++) {
@@ -172,7 +200,7 @@ static slot_view slot_of(const sparc_cell *cell, const rtrl_sink *sink, const re
 }
 
 /* row of the parameter block that state coordinate j influences through this sink */
-static size_t sink_row_of(const rtrl_sink *sink, size_t j) {
+size_t sink_row_of(const rtrl_sink *sink, size_t j) {
   const size_t width = (size_t)sink->width;
   if (sink->row == ROW_OF_GROUP) return j / width * width + (size_t)sink->member;
   return sink->row == ROW_OF_MODE ? j : 0;
@@ -193,11 +221,22 @@ static void contract_rows(const sparc_cell *cell, const rtrl_sink *sink, const r
   }
 }
 
+/* all modes add to the same number: four sums in double, for one alone would wait for its own additions */
+static void contract_number(const sparc_cell *cell, const rtrl_sink *sink, const real *weights, const real *trace,
+                            real *dblock) {
+  const size_t H = (size_t)cell->H;
+  const slot_view z = slot_of(cell, sink, trace, 0);
+  double sums[4] = {0};
+  for (size_t j = 0; j < H; j++)
+    sums[j % 4] += (double)weights[j] * (double)z.re[j] + (z.im ? (double)weights[H + j] * (double)z.im[j] : 0);
+  dblock[sink->column] += (real)((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
 /* all modes add to the same row: sum them in double first, a strip of columns at a time */
 static void contract_shared(const sparc_cell *cell, const rtrl_sink *sink, const real *weights, const real *trace,
                             real *dblock) {
   enum { STRIP = 64 };
-  const size_t H = (size_t)cell->H, count = sink->outer ? (size_t)cell->D : 1;
+  const size_t H = (size_t)cell->H, count = (size_t)cell->D;
   for (size_t first = 0; first < count; first += STRIP) {
     const size_t n = count - first < STRIP ? count - first : STRIP;
     double sums[STRIP] = {0};
@@ -223,16 +262,16 @@ static void contract_vector(const sparc_cell *cell, const rtrl_sink *sink, const
   }
 }
 
-typedef enum sink_choice { ALL_SINKS, SCALAR_SINKS } sink_choice;
-
-static void contract(const sparc_cell *cell, const real *constants, const real *trace, const TYPED(tape_view) * tape,
-                     sink_choice choice, real *dparams) {
+void contract(const sparc_cell *cell, const real *constants, const real *trace, const TYPED(tape_view) * tape,
+              sink_choice choice, real *dparams) {
   for (size_t s = 0; s < cell->sinks; s++) {
     const rtrl_sink *sink = &cell->sink[s];
     if (choice == SCALAR_SINKS && sink->outer) continue;
     const real *weights = sink_weights(cell, sink, constants, tape->dstate, tape->weights);
     real *dblock = dparams + cell->block[sink->block].offset;
-    if (sink->row == ROW_SHARED)
+    if (sink->row == ROW_SHARED && !sink->outer)
+      contract_number(cell, sink, weights, trace, dblock);
+    else if (sink->row == ROW_SHARED)
       contract_shared(cell, sink, weights, trace, dblock);
     else if (sink->row == ROW_OF_MODE && !sink->outer && sink_row_length(cell, sink) == 1)
       contract_vector(cell, sink, weights, trace, dblock);
@@ -241,8 +280,39 @@ static void contract(const sparc_cell *cell, const real *constants, const real *
   }
 }
 
+/* the cell's fast path for one token, a run of modes at a time; false: it has none */
+static bool scan_adjoint_token(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape) {
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  const size_t H = (size_t)cell->H, parts = (size_t)cell->parts;
+  if (!ops->scan_adjoint) return false;
+  double dshared[MAX_SHARED] = {0};
+  for (size_t first = 0; first < H; first += WIDE_TILE) {
+    const size_t n = H - first < WIDE_TILE ? H - first : WIDE_TILE;
+    const TYPED(span) span = {.first = first,
+                              .n = n,
+                              .tokens = 1,
+                              .pre = tape->pre,
+                              .shared = tape->shared,
+                              .mask = tape->mask,
+                              .x = tape->x,
+                              .dx = tape->dinput,
+                              .dx_stride = (size_t)cell->D};
+    real before[2 * WIDE_TILE], g[2 * WIDE_TILE], sums[MAX_SUMS * WIDE_TILE] = {0};
+    real of_tile[MAX_SHARED] = {0};
+    for (size_t part = 0; part < parts; part++)
+      memcpy(before + part * n, tape->kept + part * H + first, n * sizeof(real));
+    memset(g, 0, parts * n * sizeof(real));
+    if (!ops->scan_adjoint(cell, constants, &span, before, tape->state, tape->dstate, g, tape->dpre, of_tile, sums))
+      return false;
+    for (int q = 0; q < cell->shared; q++) dshared[q] += (double)of_tile[q];
+  }
+  for (int q = 0; q < cell->shared; q++) tape->dshared[q] = (real)dshared[q];
+  return true;
+}
+
 /* cotangents of the pre-activations of this token with the carried state held fixed */
 static void local_adjoint(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape) {
+  if (scan_adjoint_token(cell, constants, tape)) return;
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
   const size_t H = (size_t)cell->H;
   const real imaginary = cell->parts == 2;
@@ -297,8 +367,7 @@ static sparc_status check_gradient(const sparc_cell *cell, const real *prepared,
 }
 
 /* through the readout to the state */
-static void state_gradient(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape,
-                           const real *dy) {
+void state_gradient(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape, const real *dy) {
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
   if (ops->output_backward)
     ops->output_backward(cell, constants, 1, tape->state, tape->pre, dy, tape->dstate, tape->dpre);
@@ -307,8 +376,8 @@ static void state_gradient(const sparc_cell *cell, const real *constants, const 
 }
 
 /* the present of everything that no trace covers: the input, and parameters behind the state */
-static void local_gradient(const sparc_cell *cell, const TYPED(prepared_view) * weights, const TYPED(tape_view) * tape,
-                           const real *dy, real *dparams, real *dx) {
+void local_gradient(const sparc_cell *cell, const TYPED(prepared_view) * weights, const TYPED(tape_view) * tape,
+                    const real *dy, real *dparams, real *dx) {
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
   const bool direct = dparams && (ops->output_backward || ops->direct_gradient);
   if (!dx && !direct) return;
@@ -366,7 +435,7 @@ static bool single_sinks(const sparc_cell *cell, const rtrl_sink **of_slot) {
 static bool update_outer(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape, real *trace,
                          real *dparams) {
   const rtrl_sink *of_slot[MAX_OUTER];
-  if (cell->parts != 2 || !cell->kernels->trace || !single_sinks(cell, of_slot)) return false;
+  if (cell->parts != 2 || !cell->kernels->online.trace || !single_sinks(cell, of_slot)) return false;
   real *out[MAX_OUTER];
   size_t stride[MAX_OUTER];
   for (int slot = 0; slot < cell->outer; slot++) {
@@ -381,7 +450,7 @@ static bool update_outer(const sparc_cell *cell, const real *constants, const TY
   rows.weights = tape->weights;
   rows.out = out;
   rows.out_stride = stride;
-  cell->kernels->trace(&rows);
+  cell->kernels->online.trace(&rows);
   return true;
 }
 #endif

@@ -27,16 +27,26 @@ TYPED(tape_view) TYPED(view_tape)(const sparc_cell *cell, real *tape) {
                             .weights = tape + at.weights};
 }
 
-/* the projected columns of one token; the double build has no kernels */
-static void project_input(const sparc_cell *cell, const TYPED(prepared_view) * weights, const real *x, real *pre) {
+/* the double build has no kernels */
+void TYPED(project_inputs)(const sparc_cell *cell, const real *prepared, size_t n, const real *x, real *pre,
+                           size_t pre_stride) {
+  const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
   const size_t D = (size_t)cell->D, N = (size_t)cell->projected;
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->project) {
-    cell->kernels->project(D, N, x, weights->weight_in, weights->bias, pre);
+  if (cell->kernels->online.project) {
+    cell->kernels->online.project(&(project_rows){.n = n,
+                                                  .K = D,
+                                                  .N = N,
+                                                  .x = x,
+                                                  .x_stride = D,
+                                                  .W = weights.weight_in,
+                                                  .bias = weights.bias,
+                                                  .y = pre,
+                                                  .y_stride = pre_stride});
     return;
   }
 #endif
-  project_token(D, N, x, weights->weight_in, weights->bias, pre);
+  for (size_t i = 0; i < n; i++) project_token(D, N, x + i * D, weights.weight_in, weights.bias, pre + i * pre_stride);
 }
 
 /* a_t and b_t of all modes, as rows of the state's layout */
@@ -56,7 +66,7 @@ static void gather_coefficients(const sparc_cell *cell, const TYPED(affine_ops) 
   }
 }
 
-void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
+void TYPED(finish_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
                         const TYPED(tape_view) * tape) {
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
   const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
@@ -65,7 +75,6 @@ void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *stat
   /* coefficients of this input */
   memcpy(tape->x, x, D * sizeof(real));
   *tape->mask = mask;
-  project_input(cell, &weights, x, tape->pre);
   if (ops->activate) ops->activate(cell, weights.constants, 1, x, tape->pre, tape->shared);
   const TYPED(token) token = {tape->pre, tape->shared, mask, tape->x};
   for (size_t i = 0; i < S; i++) tape->kept[i] = mask == 0 ? 0 : state[i];
@@ -91,6 +100,12 @@ void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *stat
     ops->output(cell, weights.constants, 1, state, tape->pre, y);
   else
     memcpy(y, state, S * sizeof(real));
+}
+
+void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
+                        const TYPED(tape_view) * tape) {
+  TYPED(project_inputs)(cell, prepared, 1, x, tape->pre, 0);
+  TYPED(finish_step)(cell, prepared, state, x, mask, y, tape);
 }
 
 sparc_status TYPED(check_step)(const sparc_cell *cell, const real *prepared, const real *state, const real *x,

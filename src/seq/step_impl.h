@@ -13,6 +13,15 @@ typedef struct TYPED(tape_view) {
 
 TYPED(tape_view) TYPED(view_tape)(const sparc_cell *cell, real *tape);
 
+/* projected columns of n inputs x (n, D); pre (n, ...) has rows pre_stride apart. The bits of a row do not depend on
+ * n. */
+void TYPED(project_inputs)(const sparc_cell *cell, const real *prepared, size_t n, const real *x, real *pre,
+                           size_t pre_stride);
+
+/* affine_step after its projection, which is on the tape already */
+void TYPED(finish_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
+                        const TYPED(tape_view) * tape);
+
 /* fills x, mask, pre, shared, kept, a, b and state of the tape and moves the state */
 void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
                         const TYPED(tape_view) * tape);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* online.h: the float32 loops of calls that take one input at a time, as slots of the kernel table: the projection of
+ * one or several inputs, and the rows of the RTRL trace that are driven by an outer product with the input, one step
+ * or a chunk of steps at a time. The plain forms are in seq/step.c, rtrl/rtrl.c and rtrl/lazy.c. */
+#ifndef SPARC_KERNELS_ONLINE_H
+#define SPARC_KERNELS_ONLINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* n inputs: y (N) = bias (N) + x (K) W (K, N); inputs and outputs are that many elements apart. Every sum runs over K
+ * in order, so the result of an input does not depend on its company. */
+typedef struct project_rows {
+  size_t n, K, N;
+  const float *x;
+  size_t x_stride;
+  const float *W, *bias;
+  float *y;
+  size_t y_stride;
+} project_rows;
+
+/* one RTRL step of the outer rows of a complex cell: Z <- mask a Z + c x^T and, with weights, the contraction of the
+ * new Z in the same pass: out[row] + j * out_stride[row] += weight_re Re Z + weight_im Im Z */
+typedef struct trace_rows {
+  size_t H, rows, D;
+  float mask;
+  const float *a;           /* (2, H): re | im */
+  const float *c;           /* (rows, 2, H) */
+  const float *x;           /* (D) */
+  float *Z;                 /* (H, rows, 2, D) */
+  const float *weights;     /* (rows, 2, H); NULL: no contraction */
+  float *const *out;        /* (rows) */
+  const size_t *out_stride; /* (rows): elements from mode to mode; 0: all modes add to one row */
+} trace_rows;
+
+/* one step of the single numbers of a trace: z <- mask a z + c */
+typedef struct entry_rows {
+  size_t H, entries, parts;
+  float mask;
+  const float *a; /* (parts, H) */
+  const float *c; /* (entries, parts, H) */
+  float *z;       /* (entries, parts, H) */
+} entry_rows;
+
+/* where the gradient of a chunk goes: slot `slot`, or i times it, seen through a channel of cotangents */
+typedef struct lazy_sink {
+  size_t slot, channel;
+  bool turned;   /* the sensitivity is i times the slot */
+  float *out;    /* the row of mode 0 */
+  size_t stride; /* elements between rows; 0: all modes add to one row */
+  size_t group;  /* modes that add to the rows of their first one; 1: every mode has its own */
+} lazy_sink;
+
+/* where a buffered step keeps the parts of a slot's driver, as numbers of rows of H; NO_PART: it is zero */
+typedef struct lazy_slot {
+  size_t re, im;
+} lazy_slot;
+#define NO_PART ((size_t)-1)
+
+/* the outer rows over a chunk of steps. With P_s the product of the a behind step s, and A_s the cotangent of the state
+ * after step s, g_s + conj(a_{s+1}) A_{s+1}:
+ *   out += Re(conj(conj(a_0) A_0) Z) + sum_s Re(conj(A_s) c_s) x_s
+ *   Z   <- P Z + sum_s P_s c_s x_s */
+typedef struct lazy_rows {
+  size_t H, D, rows, parts, steps;
+  const float *x; /* (steps, x_stride): D inputs, then zeros up to a whole vector of any width */
+  size_t x_stride;
+  const float *a;        /* (steps, parts, H): 0 where a segment starts */
+  const float *c;        /* (steps, drivers, H) */
+  size_t drivers;        /* rows of H per step */
+  const lazy_slot *slot; /* (rows) */
+  float *g;              /* (steps, channels, parts, H): becomes A */
+  size_t channels;
+  const lazy_sink *sink; /* (sinks); none: no gradient */
+  size_t sinks;
+  size_t live;    /* the first step that the new Z remembers: the last one that starts a segment, or 0 */
+  bool forgotten; /* the old Z does not reach the new one */
+  bool severed;   /* the old Z does not reach the first step either */
+  float *Z;       /* (H, rows, parts, D) */
+} lazy_rows;
+
+typedef struct online_kernels {
+  void (*project)(const project_rows *rows);
+  void (*trace)(const trace_rows *rows);
+  void (*entries)(const entry_rows *rows);
+  void (*lazy)(const lazy_rows *rows);
+} online_kernels;
+
+#endif

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/* online_body.h: projections of single inputs and the outer rows of RTRL traces. Included by kernels_body.h.
+ *
+ * Sums stay in registers: a tile of rows and vectors of columns is loaded once, takes up all terms, and is stored once.
+ * Literal tile sizes are unrolled away.
+ */
+#include "kernels/online.h"
+#include "kernels/vmath.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* one register, and how many rows of two of them fit beside their operands */
+#if defined(__AVX512F__)
+enum { LANE = 16, RANK_ROWS = 8, PROJECT_INPUTS = 6, PROJECT_LANES = 4 };
+#define PIN(v) __asm__("" : "+v"(v))
+#elif defined(__AVX__)
+enum { LANE = 8, RANK_ROWS = 4, PROJECT_INPUTS = 6, PROJECT_LANES = 2 };
+#define PIN(v) __asm__("" : "+x"(v))
+#elif defined(__SSE__)
+enum { LANE = 4, RANK_ROWS = 4, PROJECT_INPUTS = 6, PROJECT_LANES = 2 };
+#define PIN(v) __asm__("" : "+x"(v))
+#elif defined(__aarch64__)
+enum { LANE = 4, RANK_ROWS = 8, PROJECT_INPUTS = 6, PROJECT_LANES = 4 };
+#define PIN(v) __asm__("" : "+w"(v))
+#else
+enum { LANE = 4, RANK_ROWS = 4, PROJECT_INPUTS = 2, PROJECT_LANES = 2 };
+#define PIN(v) (void)(v)
+#endif
+
+typedef float lane __attribute__((vector_size(4 * LANE)));
+
+VMATH lane load_lane(const float *from) {
+  lane v;
+  memcpy(&v, from, sizeof v);
+  return v;
+}
+
+VMATH void store_lane(float *to, lane v) { memcpy(to, &v, sizeof v); }
+
+/* the first `width` numbers of a vector; LANE is the literal of a whole one */
+VMATH lane load_part(const float *from, size_t width) {
+  if (width == LANE) return load_lane(from);
+  lane v = {0};
+  for (size_t i = 0; i < width; i++) v[i] = from[i];
+  return v;
+}
+
+VMATH void store_part(float *to, lane v, size_t width) {
+  if (width == LANE) {
+    store_lane(to, v);
+    return;
+  }
+  for (size_t i = 0; i < width; i++) to[i] = v[i];
+}
+
+/* ---- projection ---------------------------------------------------------------------------------- */
+
+VMATH void project_tile(const project_rows *r, size_t inputs, size_t lanes, size_t first, size_t column) {
+  const float *x = r->x + first * r->x_stride;
+  float *y = r->y + first * r->y_stride + column;
+  lane sum[8][8];
+#pragma GCC unroll 8
+  for (size_t i = 0; i < inputs; i++)
+#pragma GCC unroll 8
+    for (size_t l = 0; l < lanes; l++) sum[i][l] = load_lane(r->bias + column + l * LANE);
+  for (size_t k = 0; k < r->K; k++) {
+    const float *row = r->W + k * r->N + column;
+    lane w[8];
+#pragma GCC unroll 8
+    for (size_t l = 0; l < lanes; l++) w[l] = load_lane(row + l * LANE);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < inputs; i++)
+#pragma GCC unroll 8
+      for (size_t l = 0; l < lanes; l++) sum[i][l] += x[i * r->x_stride + k] * w[l];
+  }
+#pragma GCC unroll 8
+  for (size_t i = 0; i < inputs; i++)
+#pragma GCC unroll 8
+    for (size_t l = 0; l < lanes; l++) store_lane(y + i * r->y_stride + l * LANE, sum[i][l]);
+}
+
+/* columns that do not fill a register */
+VMATH void project_columns(const project_rows *r, size_t input, size_t column) {
+  const float *x = r->x + input * r->x_stride;
+  for (size_t n = column; n < r->N; n++) {
+    float sum = r->bias[n];
+    for (size_t k = 0; k < r->K; k++) sum += x[k] * r->W[k * r->N + n];
+    r->y[input * r->y_stride + n] = sum;
+  }
+}
+
+static void project(const project_rows *r) {
+  size_t first = 0;
+  for (; first + PROJECT_INPUTS <= r->n; first += PROJECT_INPUTS) {
+    size_t column = 0;
+    for (; column + PROJECT_LANES * LANE <= r->N; column += PROJECT_LANES * LANE)
+      project_tile(r, PROJECT_INPUTS, PROJECT_LANES, first, column);
+    for (; column + LANE <= r->N; column += LANE) project_tile(r, PROJECT_INPUTS, 1, first, column);
+    for (size_t i = 0; i < PROJECT_INPUTS; i++) project_columns(r, first + i, column);
+  }
+  for (; first < r->n; first++) {
+    size_t column = 0;
+    for (; column + 8 * LANE <= r->N; column += 8 * LANE) project_tile(r, 1, 8, first, column);
+    for (; column + LANE <= r->N; column += LANE) project_tile(r, 1, 1, first, column);
+    project_columns(r, first, column);
+  }
+}
+
+/* ---- one step of a trace ------------------------------------------------------------------------- */
+
+/* what one row of a mode needs: transition, driver and weights */
+typedef struct trace_row {
+  float a_re, a_im, c_re, c_im, w_re, w_im;
+} trace_row;
+
+VMATH void advance_lane(const trace_row *k, lane x, float *z_re, float *z_im, float *out, size_t width, bool contract) {
+  const lane was_re = load_part(z_re, width), was_im = load_part(z_im, width);
+  const lane re = k->a_re * was_re - k->a_im * was_im + k->c_re * x;
+  const lane im = k->a_re * was_im + k->a_im * was_re + k->c_im * x;
+  store_part(z_re, re, width);
+  store_part(z_im, im, width);
+  if (contract) store_part(out, load_part(out, width) + k->w_re * re + k->w_im * im, width);
+}
+
+VMATH void advance_trace_rows(const trace_rows *t, bool contract) {
+  const size_t D = t->D, H = t->H;
+  const float *x = t->x;
+  for (size_t j = 0; j < H; j++) {
+    const float a_re = t->mask * t->a[j], a_im = t->mask * t->a[H + j];
+    for (size_t row = 0; row < t->rows; row++) {
+      const size_t at = j * t->rows + row, re_at = 2 * row * H + j, im_at = re_at + H;
+      const trace_row k = {
+          a_re, a_im, t->c[re_at], t->c[im_at], contract ? t->weights[re_at] : 0, contract ? t->weights[im_at] : 0};
+      float *z_re = t->Z + at * 2 * D, *z_im = z_re + D;
+      float *out = contract ? t->out[row] + j * t->out_stride[row] : NULL;
+      size_t d = 0;
+      for (; d + 4 * LANE <= D; d += 4 * LANE)
+#pragma GCC unroll 4
+        for (size_t l = d; l < d + 4 * LANE; l += LANE)
+          advance_lane(&k, load_lane(x + l), z_re + l, z_im + l, contract ? out + l : NULL, LANE, contract);
+      for (; d + LANE <= D; d += LANE)
+        advance_lane(&k, load_lane(x + d), z_re + d, z_im + d, contract ? out + d : NULL, LANE, contract);
+      if (d < D)
+        advance_lane(&k, load_part(x + d, D - d), z_re + d, z_im + d, contract ? out + d : NULL, D - d, contract);
+    }
+  }
+}
+
+static void trace(const trace_rows *t) {
+  if (t->weights)
+    advance_trace_rows(t, true);
+  else
+    advance_trace_rows(t, false);
+}
+
+static void entries(const entry_rows *t) {
+  const size_t H = t->H;
+  const float *a_re = t->a, *a_im = t->a + H, mask = t->mask;
+  for (size_t e = 0; e < t->entries; e++) {
+    float *re = t->z + e * t->parts * H, *im = re + H;
+    const float *c_re = t->c + e * t->parts * H, *c_im = c_re + H;
+    if (t->parts == 1) {
+#pragma omp simd
+      for (size_t j = 0; j < H; j++) re[j] = mask * a_re[j] * re[j] + c_re[j];
+      continue;
+    }
+#pragma omp simd
+    for (size_t j = 0; j < H; j++) {
+      const float b_re = mask * a_re[j], b_im = mask * a_im[j], was_re = re[j], was_im = im[j];
+      re[j] = b_re * was_re - b_im * was_im + c_re[j];
+      im[j] = b_re * was_im + b_im * was_re + c_im[j];
+    }
+  }
+}
+
+/* ---- a chunk of steps ---------------------------------------------------------------------------- */
+
+/* modes whose coefficients are made together, and steps that are taken up together: what a tile needs of both stays
+ * in the first-level cache */
+enum { LAZY_TILE = 16, LAZY_BLOCK = 32 };
+
+/* modes [first, first + n), steps [from, from + steps) */
+typedef struct lazy_tile {
+  size_t first, n, from, steps;
+} lazy_tile;
+
+typedef float lazy_weights[LAZY_TILE];
+
+/* g_s <- A_s = g_s + conj(a_{s+1}) A_{s+1} */
+VMATH void reverse_cotangents(const lazy_rows *r, bool complex) {
+  const size_t H = r->H, S = r->parts * H, width = r->channels * S;
+  for (size_t s = r->steps; s-- > 1;) {
+    const float *a_re = r->a + s * S, *a_im = a_re + H;
+    for (size_t channel = 0; channel < r->channels; channel++) {
+      const float *after_re = r->g + s * width + channel * S, *after_im = after_re + H;
+      float *re = r->g + (s - 1) * width + channel * S, *im = re + H;
+#pragma omp simd
+      for (size_t j = 0; j < H; j++) {
+        re[j] += a_re[j] * after_re[j] + (complex ? a_im[j] * after_im[j] : 0);
+        if (complex) im[j] += a_re[j] * after_im[j] - a_im[j] * after_re[j];
+      }
+    }
+  }
+}
+
+/* weights of the old Z: conj(a_0) A_0, or -i times it */
+VMATH void start_weights(const lazy_rows *r, const lazy_sink *sink, const lazy_tile *tile, bool complex, float *w_re,
+                         float *w_im) {
+  const size_t H = r->H;
+  const float *a_re = r->a + tile->first, *a_im = a_re + H;
+  const float *A_re = r->g + sink->channel * r->parts * H + tile->first, *A_im = A_re + H;
+  for (size_t i = 0; i < tile->n; i++) {
+    const float re = a_re[i] * A_re[i] + (complex ? a_im[i] * A_im[i] : 0);
+    const float im = complex ? a_re[i] * A_im[i] - a_im[i] * A_re[i] : 0;
+    w_re[i] = sink->turned ? im : re;
+    w_im[i] = sink->turned ? -re : im;
+  }
+}
+
+/* weights of the inputs: Re(conj(A_s) c_s), or with i c_s */
+VMATH void input_weights(const lazy_rows *r, const lazy_sink *sink, const lazy_tile *tile, bool complex,
+                         lazy_weights *w) {
+  const size_t H = r->H, S = r->parts * H;
+  const lazy_slot part = r->slot[sink->slot];
+  const bool has_re = part.re != NO_PART, has_im = complex && part.im != NO_PART;
+  for (size_t s = 0; s < tile->steps; s++) {
+    const size_t t = tile->from + s;
+    const float *A_re = r->g + (t * r->channels + sink->channel) * S + tile->first, *A_im = A_re + H;
+    const float *c = r->c + t * r->drivers * H + tile->first;
+    const float *c_re = c + (has_re ? part.re * H : 0), *c_im = c + (has_im ? part.im * H : 0);
+    const float *by_re = sink->turned ? A_im : A_re, *by_im = sink->turned ? A_re : A_im;
+    const float sign = sink->turned ? -1 : 1;
+    for (size_t i = 0; i < tile->n; i++) {
+      float sum = has_re ? by_re[i] * c_re[i] : 0;
+      if (has_im) sum += sign * by_im[i] * c_im[i];
+      w[s][i] = sum;
+    }
+  }
+}
+
+/* one row of a gradient: out += w_re z_re + w_im z_im + sum_s w_s x_s over `lanes` vectors; two chains of sums hide the
+ * latency of the additions */
+VMATH void gradient_lanes(size_t lanes, size_t width, size_t steps, const float *w, size_t w_stride, const float *x,
+                          size_t x_stride, const float *z_re, const float *z_im, float w_re, float w_im, float *out) {
+  lane even[4], odd[4];
+#pragma GCC unroll 4
+  for (size_t l = 0; l < lanes; l++) {
+    even[l] = load_part(out + l * LANE, width);
+    odd[l] = (lane){0};
+    if (z_re) even[l] += w_re * load_part(z_re + l * LANE, width);
+    if (z_im) odd[l] += w_im * load_part(z_im + l * LANE, width);
+  }
+  size_t s = 0;
+  for (; s + 2 <= steps; s += 2) {
+#pragma GCC unroll 4
+    for (size_t l = 0; l < lanes; l++) even[l] += w[s * w_stride] * load_lane(x + s * x_stride + l * LANE);
+#pragma GCC unroll 4
+    for (size_t l = 0; l < lanes; l++) odd[l] += w[(s + 1) * w_stride] * load_lane(x + (s + 1) * x_stride + l * LANE);
+  }
+  if (s < steps) {
+#pragma GCC unroll 4
+    for (size_t l = 0; l < lanes; l++) even[l] += w[s * w_stride] * load_lane(x + s * x_stride + l * LANE);
+  }
+#pragma GCC unroll 4
+  for (size_t l = 0; l < lanes; l++) store_part(out + l * LANE, even[l] + odd[l], width);
+}
+
+VMATH void gradient_row(const lazy_rows *r, size_t steps, const float *w, size_t w_stride, const float *x,
+                        const float *z_re, const float *z_im, float w_re, float w_im, float *out) {
+  const size_t D = r->D, x_stride = r->x_stride;
+#define AT(z) ((z) ? (z) + d : NULL)
+  size_t d = 0;
+  for (; d + 4 * LANE <= D; d += 4 * LANE)
+    gradient_lanes(4, LANE, steps, w, w_stride, x + d, x_stride, AT(z_re), AT(z_im), w_re, w_im, out + d);
+  for (; d + LANE <= D; d += LANE)
+    gradient_lanes(1, LANE, steps, w, w_stride, x + d, x_stride, AT(z_re), AT(z_im), w_re, w_im, out + d);
+  if (d < D) gradient_lanes(1, D - d, steps, w, w_stride, x + d, x_stride, AT(z_re), AT(z_im), w_re, w_im, out + d);
+#undef AT
+}
+
+/* what a tile gives to one sink */
+VMATH void lazy_gradient(const lazy_rows *r, const lazy_sink *sink, const lazy_tile *tile, bool complex) {
+  const size_t row = r->parts * r->D, steps = tile->steps;
+  const float *x = r->x + tile->from * r->x_stride;
+  const bool shared = sink->stride == 0, start = tile->from == 0 && !r->severed;
+  lazy_weights w[LAZY_BLOCK];
+  float w_re[LAZY_TILE], w_im[LAZY_TILE];
+  input_weights(r, sink, tile, complex, w);
+  if (start) start_weights(r, sink, tile, complex, w_re, w_im);
+  for (size_t i = 0; i < tile->n && (start || !shared); i++) {
+    const size_t j = tile->first + i;
+    const float *z_re = start ? r->Z + (j * r->rows + sink->slot) * row : NULL;
+    const float *z_im = start && complex ? z_re + r->D : NULL;
+    float *out = sink->out + j / sink->group * sink->group * sink->stride;
+    gradient_row(r, shared ? 0 : steps, &w[0][i], LAZY_TILE, x, z_re, z_im, start ? w_re[i] : 0, z_im ? w_im[i] : 0,
+                 out);
+  }
+  if (!shared) return;
+  /* all modes see the same inputs: their weights are added first */
+  float total[LAZY_BLOCK];
+  for (size_t s = 0; s < steps; s++) {
+    double sum = 0;
+    for (size_t i = 0; i < tile->n; i++) sum += (double)w[s][i];
+    total[s] = (float)sum;
+  }
+  gradient_row(r, steps, total, 1, x, NULL, NULL, 0, 0, sink->out);
+}
+
+/* coefficients of the rows of slots [slot, slot + slots): C (steps, slots * parts, LAZY_TILE) = P_s c_s; p: all of P */
+VMATH void lazy_coefficients(const lazy_rows *r, const lazy_tile *tile, size_t slot, size_t slots, bool complex,
+                             lazy_weights *C, float *p_re, float *p_im) {
+  const size_t H = r->H, S = r->parts * H, n = tile->n;
+  for (size_t i = 0; i < LAZY_TILE; i++) p_re[i] = 1, p_im[i] = 0;
+  for (size_t s = tile->steps; s-- > 0;) {
+    const size_t t = tile->from + s;
+    lazy_weights *row = C + s * slots * r->parts;
+    if (t < r->live) {
+      memset(row, 0, slots * r->parts * sizeof *row);
+      continue;
+    }
+    for (size_t k = 0; k < slots; k++, row += r->parts) {
+      const lazy_slot part = r->slot[slot + k];
+      const bool has_re = part.re != NO_PART, has_im = complex && part.im != NO_PART;
+      const float *c = r->c + t * r->drivers * H + tile->first;
+      const float *c_re = c + (has_re ? part.re * H : 0), *c_im = c + (has_im ? part.im * H : 0);
+      for (size_t i = 0; i < n; i++) {
+        const float re = has_re ? c_re[i] : 0, im = has_im ? c_im[i] : 0;
+        row[0][i] = p_re[i] * re - (complex ? p_im[i] * im : 0);
+        if (complex) row[1][i] = p_re[i] * im + p_im[i] * re;
+      }
+    }
+    const float *a_re = r->a + t * S + tile->first, *a_im = a_re + H;
+    for (size_t i = 0; i < n; i++) {
+      const float re = p_re[i], im = p_im[i];
+      p_re[i] = re * a_re[i] - (complex ? im * a_im[i] : 0);
+      if (complex) p_im[i] = re * a_im[i] + im * a_re[i];
+    }
+  }
+}
+
+/* z (rows, D) <- p z + sum_s c_s x_s^T for one mode and `lanes` vectors of columns; the rows are pairs of parts */
+VMATH void rank_tile(size_t rows, size_t lanes, size_t width, bool complex, bool fresh, size_t D, size_t steps,
+                     const float *c, const float *x, size_t x_stride, float p_re, float p_im, float *z) {
+  lane sum[8][2];
+#pragma GCC unroll 8
+  for (size_t k = 0; k < rows; k++)
+#pragma GCC unroll 2
+    for (size_t l = 0; l < lanes; l++) {
+      sum[k][l] = (lane){0};
+      if (fresh) continue;
+      const size_t other = complex ? k ^ 1 : k;
+      const lane own = load_part(z + k * D + l * LANE, width), mate = load_part(z + other * D + l * LANE, width);
+      sum[k][l] = complex ? p_re * own + (k & 1 ? p_im : -p_im) * mate : p_re * own;
+    }
+  for (size_t s = 0; s < steps; s++) {
+    lane v[2];
+#pragma GCC unroll 2
+    for (size_t l = 0; l < lanes; l++) {
+      v[l] = load_lane(x + s * x_stride + l * LANE);
+      PIN(v[l]); /* else it is loaded anew for every row */
+    }
+#pragma GCC unroll 8
+    for (size_t k = 0; k < rows; k++)
+#pragma GCC unroll 2
+      for (size_t l = 0; l < lanes; l++) sum[k][l] += c[(s * rows + k) * LAZY_TILE] * v[l];
+  }
+#pragma GCC unroll 8
+  for (size_t k = 0; k < rows; k++)
+#pragma GCC unroll 2
+    for (size_t l = 0; l < lanes; l++) store_part(z + k * D + l * LANE, sum[k][l], width);
+}
+
+VMATH void rank_rows(const lazy_rows *r, size_t rows, bool complex, bool fresh, size_t steps, const float *c,
+                     const float *x, float p_re, float p_im, float *z) {
+  const size_t D = r->D, x_stride = r->x_stride;
+  size_t d = 0;
+  for (; d + 2 * LANE <= D; d += 2 * LANE)
+    rank_tile(rows, 2, LANE, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);
+  for (; d + LANE <= D; d += LANE)
+    rank_tile(rows, 1, LANE, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);
+  if (d < D) rank_tile(rows, 1, D - d, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);
+}
+
+/* slots [slot, slot + slots) of a tile */
+VMATH void lazy_advance(const lazy_rows *r, const lazy_tile *tile, size_t slot, size_t slots, bool complex) {
+  const size_t parts = complex ? 2 : 1, rows = slots * parts;
+  const float *x = r->x + tile->from * r->x_stride;
+  const bool fresh = r->forgotten && r->live >= tile->from;
+  lazy_weights C[LAZY_BLOCK * RANK_ROWS];
+  float p_re[LAZY_TILE], p_im[LAZY_TILE];
+  lazy_coefficients(r, tile, slot, slots, complex, C, p_re, p_im);
+  for (size_t i = 0; i < tile->n; i++) {
+    float *z = r->Z + ((tile->first + i) * r->rows + slot) * parts * r->D;
+    if (fresh)
+      rank_rows(r, rows, complex, true, tile->steps, &C[0][i], x, 0, 0, z);
+    else
+      rank_rows(r, rows, complex, false, tile->steps, &C[0][i], x, p_re[i], p_im[i], z);
+  }
+}
+
+VMATH void lazy_block(const lazy_rows *r, const lazy_tile *tile, bool complex) {
+  enum { PAIRS = RANK_ROWS / 2 };
+  for (size_t s = 0; s < r->sinks; s++) lazy_gradient(r, &r->sink[s], tile, complex);
+  if (tile->from + tile->steps <= r->live) return;
+  size_t slot = 0;
+  for (; slot + (complex ? PAIRS : RANK_ROWS) <= r->rows; slot += complex ? PAIRS : RANK_ROWS)
+    lazy_advance(r, tile, slot, complex ? PAIRS : RANK_ROWS, complex);
+  for (; slot < r->rows; slot++) lazy_advance(r, tile, slot, 1, complex);
+}
+
+VMATH void lazy_chunk(const lazy_rows *r, bool complex) {
+  if (r->sinks > 0) reverse_cotangents(r, complex);
+  for (size_t first = 0; first < r->H; first += LAZY_TILE) {
+    const size_t n = r->H - first < LAZY_TILE ? r->H - first : LAZY_TILE;
+    for (size_t from = 0; from < r->steps; from += LAZY_BLOCK) {
+      const size_t steps = r->steps - from < LAZY_BLOCK ? r->steps - from : LAZY_BLOCK;
+      if (n == LAZY_TILE)
+        lazy_block(r, &(lazy_tile){first, LAZY_TILE, from, steps}, complex);
+      else
+        lazy_block(r, &(lazy_tile){first, n, from, steps}, complex);
+    }
+  }
+}
+
+static void lazy(const lazy_rows *r) {
+  if (r->parts == 2)
+    lazy_chunk(r, true);
+  else
+    lazy_chunk(r, false);
+}
+
+#define ONLINE_KERNELS \
+  { .project = project, .trace = trace, .entries = entries, .lazy = lazy }

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* rtrl_impl.h: the parts of an RTRL step that its stepwise and its lazy form share. */
+#ifndef SPARC_RTRL_RTRL_IMPL_H
+#define SPARC_RTRL_RTRL_IMPL_H
+
+#include "seq/step_impl.h"
+
+#include <stdbool.h>
+
+/* SPARC_UNSUPPORTED for cells without an RTRL form; trace must not be NULL */
+sparc_status TYPED(check_rtrl)(const sparc_cell *cell, const real *trace);
+
+/* the single numbers of a trace, behind its rows */
+static inline real *TYPED(scalar_traces)(const sparc_cell *cell, real *trace) {
+  return trace + cell->sizes.state * (size_t)cell->outer * (size_t)cell->D;
+}
+
+/* drivers of the step that filled the tape */
+void TYPED(compute_drivers)(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape);
+/* Z <- m a Z + c over the single numbers of a trace */
+void TYPED(advance_scalar)(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace);
+/* Z <- a Z + c x over one slot of D entries, parts of it D apart; a_im and c_im count for complex cells only */
+void TYPED(advance_slot)(const sparc_cell *cell, real a_re, real a_im, real c_re, real c_im, const real *x, real *z);
+
+/* dy through the readout to tape->dstate */
+void TYPED(state_gradient)(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape,
+                           const real *dy);
+/* Re(conj(d) factor Z) = weight_re Re Z + weight_im Im Z: the weights (parts, H) of a sink for all modes, in scratch or
+ * d itself */
+const real *TYPED(sink_weights)(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, const real *d,
+                                real *scratch);
+/* row of the parameter block that state coordinate j influences through this sink */
+size_t TYPED(sink_row_of)(const rtrl_sink *sink, size_t j);
+/* the contraction with tape->dstate */
+typedef enum TYPED(sink_choice) { TYPED(ALL_SINKS), TYPED(SCALAR_SINKS) } TYPED(sink_choice);
+void TYPED(contract)(const sparc_cell *cell, const real *constants, const real *trace, const TYPED(tape_view) * tape,
+                     TYPED(sink_choice) choice, real *dparams);
+/* the present of everything that no trace covers: the input, and parameters behind the state; dparams and dx may be
+ * NULL */
+void TYPED(local_gradient)(const sparc_cell *cell, const TYPED(prepared_view) * weights, const TYPED(tape_view) * tape,
+                           const real *dy, real *dparams, real *dx);
+
+#endif
