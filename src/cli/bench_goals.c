@@ -6,6 +6,7 @@
  */
 #include "base/cpu.h"
 #include "cli/bench_suites.h"
+#include "sparc/online.h"
 
 #include <math.h>
 #include <string.h>
@@ -73,6 +74,28 @@ static double update_by_stream(const bench_case *c) {
 static double contraction_by_stream(const bench_case *c) {
   return (bench_seconds(c, "step, update") - bench_seconds(c, "step")) / bench_seconds(c, "stream");
 }
+
+/* the same summed gradient, stepwise and by chunks, without the step itself */
+static double stepwise_by_lazy(const bench_case *c) {
+  const double step = bench_seconds(c, "step");
+  return (bench_seconds(c, "step, update") - step) / (bench_seconds(c, "step, lazy gradient") - step);
+}
+
+/* a trace for each of 2048 steps, over the chunk that holds as many and the trace that it starts from */
+static double stored_by_lazy(const bench_case *c) {
+  enum { ROLLOUT = 2048 };
+  sparc_cell *cell;
+  const sparc_cell_config config = {.kind = c->problem->cell,
+                                    .D = (int)bench_value(c->problem, "D"),
+                                    .H = (int)bench_value(c->problem, "H"),
+                                    .options = c->problem->options};
+  if (sparc_cell_create(&config, &cell) != SPARC_OK) return NAN;
+  const double trace = (double)sparc_cell_sizes(cell).trace, chunk = (double)sparc_lazy_size(cell, ROLLOUT);
+  sparc_cell_free(cell);
+  return ROLLOUT * trace / (chunk + trace);
+}
+
+static double streams_by_singles(const bench_case *c) { return bench_seconds(c, "step") / bench_seconds(c, "streams"); }
 
 /* problem 0 and 1 on one thread, 2 and 3 on two */
 static double scan_ratio_1(const bench_case *c) {
@@ -143,16 +166,28 @@ static const experiment experiments[] = {
                {"SPARC / RG-LRU fused forward, equal width, 2 threads", RATIO, true, NAN, NAN, scan_ratio_2}}},
     {.problem = {"rtrl:H64:D64"},
      .goals = {{"RTRL trace update / in-place sweep of its bytes, (64,64)", RATIO, true, 1.45, 1.2, update_by_stream},
-               {"RTRL update and contraction / in-place sweep, (64,64)", RATIO, true, 1.9, NAN,
-                contraction_by_stream}}},
+               {"RTRL update and contraction / in-place sweep, (64,64)", RATIO, true, 1.9, 1.6, contraction_by_stream},
+               {"stepwise RTRL with gradient / lazy K = 16, (64,64), L2", RATIO, false, 1.7, 2, stepwise_by_lazy},
+               {"memory: 2048 traces / lazy chunk of 2048, (64,64)", RATIO, false, 40, NAN, stored_by_lazy}}},
     {.problem = {"rtrl:H192:D64"},
      .goals = {{"RTRL trace update / in-place sweep of its bytes, (192,64)", RATIO, true, 1.45, 1.2, update_by_stream},
-               {"RTRL update and contraction / in-place sweep, (192,64)", RATIO, true, 1.9, NAN,
-                contraction_by_stream}}},
+               {"RTRL update and contraction / in-place sweep, (192,64)", RATIO, true, 1.9, 1.6, contraction_by_stream},
+               {"stepwise RTRL with gradient / lazy K = 16, (192,64), L2", RATIO, false, 1.7, 2, stepwise_by_lazy},
+               {"memory: 2048 traces / lazy chunk of 2048, (192,64)", RATIO, false, 40, NAN, stored_by_lazy}}},
     {.problem = {"rtrl:H512:D512"},
      .goals = {{"RTRL trace update / in-place sweep of its bytes, (512,512)", RATIO, true, 1.45, 1.2, update_by_stream},
                {"RTRL update and contraction / in-place sweep, (512,512)", RATIO, true, 1.9, NAN,
                 contraction_by_stream}}},
+    /* 16 streams leave the second cache of any core, 800 the third one of a large server */
+    {.problem = {"rtrl:H192:D64:E16"},
+     .goals = {{"stepwise RTRL with gradient / lazy K = 16, (192,64) x 16, L3", RATIO, false, 2, 2.6,
+                stepwise_by_lazy}}},
+    {.problem = {"rtrl:H192:D64:E800"},
+     .quick = {"rtrl:H192:D64:E16"},
+     .goals = {{"stepwise RTRL with gradient / lazy K = 16, (192,64) x 800, memory", RATIO, false, 4, 5,
+                stepwise_by_lazy}}},
+    {.problem = {"step:H64:D64:E64"},
+     .goals = {{"64 single steps / 64 streams at once, (64,64)", RATIO, false, NAN, NAN, streams_by_singles}}},
     {.problem = {"step:H64:D64", "fused:B1:T256:H64"},
      .threads = {1, 1},
      .goals = {{"single step / its bare parts, (64,64)", RATIO, true, 1.5, NAN, step_by_parts}}},

@@ -59,7 +59,7 @@ void bench_usage(char *text, size_t capacity);
 
 /* ---- cases -------------------------------------------------------------------------------------- */
 
-enum { CASE_STAGES = 6, TENSOR_NAME = 48 };
+enum { CASE_STAGES = 8, TENSOR_NAME = 48 };
 
 /* something that is timed, or the sum of what stands before it */
 typedef struct bench_stage {

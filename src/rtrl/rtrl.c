@@ -227,8 +227,11 @@ static void contract_number(const sparc_cell *cell, const rtrl_sink *sink, const
   const size_t H = (size_t)cell->H;
   const slot_view z = slot_of(cell, sink, trace, 0);
   double sums[4] = {0};
-  for (size_t j = 0; j < H; j++)
-    sums[j % 4] += (double)weights[j] * (double)z.re[j] + (z.im ? (double)weights[H + j] * (double)z.im[j] : 0);
+  for (size_t j = 0; j < H; j += 4)
+    for (size_t i = 0; i < 4 && j + i < H; i++) {
+      sums[i] += (double)weights[j + i] * (double)z.re[j + i];
+      if (z.im) sums[i] += (double)weights[H + j + i] * (double)z.im[j + i];
+    }
   dblock[sink->column] += (real)((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
@@ -338,10 +341,17 @@ static void start_input_gradient(const sparc_cell *cell, const TYPED(tape_view) 
     memset(dx, 0, bytes);
 }
 
-/* dx += W^T dpre */
+/* dx += W^T dpre; the double build has no kernels */
 static void project_token_backward(const sparc_cell *cell, const real *weight_out, const real *dpre, real *dx) {
-  const size_t D = (size_t)cell->D;
-  for (size_t n = 0; n < (size_t)cell->projected; n++)
+  const size_t D = (size_t)cell->D, N = (size_t)cell->projected;
+#ifndef SPARC_DOUBLE
+  if (cell->kernels->online.project) {
+    cell->kernels->online.project(
+        &(project_rows){.n = 1, .K = N, .N = D, .x = dpre, .W = weight_out, .bias = dx, .y = dx});
+    return;
+  }
+#endif
+  for (size_t n = 0; n < N; n++)
     for (size_t d = 0; d < D; d++) dx[d] += dpre[n] * weight_out[n * D + d];
 }
 
