@@ -8,6 +8,7 @@
  */
 #include "base/cpu.h"
 #include "base/threads.h"
+#include "kernels/vlanes.h"
 #include "kernels/vmath.h"
 #include "unit.h"
 
@@ -55,7 +56,29 @@ VMATH void fraction_batch(const float *x, float *tangent, float *sigmoid) {
   }
 }
 
-enum { DECAY, TURN, WIDE_TURN, FRACTION, FUNCTIONS };
+/* functions over whole vectors: four of them at a time, as in the kernels */
+typedef void lanes_fn(int ways, const lanes *x, lanes *first, lanes *second);
+
+VMATH void lanes_batch(lanes_fn *function, const float *x, float *first, float *second) {
+  for (size_t i = 0; i < BATCH; i += WAYS * LANES) {
+    lanes in[WAYS], out[2][WAYS];
+    for (size_t k = 0; k < WAYS; k++) in[k] = load_lanes(x + i + k * LANES);
+    function(WAYS, in, out[0], out[1]);
+    for (size_t k = 0; k < WAYS; k++) store_lanes(first + i + k * LANES, out[0][k]);
+    for (size_t k = 0; k < WAYS; k++) store_lanes(second + i + k * LANES, out[1][k]);
+  }
+}
+
+VMATH void small_decay_batch(const float *x, float *rho, float *one_minus) {
+  lanes_batch(small_decay_lanes, x, rho, one_minus);
+}
+VMATH void small_turn_batch(const float *x, float *re, float *im) { lanes_batch(small_turn_lanes, x, re, im); }
+VMATH void decay_lanes_batch(const float *x, float *rho, float *one_minus) {
+  lanes_batch(decay_lanes, x, rho, one_minus);
+}
+VMATH void turn_lanes_batch(const float *x, float *re, float *im) { lanes_batch(turn_lanes, x, re, im); }
+
+enum { DECAY, TURN, WIDE_TURN, FRACTION, SMALL_DECAYS, SMALL_TURNS, DECAY_LANES, TURN_LANES, FUNCTIONS };
 
 typedef struct arithmetic {
   const char *name;
@@ -63,13 +86,20 @@ typedef struct arithmetic {
   evaluate_fn *evaluate[FUNCTIONS];
 } arithmetic;
 
-#define DEFINE_ARITHMETIC(kind, ATTRIBUTES)                                                                 \
-  ATTRIBUTES static void decay_##kind(const float *x, float *a, float *b) { decay_batch(x, a, b); }         \
-  ATTRIBUTES static void turn_##kind(const float *x, float *a, float *b) { turn_batch(x, a, b); }           \
-  ATTRIBUTES static void wide_turn_##kind(const float *x, float *a, float *b) { wide_turn_batch(x, a, b); } \
-  ATTRIBUTES static void fraction_##kind(const float *x, float *a, float *b) { fraction_batch(x, a, b); }
-#define ARITHMETIC_ROW(kind, features) \
-  {#kind, features, {decay_##kind, turn_##kind, wide_turn_##kind, fraction_##kind}},
+#define DEFINE_ARITHMETIC(kind, ATTRIBUTES)                                                                     \
+  ATTRIBUTES static void decay_##kind(const float *x, float *a, float *b) { decay_batch(x, a, b); }             \
+  ATTRIBUTES static void turn_##kind(const float *x, float *a, float *b) { turn_batch(x, a, b); }               \
+  ATTRIBUTES static void wide_turn_##kind(const float *x, float *a, float *b) { wide_turn_batch(x, a, b); }     \
+  ATTRIBUTES static void fraction_##kind(const float *x, float *a, float *b) { fraction_batch(x, a, b); }       \
+  ATTRIBUTES static void small_decay_##kind(const float *x, float *a, float *b) { small_decay_batch(x, a, b); } \
+  ATTRIBUTES static void small_turn_##kind(const float *x, float *a, float *b) { small_turn_batch(x, a, b); }   \
+  ATTRIBUTES static void decay_lanes_##kind(const float *x, float *a, float *b) { decay_lanes_batch(x, a, b); } \
+  ATTRIBUTES static void turn_lanes_##kind(const float *x, float *a, float *b) { turn_lanes_batch(x, a, b); }
+#define ARITHMETIC_ROW(kind, features)                                                                   \
+  {#kind,                                                                                                \
+   features,                                                                                             \
+   {decay_##kind, turn_##kind, wide_turn_##kind, fraction_##kind, small_decay_##kind, small_turn_##kind, \
+    decay_lanes_##kind, turn_lanes_##kind}},
 
 DEFINE_ARITHMETIC(separate, )
 /* clang takes no optimisation flags for one function; there the separate kind is measured alone */
@@ -98,6 +128,8 @@ static double rho_truth(double x) { return exp2(x); }
 static double one_minus_truth(double x) { return x < -0x1p-8 ? 1 - exp2(x) : -expm1(x * 0.693147180559945309417); }
 static double cos_truth(double x) { return cos(x); }
 static double sin_truth(double x) { return sin(x); }
+static double small_rho_truth(double x) { return exp(-x); }
+static double small_one_minus_truth(double x) { return -expm1(-x); }
 static double tanh_truth(double x) { return tanh(x); }
 static double sigmoid_truth(double x) { return 1 / (1 + exp(-x)); }
 
@@ -190,10 +222,12 @@ typedef struct claim {
   bound bound[2];
 } claim;
 
-#define NONE        INFINITY
-#define DECAY_CLAIM {"2^x", "1 - 2^x"}, DECAY, {rho_truth, one_minus_truth}, true
-#define TURN_CLAIM  {"cos", "sin"}, TURN, {cos_truth, sin_truth}, false
-#define WIDE_CLAIM  {"cos", "sin"}, WIDE_TURN, {cos_truth, sin_truth}, false
+#define NONE              INFINITY
+#define DECAY_CLAIM       {"2^x", "1 - 2^x"}, DECAY, {rho_truth, one_minus_truth}, true
+#define TURN_CLAIM        {"cos", "sin"}, TURN, {cos_truth, sin_truth}, false
+#define SMALL_DECAY_CLAIM {"exp(-e)", "1-exp(-e)"}, SMALL_DECAYS, {small_rho_truth, small_one_minus_truth}, false
+#define SMALL_TURN_CLAIM  {"cos", "sin"}, SMALL_TURNS, {cos_truth, sin_truth}, false
+#define WIDE_CLAIM        {"cos", "sin"}, WIDE_TURN, {cos_truth, sin_truth}, false
 #define FRACTION_CLAIM \
   {"tanh", "sigmoid"}, FRACTION, { tanh_truth, sigmoid_truth }
 
@@ -210,6 +244,26 @@ static const claim claims[] = {
     {TURN_CLAIM, 0x1p-5f, HALF_PI, DENSE, {{1.3e-7, NONE}, {1.3e-7, 2.2}}},
     {WIDE_CLAIM, 0x1p-100f, HALF_PI, SPARSE, {{1.3e-7, NONE}, {1.3e-7, 2.2}}},
     {WIDE_CLAIM, HALF_PI, WIDE_TURN_MAX, SEVENTH, {{2e-7, NONE}, {2e-7, NONE}}},
+    {{"2^x", "1 - 2^x"},
+     DECAY_LANES,
+     {rho_truth, one_minus_truth},
+     true,
+     0x1p-5f,
+     2,
+     DENSE,
+     {{7e-8, 1.2}, {5e-8, 1.6}}},
+    {{"cos", "sin"},
+     TURN_LANES,
+     {cos_truth, sin_truth},
+     false,
+     0x1p-5f,
+     HALF_PI,
+     DENSE,
+     {{1.3e-7, NONE}, {1.3e-7, 2.2}}},
+    {SMALL_DECAY_CLAIM, 0x1p-100f, 0x1p-7f, SPARSE, {{7e-8, 1.2}, {5e-8, 1.6}}},
+    {SMALL_DECAY_CLAIM, 0x1p-7f, SMALL_DECAY, DENSE, {{7e-8, 1.2}, {5e-8, 1.6}}},
+    {SMALL_TURN_CLAIM, 0x1p-100f, 0x1p-7f, SPARSE, {{7e-8, NONE}, {7e-8, 2.2}}},
+    {SMALL_TURN_CLAIM, 0x1p-7f, SMALL_TURN, DENSE, {{7e-8, NONE}, {7e-8, 2.2}}},
     {FRACTION_CLAIM, false, 0x1p-100f, 0x1p-4f, SPARSE, {{1.2e-7, 3.8}, {1e-7, 1.7}}},
     {FRACTION_CLAIM, false, 0x1p-4f, 18, SEVENTH, {{1.2e-7, 3.8}, {1e-7, 1.7}}},
     {FRACTION_CLAIM, false, 18, FLT_MAX, SPARSE, {{1e-15, 0.5}, {1e-7, 1.7}}},

@@ -12,6 +12,7 @@
 #include "sparc/online.h"
 #include "sparc/random.h"
 #include "sparc/safetensors.h"
+#include "sparc/scan.h"
 #include "sparc/sequence.h"
 #include "sparc/tasks.h"
 

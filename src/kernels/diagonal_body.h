@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* diagonal_body.h: the kernels of diagonal.h, once; included by kernels_body.h. */
-#include "kernels/diagonal.h"
+#include "kernels/kernels.h"
 #include "kernels/vmath.h"
 
 /* what came before a new segment: nothing, even where the state was not finite */

@@ -14,6 +14,7 @@
 #include "kernels/online.h"
 #include "kernels/pointwise.h"
 #include "kernels/product.h"
+#include "kernels/scan.h"
 #include "kernels/sparc_rules.h"
 #include "sparc/base.h"
 
@@ -97,6 +98,7 @@ typedef struct kernels {
   bf16_kernels bf16;
   diagonal_kernels diagonal;
   online_kernels online;
+  scan_kernels scan;
 } kernels;
 
 /* kernels_choose gives the table for this machine. SPARC_INVALID when SPARC_KERNEL names none, or one that this

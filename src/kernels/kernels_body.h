@@ -6,19 +6,14 @@
  * constants in every instance, so that the branches on them vanish. Equations as in src/cells/sparc.c.
  */
 #include "kernels/bf16_body.h"
+#include "kernels/diagonal_body.h"
 #include "kernels/gru_body.h"
 #include "kernels/kernels.h"
 #include "kernels/online_body.h"
 #include "kernels/pointwise_body.h"
 #include "kernels/product_body.h"
+#include "kernels/scan_body.h"
 #include "kernels/vmath.h"
-
-#define LOG2E 1.44269504088896341f
-
-#include "kernels/diagonal_body.h"
-
-/* below this decay a rounded rotation could leave the unit circle; see DECAY_FLOOR in src/cells/sparc.c */
-#define DECAY_FLOOR_F32 0x1p-21f
 
 /* one mode at one token, and what its adjoint needs of it */
 typedef struct mode_values {
@@ -300,4 +295,5 @@ const kernels KERNEL_TABLE = {
     .bf16 = BF16_KERNELS,
     .diagonal = DIAGONAL_KERNELS,
     .online = ONLINE_KERNELS,
+    .scan = SCAN_KERNELS,
 };

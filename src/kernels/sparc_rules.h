@@ -19,6 +19,9 @@ typedef struct sparc_rules {
   bool linear;         /* content activation is the identity */
 } sparc_rules;
 
+/* below this decay a rounded rotation could leave the unit circle; see DECAY_FLOOR in src/cells/sparc.c */
+#define DECAY_FLOOR_F32 0x1p-21f
+
 /* arrays of H constants in this order */
 enum {
   K_NU,         /* baseline decay */

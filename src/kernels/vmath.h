@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#define LOG2E 1.44269504088896341f
+
 #define VMATH static inline __attribute__((always_inline))
 
 VMATH float float_of_bits(uint32_t bits) {
@@ -28,6 +30,15 @@ VMATH uint32_t bits_of_float(float value) {
 /* a + b * (p - a) with p in {0, 1} would round; a select does not */
 VMATH float select_float(int condition, float yes, float no) { return condition ? yes : no; }
 
+/* The polynomials, lowest power first: (2^f - 1) / f for |f| <= 1/2; (sin x - x) / x^3 and (cos x - 1) / x^2 in x^2 for
+ * |x| <= pi / 2. vlanes.h has the same functions over whole vectors. */
+static const float EXP2M1[] = {.6931471879266888f,   .24022649794955653f,   .055503574334577005f,
+                               .009618237494837853f, .0013390735592967648f, .0001540351260658707f};
+static const float SINE[] = {-.16666659544557516f, .008333066082220373f, -.00019809590059915484f,
+                             2.605750592870118e-6f};
+static const float COSINE[] = {-.49999999549108837f, .04166664070744054f, -.0013888403219569495f,
+                               2.4761870575758932e-5f, -2.607681567207143e-7f};
+
 typedef struct decay_pair {
   float rho;       /* 2^x */
   float one_minus; /* 1 - 2^x, accurate to the last bits for x near 0 */
@@ -40,12 +51,12 @@ VMATH decay_pair decay_of(float x) {
   const float magic = 0x1.8p23f + 127;
   x = x < -127.0f ? -127.0f : x;
   const float shifted = x + magic, f = x - (shifted - magic), scale = float_of_bits(bits_of_float(shifted) << 23);
-  float p = .0001540351260658707f;
-  p = p * f + .0013390735592967648f;
-  p = p * f + .009618237494837853f;
-  p = p * f + .055503574334577005f;
-  p = p * f + .24022649794955653f;
-  p = p * f + .6931471879266888f;
+  float p = EXP2M1[5];
+  p = p * f + EXP2M1[4];
+  p = p * f + EXP2M1[3];
+  p = p * f + EXP2M1[2];
+  p = p * f + EXP2M1[1];
+  p = p * f + EXP2M1[0];
   const float q = p * f;
   return (decay_pair){scale * q + scale, -(scale * q + (scale - 1))};
 }
@@ -57,14 +68,14 @@ typedef struct turn {
 /* cos and sin for |x| <= pi / 2, no range reduction */
 VMATH turn turn_of(float x) {
   const float y = x * x;
-  float s = 2.605750592870118e-6f, c = -2.607681567207143e-7f;
-  s = s * y - .00019809590059915484f;
-  c = c * y + 2.4761870575758932e-5f;
-  s = s * y + .008333066082220373f;
-  c = c * y - .0013888403219569495f;
-  s = s * y - .16666659544557516f;
-  c = c * y + .04166664070744054f;
-  c = c * y - .49999999549108837f;
+  float s = SINE[3], c = COSINE[4];
+  s = s * y + SINE[2];
+  c = c * y + COSINE[3];
+  s = s * y + SINE[1];
+  c = c * y + COSINE[2];
+  s = s * y + SINE[0];
+  c = c * y + COSINE[1];
+  c = c * y + COSINE[0];
   return (turn){c * y + 1, s * (y * x) + x};
 }
 

@@ -126,27 +126,27 @@ static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(s
 static range token_range_of(const run *r, size_t tile) { return range_of(r->tokens, TOKEN_TILE, tile); }
 
 /* a tile of modes of one stream, over one chunk or a group of chunks */
-typedef struct scan_tile {
+typedef struct stream_tile {
   size_t b, part; /* stream; chunk or group */
   int first, n;   /* modes */
-} scan_tile;
+} stream_tile;
 
-static scan_tile scan_tile_of(const run *r, size_t tile, int parts_per_stream) {
+static stream_tile stream_tile_of(const run *r, size_t tile, int parts_per_stream) {
   const size_t mode_tiles = (size_t)r->plan->mode_tiles, parts = (size_t)parts_per_stream;
   const int width = r->plan->mode_tile, first = (int)(tile % mode_tiles) * width, rest = r->cell->H - first;
-  return (scan_tile){tile / mode_tiles / parts, tile / mode_tiles % parts, first, rest < width ? rest : width};
+  return (stream_tile){tile / mode_tiles / parts, tile / mode_tiles % parts, first, rest < width ? rest : width};
 }
 
 /* the scalar code takes a tile in runs of MODE_TILE modes */
-static void for_runs(const run *r, scan_tile wide, void (*body)(const run *r, const scan_tile *s)) {
+static void for_runs(const run *r, stream_tile wide, void (*body)(const run *r, const stream_tile *s)) {
   for (int first = wide.first; first < wide.first + wide.n; first += MODE_TILE) {
     const int rest = wide.first + wide.n - first;
-    const scan_tile s = {wide.b, wide.part, first, rest < MODE_TILE ? rest : MODE_TILE};
+    const stream_tile s = {wide.b, wide.part, first, rest < MODE_TILE ? rest : MODE_TILE};
     body(r, &s);
   }
 }
 
-static size_t scan_tiles(const run *r, int parts_per_stream) {
+static size_t stream_tiles(const run *r, int parts_per_stream) {
   return (size_t)r->plan->B * (size_t)parts_per_stream * (size_t)r->plan->mode_tiles;
 }
 
@@ -174,14 +174,14 @@ typedef struct tile_row {
 } tile_row;
 
 /* state rows are (parts, H): the tile is a run of the real part and, H further on, of the imaginary part */
-static void load_row(const run *r, const scan_tile *s, const real *row, tile_row *out) {
+static void load_row(const run *r, const stream_tile *s, const real *row, tile_row *out) {
   memset(out, 0, sizeof *out);
   if (!row) return;
   memcpy(out->re, row + s->first, (size_t)s->n * sizeof(real));
   if (r->cell->parts == 2) memcpy(out->im, row + r->H + s->first, (size_t)s->n * sizeof(real));
 }
 
-static void store_row(const run *r, const scan_tile *s, const tile_row *row, real *out) {
+static void store_row(const run *r, const stream_tile *s, const tile_row *row, real *out) {
   memcpy(out + s->first, row->re, (size_t)s->n * sizeof(real));
   if (r->cell->parts == 2) memcpy(out + r->H + s->first, row->im, (size_t)s->n * sizeof(real));
 }
@@ -223,13 +223,13 @@ static real *boundary_row(const run *r, real *array, size_t b, size_t chunk) {
   return array + (b * (size_t)r->plan->chunks + chunk) * r->S;
 }
 
-static void identity_row(const scan_tile *s, tile_row *P) {
+static void identity_row(const stream_tile *s, tile_row *P) {
   memset(P, 0, sizeof *P);
   for (int i = 0; i < s->n; i++) P->re[i] = 1;
 }
 
 /* Compose(F over a chunk) [eq:affine_composition] */
-static void summarise_run(const run *r, const scan_tile *s) {
+static void summarise_run(const run *r, const stream_tile *s) {
   tile_row P, Q;
   identity_row(s, &P);
   memset(&Q, 0, sizeof Q);
@@ -246,11 +246,11 @@ static void summarise_run(const run *r, const scan_tile *s) {
 
 static void summarise(void *context, size_t tile) {
   const run *r = context;
-  for_runs(r, scan_tile_of(r, tile, r->plan->chunks), summarise_run);
+  for_runs(r, stream_tile_of(r, tile, r->plan->chunks), summarise_run);
 }
 
 /* AdjointSummary: g at the end of a chunk becomes P g + Q at its beginning */
-static void summarise_adjoint_run(const run *r, const scan_tile *s) {
+static void summarise_adjoint_run(const run *r, const stream_tile *s) {
   tile_row P, Q, direct;
   identity_row(s, &P);
   memset(&Q, 0, sizeof Q);
@@ -270,11 +270,11 @@ static void summarise_adjoint_run(const run *r, const scan_tile *s) {
 
 static void summarise_adjoint(void *context, size_t tile) {
   const run *r = context;
-  for_runs(r, scan_tile_of(r, tile, r->plan->chunks), summarise_adjoint_run);
+  for_runs(r, stream_tile_of(r, tile, r->plan->chunks), summarise_adjoint_run);
 }
 
 /* next = P g + Q for one chunk */
-static void apply_summary(const run *r, const scan_tile *s, size_t chunk, tile_row *g) {
+static void apply_summary(const run *r, const stream_tile *s, size_t chunk, tile_row *g) {
   tile_row P, Q;
   load_row(r, s, boundary_row(r, r->work.boundary.P, s->b, chunk), &P);
   load_row(r, s, boundary_row(r, r->work.boundary.Q, s->b, chunk), &Q);
@@ -286,7 +286,7 @@ static void apply_summary(const run *r, const scan_tile *s, size_t chunk, tile_r
 }
 
 /* PrefixScan: the state that enters each chunk */
-static void scan_entrances_run(const run *r, const scan_tile *s) {
+static void scan_entrances_run(const run *r, const stream_tile *s) {
   tile_row h;
   load_row(r, s, r->io->state0 ? r->io->state0 + s->b * r->S : NULL, &h);
   for (size_t k = 0; k < (size_t)r->plan->chunks; k++) {
@@ -297,11 +297,11 @@ static void scan_entrances_run(const run *r, const scan_tile *s) {
 
 static void scan_entrances(void *context, size_t tile) {
   const run *r = context;
-  for_runs(r, scan_tile_of(r, tile, 1), scan_entrances_run);
+  for_runs(r, stream_tile_of(r, tile, 1), scan_entrances_run);
 }
 
 /* ReverseScan: the cotangent that enters each chunk at its end */
-static void scan_entrances_adjoint_run(const run *r, const scan_tile *s) {
+static void scan_entrances_adjoint_run(const run *r, const stream_tile *s) {
   const real *last = r->gradient->dstate_last;
   tile_row g;
   load_row(r, s, last ? last + s->b * r->S : NULL, &g);
@@ -313,11 +313,11 @@ static void scan_entrances_adjoint_run(const run *r, const scan_tile *s) {
 
 static void scan_entrances_adjoint(void *context, size_t tile) {
   const run *r = context;
-  for_runs(r, scan_tile_of(r, tile, 1), scan_entrances_adjoint_run);
+  for_runs(r, stream_tile_of(r, tile, 1), scan_entrances_adjoint_run);
 }
 
 /* what enters a chunk: from the boundary arrays, or the given end of the sequence when there is only one chunk */
-static const real *entrance_of(const run *r, const scan_tile *s, size_t chunk, const real *end) {
+static const real *entrance_of(const run *r, const stream_tile *s, size_t chunk, const real *end) {
   if (r->plan->chunks > 1) return boundary_row(r, r->work.boundary.entrance, s->b, chunk);
   return end ? end + s->b * r->S : NULL;
 }
@@ -325,7 +325,7 @@ static const real *entrance_of(const run *r, const scan_tile *s, size_t chunk, c
 /* ---- the cells' fast paths --------------------------------------------------------------------- */
 
 /* a row of a wide tile, packed as (parts, n) */
-static void load_wide(const run *r, const scan_tile *s, const real *row, real *out) {
+static void load_wide(const run *r, const stream_tile *s, const real *row, real *out) {
   const size_t n = (size_t)s->n;
   for (size_t part = 0; part < (size_t)r->cell->parts; part++) {
     if (row)
@@ -335,13 +335,13 @@ static void load_wide(const run *r, const scan_tile *s, const real *row, real *o
   }
 }
 
-static void store_wide(const run *r, const scan_tile *s, const real *packed, real *row) {
+static void store_wide(const run *r, const stream_tile *s, const real *packed, real *row) {
   const size_t n = (size_t)s->n;
   for (size_t part = 0; part < (size_t)r->cell->parts; part++)
     memcpy(row + part * r->H + s->first, packed + part * n, n * sizeof(real));
 }
 
-static TYPED(span) span_of(const run *r, const scan_tile *s, size_t chunk) {
+static TYPED(span) span_of(const run *r, const stream_tile *s, size_t chunk) {
   const size_t at = s->b * (size_t)r->plan->T + (size_t)chunk_begin(r, chunk);
   return (TYPED(span)){.first = (size_t)s->first,
                        .n = (size_t)s->n,
@@ -352,7 +352,7 @@ static TYPED(span) span_of(const run *r, const scan_tile *s, size_t chunk) {
                        .x = r->io->x + at * r->D};
 }
 
-static bool replay_fast(const run *r, const scan_tile *s) {
+static bool replay_fast(const run *r, const stream_tile *s) {
   if (!r->ops->scan) return false;
   const TYPED(span) span = span_of(r, s, s->part);
   const size_t at = s->b * (size_t)r->plan->T + (size_t)chunk_begin(r, s->part);
@@ -367,17 +367,17 @@ static const real *state_before(const run *r, size_t b, int t) {
   return r->io->state0 ? r->io->state0 + b * r->S : NULL;
 }
 
-static double *sum_partial_of(const run *r, const scan_tile *s) {
+static double *sum_partial_of(const run *r, const stream_tile *s) {
   return r->work.sum_partials + (s->b * (size_t)r->plan->groups + s->part) * (size_t)r->cell->sums * r->H;
 }
 
-static real *dshared_partial_of(const run *r, const scan_tile *s) {
+static real *dshared_partial_of(const run *r, const stream_tile *s) {
   return r->work.dshared_partials + (size_t)(s->first / r->plan->mode_tile) * r->tokens * r->shared;
 }
 
 /* where the adjoint of a cell with direct_input leaves its part of dx for a token; the tokens of one tile may share a
  * row that nobody reads */
-static real *input_gradient_of(const run *r, const scan_tile *s, size_t token) {
+static real *input_gradient_of(const run *r, const stream_tile *s, size_t token) {
   if (r->gradient->dx) return r->gradient->dx + token * r->D;
   return r->cell->direct_input ? r->work.discarded + (s->b * (size_t)r->plan->groups + s->part) * r->D : NULL;
 }
@@ -417,7 +417,7 @@ bool TYPED(adjoint_span)(const sparc_cell *cell, const real *constants, const TY
 }
 
 /* a group of chunks, last chunk first */
-static bool replay_adjoint_fast(const run *r, const scan_tile *s) {
+static bool replay_adjoint_fast(const run *r, const stream_tile *s) {
   if (!r->ops->scan_adjoint) return false;
   for (size_t k = group_begin(r, s->part + 1); k-- > group_begin(r, s->part);) {
     TYPED(span) span = span_of(r, s, k);
@@ -451,7 +451,7 @@ static void project(void *context, size_t tile) {
 }
 
 /* Replay */
-static void replay_run(const run *r, const scan_tile *s) {
+static void replay_run(const run *r, const stream_tile *s) {
   tile_row h;
   load_row(r, s, entrance_of(r, s, s->part, r->io->state0), &h);
   for (int t = chunk_begin(r, s->part); t < chunk_end(r, s->part); t++) {
@@ -466,7 +466,7 @@ static void replay_run(const run *r, const scan_tile *s) {
 
 static void replay(void *context, size_t tile) {
   const run *r = context;
-  const scan_tile s = scan_tile_of(r, tile, r->plan->chunks);
+  const stream_tile s = stream_tile_of(r, tile, r->plan->chunks);
   if (!replay_fast(r, &s)) for_runs(r, s, replay_run);
 }
 
@@ -482,10 +482,10 @@ void TYPED(affine_forward)(const sparc_plan *plan, const real *prepared, const T
   run r = start_run(plan, prepared, sequence, NULL, saved, work);
   parallel_for(plan->threads, (size_t)plan->token_tiles, project, &r);
   if (plan->chunks > 1) {
-    parallel_for(plan->threads, scan_tiles(&r, plan->chunks), summarise, &r);
-    parallel_for(plan->threads, scan_tiles(&r, 1), scan_entrances, &r);
+    parallel_for(plan->threads, stream_tiles(&r, plan->chunks), summarise, &r);
+    parallel_for(plan->threads, stream_tiles(&r, 1), scan_entrances, &r);
   }
-  parallel_for(plan->threads, scan_tiles(&r, plan->chunks), replay, &r);
+  parallel_for(plan->threads, stream_tiles(&r, plan->chunks), replay, &r);
   if (r.ops->output) parallel_for(plan->threads, (size_t)plan->token_tiles, read_out, &r);
   if (!sequence->state_last) return;
   for (size_t b = 0; b < (size_t)plan->B; b++)
@@ -503,7 +503,7 @@ static void read_out_backward(void *context, size_t tile) {
 }
 
 /* the adjoint of one chunk: g enters as the cotangent of its last state from the future, leaves at its beginning */
-static void replay_adjoint_chunk(const run *r, const scan_tile *s, size_t chunk, tile_row *g,
+static void replay_adjoint_chunk(const run *r, const stream_tile *s, size_t chunk, tile_row *g,
                                  double (*sums)[MODE_TILE]) {
   real *dshared = dshared_partial_of(r, s);
   /* the runs of a wide tile share one partial sum of the control gradients */
@@ -531,7 +531,7 @@ static void replay_adjoint_chunk(const run *r, const scan_tile *s, size_t chunk,
 }
 
 /* AdjointReplay over a group of chunks, last chunk first, with one partial sum of the per-mode gradients */
-static void replay_adjoint_run(const run *r, const scan_tile *s) {
+static void replay_adjoint_run(const run *r, const stream_tile *s) {
   double sums[MAX_SUMS][MODE_TILE] = {{0}};
   for (size_t k = group_begin(r, s->part + 1); k-- > group_begin(r, s->part);) {
     tile_row g;
@@ -545,7 +545,7 @@ static void replay_adjoint_run(const run *r, const scan_tile *s) {
 
 static void replay_adjoint(void *context, size_t tile) {
   const run *r = context;
-  const scan_tile s = scan_tile_of(r, tile, r->plan->groups);
+  const stream_tile s = stream_tile_of(r, tile, r->plan->groups);
   for (size_t q = 0; q < (size_t)r->cell->sums; q++)
     memset(sum_partial_of(r, &s) + q * r->H + s.first, 0, (size_t)s.n * sizeof(double));
   if (!replay_adjoint_fast(r, &s)) for_runs(r, s, replay_adjoint_run);
@@ -617,10 +617,10 @@ void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const 
   run r = start_run(plan, prepared, sequence, gradient, (void *)saved, work);
   if (r.ops->output_backward) parallel_for(plan->threads, (size_t)plan->token_tiles, read_out_backward, &r);
   if (plan->chunks > 1) {
-    parallel_for(plan->threads, scan_tiles(&r, plan->chunks), summarise_adjoint, &r);
-    parallel_for(plan->threads, scan_tiles(&r, 1), scan_entrances_adjoint, &r);
+    parallel_for(plan->threads, stream_tiles(&r, plan->chunks), summarise_adjoint, &r);
+    parallel_for(plan->threads, stream_tiles(&r, 1), scan_entrances_adjoint, &r);
   }
-  parallel_for(plan->threads, scan_tiles(&r, plan->groups), replay_adjoint, &r);
+  parallel_for(plan->threads, stream_tiles(&r, plan->groups), replay_adjoint, &r);
   parallel_for(plan->threads, (size_t)plan->token_tiles, project_backward, &r);
   if (!gradient->dparams) return;
   size_t tiles = 1 + weight_parts(&r);

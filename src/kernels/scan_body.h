@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+/* scan_body.h: the recurrences alone, once; included by kernels_body.h for every instruction set.
+ *
+ * A row is walked tile by tile; each tile takes the cheapest arithmetic that its decays allow at this token. State,
+ * constants and sums stay in the first-level cache, so that only content and states go through memory. Backward, time
+ * and rows both run downwards: a row that is read upwards while time goes down defeats the prefetcher. Stores that go
+ * round the caches must fill whole lines back to back, so a finished row is streamed out of the state.
+ */
+#ifndef SPARC_KERNELS_SCAN_BODY_H
+#define SPARC_KERNELS_SCAN_BODY_H
+
+#include "kernels/scan.h"
+#include "kernels/vlanes.h"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+/* ---- stores round the caches -------------------------------------------------------------------- */
+
+enum { STREAM_LINE = 16 }; /* floats of a cache line */
+
+#if defined(__SSE2__)
+
+VMATH void stream_lanes(float *to, lanes v) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(to, (__m512)v);
+#elif defined(__AVX__)
+  _mm256_stream_ps(to, (__m256)v);
+#else
+  _mm_stream_ps(to, (__m128)v);
+#endif
+}
+
+/* n is a multiple of STREAM_LINE */
+static void stream_out(float *to, const float *from, size_t n) {
+  for (size_t i = 0; i < n; i += LANES) stream_lanes(to + i, load_lanes(from + i));
+}
+
+static void stream_end(void) { _mm_sfence(); }
+
+/* every piece of every row must be made of whole lines */
+static bool can_stream(const float *rows, size_t H, size_t n) {
+  return (uintptr_t)rows % (STREAM_LINE * sizeof(float)) == 0 && H % STREAM_LINE == 0 && n % STREAM_LINE == 0;
+}
+
+#else
+
+static void stream_out(float *to, const float *from, size_t n) { memcpy(to, from, n * sizeof *to); }
+static void stream_end(void) {}
+static bool can_stream(const float *rows, size_t H, size_t n) {
+  (void)rows, (void)H, (void)n;
+  return false;
+}
+
+#endif
+
+/* ---- tokens -------------------------------------------------------------------------------------- */
+
+enum { SCAN_TOKENS = 32 }; /* whose controls are prepared together */
+
+/* exp(kappa_r r) and kappa_p p */
+typedef struct scan_controls {
+  float scale[SCAN_TOKENS], phase[SCAN_TOKENS];
+} scan_controls;
+
+/* The exponent is reduced in double: what it is off by, every mode is off by. */
+static void controls_of(const spectral_rows *rows, size_t from, size_t n, scan_controls *out) {
+  const double rate = (double)rows->kappa_r * 1.44269504088896340736, magic = 0x1.8p52;
+  const float *controls = rows->controls + 2 * from;
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) {
+    const double x = rate * (double)controls[2 * i], whole = (x + magic) - magic;
+    const float f = (float)(x - whole), power = float_of_bits((uint32_t)((int32_t)whole + 127) << 23);
+    float p = EXP2M1[5];
+    p = p * f + EXP2M1[4];
+    p = p * f + EXP2M1[3];
+    p = p * f + EXP2M1[2];
+    p = p * f + EXP2M1[1];
+    p = p * f + EXP2M1[0];
+    out->scale[i] = power * (p * f) + power;
+    out->phase[i] = rows->kappa_p * controls[2 * i + 1];
+  }
+}
+
+/* ---- transitions --------------------------------------------------------------------------------- */
+
+/* one token at one tile */
+typedef struct tile_token {
+  const scan_tile *tile;
+  float scale, phase;
+} tile_token;
+
+typedef struct transition {
+  lanes rho[WAYS], clock[WAYS]; /* exp(-e), 1 - exp(-e); not with SCAN_FIXED */
+  lanes re[WAYS], im[WAYS];
+} transition;
+
+/* transitions of a tile with extreme decays, one mode at a time for the compiler to vectorise */
+typedef struct extreme_tile {
+  float rho[SCAN_TILE], clock[SCAN_TILE], re[SCAN_TILE], im[SCAN_TILE];
+} extreme_tile;
+
+static void extreme_transitions(const tile_token *t, extreme_tile *out) {
+  const scan_tile *k = t->tile;
+#pragma omp simd
+  for (size_t i = 0; i < SCAN_TILE; i++) {
+    const float e = k->nu[i] * t->scale, decay = e > DECAY_FLOOR_F32 ? e : DECAY_FLOOR_F32;
+    const decay_pair d = decay_of(-LOG2E * decay);
+    const turn turned = turn_of(d.one_minus * t->phase);
+    const float re = d.rho * k->cos[i], im = d.rho * k->sin[i];
+    out->rho[i] = d.rho;
+    out->clock[i] = d.one_minus;
+    out->re[i] = re * turned.re - im * turned.im;
+    out->im[i] = re * turned.im + im * turned.re;
+  }
+}
+
+VMATH void load_each(int ways, const float *from, lanes *to) { EACH_WAY(k) to[k] = load_lanes(from + k * LANES); }
+VMATH void store_each(int ways, float *to, const lanes *from) { EACH_WAY(k) store_lanes(to + k * LANES, from[k]); }
+
+/* lambda of the modes from `at` on */
+VMATH void transition_of(int ways, scan_path path, const tile_token *t, const extreme_tile *extreme, size_t at,
+                         transition *out) {
+  const scan_tile *tile = t->tile;
+  if (path == SCAN_FIXED) {
+    load_each(ways, tile->fixed_re + at, out->re);
+    load_each(ways, tile->fixed_im + at, out->im);
+    return;
+  }
+  if (path == SCAN_EXTREME) {
+    load_each(ways, extreme->rho + at, out->rho);
+    load_each(ways, extreme->clock + at, out->clock);
+    load_each(ways, extreme->re + at, out->re);
+    load_each(ways, extreme->im + at, out->im);
+    return;
+  }
+  lanes e[WAYS], angle[WAYS], cos[WAYS], sin[WAYS], re[WAYS], im[WAYS];
+  const float rate = path == SCAN_SMALL ? t->scale : -LOG2E * t->scale;
+  EACH_WAY(k) e[k] = load_lanes(tile->nu + at + k * LANES) * rate;
+  if (path == SCAN_SMALL)
+    small_decay_lanes(ways, e, out->rho, out->clock);
+  else
+    decay_lanes(ways, e, out->rho, out->clock);
+  EACH_WAY(k) angle[k] = out->clock[k] * t->phase;
+  if (path == SCAN_SMALL)
+    small_turn_lanes(ways, angle, cos, sin);
+  else
+    turn_lanes(ways, angle, cos, sin);
+  EACH_WAY(k) re[k] = out->rho[k] * load_lanes(tile->cos + at + k * LANES);
+  EACH_WAY(k) im[k] = out->rho[k] * load_lanes(tile->sin + at + k * LANES);
+  EACH_WAY(k) out->re[k] = im[k] * sin[k];
+  EACH_WAY(k) out->im[k] = im[k] * cos[k];
+  EACH_WAY(k) out->re[k] = re[k] * cos[k] - out->re[k];
+  EACH_WAY(k) out->im[k] = re[k] * sin[k] + out->im[k];
+}
+
+/* ---- forward ------------------------------------------------------------------------------------- */
+
+/* pointers to the first mode of a tile; out_re == NULL: only the state is kept */
+typedef struct forward_tile {
+  const float *b_re, *b_im;
+  float *state_re, *state_im, *out_re, *out_im;
+} forward_tile;
+
+VMATH void forward_group(int ways, scan_path path, bool store, const tile_token *t, const extreme_tile *extreme,
+                         size_t at, const forward_tile *f) {
+  transition l;
+  lanes h_re[WAYS], h_im[WAYS], re[WAYS], im[WAYS];
+  transition_of(ways, path, t, extreme, at, &l);
+  load_each(ways, f->state_re + at, h_re);
+  load_each(ways, f->state_im + at, h_im);
+  EACH_WAY(k) re[k] = load_lanes(f->b_re + at + k * LANES) - l.im[k] * h_im[k];
+  EACH_WAY(k) im[k] = load_lanes(f->b_im + at + k * LANES) + l.im[k] * h_re[k];
+  EACH_WAY(k) re[k] = l.re[k] * h_re[k] + re[k];
+  EACH_WAY(k) im[k] = l.re[k] * h_im[k] + im[k];
+  store_each(ways, f->state_re + at, re);
+  store_each(ways, f->state_im + at, im);
+  if (!store) return;
+  store_each(ways, f->out_re + at, re);
+  store_each(ways, f->out_im + at, im);
+}
+
+/* the last modes of a row, fewer than a vector, through a vector of their own */
+VMATH void forward_rest(scan_path path, bool store, const tile_token *t, const extreme_tile *extreme, size_t at,
+                        size_t n, const forward_tile *f) {
+  float b[2][SCAN_TILE] = {{0}}, out[2][SCAN_TILE];
+  const forward_tile padded = {b[0], b[1], f->state_re, f->state_im, out[0], out[1]};
+  memcpy(b[0] + at, f->b_re + at, n * sizeof(float));
+  memcpy(b[1] + at, f->b_im + at, n * sizeof(float));
+  forward_group(1, path, true, t, extreme, at, &padded);
+  if (!store) return;
+  memcpy(f->out_re + at, out[0] + at, n * sizeof(float));
+  memcpy(f->out_im + at, out[1] + at, n * sizeof(float));
+}
+
+VMATH void forward_modes(scan_path path, bool store, const tile_token *t, const extreme_tile *extreme, size_t n,
+                         const forward_tile *f) {
+  size_t at = 0;
+  for (; at + WAYS * LANES <= n; at += WAYS * LANES) forward_group(WAYS, path, store, t, extreme, at, f);
+  for (; at + LANES <= n; at += LANES) forward_group(1, path, store, t, extreme, at, f);
+  if (at < n) forward_rest(path, store, t, extreme, at, n - at, f);
+}
+
+VMATH void forward_tile_row(bool fixed, bool store, const tile_token *t, size_t n, const forward_tile *f) {
+  extreme_tile extreme;
+  switch (fixed ? SCAN_FIXED : scan_path_of(t->tile, t->scale)) {
+    case SCAN_SMALL:
+      forward_modes(SCAN_SMALL, store, t, NULL, n, f);
+      break;
+    case SCAN_GENERAL:
+      forward_modes(SCAN_GENERAL, store, t, NULL, n, f);
+      break;
+    case SCAN_EXTREME:
+      extreme_transitions(t, &extreme);
+      forward_modes(SCAN_EXTREME, store, t, &extreme, n, f);
+      break;
+    case SCAN_FIXED:
+      forward_modes(SCAN_FIXED, store, t, NULL, n, f);
+  }
+}
+
+static size_t scan_tiles(size_t n) { return (n + SCAN_TILE - 1) / SCAN_TILE; }
+static size_t tile_modes(size_t n, size_t tile) {
+  const size_t rest = n - tile * SCAN_TILE;
+  return rest < SCAN_TILE ? rest : SCAN_TILE;
+}
+
+/* the state of a run of modes as a row */
+static void stream_state(const spectral_rows *rows, float *out) {
+  for (size_t part = 0; part < 2; part++)
+    for (size_t tile = 0; tile < scan_tiles(rows->n); tile++)
+      stream_out(out + part * rows->H + tile * SCAN_TILE, rows->carried + (2 * tile + part) * SCAN_TILE,
+                 tile_modes(rows->n, tile));
+}
+
+VMATH void forward_row(const spectral_scan_rows *s, bool fixed, bool store, size_t t, float scale, float phase) {
+  const spectral_rows *rows = &s->rows;
+  const size_t at = t * 2 * rows->H + rows->first, tiles = scan_tiles(rows->n);
+  /* what came before a new segment: nothing, even where the state was not finite */
+  if (rows->mask && rows->mask[t] == 0) memset(rows->carried, 0, tiles * 2 * SCAN_TILE * sizeof(float));
+  for (size_t i = 0; i < tiles; i++) {
+    const tile_token token = {rows->tiles + i, scale, phase};
+    const float *b = s->b + at + i * SCAN_TILE;
+    float *state = rows->carried + 2 * i * SCAN_TILE, *out = s->h + at + i * SCAN_TILE;
+    const forward_tile f = {b, b + rows->H, state, state + SCAN_TILE, out, out + rows->H};
+    forward_tile_row(fixed, store, &token, tile_modes(rows->n, i), &f);
+  }
+  if (!store) stream_state(rows, s->h + at);
+}
+
+VMATH void forward_tokens(const spectral_scan_rows *s, bool fixed, bool store) {
+  scan_controls controls;
+  for (size_t from = 0; from < s->rows.tokens; from += SCAN_TOKENS) {
+    const size_t rest = s->rows.tokens - from, n = rest < SCAN_TOKENS ? rest : SCAN_TOKENS;
+    if (!fixed) controls_of(&s->rows, from, n, &controls);
+    for (size_t i = 0; i < n; i++)
+      forward_row(s, fixed, store, from + i, fixed ? 1 : controls.scale[i], fixed ? 0 : controls.phase[i]);
+  }
+}
+
+static void spectral_scan(const spectral_scan_rows *s) {
+  const bool fixed = !s->rows.controls;
+  const bool stream = s->streamed && can_stream(s->h + s->rows.first, s->rows.H, s->rows.n);
+  if (fixed && stream)
+    forward_tokens(s, true, false);
+  else if (fixed)
+    forward_tokens(s, true, true);
+  else if (stream)
+    forward_tokens(s, false, false);
+  else
+    forward_tokens(s, false, true);
+  if (stream) stream_end();
+}
+
+/* ---- backward ------------------------------------------------------------------------------------ */
+
+/* pointers to the first mode of a tile */
+typedef struct adjoint_tile {
+  const float *h_re, *h_im;   /* the state before the token */
+  const float *dh_re, *dh_im; /* may be db */
+  float *carry_re, *carry_im, *db_re, *db_im, *sum_nu, *sum_theta;
+} adjoint_tile;
+
+/* sums over the modes of a row: nu dL/de and (1 - rho) dL/dangle */
+typedef struct row_sums {
+  lanes by_decay, by_turn;
+} row_sums;
+
+/* c = conj(lambda) g is the cotangent of the state before; w = conj(h) c holds what the transition gets:
+ * dL/dangle = Im w and dL/de = rho phase Im w - Re w */
+VMATH void adjoint_group(int ways, scan_path path, const tile_token *t, const extreme_tile *extreme, size_t at,
+                         const adjoint_tile *a, row_sums *sums) {
+  transition l;
+  lanes g_re[WAYS], g_im[WAYS], c_re[WAYS], c_im[WAYS], w_re[WAYS], w_im[WAYS], h_re[WAYS], h_im[WAYS];
+  transition_of(ways, path, t, extreme, at, &l);
+  EACH_WAY(k) g_re[k] = load_lanes(a->dh_re + at + k * LANES) + load_lanes(a->carry_re + at + k * LANES);
+  EACH_WAY(k) g_im[k] = load_lanes(a->dh_im + at + k * LANES) + load_lanes(a->carry_im + at + k * LANES);
+  load_each(ways, a->h_re + at, h_re);
+  load_each(ways, a->h_im + at, h_im);
+  EACH_WAY(k) c_re[k] = l.im[k] * g_im[k];
+  EACH_WAY(k) c_im[k] = l.im[k] * g_re[k];
+  EACH_WAY(k) c_re[k] = l.re[k] * g_re[k] + c_re[k];
+  EACH_WAY(k) c_im[k] = l.re[k] * g_im[k] - c_im[k];
+  store_each(ways, a->db_re + at, g_re);
+  store_each(ways, a->db_im + at, g_im);
+  store_each(ways, a->carry_re + at, c_re);
+  store_each(ways, a->carry_im + at, c_im);
+  EACH_WAY(k) w_im[k] = h_im[k] * c_re[k];
+  EACH_WAY(k) w_re[k] = h_im[k] * c_im[k];
+  EACH_WAY(k) w_im[k] = h_re[k] * c_im[k] - w_im[k];
+  EACH_WAY(k) w_re[k] = h_re[k] * c_re[k] + w_re[k];
+  EACH_WAY(k) store_lanes(a->sum_theta + at + k * LANES, load_lanes(a->sum_theta + at + k * LANES) + w_im[k]);
+  if (path == SCAN_FIXED) {
+    EACH_WAY(k) store_lanes(a->sum_nu + at + k * LANES, load_lanes(a->sum_nu + at + k * LANES) - w_re[k]);
+    return;
+  }
+  EACH_WAY(k) w_re[k] = (l.rho[k] * t->phase) * w_im[k] - w_re[k];
+  EACH_WAY(k)
+  store_lanes(a->sum_nu + at + k * LANES, t->scale * w_re[k] + load_lanes(a->sum_nu + at + k * LANES));
+  EACH_WAY(k) sums->by_turn = l.clock[k] * w_im[k] + sums->by_turn;
+  EACH_WAY(k) sums->by_decay = load_lanes(t->tile->nu + at + k * LANES) * w_re[k] + sums->by_decay;
+}
+
+/* where no state is, nothing is added to a sum: the padding needs no care */
+VMATH void adjoint_rest(scan_path path, const tile_token *t, const extreme_tile *extreme, size_t at, size_t n,
+                        const adjoint_tile *a, row_sums *sums) {
+  float in[4][SCAN_TILE] = {{0}}, db[2][SCAN_TILE];
+  adjoint_tile padded = *a;
+  padded.h_re = in[0], padded.h_im = in[1], padded.dh_re = in[2], padded.dh_im = in[3];
+  padded.db_re = db[0], padded.db_im = db[1];
+  memcpy(in[0] + at, a->h_re + at, n * sizeof(float));
+  memcpy(in[1] + at, a->h_im + at, n * sizeof(float));
+  memcpy(in[2] + at, a->dh_re + at, n * sizeof(float));
+  memcpy(in[3] + at, a->dh_im + at, n * sizeof(float));
+  adjoint_group(1, path, t, extreme, at, &padded, sums);
+  memcpy(a->db_re + at, db[0] + at, n * sizeof(float));
+  memcpy(a->db_im + at, db[1] + at, n * sizeof(float));
+}
+
+VMATH void adjoint_modes(scan_path path, const tile_token *t, const extreme_tile *extreme, size_t n,
+                         const adjoint_tile *a, row_sums *sums) {
+  const size_t groups = n / (WAYS * LANES) * (WAYS * LANES), whole = n / LANES * LANES;
+  if (whole < n) adjoint_rest(path, t, extreme, whole, n - whole, a, sums);
+  for (size_t at = whole; at > groups; at -= LANES) adjoint_group(1, path, t, extreme, at - LANES, a, sums);
+  for (size_t at = groups; at > 0; at -= WAYS * LANES)
+    adjoint_group(WAYS, path, t, extreme, at - WAYS * LANES, a, sums);
+}
+
+VMATH void adjoint_tile_row(bool fixed, const tile_token *t, size_t n, const adjoint_tile *a, row_sums *sums) {
+  extreme_tile extreme;
+  switch (fixed ? SCAN_FIXED : scan_path_of(t->tile, t->scale)) {
+    case SCAN_SMALL:
+      adjoint_modes(SCAN_SMALL, t, NULL, n, a, sums);
+      break;
+    case SCAN_GENERAL:
+      adjoint_modes(SCAN_GENERAL, t, NULL, n, a, sums);
+      break;
+    case SCAN_EXTREME:
+      extreme_transitions(t, &extreme);
+      adjoint_modes(SCAN_EXTREME, t, &extreme, n, a, sums);
+      break;
+    case SCAN_FIXED:
+      adjoint_modes(SCAN_FIXED, t, NULL, n, a, sums);
+  }
+}
+
+/* halves are added until one number is left */
+VMATH float sum_lanes(lanes v) {
+  float part[LANES];
+  store_lanes(part, v);
+  for (size_t half = LANES / 2; half > 0; half /= 2)
+    for (size_t i = 0; i < half; i++) part[i] += part[i + half];
+  return part[0];
+}
+
+/* the first token of a segment: its transition met nothing */
+static void adjoint_reset(const spectral_adjoint_rows *s, size_t t) {
+  const spectral_rows *rows = &s->rows;
+  for (size_t i = scan_tiles(rows->n); i-- > 0;) {
+    const size_t at = t * 2 * rows->H + rows->first + i * SCAN_TILE, n = tile_modes(rows->n, i);
+    float *carried = rows->carried + 2 * i * SCAN_TILE;
+    for (size_t part = 0; part < 2; part++)
+      for (size_t k = 0; k < n; k++)
+        s->db[at + part * rows->H + k] = s->dh[at + part * rows->H + k] + carried[part * SCAN_TILE + k];
+    memset(carried, 0, 2 * SCAN_TILE * sizeof(float));
+  }
+  if (rows->controls) s->dcontrols[2 * t] = s->dcontrols[2 * t + 1] = 0;
+}
+
+VMATH void adjoint_row(const spectral_adjoint_rows *s, bool fixed, size_t t, float scale, float phase) {
+  const spectral_rows *rows = &s->rows;
+  const size_t H = rows->H, at = t * 2 * H + rows->first;
+  const float *h_re = t > 0 ? s->h + at - 2 * H : s->before_re, *h_im = t > 0 ? h_re + H : s->before_im;
+  row_sums sums = {{0}, {0}};
+  for (size_t i = scan_tiles(rows->n); i-- > 0;) {
+    const tile_token token = {rows->tiles + i, scale, phase};
+    const float *dh = s->dh + at + i * SCAN_TILE;
+    float *carry = rows->carried + 2 * i * SCAN_TILE, *db = s->db + at + i * SCAN_TILE;
+    float *sum = s->sums + 2 * i * SCAN_TILE;
+    const adjoint_tile a = {
+        h_re + i * SCAN_TILE, h_im + i * SCAN_TILE, dh, dh + H, carry, carry + SCAN_TILE, db, db + H, sum,
+        sum + SCAN_TILE};
+    adjoint_tile_row(fixed, &token, tile_modes(rows->n, i), &a, &sums);
+  }
+  if (fixed) return;
+  s->dcontrols[2 * t] = rows->kappa_r * scale * sum_lanes(sums.by_decay);
+  s->dcontrols[2 * t + 1] = rows->kappa_p * sum_lanes(sums.by_turn);
+}
+
+VMATH void adjoint_tokens(const spectral_adjoint_rows *s, bool fixed) {
+  const spectral_rows *rows = &s->rows;
+  scan_controls controls;
+  for (size_t to = rows->tokens; to > 0;) {
+    const size_t n = (to - 1) % SCAN_TOKENS + 1, from = to - n;
+    if (!fixed) controls_of(rows, from, n, &controls);
+    for (size_t i = n; i-- > 0;) {
+      if (rows->mask && rows->mask[from + i] == 0)
+        adjoint_reset(s, from + i);
+      else
+        adjoint_row(s, fixed, from + i, fixed ? 1 : controls.scale[i], fixed ? 0 : controls.phase[i]);
+    }
+    to = from;
+  }
+}
+
+static void spectral_adjoint(const spectral_adjoint_rows *s) {
+  if (s->rows.controls)
+    adjoint_tokens(s, false);
+  else
+    adjoint_tokens(s, true);
+}
+
+/* ---- real ---------------------------------------------------------------------------------------- */
+
+static void real_scan(const real_scan_rows *s) {
+  const real_rows *rows = &s->rows;
+  const size_t n = rows->n;
+  const bool stream = s->streamed && can_stream(s->h + rows->first, rows->H, n);
+  float *state = rows->carried;
+  for (size_t t = 0; t < rows->tokens; t++) {
+    const size_t at = t * rows->H + rows->first;
+    const float *a = rows->a + at, *x = s->x + at;
+    float *h = s->h + at;
+    if (rows->mask && rows->mask[t] == 0) memset(state, 0, n * sizeof *state);
+    if (stream) {
+#pragma omp simd
+      for (size_t i = 0; i < n; i++) state[i] = a[i] * state[i] + x[i];
+      stream_out(h, state, n);
+    } else {
+#pragma omp simd
+      for (size_t i = 0; i < n; i++) h[i] = state[i] = a[i] * state[i] + x[i];
+    }
+  }
+  if (stream) stream_end();
+}
+
+/* coordinates [from, to) of one token */
+VMATH void real_adjoint_piece(const real_adjoint_rows *s, size_t t, bool reset, size_t from, size_t to) {
+  const real_rows *rows = &s->rows;
+  const size_t at = t * rows->H + rows->first;
+  const float *a = rows->a + at, *dh = s->dh + at, *before = t > 0 ? s->h + at - rows->H : s->before;
+  float *carried = rows->carried, *dx = s->dx + at, *da = s->da + at;
+  if (reset) {
+#pragma omp simd
+    for (size_t i = from; i < to; i++) {
+      dx[i] = dh[i] + carried[i];
+      da[i] = carried[i] = 0;
+    }
+    return;
+  }
+#pragma omp simd
+  for (size_t i = from; i < to; i++) {
+    const float g = dh[i] + carried[i], kept = a[i];
+    dx[i] = g;
+    da[i] = g * before[i];
+    carried[i] = kept * g;
+  }
+}
+
+static void real_adjoint(const real_adjoint_rows *s) {
+  const real_rows *rows = &s->rows;
+  for (size_t t = rows->tokens; t-- > 0;) {
+    const bool reset = rows->mask && rows->mask[t] == 0;
+    for (size_t tile = scan_tiles(rows->n); tile-- > 0;)
+      real_adjoint_piece(s, t, reset, tile * SCAN_TILE, tile * SCAN_TILE + tile_modes(rows->n, tile));
+  }
+}
+
+#define SCAN_KERNELS \
+  { spectral_scan, spectral_adjoint, real_scan, real_adjoint, LANES }
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* vlanes.h: the functions of vmath.h over several whole vectors at once, operation by operation.
+ *
+ * One vector at a time waits for the result of each multiply-add; four that take turns keep the units busy. So every
+ * function here handles `ways` vectors, a literal constant, and each line is one operation on all of them. Besides the
+ * functions of vmath.h there is a pair for small decays, which needs no exponent and shorter polynomials.
+ */
+#ifndef SPARC_KERNELS_VLANES_H
+#define SPARC_KERNELS_VLANES_H
+
+#include "kernels/scan.h"
+#include "kernels/vmath.h"
+
+#if defined(__AVX512F__)
+enum { LANES = 16 };
+#elif defined(__AVX__)
+enum { LANES = 8 };
+#else
+enum { LANES = 4 };
+#endif
+enum { WAYS = 4 };
+
+typedef float lanes __attribute__((vector_size(4 * LANES)));
+typedef uint32_t lane_bits __attribute__((vector_size(4 * LANES)));
+
+#define EACH_WAY(k) _Pragma("GCC unroll 4") for (int k = 0; k < ways; k++)
+
+VMATH lanes load_lanes(const float *from) {
+  lanes v;
+  memcpy(&v, from, sizeof v);
+  return v;
+}
+
+VMATH void store_lanes(float *to, lanes v) { memcpy(to, &v, sizeof v); }
+
+/* decay_of: rho = 2^x and one_minus = 1 - 2^x; x from -126 to 0, the caller sees to that */
+VMATH void decay_lanes(int ways, const lanes *x, lanes *rho, lanes *one_minus) {
+  const float magic = 0x1.8p23f + 127;
+  lanes shifted[WAYS], f[WAYS], scale[WAYS], p[WAYS];
+  EACH_WAY(k) shifted[k] = x[k] + magic;
+  EACH_WAY(k) f[k] = shifted[k] - magic;
+  EACH_WAY(k) f[k] = x[k] - f[k];
+  EACH_WAY(k) scale[k] = (lanes)((lane_bits)shifted[k] << 23);
+  EACH_WAY(k) p[k] = EXP2M1[5] * f[k] + EXP2M1[4];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[3];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[2];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[1];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[0];
+  EACH_WAY(k) p[k] = p[k] * f[k];
+  EACH_WAY(k) one_minus[k] = (1 - scale[k]) - scale[k] * p[k];
+  EACH_WAY(k) rho[k] = scale[k] * p[k] + scale[k];
+}
+
+/* turn_of: cos x and sin x for |x| <= pi / 2 */
+VMATH void turn_lanes(int ways, const lanes *x, lanes *re, lanes *im) {
+  lanes y[WAYS], s[WAYS], c[WAYS];
+  EACH_WAY(k) y[k] = x[k] * x[k];
+  EACH_WAY(k) s[k] = SINE[3] * y[k] + SINE[2];
+  EACH_WAY(k) c[k] = COSINE[4] * y[k] + COSINE[3];
+  EACH_WAY(k) s[k] = s[k] * y[k] + SINE[1];
+  EACH_WAY(k) c[k] = c[k] * y[k] + COSINE[2];
+  EACH_WAY(k) s[k] = s[k] * y[k] + SINE[0];
+  EACH_WAY(k) c[k] = c[k] * y[k] + COSINE[1];
+  EACH_WAY(k) s[k] = s[k] * y[k];
+  EACH_WAY(k) c[k] = c[k] * y[k] + COSINE[0];
+  EACH_WAY(k) im[k] = s[k] * x[k] + x[k];
+  EACH_WAY(k) re[k] = c[k] * y[k] + 1;
+}
+
+/* ---- small decays -------------------------------------------------------------------------------- */
+
+/* the largest turn that goes with SMALL_DECAY: (1 - 1 / sqrt 2) pi / 2, rounded up */
+#define SMALL_TURN 0.46008f
+
+/* minimax fits, lowest power first: (1 - exp(-e) - e) / e^2 up to SMALL_DECAY, relative to 1 - exp(-e); (sin x - x) /
+ * x^3 and (cos x - 1) / x^2 in x^2 up to SMALL_TURN */
+static const float SMALL_EXP[] = {-.4999987125992958f, .16663089649001794f, -.04135450981891361f, .007241846471825126f};
+static const float SMALL_SINE[] = {-.1666628261161205f, .008274890562753408f};
+static const float SMALL_COSINE[] = {-.4999999570390583f, .04166543438441881f, -.0013788359834655953f};
+
+/* rho = exp(-e) and 1 - exp(-e) for e from 0 to SMALL_DECAY */
+VMATH void small_decay_lanes(int ways, const lanes *e, lanes *rho, lanes *one_minus) {
+  lanes p[WAYS];
+  EACH_WAY(k) p[k] = SMALL_EXP[3] * e[k] + SMALL_EXP[2];
+  EACH_WAY(k) p[k] = p[k] * e[k] + SMALL_EXP[1];
+  EACH_WAY(k) p[k] = p[k] * e[k] + SMALL_EXP[0];
+  EACH_WAY(k) p[k] = p[k] * e[k];
+  EACH_WAY(k) one_minus[k] = p[k] * e[k] + e[k];
+  EACH_WAY(k) rho[k] = 1 - one_minus[k];
+}
+
+/* cos x and sin x for |x| <= SMALL_TURN */
+VMATH void small_turn_lanes(int ways, const lanes *x, lanes *re, lanes *im) {
+  lanes y[WAYS], s[WAYS], c[WAYS];
+  EACH_WAY(k) y[k] = x[k] * x[k];
+  EACH_WAY(k) s[k] = SMALL_SINE[1] * y[k] + SMALL_SINE[0];
+  EACH_WAY(k) c[k] = SMALL_COSINE[2] * y[k] + SMALL_COSINE[1];
+  EACH_WAY(k) s[k] = s[k] * y[k];
+  EACH_WAY(k) c[k] = c[k] * y[k] + SMALL_COSINE[0];
+  EACH_WAY(k) im[k] = s[k] * x[k] + x[k];
+  EACH_WAY(k) re[k] = c[k] * y[k] + 1;
+}
+
+#endif
