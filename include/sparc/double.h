@@ -2,8 +2,7 @@
 /* double.h: the same calls in double precision, for gradient checks and numerical studies.
  *
  * The description (cell, sizes, blocks, plan) is shared with the float calls; only the arrays differ.
- * Every function is the twin of the one without the suffix in cell.h, online.h or
- * sequence.h.
+ * Every function is the twin of the one without the suffix in cell.h, online.h or sequence.h.
  */
 #ifndef SPARC_DOUBLE_H
 #define SPARC_DOUBLE_H

@@ -83,6 +83,11 @@ typedef struct online_kernels {
   void (*project)(const project_rows *rows);
   void (*trace)(const trace_rows *rows);
   void (*entries)(const entry_rows *rows);
+  /* out (H) += w_re z_re + w_im z_im, mode by mode; z_im may be NULL */
+  void (*entry_vector)(size_t H, const float *w_re, const float *w_im, const float *z_re, const float *z_im,
+                       float *out);
+  /* w . z over n numbers, in double */
+  double (*entry_number)(size_t n, const float *w, const float *z);
   void (*lazy)(const lazy_rows *rows);
 } online_kernels;
 

@@ -174,6 +174,24 @@ static void entries(const entry_rows *t) {
   }
 }
 
+static void entry_vector(size_t H, const float *w_re, const float *w_im, const float *z_re, const float *z_im,
+                         float *out) {
+  if (z_im) {
+#pragma omp simd
+    for (size_t j = 0; j < H; j++) out[j] += w_re[j] * z_re[j] + w_im[j] * z_im[j];
+  } else {
+#pragma omp simd
+    for (size_t j = 0; j < H; j++) out[j] += w_re[j] * z_re[j];
+  }
+}
+
+static double entry_number(size_t n, const float *w, const float *z) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (size_t i = 0; i < n; i++) sum += (double)w[i] * (double)z[i];
+  return sum;
+}
+
 /* ---- a chunk of steps ---------------------------------------------------------------------------- */
 
 /* modes whose coefficients are made together, and steps that are taken up together: what a tile needs of both stays
@@ -239,72 +257,150 @@ VMATH void input_weights(const lazy_rows *r, const lazy_sink *sink, const lazy_t
   }
 }
 
-/* one row of a gradient: out += w_re z_re + w_im z_im + sum_s w_s x_s over `lanes` vectors; two chains of sums hide the
- * latency of the additions */
-VMATH void gradient_lanes(size_t lanes, size_t width, size_t steps, const float *w, size_t w_stride, const float *x,
-                          size_t x_stride, const float *z_re, const float *z_im, float w_re, float w_im, float *out) {
+/* one row of a gradient: out += w_re z_re + w_im z_im + sum_s w_s x_s */
+typedef struct gradient_term {
+  const float *w; /* (steps), LAZY_TILE or 1 apart */
+  float *out;
+  const float *z_re, *z_im; /* NULL: no such part */
+  float w_re, w_im;
+} gradient_term;
+
+VMATH lane gradient_start(const gradient_term *g, size_t d, size_t width) {
+  lane sum = load_part(g->out + d, width);
+  if (g->z_re) sum += g->w_re * load_part(g->z_re + d, width);
+  if (g->z_im) sum += g->w_im * load_part(g->z_im + d, width);
+  return sum;
+}
+
+/* one row over `lanes` vectors; two chains of sums hide the latency of the additions */
+VMATH void gradient_lanes(const lazy_rows *r, size_t lanes, size_t width, size_t d, size_t steps, size_t w_stride,
+                          const float *x, const gradient_term *g) {
   lane even[4], odd[4];
 #pragma GCC unroll 4
   for (size_t l = 0; l < lanes; l++) {
-    even[l] = load_part(out + l * LANE, width);
+    even[l] = gradient_start(g, d + l * LANE, width);
     odd[l] = (lane){0};
-    if (z_re) even[l] += w_re * load_part(z_re + l * LANE, width);
-    if (z_im) odd[l] += w_im * load_part(z_im + l * LANE, width);
   }
   size_t s = 0;
   for (; s + 2 <= steps; s += 2) {
+    const float *row = x + s * r->x_stride + d, *next = row + r->x_stride;
+    const float w = g->w[s * w_stride], w_next = g->w[(s + 1) * w_stride];
 #pragma GCC unroll 4
-    for (size_t l = 0; l < lanes; l++) even[l] += w[s * w_stride] * load_lane(x + s * x_stride + l * LANE);
+    for (size_t l = 0; l < lanes; l++) even[l] += w * load_lane(row + l * LANE);
 #pragma GCC unroll 4
-    for (size_t l = 0; l < lanes; l++) odd[l] += w[(s + 1) * w_stride] * load_lane(x + (s + 1) * x_stride + l * LANE);
+    for (size_t l = 0; l < lanes; l++) odd[l] += w_next * load_lane(next + l * LANE);
   }
   if (s < steps) {
 #pragma GCC unroll 4
-    for (size_t l = 0; l < lanes; l++) even[l] += w[s * w_stride] * load_lane(x + s * x_stride + l * LANE);
+    for (size_t l = 0; l < lanes; l++) even[l] += g->w[s * w_stride] * load_lane(x + s * r->x_stride + d + l * LANE);
   }
 #pragma GCC unroll 4
-  for (size_t l = 0; l < lanes; l++) store_part(out + l * LANE, even[l] + odd[l], width);
+  for (size_t l = 0; l < lanes; l++) store_part(g->out + d + l * LANE, even[l] + odd[l], width);
 }
 
-VMATH void gradient_row(const lazy_rows *r, size_t steps, const float *w, size_t w_stride, const float *x,
-                        const float *z_re, const float *z_im, float w_re, float w_im, float *out) {
-  const size_t D = r->D, x_stride = r->x_stride;
-#define AT(z) ((z) ? (z) + d : NULL)
+VMATH void gradient_row(const lazy_rows *r, size_t steps, size_t w_stride, const float *x, const gradient_term *g) {
   size_t d = 0;
-  for (; d + 4 * LANE <= D; d += 4 * LANE)
-    gradient_lanes(4, LANE, steps, w, w_stride, x + d, x_stride, AT(z_re), AT(z_im), w_re, w_im, out + d);
-  for (; d + LANE <= D; d += LANE)
-    gradient_lanes(1, LANE, steps, w, w_stride, x + d, x_stride, AT(z_re), AT(z_im), w_re, w_im, out + d);
-  if (d < D) gradient_lanes(1, D - d, steps, w, w_stride, x + d, x_stride, AT(z_re), AT(z_im), w_re, w_im, out + d);
-#undef AT
+  for (; d + 4 * LANE <= r->D; d += 4 * LANE) gradient_lanes(r, 4, LANE, d, steps, w_stride, x, g);
+  for (; d + LANE <= r->D; d += LANE) gradient_lanes(r, 1, LANE, d, steps, w_stride, x, g);
+  if (d < r->D) gradient_lanes(r, 1, r->D - d, d, steps, w_stride, x, g);
 }
 
-/* what a tile gives to one sink */
-VMATH void lazy_gradient(const lazy_rows *r, const lazy_sink *sink, const lazy_tile *tile, bool complex) {
-  const size_t row = r->parts * r->D, steps = tile->steps;
-  const float *x = r->x + tile->from * r->x_stride;
-  const bool shared = sink->stride == 0, start = tile->from == 0 && !r->severed;
-  lazy_weights w[LAZY_BLOCK];
-  float w_re[LAZY_TILE], w_im[LAZY_TILE];
-  input_weights(r, sink, tile, complex, w);
-  if (start) start_weights(r, sink, tile, complex, w_re, w_im);
-  for (size_t i = 0; i < tile->n && (start || !shared); i++) {
-    const size_t j = tile->first + i;
-    const float *z_re = start ? r->Z + (j * r->rows + sink->slot) * row : NULL;
-    const float *z_im = start && complex ? z_re + r->D : NULL;
-    float *out = sink->out + j / sink->group * sink->group * sink->stride;
-    gradient_row(r, shared ? 0 : steps, &w[0][i], LAZY_TILE, x, z_re, z_im, start ? w_re[i] : 0, z_im ? w_im[i] : 0,
-                 out);
+/* two rows of the same mode share the loads of the inputs */
+VMATH void gradient_pair(const lazy_rows *r, size_t steps, const float *x, const gradient_term *g,
+                         const gradient_term *h) {
+  size_t d = 0;
+  for (; d + 4 * LANE <= r->D; d += 4 * LANE) {
+    lane first[4], second[4];
+#pragma GCC unroll 4
+    for (size_t l = 0; l < 4; l++) {
+      first[l] = gradient_start(g, d + l * LANE, LANE);
+      second[l] = gradient_start(h, d + l * LANE, LANE);
+    }
+    for (size_t s = 0; s < steps; s++) {
+      const float *row = x + s * r->x_stride + d, w = g->w[s * LAZY_TILE], v = h->w[s * LAZY_TILE];
+#pragma GCC unroll 4
+      for (size_t l = 0; l < 4; l++) {
+        lane in = load_lane(row + l * LANE);
+        PIN(in);
+        first[l] += w * in;
+        second[l] += v * in;
+      }
+    }
+#pragma GCC unroll 4
+    for (size_t l = 0; l < 4; l++) {
+      store_lane(g->out + d + l * LANE, first[l]);
+      store_lane(h->out + d + l * LANE, second[l]);
+    }
   }
-  if (!shared) return;
-  /* all modes see the same inputs: their weights are added first */
+  for (; d + LANE <= r->D; d += LANE) {
+    gradient_lanes(r, 1, LANE, d, steps, LAZY_TILE, x, g);
+    gradient_lanes(r, 1, LANE, d, steps, LAZY_TILE, x, h);
+  }
+  if (d == r->D) return;
+  gradient_lanes(r, 1, r->D - d, d, steps, LAZY_TILE, x, g);
+  gradient_lanes(r, 1, r->D - d, d, steps, LAZY_TILE, x, h);
+}
+
+/* sinks whose weights are made together, so that the modes of a tile are walked through in the order of Z */
+enum { LAZY_SINKS = 4 };
+
+/* the weights of a tile's modes for some sinks */
+typedef struct tile_weights {
+  lazy_weights w[LAZY_SINKS][LAZY_BLOCK];
+  float w_re[LAZY_SINKS][LAZY_TILE], w_im[LAZY_SINKS][LAZY_TILE];
+} tile_weights;
+
+VMATH gradient_term term_of(const lazy_rows *r, const lazy_sink *sink, const lazy_tile *tile, const tile_weights *t,
+                            size_t k, size_t i, bool complex) {
+  const size_t j = tile->first + i;
+  gradient_term g = {.w = &t->w[k][0][i], .out = sink->out + j / sink->group * sink->group * sink->stride};
+  if (tile->from > 0 || r->severed) return g;
+  g.z_re = r->Z + (j * r->rows + sink->slot) * r->parts * r->D;
+  g.w_re = t->w_re[k][i];
+  g.z_im = complex ? g.z_re + r->D : NULL;
+  g.w_im = complex ? t->w_im[k][i] : 0;
+  return g;
+}
+
+/* what one mode gives to `count` sinks; to shared ones only what comes from the old Z */
+VMATH void mode_gradient(const lazy_rows *r, const lazy_sink *sink, size_t count, const lazy_tile *tile,
+                         const tile_weights *t, size_t i, bool complex) {
+  const float *x = r->x + tile->from * r->x_stride;
+  for (size_t k = 0; k < count; k++) {
+    const gradient_term g = term_of(r, &sink[k], tile, t, k, i, complex);
+    if (sink[k].stride == 0) {
+      if (g.z_re) gradient_row(r, 0, 1, x, &g);
+      continue;
+    }
+    if (k + 1 == count || sink[k + 1].stride == 0) {
+      gradient_row(r, tile->steps, LAZY_TILE, x, &g);
+      continue;
+    }
+    const gradient_term h = term_of(r, &sink[k + 1], tile, t, k + 1, i, complex);
+    gradient_pair(r, tile->steps, x, &g, &h);
+    k++;
+  }
+}
+
+/* all modes see the same inputs: their weights are added first */
+VMATH void shared_gradient(const lazy_rows *r, const lazy_sink *sink, const lazy_tile *tile, lazy_weights *w) {
   float total[LAZY_BLOCK];
-  for (size_t s = 0; s < steps; s++) {
+  for (size_t s = 0; s < tile->steps; s++) {
     double sum = 0;
     for (size_t i = 0; i < tile->n; i++) sum += (double)w[s][i];
     total[s] = (float)sum;
   }
-  gradient_row(r, steps, total, 1, x, NULL, NULL, 0, 0, sink->out);
+  gradient_row(r, tile->steps, 1, r->x + tile->from * r->x_stride, &(gradient_term){.w = total, .out = sink->out});
+}
+
+VMATH void lazy_gradient(const lazy_rows *r, const lazy_sink *sink, size_t count, const lazy_tile *tile, bool complex) {
+  tile_weights t;
+  for (size_t k = 0; k < count; k++) {
+    input_weights(r, &sink[k], tile, complex, t.w[k]);
+    start_weights(r, &sink[k], tile, complex, t.w_re[k], t.w_im[k]);
+    if (sink[k].stride == 0) shared_gradient(r, &sink[k], tile, t.w[k]);
+  }
+  for (size_t i = 0; i < tile->n; i++) mode_gradient(r, sink, count, tile, &t, i, complex);
 }
 
 /* coefficients of the rows of slots [slot, slot + slots): C (steps, slots * parts, LAZY_TILE) = P_s c_s; p: all of P */
@@ -401,7 +497,8 @@ VMATH void lazy_advance(const lazy_rows *r, const lazy_tile *tile, size_t slot, 
 
 VMATH void lazy_block(const lazy_rows *r, const lazy_tile *tile, bool complex) {
   enum { PAIRS = RANK_ROWS / 2 };
-  for (size_t s = 0; s < r->sinks; s++) lazy_gradient(r, &r->sink[s], tile, complex);
+  for (size_t s = 0; s < r->sinks; s += LAZY_SINKS)
+    lazy_gradient(r, r->sink + s, r->sinks - s < LAZY_SINKS ? r->sinks - s : LAZY_SINKS, tile, complex);
   if (tile->from + tile->steps <= r->live) return;
   size_t slot = 0;
   for (; slot + (complex ? PAIRS : RANK_ROWS) <= r->rows; slot += complex ? PAIRS : RANK_ROWS)
@@ -430,5 +527,8 @@ static void lazy(const lazy_rows *r) {
     lazy_chunk(r, false);
 }
 
-#define ONLINE_KERNELS \
-  { .project = project, .trace = trace, .entries = entries, .lazy = lazy }
+#define ONLINE_KERNELS                                                                    \
+  {                                                                                       \
+    .project = project, .trace = trace, .entries = entries, .entry_vector = entry_vector, \
+    .entry_number = entry_number, .lazy = lazy                                            \
+  }

@@ -221,18 +221,20 @@ static void contract_rows(const sparc_cell *cell, const rtrl_sink *sink, const r
   }
 }
 
-/* all modes add to the same number: four sums in double, for one alone would wait for its own additions */
+/* all modes add to the same number: a sum in double over the parts, which lie one behind the other as those of the
+ * weights do */
 static void contract_number(const sparc_cell *cell, const rtrl_sink *sink, const real *weights, const real *trace,
                             real *dblock) {
-  const size_t H = (size_t)cell->H;
   const slot_view z = slot_of(cell, sink, trace, 0);
-  double sums[4] = {0};
-  for (size_t j = 0; j < H; j += 4)
-    for (size_t i = 0; i < 4 && j + i < H; i++) {
-      sums[i] += (double)weights[j + i] * (double)z.re[j + i];
-      if (z.im) sums[i] += (double)weights[H + j + i] * (double)z.im[j + i];
-    }
-  dblock[sink->column] += (real)((sums[0] + sums[1]) + (sums[2] + sums[3]));
+#ifndef SPARC_DOUBLE
+  if (cell->kernels->online.entry_number) {
+    dblock[sink->column] += (float)cell->kernels->online.entry_number(cell->sizes.state, weights, z.re);
+    return;
+  }
+#endif
+  double sum = 0;
+  for (size_t i = 0; i < cell->sizes.state; i++) sum += (double)weights[i] * (double)z.re[i];
+  dblock[sink->column] += (real)sum;
 }
 
 /* all modes add to the same row: sum them in double first, a strip of columns at a time */
@@ -258,6 +260,12 @@ static void contract_vector(const sparc_cell *cell, const rtrl_sink *sink, const
                             real *dblock) {
   const size_t H = (size_t)cell->H;
   const slot_view z = slot_of(cell, sink, trace, 0);
+#ifndef SPARC_DOUBLE
+  if (cell->kernels->online.entry_vector) {
+    cell->kernels->online.entry_vector(H, weights, weights + H, z.re, z.im, dblock);
+    return;
+  }
+#endif
   if (!z.im) {
     for (size_t j = 0; j < H; j++) dblock[j] += weights[j] * z.re[j];
   } else {

@@ -64,7 +64,8 @@ complains "and this machine has"
 # a tiny problem of each kind, verified and timed, in a few seconds
 quick=(--quick --seconds 0.05 --threads 2)
 tiny=(mixer:B2:T33:D7 mixer:B2:T33:D8:cell=rglru:block=4 mixer:B1:T4000:D64 fused:B1:T70:H65 step:H5:D3
-  rtrl:H5:D3 rtrl:H4:D3:cell=gateloop prepare:H5:D3 naive:B2:T9:H5 naive:B2:T9:H5:D3 sgemm:M33:N17:K9
+  step:H5:D3:E7 rtrl:H5:D3 rtrl:H5:D3:K3:E17
+  rtrl:H4:D3:cell=gateloop prepare:H5:D3 naive:B2:T9:H5 naive:B2:T9:H5:D3 sgemm:M33:N17:K9
   sgemm:M33:N17:K9:blas train:B2:T17:W8:L2
   sgemm:M9:N5:K33:ta:tb bf16:B2:T33:D7 bf16:B1:T64:D6:cell=gru stream:KiB4 peak)
 SECONDS=0
@@ -87,6 +88,8 @@ if grep -qv '^{"problem":".*}$' "$scratch/out"; then fail "a line is not an obje
 for problem in "${tiny[@]}"; do prints "{\"problem\":\"$problem\",\"stage\":"; done
 prints '"problem":"mixer:B1:T4000:D64","stage":"one call"'
 prints '"problem":"rtrl:H5:D3","stage":"step, update","threads":1'
+prints '"problem":"rtrl:H5:D3:K3:E17","stage":"step, lazy gradient","threads":1'
+prints '"problem":"step:H5:D3:E7","stage":"streams","threads":1'
 if command -v python3 >/dev/null; then
   python3 -c 'import json, sys
 for line in sys.stdin:
