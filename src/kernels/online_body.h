@@ -28,6 +28,9 @@ enum { LANE = 4, RANK_ROWS = 4, PROJECT_INPUTS = 2, PROJECT_LANES = 2 };
 #define PIN(v) (void)(v)
 #endif
 
+/* columns that several registers hold */
+enum { TWO_LANES = 2 * LANE, FOUR_LANES = 4 * LANE, EIGHT_LANES = 8 * LANE, PROJECT_COLUMNS = PROJECT_LANES * LANE };
+
 typedef float lane __attribute__((vector_size(4 * LANE)));
 
 VMATH lane load_lane(const float *from) {
@@ -94,14 +97,14 @@ static void project(const project_rows *r) {
   size_t first = 0;
   for (; first + PROJECT_INPUTS <= r->n; first += PROJECT_INPUTS) {
     size_t column = 0;
-    for (; column + PROJECT_LANES * LANE <= r->N; column += PROJECT_LANES * LANE)
+    for (; column + PROJECT_COLUMNS <= r->N; column += PROJECT_COLUMNS)
       project_tile(r, PROJECT_INPUTS, PROJECT_LANES, first, column);
     for (; column + LANE <= r->N; column += LANE) project_tile(r, PROJECT_INPUTS, 1, first, column);
     for (size_t i = 0; i < PROJECT_INPUTS; i++) project_columns(r, first + i, column);
   }
   for (; first < r->n; first++) {
     size_t column = 0;
-    for (; column + 8 * LANE <= r->N; column += 8 * LANE) project_tile(r, 1, 8, first, column);
+    for (; column + EIGHT_LANES <= r->N; column += EIGHT_LANES) project_tile(r, 1, 8, first, column);
     for (; column + LANE <= r->N; column += LANE) project_tile(r, 1, 1, first, column);
     project_columns(r, first, column);
   }
@@ -135,9 +138,9 @@ VMATH void advance_trace_rows(const trace_rows *t, bool contract) {
       float *z_re = t->Z + at * 2 * D, *z_im = z_re + D;
       float *out = contract ? t->out[row] + j * t->out_stride[row] : NULL;
       size_t d = 0;
-      for (; d + 4 * LANE <= D; d += 4 * LANE)
+      for (; d + FOUR_LANES <= D; d += FOUR_LANES)
 #pragma GCC unroll 4
-        for (size_t l = d; l < d + 4 * LANE; l += LANE)
+        for (size_t l = d; l < d + FOUR_LANES; l += LANE)
           advance_lane(&k, load_lane(x + l), z_re + l, z_im + l, contract ? out + l : NULL, LANE, contract);
       for (; d + LANE <= D; d += LANE)
         advance_lane(&k, load_lane(x + d), z_re + d, z_im + d, contract ? out + d : NULL, LANE, contract);
@@ -300,7 +303,7 @@ VMATH void gradient_lanes(const lazy_rows *r, size_t lanes, size_t width, size_t
 
 VMATH void gradient_row(const lazy_rows *r, size_t steps, size_t w_stride, const float *x, const gradient_term *g) {
   size_t d = 0;
-  for (; d + 4 * LANE <= r->D; d += 4 * LANE) gradient_lanes(r, 4, LANE, d, steps, w_stride, x, g);
+  for (; d + FOUR_LANES <= r->D; d += FOUR_LANES) gradient_lanes(r, 4, LANE, d, steps, w_stride, x, g);
   for (; d + LANE <= r->D; d += LANE) gradient_lanes(r, 1, LANE, d, steps, w_stride, x, g);
   if (d < r->D) gradient_lanes(r, 1, r->D - d, d, steps, w_stride, x, g);
 }
@@ -309,7 +312,7 @@ VMATH void gradient_row(const lazy_rows *r, size_t steps, size_t w_stride, const
 VMATH void gradient_pair(const lazy_rows *r, size_t steps, const float *x, const gradient_term *g,
                          const gradient_term *h) {
   size_t d = 0;
-  for (; d + 4 * LANE <= r->D; d += 4 * LANE) {
+  for (; d + FOUR_LANES <= r->D; d += FOUR_LANES) {
     lane first[4], second[4];
 #pragma GCC unroll 4
     for (size_t l = 0; l < 4; l++) {
@@ -471,7 +474,7 @@ VMATH void rank_rows(const lazy_rows *r, size_t rows, bool complex, bool fresh, 
                      const float *x, float p_re, float p_im, float *z) {
   const size_t D = r->D, x_stride = r->x_stride;
   size_t d = 0;
-  for (; d + 2 * LANE <= D; d += 2 * LANE)
+  for (; d + TWO_LANES <= D; d += TWO_LANES)
     rank_tile(rows, 2, LANE, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);
   for (; d + LANE <= D; d += LANE)
     rank_tile(rows, 1, LANE, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);

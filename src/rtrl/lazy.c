@@ -227,7 +227,7 @@ sparc_status PUBLIC(sparc_lazy_update)(const sparc_cell *cell, const real *prepa
                                        const real *dy, real *dparams, real *dx) {
   if (!prepared || !tape) return fail(SPARC_INVALID, "%s is NULL", prepared ? "tape" : "prepared");
   sparc_status status = check_lazy(cell, lazy, dy != NULL, dparams);
-  if (status != SPARC_OK) return status;
+  if (status != SPARC_OK || !lazy->steps) return status;
   const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
   const uint64_t mode = flush_denormals_begin();
   update(cell, prepared, lazy, &view, dy, dparams, dx);
@@ -246,7 +246,7 @@ sparc_status PUBLIC(sparc_lazy_step)(const sparc_cell *cell, const real *prepare
 
 sparc_status PUBLIC(sparc_lazy_flush)(const sparc_cell *cell, lazy_block *lazy, real *dparams) {
   sparc_status status = check_lazy(cell, lazy, false, dparams);
-  if (status != SPARC_OK) return status;
+  if (status != SPARC_OK || !lazy->steps) return status;
   const uint64_t mode = flush_denormals_begin();
   flush(cell, lazy, dparams);
   flush_denormals_end(mode);
