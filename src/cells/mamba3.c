@@ -24,6 +24,7 @@
 #include "base/threads.h"
 #include "cells/cell_impl.h"
 #include "cells/tiles.h"
+#include "kernels/diagonal.h"
 #include "math/gemm_impl.h"
 
 #include <string.h>
@@ -110,7 +111,8 @@ typedef struct prepared_layout {
 
 /* element offsets into the tape of a step */
 typedef struct step_layout {
-  size_t pre, al, hat, kr, qr, turn, gated; /* (rows), (heads), (2, N), (N), (N), (heads, angles, 2), (inner) */
+  size_t pre, al, hat, kr, qr, turn; /* (rows), (heads), (2, N), (N), (N), (heads, angles, 2) */
+  size_t o, gated;                   /* (inner) */
   size_t total;
 } step_layout;
 
@@ -137,6 +139,7 @@ static step_layout step_layout_of(const dims *n) {
   at.kr = take_elements(&at.total, n->N);
   at.qr = take_elements(&at.total, n->N);
   at.turn = take_elements(&at.total, n->heads * n->angles * 2);
+  at.o = take_elements(&at.total, n->inner);
   at.gated = take_elements(&at.total, n->inner);
   return at;
 }
@@ -435,9 +438,44 @@ static inline void advance_state(const dims *n, const factors *f, const carried 
   }
 }
 
-/* o becomes o silu(z) */
-static void gate_output(size_t P, const real *z, real *o) {
-  for (size_t p = 0; p < P; p++) o[p] = (real)bounded((double)o[p], VALUE_MAX) * silu(z[p]);
+/* gated (tokens, inner) = o silu(z) for all heads; pre starts at the columns z. The double build has no kernels. */
+static void gate_output(const sparc_cell *cell, const dims *n, size_t tokens, const real *o, const real *pre,
+                        real *gated) {
+#ifdef SPARC_DOUBLE
+  (void)cell;
+#else
+  const diagonal_kernels *kernels = diagonal_of(cell->kernels);
+  if (kernels->silu_gate) {
+    kernels->silu_gate(tokens, n->inner, (float)VALUE_MAX, o, pre + n->z, n->rows, gated);
+    return;
+  }
+#endif
+  for (size_t t = 0; t < tokens; t++)
+    for (size_t p = 0; p < n->inner; p++)
+      gated[t * n->inner + p] =
+          (real)bounded((double)o[t * n->inner + p], VALUE_MAX) * silu(pre[t * n->rows + n->z + p]);
+}
+
+/* d (tokens, inner) enters as the cotangent of gated and leaves as that of o; writes the columns z of dpre, and gated
+ * once more */
+static void gate_output_backward(const sparc_cell *cell, const dims *n, size_t tokens, const real *o, const real *pre,
+                                 real *d, real *dpre, real *gated) {
+#ifndef SPARC_DOUBLE
+  const diagonal_kernels *kernels = diagonal_of(cell->kernels);
+  if (kernels->silu_gate_adjoint) {
+    kernels->silu_gate_adjoint(tokens, n->inner, (float)VALUE_MAX, o, pre + n->z, n->rows, d, dpre + n->z, gated);
+    return;
+  }
+#endif
+  gate_output(cell, n, tokens, o, pre, gated);
+  for (size_t t = 0; t < tokens; t++) {
+    for (size_t p = 0; p < n->inner; p++) {
+      const size_t at = t * n->inner + p;
+      const real z = pre[t * n->rows + n->z + p];
+      dpre[t * n->rows + n->z + p] = d[at] * o[at] * silu_slope(z);
+      d[at] *= silu(z);
+    }
+  }
 }
 
 /* ---- one step ---------------------------------------------------------------------------------- */
@@ -447,13 +485,12 @@ static void step_head(const dims *n, const real *prepared, const prepared_layout
   const real *pre = tape + place->pre, *v = pre + n->v + h * n->P;
   real *S = state + h * n->P * n->N, *kc = state + n->kc + h * n->N, *vc = state + n->vc + h * n->P;
   real *phi = state + n->phi + h * n->angles, *turn = tape + place->turn + h * n->angles * 2;
-  real *kr = tape + place->kr, *qr = tape + place->qr, *o = tape + place->gated + h * n->P;
+  real *kr = tape + place->kr, *qr = tape + place->qr, *o = tape + place->o + h * n->P;
   const factors f = factors_at(n, pre, tape + place->al, h);
   for (size_t a = 0; a < n->angles; a++) phi[a] = (real)advance_angle(mask != 0 ? (double)phi[a] : 0, turn + 2 * a);
   turn_keys(n, prepared, at, h, tape + place->hat, turn, kr, qr);
   const carried before = {mask != 0 ? S : NULL, kc, vc};
   advance_state(n, &f, &before, kr, qr, v, prepared[at->skip + h], 1, n->N, S, o);
-  gate_output(n->P, pre + n->z + h * n->P, o);
   memcpy(kc, kr, n->N * sizeof(real));
   memcpy(vc, v, n->P * sizeof(real));
 }
@@ -468,6 +505,7 @@ static void step(const sparc_cell *cell, const real *prepared, real *state, cons
            tape + place.turn);
   for (size_t h = 0; h < n.heads; h++) step_head(&n, prepared, &at, &place, h, mask, state, tape);
   if (!y) return;
+  gate_output(cell, &n, 1, tape + place.o, tape + place.pre, tape + place.gated);
   for (size_t d = 0; d < n.D; d++) y[d] = dot(n.inner, prepared + at.output_out + d * n.inner, tape + place.gated);
 }
 
@@ -475,13 +513,13 @@ static void step(const sparc_cell *cell, const real *prepared, real *state, cons
 
 /* kept for the backward; rows per token */
 typedef struct saved_view {
-  real *pre;   /* (B T, rows), as activate leaves them */
-  real *al;    /* (B T, heads) */
-  real *turn;  /* (B T, heads, angles, 2): cos phi, sin phi */
-  real *kr;    /* (B T, heads, N) */
-  real *qr;    /* (B T, heads, N) */
-  real *S;     /* (B T, heads, N, P) */
-  real *gated; /* (B T, inner) */
+  real *pre;  /* (B T, rows), as activate leaves them */
+  real *al;   /* (B T, heads) */
+  real *turn; /* (B T, heads, angles, 2): cos phi, sin phi */
+  real *kr;   /* (B T, heads, N) */
+  real *qr;   /* (B T, heads, N) */
+  real *S;    /* (B T, heads, N, P) */
+  real *o;    /* (B T, inner) */
 } saved_view;
 
 typedef struct work_view {
@@ -489,13 +527,13 @@ typedef struct work_view {
   double *phi;           /* (B, heads, angles): running angles; backward: their cotangents */
   double *joint;         /* (B, heads, angles): backward, see cotangents */
   real *hat;             /* (B T, 2, N); forward only */
+  real *gated;           /* (B T, inner): o silu(z) */
   real *G;               /* (B, heads, N, P): cotangent of S; from here on backward only */
   real *dkc;             /* (B, heads, N) */
   real *dvc;             /* (B, heads, P) */
   real *dqr;             /* (B, heads, N) */
-  real *dout;            /* (B, heads, P): cotangent of o */
   real *mixed;           /* (B, heads, P): G kr, then G kc */
-  real *dgated;          /* (B T, inner) */
+  real *dout;            /* (B T, inner): cotangent of gated, then of o */
   real *dpre;            /* (B T, rows) */
   real *dk;              /* (B T, heads, N) */
   real *dq;              /* (B T, heads, N) */
@@ -514,7 +552,7 @@ static saved_view carve_saved(arena *a, const dims *n, size_t tokens) {
   view.kr = arena_take(a, heads * n->N, sizeof(real));
   view.qr = arena_take(a, heads * n->N, sizeof(real));
   view.S = arena_take(a, heads * n->N * n->P, sizeof(real));
-  view.gated = arena_take(a, tokens * n->inner, sizeof(real));
+  view.o = arena_take(a, tokens * n->inner, sizeof(real));
   return view;
 }
 
@@ -525,13 +563,13 @@ static work_view carve_work(arena *a, const dims *n, size_t streams, size_t toke
   view.phi = arena_take(a, loops * n->angles, sizeof(double));
   view.joint = arena_take(a, loops * n->angles, sizeof(double));
   view.hat = arena_take(a, tokens * 2 * n->N, sizeof(real));
+  view.gated = arena_take(a, tokens * n->inner, sizeof(real));
   view.G = arena_take(a, loops * n->N * n->P, sizeof(real));
   view.dkc = arena_take(a, loops * n->N, sizeof(real));
   view.dvc = arena_take(a, loops * n->P, sizeof(real));
   view.dqr = arena_take(a, loops * n->N, sizeof(real));
-  view.dout = arena_take(a, loops * n->P, sizeof(real));
   view.mixed = arena_take(a, loops * n->P, sizeof(real));
-  view.dgated = arena_take(a, tokens * n->inner, sizeof(real));
+  view.dout = arena_take(a, tokens * n->inner, sizeof(real));
   view.dpre = arena_take(a, tokens * n->rows, sizeof(real));
   view.dk = arena_take(a, heads * n->N, sizeof(real));
   view.dq = arena_take(a, heads * n->N, sizeof(real));
@@ -665,13 +703,12 @@ static void recur(void *context, size_t tile) {
     const factors f = factors_at(n, pre, r->saved.al + token * n->heads, l.h);
     const carried before = carried_into(r, &l, t);
     real *kr = head_row(r, r->saved.kr, token, l.h, n->N), *qr = head_row(r, r->saved.qr, token, l.h, n->N);
-    real *o = r->saved.gated + token * n->inner + l.h * n->P;
+    real *o = r->saved.o + token * n->inner + l.h * n->P;
     real *turn = head_row(r, r->saved.turn, token, l.h, 2 * n->angles);
     for (size_t a = 0; a < n->angles; a++) phi[a] = advance_angle(continues(r, token) ? phi[a] : 0, turn + 2 * a);
     turn_keys(n, r->prepared, &r->at, l.h, r->work.hat + token * 2 * n->N, turn, kr, qr);
     advance_state(n, &f, &before, kr, qr, pre + n->v + l.h * n->P, skip, n->P, 1,
                   head_row(r, r->saved.S, token, l.h, n->N * n->P), o);
-    gate_output(n->P, pre + n->z + l.h * n->P, o);
   }
   if (r->call->state_last) store_last_state(r, &l, phi);
 }
@@ -680,9 +717,11 @@ static void read_out(void *context, size_t tile) {
   const run *r = context;
   const dims *n = &r->n;
   const range tokens = range_of(r->tokens, TOKEN_TILE, tile);
+  real *gated = r->work.gated + tokens.first * n->inner;
+  gate_output(r->cell, n, tokens.n, r->saved.o + tokens.first * n->inner, r->saved.pre + tokens.first * n->rows, gated);
   TYPED(gemm)
-  (r->cell->kernels, AS_IS, AS_IS, tokens.n, n->D, n->inner, r->saved.gated + tokens.first * n->inner, n->inner,
-   r->prepared + r->at.output_in, n->D, 0, r->call->y + tokens.first * n->D, n->D);
+  (r->cell->kernels, AS_IS, AS_IS, tokens.n, n->D, n->inner, gated, n->inner, r->prepared + r->at.output_in, n->D, 0,
+   r->call->y + tokens.first * n->D, n->D);
 }
 
 static void forward(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call) {
@@ -700,7 +739,10 @@ static void read_out_backward(void *context, size_t tile) {
   const range tokens = range_of(r->tokens, TOKEN_TILE, tile);
   TYPED(gemm)
   (r->cell->kernels, AS_IS, AS_IS, tokens.n, n->inner, n->D, r->call->dy + tokens.first * n->D, n->D,
-   r->prepared + r->at.output_out, n->inner, 0, r->work.dgated + tokens.first * n->inner, n->inner);
+   r->prepared + r->at.output_out, n->inner, 0, r->work.dout + tokens.first * n->inner, n->inner);
+  gate_output_backward(r->cell, n, tokens.n, r->saved.o + tokens.first * n->inner,
+                       r->saved.pre + tokens.first * n->rows, r->work.dout + tokens.first * n->inner,
+                       r->work.dpre + tokens.first * n->rows, r->work.gated + tokens.first * n->inner);
 }
 
 /* The running cotangents of one loop, and its scratch.
@@ -713,7 +755,7 @@ typedef struct cotangents {
   real *G, *dkc, *dvc;  /* of S (N, P), of kc (N), of vc (P) */
   double *dphi, *joint; /* (angles) */
   real *dqr;            /* (N) */
-  real *dout, *mixed;   /* (P) */
+  real *mixed;          /* (P) */
 } cotangents;
 
 static cotangents cotangents_of(const run *r, const loop *l) {
@@ -725,7 +767,6 @@ static cotangents cotangents_of(const run *r, const loop *l) {
                       .dphi = w->phi + l->index * n->angles,
                       .joint = w->joint + l->index * n->angles,
                       .dqr = w->dqr + l->index * n->N,
-                      .dout = w->dout + l->index * n->P,
                       .mixed = w->mixed + l->index * n->P};
 }
 
@@ -769,6 +810,7 @@ typedef struct head_token {
   factors f;
   carried before;
   const real *pre, *v, *kr, *qr, *S, *turn;
+  const real *dout; /* (P): cotangent of o */
   real *dpre, *dv;
 } head_token;
 
@@ -786,6 +828,7 @@ static head_token head_token_at(const run *r, const loop *l, size_t t) {
                       .qr = head_row(r, r->saved.qr, token, l->h, n->N),
                       .S = head_row(r, r->saved.S, token, l->h, n->N * n->P),
                       .turn = head_row(r, r->saved.turn, token, l->h, 2 * n->angles),
+                      .dout = r->work.dout + token * n->inner + l->h * n->P,
                       .dpre = dpre,
                       .dv = dpre + n->v + l->h * n->P};
 }
@@ -796,23 +839,16 @@ static void mix(const dims *n, const real *M, const real *u, real *out) {
   for (size_t i = 0; i < n->N; i++) add_scaled(n->P, u[i], M + i * n->P, out);
 }
 
-/* gated = o silu(z), o = S qr + skip v: adds to G, writes dout, dqr and dz, starts dv. Returns skip's gradient. */
+/* o = S qr + skip v: adds to G, writes dqr, starts dv. Returns skip's gradient. */
 static double output_backward(const run *r, const loop *l, const head_token *k, const cotangents *c) {
   const dims *n = &r->n;
-  const real skip = r->prepared[r->at.skip + l->h], *z = k->pre + n->z + l->h * n->P;
-  const real *dgated = r->work.dgated + k->token * n->inner + l->h * n->P;
-  real *dz = k->dpre + n->z + l->h * n->P, *o = c->mixed;
-  mix(n, k->S, k->qr, o);
-  for (size_t p = 0; p < n->P; p++) {
-    dz[p] = dgated[p] * (o[p] + skip * k->v[p]) * silu_slope(z[p]);
-    c->dout[p] = dgated[p] * silu(z[p]);
-    k->dv[p] = c->dvc[p] + skip * c->dout[p];
-  }
+  const real skip = r->prepared[r->at.skip + l->h];
+  for (size_t p = 0; p < n->P; p++) k->dv[p] = c->dvc[p] + skip * k->dout[p];
   for (size_t i = 0; i < n->N; i++) {
-    c->dqr[i] = dot(n->P, k->S + i * n->P, c->dout);
-    add_scaled(n->P, k->qr[i], c->dout, c->G + i * n->P);
+    c->dqr[i] = dot(n->P, k->S + i * n->P, k->dout);
+    add_scaled(n->P, k->qr[i], k->dout, c->G + i * n->P);
   }
-  return (double)dot(n->P, c->dout, k->v);
+  return (double)dot(n->P, k->dout, k->v);
 }
 
 typedef struct factor_cotangents {
@@ -963,7 +999,7 @@ static void parameter_gradient(void *context, size_t tile) {
   else if (tile <= input_tiles)
     matrix_gradient(r, &r->cell->block[INPUT], tile - 1, r->work.dpre, r->call->x);
   else
-    matrix_gradient(r, &r->cell->block[OUTPUT], tile - 1 - input_tiles, r->call->dy, r->saved.gated);
+    matrix_gradient(r, &r->cell->block[OUTPUT], tile - 1 - input_tiles, r->call->dy, r->work.gated);
 }
 
 static void backward(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* diagonal.h: float32 inner loops of the diagonal cells beside SPARC's fused scan: fixed spectra (RTU, LRU), RG-LRU,
- * GateLoop, and the dot products behind SPARC's shared controls.
+ * GateLoop, the dot products behind SPARC's shared controls; and Mamba-3's output gate.
  *
  * "Rows" are consecutive tokens of one stream and modes [first, first + n) of H, n <= KERNEL_TILE. A scan gets the
  * state before the first token and leaves the one after the last; an adjoint gets the cotangent of the last state from
@@ -94,6 +94,12 @@ typedef struct diagonal_kernels {
   void (*rglru_adjoint)(const rglru_adjoint_rows *rows);
   /* x <- sigmoid(x + bias); false when some x + bias is not finite */
   bool (*gate)(size_t n, const float *bias, float *x);
+
+  /* Mamba-3's gate over rows of `width`: out = o silu(z), with o of size up to `limit`; rows of z are z_stride apart */
+  void (*silu_gate)(size_t n, size_t width, float limit, const float *o, const float *z, size_t z_stride, float *out);
+  /* d enters as the cotangent of out and leaves as that of o; dz is laid out as z */
+  void (*silu_gate_adjoint)(size_t n, size_t width, float limit, const float *o, const float *z, size_t z_stride,
+                            float *d, float *dz, float *out);
 
   /* sums (n, 2) = x (n, D) . w_r, x . w_p in double */
   void (*control_sums)(size_t n, size_t D, const float *x, const float *w_r, const float *w_p, double *sums);

@@ -333,6 +333,30 @@ static void rglru_adjoint(const rglru_adjoint_rows *s) {
   }
 }
 
+/* ---- Mamba-3 ------------------------------------------------------------------------------------- */
+
+static void silu_gate(size_t n, size_t width, float limit, const float *o, const float *z, size_t z_stride,
+                      float *out) {
+  for (size_t t = 0; t < n; t++, o += width, out += width, z += z_stride) {
+#pragma omp simd
+    for (size_t i = 0; i < width; i++) out[i] = limited(o[i], limit) * (z[i] * gate_of(z[i]).open);
+  }
+}
+
+static void silu_gate_adjoint(size_t n, size_t width, float limit, const float *o, const float *z, size_t z_stride,
+                              float *d, float *dz, float *out) {
+  for (size_t t = 0; t < n; t++, o += width, d += width, out += width, z += z_stride, dz += z_stride) {
+#pragma omp simd
+    for (size_t i = 0; i < width; i++) {
+      const gate_pair s = gate_of(z[i]);
+      const float gain = z[i] * s.open;
+      dz[i] = d[i] * o[i] * (s.open * (1 + z[i] * s.shut));
+      d[i] *= gain;
+      out[i] = limited(o[i], limit) * gain;
+    }
+  }
+}
+
 /* ---- SPARC's shared controls --------------------------------------------------------------------- */
 
 static void control_sums(size_t n, size_t D, const float *x, const float *w_r, const float *w_p, double *sums) {
@@ -376,5 +400,5 @@ static void control_weights(size_t n, size_t width, const float *dcontrols, cons
     .spectrum_scan = spectrum_scan, .spectrum_adjoint = spectrum_adjoint, .loop_scan = loop_scan,               \
     .loop_adjoint = loop_adjoint, .loop_read = loop_read, .loop_read_adjoint = loop_read_adjoint,               \
     .rglru_scan = rglru_scan, .rglru_adjoint = rglru_adjoint, .gate = open_gates, .control_sums = control_sums, \
-    .control_weights = control_weights                                                                          \
+    .control_weights = control_weights, .silu_gate = silu_gate, .silu_gate_adjoint = silu_gate_adjoint          \
   }
