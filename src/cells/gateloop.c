@@ -365,6 +365,7 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
 #ifdef SPARC_DOUBLE
 #define KERNEL_SCAN    NULL
 #define KERNEL_ADJOINT NULL
+#define KERNEL_TOKEN   NULL
 #else
 static loop_rows rows_of(const sparc_cell *cell, const span_f32 *span) {
   return (loop_rows){.H = (size_t)cell->H,
@@ -394,8 +395,25 @@ static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const
   diagonal_of(cell->kernels)->loop_adjoint(&rows, &adjoint_rows, dpre);
   return true;
 }
+
+static bool kernel_token(const sparc_cell *cell, const float *constants, const token_f32 *token, const float *kept,
+                         float *a, float *b, float *outer, float *scalar) {
+  (void)constants;
+  if (!diagonal_of(cell->kernels)->loop_token) return false;
+  const size_t H = (size_t)cell->H;
+  for (size_t tile = 0; tile < tiles_of(H, WIDE_TILE); tile++) {
+    const range modes = range_of(H, WIDE_TILE, tile);
+    const loop_rows rows = {
+        .H = H, .first = modes.first, .n = modes.n, .tokens = 1, .polar = is_polar(cell), .pre = token->pre};
+    diagonal_of(cell->kernels)->loop_token(&rows, kept, a, b, outer);
+  }
+  /* the biases move what their rows move */
+  if (outer) memcpy(scalar, outer, SCALAR_SLOTS * 2 * H * sizeof(float));
+  return true;
+}
 #define KERNEL_SCAN    kernel_scan
 #define KERNEL_ADJOINT kernel_adjoint
+#define KERNEL_TOKEN   kernel_token
 #endif
 
 static const TYPED(affine_ops) affine = {
@@ -410,6 +428,7 @@ static const TYPED(affine_ops) affine = {
     .output = output,
     .output_backward = output_backward,
     .drivers = drivers,
+    .token = KERNEL_TOKEN,
     .direct_gradient = direct_gradient,
 };
 

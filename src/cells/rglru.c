@@ -460,6 +460,7 @@ static void direct_gradient(const sparc_cell *cell, const real *x, const real *p
 #ifdef SPARC_DOUBLE
 #define KERNEL_SCAN    NULL
 #define KERNEL_ADJOINT NULL
+#define KERNEL_TOKEN   NULL
 #else
 static rglru_rows rows_of(const sparc_cell *cell, const float *constants, const span_f32 *span) {
   const size_t H = (size_t)cell->H;
@@ -500,8 +501,20 @@ static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const
                             .sums = sums});
   return true;
 }
+
+/* the drivers are few beside their traces: they stay with the scalar code */
+static bool kernel_token(const sparc_cell *cell, const float *constants, const token_f32 *token, const float *kept,
+                         float *a, float *b, float *outer, float *scalar) {
+  (void)kept, (void)outer;
+  if (!cell->kernels->diagonal.rglru_token || scalar) return false;
+  const span_f32 span = {.n = (size_t)cell->H, .tokens = 1, .pre = token->pre, .mask = &token->mask, .x = token->x};
+  const rglru_rows rows = rows_of(cell, constants, &span);
+  cell->kernels->diagonal.rglru_token(&rows, a, b);
+  return true;
+}
 #define KERNEL_SCAN    kernel_scan
 #define KERNEL_ADJOINT kernel_adjoint
+#define KERNEL_TOKEN   kernel_token
 #endif
 
 static const TYPED(affine_ops) affine = {
@@ -516,6 +529,7 @@ static const TYPED(affine_ops) affine = {
     .scan_adjoint = KERNEL_ADJOINT,
     .sums_gradient = sums_gradient,
     .drivers = drivers,
+    .token = KERNEL_TOKEN,
     .direct_gradient = direct_gradient,
 };
 

@@ -83,6 +83,9 @@ typedef struct diagonal_kernels {
   void (*loop_scan)(const loop_rows *rows, const complex_scan *scan);
   /* dpre (tokens, LOOP_COLUMNS H): the first four columns */
   void (*loop_adjoint)(const loop_rows *rows, const complex_adjoint *adjoint, float *dpre);
+  /* one token: a and b (2, H) and, unless outer is NULL, the RTRL drivers of the first four columns (4, 2, H) given the
+   * kept state (2, H) */
+  void (*loop_token)(const loop_rows *rows, const float *kept, float *a, float *b, float *outer);
   /* E = silu(g) q Re h, of size up to `limit`, in all modes of n tokens */
   void (*loop_read)(size_t n, size_t H, float limit, const float *states, float *pre);
   /* dE in dpre becomes E, with the gradients of q, g and the state */
@@ -92,6 +95,8 @@ typedef struct diagonal_kernels {
   /* h (n) and states (tokens, H) */
   void (*rglru_scan)(const rglru_rows *rows, float *h, float *states);
   void (*rglru_adjoint)(const rglru_adjoint_rows *rows);
+  /* one token: a and b (H) */
+  void (*rglru_token)(const rglru_rows *rows, float *a, float *b);
   /* x <- sigmoid(x + bias); false when some x + bias is not finite */
   bool (*gate)(size_t n, const float *bias, float *x);
 

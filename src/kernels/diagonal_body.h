@@ -221,6 +221,44 @@ static void loop_adjoint(const loop_rows *rows, const complex_adjoint *s, float 
     loop_adjoint_rows(rows, s, dpre, false);
 }
 
+/* one entry of an array (slots, 2, H) */
+VMATH void put_pair(float *array, size_t H, size_t slot, size_t j, float re, float im) {
+  array[2 * slot * H + j] = re;
+  array[(2 * slot + 1) * H + j] = im;
+}
+
+VMATH void loop_token_rows(const loop_rows *rows, const float *kept, float *a, float *b, float *outer, bool polar,
+                           bool drivers) {
+  const size_t H = rows->H, first = rows->first;
+  const float *al = rows->pre + first, *be = al + H, *k = be + H, *v = k + H;
+  loop_scratch scratch;
+  prepare_row(rows, polar, al, be, &scratch);
+#pragma omp simd
+  for (size_t i = 0; i < rows->n; i++) {
+    const size_t j = first + i;
+    const loop_transition t = loop_transition_at(polar, al, be, &scratch, i);
+    put_pair(a, H, 0, j, t.re, t.im);
+    put_pair(b, H, 0, j, k[i] * v[i], 0);
+    if (!drivers) continue;
+    const float w_re = t.re * kept[j] - t.im * kept[H + j], w_im = t.re * kept[H + j] + t.im * kept[j];
+    put_pair(outer, H, LOOP_AL, j, t.rate_al * w_re - t.turn_al * w_im, t.rate_al * w_im + t.turn_al * w_re);
+    put_pair(outer, H, LOOP_BE, j, t.rate_be * w_re - t.turn_be * w_im, t.rate_be * w_im + t.turn_be * w_re);
+    put_pair(outer, H, LOOP_K, j, v[i], 0);
+    put_pair(outer, H, LOOP_V, j, k[i], 0);
+  }
+}
+
+static void loop_token(const loop_rows *rows, const float *kept, float *a, float *b, float *outer) {
+  if (rows->polar && outer)
+    loop_token_rows(rows, kept, a, b, outer, true, true);
+  else if (rows->polar)
+    loop_token_rows(rows, kept, a, b, NULL, true, false);
+  else if (outer)
+    loop_token_rows(rows, kept, a, b, outer, false, true);
+  else
+    loop_token_rows(rows, kept, a, b, NULL, false, false);
+}
+
 /* a NaN stays a NaN */
 VMATH float limited(float value, float limit) {
   value = value > limit ? limit : value;
@@ -298,6 +336,17 @@ static void rglru_scan(const rglru_rows *rows, float *h, float *states) {
       const gated v = gated_at(rate[i], r[i], mask);
       h[i] = out[i] = v.a * past[i] + v.scale * (q[i] * u[i]);
     }
+  }
+}
+
+static void rglru_token(const rglru_rows *rows, float *a, float *b) {
+  const float mask = rows->mask ? *rows->mask : 1;
+  const float *u = rows->content, *r = rows->gates, *q = r + rows->H, *rate = rows->rate;
+#pragma omp simd
+  for (size_t i = 0; i < rows->H; i++) {
+    const gated v = gated_at(rate[i], r[i], mask);
+    a[i] = v.a;
+    b[i] = v.scale * (q[i] * u[i]);
   }
 }
 
@@ -395,10 +444,11 @@ static void control_weights(size_t n, size_t width, const float *dcontrols, cons
   }
 }
 
-#define DIAGONAL_KERNELS                                                                                        \
-  {                                                                                                             \
-    .spectrum_scan = spectrum_scan, .spectrum_adjoint = spectrum_adjoint, .loop_scan = loop_scan,               \
-    .loop_adjoint = loop_adjoint, .loop_read = loop_read, .loop_read_adjoint = loop_read_adjoint,               \
-    .rglru_scan = rglru_scan, .rglru_adjoint = rglru_adjoint, .gate = open_gates, .control_sums = control_sums, \
-    .control_weights = control_weights, .silu_gate = silu_gate, .silu_gate_adjoint = silu_gate_adjoint          \
+#define DIAGONAL_KERNELS                                                                                            \
+  {                                                                                                                 \
+    .spectrum_scan = spectrum_scan, .spectrum_adjoint = spectrum_adjoint, .loop_scan = loop_scan,                   \
+    .loop_adjoint = loop_adjoint, .loop_read = loop_read, .loop_read_adjoint = loop_read_adjoint,                   \
+    .loop_token = loop_token, .rglru_token = rglru_token, .rglru_scan = rglru_scan, .rglru_adjoint = rglru_adjoint, \
+    .gate = open_gates, .control_sums = control_sums, .control_weights = control_weights, .silu_gate = silu_gate,   \
+    .silu_gate_adjoint = silu_gate_adjoint                                                                          \
   }
