@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # OptionalParts: what is nice to have. Found or not, the build goes on; Summary.cmake reports it.
-# Sets MuJoCo_FOUND, and in the cache SPARC_ASAN_WORKS, SPARC_TSAN_WORKS and SPARC_<TOOL>.
+# Sets MuJoCo_FOUND, and in the cache SLEEF_LIBRARY, MVEC_LIBRARY, SPARC_ASAN_WORKS, SPARC_TSAN_WORKS and SPARC_<TOOL>.
 
 include(CheckCSourceCompiles)
 
@@ -12,6 +12,11 @@ set(MuJoCo_FOUND FALSE)
 if(MuJoCo_INCLUDE_DIR AND MuJoCo_LIBRARY)
   set(MuJoCo_FOUND TRUE)
 endif()
+
+# libraries of vector functions that `sparc bench` compares the scan with
+find_library(SLEEF_LIBRARY NAMES sleef)
+find_library(MVEC_LIBRARY NAMES mvec)
+mark_as_advanced(SLEEF_LIBRARY MVEC_LIBRARY)
 
 # sanitizer run-time libraries: asked of the compiler unless this build already uses them
 function(sparc_check_sanitizer name flags)

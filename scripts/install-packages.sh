@@ -26,6 +26,7 @@ LIST
   optional) cat <<'LIST' ;;
 gnuplot-nox                         gnuplot     draws figures; without it data and scripts are written
 libmujoco-dev                       -           physics tasks
+libsleef-dev                        -           a competitor of the scan in sparc bench
 LIST
   lint) cat <<'LIST' ;;
 clang-format                        clang-format  the layout of the source

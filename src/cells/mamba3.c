@@ -444,9 +444,9 @@ static void gate_output(const sparc_cell *cell, const dims *n, size_t tokens, co
 #ifdef SPARC_DOUBLE
   (void)cell;
 #else
-  const diagonal_kernels *kernels = diagonal_of(cell->kernels);
-  if (kernels->silu_gate) {
-    kernels->silu_gate(tokens, n->inner, (float)VALUE_MAX, o, pre + n->z, n->rows, gated);
+  const diagonal_kernels *loops = diagonal_of(cell->kernels);
+  if (loops->silu_gate) {
+    loops->silu_gate(tokens, n->inner, (float)VALUE_MAX, o, pre + n->z, n->rows, gated);
     return;
   }
 #endif
@@ -461,9 +461,9 @@ static void gate_output(const sparc_cell *cell, const dims *n, size_t tokens, co
 static void gate_output_backward(const sparc_cell *cell, const dims *n, size_t tokens, const real *o, const real *pre,
                                  real *d, real *dpre, real *gated) {
 #ifndef SPARC_DOUBLE
-  const diagonal_kernels *kernels = diagonal_of(cell->kernels);
-  if (kernels->silu_gate_adjoint) {
-    kernels->silu_gate_adjoint(tokens, n->inner, (float)VALUE_MAX, o, pre + n->z, n->rows, d, dpre + n->z, gated);
+  const diagonal_kernels *loops = diagonal_of(cell->kernels);
+  if (loops->silu_gate_adjoint) {
+    loops->silu_gate_adjoint(tokens, n->inner, (float)VALUE_MAX, o, pre + n->z, n->rows, d, dpre + n->z, gated);
     return;
   }
 #endif

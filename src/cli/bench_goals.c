@@ -5,6 +5,7 @@
  * drift with the neighbours of a shared machine; ratios of interleaved competitors hardly do.
  */
 #include "base/cpu.h"
+#include "cli/bench_scan.h"
 #include "cli/bench_suites.h"
 #include "sparc/online.h"
 
@@ -21,6 +22,7 @@ typedef struct goal {
   bool at_most;           /* the value should be small */
   double demand, stretch; /* NaN: none is set, the value is for information */
   double (*value)(const bench_case *c);
+  bool optional; /* the value may be NaN: what it is compared with was not built */
 } goal;
 
 typedef struct experiment {
@@ -111,9 +113,47 @@ static double step_by_parts(const bench_case *c) {
   return bench_seconds(&c[0], "step") / (bench_seconds(&c[0], "product") + bench_seconds(&c[1], "forward") / tokens);
 }
 
-static double scalar_by_kernel(const bench_case *c) {
-  return bench_seconds(&c[1], "forward") / bench_seconds(&c[0], "forward");
+/* a scan beside a copy of its bytes, on one thread and on two */
+static double scan_by_copy_1(const bench_case *c) {
+  return bench_seconds(&c[0], "forward") / bench_seconds(&c[0], "copy");
 }
+static double scan_by_copy_2(const bench_case *c) {
+  return bench_seconds(&c[1], "forward") / bench_seconds(&c[1], "copy");
+}
+
+static double bytes_per_second(const bench_case *c, const char *stage) {
+  for (size_t i = 0; i < c->stages; i++)
+    if (strcmp(c->stage[i].name, stage) == 0) return c->stage[i].bytes / bench_seconds(c, stage);
+  return NAN;
+}
+
+/* problem 0 and 1 are the scan on one and two threads, 2 and 3 streams through memory on as many */
+static double scan_by_triad_1(const bench_case *c) {
+  return 100 * bytes_per_second(&c[0], "forward") / bytes_per_second(&c[2], "triad");
+}
+static double scan_by_triad_2(const bench_case *c) {
+  return 100 * bytes_per_second(&c[1], "forward") / bytes_per_second(&c[3], "triad");
+}
+
+/* the time in which its operations could be issued, over its time; problem 1 is the peak */
+static double scan_by_issue(const bench_case *c) {
+  const double bound = bench_scan_issue(&c[0]) / rate_of(&c[1], "multiply-add");
+  return 100 * bound / bench_seconds(&c[0], "forward");
+}
+
+static double rival_by_scan(const bench_case *c, const char *rival) {
+  return bench_has_stage(c, rival) ? bench_seconds(c, rival) / bench_seconds(c, "forward") : NAN;
+}
+static double sleef_by_scan(const bench_case *c) { return rival_by_scan(c, "SLEEF"); }
+static double mvec_by_scan(const bench_case *c) { return rival_by_scan(c, "libmvec"); }
+static double libm_by_scan(const bench_case *c) { return rival_by_scan(c, "libm"); }
+
+static double fused_by_scan(const bench_case *c) {
+  return bench_seconds(&c[0], "forward") / bench_seconds(&c[1], "forward");
+}
+
+static double small_given(const bench_case *c) { return 100 * bench_scan_small(&c[0]); }
+static double small_sorted(const bench_case *c) { return 100 * bench_scan_small(&c[1]); }
 
 static double largest_error(const bench_case *c) { return c->error.largest; }
 
@@ -191,12 +231,43 @@ static const experiment experiments[] = {
     {.problem = {"step:H64:D64", "fused:B1:T256:H64"},
      .threads = {1, 1},
      .goals = {{"single step / its bare parts, (64,64)", RATIO, true, 1.5, NAN, step_by_parts}}},
-    {.problem = {"mixer:B4:T256:D8:H512:pieces", "mixer:B4:T256:D8:H512:pieces"},
-     .quick = {"mixer:B4:T32:D8:H512:pieces", "mixer:B4:T32:D8:H512:pieces"},
+    {.problem = {"scan:B8:T2048:H512:inplace", "scan:B8:T2048:H512:inplace"},
+     .quick = {"scan:B8:T256:H512:inplace", "scan:B8:T256:H512:inplace"},
+     .threads = {1, 2},
+     .goals = {{"scan forward / copy of its bytes round the caches, 1 thread", RATIO, true, 2.3, 1.8, scan_by_copy_1},
+               {"scan forward / copy of its bytes round the caches, 2 threads", RATIO, true, 2.1, 1.8, scan_by_copy_2},
+               {"scan backward / scan forward, 1 thread", RATIO, true, 1.7, 1.5, backward_by_forward},
+               {"2-thread speed-up, scan forward", RATIO, false, 1.6, 1.9, forward_speedup}}},
+    {.problem = {"scan:B8:T2048:H512:inplace", "scan:B8:T2048:H512:inplace", "stream:KiB65536", "stream:KiB65536"},
+     .quick = {"scan:B8:T256:H512:inplace", "scan:B8:T256:H512:inplace", "stream:KiB16384", "stream:KiB16384"},
+     .threads = {1, 2, 1, 2},
+     .goals = {{"scan forward GB/s / triad GB/s, ordinary stores, 1 thread", PERCENT, false, 50, 75, scan_by_triad_1},
+               {"scan forward GB/s / triad GB/s, ordinary stores, 2 threads", PERCENT, false, 60, 75,
+                scan_by_triad_2}}},
+    {.problem = {"scan:B1:T32:H512", "peak"},
      .threads = {1, 1},
-     .kernel = {NULL, "plain"},
-     .goals = {{"C library, scalar / kernels, fused forward (mixer with D = 8)", RATIO, false, 30, 50,
-                scalar_by_kernel}}},
+     .goals = {{"issue bound of its operations / scan forward, in cache", PERCENT, false, 65, 75, scan_by_issue}}},
+    {.problem = {"scan:B1:T32:H512:rivals"},
+     .threads = {1},
+     .goals = {{"scan over SLEEF / scan forward, in cache", RATIO, false, 2.5, 3, sleef_by_scan, .optional = true},
+               {"scan over libmvec / scan forward, in cache", RATIO, false, 2, 2.4, mvec_by_scan, .optional = true},
+               {"scan over the C library, scalar / scan forward, in cache", RATIO, false, 30, 50, libm_by_scan}}},
+    {.problem = {"fused:B8:T2048:H512", "scan:B8:T2048:H512"},
+     .quick = {"fused:B8:T256:H512", "scan:B8:T256:H512"},
+     .threads = {1, 1},
+     .goals = {{"fused forward / scan forward, 1 thread", RATIO, true, 2.6, 2.3, fused_by_scan}}},
+    {.problem = {"scan:B8:T2048:H512:inplace", "scan:B8:T2048:H512:inplace:cell=rglru", "scan:B8:T2048:H512:inplace",
+                 "scan:B8:T2048:H512:inplace:cell=rglru"},
+     .quick = {"scan:B8:T256:H512:inplace", "scan:B8:T256:H512:inplace:cell=rglru", "scan:B8:T256:H512:inplace",
+               "scan:B8:T256:H512:inplace:cell=rglru"},
+     .threads = {1, 1, 2, 2},
+     .goals = {{"SPARC / RG-LRU scan forward, equal width, in place, 1 thread", RATIO, true, 1.2, 1.05, scan_ratio_1},
+               {"SPARC / RG-LRU scan forward, equal width, in place, 2 threads", RATIO, true, 0.95, 0.75,
+                scan_ratio_2}}},
+    {.problem = {"scan:B1:T2048:H512", "scan:B1:T2048:H512:sorted"},
+     .untimed = true,
+     .goals = {{"tiles on the small-decay path, modes as initialised", PERCENT, false, NAN, NAN, small_given},
+               {"tiles on the small-decay path, modes sorted by decay", PERCENT, false, NAN, NAN, small_sorted}}},
     {.problem = {"mixer:B2:T64:D32"},
      .untimed = true,
      .goals = {{"outputs and gradients against double, E_norm", ERROR, true, 2e-6, 1e-6, largest_error}}},
@@ -209,6 +280,7 @@ enum { NAME_WIDTH = 62, TEXT = 24 };
 static bool reaches(const goal *g, double value, double mark) { return g->at_most ? value <= mark : value >= mark; }
 
 static const char *verdict_of(const goal *g, double value) {
+  if (g->optional && isnan(value)) return "not built";
   if (!isfinite(value)) return "unknown";
   if (isnan(g->demand)) return "information";
   if (!reaches(g, value, g->demand)) return "MISSED";
@@ -276,7 +348,7 @@ static exit_code run_experiment(bench_settings *settings, const experiment *e, t
       json_goal(settings, e, cases, g, value);
     else
       print_goal(settings, g, value);
-    if (isnan(g->demand)) continue;
+    if (isnan(g->demand) || (g->optional && isnan(value))) continue;
     count->goals++;
     count->demands += reaches(g, value, g->demand);
     count->set_stretches += isfinite(g->stretch);

@@ -12,6 +12,7 @@ enum { LOOP_UNIT = 16 };
 typedef struct bench_loops {
   const char *name;
   size_t flops; /* of one round of multiply_add */
+  size_t width; /* floats of a vector */
 
   float (*multiply_add)(size_t rounds); /* the result only keeps the work alive */
   void (*copy)(float *restrict a, const float *restrict b, size_t n);

@@ -70,6 +70,7 @@ LOOP_TARGET static void LOOP(triad_nt)(float *restrict a, const float *restrict 
 static const bench_loops LOOP(table) = {
     .name = LOOP_NAME,
     .flops = (size_t)2 * LOOP(CHAINS) * LOOP_WIDTH,
+    .width = LOOP_WIDTH,
     .multiply_add = LOOP(multiply_add),
     .copy = LOOP(copy),
     .triad = LOOP(triad),

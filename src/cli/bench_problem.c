@@ -304,6 +304,12 @@ sparc_status bench_run(bench_case *cases, size_t count, double seconds) {
   return status;
 }
 
+bool bench_has_stage(const bench_case *c, const char *stage) {
+  for (size_t i = 0; i < c->stages; i++)
+    if (strcmp(c->stage[i].name, stage) == 0) return true;
+  return false;
+}
+
 double bench_seconds(const bench_case *c, const char *stage) {
   for (size_t i = 0; i < c->stages; i++)
     if (strcmp(c->stage[i].name, stage) == 0) return c->stage[i].task.seconds / c->stage[i].calls;

@@ -38,7 +38,7 @@ void bench_machine_free(bench_machine *machine);
 
 /* ---- strings ------------------------------------------------------------------------------------ */
 
-enum { PROBLEM_KEYS = 6, PROBLEM_TEXT = 256 };
+enum { PROBLEM_KEYS = 8, PROBLEM_TEXT = 256 };
 
 typedef struct bench_kind bench_kind;
 
@@ -114,6 +114,7 @@ struct bench_kind {
   ROW(mixer)             \
   ROW(bf16)              \
   ROW(fused)             \
+  ROW(scan)              \
   ROW(step)              \
   ROW(rtrl)              \
   ROW(prepare)           \
@@ -138,6 +139,9 @@ void bench_close(bench_case *c);
 
 /* bench_run times all stages of all cases side by side. */
 sparc_status bench_run(bench_case *cases, size_t count, double seconds);
+
+/* bench_has_stage tells whether a case has a stage: some need a library that a build may lack. */
+bool bench_has_stage(const bench_case *c, const char *stage);
 
 /* bench_seconds gives the seconds per call of a stage after bench_run; the stage must exist. */
 double bench_seconds(const bench_case *c, const char *stage);

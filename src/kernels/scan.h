@@ -55,6 +55,7 @@ typedef struct spectral_adjoint_rows {
   const float *before_re, *before_im; /* (n): the state before the first token */
   const float *dh;                    /* (tokens, 2 H) */
   float *db;                          /* (tokens, 2 H); may be dh */
+  size_t earlier;                     /* rows of h and dh in front of these, which come next */
   float *dcontrols;                   /* (tokens, 2): overwritten with the sums over this run of modes */
   float *sums; /* (tiles, 2, SCAN_TILE): by nu and by theta, added to; the caller flushes it every few tokens */
 } spectral_adjoint_rows;

@@ -155,6 +155,15 @@ VMATH void transition_of(int ways, scan_path path, const tile_token *t, const ex
   EACH_WAY(k) out->im[k] = re[k] * sin[k] + out->im[k];
 }
 
+/* The prefetcher of the processor stops at the end of a page, and a row of a usual width is one: the next row is asked
+ * for while this one is worked on. Both halves of a tile of that row, H apart. */
+VMATH void fetch_tile(const float *tile, size_t H) {
+  for (size_t i = 0; i < SCAN_TILE; i += STREAM_LINE) {
+    __builtin_prefetch(tile + i);
+    __builtin_prefetch(tile + H + i);
+  }
+}
+
 /* ---- forward ------------------------------------------------------------------------------------- */
 
 /* pointers to the first mode of a tile; out_re == NULL: only the state is kept */
@@ -243,6 +252,7 @@ VMATH void forward_row(const spectral_scan_rows *s, bool fixed, bool store, size
     const tile_token token = {rows->tiles + i, scale, phase};
     const float *b = s->b + at + i * SCAN_TILE;
     float *state = rows->carried + 2 * i * SCAN_TILE, *out = s->h + at + i * SCAN_TILE;
+    if (t + 1 < rows->tokens) fetch_tile(b + 2 * rows->H, rows->H);
     const forward_tile f = {b, b + rows->H, state, state + SCAN_TILE, out, out + rows->H};
     forward_tile_row(fixed, store, &token, tile_modes(rows->n, i), &f);
   }
@@ -274,6 +284,9 @@ static void spectral_scan(const spectral_scan_rows *s) {
 }
 
 /* ---- backward ------------------------------------------------------------------------------------ */
+
+/* more vectors at once do not fit the registers */
+enum { ADJOINT_WAYS = 2 };
 
 /* pointers to the first mode of a tile */
 typedef struct adjoint_tile {
@@ -340,11 +353,11 @@ VMATH void adjoint_rest(scan_path path, const tile_token *t, const extreme_tile 
 
 VMATH void adjoint_modes(scan_path path, const tile_token *t, const extreme_tile *extreme, size_t n,
                          const adjoint_tile *a, row_sums *sums) {
-  const size_t groups = n / (WAYS * LANES) * (WAYS * LANES), whole = n / LANES * LANES;
+  const size_t groups = n / (ADJOINT_WAYS * LANES) * (ADJOINT_WAYS * LANES), whole = n / LANES * LANES;
   if (whole < n) adjoint_rest(path, t, extreme, whole, n - whole, a, sums);
   for (size_t at = whole; at > groups; at -= LANES) adjoint_group(1, path, t, extreme, at - LANES, a, sums);
-  for (size_t at = groups; at > 0; at -= WAYS * LANES)
-    adjoint_group(WAYS, path, t, extreme, at - WAYS * LANES, a, sums);
+  for (size_t at = groups; at > 0; at -= ADJOINT_WAYS * LANES)
+    adjoint_group(ADJOINT_WAYS, path, t, extreme, at - ADJOINT_WAYS * LANES, a, sums);
 }
 
 VMATH void adjoint_tile_row(bool fixed, const tile_token *t, size_t n, const adjoint_tile *a, row_sums *sums) {
@@ -401,6 +414,10 @@ VMATH void adjoint_row(const spectral_adjoint_rows *s, bool fixed, size_t t, flo
     const adjoint_tile a = {
         h_re + i * SCAN_TILE, h_im + i * SCAN_TILE, dh, dh + H, carry, carry + SCAN_TILE, db, db + H, sum,
         sum + SCAN_TILE};
+    if (t + s->earlier > 1) {
+      fetch_tile(dh - 2 * H, H);
+      fetch_tile(s->h + at + i * SCAN_TILE - 4 * H, H);
+    }
     adjoint_tile_row(fixed, &token, tile_modes(rows->n, i), &a, &sums);
   }
   if (fixed) return;
@@ -433,26 +450,45 @@ static void spectral_adjoint(const spectral_adjoint_rows *s) {
 
 /* ---- real ---------------------------------------------------------------------------------------- */
 
-static void real_scan(const real_scan_rows *s) {
+/* one tile of two arrays of the next row, as fetch_tile */
+VMATH void fetch_both(const float *one, const float *other) {
+  for (size_t i = 0; i < SCAN_TILE; i += STREAM_LINE) {
+    __builtin_prefetch(one + i);
+    __builtin_prefetch(other + i);
+  }
+}
+
+/* coordinates [from, to) of one token; in place h is x */
+VMATH void real_piece(const float *a, const float *x, float *state, float *h, bool store, size_t from, size_t to) {
+#pragma omp simd
+  for (size_t i = from; i < to; i++) {
+    state[i] = a[i] * state[i] + x[i];
+    if (store) h[i] = state[i];
+  }
+}
+
+VMATH void real_tokens(const real_scan_rows *s, bool store) {
   const real_rows *rows = &s->rows;
   const size_t n = rows->n;
-  const bool stream = s->streamed && can_stream(s->h + rows->first, rows->H, n);
-  float *state = rows->carried;
   for (size_t t = 0; t < rows->tokens; t++) {
     const size_t at = t * rows->H + rows->first;
     const float *a = rows->a + at, *x = s->x + at;
-    float *h = s->h + at;
-    if (rows->mask && rows->mask[t] == 0) memset(state, 0, n * sizeof *state);
-    if (stream) {
-#pragma omp simd
-      for (size_t i = 0; i < n; i++) state[i] = a[i] * state[i] + x[i];
-      stream_out(h, state, n);
-    } else {
-#pragma omp simd
-      for (size_t i = 0; i < n; i++) h[i] = state[i] = a[i] * state[i] + x[i];
+    if (rows->mask && rows->mask[t] == 0) memset(rows->carried, 0, n * sizeof(float));
+    for (size_t i = 0; i < n; i += SCAN_TILE) {
+      if (t + 1 < rows->tokens) fetch_both(a + rows->H + i, x + rows->H + i);
+      real_piece(a, x, rows->carried, s->h + at, store, i, i + SCAN_TILE < n ? i + SCAN_TILE : n);
     }
+    if (!store) stream_out(s->h + at, rows->carried, n);
   }
-  if (stream) stream_end();
+}
+
+static void real_scan(const real_scan_rows *s) {
+  if (s->streamed && can_stream(s->h + s->rows.first, s->rows.H, s->rows.n)) {
+    real_tokens(s, false);
+    stream_end();
+  } else {
+    real_tokens(s, true);
+  }
 }
 
 /* coordinates [from, to) of one token */
@@ -468,6 +504,10 @@ VMATH void real_adjoint_piece(const real_adjoint_rows *s, size_t t, bool reset, 
       da[i] = carried[i] = 0;
     }
     return;
+  }
+  if (t > 1) {
+    fetch_both(a - rows->H + from, dh - rows->H + from);
+    fetch_both(s->h + at - 2 * rows->H + from, s->da + at - rows->H + from);
   }
 #pragma omp simd
   for (size_t i = from; i < to; i++) {

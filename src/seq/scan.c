@@ -197,6 +197,15 @@ void scan_forward_job(const sparc_scan *scan, const scan_tile *tiles, const spar
 /* tokens whose per-mode gradients are summed in float */
 enum { SUM_TOKENS = 32 };
 
+static void flush_sums(size_t n, const float *partial, double *restrict by_nu, double *restrict by_theta) {
+  for (size_t first = 0; first < n; first += SCAN_TILE) {
+    const float *sum = partial + 2 * first;
+    const size_t modes = n - first < SCAN_TILE ? n - first : SCAN_TILE;
+    for (size_t i = 0; i < modes; i++) by_nu[first + i] += (double)sum[i];
+    for (size_t i = 0; i < modes; i++) by_theta[first + i] += (double)sum[SCAN_TILE + i];
+  }
+}
+
 void scan_backward_job(const sparc_scan *scan, const scan_tile *tiles, const sparc_scan_data *data,
                        const sparc_scan_gradient *gradient, size_t job, size_t from, size_t to, float *carried,
                        float *dcontrols, double *sums) {
@@ -215,14 +224,11 @@ void scan_backward_job(const sparc_scan *scan, const scan_tile *tiles, const spa
                                         .before_im = before ? before + H : zero_row,
                                         .dh = gradient->dh + at,
                                         .db = gradient->db + at,
+                                        .earlier = start,
                                         .dcontrols = dcontrols + 2 * (p.piece * tokens_of(scan) + token),
                                         .sums = partial};
     scan->kernels->spectral_adjoint(&rows);
-    for (size_t i = 0; i < p.n; i++) {
-      const float *sum = partial + i / SCAN_TILE * 2 * SCAN_TILE + i % SCAN_TILE;
-      by_nu[i] += (double)sum[0];
-      by_theta[i] += (double)sum[SCAN_TILE];
-    }
+    flush_sums(p.n, partial, by_nu, by_theta);
     to = start;
   }
 }

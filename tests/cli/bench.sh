@@ -58,12 +58,20 @@ expect 1 bench fused:B1:T4:H4:cell=gru
 complains "the cell gru has no fused kernels"
 expect 1 bench --kernel plain fused:B1:T4:H4
 complains "the plain kernels have no fused scan of this cell"
+expect 2 bench scan:B1:T4:H4:cell=gru
+complains "unknown cell for a scan alone 'gru'"
+expect 2 bench scan:B1:T4:H4:inplace:nt
+complains "leave out inplace or nt"
+expect 2 bench scan:B1:T4:H4:rivals
+complains "rivals are there for the cell sparc with H a multiple of 16"
 expect 1 bench mixer:B1000:T1000000:D2048
 complains "and this machine has"
 
 # a tiny problem of each kind, verified and timed, in a few seconds
 quick=(--quick --seconds 0.05 --threads 2)
 tiny=(mixer:B2:T33:D7 mixer:B2:T33:D8:cell=rglru:block=4 mixer:B1:T4000:D64 fused:B1:T70:H65 step:H5:D3
+  scan:B1:T70:H65 scan:B3:T9:H33:inplace scan:B2:T40:H64:nt:sorted scan:B1:T40:H32:rivals scan:B2:T40:H33:cell=lru
+  scan:B2:T40:H33:cell=rglru
   step:H5:D3:E7 rtrl:H5:D3 rtrl:H5:D3:K3:E17
   rtrl:H4:D3:cell=gateloop prepare:H5:D3 naive:B2:T9:H5 naive:B2:T9:H5:D3 sgemm:M33:N17:K9
   sgemm:M33:N17:K9:blas train:B2:T17:W8:L2
@@ -98,7 +106,7 @@ for line in sys.stdin:
     assert r["seconds"] > 0 and r["passes"] >= 3 and r["noise"] >= 0 and 0 <= r["e_norm"] < 1e-3 + rounding, r
     for key in "ns_per_mode", "gb_per_s", "gflop_per_s", "of_copy", "of_triad", "of_peak":
         assert r[key] is None or r[key] > 0, r
-    both = {"mixer": 3, "fused": 2}.get(r["problem"].split(":")[0])
+    both = {"mixer": 3, "fused": 2, "scan": 3}.get(r["problem"].split(":")[0])
     assert not both or (r["ns_per_mode"] and r["gb_per_s"] and r["memory_bytes"] > 0), r' \
     <"$scratch/out" || fail "--json is not as promised"
 fi
@@ -125,8 +133,8 @@ complains "bad.jsonl, line 1: not a JSON object"
 if "$SPARC" info | grep -q '^build .*, release$'; then
   expect 0 bench --quick --seconds 0.01 --json goals
   mark='(null|[-0-9.e]+)'
-  verdict='"verdict":"(stretch|demand|MISSED|information)"'
-  if grep -Eqv "^\{\"goal\":\".*\",\"value\":[-0-9.e]+,\"demand\":$mark,\"stretch\":$mark,$verdict," "$scratch/out"; then
+  verdict='"verdict":"(stretch|demand|MISSED|information|not built)"'
+  if grep -Eqv "^\{\"goal\":\".*\",\"value\":(null|[-0-9.e]+),\"demand\":$mark,\"stretch\":$mark,$verdict," "$scratch/out"; then
     fail "a goal is not as promised"
   fi
   prints '"goal":"fused backward / fused forward, 1 thread"'
