@@ -252,11 +252,11 @@ static void loop_token(const loop_rows *rows, const float *kept, float *a, float
   if (rows->polar && outer)
     loop_token_rows(rows, kept, a, b, outer, true, true);
   else if (rows->polar)
-    loop_token_rows(rows, kept, a, b, NULL, true, false);
+    loop_token_rows(rows, kept, a, b, outer, true, false);
   else if (outer)
     loop_token_rows(rows, kept, a, b, outer, false, true);
   else
-    loop_token_rows(rows, kept, a, b, NULL, false, false);
+    loop_token_rows(rows, kept, a, b, outer, false, false);
 }
 
 /* a NaN stays a NaN */
