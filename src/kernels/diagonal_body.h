@@ -249,14 +249,16 @@ VMATH void loop_token_rows(const loop_rows *rows, const float *kept, float *a, f
 }
 
 static void loop_token(const loop_rows *rows, const float *kept, float *a, float *b, float *outer) {
+  /* without drivers nothing is written there */
+  float *slots = outer ? outer : a;
   if (rows->polar && outer)
-    loop_token_rows(rows, kept, a, b, outer, true, true);
+    loop_token_rows(rows, kept, a, b, slots, true, true);
   else if (rows->polar)
-    loop_token_rows(rows, kept, a, b, outer, true, false);
+    loop_token_rows(rows, kept, a, b, slots, true, false);
   else if (outer)
-    loop_token_rows(rows, kept, a, b, outer, false, true);
+    loop_token_rows(rows, kept, a, b, slots, false, true);
   else
-    loop_token_rows(rows, kept, a, b, outer, false, false);
+    loop_token_rows(rows, kept, a, b, slots, false, false);
 }
 
 /* a NaN stays a NaN */
