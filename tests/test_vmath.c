@@ -59,7 +59,7 @@ VMATH void fraction_batch(const float *x, float *tangent, float *sigmoid) {
 }
 
 /* functions over whole vectors: four of them at a time, as in the kernels */
-typedef void lanes_fn(int ways, const lanes *x, lanes *first, lanes *second);
+typedef void lanes_fn(size_t ways, const lanes *x, lanes *first, lanes *second);
 
 VMATH void lanes_batch(lanes_fn *function, const float *x, float *first, float *second) {
   for (size_t i = 0; i < BATCH; i += WAYS * LANES) {

@@ -231,7 +231,7 @@ static void carve(scan_bench *s, arena *a) {
   for (size_t i = 0; i < (real ? 7 : 5); i++) {
     *rows[i] = arena_take(a, numbers, sizeof(float));
     /* equal places in their pages would make the loads of one array wait for the stores of another */
-    arena_take(a, 21 * LOOP_UNIT, sizeof(float));
+    arena_take(a, (size_t)21 * LOOP_UNIT, sizeof(float));
   }
   s->nu = arena_take(a, H, sizeof(float));
   s->theta = arena_take(a, H, sizeof(float));
@@ -467,7 +467,7 @@ static void check_real(bench_case *c, double *memory) {
 static sparc_status verify(bench_case *c) {
   const scan_bench *s = c->state;
   const size_t numbers = CHECK_TOKENS * row_of(s);
-  double *memory = sparc_alloc((7 * numbers + 8 * row_of(s) + 8 * CHECK_TOKENS) * sizeof *memory);
+  double *memory = sparc_alloc((7 * numbers + 8 * row_of(s) + (size_t)8 * CHECK_TOKENS) * sizeof *memory);
   if (!memory) return fail(SPARC_NO_MEMORY, "%s: no memory to verify it", c->problem->text);
   if (s->cell == CELL_RGLRU)
     check_real(c, memory);

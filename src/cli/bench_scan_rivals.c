@@ -24,8 +24,8 @@ typedef float floats8 __attribute__((vector_size(32), may_alias));
 typedef float floats16 __attribute__((vector_size(64), may_alias));
 
 #define TARGET_4
-#define TARGET_8  __attribute__((target("avx2,fma"), optimize("fp-contract=fast")))
-#define TARGET_16 __attribute__((target("avx512f,fma"), optimize("fp-contract=fast")))
+#define TARGET_8  __attribute__((target("avx2,fma")))
+#define TARGET_16 __attribute__((target("avx512f,fma")))
 #endif
 
 /* ---- SLEEF -------------------------------------------------------------------------------------- */

@@ -116,11 +116,11 @@ static void extreme_transitions(const tile_token *t, extreme_tile *out) {
   }
 }
 
-VMATH void load_each(int ways, const float *from, lanes *to) { EACH_WAY(k) to[k] = load_lanes(from + k * LANES); }
-VMATH void store_each(int ways, float *to, const lanes *from) { EACH_WAY(k) store_lanes(to + k * LANES, from[k]); }
+VMATH void load_each(size_t ways, const float *from, lanes *to) { EACH_WAY(k) to[k] = load_lanes(from + k * LANES); }
+VMATH void store_each(size_t ways, float *to, const lanes *from) { EACH_WAY(k) store_lanes(to + k * LANES, from[k]); }
 
 /* lambda of the modes from `at` on */
-VMATH void transition_of(int ways, scan_path path, const tile_token *t, const extreme_tile *extreme, size_t at,
+VMATH void transition_of(size_t ways, scan_path path, const tile_token *t, const extreme_tile *extreme, size_t at,
                          transition *out) {
   const scan_tile *tile = t->tile;
   if (path == SCAN_FIXED) {
@@ -166,13 +166,15 @@ VMATH void fetch_tile(const float *tile, size_t H) {
 
 /* ---- forward ------------------------------------------------------------------------------------- */
 
+enum { GROUP = WAYS * LANES };
+
 /* pointers to the first mode of a tile; out_re == NULL: only the state is kept */
 typedef struct forward_tile {
   const float *b_re, *b_im;
   float *state_re, *state_im, *out_re, *out_im;
 } forward_tile;
 
-VMATH void forward_group(int ways, scan_path path, bool store, const tile_token *t, const extreme_tile *extreme,
+VMATH void forward_group(size_t ways, scan_path path, bool store, const tile_token *t, const extreme_tile *extreme,
                          size_t at, const forward_tile *f) {
   transition l;
   lanes h_re[WAYS], h_im[WAYS], re[WAYS], im[WAYS];
@@ -206,7 +208,7 @@ VMATH void forward_rest(scan_path path, bool store, const tile_token *t, const e
 VMATH void forward_modes(scan_path path, bool store, const tile_token *t, const extreme_tile *extreme, size_t n,
                          const forward_tile *f) {
   size_t at = 0;
-  for (; at + WAYS * LANES <= n; at += WAYS * LANES) forward_group(WAYS, path, store, t, extreme, at, f);
+  for (; at + GROUP <= n; at += GROUP) forward_group(WAYS, path, store, t, extreme, at, f);
   for (; at + LANES <= n; at += LANES) forward_group(1, path, store, t, extreme, at, f);
   if (at < n) forward_rest(path, store, t, extreme, at, n - at, f);
 }
@@ -286,7 +288,7 @@ static void spectral_scan(const spectral_scan_rows *s) {
 /* ---- backward ------------------------------------------------------------------------------------ */
 
 /* more vectors at once do not fit the registers */
-enum { ADJOINT_WAYS = 2 };
+enum { ADJOINT_WAYS = 2, ADJOINT_GROUP = ADJOINT_WAYS * LANES };
 
 /* pointers to the first mode of a tile */
 typedef struct adjoint_tile {
@@ -302,7 +304,7 @@ typedef struct row_sums {
 
 /* c = conj(lambda) g is the cotangent of the state before; w = conj(h) c holds what the transition gets:
  * dL/dangle = Im w and dL/de = rho phase Im w - Re w */
-VMATH void adjoint_group(int ways, scan_path path, const tile_token *t, const extreme_tile *extreme, size_t at,
+VMATH void adjoint_group(size_t ways, scan_path path, const tile_token *t, const extreme_tile *extreme, size_t at,
                          const adjoint_tile *a, row_sums *sums) {
   transition l;
   lanes g_re[WAYS], g_im[WAYS], c_re[WAYS], c_im[WAYS], w_re[WAYS], w_im[WAYS], h_re[WAYS], h_im[WAYS];
@@ -353,11 +355,11 @@ VMATH void adjoint_rest(scan_path path, const tile_token *t, const extreme_tile 
 
 VMATH void adjoint_modes(scan_path path, const tile_token *t, const extreme_tile *extreme, size_t n,
                          const adjoint_tile *a, row_sums *sums) {
-  const size_t groups = n / (ADJOINT_WAYS * LANES) * (ADJOINT_WAYS * LANES), whole = n / LANES * LANES;
+  const size_t groups = n / ADJOINT_GROUP * ADJOINT_GROUP, whole = n / LANES * LANES;
   if (whole < n) adjoint_rest(path, t, extreme, whole, n - whole, a, sums);
   for (size_t at = whole; at > groups; at -= LANES) adjoint_group(1, path, t, extreme, at - LANES, a, sums);
-  for (size_t at = groups; at > 0; at -= ADJOINT_WAYS * LANES)
-    adjoint_group(ADJOINT_WAYS, path, t, extreme, at - ADJOINT_WAYS * LANES, a, sums);
+  for (size_t at = groups; at > 0; at -= ADJOINT_GROUP)
+    adjoint_group(ADJOINT_WAYS, path, t, extreme, at - ADJOINT_GROUP, a, sums);
 }
 
 VMATH void adjoint_tile_row(bool fixed, const tile_token *t, size_t n, const adjoint_tile *a, row_sums *sums) {
@@ -396,7 +398,7 @@ static void adjoint_reset(const spectral_adjoint_rows *s, size_t t) {
     for (size_t part = 0; part < 2; part++)
       for (size_t k = 0; k < n; k++)
         s->db[at + part * rows->H + k] = s->dh[at + part * rows->H + k] + carried[part * SCAN_TILE + k];
-    memset(carried, 0, 2 * SCAN_TILE * sizeof(float));
+    memset(carried, 0, sizeof(float) * 2 * SCAN_TILE);
   }
   if (rows->controls) s->dcontrols[2 * t] = s->dcontrols[2 * t + 1] = 0;
 }

@@ -23,7 +23,8 @@ enum { WAYS = 4 };
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 typedef uint32_t lane_bits __attribute__((vector_size(4 * LANES)));
 
-#define EACH_WAY(k) _Pragma("GCC unroll 4") for (int k = 0; k < ways; k++)
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): k is a name */
+#define EACH_WAY(k) _Pragma("GCC unroll 4") for (size_t k = 0; (k) < ways; (k)++)
 
 VMATH lanes load_lanes(const float *from) {
   lanes v;
@@ -34,7 +35,7 @@ VMATH lanes load_lanes(const float *from) {
 VMATH void store_lanes(float *to, lanes v) { memcpy(to, &v, sizeof v); }
 
 /* decay_of: rho = 2^x and one_minus = 1 - 2^x; x from -126 to 0, the caller sees to that */
-VMATH void decay_lanes(int ways, const lanes *x, lanes *rho, lanes *one_minus) {
+VMATH void decay_lanes(size_t ways, const lanes *x, lanes *rho, lanes *one_minus) {
   const float magic = 0x1.8p23f + 127;
   lanes shifted[WAYS], f[WAYS], scale[WAYS], p[WAYS];
   EACH_WAY(k) shifted[k] = x[k] + magic;
@@ -52,7 +53,7 @@ VMATH void decay_lanes(int ways, const lanes *x, lanes *rho, lanes *one_minus) {
 }
 
 /* turn_of: cos x and sin x for |x| <= pi / 2 */
-VMATH void turn_lanes(int ways, const lanes *x, lanes *re, lanes *im) {
+VMATH void turn_lanes(size_t ways, const lanes *x, lanes *re, lanes *im) {
   lanes y[WAYS], s[WAYS], c[WAYS];
   EACH_WAY(k) y[k] = x[k] * x[k];
   EACH_WAY(k) s[k] = SINE[3] * y[k] + SINE[2];
@@ -79,7 +80,7 @@ static const float SMALL_SINE[] = {-.1666628261161205f, .008274890562753408f};
 static const float SMALL_COSINE[] = {-.4999999570390583f, .04166543438441881f, -.0013788359834655953f};
 
 /* rho = exp(-e) and 1 - exp(-e) for e from 0 to SMALL_DECAY */
-VMATH void small_decay_lanes(int ways, const lanes *e, lanes *rho, lanes *one_minus) {
+VMATH void small_decay_lanes(size_t ways, const lanes *e, lanes *rho, lanes *one_minus) {
   lanes p[WAYS];
   EACH_WAY(k) p[k] = SMALL_EXP[3] * e[k] + SMALL_EXP[2];
   EACH_WAY(k) p[k] = p[k] * e[k] + SMALL_EXP[1];
@@ -90,7 +91,7 @@ VMATH void small_decay_lanes(int ways, const lanes *e, lanes *rho, lanes *one_mi
 }
 
 /* cos x and sin x for |x| <= SMALL_TURN */
-VMATH void small_turn_lanes(int ways, const lanes *x, lanes *re, lanes *im) {
+VMATH void small_turn_lanes(size_t ways, const lanes *x, lanes *re, lanes *im) {
   lanes y[WAYS], s[WAYS], c[WAYS];
   EACH_WAY(k) y[k] = x[k] * x[k];
   EACH_WAY(k) s[k] = SMALL_SINE[1] * y[k] + SMALL_SINE[0];
