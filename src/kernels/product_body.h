@@ -23,10 +23,11 @@ enum { PRODUCT_LANES = 4, PRODUCT_ROWS = 6, PRODUCT_VECTORS = 4 };
 #else
 enum { PRODUCT_LANES = 4, PRODUCT_ROWS = 6, PRODUCT_VECTORS = 2 };
 #endif
-enum { PRODUCT_PANEL = PRODUCT_LANES * PRODUCT_VECTORS };
+enum { PRODUCT_PANEL = PRODUCT_LANES * PRODUCT_VECTORS, PRODUCT_LINE = 16 /* floats of a cache line */ };
 
-/* terms of a block, and with A transposed terms and rows of a block that is copied */
-enum { PRODUCT_DEPTH = 256, PRODUCT_TURNED_DEPTH = 128, PRODUCT_TURNED_ROWS = 16 * PRODUCT_ROWS };
+/* terms and rows of a block, which passes all panels from the second-level cache; with A transposed it is copied */
+enum { PRODUCT_DEPTH = 256, PRODUCT_BLOCK_ROWS = 42 * PRODUCT_ROWS };
+enum { PRODUCT_TURNED_DEPTH = 128, PRODUCT_TURNED_ROWS = 16 * PRODUCT_ROWS };
 
 typedef float product_vector __attribute__((vector_size(4 * PRODUCT_LANES), aligned(4), may_alias));
 
@@ -47,8 +48,10 @@ typedef struct product_panel {
   size_t depth, columns; /* columns that exist in C */
   const float *element;
   size_t row;        /* elements from row to row */
-  const float *bias; /* (columns): what the sums start from; NULL: C when `add` is set, else zero */
+  const float *bias; /* (columns): what is added to the sums; NULL: C when `add` is set, else nothing */
   bool add;
+  const float *next; /* the panel that will be copied after this one; NULL: none */
+  size_t next_row;
 } product_panel;
 
 /* rows of A, `depth` terms of each */
@@ -58,7 +61,8 @@ typedef struct product_left {
   size_t row, column;
 } product_left;
 
-/* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants */
+/* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants. C is asked for before the
+ * sums are formed, so that it is near when they are done. */
 static inline __attribute__((always_inline)) void product_tile(size_t rows, size_t vectors, const product_panel *panel,
                                                                const float *A, size_t a_row, size_t a_column, float *C,
                                                                size_t c_row) {
@@ -66,10 +70,10 @@ static inline __attribute__((always_inline)) void product_tile(size_t rows, size
 #pragma GCC unroll 6
   for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 4
-    for (size_t v = 0; v < vectors; v++)
-      sum[i][v] = panel->bias  ? *(const product_vector *)(panel->bias + v * PRODUCT_LANES)
-                  : panel->add ? *(const product_vector *)(C + i * c_row + v * PRODUCT_LANES)
-                               : (product_vector){0};
+    for (size_t v = 0; v < vectors; v++) {
+      __builtin_prefetch(C + i * c_row + v * PRODUCT_LANES, 1);
+      sum[i][v] = (product_vector){0};
+    }
   const float *b = panel->element;
   for (size_t k = 0; k < panel->depth; k++, b += panel->row) {
     product_vector row[PRODUCT_VECTORS];
@@ -87,7 +91,14 @@ static inline __attribute__((always_inline)) void product_tile(size_t rows, size
 #pragma GCC unroll 6
   for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 4
-    for (size_t v = 0; v < vectors; v++) *(product_vector *)(C + i * c_row + v * PRODUCT_LANES) = sum[i][v];
+    for (size_t v = 0; v < vectors; v++) {
+      product_vector *to = (product_vector *)(C + i * c_row + v * PRODUCT_LANES);
+      if (panel->bias)
+        sum[i][v] += *(const product_vector *)(panel->bias + v * PRODUCT_LANES);
+      else if (panel->add)
+        sum[i][v] += *to;
+      *to = sum[i][v];
+    }
 }
 
 /* as many rows as there is a tile for; returns their number */
@@ -112,8 +123,14 @@ static inline __attribute__((always_inline)) size_t product_rows(size_t rows, si
 }
 
 static void product_whole_panel(const product_panel *panel, const product_left *left, float *C, size_t c_row) {
+  const size_t per_tile = panel->depth * PRODUCT_ROWS / left->rows + 1; /* rows of the next panel */
+  size_t asked = 0;
   for (size_t i = 0, n; i < left->rows; i += n) {
     const float *A = left->element + i * left->row;
+    /* its rows are too far apart for the processor to guess that they come next */
+    for (size_t end = asked + per_tile; panel->next && asked < end && asked < panel->depth; asked++)
+      for (size_t j = 0; j < PRODUCT_PANEL; j += PRODUCT_LINE)
+        __builtin_prefetch(panel->next + asked * panel->next_row + j, 0, 2);
     n = product_rows(left->rows - i, PRODUCT_VECTORS, panel, A, left->row, left->column, C + i * c_row, c_row);
   }
 }
@@ -164,8 +181,13 @@ static void product_block(const product_operands *o, product_left *left, size_t 
                            .row = o->b_row,
                            .bias = o->bias && k == 0 ? o->bias + j : NULL,
                            .add = o->add || k > 0};
-    const bool edge = panel.columns < PRODUCT_PANEL, close = panel.row <= 2 * PRODUCT_PANEL;
-    if (edge || (!close && left->rows >= PRODUCT_COPY_FROM)) copy_panel(&panel, copy);
+    const bool edge = panel.columns < PRODUCT_PANEL;
+    const bool copied = panel.row > 2 * PRODUCT_PANEL && left->rows >= PRODUCT_COPY_FROM;
+    if (copied && j + 2 * PRODUCT_PANEL <= o->N) {
+      panel.next = panel.element + PRODUCT_PANEL;
+      panel.next_row = panel.row;
+    }
+    if (edge || copied) copy_panel(&panel, copy);
     float *C = o->C + first * o->c_row + j;
     if (edge)
       product_edge_panel(&panel, left, C, o->c_row);
@@ -175,10 +197,13 @@ static void product_block(const product_operands *o, product_left *left, size_t 
 }
 
 static void product_straight(const product_operands *o) {
-  for (size_t k = 0; k < o->K; k += PRODUCT_DEPTH) {
-    product_left left = {o->M, o->A + k, o->a_row, 1};
-    product_block(o, &left, 0, k, o->K - k < PRODUCT_DEPTH ? o->K - k : PRODUCT_DEPTH);
-  }
+  for (size_t first = 0; first < o->M; first += PRODUCT_BLOCK_ROWS)
+    for (size_t k = 0; k < o->K; k += PRODUCT_DEPTH) {
+      const size_t rest = o->M - first;
+      product_left left = {rest < PRODUCT_BLOCK_ROWS ? rest : PRODUCT_BLOCK_ROWS, o->A + first * o->a_row + k, o->a_row,
+                           1};
+      product_block(o, &left, first, k, o->K - k < PRODUCT_DEPTH ? o->K - k : PRODUCT_DEPTH);
+    }
 }
 
 static void product_turned(const product_operands *o) {
