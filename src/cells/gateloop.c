@@ -408,7 +408,7 @@ static bool kernel_token(const sparc_cell *cell, const float *constants, const t
     diagonal_of(cell->kernels)->loop_token(&rows, kept, a, b, outer);
   }
   /* the biases move what their rows move */
-  if (outer) memcpy(scalar, outer, 2 * H * SCALAR_SLOTS * sizeof(float));
+  if (outer) memcpy(scalar, outer, 2 * H * TRACED_BIASES * sizeof(float));
   return true;
 }
 #define KERNEL_SCAN    kernel_scan
