@@ -141,7 +141,7 @@ static void prepare(const sparc_cell *cell, const real *params, real *prepared) 
   const prepared_layout at = prepared_layout_of(cell);
   const sparc_block *block = cell->block;
   static const int of_inputs[] = {D_RESET, D_UPDATE, D_NEW};
-  static const int of_states[] = {D_RESET - D_RESET, D_UPDATE - D_RESET, D_SHIFT - D_RESET};
+  static const int of_states[] = {0, D_UPDATE - D_RESET, D_SHIFT - D_RESET};
   copy_matrix(H, D, of_inputs, params + block[INPUT].offset, prepared + at.input_in, prepared + at.input_out);
   copy_matrix(H, H, of_states, params + block[RECURRENT].offset, prepared + at.recurrent_in,
               prepared + at.recurrent_out);
@@ -240,7 +240,7 @@ static work_layout work_layout_of(const sparc_cell *cell, size_t streams) {
   at.entering = take_elements(&at.total, n * H);
   at.product = take_elements(&at.total, n * RECURRENT_GATES * H);
   at.direct = take_elements(&at.total, n * H);
-  at.dgates = take_elements(&at.total, CHUNK_ROWS * GATE_COLUMNS * H);
+  at.dgates = take_elements(&at.total, (size_t)CHUNK_ROWS * GATE_COLUMNS * H);
   at.kept = take_elements(&at.total, CHUNK_ROWS * H);
   at.inputs = take_elements(&at.total, CHUNK_ROWS * D);
   at.dinput = take_elements(&at.total, INPUT_GATES * H * D);

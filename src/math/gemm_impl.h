@@ -31,7 +31,7 @@ static inline void TYPED(gemm)(const kernels *table, TYPED(transpose) op_a, TYPE
               (int)stride_a, B, (int)stride_b, beta, C, (int)stride_c);
 #else
   /* a sum over tokens passes all of C for every block of them, so C has to stay in the cache */
-  const bool transposed = op_a == TRANSPOSED, fits = !transposed || M * N <= 512 * 512;
+  const bool transposed = op_a == TRANSPOSED, fits = !transposed || M * N <= (size_t)512 * 512;
   if (table && table->product && op_b == AS_IS && K > 0 && fits) {
     const product_operands operands = {.M = M,
                                        .N = N,
