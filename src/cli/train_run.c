@@ -124,6 +124,17 @@ static exit_code clear_folder(const train_run *run) {
   return EXIT_DONE;
 }
 
+/* what a run that was killed in the middle of a write left in the folder */
+static sparc_status sweep_folder(const train_run *run) {
+  char path[RUN_PATH];
+  sparc_status status = SPARC_OK;
+  for (const char *const *name = run_files; *name && status == SPARC_OK; name++) {
+    path_in(run, *name, path);
+    status = atomic_file_sweep(path);
+  }
+  return status;
+}
+
 /* ---- checkpoints --------------------------------------------------------------------------------- */
 
 enum { EXTRAS = 5, EXTRA_SIZE = 40 };
@@ -226,6 +237,7 @@ exit_code run_prepare(train_run *run, const sparc_train_config *config) {
   const bool resume = run->settings->resume && exists(run->last);
   exit_code code = resume ? restore(run, config) : begin_fresh(run, config);
   if (code != EXIT_DONE) return code;
+  if (sweep_folder(run) != SPARC_OK) return report_lost(run);
   const char *slash = strrchr(run->folder, '/');
   const char *name = slash && slash[1] ? slash + 1 : run->folder;
   if (metrics_open(run->folder, name, config->seed, run->saved, &run->metrics) != SPARC_OK) return report_lost(run);

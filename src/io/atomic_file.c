@@ -8,8 +8,10 @@
 
 #include "base/error.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,9 +45,11 @@ static sparc_status check_target(const atomic_file *file) {
               S_ISDIR(status.st_mode) ? "a directory" : "a device, pipe or socket");
 }
 
+static const char mark[] = ".tmp.";
+
 /* the thread's number keeps writers of the same path apart, also within one process */
 static sparc_status open_temporary(atomic_file *file) {
-  int length = snprintf(file->temporary, sizeof file->temporary, "%s.tmp.%ld", file->name, (long)gettid());
+  int length = snprintf(file->temporary, sizeof file->temporary, "%s%s%ld", file->name, mark, (long)gettid());
   if (length < 0 || (size_t)length >= sizeof file->temporary) {
     errno = ENAMETOOLONG;
     return refuse(file, "naming the temporary file");
@@ -108,5 +112,42 @@ sparc_status atomic_file_commit(atomic_file *file) {
     status = fail(SPARC_IO, "'%.300s' was replaced, but a crash may undo it: flushing its directory: %s", file->path,
                   strerror(errno));
   close(file->directory);
+  return status;
+}
+
+/* ---- leftovers ---- */
+
+/* NAME.tmp.DIGITS, as open_temporary makes it */
+static bool is_temporary_of(const char *entry, const char *name) {
+  const size_t length = strlen(name);
+  if (strncmp(entry, name, length) != 0 || strncmp(entry + length, mark, strlen(mark)) != 0) return false;
+  const char *digits = entry + length + strlen(mark);
+  const size_t count = strspn(digits, "0123456789");
+  return count > 0 && !digits[count];
+}
+
+static sparc_status remove_temporary(const atomic_file *file, const char *entry) {
+  struct stat status;
+  if (fstatat(file->directory, entry, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) return SPARC_OK;
+  if (unlinkat(file->directory, entry, 0) == 0 || errno == ENOENT) return SPARC_OK;
+  return fail(SPARC_IO, "cannot remove '%s', which is left from writing '%.300s': %s", entry, file->path,
+              strerror(errno));
+}
+
+sparc_status atomic_file_sweep(const char *path) {
+  const char *slash = strrchr(path, '/');
+  atomic_file file = {.path = path, .name = slash ? slash + 1 : path};
+  file.directory = open_directory(path, file.name);
+  if (file.directory < 0) return errno == ENOENT ? SPARC_OK : refuse(&file, "opening its directory");
+  DIR *entries = fdopendir(file.directory);
+  if (!entries) {
+    sparc_status status = refuse(&file, "listing its directory");
+    close(file.directory);
+    return status;
+  }
+  sparc_status status = SPARC_OK;
+  for (struct dirent *e; status == SPARC_OK && (e = readdir(entries));)
+    if (is_temporary_of(e->d_name, file.name)) status = remove_temporary(&file, e->d_name);
+  closedir(entries); /* and the descriptor */
   return status;
 }

@@ -39,4 +39,8 @@ sparc_status atomic_file_commit(atomic_file *file);
 /* atomic_file_abandon removes the temporary file and leaves the old one as it was */
 void atomic_file_abandon(atomic_file *file);
 
+/* atomic_file_sweep removes the temporary files of writers of `path` that were killed. Call it only where no other
+ * process writes this path. A directory that is not there has none. */
+sparc_status atomic_file_sweep(const char *path);
+
 #endif

@@ -163,6 +163,15 @@ sparc_status batch_load(batch *b, const example_source *s) {
   return SPARC_OK;
 }
 
+sparc_status batch_check_outputs(const batch *b, size_t n) {
+  sparc_status status = SPARC_OK;
+  for (size_t slot = 0; slot < n && status == SPARC_OK; slot++) {
+    const size_t steps = b->steps ? (size_t)b->length[slot] : 1, row = b->steps ? b->T * b->K : b->K;
+    status = check_values("output", b->index[slot], b->output + slot * row, steps, b->K);
+  }
+  return status;
+}
+
 /* ---- loss -------------------------------------------------------------------------------------- */
 
 /* the outputs of steps that exist, one example behind the other; returns how many numbers these are */
@@ -221,11 +230,7 @@ static sparc_status visit(batch *b, const float *prepared, const example_source 
   for (size_t slot = 0; slot < b->B; slot++) b->index[slot] = (int)(first + (slot < *n ? slot : *n - 1));
   sparc_status status = batch_load(b, s);
   if (status == SPARC_OK) status = sparc_network_forward(b->plan, prepared, b->x, b->length, NULL, b->output, b->work);
-  for (size_t slot = 0; slot < *n && status == SPARC_OK; slot++) {
-    const size_t steps = b->steps ? (size_t)b->length[slot] : 1, row = b->steps ? b->T * b->K : b->K;
-    status = check_values("output", b->index[slot], b->output + slot * row, steps, b->K);
-  }
-  return status;
+  return status == SPARC_OK ? batch_check_outputs(b, *n) : status;
 }
 
 static double sum_of_squares(size_t count, const float *values) {

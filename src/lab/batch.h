@@ -46,6 +46,9 @@ bool batch_fits(const batch *b, const sparc_samples *samples, int most);
 /* batch_load fetches the examples that b->index names */
 sparc_status batch_load(batch *b, const example_source *source);
 
+/* batch_check_outputs demands finite outputs of the first n examples of the batch just run */
+sparc_status batch_check_outputs(const batch *b, size_t n);
+
 /* batch_loss is the mean loss of the first n examples of the batch just run: cross-entropy per example, or squared
  * error per number of a step that exists. With gradient, doutput holds its derivative. It rearranges b->output. */
 double batch_loss(batch *b, size_t n, bool gradient);

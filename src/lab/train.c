@@ -206,20 +206,36 @@ static void choose_examples(sparc_trainer *t) {
   }
 }
 
-/* the name of the block with the first trained parameter whose gradient is not finite */
-static const char *culprit(const sparc_trainer *t) {
-  size_t spans, blocks;
-  const sparc_span *span = sparc_network_spans(t->network, &spans);
+/* the block that holds a parameter */
+static const char *block_of(const sparc_trainer *t, size_t parameter) {
+  size_t blocks;
   const sparc_block *block = sparc_network_blocks(t->network, &blocks);
+  while (blocks > 1 && block[blocks - 1].offset > parameter) blocks--;
+  return block[blocks - 1].name;
+}
+
+/* the trained parameter with the greatest entry of values (params); the first that is not finite outdoes them all */
+static size_t greatest_entry(const sparc_trainer *t, const float *values) {
+  size_t spans, best = SIZE_MAX;
+  const sparc_span *span = sparc_network_spans(t->network, &spans);
   for (size_t s = 0; s < spans; s++) {
     if (span[s].group == SPARC_FROZEN) continue;
     for (size_t i = span[s].offset; i < span[s].offset + span[s].size; i++) {
-      if (isfinite(t->gradient[i])) continue;
-      while (blocks > 1 && block[blocks - 1].offset > i) blocks--;
-      return block[blocks - 1].name;
+      if (!isfinite(values[i])) return i;
+      if (best == SIZE_MAX || fabsf(values[i]) > fabsf(values[best])) best = i;
     }
   }
-  return "a parameter";
+  return best;
+}
+
+/* the sentence of the last failure once more, behind what failed and before the weight that may have run away */
+static sparc_status blame_weights(const sparc_trainer *t, const char *what, sparc_status status) {
+  if (status != SPARC_NOT_FINITE) return status;
+  char sentence[256];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  const size_t at = greatest_entry(t, t->weights);
+  return fail(status, "%s: %s; the greatest weight is %g, in %s", what, sentence, (double)t->weights[at],
+              block_of(t, at));
 }
 
 static double rate_of(const sparc_trainer *t) {
@@ -236,19 +252,32 @@ static sparc_status differentiate(sparc_trainer *t, const sparc_dropout *dropout
   batch *b = t->batch;
   size_t spans;
   const sparc_span *span = sparc_network_spans(t->network, &spans);
-  const double limit = t->config.clip;
+  const double limit = t->config.clip, largest = sqrt((double)FLT_MAX); /* the second moment holds squares in float */
   memset(t->gradient, 0, t->params * sizeof *t->gradient);
   sparc_status status =
       sparc_network_backward(b->plan, t->prepared, b->x, b->length, dropout, b->doutput, t->gradient, b->work);
   if (status != SPARC_OK) return status;
   *norm = clip_gradient_f32(span, spans, t->params, t->config.threads, limit, t->gradient);
-  if (!isfinite(*norm))
-    return fail(SPARC_NOT_FINITE, "the gradient of %s is not finite at update %ld", culprit(t), t->update + 1);
-  /* the second moment holds squares in float */
-  if ((limit > 0 ? fmin(*norm, limit) : *norm) > sqrt((double)FLT_MAX))
-    return fail(SPARC_NOT_FINITE, "the gradient of update %ld has the norm %g, too large to be squared; clip it",
-                t->update + 1, *norm);
-  return SPARC_OK;
+  if (isfinite(*norm) && (limit > 0 ? fmin(*norm, limit) : *norm) <= largest) return SPARC_OK;
+  const size_t at = greatest_entry(t, t->gradient);
+  if (!isfinite(t->gradient[at]))
+    return fail(SPARC_NOT_FINITE, "the gradient of %s is not finite at update %ld", block_of(t, at), t->update + 1);
+  return fail(SPARC_NOT_FINITE,
+              "the gradient of update %ld has the norm %g, too large to be squared; its greatest entry is %g, in %s; "
+              "clip it",
+              t->update + 1, *norm, (double)t->gradient[at], block_of(t, at));
+}
+
+/* why the loss is not finite: outputs that are not, or else the loss itself. They are computed once more, because the
+ * loss rearranges them. */
+static sparc_status refuse_loss(sparc_trainer *t, const sparc_dropout *dropout, double loss) {
+  batch *b = t->batch;
+  sparc_status status = sparc_network_forward(b->plan, t->prepared, b->x, b->length, dropout, b->output, b->work);
+  if (status == SPARC_OK) status = batch_check_outputs(b, b->B);
+  if (status == SPARC_OK) status = fail(SPARC_NOT_FINITE, "every output is finite, but too large");
+  char what[80];
+  snprintf(what, sizeof what, "the loss of update %ld is %g", t->update + 1, loss);
+  return blame_weights(t, what, status);
 }
 
 /* one batch forward and backward */
@@ -265,9 +294,7 @@ static sparc_status run_batch(sparc_trainer *t, sparc_update_report *report) {
                                   .accuracy = (double)right / (double)b->B,
                                   .loss = batch_loss(b, b->B, true),
                                   .rate = rate_of(t)};
-  if (!isfinite(report->loss))
-    return fail(SPARC_NOT_FINITE, "the loss of update %ld is %g, expected a finite number", report->update,
-                report->loss);
+  if (!isfinite(report->loss)) return refuse_loss(t, &dropout, report->loss);
   return differentiate(t, &dropout, &report->gradient_norm);
 }
 
@@ -312,7 +339,10 @@ sparc_status sparc_trainer_evaluate(sparc_trainer *t, const sparc_samples *sampl
   if (!same) status = batch_fit(&t->passes, t->network, samples, t->config.batch, t->config.threads);
   if (status != SPARC_OK) return status;
   const example_source source = {.samples = samples, .answers = true};
-  return batch_evaluate(same ? t->batch : t->passes, t->prepared, &source, evaluation);
+  status = batch_evaluate(same ? t->batch : t->passes, t->prepared, &source, evaluation);
+  char what[64];
+  snprintf(what, sizeof what, "the evaluation after update %ld", t->update);
+  return blame_weights(t, what, status);
 }
 
 /* ---- files ------------------------------------------------------------------------------------- */

@@ -73,8 +73,26 @@ while [ $kills -lt "${SPARC_KILLS:-3}" ]; do
   [ $attempt -lt $((100 + 10 * kills)) ] || fail "no kill hits in $attempt attempts"
 done
 expect 0 train "${options[@]}" --out killed/run --resume
-rm -f killed/run/*.tmp.*
 same_run killed/run
+
+# ---- a kill in the middle of a write leaves a temporary file: it goes away, and nothing else does
+leave() { # FOLDER
+  : >"$1/last.safetensors.tmp.4194305"
+  : >"$1/best.safetensors.tmp.17"
+  : >"$1/config.json.tmp.1"
+}
+others=(last.safetensors.tmp. last.safetensors.tmp.1x my-last.safetensors.tmp.1 last.safetensors.tmp notes.tmp.1)
+for mode in --resume --force; do
+  leave killed/run
+  (cd killed/run && touch "${others[@]}" && mkdir last.safetensors.tmp.2)
+  expect 0 train "${options[@]}" --out killed/run $mode
+  (cd killed/run && rm "${others[@]}" && rmdir last.safetensors.tmp.2) || fail "$mode removes what is not its own"
+  same_run killed/run
+done
+mkdir -p early/run
+leave early/run
+expect 0 train "${options[@]}" --out early/run
+same_run early/run
 
 # ---- resuming needs the same settings, data and a sound checkpoint
 expect 2 train "${options[@]}" --resume --out INT/run --rate 0.5

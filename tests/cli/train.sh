@@ -184,6 +184,7 @@ complains "File too large"
 
 expect 4 train waves_TRAIN.tsv "${small[@]}" --rate 1000000 --warmup 0 --updates 200 --validate-every 1 --out runaway
 grep -q 'update [0-9]' err || fail "the update is not named"
+grep -Eq '(gradient of|element [0-9]+ of|, in) (embedding|layers|head|cell)[a-z0-9_.]*' err || fail "no tensor is named"
 if [ -e runaway/last.safetensors ]; then
   complains "the last good checkpoint"
   expect 0 info runaway/last.safetensors
