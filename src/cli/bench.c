@@ -3,7 +3,7 @@
  *
  * Parts: bench_timer.c takes times, bench_problem.c reads problem strings and knows the kinds, one file per family of
  * kinds sets them up, verifies and runs them, bench_limits.c measures the machine, bench_report.c prints, and
- * bench_suites.c, bench_goals.c, bench_train.c and bench_paper.c are the suites.
+ * bench_suites.c, bench_goals.c, bench_train.c, bench_growth.c and bench_paper.c are the suites.
  */
 #include "base/build_info.h"
 #include "base/error.h"
@@ -83,6 +83,7 @@ static char *list_problems(int key, const char *text, void *input) {
            "  limits\n      multiply-adds, copy, triad, in-place sweeps and matrix products, on 1 and N threads\n"
            "  goals\n      the goals set for the kernels: measured, demanded, stretch, verdict\n"
            "  train\n      the training step of a classifier, against the cost of its arithmetic\n"
+           "  growth\n      time and memory as B, T and H grow, against a line and a formula, on 1 thread\n"
            "  paper\n      the paper's efficiency figure and naive-versus-accelerated tables, on this machine\n\n"
            "Each problem is verified before it is timed. Times are sums over short pieces of the shortest time "
            "among ten or more passes; competitors take turns.\n\n"
@@ -104,7 +105,7 @@ static const struct argp bench_argp = {
 
 /* ---- suites ------------------------------------------------------------------------------------- */
 
-#define SUITES(ROW)      ROW(limits) ROW(goals) ROW(train) ROW(paper)
+#define SUITES(ROW)      ROW(limits) ROW(goals) ROW(train) ROW(growth) ROW(paper)
 #define SUITE_NAME(name) #name,
 #define SUITE_RUN(name)  bench_suite_##name,
 

@@ -12,6 +12,7 @@
 #include "cli/bench_cell.h"
 #include "seq/affine_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,6 +232,11 @@ static sparc_status create(bench_case *c) {
   carve(f, &place);
   fill_data(f);
   c->memory = c->footprint = measure.used;
+  snprintf(
+      c->formula, sizeof c->formula,
+      "4 B T (2 A + 2 S + (1 + tiles) C) + 8 B S + 8 B U; B %d, T %d, A %zu pre-activations, S %zu, C %zu controls, "
+      "tiles %d, U %zu sums",
+      f->B, f->T, f->pre_width, f->S, f->shared_width, f->tiles, f->sums_width);
   add_stages(c, f, team);
   return try_kernels(c, f);
 }

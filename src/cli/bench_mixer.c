@@ -33,7 +33,8 @@ typedef struct mixer {
 /* ---- pieces ------------------------------------------------------------------------------------- */
 
 /* half a millisecond by a rough estimate; but not fewer tokens than keep the matrix products in shape */
-static int piece_length(const mixer *m) {
+static int piece_length(const bench_case *c, const mixer *m) {
+  if (bench_value(c->problem, "whole")) return m->T;
   const double per_token = 2e-11 * (double)m->D * (double)m->O + 3e-9 * (double)sparc_cell_modes(m->cell.cell);
   double tokens = 0.5e-3 / per_token;
   if (tokens < 512) tokens = 512;
@@ -120,17 +121,29 @@ static void carve(mixer *m, arena *a) {
   m->work = arena_take(a, larger(whole, piece), 1);
 }
 
-/* what a caller of one forward and one backward needs */
+/* what a caller needs: x, dx, y, dy, the states between calls and their gradients, parameters, their gradient, their
+ * prepared form, and the two blocks of the plan */
 static size_t needed_bytes(const mixer *m) {
   const sparc_sizes sizes = sparc_cell_sizes(m->cell.cell);
   const size_t tokens = (size_t)m->B * (size_t)m->T;
-  return (2 * tokens * ((size_t)m->D + m->O) + 2 * sizes.params + sizes.prepared) * sizeof(float) +
+  return (2 * tokens * ((size_t)m->D + m->O) + 2 * (m->pieces + 1) * (size_t)m->B * m->S + 2 * sizes.params +
+          sizes.prepared) *
+             sizeof(float) +
          sparc_plan_saved_bytes(m->whole) + sparc_plan_work_bytes(m->whole);
+}
+
+static void write_formula(bench_case *c, const mixer *m) {
+  const sparc_sizes sizes = sparc_cell_sizes(m->cell.cell);
+  snprintf(c->formula, sizeof c->formula,
+           "4 (2 B T (D + O) + 2 (N + 1) B S + 2 P + R) + saved + work; B %d, T %d, D %d, O %zu, S %zu, N %zu calls, "
+           "P %zu parameters, R %zu prepared, saved %zu, work %zu",
+           m->B, m->T, m->D, m->O, m->S, m->pieces, sizes.params, sizes.prepared, sparc_plan_saved_bytes(m->whole),
+           sparc_plan_work_bytes(m->whole));
 }
 
 static sparc_status plan_pieces(bench_case *c, mixer *m) {
   const sparc_plan_config config = {.threads = c->threads};
-  m->piece_T = piece_length(m);
+  m->piece_T = piece_length(c, m);
   m->pieces = (size_t)((m->T + m->piece_T - 1) / m->piece_T);
   const int rest = m->T - (int)(m->pieces - 1) * m->piece_T;
   sparc_status status = sparc_plan_create(m->cell.cell, m->B, m->piece_T, &config, &m->plan);
@@ -232,6 +245,7 @@ static sparc_status create(bench_case *c) {
   bench_fill(m->x, (size_t)m->B * (size_t)m->T * (size_t)m->D, "x");
   bench_fill(m->dy, (size_t)m->B * (size_t)m->T * m->O, "dy");
   c->memory = c->footprint = needed_bytes(m);
+  write_formula(c, m);
   add_stages(c, m);
   return SPARC_OK;
 }
@@ -299,7 +313,8 @@ const bench_kind bench_kind_mixer = {
              {"D", "width of the input", REQUIRED},
              {"H", "modes", 0},
              {"noproj", "no content projection: the input is the content", 0},
-             {"pieces", "leave out the stage of one call", 0}},
+             {"pieces", "leave out the stage of one call", 0},
+             {"whole", "one call forward and one backward, not cut along time", 0}},
     .cell = "sparc",
     .create = create,
     .verify = verify,

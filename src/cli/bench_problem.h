@@ -59,7 +59,7 @@ void bench_usage(char *text, size_t capacity);
 
 /* ---- cases -------------------------------------------------------------------------------------- */
 
-enum { CASE_STAGES = 8, TENSOR_NAME = 48 };
+enum { CASE_STAGES = 8, TENSOR_NAME = 48, FORMULA_TEXT = 256 };
 
 /* something that is timed, or the sum of what stands before it */
 typedef struct bench_stage {
@@ -86,9 +86,10 @@ typedef struct bench_case {
   void *state;        /* of the kind */
   bench_stage stage[CASE_STAGES];
   size_t stages;
-  size_t footprint; /* bytes that a pass touches */
-  size_t memory;    /* bytes that the problem needs, by the sizes that the library states */
-  size_t measured;  /* growth of the process at its highest, by the system; 0: unknown */
+  size_t footprint;           /* bytes that a pass touches */
+  size_t memory;              /* bytes that the problem needs, by the sizes that the library states */
+  size_t measured;            /* growth of the process at its highest, by the system; 0: unknown */
+  char formula[FORMULA_TEXT]; /* how memory follows from the shape; "": not written down */
   bench_error error;
 } bench_case;
 

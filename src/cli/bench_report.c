@@ -144,6 +144,7 @@ static void print_head(const bench_settings *settings, const bench_case *c, cons
   if (c->memory > 0) printf("  memory: %.2f MB by the sizes", 1e-6 * (double)c->memory);
   if (c->memory > 0 && c->measured > 0) printf(", %.2f MB measured", 1e-6 * (double)c->measured);
   if (c->memory > 0) putchar('\n');
+  if (*c->formula) printf("    = %s\n", c->formula);
   const char *separator = "  limits here:";
   if (isfinite(yard->copy)) {
     printf("%s %s copy %.1f GB/s, triad %.1f GB/s", separator, yard->level, yard->copy, yard->triad);
@@ -176,14 +177,14 @@ static void print_stage(const bench_settings *settings, const bench_stage *stage
 
 static void json_stage(const bench_settings *settings, const bench_case *c, const bench_stage *stage,
                        const yardstick *yard, const figures *f) {
-  json_t *line = json_pack("{s:s, s:s, s:i, s:s, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:f, s:f, s:I, s:I}",
+  json_t *line = json_pack("{s:s, s:s, s:i, s:s, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:f, s:f, s:I, s:I, s:s}",
                            "problem", c->problem->text, "stage", stage->name, "threads", c->threads, "kernel",
                            c->kernel, "seconds", f->seconds, "ns_per_mode", bench_json_number(f->ns_per_mode),
                            "gb_per_s", bench_json_number(f->bandwidth), "gflop_per_s", bench_json_number(f->rate),
                            "of_copy", bench_json_number(f->of_copy), "of_triad", bench_json_number(f->of_triad),
                            "of_peak", bench_json_number(f->of_peak), "level", yard->level, "passes", stage->task.passes,
                            "noise", stage->task.noise, "e_norm", c->error.norm, "memory_bytes", (json_int_t)c->memory,
-                           "memory_measured_bytes", (json_int_t)c->measured);
+                           "memory_measured_bytes", (json_int_t)c->measured, "memory_formula", c->formula);
   if (line && settings->old) {
     json_object_set_new(line, "old_seconds", bench_json_number(f->old));
     json_object_set_new(line, "ratio", bench_json_number(f->ratio));

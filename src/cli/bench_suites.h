@@ -11,6 +11,9 @@ exit_code bench_suite_limits(bench_settings *settings);
 /* the goals set for the kernels: measured, demanded, stretch, verdict; EXIT_FAILED when a demand is missed */
 exit_code bench_suite_goals(bench_settings *settings);
 
+/* cost and memory as B, T and H grow, against a line and a formula; EXIT_FAILED when either is missed */
+exit_code bench_suite_growth(bench_settings *settings);
+
 /* the shapes of the paper's efficiency figure and of its tables against the naive implementation */
 exit_code bench_suite_paper(bench_settings *settings);
 

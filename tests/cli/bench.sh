@@ -25,7 +25,7 @@ refuse "unknown problem 'golas'; did you mean 'goals'?" golas
 refuse "unknown problem 'xyzzy', expected one of: mixer," xyzzy
 refuse "unknown problem ''" ''
 refuse "mixer:B4: the key T (steps) is missing" mixer:B4
-refuse "unknown key in 'Q3', expected B, T, D, H, noproj, pieces, cell=NAME and its options" mixer:B1:T1:D1:Q3
+refuse "unknown key in 'Q3', expected B, T, D, H, noproj, pieces, whole, cell=NAME and its options" mixer:B1:T1:D1:Q3
 refuse "unknown key in 'peices'; did you mean 'pieces'?" mixer:B1:T1:D1:peices
 refuse "unknown key in 'cel=rglru'; did you mean 'cell'?" mixer:B1:T1:D1:cel=rglru
 refuse "unknown key in ''" mixer:B1:T1:D1:

@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# performance.sh [FOLDER]: measures what docs/performance.md speaks of, and draws it.
+#
+# Leaves logs (.txt, .jsonl) and figures (.svg) in FOLDER, docs/performance by default, below a fresh name until all of
+# it is done. Takes some minutes on an otherwise idle machine. SPARC names the tool, build/release/sparc by default;
+# QUICK=1 gives a look in a minute instead of a result.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+sparc=${SPARC:-build/release/sparc}
+folder=${1:-docs/performance}
+columns=(awk -f scripts/json-columns.awk)
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
+if [ ! -x "$sparc" ]; then
+  echo "${0##*/}: $sparc is not there; make build makes it, or set SPARC" >&2
+  exit 2
+fi
+mkdir -p "$(dirname "$folder")"
+new=$(mktemp -d "$folder.XXXXXX")
+trap 'rm -rf "$new"' EXIT
+chmod 755 "$new"
+
+if [ "${QUICK:-0}" = 1 ]; then
+  options=(--quick) steps=(64 256 1024) streams=(1 4 16) widths=(64 256 1024) long=256
+else
+  options=(--seconds 0.5) steps=(64 256 1024 4096 16384) streams=(1 2 4 8 16 32) widths=(64 128 256 512 1024 2048) long=2048
+fi
+
+# say TEXT: where we are, on standard error
+say() { printf '%s: %s (%d s)\n' "${0##*/}" "$1" "$SECONDS" >&2; }
+
+# bench FILE ARGUMENT...: a run of `sparc bench` into a file. A missed goal (status 1) is a result, and is in the file.
+bench() {
+  local file=$new/$1 status=0
+  shift
+  "$sparc" bench "${options[@]}" "$@" >>"$file" || status=$?
+  [ "$status" -le 1 ] || exit "$status"
+}
+
+# cells B T D: the four mixers that the figures compare
+cells() {
+  local shape=B$1:T$2:D$3 block=$(($3 < 128 ? $3 : 128))
+  echo "mixer:$shape:noproj:pieces mixer:$shape:noproj:pieces:cell=rglru:block=$block"
+  echo "mixer:$shape:pieces mixer:$shape:pieces:cell=rglru:block=$block"
+}
+
+# ---- logs ---------------------------------------------------------------------------------------
+
+"$sparc" info >"$new/machine.txt"
+say limits
+bench limits.txt limits
+say goals
+bench goals.jsonl --json goals
+bench goals.jsonl --json train
+say growth
+bench growth.jsonl --json growth
+
+say "time against T, B, width"
+mapfile -t problems < <({
+  for T in "${steps[@]}"; do cells 4 "$T" 512; done
+  for B in "${streams[@]}"; do cells "$B" 512 512; done
+  # shellcheck disable=SC2086 # a few words
+  for D in "${widths[@]}"; do cells 4 $((long / 4)) "$D"; done
+} | tr ' ' '\n' | sort -u)
+bench problems.jsonl --json "${problems[@]}"
+
+say threads
+threads=()
+for ((n = 1; n < $(nproc); n *= 2)); do threads+=("$n"); done
+threads+=("$(nproc)")
+for n in "${threads[@]}"; do
+  mapfile -t problems < <(cells 4 "$long" 512 | tr ' ' '\n')
+  bench threads.jsonl --json --threads "$n" "${problems[@]}" "scan:B8:T$long:H512:inplace" "fused:B8:T$long:H512"
+done
+
+say kernels
+bench kernels.jsonl --json --threads 1 "scan:B8:T$long:H512:inplace" "scan:B8:T$long:H512:inplace:cell=rglru" \
+  "fused:B8:T$long:H512" "fused:B8:T$long:H1024:cell=rglru" "mixer:B4:T$long:D512:noproj:pieces" \
+  "mixer:B4:T$long:D512:pieces" "bf16:B4:T$long:D512" sgemm:M8192:N512:K512 sgemm:M32768:N64:K64 \
+  sgemm:M64:N64:K32768:ta step:H64:D64 rtrl:H64:D64 rtrl:H512:D512
+
+# ---- tables -------------------------------------------------------------------------------------
+
+"${columns[@]}" -v keys="goal value demand stretch unit at_most verdict" "$new/goals.jsonl" | awk -F '\t' '
+  # a figure with its unit; marks carry the direction
+  function show(x, unit, sign) {
+    if (x == "-") return x
+    return sign (unit == "percent" ? sprintf("%.0f%%", x) : unit == "E_norm" ? sprintf("%.1e", x) : sprintf("%.2f", x))
+  }
+  BEGIN { printf "%-66s %9s %10s %10s  %s\n", "goal", "value", "demand", "stretch", "verdict" }
+  {
+    sign = $6 == "true" ? "<= " : ">= "
+    printf "%-66s %9s %10s %10s  %s\n", $1, show($2, $5, ""), show($3, $5, sign), show($4, $5, sign), $7
+    if ($3 != "-" && $7 != "not built") { goals++; reached += $7 == "demand" || $7 == "stretch" }
+  }
+  END { printf "%d of %d demands reached\n", reached, goals }' >"$new/goals.txt"
+
+"${columns[@]}" -v keys="growth axis B T H mode_steps seconds ns_per_mode_step deviation memory_bytes memory_measured_bytes" \
+  "$new/growth.jsonl" | awk -F '\t' '
+  BEGIN { head = "%-6s %4s %7s %7s %7s %11s %11s %8s %9s %13s %13s\n"
+    printf head, "what", "axis", "B", "T", "H", "mode-steps", "us", "ns/mode", "to line", "bytes", "measured" }
+  { printf head, $1, $2, $3, $4, $5, sprintf("%.0f", $6), sprintf("%.2f", 1e6 * $7), sprintf("%.3f", $8),
+      sprintf("%+.1f%%", 100 * $9), sprintf("%.0f", $10), $11 == "-" ? "-" : sprintf("%.0f", $11) }' >"$new/growth.txt"
+
+# ---- figures ------------------------------------------------------------------------------------
+
+if ! command -v gnuplot >/dev/null; then
+  say "no gnuplot, so no figures"
+else
+  points=$new/points
+  mkdir "$points"
+
+  # series NAME FILE KEY STAGE FILTER: "x seconds" of the problems that the filter, an awk pattern of the problem's text
+  # p, lets through; x is the number behind the key, or the number of threads
+  series() {
+    "${columns[@]}" -v keys="problem stage threads seconds" "$new/$2" | awk -F '\t' -v key="$3" -v stage="$4" '
+      { p = $1 }
+      $2 == stage && ('"$5"') {
+        x = $3
+        if (key != "threads") { match(p, ":" key "[0-9]+"); x = substr(p, RSTART + 2, RLENGTH - 2) }
+        print x, $4
+      }' | sort -n >"$points/$1"
+  }
+
+  # mixers KEY FILE SHAPE: the four mixers over a key
+  mixers() {
+    local both=forward+backward
+    series "$1-sparc" "$2" "$1" $both "p ~ /$3:noproj:pieces\$/"
+    series "$1-rglru" "$2" "$1" $both "p ~ /$3:noproj:pieces:cell=rglru/"
+    series "$1-sparc-dense" "$2" "$1" $both "p ~ /$3:pieces\$/"
+    series "$1-rglru-dense" "$2" "$1" $both "p ~ /$3:pieces:cell=rglru/"
+  }
+  mixers T problems.jsonl '^mixer:B4:T[0-9]+:D512'
+  mixers B problems.jsonl '^mixer:B[0-9]+:T512:D512'
+  mixers D problems.jsonl "^mixer:B4:T$((long / 4)):D[0-9]+"
+  mixers threads threads.jsonl '^mixer:'
+  series threads-scan threads.jsonl threads forward 'p ~ /^scan:/'
+  series threads-fused threads.jsonl threads forward 'p ~ /^fused:/'
+  for key in T D; do
+    join "$points/$key-sparc" "$points/$key-rglru" >"$points/$key-ratio" 2>/dev/null || true
+    join "$points/$key-sparc-dense" "$points/$key-rglru-dense" >"$points/$key-ratio-dense" 2>/dev/null || true
+  done
+  "${columns[@]}" -v keys="growth axis mode_steps seconds line_seconds deviation memory_bytes memory_measured_bytes" \
+    "$new/growth.jsonl" | awk -F '\t' -v points="$points" '{ print $3, $4, $5, 100 * $6, $7, $8 >(points "/growth-" $1 "-" $2) }'
+  # the part of each limit that a kernel reaches; the sweeps that serve as limits themselves are left out
+  "${columns[@]}" -v keys="problem stage of_copy of_peak" "$new/kernels.jsonl" | awk -F '\t' '
+    $2 !~ /^(stream|copy|triad|parts|matvec)/ && ($3 != "-" || $4 != "-") {
+      gsub(/:pieces|:inplace/, "", $1)
+      printf "\"%s, %s\"\t%s\t%s\n", $1, $2, $3 == "-" ? 0 : 100 * $3, $4 == "-" ? 0 : 100 * $4 }' >"$points/limit"
+  gnuplot -e "points = '$points'; folder = '$new'; wide = $((long / 4))" scripts/performance.gnuplot
+  rm -r "$points"
+fi
+
+mkdir -p "$folder"
+mv -f "$new"/* "$folder"
+say "done: $folder"
