@@ -61,7 +61,8 @@ set format x "10^{%L}"
 set xlabel ""
 set ylabel "forward + backward, ms"
 curves = "mixer-B mixer-T mixer-H fused-B fused-T fused-H"
-plot for [i = 1:6] at("growth-" . word(curves, i)) using 1:(1e3 * $2) title word(curves, i) . " grows" with points lt i, \
+plot for [i = 1:6] at("growth-" . word(curves, i)) using 1:(1e3 * $2) title word(curves, i) . " grows" \
+    with points lt i, \
   for [i = 1:6] at("growth-" . word(curves, i)) using 1:(1e3 * $3) title "" with lines lt i
 unset logscale y
 set xlabel "mode-steps B T H"

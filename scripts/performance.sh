@@ -22,9 +22,10 @@ trap 'rm -rf "$new"' EXIT
 chmod 755 "$new"
 
 if [ "${QUICK:-0}" = 1 ]; then
-  options=(--quick) steps=(64 256 1024) streams=(1 4 16) widths=(64 256 1024) long=256
+  options=(--quick --seconds 0.2) steps=(64 256 1024) streams=(1 4 16) widths=(64 256 1024) long=256
 else
-  options=(--seconds 0.5) steps=(64 256 1024 4096 16384) streams=(1 2 4 8 16 32) widths=(64 128 256 512 1024 2048) long=2048
+  options=(--seconds 0.5) steps=(64 256 1024 4096 16384) streams=(1 2 4 8 16 32) widths=(64 128 256 512 1024 2048)
+  long=2048
 fi
 
 # say TEXT: where we are, on standard error
@@ -60,7 +61,6 @@ say "time against T, B, width"
 mapfile -t problems < <({
   for T in "${steps[@]}"; do cells 4 "$T" 512; done
   for B in "${streams[@]}"; do cells "$B" 512 512; done
-  # shellcheck disable=SC2086 # a few words
   for D in "${widths[@]}"; do cells 4 $((long / 4)) "$D"; done
 } | tr ' ' '\n' | sort -u)
 bench problems.jsonl --json "${problems[@]}"
@@ -96,8 +96,8 @@ bench kernels.jsonl --json --threads 1 "scan:B8:T$long:H512:inplace" "scan:B8:T$
   }
   END { printf "%d of %d demands reached\n", reached, goals }' >"$new/goals.txt"
 
-"${columns[@]}" -v keys="growth axis B T H mode_steps seconds ns_per_mode_step deviation memory_bytes memory_measured_bytes" \
-  "$new/growth.jsonl" | awk -F '\t' '
+keys="growth axis B T H mode_steps seconds ns_per_mode_step deviation memory_bytes memory_measured_bytes"
+"${columns[@]}" -v keys="$keys" "$new/growth.jsonl" | awk -F '\t' '
   BEGIN { head = "%-6s %4s %7s %7s %7s %11s %11s %8s %9s %13s %13s\n"
     printf head, "what", "axis", "B", "T", "H", "mode-steps", "us", "ns/mode", "to line", "bytes", "measured" }
   { printf head, $1, $2, $3, $4, $5, sprintf("%.0f", $6), sprintf("%.2f", 1e6 * $7), sprintf("%.3f", $8),
@@ -142,7 +142,8 @@ else
     join "$points/$key-sparc-dense" "$points/$key-rglru-dense" >"$points/$key-ratio-dense" 2>/dev/null || true
   done
   "${columns[@]}" -v keys="growth axis mode_steps seconds line_seconds deviation memory_bytes memory_measured_bytes" \
-    "$new/growth.jsonl" | awk -F '\t' -v points="$points" '{ print $3, $4, $5, 100 * $6, $7, $8 >(points "/growth-" $1 "-" $2) }'
+    "$new/growth.jsonl" |
+    awk -F '\t' -v points="$points" '{ print $3, $4, $5, 100 * $6, $7, $8 >(points "/growth-" $1 "-" $2) }'
   # the part of each limit that a kernel reaches; the sweeps that serve as limits themselves are left out
   "${columns[@]}" -v keys="problem stage of_copy of_peak" "$new/kernels.jsonl" | awk -F '\t' '
     $2 !~ /^(stream|copy|triad|parts|matvec)/ && ($3 != "-" || $4 != "-") {

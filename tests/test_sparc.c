@@ -227,6 +227,20 @@ static void test_two_controls_are_stored(void **state) {
   assert_int_equal(sparc_plan_saved_bytes(plan) - content, tokens * 8);
   sparc_plan_free(plan);
   sparc_cell_free(cell);
+
+  /* without a projection x is the content, which is the caller's: 8 bytes a token are all, whatever the width */
+  for (int modes = 32; modes <= 4 * H; modes *= 2) {
+    cell = make(2 * modes, modes, "projection=none");
+    assert_int_equal(sparc_plan_create(cell, B, T, NULL, &plan), SPARC_OK);
+    assert_int_equal(sparc_plan_saved_bytes(plan), tokens * 8);
+    /* nor does backward's scratch have a transition per mode: two sums per token and tile of modes, and their total */
+    const size_t short_work = sparc_plan_work_bytes(plan);
+    sparc_plan_free(plan);
+    assert_int_equal(sparc_plan_create(cell, B, 2 * T, NULL, &plan), SPARC_OK);
+    assert_in_range(sparc_plan_work_bytes(plan) - short_work, tokens * 8, tokens * 8 * (8 + 1));
+    sparc_plan_free(plan);
+    sparc_cell_free(cell);
+  }
 }
 
 int main(void) {

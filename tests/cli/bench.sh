@@ -69,7 +69,7 @@ complains "and this machine has"
 
 # a tiny problem of each kind, verified and timed, in a few seconds
 quick=(--quick --seconds 0.05 --threads 2)
-tiny=(mixer:B2:T33:D7 mixer:B2:T33:D8:cell=rglru:block=4 mixer:B1:T4000:D64 fused:B1:T70:H65 step:H5:D3
+tiny=(mixer:B2:T33:D7 mixer:B1:T4000:D64:noproj:whole mixer:B2:T33:D8:cell=rglru:block=4 mixer:B1:T4000:D64 fused:B1:T70:H65 step:H5:D3
   scan:B1:T70:H65 scan:B3:T9:H33:inplace scan:B2:T40:H64:nt:sorted scan:B1:T40:H32:rivals scan:B2:T40:H33:cell=lru
   scan:B2:T40:H33:cell=rglru
   step:H5:D3:E7 rtrl:H5:D3 rtrl:H5:D3:K3:E17
@@ -83,6 +83,7 @@ no_trouble
 prints "mixer:B2:T33:D7: 2 threads, "
 prints "verified: E_norm "
 prints "by the sizes"
+prints "= 4 (2 B T (D + O) + 2 (N + 1) B S + 2 P + R) + saved + work; B 2, T 33, D 7, O 8,"
 prints "limits here: L2 copy "
 grep -Eq '^  forward\+backward +[0-9.]+ [mun]s ' "$scratch/out" || fail "no line for both directions"
 expect 0 bench "${quick[@]}" --kernel plain mixer:B2:T33:D7
@@ -95,6 +96,9 @@ cp "$scratch/out" "$scratch/old.jsonl"
 if grep -qv '^{"problem":".*}$' "$scratch/out"; then fail "a line is not an object"; fi
 for problem in "${tiny[@]}"; do prints "{\"problem\":\"$problem\",\"stage\":"; done
 prints '"problem":"mixer:B1:T4000:D64","stage":"one call"'
+if grep -q '"problem":"mixer:B1:T4000:D64:noproj:whole","stage":"one call"' "$scratch/out"; then
+  fail "a problem that is not cut has pieces"
+fi
 prints '"problem":"rtrl:H5:D3","stage":"step, update","threads":1'
 prints '"problem":"rtrl:H5:D3:K3:E17","stage":"step, lazy gradient","threads":1'
 prints '"problem":"step:H5:D3:E7","stage":"streams","threads":1'
@@ -138,4 +142,25 @@ if "$SPARC" info | grep -q '^build .*, release$'; then
     fail "a goal is not as promised"
   fi
   prints '"goal":"fused backward / fused forward, 1 thread"'
+
+  # growth: a table for each kind and axis; the formula gives the bytes, and verdicts do not bind
+  expect 0 bench --quick --seconds 0.01 --json growth
+  for kind in mixer fused; do
+    for axis in B T H; do prints "{\"growth\":\"$kind\",\"axis\":\"$axis\",\"problem\":\"$kind:B1:T16:"; done
+  done
+  if command -v python3 >/dev/null; then
+    python3 -c 'import json, re, sys
+for line in sys.stdin:
+    r = json.loads(line)
+    assert r["mode_steps"] == r["B"] * r["T"] * r["H"] and r["seconds"] > 0 and r["quick"], r
+    assert abs(r["seconds"] / r["line_seconds"] - 1 - r["deviation"]) < 1e-9, r
+    assert r["line_within"] == (abs(r["deviation"]) <= 0.15), r
+    if r["growth"] != "mixer": continue
+    v = {k: int(n) for k, n in re.findall(r"([A-Za-z]+) (\d+)", r["memory_formula"].split("; ")[1])}
+    arrays = 2 * v["B"] * v["T"] * (v["D"] + v["O"]) + 2 * (v["N"] + 1) * v["B"] * v["S"] + 2 * v["P"] + v["R"]
+    assert r["memory_bytes"] == 4 * arrays + v["saved"] + v["work"], r
+    # what is kept of a token is its two controls
+    assert v["saved"] == 8 * v["B"] * v["T"], r' \
+      <"$scratch/out" || fail "growth is not as promised"
+  fi
 fi
