@@ -7,11 +7,13 @@ set grid back lc rgb "#dddddd"
 set key top left reverse Left samplen 2
 set style data linespoints
 set format x "%g"
-set for [i = 1:4] linetype i lw 1.6 ps 0.6
-set linetype 1 lc rgb "#1f5fa8" pt 7
-set linetype 2 lc rgb "#c4542b" pt 5
-set linetype 3 lc rgb "#1f5fa8" pt 6 dt 2
-set linetype 4 lc rgb "#c4542b" pt 4 dt 2
+set autoscale xfix
+set linetype 1 lw 1.6 ps 0.6 lc rgb "#1f5fa8" pt 7
+set linetype 2 lw 1.6 ps 0.6 lc rgb "#c4542b" pt 5
+set linetype 3 lw 1.6 ps 0.6 lc rgb "#1f5fa8" pt 6 dt 2
+set linetype 4 lw 1.6 ps 0.6 lc rgb "#c4542b" pt 4 dt 2
+set linetype 5 lw 1.6 ps 0.6 lc rgb "#3a8f4d" pt 9
+set linetype 6 lw 1.6 ps 0.6 lc rgb "#3a8f4d" pt 8 dt 2
 
 at(name) = points . "/" . name
 mixers = "sparc rglru sparc-dense rglru-dense"
@@ -44,6 +46,7 @@ set xrange [*:*]
 
 set logscale x
 set output folder . "/ratio-rglru.svg"
+set key above maxrows 2
 set xlabel sprintf("width D (B = 4, T = %d), or steps T (B = 4, width 512)", wide)
 set ylabel "time of SPARC / time of RG-LRU"
 set logscale y
@@ -56,6 +59,7 @@ plot at("D-ratio") using 1:($2 / $3) title "no projection, over the width" lt 1,
 
 set output folder . "/growth.svg"
 set terminal svg size 640,560 font "sans,12" background "white"
+set key top left
 set multiplot layout 2,1
 set format x "10^{%L}"
 set xlabel ""
@@ -77,11 +81,12 @@ set terminal svg size 760,640 font "sans,11" background "white"
 unset logscale
 unset grid
 set grid xtics lc rgb "#dddddd"
-set key bottom right
+set key above
 set xlabel "% of the limit measured in the same run, 1 thread"
 set ylabel ""
 set format x "%g"
-set xrange [0:110]
+set autoscale xfixmin
+set xrange [0:*]
 set yrange [*:*] reverse
 set offsets 0, 0, 0.6, 0.6
 set boxwidth 0.4

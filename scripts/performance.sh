@@ -134,7 +134,7 @@ else
   mixers T problems.jsonl '^mixer:B4:T[0-9]+:D512'
   mixers B problems.jsonl '^mixer:B[0-9]+:T512:D512'
   mixers D problems.jsonl "^mixer:B4:T$((long / 4)):D[0-9]+"
-  mixers threads threads.jsonl '^mixer:'
+  mixers threads threads.jsonl '^mixer:B4:T[0-9]+:D512'
   series threads-scan threads.jsonl threads forward 'p ~ /^scan:/'
   series threads-fused threads.jsonl threads forward 'p ~ /^fused:/'
   for key in T D; do
@@ -146,7 +146,7 @@ else
     awk -F '\t' -v points="$points" '{ print $3, $4, $5, 100 * $6, $7, $8 >(points "/growth-" $1 "-" $2) }'
   # the part of each limit that a kernel reaches; the sweeps that serve as limits themselves are left out
   "${columns[@]}" -v keys="problem stage of_copy of_peak" "$new/kernels.jsonl" | awk -F '\t' '
-    $2 !~ /^(stream|copy|triad|parts|matvec)/ && ($3 != "-" || $4 != "-") {
+    $2 !~ /^(stream|copy|float)/ && ($3 != "-" || $4 != "-") {
       gsub(/:pieces|:inplace/, "", $1)
       printf "\"%s, %s\"\t%s\t%s\n", $1, $2, $3 == "-" ? 0 : 100 * $3, $4 == "-" ? 0 : 100 * $4 }' >"$points/limit"
   gnuplot -e "points = '$points'; folder = '$new'; wide = $((long / 4))" scripts/performance.gnuplot

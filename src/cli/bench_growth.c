@@ -248,7 +248,7 @@ exit_code bench_suite_growth(bench_settings *settings) {
   exit_code code = EXIT_DONE;
   /* memory that verification gave back must not be found again by the next problem, whose growth is measured */
   (void)mallopt(M_MMAP_THRESHOLD, 1 << 16);
-  for (size_t i = 0; i < 2 * 3 && !cli_output_lost(); i++) {
+  for (int i = 0; i < 2 * 3 && !cli_output_lost(); i++) {
     table *t = calloc(1, sizeof *t);
     if (!t) {
       cli_message(settings->who, "no memory for a table");

@@ -302,12 +302,13 @@ exit_code settings_parse(int argc, char **argv, train_settings *s) {
   }
   if (code == EXIT_DONE) code = check_settings(argv[0], s);
   memcpy(s->source, source, sizeof source);
-  free(all);
+  s->texts = all; /* a text may be a number of a configuration file, which was printed there */
   return code;
 }
 
 void settings_free(train_settings *s) {
   for (int i = 0; i < 2; i++) json_decref(s->source[i]);
+  free(s->texts);
 }
 
 /* "data/Gun Point_TRAIN.tsv.gz" becomes "Gun_Point_TRAIN" */

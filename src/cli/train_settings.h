@@ -88,6 +88,7 @@ typedef struct train_settings {
   bool official, resume, force, quiet, json;
   bool given[SETTINGS];
   json_t *source[2]; /* configuration files; their strings are in use */
+  void *texts;       /* so are those made of their numbers */
 } train_settings;
 
 extern const struct argp train_argp;

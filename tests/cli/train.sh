@@ -111,6 +111,12 @@ cmp from-file/best.safetensors again/from-file/best.safetensors || fail "config.
 expect 0 train --config settings.json --seed 4 --updates 25 --out other
 cmp -s from-file/best.safetensors other/best.safetensors && fail "the seed changes nothing"
 
+# a number where a text is expected: the third column by its number, and a cell that there is none of
+printf '%s,7,%s\n' 1 a 2 b 3 a 4 b 5 a 6 b >numbers.csv
+printf '{"data": "numbers.csv", "label-column": 3, "layers": 1, "width": 2, "modes": 2, "updates": 2}' >numbers.json
+expect 0 train --config numbers.json --out numbers --quiet
+grep -q '"label-column": "3"' numbers/config.json || fail "a number as a column is lost"
+
 wrong() { # CODE SENTENCE JSON
   printf '%s' "$3" >wrong.json
   expect "$1" train --config wrong.json --out wrong
@@ -123,6 +129,7 @@ wrong 2 "wrong.json: rate is 'fast', expected a number from 0 to 1e+06" '{"data"
 wrong 2 "wrong.json: batch is '1.5', expected a whole number from 1" '{"data": "waves_TRAIN.tsv", "batch": 1.5}'
 wrong 2 "wrong.json: official is '1', expected true or false" '{"data": "waves_TRAIN.tsv", "official": 1}'
 wrong 2 "wrong.json: layers is neither a string nor" '{"data": "waves_TRAIN.tsv", "layers": [1]}'
+wrong 2 "unknown cell kind '4'" '{"data": "waves_TRAIN.tsv", "cell": 4}'
 wrong 3 "wrong.json:1: " '{"data": "waves_TRAIN.tsv",'
 wrong 3 "wrong.json: expected one JSON object" '[1]'
 expect 3 train --config missing.json
