@@ -59,7 +59,7 @@ plot at("D-ratio") using 1:($2 / $3) title "no projection, over the width" lt 1,
 
 set output folder . "/growth.svg"
 set terminal svg size 640,560 font "sans,12" background "white"
-set key top left
+set key inside top left maxrows auto
 set multiplot layout 2,1
 set format x "10^{%L}"
 set xlabel ""

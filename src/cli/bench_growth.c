@@ -2,11 +2,12 @@
 /* bench_growth.c: `sparc bench growth`: time and memory as B, T or H grows alone, from 1e3 to 1e7 mode-steps (B T H).
  *
  * Caches would make a small problem cheaper per mode-step, and bend the line. So every problem is timed cold: all sizes
- * of a table take turns, forward first and backward when all have done so, and a problem that comes round again finds
- * its arrays in memory, since the large ones went through the caches in between. Small problems have several copies, so
- * that their time is a mean. A call forward and a call backward are timed whole; cut into pieces they would lie on a
- * line by construction. Whole calls are long enough to be interrupted, so the clock is that of the thread, which stands
- * still meanwhile. One thread: a team has a cost of its own, and shares the work unevenly when there is little.
+ * of a table take turns, forward first and backward when all have done so, and the large ones go through the caches
+ * before a problem comes round again: 240 MB between forward and backward, twice that between backward and forward. A
+ * larger last-level cache may keep a part. Small problems have several copies, so that their time is a mean. A call
+ * forward and a call backward are timed whole; cut into pieces they would lie on a line by construction. Whole calls
+ * are long enough to be interrupted, so the clock is that of the thread, which stands still meanwhile. One thread: a
+ * team has a cost of its own, and shares the work unevenly when there is little.
  *
  * The line is time = a + b n, by least squares of the relative distances: a is what a call costs, b a mode-step.
  */
@@ -188,7 +189,7 @@ static void print_table(bench_settings *settings, const table *t) {
   const row *last = &t->row[t->rows - 1];
   char call[TIME_TEXT];
   bench_separate(settings);
-  printf("%s forward + backward, 1 thread, %s, arrays in memory: %c grows\n",
+  printf("%s forward + backward, 1 thread, %s, sizes in turn: %c grows\n",
          strcmp(t->kind, "mixer") == 0 ? "mixer without projection" : "fused scan", last->cases[0].kernel, t->axis);
   printf("  %7s %7s %7s %11s %9s %8s %9s %13s %12s\n", "B", "T", "H", "mode-steps", "time", "ns/mode", "to line",
          "by formula", "measured");
