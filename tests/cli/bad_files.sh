@@ -76,31 +76,31 @@ for format in tsv txt csv ts; do
   printf '\n\n' >$file
   refused $file ":" "" # any line will do
   # truncated in the middle of a row, and mixed lengths
-  printf "$header$good${short}" >$file
+  printf %b "$header$good${short}" >$file
   refused $file ":$third: " "$length"
-  printf "$header$good${short}\n${lines[0]}\n" >$file
+  printf %b "$header$good${short}\n${lines[0]}\n" >$file
   refused $file ":$third: " "$length"
   # values that are no numbers, not finite, or not there
-  printf "$header$good${word}\n" >$file
+  printf %b "$header$good${word}\n" >$file
   refused $file ":$third: " "'x'"
-  printf "$header$good${word/x/1e99}\n" >$file
+  printf %b "$header$good${word/x/1e99}\n" >$file
   refused $file ":$third: " "1e99"
-  printf "$header$good${word/x/inf}\n" >$file
+  printf %b "$header$good${word/x/inf}\n" >$file
   refused $file ":$third: " "inf"
-  printf "$header$good${nan}\n" >$file
+  printf %b "$header$good${nan}\n" >$file
   refused $file ":$third: " "missing"
   # labels that are not text; binary garbage
-  printf "$header$good${lines[0]/up/\\xff\\xfe}\n" >$file
-  refused $file ":" "label"
+  printf %b "$header$good${lines[0]/up/\\xff\\xfe}\n" >$file
+  refused $file ":$third: " "UTF-8"
   garbage >$file
   refused $file ":1: " "byte 0x7f in column 1, expected text"
   # packed, and the pack is cut or damaged
-  printf "$header$good" | gzip >whole.gz
+  printf %b "$header$good" | gzip >whole.gz
   head -c -6 whole.gz >$file.gz
   refused $file.gz ": " "the gzip data is truncated"
   { head -c 10 whole.gz && garbage; } >$file.gz
   refused $file.gz ": " "the gzip data is damaged near byte"
-  printf "$header$good${word}\n" | gzip >$file.gz
+  printf %b "$header$good${word}\n" | gzip >$file.gz
   refused $file.gz ":$third: " "'x'"
 done
 
