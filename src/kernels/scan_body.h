@@ -295,17 +295,7 @@ typedef struct adjoint_tile {
   const float *h_re, *h_im;   /* the state before the token */
   const float *dh_re, *dh_im; /* may be db */
   float *carry_re, *carry_im, *db_re, *db_im, *sum_nu, *sum_theta;
-  const float *next_h[2], *next_dh[2]; /* SCAN_TILE floats each, to be asked for meanwhile */
 } adjoint_tile;
-
-/* The rows that come next, two arrays, take longer to arrive than the arithmetic takes. They are asked for evenly, a
- * few lines with every group of modes, and from their end to their start whatever the tile: halves of a row by turns,
- * or many lines at once, arrive later. */
-VMATH void fetch_share(size_t ways, size_t at, const float *const next[2]) {
-  const float *share = next[at / (SCAN_TILE / 2)] + 2 * at % SCAN_TILE;
-  for (size_t end = 2 * ways * LANES; end > 0; end -= end < STREAM_LINE ? end : STREAM_LINE)
-    __builtin_prefetch(share + end - 1);
-}
 
 /* sums over the modes of a row: nu dL/de and (1 - rho) dL/dangle */
 typedef struct row_sums {
@@ -318,9 +308,7 @@ VMATH void adjoint_group(size_t ways, scan_path path, const tile_token *t, const
                          const adjoint_tile *a, row_sums *sums) {
   transition l;
   lanes g_re[WAYS], g_im[WAYS], c_re[WAYS], c_im[WAYS], w_re[WAYS], w_im[WAYS], h_re[WAYS], h_im[WAYS];
-  fetch_share(ways, at, a->next_dh);
   transition_of(ways, path, t, extreme, at, &l);
-  fetch_share(ways, at, a->next_h);
   EACH_WAY(k) g_re[k] = load_lanes(a->dh_re + at + k * LANES) + load_lanes(a->carry_re + at + k * LANES);
   EACH_WAY(k) g_im[k] = load_lanes(a->dh_im + at + k * LANES) + load_lanes(a->carry_im + at + k * LANES);
   load_each(ways, a->h_re + at, h_re);
@@ -415,37 +403,35 @@ static void adjoint_reset(const spectral_adjoint_rows *s, size_t t) {
   if (rows->controls) s->dcontrols[2 * t] = s->dcontrols[2 * t + 1] = 0;
 }
 
-/* tile number i of a row, those of its second half behind those of the first */
-static const float *tile_of_row(const spectral_rows *rows, const float *row, size_t i) {
+/* The rows that come next are asked for from their end to their start, two tiles of either array with every tile that
+ * is worked on: halves of a row by turns, or many lines at once, arrive later. Tiles of the second half of a row count
+ * on from those of the first. */
+VMATH void fetch_down(const spectral_rows *rows, const float *row, size_t pair) {
   const size_t tiles = scan_tiles(rows->n);
-  return row + (i < tiles ? i * SCAN_TILE : rows->H + (i - tiles) * SCAN_TILE);
+  for (size_t k = 2; k-- > 0;) {
+    const size_t tile = 2 * pair + k;
+    const float *from = row + (tile < tiles ? tile * SCAN_TILE : rows->H + (tile - tiles) * SCAN_TILE);
+    for (size_t end = SCAN_TILE; end > 0; end -= STREAM_LINE) __builtin_prefetch(from + end - STREAM_LINE);
+  }
 }
 
 VMATH void adjoint_row(const spectral_adjoint_rows *s, bool fixed, size_t t, float scale, float phase) {
   const spectral_rows *rows = &s->rows;
   const size_t H = rows->H, at = t * 2 * H + rows->first;
   const float *h_re = t > 0 ? s->h + at - 2 * H : s->before_re, *h_im = t > 0 ? h_re + H : s->before_im;
-  /* without a row before, this one is asked for again, which costs nothing */
-  const size_t ahead = t + s->earlier > 1 ? 2 * H : 0;
-  const float *next_dh = s->dh + at - ahead, *next_h = s->h + at - 2 * ahead;
   row_sums sums = {{0}, {0}};
   for (size_t i = scan_tiles(rows->n); i-- > 0;) {
     const tile_token token = {rows->tiles + i, scale, phase};
     const float *dh = s->dh + at + i * SCAN_TILE;
     float *carry = rows->carried + 2 * i * SCAN_TILE, *db = s->db + at + i * SCAN_TILE;
     float *sum = s->sums + 2 * i * SCAN_TILE;
-    const adjoint_tile a = {.h_re = h_re + i * SCAN_TILE,
-                            .h_im = h_im + i * SCAN_TILE,
-                            .dh_re = dh,
-                            .dh_im = dh + H,
-                            .carry_re = carry,
-                            .carry_im = carry + SCAN_TILE,
-                            .db_re = db,
-                            .db_im = db + H,
-                            .sum_nu = sum,
-                            .sum_theta = sum + SCAN_TILE,
-                            .next_h = {tile_of_row(rows, next_h, 2 * i), tile_of_row(rows, next_h, 2 * i + 1)},
-                            .next_dh = {tile_of_row(rows, next_dh, 2 * i), tile_of_row(rows, next_dh, 2 * i + 1)}};
+    const adjoint_tile a = {
+        h_re + i * SCAN_TILE, h_im + i * SCAN_TILE, dh, dh + H, carry, carry + SCAN_TILE, db, db + H, sum,
+        sum + SCAN_TILE};
+    if (t + s->earlier > 1) {
+      fetch_down(rows, s->dh + at - 2 * H, i);
+      fetch_down(rows, s->h + at - 4 * H, i);
+    }
     adjoint_tile_row(fixed, &token, tile_modes(rows->n, i), &a, &sums);
   }
   if (fixed) return;
