@@ -143,7 +143,7 @@ VMATH void scan_rows(const sparc_scan_rows *s, sparc_rules rules, bool floor) {
 }
 
 /* modes between two requests for the rows of the token before: many at once would wait for each other */
-enum { ADJOINT_PANEL = 128 };
+enum { ADJOINT_PANEL = 64 };
 
 /* what the adjoint of token t - 1 reads of some modes */
 VMATH void fetch_earlier(const sparc_adjoint_rows *s, size_t t, size_t begin, size_t n) {
