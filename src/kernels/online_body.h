@@ -399,6 +399,7 @@ VMATH void shared_gradient(const lazy_rows *r, const lazy_sink *sink, const lazy
 VMATH void lazy_gradient(const lazy_rows *r, const lazy_sink *sink, size_t count, const lazy_tile *tile, bool complex) {
   tile_weights t;
   for (size_t k = 0; k < count; k++) {
+    /* cppcheck-suppress uninitvar; this fills it */
     input_weights(r, &sink[k], tile, complex, t.w[k]);
     start_weights(r, &sink[k], tile, complex, t.w_re[k], t.w_im[k]);
     if (sink[k].stride == 0) shared_gradient(r, &sink[k], tile, t.w[k]);

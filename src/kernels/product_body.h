@@ -182,8 +182,8 @@ static void product_block(const product_operands *o, product_left *left, size_t 
                            .bias = o->bias && k == 0 ? o->bias + j : NULL,
                            .add = o->add || k > 0};
     const bool edge = panel.columns < PRODUCT_PANEL;
-    const bool copied = panel.row > 2 * PRODUCT_PANEL && left->rows >= PRODUCT_COPY_FROM;
-    if (copied && j + 2 * PRODUCT_PANEL <= o->N) {
+    const bool copied = panel.row > 2 * (size_t)PRODUCT_PANEL && left->rows >= PRODUCT_COPY_FROM;
+    if (copied && j + 2 * (size_t)PRODUCT_PANEL <= o->N) {
       panel.next = panel.element + PRODUCT_PANEL;
       panel.next_row = panel.row;
     }

@@ -15,7 +15,7 @@ typedef struct pieces {
 } pieces;
 
 static pieces pieces_at(const scan_reference *s, int t, int j) {
-  const double r = s->controls ? s->controls[2 * t] : 0, p = s->controls ? s->controls[2 * t + 1] : 0;
+  const double r = s->controls ? s->controls[2 * (size_t)t] : 0, p = s->controls ? s->controls[2 * (size_t)t + 1] : 0;
   pieces v = {.e = s->nu[j] * exp(s->kappa_r * r), .phase = s->kappa_p * p};
   v.rho = exp(-v.e);
   v.lambda = v.rho * cexp(I * (s->theta[j] - expm1(-v.e) * v.phase));
@@ -62,8 +62,8 @@ void scan_reference_backward(const scan_reference *s) {
       s->dtheta[j] += by_angle;
       s->dnu[j] += by_e * v.e / s->nu[j];
       if (s->dcontrols) {
-        s->dcontrols[2 * t] += s->kappa_r * v.e * by_e;
-        s->dcontrols[2 * t + 1] += s->kappa_p * (1 - v.rho) * by_angle;
+        s->dcontrols[2 * (size_t)t] += s->kappa_r * v.e * by_e;
+        s->dcontrols[2 * (size_t)t + 1] += s->kappa_p * (1 - v.rho) * by_angle;
       }
       g = mask_at(s->mask, t) * conj(v.lambda) * g;
     }
