@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* online.h: the float32 loops of calls that take one input at a time, as slots of the kernel table: the projection of
- * one or several inputs, and the rows of the RTRL trace that are driven by an outer product with the input, one step
- * or a chunk of steps at a time. The plain forms are in seq/step.c, rtrl/rtrl.c and rtrl/lazy.c. */
+/* online.h: the float32 loops of RTRL, as slots of the kernel table: the rows of the trace that are driven by an outer
+ * product with the input, one step or a chunk of steps at a time, and its single numbers. The plain forms are in
+ * rtrl/rtrl.c and rtrl/lazy.c. */
 #ifndef SPARC_KERNELS_ONLINE_H
 #define SPARC_KERNELS_ONLINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
-
-/* n inputs: y (N) = bias (N) + x (K) W (K, N); inputs and outputs are that many elements apart. Every sum runs over K
- * in order, so the result of an input does not depend on its company. */
-typedef struct project_rows {
-  size_t n, K, N;
-  const float *x;
-  size_t x_stride;
-  const float *W, *bias;
-  float *y;
-  size_t y_stride;
-} project_rows;
 
 /* one RTRL step of the outer rows of a complex cell: Z <- mask a Z + c x^T and, with weights, the contraction of the
  * new Z in the same pass: out[row] + j * out_stride[row] += weight_re Re Z + weight_im Im Z */
@@ -80,7 +69,6 @@ typedef struct lazy_rows {
 } lazy_rows;
 
 typedef struct online_kernels {
-  void (*project)(const project_rows *rows);
   void (*trace)(const trace_rows *rows);
   void (*entries)(const entry_rows *rows);
   /* out (H) += w_re z_re + w_im z_im, mode by mode; z_im may be NULL */

@@ -1,113 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* online_body.h: projections of single inputs and the outer rows of RTRL traces. Included by kernels_body.h.
+/* online_body.h: the rows of RTRL traces. Included by kernels_body.h.
  *
  * Sums stay in registers: a tile of rows and vectors of columns is loaded once, takes up all terms, and is stored once.
  * Literal tile sizes are unrolled away.
  */
+#include "kernels/lanes.h"
 #include "kernels/online.h"
-#include "kernels/vmath.h"
 
-#include <stddef.h>
-#include <string.h>
-
-/* one register, and how many rows of two of them fit beside their operands */
-#if defined(__AVX512F__)
-enum { LANE = 16, RANK_ROWS = 8, PROJECT_INPUTS = 6, PROJECT_LANES = 4 };
-#define PIN(v) __asm__("" : "+v"(v))
-#elif defined(__AVX__)
-enum { LANE = 8, RANK_ROWS = 4, PROJECT_INPUTS = 6, PROJECT_LANES = 2 };
-#define PIN(v) __asm__("" : "+x"(v))
-#elif defined(__SSE__)
-enum { LANE = 4, RANK_ROWS = 4, PROJECT_INPUTS = 6, PROJECT_LANES = 2 };
-#define PIN(v) __asm__("" : "+x"(v))
-#elif defined(__aarch64__)
-enum { LANE = 4, RANK_ROWS = 8, PROJECT_INPUTS = 6, PROJECT_LANES = 4 };
-#define PIN(v) __asm__("" : "+w"(v))
+/* rows of two registers that fit beside their operands */
+#if defined(__AVX512F__) || defined(__aarch64__)
+enum { RANK_ROWS = 8 };
 #else
-enum { LANE = 4, RANK_ROWS = 4, PROJECT_INPUTS = 2, PROJECT_LANES = 2 };
-#define PIN(v) (void)(v)
+enum { RANK_ROWS = 4 };
 #endif
 
 /* columns that several registers hold */
-enum { TWO_LANES = 2 * LANE, FOUR_LANES = 4 * LANE, EIGHT_LANES = 8 * LANE, PROJECT_COLUMNS = PROJECT_LANES * LANE };
+enum { TWO_LANES = 2 * LANES, FOUR_LANES = 4 * LANES };
 
-typedef float lane __attribute__((vector_size(4 * LANE)));
-
-VMATH lane load_lane(const float *from) {
-  lane v;
-  memcpy(&v, from, sizeof v);
-  return v;
-}
-
-VMATH void store_lane(float *to, lane v) { memcpy(to, &v, sizeof v); }
-
-/* the first `width` numbers of a vector; LANE is the literal of a whole one */
-VMATH lane load_part(const float *from, size_t width) {
-  if (width == LANE) return load_lane(from);
-  lane v = {0};
+/* the first `width` numbers of a vector; LANES is the literal of a whole one */
+VMATH lanes load_part(const float *from, size_t width) {
+  if (width == LANES) return load_lanes(from);
+  lanes v = {0};
   for (size_t i = 0; i < width; i++) v[i] = from[i];
   return v;
 }
 
-VMATH void store_part(float *to, lane v, size_t width) {
-  if (width == LANE) {
-    store_lane(to, v);
+VMATH void store_part(float *to, lanes v, size_t width) {
+  if (width == LANES) {
+    store_lanes(to, v);
     return;
   }
   for (size_t i = 0; i < width; i++) to[i] = v[i];
-}
-
-/* ---- projection ---------------------------------------------------------------------------------- */
-
-VMATH void project_tile(const project_rows *r, size_t inputs, size_t lanes, size_t first, size_t column) {
-  const float *x = r->x + first * r->x_stride;
-  float *y = r->y + first * r->y_stride + column;
-  lane sum[8][8];
-#pragma GCC unroll 8
-  for (size_t i = 0; i < inputs; i++)
-#pragma GCC unroll 8
-    for (size_t l = 0; l < lanes; l++) sum[i][l] = load_lane(r->bias + column + l * LANE);
-  for (size_t k = 0; k < r->K; k++) {
-    const float *row = r->W + k * r->N + column;
-    lane w[8];
-#pragma GCC unroll 8
-    for (size_t l = 0; l < lanes; l++) w[l] = load_lane(row + l * LANE);
-#pragma GCC unroll 8
-    for (size_t i = 0; i < inputs; i++)
-#pragma GCC unroll 8
-      for (size_t l = 0; l < lanes; l++) sum[i][l] += x[i * r->x_stride + k] * w[l];
-  }
-#pragma GCC unroll 8
-  for (size_t i = 0; i < inputs; i++)
-#pragma GCC unroll 8
-    for (size_t l = 0; l < lanes; l++) store_lane(y + i * r->y_stride + l * LANE, sum[i][l]);
-}
-
-/* columns that do not fill a register */
-VMATH void project_columns(const project_rows *r, size_t input, size_t column) {
-  const float *x = r->x + input * r->x_stride;
-  for (size_t n = column; n < r->N; n++) {
-    float sum = r->bias[n];
-    for (size_t k = 0; k < r->K; k++) sum += x[k] * r->W[k * r->N + n];
-    r->y[input * r->y_stride + n] = sum;
-  }
-}
-
-static void project(const project_rows *r) {
-  size_t first = 0;
-  for (; first + PROJECT_INPUTS <= r->n; first += PROJECT_INPUTS) {
-    size_t column = 0;
-    for (; column + PROJECT_COLUMNS <= r->N; column += PROJECT_COLUMNS)
-      project_tile(r, PROJECT_INPUTS, PROJECT_LANES, first, column);
-    for (; column + LANE <= r->N; column += LANE) project_tile(r, PROJECT_INPUTS, 1, first, column);
-    for (size_t i = 0; i < PROJECT_INPUTS; i++) project_columns(r, first + i, column);
-  }
-  for (; first < r->n; first++) {
-    size_t column = 0;
-    for (; column + EIGHT_LANES <= r->N; column += EIGHT_LANES) project_tile(r, 1, 8, first, column);
-    for (; column + LANE <= r->N; column += LANE) project_tile(r, 1, 1, first, column);
-    project_columns(r, first, column);
-  }
 }
 
 /* ---- one step of a trace ------------------------------------------------------------------------- */
@@ -117,10 +40,11 @@ typedef struct trace_row {
   float a_re, a_im, c_re, c_im, w_re, w_im;
 } trace_row;
 
-VMATH void advance_lane(const trace_row *k, lane x, float *z_re, float *z_im, float *out, size_t width, bool contract) {
-  const lane was_re = load_part(z_re, width), was_im = load_part(z_im, width);
-  const lane re = k->a_re * was_re - k->a_im * was_im + k->c_re * x;
-  const lane im = k->a_re * was_im + k->a_im * was_re + k->c_im * x;
+VMATH void advance_lane(const trace_row *k, lanes x, float *z_re, float *z_im, float *out, size_t width,
+                        bool contract) {
+  const lanes was_re = load_part(z_re, width), was_im = load_part(z_im, width);
+  const lanes re = k->a_re * was_re - k->a_im * was_im + k->c_re * x;
+  const lanes im = k->a_re * was_im + k->a_im * was_re + k->c_im * x;
   store_part(z_re, re, width);
   store_part(z_im, im, width);
   if (contract) store_part(out, load_part(out, width) + k->w_re * re + k->w_im * im, width);
@@ -140,10 +64,10 @@ VMATH void advance_trace_rows(const trace_rows *t, bool contract) {
       size_t d = 0;
       for (; d + FOUR_LANES <= D; d += FOUR_LANES)
 #pragma GCC unroll 4
-        for (size_t l = d; l < d + FOUR_LANES; l += LANE)
-          advance_lane(&k, load_lane(x + l), z_re + l, z_im + l, contract ? out + l : NULL, LANE, contract);
-      for (; d + LANE <= D; d += LANE)
-        advance_lane(&k, load_lane(x + d), z_re + d, z_im + d, contract ? out + d : NULL, LANE, contract);
+        for (size_t l = d; l < d + FOUR_LANES; l += LANES)
+          advance_lane(&k, load_lanes(x + l), z_re + l, z_im + l, contract ? out + l : NULL, LANES, contract);
+      for (; d + LANES <= D; d += LANES)
+        advance_lane(&k, load_lanes(x + d), z_re + d, z_im + d, contract ? out + d : NULL, LANES, contract);
       if (d < D)
         advance_lane(&k, load_part(x + d, D - d), z_re + d, z_im + d, contract ? out + d : NULL, D - d, contract);
     }
@@ -268,43 +192,44 @@ typedef struct gradient_term {
   float w_re, w_im;
 } gradient_term;
 
-VMATH lane gradient_start(const gradient_term *g, size_t d, size_t width) {
-  lane sum = load_part(g->out + d, width);
+VMATH lanes gradient_start(const gradient_term *g, size_t d, size_t width) {
+  lanes sum = load_part(g->out + d, width);
   if (g->z_re) sum += g->w_re * load_part(g->z_re + d, width);
   if (g->z_im) sum += g->w_im * load_part(g->z_im + d, width);
   return sum;
 }
 
-/* one row over `lanes` vectors; two chains of sums hide the latency of the additions */
-VMATH void gradient_lanes(const lazy_rows *r, size_t lanes, size_t width, size_t d, size_t steps, size_t w_stride,
+/* one row over some vectors of columns; two chains of sums hide the latency of the additions */
+VMATH void gradient_lanes(const lazy_rows *r, size_t vectors, size_t width, size_t d, size_t steps, size_t w_stride,
                           const float *x, const gradient_term *g) {
-  lane even[4], odd[4];
+  lanes even[4], odd[4];
 #pragma GCC unroll 4
-  for (size_t l = 0; l < lanes; l++) {
-    even[l] = gradient_start(g, d + l * LANE, width);
-    odd[l] = (lane){0};
+  for (size_t l = 0; l < vectors; l++) {
+    even[l] = gradient_start(g, d + l * LANES, width);
+    odd[l] = (lanes){0};
   }
   size_t s = 0;
   for (; s + 2 <= steps; s += 2) {
     const float *row = x + s * r->x_stride + d, *next = row + r->x_stride;
     const float w = g->w[s * w_stride], w_next = g->w[(s + 1) * w_stride];
 #pragma GCC unroll 4
-    for (size_t l = 0; l < lanes; l++) even[l] += w * load_lane(row + l * LANE);
+    for (size_t l = 0; l < vectors; l++) even[l] += w * load_lanes(row + l * LANES);
 #pragma GCC unroll 4
-    for (size_t l = 0; l < lanes; l++) odd[l] += w_next * load_lane(next + l * LANE);
+    for (size_t l = 0; l < vectors; l++) odd[l] += w_next * load_lanes(next + l * LANES);
   }
   if (s < steps) {
 #pragma GCC unroll 4
-    for (size_t l = 0; l < lanes; l++) even[l] += g->w[s * w_stride] * load_lane(x + s * r->x_stride + d + l * LANE);
+    for (size_t l = 0; l < vectors; l++)
+      even[l] += g->w[s * w_stride] * load_lanes(x + s * r->x_stride + d + l * LANES);
   }
 #pragma GCC unroll 4
-  for (size_t l = 0; l < lanes; l++) store_part(g->out + d + l * LANE, even[l] + odd[l], width);
+  for (size_t l = 0; l < vectors; l++) store_part(g->out + d + l * LANES, even[l] + odd[l], width);
 }
 
 VMATH void gradient_row(const lazy_rows *r, size_t steps, size_t w_stride, const float *x, const gradient_term *g) {
   size_t d = 0;
-  for (; d + FOUR_LANES <= r->D; d += FOUR_LANES) gradient_lanes(r, 4, LANE, d, steps, w_stride, x, g);
-  for (; d + LANE <= r->D; d += LANE) gradient_lanes(r, 1, LANE, d, steps, w_stride, x, g);
+  for (; d + FOUR_LANES <= r->D; d += FOUR_LANES) gradient_lanes(r, 4, LANES, d, steps, w_stride, x, g);
+  for (; d + LANES <= r->D; d += LANES) gradient_lanes(r, 1, LANES, d, steps, w_stride, x, g);
   if (d < r->D) gradient_lanes(r, 1, r->D - d, d, steps, w_stride, x, g);
 }
 
@@ -313,17 +238,17 @@ VMATH void gradient_pair(const lazy_rows *r, size_t steps, const float *x, const
                          const gradient_term *h) {
   size_t d = 0;
   for (; d + FOUR_LANES <= r->D; d += FOUR_LANES) {
-    lane first[4], second[4];
+    lanes first[4], second[4];
 #pragma GCC unroll 4
     for (size_t l = 0; l < 4; l++) {
-      first[l] = gradient_start(g, d + l * LANE, LANE);
-      second[l] = gradient_start(h, d + l * LANE, LANE);
+      first[l] = gradient_start(g, d + l * LANES, LANES);
+      second[l] = gradient_start(h, d + l * LANES, LANES);
     }
     for (size_t s = 0; s < steps; s++) {
       const float *row = x + s * r->x_stride + d, w = g->w[s * LAZY_TILE], v = h->w[s * LAZY_TILE];
 #pragma GCC unroll 4
       for (size_t l = 0; l < 4; l++) {
-        lane in = load_lane(row + l * LANE);
+        lanes in = load_lanes(row + l * LANES);
         PIN(in);
         first[l] += w * in;
         second[l] += v * in;
@@ -331,13 +256,13 @@ VMATH void gradient_pair(const lazy_rows *r, size_t steps, const float *x, const
     }
 #pragma GCC unroll 4
     for (size_t l = 0; l < 4; l++) {
-      store_lane(g->out + d + l * LANE, first[l]);
-      store_lane(h->out + d + l * LANE, second[l]);
+      store_lanes(g->out + d + l * LANES, first[l]);
+      store_lanes(h->out + d + l * LANES, second[l]);
     }
   }
-  for (; d + LANE <= r->D; d += LANE) {
-    gradient_lanes(r, 1, LANE, d, steps, LAZY_TILE, x, g);
-    gradient_lanes(r, 1, LANE, d, steps, LAZY_TILE, x, h);
+  for (; d + LANES <= r->D; d += LANES) {
+    gradient_lanes(r, 1, LANES, d, steps, LAZY_TILE, x, g);
+    gradient_lanes(r, 1, LANES, d, steps, LAZY_TILE, x, h);
   }
   if (d == r->D) return;
   gradient_lanes(r, 1, r->D - d, d, steps, LAZY_TILE, x, g);
@@ -439,36 +364,36 @@ VMATH void lazy_coefficients(const lazy_rows *r, const lazy_tile *tile, size_t s
   }
 }
 
-/* z (rows, D) <- p z + sum_s c_s x_s^T for one mode and `lanes` vectors of columns; the rows are pairs of parts */
-VMATH void rank_tile(size_t rows, size_t lanes, size_t width, bool complex, bool fresh, size_t D, size_t steps,
+/* z (rows, D) <- p z + sum_s c_s x_s^T for one mode and some vectors of columns; the rows are pairs of parts */
+VMATH void rank_tile(size_t rows, size_t vectors, size_t width, bool complex, bool fresh, size_t D, size_t steps,
                      const float *c, const float *x, size_t x_stride, float p_re, float p_im, float *z) {
-  lane sum[8][2];
+  lanes sum[8][2];
 #pragma GCC unroll 8
   for (size_t k = 0; k < rows; k++)
 #pragma GCC unroll 2
-    for (size_t l = 0; l < lanes; l++) {
-      sum[k][l] = (lane){0};
+    for (size_t l = 0; l < vectors; l++) {
+      sum[k][l] = (lanes){0};
       if (fresh) continue;
       const size_t other = complex ? k ^ 1 : k;
-      const lane own = load_part(z + k * D + l * LANE, width), mate = load_part(z + other * D + l * LANE, width);
+      const lanes own = load_part(z + k * D + l * LANES, width), mate = load_part(z + other * D + l * LANES, width);
       sum[k][l] = complex ? p_re * own + (k & 1 ? p_im : -p_im) * mate : p_re * own;
     }
   for (size_t s = 0; s < steps; s++) {
-    lane v[2];
+    lanes v[2];
 #pragma GCC unroll 2
-    for (size_t l = 0; l < lanes; l++) {
-      v[l] = load_lane(x + s * x_stride + l * LANE);
+    for (size_t l = 0; l < vectors; l++) {
+      v[l] = load_lanes(x + s * x_stride + l * LANES);
       PIN(v[l]); /* else it is loaded anew for every row */
     }
 #pragma GCC unroll 8
     for (size_t k = 0; k < rows; k++)
 #pragma GCC unroll 2
-      for (size_t l = 0; l < lanes; l++) sum[k][l] += c[(s * rows + k) * LAZY_TILE] * v[l];
+      for (size_t l = 0; l < vectors; l++) sum[k][l] += c[(s * rows + k) * LAZY_TILE] * v[l];
   }
 #pragma GCC unroll 8
   for (size_t k = 0; k < rows; k++)
 #pragma GCC unroll 2
-    for (size_t l = 0; l < lanes; l++) store_part(z + k * D + l * LANE, sum[k][l], width);
+    for (size_t l = 0; l < vectors; l++) store_part(z + k * D + l * LANES, sum[k][l], width);
 }
 
 VMATH void rank_rows(const lazy_rows *r, size_t rows, bool complex, bool fresh, size_t steps, const float *c,
@@ -476,9 +401,9 @@ VMATH void rank_rows(const lazy_rows *r, size_t rows, bool complex, bool fresh, 
   const size_t D = r->D, x_stride = r->x_stride;
   size_t d = 0;
   for (; d + TWO_LANES <= D; d += TWO_LANES)
-    rank_tile(rows, 2, LANE, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);
-  for (; d + LANE <= D; d += LANE)
-    rank_tile(rows, 1, LANE, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);
+    rank_tile(rows, 2, LANES, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);
+  for (; d + LANES <= D; d += LANES)
+    rank_tile(rows, 1, LANES, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);
   if (d < D) rank_tile(rows, 1, D - d, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);
 }
 
@@ -531,8 +456,5 @@ static void lazy(const lazy_rows *r) {
     lazy_chunk(r, false);
 }
 
-#define ONLINE_KERNELS                                                                    \
-  {                                                                                       \
-    .project = project, .trace = trace, .entries = entries, .entry_vector = entry_vector, \
-    .entry_number = entry_number, .lazy = lazy                                            \
-  }
+#define ONLINE_KERNELS \
+  { .trace = trace, .entries = entries, .entry_vector = entry_vector, .entry_number = entry_number, .lazy = lazy }

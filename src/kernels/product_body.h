@@ -5,40 +5,26 @@
  * B is loaded, elements of A are spread over a register each, and every multiply-add has both in registers. The inner
  * dimension is taken in blocks and B in panels as wide as a tile. Where rows that are used together lie far apart, they
  * would compete for the same places of the cache, so a block is copied to the stack first: a panel of B that many rows
- * of A pass, and a block of a transposed A. The panel at the right edge is copied to be padded with zeros.
+ * of A pass, and a block of a transposed A. The panel at the right edge is padded with zeros in its copy.
  *
  * An element of C is the sum of its products in the order of the inner dimension, block by block: its bits depend on
  * N, K and the operands alone, not on the rows it is computed together with.
  */
+#include "kernels/lanes.h"
 #include "kernels/product.h"
 
-#include <string.h>
-
-#if defined(__AVX512F__)
-enum { PRODUCT_LANES = 16, PRODUCT_ROWS = 6, PRODUCT_VECTORS = 4 };
-#elif defined(__AVX2__)
-enum { PRODUCT_LANES = 8, PRODUCT_ROWS = 6, PRODUCT_VECTORS = 2 };
-#elif defined(__aarch64__)
-enum { PRODUCT_LANES = 4, PRODUCT_ROWS = 6, PRODUCT_VECTORS = 4 };
+/* rows of a tile, and registers in a row of it; a single row takes more, because nothing else hides its latency */
+#if defined(__AVX512F__) || defined(__aarch64__)
+enum { PRODUCT_ROWS = 6, PRODUCT_VECTORS = 4, PRODUCT_LINE_VECTORS = 8 };
 #else
-enum { PRODUCT_LANES = 4, PRODUCT_ROWS = 6, PRODUCT_VECTORS = 2 };
+enum { PRODUCT_ROWS = 6, PRODUCT_VECTORS = 2, PRODUCT_LINE_VECTORS = 8 };
 #endif
-enum { PRODUCT_PANEL = PRODUCT_LANES * PRODUCT_VECTORS, PRODUCT_LINE = 16 /* floats of a cache line */ };
+enum { PRODUCT_PANEL = LANES * PRODUCT_VECTORS, PRODUCT_WIDE_PANEL = LANES * PRODUCT_LINE_VECTORS };
+enum { CACHE_LINE_FLOATS = 16 };
 
 /* terms and rows of a block, which passes all panels from the second-level cache; with A transposed it is copied */
 enum { PRODUCT_DEPTH = 256, PRODUCT_BLOCK_ROWS = 42 * PRODUCT_ROWS };
 enum { PRODUCT_TURNED_DEPTH = 128, PRODUCT_TURNED_ROWS = 16 * PRODUCT_ROWS };
-
-typedef float product_vector __attribute__((vector_size(4 * PRODUCT_LANES), aligned(4), may_alias));
-
-/* without this the compiler loads the element of A again for every multiply-add, and loads become the limit */
-#if defined(__x86_64__)
-#define KEEP_IN_REGISTER(vector) __asm__("" : "+v"(vector))
-#elif defined(__aarch64__)
-#define KEEP_IN_REGISTER(vector) __asm__("" : "+w"(vector))
-#else
-#define KEEP_IN_REGISTER(vector) (void)(vector)
-#endif
 
 /* rows of A from which on a copy of a panel pays, and the distance from which on a copy of a transposed A does */
 enum { PRODUCT_COPY_FROM = 64, PRODUCT_FAR = 256 };
@@ -63,49 +49,46 @@ typedef struct product_left {
 
 /* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants. C is asked for before the
  * sums are formed, so that it is near when they are done. */
-static inline __attribute__((always_inline)) void product_tile(size_t rows, size_t vectors, const product_panel *panel,
-                                                               const float *A, size_t a_row, size_t a_column, float *C,
-                                                               size_t c_row) {
-  product_vector sum[PRODUCT_ROWS][PRODUCT_VECTORS];
+VMATH void product_tile(size_t rows, size_t vectors, const product_panel *panel, const float *A, size_t a_row,
+                        size_t a_column, float *C, size_t c_row) {
+  lanes sum[PRODUCT_ROWS][PRODUCT_LINE_VECTORS];
 #pragma GCC unroll 6
   for (size_t i = 0; i < rows; i++)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (size_t v = 0; v < vectors; v++) {
-      __builtin_prefetch(C + i * c_row + v * PRODUCT_LANES, 1);
-      sum[i][v] = (product_vector){0};
+      __builtin_prefetch(C + i * c_row + v * LANES, 1);
+      sum[i][v] = (lanes){0};
     }
   const float *b = panel->element;
   for (size_t k = 0; k < panel->depth; k++, b += panel->row) {
-    product_vector row[PRODUCT_VECTORS];
-#pragma GCC unroll 4
-    for (size_t v = 0; v < vectors; v++) row[v] = *(const product_vector *)(b + v * PRODUCT_LANES);
+    lanes row[PRODUCT_LINE_VECTORS];
+#pragma GCC unroll 8
+    for (size_t v = 0; v < vectors; v++) row[v] = load_lanes(b + v * LANES);
 #pragma GCC unroll 6
     for (size_t i = 0; i < rows; i++) {
       /* minus zero changes nothing: this spreads the element */
-      product_vector a = A[i * a_row + k * a_column] - (product_vector){0};
-      KEEP_IN_REGISTER(a);
-#pragma GCC unroll 4
+      lanes a = A[i * a_row + k * a_column] - (lanes){0};
+      PIN(a);
+#pragma GCC unroll 8
       for (size_t v = 0; v < vectors; v++) sum[i][v] += a * row[v];
     }
   }
 #pragma GCC unroll 6
   for (size_t i = 0; i < rows; i++)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (size_t v = 0; v < vectors; v++) {
-      product_vector *to = (product_vector *)(C + i * c_row + v * PRODUCT_LANES);
+      float *to = C + i * c_row + v * LANES;
       if (panel->bias)
-        sum[i][v] += *(const product_vector *)(panel->bias + v * PRODUCT_LANES);
+        sum[i][v] += load_lanes(panel->bias + v * LANES);
       else if (panel->add)
-        sum[i][v] += *to;
-      *to = sum[i][v];
+        sum[i][v] += load_lanes(to);
+      store_lanes(to, sum[i][v]);
     }
 }
 
 /* as many rows as there is a tile for; returns their number */
-static inline __attribute__((always_inline)) size_t product_rows(size_t rows, size_t vectors,
-                                                                 const product_panel *panel, const float *A,
-                                                                 size_t a_row, size_t a_column, float *C,
-                                                                 size_t c_row) {
+VMATH size_t product_rows(size_t rows, size_t vectors, const product_panel *panel, const float *A, size_t a_row,
+                          size_t a_column, float *C, size_t c_row) {
   if (rows >= PRODUCT_ROWS) {
     product_tile(PRODUCT_ROWS, vectors, panel, A, a_row, a_column, C, c_row);
     return PRODUCT_ROWS;
@@ -129,7 +112,7 @@ static void product_whole_panel(const product_panel *panel, const product_left *
     const float *A = left->element + i * left->row;
     /* its rows are too far apart for the processor to guess that they come next */
     for (size_t end = asked + per_tile; panel->next && asked < end && asked < panel->depth; asked++)
-      for (size_t j = 0; j < PRODUCT_PANEL; j += PRODUCT_LINE)
+      for (size_t j = 0; j < PRODUCT_PANEL; j += CACHE_LINE_FLOATS)
         __builtin_prefetch(panel->next + asked * panel->next_row + j, 0, 2);
     n = product_rows(left->rows - i, PRODUCT_VECTORS, panel, A, left->row, left->column, C + i * c_row, c_row);
   }
@@ -141,7 +124,7 @@ static void product_edge_panel(const product_panel *panel, const product_left *l
   const product_panel alone = {.depth = panel->depth, .element = panel->element, .row = panel->row};
   for (size_t i = 0, n; i < left->rows; i += n) {
     const float *A = left->element + i * left->row;
-    if (panel->columns <= PRODUCT_LANES)
+    if (panel->columns <= LANES)
       n = product_rows(left->rows - i, 1, &alone, A, left->row, left->column, buffer, PRODUCT_PANEL);
     else
       n = product_rows(left->rows - i, PRODUCT_VECTORS, &alone, A, left->row, left->column, buffer, PRODUCT_PANEL);
@@ -151,6 +134,26 @@ static void product_edge_panel(const product_panel *panel, const product_left *l
       for (size_t j = 0; j < panel->columns; j++) to[j] = start ? start[j] + from[j] : from[j];
     }
   }
+}
+
+/* the same for few rows, for which a padded copy does not pay: register by register, and the rest one by one */
+static void product_narrow_edge(const product_panel *panel, const product_left *left, float *C, size_t c_row) {
+  size_t j = 0;
+  for (; j + LANES <= panel->columns; j += LANES) {
+    product_panel column = *panel;
+    column.element += j;
+    if (column.bias) column.bias += j;
+    for (size_t i = 0, n; i < left->rows; i += n)
+      n = product_rows(left->rows - i, 1, &column, left->element + i * left->row, left->row, left->column,
+                       C + i * c_row + j, c_row);
+  }
+  for (; j < panel->columns; j++)
+    for (size_t i = 0; i < left->rows; i++) {
+      const float *A = left->element + i * left->row;
+      float sum = 0, *to = C + i * c_row + j;
+      for (size_t k = 0; k < panel->depth; k++) sum += A[k * left->column] * panel->element[k * panel->row + j];
+      *to = panel->bias ? sum + panel->bias[j] : panel->add ? sum + *to : sum;
+    }
 }
 
 static void copy_panel(product_panel *panel, float *copy) {
@@ -171,28 +174,45 @@ static void copy_left(product_left *left, size_t depth, float *copy) {
   left->column = PRODUCT_TURNED_ROWS;
 }
 
+static product_panel panel_at(const product_operands *o, size_t j, size_t width, size_t k, size_t depth) {
+  return (product_panel){.depth = depth,
+                         .columns = o->N - j < width ? o->N - j : width,
+                         .element = o->B + k * o->b_row + j,
+                         .row = o->b_row,
+                         .bias = o->bias && k == 0 ? o->bias + j : NULL,
+                         .add = o->add || k > 0};
+}
+
+/* one row of A against columns from 0 on, as far as wide panels go; returns where they end */
+static size_t product_line(const product_operands *o, const product_left *left, float *C, size_t k, size_t depth) {
+  size_t j = 0;
+  for (; j + PRODUCT_WIDE_PANEL <= o->N; j += PRODUCT_WIDE_PANEL) {
+    const product_panel panel = panel_at(o, j, PRODUCT_WIDE_PANEL, k, depth);
+    product_tile(1, PRODUCT_LINE_VECTORS, &panel, left->element, left->row, left->column, C + j, o->c_row);
+  }
+  return j;
+}
+
 /* `depth` terms from k on of the given rows of A, for all columns */
-static void product_block(const product_operands *o, product_left *left, size_t first, size_t k, size_t depth) {
+static void product_block(const product_operands *o, const product_left *left, size_t first, size_t k, size_t depth) {
   float copy[PRODUCT_DEPTH * PRODUCT_PANEL] __attribute__((aligned(64)));
-  for (size_t j = 0; j < o->N; j += PRODUCT_PANEL) {
-    product_panel panel = {.depth = depth,
-                           .columns = o->N - j < PRODUCT_PANEL ? o->N - j : PRODUCT_PANEL,
-                           .element = o->B + k * o->b_row + j,
-                           .row = o->b_row,
-                           .bias = o->bias && k == 0 ? o->bias + j : NULL,
-                           .add = o->add || k > 0};
-    const bool edge = panel.columns < PRODUCT_PANEL;
-    const bool copied = panel.row > 2 * (size_t)PRODUCT_PANEL && left->rows >= PRODUCT_COPY_FROM;
+  float *C = o->C + first * o->c_row;
+  const size_t start = left->rows == 1 ? product_line(o, left, C, k, depth) : 0;
+  for (size_t j = start; j < o->N; j += PRODUCT_PANEL) {
+    product_panel panel = panel_at(o, j, PRODUCT_PANEL, k, depth);
+    const bool edge = panel.columns < PRODUCT_PANEL, many = left->rows >= PRODUCT_COPY_FROM;
+    const bool copied = many && (edge || panel.row > 2 * (size_t)PRODUCT_PANEL);
     if (copied && j + 2 * (size_t)PRODUCT_PANEL <= o->N) {
       panel.next = panel.element + PRODUCT_PANEL;
       panel.next_row = panel.row;
     }
-    if (edge || copied) copy_panel(&panel, copy);
-    float *C = o->C + first * o->c_row + j;
-    if (edge)
-      product_edge_panel(&panel, left, C, o->c_row);
+    if (copied) copy_panel(&panel, copy);
+    if (edge && !many)
+      product_narrow_edge(&panel, left, C + j, o->c_row);
+    else if (edge)
+      product_edge_panel(&panel, left, C + j, o->c_row);
     else
-      product_whole_panel(&panel, left, C, o->c_row);
+      product_whole_panel(&panel, left, C + j, o->c_row);
   }
 }
 

@@ -8,31 +8,15 @@
 #ifndef SPARC_KERNELS_VLANES_H
 #define SPARC_KERNELS_VLANES_H
 
+#include "kernels/lanes.h"
 #include "kernels/scan.h"
-#include "kernels/vmath.h"
 
-#if defined(__AVX512F__)
-enum { LANES = 16 };
-#elif defined(__AVX__)
-enum { LANES = 8 };
-#else
-enum { LANES = 4 };
-#endif
 enum { WAYS = 4 };
 
-typedef float lanes __attribute__((vector_size(4 * LANES)));
 typedef uint32_t lane_bits __attribute__((vector_size(4 * LANES)));
 
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): k is a name */
 #define EACH_WAY(k) _Pragma("GCC unroll 4") for (size_t k = 0; (k) < ways; (k)++)
-
-VMATH lanes load_lanes(const float *from) {
-  lanes v;
-  memcpy(&v, from, sizeof v);
-  return v;
-}
-
-VMATH void store_lanes(float *to, lanes v) { memcpy(to, &v, sizeof v); }
 
 /* decay_of: rho = 2^x and one_minus = 1 - 2^x; x from -126 to 0, the caller sees to that */
 VMATH void decay_lanes(size_t ways, const lanes *x, lanes *rho, lanes *one_minus) {

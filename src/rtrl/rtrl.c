@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "kernels/kernels.h"
+#include "math/gemm_impl.h"
 #include "rtrl/rtrl_impl.h"
 
 #include <string.h>
@@ -353,9 +354,8 @@ static void start_input_gradient(const sparc_cell *cell, const TYPED(tape_view) 
 static void project_token_backward(const sparc_cell *cell, const real *weight_out, const real *dpre, real *dx) {
   const size_t D = (size_t)cell->D, N = (size_t)cell->projected;
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->online.project) {
-    cell->kernels->online.project(
-        &(project_rows){.n = 1, .K = N, .N = D, .x = dpre, .W = weight_out, .bias = dx, .y = dx});
+  if (cell->kernels->product && N > 0) {
+    gemm(cell->kernels, AS_IS, AS_IS, 1, D, N, dpre, N, weight_out, D, 1, dx, D);
     return;
   }
 #endif

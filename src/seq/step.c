@@ -33,16 +33,8 @@ void TYPED(project_inputs)(const sparc_cell *cell, const real *prepared, size_t 
   const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
   const size_t D = (size_t)cell->D, N = (size_t)cell->projected;
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->online.project) {
-    cell->kernels->online.project(&(project_rows){.n = n,
-                                                  .K = D,
-                                                  .N = N,
-                                                  .x = x,
-                                                  .x_stride = D,
-                                                  .W = weights.weight_in,
-                                                  .bias = weights.bias,
-                                                  .y = pre,
-                                                  .y_stride = pre_stride});
+  if (cell->kernels->product) {
+    project_tokens(cell->kernels, n, D, N, x, D, weights.weight_in, weights.bias, pre, pre_stride);
     return;
   }
 #endif
