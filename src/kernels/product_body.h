@@ -3,9 +3,10 @@
  *
  * A tile of C, PRODUCT_ROWS by PRODUCT_VECTORS registers, stays in registers while the inner dimension passes: a row of
  * B is loaded, elements of A are spread over a register each, and every multiply-add has both in registers. The inner
- * dimension is taken in blocks and B in panels as wide as a tile. Where rows that are used together lie far apart, they
- * would compete for the same places of the cache, so a block is copied to the stack first: a panel of B that many rows
- * of A pass, and a block of a transposed A. The panel at the right edge is padded with zeros in its copy.
+ * dimension is taken in blocks and B in panels as wide as a tile, which stay in the first-level cache while a block of
+ * rows of A passes from the second-level one. Where rows that are used together lie far apart, they would compete for
+ * the same places of the cache, so a panel of B that many rows of A pass, and a block of A that passes many panels, are
+ * copied to the stack first. The panel at the right edge is padded with zeros in its copy.
  *
  * An element of C is the sum of its products in the order of the inner dimension, block by block: its bits depend on
  * N, K and the operands alone, not on the rows it is computed together with.
@@ -22,12 +23,17 @@ enum { PRODUCT_ROWS = 6, PRODUCT_VECTORS = 2, PRODUCT_LINE_VECTORS = 8 };
 enum { PRODUCT_PANEL = LANES * PRODUCT_VECTORS, PRODUCT_WIDE_PANEL = LANES * PRODUCT_LINE_VECTORS };
 enum { CACHE_LINE_FLOATS = 16 };
 
-/* terms and rows of a block, which passes all panels from the second-level cache; with A transposed it is copied */
-enum { PRODUCT_DEPTH = 256, PRODUCT_BLOCK_ROWS = 42 * PRODUCT_ROWS };
-enum { PRODUCT_TURNED_DEPTH = 128, PRODUCT_TURNED_ROWS = 16 * PRODUCT_ROWS };
+/* terms and rows of a block, and the distance of its rows in the copy, which is not one that collides */
+enum { PRODUCT_DEPTH = 128, PRODUCT_BLOCK_ROWS = 84 * PRODUCT_ROWS };
+enum { PRODUCT_STEP = PRODUCT_DEPTH + CACHE_LINE_FLOATS };
+enum { PRODUCT_TURNED_DEPTH = 128, PRODUCT_TURNED_ROWS = 64 * PRODUCT_ROWS };
 
-/* rows of A from which on a copy of a panel pays, and the distance from which on a copy of a transposed A does */
-enum { PRODUCT_COPY_FROM = 64, PRODUCT_FAR = 256 };
+/* terms of a sum that is formed in no more time than memory needs to answer */
+enum { PRODUCT_SHORT = 64 };
+
+/* rows of A from which on a copy of a panel pays, columns of C from which on a copy of A does, and the distance of rows
+ * from which on they may collide */
+enum { PRODUCT_COPY_FROM = 64, PRODUCT_COPY_WIDTH = 256, PRODUCT_FAR = 256 };
 
 /* a panel of B: `depth` rows of PRODUCT_PANEL elements */
 typedef struct product_panel {
@@ -47,8 +53,8 @@ typedef struct product_left {
   size_t row, column;
 } product_left;
 
-/* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants. C is asked for before the
- * sums are formed, so that it is near when they are done. */
+/* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants. Before short sums C is asked
+ * for, so that it is near when they are done. */
 VMATH void product_tile(size_t rows, size_t vectors, const product_panel *panel, const float *A, size_t a_row,
                         size_t a_column, float *C, size_t c_row) {
   lanes sum[PRODUCT_ROWS][PRODUCT_LINE_VECTORS];
@@ -56,7 +62,7 @@ VMATH void product_tile(size_t rows, size_t vectors, const product_panel *panel,
   for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 8
     for (size_t v = 0; v < vectors; v++) {
-      __builtin_prefetch(C + i * c_row + v * LANES, 1);
+      if (panel->depth <= PRODUCT_SHORT) __builtin_prefetch(C + i * c_row + v * LANES, 1);
       sum[i][v] = (lanes){0};
     }
   const float *b = panel->element;
@@ -156,12 +162,16 @@ static void product_narrow_edge(const product_panel *panel, const product_left *
     }
 }
 
-static void copy_panel(product_panel *panel, float *copy) {
-  const size_t columns = panel->columns;
+/* not inline: beside it the compiler finds too few registers for the tiles */
+static __attribute__((noinline)) void copy_panel(product_panel *panel, float *copy) {
   for (size_t i = 0; i < panel->depth; i++) {
+    const float *from = panel->element + i * panel->row;
     float *row = copy + i * PRODUCT_PANEL;
-    memcpy(row, panel->element + i * panel->row, columns * sizeof(float));
-    memset(row + columns, 0, (PRODUCT_PANEL - columns) * sizeof(float));
+    if (panel->columns == PRODUCT_PANEL) {
+      for (size_t j = 0; j < PRODUCT_PANEL; j += LANES) store_lanes(row + j, load_lanes(from + j));
+    } else {
+      for (size_t j = 0; j < PRODUCT_PANEL; j++) row[j] = j < panel->columns ? from[j] : 0;
+    }
   }
   panel->element = copy;
   panel->row = PRODUCT_PANEL;
@@ -216,28 +226,35 @@ static void product_block(const product_operands *o, const product_left *left, s
   }
 }
 
+static void copy_rows(product_left *left, size_t depth, float *copy) {
+  for (size_t i = 0; i < left->rows; i++)
+    memcpy(copy + i * PRODUCT_STEP, left->element + i * left->row, depth * sizeof(float));
+  left->element = copy;
+  left->row = PRODUCT_STEP;
+}
+
 static void product_straight(const product_operands *o) {
+  float copy[PRODUCT_BLOCK_ROWS * PRODUCT_STEP] __attribute__((aligned(64)));
   for (size_t first = 0; first < o->M; first += PRODUCT_BLOCK_ROWS)
     for (size_t k = 0; k < o->K; k += PRODUCT_DEPTH) {
-      const size_t rest = o->M - first;
+      const size_t rest = o->M - first, depth = o->K - k < PRODUCT_DEPTH ? o->K - k : PRODUCT_DEPTH;
       product_left left = {rest < PRODUCT_BLOCK_ROWS ? rest : PRODUCT_BLOCK_ROWS, o->A + first * o->a_row + k, o->a_row,
                            1};
-      product_block(o, &left, first, k, o->K - k < PRODUCT_DEPTH ? o->K - k : PRODUCT_DEPTH);
+      if (o->a_row > PRODUCT_FAR && o->N >= PRODUCT_COPY_WIDTH) copy_rows(&left, depth, copy);
+      product_block(o, &left, first, k, depth);
     }
 }
 
 static void product_turned(const product_operands *o) {
   float copy[PRODUCT_TURNED_DEPTH * PRODUCT_TURNED_ROWS] __attribute__((aligned(64)));
-  for (size_t k = 0; k < o->K; k += PRODUCT_TURNED_DEPTH) {
-    const size_t depth = o->K - k < PRODUCT_TURNED_DEPTH ? o->K - k : PRODUCT_TURNED_DEPTH;
-    for (size_t first = 0; first < o->M; first += PRODUCT_TURNED_ROWS) {
-      const size_t rest = o->M - first;
+  for (size_t first = 0; first < o->M; first += PRODUCT_TURNED_ROWS)
+    for (size_t k = 0; k < o->K; k += PRODUCT_TURNED_DEPTH) {
+      const size_t rest = o->M - first, depth = o->K - k < PRODUCT_TURNED_DEPTH ? o->K - k : PRODUCT_TURNED_DEPTH;
       product_left left = {rest < PRODUCT_TURNED_ROWS ? rest : PRODUCT_TURNED_ROWS, o->A + k * o->a_column + first, 1,
                            o->a_column};
       if (o->a_column > PRODUCT_FAR) copy_left(&left, depth, copy);
       product_block(o, &left, first, k, depth);
     }
-  }
 }
 
 static void product(const product_operands *o) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_impl.h: the one front for matrix products, row-major, in the precision of real.
  *
- * Float products go to the product kernel where the table has one; double ones, and shapes that the kernel is not made
- * for, to CBLAS. Both run single-threaded inside our tiles, so a product has the same bits for every thread count.
- * Weights are kept in both orders, because either is fast only when the right factor is stored K x N.
+ * Float products go to the product kernel where the table has one; double ones, and those with B transposed, to CBLAS.
+ * Both run single-threaded inside our tiles, so a product has the same bits for every thread count. Weights are kept in
+ * both orders, because either is fast only when the right factor is stored K x N.
  */
 #ifndef SPARC_MATH_GEMM_IMPL_H
 #define SPARC_MATH_GEMM_IMPL_H
@@ -30,9 +30,8 @@ static inline void TYPED(gemm)(const kernels *table, TYPED(transpose) op_a, TYPE
   cblas_dgemm(CblasRowMajor, (enum CBLAS_TRANSPOSE)op_a, (enum CBLAS_TRANSPOSE)op_b, (int)M, (int)N, (int)K, 1, A,
               (int)stride_a, B, (int)stride_b, beta, C, (int)stride_c);
 #else
-  /* a sum over tokens passes all of C for every block of them, so C has to stay in the cache */
-  const bool transposed = op_a == TRANSPOSED, fits = !transposed || M * N <= (size_t)512 * 512;
-  if (table && table->product && op_b == AS_IS && K > 0 && fits) {
+  const bool transposed = op_a == TRANSPOSED;
+  if (table && table->product && op_b == AS_IS && K > 0) {
     const product_operands operands = {.M = M,
                                        .N = N,
                                        .K = K,
