@@ -58,6 +58,13 @@ VMATH void fraction_batch(const float *x, float *tangent, float *sigmoid) {
   }
 }
 
+VMATH void tanh_batch(const float *x, float *tangent, float *turned) {
+  for (size_t i = 0; i < BATCH; i++) {
+    tangent[i] = (float)tanh_of((double)x[i]);
+    turned[i] = (float)-tanh_of(-(double)x[i]);
+  }
+}
+
 /* functions over whole vectors: four of them at a time, as in the kernels */
 typedef void lanes_fn(size_t ways, const lanes *x, lanes *first, lanes *second);
 
@@ -80,7 +87,7 @@ VMATH void decay_lanes_batch(const float *x, float *rho, float *one_minus) {
 }
 VMATH void turn_lanes_batch(const float *x, float *re, float *im) { lanes_batch(turn_lanes, x, re, im); }
 
-enum { DECAY, TURN, WIDE_TURN, FRACTION, SMALL_DECAYS, SMALL_TURNS, DECAY_LANES, TURN_LANES, FUNCTIONS };
+enum { DECAY, TURN, WIDE_TURN, FRACTION, TANH, SMALL_DECAYS, SMALL_TURNS, DECAY_LANES, TURN_LANES, FUNCTIONS };
 
 typedef struct arithmetic {
   const char *name;
@@ -93,14 +100,15 @@ typedef struct arithmetic {
   ATTRIBUTES static void turn_##kind(const float *x, float *a, float *b) { turn_batch(x, a, b); }               \
   ATTRIBUTES static void wide_turn_##kind(const float *x, float *a, float *b) { wide_turn_batch(x, a, b); }     \
   ATTRIBUTES static void fraction_##kind(const float *x, float *a, float *b) { fraction_batch(x, a, b); }       \
+  ATTRIBUTES static void tanh_##kind(const float *x, float *a, float *b) { tanh_batch(x, a, b); }               \
   ATTRIBUTES static void small_decay_##kind(const float *x, float *a, float *b) { small_decay_batch(x, a, b); } \
   ATTRIBUTES static void small_turn_##kind(const float *x, float *a, float *b) { small_turn_batch(x, a, b); }   \
   ATTRIBUTES static void decay_lanes_##kind(const float *x, float *a, float *b) { decay_lanes_batch(x, a, b); } \
   ATTRIBUTES static void turn_lanes_##kind(const float *x, float *a, float *b) { turn_lanes_batch(x, a, b); }
-#define ARITHMETIC_ROW(kind, features)                                                                   \
-  {#kind,                                                                                                \
-   features,                                                                                             \
-   {decay_##kind, turn_##kind, wide_turn_##kind, fraction_##kind, small_decay_##kind, small_turn_##kind, \
+#define ARITHMETIC_ROW(kind, features)                                                                                \
+  {#kind,                                                                                                             \
+   features,                                                                                                          \
+   {decay_##kind, turn_##kind, wide_turn_##kind, fraction_##kind, tanh_##kind, small_decay_##kind, small_turn_##kind, \
     decay_lanes_##kind, turn_lanes_##kind}},
 
 DEFINE_ARITHMETIC(separate, )
@@ -233,6 +241,7 @@ typedef struct claim {
 #define SMALL_DECAY_CLAIM {"exp(-e)", "1-exp(-e)"}, SMALL_DECAYS, {small_rho_truth, small_one_minus_truth}, false
 #define SMALL_TURN_CLAIM  {"cos", "sin"}, SMALL_TURNS, {cos_truth, sin_truth}, false
 #define WIDE_CLAIM        {"cos", "sin"}, WIDE_TURN, {cos_truth, sin_truth}, false
+#define TANH_CLAIM        {"tanh", "tanh"}, TANH, {tanh_truth, tanh_truth}, false
 #define FRACTION_CLAIM \
   {"tanh", "sigmoid"}, FRACTION, { tanh_truth, sigmoid_truth }
 
@@ -275,6 +284,9 @@ static const claim claims[] = {
     {FRACTION_CLAIM, true, 0x1p-100f, 0x1p-4f, SPARSE, {{1.2e-7, 3.8}, {1e-7, 1.7}}},
     {FRACTION_CLAIM, true, 0x1p-4f, 18, SEVENTH, {{1.2e-7, 3.8}, {1e-7, 17}}},
     {FRACTION_CLAIM, true, 18, FLT_MAX, SPARSE, {{1e-15, 0.5}, {2e-14, NONE}}},
+    {TANH_CLAIM, 0x1p-100f, 0x1p-4f, SPARSE, {{NONE, 0.501}, {NONE, 0.501}}},
+    {TANH_CLAIM, 0x1p-4f, 18, SEVENTH, {{NONE, 0.501}, {NONE, 0.501}}},
+    {TANH_CLAIM, 18, FLT_MAX, SPARSE, {{NONE, 0.501}, {NONE, 0.501}}},
 };
 
 static void check_claim(const arithmetic *a, const claim *c) {
@@ -318,11 +330,22 @@ static void test_special_values(void **state) {
     int function;
     float x, first, second;
   } cases[] = {
-      {DECAY, 0, 1, 0},           {DECAY, -1, 0.5f, 0.5f},      {DECAY, -126, 0x1p-126f, 1},
+      {DECAY, 0, 1, 0},
+      {DECAY, -1, 0.5f, 0.5f},
+      {DECAY, -126, 0x1p-126f, 1},
       {DECAY, -1000, 0, 1}, /* never denormal: exactly 0 below -126.5 */
-      {DECAY, -INFINITY, 0, 1},   {DECAY, NAN, NAN, NAN},       {TURN, 0, 1, 0},
-      {TURN, NAN, NAN, NAN},      {FRACTION, 0, 0, 0.5f},       {FRACTION, 1e30f, 1, 1},
-      {FRACTION, INFINITY, 1, 1}, {FRACTION, -INFINITY, -1, 0}, {FRACTION, NAN, NAN, NAN},
+      {DECAY, -INFINITY, 0, 1},
+      {DECAY, NAN, NAN, NAN},
+      {TURN, 0, 1, 0},
+      {TURN, NAN, NAN, NAN},
+      {FRACTION, 0, 0, 0.5f},
+      {FRACTION, 1e30f, 1, 1},
+      {FRACTION, INFINITY, 1, 1},
+      {FRACTION, -INFINITY, -1, 0},
+      {FRACTION, NAN, NAN, NAN},
+      {TANH, INFINITY, 1, 1},
+      {TANH, 0, 0, 0},
+      {TANH, NAN, NAN, NAN},
   };
   for (size_t a = 0; a < ARITHMETICS; a++) {
     for (size_t i = 0; runs_here(&arithmetics[a]) && i < sizeof cases / sizeof *cases; i++) {

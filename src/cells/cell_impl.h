@@ -57,10 +57,12 @@ typedef struct TYPED(affine_ops) {
 
   /* n tokens; NULL when pre is all projected and nothing is shared */
   void (*activate)(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *pre, real *shared);
-  /* turns dpre and dshared into cotangents of the projected columns and of the shared pre-activations;
-   * adds to dx (n, D) what does not pass through the projections; dx may be NULL */
+  /* turns dpre and dshared into cotangents of the projected columns and of the shared pre-activations; with
+   * direct_input dx (n, D) is the cotangent of the content and gets its share; it may be NULL */
   void (*activate_backward)(const sparc_cell *cell, const real *constants, size_t n, const real *pre,
                             const real *shared, real *dpre, real *dshared, real *dx);
+  /* adds to dx (n, D) what the shared pre-activations have of it; NULL: nothing */
+  void (*shared_backward)(const sparc_cell *cell, const real *constants, size_t n, const real *dshared, real *dx);
   /* adds to dparams what is not a projection and not a per-mode sum, over n tokens: part `part` of weight_parts, which
    * may run side by side */
   void (*weight_gradient)(const sparc_cell *cell, size_t part, size_t n, const real *x, const real *pre,

@@ -225,40 +225,24 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
 /* where the per-mode controls r | p start among the pre-activations: behind the content, if that is there too */
 static size_t own_controls(const sparc_cell *cell) { return cell->direct_input ? 0 : 2 * (size_t)cell->H; }
 
-/* w . x of both controllers for n tokens. Sums in double: a rounding error in a control would move every mode of the
- * token at once. */
-static void controller_sums(const sparc_cell *cell, size_t n, const real *x, const real *w_r, const real *w_p,
-                            double *sums) {
+/* Sums and tanh in double: a rounding error in a control would move every mode of the token at once. */
+static void shared_controls(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *shared) {
   const size_t D = (size_t)cell->D;
+  const real *w_r = constants + K_COUNT * (size_t)cell->H, *w_p = w_r + D + 1;
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->diagonal.control_sums) {
-    cell->kernels->diagonal.control_sums(n, D, x, w_r, w_p, sums);
+  if (cell->kernels->diagonal.controls) {
+    cell->kernels->diagonal.controls(n, D, x, w_r, w_p, shared);
     return;
   }
 #endif
   for (size_t t = 0; t < n; t++, x += D) {
-    double r = 0, p = 0;
+    double r = (double)w_r[D], p = (double)w_p[D];
     for (size_t d = 0; d < D; d++) {
       r += (double)w_r[d] * (double)x[d];
       p += (double)w_p[d] * (double)x[d];
     }
-    sums[2 * t] = r;
-    sums[2 * t + 1] = p;
-  }
-}
-
-static void shared_controls(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *shared) {
-  enum { RUN = 64 };
-  const size_t D = (size_t)cell->D;
-  const real *w_r = constants + K_COUNT * (size_t)cell->H, *w_p = w_r + D + 1;
-  for (size_t first = 0; first < n; first += RUN) {
-    const size_t count = n - first < RUN ? n - first : RUN;
-    double sums[2 * RUN];
-    controller_sums(cell, count, x + first * D, w_r, w_p, sums);
-    for (size_t t = 0; t < count; t++) {
-      shared[2 * (first + t)] = (real)tanh(sums[2 * t] + (double)w_r[D]);
-      shared[2 * (first + t) + 1] = (real)tanh(sums[2 * t + 1] + (double)w_p[D]);
-    }
+    shared[2 * t] = (real)tanh(r);
+    shared[2 * t + 1] = (real)tanh(p);
   }
 }
 
@@ -278,22 +262,34 @@ static void activate(const sparc_cell *cell, const real *constants, size_t n, co
   }
 }
 
-/* through tanh [eq:app_controller_jacobians], then through the shared dot products to dx */
+/* through tanh [eq:app_controller_jacobians] */
 static void activate_backward(const sparc_cell *cell, const real *constants, size_t n, const real *pre,
                               const real *shared, real *dpre, real *dshared, real *dx) {
-  const size_t H = (size_t)cell->H, D = (size_t)cell->D, width = (size_t)cell->pre, own = own_controls(cell);
-  const control_kind controls = rules_of(cell).controls;
-  const real *w_r = constants + K_COUNT * H, *w_p = w_r + D + 1;
+  (void)constants, (void)dx;
+  const size_t H = (size_t)cell->H, width = (size_t)cell->pre, own = own_controls(cell);
+  switch (rules_of(cell).controls) {
+    case CONTROLS_SHARED:
+      for (size_t c = 0; c < 2 * n; c++) dshared[c] *= 1 - shared[c] * shared[c];
+      break;
+    case CONTROLS_PER_MODE:
+      for (size_t t = 0; t < n; t++)
+        for (size_t c = t * width + own; c < t * width + own + 2 * H; c++) dpre[c] *= 1 - pre[c] * pre[c];
+      break;
+    case CONTROLS_ZERO:
+      memset(dshared, 0, 2 * n * sizeof(real));
+      break;
+  }
+}
+
+/* through the dot products to dx */
+static void shared_backward(const sparc_cell *cell, const real *constants, size_t n, const real *dshared, real *dx) {
+  const size_t D = (size_t)cell->D;
+  const real *restrict w_r = constants + K_COUNT * (size_t)cell->H, *restrict w_p = w_r + D + 1;
+  if (rules_of(cell).controls != CONTROLS_SHARED) return;
   for (size_t t = 0; t < n; t++) {
-    if (controls == CONTROLS_PER_MODE) {
-      for (size_t c = t * width + own; c < t * width + own + 2 * H; c++) dpre[c] *= 1 - pre[c] * pre[c];
-      continue;
-    }
-    for (size_t c = 2 * t; c < 2 * t + 2; c++)
-      dshared[c] = controls == CONTROLS_ZERO ? 0 : dshared[c] * (1 - shared[c] * shared[c]);
-    if (!dx) continue;
     const real dr = dshared[2 * t], dp = dshared[2 * t + 1];
-    for (size_t d = 0; d < D; d++) dx[t * D + d] += dr * w_r[d] + dp * w_p[d];
+    real *restrict row = dx + t * D;
+    for (size_t d = 0; d < D; d++) row[d] += dr * w_r[d] + dp * w_p[d];
   }
 }
 
@@ -702,6 +698,7 @@ static const TYPED(affine_ops) affine = {
     .derive = derive,
     .activate = activate,
     .activate_backward = activate_backward,
+    .shared_backward = shared_backward,
     .weight_gradient = weight_gradient,
     .weight_parts = weight_parts,
     .coefficients = coefficients,

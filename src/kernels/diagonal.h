@@ -106,8 +106,8 @@ typedef struct diagonal_kernels {
   void (*silu_gate_adjoint)(size_t n, size_t width, float limit, const float *o, const float *z, size_t z_stride,
                             float *d, float *dz, float *out);
 
-  /* sums (n, 2) = x (n, D) . w_r, x . w_p in double */
-  void (*control_sums)(size_t n, size_t D, const float *x, const float *w_r, const float *w_p, double *sums);
+  /* controls (n, 2) = tanh of x (n, D) . w + w[D] for w_r and w_p, in double and rounded once */
+  void (*controls)(size_t n, size_t D, const float *x, const float *w_r, const float *w_p, float *controls);
   /* over n tokens: by_r (width) += dcontrols[., 0] x, by_p += dcontrols[., 1] x; rows of x are x_stride apart */
   void (*control_weights)(size_t n, size_t width, const float *dcontrols, const float *x, size_t x_stride, float *by_r,
                           float *by_p);

@@ -410,16 +410,49 @@ static void silu_gate_adjoint(size_t n, size_t width, float limit, const float *
 
 /* ---- SPARC's shared controls --------------------------------------------------------------------- */
 
-static void control_sums(size_t n, size_t D, const float *x, const float *w_r, const float *w_p, double *sums) {
-  for (size_t t = 0; t < n; t++, x += D, sums += 2) {
-    double r = 0, p = 0;
+/* x . w_r and x . w_p of one token */
+VMATH void control_sum(size_t D, const float *x, const float *w_r, const float *w_p, double *sums) {
+  double r = 0, p = 0;
 #pragma omp simd reduction(+ : r, p)
-    for (size_t d = 0; d < D; d++) {
-      r += (double)w_r[d] * (double)x[d];
-      p += (double)w_p[d] * (double)x[d];
-    }
-    sums[0] = r;
-    sums[1] = p;
+  for (size_t d = 0; d < D; d++) {
+    r += (double)w_r[d] * (double)x[d];
+    p += (double)w_p[d] * (double)x[d];
+  }
+  sums[0] = r;
+  sums[1] = p;
+}
+
+/* of four: the weights are loaded and widened once */
+VMATH void four_control_sums(size_t D, const float *x, const float *w_r, const float *w_p, double *sums) {
+  const float *x1 = x + D, *x2 = x1 + D, *x3 = x2 + D;
+  double r0 = 0, r1 = 0, r2 = 0, r3 = 0, p0 = 0, p1 = 0, p2 = 0, p3 = 0;
+#pragma omp simd reduction(+ : r0, r1, r2, r3, p0, p1, p2, p3)
+  for (size_t d = 0; d < D; d++) {
+    const double r = (double)w_r[d], p = (double)w_p[d];
+    r0 += r * (double)x[d];
+    p0 += p * (double)x[d];
+    r1 += r * (double)x1[d];
+    p1 += p * (double)x1[d];
+    r2 += r * (double)x2[d];
+    p2 += p * (double)x2[d];
+    r3 += r * (double)x3[d];
+    p3 += p * (double)x3[d];
+  }
+  const double all[] = {r0, p0, r1, p1, r2, p2, r3, p3};
+  memcpy(sums, all, sizeof all);
+}
+
+static void shared_controls(size_t n, size_t D, const float *x, const float *w_r, const float *w_p, float *controls) {
+  enum { RUN = 64 };
+  const double bias[] = {(double)w_r[D], (double)w_p[D]};
+  for (size_t first = 0; first < n; first += RUN, x += RUN * D, controls += 2 * RUN) {
+    const size_t count = n - first < RUN ? n - first : RUN;
+    double sums[2 * RUN];
+    size_t t = 0;
+    for (; t + 4 <= count; t += 4) four_control_sums(D, x + t * D, w_r, w_p, sums + 2 * t);
+    for (; t < count; t++) control_sum(D, x + t * D, w_r, w_p, sums + 2 * t);
+#pragma omp simd
+    for (size_t i = 0; i < 2 * count; i++) controls[i] = (float)tanh_of(sums[i] + bias[i % 2]);
   }
 }
 
@@ -451,6 +484,6 @@ static void control_weights(size_t n, size_t width, const float *dcontrols, cons
     .spectrum_scan = spectrum_scan, .spectrum_adjoint = spectrum_adjoint, .loop_scan = loop_scan,                   \
     .loop_adjoint = loop_adjoint, .loop_read = loop_read, .loop_read_adjoint = loop_read_adjoint,                   \
     .loop_token = loop_token, .rglru_token = rglru_token, .rglru_scan = rglru_scan, .rglru_adjoint = rglru_adjoint, \
-    .gate = open_gates, .control_sums = control_sums, .control_weights = control_weights, .silu_gate = silu_gate,   \
+    .gate = open_gates, .controls = shared_controls, .control_weights = control_weights, .silu_gate = silu_gate,    \
     .silu_gate_adjoint = silu_gate_adjoint                                                                          \
   }

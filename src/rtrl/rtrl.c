@@ -404,6 +404,7 @@ void local_gradient(const sparc_cell *cell, const TYPED(prepared_view) * weights
   if (ops->activate_backward)
     ops->activate_backward(cell, weights->constants, 1, tape->pre, tape->shared, tape->dpre, tape->dshared, dx);
   if (dx) project_token_backward(cell, weights->weight_out, tape->dpre, dx);
+  if (dx && ops->shared_backward) ops->shared_backward(cell, weights->constants, 1, tape->dshared, dx);
   if (!direct) return;
   output_projection_gradient(cell, tape->dpre, tape->x, dparams);
   if (ops->direct_gradient) ops->direct_gradient(cell, tape->x, tape->pre, tape->dpre, dy, dparams);

@@ -562,13 +562,17 @@ static void project_backward(void *context, size_t tile) {
   if (width)
     ordered_add(dshared, r->work.dshared_partials + tokens.first * r->shared, (size_t)r->plan->mode_tiles,
                 r->tokens * r->shared, width);
-  /* with direct_input dx holds the adjoint's part already */
-  if (dx && !r->cell->direct_input) memset(dx, 0, tokens.n * r->D * sizeof(real));
   if (r->ops->activate_backward)
     r->ops->activate_backward(r->cell, r->weights.constants, tokens.n, r->saved.pre + tokens.first * r->pre,
                               r->saved.shared + tokens.first * r->shared, dpre, dshared, dx);
-  if (dx && N > 0)
-    gemm(r->cell->kernels, AS_IS, AS_IS, tokens.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, 1, dx, r->D);
+  if (!dx) return;
+  /* with direct_input dx holds the adjoint's part already */
+  const real beta = r->cell->direct_input ? 1 : 0;
+  if (N > 0)
+    gemm(r->cell->kernels, AS_IS, AS_IS, tokens.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, beta, dx, r->D);
+  else if (beta == 0)
+    memset(dx, 0, tokens.n * r->D * sizeof(real));
+  if (r->ops->shared_backward) r->ops->shared_backward(r->cell, r->weights.constants, tokens.n, dshared, dx);
 }
 
 /* some rows of one projection: dW += dpre^T x, dbias += column sums */
