@@ -284,13 +284,16 @@ static void activate_backward(const sparc_cell *cell, const real *constants, siz
 /* through the dot products to dx */
 static void shared_backward(const sparc_cell *cell, const real *constants, size_t n, const real *dshared, real *dx) {
   const size_t D = (size_t)cell->D;
-  const real *restrict w_r = constants + K_COUNT * (size_t)cell->H, *restrict w_p = w_r + D + 1;
+  const real *w_r = constants + K_COUNT * (size_t)cell->H, *w_p = w_r + D + 1;
   if (rules_of(cell).controls != CONTROLS_SHARED) return;
-  for (size_t t = 0; t < n; t++) {
-    const real dr = dshared[2 * t], dp = dshared[2 * t + 1];
-    real *restrict row = dx + t * D;
-    for (size_t d = 0; d < D; d++) row[d] += dr * w_r[d] + dp * w_p[d];
+#ifndef SPARC_DOUBLE
+  if (cell->kernels->diagonal.controls_adjoint) {
+    cell->kernels->diagonal.controls_adjoint(n, D, dshared, w_r, w_p, dx);
+    return;
   }
+#endif
+  for (size_t t = 0; t < n; t++)
+    for (size_t d = 0; d < D; d++) dx[t * D + d] += dshared[2 * t] * w_r[d] + dshared[2 * t + 1] * w_p[d];
 }
 
 /* the gradient of the shared controllers: runs of their columns, the biases with the last */

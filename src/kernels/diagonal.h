@@ -108,6 +108,8 @@ typedef struct diagonal_kernels {
 
   /* controls (n, 2) = tanh of x (n, D) . w + w[D] for w_r and w_p, in double and rounded once */
   void (*controls)(size_t n, size_t D, const float *x, const float *w_r, const float *w_p, float *controls);
+  /* dx (n, D) += dcontrols[., 0] w_r + dcontrols[., 1] w_p */
+  void (*controls_adjoint)(size_t n, size_t D, const float *dcontrols, const float *w_r, const float *w_p, float *dx);
   /* over n tokens: by_r (width) += dcontrols[., 0] x, by_p += dcontrols[., 1] x; rows of x are x_stride apart */
   void (*control_weights)(size_t n, size_t width, const float *dcontrols, const float *x, size_t x_stride, float *by_r,
                           float *by_p);

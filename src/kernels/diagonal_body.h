@@ -456,6 +456,15 @@ static void shared_controls(size_t n, size_t D, const float *x, const float *w_r
   }
 }
 
+static void controls_adjoint(size_t n, size_t D, const float *dcontrols, const float *w_r, const float *w_p,
+                             float *dx) {
+  for (size_t t = 0; t < n; t++, dx += D) {
+    const float dr = dcontrols[2 * t], dp = dcontrols[2 * t + 1];
+#pragma omp simd
+    for (size_t d = 0; d < D; d++) dx[d] += dr * w_r[d] + dp * w_p[d];
+  }
+}
+
 /* four tokens at a time, so that the sums are loaded and stored once for four rows of x */
 static void control_weights(size_t n, size_t width, const float *dcontrols, const float *x, size_t x_stride,
                             float *by_r, float *by_p) {
@@ -484,6 +493,6 @@ static void control_weights(size_t n, size_t width, const float *dcontrols, cons
     .spectrum_scan = spectrum_scan, .spectrum_adjoint = spectrum_adjoint, .loop_scan = loop_scan,                   \
     .loop_adjoint = loop_adjoint, .loop_read = loop_read, .loop_read_adjoint = loop_read_adjoint,                   \
     .loop_token = loop_token, .rglru_token = rglru_token, .rglru_scan = rglru_scan, .rglru_adjoint = rglru_adjoint, \
-    .gate = open_gates, .controls = shared_controls, .control_weights = control_weights, .silu_gate = silu_gate,    \
-    .silu_gate_adjoint = silu_gate_adjoint                                                                          \
+    .gate = open_gates, .controls = shared_controls, .controls_adjoint = controls_adjoint,                          \
+    .control_weights = control_weights, .silu_gate = silu_gate, .silu_gate_adjoint = silu_gate_adjoint              \
   }

@@ -575,6 +575,14 @@ static void project_backward(void *context, size_t tile) {
   if (r->ops->shared_backward) r->ops->shared_backward(r->cell, r->weights.constants, tokens.n, dshared, dx);
 }
 
+/* Rows of a projection whose gradient is formed together: each tile passes all of x, so the larger x is, the fewer there
+ * should be, but some for every thread. */
+enum { MAX_ROW_TILE = 256 };
+static size_t row_tile(const projection *p) {
+  const size_t quarter = (size_t)p->rows / 4, tile = quarter / ROW_TILE * ROW_TILE + ROW_TILE;
+  return tile < MAX_ROW_TILE ? tile : MAX_ROW_TILE;
+}
+
 /* some rows of one projection: dW += dpre^T x, dbias += column sums */
 static void projection_gradient(const run *r, const projection *p, range rows) {
   const size_t first = rows.first, n = rows.n;
@@ -583,13 +591,13 @@ static void projection_gradient(const run *r, const projection *p, range rows) {
   gemm(r->cell->kernels, TRANSPOSED, AS_IS, n, r->D, r->tokens, dpre, r->pre, r->io->x, r->D, 1,
        dparams + p->weight + first * (size_t)p->stride, (size_t)p->stride);
   if (!p->has_bias) return;
-  double sums[ROW_TILE] = {0};
+  double sums[MAX_ROW_TILE] = {0};
   for (size_t t = 0; t < r->tokens; t++)
     for (size_t i = 0; i < n; i++) sums[i] += (double)dpre[t * r->pre + i];
   for (size_t i = 0; i < n; i++) dparams[p->bias + (first + i) * (size_t)p->bias_stride] += (real)sums[i];
 }
 
-static size_t projection_tiles(const projection *p) { return tiles_of((size_t)p->rows, ROW_TILE); }
+static size_t projection_tiles(const projection *p) { return tiles_of((size_t)p->rows, row_tile(p)); }
 
 static size_t weight_parts(const run *r) { return r->ops->weight_parts ? r->ops->weight_parts(r->cell) : 0; }
 
@@ -612,7 +620,7 @@ static void parameter_gradient(void *context, size_t tile) {
   }
   const projection *p = cell->project;
   for (tile -= parts + 1; tile >= projection_tiles(p); p++) tile -= projection_tiles(p);
-  projection_gradient(r, p, range_of((size_t)p->rows, ROW_TILE, tile));
+  projection_gradient(r, p, range_of((size_t)p->rows, row_tile(p), tile));
 }
 
 void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence,
