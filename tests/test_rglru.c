@@ -454,9 +454,9 @@ static double deviation(size_t count, const float *values) {
 }
 
 /* normal matrices by fan-in, no biases, radii of the transition at c r = 1 in their ring, one draw for both styles */
-static void test_initial_draws(void **state) {
-  (void)state;
-  const sparc_cell_config config = {.kind = "rglru", .D = 16, .H = 512, .options = "block=8"};
+/* the ring bounds exp(-power softplus(Lambda)) */
+static void check_initial_draws(const char *options, double power) {
+  const sparc_cell_config config = {.kind = "rglru", .D = 16, .H = 512, .options = options};
   sparc_cell *cell;
   assert_int_equal(sparc_cell_create(&config, &cell), SPARC_OK);
   const size_t count = sparc_cell_sizes(cell).params;
@@ -476,7 +476,7 @@ static void test_initial_draws(void **state) {
     } else {
       double low = 1, high = 0, squares = 0;
       for (size_t j = 0; j < block->size; j++) {
-        const double radius = 1 / (1 + exp((double)values[j])); /* exp(-softplus) */
+        const double radius = pow(1 + exp((double)values[j]), -power);
         low = fmin(low, radius);
         high = fmax(high, radius);
         squares += radius * radius / (double)block->size;
@@ -491,6 +491,12 @@ static void test_initial_draws(void **state) {
   sparc_free(control);
   sparc_free(other);
   sparc_cell_free(cell);
+}
+
+static void test_initial_draws(void **state) {
+  (void)state;
+  check_initial_draws("block=8", 1);
+  check_initial_draws("block=8,ring=transition", 8);
 }
 
 int main(void) {

@@ -26,11 +26,15 @@
 
 /* ---- description ------------------------------------------------------------------------------- */
 
-enum { OPTION_BLOCK, OPTION_PROJ_TRACE, OPTION_PROJECTION };
+static const double DECAY_SCALE = 8; /* c */
+
+enum { OPTION_BLOCK, OPTION_PROJ_TRACE, OPTION_PROJECTION, OPTION_RING };
 enum { TRACE_EXACT, TRACE_LOCAL };
+enum { RING_BASE, RING_TRANSITION };
 
 static const char *const trace_names[] = {"exact", "local", NULL};
 static const char *const projection_names[] = {"dense", "none", NULL};
+static const char *const ring_names[] = {"base", "transition", NULL};
 
 static const option_rule options[] = {
     {.name = "block",
@@ -47,6 +51,10 @@ static const option_rule options[] = {
      .type = OPTION_CHOICE,
      .choices = projection_names,
      .help = "content from a matrix, or the input itself, which takes D = H"},
+    {.name = "ring",
+     .type = OPTION_CHOICE,
+     .choices = ring_names,
+     .help = "initial values from 0.9 to 0.999: of exp(-softplus(Lambda)), or of the transition at r = 1"},
     {.name = NULL}};
 
 /* positions in the block table; without a content matrix the others move up */
@@ -133,7 +141,8 @@ static sparc_status layout(sparc_cell *cell) {
   return add_sinks(cell);
 }
 
-/* the same for control and classification: softplus(Lambda) = -log(radius) with the radius in a ring near 1 */
+/* The same for control and classification: softplus(Lambda), or c softplus(Lambda), is -log(radius) with the radius in
+ * a ring near 1. The first is what Griffin's code does, the second what its text says. */
 static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_t seed, const char *name,
                          float *params) {
   (void)style;
@@ -144,10 +153,11 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
     sparc_random_fill_normal(&stream, params + block->offset, block->size, 1 / sqrt((double)block->shape[1]));
   }
   const sparc_block *decay = &cell->block[block_at(cell, DECAY_LOGIT)];
+  const double share = cell->option[OPTION_RING] == RING_BASE ? 1 : DECAY_SCALE;
   sparc_random stream = block_stream(seed, name, decay->name);
   for (size_t j = 0; j < decay->size; j++) {
     const double square = sparc_random_ring(&stream, 0.9, 0.999) + 1e-8;
-    params[decay->offset + j] = (float)log(expm1(-0.5 * log(square)));
+    params[decay->offset + j] = (float)log(expm1(-0.5 * log(square) / share));
   }
   return SPARC_OK;
 }
@@ -164,8 +174,6 @@ static const cell_description about = {
 };
 
 /* ---- constants --------------------------------------------------------------------------------- */
-
-static const double DECAY_SCALE = 8; /* c */
 
 /* with |x| up to 1e30 and any parameters, no intermediate behind the projection leaves the range of float32 */
 static const double RATE_MAX = 1e30;

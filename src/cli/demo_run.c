@@ -32,8 +32,9 @@ static sparc_status make_trainer(demo_run *run, int threads, const sparc_samples
   sparc_cell_config cell;
   sparc_status status = sparc_cell_fit(run->cell, task->training.state, &cell, options, sizeof options);
   if (status != SPARC_OK) return status;
-  /* these tasks are defined with one dense block of RG-LRU gates; narrow ones track better (docs/cells.md) */
-  if (strcmp(run->cell, "rglru") == 0) snprintf(options, sizeof options, "block=%d", cell.H);
+  /* these tasks are defined with one dense block of RG-LRU gates, and decays as Griffin's text has them; see
+   * docs/cells.md */
+  if (strcmp(run->cell, "rglru") == 0) snprintf(options, sizeof options, "block=%d,ring=transition", cell.H);
   sparc_train_config config = sparc_train_task(task);
   config.seed = run->seed;
   config.updates = run->updates;
