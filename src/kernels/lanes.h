@@ -16,6 +16,8 @@ enum { LANES = 8 };
 enum { LANES = 4 };
 #endif
 
+enum { CACHE_LINE_FLOATS = 16 };
+
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 
 VMATH lanes load_lanes(const float *from) {

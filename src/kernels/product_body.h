@@ -21,7 +21,6 @@ enum { PRODUCT_ROWS = 6, PRODUCT_VECTORS = 4, PRODUCT_LINE_VECTORS = 8 };
 enum { PRODUCT_ROWS = 6, PRODUCT_VECTORS = 2, PRODUCT_LINE_VECTORS = 8 };
 #endif
 enum { PRODUCT_PANEL = LANES * PRODUCT_VECTORS, PRODUCT_WIDE_PANEL = LANES * PRODUCT_LINE_VECTORS };
-enum { CACHE_LINE_FLOATS = 16 };
 
 /* terms and rows of a block, and the distance of its rows in the copy, which is not one that collides */
 enum { PRODUCT_DEPTH = 128, PRODUCT_BLOCK_ROWS = 84 * PRODUCT_ROWS };
