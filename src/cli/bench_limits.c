@@ -122,6 +122,13 @@ static void run_inplace(void *context, size_t piece, int thread, int threads) {
   s->loops->negate(p.a, p.n);
 }
 
+static void run_subtract(void *context, size_t piece, int thread, int threads) {
+  (void)threads;
+  const stream *s = context;
+  const slice p = slice_of(s, piece, thread);
+  s->loops->subtract(p.a, p.b, p.n);
+}
+
 static const struct flow_row {
   const char *name;
   void (*run)(void *, size_t, int, int);
@@ -130,7 +137,7 @@ static const struct flow_row {
 } flow_table[FLOWS] = {
     [FLOW_COPY] = {"copy", run_copy, false, 2},           [FLOW_COPY_NT] = {"copy-nt", run_copy_nt, true, 2},
     [FLOW_TRIAD] = {"triad", run_triad, false, 3},        [FLOW_TRIAD_NT] = {"triad-nt", run_triad_nt, true, 3},
-    [FLOW_INPLACE] = {"in-place", run_inplace, false, 2},
+    [FLOW_INPLACE] = {"in-place", run_inplace, false, 2}, [FLOW_SUBTRACT] = {"in-place-2", run_subtract, false, 3},
 };
 
 static void destroy_stream(bench_case *c) {
@@ -183,9 +190,11 @@ static sparc_status verify_stream(bench_case *c) {
     /* the last samples of each array: a piece or thread that stops short shows */
     for (size_t i = 0; i < samples; i++) {
       const size_t at = all - samples + i;
-      want[i] = flow == &flow_table[FLOW_INPLACE] ? -(double)s->a[at]
-                : flow->arrays == 3               ? (double)s->b[at] + 3 * (double)s->c[at]
-                                                  : (double)s->b[at];
+      const double a = (double)s->a[at], b = (double)s->b[at];
+      want[i] = flow == &flow_table[FLOW_INPLACE]    ? -a
+                : flow == &flow_table[FLOW_SUBTRACT] ? b - a
+                : flow->arrays == 3                  ? b + 3 * (double)s->c[at]
+                                                     : b;
     }
     bench_pass(&c->stage[k].task);
     bench_compare(c, flow->name, 1e-6, s->a + all - samples, want, samples);
@@ -195,7 +204,7 @@ static sparc_status verify_stream(bench_case *c) {
 
 const bench_kind bench_kind_stream = {
     .name = "stream",
-    .summary = "copy, triad and in-place sweeps; KiB is the size per array and thread",
+    .summary = "copy, triad and in-place sweeps over one and two arrays; KiB is the size per array and thread",
     .keys = {{"KiB", "size per array and thread", REQUIRED}},
     .create = create_stream,
     .verify = verify_stream,

@@ -6,7 +6,15 @@
 #include "cli/bench_problem.h"
 
 typedef enum bench_level { LEVEL_L2, LEVEL_L3, LEVEL_MEMORY, LEVELS } bench_level;
-typedef enum bench_flow { FLOW_COPY, FLOW_COPY_NT, FLOW_TRIAD, FLOW_TRIAD_NT, FLOW_INPLACE, FLOWS } bench_flow;
+typedef enum bench_flow {
+  FLOW_COPY,
+  FLOW_COPY_NT,
+  FLOW_TRIAD,
+  FLOW_TRIAD_NT,
+  FLOW_INPLACE,
+  FLOW_SUBTRACT,
+  FLOWS
+} bench_flow;
 
 const char *bench_level_name(bench_level level);
 

@@ -19,7 +19,9 @@ typedef struct bench_loops {
   void (*copy_nt)(float *restrict a, const float *restrict b, size_t n); /* NULL: no non-temporal stores here */
   void (*triad)(float *restrict a, const float *restrict b, const float *restrict c, size_t n); /* a = b + 3 c */
   void (*triad_nt)(float *restrict a, const float *restrict b, const float *restrict c, size_t n);
-  void (*negate)(float *a, size_t n); /* in place: reads and writes as a scaling does, and never drifts */
+  /* in place, as a scaling and a sum would be, but without drift: a = -a, a = b - a */
+  void (*negate)(float *a, size_t n);
+  void (*subtract)(float *restrict a, const float *restrict b, size_t n);
 } bench_loops;
 
 /* bench_loops_here returns the widest table that this machine can run. */

@@ -44,6 +44,11 @@ LOOP_TARGET static void LOOP(negate)(float *a, size_t n) {
   for (size_t i = 0; i < n; i += LOOP_WIDTH) *(LOOP(vector) *)(a + i) = -*(const LOOP(vector) *)(a + i);
 }
 
+LOOP_TARGET static void LOOP(subtract)(float *restrict a, const float *restrict b, size_t n) {
+  for (size_t i = 0; i < n; i += LOOP_WIDTH)
+    *(LOOP(vector) *)(a + i) = *(const LOOP(vector) *)(b + i) - *(const LOOP(vector) *)(a + i);
+}
+
 #ifdef LOOP_STORE_NT
 
 LOOP_TARGET static void LOOP(copy_nt)(float *restrict a, const float *restrict b, size_t n) {
@@ -75,6 +80,7 @@ static const bench_loops LOOP(table) = {
     .copy = LOOP(copy),
     .triad = LOOP(triad),
     .negate = LOOP(negate),
+    .subtract = LOOP(subtract),
 #ifdef LOOP_STORE_NT
     .copy_nt = LOOP(copy_nt),
     .triad_nt = LOOP(triad_nt),
