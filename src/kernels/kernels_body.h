@@ -13,6 +13,7 @@
 #include "kernels/pointwise_body.h"
 #include "kernels/product_body.h"
 #include "kernels/scan_body.h"
+#include "kernels/sparc_body.h"
 #include "kernels/vmath.h"
 
 /* one mode at one token, and what its adjoint needs of it */
@@ -103,129 +104,6 @@ VMATH mode_values mode_at(sparc_rules rules, bool floor, bool backward, const ti
   return m;
 }
 
-/* Asks for n modes of a row re | im before they are needed: rows are apart by more than the hardware looks ahead. Into
- * the second-level cache, since the first one holds the constants and sums of the tile. */
-VMATH void fetch_row(const float *row, size_t H, size_t n) {
-  enum { LINE = 64 / sizeof(float) };
-  for (size_t i = 0; i < n; i += LINE) {
-    __builtin_prefetch(row + i, 0, 2);
-    __builtin_prefetch(row + H + i, 0, 2);
-  }
-}
-
-VMATH void scan_rows(const sparc_scan_rows *s, sparc_rules rules, bool floor) {
-  const sparc_rows *rows = &s->rows;
-  const tile_constants k = constants_of(rows);
-  const size_t H = rows->H, n = rows->n;
-  float *h_re = s->h_re, *h_im = s->h_im;
-  for (size_t t = 0; t < rows->tokens; t++) {
-    const bool shared = rules.controls == CONTROLS_SHARED;
-    const float mask = rows->mask ? rows->mask[t] : 1;
-    const mode_control token_control = shared ? shared_control(rows, t) : (mode_control){0};
-    const float *z_re = rows->content + t * rows->content_stride + rows->first, *z_im = z_re + H;
-    const float *r_mode = shared ? z_re : rows->own + t * rows->own_stride + rows->first, *p_mode = r_mode + H;
-    float *out_re = s->states + t * 2 * H + rows->first, *out_im = out_re + H;
-    const float *past_re = mask == 0 ? zero_row : h_re, *past_im = mask == 0 ? zero_row : h_im;
-    if (t + 1 < rows->tokens) fetch_row(z_re + rows->content_stride, H, n);
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-      const mode_control c = shared ? token_control : own_control(rows, r_mode, p_mode, i);
-      const mode_values m = mode_at(rules, floor, false, &k, i, c, z_re[i], z_im[i]);
-      const float kept_re = past_re[i], kept_im = past_im[i];
-      const float re = m.lambda_re * kept_re - m.lambda_im * kept_im + m.amplitude * m.u_re;
-      const float im = m.lambda_re * kept_im + m.lambda_im * kept_re + m.amplitude * m.u_im;
-      h_re[i] = re;
-      h_im[i] = im;
-      out_re[i] = re;
-      out_im[i] = im;
-    }
-  }
-}
-
-/* modes between two requests for the rows of the token before: many at once would wait for each other */
-enum { ADJOINT_PANEL = 64 };
-
-/* what the adjoint of token t - 1 reads of some modes */
-VMATH void fetch_earlier(const sparc_adjoint_rows *s, size_t t, size_t begin, size_t n) {
-  const sparc_rows *rows = &s->rows;
-  const size_t H = rows->H, at = rows->first + begin;
-  if (t == 0) return;
-  fetch_row(rows->content + (t - 1) * rows->content_stride + at, H, n);
-  fetch_row(s->dstates + (t - 1) * 2 * H + at, H, n);
-  if (t > 1) fetch_row(s->states + (t - 2) * 2 * H + at, H, n);
-}
-
-VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool floor) {
-  const sparc_rows *rows = &s->rows;
-  const tile_constants k = constants_of(rows);
-  const size_t H = rows->H, n = rows->n;
-  const bool shared = rules.controls == CONTROLS_SHARED;
-  const float kappa_decay = rules.adaptive_decay ? rows->kappa_r : 0;
-  float *g_re = s->g_re, *g_im = s->g_im;
-  float *sum_decay = s->sums + SUM_DECAY * n, *sum_freq = s->sums + SUM_FREQ * n, *sum_gain = s->sums + SUM_GAIN * n;
-  float *sum_gate_p = s->sums + SUM_GATE_P * n, *sum_gate_r = s->sums + SUM_GATE_R * n;
-  for (size_t t = rows->tokens; t-- > 0;) {
-    const float mask = rows->mask ? rows->mask[t] : 1;
-    const mode_control token_control = shared ? shared_control(rows, t) : (mode_control){0};
-    const float *z_re = rows->content + t * rows->content_stride + rows->first, *z_im = z_re + H;
-    const float *r_mode = shared ? z_re : rows->own + t * rows->own_stride + rows->first, *p_mode = r_mode + H;
-    float *dz_re = s->dcontent + t * s->dcontent_stride + rows->first, *dz_im = dz_re + H;
-    float *dr_mode = shared ? dz_re : s->d_own + t * rows->own_stride + rows->first, *dp_mode = dr_mode + H;
-    const float *before_re = t > 0 ? s->states + (t - 1) * 2 * H + rows->first : s->before_re;
-    const float *before_im = t > 0 ? before_re + H : s->before_im;
-    if (mask == 0) before_re = before_im = zero_row;
-    const float *direct_re = s->dstates + t * 2 * H + rows->first, *direct_im = direct_re + H;
-    float dr_sum = 0, dp_sum = 0;
-    for (size_t begin = 0, end; begin < n; begin = end) {
-      end = begin + ADJOINT_PANEL < n ? begin + ADJOINT_PANEL : n;
-      fetch_earlier(s, t, begin, end - begin);
-#pragma omp simd reduction(+ : dr_sum, dp_sum)
-      for (size_t i = begin; i < end; i++) {
-        const mode_control c = shared ? token_control : own_control(rows, r_mode, p_mode, i);
-        const mode_values m = mode_at(rules, floor, true, &k, i, c, z_re[i], z_im[i]);
-        const float mu_re = direct_re[i] + g_re[i], mu_im = direct_im[i] + g_im[i];
-
-        /* c = conj(lambda) mu is the cotangent of the kept state; w = conj(lambda kept) mu = conj(kept) c */
-        const float c_re = mask * (m.lambda_re * mu_re + m.lambda_im * mu_im);
-        const float c_im = mask * (m.lambda_re * mu_im - m.lambda_im * mu_re);
-        const float h_re = before_re[i], h_im = before_im[i];
-        const float w_re = h_re * c_re + h_im * c_im, w_im = h_re * c_im - h_im * c_re;
-        g_re[i] = c_re;
-        g_im[i] = c_im;
-
-        /* content and write energy */
-        const float energy = m.amplitude * (m.u_re * mu_re + m.u_im * mu_im);
-        dz_re[i] = m.amplitude * mu_re * (rules.linear ? 1 : 1 - m.u_re * m.u_re);
-        dz_im[i] = m.amplitude * mu_im * (rules.linear ? 1 : 1 - m.u_im * m.u_im);
-
-        /* by the logarithm of the effective decay, then by the controls */
-        const float turn_e = rules.clock == CLOCK_LIVE ? m.e * m.rho * c.phase : 0;
-        const float by_decay = turn_e * w_im - m.e * w_re;
-        const float slope = m.gate_slope * energy;
-        const float dr = kappa_decay * by_decay + rows->kappa_r * m.psi * energy + k.gate_r[i] * slope;
-        const float dp = rows->kappa_p * m.clock * w_im + k.gate_p[i] * slope;
-        if (shared) {
-          dr_sum += dr;
-          dp_sum += dp;
-        } else {
-          dr_mode[i] = dr;
-          dp_mode[i] = dp;
-        }
-        const float turn_static = rules.clock == CLOCK_STATIC ? k.clock_rate[i] * c.phase * w_im : 0;
-        const float by_norm = rules.adaptive_norm ? (m.psi - k.psi[i]) * energy : 0;
-        sum_decay[i] += by_decay + turn_static + by_norm;
-        sum_freq[i] += k.theta[i] * w_im;
-        sum_gain[i] += energy;
-        sum_gate_p[i] += slope * c.p;
-        sum_gate_r[i] += slope * c.r;
-      }
-    }
-    if (!shared) continue;
-    s->dshared[2 * t] = dr_sum;
-    s->dshared[2 * t + 1] = dp_sum;
-  }
-}
-
 /* ---- one token ----------------------------------------------------------------------------------- */
 
 /* entry i of one slot of an array (slots, 2, H) */
@@ -240,14 +118,14 @@ VMATH void token_rows(const sparc_token_rows *s, sparc_rules rules, bool floor, 
   const tile_constants k = constants_of(rows);
   const size_t H = rows->H;
   const bool shared = rules.controls == CONTROLS_SHARED;
-  const mode_control token_control = shared ? shared_control(rows, 0) : (mode_control){0};
+  const mode_control one_control = shared ? shared_control(rows, 0) : (mode_control){0};
   const float *z_re = rows->content, *z_im = z_re + H, *r_mode = shared ? z_re : rows->own, *p_mode = r_mode + H;
   const float *kept_re = s->kept, *kept_im = kept_re + H;
   float *a_re = s->a, *a_im = a_re + H, *b_re = s->b, *b_im = b_re + H, *outer = s->outer, *scalar = s->scalar;
   const float kappa_decay = rules.adaptive_decay ? rows->kappa_r : 0;
 #pragma omp simd
   for (size_t i = 0; i < H; i++) {
-    const mode_control c = shared ? token_control : own_control(rows, r_mode, p_mode, i);
+    const mode_control c = shared ? one_control : own_control(rows, r_mode, p_mode, i);
     const mode_values m = mode_at(rules, floor, drivers, &k, i, c, z_re[i], z_im[i]);
     const float write_re = m.amplitude * m.u_re, write_im = m.amplitude * m.u_im;
     a_re[i] = m.lambda_re;

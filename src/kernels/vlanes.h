@@ -52,6 +52,48 @@ VMATH void turn_lanes(size_t ways, const lanes *x, lanes *re, lanes *im) {
   EACH_WAY(k) re[k] = c[k] * y[k] + 1;
 }
 
+/* 2^x + plus; x from -126 to 126, the caller sees to that */
+VMATH void power_lanes(size_t ways, float plus, const lanes *x, lanes *out) {
+  const float magic = 0x1.8p23f + 127;
+  lanes shifted[WAYS], f[WAYS], scale[WAYS], p[WAYS];
+  EACH_WAY(k) shifted[k] = x[k] + magic;
+  EACH_WAY(k) f[k] = shifted[k] - magic;
+  EACH_WAY(k) f[k] = x[k] - f[k];
+  EACH_WAY(k) scale[k] = (lanes)((lane_bits)shifted[k] << 23);
+  EACH_WAY(k) p[k] = EXP2M1[5] * f[k] + EXP2M1[4];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[3];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[2];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[1];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[0];
+  EACH_WAY(k) p[k] = p[k] * f[k] + 1;
+  EACH_WAY(k) out[k] = scale[k] * p[k] + plus;
+}
+
+/* tanh z = z P(z^2) / Q(z^2): a minimax fit of the relative error up to TANH_LIMIT, beyond which tanh rounds to 1. As a
+ * fraction, so that several share one division; powers from 1 on, those of 0 are 1. */
+#define TANH_LIMIT 9.02f
+static const float TANH_OVER[] = {.13382688369582024f, .0034974589988964456f, 2.0635844528229267e-5f,
+                                  1.3384321597144184e-8f};
+static const float TANH_UNDER[] = {.46716009616927403f, .025884365932355474f, .00032885195288975047f,
+                                   7.790261761883212e-7f};
+
+VMATH void tanh_lanes(size_t ways, const lanes *z, lanes *over, lanes *under) {
+  const lanes low = every_lane(-TANH_LIMIT), high = every_lane(TANH_LIMIT);
+  lanes x[WAYS], y[WAYS], p[WAYS], q[WAYS];
+  EACH_WAY(k) x[k] = max_lanes(low, z[k]);
+  EACH_WAY(k) x[k] = min_lanes(high, x[k]);
+  EACH_WAY(k) y[k] = x[k] * x[k];
+  EACH_WAY(k) p[k] = TANH_OVER[3] * y[k] + TANH_OVER[2];
+  EACH_WAY(k) q[k] = TANH_UNDER[3] * y[k] + TANH_UNDER[2];
+  EACH_WAY(k) p[k] = p[k] * y[k] + TANH_OVER[1];
+  EACH_WAY(k) q[k] = q[k] * y[k] + TANH_UNDER[1];
+  EACH_WAY(k) p[k] = p[k] * y[k] + TANH_OVER[0];
+  EACH_WAY(k) q[k] = q[k] * y[k] + TANH_UNDER[0];
+  EACH_WAY(k) p[k] = p[k] * y[k] + 1;
+  EACH_WAY(k) under[k] = q[k] * y[k] + 1;
+  EACH_WAY(k) over[k] = p[k] * x[k];
+}
+
 /* ---- small decays -------------------------------------------------------------------------------- */
 
 /* the largest turn that goes with SMALL_DECAY: (1 - 1 / sqrt 2) pi / 2, rounded up */
@@ -62,6 +104,12 @@ VMATH void turn_lanes(size_t ways, const lanes *x, lanes *re, lanes *im) {
 static const float SMALL_EXP[] = {-.4999987125992958f, .16663089649001794f, -.04135450981891361f, .007241846471825126f};
 static const float SMALL_SINE[] = {-.1666628261161205f, .008274890562753408f};
 static const float SMALL_COSINE[] = {-.4999999570390583f, .04166543438441881f, -.0013788359834655953f};
+
+/* sqrt((1 - exp(-2 e)) / e) and e / (exp(2 e) - 1) up to SMALL_DECAY, relative */
+static const float SMALL_NORM[] = {1.4142135323940715f, -.7071025401568437f, .2945306927594788f, -.08760124437487837f,
+                                   .01674614491381864f};
+static const float SMALL_PSI[] = {.5000000126856953f, -.5000015963078983f, .16669916792640797f, -.00022386663643559564f,
+                                  -.01057330327708159f};
 
 /* rho = exp(-e) and 1 - exp(-e) for e from 0 to SMALL_DECAY */
 VMATH void small_decay_lanes(size_t ways, const lanes *e, lanes *rho, lanes *one_minus) {
@@ -84,6 +132,13 @@ VMATH void small_turn_lanes(size_t ways, const lanes *x, lanes *re, lanes *im) {
   EACH_WAY(k) c[k] = c[k] * y[k] + SMALL_COSINE[0];
   EACH_WAY(k) im[k] = s[k] * x[k] + x[k];
   EACH_WAY(k) re[k] = c[k] * y[k] + 1;
+}
+
+VMATH void small_polynomial_lanes(size_t ways, const float c[5], const lanes *e, lanes *out) {
+  EACH_WAY(k) out[k] = c[4] * e[k] + c[3];
+  EACH_WAY(k) out[k] = out[k] * e[k] + c[2];
+  EACH_WAY(k) out[k] = out[k] * e[k] + c[1];
+  EACH_WAY(k) out[k] = out[k] * e[k] + c[0];
 }
 
 #endif
