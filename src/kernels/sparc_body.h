@@ -196,8 +196,14 @@ VMATH void write_at(sparc_rules rules, bool small, size_t ways, const mode_block
   EACH_WAY(k) over_im[k] = z_im[k];
   EACH_WAY(k) content[k] = gate[k] = inverse[k] = one;
   if (!rules.linear) {
-    tanh_lanes(ways, z_re, over_re, under_re);
-    tanh_lanes(ways, z_im, over_im, under_im);
+    lanes z[2 * WAYS], over[2 * WAYS], under[2 * WAYS];
+    EACH_WAY(k) z[k] = z_re[k];
+    EACH_WAY(k) z[ways + k] = z_im[k];
+    tanh_lanes(2 * ways, z, over, under);
+    EACH_WAY(k) over_re[k] = over[k];
+    EACH_WAY(k) over_im[k] = over[ways + k];
+    EACH_WAY(k) under_re[k] = under[k];
+    EACH_WAY(k) under_im[k] = under[ways + k];
     EACH_WAY(k) over_re[k] = over_re[k] * under_im[k];
     EACH_WAY(k) over_im[k] = over_im[k] * under_re[k];
     EACH_WAY(k) inverse[k] = content[k] = under_re[k] * under_im[k];
@@ -287,23 +293,27 @@ static void forget(const sparc_rows *rows, mode_block *blocks) {
     blocks[i / LANES].carried_re = blocks[i / LANES].carried_im = every_lane(0);
 }
 
-/* Asks for n modes of a row re | im before they are needed: rows are apart by more than the hardware looks ahead. Into
- * the second-level cache, since the first one holds the constants and sums of the tile. */
-VMATH void fetch_row(const float *row, size_t H, size_t n) {
-  enum { LINE = 64 / sizeof(float) };
-  for (size_t i = 0; i < n; i += LINE) {
-    __builtin_prefetch(row + i, 0, 2);
-    __builtin_prefetch(row + H + i, 0, 2);
-  }
+/* Asks for a line of a row re | im before it is needed: rows are apart by more than the hardware looks ahead. Rows that
+ * will be written, too: a store waits for its line. A few lines with every block that is worked on, for many at once
+ * would wait for each other; into the second-level cache, since the first one holds the blocks. */
+VMATH void fetch_line(const float *row, size_t H) {
+  __builtin_prefetch(row, 0, 2);
+  __builtin_prefetch(row + H, 0, 2);
 }
+
+enum { LINE = 64 / sizeof(float) };
 
 /* ---- forward ------------------------------------------------------------------------------------- */
 
 /* the modes [begin, end) of one tile */
 VMATH void scan_tile_of(sparc_rules rules, bool floor, bool small, size_t ways, const sparc_rows *rows,
-                        const token_row *token, size_t begin, size_t end, mode_block *blocks) {
+                        const token_row *token, size_t ahead, size_t begin, size_t end, mode_block *blocks) {
   const size_t H = rows->H;
   for (size_t i = begin; i < end; i += LANES) {
+    if (ahead && i % LINE == 0) {
+      EACH_WAY(k) fetch_line(token[k].content + ahead * rows->content_stride + i, H);
+      EACH_WAY(k) fetch_line(token[k].states + ahead * 2 * H + i, H);
+    }
     const size_t left = rows->n - i;
     mode_block *b = blocks + i / LANES;
     block_controls c;
@@ -335,22 +345,21 @@ VMATH void scan_tokens(sparc_rules rules, bool floor, size_t ways, const sparc_s
   EACH_WAY(k) token[k].control = control[k];
   EACH_WAY(k) place_token(rules, rows, t + k, &token[k]);
   EACH_WAY(k) token[k].states = s->states + (t + k) * 2 * rows->H + rows->first;
+  const size_t ahead = t + 2 * ways <= rows->tokens ? ways : 0;
   if (control->fresh) forget(rows, blocks);
   for (size_t begin = 0, end; begin < rows->n; begin = end) {
     end = tile_end(rows, begin);
-    for (size_t k = 0; k < ways && t + ways + k < rows->tokens; k++)
-      fetch_row(token[k].content + ways * rows->content_stride + begin, rows->H, end - begin);
     const size_t small = small_tokens(rules, ways, token, limits->decay[begin / SPARC_TILE]);
     if (ways > 1 && small == ways)
-      scan_tile_of(rules, floor, true, ways, rows, token, begin, end, blocks);
+      scan_tile_of(rules, floor, true, ways, rows, token, ahead, begin, end, blocks);
     else if (ways > 1 && small == 0)
-      scan_tile_of(rules, floor, false, ways, rows, token, begin, end, blocks);
+      scan_tile_of(rules, floor, false, ways, rows, token, ahead, begin, end, blocks);
     else
       for (size_t k = 0; k < ways; k++)
         if (small_tokens(rules, 1, token + k, limits->decay[begin / SPARC_TILE]))
-          scan_tile_of(rules, floor, true, 1, rows, token + k, begin, end, blocks);
+          scan_tile_of(rules, floor, true, 1, rows, token + k, ahead, begin, end, blocks);
         else
-          scan_tile_of(rules, floor, false, 1, rows, token + k, begin, end, blocks);
+          scan_tile_of(rules, floor, false, 1, rows, token + k, ahead, begin, end, blocks);
   }
 }
 
@@ -457,13 +466,14 @@ VMATH void adjoint_block(sparc_rules rules, bool floor, bool small, size_t ways,
   EACH_WAY(k) b->sum[SUM_GATE_R] += slope[k] * c.r[k];
 }
 
-/* what the adjoint of token t reads of some modes */
-VMATH void fetch_token(const sparc_adjoint_rows *s, size_t t, size_t begin, size_t n) {
-  const sparc_rows *rows = &s->rows;
-  const size_t H = rows->H, at = rows->first + begin;
-  fetch_row(rows->content + t * rows->content_stride + at, H, n);
-  fetch_row(s->dstates + t * 2 * H + at, H, n);
-  if (t > 0) fetch_row(s->states + (t - 1) * 2 * H + at, H, n);
+/* what the adjoint of the token `ahead` tokens before this one needs of a block */
+VMATH void fetch_earlier(const sparc_adjoint_rows *s, const token_row *token, size_t t, size_t ahead, size_t i) {
+  const size_t H = s->rows.H, at = s->rows.first + i;
+  const float *states = s->states + at + t * 2 * H;
+  fetch_line(token->content - ahead * s->rows.content_stride + i, H);
+  fetch_line(token->direct - ahead * 2 * H + i, H);
+  fetch_line(states - (ahead + 1) * 2 * H, H);
+  fetch_line(token->dcontent - ahead * s->dcontent_stride + i, H);
 }
 
 VMATH void place_adjoint(sparc_rules rules, const sparc_adjoint_rows *s, size_t t, token_row *out) {
@@ -478,10 +488,13 @@ VMATH void place_adjoint(sparc_rules rules, const sparc_adjoint_rows *s, size_t 
   out->d_own = shared ? NULL : s->d_own + t * rows->own_stride + first;
 }
 
-VMATH void adjoint_tile_of(sparc_rules rules, bool floor, bool small, size_t ways, const sparc_rows *rows,
-                           const token_row *token, size_t begin, size_t end, mode_block *blocks, control_lanes *sums) {
-  for (size_t i = begin; i < end; i += LANES)
-    adjoint_block(rules, floor, small, ways, rows, token, i, blocks + i / LANES, sums);
+VMATH void adjoint_tile_of(sparc_rules rules, bool floor, bool small, size_t ways, const sparc_adjoint_rows *s,
+                           const token_row *token, size_t last, size_t ahead, size_t begin, size_t end,
+                           mode_block *blocks, control_lanes *sums) {
+  for (size_t i = begin; i < end; i += LANES) {
+    if (ahead && i % LINE == 0) EACH_WAY(k) fetch_earlier(s, token + k, last - k, ahead, i);
+    adjoint_block(rules, floor, small, ways, &s->rows, token, i, blocks + i / LANES, sums);
+  }
 }
 
 /* tokens last, last - 1, ..., of which a fresh one is alone; control is that of the last one */
@@ -493,20 +506,20 @@ VMATH void adjoint_tokens_of(sparc_rules rules, bool floor, size_t ways, const s
   EACH_WAY(k) sums[k].dr = sums[k].dp = every_lane(0);
   EACH_WAY(k) token[k].control = *(control - k);
   EACH_WAY(k) place_adjoint(rules, s, last - k, &token[k]);
+  const size_t ahead = last + s->earlier >= 2 * ways ? ways : 0;
   for (size_t begin = 0, end; begin < rows->n; begin = end) {
     end = tile_end(rows, begin);
-    for (size_t k = 0; k < ways && ways + k <= last; k++) fetch_token(s, last - ways - k, begin, end - begin);
     const size_t small = small_tokens(rules, ways, token, limits->decay[begin / SPARC_TILE]);
     if (ways > 1 && small == ways)
-      adjoint_tile_of(rules, floor, true, ways, rows, token, begin, end, blocks, sums);
+      adjoint_tile_of(rules, floor, true, ways, s, token, last, ahead, begin, end, blocks, sums);
     else if (ways > 1 && small == 0)
-      adjoint_tile_of(rules, floor, false, ways, rows, token, begin, end, blocks, sums);
+      adjoint_tile_of(rules, floor, false, ways, s, token, last, ahead, begin, end, blocks, sums);
     else
       for (size_t k = 0; k < ways; k++)
         if (small_tokens(rules, 1, token + k, limits->decay[begin / SPARC_TILE]))
-          adjoint_tile_of(rules, floor, true, 1, rows, token + k, begin, end, blocks, sums + k);
+          adjoint_tile_of(rules, floor, true, 1, s, token + k, last - k, ahead, begin, end, blocks, sums + k);
         else
-          adjoint_tile_of(rules, floor, false, 1, rows, token + k, begin, end, blocks, sums + k);
+          adjoint_tile_of(rules, floor, false, 1, s, token + k, last - k, ahead, begin, end, blocks, sums + k);
   }
   if (control->fresh) forget(rows, blocks);
   for (size_t k = 0; rules.controls == CONTROLS_SHARED && k < ways; k++) {
@@ -560,5 +573,99 @@ VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool flo
     leave_sums(rules, s, i, b);
   }
 }
+
+/* ---- one token ----------------------------------------------------------------------------------- */
+
+/* the block i of one slot of an array (slots, 2, H) */
+VMATH void put_block(const sparc_rows *rows, float *array, size_t slot, size_t i, lanes re, lanes im) {
+  store_some(array + 2 * slot * rows->H + i, re, rows->H - i);
+  store_some(array + (2 * slot + 1) * rows->H + i, im, rows->H - i);
+}
+
+/* [eq:app_transition_derivatives, eq:app_write_derivatives, eq:app_content_derivatives] times the kept state */
+VMATH void drivers_of(sparc_rules rules, bool content_rows, const sparc_token_rows *s, size_t i, const mode_block *b,
+                      const block_controls *c, const block_values *v) {
+  const sparc_rows *rows = &s->rows;
+  const size_t H = rows->H, left = H - i;
+  const float *constants = rows->constants + i, kappa_decay = rules.adaptive_decay ? rows->kappa_r : 0;
+  const lanes none = every_lane(0), theta = load_some(constants + K_THETA * H, left);
+  const lanes kept_re = load_some(s->kept + i, left), kept_im = load_some(s->kept + H + i, left);
+  const lanes w_re = v->lambda_re[0] * kept_re - v->lambda_im[0] * kept_im;
+  const lanes w_im = v->lambda_re[0] * kept_im + v->lambda_im[0] * kept_re;
+  const lanes write_re = v->write_re[0], write_im = v->write_im[0], e = v->e[0], slope = v->gate_slope[0];
+
+  /* by the logarithm of the effective decay: e (-1 + i rho kappa_p p) lambda kept */
+  const lanes turn_e = rules.clock == CLOCK_LIVE ? e * v->rho[0] * c->phase[0] : none;
+  const lanes by_e_re = -e * w_re - turn_e * w_im, by_e_im = -e * w_im + turn_e * w_re;
+  const lanes turn_static = rules.clock == CLOCK_STATIC ? b->clock_rate * c->phase[0] : none;
+  const lanes by_norm = rules.adaptive_norm ? v->psi[0] - load_some(constants + K_PSI * H, left) : none;
+  put_block(rows, s->scalar, SUM_DECAY, i, by_e_re - turn_static * w_im + by_norm * write_re,
+            by_e_im + turn_static * w_re + by_norm * write_im);
+  put_block(rows, s->scalar, SUM_FREQ, i, -theta * w_im, theta * w_re);
+  put_block(rows, s->scalar, SUM_GAIN, i, write_re, write_im);
+  put_block(rows, s->scalar, SUM_GATE_P, i, slope * c->p[0] * write_re, slope * c->p[0] * write_im);
+  put_block(rows, s->scalar, SUM_GATE_R, i, slope * c->r[0] * write_re, slope * c->r[0] * write_im);
+
+  const lanes slope_r = 1 - c->r[0] * c->r[0], slope_p = 1 - c->p[0] * c->p[0];
+  const lanes write_r = rows->kappa_r * v->psi[0] + slope * b->gate_r, write_p = slope * b->gate_p;
+  const lanes turn_p = rows->kappa_p * v->clock[0];
+  const lanes r_re = slope_r * (kappa_decay * by_e_re + write_r * write_re);
+  const lanes r_im = slope_r * (kappa_decay * by_e_im + write_r * write_im);
+  const lanes p_re = slope_p * (write_p * write_re - turn_p * w_im);
+  const lanes p_im = slope_p * (write_p * write_im + turn_p * w_re);
+  if (content_rows) {
+    const lanes bend_re = rules.linear ? every_lane(1) : 1 - v->u_re[0] * v->u_re[0];
+    const lanes bend_im = rules.linear ? every_lane(1) : 1 - v->u_im[0] * v->u_im[0];
+    put_block(rows, s->outer, OUTER_RE, i, v->amplitude[0] * bend_re, none);
+    put_block(rows, s->outer, OUTER_IM, i, none, v->amplitude[0] * bend_im);
+  }
+  put_block(rows, s->outer, content_rows ? OUTER_R : 0, i, r_re, r_im);
+  put_block(rows, s->outer, content_rows ? OUTER_P : OUTER_P - OUTER_R, i, p_re, p_im);
+  put_block(rows, s->scalar, SLOT_BIAS_R, i, r_re, r_im);
+  put_block(rows, s->scalar, SLOT_BIAS_P, i, p_re, p_im);
+}
+
+VMATH void token_rows(const sparc_token_rows *s, sparc_rules rules, bool floor, bool drivers, bool content_rows) {
+  const sparc_rows *rows = &s->rows;
+  const size_t H = rows->H;
+  token_row token;
+  tokens_of(rows, rules.controls == CONTROLS_SHARED, 0, 1, &token.control);
+  place_token(rules, rows, 0, &token);
+  for (size_t i = 0; i < H; i += LANES) {
+    const lanes z_re = load_some(token.content + i, H - i), z_im = load_some(token.content + H + i, H - i);
+    mode_block b;
+    block_controls c;
+    block_values v;
+    load_block(rules, rows, i, &b);
+    controls_at(rules, 1, rows, &token, i, &c);
+    values_at(rules, floor, false, 1, &b, &c, &z_re, &z_im, &v);
+    put_block(rows, s->a, 0, i, v.lambda_re[0], v.lambda_im[0]);
+    put_block(rows, s->b, 0, i, v.write_re[0], v.write_im[0]);
+    if (drivers) drivers_of(rules, content_rows, s, i, &b, &c, &v);
+  }
+}
+
+#define RULES(controls, decay, clock, gate, norm, linear) \
+  (sparc_rules) { controls, decay, clock, gate, norm, linear }
+#define DEFINE_INSTANCE(name, controls, decay, clock, gate, norm, linear, floor)                \
+  static void sparc_scan_##name(const sparc_scan_rows *rows) {                                  \
+    scan_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor);                  \
+  }                                                                                             \
+  static void sparc_adjoint_##name(const sparc_adjoint_rows *rows) {                            \
+    adjoint_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor);               \
+  }                                                                                             \
+  static void sparc_token_##name(const sparc_token_rows *rows) {                                \
+    if (rows->outer && rows->content_rows)                                                      \
+      token_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor, true, true);   \
+    else if (rows->outer)                                                                       \
+      token_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor, true, false);  \
+    else                                                                                        \
+      token_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor, false, false); \
+  }
+SPARC_INSTANCES(DEFINE_INSTANCE)
+
+#define SCAN_SLOT(name, ...)    [SPARC_INSTANCE_##name] = sparc_scan_##name,
+#define ADJOINT_SLOT(name, ...) [SPARC_INSTANCE_##name] = sparc_adjoint_##name,
+#define TOKEN_SLOT(name, ...)   [SPARC_INSTANCE_##name] = sparc_token_##name,
 
 #endif
