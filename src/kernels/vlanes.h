@@ -69,29 +69,29 @@ VMATH void power_lanes(size_t ways, float plus, const lanes *x, lanes *out) {
   EACH_WAY(k) out[k] = scale[k] * p[k] + plus;
 }
 
-/* tanh z = z P(z^2) / Q(z^2): a minimax fit of the relative error up to TANH_LIMIT, beyond which tanh rounds to 1. As a
- * fraction, so that several share one division; powers from 1 on, those of 0 are 1. */
-#define TANH_LIMIT 9.02f
-static const float TANH_OVER[] = {.13382688369582024f, .0034974589988964456f, 2.0635844528229267e-5f,
-                                  1.3384321597144184e-8f};
-static const float TANH_UNDER[] = {.46716009616927403f, .025884365932355474f, .00032885195288975047f,
-                                   7.790261761883212e-7f};
-
+/* tanh z = sign(z) (1 - E) / (1 + E) with E = exp(-2 |z|), as tanh_fraction */
 VMATH void tanh_lanes(size_t ways, const lanes *z, lanes *over, lanes *under) {
-  const lanes low = every_lane(-TANH_LIMIT), high = every_lane(TANH_LIMIT);
-  lanes x[WAYS], y[WAYS], p[WAYS], q[WAYS];
-  EACH_WAY(k) x[k] = max_lanes(low, z[k]);
-  EACH_WAY(k) x[k] = min_lanes(high, x[k]);
-  EACH_WAY(k) y[k] = x[k] * x[k];
-  EACH_WAY(k) p[k] = TANH_OVER[3] * y[k] + TANH_OVER[2];
-  EACH_WAY(k) q[k] = TANH_UNDER[3] * y[k] + TANH_UNDER[2];
-  EACH_WAY(k) p[k] = p[k] * y[k] + TANH_OVER[1];
-  EACH_WAY(k) q[k] = q[k] * y[k] + TANH_UNDER[1];
-  EACH_WAY(k) p[k] = p[k] * y[k] + TANH_OVER[0];
-  EACH_WAY(k) q[k] = q[k] * y[k] + TANH_UNDER[0];
-  EACH_WAY(k) p[k] = p[k] * y[k] + 1;
-  EACH_WAY(k) under[k] = q[k] * y[k] + 1;
-  EACH_WAY(k) over[k] = p[k] * x[k];
+  const float magic = 0x1.8p23f + 127, rate = 2.8853900817779268f;
+  const lanes lowest = every_lane(-40); /* where E is long lost beside 1 */
+  const uint32_t sign = UINT32_C(1) << 31;
+  lanes x[WAYS], shifted[WAYS], f[WAYS], scale[WAYS], p[WAYS];
+  EACH_WAY(k) x[k] = (lanes)((lane_bits)z[k] | sign);
+  EACH_WAY(k) x[k] = max_lanes(lowest, x[k]);
+  EACH_WAY(k) shifted[k] = x[k] * rate + magic;
+  EACH_WAY(k) f[k] = shifted[k] - magic;
+  EACH_WAY(k) f[k] = x[k] * rate - f[k];
+  EACH_WAY(k) scale[k] = (lanes)((lane_bits)shifted[k] << 23);
+  EACH_WAY(k) p[k] = EXP2M1[5] * f[k] + EXP2M1[4];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[3];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[2];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[1];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[0];
+  EACH_WAY(k) p[k] = p[k] * f[k];
+  EACH_WAY(k) over[k] = 1 - scale[k];
+  EACH_WAY(k) under[k] = 1 + scale[k];
+  EACH_WAY(k) over[k] = over[k] - scale[k] * p[k];
+  EACH_WAY(k) under[k] = under[k] + scale[k] * p[k];
+  EACH_WAY(k) over[k] = (lanes)((lane_bits)over[k] | ((lane_bits)z[k] & sign));
 }
 
 /* ---- small decays -------------------------------------------------------------------------------- */
