@@ -87,7 +87,38 @@ VMATH void decay_lanes_batch(const float *x, float *rho, float *one_minus) {
 }
 VMATH void turn_lanes_batch(const float *x, float *re, float *im) { lanes_batch(turn_lanes, x, re, im); }
 
-enum { DECAY, TURN, WIDE_TURN, FRACTION, TANH, SMALL_DECAYS, SMALL_TURNS, DECAY_LANES, TURN_LANES, FUNCTIONS };
+/* tanh x, and the gate 1 / (1 + 2^x) */
+VMATH void quotient_lanes(size_t ways, const lanes *x, lanes *tangent, lanes *gate) {
+  lanes under[WAYS];
+  tanh_lanes(ways, x, tangent, under);
+  EACH_WAY(k) tangent[k] = tangent[k] / under[k];
+  power_lanes(ways, 1, x, gate);
+  EACH_WAY(k) gate[k] = 1 / gate[k];
+}
+VMATH void quotient_batch(const float *x, float *tangent, float *gate) {
+  lanes_batch(quotient_lanes, x, tangent, gate);
+}
+
+VMATH void small_write_lanes(size_t ways, const lanes *e, lanes *norm, lanes *psi) {
+  small_polynomial_lanes(ways, SMALL_NORM, e, norm);
+  small_polynomial_lanes(ways, SMALL_PSI, e, psi);
+}
+VMATH void small_write_batch(const float *x, float *norm, float *psi) { lanes_batch(small_write_lanes, x, norm, psi); }
+
+enum {
+  DECAY,
+  TURN,
+  WIDE_TURN,
+  FRACTION,
+  TANH,
+  SMALL_DECAYS,
+  SMALL_TURNS,
+  SMALL_WRITES,
+  DECAY_LANES,
+  TURN_LANES,
+  QUOTIENTS,
+  FUNCTIONS
+};
 
 typedef struct arithmetic {
   const char *name;
@@ -103,13 +134,15 @@ typedef struct arithmetic {
   ATTRIBUTES static void tanh_##kind(const float *x, float *a, float *b) { tanh_batch(x, a, b); }               \
   ATTRIBUTES static void small_decay_##kind(const float *x, float *a, float *b) { small_decay_batch(x, a, b); } \
   ATTRIBUTES static void small_turn_##kind(const float *x, float *a, float *b) { small_turn_batch(x, a, b); }   \
+  ATTRIBUTES static void small_write_##kind(const float *x, float *a, float *b) { small_write_batch(x, a, b); } \
+  ATTRIBUTES static void quotient_##kind(const float *x, float *a, float *b) { quotient_batch(x, a, b); }       \
   ATTRIBUTES static void decay_lanes_##kind(const float *x, float *a, float *b) { decay_lanes_batch(x, a, b); } \
   ATTRIBUTES static void turn_lanes_##kind(const float *x, float *a, float *b) { turn_lanes_batch(x, a, b); }
 #define ARITHMETIC_ROW(kind, features)                                                                                \
   {#kind,                                                                                                             \
    features,                                                                                                          \
    {decay_##kind, turn_##kind, wide_turn_##kind, fraction_##kind, tanh_##kind, small_decay_##kind, small_turn_##kind, \
-    decay_lanes_##kind, turn_lanes_##kind}},
+    small_write_##kind, decay_lanes_##kind, turn_lanes_##kind, quotient_##kind}},
 
 DEFINE_ARITHMETIC(separate, )
 /* clang takes no optimisation flags for one function; there the separate kind is measured alone */
@@ -140,6 +173,9 @@ static double cos_truth(double x) { return cos(x); }
 static double sin_truth(double x) { return sin(x); }
 static double small_rho_truth(double x) { return exp(-x); }
 static double small_one_minus_truth(double x) { return -expm1(-x); }
+static double norm_truth(double x) { return sqrt(-expm1(-2 * x) / x); }
+static double psi_truth(double x) { return x / expm1(2 * x); }
+static double gate_truth(double x) { return 1 / (1 + exp2(x)); }
 static double tanh_truth(double x) { return tanh(x); }
 static double sigmoid_truth(double x) { return 1 / (1 + exp(-x)); }
 
@@ -242,6 +278,9 @@ typedef struct claim {
 #define SMALL_TURN_CLAIM  {"cos", "sin"}, SMALL_TURNS, {cos_truth, sin_truth}, false
 #define WIDE_CLAIM        {"cos", "sin"}, WIDE_TURN, {cos_truth, sin_truth}, false
 #define TANH_CLAIM        {"tanh", "tanh"}, TANH, {tanh_truth, tanh_truth}, false
+#define SMALL_WRITE_CLAIM {"norm", "psi"}, SMALL_WRITES, {norm_truth, psi_truth}, false
+#define QUOTIENT_CLAIM \
+  {"tanh", "gate"}, QUOTIENTS, { tanh_truth, gate_truth }
 #define FRACTION_CLAIM \
   {"tanh", "sigmoid"}, FRACTION, { tanh_truth, sigmoid_truth }
 
@@ -278,6 +317,14 @@ static const claim claims[] = {
     {SMALL_DECAY_CLAIM, 0x1p-7f, SMALL_DECAY, DENSE, {{7e-8, 1.2}, {5e-8, 1.6}}},
     {SMALL_TURN_CLAIM, 0x1p-100f, 0x1p-7f, SPARSE, {{7e-8, NONE}, {7e-8, 2.2}}},
     {SMALL_TURN_CLAIM, 0x1p-7f, SMALL_TURN, DENSE, {{7e-8, NONE}, {7e-8, 2.2}}},
+    {SMALL_WRITE_CLAIM, 0x1p-100f, 0x1p-7f, SPARSE, {{1.2e-7, 1.0}, {6e-8, 1.9}}},
+    {SMALL_WRITE_CLAIM, 0x1p-7f, SMALL_DECAY, DENSE, {{1.2e-7, 1.0}, {6e-8, 1.9}}},
+    {QUOTIENT_CLAIM, false, 0x1p-100f, 0x1p-4f, SPARSE, {{1.2e-7, 3.8}, {1e-7, 2.5}}},
+    {QUOTIENT_CLAIM, false, 0x1p-4f, 18, SEVENTH, {{1.2e-7, 3.8}, {1e-7, 2.5}}},
+    {QUOTIENT_CLAIM, false, 18, 64, SPARSE, {{1e-7, 1}, {1e-7, 2.5}}},
+    {QUOTIENT_CLAIM, true, 0x1p-100f, 0x1p-4f, SPARSE, {{1.2e-7, 3.8}, {1e-7, 2.5}}},
+    {QUOTIENT_CLAIM, true, 0x1p-4f, 18, SEVENTH, {{1.2e-7, 3.8}, {1e-7, 2.5}}},
+    {QUOTIENT_CLAIM, true, 18, 64, SPARSE, {{1e-7, 1}, {1e-7, 2.5}}},
     {FRACTION_CLAIM, false, 0x1p-100f, 0x1p-4f, SPARSE, {{1.2e-7, 3.8}, {1e-7, 1.7}}},
     {FRACTION_CLAIM, false, 0x1p-4f, 18, SEVENTH, {{1.2e-7, 3.8}, {1e-7, 1.7}}},
     {FRACTION_CLAIM, false, 18, FLT_MAX, SPARSE, {{1e-15, 0.5}, {1e-7, 1.7}}},

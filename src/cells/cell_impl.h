@@ -49,6 +49,7 @@ typedef struct TYPED(span) {
   const real *x;      /* (tokens, D) */
   real *dx;           /* adjoint of cells with direct_input: rows of D, dx_stride apart, to be overwritten */
   size_t dx_stride;   /* D, or 0: nobody asks for dx, one row takes it all */
+  size_t earlier;     /* adjoint: rows of all arrays in front of these, which come next */
 } TYPED(span);
 
 typedef struct TYPED(affine_ops) {

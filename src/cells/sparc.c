@@ -669,7 +669,8 @@ static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const
                             .dcontent_stride = cell->direct_input ? span->dx_stride : (size_t)cell->pre,
                             .d_own = dpre + own_controls(cell),
                             .dshared = dshared,
-                            .sums = sums});
+                            .sums = sums,
+                            .earlier = span->earlier});
   return true;
 }
 

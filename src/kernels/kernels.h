@@ -71,6 +71,7 @@ typedef struct sparc_adjoint_rows {
   float *d_own;   /* (tokens, own_stride): by the per-mode controls */
   float *dshared; /* (tokens, 2): overwritten; unused with per-mode controls */
   float *sums;    /* (SUM_COUNT, n): added to; the caller flushes it to double every few tokens */
+  size_t earlier; /* rows of all these arrays in front of the first token, which come next */
 } sparc_adjoint_rows;
 
 /* coefficients of one token for all modes and, unless outer is NULL, the drivers of its RTRL traces */

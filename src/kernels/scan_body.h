@@ -9,12 +9,9 @@
 #ifndef SPARC_KERNELS_SCAN_BODY_H
 #define SPARC_KERNELS_SCAN_BODY_H
 
+#include "kernels/controls_body.h"
 #include "kernels/scan.h"
 #include "kernels/vlanes.h"
-
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
 
 /* ---- stores round the caches -------------------------------------------------------------------- */
 
@@ -54,34 +51,6 @@ static bool can_stream(const float *rows, size_t H, size_t n) {
 }
 
 #endif
-
-/* ---- tokens -------------------------------------------------------------------------------------- */
-
-enum { SCAN_TOKENS = 32 }; /* whose controls are prepared together */
-
-/* exp(kappa_r r) and kappa_p p */
-typedef struct scan_controls {
-  float scale[SCAN_TOKENS], phase[SCAN_TOKENS];
-} scan_controls;
-
-/* The exponent is reduced in double: what it is off by, every mode is off by. */
-static void controls_of(const spectral_rows *rows, size_t from, size_t n, scan_controls *out) {
-  const double rate = (double)rows->kappa_r * 1.44269504088896340736, magic = 0x1.8p52;
-  const float *controls = rows->controls + 2 * from;
-#pragma omp simd
-  for (size_t i = 0; i < n; i++) {
-    const double x = rate * (double)controls[2 * i], whole = (x + magic) - magic;
-    const float f = (float)(x - whole), power = float_of_bits((uint32_t)((int32_t)whole + 127) << 23);
-    float p = EXP2M1[5];
-    p = p * f + EXP2M1[4];
-    p = p * f + EXP2M1[3];
-    p = p * f + EXP2M1[2];
-    p = p * f + EXP2M1[1];
-    p = p * f + EXP2M1[0];
-    out->scale[i] = power * (p * f) + power;
-    out->phase[i] = rows->kappa_p * controls[2 * i + 1];
-  }
-}
 
 /* ---- transitions --------------------------------------------------------------------------------- */
 
@@ -265,7 +234,7 @@ VMATH void forward_tokens(const spectral_scan_rows *s, bool fixed, bool store) {
   scan_controls controls;
   for (size_t from = 0; from < s->rows.tokens; from += SCAN_TOKENS) {
     const size_t rest = s->rows.tokens - from, n = rest < SCAN_TOKENS ? rest : SCAN_TOKENS;
-    if (!fixed) controls_of(&s->rows, from, n, &controls);
+    if (!fixed) controls_of(s->rows.controls + 2 * from, s->rows.kappa_r, s->rows.kappa_p, n, &controls);
     for (size_t i = 0; i < n; i++)
       forward_row(s, fixed, store, from + i, fixed ? 1 : controls.scale[i], fixed ? 0 : controls.phase[i]);
   }
@@ -380,15 +349,6 @@ VMATH void adjoint_tile_row(bool fixed, const tile_token *t, size_t n, const adj
   }
 }
 
-/* halves are added until one number is left */
-VMATH float sum_lanes(lanes v) {
-  float part[LANES];
-  store_lanes(part, v);
-  for (size_t half = LANES / 2; half > 0; half /= 2)
-    for (size_t i = 0; i < half; i++) part[i] += part[i + half];
-  return part[0];
-}
-
 /* the first token of a segment: its transition met nothing */
 static void adjoint_reset(const spectral_adjoint_rows *s, size_t t) {
   const spectral_rows *rows = &s->rows;
@@ -444,7 +404,7 @@ VMATH void adjoint_tokens(const spectral_adjoint_rows *s, bool fixed) {
   scan_controls controls;
   for (size_t to = rows->tokens; to > 0;) {
     const size_t n = (to - 1) % SCAN_TOKENS + 1, from = to - n;
-    if (!fixed) controls_of(rows, from, n, &controls);
+    if (!fixed) controls_of(rows->controls + 2 * from, rows->kappa_r, rows->kappa_p, n, &controls);
     for (size_t i = n; i-- > 0;) {
       if (rows->mask && rows->mask[from + i] == 0)
         adjoint_reset(s, from + i);

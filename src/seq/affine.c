@@ -400,6 +400,7 @@ bool TYPED(adjoint_span)(const sparc_cell *cell, const real *constants, const TY
     begin = end > BLOCK ? end - BLOCK : 0;
     TYPED(span) block = *span;
     block.tokens = end - begin;
+    block.earlier = span->earlier + begin;
     block.pre += begin * pre;
     block.shared += begin * shared;
     block.x += block.x ? begin * D : 0;
