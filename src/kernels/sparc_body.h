@@ -244,19 +244,27 @@ typedef struct tile_limits {
   float decay[SPARC_TILES];
 } tile_limits;
 
+VMATH lanes magnitude_of(lanes x) { return (lanes)((lane_bits)x & UINT32_C(0x7fffffff)); }
+
+VMATH float largest_lane(lanes v) {
+  float part[LANES], most = 0;
+  store_lanes(part, v);
+  for (size_t i = 0; i < LANES; i++) most = part[i] > most ? part[i] : most;
+  return most;
+}
+
 static void limits_of(const sparc_rows *rows, tile_limits *out) {
   const float *k = rows->constants + rows->first;
-  const float *nu = k + K_NU * rows->H, *gate_p = k + K_GATE_P * rows->H, *gate_r = k + K_GATE_R * rows->H;
+  const size_t H = rows->H;
   for (size_t begin = 0; begin < rows->n; begin += SPARC_TILE) {
-    const size_t end = begin + SPARC_TILE < rows->n ? begin + SPARC_TILE : rows->n;
-    float decay = 0, gate = 0;
-#pragma omp simd reduction(max : decay, gate)
-    for (size_t i = begin; i < end; i++) {
-      const float bound = fabsf(gate_p[i]) + fabsf(gate_r[i]);
-      decay = nu[i] > decay ? nu[i] : decay;
-      gate = bound > gate ? bound : gate;
+    lanes decay = every_lane(0), gate = decay;
+    for (size_t i = begin; i < begin + SPARC_TILE && i < rows->n; i += LANES) {
+      const size_t left = rows->n - i;
+      const lanes p = load_some(k + K_GATE_P * H + i, left), r = load_some(k + K_GATE_R * H + i, left);
+      decay = max_lanes(decay, load_some(k + K_NU * H + i, left));
+      gate = max_lanes(gate, magnitude_of(p) + magnitude_of(r));
     }
-    out->decay[begin / SPARC_TILE] = gate <= 40 ? decay : INFINITY;
+    out->decay[begin / SPARC_TILE] = largest_lane(gate) <= 40 ? largest_lane(decay) : INFINITY;
   }
 }
 
