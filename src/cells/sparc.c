@@ -297,7 +297,7 @@ static void shared_backward(const sparc_cell *cell, const real *constants, size_
 }
 
 /* the gradient of the shared controllers: runs of their columns, the biases with the last */
-enum { CONTROL_COLUMNS = 256 };
+enum { CONTROL_COLUMNS = 64 };
 
 static size_t weight_parts(const sparc_cell *cell) {
   return cell->shared == 0 ? 0 : tiles_of((size_t)cell->D, CONTROL_COLUMNS);

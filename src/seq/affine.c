@@ -576,8 +576,8 @@ static void project_backward(void *context, size_t tile) {
   if (r->ops->shared_backward) r->ops->shared_backward(r->cell, r->weights.constants, tokens.n, dshared, dx);
 }
 
-/* Rows of a projection whose gradient is formed together: each tile passes all of x, so the larger x is, the fewer there
- * should be, but some for every thread. */
+/* Rows of a projection whose gradient is formed together: each tile passes all of x, so the larger x is, the fewer
+ * there should be, but some for every thread. */
 enum { MAX_ROW_TILE = 256 };
 static size_t row_tile(const projection *p) {
   const size_t quarter = (size_t)p->rows / 4, tile = quarter / ROW_TILE * ROW_TILE + ROW_TILE;
@@ -602,26 +602,36 @@ static size_t projection_tiles(const projection *p) { return tiles_of((size_t)p-
 
 static size_t weight_parts(const run *r) { return r->ops->weight_parts ? r->ops->weight_parts(r->cell) : 0; }
 
-/* tile 0: the per-mode sums; then the parts of what the cell sums itself; the others: row tiles of the projections */
+static size_t all_projection_tiles(const sparc_cell *cell) {
+  size_t tiles = 0;
+  for (int i = 0; i < cell->projections; i++) tiles += projection_tiles(&cell->project[i]);
+  return tiles;
+}
+
+static void sums_gradient(const run *r) {
+  const size_t width = (size_t)r->cell->sums * r->H;
+  if (width == 0) return;
+  memset(r->work.sums, 0, width * sizeof(double));
+  ordered_sum_f64(r->work.sums, r->work.sum_partials, (size_t)r->plan->B * (size_t)r->plan->groups, width, width);
+  r->ops->sums_gradient(r->cell, r->weights.constants, r->work.sums, r->gradient->dparams);
+}
+
+/* row tiles of the projections, which take longest; then the parts of what the cell sums itself; last the per-mode sums
+ */
 static void parameter_gradient(void *context, size_t tile) {
   const run *r = context;
   const sparc_cell *cell = r->cell;
-  if (tile == 0) {
-    const size_t width = (size_t)cell->sums * r->H;
-    memset(r->work.sums, 0, width * sizeof(double));
-    ordered_sum_f64(r->work.sums, r->work.sum_partials, (size_t)r->plan->B * (size_t)r->plan->groups, width, width);
-    if (width) r->ops->sums_gradient(cell, r->weights.constants, r->work.sums, r->gradient->dparams);
-    return;
-  }
-  const size_t parts = weight_parts(r);
-  if (tile <= parts) {
-    r->ops->weight_gradient(cell, tile - 1, r->tokens, r->io->x, r->saved.pre, r->work.dpre, r->work.dshared,
+  const size_t projected = all_projection_tiles(cell);
+  if (tile < projected) {
+    const projection *p = cell->project;
+    for (; tile >= projection_tiles(p); p++) tile -= projection_tiles(p);
+    projection_gradient(r, p, range_of((size_t)p->rows, row_tile(p), tile));
+  } else if (tile < projected + weight_parts(r)) {
+    r->ops->weight_gradient(cell, tile - projected, r->tokens, r->io->x, r->saved.pre, r->work.dpre, r->work.dshared,
                             r->gradient->dy, r->gradient->dparams);
-    return;
+  } else {
+    sums_gradient(r);
   }
-  const projection *p = cell->project;
-  for (tile -= parts + 1; tile >= projection_tiles(p); p++) tile -= projection_tiles(p);
-  projection_gradient(r, p, range_of((size_t)p->rows, row_tile(p), tile));
 }
 
 void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence,
@@ -636,7 +646,5 @@ void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const 
   parallel_for(plan->threads, stream_tiles(&r, plan->groups), replay_adjoint, &r);
   parallel_for(plan->threads, (size_t)plan->token_tiles, project_backward, &r);
   if (!gradient->dparams) return;
-  size_t tiles = 1 + weight_parts(&r);
-  for (int i = 0; i < plan->cell->projections; i++) tiles += projection_tiles(&plan->cell->project[i]);
-  parallel_for(plan->threads, tiles, parameter_gradient, &r);
+  parallel_for(plan->threads, all_projection_tiles(plan->cell) + weight_parts(&r) + 1, parameter_gradient, &r);
 }
