@@ -165,10 +165,15 @@ static double largest_error(const bench_case *c) { return c->error.largest; }
 /* ---- the table ---------------------------------------------------------------------------------- */
 
 static const experiment experiments[] = {
+    /* Demands on backward / forward are demands on arithmetic, so they are put where memory does not decide: the fused
+     * adjoint reads four rows for two of the forward, those it will write counted, and both wait for memory. */
+    {.problem = {"fused:B1:T64:H512"},
+     .threads = {1},
+     .goals = {{"fused backward / fused forward, in cache, 1 thread", RATIO, true, 1.9, 1.6, backward_by_forward}}},
     {.problem = {"fused:B8:T2048:H512", "fused:B8:T2048:H512"},
      .quick = {"fused:B8:T256:H512", "fused:B8:T256:H512"},
      .threads = {1, 2},
-     .goals = {{"fused backward / fused forward, 1 thread", RATIO, true, 1.9, 1.6, backward_by_forward},
+     .goals = {{"fused backward / fused forward, in memory, 1 thread", RATIO, true, NAN, NAN, backward_by_forward},
                {"2-thread speed-up, fused forward", RATIO, false, 1.8, 1.95, forward_speedup},
                {"2-thread speed-up, fused backward", RATIO, false, 1.8, 1.95, backward_speedup}}},
     {.problem = {"mixer:B4:T2048:D2048:pieces", "sgemm:M8192:N2048:K2048", "sgemm:M2048:N2048:K8192:ta"},
@@ -242,8 +247,8 @@ static const experiment experiments[] = {
      .goals = {{"scan forward / copy of its bytes round the caches, 1 thread", RATIO, true, 2.3, 1.8, scan_by_copy_1},
                {"scan forward / copy of its bytes round the caches, 2 threads", RATIO, true, 2.1, 1.8, scan_by_copy_2},
                {"2-thread speed-up, scan forward", RATIO, false, 1.6, 1.9, forward_speedup}}},
-    /* The demand is one on arithmetic. In memory the forward keeps up with an in-place sweep, and the adjoint, which
-     * reads a second array, with a sweep that does so too: what these two differ by stands beside. */
+    /* likewise: in memory the forward keeps up with an in-place sweep, and the adjoint, which reads a second array,
+     * with a sweep that does so too; what these two differ by stands beside */
     {.problem = {"scan:B4:T64:H512:inplace"},
      .threads = {1},
      .goals = {{"scan backward / scan forward, in cache, 1 thread", RATIO, true, 1.7, 1.5, backward_by_forward}}},
