@@ -55,11 +55,8 @@ static double products_by_mixer(const bench_case *c) {
 }
 
 static double rate_of(const bench_case *c, const char *stage) { return c->stage[0].flops / bench_seconds(c, stage); }
-static double large_by_peak(const bench_case *c) {
+static double product_by_peak(const bench_case *c) {
   return 100 * rate_of(&c[1], "product") / rate_of(&c[0], "multiply-add");
-}
-static double narrow_by_peak(const bench_case *c) {
-  return 100 * rate_of(&c[2], "product") / rate_of(&c[0], "multiply-add");
 }
 
 static double both_ratio(const bench_case *c) {
@@ -185,11 +182,15 @@ static const experiment experiments[] = {
     {.problem = {"mixer:B4:T2048:D128:pieces", "sgemm:M8192:N128:K128", "sgemm:M128:N128:K8192:ta"},
      .quick = {"mixer:B4:T256:D128:pieces", "sgemm:M1024:N128:K128", "sgemm:M128:N128:K1024:ta"},
      .goals = {{"three sgemm calls / dense mixer f+b, d = 128", PERCENT, false, 65, NAN, products_by_mixer}}},
-    {.problem = {"peak", "sgemm:M8192:N1024:K2048", "sgemm:M32768:N64:K64"},
-     .quick = {"peak", "sgemm:M256:N1024:K2048", "sgemm:M8192:N64:K64"},
-     .threads = {1, 1, 1},
-     .goals = {{"large sgemm / multiply-add peak, 1 thread", PERCENT, false, 85, 90, large_by_peak},
-               {"K = 64 sgemm / multiply-add peak, 1 thread", PERCENT, false, 75, 85, narrow_by_peak}}},
+    {.problem = {"peak", "sgemm:M8192:N1024:K2048"},
+     .quick = {"peak", "sgemm:M256:N1024:K2048"},
+     .threads = {1, 1},
+     .goals = {{"large sgemm / multiply-add peak, 1 thread", PERCENT, false, 85, 90, product_by_peak}}},
+    /* apart, because the large one drives the operands of the other out of the third-level cache */
+    {.problem = {"peak", "sgemm:M32768:N64:K64"},
+     .quick = {"peak", "sgemm:M8192:N64:K64"},
+     .threads = {1, 1},
+     .goals = {{"K = 64 sgemm / multiply-add peak, 1 thread", PERCENT, false, 75, 85, product_by_peak}}},
     {.problem = {"mixer:B4:T2048:D512:pieces", "mixer:B4:T2048:D512:pieces:cell=rglru:block=128"},
      .quick = {"mixer:B4:T256:D512:pieces", "mixer:B4:T256:D512:pieces:cell=rglru:block=128"},
      .goals = {{"SPARC / RG-LRU (blocks of 128) f+b with projections, d = 512", RATIO, true, NAN, NAN, both_ratio}}},
