@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* threads.c: the tile loop, over OpenMP or plain POSIX threads, and sums in tile order.
  *
- * Both executors run the same function on every thread: take the next tile from a shared counter until none
- * is left. Only how threads come to life differs. The POSIX one serves builds without OpenMP and the thread
- * sanitizer, which cannot see into the OpenMP runtime.
+ * Both executors run the same function on every thread: take the tiles of the thread's own share, then what is left of
+ * the others'. Neighbouring tiles touch neighbouring data, and the loops of a call divide the same arrays: in its own
+ * share a thread finds what it has put into its cache before. Only how threads come to life differs. The POSIX executor
+ * serves builds without OpenMP and the thread sanitizer, which cannot see into the OpenMP runtime.
  */
 #include "base/threads.h"
 
@@ -17,22 +18,33 @@
 #include <pthread.h>
 #endif
 
+/* a run of tiles; each has a line of the cache to itself, because its counter is busy */
+typedef struct share {
+  _Alignas(64) atomic_size_t next;
+  size_t end;
+} share;
+
+enum { MOST_SHARES = 64 };
+
 typedef struct job {
   void (*body)(void *context, size_t tile);
   void *context;
-  size_t tiles;
-  atomic_size_t next;
+  size_t shares;
+  share share[MOST_SHARES];
 } job;
 
 /* set while this thread runs a tile, so that a loop within a tile stays on its thread */
 static _Thread_local int inside_tile;
 
-static void run_tiles(job *j) {
+static void run_tiles(job *j, size_t thread) {
   uint64_t mode = flush_denormals_begin();
   inside_tile = 1;
-  /* relaxed: the order of tiles is free, and starting and joining threads publishes the data */
-  for (size_t tile; (tile = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed)) < j->tiles;)
-    j->body(j->context, tile);
+  for (size_t i = 0; i < j->shares; i++) {
+    share *s = &j->share[(thread + i) % j->shares];
+    /* relaxed: the order of tiles is free, and starting and joining threads publishes the data */
+    for (size_t tile; (tile = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->end;)
+      j->body(j->context, tile);
+  }
   inside_tile = 0;
   flush_denormals_end(mode);
 }
@@ -45,7 +57,7 @@ static int available_threads(void) { return omp_get_max_threads(); }
 
 static void run_on(int threads, job *j) {
 #pragma omp parallel num_threads(threads) default(none) shared(j)
-  run_tiles(j);
+  run_tiles(j, (size_t)omp_get_thread_num());
 }
 
 #else
@@ -54,18 +66,30 @@ const char *thread_executor(void) { return "pthreads"; }
 
 static int available_threads(void) { return cpu_available(); }
 
-static void *worker(void *j) {
-  run_tiles(j);
+typedef struct seat {
+  pthread_t thread;
+  job *job;
+  size_t index;
+} seat;
+
+static void *worker(void *context) {
+  const seat *s = context;
+  run_tiles(s->job, s->index);
   return NULL;
 }
 
 /* a thread that cannot be created is not missed: the others take its tiles */
 static void run_on(int threads, job *j) {
-  pthread_t workers[THREADS_MAX];
+  seat seats[THREADS_MAX];
   int started = 0;
-  while (started < threads - 1 && pthread_create(&workers[started], NULL, worker, j) == 0) started++;
-  run_tiles(j);
-  while (started > 0) pthread_join(workers[--started], NULL);
+  for (; started < threads - 1; started++) {
+    seat *s = &seats[started];
+    s->job = j;
+    s->index = (size_t)started + 1;
+    if (pthread_create(&s->thread, NULL, worker, s) != 0) break;
+  }
+  run_tiles(j, 0);
+  while (started > 0) pthread_join(seats[--started].thread, NULL);
 }
 
 #endif
@@ -81,14 +105,21 @@ void parallel_for(int threads, size_t tiles, void (*body)(void *context, size_t 
     for (size_t tile = 0; tile < tiles; tile++) body(context, tile);
     return;
   }
-  job j = {.body = body, .context = context, .tiles = tiles};
-  atomic_init(&j.next, 0);
   int count = thread_count(threads);
   if ((size_t)count > tiles) count = (int)tiles;
+  if (count < 1) return;
+  job j;
+  j.body = body;
+  j.context = context;
+  j.shares = count < MOST_SHARES ? (size_t)count : MOST_SHARES;
+  for (size_t i = 0; i < j.shares; i++) {
+    atomic_init(&j.share[i].next, tiles * i / j.shares);
+    j.share[i].end = tiles * (i + 1) / j.shares;
+  }
   if (count > 1)
     run_on(count, &j);
   else
-    run_tiles(&j);
+    run_tiles(&j, 0);
 }
 
 void ordered_sum_f32(double *restrict total, const float *restrict partials, size_t tiles, size_t stride,

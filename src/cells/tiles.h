@@ -6,8 +6,9 @@
 
 #include "cells/cell.h"
 
-/* tiles depend on the problem alone: tokens per product with inputs or outputs, rows per weight gradient */
-enum { TOKEN_TILE = 256, ROW_TILE = 64 };
+/* tiles depend on the problem alone: tokens per product with inputs or outputs, rows per weight gradient. A product
+ * kernel takes six tokens at a time. */
+enum { TOKEN_TILE = 252, ROW_TILE = 64 };
 
 typedef struct range {
   size_t first, n;

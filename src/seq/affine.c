@@ -123,7 +123,9 @@ static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(s
 }
 
 /* a tile of tokens of all streams */
-static range token_range_of(const run *r, size_t tile) { return range_of(r->tokens, TOKEN_TILE, tile); }
+static range token_range_of(const run *r, size_t tile) {
+  return range_of(r->tokens, (size_t)r->plan->token_tile, tile);
+}
 
 /* a tile of modes of one stream, over one chunk or a group of chunks */
 typedef struct stream_tile {
@@ -616,21 +618,21 @@ static void sums_gradient(const run *r) {
   r->ops->sums_gradient(r->cell, r->weights.constants, r->work.sums, r->gradient->dparams);
 }
 
-/* row tiles of the projections, which take longest; then the parts of what the cell sums itself; last the per-mode sums
- */
+/* The per-mode sums; then the parts of what the cell sums itself; then row tiles of the projections: these take
+ * longest, are alike, and there are some for every thread, so that all come to an end together. */
 static void parameter_gradient(void *context, size_t tile) {
   const run *r = context;
   const sparc_cell *cell = r->cell;
-  const size_t projected = all_projection_tiles(cell);
-  if (tile < projected) {
-    const projection *p = cell->project;
-    for (; tile >= projection_tiles(p); p++) tile -= projection_tiles(p);
-    projection_gradient(r, p, range_of((size_t)p->rows, row_tile(p), tile));
-  } else if (tile < projected + weight_parts(r)) {
-    r->ops->weight_gradient(cell, tile - projected, r->tokens, r->io->x, r->saved.pre, r->work.dpre, r->work.dshared,
+  const size_t parts = weight_parts(r);
+  if (tile == 0) {
+    sums_gradient(r);
+  } else if (tile <= parts) {
+    r->ops->weight_gradient(cell, tile - 1, r->tokens, r->io->x, r->saved.pre, r->work.dpre, r->work.dshared,
                             r->gradient->dy, r->gradient->dparams);
   } else {
-    sums_gradient(r);
+    const projection *p = cell->project;
+    for (tile -= parts + 1; tile >= projection_tiles(p); p++) tile -= projection_tiles(p);
+    projection_gradient(r, p, range_of((size_t)p->rows, row_tile(p), tile));
   }
 }
 

@@ -36,6 +36,17 @@ static int choose_mode_tile(int H, int streams) {
   return rounded < WIDE_TILE ? rounded : WIDE_TILE;
 }
 
+/* A tile passes all weights once. Where these stay in the second-level cache, smaller tiles cost little and leave the
+ * threads more evenly busy, as does a number of tiles that some threads can share without rest. */
+static int choose_token_tile(const sparc_cell *cell, size_t tokens) {
+  enum { SMALL_WEIGHTS = 1 << 15, AT_A_TIME = 6 };
+  const bool small = (size_t)cell->projected * (size_t)cell->D <= SMALL_WEIGHTS;
+  const size_t most = small ? TOKEN_TILE / 2 : TOKEN_TILE + AT_A_TIME, shares = small ? 4 : 2;
+  const size_t count = tiles_of(tiles_of(tokens, most), shares) * shares;
+  const size_t even = tiles_of(tiles_of(tokens, count), AT_A_TIME) * AT_A_TIME;
+  return (int)(tokens <= most ? most : even);
+}
+
 sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc_plan_config *config,
                                sparc_plan **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the plan");
@@ -61,7 +72,7 @@ sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc
   const int chunk = chosen.chunk == 0 || chosen.chunk > T ? T : chosen.chunk;
   const int chunks = (int)tiles_of((size_t)T, (size_t)chunk);
   const int groups = chunks < MAX_CHUNK_GROUPS ? chunks : MAX_CHUNK_GROUPS;
-  const int mode_tile = choose_mode_tile(cell->H, B * groups);
+  const int mode_tile = choose_mode_tile(cell->H, B * groups), token_tile = choose_token_tile(cell, tokens);
   *plan = (sparc_plan){.cell = cell,
                        .B = B,
                        .T = T,
@@ -71,7 +82,8 @@ sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc
                        .groups = groups,
                        .mode_tile = mode_tile,
                        .mode_tiles = (int)tiles_of((size_t)cell->H, (size_t)mode_tile),
-                       .token_tiles = (int)tiles_of(tokens, TOKEN_TILE)};
+                       .token_tile = token_tile,
+                       .token_tiles = (int)tiles_of(tokens, (size_t)token_tile)};
   log_line("plan: cell %s, B %d, T %d, %d chunks of %d steps, %d mode tiles", cell->about->name, B, T, chunks, chunk,
            plan->mode_tiles);
   *out = plan;

@@ -20,7 +20,8 @@ struct sparc_plan {
   int groups;      /* runs of neighbouring chunks whose parameter gradients share one partial sum */
   int mode_tile;   /* modes that one thread takes through time */
   int mode_tiles;  /* their number */
-  int token_tiles; /* tiles of TOKEN_TILE tokens of all streams */
+  int token_tile;  /* tokens of any streams that are projected together */
+  int token_tiles; /* their number */
 };
 
 #endif
