@@ -79,17 +79,23 @@ VMATH lanes min_lanes(lanes limit, lanes x) {
  * roots keep a port of AVX-512 busy for 10 to 18 cycles; an estimate of 14 bits and one step of Newton's method take 4
  * and are as exact to a unit in the last place. */
 #if defined(__AVX512F__)
+/* a b + c and c - a b, rounded once whatever the compiler makes of sums of products: a remainder needs that */
+VMATH lanes plus_product(lanes c, lanes a, lanes b) { return (lanes)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c); }
+VMATH lanes minus_product(lanes c, lanes a, lanes b) {
+  return (lanes)_mm512_fnmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+
 VMATH lanes inverse_of(lanes x) {
   const lanes guess = (lanes)_mm512_rcp14_ps((__m512)x);
-  return guess + guess * (1 - x * guess);
+  return plus_product(guess, guess, minus_product(every_lane(1), x, guess));
 }
 
 VMATH void roots_of(lanes x, lanes *root, lanes *inverse) {
   x = max_lanes(every_lane(FLT_MIN), x);
   const lanes guess = (lanes)_mm512_rsqrt14_ps((__m512)x), near = x * guess;
-  const lanes half = .5f - .5f * near * guess;
-  *root = near + near * half;
-  *inverse = guess + guess * half;
+  const lanes half = minus_product(every_lane(.5f), .5f * near, guess);
+  *root = plus_product(near, near, half);
+  *inverse = plus_product(guess, guess, half);
 }
 #else
 VMATH lanes inverse_of(lanes x) { return 1 / x; }
