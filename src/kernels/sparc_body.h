@@ -58,6 +58,26 @@ VMATH void load_block(sparc_rules rules, const sparc_rows *rows, size_t i, mode_
   if (rules.clock == CLOCK_STATIC) b->clock_rate = load_some(k + K_CLOCK_RATE * H, left);
 }
 
+/* blocks for all modes, with what they carry into the first token; sums are zero */
+VMATH void open_blocks(sparc_rules rules, const sparc_rows *rows, const float *re, const float *im,
+                       mode_block *blocks) {
+  for (size_t i = 0; i < rows->n; i += LANES) {
+    mode_block *b = blocks + i / LANES;
+    load_block(rules, rows, i, b);
+    b->carried_re = load_some(re + i, rows->n - i);
+    b->carried_im = load_some(im + i, rows->n - i);
+    for (size_t j = 0; j < SUM_COUNT; j++) b->sum[j] = every_lane(0);
+  }
+}
+
+/* what they carry out of the last one */
+VMATH void close_blocks(const sparc_rows *rows, const mode_block *blocks, float *re, float *im) {
+  for (size_t i = 0; i < rows->n; i += LANES) {
+    store_some(re + i, blocks[i / LANES].carried_re, rows->n - i);
+    store_some(im + i, blocks[i / LANES].carried_im, rows->n - i);
+  }
+}
+
 /* one token, as all modes see it */
 typedef struct token_control {
   float scale, root_scale;      /* exp(kappa_r r) and its root */
@@ -377,12 +397,7 @@ VMATH void scan_rows(const sparc_scan_rows *s, sparc_rules rules, bool floor) {
   token_control controls[SCAN_TOKENS];
   tile_limits limits;
   limits_of(rows, &limits);
-  for (size_t i = 0; i < rows->n; i += LANES) {
-    mode_block *b = blocks + i / LANES;
-    load_block(rules, rows, i, b);
-    b->carried_re = load_some(s->h_re + i, rows->n - i);
-    b->carried_im = load_some(s->h_im + i, rows->n - i);
-  }
+  open_blocks(rules, rows, s->h_re, s->h_im, blocks);
   for (size_t from = 0, to; from < rows->tokens; from = to) {
     to = from + SCAN_TOKENS < rows->tokens ? from + SCAN_TOKENS : rows->tokens;
     tokens_of(rows, rules.controls == CONTROLS_SHARED, from, to - from, controls);
@@ -394,10 +409,7 @@ VMATH void scan_rows(const sparc_scan_rows *s, sparc_rules rules, bool floor) {
         scan_tokens(rules, floor, 1, s, &limits, controls + (t - from), t, blocks);
     }
   }
-  for (size_t i = 0; i < rows->n; i += LANES) {
-    store_some(s->h_re + i, blocks[i / LANES].carried_re, rows->n - i);
-    store_some(s->h_im + i, blocks[i / LANES].carried_im, rows->n - i);
-  }
+  close_blocks(rows, blocks, s->h_re, s->h_im);
 }
 
 /* ---- backward ------------------------------------------------------------------------------------ */
@@ -555,13 +567,7 @@ VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool flo
   token_control controls[SCAN_TOKENS];
   tile_limits limits;
   limits_of(rows, &limits);
-  for (size_t i = 0; i < rows->n; i += LANES) {
-    mode_block *b = blocks + i / LANES;
-    load_block(rules, rows, i, b);
-    b->carried_re = load_some(s->g_re + i, rows->n - i);
-    b->carried_im = load_some(s->g_im + i, rows->n - i);
-    for (size_t j = 0; j < SUM_COUNT; j++) b->sum[j] = every_lane(0);
-  }
+  open_blocks(rules, rows, s->g_re, s->g_im, blocks);
   for (size_t to = rows->tokens, from; to > 0; to = from) {
     from = to > SCAN_TOKENS ? to - SCAN_TOKENS : 0;
     tokens_of(rows, rules.controls == CONTROLS_SHARED, from, to - from, controls);
@@ -574,12 +580,8 @@ VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool flo
         adjoint_tokens_of(rules, floor, 1, s, &limits, control, t - 1, blocks);
     }
   }
-  for (size_t i = 0; i < rows->n; i += LANES) {
-    const mode_block *b = blocks + i / LANES;
-    store_some(s->g_re + i, b->carried_re, rows->n - i);
-    store_some(s->g_im + i, b->carried_im, rows->n - i);
-    leave_sums(rules, s, i, b);
-  }
+  close_blocks(rows, blocks, s->g_re, s->g_im);
+  for (size_t i = 0; i < rows->n; i += LANES) leave_sums(rules, s, i, blocks + i / LANES);
 }
 
 /* ---- one token ----------------------------------------------------------------------------------- */
