@@ -11,7 +11,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 sparc=${SPARC:-build/release/sparc}
 folder=${1:-docs/performance}
 columns=(awk -f scripts/json-columns.awk)
-export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 if [ ! -x "$sparc" ]; then
   echo "${0##*/}: $sparc is not there; make build makes it, or set SPARC" >&2
   exit 2
