@@ -141,7 +141,7 @@ if "$SPARC" info | grep -q '^build .*, release$'; then
   if grep -Eqv "^\{\"goal\":\".*\",\"value\":(null|[-0-9.e]+),\"demand\":$mark,\"stretch\":$mark,$verdict," "$scratch/out"; then
     fail "a goal is not as promised"
   fi
-  prints '"goal":"fused backward / fused forward, 1 thread"'
+  prints '"goal":"fused backward / fused forward, in cache, 1 thread"'
 
   # growth: a table for each kind and axis; the formula gives the bytes, and verdicts do not bind
   expect 0 bench --quick --seconds 0.01 --json growth
