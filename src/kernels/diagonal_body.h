@@ -445,14 +445,16 @@ VMATH void four_control_sums(size_t D, const float *x, const float *w_r, const f
 static void shared_controls(size_t n, size_t D, const float *x, const float *w_r, const float *w_p, float *controls) {
   enum { RUN = 64 };
   const double bias[] = {(double)w_r[D], (double)w_p[D]};
-  for (size_t first = 0; first < n; first += RUN, x += RUN * D, controls += 2 * RUN) {
+  for (size_t first = 0; first < n; first += RUN) {
     const size_t count = n - first < RUN ? n - first : RUN;
+    const float *rows = x + first * D;
+    float *out = controls + 2 * first;
     double sums[2 * RUN];
     size_t t = 0;
-    for (; t + 4 <= count; t += 4) four_control_sums(D, x + t * D, w_r, w_p, sums + 2 * t);
-    for (; t < count; t++) control_sum(D, x + t * D, w_r, w_p, sums + 2 * t);
+    for (; t + 4 <= count; t += 4) four_control_sums(D, rows + t * D, w_r, w_p, sums + 2 * t);
+    for (; t < count; t++) control_sum(D, rows + t * D, w_r, w_p, sums + 2 * t);
 #pragma omp simd
-    for (size_t i = 0; i < 2 * count; i++) controls[i] = (float)tanh_of(sums[i] + bias[i % 2]);
+    for (size_t i = 0; i < 2 * count; i++) out[i] = (float)tanh_of(sums[i] + bias[i % 2]);
   }
 }
 
