@@ -188,7 +188,7 @@ static sparc_status fill_spectrum(scan_bench *s) {
   float *decay = s->out, *frequency = s->out + H; /* still free */
   int *order = malloc(H * sizeof *order);
   if (!order) return fail(SPARC_NO_MEMORY, "no memory for the order of %d modes", s->H);
-  init_spectrum(SPARC_INIT_CLASSIFICATION, 1, NULL, s->H, decay, frequency);
+  init_spectrum(SPARC_INIT_CLASSIFICATION, 1, "scan", s->H, decay, frequency);
   for (size_t i = 0; i < H; i++) decay[i] = expf(decay[i]), frequency[i] = expf(frequency[i]);
   sparc_status status = sparc_scan_order(s->H, decay, order);
   for (size_t i = 0; status == SPARC_OK && i < H; i++) {

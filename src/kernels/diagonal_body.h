@@ -449,7 +449,7 @@ static void shared_controls(size_t n, size_t D, const float *x, const float *w_r
     const size_t count = n - first < RUN ? n - first : RUN;
     const float *rows = x + first * D;
     float *out = controls + 2 * first;
-    double sums[2 * RUN];
+    double sums[2 * RUN] = {0};
     size_t t = 0;
     for (; t + 4 <= count; t += 4) four_control_sums(D, rows + t * D, w_r, w_p, sums + 2 * t);
     for (; t < count; t++) control_sum(D, rows + t * D, w_r, w_p, sums + 2 * t);
