@@ -152,13 +152,19 @@ static void product_narrow_edge(const product_panel *panel, const product_left *
       n = product_rows(left->rows - i, 1, &column, left->element + i * left->row, left->row, left->column,
                        C + i * c_row + j, c_row);
   }
-  for (; j < panel->columns; j++)
-    for (size_t i = 0; i < left->rows; i++) {
-      const float *A = left->element + i * left->row;
-      float sum = 0, *to = C + i * c_row + j;
-      for (size_t k = 0; k < panel->depth; k++) sum += A[k * left->column] * panel->element[k * panel->row + j];
-      *to = panel->bias ? sum + panel->bias[j] : panel->add ? sum + *to : sum;
+  const size_t rest = panel->columns - j;
+  for (size_t i = 0; rest > 0 && i < left->rows; i++) {
+    const float *A = left->element + i * left->row;
+    float *to = C + i * c_row + j;
+    /* terms outside, columns inside: a loop over the terms of one column may be compiled without fused additions */
+    float sum[LANES] = {0};
+    for (size_t k = 0; k < panel->depth; k++) {
+      const float a = A[k * left->column], *row = panel->element + k * panel->row + j;
+      for (size_t c = 0; c < rest; c++) sum[c] += a * row[c];
     }
+    for (size_t c = 0; c < rest; c++)
+      to[c] = panel->bias ? sum[c] + panel->bias[j + c] : panel->add ? sum[c] + to[c] : sum[c];
+  }
 }
 
 /* not inline: beside it the compiler finds too few registers for the tiles */
