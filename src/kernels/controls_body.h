@@ -25,13 +25,7 @@ static void controls_of(const float *controls, float kappa_r, float kappa_p, siz
     uint64_t bits;
     memcpy(&bits, &shifted, sizeof bits);
     const float power = float_of_bits((uint32_t)bits << 23);
-    float p = EXP2M1[5];
-    p = p * f + EXP2M1[4];
-    p = p * f + EXP2M1[3];
-    p = p * f + EXP2M1[2];
-    p = p * f + EXP2M1[1];
-    p = p * f + EXP2M1[0];
-    out->scale[i] = power * (p * f) + power;
+    out->scale[i] = power * exp2m1_of(f) + power;
     out->phase[i] = kappa_p * controls[2 * i + 1];
   }
 }

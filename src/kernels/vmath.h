@@ -44,20 +44,24 @@ typedef struct decay_pair {
   float one_minus; /* 1 - 2^x, accurate to the last bits for x near 0 */
 } decay_pair;
 
-/* 2^x and 1 - 2^x for x <= 0. Adding 1.5 * 2^23 + 127 rounds x to an integer n and leaves n + 127 in the low bits,
- * ready to be shifted into the exponent, where -127 makes 0; 2^f - 1 with f = x - n in [-1/2, 1/2] is f times a
- * polynomial. */
-VMATH decay_pair decay_of(float x) {
-  const float magic = 0x1.8p23f + 127;
-  x = x < -127.0f ? -127.0f : x;
-  const float shifted = x + magic, f = x - (shifted - magic), scale = float_of_bits(bits_of_float(shifted) << 23);
+/* 2^f - 1 for |f| <= 1/2 */
+VMATH float exp2m1_of(float f) {
   float p = EXP2M1[5];
   p = p * f + EXP2M1[4];
   p = p * f + EXP2M1[3];
   p = p * f + EXP2M1[2];
   p = p * f + EXP2M1[1];
   p = p * f + EXP2M1[0];
-  const float q = p * f;
+  return p * f;
+}
+
+/* 2^x and 1 - 2^x for x <= 0. Adding 1.5 * 2^23 + 127 rounds x to an integer n and leaves n + 127 in the low bits,
+ * ready to be shifted into the exponent, where -127 makes 0; f = x - n is left for the polynomial. */
+VMATH decay_pair decay_of(float x) {
+  const float magic = 0x1.8p23f + 127;
+  x = x < -127.0f ? -127.0f : x;
+  const float shifted = x + magic, f = x - (shifted - magic), scale = float_of_bits(bits_of_float(shifted) << 23);
+  const float q = exp2m1_of(f);
   return (decay_pair){scale * q + scale, -(scale * q + (scale - 1))};
 }
 
