@@ -4,9 +4,11 @@
  * A tile of C, PRODUCT_ROWS by PRODUCT_VECTORS registers, stays in registers while the inner dimension passes: a row of
  * B is loaded, elements of A are spread over a register each, and every multiply-add has both in registers. The inner
  * dimension is taken in blocks and B in panels as wide as a tile, which stay in the first-level cache while a block of
- * rows of A passes from the second-level one. Where rows that are used together lie far apart, they would compete for
- * the same places of the cache, so a panel of B that many rows of A pass, and a block of A that passes many panels, are
- * copied to the stack first. The panel at the right edge is padded with zeros in its copy.
+ * rows of A passes from the second-level one, where the block's part of C stays, too. Where rows that are used together
+ * lie far apart, they would compete for the same places of the cache, so a panel of B that many rows of A pass, and a
+ * block of A that passes many panels, are copied to the stack first: the panel at once, its lines having been asked
+ * for, and the next block of A little by little between the tiles of this one. The panel at the right edge is padded
+ * with zeros in its copy.
  *
  * An element of C is the sum of its products in the order of the inner dimension, block by block: its bits depend on
  * N, K and the operands alone, not on the rows it is computed together with.
@@ -22,10 +24,9 @@ enum { PRODUCT_ROWS = 6, PRODUCT_VECTORS = 2, PRODUCT_LINE_VECTORS = 8 };
 #endif
 enum { PRODUCT_PANEL = LANES * PRODUCT_VECTORS, PRODUCT_WIDE_PANEL = LANES * PRODUCT_LINE_VECTORS };
 
-/* terms and rows of a block, and the distance of its rows in the copy, which is not one that collides */
-enum { PRODUCT_DEPTH = 128, PRODUCT_BLOCK_ROWS = 84 * PRODUCT_ROWS };
-enum { PRODUCT_STEP = PRODUCT_DEPTH + CACHE_LINE_FLOATS };
-enum { PRODUCT_TURNED_DEPTH = 128, PRODUCT_TURNED_ROWS = 64 * PRODUCT_ROWS };
+/* terms, rows and columns of a block, and the distances of rows and columns in the copy of A, which do not collide */
+enum { PRODUCT_DEPTH = 128, PRODUCT_BLOCK_ROWS = 43 * PRODUCT_ROWS, PRODUCT_BLOCK_COLUMNS = 1024 };
+enum { PRODUCT_STEP = PRODUCT_DEPTH + CACHE_LINE_FLOATS, PRODUCT_TURNED_STEP = PRODUCT_BLOCK_ROWS + 14 };
 
 /* terms of a sum that is formed in no more time than memory needs to answer */
 enum { PRODUCT_SHORT = 64 };
@@ -51,6 +52,15 @@ typedef struct product_left {
   const float *element;
   size_t row, column;
 } product_left;
+
+/* a block of A on its way to where it does not collide: `count` runs of numbers, as they lie in memory */
+typedef struct product_copy {
+  const float *from;
+  size_t step, length, count;
+  float *to;
+  size_t to_step;
+  size_t done; /* of count */
+} product_copy;
 
 /* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants. Before short sums C is asked
  * for, so that it is near when they are done. */
@@ -110,16 +120,30 @@ VMATH size_t product_rows(size_t rows, size_t vectors, const product_panel *pane
   return 1;
 }
 
-static void product_whole_panel(const product_panel *panel, const product_left *left, float *C, size_t c_row) {
+/* the next n runs; those that follow are asked for, because they are too far apart for the processor to guess */
+static __attribute__((noinline)) void copy_runs(product_copy *copy, size_t n) {
+  enum { AHEAD = 2 };
+  const size_t rest = copy->count - copy->done, end = copy->done + (n < rest ? n : rest);
+  for (; copy->done < end; copy->done++) {
+    const float *from = copy->from + copy->done * copy->step;
+    for (size_t j = 0; copy->done + AHEAD < copy->count && j < copy->length; j += CACHE_LINE_FLOATS)
+      __builtin_prefetch(from + AHEAD * copy->step + j);
+    memcpy(copy->to + copy->done * copy->to_step, from, copy->length * sizeof(float));
+  }
+}
+
+/* after each tile `runs` of the following block of A are copied */
+static void product_whole_panel(const product_panel *panel, const product_left *left, float *C, size_t c_row,
+                                product_copy *following, size_t runs) {
   const size_t per_tile = panel->depth * PRODUCT_ROWS / left->rows + 1; /* rows of the next panel */
   size_t asked = 0;
   for (size_t i = 0, n; i < left->rows; i += n) {
     const float *A = left->element + i * left->row;
-    /* its rows are too far apart for the processor to guess that they come next */
     for (size_t end = asked + per_tile; panel->next && asked < end && asked < panel->depth; asked++)
       for (size_t j = 0; j < PRODUCT_PANEL; j += CACHE_LINE_FLOATS)
         __builtin_prefetch(panel->next + asked * panel->next_row + j, 0, 2);
     n = product_rows(left->rows - i, PRODUCT_VECTORS, panel, A, left->row, left->column, C + i * c_row, c_row);
+    if (following->done < following->count) copy_runs(following, runs);
   }
 }
 
@@ -182,13 +206,6 @@ static __attribute__((noinline)) void copy_panel(product_panel *panel, float *co
   panel->row = PRODUCT_PANEL;
 }
 
-static void copy_left(product_left *left, size_t depth, float *copy) {
-  for (size_t k = 0; k < depth; k++)
-    memcpy(copy + k * PRODUCT_TURNED_ROWS, left->element + k * left->column, left->rows * sizeof(float));
-  left->element = copy;
-  left->column = PRODUCT_TURNED_ROWS;
-}
-
 static product_panel panel_at(const product_operands *o, size_t j, size_t width, size_t k, size_t depth) {
   return (product_panel){.depth = depth,
                          .columns = o->N - j < width ? o->N - j : width,
@@ -208,11 +225,13 @@ static size_t product_line(const product_operands *o, const product_left *left, 
   return j;
 }
 
-/* `depth` terms from k on of the given rows of A, for all columns */
-static void product_block(const product_operands *o, const product_left *left, size_t first, size_t k, size_t depth) {
+/* `depth` terms from k on of the given rows of A, for all columns, while the following block of A is copied */
+static void product_block(const product_operands *o, const product_left *left, size_t first, size_t k, size_t depth,
+                          product_copy *following) {
   float copy[PRODUCT_DEPTH * PRODUCT_PANEL] __attribute__((aligned(64)));
   float *C = o->C + first * o->c_row;
   const size_t start = left->rows == 1 ? product_line(o, left, C, k, depth) : 0;
+  const size_t tiles = (left->rows / PRODUCT_ROWS + 1) * (o->N / PRODUCT_PANEL + 1);
   for (size_t j = start; j < o->N; j += PRODUCT_PANEL) {
     product_panel panel = panel_at(o, j, PRODUCT_PANEL, k, depth);
     const bool edge = panel.columns < PRODUCT_PANEL, many = left->rows >= PRODUCT_COPY_FROM;
@@ -227,44 +246,68 @@ static void product_block(const product_operands *o, const product_left *left, s
     else if (edge)
       product_edge_panel(&panel, left, C + j, o->c_row);
     else
-      product_whole_panel(&panel, left, C + j, o->c_row);
+      product_whole_panel(&panel, left, C + j, o->c_row, following, following->count / tiles + 1);
   }
 }
 
-static void copy_rows(product_left *left, size_t depth, float *copy) {
-  for (size_t i = 0; i < left->rows; i++)
-    memcpy(copy + i * PRODUCT_STEP, left->element + i * left->row, depth * sizeof(float));
-  left->element = copy;
-  left->row = PRODUCT_STEP;
+/* blocks of A are numbered, terms before rows */
+typedef struct product_blocks {
+  size_t rows, per_row, count; /* rows of a block, blocks in a row of them, all */
+  bool turned, copied;
+} product_blocks;
+
+static product_blocks blocks_of(const product_operands *o) {
+  const bool turned = o->a_column != 1;
+  const size_t rows = (o->M + PRODUCT_BLOCK_ROWS - 1) / PRODUCT_BLOCK_ROWS;
+  const size_t tiles = (o->M + rows * PRODUCT_ROWS - 1) / (rows * PRODUCT_ROWS); /* blocks as even as tiles allow */
+  const size_t per_row = (o->K + PRODUCT_DEPTH - 1) / PRODUCT_DEPTH;
+  const bool far = (turned ? o->a_column : o->a_row) > PRODUCT_FAR;
+  return (product_blocks){tiles * PRODUCT_ROWS, per_row, rows * per_row, turned,
+                          far && (turned || o->N >= PRODUCT_COPY_WIDTH)};
 }
 
-static void product_straight(const product_operands *o) {
-  float copy[PRODUCT_BLOCK_ROWS * PRODUCT_STEP] __attribute__((aligned(64)));
-  for (size_t first = 0; first < o->M; first += PRODUCT_BLOCK_ROWS)
-    for (size_t k = 0; k < o->K; k += PRODUCT_DEPTH) {
-      const size_t rest = o->M - first, depth = o->K - k < PRODUCT_DEPTH ? o->K - k : PRODUCT_DEPTH;
-      product_left left = {rest < PRODUCT_BLOCK_ROWS ? rest : PRODUCT_BLOCK_ROWS, o->A + first * o->a_row + k, o->a_row,
-                           1};
-      if (o->a_row > PRODUCT_FAR && o->N >= PRODUCT_COPY_WIDTH) copy_rows(&left, depth, copy);
-      product_block(o, &left, first, k, depth);
-    }
+static size_t fewer(size_t a, size_t b) { return a < b ? a : b; }
+
+/* from a block of A to `to`; nothing beyond the last */
+static product_copy copy_of(const product_operands *o, const product_blocks *blocks, size_t block, float *to) {
+  if (!blocks->copied || block >= blocks->count) return (product_copy){0};
+  const size_t first = block / blocks->per_row * blocks->rows, k = block % blocks->per_row * PRODUCT_DEPTH;
+  const size_t rows = fewer(o->M - first, blocks->rows), depth = fewer(o->K - k, PRODUCT_DEPTH);
+  const float *from = o->A + first * o->a_row + k * o->a_column;
+  if (blocks->turned) return (product_copy){from, o->a_column, rows, depth, to, PRODUCT_TURNED_STEP, 0};
+  return (product_copy){from, o->a_row, depth, rows, to, PRODUCT_STEP, 0};
 }
 
-static void product_turned(const product_operands *o) {
-  float copy[PRODUCT_TURNED_DEPTH * PRODUCT_TURNED_ROWS] __attribute__((aligned(64)));
-  for (size_t first = 0; first < o->M; first += PRODUCT_TURNED_ROWS)
-    for (size_t k = 0; k < o->K; k += PRODUCT_TURNED_DEPTH) {
-      const size_t rest = o->M - first, depth = o->K - k < PRODUCT_TURNED_DEPTH ? o->K - k : PRODUCT_TURNED_DEPTH;
-      product_left left = {rest < PRODUCT_TURNED_ROWS ? rest : PRODUCT_TURNED_ROWS, o->A + k * o->a_column + first, 1,
-                           o->a_column};
-      if (o->a_column > PRODUCT_FAR) copy_left(&left, depth, copy);
-      product_block(o, &left, first, k, depth);
+/* the columns of a block of C */
+static void product_columns(const product_operands *o, const product_blocks *blocks) {
+  float copies[2][PRODUCT_BLOCK_ROWS * PRODUCT_STEP] __attribute__((aligned(64)));
+  product_copy copy = copy_of(o, blocks, 0, copies[0]);
+  for (size_t block = 0; block < blocks->count; block++) {
+    const size_t first = block / blocks->per_row * blocks->rows, k = block % blocks->per_row * PRODUCT_DEPTH;
+    product_left left = {fewer(o->M - first, blocks->rows), o->A + first * o->a_row + k * o->a_column, o->a_row,
+                         o->a_column};
+    if (blocks->copied) {
+      copy_runs(&copy, copy.count);
+      left.element = copy.to;
+      left.row = blocks->turned ? 1 : PRODUCT_STEP;
+      left.column = blocks->turned ? PRODUCT_TURNED_STEP : 1;
     }
+    copy = copy_of(o, blocks, block + 1, copies[(block + 1) % 2]);
+    product_block(o, &left, first, k, fewer(o->K - k, PRODUCT_DEPTH), &copy);
+  }
 }
 
 static void product(const product_operands *o) {
-  if (o->a_column == 1)
-    product_straight(o);
-  else
-    product_turned(o);
+  if (o->M == 0) return;
+  const product_blocks blocks = blocks_of(o);
+  const size_t parts = (o->N + PRODUCT_BLOCK_COLUMNS - 1) / PRODUCT_BLOCK_COLUMNS;
+  const size_t columns = (o->N + parts * PRODUCT_PANEL - 1) / (parts * PRODUCT_PANEL) * PRODUCT_PANEL;
+  for (size_t j = 0; j < o->N; j += columns) {
+    product_operands part = *o;
+    part.N = fewer(o->N - j, columns);
+    part.B += j;
+    part.C += j;
+    if (part.bias) part.bias += j;
+    product_columns(&part, &blocks);
+  }
 }
