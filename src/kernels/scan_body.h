@@ -124,12 +124,18 @@ VMATH void transition_of(size_t ways, scan_path path, const tile_token *t, const
   EACH_WAY(k) out->im[k] = re[k] * sin[k] + out->im[k];
 }
 
-/* The prefetcher of the processor stops at the end of a page, and a row of a usual width is one: the next row is asked
- * for while this one is worked on. Both halves of a tile of that row, H apart. */
+/* The prefetcher of the processor stops at the end of a page, and a row of a usual width is one: what follows is asked
+ * for while this row is worked on, some pages ahead, because memory that other threads use answers late. Both halves of
+ * a tile, H apart, into the second-level cache. */
+VMATH size_t rows_ahead(size_t H) {
+  enum { MODES_AHEAD = 1024 };
+  return 1 + MODES_AHEAD / H;
+}
+
 VMATH void fetch_tile(const float *tile, size_t H) {
   for (size_t i = 0; i < SCAN_TILE; i += STREAM_LINE) {
-    __builtin_prefetch(tile + i);
-    __builtin_prefetch(tile + H + i);
+    __builtin_prefetch(tile + i, 0, 2);
+    __builtin_prefetch(tile + H + i, 0, 2);
   }
 }
 
@@ -216,15 +222,15 @@ static void stream_state(const spectral_rows *rows, float *out) {
 
 VMATH void forward_row(const spectral_scan_rows *s, bool fixed, bool store, size_t t, float scale, float phase) {
   const spectral_rows *rows = &s->rows;
-  const size_t at = t * 2 * rows->H + rows->first, tiles = scan_tiles(rows->n);
+  const size_t H = rows->H, at = t * 2 * H + rows->first, tiles = scan_tiles(rows->n), ahead = rows_ahead(H);
   /* what came before a new segment: nothing, even where the state was not finite */
   if (rows->mask && rows->mask[t] == 0) memset(rows->carried, 0, tiles * 2 * SCAN_TILE * sizeof(float));
   for (size_t i = 0; i < tiles; i++) {
     const tile_token token = {rows->tiles + i, scale, phase};
     const float *b = s->b + at + i * SCAN_TILE;
     float *state = rows->carried + 2 * i * SCAN_TILE, *out = s->h + at + i * SCAN_TILE;
-    if (t + 1 < rows->tokens) fetch_tile(b + 2 * rows->H, rows->H);
-    const forward_tile f = {b, b + rows->H, state, state + SCAN_TILE, out, out + rows->H};
+    if (t + ahead < rows->tokens) fetch_tile(b + ahead * 2 * H, H);
+    const forward_tile f = {b, b + H, state, state + SCAN_TILE, out, out + H};
     forward_tile_row(fixed, store, &token, tile_modes(rows->n, i), &f);
   }
   if (!store) stream_state(rows, s->h + at);
@@ -424,7 +430,7 @@ static void spectral_adjoint(const spectral_adjoint_rows *s) {
 
 /* ---- real ---------------------------------------------------------------------------------------- */
 
-/* one tile of two arrays of the next row, as fetch_tile */
+/* one tile of two arrays of the next row: two streams are better asked for late, into the first-level cache */
 VMATH void fetch_both(const float *one, const float *other) {
   for (size_t i = 0; i < SCAN_TILE; i += STREAM_LINE) {
     __builtin_prefetch(one + i);
