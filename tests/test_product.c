@@ -25,20 +25,29 @@ static size_t draw(sparc_random *stream, size_t low, size_t high) {
 }
 
 static float *draw_array(sparc_random *stream, size_t count) {
-  float *array = malloc(count * sizeof *array);
+  float *array = malloc((count + 1) * sizeof *array);
   assert_non_null(array);
   for (size_t i = 0; i < count; i++) array[i] = 2 * sparc_random_uniform_f32(stream) - 1;
   return array;
 }
 
-/* half of them with many rows, for which panels are copied, half with few; every fourth is longer than a block of terms
- */
+/* half of them with many rows, for which panels are copied, half with few; every fourth is longer than a block of
+ * terms. Some have several blocks of rows or of columns, some are empty. */
 static example draw_example(sparc_random *stream, size_t number) {
   example e = {0};
   product_operands *o = &e.o;
   o->M = draw(stream, 1, number % 4 < 2 ? 200 : 20);
   o->N = draw(stream, 1, 150);
   o->K = draw(stream, 1, number % 4 == 2 ? 700 : 70);
+  if (number % 25 == 21) {
+    o->M = draw(stream, 259, 600);
+    o->N = draw(stream, 256, 300);
+    o->K = draw(stream, 129, 300);
+  } else if (number % 25 == 22) {
+    o->N = draw(stream, 1025, 2200);
+  } else if (number % 25 == 23) {
+    *(number % 2 ? &o->M : &o->N) = 0;
+  }
   const size_t pad = number % 3 == 0 ? 0 : draw(stream, 0, 300);
   const bool turned = number % 2 == 1;
   o->a_row = turned ? 1 : o->K + pad;
@@ -48,7 +57,7 @@ static example draw_example(sparc_random *stream, size_t number) {
   e.A = draw_array(stream, turned ? o->K * o->a_column : o->M * o->a_row);
   e.B = draw_array(stream, o->K * o->b_row);
   e.C = draw_array(stream, o->M * o->c_row);
-  e.before = malloc(o->M * o->c_row * sizeof(float));
+  e.before = malloc((o->M * o->c_row + 1) * sizeof(float));
   assert_non_null(e.before);
   memcpy(e.before, e.C, o->M * o->c_row * sizeof(float));
   e.bias = draw_array(stream, o->N);
@@ -119,7 +128,7 @@ static void test_products(void **state) {
       example e = draw_example(&stream, i);
       table->product(&e.o);
       expect_product(names[n], &e);
-      float *together = malloc(e.o.M * e.o.c_row * sizeof *together);
+      float *together = malloc((e.o.M * e.o.c_row + 1) * sizeof *together);
       assert_non_null(together);
       memcpy(together, e.C, e.o.M * e.o.c_row * sizeof *together);
       expect_rows_alone(names[n], table->product, &e, together);

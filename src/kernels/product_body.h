@@ -28,8 +28,8 @@ enum { PRODUCT_PANEL = LANES * PRODUCT_VECTORS, PRODUCT_WIDE_PANEL = LANES * PRO
 enum { PRODUCT_DEPTH = 128, PRODUCT_BLOCK_ROWS = 43 * PRODUCT_ROWS, PRODUCT_BLOCK_COLUMNS = 1024 };
 enum { PRODUCT_STEP = PRODUCT_DEPTH + CACHE_LINE_FLOATS, PRODUCT_TURNED_STEP = PRODUCT_BLOCK_ROWS + 14 };
 
-/* terms of a sum that is formed in no more time than memory needs to answer */
-enum { PRODUCT_SHORT = 64 };
+/* terms of a sum that is formed in about the time that memory needs to answer */
+enum { PRODUCT_LEAD = 32 };
 
 /* rows of A from which on a copy of a panel pays, columns of C from which on a copy of A does, and the distance of rows
  * from which on they may collide */
@@ -62,20 +62,10 @@ typedef struct product_copy {
   size_t done; /* of count */
 } product_copy;
 
-/* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants. Before short sums C is asked
- * for, so that it is near when they are done. */
-VMATH void product_tile(size_t rows, size_t vectors, const product_panel *panel, const float *A, size_t a_row,
-                        size_t a_column, float *C, size_t c_row) {
-  lanes sum[PRODUCT_ROWS][PRODUCT_LINE_VECTORS];
-#pragma GCC unroll 6
-  for (size_t i = 0; i < rows; i++)
-#pragma GCC unroll 8
-    for (size_t v = 0; v < vectors; v++) {
-      if (panel->depth <= PRODUCT_SHORT) __builtin_prefetch(C + i * c_row + v * LANES, 1);
-      sum[i][v] = (lanes){0};
-    }
-  const float *b = panel->element;
-  for (size_t k = 0; k < panel->depth; k++, b += panel->row) {
+/* sums of `terms` more products; b and A are at the first of them */
+VMATH void product_terms(size_t rows, size_t vectors, size_t terms, const float *b, size_t b_row, const float *A,
+                         size_t a_row, size_t a_column, lanes sum[][PRODUCT_LINE_VECTORS]) {
+  for (size_t k = 0; k < terms; k++, b += b_row) {
     lanes row[PRODUCT_LINE_VECTORS];
 #pragma GCC unroll 8
     for (size_t v = 0; v < vectors; v++) row[v] = load_lanes(b + v * LANES);
@@ -88,6 +78,25 @@ VMATH void product_tile(size_t rows, size_t vectors, const product_panel *panel,
       for (size_t v = 0; v < vectors; v++) sum[i][v] += a * row[v];
     }
   }
+}
+
+/* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants. C is asked for some terms
+ * before the end, so that it is near when the sums are done; earlier, the panel would drive it out again. */
+VMATH void product_tile(size_t rows, size_t vectors, const product_panel *panel, const float *A, size_t a_row,
+                        size_t a_column, float *C, size_t c_row) {
+  const size_t depth = panel->depth, first = depth > PRODUCT_LEAD ? depth - PRODUCT_LEAD : 0;
+  lanes sum[PRODUCT_ROWS][PRODUCT_LINE_VECTORS];
+#pragma GCC unroll 6
+  for (size_t i = 0; i < rows; i++)
+#pragma GCC unroll 8
+    for (size_t v = 0; v < vectors; v++) sum[i][v] = (lanes){0};
+  product_terms(rows, vectors, first, panel->element, panel->row, A, a_row, a_column, sum);
+#pragma GCC unroll 6
+  for (size_t i = 0; i < rows; i++)
+#pragma GCC unroll 8
+    for (size_t v = 0; v < vectors; v++) __builtin_prefetch(C + i * c_row + v * LANES, 1);
+  product_terms(rows, vectors, depth - first, panel->element + first * panel->row, panel->row, A + first * a_column,
+                a_row, a_column, sum);
 #pragma GCC unroll 6
   for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 8
@@ -298,7 +307,7 @@ static void product_columns(const product_operands *o, const product_blocks *blo
 }
 
 static void product(const product_operands *o) {
-  if (o->M == 0) return;
+  if (o->M == 0 || o->N == 0) return;
   const product_blocks blocks = blocks_of(o);
   const size_t parts = (o->N + PRODUCT_BLOCK_COLUMNS - 1) / PRODUCT_BLOCK_COLUMNS;
   const size_t columns = (o->N + parts * PRODUCT_PANEL - 1) / (parts * PRODUCT_PANEL) * PRODUCT_PANEL;
