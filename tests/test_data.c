@@ -1158,15 +1158,15 @@ static void test_named_ucr(void **state) {
   (void)state;
   char *train = numbered_rows(CLASSES(20, 30), 2);
   char root[PATH_MAX];
-  snprintf(root, sizeof root, "%s/root", folder);
+  snprintf(root, sizeof root, "%s/store", folder);
   const sparc_data_options o = {.root = root}, official = {.root = root, .protocol = SPARC_PROTOCOL_OFFICIAL};
   const bytes packed = pack(train, strlen(train));
-  spill("root/ucr/Alpha/Alpha_TRAIN.tsv.gz", packed.data, packed.size);
-  spill_text("root/ucr/Alpha/Alpha_TEST.txt", "1 7\n");
-  spill_text("root/Betamax/Betamax_TRAIN.ts", "@classLabel true x y\n@data\n1,2:x\n3,4:y\n");
-  spill_text("root/Betamax/Betamax_TEST.ts", "@classLabel true x y\n@data\n1,2:y\n");
-  spill_text("root/ucr/Gamma/Gamma_TRAIN.tsv", "1\t1\n2\t2\n");
-  spill_text("root/ucr/Gamma/Gamma_TEST.tsv", "1\t1\n3\t2\n");
+  spill("store/ucr/Alpha/Alpha_TRAIN.tsv.gz", packed.data, packed.size);
+  spill_text("store/ucr/Alpha/Alpha_TEST.txt", "1 7\n");
+  spill_text("store/Betamax/Betamax_TRAIN.ts", "@classLabel true x y\n@data\n1,2:x\n3,4:y\n");
+  spill_text("store/Betamax/Betamax_TEST.ts", "@classLabel true x y\n@data\n1,2:y\n");
+  spill_text("store/ucr/Gamma/Gamma_TRAIN.tsv", "1\t1\n2\t2\n");
+  spill_text("store/ucr/Gamma/Gamma_TEST.tsv", "1\t1\n3\t2\n");
 
   sparc_data_split s = load("Alpha", &o);
   assert_string_equal(s.name, "Alpha");
@@ -1193,11 +1193,11 @@ static void test_named_ucr(void **state) {
   sparc_data_split_free(&s);
 
   /* by the folder, by the file, which brings its test part along, and by the environment */
-  s = load(in_folder("root/ucr/Gamma/"),
+  s = load(in_folder("store/ucr/Gamma/"),
            &(sparc_data_options){.read = {.classes = LABELS("1", "2", "3"), .class_count = 3}});
   assert_string_equal(s.name, "Gamma");
   sparc_data_split_free(&s);
-  s = load(in_folder("root/Betamax/Betamax_TRAIN.ts"), NULL);
+  s = load(in_folder("store/Betamax/Betamax_TRAIN.ts"), NULL);
   assert_string_equal(s.name, "Betamax_TRAIN");
   assert_int_equal(sparc_dataset_count(s.test), 1);
   sparc_data_split_free(&s);
@@ -1216,12 +1216,12 @@ static void test_named_ucr(void **state) {
   expect_load_error("Gamma", &o, SPARC_FORMAT, "Gamma_TEST.tsv:2: the label is '3', expected one of 1, 2");
   expect_load_error(
       "Alhpa", &o, SPARC_IO,
-      "/root/ucr/Alhpa/Alhpa_TRAIN{.tsv,.ts,.txt}[.gz], and for a file of that name; did you mean 'Alpha'?");
+      "/store/ucr/Alhpa/Alhpa_TRAIN{.tsv,.ts,.txt}[.gz], and for a file of that name; did you mean 'Alpha'?");
   expect_load_error("BETAMAX", &o, SPARC_IO, "did you mean 'Betamax'?");
   expect_load_error("Nothing", &o, SPARC_IO, "no data set 'Nothing': looked for ");
   assert_null(strstr(sparc_error(), "did you mean"));
-  expect_load_error("pmnist", &o, SPARC_IO, "/root/mnist/train-images-idx3-ubyte[.gz]");
-  expect_load_error(in_folder("root/ucr"), &o, SPARC_IO, "does not hold ucr_TRAIN.tsv, .ts or .txt");
+  expect_load_error("pmnist", &o, SPARC_IO, "/store/mnist/train-images-idx3-ubyte[.gz]");
+  expect_load_error(in_folder("store/ucr"), &o, SPARC_IO, "does not hold ucr_TRAIN.tsv, .ts or .txt");
   expect_load_error("./missing.csv", &o, SPARC_IO, "cannot open './missing.csv'");
   expect_load_error(spill_text("single.tsv", "1\t1\n2\t2\n"), &official, SPARC_INVALID, "has no test partition");
 
@@ -1340,7 +1340,7 @@ static sparc_status read_something(int which) {
     status = sparc_dataset_parse(texts[which], strlen(texts[which]), names[which], NULL, &d);
     if (status == SPARC_OK) status = sparc_dataset_fill_missing(d);
   } else {
-    status = sparc_data_load(which == 3 ? "Alpha" : "Alhpa", &(sparc_data_options){.root = in_folder("root")}, &split);
+    status = sparc_data_load(which == 3 ? "Alpha" : "Alhpa", &(sparc_data_options){.root = in_folder("store")}, &split);
     const double mean = 0, std = 2;
     if (status == SPARC_OK) status = sparc_dataset_normalise(split.fit, &mean, &std);
     sparc_data_split_free(&split);
