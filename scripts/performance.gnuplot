@@ -81,12 +81,12 @@ set terminal svg size 760,640 font "sans,11" background "white"
 unset logscale
 unset grid
 set grid xtics lc rgb "#dddddd"
-set key above
+set key above maxrows 2
 set xlabel "% of the limit measured in the same run, 1 thread"
 set ylabel ""
 set format x "%g"
-set autoscale xfixmin
-set xrange [0:*]
+stats at("limit") using ($2 > $3 ? $2 : $3) nooutput
+set xrange [0:1.05 * STATS_max]
 set yrange [*:*] reverse
 set offsets 0, 0, 0.6, 0.6
 set boxwidth 0.4

@@ -3,8 +3,9 @@
 # performance.sh [FOLDER]: measures what docs/performance.md speaks of, and draws it.
 #
 # Leaves logs (.txt, .jsonl) and figures (.svg) in FOLDER, docs/performance by default, below a fresh name until all of
-# it is done. Takes some minutes on an otherwise idle machine. SPARC names the tool, build/release/sparc by default;
-# QUICK=1 gives a look in a minute instead of a result.
+# it is done. Takes some ten minutes on an otherwise idle machine. SPARC names the tool, build/release/sparc by default;
+# PYTHON an interpreter, python3 by default, whose PyTorch joins the goals if it has one; QUICK=1 gives a look in a minute
+# instead of a result.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -53,6 +54,15 @@ bench limits.txt limits
 say goals # several competitors share the time of a goal, and its minima decide
 bench goals.jsonl --json --seconds "$goals_seconds" goals
 bench goals.jsonl --json train
+if [ "${QUICK:-0}" != 1 ]; then
+  say PyTorch
+  status=0
+  "${PYTHON:-python3}" scripts/torch-rival.py "$sparc" >>"$new/goals.jsonl" || status=$?
+  case $status in
+  0 | 1 | 77) ;; # all reached, one missed, no PyTorch
+  *) exit "$status" ;;
+  esac
+fi
 say growth
 bench growth.jsonl --json growth
 

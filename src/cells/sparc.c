@@ -670,7 +670,8 @@ static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const
                             .d_own = dpre + own_controls(cell),
                             .dshared = dshared,
                             .sums = sums,
-                            .earlier = span->earlier});
+                            .earlier = span->earlier,
+                            .near = span->near});
   return true;
 }
 

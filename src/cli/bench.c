@@ -137,7 +137,7 @@ static exit_code run_problem(bench_settings *settings, const char *text) {
   sparc_status status = bench_parse(text, suite_names, &problem);
   if (status == SPARC_OK) status = bench_open(&settings->machine, &problem, settings->threads, NULL, &c);
   if (status != SPARC_OK) return bench_report_failure(settings, status);
-  status = bench_run(&c, 1, settings->seconds);
+  status = bench_run(&c, 1, settings->seconds, 1);
   if (status == SPARC_OK) status = bench_report_case(settings, &c);
   bench_close(&c);
   return status == SPARC_OK ? EXIT_DONE : bench_report_failure(settings, status);

@@ -53,7 +53,9 @@ static part part_of(const fused *f, size_t piece, int job) {
                          .n = (size_t)(first + f->width < f->H ? f->width : f->H - first),
                          .tokens = (size_t)(to - from),
                          .pre = f->pre + at * f->pre_width,
-                         .shared = f->shared + at * f->shared_width}};
+                         .shared = f->shared + at * f->shared_width,
+                         .earlier = (size_t)from,
+                         .near = stays_near_f32(f->cell.cell, (size_t)f->B * (size_t)f->T)}};
 }
 
 /* the tile's own row of h or g: (parts, n) */

@@ -258,7 +258,7 @@ static sparc_status measure(bench_machine *machine, const char *text, int thread
   sparc_status status = bench_parse(text, NULL, &problem);
   if (status == SPARC_OK) status = bench_open(machine, &problem, threads, NULL, &c);
   if (status != SPARC_OK) return status;
-  status = bench_run(&c, 1, machine->seconds);
+  status = bench_run(&c, 1, machine->seconds, 1);
   for (size_t k = 0; k < c.stages && status == SPARC_OK; k++) {
     const bench_stage *stage = &c.stage[k];
     size_t at = 0;

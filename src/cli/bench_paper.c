@@ -44,7 +44,7 @@ static exit_code measure(bench_settings *settings, const char *const *texts, con
                          bench_problem *problems, bench_case *cases) {
   exit_code code = bench_suite_open(settings, texts, threads, NULL, count, problems, cases);
   if (code != EXIT_DONE) return code;
-  sparc_status status = bench_run(cases, count, settings->seconds);
+  sparc_status status = bench_run(cases, count, settings->seconds, 1);
   if (status == SPARC_OK) return EXIT_DONE;
   bench_suite_close(cases, count);
   return bench_report_failure(settings, status);

@@ -279,14 +279,14 @@ void bench_close(bench_case *c) {
   c->state = NULL;
 }
 
-sparc_status bench_run(bench_case *cases, size_t count, double seconds) {
+sparc_status bench_run(bench_case *cases, size_t count, double seconds, double patience) {
   bench_task **tasks = calloc(count * CASE_STAGES, sizeof *tasks);
   if (!tasks) return fail(SPARC_NO_MEMORY, "no memory for the tasks of %zu problems", count);
   size_t found = 0;
   for (size_t i = 0; i < count; i++)
     for (size_t s = 0; s < cases[i].stages; s++)
       if (cases[i].stage[s].sum_of == 0) tasks[found++] = &cases[i].stage[s].task;
-  sparc_status status = bench_time(tasks, found, seconds);
+  sparc_status status = bench_time(tasks, found, seconds, patience);
   free(tasks);
   for (size_t i = 0; i < count && status == SPARC_OK; i++) {
     for (size_t s = 0; s < cases[i].stages; s++) {

@@ -138,8 +138,8 @@ sparc_status bench_open(bench_machine *machine, const bench_problem *problem, in
                         bench_case *out);
 void bench_close(bench_case *c);
 
-/* bench_run times all stages of all cases side by side. */
-sparc_status bench_run(bench_case *cases, size_t count, double seconds);
+/* bench_run times all stages of all cases side by side; see bench_time. */
+sparc_status bench_run(bench_case *cases, size_t count, double seconds, double patience);
 
 /* bench_has_stage tells whether a case has a stage: some need a library that a build may lack. */
 bool bench_has_stage(const bench_case *c, const char *stage);

@@ -60,7 +60,7 @@ static exit_code measure_limit(bench_settings *settings, size_t row, int threads
   limit_text(row, threads, text, sizeof text);
   exit_code code = bench_suite_open(settings, &texts, &threads, NULL, 1, &problem, &c);
   if (code != EXIT_DONE) return code;
-  sparc_status status = bench_run(&c, 1, settings->seconds);
+  sparc_status status = bench_run(&c, 1, settings->seconds, 1);
   if (status == SPARC_OK && settings->json) status = bench_report_case(settings, &c);
   if (status != SPARC_OK) code = bench_report_failure(settings, status);
   *count = c.stages;

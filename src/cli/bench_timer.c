@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -189,10 +190,13 @@ void bench_team_free(bench_team *team) {
 
 /* ---- passes ------------------------------------------------------------------------------------- */
 
-enum { LEAST_PASSES = 10, HURRIED_PASSES = 3, MOST_PASSES = 256 };
+enum { LEAST_PASSES = 10, HURRIED_PASSES = 3, MOST_PASSES = 1 << 14 };
 
 /* with this much more time than asked for, ten passes are no longer insisted on */
 static const double HURRY = 5;
+
+/* a result that falls by less than this has settled */
+static const double SETTLED = 0.002;
 
 /* pieces shorter than this are repeated until they are as long as the other */
 static const double SHORT_PIECE = 50e-6, WANTED_PIECE = 200e-6;
@@ -200,6 +204,7 @@ static const double SHORT_PIECE = 50e-6, WANTED_PIECE = 200e-6;
 typedef struct record {
   double *shortest; /* (pieces) */
   double *totals;   /* (MOST_PASSES) */
+  double settled;   /* the sum of the shortest when it last fell */
   int repeats;
 } record;
 
@@ -242,18 +247,24 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+static double sum_of(const double *numbers, size_t count) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += numbers[i];
+  return sum;
+}
+
 static void conclude(bench_task *task, const record *r, int passes) {
-  task->seconds = 0;
-  for (size_t i = 0; i < task->pieces; i++) task->seconds += r->shortest[i];
+  task->seconds = sum_of(r->shortest, task->pieces);
   qsort(r->totals, (size_t)passes, sizeof *r->totals, compare_doubles);
   task->noise = r->totals[passes / 2] / task->seconds - 1;
   task->passes = passes;
 }
 
-static bool enough(int passes, double elapsed, double seconds) {
+/* fell: when a result was last seen to fall */
+static bool enough(int passes, double elapsed, double fell, double seconds, double patience) {
   if (passes >= MOST_PASSES) return true;
-  if (passes >= LEAST_PASSES) return elapsed >= seconds;
-  return passes >= HURRIED_PASSES && elapsed >= HURRY * seconds;
+  if (passes < LEAST_PASSES) return passes >= HURRIED_PASSES && elapsed >= HURRY * patience * seconds;
+  return elapsed >= seconds && (elapsed >= 2 * fell || elapsed >= patience * seconds);
 }
 
 /* warms up, and finds how often a short piece must be repeated; a short task gets several tries, for the first may have
@@ -269,16 +280,29 @@ static int repeats_of(const bench_task *task) {
   return piece < SHORT_PIECE && !task->cold ? 1 + (int)(WANTED_PIECE / (piece + 1e-9)) : 1;
 }
 
-static void run_passes(bench_task *const *tasks, size_t count, double seconds, record *records) {
+/* whether the result of a task fell since it was last seen to fall */
+static bool falls(const bench_task *task, record *r) {
+  const double sum = sum_of(r->shortest, task->pieces);
+  if (sum > (1 - SETTLED) * r->settled) return false;
+  r->settled = sum;
+  return true;
+}
+
+static void run_passes(bench_task *const *tasks, size_t count, double seconds, double patience, record *records) {
   for (size_t i = 0; i < count; i++) records[i].repeats = repeats_of(tasks[i]);
+  const double start = bench_now();
+  double fell = 0;
   int passes = 0;
-  for (const double start = bench_now(); !enough(passes, bench_now() - start, seconds); passes++)
-    for (size_t i = 0; i < count; i++)
+  for (; !enough(passes, bench_now() - start, fell, seconds, patience); passes++) {
+    for (size_t i = 0; i < count; i++) {
       records[i].totals[passes] = time_pass(tasks[i], records[i].repeats, records[i].shortest);
+      if (falls(tasks[i], &records[i])) fell = bench_now() - start;
+    }
+  }
   for (size_t i = 0; i < count; i++) conclude(tasks[i], &records[i], passes);
 }
 
-sparc_status bench_time(bench_task *const *tasks, size_t count, double seconds) {
+sparc_status bench_time(bench_task *const *tasks, size_t count, double seconds, double patience) {
   if (count == 0) return SPARC_OK;
   size_t numbers = count * MOST_PASSES;
   for (size_t i = 0; i < count; i++) numbers += tasks[i]->pieces;
@@ -293,10 +317,11 @@ sparc_status bench_time(bench_task *const *tasks, size_t count, double seconds) 
   for (size_t i = 0; i < count; i++) {
     records[i].shortest = next;
     records[i].totals = next + tasks[i]->pieces;
+    records[i].settled = INFINITY;
     for (size_t k = 0; k < tasks[i]->pieces; k++) records[i].shortest[k] = 1e300;
     next = records[i].totals + MOST_PASSES;
   }
-  run_passes(tasks, count, seconds, records);
+  run_passes(tasks, count, seconds, patience, records);
   free(records);
   free(memory);
   return SPARC_OK;

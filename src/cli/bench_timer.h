@@ -48,7 +48,7 @@ typedef struct bench_task {
 void bench_pass(const bench_task *task);
 
 /* bench_time times the tasks side by side for about `seconds` in all, with at least ten passes, or three when these
- * would take far longer than that. */
-sparc_status bench_time(bench_task *const *tasks, size_t count, double seconds);
+ * would take far longer than that. While a result still falls it goes on, up to `patience` times as long. */
+sparc_status bench_time(bench_task *const *tasks, size_t count, double seconds, double patience);
 
 #endif

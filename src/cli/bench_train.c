@@ -288,7 +288,7 @@ exit_code bench_suite_train(bench_settings *settings) {
   bench_case cases[PARTS];
   exit_code code = bench_suite_open(settings, texts, NULL, NULL, PARTS, problems, cases);
   if (code != EXIT_DONE) return code;
-  sparc_status status = bench_run(cases, PARTS, settings->seconds);
+  sparc_status status = bench_run(cases, PARTS, settings->seconds, 1);
   if (status != SPARC_OK) {
     bench_suite_close(cases, PARTS);
     return bench_report_failure(settings, status);

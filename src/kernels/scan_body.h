@@ -10,12 +10,11 @@
 #define SPARC_KERNELS_SCAN_BODY_H
 
 #include "kernels/controls_body.h"
+#include "kernels/pointwise_body.h"
 #include "kernels/scan.h"
 #include "kernels/vlanes.h"
 
 /* ---- stores round the caches -------------------------------------------------------------------- */
-
-enum { STREAM_LINE = 16 }; /* floats of a cache line */
 
 #if defined(__SSE2__)
 
@@ -29,7 +28,7 @@ VMATH void stream_lanes(float *to, lanes v) {
 #endif
 }
 
-/* n is a multiple of STREAM_LINE */
+/* n is a multiple of CACHE_LINE_FLOATS */
 static void stream_out(float *to, const float *from, size_t n) {
   for (size_t i = 0; i < n; i += LANES) stream_lanes(to + i, load_lanes(from + i));
 }
@@ -38,7 +37,8 @@ static void stream_end(void) { _mm_sfence(); }
 
 /* every piece of every row must be made of whole lines */
 static bool can_stream(const float *rows, size_t H, size_t n) {
-  return (uintptr_t)rows % (STREAM_LINE * sizeof(float)) == 0 && H % STREAM_LINE == 0 && n % STREAM_LINE == 0;
+  return (uintptr_t)rows % (CACHE_LINE_FLOATS * sizeof(float)) == 0 && H % CACHE_LINE_FLOATS == 0 &&
+         n % CACHE_LINE_FLOATS == 0;
 }
 
 #else
@@ -133,7 +133,7 @@ VMATH size_t rows_ahead(size_t H) {
 }
 
 VMATH void fetch_tile(const float *tile, size_t H) {
-  for (size_t i = 0; i < SCAN_TILE; i += STREAM_LINE) {
+  for (size_t i = 0; i < SCAN_TILE; i += CACHE_LINE_FLOATS) {
     __builtin_prefetch(tile + i, 0, 2);
     __builtin_prefetch(tile + H + i, 0, 2);
   }
@@ -377,62 +377,87 @@ VMATH void fetch_down(const spectral_rows *rows, const float *row, size_t pair) 
   for (size_t k = 2; k-- > 0;) {
     const size_t tile = 2 * pair + k;
     const float *from = row + (tile < tiles ? tile * SCAN_TILE : rows->H + (tile - tiles) * SCAN_TILE);
-    for (size_t end = SCAN_TILE; end > 0; end -= STREAM_LINE) __builtin_prefetch(from + end - STREAM_LINE);
+    for (size_t end = SCAN_TILE; end > 0; end -= CACHE_LINE_FLOATS) __builtin_prefetch(from + end - CACHE_LINE_FLOATS);
   }
 }
 
-VMATH void adjoint_row(const spectral_adjoint_rows *s, bool fixed, size_t t, float scale, float phase) {
+/* sums (tiles, 2, SCAN_TILE): by nu and by theta, added to */
+VMATH void adjoint_row(const spectral_adjoint_rows *s, bool fixed, size_t t, float scale, float phase, float *sums) {
   const spectral_rows *rows = &s->rows;
   const size_t H = rows->H, at = t * 2 * H + rows->first;
   const float *h_re = t > 0 ? s->h + at - 2 * H : s->before_re, *h_im = t > 0 ? h_re + H : s->before_im;
-  row_sums sums = {{0}, {0}};
+  row_sums of_row = {{0}, {0}};
   for (size_t i = scan_tiles(rows->n); i-- > 0;) {
     const tile_token token = {rows->tiles + i, scale, phase};
     const float *dh = s->dh + at + i * SCAN_TILE;
     float *carry = rows->carried + 2 * i * SCAN_TILE, *db = s->db + at + i * SCAN_TILE;
-    float *sum = s->sums + 2 * i * SCAN_TILE;
+    float *sum = sums + 2 * i * SCAN_TILE;
     const adjoint_tile a = {
         h_re + i * SCAN_TILE, h_im + i * SCAN_TILE, dh, dh + H, carry, carry + SCAN_TILE, db, db + H, sum,
         sum + SCAN_TILE};
-    if (t + s->earlier > 1) {
+    if (!s->near && t + s->earlier > 1) {
       fetch_down(rows, s->dh + at - 2 * H, i);
       fetch_down(rows, s->h + at - 4 * H, i);
     }
-    adjoint_tile_row(fixed, &token, tile_modes(rows->n, i), &a, &sums);
+    adjoint_tile_row(fixed, &token, tile_modes(rows->n, i), &a, &of_row);
   }
   if (fixed) return;
-  s->dcontrols[2 * t] = rows->kappa_r * scale * sum_lanes(sums.by_decay);
-  s->dcontrols[2 * t + 1] = rows->kappa_p * sum_lanes(sums.by_turn);
+  s->dcontrols[2 * t] = rows->kappa_r * scale * sum_lanes(of_row.by_decay);
+  s->dcontrols[2 * t + 1] = rows->kappa_p * sum_lanes(of_row.by_turn);
 }
 
-VMATH void adjoint_tokens(const spectral_adjoint_rows *s, bool fixed) {
-  const spectral_rows *rows = &s->rows;
-  scan_controls controls;
-  for (size_t to = rows->tokens; to > 0;) {
-    const size_t n = (to - 1) % SCAN_TOKENS + 1, from = to - n;
-    if (!fixed) controls_of(rows->controls + 2 * from, rows->kappa_r, rows->kappa_p, n, &controls);
-    for (size_t i = n; i-- > 0;) {
-      if (rows->mask && rows->mask[from + i] == 0)
-        adjoint_reset(s, from + i);
-      else
-        adjoint_row(s, fixed, from + i, fixed ? 1 : controls.scale[i], fixed ? 0 : controls.phase[i]);
-    }
-    to = from;
+/* sums (tiles, 2, SCAN_TILE), as in adjoint_row */
+static void flush_sums(const spectral_adjoint_rows *s, const float *sums) {
+  const size_t n = s->rows.n;
+  for (size_t tile = 0; tile < scan_tiles(n); tile++) {
+    const float *from = sums + 2 * tile * SCAN_TILE;
+    const size_t modes = tile_modes(n, tile);
+    add_rows_of(1, modes, from, 0, s->by_nu + tile * SCAN_TILE);
+    add_rows_of(1, modes, from + SCAN_TILE, 0, s->by_theta + tile * SCAN_TILE);
   }
 }
 
+/* n <= SCAN_TOKENS tokens from `from` on; sums as in adjoint_row */
+VMATH void adjoint_tokens(const spectral_adjoint_rows *s, bool fixed, size_t from, size_t n, float *sums) {
+  const spectral_rows *rows = &s->rows;
+  scan_controls controls;
+  if (!fixed) controls_of(rows->controls + 2 * from, rows->kappa_r, rows->kappa_p, n, &controls);
+  for (size_t i = n; i-- > 0;) {
+    if (rows->mask && rows->mask[from + i] == 0)
+      adjoint_reset(s, from + i);
+    else
+      adjoint_row(s, fixed, from + i, fixed ? 1 : controls.scale[i], fixed ? 0 : controls.phase[i], sums);
+  }
+}
+
+/* Not inlined: a compiler that knows the sums to be nobody else's reads them one group ahead, and spills them. */
+__attribute__((noinline)) static void adjoint_steered(const spectral_adjoint_rows *s, size_t from, size_t n,
+                                                      float *sums) {
+  adjoint_tokens(s, false, from, n, sums);
+}
+__attribute__((noinline)) static void adjoint_fixed(const spectral_adjoint_rows *s, size_t from, size_t n,
+                                                    float *sums) {
+  adjoint_tokens(s, true, from, n, sums);
+}
+
+/* what modes get from SCAN_TOKENS tokens is summed in float, and these sums in double */
 static void spectral_adjoint(const spectral_adjoint_rows *s) {
-  if (s->rows.controls)
-    adjoint_tokens(s, false);
-  else
-    adjoint_tokens(s, true);
+  for (size_t to = s->rows.tokens, from; to > 0; to = from) {
+    float sums[2 * SCAN_MODES] __attribute__((aligned(sizeof(float[CACHE_LINE_FLOATS])))) = {0};
+    from = (to - 1) / SCAN_TOKENS * SCAN_TOKENS;
+    if (s->rows.controls)
+      adjoint_steered(s, from, to - from, sums);
+    else
+      adjoint_fixed(s, from, to - from, sums);
+    flush_sums(s, sums);
+  }
 }
 
 /* ---- real ---------------------------------------------------------------------------------------- */
 
 /* one tile of two arrays of the next row: two streams are better asked for late, into the first-level cache */
 VMATH void fetch_both(const float *one, const float *other) {
-  for (size_t i = 0; i < SCAN_TILE; i += STREAM_LINE) {
+  for (size_t i = 0; i < SCAN_TILE; i += CACHE_LINE_FLOATS) {
     __builtin_prefetch(one + i);
     __builtin_prefetch(other + i);
   }

@@ -329,8 +329,6 @@ VMATH void fetch_line(const float *row, size_t H) {
   __builtin_prefetch(row + H, 0, 2);
 }
 
-enum { LINE = 64 / sizeof(float) };
-
 /* ---- forward ------------------------------------------------------------------------------------- */
 
 /* the modes [begin, end) of one tile */
@@ -338,7 +336,7 @@ VMATH void scan_tile_of(sparc_rules rules, bool floor, bool small, size_t ways, 
                         const token_row *token, size_t ahead, size_t begin, size_t end, mode_block *blocks) {
   const size_t H = rows->H;
   for (size_t i = begin; i < end; i += LANES) {
-    if (ahead && i % LINE == 0) {
+    if (ahead && i % CACHE_LINE_FLOATS == 0) {
       EACH_WAY(k) fetch_line(token[k].content + ahead * rows->content_stride + i, H);
       EACH_WAY(k) fetch_line(token[k].states + ahead * 2 * H + i, H);
     }
@@ -512,7 +510,7 @@ VMATH void adjoint_tile_of(sparc_rules rules, bool floor, bool small, size_t way
                            const token_row *token, size_t last, size_t ahead, size_t begin, size_t end,
                            mode_block *blocks, control_lanes *sums) {
   for (size_t i = begin; i < end; i += LANES) {
-    if (ahead && i % LINE == 0) EACH_WAY(k) fetch_earlier(s, token + k, last - k, ahead, i);
+    if (ahead && i % CACHE_LINE_FLOATS == 0) EACH_WAY(k) fetch_earlier(s, token + k, last - k, ahead, i);
     adjoint_block(rules, floor, small, ways, &s->rows, token, i, blocks + i / LANES, sums);
   }
 }
@@ -526,7 +524,7 @@ VMATH void adjoint_tokens_of(sparc_rules rules, bool floor, size_t ways, const s
   EACH_WAY(k) sums[k].dr = sums[k].dp = every_lane(0);
   EACH_WAY(k) token[k].control = *(control - k);
   EACH_WAY(k) place_adjoint(rules, s, last - k, &token[k]);
-  const size_t ahead = last + s->earlier >= 2 * ways ? ways : 0;
+  const size_t ahead = !s->near && last + s->earlier >= 2 * ways ? ways : 0;
   for (size_t begin = 0, end; begin < rows->n; begin = end) {
     end = tile_end(rows, begin);
     const size_t small = small_tokens(rules, ways, token, limits->decay[begin / SPARC_TILE]);

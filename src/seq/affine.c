@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "math/gemm_impl.h"
+#include "math/sums_impl.h"
 #include "seq/affine_impl.h"
 
 #include <string.h>
@@ -351,7 +352,8 @@ static TYPED(span) span_of(const run *r, const stream_tile *s, size_t chunk) {
                        .pre = r->saved.pre + at * r->pre,
                        .shared = r->saved.shared + at * r->shared,
                        .mask = r->io->mask ? r->io->mask + at : NULL,
-                       .x = r->io->x + at * r->D};
+                       .x = r->io->x + at * r->D,
+                       .near = TYPED(stays_near)(r->cell, r->tokens)};
 }
 
 static bool replay_fast(const run *r, const stream_tile *s) {
@@ -413,8 +415,7 @@ bool TYPED(adjoint_span)(const sparc_cell *cell, const real *constants, const TY
     if (!ops->scan_adjoint(cell, constants, &block, begin > 0 ? entering : before, states + begin * S,
                            dstates + begin * S, g, dpre + begin * pre, dshared + begin * shared, block_sums))
       return false;
-    for (size_t s = 0; s < count; s++)
-      for (size_t i = 0; i < n; i++) sums[s * H + span->first + i] += (double)block_sums[s * n + i];
+    for (size_t s = 0; s < count; s++) add_rows(cell->kernels, 1, n, block_sums + s * n, 0, sums + s * H + span->first);
   }
   return true;
 }
@@ -595,8 +596,7 @@ static void projection_gradient(const run *r, const projection *p, range rows) {
        dparams + p->weight + first * (size_t)p->stride, (size_t)p->stride);
   if (!p->has_bias) return;
   double sums[MAX_ROW_TILE] = {0};
-  for (size_t t = 0; t < r->tokens; t++)
-    for (size_t i = 0; i < n; i++) sums[i] += (double)dpre[t * r->pre + i];
+  add_rows(r->cell->kernels, r->tokens, n, dpre, r->pre, sums);
   for (size_t i = 0; i < n; i++) dparams[p->bias + (first + i) * (size_t)p->bias_stride] += (real)sums[i];
 }
 

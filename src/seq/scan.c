@@ -6,6 +6,7 @@
  */
 #include "seq/scan.h"
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -60,6 +61,12 @@ static sparc_status check_config(const sparc_scan_config *c) {
   return SPARC_OK;
 }
 
+/* whether states and gradients stay in the second-level cache of a usual core */
+static bool is_near(const sparc_scan_config *config) {
+  enum { ROW = 2 * 2 * sizeof(float) }; /* re and im of two arrays */
+  return (double)config->B * config->T * config->H * ROW <= NEAR_BYTES;
+}
+
 /* the largest phase that the kernels' sine and cosine are made for: pi / 2 rounded up */
 static const float LARGEST_PHASE = 0x1.921fb6p0f;
 
@@ -79,6 +86,7 @@ sparc_status sparc_scan_create(const sparc_scan_config *config, sparc_scan **out
                        .name = fast ? chosen->name : "plain",
                        .width = job_width(config->B, config->H, SCAN_MODES),
                        .real_width = job_width(config->B, config->H, SCAN_CARRIED),
+                       .near = is_near(config),
                        .threads = choose_threads(config)};
   *out = scan;
   return SPARC_OK;
@@ -194,43 +202,26 @@ void scan_forward_job(const sparc_scan *scan, const scan_tile *tiles, const spar
   scan->kernels->spectral(&rows);
 }
 
-/* tokens whose per-mode gradients are summed in float */
-enum { SUM_TOKENS = 32 };
-
-static void flush_sums(size_t n, const float *partial, double *restrict by_nu, double *restrict by_theta) {
-  for (size_t first = 0; first < n; first += SCAN_TILE) {
-    const float *sum = partial + 2 * first;
-    const size_t modes = n - first < SCAN_TILE ? n - first : SCAN_TILE;
-    for (size_t i = 0; i < modes; i++) by_nu[first + i] += (double)sum[i];
-    for (size_t i = 0; i < modes; i++) by_theta[first + i] += (double)sum[SCAN_TILE + i];
-  }
-}
-
 void scan_backward_job(const sparc_scan *scan, const scan_tile *tiles, const sparc_scan_data *data,
                        const sparc_scan_gradient *gradient, size_t job, size_t from, size_t to, float *carried,
                        float *dcontrols, double *sums) {
   const job_place p = place_of(scan, scan->width, job);
-  const size_t H = (size_t)scan->config.H, T = (size_t)scan->config.T;
-  double *by_nu = sums + p.b * 2 * H + p.first, *by_theta = by_nu + H;
+  const size_t H = (size_t)scan->config.H, token = p.b * (size_t)scan->config.T + from, at = token * 2 * H;
   const float *entrance = data->state0 ? data->state0 + p.b * 2 * H + p.first : NULL;
-  while (to > from) {
-    const size_t begin = (to - 1) / SUM_TOKENS * SUM_TOKENS, start = begin > from ? begin : from;
-    const size_t token = p.b * T + start, at = token * 2 * H;
-    const float *before = start > 0 ? data->h + at - 2 * H + p.first : entrance;
-    float partial[SCAN_CARRIED] = {0};
-    const spectral_adjoint_rows rows = {.rows = rows_of(scan, tiles, data, &p, start, to, carried),
-                                        .h = data->h + at,
-                                        .before_re = before ? before : zero_row,
-                                        .before_im = before ? before + H : zero_row,
-                                        .dh = gradient->dh + at,
-                                        .db = gradient->db + at,
-                                        .earlier = start,
-                                        .dcontrols = dcontrols + 2 * (p.piece * tokens_of(scan) + token),
-                                        .sums = partial};
-    scan->kernels->spectral_adjoint(&rows);
-    flush_sums(p.n, partial, by_nu, by_theta);
-    to = start;
-  }
+  const float *before = from > 0 ? data->h + at - 2 * H + p.first : entrance;
+  double *by_nu = sums + p.b * 2 * H + p.first;
+  const spectral_adjoint_rows rows = {.rows = rows_of(scan, tiles, data, &p, from, to, carried),
+                                      .h = data->h + at,
+                                      .before_re = before ? before : zero_row,
+                                      .before_im = before ? before + H : zero_row,
+                                      .dh = gradient->dh + at,
+                                      .db = gradient->db + at,
+                                      .earlier = from,
+                                      .near = scan->near,
+                                      .dcontrols = dcontrols + 2 * (p.piece * tokens_of(scan) + token),
+                                      .by_nu = by_nu,
+                                      .by_theta = by_nu + H};
+  scan->kernels->spectral_adjoint(&rows);
 }
 
 void real_scan_forward_job(const sparc_scan *scan, const sparc_real_scan_data *data, size_t job, size_t from, size_t to,

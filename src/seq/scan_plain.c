@@ -46,7 +46,7 @@ static void spectral_scan(const spectral_scan_rows *s) {
 static void adjoint_mode(const spectral_adjoint_rows *s, size_t t, size_t j, double *by_decay, double *by_turn) {
   const spectral_rows *rows = &s->rows;
   const size_t tile = j / SCAN_TILE, i = j % SCAN_TILE, re = t * 2 * rows->H + rows->first + j, im = re + rows->H;
-  float *carried = rows->carried + 2 * tile * SCAN_TILE + i, *sum = s->sums + 2 * tile * SCAN_TILE + i;
+  float *carried = rows->carried + 2 * tile * SCAN_TILE + i;
   const double g_re = (double)s->dh[re] + (double)carried[0], g_im = (double)s->dh[im] + (double)carried[SCAN_TILE];
   s->db[re] = (float)g_re;
   s->db[im] = (float)g_im;
@@ -60,8 +60,8 @@ static void adjoint_mode(const spectral_adjoint_rows *s, size_t t, size_t j, dou
   const double by_e = l.rho * l.phase * w_im - w_re;
   carried[0] = (float)c_re;
   carried[SCAN_TILE] = (float)c_im;
-  sum[0] += (float)(l.scale * by_e);
-  sum[SCAN_TILE] += (float)w_im;
+  s->by_nu[j] += l.scale * by_e;
+  s->by_theta[j] += w_im;
   *by_decay += (double)rows->tiles[tile].nu[i] * l.scale * by_e;
   *by_turn += l.clock * w_im;
 }
