@@ -85,6 +85,8 @@ set key above maxrows 2
 set xlabel "% of the limit measured in the same run, 1 thread"
 set ylabel ""
 set format x "%g"
+set xrange [*:*]
+set yrange [*:*]
 stats at("limit") using ($2 > $3 ? $2 : $3) nooutput
 set xrange [0:1.05 * STATS_max]
 set yrange [*:*] reverse
@@ -95,4 +97,4 @@ set style fill solid 0.8
 plot at("limit") using (0.5 * $2):($0 - 0.2):(0.5 * $2):(0.19):ytic(1) with boxxyerror lc rgb "#1f5fa8" \
   title "bytes, of a copy", \
   at("limit") using (0.5 * $3):($0 + 0.2):(0.5 * $3):(0.19) with boxxyerror lc rgb "#c4542b" \
-  title "operations, of the multiply-add peak"
+  title "operations, of the peak"

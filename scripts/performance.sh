@@ -24,7 +24,7 @@ chmod 755 "$new"
 if [ "${QUICK:-0}" = 1 ]; then
   options=(--quick --seconds 0.2) goals_seconds=0.2 steps=(64 256 1024) streams=(1 4 16) widths=(64 256 1024) long=256
 else
-  options=(--seconds 0.5) goals_seconds=3 steps=(64 256 1024 4096 16384) streams=(1 2 4 8 16 32)
+  options=(--seconds 0.5) goals_seconds=2 steps=(64 256 1024 4096 16384) streams=(1 2 4 8 16 32)
   widths=(64 128 256 512 1024 2048) long=2048
 fi
 
@@ -114,6 +114,9 @@ keys="growth axis B T H mode_steps seconds ns_per_mode_step deviation memory_byt
   { printf head, $1, $2, $3, $4, $5, sprintf("%.0f", $6), sprintf("%.2f", 1e6 * $7), sprintf("%.3f", $8),
       sprintf("%+.1f%%", 100 * $9), sprintf("%.0f", $10), $11 == "-" ? "-" : sprintf("%.0f", $11) }' >"$new/growth.txt"
 
+# what was measured outlives a figure that cannot be drawn
+trap 'say "not finished: what there is is in $new"' EXIT
+
 # ---- figures ------------------------------------------------------------------------------------
 
 if ! command -v gnuplot >/dev/null; then
@@ -166,4 +169,5 @@ fi
 
 mkdir -p "$folder"
 mv -f "$new"/* "$folder"
+trap 'rm -rf "$new"' EXIT
 say "done: $folder"

@@ -160,7 +160,7 @@ def main():
         row |= {"demand": demand, "stretch": stretch, "verdict": verdict, "at_most": False, "unit": "ratio"}
         row |= {"problems": [problem_of(B, T, D)], "quick": False, "rival_seconds": rival, "seconds": ours}
         row |= {"torch": torch.__version__, "rival_e_norm": error}
-        print(json.dumps(row), flush=True)
+        print(json.dumps(row, separators=(",", ":")), flush=True)
     return 1 if missed else 0
 
 

@@ -42,12 +42,14 @@ static void run_piece(void *context, size_t piece, int thread, int threads) {
        g->ta ? g->M : g->K, B, g->tb ? g->K : g->N, terms.first ? 1 : 0, g->C + rows.first * g->N, g->N);
 }
 
-/* operands are copied anew in every call, so a piece has to be thick; narrow products get a millisecond */
+/* A BLAS copies its operands anew in every call, so its pieces have to be thick; our kernel copies the right one for
+ * every few rows anyway. A sum is cut in thick pieces too: each reads and writes C. Narrow products get a millisecond.
+ */
 static size_t piece_length(const sgemm *g, int threads) {
-  enum { THICK = 2048 };
-  const size_t whole = g->ta ? g->K : g->M, least = THICK * (size_t)(g->ta ? 1 : threads);
+  const size_t thick = g->kernels && !g->ta && !g->tb ? 258 : 2048;
+  const size_t whole = g->ta ? g->K : g->M, least = thick * (size_t)(g->ta ? 1 : threads);
   const double other = (double)(g->ta ? g->M : g->K);
-  size_t length = (size_t)(0.5e8 * threads / (other * (double)g->N)) / THICK * THICK;
+  size_t length = (size_t)(0.5e8 * threads / (other * (double)g->N)) / thick * thick;
   if (length < least) length = least;
   return length < whole ? length : whole;
 }
