@@ -110,6 +110,32 @@ static void expect_rows_alone(const char *name, product_fn *product, const examp
   }
 }
 
+/* B in panels, with nothing behind the last number */
+static float *panels_of(const product_operands *o, size_t width) {
+  float *panels = malloc(o->K * o->N * sizeof *panels + 1), *to = panels;
+  assert_non_null(panels);
+  for (size_t first = 0; first < o->N; first += width)
+    for (size_t k = 0; k < o->K; k++)
+      for (size_t n = first; n < o->N && n < first + width; n++) *to++ = o->B[k * o->b_row + n];
+  return panels;
+}
+
+/* a right factor in panels gives the bits that it gives in rows, to all rows together and to each */
+static void expect_panels_alike(const char *name, const kernels *table, example *e, const float *together) {
+  const product_operands rows = e->o;
+  float *panels = panels_of(&rows, table->product_panel);
+  e->o.B = panels;
+  e->o.b_row = 0;
+  e->o.panels = true;
+  memcpy(e->C, e->before, rows.M * rows.c_row * sizeof(float));
+  table->product(&e->o);
+  if (memcmp(e->C, together, rows.M * rows.c_row * sizeof(float)) != 0)
+    fail_msg("%s: M %zu N %zu K %zu, panels differ from rows", name, rows.M, rows.N, rows.K);
+  expect_rows_alone(name, table->product, e, together);
+  e->o = rows;
+  free(panels);
+}
+
 static void test_products(void **state) {
   (void)state;
   const char *names[KERNELS_MAX];
@@ -132,6 +158,7 @@ static void test_products(void **state) {
       assert_non_null(together);
       memcpy(together, e.C, e.o.M * e.o.c_row * sizeof *together);
       expect_rows_alone(names[n], table->product, &e, together);
+      expect_panels_alike(names[n], table, &e, together);
       free(together);
       free_example(&e);
     }

@@ -148,8 +148,8 @@ static inline const TYPED(cell_ops) * TYPED(ops_of)(const sparc_cell *cell) {
 #endif
 }
 
-/* Prepared weights of an affine cell: the projection as K x N for tokens (BLIS wants it so), the biases, the
- * projection as N x K for the input gradient, then the cell's constants. */
+/* Prepared weights of an affine cell: the projection as K x N for tokens (products want it so), the biases, the
+ * projection as N x K for the input gradient, then the cell's constants. Both lie in panels. */
 typedef struct TYPED(prepared_view) {
   const real *weight_in;  /* (D, projected) */
   const real *bias;       /* (projected) */

@@ -330,8 +330,8 @@ static void project(const run *r, const block *k, range steps) {
   for (size_t i = 0; i < k->n; i++) {
     const size_t token = (k->first + i) * r->T + steps.first;
     TYPED(project_tokens)
-    (r->kernels, steps.n, r->D, INPUT_GATES * r->H, r->call->x + token * r->D, r->D, r->prepared + r->at.input_in,
-     r->prepared + r->at.bias, r->gates + token * r->width, r->width);
+    (r->kernels, AS_IS, steps.n, r->D, INPUT_GATES * r->H, r->call->x + token * r->D, r->D,
+     r->prepared + r->at.input_in, r->prepared + r->at.bias, r->gates + token * r->width, r->width);
   }
 }
 
@@ -343,7 +343,7 @@ static void recur(void *context, size_t tile) {
     if (t % r->steps == 0) project(r, &k, range_of(r->T, r->steps, t / r->steps));
     for (size_t i = 0; i < k.n; i++) load_kept(r, k.first + i, t, k.entering + i * H);
     TYPED(project_tokens)
-    (r->kernels, k.n, H, N, k.entering, H, r->prepared + r->at.recurrent_in, r->prepared + r->at.recurrent_bias,
+    (r->kernels, AS_IS, k.n, H, N, k.entering, H, r->prepared + r->at.recurrent_in, r->prepared + r->at.recurrent_bias,
      k.product, N);
     for (size_t i = 0; i < k.n; i++) {
       const size_t token = (k.first + i) * r->T + t;

@@ -2,6 +2,7 @@
 /* prepare.c: from parameters to what the kernels read: weights in both orders and derived constants. */
 #include "base/error.h"
 #include "cells/cell_impl.h"
+#include "math/gemm_impl.h"
 #include "sparc/double.h"
 
 static sparc_status check_finite(const sparc_cell *cell, const real *params) {
@@ -15,7 +16,28 @@ static sparc_status check_finite(const sparc_cell *cell, const real *params) {
   return SPARC_OK;
 }
 
-/* the rows of all projections, as K x N, as N x K, and their biases */
+/* a parameter as the products read it */
+static real weight_of(real parameter) { return (real)bounded((double)parameter, WEIGHT_MAX); }
+
+/* row k of a prepared W[K][N] */
+static void put_row(const sparc_cell *cell, size_t K, size_t N, size_t k, const real *from, real *W) {
+  const size_t panel = prepared_panel(cell->kernels, N);
+  for (size_t first = 0; first < N; first += panel) {
+    const size_t n = N - first < panel ? N - first : panel;
+    real *to = W + first * K + k * n;
+    for (size_t i = 0; i < n; i++) to[i] = weight_of(from[first + i]);
+  }
+}
+
+/* column n of it */
+static void put_column(const sparc_cell *cell, size_t K, size_t N, size_t n, const real *from, real *W) {
+  const size_t panel = prepared_panel(cell->kernels, N), first = n / panel * panel;
+  const size_t stride = N - first < panel ? N - first : panel;
+  real *to = W + first * K + (n - first);
+  for (size_t k = 0; k < K; k++) to[k * stride] = weight_of(from[k]);
+}
+
+/* the rows of all projections, prepared for products with tokens and with gradients, and their biases */
 static void copy_projections(const sparc_cell *cell, const real *params, real *prepared) {
   const size_t D = (size_t)cell->D, N = (size_t)cell->projected;
   const TYPED(prepared_view) view = TYPED(view_prepared)(cell, prepared);
@@ -26,10 +48,9 @@ static void copy_projections(const sparc_cell *cell, const real *params, real *p
     for (size_t row = 0; row < (size_t)p->rows; row++) {
       const size_t column = (size_t)p->column + row;
       const real *source = params + p->weight + row * (size_t)p->stride;
-      for (size_t d = 0; d < D; d++)
-        weight_in[d * N + column] = weight_out[column * D + d] = (real)bounded((double)source[d], WEIGHT_MAX);
-      bias[column] =
-          p->has_bias ? (real)bounded((double)params[p->bias + row * (size_t)p->bias_stride], WEIGHT_MAX) : 0;
+      put_column(cell, D, N, column, source, weight_in);
+      put_row(cell, N, D, column, source, weight_out);
+      bias[column] = p->has_bias ? weight_of(params[p->bias + row * (size_t)p->bias_stride]) : 0;
     }
   }
 }

@@ -18,6 +18,7 @@ extern const kernels KERNEL_TABLE;
 const kernels KERNEL_TABLE = {
     .name = KERNEL_NAME,
     .product = product,
+    .product_panel = PRODUCT_PANEL,
     .sparc_scan = {SPARC_INSTANCES(SCAN_SLOT)},
     .sparc_adjoint = {SPARC_INSTANCES(ADJOINT_SLOT)},
     .sparc_token = {SPARC_INSTANCES(TOKEN_SLOT)},

@@ -13,13 +13,17 @@
 
 /* C[M][N] = start + A[M][K] B[K][N], K > 0. A may lie transposed: element (i, k) is A[i * a_row + k * a_column], where
  * one of the two is 1; rows of B and C are b_row and c_row apart. start is C itself with `add`, else the row `bias`
- * (N), else zero. */
+ * (N), else zero.
+ *
+ * Or B lies in panels, as the product reads it, and is not copied: its first product_panel columns as rows of so many,
+ * then the next, and at last as rows of what is left. */
 typedef struct product_operands {
   size_t M, N, K;
   const float *A;
   size_t a_row, a_column;
   const float *B;
-  size_t b_row;
+  size_t b_row; /* unused with panels */
+  bool panels;
   float *C;
   size_t c_row;
   const float *bias; /* may be NULL */

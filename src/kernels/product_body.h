@@ -8,7 +8,7 @@
  * lie far apart, they would compete for the same places of the cache, so a panel of B that many rows of A pass, and a
  * block of A that passes many panels, are copied to the stack first: the panel at once, its lines having been asked
  * for, and the next block of A little by little between the tiles of this one. The panel at the right edge is padded
- * with zeros in its copy.
+ * with zeros in its copy. Weights that are prepared for many products lie in panels from the start.
  *
  * An element of C is the sum of its products in the order of the inner dimension, block by block: its bits depend on
  * N, K and the operands alone, not on the rows it is computed together with.
@@ -39,7 +39,7 @@ enum { PRODUCT_COPY_FROM = 64, PRODUCT_COPY_WIDTH = 256, PRODUCT_FAR = 256 };
 typedef struct product_panel {
   size_t depth, columns; /* columns that exist in C */
   const float *element;
-  size_t row;        /* elements from row to row */
+  size_t row, side;  /* elements from row to row, and to the panel on the right */
   const float *bias; /* (columns): what is added to the sums; NULL: C when `add` is set, else nothing */
   bool add;
   const float *next; /* the panel that will be copied after this one; NULL: none */
@@ -62,13 +62,15 @@ typedef struct product_copy {
   size_t done; /* of count */
 } product_copy;
 
-/* sums of `terms` more products; b and A are at the first of them */
-VMATH void product_terms(size_t rows, size_t vectors, size_t terms, const float *b, size_t b_row, const float *A,
-                         size_t a_row, size_t a_column, lanes sum[][PRODUCT_LINE_VECTORS]) {
+/* sums of `terms` more products; b and A are at the first of them. A tile that is wider than a panel takes what is
+ * b_side further on. */
+VMATH void product_terms(size_t rows, size_t vectors, size_t terms, const float *b, size_t b_row, size_t b_side,
+                         const float *A, size_t a_row, size_t a_column, lanes sum[][PRODUCT_LINE_VECTORS]) {
   for (size_t k = 0; k < terms; k++, b += b_row) {
     lanes row[PRODUCT_LINE_VECTORS];
 #pragma GCC unroll 8
-    for (size_t v = 0; v < vectors; v++) row[v] = load_lanes(b + v * LANES);
+    for (size_t v = 0; v < vectors; v++)
+      row[v] = load_lanes(b + v / PRODUCT_VECTORS * b_side + v % PRODUCT_VECTORS * LANES);
 #pragma GCC unroll 6
     for (size_t i = 0; i < rows; i++) {
       /* minus zero changes nothing: this spreads the element */
@@ -90,13 +92,13 @@ VMATH void product_tile(size_t rows, size_t vectors, const product_panel *panel,
   for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 8
     for (size_t v = 0; v < vectors; v++) sum[i][v] = (lanes){0};
-  product_terms(rows, vectors, first, panel->element, panel->row, A, a_row, a_column, sum);
+  product_terms(rows, vectors, first, panel->element, panel->row, panel->side, A, a_row, a_column, sum);
 #pragma GCC unroll 6
   for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 8
     for (size_t v = 0; v < vectors; v++) __builtin_prefetch(C + i * c_row + v * LANES, 1);
-  product_terms(rows, vectors, depth - first, panel->element + first * panel->row, panel->row, A + first * a_column,
-                a_row, a_column, sum);
+  product_terms(rows, vectors, depth - first, panel->element + first * panel->row, panel->row, panel->side,
+                A + first * a_column, a_row, a_column, sum);
 #pragma GCC unroll 6
   for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 8
@@ -215,11 +217,16 @@ static __attribute__((noinline)) void copy_panel(product_panel *panel, float *co
   panel->row = PRODUCT_PANEL;
 }
 
+static size_t fewer(size_t a, size_t b) { return a < b ? a : b; }
+
+/* a panel from column j on, or several side by side */
 static product_panel panel_at(const product_operands *o, size_t j, size_t width, size_t k, size_t depth) {
+  const size_t row = o->panels ? fewer(o->N - j, PRODUCT_PANEL) : o->b_row;
   return (product_panel){.depth = depth,
-                         .columns = o->N - j < width ? o->N - j : width,
-                         .element = o->B + k * o->b_row + j,
-                         .row = o->b_row,
+                         .columns = fewer(o->N - j, width),
+                         .element = o->B + (o->panels ? j * o->K : j) + k * row,
+                         .row = row,
+                         .side = o->panels ? PRODUCT_PANEL * o->K : PRODUCT_PANEL,
                          .bias = o->bias && k == 0 ? o->bias + j : NULL,
                          .add = o->add || k > 0};
 }
@@ -245,8 +252,8 @@ static void product_block(const product_operands *o, const product_left *left, s
     product_panel panel = panel_at(o, j, PRODUCT_PANEL, k, depth);
     const bool edge = panel.columns < PRODUCT_PANEL, many = left->rows >= PRODUCT_COPY_FROM;
     const bool copied = many && (edge || panel.row > 2 * (size_t)PRODUCT_PANEL);
-    if (copied && j + 2 * (size_t)PRODUCT_PANEL <= o->N) {
-      panel.next = panel.element + PRODUCT_PANEL;
+    if (many && (copied || o->panels) && j + 2 * (size_t)PRODUCT_PANEL <= o->N) {
+      panel.next = panel.element + panel.side;
       panel.next_row = panel.row;
     }
     if (copied) copy_panel(&panel, copy);
@@ -274,8 +281,6 @@ static product_blocks blocks_of(const product_operands *o) {
   return (product_blocks){tiles * PRODUCT_ROWS, per_row, rows * per_row, turned,
                           far && (turned || o->N >= PRODUCT_COPY_WIDTH)};
 }
-
-static size_t fewer(size_t a, size_t b) { return a < b ? a : b; }
 
 /* from a block of A to `to`; nothing beyond the last */
 static product_copy copy_of(const product_operands *o, const product_blocks *blocks, size_t block, float *to) {
@@ -314,7 +319,7 @@ static void product(const product_operands *o) {
   for (size_t j = 0; j < o->N; j += columns) {
     product_operands part = *o;
     part.N = fewer(o->N - j, columns);
-    part.B += j;
+    part.B += o->panels ? j * o->K : j;
     part.C += j;
     if (part.bias) part.bias += j;
     product_columns(&part, &blocks);

@@ -17,7 +17,7 @@ void TYPED(transpose_matrix)(size_t rows, size_t cols, const real *in, real *out
 void TYPED(dense_forward)(const kernels *k, size_t n, size_t in, size_t out, const real *x, const real *weight_in,
                           const real *bias, real *y) {
   if (bias)
-    project_tokens(k, n, in, out, x, in, weight_in, bias, y, out);
+    project_tokens(k, AS_IS, n, in, out, x, in, weight_in, bias, y, out);
   else
     gemm(k, AS_IS, AS_IS, n, out, in, x, in, weight_in, out, 0, y, out);
 }

@@ -355,7 +355,7 @@ static void project_token_backward(const sparc_cell *cell, const real *weight_ou
   const size_t D = (size_t)cell->D, N = (size_t)cell->projected;
 #ifndef SPARC_DOUBLE
   if (cell->kernels->product && N > 0) {
-    gemm(cell->kernels, AS_IS, AS_IS, 1, D, N, dpre, N, weight_out, D, 1, dx, D);
+    gemm(cell->kernels, AS_IS, PREPARED, 1, D, N, dpre, N, weight_out, D, 1, dx, D);
     return;
   }
 #endif

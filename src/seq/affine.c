@@ -449,7 +449,8 @@ static void project(void *context, size_t tile) {
   const real *x = r->io->x + tokens.first * r->D;
   real *pre = r->saved.pre + tokens.first * r->pre;
   if (N > 0)
-    project_tokens(r->cell->kernels, tokens.n, r->D, N, x, r->D, r->weights.weight_in, r->weights.bias, pre, r->pre);
+    project_tokens(r->cell->kernels, PREPARED, tokens.n, r->D, N, x, r->D, r->weights.weight_in, r->weights.bias, pre,
+                   r->pre);
   if (r->ops->activate)
     r->ops->activate(r->cell, r->weights.constants, tokens.n, x, pre, r->saved.shared + tokens.first * r->shared);
 }
@@ -573,7 +574,8 @@ static void project_backward(void *context, size_t tile) {
   /* with direct_input dx holds the adjoint's part already */
   const real beta = r->cell->direct_input ? 1 : 0;
   if (N > 0)
-    gemm(r->cell->kernels, AS_IS, AS_IS, tokens.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, beta, dx, r->D);
+    gemm(r->cell->kernels, AS_IS, PREPARED, tokens.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, beta, dx,
+         r->D);
   else if (beta == 0)
     memset(dx, 0, tokens.n * r->D * sizeof(real));
   if (r->ops->shared_backward) r->ops->shared_backward(r->cell, r->weights.constants, tokens.n, dshared, dx);

@@ -34,7 +34,7 @@ void TYPED(project_inputs)(const sparc_cell *cell, const real *prepared, size_t 
   const size_t D = (size_t)cell->D, N = (size_t)cell->projected;
 #ifndef SPARC_DOUBLE
   if (cell->kernels->product) {
-    project_tokens(cell->kernels, n, D, N, x, D, weights.weight_in, weights.bias, pre, pre_stride);
+    project_tokens(cell->kernels, PREPARED, n, D, N, x, D, weights.weight_in, weights.bias, pre, pre_stride);
     return;
   }
 #endif
