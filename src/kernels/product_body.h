@@ -282,14 +282,24 @@ static product_blocks blocks_of(const product_operands *o) {
                           far && (turned || o->N >= PRODUCT_COPY_WIDTH)};
 }
 
+/* the rows and terms of a block, and its first element */
+typedef struct product_place {
+  size_t first, rows, k, depth;
+  const float *element;
+} product_place;
+
+static product_place place_of(const product_operands *o, const product_blocks *blocks, size_t block) {
+  const size_t first = block / blocks->per_row * blocks->rows, k = block % blocks->per_row * PRODUCT_DEPTH;
+  return (product_place){first, fewer(o->M - first, blocks->rows), k, fewer(o->K - k, PRODUCT_DEPTH),
+                         o->A + first * o->a_row + k * o->a_column};
+}
+
 /* from a block of A to `to`; nothing beyond the last */
 static product_copy copy_of(const product_operands *o, const product_blocks *blocks, size_t block, float *to) {
   if (!blocks->copied || block >= blocks->count) return (product_copy){0};
-  const size_t first = block / blocks->per_row * blocks->rows, k = block % blocks->per_row * PRODUCT_DEPTH;
-  const size_t rows = fewer(o->M - first, blocks->rows), depth = fewer(o->K - k, PRODUCT_DEPTH);
-  const float *from = o->A + first * o->a_row + k * o->a_column;
-  if (blocks->turned) return (product_copy){from, o->a_column, rows, depth, to, PRODUCT_TURNED_STEP, 0};
-  return (product_copy){from, o->a_row, depth, rows, to, PRODUCT_STEP, 0};
+  const product_place p = place_of(o, blocks, block);
+  if (blocks->turned) return (product_copy){p.element, o->a_column, p.rows, p.depth, to, PRODUCT_TURNED_STEP, 0};
+  return (product_copy){p.element, o->a_row, p.depth, p.rows, to, PRODUCT_STEP, 0};
 }
 
 /* the columns of a block of C */
@@ -297,9 +307,8 @@ static void product_columns(const product_operands *o, const product_blocks *blo
   float copies[2][PRODUCT_BLOCK_ROWS * PRODUCT_STEP] __attribute__((aligned(64)));
   product_copy copy = copy_of(o, blocks, 0, copies[0]);
   for (size_t block = 0; block < blocks->count; block++) {
-    const size_t first = block / blocks->per_row * blocks->rows, k = block % blocks->per_row * PRODUCT_DEPTH;
-    product_left left = {fewer(o->M - first, blocks->rows), o->A + first * o->a_row + k * o->a_column, o->a_row,
-                         o->a_column};
+    const product_place p = place_of(o, blocks, block);
+    product_left left = {p.rows, p.element, o->a_row, o->a_column};
     if (blocks->copied) {
       copy_runs(&copy, copy.count);
       left.element = copy.to;
@@ -307,7 +316,7 @@ static void product_columns(const product_operands *o, const product_blocks *blo
       left.column = blocks->turned ? PRODUCT_TURNED_STEP : 1;
     }
     copy = copy_of(o, blocks, block + 1, copies[(block + 1) % 2]);
-    product_block(o, &left, first, k, fewer(o->K - k, PRODUCT_DEPTH), &copy);
+    product_block(o, &left, p.first, p.k, p.depth, &copy);
   }
 }
 

@@ -18,6 +18,15 @@ typedef uint32_t lane_bits __attribute__((vector_size(4 * LANES)));
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): k is a name */
 #define EACH_WAY(k) _Pragma("GCC unroll 4") for (size_t k = 0; (k) < ways; (k)++)
 
+/* (2^f - 1) / f for |f| <= 1 / 2, see exp2m1_of */
+VMATH void exp2_slope_lanes(size_t ways, const lanes *f, lanes *p) {
+  EACH_WAY(k) p[k] = EXP2M1[5] * f[k] + EXP2M1[4];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[3];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[2];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[1];
+  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[0];
+}
+
 /* decay_of: rho = 2^x and one_minus = 1 - 2^x; x from -126 to 0, the caller sees to that */
 VMATH void decay_lanes(size_t ways, const lanes *x, lanes *rho, lanes *one_minus) {
   const float magic = 0x1.8p23f + 127;
@@ -26,11 +35,7 @@ VMATH void decay_lanes(size_t ways, const lanes *x, lanes *rho, lanes *one_minus
   EACH_WAY(k) f[k] = shifted[k] - magic;
   EACH_WAY(k) f[k] = x[k] - f[k];
   EACH_WAY(k) scale[k] = (lanes)((lane_bits)shifted[k] << 23);
-  EACH_WAY(k) p[k] = EXP2M1[5] * f[k] + EXP2M1[4];
-  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[3];
-  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[2];
-  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[1];
-  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[0];
+  exp2_slope_lanes(ways, f, p);
   EACH_WAY(k) p[k] = p[k] * f[k];
   EACH_WAY(k) one_minus[k] = (1 - scale[k]) - scale[k] * p[k];
   EACH_WAY(k) rho[k] = scale[k] * p[k] + scale[k];
@@ -60,11 +65,7 @@ VMATH void power_lanes(size_t ways, float plus, const lanes *x, lanes *out) {
   EACH_WAY(k) f[k] = shifted[k] - magic;
   EACH_WAY(k) f[k] = x[k] - f[k];
   EACH_WAY(k) scale[k] = (lanes)((lane_bits)shifted[k] << 23);
-  EACH_WAY(k) p[k] = EXP2M1[5] * f[k] + EXP2M1[4];
-  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[3];
-  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[2];
-  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[1];
-  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[0];
+  exp2_slope_lanes(ways, f, p);
   EACH_WAY(k) p[k] = p[k] * f[k] + 1;
   EACH_WAY(k) out[k] = scale[k] * p[k] + plus;
 }
@@ -81,11 +82,7 @@ VMATH void tanh_lanes(size_t ways, const lanes *z, lanes *over, lanes *under) {
   EACH_WAY(k) f[k] = shifted[k] - magic;
   EACH_WAY(k) f[k] = x[k] * rate - f[k];
   EACH_WAY(k) scale[k] = (lanes)((lane_bits)shifted[k] << 23);
-  EACH_WAY(k) p[k] = EXP2M1[5] * f[k] + EXP2M1[4];
-  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[3];
-  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[2];
-  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[1];
-  EACH_WAY(k) p[k] = p[k] * f[k] + EXP2M1[0];
+  exp2_slope_lanes(ways, f, p);
   EACH_WAY(k) p[k] = p[k] * f[k];
   EACH_WAY(k) over[k] = 1 - scale[k];
   EACH_WAY(k) under[k] = 1 + scale[k];
