@@ -29,9 +29,6 @@ typedef struct cpu_info {
 
 cpu_info cpu_detect(void);
 
-/* what the second-level cache of a usual core holds: arrays that are larger together have to be asked for ahead */
-enum { NEAR_BYTES = 1 << 20 };
-
 /* cpu_available returns how many logical processors this process may run on */
 int cpu_available(void);
 

@@ -13,7 +13,6 @@
 #ifndef SPARC_CELLS_CELL_IMPL_H
 #define SPARC_CELLS_CELL_IMPL_H
 
-#include "base/cpu.h"
 #include "base/real.h"
 #include "cells/cell.h"
 
@@ -51,14 +50,7 @@ typedef struct TYPED(span) {
   real *dx;           /* adjoint of cells with direct_input: rows of D, dx_stride apart, to be overwritten */
   size_t dx_stride;   /* D, or 0: nobody asks for dx, one row takes it all */
   size_t earlier;     /* adjoint: rows of all arrays in front of these, which come next */
-  bool near;          /* adjoint: all of these rows are in a cache of the core, and need not be asked for */
 } TYPED(span);
-
-/* whether content, states and the gradients of both stay near over so many tokens */
-static inline bool TYPED(stays_near)(const sparc_cell *cell, size_t tokens) {
-  const size_t content = (size_t)(cell->direct_input ? cell->D : cell->pre);
-  return tokens * 2 * (content + cell->sizes.state) * sizeof(real) <= NEAR_BYTES;
-}
 
 typedef struct TYPED(affine_ops) {
   /* the cell's constants from params, in double */

@@ -670,8 +670,7 @@ static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const
                             .d_own = dpre + own_controls(cell),
                             .dshared = dshared,
                             .sums = sums,
-                            .earlier = span->earlier,
-                            .near = span->near});
+                            .earlier = span->earlier});
   return true;
 }
 

@@ -54,8 +54,7 @@ static part part_of(const fused *f, size_t piece, int job) {
                          .tokens = (size_t)(to - from),
                          .pre = f->pre + at * f->pre_width,
                          .shared = f->shared + at * f->shared_width,
-                         .earlier = (size_t)from,
-                         .near = stays_near_f32(f->cell.cell, (size_t)f->B * (size_t)f->T)}};
+                         .earlier = (size_t)from}};
 }
 
 /* the tile's own row of h or g: (parts, n) */

@@ -119,23 +119,29 @@ static double time_once(const bench_task *task) {
   return seconds;
 }
 
-/* the shortest time of every copy, by direction; the copies' mean is the time of a row */
-static void time_rows(table *t, double seconds) {
-  enum { LEAST_PASSES = 10, MOST_PASSES = 100 };
+/* the shortest time of every copy, by direction; the copies' mean is the time of a row. Time is given as to
+ * bench_time. */
+static void time_rows(table *t, double seconds, double patience) {
+  enum { LEAST_PASSES = 10 };
   static const char *const stages[] = {"forward", "backward"};
-  double shortest[2][SIZES][COPIES];
+  double shortest[2][SIZES][COPIES], settled[SIZES];
   const double start = bench_now();
-  for (int pass = 0; pass < LEAST_PASSES || (pass < MOST_PASSES && bench_now() - start < seconds); pass++)
+  double elapsed = 0, fell = 0;
+  for (size_t i = 0; i < t->rows; i++) settled[i] = INFINITY;
+  for (int pass = 0; pass < LEAST_PASSES || elapsed < fmin(fmax(seconds, 2 * fell), patience * seconds); pass++) {
     for (int s = 0; s < 2; s++)
       for (size_t i = 0; i < t->rows; i++)
         for (size_t k = 0; k < t->row[i].copies; k++) {
           const double once = time_once(&stage_of(&t->row[i].cases[k], stages[s])->task);
           shortest[s][i][k] = pass == 0 ? once : fmin(shortest[s][i][k], once);
         }
-  for (size_t i = 0; i < t->rows; i++) {
-    row *r = &t->row[i];
-    r->seconds = 0;
-    for (size_t k = 0; k < r->copies; k++) r->seconds += (shortest[0][i][k] + shortest[1][i][k]) / (double)r->copies;
+    elapsed = bench_now() - start;
+    for (size_t i = 0; i < t->rows; i++) {
+      row *r = &t->row[i];
+      r->seconds = 0;
+      for (size_t k = 0; k < r->copies; k++) r->seconds += (shortest[0][i][k] + shortest[1][i][k]) / (double)r->copies;
+      if (bench_falls(r->seconds, &settled[i])) fell = elapsed;
+    }
   }
 }
 
@@ -226,15 +232,15 @@ static void json_table(const bench_settings *settings, const table *t) {
 /* ---- work --------------------------------------------------------------------------------------- */
 
 static exit_code grow(bench_settings *settings, table *t) {
-  /* a pass of all sizes is long */
-  enum { PATIENCE = 3 };
+  /* a pass of all sizes is long; and while a size still falls, up to so many times as long */
+  enum { SHARE = 3, PATIENCE = 10 };
   sparc_status status = SPARC_OK;
   for (size_t i = 0; status == SPARC_OK && i < t->rows; i++) status = open_row(settings, t, i);
   if (status != SPARC_OK) {
     close_rows(t);
     return bench_report_failure(settings, status);
   }
-  time_rows(t, PATIENCE * settings->seconds);
+  time_rows(t, SHARE * settings->seconds, settings->quick ? 1 : PATIENCE);
   judge(t);
   if (settings->json)
     json_table(settings, t);

@@ -195,16 +195,13 @@ enum { LEAST_PASSES = 10, HURRIED_PASSES = 3, MOST_PASSES = 1 << 14 };
 /* with this much more time than asked for, ten passes are no longer insisted on */
 static const double HURRY = 5;
 
-/* a result that falls by less than this has settled */
-static const double SETTLED = 0.002;
-
 /* pieces shorter than this are repeated until they are as long as the other */
 static const double SHORT_PIECE = 50e-6, WANTED_PIECE = 200e-6;
 
 typedef struct record {
   double *shortest; /* (pieces) */
   double *totals;   /* (MOST_PASSES) */
-  double settled;   /* the sum of the shortest when it last fell */
+  double settled;   /* see bench_falls */
   int repeats;
 } record;
 
@@ -280,11 +277,10 @@ static int repeats_of(const bench_task *task) {
   return piece < SHORT_PIECE && !task->cold ? 1 + (int)(WANTED_PIECE / (piece + 1e-9)) : 1;
 }
 
-/* whether the result of a task fell since it was last seen to fall */
-static bool falls(const bench_task *task, record *r) {
-  const double sum = sum_of(r->shortest, task->pieces);
-  if (sum > (1 - SETTLED) * r->settled) return false;
-  r->settled = sum;
+bool bench_falls(double result, double *settled) {
+  static const double TRIFLE = 0.002;
+  if (result > (1 - TRIFLE) * *settled) return false;
+  *settled = result;
   return true;
 }
 
@@ -296,7 +292,7 @@ static void run_passes(bench_task *const *tasks, size_t count, double seconds, d
   for (; !enough(passes, bench_now() - start, fell, seconds, patience); passes++) {
     for (size_t i = 0; i < count; i++) {
       records[i].totals[passes] = time_pass(tasks[i], records[i].repeats, records[i].shortest);
-      if (falls(tasks[i], &records[i])) fell = bench_now() - start;
+      if (bench_falls(sum_of(records[i].shortest, tasks[i]->pieces), &records[i].settled)) fell = bench_now() - start;
     }
   }
   for (size_t i = 0; i < count; i++) conclude(tasks[i], &records[i], passes);

@@ -72,7 +72,6 @@ typedef struct sparc_adjoint_rows {
   float *dshared; /* (tokens, 2): overwritten; unused with per-mode controls */
   float *sums;    /* (SUM_COUNT, n): added to; the caller flushes it to double every few tokens */
   size_t earlier; /* rows of all these arrays in front of the first token, which come next */
-  bool near;      /* these rows are in a cache of the core, and need not be asked for */
 } sparc_adjoint_rows;
 
 /* coefficients of one token for all modes and, unless outer is NULL, the drivers of its RTRL traces */

@@ -56,7 +56,6 @@ typedef struct spectral_adjoint_rows {
   const float *dh;                    /* (tokens, 2 H) */
   float *db;                          /* (tokens, 2 H); may be dh */
   size_t earlier;                     /* rows of h and dh in front of these, which come next */
-  bool near;                          /* these rows are in a cache of the core, and need not be asked for */
   float *dcontrols;                   /* (tokens, 2): overwritten with the sums over this run of modes */
   double *by_nu, *by_theta;           /* (n): added to */
 } spectral_adjoint_rows;

@@ -395,7 +395,7 @@ VMATH void adjoint_row(const spectral_adjoint_rows *s, bool fixed, size_t t, flo
     const adjoint_tile a = {
         h_re + i * SCAN_TILE, h_im + i * SCAN_TILE, dh, dh + H, carry, carry + SCAN_TILE, db, db + H, sum,
         sum + SCAN_TILE};
-    if (!s->near && t + s->earlier > 1) {
+    if (t + s->earlier > 1) {
       fetch_down(rows, s->dh + at - 2 * H, i);
       fetch_down(rows, s->h + at - 4 * H, i);
     }

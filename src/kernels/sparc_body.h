@@ -524,7 +524,7 @@ VMATH void adjoint_tokens_of(sparc_rules rules, bool floor, size_t ways, const s
   EACH_WAY(k) sums[k].dr = sums[k].dp = every_lane(0);
   EACH_WAY(k) token[k].control = *(control - k);
   EACH_WAY(k) place_adjoint(rules, s, last - k, &token[k]);
-  const size_t ahead = !s->near && last + s->earlier >= 2 * ways ? ways : 0;
+  const size_t ahead = last + s->earlier >= 2 * ways ? ways : 0;
   for (size_t begin = 0, end; begin < rows->n; begin = end) {
     end = tile_end(rows, begin);
     const size_t small = small_tokens(rules, ways, token, limits->decay[begin / SPARC_TILE]);

@@ -352,8 +352,7 @@ static TYPED(span) span_of(const run *r, const stream_tile *s, size_t chunk) {
                        .pre = r->saved.pre + at * r->pre,
                        .shared = r->saved.shared + at * r->shared,
                        .mask = r->io->mask ? r->io->mask + at : NULL,
-                       .x = r->io->x + at * r->D,
-                       .near = TYPED(stays_near)(r->cell, r->tokens)};
+                       .x = r->io->x + at * r->D};
 }
 
 static bool replay_fast(const run *r, const stream_tile *s) {

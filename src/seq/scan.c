@@ -6,7 +6,6 @@
  */
 #include "seq/scan.h"
 
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -61,12 +60,6 @@ static sparc_status check_config(const sparc_scan_config *c) {
   return SPARC_OK;
 }
 
-/* whether states and gradients stay in the second-level cache of a usual core */
-static bool is_near(const sparc_scan_config *config) {
-  enum { ROW = 2 * 2 * sizeof(float) }; /* re and im of two arrays */
-  return (double)config->B * config->T * config->H * ROW <= NEAR_BYTES;
-}
-
 /* the largest phase that the kernels' sine and cosine are made for: pi / 2 rounded up */
 static const float LARGEST_PHASE = 0x1.921fb6p0f;
 
@@ -86,7 +79,6 @@ sparc_status sparc_scan_create(const sparc_scan_config *config, sparc_scan **out
                        .name = fast ? chosen->name : "plain",
                        .width = job_width(config->B, config->H, SCAN_MODES),
                        .real_width = job_width(config->B, config->H, SCAN_CARRIED),
-                       .near = is_near(config),
                        .threads = choose_threads(config)};
   *out = scan;
   return SPARC_OK;
@@ -217,7 +209,6 @@ void scan_backward_job(const sparc_scan *scan, const scan_tile *tiles, const spa
                                       .dh = gradient->dh + at,
                                       .db = gradient->db + at,
                                       .earlier = from,
-                                      .near = scan->near,
                                       .dcontrols = dcontrols + 2 * (p.piece * tokens_of(scan) + token),
                                       .by_nu = by_nu,
                                       .by_theta = by_nu + H};

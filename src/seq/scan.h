@@ -11,7 +11,6 @@ struct sparc_scan {
   const scan_kernels *kernels;
   const char *name;      /* of the kernels */
   int width, real_width; /* modes, or coordinates, of a job */
-  bool near;             /* what backward reads is near enough not to be asked for */
   int threads;
 };
 
