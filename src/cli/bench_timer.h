@@ -44,8 +44,8 @@ typedef struct bench_task {
   int passes;
 } bench_task;
 
-/* bench_falls says whether a result fell since it last did, by more than a trifle; *settled is what it fell to, infinite
- * at first. */
+/* bench_falls says whether a result fell since it last did, by more than a trifle; *settled is what it fell to,
+ * infinite at first. */
 bool bench_falls(double result, double *settled);
 
 /* bench_pass runs every piece of a task once, without timing. */
