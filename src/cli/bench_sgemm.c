@@ -46,7 +46,8 @@ static void run_piece(void *context, size_t piece, int thread, int threads) {
  * every few rows anyway. A sum is cut in thick pieces too: each reads and writes C. Narrow products get a millisecond.
  */
 static size_t piece_length(const sgemm *g, int threads) {
-  const size_t thick = g->kernels && !g->ta && !g->tb ? 258 : 2048;
+  enum { BLOCK_ROWS = 258 }; /* of A, which our kernel copies at a time */
+  const size_t thick = g->kernels && !g->ta && !g->tb ? BLOCK_ROWS : 2048;
   const size_t whole = g->ta ? g->K : g->M, least = thick * (size_t)(g->ta ? 1 : threads);
   const double other = (double)(g->ta ? g->M : g->K);
   size_t length = (size_t)(0.5e8 * threads / (other * (double)g->N)) / thick * thick;

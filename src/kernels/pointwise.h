@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pointwise.h: the float32 row loops of the layers between the cells, as slots of the kernel table.
  *
- * Arguments mean what they mean in nn/layers_impl.h, and in math/sums_impl.h, whose functions call these. Layers
- * without transcendental functions or sums over a row are left to the compiler's own vector code and have no slot.
+ * Arguments mean what they mean in nn/layers_impl.h, whose functions call these. Layers without transcendental
+ * functions or sums over a row are left to the compiler's own vector code and have no slot.
  */
 #ifndef SPARC_KERNELS_POINTWISE_H
 #define SPARC_KERNELS_POINTWISE_H
@@ -26,7 +26,6 @@ typedef struct pointwise_kernels {
   void (*gelu_adjoint)(size_t n, size_t width, const float *y, const float *mask, const float *dg, float *dy);
   void (*glu)(size_t n, size_t width, const float *o, const float *mask, const float *u_in, float *u_out);
   void (*glu_adjoint)(size_t n, size_t width, const float *o, const float *mask, const float *du, float *d_o);
-  void (*add_rows)(size_t rows, size_t width, const float *from, size_t stride, double *to);
 } pointwise_kernels;
 
 #endif

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* pointwise_body.h: layer norm, GELU, gated linear unit and sums of rows as vector code. Included by kernels_body.h.
+/* pointwise_body.h: layer norm, GELU and gated linear unit as vector code. Included by kernels_body.h.
  *
  * GELU in its tanh form is y sigmoid(2 a) with a = sqrt(2/pi) (y + 0.044715 y^3), because (1 + tanh a) / 2 is a
  * sigmoid; so GELU and GLU share one function, which keeps its relative accuracy in the lower tail. Loops are instances
  * with a mask and without one (a literal NULL); GELU without one takes all rows as one long row.
  */
-#ifndef SPARC_KERNELS_POINTWISE_BODY_H
-#define SPARC_KERNELS_POINTWISE_BODY_H
-
 #include "kernels/pointwise.h"
 #include "kernels/vmath.h"
 
@@ -140,17 +137,8 @@ static void norm_adjoint_rows(size_t n, size_t width, const float *u, const floa
   }
 }
 
-static void add_rows_of(size_t rows, size_t width, const float *from, size_t stride, double *to) {
-  for (size_t t = 0; t < rows; t++, from += stride) {
-#pragma omp simd
-    for (size_t i = 0; i < width; i++) to[i] += (double)from[i];
-  }
-}
-
 #define POINTWISE_KERNELS                                                                                       \
   {                                                                                                             \
     .norm = norm_rows, .norm_adjoint = norm_adjoint_rows, .gelu = gelu_rows, .gelu_adjoint = gelu_adjoint_rows, \
-    .glu = glu_rows, .glu_adjoint = glu_adjoint_rows, .add_rows = add_rows_of                                   \
+    .glu = glu_rows, .glu_adjoint = glu_adjoint_rows                                                            \
   }
-
-#endif

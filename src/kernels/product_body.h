@@ -42,7 +42,7 @@ typedef struct product_panel {
   size_t row, side;  /* elements from row to row, and to the panel on the right */
   const float *bias; /* (columns): what is added to the sums; NULL: C when `add` is set, else nothing */
   bool add;
-  const float *next; /* the panel that will be copied after this one; NULL: none */
+  const float *next; /* the panel that will be copied or read after this one; NULL: none */
   size_t next_row;
 } product_panel;
 

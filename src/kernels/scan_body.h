@@ -10,7 +10,6 @@
 #define SPARC_KERNELS_SCAN_BODY_H
 
 #include "kernels/controls_body.h"
-#include "kernels/pointwise_body.h"
 #include "kernels/scan.h"
 #include "kernels/vlanes.h"
 
@@ -412,8 +411,12 @@ static void flush_sums(const spectral_adjoint_rows *s, const float *sums) {
   for (size_t tile = 0; tile < scan_tiles(n); tile++) {
     const float *from = sums + 2 * tile * SCAN_TILE;
     const size_t modes = tile_modes(n, tile);
-    add_rows_of(1, modes, from, 0, s->by_nu + tile * SCAN_TILE);
-    add_rows_of(1, modes, from + SCAN_TILE, 0, s->by_theta + tile * SCAN_TILE);
+    double *by_nu = s->by_nu + tile * SCAN_TILE, *by_theta = s->by_theta + tile * SCAN_TILE;
+#pragma omp simd
+    for (size_t j = 0; j < modes; j++) {
+      by_nu[j] += (double)from[j];
+      by_theta[j] += (double)from[SCAN_TILE + j];
+    }
   }
 }
 

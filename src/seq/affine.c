@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "math/gemm_impl.h"
-#include "math/sums_impl.h"
 #include "seq/affine_impl.h"
 
 #include <string.h>
@@ -414,7 +413,7 @@ bool TYPED(adjoint_span)(const sparc_cell *cell, const real *constants, const TY
     if (!ops->scan_adjoint(cell, constants, &block, begin > 0 ? entering : before, states + begin * S,
                            dstates + begin * S, g, dpre + begin * pre, dshared + begin * shared, block_sums))
       return false;
-    for (size_t s = 0; s < count; s++) add_rows(cell->kernels, 1, n, block_sums + s * n, 0, sums + s * H + span->first);
+    for (size_t s = 0; s < count; s++) TYPED(ordered_sum)(sums + s * H + span->first, block_sums + s * n, 1, 0, n);
   }
   return true;
 }
@@ -597,7 +596,7 @@ static void projection_gradient(const run *r, const projection *p, range rows) {
        dparams + p->weight + first * (size_t)p->stride, (size_t)p->stride);
   if (!p->has_bias) return;
   double sums[MAX_ROW_TILE] = {0};
-  add_rows(r->cell->kernels, r->tokens, n, dpre, r->pre, sums);
+  TYPED(ordered_sum)(sums, dpre, r->tokens, r->pre, n);
   for (size_t i = 0; i < n; i++) dparams[p->bias + (first + i) * (size_t)p->bias_stride] += (real)sums[i];
 }
 
