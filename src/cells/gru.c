@@ -40,7 +40,7 @@ enum { D_NEW, D_RESET, D_UPDATE, D_SHIFT };
 /* positions in the block table; the gates of a kind follow in the order of the columns */
 enum { INPUT = 0, RECURRENT = 3, BIAS = 6, RECURRENT_BIAS = 9 };
 
-/* element offsets into prepared: matrices as K x N for the forward and as N x K for the backward */
+/* element offsets into prepared: matrices prepared as K x N for the forward and as N x K for the backward */
 typedef struct prepared_layout {
   size_t input_in;       /* (D, 3H) */
   size_t input_out;      /* (3H, D): new, reset, update, as the cotangents lie */
@@ -124,15 +124,15 @@ static const cell_description about = {
 
 /* a matrix of the parameters (3H, cols), transposed and as it is, there with the gates in the order of their
  * cotangents */
-static void copy_matrix(size_t H, size_t cols, const int *gate_at, const real *source, real *in, real *out) {
+static void copy_matrix(const sparc_cell *cell, size_t cols, const int *gate_at, const real *source, real *in,
+                        real *out) {
+  const size_t H = (size_t)cell->H;
   for (size_t gate = 0; gate < 3; gate++)
-    for (size_t i = 0; i < H; i++)
-      for (size_t j = 0; j < cols; j++) {
-        const size_t row = gate * H + i;
-        const real weight = (real)bounded((double)source[row * cols + j], WEIGHT_MAX);
-        in[j * 3 * H + row] = weight;
-        out[((size_t)gate_at[gate] * H + i) * cols + j] = weight;
-      }
+    for (size_t i = 0; i < H; i++) {
+      const size_t row = gate * H + i, out_row = (size_t)gate_at[gate] * H + i;
+      TYPED(put_column)(cell, cols, 3 * H, row, source + row * cols, in);
+      TYPED(put_row)(cell, 3 * H, cols, out_row, source + row * cols, out);
+    }
 }
 
 /* the blocks of a kind lie one behind the other, so three gates are one matrix with 3H rows */
@@ -142,8 +142,8 @@ static void prepare(const sparc_cell *cell, const real *params, real *prepared) 
   const sparc_block *block = cell->block;
   static const int of_inputs[] = {D_RESET, D_UPDATE, D_NEW};
   static const int of_states[] = {0, D_UPDATE - D_RESET, D_SHIFT - D_RESET};
-  copy_matrix(H, D, of_inputs, params + block[INPUT].offset, prepared + at.input_in, prepared + at.input_out);
-  copy_matrix(H, H, of_states, params + block[RECURRENT].offset, prepared + at.recurrent_in,
+  copy_matrix(cell, D, of_inputs, params + block[INPUT].offset, prepared + at.input_in, prepared + at.input_out);
+  copy_matrix(cell, H, of_states, params + block[RECURRENT].offset, prepared + at.recurrent_in,
               prepared + at.recurrent_out);
   for (size_t i = 0; i < INPUT_GATES * H; i++)
     prepared[at.bias + i] = (real)bounded((double)params[block[BIAS].offset + i], WEIGHT_MAX);
@@ -206,8 +206,9 @@ static void step(const sparc_cell *cell, const real *prepared, real *state, cons
   const step_layout place = step_layout_of(cell);
   real *gates = tape + place.gates, *product = tape + place.product, *kept = tape + place.kept;
   for (size_t j = 0; j < H; j++) kept[j] = mask != 0 ? state[j] : 0;
-  TYPED(project_token)(D, INPUT_GATES * H, x, prepared + at.input_in, prepared + at.bias, gates);
-  TYPED(project_token)(H, RECURRENT_GATES * H, kept, prepared + at.recurrent_in, prepared + at.recurrent_bias, product);
+  project_few(cell->kernels, 1, D, INPUT_GATES * H, x, D, prepared + at.input_in, prepared + at.bias, gates, 0);
+  project_few(cell->kernels, 1, H, RECURRENT_GATES * H, kept, H, prepared + at.recurrent_in,
+              prepared + at.recurrent_bias, product, 0);
   advance_units(cell->kernels, H, product, kept, gates, state);
   if (y) memcpy(y, state, H * sizeof(real));
 }
@@ -330,7 +331,7 @@ static void project(const run *r, const block *k, range steps) {
   for (size_t i = 0; i < k->n; i++) {
     const size_t token = (k->first + i) * r->T + steps.first;
     TYPED(project_tokens)
-    (r->kernels, AS_IS, steps.n, r->D, INPUT_GATES * r->H, r->call->x + token * r->D, r->D,
+    (r->kernels, PREPARED, steps.n, r->D, INPUT_GATES * r->H, r->call->x + token * r->D, r->D,
      r->prepared + r->at.input_in, r->prepared + r->at.bias, r->gates + token * r->width, r->width);
   }
 }
@@ -343,8 +344,8 @@ static void recur(void *context, size_t tile) {
     if (t % r->steps == 0) project(r, &k, range_of(r->T, r->steps, t / r->steps));
     for (size_t i = 0; i < k.n; i++) load_kept(r, k.first + i, t, k.entering + i * H);
     TYPED(project_tokens)
-    (r->kernels, AS_IS, k.n, H, N, k.entering, H, r->prepared + r->at.recurrent_in, r->prepared + r->at.recurrent_bias,
-     k.product, N);
+    (r->kernels, PREPARED, k.n, H, N, k.entering, H, r->prepared + r->at.recurrent_in,
+     r->prepared + r->at.recurrent_bias, k.product, N);
     for (size_t i = 0; i < k.n; i++) {
       const size_t token = (k.first + i) * r->T + t;
       advance_units(r->kernels, H, k.product + i * N, k.entering + i * H, r->gates + token * r->width,
@@ -375,7 +376,7 @@ static void step_backward(const run *r, const block *k, range steps, size_t step
   }
   memcpy(k->entering, k->direct, k->n * H * sizeof(real));
   TYPED(gemm)
-  (r->kernels, AS_IS, AS_IS, k->n, H, RECURRENT_GATES * H, k->dgates + step * r->width + D_RESET * H, row_stride,
+  (r->kernels, AS_IS, PREPARED, k->n, H, RECURRENT_GATES * H, k->dgates + step * r->width + D_RESET * H, row_stride,
    r->prepared + r->at.recurrent_out, H, 1, k->entering, H);
   for (size_t i = 0; r->call->mask && i < k->n; i++)
     if (r->call->mask[(k->first + i) * r->T + t] == 0) memset(k->entering + i * H, 0, H * sizeof(real));
@@ -384,7 +385,7 @@ static void step_backward(const run *r, const block *k, range steps, size_t step
 /* dx of a chunk */
 static void project_backward(const run *r, const block *k, range steps) {
   for (size_t i = 0; i < k->n; i++) TYPED(gemm)
-  (r->kernels, AS_IS, AS_IS, steps.n, r->D, INPUT_GATES * r->H, k->dgates + i * steps.n * r->width, r->width,
+  (r->kernels, AS_IS, PREPARED, steps.n, r->D, INPUT_GATES * r->H, k->dgates + i * steps.n * r->width, r->width,
    r->prepared + r->at.input_out, r->D, 0, r->call->dx + ((k->first + i) * r->T + steps.first) * r->D, r->D);
 }
 

@@ -19,8 +19,7 @@ static sparc_status check_finite(const sparc_cell *cell, const real *params) {
 /* a parameter as the products read it */
 static real weight_of(real parameter) { return (real)bounded((double)parameter, WEIGHT_MAX); }
 
-/* row k of a prepared W[K][N] */
-static void put_row(const sparc_cell *cell, size_t K, size_t N, size_t k, const real *from, real *W) {
+void TYPED(put_row)(const sparc_cell *cell, size_t K, size_t N, size_t k, const real *from, real *W) {
   const size_t panel = prepared_panel(cell->kernels, N);
   for (size_t first = 0; first < N; first += panel) {
     const size_t n = N - first < panel ? N - first : panel;
@@ -29,8 +28,7 @@ static void put_row(const sparc_cell *cell, size_t K, size_t N, size_t k, const 
   }
 }
 
-/* column n of it */
-static void put_column(const sparc_cell *cell, size_t K, size_t N, size_t n, const real *from, real *W) {
+void TYPED(put_column)(const sparc_cell *cell, size_t K, size_t N, size_t n, const real *from, real *W) {
   const size_t panel = prepared_panel(cell->kernels, N), first = n / panel * panel;
   const size_t stride = N - first < panel ? N - first : panel;
   real *to = W + first * K + (n - first);
@@ -48,8 +46,8 @@ static void copy_projections(const sparc_cell *cell, const real *params, real *p
     for (size_t row = 0; row < (size_t)p->rows; row++) {
       const size_t column = (size_t)p->column + row;
       const real *source = params + p->weight + row * (size_t)p->stride;
-      put_column(cell, D, N, column, source, weight_in);
-      put_row(cell, N, D, column, source, weight_out);
+      TYPED(put_column)(cell, D, N, column, source, weight_in);
+      TYPED(put_row)(cell, N, D, column, source, weight_out);
       bias[column] = p->has_bias ? weight_of(params[p->bias + row * (size_t)p->bias_stride]) : 0;
     }
   }

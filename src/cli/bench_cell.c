@@ -3,9 +3,11 @@
 #include "cli/bench_cell.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "cells/cell.h"
 #include "cells/reference/reference.h"
 #include "kernels/kernels.h"
+#include "sparc/sequence.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -120,6 +122,62 @@ void bench_compare_blocks(bench_case *c, const bench_cell *cell, double toleranc
   size_t count;
   const sparc_block *blocks = sparc_cell_blocks(cell->cell, &count);
   for (size_t i = 0; i < count; i++) bench_compare_block(c, &blocks[i], tolerance, dparams, answers);
+}
+
+/* one run forward and backward, and what it gives */
+typedef struct short_run {
+  void *saved, *work, *memory;
+  float *y, *dx, *dparams;
+} short_run;
+
+static void carve_run(short_run *run, arena *a, const sparc_plan *plan, size_t inputs, size_t outputs, size_t params) {
+  run->saved = arena_take(a, sparc_plan_saved_bytes(plan), 1);
+  run->work = arena_take(a, sparc_plan_work_bytes(plan), 1);
+  run->y = arena_take(a, outputs, sizeof(float));
+  run->dx = arena_take(a, inputs, sizeof(float));
+  run->dparams = arena_take(a, params, sizeof(float));
+}
+
+static sparc_status run_plan(const bench_cell *cell, const sparc_plan *plan, const float *x, const float *dy,
+                             const short_run *run) {
+  const sparc_sequence sequence = {.x = x, .y = run->y};
+  const sparc_sequence_gradient gradient = {.dy = dy, .dx = run->dx, .dparams = run->dparams};
+  sparc_status status = sparc_forward(plan, cell->prepared, &sequence, run->saved, run->work);
+  return status == SPARC_OK ? sparc_backward(plan, cell->prepared, &sequence, run->saved, &gradient, run->work)
+                            : status;
+}
+
+sparc_status bench_check_sequence(bench_case *c, const bench_cell *cell, int B, int T, const float *x,
+                                  const float *dy) {
+  const sparc_sizes sizes = sparc_cell_sizes(cell->cell);
+  const size_t tokens = (size_t)B * (size_t)T;
+  const size_t inputs = tokens * (size_t)sparc_cell_inputs(cell->cell), outputs = tokens * sizes.output;
+  sparc_plan *plan;
+  sparc_status status = sparc_plan_create(cell->cell, B, T, &(sparc_plan_config){.threads = c->threads}, &plan);
+  if (status != SPARC_OK) return status;
+  short_run run;
+  arena measured = arena_measure();
+  carve_run(&run, &measured, plan, inputs, outputs, sizes.params);
+  run.memory = sparc_alloc(measured.used);
+  bench_answers want = {.memory = NULL};
+  if (run.memory) {
+    arena place = arena_over(run.memory, measured.used);
+    carve_run(&run, &place, plan, inputs, outputs, sizes.params);
+    memset(run.dparams, 0, sizes.params * sizeof(float));
+    status = run_plan(cell, plan, x, dy, &run);
+  } else {
+    status = fail(SPARC_NO_MEMORY, "%s: no memory to verify it", c->problem->text);
+  }
+  if (status == SPARC_OK) status = bench_reference(cell, B, T, x, dy, &want);
+  if (status == SPARC_OK) {
+    bench_compare(c, "y", OUTPUT_TOLERANCE, run.y, want.y, outputs);
+    bench_compare(c, "grad.x", GRADIENT_TOLERANCE, run.dx, want.dx, inputs);
+    bench_compare_blocks(c, cell, GRADIENT_TOLERANCE, run.dparams, &want);
+  }
+  sparc_free(want.memory);
+  sparc_free(run.memory);
+  sparc_plan_free(plan);
+  return status;
 }
 
 int bench_check_length(const bench_cell *cell) {

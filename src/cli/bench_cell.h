@@ -38,6 +38,10 @@ void bench_compare_block(bench_case *c, const sparc_block *block, double toleran
 void bench_compare_blocks(bench_case *c, const bench_cell *cell, double tolerance, const float *dparams,
                           const bench_answers *answers);
 
+/* bench_check_sequence compares the outputs and gradients of x (B, T, D) and dy (B, T, O) with the reference's, with
+ * the kernels and number of threads of the case. */
+sparc_status bench_check_sequence(bench_case *c, const bench_cell *cell, int B, int T, const float *x, const float *dy);
+
 /* bench_check_length gives a number of tokens that the reference can do in a moment. */
 int bench_check_length(const bench_cell *cell);
 

@@ -252,29 +252,6 @@ static sparc_status create(bench_case *c) {
 
 /* ---- truth -------------------------------------------------------------------------------------- */
 
-/* the first streams and steps against the reference, with the same cell, kernels and number of threads */
-static sparc_status check_short(bench_case *c, const mixer *m, sparc_plan *plan, int B, int T) {
-  const size_t tokens = (size_t)B * (size_t)T;
-  bench_answers want;
-  void *saved = sparc_alloc(sparc_plan_saved_bytes(plan)), *work = sparc_alloc(sparc_plan_work_bytes(plan));
-  const sparc_sequence sequence = {.x = m->x, .y = m->y};
-  const sparc_sequence_gradient gradient = {.dy = m->dy, .dx = m->dx, .dparams = m->dparams};
-  clear_gradient((void *)m);
-  sparc_status status = saved && work ? sparc_forward(plan, m->cell.prepared, &sequence, saved, work)
-                                      : fail(SPARC_NO_MEMORY, "%s: no memory to verify it", c->problem->text);
-  if (status == SPARC_OK) status = sparc_backward(plan, m->cell.prepared, &sequence, saved, &gradient, work);
-  if (status == SPARC_OK) status = bench_reference(&m->cell, B, T, m->x, m->dy, &want);
-  if (status == SPARC_OK) {
-    bench_compare(c, "y", OUTPUT_TOLERANCE, m->y, want.y, tokens * m->O);
-    bench_compare(c, "grad.x", GRADIENT_TOLERANCE, m->dx, want.dx, tokens * (size_t)m->D);
-    bench_compare_blocks(c, &m->cell, GRADIENT_TOLERANCE, m->dparams, &want);
-    sparc_free(want.memory);
-  }
-  sparc_free(work);
-  sparc_free(saved);
-  return status;
-}
-
 /* with one stream the pieces and the one call read the arrays alike, and must agree */
 static sparc_status check_pieces(bench_case *c, const mixer *m) {
   const bench_task call = {.context = (void *)m, .pieces = 1, .run = one_call, .refresh = clear_gradient};
@@ -297,11 +274,7 @@ static sparc_status verify(bench_case *c) {
   const int length = bench_check_length(&m->cell);
   /* two streams, unless the cell is so wide that the reference would take seconds */
   const int B = m->B < 2 || length < 8 ? 1 : 2, T = m->T < length ? m->T : length;
-  sparc_plan *plan;
-  sparc_status status = sparc_plan_create(m->cell.cell, B, T, &(sparc_plan_config){.threads = c->threads}, &plan);
-  if (status != SPARC_OK) return status;
-  status = check_short(c, m, plan, B, T);
-  sparc_plan_free(plan);
+  const sparc_status status = bench_check_sequence(c, &m->cell, B, T, m->x, m->dy);
   return status == SPARC_OK ? check_pieces(c, m) : status;
 }
 

@@ -107,8 +107,23 @@ static inline void TYPED(project_token)(size_t K, size_t N, const real *restrict
   }
 }
 
+/* project_tokens of a prepared W for so few tokens that a BLAS is not worth its call */
+static inline void TYPED(project_few)(const kernels *table, size_t n, size_t K, size_t N, const real *x,
+                                      size_t stride_x, const real *W, const real *bias, real *y, size_t stride_y) {
+#ifdef SPARC_DOUBLE
+  (void)table;
+#else
+  if (table && table->product) {
+    TYPED(project_tokens)(table, PREPARED, n, K, N, x, stride_x, W, bias, y, stride_y);
+    return;
+  }
+#endif
+  for (size_t t = 0; t < n; t++) TYPED(project_token)(K, N, x + t * stride_x, W, bias, y + t * stride_y);
+}
+
 /* callers write the plain names */
 #define gemm           TYPED(gemm)
+#define project_few    TYPED(project_few)
 #define prepared_panel TYPED(prepared_panel)
 #define project_token  TYPED(project_token)
 #define project_tokens TYPED(project_tokens)

@@ -150,8 +150,7 @@ sparc_status PUBLIC(sparc_step_rtrl)(const sparc_cell *cell, const real *prepare
   if (status != SPARC_OK) return status;
   const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
   const uint64_t mode = flush_denormals_begin();
-  TYPED(affine_step)(cell, prepared, state, x, mask, y, &view);
-  compute_drivers(cell, prepared + cell->constants, &view);
+  TYPED(affine_step)(cell, prepared, state, x, mask, y, STEP_AND_DRIVERS, &view);
   drop_past(cell, &view, trace);
   advance_traces(cell, &view, trace);
   flush_denormals_end(mode);

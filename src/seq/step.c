@@ -27,18 +27,11 @@ TYPED(tape_view) TYPED(view_tape)(const sparc_cell *cell, real *tape) {
                             .weights = tape + at.weights};
 }
 
-/* the double build has no kernels */
 void TYPED(project_inputs)(const sparc_cell *cell, const real *prepared, size_t n, const real *x, real *pre,
                            size_t pre_stride) {
   const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
   const size_t D = (size_t)cell->D, N = (size_t)cell->projected;
-#ifndef SPARC_DOUBLE
-  if (cell->kernels->product) {
-    project_tokens(cell->kernels, PREPARED, n, D, N, x, D, weights.weight_in, weights.bias, pre, pre_stride);
-    return;
-  }
-#endif
-  for (size_t i = 0; i < n; i++) project_token(D, N, x + i * D, weights.weight_in, weights.bias, pre + i * pre_stride);
+  project_few(cell->kernels, n, D, N, x, D, weights.weight_in, weights.bias, pre, pre_stride);
 }
 
 /* a_t and b_t of all modes, as rows of the state's layout */
@@ -58,8 +51,22 @@ static void gather_coefficients(const sparc_cell *cell, const TYPED(affine_ops) 
   }
 }
 
+/* What the token on the tape does to the modes. Some cells make coefficients and drivers in one pass, some
+ * coefficients alone. */
+static void fill_coefficients(const sparc_cell *cell, const real *constants, step_extent extent,
+                              const TYPED(tape_view) * tape) {
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  const TYPED(token) token = {tape->pre, tape->shared, *tape->mask, tape->x};
+  real *a = tape->a, *b = tape->b;
+  const bool drivers = extent == STEP_AND_DRIVERS;
+  if (drivers && ops->token && ops->token(cell, constants, &token, tape->kept, a, b, tape->outer, tape->scalar)) return;
+  if (!ops->token || !ops->token(cell, constants, &token, tape->kept, a, b, NULL, NULL))
+    gather_coefficients(cell, ops, constants, &token, a, b);
+  if (drivers) ops->drivers(cell, constants, &token, tape->kept, a, b, tape->outer, tape->scalar);
+}
+
 void TYPED(finish_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
-                        const TYPED(tape_view) * tape) {
+                        step_extent extent, const TYPED(tape_view) * tape) {
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
   const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
   const size_t D = (size_t)cell->D, H = (size_t)cell->H, S = cell->sizes.state;
@@ -68,10 +75,8 @@ void TYPED(finish_step)(const sparc_cell *cell, const real *prepared, real *stat
   memcpy(tape->x, x, D * sizeof(real));
   *tape->mask = mask;
   if (ops->activate) ops->activate(cell, weights.constants, 1, x, tape->pre, tape->shared);
-  const TYPED(token) token = {tape->pre, tape->shared, mask, tape->x};
   for (size_t i = 0; i < S; i++) tape->kept[i] = mask == 0 ? 0 : state[i];
-  if (!ops->token || !ops->token(cell, weights.constants, &token, tape->kept, tape->a, tape->b, NULL, NULL))
-    gather_coefficients(cell, ops, weights.constants, &token, tape->a, tape->b);
+  fill_coefficients(cell, weights.constants, extent, tape);
 
   /* h = a (m h) + b */
   const real *a = tape->a, *b = tape->b;
@@ -95,9 +100,9 @@ void TYPED(finish_step)(const sparc_cell *cell, const real *prepared, real *stat
 }
 
 void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
-                        const TYPED(tape_view) * tape) {
+                        step_extent extent, const TYPED(tape_view) * tape) {
   TYPED(project_inputs)(cell, prepared, 1, x, tape->pre, 0);
-  TYPED(finish_step)(cell, prepared, state, x, mask, y, tape);
+  TYPED(finish_step)(cell, prepared, state, x, mask, y, extent, tape);
 }
 
 sparc_status TYPED(check_step)(const sparc_cell *cell, const real *prepared, const real *state, const real *x,
@@ -121,7 +126,7 @@ sparc_status PUBLIC(sparc_step)(const sparc_cell *cell, const real *prepared, re
   const uint64_t mode = flush_denormals_begin();
   if (ops->affine) {
     const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
-    TYPED(affine_step)(cell, prepared, state, x, mask, y, &view);
+    TYPED(affine_step)(cell, prepared, state, x, mask, y, STEP_ALONE, &view);
   } else {
     ops->step(cell, prepared, state, x, mask, y, tape);
   }

@@ -6,6 +6,9 @@
 #include "cells/cell_impl.h"
 #include "sparc/double.h"
 
+/* whether a step also leaves what drives the traces: one pass makes both for less than two do */
+typedef enum step_extent { STEP_ALONE, STEP_AND_DRIVERS } step_extent;
+
 /* the arrays of a tape, see tape_layout */
 typedef struct TYPED(tape_view) {
   real *x, *mask, *pre, *shared, *kept, *a, *b, *state, *outer, *scalar, *dstate, *dpre, *dshared, *dinput, *weights;
@@ -20,11 +23,12 @@ void TYPED(project_inputs)(const sparc_cell *cell, const real *prepared, size_t 
 
 /* affine_step after its projection, which is on the tape already */
 void TYPED(finish_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
-                        const TYPED(tape_view) * tape);
+                        step_extent extent, const TYPED(tape_view) * tape);
 
-/* fills x, mask, pre, shared, kept, a, b and state of the tape and moves the state */
+/* fills x, mask, pre, shared, kept, a, b and state of the tape, with drivers outer and scalar too, and moves the
+ * state */
 void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
-                        const TYPED(tape_view) * tape);
+                        step_extent extent, const TYPED(tape_view) * tape);
 
 /* what every one-step call requires of its arguments */
 sparc_status TYPED(check_step)(const sparc_cell *cell, const real *prepared, const real *state, const real *x,

@@ -38,7 +38,7 @@ static void step_tile(void *context, size_t tile) {
     if (ops->affine) {
       const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
       TYPED(finish_step)
-      (cell, s->prepared, s->states + i * S, s->x + i * D, mask_of(s, i), output_of(s, i), &view);
+      (cell, s->prepared, s->states + i * S, s->x + i * D, mask_of(s, i), output_of(s, i), STEP_ALONE, &view);
     } else {
       ops->step(cell, s->prepared, s->states + i * S, s->x + i * D, mask_of(s, i), output_of(s, i), tape);
     }

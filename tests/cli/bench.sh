@@ -73,7 +73,7 @@ tiny=(mixer:B2:T33:D7 mixer:B1:T4000:D64:noproj:whole mixer:B2:T33:D8:cell=rglru
   scan:B1:T70:H65 scan:B3:T9:H33:inplace scan:B2:T40:H64:nt:sorted scan:B1:T40:H32:rivals scan:B2:T40:H33:cell=lru
   scan:B2:T40:H33:cell=rglru
   step:H5:D3:E7 rtrl:H5:D3 rtrl:H5:D3:K3:E17
-  rtrl:H4:D3:cell=gateloop prepare:H5:D3 naive:B2:T9:H5 naive:B2:T9:H5:D3 sgemm:M33:N17:K9
+  rtrl:H4:D3:cell=gateloop prepare:H5:D3 prepare:H90:D70 prepare:H70:D90:cell=gru naive:B2:T9:H5 naive:B2:T9:H5:D3 sgemm:M33:N17:K9
   sgemm:M33:N17:K9:blas train:B2:T17:W8:L2
   sgemm:M9:N5:K33:ta:tb bf16:B2:T33:D7 bf16:B1:T64:D6:cell=gru stream:KiB4 peak)
 SECONDS=0
