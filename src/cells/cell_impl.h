@@ -156,8 +156,8 @@ static inline TYPED(prepared_view) TYPED(view_prepared)(const sparc_cell *cell, 
 }
 
 /* row k, or column n, of a prepared W[K][N], whose panels prepared_panel of math/gemm_impl.h describes, from
- * parameters, within WEIGHT_MAX */
-void TYPED(put_row)(const sparc_cell *cell, size_t K, size_t N, size_t k, const real *from, real *W);
-void TYPED(put_column)(const sparc_cell *cell, size_t K, size_t N, size_t n, const real *from, real *W);
+ * parameters that are cut at +-limit */
+void TYPED(put_row)(const sparc_cell *cell, size_t K, size_t N, size_t k, const real *from, double limit, real *W);
+void TYPED(put_column)(const sparc_cell *cell, size_t K, size_t N, size_t n, const real *from, double limit, real *W);
 
 #endif

@@ -130,8 +130,8 @@ static void copy_matrix(const sparc_cell *cell, size_t cols, const int *gate_at,
   for (size_t gate = 0; gate < 3; gate++)
     for (size_t i = 0; i < H; i++) {
       const size_t row = gate * H + i, out_row = (size_t)gate_at[gate] * H + i;
-      TYPED(put_column)(cell, cols, 3 * H, row, source + row * cols, in);
-      TYPED(put_row)(cell, 3 * H, cols, out_row, source + row * cols, out);
+      TYPED(put_column)(cell, cols, 3 * H, row, source + row * cols, WEIGHT_MAX, in);
+      TYPED(put_row)(cell, 3 * H, cols, out_row, source + row * cols, WEIGHT_MAX, out);
     }
 }
 

@@ -17,22 +17,20 @@ static sparc_status check_finite(const sparc_cell *cell, const real *params) {
 }
 
 /* a parameter as the products read it */
-static real weight_of(real parameter) { return (real)bounded((double)parameter, WEIGHT_MAX); }
+static real weight_of(real parameter, double limit) { return (real)bounded((double)parameter, limit); }
 
-void TYPED(put_row)(const sparc_cell *cell, size_t K, size_t N, size_t k, const real *from, real *W) {
+void TYPED(put_row)(const sparc_cell *cell, size_t K, size_t N, size_t k, const real *from, double limit, real *W) {
   const size_t panel = prepared_panel(cell->kernels, N);
   for (size_t first = 0; first < N; first += panel) {
     const size_t n = N - first < panel ? N - first : panel;
     real *to = W + first * K + k * n;
-    for (size_t i = 0; i < n; i++) to[i] = weight_of(from[first + i]);
+    for (size_t i = 0; i < n; i++) to[i] = weight_of(from[first + i], limit);
   }
 }
 
-void TYPED(put_column)(const sparc_cell *cell, size_t K, size_t N, size_t n, const real *from, real *W) {
-  const size_t panel = prepared_panel(cell->kernels, N), first = n / panel * panel;
-  const size_t stride = N - first < panel ? N - first : panel;
-  real *to = W + first * K + (n - first);
-  for (size_t k = 0; k < K; k++) to[k * stride] = weight_of(from[k]);
+void TYPED(put_column)(const sparc_cell *cell, size_t K, size_t N, size_t n, const real *from, double limit, real *W) {
+  const prepared_column column = prepared_column_of(cell->kernels, K, N, n);
+  for (size_t k = 0; k < K; k++) W[column.first + k * column.stride] = weight_of(from[k], limit);
 }
 
 /* the rows of all projections, prepared for products with tokens and with gradients, and their biases */
@@ -46,9 +44,9 @@ static void copy_projections(const sparc_cell *cell, const real *params, real *p
     for (size_t row = 0; row < (size_t)p->rows; row++) {
       const size_t column = (size_t)p->column + row;
       const real *source = params + p->weight + row * (size_t)p->stride;
-      TYPED(put_column)(cell, D, N, column, source, weight_in);
-      TYPED(put_row)(cell, N, D, column, source, weight_out);
-      bias[column] = p->has_bias ? weight_of(params[p->bias + row * (size_t)p->bias_stride]) : 0;
+      TYPED(put_column)(cell, D, N, column, source, WEIGHT_MAX, weight_in);
+      TYPED(put_row)(cell, N, D, column, source, WEIGHT_MAX, weight_out);
+      bias[column] = p->has_bias ? weight_of(params[p->bias + row * (size_t)p->bias_stride], WEIGHT_MAX) : 0;
     }
   }
 }

@@ -184,7 +184,7 @@ static const int weight_block[GATES] = {GATE_RETENTION, GATE_INPUT};
 static const int bias_block[GATES] = {GATE_RETENTION_BIAS, GATE_INPUT_BIAS};
 static const int bias_constant[GATES] = {K_RETENTION_BIAS, K_INPUT_BIAS};
 
-/* where the constants keep a gate's weights, (H / k, k, k) each: one matrix per block, for products from the right;
+/* where the constants keep a gate's weights, (H / k, k, k) each: one prepared matrix per block;
  * forward: [from content][to gate], backward: [from gate][to content] as in params */
 static size_t forward_weights(const sparc_cell *cell, size_t gate) {
   return (size_t)cell->H * (CONSTANT_ROWS + 2 * gate * (size_t)block_width(cell));
@@ -214,9 +214,11 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
     const real *source = params + block[block_at(cell, weight_block[g])].offset;
     memcpy(constants + (size_t)bias_constant[g] * H, params + block[block_at(cell, bias_block[g])].offset,
            H * sizeof(real));
-    memcpy(backward, source, H * k * sizeof(real));
-    for (size_t j = 0; j < H; j++)
-      for (size_t p = 0; p < k; p++) forward[j / k * k * k + p * k + j % k] = source[j * k + p];
+    for (size_t j = 0; j < H; j++) {
+      const size_t start = j / k * k * k;
+      TYPED(put_column)(cell, k, k, j % k, source + j * k, HUGE_VAL, forward + start);
+      TYPED(put_row)(cell, k, k, j % k, source + j * k, HUGE_VAL, backward + start);
+    }
   }
 }
 
@@ -239,14 +241,14 @@ static const real *content_of(const sparc_cell *cell, const real *x, const real 
 }
 static size_t content_stride(const sparc_cell *cell) { return (size_t)(cell->direct_input ? cell->D : cell->pre); }
 
-/* n rows, columns [columns.first, columns.first + columns.n): out = in blockdiag(matrix) + beta out. Many tokens go to
- * BLAS, which wins from blocks of two on; a single one is walked row by row. */
+/* n rows, columns [columns.first, columns.first + columns.n): out = in blockdiag(matrix) + beta out. Products win from
+ * blocks of two on; a single token is walked row by row, unless the matrix lies in panels. */
 static void block_products(const sparc_cell *cell, size_t n, range columns, const real *in, size_t in_stride,
                            const real *matrix, real beta, real *out, size_t out_stride) {
   const size_t k = (size_t)block_width(cell);
   for (size_t first = columns.first; first < columns.first + columns.n; first += k) {
-    if (n > 1) {
-      gemm(cell->kernels, AS_IS, AS_IS, n, k, k, in + first, in_stride, matrix + first * k, k, beta, out + first,
+    if (n > 1 || prepared_panel(cell->kernels, k) < k) {
+      gemm(cell->kernels, AS_IS, PREPARED, n, k, k, in + first, in_stride, matrix + first * k, k, beta, out + first,
            out_stride);
       continue;
     }
@@ -260,8 +262,10 @@ static void block_products(const sparc_cell *cell, size_t n, range columns, cons
 /* the pre-activation of gate j once more where a product or a partial sum overflowed: in a wider range of exponents */
 static real wide_gate(const sparc_cell *cell, const real *bias, const real *matrix, const real *u, size_t j) {
   const size_t k = (size_t)block_width(cell), first = j / k * k;
+  const prepared_column column = prepared_column_of(cell->kernels, k, k, j % k);
+  const real *weight = matrix + first * k + column.first;
   long double sum = (long double)bias[j];
-  for (size_t p = 0; p < k; p++) sum += (long double)matrix[(first + p) * k + j % k] * (long double)u[first + p];
+  for (size_t p = 0; p < k; p++) sum += (long double)weight[p * column.stride] * (long double)u[first + p];
   return sum > 1e30L ? (real)1e30 : sum < -1e30L ? (real)-1e30 : (real)sum;
 }
 

@@ -38,6 +38,16 @@ static inline size_t TYPED(prepared_panel)(const kernels *table, size_t N) {
   return N;
 }
 
+/* where column n of a prepared W[K][N] starts, and how far apart its elements are */
+typedef struct TYPED(prepared_column) {
+  size_t first, stride;
+} TYPED(prepared_column);
+
+static inline TYPED(prepared_column) TYPED(prepared_column_of)(const kernels *table, size_t K, size_t N, size_t n) {
+  const size_t panel = TYPED(prepared_panel)(table, N), start = n / panel * panel;
+  return (TYPED(prepared_column)){start * K + (n - start), N - start < panel ? N - start : panel};
+}
+
 /* C[M][N] = op(A)[M][K] op(B)[K][N] + beta C, beta 0 or 1; the strides are elements between rows as stored, N for a
  * prepared B. table holds the kernels of the cell at work; NULL: none. */
 static inline void TYPED(gemm)(const kernels *table, TYPED(transpose) op_a, TYPED(transpose) op_b, size_t M, size_t N,
@@ -122,10 +132,12 @@ static inline void TYPED(project_few)(const kernels *table, size_t n, size_t K, 
 }
 
 /* callers write the plain names */
-#define gemm           TYPED(gemm)
-#define project_few    TYPED(project_few)
-#define prepared_panel TYPED(prepared_panel)
-#define project_token  TYPED(project_token)
-#define project_tokens TYPED(project_tokens)
+#define gemm               TYPED(gemm)
+#define project_few        TYPED(project_few)
+#define prepared_panel     TYPED(prepared_panel)
+#define prepared_column    TYPED(prepared_column)
+#define prepared_column_of TYPED(prepared_column_of)
+#define project_token      TYPED(project_token)
+#define project_tokens     TYPED(project_tokens)
 
 #endif
