@@ -20,7 +20,7 @@ static void make_up(FILE *file) {
 }
 
 int main(int argc, char **argv) {
-  char path[] = "/tmp/train_csv-XXXXXX";
+  char path[] = "train_csv-XXXXXX"; /* in the folder it runs in, and only while it is read */
   FILE *file = argc > 1 ? NULL : fdopen(mkstemp(path), "w");
   if (file) make_up(file), fclose(file);
   const sparc_data_options options = {.read = {.format = SPARC_DATA_CSV}};

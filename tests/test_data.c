@@ -3,12 +3,12 @@
  * here byte by byte, good and bad; real data is used where it is at hand (SPARC_DATA, or ../shared/data beside the
  * source tree) and its absence is said. */
 #include "data/catalog.h"
+#include "scratch.h"
 #include "sparc/data.h"
 #include "sparc/random.h"
 #include "unit.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <limits.h>
 #include <locale.h>
 #include <math.h>
@@ -132,34 +132,6 @@ typedef struct bad_case {
 
 static void bad_texts(const char *name, const bad_case *cases, size_t count) {
   for (size_t i = 0; i < count; i++) bad(name, cases[i].text, strlen(cases[i].text), NULL, cases[i].fragment);
-}
-
-/* a temporary folder for the whole program */
-static char folder[PATH_MAX / 2];
-
-static const char *in_folder(const char *name) {
-  static char paths[4][PATH_MAX];
-  static int next;
-  char *path = paths[next++ % 4];
-  snprintf(path, PATH_MAX, "%s/%s", folder, name);
-  return path;
-}
-
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk) {
-  (void)status, (void)kind, (void)walk;
-  return remove(path);
-}
-
-static int make_folder(void **state) {
-  (void)state;
-  const char *root = getenv("TMPDIR");
-  snprintf(folder, sizeof folder, "%s/sparc-data-XXXXXX", root && strlen(root) < 128 ? root : "/tmp");
-  return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  return nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* writes a file below the folder and makes the folders on its way */

@@ -4,6 +4,7 @@
  * The program replaces malloc and its relatives for itself and for every library it uses, so BLAS, the thread runtime
  * and the JSON library are counted too. A sanitizer brings its own allocator: there the tests are skipped.
  */
+#include "scratch.h"
 #include "support.h"
 #include "unit.h"
 
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define OWN_ALLOCATOR 0
@@ -236,16 +236,11 @@ static void test_allocation_failures(void **unused) {
   need_own_allocator();
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) survive("create", create_all, *kind);
   survive("read", read_vector, SPARC_SOURCE_DIR "/tests/vectors/sparc-full.safetensors");
-  char path[] = "/tmp/sparc-memory-XXXXXX";
-  const int descriptor = mkstemp(path);
-  assert_true(descriptor >= 0);
-  close(descriptor);
-  survive("write", write_tensors, path);
-  unlink(path);
+  survive("write", write_tensors, in_folder("tensors"));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_allocation_inside),
                                      cmocka_unit_test(test_allocation_failures)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

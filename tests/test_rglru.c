@@ -237,7 +237,7 @@ static void test_wide_blocks(void **state) {
   static const struct {
     const char *options;
     int H;
-  } cases[] = {{"block=16", 48}, {"block=33", 66}, {"block=128", 128}};
+  } cases[] = {{"block=16", 48}, {"block=33", 66}, {"block=75", 150}, {"block=128", 128}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     problem p = make_problem(cases[i].options, 2, 11, 3, cases[i].H, MASK_RANDOM, "wide");
     result want = result_create(&p), got = result_create(&p);
@@ -246,6 +246,8 @@ static void test_wide_blocks(void **state) {
     expect_same_sequence(&p, "double", &got, &want, 1e-12, 1e-11);
     run_sequence_f32(&p, &(sparc_plan_config){.chunk = 4}, true, &got);
     expect_same_sequence(&p, "float", &got, &want, 3e-6, 1e-5);
+    run_steps_f32(&p, &got);
+    expect_close(&p, "y of steps", e_norm((size_t)(p.B * p.T) * p.n.output, got.y, want.y), 3e-6);
     run_reference(&p, false, &want);
     run_rtrl_f64(&p, &got);
     expect_same_blocks(&p, "RTRL", got.dparams, want.dparams, 1e-10);
@@ -283,31 +285,40 @@ static void test_bounded_root(void **state) {
 }
 
 /* products of a gate that overflow float and cancel: the gate is still the one of the true sum */
+static void expect_true_gate(int width, double first, double second, double gate) {
+  const size_t k = (size_t)width;
+  char options[32];
+  snprintf(options, sizeof options, "block=%d", width);
+  problem p = make_problem(options, 1, 2, 1, width, MASK_ZEROS, "overflow");
+  fill(&p, "content", 1024);
+  fill(&p, "content_bias", 0);
+  fill(&p, "gate_input", 0);
+  fill(&p, "gate_input_bias", 0);
+  p.x[0] = p.x[1] = 1;
+  for (size_t j = 0; j < k; j++) {
+    param(&p, "gate_input")[k * j] = first;
+    param(&p, "gate_input")[k * j + k - 1] = second;
+  }
+  result sequence = result_create(&p), steps = result_create(&p);
+  run_sequence_f32(&p, NULL, true, &sequence);
+  run_steps_f32(&p, &steps);
+  for (size_t j = 0; j < 2 * k; j++) {
+    assert_true(sequence.y[j] == 1024 * gate);
+    assert_true(steps.y[j] == 1024 * gate);
+  }
+  result_free(&sequence);
+  result_free(&steps);
+  problem_free(&p);
+}
+
 static void test_cancelling_overflow(void **state) {
   (void)state;
   static const struct {
     double first, second, gate;
   } cases[] = {{3e38, -3e38, 0.5}, {3e38, -2e38, 1}, {2e38, -3e38, 0}, {-3e38, 3e38, 0.5}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    problem p = make_problem("block=2", 1, 2, 1, 2, MASK_ZEROS, "overflow");
-    fill(&p, "content", 1024);
-    fill(&p, "content_bias", 0);
-    fill(&p, "gate_input_bias", 0);
-    p.x[0] = p.x[1] = 1;
-    for (size_t j = 0; j < 2; j++) {
-      param(&p, "gate_input")[2 * j] = cases[i].first;
-      param(&p, "gate_input")[2 * j + 1] = cases[i].second;
-    }
-    result sequence = result_create(&p), steps = result_create(&p);
-    run_sequence_f32(&p, NULL, true, &sequence);
-    run_steps_f32(&p, &steps);
-    for (size_t j = 0; j < 4; j++) {
-      assert_true(sequence.y[j] == 1024 * cases[i].gate);
-      assert_true(steps.y[j] == 1024 * cases[i].gate);
-    }
-    result_free(&sequence);
-    result_free(&steps);
-    problem_free(&p);
+    expect_true_gate(2, cases[i].first, cases[i].second, cases[i].gate);
+    expect_true_gate(90, cases[i].first, cases[i].second, cases[i].gate); /* several panels */
   }
 }
 

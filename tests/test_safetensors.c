@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_safetensors.c: the safetensors reader and writer: what is written comes back, every deviation from the format is
  * refused with the right sentence, damaged files never crash, and a failed write leaves the old file alone. */
+#include "scratch.h"
 #include "sparc/safetensors.h"
+#include "unit.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,12 +11,8 @@
 #include <jansson.h>
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,21 +22,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* needs the headers above, so it stays apart from them */
-#include <cmocka.h>
-
 enum { PREFIX = 8, PATH_ROOM = 512 };
 
 /* ---- helpers ---- */
-
-/* one temporary directory for the whole program */
-static char folder[PATH_ROOM / 2];
-
-static const char *in_folder(const char *name) {
-  static char path[PATH_ROOM];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  return path;
-}
 
 static const char *in_source(const char *name) {
   static char path[PATH_ROOM];
@@ -62,30 +48,6 @@ static size_t each_file(const char *path, void (*visit)(const char *directory, c
   }
   closedir(directory);
   return count;
-}
-
-static void remove_entry(const char *directory, const char *name) {
-  char path[PATH_ROOM];
-  snprintf(path, sizeof path, "%s/%s", directory, name);
-  assert_int_equal(remove(path), 0);
-}
-
-static int make_folder(void **state) {
-  (void)state;
-  const char *root = getenv("TMPDIR");
-  snprintf(folder, sizeof folder, "%s/sparc-safetensors-XXXXXX", root && strlen(root) < 128 ? root : "/tmp");
-  return mkdtemp(folder) ? 0 : -1;
-}
-
-static int empty_folder(void **state) {
-  (void)state;
-  each_file(folder, remove_entry);
-  return 0;
-}
-
-static int remove_folder(void **state) {
-  empty_folder(state);
-  return rmdir(folder);
 }
 
 typedef struct bytes {

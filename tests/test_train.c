@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_train.c: training learns, repeats itself to the bit, survives being stopped, and refuses what it cannot use;
  * files hold everything and nothing wrong is read from them. */
+#include "scratch.h"
 #include "sparc/random.h"
 #include "sparc/train.h"
 #include "unit.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- a toy ------------------------------------------------------------------------------------- */
 
@@ -101,47 +101,19 @@ static void expect_sentence(const char *part) {
 
 /* ---- files ------------------------------------------------------------------------------------- */
 
-static char folder[64];
-
-static int make_folder(void **state) {
-  (void)state;
-  snprintf(folder, sizeof folder, "/tmp/sparc-train-XXXXXX");
-  return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-  (void)state;
-  static const char *const names[] = {"a", "b", "c"};
-  char path[96];
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-    unlink(path);
-  }
-  return rmdir(folder);
-}
-
-/* the text lives until the third call after this one */
-static const char *path_of(const char *name) {
-  static char paths[3][96];
-  static int next;
-  char *path = paths[next++ % 3];
-  snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-  return path;
-}
-
 static void save(const sparc_trainer *trainer, const char *name) {
-  if (sparc_trainer_save(trainer, NULL, NULL, 0, path_of(name)) != SPARC_OK) fail_msg("%s", sparc_error());
+  if (sparc_trainer_save(trainer, NULL, NULL, 0, in_folder(name)) != SPARC_OK) fail_msg("%s", sparc_error());
 }
 
 static sparc_trainer *restore(const char *name, toy *data, int threads) {
   const sparc_samples samples = samples_of(data);
   sparc_trainer *trainer;
-  if (sparc_trainer_restore(path_of(name), &samples, threads, &trainer) != SPARC_OK) fail_msg("%s", sparc_error());
+  if (sparc_trainer_restore(in_folder(name), &samples, threads, &trainer) != SPARC_OK) fail_msg("%s", sparc_error());
   return trainer;
 }
 
 static char *contents(const char *name, size_t *size) {
-  FILE *file = fopen(path_of(name), "rb");
+  FILE *file = fopen(in_folder(name), "rb");
   assert_non_null(file);
   char *bytes = malloc(1 << 20);
   *size = fread(bytes, 1, 1 << 20, file);
@@ -408,7 +380,7 @@ static void test_evaluation_changes_nothing(void **state) {
 
 static sparc_model *load(const char *name, int threads) {
   sparc_model *model;
-  if (sparc_model_load(path_of(name), threads, &model) != SPARC_OK) fail_msg("%s", sparc_error());
+  if (sparc_model_load(in_folder(name), threads, &model) != SPARC_OK) fail_msg("%s", sparc_error());
   return model;
 }
 
@@ -520,7 +492,7 @@ static void test_preprocessing(void **state) {
   const sparc_preprocessing given = {
       .channels = 1, .mean = &mean, .deviation = &deviation, .classes = 2, .labels = labels, .data = "toy"};
   const sparc_metadata extra[] = {{"run", "seven"}, {"note", "\xc3\xbc"}};
-  if (sparc_trainer_save(trainer, &given, extra, 2, path_of("a")) != SPARC_OK) fail_msg("%s", sparc_error());
+  if (sparc_trainer_save(trainer, &given, extra, 2, in_folder("a")) != SPARC_OK) fail_msg("%s", sparc_error());
 
   sparc_model *model = load("a", 1);
   const sparc_preprocessing *stored = sparc_model_preprocessing(model);
@@ -641,7 +613,7 @@ static void rewrite(const edit *e) {
   sparc_metadata metadata[MOST];
   size_t tensors = 0, entries = 0;
   sparc_tensors *file;
-  assert_int_equal(sparc_tensors_open(path_of("a"), &file), SPARC_OK);
+  assert_int_equal(sparc_tensors_open(in_folder("a"), &file), SPARC_OK);
   for (size_t i = 0; i < sparc_tensors_count(file); i++) {
     const sparc_tensor_info *info = sparc_tensors_at(file, i);
     if (is_dropped(e, info->name)) continue;
@@ -668,7 +640,8 @@ static void rewrite(const edit *e) {
   if (e->tensor && !sparc_tensors_find(file, e->tensor))
     sources[tensors++] = (sparc_tensor_source){
         .name = e->tensor, .dtype = SPARC_F32, .in_type = SPARC_F32, .rank = 1, .shape = {1}, .data = &e->first};
-  if (sparc_tensors_write(path_of("b"), sources, tensors, metadata, entries) != SPARC_OK) fail_msg("%s", sparc_error());
+  if (sparc_tensors_write(in_folder("b"), sources, tensors, metadata, entries) != SPARC_OK)
+    fail_msg("%s", sparc_error());
   sparc_tensors_close(file);
 }
 
@@ -676,13 +649,13 @@ static void rewrite(const edit *e) {
 static void expect_refusal(toy *data, const char *sentence, bool model_too) {
   const sparc_samples samples = samples_of(data);
   sparc_trainer *trainer = (sparc_trainer *)data;
-  if (sparc_trainer_restore(path_of("b"), &samples, 1, &trainer) != SPARC_FORMAT)
+  if (sparc_trainer_restore(in_folder("b"), &samples, 1, &trainer) != SPARC_FORMAT)
     fail_msg("a file that should give '%s' gives '%s'", sentence, trainer ? "a trainer" : sparc_error());
   assert_null(trainer);
   expect_sentence(sentence);
-  expect_sentence(path_of("b"));
+  expect_sentence(in_folder("b"));
   sparc_model *model = (sparc_model *)data;
-  const sparc_status status = sparc_model_load(path_of("b"), 1, &model);
+  const sparc_status status = sparc_model_load(in_folder("b"), 1, &model);
   if (model_too) {
     assert_int_equal(status, SPARC_FORMAT);
     assert_null(model);
@@ -767,7 +740,7 @@ static void test_truncated_files(void **state) {
   size_t size;
   char *bytes = contents("a", &size);
   for (size_t cut = 0; cut < size; cut += cut < 16 ? 1 : size / 23) {
-    FILE *file = fopen(path_of("b"), "wb");
+    FILE *file = fopen(in_folder("b"), "wb");
     assert_int_equal(fwrite(bytes, 1, cut, file), cut);
     fclose(file);
     expect_refusal(&data, "", true);
@@ -809,7 +782,7 @@ static void test_refused_saves(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const sparc_preprocessing *p = &cases[i].preprocessing;
-    assert_int_equal(sparc_trainer_save(trainer, p, &cases[i].extra, 1, path_of("a")), SPARC_INVALID);
+    assert_int_equal(sparc_trainer_save(trainer, p, &cases[i].extra, 1, in_folder("a")), SPARC_INVALID);
     expect_sentence(cases[i].sentence);
   }
   assert_int_equal(sparc_trainer_save(trainer, NULL, NULL, 0, "/nonexistent/x"), SPARC_IO);
@@ -1009,7 +982,7 @@ static void test_impossible_samples(void **state) {
   save(trainer, "a");
   sparc_trainer_free(trainer);
   bad = good, bad.count = COUNT - 1;
-  assert_int_equal(sparc_trainer_restore(path_of("a"), &bad, 1, &trainer), SPARC_INVALID);
+  assert_int_equal(sparc_trainer_restore(in_folder("a"), &bad, 1, &trainer), SPARC_INVALID);
   assert_null(trainer);
   expect_sentence("samples.count is 22");
   expect_sentence("was trained on 23 examples");
