@@ -195,6 +195,7 @@ static exit_code run_bench(int argc, char **argv) {
   bench_arguments arguments = {.settings = {.who = argv[0], .seconds = 1, .colour = cli_colour()}};
   bench_settings *settings = &arguments.settings;
   if (argp_parse(&bench_argp, argc, argv, 0, NULL, &arguments) != 0) return EXIT_USAGE;
+  (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a run takes minutes: every result shows when it is there */
   if (settings->threads == 0) settings->threads = thread_count(0);
   if (settings->quick) settings->seconds /= 10;
   settings->machine.seconds = settings->seconds;

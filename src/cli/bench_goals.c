@@ -332,7 +332,6 @@ static void print_goal(const bench_settings *settings, const experiment *e, cons
   printf("%-*s %9s %10s %10s  %s%s%s\n", NAME_WIDTH, g->name, figure_text(g, value, "", got),
          figure_text(g, g->demand, sign, demand), figure_text(g, g->stretch, sign, stretch),
          settings->colour ? colour_of(g, value) : "", verdict_of(e, g, value), settings->colour ? "\033[0m" : "");
-  fflush(stdout);
 }
 
 static const char *const unit_names[] = {[RATIO] = "ratio", [PERCENT] = "percent", [ERROR] = "E_norm"};

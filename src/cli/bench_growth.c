@@ -209,7 +209,6 @@ static void print_table(bench_settings *settings, const table *t) {
            100 * MEMORY_TOLERANCE, is_foreseen(t) ? "within" : "MISSED");
   else
     printf("  memory: not measured\n");
-  fflush(stdout);
 }
 
 static void json_table(const bench_settings *settings, const table *t) {

@@ -78,7 +78,6 @@ static exit_code scan_row(bench_settings *settings, int T) {
   char a[TIME_TEXT], b[TIME_TEXT];
   printf("%6d %10s %10.3f %10s %8.2fx", T, bench_time_text(ours, a), ns, bench_time_text(theirs, b), theirs / ours);
   print_extrapolation(steps, T);
-  fflush(stdout);
   return EXIT_DONE;
 }
 
@@ -156,7 +155,6 @@ static exit_code run_mixer_row(bench_settings *settings, const char *panel, cons
   printf("%4d %6d %6d %10s %10s %7.2f %7.2f   %-14s", row->B, row->T, row->width, bench_time_text(ours, a),
          bench_time_text(theirs, b), ours / theirs, memory, row->paper);
   print_extrapolation(steps, row->T);
-  fflush(stdout);
   return EXIT_DONE;
 }
 
@@ -266,7 +264,6 @@ static exit_code run_naive_row(bench_settings *settings, const char *table, cons
   const double *const gpu[2] = {row->backward, row->both};
   for (int i = 0; i < 2; i++) printf(" %7.1f %6.3f %6.1fx", gpu[i][0], gpu[i][1], gpu[i][0] / gpu[i][1]);
   putchar('\n');
-  fflush(stdout);
   return EXIT_DONE;
 }
 

@@ -205,6 +205,5 @@ sparc_status bench_report_case(bench_settings *settings, const bench_case *c) {
     else
       print_stage(settings, &c->stage[i], &f);
   }
-  fflush(stdout);
   return SPARC_OK;
 }

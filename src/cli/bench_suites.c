@@ -82,7 +82,6 @@ static void print_limit(size_t row, const char *stage, const double *rate, size_
   printf("%-30s", name);
   for (size_t i = 0; i < columns; i++) printf(" %9.1f", rate[i]);
   printf("  %s\n", row == 0 || row > LEVELS ? "GFLOP/s" : "GB/s");
-  fflush(stdout);
 }
 
 exit_code bench_suite_limits(bench_settings *settings) {
