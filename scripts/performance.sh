@@ -1,16 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# performance.sh [FOLDER]: measures what docs/performance.md speaks of, and draws it.
+# performance.sh [FOLDER [PART...]]: measures what docs/performance.md speaks of, and draws it.
 #
 # Leaves logs (.txt, .jsonl) and figures (.svg) in FOLDER, docs/performance by default, below a fresh name until all of
-# it is done. Takes some ten minutes on an otherwise idle machine. SPARC names the tool, build/release/sparc by default;
-# PYTHON an interpreter, python3 by default, whose PyTorch joins the goals if it has one; QUICK=1 gives a look in a minute
-# instead of a result.
+# it is done. Takes some ten minutes on an otherwise idle machine. With PARTs (limits, goals, growth, problems, threads,
+# kernels) only these are measured again, beside what FOLDER has of the same machine and version. SPARC names the tool,
+# build/release/sparc by default; PYTHON an interpreter, python3 by default, whose PyTorch joins the goals if it has one;
+# QUICK=1 gives a look in a minute instead of a result.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 sparc=${SPARC:-build/release/sparc}
 folder=${1:-docs/performance}
+all_parts=(limits goals growth problems threads kernels)
+parts=("${@:2}")
+[ $# -gt 1 ] || parts=("${all_parts[@]}")
+for part in "${parts[@]}"; do
+  if [[ " ${all_parts[*]} " != *" $part "* ]]; then
+    echo "${0##*/}: unknown part '$part', expected one of: ${all_parts[*]}" >&2
+    exit 2
+  fi
+done
 columns=(awk -f scripts/json-columns.awk)
 if [ ! -x "$sparc" ]; then
   echo "${0##*/}: $sparc is not there; make build makes it, or set SPARC" >&2
@@ -48,46 +58,65 @@ cells() {
 
 # ---- logs ---------------------------------------------------------------------------------------
 
-"$sparc" info >"$new/machine.txt"
-say limits
-bench limits.txt limits
-say goals # several competitors share the time of a goal, and its minima decide
-bench goals.jsonl --json --seconds "$goals_seconds" goals
-bench goals.jsonl --json train
-if [ "${QUICK:-0}" != 1 ]; then
+measure_limits() { bench limits.txt limits; }
+
+# several competitors share the time of a goal, and its minima decide
+measure_goals() {
+  local status=0
+  bench goals.jsonl --json --seconds "$goals_seconds" goals
+  bench goals.jsonl --json train
+  [ "${QUICK:-0}" != 1 ] || return 0
   say PyTorch
-  status=0
   "${PYTHON:-python3}" scripts/torch-rival.py "$sparc" >>"$new/goals.jsonl" || status=$?
   case $status in
   0 | 1 | 77) ;; # all reached, one missed, no PyTorch
   *) exit "$status" ;;
   esac
-fi
-say growth
-bench growth.jsonl --json growth
+}
 
-say "time against T, B, width"
-mapfile -t problems < <({
-  for T in "${steps[@]}"; do cells 4 "$T" 512; done
-  for B in "${streams[@]}"; do cells "$B" 512 512; done
-  for D in "${widths[@]}"; do cells 4 $((long / 4)) "$D"; done
-} | tr ' ' '\n' | sort -u)
-bench problems.jsonl --json "${problems[@]}"
+measure_growth() { bench growth.jsonl --json growth; }
 
-say threads
-threads=()
-for ((n = 1; n < $(nproc); n *= 2)); do threads+=("$n"); done
-threads+=("$(nproc)")
-for n in "${threads[@]}"; do
+# time against T, B and width
+measure_problems() {
+  local T B D problems
+  mapfile -t problems < <({
+    for T in "${steps[@]}"; do cells 4 "$T" 512; done
+    for B in "${streams[@]}"; do cells "$B" 512 512; done
+    for D in "${widths[@]}"; do cells 4 $((long / 4)) "$D"; done
+  } | tr ' ' '\n' | sort -u)
+  bench problems.jsonl --json "${problems[@]}"
+}
+
+measure_threads() {
+  local n threads=() problems
+  for ((n = 1; n < $(nproc); n *= 2)); do threads+=("$n"); done
+  threads+=("$(nproc)")
   mapfile -t problems < <(cells 4 "$long" 512 | tr ' ' '\n')
-  bench threads.jsonl --json --threads "$n" "${problems[@]}" "scan:B8:T$long:H512:inplace" "fused:B8:T$long:H512"
-done
+  for n in "${threads[@]}"; do
+    bench threads.jsonl --json --threads "$n" "${problems[@]}" "scan:B8:T$long:H512:inplace" "fused:B8:T$long:H512"
+  done
+}
 
-say kernels
-bench kernels.jsonl --json --threads 1 "scan:B8:T$long:H512:inplace" "scan:B8:T$long:H512:inplace:cell=rglru" \
-  "fused:B8:T$long:H512" "fused:B8:T$long:H1024:cell=rglru" "mixer:B4:T$long:D512:noproj:pieces" \
-  "mixer:B4:T$long:D512:pieces" "bf16:B4:T$long:D512" sgemm:M8192:N512:K512 sgemm:M32768:N64:K64 \
-  sgemm:M64:N64:K32768:ta step:H64:D64 rtrl:H64:D64 rtrl:H512:D512
+measure_kernels() {
+  bench kernels.jsonl --json --threads 1 "scan:B8:T$long:H512:inplace" "scan:B8:T$long:H512:inplace:cell=rglru" \
+    "fused:B8:T$long:H512" "fused:B8:T$long:H1024:cell=rglru" "mixer:B4:T$long:D512:noproj:pieces" \
+    "mixer:B4:T$long:D512:pieces" "bf16:B4:T$long:D512" sgemm:M8192:N512:K512 sgemm:M32768:N64:K64 \
+    sgemm:M64:N64:K32768:ta step:H64:D64 rtrl:H64:D64 rtrl:H512:D512
+}
+
+"$sparc" info >"$new/machine.txt"
+if [ $# -gt 1 ]; then
+  if ! cmp -s "$new/machine.txt" "$folder/machine.txt"; then
+    echo "${0##*/}: $folder has no log of this machine and version that a part could join" >&2
+    exit 2
+  fi
+  cp "$folder"/*.txt "$folder"/*.jsonl "$new"
+fi
+for part in "${parts[@]}"; do
+  say "$part"
+  rm -f "$new/$part.txt" "$new/$part.jsonl"
+  "measure_$part"
+done
 
 # ---- tables -------------------------------------------------------------------------------------
 
