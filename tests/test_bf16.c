@@ -204,7 +204,7 @@ static void half_free(half *h) {
 static void run_half(const problem *p, const sparc_plan_config *config, half *h) {
   sparc_plan *plan;
   assert_int_equal(sparc_plan_create(p->cell, p->B, p->T, config, &plan), SPARC_OK);
-  const size_t saved_bytes = sparc_plan_bf16_saved_bytes(plan), work_bytes = sparc_plan_bf16_work_bytes(plan);
+  const size_t saved_bytes = sparc_plan_saved_bytes_bf16(plan), work_bytes = sparc_plan_work_bytes_bf16(plan);
   void *saved = sparc_alloc(saved_bytes), *work = sparc_alloc(work_bytes);
   float *params = floats_of(p->params, p->n.params), *prepared = sparc_alloc(p->n.prepared * sizeof *prepared);
   assert_int_equal(sparc_prepare(p->cell, params, prepared), SPARC_OK);
@@ -322,8 +322,8 @@ static void test_sizes(void **state) {
   const size_t tokens = 4 * 64, line = 64;
   const size_t saved = sparc_plan_saved_bytes(plan) + tokens * 64 * sizeof(float);
   const size_t work = sparc_plan_work_bytes(plan) + tokens * (16 + 64 + 16) * sizeof(float);
-  assert_in_range(sparc_plan_bf16_saved_bytes(plan), saved, saved + line);
-  assert_in_range(sparc_plan_bf16_work_bytes(plan), work, work + line);
+  assert_in_range(sparc_plan_saved_bytes_bf16(plan), saved, saved + line);
+  assert_in_range(sparc_plan_work_bytes_bf16(plan), work, work + line);
   sparc_plan_free(plan);
   sparc_cell_free(cell);
 }
@@ -339,7 +339,7 @@ static void test_missing_arguments(void **state) {
   sparc_plan *plan;
   assert_int_equal(sparc_cell_create(&(sparc_cell_config){.kind = "lru", .D = 1, .H = 1}, &cell), SPARC_OK);
   assert_int_equal(sparc_plan_create(cell, 1, 1, NULL, &plan), SPARC_OK);
-  void *saved = sparc_alloc(sparc_plan_bf16_saved_bytes(plan)), *work = sparc_alloc(sparc_plan_bf16_work_bytes(plan));
+  void *saved = sparc_alloc(sparc_plan_saved_bytes_bf16(plan)), *work = sparc_alloc(sparc_plan_work_bytes_bf16(plan));
   float *prepared = sparc_alloc(sparc_cell_sizes(cell).prepared * sizeof *prepared);
   const float mask[] = {0.5f};
   sparc_bf16 x[1] = {0}, y[2] = {0x1234, 0x1234}, dy[2] = {0};

@@ -134,7 +134,7 @@ static long bf16_allocations(const problem *p) {
   assert_int_equal(sparc_plan_create(p->cell, p->B, p->T, &(sparc_plan_config){.threads = 2}, &plan), SPARC_OK);
   float *params = sparc_alloc(p->n.params * sizeof *params), *prepared = sparc_alloc(p->n.prepared * sizeof *prepared);
   sparc_bf16 *x = sparc_alloc(tokens * (size_t)p->D * sizeof *x), *y = sparc_alloc(tokens * p->n.output * sizeof *y);
-  void *saved = sparc_alloc(sparc_plan_bf16_saved_bytes(plan)), *work = sparc_alloc(sparc_plan_bf16_work_bytes(plan));
+  void *saved = sparc_alloc(sparc_plan_saved_bytes_bf16(plan)), *work = sparc_alloc(sparc_plan_work_bytes_bf16(plan));
   assert_int_equal(sparc_prepare(p->cell, params, prepared), SPARC_OK);
   const sparc_sequence_bf16 io = {.x = x, .y = y};
   const sparc_sequence_gradient_bf16 gradient = {.dy = y, .dx = x, .dparams = params};

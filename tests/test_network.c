@@ -100,7 +100,7 @@ static void free_outcome(outcome *o) {
 
 /* 1 where the loss counts output i, 0 behind the end of a sequence */
 static double counts(const trial *t, size_t i) {
-  const sparc_network_config config = sparc_network_configuration(t->network);
+  const sparc_network_config config = sparc_network_config_of(t->network);
   if (config.head != SPARC_HEAD_STEPS) return 1;
   const size_t step = i / (size_t)config.outputs;
   return step % (size_t)t->T < (size_t)t->lengths[step / (size_t)t->T];
@@ -128,7 +128,7 @@ static runner make_runner(const trial *t, int threads) {
   if (sparc_network_plan_create(t->network, t->B, t->T, threads, &r.plan) != SPARC_OK) fail_msg("%s", sparc_error());
   r.prepared = sparc_alloc(sparc_network_prepared(t->network) * sizeof *r.prepared);
   r.doutput = sparc_alloc(t->outputs * sizeof *r.doutput);
-  r.work = sparc_alloc(sparc_network_work_bytes_f64(r.plan));
+  r.work = sparc_alloc(sparc_network_plan_work_bytes_f64(r.plan));
   return r;
 }
 
@@ -163,13 +163,13 @@ static float *to_float(size_t n, const double *values) {
 }
 
 static void run_f32(const trial *t, int threads, outcome *o) {
-  const int inputs = sparc_network_configuration(t->network).inputs;
+  const int inputs = sparc_network_config_of(t->network).inputs;
   sparc_network_plan *plan;
   assert_int_equal(sparc_network_plan_create(t->network, t->B, t->T, threads, &plan), SPARC_OK);
   float *p = to_float(t->params, t->p), *x = to_float((size_t)(t->B * t->T * inputs), t->x);
   float *prepared = sparc_alloc(sparc_network_prepared(t->network) * sizeof *prepared);
   float *output = sparc_alloc(t->outputs * sizeof *output), *dparams = sparc_alloc(t->params * sizeof *dparams);
-  void *work = sparc_alloc(sparc_network_work_bytes(plan));
+  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan));
   assert_int_equal(sparc_network_prepare(t->network, p, prepared), SPARC_OK);
   assert_int_equal(sparc_network_forward(plan, prepared, x, t->lengths, t->dropout, output, work), SPARC_OK);
   for (size_t i = 0; i < t->outputs; i++) o->output[i] = (double)output[i];
@@ -344,7 +344,7 @@ static void plain_behind(const trial *t, int layer, size_t width, const double *
 
 /* the features [length][width] of example b */
 static void plain_body(const trial *t, int b, double *u) {
-  const sparc_network_config config = sparc_network_configuration(t->network);
+  const sparc_network_config config = sparc_network_config_of(t->network);
   const sparc_cell *cell = sparc_network_cell(t->network);
   const size_t width = (size_t)config.width, O = sparc_cell_sizes(cell).output, L = (size_t)t->lengths[b];
   char first[64];
@@ -593,7 +593,7 @@ static void train_f64(const sparc_train_config *config, const toy *data, double 
   assert_int_equal(sparc_network_init(network, config->seed, initial), SPARC_OK);
   double *p = sparc_alloc(n * sizeof *p), *g = sparc_alloc(n * sizeof *g), *moments = sparc_alloc(2 * n * sizeof *g);
   double *prepared = sparc_alloc(sparc_network_prepared(network) * sizeof *prepared);
-  void *work = sparc_alloc(sparc_network_work_bytes_f64(plan));
+  void *work = sparc_alloc(sparc_network_plan_work_bytes_f64(plan));
   for (size_t i = 0; i < n; i++) p[i] = (double)initial[i];
 
   adam_config adam = adam_defaults();

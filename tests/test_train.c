@@ -340,7 +340,7 @@ static void test_restored_runs_continue(void **state) {
       sparc_trainer_free(trainer);
       trainer = restore("b", &data, 1 + (int)i % 3);
       assert_int_equal(sparc_trainer_updates_done(trainer), cuts[i]);
-      assert_int_equal(sparc_trainer_config(trainer)->threads, 1 + (int)i % 3);
+      assert_int_equal(sparc_trainer_config_of(trainer)->threads, 1 + (int)i % 3);
     }
     advance(trainer, end - sparc_trainer_updates_done(trainer));
     save(trainer, "b");
@@ -507,7 +507,7 @@ static void test_preprocessing(void **state) {
   assert_string_equal(sparc_model_metadata(model, "sparc_version"), sparc_version());
   assert_string_equal(sparc_model_metadata(model, "update"), "5");
   assert_null(sparc_model_metadata(model, "nothing"));
-  assert_string_equal(sparc_network_configuration(sparc_model_network(model)).cell, "sparc");
+  assert_string_equal(sparc_network_config_of(sparc_model_network(model)).cell, "sparc");
   sparc_evaluation got;
   const sparc_evaluation want = evaluate(trainer, &samples);
   assert_int_equal(sparc_model_evaluate(model, &raw_samples, &got), SPARC_OK);
@@ -551,7 +551,7 @@ static void test_every_setting_comes_back(void **state) {
   advance(trainer, 2);
   save(trainer, "a");
   sparc_trainer *other = restore("a", &data, 2);
-  const sparc_train_config *want = sparc_trainer_config(trainer), *got = sparc_trainer_config(other);
+  const sparc_train_config *want = sparc_trainer_config_of(trainer), *got = sparc_trainer_config_of(other);
   assert_string_equal(got->network.cell, want->network.cell);
   assert_string_equal(got->network.cell_options, want->network.cell_options);
   assert_true(got->network.H == 5 && got->network.inputs == CHANNELS && got->network.outputs == CLASSES);
@@ -579,7 +579,7 @@ static void test_locale(void **state) {
   sparc_trainer *trainer = create(&config, &data);
   save(trainer, "a");
   sparc_trainer *other = restore("a", &data, 1);
-  const double rate = sparc_trainer_config(other)->rate;
+  const double rate = sparc_trainer_config_of(other)->rate;
   setlocale(LC_NUMERIC, "C");
   assert_true(rate == config.rate);
   sparc_trainer_free(other);

@@ -43,8 +43,8 @@ typedef struct sparc_sequence_gradient_bf16 {
 
 /* bytes to allocate in place of those of sparc_plan_saved_bytes and sparc_plan_work_bytes: saved also holds y as float,
  * because the adjoint needs exact states; work also holds x, dy and dx as float */
-SPARC_API size_t sparc_plan_bf16_saved_bytes(const sparc_plan *plan);
-SPARC_API size_t sparc_plan_bf16_work_bytes(const sparc_plan *plan);
+SPARC_API size_t sparc_plan_saved_bytes_bf16(const sparc_plan *plan);
+SPARC_API size_t sparc_plan_work_bytes_bf16(const sparc_plan *plan);
 
 /* sparc_forward_bf16 is sparc_forward for any plan, with blocks of the sizes above. */
 SPARC_API sparc_status sparc_forward_bf16(const sparc_plan *plan, const float *prepared,

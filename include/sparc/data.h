@@ -7,10 +7,10 @@
  *
  *   sparc_data_split split;
  *   if (sparc_data_load("FordA", NULL, &split) != SPARC_OK) return report(sparc_error());
- *   double mean, std;                                  one channel: one number each
- *   sparc_normalisation_fit(split.fit, &mean, &std);   of the fit subset only
- *   sparc_dataset_normalise(split.fit, &mean, &std);
- *   sparc_dataset_normalise(split.validation, &mean, &std);
+ *   double mean, deviation;                                  one channel: one number each
+ *   sparc_normalisation_fit(split.fit, &mean, &deviation);   of the fit subset only
+ *   sparc_dataset_normalise(split.fit, &mean, &deviation);
+ *   sparc_dataset_normalise(split.validation, &mean, &deviation);
  *   for (int i = 0; i < sparc_dataset_count(split.fit); i++)
  *     learn(sparc_dataset_series(split.fit, i), sparc_dataset_length(split.fit, i), sparc_dataset_class(split.fit, i));
  *   sparc_data_split_free(&split);
@@ -70,15 +70,16 @@ SPARC_API sparc_status sparc_dataset_fill_missing(sparc_dataset *dataset);
 /* ---- normalisation ---- */
 
 /* sparc_normalisation_fit computes the mean and the standard deviation (of the population) of each channel over all
- * values that are not missing, in double: mean [C], std [C]. A channel that does not vary gets the std 1. */
-SPARC_API sparc_status sparc_normalisation_fit(const sparc_dataset *fit, double *mean, double *std);
+ * values that are not missing, in double: mean [C], deviation [C]. A channel that does not vary gets the deviation 1.
+ */
+SPARC_API sparc_status sparc_normalisation_fit(const sparc_dataset *fit, double *mean, double *deviation);
 
-/* (x - mean) / std, computed in double and rounded once. Missing values stay missing. The first form changes the data
- * set, or fails and leaves it alone when a result is too large for a float; the second writes steps * channels values
- * without looking at them, and in and out may be the same. */
-SPARC_API sparc_status sparc_dataset_normalise(sparc_dataset *dataset, const double *mean, const double *std);
+/* (x - mean) / deviation, computed in double and rounded once. Missing values stay missing. The first form changes the
+ * data set, or fails and leaves it alone when a result is too large for a float; the second writes steps * channels
+ * values without looking at them, and in and out may be the same. */
+SPARC_API sparc_status sparc_dataset_normalise(sparc_dataset *dataset, const double *mean, const double *deviation);
 SPARC_API void sparc_normalise(const float *in, float *out, int steps, int channels, const double *mean,
-                               const double *std);
+                               const double *deviation);
 
 /* ---- files ----
  *

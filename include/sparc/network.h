@@ -40,7 +40,7 @@ typedef struct sparc_network_config {
 SPARC_API sparc_status sparc_network_create(const sparc_network_config *config, sparc_network **out);
 SPARC_API void sparc_network_free(sparc_network *network); /* network may be NULL */
 
-SPARC_API sparc_network_config sparc_network_configuration(const sparc_network *network);
+SPARC_API sparc_network_config sparc_network_config_of(const sparc_network *network);
 SPARC_API const sparc_cell *sparc_network_cell(const sparc_network *network); /* the description all layers share */
 SPARC_API size_t sparc_network_params(const sparc_network *network);          /* trainable numbers */
 SPARC_API size_t sparc_network_prepared(const sparc_network *network); /* elements behind sparc_network_prepare */
@@ -59,8 +59,8 @@ typedef struct sparc_network_plan sparc_network_plan;
 SPARC_API sparc_status sparc_network_plan_create(const sparc_network *network, int B, int T, int threads,
                                                  sparc_network_plan **out);
 SPARC_API void sparc_network_plan_free(sparc_network_plan *plan); /* plan may be NULL; free it before its network */
-SPARC_API size_t sparc_network_work_bytes(const sparc_network_plan *plan);
-SPARC_API size_t sparc_network_work_bytes_f64(const sparc_network_plan *plan);
+SPARC_API size_t sparc_network_plan_work_bytes(const sparc_network_plan *plan);
+SPARC_API size_t sparc_network_plan_work_bytes_f64(const sparc_network_plan *plan);
 
 /* Dropout masks are a function of (seed, update, example, layer, place) alone. */
 typedef struct sparc_dropout {

@@ -73,7 +73,7 @@ SPARC_API void sparc_random_permutation(sparc_random *r, int *values, int count)
 
 /* count draws, each computed in double and rounded once to float, two words each: normal with mean 0, and uniform
  * between lo and hi (an end can be reached by the rounding) */
-SPARC_API void sparc_random_fill_normal(sparc_random *r, float *values, size_t count, double stddev);
+SPARC_API void sparc_random_fill_normal(sparc_random *r, float *values, size_t count, double deviation);
 SPARC_API void sparc_random_fill_uniform(sparc_random *r, float *values, size_t count, double lo, double hi);
 
 /* ---- initialisers ----

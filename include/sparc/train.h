@@ -93,7 +93,7 @@ SPARC_API sparc_status sparc_trainer_evaluate(sparc_trainer *trainer, const spar
 SPARC_API const sparc_network *sparc_trainer_network(const sparc_trainer *trainer);
 SPARC_API const float *sparc_trainer_params(const sparc_trainer *trainer);
 SPARC_API long sparc_trainer_updates_done(const sparc_trainer *trainer);
-SPARC_API const sparc_train_config *sparc_trainer_config(const sparc_trainer *trainer);
+SPARC_API const sparc_train_config *sparc_trainer_config_of(const sparc_trainer *trainer);
 
 /* ---- files ------------------------------------------------------------------------------------- */
 

@@ -137,8 +137,8 @@ void sparc_random_permutation(sparc_random *r, int *values, int count) {
   sparc_random_shuffle(r, values, count);
 }
 
-void sparc_random_fill_normal(sparc_random *r, float *values, size_t count, double stddev) {
-  for (size_t i = 0; i < count; i++) values[i] = (float)(stddev * sparc_random_normal(r));
+void sparc_random_fill_normal(sparc_random *r, float *values, size_t count, double deviation) {
+  for (size_t i = 0; i < count; i++) values[i] = (float)(deviation * sparc_random_normal(r));
 }
 
 void sparc_random_fill_uniform(sparc_random *r, float *values, size_t count, double lo, double hi) {

@@ -155,7 +155,7 @@ static inline TYPED(prepared_view) TYPED(view_prepared)(const sparc_cell *cell, 
   return (TYPED(prepared_view)){prepared, prepared + matrix, prepared + matrix + bias, prepared + cell->constants};
 }
 
-/* row k, or column n, of a prepared W[K][N], whose panels prepared_panel of math/gemm_impl.h describes, from
+/* row k, or column n, of a prepared W[K][N], whose panels prepared_panel of kernels/gemm_impl.h describes, from
  * parameters that are cut at +-limit */
 void TYPED(put_row)(const sparc_cell *cell, size_t K, size_t N, size_t k, const real *from, double limit, real *W);
 void TYPED(put_column)(const sparc_cell *cell, size_t K, size_t N, size_t n, const real *from, double limit, real *W);

@@ -20,7 +20,7 @@
 #include "base/threads.h"
 #include "cells/cell_impl.h"
 #include "cells/tiles.h"
-#include "math/gemm_impl.h"
+#include "kernels/gemm_impl.h"
 
 #include <string.h>
 

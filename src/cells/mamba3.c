@@ -25,7 +25,7 @@
 #include "cells/cell_impl.h"
 #include "cells/tiles.h"
 #include "kernels/diagonal.h"
-#include "math/gemm_impl.h"
+#include "kernels/gemm_impl.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* prepare.c: from parameters to what the kernels read: weights in both orders and derived constants. */
 #include "base/error.h"
 #include "cells/cell_impl.h"
-#include "math/gemm_impl.h"
+#include "kernels/gemm_impl.h"
 #include "sparc/double.h"
 
 static sparc_status check_finite(const sparc_cell *cell, const real *params) {

@@ -19,8 +19,8 @@
 #include "base/error.h"
 #include "cells/cell_impl.h"
 #include "cells/tiles.h"
+#include "kernels/gemm_impl.h"
 #include "kernels/kernels.h"
-#include "math/gemm_impl.h"
 
 #include <string.h>
 

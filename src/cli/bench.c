@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* bench.c: `sparc bench [PROBLEM|SUITE...]`: how fast, and how far from what the machine can do.
  *
- * Parts: bench_timer.c takes times, bench_problem.c reads problem strings and knows the kinds, one file per family of
- * kinds sets them up, verifies and runs them, bench_limits.c measures the machine, bench_report.c prints, and
- * bench_suites.c, bench_goals.c, bench_train.c, bench_growth.c and bench_paper.c are the suites.
+ * Parts: timer.c takes times, problem.c reads problem strings and knows the kinds, one file per family of
+ * kinds sets them up, verifies and runs them, limits.c measures the machine, report.c prints, and
+ * suites.c, goals.c, train.c, growth.c and paper.c are the suites.
  */
 #include "base/build_info.h"
 #include "base/error.h"
 #include "base/threads.h"
-#include "cli/bench_suites.h"
+#include "bench/suites/suites.h"
 #include "kernels/kernels.h"
 
 #include <stdlib.h>

@@ -367,7 +367,7 @@ static exit_code run_predict(int argc, char **argv) {
   sparc_model *model;
   sparc_status status = sparc_model_load(settings.model, settings.threads, &model);
   if (status == SPARC_OK) {
-    const sparc_network_config network = sparc_network_configuration(sparc_model_network(model));
+    const sparc_network_config network = sparc_network_config_of(sparc_model_network(model));
     writer w = {.who = argv[0],
                 .p = sparc_model_preprocessing(model),
                 .outputs = network.outputs,

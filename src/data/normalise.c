@@ -25,8 +25,9 @@ static double sum_channel(const sparc_dataset *d, int channel, double centre, in
   return total;
 }
 
-sparc_status sparc_normalisation_fit(const sparc_dataset *fit, double *mean, double *std) {
-  if (!fit || !mean || !std) return fail(SPARC_INVALID, "%s is NULL", !fit ? "fit" : !mean ? "mean" : "std");
+sparc_status sparc_normalisation_fit(const sparc_dataset *fit, double *mean, double *deviation) {
+  if (!fit || !mean || !deviation)
+    return fail(SPARC_INVALID, "%s is NULL", !fit ? "fit" : !mean ? "mean" : "deviation");
   for (int c = 0; c < fit->channels; c++) {
     size_t count;
     const double sum = sum_channel(fit, c, 0, 1, &count);
@@ -34,41 +35,44 @@ sparc_status sparc_normalisation_fit(const sparc_dataset *fit, double *mean, dou
       return fail(SPARC_INVALID, "all values of channel %d of '%s' are missing, expected at least one", c + 1,
                   quote(fit->name).text);
     mean[c] = sum / (double)count;
-    std[c] = sqrt(sum_channel(fit, c, mean[c], 2, &count) / (double)count);
-    if (!(std[c] > 0)) std[c] = 1;
+    deviation[c] = sqrt(sum_channel(fit, c, mean[c], 2, &count) / (double)count);
+    if (!(deviation[c] > 0)) deviation[c] = 1;
   }
   return SPARC_OK;
 }
 
-void sparc_normalise(const float *in, float *out, int steps, int channels, const double *mean, const double *std) {
+void sparc_normalise(const float *in, float *out, int steps, int channels, const double *mean,
+                     const double *deviation) {
   for (int t = 0; t < steps; t++)
-    for (int c = 0; c < channels; c++, in++, out++) *out = (float)((*in - mean[c]) / std[c]);
+    for (int c = 0; c < channels; c++, in++, out++) *out = (float)((*in - mean[c]) / deviation[c]);
 }
 
-static sparc_status check_results(const sparc_dataset *d, const double *mean, const double *std) {
+static sparc_status check_results(const sparc_dataset *d, const double *mean, const double *deviation) {
   for (int i = 0; i < d->count; i++) {
     const float *x = sparc_dataset_series(d, i);
     for (int t = 0; t < d->examples[i].length; t++)
       for (int c = 0; c < d->channels; c++, x++)
-        if (isinf((float)((*x - mean[c]) / std[c])))
+        if (isinf((float)((*x - mean[c]) / deviation[c])))
           return fail(SPARC_NOT_FINITE, "example %d of '%s': value %g less %g divided by %g is too large for a float",
-                      i, quote(d->name).text, *x, mean[c], std[c]);
+                      i, quote(d->name).text, *x, mean[c], deviation[c]);
   }
   return SPARC_OK;
 }
 
-sparc_status sparc_dataset_normalise(sparc_dataset *d, const double *mean, const double *std) {
-  if (!d || !mean || !std) return fail(SPARC_INVALID, "%s is NULL", !d ? "dataset" : !mean ? "mean" : "std");
+sparc_status sparc_dataset_normalise(sparc_dataset *d, const double *mean, const double *deviation) {
+  if (!d || !mean || !deviation)
+    return fail(SPARC_INVALID, "%s is NULL", !d ? "dataset" : !mean ? "mean" : "deviation");
   for (int c = 0; c < d->channels; c++)
-    if (!isfinite(mean[c]) || !isfinite(std[c]) || !(std[c] > 0))
-      return fail(SPARC_INVALID, "mean[%d] is %g and std[%d] is %g, expected finite numbers and std above 0", c,
-                  mean[c], c, std[c]);
-  sparc_status status = check_results(d, mean, std);
+    if (!isfinite(mean[c]) || !isfinite(deviation[c]) || !(deviation[c] > 0))
+      return fail(SPARC_INVALID,
+                  "mean[%d] is %g and deviation[%d] is %g, expected finite numbers and deviation above 0", c, mean[c],
+                  c, deviation[c]);
+  sparc_status status = check_results(d, mean, deviation);
   if (status == SPARC_OK) status = dataset_own(d);
   if (status != SPARC_OK) return status;
   for (int i = 0; i < d->count; i++) {
     float *x = dataset_values(d, i);
-    sparc_normalise(x, x, d->examples[i].length, d->channels, mean, std);
+    sparc_normalise(x, x, d->examples[i].length, d->channels, mean, deviation);
   }
   return SPARC_OK;
 }

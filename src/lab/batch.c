@@ -20,7 +20,7 @@ sparc_status check_samples(const sparc_network *network, const sparc_samples *sa
   if (!samples->at) return fail(SPARC_INVALID, "samples.at is NULL, expected the function that fetches an example");
   if (samples->count < 1) return fail(SPARC_INVALID, "samples.count is %d, expected at least 1", samples->count);
   if (samples->longest < 1) return fail(SPARC_INVALID, "samples.longest is %d, expected at least 1", samples->longest);
-  const int inputs = sparc_network_configuration(network).inputs;
+  const int inputs = sparc_network_config_of(network).inputs;
   if (samples->channels != inputs)
     return fail(SPARC_INVALID, "samples.channels is %d, the network has %d inputs", samples->channels, inputs);
   return SPARC_OK;
@@ -53,7 +53,7 @@ static sparc_status fetch(const sparc_network_config *config, const example_sour
 }
 
 sparc_status check_examples(const sparc_network *network, const example_source *s) {
-  const sparc_network_config config = sparc_network_configuration(network);
+  const sparc_network_config config = sparc_network_config_of(network);
   sparc_status status = SPARC_OK;
   for (int i = 0; i < s->samples->count && status == SPARC_OK; i++) {
     sparc_sample e;
@@ -75,7 +75,7 @@ static void carve(arena *a, batch *b) {
   b->output = arena_take(a, rows * b->K, sizeof *b->output);
   b->doutput = arena_take(a, rows * b->K, sizeof *b->doutput);
   b->probability = arena_take(a, b->steps ? 0 : rows * b->K, sizeof *b->probability);
-  b->work = arena_take(a, sparc_network_work_bytes(b->plan), 1);
+  b->work = arena_take(a, sparc_network_plan_work_bytes(b->plan), 1);
 }
 
 static sparc_status allocate(batch *b) {
@@ -94,7 +94,7 @@ sparc_status batch_create(const sparc_network *network, size_t B, size_t T, int 
   *out = NULL;
   batch *b = sparc_alloc(sizeof *b);
   if (!b) return fail(SPARC_NO_MEMORY, "no memory for a batch");
-  const sparc_network_config config = sparc_network_configuration(network);
+  const sparc_network_config config = sparc_network_config_of(network);
   *b = (batch){.network = network,
                .B = B,
                .T = T,
@@ -146,7 +146,7 @@ static sparc_status load_values(batch *b, const example_source *s, size_t slot, 
 }
 
 sparc_status batch_load(batch *b, const example_source *s) {
-  const sparc_network_config config = sparc_network_configuration(b->network);
+  const sparc_network_config config = sparc_network_config_of(b->network);
   float *target = b->target;
   for (size_t slot = 0; slot < b->B; slot++) {
     sparc_sample e;

@@ -298,7 +298,7 @@ static sparc_status make_network(checkpoint *c) {
   sparc_status status = check_train_config(&c->state.config);
   if (status == SPARC_OK) status = sparc_network_create(&c->state.config.network, &c->network);
   if (status != SPARC_OK) return blame_file(c, status);
-  c->state.config.network = sparc_network_configuration(c->network);
+  c->state.config.network = sparc_network_config_of(c->network);
   return SPARC_OK;
 }
 

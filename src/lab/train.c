@@ -141,7 +141,7 @@ static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc
     return NULL;
   }
   *t = (sparc_trainer){.config = *config, .network = network, .params = sparc_network_params(network)};
-  t->config.network = sparc_network_configuration(network);
+  t->config.network = sparc_network_config_of(network);
   *status = check_samples(network, samples);
   if (*status == SPARC_OK) {
     t->samples = *samples;
@@ -193,7 +193,7 @@ void sparc_trainer_free(sparc_trainer *t) {
 const sparc_network *sparc_trainer_network(const sparc_trainer *t) { return t->network; }
 const float *sparc_trainer_params(const sparc_trainer *t) { return t->weights; }
 long sparc_trainer_updates_done(const sparc_trainer *t) { return t->update; }
-const sparc_train_config *sparc_trainer_config(const sparc_trainer *t) { return &t->config; }
+const sparc_train_config *sparc_trainer_config_of(const sparc_trainer *t) { return &t->config; }
 
 /* ---- one update -------------------------------------------------------------------------------- */
 

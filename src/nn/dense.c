@@ -4,7 +4,7 @@
  * Sums over tokens inside a product run in the precision of real, in blocks; the bias gradient is summed in double.
  */
 #include "base/threads.h"
-#include "math/gemm_impl.h"
+#include "kernels/gemm_impl.h"
 #include "nn/layers_impl.h"
 
 #include <string.h>

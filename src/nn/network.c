@@ -194,7 +194,7 @@ void sparc_network_free(sparc_network *net) {
   sparc_free(net);
 }
 
-sparc_network_config sparc_network_configuration(const sparc_network *net) { return net->config; }
+sparc_network_config sparc_network_config_of(const sparc_network *net) { return net->config; }
 const sparc_cell *sparc_network_cell(const sparc_network *net) { return net->cell; }
 size_t sparc_network_params(const sparc_network *net) { return net->params; }
 size_t sparc_network_prepared(const sparc_network *net) { return net->prepared; }

@@ -107,7 +107,7 @@ static network_memory carve_network(arena *a, const sparc_network_plan *plan) {
 /* the bare cell keeps its output and saved block in a layer of width 0 */
 static size_t layer_count(const sparc_network *net) { return net->config.layers ? (size_t)net->config.layers : 1; }
 
-size_t PUBLIC(sparc_network_work_bytes)(const sparc_network_plan *plan) {
+size_t PUBLIC(sparc_network_plan_work_bytes)(const sparc_network_plan *plan) {
   arena a = arena_measure();
   carve_network(&a, plan);
   const size_t outside = a.used;

@@ -8,8 +8,8 @@
  */
 #include "base/error.h"
 #include "base/threads.h"
+#include "kernels/gemm_impl.h"
 #include "kernels/kernels.h"
-#include "math/gemm_impl.h"
 #include "rtrl/rtrl_impl.h"
 
 #include <string.h>

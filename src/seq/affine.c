@@ -10,7 +10,7 @@
  */
 #include "base/memory.h"
 #include "base/threads.h"
-#include "math/gemm_impl.h"
+#include "kernels/gemm_impl.h"
 #include "seq/affine_impl.h"
 
 #include <string.h>

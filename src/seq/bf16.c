@@ -127,13 +127,13 @@ static work_view carve_work(arena *a, const sparc_plan *plan) {
   return view;
 }
 
-size_t sparc_plan_bf16_saved_bytes(const sparc_plan *plan) {
+size_t sparc_plan_saved_bytes_bf16(const sparc_plan *plan) {
   arena a = arena_measure();
   carve_saved(&a, plan);
   return a.used;
 }
 
-size_t sparc_plan_bf16_work_bytes(const sparc_plan *plan) {
+size_t sparc_plan_work_bytes_bf16(const sparc_plan *plan) {
   arena a = arena_measure();
   carve_work(&a, plan);
   return a.used;

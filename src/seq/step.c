@@ -2,8 +2,8 @@
 /* step.c: one input, one stream. The same stages as a whole sequence, for a single token and without BLAS. */
 #include "base/error.h"
 #include "base/threads.h"
+#include "kernels/gemm_impl.h"
 #include "kernels/kernels.h"
-#include "math/gemm_impl.h"
 #include "seq/step_impl.h"
 
 #include <string.h>

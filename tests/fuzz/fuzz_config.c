@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_config.c: libFuzzer target of the settings of `sparc train` in a JSON file. A file is refused or makes a
  * configuration, which written as config.json makes the same run again. */
-#include "cli/train_settings.h"
+#include "cli/train/settings.h"
 
 #include <stdint.h>
 #include <stdlib.h>

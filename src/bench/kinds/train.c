@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* train.c: the training step of a classifier, and how near it comes to what its arithmetic must cost.
+ *
+ * The suite compares a step forward and backward with its matrix products at the rates that products of these shapes
+ * reach in the same run, plus its scans at the rate of the fused kernels. What is missing to 100 % is everything
+ * between them: norms, activations, controls, dropout, sums, and moving activations through memory.
+ */
+#include "sparc/train.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "bench/cell.h"
+#include "bench/suites/suites.h"
+#include "kernels/kernels.h"
+#include "sparc/double.h"
+#include "sparc/network.h"
+#include "sparc/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLASSES = 10, EXAMPLES = 64, CHECK_B = 2, CHECK_T = 24 };
+
+typedef struct training {
+  int B, T, W, L;
+  sparc_network_config config;
+  sparc_network *network;
+  sparc_network_plan *plan;
+  sparc_trainer *trainer;
+  float *params, *prepared, *dparams;
+  float *x;        /* (EXAMPLES, T) */
+  float *outputs;  /* (B, CLASSES) */
+  float *doutputs; /* (B, CLASSES) */
+  char *work;
+  void *memory;
+  uint64_t update;
+  sparc_status status; /* of the last call that failed */
+} training;
+
+/* ---- stages ------------------------------------------------------------------------------------- */
+
+static void note(training *t, sparc_status status) {
+  if (status != SPARC_OK) t->status = status;
+}
+
+static void forward(void *context, size_t piece, int thread, int threads) {
+  (void)piece, (void)thread, (void)threads;
+  training *t = context;
+  note(t, sparc_network_forward(t->plan, t->prepared, t->x, NULL, &(sparc_dropout){1, t->update}, t->outputs, t->work));
+}
+
+static void backward(void *context, size_t piece, int thread, int threads) {
+  (void)piece, (void)thread, (void)threads;
+  training *t = context;
+  note(t, sparc_network_backward(t->plan, t->prepared, t->x, NULL, &(sparc_dropout){1, t->update}, t->doutputs,
+                                 t->dparams, t->work));
+}
+
+static void clear_gradient(void *context) {
+  const training *t = context;
+  memset(t->dparams, 0, sparc_network_params(t->network) * sizeof(float));
+}
+
+/* batch, forward, loss, backward, AdamW, prepared weights */
+static void update(void *context, size_t piece, int thread, int threads) {
+  (void)piece, (void)thread, (void)threads;
+  training *t = context;
+  sparc_update_report report;
+  note(t, sparc_trainer_update(t->trainer, &report));
+}
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+static sparc_sample sample_at(const void *source, int index) {
+  const training *t = source;
+  return (sparc_sample){.x = t->x + (size_t)index * (size_t)t->T, .length = t->T, .label = index % CLASSES};
+}
+
+static void destroy(bench_case *c) {
+  training *t = c->state;
+  if (!t) return;
+  sparc_trainer_free(t->trainer);
+  sparc_network_plan_free(t->plan);
+  sparc_network_free(t->network);
+  sparc_free(t->memory);
+  free(t);
+}
+
+static void carve(training *t, arena *a) {
+  const size_t params = sparc_network_params(t->network), logits = (size_t)t->B * CLASSES;
+  const size_t examples = t->B > EXAMPLES ? (size_t)t->B : EXAMPLES;
+  t->params = arena_take(a, params, sizeof(float));
+  t->dparams = arena_take(a, params, sizeof(float));
+  t->prepared = arena_take(a, sparc_network_prepared(t->network), sizeof(float));
+  t->x = arena_take(a, examples * (size_t)t->T, sizeof(float));
+  t->outputs = arena_take(a, logits, sizeof(float));
+  t->doutputs = arena_take(a, logits, sizeof(float));
+  t->work = arena_take(a, sparc_network_plan_work_bytes(t->plan), 1);
+}
+
+static sparc_status make_room(bench_case *c, training *t) {
+  arena measure = arena_measure();
+  carve(t, &measure);
+  sparc_status status = bench_afford(c, measure.used);
+  if (status != SPARC_OK) return status;
+  t->memory = sparc_alloc(measure.used);
+  if (!t->memory) return fail(SPARC_NO_MEMORY, "%s: no memory for %zu bytes", c->problem->text, measure.used);
+  arena place = arena_over(t->memory, measure.used);
+  carve(t, &place);
+  c->memory = c->footprint = measure.used;
+  bench_fill(t->x, (size_t)(t->B > EXAMPLES ? t->B : EXAMPLES) * (size_t)t->T, "x");
+  bench_fill(t->doutputs, (size_t)t->B * CLASSES, "doutputs");
+  return SPARC_OK;
+}
+
+static sparc_status make_trainer(const bench_case *c, training *t) {
+  sparc_train_config config = sparc_train_classification();
+  config.network = t->config;
+  config.batch = t->B;
+  config.threads = c->threads;
+  const sparc_samples samples = {
+      .count = t->B > EXAMPLES ? t->B : EXAMPLES, .channels = 1, .longest = t->T, .source = t, .at = sample_at};
+  return sparc_trainer_create(&config, &samples, &t->trainer);
+}
+
+/* products of a token in one layer and in the embedding, forward; the backward has twice as many */
+static double product_flops(const training *t) {
+  const sparc_cell *cell = sparc_network_cell(t->network);
+  const double width = t->W, readout = (double)sparc_cell_sizes(cell).output;
+  return 2 * width + t->L * (bench_product_flops(cell) + 2 * readout * width + 4 * width * width);
+}
+
+static void add_stages(bench_case *c, training *t) {
+  const sparc_cell *cell = sparc_network_cell(t->network);
+  const double tokens = (double)t->B * t->T, modes = tokens * t->L * sparc_cell_modes(cell);
+  const bool counted = bench_product_flops(cell) > 0;
+  for (int i = 0; i < 2; i++) {
+    bench_stage *stage = bench_stage_add(
+        c, i ? "backward" : "forward",
+        (bench_task){.context = t, .pieces = 1, .run = i ? backward : forward, .refresh = i ? clear_gradient : NULL});
+    stage->modes = modes;
+    stage->flops = counted ? (i ? 2 : 1) * tokens * product_flops(t) + modes * bench_mode_flops(cell, i == 1) : 0;
+  }
+  bench_stage *both = bench_stage_add(c, "forward+backward", (bench_task){.pieces = 0});
+  both->sum_of = 2;
+  bench_stage *whole = bench_stage_add(c, "update", (bench_task){.context = t, .pieces = 1, .run = update});
+  for (bench_stage *stage = both; stage <= whole; stage++) {
+    stage->modes = modes;
+    stage->flops = c->stage[0].flops + c->stage[1].flops;
+  }
+}
+
+static sparc_status create(bench_case *c) {
+  training *t = c->state = calloc(1, sizeof *t);
+  if (!t) return fail(SPARC_NO_MEMORY, "%s: no memory", c->problem->text);
+  t->B = (int)bench_value(c->problem, "B");
+  t->T = (int)bench_value(c->problem, "T");
+  t->W = (int)bench_value(c->problem, "W");
+  t->L = (int)bench_value(c->problem, "L");
+  sparc_cell_config fit;
+  char options[PROBLEM_TEXT];
+  sparc_status status = sparc_cell_fit(c->problem->cell, 2 * t->W, &fit, options, sizeof options);
+  if (status != SPARC_OK) return status;
+  t->config = (sparc_network_config){.cell = c->problem->cell,
+                                     .cell_options = *c->problem->options ? c->problem->options : options,
+                                     .H = fit.H,
+                                     .inputs = 1,
+                                     .outputs = CLASSES,
+                                     .layers = t->L,
+                                     .width = t->W,
+                                     .dropout = 0.1,
+                                     .init = SPARC_INIT_CLASSIFICATION};
+  status = sparc_network_create(&t->config, &t->network);
+  if (status == SPARC_OK) status = sparc_network_plan_create(t->network, t->B, t->T, c->threads, &t->plan);
+  if (status == SPARC_OK) status = make_room(c, t);
+  if (status == SPARC_OK) status = sparc_network_init(t->network, 0, t->params);
+  if (status == SPARC_OK) status = sparc_network_prepare(t->network, t->params, t->prepared);
+  if (status == SPARC_OK) status = make_trainer(c, t);
+  if (status != SPARC_OK) return status;
+  const kernels *table;
+  status = kernels_choose(&table);
+  if (status != SPARC_OK) return status;
+  c->kernel = table->name;
+  add_stages(c, t);
+  return SPARC_OK;
+}
+
+/* ---- truth -------------------------------------------------------------------------------------- */
+
+/* a short batch in double: outputs and gradient */
+typedef struct answers {
+  double *params, *prepared, *x, *outputs, *doutputs, *dparams;
+  void *work;
+} answers;
+
+static void carve_answers(answers *d, arena *a, const training *t, const sparc_network_plan *plan) {
+  const size_t params = sparc_network_params(t->network);
+  d->params = arena_take(a, params, sizeof(double));
+  d->dparams = arena_take(a, params, sizeof(double));
+  d->prepared = arena_take(a, sparc_network_prepared(t->network), sizeof(double));
+  d->x = arena_take(a, (size_t)CHECK_B * CHECK_T, sizeof(double));
+  d->outputs = arena_take(a, (size_t)CHECK_B * CLASSES, sizeof(double));
+  d->doutputs = arena_take(a, (size_t)CHECK_B * CLASSES, sizeof(double));
+  d->work = arena_take(a, sparc_network_plan_work_bytes_f64(plan), 1);
+}
+
+static void widen(size_t count, const float *from, double *to) {
+  for (size_t i = 0; i < count; i++) to[i] = (double)from[i];
+}
+
+static sparc_status compare_short(bench_case *c, training *t, const sparc_network_plan *plan) {
+  const size_t params = sparc_network_params(t->network), logits = (size_t)CHECK_B * CLASSES;
+  const sparc_dropout dropout = {1, 0};
+  answers d;
+  arena measure = arena_measure();
+  carve_answers(&d, &measure, t, plan);
+  void *memory = sparc_alloc(measure.used), *work = sparc_alloc(sparc_network_plan_work_bytes(plan));
+  sparc_status status = SPARC_OK;
+  if (!memory || !work) status = fail(SPARC_NO_MEMORY, "%s: no memory to verify it", c->problem->text);
+  if (status == SPARC_OK) {
+    arena place = arena_over(memory, measure.used);
+    carve_answers(&d, &place, t, plan);
+    widen(params, t->params, d.params);
+    widen((size_t)CHECK_B * CHECK_T, t->x, d.x);
+    widen(logits, t->doutputs, d.doutputs);
+    memset(d.dparams, 0, params * sizeof(double));
+    clear_gradient(t);
+    status = sparc_network_prepare_f64(t->network, d.params, d.prepared);
+  }
+  if (status == SPARC_OK) status = sparc_network_forward_f64(plan, d.prepared, d.x, NULL, &dropout, d.outputs, d.work);
+  if (status == SPARC_OK)
+    status = sparc_network_backward_f64(plan, d.prepared, d.x, NULL, &dropout, d.doutputs, d.dparams, d.work);
+  if (status == SPARC_OK) status = sparc_network_forward(plan, t->prepared, t->x, NULL, &dropout, t->outputs, work);
+  if (status == SPARC_OK)
+    status = sparc_network_backward(plan, t->prepared, t->x, NULL, &dropout, t->doutputs, t->dparams, work);
+  if (status == SPARC_OK) {
+    bench_compare(c, "outputs", OUTPUT_TOLERANCE, t->outputs, d.outputs, logits);
+    size_t count;
+    const sparc_block *block = sparc_network_blocks(t->network, &count);
+    for (size_t i = 0; i < count; i++)
+      bench_compare(c, block[i].name, GRADIENT_TOLERANCE, t->dparams + block[i].offset, d.dparams + block[i].offset,
+                    block[i].size);
+  }
+  sparc_free(work);
+  sparc_free(memory);
+  return status;
+}
+
+static sparc_status verify(bench_case *c) {
+  training *t = c->state;
+  if (t->status != SPARC_OK) return t->status;
+  sparc_network_plan *plan;
+  sparc_status status = sparc_network_plan_create(t->network, CHECK_B, CHECK_T, c->threads, &plan);
+  if (status != SPARC_OK) return status;
+  status = compare_short(c, t, plan);
+  sparc_network_plan_free(plan);
+  return status;
+}
+
+const bench_kind bench_kind_train = {
+    .name = "train",
+    .summary = "the training step of a classifier of one channel (W: width and modes, L: layers)",
+    .keys = {{"B", "examples of a batch", REQUIRED},
+             {"T", "steps", REQUIRED},
+             {"W", "width of the residual stream", 64},
+             {"L", "layers", 4}},
+    .cell = "sparc",
+    .create = create,
+    .verify = verify,
+    .destroy = destroy,
+};
+
+/* ---- the suite ---------------------------------------------------------------------------------- */
+
+enum { STEP, WIDEN, NARROW, REDUCE, SCAN, PARTS };
+
+exit_code bench_suite_train(bench_settings *settings) {
+  const int B = 32, T = settings->quick ? 128 : 784, W = 64, L = 4, tokens = B * T;
+  char text[PARTS][PROBLEM_TEXT];
+  snprintf(text[STEP], PROBLEM_TEXT, "train:B%d:T%d:W%d:L%d", B, T, W, L);
+  snprintf(text[WIDEN], PROBLEM_TEXT, "sgemm:M%d:N%d:K%d", tokens, 2 * W, W);
+  snprintf(text[NARROW], PROBLEM_TEXT, "sgemm:M%d:N%d:K%d", tokens, W, 2 * W);
+  snprintf(text[REDUCE], PROBLEM_TEXT, "sgemm:M%d:N%d:K%d:ta", 2 * W, W, tokens);
+  snprintf(text[SCAN], PROBLEM_TEXT, "fused:B%d:T%d:H%d", B, T, W);
+  const char *texts[PARTS];
+  for (int i = 0; i < PARTS; i++) texts[i] = text[i];
+  bench_problem problems[PARTS];
+  bench_case cases[PARTS];
+  exit_code code = bench_suite_open(settings, texts, NULL, NULL, PARTS, problems, cases);
+  if (code != EXIT_DONE) return code;
+  sparc_status status = bench_run(cases, PARTS, settings->seconds, 1);
+  if (status != SPARC_OK) {
+    bench_suite_close(cases, PARTS);
+    return bench_report_failure(settings, status);
+  }
+
+  /* content, readout and GLU: each is a product of one of these shapes forward, one backward, and a reduction */
+  const double products = 3 * L *
+                          (bench_seconds(&cases[WIDEN], "product") + bench_seconds(&cases[NARROW], "product") +
+                           bench_seconds(&cases[REDUCE], "product"));
+  const double scans = L * (bench_seconds(&cases[SCAN], "forward") + bench_seconds(&cases[SCAN], "backward"));
+  const double step = bench_seconds(&cases[STEP], "forward+backward"), bound = products + scans, demand = 60;
+  const double reached = 100 * bound / step;
+  if (settings->json) {
+    cli_json_line(
+        settings->who,
+        json_pack("{s:s, s:f, s:f, s:n, s:s, s:b, s:s, s:f, s:f, s:f, s:f, s:i, s:b}", "goal",
+                  "arithmetic bound / training step, width 64, batch 32, T 784", "value", reached, "demand", demand,
+                  "stretch", "verdict", reached >= demand ? "demand" : "MISSED", "at_most", 0, "unit", "percent",
+                  "step_seconds", step, "products_seconds", products, "scans_seconds", scans, "update_seconds",
+                  bench_seconds(&cases[STEP], "update"), "threads", cases[STEP].threads, "quick", settings->quick));
+  } else {
+    printf("training step of the classifier: width %d, %d layers, batch %d, T %d, %d thread%s, %s\n", W, L, B, T,
+           cases[STEP].threads, cases[STEP].threads == 1 ? "" : "s", cases[STEP].kernel);
+    printf("  forward                 %8.1f ms\n", 1e3 * bench_seconds(&cases[STEP], "forward"));
+    printf("  backward                %8.1f ms\n", 1e3 * bench_seconds(&cases[STEP], "backward"));
+    printf("  forward and backward    %8.1f ms\n", 1e3 * step);
+    printf("  whole update            %8.1f ms   with batch, loss, AdamW and prepared weights\n",
+           1e3 * bench_seconds(&cases[STEP], "update"));
+    printf("its arithmetic at the rates of this run\n");
+    printf("  matrix products         %8.1f ms   %.0f GFLOP/s\n", 1e3 * products,
+           1e-9 * 3 * L * (cases[WIDEN].stage[0].flops + cases[NARROW].stage[0].flops + cases[REDUCE].stage[0].flops) /
+               products);
+    printf("  scans                   %8.1f ms\n", 1e3 * scans);
+    printf("  bound                   %8.1f ms\n", 1e3 * bound);
+    printf("reached %.0f%% of the bound, demanded %.0f%%: %s\n", reached, demand,
+           reached >= demand ? "demand" : "MISSED");
+  }
+  bench_suite_close(cases, PARTS);
+  return reached >= demand || settings->quick ? EXIT_DONE : EXIT_FAILED;
+}

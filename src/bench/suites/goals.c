@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/* goals.c: `sparc bench goals`: what the kernels are meant to reach, as ratios inside one run.
+ *
+ * An experiment is a set of problems that are timed side by side, and the goals that follow from it. Absolute times
+ * drift with the neighbours of a shared machine; ratios of interleaved competitors hardly do.
+ */
+#include "base/cpu.h"
+#include "bench/kinds/scan.h"
+#include "bench/suites/suites.h"
+#include "sparc/online.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PROBLEMS = 4, GOALS = 4 };
+
+/* neighbours come and go: while a minimum still falls, a goal gets up to this many times its seconds */
+enum { PATIENCE = 10 };
+
+typedef enum figure_form { RATIO, PERCENT, ERROR } figure_form;
+
+typedef struct goal {
+  const char *name;
+  figure_form form;
+  bool at_most;           /* the value should be small */
+  double demand, stretch; /* NaN: none is set, the value is for information */
+  double (*value)(const bench_case *c);
+} goal;
+
+typedef struct experiment {
+  const char *problem[PROBLEMS]; /* NULL: fewer */
+  const char *quick[PROBLEMS];   /* instead in a quick run; NULL: the same */
+  const char *kernel[PROBLEMS];  /* NULL: as the environment says */
+  goal goals[GOALS];             /* ends with a NULL name, or full */
+  int threads[PROBLEMS];         /* 0: as the settings say */
+  bool untimed;                  /* the verification is the measurement */
+  bool optional;                 /* a value may be NaN: what it is compared with was not built */
+} experiment;
+
+/* ---- values ------------------------------------------------------------------------------------- */
+
+static double backward_by_forward(const bench_case *c) {
+  return bench_seconds(&c[0], "backward") / bench_seconds(&c[0], "forward");
+}
+
+/* problem 0 on one thread, problem 1 on two */
+static double forward_speedup(const bench_case *c) {
+  return bench_seconds(&c[0], "forward") / bench_seconds(&c[1], "forward");
+}
+static double backward_speedup(const bench_case *c) {
+  return bench_seconds(&c[0], "backward") / bench_seconds(&c[1], "backward");
+}
+
+/* a mixer, the product of its forward (which is also the shape of its input gradient), that of its weight gradient */
+static double products_by_mixer(const bench_case *c) {
+  const double products = 2 * bench_seconds(&c[1], "product") + bench_seconds(&c[2], "product");
+  return 100 * products / bench_seconds(&c[0], "forward+backward");
+}
+
+static double rate_of(const bench_case *c, const char *stage) { return c->stage[0].flops / bench_seconds(c, stage); }
+static double product_by_peak(const bench_case *c) {
+  return 100 * rate_of(&c[1], "product") / rate_of(&c[0], "multiply-add");
+}
+
+static double both_ratio(const bench_case *c) {
+  return bench_seconds(&c[0], "forward+backward") / bench_seconds(&c[1], "forward+backward");
+}
+static double both_ratio_third(const bench_case *c) {
+  return bench_seconds(&c[0], "forward+backward") / bench_seconds(&c[2], "forward+backward");
+}
+
+/* what a step costs more with sensitivities, over one sweep through their bytes */
+static double update_by_stream(const bench_case *c) {
+  return (bench_seconds(c, "step+trace") - bench_seconds(c, "step")) / bench_seconds(c, "stream");
+}
+static double contraction_by_stream(const bench_case *c) {
+  return (bench_seconds(c, "step, update") - bench_seconds(c, "step")) / bench_seconds(c, "stream");
+}
+
+/* the same summed gradient, stepwise and by chunks, without the step itself */
+static double stepwise_by_lazy(const bench_case *c) {
+  const double step = bench_seconds(c, "step");
+  return (bench_seconds(c, "step, update") - step) / (bench_seconds(c, "step, lazy gradient") - step);
+}
+
+/* a trace for each of 2048 steps, over the chunk that holds as many and the trace that it starts from */
+static double stored_by_lazy(const bench_case *c) {
+  enum { ROLLOUT = 2048 };
+  sparc_cell *cell;
+  const sparc_cell_config config = {.kind = c->problem->cell,
+                                    .D = (int)bench_value(c->problem, "D"),
+                                    .H = (int)bench_value(c->problem, "H"),
+                                    .options = c->problem->options};
+  if (sparc_cell_create(&config, &cell) != SPARC_OK) return NAN;
+  const double trace = (double)sparc_cell_sizes(cell).trace, chunk = (double)sparc_lazy_size(cell, ROLLOUT);
+  sparc_cell_free(cell);
+  return ROLLOUT * trace / (chunk + trace);
+}
+
+static double streams_by_singles(const bench_case *c) { return bench_seconds(c, "step") / bench_seconds(c, "streams"); }
+
+/* problem 0 and 1 on one thread, 2 and 3 on two */
+static double scan_ratio_1(const bench_case *c) {
+  return bench_seconds(&c[0], "forward") / bench_seconds(&c[1], "forward");
+}
+static double scan_ratio_2(const bench_case *c) {
+  return bench_seconds(&c[2], "forward") / bench_seconds(&c[3], "forward");
+}
+
+/* a step, over the bare product and the fused kernel's cost of one token */
+static double step_by_parts(const bench_case *c) {
+  const double tokens = (double)bench_value(c[1].problem, "B") * (double)bench_value(c[1].problem, "T");
+  return bench_seconds(&c[0], "step") / (bench_seconds(&c[0], "product") + bench_seconds(&c[1], "forward") / tokens);
+}
+
+/* a scan beside a copy of its bytes, on one thread and on two */
+static double scan_by_copy_1(const bench_case *c) {
+  return bench_seconds(&c[0], "forward") / bench_seconds(&c[0], "copy");
+}
+static double scan_by_copy_2(const bench_case *c) {
+  return bench_seconds(&c[1], "forward") / bench_seconds(&c[1], "copy");
+}
+
+static double bytes_per_second(const bench_case *c, const char *stage) {
+  for (size_t i = 0; i < c->stages; i++)
+    if (strcmp(c->stage[i].name, stage) == 0) return c->stage[i].bytes / bench_seconds(c, stage);
+  return NAN;
+}
+
+/* what a second array that is read costs a sweep */
+static double second_array(const bench_case *c) {
+  return bench_seconds(&c[1], "in-place-2") / bench_seconds(&c[1], "in-place");
+}
+
+/* problem 0 and 1 are the scan on one and two threads, 2 and 3 streams through memory on as many */
+static double scan_by_triad_1(const bench_case *c) {
+  return 100 * bytes_per_second(&c[0], "forward") / bytes_per_second(&c[2], "triad");
+}
+static double scan_by_triad_2(const bench_case *c) {
+  return 100 * bytes_per_second(&c[1], "forward") / bytes_per_second(&c[3], "triad");
+}
+
+/* the time in which its operations could be issued, over its time; problem 1 is the peak */
+static double scan_by_issue(const bench_case *c) {
+  const double bound = bench_scan_issue(&c[0]) / rate_of(&c[1], "multiply-add");
+  return 100 * bound / bench_seconds(&c[0], "forward");
+}
+
+static double rival_by_scan(const bench_case *c, const char *rival) {
+  return bench_has_stage(c, rival) ? bench_seconds(c, rival) / bench_seconds(c, "forward") : NAN;
+}
+static double sleef_by_scan(const bench_case *c) { return rival_by_scan(c, "SLEEF"); }
+static double mvec_by_scan(const bench_case *c) { return rival_by_scan(c, "libmvec"); }
+static double libm_by_scan(const bench_case *c) { return rival_by_scan(c, "libm"); }
+
+static double fused_by_scan(const bench_case *c) {
+  return bench_seconds(&c[0], "forward") / bench_seconds(&c[1], "forward");
+}
+
+static double small_given(const bench_case *c) { return 100 * bench_scan_small(&c[0]); }
+static double small_sorted(const bench_case *c) { return 100 * bench_scan_small(&c[1]); }
+
+static double largest_error(const bench_case *c) { return c->error.largest; }
+
+/* ---- the table ---------------------------------------------------------------------------------- */
+
+static const experiment experiments[] = {
+    /* Demands on backward / forward are demands on arithmetic, so they are put where memory does not decide: the fused
+     * adjoint reads four rows for two of the forward, those it will write counted, and both wait for memory. */
+    {.problem = {"fused:B1:T64:H512"},
+     .threads = {1},
+     .goals = {{"fused backward / fused forward, in cache, 1 thread", RATIO, true, 1.9, 1.6, backward_by_forward}}},
+    {.problem = {"fused:B8:T2048:H512", "fused:B8:T2048:H512"},
+     .quick = {"fused:B8:T256:H512", "fused:B8:T256:H512"},
+     .threads = {1, 2},
+     .goals = {{"fused backward / fused forward, in memory, 1 thread", RATIO, true, NAN, NAN, backward_by_forward},
+               {"2-thread speed-up, fused forward", RATIO, false, 1.8, 1.95, forward_speedup},
+               {"2-thread speed-up, fused backward", RATIO, false, 1.8, 1.95, backward_speedup}}},
+    {.problem = {"mixer:B4:T2048:D2048:pieces", "sgemm:M8192:N2048:K2048", "sgemm:M2048:N2048:K8192:ta"},
+     .quick = {"mixer:B4:T64:D2048:pieces", "sgemm:M256:N2048:K2048", "sgemm:M2048:N2048:K256:ta"},
+     .goals = {{"three sgemm calls / dense mixer f+b, d = 2048", PERCENT, false, 95, NAN, products_by_mixer}}},
+    {.problem = {"mixer:B4:T2048:D512:pieces", "sgemm:M8192:N512:K512", "sgemm:M512:N512:K8192:ta"},
+     .quick = {"mixer:B4:T256:D512:pieces", "sgemm:M1024:N512:K512", "sgemm:M512:N512:K1024:ta"},
+     .goals = {{"three sgemm calls / dense mixer f+b, d = 512", PERCENT, false, 85, NAN, products_by_mixer}}},
+    {.problem = {"mixer:B4:T2048:D128:pieces", "sgemm:M8192:N128:K128", "sgemm:M128:N128:K8192:ta"},
+     .quick = {"mixer:B4:T256:D128:pieces", "sgemm:M1024:N128:K128", "sgemm:M128:N128:K1024:ta"},
+     .goals = {{"three sgemm calls / dense mixer f+b, d = 128", PERCENT, false, 65, NAN, products_by_mixer}}},
+    /* the peak over stretches that are as long as the pieces of the product, some milliseconds and half of one */
+    {.problem = {"peak:N100", "sgemm:M8192:N1024:K2048"},
+     .quick = {"peak", "sgemm:M256:N1024:K2048"},
+     .threads = {1, 1},
+     .goals = {{"large sgemm / multiply-add peak, 1 thread", PERCENT, false, 85, 90, product_by_peak}}},
+    /* apart, because the large one drives the operands of the other out of the third-level cache */
+    {.problem = {"peak:N8", "sgemm:M32768:N64:K64"},
+     .quick = {"peak", "sgemm:M8192:N64:K64"},
+     .threads = {1, 1},
+     .goals = {{"K = 64 sgemm / multiply-add peak, 1 thread", PERCENT, false, 75, 85, product_by_peak}}},
+    {.problem = {"mixer:B4:T2048:D512:pieces", "mixer:B4:T2048:D512:pieces:cell=rglru:block=128"},
+     .quick = {"mixer:B4:T256:D512:pieces", "mixer:B4:T256:D512:pieces:cell=rglru:block=128"},
+     .goals = {{"SPARC / RG-LRU (blocks of 128) f+b with projections, d = 512", RATIO, true, NAN, NAN, both_ratio}}},
+    {.problem = {"mixer:B4:T2048:D2048:noproj:pieces", "mixer:B4:T2048:D2048:noproj:pieces:cell=rglru:block=128",
+                 "mixer:B4:T2048:D2048:noproj:pieces:cell=rglru:block=256"},
+     .quick = {"mixer:B4:T64:D2048:noproj:pieces", "mixer:B4:T64:D2048:noproj:pieces:cell=rglru:block=128",
+               "mixer:B4:T64:D2048:noproj:pieces:cell=rglru:block=256"},
+     .goals = {{"SPARC / RG-LRU (blocks of 128) f+b, no projection, d = 2048", RATIO, true, 0.25, 0.15, both_ratio},
+               {"SPARC / RG-LRU (blocks of 256) f+b, no projection, d = 2048", RATIO, true, NAN, NAN,
+                both_ratio_third}}},
+    {.problem = {"mixer:B4:T2048:D512:noproj:pieces", "mixer:B4:T2048:D512:noproj:pieces:cell=rglru:block=128",
+                 "mixer:B4:T2048:D512:noproj:pieces:cell=rglru:block=256"},
+     .quick = {"mixer:B4:T128:D512:noproj:pieces", "mixer:B4:T128:D512:noproj:pieces:cell=rglru:block=128",
+               "mixer:B4:T128:D512:noproj:pieces:cell=rglru:block=256"},
+     .goals = {{"SPARC / RG-LRU (blocks of 128) f+b, no projection, d = 512", RATIO, true, 0.4, 0.27, both_ratio},
+               {"SPARC / RG-LRU (blocks of 256) f+b, no projection, d = 512", RATIO, true, NAN, NAN,
+                both_ratio_third}}},
+    {.problem = {"fused:B8:T2048:H512", "fused:B8:T2048:H1024:cell=rglru", "fused:B8:T2048:H512",
+                 "fused:B8:T2048:H1024:cell=rglru"},
+     .quick = {"fused:B8:T256:H512", "fused:B8:T256:H1024:cell=rglru", "fused:B8:T256:H512",
+               "fused:B8:T256:H1024:cell=rglru"},
+     .threads = {1, 1, 2, 2},
+     .goals = {{"SPARC / RG-LRU fused forward, equal width, 1 thread", RATIO, true, NAN, NAN, scan_ratio_1},
+               {"SPARC / RG-LRU fused forward, equal width, 2 threads", RATIO, true, NAN, NAN, scan_ratio_2}}},
+    {.problem = {"rtrl:H64:D64"},
+     .goals = {{"RTRL trace update / in-place sweep of its bytes, (64,64)", RATIO, true, 1.45, 1.2, update_by_stream},
+               {"RTRL update and contraction / in-place sweep, (64,64)", RATIO, true, 1.9, 1.6, contraction_by_stream},
+               {"stepwise RTRL with gradient / lazy K = 16, (64,64), L2", RATIO, false, 1.7, 2, stepwise_by_lazy},
+               {"memory: 2048 traces / lazy chunk of 2048, (64,64)", RATIO, false, 40, NAN, stored_by_lazy}}},
+    {.problem = {"rtrl:H192:D64"},
+     .goals = {{"RTRL trace update / in-place sweep of its bytes, (192,64)", RATIO, true, 1.45, 1.2, update_by_stream},
+               {"RTRL update and contraction / in-place sweep, (192,64)", RATIO, true, 1.9, 1.6, contraction_by_stream},
+               {"stepwise RTRL with gradient / lazy K = 16, (192,64), L2", RATIO, false, 1.7, 2, stepwise_by_lazy},
+               {"memory: 2048 traces / lazy chunk of 2048, (192,64)", RATIO, false, 40, NAN, stored_by_lazy}}},
+    {.problem = {"rtrl:H512:D512"},
+     .goals = {{"RTRL trace update / in-place sweep of its bytes, (512,512)", RATIO, true, 1.45, 1.2, update_by_stream},
+               {"RTRL update and contraction / in-place sweep, (512,512)", RATIO, true, 1.9, NAN,
+                contraction_by_stream}}},
+    /* 16 streams leave the second cache of any core, 800 the third one of a large server */
+    {.problem = {"rtrl:H192:D64:E16"},
+     .goals = {{"stepwise RTRL with gradient / lazy K = 16, (192,64) x 16, L3", RATIO, false, 2, 2.6,
+                stepwise_by_lazy}}},
+    {.problem = {"rtrl:H192:D64:E800"},
+     .quick = {"rtrl:H192:D64:E16"},
+     .goals = {{"stepwise RTRL with gradient / lazy K = 16, (192,64) x 800, memory", RATIO, false, 4, 5,
+                stepwise_by_lazy}}},
+    {.problem = {"step:H64:D64:E64"},
+     .goals = {{"64 single steps / 64 streams at once, (64,64)", RATIO, false, NAN, NAN, streams_by_singles}}},
+    {.problem = {"step:H64:D64", "fused:B1:T256:H64"},
+     .threads = {1, 1},
+     .goals = {{"single step / its bare parts, (64,64)", RATIO, true, 1.5, NAN, step_by_parts}}},
+    {.problem = {"scan:B8:T2048:H512:inplace", "scan:B8:T2048:H512:inplace"},
+     .quick = {"scan:B8:T256:H512:inplace", "scan:B8:T256:H512:inplace"},
+     .threads = {1, 2},
+     .goals = {{"scan forward / copy of its bytes round the caches, 1 thread", RATIO, true, 2.3, 1.8, scan_by_copy_1},
+               {"scan forward / copy of its bytes round the caches, 2 threads", RATIO, true, 2.1, 1.8, scan_by_copy_2},
+               {"2-thread speed-up, scan forward", RATIO, false, 1.6, 1.9, forward_speedup}}},
+    /* likewise: in memory the forward keeps up with an in-place sweep, and the adjoint, which reads a second array,
+     * with a sweep that does so too; what these two differ by stands beside */
+    {.problem = {"scan:B1:T64:H512:inplace"},
+     .threads = {1},
+     .goals = {{"scan backward / scan forward, in cache, 1 thread", RATIO, true, 1.7, 1.5, backward_by_forward}}},
+    {.problem = {"scan:B8:T2048:H512:inplace", "stream:KiB65536"},
+     .quick = {"scan:B8:T256:H512:inplace", "stream:KiB16384"},
+     .threads = {1, 1},
+     .goals = {{"scan backward / scan forward, in memory, 1 thread", RATIO, true, NAN, NAN, backward_by_forward},
+               {"bare a = b - a / bare a = -a, in memory, 1 thread", RATIO, true, NAN, NAN, second_array}}},
+    {.problem = {"scan:B8:T2048:H512:inplace", "scan:B8:T2048:H512:inplace", "stream:KiB65536", "stream:KiB65536"},
+     .quick = {"scan:B8:T256:H512:inplace", "scan:B8:T256:H512:inplace", "stream:KiB16384", "stream:KiB16384"},
+     .threads = {1, 2, 1, 2},
+     .goals = {{"scan forward GB/s / triad GB/s, ordinary stores, 1 thread", PERCENT, false, 50, 75, scan_by_triad_1},
+               {"scan forward GB/s / triad GB/s, ordinary stores, 2 threads", PERCENT, false, 60, 75,
+                scan_by_triad_2}}},
+    {.problem = {"scan:B1:T32:H512", "peak"},
+     .threads = {1, 1},
+     .goals = {{"issue bound of its operations / scan forward, in cache", PERCENT, false, 65, 75, scan_by_issue}}},
+    {.problem = {"scan:B1:T32:H512:rivals"},
+     .threads = {1},
+     .optional = true,
+     .goals = {{"scan over SLEEF / scan forward, in cache", RATIO, false, 2.5, 3, sleef_by_scan},
+               {"scan over libmvec / scan forward, in cache", RATIO, false, 2, 2.4, mvec_by_scan},
+               {"scan over the C library, scalar / scan forward, in cache", RATIO, false, 30, 50, libm_by_scan}}},
+    {.problem = {"fused:B8:T2048:H512", "scan:B8:T2048:H512"},
+     .quick = {"fused:B8:T256:H512", "scan:B8:T256:H512"},
+     .threads = {1, 1},
+     .goals = {{"fused forward / scan forward, 1 thread", RATIO, true, 2.6, 2.3, fused_by_scan}}},
+    {.problem = {"scan:B8:T2048:H512:inplace", "scan:B8:T2048:H512:inplace:cell=rglru", "scan:B8:T2048:H512:inplace",
+                 "scan:B8:T2048:H512:inplace:cell=rglru"},
+     .quick = {"scan:B8:T256:H512:inplace", "scan:B8:T256:H512:inplace:cell=rglru", "scan:B8:T256:H512:inplace",
+               "scan:B8:T256:H512:inplace:cell=rglru"},
+     .threads = {1, 1, 2, 2},
+     .goals = {{"SPARC / RG-LRU scan forward, equal width, in place, 1 thread", RATIO, true, 1.2, 1.05, scan_ratio_1},
+               {"SPARC / RG-LRU scan forward, equal width, in place, 2 threads", RATIO, true, 0.95, 0.75,
+                scan_ratio_2}}},
+    {.problem = {"scan:B1:T2048:H512", "scan:B1:T2048:H512:sorted"},
+     .untimed = true,
+     .goals = {{"tiles on the small-decay path, modes as initialised", PERCENT, false, NAN, NAN, small_given},
+               {"tiles on the small-decay path, modes sorted by decay", PERCENT, false, NAN, NAN, small_sorted}}},
+    {.problem = {"mixer:B2:T64:D32"},
+     .untimed = true,
+     .goals = {{"outputs and gradients against double, E_norm", ERROR, true, 2e-6, 1e-6, largest_error}}},
+};
+
+/* ---- output ------------------------------------------------------------------------------------- */
+
+enum { NAME_WIDTH = 62, TEXT = 24 };
+
+static bool reaches(const goal *g, double value, double mark) { return g->at_most ? value <= mark : value >= mark; }
+
+static const char *verdict_of(const experiment *e, const goal *g, double value) {
+  if (e->optional && isnan(value)) return "not built";
+  if (!isfinite(value)) return "unknown";
+  if (isnan(g->demand)) return "information";
+  if (!reaches(g, value, g->demand)) return "MISSED";
+  return isfinite(g->stretch) && reaches(g, value, g->stretch) ? "stretch" : "demand";
+}
+
+static const char *figure_text(const goal *g, double value, const char *sign, char text[TEXT]) {
+  static const char *const formats[] = {[RATIO] = "%s%.2f", [PERCENT] = "%s%.0f%%", [ERROR] = "%s%.1e"};
+  if (isnan(value))
+    snprintf(text, TEXT, "-");
+  else
+    snprintf(text, TEXT, formats[g->form], sign, value);
+  return text;
+}
+
+static const char *colour_of(const goal *g, double value) {
+  if (isnan(g->demand) || !isfinite(value)) return "";
+  return reaches(g, value, g->demand) ? "\033[32m" : "\033[31m";
+}
+
+static void print_goal(const bench_settings *settings, const experiment *e, const goal *g, double value) {
+  const char *sign = g->at_most ? "<= " : ">= ";
+  char got[TEXT], demand[TEXT], stretch[TEXT];
+  printf("%-*s %9s %10s %10s  %s%s%s\n", NAME_WIDTH, g->name, figure_text(g, value, "", got),
+         figure_text(g, g->demand, sign, demand), figure_text(g, g->stretch, sign, stretch),
+         settings->colour ? colour_of(g, value) : "", verdict_of(e, g, value), settings->colour ? "\033[0m" : "");
+}
+
+static const char *const unit_names[] = {[RATIO] = "ratio", [PERCENT] = "percent", [ERROR] = "E_norm"};
+
+static void json_goal(const bench_settings *settings, const experiment *e, const bench_case *cases, const goal *g,
+                      double value) {
+  json_t *problems = json_array();
+  for (size_t i = 0; i < PROBLEMS && e->problem[i]; i++)
+    json_array_append_new(problems, json_string(cases[i].problem->text));
+  cli_json_line(settings->who,
+                json_pack("{s:s, s:o, s:o, s:o, s:s, s:b, s:s, s:o, s:b}", "goal", g->name, "value",
+                          bench_json_number(value), "demand", bench_json_number(g->demand), "stretch",
+                          bench_json_number(g->stretch), "verdict", verdict_of(e, g, value), "at_most", g->at_most,
+                          "unit", unit_names[g->form], "problems", problems, "quick", settings->quick));
+}
+
+/* ---- work --------------------------------------------------------------------------------------- */
+
+/* a tally of verdicts */
+typedef struct tally {
+  int goals, demands, stretches, set_stretches;
+} tally;
+
+static exit_code run_experiment(bench_settings *settings, const experiment *e, tally *count) {
+  const char *texts[PROBLEMS];
+  bench_problem problems[PROBLEMS];
+  bench_case cases[PROBLEMS];
+  size_t n = 0;
+  for (; n < PROBLEMS && e->problem[n]; n++) texts[n] = settings->quick && e->quick[n] ? e->quick[n] : e->problem[n];
+  exit_code code = bench_suite_open(settings, texts, e->threads, e->kernel, n, problems, cases);
+  if (code != EXIT_DONE) return code;
+  const double patience = settings->quick ? 1 : PATIENCE;
+  sparc_status status = e->untimed ? SPARC_OK : bench_run(cases, n, settings->seconds, patience);
+  if (status != SPARC_OK) code = bench_report_failure(settings, status);
+  for (size_t i = 0; status == SPARC_OK && i < GOALS && e->goals[i].name; i++) {
+    const goal *g = &e->goals[i];
+    const double value = g->value(cases);
+    if (settings->json)
+      json_goal(settings, e, cases, g, value);
+    else
+      print_goal(settings, e, g, value);
+    if (isnan(g->demand) || (e->optional && isnan(value))) continue;
+    count->goals++;
+    count->demands += reaches(g, value, g->demand);
+    count->set_stretches += isfinite(g->stretch);
+    count->stretches += isfinite(g->stretch) && reaches(g, value, g->stretch);
+  }
+  bench_suite_close(cases, n);
+  return code;
+}
+
+exit_code bench_suite_goals(bench_settings *settings) {
+  tally count = {0};
+  exit_code code = EXIT_DONE;
+  if (!settings->json)
+    printf("%-*s %9s %10s %10s  %s\n", NAME_WIDTH,
+           settings->quick ? "goal (quick: small problems, verdicts do not bind)" : "goal", "value", "demand",
+           "stretch", "verdict");
+  for (size_t i = 0; i < sizeof experiments / sizeof *experiments && !cli_output_lost(); i++) {
+    const exit_code of_experiment = run_experiment(settings, &experiments[i], &count);
+    if (of_experiment > code) code = of_experiment;
+  }
+  if (!settings->json)
+    printf("%d of %d demands and %d of %d stretch values reached\n", count.demands, count.goals, count.stretches,
+           count.set_stretches);
+  if (cpu_available() < 2 && !settings->json)
+    printf("this machine gives the process one processor: the 2-thread rows mean nothing\n");
+  return code == EXIT_DONE && count.demands < count.goals && !settings->quick ? EXIT_FAILED : code;
+}

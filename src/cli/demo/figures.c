@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: MIT */
+/* figures.c: tables of numbers, and scripts that know where things are in them.
+ *
+ * A script refers to columns by their headings, so that it can be read, changed and run again by hand. Figures are
+ * small multiples: one narrow panel for each method under the input they all see, with the events as vertical lines
+ * through all panels.
+ */
+#include "cli/demo/figures.h"
+
+#include "base/error.h"
+#include "io/atomic_file.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- names and colours -------------------------------------------------------------------------- */
+
+typedef struct cell_look {
+  const char *cell, *title, *colour;
+} cell_look;
+
+/* a palette that the colour-blind can tell apart */
+static const cell_look looks[] = {
+    {"sparc", "SPARC", "#D55E00"}, {"rtu", "RTU", "#0072B2"},           {"rglru", "RG-LRU", "#009E73"},
+    {"lru", "LRU", "#56B4E9"},     {"gateloop", "GateLoop", "#CC79A7"}, {"mamba3", "Mamba-3", "#B8860B"},
+    {"gru", "GRU", "#7A6FB0"},
+};
+
+static const cell_look *look_of(const char *cell) {
+  for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+    if (strcmp(looks[i].cell, cell) == 0) return &looks[i];
+  return NULL;
+}
+
+const char *demo_cell_title(const char *cell) {
+  const cell_look *look = look_of(cell);
+  return look ? look->title : cell;
+}
+
+const char *demo_cell_colour(const char *cell) {
+  const cell_look *look = look_of(cell);
+  return look ? look->colour : "#444444";
+}
+
+double demo_score_scale(const sparc_task *task) { return task->target_kind == SPARC_TARGET_CLASS ? 100 : 1; }
+
+const char *demo_score_label(const sparc_task *task) {
+  return task->target_kind == SPARC_TARGET_CLASS ? "error, %" : task->score_name;
+}
+
+/* ---- files -------------------------------------------------------------------------------------- */
+
+typedef struct output {
+  const demo *d;
+  int task;
+  const char *name; /* of the file, without its extension */
+} output;
+
+static sparc_status write_file(const char *folder, const char *extension, const output *o,
+                               void (*body)(FILE *, const output *)) {
+  char path[PATH_MAX];
+  if (snprintf(path, sizeof path, "%s/%s%s", folder, o->name, extension) >= (int)sizeof path)
+    return fail(SPARC_INVALID, "the name of folder '%.200s' is too long", folder);
+  atomic_file file;
+  const sparc_status status = atomic_file_begin(&file, path);
+  if (status != SPARC_OK) return status;
+  body(file.stream, o);
+  if (!ferror(file.stream)) return atomic_file_commit(&file);
+  atomic_file_abandon(&file);
+  return fail(SPARC_IO, "cannot write '%.300s': the disk may be full", path);
+}
+
+/* ---- data --------------------------------------------------------------------------------------- */
+
+/* the heading of an output of the task: a class, or a coordinate */
+static void put_output_name(FILE *f, const sparc_task *task, int k) {
+  if (task->class_names)
+    fputs(task->class_names[k], f);
+  else
+    fprintf(f, "z%d", k + 1);
+}
+
+/* what all methods see and what is asked of them, then what each of them says */
+static void write_example(FILE *f, const output *o) {
+  const demo *d = o->d;
+  const sparc_task *task = d->task[o->task];
+  const sparc_task_part *part = &task->evaluation;
+  fprintf(f, "step,event");
+  for (int i = 0; i < task->D; i++) fprintf(f, ",x%d", i + 1);
+  for (int k = 0; part->target && k < task->O; k++) fprintf(f, ",target z%d", k + 1);
+  for (int c = 0; c < d->cells; c++)
+    for (int k = 0; demo_shown(d, o->task, c) && k < task->O; k++) {
+      fprintf(f, ",%s ", d->cell[c]);
+      put_output_name(f, task, k);
+    }
+  fputc('\n', f);
+  for (int t = 0; t < task->T; t++) {
+    fprintf(f, "%d,%s", t + 1, part->event[t] < 0 ? "none" : task->event_names[part->event[t]]);
+    for (int i = 0; i < task->D; i++) fprintf(f, ",%.9g", part->x[t * task->D + i]);
+    for (int k = 0; part->target && k < task->O; k++) fprintf(f, ",%.9g", part->target[t * task->O + k]);
+    for (int c = 0; c < d->cells; c++) {
+      const demo_run *run = demo_shown(d, o->task, c);
+      for (int k = 0; run && k < task->O; k++) fprintf(f, ",%.9g", run->example[t * task->O + k]);
+    }
+    fputc('\n', f);
+  }
+}
+
+static void put_number_or_nan(FILE *f, double value) {
+  if (isnan(value))
+    fputs(",NaN", f);
+  else
+    fprintf(f, ",%.9g", value);
+}
+
+static void write_scores(FILE *f, const output *o) {
+  const demo *d = o->d;
+  fprintf(f, "cell,seeds,mean,deviation,least,most,paper\n");
+  for (int c = 0; c < d->cells; c++) {
+    const score_summary s = demo_summary(d, o->task, c);
+    if (s.count == 0) continue;
+    fprintf(f, "%s,%d,%.9g,%.9g,%.9g,%.9g", d->cell[c], s.count, s.mean, s.deviation, s.least, s.most);
+    put_number_or_nan(f, sparc_task_paper_score(d->task[o->task], d->cell[c]));
+    fputc('\n', f);
+  }
+}
+
+static void write_curve(FILE *f, const output *o) {
+  const demo *d = o->d;
+  fprintf(f, "update");
+  for (int c = 0; c < d->cells; c++)
+    if (demo_summary(d, o->task, c).count) fprintf(f, ",%s mean,%s least,%s most", d->cell[c], d->cell[c], d->cell[c]);
+  fputc('\n', f);
+  for (int p = 0; p < CURVE_POINTS; p++) {
+    long update = 0;
+    for (int c = 0; c < d->cells; c++) demo_curve(d, o->task, c, p, &update);
+    fprintf(f, "%ld", update);
+    for (int c = 0; c < d->cells; c++) {
+      const score_summary s = demo_curve(d, o->task, c, p, NULL);
+      if (s.count) fprintf(f, ",%.9g,%.9g,%.9g", s.mean, s.least, s.most);
+    }
+    fputc('\n', f);
+  }
+}
+
+static void write_loss(FILE *f, const output *o) {
+  const demo *d = o->d;
+  long updates = 0;
+  fprintf(f, "update");
+  for (int c = 0; c < d->cells; c++) {
+    const demo_run *run = demo_shown(d, o->task, c);
+    if (!run) continue;
+    fprintf(f, ",%s", d->cell[c]);
+    updates = run->updates;
+  }
+  fputc('\n', f);
+  for (long u = 0; u < updates; u++) {
+    fprintf(f, "%ld", u + 1);
+    for (int c = 0; c < d->cells; c++) {
+      const demo_run *run = demo_shown(d, o->task, c);
+      if (run) fprintf(f, ",%.9g", run->loss[u]);
+    }
+    fputc('\n', f);
+  }
+}
+
+sparc_status demo_write_data(const demo *d, const char *folder) {
+  static const struct {
+    const char *name;
+    void (*body)(FILE *, const output *);
+  } files[] = {{"example", write_example}, {"scores", write_scores}, {"curve", write_curve}, {"loss", write_loss}};
+  sparc_status status = SPARC_OK;
+  for (int task = 0; task < d->tasks; task++)
+    for (size_t i = 0; i < sizeof files / sizeof *files && status == SPARC_OK; i++) {
+      char name[64];
+      snprintf(name, sizeof name, "data/%s-%s", d->task[task]->name, files[i].name);
+      status = write_file(folder, ".csv", &(output){d, task, name}, files[i].body);
+    }
+  return status;
+}
+
+/* ---- scripts: what they share ------------------------------------------------------------------- */
+
+enum { WIDTH = 960, LEFT = 70, RIGHT = 20 }; /* in pixels */
+
+static void put_preamble(FILE *f, const output *o, int height) {
+  fprintf(f, "# written by sparc demo; `gnuplot %s.gp` in this folder draws %s.svg\n", o->name, o->name);
+  fprintf(f, "set terminal svg size %d,%d dynamic font \"Helvetica,13\" background \"#ffffff\"\n", WIDTH, height);
+  fprintf(f, "set output \"%s.svg\"\n", o->name);
+  fprintf(f, "set encoding utf8\nset datafile separator comma\nset datafile columnheaders\n");
+  fprintf(f, "set border 3 linecolor rgb \"#8a94a0\"\nset tics nomirror out scale 0.5 textcolor rgb \"#3c4650\"\n");
+  fprintf(f, "set multiplot\n");
+}
+
+/* a panel's place, in pixels from the upper left corner */
+static void put_panel(FILE *f, int height, int left, int right, int top, int bottom) {
+  fprintf(f, "\nset lmargin at screen %.5f\nset rmargin at screen %.5f\n", (double)left / WIDTH, (double)right / WIDTH);
+  fprintf(f, "set tmargin at screen %.5f\nset bmargin at screen %.5f\n", 1 - (double)top / height,
+          1 - (double)bottom / height);
+}
+
+/* a heading at the upper left of the panel */
+static void put_heading(FILE *f, const char *title, const char *colour, const char *rest) {
+  fprintf(f, "set label 1 \"{/:Bold %s}%s%s\" at graph 0, graph 1 left offset 0,0.7 textcolor rgb \"%s\"\n", title,
+          *rest ? "   " : "", rest, colour);
+}
+
+static const char *const event_colours[] = {"#B03060", "#2F6F4F", "#3050A0", "#806020"};
+
+static const char *event_colour(int event) {
+  return event_colours[(size_t)event % (sizeof event_colours / sizeof *event_colours)];
+}
+
+/* the events as vertical lines through every panel that follows */
+static void put_event_lines(FILE *f, const sparc_task *task) {
+  for (int t = 0; t < task->T; t++) {
+    const int event = task->evaluation.event[t];
+    if (event < 0) continue;
+    fprintf(f, "set arrow from %d, graph 0 to %d, graph 1 nohead back linewidth 1.5 dashtype 2 linecolor rgb \"%s\"\n",
+            t + 1, t + 1, event_colour(event));
+  }
+}
+
+/* ---- scripts: examples -------------------------------------------------------------------------- */
+
+enum { TOP = 42, INPUT_PANEL = 130, METHOD_PANEL = 96, GAP = 36, BOTTOM = 64 };
+
+static int shown_cells(const demo *d, int task) {
+  int count = 0;
+  for (int c = 0; c < d->cells; c++) count += demo_shown(d, task, c) != NULL;
+  return count;
+}
+
+static int example_height(const output *o) {
+  return TOP + INPUT_PANEL + shown_cells(o->d, o->task) * (GAP + METHOD_PANEL) + BOTTOM;
+}
+
+static void put_time_axis(FILE *f, const sparc_task *task, bool last) {
+  fprintf(f, "set xrange [0.5:%d.5]\n", task->T);
+  fprintf(f, last ? "set xtics 4,4 format \"%%g\"\nset xlabel \"step\" offset 0,0.4\n"
+                  : "set xtics 4,4 format \"\"\nunset xlabel\n");
+}
+
+/* symbols as dots, one row for each; the events stand out by their letters */
+static void put_symbols(FILE *f, const output *o) {
+  const sparc_task *task = o->d->task[o->task];
+  char question[96];
+  snprintf(question, sizeof question, "symbols; the answer is %s", task->class_names[task->evaluation.label[0]]);
+  put_heading(f, "Input", "#1d2530", question);
+  fprintf(f, "set yrange [%d.5:0.3]\nset ytics (", task->D);
+  int names = 0;
+  for (const char *const *name = task->event_names; *name; name++, names++)
+    fprintf(f, "%s\"%s\" %d", names ? ", " : "", *name, names + 1);
+  fprintf(f, ", \"others\" %g)\n", (names + 1 + task->D) / 2.0);
+  for (int t = 0; t < task->T; t++) {
+    const int event = task->evaluation.event[t];
+    if (event >= 0)
+      fprintf(f, "set label \"{/:Bold %s}\" at %d,%d left offset 0.7,0 textcolor rgb \"%s\"\n",
+              task->event_names[event], t + 1, event + 1, event_colour(event));
+  }
+  fprintf(f, "plot ");
+  for (int i = 0; i < task->D; i++)
+    fprintf(f,
+            "%s\"data/%s-example.csv\" using \"step\":(column(\"x%d\") > 0 ? %d : NaN) with points pointtype 7 "
+            "pointsize %s linecolor rgb \"%s\" notitle",
+            i ? ", \\\n  " : "", task->name, i + 1, i + 1, i < names ? "0.8" : "0.45",
+            i < names ? event_colour(i) : "#9aa4b0");
+  fprintf(f, "\nunset label\n");
+}
+
+/* the class probabilities after each step: the true class in colour, a wrong answer in black */
+static void put_classes(FILE *f, const output *o, int cell) {
+  const sparc_task *task = o->d->task[o->task];
+  const demo_run *run = demo_shown(o->d, o->task, cell);
+  const float *last = run->example + (size_t)(task->T - 1) * (size_t)task->O;
+  const int label = task->evaluation.label[0];
+  int answer = 0;
+  for (int k = 1; k < task->O; k++)
+    if (last[k] > last[answer]) answer = k;
+  char verdict[96];
+  snprintf(verdict, sizeof verdict, "answers %s with probability %.2f: %s", task->class_names[answer], last[answer],
+           answer == label ? "right" : "wrong");
+  put_heading(f, demo_cell_title(run->cell), demo_cell_colour(run->cell), verdict);
+  fprintf(f, "set yrange [-0.03:1.03]\nset ytics 0,0.5,1\nplot ");
+  /* the two that matter are drawn last, over the others */
+  int order[2] = {answer, label}, drawn = 0;
+  for (int k = 0; k < task->O + 2; k++) {
+    const int class = k < task->O ? k : order[k - task->O];
+    if (k < task->O ? (k == answer || k == label) : (k == task->O && answer == label)) continue;
+    fprintf(f,
+            "%s\"data/%s-example.csv\" using \"step\":\"%s %s\" with lines linewidth %s linecolor rgb \"%s\" notitle",
+            drawn++ ? ", \\\n  " : "", task->name, run->cell, task->class_names[class], k < task->O ? "1" : "2.5",
+            k < task->O      ? "#b4bcc6"
+            : class == label ? demo_cell_colour(run->cell)
+                             : "#1d2530");
+  }
+  fputc('\n', f);
+}
+
+static void put_drives(FILE *f, const output *o) {
+  const sparc_task *task = o->d->task[o->task];
+  put_heading(f, "Input", "#1d2530", "drive in two coordinates; events as vertical lines");
+  fprintf(f, "set yrange [*:*]\nset ytics 1\nset xzeroaxis linecolor rgb \"#c4cad2\"\n");
+  fprintf(f, "set key at graph 1, graph 1.28 right top horizontal samplen 1.5 width -2\nplot ");
+  fprintf(f,
+          "\"data/%s-example.csv\" using ($1 - 0.12):\"x1\" with impulses linewidth 3 linecolor rgb \"#1d2530\" "
+          "title \"u_1\", \\\n  \"data/%s-example.csv\" using ($1 + 0.12):\"x2\" with impulses linewidth 3 linecolor "
+          "rgb \"#a0aab4\" title \"u_2\"",
+          task->name, task->name);
+  int names = 0;
+  for (const char *const *name = task->event_names; *name; name++, names++)
+    fprintf(f, ", \\\n  NaN with lines linewidth 1.5 dashtype 2 linecolor rgb \"%s\" title \"%s\"", event_colour(names),
+            *name);
+  fprintf(f, "\nunset key\n");
+}
+
+/* one range for all panels: whole numbers around the targets and the predictions of the first coordinate */
+static void track_range(const output *o, double *low, double *high) {
+  const sparc_task *task = o->d->task[o->task];
+  *low = *high = 0;
+  for (int c = -1; c < o->d->cells; c++) {
+    const demo_run *run = c < 0 ? NULL : demo_shown(o->d, o->task, c);
+    const float *z = c < 0 ? task->evaluation.target : run ? run->example : NULL;
+    for (int t = 0; z && t < task->T; t++, z += task->O) {
+      *low = fmin(*low, floor((double)*z));
+      *high = fmax(*high, ceil((double)*z));
+    }
+  }
+}
+
+static void put_track(FILE *f, const output *o, int cell) {
+  const sparc_task *task = o->d->task[o->task];
+  const demo_run *run = demo_shown(o->d, o->task, cell);
+  char verdict[96];
+  double low, high;
+  track_range(o, &low, &high);
+  snprintf(verdict, sizeof verdict, "first coordinate over the target (grey); NMSE of all sequences %.3f", run->score);
+  put_heading(f, demo_cell_title(run->cell), demo_cell_colour(run->cell), verdict);
+  fprintf(f, "set yrange [%g:%g]\nset ytics %g\n", low, high, fmax(1, ceil((high - low) / 4)));
+  fprintf(f,
+          "plot \"data/%s-example.csv\" using \"step\":\"target z1\" with lines linewidth 5 linecolor rgb "
+          "\"#c4cad2\" notitle, \\\n",
+          task->name);
+  fprintf(f, "  \"data/%s-example.csv\" using \"step\":\"%s z1\" with lines linewidth 2 linecolor rgb \"%s\" notitle\n",
+          task->name, run->cell, demo_cell_colour(run->cell));
+}
+
+static void script_example(FILE *f, const output *o) {
+  const demo *d = o->d;
+  const sparc_task *task = d->task[o->task];
+  const bool classes = task->target_kind == SPARC_TARGET_CLASS;
+  const int height = example_height(o), cells = shown_cells(d, o->task);
+  put_preamble(f, o, height);
+  put_event_lines(f, task);
+  put_panel(f, height, LEFT, WIDTH - RIGHT, TOP, TOP + INPUT_PANEL);
+  put_time_axis(f, task, cells == 0);
+  (classes ? put_symbols : put_drives)(f, o);
+  int top = TOP + INPUT_PANEL + GAP, left = cells;
+  for (int c = 0; c < d->cells; c++) {
+    if (!demo_shown(d, o->task, c)) continue;
+    put_panel(f, height, LEFT, WIDTH - RIGHT, top, top + METHOD_PANEL);
+    put_time_axis(f, task, --left == 0);
+    (classes ? put_classes : put_track)(f, o, c);
+    top += METHOD_PANEL + GAP;
+  }
+  fprintf(f, "unset multiplot\n");
+}
+
+/* ---- scripts: scores and learning curves -------------------------------------------------------- */
+
+enum { WIDE_HEIGHT = 390, WIDE_BOTTOM = 84, BETWEEN = 80 };
+
+/* the tasks that have results lie beside each other */
+static void put_columns(FILE *f, const demo *d, void (*panel)(FILE *, const demo *, int task)) {
+  int columns = 0, left = LEFT;
+  for (int task = 0; task < d->tasks; task++) columns += shown_cells(d, task) > 0;
+  const int width = columns ? (WIDTH - LEFT - RIGHT - (columns - 1) * BETWEEN) / columns : 0;
+  for (int task = 0; task < d->tasks; task++) {
+    if (shown_cells(d, task) == 0) continue;
+    put_panel(f, WIDE_HEIGHT, left, left + width, TOP, WIDE_HEIGHT - WIDE_BOTTOM);
+    put_heading(f, d->task[task]->title, "#1d2530", "");
+    fprintf(f, "set ylabel \"%s\" offset 1.5,0\n", demo_score_label(d->task[task]));
+    panel(f, d, task);
+    left += width + BETWEEN;
+  }
+  fprintf(f, "unset multiplot\n");
+}
+
+/* in the scripts, data is the file and score(name) the number of a column as it is shown */
+static void put_scores_of(FILE *f, const sparc_task *task, const char *file) {
+  fprintf(f, "data = \"data/%s-%s.csv\"\nscore(name) = %g * column(name)\n", task->name, file, demo_score_scale(task));
+}
+
+static void put_cell_names(FILE *f, const demo *d, int task) {
+  const int cells = shown_cells(d, task);
+  int bar = 0;
+  fprintf(f, "set xtics %s (", cells > 5 ? "rotate by 25 right" : "norotate");
+  for (int c = 0; c < d->cells; c++)
+    if (demo_shown(d, task, c)) {
+      fprintf(f, "%s\"%s\" %d", bar ? ", " : "", demo_cell_title(d->cell[c]), bar);
+      bar++;
+    }
+  fprintf(f, ") scale 0\nset xrange [-0.6:%d.6]\n", cells - 1);
+}
+
+static void put_bars(FILE *f, const demo *d, int task) {
+  const char *format = demo_score_scale(d->task[task]) > 1 ? "%.1f" : "%.3f";
+  int bar = 0;
+  put_scores_of(f, d->task[task], "scores");
+  put_cell_names(f, d, task);
+  fprintf(f, "set yrange [0:*]\nset offsets 0,0,graph 0.12,0\nplot ");
+  for (int c = 0; c < d->cells; c++) {
+    if (!demo_shown(d, task, c)) continue;
+    fprintf(f, "data every ::%d::%d using (%d):(score(\"mean\")) with boxes linecolor rgb \"%s\" notitle, \\\n  ", bar,
+            bar, bar, demo_cell_colour(d->cell[c]));
+    bar++;
+  }
+  fprintf(f,
+          "data using 0:(score(\"mean\") - score(\"deviation\")):(0):(2 * score(\"deviation\")) with vectors nohead ");
+  fprintf(f, "linewidth 2 linecolor rgb \"#1d2530\" notitle, \\\n  ");
+  fprintf(f, "data using 0:(score(\"mean\") + score(\"deviation\")):(sprintf(\"%s\", score(\"mean\"))) with labels ",
+          format);
+  fprintf(f, "offset 0,0.7 notitle, \\\n  ");
+  fprintf(f, "data using ($0 + 0.38):(score(\"paper\")) with points pointtype 12 pointsize 1 linewidth 1.5 linecolor ");
+  fprintf(f, "rgb \"#1d2530\" title \"the paper\"\n");
+}
+
+static void script_scores(FILE *f, const output *o) {
+  put_preamble(f, o, WIDE_HEIGHT);
+  fprintf(f, "set style fill solid 0.85 noborder\nset boxwidth 0.55\nset grid y linecolor rgb \"#e6eaee\"\n");
+  fprintf(f, "set key at graph 1, graph 1.13 right top samplen 1\n");
+  put_columns(f, o->d, put_bars);
+}
+
+static void put_curves(FILE *f, const demo *d, int task) {
+  const char *separator = "";
+  put_scores_of(f, d->task[task], "curve");
+  fprintf(f, "set xtics autofreq\nset xlabel \"updates\" offset 0,0.4\nset yrange [0:*]\nplot ");
+  /* the range over the seeds lies under all lines */
+  for (int c = 0; c < d->cells && d->seeds > 1; c++) {
+    if (!demo_shown(d, task, c)) continue;
+    fprintf(f, "%sdata using \"update\":(score(\"%s least\")):(score(\"%s most\")) with filledcurves ", separator,
+            d->cell[c], d->cell[c]);
+    fprintf(f, "linecolor rgb \"%s\" fillstyle transparent solid 0.18 notitle", demo_cell_colour(d->cell[c]));
+    separator = ", \\\n  ";
+  }
+  for (int c = 0; c < d->cells; c++) {
+    if (!demo_shown(d, task, c)) continue;
+    fprintf(f, "%sdata using \"update\":(score(\"%s mean\")) with linespoints linewidth 2 pointtype 7 pointsize 0.5 ",
+            separator, d->cell[c]);
+    fprintf(f, "linecolor rgb \"%s\" title \"%s\"", demo_cell_colour(d->cell[c]), demo_cell_title(d->cell[c]));
+    separator = ", \\\n  ";
+  }
+  /* one key serves both panels */
+  fprintf(f, "\nunset key\n");
+}
+
+static void script_learning(FILE *f, const output *o) {
+  put_preamble(f, o, WIDE_HEIGHT);
+  fprintf(f,
+          "set grid y linecolor rgb \"#e6eaee\"\nset key at screen 0.5, screen 0.015 center bottom horizontal maxrows "
+          "1 samplen 2\n");
+  put_columns(f, o->d, put_curves);
+}
+
+/* ---- the list ----------------------------------------------------------------------------------- */
+
+int demo_figures(const demo *d, demo_figure *figures) {
+  int count = 0;
+  figures[count++] = (demo_figure){"scores", -1,
+                                   "Scores on the 512 evaluation sequences; less is better. Diamonds: the paper's "
+                                   "figures, for its own generators of the same tasks."};
+  for (int task = 0; task < d->tasks; task++) {
+    if (shown_cells(d, task) == 0) continue;
+    demo_figure *figure = &figures[count++];
+    const bool classes = d->task[task]->target_kind == SPARC_TARGET_CLASS;
+    *figure = (demo_figure){.task = task,
+                            .caption = classes ? "Evaluation sequence 0: the input, and for each method the "
+                                                 "probabilities of the six orders had the sequence ended at that step. "
+                                                 "Colour: the true order; black: a wrong answer; grey: the others. "
+                                                 "Only the last step was trained."
+                                               : "Evaluation sequence 0: the input, and for each method its prediction "
+                                                 "of the first coordinate over the target, at every step."};
+    snprintf(figure->name, sizeof figure->name, "%s", d->task[task]->name);
+  }
+  figures[count++] = (demo_figure){"learning", -1, "The score on the evaluation sequences while training."};
+  return count;
+}
+
+sparc_status demo_write_scripts(const demo *d, const char *folder) {
+  demo_figure figures[DEMO_TASKS_MAX + 2];
+  const int count = demo_figures(d, figures);
+  sparc_status status = SPARC_OK;
+  for (int i = 0; i < count && status == SPARC_OK; i++) {
+    void (*body)(FILE *, const output *) = figures[i].task >= 0 ? script_example
+                                           : i == 0             ? script_scores
+                                                                : script_learning;
+    status = write_file(folder, ".gp", &(output){d, figures[i].task, figures[i].name}, body);
+  }
+  return status;
+}

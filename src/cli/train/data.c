@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* data.c: loading and preparing what is to be learned [app:classification_data]. */
+#include "cli/train/data.h"
+
+#include "base/error.h"
+#include "sparc/data.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+bool is_task(const char *name) {
+  for (const char *const *task = sparc_task_names(); *task; task++)
+    if (strcmp(*task, name) == 0) return true;
+  return false;
+}
+
+/* ---- identity ------------------------------------------------------------------------------------ */
+
+static unsigned long add_bytes(unsigned long sum, const void *bytes, size_t size) { return crc32_z(sum, bytes, size); }
+
+/* a run can only be resumed on the very same examples */
+static unsigned long checksum_of(const sparc_samples *samples, int outputs) {
+  unsigned long sum = 0;
+  for (int i = 0; i < samples->count; i++) {
+    const sparc_sample s = samples->at(samples->source, i);
+    const int shape[] = {s.length, s.label};
+    const size_t steps = (size_t)s.length;
+    sum = add_bytes(sum, shape, sizeof shape);
+    sum = add_bytes(sum, s.x, steps * (size_t)samples->channels * sizeof *s.x);
+    if (s.target) sum = add_bytes(sum, s.target, steps * (size_t)outputs * sizeof *s.target);
+  }
+  return sum;
+}
+
+/* ---- tasks --------------------------------------------------------------------------------------- */
+
+static sparc_status load_task(const char *name, train_data *out) {
+  const sparc_status status = sparc_task_create(name, &out->task);
+  if (status != SPARC_OK) return status;
+  out->fit = sparc_samples_of_task(out->task, 0);
+  out->validation = sparc_samples_of_task(out->task, 1);
+  out->channels = out->task->D;
+  out->outputs = out->task->O;
+  out->preprocessing = (sparc_preprocessing){.data = out->task->name};
+  if (out->task->class_names) {
+    out->preprocessing.classes = out->task->O;
+    out->preprocessing.labels = out->task->class_names;
+  }
+  return SPARC_OK;
+}
+
+/* ---- data sets ----------------------------------------------------------------------------------- */
+
+/* the message of a name that was not found, with a task as a suggestion where one is near */
+static sparc_status suggest_task(const char *name, sparc_status status) {
+  const char *guess = status == SPARC_IO ? closest(name, sparc_task_names()) : NULL;
+  if (!guess) return status;
+  char sentence[512];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  return fail(status, "%s; did you mean the task '%s'?", sentence, guess);
+}
+
+static sparc_status describe(train_data *d) {
+  const int classes = sparc_dataset_classes(d->split.fit);
+  if (classes < 2)
+    return fail(SPARC_FORMAT, "%s has %d class%s, expected at least 2", d->split.name, classes,
+                classes == 1 ? "" : "es");
+  d->labels = sparc_alloc((size_t)classes * sizeof *d->labels);
+  d->mean = sparc_alloc(2 * (size_t)d->channels * sizeof *d->mean);
+  if (!d->labels || !d->mean) return fail(SPARC_NO_MEMORY, "no memory for %d labels", classes);
+  for (int i = 0; i < classes; i++) d->labels[i] = sparc_dataset_label(d->split.fit, i);
+  d->outputs = classes;
+  d->preprocessing = (sparc_preprocessing){.channels = d->channels,
+                                           .mean = d->mean,
+                                           .deviation = d->mean + d->channels,
+                                           .classes = classes,
+                                           .labels = d->labels,
+                                           .data = d->split.name};
+  return SPARC_OK;
+}
+
+static sparc_status check_labels(const sparc_dataset *part, const char *name) {
+  for (int i = 0; i < sparc_dataset_count(part); i++)
+    if (sparc_dataset_class(part, i) < 0) return fail(SPARC_FORMAT, "%s has examples without a label", name);
+  return SPARC_OK;
+}
+
+static sparc_status prepare(train_data *d) {
+  sparc_dataset *const parts[] = {d->split.fit, d->split.validation, d->split.test};
+  sparc_status status = SPARC_OK;
+  for (int i = 0; i < 3 && status == SPARC_OK; i++) {
+    if (!parts[i]) continue;
+    status = check_labels(parts[i], d->split.name);
+    if (status == SPARC_OK) status = sparc_dataset_fill_missing(parts[i]);
+  }
+  double *const mean = d->mean, *const deviation = d->mean + d->channels;
+  if (status == SPARC_OK) status = sparc_normalisation_fit(d->split.fit, mean, deviation);
+  for (int i = 0; i < 2 && status == SPARC_OK; i++)
+    if (parts[i]) status = sparc_dataset_normalise(parts[i], mean, deviation);
+  /* what is wrong here is wrong with the data */
+  if (status != SPARC_INVALID) return status;
+  char sentence[512];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  return fail(SPARC_FORMAT, "%s: %s", d->split.name, sentence);
+}
+
+static sparc_status load_set(const char *name, const sparc_data_options *options, train_data *d) {
+  sparc_status status = suggest_task(name, sparc_data_load(name, options, &d->split));
+  if (status != SPARC_OK) return status;
+  d->channels = sparc_dataset_channels(d->split.fit);
+  status = describe(d);
+  if (status == SPARC_OK) status = prepare(d);
+  if (status != SPARC_OK) return status;
+  d->fit = sparc_samples_of_dataset(d->split.fit);
+  if (d->split.validation) d->validation = sparc_samples_of_dataset(d->split.validation);
+  if (d->split.test) d->test = sparc_samples_of_dataset(d->split.test);
+  return SPARC_OK;
+}
+
+/* ---- both ---------------------------------------------------------------------------------------- */
+
+sparc_status train_data_load(const char *name, const sparc_data_options *options, train_data *out) {
+  *out = (train_data){.task = NULL};
+  const sparc_status status = is_task(name) ? load_task(name, out) : load_set(name, options, out);
+  if (status != SPARC_OK) {
+    train_data_free(out);
+    return status;
+  }
+  out->checksum = checksum_of(&out->fit, out->outputs);
+  return SPARC_OK;
+}
+
+void train_data_free(train_data *d) {
+  sparc_task_free(d->task);
+  sparc_data_split_free(&d->split);
+  sparc_free(d->mean);
+  sparc_free(d->labels);
+  *d = (train_data){.task = NULL};
+}

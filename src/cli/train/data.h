@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* data.h: what a network is to learn: a data set or a generated task, ready for a trainer. */
+#ifndef SPARC_CLI_TRAIN_DATA_H
+#define SPARC_CLI_TRAIN_DATA_H
+
+#include "sparc/train.h"
+
+#include <stdbool.h>
+
+typedef struct train_data {
+  sparc_task *task;       /* NULL: a data set */
+  sparc_data_split split; /* fit and validation are normalised, test holds raw values */
+  sparc_samples fit;
+  sparc_samples validation, test; /* count 0: there is no such part */
+  int channels, outputs;
+  sparc_preprocessing preprocessing;
+  double *mean; /* mean and deviation (2, channels) */
+  const char **labels;
+  unsigned long checksum; /* of everything that is fitted */
+} train_data;
+
+/* is_task says whether a name is that of a generated task */
+bool is_task(const char *name);
+
+/* train_data_load loads a task or a data set, fills missing values and normalises by the fit part. */
+sparc_status train_data_load(const char *name, const sparc_data_options *options, train_data *out);
+void train_data_free(train_data *data); /* a zeroed one is fine, too */
+
+#endif

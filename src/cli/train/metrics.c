@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* metrics.c: metrics as JSONL and CSV. The CSV rows are made from the objects, also when a run is resumed, so
+ * that one file decides what is kept. */
+#include "cli/train/metrics.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static sparc_status cannot_write(const char *path) {
+  return fail(SPARC_IO, "cannot write '%.200s': %s", path, strerror(errno));
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------- */
+
+/* a field of RFC 4180, in quotes where it needs them */
+static void put_field(FILE *stream, const char *text) {
+  if (!strpbrk(text, ",\"\r\n")) {
+    fputs(text, stream);
+    return;
+  }
+  putc('"', stream);
+  for (; *text; text++) {
+    if (*text == '"') putc('"', stream);
+    putc(*text, stream);
+  }
+  putc('"', stream);
+}
+
+static void put_rows(metrics *m, json_t *object) {
+  const json_int_t update = json_integer_value(json_object_get(object, "update"));
+  const char *key;
+  json_t *value;
+  json_object_foreach(object, key, value) {
+    if (!json_is_real(value)) continue;
+    put_field(m->csv, m->run);
+    fprintf(m->csv, ",%llu,%" JSON_INTEGER_FORMAT ",%s,%.9g\n", (unsigned long long)m->seed, update, key,
+            json_real_value(value));
+  }
+}
+
+static void put_line(metrics *m, json_t *object) {
+  json_dumpf(object, m->jsonl, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+  putc('\n', m->jsonl);
+  put_rows(m, object);
+}
+
+sparc_status metrics_add(metrics *m, json_t *object) {
+  if (!object) return fail(SPARC_NO_MEMORY, "no memory for the metrics");
+  errno = 0;
+  put_line(m, object);
+  json_decref(object);
+  return ferror(m->jsonl) ? cannot_write(m->jsonl_path) : ferror(m->csv) ? cannot_write(m->csv_path) : SPARC_OK;
+}
+
+sparc_status metrics_flush(metrics *m) {
+  if (fflush(m->jsonl) != 0 || ferror(m->jsonl)) return cannot_write(m->jsonl_path);
+  if (fflush(m->csv) != 0 || ferror(m->csv)) return cannot_write(m->csv_path);
+  return SPARC_OK;
+}
+
+/* ---- files --------------------------------------------------------------------------------------- */
+
+/* the objects of the old file up to an update, in memory; an absent file and a broken last line count for nothing */
+static json_t *read_kept(const char *path, long keep) {
+  json_t *kept = json_array();
+  FILE *old = keep >= 0 && kept ? fopen(path, "r") : NULL;
+  char *line = NULL;
+  size_t size = 0;
+  while (old && getline(&line, &size, old) > 0) {
+    json_t *object = strchr(line, '\n') ? json_loads(line, 0, NULL) : NULL;
+    const json_t *update = json_object_get(object, "update");
+    if (json_is_integer(update) && json_integer_value(update) <= keep)
+      json_array_append_new(kept, object);
+    else
+      json_decref(object);
+  }
+  free(line);
+  if (old) fclose(old);
+  return kept;
+}
+
+sparc_status metrics_open(const char *folder, const char *run, uint64_t seed, long keep, metrics *out) {
+  *out = (metrics){.run = run, .seed = seed};
+  snprintf(out->jsonl_path, sizeof out->jsonl_path, "%s/metrics.jsonl", folder);
+  snprintf(out->csv_path, sizeof out->csv_path, "%s/metrics.csv", folder);
+  json_t *kept = read_kept(out->jsonl_path, keep);
+  if (!kept) return fail(SPARC_NO_MEMORY, "no memory for the metrics");
+  sparc_status status = SPARC_OK;
+  if (!(out->jsonl = fopen(out->jsonl_path, "w"))) status = cannot_write(out->jsonl_path);
+  if (status == SPARC_OK && !(out->csv = fopen(out->csv_path, "w"))) status = cannot_write(out->csv_path);
+  if (status == SPARC_OK) {
+    fputs("run,seed,update,metric,value\n", out->csv);
+    for (size_t i = 0; i < json_array_size(kept); i++) put_line(out, json_array_get(kept, i));
+    status = metrics_flush(out);
+  }
+  json_decref(kept);
+  if (status != SPARC_OK) metrics_close(out);
+  return status;
+}
+
+void metrics_close(metrics *m) {
+  if (m->jsonl) fclose(m->jsonl);
+  if (m->csv) fclose(m->csv);
+  m->jsonl = m->csv = NULL;
+}

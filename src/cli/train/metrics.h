@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* metrics.h: what happened during a run, as metrics.jsonl (an object a line) and metrics.csv (long format:
+ * run,seed,update,metric,value). Both hold the same numbers and nothing that differs from run to run, such as times. */
+#ifndef SPARC_CLI_TRAIN_METRICS_H
+#define SPARC_CLI_TRAIN_METRICS_H
+
+#include "sparc/base.h"
+
+#include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { METRICS_PATH = 4200 };
+
+typedef struct metrics {
+  FILE *jsonl, *csv;
+  const char *run; /* must outlive it */
+  uint64_t seed;
+  char jsonl_path[METRICS_PATH], csv_path[METRICS_PATH];
+} metrics;
+
+/* metrics_open begins both files in folder. With keep >= 0 what they hold up to that update stays, the rest is dropped:
+ * a killed run may have written more than its last checkpoint knows. */
+sparc_status metrics_open(const char *folder, const char *run, uint64_t seed, long keep, metrics *out);
+
+/* metrics_add writes one object, whose key "update" tells the place, and drops the reference. */
+sparc_status metrics_add(metrics *m, json_t *object);
+
+/* metrics_flush hands everything to the system, before a checkpoint is written */
+sparc_status metrics_flush(metrics *m);
+void metrics_close(metrics *m); /* a zeroed one is fine, too */
+
+#endif

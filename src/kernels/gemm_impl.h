@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* gemm_impl.h: the one front for matrix products, row-major, in the precision of real.
+ *
+ * Float products go to the product kernel where the table has one; double ones, and those with B transposed, to CBLAS.
+ * Both run single-threaded inside our tiles, so a product has the same bits for every thread count. Weights are kept in
+ * both orders, because either is fast only when the right factor is stored K x N; those that serve many products may
+ * lie as the kernel reads them.
+ */
+#ifndef SPARC_KERNELS_GEMM_IMPL_H
+#define SPARC_KERNELS_GEMM_IMPL_H
+
+#include "base/real.h"
+#include "kernels/kernels.h"
+
+#include <cblas.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* how a matrix lies: as its rows, as its columns, or, the right factor alone, in panels */
+typedef enum TYPED(transpose) {
+  TYPED(AS_IS) = CblasNoTrans,
+  TYPED(TRANSPOSED) = CblasTrans,
+  TYPED(PREPARED)
+} TYPED(transpose);
+#define AS_IS      TYPED(AS_IS)
+#define TRANSPOSED TYPED(TRANSPOSED)
+#define PREPARED   TYPED(PREPARED)
+
+/* the width of the panels in which a prepared W[K][N] lies (see kernels/product.h); without a product it is one panel,
+ * which is to say rows */
+static inline size_t TYPED(prepared_panel)(const kernels *table, size_t N) {
+#ifndef SPARC_DOUBLE
+  if (table && table->product && table->product_panel < N) return table->product_panel;
+#else
+  (void)table;
+#endif
+  return N;
+}
+
+/* where column n of a prepared W[K][N] starts, and how far apart its elements are */
+typedef struct TYPED(prepared_column) {
+  size_t first, stride;
+} TYPED(prepared_column);
+
+static inline TYPED(prepared_column) TYPED(prepared_column_of)(const kernels *table, size_t K, size_t N, size_t n) {
+  const size_t panel = TYPED(prepared_panel)(table, N), start = n / panel * panel;
+  return (TYPED(prepared_column)){start * K + (n - start), N - start < panel ? N - start : panel};
+}
+
+/* C[M][N] = op(A)[M][K] op(B)[K][N] + beta C, beta 0 or 1; the strides are elements between rows as stored, N for a
+ * prepared B. table holds the kernels of the cell at work; NULL: none. */
+static inline void TYPED(gemm)(const kernels *table, TYPED(transpose) op_a, TYPED(transpose) op_b, size_t M, size_t N,
+                               size_t K, const real *A, size_t stride_a, const real *B, size_t stride_b, real beta,
+                               real *C, size_t stride_c) {
+  const enum CBLAS_TRANSPOSE rows_b = op_b == TRANSPOSED ? CblasTrans : CblasNoTrans;
+#ifdef SPARC_DOUBLE
+  (void)table;
+  cblas_dgemm(CblasRowMajor, (enum CBLAS_TRANSPOSE)op_a, rows_b, (int)M, (int)N, (int)K, 1, A, (int)stride_a, B,
+              (int)stride_b, beta, C, (int)stride_c);
+#else
+  const bool transposed = op_a == TRANSPOSED;
+  if (table && table->product && op_b != TRANSPOSED && K > 0) {
+    const product_operands operands = {.M = M,
+                                       .N = N,
+                                       .K = K,
+                                       .A = A,
+                                       .a_row = transposed ? 1 : stride_a,
+                                       .a_column = transposed ? stride_a : 1,
+                                       .B = B,
+                                       .b_row = stride_b,
+                                       .panels = op_b == PREPARED,
+                                       .C = C,
+                                       .c_row = stride_c,
+                                       .add = beta != 0};
+    table->product(&operands);
+    return;
+  }
+  cblas_sgemm(CblasRowMajor, (enum CBLAS_TRANSPOSE)op_a, rows_b, (int)M, (int)N, (int)K, 1, A, (int)stride_a, B,
+              (int)stride_b, beta, C, (int)stride_c);
+#endif
+}
+
+/* y[n][N] = bias[N] + x[n][K] W[K][N], W as it is or prepared; the strides are elements between tokens */
+static inline void TYPED(project_tokens)(const kernels *table, TYPED(transpose) op_w, size_t n, size_t K, size_t N,
+                                         const real *x, size_t stride_x, const real *W, const real *bias, real *y,
+                                         size_t stride_y) {
+#ifndef SPARC_DOUBLE
+  if (table && table->product && K > 0) {
+    const product_operands operands = {.M = n,
+                                       .N = N,
+                                       .K = K,
+                                       .A = x,
+                                       .a_row = stride_x,
+                                       .a_column = 1,
+                                       .B = W,
+                                       .b_row = N,
+                                       .panels = op_w == PREPARED,
+                                       .C = y,
+                                       .c_row = stride_y,
+                                       .bias = bias};
+    table->product(&operands);
+    return;
+  }
+#endif
+  for (size_t t = 0; t < n; t++) memcpy(y + t * stride_y, bias, N * sizeof *y);
+  TYPED(gemm)(table, AS_IS, op_w, n, N, K, x, stride_x, W, N, 1, y, stride_y);
+}
+
+/* y[N] = bias[N] + x[K] W[K][N]: one token, walked row by row so that it vectorises over N and needs no BLAS */
+static inline void TYPED(project_token)(size_t K, size_t N, const real *restrict x, const real *restrict W,
+                                        const real *restrict bias, real *restrict y) {
+  for (size_t n = 0; n < N; n++) y[n] = bias[n];
+  for (size_t k = 0; k < K; k++) {
+    const real xk = x[k], *restrict row = W + k * N;
+    for (size_t n = 0; n < N; n++) y[n] += xk * row[n];
+  }
+}
+
+/* project_tokens of a prepared W for so few tokens that a BLAS is not worth its call */
+static inline void TYPED(project_few)(const kernels *table, size_t n, size_t K, size_t N, const real *x,
+                                      size_t stride_x, const real *W, const real *bias, real *y, size_t stride_y) {
+#ifdef SPARC_DOUBLE
+  (void)table;
+#else
+  if (table && table->product) {
+    TYPED(project_tokens)(table, PREPARED, n, K, N, x, stride_x, W, bias, y, stride_y);
+    return;
+  }
+#endif
+  for (size_t t = 0; t < n; t++) TYPED(project_token)(K, N, x + t * stride_x, W, bias, y + t * stride_y);
+}
+
+/* callers write the plain names */
+#define gemm               TYPED(gemm)
+#define project_few        TYPED(project_few)
+#define prepared_panel     TYPED(prepared_panel)
+#define prepared_column    TYPED(prepared_column)
+#define prepared_column_of TYPED(prepared_column_of)
+#define project_token      TYPED(project_token)
+#define project_tokens     TYPED(project_tokens)
+
+#endif
