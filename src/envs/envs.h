@@ -9,6 +9,7 @@
 extern const sparc_env_kind *const card_kinds[];    /* cards.c */
 extern const sparc_env_kind *const control_kinds[]; /* control.c */
 extern const sparc_env_kind *const search_kinds[];  /* search.c */
+extern const sparc_env_kind *const robot_kinds[];   /* robots.c */
 
 /* plugin_load opens the shared object at path and finds its kind. *handle is for plugin_unload. */
 sparc_status plugin_load(const char *path, void **handle, const sparc_env_kind **out);

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-static const sparc_env_kind *const *const families[] = {card_kinds, control_kinds, search_kinds, NULL};
+static const sparc_env_kind *const *const families[] = {card_kinds, control_kinds, search_kinds, robot_kinds, NULL};
 
 /* in the order of the families */
 static const char *const names[] = {"autoencode",
@@ -24,6 +24,19 @@ static const char *const names[] = {"autoencode",
                                     "battleship",
                                     "minesweeper",
                                     "concentration",
+                                    "ant-p",
+                                    "ant-v",
+                                    "ant",
+                                    "cheetah-p",
+                                    "cheetah-p8",
+                                    "cheetah-v",
+                                    "cheetah",
+                                    "hopper-p",
+                                    "hopper-v",
+                                    "hopper",
+                                    "walker-p",
+                                    "walker-v",
+                                    "walker",
                                     NULL};
 
 const char *const *sparc_env_names(void) { return names; }
