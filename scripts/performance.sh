@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# performance.sh [FOLDER [PART...]]: measures what docs/performance.md speaks of, and draws it.
+# performance.sh [FOLDER [PART...]]: measures what docs/performance.md speaks of, draws it, and renews its table.
 #
 # Leaves logs (.txt, .jsonl) and figures (.svg) in FOLDER, docs/performance by default, below a fresh name until all of
-# it is done. Takes some ten minutes on an otherwise idle machine. With PARTs (limits, goals, growth, problems, threads,
+# it is done; the table is that of docs/performance. Takes some ten minutes on an otherwise idle machine. With PARTs (limits, goals, growth, problems, threads,
 # kernels) only these are measured again, beside what FOLDER has of the same machine and version. SPARC names the tool,
 # build/release/sparc by default; PYTHON an interpreter, python3 by default, whose PyTorch joins the goals if it has one;
 # QUICK=1 gives a look in a minute instead of a result.
@@ -120,22 +120,6 @@ done
 
 # ---- tables -------------------------------------------------------------------------------------
 
-"${columns[@]}" -v keys="goal value demand stretch unit at_most verdict" "$new/goals.jsonl" | awk -F '\t' '
-  # a figure with its unit; marks carry the direction
-  function show(x, unit, sign) {
-    if (x == "-") return x
-    return sign (unit == "percent" ? sprintf("%.0f%%", x) : unit == "E_norm" ? sprintf("%.1e", x) : sprintf("%.2f", x))
-  }
-  BEGIN { printf "%-66s %9s %10s %10s  %s\n", "goal", "value", "demand", "stretch", "verdict" }
-  {
-    sign = $6 == "true" ? "<= " : ">= "
-    printf "%-66s %9s %10s %10s  %s\n", $1, show($2, $5, ""), show($3, $5, sign), show($4, $5, sign), $7
-    if ($7 == "not built") next
-    if ($3 != "-") { goals++; reached += $7 == "demand" || $7 == "stretch" }
-    if ($4 != "-") { stretches++; stretched += $7 == "stretch" }
-  }
-  END { printf "%d of %d demands and %d of %d stretch values reached\n", reached, goals, stretched, stretches }' >"$new/goals.txt"
-
 keys="growth axis B T H mode_steps seconds ns_per_mode_step deviation memory_bytes memory_measured_bytes"
 "${columns[@]}" -v keys="$keys" "$new/growth.jsonl" | awk -F '\t' '
   BEGIN { head = "%-6s %4s %7s %7s %7s %11s %11s %8s %9s %13s %13s\n"
@@ -199,4 +183,5 @@ fi
 mkdir -p "$folder"
 mv -f "$new"/* "$folder"
 trap 'rm -rf "$new"' EXIT
+[ "$folder" != docs/performance ] || scripts/performance-table.sh write
 say "done: $folder"

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- reading ----------------------------------------------------------------------------------- */
+
 static sparc_status parse_choice(const option_rule *rule, const char *text, double *value) {
   for (int i = 0; rule->choices[i]; i++) {
     if (strcmp(rule->choices[i], text) == 0) {
@@ -70,17 +72,37 @@ sparc_status options_parse(const char *owner, const option_rule *rules, const ch
   return status;
 }
 
-void options_print(const option_rule *rules, const double *values, char *text) {
+/* ---- printing ---------------------------------------------------------------------------------- */
+
+static size_t print_option(const option_rule *rule, double value, int digits, size_t used, char text[OPTIONS_TEXT]) {
+  char number[32];
+  snprintf(number, sizeof number, "%.*g", digits, value);
+  used += (size_t)snprintf(text + used, OPTIONS_TEXT - used, "%s%s=%s", used ? "," : "", rule->name,
+                           rule->type == OPTION_CHOICE ? rule->choices[(int)value] : number);
+  assert(used < OPTIONS_TEXT);
+  return used;
+}
+
+void options_print(const option_rule *rules, const double *values, char text[OPTIONS_TEXT]) {
   const locale_guard guard = enter_c_locale();
-  size_t used = 0;
   text[0] = '\0';
-  for (int i = 0; rules[i].name; i++) {
-    char value[32];
-    if (rules[i].type != OPTION_CHOICE) snprintf(value, sizeof value, "%.17g", values[i]);
-    int n = snprintf(text + used, OPTIONS_TEXT - used, "%s%s=%s", used ? "," : "", rules[i].name,
-                     rules[i].type == OPTION_CHOICE ? rules[i].choices[(int)values[i]] : value);
-    used += (size_t)n;
-    assert(used < OPTIONS_TEXT);
+  for (size_t i = 0, used = 0; rules[i].name; i++) used = print_option(&rules[i], values[i], 17, used, text);
+  leave_c_locale(guard);
+}
+
+static int digits_of(double value) {
+  int digits = 1;
+  for (char text[32]; digits < 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
   }
+  return digits;
+}
+
+void options_print_changed(const option_rule *rules, const double *values, char text[OPTIONS_TEXT]) {
+  const locale_guard guard = enter_c_locale();
+  text[0] = '\0';
+  for (size_t i = 0, used = 0; rules[i].name; i++)
+    if (values[i] != rules[i].fallback) used = print_option(&rules[i], values[i], digits_of(values[i]), used, text);
   leave_c_locale(guard);
 }

@@ -60,6 +60,7 @@ sparc_status bench_cell_create(bench_case *c, int D, int H, bench_cell *out) {
     return fail(status, "%s: %s", p->text, reason);
   }
   c->kernel = chosen->name;
+  c->H = sparc_cell_modes(out->cell);
   const sparc_sizes sizes = sparc_cell_sizes(out->cell);
   out->params = sparc_alloc(sizes.params * sizeof(float));
   out->prepared = sparc_alloc(sizes.prepared * sizeof(float));

@@ -19,7 +19,7 @@ typedef struct bench_cell {
 /* bench_cell_create makes the problem's cell with D inputs and H modes; H = 0 gives the state as many real
  * coordinates as the input has.
  * Parameters are those of the classification initialisation; blocks that start at zero get random numbers, so that
- * controls and gates are at work. Sets c->kernel. */
+ * controls and gates are at work. Sets c->kernel and c->H. */
 sparc_status bench_cell_create(bench_case *c, int D, int H, bench_cell *out);
 void bench_cell_free(bench_cell *cell); /* a zeroed one too */
 

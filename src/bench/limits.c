@@ -294,6 +294,8 @@ sparc_status bench_limit_peak(bench_machine *machine, int threads, double *rate)
   return status;
 }
 
+_Static_assert((int)MACHINE_RATES == (int)FLOWS, "a limit has a rate for every flow");
+
 sparc_status bench_limit_flows(bench_machine *machine, int threads, bench_level level, double rate[FLOWS]) {
   const double *found;
   sparc_status status = limit_of(machine, threads, bench_level_kib(level, threads), &found);

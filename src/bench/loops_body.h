@@ -4,7 +4,7 @@
  *   LOOP_NAME, LOOP_TARGET            the set's name, and the attribute that allows its instructions
  *   LOOP_WIDTH                        floats per vector
  *   LOOP_MULTIPLY_ADD(a, b, c)        a b + c
- *   LOOP_STORE_NT(p, v), LOOP_FENCE() a store that goes round the caches; left undefined where there is none
+ *   LOOP_STORE_NT(p, v), LOOP_FENCE() a non-temporal store; left undefined where there is none
  *   LOOP_KEEP(v)                      makes the compiler keep v in a register, so that no loop becomes a call of memcpy
  */
 

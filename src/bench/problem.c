@@ -162,7 +162,7 @@ sparc_status bench_parse(const char *text, const char *const *others, bench_prob
   return require_keys(out, given);
 }
 
-void bench_usage(char *text, size_t capacity) {
+size_t bench_list_kinds(char *text, size_t capacity) {
   size_t used = 0;
   for (size_t i = 0; i < KINDS && used < capacity; i++) {
     char form[PROBLEM_TEXT];
@@ -176,6 +176,7 @@ void bench_usage(char *text, size_t capacity) {
       snprintf(form + length, sizeof form - length, "[:cell=NAME][:OPTION=VALUE]");
     used += (size_t)snprintf(text + used, capacity - used, "  %s\n      %s\n", form, kinds[i]->summary);
   }
+  return used;
 }
 
 long bench_value(const bench_problem *problem, const char *key) {
@@ -223,7 +224,7 @@ sparc_status bench_afford(const bench_case *c, size_t bytes) {
 /* ---- cases -------------------------------------------------------------------------------------- */
 
 bench_stage *bench_stage_add(bench_case *c, const char *name, bench_task task) {
-  assert(c->stages < CASE_STAGES);
+  assert(c->stages < BENCH_STAGES);
   bench_stage *stage = &c->stage[c->stages++];
   *stage = (bench_stage){.name = name, .task = task, .calls = 1};
   return stage;
@@ -280,7 +281,7 @@ void bench_close(bench_case *c) {
 }
 
 sparc_status bench_run(bench_case *cases, size_t count, double seconds, double patience) {
-  bench_task **tasks = calloc(count * CASE_STAGES, sizeof *tasks);
+  bench_task **tasks = calloc(count * BENCH_STAGES, sizeof *tasks);
   if (!tasks) return fail(SPARC_NO_MEMORY, "no memory for the tasks of %zu problems", count);
   size_t found = 0;
   for (size_t i = 0; i < count; i++)

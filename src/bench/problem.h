@@ -9,6 +9,7 @@
 #ifndef SPARC_BENCH_PROBLEM_H
 #define SPARC_BENCH_PROBLEM_H
 
+#include "bench/bench.h"
 #include "bench/timer.h"
 #include "sparc/base.h"
 
@@ -17,7 +18,7 @@
 
 /* ---- the machine -------------------------------------------------------------------------------- */
 
-enum { MACHINE_TEAMS = 4, MACHINE_LIMITS = 16 };
+enum { MACHINE_TEAMS = 4, MACHINE_LIMITS = 16, MACHINE_RATES = 6 };
 
 /* what the stages of a run share: teams, and the limits that were measured so far (see limits.h) */
 typedef struct bench_machine {
@@ -25,8 +26,8 @@ typedef struct bench_machine {
   int team_size[MACHINE_TEAMS];
   struct limits_entry {
     int threads;
-    size_t kib; /* per array and thread; 0: the multiply-add peak */
-    double rate[5];
+    size_t kib;                 /* per array and thread; 0: the multiply-add peak */
+    double rate[MACHINE_RATES]; /* in the order of bench_flow; the peak alone */
   } limit[MACHINE_LIMITS];
   size_t limits;
   double seconds; /* what one measurement of a limit may take */
@@ -54,12 +55,12 @@ typedef struct bench_problem {
  * are words that may stand in the same place, for the suggestion. */
 sparc_status bench_parse(const char *text, const char *const *others, bench_problem *out);
 
-/* bench_usage writes one line per kind, for --help. */
-void bench_usage(char *text, size_t capacity);
+/* bench_list_kinds writes the form of every kind and what it is, and gives the length of the text. */
+size_t bench_list_kinds(char *text, size_t capacity);
 
 /* ---- cases -------------------------------------------------------------------------------------- */
 
-enum { CASE_STAGES = 8, TENSOR_NAME = 48, FORMULA_TEXT = 256 };
+enum { TENSOR_NAME = 48, FORMULA_TEXT = 256 };
 
 /* something that is timed, or the sum of what stands before it */
 typedef struct bench_stage {
@@ -83,8 +84,9 @@ typedef struct bench_case {
   bench_machine *machine;
   int threads;        /* in: as asked; out: as used */
   const char *kernel; /* which kernels or library do the work */
+  int H;              /* modes of its cell; 0: it has none */
   void *state;        /* of the kind */
-  bench_stage stage[CASE_STAGES];
+  bench_stage stage[BENCH_STAGES];
   size_t stages;
   size_t footprint;           /* bytes that a pass touches */
   size_t memory;              /* bytes that the problem needs, by the sizes that the library states */

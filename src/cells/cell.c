@@ -165,6 +165,17 @@ sparc_status sparc_cell_fit(const char *kind, int budget, sparc_cell_config *con
   return status;
 }
 
+sparc_status cell_changed_options(const char *kind, const char *options, char text[OPTIONS_TEXT]) {
+  size_t index = 0;
+  text[0] = '\0';
+  sparc_status status = find_kind(kind, &index);
+  if (status != SPARC_OK) return status;
+  sparc_cell cell = {.about = cell_entry_f32(index)->about};
+  status = parse_options(&cell, options);
+  if (status == SPARC_OK) options_print_changed(cell.about->options, cell.option, text);
+  return status;
+}
+
 static sparc_status describe(sparc_cell *cell, const sparc_cell_config *config) {
   size_t index = 0;
   sparc_status status = find_kind(config->kind, &index);

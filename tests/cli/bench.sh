@@ -163,4 +163,13 @@ for line in sys.stdin:
     assert v["saved"] == 8 * v["B"] * v["T"], r' \
       <"$scratch/out" || fail "growth is not as promised"
   fi
+  # the paper's shapes: the first row of every table, mixers without and with projection
+  expect 0 bench --quick --seconds 0.01 --json paper
+  prints '{"table":"paper panel a","B":8,"T":2048,"width":1024,'
+  for panel in b c d; do
+    [ "$(grep -c "^{\"table\":\"paper panel $panel\",.*\"projection\":false" "$scratch/out")" = 1 ] || fail "panel $panel"
+    [ "$(grep -c "^{\"table\":\"paper panel $panel\",.*\"projection\":true" "$scratch/out")" = 1 ] || fail "panel $panel"
+  done
+  for table in "fixed tokens" batch; do prints "{\"table\":\"paper naive $table\","; done
+  [ "$(wc -l <"$scratch/out")" = 9 ] || fail "the paper's tables have other rows"
 fi

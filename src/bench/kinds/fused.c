@@ -4,7 +4,7 @@
  * This is what a cell's fast path does between the matrix products: content activation, coefficients, normalisation,
  * gate and recurrence in one sweep, and all per-mode gradients in the sweep back. It goes through the cell's table of
  * operations, so any cell with such a path can be asked for. Streams, or runs of modes when there are fewer streams
- * than threads, are dealt out to a team; rows are token-major, as everywhere.
+ * than threads, are shared by a team; rows are token-major, as everywhere.
  */
 #include "base/error.h"
 #include "base/memory.h"

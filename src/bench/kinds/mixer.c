@@ -207,6 +207,7 @@ static sparc_status create_cell(bench_case *c, mixer *m) {
   with_options.problem = &problem;
   const sparc_status status = bench_cell_create(&with_options, m->D, (int)bench_value(c->problem, "H"), &m->cell);
   c->kernel = with_options.kernel;
+  c->H = with_options.H;
   return status;
 }
 

@@ -2,8 +2,8 @@
 /* scan.c: recurrences alone: content is given, states come out, and the adjoint.
  *
  * SPARC makes its transitions from two controls per token, LRU has fixed ones, RG-LRU is given one per coordinate and
- * token. All have 2 H real coordinates. Pieces run along time; streams and runs of modes are dealt out to a team, as
- * the library deals them out. A copy of as many bytes, round the caches, takes turns with them; with `rivals` so does
+ * token. All have 2 H real coordinates. Pieces run along time; streams and runs of modes are shared by a team, as the
+ * library shares them. A copy of as many bytes with non-temporal stores takes turns with them; with `rivals` so does
  * the same forward scan over SLEEF, libmvec and the scalar C library.
  */
 #include "bench/kinds/scan.h"
@@ -272,8 +272,7 @@ static sparc_status describe(bench_case *c, scan_bench *s) {
   s->sorted = bench_value(p, "sorted") > 0;
   s->loops = bench_loops_here();
   if (s->in_place && bench_value(p, "nt") > 0)
-    return fail(SPARC_INVALID, "%s: what is done in place is not stored round the caches; leave out inplace or nt",
-                p->text);
+    return fail(SPARC_INVALID, "%s: a scan in place has no non-temporal stores; leave out inplace or nt", p->text);
   sparc_status status = read_cell(c, &s->cell);
   if (status == SPARC_OK && bench_value(p, "rivals") > 0 && (s->cell != CELL_SPARC || s->H % RIVAL_UNIT != 0))
     status = fail(SPARC_INVALID, "%s: rivals are there for the cell sparc with H a multiple of %d", p->text,
@@ -484,7 +483,7 @@ const bench_kind bench_kind_scan = {
              {"T", "steps", REQUIRED},
              {"H", "modes", REQUIRED},
              {"inplace", "states replace content", 0},
-             {"nt", "states are stored round the caches", 0},
+             {"nt", "states are written by non-temporal stores", 0},
              {"sorted", "modes in the order of their decays", 0},
              {"rivals", "also over other libraries of functions", 0}},
     .cell = "sparc",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sgemm.c: the library's matrix products, which bound every cell with projections, or those of the BLAS.
  *
- * C[M][N] = op(A)[M][K] op(B)[K][N]. Rows of C are dealt out to a team, each thread with a product of its own, as the
+ * C[M][N] = op(A)[M][K] op(B)[K][N]. Rows of C are shared by a team, each thread with a product of its own, as the
  * library does. A pass is cut along M; a reduction (ta: A is stored K x M) along K, as the sum over tokens would be.
  */
 #include "base/build_info.h"

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* train.c: the training step of a classifier, and how near it comes to what its arithmetic must cost.
- *
- * The suite compares a step forward and backward with its matrix products at the rates that products of these shapes
- * reach in the same run, plus its scans at the rate of the fused kernels. What is missing to 100 % is everything
- * between them: norms, activations, controls, dropout, sums, and moving activations through memory.
- */
+/* train.c: the training step of a classifier: forward, backward, and the whole update with its optimiser. */
 #include "sparc/train.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "bench/cell.h"
-#include "bench/suites/suites.h"
 #include "kernels/kernels.h"
 #include "sparc/double.h"
 #include "sparc/network.h"
@@ -182,6 +176,7 @@ static sparc_status create(bench_case *c) {
   status = kernels_choose(&table);
   if (status != SPARC_OK) return status;
   c->kernel = table->name;
+  c->H = fit.H;
   add_stages(c, t);
   return SPARC_OK;
 }
@@ -270,63 +265,3 @@ const bench_kind bench_kind_train = {
     .verify = verify,
     .destroy = destroy,
 };
-
-/* ---- the suite ---------------------------------------------------------------------------------- */
-
-enum { STEP, WIDEN, NARROW, REDUCE, SCAN, PARTS };
-
-exit_code bench_suite_train(bench_settings *settings) {
-  const int B = 32, T = settings->quick ? 128 : 784, W = 64, L = 4, tokens = B * T;
-  char text[PARTS][PROBLEM_TEXT];
-  snprintf(text[STEP], PROBLEM_TEXT, "train:B%d:T%d:W%d:L%d", B, T, W, L);
-  snprintf(text[WIDEN], PROBLEM_TEXT, "sgemm:M%d:N%d:K%d", tokens, 2 * W, W);
-  snprintf(text[NARROW], PROBLEM_TEXT, "sgemm:M%d:N%d:K%d", tokens, W, 2 * W);
-  snprintf(text[REDUCE], PROBLEM_TEXT, "sgemm:M%d:N%d:K%d:ta", 2 * W, W, tokens);
-  snprintf(text[SCAN], PROBLEM_TEXT, "fused:B%d:T%d:H%d", B, T, W);
-  const char *texts[PARTS];
-  for (int i = 0; i < PARTS; i++) texts[i] = text[i];
-  bench_problem problems[PARTS];
-  bench_case cases[PARTS];
-  exit_code code = bench_suite_open(settings, texts, NULL, NULL, PARTS, problems, cases);
-  if (code != EXIT_DONE) return code;
-  sparc_status status = bench_run(cases, PARTS, settings->seconds, 1);
-  if (status != SPARC_OK) {
-    bench_suite_close(cases, PARTS);
-    return bench_report_failure(settings, status);
-  }
-
-  /* content, readout and GLU: each is a product of one of these shapes forward, one backward, and a reduction */
-  const double products = 3 * L *
-                          (bench_seconds(&cases[WIDEN], "product") + bench_seconds(&cases[NARROW], "product") +
-                           bench_seconds(&cases[REDUCE], "product"));
-  const double scans = L * (bench_seconds(&cases[SCAN], "forward") + bench_seconds(&cases[SCAN], "backward"));
-  const double step = bench_seconds(&cases[STEP], "forward+backward"), bound = products + scans, demand = 60;
-  const double reached = 100 * bound / step;
-  if (settings->json) {
-    cli_json_line(
-        settings->who,
-        json_pack("{s:s, s:f, s:f, s:n, s:s, s:b, s:s, s:f, s:f, s:f, s:f, s:i, s:b}", "goal",
-                  "arithmetic bound / training step, width 64, batch 32, T 784", "value", reached, "demand", demand,
-                  "stretch", "verdict", reached >= demand ? "demand" : "MISSED", "at_most", 0, "unit", "percent",
-                  "step_seconds", step, "products_seconds", products, "scans_seconds", scans, "update_seconds",
-                  bench_seconds(&cases[STEP], "update"), "threads", cases[STEP].threads, "quick", settings->quick));
-  } else {
-    printf("training step of the classifier: width %d, %d layers, batch %d, T %d, %d thread%s, %s\n", W, L, B, T,
-           cases[STEP].threads, cases[STEP].threads == 1 ? "" : "s", cases[STEP].kernel);
-    printf("  forward                 %8.1f ms\n", 1e3 * bench_seconds(&cases[STEP], "forward"));
-    printf("  backward                %8.1f ms\n", 1e3 * bench_seconds(&cases[STEP], "backward"));
-    printf("  forward and backward    %8.1f ms\n", 1e3 * step);
-    printf("  whole update            %8.1f ms   with batch, loss, AdamW and prepared weights\n",
-           1e3 * bench_seconds(&cases[STEP], "update"));
-    printf("its arithmetic at the rates of this run\n");
-    printf("  matrix products         %8.1f ms   %.0f GFLOP/s\n", 1e3 * products,
-           1e-9 * 3 * L * (cases[WIDEN].stage[0].flops + cases[NARROW].stage[0].flops + cases[REDUCE].stage[0].flops) /
-               products);
-    printf("  scans                   %8.1f ms\n", 1e3 * scans);
-    printf("  bound                   %8.1f ms\n", 1e3 * bound);
-    printf("reached %.0f%% of the bound, demanded %.0f%%: %s\n", reached, demand,
-           reached >= demand ? "demand" : "MISSED");
-  }
-  bench_suite_close(cases, PARTS);
-  return reached >= demand || settings->quick ? EXIT_DONE : EXIT_FAILED;
-}

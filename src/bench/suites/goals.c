@@ -17,11 +17,9 @@ enum { PROBLEMS = 4, GOALS = 4 };
 /* neighbours come and go: while a minimum still falls, a goal gets up to this many times its seconds */
 enum { PATIENCE = 10 };
 
-typedef enum figure_form { RATIO, PERCENT, ERROR } figure_form;
-
 typedef struct goal {
   const char *name;
-  figure_form form;
+  bench_unit unit;
   bool at_most;           /* the value should be small */
   double demand, stretch; /* NaN: none is set, the value is for information */
   double (*value)(const bench_case *c);
@@ -30,7 +28,6 @@ typedef struct goal {
 typedef struct experiment {
   const char *problem[PROBLEMS]; /* NULL: fewer */
   const char *quick[PROBLEMS];   /* instead in a quick run; NULL: the same */
-  const char *kernel[PROBLEMS];  /* NULL: as the environment says */
   goal goals[GOALS];             /* ends with a NULL name, or full */
   int threads[PROBLEMS];         /* 0: as the settings say */
   bool untimed;                  /* the verification is the measurement */
@@ -169,235 +166,203 @@ static const experiment experiments[] = {
      * adjoint reads four rows for two of the forward, those it will write counted, and both wait for memory. */
     {.problem = {"fused:B1:T64:H512"},
      .threads = {1},
-     .goals = {{"fused backward / fused forward, in cache, 1 thread", RATIO, true, 1.9, 1.6, backward_by_forward}}},
+     .goals = {{"fused backward / fused forward, in cache, 1 thread", BENCH_RATIO, true, 1.9, 1.6,
+                backward_by_forward}}},
     {.problem = {"fused:B8:T2048:H512", "fused:B8:T2048:H512"},
      .quick = {"fused:B8:T256:H512", "fused:B8:T256:H512"},
      .threads = {1, 2},
-     .goals = {{"fused backward / fused forward, in memory, 1 thread", RATIO, true, NAN, NAN, backward_by_forward},
-               {"2-thread speed-up, fused forward", RATIO, false, 1.8, 1.95, forward_speedup},
-               {"2-thread speed-up, fused backward", RATIO, false, 1.8, 1.95, backward_speedup}}},
+     .goals = {{"fused backward / fused forward, in memory, 1 thread", BENCH_RATIO, true, NAN, NAN,
+                backward_by_forward},
+               {"2-thread speed-up, fused forward", BENCH_RATIO, false, 1.8, 1.95, forward_speedup},
+               {"2-thread speed-up, fused backward", BENCH_RATIO, false, 1.8, 1.95, backward_speedup}}},
     {.problem = {"mixer:B4:T2048:D2048:pieces", "sgemm:M8192:N2048:K2048", "sgemm:M2048:N2048:K8192:ta"},
      .quick = {"mixer:B4:T64:D2048:pieces", "sgemm:M256:N2048:K2048", "sgemm:M2048:N2048:K256:ta"},
-     .goals = {{"three sgemm calls / dense mixer f+b, d = 2048", PERCENT, false, 95, NAN, products_by_mixer}}},
+     .goals = {{"three sgemm calls / dense mixer f+b, d = 2048", BENCH_PERCENT, false, 95, NAN, products_by_mixer}}},
     {.problem = {"mixer:B4:T2048:D512:pieces", "sgemm:M8192:N512:K512", "sgemm:M512:N512:K8192:ta"},
      .quick = {"mixer:B4:T256:D512:pieces", "sgemm:M1024:N512:K512", "sgemm:M512:N512:K1024:ta"},
-     .goals = {{"three sgemm calls / dense mixer f+b, d = 512", PERCENT, false, 85, NAN, products_by_mixer}}},
+     .goals = {{"three sgemm calls / dense mixer f+b, d = 512", BENCH_PERCENT, false, 85, NAN, products_by_mixer}}},
     {.problem = {"mixer:B4:T2048:D128:pieces", "sgemm:M8192:N128:K128", "sgemm:M128:N128:K8192:ta"},
      .quick = {"mixer:B4:T256:D128:pieces", "sgemm:M1024:N128:K128", "sgemm:M128:N128:K1024:ta"},
-     .goals = {{"three sgemm calls / dense mixer f+b, d = 128", PERCENT, false, 65, NAN, products_by_mixer}}},
+     .goals = {{"three sgemm calls / dense mixer f+b, d = 128", BENCH_PERCENT, false, 65, NAN, products_by_mixer}}},
     /* the peak over stretches that are as long as the pieces of the product, some milliseconds and half of one */
     {.problem = {"peak:N100", "sgemm:M8192:N1024:K2048"},
      .quick = {"peak", "sgemm:M256:N1024:K2048"},
      .threads = {1, 1},
-     .goals = {{"large sgemm / multiply-add peak, 1 thread", PERCENT, false, 85, 90, product_by_peak}}},
+     .goals = {{"large sgemm / multiply-add peak, 1 thread", BENCH_PERCENT, false, 85, 90, product_by_peak}}},
     /* apart, because the large one drives the operands of the other out of the third-level cache */
     {.problem = {"peak:N8", "sgemm:M32768:N64:K64"},
      .quick = {"peak", "sgemm:M8192:N64:K64"},
      .threads = {1, 1},
-     .goals = {{"K = 64 sgemm / multiply-add peak, 1 thread", PERCENT, false, 75, 85, product_by_peak}}},
+     .goals = {{"K = 64 sgemm / multiply-add peak, 1 thread", BENCH_PERCENT, false, 75, 85, product_by_peak}}},
     {.problem = {"mixer:B4:T2048:D512:pieces", "mixer:B4:T2048:D512:pieces:cell=rglru:block=128"},
      .quick = {"mixer:B4:T256:D512:pieces", "mixer:B4:T256:D512:pieces:cell=rglru:block=128"},
-     .goals = {{"SPARC / RG-LRU (blocks of 128) f+b with projections, d = 512", RATIO, true, NAN, NAN, both_ratio}}},
+     .goals = {{"SPARC / RG-LRU (blocks of 128) f+b with projections, d = 512", BENCH_RATIO, true, NAN, NAN,
+                both_ratio}}},
     {.problem = {"mixer:B4:T2048:D2048:noproj:pieces", "mixer:B4:T2048:D2048:noproj:pieces:cell=rglru:block=128",
                  "mixer:B4:T2048:D2048:noproj:pieces:cell=rglru:block=256"},
      .quick = {"mixer:B4:T64:D2048:noproj:pieces", "mixer:B4:T64:D2048:noproj:pieces:cell=rglru:block=128",
                "mixer:B4:T64:D2048:noproj:pieces:cell=rglru:block=256"},
-     .goals = {{"SPARC / RG-LRU (blocks of 128) f+b, no projection, d = 2048", RATIO, true, 0.25, 0.15, both_ratio},
-               {"SPARC / RG-LRU (blocks of 256) f+b, no projection, d = 2048", RATIO, true, NAN, NAN,
+     .goals = {{"SPARC / RG-LRU (blocks of 128) f+b, no projection, d = 2048", BENCH_RATIO, true, 0.25, 0.15,
+                both_ratio},
+               {"SPARC / RG-LRU (blocks of 256) f+b, no projection, d = 2048", BENCH_RATIO, true, NAN, NAN,
                 both_ratio_third}}},
     {.problem = {"mixer:B4:T2048:D512:noproj:pieces", "mixer:B4:T2048:D512:noproj:pieces:cell=rglru:block=128",
                  "mixer:B4:T2048:D512:noproj:pieces:cell=rglru:block=256"},
      .quick = {"mixer:B4:T128:D512:noproj:pieces", "mixer:B4:T128:D512:noproj:pieces:cell=rglru:block=128",
                "mixer:B4:T128:D512:noproj:pieces:cell=rglru:block=256"},
-     .goals = {{"SPARC / RG-LRU (blocks of 128) f+b, no projection, d = 512", RATIO, true, 0.4, 0.27, both_ratio},
-               {"SPARC / RG-LRU (blocks of 256) f+b, no projection, d = 512", RATIO, true, NAN, NAN,
+     .goals = {{"SPARC / RG-LRU (blocks of 128) f+b, no projection, d = 512", BENCH_RATIO, true, 0.4, 0.27, both_ratio},
+               {"SPARC / RG-LRU (blocks of 256) f+b, no projection, d = 512", BENCH_RATIO, true, NAN, NAN,
                 both_ratio_third}}},
     {.problem = {"fused:B8:T2048:H512", "fused:B8:T2048:H1024:cell=rglru", "fused:B8:T2048:H512",
                  "fused:B8:T2048:H1024:cell=rglru"},
      .quick = {"fused:B8:T256:H512", "fused:B8:T256:H1024:cell=rglru", "fused:B8:T256:H512",
                "fused:B8:T256:H1024:cell=rglru"},
      .threads = {1, 1, 2, 2},
-     .goals = {{"SPARC / RG-LRU fused forward, equal width, 1 thread", RATIO, true, NAN, NAN, scan_ratio_1},
-               {"SPARC / RG-LRU fused forward, equal width, 2 threads", RATIO, true, NAN, NAN, scan_ratio_2}}},
+     .goals = {{"SPARC / RG-LRU fused forward, equal width, 1 thread", BENCH_RATIO, true, NAN, NAN, scan_ratio_1},
+               {"SPARC / RG-LRU fused forward, equal width, 2 threads", BENCH_RATIO, true, NAN, NAN, scan_ratio_2}}},
     {.problem = {"rtrl:H64:D64"},
-     .goals = {{"RTRL trace update / in-place sweep of its bytes, (64,64)", RATIO, true, 1.45, 1.2, update_by_stream},
-               {"RTRL update and contraction / in-place sweep, (64,64)", RATIO, true, 1.9, 1.6, contraction_by_stream},
-               {"stepwise RTRL with gradient / lazy K = 16, (64,64), L2", RATIO, false, 1.7, 2, stepwise_by_lazy},
-               {"memory: 2048 traces / lazy chunk of 2048, (64,64)", RATIO, false, 40, NAN, stored_by_lazy}}},
+     .goals = {{"RTRL trace update / in-place sweep of its bytes, (64,64)", BENCH_RATIO, true, 1.45, 1.2,
+                update_by_stream},
+               {"RTRL update and contraction / in-place sweep, (64,64)", BENCH_RATIO, true, 1.9, 1.6,
+                contraction_by_stream},
+               {"stepwise RTRL with gradient / lazy K = 16, (64,64), L2", BENCH_RATIO, false, 1.7, 2, stepwise_by_lazy},
+               {"memory: 2048 traces / lazy chunk of 2048, (64,64)", BENCH_RATIO, false, 40, NAN, stored_by_lazy}}},
     {.problem = {"rtrl:H192:D64"},
-     .goals = {{"RTRL trace update / in-place sweep of its bytes, (192,64)", RATIO, true, 1.45, 1.2, update_by_stream},
-               {"RTRL update and contraction / in-place sweep, (192,64)", RATIO, true, 1.9, 1.6, contraction_by_stream},
-               {"stepwise RTRL with gradient / lazy K = 16, (192,64), L2", RATIO, false, 1.7, 2, stepwise_by_lazy},
-               {"memory: 2048 traces / lazy chunk of 2048, (192,64)", RATIO, false, 40, NAN, stored_by_lazy}}},
+     .goals = {{"RTRL trace update / in-place sweep of its bytes, (192,64)", BENCH_RATIO, true, 1.45, 1.2,
+                update_by_stream},
+               {"RTRL update and contraction / in-place sweep, (192,64)", BENCH_RATIO, true, 1.9, 1.6,
+                contraction_by_stream},
+               {"stepwise RTRL with gradient / lazy K = 16, (192,64), L2", BENCH_RATIO, false, 1.7, 2,
+                stepwise_by_lazy},
+               {"memory: 2048 traces / lazy chunk of 2048, (192,64)", BENCH_RATIO, false, 40, NAN, stored_by_lazy}}},
     {.problem = {"rtrl:H512:D512"},
-     .goals = {{"RTRL trace update / in-place sweep of its bytes, (512,512)", RATIO, true, 1.45, 1.2, update_by_stream},
-               {"RTRL update and contraction / in-place sweep, (512,512)", RATIO, true, 1.9, NAN,
+     .goals = {{"RTRL trace update / in-place sweep of its bytes, (512,512)", BENCH_RATIO, true, 1.45, 1.2,
+                update_by_stream},
+               {"RTRL update and contraction / in-place sweep, (512,512)", BENCH_RATIO, true, 1.9, NAN,
                 contraction_by_stream}}},
     /* 16 streams leave the second cache of any core, 800 the third one of a large server */
     {.problem = {"rtrl:H192:D64:E16"},
-     .goals = {{"stepwise RTRL with gradient / lazy K = 16, (192,64) x 16, L3", RATIO, false, 2, 2.6,
+     .goals = {{"stepwise RTRL with gradient / lazy K = 16, (192,64) x 16, L3", BENCH_RATIO, false, 2, 2.6,
                 stepwise_by_lazy}}},
     {.problem = {"rtrl:H192:D64:E800"},
      .quick = {"rtrl:H192:D64:E16"},
-     .goals = {{"stepwise RTRL with gradient / lazy K = 16, (192,64) x 800, memory", RATIO, false, 4, 5,
+     .goals = {{"stepwise RTRL with gradient / lazy K = 16, (192,64) x 800, memory", BENCH_RATIO, false, 4, 5,
                 stepwise_by_lazy}}},
     {.problem = {"step:H64:D64:E64"},
-     .goals = {{"64 single steps / 64 streams at once, (64,64)", RATIO, false, NAN, NAN, streams_by_singles}}},
+     .goals = {{"64 single steps / 64 streams at once, (64,64)", BENCH_RATIO, false, NAN, NAN, streams_by_singles}}},
     {.problem = {"step:H64:D64", "fused:B1:T256:H64"},
      .threads = {1, 1},
-     .goals = {{"single step / its bare parts, (64,64)", RATIO, true, 1.5, NAN, step_by_parts}}},
+     .goals = {{"single step / its bare parts, (64,64)", BENCH_RATIO, true, 1.5, NAN, step_by_parts}}},
     {.problem = {"scan:B8:T2048:H512:inplace", "scan:B8:T2048:H512:inplace"},
      .quick = {"scan:B8:T256:H512:inplace", "scan:B8:T256:H512:inplace"},
      .threads = {1, 2},
-     .goals = {{"scan forward / copy of its bytes round the caches, 1 thread", RATIO, true, 2.3, 1.8, scan_by_copy_1},
-               {"scan forward / copy of its bytes round the caches, 2 threads", RATIO, true, 2.1, 1.8, scan_by_copy_2},
-               {"2-thread speed-up, scan forward", RATIO, false, 1.6, 1.9, forward_speedup}}},
+     .goals = {{"scan forward / non-temporal copy of its bytes, 1 thread", BENCH_RATIO, true, 2.3, 1.8, scan_by_copy_1},
+               {"scan forward / non-temporal copy of its bytes, 2 threads", BENCH_RATIO, true, 2.1, 1.8,
+                scan_by_copy_2},
+               {"2-thread speed-up, scan forward", BENCH_RATIO, false, 1.6, 1.9, forward_speedup}}},
     /* likewise: in memory the forward keeps up with an in-place sweep, and the adjoint, which reads a second array,
      * with a sweep that does so too; what these two differ by stands beside */
     {.problem = {"scan:B1:T64:H512:inplace"},
      .threads = {1},
-     .goals = {{"scan backward / scan forward, in cache, 1 thread", RATIO, true, 1.7, 1.5, backward_by_forward}}},
+     .goals = {{"scan backward / scan forward, in cache, 1 thread", BENCH_RATIO, true, 1.7, 1.5, backward_by_forward}}},
     {.problem = {"scan:B8:T2048:H512:inplace", "stream:KiB65536"},
      .quick = {"scan:B8:T256:H512:inplace", "stream:KiB16384"},
      .threads = {1, 1},
-     .goals = {{"scan backward / scan forward, in memory, 1 thread", RATIO, true, NAN, NAN, backward_by_forward},
-               {"bare a = b - a / bare a = -a, in memory, 1 thread", RATIO, true, NAN, NAN, second_array}}},
+     .goals = {{"scan backward / scan forward, in memory, 1 thread", BENCH_RATIO, true, NAN, NAN, backward_by_forward},
+               {"bare a = b - a / bare a = -a, in memory, 1 thread", BENCH_RATIO, true, NAN, NAN, second_array}}},
     {.problem = {"scan:B8:T2048:H512:inplace", "scan:B8:T2048:H512:inplace", "stream:KiB65536", "stream:KiB65536"},
      .quick = {"scan:B8:T256:H512:inplace", "scan:B8:T256:H512:inplace", "stream:KiB16384", "stream:KiB16384"},
      .threads = {1, 2, 1, 2},
-     .goals = {{"scan forward GB/s / triad GB/s, ordinary stores, 1 thread", PERCENT, false, 50, 75, scan_by_triad_1},
-               {"scan forward GB/s / triad GB/s, ordinary stores, 2 threads", PERCENT, false, 60, 75,
+     .goals = {{"scan forward GB/s / triad GB/s, ordinary stores, 1 thread", BENCH_PERCENT, false, 50, 75,
+                scan_by_triad_1},
+               {"scan forward GB/s / triad GB/s, ordinary stores, 2 threads", BENCH_PERCENT, false, 60, 75,
                 scan_by_triad_2}}},
     {.problem = {"scan:B1:T32:H512", "peak"},
      .threads = {1, 1},
-     .goals = {{"issue bound of its operations / scan forward, in cache", PERCENT, false, 65, 75, scan_by_issue}}},
+     .goals = {{"issue bound of its operations / scan forward, in cache", BENCH_PERCENT, false, 65, 75,
+                scan_by_issue}}},
     {.problem = {"scan:B1:T32:H512:rivals"},
      .threads = {1},
      .optional = true,
-     .goals = {{"scan over SLEEF / scan forward, in cache", RATIO, false, 2.5, 3, sleef_by_scan},
-               {"scan over libmvec / scan forward, in cache", RATIO, false, 2, 2.4, mvec_by_scan},
-               {"scan over the C library, scalar / scan forward, in cache", RATIO, false, 30, 50, libm_by_scan}}},
+     .goals = {{"scan over SLEEF / scan forward, in cache", BENCH_RATIO, false, 2.5, 3, sleef_by_scan},
+               {"scan over libmvec / scan forward, in cache", BENCH_RATIO, false, 2, 2.4, mvec_by_scan},
+               {"scan over the C library, scalar / scan forward, in cache", BENCH_RATIO, false, 30, 50, libm_by_scan}}},
     {.problem = {"fused:B8:T2048:H512", "scan:B8:T2048:H512"},
      .quick = {"fused:B8:T256:H512", "scan:B8:T256:H512"},
      .threads = {1, 1},
-     .goals = {{"fused forward / scan forward, 1 thread", RATIO, true, 2.6, 2.3, fused_by_scan}}},
+     .goals = {{"fused forward / scan forward, 1 thread", BENCH_RATIO, true, 2.6, 2.3, fused_by_scan}}},
     {.problem = {"scan:B8:T2048:H512:inplace", "scan:B8:T2048:H512:inplace:cell=rglru", "scan:B8:T2048:H512:inplace",
                  "scan:B8:T2048:H512:inplace:cell=rglru"},
      .quick = {"scan:B8:T256:H512:inplace", "scan:B8:T256:H512:inplace:cell=rglru", "scan:B8:T256:H512:inplace",
                "scan:B8:T256:H512:inplace:cell=rglru"},
      .threads = {1, 1, 2, 2},
-     .goals = {{"SPARC / RG-LRU scan forward, equal width, in place, 1 thread", RATIO, true, 1.2, 1.05, scan_ratio_1},
-               {"SPARC / RG-LRU scan forward, equal width, in place, 2 threads", RATIO, true, 0.95, 0.75,
-                scan_ratio_2}}},
+     .goals = {{"SPARC / RG-LRU scan forward, equal width, in place, 1 thread", BENCH_RATIO, true, 1.2, 1.05,
+                scan_ratio_1},
+               {"SPARC / RG-LRU scan forward, equal width, in place, 2 threads", BENCH_RATIO,
+                true, 0.95, 0.75, scan_ratio_2}}},
     {.problem = {"scan:B1:T2048:H512", "scan:B1:T2048:H512:sorted"},
      .untimed = true,
-     .goals = {{"tiles on the small-decay path, modes as initialised", PERCENT, false, NAN, NAN, small_given},
-               {"tiles on the small-decay path, modes sorted by decay", PERCENT, false, NAN, NAN, small_sorted}}},
+     .goals = {{"tiles on the small-decay path, modes as initialised", BENCH_PERCENT, false, NAN, NAN, small_given},
+               {"tiles on the small-decay path, modes sorted by decay", BENCH_PERCENT, false, NAN, NAN, small_sorted}}},
     {.problem = {"mixer:B2:T64:D32"},
      .untimed = true,
-     .goals = {{"outputs and gradients against double, E_norm", ERROR, true, 2e-6, 1e-6, largest_error}}},
+     .goals = {{"outputs and gradients against double, E_norm", BENCH_E_NORM, true, 2e-6, 1e-6, largest_error}}},
 };
-
-/* ---- output ------------------------------------------------------------------------------------- */
-
-enum { NAME_WIDTH = 62, TEXT = 24 };
-
-static bool reaches(const goal *g, double value, double mark) { return g->at_most ? value <= mark : value >= mark; }
-
-static const char *verdict_of(const experiment *e, const goal *g, double value) {
-  if (e->optional && isnan(value)) return "not built";
-  if (!isfinite(value)) return "unknown";
-  if (isnan(g->demand)) return "information";
-  if (!reaches(g, value, g->demand)) return "MISSED";
-  return isfinite(g->stretch) && reaches(g, value, g->stretch) ? "stretch" : "demand";
-}
-
-static const char *figure_text(const goal *g, double value, const char *sign, char text[TEXT]) {
-  static const char *const formats[] = {[RATIO] = "%s%.2f", [PERCENT] = "%s%.0f%%", [ERROR] = "%s%.1e"};
-  if (isnan(value))
-    snprintf(text, TEXT, "-");
-  else
-    snprintf(text, TEXT, formats[g->form], sign, value);
-  return text;
-}
-
-static const char *colour_of(const goal *g, double value) {
-  if (isnan(g->demand) || !isfinite(value)) return "";
-  return reaches(g, value, g->demand) ? "\033[32m" : "\033[31m";
-}
-
-static void print_goal(const bench_settings *settings, const experiment *e, const goal *g, double value) {
-  const char *sign = g->at_most ? "<= " : ">= ";
-  char got[TEXT], demand[TEXT], stretch[TEXT];
-  printf("%-*s %9s %10s %10s  %s%s%s\n", NAME_WIDTH, g->name, figure_text(g, value, "", got),
-         figure_text(g, g->demand, sign, demand), figure_text(g, g->stretch, sign, stretch),
-         settings->colour ? colour_of(g, value) : "", verdict_of(e, g, value), settings->colour ? "\033[0m" : "");
-}
-
-static const char *const unit_names[] = {[RATIO] = "ratio", [PERCENT] = "percent", [ERROR] = "E_norm"};
-
-static void json_goal(const bench_settings *settings, const experiment *e, const bench_case *cases, const goal *g,
-                      double value) {
-  json_t *problems = json_array();
-  for (size_t i = 0; i < PROBLEMS && e->problem[i]; i++)
-    json_array_append_new(problems, json_string(cases[i].problem->text));
-  cli_json_line(settings->who,
-                json_pack("{s:s, s:o, s:o, s:o, s:s, s:b, s:s, s:o, s:b}", "goal", g->name, "value",
-                          bench_json_number(value), "demand", bench_json_number(g->demand), "stretch",
-                          bench_json_number(g->stretch), "verdict", verdict_of(e, g, value), "at_most", g->at_most,
-                          "unit", unit_names[g->form], "problems", problems, "quick", settings->quick));
-}
 
 /* ---- work --------------------------------------------------------------------------------------- */
 
-/* a tally of verdicts */
-typedef struct tally {
-  int goals, demands, stretches, set_stretches;
-} tally;
+static bool reaches(const goal *g, double value, double mark) { return g->at_most ? value <= mark : value >= mark; }
 
-static exit_code run_experiment(bench_settings *settings, const experiment *e, tally *count) {
+static bench_verdict verdict_of(const experiment *e, const goal *g, double value) {
+  if (e->optional && isnan(value)) return BENCH_NOT_BUILT;
+  if (!isfinite(value)) return BENCH_UNKNOWN;
+  if (isnan(g->demand)) return BENCH_INFORMATION;
+  if (!reaches(g, value, g->demand)) return BENCH_MISSED;
+  return isfinite(g->stretch) && reaches(g, value, g->stretch) ? BENCH_STRETCH : BENCH_DEMAND;
+}
+
+static void count_goal(const bench_goal *g, bench_tally *tally) {
+  if (isnan(g->demand) || g->verdict == BENCH_NOT_BUILT) return;
+  tally->goals++;
+  tally->demands += g->verdict == BENCH_DEMAND || g->verdict == BENCH_STRETCH;
+  tally->set_stretches += isfinite(g->stretch);
+  tally->stretches += g->verdict == BENCH_STRETCH;
+}
+
+static bool run_experiment(bench_session *session, const experiment *e, bench_tally *tally) {
+  const bool quick = session->settings.quick;
   const char *texts[PROBLEMS];
   bench_problem problems[PROBLEMS];
   bench_case cases[PROBLEMS];
   size_t n = 0;
-  for (; n < PROBLEMS && e->problem[n]; n++) texts[n] = settings->quick && e->quick[n] ? e->quick[n] : e->problem[n];
-  exit_code code = bench_suite_open(settings, texts, e->threads, e->kernel, n, problems, cases);
-  if (code != EXIT_DONE) return code;
-  const double patience = settings->quick ? 1 : PATIENCE;
-  sparc_status status = e->untimed ? SPARC_OK : bench_run(cases, n, settings->seconds, patience);
-  if (status != SPARC_OK) code = bench_report_failure(settings, status);
+  for (; n < PROBLEMS && e->problem[n]; n++) texts[n] = quick && e->quick[n] ? e->quick[n] : e->problem[n];
+  if (!bench_open_all(session, texts, e->threads, n, problems, cases)) return false;
+  const sparc_status status =
+      e->untimed ? SPARC_OK : bench_run(cases, n, session->settings.seconds, quick ? 1 : PATIENCE);
   for (size_t i = 0; status == SPARC_OK && i < GOALS && e->goals[i].name; i++) {
     const goal *g = &e->goals[i];
     const double value = g->value(cases);
-    if (settings->json)
-      json_goal(settings, e, cases, g, value);
-    else
-      print_goal(settings, e, g, value);
-    if (isnan(g->demand) || (e->optional && isnan(value))) continue;
-    count->goals++;
-    count->demands += reaches(g, value, g->demand);
-    count->set_stretches += isfinite(g->stretch);
-    count->stretches += isfinite(g->stretch) && reaches(g, value, g->stretch);
+    const bench_goal result = {.name = g->name,
+                               .unit = g->unit,
+                               .at_most = g->at_most,
+                               .value = value,
+                               .demand = g->demand,
+                               .stretch = g->stretch,
+                               .verdict = verdict_of(e, g, value),
+                               .problems = texts,
+                               .count = n};
+    count_goal(&result, tally);
+    session->output->goal(session->context, &result);
   }
-  bench_suite_close(cases, n);
-  return code;
+  bench_close_all(cases, n);
+  return status == SPARC_OK || bench_failed(session, status);
 }
 
-exit_code bench_suite_goals(bench_settings *settings) {
-  tally count = {0};
-  exit_code code = EXIT_DONE;
-  if (!settings->json)
-    printf("%-*s %9s %10s %10s  %s\n", NAME_WIDTH,
-           settings->quick ? "goal (quick: small problems, verdicts do not bind)" : "goal", "value", "demand",
-           "stretch", "verdict");
-  for (size_t i = 0; i < sizeof experiments / sizeof *experiments && !cli_output_lost(); i++) {
-    const exit_code of_experiment = run_experiment(settings, &experiments[i], &count);
-    if (of_experiment > code) code = of_experiment;
-  }
-  if (!settings->json)
-    printf("%d of %d demands and %d of %d stretch values reached\n", count.demands, count.goals, count.stretches,
-           count.set_stretches);
-  if (cpu_available() < 2 && !settings->json)
-    printf("this machine gives the process one processor: the 2-thread rows mean nothing\n");
-  return code == EXIT_DONE && count.demands < count.goals && !settings->quick ? EXIT_FAILED : code;
+bool suite_goals(bench_session *session) {
+  bench_tally tally = {.one_processor = cpu_available() < 2};
+  bool done = true;
+  for (size_t i = 0; i < sizeof experiments / sizeof *experiments && !session->output->stopped(session->context); i++)
+    done = run_experiment(session, &experiments[i], &tally) && done;
+  session->output->tally(session->context, &tally);
+  return done && (tally.demands == tally.goals || session->settings.quick);
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* bench.c: `sparc bench [PROBLEM|SUITE...]`: how fast, and how far from what the machine can do.
  *
- * Parts: timer.c takes times, problem.c reads problem strings and knows the kinds, one file per family of
- * kinds sets them up, verifies and runs them, limits.c measures the machine, report.c prints, and
- * suites.c, goals.c, train.c, growth.c and paper.c are the suites.
+ * src/bench measures; here options are read, and text.c or json.c prints what comes of it.
  */
 #include "base/build_info.h"
 #include "base/error.h"
 #include "base/threads.h"
-#include "bench/suites/suites.h"
+#include "cli/bench/output.h"
 #include "kernels/kernels.h"
 
 #include <stdlib.h>
@@ -20,7 +18,8 @@ enum { KEY_THREADS = 'T', KEY_KERNEL = 'k', KEY_SECONDS = 's', KEY_JSON = 'j', K
 
 typedef struct bench_arguments {
   bench_settings settings;
-  const char *kernel, *compare;
+  bool json;
+  const char *compare;
   char **problems; /* NULL-terminated; NULL: the usual ones */
 } bench_arguments;
 
@@ -30,7 +29,7 @@ static const struct argp_option bench_options[] = {
     {"seconds", KEY_SECONDS, "S", 0, "Measure each problem for about S seconds (default: 1)", 0},
     {"json", KEY_JSON, NULL, 0, "Print one JSON object per stage, goal or table row", 0},
     {"compare", KEY_COMPARE, "FILE", 0, "Print the ratio to the results in FILE, which --json wrote", 0},
-    {"quick", KEY_QUICK, NULL, 0, "Short sequences in the suites and a tenth of the time: a look, not a result", 0},
+    {"quick", KEY_QUICK, NULL, 0, "Short sequences and few rows in the suites, a tenth of the time: a look only", 0},
     {0}};
 
 static double parse_seconds(const char *text, const struct argp_state *state) {
@@ -47,13 +46,13 @@ static error_t parse_bench(int key, char *argument, struct argp_state *state) {
     case KEY_THREADS:
       return cli_parse_int(state, "threads", argument, 1, THREADS_MAX, &arguments->settings.threads);
     case KEY_KERNEL:
-      arguments->kernel = argument;
+      arguments->settings.kernel = argument;
       return 0;
     case KEY_SECONDS:
       arguments->settings.seconds = parse_seconds(argument, state);
       return 0;
     case KEY_JSON:
-      arguments->settings.json = true;
+      arguments->json = true;
       return 0;
     case KEY_COMPARE:
       arguments->compare = argument;
@@ -79,12 +78,7 @@ static char *list_problems(int key, const char *text, void *input) {
   bench_usage(list + used, CAPACITY - used);
   used = strlen(list);
   snprintf(list + used, CAPACITY - used,
-           "Suites:\n"
-           "  limits\n      multiply-adds, copy, triad, in-place sweeps and matrix products, on 1 and N threads\n"
-           "  goals\n      the goals set for the kernels: measured, demanded, stretch, verdict\n"
-           "  train\n      the training step of a classifier, against the cost of its arithmetic\n"
-           "  growth\n      time and memory as B, T and H grow, against a line and a formula, on 1 thread\n"
-           "  paper\n      the paper's efficiency figure and naive-versus-accelerated tables, on this machine\n\n"
+           "\n"
            "Each problem is verified before it is timed. Times are sums over short pieces of the shortest time "
            "among ten or more passes; competitors take turns.\n\n"
            "Exit status: 0 done, 1 a result is wrong or a goal is missed, 2 usage, 3 the FILE of --compare is missing "
@@ -103,22 +97,6 @@ static const struct argp bench_argp = {
     .help_filter = list_problems,
 };
 
-/* ---- suites ------------------------------------------------------------------------------------- */
-
-#define SUITES(ROW)      ROW(limits) ROW(goals) ROW(train) ROW(growth) ROW(paper)
-#define SUITE_NAME(name) #name,
-#define SUITE_RUN(name)  bench_suite_##name,
-
-typedef exit_code suite_fn(bench_settings *settings);
-static const char *const suite_names[] = {SUITES(SUITE_NAME) NULL};
-static suite_fn *const suite_runs[] = {SUITES(SUITE_RUN)};
-
-static suite_fn *find_suite(const char *name) {
-  for (size_t i = 0; suite_names[i]; i++)
-    if (strcmp(suite_names[i], name) == 0) return suite_runs[i];
-  return NULL;
-}
-
 /* ---- work --------------------------------------------------------------------------------------- */
 
 static const char *const usual_problems[] = {"mixer:B4:T2048:D512",
@@ -131,37 +109,41 @@ static const char *const usual_problems[] = {"mixer:B4:T2048:D512",
                                              "sgemm:M8192:N1024:K2048",
                                              NULL};
 
-static exit_code run_problem(bench_settings *settings, const char *text) {
-  bench_problem problem;
-  bench_case c;
-  sparc_status status = bench_parse(text, suite_names, &problem);
-  if (status == SPARC_OK) status = bench_open(&settings->machine, &problem, settings->threads, NULL, &c);
-  if (status != SPARC_OK) return bench_report_failure(settings, status);
-  status = bench_run(&c, 1, settings->seconds, 1);
-  if (status == SPARC_OK) status = bench_report_case(settings, &c);
-  bench_close(&c);
-  return status == SPARC_OK ? EXIT_DONE : bench_report_failure(settings, status);
-}
-
 /* a problem that fails does not keep the others from being measured */
-static exit_code run_all(bench_settings *settings, const char *const *problems) {
-  exit_code worst = EXIT_DONE;
+static bool measure_all(bench_session *session, bench_printer *printer, const char *const *problems) {
+  bool good = true;
   for (; *problems && !cli_output_lost(); problems++) {
-    suite_fn *suite = find_suite(*problems);
-    if (suite) bench_separate(settings);
-    const exit_code code = suite ? suite(settings) : run_problem(settings, *problems);
-    if (code > worst) worst = code;
+    printer->table = NULL;
+    good = bench_measure(session, *problems) && good;
   }
-  return worst;
+  return good;
 }
 
-/* the environment variable is what every cell looks at */
-static exit_code choose_kernel(const char *who, const char *name) {
+void bench_report_failure(void *context, sparc_status status) {
+  bench_printer *printer = context;
+  const exit_code code = cli_exit_code(status);
+  cli_message(printer->who, "%s", sparc_error());
+  if (code > printer->worst) printer->worst = code;
+}
+
+bool bench_output_lost(void *context) {
+  (void)context;
+  return cli_output_lost();
+}
+
+const char *bench_verdict_name(bench_verdict verdict) {
+  static const char *const names[] = {
+      [BENCH_STRETCH] = "stretch",         [BENCH_DEMAND] = "demand",       [BENCH_MISSED] = "MISSED",
+      [BENCH_INFORMATION] = "information", [BENCH_NOT_BUILT] = "not built", [BENCH_UNKNOWN] = "unknown"};
+  return names[verdict];
+}
+
+static exit_code check_kernel(const char *who, const char *name) {
   const char *names[KERNELS_MAX + 1];
   const size_t count = kernels_available(names, KERNELS_MAX);
   names[count < KERNELS_MAX ? count : KERNELS_MAX] = NULL;
   for (size_t i = 0; names[i]; i++)
-    if (strcmp(names[i], name) == 0) return setenv("SPARC_KERNEL", name, 1) == 0 ? EXIT_DONE : EXIT_FAILED;
+    if (strcmp(names[i], name) == 0) return EXIT_DONE;
   const char *near = closest(name, names);
   if (near)
     cli_message(who, "--kernel is '%s'; did you mean '%s'?", name, near);
@@ -171,43 +153,49 @@ static exit_code choose_kernel(const char *who, const char *name) {
 }
 
 /* everything that can be wrong with the command line, before the first measurement */
-static exit_code check_arguments(bench_arguments *arguments, const char *const *problems) {
-  bench_settings *settings = &arguments->settings;
+static exit_code check_arguments(const bench_arguments *arguments, const char *const *problems,
+                                 bench_printer *printer) {
   const kernels *chosen;
-  if (arguments->kernel) {
-    const exit_code code = choose_kernel(settings->who, arguments->kernel);
+  if (arguments->settings.kernel) {
+    const exit_code code = check_kernel(printer->who, arguments->settings.kernel);
     if (code != EXIT_DONE) return code;
   }
-  sparc_status status = kernels_choose(&chosen);
+  sparc_status status = arguments->settings.kernel ? SPARC_OK : kernels_choose(&chosen);
   for (size_t i = 0; status == SPARC_OK && problems[i]; i++) {
-    bench_problem problem;
-    if (!find_suite(problems[i])) status = bench_parse(problems[i], suite_names, &problem);
-    if (status == SPARC_OK && arguments->compare && find_suite(problems[i])) {
-      cli_message(settings->who, "--compare goes with problems, not with the suite %s", problems[i]);
+    status = bench_check(problems[i]);
+    if (status == SPARC_OK && arguments->compare && bench_is_suite(problems[i])) {
+      cli_message(printer->who, "--compare goes with problems, not with the suite %s", problems[i]);
       return EXIT_USAGE;
     }
   }
-  if (status == SPARC_OK && arguments->compare) status = bench_load_old(arguments->compare, &settings->old);
-  return status == SPARC_OK ? EXIT_DONE : bench_report_failure(settings, status);
+  if (status == SPARC_OK && arguments->compare) status = bench_load_old(arguments->compare, &printer->old);
+  if (status != SPARC_OK) bench_report_failure(printer, status);
+  return printer->worst;
 }
 
 static exit_code run_bench(int argc, char **argv) {
-  bench_arguments arguments = {.settings = {.who = argv[0], .seconds = 1, .colour = cli_colour()}};
+  bench_arguments arguments = {.settings = {.seconds = 1}};
   bench_settings *settings = &arguments.settings;
   if (argp_parse(&bench_argp, argc, argv, 0, NULL, &arguments) != 0) return EXIT_USAGE;
   (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a run takes minutes: every result shows when it is there */
   if (settings->threads == 0) settings->threads = thread_count(0);
   if (settings->quick) settings->seconds /= 10;
-  settings->machine.seconds = settings->seconds;
   const char *const *problems = arguments.problems ? (const char *const *)arguments.problems : usual_problems;
 
-  exit_code code = check_arguments(&arguments, problems);
-  if (code == EXIT_DONE && strcmp(build_type(), "release") != 0)
-    cli_message(settings->who, "this is not a release build (%s): its times mean little", build_type());
-  if (code == EXIT_DONE) code = run_all(settings, problems);
-  json_decref(settings->old);
-  bench_machine_free(&settings->machine);
-  return code;
+  bench_printer printer = {.who = argv[0], .settings = *settings, .colour = cli_colour()};
+  exit_code code = check_arguments(&arguments, problems, &printer);
+  if (code != EXIT_DONE) return code;
+  if (strcmp(build_type(), "release") != 0)
+    cli_message(printer.who, "this is not a release build (%s): its times mean little", build_type());
+  bench_session *session;
+  sparc_status status = bench_session_create(settings, arguments.json ? &bench_json : &bench_text, &printer, &session);
+  if (status != SPARC_OK)
+    bench_report_failure(&printer, status);
+  else if (!measure_all(session, &printer, problems) && printer.worst == EXIT_DONE)
+    printer.worst = EXIT_FAILED;
+  bench_session_free(session);
+  json_decref(printer.old);
+  return printer.worst;
 }
 
 const cli_command command_bench = {"bench", "measure speed beside the limits of this machine", &bench_argp, run_bench};

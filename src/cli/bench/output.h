@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* output.h: what `sparc bench` prints: the benchmark's records as text or as one JSON object a line, beside the results
+ * of an earlier run. */
+#ifndef SPARC_CLI_BENCH_OUTPUT_H
+#define SPARC_CLI_BENCH_OUTPUT_H
+
+#include "bench/bench.h"
+#include "cli/cli.h"
+
+/* the context of both outputs */
+typedef struct bench_printer {
+  const char *who; /* opens messages */
+  bench_settings settings;
+  bool colour;
+  json_t *old;       /* array of the results of an earlier run; NULL: none */
+  exit_code worst;   /* of what failed so far */
+  bool printed;      /* text: something is on standard output already */
+  const char *table; /* text: whose head was printed last; NULL: none of this suite */
+} bench_printer;
+
+extern const bench_output bench_text, bench_json;
+
+/* bench_report_failure says why the last call failed, and remembers the exit code. Both outputs have it. */
+void bench_report_failure(void *context, sparc_status status);
+bool bench_output_lost(void *context);
+
+/* bench_verdict_name is the word for a verdict. */
+const char *bench_verdict_name(bench_verdict verdict);
+
+/* bench_load_old reads a file that an earlier run wrote with --json. */
+sparc_status bench_load_old(const char *path, json_t **out);
+
+/* bench_old_seconds gives the time of the same problem, stage, threads and kernel in the earlier run, or NaN. */
+double bench_old_seconds(const bench_printer *printer, const bench_result *result, const bench_figures *figures);
+
+#endif
