@@ -138,14 +138,15 @@ static double best_torque(const pendulum_model *m, pendulum_state s, double sine
   return least;
 }
 
-/* Value iteration in place. Costs vanish at the top, so the sum converges without a discount; three torques are enough
- * for the costs, the oracle then chooses among more. The pendulum is the same from the other side: half of the states
- * are computed. */
+/* Value iteration in place, from the top outwards and back in turns. Costs vanish at the top, so the sum converges
+ * without a discount; three torques are enough for the costs, the oracle then chooses among more. The pendulum is the
+ * same from the other side: half of the states are computed. Takes some 20 ms. */
 static void solve_pendulum(pendulum_model *m) {
   double change = INFINITY, torque = 0;
-  for (int sweep = 0; sweep < SWEEPS && change > 0.01; sweep++) {
+  for (int sweep = 0; sweep < SWEEPS && change > 0.1; sweep++) {
     change = 0;
-    for (int i = 0; i <= ANGLES / 2; i++) {
+    for (int k = 0; k <= ANGLES / 2; k++) {
+      const int i = sweep % 2 ? k : ANGLES / 2 - k;
       pendulum_state s = {.angle = pi * (2.0 * i / ANGLES - 1)};
       const double sine = sin(s.angle);
       for (int j = 0; j < SPEEDS; j++) {

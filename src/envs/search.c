@@ -8,7 +8,6 @@
 #include "base/options.h"
 #include "envs/envs.h"
 
-#include <math.h>
 #include <string.h>
 
 /* a task without options and without a model */
@@ -227,11 +226,11 @@ static void concentration_oracle(const void *model, void *scratch, const void *s
 /* ---- kinds ------------------------------------------------------------------------------------- */
 
 /* id, random and optimal return, summary */
-#define SEARCH_KINDS(ROW)                                                 \
-  ROW(bandit, 0, 9.0 / 11, "find the best of ten arms")                   \
-  ROW(battleship, NAN, 1, "find four ships on a board of 8 x 8")          \
-  ROW(minesweeper, NAN, 1, "open a field of 4 x 4 without its two mines") \
-  ROW(concentration, NAN, 1, "turn over pairs of equal cards among 52")
+#define SEARCH_KINDS(ROW)                                                    \
+  ROW(bandit, 0, 9.0 / 11, "find the best of ten arms")                      \
+  ROW(battleship, -0.448, 1, "find four ships on a board of 8 x 8")          \
+  ROW(minesweeper, -0.232, 1, "open a field of 4 x 4 without its two mines") \
+  ROW(concentration, -0.191, 1, "turn over pairs of equal cards among 52")
 
 #define DEFINE(id, random, optimal, about)                                                   \
   static size_t id##_state_bytes(const void *model) {                                        \
