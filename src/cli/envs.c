@@ -186,13 +186,14 @@ static exit_code describe(const char *who, const envs_settings *s, const sparc_e
 /* ---- policies ------------------------------------------------------------------------------------ */
 
 typedef struct player player;
+typedef sparc_status policy(player *p); /* chooses p->actions */
 
 struct player {
   sparc_envs *envs;
   sparc_env_shape shape;
   int n;
   sparc_random random; /* of the random policy */
-  sparc_status (*act)(player *p);
+  policy *act;
   float *observations, *actions; /* n rows */
   float *rewards, *starts;       /* n */
   double *returns;               /* n */
@@ -208,7 +209,7 @@ static sparc_status act_oracle(player *p) { return sparc_envs_oracle(p->envs, p-
 
 static sparc_status find_policy(const char *name, player *p) {
   static const char *const names[] = {"random", "oracle", NULL};
-  sparc_status (*const acts[])(player *) = {act_random, act_oracle};
+  static policy *const acts[] = {act_random, act_oracle};
   for (int i = 0; names[i]; i++) {
     if (strcmp(names[i], name) != 0) continue;
     p->act = acts[i];
