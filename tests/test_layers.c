@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_layers.c: every layer's backward against finite differences, float against double on every kernel table, and
- * what is particular to each layer (spec baselines.md 9.1, 9.2). */
+ * what is particular to each layer. */
 #include "nn/layers_impl.h"
 #include "sparc/random.h"
 #include "support.h"
@@ -321,7 +321,7 @@ static double gelu_slope(double y) {
 
 static double sigmoid_of(double x) { return 1 / (1 + exp(-x)); }
 
-/* the spec's tanh form, on a fine grid */
+/* the tanh form, on a fine grid */
 static void test_gelu_is_the_formula(void **state) {
   (void)state;
   table_row tables[KERNELS_MAX + 1];

@@ -251,7 +251,7 @@ static void test_gradients_of_bare_cells(void **state) {
       }
 }
 
-/* outputs within 2e-5 and gradients, block by block, within 1e-4 of the double build (spec/baselines.md 10) */
+/* outputs within 2e-5 and gradients, block by block, within 1e-4 of the double build */
 static void test_float_follows_double(void **state) {
   (void)state;
   const sparc_dropout dropout = {.seed = 5, .update = 3};
@@ -278,7 +278,7 @@ static void test_float_follows_double(void **state) {
     }
 }
 
-/* ---- the formulas once more, as plain loops (spec/baselines.md 9.1) -------------------------------- */
+/* ---- the formulas of docs/training.md once more, as plain loops ------------------------------------- */
 
 /* the block of a layer, or of the network for layer < 0; NULL when there is none */
 static const double *values_of(const trial *t, int layer, const char *name) {
@@ -663,7 +663,7 @@ static void test_training_losses_follow_double(void **state) {
 
 /* ---- the description ------------------------------------------------------------------------------- */
 
-/* parameters of the cell and its readout per layer: spec/baselines.md 9.4 */
+/* parameters of the cell and its readout per layer, at a width of 64 */
 static const struct {
   const char *kind;
   int H;
@@ -733,7 +733,7 @@ static void test_tables_cover_params(void **state) {
     }
 }
 
-/* the spread of each kind of block (spec/baselines.md 9.3), within four standard errors */
+/* the spread of each kind of block (docs/training.md), within four standard errors */
 static void test_initial_spread(void **state) {
   (void)state;
   enum { WIDTH = 48, MODES = 96, CHANNELS = 12 };

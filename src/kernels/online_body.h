@@ -407,8 +407,7 @@ VMATH void rank_rows(const lazy_rows *r, size_t rows, bool complex, bool fresh, 
   if (d < D) rank_tile(rows, 1, D - d, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);
 }
 
-/* Asks for the same slots of a mode of the next tile: Z is passed in runs too short for the processor to look far
- * enough ahead by itself. */
+/* Prefetches the same slots of a mode of the next tile: Z is passed in runs too short for the hardware's prefetcher. */
 VMATH void fetch_mode(const lazy_rows *r, size_t mode, size_t slot, size_t width) {
   if (mode >= r->H) return;
   const float *z = r->Z + (mode * r->rows + slot) * r->parts * r->D;

@@ -46,7 +46,7 @@ typedef struct spectral_scan_rows {
   spectral_rows rows;
   const float *b; /* (tokens, 2 H) */
   float *h;       /* (tokens, 2 H); may be b */
-  bool streamed;  /* stores go round the caches, where there are such stores and h is aligned for them */
+  bool streamed;  /* non-temporal stores, where there are any and h is aligned for them */
 } spectral_scan_rows;
 
 typedef struct spectral_adjoint_rows {

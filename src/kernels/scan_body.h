@@ -3,8 +3,8 @@
  *
  * A row is walked tile by tile; each tile takes the cheapest arithmetic that its decays allow at this token. State,
  * constants and sums stay in the first-level cache, so that only content and states go through memory. Backward, time
- * and rows both run downwards: a row that is read upwards while time goes down defeats the prefetcher. Stores that go
- * round the caches must fill whole lines back to back, so a finished row is streamed out of the state.
+ * and rows both run downwards: a row that is read upwards while time goes down defeats the prefetcher. Non-temporal
+ * stores must fill whole lines back to back, so a finished row is streamed out of the state.
  */
 #ifndef SPARC_KERNELS_SCAN_BODY_H
 #define SPARC_KERNELS_SCAN_BODY_H
@@ -13,7 +13,7 @@
 #include "kernels/scan.h"
 #include "kernels/vlanes.h"
 
-/* ---- stores round the caches -------------------------------------------------------------------- */
+/* ---- non-temporal stores ------------------------------------------------------------------------ */
 
 #if defined(__SSE2__)
 
@@ -123,9 +123,9 @@ VMATH void transition_of(size_t ways, scan_path path, const tile_token *t, const
   EACH_WAY(k) out->im[k] = re[k] * sin[k] + out->im[k];
 }
 
-/* The prefetcher of the processor stops at the end of a page, and a row of a usual width is one: what follows is asked
- * for while this row is worked on, some pages ahead, because memory that other threads use answers late. Both halves of
- * a tile, H apart, into the second-level cache. */
+/* The prefetcher of the processor stops at the end of a page, and a row of a usual width is one: what follows is
+ * prefetched while this row is worked on, some pages ahead, because memory that other threads use answers late. Both
+ * halves of a tile, H apart, into the second-level cache. */
 VMATH size_t rows_ahead(size_t H) {
   enum { MODES_AHEAD = 1024 };
   return 1 + MODES_AHEAD / H;
@@ -368,7 +368,7 @@ static void adjoint_reset(const spectral_adjoint_rows *s, size_t t) {
   if (rows->controls) s->dcontrols[2 * t] = s->dcontrols[2 * t + 1] = 0;
 }
 
-/* The rows that come next are asked for from their end to their start, two tiles of either array with every tile that
+/* The rows that come next are prefetched from their end to their start, two tiles of either array with every tile that
  * is worked on: halves of a row by turns, or many lines at once, arrive later. Tiles of the second half of a row count
  * on from those of the first. */
 VMATH void fetch_down(const spectral_rows *rows, const float *row, size_t pair) {
@@ -458,7 +458,7 @@ static void spectral_adjoint(const spectral_adjoint_rows *s) {
 
 /* ---- real ---------------------------------------------------------------------------------------- */
 
-/* one tile of two arrays of the next row: two streams are better asked for late, into the first-level cache */
+/* one tile of two arrays of the next row: two streams are better prefetched late, into the first-level cache */
 VMATH void fetch_both(const float *one, const float *other) {
   for (size_t i = 0; i < SCAN_TILE; i += CACHE_LINE_FLOATS) {
     __builtin_prefetch(one + i);

@@ -321,8 +321,8 @@ static void forget(const sparc_rows *rows, mode_block *blocks) {
     blocks[i / LANES].carried_re = blocks[i / LANES].carried_im = every_lane(0);
 }
 
-/* Asks for a line of a row re | im before it is needed: rows are apart by more than the hardware looks ahead. Rows that
- * will be written, too: a store waits for its line. A few lines with every block that is worked on, for many at once
+/* Prefetches a line of a row re | im: rows are apart by more than the hardware's prefetcher reaches. Rows that will be
+ * written, too: a store waits for its line. A few lines with every block that is worked on, for many at once
  * would wait for each other; into the second-level cache, since the first one holds the blocks. */
 VMATH void fetch_line(const float *row, size_t H) {
   __builtin_prefetch(row, 0, 2);

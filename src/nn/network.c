@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* network.c: the description of a network: blocks and their names, optimiser groups, initial draws, plans.
  *
- * The residual backbone is that of the paper's classification experiments (spec/baselines.md section 9): pre-norm, one
+ * The residual backbone is that of the paper's classification experiments [app:bptt_details]: pre-norm, one
  * direction, no normalisation after the last layer. Parameters that reach a cell's state are recurrent, all others
- * regular (bb-4); the cell's own table says which of its blocks are which.
+ * regular; the cell's own table says which of its blocks are which.
  */
 #include "nn/network.h"
 
@@ -209,7 +209,7 @@ const sparc_span *sparc_network_spans(const sparc_network *net, size_t *count) {
   return net->span;
 }
 
-/* ---- initial draws (spec/baselines.md 9.3) -------------------------------------------------------- */
+/* ---- initial draws (docs/training.md) -------------------------------------------------------------- */
 
 static bool ends_with(const char *text, const char *end) {
   const size_t n = strlen(text), m = strlen(end);
