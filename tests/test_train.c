@@ -698,11 +698,11 @@ static void test_wrong_files(void **state) {
       {{.key = "train.seed", .text = "-1"}, "metadata 'train.seed' is '-1'", true},
       {{.key = "train.batch", .text = "8x"}, "metadata 'train.batch' is '8x', expected a whole number", true},
       {{.key = "train.batch", .text = "0"}, "not possible: batch is 0", true},
-      {{.key = "train.examples", .text = "0"}, "metadata 'train.examples' is 0", true},
-      {{.key = "update", .text = "-3"}, "metadata 'update' is '-3', expected a count", true},
+      {{.key = "train.examples", .text = "0"}, "not possible: examples is 0", true},
+      {{.key = "update", .text = "-3"}, "not possible: update is -3", true},
       {{.key = "update", .text = "99999999999999999999"}, "metadata 'update' is '99999999999999999999'", true},
       {{.key = "network.cell", .text = "lstm"}, "not possible: unknown cell kind 'lstm'", true},
-      {{.key = "network.head", .text = "first"}, "metadata 'network.head' is 'first', expected a known name", true},
+      {{.key = "network.head", .text = "first"}, "metadata 'network.head' is 'first', expected mean, last or steps", true},
       {{.key = "network.H", .text = "7"}, "expected F32 [7", true},
       {{.key = "network.width", .text = "1000000"}, "expected F32 [1000000", true},
       {{.key = "network.outputs", .text = "4"}, "expected F32 [4", true},
@@ -901,7 +901,7 @@ static void test_impossible_settings(void **state) {
   } cases[] = {{good, "batch is 0"},           {good, "updates is 0"},  {good, "warmup is 101"},
                {good, "cosine is 2"},          {good, "threads is -1"}, {good, "rate is -0.5"},
                {good, "rate is nan"},          {good, "floor is 1"},    {good, "clip is inf"},
-               {good, "recurrent_rate is -1"}, {good, "decay is -1"},   {good, "width is 0"},
+               {good, "recurrent-rate is -1"}, {good, "decay is -1"},   {good, "width is 0"},
                {good, "unknown cell kind"}};
   cases[0].config.batch = 0;
   cases[1].config.updates = 0;

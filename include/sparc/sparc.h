@@ -11,9 +11,11 @@
 #include "sparc/network.h"
 #include "sparc/online.h"
 #include "sparc/random.h"
+#include "sparc/run.h"
 #include "sparc/safetensors.h"
 #include "sparc/scan.h"
 #include "sparc/sequence.h"
 #include "sparc/tasks.h"
+#include "sparc/train.h"
 
 #endif

@@ -83,17 +83,18 @@ static sparc_status parse_options(sparc_cell *cell, const char *text) {
   return SPARC_OK;
 }
 
+static size_t print_option(const option_rule *rule, double value, int digits, size_t used, char text[OPTIONS_TEXT]) {
+  char number[32];
+  snprintf(number, sizeof number, "%.*g", digits, value);
+  return (size_t)snprintf(text + used, OPTIONS_TEXT - used, "%s%s=%s", used ? "," : "", rule->name,
+                          rule->type == OPTION_CHOICE ? rule->choices[(int)value] : number);
+}
+
 /* the canonical text names every option, so that a stored configuration survives a change of defaults */
 static void print_options(sparc_cell *cell) {
   const option_rule *rules = cell->about->options;
   size_t used = 0;
-  for (int i = 0; rules[i].name; i++) {
-    char value[32];
-    if (rules[i].type != OPTION_CHOICE) snprintf(value, sizeof value, "%.17g", cell->option[i]);
-    int n = snprintf(cell->options_text + used, OPTIONS_TEXT - used, "%s%s=%s", used ? "," : "", rules[i].name,
-                     rules[i].type == OPTION_CHOICE ? rules[i].choices[(int)cell->option[i]] : value);
-    used += (size_t)n;
-  }
+  for (int i = 0; rules[i].name; i++) used += print_option(&rules[i], cell->option[i], 17, used, cell->options_text);
   assert(used < OPTIONS_TEXT);
 }
 
@@ -238,6 +239,32 @@ sparc_status sparc_cell_fit(const char *kind, int budget, sparc_cell_config *con
   options[0] = '\0';
   if (about->fit_budget) status = about->fit_budget(budget, &config->H, options, size);
   config->options = options;
+  return status;
+}
+
+/* the fewest digits that read back as the same number */
+static int digits_of(double value) {
+  int digits = 1;
+  for (char text[32]; digits < 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  return digits;
+}
+
+sparc_status cell_changed_options(const char *kind, const char *options, char text[OPTIONS_TEXT]) {
+  size_t index = 0, used = 0;
+  text[0] = '\0';
+  sparc_status status = find_kind(kind, &index);
+  if (status != SPARC_OK) return status;
+  sparc_cell cell = {.about = cell_entry_f32(index)->about};
+  const option_rule *rules = cell.about->options;
+  const locale_guard guard = enter_c_locale();
+  status = parse_options(&cell, options);
+  for (int i = 0; status == SPARC_OK && rules[i].name; i++)
+    if (cell.option[i] != rules[i].fallback)
+      used += print_option(&rules[i], cell.option[i], digits_of(cell.option[i]), used, text);
+  leave_c_locale(guard);
   return status;
 }
 

@@ -39,7 +39,7 @@ exit_code cli_run(const cli_command *command, int argc, char **argv) {
   char who[64];
   snprintf(who, sizeof who, "sparc %s", command->name);
   argv[0] = who;
-  if (cli_refuse_unknown_options(command->argp, argc, argv)) return EXIT_USAGE;
+  if (command->argp && cli_refuse_unknown_options(command->argp, argc, argv)) return EXIT_USAGE;
   return command->run(argc, argv);
 }
 
@@ -167,19 +167,6 @@ void cli_message(const char *who, const char *format, ...) {
 void cli_text(const char *text, int width) {
   int columns = put_escaped(stdout, text);
   if (width > columns) printf("%*s", width - columns, "");
-}
-
-json_t *cli_json_text(const char *text) {
-  json_t *string = json_string(text);
-  if (string) return string;
-  char *escaped = NULL;
-  size_t length = 0;
-  FILE *stream = open_memstream(&escaped, &length);
-  if (!stream) return NULL;
-  for (const char *c = text; *c; c++) fprintf(stream, (signed char)*c < 0 ? "\\x%02x" : "%c", (unsigned char)*c);
-  string = fclose(stream) == 0 ? json_string(escaped) : NULL;
-  free(escaped);
-  return string;
 }
 
 void cli_json_line(const char *who, json_t *object) {

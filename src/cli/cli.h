@@ -39,7 +39,7 @@ typedef enum exit_code {
 
 typedef struct cli_command {
   const char *name, *summary;
-  const struct argp *argp;
+  const struct argp *argp; /* NULL: its options come from tables, and cli/settings.h parses them */
   exit_code (*run)(int argc, char **argv); /* argv[0] is "sparc NAME", for messages */
 } cli_command;
 
@@ -74,9 +74,6 @@ __attribute__((format(printf, 2, 3))) void cli_message(const char *who, const ch
 /* cli_text writes text that comes from a file to standard output, escaped in the same way, and pads
  * it with spaces to width columns. */
 void cli_text(const char *text, int width);
-
-/* cli_json_text makes a JSON string of any bytes; those that are not UTF-8 are escaped. NULL: no memory. */
-json_t *cli_json_text(const char *text);
 
 /* cli_json_line writes one object as one line to standard output and drops the reference. NULL, which is what
  * jansson gives without memory, ends the program. */

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "data/catalog.h"
+#include "io/json.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -267,7 +268,7 @@ static json_t *json_classes(const sparc_data_split *split) {
   json_t *list = json_array();
   for (int c = has_unlabelled(split) ? -1 : 0; c < sparc_dataset_classes(split->fit); c++) {
     const char *label = sparc_dataset_label(split->fit, c);
-    json_t *entry = json_pack("{s:i, s:o}", "class", c, "label", label ? cli_json_text(label) : json_null());
+    json_t *entry = json_pack("{s:i, s:o}", "class", c, "label", label ? json_text(label) : json_null());
     for (int part = 0; part < PARTS; part++)
       if (part_of(split, part))
         json_object_set_new(entry, part_names[part], json_integer(count_class(part_of(split, part), c)));
@@ -284,7 +285,7 @@ static json_t *json_reals(const double *values, int count) {
 
 static json_t *json_split(const sparc_data_split *split, const double *mean, const double *std) {
   const int channels = sparc_dataset_channels(split->fit);
-  return json_pack("{s:o, s:s, s:s, s:i, s:o, s:o, s:o, s:o}", "name", cli_json_text(split->name), "protocol",
+  return json_pack("{s:o, s:s, s:s, s:i, s:o, s:o, s:o, s:o}", "name", json_text(split->name), "protocol",
                    split->protocol, "differs", split->differs, "channels", channels, "mean", json_reals(mean, channels),
                    "std", json_reals(std, channels), "parts", json_parts(split), "classes", json_classes(split));
 }
@@ -308,7 +309,7 @@ static exit_code list_names(const char *who, const data_settings *settings) {
   json_t *list = json_array();
   for (char **name = names; *name; name++) {
     if (settings->json) {
-      json_array_append_new(list, cli_json_text(*name));
+      json_array_append_new(list, json_text(*name));
     } else {
       cli_text(*name, 0);
       putchar('\n');
@@ -317,7 +318,7 @@ static exit_code list_names(const char *who, const data_settings *settings) {
   if (!*names) cli_message(who, "there is no data set in %s", root);
   catalog_names_free(names);
   if (settings->json)
-    cli_json_line(who, json_pack("{s:o, s:o}", "root", cli_json_text(root), "names", list));
+    cli_json_line(who, json_pack("{s:o, s:o}", "root", json_text(root), "names", list));
   else
     json_decref(list);
   return EXIT_DONE;

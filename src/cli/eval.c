@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/eval_nearest.h"
-#include "cli/train/data.h"
+#include "io/json.h"
+#include "lab/run/data.h"
 
 #include <errno.h>
 #include <string.h>
@@ -219,7 +220,7 @@ static json_t *json_confusion(const sparc_preprocessing *p, const long *matrix) 
 
 static json_t *json_labels(const sparc_preprocessing *p) {
   json_t *labels = json_array();
-  for (int c = 0; c < p->classes; c++) json_array_append_new(labels, cli_json_text(p->labels[c]));
+  for (int c = 0; c < p->classes; c++) json_array_append_new(labels, json_text(p->labels[c]));
   return labels;
 }
 
@@ -237,9 +238,9 @@ static void print_evaluation(const eval_settings *e, const subject *s, const spa
 }
 
 static json_t *json_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, bool classes) {
-  return json_pack("{s:o, s:o, s:s, s:I, s:f, s:f}", "model", cli_json_text(e->argument[0]), "data",
-                   cli_json_text(s->name), "part", s->part, "examples", (json_int_t)v->examples, "loss", v->loss,
-                   classes ? "accuracy" : "nmse", classes ? v->accuracy : v->nmse);
+  return json_pack("{s:o, s:o, s:s, s:I, s:f, s:f}", "model", json_text(e->argument[0]), "data", json_text(s->name),
+                   "part", s->part, "examples", (json_int_t)v->examples, "loss", v->loss, classes ? "accuracy" : "nmse",
+                   classes ? v->accuracy : v->nmse);
 }
 
 /* an example that the model cannot take is the data's fault here */
@@ -288,9 +289,9 @@ static void report_baseline(const eval_settings *e, const sparc_data_split *spli
   const int examples = sparc_dataset_count(split->test), neighbours = sparc_dataset_count(split->fit);
   const double accuracy = (double)right / examples;
   if (e->json) {
-    cli_json_line(
-        e->who, json_pack("{s:s, s:o, s:s, s:i, s:i, s:f}", "baseline", e->baseline, "data", cli_json_text(split->name),
-                          "part", "test", "train", neighbours, "examples", examples, "accuracy", accuracy));
+    cli_json_line(e->who,
+                  json_pack("{s:s, s:o, s:s, s:i, s:i, s:f}", "baseline", e->baseline, "data", json_text(split->name),
+                            "part", "test", "train", neighbours, "examples", examples, "accuracy", accuracy));
     return;
   }
   printf("baseline  nearest neighbour of %d by Euclidean distance\ndata      ", neighbours);

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "cli/cli.h"
 #include "cli/info_cells.h"
+#include "io/json.h"
 #include "kernels/kernels.h"
 #include "sparc/cell.h"
 #include "sparc/safetensors.h"
@@ -134,7 +135,7 @@ static json_t *json_build(const kernels *chosen) {
   cpu_feature_names(cpu.features, features, sizeof features);
   json_t *build = json_pack("{s:s, s:s}", "compiler", build_compiler(), "type", build_type());
   json_t *machine =
-      json_pack("{s:o, s:o, s:I, s:I, s:I, s:i}", "brand", cli_json_text(cpu.brand), "features", json_words(features),
+      json_pack("{s:o, s:o, s:I, s:I, s:I, s:i}", "brand", json_text(cpu.brand), "features", json_words(features),
                 "l1d", (json_int_t)cpu.l1d, "l2", (json_int_t)cpu.l2, "l3", (json_int_t)cpu.l3, "logical", cpu.logical);
   json_t *libraries = json_pack("{s:s, s:s, s:s, s:b, s:b}", "blas", build_blas(), "jansson", jansson_version_str(),
                                 "zlib", zlibVersion(), "openmp", build_openmp(), "mujoco", build_mujoco());
@@ -193,7 +194,7 @@ static void print_file(const char *path, const sparc_tensors *file) {
 static json_t *json_tensor(const sparc_tensor_info *t) {
   json_t *shape = json_array();
   for (int i = 0; i < t->rank; i++) json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
-  return json_pack("{s:o, s:s, s:o, s:I, s:I}", "name", cli_json_text(t->name), "dtype", sparc_dtype_name(t->dtype),
+  return json_pack("{s:o, s:s, s:o, s:I, s:I}", "name", json_text(t->name), "dtype", sparc_dtype_name(t->dtype),
                    "shape", shape, "offset", (json_int_t)t->offset, "bytes", (json_int_t)t->bytes);
 }
 
@@ -202,15 +203,15 @@ static json_t *json_file(const char *path, const sparc_tensors *file) {
   size_t total = 0;
   for (size_t i = 0; i < sparc_tensors_metadata_count(file); i++) {
     const sparc_metadata *m = sparc_tensors_metadata_at(file, i);
-    json_object_set_new(metadata, m->key, cli_json_text(m->value));
+    json_object_set_new(metadata, m->key, json_text(m->value));
   }
   for (size_t i = 0; i < sparc_tensors_count(file); i++) {
     const sparc_tensor_info *t = sparc_tensors_at(file, i);
     json_array_append_new(tensors, json_tensor(t));
     total += t->bytes;
   }
-  return json_pack("{s:o, s:o, s:o, s:I}", "file", cli_json_text(path), "metadata", metadata, "tensors", tensors,
-                   "bytes", (json_int_t)total);
+  return json_pack("{s:o, s:o, s:o, s:I}", "file", json_text(path), "metadata", metadata, "tensors", tensors, "bytes",
+                   (json_int_t)total);
 }
 
 static exit_code describe_file(const char *who, const char *path, bool json) {

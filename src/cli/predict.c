@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "cli/cli.h"
+#include "io/json.h"
 #include "sparc/train.h"
 
 #include <errno.h>
@@ -130,9 +131,9 @@ static void put_class(const writer *w, const float *p) {
     json_t *probabilities = json_object();
     for (int i = 0; i < w->outputs; i++)
       json_object_set_new(probabilities, label_of(w, i, number), json_real((double)p[i]));
-    cli_json_line(
-        w->who, json_pack("{s:I, s:o, s:o}", "row", (json_int_t)w->row, "class",
-                          cli_json_text(label_of(w, greatest(p, w->outputs), number)), "probabilities", probabilities));
+    cli_json_line(w->who,
+                  json_pack("{s:I, s:o, s:o}", "row", (json_int_t)w->row, "class",
+                            json_text(label_of(w, greatest(p, w->outputs), number)), "probabilities", probabilities));
     return;
   }
   printf("%ld,", w->row);

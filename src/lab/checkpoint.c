@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint.c: checkpoints to and from files. A table says which field of the configuration has which key; nothing
- * else knows the fields. Reading trusts nothing: whatever is missing, surplus or impossible gets a sentence with the
+/* checkpoint.c: checkpoints to and from files. Which field of the configuration has which key stands in the tables of
+ * settings. Reading trusts nothing: whatever is missing, surplus or impossible gets a sentence with the
  * file and the key or tensor, before memory of a size that the file claims is asked for. */
 #include "lab/checkpoint.h"
 
@@ -8,145 +8,49 @@
 #include "base/error.h"
 #include "io/dtype.h"
 #include "lab/train.h"
+#include "lab/train_settings.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FORMAT "sparc-checkpoint"
 
-enum { FORMAT_VERSION = 1, MOMENTS = 2, NAME_SIZE = 96, VALUE_SIZE = 32 };
+enum { FORMAT_VERSION = 1, MOMENTS = 2, NAME_SIZE = 96 };
 
 static const char *const moment_prefix[MOMENTS] = {"opt.m.", "opt.v."};
 
 /* ---- fields ------------------------------------------------------------------------------------ */
 
-typedef enum field_type { FIELD_TEXT, FIELD_INT, FIELD_LONG, FIELD_SEED, FIELD_REAL, FIELD_CHOICE } field_type;
-
-typedef struct field {
-  const char *key;
-  field_type type;
-  size_t offset;              /* in training_state */
-  const char *const *choices; /* of FIELD_CHOICE, by value */
-} field;
-
-static const char *const heads[] = {"mean", "last", "steps", NULL};
-static const char *const inits[] = {"control", "classification", NULL};
-
-#define AT(member) offsetof(training_state, member)
-
-static const field fields[] = {
-    {"network.cell", FIELD_TEXT, AT(config.network.cell), NULL},
-    {"network.cell_options", FIELD_TEXT, AT(config.network.cell_options), NULL},
-    {"network.H", FIELD_INT, AT(config.network.H), NULL},
-    {"network.inputs", FIELD_INT, AT(config.network.inputs), NULL},
-    {"network.outputs", FIELD_INT, AT(config.network.outputs), NULL},
-    {"network.layers", FIELD_INT, AT(config.network.layers), NULL},
-    {"network.width", FIELD_INT, AT(config.network.width), NULL},
-    {"network.head", FIELD_CHOICE, AT(config.network.head), heads},
-    {"network.relu", FIELD_INT, AT(config.network.relu), NULL},
-    {"network.dropout", FIELD_REAL, AT(config.network.dropout), NULL},
-    {"network.init", FIELD_CHOICE, AT(config.network.init), inits},
-    {"train.seed", FIELD_SEED, AT(config.seed), NULL},
-    {"train.batch", FIELD_INT, AT(config.batch), NULL},
-    {"train.updates", FIELD_LONG, AT(config.updates), NULL},
-    {"train.warmup", FIELD_LONG, AT(config.warmup), NULL},
-    {"train.cosine", FIELD_INT, AT(config.cosine), NULL},
-    {"train.rate", FIELD_REAL, AT(config.rate), NULL},
-    {"train.floor", FIELD_REAL, AT(config.floor), NULL},
-    {"train.recurrent_rate", FIELD_REAL, AT(config.recurrent_rate), NULL},
-    {"train.decay", FIELD_REAL, AT(config.decay), NULL},
-    {"train.clip", FIELD_REAL, AT(config.clip), NULL},
-    {"train.examples", FIELD_INT, AT(examples), NULL},
-    {"update", FIELD_LONG, AT(update), NULL},
+static const setting state_rows[] = {
+    {.name = "examples",
+     .key = "train.examples",
+     .type = SETTING_INT,
+     .role = STORED,
+     .offset = offsetof(training_state, examples),
+     .low = 1,
+     .high = INT_MAX},
+    {.name = "update",
+     .key = "update",
+     .type = SETTING_LONG,
+     .role = STORED,
+     .offset = offsetof(training_state, update),
+     .low = 0,
+     .high = 0x1p53},
 };
+static const settings_table state_settings = {state_rows, sizeof state_rows / sizeof *state_rows};
 
-enum { FIELDS = sizeof fields / sizeof *fields };
+/* everything that a checkpoint stores; not every row has a key */
+static settings_form form_over(training_state *state) {
+  return (settings_form){.part = {{&network_settings, &state->config.network},
+                                  {&training_settings, &state->config},
+                                  {&state_settings, state}}};
+}
 
 /* what identifies the file; the first two are checked before anything else */
 static const char *const identity_keys[] = {"format", "format_version", "sparc_version"};
 enum { IDENTITIES = sizeof identity_keys / sizeof *identity_keys };
-
-/* the text of a field; numbers are printed to `room` */
-static const char *print_field(const field *f, const training_state *state, char room[VALUE_SIZE]) {
-  const void *at = (const char *)state + f->offset;
-  switch (f->type) {
-    case FIELD_TEXT:
-      return *(const char *const *)at;
-    case FIELD_CHOICE:
-      return f->choices[*(const int *)at];
-    case FIELD_INT:
-      snprintf(room, VALUE_SIZE, "%d", *(const int *)at);
-      break;
-    case FIELD_LONG:
-      snprintf(room, VALUE_SIZE, "%ld", *(const long *)at);
-      break;
-    case FIELD_SEED:
-      snprintf(room, VALUE_SIZE, "%" PRIu64, *(const uint64_t *)at);
-      break;
-    case FIELD_REAL:
-      snprintf(room, VALUE_SIZE, "%.17g", *(const double *)at);
-      break;
-  }
-  return room;
-}
-
-static bool parse_whole(const char *text, long low, long high, long *value) {
-  char *end;
-  errno = 0;
-  *value = strtol(text, &end, 10);
-  return end != text && !*end && !errno && *value >= low && *value <= high;
-}
-
-static bool parse_seed(const char *text, uint64_t *value) {
-  char *end;
-  errno = 0;
-  *value = strtoull(text, &end, 10);
-  return *text >= '0' && *text <= '9' && !*end && !errno;
-}
-
-static bool parse_real(const char *text, double *value) {
-  char *end;
-  *value = strtod(text, &end);
-  return end != text && !*end && isfinite(*value);
-}
-
-static bool parse_choice(const char *text, const char *const *choices, int *value) {
-  for (*value = 0; choices[*value]; ++*value)
-    if (strcmp(choices[*value], text) == 0) return true;
-  return false;
-}
-
-static bool parse_field(const field *f, const char *text, training_state *state) {
-  void *at = (char *)state + f->offset;
-  long whole;
-  switch (f->type) {
-    case FIELD_TEXT:
-      *(const char **)at = text;
-      return true;
-    case FIELD_CHOICE:
-      return parse_choice(text, f->choices, (int *)at);
-    case FIELD_LONG:
-      return parse_whole(text, 0, LONG_MAX, (long *)at);
-    case FIELD_SEED:
-      return parse_seed(text, (uint64_t *)at);
-    case FIELD_REAL:
-      return parse_real(text, (double *)at);
-    case FIELD_INT:
-      if (!parse_whole(text, INT_MIN, INT_MAX, &whole)) return false;
-      *(int *)at = (int)whole;
-      return true;
-  }
-  return false;
-}
-
-static const char *const field_expected[] = {
-    [FIELD_TEXT] = "text",           [FIELD_INT] = "a whole number", [FIELD_LONG] = "a count",
-    [FIELD_SEED] = "a whole number", [FIELD_REAL] = "a number",      [FIELD_CHOICE] = "a known name"};
 
 /* ---- writing ----------------------------------------------------------------------------------- */
 
@@ -156,8 +60,11 @@ static bool is_own_key(const char *key) {
     if (strcmp(key, optional[i]) == 0) return true;
   for (size_t i = 0; i < IDENTITIES; i++)
     if (strcmp(key, identity_keys[i]) == 0) return true;
-  for (size_t i = 0; i < FIELDS; i++)
-    if (strcmp(key, fields[i].key) == 0) return true;
+  training_state none = {.update = 0};
+  const settings_form form = form_over(&none);
+  const setting *s;
+  for (int i = 0; (s = settings_row(&form, i, NULL)); i++)
+    if (s->key && strcmp(key, s->key) == 0) return true;
   return false;
 }
 
@@ -177,7 +84,7 @@ typedef struct listing {
   sparc_tensor_source *tensor;
   char (*name)[NAME_SIZE]; /* of moments */
   sparc_metadata *metadata;
-  char (*value)[VALUE_SIZE];
+  char (*value)[SETTING_TEXT_SIZE]; /* of numbers, by row; the last is the format's version */
   preprocessing_text preprocessing;
   size_t tensors, entries;
 } listing;
@@ -185,8 +92,8 @@ typedef struct listing {
 static sparc_status allocate_listing(listing *l, size_t blocks, size_t extra) {
   l->tensor = sparc_alloc((1 + MOMENTS) * blocks * sizeof *l->tensor);
   l->name = sparc_alloc(MOMENTS * blocks * sizeof *l->name);
-  l->metadata = sparc_alloc((IDENTITIES + FIELDS + PREPROCESSING_KEYS + extra) * sizeof *l->metadata);
-  l->value = sparc_alloc((1 + FIELDS) * sizeof *l->value);
+  l->metadata = sparc_alloc((IDENTITIES + SETTINGS_MOST + PREPROCESSING_KEYS + extra) * sizeof *l->metadata);
+  l->value = sparc_alloc((1 + SETTINGS_MOST) * sizeof *l->value);
   if (l->tensor && l->name && l->metadata && l->value) return SPARC_OK;
   return fail(SPARC_NO_MEMORY, "no memory for the tables of a checkpoint of %zu tensors", blocks);
 }
@@ -225,10 +132,15 @@ static void list_entry(listing *l, const char *key, const char *value) {
 }
 
 static void list_metadata(listing *l, const checkpoint_content *c) {
-  snprintf(l->value[FIELDS], VALUE_SIZE, "%d", FORMAT_VERSION);
-  const char *const identity[IDENTITIES] = {FORMAT, l->value[FIELDS], sparc_version()};
+  snprintf(l->value[SETTINGS_MOST], SETTING_TEXT_SIZE, "%d", FORMAT_VERSION);
+  const char *const identity[IDENTITIES] = {FORMAT, l->value[SETTINGS_MOST], sparc_version()};
   for (size_t i = 0; i < IDENTITIES; i++) list_entry(l, identity_keys[i], identity[i]);
-  for (size_t i = 0; i < FIELDS; i++) list_entry(l, fields[i].key, print_field(&fields[i], &c->state, l->value[i]));
+  training_state state = c->state;
+  const settings_form form = form_over(&state);
+  const setting *s;
+  void *at;
+  for (int i = 0; (s = settings_row(&form, i, &at)); i++)
+    if (s->key) list_entry(l, s->key, setting_print(s, at, l->value[i]));
   for (size_t i = 0; i < l->preprocessing.count; i++) l->metadata[l->entries++] = l->preprocessing.entry[i];
   for (size_t i = 0; i < c->extra_count; i++) l->metadata[l->entries++] = c->extra[i];
 }
@@ -261,8 +173,9 @@ static sparc_status identify(const checkpoint *c) {
   if (!format || strcmp(format, FORMAT) != 0)
     return fail(SPARC_FORMAT, "'%.200s' is not a checkpoint: its format is %s%s, expected %s", c->path,
                 format ? "" : "not given", format ? quote(format).text : "", FORMAT);
+  static const setting whole = {.type = SETTING_LONG, .low = 1, .high = (double)INT32_MAX};
   long number;
-  if (!version || !parse_whole(version, 1, LONG_MAX, &number))
+  if (!version || !setting_parse(&whole, version, true, &number))
     return fail(SPARC_FORMAT, "'%.200s': format_version is '%s', expected a whole number from 1", c->path,
                 quote(version ? version : "").text);
   if (number > FORMAT_VERSION)
@@ -272,13 +185,18 @@ static sparc_status identify(const checkpoint *c) {
   return SPARC_OK;
 }
 
+/* a network may be larger than what the tool's options allow, so ranges are left to those who use the values */
 static sparc_status read_fields(checkpoint *c) {
-  for (size_t i = 0; i < FIELDS; i++) {
-    const char *text = sparc_tensors_metadata_find(c->file, fields[i].key);
-    if (!text) return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", c->path, fields[i].key);
-    if (!parse_field(&fields[i], text, &c->state))
-      return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected %s", c->path, fields[i].key,
-                  quote(text).text, field_expected[fields[i].type]);
+  const settings_form form = form_over(&c->state);
+  const setting *s;
+  void *at;
+  for (int i = 0; (s = settings_row(&form, i, &at)); i++) {
+    const char *text = s->key ? sparc_tensors_metadata_find(c->file, s->key) : NULL;
+    char expected[96];
+    if (s->key && !text) return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", c->path, s->key);
+    if (s->key && !setting_parse(s, text, false, at))
+      return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected %s", c->path, s->key, quote(text).text,
+                  setting_expected(s, false, expected, sizeof expected));
   }
   return SPARC_OK;
 }
@@ -292,10 +210,8 @@ static sparc_status blame_file(const checkpoint *c, sparc_status status) {
 }
 
 static sparc_status make_network(checkpoint *c) {
-  if (c->state.examples < 1)
-    return fail(SPARC_FORMAT, "'%.200s': metadata 'train.examples' is %d, expected at least 1", c->path,
-                c->state.examples);
-  sparc_status status = check_train_config(&c->state.config);
+  sparc_status status = settings_check(&(settings_form){.part = {{&state_settings, &c->state}}}, true);
+  if (status == SPARC_OK) status = check_train_config(&c->state.config);
   if (status == SPARC_OK) status = sparc_network_create(&c->state.config.network, &c->network);
   if (status != SPARC_OK) return blame_file(c, status);
   c->state.config.network = sparc_network_config_of(c->network);

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "lab/batch.h"
 #include "lab/checkpoint.h"
+#include "lab/train_settings.h"
 #include "nn/optimiser.h"
 #include "sparc/random.h"
 
@@ -39,63 +40,48 @@ struct sparc_trainer {
 
 /* ---- configuration ------------------------------------------------------------------------------ */
 
+static settings_form form_over(sparc_train_config *config) {
+  return (settings_form){.part = {{&training_settings, config}}};
+}
+
+static sparc_train_config usual_config(int usual) {
+  sparc_train_config c = {.threads = 0};
+  const settings_form form = form_over(&c);
+  settings_clear(&form);
+  settings_fill(&form, usual);
+  return c;
+}
+
 sparc_train_config sparc_train_classification(void) {
-  return (sparc_train_config){.batch = 32,
-                              .updates = 20000,
-                              .warmup = 2000,
-                              .cosine = 1,
-                              .rate = 1.95e-3,
-                              .floor = 1e-6,
-                              .recurrent_rate = 0.25,
-                              .decay = 0.05};
+  sparc_train_config c = usual_config(USUAL_DATA);
+  c.warmup = c.updates / 10;
+  return c;
 }
 
 sparc_train_config sparc_train_task(const sparc_task *task) {
   if (!task) return (sparc_train_config){0};
+  sparc_train_config c = usual_config(USUAL_TASK);
   const sparc_task_training *t = &task->training;
-  return (sparc_train_config){.batch = t->batch,
-                              .updates = t->updates,
-                              .rate = t->rate,
-                              .recurrent_rate = 1,
-                              .decay = t->decay,
-                              .clip = t->clip};
+  c.batch = t->batch;
+  c.updates = t->updates;
+  c.warmup = 0;
+  c.rate = t->rate;
+  c.decay = t->decay;
+  c.clip = t->clip;
+  return c;
 }
 
-static sparc_status check_whole(const char *name, long value, long low, long high) {
-  if (value >= low && value <= high) return SPARC_OK;
-  return fail(SPARC_INVALID, "%s is %ld, expected %ld to %ld", name, value, low, high);
-}
-
-static sparc_status check_real(const char *name, double value, double high) {
-  if (value >= 0 && value <= high) return SPARC_OK;
-  return fail(SPARC_INVALID, "%s is %g, expected 0 to %g", name, value, high);
-}
-
-sparc_status check_train_config(const sparc_train_config *c) {
-  enum { LARGEST_BATCH = 1 << 24, MOST_THREADS = 1 << 16 };
-  const long most_updates = INT32_MAX;
-  const struct {
-    const char *name;
-    long value, low, high;
-  } whole[] = {{"batch", c->batch, 1, LARGEST_BATCH},
-               {"updates", c->updates, 1, most_updates},
-               {"warmup", c->warmup, 0, c->updates},
-               {"cosine", c->cosine, 0, 1},
-               {"threads", c->threads, 0, MOST_THREADS}};
-  const struct {
-    const char *name;
-    double value, high;
-  } real[] = {{"rate", c->rate, 1e6},
-              {"floor", c->floor, c->rate},
-              {"recurrent_rate", c->recurrent_rate, 1e6},
-              {"decay", c->decay, 1e6},
-              {"clip", c->clip, DBL_MAX}};
-  sparc_status status = SPARC_OK;
-  for (size_t i = 0; i < sizeof whole / sizeof *whole && status == SPARC_OK; i++)
-    status = check_whole(whole[i].name, whole[i].value, whole[i].low, whole[i].high);
-  for (size_t i = 0; i < sizeof real / sizeof *real && status == SPARC_OK; i++)
-    status = check_real(real[i].name, real[i].value, real[i].high);
-  return status;
+sparc_status check_train_config(const sparc_train_config *config) {
+  enum { MOST_THREADS = 1 << 16 };
+  sparc_train_config c = *config;
+  const settings_form form = form_over(&c);
+  const sparc_status status = settings_check(&form, true);
+  if (status != SPARC_OK) return status;
+  if (c.warmup > c.updates) return fail(SPARC_INVALID, "warmup is %ld, expected 0 to %ld", c.warmup, c.updates);
+  if (c.floor > c.rate) return fail(SPARC_INVALID, "floor is %g, expected 0 to %g", c.floor, c.rate);
+  if (c.threads < 0 || c.threads > MOST_THREADS)
+    return fail(SPARC_INVALID, "threads is %d, expected 0 to %d", c.threads, MOST_THREADS);
+  return SPARC_OK;
 }
 
 /* ---- life cycle -------------------------------------------------------------------------------- */

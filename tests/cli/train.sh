@@ -155,7 +155,7 @@ refuse "--resume and --force exclude each other" waves_TRAIN.tsv --resume --forc
 refuse "did you mean 'sparc'?" waves_TRAIN.tsv --cell spark
 refuse "did you mean 'phase-only'?" waves_TRAIN.tsv --variant phase-onyl
 refuse "warmup is 9, expected 0 to 5" waves_TRAIN.tsv --updates 5 --warmup 9
-refuse "expected one DATA or TASK, got 'b' as well" a b
+refuse "expected one DATA|TASK, got 'b' as well" a b
 expect 3 train trackng --out refused
 complains "did you mean the task 'tracking'?"
 printf 'a\t1\t2\na\t3\t4\n' >single.tsv
@@ -167,9 +167,33 @@ complains "has examples without a label"
 [ ! -e refused ] || fail "a refused run has a folder"
 
 expect 2 train waves_TRAIN.tsv "${small[@]}" --updates 5 --out first
-complains "'first' holds a run already; --resume continues it, --force replaces it"
+complains "'first' holds a run already; resume continues it, force replaces it"
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --out from-file --force --quiet
 [ "$(grep -c gradient_norm from-file/metrics.jsonl)" = 5 ] || fail "--force leaves old metrics"
+
+# ---- default folders: two variants, options or seeds never share one, and --json says which is which
+short=(waves_TRAIN.tsv "${small[@]}" --updates 1 --quiet --json)
+named() { # FOLDER VARIANT OPTION ARGUMENT...
+  local folder=$1 variant=$2 option=$3
+  shift 3
+  expect 0 train "${short[@]}" "$@"
+  [ -s "$folder/config.json" ] || fail "there is no $folder: $(ls runs)"
+  prints "\"run\":\"$folder\""
+  prints "\"variant\":$variant,\"options\":\""
+  prints "$option"
+}
+named runs/waves_TRAIN-sparc-s0 '"full"' 'content=tanh'
+named runs/waves_TRAIN-sparc-s5 '"full"' '"seed":5' --seed 5
+named runs/waves_TRAIN-sparc-neutral-gate-s0 '"neutral-gate"' 'variant=neutral-gate' --variant neutral-gate
+named runs/waves_TRAIN-sparc-neutral-gate-content_linear-kappa_r_0.5-s0 '"neutral-gate"' 'kappa_r=0.5' \
+  --cell-options kappa_r=0.50,variant=neutral-gate,content=linear
+named runs/waves_TRAIN-rglru-block_4-s0 null 'block=4' --cell rglru --cell-options block=4,ring=base
+expect 2 train "${short[@]}" --variant neutral-gate
+complains "'runs/waves_TRAIN-sparc-neutral-gate-s0' holds a run already"
+expect 0 train "${short[@]}" --variant neutral-gate --resume
+prints '"run":"runs/waves_TRAIN-sparc-neutral-gate-s0"'
+refuse "variant is 'full', but the options of the cell are 'variant=phase-only'" waves_TRAIN.tsv --variant full \
+  --cell-options variant=phase-only
 
 # ---- failures: folders that cannot be, a disk that is full, numbers that run away
 : >file

@@ -7,6 +7,7 @@
 #include "cli/check/report.h"
 
 #include "cli/cli.h"
+#include "io/json.h"
 
 #include <math.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static json_t *json_error(double error) { return isfinite(error) ? json_real(err
 
 static void print_json(const check_report *report, const vector_file *v, const check_path *path,
                        const vector_slot *slot, check_error error, double tolerance, bool ok) {
-  cli_json_line(report->who, json_pack("{s:o, s:s, s:s, s:o, s:o, s:f, s:b}", "file", cli_json_text(v->path), "path",
+  cli_json_line(report->who, json_pack("{s:o, s:s, s:s, s:o, s:o, s:f, s:b}", "file", json_text(v->path), "path",
                                        path->name, "tensor", slot->name, "e_abs", json_error(error.absolute), "e_norm",
                                        json_error(error.normalised), "tolerance", tolerance, "ok", ok));
 }

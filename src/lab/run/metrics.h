@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* metrics.h: what happened during a run, as metrics.jsonl (an object a line) and metrics.csv (long format:
  * run,seed,update,metric,value). Both hold the same numbers and nothing that differs from run to run, such as times. */
-#ifndef SPARC_CLI_TRAIN_METRICS_H
-#define SPARC_CLI_TRAIN_METRICS_H
+#ifndef SPARC_LAB_RUN_METRICS_H
+#define SPARC_LAB_RUN_METRICS_H
 
 #include "sparc/base.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* data.h: what a network is to learn: a data set or a generated task, ready for a trainer. */
-#ifndef SPARC_CLI_TRAIN_DATA_H
-#define SPARC_CLI_TRAIN_DATA_H
+#ifndef SPARC_LAB_RUN_DATA_H
+#define SPARC_LAB_RUN_DATA_H
 
 #include "sparc/train.h"
 
 #include <stdbool.h>
 
-typedef struct train_data {
+typedef struct run_data {
   sparc_task *task;       /* NULL: a data set */
   sparc_data_split split; /* fit and validation are normalised, test holds raw values */
   sparc_samples fit;
@@ -17,13 +17,13 @@ typedef struct train_data {
   double *mean; /* mean and deviation (2, channels) */
   const char **labels;
   unsigned long checksum; /* of everything that is fitted */
-} train_data;
+} run_data;
 
 /* is_task says whether a name is that of a generated task */
 bool is_task(const char *name);
 
-/* train_data_load loads a task or a data set, fills missing values and normalises by the fit part. */
-sparc_status train_data_load(const char *name, const sparc_data_options *options, train_data *out);
-void train_data_free(train_data *data); /* a zeroed one is fine, too */
+/* run_data_load loads a task or a data set, fills missing values and normalises by the fit part. */
+sparc_status run_data_load(const char *name, const sparc_data_options *options, run_data *out);
+void run_data_free(run_data *data); /* a zeroed one is fine, too */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* metrics.c: metrics as JSONL and CSV. The CSV rows are made from the objects, also when a run is resumed, so
  * that one file decides what is kept. */
-#include "cli/train/metrics.h"
+#include "lab/run/metrics.h"
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* data.c: loading and preparing what is to be learned [app:classification_data]. */
-#include "cli/train/data.h"
+#include "lab/run/data.h"
 
 #include "base/error.h"
 #include "sparc/data.h"
@@ -35,7 +35,7 @@ static unsigned long checksum_of(const sparc_samples *samples, int outputs) {
 
 /* ---- tasks --------------------------------------------------------------------------------------- */
 
-static sparc_status load_task(const char *name, train_data *out) {
+static sparc_status load_task(const char *name, run_data *out) {
   const sparc_status status = sparc_task_create(name, &out->task);
   if (status != SPARC_OK) return status;
   out->fit = sparc_samples_of_task(out->task, 0);
@@ -61,7 +61,7 @@ static sparc_status suggest_task(const char *name, sparc_status status) {
   return fail(status, "%s; did you mean the task '%s'?", sentence, guess);
 }
 
-static sparc_status describe(train_data *d) {
+static sparc_status describe(run_data *d) {
   const int classes = sparc_dataset_classes(d->split.fit);
   if (classes < 2)
     return fail(SPARC_FORMAT, "%s has %d class%s, expected at least 2", d->split.name, classes,
@@ -86,7 +86,7 @@ static sparc_status check_labels(const sparc_dataset *part, const char *name) {
   return SPARC_OK;
 }
 
-static sparc_status prepare(train_data *d) {
+static sparc_status prepare(run_data *d) {
   sparc_dataset *const parts[] = {d->split.fit, d->split.validation, d->split.test};
   sparc_status status = SPARC_OK;
   for (int i = 0; i < 3 && status == SPARC_OK; i++) {
@@ -105,7 +105,7 @@ static sparc_status prepare(train_data *d) {
   return fail(SPARC_FORMAT, "%s: %s", d->split.name, sentence);
 }
 
-static sparc_status load_set(const char *name, const sparc_data_options *options, train_data *d) {
+static sparc_status load_set(const char *name, const sparc_data_options *options, run_data *d) {
   sparc_status status = suggest_task(name, sparc_data_load(name, options, &d->split));
   if (status != SPARC_OK) return status;
   d->channels = sparc_dataset_channels(d->split.fit);
@@ -120,21 +120,21 @@ static sparc_status load_set(const char *name, const sparc_data_options *options
 
 /* ---- both ---------------------------------------------------------------------------------------- */
 
-sparc_status train_data_load(const char *name, const sparc_data_options *options, train_data *out) {
-  *out = (train_data){.task = NULL};
+sparc_status run_data_load(const char *name, const sparc_data_options *options, run_data *out) {
+  *out = (run_data){.task = NULL};
   const sparc_status status = is_task(name) ? load_task(name, out) : load_set(name, options, out);
   if (status != SPARC_OK) {
-    train_data_free(out);
+    run_data_free(out);
     return status;
   }
   out->checksum = checksum_of(&out->fit, out->outputs);
   return SPARC_OK;
 }
 
-void train_data_free(train_data *d) {
+void run_data_free(run_data *d) {
   sparc_task_free(d->task);
   sparc_data_split_free(&d->split);
   sparc_free(d->mean);
   sparc_free(d->labels);
-  *d = (train_data){.task = NULL};
+  *d = (run_data){.task = NULL};
 }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* run.h: a whole training run: data, network, updates, validation, checkpoints and metrics in a folder.
+ *
+ *   sparc_run_config config = sparc_run_defaults();
+ *   config.data = "tracking";
+ *   config.folder = "runs/mine";
+ *   config.train.network.cell = "rtu";
+ *   sparc_run *run;
+ *   if (sparc_run_create(&config, &run) != SPARC_OK ||
+ *       sparc_run_execute(run, watch, &my_own) != SPARC_OK) return report(sparc_error());
+ *   printf("%g\n", sparc_run_result_of(run).best.loss);
+ *   sparc_run_free(run);
+ *
+ * The folder gets config.json, metrics.jsonl, metrics.csv, last.safetensors and best.safetensors. Nothing in them
+ * depends on time or threads: a run that was stopped or killed and then resumed leaves the same bytes as one that was
+ * left alone. `sparc train` is this with a progress line.
+ */
+#ifndef SPARC_RUN_H
+#define SPARC_RUN_H
+
+#include "sparc/train.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- configuration ----------------------------------------------------------------------------- */
+
+/* Everything may stay as sparc_run_defaults leaves it, except data: the paper's settings for data sets, or those of the
+ * generated task, take the place of what is not given. "Not given" is NULL, or one below the least number that is
+ * possible (0 updates, -1 layers). */
+typedef struct sparc_run_config {
+  const char *data;         /* a generated task, a named data set, or a file */
+  const char *root;         /* folder of named data sets; NULL: the environment variable SPARC_DATA */
+  const char *label_column; /* of a CSV file: name or number; NULL: the last */
+  int official;             /* 1: fit on the whole training partition, report on the test partition */
+
+  sparc_train_config
+      train;           /* cell, options, H, layers, width and dropout of its network count; the data say the rest */
+  const char *variant; /* short for the cell option variant=NAME */
+  int budget;          /* instead of H: real coordinates of each cell's state; 0: the paper's */
+
+  const char *folder;  /* NULL: nothing is written, and the test part is not used */
+  long validate_every; /* updates between checkpoints, which validate and save */
+  int resume; /* 1: continue the run in the folder, whose settings must be the same; begin it if there is none */
+  int force;  /* 1: replace the run in the folder */
+} sparc_run_config;
+
+SPARC_API sparc_run_config sparc_run_defaults(void);
+
+/* ---- what happens ------------------------------------------------------------------------------ */
+
+typedef struct sparc_run sparc_run; /* opaque; used by one thread at a time */
+
+/* how good the network was on the validation part, or on the evaluation part of a task */
+typedef struct sparc_run_score {
+  long update;  /* after so many; 0: never measured */
+  double merit; /* accuracy, or minus the NMSE: more is better */
+  double loss;
+} sparc_run_score;
+
+typedef enum sparc_run_stage {
+  SPARC_RUN_STARTED,    /* the folder and the trainer are ready */
+  SPARC_RUN_UPDATE,     /* an update is done */
+  SPARC_RUN_VALIDATED,  /* the validation part was measured */
+  SPARC_RUN_CHECKPOINT, /* last.safetensors holds the present state */
+  SPARC_RUN_FINISHED,   /* all is done and measured */
+  SPARC_RUN_FAILED      /* the run ends with the status that sparc_run_execute returns */
+} sparc_run_stage;
+
+typedef struct sparc_run_event {
+  sparc_run_stage stage;
+  const sparc_run *run;
+  const sparc_update_report *update; /* of SPARC_RUN_UPDATE, else NULL */
+  const sparc_run_score *score;      /* of SPARC_RUN_VALIDATED, else NULL */
+  int best;                          /* SPARC_RUN_VALIDATED: 1 if no score before was as good */
+  const char *message;               /* of SPARC_RUN_FAILED, the sentence of sparc_error(); else NULL */
+} sparc_run_event;
+
+/* Called in the thread that executes the run. A value other than 0 asks the run to save and stop before its next
+ * update. */
+typedef int (*sparc_run_fn)(void *user, const sparc_run_event *event);
+
+/* ---- runs -------------------------------------------------------------------------------------- */
+
+/* sparc_run_create loads the data and settles the configuration; the folder is not touched yet. Strings are copied.
+ * SPARC_INVALID: the configuration makes no sense; SPARC_IO, SPARC_FORMAT: the data cannot be read. */
+SPARC_API sparc_status sparc_run_create(const sparc_run_config *config, sparc_run **out);
+
+/* sparc_run_open makes the run of a folder once more, from its config.json, to be continued. threads 0: all processors.
+ */
+SPARC_API sparc_status sparc_run_open(const char *folder, int threads, sparc_run **out);
+SPARC_API void sparc_run_free(sparc_run *run); /* run may be NULL */
+
+/* sparc_run_execute trains until the end of the schedule, until fn asks it to stop, or until something fails. SPARC_OK:
+ * the run is finished or stopped, as its result says. A stopped run may be executed again and goes on; so does one that
+ * is opened again, to the same bits. SPARC_INVALID: the folder holds another run. fn may be NULL. */
+SPARC_API sparc_status sparc_run_execute(sparc_run *run, sparc_run_fn fn, void *user);
+
+typedef struct sparc_run_result {
+  int finished;                /* 1: trained to the end and measured; 0: stopped, failed or not begun */
+  int unwritten;               /* 1: it failed because a file of the run could not be written */
+  long first, done;            /* updates when the run was created or resumed, and now */
+  long saved;                  /* update of the last checkpoint; -1: none */
+  double seconds;              /* spent in the updates since `first` */
+  sparc_run_score best, final; /* the best so far, and the last */
+  sparc_evaluation test;       /* of the best checkpoint on the test part; examples 0: not measured */
+} sparc_run_result;
+
+SPARC_API sparc_run_result sparc_run_result_of(const sparc_run *run);
+
+/* sparc_run_config_of is the configuration with everything settled; its strings live as long as the run */
+SPARC_API sparc_run_config sparc_run_config_of(const sparc_run *run);
+
+/* what the run learns from; it lives as long as the run */
+typedef struct sparc_run_data {
+  const char *name;                    /* of the task or data set */
+  const char *differs;                 /* how a data set is not what the paper used; "": it is, or the paper has none */
+  const sparc_task *task;              /* NULL: a data set */
+  sparc_samples fit, validation, test; /* count 0: there is no such part; test holds raw values */
+} sparc_run_data;
+
+SPARC_API sparc_run_data sparc_run_data_of(const sparc_run *run);
+
+/* sparc_run_trainer is the trainer, NULL before SPARC_RUN_STARTED. It may be evaluated, but not updated. */
+SPARC_API sparc_trainer *sparc_run_trainer(const sparc_run *run);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* settings.c: argp's options, with their help and defaults, from tables of settings; and the order of precedence. */
+#include "cli/settings.h"
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4200 };
+
+struct cli_sources {
+  settings_source run, file, line;
+  char run_config[PATH_SIZE];
+};
+
+/* ---- settings of every command ------------------------------------------------------------------- */
+
+static const char *const styles[] = {
+    [PROGRESS_AUTO] = "auto", [PROGRESS_PLAIN] = "plain", [PROGRESS_NONE] = "none", NULL};
+
+static const setting tool_rows[] = {
+    {.name = "config",
+     .type = SETTING_TEXT,
+     .role = COMMAND_LINE,
+     .commands = COMMAND_TRAIN | COMMAND_RL,
+     .offset = offsetof(tool_settings, config),
+     .group = "Run:",
+     .argument = "FILE",
+     .help = "Read settings from a JSON FILE; options win"},
+    {.name = "quiet",
+     .type = SETTING_FLAG,
+     .role = OUTSIDE,
+     .offset = offsetof(tool_settings, quiet),
+     .group = "Run:",
+     .letter = 'q',
+     .help = "No progress and no remarks"},
+    {.name = "json",
+     .type = SETTING_FLAG,
+     .role = OUTSIDE,
+     .offset = offsetof(tool_settings, json),
+     .group = "Run:",
+     .letter = 'j',
+     .help = "Print JSON: one object for each result"},
+    {.name = "progress",
+     .type = SETTING_CHOICE,
+     .role = OUTSIDE,
+     .offset = offsetof(tool_settings, progress),
+     .choices = styles,
+     .usual = {"auto"},
+     .group = "Run:",
+     .argument = "HOW",
+     .help = "auto, plain (one line now and then) or none"},
+};
+
+const settings_table tool_table = {tool_rows, sizeof tool_rows / sizeof *tool_rows};
+
+/* ---- options ------------------------------------------------------------------------------------- */
+
+enum { GROUPS_MOST = 8, HELP_SIZE = 256 };
+
+typedef struct option_list {
+  struct argp_option option[SETTINGS_MOST + GROUPS_MOST + 1];
+  int options;
+  const char *group[GROUPS_MOST];
+  int groups;
+  char help[SETTINGS_MOST][HELP_SIZE];
+  const char *arguments; /* NULL: the command has none */
+} option_list;
+
+static int key_of(const setting *s, int i) { return s->letter ? s->letter : 256 + i; }
+
+/* the number of a group, from 1; a new one gets its heading */
+static int group_number(option_list *list, const char *title) {
+  for (int g = 0; g < list->groups; g++)
+    if (strcmp(list->group[g], title) == 0) return g + 1;
+  list->group[list->groups++] = title;
+  list->option[list->options++] = (struct argp_option){.doc = title, .group = list->groups};
+  return list->groups;
+}
+
+static void print_help(const setting *s, char help[HELP_SIZE]) {
+  const char *data = s->usual[USUAL_DATA], *task = s->usual[USUAL_TASK];
+  if (task)
+    snprintf(help, HELP_SIZE, "%s (default: %s; generated tasks: %s)", s->help, data, task);
+  else if (data)
+    snprintf(help, HELP_SIZE, "%s (default: %s)", s->help, data);
+  else
+    snprintf(help, HELP_SIZE, "%s", s->help);
+}
+
+static void list_options(const settings_form *form, option_list *list) {
+  const setting *s;
+  for (int i = 0; (s = settings_row(form, i, NULL)); i++) {
+    if (s->letter == POSITIONAL) list->arguments = s->argument;
+    if (s->role == STORED || s->letter == POSITIONAL) continue;
+    const int group = group_number(list, s->group);
+    print_help(s, list->help[i]);
+    list->option[list->options++] = (struct argp_option){
+        .name = s->name, .key = key_of(s, i), .arg = s->argument, .doc = list->help[i], .group = group};
+  }
+}
+
+/* ---- the command line ---------------------------------------------------------------------------- */
+
+typedef struct line_input {
+  const settings_form *form;
+  settings_source *source;
+} line_input;
+
+static error_t parse_option(int key, char *argument, struct argp_state *state) {
+  const line_input *input = state->input;
+  const setting *s;
+  for (int i = 0; (s = settings_row(input->form, i, NULL)); i++) {
+    if (s->role == STORED || (key == ARGP_KEY_ARG ? s->letter != POSITIONAL : key_of(s, i) != key)) continue;
+    if (key == ARGP_KEY_ARG && input->source->text[i])
+      argp_error(state, "expected one %s, got '%s' as well", s->argument, argument);
+    input->source->text[i] = s->type == SETTING_FLAG ? "true" : argument;
+    return 0;
+  }
+  if (key == ARGP_KEY_ARG) argp_error(state, "unexpected argument '%s'", argument);
+  return ARGP_ERR_UNKNOWN;
+}
+
+static sparc_status read_line(int argc, char **argv, const char *doc, const settings_form *form,
+                              settings_source *source) {
+  option_list *list = calloc(1, sizeof *list);
+  if (!list) return fail(SPARC_NO_MEMORY, "no memory for the options");
+  list_options(form, list);
+  const struct argp argp = {.options = list->option, .parser = parse_option, .args_doc = list->arguments, .doc = doc};
+  line_input input = {form, source};
+  if (cli_refuse_unknown_options(&argp, argc, argv)) exit(EXIT_USAGE);
+  const error_t error = argp_parse(&argp, argc, argv, 0, NULL, &input);
+  free(list);
+  return error == 0 ? SPARC_OK : fail(SPARC_INVALID, "cannot parse the command line: %s", strerror(error));
+}
+
+/* ---- precedence ---------------------------------------------------------------------------------- */
+
+/* what the command line gives for a setting, NULL: nothing */
+static const char *text_of(const settings_form *form, const settings_source *source, const char *name) {
+  const int i = settings_find(form, name);
+  return i >= 0 ? source->text[i] : NULL;
+}
+
+static sparc_status merge(const settings_form *form, const cli_sources *s) {
+  const settings_source *const sources[] = {&s->run, &s->file, &s->line};
+  sparc_status status = SPARC_OK;
+  settings_clear(form);
+  for (size_t i = 0; i < sizeof sources / sizeof *sources && status == SPARC_OK; i++)
+    status = settings_apply(form, sources[i]);
+  return status;
+}
+
+/* the configuration of the run to be resumed, if it got as far as writing one */
+static sparc_status read_run(const cli_usage *usage, const settings_form *form, cli_sources *s) {
+  char folder[PATH_SIZE - 64];
+  const sparc_status status = usage->folder(usage->config, folder, sizeof folder);
+  if (status != SPARC_OK) return status;
+  snprintf(s->run_config, sizeof s->run_config, "%s/config.json", folder);
+  return access(s->run_config, F_OK) == 0 ? settings_read_file(form, s->run_config, &s->run) : SPARC_OK;
+}
+
+sparc_status cli_settings_read(int argc, char **argv, const cli_usage *usage, const settings_form *form,
+                               cli_sources **sources) {
+  cli_sources *s = *sources = calloc(1, sizeof *s);
+  if (!s) return fail(SPARC_NO_MEMORY, "no memory for the settings");
+  sparc_status status = read_line(argc, argv, usage->doc, form, &s->line);
+  const char *file = text_of(form, &s->line, "config");
+  if (status == SPARC_OK && file) status = settings_read_file(form, file, &s->file);
+  if (status == SPARC_OK) status = merge(form, s);
+  if (status == SPARC_OK && usage->folder && text_of(form, &s->line, "resume")) {
+    status = read_run(usage, form, s);
+    if (status == SPARC_OK) status = merge(form, s);
+  }
+  return status;
+}
+
+void cli_sources_free(cli_sources *s) {
+  if (!s) return;
+  settings_source_free(&s->run);
+  settings_source_free(&s->file);
+  free(s);
+}

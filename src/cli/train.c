@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* train.c: `sparc train`: settings, a run with its progress, and what came of it. */
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "cli/settings.h"
+#include "io/json.h"
+#include "lab/run/run_settings.h"
+
+#include <signal.h>
+
+typedef struct train_command {
+  const char *who; /* opens messages */
+  sparc_run_config config;
+  tool_settings tool;
+  char folder[4096];
+  sparc_run *run;
+  progress *progress;
+} train_command;
+
+static bool is_classifier(const sparc_run *run) {
+  const sparc_task *task = sparc_run_data_of(run).task;
+  return !task || task->target_kind == SPARC_TARGET_CLASS;
+}
+
+static size_t parameters(const sparc_run *run) {
+  return sparc_network_params(sparc_trainer_network(sparc_run_trainer(run)));
+}
+
+/* ---- meanwhile ----------------------------------------------------------------------------------- */
+
+static void announce(const train_command *t) {
+  const sparc_run_data d = sparc_run_data_of(t->run);
+  const sparc_run_config c = sparc_run_config_of(t->run);
+  const sparc_network_config *n = &c.train.network;
+  const long first = sparc_run_result_of(t->run).first;
+  progress_note(t->progress, "data      %s: %d to fit, %d to validate, %d to test; %d channels, up to %d steps", d.name,
+                d.fit.count, d.validation.count, d.test.count, d.fit.channels, d.fit.longest);
+  if (d.differs[0]) progress_note(t->progress, "          not as in the paper: %s", d.differs);
+  progress_note(t->progress, "network   %s (%s), %d modes, %d layers: %zu parameters", n->cell, n->cell_options, n->H,
+                n->layers, parameters(t->run));
+  progress_note(t->progress, first ? "run       %s, continued after update %ld" : "run       %s", c.folder, first);
+}
+
+static void show_start(train_command *t) {
+  const progress_style style = t->tool.quiet ? PROGRESS_NONE : (progress_style)t->tool.progress;
+  const sparc_run_config c = sparc_run_config_of(t->run);
+  t->progress =
+      progress_start(style, sparc_run_data_of(t->run).name, sparc_run_result_of(t->run).first, c.train.updates);
+  announce(t);
+}
+
+static void show_update(const train_command *t, const sparc_update_report *r) {
+  char text[96];
+  if (is_classifier(t->run))
+    snprintf(text, sizeof text, "loss %.4f  accuracy %.3f", r->loss, r->accuracy);
+  else
+    snprintf(text, sizeof text, "loss %.4f", r->loss);
+  progress_step(t->progress, r->update, r->loss, text);
+}
+
+static void show_validation(const train_command *t, const sparc_run_score *s, bool best) {
+  const bool classes = is_classifier(t->run);
+  progress_note(t->progress, "update %ld: validation %s %.4f  loss %.4f%s", s->update, classes ? "accuracy" : "NMSE",
+                classes ? s->merit : -s->merit, s->loss, best ? "  (best)" : "");
+}
+
+static int watch(void *user, const sparc_run_event *event) {
+  train_command *t = user;
+  switch (event->stage) {
+    case SPARC_RUN_STARTED:
+      show_start(t);
+      break;
+    case SPARC_RUN_UPDATE:
+      show_update(t, event->update);
+      break;
+    case SPARC_RUN_VALIDATED:
+      show_validation(t, event->score, event->best);
+      break;
+    case SPARC_RUN_CHECKPOINT:
+    case SPARC_RUN_FINISHED:
+    case SPARC_RUN_FAILED:
+      break;
+  }
+  return interrupt_requested();
+}
+
+/* ---- what came of it ----------------------------------------------------------------------------- */
+
+static double updates_per_second(const sparc_run_result *r) {
+  return r->seconds > 0 ? (double)(r->done - r->first) / r->seconds : 0;
+}
+
+/* the merit as people call it: the paper gives generated tasks by their error, data sets by their accuracy */
+static double named_score(const sparc_run *run, const sparc_run_score *s, const char **name) {
+  const sparc_task *task = sparc_run_data_of(run).task;
+  *name = task ? task->score_name : "accuracy";
+  return !task ? s->merit : is_classifier(run) ? 1 - s->merit : -s->merit;
+}
+
+static void print_score(const sparc_run *run, const char *title, const sparc_run_score *s) {
+  const char *name;
+  const double value = named_score(run, s, &name);
+  if (s->update > 0)
+    printf("%-9s %s %s %.4f, loss %.4f, after update %ld\n", title,
+           sparc_run_data_of(run).task ? "evaluation" : "validation", name, value, s->loss, s->update);
+}
+
+static void print_result(const sparc_run *run) {
+  const sparc_run_config c = sparc_run_config_of(run);
+  const sparc_run_result r = sparc_run_result_of(run);
+  const sparc_network_config *n = &c.train.network;
+  printf("data      ");
+  cli_text(sparc_run_data_of(run).name, 0);
+  printf("\ncell      %s (%d modes, %d layers, %zu parameters), seed %llu, %ld updates\n", n->cell, n->H, n->layers,
+         parameters(run), (unsigned long long)c.train.seed, c.train.updates);
+  if (*n->cell_options) printf("options   %s\n", n->cell_options);
+  print_score(run, "best", &r.best);
+  print_score(run, "final", &r.final);
+  if (r.test.examples > 0)
+    printf("test      accuracy %.4f, loss %.4f, over %ld examples (official test)\n", r.test.accuracy, r.test.loss,
+           r.test.examples);
+  if (r.seconds > 0) printf("speed     %.1f updates/s\n", updates_per_second(&r));
+  printf("model     ");
+  cli_text(c.folder, 0);
+  puts("/best.safetensors");
+}
+
+static json_t *json_score(const sparc_run *run, const sparc_run_score *s) {
+  const bool classes = is_classifier(run);
+  if (s->update == 0) return json_null();
+  return json_pack("{s:I, s:f, s:f}", "update", (json_int_t)s->update, "loss", s->loss, classes ? "accuracy" : "nmse",
+                   classes ? s->merit : -s->merit);
+}
+
+static json_t *json_test(const sparc_evaluation *e) {
+  if (e->examples == 0) return json_null();
+  return json_pack("{s:I, s:f, s:f}", "examples", (json_int_t)e->examples, "loss", e->loss, "accuracy", e->accuracy);
+}
+
+static json_t *json_variant(const char *options) {
+  char variant[64];
+  return cell_variant(options, variant, sizeof variant) ? json_string(variant) : json_null();
+}
+
+static json_t *json_result(const sparc_run *run) {
+  const sparc_run_config c = sparc_run_config_of(run);
+  const sparc_run_result r = sparc_run_result_of(run);
+  const sparc_run_data d = sparc_run_data_of(run);
+  const sparc_network_config *n = &c.train.network;
+  char model[4200];
+  snprintf(model, sizeof model, "%s/best.safetensors", c.folder);
+  json_t *object = json_pack(
+      "{s:o, s:o, s:s, s:o, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "run", json_text(c.folder), "data",
+      json_text(d.name), "cell", n->cell, "variant", json_variant(n->cell_options), "options", n->cell_options, "seed",
+      (json_int_t)c.train.seed, "updates", (json_int_t)c.train.updates, "parameters", (json_int_t)parameters(run),
+      "best", json_score(run, &r.best), "final", json_score(run, &r.final), "test", json_test(&r.test),
+      "updates_per_second", r.seconds > 0 ? json_real(updates_per_second(&r)) : json_null(), "model", json_text(model));
+  const char *name;
+  if (object && d.task) json_object_set_new(object, "score", json_real(named_score(run, &r.final, &name)));
+  return object;
+}
+
+/* ---- the command --------------------------------------------------------------------------------- */
+
+static sparc_status find_folder(const void *config, char *path, size_t size) {
+  const sparc_run_config *c = config;
+  if (c->folder) {
+    snprintf(path, size, "%s", c->folder);
+    return SPARC_OK;
+  }
+  if (c->data) return run_default_folder(c, path, size);
+  return fail(SPARC_INVALID, "--resume needs DATA and the options of the run, or --out with its folder");
+}
+
+static exit_code report_failure(const train_command *t, sparc_status status) {
+  cli_message(t->who, "%s", sparc_error());
+  const sparc_run_result r = t->run ? sparc_run_result_of(t->run) : (sparc_run_result){.saved = -1};
+  if (r.saved >= 0 && r.unwritten)
+    cli_message(t->who, "the checkpoint of update %ld in '%s' is intact", r.saved, t->folder);
+  else if (r.saved >= 0)
+    cli_message(t->who, "the last good checkpoint, of update %ld, is '%s/last.safetensors'", r.saved, t->folder);
+  return r.unwritten ? EXIT_FAILED : cli_exit_code(status);
+}
+
+static exit_code report_result(const train_command *t) {
+  const sparc_run_result r = sparc_run_result_of(t->run);
+  if (!r.finished) {
+    cli_message(t->who, "interrupted after update %ld; --resume --out '%s' continues", r.saved, t->folder);
+    return EXIT_INTERRUPTED;
+  }
+  if (t->tool.json)
+    cli_json_line(t->who, json_result(t->run));
+  else
+    print_result(t->run);
+  return EXIT_DONE;
+}
+
+static sparc_status train(train_command *t) {
+  if (!t->config.data || !*t->config.data)
+    return fail(SPARC_INVALID, "no DATA or TASK given; `%s --help` tells more", t->who);
+  sparc_status status = find_folder(&t->config, t->folder, sizeof t->folder);
+  t->config.folder = t->folder;
+  if (status == SPARC_OK) status = sparc_run_create(&t->config, &t->run);
+  if (status == SPARC_OK) status = sparc_run_execute(t->run, watch, t);
+  progress_finish(t->progress);
+  return status;
+}
+
+static const char doc[] =
+    "Train a network on a named data set, a data file, or one of the generated tasks event-order, event-order-anywhere "
+    "and tracking. The defaults are the paper's settings. The run folder gets config.json, metrics.jsonl, metrics.csv, "
+    "and the checkpoints last.safetensors and best.safetensors."
+    "\vSIGINT and SIGTERM save the run; --resume continues it to the bit. Exit status: 0 done, 1 a file could not be "
+    "written, 2 usage, 3 an input file is missing or malformed, 4 a number that is not finite, 130 interrupted.";
+
+static exit_code run_train(int argc, char **argv) {
+  train_command t = {.who = argv[0]};
+  settings_form form = run_form(&t.config);
+  form.part[3] = (settings_part){&tool_table, &t.tool};
+  cli_sources *sources;
+  const cli_usage usage = {.doc = doc, .folder = find_folder, .config = &t.config};
+  sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);
+  if (status == SPARC_OK) {
+    settings_fill(&(settings_form){.part = {{&tool_table, &t.tool}}}, USUAL_DATA);
+    interrupt_catch();
+    /* a file size limit must give an error like a full disk, not a signal */
+    signal(SIGXFSZ, SIG_IGN);
+    status = train(&t);
+  }
+  const exit_code code = status == SPARC_OK ? report_result(&t) : report_failure(&t, status);
+  sparc_run_free(t.run);
+  cli_sources_free(sources);
+  return code;
+}
+
+const cli_command command_train = {"train", "train a network on a data set or a task", NULL, run_train};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* folder.h: the folder of a run: its files, making it, emptying it. */
+#ifndef SPARC_LAB_RUN_FOLDER_H
+#define SPARC_LAB_RUN_FOLDER_H
+
+#include "sparc/base.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+enum { RUN_PATH = 4200 };
+
+typedef struct run_folder {
+  char path[RUN_PATH - 64]; /* room for names in it */
+  char last[RUN_PATH], best[RUN_PATH], config[RUN_PATH];
+} run_folder;
+
+/* run_folder_at fills in the names; nothing is looked at */
+sparc_status run_folder_at(const char *path, run_folder *out);
+
+/* run_folder_name is its last component, which names the run */
+const char *run_folder_name(const run_folder *folder);
+
+bool run_folder_has_run(const run_folder *folder); /* any file of a run, whole or not */
+bool run_folder_has(const char *path);             /* one of the files named above */
+
+/* run_folder_empty removes the files of an old run, its checkpoints first */
+sparc_status run_folder_empty(const run_folder *folder);
+
+/* run_folder_make makes the folder and those above it */
+sparc_status run_folder_make(const run_folder *folder);
+
+/* run_folder_sweep removes what a run that was killed in the middle of a write left behind */
+sparc_status run_folder_sweep(const run_folder *folder);
+
+sparc_status run_folder_write_config(const run_folder *folder, const json_t *config);
+sparc_status run_folder_read_config(const run_folder *folder, json_t **config);
+
+/* make_folders is mkdir -p */
+sparc_status make_folders(const char *path);
+
+#endif

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/* run.c: a run that can be stopped at any moment.
+ *
+ * At a checkpoint the order is metrics, best.safetensors, last.safetensors, each complete before the next. Whatever is
+ * lost by a kill in between is made again, bit by bit, from the last checkpoint before it.
+ */
+#include "sparc/run.h"
+
+#include "base/error.h"
+#include "lab/run/folder.h"
+#include "lab/run/metrics.h"
+#include "lab/run/run_settings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { RUN_TEXTS = 6 };
+
+struct sparc_run {
+  sparc_run_config config; /* settled; its strings are `text` and `options` */
+  char *text[RUN_TEXTS];
+  char options[CELL_OPTIONS_SIZE];
+  run_data data;
+  run_folder folder;
+  sparc_trainer *trainer; /* NULL: not begun */
+  metrics metrics;
+  sparc_run_result result;
+  bool failed, stop;
+  sparc_run_fn fn; /* of the execution under way */
+  void *user;
+};
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool has_folder(const sparc_run *run) { return run->config.folder != NULL; }
+
+static bool is_classifier(const sparc_run *run) {
+  return !run->data.task || run->data.task->target_kind == SPARC_TARGET_CLASS;
+}
+
+static void tell(sparc_run *run, const sparc_run_event *event) {
+  if (run->fn && run->fn(run->user, event) != 0) run->stop = true;
+}
+
+/* what cannot be written is no fault of the configuration or the data */
+static sparc_status written(sparc_run *run, sparc_status status) {
+  if (status != SPARC_OK) run->result.unwritten = 1;
+  return status;
+}
+
+/* ---- life cycle ---------------------------------------------------------------------------------- */
+
+/* strings of the caller become the run's */
+static sparc_status keep_texts(sparc_run *run) {
+  sparc_run_config *c = &run->config;
+  const char **const texts[RUN_TEXTS] = {&c->data,    &c->root,   &c->label_column,
+                                         &c->variant, &c->folder, &c->train.network.cell};
+  for (int i = 0; i < RUN_TEXTS; i++) {
+    if (!*texts[i]) continue;
+    run->text[i] = strdup(*texts[i]);
+    if (!run->text[i]) return fail(SPARC_NO_MEMORY, "no memory for a configuration");
+    *texts[i] = run->text[i];
+  }
+  return SPARC_OK;
+}
+
+static sparc_status load_data(sparc_run *run) {
+  const sparc_run_config *c = &run->config;
+  const sparc_data_options options = {.root = c->root,
+                                      .protocol = c->official ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
+                                      .read = {.label_column = c->label_column}};
+  return run_data_load(c->data, &options, &run->data);
+}
+
+static sparc_status check_config(const sparc_run_config *config) {
+  if (!config) return fail(SPARC_INVALID, "config is NULL");
+  if (!config->data || !*config->data)
+    return fail(SPARC_INVALID, "data is not given, expected a task, a data set or a file");
+  if (config->resume && !config->folder)
+    return fail(SPARC_INVALID, "folder is NULL, expected that of the run to resume");
+  if (config->resume && config->force) return fail(SPARC_INVALID, "resume and force are both 1, expected one of them");
+  return SPARC_OK;
+}
+
+static sparc_status settle(sparc_run *run) {
+  sparc_status status = keep_texts(run);
+  if (status == SPARC_OK && has_folder(run)) status = run_folder_at(run->config.folder, &run->folder);
+  if (status == SPARC_OK) status = load_data(run);
+  if (status == SPARC_OK) status = run_settle(&run->config, &run->data, run->options);
+  return status;
+}
+
+sparc_status sparc_run_create(const sparc_run_config *config, sparc_run **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
+  *out = NULL;
+  sparc_status status = check_config(config);
+  if (status != SPARC_OK) return status;
+  sparc_run *run = sparc_alloc(sizeof *run);
+  if (!run) return fail(SPARC_NO_MEMORY, "no memory for a run");
+  run->config = *config;
+  run->result.saved = -1;
+  status = settle(run);
+  if (status != SPARC_OK) {
+    sparc_run_free(run);
+    return status;
+  }
+  *out = run;
+  return SPARC_OK;
+}
+
+sparc_status sparc_run_open(const char *folder, int threads, sparc_run **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
+  *out = NULL;
+  if (!folder) return fail(SPARC_INVALID, "folder is NULL, expected that of a run");
+  run_folder names;
+  sparc_status status = run_folder_at(folder, &names);
+  if (status != SPARC_OK) return status;
+  sparc_run_config config = sparc_run_defaults();
+  const settings_form form = run_form(&config);
+  settings_source *source = sparc_alloc(sizeof *source);
+  if (!source) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
+  status = settings_read_file(&form, names.config, source);
+  if (status == SPARC_OK) status = settings_apply(&form, source);
+  if (status == SPARC_OK) {
+    config.folder = folder;
+    config.resume = 1;
+    config.train.threads = threads;
+    status = sparc_run_create(&config, out);
+  }
+  settings_source_free(source);
+  sparc_free(source);
+  return status;
+}
+
+void sparc_run_free(sparc_run *run) {
+  if (!run) return;
+  metrics_close(&run->metrics);
+  sparc_trainer_free(run->trainer);
+  run_data_free(&run->data);
+  for (int i = 0; i < RUN_TEXTS; i++) free(run->text[i]);
+  sparc_free(run);
+}
+
+sparc_run_config sparc_run_config_of(const sparc_run *run) { return run->config; }
+sparc_run_result sparc_run_result_of(const sparc_run *run) { return run->result; }
+sparc_trainer *sparc_run_trainer(const sparc_run *run) { return run->trainer; }
+
+sparc_run_data sparc_run_data_of(const sparc_run *run) {
+  const run_data *d = &run->data;
+  return (sparc_run_data){.name = d->task ? d->task->name : d->split.name,
+                          .differs = d->split.differs,
+                          .task = d->task,
+                          .fit = d->fit,
+                          .validation = d->validation,
+                          .test = d->test};
+}
+
+/* ---- checkpoints --------------------------------------------------------------------------------- */
+
+enum { EXTRAS = 5, EXTRA_SIZE = 40 };
+static const char *const extra_keys[EXTRAS] = {"run.best_update", "run.best_merit", "run.best_loss",
+                                               "run.data_checksum", "run.protocol"};
+
+static const char *protocol_of(const sparc_run *run) {
+  return run->data.task ? "task" : run->config.official ? "official" : "paper";
+}
+
+static sparc_status save(const sparc_run *run, const char *path) {
+  char text[EXTRAS][EXTRA_SIZE];
+  sparc_metadata extra[EXTRAS];
+  snprintf(text[0], EXTRA_SIZE, "%ld", run->result.best.update);
+  snprintf(text[1], EXTRA_SIZE, "%.17g", run->result.best.merit);
+  snprintf(text[2], EXTRA_SIZE, "%.17g", run->result.best.loss);
+  snprintf(text[3], EXTRA_SIZE, "%08lx", run->data.checksum);
+  snprintf(text[4], EXTRA_SIZE, "%s", protocol_of(run));
+  for (int i = 0; i < EXTRAS; i++) extra[i] = (sparc_metadata){.key = extra_keys[i], .value = text[i]};
+  return sparc_trainer_save(run->trainer, &run->data.preprocessing, extra, EXTRAS, path);
+}
+
+static sparc_status save_last(sparc_run *run) {
+  sparc_status status = metrics_flush(&run->metrics);
+  if (status == SPARC_OK) status = save(run, run->folder.last);
+  if (status != SPARC_OK) return written(run, status);
+  run->result.saved = run->result.done;
+  tell(run, &(sparc_run_event){.stage = SPARC_RUN_CHECKPOINT, .run = run});
+  return SPARC_OK;
+}
+
+/* ---- beginning ----------------------------------------------------------------------------------- */
+
+static sparc_status write_config(sparc_run *run) {
+  json_t *object = run_config_json(&run->config);
+  const sparc_status status =
+      object ? run_folder_write_config(&run->folder, object) : fail(SPARC_NO_MEMORY, "no memory for config.json");
+  json_decref(object);
+  return status;
+}
+
+/* a run that was killed before its first checkpoint begins again; what it left is of no use */
+static sparc_status begin_fresh(sparc_run *run) {
+  const sparc_run_config *c = &run->config;
+  if (has_folder(run) && !c->force && !c->resume && run_folder_has_run(&run->folder))
+    return fail(SPARC_INVALID, "'%.300s' holds a run already; resume continues it, force replaces it", c->folder);
+  sparc_status status = sparc_trainer_create(&c->train, &run->data.fit, &run->trainer);
+  if (status != SPARC_OK || !has_folder(run)) return status;
+  status = run_folder_empty(&run->folder);
+  if (status == SPARC_OK) status = run_folder_make(&run->folder);
+  if (status == SPARC_OK) status = write_config(run);
+  return written(run, status);
+}
+
+/* what the last checkpoint says of the run besides the trainer's state */
+static sparc_status read_extras(sparc_run *run) {
+  const char *path = run->folder.last, *text[EXTRAS];
+  sparc_tensors *file;
+  sparc_status status = sparc_tensors_open(path, &file);
+  if (status != SPARC_OK) return status;
+  for (int i = 0; i < EXTRAS; i++) text[i] = sparc_tensors_metadata_find(file, extra_keys[i]);
+  for (int i = 0; i < EXTRAS && status == SPARC_OK; i++)
+    if (!text[i]) status = fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", path, extra_keys[i]);
+  if (status == SPARC_OK) {
+    run->result.best = (sparc_run_score){strtol(text[0], NULL, 10), strtod(text[1], NULL), strtod(text[2], NULL)};
+    if (strtoul(text[3], NULL, 16) != run->data.checksum)
+      status = fail(SPARC_FORMAT, "the examples of '%.200s' are not those that '%.200s' was trained on",
+                    run->config.data, path);
+  }
+  sparc_tensors_close(file);
+  return status;
+}
+
+/* whether config.json defines the same run as the settled configuration with this training */
+static sparc_status compare_config(const sparc_run *run, const sparc_train_config *train) {
+  sparc_run_config c = run->config;
+  c.train = *train;
+  const settings_form form = run_form(&c);
+  json_t *then = NULL, *present = run_config_json(&c);
+  sparc_status status = present ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the configuration");
+  if (status == SPARC_OK) status = run_folder_read_config(&run->folder, &then);
+  if (status == SPARC_OK) status = settings_compare(&form, present, then, run->folder.config);
+  json_decref(then);
+  json_decref(present);
+  return status;
+}
+
+/* what is impossible here is so because the checkpoint says it */
+static sparc_status blame_checkpoint(const sparc_run *run, sparc_status status) {
+  if (status != SPARC_INVALID) return status;
+  char sentence[256];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  return fail(SPARC_FORMAT, "'%.200s': %s", run->folder.last, sentence);
+}
+
+static sparc_status restore(sparc_run *run) {
+  const run_folder *folder = &run->folder;
+  if (!run_folder_has(folder->config))
+    return fail(SPARC_FORMAT, "'%.300s' has a checkpoint but no config.json, so it is no run to resume", folder->path);
+  sparc_status status = compare_config(run, &run->config.train);
+  if (status != SPARC_OK) return status;
+  status = read_extras(run);
+  if (status == SPARC_OK)
+    status = sparc_trainer_restore(folder->last, &run->data.fit, run->config.train.threads, &run->trainer);
+  if (status == SPARC_OK) status = compare_config(run, sparc_trainer_config_of(run->trainer));
+  if (status != SPARC_OK) return blame_checkpoint(run, status);
+  run->result.first = run->result.done = run->result.saved = sparc_trainer_updates_done(run->trainer);
+  return SPARC_OK;
+}
+
+static sparc_status begin(sparc_run *run) {
+  const bool resume = has_folder(run) && run->config.resume && run_folder_has(run->folder.last);
+  sparc_status status = resume ? restore(run) : begin_fresh(run);
+  if (status != SPARC_OK || !has_folder(run)) return status;
+  status = run_folder_sweep(&run->folder);
+  if (status == SPARC_OK)
+    status = metrics_open(run->folder.path, run_folder_name(&run->folder), run->config.train.seed, run->result.saved,
+                          &run->metrics);
+  return written(run, status);
+}
+
+/* ---- one checkpoint ------------------------------------------------------------------------------ */
+
+static bool is_better(const sparc_run_score *a, const sparc_run_score *b) {
+  if (b->update == 0) return true;
+  return a->merit > b->merit || (a->merit == b->merit && a->loss < b->loss);
+}
+
+static sparc_status log_validation(sparc_run *run, const sparc_run_score *s) {
+  const bool classes = is_classifier(run);
+  return metrics_add(&run->metrics,
+                     json_pack("{s:I, s:f, s:f}", "update", (json_int_t)s->update, "validation_loss", s->loss,
+                               classes ? "validation_accuracy" : "validation_nmse", classes ? s->merit : -s->merit));
+}
+
+static sparc_status validate(sparc_run *run) {
+  sparc_evaluation e;
+  sparc_status status = sparc_trainer_evaluate(run->trainer, &run->data.validation, &e);
+  if (status == SPARC_OK && !isfinite(e.loss))
+    status = fail(SPARC_NOT_FINITE, "the validation loss after update %ld is %g, expected a finite number",
+                  run->result.done, e.loss);
+  if (status != SPARC_OK) return status;
+  run->result.final =
+      (sparc_run_score){.update = run->result.done, .merit = is_classifier(run) ? e.accuracy : -e.nmse, .loss = e.loss};
+  return SPARC_OK;
+}
+
+/* validates where there is something to validate on, and saves */
+static sparc_status checkpoint_run(sparc_run *run) {
+  sparc_run_result *r = &run->result;
+  sparc_status status = SPARC_OK;
+  if (run->data.validation.count > 0) {
+    status = validate(run);
+    if (status != SPARC_OK) return status;
+    const bool better = is_better(&r->final, &r->best);
+    if (better) r->best = r->final;
+    tell(run, &(sparc_run_event){.stage = SPARC_RUN_VALIDATED, .run = run, .score = &r->final, .best = better});
+    if (has_folder(run)) status = log_validation(run, &r->final);
+    if (has_folder(run) && status == SPARC_OK && better) status = save(run, run->folder.best);
+  }
+  if (status != SPARC_OK) return written(run, status);
+  return has_folder(run) ? save_last(run) : SPARC_OK;
+}
+
+/* ---- updates ------------------------------------------------------------------------------------- */
+
+static sparc_status log_update(sparc_run *run, const sparc_update_report *r) {
+  json_t *object = json_pack("{s:I, s:f, s:f, s:f}", "update", (json_int_t)r->update, "loss", r->loss, "gradient_norm",
+                             r->gradient_norm, "rate", r->rate);
+  if (object && is_classifier(run)) json_object_set_new(object, "accuracy", json_real(r->accuracy));
+  return written(run, metrics_add(&run->metrics, object));
+}
+
+static sparc_status update_once(sparc_run *run) {
+  enum { LOGS_PER_VALIDATION = 50 };
+  const long every = run->config.validate_every, log_every = (every + LOGS_PER_VALIDATION - 1) / LOGS_PER_VALIDATION;
+  sparc_update_report report;
+  const double begun = now();
+  sparc_status status = sparc_trainer_update(run->trainer, &report);
+  run->result.seconds += now() - begun;
+  if (status != SPARC_OK) return status;
+  run->result.done = report.update;
+  tell(run, &(sparc_run_event){.stage = SPARC_RUN_UPDATE, .run = run, .update = &report});
+  const bool ends = report.update == run->config.train.updates;
+  if (has_folder(run) && (report.update % log_every == 0 || ends)) status = log_update(run, &report);
+  if (status == SPARC_OK && (report.update % every == 0 || ends)) status = checkpoint_run(run);
+  return status;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------- */
+
+static sparc_status measure_test(sparc_run *run) {
+  sparc_model *model;
+  sparc_status status = sparc_model_load(run->folder.best, run->config.train.threads, &model);
+  if (status == SPARC_OK) status = sparc_model_evaluate(model, &run->data.test, &run->result.test);
+  sparc_model_free(model);
+  return status;
+}
+
+static sparc_status conclude(sparc_run *run) {
+  sparc_status status = SPARC_OK;
+  /* without a validation part the last weights are the result; a finished run that was resumed is measured again */
+  if (run->data.validation.count == 0)
+    status = has_folder(run) ? written(run, save(run, run->folder.best)) : SPARC_OK;
+  else if (run->result.final.update == 0)
+    status = validate(run);
+  if (status == SPARC_OK && has_folder(run) && run->data.test.count > 0) status = measure_test(run);
+  if (status != SPARC_OK) return status;
+  run->result.finished = 1;
+  tell(run, &(sparc_run_event){.stage = SPARC_RUN_FINISHED, .run = run});
+  return SPARC_OK;
+}
+
+static sparc_status stop_early(sparc_run *run) {
+  return has_folder(run) && run->result.saved != run->result.done ? save_last(run) : SPARC_OK;
+}
+
+static sparc_status work(sparc_run *run) {
+  const long total = run->config.train.updates;
+  sparc_status status = run->trainer ? SPARC_OK : begin(run);
+  if (status != SPARC_OK) return status;
+  tell(run, &(sparc_run_event){.stage = SPARC_RUN_STARTED, .run = run});
+  while (status == SPARC_OK && run->result.done < total && !run->stop) status = update_once(run);
+  if (status != SPARC_OK) return status;
+  return run->result.done < total ? stop_early(run) : conclude(run);
+}
+
+sparc_status sparc_run_execute(sparc_run *run, sparc_run_fn fn, void *user) {
+  if (!run) return fail(SPARC_INVALID, "run is NULL");
+  if (run->failed) return fail(SPARC_INVALID, "the run has failed before; create or open it again");
+  run->fn = fn;
+  run->user = user;
+  run->stop = false;
+  const sparc_status status = work(run);
+  if (status == SPARC_OK) return SPARC_OK;
+  char message[512];
+  snprintf(message, sizeof message, "%s", sparc_error());
+  run->failed = true;
+  tell(run, &(sparc_run_event){.stage = SPARC_RUN_FAILED, .run = run, .message = message});
+  return fail(status, "%s", message);
+}

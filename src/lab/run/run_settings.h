@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* run_settings.h: the settings of a run: which there are, what takes the place of those that were not given, and what
+ * is written to config.json. */
+#ifndef SPARC_LAB_RUN_RUN_SETTINGS_H
+#define SPARC_LAB_RUN_RUN_SETTINGS_H
+
+#include "lab/cell_choice.h"
+#include "lab/run/data.h"
+#include "lab/settings.h"
+#include "sparc/run.h"
+
+/* ---- rows that every kind of run has, over a structure S with members of these names ---- */
+
+#define VARIANT_SETTING(S)                                                                      \
+  {                                                                                             \
+    .name = "variant", .type = SETTING_TEXT, .role = SHORTHAND, .offset = offsetof(S, variant), \
+    .group = "Network:", .argument = "NAME", .help = "Short for the cell option variant=NAME"   \
+  }
+
+#define BUDGET_SETTING(S, data_default, task_default)                                                             \
+  {                                                                                                               \
+    .name = "budget", .type = SETTING_INT, .role = SHORTHAND, .offset = offsetof(S, budget), .low = 1,            \
+    .high = 1 << 20, .usual = {data_default, task_default}, .voids = "modes", .group = "Network:", .letter = 'b', \
+    .argument = "N", .help = "Instead of modes: real coordinates of each cell's state"                            \
+  }
+
+#define THREADS_SETTING(S, member)                                                                                  \
+  {                                                                                                                 \
+    .name = "threads", .type = SETTING_INT, .role = FREE, .offset = offsetof(S, member), .low = 1, .high = 1024,    \
+    .group = "Training:", .letter = 'T', .argument = "N", .help = "Use at most N threads (default: all processors)" \
+  }
+
+#define FOLDER_SETTING(S, default_name)                                                                 \
+  {                                                                                                     \
+    .name = "out", .type = SETTING_TEXT, .role = OUTSIDE, .offset = offsetof(S, folder),                \
+    .group = "Run:", .letter = 'o', .argument = "DIR", .help = "Run folder (default: " default_name ")" \
+  }
+
+#define RESUME_SETTING(S)                                                                                          \
+  {                                                                                                                \
+    .name = "resume", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, resume), .voids = "force", \
+    .group = "Run:", .help = "Continue the run in the folder, to the bit"                                          \
+  }
+
+#define FORCE_SETTING(S)                                                                                          \
+  {                                                                                                               \
+    .name = "force", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, force), .voids = "resume", \
+    .group = "Run:", .help = "Replace the run in the folder"                                                      \
+  }
+
+/* ---- training runs ---- */
+
+extern const settings_table run_settings; /* over sparc_run_config, beside network_settings and training_settings */
+
+/* run_form binds all three tables to a configuration */
+settings_form run_form(sparc_run_config *config);
+
+/* run_settle fills in what was not given; the text of the cell's options goes to `options` */
+sparc_status run_settle(sparc_run_config *config, const run_data *data, char options[CELL_OPTIONS_SIZE]);
+
+/* run_default_folder names the folder of a run after what is known before its data are: runs/FordA-sparc-s1 */
+sparc_status run_default_folder(const sparc_run_config *config, char *path, size_t size);
+
+/* run_config_json is a settled configuration as config.json has it; NULL without memory */
+json_t *run_config_json(const sparc_run_config *config);
+
+#endif

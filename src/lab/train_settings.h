@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* train_settings.h: the settings of a network and of its training, as tables over the public configurations. */
+#ifndef SPARC_LAB_TRAIN_SETTINGS_H
+#define SPARC_LAB_TRAIN_SETTINGS_H
+
+#include "lab/settings.h"
+
+extern const settings_table network_settings;  /* over sparc_network_config */
+extern const settings_table training_settings; /* over sparc_train_config, without its network */
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* test_settings.c: tables of settings: ranges, what was not given, sources above each other, JSON and back; and that
+ * the tables of the library are sound. */
+#include "lab/run/run_settings.h"
+#include "lab/settings.h"
+#include "lab/train_settings.h"
+#include "scratch.h"
+#include "unit.h"
+
+#include <math.h>
+
+/* ---- a toy -------------------------------------------------------------------------------------- */
+
+typedef struct toy {
+  const char *subject, *name, *hidden;
+  int count, colour, loud, size;
+  long steps;
+  uint64_t seed;
+  double rate;
+} toy;
+
+static const char *const colours[] = {"red", "green", "blue", NULL};
+
+#define AT(member) offsetof(toy, member)
+static const setting rows[] = {
+    {.name = "subject", .type = SETTING_TEXT, .offset = AT(subject), .letter = POSITIONAL},
+    {.name = "name", .type = SETTING_TEXT, .offset = AT(name), .usual = {"Ann"}, .voids = "count"},
+    {.name = "count",
+     .type = SETTING_INT,
+     .offset = AT(count),
+     .low = 1,
+     .high = 9,
+     .usual = {"3", "5"},
+     .voids = "size"},
+    {.name = "size", .type = SETTING_INT, .role = SHORTHAND, .offset = AT(size), .low = 1, .high = 9, .voids = "count"},
+    {.name = "steps", .type = SETTING_LONG, .role = FREE, .offset = AT(steps), .low = 0, .high = 1e9},
+    {.name = "rate", .type = SETTING_REAL, .offset = AT(rate), .low = 0, .high = 2, .usual = {"0.5"}},
+    {.name = "seed", .type = SETTING_SEED, .offset = AT(seed)},
+    {.name = "loud", .type = SETTING_FLAG, .offset = AT(loud)},
+    {.name = "colour", .type = SETTING_CHOICE, .offset = AT(colour), .choices = colours, .usual = {"green"}},
+    {.name = "hidden", .type = SETTING_TEXT, .role = COMMAND_LINE, .commands = COMMAND_RL, .offset = AT(hidden)},
+};
+static const settings_table table = {rows, sizeof rows / sizeof *rows};
+
+static settings_form form_of(toy *t) { return (settings_form){.command = COMMAND_TRAIN, .part = {{&table, t}}}; }
+
+static toy cleared(void) {
+  toy t;
+  const settings_form form = form_of(&t);
+  memset(&t, 0x5a, sizeof t);
+  t.hidden = NULL; /* not a setting of this command, so nobody touches it */
+  settings_clear(&form);
+  return t;
+}
+
+static void expect_sentence(const char *part) {
+  if (!strstr(sparc_error(), part)) fail_msg("the sentence is '%s', expected '%s' in it", sparc_error(), part);
+}
+
+/* applies one setting as the command line would */
+static sparc_status give(toy *t, const char *name, const char *text) {
+  const settings_form form = form_of(t);
+  settings_source source = {.where = NULL};
+  const int i = settings_find(&form, name);
+  assert_true(i >= 0);
+  source.text[i] = text;
+  return settings_apply(&form, &source);
+}
+
+/* ---- values ------------------------------------------------------------------------------------- */
+
+static void test_nothing_is_given(void **state) {
+  (void)state;
+  toy t = cleared();
+  const settings_form form = form_of(&t);
+  assert_null(t.subject);
+  assert_int_equal(t.count, 0);
+  assert_int_equal(t.steps, -1);
+  assert_int_equal(t.colour, -1);
+  assert_true(t.rate == -1);
+  assert_int_equal(settings_check(&form, false), SPARC_OK);
+  assert_int_equal(settings_check(&form, true), SPARC_INVALID);
+  expect_sentence("count is 0, expected a whole number from 1 to 9");
+  settings_fill(&form, USUAL_TASK);
+  assert_string_equal(t.name, "Ann");
+  assert_int_equal(t.count, 5);
+  assert_int_equal(t.colour, 1);
+  assert_true(t.rate == 0.5);
+  t.size = 2;
+  assert_int_equal(settings_check(&form, true), SPARC_OK);
+  t.rate = NAN;
+  assert_int_equal(settings_check(&form, false), SPARC_INVALID);
+  expect_sentence("rate is nan, expected a number from 0 to 2");
+}
+
+static void test_values_and_refusals(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *text, *sentence; /* NULL: fine */
+  } cases[] = {
+      {"count", "9", NULL},
+      {"count", "10", "--count is '10', expected a whole number from 1 to 9"},
+      {"count", "1.5", "--count is '1.5', expected a whole number"},
+      {"count", "", "--count is ''"},
+      {"steps", "1000000000", NULL},
+      {"steps", "99999999999999999999", "--steps is '99999999999999999999'"},
+      {"rate", "2", NULL},
+      {"rate", "2.1", "--rate is '2.1', expected a number from 0 to 2"},
+      {"rate", "nan", "--rate is 'nan'"},
+      {"rate", "0x", "--rate is '0x'"},
+      {"seed", "18446744073709551615", NULL},
+      {"seed", "18446744073709551616", "--seed is '18446744073709551616', expected a whole number from 0"},
+      {"seed", "-1", "--seed is '-1'"},
+      {"loud", "true", NULL},
+      {"loud", "1", "--loud is '1', expected true or false"},
+      {"colour", "blue", NULL},
+      {"colour", "pink", "--colour is 'pink', expected red, green or blue"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    toy t = cleared();
+    const sparc_status status = give(&t, cases[i].name, cases[i].text);
+    if (status != (cases[i].sentence ? SPARC_INVALID : SPARC_OK))
+      fail_msg("%s = '%s' gives status %d: %s", cases[i].name, cases[i].text, status, sparc_error());
+    if (cases[i].sentence) expect_sentence(cases[i].sentence);
+  }
+}
+
+/* what one source says makes void what a lower one said, but not what it says itself */
+static void test_sources_above_each_other(void **state) {
+  (void)state;
+  toy t = cleared();
+  assert_int_equal(give(&t, "count", "4"), SPARC_OK);
+  assert_int_equal(give(&t, "name", "Ann"), SPARC_OK); /* the usual name: nothing new */
+  assert_int_equal(t.count, 4);
+  assert_int_equal(give(&t, "name", "Bob"), SPARC_OK);
+  assert_int_equal(t.count, 0);
+  assert_int_equal(give(&t, "count", "4"), SPARC_OK);
+  assert_int_equal(give(&t, "name", "Bob"), SPARC_OK);
+  assert_int_equal(t.count, 4);
+  assert_int_equal(give(&t, "size", "2"), SPARC_OK);
+  assert_int_equal(t.count, 0);
+  assert_int_equal(t.size, 2);
+
+  const settings_form form = form_of(&t);
+  settings_source both = {.where = NULL};
+  both.text[settings_find(&form, "count")] = "1";
+  both.text[settings_find(&form, "size")] = "1";
+  assert_int_equal(settings_apply(&form, &both), SPARC_INVALID);
+  expect_sentence("--count and --size exclude each other");
+  assert_int_equal(settings_find(&form, "hidden"), -1);
+}
+
+/* ---- files -------------------------------------------------------------------------------------- */
+
+static sparc_status read_text(toy *t, const char *text) {
+  const char *path = in_folder("settings.json");
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+  const settings_form form = form_of(t);
+  settings_source source = {.where = NULL};
+  sparc_status status = settings_read_file(&form, path, &source);
+  if (status == SPARC_OK) status = settings_apply(&form, &source);
+  t->subject = t->name = NULL; /* they point into the file */
+  settings_source_free(&source);
+  return status;
+}
+
+static void test_files(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *sentence;
+    sparc_status status;
+  } cases[] = {
+      {"{\"count\": 2, \"rate\": 1.5, \"loud\": true, \"seed\": \"18446744073709551615\"}", "", SPARC_OK},
+      {"{\"cuont\": 2}", "unknown key 'cuont'; did you mean 'count'?", SPARC_INVALID},
+      {"{\"hidden\": 2}", "unknown key 'hidden'", SPARC_INVALID},
+      {"{\"count\": [2]}", "count is neither a string nor a number", SPARC_INVALID},
+      {"{\"count\": 12}", "settings.json: count is '12', expected a whole number from 1 to 9", SPARC_INVALID},
+      {"{\"subject\": 2}", "subject is not a string", SPARC_INVALID},
+      {"{\"count\": 2, \"count\": 3}", "duplicate", SPARC_FORMAT},
+      {"[]", "expected one JSON object", SPARC_FORMAT},
+      {"{", "settings.json:1: ", SPARC_FORMAT},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    toy t = cleared();
+    const sparc_status status = read_text(&t, cases[i].text);
+    if (status != cases[i].status) fail_msg("%s gives status %d: %s", cases[i].text, status, sparc_error());
+    if (status != SPARC_OK) expect_sentence(cases[i].sentence);
+    if (status == SPARC_OK) assert_true(t.count == 2 && t.rate == 1.5 && t.loud && t.seed == UINT64_MAX);
+  }
+  toy t = cleared();
+  const settings_form form = form_of(&t);
+  settings_source source = {.where = NULL};
+  assert_int_equal(settings_read_file(&form, in_folder("missing"), &source), SPARC_IO);
+  settings_source_free(&source);
+}
+
+static void test_json_and_comparison(void **state) {
+  (void)state;
+  toy t = cleared(), u = t;
+  const settings_form form = form_of(&t), other = form_of(&u);
+  settings_fill(&form, USUAL_DATA);
+  t.subject = "waves\xff";
+  t.size = 4;
+  t.seed = UINT64_MAX;
+  u = t;
+  u.steps = 7;
+  json_t *first = settings_json(&form), *second = settings_json(&other);
+  char *text = json_dumps(first, JSON_COMPACT);
+  assert_string_equal(text,
+                      "{\"subject\":\"waves\\\\xff\",\"name\":\"Ann\",\"count\":3,\"rate\":0.5,"
+                      "\"seed\":\"18446744073709551615\",\"loud\":false,\"colour\":\"green\"}");
+  free(text);
+  assert_int_equal(json_integer_value(json_object_get(second, "steps")), 7);
+  assert_int_equal(settings_compare(&form, first, second, "there"), SPARC_OK); /* what is FREE may differ */
+  json_object_set_new(second, "rate", json_real(0.25));
+  assert_int_equal(settings_compare(&form, first, second, "there"), SPARC_INVALID);
+  expect_sentence("rate is 0.5, but 0.25 in there; a resumed run keeps its settings");
+  json_object_del(second, "rate");
+  assert_int_equal(settings_compare(&form, first, second, "there"), SPARC_INVALID);
+  expect_sentence("rate is 0.5, but not set in there");
+  json_decref(first);
+  json_decref(second);
+}
+
+/* ---- the library's tables ------------------------------------------------------------------------ */
+
+/* every default lies in its range, every name and letter is there once, and whatever a row voids exists */
+static void test_tables_are_sound(void **state) {
+  (void)state;
+  sparc_run_config config = sparc_run_defaults();
+  const settings_form form = run_form(&config);
+  const setting *s, *other;
+  int count = 0;
+  for (; (s = settings_row(&form, count, NULL)); count++) {
+    assert_non_null(s->name);
+    if (s->role != STORED && s->letter != POSITIONAL) assert_true(s->help && s->group);
+    for (int k = 0; k < count; k++) {
+      other = settings_row(&form, k, NULL);
+      if (strcmp(s->name, other->name) == 0) fail_msg("'%s' is there twice", s->name);
+      if (s->letter && s->letter == other->letter) fail_msg("%s and %s share a letter", s->name, other->name);
+    }
+    for (int u = 0; u < USUALS; u++) {
+      union {
+        const char *text;
+        int whole;
+        long large;
+        uint64_t seed;
+        double real;
+      } value;
+      if (s->usual[u] && strcmp(s->usual[u], TASKS_OWN) != 0 && !setting_parse(s, s->usual[u], true, &value))
+        fail_msg("the default '%s' of %s is not possible", s->usual[u], s->name);
+    }
+    char names[128], *rest = names, *name;
+    snprintf(names, sizeof names, "%s", s->voids ? s->voids : "");
+    while ((name = strsep(&rest, " ")))
+      if (*name && settings_find(&form, name) < 0) fail_msg("%s voids '%s', which there is none of", s->name, name);
+  }
+  assert_true(count > 20 && count + 8 <= SETTINGS_MOST);
+}
+
+static void test_paper_defaults(void **state) {
+  (void)state;
+  const sparc_train_config c = sparc_train_classification();
+  assert_int_equal(c.updates, 20000);
+  assert_int_equal(c.warmup, 2000);
+  assert_int_equal(c.batch, 32);
+  assert_int_equal(c.cosine, 1);
+  assert_true(c.rate == 1.95e-3 && c.floor == 1e-6 && c.recurrent_rate == 0.25 && c.decay == 0.05 && c.clip == 0);
+  sparc_task *task;
+  assert_int_equal(sparc_task_create("tracking", &task), SPARC_OK);
+  const sparc_train_config t = sparc_train_task(task);
+  assert_int_equal(t.updates, 450);
+  assert_int_equal(t.batch, 64);
+  assert_int_equal(t.warmup, 0);
+  assert_int_equal(t.cosine, 0);
+  assert_true(t.rate == 0.01 && t.floor == 0 && t.recurrent_rate == 1 && t.decay == 0 && t.clip == 1);
+  sparc_task_free(task);
+}
+
+static void test_names_of_cells(void **state) {
+  (void)state;
+  static const struct {
+    cell_wish wish;
+    const char *said, *name;
+  } cases[] = {
+      {{.kind = "sparc"}, "", "sparc"},
+      {{.kind = "sparc", .variant = "full"}, "", "sparc"},
+      {{.kind = "sparc", .variant = "neutral-gate"}, "variant=neutral-gate", "sparc-neutral-gate"},
+      {{.kind = "sparc", .options = "kappa_r=0.50,variant=phase-only"},
+       "variant=phase-only,kappa_r=0.5",
+       "sparc-phase-only-kappa_r_0.5"},
+      {{.kind = "rglru", .options = "ring=transition,block=128"},
+       "block=128,ring=transition",
+       "rglru-block_128-ring_transition"},
+      {{.kind = "rglru", .options = "block=8,ring=base"}, "", "rglru"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char said[CELL_OPTIONS_SIZE], name[64];
+    assert_int_equal(cell_said(&cases[i].wish, said), SPARC_OK);
+    assert_string_equal(said, cases[i].said);
+    cell_file_name(cases[i].wish.kind, said, name, sizeof name);
+    assert_string_equal(name, cases[i].name);
+  }
+  char said[CELL_OPTIONS_SIZE];
+  assert_int_equal(cell_said(&(cell_wish){.kind = "rtu", .variant = "full"}, said), SPARC_INVALID);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_nothing_is_given),         cmocka_unit_test(test_values_and_refusals),
+      cmocka_unit_test(test_sources_above_each_other), cmocka_unit_test_teardown(test_files, empty_folder),
+      cmocka_unit_test(test_json_and_comparison),      cmocka_unit_test(test_tables_are_sound),
+      cmocka_unit_test(test_paper_defaults),           cmocka_unit_test(test_names_of_cells),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
