@@ -253,7 +253,7 @@ static sparc_status blame_data(const subject *s, sparc_status status) {
 
 static sparc_status evaluate(const eval_settings *e, sparc_model *model, const subject *s) {
   const sparc_preprocessing *p = sparc_model_preprocessing(model);
-  const bool classes = sparc_network_config_of(sparc_model_network(model)).head != SPARC_HEAD_STEPS;
+  const bool classes = sparc_network_config_of(sparc_model_network(model)).head->input != SPARC_HEAD_STEPS;
   long matrix[LARGEST_MATRIX * LARGEST_MATRIX] = {0};
   const bool confusion = p->classes > 0 && p->classes <= LARGEST_MATRIX;
   sparc_evaluation v;

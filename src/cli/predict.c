@@ -371,8 +371,8 @@ static exit_code run_predict(int argc, char **argv) {
     const sparc_network_config network = sparc_network_config_of(sparc_model_network(model));
     writer w = {.who = argv[0],
                 .p = sparc_model_preprocessing(model),
-                .outputs = network.outputs,
-                .classes = network.head != SPARC_HEAD_STEPS,
+                .outputs = network.head->outputs,
+                .classes = network.head->input != SPARC_HEAD_STEPS,
                 .jsonl = strcmp(settings.format, "jsonl") == 0};
     status = strcmp(settings.input, "-") == 0 ? predict_stream(model, &w) : predict_file(model, &settings, &w);
   }

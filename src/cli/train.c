@@ -24,7 +24,7 @@ static bool is_classifier(const sparc_run *run) {
 }
 
 static size_t parameters(const sparc_run *run) {
-  return sparc_network_params(sparc_trainer_network(sparc_run_trainer(run)));
+  return sparc_network_sizes_of(sparc_trainer_network(sparc_run_trainer(run))).params;
 }
 
 /* ---- meanwhile ----------------------------------------------------------------------------------- */

@@ -39,20 +39,22 @@ static sparc_status make_trainer(demo_run *run, int threads, const sparc_samples
   config.seed = run->seed;
   config.updates = run->updates;
   config.threads = threads;
+  const sparc_head_config head = {.input = task->target_kind == SPARC_TARGET_CLASS ? SPARC_HEAD_LAST : SPARC_HEAD_STEPS,
+                                  .outputs = task->O};
   config.network = (sparc_network_config){
       .cell = run->cell,
       .cell_options = cell.options,
       .H = cell.H,
       .inputs = task->D,
-      .outputs = task->O,
-      .head = task->target_kind == SPARC_TARGET_CLASS ? SPARC_HEAD_LAST : SPARC_HEAD_STEPS,
-      .relu = task->training.relu,
+      .features = task->training.relu ? SPARC_FEATURES_RELU : SPARC_FEATURES_OUTPUT,
       .init = task->training.init,
+      .head = &head,
+      .heads = 1,
   };
   status = sparc_trainer_create(&config, samples, trainer);
   if (status != SPARC_OK) return status;
   run->H = cell.H;
-  run->params = sparc_network_params(sparc_trainer_network(*trainer));
+  run->params = sparc_network_sizes_of(sparc_trainer_network(*trainer)).params;
   return SPARC_OK;
 }
 
@@ -87,7 +89,7 @@ static sparc_status show_example(demo_run *run, const sparc_trainer *trainer) {
                                  .source = task,
                                  .at = classes ? example_beginning : whole_example};
   batch *passes = NULL;
-  float *prepared = sparc_alloc(sparc_network_prepared(network) * sizeof *prepared);
+  float *prepared = sparc_alloc(sparc_network_sizes_of(network).prepared * sizeof *prepared);
   run->example = sparc_alloc((size_t)task->T * (size_t)task->O * sizeof *run->example);
   sparc_status status = prepared && run->example ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for an example");
   if (status == SPARC_OK) status = sparc_network_prepare(network, sparc_trainer_params(trainer), prepared);
