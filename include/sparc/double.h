@@ -2,12 +2,13 @@
 /* double.h: the same calls in double precision, for gradient checks and numerical studies.
  *
  * The description (cell, sizes, blocks, plan) is shared with the float calls; only the arrays differ.
- * Every function is the twin of the one without the suffix in cell.h, online.h or sequence.h.
+ * Every function is the twin of the one without the suffix in cell.h, online.h, rollout.h or sequence.h.
  */
 #ifndef SPARC_DOUBLE_H
 #define SPARC_DOUBLE_H
 
 #include "sparc/online.h"
+#include "sparc/rollout.h"
 #include "sparc/sequence.h"
 
 #ifdef __cplusplus
@@ -50,6 +51,9 @@ SPARC_API sparc_status sparc_lazy_flush_f64(const sparc_cell *cell, sparc_lazy_f
 SPARC_API sparc_status sparc_step_streams_f64(const sparc_cell *cell, const double *prepared, int n, double *states,
                                               const double *x, const double *masks, double *y, double *tapes,
                                               int threads);
+
+SPARC_API sparc_status sparc_input_jacobian_f64(const sparc_cell *cell, const double *prepared, double *tape,
+                                                double *jacobian);
 
 SPARC_API size_t sparc_plan_saved_bytes_f64(const sparc_plan *plan);
 SPARC_API size_t sparc_plan_work_bytes_f64(const sparc_plan *plan);
