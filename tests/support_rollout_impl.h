@@ -5,6 +5,7 @@
 #include "support_rollout.h"
 #include "unit.h"
 
+#include <math.h>
 #include <string.h>
 
 static void must(sparc_status status) {
@@ -42,4 +43,128 @@ void TYPED(run_jacobian)(const problem *p, const double *x, double mask, double 
   widen(h, S, state);
   real *const blocks[] = {params, prepared, tape, h, in, J};
   release(blocks, sizeof blocks / sizeof *blocks);
+}
+
+/* ---- a rollout ----------------------------------------------------------------------------------- */
+
+/* what collecting a rollout leaves: for every step the state and the trace that it found */
+typedef struct collection {
+  const rollout *r;
+  const sparc_cell *cell;
+  sparc_sizes n;
+  size_t T, D;
+  real *prepared, *states, *traces, *x, *mask;
+} collection;
+
+static real mask_at(const problem *p, size_t t) { return p->mask ? (real)p->mask[t] : 1; }
+
+static collection collect(const rollout *r) {
+  const problem *p = &r->p;
+  const size_t T = (size_t)p->T, D = (size_t)p->D, S = p->n.state, trace = p->n.trace;
+  collection c = {.r = r, .cell = p->cell, .n = p->n, .T = T, .D = D};
+  real *params = narrow(p->params, p->n.params), *tape = zeros(p->n.tape);
+  c.prepared = zeros(p->n.prepared);
+  c.x = narrow(p->x, T * D);
+  c.mask = zeros(T);
+  c.states = zeros((T + 1) * S);
+  c.traces = zeros((T + 1) * trace);
+  must(PUBLIC(sparc_prepare)(p->cell, params, c.prepared));
+  for (size_t i = 0; i < S; i++) c.states[i] = p->state0 ? (real)p->state0[i] : 0;
+  for (size_t i = 0; i < trace; i++) c.traces[i] = (real)r->trace0[i];
+  for (size_t t = 0; t < T; t++) {
+    real *state = c.states + (t + 1) * S, *Z = c.traces + (t + 1) * trace;
+    memcpy(state, state - S, S * sizeof(real));
+    memcpy(Z, Z - trace, trace * sizeof(real));
+    c.mask[t] = mask_at(p, t);
+    must(PUBLIC(sparc_step_rtrl)(p->cell, c.prepared, state, Z, c.x + t * D, c.mask[t], NULL, tape));
+  }
+  real *const blocks[] = {params, tape};
+  release(blocks, 2);
+  return c;
+}
+
+static void collection_free(collection *c) {
+  real *const blocks[] = {c->prepared, c->states, c->traces, c->x, c->mask};
+  release(blocks, sizeof blocks / sizeof *blocks);
+}
+
+/* a minibatch under its own parameters: every item's step is taken, its tape is ready */
+typedef struct items {
+  size_t n;
+  real *prepared, *states, *x, *masks, *tapes, *dy, *dparams, *dx;
+} items;
+
+static items take_items(const collection *c) {
+  const rollout *r = c->r;
+  const size_t n = (size_t)r->n, S = c->n.state;
+  real *params = narrow(r->params, c->n.params);
+  items m = {.n = n,
+             .prepared = zeros(c->n.prepared),
+             .states = zeros(n * S),
+             .x = narrow(r->x, n * c->D),
+             .masks = zeros(n),
+             .tapes = zeros(n * c->n.tape),
+             .dy = narrow(r->dy, n * c->n.output),
+             .dparams = zeros(c->n.params),
+             .dx = zeros(n * c->D)};
+  must(PUBLIC(sparc_prepare)(c->cell, params, m.prepared));
+  for (size_t i = 0; i < n; i++) {
+    m.masks[i] = c->mask[r->steps[i]];
+    memcpy(m.states + i * S, c->states + (size_t)r->steps[i] * S, S * sizeof(real));
+  }
+  must(PUBLIC(sparc_step_streams)(c->cell, m.prepared, r->n, m.states, m.x, m.masks, NULL, m.tapes, 1));
+  sparc_free(params);
+  return m;
+}
+
+static void give_items(const collection *c, items *m, minibatch *out) {
+  widen(m->dparams, c->n.params, out->dparams);
+  widen(m->dx, m->n * c->D, out->dx);
+  real *const blocks[] = {m->prepared, m->states, m->x, m->masks, m->tapes, m->dy, m->dparams, m->dx};
+  release(blocks, sizeof blocks / sizeof *blocks);
+}
+
+void TYPED(run_items)(const rollout *r, minibatch *out) {
+  collection c = collect(r);
+  items m = take_items(&c);
+  real *Z = zeros(c.n.trace);
+  for (size_t i = 0; i < m.n; i++) {
+    memcpy(Z, c.traces + (size_t)r->steps[i] * c.n.trace, c.n.trace * sizeof(real));
+    must(PUBLIC(sparc_rtrl_update)(c.cell, m.prepared, Z, m.tapes + i * c.n.tape, m.dy + i * c.n.output, m.dparams,
+                                   m.dx + i * c.D));
+  }
+  sparc_free(Z);
+  give_items(&c, &m, out);
+  collection_free(&c);
+}
+
+/* work that must suffice, must not be read before it is written, and ends where it says */
+static real *work_of(size_t size) {
+  real *work = zeros(size + 1);
+  for (size_t i = 0; i < size; i++) work[i] = (real)NAN;
+  work[size] = 7;
+  return work;
+}
+
+static void check_work(real *work, size_t size) {
+  assert_true(work[size] == 7);
+  sparc_free(work);
+}
+
+void TYPED(run_batch)(const rollout *r, int threads, minibatch *out) {
+  collection c = collect(r);
+  items m = take_items(&c);
+  const size_t bytes = (c.T + 1) * c.n.trace * sizeof(real), size = PUBLIC(sparc_rtrl_batch_work_size)(c.cell, r->n);
+  real *kept = sparc_alloc(bytes), *work = work_of(size);
+  const real **traces = sparc_alloc(m.n * sizeof *traces);
+  memcpy(kept, c.traces, bytes);
+  for (size_t i = 0; i < m.n; i++) traces[i] = c.traces + (size_t)r->steps[i] * c.n.trace;
+  must(PUBLIC(sparc_rtrl_batch_gradient)(c.cell, m.prepared, r->n, traces, m.tapes, m.dy, m.dparams, m.dx, work,
+                                         threads));
+  assert_memory_equal(kept, c.traces, bytes);
+  check_work(work, size);
+  sparc_free(kept);
+  sparc_free((void *)traces);
+  give_items(&c, &m, out);
+  collection_free(&c);
 }

@@ -52,6 +52,10 @@ SPARC_API sparc_status sparc_step_streams_f64(const sparc_cell *cell, const doub
                                               const double *x, const double *masks, double *y, double *tapes,
                                               int threads);
 
+SPARC_API sparc_status sparc_rtrl_batch_gradient_f64(const sparc_cell *cell, const double *prepared, int n,
+                                                     const double *const *traces, double *tapes, const double *dy,
+                                                     double *dparams, double *dx, double *work, int threads);
+SPARC_API size_t sparc_rtrl_batch_work_size_f64(const sparc_cell *cell, int n);
 SPARC_API sparc_status sparc_input_jacobian_f64(const sparc_cell *cell, const double *prepared, double *tape,
                                                 double *jacobian);
 
