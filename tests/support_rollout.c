@@ -32,17 +32,31 @@ rollout rollout_create(const sparc_cell_config *config, int T, int n, double cha
 }
 
 void rollout_free(rollout *r) {
-  void *blocks[] = {r->trace0, r->params, r->x, r->dy, r->steps};
+  void *blocks[] = {r->trace0, r->params, r->x, r->dy, r->steps, r->symbol};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) sparc_free(blocks[i]);
   problem_free(&r->p);
 }
 
+void rollout_draw_symbols(rollout *r, int symbols, sparc_random *stream) {
+  const size_t T = (size_t)r->p.T, D = (size_t)r->p.D;
+  double *inputs = draw(stream, (size_t)symbols * D, 1);
+  r->symbols = symbols;
+  r->symbol = sparc_alloc(T * sizeof *r->symbol);
+  for (size_t t = 0; t < T; t++) {
+    r->symbol[t] = (int)sparc_random_below(stream, (uint32_t)symbols);
+    memcpy(r->p.x + t * D, inputs + (size_t)r->symbol[t] * D, D * sizeof *inputs);
+  }
+  sparc_free(inputs);
+}
+
 minibatch minibatch_create(const rollout *r) {
   return (minibatch){.dparams = sparc_alloc(r->p.n.params * sizeof(double)),
-                     .dx = sparc_alloc((size_t)r->n * (size_t)r->p.D * sizeof(double))};
+                     .dx = sparc_alloc((size_t)r->n * (size_t)r->p.D * sizeof(double)),
+                     .dinput = sparc_alloc((size_t)r->p.T * (size_t)r->p.D * sizeof(double))};
 }
 
 void minibatch_free(minibatch *m) {
   sparc_free(m->dparams);
   sparc_free(m->dx);
+  sparc_free(m->dinput);
 }

@@ -47,13 +47,13 @@ void TYPED(run_jacobian)(const problem *p, const double *x, double mask, double 
 
 /* ---- a rollout ----------------------------------------------------------------------------------- */
 
-/* what collecting a rollout leaves: for every step the state and the trace that it found */
+/* what collecting a rollout leaves: for every step the state and the trace that it found, and its record */
 typedef struct collection {
   const rollout *r;
   const sparc_cell *cell;
   sparc_sizes n;
   size_t T, D;
-  real *prepared, *states, *traces, *x, *mask;
+  real *prepared, *states, *traces, *records, *x, *mask;
 } collection;
 
 static real mask_at(const problem *p, size_t t) { return p->mask ? (real)p->mask[t] : 1; }
@@ -68,6 +68,7 @@ static collection collect(const rollout *r) {
   c.mask = zeros(T);
   c.states = zeros((T + 1) * S);
   c.traces = zeros((T + 1) * trace);
+  c.records = zeros(sparc_record_size(p->cell, p->T));
   must(PUBLIC(sparc_prepare)(p->cell, params, c.prepared));
   for (size_t i = 0; i < S; i++) c.states[i] = p->state0 ? (real)p->state0[i] : 0;
   for (size_t i = 0; i < trace; i++) c.traces[i] = (real)r->trace0[i];
@@ -77,6 +78,7 @@ static collection collect(const rollout *r) {
     memcpy(Z, Z - trace, trace * sizeof(real));
     c.mask[t] = mask_at(p, t);
     must(PUBLIC(sparc_step_rtrl)(p->cell, c.prepared, state, Z, c.x + t * D, c.mask[t], NULL, tape));
+    must(PUBLIC(sparc_record_step)(p->cell, tape, p->T, (int)t, c.records));
   }
   real *const blocks[] = {params, tape};
   release(blocks, 2);
@@ -84,7 +86,7 @@ static collection collect(const rollout *r) {
 }
 
 static void collection_free(collection *c) {
-  real *const blocks[] = {c->prepared, c->states, c->traces, c->x, c->mask};
+  real *const blocks[] = {c->prepared, c->states, c->traces, c->records, c->x, c->mask};
   release(blocks, sizeof blocks / sizeof *blocks);
 }
 
@@ -166,5 +168,54 @@ void TYPED(run_batch)(const rollout *r, int threads, minibatch *out) {
   sparc_free(kept);
   sparc_free((void *)traces);
   give_items(&c, &m, out);
+  collection_free(&c);
+}
+
+static PUBLIC(sparc_record_view) view_of(const collection *c) {
+  return (PUBLIC(sparc_record_view)){
+      .T = (int)c->T, .prepared = c->prepared, .records = c->records, .states = c->states, .boundary = c->traces};
+}
+
+/* every interval-th trace of the rollout */
+static real *checkpoints_of(const collection *c, size_t interval) {
+  real *out = zeros((c->T / interval + 1) * c->n.trace);
+  for (size_t t = interval; t < c->T; t += interval)
+    memcpy(out + (t / interval - 1) * c->n.trace, c->traces + t * c->n.trace, c->n.trace * sizeof(real));
+  return out;
+}
+
+void TYPED(run_records)(const rollout *r, const record_options *options, minibatch *out) {
+  collection c = collect(r);
+  items m = take_items(&c);
+  const int interval = options->interval, symbols = options->symbols ? r->symbols : 0;
+  const size_t size = PUBLIC(sparc_record_work_size)(c.cell, r->p.T, r->n, interval, symbols);
+  real *work = work_of(size), *dinput = zeros(c.T * c.D);
+  real *checkpoints = interval > 0 ? checkpoints_of(&c, (size_t)interval) : NULL;
+  PUBLIC(sparc_record_view) view = view_of(&c);
+  view.checkpoints = checkpoints;
+  view.interval = interval;
+  view.symbol = options->symbols ? r->symbol : NULL;
+  view.symbols = symbols;
+  must(PUBLIC(sparc_record_gradient)(c.cell, m.prepared, &view, r->n, r->steps, m.tapes, m.dy, m.dparams, m.dx,
+                                     options->dinput ? dinput : NULL, work, options->threads));
+  check_work(work, size);
+  widen(dinput, c.T * c.D, out->dinput);
+  sparc_free(dinput);
+  sparc_free(checkpoints);
+  give_items(&c, &m, out);
+  collection_free(&c);
+}
+
+void TYPED(run_boundary)(const rollout *r, int from, int to, double *got, double *want) {
+  collection c = collect(r);
+  const size_t size = PUBLIC(sparc_record_work_size)(c.cell, r->p.T, 1, 0, 0), trace = c.n.trace;
+  real *work = work_of(size), *Z = zeros(trace);
+  const PUBLIC(sparc_record_view) view = view_of(&c);
+  memcpy(Z, c.traces + (size_t)from * trace, trace * sizeof(real));
+  must(PUBLIC(sparc_record_boundary)(c.cell, &view, from, to, Z, work));
+  widen(Z, trace, got);
+  widen(c.traces + (size_t)to * trace, trace, want);
+  check_work(work, size);
+  sparc_free(Z);
   collection_free(&c);
 }

@@ -56,6 +56,23 @@ SPARC_API sparc_status sparc_rtrl_batch_gradient_f64(const sparc_cell *cell, con
                                                      const double *const *traces, double *tapes, const double *dy,
                                                      double *dparams, double *dx, double *work, int threads);
 SPARC_API size_t sparc_rtrl_batch_work_size_f64(const sparc_cell *cell, int n);
+
+typedef struct sparc_record_view_f64 {
+  int T;
+  const double *prepared, *records, *states, *boundary, *checkpoints;
+  int interval;
+  const int *symbol;
+  int symbols;
+} sparc_record_view_f64;
+
+SPARC_API sparc_status sparc_record_step_f64(const sparc_cell *cell, const double *tape, int T, int t, double *records);
+SPARC_API sparc_status sparc_record_gradient_f64(const sparc_cell *cell, const double *prepared,
+                                                 const sparc_record_view_f64 *view, int n, const int *steps,
+                                                 double *tapes, const double *dy, double *dparams, double *dx,
+                                                 double *dinput, double *work, int threads);
+SPARC_API sparc_status sparc_record_boundary_f64(const sparc_cell *cell, const sparc_record_view_f64 *view, int from,
+                                                 int to, double *trace, double *work);
+SPARC_API size_t sparc_record_work_size_f64(const sparc_cell *cell, int T, int n, int interval, int symbols);
 SPARC_API sparc_status sparc_input_jacobian_f64(const sparc_cell *cell, const double *prepared, double *tape,
                                                 double *jacobian);
 
