@@ -65,7 +65,7 @@ typedef struct TYPED(affine_ops) {
   /* adds to dx (n, D) what the shared pre-activations have of it; NULL: nothing */
   void (*shared_backward)(const sparc_cell *cell, const real *constants, size_t n, const real *dshared, real *dx);
   /* adds to dparams what is not a projection and not a per-mode sum, over n tokens: part `part` of weight_parts, which
-   * may run side by side */
+   * may run side by side. dy NULL: nothing came through the output. */
   void (*weight_gradient)(const sparc_cell *cell, size_t part, size_t n, const real *x, const real *pre,
                           const real *dpre, const real *dshared, const real *dy, real *dparams);
   size_t (*weight_parts)(const sparc_cell *cell);

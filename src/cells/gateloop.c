@@ -318,6 +318,7 @@ static size_t weight_parts(const sparc_cell *cell) { return tiles_of((size_t)cel
 static void weight_gradient(const sparc_cell *cell, size_t part, size_t n, const real *x, const real *pre,
                             const real *dpre, const real *dshared, const real *dy, real *dparams) {
   (void)x, (void)pre, (void)dshared;
+  if (!dy) return;
   const size_t D = (size_t)cell->D, H = (size_t)cell->H;
   const range rows = range_of(D, ROW_TILE, part);
   gemm(cell->kernels, TRANSPOSED, AS_IS, rows.n, H, n, dy + rows.first, D, dpre + E * H, COLUMNS * H, 1,

@@ -96,15 +96,17 @@ static int control_slot(const sparc_cell *cell, int slot) { return has_content(c
 static sparc_status add_sinks(sparc_cell *cell, bool per_mode) {
   const sink_row control_row = per_mode ? ROW_OF_MODE : ROW_SHARED;
   const int D = cell->D, retention = control_block(cell, CTRL_RETENTION), phase = control_block(cell, CTRL_PHASE);
+  const int r = control_slot(cell, OUTER_R), p = control_slot(cell, OUTER_P);
+  const size_t w_r = K_COUNT * (size_t)cell->H, w_p = w_r + (size_t)D + 1;
   const rtrl_sink sinks[] = {
       {.slot = SUM_DECAY, .block = LOG_DECAY},
       {.slot = SUM_FREQ, .block = LOG_FREQ},
       {.slot = SUM_GAIN, .block = LOG_GAIN},
       {.slot = SUM_GATE_P, .block = GATE_PHASE},
       {.slot = SUM_GATE_R, .block = GATE_RETENTION},
-      {.outer = true, .slot = control_slot(cell, OUTER_R), .block = retention, .row = control_row},
+      {.outer = true, .slot = r, .block = retention, .row = control_row, .weights = w_r},
       {.slot = SLOT_BIAS_R, .block = retention, .column = D, .row = control_row},
-      {.outer = true, .slot = control_slot(cell, OUTER_P), .block = phase, .row = control_row},
+      {.outer = true, .slot = p, .block = phase, .row = control_row, .weights = w_p},
       {.slot = SLOT_BIAS_P, .block = phase, .column = D, .row = control_row},
       {.outer = true, .slot = OUTER_RE, .block = CONTENT_RE},
       {.outer = true, .slot = OUTER_IM, .block = CONTENT_IM},

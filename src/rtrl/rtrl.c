@@ -21,6 +21,7 @@
 #define advance_scalar  TYPED(advance_scalar)
 #define advance_slot    TYPED(advance_slot)
 #define state_gradient  TYPED(state_gradient)
+#define sink_factor_of  TYPED(sink_factor_of)
 #define sink_weights    TYPED(sink_weights)
 #define sink_row_of     TYPED(sink_row_of)
 #define contract        TYPED(contract)
@@ -160,8 +161,8 @@ sparc_status PUBLIC(sparc_step_rtrl)(const sparc_cell *cell, const real *prepare
 /* ---- contraction ------------------------------------------------------------------------------- */
 
 /* the factor of mode j: the sensitivity is factor times the slot */
-static void sink_factor_of(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, size_t j, real *re,
-                           real *im) {
+void sink_factor_of(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, size_t j, real *re,
+                    real *im) {
   *re = sink->factor == FACTOR_ONE ? 1 : 0;
   *im = sink->factor == FACTOR_I ? 1 : 0;
   if (sink->factor != FACTOR_CONSTANT) return;
