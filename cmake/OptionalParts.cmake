@@ -4,13 +4,19 @@
 
 include(CheckCSourceCompiles)
 
-# MuJoCo: header and library
+# MuJoCo 2.2 or 2.3: header and library. Later versions read models from memory in another way.
 find_path(MuJoCo_INCLUDE_DIR NAMES mujoco/mujoco.h)
 find_library(MuJoCo_LIBRARY NAMES mujoco)
 mark_as_advanced(MuJoCo_INCLUDE_DIR MuJoCo_LIBRARY)
 set(MuJoCo_FOUND FALSE)
-if(MuJoCo_INCLUDE_DIR AND MuJoCo_LIBRARY)
-  set(MuJoCo_FOUND TRUE)
+if(SPARC_MUJOCO AND MuJoCo_INCLUDE_DIR AND MuJoCo_LIBRARY)
+  file(STRINGS "${MuJoCo_INCLUDE_DIR}/mujoco/mujoco.h" mujoco_version REGEX "^#define mjVERSION_HEADER +[0-9]+")
+  string(REGEX REPLACE "[^0-9]" "" mujoco_version "${mujoco_version}")
+  if(mujoco_version GREATER_EQUAL 220 AND mujoco_version LESS 300)
+    set(MuJoCo_FOUND TRUE)
+  else()
+    message(WARNING "MuJoCo ${mujoco_version} is not used: the robots need 2.2 or 2.3 (Debian: libmujoco-dev)")
+  endif()
 endif()
 
 # libraries of vector functions that `sparc bench` compares the scan with

@@ -5,6 +5,9 @@
 # Silent, and without touching the network, when nothing of the group is missing. Otherwise installs as root or
 # through password-free sudo; with neither it prints the command to run and stops. On a system without dpkg it
 # says what is needed and leaves the verdict to CMake.
+#
+# The build group asks for the optional packages too, but does not insist: one that cannot be installed is noted in
+# build/unavailable-packages and not tried again while it stands there.
 set -euo pipefail
 
 # package[|accepted instead]   command that also satisfies it   reason
@@ -68,8 +71,25 @@ missing() {
 as_root() { ${sudo:+sudo --non-interactive} env DEBIAN_FRONTEND=noninteractive "$@"; }
 install() { as_root apt-get install --yes --no-install-recommends "$@"; }
 
+# optional_missing: the optional packages that are not there and, in the build group, not known to be unavailable
+optional_missing() {
+  local package noted=
+  if [ "$group" = build ] && [ -e "$unavailable" ]; then noted=" $(tr '\n' ' ' <"$unavailable")"; fi
+  for package in $(missing optional); do
+    case $noted in *" $package "*) ;; *) echo "$package" ;; esac
+  done
+}
+
+# note_unavailable PACKAGE...
+note_unavailable() {
+  mkdir -p "${unavailable%/*}"
+  printf '%s\n' "$@" >>"$unavailable"
+}
+
 group=${1:-build}
 packages "$group" >/dev/null
+folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build
+unavailable=$folder/unavailable-packages
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "${0##*/}: not a Debian system, nothing installed. The $group step needs (Debian names):" >&2
@@ -77,7 +97,11 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   exit 0
 fi
 
-mapfile -t wanted < <(missing "$group")
+needed=()
+optional=()
+if [ "$group" != optional ]; then mapfile -t needed < <(missing "$group"); fi
+if [ "$group" = build ] || [ "$group" = optional ]; then mapfile -t optional < <(optional_missing); fi
+wanted=("${needed[@]}" "${optional[@]}")
 [ ${#wanted[@]} -gt 0 ] || exit 0
 
 sudo=
@@ -85,22 +109,28 @@ if [ "$(id -u)" != 0 ]; then
   if command -v sudo >/dev/null && sudo --non-interactive true 2>/dev/null; then
     sudo=yes
   else
+    if [ ${#needed[@]} -gt 0 ]; then wanted=("${needed[@]}"); fi
     echo "${0##*/}: packages are missing and there is neither root nor password-free sudo. Run this, then try again:" >&2
     echo >&2
     echo "  sudo apt-get update && sudo apt-get install --yes --no-install-recommends ${wanted[*]}" >&2
-    exit 1
+    if [ ${#needed[@]} -gt 0 ]; then exit 1; fi
+    echo >&2
+    echo "They are optional: going on without them." >&2
+    note_unavailable "${optional[@]}"
+    exit 0
   fi
 fi
 
 echo "${0##*/}: installing ${wanted[*]}" >&2
-as_root apt-get update >&2
-if [ "$group" != optional ]; then
-  install "${wanted[@]}" >&2
-fi
+as_root apt-get update >&2 || [ ${#needed[@]} = 0 ]
+if [ ${#needed[@]} -gt 0 ]; then install "${needed[@]}" >&2; fi
 
-# a machine that is being set up gets the optional parts too, one by one: each may be unknown to its release
-if [ "$group" = build ] || [ "$group" = optional ]; then
-  for package in $(missing optional); do
-    install "$package" >&2 || echo "${0##*/}: warning: $package could not be installed; going on without it" >&2
-  done
-fi
+# one by one: each may be unknown to this release
+for package in "${optional[@]}"; do
+  if ! install "$package" >&2; then
+    echo "${0##*/}: warning: $package could not be installed; going on without it" >&2
+    note_unavailable "$package"
+  fi
+done
+# a build that was configured without them looks again
+touch -c "$folder"/*/CMakeCache.txt

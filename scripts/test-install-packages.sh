@@ -4,24 +4,27 @@
 # fake dpkg-query, apt-get, sudo and id; the fakes write what they were asked to a log.
 set -euo pipefail
 
-script="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/install-packages.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# a copy: the script keeps notes in the build folder beside its own
+script=$work/scripts/install-packages.sh
+mkdir "$work/scripts"
+cp "$(dirname "${BASH_SOURCE[0]}")/install-packages.sh" "$script"
 failures=0
 
 # machine [dpkg] [apt] [sudo] [root]: a PATH with the real small tools and the named fakes. INSTALLED is what
 # dpkg-query knows (a glob), BROKEN what apt-get cannot install.
 machine() {
-  rm -rf "${work:?}/bin" "$work/log"
+  rm -rf "${work:?}/bin" "$work/log" "$work/build"
   mkdir "$work/bin"
   : >"$work/log"
   local tool
-  for tool in bash env cat sed head true; do ln -s "$(type -P $tool)" "$work/bin/$tool"; done
+  for tool in bash env cat sed head true dirname tr mkdir touch; do ln -s "$(type -P $tool)" "$work/bin/$tool"; done
   fake id "echo 1000"
   for tool in "$@"; do
     case $tool in
     root) fake id "echo 0" ;;
-    dpkg) fake dpkg-query 'case ${!#} in $INSTALLED) echo installed ;; *) exit 1 ;; esac' ;;
+    dpkg) fake dpkg-query 'shopt -s extglob; case ${!#} in $INSTALLED) echo installed ;; *) exit 1 ;; esac' ;;
     apt) fake apt-get 'echo "apt-get $*" >>"$LOG"; case ${!#} in $BROKEN) exit 100 ;; esac' ;;
     sudo) fake sudo 'echo "sudo $*" >>"$LOG"; shift; exec "$@"' ;;
     locked-sudo) fake sudo 'echo "sudo $*" >>"$LOG"; exit 1' ;;
@@ -87,8 +90,41 @@ expect "sudo without a password" 0
 did '^sudo .*apt-get update$'
 did '^apt-get install .*libcmocka-dev$'
 
+# everything but MuJoCo: the names below are what the build group and the rest of the optional one ask for
+all_but_mujoco='@(gcc|g++|libc6-dev|make|cmake|pkgconf|lib@(blis-serial|jansson|random123|cmocka|sleef)-dev|zlib1g-dev|gnuplot-nox)'
+
 machine dpkg apt root
-for tool in gcc g++ make cmake pkg-config; do fake $tool ''; done
+mkdir -p "$work/build/release"
+touch -d 2000-01-01 "$work/build/release/CMakeCache.txt"
+INSTALLED=$all_but_mujoco run
+expect "only MuJoCo is missing" 0
+did '^apt-get install --yes --no-install-recommends libmujoco-dev$'
+did_not 'cmocka'
+[ "$work/build/release/CMakeCache.txt" -nt "$script" ] || bad "an existing build is not configured again"
+
+machine dpkg apt root
+INSTALLED=$all_but_mujoco BROKEN='*' run
+expect "only MuJoCo is missing, and there is no network" 0
+says 'warning: libmujoco-dev could not be installed'
+: >"$work/log"
+INSTALLED=$all_but_mujoco BROKEN='*' run
+expect "the same again" 0
+silent
+INSTALLED=$all_but_mujoco run optional
+expect "the same, asked for" 0
+did 'libmujoco-dev$'
+
+machine dpkg apt
+INSTALLED=$all_but_mujoco run
+expect "only MuJoCo is missing, neither root nor sudo" 0
+says '^  sudo apt-get update && sudo apt-get install --yes --no-install-recommends libmujoco-dev$'
+says 'going on without'
+: >"$work/log"
+INSTALLED=$all_but_mujoco run
+silent
+
+machine dpkg apt root
+for tool in gcc g++ make cmake pkg-config gnuplot; do fake $tool ''; done
 INSTALLED='*-dev' run
 expect "tools that are there without a package" 0
 silent

@@ -8,6 +8,7 @@
 #include "sparc/cell.h"
 #include "sparc/data.h"
 #include "sparc/double.h"
+#include "sparc/env.h"
 #include "sparc/network.h"
 #include "sparc/online.h"
 #include "sparc/random.h"

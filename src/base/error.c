@@ -76,7 +76,7 @@ const char *closest(const char *word, const char *const *candidates) {
 
 sparc_status unknown_name(const char *what, const char *got, const char *const *names) {
   const char *near = closest(got, names);
-  char list[256] = "";
+  char list[400] = "";
   for (size_t used = 0; *names && used < sizeof list; names++)
     used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", *names);
   return fail(SPARC_INVALID, "unknown %s '%s'%s%s%s (expected one of: %s)", what, got, near ? "; did you mean '" : "",

@@ -2,15 +2,12 @@
 /* cell.c: the description of a cell: options, named blocks, sizes, initial draws. No arithmetic here. */
 #include "cells/cell.h"
 
-#include "base/c_locale.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernels/kernels.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* wider than any use, small enough that every product of two sizes fits in 64 bits */
@@ -18,84 +15,10 @@ enum { MAX_WIDTH = 1 << 24 };
 
 /* ---- options ----------------------------------------------------------------------------------- */
 
-static int option_count(const option_rule *rules) {
-  int count = 0;
-  while (rules[count].name) count++;
-  return count;
-}
-
-static sparc_status parse_choice(const option_rule *rule, const char *text, double *value) {
-  for (int i = 0; rule->choices[i]; i++) {
-    if (strcmp(rule->choices[i], text) == 0) {
-      *value = i;
-      return SPARC_OK;
-    }
-  }
-  return unknown_name(rule->name, text, rule->choices);
-}
-
-static sparc_status parse_number(const option_rule *rule, const char *text, double *value) {
-  char *end;
-  double number = strtod(text, &end);
-  bool whole = rule->type == OPTION_REAL || number == floor(number);
-  if (end == text || *end || !whole || !(number >= rule->low && number <= rule->high))
-    return fail(SPARC_INVALID, "option %s is '%s', expected %s from %g to %g", rule->name, text,
-                rule->type == OPTION_INT ? "a whole number" : "a number", rule->low, rule->high);
-  *value = number;
-  return SPARC_OK;
-}
-
-/* one "key=value" of the options string */
-static sparc_status parse_option(sparc_cell *cell, char *item) {
-  const option_rule *rules = cell->about->options;
-  char *value = strchr(item, '=');
-  if (!value)
-    return fail(SPARC_INVALID, "option '%s' of cell %s has no value (expected key=value)", item, cell->about->name);
-  *value++ = '\0';
-  for (int i = 0; rules[i].name; i++) {
-    if (strcmp(rules[i].name, item) != 0) continue;
-    return rules[i].type == OPTION_CHOICE ? parse_choice(&rules[i], value, &cell->option[i])
-                                          : parse_number(&rules[i], value, &cell->option[i]);
-  }
-  const char *names[MAX_OPTIONS + 1];
-  int count = option_count(rules);
-  if (count == 0) return fail(SPARC_INVALID, "cell %s has no options, got '%s'", cell->about->name, item);
-  for (int i = 0; i < count; i++) names[i] = rules[i].name;
-  names[count] = NULL;
-  return unknown_name("option", item, names);
-}
-
 static sparc_status parse_options(sparc_cell *cell, const char *text) {
-  const option_rule *rules = cell->about->options;
-  for (int i = 0; rules[i].name; i++) cell->option[i] = rules[i].fallback;
-  if (!text) return SPARC_OK;
-  char copy[OPTIONS_TEXT];
-  const int length = snprintf(copy, sizeof copy, "%s", text);
-  if (length < 0 || (size_t)length >= sizeof copy)
-    return fail(SPARC_INVALID, "options of cell %s are %d characters long, at most %zu are allowed", cell->about->name,
-                length, sizeof copy - 1);
-  char *rest = copy, *item;
-  while ((item = strsep(&rest, ",")) != NULL) {
-    if (!*item) continue;
-    sparc_status status = parse_option(cell, item);
-    if (status != SPARC_OK) return status;
-  }
-  return SPARC_OK;
-}
-
-static size_t print_option(const option_rule *rule, double value, int digits, size_t used, char text[OPTIONS_TEXT]) {
-  char number[32];
-  snprintf(number, sizeof number, "%.*g", digits, value);
-  return (size_t)snprintf(text + used, OPTIONS_TEXT - used, "%s%s=%s", used ? "," : "", rule->name,
-                          rule->type == OPTION_CHOICE ? rule->choices[(int)value] : number);
-}
-
-/* the canonical text names every option, so that a stored configuration survives a change of defaults */
-static void print_options(sparc_cell *cell) {
-  const option_rule *rules = cell->about->options;
-  size_t used = 0;
-  for (int i = 0; rules[i].name; i++) used += print_option(&rules[i], cell->option[i], 17, used, cell->options_text);
-  assert(used < OPTIONS_TEXT);
+  char owner[64];
+  snprintf(owner, sizeof owner, "cell %s", cell->about->name);
+  return options_parse(owner, cell->about->options, text, cell->option);
 }
 
 double cell_option(const sparc_cell *cell, const char *name) {
@@ -242,29 +165,14 @@ sparc_status sparc_cell_fit(const char *kind, int budget, sparc_cell_config *con
   return status;
 }
 
-/* the fewest digits that read back as the same number */
-static int digits_of(double value) {
-  int digits = 1;
-  for (char text[32]; digits < 17; digits++) {
-    snprintf(text, sizeof text, "%.*g", digits, value);
-    if (strtod(text, NULL) == value) break;
-  }
-  return digits;
-}
-
 sparc_status cell_changed_options(const char *kind, const char *options, char text[OPTIONS_TEXT]) {
-  size_t index = 0, used = 0;
+  size_t index = 0;
   text[0] = '\0';
   sparc_status status = find_kind(kind, &index);
   if (status != SPARC_OK) return status;
   sparc_cell cell = {.about = cell_entry_f32(index)->about};
-  const option_rule *rules = cell.about->options;
-  const locale_guard guard = enter_c_locale();
   status = parse_options(&cell, options);
-  for (int i = 0; status == SPARC_OK && rules[i].name; i++)
-    if (cell.option[i] != rules[i].fallback)
-      used += print_option(&rules[i], cell.option[i], digits_of(cell.option[i]), used, text);
-  leave_c_locale(guard);
+  if (status == SPARC_OK) options_print_changed(cell.about->options, cell.option, text);
   return status;
 }
 
@@ -280,7 +188,8 @@ static sparc_status describe(sparc_cell *cell, const sparc_cell_config *config) 
   cell->H = config->H;
   if ((status = parse_options(cell, config->options)) != SPARC_OK) return status;
   if ((status = cell->about->layout(cell)) != SPARC_OK) return status;
-  print_options(cell); /* the layout may have settled an option that follows from others */
+  /* printed now: the layout may have settled an option that follows from others */
+  options_print(cell->about->options, cell->option, cell->options_text);
   if (cell->parts) size_affine_cell(cell);
   return SPARC_OK;
 }
@@ -301,9 +210,7 @@ sparc_status sparc_cell_create(const sparc_cell_config *config, sparc_cell **out
 
   sparc_cell *cell = sparc_alloc(sizeof *cell);
   if (!cell) return fail(SPARC_NO_MEMORY, "no memory for a cell of kind %s", config->kind);
-  const locale_guard guard = enter_c_locale();
   status = describe(cell, config);
-  leave_c_locale(guard);
   if (status != SPARC_OK) {
     sparc_cell_free(cell);
     return status;

@@ -9,31 +9,18 @@
 #ifndef SPARC_CELLS_CELL_H
 #define SPARC_CELLS_CELL_H
 
+#include "base/options.h"
 #include "sparc/cell.h"
 #include "sparc/random.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MAX_BLOCKS = 16, MAX_SPANS = 32, MAX_OPTIONS = 8, MAX_PROJECTIONS = 8, MAX_SHARED = 2, OPTIONS_TEXT = 256 };
+enum { MAX_BLOCKS = 16, MAX_SPANS = 32, MAX_PROJECTIONS = 8, MAX_SHARED = 2 };
 
 /* modes that are processed together: WIDE_TILE by one thread, in runs of MODE_TILE by the scalar code whose scratch
  * then fits in the first-level cache */
 enum { MODE_TILE = 64, WIDE_TILE = 512 };
-
-/* ---- options ----------------------------------------------------------------------------------- */
-
-typedef enum option_type { OPTION_INT, OPTION_REAL, OPTION_CHOICE } option_type;
-
-typedef struct option_rule {
-  const char *name;
-  option_type type;
-  double fallback;            /* default value; for a choice, its index */
-  double low, high;           /* inclusive range of a number */
-  const char *const *choices; /* NULL-terminated names of a choice */
-  const char *rows_of;        /* one more of this integer is one more row of this block (see `sparc check`) */
-  const char *help;
-} option_rule;
 
 /* ---- the projection stage ---------------------------------------------------------------------- */
 

@@ -24,6 +24,7 @@
   ROW(train)              \
   ROW(eval)               \
   ROW(predict)            \
+  ROW(envs)               \
   ROW(bench)              \
   ROW(help)               \
   ROW(version)

@@ -92,6 +92,8 @@ void atomic_file_abandon(atomic_file *file) {
 
 /* the bytes must be on the disk before the name points at them */
 static sparc_status flush_and_close(atomic_file *file) {
+  if (ferror(file->stream))
+    return fail(SPARC_IO, "cannot write '%.300s': the disk may be full", file->path); /* errno is long gone */
   if (fflush(file->stream) != 0 || fsync(fileno(file->stream)) != 0)
     return refuse(file, "flushing the temporary file to the disk");
   FILE *stream = file->stream;

@@ -32,8 +32,8 @@ sparc_status atomic_file_begin(atomic_file *file, const char *path);
 /* atomic_file_write appends bytes (buffered) */
 sparc_status atomic_file_write(atomic_file *file, const void *bytes, size_t size);
 
-/* atomic_file_commit flushes the file to the disk, gives it its name and makes the name durable. On failure it
- * abandons; either way `file` is finished. */
+/* atomic_file_commit flushes the file to the disk, gives it its name and makes the name durable. On failure, which
+ * includes that of an earlier write to the stream, it abandons; either way `file` is finished. */
 sparc_status atomic_file_commit(atomic_file *file);
 
 /* atomic_file_abandon removes the temporary file and leaves the old one as it was */

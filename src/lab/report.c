@@ -3,6 +3,7 @@
 #include "lab/report.h"
 
 #include "base/error.h"
+#include "io/xml.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -32,26 +33,6 @@ static const char style[] =
 
 /* ---- text --------------------------------------------------------------------------------------- */
 
-/* one character for HTML; control characters have no place in it */
-static void put_character(FILE *out, char c) {
-  switch (c) {
-    case '&':
-      fputs("&amp;", out);
-      break;
-    case '<':
-      fputs("&lt;", out);
-      break;
-    case '>':
-      fputs("&gt;", out);
-      break;
-    case '"':
-      fputs("&quot;", out);
-      break;
-    default:
-      putc((unsigned char)c < ' ' && c != '\n' ? '?' : c, out);
-  }
-}
-
 static void put_text(FILE *out, const char *text) {
   bool code = false;
   for (; *text; text++) {
@@ -59,7 +40,7 @@ static void put_text(FILE *out, const char *text) {
       fputs(code ? "</code>" : "<code>", out);
       code = !code;
     } else {
-      put_character(out, *text);
+      xml_put_character(out, *text);
     }
   }
   if (code) fputs("</code>", out);
@@ -171,8 +152,5 @@ sparc_status html_begin(html_report *r, const char *path, const char *title, con
 
 sparc_status html_end(html_report *r) {
   fputs("</main>\n</body>\n</html>\n", r->out);
-  if (!ferror(r->out)) return atomic_file_commit(&r->file);
-  const sparc_status status = fail(SPARC_IO, "cannot write '%.300s': writing the temporary file failed", r->file.path);
-  atomic_file_abandon(&r->file);
-  return status;
+  return atomic_file_commit(&r->file);
 }

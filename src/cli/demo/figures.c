@@ -67,9 +67,7 @@ static sparc_status write_file(const char *folder, const char *extension, const 
   const sparc_status status = atomic_file_begin(&file, path);
   if (status != SPARC_OK) return status;
   body(file.stream, o);
-  if (!ferror(file.stream)) return atomic_file_commit(&file);
-  atomic_file_abandon(&file);
-  return fail(SPARC_IO, "cannot write '%.300s': the disk may be full", path);
+  return atomic_file_commit(&file);
 }
 
 /* ---- data --------------------------------------------------------------------------------------- */

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c: reading and printing "key=value,..." by a table of rules. */
+#include "base/options.h"
+
+#include "base/c_locale.h"
+#include "base/error.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static sparc_status parse_choice(const option_rule *rule, const char *text, double *value) {
+  for (int i = 0; rule->choices[i]; i++) {
+    if (strcmp(rule->choices[i], text) == 0) {
+      *value = i;
+      return SPARC_OK;
+    }
+  }
+  return unknown_name(rule->name, text, rule->choices);
+}
+
+static sparc_status parse_number(const option_rule *rule, const char *text, double *value) {
+  char *end;
+  double number = strtod(text, &end);
+  bool whole = rule->type == OPTION_REAL || number == floor(number);
+  if (end == text || *end || !whole || !(number >= rule->low && number <= rule->high))
+    return fail(SPARC_INVALID, "option %s is '%s', expected %s from %g to %g", rule->name, text,
+                rule->type == OPTION_INT ? "a whole number" : "a number", rule->low, rule->high);
+  *value = number;
+  return SPARC_OK;
+}
+
+/* one "key=value" */
+static sparc_status parse_option(const char *owner, const option_rule *rules, char *item, double *values) {
+  char *value = strchr(item, '=');
+  if (!value) return fail(SPARC_INVALID, "option '%s' of %s has no value (expected key=value)", item, owner);
+  *value++ = '\0';
+  const char *names[MAX_OPTIONS + 1] = {NULL};
+  for (int i = 0; rules[i].name; i++) {
+    names[i] = rules[i].name;
+    if (strcmp(rules[i].name, item) != 0) continue;
+    return rules[i].type == OPTION_CHOICE ? parse_choice(&rules[i], value, &values[i])
+                                          : parse_number(&rules[i], value, &values[i]);
+  }
+  if (!names[0]) return fail(SPARC_INVALID, "%s has no options, got '%s'", owner, item);
+  return unknown_name("option", item, names);
+}
+
+static sparc_status parse_items(const char *owner, const option_rule *rules, char *text, double *values) {
+  sparc_status status = SPARC_OK;
+  for (char *item; status == SPARC_OK && (item = strsep(&text, ",")) != NULL;)
+    if (*item) status = parse_option(owner, rules, item, values);
+  return status;
+}
+
+sparc_status options_parse(const char *owner, const option_rule *rules, const char *text, double *values) {
+  for (int i = 0; rules[i].name; i++) values[i] = rules[i].fallback;
+  if (!text) return SPARC_OK;
+  char copy[OPTIONS_TEXT];
+  const int length = snprintf(copy, sizeof copy, "%s", text);
+  if (length < 0 || (size_t)length >= sizeof copy)
+    return fail(SPARC_INVALID, "options of %s are %d characters long, at most %zu are allowed", owner, length,
+                sizeof copy - 1);
+  const locale_guard guard = enter_c_locale();
+  sparc_status status = parse_items(owner, rules, copy, values);
+  leave_c_locale(guard);
+  return status;
+}
+
+/* "name=value" behind the `used` characters that are there; returns how many there are then */
+static size_t print_option(const option_rule *rule, double value, int digits, size_t used, char *text) {
+  char number[32];
+  snprintf(number, sizeof number, "%.*g", digits, value);
+  const int n = snprintf(text + used, OPTIONS_TEXT - used, "%s%s=%s", used ? "," : "", rule->name,
+                         rule->type == OPTION_CHOICE ? rule->choices[(int)value] : number);
+  assert(used + (size_t)n < OPTIONS_TEXT);
+  return used + (size_t)n;
+}
+
+void options_print(const option_rule *rules, const double *values, char *text) {
+  const locale_guard guard = enter_c_locale();
+  size_t used = 0;
+  text[0] = '\0';
+  for (int i = 0; rules[i].name; i++) used = print_option(&rules[i], values[i], 17, used, text);
+  leave_c_locale(guard);
+}
+
+/* the fewest digits that read back as the same number */
+static int digits_of(double value) {
+  int digits = 1;
+  for (char text[32]; digits < 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  return digits;
+}
+
+void options_print_changed(const option_rule *rules, const double *values, char *text) {
+  const locale_guard guard = enter_c_locale();
+  size_t used = 0;
+  text[0] = '\0';
+  for (int i = 0; rules[i].name; i++)
+    if (values[i] != rules[i].fallback) used = print_option(&rules[i], values[i], digits_of(values[i]), used, text);
+  leave_c_locale(guard);
+}

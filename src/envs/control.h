@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* control.h: the states of the control tasks, for those who set one up by hand. */
+#ifndef SPARC_ENVS_CONTROL_H
+#define SPARC_ENVS_CONTROL_H
+
+typedef struct pendulum_state {
+  double angle, speed; /* 0 is upright; not wrapped */
+} pendulum_state;
+
+typedef struct cartpole_state {
+  double place, speed, angle, spin;
+} cartpole_state;
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* envs.h: what the files of this folder share: the families of kinds, and how a kind of somebody else's is let in. */
+#ifndef SPARC_ENVS_ENVS_H
+#define SPARC_ENVS_ENVS_H
+
+#include "sparc/env.h"
+
+/* the families, each ending with NULL; registry.c has the list */
+extern const sparc_env_kind *const card_kinds[];    /* cards.c */
+extern const sparc_env_kind *const control_kinds[]; /* control.c */
+extern const sparc_env_kind *const search_kinds[];  /* search.c */
+extern const sparc_env_kind *const robot_kinds[];   /* robots.c */
+
+/* plugin_load opens the shared object at path and finds its kind. *handle is for plugin_unload. */
+sparc_status plugin_load(const char *path, void **handle, const sparc_env_kind **out);
+void plugin_unload(void *handle); /* NULL: nothing to do */
+
+/* kind_check looks at the table itself: version, name, functions that must be there; shape_check at what open returned.
+ * `refusal` is the status of a failure, `who` names the kind in it. */
+sparc_status kind_check(const sparc_env_kind *kind, const char *who, sparc_status refusal);
+sparc_status shape_check(const sparc_env_shape *shape, size_t state_bytes, const char *who, sparc_status refusal);
+
+/* kind_try plays some steps between guard bytes, and some of them twice from a copied state. */
+sparc_status kind_try(const sparc_env_kind *kind, const void *model, const sparc_env_shape *shape, const char *who,
+                      sparc_status refusal);
+
+/* random_action draws what sparc_env_kind.random_return is the return of */
+void random_action(const sparc_env_shape *shape, sparc_random *random, float *action);
+
+#endif

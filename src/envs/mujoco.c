@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* mujoco.c: the physics of the robots, by MuJoCo.
+ *
+ * A robot is a row of numbers (spec: what a step pays, when a robot has fallen, how an episode starts) and a model in
+ * src/envs/mjcf. One mjModel serves every environment of a vector; an mjData is scratch of a thread. Between two steps
+ * an environment is the numbers that mj_step reads, copied out of the mjData and back in: a few hundred bytes beside
+ * a step of tens of microseconds. So what a scratch was used for before cannot change a bit, and saving is copying.
+ *
+ * One step, with a the action clipped to +-act_clip (2 by default; MuJoCo limits the motors to +-1 by itself, the cost
+ * counts what lies beyond):
+ *   reward = (x' - x) / (frame_skip timestep) + bonus - cost |a|^2
+ *
+ * MuJoCo's way of failing is to print, to write MUJOCO_LOG.TXT and, for errors, to exit. Every call that can fail runs
+ * in guarded(), which puts handlers of its own into this thread and takes them out again.
+ */
+#include "base/error.h"
+#include "base/options.h"
+#include "envs/mjcf.h"
+#include "envs/robots.h"
+
+#include <assert.h>
+#include <math.h>
+#include <mujoco/mujoco.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HORIZON = 1000 };
+
+/* ---- the four robots --------------------------------------------------------------------------- */
+
+typedef struct robot {
+  const char *name;
+  const mjcf_file *model;
+  int frame_skip; /* physics steps of one action */
+  double bonus;   /* paid for every step */
+  double cost;    /* of |a|^2 */
+  int ground;     /* leading entries of qpos that say where on the ground it is; never observed */
+  double noise;   /* of the first state: positions uniform on +-noise around the pose, velocities as well or ... */
+  bool normal;    /* ... normal with this deviation */
+  double speed;   /* observed velocities are clipped to +-speed */
+  bool (*fallen)(const mjModel *m, const mjData *d); /* NULL: never */
+} robot;
+
+static bool ant_fallen(const mjModel *m, const mjData *d) {
+  (void)m;
+  const double z = d->qpos[2];
+  return !(z >= 0.2 && z <= 1.0);
+}
+
+static bool within(const double *values, int count, double limit) {
+  for (int i = 0; i < count; i++)
+    if (!(fabs(values[i]) < limit)) return false;
+  return true;
+}
+
+static bool hopper_fallen(const mjModel *m, const mjData *d) {
+  const double z = d->qpos[1], pitch = d->qpos[2];
+  return !(z > 0.7 && fabs(pitch) < 0.2 && within(d->qpos + 2, m->nq - 2, 100) && within(d->qvel, m->nv, 100));
+}
+
+static bool walker_fallen(const mjModel *m, const mjData *d) {
+  (void)m;
+  const double z = d->qpos[1], pitch = d->qpos[2];
+  return !(z > 0.8 && z < 2.0 && fabs(pitch) < 1);
+}
+
+static const robot ROBOTS[] = {
+    {"ant", &mjcf_ant, 5, 1, 0.5, 2, 0.1, true, INFINITY, ant_fallen},
+    {"cheetah", &mjcf_cheetah, 5, 0, 0.1, 1, 0.1, true, INFINITY, NULL},
+    {"hopper", &mjcf_hopper, 4, 1, 0.001, 1, 0.005, false, 10, hopper_fallen},
+    {"walker", &mjcf_walker, 4, 1, 0.001, 1, 0.005, false, 10, walker_fallen},
+};
+
+static const robot *find_robot(const char *name) {
+  const robot *r = ROBOTS;
+  while (strcmp(r->name, name) != 0) r++;
+  return r;
+}
+
+/* ---- options ----------------------------------------------------------------------------------- */
+
+enum { RESET_FRESH, RESET_CACHED };
+static const char *const reset_names[] = {"fresh", "cached", NULL};
+enum { INTEGRATOR_MODEL, INTEGRATOR_RK4, INTEGRATOR_EULER };
+static const char *const integrator_names[] = {"model", "rk4", "euler", NULL};
+
+enum { ACT_CLIP, RESET, INTEGRATOR };
+static const option_rule RULES[] = {
+    [ACT_CLIP] = {.name = "act_clip", .type = OPTION_INT, .fallback = 2, .low = 1, .high = 2, .help = "largest action"},
+    [RESET] = {.name = "reset",
+               .type = OPTION_CHOICE,
+               .fallback = RESET_FRESH,
+               .choices = reset_names,
+               .help = "cached: every episode starts from the state of the first one"},
+    [INTEGRATOR] = {.name = "integrator",
+                    .type = OPTION_CHOICE,
+                    .fallback = INTEGRATOR_MODEL,
+                    .choices = integrator_names,
+                    .help = "euler is three to four times as fast, for trying things out"},
+    {.name = NULL},
+};
+
+/* what an open kind is */
+typedef struct world {
+  const robot *robot;
+  mjModel *m;
+  int first, count; /* of the full observation */
+  double act_clip;
+  bool cached;
+} world;
+
+/* ---- errors ------------------------------------------------------------------------------------ */
+
+/* MuJoCo's handlers of one thread. The library exports them for its own Python bindings and declares them in no header;
+ * the handlers of mujoco.h are those of the whole process and belong to the program. */
+typedef void (*mujoco_handler)(const char *message);
+mujoco_handler _mjPRIVATE__get_tls_error_fn(void);
+mujoco_handler _mjPRIVATE__get_tls_warning_fn(void);
+void _mjPRIVATE__set_tls_error_fn(mujoco_handler handler);
+void _mjPRIVATE__set_tls_warning_fn(mujoco_handler handler);
+
+static _Thread_local jmp_buf *landing;
+
+static void on_error(const char *message) {
+  (void)fail(SPARC_UNSUPPORTED, "MuJoCo: %s", message);
+  longjmp(*landing, 1);
+}
+static void on_warning(const char *message) { (void)message; } /* mjData counts them */
+
+/* guarded calls body and returns whether it came to its end; if not, sparc_error() says why */
+static bool guarded(void (*body)(void *), void *context) {
+  const mujoco_handler error = _mjPRIVATE__get_tls_error_fn(), warning = _mjPRIVATE__get_tls_warning_fn();
+  jmp_buf jump;
+  landing = &jump;
+  _mjPRIVATE__set_tls_error_fn(on_error);
+  _mjPRIVATE__set_tls_warning_fn(on_warning);
+  const bool finished = setjmp(jump) == 0 && (body(context), true);
+  _mjPRIVATE__set_tls_error_fn(error);
+  _mjPRIVATE__set_tls_warning_fn(warning);
+  return finished;
+}
+
+/* ---- opening ----------------------------------------------------------------------------------- */
+
+typedef struct loading {
+  const mjcf_file *file;
+  mjVFS *vfs; /* two megabytes, too large for a stack */
+  mjModel *m;
+  char remark[256];
+} loading;
+
+static void load_body(void *context) {
+  loading *job = context;
+  mj_defaultVFS(job->vfs);
+  if (mj_makeEmptyFileVFS(job->vfs, job->file->name, (int)job->file->size) == 0) {
+    memcpy(job->vfs->filedata[mj_findFileVFS(job->vfs, job->file->name)], job->file->bytes, job->file->size);
+    job->m = mj_loadXML(job->file->name, job->vfs, job->remark, sizeof job->remark);
+  }
+  mj_deleteVFS(job->vfs);
+}
+
+static sparc_status load_model(const mjcf_file *file, mjModel **out) {
+  loading job = {.file = file, .vfs = sparc_alloc(sizeof *job.vfs)};
+  if (!job.vfs) return fail(SPARC_NO_MEMORY, "no memory for %zu bytes to read %s", sizeof *job.vfs, file->name);
+  const bool finished = guarded(load_body, &job);
+  sparc_free(job.vfs);
+  *out = job.m;
+  if (job.m) return SPARC_OK;
+  return finished ? fail(SPARC_FORMAT, "MuJoCo does not read %s: %s", file->name, job.remark) : SPARC_UNSUPPORTED;
+}
+
+sparc_status robot_open(const robot_task *task, const char *options, sparc_env_shape *shape, void **model) {
+  double values[MAX_OPTIONS];
+  sparc_status status = options_parse(task->name, RULES, options, values);
+  if (status != SPARC_OK) return status;
+  world *w = sparc_alloc(sizeof *w);
+  if (!w) return fail(SPARC_NO_MEMORY, "no memory for environment %s", task->name);
+  *w = (world){.robot = find_robot(task->robot),
+               .first = task->first,
+               .count = task->count,
+               .act_clip = values[ACT_CLIP],
+               .cached = values[RESET] == RESET_CACHED};
+  status = load_model(w->robot->model, &w->m);
+  if (status != SPARC_OK) {
+    sparc_free(w);
+    return status;
+  }
+  if (values[INTEGRATOR] != INTEGRATOR_MODEL)
+    w->m->opt.integrator = values[INTEGRATOR] == INTEGRATOR_RK4 ? mjINT_RK4 : mjINT_EULER;
+  assert(w->first + w->count <= w->m->nq - w->robot->ground + w->m->nv);
+  *shape = (sparc_env_shape){.observation = w->count, .action = w->m->nu, .horizon = HORIZON};
+  *model = w;
+  return SPARC_OK;
+}
+
+void robot_close(void *model) {
+  world *w = model;
+  mj_deleteModel(w->m);
+  sparc_free(w);
+}
+
+/* ---- state and scratch ------------------------------------------------------------------------- */
+
+/* A state is everything that mj_step reads besides the controls, which every step sets, and applied forces, which stay
+ * zero. qacc_warmstart is where the solver begins, and the last bits of its result depend on that. */
+enum { PARTS = 5 };
+typedef struct part {
+  double *numbers;
+  size_t count;
+} part;
+
+static void parts_of(const mjModel *m, mjData *d, part parts[PARTS]) {
+  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na;
+  const part all[PARTS] = {{&d->time, 1}, {d->qpos, nq}, {d->qvel, nv}, {d->act, na}, {d->qacc_warmstart, nv}};
+  memcpy(parts, all, sizeof all);
+}
+
+size_t robot_state_bytes(const void *model) {
+  const mjModel *m = ((const world *)model)->m;
+  return (size_t)(1 + m->nq + m->nv + m->na + m->nv) * sizeof(double);
+}
+
+const void *robot_load(const void *model, void *scratch, const void *state) {
+  const world *w = model;
+  const double *from = state;
+  part parts[PARTS];
+  parts_of(w->m, scratch, parts);
+  for (int i = 0; i < PARTS; from += parts[i++].count) memcpy(parts[i].numbers, from, parts[i].count * sizeof(double));
+  return w->m;
+}
+
+static void store(const world *w, mjData *d, void *state) {
+  double *to = state;
+  part parts[PARTS];
+  parts_of(w->m, d, parts);
+  for (int i = 0; i < PARTS; to += parts[i++].count) memcpy(to, parts[i].numbers, parts[i].count * sizeof(double));
+}
+
+typedef struct making {
+  const mjModel *m;
+  mjData *d;
+} making;
+static void make_body(void *context) {
+  making *job = context;
+  job->d = mj_makeData(job->m);
+}
+
+void *robot_scratch_create(const void *model) {
+  making job = {.m = ((const world *)model)->m};
+  return guarded(make_body, &job) ? job.d : NULL;
+}
+
+void robot_scratch_free(void *scratch) { mj_deleteData(scratch); }
+
+/* ---- an episode -------------------------------------------------------------------------------- */
+
+/* a NaN stays one */
+static double clip(double value, double limit) { return value < -limit ? -limit : value > limit ? limit : value; }
+
+static void observe(const world *w, const mjData *d, float *observation) {
+  const double *positions = d->qpos + w->robot->ground;
+  const int count = w->m->nq - w->robot->ground;
+  for (int i = 0, k = w->first; i < w->count; i++, k++)
+    observation[i] = (float)(k < count ? positions[k] : clip(d->qvel[k - count], w->robot->speed));
+}
+
+/* a pose with noise on every entry; for a free body the noise leaves the unit quaternions, so they are scaled back */
+static void draw_start(const world *w, sparc_random *random, double *qpos, double *qvel) {
+  const mjModel *m = w->m;
+  const double *pose = m->nkey ? m->key_qpos : m->qpos0, noise = w->robot->noise;
+  for (int i = 0; i < m->nq; i++) qpos[i] = pose[i] + noise * (2 * sparc_random_uniform(random) - 1);
+  for (int i = 0; i < m->nv; i++)
+    qvel[i] = noise * (w->robot->normal ? sparc_random_normal(random) : 2 * sparc_random_uniform(random) - 1);
+  mj_normalizeQuat(m, qpos);
+}
+
+/* physics runs some steps of it, or 0: computes what belongs to a first state */
+typedef struct physics {
+  const mjModel *m;
+  mjData *d;
+  int steps;
+} physics;
+static void physics_body(void *context) {
+  const physics *job = context;
+  if (job->steps == 0) mj_forward(job->m, job->d);
+  for (int i = 0; i < job->steps; i++) mj_step(job->m, job->d);
+}
+
+/* advance returns whether the physics stayed sound. MuJoCo has then started the mjData anew by itself, except after an
+ * error. */
+static bool advance(const world *w, mjData *d, int steps) {
+  physics job = {.m = w->m, .d = d, .steps = steps};
+  if (!guarded(physics_body, &job)) {
+    mj_resetData(w->m, d);
+    return false;
+  }
+  static const int bad[] = {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC, mjWARN_BADCTRL};
+  int count = 0;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) count += d->warning[bad[i]].number;
+  memset(d->warning, 0, sizeof d->warning);
+  return count == 0;
+}
+
+void robot_reset(const void *model, void *scratch, void *state, sparc_random *random, float *observation) {
+  const world *w = model;
+  mjData *d = scratch;
+  memset(state, 0, robot_state_bytes(w));
+  robot_load(w, d, state);
+  sparc_random beginning = *random; /* of the stream, where the first episode was drawn from */
+  sparc_random_seek(&beginning, 0);
+  draw_start(w, w->cached ? &beginning : random, d->qpos, d->qvel);
+  mju_zero(d->ctrl, w->m->nu);
+  advance(w, d, 0);
+  store(w, d, state);
+  observe(w, d, observation);
+}
+
+void robot_step(const void *model, void *scratch, void *state, sparc_random *random, const float *action,
+                float *observation, float *reward, int *done) {
+  (void)random;
+  const world *w = model;
+  mjData *d = scratch;
+  robot_load(w, d, state);
+  const double x = d->qpos[0];
+  double effort = 0;
+  for (int i = 0; i < w->m->nu; i++) {
+    d->ctrl[i] = clip(action[i], w->act_clip);
+    effort += d->ctrl[i] * d->ctrl[i];
+  }
+  *reward = NAN; /* ends the episode and is counted as a fault */
+  if (!advance(w, d, w->robot->frame_skip)) return;
+  store(w, d, state);
+  const double seconds = w->robot->frame_skip * w->m->opt.timestep;
+  *reward = (float)((d->qpos[0] - x) / seconds + w->robot->bonus - w->robot->cost * effort);
+  *done = w->robot->fallen && w->robot->fallen(w->m, d);
+  observe(w, d, observation);
+}
+
+/* ---- drawing ----------------------------------------------------------------------------------- */
+
+int robot_segments(const void *model, void *scratch, const void *state, double (*segment)[5], int most) {
+  const mjModel *m = robot_load(model, scratch, state);
+  mjData *d = scratch;
+  mj_kinematics(m, d);
+  int count = 0;
+  for (int g = 0; g < m->ngeom && count < most; g++) {
+    const double *centre = d->geom_xpos + 3 * g, *turn = d->geom_xmat + 9 * g, *size = m->geom_size + 3 * g;
+    if (m->geom_type[g] != mjGEOM_CAPSULE && m->geom_type[g] != mjGEOM_SPHERE) continue;
+    const double half = m->geom_type[g] == mjGEOM_CAPSULE ? size[1] : 0; /* along the third axis of the geom */
+    const double dx = half * turn[2], dz = half * turn[8];
+    const double values[5] = {centre[0] - dx, centre[2] - dz, centre[0] + dx, centre[2] + dz, size[0]};
+    memcpy(segment[count++], values, sizeof values);
+  }
+  return count;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* robots.h: walking robots as environments: the list of kinds (robots.c) and the physics behind them (mujoco.c).
+ *
+ * The kinds exist in every build, so that a build without MuJoCo can name the package that it lacks.
+ */
+#ifndef SPARC_ENVS_ROBOTS_H
+#define SPARC_ENVS_ROBOTS_H
+
+#include "sparc/env.h"
+
+/* What a kind sees of its robot: `count` numbers from number `first` on of the full observation, which is qpos without
+ * the place on the ground, then qvel. */
+typedef struct robot_task {
+  const char *name;  /* of the kind, for errors */
+  const char *robot; /* "ant", "cheetah", "hopper" or "walker" */
+  int first, count;
+} robot_task;
+
+/* The hooks of every kind, in mujoco.c; see sparc_env_kind. */
+sparc_status robot_open(const robot_task *task, const char *options, sparc_env_shape *shape, void **model);
+void robot_close(void *model);
+size_t robot_state_bytes(const void *model);
+void *robot_scratch_create(const void *model);
+void robot_scratch_free(void *scratch);
+void robot_reset(const void *model, void *scratch, void *state, sparc_random *random, float *observation);
+void robot_step(const void *model, void *scratch, void *state, sparc_random *random, const float *action,
+                float *observation, float *reward, int *done);
+int robot_segments(const void *model, void *scratch, const void *state, double (*segment)[5], int most);
+
+/* robot_load puts a state into the scratch, an mjData, and returns the mjModel: for tests, which then know both */
+const void *robot_load(const void *model, void *scratch, const void *state);
+
+#endif

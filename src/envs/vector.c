@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* vector.c: n environments of one kind, stepped in tiles straight into the caller's arrays.
+ *
+ * All that changes lies in one block: a header, then random streams, returns, lengths, faults and states, each by
+ * environment. Saving copies the block. Environments are independent of each other and the tiles depend on n alone, so
+ * the number of threads cannot change a result.
+ */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "envs/envs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+  MOST_ENVIRONMENTS = 1 << 20,
+  QUICK_TILE = 256, /* environments of a kind that steps in nanoseconds: less is not worth a second thread */
+  SLOW_TILES = 64   /* tiles, at most, of a kind with a scratch; every tile has its own */
+};
+
+/* opens the block of what changes; restore accepts a block whose header differs in nothing but `begun` */
+typedef struct header {
+  char format[8]; /* "sparcenv" */
+  char name[48];
+  uint64_t state_bytes;
+  sparc_env_shape shape;
+  int32_t n;
+  int32_t begun; /* whether there was a reset */
+} header;
+
+struct sparc_envs {
+  const sparc_env_kind *kind;
+  void *plugin, *model;
+  sparc_env_shape shape;
+  int n, threads;
+  size_t tiles;
+  void **scratch; /* tiles; NULL: the kind needs none */
+
+  void *block; /* what changes, in these pieces */
+  size_t block_bytes, stride;
+  header *header;
+  sparc_random *random; /* n */
+  double *returns;      /* n, of the episodes under way */
+  int *lengths;         /* n */
+  int64_t *faults;      /* n */
+  char *states;         /* n, stride */
+};
+
+/* ---- creation ---------------------------------------------------------------------------------- */
+
+static size_t carve(sparc_envs *envs, arena a) {
+  const size_t n = (size_t)envs->n;
+  envs->header = arena_take(&a, 1, sizeof *envs->header);
+  envs->random = arena_take(&a, n, sizeof *envs->random);
+  envs->returns = arena_take(&a, n, sizeof *envs->returns);
+  envs->lengths = arena_take(&a, n, sizeof *envs->lengths);
+  envs->faults = arena_take(&a, n, sizeof *envs->faults);
+  envs->states = arena_take(&a, n, envs->stride);
+  return a.used;
+}
+
+static sparc_status make_block(sparc_envs *envs, uint64_t seed, size_t state_bytes) {
+  /* states of different threads share no cache line */
+  envs->stride = (state_bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+  envs->block_bytes = carve(envs, arena_measure());
+  envs->block = sparc_alloc(envs->block_bytes);
+  if (!envs->block)
+    return fail(SPARC_NO_MEMORY, "no memory for %d environments with states of %zu bytes", envs->n, state_bytes);
+  carve(envs, arena_over(envs->block, envs->block_bytes));
+  memcpy(envs->header->format, "sparcenv", sizeof envs->header->format);
+  snprintf(envs->header->name, sizeof envs->header->name, "%s", envs->kind->name);
+  envs->header->state_bytes = state_bytes;
+  envs->header->shape = envs->shape;
+  envs->header->n = envs->n;
+  for (int i = 0; i < envs->n; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "%d", i);
+    sparc_random_init(&envs->random[i], seed, "env", name);
+  }
+  return SPARC_OK;
+}
+
+static sparc_status make_scratch(sparc_envs *envs) {
+  const size_t n = (size_t)envs->n;
+  const sparc_env_kind *kind = envs->kind;
+  envs->tiles = kind->scratch_create ? (n < SLOW_TILES ? n : SLOW_TILES) : (n + QUICK_TILE - 1) / QUICK_TILE;
+  if (!kind->scratch_create) return SPARC_OK;
+  envs->scratch = sparc_alloc(envs->tiles * sizeof *envs->scratch);
+  for (size_t tile = 0; envs->scratch && tile < envs->tiles; tile++)
+    if (!(envs->scratch[tile] = kind->scratch_create(envs->model)))
+      return fail(SPARC_NO_MEMORY, "no memory for the scratch of %s", kind->name);
+  return envs->scratch ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the scratch of %s", kind->name);
+}
+
+/* the kind of a configuration, and the status with which it is refused if it is not what it says; SPARC_OK: built-in */
+static sparc_status find_kind(sparc_envs *envs, const sparc_envs_config *config, sparc_status *refusal) {
+  *refusal = SPARC_OK;
+  if (config->kind) {
+    *refusal = SPARC_INVALID;
+    envs->kind = config->kind;
+    return kind_check(config->kind, "the kind", *refusal);
+  }
+  if (!strchr(config->name, '/')) return sparc_env_find(config->name, &envs->kind);
+  *refusal = SPARC_FORMAT;
+  sparc_status status = plugin_load(config->name, &envs->plugin, &envs->kind);
+  return status == SPARC_OK ? kind_check(envs->kind, config->name, *refusal) : status;
+}
+
+static sparc_status set_up(sparc_envs *envs, const sparc_envs_config *config) {
+  sparc_status refusal, status = find_kind(envs, config, &refusal);
+  if (status != SPARC_OK) return status;
+  const sparc_env_kind *kind = envs->kind;
+  /* in case the kind refuses without a word, or through another copy of the library */
+  if (refusal != SPARC_OK)
+    fail(refusal, "%s refuses the options '%s'", kind->name, config->options ? config->options : "");
+  if ((status = kind->open(config->options ? config->options : "", &envs->shape, &envs->model)) != SPARC_OK)
+    return status;
+  envs->n = config->n;
+  envs->threads = thread_count(config->threads);
+  const size_t state_bytes = kind->state_bytes(envs->model);
+  if (refusal != SPARC_OK) {
+    const char *who = config->kind ? kind->name : config->name;
+    status = shape_check(&envs->shape, state_bytes, who, refusal);
+    if (status == SPARC_OK) status = kind_try(kind, envs->model, &envs->shape, who, refusal);
+    if (status != SPARC_OK) return status;
+  }
+  status = make_block(envs, config->seed, state_bytes);
+  return status == SPARC_OK ? make_scratch(envs) : status;
+}
+
+sparc_status sparc_envs_create(const sparc_envs_config *config, sparc_envs **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the environments");
+  *out = NULL;
+  if (!config) return fail(SPARC_INVALID, "config is NULL, expected a name or a kind");
+  if (!config->name == !config->kind)
+    return fail(SPARC_INVALID, "%s given, expected one of them",
+                config->name ? "name and kind are" : "no name or kind is");
+  if (config->n < 1 || config->n > MOST_ENVIRONMENTS)
+    return fail(SPARC_INVALID, "n is %d, expected 1 to %d", config->n, (int)MOST_ENVIRONMENTS);
+  sparc_envs *envs = sparc_alloc(sizeof *envs);
+  if (!envs) return fail(SPARC_NO_MEMORY, "no memory for environments");
+  sparc_status status = set_up(envs, config);
+  if (status != SPARC_OK) {
+    sparc_envs_free(envs);
+    return status;
+  }
+  *out = envs;
+  return SPARC_OK;
+}
+
+void sparc_envs_free(sparc_envs *envs) {
+  if (!envs) return;
+  for (size_t tile = 0; envs->scratch && tile < envs->tiles; tile++)
+    if (envs->scratch[tile] && envs->kind->scratch_free) envs->kind->scratch_free(envs->scratch[tile]);
+  sparc_free(envs->scratch);
+  if (envs->model && envs->kind->close) envs->kind->close(envs->model);
+  sparc_free(envs->block);
+  plugin_unload(envs->plugin);
+  sparc_free(envs);
+}
+
+const sparc_env_kind *sparc_envs_kind(const sparc_envs *envs) { return envs->kind; }
+sparc_env_shape sparc_envs_shape(const sparc_envs *envs) { return envs->shape; }
+
+/* ---- stepping ---------------------------------------------------------------------------------- */
+
+typedef struct call {
+  sparc_envs *envs;
+  const float *actions;
+  float *observations, *rewards, *starts;
+  double *returns;
+  int *lengths;
+  float *wishes; /* of the oracle */
+} call;
+
+static int tile_start(const sparc_envs *envs, size_t tile) { return (int)((size_t)envs->n * tile / envs->tiles); }
+
+static void *tile_scratch(const sparc_envs *envs, size_t tile) { return envs->scratch ? envs->scratch[tile] : NULL; }
+
+static void *state_of(const sparc_envs *envs, int i) { return envs->states + (size_t)i * envs->stride; }
+
+/* compares exponents as integers: a loop without branches, which the compiler vectorises */
+static int all_finite(const float *values, int count) {
+  const int32_t infinity = 0x7f800000;
+  int32_t largest = 0;
+  for (int i = 0; i < count; i++) {
+    int32_t bits;
+    memcpy(&bits, &values[i], sizeof bits);
+    bits &= INT32_MAX;
+    largest = bits > largest ? bits : largest;
+  }
+  return largest < infinity;
+}
+
+static void begin_episode(sparc_envs *envs, void *scratch, int i, float *observation) {
+  envs->returns[i] = 0;
+  envs->lengths[i] = 0;
+  envs->kind->reset(envs->model, scratch, state_of(envs, i), &envs->random[i], observation);
+  if (all_finite(observation, envs->shape.observation)) return;
+  memset(observation, 0, (size_t)envs->shape.observation * sizeof *observation);
+  envs->faults[i]++;
+}
+
+static void reset_tile(void *context, size_t tile) {
+  const call *c = context;
+  sparc_envs *envs = c->envs;
+  void *scratch = tile_scratch(envs, tile);
+  for (int i = tile_start(envs, tile); i < tile_start(envs, tile + 1); i++)
+    begin_episode(envs, scratch, i, c->observations + (size_t)i * (size_t)envs->shape.observation);
+}
+
+static void step_one(const call *c, void *scratch, int i) {
+  sparc_envs *envs = c->envs;
+  float *observation = c->observations + (size_t)i * (size_t)envs->shape.observation;
+  float reward = 0;
+  int done = 0;
+  envs->kind->step(envs->model, scratch, state_of(envs, i), &envs->random[i],
+                   c->actions + (size_t)i * (size_t)envs->shape.action, observation, &reward, &done);
+  if (!all_finite(&reward, 1) || (!done && !all_finite(observation, envs->shape.observation))) {
+    reward = 0;
+    done = 1;
+    envs->faults[i]++;
+  }
+  envs->returns[i] += (double)reward;
+  envs->lengths[i]++;
+  done = done || envs->lengths[i] >= envs->shape.horizon;
+  c->rewards[i] = reward;
+  c->starts[i] = (float)done;
+  if (!done) return;
+  if (c->returns) c->returns[i] = envs->returns[i];
+  if (c->lengths) c->lengths[i] = envs->lengths[i];
+  begin_episode(envs, scratch, i, observation);
+}
+
+static void step_tile(void *context, size_t tile) {
+  const call *c = context;
+  void *scratch = tile_scratch(c->envs, tile);
+  for (int i = tile_start(c->envs, tile); i < tile_start(c->envs, tile + 1); i++) step_one(c, scratch, i);
+}
+
+static sparc_status check_choices(const sparc_envs *envs, const float *actions) {
+  const float choices = (float)envs->shape.choices;
+  for (int i = 0; i < envs->n; i++)
+    if (!(actions[i] >= 0 && actions[i] < choices && (float)(int)actions[i] == actions[i]))
+      return fail(SPARC_INVALID, "actions[%d] is %g, expected a whole number from 0 to %d", i, (double)actions[i],
+                  envs->shape.choices - 1);
+  return SPARC_OK;
+}
+
+static sparc_status check_begun(const sparc_envs *envs) {
+  if (envs->header->begun) return SPARC_OK;
+  return fail(SPARC_INVALID, "no episode has begun, expected a call of sparc_envs_reset first");
+}
+
+sparc_status sparc_envs_reset(sparc_envs *envs, float *observations) {
+  if (!envs || !observations) return fail(SPARC_INVALID, "%s is NULL", envs ? "observations" : "envs");
+  call c = {.envs = envs, .observations = observations};
+  parallel_for(envs->threads, envs->tiles, reset_tile, &c);
+  envs->header->begun = 1;
+  return SPARC_OK;
+}
+
+sparc_status sparc_envs_step(sparc_envs *envs, const float *actions, float *observations, float *rewards, float *starts,
+                             double *returns, int *lengths) {
+  if (!envs || !actions || !observations || !rewards || !starts)
+    return fail(SPARC_INVALID, "%s is NULL",
+                !envs           ? "envs"
+                : !actions      ? "actions"
+                : !observations ? "observations"
+                : !rewards      ? "rewards"
+                                : "starts");
+  sparc_status status = check_begun(envs);
+  if (status == SPARC_OK && envs->shape.choices > 0) status = check_choices(envs, actions);
+  if (status != SPARC_OK) return status;
+  call c = {envs, actions, observations, rewards, starts, returns, lengths, NULL};
+  parallel_for(envs->threads, envs->tiles, step_tile, &c);
+  return SPARC_OK;
+}
+
+long sparc_envs_faults(const sparc_envs *envs) {
+  int64_t total = 0;
+  for (int i = 0; i < envs->n; i++) total += envs->faults[i];
+  return (long)total;
+}
+
+/* ---- saving ------------------------------------------------------------------------------------ */
+
+size_t sparc_envs_state_bytes(const sparc_envs *envs) { return envs->block_bytes; }
+
+void sparc_envs_save(const sparc_envs *envs, void *state) { memcpy(state, envs->block, envs->block_bytes); }
+
+sparc_status sparc_envs_restore(sparc_envs *envs, const void *state, size_t bytes) {
+  if (!envs || !state) return fail(SPARC_INVALID, "%s is NULL", envs ? "state" : "envs");
+  header saved;
+  if (bytes < sizeof saved) return fail(SPARC_FORMAT, "the saved environments are %zu bytes, too few", bytes);
+  memcpy(&saved, state, sizeof saved);
+  saved.begun = saved.begun != 0;
+  header own = *envs->header;
+  if (memcmp(saved.format, own.format, sizeof own.format) != 0)
+    return fail(SPARC_FORMAT, "these bytes are no saved environments");
+  if (strncmp(saved.name, own.name, sizeof own.name) != 0)
+    return fail(SPARC_FORMAT, "the saved environments are %.47s, expected %s", saved.name, own.name);
+  if (saved.n != own.n) return fail(SPARC_FORMAT, "there are %d saved environments, expected %d", saved.n, own.n);
+  own.begun = saved.begun;
+  if (memcmp(&saved, &own, sizeof own) != 0 || bytes != envs->block_bytes)
+    return fail(SPARC_FORMAT, "the saved environments are %s with other options", own.name);
+  memcpy(envs->block, state, bytes);
+  return SPARC_OK;
+}
+
+/* ---- what a kind offers besides ------------------------------------------------------------------ */
+
+static void oracle_tile(void *context, size_t tile) {
+  const call *c = context;
+  const sparc_envs *envs = c->envs;
+  void *scratch = tile_scratch(envs, tile);
+  for (int i = tile_start(envs, tile); i < tile_start(envs, tile + 1); i++)
+    envs->kind->oracle(envs->model, scratch, state_of(envs, i), c->wishes + (size_t)i * (size_t)envs->shape.action);
+}
+
+sparc_status sparc_envs_oracle(sparc_envs *envs, float *actions) {
+  if (!envs || !actions) return fail(SPARC_INVALID, "%s is NULL", envs ? "actions" : "envs");
+  if (!envs->kind->oracle) return fail(SPARC_UNSUPPORTED, "%s has no oracle", envs->kind->name);
+  sparc_status status = check_begun(envs);
+  if (status != SPARC_OK) return status;
+  call c = {.envs = envs, .wishes = actions};
+  parallel_for(envs->threads, envs->tiles, oracle_tile, &c);
+  return SPARC_OK;
+}
+
+int sparc_envs_segments(sparc_envs *envs, int i, double (*segment)[5], int most) {
+  if (!envs || !envs->kind->segments || !envs->header->begun || i < 0 || i >= envs->n || !segment) return 0;
+  return envs->kind->segments(envs->model, tile_scratch(envs, 0), state_of(envs, i), segment, most);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* plugin.c: an environment in a shared object that is right but for one FAULT, which the build names. */
+#include <sparc/env.h>
+
+#define NO_ENTRY    1
+#define NO_KIND     2
+#define OLD_VERSION 3
+#define NO_STEP     4
+#define LARGE_STATE 5
+
+typedef struct still {
+  int steps;
+} still;
+
+static sparc_status still_open(const char *options, sparc_env_shape *shape, void **model) {
+  (void)options, (void)model;
+  *shape = (sparc_env_shape){.observation = 1, .choices = 2, .action = 1, .horizon = 5};
+  return SPARC_OK;
+}
+
+static size_t still_state_bytes(const void *model) {
+  (void)model;
+  return sizeof(still);
+}
+
+static void still_reset(const void *model, void *scratch, void *state, sparc_random *random, float *observation) {
+  (void)model, (void)scratch, (void)random;
+  *(still *)state = (still){0};
+  *observation = 0;
+}
+
+static void still_step(const void *model, void *scratch, void *state, sparc_random *random, const float *action,
+                       float *observation, float *reward, int *done) {
+  (void)model, (void)scratch, (void)random, (void)action, (void)done;
+  still *s = state;
+  s->steps++;
+  if (FAULT == LARGE_STATE) s[1].steps++;
+  *observation = (float)s->steps;
+  *reward = 1;
+}
+
+static const sparc_env_kind kind = {
+    .version = FAULT == OLD_VERSION ? SPARC_ENV_VERSION - 1 : SPARC_ENV_VERSION,
+    .name = "still",
+    .open = still_open,
+    .state_bytes = still_state_bytes,
+    .reset = still_reset,
+    .step = FAULT == NO_STEP ? NULL : still_step,
+};
+
+#if FAULT == NO_ENTRY
+#define sparc_env_plugin another_name
+#endif
+
+SPARC_API const sparc_env_kind *sparc_env_plugin(void);
+const sparc_env_kind *sparc_env_plugin(void) { return FAULT == NO_KIND ? NULL : &kind; }
