@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "seq/plan.h"
+#include "cells/plan.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,9 +10,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "cells/tiles.h"
 #include "nn/layers_impl.h"
 #include "nn/network.h"
-#include "seq/affine_impl.h"
+#include "seq/sequence_impl.h"
 
 #include <stdio.h>
 #include <string.h>
