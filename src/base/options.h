@@ -34,7 +34,4 @@ void options_print(const option_rule *rules, const double *values, char text[OPT
  * as the same */
 void options_print_changed(const option_rule *rules, const double *values, char text[OPTIONS_TEXT]);
 
-/* options_print_changed writes those that are not the default, as short as they can be read back */
-void options_print_changed(const option_rule *rules, const double *values, char *text);
-
 #endif
