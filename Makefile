@@ -49,7 +49,7 @@ lint: build ## clang-format, clang-tidy and cppcheck; any remark fails
 
 format: ## lay out every C file with clang-format
 	@scripts/install-packages.sh lint
-	@find include src tests examples bench \( -name '*.[ch]' -o -name '*.cc' \) -print0 2>/dev/null | xargs -0 clang-format -i
+	@find include src tests examples \( -name '*.[ch]' -o -name '*.cc' \) -print0 2>/dev/null | xargs -0 clang-format -i
 
 install: build ## install below PREFIX (default /usr/local); DESTDIR is honoured
 	@$(CMAKE) --install $(RELEASE) --prefix "$(PREFIX)"

@@ -39,9 +39,10 @@ int main(int argc, char **argv) {
 
   sparc_train_config config =
       sparc_train_classification(); /* the paper's settings, but a small network and few updates */
+  const sparc_head_config head = {.input = SPARC_HEAD_MEAN, .outputs = sparc_dataset_classes(split.fit)};
   config.network = (sparc_network_config){.cell = "sparc", .H = 16, .inputs = 1, .layers = 2, .width = 16};
-  config.network.outputs = sparc_dataset_classes(split.fit);
-  config.network.init = SPARC_INIT_CLASSIFICATION;
+  config.network.embedding = SPARC_EMBED_LINEAR, config.network.init = SPARC_INIT_CLASSIFICATION;
+  config.network.head = &head, config.network.heads = 1;
   config.updates = 100, config.warmup = 10, config.rate = 0.01;
   sparc_trainer *trainer;
   sparc_update_report report = {0};
@@ -55,5 +56,5 @@ int main(int argc, char **argv) {
   if (argc > 2 && sparc_trainer_save(trainer, &treatment, NULL, 0, argv[2]) != SPARC_OK) return give_up();
   sparc_trainer_free(trainer);
   sparc_data_split_free(&split);
-  return result.accuracy * config.network.outputs > 1.5 ? 0 : 1; /* chance is 1 / classes */
+  return result.accuracy * head.outputs > 1.5 ? 0 : 1; /* chance is 1 / classes */
 }

@@ -9,7 +9,7 @@ build=$(cd "$1" && pwd)
 jobs=${2:-$(nproc)}
 status=0
 
-mapfile -t all < <(find include src tests examples bench -name '*.[ch]' -o -name '*.cc' 2>/dev/null | sort)
+mapfile -t all < <(find include src tests examples -name '*.[ch]' -o -name '*.cc' 2>/dev/null | sort)
 mapfile -t sources < <(find src -name '*.c' | sort)
 
 echo "clang-format: ${#all[@]} files"

@@ -20,9 +20,10 @@ typedef enum layer_kind {
   LAYER_GELU_MASKED,
   LAYER_GLU,
   LAYER_GLU_MASKED,
+  LAYER_TANH,
   LAYER_READOUT, /* complex, in modes -> out, with skip */
   LAYER_RELU,
-  LAYER_POOL,          /* (n, out) -> (out), over `length` of n tokens */
+  LAYER_POOL,          /* (n, out) and a sum over `before` tokens -> mean (out) and sum (out) */
   LAYER_CROSS_ENTROPY, /* n examples, out classes -> loss */
   LAYER_SQUARED_ERROR, /* n * out numbers -> loss */
   LAYER_KINDS
@@ -42,7 +43,7 @@ enum { LAYER_INPUTS = 5 };
 typedef struct layer_problem {
   layer_kind kind;
   const char *name;
-  size_t n, in, out, length;
+  size_t n, in, out, before;
   layer_input input[LAYER_INPUTS];
   size_t inputs, outputs;
   double *dy; /* (outputs) */

@@ -38,11 +38,11 @@ static void run_dense(const call *c) {
   const size_t n = c->p->n, in = c->p->in, out = c->p->out;
   const bool adds = c->p->kind == LAYER_DENSE_ADDS;
   real *weight_in = scratch(in * out, sizeof *weight_in);
-  transpose_matrix(out, in, c->v[1], weight_in);
-  dense_forward(c->k, n, in, out, c->v[0], weight_in, adds ? NULL : c->v[2], c->y);
+  dense_prepare(c->k, in, out, c->v[1], weight_in);
+  dense_forward(c->k, n, in, out, c->v[0], weight_in, adds ? NULL : c->v[2], c->y, out);
   sparc_free(weight_in);
   if (!c->d) return;
-  dense_backward_input(c->k, n, in, out, c->dy, c->v[1], adds, c->d[0]);
+  dense_backward_input(c->k, n, in, out, c->dy, out, c->v[1], adds, c->d[0]);
   weight_gradient(c, in, out, c->v[0], c->d[1], adds ? NULL : c->d[2]);
 }
 
@@ -76,12 +76,12 @@ static void run_readout(const call *c) {
   const size_t n = c->p->n, H = c->p->in, out = c->p->out;
   real *weight = scratch(out * 2 * H, sizeof *weight), *weight_in = scratch(out * 2 * H, sizeof *weight);
   real *dweight = scratch(out * 2 * H, sizeof *weight);
-  readout_weights(H, out, c->v[1], c->v[2], weight, weight_in);
-  dense_forward(c->k, n, 2 * H, out, c->v[0], weight_in, NULL, c->y);
+  readout_weights(c->k, H, out, c->v[1], c->v[2], weight, weight_in);
+  dense_forward(c->k, n, 2 * H, out, c->v[0], weight_in, NULL, c->y, out);
   skip_forward(n, out, c->v[3], c->v[4], c->y);
   if (c->d) {
     double *dskip = sums_from(c->d[4], out);
-    dense_backward_input(c->k, n, 2 * H, out, c->dy, weight, 0, c->d[0]);
+    dense_backward_input(c->k, n, 2 * H, out, c->dy, out, weight, 0, c->d[0]);
     weight_gradient(c, 2 * H, out, c->v[0], dweight, NULL);
     readout_weights_backward(H, 0, out / 2, dweight, c->d[1], c->d[2]);
     readout_weights_backward(H, out / 2, out - out / 2, dweight, c->d[1], c->d[2]);
@@ -98,9 +98,17 @@ static void run_relu(const call *c) {
   if (c->d) relu_backward(c->p->n, c->p->out, c->v[0], c->dy, c->d[0]);
 }
 
+static void run_tanh(const call *c) {
+  tanh_forward(c->k, c->p->n * c->p->out, c->v[0], c->y);
+  if (c->d) tanh_backward(c->p->n * c->p->out, c->y, c->dy, c->d[0]);
+}
+
 static void run_pool(const call *c) {
-  mean_pool_forward(c->p->n, c->p->length, c->p->out, c->v[0], c->y);
-  if (c->d) mean_pool_backward(c->p->n, c->p->length, c->p->out, c->dy, c->d[0]);
+  const size_t n = c->p->n, out = c->p->out, count = c->p->before + n;
+  mean_pool_forward(n, out, c->v[0], c->v[1], count, c->y, c->y + out);
+  if (!c->d) return;
+  mean_pool_backward(n, out, c->dy, count, c->dy + out, 0, c->d[0]);
+  mean_pool_backward(1, out, c->dy, count, c->dy + out, 1, c->d[1]);
 }
 
 /* losses give their gradient with the value: dy is a factor */
@@ -128,6 +136,7 @@ static void (*const runners[LAYER_KINDS])(const call *c) = {
     [LAYER_GELU_MASKED] = run_gelu,
     [LAYER_GLU] = run_glu,
     [LAYER_GLU_MASKED] = run_glu,
+    [LAYER_TANH] = run_tanh,
     [LAYER_READOUT] = run_readout,
     [LAYER_RELU] = run_relu,
     [LAYER_POOL] = run_pool,

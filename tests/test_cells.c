@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_cells.c: identities that hold for every cell on random shapes (design.md section 7.3).
+/* test_cells.c: identities that hold for every cell on random shapes.
  *
  * In double: scan = loop, chunked = sequential, sum of RTRL = BPTT for every block, everything = the plain reference.
  * In float: within the paper's acceptance thresholds of double, and bit for bit the same on any number of threads.

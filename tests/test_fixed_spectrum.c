@@ -431,7 +431,7 @@ static void test_extreme_values(void **state) {
 
 /* ---- tables ------------------------------------------------------------------------------------ */
 
-/* baselines.md section 2; LRU without its readout C, which is a layer */
+/* sizes as in docs/cells.md; LRU without its readout C, which is a layer */
 static void test_sizes_and_groups(void **state) {
   (void)state;
   static const struct {
@@ -498,7 +498,7 @@ static void test_paired_initialisation(void **state) {
   assert_false(same_start("lru", "sparc", SPARC_INIT_CONTROL, "content_re"));
 }
 
-/* the distributions of the spec, section 4: log_gain is log sqrt(1 - r^2) and content has deviation 1 / sqrt(2 D) */
+/* the distributions of docs/cells.md: log_gain is log sqrt(1 - r^2) and content has deviation 1 / sqrt(2 D) */
 static void test_lru_initialisation(void **state) {
   (void)state;
   enum { D = 32, H = 512 };

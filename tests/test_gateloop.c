@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_gateloop.c: what is GateLoop's own; the identities of all cells are in test_cells.c.
  *
- * Sizes against the tables of the specification, gradients and traces against finite differences in double for both
+ * Sizes against the formulas of docs/cells.md, gradients and traces against finite differences in double for both
  * transitions, the sum of RTRL against BPTT under a nonlinear loss, the magnitude of the transition, and finite
  * numbers at the ends of the range.
  */

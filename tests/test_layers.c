@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_layers.c: every layer's backward against finite differences, float against double on every kernel table, and
- * what is particular to each layer (spec baselines.md 9.1, 9.2). */
+ * what is particular to each layer. */
 #include "nn/layers_impl.h"
 #include "sparc/random.h"
 #include "support.h"
@@ -35,15 +35,15 @@ static void add_input(layer_problem *p, const char *name, size_t count, gradient
   p->input[p->inputs++] = (layer_input){name, count, rule, value};
 }
 
-static const char *const layer_names[LAYER_KINDS] = {"dense",       "dense adds", "norm",          "gelu",
-                                                     "gelu masked", "glu",        "glu masked",    "readout",
-                                                     "relu",        "pool",       "cross-entropy", "squared error"};
+static const char *const layer_names[LAYER_KINDS] = {"dense", "dense adds",    "norm",         "gelu",    "gelu masked",
+                                                     "glu",   "glu masked",    "tanh",         "readout", "relu",
+                                                     "pool",  "cross-entropy", "squared error"};
 
 static layer_problem layer_create(layer_kind kind, size_t n, size_t in, size_t out, sparc_random *s) {
   const gradient_rule none = GRADIENT_NONE, over = GRADIENT_OVERWRITTEN, added = GRADIENT_ADDED;
   const size_t full = n * out;
   layer_problem p = {.kind = kind, .name = layer_names[kind], .n = n, .in = in, .out = out, .outputs = full};
-  p.length = 1 + sparc_random_below(s, (uint32_t)n);
+  p.before = sparc_random_below(s, (uint32_t)n);
   p.labels = sparc_alloc(n * sizeof *p.labels);
   for (size_t i = 0; i < n; i++) p.labels[i] = (int)sparc_random_below(s, (uint32_t)out);
   switch (kind) {
@@ -71,6 +71,9 @@ static layer_problem layer_create(layer_kind kind, size_t n, size_t in, size_t o
       add_input(&p, "u_in", full, none, draw_array(s, full));
       if (kind == LAYER_GLU_MASKED) add_input(&p, "mask", out, none, draw_mask(s, out));
       break;
+    case LAYER_TANH:
+      add_input(&p, "z", full, over, draw_array(s, full));
+      break;
     case LAYER_READOUT:
       add_input(&p, "h", n * 2 * in, over, draw_array(s, n * 2 * in));
       add_input(&p, "c_re", out * in, added, draw_array(s, out * in));
@@ -85,7 +88,8 @@ static layer_problem layer_create(layer_kind kind, size_t n, size_t in, size_t o
       break;
     case LAYER_POOL:
       add_input(&p, "u", full, over, draw_array(s, full));
-      p.outputs = out;
+      add_input(&p, "sum0", out, added, draw_array(s, out));
+      p.outputs = 2 * out;
       break;
     default:
       add_input(&p, kind == LAYER_CROSS_ENTROPY ? "logits" : "prediction", full, over, draw_array(s, full));
@@ -119,8 +123,8 @@ static void layer_result_free(layer_result *r) {
 
 static void expect(const layer_problem *p, const char *table, const char *what, double error, double tolerance) {
   if (error <= tolerance) return;
-  fail_msg("%s (%s), n=%zu in=%zu out=%zu length=%zu: error of %s is %.3g, allowed %.3g", p->name, table, p->n, p->in,
-           p->out, p->length, what, error, tolerance);
+  fail_msg("%s (%s), n=%zu in=%zu out=%zu before=%zu: error of %s is %.3g, allowed %.3g", p->name, table, p->n, p->in,
+           p->out, p->before, what, error, tolerance);
 }
 
 /* the kernel tables of this machine; the first row is no table at all */
@@ -230,7 +234,7 @@ static void test_float_follows_double_at_every_width(void **state) {
   (void)state;
   table_row tables[KERNELS_MAX + 1];
   const size_t count = all_tables(tables);
-  for (int kind = LAYER_NORM; kind <= LAYER_GLU_MASKED; kind++) {
+  for (int kind = LAYER_NORM; kind <= LAYER_TANH; kind++) {
     sparc_random stream;
     sparc_random_init(&stream, 7, "width", layer_names[kind]);
     for (size_t width = 1; width <= 67; width++) {
@@ -321,7 +325,7 @@ static double gelu_slope(double y) {
 
 static double sigmoid_of(double x) { return 1 / (1 + exp(-x)); }
 
-/* the spec's tanh form, on a fine grid */
+/* the tanh form, on a fine grid */
 static void test_gelu_is_the_formula(void **state) {
   (void)state;
   table_row tables[KERNELS_MAX + 1];
@@ -465,14 +469,14 @@ static void test_layers_work_in_place(void **state) {
 static void test_dense_is_exact_on_integers(void **state) {
   (void)state;
   enum { N = 5, IN = 3, OUT = 7, STRIDE = 11 };
-  float x[N * IN], weight[OUT * IN], weight_in[IN * OUT], bias[OUT], y[N * OUT];
+  float x[N * IN], weight[OUT * IN], weight_in[IN * OUT], bias[OUT], y[N * STRIDE];
   float dy[N * STRIDE], dweight[OUT * IN] = {0}, dbias[OUT] = {0};
   for (size_t i = 0; i < COUNT(x); i++) x[i] = (float)(i * 7 % 11) - 5;
   for (size_t i = 0; i < COUNT(weight); i++) weight[i] = (float)(i * 5 % 13) - 6;
   for (size_t i = 0; i < COUNT(bias); i++) bias[i] = (float)i - 3;
   for (size_t i = 0; i < COUNT(dy); i++) dy[i] = (float)(i * 3 % 17) - 8;
-  transpose_matrix(OUT, IN, weight, weight_in);
-  dense_forward(NULL, N, IN, OUT, x, weight_in, bias, y);
+  dense_prepare(NULL, IN, OUT, weight, weight_in);
+  dense_forward(NULL, N, IN, OUT, x, weight_in, bias, y, STRIDE);
   dense_backward_weight(NULL, N, IN, 2, 3, dy, STRIDE, x, dweight, dbias);
   for (size_t o = 0; o < OUT; o++) {
     const bool inside = o >= 2 && o < 5;
@@ -480,7 +484,7 @@ static void test_dense_is_exact_on_integers(void **state) {
     for (size_t t = 0; t < N; t++) {
       float want = bias[o];
       for (size_t i = 0; i < IN; i++) want += weight[o * IN + i] * x[t * IN + i];
-      assert_true(y[t * OUT + o] == want);
+      assert_true(y[t * STRIDE + o] == want);
       for (size_t i = 0; i < IN; i++) dw[i] += dy[t * STRIDE + o] * x[t * IN + i];
       db += dy[t * STRIDE + o];
     }
@@ -526,29 +530,26 @@ static void test_relu_keeps_nan(void **state) {
 
 /* ---- pooling --------------------------------------------------------------------------------------- */
 
-/* tokens behind the length are not read and get zeros; those before share the gradient evenly */
-static void test_pool_stops_at_the_length(void **state) {
+/* the mean over all tokens at once is that over two parts, the sum of the first being carried; tokens share the
+ * gradient evenly */
+static void test_pool_in_parts(void **state) {
   (void)state;
-  enum { T = 9 };
-  static const size_t widths[] = {1, 5, 300};
+  enum { T = 9, WIDEST = 300 };
+  static const size_t widths[] = {1, 5, WIDEST};
   for (size_t w = 0; w < COUNT(widths); w++)
-    for (size_t length = 1; length <= T; length++) {
+    for (size_t cut = 1; cut < T; cut++) {
       const size_t width = widths[w];
-      float *u = sparc_alloc(T * width * sizeof *u), *du = sparc_alloc(T * width * sizeof *du);
-      float *pooled = sparc_alloc(width * sizeof *pooled);
-      for (size_t i = 0; i < T * width; i++) u[i] = i < length * width ? (float)(i % 23) : NAN, du[i] = NAN;
-      mean_pool_forward(T, length, width, u, pooled);
+      float u[T * WIDEST], du[T * WIDEST], pooled[WIDEST], sum0[WIDEST], sum[WIDEST];
+      for (size_t i = 0; i < T * width; i++) u[i] = (float)(i % 23);
+      mean_pool_forward(cut, width, u, NULL, cut, pooled, sum0);
+      mean_pool_forward(T - cut, width, u + cut * width, sum0, T, pooled, sum);
       for (size_t i = 0; i < width; i++) {
-        double sum = 0;
-        for (size_t t = 0; t < length; t++) sum += (double)u[t * width + i];
-        assert_true(pooled[i] == (float)(sum / (double)length));
+        double whole = 0;
+        for (size_t t = 0; t < T; t++) whole += (double)u[t * width + i];
+        assert_true(sum[i] == (float)whole && pooled[i] == (float)(whole / T));
       }
-      mean_pool_backward(T, length, width, pooled, du);
-      for (size_t i = 0; i < T * width; i++)
-        assert_true(du[i] == (i < length * width ? pooled[i % width] / (float)length : 0));
-      sparc_free(u);
-      sparc_free(du);
-      sparc_free(pooled);
+      mean_pool_backward(T, width, pooled, T, NULL, 0, du);
+      for (size_t i = 0; i < T * width; i++) assert_true(du[i] == pooled[i % width] / (float)T);
     }
 }
 
@@ -659,7 +660,7 @@ int main(void) {
       cmocka_unit_test(test_dense_is_exact_on_integers),
       cmocka_unit_test(test_readout_is_the_complex_formula),
       cmocka_unit_test(test_relu_keeps_nan),
-      cmocka_unit_test(test_pool_stops_at_the_length),
+      cmocka_unit_test(test_pool_in_parts),
       cmocka_unit_test(test_cross_entropy_is_the_formula),
       cmocka_unit_test(test_cross_entropy_is_stable),
       cmocka_unit_test(test_cross_entropy_gradient_sums_to_zero),

@@ -1,222 +1,67 @@
 /* SPDX-License-Identifier: MIT */
-/* test_network.c: networks around every cell: the formulas against plain loops, gradients against finite differences,
- * float against double, threads, padding, dropout, sizes, and what is refused. */
+/* test_network.c: networks around every cell over whole sequences: the formulas against plain loops, gradients against
+ * finite differences, float against double, threads, padding, dropout, sizes, and what is refused. */
 #include "nn/layers_impl.h"
 #include "nn/losses.h" /* beside layers_impl.h: the compiler compares the declarations */
 #include "nn/optimiser.h"
 #include "sparc/double.h"
 #include "sparc/train.h"
 #include "support.h"
+#include "support_network.h"
 #include "unit.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { INPUTS = 2, OUTPUTS = 3 };
-
-/* ---- problems ---------------------------------------------------------------------------------- */
-
-/* sizes that a kind accepts at H = 4 */
-static const char *small_options(const char *kind) {
-  if (strcmp(kind, "rglru") == 0) return "block=2";
-  if (strcmp(kind, "mamba3") == 0) return "heads=2,head_dim=3,state=2";
-  return NULL;
-}
-
-static sparc_network_config config_of(const char *kind, int layers, sparc_head head) {
-  return (sparc_network_config){.cell = kind,
-                                .cell_options = small_options(kind),
-                                .H = 4,
-                                .inputs = INPUTS,
-                                .outputs = OUTPUTS,
-                                .layers = layers,
-                                .width = layers ? 5 : 0,
-                                .head = head,
-                                .init = layers ? SPARC_INIT_CLASSIFICATION : SPARC_INIT_CONTROL};
-}
-
-/* A network with numbers that float holds exactly, and a loss: the sum of cotangent * output + output^2 / 2 over the
- * outputs that exist. */
-typedef struct trial {
-  sparc_network *network;
-  int B, T;
-  size_t params, outputs; /* numbers in all */
-  double *p, *x, *cotangent;
-  int *lengths;
-  const sparc_dropout *dropout;
-  char text[160];
-} trial;
-
-typedef struct outcome {
-  double *output, *dparams;
-  double loss;
-} outcome;
-
-static double *draw(sparc_random *stream, size_t n, double scale) {
-  double *values = sparc_alloc(n * sizeof *values);
-  for (size_t i = 0; i < n; i++) values[i] = (double)(float)(scale * sparc_random_normal(stream));
-  return values;
-}
-
-static trial make_trial(const sparc_network_config *config, int B, int T, bool unequal) {
-  trial t = {.B = B, .T = T};
-  if (sparc_network_create(config, &t.network) != SPARC_OK) fail_msg("%s", sparc_error());
-  snprintf(t.text, sizeof t.text, "%s, layers %d, head %d, relu %d, B %d, T %d", config->cell, config->layers,
-           (int)config->head, config->relu, B, T);
-  sparc_random stream;
-  sparc_random_init(&stream, 3, "test-network", t.text);
-  t.params = sparc_network_params(t.network);
-  t.outputs = (size_t)(B * config->outputs * (config->head == SPARC_HEAD_STEPS ? T : 1));
-
-  /* away from the initial weights, where gates and biases are zero and hide mistakes */
-  float *initial = sparc_alloc(t.params * sizeof *initial);
-  assert_int_equal(sparc_network_init(t.network, 1, initial), SPARC_OK);
-  t.p = draw(&stream, t.params, 0.3);
-  for (size_t i = 0; i < t.params; i++) t.p[i] = (double)((float)t.p[i] + initial[i]);
-  sparc_free(initial);
-  t.x = draw(&stream, (size_t)(B * T * config->inputs), 1);
-  t.cotangent = draw(&stream, t.outputs, 1);
-  t.lengths = sparc_alloc((size_t)B * sizeof *t.lengths);
-  for (int b = 0; b < B; b++) t.lengths[b] = unequal && b ? 1 + (int)sparc_random_below(&stream, (uint32_t)T) : T;
-  return t;
-}
-
-static void free_trial(trial *t) {
-  void *memory[] = {t->p, t->x, t->cotangent, t->lengths};
-  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
-  sparc_network_free(t->network);
-}
-
-static outcome make_outcome(const trial *t) {
-  return (outcome){.output = sparc_alloc(t->outputs * sizeof(double)),
-                   .dparams = sparc_alloc(t->params * sizeof(double))};
-}
-
-static void free_outcome(outcome *o) {
-  sparc_free(o->output);
-  sparc_free(o->dparams);
-}
-
-/* 1 where the loss counts output i, 0 behind the end of a sequence */
-static double counts(const trial *t, size_t i) {
-  const sparc_network_config config = sparc_network_config_of(t->network);
-  if (config.head != SPARC_HEAD_STEPS) return 1;
-  const size_t step = i / (size_t)config.outputs;
-  return step % (size_t)t->T < (size_t)t->lengths[step / (size_t)t->T];
-}
-
-static double loss_of(const trial *t, const double *output, double *doutput) {
-  double loss = 0;
-  for (size_t i = 0; i < t->outputs; i++) {
-    const double y = output[i], weight = counts(t, i);
-    loss += weight * (t->cotangent[i] * y + y * y / 2);
-    doutput[i] = weight * (t->cotangent[i] + y);
-  }
-  return loss;
-}
-
-/* memory of one call in double, kept over the many calls of a finite difference */
-typedef struct runner {
-  sparc_network_plan *plan;
-  double *prepared, *doutput;
-  void *work;
-} runner;
-
-static runner make_runner(const trial *t, int threads) {
-  runner r;
-  if (sparc_network_plan_create(t->network, t->B, t->T, threads, &r.plan) != SPARC_OK) fail_msg("%s", sparc_error());
-  r.prepared = sparc_alloc(sparc_network_prepared(t->network) * sizeof *r.prepared);
-  r.doutput = sparc_alloc(t->outputs * sizeof *r.doutput);
-  r.work = sparc_alloc(sparc_network_plan_work_bytes_f64(r.plan));
-  return r;
-}
-
-static void free_runner(runner *r) {
-  sparc_network_plan_free(r->plan);
-  sparc_free(r->prepared);
-  sparc_free(r->doutput);
-  sparc_free(r->work);
-}
-
-static double forward_f64(const trial *t, runner *r, double *output) {
-  assert_int_equal(sparc_network_prepare_f64(t->network, t->p, r->prepared), SPARC_OK);
-  assert_int_equal(sparc_network_forward_f64(r->plan, r->prepared, t->x, t->lengths, t->dropout, output, r->work),
-                   SPARC_OK);
-  return loss_of(t, output, r->doutput);
-}
-
-static void run_f64(const trial *t, int threads, outcome *o) {
-  runner r = make_runner(t, threads);
-  memset(o->dparams, 0, t->params * sizeof *o->dparams);
-  o->loss = forward_f64(t, &r, o->output);
-  assert_int_equal(
-      sparc_network_backward_f64(r.plan, r.prepared, t->x, t->lengths, t->dropout, r.doutput, o->dparams, r.work),
-      SPARC_OK);
-  free_runner(&r);
-}
-
-static float *to_float(size_t n, const double *values) {
-  float *out = sparc_alloc(n * sizeof *out);
-  for (size_t i = 0; i < n; i++) out[i] = (float)values[i];
-  return out;
-}
-
-static void run_f32(const trial *t, int threads, outcome *o) {
-  const int inputs = sparc_network_config_of(t->network).inputs;
-  sparc_network_plan *plan;
-  assert_int_equal(sparc_network_plan_create(t->network, t->B, t->T, threads, &plan), SPARC_OK);
-  float *p = to_float(t->params, t->p), *x = to_float((size_t)(t->B * t->T * inputs), t->x);
-  float *prepared = sparc_alloc(sparc_network_prepared(t->network) * sizeof *prepared);
-  float *output = sparc_alloc(t->outputs * sizeof *output), *dparams = sparc_alloc(t->params * sizeof *dparams);
-  void *work = sparc_alloc(sparc_network_plan_work_bytes(plan));
-  assert_int_equal(sparc_network_prepare(t->network, p, prepared), SPARC_OK);
-  assert_int_equal(sparc_network_forward(plan, prepared, x, t->lengths, t->dropout, output, work), SPARC_OK);
-  for (size_t i = 0; i < t->outputs; i++) o->output[i] = (double)output[i];
-  double *doutput = sparc_alloc(t->outputs * sizeof *doutput);
-  o->loss = loss_of(t, o->output, doutput);
-  float *rounded = to_float(t->outputs, doutput);
-  assert_int_equal(sparc_network_backward(plan, prepared, x, t->lengths, t->dropout, rounded, dparams, work), SPARC_OK);
-  for (size_t i = 0; i < t->params; i++) o->dparams[i] = (double)dparams[i];
-  void *memory[] = {p, x, prepared, output, dparams, work, doutput, rounded};
-  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
-  sparc_network_plan_free(plan);
-}
-
-static double greatest(size_t n, const double *values) {
-  double most = 0;
-  for (size_t i = 0; i < n; i++) most = fmax(most, fabs(values[i]));
-  return most;
-}
+enum { INPUTS = TRIAL_INPUTS, OUTPUTS = TRIAL_OUTPUTS };
 
 /* ---- gradients ---------------------------------------------------------------------------------- */
 
+/* the largest difference between a gradient and the central differences of the loss by the same numbers */
+static double gradient_error(const trial *t, runner *r, outcome *scratch, size_t n, double *values, const double *got) {
+  const double step = 1e-5;
+  double worst = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double value = values[i];
+    values[i] = value + step;
+    const double above = forward_network_f64(t, r, scratch);
+    values[i] = value - step;
+    const double below = forward_network_f64(t, r, scratch);
+    values[i] = value;
+    worst = fmax(worst, fabs((above - below) / (2 * step) - got[i]));
+  }
+  return worst;
+}
+
 /* The largest error of a block against the largest gradient of the block (or a ten-thousandth of the largest of all,
- * for blocks that hardly matter) is at most 1e-6. */
+ * for blocks that hardly matter) is at most 1e-6; and likewise for inputs and states. */
 static void check_gradient(trial *t) {
-  const double step = 1e-5, tolerance = 1e-6;
   outcome o = make_outcome(t), scratch = make_outcome(t);
   runner r = make_runner(t, 1);
-  run_f64(t, 1, &o);
-  const double most = greatest(t->params, o.dparams);
+  run_network_f64(t, 1, &o);
+  const double tolerance = 1e-6, most = greatest(t->n.params, o.dparams);
   assert_true(most > 0);
   size_t blocks;
   const sparc_block *block = sparc_network_blocks(t->network, &blocks);
   for (size_t b = 0; b < blocks; b++) {
-    double worst = 0;
-    for (size_t i = block[b].offset; i < block[b].offset + block[b].size; i++) {
-      const double value = t->p[i];
-      t->p[i] = value + step;
-      const double above = forward_f64(t, &r, scratch.output);
-      t->p[i] = value - step;
-      const double below = forward_f64(t, &r, scratch.output);
-      t->p[i] = value;
-      worst = fmax(worst, fabs((above - below) / (2 * step) - o.dparams[i]));
-    }
-    const double scale = fmax(greatest(block[b].size, o.dparams + block[b].offset), 1e-4 * most);
+    const size_t at = block[b].offset;
+    const double worst = gradient_error(t, &r, &scratch, block[b].size, t->p + at, o.dparams + at);
+    const double scale = fmax(greatest(block[b].size, o.dparams + at), 1e-4 * most);
     if (!(worst <= tolerance * scale))
       fail_msg("%s%s: gradient of %s is off by %.3g of %.3g", t->text, t->dropout ? ", dropout" : "", block[b].name,
                worst, scale);
+  }
+  const size_t inputs = (size_t)(t->B * t->T * t->config.inputs);
+  const double of_x = gradient_error(t, &r, &scratch, inputs, t->x, o.dx), scale = greatest(inputs, o.dx);
+  if (!(of_x <= tolerance * scale)) fail_msg("%s: dx is off by %.3g of %.3g", t->text, of_x, scale);
+  for (int b = 0; b < t->B && t->state0; b++) {
+    const bool pools = t->config.head[0].input == SPARC_HEAD_MEAN; /* a count at the end, which has no gradient */
+    const size_t at = (size_t)b * t->n.state, n = t->n.state - pools;
+    const double error = gradient_error(t, &r, &scratch, n, t->state0 + at, o.dstate0 + at);
+    if (!(error <= tolerance * fmax(1, greatest(n, o.dstate0 + at))))
+      fail_msg("%s: dstate0 of stream %d is off by %.3g", t->text, b, error);
+    if (pools) assert_true(o.dstate0[at + n] == 0);
   }
   free_runner(&r);
   free_outcome(&o);
@@ -229,9 +74,10 @@ static void test_gradients_of_layers(void **state) {
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++)
     for (int head = SPARC_HEAD_MEAN; head <= SPARC_HEAD_STEPS; head++)
       for (int dropped = 0; dropped < 2; dropped++) {
-        sparc_network_config config = config_of(*kind, 2, (sparc_head)head);
+        sparc_network_config config = plain_config(*kind, 2, (sparc_head_input)head);
         config.dropout = 0.4;
-        trial t = make_trial(&config, 2, 5, true);
+        config.embedding = dropped ? SPARC_EMBED_TANH : SPARC_EMBED_LINEAR;
+        trial t = make_trial(&config, 2, 5, WITH_LENGTHS);
         t.dropout = dropped ? &dropout : NULL;
         check_gradient(&t);
         free_trial(&t);
@@ -242,43 +88,101 @@ static void test_gradients_of_bare_cells(void **state) {
   (void)state;
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++)
     for (int head = SPARC_HEAD_MEAN; head <= SPARC_HEAD_STEPS; head++)
-      for (int relu = 0; relu < 2; relu++) {
-        sparc_network_config config = config_of(*kind, 0, (sparc_head)head);
-        config.relu = relu;
-        trial t = make_trial(&config, 2, 6, true);
+      for (int features = SPARC_FEATURES_OUTPUT; features <= SPARC_FEATURES_POLICY; features++) {
+        sparc_network_config config = plain_config(*kind, 0, (sparc_head_input)head);
+        config.features = (sparc_features)features;
+        trial t = make_trial(&config, 2, 6, WITH_LENGTHS);
         check_gradient(&t);
         free_trial(&t);
       }
 }
 
-/* outputs within 2e-5 and gradients, block by block, within 1e-4 of the double build (spec/baselines.md 10) */
-static void test_float_follows_double(void **state) {
+/* embeddings, several heads, masks, and states that come and go */
+static void test_gradients_of_everything_at_once(void **state) {
   (void)state;
-  const sparc_dropout dropout = {.seed = 5, .update = 3};
+  static const unsigned with[] = {WITH_MASK | WITH_LENGTHS | WITH_STATE0, WITH_MASK | WITH_STATE0 | WITH_STATE_LAST,
+                                  WITH_STATE0 | WITH_STATE_LAST, WITH_MASK};
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++)
-    for (int layers = 0; layers <= 3; layers += 3) {
-      sparc_network_config config = config_of(*kind, layers, layers ? SPARC_HEAD_MEAN : SPARC_HEAD_STEPS);
-      config.dropout = layers ? 0.1 : 0;
-      trial t = make_trial(&config, 3, 40, true);
-      t.dropout = &dropout;
-      outcome single = make_outcome(&t), twice = make_outcome(&t);
-      run_f32(&t, 1, &single);
-      run_f64(&t, 1, &twice);
-      const double error = e_norm(t.outputs, single.output, twice.output);
-      if (!(error <= 2e-5)) fail_msg("%s: outputs differ by %.3g", t.text, error);
-      size_t blocks;
-      const sparc_block *block = sparc_network_blocks(t.network, &blocks);
-      for (size_t b = 0; b < blocks; b++) {
-        const double off = e_norm(block[b].size, single.dparams + block[b].offset, twice.dparams + block[b].offset);
-        if (!(off <= 1e-4)) fail_msg("%s: gradients of %s differ by %.3g", t.text, block[b].name, off);
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++) {
+      const sparc_network_config configs[] = {policy_config(*kind), many_heads_config(*kind, 0),
+                                              many_heads_config(*kind, 2)};
+      for (size_t c = 0; c < sizeof configs / sizeof *configs; c++) {
+        trial t = make_trial(&configs[c], 2, 5, with[i]);
+        check_gradient(&t);
+        free_trial(&t);
       }
-      free_outcome(&single);
-      free_outcome(&twice);
-      free_trial(&t);
     }
 }
 
-/* ---- the formulas once more, as plain loops (spec/baselines.md 9.1) -------------------------------- */
+/* a head without a gradient adds nothing, to its own parameters or to others */
+static void test_heads_without_gradient(void **state) {
+  (void)state;
+  const sparc_network_config config = many_heads_config("sparc", 1);
+  trial t = make_trial(&config, 2, 7, 0);
+  runner r = make_runner(&t, 1);
+  outcome some = make_outcome(&t), zero = make_outcome(&t);
+  forward_network_f64(&t, &r, &some);
+  for (int kept = 0; kept < config.heads; kept++) {
+    double *outputs[TRIAL_HEADS], *zeros = sparc_alloc(t.outputs * sizeof *zeros);
+    const double *absent[TRIAL_HEADS] = {NULL}, *present[TRIAL_HEADS];
+    for (int i = 0; i < config.heads; i++) outputs[i] = some.output + t.first[i], present[i] = zeros;
+    absent[kept] = present[kept] = r.doutput + t.first[kept];
+    const sparc_network_sequence_f64 sequence = {.x = t.x, .outputs = outputs};
+    const sparc_network_gradient_f64 gradients[] = {
+        {.doutputs = absent, .dx = some.dx, .dparams = some.dparams},
+        {.doutputs = present, .dx = zero.dx, .dparams = zero.dparams},
+    };
+    for (int i = 0; i < 2; i++) {
+      memset(gradients[i].dparams, 0, t.n.params * sizeof(double));
+      assert_int_equal(sparc_network_backward_f64(r.plan, r.prepared, &sequence, &gradients[i], r.work), SPARC_OK);
+    }
+    for (size_t i = 0; i < t.n.params; i++) assert_true(some.dparams[i] == zero.dparams[i]);
+    for (size_t i = 0; i < (size_t)(t.B * t.T * INPUTS); i++) assert_true(some.dx[i] == zero.dx[i]);
+    sparc_free(zeros);
+  }
+  free_runner(&r);
+  free_outcome(&some);
+  free_outcome(&zero);
+  free_trial(&t);
+}
+
+/* outputs within 2e-5 and gradients, block by block, within 1e-4 of the double build */
+static void check_float(const sparc_network_config *config, unsigned with) {
+  const sparc_dropout dropout = {.seed = 5, .update = 3};
+  trial t = make_trial(config, 3, 40, with);
+  t.dropout = &dropout;
+  outcome single = make_outcome(&t), twice = make_outcome(&t);
+  run_network_f32(&t, 1, &single);
+  run_network_f64(&t, 1, &twice);
+  const double error = e_norm(t.outputs, single.output, twice.output);
+  if (!(error <= 2e-5)) fail_msg("%s: outputs differ by %.3g", t.text, error);
+  size_t blocks;
+  const sparc_block *block = sparc_network_blocks(t.network, &blocks);
+  for (size_t b = 0; b < blocks; b++) {
+    const double off = e_norm(block[b].size, single.dparams + block[b].offset, twice.dparams + block[b].offset);
+    if (!(off <= 1e-4)) fail_msg("%s: gradients of %s differ by %.3g", t.text, block[b].name, off);
+  }
+  const double of_x = e_norm((size_t)(t.B * t.T * INPUTS), single.dx, twice.dx);
+  const double of_state = e_norm((size_t)t.B * t.n.state, single.dstate0, twice.dstate0);
+  if (!(of_x <= 1e-4 && of_state <= 1e-4)) fail_msg("%s: dx differs by %.3g, dstate0 by %.3g", t.text, of_x, of_state);
+  free_outcome(&single);
+  free_outcome(&twice);
+  free_trial(&t);
+}
+
+static void test_float_follows_double(void **state) {
+  (void)state;
+  for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) {
+    sparc_network_config deep = plain_config(*kind, 3, SPARC_HEAD_MEAN);
+    deep.dropout = 0.1;
+    const sparc_network_config bare = plain_config(*kind, 0, SPARC_HEAD_STEPS), policy = policy_config(*kind);
+    check_float(&deep, WITH_LENGTHS);
+    check_float(&bare, WITH_LENGTHS);
+    check_float(&policy, WITH_MASK | WITH_STATE0 | WITH_STATE_LAST);
+  }
+}
+
+/* ---- the formulas of docs/training.md once more, as plain loops ------------------------------------- */
 
 /* the block of a layer, or of the network for layer < 0; NULL when there is none */
 static const double *values_of(const trial *t, int layer, const char *name) {
@@ -370,11 +274,11 @@ static void test_formulas(void **state) {
   (void)state;
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++)
     for (int head = SPARC_HEAD_MEAN; head <= SPARC_HEAD_STEPS; head++) {
-      const sparc_network_config config = config_of(*kind, 2, (sparc_head)head);
+      const sparc_network_config config = plain_config(*kind, 2, (sparc_head_input)head);
       const size_t width = (size_t)config.width;
-      trial t = make_trial(&config, 4, 9, true);
+      trial t = make_trial(&config, 4, 9, WITH_LENGTHS);
       outcome o = make_outcome(&t);
-      run_f64(&t, 1, &o);
+      run_network_f64(&t, 1, &o);
       double u[9 * 16], pooled[16];
       for (int b = 0; b < t.B; b++) {
         plain_body(&t, b, u);
@@ -403,11 +307,20 @@ static void test_formulas(void **state) {
 
 static void expect_same_bits(const trial *t, const char *what, const outcome *got, const outcome *want) {
   for (size_t i = 0; i < t->outputs; i++)
-    if (counts(t, i) > 0 && got->output[i] != want->output[i])
+    if (trial_counts(t, i) > 0 && got->output[i] != want->output[i])
       fail_msg("%s, %s: output %zu is %.17g, expected %.17g", t->text, what, i, got->output[i], want->output[i]);
-  for (size_t i = 0; i < t->params; i++)
-    if (got->dparams[i] != want->dparams[i])
-      fail_msg("%s, %s: gradient %zu is %.17g, expected %.17g", t->text, what, i, got->dparams[i], want->dparams[i]);
+  const struct {
+    const char *name;
+    size_t n;
+    const double *got, *want;
+  } gradients[] = {{"parameter", t->n.params, got->dparams, want->dparams},
+                   {"input", (size_t)(t->B * t->T * t->config.inputs), got->dx, want->dx},
+                   {"state", (size_t)t->B * t->n.state, got->dstate0, want->dstate0}};
+  for (size_t g = 0; g < sizeof gradients / sizeof *gradients; g++)
+    for (size_t i = 0; i < gradients[g].n; i++)
+      if (gradients[g].got[i] != gradients[g].want[i])
+        fail_msg("%s, %s: gradient of %s %zu is %.17g, expected %.17g", t->text, what, gradients[g].name, i,
+                 gradients[g].got[i], gradients[g].want[i]);
 }
 
 /* more than one tile of tokens per example, more than one tile of rows per weight */
@@ -416,17 +329,17 @@ static void test_threads_change_no_bit(void **state) {
   const sparc_dropout dropout = {.seed = 8, .update = 1};
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++)
     for (int layers = 0; layers <= 2; layers += 2) {
-      sparc_network_config config = config_of(*kind, layers, layers ? SPARC_HEAD_MEAN : SPARC_HEAD_STEPS);
+      sparc_network_config config = layers ? many_heads_config(*kind, layers) : policy_config(*kind);
       config.dropout = layers ? 0.1 : 0;
-      if (layers) config.width = 70;
-      trial t = make_trial(&config, 3, 290, true);
+      config.width = 70;
+      trial t = make_trial(&config, 3, 290, WITH_LENGTHS | WITH_STATE0 | WITH_MASK);
       t.dropout = &dropout;
       outcome want = make_outcome(&t), got = make_outcome(&t);
-      void (*const run[])(const trial *, int, outcome *) = {run_f32, run_f64};
+      void (*const run[])(const trial *, int, outcome *) = {run_network_f32, run_network_f64};
       for (size_t precision = 0; precision < 2; precision++) {
         run[precision](&t, 1, &want);
-        for (size_t i = 0; i < 3; i++) {
-          run[precision](&t, (const int[]){2, 3, 7}[i], &got);
+        for (size_t i = 0; i < 4; i++) {
+          run[precision](&t, (const int[]){2, 3, 8, 16}[i], &got);
           expect_same_bits(&t, "threads", &got, &want);
         }
       }
@@ -441,16 +354,16 @@ static void test_padding_is_ignored(void **state) {
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++)
     for (int head = SPARC_HEAD_MEAN; head <= SPARC_HEAD_STEPS; head++)
       for (int layers = 0; layers <= 2; layers += 2) {
-        const sparc_network_config config = config_of(*kind, layers, (sparc_head)head);
-        trial t = make_trial(&config, 4, 9, true);
+        const sparc_network_config config = plain_config(*kind, layers, (sparc_head_input)head);
+        trial t = make_trial(&config, 4, 9, WITH_LENGTHS);
         outcome want = make_outcome(&t), got = make_outcome(&t);
-        run_f32(&t, 1, &want);
+        run_network_f32(&t, 1, &want);
         int padded = 0;
         for (int b = 0; b < t.B; b++)
           for (int i = t.lengths[b] * INPUTS; i < t.T * INPUTS; i++, padded++)
             t.x[b * t.T * INPUTS + i] = 100 + (double)i;
         assert_true(padded > 0);
-        run_f32(&t, 1, &got);
+        run_network_f32(&t, 1, &got);
         expect_same_bits(&t, "padding", &got, &want);
         free_outcome(&want);
         free_outcome(&got);
@@ -468,34 +381,34 @@ static double distance(const trial *t, const outcome *a, const outcome *b) {
 
 static void test_dropout(void **state) {
   (void)state;
-  sparc_network_config config = config_of("sparc", 2, SPARC_HEAD_MEAN);
+  sparc_network_config config = plain_config("sparc", 2, SPARC_HEAD_MEAN);
   config.dropout = 0.5;
   config.width = 16;
-  trial t = make_trial(&config, 3, 8, false);
+  trial t = make_trial(&config, 3, 8, 0);
   outcome off = make_outcome(&t), on = make_outcome(&t), again = make_outcome(&t);
-  run_f64(&t, 1, &off);
+  run_network_f64(&t, 1, &off);
   sparc_dropout dropout = {.seed = 1, .update = 7};
   t.dropout = &dropout;
-  run_f64(&t, 1, &on);
-  run_f64(&t, 2, &again);
+  run_network_f64(&t, 1, &on);
+  run_network_f64(&t, 2, &again);
   expect_same_bits(&t, "the same masks", &again, &on);
   assert_true(distance(&t, &on, &off) > 1e-3);
 
   /* other masks for another update, another seed */
   dropout.update = 8;
-  run_f64(&t, 1, &again);
+  run_network_f64(&t, 1, &again);
   assert_true(distance(&t, &on, &again) > 1e-3);
   dropout = (sparc_dropout){.seed = 2, .update = 7};
-  run_f64(&t, 1, &again);
+  run_network_f64(&t, 1, &again);
   assert_true(distance(&t, &on, &again) > 1e-3);
   free_trial(&t);
 
   /* with probability 0 there is nothing to drop */
   config.dropout = 0;
-  t = make_trial(&config, 3, 8, false);
-  run_f64(&t, 1, &off);
+  t = make_trial(&config, 3, 8, 0);
+  run_network_f64(&t, 1, &off);
   t.dropout = &dropout;
-  run_f64(&t, 1, &on);
+  run_network_f64(&t, 1, &on);
   expect_same_bits(&t, "probability 0", &on, &off);
   outcome *all[] = {&off, &on, &again};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free_outcome(all[i]);
@@ -586,13 +499,13 @@ static void train_f64(const sparc_train_config *config, const toy *data, double 
   sparc_network_plan *plan;
   assert_int_equal(sparc_network_create(&config->network, &network), SPARC_OK);
   assert_int_equal(sparc_network_plan_create(network, BATCH, STEPS, 1, &plan), SPARC_OK);
-  const size_t n = sparc_network_params(network);
+  const size_t n = sparc_network_sizes_of(network).params;
   size_t spans;
   const sparc_span *span = sparc_network_spans(network, &spans);
   float *initial = sparc_alloc(n * sizeof *initial);
   assert_int_equal(sparc_network_init(network, config->seed, initial), SPARC_OK);
   double *p = sparc_alloc(n * sizeof *p), *g = sparc_alloc(n * sizeof *g), *moments = sparc_alloc(2 * n * sizeof *g);
-  double *prepared = sparc_alloc(sparc_network_prepared(network) * sizeof *prepared);
+  double *prepared = sparc_alloc(sparc_network_sizes_of(network).prepared * sizeof *prepared);
   void *work = sparc_alloc(sparc_network_plan_work_bytes_f64(plan));
   for (size_t i = 0; i < n; i++) p[i] = (double)initial[i];
 
@@ -605,12 +518,16 @@ static void train_f64(const sparc_train_config *config, const toy *data, double 
     load_batch(config->seed, update, data, &batch);
     const sparc_dropout dropout = {.seed = config->seed, .update = (uint64_t)update};
     assert_int_equal(sparc_network_prepare_f64(network, p, prepared), SPARC_OK);
-    assert_int_equal(sparc_network_forward_f64(plan, prepared, batch.x, batch.length, &dropout, batch.output, work),
-                     SPARC_OK);
-    losses[update] = config->network.head == SPARC_HEAD_STEPS ? squared_error(data, &batch) : entropy(data, &batch);
+    double *const outputs[] = {batch.output};
+    const double *const doutputs[] = {batch.doutput};
+    const sparc_network_sequence_f64 sequence = {
+        .x = batch.x, .lengths = batch.length, .dropout = &dropout, .outputs = outputs};
+    const sparc_network_gradient_f64 gradient = {.doutputs = doutputs, .dparams = g};
+    assert_int_equal(sparc_network_forward_f64(plan, prepared, &sequence, work), SPARC_OK);
+    losses[update] =
+        config->network.head->input == SPARC_HEAD_STEPS ? squared_error(data, &batch) : entropy(data, &batch);
     memset(g, 0, n * sizeof *g);
-    assert_int_equal(
-        sparc_network_backward_f64(plan, prepared, batch.x, batch.length, &dropout, batch.doutput, g, work), SPARC_OK);
+    assert_int_equal(sparc_network_backward_f64(plan, prepared, &sequence, &gradient, work), SPARC_OK);
     clip_gradient_f64(span, spans, n, 1, config->clip, g);
     adam_update_f64(&adam, span, spans, n, 1, update + 1, schedule_rate(&rates, update), g, moments, p);
   }
@@ -620,9 +537,9 @@ static void train_f64(const sparc_train_config *config, const toy *data, double 
   sparc_network_free(network);
 }
 
-static sparc_train_config toy_config(const char *kind, sparc_head head) {
+static sparc_train_config toy_config(const char *kind, sparc_head_input head) {
   sparc_train_config config = sparc_train_classification();
-  config.network = config_of(kind, 2, head);
+  config.network = plain_config(kind, 2, head);
   config.network.width = 12;
   config.network.dropout = 0.1;
   config.batch = BATCH;
@@ -645,7 +562,7 @@ static void test_training_losses_follow_double(void **state) {
       .count = EXAMPLES, .channels = INPUTS, .longest = STEPS, .source = &data, .at = toy_sample};
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++)
     for (int head = SPARC_HEAD_MEAN; head <= SPARC_HEAD_STEPS; head++) {
-      const sparc_train_config config = toy_config(*kind, (sparc_head)head);
+      const sparc_train_config config = toy_config(*kind, (sparc_head_input)head);
       double want[UPDATES], worst = 0;
       train_f64(&config, &data, want);
       sparc_trainer *trainer;
@@ -663,7 +580,7 @@ static void test_training_losses_follow_double(void **state) {
 
 /* ---- the description ------------------------------------------------------------------------------- */
 
-/* parameters of the cell and its readout per layer: spec/baselines.md 9.4 */
+/* parameters of the cell and its readout per layer, at a width of 64 */
 static const struct {
   const char *kind;
   int H;
@@ -678,13 +595,16 @@ static void test_parameter_counts(void **state) {
     size_t row = 0;
     while (row < sizeof mixers / sizeof *mixers && strcmp(mixers[row].kind, *kind) != 0) row++;
     if (row == sizeof mixers / sizeof *mixers) fail_msg("no count is known for cell %s", *kind);
+    const sparc_head_config head = {.input = SPARC_HEAD_MEAN, .outputs = CLASSES};
     const sparc_network_config config = {.cell = *kind,
                                          .H = mixers[row].H,
                                          .inputs = 1,
-                                         .outputs = CLASSES,
-                                         .layers = LAYERS,
+                                         .embedding = SPARC_EMBED_LINEAR,
                                          .width = 64,
-                                         .init = SPARC_INIT_CLASSIFICATION};
+                                         .layers = LAYERS,
+                                         .init = SPARC_INIT_CLASSIFICATION,
+                                         .head = &head,
+                                         .heads = 1};
     sparc_network *network;
     if (sparc_network_create(&config, &network) != SPARC_OK) fail_msg("%s", sparc_error());
     size_t blocks, mixer = 0;
@@ -692,7 +612,8 @@ static void test_parameter_counts(void **state) {
     for (size_t b = 0; b < blocks; b++)
       if (strstr(block[b].name, "layers.0.cell.") || strstr(block[b].name, "layers.0.readout.")) mixer += block[b].size;
     assert_int_equal(mixer, mixers[row].mixer);
-    assert_int_equal(sparc_network_params(network), EMBEDDING + LAYERS * (mixer + NORM + GLU) + CLASSES * DECODER);
+    assert_int_equal(sparc_network_sizes_of(network).params,
+                     EMBEDDING + LAYERS * (mixer + NORM + GLU) + CLASSES * DECODER);
     sparc_network_free(network);
   }
 }
@@ -701,7 +622,7 @@ static void test_tables_cover_params(void **state) {
   (void)state;
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++)
     for (int layers = 0; layers <= 2; layers += 2) {
-      const sparc_network_config config = config_of(*kind, layers, SPARC_HEAD_LAST);
+      const sparc_network_config config = plain_config(*kind, layers, SPARC_HEAD_LAST);
       sparc_network *network;
       assert_int_equal(sparc_network_create(&config, &network), SPARC_OK);
       size_t blocks, spans, end = 0;
@@ -712,10 +633,10 @@ static void test_tables_cover_params(void **state) {
         assert_int_equal(block[b].size, (size_t)block[b].shape[0] * (size_t)block[b].shape[1]);
         for (size_t a = 0; a < b; a++) assert_string_not_equal(block[a].name, block[b].name);
       }
-      assert_int_equal(end, sparc_network_params(network));
+      assert_int_equal(end, sparc_network_sizes_of(network).params);
       end = 0;
       for (size_t s = 0; s < spans; end += span[s++].size) assert_int_equal(span[s].offset, end);
-      assert_int_equal(end, sparc_network_params(network));
+      assert_int_equal(end, sparc_network_sizes_of(network).params);
 
       /* equal seeds, equal weights; another seed changes every matrix */
       float *a = sparc_alloc(end * sizeof *a), *b = sparc_alloc(end * sizeof *b), *c = sparc_alloc(end * sizeof *c);
@@ -733,17 +654,20 @@ static void test_tables_cover_params(void **state) {
     }
 }
 
-/* the spread of each kind of block (spec/baselines.md 9.3), within four standard errors */
+/* the spread of each kind of block (docs/training.md), within four standard errors */
 static void test_initial_spread(void **state) {
   (void)state;
   enum { WIDTH = 48, MODES = 96, CHANNELS = 12 };
+  const sparc_head_config head = {.input = SPARC_HEAD_MEAN, .outputs = 20};
   const sparc_network_config config = {.cell = "lru",
                                        .H = MODES,
                                        .inputs = CHANNELS,
-                                       .outputs = 20,
-                                       .layers = 1,
+                                       .embedding = SPARC_EMBED_LINEAR,
                                        .width = WIDTH,
-                                       .init = SPARC_INIT_CLASSIFICATION};
+                                       .layers = 1,
+                                       .init = SPARC_INIT_CLASSIFICATION,
+                                       .head = &head,
+                                       .heads = 1};
   const struct {
     const char *name;
     double mean, deviation;
@@ -759,8 +683,8 @@ static void test_initial_spread(void **state) {
                {"layers.0.glu.gate.bias", 0, 0},
                {"head.weight", 0, 1 / sqrt(WIDTH)},
                {"head.bias", 0, 0}};
-  trial t = make_trial(&config, 1, 1, false);
-  float *initial = sparc_alloc(t.params * sizeof *initial);
+  trial t = make_trial(&config, 1, 1, 0);
+  float *initial = sparc_alloc(t.n.params * sizeof *initial);
   assert_int_equal(sparc_network_init(t.network, 6, initial), SPARC_OK);
   size_t blocks;
   const sparc_block *block = sparc_network_blocks(t.network, &blocks);
@@ -780,27 +704,100 @@ static void test_initial_spread(void **state) {
   free_trial(&t);
 }
 
+/* the policy of the paper: its parameter count (SPARC, RepeatPrevious), its blocks, orthogonal rows of a given gain */
+static void test_policy(void **state) {
+  (void)state;
+  enum { H = 64, D = 64, IN = 4, ACTIONS = 4, PARAMS = 25799 };
+  const sparc_head_config heads[] = {
+      {.name = "actor", .input = SPARC_HEAD_STEPS, .outputs = ACTIONS, .hidden = D, .hidden_gain = 2, .gain = 0.01},
+      {.name = "critic", .input = SPARC_HEAD_STEPS, .outputs = 1, .hidden = D, .hidden_gain = 2, .gain = 1}};
+  sparc_network_config config = {.cell = "sparc",
+                                 .H = H,
+                                 .inputs = IN,
+                                 .embedding = SPARC_EMBED_TANH,
+                                 .width = D,
+                                 .features = SPARC_FEATURES_POLICY,
+                                 .head = heads,
+                                 .heads = 2};
+  static const char *const expected[] = {"embed.weight",  "embed.bias", "actor.hidden.weight",  "actor.hidden.bias",
+                                         "actor.weight",  "actor.bias", "critic.hidden.weight", "critic.hidden.bias",
+                                         "critic.weight", "critic.bias"};
+  sparc_network *network;
+  assert_int_equal(sparc_network_create(&config, &network), SPARC_OK);
+  assert_int_equal(sparc_network_sizes_of(network).params, PARAMS);
+  assert_int_equal(sparc_network_sizes_of(network).outputs, ACTIONS + 1);
+  assert_int_equal(sparc_network_sizes_of(network).state, 2 * H);
+  float *p = sparc_alloc(PARAMS * sizeof *p);
+  assert_int_equal(sparc_network_init(network, 3, p), SPARC_OK);
+  size_t blocks, found = 0;
+  const sparc_block *block = sparc_network_blocks(network, &blocks);
+  for (size_t b = 0; b < blocks; b++) {
+    if (strncmp(block[b].name, "cell.", 5) == 0) continue;
+    assert_string_equal(block[b].name, expected[found++]);
+    const double gain = strstr(block[b].name, "hidden") ? 2 : strcmp(block[b].name, "actor.weight") == 0 ? 0.01 : 1;
+    for (int row = 0; b > 1 && block[b].rank == 2 && row < block[b].shape[0]; row++) {
+      double square = 0;
+      for (int i = 0; i < block[b].shape[1]; i++)
+        square += pow((double)p[block[b].offset + (size_t)(row * block[b].shape[1] + i)], 2);
+      assert_true(fabs(sqrt(square) - gain) <= 1e-5 * gain);
+    }
+  }
+  assert_int_equal(found, sizeof expected / sizeof *expected);
+  sparc_free(p);
+  sparc_network_free(network);
+
+  /* the readout of LRU's policy */
+  config.cell = "lru";
+  trial t = make_trial(&config, 1, 1, 0);
+  assert_non_null(values_of(&t, -1, "readout.re"));
+  assert_non_null(values_of(&t, -1, "readout.im"));
+  assert_null(values_of(&t, -1, "readout.skip"));
+  free_trial(&t);
+}
+
 static void test_impossible_configurations(void **state) {
   (void)state;
-  const sparc_network_config good = config_of("sparc", 2, SPARC_HEAD_MEAN);
+  const sparc_network_config good = plain_config("sparc", 2, SPARC_HEAD_MEAN);
+  static const sparc_head_config bad_heads[] = {
+      {.outputs = -1},
+      {.outputs = 1, .input = (sparc_head_input)9},
+      {.outputs = 1, .input = SPARC_HEAD_CONSTANT, .hidden = 2},
+      {.outputs = 1, .hidden = -1},
+      {.outputs = 1, .gain = NAN},
+      {.outputs = 1, .name = ""},
+      {.outputs = 1, .name = "a name of more characters than are allowed"},
+  };
+  static const sparc_head_config twins[] = {{.outputs = 1}, {.outputs = 2}},
+                                 embed[] = {{.name = "embed", .outputs = 1}};
   struct {
     sparc_network_config config;
     const char *sentence;
-  } cases[] = {{good, "inputs is 0"}, {good, "outputs is -1"}, {good, "layers is -1"},         {good, "width is 0"},
-               {good, "head is 9"},   {good, "relu is 1"},     {good, "dropout is 1"},         {good, "dropout is nan"},
-               {good, "init is 7"},   {good, "kind is NULL"},  {good, "did you mean 'sparc'"}, {good, "H is 0"}};
+  } cases[] = {{good, "inputs is 0"},          {good, "outputs is -1"},        {good, "layers is -1"},
+               {good, "width is 0"},           {good, "head.input is 9"},      {good, "features is 1"},
+               {good, "dropout is 1"},         {good, "dropout is nan"},       {good, "init is 7"},
+               {good, "kind is NULL"},         {good, "did you mean 'sparc'"}, {good, "H is 0"},
+               {good, "embedding is 0"},       {good, "heads is 0"},           {good, "head is NULL"},
+               {good, "hidden is 2"},          {good, "hidden is -1"},         {good, "gain is nan"},
+               {good, "head.name is ''"},      {good, "expected 1 to 31"},     {good, "called 'head.weight'"},
+               {good, "called 'embed.weight'"}};
   cases[0].config.inputs = 0;
-  cases[1].config.outputs = -1;
+  cases[1].config.head = &bad_heads[0];
   cases[2].config.layers = -1;
   cases[3].config.width = 0;
-  cases[4].config.head = (sparc_head)9;
-  cases[5].config.relu = 1;
+  cases[4].config.head = &bad_heads[1];
+  cases[5].config.features = SPARC_FEATURES_RELU;
   cases[6].config.dropout = 1;
   cases[7].config.dropout = NAN;
   cases[8].config.init = (sparc_init_style)7;
   cases[9].config.cell = NULL;
   cases[10].config.cell = "sparcc";
   cases[11].config.H = 0;
+  cases[12].config.embedding = SPARC_EMBED_NONE;
+  cases[13].config.heads = 0;
+  cases[14].config.head = NULL;
+  for (int i = 2; i < 7; i++) cases[13 + i].config.head = &bad_heads[i];
+  cases[20].config.head = twins, cases[20].config.heads = 2;
+  cases[21].config.head = embed;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     sparc_network *network = (sparc_network *)&cases;
     assert_int_equal(sparc_network_create(&cases[i].config, &network), SPARC_INVALID);
@@ -811,33 +808,66 @@ static void test_impossible_configurations(void **state) {
 
 static void test_impossible_calls(void **state) {
   (void)state;
-  const sparc_network_config config = config_of("sparc", 2, SPARC_HEAD_MEAN);
-  trial t = make_trial(&config, 2, 5, false);
+  const sparc_network_config config = plain_config("sparc", 2, SPARC_HEAD_MEAN);
+  trial t = make_trial(&config, 2, 5, 0);
   runner r = make_runner(&t, 1);
-  double output[2 * OUTPUTS];
-  forward_f64(&t, &r, output);
-  for (int wrong = 0; wrong <= 6; wrong += 6) {
-    t.lengths[1] = wrong;
-    assert_int_equal(sparc_network_forward_f64(r.plan, r.prepared, t.x, t.lengths, NULL, output, r.work),
-                     SPARC_INVALID);
-    char sentence[64];
-    snprintf(sentence, sizeof sentence, "lengths[1] is %d, expected 1 to 5", wrong);
-    assert_string_equal(sparc_error(), sentence);
+  outcome o = make_outcome(&t);
+  forward_network_f64(&t, &r, &o);
+  int short_lengths[] = {5, 4}, wrong_lengths[] = {5, 6}, no_lengths[] = {0, 5};
+  const double mask[10] = {0, 1, 1, 0.5};
+  double *const none[] = {NULL};
+  const double *const doutputs[] = {r.doutput};
+  const sparc_network_sequence_f64 good = {.x = t.x, .outputs = &o.output};
+  const sparc_network_gradient_f64 gradient = {.doutputs = doutputs, .dparams = o.dparams};
+  struct {
+    sparc_network_sequence_f64 sequence;
+    sparc_network_gradient_f64 gradient;
+    bool forward; /* the forward refuses it already */
+    const char *sentence;
+  } cases[] = {{good, gradient, true, "sequence.x is NULL"},
+               {good, gradient, true, "sequence.outputs is NULL"},
+               {good, gradient, true, "sequence.outputs[0] is NULL, expected where head head writes"},
+               {good, gradient, true, "lengths[1] is 6, expected 1 to 5"},
+               {good, gradient, true, "lengths[0] is 0, expected 1 to 5"},
+               {good, gradient, true, "lengths[1] is 4, expected all 5 steps"},
+               {good, gradient, true, "mask[0][3] is 0.5, expected 0 or 1"},
+               {good, gradient, false, "gradient.doutputs is NULL"},
+               {good, gradient, false, "gradient.dparams is NULL"},
+               {good, gradient, false, "lengths[1] is 4, expected all 5 steps"}};
+  cases[0].sequence.x = NULL;
+  cases[1].sequence.outputs = NULL;
+  cases[2].sequence.outputs = none;
+  cases[3].sequence.lengths = wrong_lengths;
+  cases[4].sequence.lengths = no_lengths;
+  cases[5].sequence.lengths = short_lengths, cases[5].sequence.state_last = o.state_last;
+  cases[6].sequence.mask = mask;
+  cases[7].gradient.doutputs = NULL;
+  cases[8].gradient.dparams = NULL;
+  cases[9].sequence.lengths = short_lengths, cases[9].gradient.dstate_last = o.state_last;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const sparc_status status =
+        cases[i].forward
+            ? sparc_network_forward_f64(r.plan, r.prepared, &cases[i].sequence, r.work)
+            : sparc_network_backward_f64(r.plan, r.prepared, &cases[i].sequence, &cases[i].gradient, r.work);
+    assert_int_equal(status, SPARC_INVALID);
+    if (!strstr(sparc_error(), cases[i].sentence)) fail_msg("'%s' is not in '%s'", cases[i].sentence, sparc_error());
   }
-  assert_int_equal(sparc_network_forward_f64(r.plan, r.prepared, NULL, NULL, NULL, output, r.work), SPARC_INVALID);
-  t.p[t.params - 1] = INFINITY;
+  t.p[t.n.params - 1] = INFINITY;
   assert_int_equal(sparc_network_prepare_f64(t.network, t.p, r.prepared), SPARC_NOT_FINITE);
   assert_non_null(strstr(sparc_error(), "head.bias"));
   sparc_network_plan *plan;
   assert_int_equal(sparc_network_plan_create(t.network, 0, 5, 1, &plan), SPARC_INVALID);
   assert_null(plan);
   free_runner(&r);
+  free_outcome(&o);
   free_trial(&t);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients_of_layers),
                                      cmocka_unit_test(test_gradients_of_bare_cells),
+                                     cmocka_unit_test(test_gradients_of_everything_at_once),
+                                     cmocka_unit_test(test_heads_without_gradient),
                                      cmocka_unit_test(test_float_follows_double),
                                      cmocka_unit_test(test_formulas),
                                      cmocka_unit_test(test_threads_change_no_bit),
@@ -847,6 +877,7 @@ int main(void) {
                                      cmocka_unit_test(test_parameter_counts),
                                      cmocka_unit_test(test_tables_cover_params),
                                      cmocka_unit_test(test_initial_spread),
+                                     cmocka_unit_test(test_policy),
                                      cmocka_unit_test(test_impossible_configurations),
                                      cmocka_unit_test(test_impossible_calls)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_optimiser.c: Adam and AdamW against their formula in double, groups, clipping, the schedule of the spec
- * (baselines.md 9.5), and the same bits for every number of threads. */
+/* test_optimiser.c: Adam and AdamW against their formula in double, groups, clipping, the schedule of
+ * docs/training.md, and the same bits for every number of threads. */
 #include "nn/optimiser.h"
 #include "sparc/random.h"
 #include "support.h"
@@ -320,9 +320,9 @@ static void test_schedule_is_the_formula(void **state) {
   assert_true(fabs(schedule_rate(&s, 19999) - last) < 1e-18);
   assert_true(schedule_rate(&s, 20000) == 1e-6 && schedule_rate(&s, 30000) == 1e-6);
   for (long n = 0; n < 20000; n++) {
-    const double spec = n < 2000 ? 1e-6 + (1.95e-3 - 1e-6) * (double)n / 2000
+    const double want = n < 2000 ? 1e-6 + (1.95e-3 - 1e-6) * (double)n / 2000
                                  : 1e-6 + (1.95e-3 - 1e-6) * 0.5 * (1 + cos(M_PI * (double)(n - 2000) / 18000));
-    assert_true(fabs(schedule_rate(&s, n) - spec) < 1e-17);
+    assert_true(fabs(schedule_rate(&s, n) - want) < 1e-17);
     const double change = schedule_rate(&s, n + 1) - schedule_rate(&s, n);
     assert_true(n < 2000 ? change > 0 : change < 0);
   }

@@ -191,7 +191,7 @@ static void test_sizes_and_groups(void **state) {
   (void)state;
   sparc_cell *cell = make(64, 192, NULL);
   const sparc_sizes n = sparc_cell_sizes(cell);
-  assert_int_equal(n.params, 25666);                       /* 2HD + 5H + 2(D+1), spec section 2 */
+  assert_int_equal(n.params, 25666);                       /* 2HD + 5H + 2(D+1) */
   assert_int_equal(n.trace, 2 * (4 * 192 * 64 + 7 * 192)); /* 4HD + 7H complex [eq:app_trace_storage] */
   assert_int_equal(n.state, 384);
   size_t count;

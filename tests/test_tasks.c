@@ -43,8 +43,9 @@ static void test_names(void **state) {
   (void)state;
   const char *const *names = sparc_task_names();
   assert_string_equal(names[0], "event-order");
-  assert_string_equal(names[1], "tracking");
-  assert_null(names[2]);
+  assert_string_equal(names[1], "event-order-anywhere");
+  assert_string_equal(names[2], "tracking");
+  assert_null(names[3]);
   for (; *names; names++) {
     sparc_task *task = create(*names);
     assert_string_equal(task->name, *names);
@@ -58,7 +59,7 @@ static void test_unknown_names(void **state) {
   (void)state;
   sparc_task *task = (sparc_task *)&state;
   expect_error(sparc_task_create("event-ordr", &task), SPARC_INVALID, "unknown task 'event-ordr'; did you mean 'event-",
-               "expected one of: event-order, tracking");
+               "expected one of: event-order, event-order-anywhere, tracking");
   assert_null(task);
   expect_error(sparc_task_create("trakcing", &task), SPARC_INVALID, "'trakcing'", "did you mean 'tracking'?");
   expect_error(sparc_task_create("", &task), SPARC_INVALID, "unknown task ''", "expected one of");
@@ -82,16 +83,18 @@ static void check_shared_settings(const sparc_task *task) {
 
 static void test_settings(void **state) {
   (void)state;
-  sparc_task *order = create("event-order"), *tracking = create("tracking");
-  check_shared_settings(order);
+  sparc_task *order = create("event-order"), *anywhere = create("event-order-anywhere"), *tracking = create("tracking");
+  const sparc_task *const both[] = {order, anywhere};
   check_shared_settings(tracking);
-
-  assert_int_equal(order->target_kind, SPARC_TARGET_CLASS);
-  assert_int_equal(order->D, SYMBOLS);
-  assert_int_equal(order->O, ORDERS);
-  assert_int_equal(order->training.updates, 1200);
-  assert_int_equal(order->training.relu, 1);
-  assert_string_equal(order->score_name, "error rate");
+  for (int i = 0; i < 2; i++) {
+    check_shared_settings(both[i]);
+    assert_int_equal(both[i]->target_kind, SPARC_TARGET_CLASS);
+    assert_int_equal(both[i]->D, SYMBOLS);
+    assert_int_equal(both[i]->O, ORDERS);
+    assert_int_equal(both[i]->training.updates, 1200);
+    assert_int_equal(both[i]->training.relu, 1);
+    assert_string_equal(both[i]->score_name, "error rate");
+  }
 
   assert_int_equal(tracking->target_kind, SPARC_TARGET_VALUES);
   assert_int_equal(tracking->D, INPUTS);
@@ -108,6 +111,7 @@ static void test_settings(void **state) {
     assert_non_null(part_of(tracking, i)->target);
   }
   sparc_task_free(order);
+  sparc_task_free(anywhere);
   sparc_task_free(tracking);
 }
 
@@ -129,6 +133,9 @@ static void test_paper_scores(void **state) {
     assert_true(isnan(sparc_task_paper_score(order, *other)));
     assert_true(isnan(sparc_task_paper_score(tracking, *other)));
   }
+  sparc_task *anywhere = create("event-order-anywhere");
+  assert_true(isnan(sparc_task_paper_score(anywhere, "sparc")));
+  sparc_task_free(anywhere);
   assert_true(isnan(sparc_task_paper_score(order, NULL)));
   assert_true(isnan(sparc_task_paper_score(NULL, "sparc")));
   sparc_task_free(order);
@@ -136,6 +143,8 @@ static void test_paper_scores(void **state) {
 }
 
 /* ---- event order ---------------------------------------------------------------------------------- */
+
+static const char *const order_tasks[] = {"event-order", "event-order-anywhere"};
 
 /* the symbol of a one-hot row */
 static int symbol_at(const float *row) {
@@ -152,9 +161,7 @@ static int symbol_at(const float *row) {
 }
 
 /* every sequence holds A, B and C once, is marked so, and is labelled by the order in which they are read */
-static void test_event_order_sequences(void **state) {
-  (void)state;
-  sparc_task *task = create("event-order");
+static void check_order_sequences(const sparc_task *task) {
   for (int i = 0; i < 2; i++) {
     const sparc_task_part *part = part_of(task, i);
     for (int n = 0; n < part->count; n++) {
@@ -175,13 +182,33 @@ static void test_event_order_sequences(void **state) {
   }
   assert_null(task->event_names[EVENTS]);
   assert_null(task->class_names[ORDERS]);
+}
+
+static void test_event_order_sequences(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof order_tasks / sizeof *order_tasks; i++) {
+    sparc_task *task = create(order_tasks[i]);
+    check_order_sequences(task);
+    sparc_task_free(task);
+  }
+}
+
+static void test_one_event_in_each_third(void **state) {
+  (void)state;
+  sparc_task *task = create("event-order");
+  for (int i = 0; i < 2; i++) {
+    const sparc_task_part *part = part_of(task, i);
+    for (int n = 0; n < part->count; n++) {
+      int events[EVENTS] = {0};
+      for (int t = 0; t < T; t++) events[t / (T / EVENTS)] += part->event[n * T + t] >= 0;
+      for (int k = 0; k < EVENTS; k++) assert_int_equal(events[k], 1);
+    }
+  }
   sparc_task_free(task);
 }
 
 /* classes, distractors and the steps of the events are uniform in each part */
-static void test_event_order_odds(void **state) {
-  (void)state;
-  sparc_task *task = create("event-order");
+static void check_order_odds(const sparc_task *task) {
   for (int i = 0; i < 2; i++) {
     const sparc_task_part *part = part_of(task, i);
     long classes[ORDERS] = {0}, symbols[SYMBOLS] = {0}, events_at[EVENTS][T] = {{0}};
@@ -208,7 +235,15 @@ static void test_event_order_odds(void **state) {
       expect_frequency("event in the first half", early, count, 0.5);
     }
   }
-  sparc_task_free(task);
+}
+
+static void test_event_order_odds(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof order_tasks / sizeof *order_tasks; i++) {
+    sparc_task *task = create(order_tasks[i]);
+    check_order_odds(task);
+    sparc_task_free(task);
+  }
 }
 
 /* ---- tracking ------------------------------------------------------------------------------------- */
@@ -301,7 +336,8 @@ static void test_frozen_data(void **state) {
   static const struct {
     const char *name;
     uint64_t train, evaluation;
-  } frozen[] = {{"event-order", 0xd701760507536736, 0x53cbdd37b179ad56},
+  } frozen[] = {{"event-order", 0x50812f3f655a20d4, 0x7ead85df154d74b4},
+                {"event-order-anywhere", 0xd701760507536736, 0x53cbdd37b179ad56},
                 {"tracking", 0x7175beef19e88746, 0x16fc708b0ee3857e}};
   for (size_t i = 0; i < sizeof frozen / sizeof *frozen; i++) {
     sparc_task *task = create(frozen[i].name);
@@ -463,6 +499,7 @@ int main(void) {
       cmocka_unit_test(test_settings),
       cmocka_unit_test(test_paper_scores),
       cmocka_unit_test(test_event_order_sequences),
+      cmocka_unit_test(test_one_event_in_each_third),
       cmocka_unit_test(test_event_order_odds),
       cmocka_unit_test(test_tracking_targets),
       cmocka_unit_test(test_tracking_odds),

@@ -54,17 +54,25 @@ static void fill(toy *data) {
   }
 }
 
-static sparc_train_config toy_config(sparc_head head) {
+/* heads by what they read */
+static const sparc_head_config toy_head[] = {
+    [SPARC_HEAD_MEAN] = {.input = SPARC_HEAD_MEAN, .outputs = CLASSES},
+    [SPARC_HEAD_LAST] = {.input = SPARC_HEAD_LAST, .outputs = CLASSES},
+    [SPARC_HEAD_STEPS] = {.input = SPARC_HEAD_STEPS, .outputs = NUMBERS},
+};
+
+static sparc_train_config toy_config(sparc_head_input head) {
   sparc_train_config config = sparc_train_classification();
   config.network = (sparc_network_config){.cell = "sparc",
                                           .H = 6,
                                           .inputs = CHANNELS,
-                                          .outputs = head == SPARC_HEAD_STEPS ? NUMBERS : CLASSES,
-                                          .layers = 2,
+                                          .embedding = SPARC_EMBED_LINEAR,
                                           .width = 8,
-                                          .head = head,
+                                          .layers = 2,
                                           .dropout = 0.1,
-                                          .init = SPARC_INIT_CLASSIFICATION};
+                                          .init = SPARC_INIT_CLASSIFICATION,
+                                          .head = &toy_head[head],
+                                          .heads = 1};
   config.seed = 11;
   config.batch = 8;
   config.updates = 100;
@@ -140,7 +148,7 @@ static void test_learns(void **state) {
   fill(&data);
   const sparc_samples samples = samples_of(&data);
   for (int head = SPARC_HEAD_MEAN; head <= SPARC_HEAD_STEPS; head++) {
-    const sparc_train_config config = toy_config((sparc_head)head);
+    const sparc_train_config config = toy_config((sparc_head_input)head);
     sparc_trainer *trainer = create(&config, &data);
     const sparc_evaluation before = evaluate(trainer, &samples);
     const sparc_update_report report = advance(trainer, config.updates);
@@ -191,7 +199,7 @@ static void test_groups(void **state) {
   config.network.cell_options = "variant=frozen-gain";
   sparc_trainer *trainer = create(&config, &data);
   const sparc_network *network = sparc_trainer_network(trainer);
-  float *first = sparc_alloc(sparc_network_params(network) * sizeof *first);
+  float *first = sparc_alloc(sparc_network_sizes_of(network).params * sizeof *first);
   assert_int_equal(sparc_network_init(network, config.seed, first), SPARC_OK);
   advance(trainer, 3);
   size_t spans, kept = 0, moved = 0;
@@ -216,13 +224,15 @@ static void test_generated_tasks(void **state) {
     sparc_train_config config = sparc_train_task(task);
     assert_true(config.rate == 0.01 && config.batch == 64 && config.clip == 1 && config.cosine == 0);
     assert_true(config.recurrent_rate == 1 && config.updates == task->training.updates && config.decay == 0);
-    config.network = (sparc_network_config){.cell = "sparc",
-                                            .H = 16,
-                                            .inputs = task->D,
-                                            .outputs = task->O,
-                                            .head = classes ? SPARC_HEAD_LAST : SPARC_HEAD_STEPS,
-                                            .relu = task->training.relu,
-                                            .init = task->training.init};
+    const sparc_head_config head = {.input = classes ? SPARC_HEAD_LAST : SPARC_HEAD_STEPS, .outputs = task->O};
+    config.network =
+        (sparc_network_config){.cell = "sparc",
+                               .H = 16,
+                               .inputs = task->D,
+                               .features = task->training.relu ? SPARC_FEATURES_RELU : SPARC_FEATURES_OUTPUT,
+                               .init = task->training.init,
+                               .head = &head,
+                               .heads = 1};
     const sparc_samples train = sparc_samples_of_task(task, 0), evaluation = sparc_samples_of_task(task, 1);
     assert_int_equal(train.count, task->train.count);
     sparc_trainer *trainer;
@@ -286,12 +296,12 @@ static void train_and_save(const sparc_train_config *config, toy *data, const ch
 
 /* weights and moments after several updates are the same bits for any number of threads, and other ones for another
  * seed: layers 0 is the bare cell, which learns a recurrence over every step */
-static void check_repetition(const char *kind, sparc_head head, int layers, toy *data) {
+static void check_repetition(const char *kind, sparc_head_input head, int layers, toy *data) {
   sparc_train_config config = toy_config(head);
   config.network.cell = kind;
   config.network.cell_options = small_options(kind);
   config.network.layers = layers;
-  if (layers == 0) config.network.width = 0, config.network.dropout = 0;
+  if (layers == 0) config.network.embedding = SPARC_EMBED_NONE, config.network.width = 0, config.network.dropout = 0;
   train_and_save(&config, data, "a");
   for (size_t i = 0; i < 4; i++) {
     config.threads = (const int[]){1, 2, 3, 7}[i];
@@ -313,7 +323,7 @@ static void test_runs_repeat(void **state) {
   fill(&data);
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) {
     for (int head = SPARC_HEAD_MEAN; head <= SPARC_HEAD_STEPS; head++)
-      check_repetition(*kind, (sparc_head)head, 2, &data);
+      check_repetition(*kind, (sparc_head_input)head, 2, &data);
     check_repetition(*kind, SPARC_HEAD_STEPS, 0, &data);
   }
 }
@@ -484,7 +494,7 @@ static void test_preprocessing(void **state) {
 
   sparc_train_config config = toy_config(SPARC_HEAD_MEAN);
   config.network.inputs = 1;
-  config.network.outputs = 2;
+  config.network.head = &(sparc_head_config){.input = SPARC_HEAD_MEAN, .outputs = 2};
   sparc_trainer *trainer;
   assert_int_equal(sparc_trainer_create(&config, &samples, &trainer), SPARC_OK);
   advance(trainer, 5);
@@ -531,15 +541,19 @@ static void test_every_setting_comes_back(void **state) {
   (void)state;
   toy data;
   fill(&data);
+  const sparc_head_config head = {
+      .name = "class", .input = SPARC_HEAD_LAST, .outputs = CLASSES, .hidden = 9, .hidden_gain = 1.0 / 3, .gain = 0.01};
   sparc_train_config config = toy_config(SPARC_HEAD_LAST);
   config.network = (sparc_network_config){.cell = "sparc",
                                           .cell_options = "variant=phase-only,kappa_r=1.1",
                                           .H = 5,
                                           .inputs = CHANNELS,
-                                          .outputs = CLASSES,
-                                          .head = SPARC_HEAD_LAST,
-                                          .relu = 1,
-                                          .init = SPARC_INIT_CONTROL};
+                                          .embedding = SPARC_EMBED_TANH,
+                                          .width = 7,
+                                          .features = SPARC_FEATURES_RELU,
+                                          .init = SPARC_INIT_CONTROL,
+                                          .head = &head,
+                                          .heads = 1};
   config.seed = UINT64_MAX;
   config.cosine = 0;
   config.rate = 0.1 / 3;
@@ -554,15 +568,40 @@ static void test_every_setting_comes_back(void **state) {
   const sparc_train_config *want = sparc_trainer_config_of(trainer), *got = sparc_trainer_config_of(other);
   assert_string_equal(got->network.cell, want->network.cell);
   assert_string_equal(got->network.cell_options, want->network.cell_options);
-  assert_true(got->network.H == 5 && got->network.inputs == CHANNELS && got->network.outputs == CLASSES);
-  assert_true(got->network.layers == 0 && got->network.width == 0 && got->network.head == SPARC_HEAD_LAST);
-  assert_true(got->network.relu == 1 && got->network.dropout == 0 && got->network.init == SPARC_INIT_CONTROL);
+  assert_true(got->network.H == 5 && got->network.inputs == CHANNELS && got->network.heads == 1);
+  assert_true(got->network.embedding == SPARC_EMBED_TANH && got->network.width == 7 && got->network.layers == 0);
+  assert_true(got->network.features == SPARC_FEATURES_RELU && got->network.dropout == 0);
+  assert_int_equal(got->network.init, SPARC_INIT_CONTROL);
+  assert_string_equal(got->network.head->name, "class");
+  assert_true(got->network.head->input == SPARC_HEAD_LAST && got->network.head->outputs == CLASSES);
+  assert_true(got->network.head->hidden == 9 && got->network.head->hidden_gain == head.hidden_gain);
+  assert_true(got->network.head->gain == head.gain);
   assert_true(got->seed == want->seed && got->batch == want->batch && got->updates == want->updates);
   assert_true(got->warmup == want->warmup && got->cosine == 0 && got->rate == want->rate);
   assert_true(got->floor == want->floor && got->recurrent_rate == want->recurrent_rate);
   assert_true(got->decay == want->decay && got->clip == want->clip && got->threads == 2);
   sparc_trainer_free(other);
   sparc_trainer_free(trainer);
+}
+
+/* files of the first format, which had no words for embeddings, features and stacked heads */
+static void test_first_format(void **state) {
+  (void)state;
+  static const char *const names[] = {"task", "sparc"};
+  for (int layers = 0; layers < 2; layers++) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/checkpoint/%s", SPARC_SOURCE_DIR, names[layers]);
+    sparc_model *model;
+    if (sparc_model_load(path, 1, &model) != SPARC_OK) fail_msg("%s", sparc_error());
+    const sparc_network_config config = sparc_network_config_of(sparc_model_network(model));
+    assert_string_equal(sparc_model_metadata(model, "format_version"), "1");
+    assert_int_equal(config.layers > 0, layers);
+    assert_int_equal(config.embedding, layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE);
+    assert_int_equal(config.features, SPARC_FEATURES_OUTPUT);
+    assert_string_equal(config.head->name, "head");
+    assert_int_equal(config.head->input, layers ? SPARC_HEAD_MEAN : SPARC_HEAD_STEPS);
+    sparc_model_free(model);
+  }
 }
 
 /* numbers keep their point where the program's locale has a comma; the texts of the cell's options are the cell's */
@@ -689,7 +728,7 @@ static void test_wrong_files(void **state) {
       {{.tensor = "opt.x"}, "tensor 'opt.x' does not belong", true},
       {{.drop = "format"}, "is not a checkpoint: its format is not given", true},
       {{.key = "format", .text = "pt"}, "is not a checkpoint: its format is pt", true},
-      {{.key = "format_version", .text = "2"}, "has the checkpoint format 2; sparc", true},
+      {{.key = "format_version", .text = "3"}, "has the checkpoint format 3; sparc", true},
       {{.key = "format_version", .text = "new"}, "format_version is 'new', expected a whole number", true},
       {{.drop = "train.rate"}, "metadata 'train.rate' is missing", true},
       {{.key = "train.rate", .text = "0,5"}, "metadata 'train.rate' is '0,5', expected a number", true},
@@ -702,7 +741,9 @@ static void test_wrong_files(void **state) {
       {{.key = "update", .text = "-3"}, "not possible: update is -3", true},
       {{.key = "update", .text = "99999999999999999999"}, "metadata 'update' is '99999999999999999999'", true},
       {{.key = "network.cell", .text = "lstm"}, "not possible: unknown cell kind 'lstm'", true},
-      {{.key = "network.head", .text = "first"}, "metadata 'network.head' is 'first', expected mean, last or steps", true},
+      {{.key = "network.head", .text = "first"},
+       "metadata 'network.head' is 'first', expected mean, last or steps",
+       true},
       {{.key = "network.H", .text = "7"}, "expected F32 [7", true},
       {{.key = "network.width", .text = "1000000"}, "expected F32 [1000000", true},
       {{.key = "network.outputs", .text = "4"}, "expected F32 [4", true},
@@ -796,7 +837,7 @@ static void test_refused_saves(void **state) {
 /* the update fails with the sentence and leaves the trainer as it was */
 static void expect_not_finite(sparc_trainer *trainer, const char *sentence) {
   const sparc_network *network = sparc_trainer_network(trainer);
-  const size_t bytes = sparc_network_params(network) * sizeof(float);
+  const size_t bytes = sparc_network_sizes_of(network).params * sizeof(float);
   const long done = sparc_trainer_updates_done(trainer);
   float *before = sparc_alloc(bytes);
   memcpy(before, sparc_trainer_params(trainer), bytes);
@@ -876,6 +917,7 @@ static void test_parameters_that_are_not_finite(void **state) {
   memset(data.x, 0, sizeof data.x);
   memset(data.target, 0, sizeof data.target);
   sparc_train_config config = toy_config(SPARC_HEAD_STEPS);
+  config.network.embedding = SPARC_EMBED_NONE;
   config.network.layers = config.network.width = 0;
   config.network.dropout = 0;
   config.cosine = 0;
@@ -924,7 +966,8 @@ static void test_impossible_settings(void **state) {
   }
 }
 
-static void expect_bad_samples(const sparc_samples *samples, sparc_head head, sparc_status want, const char *sentence) {
+static void expect_bad_samples(const sparc_samples *samples, sparc_head_input head, sparc_status want,
+                               const char *sentence) {
   const sparc_train_config config = toy_config(head);
   sparc_trainer *trainer = (sparc_trainer *)&config;
   assert_int_equal(sparc_trainer_create(&config, samples, &trainer), want);
@@ -1002,6 +1045,7 @@ int main(void) {
       cmocka_unit_test(test_model_predicts_numbers),
       cmocka_unit_test(test_preprocessing),
       cmocka_unit_test(test_every_setting_comes_back),
+      cmocka_unit_test(test_first_format),
       cmocka_unit_test(test_locale),
       cmocka_unit_test(test_wrong_files),
       cmocka_unit_test(test_truncated_files),

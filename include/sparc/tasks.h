@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* tasks.h: the two generated diagnostic tasks of the paper's Figure 1, and their scores.
+/* tasks.h: the generated diagnostic tasks of the paper's Figure 1, and their scores.
  *
- *   event-order  every step shows one of 8 symbols: A, B and C once each among distractors. The class, asked for at the
- *                last step, is the order in which they came. Needs memory that ignores what does not matter.
- *   tracking     a point of the plane is driven, shrunk and turned by events that the input announces. The target is
- *                the point at every step. Needs memory whose decay and phase follow the input.
+ *   event-order           every step shows one of 8 symbols: A, B and C once each, one in each third of the sequence,
+ *                         among distractors. The class, asked for at the last step, is the order in which they came.
+ *                         Needs memory that ignores what does not matter.
+ *   event-order-anywhere  the same with the three events anywhere, so that they may be neighbours or far apart: harder
+ *                         for a fixed spectrum.
+ *   tracking              a point of the plane is driven, shrunk and turned by events that the input announces. The
+ *                         target is the point at every step. Needs memory whose decay and phase follow the input.
  *
- * Both are made from one fixed seed, so the data are the same for every method, training seed and machine. The
- * training and the evaluation part come from random streams of their own.
+ * All are made from one fixed seed, so the data are the same for every method, training seed and machine. A part is
+ * drawn from the random stream (2026, "task", "STREAM.PART"), sequence after sequence; PART is train or evaluation,
+ * STREAM is event-order-thirds, event-order (events anywhere) or tracking. A sequence of event-order takes 48
+ * distractors, the order as one of 6, then the places inside the three thirds as three of 16; with events anywhere 48
+ * distractors, then a permutation of the 48 steps, whose first three are those of A, B and C.
  *
  *   sparc_task *task;
  *   if (sparc_task_create("tracking", &task) != SPARC_OK) return report(sparc_error());
@@ -67,7 +73,8 @@ SPARC_API const char *const *sparc_task_names(void);
 SPARC_API sparc_status sparc_task_create(const char *name, sparc_task **out);
 SPARC_API void sparc_task_free(sparc_task *task); /* task may be NULL */
 
-/* sparc_task_paper_score returns the paper's score of a cell ("sparc", "rtu", ...), NaN where it reports none. */
+/* sparc_task_paper_score returns the paper's score of a cell ("sparc", "rtu", ...), NaN where it reports none. Its
+ * RG-LRU has one dense block of gates and decays as in Griffin's text: block=H,ring=transition. */
 SPARC_API double sparc_task_paper_score(const sparc_task *task, const char *cell);
 
 /* ---- scores ----

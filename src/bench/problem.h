@@ -83,8 +83,8 @@ typedef struct bench_case {
   const bench_problem *problem;
   bench_machine *machine;
   int threads;        /* in: as asked; out: as used */
-  const char *kernel; /* which kernels or library do the work */
   int H;              /* modes of its cell; 0: it has none */
+  const char *kernel; /* which kernels or library do the work */
   void *state;        /* of the kind */
   bench_stage stage[BENCH_STAGES];
   size_t stages;

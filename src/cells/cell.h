@@ -55,6 +55,7 @@ typedef struct rtrl_sink {
   int width, member;  /* for ROW_OF_GROUP */
   sink_factor factor; /* sensitivity = factor * slot */
   size_t constant;    /* FACTOR_CONSTANT: offset of re[H] then im[H] in the cell's constants */
+  size_t weights;     /* an outer ROW_SHARED: offset of the row's D weights in the cell's constants */
 } rtrl_sink;
 
 /* ---- the cell ---------------------------------------------------------------------------------- */

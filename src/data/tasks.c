@@ -42,18 +42,36 @@ static int order_of(const int step[EVENTS]) {
   return k;
 }
 
-/* the first three of a random order of the steps are distinct, and all their orders have the same odds */
-static void draw_event_order(sparc_random *r, const arrays *s) {
-  int steps[STEPS], symbols[STEPS];
+static void draw_distractors(sparc_random *r, int symbols[STEPS]) {
   for (int t = 0; t < STEPS; t++) symbols[t] = EVENTS + (int)sparc_random_below(r, SYMBOLS - EVENTS);
-  sparc_random_permutation(r, steps, STEPS);
-  for (int e = 0; e < EVENTS; e++) symbols[steps[e]] = e;
+}
 
+/* puts event e at step[e] and writes the sequence down */
+static void place_events(int symbols[STEPS], const int step[EVENTS], const arrays *s) {
+  for (int e = 0; e < EVENTS; e++) symbols[step[e]] = e;
   for (int t = 0; t < STEPS; t++) {
     s->x[t * SYMBOLS + symbols[t]] = 1;
     s->event[t] = symbols[t] < EVENTS ? symbols[t] : -1;
   }
-  *s->label = order_of(steps);
+  *s->label = order_of(step);
+}
+
+/* one event in each third of the sequence: the order first, then the place inside each third */
+static void draw_event_order(sparc_random *r, const arrays *s) {
+  enum { THIRD = STEPS / EVENTS };
+  int symbols[STEPS], step[EVENTS];
+  draw_distractors(r, symbols);
+  const int *order = orders[sparc_random_below(r, ORDERS)];
+  for (int i = 0; i < EVENTS; i++) step[order[i]] = i * THIRD + (int)sparc_random_below(r, THIRD);
+  place_events(symbols, step, s);
+}
+
+/* the first three of a random order of the steps are distinct, and all their orders have the same odds */
+static void draw_event_order_anywhere(sparc_random *r, const arrays *s) {
+  int symbols[STEPS], steps[STEPS];
+  draw_distractors(r, symbols);
+  sparc_random_permutation(r, steps, STEPS);
+  place_events(symbols, steps, s);
 }
 
 /* ---- dynamical tracking -------------------------------------------------------------------------- */
@@ -100,6 +118,7 @@ typedef struct reported {
 } reported;
 
 typedef struct recipe { /* how the tasks differ */
+  const char *stream;   /* of random numbers, see sparc/tasks.h */
   const char *title, *score_name;
   sparc_task_target target_kind;
   int D, O, updates, relu;
@@ -111,12 +130,18 @@ typedef struct recipe { /* how the tasks differ */
 static const reported event_order_paper[] = {{"sparc", 0}, {"rtu", 0.137}, {"rglru", 0}, {NULL, 0}};
 static const reported tracking_paper[] = {{"sparc", 0.096}, {"rtu", 0.358}, {"rglru", 0.382}, {NULL, 0}};
 
-enum { EVENT_ORDER, TRACKING, TASKS };
+static const reported no_paper[] = {{NULL, 0}};
 
-static const char *const names[] = {[EVENT_ORDER] = "event-order", [TRACKING] = "tracking", [TASKS] = NULL};
+enum { EVENT_ORDER, EVENT_ORDER_ANYWHERE, TRACKING, TASKS };
+
+static const char *const names[] = {[EVENT_ORDER] = "event-order",
+                                    [EVENT_ORDER_ANYWHERE] = "event-order-anywhere",
+                                    [TRACKING] = "tracking",
+                                    [TASKS] = NULL};
 static const recipe recipes[TASKS] = {
     [EVENT_ORDER] =
         {
+            .stream = "event-order-thirds",
             .title = "Selective event-order retention",
             .score_name = "error rate",
             .target_kind = SPARC_TARGET_CLASS,
@@ -129,8 +154,24 @@ static const recipe recipes[TASKS] = {
             .paper = event_order_paper,
             .draw = draw_event_order,
         },
+    [EVENT_ORDER_ANYWHERE] =
+        {
+            .stream = "event-order",
+            .title = "Event-order retention, events anywhere",
+            .score_name = "error rate",
+            .target_kind = SPARC_TARGET_CLASS,
+            .D = SYMBOLS,
+            .O = ORDERS,
+            .updates = 1200,
+            .relu = 1,
+            .class_names = order_names,
+            .event_names = letter_names,
+            .paper = no_paper,
+            .draw = draw_event_order_anywhere,
+        },
     [TRACKING] =
         {
+            .stream = "tracking",
             .title = "Event-driven dynamical tracking",
             .score_name = "NMSE",
             .target_kind = SPARC_TARGET_VALUES,
@@ -202,7 +243,7 @@ static arrays sequence_at(const sparc_task *task, const arrays *all, int n) {
 static void draw_part(const sparc_task *task, int row, const char *part_name, const arrays *all,
                       sparc_task_part *part) {
   char stream_name[64];
-  snprintf(stream_name, sizeof stream_name, "%s.%s", task->name, part_name);
+  snprintf(stream_name, sizeof stream_name, "%s.%s", recipes[row].stream, part_name);
   sparc_random r;
   sparc_random_init(&r, task_seed, "task", stream_name);
   for (int n = 0; n < part->count; n++) {

@@ -81,7 +81,8 @@ static inline void TYPED(gemm)(const kernels *table, TYPED(transpose) op_a, TYPE
 #endif
 }
 
-/* y[n][N] = bias[N] + x[n][K] W[K][N], W as it is or prepared; the strides are elements between tokens */
+/* y[n][N] = bias[N] + x[n][K] W[K][N], W as it is or prepared; the strides are elements between tokens; a bias of NULL
+ * is zero, here and below */
 static inline void TYPED(project_tokens)(const kernels *table, TYPED(transpose) op_w, size_t n, size_t K, size_t N,
                                          const real *x, size_t stride_x, const real *W, const real *bias, real *y,
                                          size_t stride_y) {
@@ -103,14 +104,14 @@ static inline void TYPED(project_tokens)(const kernels *table, TYPED(transpose) 
     return;
   }
 #endif
-  for (size_t t = 0; t < n; t++) memcpy(y + t * stride_y, bias, N * sizeof *y);
-  TYPED(gemm)(table, AS_IS, op_w, n, N, K, x, stride_x, W, N, 1, y, stride_y);
+  for (size_t t = 0; bias && t < n; t++) memcpy(y + t * stride_y, bias, N * sizeof *y);
+  TYPED(gemm)(table, AS_IS, op_w, n, N, K, x, stride_x, W, N, bias ? 1 : 0, y, stride_y);
 }
 
 /* y[N] = bias[N] + x[K] W[K][N]: one token, walked row by row so that it vectorises over N and needs no BLAS */
 static inline void TYPED(project_token)(size_t K, size_t N, const real *restrict x, const real *restrict W,
                                         const real *restrict bias, real *restrict y) {
-  for (size_t n = 0; n < N; n++) y[n] = bias[n];
+  for (size_t n = 0; n < N; n++) y[n] = bias ? bias[n] : 0;
   for (size_t k = 0; k < K; k++) {
     const real xk = x[k], *restrict row = W + k * N;
     for (size_t n = 0; n < N; n++) y[n] += xk * row[n];

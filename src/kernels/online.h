@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* online.h: the float32 loops of RTRL, as slots of the kernel table: the rows of the trace that are driven by an outer
- * product with the input, one step or a chunk of steps at a time, and its single numbers. The plain forms are in
- * rtrl/rtrl.c and rtrl/lazy.c. */
+ * product with the input, one step or a chunk of steps or many traces at a time, and its single numbers. The plain
+ * forms are in rtrl/rtrl.c, rtrl/lazy.c and rtrl/traces.c. */
 #ifndef SPARC_KERNELS_ONLINE_H
 #define SPARC_KERNELS_ONLINE_H
 
@@ -68,6 +68,17 @@ typedef struct lazy_rows {
   float *Z;       /* (H, rows, parts, D) */
 } lazy_rows;
 
+/* modes [first, first + n) of many traces: out += Re(conj(g_i) Z_i) over items i and sinks, or with i Z. The sinks' out
+ * are the rows of mode 0. */
+typedef struct batch_rows {
+  size_t H, D, rows, parts, first, n, items;
+  const float *const *Z; /* (items): (H, rows, parts, D) each */
+  const float *g;        /* (items, channels, parts, H) */
+  size_t channels;
+  const lazy_sink *sink; /* (sinks) */
+  size_t sinks;
+} batch_rows;
+
 typedef struct online_kernels {
   void (*trace)(const trace_rows *rows);
   void (*entries)(const entry_rows *rows);
@@ -77,6 +88,7 @@ typedef struct online_kernels {
   /* w . z over n numbers, in double */
   double (*entry_number)(size_t n, const float *w, const float *z);
   void (*lazy)(const lazy_rows *rows);
+  void (*contract)(const batch_rows *rows);
 } online_kernels;
 
 #endif

@@ -407,8 +407,7 @@ VMATH void rank_rows(const lazy_rows *r, size_t rows, bool complex, bool fresh, 
   if (d < D) rank_tile(rows, 1, D - d, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);
 }
 
-/* Asks for the same slots of a mode of the next tile: Z is passed in runs too short for the processor to look far
- * enough ahead by itself. */
+/* Prefetches the same slots of a mode of the next tile: Z is passed in runs too short for the hardware's prefetcher. */
 VMATH void fetch_mode(const lazy_rows *r, size_t mode, size_t slot, size_t width) {
   if (mode >= r->H) return;
   const float *z = r->Z + (mode * r->rows + slot) * r->parts * r->D;
@@ -465,5 +464,85 @@ static void lazy(const lazy_rows *r) {
     lazy_chunk(r, false);
 }
 
-#define ONLINE_KERNELS \
-  { .trace = trace, .entries = entries, .entry_vector = entry_vector, .entry_number = entry_number, .lazy = lazy }
+/* ---- many traces --------------------------------------------------------------------------------- */
+
+/* items that are taken together: a row of the gradient is loaded and stored once for all of them */
+enum { CONTRACT_ITEMS = 4 };
+
+/* one row of `items` items, and what they give to one row of the gradient */
+typedef struct contract_row {
+  const float *z_re[CONTRACT_ITEMS], *z_im[CONTRACT_ITEMS];
+  float w_re[CONTRACT_ITEMS], w_im[CONTRACT_ITEMS];
+} contract_row;
+
+VMATH void contract_lanes(const contract_row *k, size_t items, bool complex, size_t vectors, size_t width, size_t d,
+                          float *out) {
+  lanes sum[4];
+#pragma GCC unroll 4
+  for (size_t l = 0; l < vectors; l++) sum[l] = load_part(out + d + l * LANES, width);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < items; i++) {
+#pragma GCC unroll 4
+    for (size_t l = 0; l < vectors; l++) {
+      sum[l] += k->w_re[i] * load_part(k->z_re[i] + d + l * LANES, width);
+      if (complex) sum[l] += k->w_im[i] * load_part(k->z_im[i] + d + l * LANES, width);
+    }
+  }
+#pragma GCC unroll 4
+  for (size_t l = 0; l < vectors; l++) store_part(out + d + l * LANES, sum[l], width);
+}
+
+VMATH contract_row contract_row_of(const batch_rows *r, const lazy_sink *sink, size_t from, size_t items, size_t j,
+                                   bool complex) {
+  const size_t S = r->parts * r->H, at = (j * r->rows + sink->slot) * r->parts * r->D;
+  contract_row k;
+  for (size_t i = 0; i < items; i++) {
+    const float *g = r->g + ((from + i) * r->channels + sink->channel) * S + j;
+    const float re = g[0], im = complex ? g[r->H] : 0;
+    k.z_re[i] = r->Z[from + i] + at;
+    k.z_im[i] = k.z_re[i] + r->D;
+    k.w_re[i] = sink->turned ? im : re;
+    k.w_im[i] = sink->turned ? -re : im;
+  }
+  return k;
+}
+
+/* asks for a row of the next items: what is read of an item is too short for the processor to look ahead by itself */
+VMATH void fetch_items(const batch_rows *r, const lazy_sink *sink, size_t from, size_t j) {
+  const size_t width = r->parts * r->D, at = (j * r->rows + sink->slot) * width;
+  for (size_t i = from; i < from + CONTRACT_ITEMS && i < r->items; i++)
+    for (size_t d = 0; d < width; d += CACHE_LINE_FLOATS) __builtin_prefetch(r->Z[i] + at + d, 0, 2);
+}
+
+VMATH void contract_items(const batch_rows *r, size_t from, size_t items, bool complex) {
+  for (size_t j = r->first; j < r->first + r->n; j++) {
+    for (const lazy_sink *sink = r->sink; sink < r->sink + r->sinks; sink++) {
+      const contract_row k = contract_row_of(r, sink, from, items, j, complex);
+      float *out = sink->out + j / sink->group * sink->group * sink->stride;
+      if (sink == r->sink || sink->slot != sink[-1].slot) fetch_items(r, sink, from + items, j);
+      size_t d = 0;
+      for (; d + FOUR_LANES <= r->D; d += FOUR_LANES) contract_lanes(&k, items, complex, 4, LANES, d, out);
+      for (; d + LANES <= r->D; d += LANES) contract_lanes(&k, items, complex, 1, LANES, d, out);
+      if (d < r->D) contract_lanes(&k, items, complex, 1, r->D - d, d, out);
+    }
+  }
+}
+
+VMATH void contract_all(const batch_rows *r, bool complex) {
+  size_t from = 0;
+  for (; from + CONTRACT_ITEMS <= r->items; from += CONTRACT_ITEMS) contract_items(r, from, CONTRACT_ITEMS, complex);
+  for (; from < r->items; from++) contract_items(r, from, 1, complex);
+}
+
+static void contract(const batch_rows *r) {
+  if (r->parts == 2)
+    contract_all(r, true);
+  else
+    contract_all(r, false);
+}
+
+#define ONLINE_KERNELS                                                                                            \
+  {                                                                                                               \
+    .trace = trace, .entries = entries, .entry_vector = entry_vector, .entry_number = entry_number, .lazy = lazy, \
+    .contract = contract                                                                                          \
+  }

@@ -26,6 +26,7 @@ typedef struct pointwise_kernels {
   void (*gelu_adjoint)(size_t n, size_t width, const float *y, const float *mask, const float *dg, float *dy);
   void (*glu)(size_t n, size_t width, const float *o, const float *mask, const float *u_in, float *u_out);
   void (*glu_adjoint)(size_t n, size_t width, const float *o, const float *mask, const float *du, float *d_o);
+  void (*tanh)(size_t count, const float *z, float *y);
 } pointwise_kernels;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pointwise_body.h: layer norm, GELU and gated linear unit as vector code. Included by kernels_body.h.
+/* pointwise_body.h: layer norm, GELU, gated linear unit and tanh as vector code. Included by kernels_body.h.
  *
  * GELU in its tanh form is y sigmoid(2 a) with a = sqrt(2/pi) (y + 0.044715 y^3), because (1 + tanh a) / 2 is a
  * sigmoid; so GELU and GLU share one function, which keeps its relative accuracy in the lower tail. Loops are instances
@@ -137,8 +137,18 @@ static void norm_adjoint_rows(size_t n, size_t width, const float *u, const floa
   }
 }
 
+/* ---- tanh ---------------------------------------------------------------------------------------- */
+
+static void tanh_entries(size_t count, const float *z, float *y) {
+#pragma omp simd
+  for (size_t i = 0; i < count; i++) {
+    const fraction t = tanh_fraction(z[i]);
+    y[i] = t.over / t.under;
+  }
+}
+
 #define POINTWISE_KERNELS                                                                                       \
   {                                                                                                             \
     .norm = norm_rows, .norm_adjoint = norm_adjoint_rows, .gelu = gelu_rows, .gelu_adjoint = gelu_adjoint_rows, \
-    .glu = glu_rows, .glu_adjoint = glu_adjoint_rows                                                            \
+    .glu = glu_rows, .glu_adjoint = glu_adjoint_rows, .tanh = tanh_entries                                      \
   }

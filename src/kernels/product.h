@@ -15,8 +15,8 @@
  * one of the two is 1; rows of B and C are b_row and c_row apart. start is C itself with `add`, else the row `bias`
  * (N), else zero.
  *
- * Or B lies in panels, as the product reads it, and is not copied: its first product_panel columns as rows of so many,
- * then the next, and at last as rows of what is left. */
+ * Or B is packed in panels already, as the product reads it: its first product_panel columns as rows of so many, then
+ * the next, and at last as rows of what is left. */
 typedef struct product_operands {
   size_t M, N, K;
   const float *A;

@@ -6,9 +6,9 @@
  * dimension is taken in blocks and B in panels as wide as a tile, which stay in the first-level cache while a block of
  * rows of A passes from the second-level one, where the block's part of C stays, too. Where rows that are used together
  * lie far apart, they would compete for the same places of the cache, so a panel of B that many rows of A pass, and a
- * block of A that passes many panels, are copied to the stack first: the panel at once, its lines having been asked
- * for, and the next block of A little by little between the tiles of this one. The panel at the right edge is padded
- * with zeros in its copy. Weights that are prepared for many products lie in panels from the start.
+ * block of A that passes many panels, are packed on the stack first: the panel at once, after a prefetch of its lines,
+ * and the next block of A little by little between the tiles of this one. The panel at the right edge is padded with
+ * zeros. Weights that are prepared for many products are packed in panels from the start.
  *
  * An element of C is the sum of its products in the order of the inner dimension, block by block: its bits depend on
  * N, K and the operands alone, not on the rows it is computed together with.
@@ -24,14 +24,14 @@ enum { PRODUCT_ROWS = 6, PRODUCT_VECTORS = 2, PRODUCT_LINE_VECTORS = 8 };
 #endif
 enum { PRODUCT_PANEL = LANES * PRODUCT_VECTORS, PRODUCT_WIDE_PANEL = LANES * PRODUCT_LINE_VECTORS };
 
-/* terms, rows and columns of a block, and the distances of rows and columns in the copy of A, which do not collide */
+/* terms, rows and columns of a block, and the distances of rows and columns in the packed A, which do not collide */
 enum { PRODUCT_DEPTH = 128, PRODUCT_BLOCK_ROWS = 43 * PRODUCT_ROWS, PRODUCT_BLOCK_COLUMNS = 1024 };
 enum { PRODUCT_STEP = PRODUCT_DEPTH + CACHE_LINE_FLOATS, PRODUCT_TURNED_STEP = PRODUCT_BLOCK_ROWS + 14 };
 
 /* terms of a sum that is formed in about the time that memory needs to answer */
 enum { PRODUCT_LEAD = 32 };
 
-/* rows of A from which on a copy of a panel pays, columns of C from which on a copy of A does, and the distance of rows
+/* rows of A from which on packing a panel pays, columns of C from which on packing A does, and the distance of rows
  * from which on they may collide */
 enum { PRODUCT_COPY_FROM = 64, PRODUCT_COPY_WIDTH = 256, PRODUCT_FAR = 256 };
 
@@ -42,7 +42,7 @@ typedef struct product_panel {
   size_t row, side;  /* elements from row to row, and to the panel on the right */
   const float *bias; /* (columns): what is added to the sums; NULL: C when `add` is set, else nothing */
   bool add;
-  const float *next; /* the panel that will be copied or read after this one; NULL: none */
+  const float *next; /* the panel that will be packed or read after this one; NULL: none */
   size_t next_row;
 } product_panel;
 
@@ -53,7 +53,7 @@ typedef struct product_left {
   size_t row, column;
 } product_left;
 
-/* a block of A on its way to where it does not collide: `count` runs of numbers, as they lie in memory */
+/* a block of A that is being packed: `count` runs of numbers, as they lie in memory */
 typedef struct product_copy {
   const float *from;
   size_t step, length, count;
@@ -82,8 +82,8 @@ VMATH void product_terms(size_t rows, size_t vectors, size_t terms, const float 
   }
 }
 
-/* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants. C is asked for some terms
- * before the end, so that it is near when the sums are done; earlier, the panel would drive it out again. */
+/* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants. C is prefetched some terms
+ * before the end, so that it is near when the sums are done; earlier, the panel would evict it again. */
 VMATH void product_tile(size_t rows, size_t vectors, const product_panel *panel, const float *A, size_t a_row,
                         size_t a_column, float *C, size_t c_row) {
   const size_t depth = panel->depth, first = depth > PRODUCT_LEAD ? depth - PRODUCT_LEAD : 0;
@@ -131,7 +131,7 @@ VMATH size_t product_rows(size_t rows, size_t vectors, const product_panel *pane
   return 1;
 }
 
-/* the next n runs; those that follow are asked for, because they are too far apart for the processor to guess */
+/* packs the next n runs, and prefetches those that follow: they are too far apart for the hardware's prefetcher */
 static __attribute__((noinline)) void copy_runs(product_copy *copy, size_t n) {
   enum { AHEAD = 2 };
   const size_t rest = copy->count - copy->done, end = copy->done + (n < rest ? n : rest);
@@ -143,7 +143,7 @@ static __attribute__((noinline)) void copy_runs(product_copy *copy, size_t n) {
   }
 }
 
-/* after each tile `runs` of the following block of A are copied */
+/* after each tile `runs` of the following block of A are packed */
 static void product_whole_panel(const product_panel *panel, const product_left *left, float *C, size_t c_row,
                                 product_copy *following, size_t runs) {
   const size_t per_tile = panel->depth * PRODUCT_ROWS / left->rows + 1; /* rows of the next panel */
@@ -176,7 +176,7 @@ static void product_edge_panel(const product_panel *panel, const product_left *l
   }
 }
 
-/* the same for few rows, for which a padded copy does not pay: register by register, and the rest one by one */
+/* the same for few rows, for which packing does not pay: register by register, and the rest one by one */
 static void product_narrow_edge(const product_panel *panel, const product_left *left, float *C, size_t c_row) {
   size_t j = 0;
   for (; j + LANES <= panel->columns; j += LANES) {
@@ -241,7 +241,7 @@ static size_t product_line(const product_operands *o, const product_left *left, 
   return j;
 }
 
-/* `depth` terms from k on of the given rows of A, for all columns, while the following block of A is copied */
+/* `depth` terms from k on of the given rows of A, for all columns, while the following block of A is packed */
 static void product_block(const product_operands *o, const product_left *left, size_t first, size_t k, size_t depth,
                           product_copy *following) {
   float copy[PRODUCT_DEPTH * PRODUCT_PANEL] __attribute__((aligned(64)));

@@ -20,9 +20,11 @@ sparc_status check_samples(const sparc_network *network, const sparc_samples *sa
   if (!samples->at) return fail(SPARC_INVALID, "samples.at is NULL, expected the function that fetches an example");
   if (samples->count < 1) return fail(SPARC_INVALID, "samples.count is %d, expected at least 1", samples->count);
   if (samples->longest < 1) return fail(SPARC_INVALID, "samples.longest is %d, expected at least 1", samples->longest);
-  const int inputs = sparc_network_config_of(network).inputs;
-  if (samples->channels != inputs)
-    return fail(SPARC_INVALID, "samples.channels is %d, the network has %d inputs", samples->channels, inputs);
+  const sparc_network_config config = sparc_network_config_of(network);
+  if (config.heads != 1 || config.head->input == SPARC_HEAD_CONSTANT)
+    return fail(SPARC_UNSUPPORTED, "heads is %d, samples train a network of one head that reads them", config.heads);
+  if (samples->channels != config.inputs)
+    return fail(SPARC_INVALID, "samples.channels is %d, the network has %d inputs", samples->channels, config.inputs);
   return SPARC_OK;
 }
 
@@ -35,12 +37,13 @@ static sparc_status check_values(const char *what, int index, const float *value
 }
 
 static sparc_status check_answer(const sparc_network_config *config, const sparc_sample *e, int index) {
-  if (config->head == SPARC_HEAD_STEPS) {
+  const int outputs = config->head->outputs;
+  if (config->head->input == SPARC_HEAD_STEPS) {
     if (!e->target) return fail(SPARC_INVALID, "example %d: target is NULL, expected numbers", index);
-    return check_values("target", index, e->target, (size_t)e->length, (size_t)config->outputs);
+    return check_values("target", index, e->target, (size_t)e->length, (size_t)outputs);
   }
-  if (e->label < 0 || e->label >= config->outputs)
-    return fail(SPARC_INVALID, "example %d: label is %d, expected 0 to %d", index, e->label, config->outputs - 1);
+  if (e->label < 0 || e->label >= outputs)
+    return fail(SPARC_INVALID, "example %d: label is %d, expected 0 to %d", index, e->label, outputs - 1);
   return SPARC_OK;
 }
 
@@ -99,8 +102,8 @@ sparc_status batch_create(const sparc_network *network, size_t B, size_t T, int 
                .B = B,
                .T = T,
                .C = (size_t)config.inputs,
-               .K = (size_t)config.outputs,
-               .steps = config.head == SPARC_HEAD_STEPS};
+               .K = (size_t)config.head->outputs,
+               .steps = config.head->input == SPARC_HEAD_STEPS};
   sparc_status status = sparc_network_plan_create(network, (int)B, (int)T, threads, &b->plan);
   if (status == SPARC_OK) status = allocate(b);
   if (status != SPARC_OK) {
@@ -161,6 +164,10 @@ sparc_status batch_load(batch *b, const example_source *s) {
     target += count;
   }
   return SPARC_OK;
+}
+
+sparc_network_sequence batch_sequence(const batch *b, const sparc_dropout *dropout) {
+  return (sparc_network_sequence){.x = b->x, .lengths = b->length, .dropout = dropout, .outputs = &b->output};
 }
 
 sparc_status batch_check_outputs(const batch *b, size_t n) {
@@ -229,7 +236,8 @@ static sparc_status visit(batch *b, const float *prepared, const example_source 
   *n = rest < b->B ? rest : b->B;
   for (size_t slot = 0; slot < b->B; slot++) b->index[slot] = (int)(first + (slot < *n ? slot : *n - 1));
   sparc_status status = batch_load(b, s);
-  if (status == SPARC_OK) status = sparc_network_forward(b->plan, prepared, b->x, b->length, NULL, b->output, b->work);
+  const sparc_network_sequence sequence = batch_sequence(b, NULL);
+  if (status == SPARC_OK) status = sparc_network_forward(b->plan, prepared, &sequence, b->work);
   return status == SPARC_OK ? batch_check_outputs(b, *n) : status;
 }
 

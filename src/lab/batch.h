@@ -46,6 +46,9 @@ bool batch_fits(const batch *b, const sparc_samples *samples, int most);
 /* batch_load fetches the examples that b->index names */
 sparc_status batch_load(batch *b, const example_source *source);
 
+/* batch_sequence is the loaded batch as the network's calls take it; its outputs go to b->output */
+sparc_network_sequence batch_sequence(const batch *b, const sparc_dropout *dropout);
+
 /* batch_check_outputs demands finite outputs of the first n examples of the batch just run */
 sparc_status batch_check_outputs(const batch *b, size_t n);
 

@@ -17,7 +17,7 @@
 
 #define FORMAT "sparc-checkpoint"
 
-enum { FORMAT_VERSION = 1, MOMENTS = 2, NAME_SIZE = 96 };
+enum { FORMAT_VERSION = 2, MOMENTS = 2, NAME_SIZE = 96 };
 
 static const char *const moment_prefix[MOMENTS] = {"opt.m.", "opt.v."};
 
@@ -44,6 +44,7 @@ static const settings_table state_settings = {state_rows, sizeof state_rows / si
 /* everything that a checkpoint stores; not every row has a key */
 static settings_form form_over(training_state *state) {
   return (settings_form){.part = {{&network_settings, &state->config.network},
+                                  {&head_settings, &state->head},
                                   {&training_settings, &state->config},
                                   {&state_settings, state}}};
 }
@@ -116,7 +117,7 @@ static void list_tensor(listing *l, const sparc_block *block, const char *name, 
 static void list_tensors(listing *l, const checkpoint_content *c) {
   size_t blocks;
   const sparc_block *block = sparc_network_blocks(c->network, &blocks);
-  const size_t params = sparc_network_params(c->network);
+  const size_t params = sparc_network_sizes_of(c->network).params;
   for (size_t i = 0; i < blocks; i++) {
     list_tensor(l, &block[i], block[i].name, c->params);
     for (size_t m = 0; m < MOMENTS; m++) {
@@ -167,7 +168,7 @@ sparc_status checkpoint_write(const char *path, const checkpoint_content *c) {
 
 /* ---- reading: metadata -------------------------------------------------------------------------- */
 
-static sparc_status identify(const checkpoint *c) {
+static sparc_status identify(checkpoint *c) {
   const char *format = sparc_tensors_metadata_find(c->file, identity_keys[0]);
   const char *version = sparc_tensors_metadata_find(c->file, identity_keys[1]);
   if (!format || strcmp(format, FORMAT) != 0)
@@ -182,23 +183,50 @@ static sparc_status identify(const checkpoint *c) {
     return fail(SPARC_FORMAT,
                 "'%.200s' has the checkpoint format %ld; sparc %s reads formats up to %d, use a newer one", c->path,
                 number, sparc_version(), FORMAT_VERSION);
+  c->format = (int)number;
   return SPARC_OK;
 }
 
 /* a network may be larger than what the tool's options allow, so ranges are left to those who use the values */
+static sparc_status read_field(const checkpoint *c, const setting *s, void *at) {
+  const char *text = sparc_tensors_metadata_find(c->file, s->key);
+  char expected[96];
+  if (!text) return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", c->path, s->key);
+  if (setting_parse(s, text, false, at)) return SPARC_OK;
+  return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected %s", c->path, s->key, quote(text).text,
+              setting_expected(s, false, expected, sizeof expected));
+}
+
+/* files of the first format know networks with an embedding in front of layers, and a ReLU behind a bare cell */
+static bool is_in_first_format(const char *key) {
+  static const char *const later[] = {"network.embedding", "network.features",    "network.head_name",
+                                      "network.hidden",    "network.hidden_gain", "network.gain"};
+  for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+    if (strcmp(key, later[i]) == 0) return false;
+  return true;
+}
+
+static sparc_status finish_first_format(checkpoint *c) {
+  static const char *const flags[] = {"0", "1", NULL};
+  const setting relu = {.key = "network.relu", .type = SETTING_CHOICE, .choices = flags};
+  sparc_network_config *network = &c->state.config.network;
+  int value = 0;
+  const sparc_status status = read_field(c, &relu, &value);
+  network->features = value ? SPARC_FEATURES_RELU : SPARC_FEATURES_OUTPUT;
+  network->embedding = network->layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE;
+  return status;
+}
+
 static sparc_status read_fields(checkpoint *c) {
   const settings_form form = form_over(&c->state);
   const setting *s;
   void *at;
   for (int i = 0; (s = settings_row(&form, i, &at)); i++) {
-    const char *text = s->key ? sparc_tensors_metadata_find(c->file, s->key) : NULL;
-    char expected[96];
-    if (s->key && !text) return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", c->path, s->key);
-    if (s->key && !setting_parse(s, text, false, at))
-      return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected %s", c->path, s->key, quote(text).text,
-                  setting_expected(s, false, expected, sizeof expected));
+    if (!s->key || (c->format == 1 && !is_in_first_format(s->key))) continue;
+    const sparc_status status = read_field(c, s, at);
+    if (status != SPARC_OK) return status;
   }
-  return SPARC_OK;
+  return c->format == 1 ? finish_first_format(c) : SPARC_OK;
 }
 
 /* an argument that is wrong because the file says so */
@@ -210,6 +238,8 @@ static sparc_status blame_file(const checkpoint *c, sparc_status status) {
 }
 
 static sparc_status make_network(checkpoint *c) {
+  c->state.config.network.head = &c->state.head;
+  c->state.config.network.heads = 1;
   sparc_status status = settings_check(&(settings_form){.part = {{&state_settings, &c->state}}}, true);
   if (status == SPARC_OK) status = check_train_config(&c->state.config);
   if (status == SPARC_OK) status = sparc_network_create(&c->state.config.network, &c->network);
@@ -316,7 +346,7 @@ sparc_status checkpoint_read(const checkpoint *c, float *params, float *moments)
   static const double least[MOMENTS] = {-INFINITY, 0}; /* the second moment is a mean of squares */
   size_t blocks;
   const sparc_block *block = sparc_network_blocks(c->network, &blocks);
-  const size_t count = sparc_network_params(c->network);
+  const size_t count = sparc_network_sizes_of(c->network).params;
   for (size_t i = 0; i < blocks; i++) {
     sparc_status status = read_tensor(c, &block[i], block[i].name, -INFINITY, params);
     for (size_t m = 0; m < MOMENTS && moments && status == SPARC_OK; m++) {

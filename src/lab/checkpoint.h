@@ -17,8 +17,9 @@
 /* what a checkpoint says of a training run */
 typedef struct training_state {
   sparc_train_config config;
-  long update;  /* updates done */
-  int examples; /* number of training examples: with another one the batches would be others */
+  sparc_head_config head; /* the network's only one */
+  long update;            /* updates done */
+  int examples;           /* number of training examples: with another one the batches would be others */
 } training_state;
 
 typedef struct checkpoint_content {
@@ -36,6 +37,7 @@ sparc_status checkpoint_write(const char *path, const checkpoint_content *conten
 typedef struct checkpoint {
   const char *path; /* the caller's */
   sparc_tensors *file;
+  int format;
   sparc_network *network;
   training_state state; /* the strings of its network's part are those of `network` */
   stored_preprocessing preprocessing;

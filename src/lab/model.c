@@ -7,7 +7,7 @@
 
 struct sparc_model {
   checkpoint file; /* stays open: the metadata live in it */
-  float *prepared; /* (sparc_network_prepared) */
+  float *prepared; /* (prepared) of sparc_network_sizes */
   batch *passes;   /* of going through samples; made when needed */
   int threads;
 };
@@ -16,11 +16,11 @@ struct sparc_model {
 
 static sparc_status load_weights(sparc_model *m) {
   const sparc_network *network = m->file.network;
-  float *params = sparc_alloc(sparc_network_params(network) * sizeof *params);
-  m->prepared = sparc_alloc(sparc_network_prepared(network) * sizeof *m->prepared);
+  const sparc_network_sizes sizes = sparc_network_sizes_of(network);
+  float *params = sparc_alloc(sizes.params * sizeof *params);
+  m->prepared = sparc_alloc(sizes.prepared * sizeof *m->prepared);
   sparc_status status = SPARC_OK;
-  if (!params || !m->prepared)
-    status = fail(SPARC_NO_MEMORY, "no memory for a model of %zu parameters", sparc_network_params(network));
+  if (!params || !m->prepared) status = fail(SPARC_NO_MEMORY, "no memory for a model of %zu parameters", sizes.params);
   if (status == SPARC_OK) status = checkpoint_read(&m->file, params, NULL);
   if (status == SPARC_OK) status = sparc_network_prepare(network, params, m->prepared);
   sparc_free(params);

@@ -14,6 +14,11 @@
 
 /* ---- checks ------------------------------------------------------------------------------------ */
 
+/* 0 for a head of numbers */
+static int classes_of(const sparc_network_config *config) {
+  return config->head->input == SPARC_HEAD_STEPS ? 0 : config->head->outputs;
+}
+
 sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_network_config *config) {
   if (!p) return SPARC_OK;
   if (p->channels != 0 && p->channels != config->inputs)
@@ -28,7 +33,7 @@ sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_netwo
                   "preprocessing: channel %d has mean %g and deviation %g, expected finite numbers and a deviation "
                   "above 0",
                   i, p->mean[i], p->deviation[i]);
-  const int classes = config->head == SPARC_HEAD_STEPS ? 0 : config->outputs;
+  const int classes = classes_of(config);
   if (p->classes != 0 && p->classes != classes)
     return fail(SPARC_INVALID, "preprocessing.classes is %d, expected 0 or the network's %d classes", p->classes,
                 classes);
@@ -172,7 +177,7 @@ sparc_status preprocessing_read(const sparc_tensors *file, const char *path, con
                                 stored_preprocessing *out) {
   *out = (stored_preprocessing){.view.data = sparc_tensors_metadata_find(file, KEY_DATA)};
   sparc_status status = read_normalisation(file, path, config->inputs, out);
-  if (status == SPARC_OK) status = read_labels(file, path, config->head == SPARC_HEAD_STEPS ? 0 : config->outputs, out);
+  if (status == SPARC_OK) status = read_labels(file, path, classes_of(config), out);
   return status;
 }
 

@@ -33,7 +33,7 @@ struct sparc_trainer {
   size_t params;              /* their number */
   float *weights, *moments;   /* (params), (2, params); part of `learned` */
   float *learned, *before;    /* (learned_count): weights and moments, and a copy from before the update */
-  float *gradient, *prepared; /* (params), (sparc_network_prepared) */
+  float *gradient, *prepared; /* (params), (prepared) of sparc_network_sizes */
   size_t learned_count;
   void *memory;
 };
@@ -93,7 +93,7 @@ static void carve(arena *a, sparc_trainer *t) {
   t->learned_count = a->used / sizeof *t->learned;
   t->before = arena_take(a, t->learned_count, sizeof *t->before);
   t->gradient = arena_take(a, t->params, sizeof *t->gradient);
-  t->prepared = arena_take(a, sparc_network_prepared(t->network), sizeof *t->prepared);
+  t->prepared = arena_take(a, sparc_network_sizes_of(t->network).prepared, sizeof *t->prepared);
   t->order = arena_take(a, (size_t)t->samples.count, sizeof *t->order);
 }
 
@@ -126,7 +126,7 @@ static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc
     *status = fail(SPARC_NO_MEMORY, "no memory for a trainer");
     return NULL;
   }
-  *t = (sparc_trainer){.config = *config, .network = network, .params = sparc_network_params(network)};
+  *t = (sparc_trainer){.config = *config, .network = network, .params = sparc_network_sizes_of(network).params};
   t->config.network = sparc_network_config_of(network);
   *status = check_samples(network, samples);
   if (*status == SPARC_OK) {
@@ -240,8 +240,10 @@ static sparc_status differentiate(sparc_trainer *t, const sparc_dropout *dropout
   const sparc_span *span = sparc_network_spans(t->network, &spans);
   const double limit = t->config.clip, largest = sqrt((double)FLT_MAX); /* the second moment holds squares in float */
   memset(t->gradient, 0, t->params * sizeof *t->gradient);
-  sparc_status status =
-      sparc_network_backward(b->plan, t->prepared, b->x, b->length, dropout, b->doutput, t->gradient, b->work);
+  const sparc_network_sequence sequence = batch_sequence(b, dropout);
+  const float *const doutputs[] = {b->doutput};
+  const sparc_network_gradient gradient = {.doutputs = doutputs, .dparams = t->gradient};
+  sparc_status status = sparc_network_backward(b->plan, t->prepared, &sequence, &gradient, b->work);
   if (status != SPARC_OK) return status;
   *norm = clip_gradient_f32(span, spans, t->params, t->config.threads, limit, t->gradient);
   if (isfinite(*norm) && (limit > 0 ? fmin(*norm, limit) : *norm) <= largest) return SPARC_OK;
@@ -258,7 +260,8 @@ static sparc_status differentiate(sparc_trainer *t, const sparc_dropout *dropout
  * loss rearranges them. */
 static sparc_status refuse_loss(sparc_trainer *t, const sparc_dropout *dropout, double loss) {
   batch *b = t->batch;
-  sparc_status status = sparc_network_forward(b->plan, t->prepared, b->x, b->length, dropout, b->output, b->work);
+  const sparc_network_sequence sequence = batch_sequence(b, dropout);
+  sparc_status status = sparc_network_forward(b->plan, t->prepared, &sequence, b->work);
   if (status == SPARC_OK) status = batch_check_outputs(b, b->B);
   if (status == SPARC_OK) status = fail(SPARC_NOT_FINITE, "every output is finite, but too large");
   char what[80];
@@ -272,8 +275,8 @@ static sparc_status run_batch(sparc_trainer *t, sparc_update_report *report) {
   const sparc_dropout dropout = {.seed = t->config.seed, .update = (uint64_t)t->update};
   choose_examples(t);
   sparc_status status = batch_load(b, &(example_source){.samples = &t->samples, .answers = true});
-  if (status == SPARC_OK)
-    status = sparc_network_forward(b->plan, t->prepared, b->x, b->length, &dropout, b->output, b->work);
+  const sparc_network_sequence sequence = batch_sequence(b, &dropout);
+  if (status == SPARC_OK) status = sparc_network_forward(b->plan, t->prepared, &sequence, b->work);
   if (status != SPARC_OK) return status;
   const size_t right = batch_right(b, b->B); /* before the loss rearranges the outputs */
   *report = (sparc_update_report){.update = t->update + 1,
@@ -337,7 +340,10 @@ sparc_status sparc_trainer_save(const sparc_trainer *t, const sparc_preprocessin
                                 const sparc_metadata *extra, size_t extra_count, const char *path) {
   if (!t || !path) return fail(SPARC_INVALID, "%s is NULL", t ? "path" : "trainer");
   const checkpoint_content content = {.network = t->network,
-                                      .state = {.config = t->config, .update = t->update, .examples = t->samples.count},
+                                      .state = {.config = t->config,
+                                                .head = *t->config.network.head,
+                                                .update = t->update,
+                                                .examples = t->samples.count},
                                       .params = t->weights,
                                       .moments = t->moments,
                                       .preprocessing = preprocessing,

@@ -5,9 +5,12 @@
 #include "sparc/train.h"
 
 #define NETWORK(member)  offsetof(sparc_network_config, member)
+#define HEAD(member)     offsetof(sparc_head_config, member)
 #define TRAINING(member) offsetof(sparc_train_config, member)
 #define ROWS(rows)       (sizeof(rows) / sizeof *(rows))
 
+static const char *const embeddings[] = {"none", "linear", "tanh", NULL};
+static const char *const features[] = {"output", "relu", "policy", NULL};
 static const char *const heads[] = {"mean", "last", "steps", NULL};
 static const char *const inits[] = {"control", "classification", NULL};
 
@@ -78,20 +81,42 @@ static const setting network_rows[] = {
      .argument = "P",
      .help = "Probability of dropout"},
     {.name = "inputs", .key = "network.inputs", .type = SETTING_INT, .role = STORED, .offset = NETWORK(inputs)},
-    {.name = "outputs", .key = "network.outputs", .type = SETTING_INT, .role = STORED, .offset = NETWORK(outputs)},
-    {.name = "head",
-     .key = "network.head",
+    {.name = "embedding",
+     .key = "network.embedding",
      .type = SETTING_CHOICE,
      .role = STORED,
-     .offset = NETWORK(head),
-     .choices = heads},
-    {.name = "relu", .key = "network.relu", .type = SETTING_INT, .role = STORED, .offset = NETWORK(relu)},
+     .offset = NETWORK(embedding),
+     .choices = embeddings},
+    {.name = "features",
+     .key = "network.features",
+     .type = SETTING_CHOICE,
+     .role = STORED,
+     .offset = NETWORK(features),
+     .choices = features},
     {.name = "init",
      .key = "network.init",
      .type = SETTING_CHOICE,
      .role = STORED,
      .offset = NETWORK(init),
      .choices = inits},
+};
+
+static const setting head_rows[] = {
+    {.name = "outputs", .key = "network.outputs", .type = SETTING_INT, .role = STORED, .offset = HEAD(outputs)},
+    {.name = "head",
+     .key = "network.head",
+     .type = SETTING_CHOICE,
+     .role = STORED,
+     .offset = HEAD(input),
+     .choices = heads},
+    {.name = "head-name", .key = "network.head_name", .type = SETTING_TEXT, .role = STORED, .offset = HEAD(name)},
+    {.name = "hidden", .key = "network.hidden", .type = SETTING_INT, .role = STORED, .offset = HEAD(hidden)},
+    {.name = "hidden-gain",
+     .key = "network.hidden_gain",
+     .type = SETTING_REAL,
+     .role = STORED,
+     .offset = HEAD(hidden_gain)},
+    {.name = "gain", .key = "network.gain", .type = SETTING_REAL, .role = STORED, .offset = HEAD(gain)},
 };
 
 static const setting training_rows[] = {
@@ -197,4 +222,5 @@ static const setting training_rows[] = {
 };
 
 const settings_table network_settings = {network_rows, ROWS(network_rows)};
+const settings_table head_settings = {head_rows, ROWS(head_rows)};
 const settings_table training_settings = {training_rows, ROWS(training_rows)};

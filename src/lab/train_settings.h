@@ -5,7 +5,8 @@
 
 #include "lab/settings.h"
 
-extern const settings_table network_settings;  /* over sparc_network_config */
+extern const settings_table network_settings;  /* over sparc_network_config, without its heads */
+extern const settings_table head_settings;     /* over sparc_head_config: the head of a network that is trained */
 extern const settings_table training_settings; /* over sparc_train_config, without its network */
 
 #endif

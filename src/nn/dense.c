@@ -9,22 +9,29 @@
 
 #include <string.h>
 
-void TYPED(transpose_matrix)(size_t rows, size_t cols, const real *in, real *out) {
-  for (size_t i = 0; i < rows; i++)
-    for (size_t j = 0; j < cols; j++) out[j * rows + i] = in[i * cols + j];
+/* a panel of weight_in is the transpose of some rows of weight */
+void TYPED(dense_prepare)(const kernels *k, size_t in, size_t out, const real *weight, real *weight_in) {
+  const size_t panel = prepared_panel(k, out);
+  for (size_t first = 0; first < out; first += panel) {
+    const size_t n = out - first < panel ? out - first : panel;
+    const real *from = weight + first * in;
+    real *to = weight_in + first * in;
+    for (size_t j = 0; j < in; j++)
+      for (size_t i = 0; i < n; i++) to[j * n + i] = from[i * in + j];
+  }
 }
 
 void TYPED(dense_forward)(const kernels *k, size_t n, size_t in, size_t out, const real *x, const real *weight_in,
-                          const real *bias, real *y) {
-  if (bias)
-    project_tokens(k, AS_IS, n, in, out, x, in, weight_in, bias, y, out);
+                          const real *bias, real *y, size_t stride_y) {
+  if (n <= DENSE_FEW)
+    project_few(k, n, in, out, x, in, weight_in, bias, y, stride_y);
   else
-    gemm(k, AS_IS, AS_IS, n, out, in, x, in, weight_in, out, 0, y, out);
+    project_tokens(k, PREPARED, n, in, out, x, in, weight_in, bias, y, stride_y);
 }
 
-void TYPED(dense_backward_input)(const kernels *k, size_t n, size_t in, size_t out, const real *dy, const real *weight,
-                                 int accumulate, real *dx) {
-  gemm(k, AS_IS, AS_IS, n, in, out, dy, out, weight, in, accumulate ? 1 : 0, dx, in);
+void TYPED(dense_backward_input)(const kernels *k, size_t n, size_t in, size_t out, const real *dy, size_t stride_dy,
+                                 const real *weight, int accumulate, real *dx) {
+  gemm(k, AS_IS, AS_IS, n, in, out, dy, stride_dy, weight, in, accumulate ? 1 : 0, dx, in);
 }
 
 void TYPED(dense_backward_weight)(const kernels *k, size_t n, size_t in, size_t first, size_t count, const real *dy,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* layers.c: layer norm, GELU and gated linear unit, as the equations say; the float32 build hands rows to the kernel
- * table where there is one (kernels/pointwise_body.h has the same equations as vector code).
+/* layers.c: layer norm, GELU, gated linear unit and tanh, as the equations say; the float32 build hands rows to the
+ * kernel table where there is one (kernels/pointwise_body.h has the same equations as vector code).
  *
  * GELU in its tanh form is y sigmoid(2 a) with a = sqrt(2/pi) (y + 0.044715 y^3), because (1 + tanh a) / 2 is a
  * sigmoid; written so, its lower tail does not cancel.
@@ -33,7 +33,7 @@ void TYPED(layer_norm_forward)(const kernels *k, size_t n, size_t width, const r
 void TYPED(layer_norm_backward)(const kernels *k, size_t n, size_t width, const real *u, const real *mean,
                                 const real *rstd, const real *scale, const real *dx, real *du, double *dscale,
                                 double *dbias) {
-  if (RUN_KERNEL(k, norm_adjoint, n, width, u, mean, rstd, scale, dx, du, dscale, dbias)) return;
+  if (dscale && RUN_KERNEL(k, norm_adjoint, n, width, u, mean, rstd, scale, dx, du, dscale, dbias)) return;
   for (size_t t = 0; t < n; t++, u += width, dx += width, du += width) {
     const real m = mean[t], rs = rstd[t];
     double sum = 0, product = 0;
@@ -46,6 +46,7 @@ void TYPED(layer_norm_backward)(const kernels *k, size_t n, size_t width, const 
     for (size_t i = 0; i < width; i++) {
       const real xh = (u[i] - m) * rs;
       du[i] += rs * (dx[i] * scale[i] - mean_e - xh * mean_ex);
+      if (!dscale) continue;
       dscale[i] += (double)(dx[i] * xh);
       dbias[i] += (double)dx[i];
     }
@@ -105,4 +106,15 @@ void TYPED(glu_backward)(const kernels *k, size_t n, size_t width, const real *o
       d_o[i] = dv * s.value;
       d_o[width + i] = dv * value * s.slope;
     }
+}
+
+/* ---- tanh -------------------------------------------------------------------------------------------- */
+
+void TYPED(tanh_forward)(const kernels *k, size_t count, const real *z, real *y) {
+  if (RUN_KERNEL(k, tanh, count, z, y)) return;
+  for (size_t i = 0; i < count; i++) y[i] = r_tanh(z[i]);
+}
+
+void TYPED(tanh_backward)(size_t count, const real *y, const real *dy, real *dz) {
+  for (size_t i = 0; i < count; i++) dz[i] = dy[i] * (1 - y[i] * y[i]);
 }

@@ -14,21 +14,25 @@
 /* features pooled at a time: their sums stay in the first-level cache */
 enum { COLUMNS = 256 };
 
-void TYPED(mean_pool_forward)(size_t T, size_t length, size_t width, const real *u, real *pooled) {
-  const size_t tokens = length < T ? length : T;
+void TYPED(mean_pool_forward)(size_t n, size_t width, const real *u, const real *sum0, size_t count, real *pooled,
+                              real *sum) {
   for (size_t first = 0; first < width; first += COLUMNS) {
     const size_t rest = width - first, columns = rest < COLUMNS ? rest : COLUMNS;
     double sums[COLUMNS] = {0};
-    TYPED(ordered_sum)(sums, u + first, tokens, width, columns);
-    for (size_t i = 0; i < columns; i++) pooled[first + i] = (real)(sums[i] / (double)tokens);
+    for (size_t i = 0; sum0 && i < columns; i++) sums[i] = (double)sum0[first + i];
+    TYPED(ordered_sum)(sums, u + first, n, width, columns);
+    for (size_t i = 0; i < columns; i++) pooled[first + i] = (real)(sums[i] / (double)count);
+    for (size_t i = 0; sum && i < columns; i++) sum[first + i] = (real)sums[i];
   }
 }
 
-void TYPED(mean_pool_backward)(size_t T, size_t length, size_t width, const real *dpooled, real *du) {
-  const size_t tokens = length < T ? length : T;
-  for (size_t t = 0; t < tokens; t++)
-    for (size_t i = 0; i < width; i++) du[t * width + i] = dpooled[i] / (real)tokens;
-  memset(du + tokens * width, 0, (T - tokens) * width * sizeof *du);
+void TYPED(mean_pool_backward)(size_t n, size_t width, const real *dpooled, size_t count, const real *dsum,
+                               int accumulate, real *du) {
+  for (size_t t = 0; t < n; t++, du += width)
+    for (size_t i = 0; i < width; i++) {
+      const real d = (dpooled ? dpooled[i] / (real)count : 0) + (dsum ? dsum[i] : 0);
+      du[i] = accumulate ? du[i] + d : d;
+    }
 }
 
 /* ---- cross-entropy --------------------------------------------------------------------------------- */

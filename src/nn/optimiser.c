@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* optimiser.c: Adam, AdamW, gradient norm and clipping, in one precision (spec baselines.md 9.5).
+/* optimiser.c: Adam, AdamW, gradient norm and clipping, in one precision (docs/training.md has the formulas).
  *
  * The flat array is cut into tiles without regard to spans; a tile visits the spans that reach into it. Moments move by
  * m += (1 - beta) (g - m): a constant gradient is their fixed point however beta rounds, while beta m + (1 - beta) g in

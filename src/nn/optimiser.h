@@ -33,8 +33,8 @@ double clip_gradient_f32(const sparc_span *spans, size_t span_count, size_t coun
 double clip_gradient_f64(const sparc_span *spans, size_t span_count, size_t count, int threads, double max_norm,
                          double *gradient);
 
-/* warm-up then cosine (spec bb-7), update = 0, 1, ...: linear from floor to peak over `warmup` updates, then half a
- * cosine back to floor at `total`. constant: the peak at every update. */
+/* warm-up then cosine [app:bptt_details], update = 0, 1, ...: linear from floor to peak over `warmup` updates, then
+ * half a cosine back to floor at `total`. constant: the peak at every update. */
 typedef enum schedule_kind { SCHEDULE_CONSTANT, SCHEDULE_COSINE } schedule_kind;
 typedef struct schedule {
   schedule_kind kind;

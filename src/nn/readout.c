@@ -8,13 +8,14 @@
 
 /* ---- complex readout ------------------------------------------------------------------------------ */
 
-void TYPED(readout_weights)(size_t H, size_t out, const real *c_re, const real *c_im, real *weight, real *weight_in) {
+void TYPED(readout_weights)(const kernels *k, size_t H, size_t out, const real *c_re, const real *c_im, real *weight,
+                            real *weight_in) {
   for (size_t i = 0; i < out; i++)
     for (size_t j = 0; j < H; j++) {
       weight[i * 2 * H + j] = c_re[i * H + j];
       weight[i * 2 * H + H + j] = -c_im[i * H + j];
     }
-  transpose_matrix(out, 2 * H, weight, weight_in);
+  dense_prepare(k, 2 * H, out, weight, weight_in);
 }
 
 void TYPED(readout_weights_backward)(size_t H, size_t first, size_t count, const real *dweight, real *dc_re,
@@ -39,7 +40,7 @@ void TYPED(skip_backward)(size_t n, size_t width, const real *x, const real *ski
     for (size_t i = 0; i < width; i++) {
       const real d = dy[t * width + i];
       dx[t * width + i] += skip[i] * d;
-      dskip[i] += (double)(d * x[t * width + i]);
+      if (dskip) dskip[i] += (double)(d * x[t * width + i]);
     }
 }
 

@@ -3,6 +3,7 @@
 #ifndef SPARC_RTRL_RTRL_IMPL_H
 #define SPARC_RTRL_RTRL_IMPL_H
 
+#include "cells/affine/affine_impl.h"
 #include "seq/step_impl.h"
 
 #include <stdbool.h>
@@ -25,6 +26,9 @@ void TYPED(advance_slot)(const sparc_cell *cell, real a_re, real a_im, real c_re
 /* dy through the readout to tape->dstate */
 void TYPED(state_gradient)(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape,
                            const real *dy);
+/* the factor of mode j: the sensitivity is factor times the slot */
+void TYPED(sink_factor_of)(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, size_t j, real *re,
+                           real *im);
 /* Re(conj(d) factor Z) = weight_re Re Z + weight_im Im Z: the weights (parts, H) of a sink for all modes, in scratch or
  * d itself */
 const real *TYPED(sink_weights)(const sparc_cell *cell, const rtrl_sink *sink, const real *constants, const real *d,

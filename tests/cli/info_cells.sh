@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# info_cells.sh: `sparc info --cells` prints the parameter counts and trace sizes of the specification.
+# info_cells.sh: `sparc info --cells` prints the parameter counts and trace sizes of docs/cells.md.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 

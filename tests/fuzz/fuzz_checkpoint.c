@@ -12,7 +12,7 @@ static void try_resuming(const char *path) {
     require_refusal(status, path);
     return;
   }
-  const size_t count = sparc_network_params(c.network);
+  const size_t count = sparc_network_sizes_of(c.network).params;
   float *params = malloc(count * sizeof *params), *moments = malloc(2 * count * sizeof *moments);
   require(params && moments, "memory for the numbers");
   status = checkpoint_read(&c, params, moments);
@@ -29,7 +29,7 @@ static sparc_sample zeros(const void *source, int index) {
 
 static void use(sparc_model *model) {
   const sparc_network_config config = sparc_network_config_of(sparc_model_network(model));
-  float *x = calloc((size_t)config.inputs, sizeof *x), *y = malloc((size_t)config.outputs * sizeof *y);
+  float *x = calloc((size_t)config.inputs, sizeof *x), *y = malloc((size_t)config.head->outputs * sizeof *y);
   require(x && y, "memory for an example");
   const sparc_samples samples = {.count = 1, .channels = config.inputs, .longest = 1, .source = x, .at = zeros};
   const sparc_status status = sparc_model_predict(model, &samples, y);

@@ -41,19 +41,24 @@ static void note(training *t, sparc_status status) {
 static void forward(void *context, size_t piece, int thread, int threads) {
   (void)piece, (void)thread, (void)threads;
   training *t = context;
-  note(t, sparc_network_forward(t->plan, t->prepared, t->x, NULL, &(sparc_dropout){1, t->update}, t->outputs, t->work));
+  const sparc_dropout dropout = {1, t->update};
+  const sparc_network_sequence sequence = {.x = t->x, .dropout = &dropout, .outputs = &t->outputs};
+  note(t, sparc_network_forward(t->plan, t->prepared, &sequence, t->work));
 }
 
 static void backward(void *context, size_t piece, int thread, int threads) {
   (void)piece, (void)thread, (void)threads;
   training *t = context;
-  note(t, sparc_network_backward(t->plan, t->prepared, t->x, NULL, &(sparc_dropout){1, t->update}, t->doutputs,
-                                 t->dparams, t->work));
+  const sparc_dropout dropout = {1, t->update};
+  const sparc_network_sequence sequence = {.x = t->x, .dropout = &dropout, .outputs = &t->outputs};
+  const float *const doutputs[] = {t->doutputs};
+  const sparc_network_gradient gradient = {.doutputs = doutputs, .dparams = t->dparams};
+  note(t, sparc_network_backward(t->plan, t->prepared, &sequence, &gradient, t->work));
 }
 
 static void clear_gradient(void *context) {
   const training *t = context;
-  memset(t->dparams, 0, sparc_network_params(t->network) * sizeof(float));
+  memset(t->dparams, 0, sparc_network_sizes_of(t->network).params * sizeof(float));
 }
 
 /* batch, forward, loss, backward, AdamW, prepared weights */
@@ -82,11 +87,11 @@ static void destroy(bench_case *c) {
 }
 
 static void carve(training *t, arena *a) {
-  const size_t params = sparc_network_params(t->network), logits = (size_t)t->B * CLASSES;
+  const size_t params = sparc_network_sizes_of(t->network).params, logits = (size_t)t->B * CLASSES;
   const size_t examples = t->B > EXAMPLES ? (size_t)t->B : EXAMPLES;
   t->params = arena_take(a, params, sizeof(float));
   t->dparams = arena_take(a, params, sizeof(float));
-  t->prepared = arena_take(a, sparc_network_prepared(t->network), sizeof(float));
+  t->prepared = arena_take(a, sparc_network_sizes_of(t->network).prepared, sizeof(float));
   t->x = arena_take(a, examples * (size_t)t->T, sizeof(float));
   t->outputs = arena_take(a, logits, sizeof(float));
   t->doutputs = arena_take(a, logits, sizeof(float));
@@ -156,15 +161,18 @@ static sparc_status create(bench_case *c) {
   char options[PROBLEM_TEXT];
   sparc_status status = sparc_cell_fit(c->problem->cell, 2 * t->W, &fit, options, sizeof options);
   if (status != SPARC_OK) return status;
+  static const sparc_head_config head = {.input = SPARC_HEAD_MEAN, .outputs = CLASSES};
   t->config = (sparc_network_config){.cell = c->problem->cell,
                                      .cell_options = *c->problem->options ? c->problem->options : options,
                                      .H = fit.H,
                                      .inputs = 1,
-                                     .outputs = CLASSES,
-                                     .layers = t->L,
+                                     .embedding = SPARC_EMBED_LINEAR,
                                      .width = t->W,
+                                     .layers = t->L,
                                      .dropout = 0.1,
-                                     .init = SPARC_INIT_CLASSIFICATION};
+                                     .init = SPARC_INIT_CLASSIFICATION,
+                                     .head = &head,
+                                     .heads = 1};
   status = sparc_network_create(&t->config, &t->network);
   if (status == SPARC_OK) status = sparc_network_plan_create(t->network, t->B, t->T, c->threads, &t->plan);
   if (status == SPARC_OK) status = make_room(c, t);
@@ -190,10 +198,10 @@ typedef struct answers {
 } answers;
 
 static void carve_answers(answers *d, arena *a, const training *t, const sparc_network_plan *plan) {
-  const size_t params = sparc_network_params(t->network);
+  const size_t params = sparc_network_sizes_of(t->network).params;
   d->params = arena_take(a, params, sizeof(double));
   d->dparams = arena_take(a, params, sizeof(double));
-  d->prepared = arena_take(a, sparc_network_prepared(t->network), sizeof(double));
+  d->prepared = arena_take(a, sparc_network_sizes_of(t->network).prepared, sizeof(double));
   d->x = arena_take(a, (size_t)CHECK_B * CHECK_T, sizeof(double));
   d->outputs = arena_take(a, (size_t)CHECK_B * CLASSES, sizeof(double));
   d->doutputs = arena_take(a, (size_t)CHECK_B * CLASSES, sizeof(double));
@@ -204,9 +212,26 @@ static void widen(size_t count, const float *from, double *to) {
   for (size_t i = 0; i < count; i++) to[i] = (double)from[i];
 }
 
+static const sparc_dropout check_dropout = {1, 0};
+
+static sparc_status run_double(const sparc_network_plan *plan, const answers *d) {
+  const sparc_network_sequence_f64 sequence = {.x = d->x, .dropout = &check_dropout, .outputs = &d->outputs};
+  const double *const doutputs[] = {d->doutputs};
+  const sparc_network_gradient_f64 gradient = {.doutputs = doutputs, .dparams = d->dparams};
+  const sparc_status status = sparc_network_forward_f64(plan, d->prepared, &sequence, d->work);
+  return status == SPARC_OK ? sparc_network_backward_f64(plan, d->prepared, &sequence, &gradient, d->work) : status;
+}
+
+static sparc_status run_single(const sparc_network_plan *plan, const training *t, void *work) {
+  const sparc_network_sequence sequence = {.x = t->x, .dropout = &check_dropout, .outputs = &t->outputs};
+  const float *const doutputs[] = {t->doutputs};
+  const sparc_network_gradient gradient = {.doutputs = doutputs, .dparams = t->dparams};
+  const sparc_status status = sparc_network_forward(plan, t->prepared, &sequence, work);
+  return status == SPARC_OK ? sparc_network_backward(plan, t->prepared, &sequence, &gradient, work) : status;
+}
+
 static sparc_status compare_short(bench_case *c, training *t, const sparc_network_plan *plan) {
-  const size_t params = sparc_network_params(t->network), logits = (size_t)CHECK_B * CLASSES;
-  const sparc_dropout dropout = {1, 0};
+  const size_t params = sparc_network_sizes_of(t->network).params, logits = (size_t)CHECK_B * CLASSES;
   answers d;
   arena measure = arena_measure();
   carve_answers(&d, &measure, t, plan);
@@ -223,12 +248,8 @@ static sparc_status compare_short(bench_case *c, training *t, const sparc_networ
     clear_gradient(t);
     status = sparc_network_prepare_f64(t->network, d.params, d.prepared);
   }
-  if (status == SPARC_OK) status = sparc_network_forward_f64(plan, d.prepared, d.x, NULL, &dropout, d.outputs, d.work);
-  if (status == SPARC_OK)
-    status = sparc_network_backward_f64(plan, d.prepared, d.x, NULL, &dropout, d.doutputs, d.dparams, d.work);
-  if (status == SPARC_OK) status = sparc_network_forward(plan, t->prepared, t->x, NULL, &dropout, t->outputs, work);
-  if (status == SPARC_OK)
-    status = sparc_network_backward(plan, t->prepared, t->x, NULL, &dropout, t->doutputs, t->dparams, work);
+  if (status == SPARC_OK) status = run_double(plan, &d);
+  if (status == SPARC_OK) status = run_single(plan, t, work);
   if (status == SPARC_OK) {
     bench_compare(c, "outputs", OUTPUT_TOLERANCE, t->outputs, d.outputs, logits);
     size_t count;

@@ -22,6 +22,7 @@ struct sparc_run {
   sparc_run_config config; /* settled; its strings are `text` and `options` */
   char *text[RUN_TEXTS];
   char options[CELL_OPTIONS_SIZE];
+  sparc_head_config head;
   run_data data;
   run_folder folder;
   sparc_trainer *trainer; /* NULL: not begun */
@@ -92,7 +93,7 @@ static sparc_status settle(sparc_run *run) {
   sparc_status status = keep_texts(run);
   if (status == SPARC_OK && has_folder(run)) status = run_folder_at(run->config.folder, &run->folder);
   if (status == SPARC_OK) status = load_data(run);
-  if (status == SPARC_OK) status = run_settle(&run->config, &run->data, run->options);
+  if (status == SPARC_OK) status = run_settle(&run->config, &run->data, run->options, &run->head);
   return status;
 }
 

@@ -84,12 +84,17 @@ static void settle_training(sparc_train_config *t, const sparc_task *task) {
   if (!own_floor && t->floor > t->rate) t->floor = t->rate;
 }
 
-static void settle_network(sparc_network_config *n, const run_data *d) {
+static void settle_network(sparc_network_config *n, const run_data *d, sparc_head_config *head) {
   const sparc_task *task = d->task;
+  *head = (sparc_head_config){.input = !task                                     ? SPARC_HEAD_MEAN
+                                       : task->target_kind == SPARC_TARGET_CLASS ? SPARC_HEAD_LAST
+                                                                                 : SPARC_HEAD_STEPS,
+                              .outputs = d->outputs};
+  n->head = head;
+  n->heads = 1;
   n->inputs = d->channels;
-  n->outputs = d->outputs;
-  n->head = !task ? SPARC_HEAD_MEAN : task->target_kind == SPARC_TARGET_CLASS ? SPARC_HEAD_LAST : SPARC_HEAD_STEPS;
-  n->relu = task && n->layers == 0 && task->training.relu;
+  n->embedding = n->layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE;
+  n->features = task && n->layers == 0 && task->training.relu ? SPARC_FEATURES_RELU : SPARC_FEATURES_OUTPUT;
   n->init = task ? task->training.init : SPARC_INIT_CLASSIFICATION;
 }
 
@@ -111,14 +116,15 @@ static sparc_status settle_cell(sparc_run_config *c, char options[CELL_OPTIONS_S
   return status;
 }
 
-sparc_status run_settle(sparc_run_config *c, const run_data *d, char options[CELL_OPTIONS_SIZE]) {
+sparc_status run_settle(sparc_run_config *c, const run_data *d, char options[CELL_OPTIONS_SIZE],
+                        sparc_head_config *head) {
   const settings_form form = run_form(c);
   const sparc_status status = settings_check(&form, false);
   if (status != SPARC_OK) return status;
   settle_training(&c->train, d->task);
   if (d->task && c->budget == 0) c->budget = d->task->training.state;
   settings_fill(&form, d->task ? USUAL_TASK : USUAL_DATA);
-  settle_network(&c->train.network, d);
+  settle_network(&c->train.network, d, head);
   if (c->validate_every == 0) c->validate_every = c->train.updates / 10 < 500 ? c->train.updates / 10 : 500;
   if (c->validate_every < 1) c->validate_every = 1;
   return settle_cell(c, options);

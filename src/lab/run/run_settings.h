@@ -55,8 +55,10 @@ extern const settings_table run_settings; /* over sparc_run_config, beside netwo
 /* run_form binds all three tables to a configuration */
 settings_form run_form(sparc_run_config *config);
 
-/* run_settle fills in what was not given; the text of the cell's options goes to `options` */
-sparc_status run_settle(sparc_run_config *config, const run_data *data, char options[CELL_OPTIONS_SIZE]);
+/* run_settle fills in what was not given; the text of the cell's options goes to `options`, the network's head to
+ * `head` */
+sparc_status run_settle(sparc_run_config *config, const run_data *data, char options[CELL_OPTIONS_SIZE],
+                        sparc_head_config *head);
 
 /* run_default_folder names the folder of a run after what is known before its data are: runs/FordA-sparc-s1 */
 sparc_status run_default_folder(const sparc_run_config *config, char *path, size_t size);

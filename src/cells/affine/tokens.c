@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/threads.h"
+#include "kernels/gemm_impl.h"
+#include "cells/affine/affine_impl.h"
+#include "cells/affine/tokens_impl.h"
+
+#include <string.h>
+
+/* ---- the recurrence ------------------------------------------------------------------------------ */
+
+/* values of a run of modes; im stays zero for real cells */
+typedef struct mode_row {
+  real re[MODE_TILE], im[MODE_TILE];
+} mode_row;
+
+/* modes [first, first + n) of a row whose parts are `stride` apart */
+static mode_row load_modes(const sparc_cell *cell, const real *row, size_t stride, size_t first, size_t n) {
+  mode_row out = {0};
+  memcpy(out.re, row + first, n * sizeof(real));
+  if (cell->parts == 2) memcpy(out.im, row + stride + first, n * sizeof(real));
+  return out;
+}
+
+/* g <- m conj(a) mu */
+static void pass_back(size_t n, const TYPED(coefficients) * c, bool complex, real mask, const mode_row *mu,
+                      mode_row *g) {
+  for (size_t i = 0; i < n; i++) {
+    const real re = mask * mu->re[i], im = mask * mu->im[i], a_im = complex ? c->a_im[i] : 0;
+    g->re[i] = c->a_re[i] * re + a_im * im;
+    g->im[i] = c->a_re[i] * im - a_im * re;
+  }
+}
+
+/* the scalar form for modes [first, first + n) of the span */
+static void adjoint_run(const sparc_cell *cell, const real *constants, const TYPED(span) * span, size_t first, size_t n,
+                        const real *before, const real *states, const real *dstates, real *packed_g, real *dpre,
+                        real *dshared, double *totals) {
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, S = cell->sizes.state, at = span->first + first;
+  const size_t pre = (size_t)cell->pre, shared = (size_t)cell->shared;
+  double sums[MAX_SUMS][MODE_TILE] = {{0}};
+  mode_row g = load_modes(cell, packed_g, span->n, first, n);
+  for (size_t t = span->tokens; t-- > 0;) {
+    const TYPED(token)
+        token = {span->pre + t * pre, span->shared + t * shared, span->mask ? span->mask[t] : 1, span->x + t * D};
+    mode_row kept = {0}, mu = load_modes(cell, dstates + t * S, H, at, n);
+    if (token.mask != 0)
+      kept = t > 0 ? load_modes(cell, states + (t - 1) * S, H, at, n) : load_modes(cell, before, span->n, first, n);
+    for (size_t i = 0; i < n; i++) mu.re[i] += g.re[i], mu.im[i] += g.im[i];
+    const TYPED(cotangent)
+        cotangent = {kept.re, kept.im, mu.re, mu.im, span->dx ? span->dx + t * span->dx_stride : NULL};
+    TYPED(coefficients) c;
+    double by_shared[MAX_SHARED] = {0};
+    ops->adjoint(cell, constants, &token, (int)at, (int)n, &cotangent, &c, dpre + t * pre, by_shared, sums);
+    for (size_t q = 0; q < shared; q++)
+      dshared[t * shared + q] = (first == 0 ? 0 : dshared[t * shared + q]) + (real)by_shared[q];
+    pass_back(n, &c, cell->parts == 2, token.mask, &mu, &g);
+  }
+  memcpy(packed_g + first, g.re, n * sizeof(real));
+  if (cell->parts == 2) memcpy(packed_g + span->n + first, g.im, n * sizeof(real));
+  for (size_t q = 0; q < (size_t)cell->sums; q++)
+    for (size_t i = 0; i < n; i++) totals[q * H + at + i] += sums[q][i];
+}
+
+void TYPED(adjoint_tokens)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
+                           const real *states, const real *dstates, real *g, real *dpre, real *dshared, double *sums) {
+  const TYPED(fused_ops) *fused = TYPED(fused_of)(cell, constants);
+  if (fused) {
+    TYPED(adjoint_span)(cell, fused, constants, span, before, states, dstates, g, dpre, dshared, sums);
+    return;
+  }
+  for (size_t first = 0; first < span->n; first += MODE_TILE) {
+    const size_t n = span->n - first < MODE_TILE ? span->n - first : MODE_TILE;
+    adjoint_run(cell, constants, span, first, n, before, states, dstates, g, dpre, dshared, sums);
+  }
+}
+
+/* ---- the input ------------------------------------------------------------------------------------- */
+
+void TYPED(tokens_backward)(const TYPED(token_block) * block, range tokens) {
+  const sparc_cell *cell = block->cell;
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  const size_t D = (size_t)cell->D, N = (size_t)cell->projected, pre = (size_t)cell->pre, shared = (size_t)cell->shared;
+  const real *constants = block->weights.constants;
+  real *dpre = block->dpre + tokens.first * pre, *dshared = block->dshared + tokens.first * shared;
+  real *dx = block->dx ? block->dx + tokens.first * D : NULL;
+  if (ops->activate_backward)
+    ops->activate_backward(cell, constants, tokens.n, block->pre + tokens.first * pre,
+                           block->shared + tokens.first * shared, dpre, dshared, dx);
+  if (!dx) return;
+  if (N > 0) gemm(cell->kernels, AS_IS, PREPARED, tokens.n, D, N, dpre, pre, block->weights.weight_out, D, 1, dx, D);
+  if (ops->shared_backward) ops->shared_backward(cell, constants, tokens.n, dshared, dx);
+}
+
+/* ---- the weights ----------------------------------------------------------------------------------- */
+
+/* whether the past of these weights reaches the state */
+static bool has_trace(const sparc_cell *cell, const projection *p) {
+  for (size_t s = 0; s < cell->sinks; s++)
+    if (cell->block[cell->sink[s].block].offset == p->weight) return true;
+  return false;
+}
+
+/* some rows of one projection: dW += dpre^T x, dbias += column sums */
+static void projection_gradient(const TYPED(token_block) * block, const projection *p, range rows, real *dparams) {
+  const sparc_cell *cell = block->cell;
+  const size_t D = (size_t)cell->D, pre = (size_t)cell->pre;
+  const real *dpre = block->dpre + (size_t)p->column + rows.first;
+  if (!block->dy && !has_trace(cell, p)) return;
+  gemm(cell->kernels, TRANSPOSED, AS_IS, rows.n, D, block->n, dpre, pre, block->x, D, 1,
+       dparams + p->weight + rows.first * (size_t)p->stride, (size_t)p->stride);
+  if (!p->has_bias) return;
+  double sums[ROW_TILE] = {0};
+  TYPED(ordered_sum)(sums, dpre, block->n, pre, rows.n);
+  for (size_t i = 0; i < rows.n; i++) dparams[p->bias + (rows.first + i) * (size_t)p->bias_stride] += (real)sums[i];
+}
+
+static size_t cell_parts(const sparc_cell *cell) {
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  return ops->weight_parts ? ops->weight_parts(cell) : 0;
+}
+
+size_t TYPED(tokens_gradient_parts)(const sparc_cell *cell) {
+  size_t parts = cell_parts(cell);
+  for (int i = 0; i < cell->projections; i++) parts += tiles_of((size_t)cell->project[i].rows, ROW_TILE);
+  return parts;
+}
+
+void TYPED(tokens_gradient)(const TYPED(token_block) * block, size_t part, real *dparams) {
+  const sparc_cell *cell = block->cell;
+  const size_t own = cell_parts(cell);
+  if (part < own) {
+    TYPED(ops_of)
+    (cell)->affine->weight_gradient(cell, part, block->n, block->x, block->pre, block->dpre, block->dshared, block->dy,
+                                    dparams);
+    return;
+  }
+  const projection *p = cell->project;
+  for (part -= own; part >= tiles_of((size_t)p->rows, ROW_TILE); p++) part -= tiles_of((size_t)p->rows, ROW_TILE);
+  projection_gradient(block, p, range_of((size_t)p->rows, ROW_TILE, part), dparams);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* tokens_impl.h: the backward pass of tokens that no sequence call has laid out: the items of a minibatch, the steps of
+ * a rollout that a gradient reaches. Two halves: the adjoint of the recurrence over a run of tokens, then the way from
+ * the cotangents of pre-activations and controls to the input and the weights. */
+#ifndef SPARC_CELLS_AFFINE_TOKENS_IMPL_H
+#define SPARC_CELLS_AFFINE_TOKENS_IMPL_H
+
+#include "cells/affine/affine_impl.h"
+#include "cells/tiles.h"
+
+/* The cell's adjoint over the tokens and modes of a span, fused or not; arguments as adjoint_span of affine_impl.h has
+ * them. Of the states only those before a token of the span are read. */
+void TYPED(adjoint_tokens)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
+                           const real *states, const real *dstates, real *g, real *dpre, real *dshared, double *sums);
+
+/* tokens whose adjoint is known */
+typedef struct TYPED(token_block) {
+  const sparc_cell *cell;
+  TYPED(prepared_view) weights;
+  size_t n;           /* tokens */
+  const real *x;      /* (n, D) */
+  const real *pre;    /* (n, pre) */
+  const real *shared; /* (n, shared) */
+  const real *dy;     /* (n, O); NULL: these tokens belong to the past, whose gradient is that of traces alone */
+  real *dpre;         /* (n, pre) */
+  real *dshared;      /* (n, shared) */
+  real *dx;           /* (n, D): added to; NULL: nobody asks. With direct_input it holds the adjoint's part. */
+} TYPED(token_block);
+
+/* some tokens: through the activations, and to dx */
+void TYPED(tokens_backward)(const TYPED(token_block) * block, range tokens);
+/* part `part` of tokens_gradient_parts of the gradient by projections and by what the cell sums itself; parts may run
+ * side by side */
+size_t TYPED(tokens_gradient_parts)(const sparc_cell *cell);
+void TYPED(tokens_gradient)(const TYPED(token_block) * block, size_t part, real *dparams);
+
+#endif

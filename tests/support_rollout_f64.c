@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#define SPARC_DOUBLE
+#include "support_rollout_impl.h"
