@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # EmbedFiles: a C source with the bytes of some files, for data that a library carries inside itself.
 #
-#   sparc_embed_files(OUTPUT HEADER TYPE PREFIX FILES...) adds the command that makes OUTPUT during the build. For a file
-#   NAME.ext the source defines `const TYPE PREFIX_NAME = {"NAME.ext", bytes, count}`; HEADER declares both.
+#   sparc_embed_files(OUTPUT HEADER TYPE PREFIX FILES...) adds the command that makes OUTPUT during the build. For a
+#   file NAME.ext the source defines `const TYPE PREFIX_NAME = {"NAME.ext", bytes, count}`; HEADER declares both.
 #
 # The same file is the script of that command (cmake -P).
 if(CMAKE_SCRIPT_MODE_FILE)

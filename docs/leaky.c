@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* leaky.c: leaky integrators, a = sigmoid(decay_logit). */
-#include "cells/cell_impl.h"
+#include "cells/affine/affine_impl.h"
 
 enum { CONTENT, DECAY_LOGIT }; /* blocks, in order */
 
@@ -63,6 +63,6 @@ static const TYPED(affine_ops) affine = {.derive = derive,
                                          .adjoint = adjoint,
                                          .sums_gradient = sums_gradient,
                                          .drivers = drivers};
-static const TYPED(cell_ops) ops = {.affine = &affine};
+static const TYPED(cell_ops) ops = AFFINE_CELL_OPS(affine);
 extern const cell_entry TYPED(cell_leaky);
 const cell_entry TYPED(cell_leaky) = {&about, &ops};

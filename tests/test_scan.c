@@ -459,7 +459,7 @@ static void test_reset_heals(void **state) {
   free_problem(&p);
 }
 
-/* beyond pi / 2 the kernels' sine and cosine do not hold: the C library takes over */
+/* phases beyond pi / 2 have a sine and cosine of their own */
 static void test_wide_phase(void **state) {
   (void)state;
   sparc_random r;

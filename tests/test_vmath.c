@@ -86,6 +86,7 @@ VMATH void decay_lanes_batch(const float *x, float *rho, float *one_minus) {
   lanes_batch(decay_lanes, x, rho, one_minus);
 }
 VMATH void turn_lanes_batch(const float *x, float *re, float *im) { lanes_batch(turn_lanes, x, re, im); }
+VMATH void wide_lanes_batch(const float *x, float *re, float *im) { lanes_batch(wide_turn_lanes, x, re, im); }
 
 /* tanh x, and the gate 1 / (1 + 2^x) */
 VMATH void quotient_lanes(size_t ways, const lanes *x, lanes *tangent, lanes *gate) {
@@ -116,6 +117,7 @@ enum {
   SMALL_WRITES,
   DECAY_LANES,
   TURN_LANES,
+  WIDE_LANES,
   QUOTIENTS,
   FUNCTIONS
 };
@@ -137,12 +139,13 @@ typedef struct arithmetic {
   ATTRIBUTES static void small_write_##kind(const float *x, float *a, float *b) { small_write_batch(x, a, b); } \
   ATTRIBUTES static void quotient_##kind(const float *x, float *a, float *b) { quotient_batch(x, a, b); }       \
   ATTRIBUTES static void decay_lanes_##kind(const float *x, float *a, float *b) { decay_lanes_batch(x, a, b); } \
-  ATTRIBUTES static void turn_lanes_##kind(const float *x, float *a, float *b) { turn_lanes_batch(x, a, b); }
+  ATTRIBUTES static void turn_lanes_##kind(const float *x, float *a, float *b) { turn_lanes_batch(x, a, b); }   \
+  ATTRIBUTES static void wide_lanes_##kind(const float *x, float *a, float *b) { wide_lanes_batch(x, a, b); }
 #define ARITHMETIC_ROW(kind, features)                                                                                \
   {#kind,                                                                                                             \
    features,                                                                                                          \
    {decay_##kind, turn_##kind, wide_turn_##kind, fraction_##kind, tanh_##kind, small_decay_##kind, small_turn_##kind, \
-    small_write_##kind, decay_lanes_##kind, turn_lanes_##kind, quotient_##kind}},
+    small_write_##kind, decay_lanes_##kind, turn_lanes_##kind, wide_lanes_##kind, quotient_##kind}},
 
 DEFINE_ARITHMETIC(separate, )
 /* clang takes no optimisation flags for one function; there the separate kind is measured alone */
@@ -277,6 +280,7 @@ typedef struct claim {
 #define SMALL_DECAY_CLAIM {"exp(-e)", "1-exp(-e)"}, SMALL_DECAYS, {small_rho_truth, small_one_minus_truth}, false
 #define SMALL_TURN_CLAIM  {"cos", "sin"}, SMALL_TURNS, {cos_truth, sin_truth}, false
 #define WIDE_CLAIM        {"cos", "sin"}, WIDE_TURN, {cos_truth, sin_truth}, false
+#define WIDE_LANES_CLAIM  {"cos", "sin"}, WIDE_LANES, {cos_truth, sin_truth}, false
 #define TANH_CLAIM        {"tanh", "tanh"}, TANH, {tanh_truth, tanh_truth}, false
 #define SMALL_WRITE_CLAIM {"norm", "psi"}, SMALL_WRITES, {norm_truth, psi_truth}, false
 #define QUOTIENT_CLAIM \
@@ -313,6 +317,8 @@ static const claim claims[] = {
      HALF_PI,
      DENSE,
      {{1.3e-7, NONE}, {1.3e-7, 2.2}}},
+    {WIDE_LANES_CLAIM, 0x1p-100f, HALF_PI, SPARSE, {{1.3e-7, NONE}, {1.3e-7, 2.2}}},
+    {WIDE_LANES_CLAIM, HALF_PI, WIDE_TURN_MAX, SEVENTH, {{2e-7, NONE}, {2e-7, NONE}}},
     {SMALL_DECAY_CLAIM, 0x1p-100f, 0x1p-7f, SPARSE, {{7e-8, 1.2}, {5e-8, 1.6}}},
     {SMALL_DECAY_CLAIM, 0x1p-7f, SMALL_DECAY, DENSE, {{7e-8, 1.2}, {5e-8, 1.6}}},
     {SMALL_TURN_CLAIM, 0x1p-100f, 0x1p-7f, SPARSE, {{7e-8, NONE}, {7e-8, 2.2}}},

@@ -25,7 +25,7 @@ typedef struct sparc_scan sparc_scan; /* opaque, immutable, shareable between th
 typedef struct sparc_scan_config {
   int B, T, H;   /* streams, steps, modes (real scan: coordinates) */
   float kappa_r; /* retention range, 0 to 16; log 16 in the paper */
-  float kappa_p; /* phase range in radians, 0 to 64; pi / 2 in the paper, beyond which the kernels do not go */
+  float kappa_p; /* phase range in radians, 0 to 64; pi / 2 in the paper, beyond which tokens take longer */
   int threads;   /* exactly this many threads; 0: up to the number of processors, fewer for a small problem */
   int streaming; /* not 0: forward writes h by non-temporal stores. Worth it when h is larger than the caches and is not
                     read soon; ignored in place, or where h or H are no multiples of 64 bytes. */

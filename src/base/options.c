@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- reading ----------------------------------------------------------------------------------- */
+
 static sparc_status parse_choice(const option_rule *rule, const char *text, double *value) {
   for (int i = 0; rule->choices[i]; i++) {
     if (strcmp(rule->choices[i], text) == 0) {
@@ -70,25 +72,24 @@ sparc_status options_parse(const char *owner, const option_rule *rules, const ch
   return status;
 }
 
-/* "name=value" behind the `used` characters that are there; returns how many there are then */
-static size_t print_option(const option_rule *rule, double value, int digits, size_t used, char *text) {
+/* ---- printing ---------------------------------------------------------------------------------- */
+
+static size_t print_option(const option_rule *rule, double value, int digits, size_t used, char text[OPTIONS_TEXT]) {
   char number[32];
   snprintf(number, sizeof number, "%.*g", digits, value);
-  const int n = snprintf(text + used, OPTIONS_TEXT - used, "%s%s=%s", used ? "," : "", rule->name,
-                         rule->type == OPTION_CHOICE ? rule->choices[(int)value] : number);
-  assert(used + (size_t)n < OPTIONS_TEXT);
-  return used + (size_t)n;
+  used += (size_t)snprintf(text + used, OPTIONS_TEXT - used, "%s%s=%s", used ? "," : "", rule->name,
+                           rule->type == OPTION_CHOICE ? rule->choices[(int)value] : number);
+  assert(used < OPTIONS_TEXT);
+  return used;
 }
 
-void options_print(const option_rule *rules, const double *values, char *text) {
+void options_print(const option_rule *rules, const double *values, char text[OPTIONS_TEXT]) {
   const locale_guard guard = enter_c_locale();
-  size_t used = 0;
   text[0] = '\0';
-  for (int i = 0; rules[i].name; i++) used = print_option(&rules[i], values[i], 17, used, text);
+  for (size_t i = 0, used = 0; rules[i].name; i++) used = print_option(&rules[i], values[i], 17, used, text);
   leave_c_locale(guard);
 }
 
-/* the fewest digits that read back as the same number */
 static int digits_of(double value) {
   int digits = 1;
   for (char text[32]; digits < 17; digits++) {
@@ -98,11 +99,10 @@ static int digits_of(double value) {
   return digits;
 }
 
-void options_print_changed(const option_rule *rules, const double *values, char *text) {
+void options_print_changed(const option_rule *rules, const double *values, char text[OPTIONS_TEXT]) {
   const locale_guard guard = enter_c_locale();
-  size_t used = 0;
   text[0] = '\0';
-  for (int i = 0; rules[i].name; i++)
+  for (size_t i = 0, used = 0; rules[i].name; i++)
     if (values[i] != rules[i].fallback) used = print_option(&rules[i], values[i], digits_of(values[i]), used, text);
   leave_c_locale(guard);
 }

@@ -28,9 +28,10 @@ typedef struct option_rule {
 sparc_status options_parse(const char *owner, const option_rule *rules, const char *text, double *values);
 
 /* options_print writes every option into text [OPTIONS_TEXT], so that a stored text survives a change of defaults */
-void options_print(const option_rule *rules, const double *values, char *text);
+void options_print(const option_rule *rules, const double *values, char text[OPTIONS_TEXT]);
 
-/* options_print_changed writes those that are not the default, as short as they can be read back */
-void options_print_changed(const option_rule *rules, const double *values, char *text);
+/* options_print_changed writes the options that differ from their defaults, numbers in the fewest digits that read back
+ * as the same */
+void options_print_changed(const option_rule *rules, const double *values, char text[OPTIONS_TEXT]);
 
 #endif

@@ -2,19 +2,18 @@
 /* cell_impl.h: the arithmetic of a cell, in one precision (see base/real.h).
  *
  * Diagonal affine cells, h_t = m_t a_t . h_{t-1} + b_t with a_t and b_t functions of x_t alone, fill in
- * affine_ops and get steps, scans, adjoints and RTRL from the engines in src/seq and src/rtrl. The work is
- * cut in four stages, each with its backward:
- *   project       pre[:, :projected] = W x + bias          (engine, from the cell's projection table)
- *   activate      the rest of pre, and the shared controls (cell, token by token)
- *   coefficients  a_t, b_t of a tile of modes              (cell, recomputed where needed, never stored)
- *   output        y from h and pre                         (cell; NULL: y is the state itself)
- * Cells of another form (GRU, Mamba-3) set the loops of cell_ops instead.
+ * affine_ops; the engine in cells/affine makes cell_ops of them, and src/rtrl goes on from its steps. The work is cut
+ * in four stages, each with its backward: project       pre[:, :projected] = W x + bias          (engine, from the
+ * cell's projection table) activate      the rest of pre, and the shared controls (cell, token by token) coefficients
+ * a_t, b_t of a tile of modes              (cell, recomputed where needed, never stored) output        y from h and pre
+ * (cell; NULL: y is the state itself) Cells of another form (GRU, Mamba-3) fill cell_ops themselves.
  */
 #ifndef SPARC_CELLS_CELL_IMPL_H
 #define SPARC_CELLS_CELL_IMPL_H
 
 #include "base/real.h"
 #include "cells/cell.h"
+#include "cells/plan.h"
 
 enum { MAX_SUMS = 8 };
 
@@ -39,7 +38,7 @@ typedef struct TYPED(cotangent) {
   real *dx;                      /* (D): where a cell with direct_input writes its modes' part */
 } TYPED(cotangent);
 
-/* consecutive tokens of one stream and a run of modes, for the fast paths below */
+/* consecutive tokens of one stream and a run of modes, for the fused loops below */
 typedef struct TYPED(span) {
   size_t first, n; /* modes, n <= WIDE_TILE */
   size_t tokens;
@@ -51,6 +50,24 @@ typedef struct TYPED(span) {
   size_t dx_stride;   /* D, or 0: nobody asks for dx, one row takes it all */
   size_t earlier;     /* adjoint: rows of all arrays in front of these, which come next */
 } TYPED(span);
+
+/* coefficients and recurrence of many tokens at once, and all modes of one token */
+typedef struct TYPED(fused_ops) {
+  /* h (parts, n) is the state before the first token, and after the last one on return; states (tokens, S) receives
+   * every state */
+  void (*scan)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, real *h, real *states);
+  /* before (parts, n) is the state before the first token; g (parts, n) the cotangent of the last state from the
+   * future, and of `before` on return; dshared (tokens, shared) is overwritten, sums (sums, n) added to. Spans are
+   * short, so that sums in float lose nothing: see adjoint_span in cells/affine/affine_impl.h. */
+  void (*scan_adjoint)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
+                       const real *states, const real *dstates, real *g, real *dpre, real *dshared, real *sums);
+  /* a and b (S) of one token; NULL: the cell's coefficients do it */
+  void (*coefficients)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
+                       real *a, real *b);
+  /* the same with the token's RTRL drivers; NULL: the cell's drivers do it */
+  void (*drivers)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept, real *a,
+                  real *b, real *outer, real *scalar);
+} TYPED(fused_ops);
 
 typedef struct TYPED(affine_ops) {
   /* the cell's constants from params, in double */
@@ -81,15 +98,9 @@ typedef struct TYPED(affine_ops) {
   /* adds the gradients of per-mode parameters, given the sums (sums, H) */
   void (*sums_gradient)(const sparc_cell *cell, const real *constants, const double *sums, real *dparams);
 
-  /* Fast paths, optional: coefficients and recurrence of many tokens at once. NULL, or false: the engine goes on with
-   * coefficients and adjoint. h (parts, n) is the state before the first token, and after the last one on return;
-   * states (tokens, S) receives every state. */
-  bool (*scan)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, real *h, real *states);
-  /* before (parts, n) is the state before the first token; g (parts, n) the cotangent of the last state from the
-   * future, and of `before` on return; dshared (tokens, shared) is overwritten, sums (sums, n) added to. Spans are
-   * short, so that sums in float lose nothing: see adjoint_span in seq/affine_impl.h. */
-  bool (*scan_adjoint)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
-                       const real *states, const real *dstates, real *g, real *dpre, real *dshared, real *sums);
+  /* the fused loops that serve a cell with these constants; NULL, or a result of NULL: none, and the engine goes on
+   * with coefficients, adjoint and drivers */
+  const TYPED(fused_ops) * (*fused)(const sparc_cell *cell, const real *constants);
 
   /* n tokens; states (n, S); NULL: y is the state. The backward writes dstates and the output's columns of dpre. */
   void (*output)(const sparc_cell *cell, const real *constants, size_t n, const real *states, real *pre, real *y);
@@ -100,36 +111,34 @@ typedef struct TYPED(affine_ops) {
    * a and b (S) as used in the step; NULL: no RTRL form */
   void (*drivers)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
                   const real *a, const real *b, real *outer, real *scalar);
-  /* Fast path, optional: a and b (S) of one token and, unless outer is NULL, its drivers. NULL, or false: the engine
-   * goes on with coefficients and drivers. */
-  bool (*token)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept, real *a,
-                real *b, real *outer, real *scalar);
   /* RTRL: adds to dparams the gradient of this token's own use of parameters that no trace and no output_only
    * projection covers; dpre holds the cotangents of the projected columns; NULL: nothing */
   void (*direct_gradient)(const sparc_cell *cell, const real *x, const real *pre, const real *dpre, const real *dy,
                           real *dparams);
 } TYPED(affine_ops);
 
-/* a sequence call as the loops of a non-affine cell see it */
+/* the arrays of a sequence call, as in sparc/sequence.h */
 typedef struct TYPED(sequence_call) {
-  int B, T, threads;
   const real *x, *mask, *state0; /* mask and state0 may be NULL */
   real *y, *state_last;          /* state_last may be NULL */
   const real *dy, *dstate_last;  /* backward only; dstate_last may be NULL */
   real *dx, *dstate0, *dparams;  /* backward only; each may be NULL */
-  real *saved, *work;
+  void *saved, *work;            /* the backward only reads saved */
 } TYPED(sequence_call);
 
+/* what every kind of cell can do */
 typedef struct TYPED(cell_ops) {
-  const TYPED(affine_ops) * affine; /* diagonal affine cells; else NULL and the rest is set */
-
   void (*prepare)(const sparc_cell *cell, const real *params, real *prepared);
-  void (*step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
-               real *tape);
-  size_t (*saved_count)(const sparc_cell *cell, int B, int T); /* elements */
-  size_t (*work_count)(const sparc_cell *cell, int B, int T);
-  void (*forward)(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call);
-  void (*backward)(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call);
+  /* one input for each of n streams: states (n, S), x (n, D), masks (n) or NULL for ones, y (n, O) or NULL, tapes
+   * (n, tape). The streams may share one reading of the weights; the bits of a stream do not depend on n. */
+  void (*step)(const sparc_cell *cell, const real *prepared, size_t n, real *states, const real *x, const real *masks,
+               real *y, real *tapes);
+  size_t (*saved_count)(const sparc_plan *plan); /* elements */
+  size_t (*work_count)(const sparc_plan *plan);
+  void (*forward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call);
+  void (*backward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call);
+  const TYPED(affine_ops) * affine; /* the arithmetic behind the rest, where the affine engine fills it, and behind
+                                       RTRL; NULL for cells of another form */
 } TYPED(cell_ops);
 
 static inline const TYPED(cell_ops) * TYPED(ops_of)(const sparc_cell *cell) {
@@ -140,24 +149,12 @@ static inline const TYPED(cell_ops) * TYPED(ops_of)(const sparc_cell *cell) {
 #endif
 }
 
-/* Prepared weights of an affine cell: the projection as K x N for tokens (products want it so), the biases, the
- * projection as N x K for the input gradient, then the cell's constants. Both lie in panels. */
-typedef struct TYPED(prepared_view) {
-  const real *weight_in;  /* (D, projected) */
-  const real *bias;       /* (projected) */
-  const real *weight_out; /* (projected, D) */
-  const real *constants;
-} TYPED(prepared_view);
-
-static inline TYPED(prepared_view) TYPED(view_prepared)(const sparc_cell *cell, const real *prepared) {
-  size_t matrix = round_elements((size_t)cell->D * (size_t)cell->projected);
-  size_t bias = round_elements((size_t)cell->projected);
-  return (TYPED(prepared_view)){prepared, prepared + matrix, prepared + matrix + bias, prepared + cell->constants};
-}
-
 /* row k, or column n, of a prepared W[K][N], whose panels prepared_panel of kernels/gemm_impl.h describes, from
  * parameters that are cut at +-limit */
 void TYPED(put_row)(const sparc_cell *cell, size_t K, size_t N, size_t k, const real *from, double limit, real *W);
 void TYPED(put_column)(const sparc_cell *cell, size_t K, size_t N, size_t n, const real *from, double limit, real *W);
+
+/* a parameter as the products read it */
+static inline real TYPED(weight_of)(real parameter, double limit) { return (real)bounded((double)parameter, limit); }
 
 #endif

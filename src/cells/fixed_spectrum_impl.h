@@ -12,7 +12,7 @@
 #ifndef SPARC_CELLS_FIXED_SPECTRUM_IMPL_H
 #define SPARC_CELLS_FIXED_SPECTRUM_IMPL_H
 
-#include "cells/cell_impl.h"
+#include "cells/affine/affine_impl.h"
 #include "cells/spectral.h"
 #include "kernels/diagonal.h"
 
@@ -168,8 +168,7 @@ static inline void spectrum_content_drivers(const sparc_cell *cell, const real *
 /* ---- kernels ----------------------------------------------------------------------------------- */
 
 #ifdef SPARC_DOUBLE
-#define SPECTRUM_SCAN    NULL
-#define SPECTRUM_ADJOINT NULL
+#define SPECTRUM_FUSED NULL
 #else
 static inline spectrum_rows spectrum_rows_of(const sparc_cell *cell, const float *constants, const span_f32 *span) {
   return (spectrum_rows){.H = (size_t)cell->H,
@@ -183,26 +182,28 @@ static inline spectrum_rows spectrum_rows_of(const sparc_cell *cell, const float
                          .mask = span->mask};
 }
 
-static inline bool spectrum_kernel_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h,
-                                        float *states) {
-  if (!diagonal_of(cell->kernels)->spectrum_scan) return false;
+static inline void spectrum_fused_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h,
+                                       float *states) {
   const spectrum_rows rows = spectrum_rows_of(cell, constants, span);
   diagonal_of(cell->kernels)->spectrum_scan(&rows, &(complex_scan){h, h + span->n, states});
-  return true;
 }
 
-static inline bool spectrum_kernel_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span,
-                                           const float *before, const float *states, const float *dstates, float *g,
-                                           float *dpre, float *dshared, float *sums) {
+static inline void spectrum_fused_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span,
+                                          const float *before, const float *states, const float *dstates, float *g,
+                                          float *dpre, float *dshared, float *sums) {
   (void)dshared;
-  if (!diagonal_of(cell->kernels)->spectrum_adjoint) return false;
   const spectrum_rows rows = spectrum_rows_of(cell, constants, span);
   const complex_adjoint adjoint_rows = {states, dstates, before, before + span->n, g, g + span->n};
   diagonal_of(cell->kernels)->spectrum_adjoint(&rows, &adjoint_rows, dpre, sums);
-  return true;
 }
-#define SPECTRUM_SCAN    spectrum_kernel_scan
-#define SPECTRUM_ADJOINT spectrum_kernel_adjoint
+
+/* a token alone is two products per mode: the scalar code's coefficients and drivers do */
+static inline const fused_ops_f32 *spectrum_fused(const sparc_cell *cell, const float *constants) {
+  static const fused_ops_f32 loops = {.scan = spectrum_fused_scan, .scan_adjoint = spectrum_fused_adjoint};
+  (void)constants;
+  return diagonal_of(cell->kernels)->spectrum_scan ? &loops : NULL;
+}
+#define SPECTRUM_FUSED spectrum_fused
 #endif
 
 #endif

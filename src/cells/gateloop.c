@@ -15,7 +15,7 @@
  * stays below 1 after rounding: the state of an endless stream is bounded. Within the limits nothing changes; beyond
  * them the forward saturates and the gradient is that of the formulas above at the limit.
  */
-#include "cells/cell_impl.h"
+#include "cells/affine/affine_impl.h"
 #include "cells/tiles.h"
 #include "kernels/diagonal.h"
 #include "kernels/gemm_impl.h"
@@ -364,9 +364,7 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
 /* ---- kernels ----------------------------------------------------------------------------------- */
 
 #ifdef SPARC_DOUBLE
-#define KERNEL_SCAN    NULL
-#define KERNEL_ADJOINT NULL
-#define KERNEL_TOKEN   NULL
+#define FUSED NULL
 #else
 static loop_rows rows_of(const sparc_cell *cell, const span_f32 *span) {
   return (loop_rows){.H = (size_t)cell->H,
@@ -378,29 +376,24 @@ static loop_rows rows_of(const sparc_cell *cell, const span_f32 *span) {
                      .mask = span->mask};
 }
 
-static bool kernel_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h, float *states) {
+static void fused_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h, float *states) {
   (void)constants;
-  if (!diagonal_of(cell->kernels)->loop_scan) return false;
   const loop_rows rows = rows_of(cell, span);
   diagonal_of(cell->kernels)->loop_scan(&rows, &(complex_scan){h, h + span->n, states});
-  return true;
 }
 
-static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span, const float *before,
-                           const float *states, const float *dstates, float *g, float *dpre, float *dshared,
-                           float *sums) {
+static void fused_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span, const float *before,
+                          const float *states, const float *dstates, float *g, float *dpre, float *dshared,
+                          float *sums) {
   (void)constants, (void)dshared, (void)sums;
-  if (!diagonal_of(cell->kernels)->loop_adjoint) return false;
   const loop_rows rows = rows_of(cell, span);
   const complex_adjoint adjoint_rows = {states, dstates, before, before + span->n, g, g + span->n};
   diagonal_of(cell->kernels)->loop_adjoint(&rows, &adjoint_rows, dpre);
-  return true;
 }
 
-static bool kernel_token(const sparc_cell *cell, const float *constants, const token_f32 *token, const float *kept,
-                         float *a, float *b, float *outer, float *scalar) {
-  (void)constants;
-  if (!diagonal_of(cell->kernels)->loop_token) return false;
+/* outer NULL: no drivers */
+static void fused_token(const sparc_cell *cell, const token_f32 *token, const float *kept, float *a, float *b,
+                        float *outer) {
   const size_t H = (size_t)cell->H;
   for (size_t tile = 0; tile < tiles_of(H, WIDE_TILE); tile++) {
     const range modes = range_of(H, WIDE_TILE, tile);
@@ -408,13 +401,28 @@ static bool kernel_token(const sparc_cell *cell, const float *constants, const t
         .H = H, .first = modes.first, .n = modes.n, .tokens = 1, .polar = is_polar(cell), .pre = token->pre};
     diagonal_of(cell->kernels)->loop_token(&rows, kept, a, b, outer);
   }
-  /* the biases move what their rows move */
-  if (outer) memcpy(scalar, outer, 2 * H * TRACED_BIASES * sizeof(float));
-  return true;
 }
-#define KERNEL_SCAN    kernel_scan
-#define KERNEL_ADJOINT kernel_adjoint
-#define KERNEL_TOKEN   kernel_token
+
+static void fused_coefficients(const sparc_cell *cell, const float *constants, const token_f32 *token,
+                               const float *kept, float *a, float *b) {
+  (void)constants;
+  fused_token(cell, token, kept, a, b, NULL);
+}
+
+static void fused_drivers(const sparc_cell *cell, const float *constants, const token_f32 *token, const float *kept,
+                          float *a, float *b, float *outer, float *scalar) {
+  (void)constants;
+  fused_token(cell, token, kept, a, b, outer);
+  /* the biases move what their rows move */
+  memcpy(scalar, outer, cell->sizes.state * TRACED_BIASES * sizeof(float));
+}
+
+static const fused_ops_f32 *fused(const sparc_cell *cell, const float *constants) {
+  static const fused_ops_f32 loops = {fused_scan, fused_adjoint, fused_coefficients, fused_drivers};
+  (void)constants;
+  return diagonal_of(cell->kernels)->loop_scan ? &loops : NULL;
+}
+#define FUSED fused
 #endif
 
 static const TYPED(affine_ops) affine = {
@@ -424,16 +432,14 @@ static const TYPED(affine_ops) affine = {
     .weight_parts = weight_parts,
     .coefficients = coefficients,
     .adjoint = adjoint,
-    .scan = KERNEL_SCAN,
-    .scan_adjoint = KERNEL_ADJOINT,
+    .fused = FUSED,
     .output = output,
     .output_backward = output_backward,
     .drivers = drivers,
-    .token = KERNEL_TOKEN,
     .direct_gradient = direct_gradient,
 };
 
-static const TYPED(cell_ops) ops = {.affine = &affine};
+static const TYPED(cell_ops) ops = AFFINE_CELL_OPS(affine);
 
 extern const cell_entry TYPED(cell_gateloop);
 const cell_entry TYPED(cell_gateloop) = {&about, &ops};

@@ -153,7 +153,7 @@ static void prepare(const sparc_cell *cell, const real *params, real *prepared) 
         (real)bounded((double)params[block[RECURRENT_BIAS].offset + j], WEIGHT_MAX);
 }
 
-/* ---- one token of one stream ------------------------------------------------------------------- */
+/* ---- one token --------------------------------------------------------------------------------- */
 
 /* gates (4H) enters with W x + b in its first three columns and leaves as r | z | n | s; product (3H) is
  * U hp + (0, 0, c_n) */
@@ -199,18 +199,20 @@ static void advance_units_backward(const kernels *k, size_t H, const real *restr
   }
 }
 
-static void step(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
-                 real *tape) {
-  const size_t D = (size_t)cell->D, H = (size_t)cell->H;
+static void step(const sparc_cell *cell, const real *prepared, size_t n, real *states, const real *x, const real *masks,
+                 real *y, real *tapes) {
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, stride = cell->sizes.tape;
   const prepared_layout at = prepared_layout_of(cell);
   const step_layout place = step_layout_of(cell);
-  real *gates = tape + place.gates, *product = tape + place.product, *kept = tape + place.kept;
-  for (size_t j = 0; j < H; j++) kept[j] = mask != 0 ? state[j] : 0;
-  project_few(cell->kernels, 1, D, INPUT_GATES * H, x, D, prepared + at.input_in, prepared + at.bias, gates, 0);
-  project_few(cell->kernels, 1, H, RECURRENT_GATES * H, kept, H, prepared + at.recurrent_in,
-              prepared + at.recurrent_bias, product, 0);
-  advance_units(cell->kernels, H, product, kept, gates, state);
-  if (y) memcpy(y, state, H * sizeof(real));
+  real *gates = tapes + place.gates, *product = tapes + place.product, *kept = tapes + place.kept;
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < H; j++) kept[i * stride + j] = !masks || masks[i] != 0 ? states[i * H + j] : 0;
+  project_few(cell->kernels, n, D, INPUT_GATES * H, x, D, prepared + at.input_in, prepared + at.bias, gates, stride);
+  project_few(cell->kernels, n, H, RECURRENT_GATES * H, kept, stride, prepared + at.recurrent_in,
+              prepared + at.recurrent_bias, product, stride);
+  for (size_t i = 0; i < n; i++)
+    advance_units(cell->kernels, H, product + i * stride, kept + i * stride, gates + i * stride, states + i * H);
+  if (y) memcpy(y, states, n * H * sizeof(real));
 }
 
 /* ---- sequences --------------------------------------------------------------------------------- */
@@ -251,13 +253,13 @@ static work_layout work_layout_of(const sparc_cell *cell, size_t streams) {
 }
 
 /* the forward keeps r | z | n | s of every token */
-static size_t saved_count(const sparc_cell *cell, int B, int T) {
-  return round_elements((size_t)B * (size_t)T * GATE_COLUMNS * (size_t)cell->H);
+static size_t saved_count(const sparc_plan *plan) {
+  return round_elements((size_t)plan->B * (size_t)plan->T * GATE_COLUMNS * (size_t)plan->cell->H);
 }
 
-static size_t work_count(const sparc_cell *cell, int B, int T) {
-  (void)T;
-  return tiles_of((size_t)B, stream_tile_of((size_t)B)) * work_layout_of(cell, (size_t)B).total;
+static size_t work_count(const sparc_plan *plan) {
+  const size_t B = (size_t)plan->B;
+  return tiles_of(B, stream_tile_of(B)) * work_layout_of(plan->cell, B).total;
 }
 
 typedef struct run {
@@ -272,8 +274,9 @@ typedef struct run {
   size_t steps;                          /* of a chunk */
 } run;
 
-static run start_run(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call) {
-  const size_t streams = (size_t)call->B, tile = stream_tile_of(streams);
+static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
+  const sparc_cell *cell = plan->cell;
+  const size_t streams = (size_t)plan->B, tile = stream_tile_of(streams);
   return (run){.cell = cell,
                .kernels = cell->kernels,
                .call = call,
@@ -283,7 +286,7 @@ static run start_run(const sparc_cell *cell, const real *prepared, const TYPED(s
                .gates = call->saved,
                .streams = streams,
                .tiles = tiles_of(streams, tile),
-               .T = (size_t)call->T,
+               .T = (size_t)plan->T,
                .D = (size_t)cell->D,
                .H = (size_t)cell->H,
                .width = GATE_COLUMNS * (size_t)cell->H,
@@ -300,7 +303,7 @@ typedef struct block {
 static block block_of(const run *r, size_t tile) {
   const range streams = range_of(r->streams, stream_tile_of(r->streams), tile);
   const work_layout *at = &r->work;
-  real *work = r->call->work + tile * at->total;
+  real *work = (real *)r->call->work + tile * at->total;
   return (block){.first = streams.first,
                  .n = streams.n,
                  .entering = work + at->entering,
@@ -354,9 +357,9 @@ static void recur(void *context, size_t tile) {
   }
 }
 
-static void forward(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call) {
-  run r = start_run(cell, prepared, call);
-  parallel_for(call->threads, r.tiles, recur, &r);
+static void forward(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
+  run r = start_run(plan, prepared, call);
+  parallel_for(plan->threads, r.tiles, recur, &r);
   if (!call->state_last) return;
   for (size_t b = 0; b < r.streams; b++)
     memcpy(call->state_last + b * r.H, call->y + ((b + 1) * r.T - 1) * r.H, r.H * sizeof(real));
@@ -443,7 +446,7 @@ static void parameter_gradient(void *context, size_t m) {
   const size_t at = recurrent ? r->work.drecurrent + (column - D_RESET) * H * H : r->work.dinput + column * H * r->D;
   real *dparams = r->call->dparams;
   TYPED(ordered_add)
-  (dparams + r->cell->block[matrices[m].weight].offset, r->call->work + at, r->tiles, r->work.total,
+  (dparams + r->cell->block[matrices[m].weight].offset, (const real *)r->call->work + at, r->tiles, r->work.total,
    H * (recurrent ? H : r->D));
   if (matrices[m].bias < 0) return;
   real *dbias = dparams + r->cell->block[matrices[m].bias].offset;
@@ -454,10 +457,10 @@ static void parameter_gradient(void *context, size_t m) {
   }
 }
 
-static void backward(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call) {
-  run r = start_run(cell, prepared, call);
-  parallel_for(call->threads, r.tiles, recur_backward, &r);
-  if (call->dparams) parallel_for(call->threads, MATRICES, parameter_gradient, &r);
+static void backward(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
+  run r = start_run(plan, prepared, call);
+  parallel_for(plan->threads, r.tiles, recur_backward, &r);
+  if (call->dparams) parallel_for(plan->threads, MATRICES, parameter_gradient, &r);
 }
 
 static const TYPED(cell_ops) ops = {

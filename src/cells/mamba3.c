@@ -495,8 +495,8 @@ static void step_head(const dims *n, const real *prepared, const prepared_layout
   memcpy(vc, v, n->P * sizeof(real));
 }
 
-static void step(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
-                 real *tape) {
+static void step_stream(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
+                        real *tape) {
   const dims n = dims_of(cell);
   const prepared_layout at = prepared_layout_of(&n);
   const step_layout place = step_layout_of(&n);
@@ -507,6 +507,14 @@ static void step(const sparc_cell *cell, const real *prepared, real *state, cons
   if (!y) return;
   gate_output(cell, &n, 1, tape + place.o, tape + place.pre, tape + place.gated);
   for (size_t d = 0; d < n.D; d++) y[d] = dot(n.inner, prepared + at.output_out + d * n.inner, tape + place.gated);
+}
+
+static void step(const sparc_cell *cell, const real *prepared, size_t n, real *states, const real *x, const real *masks,
+                 real *y, real *tapes) {
+  const sparc_sizes *size = &cell->sizes;
+  for (size_t i = 0; i < n; i++)
+    step_stream(cell, prepared, states + i * size->state, x + i * (size_t)cell->D, masks ? masks[i] : 1,
+                y ? y + i * size->output : NULL, tapes + i * size->tape);
 }
 
 /* ---- memory of a sequence ---------------------------------------------------------------------- */
@@ -580,17 +588,17 @@ static work_view carve_work(arena *a, const dims *n, size_t streams, size_t toke
   return view;
 }
 
-static size_t saved_count(const sparc_cell *cell, int B, int T) {
-  const dims n = dims_of(cell);
+static size_t saved_count(const sparc_plan *plan) {
+  const dims n = dims_of(plan->cell);
   arena a = arena_measure();
-  carve_saved(&a, &n, (size_t)B * (size_t)T);
+  carve_saved(&a, &n, (size_t)plan->B * (size_t)plan->T);
   return a.used / sizeof(real);
 }
 
-static size_t work_count(const sparc_cell *cell, int B, int T) {
-  const dims n = dims_of(cell);
+static size_t work_count(const sparc_plan *plan) {
+  const dims n = dims_of(plan->cell);
   arena a = arena_measure();
-  carve_work(&a, &n, (size_t)B, (size_t)B * (size_t)T);
+  carve_work(&a, &n, (size_t)plan->B, (size_t)plan->B * (size_t)plan->T);
   return a.used / sizeof(real);
 }
 
@@ -608,15 +616,16 @@ typedef struct run {
   work_view work;
 } run;
 
-static run start_run(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call) {
+static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
+  const sparc_cell *cell = plan->cell;
   run r = {.cell = cell,
            .call = call,
            .prepared = prepared,
            .n = dims_of(cell),
            .decay = (int)cell->option[OPTION_DECAY],
-           .streams = (size_t)call->B,
-           .T = (size_t)call->T,
-           .tokens = (size_t)call->B * (size_t)call->T};
+           .streams = (size_t)plan->B,
+           .T = (size_t)plan->T,
+           .tokens = (size_t)plan->B * (size_t)plan->T};
   arena saved = arena_over(call->saved, (size_t)-1), work = arena_over(call->work, (size_t)-1);
   r.at = prepared_layout_of(&r.n);
   r.saved = carve_saved(&saved, &r.n, r.tokens);
@@ -724,11 +733,11 @@ static void read_out(void *context, size_t tile) {
    r->call->y + tokens.first * n->D, n->D);
 }
 
-static void forward(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call) {
-  run r = start_run(cell, prepared, call);
-  parallel_for(call->threads, tiles_of(r.tokens, TOKEN_TILE), project, &r);
-  parallel_for(call->threads, r.streams * r.n.heads, recur, &r);
-  parallel_for(call->threads, tiles_of(r.tokens, TOKEN_TILE), read_out, &r);
+static void forward(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
+  run r = start_run(plan, prepared, call);
+  parallel_for(plan->threads, tiles_of(r.tokens, TOKEN_TILE), project, &r);
+  parallel_for(plan->threads, r.streams * r.n.heads, recur, &r);
+  parallel_for(plan->threads, tiles_of(r.tokens, TOKEN_TILE), read_out, &r);
 }
 
 /* ---- backward ---------------------------------------------------------------------------------- */
@@ -1002,14 +1011,14 @@ static void parameter_gradient(void *context, size_t tile) {
     matrix_gradient(r, &r->cell->block[OUTPUT], tile - 1 - input_tiles, r->call->dy, r->work.gated);
 }
 
-static void backward(const sparc_cell *cell, const real *prepared, const TYPED(sequence_call) * call) {
-  run r = start_run(cell, prepared, call);
+static void backward(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
+  run r = start_run(plan, prepared, call);
   const size_t token_tiles = tiles_of(r.tokens, TOKEN_TILE);
-  parallel_for(call->threads, token_tiles, read_out_backward, &r);
-  parallel_for(call->threads, r.streams * r.n.heads, recur_backward, &r);
-  if (call->dx || call->dparams) parallel_for(call->threads, token_tiles, project_backward, &r);
+  parallel_for(plan->threads, token_tiles, read_out_backward, &r);
+  parallel_for(plan->threads, r.streams * r.n.heads, recur_backward, &r);
+  if (call->dx || call->dparams) parallel_for(plan->threads, token_tiles, project_backward, &r);
   if (call->dparams)
-    parallel_for(call->threads, 1 + tiles_of(r.n.rows, ROW_TILE) + tiles_of(r.n.D, ROW_TILE), parameter_gradient, &r);
+    parallel_for(plan->threads, 1 + tiles_of(r.n.rows, ROW_TILE) + tiles_of(r.n.D, ROW_TILE), parameter_gradient, &r);
 }
 
 static const TYPED(cell_ops) ops = {

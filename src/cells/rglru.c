@@ -17,7 +17,7 @@
  * still adds no more than the root of a rounding unit times u.
  */
 #include "base/error.h"
-#include "cells/cell_impl.h"
+#include "cells/affine/affine_impl.h"
 #include "cells/tiles.h"
 #include "kernels/gemm_impl.h"
 #include "kernels/kernels.h"
@@ -470,9 +470,7 @@ static void direct_gradient(const sparc_cell *cell, const real *x, const real *p
 /* ---- kernels ----------------------------------------------------------------------------------- */
 
 #ifdef SPARC_DOUBLE
-#define KERNEL_SCAN    NULL
-#define KERNEL_ADJOINT NULL
-#define KERNEL_TOKEN   NULL
+#define FUSED NULL
 #else
 static rglru_rows rows_of(const sparc_cell *cell, const float *constants, const span_f32 *span) {
   const size_t H = (size_t)cell->H;
@@ -489,18 +487,15 @@ static rglru_rows rows_of(const sparc_cell *cell, const float *constants, const 
                       .mask = span->mask};
 }
 
-static bool kernel_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h, float *states) {
-  if (!cell->kernels->diagonal.rglru_scan) return false;
+static void fused_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h, float *states) {
   const rglru_rows rows = rows_of(cell, constants, span);
   cell->kernels->diagonal.rglru_scan(&rows, h, states);
-  return true;
 }
 
-static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span, const float *before,
-                           const float *states, const float *dstates, float *g, float *dpre, float *dshared,
-                           float *sums) {
+static void fused_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span, const float *before,
+                          const float *states, const float *dstates, float *g, float *dpre, float *dshared,
+                          float *sums) {
   (void)dshared;
-  if (!cell->kernels->diagonal.rglru_adjoint) return false;
   cell->kernels->diagonal.rglru_adjoint(
       &(rglru_adjoint_rows){.rows = rows_of(cell, constants, span),
                             .states = states,
@@ -511,22 +506,24 @@ static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const
                             .dcontent_stride = cell->direct_input ? span->dx_stride : (size_t)cell->pre,
                             .dgates = dpre + cell->projected,
                             .sums = sums});
-  return true;
 }
 
-/* the drivers are few beside their traces: they stay with the scalar code */
-static bool kernel_token(const sparc_cell *cell, const float *constants, const token_f32 *token, const float *kept,
-                         float *a, float *b, float *outer, float *scalar) {
-  (void)kept, (void)outer;
-  if (!cell->kernels->diagonal.rglru_token || scalar) return false;
+static void fused_coefficients(const sparc_cell *cell, const float *constants, const token_f32 *token,
+                               const float *kept, float *a, float *b) {
+  (void)kept;
   const span_f32 span = {.n = (size_t)cell->H, .tokens = 1, .pre = token->pre, .mask = &token->mask, .x = token->x};
   const rglru_rows rows = rows_of(cell, constants, &span);
   cell->kernels->diagonal.rglru_token(&rows, a, b);
-  return true;
 }
-#define KERNEL_SCAN    kernel_scan
-#define KERNEL_ADJOINT kernel_adjoint
-#define KERNEL_TOKEN   kernel_token
+
+/* the drivers are few beside their traces: they stay with the scalar code */
+static const fused_ops_f32 *fused(const sparc_cell *cell, const float *constants) {
+  static const fused_ops_f32 loops = {
+      .scan = fused_scan, .scan_adjoint = fused_adjoint, .coefficients = fused_coefficients};
+  (void)constants;
+  return cell->kernels->diagonal.rglru_scan ? &loops : NULL;
+}
+#define FUSED fused
 #endif
 
 static const TYPED(affine_ops) affine = {
@@ -537,15 +534,13 @@ static const TYPED(affine_ops) affine = {
     .weight_parts = weight_parts,
     .coefficients = coefficients,
     .adjoint = adjoint,
-    .scan = KERNEL_SCAN,
-    .scan_adjoint = KERNEL_ADJOINT,
     .sums_gradient = sums_gradient,
+    .fused = FUSED,
     .drivers = drivers,
-    .token = KERNEL_TOKEN,
     .direct_gradient = direct_gradient,
 };
 
-static const TYPED(cell_ops) ops = {.affine = &affine};
+static const TYPED(cell_ops) ops = AFFINE_CELL_OPS(affine);
 
 extern const cell_entry TYPED(cell_rglru);
 const cell_entry TYPED(cell_rglru) = {&about, &ops};

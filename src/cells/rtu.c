@@ -75,13 +75,12 @@ static const TYPED(affine_ops) affine = {
     .derive = derive,
     .coefficients = spectrum_coefficients,
     .adjoint = spectrum_adjoint,
-    .scan = SPECTRUM_SCAN,
-    .scan_adjoint = SPECTRUM_ADJOINT,
     .sums_gradient = sums_gradient,
+    .fused = SPECTRUM_FUSED,
     .drivers = drivers,
 };
 
-static const TYPED(cell_ops) ops = {.affine = &affine};
+static const TYPED(cell_ops) ops = AFFINE_CELL_OPS(affine);
 
 extern const cell_entry TYPED(cell_rtu);
 const cell_entry TYPED(cell_rtu) = {&about, &ops};

@@ -15,7 +15,7 @@
  * and the effective decay has a floor that keeps |lambda| < 1 after rounding (docs/numerics.md).
  */
 #include "base/error.h"
-#include "cells/cell_impl.h"
+#include "cells/affine/affine_impl.h"
 #include "cells/spectral.h"
 #include "cells/tiles.h"
 #include "kernels/kernels.h"
@@ -188,6 +188,19 @@ static const real DECAY_FLOOR = 4 * REAL_EPSILON;
 /* e / (exp(2 e) - 1), from 1/2 at e = 0 down to 0; the second argument is 1 - exp(-2 e) */
 static double psi_of(double e, double one_minus_square) { return e * (1 - one_minus_square) / one_minus_square; }
 
+/* Which kernel serves this cell, or -1: the phase kernels hold for |kappa_p p| <= pi / 2, and zero controls are shared
+ * ones that happen to be zero. floor: some decay can come near the floor; without it the comparison is left out. */
+static int kernel_instance(const sparc_cell *cell, bool floor) {
+  sparc_rules rules = rules_of(cell);
+  if (rules.controls == CONTROLS_ZERO) rules.controls = CONTROLS_SHARED;
+  return cell->option[OPTION_KAPPA_P] > 1.5707964 ? -1 : sparc_instance_of(rules, floor);
+}
+
+/* where the constants keep it, behind the modes' own and the controllers */
+static size_t instance_constant(const sparc_cell *cell) {
+  return (size_t)K_COUNT * (size_t)cell->H + 2 * ((size_t)cell->D + 1);
+}
+
 static void derive(const sparc_cell *cell, const real *params, real *constants) {
   const size_t H = (size_t)cell->H, controller = (size_t)cell->D + 1;
   const sparc_block *block = cell->block;
@@ -214,9 +227,8 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
     };
     for (size_t k = 0; k < K_COUNT; k++) constants[k * H + j] = (real)derived[k];
   }
-  /* whether any decay can come near the floor: kernels leave the comparison out when none can */
   const double least = smallest * exp(-cell->option[OPTION_KAPPA_R]);
-  constants[K_COUNT * H + 2 * controller] = least < 2 * (double)DECAY_FLOOR;
+  constants[instance_constant(cell)] = (real)kernel_instance(cell, least < 2 * (double)DECAY_FLOOR);
   if (cell->shared == 0) return;
   const real *controllers = params + block[control_block(cell, CTRL_RETENTION)].offset;
   memcpy(constants + K_COUNT * H, controllers, 2 * controller * sizeof(real));
@@ -612,18 +624,10 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
 /* ---- kernels ----------------------------------------------------------------------------------- */
 
 #ifdef SPARC_DOUBLE
-#define KERNEL_SCAN    NULL
-#define KERNEL_ADJOINT NULL
-#define KERNEL_TOKEN   NULL
+#define FUSED NULL
 #else
-/* the kernel for this cell and these constants, or -1: the phase kernels hold for |kappa_p p| <= pi / 2, and zero
- * controls are shared ones that happen to be zero */
 static int instance_of(const sparc_cell *cell, const float *constants) {
-  sparc_rules rules = rules_of(cell);
-  if (rules.controls == CONTROLS_ZERO) rules.controls = CONTROLS_SHARED;
-  if (cell->option[OPTION_KAPPA_P] > 1.5707964) return -1;
-  const bool floor = constants[K_COUNT * (size_t)cell->H + 2 * ((size_t)cell->D + 1)] != 0;
-  return sparc_instance_of(rules, floor);
+  return (int)constants[instance_constant(cell)];
 }
 
 _Static_assert((int)WIDE_TILE <= (int)KERNEL_TILE, "the engine's tiles must fit the kernels");
@@ -645,21 +649,16 @@ static sparc_rows rows_of(const sparc_cell *cell, const float *constants, const 
                       .mask = span->mask};
 }
 
-static bool kernel_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h, float *states) {
-  const int instance = instance_of(cell, constants);
-  if (instance < 0 || !cell->kernels->sparc_scan[instance]) return false;
-  cell->kernels->sparc_scan[instance](
+static void fused_scan(const sparc_cell *cell, const float *constants, const span_f32 *span, float *h, float *states) {
+  cell->kernels->sparc_scan[instance_of(cell, constants)](
       &(sparc_scan_rows){.rows = rows_of(cell, constants, span), .h_re = h, .h_im = h + span->n, .states = states});
-  return true;
 }
 
-static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span, const float *before,
-                           const float *states, const float *dstates, float *g, float *dpre, float *dshared,
-                           float *sums) {
-  const int instance = instance_of(cell, constants);
-  if (instance < 0 || !cell->kernels->sparc_adjoint[instance]) return false;
+static void fused_adjoint(const sparc_cell *cell, const float *constants, const span_f32 *span, const float *before,
+                          const float *states, const float *dstates, float *g, float *dpre, float *dshared,
+                          float *sums) {
   const size_t n = span->n;
-  cell->kernels->sparc_adjoint[instance](
+  cell->kernels->sparc_adjoint[instance_of(cell, constants)](
       &(sparc_adjoint_rows){.rows = rows_of(cell, constants, span),
                             .states = states,
                             .before_re = before,
@@ -673,31 +672,41 @@ static bool kernel_adjoint(const sparc_cell *cell, const float *constants, const
                             .dshared = dshared,
                             .sums = sums,
                             .earlier = span->earlier});
-  return true;
 }
 
-static bool kernel_token(const sparc_cell *cell, const float *constants, const token_f32 *token, const float *kept,
-                         float *a, float *b, float *outer, float *scalar) {
-  const int instance = instance_of(cell, constants);
-  if (instance < 0 || !cell->kernels->sparc_token[instance]) return false;
+static void fused_token(const sparc_cell *cell, const float *constants, const token_f32 *token, const float *kept,
+                        float *a, float *b, float *outer, float *scalar) {
   const span_f32 span = {.n = (size_t)cell->H, .tokens = 1, .pre = token->pre, .shared = token->shared, .x = token->x};
-  cell->kernels->sparc_token[instance](&(sparc_token_rows){.rows = rows_of(cell, constants, &span),
-                                                           .kept = kept,
-                                                           .a = a,
-                                                           .b = b,
-                                                           .content_rows = has_content(cell),
-                                                           .outer = outer,
-                                                           .scalar = scalar});
-  if (!outer || rules_of(cell).controls != CONTROLS_ZERO) return true;
+  cell->kernels->sparc_token[instance_of(cell, constants)](&(sparc_token_rows){.rows = rows_of(cell, constants, &span),
+                                                                               .kept = kept,
+                                                                               .a = a,
+                                                                               .b = b,
+                                                                               .content_rows = has_content(cell),
+                                                                               .outer = outer,
+                                                                               .scalar = scalar});
+}
+
+static void fused_coefficients(const sparc_cell *cell, const float *constants, const token_f32 *token,
+                               const float *kept, float *a, float *b) {
+  fused_token(cell, constants, token, kept, a, b, NULL, NULL);
+}
+
+static void fused_drivers(const sparc_cell *cell, const float *constants, const token_f32 *token, const float *kept,
+                          float *a, float *b, float *outer, float *scalar) {
+  fused_token(cell, constants, token, kept, a, b, outer, scalar);
+  if (rules_of(cell).controls != CONTROLS_ZERO) return;
   /* controls that are held at zero have no past: their drivers vanish */
   const size_t S = cell->sizes.state;
   memset(outer + (size_t)control_slot(cell, OUTER_R) * S, 0, (OUTER_SLOTS - OUTER_R) * S * sizeof(float));
   memset(scalar + SLOT_BIAS_R * S, 0, (SCALAR_SLOTS - SLOT_BIAS_R) * S * sizeof(float));
-  return true;
 }
-#define KERNEL_SCAN    kernel_scan
-#define KERNEL_TOKEN   kernel_token
-#define KERNEL_ADJOINT kernel_adjoint
+
+static const fused_ops_f32 *fused(const sparc_cell *cell, const float *constants) {
+  static const fused_ops_f32 loops = {fused_scan, fused_adjoint, fused_coefficients, fused_drivers};
+  const int instance = instance_of(cell, constants);
+  return instance >= 0 && cell->kernels->sparc_scan[instance] ? &loops : NULL;
+}
+#define FUSED fused
 #endif
 
 static const TYPED(affine_ops) affine = {
@@ -709,14 +718,12 @@ static const TYPED(affine_ops) affine = {
     .weight_parts = weight_parts,
     .coefficients = coefficients,
     .adjoint = adjoint,
-    .scan = KERNEL_SCAN,
-    .scan_adjoint = KERNEL_ADJOINT,
     .sums_gradient = sums_gradient,
+    .fused = FUSED,
     .drivers = drivers,
-    .token = KERNEL_TOKEN,
 };
 
-static const TYPED(cell_ops) ops = {.affine = &affine};
+static const TYPED(cell_ops) ops = AFFINE_CELL_OPS(affine);
 
 extern const cell_entry TYPED(cell_sparc);
 const cell_entry TYPED(cell_sparc) = {&about, &ops};

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- commands ----------------------------------------------------------------------------------- */
@@ -206,6 +207,12 @@ void cli_guard_output(void) {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) _exit(EXIT_FAILED);
   signal(SIGPIPE, SIG_IGN);
   if (on_exit(close_output, NULL) != 0) _exit(EXIT_FAILED);
+}
+
+void cli_model_path(const char *model, char path[CLI_PATH]) {
+  struct stat status;
+  const bool folder = stat(model, &status) == 0 && S_ISDIR(status.st_mode);
+  snprintf(path, CLI_PATH, "%s%s", model, folder ? "/best.safetensors" : "");
 }
 
 error_t cli_parse_int(const struct argp_state *state, const char *option, const char *text, int low, int high,

@@ -40,7 +40,7 @@ typedef enum exit_code {
 
 typedef struct cli_command {
   const char *name, *summary;
-  const struct argp *argp; /* NULL: its options come from tables, and cli/settings.h parses them */
+  const struct argp *argp;                 /* NULL: its options come from tables, and cli/settings.h parses them */
   exit_code (*run)(int argc, char **argv); /* argv[0] is "sparc NAME", for messages */
 } cli_command;
 
@@ -89,6 +89,10 @@ void cli_guard_output(void);
 
 /* cli_output_lost says whether writing has already failed, so that long work can stop early. */
 bool cli_output_lost(void);
+
+/* cli_model_path is the file that a MODEL on the command line stands for: of a run folder its best checkpoint */
+enum { CLI_PATH = 4200 };
+void cli_model_path(const char *model, char path[CLI_PATH]);
 
 /* cli_parse_int reads the whole number of an option; anything else ends the program with a usage error. Returns 0. */
 error_t cli_parse_int(const struct argp_state *state, const char *option, const char *text, int low, int high,

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "envs/film.h"
+#include "io/json.h"
 #include "sparc/env.h"
 
 #include <limits.h>
@@ -104,7 +105,8 @@ static json_t *json_mean(double value) { return isnan(value) ? json_null() : jso
 
 /* shape is NULL where the environment cannot be opened */
 static json_t *json_kind(const sparc_env_kind *kind, const sparc_env_shape *shape) {
-  json_t *entry = json_pack("{s:s, s:s}", "name", kind->name, "summary", kind->summary ? kind->summary : "");
+  json_t *entry =
+      json_pack("{s:o, s:o}", "name", json_text(kind->name), "summary", json_text(kind->summary ? kind->summary : ""));
   json_object_set_new(entry, "observation", shape ? json_integer(shape->observation) : json_null());
   json_object_set_new(entry, "choices", shape ? json_integer(shape->choices) : json_null());
   json_object_set_new(entry, "action", shape ? json_integer(shape->action) : json_null());
@@ -184,13 +186,14 @@ static exit_code describe(const char *who, const envs_settings *s, const sparc_e
 /* ---- policies ------------------------------------------------------------------------------------ */
 
 typedef struct player player;
+typedef sparc_status policy(player *p); /* chooses p->actions */
 
 struct player {
   sparc_envs *envs;
   sparc_env_shape shape;
   int n;
   sparc_random random; /* of the random policy */
-  sparc_status (*act)(player *p);
+  policy *act;
   float *observations, *actions; /* n rows */
   float *rewards, *starts;       /* n */
   double *returns;               /* n */
@@ -206,7 +209,7 @@ static sparc_status act_oracle(player *p) { return sparc_envs_oracle(p->envs, p-
 
 static sparc_status find_policy(const char *name, player *p) {
   static const char *const names[] = {"random", "oracle", NULL};
-  sparc_status (*const acts[])(player *) = {act_random, act_oracle};
+  static policy *const acts[] = {act_random, act_oracle};
   for (int i = 0; names[i]; i++) {
     if (strcmp(names[i], name) != 0) continue;
     p->act = acts[i];
@@ -304,9 +307,9 @@ static void print_means(const char *who, const envs_settings *s, const player *p
   const char *name = sparc_envs_kind(p->envs)->name;
   const long faults = sparc_envs_faults(p->envs);
   if (s->json)
-    cli_json_line(who, json_pack("{s:o, s:o, s:i, s:i, s:f, s:f, s:f, s:I}", "name", cli_json_text(name), "policy",
-                                 cli_json_text(s->play), "seed", s->seed, "episodes", episodes, "mean_return", mean,
-                                 "sd", sd, "mean_length", length, "faults", (json_int_t)faults));
+    cli_json_line(who, json_pack("{s:o, s:o, s:i, s:i, s:f, s:f, s:f, s:I}", "name", json_text(name), "policy",
+                                 json_text(s->play), "seed", s->seed, "episodes", episodes, "mean_return", mean, "sd",
+                                 sd, "mean_length", length, "faults", (json_int_t)faults));
   else if (episodes == 1)
     printf("return %.4f in %.0f steps\n", mean, length);
   else

@@ -18,6 +18,7 @@ enum { EVAL_KEY_PART = 256, EVAL_KEY_ROOT, EVAL_KEY_BASELINE, EVAL_KEY_LABEL };
 
 typedef struct eval_settings {
   const char *who, *argument[2];
+  char model[CLI_PATH]; /* the file that the first of two arguments stands for */
   int arguments;
   const char *root, *baseline, *label_column;
   int part; /* PARTS: none was asked for */
@@ -91,7 +92,9 @@ static const struct argp eval_argp = {
     .parser = parse_eval,
     .args_doc = "MODEL FILE|NAME\n--baseline=1nn NAME",
     .doc =
-        "Evaluate a trained MODEL on a labelled FILE, a named data set, or a generated task. The normalisation and the "
+        "Evaluate a trained MODEL, a checkpoint or a run folder with its best one, on a labelled FILE, a named data "
+        "set, "
+        "or a generated task. The normalisation and the "
         "labels are those stored in the model. Of a data set the test part is used where there is one, else the "
         "validation part; a FILE is used whole unless a part is asked for."
         "\vExit status: 0 done, 1 failed, 2 usage, 3 a file is missing or malformed, or has labels that the model does "
@@ -226,7 +229,7 @@ static json_t *json_labels(const sparc_preprocessing *p) {
 
 static void print_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, bool classes) {
   printf("model     ");
-  cli_text(e->argument[0], 0);
+  cli_text(e->model, 0);
   printf("\ndata      ");
   cli_text(s->name, 0);
   printf(", part %s: %ld examples\n", s->part, v->examples);
@@ -238,8 +241,8 @@ static void print_evaluation(const eval_settings *e, const subject *s, const spa
 }
 
 static json_t *json_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, bool classes) {
-  return json_pack("{s:o, s:o, s:s, s:I, s:f, s:f}", "model", json_text(e->argument[0]), "data", json_text(s->name),
-                   "part", s->part, "examples", (json_int_t)v->examples, "loss", v->loss, classes ? "accuracy" : "nmse",
+  return json_pack("{s:o, s:o, s:s, s:I, s:f, s:f}", "model", json_text(e->model), "data", json_text(s->name), "part",
+                   s->part, "examples", (json_int_t)v->examples, "loss", v->loss, classes ? "accuracy" : "nmse",
                    classes ? v->accuracy : v->nmse);
 }
 
@@ -275,7 +278,7 @@ static sparc_status evaluate(const eval_settings *e, sparc_model *model, const s
 static sparc_status evaluate_model(const eval_settings *e) {
   sparc_model *model;
   subject s = {.name = NULL};
-  sparc_status status = sparc_model_load(e->argument[0], e->threads, &model);
+  sparc_status status = sparc_model_load(e->model, e->threads, &model);
   if (status == SPARC_OK) status = find_subject(e, model, &s);
   if (status == SPARC_OK) status = evaluate(e, model, &s);
   subject_free(&s);
@@ -318,6 +321,7 @@ static sparc_status evaluate_baseline(const eval_settings *e) {
 static exit_code run_eval(int argc, char **argv) {
   eval_settings settings = {.who = argv[0], .part = PARTS};
   if (argp_parse(&eval_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
+  cli_model_path(settings.argument[0], settings.model);
   const sparc_status status = settings.baseline ? evaluate_baseline(&settings) : evaluate_model(&settings);
   if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());
   return cli_exit_code(status);

@@ -365,8 +365,10 @@ static sparc_status predict_stream(sparc_model *model, writer *w) {
 static exit_code run_predict(int argc, char **argv) {
   predict_settings settings = {.format = "csv"};
   if (argp_parse(&predict_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
+  char path[CLI_PATH];
+  cli_model_path(settings.model, path);
   sparc_model *model;
-  sparc_status status = sparc_model_load(settings.model, settings.threads, &model);
+  sparc_status status = sparc_model_load(path, settings.threads, &model);
   if (status == SPARC_OK) {
     const sparc_network_config network = sparc_network_config_of(sparc_model_network(model));
     writer w = {.who = argv[0],

@@ -52,6 +52,7 @@ static const setting tool_rows[] = {
      .choices = styles,
      .usual = {"auto"},
      .group = "Run:",
+     .letter = 'p',
      .argument = "HOW",
      .help = "auto, plain (one line now and then) or none"},
 };

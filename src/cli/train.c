@@ -13,7 +13,7 @@ typedef struct train_command {
   const char *who; /* opens messages */
   sparc_run_config config;
   tool_settings tool;
-  char folder[4096];
+  char folder[CLI_PATH - 64];
   sparc_run *run;
   progress *progress;
 } train_command;
@@ -148,7 +148,7 @@ static json_t *json_result(const sparc_run *run) {
   const sparc_run_result r = sparc_run_result_of(run);
   const sparc_run_data d = sparc_run_data_of(run);
   const sparc_network_config *n = &c.train.network;
-  char model[4200];
+  char model[CLI_PATH];
   snprintf(model, sizeof model, "%s/best.safetensors", c.folder);
   json_t *object = json_pack(
       "{s:o, s:o, s:s, s:o, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "run", json_text(c.folder), "data",

@@ -101,7 +101,7 @@ static void cards_reset(const void *model, void *scratch, void *state, sparc_ran
   card_state *s = state;
   s->t = 0;
   memset(s->seen, 0, sizeof s->seen);
-  for (int i = 0; i < m->task->shuffles; i++) shuffled_deck(m, random, s->card + i * m->cards);
+  for (int i = 0; i < m->task->shuffles; i++) shuffled_deck(m, random, s->card + (size_t)i * (size_t)m->cards);
   m->task->show(m, s, observation);
 }
 
@@ -337,14 +337,14 @@ static const card_task higher_lower = {
 
 #define DEFINE(task, text, random, optimal, about)                                             \
   static sparc_status open_##task(const char *options, sparc_env_shape *shape, void **model) { \
-    return open_cards(text, &task, options, shape, model);                                     \
+    return open_cards(text, &(task), options, shape, model);                                   \
   }                                                                                            \
   static const sparc_env_kind kind_##task = {                                                  \
       .version = SPARC_ENV_VERSION,                                                            \
-      .name = text,                                                                            \
-      .summary = about,                                                                        \
-      .random_return = random,                                                                 \
-      .optimal_return = optimal,                                                               \
+      .name = (text),                                                                          \
+      .summary = (about),                                                                      \
+      .random_return = (random),                                                               \
+      .optimal_return = (optimal),                                                             \
       .open = open_##task,                                                                     \
       .close = sparc_free,                                                                     \
       .state_bytes = cards_state_bytes,                                                        \

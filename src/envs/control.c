@@ -278,10 +278,10 @@ static sparc_status open_cartpole(const char *name, const option_rule *rules, co
   }                                                                                                 \
   static const sparc_env_kind kind_##id = {                                                         \
       .version = SPARC_ENV_VERSION,                                                                 \
-      .name = text,                                                                                 \
-      .summary = about,                                                                             \
-      .random_return = random,                                                                      \
-      .optimal_return = optimal,                                                                    \
+      .name = (text),                                                                               \
+      .summary = (about),                                                                           \
+      .random_return = (random),                                                                    \
+      .optimal_return = (optimal),                                                                  \
       .open = open_##id##_kind,                                                                     \
       .close = sparc_free,                                                                          \
       .state_bytes = machine##_state_bytes,                                                         \

@@ -131,8 +131,9 @@ static view fit(const film *f) {
 /* colours along the body, from the trunk to the last foot */
 static void put_colour(FILE *out, double place) {
   static const double stops[][3] = {{52, 84, 104}, {42, 157, 143}, {233, 196, 106}, {244, 162, 97}, {231, 111, 81}};
-  const double at = place * (sizeof stops / sizeof *stops - 1);
-  const int k = at < sizeof stops / sizeof *stops - 1 ? (int)at : (int)(sizeof stops / sizeof *stops) - 2;
+  enum { LAST = sizeof stops / sizeof *stops - 1 };
+  const double at = place * LAST;
+  const int k = at < LAST ? (int)at : LAST - 1;
   int rgb[3];
   for (int i = 0; i < 3; i++) rgb[i] = (int)lround(stops[k][i] + (at - k) * (stops[k + 1][i] - stops[k][i]));
   fprintf(out, "#%02x%02x%02x", (unsigned)rgb[0], (unsigned)rgb[1], (unsigned)rgb[2]);
@@ -156,11 +157,12 @@ static void put_ground(FILE *out, const view *v, double camera) {
   const double every = v->half > 2 ? 1 : 0.5, reach = PANEL_WIDTH / (2 * v->scale);
   fprintf(out, "<rect y=\"%.2f\" width=\"%d\" height=\"%d\" fill=\"#e6e1d8\"/>", v->height, PANEL_WIDTH, GROUND);
   fprintf(out, "<path d=\"M0 %.2fH%d\" stroke=\"#6b6459\" stroke-width=\"1.5\"/>\n", v->height, PANEL_WIDTH);
-  for (double k = ceil((camera - reach) / every); k * every <= camera + reach; k++) {
-    const double x = PANEL_WIDTH / 2.0 + (k * every - camera) * v->scale;
+  const double first = ceil((camera - reach) / every) * every;
+  for (int k = 0; first + k * every <= camera + reach; k++) {
+    const double x = PANEL_WIDTH / 2.0 + (first + k * every - camera) * v->scale;
     fprintf(out, "<path d=\"M%.2f %.2fv5\" stroke=\"#6b6459\"/>", x, v->height);
     if (x > EDGE && x < PANEL_WIDTH - EDGE)
-      fprintf(out, "<text class=\"m\" x=\"%.2f\" y=\"%.2f\">%g</text>\n", x, v->height + 15, k * every);
+      fprintf(out, "<text class=\"m\" x=\"%.2f\" y=\"%.2f\">%g</text>\n", x, v->height + 15, first + k * every);
   }
 }
 

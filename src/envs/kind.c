@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LARGEST_WIDTH = 1 << 20, LARGEST_STATE = 1 << 30, GUARD = 4096, GUARD_BYTE = 0xa5, TRIAL = 24 };
+enum { LARGEST_WIDTH = 1 << 20, LARGEST_STATE = 1 << 30, GUARD_BYTE = 0xa5, TRIAL = 24 };
+static const size_t guard = 4096;
 
 /* a NaN that no computation makes: what still has these bits was not written */
 static const uint32_t unwritten = 0x7fed5a5a;
@@ -65,10 +66,10 @@ typedef struct guarded {
 
 static int guarded_create(guarded *g, size_t size) {
   g->size = size;
-  g->block = sparc_alloc(size + 2 * GUARD);
+  g->block = sparc_alloc(size + 2 * guard);
   if (!g->block) return 0;
-  memset(g->block, GUARD_BYTE, size + 2 * GUARD);
-  g->bytes = g->block + GUARD;
+  memset(g->block, GUARD_BYTE, size + 2 * guard);
+  g->bytes = g->block + guard;
   memset(g->bytes, 0, size);
   return 1;
 }
@@ -79,7 +80,7 @@ static int is_guard(const unsigned char *bytes, size_t count) {
   return 1;
 }
 
-static int guards_hold(const guarded *g) { return is_guard(g->block, GUARD) && is_guard(g->bytes + g->size, GUARD); }
+static int guards_hold(const guarded *g) { return is_guard(g->block, guard) && is_guard(g->bytes + g->size, guard); }
 
 typedef struct trial {
   const sparc_env_kind *kind;

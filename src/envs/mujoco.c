@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mujoco.c: the physics of the robots, by MuJoCo.
  *
- * A robot is a row of numbers (spec: what a step pays, when a robot has fallen, how an episode starts) and a model in
+ * A robot is a row of numbers (what a step pays, when it has fallen, how an episode starts) and a model, a file in
  * src/envs/mjcf. One mjModel serves every environment of a vector; an mjData is scratch of a thread. Between two steps
  * an environment is the numbers that mj_step reads, copied out of the mjData and back in: a few hundred bytes beside
  * a step of tens of microseconds. So what a scratch was used for before cannot change a bit, and saving is copying.
@@ -33,14 +33,13 @@ enum { HORIZON = 1000 };
 typedef struct robot {
   const char *name;
   const mjcf_file *model;
-  int frame_skip; /* physics steps of one action */
-  double bonus;   /* paid for every step */
-  double cost;    /* of |a|^2 */
-  int ground;     /* leading entries of qpos that say where on the ground it is; never observed */
+  bool (*fallen)(const mjModel *m, const mjData *d); /* NULL: never */
+  double bonus, cost;                                /* of a step, and of |a|^2 */
+  double speed;                                      /* observed velocities are clipped to +-speed */
   double noise;   /* of the first state: positions uniform on +-noise around the pose, velocities as well or ... */
   bool normal;    /* ... normal with this deviation */
-  double speed;   /* observed velocities are clipped to +-speed */
-  bool (*fallen)(const mjModel *m, const mjData *d); /* NULL: never */
+  int frame_skip; /* physics steps of one action */
+  int ground;     /* leading entries of qpos that say where on the ground it is; never observed */
 } robot;
 
 static bool ant_fallen(const mjModel *m, const mjData *d) {
@@ -66,12 +65,15 @@ static bool walker_fallen(const mjModel *m, const mjData *d) {
   return !(z > 0.8 && z < 2.0 && fabs(pitch) < 1);
 }
 
+/* clang-format off */
 static const robot ROBOTS[] = {
-    {"ant", &mjcf_ant, 5, 1, 0.5, 2, 0.1, true, INFINITY, ant_fallen},
-    {"cheetah", &mjcf_cheetah, 5, 0, 0.1, 1, 0.1, true, INFINITY, NULL},
-    {"hopper", &mjcf_hopper, 4, 1, 0.001, 1, 0.005, false, 10, hopper_fallen},
-    {"walker", &mjcf_walker, 4, 1, 0.001, 1, 0.005, false, 10, walker_fallen},
+    /* name     model          fallen         bonus cost   speed     noise  normal frame_skip ground */
+    {"ant",     &mjcf_ant,     ant_fallen,    1,    0.5,   INFINITY, 0.1,   true,  5,         2},
+    {"cheetah", &mjcf_cheetah, NULL,          0,    0.1,   INFINITY, 0.1,   true,  5,         1},
+    {"hopper",  &mjcf_hopper,  hopper_fallen, 1,    0.001, 10,       0.005, false, 4,         1},
+    {"walker",  &mjcf_walker,  walker_fallen, 1,    0.001, 10,       0.005, false, 4,         1},
 };
+/* clang-format on */
 
 static const robot *find_robot(const char *name) {
   const robot *r = ROBOTS;
@@ -136,7 +138,11 @@ static bool guarded(void (*body)(void *), void *context) {
   landing = &jump;
   _mjPRIVATE__set_tls_error_fn(on_error);
   _mjPRIVATE__set_tls_warning_fn(on_warning);
-  const bool finished = setjmp(jump) == 0 && (body(context), true);
+  bool finished = false;
+  if (setjmp(jump) == 0) {
+    body(context);
+    finished = true;
+  }
   _mjPRIVATE__set_tls_error_fn(error);
   _mjPRIVATE__set_tls_warning_fn(warning);
   return finished;
@@ -161,36 +167,43 @@ static void load_body(void *context) {
   mj_deleteVFS(job->vfs);
 }
 
-static sparc_status load_model(const mjcf_file *file, mjModel **out) {
+/* NULL: *status says why */
+static mjModel *load_model(const mjcf_file *file, sparc_status *status) {
   loading job = {.file = file, .vfs = sparc_alloc(sizeof *job.vfs)};
-  if (!job.vfs) return fail(SPARC_NO_MEMORY, "no memory for %zu bytes to read %s", sizeof *job.vfs, file->name);
-  const bool finished = guarded(load_body, &job);
+  if (!job.vfs) {
+    *status = fail(SPARC_NO_MEMORY, "no memory for %zu bytes to read %s", sizeof *job.vfs, file->name);
+    return NULL;
+  }
+  if (!guarded(load_body, &job))
+    *status = SPARC_UNSUPPORTED;
+  else if (!job.m)
+    *status = fail(SPARC_FORMAT, "MuJoCo does not read %s: %s", file->name, job.remark);
   sparc_free(job.vfs);
-  *out = job.m;
-  if (job.m) return SPARC_OK;
-  return finished ? fail(SPARC_FORMAT, "MuJoCo does not read %s: %s", file->name, job.remark) : SPARC_UNSUPPORTED;
+  return job.m;
 }
 
 sparc_status robot_open(const robot_task *task, const char *options, sparc_env_shape *shape, void **model) {
   double values[MAX_OPTIONS];
   sparc_status status = options_parse(task->name, RULES, options, values);
   if (status != SPARC_OK) return status;
+  const robot *r = find_robot(task->robot);
+  mjModel *m = load_model(r->model, &status);
+  if (!m) return status;
   world *w = sparc_alloc(sizeof *w);
-  if (!w) return fail(SPARC_NO_MEMORY, "no memory for environment %s", task->name);
-  *w = (world){.robot = find_robot(task->robot),
+  if (!w) {
+    mj_deleteModel(m);
+    return fail(SPARC_NO_MEMORY, "no memory for environment %s", task->name);
+  }
+  assert(task->first + task->count <= m->nq - r->ground + m->nv);
+  if (values[INTEGRATOR] != INTEGRATOR_MODEL)
+    m->opt.integrator = values[INTEGRATOR] == INTEGRATOR_RK4 ? mjINT_RK4 : mjINT_EULER;
+  *w = (world){.robot = r,
+               .m = m,
                .first = task->first,
                .count = task->count,
                .act_clip = values[ACT_CLIP],
                .cached = values[RESET] == RESET_CACHED};
-  status = load_model(w->robot->model, &w->m);
-  if (status != SPARC_OK) {
-    sparc_free(w);
-    return status;
-  }
-  if (values[INTEGRATOR] != INTEGRATOR_MODEL)
-    w->m->opt.integrator = values[INTEGRATOR] == INTEGRATOR_RK4 ? mjINT_RK4 : mjINT_EULER;
-  assert(w->first + w->count <= w->m->nq - w->robot->ground + w->m->nv);
-  *shape = (sparc_env_shape){.observation = w->count, .action = w->m->nu, .horizon = HORIZON};
+  *shape = (sparc_env_shape){.observation = w->count, .action = m->nu, .horizon = HORIZON};
   *model = w;
   return SPARC_OK;
 }
@@ -345,7 +358,7 @@ int robot_segments(const void *model, void *scratch, const void *state, double (
   mjData *d = scratch;
   mj_kinematics(m, d);
   int count = 0;
-  for (int g = 0; g < m->ngeom && count < most; g++) {
+  for (size_t g = 0; g < (size_t)m->ngeom && count < most; g++) {
     const double *centre = d->geom_xpos + 3 * g, *turn = d->geom_xmat + 9 * g, *size = m->geom_size + 3 * g;
     if (m->geom_type[g] != mjGEOM_CAPSULE && m->geom_type[g] != mjGEOM_SPHERE) continue;
     const double half = m->geom_type[g] == mjGEOM_CAPSULE ? size[1] : 0; /* along the third axis of the geom */

@@ -244,9 +244,9 @@ static void concentration_oracle(const void *model, void *scratch, const void *s
   static const sparc_env_kind kind_##id = {                                                  \
       .version = SPARC_ENV_VERSION,                                                          \
       .name = #id,                                                                           \
-      .summary = about,                                                                      \
-      .random_return = random,                                                               \
-      .optimal_return = optimal,                                                             \
+      .summary = (about),                                                                    \
+      .random_return = (random),                                                             \
+      .optimal_return = (optimal),                                                           \
       .open = open_##id,                                                                     \
       .state_bytes = id##_state_bytes,                                                       \
       .reset = id##_reset,                                                                   \

@@ -67,6 +67,8 @@ sparc_status kernels_choose(const kernels **out) {
   return unknown_table(wanted);
 }
 
+const kernels *kernels_portable(void) { return candidates[CANDIDATES - 2].table; }
+
 size_t kernels_available(const char **names, size_t capacity) {
   const unsigned features = cpu_detect().features;
   size_t count = 0;

@@ -106,6 +106,8 @@ typedef struct kernels {
 /* kernels_choose gives the table for this machine. SPARC_INVALID when SPARC_KERNEL names none, or one that this
  * machine cannot run. */
 sparc_status kernels_choose(const kernels **out);
+/* kernels_portable gives the set that every processor of this architecture runs, for calls without a scalar form */
+const kernels *kernels_portable(void);
 enum { KERNELS_MAX = 8 };
 /* kernels_available writes the names of the tables that this machine can run, best first, and returns their number */
 size_t kernels_available(const char **names, size_t capacity);

@@ -99,15 +99,18 @@ enum { SCAN_SMALL_OPERATIONS = 25, SCAN_GENERAL_OPERATIONS = 36 };
 /* below this decay, ln 2 / 2, rho = exp(-decay) is above 1 / sqrt 2 and its exponent is known */
 #define SMALL_DECAY 0.34657359f
 
+/* the largest phase that the short sine and cosine are made for: pi / 2 rounded up */
+#define LARGEST_PHASE 0x1.921fb6p0f
+
 /* how much arithmetic the transitions of a tile need at a token */
 typedef enum scan_path { SCAN_SMALL, SCAN_GENERAL, SCAN_EXTREME, SCAN_FIXED } scan_path;
 
-/* scan_path_of chooses by the decays of a tile and exp(kappa_r r). Decays beyond those of a finite exponent, or below
- * the floor that keeps |lambda| < 1 after rounding, are extreme. */
-static inline scan_path scan_path_of(const scan_tile *tile, float scale) {
+/* scan_path_of chooses by the decays of a tile, exp(kappa_r r) and kappa_p p. Phases beyond pi / 2, and decays beyond
+ * those of a finite exponent or below the floor that keeps |lambda| < 1 after rounding, are extreme. */
+static inline scan_path scan_path_of(const scan_tile *tile, float scale, float phase) {
   const float low = tile->smallest * scale, high = tile->largest * scale;
   /* exp(-87) is the last power of e that is not denormal */
-  if (!(low >= DECAY_FLOOR_F32 && high <= 87)) return SCAN_EXTREME;
+  if (!(low >= DECAY_FLOOR_F32 && high <= 87 && phase >= -LARGEST_PHASE && phase <= LARGEST_PHASE)) return SCAN_EXTREME;
   return high < SMALL_DECAY ? SCAN_SMALL : SCAN_GENERAL;
 }
 

@@ -11,7 +11,7 @@
 
 #include "kernels/controls_body.h"
 #include "kernels/scan.h"
-#include "kernels/vlanes.h"
+#include "kernels/transition_body.h"
 
 /* ---- non-temporal stores ------------------------------------------------------------------------ */
 
@@ -59,68 +59,29 @@ typedef struct tile_token {
   float scale, phase;
 } tile_token;
 
-typedef struct transition {
-  lanes rho[WAYS], clock[WAYS]; /* exp(-e), 1 - exp(-e); not with SCAN_FIXED */
-  lanes re[WAYS], im[WAYS];
-} transition;
-
-/* transitions of a tile with extreme decays, one mode at a time for the compiler to vectorise */
-typedef struct extreme_tile {
-  float rho[SCAN_TILE], clock[SCAN_TILE], re[SCAN_TILE], im[SCAN_TILE];
-} extreme_tile;
-
-static void extreme_transitions(const tile_token *t, extreme_tile *out) {
-  const scan_tile *k = t->tile;
-#pragma omp simd
-  for (size_t i = 0; i < SCAN_TILE; i++) {
-    const float e = k->nu[i] * t->scale, decay = e > DECAY_FLOOR_F32 ? e : DECAY_FLOOR_F32;
-    const decay_pair d = decay_of(-LOG2E * decay);
-    const turn turned = turn_of(d.one_minus * t->phase);
-    const float re = d.rho * k->cos[i], im = d.rho * k->sin[i];
-    out->rho[i] = d.rho;
-    out->clock[i] = d.one_minus;
-    out->re[i] = re * turned.re - im * turned.im;
-    out->im[i] = re * turned.im + im * turned.re;
-  }
-}
-
 VMATH void load_each(size_t ways, const float *from, lanes *to) { EACH_WAY(k) to[k] = load_lanes(from + k * LANES); }
 VMATH void store_each(size_t ways, float *to, const lanes *from) { EACH_WAY(k) store_lanes(to + k * LANES, from[k]); }
 
 /* lambda of the modes from `at` on */
-VMATH void transition_of(size_t ways, scan_path path, const tile_token *t, const extreme_tile *extreme, size_t at,
-                         transition *out) {
+VMATH void transition_at_token(size_t ways, scan_path path, const tile_token *t, size_t at, transition *out) {
   const scan_tile *tile = t->tile;
   if (path == SCAN_FIXED) {
     load_each(ways, tile->fixed_re + at, out->re);
     load_each(ways, tile->fixed_im + at, out->im);
     return;
   }
-  if (path == SCAN_EXTREME) {
-    load_each(ways, extreme->rho + at, out->rho);
-    load_each(ways, extreme->clock + at, out->clock);
-    load_each(ways, extreme->re + at, out->re);
-    load_each(ways, extreme->im + at, out->im);
-    return;
-  }
-  lanes e[WAYS], angle[WAYS], cos[WAYS], sin[WAYS], re[WAYS], im[WAYS];
-  const float rate = path == SCAN_SMALL ? t->scale : -LOG2E * t->scale;
-  EACH_WAY(k) e[k] = load_lanes(tile->nu + at + k * LANES) * rate;
-  if (path == SCAN_SMALL)
-    small_decay_lanes(ways, e, out->rho, out->clock);
-  else
-    decay_lanes(ways, e, out->rho, out->clock);
-  EACH_WAY(k) angle[k] = out->clock[k] * t->phase;
-  if (path == SCAN_SMALL)
-    small_turn_lanes(ways, angle, cos, sin);
-  else
-    turn_lanes(ways, angle, cos, sin);
-  EACH_WAY(k) re[k] = out->rho[k] * load_lanes(tile->cos + at + k * LANES);
-  EACH_WAY(k) im[k] = out->rho[k] * load_lanes(tile->sin + at + k * LANES);
-  EACH_WAY(k) out->re[k] = im[k] * sin[k];
-  EACH_WAY(k) out->im[k] = im[k] * cos[k];
-  EACH_WAY(k) out->re[k] = re[k] * cos[k] - out->re[k];
-  EACH_WAY(k) out->im[k] = re[k] * sin[k] + out->im[k];
+  const float rate = path == SCAN_GENERAL ? -LOG2E * t->scale : t->scale;
+  const lanes floor = every_lane(DECAY_FLOOR_F32), lowest = every_lane(-127);
+  transition_terms in;
+  EACH_WAY(k) in.decay[k] = load_lanes(tile->nu + at + k * LANES) * rate;
+  if (path == SCAN_EXTREME) EACH_WAY(k) in.decay[k] = max_lanes(lowest, max_lanes(floor, in.decay[k]) * -LOG2E);
+  load_each(ways, tile->cos + at, in.cos);
+  load_each(ways, tile->sin + at, in.sin);
+  EACH_WAY(k) in.phase[k] = every_lane(t->phase);
+  transition_of(path == SCAN_SMALL     ? RANGE_SMALL
+                : path == SCAN_GENERAL ? RANGE_GENERAL
+                                       : RANGE_WIDE,
+                true, CLOCK_LIVE, ways, &in, out);
 }
 
 /* The prefetcher of the processor stops at the end of a page, and a row of a usual width is one: what follows is
@@ -148,11 +109,11 @@ typedef struct forward_tile {
   float *state_re, *state_im, *out_re, *out_im;
 } forward_tile;
 
-VMATH void forward_group(size_t ways, scan_path path, bool store, const tile_token *t, const extreme_tile *extreme,
-                         size_t at, const forward_tile *f) {
+VMATH void forward_group(size_t ways, scan_path path, bool store, const tile_token *t, size_t at,
+                         const forward_tile *f) {
   transition l;
   lanes h_re[WAYS], h_im[WAYS], re[WAYS], im[WAYS];
-  transition_of(ways, path, t, extreme, at, &l);
+  transition_at_token(ways, path, t, at, &l);
   load_each(ways, f->state_re + at, h_re);
   load_each(ways, f->state_im + at, h_im);
   EACH_WAY(k) re[k] = load_lanes(f->b_re + at + k * LANES) - l.im[k] * h_im[k];
@@ -167,41 +128,37 @@ VMATH void forward_group(size_t ways, scan_path path, bool store, const tile_tok
 }
 
 /* the last modes of a row, fewer than a vector, through a vector of their own */
-VMATH void forward_rest(scan_path path, bool store, const tile_token *t, const extreme_tile *extreme, size_t at,
-                        size_t n, const forward_tile *f) {
+VMATH void forward_rest(scan_path path, bool store, const tile_token *t, size_t at, size_t n, const forward_tile *f) {
   float b[2][SCAN_TILE] = {{0}}, out[2][SCAN_TILE];
   const forward_tile padded = {b[0], b[1], f->state_re, f->state_im, out[0], out[1]};
   memcpy(b[0] + at, f->b_re + at, n * sizeof(float));
   memcpy(b[1] + at, f->b_im + at, n * sizeof(float));
-  forward_group(1, path, true, t, extreme, at, &padded);
+  forward_group(1, path, true, t, at, &padded);
   if (!store) return;
   memcpy(f->out_re + at, out[0] + at, n * sizeof(float));
   memcpy(f->out_im + at, out[1] + at, n * sizeof(float));
 }
 
-VMATH void forward_modes(scan_path path, bool store, const tile_token *t, const extreme_tile *extreme, size_t n,
-                         const forward_tile *f) {
+VMATH void forward_modes(scan_path path, bool store, const tile_token *t, size_t n, const forward_tile *f) {
   size_t at = 0;
-  for (; at + GROUP <= n; at += GROUP) forward_group(WAYS, path, store, t, extreme, at, f);
-  for (; at + LANES <= n; at += LANES) forward_group(1, path, store, t, extreme, at, f);
-  if (at < n) forward_rest(path, store, t, extreme, at, n - at, f);
+  for (; at + GROUP <= n; at += GROUP) forward_group(WAYS, path, store, t, at, f);
+  for (; at + LANES <= n; at += LANES) forward_group(1, path, store, t, at, f);
+  if (at < n) forward_rest(path, store, t, at, n - at, f);
 }
 
 VMATH void forward_tile_row(bool fixed, bool store, const tile_token *t, size_t n, const forward_tile *f) {
-  extreme_tile extreme;
-  switch (fixed ? SCAN_FIXED : scan_path_of(t->tile, t->scale)) {
+  switch (fixed ? SCAN_FIXED : scan_path_of(t->tile, t->scale, t->phase)) {
     case SCAN_SMALL:
-      forward_modes(SCAN_SMALL, store, t, NULL, n, f);
+      forward_modes(SCAN_SMALL, store, t, n, f);
       break;
     case SCAN_GENERAL:
-      forward_modes(SCAN_GENERAL, store, t, NULL, n, f);
+      forward_modes(SCAN_GENERAL, store, t, n, f);
       break;
     case SCAN_EXTREME:
-      extreme_transitions(t, &extreme);
-      forward_modes(SCAN_EXTREME, store, t, &extreme, n, f);
+      forward_modes(SCAN_EXTREME, store, t, n, f);
       break;
     case SCAN_FIXED:
-      forward_modes(SCAN_FIXED, store, t, NULL, n, f);
+      forward_modes(SCAN_FIXED, store, t, n, f);
   }
 }
 
@@ -278,11 +235,11 @@ typedef struct row_sums {
 
 /* c = conj(lambda) g is the cotangent of the state before; w = conj(h) c holds what the transition gets:
  * dL/dangle = Im w and dL/de = rho phase Im w - Re w */
-VMATH void adjoint_group(size_t ways, scan_path path, const tile_token *t, const extreme_tile *extreme, size_t at,
-                         const adjoint_tile *a, row_sums *sums) {
+VMATH void adjoint_group(size_t ways, scan_path path, const tile_token *t, size_t at, const adjoint_tile *a,
+                         row_sums *sums) {
   transition l;
   lanes g_re[WAYS], g_im[WAYS], c_re[WAYS], c_im[WAYS], w_re[WAYS], w_im[WAYS], h_re[WAYS], h_im[WAYS];
-  transition_of(ways, path, t, extreme, at, &l);
+  transition_at_token(ways, path, t, at, &l);
   EACH_WAY(k) g_re[k] = load_lanes(a->dh_re + at + k * LANES) + load_lanes(a->carry_re + at + k * LANES);
   EACH_WAY(k) g_im[k] = load_lanes(a->dh_im + at + k * LANES) + load_lanes(a->carry_im + at + k * LANES);
   load_each(ways, a->h_re + at, h_re);
@@ -312,8 +269,8 @@ VMATH void adjoint_group(size_t ways, scan_path path, const tile_token *t, const
 }
 
 /* where no state is, nothing is added to a sum: the padding needs no care */
-VMATH void adjoint_rest(scan_path path, const tile_token *t, const extreme_tile *extreme, size_t at, size_t n,
-                        const adjoint_tile *a, row_sums *sums) {
+VMATH void adjoint_rest(scan_path path, const tile_token *t, size_t at, size_t n, const adjoint_tile *a,
+                        row_sums *sums) {
   float in[4][SCAN_TILE] = {{0}}, db[2][SCAN_TILE];
   adjoint_tile padded = *a;
   padded.h_re = in[0], padded.h_im = in[1], padded.dh_re = in[2], padded.dh_im = in[3];
@@ -322,35 +279,32 @@ VMATH void adjoint_rest(scan_path path, const tile_token *t, const extreme_tile 
   memcpy(in[1] + at, a->h_im + at, n * sizeof(float));
   memcpy(in[2] + at, a->dh_re + at, n * sizeof(float));
   memcpy(in[3] + at, a->dh_im + at, n * sizeof(float));
-  adjoint_group(1, path, t, extreme, at, &padded, sums);
+  adjoint_group(1, path, t, at, &padded, sums);
   memcpy(a->db_re + at, db[0] + at, n * sizeof(float));
   memcpy(a->db_im + at, db[1] + at, n * sizeof(float));
 }
 
-VMATH void adjoint_modes(scan_path path, const tile_token *t, const extreme_tile *extreme, size_t n,
-                         const adjoint_tile *a, row_sums *sums) {
+VMATH void adjoint_modes(scan_path path, const tile_token *t, size_t n, const adjoint_tile *a, row_sums *sums) {
   const size_t groups = n / ADJOINT_GROUP * ADJOINT_GROUP, whole = n / LANES * LANES;
-  if (whole < n) adjoint_rest(path, t, extreme, whole, n - whole, a, sums);
-  for (size_t at = whole; at > groups; at -= LANES) adjoint_group(1, path, t, extreme, at - LANES, a, sums);
+  if (whole < n) adjoint_rest(path, t, whole, n - whole, a, sums);
+  for (size_t at = whole; at > groups; at -= LANES) adjoint_group(1, path, t, at - LANES, a, sums);
   for (size_t at = groups; at > 0; at -= ADJOINT_GROUP)
-    adjoint_group(ADJOINT_WAYS, path, t, extreme, at - ADJOINT_GROUP, a, sums);
+    adjoint_group(ADJOINT_WAYS, path, t, at - ADJOINT_GROUP, a, sums);
 }
 
 VMATH void adjoint_tile_row(bool fixed, const tile_token *t, size_t n, const adjoint_tile *a, row_sums *sums) {
-  extreme_tile extreme;
-  switch (fixed ? SCAN_FIXED : scan_path_of(t->tile, t->scale)) {
+  switch (fixed ? SCAN_FIXED : scan_path_of(t->tile, t->scale, t->phase)) {
     case SCAN_SMALL:
-      adjoint_modes(SCAN_SMALL, t, NULL, n, a, sums);
+      adjoint_modes(SCAN_SMALL, t, n, a, sums);
       break;
     case SCAN_GENERAL:
-      adjoint_modes(SCAN_GENERAL, t, NULL, n, a, sums);
+      adjoint_modes(SCAN_GENERAL, t, n, a, sums);
       break;
     case SCAN_EXTREME:
-      extreme_transitions(t, &extreme);
-      adjoint_modes(SCAN_EXTREME, t, &extreme, n, a, sums);
+      adjoint_modes(SCAN_EXTREME, t, n, a, sums);
       break;
     case SCAN_FIXED:
-      adjoint_modes(SCAN_FIXED, t, NULL, n, a, sums);
+      adjoint_modes(SCAN_FIXED, t, n, a, sums);
   }
 }
 

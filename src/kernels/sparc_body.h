@@ -12,7 +12,7 @@
 
 #include "kernels/controls_body.h"
 #include "kernels/kernels.h"
-#include "kernels/vlanes.h"
+#include "kernels/transition_body.h"
 
 enum {
   SPARC_TILE = 64, /* modes that decide together how much arithmetic a token needs */
@@ -128,8 +128,8 @@ VMATH void controls_at(sparc_rules rules, size_t ways, const sparc_rows *rows, c
 
 /* what of it is not asked for is not computed: everything is inlined */
 typedef struct block_values {
-  lanes e[WAYS], rho[WAYS], clock[WAYS];
-  lanes lambda_re[WAYS], lambda_im[WAYS];
+  lanes e[WAYS];
+  transition lambda;
   lanes write_re[WAYS], write_im[WAYS]; /* b = amplitude u */
   lanes amplitude[WAYS], u_re[WAYS], u_im[WAYS];
   lanes gate_slope[WAYS]; /* 1 - q */
@@ -149,36 +149,17 @@ VMATH void decay_at(bool small, size_t ways, const lanes *e, lanes *rho, lanes *
 
 VMATH void transition_at(sparc_rules rules, bool floor, bool small, size_t ways, const mode_block *b,
                          const block_controls *c, block_values *v) {
-  const lanes lowest = every_lane(DECAY_FLOOR_F32);
-  lanes one_minus[WAYS], angle[WAYS], cos[WAYS], sin[WAYS], re[WAYS], im[WAYS];
-  if (rules.adaptive_decay) {
-    EACH_WAY(k) v->e[k] = b->nu * c->scale[k];
-    if (floor) EACH_WAY(k) v->e[k] = max_lanes(lowest, v->e[k]);
-    decay_at(small, ways, v->e, v->rho, one_minus);
-  } else {
-    EACH_WAY(k) v->e[k] = b->nu;
-    EACH_WAY(k) v->rho[k] = b->rho;
-    EACH_WAY(k) one_minus[k] = b->clock;
-  }
-  EACH_WAY(k) re[k] = v->rho[k] * b->cos;
-  EACH_WAY(k) im[k] = v->rho[k] * b->sin;
-  if (rules.clock == CLOCK_OFF) {
-    EACH_WAY(k) v->clock[k] = every_lane(0);
-    EACH_WAY(k) v->lambda_re[k] = re[k];
-    EACH_WAY(k) v->lambda_im[k] = im[k];
-    return;
-  }
-  EACH_WAY(k)
-  v->clock[k] = rules.clock == CLOCK_LIVE ? one_minus[k] : rules.clock == CLOCK_STATIC ? b->clock : every_lane(1);
-  EACH_WAY(k) angle[k] = v->clock[k] * c->phase[k];
-  if (small && rules.adaptive_decay && rules.clock == CLOCK_LIVE)
-    small_turn_lanes(ways, angle, cos, sin);
-  else
-    turn_lanes(ways, angle, cos, sin);
-  EACH_WAY(k) v->lambda_re[k] = im[k] * sin[k];
-  EACH_WAY(k) v->lambda_im[k] = im[k] * cos[k];
-  EACH_WAY(k) v->lambda_re[k] = re[k] * cos[k] - v->lambda_re[k];
-  EACH_WAY(k) v->lambda_im[k] = re[k] * sin[k] + v->lambda_im[k];
+  const lanes floor_decay = every_lane(DECAY_FLOOR_F32), lowest = every_lane(-127);
+  transition_terms in;
+  EACH_WAY(k) v->e[k] = rules.adaptive_decay ? b->nu * c->scale[k] : b->nu;
+  if (rules.adaptive_decay && floor) EACH_WAY(k) v->e[k] = max_lanes(floor_decay, v->e[k]);
+  EACH_WAY(k) in.decay[k] = small ? v->e[k] : max_lanes(lowest, v->e[k] * -LOG2E);
+  EACH_WAY(k) in.cos[k] = b->cos;
+  EACH_WAY(k) in.sin[k] = b->sin;
+  EACH_WAY(k) in.phase[k] = c->phase[k];
+  if (!rules.adaptive_decay) EACH_WAY(k) v->lambda.rho[k] = b->rho;
+  if (!rules.adaptive_decay || rules.clock == CLOCK_STATIC) EACH_WAY(k) v->lambda.clock[k] = b->clock;
+  transition_of(small ? RANGE_SMALL : RANGE_GENERAL, rules.adaptive_decay, rules.clock, ways, &in, &v->lambda);
 }
 
 /* the gain and, with an adaptive one, the norm sqrt(1 - exp(-2 e)) at the decay that knows no floor */
@@ -351,10 +332,10 @@ VMATH void scan_tile_of(sparc_rules rules, bool floor, bool small, size_t ways, 
     values_at(rules, floor, small, ways, b, &c, z_re, z_im, &v);
     lanes h_re = b->carried_re, h_im = b->carried_im;
     EACH_WAY(k) {
-      re[k] = v.write_re[k] - v.lambda_im[k] * h_im;
-      im[k] = v.write_im[k] + v.lambda_im[k] * h_re;
-      h_re = re[k] = v.lambda_re[k] * h_re + re[k];
-      h_im = im[k] = v.lambda_re[k] * h_im + im[k];
+      re[k] = v.write_re[k] - v.lambda.im[k] * h_im;
+      im[k] = v.write_im[k] + v.lambda.im[k] * h_re;
+      h_re = re[k] = v.lambda.re[k] * h_re + re[k];
+      h_im = im[k] = v.lambda.re[k] * h_im + im[k];
     }
     b->carried_re = h_re;
     b->carried_im = h_im;
@@ -438,8 +419,8 @@ VMATH void adjoint_block(sparc_rules rules, bool floor, bool small, size_t ways,
   EACH_WAY(k) {
     mu_re[k] += c_re;
     mu_im[k] += c_im;
-    c_re = v.lambda_re[k] * mu_re[k] + v.lambda_im[k] * mu_im[k];
-    c_im = v.lambda_re[k] * mu_im[k] - v.lambda_im[k] * mu_re[k];
+    c_re = v.lambda.re[k] * mu_re[k] + v.lambda.im[k] * mu_im[k];
+    c_im = v.lambda.re[k] * mu_im[k] - v.lambda.im[k] * mu_re[k];
     w_re[k] = h_re[k] * c_re + h_im[k] * c_im;
     w_im[k] = h_re[k] * c_im - h_im[k] * c_re;
   }
@@ -462,10 +443,10 @@ VMATH void adjoint_block(sparc_rules rules, bool floor, bool small, size_t ways,
   lanes dr[WAYS], dp[WAYS], by_log[WAYS];
   EACH_WAY(k) slope[k] = v.gate_slope[k] * energy[k];
   EACH_WAY(k) by_norm[k] = v.psi[k] * energy[k];
-  EACH_WAY(k) by_decay[k] = rules.clock == CLOCK_LIVE ? (v.rho[k] * c.phase[k]) * w_im[k] - w_re[k] : -w_re[k];
+  EACH_WAY(k) by_decay[k] = rules.clock == CLOCK_LIVE ? (v.lambda.rho[k] * c.phase[k]) * w_im[k] - w_re[k] : -w_re[k];
   EACH_WAY(k) by_log[k] = v.e[k] * by_decay[k] + by_norm[k];
   EACH_WAY(k) dr[k] = rows->kappa_r * (rules.adaptive_decay ? by_log[k] : by_norm[k]) + b->gate_r * slope[k];
-  EACH_WAY(k) dp[k] = rows->kappa_p * (v.clock[k] * w_im[k]) + b->gate_p * slope[k];
+  EACH_WAY(k) dp[k] = rows->kappa_p * (v.lambda.clock[k] * w_im[k]) + b->gate_p * slope[k];
   if (rules.controls == CONTROLS_SHARED) {
     EACH_WAY(k) sums[k].dr += dr[k];
     EACH_WAY(k) sums[k].dp += dp[k];
@@ -598,12 +579,12 @@ VMATH void drivers_of(sparc_rules rules, bool content_rows, const sparc_token_ro
   const float *constants = rows->constants + i, kappa_decay = rules.adaptive_decay ? rows->kappa_r : 0;
   const lanes none = every_lane(0), theta = load_some(constants + K_THETA * H, left);
   const lanes kept_re = load_some(s->kept + i, left), kept_im = load_some(s->kept + H + i, left);
-  const lanes w_re = v->lambda_re[0] * kept_re - v->lambda_im[0] * kept_im;
-  const lanes w_im = v->lambda_re[0] * kept_im + v->lambda_im[0] * kept_re;
+  const lanes w_re = v->lambda.re[0] * kept_re - v->lambda.im[0] * kept_im;
+  const lanes w_im = v->lambda.re[0] * kept_im + v->lambda.im[0] * kept_re;
   const lanes write_re = v->write_re[0], write_im = v->write_im[0], e = v->e[0], slope = v->gate_slope[0];
 
   /* by the logarithm of the effective decay: e (-1 + i rho kappa_p p) lambda kept */
-  const lanes turn_e = rules.clock == CLOCK_LIVE ? e * v->rho[0] * c->phase[0] : none;
+  const lanes turn_e = rules.clock == CLOCK_LIVE ? e * v->lambda.rho[0] * c->phase[0] : none;
   const lanes by_e_re = -e * w_re - turn_e * w_im, by_e_im = -e * w_im + turn_e * w_re;
   const lanes turn_static = rules.clock == CLOCK_STATIC ? b->clock_rate * c->phase[0] : none;
   const lanes by_norm = rules.adaptive_norm ? v->psi[0] - load_some(constants + K_PSI * H, left) : none;
@@ -616,7 +597,7 @@ VMATH void drivers_of(sparc_rules rules, bool content_rows, const sparc_token_ro
 
   const lanes slope_r = 1 - c->r[0] * c->r[0], slope_p = 1 - c->p[0] * c->p[0];
   const lanes write_r = rows->kappa_r * v->psi[0] + slope * b->gate_r, write_p = slope * b->gate_p;
-  const lanes turn_p = rows->kappa_p * v->clock[0];
+  const lanes turn_p = rows->kappa_p * v->lambda.clock[0];
   const lanes r_re = slope_r * (kappa_decay * by_e_re + write_r * write_re);
   const lanes r_im = slope_r * (kappa_decay * by_e_im + write_r * write_im);
   const lanes p_re = slope_p * (write_p * write_re - turn_p * w_im);
@@ -647,7 +628,7 @@ VMATH void token_rows(const sparc_token_rows *s, sparc_rules rules, bool floor, 
     load_block(rules, rows, i, &b);
     controls_at(rules, 1, rows, &token, i, &c);
     values_at(rules, floor, false, 1, &b, &c, &z_re, &z_im, &v);
-    put_block(rows, s->a, 0, i, v.lambda_re[0], v.lambda_im[0]);
+    put_block(rows, s->a, 0, i, v.lambda.re[0], v.lambda.im[0]);
     put_block(rows, s->b, 0, i, v.write_re[0], v.write_im[0]);
     if (drivers) drivers_of(rules, content_rows, s, i, &b, &c, &v);
   }

@@ -57,6 +57,20 @@ VMATH void turn_lanes(size_t ways, const lanes *x, lanes *re, lanes *im) {
   EACH_WAY(k) re[k] = c[k] * y[k] + 1;
 }
 
+/* wide_turn_of: cos x and sin x for |x| <= WIDE_TURN_MAX */
+VMATH void wide_turn_lanes(size_t ways, const lanes *x, lanes *re, lanes *im) {
+  const float magic = 0x1.8p23f;
+  lanes shifted[WAYS], n[WAYS], rest[WAYS];
+  EACH_WAY(k) shifted[k] = x[k] * INVERSE_PI + magic;
+  EACH_WAY(k) n[k] = shifted[k] - magic;
+  EACH_WAY(k) rest[k] = x[k] - n[k] * PI_PARTS[0];
+  EACH_WAY(k) rest[k] = rest[k] - n[k] * PI_PARTS[1];
+  EACH_WAY(k) rest[k] = rest[k] - n[k] * PI_PARTS[2];
+  turn_lanes(ways, rest, re, im);
+  EACH_WAY(k) re[k] = (lanes)((lane_bits)re[k] ^ ((lane_bits)shifted[k] << 31));
+  EACH_WAY(k) im[k] = (lanes)((lane_bits)im[k] ^ ((lane_bits)shifted[k] << 31));
+}
+
 /* 2^x + plus; x from -126 to 126, the caller sees to that */
 VMATH void power_lanes(size_t ways, float plus, const lanes *x, lanes *out) {
   const float magic = 0x1.8p23f + 127;

@@ -86,10 +86,12 @@ VMATH turn turn_of(float x) {
 /* cos and sin for |x| <= WIDE_TURN_MAX: x - n pi in three steps, of which the first two are exact, and the sign from
  * the parity of n */
 #define WIDE_TURN_MAX 2e4f
+static const float PI_PARTS[] = {3.140625f, 9.67502593994140625e-4f, 1.509957990978376432e-7f};
+#define INVERSE_PI .31830988618379067f
 
 VMATH turn wide_turn_of(float x) {
-  const float magic = 0x1.8p23f, shifted = x * .31830988618379067f + magic, n = shifted - magic;
-  const turn t = turn_of(((x - n * 3.140625f) - n * 9.67502593994140625e-4f) - n * 1.509957990978376432e-7f);
+  const float magic = 0x1.8p23f, shifted = x * INVERSE_PI + magic, n = shifted - magic;
+  const turn t = turn_of(((x - n * PI_PARTS[0]) - n * PI_PARTS[1]) - n * PI_PARTS[2]);
   const uint32_t sign = bits_of_float(shifted) << 31;
   return (turn){float_of_bits(bits_of_float(t.re) ^ sign), float_of_bits(bits_of_float(t.im) ^ sign)};
 }

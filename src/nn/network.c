@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "cells/plan.h"
 #include "cells/tiles.h"
-#include "seq/plan.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,8 +10,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "cells/tiles.h"
 #include "nn/network_rows_impl.h"
-#include "seq/affine_impl.h"
+#include "seq/sequence_impl.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "rtrl/batch_impl.h"
-#include "seq/tokens_impl.h"
+#include "cells/affine/tokens_impl.h"
 
 #include <string.h>
 

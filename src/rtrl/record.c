@@ -20,18 +20,15 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "rtrl/batch_impl.h"
-#include "seq/tokens_impl.h"
+#include "cells/affine/tokens_impl.h"
 
 #include <string.h>
 
 typedef PUBLIC(sparc_record_view) record_view;
 typedef TYPED(token_block) token_block;
 
-enum {
-  SPAN = 32,       /* steps that the scan takes at once */
-  SCAN_MODES = 32, /* modes of a tile of the scan */
-  BOUNDARY_CHUNK = 32
-};
+/* steps that the scan takes at once; modes and groups of chains of steps, that may run side by side */
+enum { SPAN = 32, SCAN_MODES = 64, GROUPS = 4, BOUNDARY_CHUNK = 32 };
 
 /* ---- records ------------------------------------------------------------------------------------- */
 
@@ -78,13 +75,15 @@ enum { NONE = -1 };
 typedef struct piece {
   size_t begin, end;
   int item, stop; /* or NONE */
-  bool fresh;     /* nothing comes from the steps behind */
+  bool fresh;     /* a new chain: nothing comes from the steps behind */
 } piece;
 
 typedef struct course {
   piece *pieces;
   range *ranges; /* the steps that are reached, in runs */
-  size_t count, range_count;
+  size_t count, range_count, steps;
+  range group[GROUPS]; /* of pieces: whole chains */
+  size_t groups;
 } course;
 
 /* traces that a scan may end at: the boundary, then the checkpoints */
@@ -101,36 +100,44 @@ static void close_piece(course *c, piece *open, size_t begin, int stop) {
   open->begin = begin;
   open->stop = stop;
   c->pieces[c->count++] = *open;
+  c->steps += open->end - begin;
   range *last = c->range_count > 0 ? &c->ranges[c->range_count - 1] : NULL;
   if (last && last->first == open->end) {
     last->n += open->end - begin;
     last->first = begin;
-  } else if (open->end > begin) {
+  } else {
     c->ranges[c->range_count++] = (range){begin, open->end - begin};
   }
   *open = (piece){.end = begin, .item = NONE};
 }
 
-/* item_at (T) is the item of a step that carries something over, or NONE */
-static void plan_course(const record_view *view, const real *mask, const int *item_at, course *c) {
+/* item_at (T) is the item of a step that carries something over, or NONE; at a trace it needs no scan */
+static void plan_pieces(const record_view *view, const real *mask, const int *item_at, course *c) {
   piece open = {0};
   bool pending = false;
-  c->count = c->range_count = 0;
   for (size_t t = (size_t)view->T; t-- > 0;) {
-    const int stop = stop_before(view, t), item = item_at[t];
+    const int stop = stop_before(view, t);
     if (pending && (mask[t] == 0 || stop != NONE)) {
       close_piece(c, &open, t, mask[t] == 0 ? NONE : stop);
       pending = false;
     } else if (pending && open.end - t == SPAN) {
       close_piece(c, &open, t, NONE);
     }
-    if (item == NONE) continue;
+    if (item_at[t] == NONE || stop != NONE) continue;
     if (pending && open.end > t) close_piece(c, &open, t, NONE);
-    open = (piece){.end = t, .item = item, .fresh = !pending};
-    if (stop != NONE)
-      close_piece(c, &open, t, stop);
-    else
-      pending = true;
+    open = (piece){.end = t, .item = item_at[t], .fresh = !pending};
+    pending = true;
+  }
+}
+
+/* groups of about as many steps each */
+static void plan_groups(course *c) {
+  size_t steps = 0;
+  c->groups = 0;
+  for (size_t k = 0; k < c->count; k++) {
+    if (c->pieces[k].fresh && steps * GROUPS >= c->groups * c->steps) c->group[c->groups++] = (range){k, 0};
+    c->group[c->groups - 1].n++;
+    steps += c->pieces[k].end - c->pieces[k].begin;
   }
 }
 
@@ -144,22 +151,24 @@ typedef struct run {
   TYPED(item_batch) items;
   TYPED(trace_batch) past;
   real *dparams, *dinput;
-  size_t T, D, H, S, pre, shared, tiles;
+  size_t T, D, H, S, pre, shared, mode_tiles;
   bool grouped; /* sums per symbol take the place of single steps */
   course course;
-  int *item_at;           /* (T) */
-  real *zeros;            /* (SPAN, S) */
-  real *stops;            /* (stops, S): cotangents of the traces that scans end at */
-  bool *stopped;          /* (stops) */
-  real *dpre;             /* (T, pre) */
-  real *dshared_partials; /* (tiles, T, shared) */
-  real *dshared;          /* (T or symbols, shared) */
-  double *sums;           /* (sums, H) */
-  real *factors;          /* (constants): those of the rollout, but the factors of sinks are of now */
-  real *dcontent;         /* (T, D), or a row per tile that nobody reads; cells with direct_input only */
-  record_rows symbol;     /* x, pre and shared of a step of each symbol */
-  real *symbol_dpre;      /* (symbols, pre) */
-  real *symbol_dshared;   /* (tiles, symbols, shared) */
+  int *item_at;              /* (T) */
+  real *zeros;               /* (SPAN, S) */
+  real *stops;               /* (stops, S): cotangents of the traces that scans end at */
+  bool *stopped;             /* (stops) */
+  real *dpre;                /* (T, pre); grouped: SPAN rows per tile, which every piece uses anew */
+  real *dshared_partials;    /* (mode tiles, T, shared) */
+  real *dshared;             /* (T or symbols, shared) */
+  double *sum_partials;      /* (GROUPS, sums, H) */
+  double *sums;              /* (sums, H) */
+  real *factors;             /* (constants): those of the rollout, but the factors of sinks are of now */
+  real *dcontent;            /* (T, D), or a row per tile that nobody reads; cells with direct_input only */
+  record_rows symbol;        /* x, pre and shared of the first step of each symbol; mask: there is one */
+  real *symbol_dpre;         /* (symbols, pre) */
+  real *symbol_dpre_sums;    /* (GROUPS, symbols, pre) */
+  real *symbol_dshared_sums; /* (GROUPS, mode tiles, symbols, shared) */
 } run;
 
 static run carve_run(arena *a, const sparc_cell *cell, size_t T, size_t n, int interval, size_t symbols) {
@@ -170,8 +179,9 @@ static run carve_run(arena *a, const sparc_cell *cell, size_t T, size_t n, int i
            .S = cell->sizes.state,
            .pre = (size_t)cell->pre,
            .shared = (size_t)cell->shared,
-           .tiles = tiles_of((size_t)cell->H, SCAN_MODES)};
-  const size_t stops = stops_of(T, interval), pieces = tiles_of(T, SPAN) + 2 * n;
+           .mode_tiles = tiles_of((size_t)cell->H, SCAN_MODES)};
+  const size_t stops = stops_of(T, interval), pieces = tiles_of(T, SPAN) + 2 * n, tiles = GROUPS * r.mode_tiles;
+  const size_t sums = (size_t)cell->sums * r.H;
   r.items = TYPED(open_item_batch)(a, cell, n);
   r.past = TYPED(open_trace_batch)(a, cell, stops);
   r.course.pieces = arena_take(a, pieces, sizeof *r.course.pieces);
@@ -180,17 +190,20 @@ static run carve_run(arena *a, const sparc_cell *cell, size_t T, size_t n, int i
   r.zeros = arena_take(a, SPAN * r.S, sizeof(real));
   r.stops = arena_take(a, stops * r.S, sizeof(real));
   r.stopped = arena_take(a, stops, sizeof *r.stopped);
-  r.dpre = arena_take(a, T * r.pre, sizeof(real));
-  r.dshared_partials = arena_take(a, r.tiles * T * r.shared, sizeof(real));
+  r.dpre = arena_take(a, (T > tiles * SPAN ? T : tiles * SPAN) * r.pre, sizeof(real));
+  r.dshared_partials = arena_take(a, r.mode_tiles * T * r.shared, sizeof(real));
   r.dshared = arena_take(a, (T > symbols ? T : symbols) * r.shared, sizeof(real));
-  r.sums = arena_take(a, (size_t)cell->sums * r.H, sizeof(double));
+  r.sum_partials = arena_take(a, GROUPS * sums, sizeof(double));
+  r.sums = arena_take(a, sums, sizeof(double));
   r.factors = arena_take(a, cell->constant_count, sizeof(real));
-  if (cell->direct_input) r.dcontent = arena_take(a, (T > r.tiles ? T : r.tiles) * r.D, sizeof(real));
+  if (cell->direct_input) r.dcontent = arena_take(a, (T > tiles ? T : tiles) * r.D, sizeof(real));
   r.symbol.x = arena_take(a, symbols * r.D, sizeof(real));
   r.symbol.pre = arena_take(a, symbols * r.pre, sizeof(real));
   r.symbol.shared = arena_take(a, symbols * r.shared, sizeof(real));
+  r.symbol.mask = arena_take(a, symbols, sizeof(real));
   r.symbol_dpre = arena_take(a, symbols * r.pre, sizeof(real));
-  r.symbol_dshared = arena_take(a, r.tiles * symbols * r.shared, sizeof(real));
+  r.symbol_dpre_sums = arena_take(a, GROUPS * symbols * r.pre, sizeof(real));
+  r.symbol_dshared_sums = arena_take(a, tiles * symbols * r.shared, sizeof(real));
   return r;
 }
 
@@ -212,33 +225,55 @@ static void add_unpacked(const run *r, range modes, const real *packed, real *ro
     for (size_t i = 0; i < modes.n; i++) row[part * r->H + modes.first + i] += packed[part * modes.n + i];
 }
 
+/* a group of chains and a tile of modes, and its rows of the arrays that all of them fill */
+typedef struct scan_part {
+  size_t tile, group, mode_tile;
+  range modes;
+} scan_part;
+
+static scan_part part_of(const run *r, size_t tile) {
+  const size_t mode_tile = tile % r->mode_tiles;
+  return (scan_part){tile, tile / r->mode_tiles, mode_tile, range_of(r->H, SCAN_MODES, mode_tile)};
+}
+
+/* cotangents of the pre-activations and controls of a piece, as far as the modes have them */
+typedef struct piece_rows {
+  real *dpre, *dshared;
+} piece_rows;
+
+static piece_rows rows_of(const run *r, const scan_part *part, const piece *p) {
+  return (piece_rows){r->dpre + (r->grouped ? part->tile * SPAN : p->begin) * r->pre,
+                      r->dshared_partials + (part->mode_tile * r->T + p->begin) * r->shared};
+}
+
 /* what the output reads of the past has no cotangent here, and the adjoint does not write it */
-static void clear_output_columns(const run *r, const piece *p, range modes) {
+static void clear_output_columns(const run *r, range modes, size_t steps, real *dpre) {
   for (int i = 0; i < r->cell->projections; i++) {
     const projection *q = &r->cell->project[i];
     if (!q->output_only) continue;
-    for (size_t t = p->begin; t < p->end; t++)
-      memset(r->dpre + t * r->pre + (size_t)q->column + modes.first, 0, modes.n * sizeof(real));
+    for (size_t t = 0; t < steps; t++)
+      memset(dpre + t * r->pre + (size_t)q->column + modes.first, 0, modes.n * sizeof(real));
   }
 }
 
 /* the steps of a piece are added to their symbols, the columns of these modes alone */
-static void add_to_symbols(const run *r, const piece *p, size_t tile, range modes) {
+static void add_to_symbols(const run *r, const scan_part *part, const piece *p, piece_rows rows) {
   const size_t symbols = (size_t)r->view->symbols;
-  for (size_t t = p->begin; t < p->end; t++) {
+  for (size_t t = p->begin; t < p->end; t++, rows.dpre += r->pre, rows.dshared += r->shared) {
     const size_t symbol = (size_t)r->view->symbol[t];
-    const real *dpre = r->dpre + t * r->pre, *dshared = r->dshared_partials + (tile * r->T + t) * r->shared;
-    real *sum = r->symbol_dpre + symbol * r->pre, *shared = r->symbol_dshared + (tile * symbols + symbol) * r->shared;
-    for (size_t column = modes.first; column < r->pre; column += r->H)
-      for (size_t i = column; i < column + modes.n; i++) sum[i] += dpre[i];
-    for (size_t q = 0; q < r->shared; q++) shared[q] += dshared[q];
+    real *sum = r->symbol_dpre_sums + (part->group * symbols + symbol) * r->pre;
+    real *shared = r->symbol_dshared_sums + (part->tile * symbols + symbol) * r->shared;
+    for (size_t column = part->modes.first; column < r->pre; column += r->H)
+      for (size_t i = column; i < column + part->modes.n; i++) sum[i] += rows.dpre[i];
+    for (size_t q = 0; q < r->shared; q++) shared[q] += rows.dshared[q];
   }
 }
 
-static void scan_piece(const run *r, const piece *p, size_t tile, range modes, real *g) {
+static void scan_piece(const run *r, const scan_part *part, const piece *p, real *g) {
   const size_t at = p->begin;
+  const range modes = part->modes;
+  const piece_rows rows = rows_of(r, part, p);
   real before[2 * SCAN_MODES];
-  real *dx = r->dinput ? r->dcontent + at * r->D : r->dcontent + tile * r->D;
   const TYPED(span) span = {.first = modes.first,
                             .n = modes.n,
                             .tokens = p->end - at,
@@ -246,27 +281,26 @@ static void scan_piece(const run *r, const piece *p, size_t tile, range modes, r
                             .shared = r->rows.shared + at * r->shared,
                             .mask = r->rows.mask + at,
                             .x = r->rows.x + at * r->D,
-                            .dx = r->dcontent ? dx : NULL,
+                            .dx = r->dcontent ? r->dcontent + (r->dinput ? at : part->tile) * r->D : NULL,
                             .dx_stride = r->dinput ? r->D : 0};
   pack(r, modes, r->view->states + at * r->S, before);
-  clear_output_columns(r, p, modes);
+  clear_output_columns(r, modes, span.tokens, rows.dpre);
   TYPED(adjoint_tokens)
-  (r->cell, r->weights.constants, &span, before, r->view->states + (at + 1) * r->S, r->zeros, g, r->dpre + at * r->pre,
-   r->dshared_partials + (tile * r->T + at) * r->shared, r->sums);
-  if (r->grouped) add_to_symbols(r, p, tile, modes);
+  (r->cell, r->weights.constants, &span, before, r->view->states + (at + 1) * r->S, r->zeros, g, rows.dpre,
+   rows.dshared, r->sum_partials + part->group * (size_t)r->cell->sums * r->H);
+  if (r->grouped) add_to_symbols(r, part, p, rows);
 }
 
-/* some modes through the whole course */
 static void scan_tile(void *context, size_t tile) {
   const run *r = context;
-  const range modes = range_of(r->H, SCAN_MODES, tile);
+  const scan_part part = part_of(r, tile);
+  const range pieces = r->course.group[part.group];
   real g[2 * SCAN_MODES] = {0};
-  for (size_t k = 0; k < r->course.count; k++) {
-    const piece *p = &r->course.pieces[k];
+  for (const piece *p = r->course.pieces + pieces.first; p < r->course.pieces + pieces.first + pieces.n; p++) {
     if (p->fresh) memset(g, 0, sizeof g);
-    if (p->item != NONE) add_packed(r, modes, r->items.y + (size_t)p->item * r->S, g);
-    if (p->end > p->begin) scan_piece(r, p, tile, modes, g);
-    if (p->stop != NONE) add_unpacked(r, modes, g, r->stops + (size_t)p->stop * r->S);
+    if (p->item != NONE) add_packed(r, part.modes, r->items.y + (size_t)p->item * r->S, g);
+    scan_piece(r, &part, p, g);
+    if (p->stop != NONE) add_unpacked(r, part.modes, g, r->stops + (size_t)p->stop * r->S);
   }
 }
 
@@ -296,18 +330,30 @@ static token_block block_of(const run *r, range steps) {
                        .dx = r->dinput ? dx + at * r->D : NULL};
 }
 
-/* the partial sums of the controls are added, then it goes back to the inputs */
-static void block_backward(const run *r, range steps) {
-  const token_block block = block_of(r, steps);
-  const real *partials = r->grouped ? r->symbol_dshared : r->dshared_partials + steps.first * r->shared;
-  const size_t width = block.n * r->shared, stride = (r->grouped ? block.n : r->T) * r->shared;
+/* back to the inputs */
+static void block_backward(const run *r, const token_block *block, const real *dshared_sums, size_t sums,
+                           size_t stride) {
+  const size_t width = block->n * r->shared;
   if (width > 0) {
-    memset(block.dshared, 0, width * sizeof(real));
-    TYPED(ordered_add)(block.dshared, partials, r->tiles, stride, width);
+    memset(block->dshared, 0, width * sizeof(real));
+    TYPED(ordered_add)(block->dshared, dshared_sums, sums, stride, width);
   }
-  TYPED(tokens_backward)(&block, (range){0, block.n});
+  TYPED(tokens_backward)(block, (range){0, block->n});
+}
+
+static void symbols_backward(const run *r) {
+  const token_block block = block_of(r, (range){0, 0});
+  const size_t width = block.n * r->pre;
+  memset(block.dpre, 0, width * sizeof(real));
+  TYPED(ordered_add)(block.dpre, r->symbol_dpre_sums, r->course.groups, width, width);
+  block_backward(r, &block, r->symbol_dshared_sums, r->course.groups * r->mode_tiles, block.n * r->shared);
+}
+
+static void steps_backward(const run *r, range steps) {
+  const token_block block = block_of(r, steps);
+  block_backward(r, &block, r->dshared_partials + steps.first * r->shared, r->mode_tiles, r->T * r->shared);
   if (!r->dinput || !r->dcontent) return;
-  for (size_t i = 0; i < block.n * r->D; i++) r->dinput[steps.first * r->D + i] += block.dx[i];
+  for (size_t i = 0; i < steps.n * r->D; i++) r->dinput[steps.first * r->D + i] += block.dx[i];
 }
 
 /* the steps of a tile that are reached */
@@ -319,19 +365,24 @@ static void backward_tile(void *context, size_t tile) {
     const size_t first = all->first > own.first ? all->first : own.first;
     const size_t own_end = own.first + own.n, all_end = all->first + all->n,
                  end = own_end < all_end ? own_end : all_end;
-    if (first < end) block_backward(r, (range){first, end - first});
+    if (first < end) steps_backward(r, (range){first, end - first});
   }
+}
+
+static void sums_gradient(const run *r) {
+  const size_t width = (size_t)r->cell->sums * r->H;
+  if (width == 0) return;
+  memset(r->sums, 0, width * sizeof(double));
+  ordered_sum_f64(r->sums, r->sum_partials, r->course.groups, width, width);
+  TYPED(ops_of)(r->cell)->affine->sums_gradient(r->cell, r->factors, r->sums, r->dparams);
 }
 
 /* the sums of the modes, then products with the inputs */
 static void gradient_part(void *context, size_t part) {
   const run *r = context;
-  if (part == 0) {
-    if (r->cell->sums > 0) TYPED(ops_of)(r->cell)->affine->sums_gradient(r->cell, r->factors, r->sums, r->dparams);
-    return;
-  }
   const size_t ranges = r->grouped ? 1 : r->course.range_count;
-  for (size_t k = 0; k < ranges; k++) {
+  if (part == 0) sums_gradient(r);
+  for (size_t k = 0; k < ranges && part > 0; k++) {
     const token_block block = block_of(r, r->course.ranges[k]);
     TYPED(tokens_gradient)(&block, part - 1, r->dparams);
   }
@@ -349,33 +400,48 @@ static void mix_factors(const run *r) {
   }
 }
 
-/* a step of each symbol, zeros for those that do not occur, and no sums yet */
+/* the first step of each symbol, zeros for those that do not occur, and no sums yet */
 static void start_symbols(const run *r) {
   const size_t symbols = (size_t)r->view->symbols;
   memset(r->symbol.x, 0, symbols * r->D * sizeof(real));
   memset(r->symbol.pre, 0, symbols * r->pre * sizeof(real));
   memset(r->symbol.shared, 0, symbols * r->shared * sizeof(real));
+  memset(r->symbol.mask, 0, symbols * sizeof(real));
   for (size_t t = 0; t < r->T; t++) {
     const size_t symbol = (size_t)r->view->symbol[t];
+    if (r->symbol.mask[symbol] != 0) continue;
+    r->symbol.mask[symbol] = 1;
     memcpy(r->symbol.x + symbol * r->D, r->rows.x + t * r->D, r->D * sizeof(real));
     memcpy(r->symbol.pre + symbol * r->pre, r->rows.pre + t * r->pre, r->pre * sizeof(real));
     memcpy(r->symbol.shared + symbol * r->shared, r->rows.shared + t * r->shared, r->shared * sizeof(real));
   }
-  memset(r->symbol_dpre, 0, symbols * r->pre * sizeof(real));
-  memset(r->symbol_dshared, 0, r->tiles * symbols * r->shared * sizeof(real));
+  memset(r->symbol_dpre_sums, 0, GROUPS * symbols * r->pre * sizeof(real));
+  memset(r->symbol_dshared_sums, 0, GROUPS * r->mode_tiles * symbols * r->shared * sizeof(real));
+}
+
+/* cotangents of traces so far: of items right behind one */
+static void start_stops(const run *r) {
+  const size_t stops = stops_of(r->T, r->view->checkpoints ? r->view->interval : 0);
+  memset(r->stops, 0, stops * r->S * sizeof(real));
+  memset(r->stopped, 0, stops * sizeof *r->stopped);
+  for (size_t t = 0; t < r->T; t++) {
+    const int stop = stop_before(r->view, t);
+    if (stop == NONE || r->item_at[t] == NONE) continue;
+    memcpy(r->stops + (size_t)stop * r->S, r->items.y + (size_t)r->item_at[t] * r->S, r->S * sizeof(real));
+    r->stopped[stop] = true;
+  }
+  for (size_t k = 0; k < r->course.count; k++)
+    if (r->course.pieces[k].stop != NONE) r->stopped[r->course.pieces[k].stop] = true;
 }
 
 static void start_scan(run *r) {
-  const size_t stops = stops_of(r->T, r->view->checkpoints ? r->view->interval : 0);
   for (size_t t = 0; t < r->T; t++)
     if (r->item_at[t] != NONE && !TYPED(item_has_past)(&r->items, (size_t)r->item_at[t])) r->item_at[t] = NONE;
-  plan_course(r->view, r->rows.mask, r->item_at, &r->course);
+  plan_pieces(r->view, r->rows.mask, r->item_at, &r->course);
+  plan_groups(&r->course);
+  start_stops(r);
   memset(r->zeros, 0, SPAN * r->S * sizeof(real));
-  memset(r->stops, 0, stops * r->S * sizeof(real));
-  memset(r->stopped, 0, stops * sizeof *r->stopped);
-  for (size_t k = 0; k < r->course.count; k++)
-    if (r->course.pieces[k].stop != NONE) r->stopped[r->course.pieces[k].stop] = true;
-  memset(r->sums, 0, (size_t)r->cell->sums * r->H * sizeof(double));
+  memset(r->sum_partials, 0, GROUPS * (size_t)r->cell->sums * r->H * sizeof(double));
   mix_factors(r);
   if (r->grouped) start_symbols(r);
 }
@@ -383,14 +449,12 @@ static void start_scan(run *r) {
 /* everything that the items' own steps do not have */
 static void add_past(run *r, int threads) {
   start_scan(r);
-  parallel_for(threads, r->tiles, scan_tile, r);
-  if (r->course.range_count > 0) {
-    if (r->grouped)
-      block_backward(r, (range){0, 0});
-    else
-      parallel_for(threads, tiles_of(r->T, TOKEN_TILE), backward_tile, r);
-    parallel_for(threads, TYPED(tokens_gradient_parts)(r->cell) + 1, gradient_part, r);
-  }
+  parallel_for(threads, r->course.groups * r->mode_tiles, scan_tile, r);
+  if (r->grouped)
+    symbols_backward(r);
+  else
+    parallel_for(threads, tiles_of(r->T, TOKEN_TILE), backward_tile, r);
+  if (r->course.count > 0) parallel_for(threads, TYPED(tokens_gradient_parts)(r->cell) + 1, gradient_part, r);
   const size_t stops = stops_of(r->T, r->view->checkpoints ? r->view->interval : 0), trace = r->cell->sizes.trace;
   for (size_t k = 0; k < stops; k++) {
     const real *Z = k == 0 ? r->view->boundary : r->view->checkpoints + (k - 1) * trace;

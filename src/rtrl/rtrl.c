@@ -118,10 +118,13 @@ static void drop_past(const sparc_cell *cell, const TYPED(tape_view) * tape, rea
 
 /* drivers of the step that filled the tape */
 void compute_drivers(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape) {
-  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  const TYPED(fused_ops) *fused = TYPED(fused_of)(cell, constants);
   const TYPED(token) token = {tape->pre, tape->shared, *tape->mask, tape->x};
-  if (!ops->token || !ops->token(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar))
-    ops->drivers(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar);
+  if (fused && fused->drivers)
+    fused->drivers(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar);
+  else
+    TYPED(ops_of)
+    (cell)->affine->drivers(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar);
 }
 
 static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
@@ -292,11 +295,10 @@ void contract(const sparc_cell *cell, const real *constants, const real *trace, 
   }
 }
 
-/* the cell's fast path for one token, a run of modes at a time; false: it has none */
-static bool scan_adjoint_token(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape) {
-  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+/* the cell's fused adjoint for one token, a run of modes at a time */
+static void fused_adjoint(const sparc_cell *cell, const TYPED(fused_ops) * fused, const real *constants,
+                          const TYPED(tape_view) * tape) {
   const size_t H = (size_t)cell->H, parts = (size_t)cell->parts;
-  if (!ops->scan_adjoint) return false;
   double dshared[MAX_SHARED] = {0};
   for (size_t first = 0; first < H; first += WIDE_TILE) {
     const size_t n = H - first < WIDE_TILE ? H - first : WIDE_TILE;
@@ -314,17 +316,19 @@ static bool scan_adjoint_token(const sparc_cell *cell, const real *constants, co
     for (size_t part = 0; part < parts; part++)
       memcpy(before + part * n, tape->kept + part * H + first, n * sizeof(real));
     memset(g, 0, parts * n * sizeof(real));
-    if (!ops->scan_adjoint(cell, constants, &span, before, tape->state, tape->dstate, g, tape->dpre, of_tile, sums))
-      return false;
+    fused->scan_adjoint(cell, constants, &span, before, tape->state, tape->dstate, g, tape->dpre, of_tile, sums);
     for (int q = 0; q < cell->shared; q++) dshared[q] += (double)of_tile[q];
   }
   for (int q = 0; q < cell->shared; q++) tape->dshared[q] = (real)dshared[q];
-  return true;
 }
 
 /* cotangents of the pre-activations of this token with the carried state held fixed */
 static void local_adjoint(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape) {
-  if (scan_adjoint_token(cell, constants, tape)) return;
+  const TYPED(fused_ops) *fused = TYPED(fused_of)(cell, constants);
+  if (fused) {
+    fused_adjoint(cell, fused, constants, tape);
+    return;
+  }
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
   const size_t H = (size_t)cell->H;
   const real imaginary = cell->parts == 2;

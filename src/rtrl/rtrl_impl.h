@@ -3,6 +3,7 @@
 #ifndef SPARC_RTRL_RTRL_IMPL_H
 #define SPARC_RTRL_RTRL_IMPL_H
 
+#include "cells/affine/affine_impl.h"
 #include "seq/step_impl.h"
 
 #include <stdbool.h>

@@ -73,11 +73,18 @@ trace_batch TYPED(open_trace_batch)(arena *a, const sparc_cell *cell, size_t n) 
   return batch;
 }
 
-/* where a sink's gradient starts, for mode 0; shared rows are the tile's own. `shared` counts the shared sinks. */
-static real *output_of(const trace_batch *batch, const rtrl_sink *sink, size_t tile, size_t *shared) {
+/* the partial sums of a tile, one row per shared sink, in the order of the table */
+static real *partial_of(const trace_batch *batch, const rtrl_sink *sink, size_t tile) {
   const sparc_cell *cell = batch->cell;
-  if (sink->row == ROW_SHARED)
-    return batch->partials + (tile * count_sinks(cell, true, true) + (*shared)++) * (size_t)cell->D;
+  size_t row = tile * count_sinks(cell, true, true);
+  for (const rtrl_sink *other = cell->sink; other < sink; other++) row += other->outer && other->row == ROW_SHARED;
+  return batch->partials + row * (size_t)cell->D;
+}
+
+/* where a sink's gradient starts, for mode 0; shared rows are the tile's own */
+static real *output_of(const trace_batch *batch, const rtrl_sink *sink, size_t tile) {
+  const sparc_cell *cell = batch->cell;
+  if (sink->row == ROW_SHARED) return partial_of(batch, sink, tile);
   return batch->dparams + cell->block[sink->block].offset + (size_t)sink->column +
          TYPED(sink_row_of)(sink, 0) * sink_row_length(cell, sink);
 }
@@ -116,22 +123,25 @@ static bool contract_by_kernel(const trace_batch *batch, size_t tile, range mode
   return false;
 }
 #else
+static lazy_sink kernel_sink(const trace_batch *batch, const rtrl_sink *sink, size_t tile) {
+  return (lazy_sink){.slot = (size_t)sink->slot,
+                     .channel = channel_of(batch->cell, sink),
+                     .turned = chunk_turned(batch->cell, sink),
+                     .out = output_of(batch, sink, tile),
+                     .stride = sink->row == ROW_SHARED ? 0 : sink_row_length(batch->cell, sink),
+                     .group = sink->row == ROW_OF_GROUP ? (size_t)sink->width : 1};
+}
+
+/* the sinks in the order of their slots: a trace is read from its beginning to its end */
 static bool contract_by_kernel(const trace_batch *batch, size_t tile, range modes) {
   enum { MAX_SINKS = 64 };
   const sparc_cell *cell = batch->cell;
   lazy_sink table[MAX_SINKS];
-  size_t count = 0, shared = 0;
+  size_t count = 0;
   if (!cell->kernels->online.contract || count_sinks(cell, true, false) > MAX_SINKS) return false;
-  for (size_t s = 0; s < cell->sinks; s++) {
-    const rtrl_sink *sink = &cell->sink[s];
-    if (!sink->outer) continue;
-    table[count++] = (lazy_sink){.slot = (size_t)sink->slot,
-                                 .channel = channel_of(cell, sink),
-                                 .turned = chunk_turned(cell, sink),
-                                 .out = output_of(batch, sink, tile, &shared),
-                                 .stride = sink->row == ROW_SHARED ? 0 : sink_row_length(cell, sink),
-                                 .group = sink->row == ROW_OF_GROUP ? (size_t)sink->width : 1};
-  }
+  for (int slot = 0; slot < cell->outer; slot++)
+    for (const rtrl_sink *sink = cell->sink; sink < cell->sink + cell->sinks; sink++)
+      if (sink->outer && sink->slot == slot) table[count++] = kernel_sink(batch, sink, tile);
   cell->kernels->online.contract(&(batch_rows){.H = (size_t)cell->H,
                                                .D = (size_t)cell->D,
                                                .rows = (size_t)cell->outer,
@@ -154,10 +164,8 @@ static void contract_modes(const trace_batch *batch, size_t tile) {
   const size_t width = count_sinks(cell, true, true) * (size_t)cell->D;
   memset(batch->partials + tile * width, 0, width * sizeof(real));
   if (contract_by_kernel(batch, tile, modes)) return;
-  size_t shared = 0;
   for (size_t s = 0; s < cell->sinks; s++)
-    if (cell->sink[s].outer)
-      contract_sink(batch, &cell->sink[s], modes, output_of(batch, &cell->sink[s], tile, &shared));
+    if (cell->sink[s].outer) contract_sink(batch, &cell->sink[s], modes, output_of(batch, &cell->sink[s], tile));
 }
 
 /* ---- single numbers ------------------------------------------------------------------------------ */
@@ -222,12 +230,10 @@ void TYPED(contract_traces)(trace_batch *batch, real *dparams, int threads) {
   if (batch->n == 0) return;
   batch->dparams = dparams;
   parallel_for(threads, mode_tiles(cell) + count_sinks(cell, false, false), contract_tile, batch);
-  const real *partials = batch->partials;
   for (size_t s = 0; s < cell->sinks; s++) {
     const rtrl_sink *sink = &cell->sink[s];
     if (!sink->outer || sink->row != ROW_SHARED) continue;
-    TYPED(ordered_add)
-    (dparams + cell->block[sink->block].offset + sink->column, partials, mode_tiles(cell), width, D);
-    partials += D;
+    real *out = dparams + cell->block[sink->block].offset + (size_t)sink->column;
+    TYPED(ordered_add)(out, partial_of(batch, sink, 0), mode_tiles(cell), width, D);
   }
 }

@@ -12,8 +12,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "cells/plan.h"
+#include "cells/tiles.h"
 #include "kernels/kernels.h"
-#include "seq/plan.h"
 
 #include <string.h>
 

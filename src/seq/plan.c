@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* plan.c: planning. Everything that can be wrong with a shape is found here, once. */
-#include "seq/plan.h"
+#include "cells/plan.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "cells/cell.h"
 
 #include <stdint.h>
 
@@ -25,26 +24,6 @@ static int choose_threads(int requested, size_t elements) {
   const size_t useful = 1 + elements / ELEMENTS_PER_THREAD;
   const int available = thread_count(0);
   return useful < (size_t)available ? (int)useful : available;
-}
-
-/* Whole rows stream best, so a tile is as wide as the first-level cache allows; with few streams the modes are divided
- * until some threads have work. */
-static int choose_mode_tile(int H, int streams) {
-  enum { WANTED_TILES = 8 };
-  const int pieces = streams < WANTED_TILES ? (WANTED_TILES + streams - 1) / streams : 1;
-  const int width = (H + pieces - 1) / pieces, rounded = (width + MODE_TILE - 1) / MODE_TILE * MODE_TILE;
-  return rounded < WIDE_TILE ? rounded : WIDE_TILE;
-}
-
-/* A tile passes all weights once. Where these stay in the second-level cache, smaller tiles cost little and leave the
- * threads more evenly busy, as does a number of tiles that some threads can share without rest. */
-static int choose_token_tile(const sparc_cell *cell, size_t tokens) {
-  enum { SMALL_WEIGHTS = 1 << 15, AT_A_TIME = 6 };
-  const bool small = (size_t)cell->projected * (size_t)cell->D <= SMALL_WEIGHTS;
-  const size_t most = small ? TOKEN_TILE / 2 : TOKEN_TILE + AT_A_TIME, shares = small ? 4 : 2;
-  const size_t count = tiles_of(tiles_of(tokens, most), shares) * shares;
-  const size_t even = tiles_of(tiles_of(tokens, count), AT_A_TIME) * AT_A_TIME;
-  return (int)(tokens <= most ? most : even);
 }
 
 sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc_plan_config *config,
@@ -69,23 +48,13 @@ sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc
 
   sparc_plan *plan = sparc_alloc(sizeof *plan);
   if (!plan) return fail(SPARC_NO_MEMORY, "no memory for a plan");
-  const int chunk = chosen.chunk == 0 || chosen.chunk > T ? T : chosen.chunk;
-  const int chunks = (int)tiles_of((size_t)T, (size_t)chunk);
-  const int groups = chunks < MAX_CHUNK_GROUPS ? chunks : MAX_CHUNK_GROUPS;
-  const int mode_tile = choose_mode_tile(cell->H, B * groups), token_tile = choose_token_tile(cell, tokens);
   *plan = (sparc_plan){.cell = cell,
                        .B = B,
                        .T = T,
-                       .threads = choose_threads(chosen.threads, elements),
-                       .chunk = chunk,
-                       .chunks = chunks,
-                       .groups = groups,
-                       .mode_tile = mode_tile,
-                       .mode_tiles = (int)tiles_of((size_t)cell->H, (size_t)mode_tile),
-                       .token_tile = token_tile,
-                       .token_tiles = (int)tiles_of(tokens, (size_t)token_tile)};
-  log_line("plan: cell %s, B %d, T %d, %d chunks of %d steps, %d mode tiles", cell->about->name, B, T, chunks, chunk,
-           plan->mode_tiles);
+                       .chunk = chosen.chunk == 0 || chosen.chunk > T ? T : chosen.chunk,
+                       .threads = choose_threads(chosen.threads, elements)};
+  log_line("plan: cell %s, B %d, T %d, chunks of %d steps, %d threads", cell->about->name, B, T, plan->chunk,
+           plan->threads);
   *out = plan;
   return SPARC_OK;
 }

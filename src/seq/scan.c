@@ -60,9 +60,6 @@ static sparc_status check_config(const sparc_scan_config *c) {
   return SPARC_OK;
 }
 
-/* the largest phase that the kernels' sine and cosine are made for: pi / 2 rounded up */
-static const float LARGEST_PHASE = 0x1.921fb6p0f;
-
 sparc_status sparc_scan_create(const sparc_scan_config *config, sparc_scan **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the scan");
   *out = NULL;
@@ -73,10 +70,10 @@ sparc_status sparc_scan_create(const sparc_scan_config *config, sparc_scan **out
   if (status != SPARC_OK) return status;
   sparc_scan *scan = sparc_alloc(sizeof *scan);
   if (!scan) return fail(SPARC_NO_MEMORY, "no memory for a scan");
-  const bool fast = chosen->scan.spectral && config->kappa_p <= LARGEST_PHASE;
+  if (!chosen->scan.spectral) chosen = kernels_portable();
   *scan = (sparc_scan){.config = *config,
-                       .kernels = fast ? &chosen->scan : &scan_plain,
-                       .name = fast ? chosen->name : "plain",
+                       .kernels = &chosen->scan,
+                       .name = chosen->name,
                        .width = job_width(config->B, config->H, SCAN_MODES),
                        .real_width = job_width(config->B, config->H, SCAN_CARRIED),
                        .threads = choose_threads(config)};

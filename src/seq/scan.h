@@ -14,9 +14,6 @@ struct sparc_scan {
   int threads;
 };
 
-/* without kernels: scalar C in double with the C library's functions */
-extern const scan_kernels scan_plain;
-
 /* Job number `job` is a stream and a run of modes of it. */
 size_t scan_jobs(const sparc_scan *scan);
 size_t real_scan_jobs(const sparc_scan *scan);

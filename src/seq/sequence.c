@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* sequence.c: the public whole-sequence calls: check the arguments, then hand over to the cell's engine. */
+/* sequence.c: the public whole-sequence calls: check the arguments, then hand over to the cell. */
 #include "base/error.h"
 #include "base/threads.h"
-#include "seq/affine_impl.h"
+#include "seq/sequence_impl.h"
 
 size_t PUBLIC(sparc_plan_saved_bytes)(const sparc_plan *plan) {
-  const TYPED(cell_ops) *ops = TYPED(ops_of)(plan->cell);
-  return ops->affine ? TYPED(affine_saved_bytes)(plan) : ops->saved_count(plan->cell, plan->B, plan->T) * sizeof(real);
+  return TYPED(ops_of)(plan->cell)->saved_count(plan) * sizeof(real);
 }
 
 size_t PUBLIC(sparc_plan_work_bytes)(const sparc_plan *plan) {
-  const TYPED(cell_ops) *ops = TYPED(ops_of)(plan->cell);
-  return ops->affine ? TYPED(affine_work_bytes)(plan) : ops->work_count(plan->cell, plan->B, plan->T) * sizeof(real);
+  return TYPED(ops_of)(plan->cell)->work_count(plan) * sizeof(real);
 }
 
 static sparc_status require(const void *pointer, const char *name) {
@@ -40,11 +38,8 @@ static sparc_status check_sequence(const sparc_plan *plan, const real *prepared,
   return SPARC_OK;
 }
 
-static TYPED(sequence_call) call_of(const sparc_plan *plan, const TYPED(sequence) * sequence, void *saved, void *work) {
-  return (TYPED(sequence_call)){.B = plan->B,
-                                .T = plan->T,
-                                .threads = plan->threads,
-                                .x = sequence->x,
+static TYPED(sequence_call) call_of(const TYPED(sequence) * sequence, void *saved, void *work) {
+  return (TYPED(sequence_call)){.x = sequence->x,
                                 .mask = sequence->mask,
                                 .state0 = sequence->state0,
                                 .y = sequence->y,
@@ -57,14 +52,9 @@ sparc_status PUBLIC(sparc_forward)(const sparc_plan *plan, const real *prepared,
                                    void *saved, void *work) {
   sparc_status status = check_sequence(plan, prepared, sequence, saved, work);
   if (status != SPARC_OK) return status;
-  const TYPED(cell_ops) *ops = TYPED(ops_of)(plan->cell);
-  if (ops->affine) {
-    TYPED(affine_forward)(plan, prepared, sequence, saved, work);
-    return SPARC_OK;
-  }
-  const TYPED(sequence_call) call = call_of(plan, sequence, saved, work);
+  const TYPED(sequence_call) call = call_of(sequence, saved, work);
   const uint64_t mode = flush_denormals_begin();
-  ops->forward(plan->cell, prepared, &call);
+  TYPED(ops_of)(plan->cell)->forward(plan, prepared, &call);
   flush_denormals_end(mode);
   return SPARC_OK;
 }
@@ -75,19 +65,14 @@ sparc_status PUBLIC(sparc_backward)(const sparc_plan *plan, const real *prepared
   if (status == SPARC_OK) status = require(gradient, "gradient");
   if (status == SPARC_OK) status = require(gradient->dy, "gradient.dy");
   if (status != SPARC_OK) return status;
-  const TYPED(cell_ops) *ops = TYPED(ops_of)(plan->cell);
-  if (ops->affine) {
-    TYPED(affine_backward)(plan, prepared, sequence, saved, gradient, work);
-    return SPARC_OK;
-  }
-  TYPED(sequence_call) call = call_of(plan, sequence, (void *)saved, work);
+  TYPED(sequence_call) call = call_of(sequence, (void *)saved, work);
   call.dy = gradient->dy;
   call.dstate_last = gradient->dstate_last;
   call.dx = gradient->dx;
   call.dstate0 = gradient->dstate0;
   call.dparams = gradient->dparams;
   const uint64_t mode = flush_denormals_begin();
-  ops->backward(plan->cell, prepared, &call);
+  TYPED(ops_of)(plan->cell)->backward(plan, prepared, &call);
   flush_denormals_end(mode);
   return SPARC_OK;
 }

@@ -1,109 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* step.c: one input, one stream. The same stages as a whole sequence, for a single token and without BLAS. */
+/* step.c: one input for one stream, or for each of many.
+ *
+ * Streams go through a cell's step in tiles, which read the weights once for all of theirs; every stream is summed in
+ * the order of a single step, so both calls give the same bits, and tiles of any thread do.
+ */
 #include "base/error.h"
 #include "base/threads.h"
-#include "kernels/gemm_impl.h"
-#include "kernels/kernels.h"
+#include "cells/tiles.h"
 #include "seq/step_impl.h"
-
-#include <string.h>
-
-TYPED(tape_view) TYPED(view_tape)(const sparc_cell *cell, real *tape) {
-  const tape_layout at = tape_layout_of(cell);
-  return (TYPED(tape_view)){.x = tape + at.x,
-                            .mask = tape + at.mask,
-                            .pre = tape + at.pre,
-                            .shared = tape + at.shared,
-                            .kept = tape + at.kept,
-                            .a = tape + at.a,
-                            .b = tape + at.b,
-                            .state = tape + at.state,
-                            .outer = tape + at.outer,
-                            .scalar = tape + at.scalar,
-                            .dstate = tape + at.dstate,
-                            .dpre = tape + at.dpre,
-                            .dshared = tape + at.dshared,
-                            .dinput = tape + at.dinput,
-                            .weights = tape + at.weights};
-}
-
-void TYPED(project_inputs)(const sparc_cell *cell, const real *prepared, size_t n, const real *x, real *pre,
-                           size_t pre_stride) {
-  const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
-  const size_t D = (size_t)cell->D, N = (size_t)cell->projected;
-  project_few(cell->kernels, n, D, N, x, D, weights.weight_in, weights.bias, pre, pre_stride);
-}
-
-/* a_t and b_t of all modes, as rows of the state's layout */
-static void gather_coefficients(const sparc_cell *cell, const TYPED(affine_ops) * ops, const real *constants,
-                                const TYPED(token) * token, real *a, real *b) {
-  const size_t H = (size_t)cell->H;
-  for (int first = 0; first < cell->H; first += MODE_TILE) {
-    const int n = cell->H - first < MODE_TILE ? cell->H - first : MODE_TILE;
-    const size_t bytes = (size_t)n * sizeof(real);
-    TYPED(coefficients) c;
-    ops->coefficients(cell, constants, token, first, n, &c);
-    memcpy(a + first, c.a_re, bytes);
-    memcpy(b + first, c.b_re, bytes);
-    if (cell->parts == 1) continue;
-    memcpy(a + H + (size_t)first, c.a_im, bytes);
-    memcpy(b + H + (size_t)first, c.b_im, bytes);
-  }
-}
-
-/* What the token on the tape does to the modes. Some cells make coefficients and drivers in one pass, some
- * coefficients alone. */
-static void fill_coefficients(const sparc_cell *cell, const real *constants, step_extent extent,
-                              const TYPED(tape_view) * tape) {
-  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
-  const TYPED(token) token = {tape->pre, tape->shared, *tape->mask, tape->x};
-  real *a = tape->a, *b = tape->b;
-  const bool drivers = extent == STEP_AND_DRIVERS;
-  if (drivers && ops->token && ops->token(cell, constants, &token, tape->kept, a, b, tape->outer, tape->scalar)) return;
-  if (!ops->token || !ops->token(cell, constants, &token, tape->kept, a, b, NULL, NULL))
-    gather_coefficients(cell, ops, constants, &token, a, b);
-  if (drivers) ops->drivers(cell, constants, &token, tape->kept, a, b, tape->outer, tape->scalar);
-}
-
-void TYPED(finish_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
-                        step_extent extent, const TYPED(tape_view) * tape) {
-  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
-  const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
-  const size_t D = (size_t)cell->D, H = (size_t)cell->H, S = cell->sizes.state;
-
-  /* coefficients of this input */
-  memcpy(tape->x, x, D * sizeof(real));
-  *tape->mask = mask;
-  if (ops->activate) ops->activate(cell, weights.constants, 1, x, tape->pre, tape->shared);
-  for (size_t i = 0; i < S; i++) tape->kept[i] = mask == 0 ? 0 : state[i];
-  fill_coefficients(cell, weights.constants, extent, tape);
-
-  /* h = a (m h) + b */
-  const real *a = tape->a, *b = tape->b;
-  if (cell->parts == 1) {
-    for (size_t j = 0; j < H; j++) state[j] = a[j] * tape->kept[j] + b[j];
-  } else {
-    const real *re = tape->kept, *im = tape->kept + H;
-    for (size_t j = 0; j < H; j++) {
-      state[j] = a[j] * re[j] - a[H + j] * im[j] + b[j];
-      state[H + j] = a[j] * im[j] + a[H + j] * re[j] + b[H + j];
-    }
-  }
-
-  memcpy(tape->state, state, S * sizeof(real));
-
-  if (!y) return;
-  if (ops->output)
-    ops->output(cell, weights.constants, 1, state, tape->pre, y);
-  else
-    memcpy(y, state, S * sizeof(real));
-}
-
-void TYPED(affine_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
-                        step_extent extent, const TYPED(tape_view) * tape) {
-  TYPED(project_inputs)(cell, prepared, 1, x, tape->pre, 0);
-  TYPED(finish_step)(cell, prepared, state, x, mask, y, extent, tape);
-}
 
 sparc_status TYPED(check_step)(const sparc_cell *cell, const real *prepared, const real *state, const real *x,
                                real mask, const real *tape) {
@@ -122,14 +26,45 @@ sparc_status PUBLIC(sparc_step)(const sparc_cell *cell, const real *prepared, re
                                 real *y, real *tape) {
   sparc_status status = TYPED(check_step)(cell, prepared, state, x, mask, tape);
   if (status != SPARC_OK) return status;
-  const TYPED(cell_ops) *ops = TYPED(ops_of)(cell);
   const uint64_t mode = flush_denormals_begin();
-  if (ops->affine) {
-    const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
-    TYPED(affine_step)(cell, prepared, state, x, mask, y, STEP_ALONE, &view);
-  } else {
-    ops->step(cell, prepared, state, x, mask, y, tape);
-  }
+  TYPED(ops_of)(cell)->step(cell, prepared, 1, state, x, &mask, y, tape);
   flush_denormals_end(mode);
+  return SPARC_OK;
+}
+
+/* ---- many streams -------------------------------------------------------------------------------- */
+
+/* streams of a tile: a multiple of what the projection takes at once, with a tape that stays in the second cache */
+enum { STREAM_TILE = 12 };
+
+typedef struct streams {
+  const sparc_cell *cell;
+  const real *prepared;
+  size_t n;
+  real *states;
+  const real *x, *masks;
+  real *y, *tapes;
+} streams;
+
+static void step_tile(void *context, size_t tile) {
+  const streams *s = context;
+  const sparc_sizes *size = &s->cell->sizes;
+  const range r = range_of(s->n, STREAM_TILE, tile);
+  TYPED(ops_of)
+  (s->cell)->step(s->cell, s->prepared, r.n, s->states + r.first * size->state, s->x + r.first * (size_t)s->cell->D,
+                  s->masks ? s->masks + r.first : NULL, s->y ? s->y + r.first * size->output : NULL,
+                  s->tapes + r.first * size->tape);
+}
+
+sparc_status PUBLIC(sparc_step_streams)(const sparc_cell *cell, const real *prepared, int n, real *states,
+                                        const real *x, const real *masks, real *y, real *tapes, int threads) {
+  sparc_status status = TYPED(check_step)(cell, prepared, states, x, 1, tapes);
+  if (status != SPARC_OK) return status;
+  if (n < 1) return fail(SPARC_INVALID, "n is %d, expected at least one stream", n);
+  for (int i = 0; i < n && masks; i++)
+    if (masks[i] != 0 && masks[i] != 1)
+      return fail(SPARC_INVALID, "mask of stream %d is %g, expected 0 or 1", i, (double)masks[i]);
+  streams s = {cell, prepared, (size_t)n, states, x, masks, y, tapes};
+  parallel_for(thread_count(threads), tiles_of((size_t)n, STREAM_TILE), step_tile, &s);
   return SPARC_OK;
 }

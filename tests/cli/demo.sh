@@ -18,8 +18,14 @@ complains "cell 'sparc' is named twice"
 expect 2 demo --cells sparc --all-cells --out "$out"
 complains "exclude each other"
 expect 2 demo --progress loud --out "$out"
-complains "unknown value of --progress 'loud'"
-for option in "--seeds 0" "--updates 0" "--updates x" "--threads 0"; do
+complains "--progress is 'loud', expected auto, plain or none"
+expect 2 demo --variant phase-onyl --out "$out"
+complains "did you mean 'phase-only'?"
+expect 2 demo --cells rtu,gru --variant phase-only --out "$out"
+complains "none of the cells has variants"
+expect 2 demo --cells sparc,rglru --options block=4 --out "$out"
+complains "unknown option 'block'"
+for option in "--seeds 0" "--seed -1" "--updates 0" "--updates x" "--threads 0"; do
   # shellcheck disable=SC2086
   expect 2 demo $option --out "$out"
   no_output
@@ -38,8 +44,8 @@ complains "cannot write '$scratch/taken/index.html'"
 
 # ---- a short run ----
 expect 0 demo --updates 3 --tasks tracking --cells sparc,rtu --seeds 2 --progress none --out "$out"
-grep -Eq '^cell +params +here +paper$' "$scratch/out" || fail "no heading"
-grep -Eq '^SPARC +[0-9]+ +[0-9]+\.[0-9]{3} ± [0-9]+\.[0-9]{3} +0\.096$' "$scratch/out" || fail "no row of SPARC"
+grep -Eq '^cell +options +params +here +paper$' "$scratch/out" || fail "no heading"
+grep -Eq '^SPARC +defaults +[0-9]+ +[0-9]+\.[0-9]{3} ± [0-9]+\.[0-9]{3} +0\.096$' "$scratch/out" || fail "no row of SPARC"
 grep -Eq '^RTU .* 0\.358$' "$scratch/out" || fail "no row of RTU"
 prints "$out/index.html"
 for file in index.html results.jsonl tracking.gp scores.gp learning.gp data/tracking-example.csv \
@@ -49,7 +55,7 @@ done
 [ "$(wc -l <"$out/results.jsonl")" = 4 ] || fail "not one line for each run"
 [ "$(wc -l <"$out/data/tracking-example.csv")" = 49 ] || fail "the example has not 48 steps"
 [ "$(wc -l <"$out/data/tracking-loss.csv")" = 4 ] || fail "not one loss for each update"
-[ "$(head -1 "$out/data/tracking-scores.csv")" = "cell,seeds,mean,deviation,least,most,paper" ] || fail "wrong heading"
+[ "$(head -1 "$out/data/tracking-scores.csv")" = "method,seeds,mean,deviation,least,most,paper" ] || fail "wrong heading"
 if find "$out" -name '*.tmp.*' | grep -q .; then fail "temporary files are left"; fi
 if grep -Eq '(src|href)="?https?:' "$out/index.html"; then fail "the page needs something from outside"; fi
 
@@ -69,25 +75,55 @@ runs = [json.loads(line) for line in open(folder + "/results.jsonl")]
 assert [(r["task"], r["cell"], r["seed"]) for r in runs] == [("tracking", c, s) for c in ("sparc", "rtu") for s in (0, 1)]
 assert all(0 < r["score"] < 10 and r["updates"] == 3 and r["seconds"] >= 0 for r in runs)
 for row in csv.DictReader(open(folder + "/data/tracking-scores.csv")):
-    mine = [r["score"] for r in runs if r["cell"] == row["cell"]]
+    mine = [r["score"] for r in runs if r["cell"] == row["method"]]
     assert abs(sum(mine) / 2 - float(row["mean"])) < 1e-6, row
 PYTHON
 fi
 
-# ---- JSON, and independence of threads ----
+# ---- JSON, and independence of threads; RG-LRU has two rows, told apart by their options ----
 runs() { sed 's/"seconds":[0-9.e-]*,//' "$1"; }
 options=(--updates 2 --cells "rtu,rglru" --json --quiet --out "$out")
 expect 0 demo "${options[@]}" --threads 1
 no_complaint
-[ "$(wc -l <"$scratch/out")" = 4 ] || fail "--json does not print a line for each run"
-for key in task cell seed score updates seconds; do
-  [ "$(grep -c "\"$key\":" "$scratch/out")" = 4 ] || fail "no $key in the JSON lines"
+[ "$(wc -l <"$scratch/out")" = 6 ] || fail "--json does not print a line for each run"
+for key in task cell variant options seed score updates seconds; do
+  [ "$(grep -c "\"$key\":" "$scratch/out")" = 6 ] || fail "no $key in the JSON lines"
 done
+[ "$(grep -c '"cell":"rglru","variant":null,"options":"block=8,.*ring=base"' "$scratch/out")" = 2 ] ||
+  fail "no RG-LRU with default options"
+[ "$(grep -c '"cell":"rglru","variant":null,"options":"block=128,.*ring=transition"' "$scratch/out")" = 2 ] ||
+  fail "no RG-LRU with dense gates"
 cmp -s "$scratch/out" "$out/results.jsonl" || fail "results.jsonl is not what --json prints"
+grep -q '<td>block=128,ring=transition</td>' "$out/index.html" || fail "the page does not name the options"
+[ "$(head -1 "$out/data/tracking-loss.csv")" = update,rtu,rglru,rglru-block_128-ring_transition ] ||
+  fail "the columns of the two RG-LRU are not told apart"
 runs "$scratch/out" >"$scratch/one"
 expect 0 demo "${options[@]}" --threads 3
 runs "$scratch/out" | cmp -s - "$scratch/one" || fail "the number of threads changes a score"
 [ -s "$out/event-order.gp" ] || fail "no script for event-order"
+
+# ---- a seed, a variant, options; and `sparc train` with the same settings gives the same score ----
+score() { sed -n 's/.*"score":\([0-9.e-]*\).*/\1/p' "$scratch/out"; }
+same_as_train() { # DEMO-ARGUMENTS -- TRAIN-ARGUMENTS
+  local demo=() both=(--updates 3 --seed 7 --json --quiet)
+  while [ "$1" != -- ]; do demo+=("$1") && shift; done
+  shift
+  expect 0 demo --tasks tracking "${demo[@]}" "${both[@]}" --out "$out"
+  [ "$(wc -l <"$scratch/out")" = 1 ] || fail "demo ${demo[*]} makes not one run"
+  prints '"seed":7'
+  local there
+  there=$(score)
+  expect 0 train tracking "$@" "${both[@]}" --force --out "$scratch/run"
+  [ "$(score)" = "$there" ] || fail "demo ${demo[*]} scores $there, train $* $(score)"
+}
+same_as_train --cells sparc --variant neutral-gate -- --variant neutral-gate
+same_as_train --cells rglru --options ring=transition,block=16 -- --cell rglru --cell-options block=16,ring=transition
+same_as_train --cells gru -- --cell gru
+expect 0 demo --tasks tracking,event-order-anywhere --variant phase-only --seed 3 --seeds 2 --updates 1 --json --quiet \
+  --out "$out"
+[ "$(wc -l <"$scratch/out")" = 16 ] || fail "not 2 tasks of 4 methods with 2 seeds"
+[ "$(grep -c '"variant":"phase-only".*"seed":[34],' "$scratch/out")" = 4 ] || fail "not SPARC alone has the variant"
+grep -q '"variant":"phase-only".*"paper":[0-9]' "$scratch/out" && fail "a variant has a score of the paper"
 
 # ---- without gnuplot there is still a report, which says so ----
 mkdir "$scratch/empty"

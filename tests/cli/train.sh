@@ -52,6 +52,15 @@ awk -v a="$evaluated" -v b="$reported" 'BEGIN {
   split(a, x); split(b, y); d = x[1] - y[1]; exit !(d * d < 1e-16 && x[2] == y[2])
 }' || fail "the best checkpoint scores '$evaluated', reported was '$reported'"
 
+# a run folder stands for its best checkpoint
+cp out file-says
+expect 0 eval first waves_TRAIN.tsv --part validation --json
+cmp out file-says || fail "a run folder is not evaluated as its best checkpoint"
+expect 0 predict first waves_TEST.tsv
+mkdir hollow
+expect 3 eval hollow waves_TEST.tsv
+complains "hollow/best.safetensors"
+
 # labels by chance: the validation gets worse while the network learns them by heart, and the best is not the last
 awk 'BEGIN {
   srand(3)

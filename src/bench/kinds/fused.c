@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "bench/cell.h"
-#include "cells/cell_impl.h"
-#include "seq/affine_impl.h"
+#include "cells/affine/affine_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 typedef struct fused {
   bench_cell cell;
   const affine_ops_f32 *ops;
+  const fused_ops_f32 *loops;
   const float *constants;
   int B, T, H;
   size_t S, pre_width, shared_width, sums_width;
@@ -66,7 +66,7 @@ static void forward_piece(void *context, size_t piece, int thread, int threads) 
   const fused *f = context;
   for (int job = thread; job < f->B * f->tiles; job += threads) {
     const part p = part_of(f, piece, job);
-    f->ops->scan(f->cell.cell, f->constants, &p.span, carried(f, f->h, &p), f->states + p.at * f->S);
+    f->loops->scan(f->cell.cell, f->constants, &p.span, carried(f, f->h, &p), f->states + p.at * f->S);
   }
 }
 
@@ -79,8 +79,8 @@ static void backward_piece(void *context, size_t piece, int thread, int threads)
     for (size_t k = 0; piece > 0 && k < parts; k++)
       memcpy(before + k * p.span.n, f->states + (p.at - 1) * f->S + k * (size_t)f->H + p.span.first,
              p.span.n * sizeof(float));
-    adjoint_span_f32(f->cell.cell, f->constants, &p.span, before, f->states + p.at * f->S, f->dstates + p.at * f->S,
-                     carried(f, f->g, &p), f->dpre + p.at * f->pre_width,
+    adjoint_span_f32(f->cell.cell, f->loops, f->constants, &p.span, before, f->states + p.at * f->S,
+                     f->dstates + p.at * f->S, carried(f, f->g, &p), f->dpre + p.at * f->pre_width,
                      f->dshared + ((size_t)p.tile * tokens + p.at) * f->shared_width, f->sums + p.b * f->sums_width);
   }
 }
@@ -172,15 +172,10 @@ static sparc_status describe(bench_case *c, fused *f) {
   /* a quarter of a millisecond at 2 ns per mode, in blocks of 32 steps as the adjoint works */
   const double steps = 0.25e-3 / (2e-9 * f->B * f->H);
   f->piece_T = steps < 32 ? 32 : steps > f->T ? f->T : (int)steps / 32 * 32;
-  if (f->ops && f->ops->scan && f->ops->scan_adjoint) return SPARC_OK;
-  return fail(SPARC_UNSUPPORTED, "%s: the cell %s has no fused kernels", c->problem->text, cell->about->name);
-}
-
-/* a span of one token tells whether these kernels have the cell's variant */
-static sparc_status try_kernels(const bench_case *c, const fused *f) {
-  part p = part_of(f, 0, 0);
-  p.span.tokens = 1;
-  if (f->ops->scan(f->cell.cell, f->constants, &p.span, f->h, f->states)) return SPARC_OK;
+  if (!f->ops || !f->ops->fused)
+    return fail(SPARC_UNSUPPORTED, "%s: the cell %s has no fused kernels", c->problem->text, cell->about->name);
+  f->loops = f->ops->fused(cell, f->constants);
+  if (f->loops) return SPARC_OK;
   return fail(SPARC_UNSUPPORTED, "%s: the %s kernels have no fused scan of this cell", c->problem->text, c->kernel);
 }
 
@@ -239,7 +234,7 @@ static sparc_status create(bench_case *c) {
       "tiles %d, U %zu sums",
       f->B, f->T, f->pre_width, f->S, f->shared_width, f->tiles, f->sums_width);
   add_stages(c, f, team);
-  return try_kernels(c, f);
+  return SPARC_OK;
 }
 
 /* ---- truth -------------------------------------------------------------------------------------- */

@@ -501,7 +501,7 @@ double bench_scan_small(const bench_case *c) {
   size_t small = 0;
   for (size_t t = 0; t < tokens; t++)
     for (size_t i = 0; i < count; i++)
-      small += scan_path_of(&tiles[i], expf(KAPPA_R * s->controls[2 * t])) == SCAN_SMALL;
+      small += scan_path_of(&tiles[i], expf(KAPPA_R * s->controls[2 * t]), 0) == SCAN_SMALL;
   return (double)small / (double)(count * tokens);
 }
 

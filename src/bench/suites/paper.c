@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* the most tokens that are really run, so that all of it takes some three minutes on two cores of 80 GFLOP/s */
+/* the most tokens that are really run, so that all of it takes minutes, not hours */
 static int scan_tokens(const bench_session *session) { return session->settings.quick ? 4096 : 65536; }
 static int mixer_tokens(const bench_session *session) { return session->settings.quick ? 256 : 2048; }
 static int naive_tokens(const bench_session *session) { return session->settings.quick ? 64 : 256; }

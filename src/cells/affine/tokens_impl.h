@@ -2,10 +2,10 @@
 /* tokens_impl.h: the backward pass of tokens that no sequence call has laid out: the items of a minibatch, the steps of
  * a rollout that a gradient reaches. Two halves: the adjoint of the recurrence over a run of tokens, then the way from
  * the cotangents of pre-activations and controls to the input and the weights. */
-#ifndef SPARC_SEQ_TOKENS_IMPL_H
-#define SPARC_SEQ_TOKENS_IMPL_H
+#ifndef SPARC_CELLS_AFFINE_TOKENS_IMPL_H
+#define SPARC_CELLS_AFFINE_TOKENS_IMPL_H
 
-#include "cells/cell_impl.h"
+#include "cells/affine/affine_impl.h"
 #include "cells/tiles.h"
 
 /* The cell's adjoint over the tokens and modes of a span, fused or not; arguments as adjoint_span of affine_impl.h has

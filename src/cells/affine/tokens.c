@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/threads.h"
 #include "kernels/gemm_impl.h"
-#include "seq/affine_impl.h"
-#include "seq/tokens_impl.h"
+#include "cells/affine/affine_impl.h"
+#include "cells/affine/tokens_impl.h"
 
 #include <string.h>
 
@@ -64,7 +64,11 @@ static void adjoint_run(const sparc_cell *cell, const real *constants, const TYP
 
 void TYPED(adjoint_tokens)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
                            const real *states, const real *dstates, real *g, real *dpre, real *dshared, double *sums) {
-  if (TYPED(adjoint_span)(cell, constants, span, before, states, dstates, g, dpre, dshared, sums)) return;
+  const TYPED(fused_ops) *fused = TYPED(fused_of)(cell, constants);
+  if (fused) {
+    TYPED(adjoint_span)(cell, fused, constants, span, before, states, dstates, g, dpre, dshared, sums);
+    return;
+  }
   for (size_t first = 0; first < span->n; first += MODE_TILE) {
     const size_t n = span->n - first < MODE_TILE ? span->n - first : MODE_TILE;
     adjoint_run(cell, constants, span, first, n, before, states, dstates, g, dpre, dshared, sums);

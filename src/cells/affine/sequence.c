@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* affine.c: scan and adjoint of h_t = m_t a_t . h_{t-1} + b_t for all diagonal affine cells.
+/* sequence.c: scan and adjoint of h_t = m_t a_t . h_{t-1} + b_t for all diagonal affine cells.
  *
  * The paper's Algorithm 1 [alg:chunked_scan]: summaries of chunks, a prefix scan over them, replay; adjoint
  * summaries, a reverse scan, adjoint replay, reduction. With one chunk per stream the summaries vanish and what is
@@ -10,8 +10,9 @@
  */
 #include "base/memory.h"
 #include "base/threads.h"
+#include "cells/affine/affine_impl.h"
+#include "cells/affine/tiling.h"
 #include "kernels/gemm_impl.h"
-#include "seq/affine_impl.h"
 
 #include <string.h>
 
@@ -51,80 +52,82 @@ static saved_view carve_saved(arena *a, const sparc_plan *plan) {
   return view;
 }
 
-static work_view carve_work(arena *a, const sparc_plan *plan) {
+static work_view carve_work(arena *a, const sparc_plan *plan, const affine_tiling *tiling) {
   const sparc_cell *cell = plan->cell;
   const size_t B = (size_t)plan->B, tokens = B * (size_t)plan->T, H = (size_t)cell->H, S = cell->sizes.state;
   const size_t shared = (size_t)cell->shared, sums = (size_t)cell->sums * H;
   work_view view = {0};
-  if (plan->chunks > 1) {
-    view.boundary.P = arena_take(a, B * (size_t)plan->chunks * S, sizeof(real));
-    view.boundary.Q = arena_take(a, B * (size_t)plan->chunks * S, sizeof(real));
-    view.boundary.entrance = arena_take(a, B * (size_t)plan->chunks * S, sizeof(real));
+  if (tiling->chunks > 1) {
+    view.boundary.P = arena_take(a, B * (size_t)tiling->chunks * S, sizeof(real));
+    view.boundary.Q = arena_take(a, B * (size_t)tiling->chunks * S, sizeof(real));
+    view.boundary.entrance = arena_take(a, B * (size_t)tiling->chunks * S, sizeof(real));
   }
   if (TYPED(ops_of)(cell)->affine->output) view.dstates = arena_take(a, tokens * S, sizeof(real));
   view.dpre = arena_take(a, tokens * (size_t)cell->pre, sizeof(real));
-  view.dshared_partials = arena_take(a, (size_t)plan->mode_tiles * tokens * shared, sizeof(real));
+  view.dshared_partials = arena_take(a, (size_t)tiling->mode_tiles * tokens * shared, sizeof(real));
   view.dshared = arena_take(a, tokens * shared, sizeof(real));
-  view.sum_partials = arena_take(a, B * (size_t)plan->groups * sums, sizeof(double));
+  view.sum_partials = arena_take(a, B * (size_t)tiling->groups * sums, sizeof(double));
   view.sums = arena_take(a, sums, sizeof(double));
-  if (cell->direct_input) view.discarded = arena_take(a, B * (size_t)plan->groups * (size_t)cell->D, sizeof(real));
+  if (cell->direct_input) view.discarded = arena_take(a, B * (size_t)tiling->groups * (size_t)cell->D, sizeof(real));
   return view;
 }
 
-size_t TYPED(affine_saved_bytes)(const sparc_plan *plan) {
+size_t TYPED(affine_saved_count)(const sparc_plan *plan) {
   arena a = arena_measure();
   carve_saved(&a, plan);
-  return a.used;
+  return a.used / sizeof(real);
 }
 
-size_t TYPED(affine_work_bytes)(const sparc_plan *plan) {
+size_t TYPED(affine_work_count)(const sparc_plan *plan) {
+  const affine_tiling tiling = affine_tiling_of(plan);
   arena a = arena_measure();
-  carve_work(&a, plan);
-  return a.used;
+  carve_work(&a, plan, &tiling);
+  return a.used / sizeof(real);
 }
 
 /* ---- one call ---------------------------------------------------------------------------------- */
 
 typedef struct run {
   const sparc_plan *plan;
+  affine_tiling tiling;
   const sparc_cell *cell;
   const TYPED(affine_ops) * ops;
+  const TYPED(fused_ops) * fused; /* NULL: none */
   TYPED(prepared_view) weights;
-  const TYPED(sequence) * io;
-  const TYPED(sequence_gradient) * gradient; /* backward only */
+  const TYPED(sequence_call) * io;
   saved_view saved;
   work_view work;
   real *states;        /* (B T, S): saved.states or y */
-  const real *dstates; /* (B T, S): work.dstates or dy */
+  const real *dstates; /* (B T, S): work.dstates or dy; backward only */
   size_t tokens, D, H, S, pre, shared;
 } run;
 
-static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * io,
-                     const TYPED(sequence_gradient) * gradient, void *saved, void *work) {
+static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
   const sparc_cell *cell = plan->cell;
-  arena saved_arena = arena_over(saved, (size_t)-1), work_arena = arena_over(work, (size_t)-1);
+  arena saved = arena_over(call->saved, (size_t)-1), work = arena_over(call->work, (size_t)-1);
   run r = {.plan = plan,
+           .tiling = affine_tiling_of(plan),
            .cell = cell,
            .ops = TYPED(ops_of)(cell)->affine,
            .weights = TYPED(view_prepared)(cell, prepared),
-           .io = io,
-           .gradient = gradient,
-           .saved = carve_saved(&saved_arena, plan),
-           .work = carve_work(&work_arena, plan),
+           .io = call,
+           .saved = carve_saved(&saved, plan),
            .tokens = (size_t)plan->B * (size_t)plan->T,
            .D = (size_t)cell->D,
            .H = (size_t)cell->H,
            .S = cell->sizes.state,
            .pre = (size_t)cell->pre,
            .shared = (size_t)cell->shared};
-  r.states = r.ops->output ? r.saved.states : io->y;
-  if (gradient) r.dstates = r.ops->output ? r.work.dstates : gradient->dy;
+  r.fused = TYPED(fused_of)(cell, r.weights.constants);
+  r.work = carve_work(&work, plan, &r.tiling);
+  r.states = r.ops->output ? r.saved.states : call->y;
+  r.dstates = r.ops->output ? r.work.dstates : call->dy;
   return r;
 }
 
 /* a tile of tokens of all streams */
 static range token_range_of(const run *r, size_t tile) {
-  return range_of(r->tokens, (size_t)r->plan->token_tile, tile);
+  return range_of(r->tokens, (size_t)r->tiling.token_tile, tile);
 }
 
 /* a tile of modes of one stream, over one chunk or a group of chunks */
@@ -134,8 +137,8 @@ typedef struct stream_tile {
 } stream_tile;
 
 static stream_tile stream_tile_of(const run *r, size_t tile, int parts_per_stream) {
-  const size_t mode_tiles = (size_t)r->plan->mode_tiles, parts = (size_t)parts_per_stream;
-  const int width = r->plan->mode_tile, first = (int)(tile % mode_tiles) * width, rest = r->cell->H - first;
+  const size_t mode_tiles = (size_t)r->tiling.mode_tiles, parts = (size_t)parts_per_stream;
+  const int width = r->tiling.mode_tile, first = (int)(tile % mode_tiles) * width, rest = r->cell->H - first;
   return (stream_tile){tile / mode_tiles / parts, tile / mode_tiles % parts, first, rest < width ? rest : width};
 }
 
@@ -149,7 +152,7 @@ static void for_runs(const run *r, stream_tile wide, void (*body)(const run *r, 
 }
 
 static size_t stream_tiles(const run *r, int parts_per_stream) {
-  return (size_t)r->plan->B * (size_t)parts_per_stream * (size_t)r->plan->mode_tiles;
+  return (size_t)r->plan->B * (size_t)parts_per_stream * (size_t)r->tiling.mode_tiles;
 }
 
 static int chunk_begin(const run *r, size_t chunk) { return (int)chunk * r->plan->chunk; }
@@ -158,7 +161,7 @@ static int chunk_end(const run *r, size_t chunk) {
   return end < r->plan->T ? end : r->plan->T;
 }
 static size_t group_begin(const run *r, size_t group) {
-  return group * (size_t)r->plan->chunks / (size_t)r->plan->groups;
+  return group * (size_t)r->tiling.chunks / (size_t)r->tiling.groups;
 }
 
 static real mask_at(const run *r, size_t token) { return r->io->mask ? r->io->mask[token] : 1; }
@@ -222,7 +225,7 @@ static void add_row(int n, const tile_row *x, tile_row *y) {
 /* ---- boundaries of chunks ---------------------------------------------------------------------- */
 
 static real *boundary_row(const run *r, real *array, size_t b, size_t chunk) {
-  return array + (b * (size_t)r->plan->chunks + chunk) * r->S;
+  return array + (b * (size_t)r->tiling.chunks + chunk) * r->S;
 }
 
 static void identity_row(const stream_tile *s, tile_row *P) {
@@ -248,7 +251,7 @@ static void summarise_run(const run *r, const stream_tile *s) {
 
 static void summarise(void *context, size_t tile) {
   const run *r = context;
-  for_runs(r, stream_tile_of(r, tile, r->plan->chunks), summarise_run);
+  for_runs(r, stream_tile_of(r, tile, r->tiling.chunks), summarise_run);
 }
 
 /* AdjointSummary: g at the end of a chunk becomes P g + Q at its beginning */
@@ -272,7 +275,7 @@ static void summarise_adjoint_run(const run *r, const stream_tile *s) {
 
 static void summarise_adjoint(void *context, size_t tile) {
   const run *r = context;
-  for_runs(r, stream_tile_of(r, tile, r->plan->chunks), summarise_adjoint_run);
+  for_runs(r, stream_tile_of(r, tile, r->tiling.chunks), summarise_adjoint_run);
 }
 
 /* next = P g + Q for one chunk */
@@ -291,7 +294,7 @@ static void apply_summary(const run *r, const stream_tile *s, size_t chunk, tile
 static void scan_entrances_run(const run *r, const stream_tile *s) {
   tile_row h;
   load_row(r, s, r->io->state0 ? r->io->state0 + s->b * r->S : NULL, &h);
-  for (size_t k = 0; k < (size_t)r->plan->chunks; k++) {
+  for (size_t k = 0; k < (size_t)r->tiling.chunks; k++) {
     store_row(r, s, &h, boundary_row(r, r->work.boundary.entrance, s->b, k));
     apply_summary(r, s, k, &h);
   }
@@ -304,10 +307,10 @@ static void scan_entrances(void *context, size_t tile) {
 
 /* ReverseScan: the cotangent that enters each chunk at its end */
 static void scan_entrances_adjoint_run(const run *r, const stream_tile *s) {
-  const real *last = r->gradient->dstate_last;
+  const real *last = r->io->dstate_last;
   tile_row g;
   load_row(r, s, last ? last + s->b * r->S : NULL, &g);
-  for (size_t k = (size_t)r->plan->chunks; k-- > 0;) {
+  for (size_t k = (size_t)r->tiling.chunks; k-- > 0;) {
     store_row(r, s, &g, boundary_row(r, r->work.boundary.entrance, s->b, k));
     apply_summary(r, s, k, &g);
   }
@@ -320,11 +323,11 @@ static void scan_entrances_adjoint(void *context, size_t tile) {
 
 /* what enters a chunk: from the boundary arrays, or the given end of the sequence when there is only one chunk */
 static const real *entrance_of(const run *r, const stream_tile *s, size_t chunk, const real *end) {
-  if (r->plan->chunks > 1) return boundary_row(r, r->work.boundary.entrance, s->b, chunk);
+  if (r->tiling.chunks > 1) return boundary_row(r, r->work.boundary.entrance, s->b, chunk);
   return end ? end + s->b * r->S : NULL;
 }
 
-/* ---- the cells' fast paths --------------------------------------------------------------------- */
+/* ---- the cells' fused loops --------------------------------------------------------------------- */
 
 /* a row of a wide tile, packed as (parts, n) */
 static void load_wide(const run *r, const stream_tile *s, const real *row, real *out) {
@@ -354,13 +357,12 @@ static TYPED(span) span_of(const run *r, const stream_tile *s, size_t chunk) {
                        .x = r->io->x + at * r->D};
 }
 
-static bool replay_fast(const run *r, const stream_tile *s) {
-  if (!r->ops->scan) return false;
+static void replay_fused(const run *r, const stream_tile *s) {
   const TYPED(span) span = span_of(r, s, s->part);
   const size_t at = s->b * (size_t)r->plan->T + (size_t)chunk_begin(r, s->part);
   real h[2 * WIDE_TILE];
   load_wide(r, s, entrance_of(r, s, s->part, r->io->state0), h);
-  return r->ops->scan(r->cell, r->weights.constants, &span, h, r->states + at * r->S);
+  r->fused->scan(r->cell, r->weights.constants, &span, h, r->states + at * r->S);
 }
 
 /* the state before a token, NULL: zeros */
@@ -370,18 +372,18 @@ static const real *state_before(const run *r, size_t b, int t) {
 }
 
 static double *sum_partial_of(const run *r, const stream_tile *s) {
-  return r->work.sum_partials + (s->b * (size_t)r->plan->groups + s->part) * (size_t)r->cell->sums * r->H;
+  return r->work.sum_partials + (s->b * (size_t)r->tiling.groups + s->part) * (size_t)r->cell->sums * r->H;
 }
 
 static real *dshared_partial_of(const run *r, const stream_tile *s) {
-  return r->work.dshared_partials + (size_t)(s->first / r->plan->mode_tile) * r->tokens * r->shared;
+  return r->work.dshared_partials + (size_t)(s->first / r->tiling.mode_tile) * r->tokens * r->shared;
 }
 
 /* where the adjoint of a cell with direct_input leaves its part of dx for a token; the tokens of one tile may share a
  * row that nobody reads */
 static real *input_gradient_of(const run *r, const stream_tile *s, size_t token) {
-  if (r->gradient->dx) return r->gradient->dx + token * r->D;
-  return r->cell->direct_input ? r->work.discarded + (s->b * (size_t)r->plan->groups + s->part) * r->D : NULL;
+  if (r->io->dx) return r->io->dx + token * r->D;
+  return r->cell->direct_input ? r->work.discarded + (s->b * (size_t)r->tiling.groups + s->part) * r->D : NULL;
 }
 
 /* a row of some modes of a wide span, packed as (parts, n) */
@@ -390,14 +392,13 @@ static void pack_row(const sparc_cell *cell, const TYPED(span) * span, const rea
     memcpy(packed + part * span->n, row + part * (size_t)cell->H + span->first, span->n * sizeof(real));
 }
 
-bool TYPED(adjoint_span)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
-                         const real *states, const real *dstates, real *g, real *dpre, real *dshared, double *sums) {
+void TYPED(adjoint_span)(const sparc_cell *cell, const TYPED(fused_ops) * fused, const real *constants,
+                         const TYPED(span) * span, const real *before, const real *states, const real *dstates, real *g,
+                         real *dpre, real *dshared, double *sums) {
   enum { BLOCK = 32 };
-  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
   const size_t H = (size_t)cell->H, D = (size_t)cell->D, S = cell->sizes.state, pre = (size_t)cell->pre;
   const size_t shared = (size_t)cell->shared, count = (size_t)cell->sums, n = span->n;
   real entering[2 * WIDE_TILE], block_sums[MAX_SUMS * WIDE_TILE];
-  if (!ops->scan_adjoint) return false;
   for (size_t end = span->tokens, begin; end > 0; end = begin) {
     begin = end > BLOCK ? end - BLOCK : 0;
     TYPED(span) block = *span;
@@ -410,32 +411,27 @@ bool TYPED(adjoint_span)(const sparc_cell *cell, const real *constants, const TY
     if (block.mask) block.mask += begin;
     if (begin > 0) pack_row(cell, span, states + (begin - 1) * S, entering);
     memset(block_sums, 0, count * n * sizeof(real));
-    if (!ops->scan_adjoint(cell, constants, &block, begin > 0 ? entering : before, states + begin * S,
-                           dstates + begin * S, g, dpre + begin * pre, dshared + begin * shared, block_sums))
-      return false;
+    fused->scan_adjoint(cell, constants, &block, begin > 0 ? entering : before, states + begin * S, dstates + begin * S,
+                        g, dpre + begin * pre, dshared + begin * shared, block_sums);
     for (size_t s = 0; s < count; s++) TYPED(ordered_sum)(sums + s * H + span->first, block_sums + s * n, 1, 0, n);
   }
-  return true;
 }
 
 /* a group of chunks, last chunk first */
-static bool replay_adjoint_fast(const run *r, const stream_tile *s) {
-  if (!r->ops->scan_adjoint) return false;
+static void replay_adjoint_fused(const run *r, const stream_tile *s) {
   for (size_t k = group_begin(r, s->part + 1); k-- > group_begin(r, s->part);) {
     TYPED(span) span = span_of(r, s, k);
     const size_t at = s->b * (size_t)r->plan->T + (size_t)chunk_begin(r, k);
     span.dx = input_gradient_of(r, s, at);
-    span.dx_stride = r->gradient->dx ? r->D : 0;
+    span.dx_stride = r->io->dx ? r->D : 0;
     real before[2 * WIDE_TILE], g[2 * WIDE_TILE];
     load_wide(r, s, state_before(r, s->b, chunk_begin(r, k)), before);
-    load_wide(r, s, entrance_of(r, s, k, r->gradient->dstate_last), g);
-    if (!TYPED(adjoint_span)(r->cell, r->weights.constants, &span, before, r->states + at * r->S,
-                             r->dstates + at * r->S, g, r->work.dpre + at * r->pre,
-                             dshared_partial_of(r, s) + at * r->shared, sum_partial_of(r, s)))
-      return false;
-    if (k == 0 && r->gradient->dstate0) store_wide(r, s, g, r->gradient->dstate0 + s->b * r->S);
+    load_wide(r, s, entrance_of(r, s, k, r->io->dstate_last), g);
+    TYPED(adjoint_span)
+    (r->cell, r->fused, r->weights.constants, &span, before, r->states + at * r->S, r->dstates + at * r->S, g,
+     r->work.dpre + at * r->pre, dshared_partial_of(r, s) + at * r->shared, sum_partial_of(r, s));
+    if (k == 0 && r->io->dstate0) store_wide(r, s, g, r->io->dstate0 + s->b * r->S);
   }
-  return true;
 }
 
 /* ---- forward ----------------------------------------------------------------------------------- */
@@ -469,8 +465,11 @@ static void replay_run(const run *r, const stream_tile *s) {
 
 static void replay(void *context, size_t tile) {
   const run *r = context;
-  const stream_tile s = stream_tile_of(r, tile, r->plan->chunks);
-  if (!replay_fast(r, &s)) for_runs(r, s, replay_run);
+  const stream_tile s = stream_tile_of(r, tile, r->tiling.chunks);
+  if (r->fused)
+    replay_fused(r, &s);
+  else
+    for_runs(r, s, replay_run);
 }
 
 static void read_out(void *context, size_t tile) {
@@ -480,19 +479,19 @@ static void read_out(void *context, size_t tile) {
                  r->saved.pre + tokens.first * r->pre, r->io->y + tokens.first * r->cell->sizes.output);
 }
 
-void TYPED(affine_forward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence, void *saved,
-                           void *work) {
-  run r = start_run(plan, prepared, sequence, NULL, saved, work);
-  parallel_for(plan->threads, (size_t)plan->token_tiles, project, &r);
-  if (plan->chunks > 1) {
-    parallel_for(plan->threads, stream_tiles(&r, plan->chunks), summarise, &r);
+void TYPED(affine_forward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
+  run r = start_run(plan, prepared, call);
+  const affine_tiling *tiling = &r.tiling;
+  parallel_for(plan->threads, (size_t)tiling->token_tiles, project, &r);
+  if (tiling->chunks > 1) {
+    parallel_for(plan->threads, stream_tiles(&r, tiling->chunks), summarise, &r);
     parallel_for(plan->threads, stream_tiles(&r, 1), scan_entrances, &r);
   }
-  parallel_for(plan->threads, stream_tiles(&r, plan->chunks), replay, &r);
-  if (r.ops->output) parallel_for(plan->threads, (size_t)plan->token_tiles, read_out, &r);
-  if (!sequence->state_last) return;
+  parallel_for(plan->threads, stream_tiles(&r, tiling->chunks), replay, &r);
+  if (r.ops->output) parallel_for(plan->threads, (size_t)tiling->token_tiles, read_out, &r);
+  if (!call->state_last) return;
   for (size_t b = 0; b < (size_t)plan->B; b++)
-    memcpy(sequence->state_last + b * r.S, r.states + ((b + 1) * (size_t)plan->T - 1) * r.S, r.S * sizeof(real));
+    memcpy(call->state_last + b * r.S, r.states + ((b + 1) * (size_t)plan->T - 1) * r.S, r.S * sizeof(real));
 }
 
 /* ---- backward ---------------------------------------------------------------------------------- */
@@ -501,7 +500,7 @@ static void read_out_backward(void *context, size_t tile) {
   const run *r = context;
   const range tokens = token_range_of(r, tile);
   r->ops->output_backward(r->cell, r->weights.constants, tokens.n, r->states + tokens.first * r->S,
-                          r->saved.pre + tokens.first * r->pre, r->gradient->dy + tokens.first * r->cell->sizes.output,
+                          r->saved.pre + tokens.first * r->pre, r->io->dy + tokens.first * r->cell->sizes.output,
                           r->work.dstates + tokens.first * r->S, r->work.dpre + tokens.first * r->pre);
 }
 
@@ -510,7 +509,7 @@ static void replay_adjoint_chunk(const run *r, const stream_tile *s, size_t chun
                                  double (*sums)[MODE_TILE]) {
   real *dshared = dshared_partial_of(r, s);
   /* the runs of a wide tile share one partial sum of the control gradients */
-  const bool first_run = s->first % r->plan->mode_tile == 0;
+  const bool first_run = s->first % r->tiling.mode_tile == 0;
   tile_row kept, mu;
   for (int t = chunk_end(r, chunk); t-- > chunk_begin(r, chunk);) {
     const size_t at = s->b * (size_t)r->plan->T + (size_t)t;
@@ -538,9 +537,9 @@ static void replay_adjoint_run(const run *r, const stream_tile *s) {
   double sums[MAX_SUMS][MODE_TILE] = {{0}};
   for (size_t k = group_begin(r, s->part + 1); k-- > group_begin(r, s->part);) {
     tile_row g;
-    load_row(r, s, entrance_of(r, s, k, r->gradient->dstate_last), &g);
+    load_row(r, s, entrance_of(r, s, k, r->io->dstate_last), &g);
     replay_adjoint_chunk(r, s, k, &g, sums);
-    if (k == 0 && r->gradient->dstate0) store_row(r, s, &g, r->gradient->dstate0 + s->b * r->S);
+    if (k == 0 && r->io->dstate0) store_row(r, s, &g, r->io->dstate0 + s->b * r->S);
   }
   for (size_t q = 0; q < (size_t)r->cell->sums; q++)
     memcpy(sum_partial_of(r, s) + q * r->H + s->first, sums[q], (size_t)s->n * sizeof(double));
@@ -548,10 +547,13 @@ static void replay_adjoint_run(const run *r, const stream_tile *s) {
 
 static void replay_adjoint(void *context, size_t tile) {
   const run *r = context;
-  const stream_tile s = stream_tile_of(r, tile, r->plan->groups);
+  const stream_tile s = stream_tile_of(r, tile, r->tiling.groups);
   for (size_t q = 0; q < (size_t)r->cell->sums; q++)
     memset(sum_partial_of(r, &s) + q * r->H + s.first, 0, (size_t)s.n * sizeof(double));
-  if (!replay_adjoint_fast(r, &s)) for_runs(r, s, replay_adjoint_run);
+  if (r->fused)
+    replay_adjoint_fused(r, &s);
+  else
+    for_runs(r, s, replay_adjoint_run);
 }
 
 /* reduction over mode tiles, then back through the controls and the projection to dx */
@@ -560,10 +562,10 @@ static void project_backward(void *context, size_t tile) {
   const range tokens = token_range_of(r, tile);
   const size_t N = (size_t)r->cell->projected, width = tokens.n * r->shared;
   real *dpre = r->work.dpre + tokens.first * r->pre, *dshared = r->work.dshared + tokens.first * r->shared;
-  real *dx = r->gradient->dx ? r->gradient->dx + tokens.first * r->D : NULL;
+  real *dx = r->io->dx ? r->io->dx + tokens.first * r->D : NULL;
   memset(dshared, 0, width * sizeof(real));
   if (width)
-    ordered_add(dshared, r->work.dshared_partials + tokens.first * r->shared, (size_t)r->plan->mode_tiles,
+    ordered_add(dshared, r->work.dshared_partials + tokens.first * r->shared, (size_t)r->tiling.mode_tiles,
                 r->tokens * r->shared, width);
   if (r->ops->activate_backward)
     r->ops->activate_backward(r->cell, r->weights.constants, tokens.n, r->saved.pre + tokens.first * r->pre,
@@ -590,7 +592,7 @@ static size_t row_tile(const projection *p) {
 /* some rows of one projection: dW += dpre^T x, dbias += column sums */
 static void projection_gradient(const run *r, const projection *p, range rows) {
   const size_t first = rows.first, n = rows.n;
-  real *dparams = r->gradient->dparams;
+  real *dparams = r->io->dparams;
   const real *dpre = r->work.dpre + (size_t)p->column + first;
   gemm(r->cell->kernels, TRANSPOSED, AS_IS, n, r->D, r->tokens, dpre, r->pre, r->io->x, r->D, 1,
        dparams + p->weight + first * (size_t)p->stride, (size_t)p->stride);
@@ -614,8 +616,8 @@ static void sums_gradient(const run *r) {
   const size_t width = (size_t)r->cell->sums * r->H;
   if (width == 0) return;
   memset(r->work.sums, 0, width * sizeof(double));
-  ordered_sum_f64(r->work.sums, r->work.sum_partials, (size_t)r->plan->B * (size_t)r->plan->groups, width, width);
-  r->ops->sums_gradient(r->cell, r->weights.constants, r->work.sums, r->gradient->dparams);
+  ordered_sum_f64(r->work.sums, r->work.sum_partials, (size_t)r->plan->B * (size_t)r->tiling.groups, width, width);
+  r->ops->sums_gradient(r->cell, r->weights.constants, r->work.sums, r->io->dparams);
 }
 
 /* The per-mode sums; then the parts of what the cell sums itself; then row tiles of the projections: these take
@@ -627,8 +629,8 @@ static void parameter_gradient(void *context, size_t tile) {
   if (tile == 0) {
     sums_gradient(r);
   } else if (tile <= parts) {
-    r->ops->weight_gradient(cell, tile - 1, r->tokens, r->io->x, r->saved.pre, r->work.dpre, r->work.dshared,
-                            r->gradient->dy, r->gradient->dparams);
+    r->ops->weight_gradient(cell, tile - 1, r->tokens, r->io->x, r->saved.pre, r->work.dpre, r->work.dshared, r->io->dy,
+                            r->io->dparams);
   } else {
     const projection *p = cell->project;
     for (tile -= parts + 1; tile >= projection_tiles(p); p++) tile -= projection_tiles(p);
@@ -636,17 +638,16 @@ static void parameter_gradient(void *context, size_t tile) {
   }
 }
 
-void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence,
-                            const void *saved, const TYPED(sequence_gradient) * gradient, void *work) {
-  /* the backward only reads saved; the view type is shared with the forward, which writes it */
-  run r = start_run(plan, prepared, sequence, gradient, (void *)saved, work);
-  if (r.ops->output_backward) parallel_for(plan->threads, (size_t)plan->token_tiles, read_out_backward, &r);
-  if (plan->chunks > 1) {
-    parallel_for(plan->threads, stream_tiles(&r, plan->chunks), summarise_adjoint, &r);
+void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
+  run r = start_run(plan, prepared, call);
+  const affine_tiling *tiling = &r.tiling;
+  if (r.ops->output_backward) parallel_for(plan->threads, (size_t)tiling->token_tiles, read_out_backward, &r);
+  if (tiling->chunks > 1) {
+    parallel_for(plan->threads, stream_tiles(&r, tiling->chunks), summarise_adjoint, &r);
     parallel_for(plan->threads, stream_tiles(&r, 1), scan_entrances_adjoint, &r);
   }
-  parallel_for(plan->threads, stream_tiles(&r, plan->groups), replay_adjoint, &r);
-  parallel_for(plan->threads, (size_t)plan->token_tiles, project_backward, &r);
-  if (!gradient->dparams) return;
+  parallel_for(plan->threads, stream_tiles(&r, tiling->groups), replay_adjoint, &r);
+  parallel_for(plan->threads, (size_t)tiling->token_tiles, project_backward, &r);
+  if (!call->dparams) return;
   parallel_for(plan->threads, all_projection_tiles(plan->cell) + weight_parts(&r) + 1, parameter_gradient, &r);
 }

@@ -5,7 +5,7 @@
  * small multiples: one narrow panel for each method under the input they all see, with the events as vertical lines
  * through all panels.
  */
-#include "cli/demo/figures.h"
+#include "lab/experiment/figures.h"
 
 #include "base/error.h"
 #include "io/atomic_file.h"
@@ -15,45 +15,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- names and colours -------------------------------------------------------------------------- */
+/* ---- scores -------------------------------------------------------------------------------------- */
 
-typedef struct cell_look {
-  const char *cell, *title, *colour;
-} cell_look;
+double score_scale(const sparc_task *task) { return task->target_kind == SPARC_TARGET_CLASS ? 100 : 1; }
 
-/* a palette that the colour-blind can tell apart */
-static const cell_look looks[] = {
-    {"sparc", "SPARC", "#D55E00"}, {"rtu", "RTU", "#0072B2"},           {"rglru", "RG-LRU", "#009E73"},
-    {"lru", "LRU", "#56B4E9"},     {"gateloop", "GateLoop", "#CC79A7"}, {"mamba3", "Mamba-3", "#B8860B"},
-    {"gru", "GRU", "#7A6FB0"},
-};
-
-static const cell_look *look_of(const char *cell) {
-  for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
-    if (strcmp(looks[i].cell, cell) == 0) return &looks[i];
-  return NULL;
-}
-
-const char *demo_cell_title(const char *cell) {
-  const cell_look *look = look_of(cell);
-  return look ? look->title : cell;
-}
-
-const char *demo_cell_colour(const char *cell) {
-  const cell_look *look = look_of(cell);
-  return look ? look->colour : "#444444";
-}
-
-double demo_score_scale(const sparc_task *task) { return task->target_kind == SPARC_TARGET_CLASS ? 100 : 1; }
-
-const char *demo_score_label(const sparc_task *task) {
+const char *score_label(const sparc_task *task) {
   return task->target_kind == SPARC_TARGET_CLASS ? "error, %" : task->score_name;
 }
 
 /* ---- files -------------------------------------------------------------------------------------- */
 
 typedef struct output {
-  const demo *d;
+  const experiment *e;
   int task;
   const char *name; /* of the file, without its extension */
 } output;
@@ -82,15 +55,15 @@ static void put_output_name(FILE *f, const sparc_task *task, int k) {
 
 /* what all methods see and what is asked of them, then what each of them says */
 static void write_example(FILE *f, const output *o) {
-  const demo *d = o->d;
-  const sparc_task *task = d->task[o->task];
+  const experiment *e = o->e;
+  const sparc_task *task = e->task[o->task];
   const sparc_task_part *part = &task->evaluation;
   fprintf(f, "step,event");
   for (int i = 0; i < task->D; i++) fprintf(f, ",x%d", i + 1);
   for (int k = 0; part->target && k < task->O; k++) fprintf(f, ",target z%d", k + 1);
-  for (int c = 0; c < d->cells; c++)
-    for (int k = 0; demo_shown(d, o->task, c) && k < task->O; k++) {
-      fprintf(f, ",%s ", d->cell[c]);
+  for (int m = 0; m < e->methods; m++)
+    for (int k = 0; experiment_shown(e, o->task, m) && k < task->O; k++) {
+      fprintf(f, ",%s ", e->method[m].name);
       put_output_name(f, task, k);
     }
   fputc('\n', f);
@@ -98,8 +71,8 @@ static void write_example(FILE *f, const output *o) {
     fprintf(f, "%d,%s", t + 1, part->event[t] < 0 ? "none" : task->event_names[part->event[t]]);
     for (int i = 0; i < task->D; i++) fprintf(f, ",%.9g", part->x[t * task->D + i]);
     for (int k = 0; part->target && k < task->O; k++) fprintf(f, ",%.9g", part->target[t * task->O + k]);
-    for (int c = 0; c < d->cells; c++) {
-      const demo_run *run = demo_shown(d, o->task, c);
+    for (int m = 0; m < e->methods; m++) {
+      const experiment_run *run = experiment_shown(e, o->task, m);
       for (int k = 0; run && k < task->O; k++) fprintf(f, ",%.9g", run->example[t * task->O + k]);
     }
     fputc('\n', f);
@@ -114,29 +87,30 @@ static void put_number_or_nan(FILE *f, double value) {
 }
 
 static void write_scores(FILE *f, const output *o) {
-  const demo *d = o->d;
-  fprintf(f, "cell,seeds,mean,deviation,least,most,paper\n");
-  for (int c = 0; c < d->cells; c++) {
-    const score_summary s = demo_summary(d, o->task, c);
+  const experiment *e = o->e;
+  fprintf(f, "method,seeds,mean,deviation,least,most,paper\n");
+  for (int m = 0; m < e->methods; m++) {
+    const score_summary s = experiment_summary(e, o->task, m);
     if (s.count == 0) continue;
-    fprintf(f, "%s,%d,%.9g,%.9g,%.9g,%.9g", d->cell[c], s.count, s.mean, s.deviation, s.least, s.most);
-    put_number_or_nan(f, sparc_task_paper_score(d->task[o->task], d->cell[c]));
+    fprintf(f, "%s,%d,%.9g,%.9g,%.9g,%.9g", e->method[m].name, s.count, s.mean, s.deviation, s.least, s.most);
+    put_number_or_nan(f, method_paper_score(&e->method[m], e->task[o->task]));
     fputc('\n', f);
   }
 }
 
 static void write_curve(FILE *f, const output *o) {
-  const demo *d = o->d;
+  const experiment *e = o->e;
   fprintf(f, "update");
-  for (int c = 0; c < d->cells; c++)
-    if (demo_summary(d, o->task, c).count) fprintf(f, ",%s mean,%s least,%s most", d->cell[c], d->cell[c], d->cell[c]);
+  for (int m = 0; m < e->methods; m++)
+    if (experiment_summary(e, o->task, m).count)
+      fprintf(f, ",%s mean,%s least,%s most", e->method[m].name, e->method[m].name, e->method[m].name);
   fputc('\n', f);
   for (int p = 0; p < CURVE_POINTS; p++) {
     long update = 0;
-    for (int c = 0; c < d->cells; c++) demo_curve(d, o->task, c, p, &update);
+    for (int m = 0; m < e->methods; m++) experiment_curve(e, o->task, m, p, &update);
     fprintf(f, "%ld", update);
-    for (int c = 0; c < d->cells; c++) {
-      const score_summary s = demo_curve(d, o->task, c, p, NULL);
+    for (int m = 0; m < e->methods; m++) {
+      const score_summary s = experiment_curve(e, o->task, m, p, NULL);
       if (s.count) fprintf(f, ",%.9g,%.9g,%.9g", s.mean, s.least, s.most);
     }
     fputc('\n', f);
@@ -144,37 +118,37 @@ static void write_curve(FILE *f, const output *o) {
 }
 
 static void write_loss(FILE *f, const output *o) {
-  const demo *d = o->d;
+  const experiment *e = o->e;
   long updates = 0;
   fprintf(f, "update");
-  for (int c = 0; c < d->cells; c++) {
-    const demo_run *run = demo_shown(d, o->task, c);
+  for (int m = 0; m < e->methods; m++) {
+    const experiment_run *run = experiment_shown(e, o->task, m);
     if (!run) continue;
-    fprintf(f, ",%s", d->cell[c]);
+    fprintf(f, ",%s", e->method[m].name);
     updates = run->updates;
   }
   fputc('\n', f);
   for (long u = 0; u < updates; u++) {
     fprintf(f, "%ld", u + 1);
-    for (int c = 0; c < d->cells; c++) {
-      const demo_run *run = demo_shown(d, o->task, c);
+    for (int m = 0; m < e->methods; m++) {
+      const experiment_run *run = experiment_shown(e, o->task, m);
       if (run) fprintf(f, ",%.9g", run->loss[u]);
     }
     fputc('\n', f);
   }
 }
 
-sparc_status demo_write_data(const demo *d, const char *folder) {
+sparc_status experiment_write_data(const experiment *e, const char *folder) {
   static const struct {
     const char *name;
     void (*body)(FILE *, const output *);
   } files[] = {{"example", write_example}, {"scores", write_scores}, {"curve", write_curve}, {"loss", write_loss}};
   sparc_status status = SPARC_OK;
-  for (int task = 0; task < d->tasks; task++)
+  for (int task = 0; task < e->tasks; task++)
     for (size_t i = 0; i < sizeof files / sizeof *files && status == SPARC_OK; i++) {
       char name[64];
-      snprintf(name, sizeof name, "data/%s-%s", d->task[task]->name, files[i].name);
-      status = write_file(folder, ".csv", &(output){d, task, name}, files[i].body);
+      snprintf(name, sizeof name, "data/%s-%s", e->task[task]->name, files[i].name);
+      status = write_file(folder, ".csv", &(output){e, task, name}, files[i].body);
     }
   return status;
 }
@@ -225,14 +199,14 @@ static void put_event_lines(FILE *f, const sparc_task *task) {
 
 enum { TOP = 42, INPUT_PANEL = 130, METHOD_PANEL = 96, GAP = 36, BOTTOM = 64 };
 
-static int shown_cells(const demo *d, int task) {
+static int shown_methods(const experiment *e, int task) {
   int count = 0;
-  for (int c = 0; c < d->cells; c++) count += demo_shown(d, task, c) != NULL;
+  for (int m = 0; m < e->methods; m++) count += experiment_shown(e, task, m) != NULL;
   return count;
 }
 
 static int example_height(const output *o) {
-  return TOP + INPUT_PANEL + shown_cells(o->d, o->task) * (GAP + METHOD_PANEL) + BOTTOM;
+  return TOP + INPUT_PANEL + shown_methods(o->e, o->task) * (GAP + METHOD_PANEL) + BOTTOM;
 }
 
 static void put_time_axis(FILE *f, const sparc_task *task, bool last) {
@@ -243,7 +217,7 @@ static void put_time_axis(FILE *f, const sparc_task *task, bool last) {
 
 /* symbols as dots, one row for each; the events stand out by their letters */
 static void put_symbols(FILE *f, const output *o) {
-  const sparc_task *task = o->d->task[o->task];
+  const sparc_task *task = o->e->task[o->task];
   char question[96];
   snprintf(question, sizeof question, "symbols; the answer is %s", task->class_names[task->evaluation.label[0]]);
   put_heading(f, "Input", "#1d2530", question);
@@ -269,9 +243,9 @@ static void put_symbols(FILE *f, const output *o) {
 }
 
 /* the class probabilities after each step: the true class in colour, a wrong answer in black */
-static void put_classes(FILE *f, const output *o, int cell) {
-  const sparc_task *task = o->d->task[o->task];
-  const demo_run *run = demo_shown(o->d, o->task, cell);
+static void put_classes(FILE *f, const output *o, int row) {
+  const sparc_task *task = o->e->task[o->task];
+  const experiment_run *run = experiment_shown(o->e, o->task, row);
   const float *last = run->example + (size_t)(task->T - 1) * (size_t)task->O;
   const int label = task->evaluation.label[0];
   int answer = 0;
@@ -280,25 +254,25 @@ static void put_classes(FILE *f, const output *o, int cell) {
   char verdict[96];
   snprintf(verdict, sizeof verdict, "answers %s with probability %.2f: %s", task->class_names[answer], last[answer],
            answer == label ? "right" : "wrong");
-  put_heading(f, demo_cell_title(run->cell), demo_cell_colour(run->cell), verdict);
+  put_heading(f, run->method->title, run->method->colour, verdict);
   fprintf(f, "set yrange [-0.03:1.03]\nset ytics 0,0.5,1\nplot ");
   /* the two that matter are drawn last, over the others */
   int order[2] = {answer, label}, drawn = 0;
   for (int k = 0; k < task->O + 2; k++) {
     const int class = k < task->O ? k : order[k - task->O];
     if (k < task->O ? (k == answer || k == label) : (k == task->O && answer == label)) continue;
-    fprintf(f,
-            "%s\"data/%s-example.csv\" using \"step\":\"%s %s\" with lines linewidth %s linecolor rgb \"%s\" notitle",
-            drawn++ ? ", \\\n  " : "", task->name, run->cell, task->class_names[class], k < task->O ? "1" : "2.5",
-            k < task->O      ? "#b4bcc6"
-            : class == label ? demo_cell_colour(run->cell)
-                             : "#1d2530");
+    fprintf(
+        f, "%s\"data/%s-example.csv\" using \"step\":\"%s %s\" with lines linewidth %s linecolor rgb \"%s\" notitle",
+        drawn++ ? ", \\\n  " : "", task->name, run->method->name, task->class_names[class], k < task->O ? "1" : "2.5",
+        k < task->O      ? "#b4bcc6"
+        : class == label ? run->method->colour
+                         : "#1d2530");
   }
   fputc('\n', f);
 }
 
 static void put_drives(FILE *f, const output *o) {
-  const sparc_task *task = o->d->task[o->task];
+  const sparc_task *task = o->e->task[o->task];
   put_heading(f, "Input", "#1d2530", "drive in two coordinates; events as vertical lines");
   fprintf(f, "set yrange [*:*]\nset ytics 1\nset xzeroaxis linecolor rgb \"#c4cad2\"\n");
   fprintf(f, "set key at graph 1, graph 1.28 right top horizontal samplen 1.5 width -2\nplot ");
@@ -316,11 +290,11 @@ static void put_drives(FILE *f, const output *o) {
 
 /* one range for all panels: whole numbers around the targets and the predictions of the first coordinate */
 static void track_range(const output *o, double *low, double *high) {
-  const sparc_task *task = o->d->task[o->task];
+  const sparc_task *task = o->e->task[o->task];
   *low = *high = 0;
-  for (int c = -1; c < o->d->cells; c++) {
-    const demo_run *run = c < 0 ? NULL : demo_shown(o->d, o->task, c);
-    const float *z = c < 0 ? task->evaluation.target : run ? run->example : NULL;
+  for (int m = -1; m < o->e->methods; m++) {
+    const experiment_run *run = m < 0 ? NULL : experiment_shown(o->e, o->task, m);
+    const float *z = m < 0 ? task->evaluation.target : run ? run->example : NULL;
     for (int t = 0; z && t < task->T; t++, z += task->O) {
       *low = fmin(*low, floor((double)*z));
       *high = fmax(*high, ceil((double)*z));
@@ -328,39 +302,39 @@ static void track_range(const output *o, double *low, double *high) {
   }
 }
 
-static void put_track(FILE *f, const output *o, int cell) {
-  const sparc_task *task = o->d->task[o->task];
-  const demo_run *run = demo_shown(o->d, o->task, cell);
+static void put_track(FILE *f, const output *o, int row) {
+  const sparc_task *task = o->e->task[o->task];
+  const experiment_run *run = experiment_shown(o->e, o->task, row);
   char verdict[96];
   double low, high;
   track_range(o, &low, &high);
   snprintf(verdict, sizeof verdict, "first coordinate over the target (grey); NMSE of all sequences %.3f", run->score);
-  put_heading(f, demo_cell_title(run->cell), demo_cell_colour(run->cell), verdict);
+  put_heading(f, run->method->title, run->method->colour, verdict);
   fprintf(f, "set yrange [%g:%g]\nset ytics %g\n", low, high, fmax(1, ceil((high - low) / 4)));
   fprintf(f,
           "plot \"data/%s-example.csv\" using \"step\":\"target z1\" with lines linewidth 5 linecolor rgb "
           "\"#c4cad2\" notitle, \\\n",
           task->name);
   fprintf(f, "  \"data/%s-example.csv\" using \"step\":\"%s z1\" with lines linewidth 2 linecolor rgb \"%s\" notitle\n",
-          task->name, run->cell, demo_cell_colour(run->cell));
+          task->name, run->method->name, run->method->colour);
 }
 
 static void script_example(FILE *f, const output *o) {
-  const demo *d = o->d;
-  const sparc_task *task = d->task[o->task];
+  const experiment *e = o->e;
+  const sparc_task *task = e->task[o->task];
   const bool classes = task->target_kind == SPARC_TARGET_CLASS;
-  const int height = example_height(o), cells = shown_cells(d, o->task);
+  const int height = example_height(o), methods = shown_methods(e, o->task);
   put_preamble(f, o, height);
   put_event_lines(f, task);
   put_panel(f, height, LEFT, WIDTH - RIGHT, TOP, TOP + INPUT_PANEL);
-  put_time_axis(f, task, cells == 0);
+  put_time_axis(f, task, methods == 0);
   (classes ? put_symbols : put_drives)(f, o);
-  int top = TOP + INPUT_PANEL + GAP, left = cells;
-  for (int c = 0; c < d->cells; c++) {
-    if (!demo_shown(d, o->task, c)) continue;
+  int top = TOP + INPUT_PANEL + GAP, left = methods;
+  for (int m = 0; m < e->methods; m++) {
+    if (!experiment_shown(e, o->task, m)) continue;
     put_panel(f, height, LEFT, WIDTH - RIGHT, top, top + METHOD_PANEL);
     put_time_axis(f, task, --left == 0);
-    (classes ? put_classes : put_track)(f, o, c);
+    (classes ? put_classes : put_track)(f, o, m);
     top += METHOD_PANEL + GAP;
   }
   fprintf(f, "unset multiplot\n");
@@ -371,16 +345,16 @@ static void script_example(FILE *f, const output *o) {
 enum { WIDE_HEIGHT = 390, WIDE_BOTTOM = 84, BETWEEN = 80 };
 
 /* the tasks that have results lie beside each other */
-static void put_columns(FILE *f, const demo *d, void (*panel)(FILE *, const demo *, int task)) {
+static void put_columns(FILE *f, const experiment *e, void (*panel)(FILE *, const experiment *, int task)) {
   int columns = 0, left = LEFT;
-  for (int task = 0; task < d->tasks; task++) columns += shown_cells(d, task) > 0;
+  for (int task = 0; task < e->tasks; task++) columns += shown_methods(e, task) > 0;
   const int width = columns ? (WIDTH - LEFT - RIGHT - (columns - 1) * BETWEEN) / columns : 0;
-  for (int task = 0; task < d->tasks; task++) {
-    if (shown_cells(d, task) == 0) continue;
+  for (int task = 0; task < e->tasks; task++) {
+    if (shown_methods(e, task) == 0) continue;
     put_panel(f, WIDE_HEIGHT, left, left + width, TOP, WIDE_HEIGHT - WIDE_BOTTOM);
-    put_heading(f, d->task[task]->title, "#1d2530", "");
-    fprintf(f, "set ylabel \"%s\" offset 1.5,0\n", demo_score_label(d->task[task]));
-    panel(f, d, task);
+    put_heading(f, e->task[task]->title, "#1d2530", "");
+    fprintf(f, "set ylabel \"%s\" offset 1.5,0\n", score_label(e->task[task]));
+    panel(f, e, task);
     left += width + BETWEEN;
   }
   fprintf(f, "unset multiplot\n");
@@ -388,31 +362,31 @@ static void put_columns(FILE *f, const demo *d, void (*panel)(FILE *, const demo
 
 /* in the scripts, data is the file and score(name) the number of a column as it is shown */
 static void put_scores_of(FILE *f, const sparc_task *task, const char *file) {
-  fprintf(f, "data = \"data/%s-%s.csv\"\nscore(name) = %g * column(name)\n", task->name, file, demo_score_scale(task));
+  fprintf(f, "data = \"data/%s-%s.csv\"\nscore(name) = %g * column(name)\n", task->name, file, score_scale(task));
 }
 
-static void put_cell_names(FILE *f, const demo *d, int task) {
-  const int cells = shown_cells(d, task);
+static void put_method_names(FILE *f, const experiment *e, int task) {
+  const int methods = shown_methods(e, task);
   int bar = 0;
-  fprintf(f, "set xtics %s (", cells > 5 ? "rotate by 25 right" : "norotate");
-  for (int c = 0; c < d->cells; c++)
-    if (demo_shown(d, task, c)) {
-      fprintf(f, "%s\"%s\" %d", bar ? ", " : "", demo_cell_title(d->cell[c]), bar);
+  fprintf(f, "set xtics %s (", methods > 4 ? "rotate by 25 right" : "norotate");
+  for (int m = 0; m < e->methods; m++)
+    if (experiment_shown(e, task, m)) {
+      fprintf(f, "%s\"%s\" %d", bar ? ", " : "", e->method[m].title, bar);
       bar++;
     }
-  fprintf(f, ") scale 0\nset xrange [-0.6:%d.6]\n", cells - 1);
+  fprintf(f, ") scale 0\nset xrange [-0.6:%d.6]\n", methods - 1);
 }
 
-static void put_bars(FILE *f, const demo *d, int task) {
-  const char *format = demo_score_scale(d->task[task]) > 1 ? "%.1f" : "%.3f";
+static void put_bars(FILE *f, const experiment *e, int task) {
+  const char *format = score_scale(e->task[task]) > 1 ? "%.1f" : "%.3f";
   int bar = 0;
-  put_scores_of(f, d->task[task], "scores");
-  put_cell_names(f, d, task);
+  put_scores_of(f, e->task[task], "scores");
+  put_method_names(f, e, task);
   fprintf(f, "set yrange [0:*]\nset offsets 0,0,graph 0.12,0\nplot ");
-  for (int c = 0; c < d->cells; c++) {
-    if (!demo_shown(d, task, c)) continue;
+  for (int m = 0; m < e->methods; m++) {
+    if (!experiment_shown(e, task, m)) continue;
     fprintf(f, "data every ::%d::%d using (%d):(score(\"mean\")) with boxes linecolor rgb \"%s\" notitle, \\\n  ", bar,
-            bar, bar, demo_cell_colour(d->cell[c]));
+            bar, bar, e->method[m].colour);
     bar++;
   }
   fprintf(f,
@@ -429,26 +403,26 @@ static void script_scores(FILE *f, const output *o) {
   put_preamble(f, o, WIDE_HEIGHT);
   fprintf(f, "set style fill solid 0.85 noborder\nset boxwidth 0.55\nset grid y linecolor rgb \"#e6eaee\"\n");
   fprintf(f, "set key at graph 1, graph 1.13 right top samplen 1\n");
-  put_columns(f, o->d, put_bars);
+  put_columns(f, o->e, put_bars);
 }
 
-static void put_curves(FILE *f, const demo *d, int task) {
+static void put_curves(FILE *f, const experiment *e, int task) {
   const char *separator = "";
-  put_scores_of(f, d->task[task], "curve");
+  put_scores_of(f, e->task[task], "curve");
   fprintf(f, "set xtics autofreq\nset xlabel \"updates\" offset 0,0.4\nset yrange [0:*]\nplot ");
   /* the range over the seeds lies under all lines */
-  for (int c = 0; c < d->cells && d->seeds > 1; c++) {
-    if (!demo_shown(d, task, c)) continue;
+  for (int m = 0; m < e->methods && e->seeds > 1; m++) {
+    if (!experiment_shown(e, task, m)) continue;
     fprintf(f, "%sdata using \"update\":(score(\"%s least\")):(score(\"%s most\")) with filledcurves ", separator,
-            d->cell[c], d->cell[c]);
-    fprintf(f, "linecolor rgb \"%s\" fillstyle transparent solid 0.18 notitle", demo_cell_colour(d->cell[c]));
+            e->method[m].name, e->method[m].name);
+    fprintf(f, "linecolor rgb \"%s\" fillstyle transparent solid 0.18 notitle", e->method[m].colour);
     separator = ", \\\n  ";
   }
-  for (int c = 0; c < d->cells; c++) {
-    if (!demo_shown(d, task, c)) continue;
+  for (int m = 0; m < e->methods; m++) {
+    if (!experiment_shown(e, task, m)) continue;
     fprintf(f, "%sdata using \"update\":(score(\"%s mean\")) with linespoints linewidth 2 pointtype 7 pointsize 0.5 ",
-            separator, d->cell[c]);
-    fprintf(f, "linecolor rgb \"%s\" title \"%s\"", demo_cell_colour(d->cell[c]), demo_cell_title(d->cell[c]));
+            separator, e->method[m].name);
+    fprintf(f, "linecolor rgb \"%s\" title \"%s\"", e->method[m].colour, e->method[m].title);
     separator = ", \\\n  ";
   }
   /* one key serves both panels */
@@ -460,42 +434,44 @@ static void script_learning(FILE *f, const output *o) {
   fprintf(f,
           "set grid y linecolor rgb \"#e6eaee\"\nset key at screen 0.5, screen 0.015 center bottom horizontal maxrows "
           "1 samplen 2\n");
-  put_columns(f, o->d, put_curves);
+  put_columns(f, o->e, put_curves);
 }
 
 /* ---- the list ----------------------------------------------------------------------------------- */
 
-int demo_figures(const demo *d, demo_figure *figures) {
+int experiment_figures(const experiment *e, experiment_figure *figures) {
   int count = 0;
-  figures[count++] = (demo_figure){"scores", -1,
-                                   "Scores on the 512 evaluation sequences; less is better. Diamonds: the paper's "
-                                   "figures, for its own generators of the same tasks."};
-  for (int task = 0; task < d->tasks; task++) {
-    if (shown_cells(d, task) == 0) continue;
-    demo_figure *figure = &figures[count++];
-    const bool classes = d->task[task]->target_kind == SPARC_TARGET_CLASS;
-    *figure = (demo_figure){.task = task,
+  figures[count++] =
+      (experiment_figure){"scores", -1,
+                          "Scores on the 512 evaluation sequences; less is better. Diamonds: the paper's "
+                          "figures, for its own generators of the same tasks."};
+  for (int task = 0; task < e->tasks; task++) {
+    if (shown_methods(e, task) == 0) continue;
+    experiment_figure *figure = &figures[count++];
+    const bool classes = e->task[task]->target_kind == SPARC_TARGET_CLASS;
+    *figure =
+        (experiment_figure){.task = task,
                             .caption = classes ? "Evaluation sequence 0: the input, and for each method the "
                                                  "probabilities of the six orders had the sequence ended at that step. "
                                                  "Colour: the true order; black: a wrong answer; grey: the others. "
                                                  "Only the last step was trained."
                                                : "Evaluation sequence 0: the input, and for each method its prediction "
                                                  "of the first coordinate over the target, at every step."};
-    snprintf(figure->name, sizeof figure->name, "%s", d->task[task]->name);
+    snprintf(figure->name, sizeof figure->name, "%s", e->task[task]->name);
   }
-  figures[count++] = (demo_figure){"learning", -1, "The score on the evaluation sequences while training."};
+  figures[count++] = (experiment_figure){"learning", -1, "The score on the evaluation sequences while training."};
   return count;
 }
 
-sparc_status demo_write_scripts(const demo *d, const char *folder) {
-  demo_figure figures[DEMO_TASKS_MAX + 2];
-  const int count = demo_figures(d, figures);
+sparc_status experiment_write_scripts(const experiment *e, const char *folder) {
+  experiment_figure figures[EXPERIMENT_TASKS + 2];
+  const int count = experiment_figures(e, figures);
   sparc_status status = SPARC_OK;
   for (int i = 0; i < count && status == SPARC_OK; i++) {
     void (*body)(FILE *, const output *) = figures[i].task >= 0 ? script_example
                                            : i == 0             ? script_scores
                                                                 : script_learning;
-    status = write_file(folder, ".gp", &(output){d, figures[i].task, figures[i].name}, body);
+    status = write_file(folder, ".gp", &(output){e, figures[i].task, figures[i].name}, body);
   }
   return status;
 }

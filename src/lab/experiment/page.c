@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* page.c: the table, results.jsonl and index.html. */
+#include "lab/experiment/page.h"
+
+#include "base/error.h"
+#include "io/atomic_file.h"
+#include "lab/experiment/figures.h"
+#include "lab/gnuplot.h"
+#include "lab/report.h"
+#include "lab/run/folder.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the folder --------------------------------------------------------------------------------- */
+
+static sparc_status join(char path[PATH_MAX], const char *folder, const char *name) {
+  if (snprintf(path, PATH_MAX, "%s/%s", folder, name) < PATH_MAX) return SPARC_OK;
+  return fail(SPARC_INVALID, "the name of folder '%.200s' is too long", folder);
+}
+
+sparc_status experiment_prepare_folder(const char *folder) {
+  if (!*folder) return fail(SPARC_INVALID, "the name of the folder is empty");
+  static const char *const places[] = {"results.jsonl", "data/probe"};
+  char path[PATH_MAX];
+  sparc_status status = make_folders(folder);
+  if (status == SPARC_OK) status = join(path, folder, "data");
+  if (status == SPARC_OK) status = make_folders(path);
+  for (size_t i = 0; i < sizeof places / sizeof *places && status == SPARC_OK; i++) {
+    atomic_file file;
+    status = join(path, folder, places[i]);
+    if (status == SPARC_OK) status = atomic_file_begin(&file, path);
+    if (status == SPARC_OK) atomic_file_abandon(&file);
+  }
+  return status;
+}
+
+/* ---- the table ---------------------------------------------------------------------------------- */
+
+/* "0.4", "0.4 ± 0.2" over several seeds, "-" without any */
+static void score_text(const sparc_task *task, score_summary s, char text[TABLE_TEXT]) {
+  const double scale = score_scale(task);
+  const int digits = scale > 1 ? 1 : 3;
+  if (s.count > 1)
+    snprintf(text, TABLE_TEXT, "%.*f ± %.*f", digits, scale * s.mean, digits, scale * s.deviation);
+  else if (s.count == 1)
+    snprintf(text, TABLE_TEXT, "%.*f", digits, scale * s.mean);
+  else
+    snprintf(text, TABLE_TEXT, "-");
+}
+
+static void paper_text(const sparc_task *task, const method *m, char text[TABLE_TEXT]) {
+  const double score = method_paper_score(m, task);
+  score_text(task, (score_summary){.count = !isnan(score), .mean = score}, text);
+}
+
+int experiment_row(const experiment *e, int row, table_row *out) {
+  enum { TITLE, OPTIONS, PARAMETERS };
+  int column = TABLE_FIXED;
+  size_t params = 0;
+  for (int task = 0; task < e->tasks; task++) {
+    const experiment_run *run = experiment_shown(e, task, row);
+    if (run && run->params > params) params = run->params;
+    score_text(e->task[task], experiment_summary(e, task, row), out->text[column++]);
+    paper_text(e->task[task], &e->method[row], out->text[column++]);
+  }
+  snprintf(out->text[TITLE], TABLE_TEXT, "%s", e->method[row].title);
+  snprintf(out->text[OPTIONS], TABLE_TEXT, "%s", method_options(&e->method[row]));
+  snprintf(out->text[PARAMETERS], TABLE_TEXT, params ? "%zu" : "-", params);
+  for (int i = 0; i < column; i++) out->field[i] = out->text[i];
+  return column;
+}
+
+void experiment_remark(const experiment *e, char *text, size_t size) {
+  if (e->seeds > 1)
+    snprintf(text, size, "Mean ± standard deviation over %d seeds; no embedding.", e->seeds);
+  else
+    snprintf(text, size, "One seed; no embedding.");
+}
+
+/* ---- results.jsonl ------------------------------------------------------------------------------ */
+
+static json_t *json_or_null(double value) { return isnan(value) ? json_null() : json_real(value); }
+
+json_t *experiment_run_json(const experiment_run *run) {
+  char variant[TABLE_TEXT];
+  const bool has_variant = cell_variant(run->options, variant, sizeof variant);
+  return json_pack("{s:s, s:s, s:o, s:s, s:I, s:f, s:s, s:o, s:I, s:f, s:I, s:i}", "task", run->task->name, "cell",
+                   run->method->cell, "variant", has_variant ? json_string(variant) : json_null(), "options",
+                   run->options, "seed", (json_int_t)run->seed, "score", run->score, "score_name",
+                   run->task->score_name, "paper", json_or_null(method_paper_score(run->method, run->task)), "updates",
+                   (json_int_t)run->updates, "seconds", run->seconds, "params", (json_int_t)run->params, "H", run->H);
+}
+
+static sparc_status write_results(const experiment *e, const char *folder) {
+  char path[PATH_MAX];
+  atomic_file file;
+  sparc_status status = join(path, folder, "results.jsonl");
+  if (status == SPARC_OK) status = atomic_file_begin(&file, path);
+  if (status != SPARC_OK) return status;
+  for (int i = 0; i < e->runs && status == SPARC_OK; i++) {
+    if (!run_is_done(&e->run[i])) continue;
+    json_t *object = experiment_run_json(&e->run[i]);
+    char *line = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    status = line ? atomic_file_write(&file, line, strlen(line)) : fail(SPARC_NO_MEMORY, "no memory for a JSON line");
+    if (status == SPARC_OK) status = atomic_file_write(&file, "\n", 1);
+    free(line);
+    json_decref(object);
+  }
+  if (status == SPARC_OK) return atomic_file_commit(&file);
+  atomic_file_abandon(&file);
+  return status;
+}
+
+/* ---- index.html --------------------------------------------------------------------------------- */
+
+static void write_scores(html_report *r, const experiment *e) {
+  char over[EXPERIMENT_TASKS][96], remark[128];
+  const char *first[TABLE_COLUMNS] = {"", "", ""}, *second[TABLE_COLUMNS] = {"cell", "options", "parameters"};
+  int columns = TABLE_FIXED;
+  for (int task = 0; task < e->tasks; task++) {
+    const sparc_task *t = e->task[task];
+    snprintf(over[task], sizeof over[task], "%s: %s", t->title, score_label(t));
+    first[columns] = over[task];
+    second[columns++] = "here";
+    first[columns] = "";
+    second[columns++] = "paper";
+  }
+  html_table_begin(r, first, columns);
+  html_table_heading(r, second, columns);
+  for (int row = 0; row < e->methods; row++) {
+    table_row texts;
+    experiment_row(e, row, &texts);
+    html_table_row(r, texts.field, columns, row == 0);
+  }
+  html_table_end(r);
+  experiment_remark(e, remark, sizeof remark);
+  html_paragraph(r,
+                 "%s Less is better; 1 is the NMSE of predicting zeros, 83.3 %% the error of guessing one of six "
+                 "orders. A dash: not reported, or not finished. Options are those that differ from the defaults of "
+                 "the cell; `results.jsonl` has them all.",
+                 remark);
+}
+
+static void write_settings(html_report *r, const experiment *e) {
+  html_section(r, "What was done");
+  for (int task = 0; task < e->tasks; task++) {
+    const sparc_task *t = e->task[task];
+    html_paragraph(r,
+                   "`%s`: %d training and %d evaluation sequences of %d steps; %ld updates of AdamW with batch %d, "
+                   "rate %g, decay %g, gradient norm at most %g. Every cell has %d real state coordinates and a linear "
+                   "head on %s.",
+                   t->name, t->train.count, t->evaluation.count, t->T, experiment_at(e, task, 0, 0)->updates,
+                   t->training.batch, t->training.rate, t->training.decay, t->training.clip, t->training.state,
+                   t->training.relu ? "ReLU(state)" : "the state");
+  }
+  html_paragraph(r,
+                 "The data are made from one fixed seed; a run is a function of its own seed alone, whatever the "
+                 "number of threads. sparc %s.",
+                 sparc_version());
+}
+
+static void write_runs(html_report *r, const experiment *e) {
+  static const char *const headings[] = {"run", "seed", "score", "updates", "seconds"};
+  enum { COLUMNS = sizeof headings / sizeof *headings };
+  html_section(r, "Runs");
+  html_table_begin(r, headings, COLUMNS);
+  for (int i = 0; i < e->runs; i++) {
+    const experiment_run *run = &e->run[i];
+    char name[2 * TABLE_TEXT], seed[24], score[TABLE_TEXT], updates[24], seconds[24];
+    snprintf(name, sizeof name, "%s, %s", run->task->name, run->method->title);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->seed);
+    snprintf(updates, sizeof updates, "%ld", atomic_load(&run->done));
+    snprintf(seconds, sizeof seconds, "%.1f", run->seconds);
+    score_text(run->task, (score_summary){.count = run_is_done(run), .mean = run->score}, score);
+    html_table_row(r, (const char *const[]){name, seed, score, updates, seconds}, COLUMNS, false);
+  }
+  html_table_end(r);
+  html_paragraph(r,
+                 "The numbers behind the figures are in `data/`, one line for each run in `results.jsonl`. "
+                 "`gnuplot NAME.gp` in this folder draws a figure again.");
+}
+
+static void write_figures(html_report *r, const experiment *e, const char *folder, experiment_drawing *drawing) {
+  experiment_figure figures[EXPERIMENT_TASKS + 2];
+  const int count = experiment_figures(e, figures);
+  for (int i = 0; i < count; i++) {
+    const experiment_figure *figure = &figures[i];
+    char *svg;
+    html_section(r, figure->task >= 0 ? e->task[figure->task]->title : i == 0 ? "Scores" : "Learning");
+    if (gnuplot_draw(folder, figure->name, &svg) == SPARC_OK) {
+      html_figure(r, figure->name, svg, figure->caption);
+      drawing->figures++;
+    } else {
+      snprintf(drawing->reason, sizeof drawing->reason, "%s", sparc_error());
+      html_remark(r, "No figure here: %s. Its data and its script `%s.gp` are in this folder.", drawing->reason,
+                  figure->name);
+    }
+    sparc_free(svg);
+  }
+}
+
+static sparc_status write_page(const experiment *e, const char *folder, experiment_drawing *drawing) {
+  char path[PATH_MAX];
+  html_report r;
+  sparc_status status = join(path, folder, "index.html");
+  if (status == SPARC_OK)
+    status = html_begin(&r, path, "Recurrent cells on diagnostic tasks",
+                        "Small tasks tell cells apart: remembering the order of three events among distractors, and "
+                        "following a point whose motion is shrunk and turned by announced events.");
+  if (status != SPARC_OK) return status;
+  if (experiment_finished(e) < e->runs)
+    html_remark(&r, "Only %d of %d runs were finished.", experiment_finished(e), e->runs);
+  write_scores(&r, e);
+  write_figures(&r, e, folder, drawing);
+  write_settings(&r, e);
+  write_runs(&r, e);
+  return html_end(&r);
+}
+
+sparc_status experiment_write(const experiment *e, const char *folder, experiment_drawing *drawing) {
+  *drawing = (experiment_drawing){0};
+  sparc_status status = write_results(e, folder);
+  if (status == SPARC_OK) status = experiment_write_data(e, folder);
+  if (status == SPARC_OK) status = experiment_write_scripts(e, folder);
+  if (status == SPARC_OK) status = write_page(e, folder, drawing);
+  return status;
+}
