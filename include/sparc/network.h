@@ -77,7 +77,7 @@ typedef struct sparc_network_sizes {
   size_t outputs;     /* numbers of one step: all heads, one behind the other */
   size_t tape;        /* elements that one step of one stream needs */
   size_t trace;       /* exact sensitivities to the cell's parameters; 0: no RTRL form */
-  size_t trace_exact; /* the same with those to the embedding's parameters behind them; 0: none */
+  size_t trace_exact; /* the same with those to the embedding's parameters and their drivers behind them; 0: none */
 } sparc_network_sizes;
 
 /* sparc_network_create validates config and makes a network, which keeps its own copy. *out is NULL on failure. */

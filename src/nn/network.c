@@ -224,6 +224,9 @@ static void lay_out(sparc_network *net) {
   net->sizes.state = pool_of(net) + (net->pools ? net->features + 1 : 0);
   net->sizes.tape = net->tape.total;
   net->sizes.trace = net->config.layers > 1 || net->pools ? 0 : net->cell->sizes.trace;
+  if (net->config.layers == 0 && net->sizes.trace) /* see network_encoder_impl.h */
+    net->sizes.trace_exact =
+        net->sizes.trace + net->cell->sizes.state * net->embed.out * (net->embed.in ? net->embed.in + 2 : 0);
 }
 
 /* ---- life cycle -------------------------------------------------------------------------------- */

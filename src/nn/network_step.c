@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "cells/tiles.h"
+#include "nn/network_encoder_impl.h"
 #include "nn/network_rows_impl.h"
 #include "nn/network_step_impl.h"
 #include "sparc/double.h"
@@ -105,8 +106,9 @@ static void step_cells(const step_run *r, size_t layer, range streams) {
   real *carried = r->states + first * state + layer * S;
   for (size_t i = 0; i < streams.n; i++) memcpy(states + i * S, carried + i * state, S * sizeof *states);
   (void)PUBLIC(sparc_step_streams)(net->cell, r->prepared + net->layer[layer].cell_prepared, (int)streams.n, states,
-   rows_at(r, input_place(net), first, (size_t)net->cell->D), r->masks ? r->masks + first : NULL,
-   rows_at(r, net->tape.y, first, cell->output), rows_at(r, net->tape.cell, first, cell->tape), 1);
+                                   rows_at(r, input_place(net), first, (size_t)net->cell->D),
+                                   r->masks ? r->masks + first : NULL, rows_at(r, net->tape.y, first, cell->output),
+                                   rows_at(r, net->tape.cell, first, cell->tape), 1);
   for (size_t i = 0; i < streams.n; i++) memcpy(carried + i * state, states + i * S, S * sizeof *states);
 }
 
@@ -382,7 +384,10 @@ static sparc_status check_rtrl(const sparc_network *net, sparc_encoder_gradient 
     return fail(SPARC_UNSUPPORTED, "cell %s has no RTRL form; train with sparc_network_backward over short sequences",
                 net->config.cell);
   if (encoder == SPARC_ENCODER_EXACT && net->sizes.trace_exact == 0)
-    return fail(SPARC_UNSUPPORTED, "exact sensitivities of an embedding do not exist here; use SPARC_ENCODER_LOCAL");
+    return fail(SPARC_UNSUPPORTED,
+                "layers is %d: exact sensitivities of an embedding exist in front of a bare cell; "
+                "use SPARC_ENCODER_LOCAL",
+                net->config.layers);
   return trace ? SPARC_OK : fail(SPARC_INVALID, "trace is NULL");
 }
 
@@ -396,8 +401,22 @@ sparc_status PUBLIC(sparc_network_step_rtrl)(const sparc_network *net, const rea
   network_step_before(net, prepared, 1, x, tape, 1);
   status = PUBLIC(sparc_step_rtrl)(net->cell, prepared + net->layer->cell_prepared, state, trace, at.cell_input, mask,
                                    at.cell_output, at.cell_tapes);
-  if (status == SPARC_OK) network_step_behind(net, prepared, 1, tape, y, 1);
-  return status;
+  if (status != SPARC_OK) return status;
+  if (encoder == SPARC_ENCODER_EXACT && net->embed.in)
+    TYPED(encoder_advance)(net, prepared, x, at.cell_input, at.cell_tapes, trace);
+  network_step_behind(net, prepared, 1, tape, y, 1);
+  return SPARC_OK;
+}
+
+/* the embedding's gradient: through the state over all time, and past it at this step; dx is local in any case */
+static void exact_encoder_gradient(const sparc_network *net, const real *prepared, const real *trace, real *tape,
+                                   real *dparams, real *dx) {
+  const step_run r = {.net = net, .n = 1, .tapes = tape};
+  const network_tape at = network_tape_of(net, 1, tape);
+  embed_rows_backward(net, prepared, 1, at.cell_input, at.dcell_input, dx);
+  if (!TYPED(encoder_contract)(net, trace, at.cell_tapes, at.dcell_input, dparams)) return;
+  const weight_job job = {&net->embed, 1, rows_at(&r, net->tape.x, 0, 0), at.dcell_input, net->embed.out};
+  add_weight_gradients(net, 1, &job, 1, dparams);
 }
 
 sparc_status PUBLIC(sparc_network_rtrl_gradient)(const sparc_network *net, const real *prepared,
@@ -412,6 +431,10 @@ sparc_status PUBLIC(sparc_network_rtrl_gradient)(const sparc_network *net, const
   status = PUBLIC(sparc_rtrl_gradient)(net->cell, prepared + net->layer->cell_prepared, trace, at.cell_tapes,
                                        at.dcell_output, dparams + net->layer->cell,
                                        net->embed.in || dx ? at.dcell_input : NULL);
-  if (status == SPARC_OK) network_step_before_backward(net, prepared, 1, tape, dparams, dx, 1);
-  return status;
+  if (status != SPARC_OK) return status;
+  if (encoder == SPARC_ENCODER_EXACT && net->embed.in)
+    exact_encoder_gradient(net, prepared, trace, tape, dparams, dx);
+  else
+    network_step_before_backward(net, prepared, 1, tape, dparams, dx, 1);
+  return SPARC_OK;
 }

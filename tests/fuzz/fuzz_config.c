@@ -22,7 +22,8 @@ static void require(int condition, const char *what) {
 static json_t *settle(sparc_run_config *config) {
   const run_data data = {.channels = 2, .outputs = 3};
   char options[CELL_OPTIONS_SIZE];
-  if (!config->data || run_settle(config, &data, options) != SPARC_OK) return NULL;
+  sparc_head_config head;
+  if (!config->data || run_settle(config, &data, options, &head) != SPARC_OK) return NULL;
   json_t *object = run_config_json(config);
   require(object != NULL, "settings as JSON");
   return object;

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* network_encoder_impl.h: exact sensitivities of a bare cell's state to the embedding in front of it, in one precision.
+ *
+ * They lie behind the cell's trace: Z_e (H, inputs + 1, parts, width), an entry for each weight of the embedding and,
+ * as input number `inputs` with the value 1, each of its biases; behind these Q (S, width), the derivative of the last
+ * step's state by the embedding's pre-activations.
+ */
+#ifndef SPARC_NN_NETWORK_ENCODER_IMPL_H
+#define SPARC_NN_NETWORK_ENCODER_IMPL_H
+
+#include "base/real.h"
+#include "nn/network.h"
+
+/* after the RTRL step that filled the cell's tape; x (inputs), e (width): the embedding's input and output */
+void TYPED(encoder_advance)(const sparc_network *net, const real *prepared, const real *x, const real *e,
+                            real *cell_tape, real *trace);
+/* after the cell's RTRL gradient on that tape: adds what came through the state to the embedding's gradient, and takes
+ * the present's share of it out of de (width), the cotangent of the pre-activations. What is left there goes past the
+ * state, from the cell's input to its output; false: nothing does. */
+bool TYPED(encoder_contract)(const sparc_network *net, const real *trace, real *cell_tape, real *de, real *dparams);
+
+#endif
