@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* network_rows.c: the parts of a network outside its cells, forward and backward side by side (spec/baselines.md 9.1
- * and 9.2 for residual layers), and the weights as products read them. */
+/* network_rows.c: the parts of a network outside its cells, forward and backward side by side
+ * (docs/training.md has the formulas of residual layers), and the weights as products read them. */
 #include "base/error.h"
 #include "base/threads.h"
 #include "cells/tiles.h"
