@@ -10,6 +10,8 @@
 #include "base/threads.h"
 #include "cells/affine/affine_impl.h"
 #include "nn/network_encoder_impl.h"
+#include "sparc/double.h"
+#include "sparc/rollout.h"
 
 #include <string.h>
 
