@@ -812,6 +812,28 @@ static void test_read_failures(void **state) {
 
 /* ---- failing to write ---- */
 
+/* bytes go in and come out as they are, NaN patterns and all, and other types can be read as bytes */
+static void test_bytes(void **state) {
+  (void)state;
+  uint8_t given[256], back[256] = {0};
+  for (size_t i = 0; i < sizeof given; i++) given[i] = (uint8_t)(255 - i);
+  const float number = 1.5F;
+  const sparc_tensor_source sources[] = {{"bytes", SPARC_U8, SPARC_U8, 1, {sizeof given}, given},
+                                         {"number", SPARC_F32, SPARC_F32, 0, {0}, &number}};
+  assert_int_equal(sparc_tensors_write(in_folder("bytes.st"), sources, 2, NULL, 0), SPARC_OK);
+  sparc_tensors *file;
+  assert_int_equal(sparc_tensors_open(in_folder("bytes.st"), &file), SPARC_OK);
+  assert_int_equal(sparc_tensors_find(file, "bytes")->dtype, SPARC_U8);
+  assert_int_equal(sparc_tensors_read_bytes(file, "bytes", back, sizeof back), SPARC_OK);
+  assert_memory_equal(back, given, sizeof given);
+  assert_int_equal(sparc_tensors_read_bytes(file, "number", back, sizeof number), SPARC_OK);
+  assert_memory_equal(back, &number, sizeof number);
+  assert_int_equal(sparc_tensors_read_bytes(file, "bytes", back, 255), SPARC_FORMAT);
+  assert_sentence("tensor 'bytes': it has 256 bytes, expected 255");
+  assert_int_equal(sparc_tensors_read_bytes(file, "other", back, 255), SPARC_FORMAT);
+  sparc_tensors_close(file);
+}
+
 static void test_write_refuses_bad_arguments(void **state) {
   (void)state;
   static const float number[4] = {1, 2, 3, 4};
@@ -1103,6 +1125,7 @@ int main(void) {
       IN_EMPTY_FOLDER(test_round_trip_of_every_type),
       IN_EMPTY_FOLDER(test_equal_types_keep_every_bit),
       IN_EMPTY_FOLDER(test_shapes_names_and_metadata),
+      IN_EMPTY_FOLDER(test_bytes),
       IN_EMPTY_FOLDER(test_layout_of_written_files),
       IN_EMPTY_FOLDER(test_bf16_rounding_cases),
       IN_EMPTY_FOLDER(test_bf16_rounding_everywhere),

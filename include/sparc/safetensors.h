@@ -20,7 +20,8 @@
 extern "C" {
 #endif
 
-/* The element types that the reader lists. The first three are also written, and read as numbers. */
+/* The element types that the reader lists. The first three are also written, and read as numbers; SPARC_U8 is written
+ * as the bytes that it is. */
 typedef enum sparc_dtype {
   SPARC_F64 = 0,
   SPARC_F32,
@@ -94,13 +95,17 @@ SPARC_API sparc_status sparc_tensors_read_f32(const sparc_tensors *tensors, cons
                                               size_t elements);
 SPARC_API sparc_status sparc_tensors_read_f64(const sparc_tensors *tensors, const char *name, double *out,
                                               size_t elements);
+/* The same for the bytes of a tensor of any type, as they lie in the file; another number of them is SPARC_FORMAT. */
+SPARC_API sparc_status sparc_tensors_read_bytes(const sparc_tensors *tensors, const char *name, void *out,
+                                                size_t bytes);
 
 /* ---- writing ---- */
 
 typedef struct sparc_tensor_source {
-  const char *name;    /* UTF-8, unique within the file */
-  sparc_dtype dtype;   /* stored as SPARC_F64, SPARC_F32 or SPARC_BF16 (round to nearest even, NaN stays NaN) */
-  sparc_dtype in_type; /* type of `data`: SPARC_F64 for double, SPARC_F32 for float */
+  const char *name;  /* UTF-8, unique within the file */
+  sparc_dtype dtype; /* stored as SPARC_F64, SPARC_F32, SPARC_BF16 (round to nearest even, NaN stays NaN) or SPARC_U8 */
+  sparc_dtype
+      in_type; /* type of `data`: SPARC_F64 for double, SPARC_F32 for float, SPARC_U8 with dtype SPARC_U8 only */
   int rank;
   size_t shape[SPARC_TENSOR_RANK_MAX];
   const void *data; /* row-major; may be NULL when the shape holds no elements */

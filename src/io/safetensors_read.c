@@ -402,3 +402,11 @@ sparc_status sparc_tensors_read_f32(const sparc_tensors *t, const char *name, fl
 sparc_status sparc_tensors_read_f64(const sparc_tensors *t, const char *name, double *out, size_t elements) {
   return read_elements(t, name, NULL, out, elements);
 }
+
+sparc_status sparc_tensors_read_bytes(const sparc_tensors *t, const char *name, void *out, size_t bytes) {
+  if (!t || !name || (!out && bytes)) return fail(SPARC_INVALID, "%s is NULL", !t ? "tensors" : !name ? "name" : "out");
+  const sparc_tensor_info *info = sparc_tensors_find(t, name);
+  if (!info) return fail(SPARC_FORMAT, "%s: there is no tensor '%s'", t->label, quote(name).text);
+  if (info->bytes != bytes) return bad_tensor(t, name, "it has %zu bytes, expected %zu", info->bytes, bytes);
+  return read_at(t, out, t->data_start + info->offset, bytes);
+}

@@ -65,10 +65,11 @@ static sparc_status check_tensor(const sparc_tensor_source *source, size_t index
   if (strcmp(name, METADATA_NAME) == 0)
     return fail(SPARC_INVALID, "tensors[%zu].name is '%s', which the format reserves for metadata", index, name);
   const dtype_row *type = dtype_get(source->dtype);
-  if (!type || !type->from_f32)
+  const bool bytes = source->dtype == SPARC_U8 && source->in_type == SPARC_U8; /* as they are */
+  if (!type || (!type->from_f32 && !bytes))
     return fail(SPARC_INVALID, "tensor '%s': dtype is %s (%d), expected SPARC_F64, SPARC_F32 or SPARC_BF16",
                 quote(name).text, sparc_dtype_name(source->dtype), (int)source->dtype);
-  if (source->in_type != SPARC_F64 && source->in_type != SPARC_F32)
+  if (!bytes && source->in_type != SPARC_F64 && source->in_type != SPARC_F32)
     return fail(SPARC_INVALID, "tensor '%s': in_type is %s (%d), expected SPARC_F64 or SPARC_F32", quote(name).text,
                 sparc_dtype_name(source->in_type), (int)source->in_type);
   if (source->rank < 0 || source->rank > SPARC_TENSOR_RANK_MAX)
@@ -186,6 +187,7 @@ static sparc_status build_header(writer *w) {
 /* ---- data ---- */
 
 static sparc_status write_tensor(atomic_file *file, const item *it) {
+  if (it->source->in_type == SPARC_U8) return atomic_file_write(file, it->source->data, it->bytes);
   uint8_t piece[16384];
   const size_t most = sizeof piece / it->type->size;
   for (size_t done = 0, count; done < it->elements; done += count) {

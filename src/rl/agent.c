@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* agent.c: a trained policy, one stream, for any program: observations in, actions out. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "rl/actor_critic.h"
+#include "rl/checkpoint.h"
+#include "rl/normaliser.h"
+#include "rl/policy.h"
+
+#include <string.h>
+
+struct sparc_agent {
+  sparc_tensors *file; /* metadata live in it */
+  sparc_env_shape shape;
+  policy policy;
+  double action_limit;
+  sparc_network *network;
+  sparc_network_sizes n;
+  observation_normaliser observations;
+  void *memory;
+  float *params, *prepared, *state, *tape, *y, *x;
+};
+
+static void carve(arena *a, sparc_agent *agent) {
+  observation_normaliser *o = &agent->observations;
+  agent->params = arena_take(a, agent->n.params, sizeof(float));
+  agent->prepared = arena_take(a, agent->n.prepared, sizeof(float));
+  agent->state = arena_take(a, agent->n.state, sizeof(float));
+  agent->tape = arena_take(a, agent->n.tape, sizeof(float));
+  agent->y = arena_take(a, agent->n.outputs, sizeof(float));
+  agent->x = arena_take(a, o->width, sizeof(float));
+  o->moments = arena_take(a, observation_moments(o->mode, o->width), sizeof *o->moments);
+}
+
+static sparc_status allocate(sparc_agent *agent) {
+  arena size = arena_measure();
+  carve(&size, agent);
+  agent->memory = sparc_alloc(size.used);
+  if (!agent->memory) return fail(SPARC_NO_MEMORY, "no memory for the %zu bytes of an agent", size.used);
+  arena block = arena_over(agent->memory, size.used);
+  carve(&block, agent);
+  return SPARC_OK;
+}
+
+static sparc_status check_shape(const char *path, const sparc_env_shape *s) {
+  enum { MOST = 1 << 24 };
+  if (s->observation >= 1 && s->observation <= MOST && s->choices <= MOST && s->action >= 1 && s->action <= MOST &&
+      (s->choices == 0 || s->action == 1))
+    return SPARC_OK;
+  return fail(SPARC_FORMAT, "'%.200s': %d observed numbers, %d choices and actions of %d are not possible", path,
+              s->observation, s->choices, s->action);
+}
+
+static sparc_status load(sparc_agent *agent, const char *path) {
+  stored_run run;
+  sparc_status status = sparc_tensors_open(path, &agent->file);
+  if (status == SPARC_OK) status = stored_run_read(agent->file, path, &run);
+  if (status == SPARC_OK) status = check_shape(path, &run.shape);
+  if (status == SPARC_OK) status = actor_critic_create(&run.config, &run.shape, &agent->network);
+  if (status != SPARC_OK) return status;
+  observation_normaliser *o = &agent->observations;
+  agent->shape = run.shape;
+  agent->policy = policy_of(&run.shape);
+  agent->action_limit = run.config.action_limit;
+  agent->n = sparc_network_sizes_of(agent->network);
+  *o = (observation_normaliser){.mode = run.config.obsnorm, .width = (size_t)run.shape.observation};
+  status = allocate(agent);
+  if (status == SPARC_OK) status = stored_blocks_read(agent->file, path, agent->network, "", agent->params);
+  if (status == SPARC_OK)
+    status = stored_doubles_read(agent->file, path, STORED_OBSERVATION_MOMENTS, (double *)o->moments,
+                                 3 * observation_moments(o->mode, o->width));
+  return status == SPARC_OK ? sparc_network_prepare(agent->network, agent->params, agent->prepared) : status;
+}
+
+sparc_status sparc_agent_load(const char *path, sparc_agent **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the agent");
+  *out = NULL;
+  if (!path) return fail(SPARC_INVALID, "path is NULL");
+  sparc_agent *agent = sparc_alloc(sizeof *agent);
+  if (!agent) return fail(SPARC_NO_MEMORY, "no memory for an agent");
+  const sparc_status status = load(agent, path);
+  if (status == SPARC_OK)
+    *out = agent;
+  else
+    sparc_agent_free(agent);
+  return status;
+}
+
+void sparc_agent_free(sparc_agent *agent) {
+  if (!agent) return;
+  sparc_network_free(agent->network);
+  sparc_tensors_close(agent->file);
+  sparc_free(agent->memory);
+  sparc_free(agent);
+}
+
+sparc_env_shape sparc_agent_shape(const sparc_agent *agent) { return agent->shape; }
+
+const char *sparc_agent_metadata(const sparc_agent *agent, const char *key) {
+  return sparc_tensors_metadata_find(agent->file, key);
+}
+
+sparc_status sparc_agent_step(sparc_agent *agent, const float *observation, int start, sparc_random *random,
+                              float *action) {
+  if (!agent || !observation || !action)
+    return fail(SPARC_INVALID, "%s is NULL", !agent ? "agent" : !observation ? "observation" : "action");
+  const float mask = start ? 0 : 1;
+  memcpy(agent->x, observation, agent->observations.width * sizeof *observation);
+  observation_normalise(&agent->observations, false, agent->x);
+  const sparc_status status =
+      sparc_network_step(agent->network, agent->prepared, 1, agent->state, agent->x, &mask, agent->y, agent->tape, 1);
+  if (status != SPARC_OK) return status;
+  policy_act(&agent->policy, agent->y, random, action);
+  policy_send(&agent->policy, agent->action_limit, action, action);
+  return SPARC_OK;
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint.c: saving and restoring runs. Two tables say what a file holds; nothing else knows the fields. Reading
+ * trusts nothing: whatever is missing or impossible gets a sentence with the file and the key or tensor. */
+#include "rl/checkpoint.h"
+
+#include "base/c_locale.h"
+#include "base/error.h"
+#include "io/dtype.h"
+#include "rl/ppo.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT         "sparc-agent"
+#define FORMAT_VERSION "1"
+
+/* ---- metadata: fields of stored_run ----------------------------------------------------------------- */
+
+typedef enum field_type { FIELD_TEXT, FIELD_INT, FIELD_LONG, FIELD_SEED, FIELD_REAL, FIELD_CHOICE } field_type;
+
+typedef struct field {
+  const char *key;
+  field_type type;
+  size_t offset;
+  const char *const *choices; /* of FIELD_CHOICE, by value */
+} field;
+
+static const char *const obsnorms[] = {"none", "feature", "pooled", NULL};
+static const char *const traces[] = {"auto", "stored", "free", NULL};
+static const char *const encoders[] = {"local", "exact", NULL};
+
+#define AT(member) offsetof(stored_run, member)
+
+static const field fields[] = {
+    {"task", FIELD_TEXT, AT(config.task), NULL},
+    {"task_options", FIELD_TEXT, AT(config.task_options), NULL},
+    {"cell", FIELD_TEXT, AT(config.cell), NULL},
+    {"cell_options", FIELD_TEXT, AT(config.cell_options), NULL},
+    {"H", FIELD_INT, AT(config.H), NULL},
+    {"budget", FIELD_INT, AT(config.budget), NULL},
+    {"width", FIELD_INT, AT(config.width), NULL},
+    {"seed", FIELD_SEED, AT(config.seed), NULL},
+    {"rollouts", FIELD_LONG, AT(config.rollouts), NULL},
+    {"steps", FIELD_INT, AT(config.steps), NULL},
+    {"streams", FIELD_INT, AT(config.streams), NULL},
+    {"obsnorm", FIELD_CHOICE, AT(config.obsnorm), obsnorms},
+    {"rewardnorm", FIELD_INT, AT(config.rewardnorm), NULL},
+    {"discount", FIELD_REAL, AT(config.discount), NULL},
+    {"lambda", FIELD_REAL, AT(config.lambda), NULL},
+    {"action_limit", FIELD_REAL, AT(config.action_limit), NULL},
+    {"epochs", FIELD_INT, AT(config.epochs), NULL},
+    {"minibatches", FIELD_INT, AT(config.minibatches), NULL},
+    {"clip", FIELD_REAL, AT(config.clip), NULL},
+    {"value_coefficient", FIELD_REAL, AT(config.value_coefficient), NULL},
+    {"entropy_coefficient", FIELD_REAL, AT(config.entropy_coefficient), NULL},
+    {"gradient_clip", FIELD_REAL, AT(config.gradient_clip), NULL},
+    {"rate", FIELD_REAL, AT(config.rate), NULL},
+    {"traces", FIELD_CHOICE, AT(config.traces), traces},
+    {"interval", FIELD_INT, AT(config.interval), NULL},
+    {"encoder", FIELD_CHOICE, AT(config.encoder), encoders},
+    {"observation", FIELD_INT, AT(shape.observation), NULL},
+    {"choices", FIELD_INT, AT(shape.choices), NULL},
+    {"action", FIELD_INT, AT(shape.action), NULL},
+    {"horizon", FIELD_INT, AT(shape.horizon), NULL},
+    {"rollouts_done", FIELD_LONG, AT(rollouts), NULL},
+};
+
+enum { FIELDS = sizeof fields / sizeof *fields, IDENTITIES = 3, VALUE_SIZE = 32 };
+
+static const char *const identity_keys[IDENTITIES] = {"format", "format_version", "sparc_version"};
+
+/* the text of a field; numbers are printed to `room` */
+static const char *print_field(const field *f, const stored_run *run, char room[VALUE_SIZE]) {
+  const void *at = (const char *)run + f->offset;
+  switch (f->type) {
+    case FIELD_TEXT:
+      return *(const char *const *)at;
+    case FIELD_CHOICE:
+      return f->choices[*(const int *)at];
+    case FIELD_INT:
+      snprintf(room, VALUE_SIZE, "%d", *(const int *)at);
+      break;
+    case FIELD_LONG:
+      snprintf(room, VALUE_SIZE, "%ld", *(const long *)at);
+      break;
+    case FIELD_SEED:
+      snprintf(room, VALUE_SIZE, "%" PRIu64, *(const uint64_t *)at);
+      break;
+    case FIELD_REAL:
+      snprintf(room, VALUE_SIZE, "%.17g", *(const double *)at);
+      break;
+  }
+  return room;
+}
+
+static int parse_choice(const char *text, const char *const *choices, int *value) {
+  for (*value = 0; choices[*value]; ++*value)
+    if (strcmp(choices[*value], text) == 0) return 1;
+  return 0;
+}
+
+static int parse_field(const field *f, const char *text, stored_run *run) {
+  void *at = (char *)run + f->offset;
+  char *end = NULL;
+  long whole = 0;
+  errno = 0;
+  switch (f->type) {
+    case FIELD_TEXT:
+      *(const char **)at = text;
+      return 1;
+    case FIELD_CHOICE:
+      return parse_choice(text, f->choices, (int *)at);
+    case FIELD_SEED:
+      *(uint64_t *)at = strtoull(text, &end, 10);
+      return *text >= '0' && *text <= '9' && !*end && !errno;
+    case FIELD_REAL:
+      *(double *)at = strtod(text, &end);
+      return end != text && !*end && isfinite(*(double *)at);
+    case FIELD_INT:
+    case FIELD_LONG:
+      whole = strtol(text, &end, 10);
+      if (end == text || *end || errno || whole < 0) return 0;
+      if (f->type == FIELD_LONG) return (*(long *)at = whole) >= 0;
+      return whole <= INT_MAX && (*(int *)at = (int)whole) >= 0;
+  }
+  return 0;
+}
+
+static sparc_status identify(const sparc_tensors *file, const char *path) {
+  const char *format = sparc_tensors_metadata_find(file, identity_keys[0]);
+  const char *version = sparc_tensors_metadata_find(file, identity_keys[1]);
+  if (!format || strcmp(format, FORMAT) != 0)
+    return fail(SPARC_FORMAT, "'%.200s' is not an agent: its format is '%s', expected %s", path,
+                quote(format ? format : "").text, FORMAT);
+  if (!version || strcmp(version, FORMAT_VERSION) != 0)
+    return fail(SPARC_FORMAT, "'%.200s' has the format version '%s'; sparc %s reads version %s", path,
+                quote(version ? version : "").text, sparc_version(), FORMAT_VERSION);
+  return SPARC_OK;
+}
+
+sparc_status stored_run_read(const sparc_tensors *file, const char *path, stored_run *out) {
+  *out = (stored_run){.rollouts = 0};
+  sparc_status status = identify(file, path);
+  const locale_guard guard = enter_c_locale();
+  for (size_t i = 0; i < FIELDS && status == SPARC_OK; i++) {
+    const char *text = sparc_tensors_metadata_find(file, fields[i].key);
+    if (!text)
+      status = fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", path, fields[i].key);
+    else if (!parse_field(&fields[i], text, out))
+      status = fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', which is not possible", path, fields[i].key,
+                    quote(text).text);
+  }
+  leave_c_locale(guard);
+  return status;
+}
+
+/* ---- tensors ---------------------------------------------------------------------------------------- */
+
+enum { MOMENTS = 2, NAME_SIZE = 96, MOST_OTHERS = 8 };
+
+static const char *const moment_prefix[MOMENTS] = {"opt.m.", "opt.v."};
+
+/* arrays of a run beside those of the network. Numbers are finite. */
+typedef struct other {
+  const char *name;
+  sparc_dtype dtype;
+  size_t rows, columns;
+  void *data;
+} other;
+
+/* row T of an array of the rollout */
+static other carried(const sparc_ppo *ppo, const char *name, size_t width, float *rows) {
+  const rollout_sizes *n = &ppo->rollout.n;
+  return (other){name, SPARC_F32, n->N, width, rows + n->T * n->N * width};
+}
+
+static size_t list_others(const sparc_ppo *ppo, other list[MOST_OTHERS]) {
+  const rollout *r = &ppo->rollout;
+  const observation_normaliser *o = &ppo->observations;
+  size_t count = 0;
+  list[count++] = (other){STORED_OBSERVATION_MOMENTS, SPARC_F64, observation_moments(o->mode, o->width), 3, o->moments};
+  list[count++] = (other){"normaliser.reward", SPARC_F64, 1, 3, (void *)&ppo->rewards.moments};
+  list[count++] = (other){"normaliser.accumulated", SPARC_F64, r->n.N, 1, ppo->rewards.accumulated};
+  list[count++] = carried(ppo, "carry.observation", r->n.observation, r->observations);
+  list[count++] = carried(ppo, "carry.start", 1, r->starts);
+  list[count++] = carried(ppo, "carry.state", r->n.state, r->states);
+  if (r->n.trace) list[count++] = carried(ppo, "carry.trace", r->n.trace, r->traces);
+  if (r->n.boundary)
+    list[count++] = (other){"carry.trace", SPARC_F32, r->n.N, r->n.boundary, r->boundary + r->n.N * r->n.boundary};
+  return count;
+}
+
+sparc_status stored_doubles_read(const sparc_tensors *file, const char *path, const char *name, double *out,
+                                 size_t count) {
+  const sparc_status status = sparc_tensors_read_f64(file, name, out, count);
+  for (size_t i = 0; i < count && status == SPARC_OK; i++)
+    if (!isfinite(out[i]))
+      return fail(SPARC_FORMAT, "'%.200s': element %zu of tensor '%s' is not finite", path, i, name);
+  return status;
+}
+
+static sparc_status read_floats(const sparc_tensors *file, const char *path, const char *name, float *out,
+                                size_t count) {
+  const sparc_status status = sparc_tensors_read_f32(file, name, out, count);
+  for (size_t i = 0; i < count && status == SPARC_OK; i++)
+    if (!isfinite(out[i]))
+      return fail(SPARC_FORMAT, "'%.200s': element %zu of tensor '%s' is not finite", path, i, name);
+  return status;
+}
+
+sparc_status stored_blocks_read(const sparc_tensors *file, const char *path, const sparc_network *network,
+                                const char *prefix, float *params) {
+  size_t blocks;
+  const sparc_block *block = sparc_network_blocks(network, &blocks);
+  sparc_status status = SPARC_OK;
+  for (size_t i = 0; i < blocks && status == SPARC_OK; i++) {
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "%s%s", prefix, block[i].name);
+    status = read_floats(file, path, name, params + block[i].offset, block[i].size);
+  }
+  return status;
+}
+
+/* ---- saving ------------------------------------------------------------------------------------------ */
+
+typedef struct listing {
+  sparc_tensor_source *tensor;
+  char (*name)[NAME_SIZE]; /* of moments */
+  sparc_metadata *metadata;
+  char value[FIELDS][VALUE_SIZE];
+  void *environments;
+  size_t tensors, entries;
+} listing;
+
+static sparc_status allocate_listing(listing *l, const sparc_ppo *ppo, size_t blocks, size_t extra) {
+  l->tensor = sparc_alloc(((1 + MOMENTS) * blocks + MOST_OTHERS + 1) * sizeof *l->tensor);
+  l->name = sparc_alloc(MOMENTS * blocks * sizeof *l->name);
+  l->metadata = sparc_alloc((IDENTITIES + FIELDS + extra) * sizeof *l->metadata);
+  l->environments = sparc_alloc(sparc_envs_state_bytes(ppo->envs));
+  if (l->tensor && l->name && l->metadata && l->environments) return SPARC_OK;
+  return fail(SPARC_NO_MEMORY, "no memory for the tables of a checkpoint of %zu tensors", blocks);
+}
+
+static void free_listing(listing *l) {
+  void *memory[] = {l->tensor, l->name, l->metadata, l->environments};
+  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
+}
+
+static void list_block(listing *l, const sparc_block *block, const char *name, const float *data) {
+  l->tensor[l->tensors++] = (sparc_tensor_source){.name = name,
+                                                  .dtype = SPARC_F32,
+                                                  .in_type = SPARC_F32,
+                                                  .rank = block->rank,
+                                                  .shape = {(size_t)block->shape[0], (size_t)block->shape[1]},
+                                                  .data = data + block->offset};
+}
+
+static void list_tensors(listing *l, const sparc_ppo *ppo) {
+  size_t blocks;
+  const sparc_block *block = sparc_network_blocks(ppo->network, &blocks);
+  for (size_t i = 0; i < blocks; i++) {
+    list_block(l, &block[i], block[i].name, ppo->params);
+    for (size_t m = 0; m < MOMENTS; m++) {
+      char *name = l->name[MOMENTS * i + m];
+      snprintf(name, NAME_SIZE, "%s%s", moment_prefix[m], block[i].name);
+      list_block(l, &block[i], name, ppo->moments + m * ppo->n.params);
+    }
+  }
+  other others[MOST_OTHERS];
+  const size_t count = list_others(ppo, others);
+  for (size_t i = 0; i < count; i++)
+    l->tensor[l->tensors++] = (sparc_tensor_source){.name = others[i].name,
+                                                    .dtype = others[i].dtype,
+                                                    .in_type = others[i].dtype,
+                                                    .rank = 2,
+                                                    .shape = {others[i].rows, others[i].columns},
+                                                    .data = others[i].data};
+  sparc_envs_save(ppo->envs, l->environments);
+  l->tensor[l->tensors++] = (sparc_tensor_source){.name = "environments",
+                                                  .dtype = SPARC_U8,
+                                                  .in_type = SPARC_U8,
+                                                  .rank = 1,
+                                                  .shape = {sparc_envs_state_bytes(ppo->envs)},
+                                                  .data = l->environments};
+}
+
+static void list_metadata(listing *l, const stored_run *run, const sparc_metadata *extra, size_t extra_count) {
+  const char *const identity[IDENTITIES] = {FORMAT, FORMAT_VERSION, sparc_version()};
+  for (size_t i = 0; i < IDENTITIES; i++) l->metadata[l->entries++] = (sparc_metadata){identity_keys[i], identity[i]};
+  for (size_t i = 0; i < FIELDS; i++)
+    l->metadata[l->entries++] = (sparc_metadata){fields[i].key, print_field(&fields[i], run, l->value[i])};
+  for (size_t i = 0; i < extra_count; i++) l->metadata[l->entries++] = extra[i];
+}
+
+sparc_status sparc_ppo_save(const sparc_ppo *ppo, const sparc_metadata *extra, size_t extra_count, const char *path) {
+  if (!ppo || !path) return fail(SPARC_INVALID, "%s is NULL", ppo ? "path" : "ppo");
+  if (extra_count && !extra) return fail(SPARC_INVALID, "extra is NULL, expected %zu entries", extra_count);
+  const stored_run run = {.config = ppo->own.config, .shape = ppo->shape, .rollouts = ppo->rollouts};
+  listing l = {.tensors = 0};
+  size_t blocks;
+  sparc_network_blocks(ppo->network, &blocks);
+  const locale_guard guard = enter_c_locale();
+  sparc_status status = allocate_listing(&l, ppo, blocks, extra_count);
+  if (status == SPARC_OK) {
+    list_tensors(&l, ppo);
+    list_metadata(&l, &run, extra, extra_count);
+    status = sparc_tensors_write(path, l.tensor, l.tensors, l.metadata, l.entries);
+  }
+  leave_c_locale(guard);
+  free_listing(&l);
+  return status;
+}
+
+/* ---- restoring --------------------------------------------------------------------------------------- */
+
+static sparc_status read_environments(const sparc_tensors *file, sparc_ppo *ppo) {
+  const size_t bytes = sparc_envs_state_bytes(ppo->envs);
+  void *state = sparc_alloc(bytes);
+  if (!state) return fail(SPARC_NO_MEMORY, "no memory for the state of the environments");
+  sparc_status status = sparc_tensors_read_bytes(file, "environments", state, bytes);
+  if (status == SPARC_OK) status = sparc_envs_restore(ppo->envs, state, bytes);
+  sparc_free(state);
+  return status;
+}
+
+static sparc_status check_shape(const sparc_ppo *ppo, const char *path, const sparc_env_shape *stored) {
+  const sparc_env_shape *now = &ppo->shape;
+  if (stored->observation == now->observation && stored->choices == now->choices && stored->action == now->action)
+    return SPARC_OK;
+  return fail(SPARC_FORMAT,
+              "'%.200s' is for %d observed numbers, %d choices and actions of %d, but task %s has %d, %d and %d", path,
+              stored->observation, stored->choices, stored->action, ppo->own.config.task, now->observation,
+              now->choices, now->action);
+}
+
+static sparc_status read_run(const sparc_tensors *file, const char *path, sparc_ppo *ppo) {
+  sparc_status status = stored_blocks_read(file, path, ppo->network, "", ppo->params);
+  for (size_t m = 0; m < MOMENTS && status == SPARC_OK; m++)
+    status = stored_blocks_read(file, path, ppo->network, moment_prefix[m], ppo->moments + m * ppo->n.params);
+  other others[MOST_OTHERS];
+  const size_t count = list_others(ppo, others);
+  for (size_t i = 0; i < count && status == SPARC_OK; i++) {
+    const size_t elements = others[i].rows * others[i].columns;
+    status = others[i].dtype == SPARC_F64 ? stored_doubles_read(file, path, others[i].name, others[i].data, elements)
+                                          : read_floats(file, path, others[i].name, others[i].data, elements);
+  }
+  if (status == SPARC_OK) status = read_environments(file, ppo);
+  return status;
+}
+
+/* an argument that is wrong because the file says so */
+static sparc_status blame_file(const char *path, sparc_status status) {
+  if (status != SPARC_INVALID) return status;
+  char sentence[256];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  return fail(SPARC_FORMAT, "'%.200s': the stored configuration is not possible: %s", path, sentence);
+}
+
+static sparc_status restore(const sparc_tensors *file, const char *path, const sparc_env_kind *kind, int threads,
+                            sparc_ppo **out) {
+  stored_run run;
+  sparc_status status = stored_run_read(file, path, &run);
+  if (status != SPARC_OK) return status;
+  run.config.kind = kind;
+  run.config.threads = threads;
+  sparc_ppo *ppo = NULL;
+  status = blame_file(path, ppo_make(&run.config, &ppo));
+  if (status != SPARC_OK) return status;
+  ppo->rollouts = run.rollouts;
+  status = check_shape(ppo, path, &run.shape);
+  if (status == SPARC_OK) status = read_run(file, path, ppo);
+  if (status == SPARC_OK) status = sparc_network_prepare(ppo->network, ppo->params, ppo->prepared);
+  if (status == SPARC_OK)
+    *out = ppo;
+  else
+    sparc_ppo_free(ppo);
+  return status;
+}
+
+sparc_status sparc_ppo_restore(const char *path, const sparc_env_kind *kind, int threads, sparc_ppo **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
+  *out = NULL;
+  if (!path) return fail(SPARC_INVALID, "path is NULL");
+  sparc_tensors *file;
+  sparc_status status = sparc_tensors_open(path, &file);
+  if (status != SPARC_OK) return status;
+  status = restore(file, path, kind, threads, out);
+  sparc_tensors_close(file);
+  return status;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint.h: runs and agents as safetensors files.
+ *
+ * Metadata: the format, every field of the configuration and of the task's shape under its own key (numbers with 17
+ * digits, so that they come back exactly), and the rollouts done. Tensors: every block of the network under its name,
+ * its moments as opt.m.NAME and opt.v.NAME, the normalisers, and row T of the rollout: all that the next one starts
+ * from. The number of threads is no part of it: it changes nothing.
+ */
+#ifndef SPARC_RL_CHECKPOINT_H
+#define SPARC_RL_CHECKPOINT_H
+
+#include "sparc/rl.h"
+
+/* what the metadata say */
+typedef struct stored_run {
+  sparc_ppo_config config; /* its strings live in the file */
+  sparc_env_shape shape;
+  long rollouts;
+} stored_run;
+
+/* reads and checks the metadata of a file of runs */
+sparc_status stored_run_read(const sparc_tensors *file, const char *path, stored_run *out);
+/* the network's blocks, each finite; prefix is put before the names */
+sparc_status stored_blocks_read(const sparc_tensors *file, const char *path, const sparc_network *network,
+                                const char *prefix, float *params);
+/* numbers that must be there and finite */
+sparc_status stored_doubles_read(const sparc_tensors *file, const char *path, const char *name, double *out,
+                                 size_t count);
+
+/* where the observation normaliser's moments are: (moments, 3) */
+#define STORED_OBSERVATION_MOMENTS "normaliser.observation"
+
+#endif

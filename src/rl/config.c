@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* config.c: the paper's settings [tab:rl_hyperparameters] as two rows and a few exceptions, and what may be changed in
+ * them. */
+#include "rl/config.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- defaults ----------------------------------------------------------------------------------- */
+
+typedef struct column {
+  long rollouts;
+  int epochs, budget, normalised;
+} column;
+
+static const column robots = {.rollouts = 2441, .epochs = 4, .budget = 384, .normalised = 1};
+static const column popgym = {.rollouts = 1953, .epochs = 10, .budget = 128, .normalised = 0};
+
+/* names that begin like this, up to a dash or the end */
+static const char *const robot_names[] = {"ant", "walker", "hopper", "cheetah"};
+
+static const struct {
+  const char *task;
+  double rate;
+} rates[] = {{"walker-p", 3e-5}, {"repeat-first", 1e-3}, {"repeat-first-unmarked", 1e-3}, {"higher-lower", 1e-5}};
+
+static const column *column_of(const char *task) {
+  for (size_t i = 0; i < sizeof robot_names / sizeof *robot_names; i++) {
+    const size_t length = strlen(robot_names[i]);
+    if (strncmp(task, robot_names[i], length) == 0 && (task[length] == '-' || !task[length])) return &robots;
+  }
+  return &popgym;
+}
+
+static double rate_of(const char *task) {
+  for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+    if (strcmp(task, rates[i].task) == 0) return rates[i].rate;
+  return 1e-4;
+}
+
+sparc_status sparc_ppo_defaults(const char *task, sparc_ppo_config *config) {
+  if (!task || !config) return fail(SPARC_INVALID, "%s is NULL", task ? "config" : "task");
+  const column *c = column_of(task);
+  *config = (sparc_ppo_config){.task = task,
+                               .cell = "sparc",
+                               .budget = c->budget,
+                               .width = 64,
+                               .rollouts = c->rollouts,
+                               .steps = 2048,
+                               .streams = 1,
+                               .obsnorm = c->normalised ? SPARC_OBSNORM_FEATURE : SPARC_OBSNORM_NONE,
+                               .rewardnorm = c->normalised,
+                               .discount = 0.99,
+                               .lambda = 0.95,
+                               .action_limit = 2,
+                               .epochs = c->epochs,
+                               .minibatches = 32,
+                               .clip = 0.2,
+                               .value_coefficient = 0.5,
+                               .gradient_clip = 0.5,
+                               .rate = rate_of(task)};
+  return SPARC_OK;
+}
+
+/* ---- checks ------------------------------------------------------------------------------------- */
+
+static sparc_status check_numbers(const sparc_ppo_config *c) {
+  enum { MOST = 1 << 24, MOST_THREADS = 1 << 16 };
+  const struct {
+    const char *name;
+    long value, low, high;
+  } whole[] = {{"H", c->H, 0, MOST},
+               {"budget", c->budget, 1, MOST},
+               {"width", c->width, 1, MOST},
+               {"rollouts", c->rollouts, 1, INT32_MAX},
+               {"steps", c->steps, 1, MOST},
+               {"streams", c->streams, 1, c->steps},
+               {"epochs", c->epochs, 1, MOST},
+               {"minibatches", c->minibatches, 1, c->steps},
+               {"interval", c->interval, 0, c->steps},
+               {"obsnorm", (long)c->obsnorm, SPARC_OBSNORM_NONE, SPARC_OBSNORM_POOLED},
+               {"rewardnorm", c->rewardnorm, 0, 1},
+               {"traces", (long)c->traces, SPARC_TRACES_AUTO, SPARC_TRACES_FREE},
+               {"encoder", (long)c->encoder, SPARC_ENCODER_LOCAL, SPARC_ENCODER_EXACT},
+               {"threads", c->threads, 0, MOST_THREADS}};
+  const struct {
+    const char *name;
+    double value, low, high;
+  } real[] = {{"discount", c->discount, 0, 1},
+              {"lambda", c->lambda, 0, 1},
+              {"action_limit", c->action_limit, 0, 1e6},
+              {"clip", c->clip, 0, 1e6},
+              {"value_coefficient", c->value_coefficient, 0, 1e6},
+              {"entropy_coefficient", c->entropy_coefficient, -1e6, 1e6},
+              {"gradient_clip", c->gradient_clip, 0, 1e30},
+              {"rate", c->rate, 0, 1e6}};
+  for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+    if (whole[i].value < whole[i].low || whole[i].value > whole[i].high)
+      return fail(SPARC_INVALID, "%s is %ld, expected %ld to %ld", whole[i].name, whole[i].value, whole[i].low,
+                  whole[i].high);
+  for (size_t i = 0; i < sizeof real / sizeof *real; i++)
+    if (!(real[i].value >= real[i].low && real[i].value <= real[i].high))
+      return fail(SPARC_INVALID, "%s is %g, expected %g to %g", real[i].name, real[i].value, real[i].low, real[i].high);
+  return SPARC_OK;
+}
+
+static sparc_status check_divisions(const sparc_ppo_config *c) {
+  if (c->steps % c->streams != 0)
+    return fail(SPARC_INVALID, "steps is %d, expected a multiple of the %d streams", c->steps, c->streams);
+  if (c->steps % c->minibatches != 0)
+    return fail(SPARC_INVALID, "steps is %d, expected a multiple of the %d minibatches", c->steps, c->minibatches);
+  return SPARC_OK;
+}
+
+static sparc_status copy_text(const char *what, const char *text, char out[CONFIG_TEXT]) {
+  if (strlen(text) >= CONFIG_TEXT)
+    return fail(SPARC_INVALID, "%s has %zu characters, expected fewer than %d", what, strlen(text), CONFIG_TEXT);
+  memcpy(out, text, strlen(text) + 1);
+  return SPARC_OK;
+}
+
+static sparc_status copy_strings(owned_config *out) {
+  const sparc_ppo_config *c = &out->config;
+  const char *task = c->task ? c->task : c->kind ? c->kind->name : NULL;
+  if (!task || !c->cell) return fail(SPARC_INVALID, "%s is NULL, expected a name", task ? "cell" : "task");
+  sparc_status status = copy_text("task", task, out->task);
+  if (status == SPARC_OK) status = copy_text("task_options", c->task_options ? c->task_options : "", out->task_options);
+  if (status == SPARC_OK) status = copy_text("cell", c->cell, out->cell);
+  if (status == SPARC_OK) status = copy_text("cell_options", c->cell_options ? c->cell_options : "", out->cell_options);
+  return status;
+}
+
+/* H and options for the budget; the caller's options go behind those that the budget asks for */
+static sparc_status fit_cell(owned_config *out) {
+  sparc_cell_config fitted;
+  char options[CONFIG_TEXT / 2], joined[CONFIG_TEXT];
+  sparc_status status = sparc_cell_fit(out->cell, out->config.budget, &fitted, options, sizeof options);
+  if (status != SPARC_OK) return status;
+  out->config.H = fitted.H;
+  if (!fitted.options || !*fitted.options) return SPARC_OK;
+  const char *own = out->cell_options;
+  if (snprintf(joined, sizeof joined, "%s%s%s", fitted.options, *own ? "," : "", own) >= CONFIG_TEXT)
+    return fail(SPARC_INVALID, "cell_options has %zu characters, expected fewer", strlen(own));
+  return copy_text("cell_options", joined, out->cell_options);
+}
+
+sparc_status config_complete(const sparc_ppo_config *config, owned_config *out) {
+  if (!config) return fail(SPARC_INVALID, "config is NULL");
+  *out = (owned_config){.config = *config};
+  sparc_status status = check_numbers(config);
+  if (status == SPARC_OK) status = check_divisions(config);
+  if (status == SPARC_OK) status = copy_strings(out);
+  if (status == SPARC_OK && config->H == 0) status = fit_cell(out);
+  if (status != SPARC_OK) return status;
+  out->config.task = out->task;
+  out->config.task_options = out->task_options;
+  out->config.cell = out->cell;
+  out->config.cell_options = out->cell_options;
+  return SPARC_OK;
+}

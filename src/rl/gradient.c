@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* gradient.c: from a minibatch to the gradient of its loss: the network's step forward, the loss, the heads backward,
+ * the cell with its past, the encoder backward. The encoder's gradient is that of the item's own step, or with exact
+ * sensitivities that of all steps [eq:app_upstream_derivative]. */
+#include "nn/network_step_impl.h"
+#include "rl/gradient_impl.h"
+
+#include <string.h>
+
+/* ---- memory --------------------------------------------------------------------------------------- */
+
+static size_t work_size(const sparc_network *network, size_t M) {
+  const size_t windows = 2 * M * sparc_network_sizes_of(network).outputs;
+  const size_t batch = PUBLIC(sparc_rtrl_batch_work_size)(sparc_network_cell(network), (int)M);
+  return batch > windows ? batch : windows;
+}
+
+void minibatch_carve(arena *a, const sparc_network *network, const policy *p, minibatch *b) {
+  const sparc_network_sizes n = sparc_network_sizes_of(network);
+  const size_t inputs = (size_t)sparc_network_config_of(network).inputs;
+  const struct {
+    real **array;
+    size_t width;
+  } arrays[] = {{&b->x, inputs},
+                {&b->masks, 1},
+                {&b->states, n.state},
+                {&b->actions, p->action},
+                {&b->log_probabilities, 1},
+                {&b->values, 1},
+                {&b->advantages, 1},
+                {&b->targets, 1},
+                {&b->y, n.outputs},
+                {&b->dy, n.outputs},
+                {&b->tapes, n.tape}};
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+    *arrays[i].array = arena_take(a, b->M * arrays[i].width, sizeof(real));
+  b->work = arena_take(a, work_size(network, b->M), sizeof(real));
+}
+
+/* ---- the loss ------------------------------------------------------------------------------------- */
+
+static void differentiate(const learner *l, minibatch *b, sparc_ppo_diagnostics *d) {
+  const TYPED(ppo_batch) items = {.n = b->M,
+                                  .actions = b->actions,
+                                  .log_probabilities = b->log_probabilities,
+                                  .values = b->values,
+                                  .advantages = b->advantages,
+                                  .value_targets = b->targets};
+  ppo_loss(&l->coefficients, &l->policy, &items, b->y, b->dy, d);
+}
+
+/* ---- one step, with its past ------------------------------------------------------------------------ */
+
+/* y and dy, and the cotangents of the cell's outputs; gradients behind the cell are added */
+static sparc_status rebuild(const learner *l, minibatch *b, real *dparams, sparc_ppo_diagnostics *d) {
+  const int M = (int)b->M;
+  const sparc_status status =
+      PUBLIC(sparc_network_step)(l->network, l->prepared, M, b->states, b->x, b->masks, b->y, b->tapes, l->threads);
+  if (status != SPARC_OK) return status;
+  differentiate(l, b, d);
+  TYPED(network_step_behind_backward)(l->network, l->prepared, M, b->dy, b->tapes, dparams, l->threads);
+  return SPARC_OK;
+}
+
+sparc_status gradient_by_traces(const learner *l, minibatch *b, const real *const *traces, real *dparams,
+                                sparc_ppo_diagnostics *d) {
+  const sparc_network *net = l->network;
+  const int M = (int)b->M;
+  const TYPED(network_tape) at = TYPED(network_tape_of)(net, M, b->tapes);
+  sparc_status status = rebuild(l, b, dparams, d);
+  if (status == SPARC_OK)
+    status = PUBLIC(sparc_rtrl_batch_gradient)(net->cell, l->prepared + net->layer->cell_prepared, M, traces,
+                                               at.cell_tapes, at.dcell_output, dparams + net->layer->cell,
+                                               at.dcell_input, b->work, l->threads);
+  if (status == SPARC_OK) TYPED(network_step_before_backward)(net, l->prepared, M, b->tapes, dparams, NULL, l->threads);
+  return status;
+}
+
+/* ---- windows ----------------------------------------------------------------------------------------- */
+
+enum { HEADS = 3 };
+
+/* the heads' own arrays, one behind the other in memory: actor (M, A), critic (M), log_std (A) */
+typedef struct head_arrays {
+  real *of[HEADS];
+} head_arrays;
+
+static head_arrays heads_at(const policy *p, size_t M, real *memory) {
+  const size_t actor = M * policy_actor(p);
+  return (head_arrays){{memory, memory + actor, memory + actor + M}};
+}
+
+/* rows of a step's outputs <- the heads' arrays */
+static void join_heads(const policy *p, size_t M, const head_arrays *heads, real *y) {
+  const size_t A = policy_actor(p), stride = policy_outputs(p);
+  for (size_t m = 0; m < M; m++, y += stride) {
+    memcpy(y, heads->of[0] + m * A, A * sizeof *y);
+    y[policy_value(p)] = heads->of[1][m];
+    if (!p->choices) memcpy(y + policy_log_std(p), heads->of[2], A * sizeof *y);
+  }
+}
+
+/* and back: log_std has the sum over all rows */
+static void split_heads(const policy *p, size_t M, const real *dy, const head_arrays *dheads) {
+  const size_t A = policy_actor(p), stride = policy_outputs(p);
+  if (!p->choices) memset(dheads->of[2], 0, A * sizeof *dy);
+  for (size_t m = 0; m < M; m++, dy += stride) {
+    memcpy(dheads->of[0] + m * A, dy, A * sizeof *dy);
+    dheads->of[1][m] = dy[policy_value(p)];
+    for (size_t d = 0; !p->choices && d < A; d++) dheads->of[2][d] += dy[policy_log_std(p) + d];
+  }
+}
+
+/* the states before the first steps of the windows move to the front */
+static void keep_first_states(minibatch *b, size_t state) {
+  for (size_t w = 1; w < b->M / WINDOW; w++)
+    memcpy(b->states + w * state, b->states + w * WINDOW * state, state * sizeof *b->states);
+}
+
+sparc_status gradient_by_windows(const learner *l, minibatch *b, const sparc_network_plan *plan, void *plan_work,
+                                 real *dparams, sparc_ppo_diagnostics *d) {
+  const policy *p = &l->policy;
+  const head_arrays heads = heads_at(p, b->M, b->work);
+  const head_arrays dheads = heads_at(p, b->M, b->work + b->M * policy_outputs(p));
+  const PUBLIC(sparc_network_sequence)
+      sequence = {.x = b->x, .mask = b->masks, .state0 = b->states, .outputs = heads.of};
+  keep_first_states(b, sparc_network_sizes_of(l->network).state);
+  sparc_status status = PUBLIC(sparc_network_forward)(plan, l->prepared, &sequence, plan_work);
+  if (status != SPARC_OK) return status;
+  join_heads(p, b->M, &heads, b->y);
+  differentiate(l, b, d);
+  split_heads(p, b->M, b->dy, &dheads);
+  const PUBLIC(sparc_network_gradient) gradient = {.doutputs = (const real *const *)dheads.of, .dparams = dparams};
+  return PUBLIC(sparc_network_backward)(plan, l->prepared, &sequence, &gradient, plan_work);
+}

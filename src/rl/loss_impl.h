@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* loss_impl.h: the clipped losses of PPO over one minibatch, in one precision. */
+#ifndef SPARC_RL_LOSS_IMPL_H
+#define SPARC_RL_LOSS_IMPL_H
+
+#include "rl/policy_impl.h"
+#include "sparc/rl.h"
+
+typedef struct ppo_coefficients {
+  double clip;    /* of the ratio, and of the value's change */
+  double value;   /* of the value loss */
+  double entropy; /* of the entropy bonus */
+} ppo_coefficients;
+
+/* n steps as they were collected. Advantages are normalised over the n steps inside the loss. */
+typedef struct TYPED(ppo_batch) {
+  size_t n;
+  const real *actions;                                                 /* (n, action) */
+  const real *log_probabilities, *values, *advantages, *value_targets; /* (n) */
+} TYPED(ppo_batch);
+
+/* the loss for the outputs y (n, outputs) of the present parameters. Writes dy (n, outputs), and all of the minibatch's
+ * diagnostics but the norm of the gradient. */
+double TYPED(ppo_loss)(const ppo_coefficients *c, const policy *p, const TYPED(ppo_batch) * batch, const real *y,
+                       real *dy, sparc_ppo_diagnostics *diagnostics);
+
+#define ppo_loss TYPED(ppo_loss)
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* normaliser.c: moments by Chan's pairwise merge, which is exact for batches of any size and does not cancel. */
+#include "rl/normaliser.h"
+
+#include <math.h>
+
+static const double VARIANCE_FLOOR = 1e-8;
+static const double FEATURE_LIMIT = 10; /* emitted values of the mode `feature` */
+
+running_moments moments_initial(void) { return (running_moments){.mean = 0, .variance = 1, .count = 1e-4}; }
+
+void moments_merge(running_moments *m, double mean, double variance, double count) {
+  const double delta = mean - m->mean, total = m->count + count;
+  m->mean += delta * count / total;
+  m->variance = (m->variance * m->count + variance * count + delta * delta * m->count * count / total) / total;
+  m->count = total;
+}
+
+static double deviation_of(const running_moments *m) { return sqrt(m->variance + VARIANCE_FLOOR); }
+
+size_t observation_moments(sparc_obsnorm mode, size_t width) {
+  return mode == SPARC_OBSNORM_FEATURE ? width : mode == SPARC_OBSNORM_POOLED ? 1 : 0;
+}
+
+/* every feature by its own moments */
+static void normalise_features(const observation_normaliser *n, bool learn, float *observation) {
+  for (size_t i = 0; i < n->width; i++) {
+    running_moments *m = &n->moments[i];
+    if (learn) moments_merge(m, (double)observation[i], 0, 1);
+    const double z = ((double)observation[i] - m->mean) / deviation_of(m);
+    observation[i] = (float)fmax(-FEATURE_LIMIT, fmin(z, FEATURE_LIMIT));
+  }
+}
+
+/* the features of an observation are one batch of a single pair of moments */
+static void normalise_pooled(const observation_normaliser *n, bool learn, float *observation) {
+  running_moments *m = n->moments;
+  if (learn) {
+    const double count = (double)n->width;
+    double mean = 0, variance = 0;
+    for (size_t i = 0; i < n->width; i++) mean += (double)observation[i] / count;
+    for (size_t i = 0; i < n->width; i++) variance += pow((double)observation[i] - mean, 2) / count;
+    moments_merge(m, mean, variance, count);
+  }
+  for (size_t i = 0; i < n->width; i++) observation[i] = (float)(((double)observation[i] - m->mean) / deviation_of(m));
+}
+
+void observation_normalise(const observation_normaliser *n, bool learn, float *observation) {
+  if (n->mode == SPARC_OBSNORM_FEATURE) normalise_features(n, learn, observation);
+  if (n->mode == SPARC_OBSNORM_POOLED) normalise_pooled(n, learn, observation);
+}
+
+float reward_normalise(reward_normaliser *n, size_t stream, float reward, bool done) {
+  /* the terminal reward starts the next accumulation, as in the reference */
+  double *accumulated = &n->accumulated[stream];
+  *accumulated = (done ? 0 : n->discount * *accumulated) + (double)reward;
+  moments_merge(&n->moments, *accumulated, 0, 1);
+  return (float)((double)reward / deviation_of(&n->moments));
+}

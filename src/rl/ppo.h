@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* ppo.h: the inside of a run, which computes in float: what persists, one rollout, and the scratch of its two halves.
+ */
+#ifndef SPARC_RL_PPO_H
+#define SPARC_RL_PPO_H
+
+#include "rl/config.h"
+#include "rl/gradient_impl.h"
+#include "rl/normaliser.h"
+#include "rl/rollout.h"
+
+/* where the gradient through time comes from */
+typedef enum time_gradient { BY_TRACES, BY_RECORDS, BY_WINDOWS } time_gradient;
+
+/* one step of all streams */
+typedef struct step_scratch {
+  float *masks;    /* (N) */
+  float *y;        /* (N, outputs) */
+  float *tapes;    /* (N, tape) */
+  float *sent;     /* (N, action): what the environments get */
+  float *ahead;    /* (N, state): of the step that only asks for a value */
+  double *returns; /* (N): of episodes that ended */
+  int *lengths;    /* (N) */
+} step_scratch;
+
+/* which items a minibatch has, beside what gradient_impl.h needs of them */
+typedef struct choice {
+  int *order;           /* (steps of a rollout, or windows): the epoch's permutation */
+  int *items;           /* (M): rows of the rollout */
+  const float **traces; /* (M) */
+} choice;
+
+struct sparc_ppo {
+  owned_config own;
+  sparc_envs *envs;
+  sparc_env_shape shape;
+  policy policy;
+  sparc_network *network;
+  sparc_network_sizes n;
+  time_gradient way;
+
+  void *memory;
+  float *params, *moments, *gradient, *prepared;
+  observation_normaliser observations;
+  reward_normaliser rewards;
+  sparc_random *acting; /* (N): where the streams' actions come from */
+  long rollouts;        /* done */
+  rollout rollout;
+  step_scratch step;
+  minibatch batch;
+  choice choice;
+  sparc_network_plan *plan; /* of windows */
+  void *plan_work;
+};
+
+/* a run without weights and without its first observations */
+sparc_status ppo_make(const sparc_ppo_config *config, sparc_ppo **out);
+
+/* what the episodes that ended in a rollout amount to, and where its time went */
+typedef struct collection {
+  int episodes;
+  double returns, lengths; /* summed */
+  double environment_seconds;
+  sparc_ppo_activity activity;
+} collection;
+
+/* fills the rollout, advantages and targets included, with the present parameters */
+sparc_status collect(sparc_ppo *ppo, collection *made);
+/* all epochs over the rollout; diagnostics are means over the minibatches */
+sparc_status update(sparc_ppo *ppo, sparc_ppo_diagnostics *diagnostics);
+
+/* seconds of a clock that only goes forward */
+double seconds_now(void);
+
+#endif

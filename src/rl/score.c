@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* score.c: windows are summed afresh each time: K is some thousand, and a running sum would drift. */
+#include "rl/score.h"
+
+#include "base/error.h"
+
+#include <math.h>
+
+static double mean_of(size_t n, const double *values) {
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) sum += values[i];
+  return sum / (double)n;
+}
+
+sparc_status score_of(size_t K, const double *means, double *score) {
+  if (K == 0) return fail(SPARC_INVALID, "there are no rollouts to score");
+  const size_t first = K > SCORE_WINDOW ? K - SCORE_WINDOW : 0;
+  for (size_t k = first; k < K; k++)
+    if (!isfinite(means[k]))
+      return fail(SPARC_NOT_FINITE, "rollout %zu has the mean return %g: every scored rollout must finish an episode",
+                  k + 1, means[k]);
+  *score = mean_of(K - first, means + first);
+  return SPARC_OK;
+}
+
+void score_curve(size_t K, const double *means, double *smoothed) {
+  for (size_t k = 0; k < K; k++)
+    smoothed[k] = k + 1 < SCORE_WINDOW ? NAN : mean_of(SCORE_WINDOW, means + k + 1 - SCORE_WINDOW);
+}
+
+void score_over_seeds(size_t seeds, const double *scores, double *mean, double *deviation) {
+  double squares = 0;
+  *mean = mean_of(seeds, scores);
+  for (size_t i = 0; i < seeds; i++) squares += pow(scores[i] - *mean, 2);
+  *deviation = seeds > 1 ? sqrt(squares / (double)(seeds - 1)) : 0;
+}

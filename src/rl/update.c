@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* update.c: epochs of minibatches over a rollout. An item is one step, rebuilt with current parameters on the carry and
+ * the sensitivities that the rollout kept; advantages, targets, carries and sensitivities are never refreshed. */
+#include "base/error.h"
+#include "nn/optimiser.h"
+#include "rl/ppo.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- choosing items ------------------------------------------------------------------------------- */
+
+static size_t window_of(const sparc_ppo *ppo) { return ppo->way == BY_WINDOWS ? WINDOW : 1; }
+
+static void shuffle(sparc_ppo *ppo, int epoch) {
+  const rollout *r = &ppo->rollout;
+  char name[64];
+  snprintf(name, sizeof name, "%ld.%d", ppo->rollouts, epoch);
+  sparc_random stream;
+  sparc_random_init(&stream, ppo->own.config.seed, "minibatches", name);
+  sparc_random_permutation(&stream, ppo->choice.order, (int)(r->n.N * r->n.T / window_of(ppo)));
+}
+
+/* out (M, width) <- rows of an array of the rollout */
+static void gather(const sparc_ppo *ppo, size_t width, const float *rows, float *out) {
+  for (size_t m = 0; m < ppo->batch.M; m++)
+    memcpy(out + m * width, rows + (size_t)ppo->choice.items[m] * width, width * sizeof *out);
+}
+
+static void gather_batch(sparc_ppo *ppo) {
+  const rollout *r = &ppo->rollout;
+  minibatch *b = &ppo->batch;
+  gather(ppo, r->n.observation, r->observations, b->x);
+  gather(ppo, r->n.state, r->states, b->states);
+  gather(ppo, r->n.action, r->actions, b->actions);
+  gather(ppo, 1, r->log_probabilities, b->log_probabilities);
+  gather(ppo, 1, r->values, b->values);
+  gather(ppo, 1, r->advantages, b->advantages);
+  gather(ppo, 1, r->targets, b->targets);
+  for (size_t m = 0; m < b->M; m++) {
+    const size_t item = (size_t)ppo->choice.items[m];
+    b->masks[m] = 1 - r->starts[item];
+    ppo->choice.traces[m] = r->traces + item * r->n.trace;
+  }
+}
+
+/* ---- the gradient ---------------------------------------------------------------------------------- */
+
+static sparc_status differentiate(sparc_ppo *ppo, sparc_ppo_diagnostics *d) {
+  const sparc_ppo_config *c = &ppo->own.config;
+  const learner l = {
+      .network = ppo->network,
+      .prepared = ppo->prepared,
+      .policy = ppo->policy,
+      .coefficients = {.clip = c->clip, .value = c->value_coefficient, .entropy = c->entropy_coefficient},
+      .encoder = c->encoder,
+      .threads = c->threads};
+  memset(ppo->gradient, 0, ppo->n.params * sizeof *ppo->gradient);
+  if (ppo->way == BY_WINDOWS) return gradient_by_windows(&l, &ppo->batch, ppo->plan, ppo->plan_work, ppo->gradient, d);
+  return gradient_by_traces(&l, &ppo->batch, ppo->choice.traces, ppo->gradient, d);
+}
+
+/* ---- the step along it ------------------------------------------------------------------------------ */
+
+/* names the first tensor with a gradient that is not finite */
+static sparc_status refuse_gradient(const sparc_ppo *ppo) {
+  size_t blocks;
+  const sparc_block *block = sparc_network_blocks(ppo->network, &blocks);
+  for (size_t i = 0; i < blocks; i++)
+    for (size_t k = block[i].offset; k < block[i].offset + block[i].size; k++)
+      if (!isfinite(ppo->gradient[k]))
+        return fail(SPARC_NOT_FINITE, "the gradient of %s is not finite in rollout %ld", block[i].name,
+                    ppo->rollouts + 1);
+  return fail(SPARC_NOT_FINITE, "the gradient of rollout %ld is too large to be squared", ppo->rollouts + 1);
+}
+
+static sparc_status take_step(sparc_ppo *ppo, long number, double *norm) {
+  const sparc_ppo_config *c = &ppo->own.config;
+  size_t spans;
+  const sparc_span *span = sparc_network_spans(ppo->network, &spans);
+  adam_config adam = adam_defaults();
+  adam.epsilon = 1e-5;
+  *norm = clip_gradient_f32(span, spans, ppo->n.params, c->threads, c->gradient_clip, ppo->gradient);
+  if (!isfinite(*norm)) return refuse_gradient(ppo);
+  adam_update_f32(&adam, span, spans, ppo->n.params, c->threads, number, c->rate, ppo->gradient, ppo->moments,
+                  ppo->params);
+  return sparc_network_prepare(ppo->network, ppo->params, ppo->prepared);
+}
+
+/* ---- all minibatches -------------------------------------------------------------------------------- */
+
+static void add_diagnostics(sparc_ppo_diagnostics *sum, const sparc_ppo_diagnostics *d, double share) {
+  sum->k1 += share * d->k1;
+  sum->k2 += share * d->k2;
+  sum->k3 += share * d->k3;
+  sum->ratio += share * d->ratio;
+  sum->clip_fraction += share * d->clip_fraction;
+  sum->policy_loss += share * d->policy_loss;
+  sum->value_loss += share * d->value_loss;
+  sum->entropy += share * d->entropy;
+  sum->explained_variance += share * d->explained_variance;
+  sum->gradient_norm += share * d->gradient_norm;
+}
+
+static sparc_status learn_from(sparc_ppo *ppo, size_t k, long number, sparc_ppo_diagnostics *d) {
+  rollout_items(&ppo->rollout, window_of(ppo), ppo->choice.order, k, ppo->batch.M, ppo->choice.items);
+  gather_batch(ppo);
+  const sparc_status status = differentiate(ppo, d);
+  return status == SPARC_OK ? take_step(ppo, number, &d->gradient_norm) : status;
+}
+
+sparc_status update(sparc_ppo *ppo, sparc_ppo_diagnostics *diagnostics) {
+  const sparc_ppo_config *c = &ppo->own.config;
+  const long steps = (long)c->epochs * c->minibatches;
+  long number = ppo->rollouts * steps;
+  *diagnostics = (sparc_ppo_diagnostics){.k1 = 0};
+  for (int epoch = 0; epoch < c->epochs; epoch++) {
+    shuffle(ppo, epoch);
+    for (int k = 0; k < c->minibatches; k++) {
+      sparc_ppo_diagnostics d;
+      const sparc_status status = learn_from(ppo, (size_t)k, ++number, &d);
+      if (status != SPARC_OK) return status;
+      add_diagnostics(diagnostics, &d, 1 / (double)steps);
+    }
+  }
+  return SPARC_OK;
+}

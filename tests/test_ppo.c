@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* test_ppo.c: whole runs of PPO: alignment of carries and resets, minibatches, the same bits for any number of threads
+ * and after restoring, agents from files, bad configurations, and that something is learned. */
+#include "rl/ppo.h"
+#include "scratch.h"
+#include "unit.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* a run small enough for a test */
+static sparc_ppo_config small(const char *task, const char *cell) {
+  sparc_ppo_config c;
+  assert_int_equal(sparc_ppo_defaults(task, &c), SPARC_OK);
+  c.cell = cell;
+  c.budget = strcmp(cell, "mamba3") == 0 ? 64 : 16;
+  c.width = 16;
+  c.steps = 256;
+  c.epochs = 2;
+  c.minibatches = 4;
+  c.seed = 3;
+  c.threads = 1;
+  return c;
+}
+
+static sparc_ppo *create(const sparc_ppo_config *config) {
+  sparc_ppo *ppo = NULL;
+  if (sparc_ppo_create(config, &ppo) != SPARC_OK) fail_msg("%s %s: %s", config->cell, config->task, sparc_error());
+  return ppo;
+}
+
+static sparc_ppo_report iterate(sparc_ppo *ppo) {
+  sparc_ppo_report report;
+  if (sparc_ppo_iterate(ppo, &report) != SPARC_OK) fail_msg("%s", sparc_error());
+  return report;
+}
+
+/* ---- alignment ------------------------------------------------------------------------------------ */
+
+static const char *const cells[] = {"sparc", "rtu", "lru", "rglru", "gateloop", "gru", "mamba3"};
+
+/* with a rate of 0 every ratio stays 1 to rounding: what the update rebuilds from carries, starts and observations is
+ * what the rollout saw, at its first step, behind resets, and in the second rollout, too */
+static void check_ratios(const char *task, const char *cell, int streams) {
+  sparc_ppo_config c = small(task, cell);
+  c.streams = streams;
+  c.rate = 0;
+  sparc_ppo *ppo = create(&c);
+  for (int k = 0; k < 2; k++) {
+    const sparc_ppo_diagnostics d = iterate(ppo).update;
+    /* k2 is a mean of squares over 256 steps, so no log-ratio is above sqrt(512 k2) = 7e-6 */
+    if (!(d.k2 < 1e-13) || !(fabs(d.ratio - 1) < 1e-6) || d.clip_fraction != 0)
+      fail_msg("%s %s, %d streams, rollout %d: ratio %.9g, k2 %g, expected 1 and 0", cell, task, streams, k + 1,
+               d.ratio, d.k2);
+  }
+  sparc_ppo_free(ppo);
+}
+
+static void ratios_are_one_before_the_first_step(void **state) {
+  (void)state;
+  for (size_t i = 0; i < COUNT(cells); i++) {
+    check_ratios("cartpole", cells[i], 1);
+    check_ratios("noisy-pendulum", cells[i], 1);
+    check_ratios("cartpole", cells[i], 4);
+  }
+}
+
+/* ---- minibatches ----------------------------------------------------------------------------------- */
+
+static void check_coverage(size_t N, size_t T, size_t window, size_t M) {
+  enum { MOST = 512 };
+  const rollout r = {.n = {.N = N, .T = T}};
+  int order[MOST], items[MOST], seen[MOST] = {0};
+  sparc_random stream;
+  sparc_random_init(&stream, 5, "test", "coverage");
+  sparc_random_permutation(&stream, order, (int)(N * T / window));
+  for (size_t k = 0; k < N * T / M; k++) {
+    rollout_items(&r, window, order, k, M, items);
+    for (size_t m = 0; m < M; m++) {
+      seen[items[m]]++;
+      /* inside a window: the same stream, one step later; at its start: a multiple of the window's length */
+      if (m % window != 0) assert_int_equal(items[m], items[m - 1] + (int)N);
+      if (m % window == 0) assert_int_equal((size_t)items[m] / N % window, 0);
+    }
+  }
+  for (size_t i = 0; i < N * T; i++) assert_int_equal(seen[i], 1);
+}
+
+static void minibatches_cover_every_step_once(void **state) {
+  (void)state;
+  check_coverage(1, 256, 1, 64);
+  check_coverage(4, 64, 1, 32);
+  check_coverage(1, 256, WINDOW, 64);
+  check_coverage(2, 128, WINDOW, 64);
+}
+
+/* ---- the same bits ---------------------------------------------------------------------------------- */
+
+static float *params_after(sparc_ppo *ppo, int rollouts, size_t *bytes) {
+  for (int k = 0; k < rollouts; k++) iterate(ppo);
+  *bytes = sparc_network_sizes_of(sparc_ppo_network(ppo)).params * sizeof(float);
+  float *copy = sparc_alloc(*bytes);
+  memcpy(copy, sparc_ppo_params(ppo), *bytes);
+  return copy;
+}
+
+/* everything that decides over bits */
+static const struct run_kind {
+  const char *task, *cell;
+  int streams;
+  sparc_traces traces;
+  sparc_encoder_gradient encoder;
+} kinds[] = {
+    {"cartpole", "sparc", 1, SPARC_TRACES_STORED, SPARC_ENCODER_LOCAL},
+    {"repeat-previous", "rtu", 4, SPARC_TRACES_STORED, SPARC_ENCODER_LOCAL},
+    {"noisy-pendulum", "gru", 2, SPARC_TRACES_AUTO, SPARC_ENCODER_LOCAL},
+};
+
+static sparc_ppo_config config_of(const struct run_kind *kind) {
+  sparc_ppo_config c = small(kind->task, kind->cell);
+  c.streams = kind->streams;
+  c.traces = kind->traces;
+  c.encoder = kind->encoder;
+  c.obsnorm = SPARC_OBSNORM_FEATURE;
+  c.rewardnorm = 1;
+  return c;
+}
+
+static void threads_change_no_bit(void **state) {
+  (void)state;
+  for (size_t i = 0; i < COUNT(kinds); i++) {
+    sparc_ppo_config c = config_of(&kinds[i]);
+    float *want = NULL;
+    for (c.threads = 1; c.threads <= 3; c.threads++) {
+      size_t bytes;
+      sparc_ppo *ppo = create(&c);
+      float *got = params_after(ppo, 2, &bytes);
+      if (!want) want = got;
+      if (memcmp(got, want, bytes) != 0) fail_msg("%s %s: %d threads give other bits", c.cell, c.task, c.threads);
+      if (got != want) sparc_free(got);
+      sparc_ppo_free(ppo);
+    }
+    sparc_free(want);
+  }
+}
+
+static void restored_runs_continue_to_the_bit(void **state) {
+  (void)state;
+  for (size_t i = 0; i < COUNT(kinds); i++) {
+    const sparc_ppo_config c = config_of(&kinds[i]);
+    size_t bytes;
+    sparc_ppo *ppo = create(&c), *restored = NULL;
+    sparc_free(params_after(ppo, 2, &bytes));
+    const sparc_metadata extra = {"note", "half way"};
+    assert_int_equal(sparc_ppo_save(ppo, &extra, 1, in_folder("run.safetensors")), SPARC_OK);
+    float *want = params_after(ppo, 2, &bytes);
+    sparc_ppo_free(ppo);
+    if (sparc_ppo_restore(in_folder("run.safetensors"), NULL, 2, &restored) != SPARC_OK) fail_msg("%s", sparc_error());
+    assert_int_equal(sparc_ppo_rollouts_done(restored), 2);
+    float *got = params_after(restored, 2, &bytes);
+    if (memcmp(got, want, bytes) != 0) fail_msg("%s %s: a restored run has other bits", c.cell, c.task);
+    sparc_ppo_free(restored);
+    sparc_free(got);
+    sparc_free(want);
+  }
+}
+
+/* ---- agents ------------------------------------------------------------------------------------------ */
+
+static void agents_act_as_the_run_would(void **state) {
+  (void)state;
+  sparc_ppo_config c = small("noisy-pendulum", "sparc");
+  c.obsnorm = SPARC_OBSNORM_FEATURE;
+  sparc_ppo *ppo = create(&c);
+  sparc_agent *agent = NULL;
+  iterate(ppo);
+  assert_int_equal(sparc_ppo_save(ppo, NULL, 0, in_folder("agent.safetensors")), SPARC_OK);
+  if (sparc_agent_load(in_folder("agent.safetensors"), &agent) != SPARC_OK) fail_msg("%s", sparc_error());
+  assert_int_equal(sparc_agent_shape(agent).observation, 2);
+  assert_int_equal(sparc_agent_shape(agent).choices, 0);
+  assert_string_equal(sparc_agent_metadata(agent, "task"), "noisy-pendulum");
+  /* the mean of the policy, from the run's own parameters, moments and network */
+  float *states = sparc_alloc(ppo->n.state * sizeof(float)), *tape = sparc_alloc(ppo->n.tape * sizeof(float));
+  for (int t = 0; t < 5; t++) {
+    const float observation[2] = {cosf((float)t), sinf((float)t)}, mask = t == 0 ? 0 : 1;
+    float x[2], y[3], action;
+    memcpy(x, observation, sizeof x);
+    observation_normalise(&ppo->observations, false, x);
+    assert_int_equal(sparc_network_step(ppo->network, ppo->prepared, 1, states, x, &mask, y, tape, 1), SPARC_OK);
+    assert_int_equal(sparc_agent_step(agent, observation, t == 0, NULL, &action), SPARC_OK);
+    assert_true(action == fmaxf(-2, fminf(y[0], 2)));
+  }
+  sparc_random stream;
+  sparc_random_init(&stream, 1, "test", "agent");
+  for (int t = 0; t < 200; t++) {
+    float action;
+    assert_int_equal(sparc_agent_step(agent, (const float[]){1, 0}, 0, &stream, &action), SPARC_OK);
+    assert_true(action >= -2 && action <= 2);
+  }
+  sparc_free(states);
+  sparc_free(tape);
+  sparc_agent_free(agent);
+  sparc_ppo_free(ppo);
+}
+
+/* ---- bad input ---------------------------------------------------------------------------------------- */
+
+static void expect_refusal(const sparc_ppo_config *c, const char *fragment) {
+  sparc_ppo *ppo;
+  assert_int_not_equal(sparc_ppo_create(c, &ppo), SPARC_OK);
+  assert_null(ppo);
+  if (!strstr(sparc_error(), fragment)) fail_msg("the sentence is '%s', expected '%s'", sparc_error(), fragment);
+}
+
+static void bad_configurations_are_refused(void **state) {
+  (void)state;
+  const sparc_ppo_config good = small("cartpole", "sparc");
+  sparc_ppo_config c = good;
+  c.task = "cartpol";
+  expect_refusal(&c, "cartpole");
+  c = good;
+  c.cell = "sparcc";
+  expect_refusal(&c, "sparc");
+  c = good;
+  c.cell_options = "variant=ful";
+  expect_refusal(&c, "full");
+  c = good;
+  c.streams = 3;
+  expect_refusal(&c, "steps is 256, expected a multiple of the 3 streams");
+  c = good;
+  c.minibatches = 3;
+  expect_refusal(&c, "steps is 256, expected a multiple of the 3 minibatches");
+  c = good;
+  c.discount = 1.5;
+  expect_refusal(&c, "discount is 1.5, expected 0 to 1");
+  c = small("cartpole", "gru");
+  c.minibatches = 128;
+  expect_refusal(&c, "windows of 4 steps");
+  sparc_agent *agent;
+  assert_int_equal(sparc_agent_load(in_folder("missing"), &agent), SPARC_IO);
+}
+
+/* ---- learning ------------------------------------------------------------------------------------------ */
+
+/* the mean return of the last three of `rollouts` rollouts */
+static double learn(const sparc_ppo_config *c, int rollouts) {
+  double sum = 0;
+  sparc_ppo *ppo = create(c);
+  for (int k = 0; k < rollouts; k++) {
+    const sparc_ppo_report report = iterate(ppo);
+    if (k >= rollouts - 3) sum += report.mean_return / 3;
+  }
+  sparc_ppo_free(ppo);
+  return sum;
+}
+
+/* thresholds lie well below what seeds 0 to 4 reached, and well above an untrained policy's return */
+static void simple_tasks_are_learned(void **state) {
+  (void)state;
+  const struct {
+    const char *task, *options, *cell;
+    int rollouts;
+    double least;
+  } cases[] = {{"repeat-previous", "lag=1", "sparc", 10, 0}, {"cartpole", NULL, "rtu", 14, 0.4}};
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    sparc_ppo_config c;
+    sparc_ppo_defaults(cases[i].task, &c);
+    c.task_options = cases[i].options;
+    c.cell = cases[i].cell;
+    c.budget = 32;
+    c.rate = 5e-4;
+    c.threads = 1;
+    const double got = learn(&c, cases[i].rollouts);
+    if (!(got >= cases[i].least))
+      fail_msg("%s with %s: a return of %g after %d rollouts, expected %g", cases[i].task, cases[i].cell, got,
+               cases[i].rollouts, cases[i].least);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ratios_are_one_before_the_first_step),
+      cmocka_unit_test(minibatches_cover_every_step_once),
+      cmocka_unit_test(threads_change_no_bit),
+      cmocka_unit_test(restored_runs_continue_to_the_bit),
+      cmocka_unit_test(agents_act_as_the_run_would),
+      cmocka_unit_test(bad_configurations_are_refused),
+      cmocka_unit_test(simple_tasks_are_learned),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
