@@ -115,15 +115,19 @@ static const struct run_kind {
 } kinds[] = {
     {"cartpole", "sparc", 1, SPARC_TRACES_STORED, SPARC_ENCODER_LOCAL},
     {"repeat-previous", "rtu", 4, SPARC_TRACES_STORED, SPARC_ENCODER_LOCAL},
+    {"repeat-previous", "sparc", 2, SPARC_TRACES_FREE, SPARC_ENCODER_LOCAL},
     {"noisy-pendulum", "gru", 2, SPARC_TRACES_AUTO, SPARC_ENCODER_LOCAL},
+    {"cartpole", "sparc", 1, SPARC_TRACES_FREE, SPARC_ENCODER_LOCAL},
+    {"noisy-pendulum", "rglru", 2, SPARC_TRACES_FREE, SPARC_ENCODER_LOCAL},
 };
 
+/* the card task keeps its few observations, and so its grouped traces */
 static sparc_ppo_config config_of(const struct run_kind *kind) {
   sparc_ppo_config c = small(kind->task, kind->cell);
   c.streams = kind->streams;
   c.traces = kind->traces;
   c.encoder = kind->encoder;
-  c.obsnorm = SPARC_OBSNORM_FEATURE;
+  c.obsnorm = strcmp(kind->task, "repeat-previous") == 0 ? SPARC_OBSNORM_NONE : SPARC_OBSNORM_FEATURE;
   c.rewardnorm = 1;
   return c;
 }
@@ -164,6 +168,44 @@ static void restored_runs_continue_to_the_bit(void **state) {
     sparc_ppo_free(restored);
     sparc_free(got);
     sparc_free(want);
+  }
+}
+
+/* ---- stored, recorded, grouped -------------------------------------------------------------------------- */
+
+/* the gradient's norm of a whole rollout in one minibatch, in the second rollout, so that the boundary counts */
+static double norm_of(const char *task, const char *cell, int streams, sparc_traces traces, int interval) {
+  sparc_ppo_config c = small(task, cell);
+  c.streams = streams;
+  c.traces = traces;
+  c.interval = interval;
+  c.epochs = c.minibatches = 1;
+  c.rate = 1e-2;
+  sparc_ppo *ppo = create(&c);
+  iterate(ppo);
+  const double norm = iterate(ppo).update.gradient_norm;
+  sparc_ppo_free(ppo);
+  return norm;
+}
+
+static void stored_and_recorded_gradients_agree(void **state) {
+  (void)state;
+  const struct {
+    const char *task;
+    int streams, interval;
+  } cases[] = {{"cartpole", 1, 0},
+               {"cartpole", 2, 0},
+               {"cartpole", 1, 40},
+               {"repeat-previous", 1, 0},
+               {"repeat-previous", 4, 0}};
+  for (size_t i = 0; i < 5; i++) {
+    for (size_t k = 0; k < COUNT(cases); k++) {
+      const double want = norm_of(cases[k].task, cells[i], cases[k].streams, SPARC_TRACES_STORED, 0);
+      const double got = norm_of(cases[k].task, cells[i], cases[k].streams, SPARC_TRACES_FREE, cases[k].interval);
+      if (!(fabs(got - want) <= 1e-4 * want))
+        fail_msg("%s %s, %d streams: the gradient's norm is %.9g stored and %.9g recorded", cells[i], cases[k].task,
+                 cases[k].streams, want, got);
+    }
   }
 }
 
@@ -285,6 +327,7 @@ int main(void) {
       cmocka_unit_test(minibatches_cover_every_step_once),
       cmocka_unit_test(threads_change_no_bit),
       cmocka_unit_test(restored_runs_continue_to_the_bit),
+      cmocka_unit_test(stored_and_recorded_gradients_agree),
       cmocka_unit_test(agents_act_as_the_run_would),
       cmocka_unit_test(bad_configurations_are_refused),
       cmocka_unit_test(simple_tasks_are_learned),

@@ -12,6 +12,7 @@
 #include "sparc/network.h"
 #include "sparc/online.h"
 #include "sparc/random.h"
+#include "sparc/rl.h"
 #include "sparc/rollout.h"
 #include "sparc/run.h"
 #include "sparc/safetensors.h"

@@ -161,37 +161,51 @@ sparc_status stored_run_read(const sparc_tensors *file, const char *path, stored
 
 /* ---- tensors ---------------------------------------------------------------------------------------- */
 
-enum { MOMENTS = 2, NAME_SIZE = 96, MOST_OTHERS = 8 };
+enum { MOMENTS = 2, NAME_SIZE = 96 };
 
 static const char *const moment_prefix[MOMENTS] = {"opt.m.", "opt.v."};
 
-/* arrays of a run beside those of the network. Numbers are finite. */
+/* an array of a run beside those of the network; its numbers are finite */
 typedef struct other {
-  const char *name;
+  char name[NAME_SIZE];
   sparc_dtype dtype;
   size_t rows, columns;
   void *data;
 } other;
 
-/* row T of an array of the rollout */
-static other carried(const sparc_ppo *ppo, const char *name, size_t width, float *rows) {
-  const rollout_sizes *n = &ppo->rollout.n;
-  return (other){name, SPARC_F32, n->N, width, rows + n->T * n->N * width};
+static other other_of(const char *name, sparc_dtype dtype, size_t rows, size_t columns, void *data) {
+  other o = {.dtype = dtype, .rows = rows, .columns = columns, .data = data};
+  snprintf(o.name, sizeof o.name, "%s", name);
+  return o;
 }
 
-static size_t list_others(const sparc_ppo *ppo, other list[MOST_OTHERS]) {
+/* what stream i carries from rollout to rollout */
+static other carried(const char *name, size_t i, size_t width, float *data) {
+  other o = other_of("", SPARC_F32, 1, width, data);
+  snprintf(o.name, sizeof o.name, "carry.%s.%zu", name, i);
+  return o;
+}
+
+static size_t most_others(const sparc_ppo *ppo) { return 5 + 2 * ppo->rollout.n.N; }
+
+static size_t list_others(const sparc_ppo *ppo, other *list) {
   const rollout *r = &ppo->rollout;
   const observation_normaliser *o = &ppo->observations;
+  const size_t N = r->n.N, T = r->n.T;
   size_t count = 0;
-  list[count++] = (other){STORED_OBSERVATION_MOMENTS, SPARC_F64, observation_moments(o->mode, o->width), 3, o->moments};
-  list[count++] = (other){"normaliser.reward", SPARC_F64, 1, 3, (void *)&ppo->rewards.moments};
-  list[count++] = (other){"normaliser.accumulated", SPARC_F64, r->n.N, 1, ppo->rewards.accumulated};
-  list[count++] = carried(ppo, "carry.observation", r->n.observation, r->observations);
-  list[count++] = carried(ppo, "carry.start", 1, r->starts);
-  list[count++] = carried(ppo, "carry.state", r->n.state, r->states);
-  if (r->n.trace) list[count++] = carried(ppo, "carry.trace", r->n.trace, r->traces);
-  if (r->n.boundary)
-    list[count++] = (other){"carry.trace", SPARC_F32, r->n.N, r->n.boundary, r->boundary + r->n.N * r->n.boundary};
+  list[count++] =
+      other_of(STORED_OBSERVATION_MOMENTS, SPARC_F64, observation_moments(o->mode, o->width), 3, o->moments);
+  list[count++] = other_of("normaliser.reward", SPARC_F64, 1, 3, (void *)&ppo->rewards.moments);
+  list[count++] = other_of("normaliser.accumulated", SPARC_F64, N, 1, ppo->rewards.accumulated);
+  list[count++] =
+      other_of("carry.observation", SPARC_F32, N, r->n.observation, r->observations + T * N * r->n.observation);
+  list[count++] = other_of("carry.start", SPARC_F32, N, 1, r->starts + T * N);
+  for (size_t i = 0; i < N; i++) {
+    const size_t last = i * (T + 1) + T;
+    list[count++] = carried("state", i, r->n.state, r->states + last * r->n.state);
+    if (r->n.trace) list[count++] = carried("trace", i, r->n.trace, r->traces + last * r->n.trace);
+    if (r->n.boundary) list[count++] = carried("trace", i, r->n.boundary, r->boundary + (N + i) * r->n.boundary);
+  }
   return count;
 }
 
@@ -231,6 +245,7 @@ sparc_status stored_blocks_read(const sparc_tensors *file, const char *path, con
 typedef struct listing {
   sparc_tensor_source *tensor;
   char (*name)[NAME_SIZE]; /* of moments */
+  other *others;
   sparc_metadata *metadata;
   char value[FIELDS][VALUE_SIZE];
   void *environments;
@@ -238,16 +253,17 @@ typedef struct listing {
 } listing;
 
 static sparc_status allocate_listing(listing *l, const sparc_ppo *ppo, size_t blocks, size_t extra) {
-  l->tensor = sparc_alloc(((1 + MOMENTS) * blocks + MOST_OTHERS + 1) * sizeof *l->tensor);
+  l->tensor = sparc_alloc(((1 + MOMENTS) * blocks + most_others(ppo) + 1) * sizeof *l->tensor);
   l->name = sparc_alloc(MOMENTS * blocks * sizeof *l->name);
+  l->others = sparc_alloc(most_others(ppo) * sizeof *l->others);
   l->metadata = sparc_alloc((IDENTITIES + FIELDS + extra) * sizeof *l->metadata);
   l->environments = sparc_alloc(sparc_envs_state_bytes(ppo->envs));
-  if (l->tensor && l->name && l->metadata && l->environments) return SPARC_OK;
+  if (l->tensor && l->name && l->others && l->metadata && l->environments) return SPARC_OK;
   return fail(SPARC_NO_MEMORY, "no memory for the tables of a checkpoint of %zu tensors", blocks);
 }
 
 static void free_listing(listing *l) {
-  void *memory[] = {l->tensor, l->name, l->metadata, l->environments};
+  void *memory[] = {l->tensor, l->name, l->others, l->metadata, l->environments};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
 }
 
@@ -271,15 +287,16 @@ static void list_tensors(listing *l, const sparc_ppo *ppo) {
       list_block(l, &block[i], name, ppo->moments + m * ppo->n.params);
     }
   }
-  other others[MOST_OTHERS];
-  const size_t count = list_others(ppo, others);
-  for (size_t i = 0; i < count; i++)
-    l->tensor[l->tensors++] = (sparc_tensor_source){.name = others[i].name,
-                                                    .dtype = others[i].dtype,
-                                                    .in_type = others[i].dtype,
+  const size_t count = list_others(ppo, l->others);
+  for (size_t i = 0; i < count; i++) {
+    const other *o = &l->others[i];
+    l->tensor[l->tensors++] = (sparc_tensor_source){.name = o->name,
+                                                    .dtype = o->dtype,
+                                                    .in_type = o->dtype,
                                                     .rank = 2,
-                                                    .shape = {others[i].rows, others[i].columns},
-                                                    .data = others[i].data};
+                                                    .shape = {o->rows, o->columns},
+                                                    .data = o->data};
+  }
   sparc_envs_save(ppo->envs, l->environments);
   l->tensor[l->tensors++] = (sparc_tensor_source){.name = "environments",
                                                   .dtype = SPARC_U8,
@@ -338,19 +355,27 @@ static sparc_status check_shape(const sparc_ppo *ppo, const char *path, const sp
               now->choices, now->action);
 }
 
+static sparc_status read_others(const sparc_tensors *file, const char *path, const sparc_ppo *ppo) {
+  other *others = sparc_alloc(most_others(ppo) * sizeof *others);
+  if (!others) return fail(SPARC_NO_MEMORY, "no memory for the table of a checkpoint");
+  const size_t count = list_others(ppo, others);
+  sparc_status status = SPARC_OK;
+  for (size_t i = 0; i < count && status == SPARC_OK; i++) {
+    const other *o = &others[i];
+    const size_t elements = o->rows * o->columns;
+    status = o->dtype == SPARC_F64 ? stored_doubles_read(file, path, o->name, o->data, elements)
+                                   : read_floats(file, path, o->name, o->data, elements);
+  }
+  sparc_free(others);
+  return status;
+}
+
 static sparc_status read_run(const sparc_tensors *file, const char *path, sparc_ppo *ppo) {
   sparc_status status = stored_blocks_read(file, path, ppo->network, "", ppo->params);
   for (size_t m = 0; m < MOMENTS && status == SPARC_OK; m++)
     status = stored_blocks_read(file, path, ppo->network, moment_prefix[m], ppo->moments + m * ppo->n.params);
-  other others[MOST_OTHERS];
-  const size_t count = list_others(ppo, others);
-  for (size_t i = 0; i < count && status == SPARC_OK; i++) {
-    const size_t elements = others[i].rows * others[i].columns;
-    status = others[i].dtype == SPARC_F64 ? stored_doubles_read(file, path, others[i].name, others[i].data, elements)
-                                          : read_floats(file, path, others[i].name, others[i].data, elements);
-  }
-  if (status == SPARC_OK) status = read_environments(file, ppo);
-  return status;
+  if (status == SPARC_OK) status = read_others(file, path, ppo);
+  return status == SPARC_OK ? read_environments(file, ppo) : status;
 }
 
 /* an argument that is wrong because the file says so */

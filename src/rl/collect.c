@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* collect.c: one rollout. Step t reads row t of the rollout and fills row t + 1, in place. A start that came with an
- * observation resets the carry before the cell runs; parameters are fixed, so what is carried over from the rollout
- * before is stale by one update, as in the reference. */
+/* collect.c: one rollout. Step t reads row t of the rollout and fills row t + 1. A start that came with an observation
+ * resets the carry before the cell runs. Parameters are fixed within a rollout; the carry that enters it was made with
+ * those of the rollout before. */
 #include "base/threads.h"
 #include "rl/gae.h"
-#include "rl/ppo.h"
+#include "rl/records.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,50 +24,67 @@ typedef struct stream_steps {
   sparc_status status;
 } stream_steps;
 
-/* state and sensitivities of one stream, from row t to row t + 1 */
+/* state and sensitivities of one stream, which also go from row t to row t + 1 */
 static void step_with_trace(void *context, size_t i) {
   stream_steps *s = context;
   sparc_ppo *ppo = s->ppo;
   const rollout *r = &ppo->rollout;
-  const size_t row = s->t * r->n.N + i, next = row + r->n.N, width = r->n.trace;
-  memcpy(r->traces + next * width, r->traces + row * width, width * sizeof(float));
+  const size_t width = r->n.trace;
+  float *trace = r->traces + (i * (r->n.T + 1) + s->t) * width;
+  memcpy(trace + width, trace, width * sizeof *trace);
   const sparc_status status =
-      sparc_network_step_rtrl(ppo->network, ppo->prepared, ppo->own.config.encoder, r->states + next * r->n.state,
-                              r->traces + next * width, r->observations + row * r->n.observation, ppo->step.masks[i],
-                              ppo->step.y + i * ppo->n.outputs, ppo->step.tapes + i * ppo->n.tape);
+      sparc_network_step_rtrl(ppo->network, ppo->prepared, ppo->own.config.encoder, ppo->step.states + i * r->n.state,
+                              trace + width, r->observations + (s->t * r->n.N + i) * r->n.observation,
+                              ppo->step.masks[i], ppo->step.y + i * ppo->n.outputs, ppo->step.tapes + i * ppo->n.tape);
   if (status != SPARC_OK) s->status = status;
 }
 
-static void set_masks(sparc_ppo *ppo, size_t t) {
+/* one step of all streams without sensitivities, on the observations of row t */
+static sparc_status step_plainly(sparc_ppo *ppo, size_t t) {
   const rollout *r = &ppo->rollout;
-  for (size_t i = 0; i < r->n.N; i++) ppo->step.masks[i] = 1 - r->starts[t * r->n.N + i];
+  return sparc_network_step(ppo->network, ppo->prepared, (int)r->n.N, ppo->step.states,
+                            r->observations + t * r->n.N * r->n.observation, ppo->step.masks, ppo->step.y,
+                            ppo->step.tapes, ppo->own.config.threads);
+}
+
+/* masks and states of row t */
+static void load_carry(sparc_ppo *ppo, size_t t) {
+  const rollout *r = &ppo->rollout;
+  const size_t S = r->n.state;
+  for (size_t i = 0; i < r->n.N; i++) {
+    ppo->step.masks[i] = 1 - r->starts[t * r->n.N + i];
+    memcpy(ppo->step.states + i * S, r->states + (i * (r->n.T + 1) + t) * S, S * sizeof(float));
+  }
+}
+
+static void keep_states(sparc_ppo *ppo, size_t t) {
+  const rollout *r = &ppo->rollout;
+  const size_t S = r->n.state;
+  for (size_t i = 0; i < r->n.N; i++)
+    memcpy(r->states + (i * (r->n.T + 1) + t) * S, ppo->step.states + i * S, S * sizeof(float));
 }
 
 /* outputs y of row t, with the carry moved to row t + 1 */
 static sparc_status step_network(sparc_ppo *ppo, size_t t) {
-  const rollout *r = &ppo->rollout;
-  const size_t N = r->n.N, width = N * r->n.state;
-  float *states = r->states + (t + 1) * width;
-  set_masks(ppo, t);
-  memcpy(states, r->states + t * width, width * sizeof *states);
+  sparc_status status;
+  load_carry(ppo, t);
   if (ppo->way == BY_TRACES) {
     stream_steps steps = {.ppo = ppo, .t = t, .status = SPARC_OK};
-    parallel_for(thread_count(ppo->own.config.threads), N, step_with_trace, &steps);
-    return steps.status;
+    parallel_for(thread_count(ppo->own.config.threads), ppo->rollout.n.N, step_with_trace, &steps);
+    status = steps.status;
+  } else {
+    status = step_plainly(ppo, t);
   }
-  return sparc_network_step(ppo->network, ppo->prepared, (int)N, states, r->observations + t * N * r->n.observation,
-                            ppo->step.masks, ppo->step.y, ppo->step.tapes, ppo->own.config.threads);
+  keep_states(ppo, t + 1);
+  return status == SPARC_OK && ppo->way == BY_RECORDS ? records_keep(ppo, t) : status;
 }
 
 /* the values of row T, whose carry stays where it is */
 static sparc_status look_ahead(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
   const size_t N = r->n.N, T = r->n.T;
-  set_masks(ppo, T);
-  memcpy(ppo->step.ahead, r->states + T * N * r->n.state, N * r->n.state * sizeof(float));
-  const sparc_status status = sparc_network_step(ppo->network, ppo->prepared, (int)N, ppo->step.ahead,
-                                                 r->observations + T * N * r->n.observation, ppo->step.masks,
-                                                 ppo->step.y, ppo->step.tapes, ppo->own.config.threads);
+  load_carry(ppo, T);
+  const sparc_status status = step_plainly(ppo, T);
   for (size_t i = 0; i < N; i++) r->values[T * N + i] = ppo->step.y[i * ppo->n.outputs + policy_value(&ppo->policy)];
   return status;
 }
@@ -123,6 +140,7 @@ sparc_status collect(sparc_ppo *ppo, collection *made) {
   *made = (collection){.episodes = 0};
   sparc_status status = SPARC_OK;
   rollout_begin(r);
+  if (ppo->way == BY_RECORDS) records_begin(ppo);
   seek_actions(ppo);
   for (size_t t = 0; t < r->n.T && status == SPARC_OK; t++) {
     status = step_network(ppo, t);
@@ -131,6 +149,7 @@ sparc_status collect(sparc_ppo *ppo, collection *made) {
     status = step_environments(ppo, t, made);
   }
   if (status == SPARC_OK) status = look_ahead(ppo);
+  if (status == SPARC_OK && ppo->way == BY_RECORDS) status = records_finish(ppo);
   const size_t N = r->n.N;
   for (size_t i = 0; i < N && status == SPARC_OK; i++)
     gae(r->n.T, N, ppo->own.config.discount, ppo->own.config.lambda, r->rewards + i, r->values + i, r->starts + i,

@@ -9,13 +9,7 @@
 
 /* ---- memory --------------------------------------------------------------------------------------- */
 
-static size_t work_size(const sparc_network *network, size_t M) {
-  const size_t windows = 2 * M * sparc_network_sizes_of(network).outputs;
-  const size_t batch = PUBLIC(sparc_rtrl_batch_work_size)(sparc_network_cell(network), (int)M);
-  return batch > windows ? batch : windows;
-}
-
-void minibatch_carve(arena *a, const sparc_network *network, const policy *p, minibatch *b) {
+void minibatch_carve(arena *a, const sparc_network *network, const policy *p, size_t past, minibatch *b) {
   const sparc_network_sizes n = sparc_network_sizes_of(network);
   const size_t inputs = (size_t)sparc_network_config_of(network).inputs;
   const struct {
@@ -34,7 +28,8 @@ void minibatch_carve(arena *a, const sparc_network *network, const policy *p, mi
                 {&b->tapes, n.tape}};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
     *arrays[i].array = arena_take(a, b->M * arrays[i].width, sizeof(real));
-  b->work = arena_take(a, work_size(network, b->M), sizeof(real));
+  const size_t heads = 2 * b->M * n.outputs; /* of windows */
+  b->work = arena_take(a, past > heads ? past : heads, sizeof(real));
 }
 
 /* ---- the loss ------------------------------------------------------------------------------------- */
@@ -73,6 +68,37 @@ sparc_status gradient_by_traces(const learner *l, minibatch *b, const real *cons
                                                at.cell_tapes, at.dcell_output, dparams + net->layer->cell,
                                                at.dcell_input, b->work, l->threads);
   if (status == SPARC_OK) TYPED(network_step_before_backward)(net, l->prepared, M, b->tapes, dparams, NULL, l->threads);
+  return status;
+}
+
+/* the items of one stream, which lie together on the tapes */
+static sparc_status stream_gradient(const learner *l, minibatch *b, const stream_past *past, size_t first, size_t end,
+                                    const int *steps, const real **rows, real *dcell) {
+  const sparc_cell *cell = l->network->cell;
+  const sparc_sizes *size = &cell->sizes;
+  const TYPED(network_tape) at = TYPED(network_tape_of)(l->network, (int)b->M, b->tapes);
+  const real *prepared = l->prepared + l->network->layer->cell_prepared, *dy = at.dcell_output + first * size->output;
+  real *tapes = at.cell_tapes + first * size->tape, *dx = at.dcell_input + first * (size_t)cell->D;
+  const int n = (int)(end - first);
+  if (!past->grouped)
+    return PUBLIC(sparc_record_gradient)(cell, prepared, &past->view, n, steps + first, tapes, dy, dcell, dx, NULL,
+                                         b->work, l->threads);
+  const size_t width = TYPED(grouped_trace_size)(cell, past->grouping.symbols);
+  for (size_t m = first; m < end; m++) rows[m] = past->grouped + (size_t)steps[m] * width;
+  TYPED(grouped_gradient)
+  (cell, prepared, &past->grouping, n, rows + first, tapes, dy, dcell, dx, b->work, l->threads);
+  return SPARC_OK;
+}
+
+sparc_status gradient_by_records(const learner *l, minibatch *b, size_t streams, const stream_past *past,
+                                 const size_t *first, const int *steps, const real **rows, real *dparams,
+                                 sparc_ppo_diagnostics *d) {
+  sparc_status status = rebuild(l, b, dparams, d);
+  real *dcell = dparams + l->network->layer->cell;
+  for (size_t i = 0; i < streams && status == SPARC_OK; i++)
+    if (first[i + 1] > first[i]) status = stream_gradient(l, b, &past[i], first[i], first[i + 1], steps, rows, dcell);
+  if (status == SPARC_OK)
+    TYPED(network_step_before_backward)(l->network, l->prepared, (int)b->M, b->tapes, dparams, NULL, l->threads);
   return status;
 }
 

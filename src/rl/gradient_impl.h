@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "rl/loss_impl.h"
+#include "rtrl/grouped_impl.h"
 #include "sparc/double.h"
 #include "sparc/network.h"
 
@@ -40,21 +41,35 @@ typedef struct TYPED(minibatch) {
   real *work;                                              /* of the gradient through time */
 } TYPED(minibatch);
 
-/* places the arrays of M items */
-void TYPED(minibatch_carve)(arena *a, const sparc_network *network, const policy *p, TYPED(minibatch) * b);
+/* what records know of the past of one stream */
+typedef struct TYPED(stream_past) {
+  PUBLIC(sparc_record_view) view;
+  TYPED(grouping) grouping;
+  const real *grouped; /* (T + 1, size for grouping.symbols): grouped traces; NULL: there are too many symbols */
+} TYPED(stream_past);
+
+/* places the arrays of M items; past: elements of work that the caller's way to differentiate through time takes */
+void TYPED(minibatch_carve)(arena *a, const sparc_network *network, const policy *p, size_t past, TYPED(minibatch) * b);
 
 /* Each adds the gradient of the minibatch's loss to dparams and says how the loss was. traces (M): Z_{t-1} of each
  * item, as sparc_network_step_rtrl leaves it for the learner's kind of encoder gradient. */
 sparc_status TYPED(gradient_by_traces)(const TYPED(learner) * l, TYPED(minibatch) * b, const real *const *traces,
                                        real *dparams, sparc_ppo_diagnostics *d);
+/* items are sorted by stream: those of stream i are first[i] to first[i + 1], at the steps `steps` (M) of their stream.
+ * rows (M) is scratch. */
+sparc_status TYPED(gradient_by_records)(const TYPED(learner) * l, TYPED(minibatch) * b, size_t streams,
+                                        const TYPED(stream_past) * past, const size_t *first, const int *steps,
+                                        const real **rows, real *dparams, sparc_ppo_diagnostics *d);
 /* plan: of M / WINDOW sequences of WINDOW steps, with its work */
 sparc_status TYPED(gradient_by_windows)(const TYPED(learner) * l, TYPED(minibatch) * b, const sparc_network_plan *plan,
                                         void *plan_work, real *dparams, sparc_ppo_diagnostics *d);
 
 #define learner             TYPED(learner)
 #define minibatch           TYPED(minibatch)
+#define stream_past         TYPED(stream_past)
 #define minibatch_carve     TYPED(minibatch_carve)
 #define gradient_by_traces  TYPED(gradient_by_traces)
+#define gradient_by_records TYPED(gradient_by_records)
 #define gradient_by_windows TYPED(gradient_by_windows)
 
 #endif

@@ -3,11 +3,13 @@
 #include "rl/ppo.h"
 
 #include "base/error.h"
+#include "nn/network.h"
 #include "rl/actor_critic.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- memory ---------------------------------------------------------------------------------------- */
 
@@ -17,10 +19,10 @@ static void carve_step(arena *a, sparc_ppo *ppo) {
   const size_t N = ppo->rollout.n.N;
   step_scratch *s = &ppo->step;
   s->masks = take(a, N);
+  s->states = take(a, N * ppo->n.state);
   s->y = take(a, N * ppo->n.outputs);
   s->tapes = take(a, N * ppo->n.tape);
   s->sent = take(a, N * ppo->rollout.n.action);
-  s->ahead = take(a, N * ppo->n.state);
   s->returns = arena_take(a, N, sizeof *s->returns);
   s->lengths = arena_take(a, N, sizeof *s->lengths);
 }
@@ -30,6 +32,20 @@ static void carve_choice(arena *a, sparc_ppo *ppo) {
   c->order = arena_take(a, ppo->rollout.n.N * ppo->rollout.n.T, sizeof *c->order);
   c->items = arena_take(a, ppo->batch.M, sizeof *c->items);
   c->traces = arena_take(a, ppo->batch.M, sizeof *c->traces);
+  c->first = arena_take(a, ppo->rollout.n.N + 1, sizeof *c->first);
+  c->steps = arena_take(a, ppo->batch.M, sizeof *c->steps);
+}
+
+/* work of the gradient through time */
+static size_t past_work(const sparc_ppo *ppo) {
+  const sparc_cell *cell = ppo->network->cell;
+  const int M = (int)ppo->batch.M, T = (int)ppo->rollout.n.T;
+  const int interval = ppo->rollout.n.checkpoints ? ppo->own.config.interval : 0;
+  if (ppo->way == BY_TRACES) return sparc_rtrl_batch_work_size(cell, M);
+  if (ppo->way == BY_WINDOWS) return 0;
+  const size_t records = sparc_record_work_size(cell, T, M, interval, 0);
+  const size_t grouped = ppo->rollout.n.grouped ? grouped_work_size_f32(cell, M, ppo->rollout.symbols.most) : 0;
+  return records > grouped ? records : grouped;
 }
 
 static void carve(arena *a, sparc_ppo *ppo) {
@@ -39,24 +55,110 @@ static void carve(arena *a, sparc_ppo *ppo) {
   ppo->moments = take(a, 2 * params);
   ppo->gradient = take(a, params);
   ppo->prepared = take(a, ppo->n.prepared);
+  ppo->collected_with = take(a, ppo->way == BY_RECORDS ? ppo->network->cell->sizes.prepared : 0);
   o->moments = arena_take(a, observation_moments(o->mode, o->width), sizeof *o->moments);
   ppo->rewards.accumulated = arena_take(a, N, sizeof *ppo->rewards.accumulated);
   ppo->acting = arena_take(a, N, sizeof *ppo->acting);
+  ppo->past = arena_take(a, N, sizeof *ppo->past);
   carve_step(a, ppo);
   carve_choice(a, ppo);
-  minibatch_carve(a, ppo->network, &ppo->policy, &ppo->batch);
+  minibatch_carve(a, ppo->network, &ppo->policy, past_work(ppo), &ppo->batch);
   if (ppo->plan) ppo->plan_work = arena_take(a, sparc_network_plan_work_bytes(ppo->plan), 1);
   rollout_carve(a, &ppo->rollout);
 }
 
-static sparc_status allocate(sparc_ppo *ppo) {
+static size_t bytes_of(sparc_ppo *ppo) {
   arena size = arena_measure();
   carve(&size, ppo);
-  ppo->memory = sparc_alloc(size.used);
-  if (!ppo->memory) return fail(SPARC_NO_MEMORY, "no memory for the %zu bytes of a run", size.used);
-  arena block = arena_over(ppo->memory, size.used);
+  return size.used;
+}
+
+static sparc_status allocate(sparc_ppo *ppo) {
+  const size_t bytes = bytes_of(ppo);
+  ppo->memory = sparc_alloc(bytes);
+  if (!ppo->memory) return fail(SPARC_NO_MEMORY, "no memory for the %zu bytes of a run", bytes);
+  arena block = arena_over(ppo->memory, bytes);
   carve(&block, ppo);
   return SPARC_OK;
+}
+
+/* ---- the way through time ----------------------------------------------------------------------------- */
+
+/* how many distinct observations the task shows to random actions, 0 where they are too many to be grouped. A cell that
+ * reads the input directly has no grouped traces. */
+static sparc_status count_symbols(const sparc_ppo *ppo, int *count) {
+  const sparc_ppo_config *c = &ppo->own.config;
+  *count = 0;
+  if (c->obsnorm != SPARC_OBSNORM_NONE || grouped_trace_size_f32(ppo->network->cell, 1) == 0) return SPARC_OK;
+  const sparc_envs_config envs = {.name = c->task, .kind = c->kind, .options = c->task_options, .n = 1, .threads = 1};
+  return symbols_probe(&envs, count);
+}
+
+/* sizes of what the rollout keeps for the gradient through time */
+static void size_past(sparc_ppo *ppo, time_gradient way) {
+  const sparc_cell *cell = ppo->network->cell;
+  const int interval = ppo->own.config.interval;
+  rollout_sizes *n = &ppo->rollout.n;
+  ppo->way = way;
+  n->trace = way == BY_TRACES ? ppo->n.trace : 0;
+  n->records = way == BY_RECORDS ? sparc_record_size(cell, (int)n->T) : 0;
+  n->boundary = way == BY_RECORDS ? ppo->n.trace : 0;
+  n->checkpoints = way == BY_RECORDS && interval > 0 ? (n->T - 1) / (size_t)interval : 0;
+  n->grouped =
+      way == BY_RECORDS && ppo->rollout.symbols.most > 0 ? grouped_trace_size_f32(cell, ppo->rollout.symbols.most) : 0;
+  n->input = n->grouped ? (size_t)cell->D : 0;
+}
+
+/* bytes of a rollout's sensitivities, or of what stands for them */
+static size_t past_bytes(const rollout_sizes *n) {
+  const size_t per_stream = (n->T + 1) * (n->trace + n->grouped) + n->records + (2 + n->checkpoints) * n->boundary;
+  return n->N * per_stream * sizeof(float);
+}
+
+static sparc_ppo_memory measure_memory(sparc_ppo *ppo) {
+  sparc_ppo_memory m = {.traces = SPARC_TRACES_AUTO};
+  if (ppo->n.trace > 0) {
+    size_past(ppo, BY_TRACES);
+    m.stored_bytes = past_bytes(&ppo->rollout.n);
+    size_past(ppo, BY_RECORDS);
+    m.free_bytes = past_bytes(&ppo->rollout.n);
+    m.other_bytes = bytes_of(ppo) - m.free_bytes;
+  } else {
+    size_past(ppo, BY_WINDOWS);
+    m.other_bytes = bytes_of(ppo);
+  }
+  return m;
+}
+
+/* half of the machine's memory, which auto does not exceed without being told */
+static size_t usual_limit(void) {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : (size_t)-1;
+}
+
+static void choose_way(sparc_ppo *ppo, sparc_ppo_memory *m) {
+  const sparc_ppo_config *c = &ppo->own.config;
+  const size_t limit = c->memory_limit ? c->memory_limit : usual_limit();
+  if (ppo->n.trace == 0) return;
+  m->traces = c->traces;
+  if (m->traces == SPARC_TRACES_AUTO)
+    m->traces = ppo->rollout.symbols.most > 0 || m->stored_bytes + m->other_bytes > limit ? SPARC_TRACES_FREE
+                                                                                          : SPARC_TRACES_STORED;
+  size_past(ppo, m->traces == SPARC_TRACES_STORED ? BY_TRACES : BY_RECORDS);
+}
+
+static sparc_status check_memory(const sparc_ppo *ppo, const sparc_ppo_memory *m) {
+  const double mega = 1e6, limit = (double)ppo->own.config.memory_limit;
+  const bool stored = m->traces == SPARC_TRACES_STORED;
+  const double needed = (double)((stored ? m->stored_bytes : m->free_bytes) + m->other_bytes);
+  if (limit == 0 || needed <= limit) return SPARC_OK;
+  if (stored)
+    return fail(SPARC_NO_MEMORY,
+                "stored sensitivities need %.0f MB of the %.0f MB that memory_limit allows; records need %.0f MB "
+                "(traces: free)",
+                needed / mega, limit / mega, (double)(m->free_bytes + m->other_bytes) / mega);
+  return fail(SPARC_NO_MEMORY, "the run needs %.0f MB of the %.0f MB that memory_limit allows", needed / mega,
+              limit / mega);
 }
 
 /* ---- life cycle -------------------------------------------------------------------------------------- */
@@ -84,8 +186,7 @@ static void measure(sparc_ppo *ppo) {
                                    .T = (size_t)(c->steps / c->streams),
                                    .observation = (size_t)ppo->shape.observation,
                                    .action = (size_t)ppo->shape.action,
-                                   .state = ppo->n.state,
-                                   .trace = ppo->way == BY_TRACES ? ppo->n.trace : 0};
+                                   .state = ppo->n.state};
   ppo->batch.M = (size_t)(c->steps / c->minibatches);
   ppo->observations = (observation_normaliser){.mode = c->obsnorm, .width = ppo->rollout.n.observation};
   ppo->rewards = (reward_normaliser){.discount = c->discount, .moments = moments_initial()};
@@ -95,11 +196,34 @@ static void measure(sparc_ppo *ppo) {
 static sparc_status plan_windows(sparc_ppo *ppo) {
   const sparc_ppo_config *c = &ppo->own.config;
   if (ppo->n.trace > 0) return SPARC_OK;
-  ppo->way = BY_WINDOWS;
   if (ppo->rollout.n.T % WINDOW != 0 || ppo->batch.M % WINDOW != 0)
     return fail(SPARC_INVALID, "cell %s learns by windows of %d steps, but a stream has %zu steps and a minibatch %zu",
                 c->cell, (int)WINDOW, ppo->rollout.n.T, ppo->batch.M);
   return sparc_network_plan_create(ppo->network, (int)ppo->batch.M / WINDOW, WINDOW, c->threads, &ppo->plan);
+}
+
+/* everything but the memory itself */
+static sparc_status describe(const sparc_ppo_config *config, sparc_ppo *ppo, sparc_ppo_memory *memory) {
+  sparc_status status = config_complete(config, &ppo->own);
+  if (status == SPARC_OK) status = make_task(ppo);
+  if (status != SPARC_OK) return status;
+  measure(ppo);
+  status = plan_windows(ppo);
+  if (status == SPARC_OK) status = count_symbols(ppo, &ppo->rollout.symbols.most);
+  if (status != SPARC_OK) return status;
+  *memory = measure_memory(ppo);
+  choose_way(ppo, memory);
+  ppo->own.config.traces = memory->traces;
+  return SPARC_OK;
+}
+
+sparc_status sparc_ppo_memory_of(const sparc_ppo_config *config, sparc_ppo_memory *memory) {
+  if (!memory) return fail(SPARC_INVALID, "memory is NULL");
+  sparc_ppo *ppo = sparc_alloc(sizeof *ppo);
+  if (!ppo) return fail(SPARC_NO_MEMORY, "no memory for a run");
+  const sparc_status status = describe(config, ppo, memory);
+  sparc_ppo_free(ppo);
+  return status;
 }
 
 static void open_streams(sparc_ppo *ppo) {
@@ -113,12 +237,9 @@ static void open_streams(sparc_ppo *ppo) {
 sparc_status ppo_make(const sparc_ppo_config *config, sparc_ppo **out) {
   sparc_ppo *ppo = sparc_alloc(sizeof *ppo);
   if (!ppo) return fail(SPARC_NO_MEMORY, "no memory for a run");
-  sparc_status status = config_complete(config, &ppo->own);
-  if (status == SPARC_OK) status = make_task(ppo);
-  if (status == SPARC_OK) {
-    measure(ppo);
-    status = plan_windows(ppo);
-  }
+  sparc_ppo_memory memory;
+  sparc_status status = describe(config, ppo, &memory);
+  if (status == SPARC_OK) status = check_memory(ppo, &memory);
   if (status == SPARC_OK) status = allocate(ppo);
   if (status != SPARC_OK) {
     sparc_ppo_free(ppo);
@@ -191,6 +312,7 @@ sparc_status sparc_ppo_iterate(sparc_ppo *ppo, sparc_ppo_report *report) {
   made.mean_return = collected.episodes ? collected.returns / collected.episodes : NAN;
   made.mean_length = collected.episodes ? collected.lengths / collected.episodes : NAN;
   made.activity = collected.activity;
+  made.symbols = ppo->rollout.symbols.count > 0 ? ppo->rollout.symbols.count : 0;
   made.faults = sparc_envs_faults(ppo->envs);
   made.environment_seconds = collected.environment_seconds;
   made.collection_seconds = middle - start - collected.environment_seconds;

@@ -15,10 +15,10 @@ typedef enum time_gradient { BY_TRACES, BY_RECORDS, BY_WINDOWS } time_gradient;
 /* one step of all streams */
 typedef struct step_scratch {
   float *masks;    /* (N) */
+  float *states;   /* (N, state) */
   float *y;        /* (N, outputs) */
   float *tapes;    /* (N, tape) */
   float *sent;     /* (N, action): what the environments get */
-  float *ahead;    /* (N, state): of the step that only asks for a value */
   double *returns; /* (N): of episodes that ended */
   int *lengths;    /* (N) */
 } step_scratch;
@@ -28,6 +28,8 @@ typedef struct choice {
   int *order;           /* (steps of a rollout, or windows): the epoch's permutation */
   int *items;           /* (M): rows of the rollout */
   const float **traces; /* (M) */
+  size_t *first;        /* (N + 1): where the items of each stream begin, when they are sorted by stream */
+  int *steps;           /* (M): steps of their streams */
 } choice;
 
 struct sparc_ppo {
@@ -41,6 +43,7 @@ struct sparc_ppo {
 
   void *memory;
   float *params, *moments, *gradient, *prepared;
+  float *collected_with; /* (prepared): the cell's weights as they were when the rollout was collected */
   observation_normaliser observations;
   reward_normaliser rewards;
   sparc_random *acting; /* (N): where the streams' actions come from */
@@ -49,6 +52,7 @@ struct sparc_ppo {
   step_scratch step;
   minibatch batch;
   choice choice;
+  stream_past *past;        /* (N) */
   sparc_network_plan *plan; /* of windows */
   void *plan_work;
 };

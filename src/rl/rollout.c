@@ -13,26 +13,35 @@ void rollout_carve(arena *a, rollout *r) {
   r->observations = take(a, T + 1, N, r->n.observation);
   r->starts = take(a, T + 1, N, 1);
   r->states = take(a, T + 1, N, r->n.state);
-  r->traces = take(a, T + 1, N, r->n.trace);
-  r->records = take(a, T, N, r->n.record);
-  r->boundary = take(a, 2, N, r->n.boundary);
   r->actions = take(a, T, N, r->n.action);
   r->rewards = take(a, T, N, 1);
   r->log_probabilities = take(a, T, N, 1);
   r->values = take(a, T + 1, N, 1);
   r->advantages = take(a, T, N, 1);
   r->targets = take(a, T, N, 1);
+  r->traces = take(a, T + 1, N, r->n.trace);
+  r->records = take(a, 1, N, r->n.records);
+  r->boundary = take(a, 2, N, r->n.boundary);
+  r->checkpoints = take(a, r->n.checkpoints, N, r->n.boundary);
+  r->symbols.width = r->n.observation;
+  symbols_carve(a, &r->symbols);
+  r->inputs = take(a, MOST_SYMBOLS, 1, r->n.input);
+  r->grouped = take(a, T + 1, N, r->n.grouped);
 }
 
-static void carry_over(float *rows, size_t T, size_t row) { memcpy(rows, rows + T * row, row * sizeof *rows); }
+/* rows 0 <- rows T of `count` arrays, one behind the other */
+static void carry_over(float *rows, size_t count, size_t T, size_t width) {
+  for (size_t i = 0; i < count; i++, rows += (T + 1) * width) memcpy(rows, rows + T * width, width * sizeof *rows);
+}
 
 void rollout_begin(rollout *r) {
   const size_t N = r->n.N, T = r->n.T;
-  carry_over(r->observations, T, N * r->n.observation);
-  carry_over(r->starts, T, N);
-  carry_over(r->states, T, N * r->n.state);
-  carry_over(r->traces, T, N * r->n.trace);
-  carry_over(r->boundary, 1, N * r->n.boundary);
+  carry_over(r->observations, 1, T, N * r->n.observation);
+  carry_over(r->starts, 1, T, N);
+  carry_over(r->states, N, T, r->n.state);
+  carry_over(r->traces, N, T, r->n.trace);
+  carry_over(r->boundary, 1, 1, N * r->n.boundary);
+  r->symbols.count = 0;
 }
 
 void rollout_items(const rollout *r, size_t window, const int *order, size_t k, size_t M, int *items) {

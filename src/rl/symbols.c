@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* symbols.c: a search through the few values seen so far. */
+/* symbols.c: a search through the few values seen so far, and a task that is tried for how many it has. */
 #include "rl/symbols.h"
+
+#include "base/error.h"
 
 #include <string.h>
 
@@ -10,10 +12,61 @@ int symbols_find(symbols *s, const float *observation) {
   const size_t bytes = s->width * sizeof *observation;
   for (int v = 0; v < s->count; v++)
     if (memcmp(s->values + (size_t)v * s->width, observation, bytes) == 0) return v;
-  if (s->count < 0 || s->count == MOST_SYMBOLS) {
+  if (s->count < 0 || s->count == s->most) {
     s->count = -1;
     return -1;
   }
   memcpy(s->values + (size_t)s->count * s->width, observation, bytes);
   return s->count++;
+}
+
+/* ---- probing a task ------------------------------------------------------------------------------------ */
+
+typedef struct probe {
+  symbols seen;
+  float *observation, *action;
+} probe;
+
+static void carve_probe(arena *a, const sparc_env_shape *shape, probe *p) {
+  p->seen = (symbols){.width = (size_t)shape->observation, .most = MOST_SYMBOLS};
+  symbols_carve(a, &p->seen);
+  p->observation = arena_take(a, p->seen.width, sizeof(float));
+  p->action = arena_take(a, (size_t)shape->action, sizeof(float));
+}
+
+static sparc_status play(sparc_envs *envs, const sparc_env_shape *shape, probe *p) {
+  enum { STEPS = 4096 };
+  float reward, start;
+  sparc_random random;
+  sparc_random_init(&random, 0, "symbols", NULL);
+  sparc_status status = sparc_envs_reset(envs, p->observation);
+  for (int t = 0; t < STEPS && status == SPARC_OK && symbols_find(&p->seen, p->observation) >= 0; t++) {
+    for (int d = 0; d < shape->action; d++)
+      p->action[d] = shape->choices ? (float)sparc_random_below(&random, (uint32_t)shape->choices)
+                                    : (float)sparc_random_normal(&random);
+    status = sparc_envs_step(envs, p->action, p->observation, &reward, &start, NULL, NULL);
+  }
+  return status;
+}
+
+sparc_status symbols_probe(const sparc_envs_config *task, int *count) {
+  sparc_envs *envs;
+  sparc_status status = sparc_envs_create(task, &envs);
+  if (status != SPARC_OK) return status;
+  const sparc_env_shape shape = sparc_envs_shape(envs);
+  probe p;
+  arena size = arena_measure();
+  carve_probe(&size, &shape, &p);
+  void *memory = sparc_alloc(size.used);
+  if (memory) {
+    arena block = arena_over(memory, size.used);
+    carve_probe(&block, &shape, &p);
+    status = play(envs, &shape, &p);
+    *count = p.seen.count > 0 ? p.seen.count : 0;
+  } else {
+    status = fail(SPARC_NO_MEMORY, "no memory to look at a task's observations");
+  }
+  sparc_free(memory);
+  sparc_envs_free(envs);
+  return status;
 }

@@ -8,11 +8,14 @@
 #define SPARC_RL_SYMBOLS_H
 
 #include "base/memory.h"
+#include "sparc/env.h"
 
-enum { MOST_SYMBOLS = 64 };
+/* more would not pay: what is grouped has this many numbers where it had one per input of the cell */
+enum { MOST_SYMBOLS = 32 };
 
 typedef struct symbols {
   size_t width;  /* numbers of an observation */
+  int most;      /* at most MOST_SYMBOLS */
   int count;     /* distinct ones so far; -1: too many, the rest is not looked at */
   float *values; /* (MOST_SYMBOLS, width) */
 } symbols;
@@ -20,5 +23,8 @@ typedef struct symbols {
 void symbols_carve(arena *a, symbols *s);
 /* the number of an observation, new or old; -1 once there are too many */
 int symbols_find(symbols *s, const float *observation);
+
+/* how many distinct observations a task shows in some thousand steps with random actions; 0: more than MOST_SYMBOLS */
+sparc_status symbols_probe(const sparc_envs_config *task, int *count);
 
 #endif

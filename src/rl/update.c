@@ -28,21 +28,49 @@ static void gather(const sparc_ppo *ppo, size_t width, const float *rows, float 
     memcpy(out + m * width, rows + (size_t)ppo->choice.items[m] * width, width * sizeof *out);
 }
 
+/* the same from an array of one stream after the other */
+static void gather_rows(const sparc_ppo *ppo, size_t width, const float *rows, float *out) {
+  for (size_t m = 0; m < ppo->batch.M; m++) {
+    const size_t row = rollout_row(&ppo->rollout, (size_t)ppo->choice.items[m]);
+    memcpy(out + m * width, rows + row * width, width * sizeof *out);
+  }
+}
+
 static void gather_batch(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
   minibatch *b = &ppo->batch;
   gather(ppo, r->n.observation, r->observations, b->x);
-  gather(ppo, r->n.state, r->states, b->states);
   gather(ppo, r->n.action, r->actions, b->actions);
   gather(ppo, 1, r->log_probabilities, b->log_probabilities);
   gather(ppo, 1, r->values, b->values);
   gather(ppo, 1, r->advantages, b->advantages);
   gather(ppo, 1, r->targets, b->targets);
-  for (size_t m = 0; m < b->M; m++) {
-    const size_t item = (size_t)ppo->choice.items[m];
-    b->masks[m] = 1 - r->starts[item];
-    ppo->choice.traces[m] = r->traces + item * r->n.trace;
+  gather_rows(ppo, r->n.state, r->states, b->states);
+  for (size_t m = 0; m < b->M; m++) b->masks[m] = 1 - r->starts[ppo->choice.items[m]];
+}
+
+/* the items of each stream together, in the order they have */
+static void sort_by_stream(sparc_ppo *ppo) {
+  const size_t N = ppo->rollout.n.N, M = ppo->batch.M;
+  choice *c = &ppo->choice;
+  size_t count = 0;
+  for (size_t i = 0; i < N; i++) {
+    c->first[i] = count;
+    for (size_t m = 0; m < M; m++)
+      if ((size_t)c->items[m] % N == i) c->steps[count++] = c->items[m];
   }
+  c->first[N] = count;
+  memcpy(c->items, c->steps, M * sizeof *c->items);
+  for (size_t m = 0; m < M; m++) c->steps[m] = c->items[m] / (int)N;
+}
+
+static void choose(sparc_ppo *ppo, size_t k) {
+  const rollout *r = &ppo->rollout;
+  choice *c = &ppo->choice;
+  rollout_items(r, window_of(ppo), c->order, k, ppo->batch.M, c->items);
+  if (ppo->way == BY_RECORDS) sort_by_stream(ppo);
+  for (size_t m = 0; m < ppo->batch.M && ppo->way == BY_TRACES; m++)
+    c->traces[m] = r->traces + rollout_row(r, (size_t)c->items[m]) * r->n.trace;
 }
 
 /* ---- the gradient ---------------------------------------------------------------------------------- */
@@ -57,8 +85,15 @@ static sparc_status differentiate(sparc_ppo *ppo, sparc_ppo_diagnostics *d) {
       .encoder = c->encoder,
       .threads = c->threads};
   memset(ppo->gradient, 0, ppo->n.params * sizeof *ppo->gradient);
-  if (ppo->way == BY_WINDOWS) return gradient_by_windows(&l, &ppo->batch, ppo->plan, ppo->plan_work, ppo->gradient, d);
-  return gradient_by_traces(&l, &ppo->batch, ppo->choice.traces, ppo->gradient, d);
+  switch (ppo->way) {
+    case BY_TRACES:
+      return gradient_by_traces(&l, &ppo->batch, ppo->choice.traces, ppo->gradient, d);
+    case BY_RECORDS:
+      return gradient_by_records(&l, &ppo->batch, ppo->rollout.n.N, ppo->past, ppo->choice.first, ppo->choice.steps,
+                                 ppo->choice.traces, ppo->gradient, d);
+    default:
+      return gradient_by_windows(&l, &ppo->batch, ppo->plan, ppo->plan_work, ppo->gradient, d);
+  }
 }
 
 /* ---- the step along it ------------------------------------------------------------------------------ */
@@ -104,7 +139,7 @@ static void add_diagnostics(sparc_ppo_diagnostics *sum, const sparc_ppo_diagnost
 }
 
 static sparc_status learn_from(sparc_ppo *ppo, size_t k, long number, sparc_ppo_diagnostics *d) {
-  rollout_items(&ppo->rollout, window_of(ppo), ppo->choice.order, k, ppo->batch.M, ppo->choice.items);
+  choose(ppo, k);
   gather_batch(ppo);
   const sparc_status status = differentiate(ppo, d);
   return status == SPARC_OK ? take_step(ppo, number, &d->gradient_norm) : status;

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* grouped.c: grouped traces. Layout: rows of S numbers (parts, H): the product of transitions since the rollout began,
+ * then the scalar slots, then every outer slot once per symbol. All rows have the one recursion row <- m a row, and the
+ * drivers are added to those of the step's symbol. */
+#include "base/threads.h"
+#include "kernels/gemm_impl.h"
+#include "rtrl/grouped_impl.h"
+
+#include <string.h>
+
+typedef TYPED(grouping) grouping;
+
+/* ---- rows ------------------------------------------------------------------------------------------ */
+
+static size_t scalar_row(size_t slot) { return 1 + slot; }
+static size_t outer_row(const sparc_cell *cell, int symbols, size_t slot, size_t symbol) {
+  return 1 + (size_t)cell->scalar + slot * (size_t)symbols + symbol;
+}
+static size_t rows_of(const sparc_cell *cell, int symbols) { return outer_row(cell, symbols, (size_t)cell->outer, 0); }
+
+size_t TYPED(grouped_trace_size)(const sparc_cell *cell, int symbols) {
+  return cell->sizes.trace == 0 || cell->direct_input ? 0 : rows_of(cell, symbols) * cell->sizes.state;
+}
+
+void TYPED(grouped_trace_start)(const sparc_cell *cell, int symbols, real *trace) {
+  memset(trace, 0, TYPED(grouped_trace_size)(cell, symbols) * sizeof(real));
+  for (size_t j = 0; j < (size_t)cell->H; j++) trace[j] = 1;
+}
+
+/* ---- one step ---------------------------------------------------------------------------------------- */
+
+/* after = m a before, every row */
+static void carry_rows(const sparc_cell *cell, const TYPED(tape_view) * tape, size_t rows, const real *restrict before,
+                       real *restrict after) {
+  const size_t H = (size_t)cell->H, S = cell->sizes.state;
+  const real mask = *tape->mask, *restrict a = tape->a;
+  if (mask == 0) {
+    memset(after, 0, rows * S * sizeof(real));
+    return;
+  }
+  for (size_t r = 0; r < rows; r++, before += S, after += S) {
+    if (cell->parts == 1) {
+      for (size_t j = 0; j < H; j++) after[j] = a[j] * before[j];
+      continue;
+    }
+    for (size_t j = 0; j < H; j++) {
+      after[j] = a[j] * before[j] - a[H + j] * before[H + j];
+      after[H + j] = a[j] * before[H + j] + a[H + j] * before[j];
+    }
+  }
+}
+
+static void add_row(size_t S, const real *restrict driver, real *restrict row) {
+  for (size_t i = 0; i < S; i++) row[i] += driver[i];
+}
+
+void TYPED(grouped_trace_step)(const sparc_cell *cell, const real *prepared, real *tape, int symbols, int symbol,
+                               const real *before, real *after) {
+  const size_t S = cell->sizes.state;
+  const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
+  const uint64_t mode = flush_denormals_begin();
+  TYPED(compute_drivers)(cell, prepared + cell->constants, &view);
+  carry_rows(cell, &view, rows_of(cell, symbols), before, after);
+  for (size_t slot = 0; slot < (size_t)cell->scalar; slot++)
+    add_row(S, view.scalar + slot * S, after + scalar_row(slot) * S);
+  for (size_t slot = 0; slot < (size_t)cell->outer; slot++)
+    add_row(S, view.outer + slot * S, after + outer_row(cell, symbols, slot, (size_t)symbol) * S);
+  flush_denormals_end(mode);
+}
+
+/* ---- what it stands for --------------------------------------------------------------------------------- */
+
+/* z += p Z, one number of each */
+static void add_carried(const sparc_cell *cell, const real *p, size_t j, const real *Z_re, const real *Z_im, real *re,
+                        real *im) {
+  const size_t H = (size_t)cell->H;
+  *re += cell->parts == 1 ? p[j] * *Z_re : p[j] * *Z_re - p[H + j] * *Z_im;
+  if (cell->parts == 2) *im += p[j] * *Z_im + p[H + j] * *Z_re;
+}
+
+static void expand_outer(const sparc_cell *cell, const grouping *g, const real *grouped, real *trace) {
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, S = cell->sizes.state, parts = (size_t)cell->parts;
+  for (size_t j = 0; j < H; j++) {
+    for (size_t slot = 0; slot < (size_t)cell->outer; slot++) {
+      const size_t at = (j * (size_t)cell->outer + slot) * parts * D;
+      for (size_t d = 0; d < D; d++) {
+        real *re = trace + at + d, *im = re + (parts - 1) * D;
+        *re = *im = 0;
+        for (size_t v = 0; v < (size_t)g->symbols; v++) {
+          const real *q = grouped + outer_row(cell, g->symbols, slot, v) * S + j, x = g->inputs[v * D + d];
+          *re += q[0] * x;
+          if (parts == 2) *im += q[H] * x;
+        }
+        if (g->boundary) {
+          const real *Z = g->boundary + at + d;
+          add_carried(cell, grouped, j, Z, Z + (parts - 1) * D, re, im);
+        }
+      }
+    }
+  }
+}
+
+static void expand_scalar(const sparc_cell *cell, const grouping *g, const real *grouped, real *trace) {
+  const size_t H = (size_t)cell->H, S = cell->sizes.state, parts = (size_t)cell->parts;
+  real *out = TYPED(scalar_traces)(cell, trace);
+  const real *Z = g->boundary ? TYPED(scalar_traces)(cell, (real *)g->boundary) : NULL;
+  for (size_t slot = 0; slot < (size_t)cell->scalar; slot++, out += S) {
+    memcpy(out, grouped + scalar_row(slot) * S, S * sizeof(real));
+    for (size_t j = 0; Z && j < H; j++) {
+      const real *z = Z + slot * S + j;
+      add_carried(cell, grouped, j, z, z + (parts - 1) * H, out + j, out + (parts - 1) * H + j);
+    }
+  }
+}
+
+void TYPED(grouped_trace_expand)(const sparc_cell *cell, const grouping *g, const real *grouped, real *trace) {
+  const uint64_t mode = flush_denormals_begin();
+  expand_outer(cell, g, grouped, trace);
+  expand_scalar(cell, g, grouped, trace);
+  flush_denormals_end(mode);
+}
+
+/* ---- the gradient of a minibatch ------------------------------------------------------------------------- */
+
+typedef struct run {
+  const sparc_cell *cell;
+  const grouping *g;
+  TYPED(item_batch) items;
+  TYPED(trace_batch) past;
+  const real *const *traces; /* (n) */
+  real *sums;                /* (sinks, symbols, H) */
+  real *weights;             /* (sinks, S) */
+  real *carried;             /* (S): the cotangent of the trace before the first step */
+  real *dparams;
+} run;
+
+static run carve_run(arena *a, const sparc_cell *cell, int n, int symbols) {
+  const size_t S = cell->sizes.state;
+  run r = {.cell = cell};
+  r.items = TYPED(open_item_batch)(a, cell, (size_t)n);
+  r.past = TYPED(open_trace_batch)(a, cell, 1);
+  r.sums = arena_take(a, cell->sinks * (size_t)symbols * (size_t)cell->H, sizeof(real));
+  r.weights = arena_take(a, cell->sinks * S, sizeof(real));
+  r.carried = arena_take(a, S, sizeof(real));
+  return r;
+}
+
+size_t TYPED(grouped_work_size)(const sparc_cell *cell, int n, int symbols) {
+  arena a = arena_measure();
+  (void)carve_run(&a, cell, n, symbols);
+  return TYPED(work_elements)(&a);
+}
+
+/* out (H) += w_re q_re + w_im q_im */
+static void add_contraction(const sparc_cell *cell, const real *restrict w, const real *restrict q,
+                            real *restrict out) {
+  const size_t H = (size_t)cell->H;
+  const real *im = cell->parts == 2 ? q + H : NULL;
+#ifndef SPARC_DOUBLE
+  if (cell->kernels->online.entry_vector) {
+    cell->kernels->online.entry_vector(H, w, w + H, q, im, out);
+    return;
+  }
+#endif
+  for (size_t j = 0; j < H; j++) out[j] += w[j] * q[j] + (im ? w[H + j] * im[j] : 0);
+}
+
+static real sum_of(size_t n, const real *values) {
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) sum += (double)values[i];
+  return (real)sum;
+}
+
+/* from the sums (count, H) of a sink to its rows: count inputs (count, width) */
+static void spread(const run *r, const rtrl_sink *sink, size_t count, const real *sums, size_t width,
+                   const real *inputs) {
+  const sparc_cell *cell = r->cell;
+  const size_t H = (size_t)cell->H, length = sink_row_length(cell, sink);
+  real *out = r->dparams + cell->block[sink->block].offset + (size_t)sink->column;
+  if (sink->row == ROW_OF_MODE) {
+    gemm(cell->kernels, TRANSPOSED, AS_IS, H, width, count, sums, H, inputs, width, 1, out, length);
+    return;
+  }
+  for (size_t v = 0; v < count; v++) {
+    const size_t group = sink->row == ROW_SHARED ? H : (size_t)sink->width;
+    for (size_t j = 0; j < H; j += group) {
+      const real sum = sum_of(group < H - j ? group : H - j, sums + v * H + j);
+      real *row = out + (sink->row == ROW_SHARED ? 0 : TYPED(sink_row_of)(sink, j) * length);
+      for (size_t d = 0; d < width; d++) row[d] += sum * inputs[v * width + d];
+    }
+  }
+}
+
+/* one sink over all items, then to its parameters */
+static void contract_sink(void *context, size_t s) {
+  const run *r = context;
+  const sparc_cell *cell = r->cell;
+  const rtrl_sink *sink = &cell->sink[s];
+  const size_t H = (size_t)cell->H, S = cell->sizes.state, symbols = (size_t)r->g->symbols;
+  const size_t count = sink->outer ? symbols : 1;
+  const size_t row =
+      sink->outer ? outer_row(cell, r->g->symbols, (size_t)sink->slot, 0) : scalar_row((size_t)sink->slot);
+  real *sums = r->sums + s * symbols * H;
+  memset(sums, 0, count * H * sizeof(real));
+  for (size_t i = 0; i < r->items.n; i++) {
+    if (!TYPED(item_has_past)(&r->items, i)) continue;
+    const real *w = TYPED(sink_weights)(cell, sink, r->items.weights.constants, r->items.y + i * S, r->weights + s * S);
+    for (size_t v = 0; v < count; v++) add_contraction(cell, w, r->traces[i] + (row + v) * S, sums + v * H);
+  }
+  const real one = 1;
+  spread(r, sink, count, sums, sink->outer ? (size_t)cell->D : 1, sink->outer ? r->g->inputs : &one);
+}
+
+/* carried = sum_i conj(p_i) y_i; whether any item remembers what was before the rollout */
+static bool gather_carried(const run *r) {
+  const size_t H = (size_t)r->cell->H, S = r->cell->sizes.state;
+  bool any = false;
+  memset(r->carried, 0, S * sizeof(real));
+  for (size_t i = 0; i < r->items.n; i++) {
+    const real *p = r->traces[i], *y = r->items.y + i * S;
+    if (!TYPED(item_has_past)(&r->items, i)) continue;
+    for (size_t j = 0; j < H; j++) {
+      any = any || p[j] != 0;
+      r->carried[j] += p[j] * y[j];
+      if (r->cell->parts == 1) continue;
+      r->carried[j] += p[H + j] * y[H + j];
+      r->carried[H + j] += p[j] * y[H + j] - p[H + j] * y[j];
+    }
+  }
+  return any;
+}
+
+void TYPED(grouped_gradient)(const sparc_cell *cell, const real *prepared, const grouping *g, int n,
+                             const real *const *traces, real *tapes, const real *dy, real *dparams, real *dx,
+                             real *work, int threads) {
+  arena a = TYPED(work_arena)(work);
+  run r = carve_run(&a, cell, n, g->symbols);
+  r.g = g;
+  r.traces = traces;
+  r.dparams = dparams;
+  r.items.weights = TYPED(view_prepared)(cell, prepared);
+  r.items.tapes = tapes;
+  r.items.dy = dy;
+  r.items.dparams = dparams;
+  r.items.dx = dx;
+  TYPED(item_gradients)(&r.items, threads);
+  parallel_for(threads, cell->sinks, contract_sink, &r);
+  if (!g->boundary || !gather_carried(&r)) return;
+  TYPED(add_trace)(&r.past, r.items.weights.constants, g->boundary, r.carried);
+  TYPED(contract_traces)(&r.past, dparams, threads);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* grouped_impl.h: the traces of a rollout whose inputs take few distinct values, called symbols.
+ *
+ * A row of the trace is a sum of c_s x_s over the past, and with inputs x(v) it is sum_v q_v x(v). The numbers q_v obey
+ * the recursion that the D entries of the row obey, so they can be kept in its place: a trace of some kilobytes instead
+ * of some hundred, exact, from which a minibatch is contracted before one product with the inputs. What was there
+ * before the rollout came from other inputs; it is kept as it was, beside the product of transitions that carries it to
+ * each step.
+ */
+#ifndef SPARC_RTRL_GROUPED_IMPL_H
+#define SPARC_RTRL_GROUPED_IMPL_H
+
+#include "rtrl/batch_impl.h"
+
+/* what a grouped trace means: how many symbols, their inputs, and the trace before the first step */
+typedef struct TYPED(grouping) {
+  int symbols;
+  const real *inputs;   /* (symbols, D) */
+  const real *boundary; /* NULL: zeros */
+} TYPED(grouping);
+
+/* elements of a grouped trace; 0 for cells whose state reads the input otherwise than through outer slots */
+size_t TYPED(grouped_trace_size)(const sparc_cell *cell, int symbols);
+/* the one before the first step */
+void TYPED(grouped_trace_start)(const sparc_cell *cell, int symbols, real *trace);
+/* the one behind the step that filled the tape, whose input was this symbol */
+void TYPED(grouped_trace_step)(const sparc_cell *cell, const real *prepared, real *tape, int symbols, int symbol,
+                               const real *before, real *after);
+/* the trace that a grouped one stands for */
+void TYPED(grouped_trace_expand)(const sparc_cell *cell, const TYPED(grouping) * grouping, const real *grouped,
+                                 real *trace);
+
+/* sparc_rtrl_batch_gradient from grouped traces (n) */
+size_t TYPED(grouped_work_size)(const sparc_cell *cell, int n, int symbols);
+void TYPED(grouped_gradient)(const sparc_cell *cell, const real *prepared, const TYPED(grouping) * grouping, int n,
+                             const real *const *traces, real *tapes, const real *dy, real *dparams, real *dx,
+                             real *work, int threads);
+
+#endif
