@@ -128,9 +128,11 @@ typedef struct run {
   TYPED(item_batch) items;
   TYPED(trace_batch) past;
   const real *const *traces; /* (n) */
-  real *sums;                /* (sinks, symbols, H) */
-  real *weights;             /* (sinks, S) */
-  real *carried;             /* (S): the cotangent of the trace before the first step */
+  size_t *live;              /* (lives): the items that carry anything over from the step before */
+  size_t lives;
+  real *sums;    /* (sinks, symbols, H) */
+  real *weights; /* (sinks, S) */
+  real *carried; /* (S): the cotangent of the trace before the first step */
   real *dparams;
 } run;
 
@@ -139,6 +141,7 @@ static run carve_run(arena *a, const sparc_cell *cell, int n, int symbols) {
   run r = {.cell = cell};
   r.items = TYPED(open_item_batch)(a, cell, (size_t)n);
   r.past = TYPED(open_trace_batch)(a, cell, 1);
+  r.live = arena_take(a, (size_t)n, sizeof *r.live);
   r.sums = arena_take(a, cell->sinks * (size_t)symbols * (size_t)cell->H, sizeof(real));
   r.weights = arena_take(a, cell->sinks * S, sizeof(real));
   r.carried = arena_take(a, S, sizeof(real));
@@ -202,8 +205,8 @@ static void contract_sink(void *context, size_t s) {
       sink->outer ? outer_row(cell, r->g->symbols, (size_t)sink->slot, 0) : scalar_row((size_t)sink->slot);
   real *sums = r->sums + s * symbols * H;
   memset(sums, 0, count * H * sizeof(real));
-  for (size_t i = 0; i < r->items.n; i++) {
-    if (!TYPED(item_has_past)(&r->items, i)) continue;
+  for (size_t k = 0; k < r->lives; k++) {
+    const size_t i = r->live[k];
     const real *w = TYPED(sink_weights)(cell, sink, r->items.weights.constants, r->items.y + i * S, r->weights + s * S);
     for (size_t v = 0; v < count; v++) add_contraction(cell, w, r->traces[i] + (row + v) * S, sums + v * H);
   }
@@ -211,16 +214,22 @@ static void contract_sink(void *context, size_t s) {
   spread(r, sink, count, sums, sink->outer ? (size_t)cell->D : 1, sink->outer ? r->g->inputs : &one);
 }
 
+static bool all_zero(size_t n, const real *values) {
+  for (size_t i = 0; i < n; i++)
+    if (values[i] != 0) return false;
+  return true;
+}
+
 /* carried = sum_i conj(p_i) y_i; whether any item remembers what was before the rollout */
 static bool gather_carried(const run *r) {
   const size_t H = (size_t)r->cell->H, S = r->cell->sizes.state;
   bool any = false;
   memset(r->carried, 0, S * sizeof(real));
-  for (size_t i = 0; i < r->items.n; i++) {
-    const real *p = r->traces[i], *y = r->items.y + i * S;
-    if (!TYPED(item_has_past)(&r->items, i)) continue;
+  for (size_t k = 0; k < r->lives; k++) {
+    const real *p = r->traces[r->live[k]], *y = r->items.y + r->live[k] * S;
+    if (all_zero(S, p)) continue;
+    any = true;
     for (size_t j = 0; j < H; j++) {
-      any = any || p[j] != 0;
       r->carried[j] += p[j] * y[j];
       if (r->cell->parts == 1) continue;
       r->carried[j] += p[H + j] * y[H + j];
@@ -244,6 +253,8 @@ void TYPED(grouped_gradient)(const sparc_cell *cell, const real *prepared, const
   r.items.dparams = dparams;
   r.items.dx = dx;
   TYPED(item_gradients)(&r.items, threads);
+  for (size_t i = 0; i < r.items.n; i++)
+    if (TYPED(item_has_past)(&r.items, i)) r.live[r.lives++] = i;
   parallel_for(threads, cell->sinks, contract_sink, &r);
   if (!g->boundary || !gather_carried(&r)) return;
   TYPED(add_trace)(&r.past, r.items.weights.constants, g->boundary, r.carried);
