@@ -72,20 +72,21 @@ static void ratios_are_one_before_the_first_step(void **state) {
 static void check_coverage(size_t N, size_t T, size_t window, size_t M) {
   enum { MOST = 512 };
   const rollout r = {.n = {.N = N, .T = T}};
-  int order[MOST], items[MOST], seen[MOST] = {0};
+  int order[MOST], rows[MOST], seen[MOST] = {0};
   sparc_random stream;
   sparc_random_init(&stream, 5, "test", "coverage");
   sparc_random_permutation(&stream, order, (int)(N * T / window));
   for (size_t k = 0; k < N * T / M; k++) {
-    rollout_items(&r, window, order, k, M, items);
+    rollout_items(&r, window, order, k, M, rows);
     for (size_t m = 0; m < M; m++) {
-      seen[items[m]]++;
-      /* inside a window: the same stream, one step later; at its start: a multiple of the window's length */
-      if (m % window != 0) assert_int_equal(items[m], items[m - 1] + (int)N);
-      if (m % window == 0) assert_int_equal((size_t)items[m] / N % window, 0);
+      seen[rows[m]]++;
+      /* inside a window one step after the other; a window starts at a multiple of its length */
+      if (m % window != 0) assert_int_equal(rows[m], rows[m - 1] + 1);
+      if (m % window == 0) assert_int_equal((size_t)rows[m] % (T + 1) % window, 0);
     }
   }
-  for (size_t i = 0; i < N * T; i++) assert_int_equal(seen[i], 1);
+  for (size_t i = 0; i < N; i++)
+    for (size_t t = 0; t <= T; t++) assert_int_equal(seen[rollout_row(&r, i, t)], t < T);
 }
 
 static void minibatches_cover_every_step_once(void **state) {

@@ -18,11 +18,14 @@ static float *take(arena *a, size_t count) { return arena_take(a, count, sizeof(
 static void carve_step(arena *a, sparc_ppo *ppo) {
   const size_t N = ppo->rollout.n.N;
   step_scratch *s = &ppo->step;
+  s->x = take(a, N * ppo->rollout.n.observation);
   s->masks = take(a, N);
   s->states = take(a, N * ppo->n.state);
   s->y = take(a, N * ppo->n.outputs);
   s->tapes = take(a, N * ppo->n.tape);
   s->sent = take(a, N * ppo->rollout.n.action);
+  s->rewards = take(a, N);
+  s->starts = take(a, N);
   s->returns = arena_take(a, N, sizeof *s->returns);
   s->lengths = arena_take(a, N, sizeof *s->lengths);
 }
@@ -30,7 +33,7 @@ static void carve_step(arena *a, sparc_ppo *ppo) {
 static void carve_choice(arena *a, sparc_ppo *ppo) {
   choice *c = &ppo->choice;
   c->order = arena_take(a, ppo->rollout.n.N * ppo->rollout.n.T, sizeof *c->order);
-  c->items = arena_take(a, ppo->batch.M, sizeof *c->items);
+  c->rows = arena_take(a, ppo->batch.M, sizeof *c->rows);
   c->traces = arena_take(a, ppo->batch.M, sizeof *c->traces);
   c->first = arena_take(a, ppo->rollout.n.N + 1, sizeof *c->first);
   c->steps = arena_take(a, ppo->batch.M, sizeof *c->steps);
@@ -253,14 +256,14 @@ sparc_status ppo_make(const sparc_ppo_config *config, sparc_ppo **out) {
 /* the first observations open an episode each; state and sensitivities start at zero */
 static sparc_status begin(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
-  const size_t N = r->n.N, T = r->n.T, d = r->n.observation;
   const observation_normaliser *o = &ppo->observations;
   for (size_t i = 0; i < observation_moments(o->mode, o->width); i++) o->moments[i] = moments_initial();
-  float *observations = r->observations + T * N * d;
-  const sparc_status status = sparc_envs_reset(ppo->envs, observations);
-  for (size_t i = 0; i < N && status == SPARC_OK; i++) {
-    r->starts[T * N + i] = 1;
-    observation_normalise(o, true, observations + i * d);
+  const sparc_status status = sparc_envs_reset(ppo->envs, ppo->step.x);
+  for (size_t i = 0; i < r->n.N && status == SPARC_OK; i++) {
+    const size_t row = rollout_row(r, i, r->n.T), d = r->n.observation;
+    observation_normalise(o, true, ppo->step.x + i * d);
+    memcpy(r->observations + row * d, ppo->step.x + i * d, d * sizeof(float));
+    r->starts[row] = 1;
   }
   return status;
 }

@@ -10,7 +10,7 @@ void records_begin(sparc_ppo *ppo) {
   const sparc_cell *cell = ppo->network->cell;
   memcpy(ppo->collected_with, ppo->prepared + ppo->network->layer->cell_prepared, cell->sizes.prepared * sizeof(float));
   for (size_t i = 0; i < r->n.N && r->n.grouped; i++)
-    grouped_trace_start_f32(cell, r->symbols.most, r->grouped + i * (r->n.T + 1) * r->n.grouped);
+    grouped_trace_start_f32(cell, r->symbols.most, r->grouped + rollout_row(r, i, 0) * r->n.grouped);
 }
 
 /* ---- one step ------------------------------------------------------------------------------------------ */
@@ -19,10 +19,11 @@ void records_begin(sparc_ppo *ppo) {
 static void keep_grouped(sparc_ppo *ppo, size_t i, size_t t, const float *input, float *tape) {
   rollout *r = &ppo->rollout;
   const int before = r->symbols.count;
-  const int symbol = symbols_find(&r->symbols, r->observations + (t * r->n.N + i) * r->n.observation);
+  const int symbol = symbols_find(&r->symbols, r->observations + rollout_row(r, i, t) * r->n.observation);
   if (symbol < 0) return;
-  if (r->symbols.count > before) memcpy(r->inputs + (size_t)symbol * r->n.input, input, r->n.input * sizeof *input);
-  float *row = r->grouped + (i * (r->n.T + 1) + t) * r->n.grouped;
+  if (r->symbols.count > before)
+    memcpy(r->symbol_inputs + (size_t)symbol * r->n.input, input, r->n.input * sizeof *input);
+  float *row = r->grouped + rollout_row(r, i, t) * r->n.grouped;
   grouped_trace_step_f32(ppo->network->cell, ppo->collected_with, tape, r->symbols.most, symbol, row,
                          row + r->n.grouped);
 }
@@ -44,20 +45,20 @@ sparc_status records_keep(sparc_ppo *ppo, size_t t) {
 
 static stream_past past_of(const sparc_ppo *ppo, size_t i) {
   const rollout *r = &ppo->rollout;
-  const size_t rows = r->n.T + 1;
+  const size_t row = rollout_row(r, i, 0);
   const float *boundary = r->boundary + i * r->n.boundary;
   stream_past past = {.view = {.T = (int)r->n.T,
                                .prepared = ppo->collected_with,
                                .records = r->records + i * r->n.records,
-                               .states = r->states + i * rows * r->n.state,
+                               .states = r->states + row * r->n.state,
                                .boundary = boundary}};
   if (r->n.checkpoints) {
     past.view.checkpoints = r->checkpoints + i * r->n.checkpoints * r->n.boundary;
     past.view.interval = ppo->own.config.interval;
   }
   if (r->n.grouped && r->symbols.count >= 0) {
-    past.grouped = r->grouped + i * rows * r->n.grouped;
-    past.grouping = (grouping_f32){.symbols = r->symbols.most, .inputs = r->inputs, .boundary = boundary};
+    past.grouped = r->grouped + row * r->n.grouped;
+    past.grouping = (grouping_f32){.symbols = r->symbols.most, .inputs = r->symbol_inputs, .boundary = boundary};
   }
   return past;
 }
