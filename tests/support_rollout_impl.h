@@ -161,7 +161,7 @@ void TYPED(run_batch)(const rollout *r, int threads, minibatch *out) {
   const real **traces = sparc_alloc(m.n * sizeof *traces);
   memcpy(kept, c.traces, bytes);
   for (size_t i = 0; i < m.n; i++) traces[i] = c.traces + (size_t)r->steps[i] * c.n.trace;
-  must(PUBLIC(sparc_rtrl_batch_gradient)(c.cell, m.prepared, r->n, traces, m.tapes, m.dy, m.dparams, m.dx, work,
+  must(PUBLIC(sparc_rtrl_batch_gradient)(c.cell, m.prepared, r->n, traces, m.tapes, m.dy, m.dparams, m.dx, NULL, work,
                                          threads));
   assert_memory_equal(kept, c.traces, bytes);
   check_work(work, size);
@@ -197,7 +197,7 @@ void TYPED(run_records)(const rollout *r, const record_options *options, minibat
   view.symbol = options->symbols ? r->symbol : NULL;
   view.symbols = symbols;
   must(PUBLIC(sparc_record_gradient)(c.cell, m.prepared, &view, r->n, r->steps, m.tapes, m.dy, m.dparams, m.dx,
-                                     options->dinput ? dinput : NULL, work, options->threads));
+                                     options->dinput ? dinput : NULL, NULL, work, options->threads));
   check_work(work, size);
   widen(dinput, c.T * c.D, out->dinput);
   sparc_free(dinput);

@@ -72,20 +72,21 @@ static void ratios_are_one_before_the_first_step(void **state) {
 static void check_coverage(size_t N, size_t T, size_t window, size_t M) {
   enum { MOST = 512 };
   const rollout r = {.n = {.N = N, .T = T}};
-  int order[MOST], items[MOST], seen[MOST] = {0};
+  int order[MOST], rows[MOST], seen[MOST] = {0};
   sparc_random stream;
   sparc_random_init(&stream, 5, "test", "coverage");
   sparc_random_permutation(&stream, order, (int)(N * T / window));
   for (size_t k = 0; k < N * T / M; k++) {
-    rollout_items(&r, window, order, k, M, items);
+    rollout_items(&r, window, order, k, M, rows);
     for (size_t m = 0; m < M; m++) {
-      seen[items[m]]++;
-      /* inside a window: the same stream, one step later; at its start: a multiple of the window's length */
-      if (m % window != 0) assert_int_equal(items[m], items[m - 1] + (int)N);
-      if (m % window == 0) assert_int_equal((size_t)items[m] / N % window, 0);
+      seen[rows[m]]++;
+      /* inside a window one step after the other; a window starts at a multiple of its length */
+      if (m % window != 0) assert_int_equal(rows[m], rows[m - 1] + 1);
+      if (m % window == 0) assert_int_equal((size_t)rows[m] % (T + 1) % window, 0);
     }
   }
-  for (size_t i = 0; i < N * T; i++) assert_int_equal(seen[i], 1);
+  for (size_t i = 0; i < N; i++)
+    for (size_t t = 0; t <= T; t++) assert_int_equal(seen[rollout_row(&r, i, t)], t < T);
 }
 
 static void minibatches_cover_every_step_once(void **state) {
@@ -119,6 +120,8 @@ static const struct run_kind {
     {"noisy-pendulum", "gru", 2, SPARC_TRACES_AUTO, SPARC_ENCODER_LOCAL},
     {"cartpole", "sparc", 1, SPARC_TRACES_FREE, SPARC_ENCODER_LOCAL},
     {"noisy-pendulum", "rglru", 2, SPARC_TRACES_FREE, SPARC_ENCODER_LOCAL},
+    {"cartpole", "gateloop", 1, SPARC_TRACES_STORED, SPARC_ENCODER_EXACT},
+    {"repeat-previous", "sparc", 2, SPARC_TRACES_AUTO, SPARC_ENCODER_EXACT},
 };
 
 /* the card task keeps its few observations, and so its grouped traces */
@@ -174,11 +177,13 @@ static void restored_runs_continue_to_the_bit(void **state) {
 /* ---- stored, recorded, grouped -------------------------------------------------------------------------- */
 
 /* the gradient's norm of a whole rollout in one minibatch, in the second rollout, so that the boundary counts */
-static double norm_of(const char *task, const char *cell, int streams, sparc_traces traces, int interval) {
+static double norm_of(const char *task, const char *cell, int streams, sparc_encoder_gradient encoder,
+                      sparc_traces traces, int interval) {
   sparc_ppo_config c = small(task, cell);
   c.streams = streams;
   c.traces = traces;
   c.interval = interval;
+  c.encoder = encoder;
   c.epochs = c.minibatches = 1;
   c.rate = 1e-2;
   sparc_ppo *ppo = create(&c);
@@ -193,18 +198,19 @@ static void stored_and_recorded_gradients_agree(void **state) {
   const struct {
     const char *task;
     int streams, interval;
-  } cases[] = {{"cartpole", 1, 0},
-               {"cartpole", 2, 0},
-               {"cartpole", 1, 40},
-               {"repeat-previous", 1, 0},
-               {"repeat-previous", 4, 0}};
+    sparc_encoder_gradient encoder;
+  } cases[] = {{"cartpole", 1, 0, SPARC_ENCODER_LOCAL},        {"cartpole", 2, 0, SPARC_ENCODER_LOCAL},
+               {"cartpole", 1, 40, SPARC_ENCODER_LOCAL},       {"repeat-previous", 1, 0, SPARC_ENCODER_LOCAL},
+               {"repeat-previous", 4, 0, SPARC_ENCODER_LOCAL}, {"cartpole", 2, 0, SPARC_ENCODER_EXACT},
+               {"repeat-previous", 2, 0, SPARC_ENCODER_EXACT}};
   for (size_t i = 0; i < 5; i++) {
     for (size_t k = 0; k < COUNT(cases); k++) {
-      const double want = norm_of(cases[k].task, cells[i], cases[k].streams, SPARC_TRACES_STORED, 0);
-      const double got = norm_of(cases[k].task, cells[i], cases[k].streams, SPARC_TRACES_FREE, cases[k].interval);
+      const char *task = cases[k].task;
+      const int streams = cases[k].streams;
+      const double want = norm_of(task, cells[i], streams, cases[k].encoder, SPARC_TRACES_STORED, 0);
+      const double got = norm_of(task, cells[i], streams, cases[k].encoder, SPARC_TRACES_FREE, cases[k].interval);
       if (!(fabs(got - want) <= 1e-4 * want))
-        fail_msg("%s %s, %d streams: the gradient's norm is %.9g stored and %.9g recorded", cells[i], cases[k].task,
-                 cases[k].streams, want, got);
+        fail_msg("%s %s, case %zu: the gradient's norm is %.9g stored and %.9g recorded", cells[i], task, k, want, got);
     }
   }
 }

@@ -49,7 +49,7 @@ static void advantages_are_discounted_sums(void **state) {
       start[t] = sparc_random_below(&stream, 9) == 0;
     }
     start[T] = (float)(run % 2); /* the rollout ends with an episode, or inside one */
-    gae(T, 1, 0.99, 0.95, r, v, start, adv, ret);
+    gae(T, 0.99, 0.95, r, v, start, adv, ret);
     for (size_t t = 0; t < T; t++) {
       const double want = plain_advantage(T, t, 0.99, 0.95, r, v, start);
       expect_near("advantage", t, (double)adv[t], want, 1e-5);

@@ -137,12 +137,16 @@ static void test_batch_arguments(void **unused) {
   assert_int_equal(sparc_rtrl_batch_work_size(gru, 4), 0);
   assert_int_equal(sparc_rtrl_batch_work_size(NULL, 4), 0);
   assert_int_equal(sparc_rtrl_batch_work_size(cell, 0), 0);
-  assert_int_equal(sparc_rtrl_batch_gradient(gru, some, 1, traces, some, some, some, NULL, some, 1), SPARC_UNSUPPORTED);
-  assert_int_equal(sparc_rtrl_batch_gradient(cell, some, 0, traces, some, some, some, NULL, some, 1), SPARC_INVALID);
+  assert_int_equal(sparc_rtrl_batch_gradient(gru, some, 1, traces, some, some, some, NULL, NULL, some, 1),
+                   SPARC_UNSUPPORTED);
+  assert_int_equal(sparc_rtrl_batch_gradient(cell, some, 0, traces, some, some, some, NULL, NULL, some, 1),
+                   SPARC_INVALID);
   assert_non_null(strstr(sparc_error(), "n is 0"));
-  assert_int_equal(sparc_rtrl_batch_gradient(cell, some, 1, NULL, some, some, some, NULL, some, 1), SPARC_INVALID);
+  assert_int_equal(sparc_rtrl_batch_gradient(cell, some, 1, NULL, some, some, some, NULL, NULL, some, 1),
+                   SPARC_INVALID);
   assert_non_null(strstr(sparc_error(), "traces"));
-  assert_int_equal(sparc_rtrl_batch_gradient(cell, some, 1, traces, some, some, NULL, NULL, some, 1), SPARC_INVALID);
+  assert_int_equal(sparc_rtrl_batch_gradient(cell, some, 1, traces, some, some, NULL, NULL, NULL, some, 1),
+                   SPARC_INVALID);
   sparc_cell_free(cell);
   sparc_cell_free(gru);
 }
@@ -353,13 +357,14 @@ static void test_record_arguments(void **unused) {
       {good, {2, 2}, "distinct"},
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    assert_int_equal(
-        sparc_record_gradient(cell, some, &wrong[i].view, 2, wrong[i].steps, some, some, some, NULL, NULL, some, 1),
-        SPARC_INVALID);
+    assert_int_equal(sparc_record_gradient(cell, some, &wrong[i].view, 2, wrong[i].steps, some, some, some, NULL, NULL,
+                                           NULL, some, 1),
+                     SPARC_INVALID);
     if (!strstr(sparc_error(), wrong[i].says)) fail_msg("'%s' does not say '%s'", sparc_error(), wrong[i].says);
   }
-  assert_int_equal(sparc_record_gradient(cell, some, &good, 0, wrong[0].steps, some, some, some, NULL, NULL, some, 1),
-                   SPARC_INVALID);
+  assert_int_equal(
+      sparc_record_gradient(cell, some, &good, 0, wrong[0].steps, some, some, some, NULL, NULL, NULL, some, 1),
+      SPARC_INVALID);
   assert_int_equal(sparc_record_boundary(cell, &good, 2, 5, some, some), SPARC_INVALID);
   assert_non_null(strstr(sparc_error(), "2 and 5"));
   assert_int_equal(sparc_record_boundary(cell, &good, 0, 4, NULL, some), SPARC_INVALID);

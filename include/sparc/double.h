@@ -54,7 +54,8 @@ SPARC_API sparc_status sparc_step_streams_f64(const sparc_cell *cell, const doub
 
 SPARC_API sparc_status sparc_rtrl_batch_gradient_f64(const sparc_cell *cell, const double *prepared, int n,
                                                      const double *const *traces, double *tapes, const double *dy,
-                                                     double *dparams, double *dx, double *work, int threads);
+                                                     double *dparams, double *dx, double *dstates, double *work,
+                                                     int threads);
 SPARC_API size_t sparc_rtrl_batch_work_size_f64(const sparc_cell *cell, int n);
 
 typedef struct sparc_record_view_f64 {
@@ -69,7 +70,7 @@ SPARC_API sparc_status sparc_record_step_f64(const sparc_cell *cell, const doubl
 SPARC_API sparc_status sparc_record_gradient_f64(const sparc_cell *cell, const double *prepared,
                                                  const sparc_record_view_f64 *view, int n, const int *steps,
                                                  double *tapes, const double *dy, double *dparams, double *dx,
-                                                 double *dinput, double *work, int threads);
+                                                 double *dinput, double *dstate, double *work, int threads);
 SPARC_API sparc_status sparc_record_boundary_f64(const sparc_cell *cell, const sparc_record_view_f64 *view, int from,
                                                  int to, double *trace, double *work);
 SPARC_API size_t sparc_record_work_size_f64(const sparc_cell *cell, int T, int n, int interval, int symbols);

@@ -22,12 +22,13 @@ extern "C" {
  * parameters of now: what it carries, h_{t-1} and Z_{t-1}, is what the rollout left. For a minibatch, copy the states
  * h_{t-1}, call sparc_step_streams, compute dy from y, then this with the same tapes:
  *   dparams += sum_i dy_i . (m a Z_{t-1} + R_t),   m a and R_t, what the step itself adds to the trace, of the tapes
- * dx receives the local input gradients. Every trace is read once and none is written. */
+ * dx receives the local input gradients, dstates those of the carried h_{t-1}. Every trace is read once and none is
+ * written. */
 SPARC_API sparc_status sparc_rtrl_batch_gradient(const sparc_cell *cell, const float *prepared, int n,
                                                  const float *const *traces /* n: Z_{t-1}; NULL: zeros */,
                                                  float *tapes /* n, tape */, const float *dy /* n, O */,
-                                                 float *dparams /* += */, float *dx /* n, D or NULL */, float *work,
-                                                 int threads);
+                                                 float *dparams /* += */, float *dx /* n, D or NULL */,
+                                                 float *dstates /* n, S or NULL */, float *work, int threads);
 
 /* sparc_rtrl_batch_work_size gives the elements of work for n items; 0 for a cell without an RTRL form. */
 SPARC_API size_t sparc_rtrl_batch_work_size(const sparc_cell *cell, int n);
@@ -56,13 +57,14 @@ typedef struct sparc_record_view {
 /* sparc_record_gradient adds to dparams the gradient of sparc_rtrl_batch_gradient, for items at distinct steps in any
  * order, with the traces that the records imply. Scans go back from the items and end where a segment starts or, with
  * checkpoints, at the next one below; steps with equal inputs share their products where symbols are given. dinput
- * receives what the items owe to the inputs of earlier steps, as those were: with dx this is the whole gradient of an
- * encoder. */
+ * receives what the items owe to the inputs of earlier steps, as those were, and dstate what they owe to the state
+ * before the first step: with dx this is the whole gradient of an encoder. Both end at checkpoints. */
 SPARC_API sparc_status sparc_record_gradient(const sparc_cell *cell, const float *prepared,
                                              const sparc_record_view *view, int n, const int *steps /* n */,
                                              float *tapes /* n, tape */, const float *dy /* n, O */,
                                              float *dparams /* += */, float *dx /* n, D or NULL */,
-                                             float *dinput /* T, D: += ; or NULL */, float *work, int threads);
+                                             float *dinput /* T, D: += ; or NULL */,
+                                             float *dstate /* S: += ; or NULL */, float *work, int threads);
 
 /* sparc_record_boundary turns the trace before step `from` into the one before step `to`: the boundary of the next
  * rollout, or a checkpoint. view needs its first four members. */

@@ -10,8 +10,8 @@
 #include "base/threads.h"
 #include "cells/affine/affine_impl.h"
 #include "nn/network_encoder_impl.h"
+#include "nn/network_rows_impl.h"
 #include "sparc/double.h"
-#include "sparc/rollout.h"
 
 #include <string.h>
 
@@ -103,6 +103,20 @@ static void contract_input(const sparc_network *net, const encoder_trace *v, con
   }
 }
 
+void TYPED(encoder_contract_state)(const sparc_network *net, const real *trace, const real *dstate, real *dparams) {
+  const encoder_trace v = view_encoder(net, (real *)trace); /* read only */
+  const uint64_t mode = flush_denormals_begin();
+  for (size_t k = 0; k < v.rows; k++) contract_input(net, &v, dstate, k, dparams);
+  flush_denormals_end(mode);
+}
+
+void TYPED(encoder_rows_gradient)(const sparc_network *net, const real *prepared, size_t n, const real *x,
+                                  const real *e, real *de, real *dparams, int threads) {
+  embed_rows_backward(net, prepared, n, e, de, NULL);
+  const weight_job job = {&net->embed, n, x, de, net->embed.out};
+  add_weight_gradients(net, threads, &job, 1, dparams);
+}
+
 /* some pre-activations are read by the output alone */
 static bool output_reads_input(const sparc_cell *cell) {
   for (int i = 0; i < cell->projections; i++)
@@ -113,8 +127,8 @@ static bool output_reads_input(const sparc_cell *cell) {
 bool TYPED(encoder_contract)(const sparc_network *net, const real *trace, real *cell_tape, real *de, real *dparams) {
   const encoder_trace v = view_encoder(net, (real *)trace); /* read only */
   const real *dh = TYPED(view_tape)(net->cell, cell_tape).dstate;
+  TYPED(encoder_contract_state)(net, trace, dh, dparams);
   const uint64_t mode = flush_denormals_begin();
-  for (size_t k = 0; k < v.rows; k++) contract_input(net, &v, dh, k, dparams);
   const bool past_the_state = output_reads_input(net->cell);
   for (size_t s = 0; past_the_state && s < v.H * v.parts; s++)
     for (size_t i = 0; i < v.width; i++) de[i] -= dh[s] * v.Q[s * v.width + i];

@@ -19,4 +19,11 @@ void TYPED(encoder_advance)(const sparc_network *net, const real *prepared, cons
  * state, from the cell's input to its output; false: nothing does. */
 bool TYPED(encoder_contract)(const sparc_network *net, const real *trace, real *cell_tape, real *de, real *dparams);
 
+/* Without the step itself: adds to the embedding's gradient what a cotangent dstate (S) of the state that `trace`
+ * belongs to has of it, */
+void TYPED(encoder_contract_state)(const sparc_network *net, const real *trace, const real *dstate, real *dparams);
+/* and what cotangents de (n, width), which are overwritten, of n embedded inputs have of it */
+void TYPED(encoder_rows_gradient)(const sparc_network *net, const real *prepared, size_t n, const real *x,
+                                  const real *e, real *de, real *dparams, int threads);
+
 #endif

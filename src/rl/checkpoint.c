@@ -186,25 +186,23 @@ static other carried(const char *name, size_t i, size_t width, float *data) {
   return o;
 }
 
-static size_t most_others(const sparc_ppo *ppo) { return 5 + 2 * ppo->rollout.n.N; }
+static size_t most_others(const sparc_ppo *ppo) { return 3 + 4 * ppo->rollout.n.N; }
 
 static size_t list_others(const sparc_ppo *ppo, other *list) {
   const rollout *r = &ppo->rollout;
   const observation_normaliser *o = &ppo->observations;
-  const size_t N = r->n.N, T = r->n.T;
   size_t count = 0;
   list[count++] =
       other_of(STORED_OBSERVATION_MOMENTS, SPARC_F64, observation_moments(o->mode, o->width), 3, o->moments);
   list[count++] = other_of("normaliser.reward", SPARC_F64, 1, 3, (void *)&ppo->rewards.moments);
-  list[count++] = other_of("normaliser.accumulated", SPARC_F64, N, 1, ppo->rewards.accumulated);
-  list[count++] =
-      other_of("carry.observation", SPARC_F32, N, r->n.observation, r->observations + T * N * r->n.observation);
-  list[count++] = other_of("carry.start", SPARC_F32, N, 1, r->starts + T * N);
-  for (size_t i = 0; i < N; i++) {
-    const size_t last = i * (T + 1) + T;
+  list[count++] = other_of("normaliser.accumulated", SPARC_F64, r->n.N, 1, ppo->rewards.accumulated);
+  for (size_t i = 0; i < r->n.N; i++) {
+    const size_t last = rollout_row(r, i, r->n.T);
+    list[count++] = carried("observation", i, r->n.observation, r->observations + last * r->n.observation);
+    list[count++] = carried("start", i, 1, r->starts + last);
     list[count++] = carried("state", i, r->n.state, r->states + last * r->n.state);
     if (r->n.trace) list[count++] = carried("trace", i, r->n.trace, r->traces + last * r->n.trace);
-    if (r->n.boundary) list[count++] = carried("trace", i, r->n.boundary, r->boundary + (N + i) * r->n.boundary);
+    if (r->n.boundary) list[count++] = carried("trace", i, r->n.boundary, r->boundary + (r->n.N + i) * r->n.boundary);
   }
   return count;
 }

@@ -18,74 +18,71 @@ double seconds_now(void) {
 
 /* ---- the network ---------------------------------------------------------------------------------- */
 
+/* observations, masks and states of all streams at step t */
+static void load(sparc_ppo *ppo, size_t t) {
+  const rollout *r = &ppo->rollout;
+  const size_t d = r->n.observation, S = r->n.state;
+  for (size_t i = 0; i < r->n.N; i++) {
+    const size_t row = rollout_row(r, i, t);
+    memcpy(ppo->step.x + i * d, r->observations + row * d, d * sizeof(float));
+    memcpy(ppo->step.states + i * S, r->states + row * S, S * sizeof(float));
+    ppo->step.masks[i] = 1 - r->starts[row];
+  }
+}
+
+static sparc_status step_plainly(sparc_ppo *ppo) {
+  return sparc_network_step(ppo->network, ppo->prepared, (int)ppo->rollout.n.N, ppo->step.states, ppo->step.x,
+                            ppo->step.masks, ppo->step.y, ppo->step.tapes, ppo->own.config.threads);
+}
+
 typedef struct stream_steps {
   sparc_ppo *ppo;
   size_t t;
   sparc_status status;
 } stream_steps;
 
-/* state and sensitivities of one stream, which also go from row t to row t + 1 */
+/* one stream with its sensitivities, which go from row t to row t + 1 */
 static void step_with_trace(void *context, size_t i) {
   stream_steps *s = context;
   sparc_ppo *ppo = s->ppo;
   const rollout *r = &ppo->rollout;
   const size_t width = r->n.trace;
-  float *trace = r->traces + (i * (r->n.T + 1) + s->t) * width;
+  float *trace = r->traces + rollout_row(r, i, s->t) * width;
   memcpy(trace + width, trace, width * sizeof *trace);
   const sparc_status status =
       sparc_network_step_rtrl(ppo->network, ppo->prepared, ppo->own.config.encoder, ppo->step.states + i * r->n.state,
-                              trace + width, r->observations + (s->t * r->n.N + i) * r->n.observation,
-                              ppo->step.masks[i], ppo->step.y + i * ppo->n.outputs, ppo->step.tapes + i * ppo->n.tape);
+                              trace + width, ppo->step.x + i * r->n.observation, ppo->step.masks[i],
+                              ppo->step.y + i * ppo->n.outputs, ppo->step.tapes + i * ppo->n.tape);
   if (status != SPARC_OK) s->status = status;
 }
 
-/* one step of all streams without sensitivities, on the observations of row t */
-static sparc_status step_plainly(sparc_ppo *ppo, size_t t) {
-  const rollout *r = &ppo->rollout;
-  return sparc_network_step(ppo->network, ppo->prepared, (int)r->n.N, ppo->step.states,
-                            r->observations + t * r->n.N * r->n.observation, ppo->step.masks, ppo->step.y,
-                            ppo->step.tapes, ppo->own.config.threads);
+static sparc_status step_with_traces(sparc_ppo *ppo, size_t t) {
+  stream_steps steps = {.ppo = ppo, .t = t, .status = SPARC_OK};
+  parallel_for(thread_count(ppo->own.config.threads), ppo->rollout.n.N, step_with_trace, &steps);
+  return steps.status;
 }
 
-/* masks and states of row t */
-static void load_carry(sparc_ppo *ppo, size_t t) {
-  const rollout *r = &ppo->rollout;
-  const size_t S = r->n.state;
-  for (size_t i = 0; i < r->n.N; i++) {
-    ppo->step.masks[i] = 1 - r->starts[t * r->n.N + i];
-    memcpy(ppo->step.states + i * S, r->states + (i * (r->n.T + 1) + t) * S, S * sizeof(float));
-  }
-}
-
-static void keep_states(sparc_ppo *ppo, size_t t) {
-  const rollout *r = &ppo->rollout;
-  const size_t S = r->n.state;
-  for (size_t i = 0; i < r->n.N; i++)
-    memcpy(r->states + (i * (r->n.T + 1) + t) * S, ppo->step.states + i * S, S * sizeof(float));
-}
-
-/* outputs y of row t, with the carry moved to row t + 1 */
+/* outputs y of step t, with the carry moved to row t + 1 */
 static sparc_status step_network(sparc_ppo *ppo, size_t t) {
-  sparc_status status;
-  load_carry(ppo, t);
-  if (ppo->way == BY_TRACES) {
-    stream_steps steps = {.ppo = ppo, .t = t, .status = SPARC_OK};
-    parallel_for(thread_count(ppo->own.config.threads), ppo->rollout.n.N, step_with_trace, &steps);
-    status = steps.status;
-  } else {
-    status = step_plainly(ppo, t);
-  }
-  keep_states(ppo, t + 1);
+  const rollout *r = &ppo->rollout;
+  load(ppo, t);
+  const sparc_status status = ppo->way == BY_TRACES ? step_with_traces(ppo, t) : step_plainly(ppo);
+  for (size_t i = 0; i < r->n.N; i++)
+    memcpy(r->states + rollout_row(r, i, t + 1) * r->n.state, ppo->step.states + i * r->n.state,
+           r->n.state * sizeof(float));
   return status == SPARC_OK && ppo->way == BY_RECORDS ? records_keep(ppo, t) : status;
+}
+
+static float value_of(const sparc_ppo *ppo, size_t i) {
+  return ppo->step.y[i * ppo->n.outputs + policy_value(&ppo->policy)];
 }
 
 /* the values of row T, whose carry stays where it is */
 static sparc_status look_ahead(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
-  const size_t N = r->n.N, T = r->n.T;
-  load_carry(ppo, T);
-  const sparc_status status = step_plainly(ppo, T);
-  for (size_t i = 0; i < N; i++) r->values[T * N + i] = ppo->step.y[i * ppo->n.outputs + policy_value(&ppo->policy)];
+  load(ppo, r->n.T);
+  const sparc_status status = step_plainly(ppo);
+  for (size_t i = 0; i < r->n.N; i++) r->values[rollout_row(r, i, r->n.T)] = value_of(ppo, i);
   return status;
 }
 
@@ -93,37 +90,41 @@ static sparc_status look_ahead(sparc_ppo *ppo) {
 
 static void act(sparc_ppo *ppo, size_t t) {
   const rollout *r = &ppo->rollout;
-  const size_t N = r->n.N, A = r->n.action;
-  for (size_t i = 0; i < N; i++) {
+  const size_t A = r->n.action;
+  for (size_t i = 0; i < r->n.N; i++) {
     const float *y = ppo->step.y + i * ppo->n.outputs;
-    const size_t item = t * N + i;
-    float *action = r->actions + item * A, entropy;
+    const size_t row = rollout_row(r, i, t);
+    float *action = r->actions + row * A, entropy;
     policy_act(&ppo->policy, y, &ppo->acting[i], action);
     policy_send(&ppo->policy, ppo->own.config.action_limit, action, ppo->step.sent + i * A);
-    r->log_probabilities[item] = policy_log_probability(&ppo->policy, y, action, &entropy);
-    r->values[item] = y[policy_value(&ppo->policy)];
+    r->log_probabilities[row] = policy_log_probability(&ppo->policy, y, action, &entropy);
+    r->values[row] = value_of(ppo, i);
   }
 }
 
-static sparc_status step_environments(sparc_ppo *ppo, size_t t, collection *made) {
+/* what came back from environment i, normalised, and the episode that it may have ended */
+static void receive(sparc_ppo *ppo, size_t i, size_t t, collection *made) {
   const rollout *r = &ppo->rollout;
-  const size_t N = r->n.N;
-  float *observations = r->observations + (t + 1) * N * r->n.observation, *rewards = r->rewards + t * N;
-  float *starts = r->starts + (t + 1) * N;
+  const step_scratch *s = &ppo->step;
+  const size_t d = r->n.observation, row = rollout_row(r, i, t);
+  const bool done = s->starts[i] != 0;
+  made->episodes += done;
+  made->returns += done ? s->returns[i] : 0;
+  made->lengths += done ? s->lengths[i] : 0;
+  observation_normalise(&ppo->observations, true, s->x + i * d);
+  memcpy(r->observations + (row + 1) * d, s->x + i * d, d * sizeof(float));
+  r->starts[row + 1] = s->starts[i];
+  r->rewards[row] =
+      ppo->own.config.rewardnorm ? reward_normalise(&ppo->rewards, i, s->rewards[i], done) : s->rewards[i];
+}
+
+static sparc_status step_environments(sparc_ppo *ppo, size_t t, collection *made) {
+  const step_scratch *s = &ppo->step;
   const double before = seconds_now();
-  const sparc_status status =
-      sparc_envs_step(ppo->envs, ppo->step.sent, observations, rewards, starts, ppo->step.returns, ppo->step.lengths);
+  const sparc_status status = sparc_envs_step(ppo->envs, s->sent, s->x, s->rewards, s->starts, s->returns, s->lengths);
   made->environment_seconds += seconds_now() - before;
-  if (status != SPARC_OK) return status;
-  for (size_t i = 0; i < N; i++) {
-    const int done = starts[i] != 0;
-    made->episodes += done;
-    made->returns += done ? ppo->step.returns[i] : 0;
-    made->lengths += done ? ppo->step.lengths[i] : 0;
-    observation_normalise(&ppo->observations, true, observations + i * r->n.observation);
-    if (ppo->own.config.rewardnorm) rewards[i] = reward_normalise(&ppo->rewards, i, rewards[i], done);
-  }
-  return SPARC_OK;
+  for (size_t i = 0; i < ppo->rollout.n.N && status == SPARC_OK; i++) receive(ppo, i, t, made);
+  return status;
 }
 
 /* ---- the rollout ----------------------------------------------------------------------------------- */
@@ -150,9 +151,10 @@ sparc_status collect(sparc_ppo *ppo, collection *made) {
   }
   if (status == SPARC_OK) status = look_ahead(ppo);
   if (status == SPARC_OK && ppo->way == BY_RECORDS) status = records_finish(ppo);
-  const size_t N = r->n.N;
-  for (size_t i = 0; i < N && status == SPARC_OK; i++)
-    gae(r->n.T, N, ppo->own.config.discount, ppo->own.config.lambda, r->rewards + i, r->values + i, r->starts + i,
-        r->advantages + i, r->targets + i);
+  for (size_t i = 0; i < r->n.N && status == SPARC_OK; i++) {
+    const size_t row = rollout_row(r, i, 0);
+    gae(r->n.T, ppo->own.config.discount, ppo->own.config.lambda, r->rewards + row, r->values + row, r->starts + row,
+        r->advantages + row, r->targets + row);
+  }
   return status;
 }

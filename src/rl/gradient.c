@@ -2,6 +2,7 @@
 /* gradient.c: from a minibatch to the gradient of its loss: the network's step forward, the loss, the heads backward,
  * the cell with its past, the encoder backward. The encoder's gradient is that of the item's own step, or with exact
  * sensitivities that of all steps [eq:app_upstream_derivative]. */
+#include "nn/network_encoder_impl.h"
 #include "nn/network_step_impl.h"
 #include "rl/gradient_impl.h"
 
@@ -9,7 +10,13 @@
 
 /* ---- memory --------------------------------------------------------------------------------------- */
 
-void minibatch_carve(arena *a, const sparc_network *network, const policy *p, size_t past, minibatch *b) {
+size_t encoder_elements(const sparc_network *network, size_t M, size_t T) {
+  const size_t S = network->cell->sizes.state, stream = S + T * (size_t)network->cell->D;
+  return M * S > stream ? M * S : stream;
+}
+
+void minibatch_carve(arena *a, const sparc_network *network, const policy *p, size_t past, size_t encoder,
+                     minibatch *b) {
   const sparc_network_sizes n = sparc_network_sizes_of(network);
   const size_t inputs = (size_t)sparc_network_config_of(network).inputs;
   const struct {
@@ -30,6 +37,7 @@ void minibatch_carve(arena *a, const sparc_network *network, const policy *p, si
     *arrays[i].array = arena_take(a, b->M * arrays[i].width, sizeof(real));
   const size_t heads = 2 * b->M * n.outputs; /* of windows */
   b->work = arena_take(a, past > heads ? past : heads, sizeof(real));
+  b->dpast = arena_take(a, encoder, sizeof(real));
 }
 
 /* ---- the loss ------------------------------------------------------------------------------------- */
@@ -57,36 +65,67 @@ static sparc_status rebuild(const learner *l, minibatch *b, real *dparams, sparc
   return SPARC_OK;
 }
 
+static bool is_exact(const learner *l) { return l->encoder == SPARC_ENCODER_EXACT; }
+
 sparc_status gradient_by_traces(const learner *l, minibatch *b, const real *const *traces, real *dparams,
                                 sparc_ppo_diagnostics *d) {
   const sparc_network *net = l->network;
   const int M = (int)b->M;
+  const size_t S = net->cell->sizes.state;
   const TYPED(network_tape) at = TYPED(network_tape_of)(net, M, b->tapes);
   sparc_status status = rebuild(l, b, dparams, d);
   if (status == SPARC_OK)
     status = PUBLIC(sparc_rtrl_batch_gradient)(net->cell, l->prepared + net->layer->cell_prepared, M, traces,
                                                at.cell_tapes, at.dcell_output, dparams + net->layer->cell,
-                                               at.dcell_input, b->work, l->threads);
-  if (status == SPARC_OK) TYPED(network_step_before_backward)(net, l->prepared, M, b->tapes, dparams, NULL, l->threads);
-  return status;
+                                               at.dcell_input, is_exact(l) ? b->dpast : NULL, b->work, l->threads);
+  if (status != SPARC_OK) return status;
+  for (size_t m = 0; is_exact(l) && m < b->M; m++)
+    TYPED(encoder_contract_state)(net, traces[m], b->dpast + m * S, dparams);
+  TYPED(network_step_before_backward)(net, l->prepared, M, b->tapes, dparams, NULL, l->threads);
+  return SPARC_OK;
 }
 
 /* the items of one stream, which lie together on the tapes */
-static sparc_status stream_gradient(const learner *l, minibatch *b, const stream_past *past, size_t first, size_t end,
-                                    const int *steps, const real **rows, real *dcell) {
+typedef struct stream_items {
+  const stream_past *past;
+  size_t first, n;
+  const int *steps;  /* (n) */
+  const real **rows; /* (n): scratch */
+} stream_items;
+
+/* the cell's gradient; dstate and dinputs may be NULL */
+static sparc_status cell_gradient(const learner *l, minibatch *b, const stream_items *s, real *dcell, real *dstate,
+                                  real *dinputs) {
   const sparc_cell *cell = l->network->cell;
-  const sparc_sizes *size = &cell->sizes;
+  const stream_past *past = s->past;
   const TYPED(network_tape) at = TYPED(network_tape_of)(l->network, (int)b->M, b->tapes);
-  const real *prepared = l->prepared + l->network->layer->cell_prepared, *dy = at.dcell_output + first * size->output;
-  real *tapes = at.cell_tapes + first * size->tape, *dx = at.dcell_input + first * (size_t)cell->D;
-  const int n = (int)(end - first);
+  const real *prepared = l->prepared + l->network->layer->cell_prepared;
+  const real *dy = at.dcell_output + s->first * cell->sizes.output;
+  real *tapes = at.cell_tapes + s->first * cell->sizes.tape, *dx = at.dcell_input + s->first * (size_t)cell->D;
   if (!past->grouped)
-    return PUBLIC(sparc_record_gradient)(cell, prepared, &past->view, n, steps + first, tapes, dy, dcell, dx, NULL,
-                                         b->work, l->threads);
+    return PUBLIC(sparc_record_gradient)(cell, prepared, &past->view, (int)s->n, s->steps, tapes, dy, dcell, dx,
+                                         dinputs, dstate, b->work, l->threads);
   const size_t width = TYPED(grouped_trace_size)(cell, past->grouping.symbols);
-  for (size_t m = first; m < end; m++) rows[m] = past->grouped + (size_t)steps[m] * width;
+  for (size_t m = 0; m < s->n; m++) s->rows[m] = past->grouped + (size_t)s->steps[m] * width;
   TYPED(grouped_gradient)
-  (cell, prepared, &past->grouping, n, rows + first, tapes, dy, dcell, dx, b->work, l->threads);
+  (cell, prepared, &past->grouping, (int)s->n, s->rows, tapes, dy, dcell, dx, dinputs, dstate, b->work, l->threads);
+  return SPARC_OK;
+}
+
+/* the same with what the items owe to the encoder of earlier steps */
+static sparc_status stream_gradient(const learner *l, minibatch *b, const stream_items *s, real *dparams) {
+  const sparc_network *net = l->network;
+  const stream_past *past = s->past;
+  const size_t S = net->cell->sizes.state, D = (size_t)net->cell->D;
+  const size_t n = past->grouped ? (size_t)past->grouping.symbols : (size_t)past->view.T;
+  real *dcell = dparams + net->layer->cell, *dstate = b->dpast, *dinputs = b->dpast + S;
+  if (!is_exact(l)) return cell_gradient(l, b, s, dcell, NULL, NULL);
+  memset(b->dpast, 0, (S + n * D) * sizeof *b->dpast);
+  const sparc_status status = cell_gradient(l, b, s, dcell, dstate, dinputs);
+  if (status != SPARC_OK) return status;
+  TYPED(encoder_contract_state)(net, past->boundary, dstate, dparams);
+  TYPED(encoder_rows_gradient)
+  (net, l->prepared, n, past->observations, past->inputs, dinputs, dparams, l->threads);
   return SPARC_OK;
 }
 
@@ -94,9 +133,10 @@ sparc_status gradient_by_records(const learner *l, minibatch *b, size_t streams,
                                  const size_t *first, const int *steps, const real **rows, real *dparams,
                                  sparc_ppo_diagnostics *d) {
   sparc_status status = rebuild(l, b, dparams, d);
-  real *dcell = dparams + l->network->layer->cell;
-  for (size_t i = 0; i < streams && status == SPARC_OK; i++)
-    if (first[i + 1] > first[i]) status = stream_gradient(l, b, &past[i], first[i], first[i + 1], steps, rows, dcell);
+  for (size_t i = 0; i < streams && status == SPARC_OK; i++) {
+    const stream_items items = {&past[i], first[i], first[i + 1] - first[i], steps + first[i], rows + first[i]};
+    if (items.n > 0) status = stream_gradient(l, b, &items, dparams);
+  }
   if (status == SPARC_OK)
     TYPED(network_step_before_backward)(l->network, l->prepared, (int)b->M, b->tapes, dparams, NULL, l->threads);
   return status;

@@ -39,6 +39,7 @@ typedef struct TYPED(minibatch) {
   real *y, *dy;                                            /* (M, outputs) */
   real *tapes;                                             /* (M, tape) */
   real *work;                                              /* of the gradient through time */
+  real *dpast;                                             /* of exact encoder gradients, see encoder_elements */
 } TYPED(minibatch);
 
 /* what records know of the past of one stream */
@@ -46,10 +47,18 @@ typedef struct TYPED(stream_past) {
   PUBLIC(sparc_record_view) view;
   TYPED(grouping) grouping;
   const real *grouped; /* (T + 1, size for grouping.symbols): grouped traces; NULL: there are too many symbols */
+  /* for exact encoder gradients: the observations and the cell's inputs of all steps, or of each symbol, and the
+   * sensitivities before the first step, as sparc_network_step_rtrl has them */
+  const real *observations, *inputs;
+  const real *boundary;
 } TYPED(stream_past);
 
 /* places the arrays of M items; past: elements of work that the caller's way to differentiate through time takes */
-void TYPED(minibatch_carve)(arena *a, const sparc_network *network, const policy *p, size_t past, TYPED(minibatch) * b);
+void TYPED(minibatch_carve)(arena *a, const sparc_network *network, const policy *p, size_t past, size_t encoder,
+                            TYPED(minibatch) * b);
+/* elements that exact encoder gradients take besides: cotangents of carried states of M items, or of the state before a
+ * stream of T steps and of its inputs */
+size_t TYPED(encoder_elements)(const sparc_network *network, size_t M, size_t T);
 
 /* Each adds the gradient of the minibatch's loss to dparams and says how the loss was. traces (M): Z_{t-1} of each
  * item, as sparc_network_step_rtrl leaves it for the learner's kind of encoder gradient. */
@@ -67,6 +76,7 @@ sparc_status TYPED(gradient_by_windows)(const TYPED(learner) * l, TYPED(minibatc
 #define learner             TYPED(learner)
 #define minibatch           TYPED(minibatch)
 #define stream_past         TYPED(stream_past)
+#define encoder_elements    TYPED(encoder_elements)
 #define minibatch_carve     TYPED(minibatch_carve)
 #define gradient_by_traces  TYPED(gradient_by_traces)
 #define gradient_by_records TYPED(gradient_by_records)

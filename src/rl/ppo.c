@@ -18,11 +18,14 @@ static float *take(arena *a, size_t count) { return arena_take(a, count, sizeof(
 static void carve_step(arena *a, sparc_ppo *ppo) {
   const size_t N = ppo->rollout.n.N;
   step_scratch *s = &ppo->step;
+  s->x = take(a, N * ppo->rollout.n.observation);
   s->masks = take(a, N);
   s->states = take(a, N * ppo->n.state);
   s->y = take(a, N * ppo->n.outputs);
   s->tapes = take(a, N * ppo->n.tape);
   s->sent = take(a, N * ppo->rollout.n.action);
+  s->rewards = take(a, N);
+  s->starts = take(a, N);
   s->returns = arena_take(a, N, sizeof *s->returns);
   s->lengths = arena_take(a, N, sizeof *s->lengths);
 }
@@ -30,7 +33,7 @@ static void carve_step(arena *a, sparc_ppo *ppo) {
 static void carve_choice(arena *a, sparc_ppo *ppo) {
   choice *c = &ppo->choice;
   c->order = arena_take(a, ppo->rollout.n.N * ppo->rollout.n.T, sizeof *c->order);
-  c->items = arena_take(a, ppo->batch.M, sizeof *c->items);
+  c->rows = arena_take(a, ppo->batch.M, sizeof *c->rows);
   c->traces = arena_take(a, ppo->batch.M, sizeof *c->traces);
   c->first = arena_take(a, ppo->rollout.n.N + 1, sizeof *c->first);
   c->steps = arena_take(a, ppo->batch.M, sizeof *c->steps);
@@ -62,7 +65,9 @@ static void carve(arena *a, sparc_ppo *ppo) {
   ppo->past = arena_take(a, N, sizeof *ppo->past);
   carve_step(a, ppo);
   carve_choice(a, ppo);
-  minibatch_carve(a, ppo->network, &ppo->policy, past_work(ppo), &ppo->batch);
+  const bool exact = ppo->own.config.encoder == SPARC_ENCODER_EXACT;
+  const size_t encoder = exact ? encoder_elements(ppo->network, ppo->batch.M, ppo->rollout.n.T) : 0;
+  minibatch_carve(a, ppo->network, &ppo->policy, past_work(ppo), encoder, &ppo->batch);
   if (ppo->plan) ppo->plan_work = arena_take(a, sparc_network_plan_work_bytes(ppo->plan), 1);
   rollout_carve(a, &ppo->rollout);
 }
@@ -98,15 +103,17 @@ static sparc_status count_symbols(const sparc_ppo *ppo, int *count) {
 static void size_past(sparc_ppo *ppo, time_gradient way) {
   const sparc_cell *cell = ppo->network->cell;
   const int interval = ppo->own.config.interval;
+  const bool exact = ppo->own.config.encoder == SPARC_ENCODER_EXACT;
+  const size_t trace = exact ? ppo->n.trace_exact : ppo->n.trace;
   rollout_sizes *n = &ppo->rollout.n;
   ppo->way = way;
-  n->trace = way == BY_TRACES ? ppo->n.trace : 0;
+  n->trace = way == BY_TRACES ? trace : 0;
   n->records = way == BY_RECORDS ? sparc_record_size(cell, (int)n->T) : 0;
-  n->boundary = way == BY_RECORDS ? ppo->n.trace : 0;
+  n->boundary = way == BY_RECORDS ? trace : 0;
   n->checkpoints = way == BY_RECORDS && interval > 0 ? (n->T - 1) / (size_t)interval : 0;
   n->grouped =
       way == BY_RECORDS && ppo->rollout.symbols.most > 0 ? grouped_trace_size_f32(cell, ppo->rollout.symbols.most) : 0;
-  n->input = n->grouped ? (size_t)cell->D : 0;
+  n->input = way == BY_RECORDS ? (size_t)cell->D : 0;
 }
 
 /* bytes of a rollout's sensitivities, or of what stands for them */
@@ -142,8 +149,10 @@ static void choose_way(sparc_ppo *ppo, sparc_ppo_memory *m) {
   if (ppo->n.trace == 0) return;
   m->traces = c->traces;
   if (m->traces == SPARC_TRACES_AUTO)
-    m->traces = ppo->rollout.symbols.most > 0 || m->stored_bytes + m->other_bytes > limit ? SPARC_TRACES_FREE
-                                                                                          : SPARC_TRACES_STORED;
+    m->traces =
+        ppo->rollout.symbols.most > 0 || c->encoder == SPARC_ENCODER_EXACT || m->stored_bytes + m->other_bytes > limit
+            ? SPARC_TRACES_FREE
+            : SPARC_TRACES_STORED;
   size_past(ppo, m->traces == SPARC_TRACES_STORED ? BY_TRACES : BY_RECORDS);
 }
 
@@ -202,13 +211,25 @@ static sparc_status plan_windows(sparc_ppo *ppo) {
   return sparc_network_plan_create(ppo->network, (int)ppo->batch.M / WINDOW, WINDOW, c->threads, &ppo->plan);
 }
 
+static sparc_status check_encoder(const sparc_ppo *ppo) {
+  const sparc_ppo_config *c = &ppo->own.config;
+  if (c->encoder == SPARC_ENCODER_LOCAL) return SPARC_OK;
+  if (ppo->n.trace == 0)
+    return fail(SPARC_UNSUPPORTED, "cell %s has no RTRL form, so its encoder has no exact sensitivities", c->cell);
+  if (c->interval > 0)
+    return fail(SPARC_INVALID, "interval is %d, expected 0: exact encoder gradients go back to the rollout's beginning",
+                c->interval);
+  return SPARC_OK;
+}
+
 /* everything but the memory itself */
 static sparc_status describe(const sparc_ppo_config *config, sparc_ppo *ppo, sparc_ppo_memory *memory) {
   sparc_status status = config_complete(config, &ppo->own);
   if (status == SPARC_OK) status = make_task(ppo);
   if (status != SPARC_OK) return status;
   measure(ppo);
-  status = plan_windows(ppo);
+  status = check_encoder(ppo);
+  if (status == SPARC_OK) status = plan_windows(ppo);
   if (status == SPARC_OK) status = count_symbols(ppo, &ppo->rollout.symbols.most);
   if (status != SPARC_OK) return status;
   *memory = measure_memory(ppo);
@@ -253,14 +274,14 @@ sparc_status ppo_make(const sparc_ppo_config *config, sparc_ppo **out) {
 /* the first observations open an episode each; state and sensitivities start at zero */
 static sparc_status begin(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
-  const size_t N = r->n.N, T = r->n.T, d = r->n.observation;
   const observation_normaliser *o = &ppo->observations;
   for (size_t i = 0; i < observation_moments(o->mode, o->width); i++) o->moments[i] = moments_initial();
-  float *observations = r->observations + T * N * d;
-  const sparc_status status = sparc_envs_reset(ppo->envs, observations);
-  for (size_t i = 0; i < N && status == SPARC_OK; i++) {
-    r->starts[T * N + i] = 1;
-    observation_normalise(o, true, observations + i * d);
+  const sparc_status status = sparc_envs_reset(ppo->envs, ppo->step.x);
+  for (size_t i = 0; i < r->n.N && status == SPARC_OK; i++) {
+    const size_t row = rollout_row(r, i, r->n.T), d = r->n.observation;
+    observation_normalise(o, true, ppo->step.x + i * d);
+    memcpy(r->observations + row * d, ppo->step.x + i * d, d * sizeof(float));
+    r->starts[row] = 1;
   }
   return status;
 }

@@ -14,19 +14,21 @@ typedef enum time_gradient { BY_TRACES, BY_RECORDS, BY_WINDOWS } time_gradient;
 
 /* one step of all streams */
 typedef struct step_scratch {
-  float *masks;    /* (N) */
-  float *states;   /* (N, state) */
-  float *y;        /* (N, outputs) */
-  float *tapes;    /* (N, tape) */
-  float *sent;     /* (N, action): what the environments get */
-  double *returns; /* (N): of episodes that ended */
-  int *lengths;    /* (N) */
+  float *x;                /* (N, observation): what goes in, and what the environments give */
+  float *masks;            /* (N) */
+  float *states;           /* (N, state) */
+  float *y;                /* (N, outputs) */
+  float *tapes;            /* (N, tape) */
+  float *sent;             /* (N, action): what the environments get */
+  float *rewards, *starts; /* (N): raw */
+  double *returns;         /* (N): of episodes that ended */
+  int *lengths;            /* (N) */
 } step_scratch;
 
 /* which items a minibatch has, beside what gradient_impl.h needs of them */
 typedef struct choice {
   int *order;           /* (steps of a rollout, or windows): the epoch's permutation */
-  int *items;           /* (M): rows of the rollout */
+  int *rows;            /* (M): of the rollout */
   const float **traces; /* (M) */
   size_t *first;        /* (N + 1): where the items of each stream begin, when they are sorted by stream */
   int *steps;           /* (M): steps of their streams */

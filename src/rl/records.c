@@ -10,7 +10,7 @@ void records_begin(sparc_ppo *ppo) {
   const sparc_cell *cell = ppo->network->cell;
   memcpy(ppo->collected_with, ppo->prepared + ppo->network->layer->cell_prepared, cell->sizes.prepared * sizeof(float));
   for (size_t i = 0; i < r->n.N && r->n.grouped; i++)
-    grouped_trace_start_f32(cell, r->symbols.most, r->grouped + i * (r->n.T + 1) * r->n.grouped);
+    grouped_trace_start_f32(cell, r->symbols.most, r->grouped + rollout_row(r, i, 0) * r->n.grouped);
 }
 
 /* ---- one step ------------------------------------------------------------------------------------------ */
@@ -19,10 +19,11 @@ void records_begin(sparc_ppo *ppo) {
 static void keep_grouped(sparc_ppo *ppo, size_t i, size_t t, const float *input, float *tape) {
   rollout *r = &ppo->rollout;
   const int before = r->symbols.count;
-  const int symbol = symbols_find(&r->symbols, r->observations + (t * r->n.N + i) * r->n.observation);
+  const int symbol = symbols_find(&r->symbols, r->observations + rollout_row(r, i, t) * r->n.observation);
   if (symbol < 0) return;
-  if (r->symbols.count > before) memcpy(r->inputs + (size_t)symbol * r->n.input, input, r->n.input * sizeof *input);
-  float *row = r->grouped + (i * (r->n.T + 1) + t) * r->n.grouped;
+  if (r->symbols.count > before)
+    memcpy(r->symbol_inputs + (size_t)symbol * r->n.input, input, r->n.input * sizeof *input);
+  float *row = r->grouped + rollout_row(r, i, t) * r->n.grouped;
   grouped_trace_step_f32(ppo->network->cell, ppo->collected_with, tape, r->symbols.most, symbol, row,
                          row + r->n.grouped);
 }
@@ -34,8 +35,10 @@ sparc_status records_keep(sparc_ppo *ppo, size_t t) {
   sparc_status status = SPARC_OK;
   for (size_t i = 0; i < r->n.N && status == SPARC_OK; i++) {
     float *tape = at.cell_tapes + i * cell->sizes.tape;
+    const float *input = at.cell_input + i * r->n.input;
+    memcpy(r->inputs + rollout_row(r, i, t) * r->n.input, input, r->n.input * sizeof *input);
     status = sparc_record_step(cell, tape, (int)r->n.T, (int)t, r->records + i * r->n.records);
-    if (r->n.grouped && status == SPARC_OK) keep_grouped(ppo, i, t, at.cell_input + i * r->n.input, tape);
+    if (r->n.grouped && status == SPARC_OK) keep_grouped(ppo, i, t, input, tape);
   }
   return status;
 }
@@ -44,20 +47,26 @@ sparc_status records_keep(sparc_ppo *ppo, size_t t) {
 
 static stream_past past_of(const sparc_ppo *ppo, size_t i) {
   const rollout *r = &ppo->rollout;
-  const size_t rows = r->n.T + 1;
+  const size_t row = rollout_row(r, i, 0);
   const float *boundary = r->boundary + i * r->n.boundary;
   stream_past past = {.view = {.T = (int)r->n.T,
                                .prepared = ppo->collected_with,
                                .records = r->records + i * r->n.records,
-                               .states = r->states + i * rows * r->n.state,
-                               .boundary = boundary}};
+                               .states = r->states + row * r->n.state,
+                               .boundary = boundary},
+                      .observations = r->observations + row * r->n.observation,
+                      .inputs = r->inputs + row * r->n.input,
+                      .boundary = boundary};
   if (r->n.checkpoints) {
     past.view.checkpoints = r->checkpoints + i * r->n.checkpoints * r->n.boundary;
     past.view.interval = ppo->own.config.interval;
   }
   if (r->n.grouped && r->symbols.count >= 0) {
-    past.grouped = r->grouped + i * rows * r->n.grouped;
-    past.grouping = (grouping_f32){.symbols = r->symbols.most, .inputs = r->inputs, .boundary = boundary};
+    past.grouped = r->grouped + row * r->n.grouped;
+    past.grouping = (grouping_f32){
+        .symbols = r->symbols.most, .prepared = ppo->collected_with, .inputs = r->symbol_inputs, .boundary = boundary};
+    past.observations = r->symbols.values;
+    past.inputs = r->symbol_inputs;
   }
   return past;
 }
@@ -80,6 +89,27 @@ static sparc_status walk_records(sparc_ppo *ppo, const stream_past *past, size_t
   return status;
 }
 
+/* the encoder's sensitivities, behind those of the cell: the steps since the last start once more */
+static sparc_status replay_encoder(sparc_ppo *ppo, size_t i, float *next) {
+  const rollout *r = &ppo->rollout;
+  const sparc_network *net = ppo->network;
+  const size_t cell_trace = net->cell->sizes.trace, d = r->n.observation, S = r->n.state;
+  size_t first = 0;
+  for (size_t t = 0; t < r->n.T; t++)
+    if (r->starts[rollout_row(r, i, t)] != 0) first = t;
+  memcpy(next + cell_trace, r->boundary + i * r->n.boundary + cell_trace, (r->n.boundary - cell_trace) * sizeof *next);
+  const network_tape_f32 at = network_tape_of_f32(net, 1, ppo->step.tapes);
+  sparc_status status = SPARC_OK;
+  for (size_t t = first; t < r->n.T && status == SPARC_OK; t++) {
+    const size_t row = rollout_row(r, i, t);
+    const float mask = 1 - r->starts[row], *x = r->observations + row * d;
+    memcpy(ppo->step.states, r->states + row * S, S * sizeof(float));
+    status = sparc_network_step(net, ppo->prepared, 1, ppo->step.states, x, &mask, ppo->step.y, ppo->step.tapes, 1);
+    if (status == SPARC_OK) encoder_advance_f32(net, ppo->prepared, x, at.cell_input, at.cell_tapes, next);
+  }
+  return status;
+}
+
 sparc_status records_finish(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
   sparc_status status = SPARC_OK;
@@ -91,6 +121,7 @@ sparc_status records_finish(sparc_ppo *ppo) {
       grouped_trace_expand_f32(ppo->network->cell, &past->grouping, past->grouped + r->n.T * r->n.grouped, next);
     else
       status = walk_records(ppo, past, i, next);
+    if (status == SPARC_OK && ppo->own.config.encoder == SPARC_ENCODER_EXACT) status = replay_encoder(ppo, i, next);
   }
   return status;
 }

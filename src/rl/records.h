@@ -4,6 +4,7 @@
 #ifndef SPARC_RL_RECORDS_H
 #define SPARC_RL_RECORDS_H
 
+#include "nn/network_encoder_impl.h"
 #include "nn/network_step_impl.h"
 #include "rl/ppo.h"
 

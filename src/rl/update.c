@@ -25,52 +25,44 @@ static void shuffle(sparc_ppo *ppo, int epoch) {
 /* out (M, width) <- rows of an array of the rollout */
 static void gather(const sparc_ppo *ppo, size_t width, const float *rows, float *out) {
   for (size_t m = 0; m < ppo->batch.M; m++)
-    memcpy(out + m * width, rows + (size_t)ppo->choice.items[m] * width, width * sizeof *out);
-}
-
-/* the same from an array of one stream after the other */
-static void gather_rows(const sparc_ppo *ppo, size_t width, const float *rows, float *out) {
-  for (size_t m = 0; m < ppo->batch.M; m++) {
-    const size_t row = rollout_row(&ppo->rollout, (size_t)ppo->choice.items[m]);
-    memcpy(out + m * width, rows + row * width, width * sizeof *out);
-  }
+    memcpy(out + m * width, rows + (size_t)ppo->choice.rows[m] * width, width * sizeof *out);
 }
 
 static void gather_batch(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
   minibatch *b = &ppo->batch;
   gather(ppo, r->n.observation, r->observations, b->x);
+  gather(ppo, r->n.state, r->states, b->states);
   gather(ppo, r->n.action, r->actions, b->actions);
   gather(ppo, 1, r->log_probabilities, b->log_probabilities);
   gather(ppo, 1, r->values, b->values);
   gather(ppo, 1, r->advantages, b->advantages);
   gather(ppo, 1, r->targets, b->targets);
-  gather_rows(ppo, r->n.state, r->states, b->states);
-  for (size_t m = 0; m < b->M; m++) b->masks[m] = 1 - r->starts[ppo->choice.items[m]];
+  for (size_t m = 0; m < b->M; m++) b->masks[m] = 1 - r->starts[ppo->choice.rows[m]];
 }
 
 /* the items of each stream together, in the order they have */
 static void sort_by_stream(sparc_ppo *ppo) {
-  const size_t N = ppo->rollout.n.N, M = ppo->batch.M;
+  const size_t N = ppo->rollout.n.N, M = ppo->batch.M, of_stream = ppo->rollout.n.T + 1;
   choice *c = &ppo->choice;
   size_t count = 0;
   for (size_t i = 0; i < N; i++) {
     c->first[i] = count;
     for (size_t m = 0; m < M; m++)
-      if ((size_t)c->items[m] % N == i) c->steps[count++] = c->items[m];
+      if ((size_t)c->rows[m] / of_stream == i) c->steps[count++] = c->rows[m];
   }
   c->first[N] = count;
-  memcpy(c->items, c->steps, M * sizeof *c->items);
-  for (size_t m = 0; m < M; m++) c->steps[m] = c->items[m] / (int)N;
+  memcpy(c->rows, c->steps, M * sizeof *c->rows);
+  for (size_t m = 0; m < M; m++) c->steps[m] = c->rows[m] % (int)of_stream;
 }
 
 static void choose(sparc_ppo *ppo, size_t k) {
   const rollout *r = &ppo->rollout;
   choice *c = &ppo->choice;
-  rollout_items(r, window_of(ppo), c->order, k, ppo->batch.M, c->items);
+  rollout_items(r, window_of(ppo), c->order, k, ppo->batch.M, c->rows);
   if (ppo->way == BY_RECORDS) sort_by_stream(ppo);
   for (size_t m = 0; m < ppo->batch.M && ppo->way == BY_TRACES; m++)
-    c->traces[m] = r->traces + rollout_row(r, (size_t)c->items[m]) * r->n.trace;
+    c->traces[m] = r->traces + (size_t)c->rows[m] * r->n.trace;
 }
 
 /* ---- the gradient ---------------------------------------------------------------------------------- */

@@ -12,8 +12,8 @@
  */
 #include "base/error.h"
 #include "base/threads.h"
-#include "rtrl/batch_impl.h"
 #include "cells/affine/tokens_impl.h"
+#include "rtrl/batch_impl.h"
 
 #include <string.h>
 
@@ -162,7 +162,7 @@ size_t PUBLIC(sparc_rtrl_batch_work_size)(const sparc_cell *cell, int n) {
 
 sparc_status PUBLIC(sparc_rtrl_batch_gradient)(const sparc_cell *cell, const real *prepared, int n,
                                                const real *const *traces, real *tapes, const real *dy, real *dparams,
-                                               real *dx, real *work, int threads) {
+                                               real *dx, real *dstates, real *work, int threads) {
   const struct {
     const void *pointer;
     const char *name;
@@ -186,5 +186,6 @@ sparc_status PUBLIC(sparc_rtrl_batch_gradient)(const sparc_cell *cell, const rea
     if (traces[i] && TYPED(item_has_past)(&items, i))
       TYPED(add_trace)(&past, items.weights.constants, traces[i], items.y + i * cell->sizes.state);
   TYPED(contract_traces)(&past, dparams, threads);
+  if (dstates) memcpy(dstates, items.y, (size_t)n * cell->sizes.state * sizeof(real));
   return SPARC_OK;
 }

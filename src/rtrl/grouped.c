@@ -19,7 +19,7 @@ static size_t outer_row(const sparc_cell *cell, int symbols, size_t slot, size_t
 static size_t rows_of(const sparc_cell *cell, int symbols) { return outer_row(cell, symbols, (size_t)cell->outer, 0); }
 
 size_t TYPED(grouped_trace_size)(const sparc_cell *cell, int symbols) {
-  return cell->sizes.trace == 0 || cell->direct_input ? 0 : rows_of(cell, symbols) * cell->sizes.state;
+  return cell->sizes.trace == 0 || !TYPED(sinks_cover_input)(cell) ? 0 : rows_of(cell, symbols) * cell->sizes.state;
 }
 
 void TYPED(grouped_trace_start)(const sparc_cell *cell, int symbols, real *trace) {
@@ -214,6 +214,19 @@ static void contract_sink(void *context, size_t s) {
   spread(r, sink, count, sums, sink->outer ? (size_t)cell->D : 1, sink->outer ? r->g->inputs : &one);
 }
 
+/* a sum is the cotangent of the pre-activation that its mode and symbol had: back through the weights of that time */
+static void add_inputs_gradient(const run *r, real *dinputs) {
+  const sparc_cell *cell = r->cell;
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, symbols = (size_t)r->g->symbols;
+  const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, r->g->prepared);
+  for (size_t s = 0; s < cell->sinks; s++) {
+    const real *sums = r->sums + s * symbols * H;
+    for (size_t v = 0; v < symbols && cell->sink[s].outer; v++)
+      for (size_t j = 0; j < H; j++)
+        TYPED(add_sink_row)(cell, &weights, &cell->sink[s], j, sums[v * H + j], dinputs + v * D);
+  }
+}
+
 static bool all_zero(size_t n, const real *values) {
   for (size_t i = 0; i < n; i++)
     if (values[i] != 0) return false;
@@ -241,7 +254,7 @@ static bool gather_carried(const run *r) {
 
 void TYPED(grouped_gradient)(const sparc_cell *cell, const real *prepared, const grouping *g, int n,
                              const real *const *traces, real *tapes, const real *dy, real *dparams, real *dx,
-                             real *work, int threads) {
+                             real *dinputs, real *dstate, real *work, int threads) {
   arena a = TYPED(work_arena)(work);
   run r = carve_run(&a, cell, n, g->symbols);
   r.g = g;
@@ -256,7 +269,10 @@ void TYPED(grouped_gradient)(const sparc_cell *cell, const real *prepared, const
   for (size_t i = 0; i < r.items.n; i++)
     if (TYPED(item_has_past)(&r.items, i)) r.live[r.lives++] = i;
   parallel_for(threads, cell->sinks, contract_sink, &r);
-  if (!g->boundary || !gather_carried(&r)) return;
+  if (dinputs) add_inputs_gradient(&r, dinputs);
+  if (!gather_carried(&r)) return;
+  for (size_t i = 0; dstate && i < cell->sizes.state; i++) dstate[i] += r.carried[i];
+  if (!g->boundary) return;
   TYPED(add_trace)(&r.past, r.items.weights.constants, g->boundary, r.carried);
   TYPED(contract_traces)(&r.past, dparams, threads);
 }

@@ -15,11 +15,13 @@
 /* what a grouped trace means: how many symbols, their inputs, and the trace before the first step */
 typedef struct TYPED(grouping) {
   int symbols;
+  const real *prepared; /* the weights that the rollout was collected with */
   const real *inputs;   /* (symbols, D) */
   const real *boundary; /* NULL: zeros */
 } TYPED(grouping);
 
-/* elements of a grouped trace; 0 for cells whose state reads the input otherwise than through outer slots */
+/* elements of a grouped trace; 0 for cells without RTRL, or whose state reads the input not through outer slots alone
+ */
 size_t TYPED(grouped_trace_size)(const sparc_cell *cell, int symbols);
 /* the one before the first step */
 void TYPED(grouped_trace_start)(const sparc_cell *cell, int symbols, real *trace);
@@ -30,10 +32,11 @@ void TYPED(grouped_trace_step)(const sparc_cell *cell, const real *prepared, rea
 void TYPED(grouped_trace_expand)(const sparc_cell *cell, const TYPED(grouping) * grouping, const real *grouped,
                                  real *trace);
 
-/* sparc_rtrl_batch_gradient from grouped traces (n) */
+/* sparc_rtrl_batch_gradient from grouped traces (n). dinputs (symbols, D) and dstate (S), both added to or NULL,
+ * receive what the items owe to the inputs of earlier steps and to the state before the rollout. */
 size_t TYPED(grouped_work_size)(const sparc_cell *cell, int n, int symbols);
 void TYPED(grouped_gradient)(const sparc_cell *cell, const real *prepared, const TYPED(grouping) * grouping, int n,
                              const real *const *traces, real *tapes, const real *dy, real *dparams, real *dx,
-                             real *work, int threads);
+                             real *dinputs, real *dstate, real *work, int threads);
 
 #endif

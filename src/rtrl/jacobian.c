@@ -27,8 +27,7 @@ static bool has_sink(const sparc_cell *cell, const projection *p) {
   return false;
 }
 
-/* whether outer sinks cover all that the state sees of the input */
-static bool sinks_cover_input(const sparc_cell *cell) {
+bool TYPED(sinks_cover_input)(const sparc_cell *cell) {
   for (int i = 0; i < cell->projections; i++)
     if (!cell->project[i].output_only && !has_sink(cell, &cell->project[i])) return false;
   return !cell->direct_input;
@@ -44,8 +43,8 @@ static void add_projected_row(const sparc_cell *cell, const real *weight_out, si
   }
 }
 
-static void add_row(const sparc_cell *cell, const TYPED(prepared_view) * weights, const rtrl_sink *sink, size_t j,
-                    real c, real *restrict out) {
+void TYPED(add_sink_row)(const sparc_cell *cell, const TYPED(prepared_view) * weights, const rtrl_sink *sink, size_t j,
+                         real c, real *restrict out) {
   if (c == 0) return; /* half of the content's drivers has one part only */
   if (sink->row == ROW_SHARED) {
     const real *w = weights->constants + sink->weights;
@@ -62,13 +61,13 @@ static void add_sink_rows(const sparc_cell *cell, const TYPED(prepared_view) * w
   const real *c = outer + (size_t)sink->slot * parts * H;
   for (size_t j = 0; j < H; j++) {
     if (parts == 1) {
-      add_row(cell, weights, sink, j, c[j], jacobian + j * D);
+      TYPED(add_sink_row)(cell, weights, sink, j, c[j], jacobian + j * D);
       continue;
     }
     real f_re, f_im;
     TYPED(sink_factor_of)(cell, sink, weights->constants, j, &f_re, &f_im);
-    add_row(cell, weights, sink, j, f_re * c[j] - f_im * c[H + j], jacobian + j * D);
-    add_row(cell, weights, sink, j, f_re * c[H + j] + f_im * c[j], jacobian + (H + j) * D);
+    TYPED(add_sink_row)(cell, weights, sink, j, f_re * c[j] - f_im * c[H + j], jacobian + j * D);
+    TYPED(add_sink_row)(cell, weights, sink, j, f_re * c[H + j] + f_im * c[j], jacobian + (H + j) * D);
   }
 }
 
@@ -103,7 +102,7 @@ sparc_status PUBLIC(sparc_input_jacobian)(const sparc_cell *cell, const real *pr
   const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
   const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
   const uint64_t mode = flush_denormals_begin();
-  if (sinks_cover_input(cell))
+  if (TYPED(sinks_cover_input)(cell))
     from_drivers(cell, &weights, &view, jacobian);
   else
     from_cotangents(cell, &weights, &view, jacobian);

@@ -19,8 +19,8 @@
  */
 #include "base/error.h"
 #include "base/threads.h"
-#include "rtrl/batch_impl.h"
 #include "cells/affine/tokens_impl.h"
+#include "rtrl/batch_impl.h"
 
 #include <string.h>
 
@@ -519,7 +519,7 @@ static sparc_status place_items(const run *r, int n, const int *steps) {
 
 sparc_status PUBLIC(sparc_record_gradient)(const sparc_cell *cell, const real *prepared, const record_view *view, int n,
                                            const int *steps, real *tapes, const real *dy, real *dparams, real *dx,
-                                           real *dinput, real *work, int threads) {
+                                           real *dinput, real *dstate, real *work, int threads) {
   const struct {
     const void *pointer;
     const char *name;
@@ -547,6 +547,7 @@ sparc_status PUBLIC(sparc_record_gradient)(const sparc_cell *cell, const real *p
   r.items.dx = dx;
   TYPED(item_gradients)(&r.items, threads);
   add_past(&r, threads);
+  for (size_t i = 0; dstate && i < r.S; i++) dstate[i] += r.stops[i];
   return SPARC_OK;
 }
 

@@ -35,6 +35,11 @@ const real *TYPED(sink_weights)(const sparc_cell *cell, const rtrl_sink *sink, c
                                 real *scratch);
 /* row of the parameter block that state coordinate j influences through this sink */
 size_t TYPED(sink_row_of)(const rtrl_sink *sink, size_t j);
+/* out (D) += c times the row of weights that the input reaches mode j through by way of this outer sink */
+void TYPED(add_sink_row)(const sparc_cell *cell, const TYPED(prepared_view) * weights, const rtrl_sink *sink, size_t j,
+                         real c, real *out);
+/* whether outer sinks cover all that the state sees of the input */
+bool TYPED(sinks_cover_input)(const sparc_cell *cell);
 /* the contraction with tape->dstate */
 typedef enum TYPED(sink_choice) { TYPED(ALL_SINKS), TYPED(SCALAR_SINKS) } TYPED(sink_choice);
 void TYPED(contract)(const sparc_cell *cell, const real *constants, const real *trace, const TYPED(tape_view) * tape,
