@@ -19,8 +19,8 @@
  */
 #include "base/error.h"
 #include "base/threads.h"
-#include "rtrl/batch_impl.h"
 #include "cells/affine/tokens_impl.h"
+#include "rtrl/batch_impl.h"
 
 #include <string.h>
 
@@ -148,6 +148,7 @@ typedef struct run {
   const record_view *view;
   record_rows rows;
   TYPED(prepared_view) weights; /* of the rollout */
+  const TYPED(fused_ops) * fused;
   TYPED(item_batch) items;
   TYPED(trace_batch) past;
   real *dparams, *dinput;
@@ -285,8 +286,8 @@ static void scan_piece(const run *r, const scan_part *part, const piece *p, real
                             .dx_stride = r->dinput ? r->D : 0};
   pack(r, modes, r->view->states + at * r->S, before);
   clear_output_columns(r, modes, span.tokens, rows.dpre);
-  TYPED(adjoint_tokens)
-  (r->cell, r->weights.constants, &span, before, r->view->states + (at + 1) * r->S, r->zeros, g, rows.dpre,
+  TYPED(adjoint_span)
+  (r->cell, r->fused, r->weights.constants, &span, before, r->view->states + (at + 1) * r->S, r->zeros, g, rows.dpre,
    rows.dshared, r->sum_partials + part->group * (size_t)r->cell->sums * r->H);
   if (r->grouped) add_to_symbols(r, part, p, rows);
 }
@@ -327,7 +328,8 @@ static token_block block_of(const run *r, range steps) {
                        .shared = r->rows.shared + at * r->shared,
                        .dpre = r->dpre + at * r->pre,
                        .dshared = r->dshared + at * r->shared,
-                       .dx = r->dinput ? dx + at * r->D : NULL};
+                       .dx = r->dinput ? dx + at * r->D : NULL,
+                       .dx_started = true};
 }
 
 /* back to the inputs */
@@ -369,19 +371,11 @@ static void backward_tile(void *context, size_t tile) {
   }
 }
 
-static void sums_gradient(const run *r) {
-  const size_t width = (size_t)r->cell->sums * r->H;
-  if (width == 0) return;
-  memset(r->sums, 0, width * sizeof(double));
-  ordered_sum_f64(r->sums, r->sum_partials, r->course.groups, width, width);
-  TYPED(ops_of)(r->cell)->affine->sums_gradient(r->cell, r->factors, r->sums, r->dparams);
-}
-
 /* the sums of the modes, then products with the inputs */
 static void gradient_part(void *context, size_t part) {
   const run *r = context;
   const size_t ranges = r->grouped ? 1 : r->course.range_count;
-  if (part == 0) sums_gradient(r);
+  if (part == 0) TYPED(modes_gradient)(r->cell, r->factors, r->course.groups, r->sum_partials, r->sums, r->dparams);
   for (size_t k = 0; k < ranges && part > 0; k++) {
     const token_block block = block_of(r, r->course.ranges[k]);
     TYPED(tokens_gradient)(&block, part - 1, r->dparams);
@@ -537,6 +531,7 @@ sparc_status PUBLIC(sparc_record_gradient)(const sparc_cell *cell, const real *p
   r.view = view;
   carve_records(cell, r.T, (real *)view->records, &r.rows);
   r.weights = TYPED(view_prepared)(cell, view->prepared);
+  r.fused = TYPED(fused_of)(cell, r.weights.constants);
   r.dparams = dparams;
   r.dinput = dinput;
   r.grouped = view->symbol && !dinput; /* the inputs' cotangents are wanted step by step */
