@@ -101,13 +101,11 @@ static void close_piece(course *c, piece *open, size_t begin, int stop) {
   open->stop = stop;
   c->pieces[c->count++] = *open;
   c->steps += open->end - begin;
-  range *last = c->range_count > 0 ? &c->ranges[c->range_count - 1] : NULL;
-  if (last && last->first == open->end) {
-    last->n += open->end - begin;
-    last->first = begin;
-  } else {
+  const size_t last = c->range_count;
+  if (last > 0 && c->ranges[last - 1].first == open->end)
+    c->ranges[last - 1] = (range){begin, c->ranges[last - 1].n + open->end - begin};
+  else
     c->ranges[c->range_count++] = (range){begin, open->end - begin};
-  }
   *open = (piece){.end = begin, .item = NONE};
 }
 
@@ -354,7 +352,7 @@ static void symbols_backward(const run *r) {
 static void steps_backward(const run *r, range steps) {
   const token_block block = block_of(r, steps);
   block_backward(r, &block, r->dshared_partials + steps.first * r->shared, r->mode_tiles, r->T * r->shared);
-  if (!r->dinput || !r->dcontent) return;
+  if (!block.dx || !r->dcontent) return;
   for (size_t i = 0; i < steps.n * r->D; i++) r->dinput[steps.first * r->D + i] += block.dx[i];
 }
 
@@ -522,7 +520,7 @@ sparc_status PUBLIC(sparc_record_gradient)(const sparc_cell *cell, const real *p
   for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
     if (!needed[i].pointer) return fail(SPARC_INVALID, "%s is NULL", needed[i].name);
   sparc_status status = check_view(cell, view);
-  if (status != SPARC_OK) return status;
+  if (status != SPARC_OK || !view->records) return status;
   if (n < 1) return fail(SPARC_INVALID, "n is %d, expected at least one item", n);
   arena a = TYPED(work_arena)(work);
   run r = carve_run(&a, cell, (size_t)view->T, (size_t)n, view->checkpoints ? view->interval : 0,
@@ -548,7 +546,7 @@ sparc_status PUBLIC(sparc_record_gradient)(const sparc_cell *cell, const real *p
 sparc_status PUBLIC(sparc_record_boundary)(const sparc_cell *cell, const record_view *view, int from, int to,
                                            real *trace, real *work) {
   sparc_status status = check_view(cell, view);
-  if (status != SPARC_OK) return status;
+  if (status != SPARC_OK || !view->records) return status;
   if (!trace || !work) return fail(SPARC_INVALID, "%s is NULL", trace ? "work" : "trace");
   if (from < 0 || to < from || to > view->T)
     return fail(SPARC_INVALID, "from and to are %d and %d, expected 0 <= from <= to <= %d", from, to, view->T);
