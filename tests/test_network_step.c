@@ -255,8 +255,8 @@ static void run_parts(const trial *t, const float *prepared, int first, int n, i
   sparc_free(states);
 }
 
-/* all items at once, on any number of threads, are the items one by one: outputs to the bit, sums to rounding, which for
- * dx is judged beside its largest number, since its terms cancel */
+/* all items at once, on any number of threads, are the items one by one: outputs to the bit, sums to rounding, which
+ * for dx is judged beside its largest number, since its terms cancel */
 static void test_parts_of_many_items(void **state) {
   (void)state;
   static const int threads[] = {1, 2, 3, 8, 16};
