@@ -8,8 +8,9 @@
  * moves all of them, as it does the cell's own sensitivities.
  */
 #include "base/threads.h"
+#include "cells/affine/affine_impl.h"
 #include "nn/network_encoder_impl.h"
-#include "seq/step_impl.h"
+#include "sparc/double.h"
 
 #include <string.h>
 
