@@ -492,10 +492,25 @@ static void test_card_rules(void **state) {
   v = open_vector("repeat-first", NULL, 1, 1, 1);
   for (int t = 0; t < 52; t++) {
     assert_true(v.observations[4] == (float)(t == 0));
+    card[t] = hot(v.observations, 4);
+    v.actions[0] = (float)card[t];
     step(&v);
+    assert_true(v.rewards[0] == (card[t] == card[0] ? 1.0F / 51 : -1.0F / 51));
   }
   assert_true(v.starts[0] == 1 && v.observations[4] == 1);
   close_vector(&v);
+
+  static const int lags[] = {4, 1};
+  for (size_t i = 0; i < COUNT(lags); i++) {
+    v = open_vector("repeat-previous", lags[i] == 4 ? NULL : "lag=1", 1, 4, 1);
+    for (int t = 0; t < 52; t++) {
+      card[t] = hot(v.observations, 4);
+      v.actions[0] = (float)(t < lags[i] ? 0 : card[t - lags[i]]);
+      step(&v);
+      assert_true(v.rewards[0] == (t < lags[i] ? 0 : 1 / (float)(52 - lags[i])));
+    }
+    close_vector(&v);
+  }
 
   v = open_vector("higher-lower", NULL, 1, 4, 1);
   for (int t = 0; t < 52; t++) {
@@ -514,6 +529,77 @@ static void test_card_rules(void **state) {
     seen[hot(v.observations, 2)]++;
     step(&v);
     assert_true(v.rewards[0] == 1.0F / 52);
+  }
+  close_vector(&v);
+}
+
+/* the searches under random play, judged by what an onlooker knows from actions and observations */
+static void test_search_rules(void **state) {
+  (void)state;
+  sparc_random random;
+  sparc_random_init(&random, 6, "policy", "");
+  vector v = open_vector("bandit", NULL, 1, 6, 1);
+  for (int t = 0; t < 199; t++) {
+    act_at_random(&v, &random);
+    step(&v);
+    assert_true(v.rewards[0] == (v.observations[0] == 1 ? 1.0F / 200 : -1.0F / 200));
+  }
+  close_vector(&v);
+
+  v = open_vector("battleship", NULL, 1, 6, 1);
+  for (int episode = 0; episode < 20; episode++) {
+    int hits[64] = {0}, found = 0;
+    do {
+      act_at_random(&v, &random);
+      const int square = (int)v.actions[0];
+      step(&v);
+      const int hit = v.rewards[0] > 0;
+      assert_true(v.rewards[0] == (hit ? 1.0F / 12 : -1.0F / 52));
+      assert_true(v.starts[0] == 1 || v.observations[0] == (float)hit);
+      assert_false(hit && hits[square]++);
+      found += hit;
+    } while (v.starts[0] == 0);
+    assert_true(found == 12 || v.lengths[0] == 64);
+  }
+  close_vector(&v);
+
+  v = open_vector("minesweeper", NULL, 1, 6, 1);
+  int mines = 0;
+  for (int episode = 0; episode < 50; episode++) {
+    int open[16] = {0};
+    do {
+      act_at_random(&v, &random);
+      const int cell = (int)v.actions[0];
+      step(&v);
+      const int mine = v.rewards[0] == -0.5F - 1.0F / 14;
+      assert_true(mine || v.rewards[0] == (open[cell] ? -0.5F / 12 : 1.0F / 14));
+      assert_true(!mine || v.starts[0] == 1);
+      open[cell] = 1;
+      mines += mine;
+    } while (v.starts[0] == 0);
+  }
+  assert_in_range(mines, 30, 50);
+  close_vector(&v);
+
+  v = open_vector("concentration", NULL, 1, 6, 1);
+  int waiting = -1, found[52] = {0};
+  for (int t = 0; t < 103; t++) {
+    act_at_random(&v, &random);
+    const int card = (int)v.actions[0], first = waiting;
+    step(&v);
+    const int colour = hot(v.observations + (size_t)card * 3, 3);
+    assert_in_range(colour, 0, 1);
+    waiting = -1;
+    if (found[card]) {
+      assert_true(v.rewards[0] == (first < 0 ? -1.0F : -2.0F) / 104);
+    } else if (first < 0) {
+      assert_true(v.rewards[0] == 0);
+      waiting = card;
+    } else {
+      const int pair = first != card && hot(v.observations + (size_t)first * 3, 3) == colour;
+      assert_true(v.rewards[0] == (pair ? 1.0F / 26 : -2.0F / 104));
+      if (pair) found[first] = found[card] = 1;
+    }
   }
   close_vector(&v);
 }
@@ -820,12 +906,11 @@ static void test_native_kinds_are_honest(void **state) {
 
 /* ---- kinds of one's own -------------------------------------------------------------------------- */
 
-/* counts its steps; at the third, environments whose action says so break down in one of several ways, and some kinds
- * do not keep to what they declare */
-enum { FINE, NAN_OBSERVATION, INFINITE_REWARD, NAN_RESET };
+/* counts its steps, and breaks down when its action says so */
+enum { FINE, NAN_OBSERVATION, INFINITE_REWARD };
 
 typedef struct counter_state {
-  int steps, broken;
+  int64_t steps;
 } counter_state;
 
 static sparc_status counter_open(const char *options, sparc_env_shape *shape, void **model) {
@@ -891,7 +976,7 @@ static void test_faults(void **state) {
   assert_int_equal(sparc_envs_segments(v.envs, 0, segments, 4), 0);
   close_vector(&v);
 
-  /* a torque that is not a number, and a first observation that is none */
+  /* a torque that is not a number */
   v = open_vector("noisy-pendulum", NULL, 2, 0, 1);
   v.actions[0] = NAN;
   step(&v);
@@ -1047,6 +1132,7 @@ int main(void) {
       cmocka_unit_test(test_sizes),
       cmocka_unit_test(test_alignment),
       cmocka_unit_test(test_card_rules),
+      cmocka_unit_test(test_search_rules),
       cmocka_unit_test(test_decks),
       cmocka_unit_test(test_pendulum_step),
       cmocka_unit_test(test_cartpole_step),

@@ -587,10 +587,10 @@ static void test_every_setting_comes_back(void **state) {
 /* files of the first format, which had no words for embeddings, features and stacked heads */
 static void test_first_format(void **state) {
   (void)state;
-  static const char *const names[] = {"task", "sparc"};
+  static const char *const names[] = {"task", "layers"};
   for (int layers = 0; layers < 2; layers++) {
     char path[512];
-    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/checkpoint/%s", SPARC_SOURCE_DIR, names[layers]);
+    snprintf(path, sizeof path, "%s/tests/checkpoints/format-1-%s.safetensors", SPARC_SOURCE_DIR, names[layers]);
     sparc_model *model;
     if (sparc_model_load(path, 1, &model) != SPARC_OK) fail_msg("%s", sparc_error());
     const sparc_network_config config = sparc_network_config_of(sparc_model_network(model));

@@ -28,17 +28,16 @@ extern "C" {
 
 /* Everything may stay as sparc_run_defaults leaves it, except data: the paper's settings for data sets, or those of the
  * generated task, take the place of what is not given. "Not given" is NULL, or one below the least number that is
- * possible (0 updates, -1 layers). */
+ * possible (0 updates, -1 layers). Heads, features and initial draws go with the data. */
 typedef struct sparc_run_config {
   const char *data;         /* a generated task, a named data set, or a file */
   const char *root;         /* folder of named data sets; NULL: the environment variable SPARC_DATA */
   const char *label_column; /* of a CSV file: name or number; NULL: the last */
   int official;             /* 1: fit on the whole training partition, report on the test partition */
 
-  sparc_train_config
-      train;           /* cell, options, H, layers, width and dropout of its network count; the data say the rest */
-  const char *variant; /* short for the cell option variant=NAME */
-  int budget;          /* instead of H: real coordinates of each cell's state; 0: the paper's */
+  sparc_train_config train; /* cell, options, H, embedding, width, layers and dropout of its network count */
+  const char *variant;      /* short for the cell option variant=NAME */
+  int budget;               /* instead of H: real coordinates of each cell's state; 0: the paper's */
 
   const char *folder;  /* NULL: nothing is written, and the test part is not used */
   long validate_every; /* updates between checkpoints, which validate and save */

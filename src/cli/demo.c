@@ -246,7 +246,7 @@ static int options_width(const experiment *e) {
 
 static void print_table(const experiment *e) {
   const int ours = e->seeds > 1 ? 18 : 12, paper = 10, options = options_width(e);
-  char text[128];
+  char text[192];
   printf("%-13s %-*s %8s", "", options, "", "");
   for (int task = 0; task < e->tasks; task++) {
     snprintf(text, sizeof text, "%s: %s", e->task[task]->name, score_label(e->task[task]));

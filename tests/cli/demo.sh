@@ -119,6 +119,13 @@ same_as_train() { # DEMO-ARGUMENTS -- TRAIN-ARGUMENTS
 same_as_train --cells sparc --variant neutral-gate -- --variant neutral-gate
 same_as_train --cells rglru --options ring=transition,block=16 -- --cell rglru --cell-options block=16,ring=transition
 same_as_train --cells gru -- --cell gru
+grep -q '"embedding":"none"' "$out/results.jsonl" || fail "an embedding that nobody needs"
+same_as_train --cells gateloop -- --cell gateloop --embedding linear --width 64
+grep -q '"embedding":"linear"' "$out/results.jsonl" || fail "GateLoop has no embedding"
+expect 0 demo --tasks tracking --cells sparc,mamba3 --updates 1 --quiet --out "$out"
+prints "One seed; a linear embedding to 64 in front of every cell."
+[ "$(grep -c '"embedding":"linear"' "$out/results.jsonl")" = 2 ] || fail "not every cell has the embedding"
+grep -q "a linear embedding to 64 in front of every cell" "$out/index.html" || fail "the page is silent on the embedding"
 expect 0 demo --tasks tracking,event-order-anywhere --variant phase-only --seed 3 --seeds 2 --updates 1 --json --quiet \
   --out "$out"
 [ "$(wc -l <"$scratch/out")" = 16 ] || fail "not 2 tasks of 4 methods with 2 seeds"

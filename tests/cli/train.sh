@@ -36,6 +36,7 @@ for name in config.json metrics.jsonl metrics.csv last.safetensors best.safetens
   [ -s "first/$name" ] || fail "there is no $name"
 done
 [ "$(find first -type f | wc -l)" = 5 ] || fail "something else is in the folder: $(ls first)"
+grep -q '"embedding": "linear"' first/config.json || fail "the embedding is not in config.json"
 grep -q '"validate-every": 15' first/config.json || fail "the effective configuration is not written"
 [ "$(grep -c '"validation_accuracy"' first/metrics.jsonl)" = 10 ] || fail "not ten validations are logged"
 [ "$(grep -c '"gradient_norm"' first/metrics.jsonl)" = 150 ] || fail "not 150 updates are logged"
@@ -163,6 +164,7 @@ refuse "--modes and --budget exclude each other" waves_TRAIN.tsv --modes 4 --bud
 refuse "--resume and --force exclude each other" waves_TRAIN.tsv --resume --force
 refuse "did you mean 'sparc'?" waves_TRAIN.tsv --cell spark
 refuse "did you mean 'phase-only'?" waves_TRAIN.tsv --variant phase-onyl
+refuse "--embedding is 'wide', expected none, linear or tanh" waves_TRAIN.tsv --embedding wide
 refuse "warmup is 9, expected 0 to 5" waves_TRAIN.tsv --updates 5 --warmup 9
 refuse "expected one DATA|TASK, got 'b' as well" a b
 expect 3 train trackng --out refused

@@ -31,6 +31,8 @@ static sparc_run_config config_of(const experiment_run *run, int threads) {
   c.variant = run->method->variant;
   c.train.network.cell = run->method->cell;
   c.train.network.cell_options = run->method->options;
+  c.train.network.embedding = run->embedding ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE;
+  c.train.network.width = EMBEDDING_WIDTH;
   c.train.seed = run->seed;
   c.train.updates = run->updates;
   c.train.threads = threads;
@@ -208,10 +210,18 @@ static sparc_status list_runs(experiment *e, const experiment_config *c) {
     run->method = &e->method[i / e->seeds % e->methods];
     run->seed = c->seed + (uint64_t)(i % e->seeds);
     run->updates = c->updates ? c->updates : run->task->training.updates;
+    run->embedding = e->embedding;
     run->wants_example = i % e->seeds == 0;
     run->stop = &e->stop;
   }
   return SPARC_OK;
+}
+
+static sparc_status decide_embedding(experiment *e) {
+  sparc_status status = SPARC_OK;
+  for (int i = 0; i < e->tasks * e->methods && status == SPARC_OK && !e->embedding; i++)
+    status = method_needs_width(&e->method[i % e->methods], e->task[i / e->methods], EMBEDDING_WIDTH, &e->embedding);
+  return status;
 }
 
 sparc_status experiment_create(const experiment_config *c, experiment *e) {
@@ -222,6 +232,7 @@ sparc_status experiment_create(const experiment_config *c, experiment *e) {
     status = sparc_task_create(c->tasks[e->tasks], &e->task[e->tasks]);
     e->tasks += status == SPARC_OK;
   }
+  if (status == SPARC_OK) status = decide_embedding(e);
   if (status == SPARC_OK) status = list_runs(e, c);
   if (status != SPARC_OK) experiment_free(e);
   return status;

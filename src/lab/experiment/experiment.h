@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { EXPERIMENT_TASKS = 8, CURVE_POINTS = 13 };
+enum { EXPERIMENT_TASKS = 8, CURVE_POINTS = 13, EMBEDDING_WIDTH = 64 };
 
 typedef enum run_state {
   RUN_WAITING,
@@ -31,6 +31,7 @@ typedef struct experiment_run {
   const method *method;
   uint64_t seed;
   long updates;
+  bool embedding; /* a linear one in front of the cell */
   bool wants_example;
   const _Atomic bool *stop; /* set when the run is to end at its next update */
 
@@ -53,6 +54,7 @@ typedef struct experiment_run {
 
 typedef struct experiment {
   int tasks, methods, seeds, threads;
+  bool embedding; /* in front of every cell, so that all see the same: one of them needs it, see method_needs_width */
   sparc_task *task[EXPERIMENT_TASKS];
   method method[METHODS_MOST];
   experiment_run *run; /* (tasks, methods, seeds) */

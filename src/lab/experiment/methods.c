@@ -89,4 +89,26 @@ double method_paper_score(const method *m, const sparc_task *task) {
   return m->in_paper ? sparc_task_paper_score(task, m->cell) : NAN;
 }
 
+/* the width of the cell's output for D inputs */
+static sparc_status output_width(const method *m, int budget, int D, size_t *width) {
+  const cell_wish wish = {.kind = m->cell, .options = m->options, .variant = m->variant, .budget = budget};
+  char options[CELL_OPTIONS_SIZE];
+  int modes;
+  sparc_status status = cell_settle(&wish, D, &modes, options);
+  if (status != SPARC_OK) return status;
+  sparc_cell *cell;
+  status = sparc_cell_create(&(sparc_cell_config){.kind = m->cell, .D = D, .H = modes, .options = options}, &cell);
+  if (status == SPARC_OK) *width = sparc_cell_sizes(cell).output;
+  sparc_cell_free(cell);
+  return status;
+}
+
+sparc_status method_needs_width(const method *m, const sparc_task *task, int width, bool *needs) {
+  size_t narrow = 0, wide = 0;
+  sparc_status status = output_width(m, task->training.state, task->D, &narrow);
+  if (status == SPARC_OK) status = output_width(m, task->training.state, width, &wide);
+  if (status == SPARC_OK) *needs = narrow < wide;
+  return status;
+}
+
 const char *method_options(const method *m) { return *m->said ? m->said : "defaults"; }

@@ -31,6 +31,10 @@ sparc_status methods_choose(const methods_wish *wish, method chosen[METHODS_MOST
 /* method_paper_score is the paper's score of a row, NaN where it reports none */
 double method_paper_score(const method *m, const sparc_task *task);
 
+/* method_needs_width says whether the cell's output is narrow because the task has few inputs: with inputs of this
+ * width it would be wider */
+sparc_status method_needs_width(const method *m, const sparc_task *task, int width, bool *needs);
+
 /* method_options is said, or "defaults" */
 const char *method_options(const method *m);
 

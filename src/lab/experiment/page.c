@@ -74,10 +74,11 @@ int experiment_row(const experiment *e, int row, table_row *out) {
 }
 
 void experiment_remark(const experiment *e, char *text, size_t size) {
-  if (e->seeds > 1)
-    snprintf(text, size, "Mean ± standard deviation over %d seeds; no embedding.", e->seeds);
-  else
-    snprintf(text, size, "One seed; no embedding.");
+  char over[64] = "One seed", embedding[64] = "no embedding";
+  if (e->seeds > 1) snprintf(over, sizeof over, "Mean ± standard deviation over %d seeds", e->seeds);
+  if (e->embedding)
+    snprintf(embedding, sizeof embedding, "a linear embedding to %d in front of every cell", EMBEDDING_WIDTH);
+  snprintf(text, size, "%s; %s.", over, embedding);
 }
 
 /* ---- results.jsonl ------------------------------------------------------------------------------ */
@@ -87,11 +88,12 @@ static json_t *json_or_null(double value) { return isnan(value) ? json_null() : 
 json_t *experiment_run_json(const experiment_run *run) {
   char variant[TABLE_TEXT];
   const bool has_variant = cell_variant(run->options, variant, sizeof variant);
-  return json_pack("{s:s, s:s, s:o, s:s, s:I, s:f, s:s, s:o, s:I, s:f, s:I, s:i}", "task", run->task->name, "cell",
+  return json_pack("{s:s, s:s, s:o, s:s, s:s, s:I, s:f, s:s, s:o, s:I, s:f, s:I, s:i}", "task", run->task->name, "cell",
                    run->method->cell, "variant", has_variant ? json_string(variant) : json_null(), "options",
-                   run->options, "seed", (json_int_t)run->seed, "score", run->score, "score_name",
-                   run->task->score_name, "paper", json_or_null(method_paper_score(run->method, run->task)), "updates",
-                   (json_int_t)run->updates, "seconds", run->seconds, "params", (json_int_t)run->params, "H", run->H);
+                   run->options, "embedding", run->embedding ? "linear" : "none", "seed", (json_int_t)run->seed,
+                   "score", run->score, "score_name", run->task->score_name, "paper",
+                   json_or_null(method_paper_score(run->method, run->task)), "updates", (json_int_t)run->updates,
+                   "seconds", run->seconds, "params", (json_int_t)run->params, "H", run->H);
 }
 
 static sparc_status write_results(const experiment *e, const char *folder) {
@@ -117,7 +119,7 @@ static sparc_status write_results(const experiment *e, const char *folder) {
 /* ---- index.html --------------------------------------------------------------------------------- */
 
 static void write_scores(html_report *r, const experiment *e) {
-  char over[EXPERIMENT_TASKS][96], remark[128];
+  char over[EXPERIMENT_TASKS][96], remark[192];
   const char *first[TABLE_COLUMNS] = {"", "", ""}, *second[TABLE_COLUMNS] = {"cell", "options", "parameters"};
   int columns = TABLE_FIXED;
   for (int task = 0; task < e->tasks; task++) {

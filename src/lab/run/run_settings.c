@@ -93,7 +93,7 @@ static void settle_network(sparc_network_config *n, const run_data *d, sparc_hea
   n->head = head;
   n->heads = 1;
   n->inputs = d->channels;
-  n->embedding = n->layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE;
+  if ((int)n->embedding < 0) n->embedding = n->layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE;
   n->features = task && n->layers == 0 && task->training.relu ? SPARC_FEATURES_RELU : SPARC_FEATURES_OUTPUT;
   n->init = task ? task->training.init : SPARC_INIT_CLASSIFICATION;
 }
@@ -111,7 +111,8 @@ static cell_wish wish_of(const sparc_run_config *c) {
 static sparc_status settle_cell(sparc_run_config *c, char options[CELL_OPTIONS_SIZE]) {
   sparc_network_config *n = &c->train.network;
   const cell_wish wish = wish_of(c);
-  const sparc_status status = cell_settle(&wish, n->layers > 0 ? n->width : n->inputs, &n->H, options);
+  const sparc_status status =
+      cell_settle(&wish, n->embedding == SPARC_EMBED_NONE ? n->inputs : n->width, &n->H, options);
   n->cell_options = options;
   return status;
 }
