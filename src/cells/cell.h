@@ -100,7 +100,7 @@ struct sparc_cell {
 
   /* diagonal affine cells: set by layout */
   int parts;         /* 2: complex state, planar [re | im]; 1: real state; 0: not a diagonal affine cell */
-  int pre, shared;   /* pre-activation columns (>= projected) and shared controls per token */
+  int pre, shared;   /* pre-activation columns (>= projected), arrays of H, and shared controls per token */
   int sums;          /* per-mode parameter gradients that the adjoint accumulates */
   int outer, scalar; /* RTRL slots per state coordinate */
   driver_part driver[DRIVER_SLOTS]; /* of the first outer slots; of no meaning to real cells */

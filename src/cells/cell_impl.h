@@ -58,7 +58,7 @@ typedef struct TYPED(fused_ops) {
   void (*scan)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, real *h, real *states);
   /* before (parts, n) is the state before the first token; g (parts, n) the cotangent of the last state from the
    * future, and of `before` on return; dshared (tokens, shared) is overwritten, sums (sums, n) added to. Spans are
-   * short, so that sums in float lose nothing: see adjoint_span in cells/affine/affine_impl.h. */
+   * short, so that sums in float lose nothing: see adjoint_span in cells/affine/tokens_impl.h. */
   void (*scan_adjoint)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
                        const real *states, const real *dstates, real *g, real *dpre, real *dshared, real *sums);
   /* a and b (S) of one token; NULL: the cell's coefficients do it */

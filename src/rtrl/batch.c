@@ -59,7 +59,8 @@ static TYPED(token_block) block_of(const item_batch *b) {
                               .dy = b->dy,
                               .dpre = b->dpre,
                               .dshared = b->dshared,
-                              .dx = b->dx};
+                              .dx = b->dx,
+                              .dx_started = b->cell->direct_input};
 }
 
 /* what the tapes hold, as rows */
@@ -86,35 +87,6 @@ static const real *state_gradients(const item_batch *b, range items) {
   return b->dstates;
 }
 
-/* one item, a wide run of modes at a time: cotangents of its pre-activations, controls and carried state */
-static void adjoint_item(const item_batch *b, size_t i, const real *dstate, double *sums) {
-  const sparc_cell *cell = b->cell;
-  const size_t D = (size_t)cell->D, H = (size_t)cell->H, S = cell->sizes.state, parts = (size_t)cell->parts;
-  const size_t pre = (size_t)cell->pre, shared = (size_t)cell->shared;
-  const TYPED(tape_view) tape = tape_of(b, i);
-  double dshared[MAX_SHARED] = {0};
-  for (size_t first = 0; first < H; first += WIDE_TILE) {
-    const size_t n = H - first < WIDE_TILE ? H - first : WIDE_TILE;
-    const TYPED(span) span = {.first = first,
-                              .n = n,
-                              .tokens = 1,
-                              .pre = tape.pre,
-                              .shared = tape.shared,
-                              .mask = tape.mask,
-                              .x = tape.x,
-                              .dx = b->dx ? b->dx + i * D : tape.dinput,
-                              .dx_stride = D};
-    real before[2 * WIDE_TILE], g[2 * WIDE_TILE] = {0}, of_run[MAX_SHARED] = {0};
-    for (size_t part = 0; part < parts; part++)
-      memcpy(before + part * n, tape.kept + part * H + first, n * sizeof(real));
-    TYPED(adjoint_tokens)
-    (cell, b->weights.constants, &span, before, tape.state, dstate, g, b->dpre + i * pre, of_run, sums);
-    for (size_t part = 0; part < parts; part++) memcpy(b->y + i * S + part * H + first, g + part * n, n * sizeof(real));
-    for (size_t q = 0; q < shared; q++) dshared[q] += (double)of_run[q];
-  }
-  for (size_t q = 0; q < shared; q++) b->dshared[i * shared + q] = (real)dshared[q];
-}
-
 static void backward_tile(void *context, size_t tile) {
   const item_batch *b = context;
   const sparc_cell *cell = b->cell;
@@ -123,26 +95,31 @@ static void backward_tile(void *context, size_t tile) {
   const TYPED(token_block) block = block_of(b);
   double *sums = b->sum_partials + tile * width;
   memset(sums, 0, width * sizeof(double));
-  if (b->dx) memset(b->dx + items.first * D, 0, items.n * D * sizeof(real));
   gather(b, items);
   const real *dstates = state_gradients(b, items);
-  for (size_t i = items.first; i < items.first + items.n; i++) adjoint_item(b, i, dstates + i * S, sums);
+  for (size_t i = items.first; i < items.first + items.n; i++) {
+    const TYPED(tape_view) tape = tape_of(b, i);
+    TYPED(adjoint_step)
+    (cell, b->weights.constants, &tape,
+     &(TYPED(step_cotangents)){.dstate = dstates + i * S,
+                               .dpre = b->dpre + i * (size_t)cell->pre,
+                               .dshared = b->dshared + i * (size_t)cell->shared,
+                               .dx = b->dx ? b->dx + i * D : tape.dinput,
+                               .dcarried = b->y + i * S,
+                               .sums = sums});
+  }
   TYPED(tokens_backward)(&block, items);
 }
 
 /* the sums of the modes, then products with all items */
 static void gradient_part(void *context, size_t part) {
   const item_batch *b = context;
-  const sparc_cell *cell = b->cell;
-  const size_t width = (size_t)cell->sums * (size_t)cell->H;
-  if (part > 0) {
-    const TYPED(token_block) block = block_of(b);
+  const TYPED(token_block) block = block_of(b);
+  if (part > 0)
     TYPED(tokens_gradient)(&block, part - 1, b->dparams);
-  } else if (width > 0) {
-    memset(b->sums, 0, width * sizeof(double));
-    ordered_sum_f64(b->sums, b->sum_partials, tiles_of(b->n, ITEM_TILE), width, width);
-    TYPED(ops_of)(cell)->affine->sums_gradient(cell, b->weights.constants, b->sums, b->dparams);
-  }
+  else
+    TYPED(modes_gradient)
+  (b->cell, b->weights.constants, tiles_of(b->n, ITEM_TILE), b->sum_partials, b->sums, b->dparams);
 }
 
 void TYPED(item_gradients)(item_batch *batch, int threads) {

@@ -101,13 +101,11 @@ static void close_piece(course *c, piece *open, size_t begin, int stop) {
   open->stop = stop;
   c->pieces[c->count++] = *open;
   c->steps += open->end - begin;
-  range *last = c->range_count > 0 ? &c->ranges[c->range_count - 1] : NULL;
-  if (last && last->first == open->end) {
-    last->n += open->end - begin;
-    last->first = begin;
-  } else {
+  const size_t last = c->range_count;
+  if (last > 0 && c->ranges[last - 1].first == open->end)
+    c->ranges[last - 1] = (range){begin, c->ranges[last - 1].n + open->end - begin};
+  else
     c->ranges[c->range_count++] = (range){begin, open->end - begin};
-  }
   *open = (piece){.end = begin, .item = NONE};
 }
 
@@ -148,6 +146,7 @@ typedef struct run {
   const record_view *view;
   record_rows rows;
   TYPED(prepared_view) weights; /* of the rollout */
+  const TYPED(fused_ops) * fused;
   TYPED(item_batch) items;
   TYPED(trace_batch) past;
   real *dparams, *dinput;
@@ -285,8 +284,8 @@ static void scan_piece(const run *r, const scan_part *part, const piece *p, real
                             .dx_stride = r->dinput ? r->D : 0};
   pack(r, modes, r->view->states + at * r->S, before);
   clear_output_columns(r, modes, span.tokens, rows.dpre);
-  TYPED(adjoint_tokens)
-  (r->cell, r->weights.constants, &span, before, r->view->states + (at + 1) * r->S, r->zeros, g, rows.dpre,
+  TYPED(adjoint_span)
+  (r->cell, r->fused, r->weights.constants, &span, before, r->view->states + (at + 1) * r->S, r->zeros, g, rows.dpre,
    rows.dshared, r->sum_partials + part->group * (size_t)r->cell->sums * r->H);
   if (r->grouped) add_to_symbols(r, part, p, rows);
 }
@@ -327,7 +326,8 @@ static token_block block_of(const run *r, range steps) {
                        .shared = r->rows.shared + at * r->shared,
                        .dpre = r->dpre + at * r->pre,
                        .dshared = r->dshared + at * r->shared,
-                       .dx = r->dinput ? dx + at * r->D : NULL};
+                       .dx = r->dinput ? dx + at * r->D : NULL,
+                       .dx_started = true};
 }
 
 /* back to the inputs */
@@ -352,7 +352,7 @@ static void symbols_backward(const run *r) {
 static void steps_backward(const run *r, range steps) {
   const token_block block = block_of(r, steps);
   block_backward(r, &block, r->dshared_partials + steps.first * r->shared, r->mode_tiles, r->T * r->shared);
-  if (!r->dinput || !r->dcontent) return;
+  if (!block.dx || !r->dcontent) return;
   for (size_t i = 0; i < steps.n * r->D; i++) r->dinput[steps.first * r->D + i] += block.dx[i];
 }
 
@@ -369,19 +369,11 @@ static void backward_tile(void *context, size_t tile) {
   }
 }
 
-static void sums_gradient(const run *r) {
-  const size_t width = (size_t)r->cell->sums * r->H;
-  if (width == 0) return;
-  memset(r->sums, 0, width * sizeof(double));
-  ordered_sum_f64(r->sums, r->sum_partials, r->course.groups, width, width);
-  TYPED(ops_of)(r->cell)->affine->sums_gradient(r->cell, r->factors, r->sums, r->dparams);
-}
-
 /* the sums of the modes, then products with the inputs */
 static void gradient_part(void *context, size_t part) {
   const run *r = context;
   const size_t ranges = r->grouped ? 1 : r->course.range_count;
-  if (part == 0) sums_gradient(r);
+  if (part == 0) TYPED(modes_gradient)(r->cell, r->factors, r->course.groups, r->sum_partials, r->sums, r->dparams);
   for (size_t k = 0; k < ranges && part > 0; k++) {
     const token_block block = block_of(r, r->course.ranges[k]);
     TYPED(tokens_gradient)(&block, part - 1, r->dparams);
@@ -528,7 +520,7 @@ sparc_status PUBLIC(sparc_record_gradient)(const sparc_cell *cell, const real *p
   for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
     if (!needed[i].pointer) return fail(SPARC_INVALID, "%s is NULL", needed[i].name);
   sparc_status status = check_view(cell, view);
-  if (status != SPARC_OK) return status;
+  if (status != SPARC_OK || !view->records) return status;
   if (n < 1) return fail(SPARC_INVALID, "n is %d, expected at least one item", n);
   arena a = TYPED(work_arena)(work);
   run r = carve_run(&a, cell, (size_t)view->T, (size_t)n, view->checkpoints ? view->interval : 0,
@@ -537,6 +529,7 @@ sparc_status PUBLIC(sparc_record_gradient)(const sparc_cell *cell, const real *p
   r.view = view;
   carve_records(cell, r.T, (real *)view->records, &r.rows);
   r.weights = TYPED(view_prepared)(cell, view->prepared);
+  r.fused = TYPED(fused_of)(cell, r.weights.constants);
   r.dparams = dparams;
   r.dinput = dinput;
   r.grouped = view->symbol && !dinput; /* the inputs' cotangents are wanted step by step */
@@ -554,7 +547,7 @@ sparc_status PUBLIC(sparc_record_gradient)(const sparc_cell *cell, const real *p
 sparc_status PUBLIC(sparc_record_boundary)(const sparc_cell *cell, const record_view *view, int from, int to,
                                            real *trace, real *work) {
   sparc_status status = check_view(cell, view);
-  if (status != SPARC_OK) return status;
+  if (status != SPARC_OK || !view->records) return status;
   if (!trace || !work) return fail(SPARC_INVALID, "%s is NULL", trace ? "work" : "trace");
   if (from < 0 || to < from || to > view->T)
     return fail(SPARC_INVALID, "from and to are %d and %d, expected 0 <= from <= to <= %d", from, to, view->T);

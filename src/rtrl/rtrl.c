@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "base/threads.h"
+#include "cells/affine/tokens_impl.h"
 #include "kernels/gemm_impl.h"
 #include "kernels/kernels.h"
 #include "rtrl/rtrl_impl.h"
@@ -20,6 +21,7 @@
 #define compute_drivers TYPED(compute_drivers)
 #define advance_scalar  TYPED(advance_scalar)
 #define advance_slot    TYPED(advance_slot)
+#define adjoint_step    TYPED(adjoint_step)
 #define state_gradient  TYPED(state_gradient)
 #define sink_factor_of  TYPED(sink_factor_of)
 #define sink_weights    TYPED(sink_weights)
@@ -124,7 +126,7 @@ void compute_drivers(const sparc_cell *cell, const real *constants, const TYPED(
     fused->drivers(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar);
   else
     TYPED(ops_of)
-    (cell)->affine->drivers(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar);
+  (cell)->affine->drivers(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar);
 }
 
 static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
@@ -295,10 +297,11 @@ void contract(const sparc_cell *cell, const real *constants, const real *trace, 
   }
 }
 
-/* the cell's fused adjoint for one token, a run of modes at a time */
-static void fused_adjoint(const sparc_cell *cell, const TYPED(fused_ops) * fused, const real *constants,
-                          const TYPED(tape_view) * tape) {
-  const size_t H = (size_t)cell->H, parts = (size_t)cell->parts;
+/* a run of modes at a time */
+void adjoint_step(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape,
+                  const TYPED(step_cotangents) * out) {
+  const TYPED(fused_ops) *fused = TYPED(fused_of)(cell, constants);
+  const size_t H = (size_t)cell->H, parts = (size_t)cell->parts, shared = (size_t)cell->shared;
   double dshared[MAX_SHARED] = {0};
   for (size_t first = 0; first < H; first += WIDE_TILE) {
     const size_t n = H - first < WIDE_TILE ? H - first : WIDE_TILE;
@@ -309,40 +312,19 @@ static void fused_adjoint(const sparc_cell *cell, const TYPED(fused_ops) * fused
                               .shared = tape->shared,
                               .mask = tape->mask,
                               .x = tape->x,
-                              .dx = tape->dinput,
+                              .dx = out->dx,
                               .dx_stride = (size_t)cell->D};
-    real before[2 * WIDE_TILE], g[2 * WIDE_TILE], sums[MAX_SUMS * WIDE_TILE] = {0};
-    real of_tile[MAX_SHARED] = {0};
+    real before[2 * WIDE_TILE], g[2 * WIDE_TILE], of_run[MAX_SHARED] = {0};
+    memset(g, 0, parts * n * sizeof(real));
     for (size_t part = 0; part < parts; part++)
       memcpy(before + part * n, tape->kept + part * H + first, n * sizeof(real));
-    memset(g, 0, parts * n * sizeof(real));
-    fused->scan_adjoint(cell, constants, &span, before, tape->state, tape->dstate, g, tape->dpre, of_tile, sums);
-    for (int q = 0; q < cell->shared; q++) dshared[q] += (double)of_tile[q];
+    TYPED(adjoint_span)
+    (cell, fused, constants, &span, before, tape->state, out->dstate, g, out->dpre, of_run, out->sums);
+    for (size_t part = 0; out->dcarried && part < parts; part++)
+      memcpy(out->dcarried + part * H + first, g + part * n, n * sizeof(real));
+    for (size_t q = 0; q < shared; q++) dshared[q] += (double)of_run[q];
   }
-  for (int q = 0; q < cell->shared; q++) tape->dshared[q] = (real)dshared[q];
-}
-
-/* cotangents of the pre-activations of this token with the carried state held fixed */
-static void local_adjoint(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape) {
-  const TYPED(fused_ops) *fused = TYPED(fused_of)(cell, constants);
-  if (fused) {
-    fused_adjoint(cell, fused, constants, tape);
-    return;
-  }
-  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
-  const size_t H = (size_t)cell->H;
-  const real imaginary = cell->parts == 2;
-  const TYPED(token) token = {tape->pre, tape->shared, *tape->mask, tape->x};
-  double dshared[MAX_SHARED] = {0}, sums[MAX_SUMS][MODE_TILE] = {{0}};
-  for (int first = 0; first < cell->H; first += MODE_TILE) {
-    const int n = cell->H - first < MODE_TILE ? cell->H - first : MODE_TILE;
-    const size_t re = (size_t)first, im = imaginary ? H + (size_t)first : (size_t)first;
-    const TYPED(cotangent)
-        cotangent = {tape->kept + re, tape->kept + im, tape->dstate + re, tape->dstate + im, tape->dinput};
-    TYPED(coefficients) c;
-    ops->adjoint(cell, constants, &token, first, n, &cotangent, &c, tape->dpre, dshared, sums);
-  }
-  for (int q = 0; q < cell->shared; q++) tape->dshared[q] = (real)dshared[q];
+  for (size_t q = 0; q < shared; q++) out->dshared[q] = (real)dshared[q];
 }
 
 /* what the state read of the input itself, or nothing */
@@ -403,7 +385,9 @@ void local_gradient(const sparc_cell *cell, const TYPED(prepared_view) * weights
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
   const bool direct = dparams && (ops->output_backward || ops->direct_gradient);
   if (!dx && !direct) return;
-  local_adjoint(cell, weights->constants, tape);
+  adjoint_step(cell, weights->constants, tape,
+               &(TYPED(step_cotangents)){
+                   .dstate = tape->dstate, .dpre = tape->dpre, .dshared = tape->dshared, .dx = tape->dinput});
   if (dx) start_input_gradient(cell, tape, dx);
   if (ops->activate_backward)
     ops->activate_backward(cell, weights->constants, 1, tape->pre, tape->shared, tape->dpre, tape->dshared, dx);

@@ -23,6 +23,18 @@ void TYPED(advance_scalar)(const sparc_cell *cell, const TYPED(tape_view) * tape
 /* Z <- a Z + c x over one slot of D entries, parts of it D apart; a_im and c_im count for complex cells only */
 void TYPED(advance_slot)(const sparc_cell *cell, real a_re, real a_im, real c_re, real c_im, const real *x, real *z);
 
+/* Where the adjoint of one step, its carried state held fixed, leaves what. */
+typedef struct TYPED(step_cotangents) {
+  const real *dstate; /* (S): of the new state, given */
+  real *dpre;         /* (pre) */
+  real *dshared;      /* (shared) */
+  real *dx;           /* (D): of cells with direct_input, what the state read of the input itself */
+  real *dcarried;     /* (S): m conj(a) dstate; or NULL */
+  double *sums;       /* (sums, H): added to; or NULL */
+} TYPED(step_cotangents);
+void TYPED(adjoint_step)(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape,
+                         const TYPED(step_cotangents) * out);
+
 /* dy through the readout to tape->dstate */
 void TYPED(state_gradient)(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape,
                            const real *dy);

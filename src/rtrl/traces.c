@@ -56,7 +56,7 @@ static size_t mode_tile(const sparc_cell *cell) {
   size_t group = 1;
   for (size_t s = 0; s < cell->sinks; s++)
     if (cell->sink[s].row == ROW_OF_GROUP) group = (size_t)cell->sink[s].width;
-  const size_t modes = GRADIENT / (count_sinks(cell, true, false) * (size_t)cell->D);
+  const size_t row = count_sinks(cell, true, false) * (size_t)cell->D, modes = row > 0 ? GRADIENT / row : 0;
   return tiles_of(modes > 0 ? modes : 1, group) * group;
 }
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "bench/cell.h"
-#include "cells/affine/affine_impl.h"
+#include "cells/affine/tokens_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

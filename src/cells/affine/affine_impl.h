@@ -78,10 +78,4 @@ static inline const TYPED(fused_ops) * TYPED(fused_of)(const sparc_cell *cell, c
   return ops->fused ? ops->fused(cell, constants) : NULL;
 }
 
-/* The cell's fused scan_adjoint over a span of any length, a block of steps at a time: sums run in real over a block
- * and in double over blocks, so their rounding error does not grow with the span. sums (sums, H) are added to. */
-void TYPED(adjoint_span)(const sparc_cell *cell, const TYPED(fused_ops) * fused, const real *constants,
-                         const TYPED(span) * span, const real *before, const real *states, const real *dstates, real *g,
-                         real *dpre, real *dshared, double *sums);
-
 #endif

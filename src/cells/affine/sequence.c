@@ -12,6 +12,7 @@
 #include "base/threads.h"
 #include "cells/affine/affine_impl.h"
 #include "cells/affine/tiling.h"
+#include "cells/affine/tokens_impl.h"
 #include "kernels/gemm_impl.h"
 
 #include <string.h>
@@ -386,54 +387,6 @@ static real *input_gradient_of(const run *r, const stream_tile *s, size_t token)
   return r->cell->direct_input ? r->work.discarded + (s->b * (size_t)r->tiling.groups + s->part) * r->D : NULL;
 }
 
-/* a row of some modes of a wide span, packed as (parts, n) */
-static void pack_row(const sparc_cell *cell, const TYPED(span) * span, const real *row, real *packed) {
-  for (size_t part = 0; part < (size_t)cell->parts; part++)
-    memcpy(packed + part * span->n, row + part * (size_t)cell->H + span->first, span->n * sizeof(real));
-}
-
-void TYPED(adjoint_span)(const sparc_cell *cell, const TYPED(fused_ops) * fused, const real *constants,
-                         const TYPED(span) * span, const real *before, const real *states, const real *dstates, real *g,
-                         real *dpre, real *dshared, double *sums) {
-  enum { BLOCK = 32 };
-  const size_t H = (size_t)cell->H, D = (size_t)cell->D, S = cell->sizes.state, pre = (size_t)cell->pre;
-  const size_t shared = (size_t)cell->shared, count = (size_t)cell->sums, n = span->n;
-  real entering[2 * WIDE_TILE], block_sums[MAX_SUMS * WIDE_TILE];
-  for (size_t end = span->tokens, begin; end > 0; end = begin) {
-    begin = end > BLOCK ? end - BLOCK : 0;
-    TYPED(span) block = *span;
-    block.tokens = end - begin;
-    block.earlier = span->earlier + begin;
-    block.pre += begin * pre;
-    block.shared += begin * shared;
-    block.x += block.x ? begin * D : 0;
-    block.dx += block.dx ? begin * block.dx_stride : 0;
-    if (block.mask) block.mask += begin;
-    if (begin > 0) pack_row(cell, span, states + (begin - 1) * S, entering);
-    memset(block_sums, 0, count * n * sizeof(real));
-    fused->scan_adjoint(cell, constants, &block, begin > 0 ? entering : before, states + begin * S, dstates + begin * S,
-                        g, dpre + begin * pre, dshared + begin * shared, block_sums);
-    for (size_t s = 0; s < count; s++) TYPED(ordered_sum)(sums + s * H + span->first, block_sums + s * n, 1, 0, n);
-  }
-}
-
-/* a group of chunks, last chunk first */
-static void replay_adjoint_fused(const run *r, const stream_tile *s) {
-  for (size_t k = group_begin(r, s->part + 1); k-- > group_begin(r, s->part);) {
-    TYPED(span) span = span_of(r, s, k);
-    const size_t at = s->b * (size_t)r->plan->T + (size_t)chunk_begin(r, k);
-    span.dx = input_gradient_of(r, s, at);
-    span.dx_stride = r->io->dx ? r->D : 0;
-    real before[2 * WIDE_TILE], g[2 * WIDE_TILE];
-    load_wide(r, s, state_before(r, s->b, chunk_begin(r, k)), before);
-    load_wide(r, s, entrance_of(r, s, k, r->io->dstate_last), g);
-    TYPED(adjoint_span)
-    (r->cell, r->fused, r->weights.constants, &span, before, r->states + at * r->S, r->dstates + at * r->S, g,
-     r->work.dpre + at * r->pre, dshared_partial_of(r, s) + at * r->shared, sum_partial_of(r, s));
-    if (k == 0 && r->io->dstate0) store_wide(r, s, g, r->io->dstate0 + s->b * r->S);
-  }
-}
-
 /* ---- forward ----------------------------------------------------------------------------------- */
 
 static void project(void *context, size_t tile) {
@@ -504,138 +457,66 @@ static void read_out_backward(void *context, size_t tile) {
                           r->work.dstates + tokens.first * r->S, r->work.dpre + tokens.first * r->pre);
 }
 
-/* the adjoint of one chunk: g enters as the cotangent of its last state from the future, leaves at its beginning */
-static void replay_adjoint_chunk(const run *r, const stream_tile *s, size_t chunk, tile_row *g,
-                                 double (*sums)[MODE_TILE]) {
-  real *dshared = dshared_partial_of(r, s);
-  /* the runs of a wide tile share one partial sum of the control gradients */
-  const bool first_run = s->first % r->tiling.mode_tile == 0;
-  tile_row kept, mu;
-  for (int t = chunk_end(r, chunk); t-- > chunk_begin(r, chunk);) {
-    const size_t at = s->b * (size_t)r->plan->T + (size_t)t;
-    const TYPED(token) token = token_at(r, at);
-    load_row(r, s, token.mask == 0 ? NULL : state_before(r, s->b, t), &kept);
-    load_row(r, s, r->dstates + at * r->S, &mu);
-    add_row(s->n, g, &mu);
-
-    const TYPED(cotangent) cotangent = {kept.re, kept.im, mu.re, mu.im, input_gradient_of(r, s, at)};
-    double token_dshared[MAX_SHARED] = {0};
-    TYPED(coefficients) c;
-    r->ops->adjoint(r->cell, r->weights.constants, &token, s->first, s->n, &cotangent, &c, r->work.dpre + at * r->pre,
-                    token_dshared, sums);
-    for (size_t q = 0; q < r->shared; q++) {
-      real *total = &dshared[at * r->shared + q];
-      *total = (first_run ? 0 : *total) + (real)token_dshared[q];
-    }
-    *g = mu;
-    multiply(r->cell->parts, s->n, &c, token.mask, -1, g);
-  }
-}
-
 /* AdjointReplay over a group of chunks, last chunk first, with one partial sum of the per-mode gradients */
-static void replay_adjoint_run(const run *r, const stream_tile *s) {
-  double sums[MAX_SUMS][MODE_TILE] = {{0}};
-  for (size_t k = group_begin(r, s->part + 1); k-- > group_begin(r, s->part);) {
-    tile_row g;
-    load_row(r, s, entrance_of(r, s, k, r->io->dstate_last), &g);
-    replay_adjoint_chunk(r, s, k, &g, sums);
-    if (k == 0 && r->io->dstate0) store_row(r, s, &g, r->io->dstate0 + s->b * r->S);
-  }
-  for (size_t q = 0; q < (size_t)r->cell->sums; q++)
-    memcpy(sum_partial_of(r, s) + q * r->H + s->first, sums[q], (size_t)s->n * sizeof(double));
-}
-
 static void replay_adjoint(void *context, size_t tile) {
   const run *r = context;
   const stream_tile s = stream_tile_of(r, tile, r->tiling.groups);
   for (size_t q = 0; q < (size_t)r->cell->sums; q++)
     memset(sum_partial_of(r, &s) + q * r->H + s.first, 0, (size_t)s.n * sizeof(double));
-  if (r->fused)
-    replay_adjoint_fused(r, &s);
-  else
-    for_runs(r, s, replay_adjoint_run);
+  for (size_t k = group_begin(r, s.part + 1); k-- > group_begin(r, s.part);) {
+    TYPED(span) span = span_of(r, &s, k);
+    const size_t at = s.b * (size_t)r->plan->T + (size_t)chunk_begin(r, k);
+    span.dx = input_gradient_of(r, &s, at);
+    span.dx_stride = r->io->dx ? r->D : 0;
+    real before[2 * WIDE_TILE], g[2 * WIDE_TILE];
+    load_wide(r, &s, state_before(r, s.b, chunk_begin(r, k)), before);
+    load_wide(r, &s, entrance_of(r, &s, k, r->io->dstate_last), g);
+    TYPED(adjoint_span)
+    (r->cell, r->fused, r->weights.constants, &span, before, r->states + at * r->S, r->dstates + at * r->S, g,
+     r->work.dpre + at * r->pre, dshared_partial_of(r, &s) + at * r->shared, sum_partial_of(r, &s));
+    if (k == 0 && r->io->dstate0) store_wide(r, &s, g, r->io->dstate0 + s.b * r->S);
+  }
+}
+
+static TYPED(token_block) block_of(const run *r) {
+  return (TYPED(token_block)){.cell = r->cell,
+                              .weights = r->weights,
+                              .n = r->tokens,
+                              .x = r->io->x,
+                              .pre = r->saved.pre,
+                              .shared = r->saved.shared,
+                              .dy = r->io->dy,
+                              .dpre = r->work.dpre,
+                              .dshared = r->work.dshared,
+                              .dx = r->io->dx,
+                              .dx_started = r->cell->direct_input};
 }
 
 /* reduction over mode tiles, then back through the controls and the projection to dx */
 static void project_backward(void *context, size_t tile) {
   const run *r = context;
   const range tokens = token_range_of(r, tile);
-  const size_t N = (size_t)r->cell->projected, width = tokens.n * r->shared;
-  real *dpre = r->work.dpre + tokens.first * r->pre, *dshared = r->work.dshared + tokens.first * r->shared;
-  real *dx = r->io->dx ? r->io->dx + tokens.first * r->D : NULL;
+  const size_t width = tokens.n * r->shared;
+  const TYPED(token_block) block = block_of(r);
+  real *dshared = r->work.dshared + tokens.first * r->shared;
   memset(dshared, 0, width * sizeof(real));
   if (width)
     ordered_add(dshared, r->work.dshared_partials + tokens.first * r->shared, (size_t)r->tiling.mode_tiles,
                 r->tokens * r->shared, width);
-  if (r->ops->activate_backward)
-    r->ops->activate_backward(r->cell, r->weights.constants, tokens.n, r->saved.pre + tokens.first * r->pre,
-                              r->saved.shared + tokens.first * r->shared, dpre, dshared, dx);
-  if (!dx) return;
-  /* with direct_input dx holds the adjoint's part already */
-  const real beta = r->cell->direct_input ? 1 : 0;
-  if (N > 0)
-    gemm(r->cell->kernels, AS_IS, PREPARED, tokens.n, r->D, N, dpre, r->pre, r->weights.weight_out, r->D, beta, dx,
-         r->D);
-  else if (beta == 0)
-    memset(dx, 0, tokens.n * r->D * sizeof(real));
-  if (r->ops->shared_backward) r->ops->shared_backward(r->cell, r->weights.constants, tokens.n, dshared, dx);
+  TYPED(tokens_backward)(&block, tokens);
 }
 
-/* Rows of a projection whose gradient is formed together: each tile passes all of x, so the larger x is, the fewer
- * there should be, but some for every thread. */
-enum { MAX_ROW_TILE = 256 };
-static size_t row_tile(const projection *p) {
-  const size_t quarter = (size_t)p->rows / 4, tile = quarter / ROW_TILE * ROW_TILE + ROW_TILE;
-  return tile < MAX_ROW_TILE ? tile : MAX_ROW_TILE;
-}
-
-/* some rows of one projection: dW += dpre^T x, dbias += column sums */
-static void projection_gradient(const run *r, const projection *p, range rows) {
-  const size_t first = rows.first, n = rows.n;
-  real *dparams = r->io->dparams;
-  const real *dpre = r->work.dpre + (size_t)p->column + first;
-  gemm(r->cell->kernels, TRANSPOSED, AS_IS, n, r->D, r->tokens, dpre, r->pre, r->io->x, r->D, 1,
-       dparams + p->weight + first * (size_t)p->stride, (size_t)p->stride);
-  if (!p->has_bias) return;
-  double sums[MAX_ROW_TILE] = {0};
-  TYPED(ordered_sum)(sums, dpre, r->tokens, r->pre, n);
-  for (size_t i = 0; i < n; i++) dparams[p->bias + (first + i) * (size_t)p->bias_stride] += (real)sums[i];
-}
-
-static size_t projection_tiles(const projection *p) { return tiles_of((size_t)p->rows, row_tile(p)); }
-
-static size_t weight_parts(const run *r) { return r->ops->weight_parts ? r->ops->weight_parts(r->cell) : 0; }
-
-static size_t all_projection_tiles(const sparc_cell *cell) {
-  size_t tiles = 0;
-  for (int i = 0; i < cell->projections; i++) tiles += projection_tiles(&cell->project[i]);
-  return tiles;
-}
-
-static void sums_gradient(const run *r) {
-  const size_t width = (size_t)r->cell->sums * r->H;
-  if (width == 0) return;
-  memset(r->work.sums, 0, width * sizeof(double));
-  ordered_sum_f64(r->work.sums, r->work.sum_partials, (size_t)r->plan->B * (size_t)r->tiling.groups, width, width);
-  r->ops->sums_gradient(r->cell, r->weights.constants, r->work.sums, r->io->dparams);
-}
-
-/* The per-mode sums; then the parts of what the cell sums itself; then row tiles of the projections: these take
- * longest, are alike, and there are some for every thread, so that all come to an end together. */
+/* the per-mode sums, then the rest: its row tiles of projections take longest and come last, so that all threads come
+ * to an end together */
 static void parameter_gradient(void *context, size_t tile) {
   const run *r = context;
-  const sparc_cell *cell = r->cell;
-  const size_t parts = weight_parts(r);
-  if (tile == 0) {
-    sums_gradient(r);
-  } else if (tile <= parts) {
-    r->ops->weight_gradient(cell, tile - 1, r->tokens, r->io->x, r->saved.pre, r->work.dpre, r->work.dshared, r->io->dy,
-                            r->io->dparams);
-  } else {
-    const projection *p = cell->project;
-    for (tile -= parts + 1; tile >= projection_tiles(p); p++) tile -= projection_tiles(p);
-    projection_gradient(r, p, range_of((size_t)p->rows, row_tile(p), tile));
-  }
+  const TYPED(token_block) block = block_of(r);
+  if (tile > 0)
+    TYPED(tokens_gradient)(&block, tile - 1, r->io->dparams);
+  else
+    TYPED(modes_gradient)
+  (r->cell, r->weights.constants, (size_t)r->plan->B * (size_t)r->tiling.groups, r->work.sum_partials, r->work.sums,
+   r->io->dparams);
 }
 
 void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
@@ -649,5 +530,5 @@ void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const 
   parallel_for(plan->threads, stream_tiles(&r, tiling->groups), replay_adjoint, &r);
   parallel_for(plan->threads, (size_t)tiling->token_tiles, project_backward, &r);
   if (!call->dparams) return;
-  parallel_for(plan->threads, all_projection_tiles(plan->cell) + weight_parts(&r) + 1, parameter_gradient, &r);
+  parallel_for(plan->threads, TYPED(tokens_gradient_parts)(plan->cell) + 1, parameter_gradient, &r);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/threads.h"
-#include "kernels/gemm_impl.h"
-#include "cells/affine/affine_impl.h"
 #include "cells/affine/tokens_impl.h"
+#include "kernels/gemm_impl.h"
 
 #include <string.h>
 
@@ -58,15 +57,48 @@ static void adjoint_run(const sparc_cell *cell, const real *constants, const TYP
   }
   memcpy(packed_g + first, g.re, n * sizeof(real));
   if (cell->parts == 2) memcpy(packed_g + span->n + first, g.im, n * sizeof(real));
-  for (size_t q = 0; q < (size_t)cell->sums; q++)
+  for (size_t q = 0; totals && q < (size_t)cell->sums; q++)
     for (size_t i = 0; i < n; i++) totals[q * H + at + i] += sums[q][i];
 }
 
-void TYPED(adjoint_tokens)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
-                           const real *states, const real *dstates, real *g, real *dpre, real *dshared, double *sums) {
-  const TYPED(fused_ops) *fused = TYPED(fused_of)(cell, constants);
+/* a row of some modes of a wide span, packed as (parts, n) */
+static void pack_row(const sparc_cell *cell, const TYPED(span) * span, const real *row, real *packed) {
+  for (size_t part = 0; part < (size_t)cell->parts; part++)
+    memcpy(packed + part * span->n, row + part * (size_t)cell->H + span->first, span->n * sizeof(real));
+}
+
+/* the fused form, a block of steps at a time */
+static void adjoint_blocks(const sparc_cell *cell, const TYPED(fused_ops) * fused, const real *constants,
+                           const TYPED(span) * span, const real *before, const real *states, const real *dstates,
+                           real *g, real *dpre, real *dshared, double *sums) {
+  enum { BLOCK = 32 };
+  const size_t H = (size_t)cell->H, D = (size_t)cell->D, S = cell->sizes.state, pre = (size_t)cell->pre;
+  const size_t shared = (size_t)cell->shared, count = (size_t)cell->sums, n = span->n;
+  real entering[2 * WIDE_TILE], block_sums[MAX_SUMS * WIDE_TILE];
+  for (size_t end = span->tokens, begin; end > 0; end = begin) {
+    begin = end > BLOCK ? end - BLOCK : 0;
+    TYPED(span) block = *span;
+    block.tokens = end - begin;
+    block.earlier = span->earlier + begin;
+    block.pre += begin * pre;
+    block.shared += begin * shared;
+    block.x += block.x ? begin * D : 0;
+    block.dx += block.dx ? begin * block.dx_stride : 0;
+    if (block.mask) block.mask += begin;
+    if (begin > 0) pack_row(cell, span, states + (begin - 1) * S, entering);
+    memset(block_sums, 0, count * n * sizeof(real));
+    fused->scan_adjoint(cell, constants, &block, begin > 0 ? entering : before, states + begin * S, dstates + begin * S,
+                        g, dpre + begin * pre, dshared + begin * shared, block_sums);
+    for (size_t s = 0; sums && s < count; s++)
+      TYPED(ordered_sum)(sums + s * H + span->first, block_sums + s * n, 1, 0, n);
+  }
+}
+
+void TYPED(adjoint_span)(const sparc_cell *cell, const TYPED(fused_ops) * fused, const real *constants,
+                         const TYPED(span) * span, const real *before, const real *states, const real *dstates, real *g,
+                         real *dpre, real *dshared, double *sums) {
   if (fused) {
-    TYPED(adjoint_span)(cell, fused, constants, span, before, states, dstates, g, dpre, dshared, sums);
+    adjoint_blocks(cell, fused, constants, span, before, states, dstates, g, dpre, dshared, sums);
     return;
   }
   for (size_t first = 0; first < span->n; first += MODE_TILE) {
@@ -88,7 +120,11 @@ void TYPED(tokens_backward)(const TYPED(token_block) * block, range tokens) {
     ops->activate_backward(cell, constants, tokens.n, block->pre + tokens.first * pre,
                            block->shared + tokens.first * shared, dpre, dshared, dx);
   if (!dx) return;
-  if (N > 0) gemm(cell->kernels, AS_IS, PREPARED, tokens.n, D, N, dpre, pre, block->weights.weight_out, D, 1, dx, D);
+  const real beta = block->dx_started ? 1 : 0;
+  if (N > 0)
+    gemm(cell->kernels, AS_IS, PREPARED, tokens.n, D, N, dpre, pre, block->weights.weight_out, D, beta, dx, D);
+  else if (beta == 0)
+    memset(dx, 0, tokens.n * D * sizeof(real));
   if (ops->shared_backward) ops->shared_backward(cell, constants, tokens.n, dshared, dx);
 }
 
@@ -101,6 +137,16 @@ static bool has_trace(const sparc_cell *cell, const projection *p) {
   return false;
 }
 
+/* Rows of a projection whose gradient is formed together: each tile passes all of x, so the larger x is, the fewer
+ * there should be, but some for every thread. */
+enum { MAX_ROW_TILE = 256 };
+static size_t row_tile(const projection *p) {
+  const size_t quarter = (size_t)p->rows / 4, tile = quarter / ROW_TILE * ROW_TILE + ROW_TILE;
+  return tile < MAX_ROW_TILE ? tile : MAX_ROW_TILE;
+}
+
+static size_t row_tiles(const projection *p) { return tiles_of((size_t)p->rows, row_tile(p)); }
+
 /* some rows of one projection: dW += dpre^T x, dbias += column sums */
 static void projection_gradient(const TYPED(token_block) * block, const projection *p, range rows, real *dparams) {
   const sparc_cell *cell = block->cell;
@@ -110,7 +156,7 @@ static void projection_gradient(const TYPED(token_block) * block, const projecti
   gemm(cell->kernels, TRANSPOSED, AS_IS, rows.n, D, block->n, dpre, pre, block->x, D, 1,
        dparams + p->weight + rows.first * (size_t)p->stride, (size_t)p->stride);
   if (!p->has_bias) return;
-  double sums[ROW_TILE] = {0};
+  double sums[MAX_ROW_TILE] = {0};
   TYPED(ordered_sum)(sums, dpre, block->n, pre, rows.n);
   for (size_t i = 0; i < rows.n; i++) dparams[p->bias + (rows.first + i) * (size_t)p->bias_stride] += (real)sums[i];
 }
@@ -122,7 +168,7 @@ static size_t cell_parts(const sparc_cell *cell) {
 
 size_t TYPED(tokens_gradient_parts)(const sparc_cell *cell) {
   size_t parts = cell_parts(cell);
-  for (int i = 0; i < cell->projections; i++) parts += tiles_of((size_t)cell->project[i].rows, ROW_TILE);
+  for (int i = 0; i < cell->projections; i++) parts += row_tiles(&cell->project[i]);
   return parts;
 }
 
@@ -136,6 +182,15 @@ void TYPED(tokens_gradient)(const TYPED(token_block) * block, size_t part, real 
     return;
   }
   const projection *p = cell->project;
-  for (part -= own; part >= tiles_of((size_t)p->rows, ROW_TILE); p++) part -= tiles_of((size_t)p->rows, ROW_TILE);
-  projection_gradient(block, p, range_of((size_t)p->rows, ROW_TILE, part), dparams);
+  for (part -= own; part >= row_tiles(p); p++) part -= row_tiles(p);
+  projection_gradient(block, p, range_of((size_t)p->rows, row_tile(p), part), dparams);
+}
+
+void TYPED(modes_gradient)(const sparc_cell *cell, const real *constants, size_t count, const double *partials,
+                           double *total, real *dparams) {
+  const size_t width = (size_t)cell->sums * (size_t)cell->H;
+  if (width == 0) return;
+  memset(total, 0, width * sizeof(double));
+  ordered_sum_f64(total, partials, count, width, width);
+  TYPED(ops_of)(cell)->affine->sums_gradient(cell, constants, total, dparams);
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* tokens_impl.h: the backward pass of tokens that no sequence call has laid out: the items of a minibatch, the steps of
- * a rollout that a gradient reaches. Two halves: the adjoint of the recurrence over a run of tokens, then the way from
- * the cotangents of pre-activations and controls to the input and the weights. */
+/* tokens_impl.h: the backward pass over tokens, however they are laid out: the sequences of a plan, one step, the items
+ * of a minibatch, the steps of a rollout that a gradient reaches. Two halves: the adjoint of the recurrence over a run
+ * of tokens, then the way from the cotangents of pre-activations and controls to the input and the weights. */
 #ifndef SPARC_CELLS_AFFINE_TOKENS_IMPL_H
 #define SPARC_CELLS_AFFINE_TOKENS_IMPL_H
 
 #include "cells/affine/affine_impl.h"
 #include "cells/tiles.h"
 
-/* The cell's adjoint over the tokens and modes of a span, fused or not; arguments as adjoint_span of affine_impl.h has
- * them. Of the states only those before a token of the span are read. */
-void TYPED(adjoint_tokens)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
-                           const real *states, const real *dstates, real *g, real *dpre, real *dshared, double *sums);
+/* The cell's adjoint over a span of any length, by its fused loop or, where fused is NULL, by its scalar code. Fused
+ * loops get a block of steps at a time: sums run in real over a block and in double over blocks, so their rounding
+ * error does not grow with the span. Arguments are those of scan_adjoint, but sums (sums, H) are in double, are added
+ * to and may be NULL. Of the states only those before a token of the span are read. */
+void TYPED(adjoint_span)(const sparc_cell *cell, const TYPED(fused_ops) * fused, const real *constants,
+                         const TYPED(span) * span, const real *before, const real *states, const real *dstates, real *g,
+                         real *dpre, real *dshared, double *sums);
 
 /* tokens whose adjoint is known */
 typedef struct TYPED(token_block) {
@@ -24,7 +27,8 @@ typedef struct TYPED(token_block) {
   const real *dy;     /* (n, O); NULL: these tokens belong to the past, whose gradient is that of traces alone */
   real *dpre;         /* (n, pre) */
   real *dshared;      /* (n, shared) */
-  real *dx;           /* (n, D): added to; NULL: nobody asks. With direct_input it holds the adjoint's part. */
+  real *dx;           /* (n, D); NULL: nobody asks */
+  bool dx_started;    /* dx is added to; with direct_input it holds the adjoint's part */
 } TYPED(token_block);
 
 /* some tokens: through the activations, and to dx */
@@ -33,5 +37,8 @@ void TYPED(tokens_backward)(const TYPED(token_block) * block, range tokens);
  * side by side */
 size_t TYPED(tokens_gradient_parts)(const sparc_cell *cell);
 void TYPED(tokens_gradient)(const TYPED(token_block) * block, size_t part, real *dparams);
+/* the gradient by the parameters of single modes from partial sums (count, sums, H); total (sums, H) is scratch */
+void TYPED(modes_gradient)(const sparc_cell *cell, const real *constants, size_t count, const double *partials,
+                           double *total, real *dparams);
 
 #endif
