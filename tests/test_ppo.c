@@ -67,6 +67,23 @@ static void ratios_are_one_before_the_first_step(void **state) {
   }
 }
 
+/* ---- activity -------------------------------------------------------------------------------------- */
+
+static void activities_are_those_of_the_cell(void **state) {
+  (void)state;
+  for (size_t i = 0; i < COUNT(cells); i++) {
+    const sparc_ppo_config c = small("repeat-previous", cells[i]);
+    const bool sparc = strcmp(cells[i], "sparc") == 0, gated = sparc || strcmp(cells[i], "rglru") == 0;
+    sparc_ppo *ppo = create(&c);
+    const sparc_ppo_activity first = iterate(ppo).activity, second = iterate(ppo).activity;
+    assert_true(first.state_rms > 0 && isfinite(first.state_rms));
+    assert_true(sparc ? first.saturation >= 0 && first.saturation < 1 : isnan(first.saturation));
+    /* SPARC's write gates start at their neutral value */
+    assert_true(sparc ? first.gate_deviation == 0 && second.gate_deviation > 0 : gated == !isnan(first.gate_deviation));
+    sparc_ppo_free(ppo);
+  }
+}
+
 /* ---- minibatches ----------------------------------------------------------------------------------- */
 
 static void check_coverage(size_t N, size_t T, size_t window, size_t M) {
@@ -330,6 +347,7 @@ static void simple_tasks_are_learned(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ratios_are_one_before_the_first_step),
+      cmocka_unit_test(activities_are_those_of_the_cell),
       cmocka_unit_test(minibatches_cover_every_step_once),
       cmocka_unit_test(threads_change_no_bit),
       cmocka_unit_test(restored_runs_continue_to_the_bit),

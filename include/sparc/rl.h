@@ -101,7 +101,7 @@ typedef struct sparc_ppo_diagnostics {
 typedef struct sparc_ppo_activity {
   double saturation;     /* share of content activations with a magnitude above 0.95 */
   double gate_deviation; /* of the write gate over all modes and steps together */
-  double state_rms;
+  double state_rms;      /* of all real coordinates */
 } sparc_ppo_activity;
 
 typedef struct sparc_ppo_report {

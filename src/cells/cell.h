@@ -145,6 +145,12 @@ size_t sink_row_length(const sparc_cell *cell, const rtrl_sink *sink);
 const cell_entry *cell_entry_f32(size_t i);
 const cell_entry *cell_entry_f64(size_t i);
 
+/* what the contents and write gates of some steps were: counts and sums; counts stay 0 for what a cell does not have */
+typedef struct cell_activity {
+  double contents, saturated; /* bounded contents, and those with a magnitude above 0.95 */
+  double gates, gate_sum, gate_squares;
+} cell_activity;
+
 /* arrays inside prepared, tape and work start on multiples of this many elements, so vector kernels load aligned */
 enum { ELEMENT_ALIGNMENT = 16 };
 static inline size_t round_elements(size_t n) {

@@ -107,6 +107,9 @@ typedef struct TYPED(affine_ops) {
   void (*output_backward)(const sparc_cell *cell, const real *constants, size_t n, const real *states, const real *pre,
                           const real *dy, real *dstates, real *dpre);
 
+  /* adds what the content and the write gates of one token are; NULL: the cell has neither */
+  void (*activity)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, cell_activity *sums);
+
   /* RTRL drivers of one token: outer (outer, parts, H) and scalar (scalar, parts, H); kept = m_t h_{t-1} (S),
    * a and b (S) as used in the step; NULL: no RTRL form */
   void (*drivers)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,

@@ -353,6 +353,16 @@ typedef struct coordinate {
   real scale;  /* n */
 } coordinate;
 
+static void activity(const sparc_cell *cell, const real *constants, const TYPED(token) * token, cell_activity *sums) {
+  (void)constants;
+  const real *q = token->pre + cell->projected + cell->H;
+  for (size_t j = 0; j < (size_t)cell->H; j++) {
+    sums->gates++;
+    sums->gate_sum += (double)q[j];
+    sums->gate_squares += (double)q[j] * (double)q[j];
+  }
+}
+
 static inline coordinate coordinate_at(const sparc_cell *cell, const real *constants, const TYPED(token) * token,
                                        size_t j) {
   const size_t H = (size_t)cell->H;
@@ -536,6 +546,7 @@ static const TYPED(affine_ops) affine = {
     .adjoint = adjoint,
     .sums_gradient = sums_gradient,
     .fused = FUSED,
+    .activity = activity,
     .drivers = drivers,
     .direct_gradient = direct_gradient,
 };

@@ -459,6 +459,24 @@ static inline const real *content_of(const modal_context *context, const TYPED(t
 static inline real content(const modal_context *context, real z) { return context->rules.linear ? z : r_tanh(z); }
 static inline real content_slope(const modal_context *context, real u) { return context->rules.linear ? 1 : 1 - u * u; }
 
+static void add_gate(real gate, cell_activity *sums) {
+  sums->gates++;
+  sums->gate_sum += (double)gate;
+  sums->gate_squares += (double)gate * (double)gate;
+}
+
+static void activity(const sparc_cell *cell, const real *constants, const TYPED(token) * token, cell_activity *sums) {
+  const modal_context context = context_of(cell, constants);
+  const real *z = content_of(&context, token), limit = context.rules.linear ? (real)0.95 : (real)1.8317808230648232;
+  for (size_t i = 0; i < 2 * context.H; i++) sums->saturated += z[i] > limit || z[i] < -limit; /* tanh(1.83) = 0.95 */
+  sums->contents += 2 * (double)context.H;
+  for (size_t j = 0; j < context.H && context.rules.gate; j++) {
+    const real *k = constants + j;
+    const control c = control_at(&context, token, j);
+    add_gate(2 * r_sigmoid(k[K_GATE_P * context.H] * c.p + k[K_GATE_R * context.H] * c.r), sums);
+  }
+}
+
 static void coefficients(const sparc_cell *cell, const real *constants, const TYPED(token) * token, int first, int n,
                          TYPED(coefficients) * out) {
   const modal_context context = context_of(cell, constants);
@@ -720,6 +738,7 @@ static const TYPED(affine_ops) affine = {
     .adjoint = adjoint,
     .sums_gradient = sums_gradient,
     .fused = FUSED,
+    .activity = activity,
     .drivers = drivers,
 };
 

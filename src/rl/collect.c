@@ -62,14 +62,31 @@ static sparc_status step_with_traces(sparc_ppo *ppo, size_t t) {
   return steps.status;
 }
 
-/* outputs y of step t, with the carry moved to row t + 1 */
-static sparc_status step_network(sparc_ppo *ppo, size_t t) {
+/* the tape of stream i's cell; a step with traces leaves one network's tape behind the other */
+static float *cell_tape_of(sparc_ppo *ppo, size_t i) {
+  const size_t tape = ppo->network->cell->sizes.tape;
+  if (ppo->way == BY_TRACES) return network_tape_of_f32(ppo->network, 1, ppo->step.tapes + i * ppo->n.tape).cell_tapes;
+  return network_tape_of_f32(ppo->network, (int)ppo->rollout.n.N, ppo->step.tapes).cell_tapes + i * tape;
+}
+
+/* the states go to row t + 1 */
+static void keep_states(sparc_ppo *ppo, size_t t, collection *made) {
   const rollout *r = &ppo->rollout;
+  const size_t S = r->n.state;
+  for (size_t i = 0; i < r->n.N; i++) {
+    const float *state = ppo->step.states + i * S;
+    memcpy(r->states + rollout_row(r, i, t + 1) * S, state, S * sizeof *state);
+    for (size_t s = 0; s < S; s++) made->state_squares += (double)state[s] * (double)state[s];
+    tape_activity_f32(ppo->network->cell, ppo->prepared + ppo->network->layer->cell_prepared, cell_tape_of(ppo, i),
+                      &made->activity);
+  }
+}
+
+/* outputs y of step t, with the carry moved to row t + 1 */
+static sparc_status step_network(sparc_ppo *ppo, size_t t, collection *made) {
   load(ppo, t);
   const sparc_status status = ppo->way == BY_TRACES ? step_with_traces(ppo, t) : step_plainly(ppo);
-  for (size_t i = 0; i < r->n.N; i++)
-    memcpy(r->states + rollout_row(r, i, t + 1) * r->n.state, ppo->step.states + i * r->n.state,
-           r->n.state * sizeof(float));
+  keep_states(ppo, t, made);
   return status == SPARC_OK && ppo->way == BY_RECORDS ? records_keep(ppo, t) : status;
 }
 
@@ -144,7 +161,7 @@ sparc_status collect(sparc_ppo *ppo, collection *made) {
   if (ppo->way == BY_RECORDS) records_begin(ppo);
   seek_actions(ppo);
   for (size_t t = 0; t < r->n.T && status == SPARC_OK; t++) {
-    status = step_network(ppo, t);
+    status = step_network(ppo, t, made);
     if (status != SPARC_OK) break;
     act(ppo, t);
     status = step_environments(ppo, t, made);

@@ -316,6 +316,15 @@ const sparc_ppo_config *sparc_ppo_config_of(const sparc_ppo *ppo) { return &ppo-
 const sparc_network *sparc_ppo_network(const sparc_ppo *ppo) { return ppo->network; }
 const float *sparc_ppo_params(const sparc_ppo *ppo) { return ppo->params; }
 
+static sparc_ppo_activity activity_of(const sparc_ppo *ppo, const collection *c) {
+  const cell_activity *a = &c->activity;
+  const double numbers = (double)ppo->own.config.steps * (double)ppo->n.state;
+  const double gate = a->gate_sum / a->gates, variance = a->gate_squares / a->gates - gate * gate;
+  return (sparc_ppo_activity){.saturation = a->contents > 0 ? a->saturated / a->contents : NAN,
+                              .gate_deviation = a->gates > 0 ? sqrt(fmax(variance, 0)) : NAN,
+                              .state_rms = sqrt(c->state_squares / numbers)};
+}
+
 /* ---- one iteration ------------------------------------------------------------------------------------ */
 
 sparc_status sparc_ppo_iterate(sparc_ppo *ppo, sparc_ppo_report *report) {
@@ -332,7 +341,7 @@ sparc_status sparc_ppo_iterate(sparc_ppo *ppo, sparc_ppo_report *report) {
   made.episodes = collected.episodes;
   made.mean_return = collected.episodes ? collected.returns / collected.episodes : NAN;
   made.mean_length = collected.episodes ? collected.lengths / collected.episodes : NAN;
-  made.activity = collected.activity;
+  made.activity = activity_of(ppo, &collected);
   made.symbols = ppo->rollout.symbols.count > 0 ? ppo->rollout.symbols.count : 0;
   made.faults = sparc_envs_faults(ppo->envs);
   made.environment_seconds = collected.environment_seconds;

@@ -67,7 +67,8 @@ typedef struct collection {
   int episodes;
   double returns, lengths; /* summed */
   double environment_seconds;
-  sparc_ppo_activity activity;
+  cell_activity activity;
+  double state_squares; /* summed over all coordinates */
 } collection;
 
 /* fills the rollout, advantages and targets included, with the present parameters */

@@ -53,6 +53,9 @@ typedef struct TYPED(tape_view) {
 
 TYPED(tape_view) TYPED(view_tape)(const sparc_cell *cell, real *tape);
 
+/* adds what the step that filled the tape did */
+void TYPED(tape_activity)(const sparc_cell *cell, const real *prepared, real *tape, cell_activity *sums);
+
 /* projected columns of n inputs x (n, D); pre (n, ...) has rows pre_stride apart. The bits of a row do not depend on
  * n. */
 void TYPED(project_inputs)(const sparc_cell *cell, const real *prepared, size_t n, const real *x, real *pre,

@@ -25,6 +25,14 @@ TYPED(tape_view) TYPED(view_tape)(const sparc_cell *cell, real *tape) {
                             .weights = tape + at.weights};
 }
 
+void TYPED(tape_activity)(const sparc_cell *cell, const real *prepared, real *tape, cell_activity *sums) {
+  const TYPED(affine_ops) *ops = cell->parts ? TYPED(ops_of)(cell)->affine : NULL;
+  if (!ops || !ops->activity) return;
+  const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
+  const TYPED(token) token = {view.pre, view.shared, *view.mask, view.x};
+  ops->activity(cell, prepared + cell->constants, &token, sums);
+}
+
 void TYPED(project_inputs)(const sparc_cell *cell, const real *prepared, size_t n, const real *x, real *pre,
                            size_t pre_stride) {
   const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
