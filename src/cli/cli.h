@@ -25,6 +25,7 @@
   ROW(eval)               \
   ROW(predict)            \
   ROW(envs)               \
+  ROW(rl)                 \
   ROW(bench)              \
   ROW(help)               \
   ROW(version)

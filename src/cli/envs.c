@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* envs.c: `sparc envs`: which environments there are, and how episodes of one go under some policy.
- *
- * A policy is a callback over a whole vector of environments. One episode is played by a vector of one and printed step
- * by step; many are shared out evenly among a vector's environments, each of which plays its share to the end, so that
- * short episodes are not counted more often than long ones.
- */
-#include "envs/envs.h"
-
+/* envs.c: `sparc envs`: which environments there are, and how episodes of one go under some policy. One episode is
+ * played by a vector of one and printed step by step; of many, means are printed. */
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/player.h"
 #include "envs/film.h"
 #include "io/json.h"
 #include "sparc/env.h"
@@ -18,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_CSV = 256, KEY_FILM, MOST_EPISODES = 10000000, VECTOR = 64 };
+enum { KEY_CSV = 256, KEY_FILM };
 
 typedef struct envs_settings {
   const char *name, *options, *play, *csv, *film;
@@ -43,7 +38,8 @@ static void check_settings(struct argp_state *state, const envs_settings *s) {
   const char *needs = s->options ? "options" : s->play ? "play" : NULL;
   if (!s->name && needs) argp_error(state, "--%s needs the NAME of an environment", needs);
   needs = s->episodes ? "episodes" : s->csv ? "csv" : s->film ? "film" : NULL;
-  if (!s->play && needs) argp_error(state, "--%s needs a policy: --play=random or --play=oracle", needs);
+  if (!s->play && needs)
+    argp_error(state, "--%s needs a policy: --play=random, --play=oracle or --play=AGENT.safetensors", needs);
   if (s->episodes && (s->csv || s->film))
     argp_error(state, "--%s is of one episode, it does not go with --episodes", s->csv ? "csv" : "film");
 }
@@ -58,7 +54,7 @@ static error_t parse_envs(int key, char *argument, struct argp_state *state) {
       s->play = argument;
       return 0;
     case 'n':
-      return cli_parse_int(state, "episodes", argument, 1, MOST_EPISODES, &s->episodes);
+      return cli_parse_int(state, "episodes", argument, 1, PLAYER_MOST_EPISODES, &s->episodes);
     case 's':
       return cli_parse_int(state, "seed", argument, 0, INT_MAX, &s->seed);
     case KEY_CSV:
@@ -183,79 +179,13 @@ static exit_code describe(const char *who, const envs_settings *s, const sparc_e
   return EXIT_DONE;
 }
 
-/* ---- policies ------------------------------------------------------------------------------------ */
-
-typedef struct player player;
-typedef sparc_status policy(player *p); /* chooses p->actions */
-
-struct player {
-  sparc_envs *envs;
-  sparc_env_shape shape;
-  int n;
-  sparc_random random; /* of the random policy */
-  policy *act;
-  float *observations, *actions; /* n rows */
-  float *rewards, *starts;       /* n */
-  double *returns;               /* n */
-  int *lengths;                  /* n */
-};
-
-static sparc_status act_random(player *p) {
-  for (int i = 0; i < p->n; i++) random_action(&p->shape, &p->random, p->actions + (size_t)i * (size_t)p->shape.action);
-  return SPARC_OK;
-}
-
-static sparc_status act_oracle(player *p) { return sparc_envs_oracle(p->envs, p->actions); }
-
-static sparc_status find_policy(const char *name, player *p) {
-  static const char *const names[] = {"random", "oracle", NULL};
-  static policy *const acts[] = {act_random, act_oracle};
-  for (int i = 0; names[i]; i++) {
-    if (strcmp(names[i], name) != 0) continue;
-    p->act = acts[i];
-    return SPARC_OK;
-  }
-  const size_t length = strlen(name), suffix = strlen(".safetensors");
-  if (length > suffix && strcmp(name + length - suffix, ".safetensors") == 0)
-    return fail(SPARC_UNSUPPORTED, "cannot play %s: this version has no agents, only random and oracle", name);
-  return unknown_name("policy", name, names);
-}
-
-static void close_player(player *p) {
-  sparc_envs_free(p->envs);
-  free(p->observations);
-  free(p->actions);
-  free(p->rewards);
-  free(p->returns);
-  free(p->lengths);
-}
+/* ---- one episode --------------------------------------------------------------------------------- */
 
 static sparc_status open_player(const envs_settings *s, int n, player *p) {
   const sparc_envs_config config = {
       .name = s->name, .options = s->options, .n = n, .seed = (uint64_t)s->seed, .threads = s->threads};
-  *p = (player){.n = n};
-  sparc_status status = find_policy(s->play, p);
-  if (status == SPARC_OK) status = sparc_envs_create(&config, &p->envs);
-  if (status != SPARC_OK) return status;
-  p->shape = sparc_envs_shape(p->envs);
-  sparc_random_init(&p->random, (uint64_t)s->seed, "policy", "random");
-  const size_t rows = (size_t)n;
-  p->observations = calloc(rows * (size_t)p->shape.observation, sizeof *p->observations);
-  p->actions = calloc(rows * (size_t)p->shape.action, sizeof *p->actions);
-  p->rewards = calloc(2 * rows, sizeof *p->rewards);
-  p->returns = calloc(rows, sizeof *p->returns);
-  p->lengths = calloc(rows, sizeof *p->lengths);
-  if (!p->observations || !p->actions || !p->rewards || !p->returns || !p->lengths)
-    return fail(SPARC_NO_MEMORY, "no memory for %d environments", n);
-  p->starts = p->rewards + rows;
-  return sparc_envs_reset(p->envs, p->observations);
+  return player_open(&config, s->play, p);
 }
-
-static sparc_status advance(player *p) {
-  return sparc_envs_step(p->envs, p->actions, p->observations, p->rewards, p->starts, p->returns, p->lengths);
-}
-
-/* ---- one episode --------------------------------------------------------------------------------- */
 
 static void print_numbers(const float *values, int count) {
   enum { MOST = 16 };
@@ -278,7 +208,7 @@ static sparc_status play_episode(player *p, film *f, bool print) {
     memcpy(seen, p->observations, (size_t)p->shape.observation * sizeof *seen);
     if (f) status = film_look(f, p->envs, 0, seen);
     if (status == SPARC_OK) status = p->act(p);
-    if (status == SPARC_OK) status = advance(p);
+    if (status == SPARC_OK) status = player_advance(p);
     if (status != SPARC_OK) break;
     if (f) film_take(f, p->actions, p->rewards[0]);
     if (!print) continue;
@@ -329,54 +259,19 @@ static exit_code play_one(const char *who, const envs_settings *s) {
   if (status == SPARC_OK && f) status = write_films(s, &p, f);
   if (status == SPARC_OK) print_means(who, s, &p, 1, p.returns[0], 0, p.lengths[0]);
   film_free(f);
-  close_player(&p);
+  player_close(&p);
   return status == SPARC_OK ? EXIT_DONE : refuse(who, status);
 }
 
 /* ---- many ---------------------------------------------------------------------------------------- */
 
-typedef struct tally {
-  int episodes;
-  double sum, squares, steps; /* of returns around the first one, and of lengths */
-  double first;
-} tally;
-
-static void count_episode(tally *t, double episode_return, int length) {
-  if (t->episodes++ == 0) t->first = episode_return;
-  const double off = episode_return - t->first; /* close to what follows, so that squares lose no digits */
-  t->sum += off;
-  t->squares += off * off;
-  t->steps += length;
-}
-
-static sparc_status play_all(player *p, int episodes, tally *t) {
-  int *played = calloc((size_t)p->n, sizeof *played);
-  if (!played) return fail(SPARC_NO_MEMORY, "no memory for %d environments", p->n);
-  sparc_status status = SPARC_OK;
-  while (t->episodes < episodes && status == SPARC_OK && !cli_output_lost()) {
-    status = p->act(p);
-    if (status == SPARC_OK) status = advance(p);
-    for (int i = 0; i < p->n && status == SPARC_OK; i++) {
-      const int share = episodes / p->n + (i < episodes % p->n);
-      if (p->starts[i] == 0 || played[i] >= share) continue;
-      played[i]++;
-      count_episode(t, p->returns[i], p->lengths[i]);
-    }
-  }
-  free(played);
-  return status;
-}
-
 static exit_code play_many(const char *who, const envs_settings *s) {
   player p;
-  tally t = {0};
-  sparc_status status = open_player(s, s->episodes < VECTOR ? s->episodes : VECTOR, &p);
-  if (status == SPARC_OK) status = play_all(&p, s->episodes, &t);
-  if (status == SPARC_OK) {
-    const double n = t.episodes, variance = n > 1 ? (t.squares - t.sum * t.sum / n) / (n - 1) : 0;
-    print_means(who, s, &p, t.episodes, t.first + t.sum / n, sqrt(fmax(variance, 0)), t.steps / n);
-  }
-  close_player(&p);
+  player_means m;
+  sparc_status status = open_player(s, s->episodes < PLAYER_VECTOR ? s->episodes : PLAYER_VECTOR, &p);
+  if (status == SPARC_OK) status = player_play(&p, s->episodes, &m);
+  if (status == SPARC_OK) print_means(who, s, &p, m.episodes, m.mean_return, m.deviation, m.mean_length);
+  player_close(&p);
   return status == SPARC_OK ? EXIT_DONE : refuse(who, status);
 }
 

@@ -35,10 +35,10 @@ static void put_rows(metrics *m, json_t *object) {
   const char *key;
   json_t *value;
   json_object_foreach(object, key, value) {
-    if (!json_is_real(value)) continue;
+    if (!json_is_number(value) || strcmp(key, "update") == 0) continue;
     put_field(m->csv, m->run);
     fprintf(m->csv, ",%llu,%" JSON_INTEGER_FORMAT ",%s,%.9g\n", (unsigned long long)m->seed, update, key,
-            json_real_value(value));
+            json_number_value(value));
   }
 }
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* player.c: policies and the episodes that they play. */
+#include "cli/player.h"
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "envs/envs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- policies ------------------------------------------------------------------------------------ */
+
+static float *action_of(const player *p, int i) { return p->actions + (size_t)i * (size_t)p->shape.action; }
+
+static sparc_status act_random(player *p) {
+  for (int i = 0; i < p->n; i++) random_action(&p->shape, &p->random, action_of(p, i));
+  return SPARC_OK;
+}
+
+static sparc_status act_oracle(player *p) { return sparc_envs_oracle(p->envs, p->actions); }
+
+/* the first step of all finds the state of a new agent, zero, as an episode's start leaves it */
+static sparc_status act_agent(player *p) {
+  sparc_status status = SPARC_OK;
+  for (int i = 0; i < p->n && status == SPARC_OK; i++)
+    status = sparc_agent_step(p->agents[i], p->observations + (size_t)i * (size_t)p->shape.observation,
+                              p->starts[i] != 0, &p->random, action_of(p, i));
+  return status;
+}
+
+static bool is_agent(const char *name) {
+  const size_t length = strlen(name), suffix = strlen(".safetensors");
+  return length > suffix && strcmp(name + length - suffix, ".safetensors") == 0;
+}
+
+static sparc_status load_agents(const char *path, player *p) {
+  p->act = act_agent;
+  p->agents = calloc((size_t)p->n, sizeof(sparc_agent *));
+  if (!p->agents) return fail(SPARC_NO_MEMORY, "no memory for %d agents", p->n);
+  sparc_status status = SPARC_OK;
+  for (int i = 0; i < p->n && status == SPARC_OK; i++) status = sparc_agent_load(path, &p->agents[i]);
+  return status;
+}
+
+static sparc_status find_policy(const char *name, player *p) {
+  static const char *const names[] = {"random", "oracle", NULL};
+  static player_policy *const acts[] = {act_random, act_oracle};
+  if (is_agent(name)) return load_agents(name, p);
+  for (int i = 0; names[i]; i++) {
+    if (strcmp(names[i], name) != 0) continue;
+    p->act = acts[i];
+    return SPARC_OK;
+  }
+  return unknown_name("policy", name, names);
+}
+
+/* ---- life cycle ---------------------------------------------------------------------------------- */
+
+/* the task that is asked for, or what the agent has learnt */
+static sparc_envs_config task_of(const sparc_envs_config *config, const player *p) {
+  sparc_envs_config c = *config;
+  if (c.name || !p->agents) return c;
+  c.name = sparc_agent_metadata(p->agents[0], "task");
+  if (!c.options) c.options = sparc_agent_metadata(p->agents[0], "task_options");
+  return c;
+}
+
+static sparc_status check_agent(const char *path, const player *p) {
+  if (!p->agents) return SPARC_OK;
+  const sparc_env_shape a = sparc_agent_shape(p->agents[0]), e = p->shape;
+  if (a.observation == e.observation && a.choices == e.choices && a.action == e.action) return SPARC_OK;
+  return fail(SPARC_INVALID,
+              "'%.200s' is an agent for %d observed numbers, %d choices and actions of %d, but %s has %d, %d and %d",
+              path, a.observation, a.choices, a.action, sparc_envs_kind(p->envs)->name, e.observation, e.choices,
+              e.action);
+}
+
+static sparc_status allocate(player *p) {
+  const size_t n = (size_t)p->n;
+  p->observations = calloc(n * (size_t)p->shape.observation, sizeof *p->observations);
+  p->actions = calloc(n * (size_t)p->shape.action, sizeof *p->actions);
+  p->rewards = calloc(2 * n, sizeof *p->rewards);
+  p->returns = calloc(n, sizeof *p->returns);
+  p->lengths = calloc(n, sizeof *p->lengths);
+  if (!p->observations || !p->actions || !p->rewards || !p->returns || !p->lengths)
+    return fail(SPARC_NO_MEMORY, "no memory for %d environments", p->n);
+  p->starts = p->rewards + n;
+  return SPARC_OK;
+}
+
+sparc_status player_open(const sparc_envs_config *config, const char *policy, player *p) {
+  *p = (player){.n = config->n};
+  sparc_status status = find_policy(policy, p);
+  if (status != SPARC_OK) return status;
+  const sparc_envs_config c = task_of(config, p);
+  status = sparc_envs_create(&c, &p->envs);
+  if (status != SPARC_OK) return status;
+  p->shape = sparc_envs_shape(p->envs);
+  sparc_random_init(&p->random, c.seed, "policy", "random");
+  status = check_agent(policy, p);
+  if (status == SPARC_OK) status = allocate(p);
+  return status == SPARC_OK ? sparc_envs_reset(p->envs, p->observations) : status;
+}
+
+void player_close(player *p) {
+  for (int i = 0; p->agents && i < p->n; i++) sparc_agent_free(p->agents[i]);
+  sparc_envs_free(p->envs);
+  free(p->agents);
+  free(p->observations);
+  free(p->actions);
+  free(p->rewards);
+  free(p->returns);
+  free(p->lengths);
+}
+
+sparc_status player_advance(player *p) {
+  return sparc_envs_step(p->envs, p->actions, p->observations, p->rewards, p->starts, p->returns, p->lengths);
+}
+
+/* ---- many episodes ------------------------------------------------------------------------------- */
+
+typedef struct tally {
+  int episodes;
+  double sum, squares, steps; /* of returns around the first one, and of lengths */
+  double first;
+} tally;
+
+static void count_episode(tally *t, double episode_return, int length) {
+  if (t->episodes++ == 0) t->first = episode_return;
+  const double off = episode_return - t->first; /* close to what follows, so that squares lose no digits */
+  t->sum += off;
+  t->squares += off * off;
+  t->steps += length;
+}
+
+static sparc_status play_all(player *p, int episodes, int *played, tally *t) {
+  sparc_status status = SPARC_OK;
+  while (t->episodes < episodes && status == SPARC_OK && !cli_output_lost()) {
+    status = p->act(p);
+    if (status == SPARC_OK) status = player_advance(p);
+    for (int i = 0; i < p->n && status == SPARC_OK; i++) {
+      const int share = episodes / p->n + (i < episodes % p->n);
+      if (p->starts[i] == 0 || played[i] >= share) continue;
+      played[i]++;
+      count_episode(t, p->returns[i], p->lengths[i]);
+    }
+  }
+  return status;
+}
+
+sparc_status player_play(player *p, int episodes, player_means *out) {
+  int *played = calloc((size_t)p->n, sizeof *played);
+  if (!played) return fail(SPARC_NO_MEMORY, "no memory for %d environments", p->n);
+  tally t = {0};
+  const sparc_status status = play_all(p, episodes, played, &t);
+  free(played);
+  const double n = t.episodes, variance = n > 1 ? (t.squares - t.sum * t.sum / n) / (n - 1) : 0;
+  *out = (player_means){.episodes = t.episodes,
+                        .mean_return = t.first + t.sum / n,
+                        .deviation = sqrt(fmax(variance, 0)),
+                        .mean_length = t.steps / n};
+  return status;
+}

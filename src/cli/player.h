@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* player.h: episodes of an environment under some policy: random, the environment's own oracle, or a trained agent.
+ *
+ * A policy is a callback over a whole vector of environments. Many episodes are shared out evenly among a vector's
+ * environments, each of which plays its share to the end, so that short episodes are not counted more often than long
+ * ones.
+ */
+#ifndef SPARC_CLI_PLAYER_H
+#define SPARC_CLI_PLAYER_H
+
+#include "sparc/rl.h"
+
+enum { PLAYER_VECTOR = 64, PLAYER_MOST_EPISODES = 10000000 };
+
+typedef struct player player;
+typedef sparc_status player_policy(player *p); /* chooses p->actions */
+
+struct player {
+  sparc_envs *envs;
+  sparc_env_shape shape;
+  int n;
+  sparc_random random;  /* of the random policy and of agents */
+  sparc_agent **agents; /* n, each with a state of its own; NULL: the policy is no agent */
+  player_policy *act;
+  float *observations, *actions; /* n rows */
+  float *rewards, *starts;       /* n */
+  double *returns;               /* n */
+  int *lengths;                  /* n */
+};
+
+/* player_open makes config->n environments and starts their episodes. policy: "random", "oracle" or the path of an
+ * agent, *.safetensors; where config->name is NULL, the agent's own task is played. player_close releases the player,
+ * also after a failure. */
+sparc_status player_open(const sparc_envs_config *config, const char *policy, player *out);
+void player_close(player *p);
+
+/* player_advance takes one step with p->actions */
+sparc_status player_advance(player *p);
+
+typedef struct player_means {
+  int episodes;
+  double mean_return, deviation, mean_length;
+} player_means;
+
+sparc_status player_play(player *p, int episodes, player_means *out);
+
+#endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* rl.c: `sparc rl`: a run with its progress, several of them in parallel processes, or the evaluation of an agent. */
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/jobs.h"
+#include "cli/player.h"
+#include "cli/progress.h"
+#include "cli/settings.h"
+#include "io/json.h"
+#include "lab/rl/rl_run.h"
+#include "rl/score.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- settings besides those of a run ------------------------------------------------------------- */
+
+typedef struct rl_work {
+  const char *eval;
+  int episodes;
+  const char *seeds;
+  int jobs;
+} rl_work;
+
+static const setting work_rows[] = {
+    {.name = "eval",
+     .type = SETTING_TEXT,
+     .role = COMMAND_LINE,
+     .offset = offsetof(rl_work, eval),
+     .group = "Instead of a run:",
+     .letter = 'e',
+     .argument = "AGENT",
+     .help = "Evaluate AGENT.safetensors on its own task, or on TASK"},
+    {.name = "episodes",
+     .type = SETTING_INT,
+     .role = COMMAND_LINE,
+     .offset = offsetof(rl_work, episodes),
+     .low = 1,
+     .high = PLAYER_MOST_EPISODES,
+     .usual = {"100"},
+     .group = "Instead of a run:",
+     .argument = "N",
+     .help = "With --eval: play N episodes"},
+    {.name = "seeds",
+     .type = SETTING_TEXT,
+     .role = COMMAND_LINE,
+     .offset = offsetof(rl_work, seeds),
+     .group = "Instead of a run:",
+     .argument = "A-B",
+     .help = "One run for each of the seeds, every one in a folder of its own"},
+    {.name = "jobs",
+     .type = SETTING_INT,
+     .role = COMMAND_LINE,
+     .offset = offsetof(rl_work, jobs),
+     .low = 1,
+     .high = 1024,
+     .usual = {"1"},
+     .group = "Instead of a run:",
+     .argument = "N",
+     .help = "With --seeds: N processes at a time"},
+};
+
+static const settings_table work_table = {work_rows, sizeof work_rows / sizeof *work_rows};
+
+typedef struct rl_command {
+  const char *who; /* opens messages */
+  rl_config config;
+  tool_settings tool;
+  rl_work work;
+  char folder[CLI_PATH - 64];
+  rl_run *run;
+  progress *progress;
+  double *score; /* one of several runs leaves its score here and prints no summary; else NULL */
+} rl_command;
+
+/* ---- meanwhile ----------------------------------------------------------------------------------- */
+
+static double steps_per_second(const rl_run *run) {
+  const rl_result r = rl_run_result(run);
+  return r.seconds > 0 ? (double)((r.done - r.first) * rl_run_config(run)->ppo.steps) / r.seconds : 0;
+}
+
+static size_t parameters(const rl_run *run) {
+  return sparc_network_sizes_of(sparc_ppo_network(rl_run_ppo(run))).params;
+}
+
+static void announce_memory(const rl_command *c) {
+  const sparc_ppo_memory m = rl_run_memory(c->run);
+  const double mega = 1e6, stored = (double)m.stored_bytes / mega, records = (double)m.free_bytes / mega,
+               other = (double)m.other_bytes / mega;
+  if (m.traces == SPARC_TRACES_AUTO)
+    progress_note(c->progress, "memory    %.1f MB; the cell learns by windows and keeps no sensitivities", other);
+  else
+    progress_note(c->progress, "memory    %.1f MB of sensitivities (%s; stored %.1f, free %.1f) and %.1f MB besides",
+                  m.traces == SPARC_TRACES_STORED ? stored : records,
+                  m.traces == SPARC_TRACES_STORED ? "stored" : "free", stored, records, other);
+}
+
+static void show_start(rl_command *c) {
+  const progress_style style = c->tool.quiet ? PROGRESS_NONE : (progress_style)c->tool.progress;
+  const sparc_ppo_config *p = &rl_run_config(c->run)->ppo;
+  const long first = rl_run_result(c->run).first;
+  c->progress = progress_start(style, p->task, first * p->steps, p->rollouts * p->steps);
+  progress_note(c->progress, "agent     %s (%s), %d modes: %zu parameters", p->cell, p->cell_options, p->H,
+                parameters(c->run));
+  announce_memory(c);
+  progress_note(c->progress, first ? "run       %s, continued after rollout %ld" : "run       %s", c->folder, first);
+}
+
+static json_t *json_variant(const char *options) {
+  char variant[64];
+  return cell_variant(options, variant, sizeof variant) ? json_string(variant) : json_null();
+}
+
+/* which run this is, the same in every object that is printed */
+static json_t *json_run(const rl_run *run) {
+  static const char *const obsnorms[] = {
+      [SPARC_OBSNORM_NONE] = "none", [SPARC_OBSNORM_FEATURE] = "feature", [SPARC_OBSNORM_POOLED] = "pooled"};
+  const sparc_ppo_config *p = &rl_run_config(run)->ppo;
+  return json_pack("{s:o, s:o, s:s, s:o, s:s, s:I, s:s}", "task", json_text(p->task), "task_options",
+                   json_text(p->task_options), "cell", p->cell, "variant", json_variant(p->cell_options), "options",
+                   p->cell_options, "seed", (json_int_t)p->seed, "obsnorm", obsnorms[p->obsnorm]);
+}
+
+static void show_rollout(const rl_command *c, const sparc_ppo_report *r) {
+  char text[96];
+  snprintf(text, sizeof text, "return %.3f  entropy %.3f", r->mean_return, r->update.entropy);
+  progress_step(c->progress, r->steps, r->mean_return, text);
+  if (!c->tool.json) return;
+  json_t *object = json_run(c->run);
+  if (object) json_object_set_new(object, "rollout", json_integer(r->rollout));
+  cli_json_line(c->who, rl_report_json(object, r));
+}
+
+static int watch(void *user, const rl_event *event) {
+  rl_command *c = user;
+  if (event->stage == RL_STARTED)
+    show_start(c);
+  else
+    show_rollout(c, event->report);
+  return interrupt_requested() || cli_output_lost();
+}
+
+/* ---- what came of it ----------------------------------------------------------------------------- */
+
+static void print_result(const rl_run *run) {
+  const rl_config *c = rl_run_config(run);
+  const rl_result r = rl_run_result(run);
+  const sparc_ppo_config *p = &c->ppo;
+  printf("task      ");
+  cli_text(p->task, 0);
+  printf("%s%s\ncell      %s (%d modes, %zu parameters), seed %llu, %ld steps in %ld rollouts\n",
+         *p->task_options ? " " : "", p->task_options, p->cell, p->H, parameters(run), (unsigned long long)p->seed,
+         c->total_steps, p->rollouts);
+  if (*p->cell_options) printf("options   %s\n", p->cell_options);
+  if (isnan(r.score))
+    printf("score     none: one of the last %d rollouts finished no episode\n", r.scored);
+  else
+    printf("score     %.4f, mean return of the last %d rollouts%s\n", r.score, r.scored,
+           r.scored < SCORE_WINDOW ? " (a full score is of 100)" : "");
+  if (r.seconds > 0) printf("speed     %.0f steps/s\n", steps_per_second(run));
+  printf("agent     %s/last.safetensors\n\nnext:\n", c->folder);
+  printf("  sparc rl --eval %s/last.safetensors\n", c->folder);
+  printf("  sparc envs %s%s%s --play %s/last.safetensors\n", p->task, *p->task_options ? " --options " : "",
+         p->task_options, c->folder);
+}
+
+static json_t *json_result(const rl_run *run) {
+  const rl_config *c = rl_run_config(run);
+  const rl_result r = rl_run_result(run);
+  char agent[CLI_PATH];
+  snprintf(agent, sizeof agent, "%s/last.safetensors", c->folder);
+  json_t *object = json_run(run),
+         *rest = json_pack(
+             "{s:I, s:I, s:o, s:i, s:b, s:I, s:o, s:o}", "rollouts", (json_int_t)r.done, "steps",
+             (json_int_t)c->total_steps, "score", isnan(r.score) ? json_null() : json_real(r.score), "scored_rollouts",
+             r.scored, "partial",
+             r.scored<SCORE_WINDOW, "parameters", (json_int_t)parameters(run), "steps_per_second", r.seconds> 0
+                 ? json_real(steps_per_second(run))
+                 : json_null(),
+             "agent", json_text(agent));
+  if (!object || !rest || json_object_update(object, rest) != 0) {
+    json_decref(object);
+    object = NULL;
+  }
+  json_decref(rest);
+  return object;
+}
+
+static exit_code report_failure(const rl_command *c, sparc_status status) {
+  cli_message(c->who, "%s", sparc_error());
+  const rl_result r = c->run ? rl_run_result(c->run) : (rl_result){.saved = -1};
+  if (r.saved >= 0) cli_message(c->who, "the checkpoint of rollout %ld in '%s' is intact", r.saved, c->folder);
+  return r.unwritten ? EXIT_FAILED : cli_exit_code(status);
+}
+
+static exit_code report_result(const rl_command *c) {
+  const rl_result r = rl_run_result(c->run);
+  if (!r.finished) {
+    cli_message(c->who, "interrupted after rollout %ld; --resume --out '%s' continues", r.saved, c->folder);
+    return EXIT_INTERRUPTED;
+  }
+  if (c->score) *c->score = r.score;
+  if (c->tool.json)
+    cli_json_line(c->who, json_result(c->run));
+  else if (!c->score)
+    print_result(c->run);
+  return EXIT_DONE;
+}
+
+/* ---- a run --------------------------------------------------------------------------------------- */
+
+static sparc_status find_folder(const void *config, char *path, size_t size) {
+  const rl_config *c = config;
+  if (c->folder) {
+    snprintf(path, size, "%s", c->folder);
+    return SPARC_OK;
+  }
+  if (c->ppo.task) return rl_default_folder(c, path, size);
+  return fail(SPARC_INVALID, "--resume needs TASK and the options of the run, or --out with its folder");
+}
+
+static exit_code run_one(rl_command *c) {
+  sparc_status status = find_folder(&c->config, c->folder, sizeof c->folder);
+  c->config.folder = c->folder;
+  if (status == SPARC_OK) status = rl_run_create(&c->config, &c->run);
+  if (status == SPARC_OK) status = rl_run_execute(c->run, watch, c);
+  progress_finish(c->progress);
+  const exit_code code = status == SPARC_OK ? report_result(c) : report_failure(c, status);
+  rl_run_free(c->run);
+  c->run = NULL;
+  return code;
+}
+
+/* ---- several runs -------------------------------------------------------------------------------- */
+
+enum { MOST_SEEDS = 1000 };
+
+typedef struct seed_runs {
+  rl_command *command;
+  uint64_t first;
+  char out[CLI_PATH - 64]; /* folder of the folders; "": each has its usual one */
+  double score[MOST_SEEDS];
+  int scored;
+} seed_runs;
+
+static sparc_status parse_seeds(const char *text, uint64_t *first, int *count) {
+  char *end;
+  const unsigned long long a = strtoull(text, &end, 10);
+  const char *second = *end == '-' ? end + 1 : text;
+  const unsigned long long b = strtoull(second, &end, 10);
+  if (strspn(text, "0123456789-") != strlen(text) || *text == '-' || *second == '-' || !*second || *end || b < a ||
+      b - a >= MOST_SEEDS)
+    return fail(SPARC_INVALID, "--seeds is '%.60s', expected A-B, at most %d seeds", text, MOST_SEEDS);
+  *first = a;
+  *count = (int)(b - a) + 1;
+  return SPARC_OK;
+}
+
+/* a run of its own process: it says nothing but JSON, its score goes to the first process */
+static exit_code work_on_seed(void *user, int i, double *score) {
+  const seed_runs *s = user;
+  rl_command *c = s->command;
+  char folder[CLI_PATH - 64];
+  c->config.ppo.seed = s->first + (uint64_t)i;
+  if (*s->out) {
+    snprintf(folder, sizeof folder, "%.4000s/s%llu", s->out, (unsigned long long)c->config.ppo.seed);
+    c->config.folder = folder;
+  }
+  c->score = score;
+  return run_one(c);
+}
+
+static void show_seed(void *user, int i, exit_code code, double score) {
+  seed_runs *s = user;
+  const rl_command *c = s->command;
+  if (code == EXIT_DONE && !isnan(score)) s->score[s->scored++] = score;
+  if (!c->tool.json && code == EXIT_DONE) printf("seed %-6llu score %.4f\n", (unsigned long long)s->first + i, score);
+  fflush(stdout);
+}
+
+static exit_code run_seeds(rl_command *c) {
+  seed_runs *s = calloc(1, sizeof *s);
+  cli_jobs jobs = {.most = c->work.jobs, .work = work_on_seed, .done = show_seed, .user = s};
+  sparc_status status =
+      s ? parse_seeds(c->work.seeds, &s->first, &jobs.count) : fail(SPARC_NO_MEMORY, "no memory for the runs");
+  if (status != SPARC_OK) {
+    free(s);
+    return report_failure(c, status);
+  }
+  s->command = c;
+  if (c->config.folder) snprintf(s->out, sizeof s->out, "%s", c->config.folder);
+  const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  if (c->config.ppo.threads == 0) c->config.ppo.threads = processors > jobs.most ? (int)(processors / jobs.most) : 1;
+  c->tool.quiet = 1;
+  const exit_code code = cli_jobs_run(c->who, &jobs);
+  double mean, deviation;
+  if (s->scored > 0) score_over_seeds((size_t)s->scored, s->score, &mean, &deviation);
+  if (s->scored > 0 && c->tool.json)
+    cli_json_line(c->who, json_pack("{s:o, s:i, s:f, s:f}", "task", json_text(c->config.ppo.task), "seeds", s->scored,
+                                    "mean_score", mean, "sd", deviation));
+  else if (s->scored > 0)
+    printf("%d seeds: mean score %.4f (sd %.4f)\n", s->scored, mean, deviation);
+  free(s);
+  return code;
+}
+
+/* ---- an agent ------------------------------------------------------------------------------------ */
+
+/* of a run folder its agent */
+static void agent_path(const char *agent, char path[CLI_PATH]) {
+  const char *end = strstr(agent, ".safetensors");
+  snprintf(path, CLI_PATH, end && !strcmp(end, ".safetensors") ? "%s" : "%s/last.safetensors", agent);
+}
+
+static sparc_status evaluate(const rl_command *c) {
+  const rl_config *r = &c->config;
+  const int episodes = c->work.episodes;
+  const sparc_envs_config config = {.name = r->ppo.task,
+                                    .options = r->ppo.task_options,
+                                    .n = episodes < PLAYER_VECTOR ? episodes : PLAYER_VECTOR,
+                                    .seed = r->ppo.seed,
+                                    .threads = r->ppo.threads};
+  char path[CLI_PATH];
+  agent_path(c->work.eval, path);
+  player p;
+  player_means m;
+  sparc_status status = player_open(&config, path, &p);
+  if (status == SPARC_OK) status = player_play(&p, episodes, &m);
+  if (status == SPARC_OK && c->tool.json)
+    cli_json_line(c->who,
+                  json_pack("{s:o, s:o, s:I, s:i, s:f, s:f, s:f}", "task", json_text(sparc_envs_kind(p.envs)->name),
+                            "agent", json_text(path), "seed", (json_int_t)r->ppo.seed, "episodes", m.episodes,
+                            "mean_return", m.mean_return, "sd", m.deviation, "mean_length", m.mean_length));
+  else if (status == SPARC_OK)
+    printf("%s, %d episodes: mean return %.4f (sd %.4f), mean length %.1f\n", sparc_envs_kind(p.envs)->name, m.episodes,
+           m.mean_return, m.deviation, m.mean_length);
+  player_close(&p);
+  return status;
+}
+
+/* ---- the command --------------------------------------------------------------------------------- */
+
+static exit_code work(rl_command *c) {
+  const sparc_ppo_config *p = &c->config.ppo;
+  if (c->work.eval) {
+    const sparc_status status = evaluate(c);
+    return status == SPARC_OK ? EXIT_DONE : report_failure(c, status);
+  }
+  if (!p->task || !*p->task)
+    return report_failure(
+        c, fail(SPARC_INVALID, "no TASK given; `sparc envs` lists them, `%s --help` tells more", c->who));
+  return c->work.seeds ? run_seeds(c) : run_one(c);
+}
+
+static const char doc[] =
+    "Train a recurrent agent by proximal policy optimisation with exact sensitivities, on one of the environments that "
+    "`sparc envs` lists or on one of your own. The defaults are the paper's settings for the task. The run folder gets "
+    "config.json, metrics.jsonl, metrics.csv and the checkpoint last.safetensors, which is the agent."
+    "\vSIGINT and SIGTERM save the run; --resume continues it to the bit. Exit status: 0 done, 1 a file could not be "
+    "written or memory does not suffice, 2 usage, 3 an input file is missing or malformed, 4 a number that is not "
+    "finite, 130 interrupted.";
+
+static exit_code run_rl(int argc, char **argv) {
+  rl_command c = {.who = argv[0]};
+  settings_form form = rl_form(&c.config);
+  form.part[1] = (settings_part){&tool_table, &c.tool};
+  form.part[2] = (settings_part){&work_table, &c.work};
+  cli_sources *sources;
+  const cli_usage usage = {.doc = doc, .folder = find_folder, .config = &c.config};
+  const sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);
+  exit_code code;
+  if (status == SPARC_OK) {
+    settings_fill(&(settings_form){.part = {{&tool_table, &c.tool}, {&work_table, &c.work}}}, USUAL_DATA);
+    interrupt_catch();
+    /* a file size limit must give an error like a full disk, not a signal */
+    signal(SIGXFSZ, SIG_IGN);
+    code = work(&c);
+  } else {
+    code = report_failure(&c, status);
+  }
+  cli_sources_free(sources);
+  return code;
+}
+
+const cli_command command_rl = {"rl", "train and evaluate agents by reinforcement learning", NULL, run_rl};

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* rl_run.c: a run that can be stopped at any moment.
+ *
+ * At a checkpoint the metrics are complete before last.safetensors is written; whatever a kill loses is made again, bit
+ * by bit, from the checkpoint before it. The returns that the score is made of are kept as the metrics have them, with
+ * nine digits, so that a resumed run, which reads them from there, has the same score.
+ */
+#include "lab/rl/rl_run.h"
+
+#include "base/error.h"
+#include "lab/run/folder.h"
+#include "lab/run/metrics.h"
+#include "rl/score.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROLLOUTS_PER_CHECKPOINT = 10 };
+
+struct rl_run {
+  rl_config config; /* settled */
+  char options[CELL_OPTIONS_SIZE];
+  sparc_ppo_memory memory;
+  run_folder folder;
+  sparc_ppo *ppo; /* NULL: not begun */
+  metrics metrics;
+  double *returns; /* (rollouts) mean return of each so far */
+  rl_result result;
+  bool stop;
+  rl_run_fn fn; /* of the execution under way */
+  void *user;
+};
+
+static void tell(rl_run *run, const rl_event *event) {
+  if (run->fn && run->fn(run->user, event) != 0) run->stop = true;
+}
+
+/* what cannot be written is no fault of the configuration */
+static sparc_status written(rl_run *run, sparc_status status) {
+  if (status != SPARC_OK) run->result.unwritten = 1;
+  return status;
+}
+
+/* ---- life cycle ---------------------------------------------------------------------------------- */
+
+static sparc_status check_config(const rl_config *config) {
+  if (!config->ppo.task || !*config->ppo.task)
+    return fail(SPARC_INVALID, "task is not given, expected an environment or the path of a plugin");
+  if (!config->folder) return fail(SPARC_INVALID, "folder is NULL, expected where to put the run");
+  if (config->resume && config->force) return fail(SPARC_INVALID, "resume and force are both 1, expected one of them");
+  return SPARC_OK;
+}
+
+static sparc_status settle(rl_run *run) {
+  rl_config *c = &run->config;
+  sparc_status status = run_folder_at(c->folder, &run->folder);
+  if (status == SPARC_OK) status = rl_settle(c, run->options);
+  if (status == SPARC_OK) status = sparc_ppo_memory_of(&c->ppo, &run->memory);
+  if (status != SPARC_OK) return status;
+  run->returns = calloc((size_t)c->ppo.rollouts, sizeof *run->returns);
+  return run->returns ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the returns of %ld rollouts", c->ppo.rollouts);
+}
+
+sparc_status rl_run_create(const rl_config *config, rl_run **out) {
+  *out = NULL;
+  sparc_status status = check_config(config);
+  if (status != SPARC_OK) return status;
+  rl_run *run = sparc_alloc(sizeof *run);
+  if (!run) return fail(SPARC_NO_MEMORY, "no memory for a run");
+  run->config = *config;
+  run->result.saved = -1;
+  status = settle(run);
+  if (status == SPARC_OK)
+    *out = run;
+  else
+    rl_run_free(run);
+  return status;
+}
+
+void rl_run_free(rl_run *run) {
+  if (!run) return;
+  metrics_close(&run->metrics);
+  sparc_ppo_free(run->ppo);
+  free(run->returns);
+  sparc_free(run);
+}
+
+const rl_config *rl_run_config(const rl_run *run) { return &run->config; }
+sparc_ppo_memory rl_run_memory(const rl_run *run) { return run->memory; }
+const sparc_ppo *rl_run_ppo(const rl_run *run) { return run->ppo; }
+
+rl_result rl_run_result(const rl_run *run) {
+  rl_result result = run->result;
+  const size_t done = (size_t)result.done;
+  result.scored = done < SCORE_WINDOW ? (int)done : SCORE_WINDOW;
+  if (score_of(done, run->returns, &result.score) != SPARC_OK) result.score = NAN;
+  return result;
+}
+
+/* ---- metrics ------------------------------------------------------------------------------------- */
+
+/* NAN: there is no such thing */
+static json_t *json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+json_t *rl_report_json(json_t *object, const sparc_ppo_report *r) {
+  const sparc_ppo_diagnostics *u = &r->update;
+  const struct {
+    const char *key;
+    double value;
+  } reals[] = {{"return", r->mean_return},
+               {"length", r->mean_length},
+               {"k1", u->k1},
+               {"k2", u->k2},
+               {"k3", u->k3},
+               {"ratio", u->ratio},
+               {"clip_fraction", u->clip_fraction},
+               {"policy_loss", u->policy_loss},
+               {"value_loss", u->value_loss},
+               {"entropy", u->entropy},
+               {"explained_variance", u->explained_variance},
+               {"gradient_norm", u->gradient_norm},
+               {"saturation", r->activity.saturation},
+               {"gate_deviation", r->activity.gate_deviation},
+               {"state_rms", r->activity.state_rms}};
+  const struct {
+    const char *key;
+    long value;
+  } counts[] = {{"steps", r->steps}, {"episodes", r->episodes}, {"symbols", r->symbols}, {"faults", r->faults}};
+  int failed = object == NULL;
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+    failed |= json_object_set_new(object, counts[i].key, json_integer(counts[i].value));
+  for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+    failed |= json_object_set_new(object, reals[i].key, json_number(reals[i].value));
+  if (!failed) return object;
+  json_decref(object);
+  return NULL;
+}
+
+static sparc_status log_rollout(rl_run *run, const sparc_ppo_report *report) {
+  json_t *object = json_pack("{s:I}", "update", (json_int_t)report->rollout);
+  return written(run, metrics_add(&run->metrics, rl_report_json(object, report)));
+}
+
+/* a return as it stands in the metrics */
+static double as_logged(double value) {
+  char text[40];
+  snprintf(text, sizeof text, "%.9g", value);
+  return strtod(text, NULL);
+}
+
+/* the returns of the rollouts that the resumed run has behind it */
+static sparc_status read_returns(rl_run *run) {
+  FILE *file = fopen(run->metrics.jsonl_path, "r");
+  char *line = NULL;
+  size_t size = 0;
+  long found = 0;
+  while (file && found < run->result.first && getline(&line, &size, file) > 0) {
+    json_t *object = json_loads(line, 0, NULL);
+    const json_t *value = json_object_get(object, "return");
+    if (json_integer_value(json_object_get(object, "update")) == found + 1)
+      run->returns[found++] = json_is_number(value) ? json_number_value(value) : NAN;
+    json_decref(object);
+  }
+  free(line);
+  if (file) fclose(file);
+  if (found == run->result.first) return SPARC_OK;
+  return fail(SPARC_FORMAT, "'%.200s' has %ld of the %ld rollouts that the checkpoint has", run->metrics.jsonl_path,
+              found, run->result.first);
+}
+
+/* ---- checkpoints --------------------------------------------------------------------------------- */
+
+static sparc_status save(rl_run *run) {
+  sparc_status status = metrics_flush(&run->metrics);
+  if (status == SPARC_OK) status = sparc_ppo_save(run->ppo, NULL, 0, run->folder.last);
+  if (status == SPARC_OK) run->result.saved = run->result.done;
+  return written(run, status);
+}
+
+/* ---- beginning ----------------------------------------------------------------------------------- */
+
+static json_t *config_json(const rl_config *config) {
+  rl_config c = *config;
+  const settings_form form = rl_form(&c);
+  return settings_json(&form);
+}
+
+static sparc_status write_config(const rl_run *run) {
+  json_t *object = config_json(&run->config);
+  const sparc_status status =
+      object ? run_folder_write_config(&run->folder, object) : fail(SPARC_NO_MEMORY, "no memory for config.json");
+  json_decref(object);
+  return status;
+}
+
+static sparc_status begin_fresh(rl_run *run) {
+  const rl_config *c = &run->config;
+  if (!c->force && !c->resume && run_folder_has_run(&run->folder))
+    return fail(SPARC_INVALID, "'%.300s' holds a run already; resume continues it, force replaces it", c->folder);
+  sparc_status status = sparc_ppo_create(&c->ppo, &run->ppo);
+  if (status != SPARC_OK) return status;
+  status = run_folder_empty(&run->folder);
+  if (status == SPARC_OK) status = run_folder_make(&run->folder);
+  if (status == SPARC_OK) status = write_config(run);
+  return written(run, status);
+}
+
+/* whether config.json defines the same run as the settled configuration with this agent */
+static sparc_status compare_config(const rl_run *run, const sparc_ppo_config *ppo) {
+  rl_config c = run->config;
+  const settings_form form = rl_form(&c);
+  json_t *then = NULL;
+  c.ppo = *ppo;
+  c.ppo.traces = run->config.ppo.traces; /* a checkpoint has what auto chose */
+  json_t *present = config_json(&c);
+  sparc_status status = present ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the configuration");
+  if (status == SPARC_OK) status = run_folder_read_config(&run->folder, &then);
+  if (status == SPARC_OK) status = settings_compare(&form, present, then, run->folder.config);
+  json_decref(then);
+  json_decref(present);
+  return status;
+}
+
+/* what is impossible here is so because the checkpoint says it */
+static sparc_status blame_checkpoint(const rl_run *run, sparc_status status) {
+  if (status != SPARC_INVALID) return status;
+  char sentence[256];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  return fail(SPARC_FORMAT, "'%.200s': %s", run->folder.last, sentence);
+}
+
+static sparc_status restore(rl_run *run) {
+  const run_folder *folder = &run->folder;
+  if (!run_folder_has(folder->config))
+    return fail(SPARC_FORMAT, "'%.300s' has a checkpoint but no config.json, so it is no run to resume", folder->path);
+  sparc_status status = compare_config(run, &run->config.ppo);
+  if (status != SPARC_OK) return status;
+  status = sparc_ppo_restore(folder->last, NULL, run->config.ppo.threads, &run->ppo);
+  if (status == SPARC_OK) status = compare_config(run, sparc_ppo_config_of(run->ppo));
+  if (status != SPARC_OK) return blame_checkpoint(run, status);
+  const long done = sparc_ppo_rollouts_done(run->ppo);
+  if (done > run->config.ppo.rollouts)
+    return fail(SPARC_FORMAT, "'%.200s' has %ld rollouts, expected at most %ld", folder->last, done,
+                run->config.ppo.rollouts);
+  run->result.first = run->result.done = run->result.saved = done;
+  return SPARC_OK;
+}
+
+static sparc_status begin(rl_run *run) {
+  const bool resume = run->config.resume && run_folder_has(run->folder.last);
+  sparc_status status = resume ? restore(run) : begin_fresh(run);
+  if (status != SPARC_OK) return status;
+  status = run_folder_sweep(&run->folder);
+  if (status == SPARC_OK)
+    status = metrics_open(run->folder.path, run_folder_name(&run->folder), run->config.ppo.seed, run->result.saved,
+                          &run->metrics);
+  return status == SPARC_OK ? read_returns(run) : written(run, status);
+}
+
+/* ---- rollouts ------------------------------------------------------------------------------------ */
+
+static sparc_status iterate(rl_run *run) {
+  sparc_ppo_report report;
+  sparc_status status = sparc_ppo_iterate(run->ppo, &report);
+  if (status != SPARC_OK) return status;
+  run->returns[run->result.done] = as_logged(report.mean_return);
+  run->result.done = report.rollout;
+  run->result.seconds += report.environment_seconds + report.collection_seconds + report.update_seconds;
+  status = log_rollout(run, &report);
+  if (status != SPARC_OK) return status;
+  const bool ends = report.rollout == run->config.ppo.rollouts;
+  if (report.rollout % ROLLOUTS_PER_CHECKPOINT == 0 || ends) status = save(run);
+  if (status == SPARC_OK) tell(run, &(rl_event){.stage = RL_ROLLOUT, .run = run, .report = &report});
+  return status;
+}
+
+sparc_status rl_run_execute(rl_run *run, rl_run_fn fn, void *user) {
+  const long total = run->config.ppo.rollouts;
+  run->fn = fn;
+  run->user = user;
+  run->stop = false;
+  sparc_status status = run->ppo ? SPARC_OK : begin(run);
+  if (status == SPARC_OK) tell(run, &(rl_event){.stage = RL_STARTED, .run = run});
+  while (status == SPARC_OK && run->result.done < total && !run->stop) status = iterate(run);
+  if (status == SPARC_OK && run->result.saved != run->result.done) status = save(run);
+  if (status == SPARC_OK) run->result.finished = run->result.done == total;
+  return status;
+}
