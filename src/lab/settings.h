@@ -52,6 +52,7 @@ typedef struct setting {
   setting_type type;
   setting_role role;
   unsigned commands;
+  int letter;    /* short option; 0: none */
   size_t offset; /* in the structure */
   double low, high;
   const char *const *choices; /* ends with NULL */
@@ -59,7 +60,6 @@ typedef struct setting {
   const char *voids;          /* names, blanks between: what this one makes void where a source below gave it. Two that
                                  void each other cannot be given together. */
   const char *group;          /* heading in the help */
-  int letter;                 /* short option, 0: none */
   const char *argument, *help;
 } setting;
 
@@ -68,7 +68,7 @@ typedef struct settings_table {
   int rows;
 } settings_table;
 
-enum { SETTINGS_PARTS = 6, SETTINGS_MOST = 64, SETTING_TEXT_SIZE = 32 };
+enum { SETTINGS_PARTS = 6, SETTINGS_MOST = 96, SETTING_TEXT_SIZE = 32 };
 
 typedef struct settings_part {
   const settings_table *table;

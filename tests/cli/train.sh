@@ -36,7 +36,6 @@ for name in config.json metrics.jsonl metrics.csv last.safetensors best.safetens
   [ -s "first/$name" ] || fail "there is no $name"
 done
 [ "$(find first -type f | wc -l)" = 5 ] || fail "something else is in the folder: $(ls first)"
-grep -q '"embedding": "linear"' first/config.json || fail "the embedding is not in config.json"
 grep -q '"validate-every": 15' first/config.json || fail "the effective configuration is not written"
 [ "$(grep -c '"validation_accuracy"' first/metrics.jsonl)" = 10 ] || fail "not ten validations are logged"
 [ "$(grep -c '"gradient_norm"' first/metrics.jsonl)" = 150 ] || fail "not 150 updates are logged"
@@ -120,6 +119,13 @@ expect 0 train --config from-file/config.json --out again/from-file --quiet
 cmp from-file/best.safetensors again/from-file/best.safetensors || fail "config.json does not repeat its run"
 expect 0 train --config settings.json --seed 4 --updates 25 --out other
 cmp -s from-file/best.safetensors other/best.safetensors && fail "the seed changes nothing"
+
+# an embedding that does not go without saying
+expect 0 train tracking --updates 2 --budget 8 --embedding tanh --width 6 --out embedded --quiet
+grep -q '"embedding": "tanh"' embedded/config.json || fail "the embedding is not in config.json"
+expect 0 train --config embedded/config.json --out again/embedded --quiet
+cmp embedded/best.safetensors again/embedded/best.safetensors || fail "config.json loses the embedding"
+expect 0 train --resume --out embedded --quiet
 
 # a number where a text is expected: the third column by its number, and a cell that there is none of
 printf '%s,7,%s\n' 1 a 2 b 3 a 4 b 5 a 6 b >numbers.csv

@@ -368,7 +368,7 @@ static void put_scores_of(FILE *f, const sparc_task *task, const char *file) {
 static void put_method_names(FILE *f, const experiment *e, int task) {
   const int methods = shown_methods(e, task);
   int bar = 0;
-  fprintf(f, "set xtics %s (", methods > 4 ? "rotate by 25 right" : "norotate");
+  fprintf(f, "set xtics %s (", methods > 3 ? "rotate by 25 right" : "norotate");
   for (int m = 0; m < e->methods; m++)
     if (experiment_shown(e, task, m)) {
       fprintf(f, "%s\"%s\" %d", bar ? ", " : "", e->method[m].title, bar);

@@ -119,7 +119,7 @@ sparc_status sparc_run_open(const char *folder, int threads, sparc_run **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
   *out = NULL;
   if (!folder) return fail(SPARC_INVALID, "folder is NULL, expected that of a run");
-  run_folder names;
+  run_folder names = {.path = ""};
   sparc_status status = run_folder_at(folder, &names);
   if (status != SPARC_OK) return status;
   sparc_run_config config = sparc_run_defaults();

@@ -84,6 +84,10 @@ static void settle_training(sparc_train_config *t, const sparc_task *task) {
   if (!own_floor && t->floor > t->rate) t->floor = t->rate;
 }
 
+static sparc_embedding usual_embedding(const sparc_network_config *n) {
+  return n->layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE;
+}
+
 static void settle_network(sparc_network_config *n, const run_data *d, sparc_head_config *head) {
   const sparc_task *task = d->task;
   *head = (sparc_head_config){.input = !task                                     ? SPARC_HEAD_MEAN
@@ -93,7 +97,7 @@ static void settle_network(sparc_network_config *n, const run_data *d, sparc_hea
   n->head = head;
   n->heads = 1;
   n->inputs = d->channels;
-  if ((int)n->embedding < 0) n->embedding = n->layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE;
+  if ((int)n->embedding < 0) n->embedding = usual_embedding(n);
   n->features = task && n->layers == 0 && task->training.relu ? SPARC_FEATURES_RELU : SPARC_FEATURES_OUTPUT;
   n->init = task ? task->training.init : SPARC_INIT_CLASSIFICATION;
 }
@@ -157,6 +161,8 @@ sparc_status run_default_folder(const sparc_run_config *c, char *path, size_t si
 
 json_t *run_config_json(const sparc_run_config *config) {
   sparc_run_config c = *config;
+  /* what goes without saying is not said */
+  if (c.train.network.embedding == usual_embedding(&c.train.network)) c.train.network.embedding = (sparc_embedding)-1;
   /* of a constant rate, naming floor or warm-up would ask for a schedule */
   if (!c.train.cosine) c.train.floor = c.train.warmup = -1;
   const settings_form form = run_form(&c);
