@@ -115,9 +115,9 @@ expect 0 rl "${options[@]}" --out TERM/run --force
 same_run TERM/run
 
 # ---- the configuration of one run is a file for others, and options win
-expect 0 rl --config reference/run/config.json --steps 256 --cell gru --out gru --quiet
+expect 0 rl --config reference/run/config.json --steps 256 --cell gru --budget 16 --out gru --quiet
 prints "cell      gru (16 modes, "
-expect 0 rl --config reference/run/config.json --steps 256 --variant neutral-gate --traces stored --encoder exact \
+expect 0 rl --config reference/run/config.json --steps 256 --cell-options variant=neutral-gate --traces stored --encoder exact \
   --streams 2 --out variant
 prints "variant=neutral-gate"
 complains "(stored; "
