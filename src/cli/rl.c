@@ -301,29 +301,29 @@ static void show_seed(void *user, int i, exit_code code, double score) {
   fflush(stdout);
 }
 
+static void print_scores(const seed_runs *s) {
+  const rl_command *c = s->command;
+  if (s->scored == 0) return;
+  double mean, deviation;
+  score_over_seeds((size_t)s->scored, s->score, &mean, &deviation);
+  if (c->tool.json)
+    cli_json_line(c->who, json_pack("{s:o, s:i, s:f, s:f}", "task", json_text(c->config.ppo.task), "seeds", s->scored,
+                                    "mean_score", mean, "sd", deviation));
+  else
+    printf("%d seeds: mean score %.4f (sd %.4f)\n", s->scored, mean, deviation);
+}
+
 static exit_code run_seeds(rl_command *c) {
-  seed_runs *s = calloc(1, sizeof *s);
-  cli_jobs jobs = {.most = c->work.jobs, .work = work_on_seed, .done = show_seed, .user = s};
-  sparc_status status =
-      s ? parse_seeds(c->work.seeds, &s->first, &jobs.count) : fail(SPARC_NO_MEMORY, "no memory for the runs");
-  if (status != SPARC_OK) {
-    free(s);
-    return report_failure(c, status);
-  }
-  s->command = c;
-  if (c->config.folder) snprintf(s->out, sizeof s->out, "%s", c->config.folder);
+  seed_runs s = {.command = c};
+  cli_jobs jobs = {.most = c->work.jobs, .work = work_on_seed, .done = show_seed, .user = &s};
+  const sparc_status status = parse_seeds(c->work.seeds, &s.first, &jobs.count);
+  if (status != SPARC_OK) return report_failure(c, status);
+  if (c->config.folder) snprintf(s.out, sizeof s.out, "%s", c->config.folder);
   const long processors = sysconf(_SC_NPROCESSORS_ONLN);
   if (c->config.ppo.threads == 0) c->config.ppo.threads = processors > jobs.most ? (int)(processors / jobs.most) : 1;
   c->tool.quiet = 1;
   const exit_code code = cli_jobs_run(c->who, &jobs);
-  double mean, deviation;
-  if (s->scored > 0) score_over_seeds((size_t)s->scored, s->score, &mean, &deviation);
-  if (s->scored > 0 && c->tool.json)
-    cli_json_line(c->who, json_pack("{s:o, s:i, s:f, s:f}", "task", json_text(c->config.ppo.task), "seeds", s->scored,
-                                    "mean_score", mean, "sd", deviation));
-  else if (s->scored > 0)
-    printf("%d seeds: mean score %.4f (sd %.4f)\n", s->scored, mean, deviation);
-  free(s);
+  print_scores(&s);
   return code;
 }
 

@@ -52,6 +52,7 @@ typedef struct setting {
   setting_type type;
   setting_role role;
   unsigned commands;
+  int letter;    /* short option, 0: none */
   size_t offset; /* in the structure */
   double low, high;
   const char *const *choices; /* ends with NULL */
@@ -59,7 +60,6 @@ typedef struct setting {
   const char *voids;          /* names, blanks between: what this one makes void where a source below gave it. Two that
                                  void each other cannot be given together. */
   const char *group;          /* heading in the help */
-  int letter;                 /* short option, 0: none */
   const char *argument, *help;
 } setting;
 
