@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "lab/cell_choice.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -179,6 +180,11 @@ void cli_json_line(const char *who, json_t *object) {
   puts(text);
   free(text);
   json_decref(object);
+}
+
+json_t *cli_json_variant(const char *cell_options) {
+  char variant[64];
+  return cell_variant(cell_options, variant, sizeof variant) ? json_string(variant) : json_null();
 }
 
 bool cli_colour(void) {

@@ -81,6 +81,9 @@ void cli_text(const char *text, int width);
  * jansson gives without memory, ends the program. */
 void cli_json_line(const char *who, json_t *object);
 
+/* cli_json_variant is the variant among a cell's options as a JSON string, or null */
+json_t *cli_json_variant(const char *cell_options);
+
 /* cli_colour says whether verdicts on standard output may be coloured. */
 bool cli_colour(void);
 

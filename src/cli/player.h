@@ -31,7 +31,7 @@ struct player {
 /* player_open makes config->n environments and starts their episodes. policy: "random", "oracle" or the path of an
  * agent, *.safetensors; where config->name is NULL, the agent's own task is played. player_close releases the player,
  * also after a failure. */
-sparc_status player_open(const sparc_envs_config *config, const char *policy, player *out);
+sparc_status player_open(const sparc_envs_config *config, const char *policy, player *p);
 void player_close(player *p);
 
 /* player_advance takes one step with p->actions */

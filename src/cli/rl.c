@@ -110,24 +110,25 @@ static void show_start(rl_command *c) {
   progress_note(c->progress, first ? "run       %s, continued after rollout %ld" : "run       %s", c->folder, first);
 }
 
-static json_t *json_variant(const char *options) {
-  char variant[64];
-  return cell_variant(options, variant, sizeof variant) ? json_string(variant) : json_null();
+static const char *obsnorm_name(sparc_obsnorm obsnorm) {
+  const settings_form form = {.part = {{&rl_settings, NULL}}};
+  return settings_row(&form, settings_find(&form, "obsnorm"), NULL)->choices[obsnorm];
 }
 
 /* which run this is, the same in every object that is printed */
 static json_t *json_run(const rl_run *run) {
-  static const char *const obsnorms[] = {
-      [SPARC_OBSNORM_NONE] = "none", [SPARC_OBSNORM_FEATURE] = "feature", [SPARC_OBSNORM_POOLED] = "pooled"};
   const sparc_ppo_config *p = &rl_run_config(run)->ppo;
   return json_pack("{s:o, s:o, s:s, s:o, s:s, s:I, s:s}", "task", json_text(p->task), "task_options",
-                   json_text(p->task_options), "cell", p->cell, "variant", json_variant(p->cell_options), "options",
-                   p->cell_options, "seed", (json_int_t)p->seed, "obsnorm", obsnorms[p->obsnorm]);
+                   json_text(p->task_options), "cell", p->cell, "variant", cli_json_variant(p->cell_options), "options",
+                   p->cell_options, "seed", (json_int_t)p->seed, "obsnorm", obsnorm_name(p->obsnorm));
 }
 
 static void show_rollout(const rl_command *c, const sparc_ppo_report *r) {
   char text[96];
-  snprintf(text, sizeof text, "return %.3f  entropy %.3f", r->mean_return, r->update.entropy);
+  if (r->episodes > 0)
+    snprintf(text, sizeof text, "return %.3f  entropy %.3f", r->mean_return, r->update.entropy);
+  else
+    snprintf(text, sizeof text, "no episode ended  entropy %.3f", r->update.entropy);
   progress_step(c->progress, r->steps, r->mean_return, text);
   if (!c->tool.json) return;
   json_t *object = json_run(c->run);
@@ -146,26 +147,44 @@ static int watch(void *user, const rl_event *event) {
 
 /* ---- what came of it ----------------------------------------------------------------------------- */
 
+static void print_task(const sparc_ppo_config *p, const char *between) {
+  cli_text(p->task, 0);
+  if (!*p->task_options) return;
+  fputs(between, stdout);
+  cli_text(p->task_options, 0);
+}
+
+static void print_agent(const rl_config *c, const char *before) {
+  fputs(before, stdout);
+  cli_text(c->folder, 0);
+  puts("/last.safetensors");
+}
+
+static void print_score(const rl_result *r) {
+  if (isnan(r->score))
+    printf("score     none: one of the last %d rollouts finished no episode\n", r->scored);
+  else
+    printf("score     %.4f, mean return of the last %d rollouts%s\n", r->score, r->scored,
+           r->scored < SCORE_WINDOW ? " (a full score is of 100)" : "");
+}
+
 static void print_result(const rl_run *run) {
   const rl_config *c = rl_run_config(run);
   const rl_result r = rl_run_result(run);
   const sparc_ppo_config *p = &c->ppo;
   printf("task      ");
-  cli_text(p->task, 0);
-  printf("%s%s\ncell      %s (%d modes, %zu parameters), seed %llu, %ld steps in %ld rollouts\n",
-         *p->task_options ? " " : "", p->task_options, p->cell, p->H, parameters(run), (unsigned long long)p->seed,
-         c->total_steps, p->rollouts);
+  print_task(p, " with ");
+  printf("\ncell      %s (%d modes, %zu parameters), seed %llu, %ld steps in %ld rollouts\n", p->cell, p->H,
+         parameters(run), (unsigned long long)p->seed, c->total_steps, p->rollouts);
   if (*p->cell_options) printf("options   %s\n", p->cell_options);
-  if (isnan(r.score))
-    printf("score     none: one of the last %d rollouts finished no episode\n", r.scored);
-  else
-    printf("score     %.4f, mean return of the last %d rollouts%s\n", r.score, r.scored,
-           r.scored < SCORE_WINDOW ? " (a full score is of 100)" : "");
+  print_score(&r);
   if (r.seconds > 0) printf("speed     %.0f steps/s\n", steps_per_second(run));
-  printf("agent     %s/last.safetensors\n\nnext:\n", c->folder);
-  printf("  sparc rl --eval %s/last.safetensors\n", c->folder);
-  printf("  sparc envs %s%s%s --play %s/last.safetensors\n", p->task, *p->task_options ? " --options " : "",
-         p->task_options, c->folder);
+  print_agent(c, "agent     ");
+  puts("\nWhat to type next:");
+  print_agent(c, "  sparc rl --eval ");
+  printf("  sparc envs ");
+  print_task(p, " --options ");
+  print_agent(c, " --play ");
 }
 
 static json_t *json_result(const rl_run *run) {
@@ -282,29 +301,29 @@ static void show_seed(void *user, int i, exit_code code, double score) {
   fflush(stdout);
 }
 
+static void print_scores(const seed_runs *s) {
+  const rl_command *c = s->command;
+  if (s->scored == 0) return;
+  double mean, deviation;
+  score_over_seeds((size_t)s->scored, s->score, &mean, &deviation);
+  if (c->tool.json)
+    cli_json_line(c->who, json_pack("{s:o, s:i, s:f, s:f}", "task", json_text(c->config.ppo.task), "seeds", s->scored,
+                                    "mean_score", mean, "sd", deviation));
+  else
+    printf("%d seeds: mean score %.4f (sd %.4f)\n", s->scored, mean, deviation);
+}
+
 static exit_code run_seeds(rl_command *c) {
-  seed_runs *s = calloc(1, sizeof *s);
-  cli_jobs jobs = {.most = c->work.jobs, .work = work_on_seed, .done = show_seed, .user = s};
-  sparc_status status =
-      s ? parse_seeds(c->work.seeds, &s->first, &jobs.count) : fail(SPARC_NO_MEMORY, "no memory for the runs");
-  if (status != SPARC_OK) {
-    free(s);
-    return report_failure(c, status);
-  }
-  s->command = c;
-  if (c->config.folder) snprintf(s->out, sizeof s->out, "%s", c->config.folder);
+  seed_runs s = {.command = c};
+  cli_jobs jobs = {.most = c->work.jobs, .work = work_on_seed, .done = show_seed, .user = &s};
+  const sparc_status status = parse_seeds(c->work.seeds, &s.first, &jobs.count);
+  if (status != SPARC_OK) return report_failure(c, status);
+  if (c->config.folder) snprintf(s.out, sizeof s.out, "%s", c->config.folder);
   const long processors = sysconf(_SC_NPROCESSORS_ONLN);
   if (c->config.ppo.threads == 0) c->config.ppo.threads = processors > jobs.most ? (int)(processors / jobs.most) : 1;
   c->tool.quiet = 1;
   const exit_code code = cli_jobs_run(c->who, &jobs);
-  double mean, deviation;
-  if (s->scored > 0) score_over_seeds((size_t)s->scored, s->score, &mean, &deviation);
-  if (s->scored > 0 && c->tool.json)
-    cli_json_line(c->who, json_pack("{s:o, s:i, s:f, s:f}", "task", json_text(c->config.ppo.task), "seeds", s->scored,
-                                    "mean_score", mean, "sd", deviation));
-  else if (s->scored > 0)
-    printf("%d seeds: mean score %.4f (sd %.4f)\n", s->scored, mean, deviation);
-  free(s);
+  print_scores(&s);
   return code;
 }
 

@@ -138,11 +138,6 @@ static json_t *json_test(const sparc_evaluation *e) {
   return json_pack("{s:I, s:f, s:f}", "examples", (json_int_t)e->examples, "loss", e->loss, "accuracy", e->accuracy);
 }
 
-static json_t *json_variant(const char *options) {
-  char variant[64];
-  return cell_variant(options, variant, sizeof variant) ? json_string(variant) : json_null();
-}
-
 static json_t *json_result(const sparc_run *run) {
   const sparc_run_config c = sparc_run_config_of(run);
   const sparc_run_result r = sparc_run_result_of(run);
@@ -152,7 +147,7 @@ static json_t *json_result(const sparc_run *run) {
   snprintf(model, sizeof model, "%s/best.safetensors", c.folder);
   json_t *object = json_pack(
       "{s:o, s:o, s:s, s:o, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "run", json_text(c.folder), "data",
-      json_text(d.name), "cell", n->cell, "variant", json_variant(n->cell_options), "options", n->cell_options, "seed",
+      json_text(d.name), "cell", n->cell, "variant", cli_json_variant(n->cell_options), "options", n->cell_options, "seed",
       (json_int_t)c.train.seed, "updates", (json_int_t)c.train.updates, "parameters", (json_int_t)parameters(run),
       "best", json_score(run, &r.best), "final", json_score(run, &r.final), "test", json_test(&r.test),
       "updates_per_second", r.seconds > 0 ? json_real(updates_per_second(&r)) : json_null(), "model", json_text(model));

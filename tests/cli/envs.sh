@@ -107,5 +107,5 @@ wrong "--episodes needs a policy" cartpole --episodes 3
 wrong "--csv is of one episode" cartpole --play random --episodes 3 --csv x.csv
 wrong "--episodes is '0', expected a whole number from 1" cartpole --play random --episodes 0
 wrong "did you mean '--episodes'?" cartpole --play random --epsiodes 4
-expect 1 envs cartpole --play agent.safetensors
-complains "cannot play agent.safetensors"
+expect 3 envs cartpole --play agent.safetensors
+complains "cannot open 'agent.safetensors'"
