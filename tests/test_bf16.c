@@ -136,7 +136,7 @@ static void expect_array(const bf16_kernels *k, size_t n, const float *in, const
 static void test_arrays(void **state) {
   (void)state;
   const kernels *chosen;
-  assert_int_equal(kernels_choose(&chosen), SPARC_OK);
+  assert_int_equal(kernels_choose(NULL, &chosen), SPARC_OK);
   const bf16_kernels *const tables[] = {&chosen->bf16, &(bf16_kernels){sparc_bf16_from_floats, sparc_floats_from_bf16}};
   uint32_t *bits = sparc_alloc(PATTERNS * sizeof *bits);
   float *in = sparc_alloc(PATTERNS * sizeof *in), *wide = sparc_alloc((PATTERNS + 1) * sizeof *wide);

@@ -30,6 +30,7 @@ typedef struct sparc_cell_config {
   int D;               /* input width, >= 1 */
   int H;               /* complex modes, or real state coordinates for a real cell, >= 1 */
   const char *options; /* "key=value,key=value", or NULL for the defaults of the kind */
+  const char *kernel;  /* set of float32 kernels, see sparc/kernels.h; NULL: the best for this machine */
 } sparc_cell_config;
 
 typedef struct sparc_sizes {
@@ -84,6 +85,7 @@ SPARC_API const char *sparc_cell_kind(const sparc_cell *cell);
 SPARC_API int sparc_cell_inputs(const sparc_cell *cell);          /* D */
 SPARC_API int sparc_cell_modes(const sparc_cell *cell);           /* H */
 SPARC_API const char *sparc_cell_options(const sparc_cell *cell); /* every option with its value */
+SPARC_API const char *sparc_cell_kernel(const sparc_cell *cell);  /* the set of kernels it uses */
 SPARC_API sparc_sizes sparc_cell_sizes(const sparc_cell *cell);
 
 /* sparc_cell_blocks returns the table of named tensors in params, in order and without gaps. */

@@ -29,10 +29,15 @@ typedef struct sparc_scan_config {
   int threads;   /* exactly this many threads; 0: up to the number of processors, fewer for a small problem */
   int streaming; /* not 0: forward writes h by non-temporal stores. Worth it when h is larger than the caches and is not
                     read soon; ignored in place, or where h or H are no multiples of 64 bytes. */
+  const char *kernel; /* set of kernels, see sparc/kernels.h; NULL: the best for this machine */
 } sparc_scan_config;
 
 SPARC_API sparc_status sparc_scan_create(const sparc_scan_config *config, sparc_scan **out);
 SPARC_API void sparc_scan_free(sparc_scan *scan); /* may be NULL */
+
+/* sparc_scan_kernel names the set of kernels that a scan uses. There is no scalar form: "plain" stands for the set that
+ * every processor runs. */
+SPARC_API const char *sparc_scan_kernel(const sparc_scan *scan);
 
 /* ---- spectral ----------------------------------------------------------------------------------- */
 

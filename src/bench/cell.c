@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "cells/cell.h"
 #include "cells/reference/reference.h"
-#include "kernels/kernels.h"
 #include "sparc/sequence.h"
 
 #include <math.h>
@@ -47,19 +46,17 @@ static sparc_status match_cell(const bench_problem *p, sparc_cell_config *config
 
 sparc_status bench_cell_create(bench_case *c, int D, int H, bench_cell *out) {
   const bench_problem *p = c->problem;
-  sparc_cell_config config = {.kind = p->cell, .D = D, .H = H, .options = p->options};
-  const kernels *chosen;
+  sparc_cell_config config = {.kind = p->cell, .D = D, .H = H, .options = p->options, .kernel = c->wanted};
   *out = (bench_cell){.cell = NULL};
   char options[OPTIONS_CAPACITY];
   sparc_status status = H == 0 ? match_cell(p, &config, options) : SPARC_OK;
   if (status == SPARC_OK) status = sparc_cell_create(&config, &out->cell);
-  if (status == SPARC_OK) status = kernels_choose(&chosen);
   if (status != SPARC_OK) {
     char reason[PROBLEM_TEXT];
     snprintf(reason, sizeof reason, "%s", sparc_error());
     return fail(status, "%s: %s", p->text, reason);
   }
-  c->kernel = chosen->name;
+  c->kernel = sparc_cell_kernel(out->cell);
   c->H = sparc_cell_modes(out->cell);
   const sparc_sizes sizes = sparc_cell_sizes(out->cell);
   out->params = sparc_alloc(sizes.params * sizeof(float));

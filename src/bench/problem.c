@@ -230,22 +230,6 @@ bench_stage *bench_stage_add(bench_case *c, const char *name, bench_task task) {
   return stage;
 }
 
-/* the kernels are chosen when a cell is made, by the environment */
-static sparc_status create_with(bench_case *c, const char *kernel) {
-  if (!kernel) return c->problem->kind->create(c);
-  const char *given = getenv("SPARC_KERNEL");
-  char *before = given ? strdup(given) : NULL;
-  if (given && !before) return fail(SPARC_NO_MEMORY, "no memory for the name of a kernel");
-  setenv("SPARC_KERNEL", kernel, 1);
-  sparc_status status = c->problem->kind->create(c);
-  if (before)
-    setenv("SPARC_KERNEL", before, 1);
-  else
-    unsetenv("SPARC_KERNEL");
-  free(before);
-  return status;
-}
-
 static void run_stages_once(const bench_case *c) {
   for (size_t i = 0; i < c->stages; i++)
     if (c->stage[i].sum_of == 0) bench_pass(&c->stage[i].task);
@@ -260,10 +244,10 @@ static sparc_status check_error(const bench_case *c) {
 
 sparc_status bench_open(bench_machine *machine, const bench_problem *problem, int threads, const char *kernel,
                         bench_case *out) {
-  *out = (bench_case){.problem = problem, .machine = machine, .threads = threads};
+  *out = (bench_case){.problem = problem, .machine = machine, .threads = threads, .wanted = kernel};
   const bool fresh = forget_peak();
   const size_t before = resident_now();
-  sparc_status status = create_with(out, kernel);
+  sparc_status status = problem->kind->create(out);
   if (status == SPARC_OK) {
     run_stages_once(out);
     const size_t peak = resident_peak();

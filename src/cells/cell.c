@@ -179,7 +179,7 @@ sparc_status cell_changed_options(const char *kind, const char *options, char te
 static sparc_status describe(sparc_cell *cell, const sparc_cell_config *config) {
   size_t index = 0;
   sparc_status status = find_kind(config->kind, &index);
-  if (status == SPARC_OK) status = kernels_choose(&cell->kernels);
+  if (status == SPARC_OK) status = kernels_choose(config->kernel, &cell->kernels);
   if (status != SPARC_OK) return status;
   cell->about = cell_entry_f32(index)->about;
   cell->ops_f32 = cell_entry_f32(index)->ops;
@@ -231,6 +231,7 @@ const char *sparc_cell_kind(const sparc_cell *cell) { return cell->about->name; 
 int sparc_cell_inputs(const sparc_cell *cell) { return cell->D; }
 int sparc_cell_modes(const sparc_cell *cell) { return cell->H; }
 const char *sparc_cell_options(const sparc_cell *cell) { return cell->options_text; }
+const char *sparc_cell_kernel(const sparc_cell *cell) { return cell->kernels->name; }
 sparc_sizes sparc_cell_sizes(const sparc_cell *cell) { return cell->sizes; }
 
 const sparc_block *sparc_cell_blocks(const sparc_cell *cell, size_t *count) {

@@ -49,6 +49,7 @@ typedef struct TYPED(span) {
   real *dx;           /* adjoint of cells with direct_input: rows of D, dx_stride apart, to be overwritten */
   size_t dx_stride;   /* D, or 0: nobody asks for dx, one row takes it all */
   size_t earlier;     /* adjoint: rows of all arrays in front of these, which come next */
+  real *dmodes; /* adjoint: (tokens, shared, H), gets what every mode has of dshared; NULL: dshared gets the sum */
 } TYPED(span);
 
 /* coefficients and recurrence of many tokens at once, and all modes of one token */
@@ -61,6 +62,9 @@ typedef struct TYPED(fused_ops) {
    * short, so that sums in float lose nothing: see adjoint_span in cells/affine/tokens_impl.h. */
   void (*scan_adjoint)(const sparc_cell *cell, const real *constants, const TYPED(span) * span, const real *before,
                        const real *states, const real *dstates, real *g, real *dpre, real *dshared, real *sums);
+  /* dshared (tokens, shared) from dmodes (tokens, shared, H): the sums over modes [first, first + n) as scan_adjoint
+   * would have formed them; NULL: only it can */
+  void (*shared_sums)(const sparc_cell *cell, size_t tokens, size_t first, size_t n, const real *dmodes, real *dshared);
   /* a and b (S) of one token; NULL: the cell's coefficients do it */
   void (*coefficients)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
                        real *a, real *b);

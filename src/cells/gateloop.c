@@ -418,7 +418,8 @@ static void fused_drivers(const sparc_cell *cell, const float *constants, const 
 }
 
 static const fused_ops_f32 *fused(const sparc_cell *cell, const float *constants) {
-  static const fused_ops_f32 loops = {fused_scan, fused_adjoint, fused_coefficients, fused_drivers};
+  static const fused_ops_f32 loops = {
+      .scan = fused_scan, .scan_adjoint = fused_adjoint, .coefficients = fused_coefficients, .drivers = fused_drivers};
   (void)constants;
   return diagonal_of(cell->kernels)->loop_scan ? &loops : NULL;
 }

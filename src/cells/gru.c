@@ -12,7 +12,8 @@
  * blocks, with one recurrent product per step and block. What does not depend on the state is done for a chunk of steps
  * at once, while its rows are in the cache: the product with the inputs before the chunk, and backwards the gradients
  * of inputs and weights after it. Every block of streams sums its own weight gradients; blocks are added in their
- * order.
+ * order. Where there are more threads than blocks, the streams of a block are divided among them, and after every chunk
+ * of the backward the rows of its weight gradients: neither changes a sum.
  *
  * Weights and biases are limited to +-1e30 when they are prepared: for any finite parameters and inputs of ordinary
  * size, and for ordinary parameters and |x| up to 1e30, sums stay finite and the saturating gates do the rest.
@@ -217,7 +218,7 @@ static void step(const sparc_cell *cell, const real *prepared, size_t n, real *s
 
 /* ---- sequences --------------------------------------------------------------------------------- */
 
-/* streams of a block: half of them at most, so that two threads have work */
+/* streams of a block, by the number of streams alone: half of them at most, so that two threads have work */
 static size_t stream_tile_of(size_t streams) {
   const size_t half = (streams + 1) / 2;
   return half < STREAM_TILE ? half : STREAM_TILE;
@@ -270,13 +271,27 @@ typedef struct run {
   prepared_layout at;
   work_layout work;
   real *gates;                           /* saved, (B T, 4H) */
-  size_t streams, tiles, T, D, H, width; /* width = 4H */
+  size_t streams, tiles, T, D, H, width; /* tiles: blocks; width = 4H */
   size_t steps;                          /* of a chunk */
+  size_t loop, loops;                    /* streams that a time loop takes along, and the loops of a block */
+  size_t pieces; /* into which a block's weight gradients are cut; 1: blocks keep to themselves */
+  size_t chunk;  /* at work, where blocks wait for each other */
 } run;
+
+/* threads that the streams, or the weight gradients, of one block can have: more than one where the bits of a row of a
+ * product do not depend on the others */
+static size_t threads_per_block(const sparc_plan *plan, size_t tiles) {
+  return TYPED(elements_independent)(plan->cell->kernels) ? tiles_of((size_t)plan->threads, tiles) : 1;
+}
+
+/* rows of weight gradients that are worth passing a chunk for */
+enum { FEWEST_ROWS = 24 };
 
 static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
   const sparc_cell *cell = plan->cell;
-  const size_t streams = (size_t)plan->B, tile = stream_tile_of(streams);
+  const size_t streams = (size_t)plan->B, tile = stream_tile_of(streams), tiles = tiles_of(streams, tile);
+  const size_t threads = threads_per_block(plan, tiles), loop = tiles_of(tile, threads);
+  const size_t rows = RECURRENT_GATES * (size_t)cell->H, pieces = tiles_of(rows, FEWEST_ROWS);
   return (run){.cell = cell,
                .kernels = cell->kernels,
                .call = call,
@@ -285,12 +300,15 @@ static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(s
                .work = work_layout_of(cell, streams),
                .gates = call->saved,
                .streams = streams,
-               .tiles = tiles_of(streams, tile),
+               .tiles = tiles,
                .T = (size_t)plan->T,
                .D = (size_t)cell->D,
                .H = (size_t)cell->H,
                .width = GATE_COLUMNS * (size_t)cell->H,
-               .steps = CHUNK_ROWS / tile};
+               .steps = CHUNK_ROWS / tile,
+               .loop = loop,
+               .loops = tiles_of(tile, loop),
+               .pieces = threads < pieces ? threads : pieces};
 }
 
 /* a block of streams and its work */
@@ -329,10 +347,22 @@ static void load_kept(const run *r, size_t b, size_t t, real *kept) {
     memset(kept, 0, r->H * sizeof(real));
 }
 
+/* the streams [first, first + n) of a block that one time loop takes along; a short block may leave some loops none */
+typedef struct loop {
+  block k;
+  size_t first, n;
+} loop;
+
+static loop loop_of(const run *r, size_t tile) {
+  const block k = block_of(r, tile / r->loops);
+  const size_t first = tile % r->loops * r->loop, rest = first < k.n ? k.n - first : 0;
+  return (loop){k, first, rest < r->loop ? rest : r->loop};
+}
+
 /* W x + b of a chunk */
-static void project(const run *r, const block *k, range steps) {
-  for (size_t i = 0; i < k->n; i++) {
-    const size_t token = (k->first + i) * r->T + steps.first;
+static void project(const run *r, const loop *l, range steps) {
+  for (size_t i = l->first; i < l->first + l->n; i++) {
+    const size_t token = (l->k.first + i) * r->T + steps.first;
     TYPED(project_tokens)
     (r->kernels, PREPARED, steps.n, r->D, INPUT_GATES * r->H, r->call->x + token * r->D, r->D,
      r->prepared + r->at.input_in, r->prepared + r->at.bias, r->gates + token * r->width, r->width);
@@ -341,17 +371,19 @@ static void project(const run *r, const block *k, range steps) {
 
 static void recur(void *context, size_t tile) {
   const run *r = context;
-  const block k = block_of(r, tile);
+  const loop l = loop_of(r, tile);
   const size_t H = r->H, N = RECURRENT_GATES * H;
+  real *entering = l.k.entering + l.first * H, *product = l.k.product + l.first * N;
+  if (l.n == 0) return;
   for (size_t t = 0; t < r->T; t++) {
-    if (t % r->steps == 0) project(r, &k, range_of(r->T, r->steps, t / r->steps));
-    for (size_t i = 0; i < k.n; i++) load_kept(r, k.first + i, t, k.entering + i * H);
+    if (t % r->steps == 0) project(r, &l, range_of(r->T, r->steps, t / r->steps));
+    for (size_t i = 0; i < l.n; i++) load_kept(r, l.k.first + l.first + i, t, entering + i * H);
     TYPED(project_tokens)
-    (r->kernels, PREPARED, k.n, H, N, k.entering, H, r->prepared + r->at.recurrent_in,
-     r->prepared + r->at.recurrent_bias, k.product, N);
-    for (size_t i = 0; i < k.n; i++) {
-      const size_t token = (k.first + i) * r->T + t;
-      advance_units(r->kernels, H, k.product + i * N, k.entering + i * H, r->gates + token * r->width,
+    (r->kernels, PREPARED, l.n, H, N, entering, H, r->prepared + r->at.recurrent_in, r->prepared + r->at.recurrent_bias,
+     product, N);
+    for (size_t i = 0; i < l.n; i++) {
+      const size_t token = (l.k.first + l.first + i) * r->T + t;
+      advance_units(r->kernels, H, product + i * N, entering + i * H, r->gates + token * r->width,
                     r->call->y + token * H);
     }
   }
@@ -359,17 +391,20 @@ static void recur(void *context, size_t tile) {
 
 static void forward(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
   run r = start_run(plan, prepared, call);
-  parallel_for(plan->threads, r.tiles, recur, &r);
+  parallel_for(plan->threads, r.tiles * r.loops, recur, &r);
   if (!call->state_last) return;
   for (size_t b = 0; b < r.streams; b++)
     memcpy(call->state_last + b * r.H, call->y + ((b + 1) * r.T - 1) * r.H, r.H * sizeof(real));
 }
 
-/* One step of all streams of the block: entering holds the cotangent of the state after step t from the future alone,
- * and leaves as that of the state before it. Row i * steps.n + step of the chunk belongs to stream i. */
-static void step_backward(const run *r, const block *k, range steps, size_t step) {
+/* ---- backward ---------------------------------------------------------------------------------- */
+
+/* One step of the streams of a loop: entering holds the cotangent of the state after step t from the future alone, and
+ * leaves as that of the state before it. Row i * steps.n + step of the chunk belongs to stream i of the block. */
+static void step_backward(const run *r, const loop *l, range steps, size_t step) {
+  const block *k = &l->k;
   const size_t H = r->H, t = steps.first + step, row_stride = steps.n * r->width;
-  for (size_t i = 0; i < k->n; i++) {
+  for (size_t i = l->first; i < l->first + l->n; i++) {
     const size_t token = (k->first + i) * r->T + t, row = i * steps.n + step;
     real *kept = k->kept + row * H, *mu = k->entering + i * H;
     load_kept(r, k->first + i, t, kept);
@@ -377,55 +412,102 @@ static void step_backward(const run *r, const block *k, range steps, size_t step
     advance_units_backward(r->kernels, H, r->gates + token * r->width, kept, mu, k->dgates + row * r->width,
                            k->direct + i * H);
   }
-  memcpy(k->entering, k->direct, k->n * H * sizeof(real));
+  real *entering = k->entering + l->first * H;
+  memcpy(entering, k->direct + l->first * H, l->n * H * sizeof(real));
   TYPED(gemm)
-  (r->kernels, AS_IS, PREPARED, k->n, H, RECURRENT_GATES * H, k->dgates + step * r->width + D_RESET * H, row_stride,
-   r->prepared + r->at.recurrent_out, H, 1, k->entering, H);
-  for (size_t i = 0; r->call->mask && i < k->n; i++)
+  (r->kernels, AS_IS, PREPARED, l->n, H, RECURRENT_GATES * H,
+   k->dgates + (l->first * steps.n + step) * r->width + D_RESET * H, row_stride, r->prepared + r->at.recurrent_out, H,
+   1, entering, H);
+  for (size_t i = l->first; r->call->mask && i < l->first + l->n; i++)
     if (r->call->mask[(k->first + i) * r->T + t] == 0) memset(k->entering + i * H, 0, H * sizeof(real));
 }
 
 /* dx of a chunk */
-static void project_backward(const run *r, const block *k, range steps) {
-  for (size_t i = 0; i < k->n; i++) TYPED(gemm)
-  (r->kernels, AS_IS, PREPARED, steps.n, r->D, INPUT_GATES * r->H, k->dgates + i * steps.n * r->width, r->width,
-   r->prepared + r->at.input_out, r->D, 0, r->call->dx + ((k->first + i) * r->T + steps.first) * r->D, r->D);
+static void project_backward(const run *r, const loop *l, range steps) {
+  for (size_t i = l->first; i < l->first + l->n; i++) TYPED(gemm)
+  (r->kernels, AS_IS, PREPARED, steps.n, r->D, INPUT_GATES * r->H, l->k.dgates + i * steps.n * r->width, r->width,
+   r->prepared + r->at.input_out, r->D, 0, r->call->dx + ((l->k.first + i) * r->T + steps.first) * r->D, r->D);
 }
 
-/* the block's weight gradients += those of a chunk */
-static void chunk_gradient(const run *r, const block *k, range steps) {
+/* the inputs of a chunk, packed as its rows are */
+static void pack_inputs(const run *r, const loop *l, range steps) {
+  for (size_t i = l->first; i < l->first + l->n; i++)
+    memcpy(l->k.inputs + i * steps.n * r->D, r->call->x + ((l->k.first + i) * r->T + steps.first) * r->D,
+           steps.n * r->D * sizeof(real));
+}
+
+static void chunk_backward(const run *r, const loop *l, range steps) {
+  for (size_t step = steps.n; step-- > 0 && l->n > 0;) step_backward(r, l, steps, step);
+  if (r->call->dx) project_backward(r, l, steps);
+  if (r->call->dparams) pack_inputs(r, l, steps);
+}
+
+/* one of r->pieces parts of the block's weight gradients += that of a chunk */
+static void chunk_gradient(const run *r, const block *k, range steps, size_t piece) {
   const size_t D = r->D, H = r->H, rows = k->n * steps.n;
-  for (size_t i = 0; i < k->n; i++)
-    memcpy(k->inputs + i * steps.n * D, r->call->x + ((k->first + i) * r->T + steps.first) * D,
-           steps.n * D * sizeof(real));
+  const range gates = even_share(INPUT_GATES * H, r->pieces, piece), biases = even_share(r->width, r->pieces, piece);
   TYPED(gemm)
-  (r->kernels, TRANSPOSED, AS_IS, INPUT_GATES * H, D, rows, k->dgates, r->width, k->inputs, D, 1, k->dinput, D);
+  (r->kernels, TRANSPOSED, AS_IS, gates.n, D, rows, k->dgates + gates.first, r->width, k->inputs, D, 1,
+   k->dinput + gates.first * D, D);
   TYPED(gemm)
-  (r->kernels, TRANSPOSED, AS_IS, RECURRENT_GATES * H, H, rows, k->dgates + D_RESET * H, r->width, k->kept, H, 1,
-   k->drecurrent, H);
-  TYPED(ordered_sum)(k->dbias, k->dgates, rows, r->width, r->width);
+  (r->kernels, TRANSPOSED, AS_IS, gates.n, H, rows, k->dgates + D_RESET * H + gates.first, r->width, k->kept, H, 1,
+   k->drecurrent + gates.first * H, H);
+  TYPED(ordered_sum)(k->dbias + biases.first, k->dgates + biases.first, rows, r->width, biases.n);
 }
 
-/* the time loop backwards */
-static void recur_backward(void *context, size_t tile) {
+static void open_block(void *context, size_t tile) {
   const run *r = context;
-  const TYPED(sequence_call) *call = r->call;
   const block k = block_of(r, tile);
   const size_t H = r->H, bytes = k.n * H * sizeof(real);
-  if (call->dstate_last)
-    memcpy(k.entering, call->dstate_last + k.first * H, bytes);
+  if (r->call->dstate_last)
+    memcpy(k.entering, r->call->dstate_last + k.first * H, bytes);
   else
     memset(k.entering, 0, bytes);
   memset(k.dinput, 0, INPUT_GATES * H * r->D * sizeof(real));
   memset(k.drecurrent, 0, RECURRENT_GATES * H * H * sizeof(real));
   memset(k.dbias, 0, GATE_COLUMNS * H * sizeof(double));
+}
+
+static void close_block(void *context, size_t tile) {
+  const run *r = context;
+  const block k = block_of(r, tile);
+  if (r->call->dstate0) memcpy(r->call->dstate0 + k.first * r->H, k.entering, k.n * r->H * sizeof(real));
+}
+
+/* a block by itself: the time loop backwards, and its weight gradients chunk by chunk while the rows are in the cache
+ */
+static void block_backward(void *context, size_t tile) {
+  run *r = context;
+  const loop whole = {.k = block_of(r, tile), .n = block_of(r, tile).n};
+  open_block(context, tile);
   for (size_t chunk = tiles_of(r->T, r->steps); chunk-- > 0;) {
     const range steps = range_of(r->T, r->steps, chunk);
-    for (size_t step = steps.n; step-- > 0;) step_backward(r, &k, steps, step);
-    if (call->dx) project_backward(r, &k, steps);
-    if (call->dparams) chunk_gradient(r, &k, steps);
+    chunk_backward(r, &whole, steps);
+    if (r->call->dparams) chunk_gradient(r, &whole.k, steps, 0);
   }
-  if (call->dstate0) memcpy(call->dstate0 + k.first * H, k.entering, bytes);
+  close_block(context, tile);
+}
+
+static void loop_tile(void *context, size_t tile) {
+  const run *r = context;
+  const loop l = loop_of(r, tile);
+  chunk_backward(r, &l, range_of(r->T, r->steps, r->chunk));
+}
+
+static void gradient_tile(void *context, size_t tile) {
+  const run *r = context;
+  const block k = block_of(r, tile / r->pieces);
+  chunk_gradient(r, &k, range_of(r->T, r->steps, r->chunk), tile % r->pieces);
+}
+
+/* all blocks, chunk by chunk: several threads share a block */
+static void shared_backward(run *r, int threads) {
+  parallel_for(threads, r->tiles, open_block, r);
+  for (r->chunk = tiles_of(r->T, r->steps); r->chunk-- > 0;) {
+    parallel_for(threads, r->tiles * r->loops, loop_tile, r);
+    if (r->call->dparams) parallel_for(threads, r->tiles * r->pieces, gradient_tile, r);
+  }
+  parallel_for(threads, r->tiles, close_block, r);
 }
 
 /* the six matrices: where their gradients lie in the sums of a block, and which bias goes with them */
@@ -459,7 +541,10 @@ static void parameter_gradient(void *context, size_t m) {
 
 static void backward(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
   run r = start_run(plan, prepared, call);
-  parallel_for(plan->threads, r.tiles, recur_backward, &r);
+  if (r.pieces == 1)
+    parallel_for(plan->threads, r.tiles, block_backward, &r);
+  else
+    shared_backward(&r, plan->threads);
   if (call->dparams) parallel_for(plan->threads, MATRICES, parameter_gradient, &r);
 }
 

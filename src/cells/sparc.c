@@ -686,10 +686,17 @@ static void fused_adjoint(const sparc_cell *cell, const float *constants, const 
                             .g_im = g + n,
                             .dcontent = cell->direct_input ? span->dx : dpre,
                             .dcontent_stride = cell->direct_input ? span->dx_stride : (size_t)cell->pre,
-                            .d_own = dpre + own_controls(cell),
+                            .d_own = cell->shared == 0 ? dpre + own_controls(cell) : span->dmodes,
+                            .d_own_stride = cell->shared == 0 ? (size_t)cell->pre : 2 * (size_t)cell->H,
                             .dshared = dshared,
                             .sums = sums,
                             .earlier = span->earlier});
+}
+
+static void fused_shared_sums(const sparc_cell *cell, size_t tokens, size_t first, size_t n, const float *dmodes,
+                              float *dshared) {
+  cell->kernels->sparc_control_sums(&(sparc_control_rows){
+      .H = (size_t)cell->H, .first = first, .n = n, .tokens = tokens, .d_own = dmodes, .dshared = dshared});
 }
 
 static void fused_token(const sparc_cell *cell, const float *constants, const token_f32 *token, const float *kept,
@@ -720,7 +727,11 @@ static void fused_drivers(const sparc_cell *cell, const float *constants, const 
 }
 
 static const fused_ops_f32 *fused(const sparc_cell *cell, const float *constants) {
-  static const fused_ops_f32 loops = {fused_scan, fused_adjoint, fused_coefficients, fused_drivers};
+  static const fused_ops_f32 loops = {.scan = fused_scan,
+                                      .scan_adjoint = fused_adjoint,
+                                      .shared_sums = fused_shared_sums,
+                                      .coefficients = fused_coefficients,
+                                      .drivers = fused_drivers};
   const int instance = instance_of(cell, constants);
   return instance >= 0 && cell->kernels->sparc_scan[instance] ? &loops : NULL;
 }

@@ -21,6 +21,12 @@ static inline range range_of(size_t items, size_t tile_size, size_t tile) {
   return (range){first, rest < tile_size ? rest : tile_size};
 }
 
+/* one of `pieces` shares of some items, as even as they go */
+static inline range even_share(size_t items, size_t pieces, size_t piece) {
+  const size_t first = items * piece / pieces;
+  return (range){first, items * (piece + 1) / pieces - first};
+}
+
 /* the place of the next `count` elements of prepared or of a tape; sizes in elements serve float and double alike */
 static inline size_t take_elements(size_t *used, size_t count) {
   const size_t at = *used;

@@ -6,8 +6,8 @@
 #include "cli/cli.h"
 #include "cli/info_cells.h"
 #include "io/json.h"
-#include "kernels/kernels.h"
 #include "sparc/cell.h"
+#include "sparc/kernels.h"
 #include "sparc/safetensors.h"
 
 #include <string.h>
@@ -90,7 +90,7 @@ static void print_caches(const cpu_info *cpu) {
   puts(*separator ? "" : "unknown");
 }
 
-static void print_build(const kernels *chosen) {
+static void print_build(const char *kernel) {
   const cpu_info cpu = cpu_detect();
   char features[FEATURES_TEXT];
   cpu_feature_names(cpu.features, features, sizeof features);
@@ -99,10 +99,9 @@ static void print_build(const kernels *chosen) {
   printf("cpu       %s\n", cpu.brand);
   printf("features  %s\n", features);
   print_caches(&cpu);
-  const char *names[KERNELS_MAX];
-  const size_t count = kernels_available(names, KERNELS_MAX);
-  printf("kernels   %s (of", chosen->name);
-  for (size_t i = 0; i < count; i++) printf(" %s", names[i]);
+  printf("kernels   %s (of", kernel);
+  for (const char *const *name = sparc_kernel_names(); *name; name++)
+    if (sparc_kernel_available(*name)) printf(" %s", *name);
   printf(")\n");
   printf("blas      %s\n", build_blas());
   printf("jansson   %s\n", jansson_version_str());
@@ -129,7 +128,14 @@ static json_t *json_kinds(void) {
   return list;
 }
 
-static json_t *json_build(const kernels *chosen) {
+static json_t *json_kernel_sets(void) {
+  json_t *list = json_array();
+  for (const char *const *name = sparc_kernel_names(); *name; name++)
+    json_array_append_new(list, json_pack("{s:s, s:b}", "name", *name, "available", sparc_kernel_available(*name)));
+  return list;
+}
+
+static json_t *json_build(const char *kernel) {
   const cpu_info cpu = cpu_detect();
   char features[FEATURES_TEXT];
   cpu_feature_names(cpu.features, features, sizeof features);
@@ -139,8 +145,9 @@ static json_t *json_build(const kernels *chosen) {
                 "l1d", (json_int_t)cpu.l1d, "l2", (json_int_t)cpu.l2, "l3", (json_int_t)cpu.l3, "logical", cpu.logical);
   json_t *libraries = json_pack("{s:s, s:s, s:s, s:b, s:b}", "blas", build_blas(), "jansson", jansson_version_str(),
                                 "zlib", zlibVersion(), "openmp", build_openmp(), "mujoco", build_mujoco());
-  return json_pack("{s:s, s:o, s:o, s:s, s:o, s:i, s:o}", "version", sparc_version(), "build", build, "cpu", machine,
-                   "kernels", chosen->name, "libraries", libraries, "threads", thread_count(0), "cells", json_kinds());
+  return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:i, s:o}", "version", sparc_version(), "build", build, "cpu",
+                   machine, "kernels", kernel, "kernel_sets", json_kernel_sets(), "libraries", libraries, "threads",
+                   thread_count(0), "cells", json_kinds());
 }
 
 /* ---- files -------------------------------------------------------------------------------------- */
@@ -241,16 +248,16 @@ static exit_code run_info(int argc, char **argv) {
     }
     return code;
   }
-  const kernels *chosen;
-  const sparc_status status = kernels_choose(&chosen);
+  const char *kernel;
+  const sparc_status status = sparc_kernel_choose(NULL, &kernel);
   if (status != SPARC_OK) {
     cli_message(argv[0], "%s", sparc_error());
     return cli_exit_code(status);
   }
   if (settings.json)
-    cli_json_line(argv[0], json_build(chosen));
+    cli_json_line(argv[0], json_build(kernel));
   else
-    print_build(chosen);
+    print_build(kernel);
   return EXIT_DONE;
 }
 

@@ -20,6 +20,11 @@ VMATH complex_row row_before(const complex_adjoint *s, size_t H, size_t first, s
   return row ? (complex_row){row, row + H} : (complex_row){s->before_re, s->before_im};
 }
 
+/* no gradient crosses the start of a segment, not even one that is not finite */
+VMATH void cut_carried(float mask, size_t n, float *g) {
+  if (mask == 0) memset(g, 0, n * sizeof *g);
+}
+
 /* ---- fixed spectrum ------------------------------------------------------------------------------ */
 
 static void spectrum_scan(const spectrum_rows *rows, const complex_scan *s) {
@@ -62,9 +67,11 @@ static void spectrum_adjoint(const spectrum_rows *rows, const complex_adjoint *s
       sum_re[i] += kept.re[i] * mu_re + kept.im[i] * mu_im;
       sum_im[i] += kept.re[i] * mu_im - kept.im[i] * mu_re;
       sum_gain[i] += u_re[i] * mu_re + u_im[i] * mu_im;
-      g_re[i] = mask * (l_re[i] * mu_re + l_im[i] * mu_im);
-      g_im[i] = mask * (l_re[i] * mu_im - l_im[i] * mu_re);
+      g_re[i] = l_re[i] * mu_re + l_im[i] * mu_im;
+      g_im[i] = l_re[i] * mu_im - l_im[i] * mu_re;
     }
+    cut_carried(mask, n, g_re);
+    cut_carried(mask, n, g_im);
   }
 }
 
@@ -110,7 +117,7 @@ VMATH loop_transition complex_of(float al, float be, float rho) {
 }
 
 /* What the transitions of one row need of functions with a wide range: cos and sin of be, or the modulus of al + i be.
- * Ordinary rows are vector code; a row with a huge entry goes through the C library. */
+ * Vector code does all entries; a huge one is done again by the C library. */
 typedef struct loop_scratch {
   float first[KERNEL_TILE], second[KERNEL_TILE];
 } loop_scratch;
@@ -123,26 +130,27 @@ VMATH float largest_of(size_t n, const float *x) {
 }
 
 static void phases_of(size_t n, const float *be, loop_scratch *out) {
-  if (largest_of(n, be) > WIDE_TURN_MAX) {
-    for (size_t i = 0; i < n; i++) out->first[i] = cosf(be[i]);
-    for (size_t i = 0; i < n; i++) out->second[i] = sinf(be[i]);
-    return;
-  }
 #pragma omp simd
   for (size_t i = 0; i < n; i++) {
     const turn t = wide_turn_of(be[i]);
     out->first[i] = t.re;
     out->second[i] = t.im;
   }
+  if (largest_of(n, be) <= WIDE_TURN_MAX) return;
+  for (size_t i = 0; i < n; i++) {
+    if (fabsf(be[i]) <= WIDE_TURN_MAX) continue;
+    out->first[i] = cosf(be[i]);
+    out->second[i] = sinf(be[i]);
+  }
 }
 
 static void moduli_of(size_t n, const float *al, const float *be, loop_scratch *out) {
-  if (larger(largest_of(n, al), largest_of(n, be)) > LOOP_MODULUS_MAX) {
-    for (size_t i = 0; i < n; i++) out->first[i] = larger(hypotf(al[i], be[i]), LOOP_MODULUS_MIN);
-    return;
-  }
 #pragma omp simd
   for (size_t i = 0; i < n; i++) out->first[i] = larger(sqrtf(al[i] * al[i] + be[i] * be[i]), LOOP_MODULUS_MIN);
+  if (larger(largest_of(n, al), largest_of(n, be)) <= LOOP_MODULUS_MAX) return;
+  for (size_t i = 0; i < n; i++)
+    if (larger(fabsf(al[i]), fabsf(be[i])) > LOOP_MODULUS_MAX)
+      out->first[i] = larger(hypotf(al[i], be[i]), LOOP_MODULUS_MIN);
 }
 
 VMATH void prepare_row(const loop_rows *rows, bool polar, const float *al, const float *be, loop_scratch *scratch) {
@@ -208,9 +216,11 @@ VMATH void loop_adjoint_rows(const loop_rows *rows, const complex_adjoint *s, fl
       dbe[i] = a.rate_be * w_re + a.turn_be * w_im;
       dk[i] = v[i] * mu_re;
       dv[i] = k[i] * mu_re;
-      g_re[i] = mask * c_re;
-      g_im[i] = mask * c_im;
+      g_re[i] = c_re;
+      g_im[i] = c_im;
     }
+    cut_carried(mask, n, g_re);
+    cut_carried(mask, n, g_im);
   }
 }
 
@@ -379,8 +389,9 @@ static void rglru_adjoint(const rglru_adjoint_rows *s) {
       sum_decay[i] -= mu * by_log_a * r[i] * rate_slope[i];
       sum_retention[i] += retention;
       sum_input[i] += input;
-      g[i] = mask * v.a * mu;
+      g[i] = v.a * mu;
     }
+    cut_carried(mask, n, g);
   }
 }
 

@@ -48,6 +48,17 @@ static inline TYPED(prepared_column) TYPED(prepared_column_of)(const kernels *ta
   return (TYPED(prepared_column)){start * K + (n - start), N - start < panel ? N - start : panel};
 }
 
+/* whether the bits of an element depend on neither the rows nor the panels of 64 columns computed beside it; a BLAS
+ * promises nothing of the kind */
+static inline bool TYPED(elements_independent)(const kernels *table) {
+#ifdef SPARC_DOUBLE
+  (void)table;
+  return false;
+#else
+  return table && table->product;
+#endif
+}
+
 /* C[M][N] = op(A)[M][K] op(B)[K][N] + beta C, beta 0 or 1; the strides are elements between rows as stored, N for a
  * prepared B. table holds the kernels of the cell at work; NULL: none. */
 static inline void TYPED(gemm)(const kernels *table, TYPED(transpose) op_a, TYPED(transpose) op_b, size_t M, size_t N,

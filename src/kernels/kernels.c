@@ -1,84 +1,87 @@
 /* SPDX-License-Identifier: MIT */
-/* kernels.c: which table this machine gets. Reference first: every slot has a scalar fallback in its cell, so a missing
- * kernel costs speed and never correctness. */
+/* kernels.c: which set a cell gets. Every slot that cells use has a scalar fallback there, so a missing kernel costs
+ * speed and never correctness. */
 #include "kernels/kernels.h"
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "sparc/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* sets, best first, and the processor features they need; the last but one runs on every processor of its kind */
 #if defined(__x86_64__)
-extern const kernels kernels_avx512, kernels_avx2, kernels_baseline;
+#define KERNEL_SETS(ROW)                                                          \
+  ROW(avx512, CPU_AVX512F | CPU_AVX512DQ | CPU_AVX512BW | CPU_AVX512VL | CPU_FMA) \
+  ROW(avx2, CPU_AVX2 | CPU_FMA)                                                   \
+  ROW(baseline, 0)                                                                \
+  ROW(plain, 0)
 #elif defined(__aarch64__)
-extern const kernels kernels_neon;
+#define KERNEL_SETS(ROW) ROW(neon, CPU_NEON) ROW(plain, 0)
 #else
-extern const kernels kernels_baseline;
+#define KERNEL_SETS(ROW) ROW(baseline, 0) ROW(plain, 0)
 #endif
+
+#define DECLARE(set, features)  extern const kernels kernels_##set;
+#define SET_NAME(set, features) #set,
+#define SET_ROW(set, features)  {&kernels_##set, features},
+
+KERNEL_SETS(DECLARE)
 
 /* no kernels at all: the scalar C of the cells with the C library's functions */
-static const kernels kernels_plain = {.name = "plain"};
+const kernels kernels_plain = {.name = "plain"};
 
-typedef struct candidate {
+static const char *const names[] = {KERNEL_SETS(SET_NAME) NULL};
+
+static const struct {
   const kernels *table;
-  unsigned needs; /* CPU features */
-} candidate;
+  unsigned needs;
+} sets[] = {KERNEL_SETS(SET_ROW)};
+enum { SETS = sizeof sets / sizeof *sets };
+_Static_assert((int)SETS <= (int)KERNELS_MAX, "KERNELS_MAX is too small");
 
-/* best first */
-static const candidate candidates[] = {
-#if defined(__x86_64__)
-    {&kernels_avx512, CPU_AVX512F | CPU_AVX512DQ | CPU_AVX512BW | CPU_AVX512VL | CPU_FMA},
-    {&kernels_avx2, CPU_AVX2 | CPU_FMA},
-    {&kernels_baseline, 0},
-#elif defined(__aarch64__)
-    {&kernels_neon, CPU_NEON},
-#else
-    {&kernels_baseline, 0},
-#endif
-    {&kernels_plain, 0},
-};
-enum { CANDIDATES = sizeof candidates / sizeof *candidates };
+const char *const *sparc_kernel_names(void) { return names; }
 
-static bool runs_here(const candidate *c, unsigned features) { return (c->needs & features) == c->needs; }
+int sparc_kernel_available(const char *name) { return name && kernels_find(name); }
 
-/* the sentence for a name that is in no row */
-static sparc_status unknown_table(const char *name) {
+sparc_status sparc_kernel_choose(const char *kernel, const char **name) {
+  if (!name) return fail(SPARC_INVALID, "name is NULL, expected where to put the name");
+  const kernels *chosen;
+  sparc_status status = kernels_choose(kernel, &chosen);
+  *name = status == SPARC_OK ? chosen->name : NULL;
+  return status;
+}
+
+const kernels *kernels_find(const char *name) {
+  const unsigned features = cpu_detect().features;
+  for (size_t i = 0; i < SETS; i++)
+    if ((sets[i].needs & features) == sets[i].needs && (!name || strcmp(name, names[i]) == 0)) return sets[i].table;
+  return NULL;
+}
+
+/* the sentence for a set that cannot be had; `who` asked for it */
+static sparc_status refuse(const char *who, const char *wanted) {
   char list[64] = "";
-  for (size_t i = 0, used = 0; i < CANDIDATES && used < sizeof list; i++) {
-    const char *separator = i == 0 ? "" : i + 1 < CANDIDATES ? ", " : " or ";
-    used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", separator, candidates[i].table->name);
+  for (size_t i = 0, used = 0; i < SETS && used < sizeof list; i++) {
+    if (strcmp(wanted, names[i]) == 0)
+      return fail(SPARC_INVALID, "%s is '%s', which this machine cannot run", who, wanted);
+    const char *separator = i == 0 ? "" : i + 1 < SETS ? ", " : " or ";
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", separator, names[i]);
   }
-  return fail(SPARC_INVALID, "SPARC_KERNEL is '%s', expected %s", name, list);
+  return fail(SPARC_INVALID, "%s is '%s', expected %s", who, wanted, list);
 }
 
-sparc_status kernels_choose(const kernels **out) {
-  const unsigned features = cpu_detect().features;
-  const char *wanted = getenv("SPARC_KERNEL");
-  for (size_t i = 0; i < CANDIDATES; i++) {
-    if (wanted && *wanted && strcmp(wanted, candidates[i].table->name) != 0) continue;
-    if (runs_here(&candidates[i], features)) {
-      *out = candidates[i].table;
-      return SPARC_OK;
-    }
-    if (wanted && *wanted) return fail(SPARC_INVALID, "SPARC_KERNEL is '%s', which this machine cannot run", wanted);
-  }
-  return unknown_table(wanted);
+sparc_status kernels_choose(const char *kernel, const kernels **out) {
+  const char *override = getenv("SPARC_KERNEL");
+  const bool overridden = override && *override;
+  const char *wanted = overridden ? override : kernel;
+  *out = kernels_find(wanted);
+  return *out ? SPARC_OK : refuse(overridden ? "SPARC_KERNEL" : "kernel", wanted);
 }
 
-const kernels *kernels_portable(void) { return candidates[CANDIDATES - 2].table; }
-
-size_t kernels_available(const char **names, size_t capacity) {
-  const unsigned features = cpu_detect().features;
-  size_t count = 0;
-  for (size_t i = 0; i < CANDIDATES; i++) {
-    if (!runs_here(&candidates[i], features)) continue;
-    if (count < capacity) names[count] = candidates[i].table->name;
-    count++;
-  }
-  return count;
-}
+const kernels *kernels_portable(void) { return sets[SETS - 2].table; }
 
 int sparc_instance_of(sparc_rules rules, bool floor) {
 #define INSTANCE_ROW(name, controls, decay, clock, gate, norm, linear, floor) \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels.h: the float32 inner loops, one table per instruction set.
  *
- * The bodies are written once (kernels_body.h) as plain loops that every compiler turns into vector code, and compiled
- * once per instruction set. A table that this machine can run is chosen when a cell is created: the best one, or the
- * one that the environment variable SPARC_KERNEL names. Cells fall back to their scalar C where a slot is NULL.
+ * The bodies are written once (kernels_body.h), over registers or as loops that compilers turn into vector code, and
+ * compiled once per instruction set. A cell remembers the table it was created with (see sparc/kernels.h for the
+ * choice) and falls back to its scalar C where a slot is NULL.
  */
 #ifndef SPARC_KERNELS_KERNELS_H
 #define SPARC_KERNELS_KERNELS_H
@@ -68,11 +68,19 @@ typedef struct sparc_adjoint_rows {
       *g_im;       /* (n): cotangent of the last state from the future; of the state before the first token on return */
   float *dcontent; /* (tokens, dcontent_stride) */
   size_t dcontent_stride;
-  float *d_own;   /* (tokens, own_stride): by the per-mode controls */
-  float *dshared; /* (tokens, 2): overwritten; unused with per-mode controls */
+  float *d_own; /* (tokens, d_own_stride): r | p, by the controls of every mode; NULL: dshared gets their sums */
+  size_t d_own_stride;
+  float *dshared; /* (tokens, 2): overwritten; unused with d_own, which per-mode controls must have */
   float *sums;    /* (SUM_COUNT, n): added to; the caller flushes it to double every few tokens */
   size_t earlier; /* rows of all these arrays in front of the first token, which come next */
 } sparc_adjoint_rows;
+
+/* the sums over modes [first, first + n) of what an adjoint has left in d_own */
+typedef struct sparc_control_rows {
+  size_t H, first, n, tokens;
+  const float *d_own; /* (tokens, 2, H) */
+  float *dshared;     /* (tokens, 2): overwritten */
+} sparc_control_rows;
 
 /* coefficients of one token for all modes and, unless outer is NULL, the drivers of its RTRL traces */
 typedef struct sparc_token_rows {
@@ -95,6 +103,7 @@ typedef struct kernels {
   sparc_scan_fn *sparc_scan[SPARC_INSTANCE_COUNT];
   sparc_adjoint_fn *sparc_adjoint[SPARC_INSTANCE_COUNT];
   sparc_token_fn *sparc_token[SPARC_INSTANCE_COUNT];
+  void (*sparc_control_sums)(const sparc_control_rows *rows);
   gru_kernels gru;
   pointwise_kernels pointwise;
   bf16_kernels bf16;
@@ -103,14 +112,14 @@ typedef struct kernels {
   scan_kernels scan;
 } kernels;
 
-/* kernels_choose gives the table for this machine. SPARC_INVALID when SPARC_KERNEL names none, or one that this
- * machine cannot run. */
-sparc_status kernels_choose(const kernels **out);
+/* kernels_choose is sparc_kernel_choose (sparc/kernels.h) for the table itself */
+sparc_status kernels_choose(const char *kernel, const kernels **out);
+/* kernels_find gives the named table, or the best for NULL, whatever the environment says; NULL: this machine cannot
+ * run it, or there is none */
+const kernels *kernels_find(const char *name);
 /* kernels_portable gives the set that every processor of this architecture runs, for calls without a scalar form */
 const kernels *kernels_portable(void);
-enum { KERNELS_MAX = 8 };
-/* kernels_available writes the names of the tables that this machine can run, best first, and returns their number */
-size_t kernels_available(const char **names, size_t capacity);
+enum { KERNELS_MAX = 8 }; /* more sets than any build has */
 
 /* the instance for a set of rules, or -1 */
 int sparc_instance_of(sparc_rules rules, bool floor);

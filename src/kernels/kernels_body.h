@@ -22,6 +22,7 @@ const kernels KERNEL_TABLE = {
     .sparc_scan = {SPARC_INSTANCES(SCAN_SLOT)},
     .sparc_adjoint = {SPARC_INSTANCES(ADJOINT_SLOT)},
     .sparc_token = {SPARC_INSTANCES(TOKEN_SLOT)},
+    .sparc_control_sums = control_sums,
     .gru = GRU_KERNELS,
     .pointwise = POINTWISE_KERNELS,
     .bf16 = BF16_KERNELS,

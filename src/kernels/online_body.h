@@ -407,8 +407,8 @@ VMATH void rank_rows(const lazy_rows *r, size_t rows, bool complex, bool fresh, 
   if (d < D) rank_tile(rows, 1, D - d, complex, fresh, D, steps, c, x + d, x_stride, p_re, p_im, z + d);
 }
 
-/* Prefetches the same slots of a mode of the next tile: Z is passed in runs too short for the hardware's prefetcher. */
-VMATH void fetch_mode(const lazy_rows *r, size_t mode, size_t slot, size_t width) {
+/* The same slots of a mode of the next tile: Z is passed in runs too short for the hardware's prefetcher. */
+VMATH void prefetch_mode(const lazy_rows *r, size_t mode, size_t slot, size_t width) {
   if (mode >= r->H) return;
   const float *z = r->Z + (mode * r->rows + slot) * r->parts * r->D;
   for (size_t i = 0; i < width; i += CACHE_LINE_FLOATS) __builtin_prefetch(z + i, 1, 2);
@@ -424,7 +424,7 @@ VMATH void lazy_advance(const lazy_rows *r, const lazy_tile *tile, size_t slot, 
   lazy_coefficients(r, tile, slot, slots, complex, C, p_re, p_im);
   for (size_t i = 0; i < tile->n; i++) {
     float *z = r->Z + ((tile->first + i) * r->rows + slot) * parts * r->D;
-    if (tile->from == 0) fetch_mode(r, tile->first + LAZY_TILE + i, slot, rows * r->D);
+    if (tile->from == 0) prefetch_mode(r, tile->first + LAZY_TILE + i, slot, rows * r->D);
     if (fresh)
       rank_rows(r, rows, complex, true, tile->steps, &C[0][i], x, 0, 0, z);
     else

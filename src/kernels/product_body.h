@@ -2,16 +2,16 @@
 /* product_body.h: the matrix product, once; included by kernels_body.h per instruction set.
  *
  * A tile of C, PRODUCT_ROWS by PRODUCT_VECTORS registers, stays in registers while the inner dimension passes: a row of
- * B is loaded, elements of A are spread over a register each, and every multiply-add has both in registers. The inner
- * dimension is taken in blocks and B in panels as wide as a tile, which stay in the first-level cache while a block of
- * rows of A passes from the second-level one, where the block's part of C stays, too. Where rows that are used together
- * lie far apart, they would compete for the same places of the cache, so a panel of B that many rows of A pass, and a
- * block of A that passes many panels, are packed on the stack first: the panel at once, after a prefetch of its lines,
- * and the next block of A little by little between the tiles of this one. The panel at the right edge is padded with
- * zeros. Weights that are prepared for many products are packed in panels from the start.
+ * B is loaded, elements of A are broadcast, and every multiply-add has both in registers. The inner dimension is taken
+ * in blocks and B in panels as wide as a tile, which stay in the first-level cache while a block of rows of A passes
+ * from the second-level one, where the block's part of C stays, too. Where rows that are used together lie far apart,
+ * they would conflict in the cache, so a panel of B that many rows of A pass, and a block of A that passes many panels,
+ * are packed on the stack first: the panel at once, after a prefetch, and the next block of A little by little between
+ * the tiles of this one. The panel at the right edge is padded with zeros in its packed copy. Weights that are prepared
+ * for many products lie in panels from the start.
  *
- * An element of C is the sum of its products in the order of the inner dimension, block by block: its bits depend on
- * N, K and the operands alone, not on the rows it is computed together with.
+ * An element of C is the sum of its products in the order of the inner dimension, block by block: its bits depend on K
+ * and the operands alone, not on the rows and panels it is computed together with.
  */
 #include "kernels/lanes.h"
 #include "kernels/product.h"
@@ -24,16 +24,16 @@ enum { PRODUCT_ROWS = 6, PRODUCT_VECTORS = 2, PRODUCT_LINE_VECTORS = 8 };
 #endif
 enum { PRODUCT_PANEL = LANES * PRODUCT_VECTORS, PRODUCT_WIDE_PANEL = LANES * PRODUCT_LINE_VECTORS };
 
-/* terms, rows and columns of a block, and the distances of rows and columns in the packed A, which do not collide */
+/* terms, rows and columns of a block, and the distances of rows and columns in the packed A, which do not conflict */
 enum { PRODUCT_DEPTH = 128, PRODUCT_BLOCK_ROWS = 43 * PRODUCT_ROWS, PRODUCT_BLOCK_COLUMNS = 1024 };
-enum { PRODUCT_STEP = PRODUCT_DEPTH + CACHE_LINE_FLOATS, PRODUCT_TURNED_STEP = PRODUCT_BLOCK_ROWS + 14 };
+enum { PRODUCT_STEP = PRODUCT_DEPTH + CACHE_LINE_FLOATS, PRODUCT_TRANSPOSED_STEP = PRODUCT_BLOCK_ROWS + 14 };
 
 /* terms of a sum that is formed in about the time that memory needs to answer */
 enum { PRODUCT_LEAD = 32 };
 
 /* rows of A from which on packing a panel pays, columns of C from which on packing A does, and the distance of rows
- * from which on they may collide */
-enum { PRODUCT_COPY_FROM = 64, PRODUCT_COPY_WIDTH = 256, PRODUCT_FAR = 256 };
+ * from which on they may conflict */
+enum { PRODUCT_PACK_FROM = 64, PRODUCT_PACK_WIDTH = 256, PRODUCT_FAR = 256 };
 
 /* a panel of B: `depth` rows of PRODUCT_PANEL elements */
 typedef struct product_panel {
@@ -54,13 +54,13 @@ typedef struct product_left {
 } product_left;
 
 /* a block of A that is being packed: `count` runs of numbers, as they lie in memory */
-typedef struct product_copy {
+typedef struct product_pack {
   const float *from;
   size_t step, length, count;
   float *to;
   size_t to_step;
   size_t done; /* of count */
-} product_copy;
+} product_pack;
 
 /* sums of `terms` more products; b and A are at the first of them. A tile that is wider than a panel takes what is
  * b_side further on. */
@@ -73,7 +73,7 @@ VMATH void product_terms(size_t rows, size_t vectors, size_t terms, const float 
       row[v] = load_lanes(b + v / PRODUCT_VECTORS * b_side + v % PRODUCT_VECTORS * LANES);
 #pragma GCC unroll 6
     for (size_t i = 0; i < rows; i++) {
-      /* minus zero changes nothing: this spreads the element */
+      /* minus zero changes nothing: a broadcast */
       lanes a = A[i * a_row + k * a_column] - (lanes){0};
       PIN(a);
 #pragma GCC unroll 8
@@ -82,8 +82,8 @@ VMATH void product_terms(size_t rows, size_t vectors, size_t terms, const float 
   }
 }
 
-/* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants. C is prefetched some terms
- * before the end, so that it is near when the sums are done; earlier, the panel would evict it again. */
+/* C[rows][vectors] = start + A[rows][depth] panel; rows and vectors are literal constants. C is prefetched some
+ * terms before the end, so that it is near when the sums are done; earlier, the panel would evict it. */
 VMATH void product_tile(size_t rows, size_t vectors, const product_panel *panel, const float *A, size_t a_row,
                         size_t a_column, float *C, size_t c_row) {
   const size_t depth = panel->depth, first = depth > PRODUCT_LEAD ? depth - PRODUCT_LEAD : 0;
@@ -131,8 +131,8 @@ VMATH size_t product_rows(size_t rows, size_t vectors, const product_panel *pane
   return 1;
 }
 
-/* packs the next n runs, and prefetches those that follow: they are too far apart for the hardware's prefetcher */
-static __attribute__((noinline)) void copy_runs(product_copy *copy, size_t n) {
+/* the next n runs; those that follow are prefetched, because they are too far apart for the hardware to guess */
+static __attribute__((noinline)) void pack_runs(product_pack *copy, size_t n) {
   enum { AHEAD = 2 };
   const size_t rest = copy->count - copy->done, end = copy->done + (n < rest ? n : rest);
   for (; copy->done < end; copy->done++) {
@@ -145,16 +145,16 @@ static __attribute__((noinline)) void copy_runs(product_copy *copy, size_t n) {
 
 /* after each tile `runs` of the following block of A are packed */
 static void product_whole_panel(const product_panel *panel, const product_left *left, float *C, size_t c_row,
-                                product_copy *following, size_t runs) {
+                                product_pack *following, size_t runs) {
   const size_t per_tile = panel->depth * PRODUCT_ROWS / left->rows + 1; /* rows of the next panel */
-  size_t asked = 0;
+  size_t prefetched = 0;
   for (size_t i = 0, n; i < left->rows; i += n) {
     const float *A = left->element + i * left->row;
-    for (size_t end = asked + per_tile; panel->next && asked < end && asked < panel->depth; asked++)
+    for (size_t end = prefetched + per_tile; panel->next && prefetched < end && prefetched < panel->depth; prefetched++)
       for (size_t j = 0; j < PRODUCT_PANEL; j += CACHE_LINE_FLOATS)
-        __builtin_prefetch(panel->next + asked * panel->next_row + j, 0, 2);
+        __builtin_prefetch(panel->next + prefetched * panel->next_row + j, 0, 2);
     n = product_rows(left->rows - i, PRODUCT_VECTORS, panel, A, left->row, left->column, C + i * c_row, c_row);
-    if (following->done < following->count) copy_runs(following, runs);
+    if (following->done < following->count) pack_runs(following, runs);
   }
 }
 
@@ -203,7 +203,7 @@ static void product_narrow_edge(const product_panel *panel, const product_left *
 }
 
 /* not inline: beside it the compiler finds too few registers for the tiles */
-static __attribute__((noinline)) void copy_panel(product_panel *panel, float *copy) {
+static __attribute__((noinline)) void pack_panel(product_panel *panel, float *copy) {
   for (size_t i = 0; i < panel->depth; i++) {
     const float *from = panel->element + i * panel->row;
     float *row = copy + i * PRODUCT_PANEL;
@@ -243,20 +243,20 @@ static size_t product_line(const product_operands *o, const product_left *left, 
 
 /* `depth` terms from k on of the given rows of A, for all columns, while the following block of A is packed */
 static void product_block(const product_operands *o, const product_left *left, size_t first, size_t k, size_t depth,
-                          product_copy *following) {
+                          product_pack *following) {
   float copy[PRODUCT_DEPTH * PRODUCT_PANEL] __attribute__((aligned(64)));
   float *C = o->C + first * o->c_row;
   const size_t start = left->rows == 1 ? product_line(o, left, C, k, depth) : 0;
   const size_t tiles = (left->rows / PRODUCT_ROWS + 1) * (o->N / PRODUCT_PANEL + 1);
   for (size_t j = start; j < o->N; j += PRODUCT_PANEL) {
     product_panel panel = panel_at(o, j, PRODUCT_PANEL, k, depth);
-    const bool edge = panel.columns < PRODUCT_PANEL, many = left->rows >= PRODUCT_COPY_FROM;
-    const bool copied = many && (edge || panel.row > 2 * (size_t)PRODUCT_PANEL);
-    if (many && (copied || o->panels) && j + 2 * (size_t)PRODUCT_PANEL <= o->N) {
+    const bool edge = panel.columns < PRODUCT_PANEL, many = left->rows >= PRODUCT_PACK_FROM;
+    const bool packed = many && (edge || panel.row > 2 * (size_t)PRODUCT_PANEL);
+    if (many && (packed || o->panels) && j + 2 * (size_t)PRODUCT_PANEL <= o->N) {
       panel.next = panel.element + panel.side;
       panel.next_row = panel.row;
     }
-    if (copied) copy_panel(&panel, copy);
+    if (packed) pack_panel(&panel, copy);
     if (edge && !many)
       product_narrow_edge(&panel, left, C + j, o->c_row);
     else if (edge)
@@ -269,17 +269,17 @@ static void product_block(const product_operands *o, const product_left *left, s
 /* blocks of A are numbered, terms before rows */
 typedef struct product_blocks {
   size_t rows, per_row, count; /* rows of a block, blocks in a row of them, all */
-  bool turned, copied;
+  bool transposed, packed;
 } product_blocks;
 
 static product_blocks blocks_of(const product_operands *o) {
-  const bool turned = o->a_column != 1;
+  const bool transposed = o->a_column != 1;
   const size_t rows = (o->M + PRODUCT_BLOCK_ROWS - 1) / PRODUCT_BLOCK_ROWS;
   const size_t tiles = (o->M + rows * PRODUCT_ROWS - 1) / (rows * PRODUCT_ROWS); /* blocks as even as tiles allow */
   const size_t per_row = (o->K + PRODUCT_DEPTH - 1) / PRODUCT_DEPTH;
-  const bool far = (turned ? o->a_column : o->a_row) > PRODUCT_FAR;
-  return (product_blocks){tiles * PRODUCT_ROWS, per_row, rows * per_row, turned,
-                          far && (turned || o->N >= PRODUCT_COPY_WIDTH)};
+  const bool far = (transposed ? o->a_column : o->a_row) > PRODUCT_FAR;
+  return (product_blocks){tiles * PRODUCT_ROWS, per_row, rows * per_row, transposed,
+                          far && (transposed || o->N >= PRODUCT_PACK_WIDTH)};
 }
 
 /* the rows and terms of a block, and its first element */
@@ -295,27 +295,28 @@ static product_place place_of(const product_operands *o, const product_blocks *b
 }
 
 /* from a block of A to `to`; nothing beyond the last */
-static product_copy copy_of(const product_operands *o, const product_blocks *blocks, size_t block, float *to) {
-  if (!blocks->copied || block >= blocks->count) return (product_copy){0};
+static product_pack pack_of(const product_operands *o, const product_blocks *blocks, size_t block, float *to) {
+  if (!blocks->packed || block >= blocks->count) return (product_pack){0};
   const product_place p = place_of(o, blocks, block);
-  if (blocks->turned) return (product_copy){p.element, o->a_column, p.rows, p.depth, to, PRODUCT_TURNED_STEP, 0};
-  return (product_copy){p.element, o->a_row, p.depth, p.rows, to, PRODUCT_STEP, 0};
+  if (blocks->transposed)
+    return (product_pack){p.element, o->a_column, p.rows, p.depth, to, PRODUCT_TRANSPOSED_STEP, 0};
+  return (product_pack){p.element, o->a_row, p.depth, p.rows, to, PRODUCT_STEP, 0};
 }
 
 /* the columns of a block of C */
 static void product_columns(const product_operands *o, const product_blocks *blocks) {
   float copies[2][PRODUCT_BLOCK_ROWS * PRODUCT_STEP] __attribute__((aligned(64)));
-  product_copy copy = copy_of(o, blocks, 0, copies[0]);
+  product_pack copy = pack_of(o, blocks, 0, copies[0]);
   for (size_t block = 0; block < blocks->count; block++) {
     const product_place p = place_of(o, blocks, block);
     product_left left = {p.rows, p.element, o->a_row, o->a_column};
-    if (blocks->copied) {
-      copy_runs(&copy, copy.count);
+    if (blocks->packed) {
+      pack_runs(&copy, copy.count);
       left.element = copy.to;
-      left.row = blocks->turned ? 1 : PRODUCT_STEP;
-      left.column = blocks->turned ? PRODUCT_TURNED_STEP : 1;
+      left.row = blocks->transposed ? 1 : PRODUCT_STEP;
+      left.column = blocks->transposed ? PRODUCT_TRANSPOSED_STEP : 1;
     }
-    copy = copy_of(o, blocks, block + 1, copies[(block + 1) % 2]);
+    copy = pack_of(o, blocks, block + 1, copies[(block + 1) % 2]);
     product_block(o, &left, p.first, p.k, p.depth, &copy);
   }
 }

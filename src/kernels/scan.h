@@ -44,9 +44,9 @@ typedef struct spectral_rows {
 
 typedef struct spectral_scan_rows {
   spectral_rows rows;
-  const float *b; /* (tokens, 2 H) */
-  float *h;       /* (tokens, 2 H); may be b */
-  bool streamed;  /* non-temporal stores, where there are any and h is aligned for them */
+  const float *b;   /* (tokens, 2 H) */
+  float *h;         /* (tokens, 2 H); may be b */
+  bool nontemporal; /* non-temporal stores, where there are such and h is aligned for them */
 } spectral_scan_rows;
 
 typedef struct spectral_adjoint_rows {
@@ -72,7 +72,7 @@ typedef struct real_scan_rows {
   real_rows rows;
   const float *x; /* (tokens, H) */
   float *h;       /* (tokens, H); may be x */
-  bool streamed;
+  bool nontemporal;
 } real_scan_rows;
 
 typedef struct real_adjoint_rows {

@@ -4,7 +4,7 @@
  * A row is walked tile by tile; each tile takes the cheapest arithmetic that its decays allow at this token. State,
  * constants and sums stay in the first-level cache, so that only content and states go through memory. Backward, time
  * and rows both run downwards: a row that is read upwards while time goes down defeats the prefetcher. Non-temporal
- * stores must fill whole lines back to back, so a finished row is streamed out of the state.
+ * stores must fill whole lines back to back, so a finished row is copied out of the state.
  */
 #ifndef SPARC_KERNELS_SCAN_BODY_H
 #define SPARC_KERNELS_SCAN_BODY_H
@@ -13,11 +13,11 @@
 #include "kernels/scan.h"
 #include "kernels/transition_body.h"
 
-/* ---- non-temporal stores ------------------------------------------------------------------------ */
+/* ---- non-temporal stores ----------------------------------------------------------------------- */
 
 #if defined(__SSE2__)
 
-VMATH void stream_lanes(float *to, lanes v) {
+VMATH void store_nontemporal(float *to, lanes v) {
 #if defined(__AVX512F__)
   _mm512_stream_ps(to, (__m512)v);
 #elif defined(__AVX__)
@@ -28,23 +28,23 @@ VMATH void stream_lanes(float *to, lanes v) {
 }
 
 /* n is a multiple of CACHE_LINE_FLOATS */
-static void stream_out(float *to, const float *from, size_t n) {
-  for (size_t i = 0; i < n; i += LANES) stream_lanes(to + i, load_lanes(from + i));
+static void copy_nontemporal(float *to, const float *from, size_t n) {
+  for (size_t i = 0; i < n; i += LANES) store_nontemporal(to + i, load_lanes(from + i));
 }
 
-static void stream_end(void) { _mm_sfence(); }
+static void fence_nontemporal(void) { _mm_sfence(); }
 
 /* every piece of every row must be made of whole lines */
-static bool can_stream(const float *rows, size_t H, size_t n) {
+static bool can_be_nontemporal(const float *rows, size_t H, size_t n) {
   return (uintptr_t)rows % (CACHE_LINE_FLOATS * sizeof(float)) == 0 && H % CACHE_LINE_FLOATS == 0 &&
          n % CACHE_LINE_FLOATS == 0;
 }
 
 #else
 
-static void stream_out(float *to, const float *from, size_t n) { memcpy(to, from, n * sizeof *to); }
-static void stream_end(void) {}
-static bool can_stream(const float *rows, size_t H, size_t n) {
+static void copy_nontemporal(float *to, const float *from, size_t n) { memcpy(to, from, n * sizeof *to); }
+static void fence_nontemporal(void) {}
+static bool can_be_nontemporal(const float *rows, size_t H, size_t n) {
   (void)rows, (void)H, (void)n;
   return false;
 }
@@ -92,7 +92,7 @@ VMATH size_t rows_ahead(size_t H) {
   return 1 + MODES_AHEAD / H;
 }
 
-VMATH void fetch_tile(const float *tile, size_t H) {
+VMATH void prefetch_tile(const float *tile, size_t H) {
   for (size_t i = 0; i < SCAN_TILE; i += CACHE_LINE_FLOATS) {
     __builtin_prefetch(tile + i, 0, 2);
     __builtin_prefetch(tile + H + i, 0, 2);
@@ -169,11 +169,11 @@ static size_t tile_modes(size_t n, size_t tile) {
 }
 
 /* the state of a run of modes as a row */
-static void stream_state(const spectral_rows *rows, float *out) {
+static void store_state(const spectral_rows *rows, float *out) {
   for (size_t part = 0; part < 2; part++)
     for (size_t tile = 0; tile < scan_tiles(rows->n); tile++)
-      stream_out(out + part * rows->H + tile * SCAN_TILE, rows->carried + (2 * tile + part) * SCAN_TILE,
-                 tile_modes(rows->n, tile));
+      copy_nontemporal(out + part * rows->H + tile * SCAN_TILE, rows->carried + (2 * tile + part) * SCAN_TILE,
+                       tile_modes(rows->n, tile));
 }
 
 VMATH void forward_row(const spectral_scan_rows *s, bool fixed, bool store, size_t t, float scale, float phase) {
@@ -185,11 +185,11 @@ VMATH void forward_row(const spectral_scan_rows *s, bool fixed, bool store, size
     const tile_token token = {rows->tiles + i, scale, phase};
     const float *b = s->b + at + i * SCAN_TILE;
     float *state = rows->carried + 2 * i * SCAN_TILE, *out = s->h + at + i * SCAN_TILE;
-    if (t + ahead < rows->tokens) fetch_tile(b + ahead * 2 * H, H);
+    if (t + ahead < rows->tokens) prefetch_tile(b + ahead * 2 * H, H);
     const forward_tile f = {b, b + H, state, state + SCAN_TILE, out, out + H};
     forward_tile_row(fixed, store, &token, tile_modes(rows->n, i), &f);
   }
-  if (!store) stream_state(rows, s->h + at);
+  if (!store) store_state(rows, s->h + at);
 }
 
 VMATH void forward_tokens(const spectral_scan_rows *s, bool fixed, bool store) {
@@ -204,7 +204,7 @@ VMATH void forward_tokens(const spectral_scan_rows *s, bool fixed, bool store) {
 
 static void spectral_scan(const spectral_scan_rows *s) {
   const bool fixed = !s->rows.controls;
-  const bool stream = s->streamed && can_stream(s->h + s->rows.first, s->rows.H, s->rows.n);
+  const bool stream = s->nontemporal && can_be_nontemporal(s->h + s->rows.first, s->rows.H, s->rows.n);
   if (fixed && stream)
     forward_tokens(s, true, false);
   else if (fixed)
@@ -213,7 +213,7 @@ static void spectral_scan(const spectral_scan_rows *s) {
     forward_tokens(s, false, false);
   else
     forward_tokens(s, false, true);
-  if (stream) stream_end();
+  if (stream) fence_nontemporal();
 }
 
 /* ---- backward ------------------------------------------------------------------------------------ */
@@ -325,7 +325,7 @@ static void adjoint_reset(const spectral_adjoint_rows *s, size_t t) {
 /* The rows that come next are prefetched from their end to their start, two tiles of either array with every tile that
  * is worked on: halves of a row by turns, or many lines at once, arrive later. Tiles of the second half of a row count
  * on from those of the first. */
-VMATH void fetch_down(const spectral_rows *rows, const float *row, size_t pair) {
+VMATH void prefetch_down(const spectral_rows *rows, const float *row, size_t pair) {
   const size_t tiles = scan_tiles(rows->n);
   for (size_t k = 2; k-- > 0;) {
     const size_t tile = 2 * pair + k;
@@ -349,8 +349,8 @@ VMATH void adjoint_row(const spectral_adjoint_rows *s, bool fixed, size_t t, flo
         h_re + i * SCAN_TILE, h_im + i * SCAN_TILE, dh, dh + H, carry, carry + SCAN_TILE, db, db + H, sum,
         sum + SCAN_TILE};
     if (t + s->earlier > 1) {
-      fetch_down(rows, s->dh + at - 2 * H, i);
-      fetch_down(rows, s->h + at - 4 * H, i);
+      prefetch_down(rows, s->dh + at - 2 * H, i);
+      prefetch_down(rows, s->h + at - 4 * H, i);
     }
     adjoint_tile_row(fixed, &token, tile_modes(rows->n, i), &a, &of_row);
   }
@@ -388,8 +388,8 @@ VMATH void adjoint_tokens(const spectral_adjoint_rows *s, bool fixed, size_t fro
 }
 
 /* Not inlined: a compiler that knows the sums to be nobody else's reads them one group ahead, and spills them. */
-__attribute__((noinline)) static void adjoint_steered(const spectral_adjoint_rows *s, size_t from, size_t n,
-                                                      float *sums) {
+__attribute__((noinline)) static void adjoint_controlled(const spectral_adjoint_rows *s, size_t from, size_t n,
+                                                         float *sums) {
   adjoint_tokens(s, false, from, n, sums);
 }
 __attribute__((noinline)) static void adjoint_fixed(const spectral_adjoint_rows *s, size_t from, size_t n,
@@ -403,7 +403,7 @@ static void spectral_adjoint(const spectral_adjoint_rows *s) {
     float sums[2 * SCAN_MODES] __attribute__((aligned(sizeof(float[CACHE_LINE_FLOATS])))) = {0};
     from = (to - 1) / SCAN_TOKENS * SCAN_TOKENS;
     if (s->rows.controls)
-      adjoint_steered(s, from, to - from, sums);
+      adjoint_controlled(s, from, to - from, sums);
     else
       adjoint_fixed(s, from, to - from, sums);
     flush_sums(s, sums);
@@ -413,7 +413,7 @@ static void spectral_adjoint(const spectral_adjoint_rows *s) {
 /* ---- real ---------------------------------------------------------------------------------------- */
 
 /* one tile of two arrays of the next row: two streams are better prefetched late, into the first-level cache */
-VMATH void fetch_both(const float *one, const float *other) {
+VMATH void prefetch_both(const float *one, const float *other) {
   for (size_t i = 0; i < SCAN_TILE; i += CACHE_LINE_FLOATS) {
     __builtin_prefetch(one + i);
     __builtin_prefetch(other + i);
@@ -437,17 +437,17 @@ VMATH void real_tokens(const real_scan_rows *s, bool store) {
     const float *a = rows->a + at, *x = s->x + at;
     if (rows->mask && rows->mask[t] == 0) memset(rows->carried, 0, n * sizeof(float));
     for (size_t i = 0; i < n; i += SCAN_TILE) {
-      if (t + 1 < rows->tokens) fetch_both(a + rows->H + i, x + rows->H + i);
+      if (t + 1 < rows->tokens) prefetch_both(a + rows->H + i, x + rows->H + i);
       real_piece(a, x, rows->carried, s->h + at, store, i, i + SCAN_TILE < n ? i + SCAN_TILE : n);
     }
-    if (!store) stream_out(s->h + at, rows->carried, n);
+    if (!store) copy_nontemporal(s->h + at, rows->carried, n);
   }
 }
 
 static void real_scan(const real_scan_rows *s) {
-  if (s->streamed && can_stream(s->h + s->rows.first, s->rows.H, s->rows.n)) {
+  if (s->nontemporal && can_be_nontemporal(s->h + s->rows.first, s->rows.H, s->rows.n)) {
     real_tokens(s, false);
-    stream_end();
+    fence_nontemporal();
   } else {
     real_tokens(s, true);
   }
@@ -468,8 +468,8 @@ VMATH void real_adjoint_piece(const real_adjoint_rows *s, size_t t, bool reset, 
     return;
   }
   if (t > 1) {
-    fetch_both(a - rows->H + from, dh - rows->H + from);
-    fetch_both(s->h + at - 2 * rows->H + from, s->da + at - rows->H + from);
+    prefetch_both(a - rows->H + from, dh - rows->H + from);
+    prefetch_both(s->h + at - 2 * rows->H + from, s->da + at - rows->H + from);
   }
 #pragma omp simd
   for (size_t i = from; i < to; i++) {

@@ -15,8 +15,8 @@
 #include "kernels/transition_body.h"
 
 enum {
-  SPARC_TILE = 64, /* modes that decide together how much arithmetic a token needs */
-  SPARC_TILES = KERNEL_TILE / SPARC_TILE,
+  SPARC_TILE = 64,                            /* modes that decide together how much arithmetic a token needs */
+  SPARC_TILES = KERNEL_TILE / SPARC_TILE + 1, /* of a run that need not start with one */
   SPARC_BLOCKS = KERNEL_TILE / LANES,
 };
 
@@ -126,7 +126,7 @@ VMATH void controls_at(sparc_rules rules, size_t ways, const sparc_rows *rows, c
 
 /* ---- one register of modes at some tokens -------------------------------------------------------- */
 
-/* what of it is not asked for is not computed: everything is inlined */
+/* what of it is not used is not computed: everything is inlined */
 typedef struct block_values {
   lanes e[WAYS];
   transition lambda;
@@ -254,19 +254,27 @@ VMATH float largest_lane(lanes v) {
   return most;
 }
 
+/* tiles are counted from mode 0, so that it does not matter which run of modes a mode is in */
+static size_t first_tile(const sparc_rows *rows) { return rows->first / SPARC_TILE; }
+
 static void limits_of(const sparc_rows *rows, tile_limits *out) {
-  const float *k = rows->constants + rows->first;
+  const float *k = rows->constants;
   const size_t H = rows->H;
-  for (size_t begin = 0; begin < rows->n; begin += SPARC_TILE) {
+  for (size_t tile = first_tile(rows); tile * SPARC_TILE < rows->first + rows->n; tile++) {
     lanes decay = every_lane(0), gate = decay;
-    for (size_t i = begin; i < begin + SPARC_TILE && i < rows->n; i += LANES) {
-      const size_t left = rows->n - i;
-      const lanes p = load_some(k + K_GATE_P * H + i, left), r = load_some(k + K_GATE_R * H + i, left);
-      decay = max_lanes(decay, load_some(k + K_NU * H + i, left));
+    for (size_t j = tile * SPARC_TILE; j < (tile + 1) * SPARC_TILE && j < H; j += LANES) {
+      const size_t left = H - j;
+      const lanes p = load_some(k + K_GATE_P * H + j, left), r = load_some(k + K_GATE_R * H + j, left);
+      decay = max_lanes(decay, load_some(k + K_NU * H + j, left));
       gate = max_lanes(gate, magnitude_of(p) + magnitude_of(r));
     }
-    out->decay[begin / SPARC_TILE] = largest_lane(gate) <= 40 ? largest_lane(decay) : INFINITY;
+    out->decay[tile - first_tile(rows)] = largest_lane(gate) <= 40 ? largest_lane(decay) : INFINITY;
   }
+}
+
+/* the largest decay of the tile of mode first + i */
+VMATH float limit_at(const sparc_rows *rows, const tile_limits *limits, size_t i) {
+  return limits->decay[(rows->first + i) / SPARC_TILE - first_tile(rows)];
 }
 
 /* the controls of n <= SCAN_TOKENS tokens from `from` on; where modes have their own, they are in their rows */
@@ -294,7 +302,8 @@ VMATH size_t small_tokens(sparc_rules rules, size_t ways, const token_row *token
 }
 
 VMATH size_t tile_end(const sparc_rows *rows, size_t begin) {
-  return begin + SPARC_TILE < rows->n ? begin + SPARC_TILE : rows->n;
+  const size_t end = ((rows->first + begin) / SPARC_TILE + 1) * SPARC_TILE - rows->first;
+  return end < rows->n ? end : rows->n;
 }
 
 static void forget(const sparc_rows *rows, mode_block *blocks) {
@@ -302,10 +311,10 @@ static void forget(const sparc_rows *rows, mode_block *blocks) {
     blocks[i / LANES].carried_re = blocks[i / LANES].carried_im = every_lane(0);
 }
 
-/* Prefetches a line of a row re | im: rows are apart by more than the hardware's prefetcher reaches. Rows that will be
- * written, too: a store waits for its line. A few lines with every block that is worked on, for many at once
- * would wait for each other; into the second-level cache, since the first one holds the blocks. */
-VMATH void fetch_line(const float *row, size_t H) {
+/* Rows are apart by more than the hardware's prefetcher looks ahead. Rows that will be written are prefetched, too: a
+ * store waits for its line. A few lines with every block that is worked on, for many at once would wait for each other;
+ * into the second-level cache, since the first one holds the blocks. */
+VMATH void prefetch_line(const float *row, size_t H) {
   __builtin_prefetch(row, 0, 2);
   __builtin_prefetch(row + H, 0, 2);
 }
@@ -318,8 +327,8 @@ VMATH void scan_tile_of(sparc_rules rules, bool floor, bool small, size_t ways, 
   const size_t H = rows->H;
   for (size_t i = begin; i < end; i += LANES) {
     if (ahead && i % CACHE_LINE_FLOATS == 0) {
-      EACH_WAY(k) fetch_line(token[k].content + ahead * rows->content_stride + i, H);
-      EACH_WAY(k) fetch_line(token[k].states + ahead * 2 * H + i, H);
+      EACH_WAY(k) prefetch_line(token[k].content + ahead * rows->content_stride + i, H);
+      EACH_WAY(k) prefetch_line(token[k].states + ahead * 2 * H + i, H);
     }
     const size_t left = rows->n - i;
     mode_block *b = blocks + i / LANES;
@@ -356,14 +365,15 @@ VMATH void scan_tokens(sparc_rules rules, bool floor, size_t ways, const sparc_s
   if (control->fresh) forget(rows, blocks);
   for (size_t begin = 0, end; begin < rows->n; begin = end) {
     end = tile_end(rows, begin);
-    const size_t small = small_tokens(rules, ways, token, limits->decay[begin / SPARC_TILE]);
+    const float decay = limit_at(rows, limits, begin);
+    const size_t small = small_tokens(rules, ways, token, decay);
     if (ways > 1 && small == ways)
       scan_tile_of(rules, floor, true, ways, rows, token, ahead, begin, end, blocks);
     else if (ways > 1 && small == 0)
       scan_tile_of(rules, floor, false, ways, rows, token, ahead, begin, end, blocks);
     else
       for (size_t k = 0; k < ways; k++)
-        if (small_tokens(rules, 1, token + k, limits->decay[begin / SPARC_TILE]))
+        if (small_tokens(rules, 1, token + k, decay))
           scan_tile_of(rules, floor, true, 1, rows, token + k, ahead, begin, end, blocks);
         else
           scan_tile_of(rules, floor, false, 1, rows, token + k, ahead, begin, end, blocks);
@@ -447,7 +457,7 @@ VMATH void adjoint_block(sparc_rules rules, bool floor, bool small, size_t ways,
   EACH_WAY(k) by_log[k] = v.e[k] * by_decay[k] + by_norm[k];
   EACH_WAY(k) dr[k] = rows->kappa_r * (rules.adaptive_decay ? by_log[k] : by_norm[k]) + b->gate_r * slope[k];
   EACH_WAY(k) dp[k] = rows->kappa_p * (v.lambda.clock[k] * w_im[k]) + b->gate_p * slope[k];
-  if (rules.controls == CONTROLS_SHARED) {
+  if (rules.controls == CONTROLS_SHARED && !token->d_own) {
     EACH_WAY(k) sums[k].dr += dr[k];
     EACH_WAY(k) sums[k].dp += dp[k];
   } else {
@@ -466,32 +476,32 @@ VMATH void adjoint_block(sparc_rules rules, bool floor, bool small, size_t ways,
 }
 
 /* what the adjoint of the token `ahead` tokens before this one needs of a block */
-VMATH void fetch_earlier(const sparc_adjoint_rows *s, const token_row *token, size_t t, size_t ahead, size_t i) {
+VMATH void prefetch_earlier(const sparc_adjoint_rows *s, const token_row *token, size_t t, size_t ahead, size_t i) {
   const size_t H = s->rows.H, at = s->rows.first + i;
   const float *states = s->states + at + t * 2 * H;
-  fetch_line(token->content - ahead * s->rows.content_stride + i, H);
-  fetch_line(token->direct - ahead * 2 * H + i, H);
-  fetch_line(states - (ahead + 1) * 2 * H, H);
-  fetch_line(token->dcontent - ahead * s->dcontent_stride + i, H);
+  prefetch_line(token->content - ahead * s->rows.content_stride + i, H);
+  prefetch_line(token->direct - ahead * 2 * H + i, H);
+  prefetch_line(states - (ahead + 1) * 2 * H, H);
+  prefetch_line(token->dcontent - ahead * s->dcontent_stride + i, H);
 }
 
 VMATH void place_adjoint(sparc_rules rules, const sparc_adjoint_rows *s, size_t t, token_row *out) {
   const sparc_rows *rows = &s->rows;
   const size_t H = rows->H, first = rows->first;
-  const bool shared = rules.controls == CONTROLS_SHARED, fresh = out->control.fresh;
+  const bool fresh = out->control.fresh;
   place_token(rules, rows, t, out);
   out->before_re = fresh ? zero_row : t > 0 ? s->states + (t - 1) * 2 * H + first : s->before_re;
   out->before_im = fresh ? zero_row : t > 0 ? out->before_re + H : s->before_im;
   out->direct = s->dstates + t * 2 * H + first;
   out->dcontent = s->dcontent + t * s->dcontent_stride + first;
-  out->d_own = shared ? NULL : s->d_own + t * rows->own_stride + first;
+  out->d_own = s->d_own ? s->d_own + t * s->d_own_stride + first : NULL;
 }
 
 VMATH void adjoint_tile_of(sparc_rules rules, bool floor, bool small, size_t ways, const sparc_adjoint_rows *s,
                            const token_row *token, size_t last, size_t ahead, size_t begin, size_t end,
                            mode_block *blocks, control_lanes *sums) {
   for (size_t i = begin; i < end; i += LANES) {
-    if (ahead && i % CACHE_LINE_FLOATS == 0) EACH_WAY(k) fetch_earlier(s, token + k, last - k, ahead, i);
+    if (ahead && i % CACHE_LINE_FLOATS == 0) EACH_WAY(k) prefetch_earlier(s, token + k, last - k, ahead, i);
     adjoint_block(rules, floor, small, ways, &s->rows, token, i, blocks + i / LANES, sums);
   }
 }
@@ -508,22 +518,37 @@ VMATH void adjoint_tokens_of(sparc_rules rules, bool floor, size_t ways, const s
   const size_t ahead = last + s->earlier >= 2 * ways ? ways : 0;
   for (size_t begin = 0, end; begin < rows->n; begin = end) {
     end = tile_end(rows, begin);
-    const size_t small = small_tokens(rules, ways, token, limits->decay[begin / SPARC_TILE]);
+    const float decay = limit_at(rows, limits, begin);
+    const size_t small = small_tokens(rules, ways, token, decay);
     if (ways > 1 && small == ways)
       adjoint_tile_of(rules, floor, true, ways, s, token, last, ahead, begin, end, blocks, sums);
     else if (ways > 1 && small == 0)
       adjoint_tile_of(rules, floor, false, ways, s, token, last, ahead, begin, end, blocks, sums);
     else
       for (size_t k = 0; k < ways; k++)
-        if (small_tokens(rules, 1, token + k, limits->decay[begin / SPARC_TILE]))
+        if (small_tokens(rules, 1, token + k, decay))
           adjoint_tile_of(rules, floor, true, 1, s, token + k, last - k, ahead, begin, end, blocks, sums + k);
         else
           adjoint_tile_of(rules, floor, false, 1, s, token + k, last - k, ahead, begin, end, blocks, sums + k);
   }
   if (control->fresh) forget(rows, blocks);
-  for (size_t k = 0; rules.controls == CONTROLS_SHARED && k < ways; k++) {
+  for (size_t k = 0; rules.controls == CONTROLS_SHARED && !token->d_own && k < ways; k++) {
     s->dshared[2 * (last - k)] = sum_lanes(sums[k].dr);
     s->dshared[2 * (last - k) + 1] = sum_lanes(sums[k].dp);
+  }
+}
+
+/* the sums over modes that adjoint_rows leaves out when it is given d_own, in the same order */
+static void control_sums(const sparc_control_rows *s) {
+  for (size_t t = 0; t < s->tokens; t++) {
+    const float *row = s->d_own + t * 2 * s->H + s->first;
+    lanes dr = every_lane(0), dp = every_lane(0);
+    for (size_t i = 0; i < s->n; i += LANES) {
+      dr += load_some(row + i, s->n - i);
+      dp += load_some(row + s->H + i, s->n - i);
+    }
+    s->dshared[2 * t] = sum_lanes(dr);
+    s->dshared[2 * t + 1] = sum_lanes(dp);
   }
 }
 

@@ -312,6 +312,7 @@ static void keep_config(sparc_network *net, const sparc_network_config *config) 
   net->config = *config;
   net->config.cell = sparc_cell_kind(net->cell);
   net->config.cell_options = sparc_cell_options(net->cell);
+  net->config.kernel = sparc_cell_kernel(net->cell);
   net->config.head = net->head_config;
   for (int i = 0; i < config->heads; i++) {
     net->head_config[i] = config->head[i];
@@ -331,7 +332,8 @@ sparc_status sparc_network_create(const sparc_network_config *config, sparc_netw
   const sparc_cell_config cell = {.kind = config->cell,
                                   .D = config->embedding == SPARC_EMBED_NONE ? config->inputs : config->width,
                                   .H = config->H,
-                                  .options = config->cell_options};
+                                  .options = config->cell_options,
+                                  .kernel = config->kernel};
   status = sparc_cell_create(&cell, &net->cell);
   if (status == SPARC_OK) {
     keep_config(net, config);

@@ -124,7 +124,7 @@ static void gradient_part(void *context, size_t part) {
 
 void TYPED(item_gradients)(item_batch *batch, int threads) {
   parallel_for(threads, tiles_of(batch->n, ITEM_TILE), backward_tile, batch);
-  parallel_for(threads, TYPED(tokens_gradient_parts)(batch->cell) + 1, gradient_part, batch);
+  parallel_for(threads, TYPED(tokens_gradient_parts)(batch->cell, 1) + 1, gradient_part, batch);
 }
 
 /* ---- the call ------------------------------------------------------------------------------------ */

@@ -446,7 +446,7 @@ static void add_past(run *r, int threads) {
     symbols_backward(r);
   else
     parallel_for(threads, tiles_of(r->T, TOKEN_TILE), backward_tile, r);
-  if (r->course.count > 0) parallel_for(threads, TYPED(tokens_gradient_parts)(r->cell) + 1, gradient_part, r);
+  if (r->course.count > 0) parallel_for(threads, TYPED(tokens_gradient_parts)(r->cell, 1) + 1, gradient_part, r);
   const size_t stops = stops_of(r->T, r->view->checkpoints ? r->view->interval : 0), trace = r->cell->sizes.trace;
   for (size_t k = 0; k < stops; k++) {
     const real *Z = k == 0 ? r->view->boundary : r->view->checkpoints + (k - 1) * trace;

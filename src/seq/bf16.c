@@ -51,7 +51,7 @@ static bf16_kernels complete(const bf16_kernels *k) {
 static bf16_kernels kernels_for(size_t n) {
   enum { WORTH_ASKING = 1 << 20 };
   const kernels *chosen;
-  if (n < WORTH_ASKING || kernels_choose(&chosen) != SPARC_OK) return (bf16_kernels){narrow_plain, widen_plain};
+  if (n < WORTH_ASKING || kernels_choose(NULL, &chosen) != SPARC_OK) return (bf16_kernels){narrow_plain, widen_plain};
   return complete(&chosen->bf16);
 }
 

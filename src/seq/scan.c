@@ -2,7 +2,8 @@
 /* scan.c: the public scans: what can be wrong with their arguments, and how the work is cut into jobs.
  *
  * A job is one stream and up to SCAN_MODES modes: whole rows stream best. A lone stream is cut into halves of its
- * modes, so that two threads have work. Jobs depend on the shape alone, and what they share is added in their order.
+ * modes, so that two threads have work. Where jobs share sums, those over the modes that a control steers, they depend
+ * on the shape alone, and the sums are added in their order; the others are cut further for more threads.
  */
 #include "seq/scan.h"
 
@@ -22,14 +23,29 @@ static size_t pieces_of(int whole, int piece) { return ((size_t)whole + (size_t)
 
 size_t scan_jobs(const sparc_scan *scan) { return (size_t)scan->config.B * pieces_of(scan->config.H, scan->width); }
 
+static int backward_width(const sparc_scan *scan, const sparc_scan_data *data) {
+  return data->controls ? scan->sum_width : scan->width;
+}
+
+size_t scan_backward_jobs(const sparc_scan *scan, const sparc_scan_data *data) {
+  return (size_t)scan->config.B * pieces_of(scan->config.H, backward_width(scan, data));
+}
+
 size_t real_scan_jobs(const sparc_scan *scan) {
   return (size_t)scan->config.B * pieces_of(scan->config.H, scan->real_width);
 }
 
-static int job_width(int B, int H, int most) {
-  const int wanted = B > 1 ? H : (H + 1) / 2;
-  const int rounded = (wanted + SCAN_TILE - 1) / SCAN_TILE * SCAN_TILE;
+/* one of `pieces` runs of a row, in whole tiles */
+static int job_width(int H, int pieces, int most) {
+  const int wanted = (H + pieces - 1) / pieces, rounded = (wanted + SCAN_TILE - 1) / SCAN_TILE * SCAN_TILE;
   return rounded < most ? rounded : most;
+}
+
+/* runs of a row by the shape alone, and those that give work to more threads than that */
+static int pieces_by_shape(int B) { return B > 1 ? 1 : 2; }
+static int pieces_by_threads(int B, int threads) {
+  const int each = (threads + B - 1) / B;
+  return each > pieces_by_shape(B) ? each : pieces_by_shape(B);
 }
 
 /* a team costs some microseconds; an automatic choice gives each thread enough to do */
@@ -66,22 +82,25 @@ sparc_status sparc_scan_create(const sparc_scan_config *config, sparc_scan **out
   if (!config) return fail(SPARC_INVALID, "config is NULL");
   const kernels *chosen;
   sparc_status status = check_config(config);
-  if (status == SPARC_OK) status = kernels_choose(&chosen);
+  if (status == SPARC_OK) status = kernels_choose(config->kernel, &chosen);
   if (status != SPARC_OK) return status;
   sparc_scan *scan = sparc_alloc(sizeof *scan);
   if (!scan) return fail(SPARC_NO_MEMORY, "no memory for a scan");
   if (!chosen->scan.spectral) chosen = kernels_portable();
+  const int threads = choose_threads(config), pieces = pieces_by_threads(config->B, threads);
   *scan = (sparc_scan){.config = *config,
                        .kernels = &chosen->scan,
                        .name = chosen->name,
-                       .width = job_width(config->B, config->H, SCAN_MODES),
-                       .real_width = job_width(config->B, config->H, SCAN_CARRIED),
-                       .threads = choose_threads(config)};
+                       .width = job_width(config->H, pieces, SCAN_MODES),
+                       .real_width = job_width(config->H, pieces, SCAN_CARRIED),
+                       .sum_width = job_width(config->H, pieces_by_shape(config->B), SCAN_MODES),
+                       .threads = threads};
   *out = scan;
   return SPARC_OK;
 }
 
 void sparc_scan_free(sparc_scan *scan) { sparc_free(scan); }
+const char *sparc_scan_kernel(const sparc_scan *scan) { return scan->name; }
 
 static size_t tokens_of(const sparc_scan *scan) { return (size_t)scan->config.B * (size_t)scan->config.T; }
 
@@ -187,28 +206,29 @@ void scan_forward_job(const sparc_scan *scan, const scan_tile *tiles, const spar
   const spectral_scan_rows rows = {.rows = rows_of(scan, tiles, data, &p, from, to, carried),
                                    .b = data->b + at,
                                    .h = data->h + at,
-                                   .streamed = scan->config.streaming && data->h != data->b};
+                                   .nontemporal = scan->config.streaming && data->h != data->b};
   scan->kernels->spectral(&rows);
 }
 
 void scan_backward_job(const sparc_scan *scan, const scan_tile *tiles, const sparc_scan_data *data,
                        const sparc_scan_gradient *gradient, size_t job, size_t from, size_t to, float *carried,
                        float *dcontrols, double *sums) {
-  const job_place p = place_of(scan, scan->width, job);
+  const job_place p = place_of(scan, backward_width(scan, data), job);
   const size_t H = (size_t)scan->config.H, token = p.b * (size_t)scan->config.T + from, at = token * 2 * H;
   const float *entrance = data->state0 ? data->state0 + p.b * 2 * H + p.first : NULL;
   const float *before = from > 0 ? data->h + at - 2 * H + p.first : entrance;
   double *by_nu = sums + p.b * 2 * H + p.first;
-  const spectral_adjoint_rows rows = {.rows = rows_of(scan, tiles, data, &p, from, to, carried),
-                                      .h = data->h + at,
-                                      .before_re = before ? before : zero_row,
-                                      .before_im = before ? before + H : zero_row,
-                                      .dh = gradient->dh + at,
-                                      .db = gradient->db + at,
-                                      .earlier = from,
-                                      .dcontrols = dcontrols + 2 * (p.piece * tokens_of(scan) + token),
-                                      .by_nu = by_nu,
-                                      .by_theta = by_nu + H};
+  const spectral_adjoint_rows rows = {
+      .rows = rows_of(scan, tiles, data, &p, from, to, carried),
+      .h = data->h + at,
+      .before_re = before ? before : zero_row,
+      .before_im = before ? before + H : zero_row,
+      .dh = gradient->dh + at,
+      .db = gradient->db + at,
+      .earlier = from,
+      .dcontrols = data->controls ? dcontrols + 2 * (p.piece * tokens_of(scan) + token) : NULL,
+      .by_nu = by_nu,
+      .by_theta = by_nu + H};
   scan->kernels->spectral_adjoint(&rows);
 }
 
@@ -225,7 +245,7 @@ void real_scan_forward_job(const sparc_scan *scan, const sparc_real_scan_data *d
                                         .carried = carried},
                                .x = data->x + token * H,
                                .h = data->h + token * H,
-                               .streamed = scan->config.streaming && data->h != data->x};
+                               .nontemporal = scan->config.streaming && data->h != data->x};
   scan->kernels->real(&rows);
 }
 
@@ -255,13 +275,13 @@ void real_scan_backward_job(const sparc_scan *scan, const sparc_real_scan_data *
 /* where coordinate i of part re (0) or im (1) of a job is in its carried floats */
 static size_t carried_at(size_t part, size_t i) { return (i / SCAN_TILE * 2 + part) * SCAN_TILE + i % SCAN_TILE; }
 
-static void fetch_spectral(const sparc_scan *scan, const job_place *p, const float *states, float *carried) {
+static void pack_carried(const sparc_scan *scan, const job_place *p, const float *states, float *carried) {
   const size_t H = (size_t)scan->config.H;
   for (size_t part = 0; states && part < 2; part++)
     for (size_t i = 0; i < p->n; i++) carried[carried_at(part, i)] = states[(2 * p->b + part) * H + p->first + i];
 }
 
-static void leave_spectral(const sparc_scan *scan, const job_place *p, float *states, const float *carried) {
+static void unpack_carried(const sparc_scan *scan, const job_place *p, float *states, const float *carried) {
   const size_t H = (size_t)scan->config.H;
   for (size_t part = 0; states && part < 2; part++)
     for (size_t i = 0; i < p->n; i++) states[(2 * p->b + part) * H + p->first + i] = carried[carried_at(part, i)];
@@ -313,9 +333,9 @@ static void run_forward(void *context, size_t job) {
   const scan_call *c = context;
   const job_place p = place_of(c->scan, c->scan->width, job);
   float carried[SCAN_CARRIED] __attribute__((aligned(CACHE_LINE))) = {0};
-  fetch_spectral(c->scan, &p, c->data->state0, carried);
+  pack_carried(c->scan, &p, c->data->state0, carried);
   scan_forward_job(c->scan, c->tiles, c->data, job, 0, (size_t)c->scan->config.T, carried);
-  leave_spectral(c->scan, &p, c->data->state_last, carried);
+  unpack_carried(c->scan, &p, c->data->state_last, carried);
 }
 
 sparc_status sparc_scan_forward(const sparc_scan *scan, const float *constants, const sparc_scan_data *data) {
@@ -328,7 +348,7 @@ sparc_status sparc_scan_forward(const sparc_scan *scan, const float *constants, 
 }
 
 static void carve(const sparc_scan *scan, arena *a, float **dcontrols, double **sums) {
-  const size_t pieces = pieces_of(scan->config.H, scan->width);
+  const size_t pieces = pieces_of(scan->config.H, scan->sum_width);
   *dcontrols = arena_take(a, pieces * tokens_of(scan) * 2, sizeof(float));
   *sums = arena_take(a, (size_t)scan->config.B * 2 * (size_t)scan->config.H, sizeof(double));
 }
@@ -343,12 +363,12 @@ size_t sparc_scan_work_bytes(const sparc_scan *scan) {
 
 static void run_backward(void *context, size_t job) {
   const scan_call *c = context;
-  const job_place p = place_of(c->scan, c->scan->width, job);
+  const job_place p = place_of(c->scan, backward_width(c->scan, c->data), job);
   float carried[SCAN_CARRIED] __attribute__((aligned(CACHE_LINE))) = {0};
-  fetch_spectral(c->scan, &p, c->gradient->dstate_last, carried);
+  pack_carried(c->scan, &p, c->gradient->dstate_last, carried);
   scan_backward_job(c->scan, c->tiles, c->data, c->gradient, job, 0, (size_t)c->scan->config.T, carried, c->dcontrols,
                     c->sums);
-  leave_spectral(c->scan, &p, c->gradient->dstate0, carried);
+  unpack_carried(c->scan, &p, c->gradient->dstate0, carried);
 }
 
 /* out[i] += the sums of all streams, in their order */
@@ -375,11 +395,12 @@ sparc_status sparc_scan_backward(const sparc_scan *scan, const float *constants,
   arena place = arena_over(work, sparc_scan_work_bytes(scan));
   carve(scan, &place, &call.dcontrols, &call.sums);
   memset(call.sums, 0, (size_t)scan->config.B * 2 * H * sizeof *call.sums);
-  parallel_for(scan->threads, scan_jobs(scan), run_backward, &call);
+  parallel_for(scan->threads, scan_backward_jobs(scan, data), run_backward, &call);
   if (gradient->dcontrols) {
     memset(gradient->dcontrols, 0, controls * sizeof(float));
     if (data->controls)
-      ordered_add_f32(gradient->dcontrols, call.dcontrols, pieces_of(scan->config.H, scan->width), controls, controls);
+      ordered_add_f32(gradient->dcontrols, call.dcontrols, pieces_of(scan->config.H, scan->sum_width), controls,
+                      controls);
   }
   add_streams(scan, call.sums, gradient->dnu);
   add_streams(scan, call.sums + H, gradient->dtheta);

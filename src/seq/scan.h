@@ -11,11 +11,13 @@ struct sparc_scan {
   const scan_kernels *kernels;
   const char *name;      /* of the kernels */
   int width, real_width; /* modes, or coordinates, of a job */
+  int sum_width;         /* modes of a job whose sums over modes are added to those of others: by the shape alone */
   int threads;
 };
 
-/* Job number `job` is a stream and a run of modes of it. */
+/* Job number `job` is a stream and a run of modes of it. The backward with controls has jobs of its own. */
 size_t scan_jobs(const sparc_scan *scan);
+size_t scan_backward_jobs(const sparc_scan *scan, const sparc_scan_data *data);
 size_t real_scan_jobs(const sparc_scan *scan);
 
 /* scan_forward_job runs the steps [from, to) of a job. carried is SCAN_CARRIED floats, the state of its modes as the

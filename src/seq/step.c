@@ -34,13 +34,18 @@ sparc_status PUBLIC(sparc_step)(const sparc_cell *cell, const real *prepared, re
 
 /* ---- many streams -------------------------------------------------------------------------------- */
 
-/* streams of a tile: a multiple of what the projection takes at once, with a tape that stays in the second cache */
-enum { STREAM_TILE = 12 };
+/* streams of a tile: a multiple of what the projection takes at once, with a tape that stays in the second cache; fewer
+ * where that leaves a thread without any */
+static size_t stream_tile(size_t n, int threads) {
+  enum { STREAM_TILE = 12 };
+  const size_t share = tiles_of(n, (size_t)threads);
+  return share < STREAM_TILE ? share : STREAM_TILE;
+}
 
 typedef struct streams {
   const sparc_cell *cell;
   const real *prepared;
-  size_t n;
+  size_t n, tile;
   real *states;
   const real *x, *masks;
   real *y, *tapes;
@@ -49,7 +54,7 @@ typedef struct streams {
 static void step_tile(void *context, size_t tile) {
   const streams *s = context;
   const sparc_sizes *size = &s->cell->sizes;
-  const range r = range_of(s->n, STREAM_TILE, tile);
+  const range r = range_of(s->n, s->tile, tile);
   TYPED(ops_of)
   (s->cell)->step(s->cell, s->prepared, r.n, s->states + r.first * size->state, s->x + r.first * (size_t)s->cell->D,
                   s->masks ? s->masks + r.first : NULL, s->y ? s->y + r.first * size->output : NULL,
@@ -64,7 +69,8 @@ sparc_status PUBLIC(sparc_step_streams)(const sparc_cell *cell, const real *prep
   for (int i = 0; i < n && masks; i++)
     if (masks[i] != 0 && masks[i] != 1)
       return fail(SPARC_INVALID, "mask of stream %d is %g, expected 0 or 1", i, (double)masks[i]);
-  streams s = {cell, prepared, (size_t)n, states, x, masks, y, tapes};
-  parallel_for(thread_count(threads), tiles_of((size_t)n, STREAM_TILE), step_tile, &s);
+  const int count = thread_count(threads);
+  streams s = {cell, prepared, (size_t)n, stream_tile((size_t)n, count), states, x, masks, y, tapes};
+  parallel_for(count, tiles_of(s.n, s.tile), step_tile, &s);
   return SPARC_OK;
 }

@@ -285,13 +285,14 @@ static sparc_status describe(bench_case *c, scan_bench *s) {
                               .kappa_r = KAPPA_R,
                               .kappa_p = KAPPA_P,
                               .threads = 1,
-                              .streaming = bench_value(p, "nt") > 0};
+                              .streaming = bench_value(p, "nt") > 0,
+                              .kernel = c->wanted};
   status = sparc_scan_create(&config, &s->scan);
   config.B = 1;
   config.T = s->T < CHECK_TOKENS ? s->T : CHECK_TOKENS;
   if (status == SPARC_OK) status = sparc_scan_create(&config, &s->check);
   if (status != SPARC_OK) return status;
-  c->kernel = s->scan->name;
+  c->kernel = sparc_scan_kernel(s->scan);
   scan_rivals(s->scan->kernels->lanes, s->rival);
   /* a quarter of a millisecond at half a nanosecond per mode and thread, in blocks as the adjoint works */
   const double steps = 0.25e-3 * c->threads / (0.5e-9 * s->B * s->H);

@@ -71,7 +71,7 @@ static void destroy(bench_case *c) {
 static sparc_status create(bench_case *c) {
   sgemm *g = c->state = calloc(1, sizeof *g);
   if (!g) return fail(SPARC_NO_MEMORY, "%s: no memory", c->problem->text);
-  sparc_status status = bench_value(c->problem, "blas") ? SPARC_OK : kernels_choose(&g->kernels);
+  sparc_status status = bench_value(c->problem, "blas") ? SPARC_OK : kernels_choose(c->wanted, &g->kernels);
   if (status != SPARC_OK) return status;
   g->M = (size_t)bench_value(c->problem, "M");
   g->N = (size_t)bench_value(c->problem, "N");

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "bench/cell.h"
-#include "kernels/kernels.h"
 #include "sparc/double.h"
 #include "sparc/network.h"
 #include "sparc/random.h"
@@ -172,7 +171,8 @@ static sparc_status create(bench_case *c) {
                                      .dropout = 0.1,
                                      .init = SPARC_INIT_CLASSIFICATION,
                                      .head = &head,
-                                     .heads = 1};
+                                     .heads = 1,
+                                     .kernel = c->wanted};
   status = sparc_network_create(&t->config, &t->network);
   if (status == SPARC_OK) status = sparc_network_plan_create(t->network, t->B, t->T, c->threads, &t->plan);
   if (status == SPARC_OK) status = make_room(c, t);
@@ -180,10 +180,7 @@ static sparc_status create(bench_case *c) {
   if (status == SPARC_OK) status = sparc_network_prepare(t->network, t->params, t->prepared);
   if (status == SPARC_OK) status = make_trainer(c, t);
   if (status != SPARC_OK) return status;
-  const kernels *table;
-  status = kernels_choose(&table);
-  if (status != SPARC_OK) return status;
-  c->kernel = table->name;
+  c->kernel = sparc_cell_kernel(sparc_network_cell(t->network));
   c->H = fit.H;
   add_stages(c, t);
   return SPARC_OK;

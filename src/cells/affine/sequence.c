@@ -36,6 +36,7 @@ typedef struct work_view {
   boundary_view boundary;
   real *dstates;          /* (B T, S); NULL when y is the state */
   real *dpre;             /* (B T, pre) */
+  real *dmodes;           /* (B T, shared, H): where a mode tile is shared by threads; else NULL */
   real *dshared_partials; /* (mode_tiles, B T, shared) */
   real *dshared;          /* (B T, shared) */
   double *sum_partials;   /* (B groups, sums, H) */
@@ -65,6 +66,8 @@ static work_view carve_work(arena *a, const sparc_plan *plan, const affine_tilin
   }
   if (TYPED(ops_of)(cell)->affine->output) view.dstates = arena_take(a, tokens * S, sizeof(real));
   view.dpre = arena_take(a, tokens * (size_t)cell->pre, sizeof(real));
+  if (shared && tiling->time_tile < tiling->mode_tile && TYPED(ops_of)(cell)->affine->fused)
+    view.dmodes = arena_take(a, tokens * shared * H, sizeof(real));
   view.dshared_partials = arena_take(a, (size_t)tiling->mode_tiles * tokens * shared, sizeof(real));
   view.dshared = arena_take(a, tokens * shared, sizeof(real));
   view.sum_partials = arena_take(a, B * (size_t)tiling->groups * sums, sizeof(double));
@@ -79,8 +82,12 @@ size_t TYPED(affine_saved_count)(const sparc_plan *plan) {
   return a.used / sizeof(real);
 }
 
+static affine_tiling tiling_of(const sparc_plan *plan) {
+  return affine_tiling_of(plan, TYPED(elements_independent)(plan->cell->kernels));
+}
+
 size_t TYPED(affine_work_count)(const sparc_plan *plan) {
-  const affine_tiling tiling = affine_tiling_of(plan);
+  const affine_tiling tiling = tiling_of(plan);
   arena a = arena_measure();
   carve_work(&a, plan, &tiling);
   return a.used / sizeof(real);
@@ -100,6 +107,7 @@ typedef struct run {
   work_view work;
   real *states;        /* (B T, S): saved.states or y */
   const real *dstates; /* (B T, S): work.dstates or dy; backward only */
+  int adjoint_tile;    /* modes that one thread takes back through time */
   size_t tokens, D, H, S, pre, shared;
 } run;
 
@@ -107,7 +115,7 @@ static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(s
   const sparc_cell *cell = plan->cell;
   arena saved = arena_over(call->saved, (size_t)-1), work = arena_over(call->work, (size_t)-1);
   run r = {.plan = plan,
-           .tiling = affine_tiling_of(plan),
+           .tiling = tiling_of(plan),
            .cell = cell,
            .ops = TYPED(ops_of)(cell)->affine,
            .weights = TYPED(view_prepared)(cell, prepared),
@@ -123,6 +131,10 @@ static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(s
   r.work = carve_work(&work, plan, &r.tiling);
   r.states = r.ops->output ? r.saved.states : call->y;
   r.dstates = r.ops->output ? r.work.dstates : call->dy;
+  /* without shared controls modes have nothing in common; with them, their sums can be formed afterwards, or not */
+  const bool divisible = cell->shared == 0 || (r.fused && r.fused->shared_sums);
+  r.adjoint_tile = divisible ? r.tiling.time_tile : r.tiling.mode_tile;
+  if (r.adjoint_tile == r.tiling.mode_tile) r.work.dmodes = NULL;
   return r;
 }
 
@@ -137,9 +149,9 @@ typedef struct stream_tile {
   int first, n;   /* modes */
 } stream_tile;
 
-static stream_tile stream_tile_of(const run *r, size_t tile, int parts_per_stream) {
-  const size_t mode_tiles = (size_t)r->tiling.mode_tiles, parts = (size_t)parts_per_stream;
-  const int width = r->tiling.mode_tile, first = (int)(tile % mode_tiles) * width, rest = r->cell->H - first;
+static stream_tile stream_tile_of(const run *r, int width, size_t tile, int parts_per_stream) {
+  const size_t mode_tiles = tiles_of(r->H, (size_t)width), parts = (size_t)parts_per_stream;
+  const int first = (int)(tile % mode_tiles) * width, rest = r->cell->H - first;
   return (stream_tile){tile / mode_tiles / parts, tile / mode_tiles % parts, first, rest < width ? rest : width};
 }
 
@@ -152,8 +164,8 @@ static void for_runs(const run *r, stream_tile wide, void (*body)(const run *r, 
   }
 }
 
-static size_t stream_tiles(const run *r, int parts_per_stream) {
-  return (size_t)r->plan->B * (size_t)parts_per_stream * (size_t)r->tiling.mode_tiles;
+static size_t stream_tiles(const run *r, int width, int parts_per_stream) {
+  return (size_t)r->plan->B * (size_t)parts_per_stream * tiles_of(r->H, (size_t)width);
 }
 
 static int chunk_begin(const run *r, size_t chunk) { return (int)chunk * r->plan->chunk; }
@@ -196,24 +208,28 @@ static void store_row(const run *r, const stream_tile *s, const tile_row *row, r
 static void advance(int parts, int n, const TYPED(coefficients) * c, real mask, tile_row *h) {
   if (mask == 0) memset(h, 0, sizeof *h);
   if (parts == 1) {
-    for (int i = 0; i < n; i++) h->re[i] = mask * c->a_re[i] * h->re[i] + c->b_re[i];
+    for (int i = 0; i < n; i++) h->re[i] = c->a_re[i] * h->re[i] + c->b_re[i];
     return;
   }
   for (int i = 0; i < n; i++) {
-    const real kept_re = mask * h->re[i], kept_im = mask * h->im[i];
-    h->re[i] = c->a_re[i] * kept_re - c->a_im[i] * kept_im + c->b_re[i];
-    h->im[i] = c->a_re[i] * kept_im + c->a_im[i] * kept_re + c->b_im[i];
+    const real re = h->re[i], im = h->im[i];
+    h->re[i] = c->a_re[i] * re - c->a_im[i] * im + c->b_re[i];
+    h->im[i] = c->a_re[i] * im + c->a_im[i] * re + c->b_im[i];
   }
 }
 
-/* g = m a g, or with conj(a) in the adjoint direction */
+/* g = m a g, or with conj(a) in the adjoint direction; nothing passes the start of a segment, finite or not */
 static void multiply(int parts, int n, const TYPED(coefficients) * c, real mask, real sign, tile_row *g) {
+  if (mask == 0) {
+    memset(g, 0, sizeof *g);
+    return;
+  }
   if (parts == 1) {
-    for (int i = 0; i < n; i++) g->re[i] *= mask * c->a_re[i];
+    for (int i = 0; i < n; i++) g->re[i] *= c->a_re[i];
     return;
   }
   for (int i = 0; i < n; i++) {
-    const real re = mask * g->re[i], im = mask * g->im[i], a_im = sign * c->a_im[i];
+    const real re = g->re[i], im = g->im[i], a_im = sign * c->a_im[i];
     g->re[i] = c->a_re[i] * re - a_im * im;
     g->im[i] = c->a_re[i] * im + a_im * re;
   }
@@ -252,7 +268,7 @@ static void summarise_run(const run *r, const stream_tile *s) {
 
 static void summarise(void *context, size_t tile) {
   const run *r = context;
-  for_runs(r, stream_tile_of(r, tile, r->tiling.chunks), summarise_run);
+  for_runs(r, stream_tile_of(r, r->tiling.time_tile, tile, r->tiling.chunks), summarise_run);
 }
 
 /* AdjointSummary: g at the end of a chunk becomes P g + Q at its beginning */
@@ -276,7 +292,15 @@ static void summarise_adjoint_run(const run *r, const stream_tile *s) {
 
 static void summarise_adjoint(void *context, size_t tile) {
   const run *r = context;
-  for_runs(r, stream_tile_of(r, tile, r->tiling.chunks), summarise_adjoint_run);
+  for_runs(r, stream_tile_of(r, r->tiling.time_tile, tile, r->tiling.chunks), summarise_adjoint_run);
+}
+
+/* whether a segment starts in a chunk: nothing passes through it then */
+static bool forgets(const run *r, size_t b, size_t chunk) {
+  bool found = false;
+  for (int t = chunk_begin(r, chunk); t < chunk_end(r, chunk) && !found; t++)
+    found = mask_at(r, b * (size_t)r->plan->T + (size_t)t) == 0;
+  return found;
 }
 
 /* next = P g + Q for one chunk */
@@ -284,6 +308,10 @@ static void apply_summary(const run *r, const stream_tile *s, size_t chunk, tile
   tile_row P, Q;
   load_row(r, s, boundary_row(r, r->work.boundary.P, s->b, chunk), &P);
   load_row(r, s, boundary_row(r, r->work.boundary.Q, s->b, chunk), &Q);
+  if (forgets(r, s->b, chunk)) {
+    *g = Q;
+    return;
+  }
   for (int i = 0; i < s->n; i++) {
     const real re = g->re[i], im = g->im[i];
     g->re[i] = P.re[i] * re - P.im[i] * im + Q.re[i];
@@ -303,7 +331,7 @@ static void scan_entrances_run(const run *r, const stream_tile *s) {
 
 static void scan_entrances(void *context, size_t tile) {
   const run *r = context;
-  for_runs(r, stream_tile_of(r, tile, 1), scan_entrances_run);
+  for_runs(r, stream_tile_of(r, r->tiling.time_tile, tile, 1), scan_entrances_run);
 }
 
 /* ReverseScan: the cotangent that enters each chunk at its end */
@@ -319,7 +347,7 @@ static void scan_entrances_adjoint_run(const run *r, const stream_tile *s) {
 
 static void scan_entrances_adjoint(void *context, size_t tile) {
   const run *r = context;
-  for_runs(r, stream_tile_of(r, tile, 1), scan_entrances_adjoint_run);
+  for_runs(r, stream_tile_of(r, r->tiling.time_tile, tile, 1), scan_entrances_adjoint_run);
 }
 
 /* what enters a chunk: from the boundary arrays, or the given end of the sequence when there is only one chunk */
@@ -389,17 +417,35 @@ static real *input_gradient_of(const run *r, const stream_tile *s, size_t token)
 
 /* ---- forward ----------------------------------------------------------------------------------- */
 
+/* into how many parts the columns of a token tile are cut, for products with the inputs and for dx */
+static size_t pre_parts(const run *r) {
+  return r->cell->projected ? tiles_of((size_t)r->cell->projected, (size_t)r->tiling.pre_columns) : 1;
+}
+static size_t dx_parts(const run *r) { return tiles_of(r->D, (size_t)r->tiling.dx_columns); }
+
+static void activate(const run *r, range tokens) {
+  if (r->ops->activate)
+    r->ops->activate(r->cell, r->weights.constants, tokens.n, r->io->x + tokens.first * r->D,
+                     r->saved.pre + tokens.first * r->pre, r->saved.shared + tokens.first * r->shared);
+}
+
+static void activate_tile(void *context, size_t tile) {
+  const run *r = context;
+  activate(r, token_range_of(r, tile));
+}
+
+/* a tile of tokens and all columns, which are then activated while they are in the cache, or some columns */
 static void project(void *context, size_t tile) {
   const run *r = context;
-  const range tokens = token_range_of(r, tile);
-  const size_t N = (size_t)r->cell->projected;
-  const real *x = r->io->x + tokens.first * r->D;
-  real *pre = r->saved.pre + tokens.first * r->pre;
-  if (N > 0)
-    project_tokens(r->cell->kernels, PREPARED, tokens.n, r->D, N, x, r->D, r->weights.weight_in, r->weights.bias, pre,
-                   r->pre);
-  if (r->ops->activate)
-    r->ops->activate(r->cell, r->weights.constants, tokens.n, x, pre, r->saved.shared + tokens.first * r->shared);
+  const size_t N = (size_t)r->cell->projected, parts = pre_parts(r);
+  const range tokens = token_range_of(r, tile / parts);
+  if (N > 0) {
+    const range columns = range_of(N, (size_t)r->tiling.pre_columns, tile % parts);
+    project_tokens(r->cell->kernels, PREPARED, tokens.n, r->D, columns.n, r->io->x + tokens.first * r->D, r->D,
+                   r->weights.weight_in + columns.first * r->D, r->weights.bias + columns.first,
+                   r->saved.pre + tokens.first * r->pre + columns.first, r->pre);
+  }
+  if (parts == 1) activate(r, tokens);
 }
 
 /* Replay */
@@ -418,7 +464,7 @@ static void replay_run(const run *r, const stream_tile *s) {
 
 static void replay(void *context, size_t tile) {
   const run *r = context;
-  const stream_tile s = stream_tile_of(r, tile, r->tiling.chunks);
+  const stream_tile s = stream_tile_of(r, r->tiling.time_tile, tile, r->tiling.chunks);
   if (r->fused)
     replay_fused(r, &s);
   else
@@ -435,12 +481,13 @@ static void read_out(void *context, size_t tile) {
 void TYPED(affine_forward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
   run r = start_run(plan, prepared, call);
   const affine_tiling *tiling = &r.tiling;
-  parallel_for(plan->threads, (size_t)tiling->token_tiles, project, &r);
+  parallel_for(plan->threads, (size_t)tiling->token_tiles * pre_parts(&r), project, &r);
+  if (pre_parts(&r) > 1) parallel_for(plan->threads, (size_t)tiling->token_tiles, activate_tile, &r);
   if (tiling->chunks > 1) {
-    parallel_for(plan->threads, stream_tiles(&r, tiling->chunks), summarise, &r);
-    parallel_for(plan->threads, stream_tiles(&r, 1), scan_entrances, &r);
+    parallel_for(plan->threads, stream_tiles(&r, tiling->time_tile, tiling->chunks), summarise, &r);
+    parallel_for(plan->threads, stream_tiles(&r, tiling->time_tile, 1), scan_entrances, &r);
   }
-  parallel_for(plan->threads, stream_tiles(&r, tiling->chunks), replay, &r);
+  parallel_for(plan->threads, stream_tiles(&r, tiling->time_tile, tiling->chunks), replay, &r);
   if (r.ops->output) parallel_for(plan->threads, (size_t)tiling->token_tiles, read_out, &r);
   if (!call->state_last) return;
   for (size_t b = 0; b < (size_t)plan->B; b++)
@@ -460,7 +507,7 @@ static void read_out_backward(void *context, size_t tile) {
 /* AdjointReplay over a group of chunks, last chunk first, with one partial sum of the per-mode gradients */
 static void replay_adjoint(void *context, size_t tile) {
   const run *r = context;
-  const stream_tile s = stream_tile_of(r, tile, r->tiling.groups);
+  const stream_tile s = stream_tile_of(r, r->adjoint_tile, tile, r->tiling.groups);
   for (size_t q = 0; q < (size_t)r->cell->sums; q++)
     memset(sum_partial_of(r, &s) + q * r->H + s.first, 0, (size_t)s.n * sizeof(double));
   for (size_t k = group_begin(r, s.part + 1); k-- > group_begin(r, s.part);) {
@@ -468,6 +515,7 @@ static void replay_adjoint(void *context, size_t tile) {
     const size_t at = s.b * (size_t)r->plan->T + (size_t)chunk_begin(r, k);
     span.dx = input_gradient_of(r, &s, at);
     span.dx_stride = r->io->dx ? r->D : 0;
+    if (r->work.dmodes) span.dmodes = r->work.dmodes + at * r->shared * r->H;
     real before[2 * WIDE_TILE], g[2 * WIDE_TILE];
     load_wide(r, &s, state_before(r, s.b, chunk_begin(r, k)), before);
     load_wide(r, &s, entrance_of(r, &s, k, r->io->dstate_last), g);
@@ -489,21 +537,70 @@ static TYPED(token_block) block_of(const run *r) {
                               .dpre = r->work.dpre,
                               .dshared = r->work.dshared,
                               .dx = r->io->dx,
-                              .dx_started = r->cell->direct_input};
+                              .dx_started = r->cell->direct_input,
+                              .threads = r->plan->threads};
 }
 
-/* reduction over mode tiles, then back through the controls and the projection to dx */
-static void project_backward(void *context, size_t tile) {
-  const run *r = context;
-  const range tokens = token_range_of(r, tile);
+/* the sums over the modes of every tile, where threads have shared the tiles */
+static void sum_modes(const run *r, range tokens) {
+  for (size_t tile = 0; tile < (size_t)r->tiling.mode_tiles; tile++) {
+    const range modes = range_of(r->H, (size_t)r->tiling.mode_tile, tile);
+    r->fused->shared_sums(r->cell, tokens.n, modes.first, modes.n, r->work.dmodes + tokens.first * r->shared * r->H,
+                          r->work.dshared_partials + (tile * r->tokens + tokens.first) * r->shared);
+  }
+}
+
+/* what the controls get, summed over mode tiles */
+static void reduce(const run *r, range tokens) {
   const size_t width = tokens.n * r->shared;
-  const TYPED(token_block) block = block_of(r);
   real *dshared = r->work.dshared + tokens.first * r->shared;
+  if (r->work.dmodes) sum_modes(r, tokens);
   memset(dshared, 0, width * sizeof(real));
   if (width)
     ordered_add(dshared, r->work.dshared_partials + tokens.first * r->shared, (size_t)r->tiling.mode_tiles,
                 r->tokens * r->shared, width);
+}
+
+static void backward_tile(void *context, size_t tile) {
+  const run *r = context;
+  const TYPED(token_block) block = block_of(r);
+  const range tokens = token_range_of(r, tile);
+  reduce(r, tokens);
   TYPED(tokens_backward)(&block, tokens);
+}
+
+static void activate_backward_tile(void *context, size_t tile) {
+  const run *r = context;
+  const TYPED(token_block) block = block_of(r);
+  const range tokens = token_range_of(r, tile);
+  reduce(r, tokens);
+  TYPED(tokens_activate_backward)(&block, tokens);
+}
+
+static void dx_tile(void *context, size_t tile) {
+  const run *r = context;
+  const TYPED(token_block) block = block_of(r);
+  const size_t parts = dx_parts(r);
+  TYPED(tokens_project_backward)
+  (&block, token_range_of(r, tile / parts), range_of(r->D, (size_t)r->tiling.dx_columns, tile % parts));
+}
+
+static void shared_backward_tile(void *context, size_t tile) {
+  const run *r = context;
+  const TYPED(token_block) block = block_of(r);
+  TYPED(tokens_shared_backward)(&block, token_range_of(r, tile));
+}
+
+/* from the adjoint to dx: a tile of tokens goes all the way, or, cut into columns for many threads, stage by stage */
+static void input_gradient(run *r) {
+  const size_t tiles = (size_t)r->tiling.token_tiles;
+  if (!r->io->dx || dx_parts(r) == 1) {
+    parallel_for(r->plan->threads, tiles, backward_tile, r);
+    return;
+  }
+  parallel_for(r->plan->threads, tiles, activate_backward_tile, r);
+  parallel_for(r->plan->threads, tiles * dx_parts(r), dx_tile, r);
+  if (r->ops->shared_backward) parallel_for(r->plan->threads, tiles, shared_backward_tile, r);
 }
 
 /* the per-mode sums, then the rest: its row tiles of projections take longest and come last, so that all threads come
@@ -524,11 +621,11 @@ void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const 
   const affine_tiling *tiling = &r.tiling;
   if (r.ops->output_backward) parallel_for(plan->threads, (size_t)tiling->token_tiles, read_out_backward, &r);
   if (tiling->chunks > 1) {
-    parallel_for(plan->threads, stream_tiles(&r, tiling->chunks), summarise_adjoint, &r);
-    parallel_for(plan->threads, stream_tiles(&r, 1), scan_entrances_adjoint, &r);
+    parallel_for(plan->threads, stream_tiles(&r, tiling->time_tile, tiling->chunks), summarise_adjoint, &r);
+    parallel_for(plan->threads, stream_tiles(&r, tiling->time_tile, 1), scan_entrances_adjoint, &r);
   }
-  parallel_for(plan->threads, stream_tiles(&r, tiling->groups), replay_adjoint, &r);
-  parallel_for(plan->threads, (size_t)tiling->token_tiles, project_backward, &r);
+  parallel_for(plan->threads, stream_tiles(&r, r.adjoint_tile, tiling->groups), replay_adjoint, &r);
+  input_gradient(&r);
   if (!call->dparams) return;
-  parallel_for(plan->threads, TYPED(tokens_gradient_parts)(plan->cell) + 1, parameter_gradient, &r);
+  parallel_for(plan->threads, TYPED(tokens_gradient_parts)(plan->cell, plan->threads) + 1, parameter_gradient, &r);
 }

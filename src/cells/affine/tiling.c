@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tiling.c: see tiling.h. The number of tiles follows from the problem alone, never from the number of threads: that is
- * what makes results independent of it. */
+/* tiling.c: see tiling.h. */
 #include "cells/affine/tiling.h"
 
 enum { MAX_CHUNK_GROUPS = 16 };
@@ -25,16 +24,43 @@ static int choose_token_tile(const sparc_cell *cell, size_t tokens) {
   return (int)(tokens <= most ? most : even);
 }
 
-affine_tiling affine_tiling_of(const sparc_plan *plan) {
+/* one of `pieces` parts of a whole, rounded up to a multiple of unit */
+static int piece_of(int whole, int pieces, int unit) {
+  const size_t even = tiles_of((size_t)whole, (size_t)pieces);
+  return (int)(tiles_of(even, (size_t)unit) * (size_t)unit);
+}
+
+/* threads that each of some tiles can have */
+static int threads_per(int threads, int tiles) { return (int)tiles_of((size_t)threads, (size_t)tiles); }
+
+/* modes in whole cache lines: narrower tiles spend their time on what a token costs them all */
+static int choose_time_tile(int H, const affine_tiling *t, int threads, int streams) {
+  enum { LINE = 16 };
+  const int pieces = threads_per(threads, streams);
+  const int width = pieces > t->mode_tiles ? piece_of(H, pieces, LINE) : t->mode_tile;
+  return width < t->mode_tile ? width : t->mode_tile;
+}
+
+/* columns in whole panels of every product kernel */
+static int choose_columns(int columns, int threads, int token_tiles) {
+  enum { PANELS = 64 };
+  return columns == 0 ? 1 : piece_of(columns, threads_per(threads, token_tiles), PANELS);
+}
+
+affine_tiling affine_tiling_of(const sparc_plan *plan, bool independent) {
   const sparc_cell *cell = plan->cell;
   const size_t tokens = (size_t)plan->B * (size_t)plan->T;
-  const int chunks = (int)tiles_of((size_t)plan->T, (size_t)plan->chunk);
-  const int groups = chunks < MAX_CHUNK_GROUPS ? chunks : MAX_CHUNK_GROUPS;
-  const int mode_tile = choose_mode_tile(cell->H, plan->B * groups), token_tile = choose_token_tile(cell, tokens);
-  return (affine_tiling){.chunks = chunks,
-                         .groups = groups,
-                         .mode_tile = mode_tile,
-                         .mode_tiles = (int)tiles_of((size_t)cell->H, (size_t)mode_tile),
-                         .token_tile = token_tile,
-                         .token_tiles = (int)tiles_of(tokens, (size_t)token_tile)};
+  affine_tiling t = {.chunks = (int)tiles_of((size_t)plan->T, (size_t)plan->chunk)};
+  t.groups = t.chunks < MAX_CHUNK_GROUPS ? t.chunks : MAX_CHUNK_GROUPS;
+  t.mode_tile = choose_mode_tile(cell->H, plan->B * t.groups);
+  t.mode_tiles = (int)tiles_of((size_t)cell->H, (size_t)t.mode_tile);
+  t.token_tile = choose_token_tile(cell, tokens);
+  t.token_tiles = (int)tiles_of(tokens, (size_t)t.token_tile);
+  t.time_tile = choose_time_tile(cell->H, &t, plan->threads, plan->B * t.groups);
+  t.pre_columns = cell->projected;
+  t.dx_columns = cell->D;
+  if (!independent) return t;
+  t.pre_columns = choose_columns(cell->projected, plan->threads, t.token_tiles);
+  t.dx_columns = choose_columns(cell->D, plan->threads, t.token_tiles);
+  return t;
 }

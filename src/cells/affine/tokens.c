@@ -20,11 +20,15 @@ static mode_row load_modes(const sparc_cell *cell, const real *row, size_t strid
   return out;
 }
 
-/* g <- m conj(a) mu */
+/* g <- m conj(a) mu; nothing passes the start of a segment, finite or not */
 static void pass_back(size_t n, const TYPED(coefficients) * c, bool complex, real mask, const mode_row *mu,
                       mode_row *g) {
+  if (mask == 0) {
+    memset(g, 0, sizeof *g);
+    return;
+  }
   for (size_t i = 0; i < n; i++) {
-    const real re = mask * mu->re[i], im = mask * mu->im[i], a_im = complex ? c->a_im[i] : 0;
+    const real re = mu->re[i], im = mu->im[i], a_im = complex ? c->a_im[i] : 0;
     g->re[i] = c->a_re[i] * re + a_im * im;
     g->im[i] = c->a_re[i] * im - a_im * re;
   }
@@ -85,6 +89,7 @@ static void adjoint_blocks(const sparc_cell *cell, const TYPED(fused_ops) * fuse
     block.x += block.x ? begin * D : 0;
     block.dx += block.dx ? begin * block.dx_stride : 0;
     if (block.mask) block.mask += begin;
+    if (block.dmodes) block.dmodes += begin * shared * H;
     if (begin > 0) pack_row(cell, span, states + (begin - 1) * S, entering);
     memset(block_sums, 0, count * n * sizeof(real));
     fused->scan_adjoint(cell, constants, &block, begin > 0 ? entering : before, states + begin * S, dstates + begin * S,
@@ -109,23 +114,42 @@ void TYPED(adjoint_span)(const sparc_cell *cell, const TYPED(fused_ops) * fused,
 
 /* ---- the input ------------------------------------------------------------------------------------- */
 
-void TYPED(tokens_backward)(const TYPED(token_block) * block, range tokens) {
+void TYPED(tokens_activate_backward)(const TYPED(token_block) * block, range tokens) {
   const sparc_cell *cell = block->cell;
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
-  const size_t D = (size_t)cell->D, N = (size_t)cell->projected, pre = (size_t)cell->pre, shared = (size_t)cell->shared;
-  const real *constants = block->weights.constants;
-  real *dpre = block->dpre + tokens.first * pre, *dshared = block->dshared + tokens.first * shared;
-  real *dx = block->dx ? block->dx + tokens.first * D : NULL;
+  const size_t pre = (size_t)cell->pre, shared = (size_t)cell->shared;
   if (ops->activate_backward)
-    ops->activate_backward(cell, constants, tokens.n, block->pre + tokens.first * pre,
-                           block->shared + tokens.first * shared, dpre, dshared, dx);
-  if (!dx) return;
+    ops->activate_backward(cell, block->weights.constants, tokens.n, block->pre + tokens.first * pre,
+                           block->shared + tokens.first * shared, block->dpre + tokens.first * pre,
+                           block->dshared + tokens.first * shared,
+                           block->dx ? block->dx + tokens.first * (size_t)cell->D : NULL);
+}
+
+void TYPED(tokens_project_backward)(const TYPED(token_block) * block, range tokens, range columns) {
+  const sparc_cell *cell = block->cell;
+  const size_t D = (size_t)cell->D, N = (size_t)cell->projected, pre = (size_t)cell->pre;
+  real *dx = block->dx + tokens.first * D + columns.first;
   const real beta = block->dx_started ? 1 : 0;
   if (N > 0)
-    gemm(cell->kernels, AS_IS, PREPARED, tokens.n, D, N, dpre, pre, block->weights.weight_out, D, beta, dx, D);
+    gemm(cell->kernels, AS_IS, PREPARED, tokens.n, columns.n, N, block->dpre + tokens.first * pre, pre,
+         block->weights.weight_out + columns.first * N, columns.n, beta, dx, D);
   else if (beta == 0)
-    memset(dx, 0, tokens.n * D * sizeof(real));
-  if (ops->shared_backward) ops->shared_backward(cell, constants, tokens.n, dshared, dx);
+    for (size_t t = 0; t < tokens.n; t++) memset(dx + t * D, 0, columns.n * sizeof(real));
+}
+
+void TYPED(tokens_shared_backward)(const TYPED(token_block) * block, range tokens) {
+  const sparc_cell *cell = block->cell;
+  const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
+  if (ops->shared_backward)
+    ops->shared_backward(cell, block->weights.constants, tokens.n, block->dshared + tokens.first * (size_t)cell->shared,
+                         block->dx + tokens.first * (size_t)cell->D);
+}
+
+void TYPED(tokens_backward)(const TYPED(token_block) * block, range tokens) {
+  TYPED(tokens_activate_backward)(block, tokens);
+  if (!block->dx) return;
+  TYPED(tokens_project_backward)(block, tokens, (range){0, (size_t)block->cell->D});
+  TYPED(tokens_shared_backward)(block, tokens);
 }
 
 /* ---- the weights ----------------------------------------------------------------------------------- */
@@ -138,14 +162,23 @@ static bool has_trace(const sparc_cell *cell, const projection *p) {
 }
 
 /* Rows of a projection whose gradient is formed together: each tile passes all of x, so the larger x is, the fewer
- * there should be, but some for every thread. */
+ * there should be, but some for every thread: fewer rows for many threads, where a row's bits are its own. */
 enum { MAX_ROW_TILE = 256 };
-static size_t row_tile(const projection *p) {
+static size_t row_tile(const sparc_cell *cell, int threads, const projection *p) {
+  enum { AT_A_TIME = 6, FEWEST = 24 };
   const size_t quarter = (size_t)p->rows / 4, tile = quarter / ROW_TILE * ROW_TILE + ROW_TILE;
-  return tile < MAX_ROW_TILE ? tile : MAX_ROW_TILE;
+  size_t most = MAX_ROW_TILE;
+  if (TYPED(elements_independent)(cell->kernels)) {
+    const size_t share = tiles_of((size_t)cell->projected, threads > 1 ? (size_t)threads : 1);
+    const size_t even = tiles_of(share, AT_A_TIME) * AT_A_TIME;
+    if (even < most) most = even > FEWEST ? even : FEWEST;
+  }
+  return tile < most ? tile : most;
 }
 
-static size_t row_tiles(const projection *p) { return tiles_of((size_t)p->rows, row_tile(p)); }
+static size_t row_tiles(const sparc_cell *cell, int threads, const projection *p) {
+  return tiles_of((size_t)p->rows, row_tile(cell, threads, p));
+}
 
 /* some rows of one projection: dW += dpre^T x, dbias += column sums */
 static void projection_gradient(const TYPED(token_block) * block, const projection *p, range rows, real *dparams) {
@@ -166,9 +199,9 @@ static size_t cell_parts(const sparc_cell *cell) {
   return ops->weight_parts ? ops->weight_parts(cell) : 0;
 }
 
-size_t TYPED(tokens_gradient_parts)(const sparc_cell *cell) {
+size_t TYPED(tokens_gradient_parts)(const sparc_cell *cell, int threads) {
   size_t parts = cell_parts(cell);
-  for (int i = 0; i < cell->projections; i++) parts += row_tiles(&cell->project[i]);
+  for (int i = 0; i < cell->projections; i++) parts += row_tiles(cell, threads, &cell->project[i]);
   return parts;
 }
 
@@ -182,8 +215,8 @@ void TYPED(tokens_gradient)(const TYPED(token_block) * block, size_t part, real 
     return;
   }
   const projection *p = cell->project;
-  for (part -= own; part >= row_tiles(p); p++) part -= row_tiles(p);
-  projection_gradient(block, p, range_of((size_t)p->rows, row_tile(p), part), dparams);
+  for (part -= own; part >= row_tiles(cell, block->threads, p); p++) part -= row_tiles(cell, block->threads, p);
+  projection_gradient(block, p, range_of((size_t)p->rows, row_tile(cell, block->threads, p), part), dparams);
 }
 
 void TYPED(modes_gradient)(const sparc_cell *cell, const real *constants, size_t count, const double *partials,

@@ -29,13 +29,18 @@ typedef struct TYPED(token_block) {
   real *dshared;      /* (n, shared) */
   real *dx;           /* (n, D); NULL: nobody asks */
   bool dx_started;    /* dx is added to; with direct_input it holds the adjoint's part */
+  int threads;        /* that share the gradient; 0 counts as 1. The result does not depend on it. */
 } TYPED(token_block);
 
 /* some tokens: through the activations, and to dx */
 void TYPED(tokens_backward)(const TYPED(token_block) * block, range tokens);
+/* its three stages, the last two with dx only: the product for some columns, whole panels of it, and the controls */
+void TYPED(tokens_activate_backward)(const TYPED(token_block) * block, range tokens);
+void TYPED(tokens_project_backward)(const TYPED(token_block) * block, range tokens, range columns);
+void TYPED(tokens_shared_backward)(const TYPED(token_block) * block, range tokens);
 /* part `part` of tokens_gradient_parts of the gradient by projections and by what the cell sums itself; parts may run
  * side by side */
-size_t TYPED(tokens_gradient_parts)(const sparc_cell *cell);
+size_t TYPED(tokens_gradient_parts)(const sparc_cell *cell, int threads);
 void TYPED(tokens_gradient)(const TYPED(token_block) * block, size_t part, real *dparams);
 /* the gradient by the parameters of single modes from partial sums (count, sums, H); total (sums, H) is scratch */
 void TYPED(modes_gradient)(const sparc_cell *cell, const real *constants, size_t count, const double *partials,

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "cli/bench/output.h"
-#include "kernels/kernels.h"
+#include "sparc/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,13 +139,11 @@ const char *bench_verdict_name(bench_verdict verdict) {
 }
 
 static exit_code check_kernel(const char *who, const char *name) {
-  const char *names[KERNELS_MAX + 1];
-  const size_t count = kernels_available(names, KERNELS_MAX);
-  names[count < KERNELS_MAX ? count : KERNELS_MAX] = NULL;
-  for (size_t i = 0; names[i]; i++)
-    if (strcmp(names[i], name) == 0) return EXIT_DONE;
-  const char *near = closest(name, names);
-  if (near)
+  const char *chosen, *near = closest(name, sparc_kernel_names());
+  if (sparc_kernel_available(name)) {
+    if (sparc_kernel_choose(name, &chosen) == SPARC_OK && strcmp(chosen, name) == 0) return EXIT_DONE;
+    cli_message(who, "--kernel is '%s', and the environment variable SPARC_KERNEL says otherwise", name);
+  } else if (near && strcmp(near, name) != 0)
     cli_message(who, "--kernel is '%s'; did you mean '%s'?", name, near);
   else
     cli_message(who, "--kernel is '%s', and this machine has no such kernels; `sparc info` lists them", name);
@@ -155,12 +153,12 @@ static exit_code check_kernel(const char *who, const char *name) {
 /* everything that can be wrong with the command line, before the first measurement */
 static exit_code check_arguments(const bench_arguments *arguments, const char *const *problems,
                                  bench_printer *printer) {
-  const kernels *chosen;
+  const char *chosen;
   if (arguments->settings.kernel) {
     const exit_code code = check_kernel(printer->who, arguments->settings.kernel);
     if (code != EXIT_DONE) return code;
   }
-  sparc_status status = arguments->settings.kernel ? SPARC_OK : kernels_choose(&chosen);
+  sparc_status status = arguments->settings.kernel ? SPARC_OK : sparc_kernel_choose(NULL, &chosen);
   for (size_t i = 0; status == SPARC_OK && problems[i]; i++) {
     status = bench_check(problems[i]);
     if (status == SPARC_OK && arguments->compare && bench_is_suite(problems[i])) {
