@@ -279,7 +279,7 @@ static void test_formulas(void **state) {
       trial t = make_trial(&config, 4, 9, WITH_LENGTHS);
       outcome o = make_outcome(&t);
       run_network_f64(&t, 1, &o);
-      double u[9 * 16], pooled[16];
+      double u[9 * 16] = {0}, pooled[16];
       for (int b = 0; b < t.B; b++) {
         plain_body(&t, b, u);
         const size_t L = (size_t)t.lengths[b];
@@ -613,7 +613,7 @@ static void test_parameter_counts(void **state) {
       if (strstr(block[b].name, "layers.0.cell.") || strstr(block[b].name, "layers.0.readout.")) mixer += block[b].size;
     assert_int_equal(mixer, mixers[row].mixer);
     assert_int_equal(sparc_network_sizes_of(network).params,
-                     EMBEDDING + LAYERS * (mixer + NORM + GLU) + CLASSES * DECODER);
+                     EMBEDDING + LAYERS * (mixer + NORM + GLU) + (size_t)CLASSES * DECODER);
     sparc_network_free(network);
   }
 }

@@ -68,8 +68,8 @@ static void test_sequences_in_halves(void **state) {
     for (int h = 0; h < 2; h++) {
       for (int b = 0; b < B; b++) {
         const size_t from = (size_t)(b * T + h * T / 2), to = (size_t)(b * T / 2);
-        memcpy(half.x + to * TRIAL_INPUTS, t.x + from * TRIAL_INPUTS, T / 2 * TRIAL_INPUTS * sizeof *t.x);
-        memcpy(half.mask + to, t.mask + from, T / 2 * sizeof *t.mask);
+        memcpy(half.x + to * TRIAL_INPUTS, t.x + from * TRIAL_INPUTS, (size_t)(T / 2) * TRIAL_INPUTS * sizeof *t.x);
+        memcpy(half.mask + to, t.mask + from, (size_t)(T / 2) * sizeof *t.mask);
       }
       memcpy(half.state0, h ? part.state_last : t.state0, B * t.n.state * sizeof *t.state0);
       run_network_f64(&half, 1, &part);

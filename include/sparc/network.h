@@ -60,13 +60,13 @@ typedef struct sparc_network_config {
   int H;                    /* modes (or real coordinates) of each cell */
   int inputs;               /* channels of the input sequence */
   sparc_embedding embedding;
-  int width;               /* of the embedding, and so of the residual stream */
-  int layers;              /* residual layers; 0: the bare cell */
-  sparc_features features; /* without layers */
-  double dropout;          /* probability, 0 to below 1, at two places of each layer */
-  sparc_init_style init;
+  int width;                     /* of the embedding, and so of the residual stream */
+  int layers;                    /* residual layers; 0: the bare cell */
+  sparc_features features;       /* without layers */
+  double dropout;                /* probability, 0 to below 1, at two places of each layer */
   const sparc_head_config *head; /* (heads) */
   int heads;
+  sparc_init_style init;
 } sparc_network_config;
 
 /* counts of elements, in float and double alike */

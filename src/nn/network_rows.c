@@ -11,7 +11,15 @@
 
 /* ---- prepare ----------------------------------------------------------------------------------- */
 
+/* no way out of the loop, so that it becomes vector code */
+static bool is_finite(size_t n, const real *values) {
+  int wrong = 0;
+  for (size_t i = 0; i < n; i++) wrong |= !isfinite(values[i]);
+  return !wrong;
+}
+
 static sparc_status check_finite(const sparc_network *net, const real *params) {
+  if (is_finite(net->sizes.params, params)) return SPARC_OK;
   for (size_t b = 0; b < net->blocks; b++)
     for (size_t i = net->block[b].offset; i < net->block[b].offset + net->block[b].size; i++)
       if (!isfinite(params[i]))
