@@ -194,6 +194,13 @@ static void spread(const run *r, const rtrl_sink *sink, size_t count, const real
   }
 }
 
+/* the traces are scattered over more memory than the caches hold, in runs too short for the hardware's prefetcher */
+enum { AHEAD = 2 };
+
+static void prefetch_rows(size_t bytes, const real *rows) {
+  for (size_t at = 0; at < bytes; at += CACHE_LINE) __builtin_prefetch((const char *)rows + at);
+}
+
 /* one sink over all items, then to its parameters */
 static void contract_sink(void *context, size_t s) {
   const run *r = context;
@@ -207,6 +214,7 @@ static void contract_sink(void *context, size_t s) {
   memset(sums, 0, count * H * sizeof(real));
   for (size_t k = 0; k < r->lives; k++) {
     const size_t i = r->live[k];
+    if (k + AHEAD < r->lives) prefetch_rows(count * S * sizeof(real), r->traces[r->live[k + AHEAD]] + row * S);
     const real *w = TYPED(sink_weights)(cell, sink, r->items.weights.constants, r->items.y + i * S, r->weights + s * S);
     for (size_t v = 0; v < count; v++) add_contraction(cell, w, r->traces[i] + (row + v) * S, sums + v * H);
   }
