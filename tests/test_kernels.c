@@ -51,8 +51,9 @@ static void test_configurations(void **state) {
     assert_string_equal(sparc_cell_kernel(cell), expected(*name));
     assert_int_equal(sparc_scan_create(&of_scan, &scan), SPARC_OK);
     if (strcmp(expected(*name), "plain") != 0) assert_string_equal(sparc_scan_kernel(scan), expected(*name));
+    const sparc_head_config head = {.input = SPARC_HEAD_LAST, .outputs = 2};
     const sparc_network_config of_network = {
-        .cell = "sparc", .kernel = *name, .H = 4, .inputs = 3, .outputs = 2, .head = SPARC_HEAD_LAST};
+        .cell = "sparc", .kernel = *name, .H = 4, .inputs = 3, .head = &head, .heads = 1};
     assert_int_equal(sparc_network_create(&of_network, &network), SPARC_OK);
     assert_string_equal(sparc_cell_kernel(sparc_network_cell(network)), expected(*name));
     sparc_network_free(network);
