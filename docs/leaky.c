@@ -49,13 +49,13 @@ static void drivers(const sparc_cell *cell, const real *a, const TYPED(token) * 
   (void)a_t, (void)b_t;
   for (int j = 0; j < cell->H; j++) outer[j] = 1 - a[j], scalar[j] = a[j] * (1 - a[j]) * (kept[j] - token->pre[j]);
 }
-static const option_rule options[] = {{.name = NULL}};
-static const cell_description about = {.name = "leaky",
-                                       .summary = "leaky integrators",
-                                       .readout = READOUT_REAL,
-                                       .features = FEATURES_OUTPUT,
-                                       .coordinates = 1,
-                                       .options = options,
+static const sparc_option options[] = {{.name = NULL}};
+static const cell_description about = {.kind = {.name = "leaky",
+                                                .summary = "leaky integrators",
+                                                .readout = SPARC_READOUT_REAL,
+                                                .features = SPARC_POLICY_OUTPUT,
+                                                .coordinates = 1,
+                                                .options = options},
                                        .layout = layout,
                                        .init = init};
 static const TYPED(affine_ops) affine = {.derive = derive,

@@ -3,8 +3,8 @@
  * finite differences, float against double, threads, padding, dropout, sizes, and what is refused. */
 #include "nn/layers_impl.h"
 #include "nn/losses.h" /* beside layers_impl.h: the compiler compares the declarations */
-#include "nn/optimiser.h"
 #include "sparc/double.h"
+#include "sparc/optimiser.h"
 #include "sparc/train.h"
 #include "support.h"
 #include "support_network.h"
@@ -509,10 +509,10 @@ static void train_f64(const sparc_train_config *config, const toy *data, double 
   void *work = sparc_alloc(sparc_network_plan_work_bytes_f64(plan));
   for (size_t i = 0; i < n; i++) p[i] = (double)initial[i];
 
-  adam_config adam = adam_defaults();
+  sparc_adam_config adam = sparc_adam_defaults();
   adam.decay = config->decay;
   adam.recurrent_rate = config->recurrent_rate;
-  const schedule rates = {SCHEDULE_COSINE, config->rate, config->floor, config->warmup, config->updates};
+  const sparc_schedule rates = {SPARC_SCHEDULE_COSINE, config->rate, config->floor, config->warmup, config->updates};
   for (int update = 0; update < UPDATES; update++) {
     toy_batch batch;
     load_batch(config->seed, update, data, &batch);
@@ -528,8 +528,8 @@ static void train_f64(const sparc_train_config *config, const toy *data, double 
         config->network.head->input == SPARC_HEAD_STEPS ? squared_error(data, &batch) : entropy(data, &batch);
     memset(g, 0, n * sizeof *g);
     assert_int_equal(sparc_network_backward_f64(plan, prepared, &sequence, &gradient, work), SPARC_OK);
-    clip_gradient_f64(span, spans, n, 1, config->clip, g);
-    adam_update_f64(&adam, span, spans, n, 1, update + 1, schedule_rate(&rates, update), g, moments, p);
+    sparc_gradient_clip_f64(span, spans, n, 1, config->clip, g);
+    sparc_adam_update_f64(&adam, span, spans, n, 1, update + 1, sparc_schedule_rate(&rates, update), g, moments, p);
   }
   void *memory[] = {initial, p, g, moments, prepared, work};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);

@@ -656,7 +656,7 @@ static void test_bad_arguments(void **state) {
     assert_non_null(strstr(sparc_error(), sentences[i]));
   }
 
-  cell_description unknown = {.name = "nonesuch"};
+  cell_description unknown = {.kind = {.name = "nonesuch"}};
   sparc_cell stranger = {.about = &unknown, .D = 1, .H = 1};
   assert_int_equal(reference_evaluate(&stranger, &good), SPARC_UNSUPPORTED);
   assert_non_null(strstr(sparc_error(), "nonesuch"));

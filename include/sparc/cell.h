@@ -15,6 +15,7 @@
 #define SPARC_CELL_H
 
 #include "sparc/base.h"
+#include "sparc/options.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -66,10 +67,35 @@ typedef enum sparc_init_style {
   SPARC_INIT_CLASSIFICATION /* the paper's classification initialisation: an annulus near the unit circle */
 } sparc_init_style;
 
-/* ---- description ------------------------------------------------------------------------------- */
+/* ---- kinds ------------------------------------------------------------------------------------- */
 
-/* sparc_cell_kinds returns the NULL-terminated list of kinds. */
+/* what a classifier puts behind a cell of output h */
+typedef enum sparc_cell_readout {
+  SPARC_READOUT_COMPLEX, /* Re(C h) + skip x */
+  SPARC_READOUT_REAL,    /* C h + skip x */
+  SPARC_READOUT_NONE     /* nothing: the cell ends in a projection */
+} sparc_cell_readout;
+
+/* what the heads of a policy read of it */
+typedef enum sparc_cell_features {
+  SPARC_POLICY_RELU,    /* max(h, 0) */
+  SPARC_POLICY_READOUT, /* Re(C h) with a square C */
+  SPARC_POLICY_OUTPUT   /* h itself */
+} sparc_cell_features;
+
+typedef struct sparc_cell_description {
+  const char *name, *summary;
+  int coordinates; /* real state coordinates per H */
+  sparc_cell_readout readout;
+  sparc_cell_features features;
+  const sparc_option *options; /* ends with a NULL name */
+} sparc_cell_description;
+
+/* sparc_cell_kinds returns the NULL-terminated list of kinds, sparc_cell_describe what one is; NULL: there is none. */
 SPARC_API const char *const *sparc_cell_kinds(void);
+SPARC_API const sparc_cell_description *sparc_cell_describe(const char *kind);
+
+/* ---- description ------------------------------------------------------------------------------- */
 
 /* sparc_cell_fit finds H and options for a recurrent state of `budget` real coordinates, the way the paper matches
  * cells: half as many complex modes, as many real ones. config gets kind, H and options; the text goes to

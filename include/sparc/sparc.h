@@ -12,6 +12,8 @@
 #include "sparc/kernels.h"
 #include "sparc/network.h"
 #include "sparc/online.h"
+#include "sparc/optimiser.h"
+#include "sparc/options.h"
 #include "sparc/random.h"
 #include "sparc/rl.h"
 #include "sparc/rollout.h"

@@ -14,7 +14,7 @@
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 
-static sparc_status parse_choice(const option_rule *rule, const char *text, double *value) {
+static sparc_status parse_choice(const sparc_option *rule, const char *text, double *value) {
   for (int i = 0; rule->choices[i]; i++) {
     if (strcmp(rule->choices[i], text) == 0) {
       *value = i;
@@ -24,19 +24,19 @@ static sparc_status parse_choice(const option_rule *rule, const char *text, doub
   return unknown_name(rule->name, text, rule->choices);
 }
 
-static sparc_status parse_number(const option_rule *rule, const char *text, double *value) {
+static sparc_status parse_number(const sparc_option *rule, const char *text, double *value) {
   char *end;
   double number = strtod(text, &end);
-  bool whole = rule->type == OPTION_REAL || number == floor(number);
+  bool whole = rule->type == SPARC_OPTION_REAL || number == floor(number);
   if (end == text || *end || !whole || !(number >= rule->low && number <= rule->high))
     return fail(SPARC_INVALID, "option %s is '%s', expected %s from %g to %g", rule->name, text,
-                rule->type == OPTION_INT ? "a whole number" : "a number", rule->low, rule->high);
+                rule->type == SPARC_OPTION_INT ? "a whole number" : "a number", rule->low, rule->high);
   *value = number;
   return SPARC_OK;
 }
 
 /* one "key=value" */
-static sparc_status parse_option(const char *owner, const option_rule *rules, char *item, double *values) {
+static sparc_status parse_option(const char *owner, const sparc_option *rules, char *item, double *values) {
   char *value = strchr(item, '=');
   if (!value) return fail(SPARC_INVALID, "option '%s' of %s has no value (expected key=value)", item, owner);
   *value++ = '\0';
@@ -44,21 +44,21 @@ static sparc_status parse_option(const char *owner, const option_rule *rules, ch
   for (int i = 0; rules[i].name; i++) {
     names[i] = rules[i].name;
     if (strcmp(rules[i].name, item) != 0) continue;
-    return rules[i].type == OPTION_CHOICE ? parse_choice(&rules[i], value, &values[i])
-                                          : parse_number(&rules[i], value, &values[i]);
+    return rules[i].type == SPARC_OPTION_CHOICE ? parse_choice(&rules[i], value, &values[i])
+                                                : parse_number(&rules[i], value, &values[i]);
   }
   if (!names[0]) return fail(SPARC_INVALID, "%s has no options, got '%s'", owner, item);
   return unknown_name("option", item, names);
 }
 
-static sparc_status parse_items(const char *owner, const option_rule *rules, char *text, double *values) {
+static sparc_status parse_items(const char *owner, const sparc_option *rules, char *text, double *values) {
   sparc_status status = SPARC_OK;
   for (char *item; status == SPARC_OK && (item = strsep(&text, ",")) != NULL;)
     if (*item) status = parse_option(owner, rules, item, values);
   return status;
 }
 
-sparc_status options_parse(const char *owner, const option_rule *rules, const char *text, double *values) {
+sparc_status options_parse(const char *owner, const sparc_option *rules, const char *text, double *values) {
   for (int i = 0; rules[i].name; i++) values[i] = rules[i].fallback;
   if (!text) return SPARC_OK;
   char copy[OPTIONS_TEXT];
@@ -74,16 +74,16 @@ sparc_status options_parse(const char *owner, const option_rule *rules, const ch
 
 /* ---- printing ---------------------------------------------------------------------------------- */
 
-static size_t print_option(const option_rule *rule, double value, int digits, size_t used, char text[OPTIONS_TEXT]) {
+static size_t print_option(const sparc_option *rule, double value, int digits, size_t used, char text[OPTIONS_TEXT]) {
   char number[32];
   snprintf(number, sizeof number, "%.*g", digits, value);
   used += (size_t)snprintf(text + used, OPTIONS_TEXT - used, "%s%s=%s", used ? "," : "", rule->name,
-                           rule->type == OPTION_CHOICE ? rule->choices[(int)value] : number);
+                           rule->type == SPARC_OPTION_CHOICE ? rule->choices[(int)value] : number);
   assert(used < OPTIONS_TEXT);
   return used;
 }
 
-void options_print(const option_rule *rules, const double *values, char text[OPTIONS_TEXT]) {
+void options_print(const sparc_option *rules, const double *values, char text[OPTIONS_TEXT]) {
   const locale_guard guard = enter_c_locale();
   text[0] = '\0';
   for (size_t i = 0, used = 0; rules[i].name; i++) used = print_option(&rules[i], values[i], 17, used, text);
@@ -99,7 +99,7 @@ static int digits_of(double value) {
   return digits;
 }
 
-void options_print_changed(const option_rule *rules, const double *values, char text[OPTIONS_TEXT]) {
+void options_print_changed(const sparc_option *rules, const double *values, char text[OPTIONS_TEXT]) {
   const locale_guard guard = enter_c_locale();
   text[0] = '\0';
   for (size_t i = 0, used = 0; rules[i].name; i++)

@@ -185,15 +185,9 @@ int bench_check_length(const bench_cell *cell) {
 }
 
 double bench_mode_flops(const sparc_cell *cell, bool backward) {
-  const char *kind = sparc_cell_kind(cell);
-  if (strcmp(kind, "sparc") == 0) return backward ? 200 : 147;
-  if (strcmp(kind, "rglru") == 0) return backward ? 80 : 30;
-  return 0;
+  return backward ? cell->about->mode_flops.backward : cell->about->mode_flops.forward;
 }
 
 double bench_product_flops(const sparc_cell *cell) {
-  double flops = 2 * (double)cell->D * ((double)cell->projected + (double)cell->shared);
-  /* two gates, each with the contents of a block */
-  if (strcmp(sparc_cell_kind(cell), "rglru") == 0) flops += 4 * (double)cell->H * cell_option(cell, "block");
-  return flops;
+  return 2 * ((double)cell->D * ((double)cell->projected + (double)cell->shared) + (double)cell->own_products);
 }

@@ -17,12 +17,12 @@ enum { MAX_WIDTH = 1 << 24 };
 
 static sparc_status parse_options(sparc_cell *cell, const char *text) {
   char owner[64];
-  snprintf(owner, sizeof owner, "cell %s", cell->about->name);
-  return options_parse(owner, cell->about->options, text, cell->option);
+  snprintf(owner, sizeof owner, "cell %s", cell->about->kind.name);
+  return options_parse(owner, cell->about->kind.options, text, cell->option);
 }
 
 double cell_option(const sparc_cell *cell, const char *name) {
-  const option_rule *rules = cell->about->options;
+  const sparc_option *rules = cell->about->kind.options;
   for (int i = 0; rules[i].name; i++)
     if (strcmp(rules[i].name, name) == 0) return cell->option[i];
   assert(!"option is not in the kind's table");
@@ -84,7 +84,8 @@ sparc_status add_sink(sparc_cell *cell, rtrl_sink sink) {
   if (cell->sinks == cell->sink_capacity) {
     size_t capacity = cell->sink_capacity ? 2 * cell->sink_capacity : 16;
     rtrl_sink *grown = sparc_alloc(capacity * sizeof *grown);
-    if (!grown) return fail(SPARC_NO_MEMORY, "no memory for %zu trace sinks of cell %s", capacity, cell->about->name);
+    if (!grown)
+      return fail(SPARC_NO_MEMORY, "no memory for %zu trace sinks of cell %s", capacity, cell->about->kind.name);
     if (cell->sinks) memcpy(grown, cell->sink, cell->sinks * sizeof *grown);
     sparc_free(cell->sink);
     cell->sink = grown;
@@ -139,11 +140,22 @@ static void size_affine_cell(sparc_cell *cell) {
 
 static sparc_status find_kind(const char *kind, size_t *index) {
   for (size_t i = 0; cell_entry_f32(i); i++) {
-    if (strcmp(cell_entry_f32(i)->about->name, kind) != 0) continue;
+    if (strcmp(cell_entry_f32(i)->about->kind.name, kind) != 0) continue;
     *index = i;
     return SPARC_OK;
   }
   return unknown_name("cell kind", kind, sparc_cell_kinds());
+}
+
+const cell_description *cell_about(const char *kind) {
+  for (size_t i = 0; kind && cell_entry_f32(i); i++)
+    if (strcmp(cell_entry_f32(i)->about->kind.name, kind) == 0) return cell_entry_f32(i)->about;
+  return NULL;
+}
+
+const sparc_cell_description *sparc_cell_describe(const char *kind) {
+  const cell_description *about = cell_about(kind);
+  return about ? &about->kind : NULL;
 }
 
 sparc_status sparc_cell_fit(const char *kind, int budget, sparc_cell_config *config, char *options, size_t size) {
@@ -153,11 +165,11 @@ sparc_status sparc_cell_fit(const char *kind, int budget, sparc_cell_config *con
   sparc_status status = find_kind(kind, &index);
   if (status != SPARC_OK) return status;
   const cell_description *about = cell_entry_f32(index)->about;
-  const int coordinates = about->coordinates ? about->coordinates : 1;
+  const int coordinates = about->kind.coordinates;
   if (budget < 1 || budget % coordinates != 0)
     return fail(SPARC_INVALID, "budget is %d, expected a positive multiple of %d for cell %s", budget, coordinates,
                 kind);
-  config->kind = about->name;
+  config->kind = about->kind.name;
   config->H = budget / coordinates;
   options[0] = '\0';
   if (about->fit_budget) status = about->fit_budget(budget, &config->H, options, size);
@@ -172,7 +184,7 @@ sparc_status cell_changed_options(const char *kind, const char *options, char te
   if (status != SPARC_OK) return status;
   sparc_cell cell = {.about = cell_entry_f32(index)->about};
   status = parse_options(&cell, options);
-  if (status == SPARC_OK) options_print_changed(cell.about->options, cell.option, text);
+  if (status == SPARC_OK) options_print_changed(cell.about->kind.options, cell.option, text);
   return status;
 }
 
@@ -189,7 +201,7 @@ static sparc_status describe(sparc_cell *cell, const sparc_cell_config *config) 
   if ((status = parse_options(cell, config->options)) != SPARC_OK) return status;
   if ((status = cell->about->layout(cell)) != SPARC_OK) return status;
   /* printed now: the layout may have settled an option that follows from others */
-  options_print(cell->about->options, cell->option, cell->options_text);
+  options_print(cell->about->kind.options, cell->option, cell->options_text);
   if (cell->parts) size_affine_cell(cell);
   return SPARC_OK;
 }
@@ -227,7 +239,7 @@ void sparc_cell_free(sparc_cell *cell) {
 
 /* ---- queries ----------------------------------------------------------------------------------- */
 
-const char *sparc_cell_kind(const sparc_cell *cell) { return cell->about->name; }
+const char *sparc_cell_kind(const sparc_cell *cell) { return cell->about->kind.name; }
 int sparc_cell_inputs(const sparc_cell *cell) { return cell->D; }
 int sparc_cell_modes(const sparc_cell *cell) { return cell->H; }
 const char *sparc_cell_options(const sparc_cell *cell) { return cell->options_text; }

@@ -60,20 +60,15 @@ typedef struct rtrl_sink {
 
 /* ---- the cell ---------------------------------------------------------------------------------- */
 
-/* what a network puts behind a cell: Re(C h) + skip, C h + skip, or nothing because the cell ends in a projection */
-typedef enum cell_readout { READOUT_COMPLEX, READOUT_REAL, READOUT_NATIVE } cell_readout;
-
-/* what the heads of a policy see of it: max(h, 0), Re(C h) with a square C, or the output itself */
-typedef enum cell_features { FEATURES_RELU, FEATURES_READOUT, FEATURES_OUTPUT } cell_features;
-
 typedef struct cell_description {
-  const char *name, *summary;
-  cell_readout readout;
-  cell_features features;
-  int coordinates; /* real state coordinates per H; 0 counts as 1 */
+  sparc_cell_description kind;          /* what users can ask for */
+  const char *rows_option, *rows_block; /* one more of this integer option is one more row of this block; `sparc check`
+                                           reads it off a file. NULL: none */
+  struct {
+    int forward, backward;
+  } mode_flops; /* of the fused loops, per mode and token, for the benchmark; 0: not counted */
   /* H and options for a state of `budget` real coordinates; NULL: H = budget / coordinates, default options */
   sparc_status (*fit_budget)(int budget, int *H, char *options, size_t size);
-  const option_rule *options; /* ends with a NULL name */
   /* layout declares blocks, projections and traces; it may refuse a combination of options */
   sparc_status (*layout)(sparc_cell *cell);
   /* init draws every block of params (which starts as zeros) from block_stream */
@@ -90,7 +85,7 @@ struct sparc_cell {
   const void *ops_f32, *ops_f64;
   const struct kernels *kernels; /* float32 inner loops of this machine */
   int D, H;
-  double option[MAX_OPTIONS]; /* in the order of about->options */
+  double option[MAX_OPTIONS]; /* in the order of about->kind.options */
   char options_text[OPTIONS_TEXT];
 
   sparc_block block[MAX_BLOCKS];
@@ -105,6 +100,7 @@ struct sparc_cell {
   int outer, scalar; /* RTRL slots per state coordinate */
   driver_part driver[DRIVER_SLOTS]; /* of the first outer slots; of no meaning to real cells */
   size_t constant_count;            /* the cell's own prepared constants */
+  size_t own_products;              /* multiply-adds of a token in products that are no projections */
   bool direct_input; /* no content projection: the state reads x itself, so the adjoint writes the start of dx */
 
   /* filled by add_projection, add_sink and sparc_cell_create */
@@ -133,6 +129,8 @@ sparc_random block_stream(uint64_t seed, const char *cell_name, const char *bloc
 
 /* ---- for everybody ------------------------------------------------------------------------------ */
 
+/* what the library knows of a kind; NULL: there is none */
+const cell_description *cell_about(const char *kind);
 /* the value of a named option; the name must be in the kind's table */
 double cell_option(const sparc_cell *cell, const char *name);
 /* the options in a text that are not the kind's defaults, as "key=value,..." in the order of its table */

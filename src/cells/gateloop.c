@@ -29,9 +29,9 @@ enum { OPTION_TRANSITION };
 
 static const char *const transition_names[] = {[TRANSITION_POLAR] = "polar", [TRANSITION_COMPLEX] = "complex", NULL};
 
-static const option_rule options[] = {
+static const sparc_option options[] = {
     {.name = "transition",
-     .type = OPTION_CHOICE,
+     .type = SPARC_OPTION_CHOICE,
      .choices = transition_names,
      .help = "sigmoid and phase from two pre-activations, or from modulus and argument of one complex number"},
     {.name = NULL}};
@@ -96,12 +96,15 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
 }
 
 static const cell_description about = {
-    .name = "gateloop",
-    .summary = "per-channel magnitude and phase control, key-value write, gated output",
-    .readout = READOUT_NATIVE,
-    .features = FEATURES_OUTPUT,
-    .coordinates = 2,
-    .options = options,
+    .kind =
+        {
+            .name = "gateloop",
+            .summary = "per-channel magnitude and phase control, key-value write, gated output",
+            .readout = SPARC_READOUT_NONE,
+            .features = SPARC_POLICY_OUTPUT,
+            .coordinates = 2,
+            .options = options,
+        },
     .layout = layout,
     .init = init,
 };

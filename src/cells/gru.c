@@ -108,15 +108,18 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
   return status;
 }
 
-static const option_rule options[] = {{.name = NULL}};
+static const sparc_option options[] = {{.name = NULL}};
 
 static const cell_description about = {
-    .name = "gru",
-    .summary = "gated recurrent unit, H real units; trained by truncated backpropagation",
-    .readout = READOUT_REAL,
-    .features = FEATURES_OUTPUT,
-    .coordinates = 1,
-    .options = options,
+    .kind =
+        {
+            .name = "gru",
+            .summary = "gated recurrent unit, H real units; trained by truncated backpropagation",
+            .readout = SPARC_READOUT_REAL,
+            .features = SPARC_POLICY_OUTPUT,
+            .coordinates = 1,
+            .options = options,
+        },
     .layout = layout,
     .init = init,
 };

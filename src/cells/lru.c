@@ -15,7 +15,7 @@
 enum { LOG_GAIN = SPECTRUM_BLOCKS };
 enum { SLOT_LAMBDA, SLOT_GAIN };
 
-static const option_rule options[] = {{.name = NULL}};
+static const sparc_option options[] = {{.name = NULL}};
 
 static sparc_status layout(sparc_cell *cell) {
   const size_t H = (size_t)cell->H;
@@ -39,11 +39,14 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
 }
 
 static const cell_description about = {
-    .name = "lru",
-    .summary = "fixed complex modes with a free write gain",
-    .features = FEATURES_READOUT,
-    .coordinates = 2,
-    .options = options,
+    .kind =
+        {
+            .name = "lru",
+            .summary = "fixed complex modes with a free write gain",
+            .features = SPARC_POLICY_READOUT,
+            .coordinates = 2,
+            .options = options,
+        },
     .layout = layout,
     .init = init,
 };

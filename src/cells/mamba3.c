@@ -44,23 +44,27 @@ enum { DECAY_RATIONAL, DECAY_SOFTPLUS };
 enum { ALL_PAIRS = -1 }; /* stands for state / 2 until layout knows the state */
 enum { MAX_STATE = 256, MAX_ANGLES = MAX_STATE / 2 };
 
-static const option_rule options[] = {
-    {.name = "heads", .type = OPTION_INT, .fallback = 4, .low = 1, .high = 4096, .help = "heads"},
-    {.name = "head_dim", .type = OPTION_INT, .fallback = 16, .low = 1, .high = 4096, .help = "channels of a head"},
+static const sparc_option options[] = {
+    {.name = "heads", .type = SPARC_OPTION_INT, .fallback = 4, .low = 1, .high = 4096, .help = "heads"},
+    {.name = "head_dim",
+     .type = SPARC_OPTION_INT,
+     .fallback = 16,
+     .low = 1,
+     .high = 4096,
+     .help = "channels of a head"},
     {.name = "state",
-     .type = OPTION_INT,
+     .type = SPARC_OPTION_INT,
      .fallback = 2,
      .low = 1,
      .high = MAX_STATE,
      .help = "state size of a channel"},
     {.name = "angles",
-     .type = OPTION_INT,
+     .type = SPARC_OPTION_INT,
      .fallback = ALL_PAIRS,
      .low = 0,
      .high = MAX_ANGLES,
-     .rows_of = "input",
      .help = "state pairs that rotate; without it all of them, state / 2"},
-    {.name = "decay", .type = OPTION_CHOICE, .choices = decay_names, .help = "activation of the decay rate"},
+    {.name = "decay", .type = SPARC_OPTION_CHOICE, .choices = decay_names, .help = "activation of the decay rate"},
     {.name = NULL}};
 
 /* positions in the block table */
@@ -215,15 +219,21 @@ static sparc_status fit_budget(int budget, int *H, char *text, size_t size) {
 }
 
 static const cell_description about = {
-    .name = "mamba3",
-    .summary = "Mamba-3, heads * head_dim channels of state numbers each (H is not used); truncated backpropagation",
-    .readout = READOUT_NATIVE,
-    .features = FEATURES_OUTPUT,
-    .coordinates = 1,
+    .kind =
+        {
+            .name = "mamba3",
+            .summary =
+                "Mamba-3, heads * head_dim channels of state numbers each (H is not used); truncated backpropagation",
+            .readout = SPARC_READOUT_NONE,
+            .features = SPARC_POLICY_OUTPUT,
+            .coordinates = 1,
+            .options = options,
+        },
     .fit_budget = fit_budget,
-    .options = options,
     .layout = layout,
     .init = init,
+    .rows_option = "angles",
+    .rows_block = "input",
 };
 
 /* ---- parameters -------------------------------------------------------------------------------- */

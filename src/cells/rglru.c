@@ -36,23 +36,23 @@ static const char *const trace_names[] = {"exact", "local", NULL};
 static const char *const projection_names[] = {"dense", "none", NULL};
 static const char *const ring_names[] = {"base", "transition", NULL};
 
-static const option_rule options[] = {
+static const sparc_option options[] = {
     {.name = "block",
-     .type = OPTION_INT,
+     .type = SPARC_OPTION_INT,
      .fallback = 8,
      .low = 1,
      .high = 4096,
      .help = "contents that a gate sees; H is a multiple of it"},
     {.name = "proj_trace",
-     .type = OPTION_CHOICE,
+     .type = SPARC_OPTION_CHOICE,
      .choices = trace_names,
      .help = "RTRL of the content projection: exact traces, or the gradient of the present step alone"},
     {.name = "projection",
-     .type = OPTION_CHOICE,
+     .type = SPARC_OPTION_CHOICE,
      .choices = projection_names,
      .help = "content from a matrix, or the input itself, which takes D = H"},
     {.name = "ring",
-     .type = OPTION_CHOICE,
+     .type = SPARC_OPTION_CHOICE,
      .choices = ring_names,
      .help = "initial values from 0.9 to 0.999: of exp(-softplus(Lambda)), or of the transition at r = 1"},
     {.name = NULL}};
@@ -114,6 +114,7 @@ static sparc_status add_sinks(sparc_cell *cell) {
 
 static sparc_status layout(sparc_cell *cell) {
   const int D = cell->D, H = cell->H, k = block_width(cell);
+  cell->own_products = 2 * (size_t)H * (size_t)k; /* the two gates */
   sparc_status status = check_block_width(cell);
   if (status != SPARC_OK) return status;
   if (!has_content(cell) && D != H)
@@ -163,14 +164,18 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
 }
 
 static const cell_description about = {
-    .name = "rglru",
-    .summary = "real recurrence with block-diagonal retention and input gates",
-    .readout = READOUT_REAL,
-    .features = FEATURES_OUTPUT,
-    .coordinates = 1,
-    .options = options,
+    .kind =
+        {
+            .name = "rglru",
+            .summary = "real recurrence with block-diagonal retention and input gates",
+            .readout = SPARC_READOUT_REAL,
+            .features = SPARC_POLICY_OUTPUT,
+            .coordinates = 1,
+            .options = options,
+        },
     .layout = layout,
     .init = init,
+    .mode_flops = {30, 80},
 };
 
 /* ---- constants --------------------------------------------------------------------------------- */

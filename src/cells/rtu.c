@@ -11,7 +11,7 @@
 enum { K_GAIN_SLOPE = SPECTRUM_CONSTANTS /* d gamma / d log_decay */, K_COUNT };
 enum { SLOT_DECAY, SLOT_FREQ };
 
-static const option_rule options[] = {{.name = NULL}};
+static const sparc_option options[] = {{.name = NULL}};
 
 static sparc_status layout(sparc_cell *cell) {
   static const rtrl_sink sinks[] = {{.slot = SLOT_DECAY, .block = LOG_DECAY}, {.slot = SLOT_FREQ, .block = LOG_FREQ}};
@@ -26,11 +26,14 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
 }
 
 static const cell_description about = {
-    .name = "rtu",
-    .summary = "fixed complex modes, write normalised by the decay",
-    .features = FEATURES_RELU,
-    .coordinates = 2,
-    .options = options,
+    .kind =
+        {
+            .name = "rtu",
+            .summary = "fixed complex modes, write normalised by the decay",
+            .features = SPARC_POLICY_RELU,
+            .coordinates = 2,
+            .options = options,
+        },
     .layout = layout,
     .init = init,
 };

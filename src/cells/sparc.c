@@ -56,23 +56,26 @@ static const char *const projection_names[] = {"dense", "none", NULL};
 
 enum { OPTION_VARIANT, OPTION_CONTENT, OPTION_KAPPA_R, OPTION_KAPPA_P, OPTION_PROJECTION };
 
-static const option_rule options[] = {
-    {.name = "variant", .type = OPTION_CHOICE, .choices = variant_names, .help = "component removal of the paper"},
-    {.name = "content", .type = OPTION_CHOICE, .choices = content_names, .help = "content activation"},
+static const sparc_option options[] = {
+    {.name = "variant",
+     .type = SPARC_OPTION_CHOICE,
+     .choices = variant_names,
+     .help = "component removal of the paper"},
+    {.name = "content", .type = SPARC_OPTION_CHOICE, .choices = content_names, .help = "content activation"},
     {.name = "kappa_r",
-     .type = OPTION_REAL,
+     .type = SPARC_OPTION_REAL,
      .fallback = 2.772588722239781,
      .low = 0,
      .high = 16,
      .help = "retention range: decay varies by exp(+-kappa_r); log 16 in the paper"},
     {.name = "kappa_p",
-     .type = OPTION_REAL,
+     .type = SPARC_OPTION_REAL,
      .fallback = 1.5707963267948966,
      .low = 0,
      .high = 64,
      .help = "phase range in radians; pi/2 in the paper"},
     {.name = "projection",
-     .type = OPTION_CHOICE,
+     .type = SPARC_OPTION_CHOICE,
      .choices = projection_names,
      .help = "content from a matrix, or the input itself as [re | im], which takes D = 2 H"},
     {.name = NULL}};
@@ -168,13 +171,17 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
 }
 
 static const cell_description about = {
-    .name = "sparc",
-    .summary = "shared phase and retention control over complex modes",
-    .features = FEATURES_RELU,
-    .coordinates = 2,
-    .options = options,
+    .kind =
+        {
+            .name = "sparc",
+            .summary = "shared phase and retention control over complex modes",
+            .features = SPARC_POLICY_RELU,
+            .coordinates = 2,
+            .options = options,
+        },
     .layout = layout,
     .init = init,
+    .mode_flops = {147, 200},
 };
 
 /* ---- constants --------------------------------------------------------------------------------- */

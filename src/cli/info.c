@@ -14,7 +14,7 @@
 #include <zlib.h>
 
 typedef struct info_settings {
-  bool json, cells;
+  bool json, cells, options;
   cells_settings of_cells;
   char **files; /* NULL-terminated; NULL: none */
 } info_settings;
@@ -24,6 +24,7 @@ typedef struct info_settings {
 static const struct argp_option info_options[] = {
     {"json", 'j', NULL, 0, "Print one JSON object, or one for each FILE or cell", 0},
     {"cells", 'c', NULL, 0, "Print what each cell costs: parameters, state, trace, stored rollout", 0},
+    {"options", 'o', NULL, 0, "Print the options of every cell: values, default, meaning", 0},
     {"inputs", 'D', "N", 0, "With --cells: the input width, 64 by default", 0},
     {"budget", 'b', "N", 0, "With --cells: real state coordinates, 384 and 128 by default", 0},
     {"modes", 'H', "N", 0, "With --cells: modes (or real coordinates) instead of a budget", 0},
@@ -41,6 +42,9 @@ static error_t parse_info(int key, char *argument, struct argp_state *state) {
     case 'c':
       settings->cells = true;
       return 0;
+    case 'o':
+      settings->options = true;
+      return 0;
     case 'D':
       return cli_parse_int(state, "inputs", argument, 1, WIDEST, &settings->of_cells.D);
     case 'b':
@@ -48,7 +52,9 @@ static error_t parse_info(int key, char *argument, struct argp_state *state) {
     case 'H':
       return cli_parse_int(state, "modes", argument, 1, WIDEST, &settings->of_cells.H);
     case ARGP_KEY_END:
-      if (settings->cells && settings->files) argp_error(state, "--cells takes no FILE");
+      if (settings->cells && settings->options) argp_error(state, "--cells and --options exclude each other");
+      if ((settings->cells || settings->options) && settings->files)
+        argp_error(state, "%s takes no FILE", settings->cells ? "--cells" : "--options");
       if (settings->of_cells.H && settings->of_cells.budget)
         argp_error(state, "--modes and --budget exclude each other");
       return 0;
@@ -66,7 +72,7 @@ static const struct argp info_argp = {
     .args_doc = "[FILE...]",
     .doc =
         "Without FILE: print the version, the build, the processor, the libraries and the threads. "
-        "With --cells: a table of the cells. "
+        "With --cells: a table of the cells; with --options: what can be chosen of each. "
         "With safetensors FILEs: list their metadata and tensors."
         "\vExit status: 0 done, 2 usage, 3 a file is missing or malformed.",
 };
@@ -240,6 +246,7 @@ static exit_code run_info(int argc, char **argv) {
   info_settings settings = {.of_cells = {.D = 64}};
   if (argp_parse(&info_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
   if (settings.cells) return info_cells(argv[0], &settings.of_cells);
+  if (settings.options) return info_cell_options(settings.json);
   if (settings.files) {
     exit_code code = EXIT_DONE;
     for (char **file = settings.files; *file && !cli_output_lost(); file++) {

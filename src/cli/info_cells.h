@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* info_cells.h: the table of `sparc info --cells`. */
+/* info_cells.h: the table of `sparc info --cells`, and the list of `--options`. */
 #ifndef SPARC_CLI_INFO_CELLS_H
 #define SPARC_CLI_INFO_CELLS_H
 
@@ -14,5 +14,8 @@ typedef struct cells_settings {
 
 /* info_cells prints one row per cell: parameters, state, trace, and the memory of a stored rollout. */
 exit_code info_cells(const char *who, const cells_settings *settings);
+
+/* info_cell_options prints what can be chosen of each cell: values, defaults, meaning. */
+exit_code info_cell_options(bool json);
 
 #endif

@@ -14,7 +14,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- settings besides those of a run ------------------------------------------------------------- */
 
@@ -319,8 +318,6 @@ static exit_code run_seeds(rl_command *c) {
   const sparc_status status = parse_seeds(c->work.seeds, &s.first, &jobs.count);
   if (status != SPARC_OK) return report_failure(c, status);
   if (c->config.folder) snprintf(s.out, sizeof s.out, "%s", c->config.folder);
-  const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  if (c->config.ppo.threads == 0) c->config.ppo.threads = processors > jobs.most ? (int)(processors / jobs.most) : 1;
   c->tool.quiet = 1;
   const exit_code code = cli_jobs_run(c->who, &jobs);
   print_scores(&s);

@@ -32,7 +32,7 @@ typedef struct card_state {
 } card_state;
 
 struct card_task {
-  const option_rule *options;
+  const sparc_option *options;
   int values, decks[3], lags[3]; /* the latter two by size */
   int shuffles;                  /* decks of an episode */
   /* the shape, where it is not one value seen, one named and one step per card, and the scale */
@@ -51,16 +51,16 @@ enum { OPTION_SIZE, OPTION_DECKS, OPTION_EXTRA };
 
 /* decks and lag follow from the size where they are not given */
 #define SIZE \
-  { .name = "size", .type = OPTION_CHOICE, .choices = sizes, .help = "sets decks and lag" }
+  { .name = "size", .type = SPARC_OPTION_CHOICE, .choices = sizes, .help = "sets decks and lag" }
 #define DECKS \
-  { .name = "decks", .type = OPTION_INT, .low = 1, .high = MOST_DECKS, .help = "decks put together" }
+  { .name = "decks", .type = SPARC_OPTION_INT, .low = 1, .high = MOST_DECKS, .help = "decks put together" }
 #define LAG \
-  { .name = "lag", .type = OPTION_INT, .low = 1, .high = MOST_DECKS * DECK, .help = "steps back to the card" }
+  { .name = "lag", .type = SPARC_OPTION_INT, .low = 1, .high = MOST_DECKS * DECK, .help = "steps back to the card" }
 #define TYPES \
-  { .name = "types", .type = OPTION_CHOICE, .choices = types, .help = "different cards" }
-static const option_rule deck_options[] = {SIZE, DECKS, {.name = NULL}};
-static const option_rule lag_options[] = {SIZE, DECKS, LAG, {.name = NULL}};
-static const option_rule type_options[] = {SIZE, DECKS, TYPES, {.name = NULL}};
+  { .name = "types", .type = SPARC_OPTION_CHOICE, .choices = types, .help = "different cards" }
+static const sparc_option deck_options[] = {SIZE, DECKS, {.name = NULL}};
+static const sparc_option lag_options[] = {SIZE, DECKS, LAG, {.name = NULL}};
+static const sparc_option type_options[] = {SIZE, DECKS, TYPES, {.name = NULL}};
 
 static sparc_status open_cards(const char *name, const card_task *task, const char *options, sparc_env_shape *shape,
                                void **model) {

@@ -23,14 +23,19 @@ static const char *const sizes[] = {"easy", "medium", "hard", NULL};
 static const double noise_of_size[] = {0.1, 0.2, 0.3};
 enum { OPTION_SIZE, OPTION_NOISE };
 
-static const option_rule noise_options[] = {
-    {.name = "size", .type = OPTION_CHOICE, .choices = sizes, .help = "sets the noise"},
-    {.name = "noise", .type = OPTION_REAL, .fallback = -1, .low = 0, .high = 10, .help = "deviation of the noise"},
+static const sparc_option noise_options[] = {
+    {.name = "size", .type = SPARC_OPTION_CHOICE, .choices = sizes, .help = "sets the noise"},
+    {.name = "noise",
+     .type = SPARC_OPTION_REAL,
+     .fallback = -1,
+     .low = 0,
+     .high = 10,
+     .help = "deviation of the noise"},
     {.name = NULL}};
-static const option_rule no_options[] = {{.name = NULL}};
+static const sparc_option no_options[] = {{.name = NULL}};
 
 /* the deviation that the options of a noisy kind say, 0 for the others */
-static sparc_status parse_noise(const char *name, const option_rule *rules, const char *options, double *noise) {
+static sparc_status parse_noise(const char *name, const sparc_option *rules, const char *options, double *noise) {
   double option[MAX_OPTIONS];
   sparc_status status = options_parse(name, rules, options, option);
   if (status != SPARC_OK) return status;
@@ -167,7 +172,7 @@ static void pendulum_oracle(const void *model, void *scratch, const void *state,
   *action = (float)torque;
 }
 
-static sparc_status open_pendulum(const char *name, const option_rule *rules, const char *options,
+static sparc_status open_pendulum(const char *name, const sparc_option *rules, const char *options,
                                   sparc_env_shape *shape, void **model) {
   double noise;
   sparc_status status = parse_noise(name, rules, options, &noise);
@@ -248,7 +253,7 @@ static int cartpole_segments(const void *model, void *scratch, const void *state
   return count;
 }
 
-static sparc_status open_cartpole(const char *name, const option_rule *rules, const char *options,
+static sparc_status open_cartpole(const char *name, const sparc_option *rules, const char *options,
                                   sparc_env_shape *shape, void **model) {
   double noise;
   sparc_status status = parse_noise(name, rules, options, &noise);

@@ -89,15 +89,16 @@ enum { INTEGRATOR_MODEL, INTEGRATOR_RK4, INTEGRATOR_EULER };
 static const char *const integrator_names[] = {"model", "rk4", "euler", NULL};
 
 enum { ACT_CLIP, RESET, INTEGRATOR };
-static const option_rule RULES[] = {
-    [ACT_CLIP] = {.name = "act_clip", .type = OPTION_INT, .fallback = 2, .low = 1, .high = 2, .help = "largest action"},
+static const sparc_option RULES[] = {
+    [ACT_CLIP] =
+        {.name = "act_clip", .type = SPARC_OPTION_INT, .fallback = 2, .low = 1, .high = 2, .help = "largest action"},
     [RESET] = {.name = "reset",
-               .type = OPTION_CHOICE,
+               .type = SPARC_OPTION_CHOICE,
                .fallback = RESET_FRESH,
                .choices = reset_names,
                .help = "cached: every episode starts from the state of the first one"},
     [INTEGRATOR] = {.name = "integrator",
-                    .type = OPTION_CHOICE,
+                    .type = SPARC_OPTION_CHOICE,
                     .fallback = INTEGRATOR_MODEL,
                     .choices = integrator_names,
                     .help = "euler is three to four times as fast, for trying things out"},

@@ -12,7 +12,7 @@
 
 /* a task without options and without a model */
 static sparc_status open_plain(const char *name, const char *options, sparc_env_shape chosen, sparc_env_shape *shape) {
-  static const option_rule none[] = {{.name = NULL}};
+  static const sparc_option none[] = {{.name = NULL}};
   double option[MAX_OPTIONS];
   *shape = chosen;
   return options_parse(name, none, options, option);

@@ -12,7 +12,7 @@
 #include "lab/batch.h"
 #include "lab/checkpoint.h"
 #include "lab/train_settings.h"
-#include "nn/optimiser.h"
+#include "sparc/optimiser.h"
 #include "sparc/random.h"
 
 #include <float.h>
@@ -225,12 +225,12 @@ static sparc_status blame_weights(const sparc_trainer *t, const char *what, spar
 }
 
 static double rate_of(const sparc_trainer *t) {
-  const schedule rates = {.kind = t->config.cosine ? SCHEDULE_COSINE : SCHEDULE_CONSTANT,
-                          .peak = t->config.rate,
-                          .floor = t->config.floor,
-                          .warmup = t->config.warmup,
-                          .total = t->config.updates};
-  return schedule_rate(&rates, t->update);
+  const sparc_schedule rates = {.kind = t->config.cosine ? SPARC_SCHEDULE_COSINE : SPARC_SCHEDULE_CONSTANT,
+                                .peak = t->config.rate,
+                                .floor = t->config.floor,
+                                .warmup = t->config.warmup,
+                                .total = t->config.updates};
+  return sparc_schedule_rate(&rates, t->update);
 }
 
 /* the gradient and its norm, before it is clipped */
@@ -245,7 +245,7 @@ static sparc_status differentiate(sparc_trainer *t, const sparc_dropout *dropout
   const sparc_network_gradient gradient = {.doutputs = doutputs, .dparams = t->gradient};
   sparc_status status = sparc_network_backward(b->plan, t->prepared, &sequence, &gradient, b->work);
   if (status != SPARC_OK) return status;
-  *norm = clip_gradient_f32(span, spans, t->params, t->config.threads, limit, t->gradient);
+  *norm = sparc_gradient_clip(span, spans, t->params, t->config.threads, limit, t->gradient);
   if (isfinite(*norm) && (limit > 0 ? fmin(*norm, limit) : *norm) <= largest) return SPARC_OK;
   const size_t at = greatest_entry(t, t->gradient);
   if (!isfinite(t->gradient[at]))
@@ -291,13 +291,13 @@ static sparc_status run_batch(sparc_trainer *t, sparc_update_report *report) {
 static sparc_status step(sparc_trainer *t, double rate) {
   size_t spans;
   const sparc_span *span = sparc_network_spans(t->network, &spans);
-  adam_config adam = adam_defaults();
+  sparc_adam_config adam = sparc_adam_defaults();
   adam.decay = t->config.decay;
   adam.recurrent_rate = t->config.recurrent_rate;
   memcpy(t->before, t->learned, t->learned_count * sizeof *t->learned);
-  adam_update_f32(&adam, span, spans, t->params, t->config.threads, t->update + 1, rate, t->gradient, t->moments,
-                  t->weights);
-  sparc_status status = sparc_network_prepare(t->network, t->weights, t->prepared);
+  sparc_status status = sparc_adam_update(&adam, span, spans, t->params, t->config.threads, t->update + 1, rate,
+                                          t->gradient, t->moments, t->weights);
+  if (status == SPARC_OK) status = sparc_network_prepare(t->network, t->weights, t->prepared);
   if (status == SPARC_OK) return SPARC_OK;
   char sentence[256];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());

@@ -91,7 +91,7 @@ static void name_cell(const sparc_network *net, size_t layer, char name[BLOCK_NA
 
 static void add_layer(sparc_network *net, size_t i) {
   const size_t width = (size_t)net->config.width;
-  const cell_readout readout = net->cell->about->readout;
+  const sparc_cell_readout readout = net->cell->about->kind.readout;
   layer_offsets *at = &net->layer[i];
   char prefix[BLOCK_NAME / 2], inner[BLOCK_NAME / 2 + sizeof ".readout"], cell[BLOCK_NAME];
   snprintf(prefix, sizeof prefix, "layers.%zu", i);
@@ -100,8 +100,8 @@ static void add_layer(sparc_network *net, size_t i) {
   at->norm_scale = add(net, prefix, "norm.scale", width, 0, ones);
   at->norm_bias = add(net, prefix, "norm.bias", width, 0, zeros);
   at->cell = add_cell(net, cell);
-  if (readout != READOUT_NATIVE) {
-    at->readout = add_readout(net, inner, readout == READOUT_COMPLEX, width);
+  if (readout != SPARC_READOUT_NONE) {
+    at->readout = add_readout(net, inner, readout == SPARC_READOUT_COMPLEX, width);
     at->skip = add(net, inner, "skip", width, 0, normal(1));
   }
   at->glu = (dense_offsets){.in = width, .out = 2 * width};
@@ -128,9 +128,9 @@ static void add_head(sparc_network *net, size_t i) {
   net->pools |= config->input == SPARC_HEAD_MEAN;
 }
 
-static cell_features features_of(const sparc_network *net) {
-  if (net->config.features == SPARC_FEATURES_POLICY) return net->cell->about->features;
-  return net->config.features == SPARC_FEATURES_RELU ? FEATURES_RELU : FEATURES_OUTPUT;
+static sparc_cell_features features_of(const sparc_network *net) {
+  if (net->config.features == SPARC_FEATURES_POLICY) return net->cell->about->kind.features;
+  return net->config.features == SPARC_FEATURES_RELU ? SPARC_POLICY_RELU : SPARC_POLICY_OUTPUT;
 }
 
 static void add_blocks(sparc_network *net) {
@@ -143,8 +143,8 @@ static void add_blocks(sparc_network *net) {
   } else {
     net->layer[0].cell = add_cell(net, "cell");
     net->reads = features_of(net);
-    if (net->reads == FEATURES_READOUT) net->readout = add_readout(net, "readout", true, (size_t)net->cell->H);
-    net->features = net->reads == FEATURES_READOUT ? net->readout.out : net->cell->sizes.output;
+    if (net->reads == SPARC_POLICY_READOUT) net->readout = add_readout(net, "readout", true, (size_t)net->cell->H);
+    net->features = net->reads == SPARC_POLICY_READOUT ? net->readout.out : net->cell->sizes.output;
   }
   for (int i = 0; i < config->heads; i++) add_head(net, (size_t)i);
 }
@@ -182,7 +182,7 @@ static void lay_out_tape(sparc_network *net) {
   const size_t embedded = net->embed.out, width = net->config.layers ? (size_t)net->config.width : 0;
   const size_t read = net->layer[0].readout.out, F = net->features;
   const size_t split = net->layer[0].readout.in + net->readout.in; /* a network has one of the two */
-  const bool copies = !net->config.layers && net->reads != FEATURES_OUTPUT;
+  const bool copies = !net->config.layers && net->reads != SPARC_POLICY_OUTPUT;
   network_tape_layout *at = &net->tape;
   const struct {
     size_t *place, length;

@@ -141,7 +141,7 @@ void before_cell_rows_backward(const sparc_network *net, const real *prepared, c
 /* ---- features of a bare cell ------------------------------------------------------------------- */
 
 void feature_rows(const sparc_network *net, const real *prepared, size_t n, const real *y, real *z) {
-  if (net->reads == FEATURES_READOUT)
+  if (net->reads == SPARC_POLICY_READOUT)
     readout_rows(net, prepared, &net->readout, n, y, z);
   else
     relu_forward(n, net->features, y, z);
@@ -149,7 +149,7 @@ void feature_rows(const sparc_network *net, const real *prepared, size_t n, cons
 
 void feature_rows_backward(const sparc_network *net, const real *prepared, size_t n, const real *y, const real *dz,
                            real *dy) {
-  if (net->reads == FEATURES_READOUT)
+  if (net->reads == SPARC_POLICY_READOUT)
     readout_rows_backward(net, prepared, &net->readout, n, dz, dy);
   else
     relu_backward(n, net->features, y, dz, dy);

@@ -59,7 +59,7 @@ void TYPED(before_cell_rows_backward)(const sparc_network *net, const real *prep
 
 /* where the features are the output itself, there is nothing to do: has_features says so */
 static inline bool has_features(const sparc_network *net) {
-  return net->config.layers == 0 && net->reads != FEATURES_OUTPUT;
+  return net->config.layers == 0 && net->reads != SPARC_POLICY_OUTPUT;
 }
 void TYPED(feature_rows)(const sparc_network *net, const real *prepared, size_t n, const real *y /* (n, O) */,
                          real *z /* (n, F) */);

@@ -5,8 +5,9 @@
  * m += (1 - beta) (g - m): a constant gradient is their fixed point however beta rounds, while beta m + (1 - beta) g in
  * float would settle 1.3e-5 beside it for beta2 = 0.999. Factors that depend on the step alone are formed in double.
  */
-#include "nn/optimiser.h"
+#include "sparc/optimiser.h"
 
+#include "base/error.h"
 #include "base/real.h"
 #include "base/threads.h"
 #include "cells/tiles.h"
@@ -34,7 +35,7 @@ typedef struct adam_factors {
   real move[SPARC_FROZEN], shrink[SPARC_FROZEN]; /* by group */
 } adam_factors;
 
-static adam_factors factors_of(const adam_config *config, long step, double rate) {
+static adam_factors factors_of(const sparc_adam_config *config, long step, double rate) {
   const double debias = 1 - pow(config->beta1, (double)step);
   adam_factors f = {.blend_m = (real)(1 - config->beta1),
                     .blend_v = (real)(1 - config->beta2),
@@ -76,10 +77,20 @@ static void update_tile(void *context, size_t tile) {
   }
 }
 
-void TYPED(adam_update)(const adam_config *config, const sparc_span *spans, size_t span_count, size_t count,
-                        int threads, long step, double rate, const real *gradient, real *moments, real *params) {
+sparc_status PUBLIC(sparc_adam_update)(const sparc_adam_config *config, const sparc_span *spans, size_t span_count,
+                                       size_t count, int threads, long step, double rate, const real *gradient,
+                                       real *moments, real *params) {
+  if (!config || !spans || !gradient || !moments || !params)
+    return fail(SPARC_INVALID, "%s is NULL",
+                !config     ? "config"
+                : !spans    ? "spans"
+                : !gradient ? "gradient"
+                : !moments  ? "moments"
+                            : "params");
+  if (step < 1) return fail(SPARC_INVALID, "step is %ld, expected the number of the update, from 1 on", step);
   adam_job job = {factors_of(config, step, rate), spans, span_count, count, gradient, moments, params};
   parallel_for(threads, tiles_of(count, TILE), update_tile, &job);
+  return SPARC_OK;
 }
 
 /* ---- norm ---------------------------------------------------------------------------------------- */
@@ -116,7 +127,7 @@ static void norm_tile(void *context, size_t tile) {
   job->partial[tile] = sum;
 }
 
-double TYPED(gradient_norm)(const sparc_span *spans, size_t span_count, int threads, const real *gradient) {
+double PUBLIC(sparc_gradient_norm)(const sparc_span *spans, size_t span_count, int threads, const real *gradient) {
   size_t count = 0;
   for (size_t i = 0; i < span_count; i++)
     if (spans[i].offset + spans[i].size > count) count = spans[i].offset + spans[i].size;
@@ -147,9 +158,9 @@ static void clip_tile(void *context, size_t tile) {
   }
 }
 
-double TYPED(clip_gradient)(const sparc_span *spans, size_t span_count, size_t count, int threads, double max_norm,
-                            real *gradient) {
-  const double norm = TYPED(gradient_norm)(spans, span_count, threads, gradient);
+double PUBLIC(sparc_gradient_clip)(const sparc_span *spans, size_t span_count, size_t count, int threads,
+                                   double max_norm, real *gradient) {
+  const double norm = PUBLIC(sparc_gradient_norm)(spans, span_count, threads, gradient);
   /* a gradient that is not finite is left for the caller to find */
   if (max_norm > 0 && norm > max_norm && isfinite(norm)) {
     clip_job job = {spans, span_count, count, max_norm / norm, gradient};

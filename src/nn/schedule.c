@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* schedule.c: what of the optimiser has no precision: its defaults and the learning rate over time. */
-#include "nn/optimiser.h"
+#include "sparc/optimiser.h"
 
 #include <math.h>
 
-adam_config adam_defaults(void) {
-  return (adam_config){.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .decay = 0, .recurrent_rate = 1};
+sparc_adam_config sparc_adam_defaults(void) {
+  return (sparc_adam_config){.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .decay = 0, .recurrent_rate = 1};
 }
 
-double schedule_rate(const schedule *s, long update) {
-  if (s->kind == SCHEDULE_CONSTANT) return s->peak;
+double sparc_schedule_rate(const sparc_schedule *s, long update) {
+  if (s->kind == SPARC_SCHEDULE_CONSTANT) return s->peak;
   const double rise = s->peak - s->floor;
   if (update < s->warmup) return s->floor + rise * (double)update / (double)s->warmup;
   if (update >= s->total) return s->floor;

@@ -2,8 +2,8 @@
 /* update.c: epochs of minibatches over a rollout. An item is one step, rebuilt with current parameters on the carry and
  * the sensitivities that the rollout kept; advantages, targets, carries and sensitivities are never refreshed. */
 #include "base/error.h"
-#include "nn/optimiser.h"
 #include "rl/ppo.h"
+#include "sparc/optimiser.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -106,13 +106,13 @@ static sparc_status take_step(sparc_ppo *ppo, long number, double *norm) {
   const sparc_ppo_config *c = &ppo->own.config;
   size_t spans;
   const sparc_span *span = sparc_network_spans(ppo->network, &spans);
-  adam_config adam = adam_defaults();
+  sparc_adam_config adam = sparc_adam_defaults();
   adam.epsilon = 1e-5;
-  *norm = clip_gradient_f32(span, spans, ppo->n.params, c->threads, c->gradient_clip, ppo->gradient);
+  *norm = sparc_gradient_clip(span, spans, ppo->n.params, c->threads, c->gradient_clip, ppo->gradient);
   if (!isfinite(*norm)) return refuse_gradient(ppo);
-  adam_update_f32(&adam, span, spans, ppo->n.params, c->threads, number, c->rate, ppo->gradient, ppo->moments,
-                  ppo->params);
-  return sparc_network_prepare(ppo->network, ppo->params, ppo->prepared);
+  const sparc_status status = sparc_adam_update(&adam, span, spans, ppo->n.params, c->threads, number, c->rate,
+                                                ppo->gradient, ppo->moments, ppo->params);
+  return status == SPARC_OK ? sparc_network_prepare(ppo->network, ppo->params, ppo->prepared) : status;
 }
 
 /* ---- all minibatches -------------------------------------------------------------------------------- */

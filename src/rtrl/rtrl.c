@@ -144,7 +144,7 @@ static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape
 sparc_status check_rtrl(const sparc_cell *cell, const real *trace) {
   if (cell->sizes.trace == 0)
     return fail(SPARC_UNSUPPORTED, "cell %s has no RTRL form; train it with sparc_backward over short sequences",
-                cell->about->name);
+                cell->about->kind.name);
   if (!trace) return fail(SPARC_INVALID, "trace is NULL");
   return SPARC_OK;
 }
@@ -493,7 +493,7 @@ sparc_status PUBLIC(sparc_trace_read)(const sparc_cell *cell, const real *prepar
   sparc_status status = check_rtrl(cell, trace);
   if (status != SPARC_OK || !trace) return status;
   const size_t size = sparc_trace_size(cell, block);
-  if (size == 0) return fail(SPARC_INVALID, "cell %s keeps no trace of block '%s'", cell->about->name, block);
+  if (size == 0) return fail(SPARC_INVALID, "cell %s keeps no trace of block '%s'", cell->about->kind.name, block);
   const int index = cell_block_index(cell, block);
   const size_t H = (size_t)cell->H, row = size / cell->sizes.state;
   for (size_t s = 0; s < cell->sinks; s++) {

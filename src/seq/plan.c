@@ -37,7 +37,7 @@ sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc
   if (chosen.chunk < 0) return fail(SPARC_INVALID, "chunk is %d, expected 0 or more", chosen.chunk);
   if (chosen.chunk > 0 && cell->parts == 0)
     return fail(SPARC_UNSUPPORTED, "cell %s is not affine in its state and has no chunked scan; use chunk = 0",
-                cell->about->name);
+                cell->about->kind.name);
 
   /* BLAS counts rows in int; byte counts of the largest arrays must fit with room to spare */
   int overflow = 0;
@@ -53,7 +53,7 @@ sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc
                        .T = T,
                        .chunk = chosen.chunk == 0 || chosen.chunk > T ? T : chosen.chunk,
                        .threads = choose_threads(chosen.threads, elements)};
-  log_line("plan: cell %s, B %d, T %d, chunks of %d steps, %d threads", cell->about->name, B, T, plan->chunk,
+  log_line("plan: cell %s, B %d, T %d, chunks of %d steps, %d threads", cell->about->kind.name, B, T, plan->chunk,
            plan->threads);
   *out = plan;
   return SPARC_OK;

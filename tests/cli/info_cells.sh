@@ -44,6 +44,17 @@ kinds=$(awk '$1 == "cells" {print NF - 1}' "$scratch/out")
 expect 0 info --cells --inputs 10 --modes 8
 [ "$(awk '$1 == "sparc" {print $3}' "$scratch/out")" = $((2 * 8 * 10 + 5 * 8 + 2 * 11)) ] || fail "wrong count at D 10, H 8"
 
+# the options of every cell, for people and as JSON
+expect 0 info --options
+grep -q '^  kappa_r=0\.\.16 (2\.772589)$' "$scratch/out" || fail "--options does not show the range of kappa_r"
+for kind in sparc rtu lru rglru gateloop mamba3 gru; do
+  grep -q "^$kind: " "$scratch/out" || fail "--options does not name $kind"
+done
+expect 0 info --options --json
+grep -q '"option":"transition".*"choices":\["polar","complex"\],"default":"polar"' "$scratch/out" ||
+  fail "--options --json does not show GateLoop's transition"
+expect 2 info --options --cells
+
 # what makes no sense
 expect 2 info --cells --budget 0
 expect 2 info --cells --modes 4 --budget 8

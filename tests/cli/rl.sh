@@ -101,6 +101,21 @@ done
 expect 0 rl "${options[@]}" --out killed/run --resume
 same_run killed/run
 
+# ---- physics too goes on to the bit, in builds that have it
+if "$SPARC" envs hopper-p >/dev/null 2>&1; then
+  robot=(hopper-p --rollout 128 --minibatches 4 --epochs 1 --budget 16 --width 16 --threads 1 --steps 12800 --quiet)
+  expect 0 rl "${robot[@]}" --out robot/whole/run
+  "$SPARC" rl "${robot[@]}" --out robot/killed/run >out 2>err &
+  pid=$!
+  until [ -e robot/killed/run/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.01; done
+  kill -9 $pid || fail "the run was over before it was killed"
+  wait $pid 2>/dev/null || true
+  expect 0 rl --resume --out robot/killed/run
+  for name in last.safetensors metrics.jsonl metrics.csv config.json; do
+    cmp robot/whole/run/$name robot/killed/run/$name || fail "$name of a killed robot is another one"
+  done
+fi
+
 # ---- resuming needs the same settings and all of the metrics
 expect 2 rl --resume --out INT/run --rate 0.5
 complains "rate is 0.5, but 0.0001 in INT/run/config.json; a resumed run keeps its settings"

@@ -6,7 +6,10 @@
 #include <vector>
 
 int main() {
-  sparc_cell_config config{"sparc", 3, 5, nullptr};
+  sparc_cell_config config{};
+  config.kind = "sparc";
+  config.D = 3;
+  config.H = 5;
   sparc_cell *raw = nullptr;
   sparc_status status = sparc_cell_create(&config, &raw);
   std::unique_ptr<sparc_cell, decltype(&sparc_cell_free)> cell(raw, sparc_cell_free);

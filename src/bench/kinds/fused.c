@@ -173,7 +173,7 @@ static sparc_status describe(bench_case *c, fused *f) {
   const double steps = 0.25e-3 / (2e-9 * f->B * f->H);
   f->piece_T = steps < 32 ? 32 : steps > f->T ? f->T : (int)steps / 32 * 32;
   if (!f->ops || !f->ops->fused)
-    return fail(SPARC_UNSUPPORTED, "%s: the cell %s has no fused kernels", c->problem->text, cell->about->name);
+    return fail(SPARC_UNSUPPORTED, "%s: the cell %s has no fused kernels", c->problem->text, cell->about->kind.name);
   f->loops = f->ops->fused(cell, f->constants);
   if (f->loops) return SPARC_OK;
   return fail(SPARC_UNSUPPORTED, "%s: the %s kernels have no fused scan of this cell", c->problem->text, c->kernel);

@@ -338,10 +338,13 @@ static sparc_status create_prepare(bench_case *c) {
 
 /* ---- truth -------------------------------------------------------------------------------------- */
 
-/* with proj_trace=local, RG-LRU has no trace of its content projection and only the present part of its gradient */
+/* a block that reaches the state and has no trace (RG-LRU's content projection with proj_trace=local) gets only the
+ * present part of its gradient */
 static bool is_exact(const sparc_cell *cell, const sparc_block *block) {
-  const bool local = strcmp(sparc_cell_kind(cell), "rglru") == 0 && cell_option(cell, "proj_trace") != 0;
-  return !local || sparc_trace_size(cell, block->name) > 0;
+  size_t spans;
+  const sparc_span *span = sparc_cell_spans(cell, &spans);
+  while (span->offset + span->size <= block->offset) span++;
+  return span->group != SPARC_RECURRENT || sparc_trace_size(cell, block->name) > 0;
 }
 
 static void lazy_step(void *context, size_t n, int thread, int threads) {

@@ -74,13 +74,6 @@ static sparc_status collect_options(const vector_file *v, const sparc_tensors *f
   return SPARC_OK;
 }
 
-static const option_rule *rules_of(const char *kind) {
-  static const option_rule none = {.name = NULL};
-  for (size_t i = 0; cell_entry_f32(i); i++)
-    if (strcmp(cell_entry_f32(i)->about->name, kind) == 0) return cell_entry_f32(i)->about->options;
-  return &none;
-}
-
 /* rows that a parameter tensor has in the file beyond those that it has in the cell; 0 if there is no such tensor */
 static int missing_rows(const sparc_cell *cell, const sparc_tensors *file, const char *block) {
   char name[64];
@@ -91,18 +84,18 @@ static int missing_rows(const sparc_cell *cell, const sparc_tensors *file, const
   return (int)info->shape[0] - cell->block[index].shape[0];
 }
 
-/* Some integer options are not in the metadata but show in the rows of a tensor (option_rule.rows_of). First, with
- * v->cell still NULL, they get their least value; then, with the cell made so, the value that makes the rows agree. */
-static sparc_status infer_options(const vector_file *v, const sparc_tensors *file, const char *kind,
-                                  char text[METADATA_TEXT]) {
-  for (const option_rule *rule = rules_of(kind); rule->name; rule++) {
-    if (!rule->rows_of || sparc_tensors_metadata_find(file, rule->name)) continue;
-    char value[32];
-    snprintf(value, sizeof value, "%.0f", rule->low + (v->cell ? missing_rows(v->cell, file, rule->rows_of) : 0));
-    sparc_status status = append_option(v, text, rule->name, value);
-    if (status != SPARC_OK) return status;
-  }
-  return SPARC_OK;
+/* An integer option that is not in the metadata may show in the rows of a tensor (cell_description.rows_option). First,
+ * with v->cell still NULL, it gets its least value; then, with the cell made so, the value that makes the rows agree.
+ */
+static sparc_status infer_option(const vector_file *v, const sparc_tensors *file, const char *kind,
+                                 char text[METADATA_TEXT]) {
+  const cell_description *about = cell_about(kind);
+  if (!about || !about->rows_option || sparc_tensors_metadata_find(file, about->rows_option)) return SPARC_OK;
+  const sparc_option *option = about->kind.options;
+  while (strcmp(option->name, about->rows_option) != 0) option++;
+  char value[32];
+  snprintf(value, sizeof value, "%.0f", option->low + (v->cell ? missing_rows(v->cell, file, about->rows_block) : 0));
+  return append_option(v, text, option->name, value);
 }
 
 static sparc_status create_cell(vector_file *v, const sparc_tensors *file) {
@@ -117,7 +110,7 @@ static sparc_status create_cell(vector_file *v, const sparc_tensors *file) {
 
   /* once with the least of what is to be inferred, once as the file wants it */
   for (int round = 0; round < 2 && status == SPARC_OK; round++) {
-    status = infer_options(v, file, config.kind, options);
+    status = infer_option(v, file, config.kind, options);
     if (status != SPARC_OK) break;
     sparc_cell_free(v->cell);
     status = blame_file(v, sparc_cell_create(&config, &v->cell));

@@ -225,7 +225,7 @@ static const setting rl_rows[] = {
      .group = training,
      .argument = "MB",
      .help = "Refuse a run that needs more megabytes (default: no limit)"},
-    THREADS_SETTING(rl_config, ppo.threads),
+    THREADS_SETTING(rl_config, ppo.threads, "1"),
     FOLDER_SETTING(rl_config, "runs/TASK-CELL-sSEED, with a variant and options behind CELL"),
     RESUME_SETTING(rl_config),
     FORCE_SETTING(rl_config),
@@ -245,6 +245,7 @@ static sparc_status usual_config(const char *name, rl_config *usual) {
   const sparc_status status = sparc_ppo_defaults(name, &usual->ppo);
   if (status != SPARC_OK) return status;
   usual->ppo.task_options = "";
+  usual->ppo.threads = 1; /* a minibatch is too short to be shared well, and seeds can run side by side */
   usual->budget = usual->ppo.budget;
   usual->total_steps = usual->ppo.rollouts * usual->ppo.steps;
   return SPARC_OK;

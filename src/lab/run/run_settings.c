@@ -33,7 +33,7 @@ static const setting run_rows[] = {
      .offset = RUN(official),
      .group = data,
      .help = "Fit on the whole training partition, report on the test partition"},
-    THREADS_SETTING(sparc_run_config, train.threads),
+    THREADS_SETTING(sparc_run_config, train.threads, "all processors"),
     {.name = "root",
      .type = SETTING_TEXT,
      .role = FREE,

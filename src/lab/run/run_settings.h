@@ -24,10 +24,11 @@
     .argument = "N", .help = "Instead of modes: real coordinates of each cell's state"                            \
   }
 
-#define THREADS_SETTING(S, member)                                                                                  \
-  {                                                                                                                 \
-    .name = "threads", .type = SETTING_INT, .role = FREE, .offset = offsetof(S, member), .low = 1, .high = 1024,    \
-    .group = "Training:", .letter = 'T', .argument = "N", .help = "Use at most N threads (default: all processors)" \
+#define THREADS_SETTING(S, member, default_number)                                                               \
+  {                                                                                                              \
+    .name = "threads", .type = SETTING_INT, .role = FREE, .offset = offsetof(S, member), .low = 1, .high = 1024, \
+    .group = "Training:", .letter = 'T', .argument = "N",                                                        \
+    .help = "Use at most N threads (default: " default_number ")"                                                \
   }
 
 #define FOLDER_SETTING(S, default_name)                                                                 \
