@@ -37,6 +37,50 @@ static sparc_ppo_report iterate(sparc_ppo *ppo) {
   return report;
 }
 
+/* ---- settings -------------------------------------------------------------------------------------- */
+
+/* [tab:rl_hyperparameters], and the rates of single tasks */
+static void defaults_are_the_papers(void **state) {
+  (void)state;
+  const struct {
+    const char *task;
+    long steps;
+    int epochs, budget, normalised;
+    double rate;
+  } cases[] = {{"repeat-previous", 3999744, 10, 128, 0, 1e-4},
+               {"repeat-first", 3999744, 10, 128, 0, 1e-3},
+               {"higher-lower", 3999744, 10, 128, 0, 1e-5},
+               {"cartpole", 3999744, 10, 128, 0, 1e-4},
+               {"ant-p", 4999168, 4, 384, 1, 1e-4},
+               {"walker-p", 4999168, 4, 384, 1, 3e-5},
+               {"cheetah-p8", 4999168, 4, 384, 1, 1e-4},
+               {"antics", 3999744, 10, 128, 0, 1e-4}};
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    sparc_ppo_config c;
+    assert_int_equal(sparc_ppo_defaults(cases[i].task, &c), SPARC_OK);
+    assert_int_equal(c.rollouts * c.steps, cases[i].steps);
+    assert_int_equal(c.epochs, cases[i].epochs);
+    assert_int_equal(c.budget, cases[i].budget);
+    assert_int_equal(c.obsnorm == SPARC_OBSNORM_FEATURE && c.rewardnorm, cases[i].normalised);
+    assert_true(c.rate == cases[i].rate);
+    assert_true(c.steps == 2048 && c.streams == 1 && c.minibatches == 32 && c.width == 64);
+    assert_true(c.discount == 0.99 && c.lambda == 0.95 && c.clip == 0.2 && c.value_coefficient == 0.5);
+    assert_true(c.entropy_coefficient == 0 && c.gradient_clip == 0.5 && c.action_limit == 2);
+  }
+  /* parameters of two agents */
+  const struct {
+    const char *task;
+    size_t params;
+  } agents[] = {{"repeat-previous", 25799}, {"repeat-first", 25863}};
+  for (size_t i = 0; i < COUNT(agents); i++) {
+    sparc_ppo_config c;
+    assert_int_equal(sparc_ppo_defaults(agents[i].task, &c), SPARC_OK);
+    sparc_ppo *ppo = create(&c);
+    assert_int_equal(sparc_network_sizes_of(sparc_ppo_network(ppo)).params, agents[i].params);
+    sparc_ppo_free(ppo);
+  }
+}
+
 /* ---- alignment ------------------------------------------------------------------------------------ */
 
 static const char *const cells[] = {"sparc", "rtu", "lru", "rglru", "gateloop", "gru", "mamba3"};
@@ -458,6 +502,7 @@ static void simple_tasks_are_learned(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(defaults_are_the_papers),
       cmocka_unit_test(ratios_are_one_before_the_first_step),
       cmocka_unit_test(activities_are_those_of_the_cell),
       cmocka_unit_test(minibatches_cover_every_step_once),
