@@ -13,6 +13,7 @@ static int train(const char *path) {
   sparc_ppo_config config;
   sparc_ppo *ppo = NULL;
   sparc_ppo_defaults("cartpole", &config);
+  config.threads = 1; /* so small an agent gains little from more */
   sparc_status status = sparc_ppo_create(&config, &ppo);
   for (int k = 0; k < 8 && status == SPARC_OK; k++) status = sparc_ppo_iterate(ppo, NULL);
   if (status == SPARC_OK) status = sparc_ppo_save(ppo, NULL, 0, path);

@@ -37,6 +37,50 @@ static sparc_ppo_report iterate(sparc_ppo *ppo) {
   return report;
 }
 
+/* ---- settings -------------------------------------------------------------------------------------- */
+
+/* [tab:rl_hyperparameters], and the rates of single tasks */
+static void defaults_are_the_papers(void **state) {
+  (void)state;
+  const struct {
+    const char *task;
+    long steps;
+    int epochs, budget, normalised;
+    double rate;
+  } cases[] = {{"repeat-previous", 3999744, 10, 128, 0, 1e-4},
+               {"repeat-first", 3999744, 10, 128, 0, 1e-3},
+               {"higher-lower", 3999744, 10, 128, 0, 1e-5},
+               {"cartpole", 3999744, 10, 128, 0, 1e-4},
+               {"ant-p", 4999168, 4, 384, 1, 1e-4},
+               {"walker-p", 4999168, 4, 384, 1, 3e-5},
+               {"cheetah-p8", 4999168, 4, 384, 1, 1e-4},
+               {"antics", 3999744, 10, 128, 0, 1e-4}};
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    sparc_ppo_config c;
+    assert_int_equal(sparc_ppo_defaults(cases[i].task, &c), SPARC_OK);
+    assert_int_equal(c.rollouts * c.steps, cases[i].steps);
+    assert_int_equal(c.epochs, cases[i].epochs);
+    assert_int_equal(c.budget, cases[i].budget);
+    assert_int_equal(c.obsnorm == SPARC_OBSNORM_FEATURE && c.rewardnorm, cases[i].normalised);
+    assert_true(c.rate == cases[i].rate);
+    assert_true(c.steps == 2048 && c.streams == 1 && c.minibatches == 32 && c.width == 64);
+    assert_true(c.discount == 0.99 && c.lambda == 0.95 && c.clip == 0.2 && c.value_coefficient == 0.5);
+    assert_true(c.entropy_coefficient == 0 && c.gradient_clip == 0.5 && c.action_limit == 2);
+  }
+  /* parameters of two agents */
+  const struct {
+    const char *task;
+    size_t params;
+  } agents[] = {{"repeat-previous", 25799}, {"repeat-first", 25863}};
+  for (size_t i = 0; i < COUNT(agents); i++) {
+    sparc_ppo_config c;
+    assert_int_equal(sparc_ppo_defaults(agents[i].task, &c), SPARC_OK);
+    sparc_ppo *ppo = create(&c);
+    assert_int_equal(sparc_network_sizes_of(sparc_ppo_network(ppo)).params, agents[i].params);
+    sparc_ppo_free(ppo);
+  }
+}
+
 /* ---- alignment ------------------------------------------------------------------------------------ */
 
 static const char *const cells[] = {"sparc", "rtu", "lru", "rglru", "gateloop", "gru", "mamba3"};
@@ -232,6 +276,118 @@ static void stored_and_recorded_gradients_agree(void **state) {
   }
 }
 
+/* a task that shows three observations, but in some episodes ever new ones: grouped traces give way to records */
+typedef struct moody {
+  int t, new_ones;
+} moody;
+
+static sparc_status moody_open(const char *options, sparc_env_shape *shape, void **model) {
+  (void)options, (void)model;
+  *shape = (sparc_env_shape){.observation = 1, .choices = 2, .action = 1, .horizon = 300};
+  return SPARC_OK;
+}
+
+static size_t moody_bytes(const void *model) {
+  (void)model;
+  return sizeof(moody);
+}
+
+static void moody_reset(const void *model, void *scratch, void *state, sparc_random *random, float *observation) {
+  (void)model, (void)scratch;
+  *(moody *)state = (moody){.new_ones = sparc_random_uniform(random) < 0.05};
+  *observation = 0;
+}
+
+static void moody_step(const void *model, void *scratch, void *state, sparc_random *random, const float *action,
+                       float *observation, float *reward, int *done) {
+  (void)model, (void)scratch, (void)random, (void)done;
+  moody *m = state;
+  m->t++;
+  *reward = *action == (float)(m->t % 2) ? 0.1F : 0;
+  *observation = (float)(m->new_ones ? m->t : m->t % 3);
+}
+
+static const sparc_env_kind moody_kind = {.version = SPARC_ENV_VERSION,
+                                          .name = "moody",
+                                          .open = moody_open,
+                                          .state_bytes = moody_bytes,
+                                          .reset = moody_reset,
+                                          .step = moody_step};
+
+static void too_many_symbols_are_no_harm(void **state) {
+  (void)state;
+  sparc_ppo_config c = small("moody", "sparc");
+  c.kind = &moody_kind;
+  c.rate = 0; /* the same rollouts in both ways */
+  c.epochs = c.minibatches = 1;
+  c.traces = SPARC_TRACES_STORED;
+  sparc_ppo *stored = create(&c);
+  c.traces = SPARC_TRACES_FREE;
+  sparc_ppo *free_of_traces = create(&c);
+  int grouped = 0, recorded = 0;
+  for (int k = 0; k < 60; k++) {
+    const double want = iterate(stored).update.gradient_norm;
+    const sparc_ppo_report report = iterate(free_of_traces);
+    const double got = report.update.gradient_norm;
+    grouped += report.symbols > 0;
+    recorded += report.symbols == 0;
+    if (!(fabs(got - want) <= 1e-4 * want))
+      fail_msg("rollout %d, %d symbols: the gradient's norm is %.9g stored and %.9g without traces", k + 1,
+               report.symbols, want, got);
+  }
+  if (grouped < 10 || recorded < 2)
+    fail_msg("%d rollouts were grouped, %d were not: the task is badly chosen", grouped, recorded);
+  sparc_ppo_free(stored);
+  sparc_ppo_free(free_of_traces);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------ */
+
+/* an agent's file with one entry of its metadata changed, or left out (value NULL), and without tensors */
+static void rewrite(const char *from, const char *to, const char *key, const char *value) {
+  sparc_tensors *file;
+  sparc_metadata kept[64];
+  size_t count = 0;
+  assert_int_equal(sparc_tensors_open(from, &file), SPARC_OK);
+  for (size_t i = 0; i < sparc_tensors_metadata_count(file); i++) {
+    kept[count] = *sparc_tensors_metadata_at(file, i);
+    if (strcmp(kept[count].key, key) == 0) kept[count].value = value;
+    count += kept[count].value != NULL;
+  }
+  assert_int_equal(sparc_tensors_write(to, NULL, 0, kept, count), SPARC_OK);
+  sparc_tensors_close(file);
+}
+
+static void files_that_are_no_agents_are_refused(void **state) {
+  (void)state;
+  const sparc_ppo_config c = small("cartpole", "rtu");
+  sparc_ppo *ppo = create(&c), *restored;
+  sparc_agent *agent;
+  assert_int_equal(sparc_ppo_save(ppo, NULL, 0, in_folder("good")), SPARC_OK);
+  sparc_ppo_free(ppo);
+  const struct {
+    const char *key, *value, *fragment;
+  } cases[] = {{"format", "sparc-checkpoint", "is not an agent"},
+               {"format", NULL, "is not an agent"},
+               {"format_version", "2", "format version '2'"},
+               {"cell", NULL, "metadata 'cell' is missing"},
+               {"cell", "rtuu", "rtu"},
+               {"H", "-3", "metadata 'H' is '-3'"},
+               {"width", "1e9", "metadata 'width' is '1e9'"},
+               {"obsnorm", "all", "metadata 'obsnorm' is 'all'"},
+               {"rate", "nan", "metadata 'rate' is 'nan'"},
+               {"seed", "0", "there is no tensor"}};
+  for (size_t i = 0; i < COUNT(cases); i++) {
+    rewrite(in_folder("good"), in_folder("bad"), cases[i].key, cases[i].value);
+    assert_int_not_equal(sparc_agent_load(in_folder("bad"), &agent), SPARC_OK);
+    assert_null(agent);
+    if (!strstr(sparc_error(), cases[i].fragment))
+      fail_msg("an agent with %s: the sentence is '%s', expected '%s'", cases[i].key, sparc_error(), cases[i].fragment);
+    assert_int_not_equal(sparc_ppo_restore(in_folder("bad"), NULL, 1, &restored), SPARC_OK);
+    assert_null(restored);
+  }
+}
+
 /* ---- agents ------------------------------------------------------------------------------------------ */
 
 static void agents_act_as_the_run_would(void **state) {
@@ -346,12 +502,15 @@ static void simple_tasks_are_learned(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(defaults_are_the_papers),
       cmocka_unit_test(ratios_are_one_before_the_first_step),
       cmocka_unit_test(activities_are_those_of_the_cell),
       cmocka_unit_test(minibatches_cover_every_step_once),
       cmocka_unit_test(threads_change_no_bit),
       cmocka_unit_test(restored_runs_continue_to_the_bit),
       cmocka_unit_test(stored_and_recorded_gradients_agree),
+      cmocka_unit_test(too_many_symbols_are_no_harm),
+      cmocka_unit_test(files_that_are_no_agents_are_refused),
       cmocka_unit_test(agents_act_as_the_run_would),
       cmocka_unit_test(bad_configurations_are_refused),
       cmocka_unit_test(simple_tasks_are_learned),

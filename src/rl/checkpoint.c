@@ -98,37 +98,54 @@ static const char *print_field(const field *f, const stored_run *run, char room[
   return room;
 }
 
-static int parse_choice(const char *text, const char *const *choices, int *value) {
+static bool parse_choice(const char *text, const char *const *choices, int *value) {
   for (*value = 0; choices[*value]; ++*value)
-    if (strcmp(choices[*value], text) == 0) return 1;
-  return 0;
+    if (strcmp(choices[*value], text) == 0) return true;
+  return false;
 }
 
-static int parse_field(const field *f, const char *text, stored_run *run) {
-  void *at = (char *)run + f->offset;
-  char *end = NULL;
-  long whole = 0;
+/* a count from 0 to `most` */
+static bool parse_count(const char *text, long most, long *count) {
+  char *end;
   errno = 0;
+  *count = strtol(text, &end, 10);
+  return end != text && !*end && !errno && *count >= 0 && *count <= most;
+}
+
+static bool parse_seed(const char *text, uint64_t *seed) {
+  char *end;
+  errno = 0;
+  *seed = strtoull(text, &end, 10);
+  return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+static bool parse_real(const char *text, double *number) {
+  char *end;
+  *number = strtod(text, &end);
+  return end != text && !*end && isfinite(*number);
+}
+
+static bool parse_field(const field *f, const char *text, stored_run *run) {
+  void *at = (char *)run + f->offset;
+  long count;
   switch (f->type) {
     case FIELD_TEXT:
       *(const char **)at = text;
-      return 1;
+      return true;
     case FIELD_CHOICE:
       return parse_choice(text, f->choices, (int *)at);
     case FIELD_SEED:
-      *(uint64_t *)at = strtoull(text, &end, 10);
-      return *text >= '0' && *text <= '9' && !*end && !errno;
+      return parse_seed(text, (uint64_t *)at);
     case FIELD_REAL:
-      *(double *)at = strtod(text, &end);
-      return end != text && !*end && isfinite(*(double *)at);
-    case FIELD_INT:
+      return parse_real(text, (double *)at);
     case FIELD_LONG:
-      whole = strtol(text, &end, 10);
-      if (end == text || *end || errno || whole < 0) return 0;
-      if (f->type == FIELD_LONG) return (*(long *)at = whole) >= 0;
-      return whole <= INT_MAX && (*(int *)at = (int)whole) >= 0;
+      return parse_count(text, LONG_MAX, (long *)at);
+    case FIELD_INT:
+      if (!parse_count(text, INT_MAX, &count)) return false;
+      *(int *)at = (int)count;
+      return true;
   }
-  return 0;
+  return false;
 }
 
 static sparc_status identify(const sparc_tensors *file, const char *path) {

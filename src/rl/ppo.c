@@ -89,13 +89,22 @@ static sparc_status allocate(sparc_ppo *ppo) {
 
 /* ---- the way through time ----------------------------------------------------------------------------- */
 
+static sparc_envs_config task_of(const sparc_ppo_config *c, int n) {
+  return (sparc_envs_config){.name = c->kind ? NULL : c->task,
+                             .kind = c->kind,
+                             .options = c->task_options,
+                             .n = n,
+                             .seed = c->seed,
+                             .threads = c->threads};
+}
+
 /* how many distinct observations the task shows to random actions, 0 where they are too many to be grouped. A cell that
  * reads the input directly has no grouped traces. */
 static sparc_status count_symbols(const sparc_ppo *ppo, int *count) {
   const sparc_ppo_config *c = &ppo->own.config;
   *count = 0;
   if (c->obsnorm != SPARC_OBSNORM_NONE || grouped_trace_size_f32(ppo->network->cell, 1) == 0) return SPARC_OK;
-  const sparc_envs_config envs = {.name = c->task, .kind = c->kind, .options = c->task_options, .n = 1, .threads = 1};
+  const sparc_envs_config envs = task_of(c, 1);
   return symbols_probe(&envs, count);
 }
 
@@ -174,12 +183,7 @@ static sparc_status check_memory(const sparc_ppo *ppo, const sparc_ppo_memory *m
 
 static sparc_status make_task(sparc_ppo *ppo) {
   const sparc_ppo_config *c = &ppo->own.config;
-  const sparc_envs_config envs = {.name = c->task,
-                                  .kind = c->kind,
-                                  .options = c->task_options,
-                                  .n = c->streams,
-                                  .seed = c->seed,
-                                  .threads = c->threads};
+  const sparc_envs_config envs = task_of(c, c->streams);
   sparc_status status = sparc_envs_create(&envs, &ppo->envs);
   if (status != SPARC_OK) return status;
   ppo->shape = sparc_envs_shape(ppo->envs);
@@ -291,7 +295,7 @@ sparc_status sparc_ppo_create(const sparc_ppo_config *config, sparc_ppo **out) {
   *out = NULL;
   sparc_ppo *ppo = NULL;
   sparc_status status = ppo_make(config, &ppo);
-  if (status != SPARC_OK) return status;
+  if (status != SPARC_OK || !ppo) return status;
   status = sparc_network_init(ppo->network, ppo->own.config.seed, ppo->params);
   if (status == SPARC_OK) status = sparc_network_prepare(ppo->network, ppo->params, ppo->prepared);
   if (status == SPARC_OK) status = begin(ppo);
