@@ -145,12 +145,13 @@ static json_t *json_result(const sparc_run *run) {
   const sparc_network_config *n = &c.train.network;
   char model[CLI_PATH];
   snprintf(model, sizeof model, "%s/best.safetensors", c.folder);
-  json_t *object = json_pack(
-      "{s:o, s:o, s:s, s:o, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "run", json_text(c.folder), "data",
-      json_text(d.name), "cell", n->cell, "variant", cli_json_variant(n->cell_options), "options", n->cell_options, "seed",
-      (json_int_t)c.train.seed, "updates", (json_int_t)c.train.updates, "parameters", (json_int_t)parameters(run),
-      "best", json_score(run, &r.best), "final", json_score(run, &r.final), "test", json_test(&r.test),
-      "updates_per_second", r.seconds > 0 ? json_real(updates_per_second(&r)) : json_null(), "model", json_text(model));
+  json_t *object =
+      json_pack("{s:o, s:o, s:s, s:o, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "run", json_text(c.folder), "data",
+                json_text(d.name), "cell", n->cell, "variant", cli_json_variant(n->cell_options), "options",
+                n->cell_options, "seed", (json_int_t)c.train.seed, "updates", (json_int_t)c.train.updates, "parameters",
+                (json_int_t)parameters(run), "best", json_score(run, &r.best), "final", json_score(run, &r.final),
+                "test", json_test(&r.test), "updates_per_second",
+                r.seconds > 0 ? json_real(updates_per_second(&r)) : json_null(), "model", json_text(model));
   const char *name;
   if (object && d.task) json_object_set_new(object, "score", json_real(named_score(run, &r.final, &name)));
   return object;

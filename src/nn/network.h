@@ -73,8 +73,8 @@ struct sparc_network {
   sparc_network_config config; /* its strings and heads are the network's own */
   sparc_cell *cell;
   sparc_cell_features reads; /* what heads read of a bare cell */
-  bool pools;          /* some head reads the mean */
-  size_t features;     /* width of what heads read */
+  bool pools;                /* some head reads the mean */
+  size_t features;           /* width of what heads read */
   sparc_network_sizes sizes;
   network_tape_layout tape;
   dense_offsets embed;
