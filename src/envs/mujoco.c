@@ -32,7 +32,7 @@ enum { HORIZON = 1000 };
 
 typedef struct robot {
   const char *name;
-  const mjcf_file *model;
+  const embedded_file *model;
   bool (*fallen)(const mjModel *m, const mjData *d); /* NULL: never */
   double bonus, cost;                                /* of a step, and of |a|^2 */
   double speed;                                      /* observed velocities are clipped to +-speed */
@@ -152,7 +152,7 @@ static bool guarded(void (*body)(void *), void *context) {
 /* ---- opening ----------------------------------------------------------------------------------- */
 
 typedef struct loading {
-  const mjcf_file *file;
+  const embedded_file *file;
   mjVFS *vfs; /* two megabytes, too large for a stack */
   mjModel *m;
   char remark[256];
@@ -169,7 +169,7 @@ static void load_body(void *context) {
 }
 
 /* NULL: *status says why */
-static mjModel *load_model(const mjcf_file *file, sparc_status *status) {
+static mjModel *load_model(const embedded_file *file, sparc_status *status) {
   loading job = {.file = file, .vfs = sparc_alloc(sizeof *job.vfs)};
   if (!job.vfs) {
     *status = fail(SPARC_NO_MEMORY, "no memory for %zu bytes to read %s", sizeof *job.vfs, file->name);

@@ -68,7 +68,9 @@ page = xml.parse(folder + "/index.html").getroot()
 names = [e.get("id") for e in page.iter() if e.get("id")]
 assert len(names) == len(set(names)), "an identifier occurs twice"
 svg = [e for e in page.iter() if e.tag == "{http://www.w3.org/2000/svg}svg"]
-assert len(svg) == (3 if gnuplot else 0), svg
+assert len(svg) == (1 if gnuplot else 0), svg
+charts = [json.loads(e.text) for e in page.iter("script") if e.get("type") == "application/json"]
+assert [len(c.get("bars", c.get("lines"))) for c in charts] == [2, 2], charts
 text = "".join(page.itertext())
 assert gnuplot or "gnuplot is not installed" in text
 runs = [json.loads(line) for line in open(folder + "/results.jsonl")]

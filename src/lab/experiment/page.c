@@ -6,7 +6,7 @@
 #include "io/atomic_file.h"
 #include "lab/experiment/figures.h"
 #include "lab/gnuplot.h"
-#include "lab/report.h"
+#include "lab/html/html.h"
 #include "lab/run/folder.h"
 
 #include <limits.h>
@@ -57,7 +57,6 @@ static void paper_text(const sparc_task *task, const method *m, char text[TABLE_
 }
 
 int experiment_row(const experiment *e, int row, table_row *out) {
-  enum { TITLE, OPTIONS, PARAMETERS };
   int column = TABLE_FIXED;
   size_t params = 0;
   for (int task = 0; task < e->tasks; task++) {
@@ -66,9 +65,9 @@ int experiment_row(const experiment *e, int row, table_row *out) {
     score_text(e->task[task], experiment_summary(e, task, row), out->text[column++]);
     paper_text(e->task[task], &e->method[row], out->text[column++]);
   }
-  snprintf(out->text[TITLE], TABLE_TEXT, "%s", e->method[row].title);
-  snprintf(out->text[OPTIONS], TABLE_TEXT, "%s", method_options(&e->method[row]));
-  snprintf(out->text[PARAMETERS], TABLE_TEXT, params ? "%zu" : "-", params);
+  snprintf(out->text[TABLE_TITLE], TABLE_TEXT, "%s", e->method[row].title);
+  snprintf(out->text[TABLE_OPTIONS], TABLE_TEXT, "%s", method_options(&e->method[row]));
+  snprintf(out->text[TABLE_PARAMETERS], TABLE_TEXT, params ? "%zu" : "-", params);
   for (int i = 0; i < column; i++) out->field[i] = out->text[i];
   return column;
 }
@@ -118,10 +117,10 @@ static sparc_status write_results(const experiment *e, const char *folder) {
 
 /* ---- index.html --------------------------------------------------------------------------------- */
 
-static void write_scores(html_report *r, const experiment *e) {
+static void write_scores(html_page *r, const experiment *e) {
   char over[EXPERIMENT_TASKS][96], remark[192];
-  const char *first[TABLE_COLUMNS] = {"", "", ""}, *second[TABLE_COLUMNS] = {"cell", "options", "parameters"};
-  int columns = TABLE_FIXED;
+  const char *first[TABLE_COLUMNS] = {""}, *second[TABLE_COLUMNS] = {"cell"};
+  int columns = 1;
   for (int task = 0; task < e->tasks; task++) {
     const sparc_task *t = e->task[task];
     snprintf(over[task], sizeof over[task], "%s: %s", t->title, score_label(t));
@@ -130,12 +129,20 @@ static void write_scores(html_report *r, const experiment *e) {
     first[columns] = "";
     second[columns++] = "paper";
   }
-  html_table_begin(r, first, columns);
-  html_table_heading(r, second, columns);
+  /* on a narrow screen the columns on the right are out of sight: these explain, the scores are what is looked for */
+  const int explaining = columns;
+  first[columns] = first[columns + 1] = " "; /* "" would belong to the task before it */
+  second[columns++] = "parameters";
+  second[columns++] = "options";
+  html_table_begin(r, (const char *const *const[]){first, second}, 2, columns);
   for (int row = 0; row < e->methods; row++) {
     table_row texts;
     experiment_row(e, row, &texts);
-    html_table_row(r, texts.field, columns, row == 0);
+    const char *cells[TABLE_COLUMNS] = {texts.field[TABLE_TITLE]};
+    for (int i = 1; i < explaining; i++) cells[i] = texts.field[TABLE_FIXED - 1 + i];
+    cells[explaining] = texts.field[TABLE_PARAMETERS];
+    cells[explaining + 1] = texts.field[TABLE_OPTIONS];
+    html_table_row(r, cells, columns, row == 0);
   }
   html_table_end(r);
   experiment_remark(e, remark, sizeof remark);
@@ -146,7 +153,7 @@ static void write_scores(html_report *r, const experiment *e) {
                  remark);
 }
 
-static void write_settings(html_report *r, const experiment *e) {
+static void write_settings(html_page *r, const experiment *e) {
   html_section(r, "What was done");
   for (int task = 0; task < e->tasks; task++) {
     const sparc_task *t = e->task[task];
@@ -164,11 +171,11 @@ static void write_settings(html_report *r, const experiment *e) {
                  sparc_version());
 }
 
-static void write_runs(html_report *r, const experiment *e) {
+static void write_runs(html_page *r, const experiment *e) {
   static const char *const headings[] = {"run", "seed", "score", "updates", "seconds"};
   enum { COLUMNS = sizeof headings / sizeof *headings };
   html_section(r, "Runs");
-  html_table_begin(r, headings, COLUMNS);
+  html_table_begin(r, (const char *const *const[]){headings}, 1, COLUMNS);
   for (int i = 0; i < e->runs; i++) {
     const experiment_run *run = &e->run[i];
     char name[2 * TABLE_TEXT], seed[24], score[TABLE_TEXT], updates[24], seconds[24];
@@ -185,18 +192,76 @@ static void write_runs(html_report *r, const experiment *e) {
                  "`gnuplot NAME.gp` in this folder draws a figure again.");
 }
 
-static void write_figures(html_report *r, const experiment *e, const char *folder, experiment_drawing *drawing) {
+/* scores as bars, a chart for each task */
+static void write_score_charts(html_page *r, const experiment *e) {
+  for (int task = 0; task < e->tasks; task++) {
+    const sparc_task *t = e->task[task];
+    const double scale = score_scale(t);
+    html_chart_begin(r, &(html_chart){.title = t->title, .x = "", .y = score_label(t), .from_zero = true});
+    for (int row = 0; row < e->methods; row++) {
+      const score_summary score = experiment_summary(e, task, row);
+      html_chart_bar(r, &(html_bar){.name = e->method[row].title,
+                                    .colour = e->method[row].colour,
+                                    .value = score.count ? scale * score.mean : NAN,
+                                    .deviation = score.count > 1 ? scale * score.deviation : NAN,
+                                    .paper = scale * method_paper_score(&e->method[row], t)});
+    }
+    html_chart_end(r);
+  }
+}
+
+/* the scores while training, with the range over the seeds */
+static void write_learning_charts(html_page *r, const experiment *e) {
+  for (int task = 0; task < e->tasks; task++) {
+    const double scale = score_scale(e->task[task]);
+    html_chart_begin(r, &(html_chart){e->task[task]->title, "updates", score_label(e->task[task]), true});
+    for (int row = 0; row < e->methods; row++) {
+      double x[CURVE_POINTS], y[CURVE_POINTS], low[CURVE_POINTS], high[CURVE_POINTS];
+      int points = 0;
+      for (int p = 0; p < CURVE_POINTS; p++) {
+        long update = 0;
+        const score_summary score = experiment_curve(e, task, row, p, &update);
+        if (score.count == 0) continue;
+        x[points] = (double)update;
+        y[points] = scale * score.mean;
+        low[points] = scale * score.least;
+        high[points++] = scale * score.most;
+      }
+      if (points == 0) continue;
+      html_chart_line(r, &(html_line){.name = e->method[row].title,
+                                      .colour = e->method[row].colour,
+                                      .points = points,
+                                      .x = x,
+                                      .y = y,
+                                      .low = e->seeds > 1 ? low : NULL,
+                                      .high = e->seeds > 1 ? high : NULL});
+    }
+    html_chart_end(r);
+  }
+}
+
+/* Every figure is drawn into a file of its own. The page shows scores and learning as charts, which need no gnuplot,
+ * and the drawings of the examples. */
+static void write_figures(html_page *r, const experiment *e, const char *folder, experiment_drawing *drawing) {
   experiment_figure figures[EXPERIMENT_TASKS + 2];
   const int count = experiment_figures(e, figures);
   for (int i = 0; i < count; i++) {
     const experiment_figure *figure = &figures[i];
+    const bool example = figure->task >= 0;
     char *svg;
-    html_section(r, figure->task >= 0 ? e->task[figure->task]->title : i == 0 ? "Scores" : "Learning");
-    if (gnuplot_draw(folder, figure->name, &svg) == SPARC_OK) {
-      html_figure(r, figure->name, svg, figure->caption);
+    html_section(r, example ? e->task[figure->task]->title : i == 0 ? "Scores" : "Learning");
+    const bool drawn = gnuplot_draw(folder, figure->name, &svg) == SPARC_OK;
+    if (drawn)
       drawing->figures++;
-    } else {
+    else
       snprintf(drawing->reason, sizeof drawing->reason, "%s", sparc_error());
+    if (!example) {
+      html_figure_begin(r, figure->name);
+      (i == 0 ? write_score_charts : write_learning_charts)(r, e);
+      html_figure_end(r, figure->caption);
+    } else if (drawn) {
+      html_drawing(r, figure->name, svg, figure->caption);
+    } else {
       html_remark(r, "No figure here: %s. Its data and its script `%s.gp` are in this folder.", drawing->reason,
                   figure->name);
     }
@@ -206,7 +271,7 @@ static void write_figures(html_report *r, const experiment *e, const char *folde
 
 static sparc_status write_page(const experiment *e, const char *folder, experiment_drawing *drawing) {
   char path[PATH_MAX];
-  html_report r;
+  html_page r;
   sparc_status status = join(path, folder, "index.html");
   if (status == SPARC_OK)
     status = html_begin(&r, path, "Recurrent cells on diagnostic tasks",

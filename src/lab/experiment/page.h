@@ -9,7 +9,8 @@
 
 /* ---- the table, as texts ---- */
 
-enum { TABLE_TEXT = 64, TABLE_FIXED = 3, TABLE_COLUMNS = TABLE_FIXED + 2 * EXPERIMENT_TASKS };
+enum { TABLE_TITLE, TABLE_OPTIONS, TABLE_PARAMETERS, TABLE_FIXED }; /* columns in front of the scores */
+enum { TABLE_TEXT = 64, TABLE_COLUMNS = TABLE_FIXED + 2 * EXPERIMENT_TASKS };
 
 /* title, options that are not defaults, parameters, and for each task our score and the paper's */
 typedef struct table_row {

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* chart.c: charts as data for page.js: one JSON object in a script element, which a browser does not show. */
+#include "io/xml.h"
+#include "lab/html/html.h"
+
+#include <math.h>
+
+/* a string of JSON inside a page: what could end the element or break the XML is written as an escape */
+static void put_string(FILE *out, const char *text) {
+  putc('"', out);
+  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+    if (*c < ' ' || *c == '"' || *c == '\\' || *c == '<' || *c == '>' || *c == '&')
+      fprintf(out, "\\u%04x", *c);
+    else
+      putc(*c, out);
+  }
+  putc('"', out);
+}
+
+static void put_member(FILE *out, const char *key, const char *text) {
+  fprintf(out, "\"%s\":", key);
+  put_string(out, text);
+  putc(',', out);
+}
+
+static void put_number(FILE *out, double value) {
+  if (isfinite(value))
+    fprintf(out, "%.6g", value);
+  else
+    fputs("null", out);
+}
+
+/* what stands before an item of the open chart: the key of the list before the first, a comma before the others */
+static void put_item(html_page *p, const char *list) {
+  if (p->items++ == 0)
+    fprintf(p->out, "\"%s\":[", list);
+  else
+    fputs(",\n", p->out);
+}
+
+void html_figure_begin(html_page *p, const char *name) {
+  fprintf(p->out, "<figure id=\"%s\">\n<div class=\"charts\">\n", name);
+}
+
+void html_chart_begin(html_page *p, const html_chart *chart) {
+  fputs("<div class=\"chart\"><h4>", p->out);
+  for (const char *c = chart->title; *c; c++) xml_put_character(p->out, *c);
+  fputs("</h4><script type=\"application/json\">{", p->out);
+  put_member(p->out, "title", chart->title);
+  put_member(p->out, "x", chart->x);
+  put_member(p->out, "y", chart->y);
+  fprintf(p->out, "\"zero\":%s,\n", chart->from_zero ? "true" : "false");
+  p->items = 0;
+}
+
+void html_chart_line(html_page *p, const html_line *line) {
+  put_item(p, "lines");
+  putc('{', p->out);
+  put_member(p->out, "name", line->name);
+  put_member(p->out, "colour", line->colour);
+  fprintf(p->out, "\"dashed\":%s,\"points\":[", line->dashed ? "true" : "false");
+  for (int i = 0; i < line->points; i++) {
+    const double point[] = {line->x[i], line->y[i], line->low ? line->low[i] : NAN, line->high ? line->high[i] : NAN};
+    const int numbers = line->low && line->high ? 4 : 2;
+    fputs(i ? ",[" : "[", p->out);
+    for (int k = 0; k < numbers; k++) {
+      if (k) putc(',', p->out);
+      put_number(p->out, point[k]);
+    }
+    putc(']', p->out);
+  }
+  fputs("]}", p->out);
+}
+
+void html_chart_bar(html_page *p, const html_bar *bar) {
+  put_item(p, "bars");
+  putc('{', p->out);
+  put_member(p->out, "name", bar->name);
+  put_member(p->out, "colour", bar->colour);
+  fputs("\"value\":", p->out);
+  put_number(p->out, bar->value);
+  fputs(",\"deviation\":", p->out);
+  put_number(p->out, bar->deviation);
+  fputs(",\"paper\":", p->out);
+  put_number(p->out, bar->paper);
+  putc('}', p->out);
+}
+
+void html_chart_end(html_page *p) {
+  if (p->items == 0) fputs("\"lines\":[", p->out);
+  fputs("]}</script></div>\n", p->out);
+}
+
+void html_figure_end(html_page *p, const char *caption) {
+  fputs("</div>\n<figcaption>", p->out);
+  for (const char *c = caption; *c; c++) xml_put_character(p->out, *c);
+  fputs("</figcaption>\n</figure>\n", p->out);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* page.js: what a page of tables and charts does by itself: charts are drawn from the data beside them as wide as the
+ * page is, show values under the pointer, and tables sort by the column that is clicked. Needs nothing from outside. */
+"use strict";
+(() => {
+  const space = "http://www.w3.org/2000/svg";
+
+  function svg(parent, name, attributes, text) {
+    const element = document.createElementNS(space, name);
+    for (const key in attributes) element.setAttribute(key, attributes[key]);
+    if (text !== undefined) element.textContent = text;
+    parent.appendChild(element);
+    return element;
+  }
+
+  function html(parent, name, className, text) {
+    const element = document.createElement(name);
+    if (className) element.className = className;
+    if (text !== undefined) element.textContent = text;
+    parent.appendChild(element);
+    return element;
+  }
+
+  const shown = (value) => (value === null ? "–" : String(Number(value.toPrecision(4))));
+
+  /* about `count` round numbers from low to high */
+  function ticks(low, high, count) {
+    const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
+    const step = power * ([1, 2, 5, 10].find((m) => m * power >= raw) || 10);
+    const list = [];
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) list.push(Number((k * step).toPrecision(12)));
+    return list;
+  }
+
+  function range(values) {
+    let low = Infinity, high = -Infinity;
+    for (const v of values)
+      if (v !== null) {
+        low = Math.min(low, v);
+        high = Math.max(high, v);
+      }
+    if (low > high) return [0, 1];
+    return low < high ? [low, high] : [low - 0.5, high + 0.5];
+  }
+
+  /* ---- lines: points are [x, y, low, high], the last two only where there is a spread ---- */
+
+  function path(points, x, y, column) {
+    let text = "", pen = "M";
+    for (const p of points) {
+      const value = p[column] === undefined ? p[1] : p[column];
+      if (value === null) {
+        pen = "M";
+        continue;
+      }
+      text += pen + x(p[0]).toFixed(1) + "," + y(value).toFixed(1);
+      pen = "L";
+    }
+    return text;
+  }
+
+  function drawLines(place, chart) {
+    const width = Math.max(260, place.clientWidth), height = Math.round(Math.min(320, Math.max(200, width * 0.55)));
+    const left = 52, right = 12, top = 10, bottom = 38;
+    const all = chart.lines.flatMap((line) => line.points);
+    const [x0, x1] = range(all.map((p) => p[0]));
+    let [y0, y1] = range(all.flatMap((p) => p.slice(1)));
+    if (chart.zero) y0 = Math.min(0, y0);
+    const room = (y1 - y0) * 0.04;
+    y1 += room;
+    if (!chart.zero || y0 < 0) y0 -= room;
+    const x = (v) => left + (v - x0) / (x1 - x0) * (width - left - right);
+    const y = (v) => height - bottom - (v - y0) / (y1 - y0) * (height - top - bottom);
+    const canvas = svg(place, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title});
+    for (const v of ticks(y0, y1, 5)) {
+      svg(canvas, "line", {class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v)});
+      svg(canvas, "text", {x: left - 6, y: y(v) + 4, "text-anchor": "end"}, shown(v));
+    }
+    for (const v of ticks(x0, x1, width / 90)) svg(canvas, "text", {x: x(v), y: height - bottom + 16, "text-anchor": "middle"}, shown(v));
+    svg(canvas, "line", {class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom});
+    svg(canvas, "text", {x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle"}, chart.x);
+    svg(canvas, "text", {x: 12, y: (top + height - bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(top + height - bottom) / 2})`}, chart.y);
+    for (const line of chart.lines) {
+      const spread = line.points.filter((p) => p.length > 2 && p[2] !== null && p[3] !== null);
+      if (spread.length > 1) {
+        const back = path(spread.slice().reverse(), x, y, 2).replace("M", "L");
+        svg(canvas, "path", {d: path(spread, x, y, 3) + back + "Z", fill: line.colour, "fill-opacity": 0.16});
+      }
+    }
+    for (const line of chart.lines)
+      svg(canvas, "path", {d: path(line.points, x, y, 1), fill: "none", stroke: line.colour, "stroke-width": 1.8, "stroke-linejoin": "round", "stroke-dasharray": line.dashed ? "5 4" : "none"});
+    const cursor = svg(canvas, "line", {class: "cursor", y1: top, y2: height - bottom, visibility: "hidden"});
+    const tip = html(place, "div", "tip");
+    tip.hidden = true;
+    const nearest = (points, v) => points.reduce((best, p) => (p[1] !== null && (!best || Math.abs(p[0] - v) < Math.abs(best[0] - v)) ? p : best), null);
+    canvas.addEventListener("pointermove", (event) => {
+      const box = canvas.getBoundingClientRect(), scale = width / box.width, at = (event.clientX - box.left) * scale;
+      const value = x0 + (Math.min(Math.max(at, left), width - right) - left) / (width - left - right) * (x1 - x0);
+      const found = chart.lines.map((line) => [line, nearest(line.points, value)]).filter((pair) => pair[1]);
+      if (!found.length) return;
+      const where = found.reduce((best, pair) => (Math.abs(pair[1][0] - value) < Math.abs(best - value) ? pair[1][0] : best), found[0][1][0]);
+      cursor.setAttribute("x1", x(where));
+      cursor.setAttribute("x2", x(where));
+      cursor.setAttribute("visibility", "visible");
+      tip.replaceChildren();
+      html(tip, "div", "", `${chart.x}: ${shown(where)}`);
+      for (const [line, point] of found.sort((a, b) => b[1][1] - a[1][1])) {
+        const row = html(tip, "div");
+        html(row, "i").style.background = line.colour;
+        const spread = point.length > 2 && point[2] !== null ? ` (${shown(point[2])} to ${shown(point[3])})` : "";
+        row.append(`${line.name}: ${shown(point[1])}${spread}`);
+      }
+      tip.hidden = false;
+      const beside = x(where) / scale;
+      tip.style.left = Math.max(0, beside > box.width / 2 ? beside - tip.offsetWidth - 12 : Math.min(beside + 12, box.width - tip.offsetWidth)) + "px";
+      tip.style.top = canvas.offsetTop + 8 + "px";
+    });
+    canvas.addEventListener("pointerleave", () => {
+      tip.hidden = true;
+      cursor.setAttribute("visibility", "hidden");
+    });
+    const legend = html(place, "div", "legend");
+    for (const line of chart.lines) {
+      const entry = html(legend, "span");
+      html(entry, "i").style.background = line.colour;
+      entry.append(line.name);
+    }
+  }
+
+  /* ---- bars: a row for each, with its spread and the paper's value as a diamond ---- */
+
+  function drawBars(place, chart) {
+    const width = Math.max(260, place.clientWidth), row = 28, top = 6, bottom = 36;
+    const height = top + row * chart.bars.length + bottom;
+    const left = Math.min(width * 0.36, 26 + 7 * Math.max(...chart.bars.map((bar) => bar.name.length))), right = 64;
+    const ends = chart.bars.flatMap((bar) => [bar.value, bar.paper, bar.value === null ? null : bar.value + (bar.deviation || 0)]);
+    const [low, high] = range(ends.concat(0));
+    const x = (v) => left + (v - low) / (high - low) * (width - left - right);
+    const canvas = svg(place, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title});
+    for (const v of ticks(low, high, width / 110)) {
+      svg(canvas, "line", {class: "grid", x1: x(v), x2: x(v), y1: top, y2: height - bottom});
+      svg(canvas, "text", {x: x(v), y: height - bottom + 16, "text-anchor": "middle"}, shown(v));
+    }
+    svg(canvas, "text", {x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle"}, chart.y);
+    chart.bars.forEach((bar, i) => {
+      const middle = top + row * (i + 0.5), group = svg(canvas, "g", {});
+      const paper = bar.paper === null ? "" : `, paper ${shown(bar.paper)}`;
+      svg(group, "title", {}, bar.value === null ? `${bar.name}: unfinished${paper}` : `${bar.name}: ${shown(bar.value)}${bar.deviation ? " ± " + shown(bar.deviation) : ""}${paper}`);
+      svg(group, "text", {x: left - 12, y: middle + 4, "text-anchor": "end"}, bar.name);
+      let end = x(low > 0 ? low : 0);
+      if (bar.value !== null) {
+        const from = Math.min(x(0), x(bar.value));
+        svg(group, "rect", {x: from, y: middle - 8, width: Math.max(1, Math.abs(x(bar.value) - x(0))), height: 16, fill: bar.colour, rx: 2});
+        if (bar.deviation) svg(group, "line", {class: "spread", x1: x(bar.value - bar.deviation), x2: x(bar.value + bar.deviation), y1: middle, y2: middle});
+        end = x(Math.max(0, bar.value + (bar.deviation || 0)));
+      }
+      if (bar.paper !== null) {
+        const p = x(bar.paper);
+        svg(group, "path", {class: "paper", d: `M${p - 5},${middle}L${p},${middle - 6}L${p + 5},${middle}L${p},${middle + 6}Z`});
+        end = Math.max(end, p + 5);
+      }
+      svg(group, "text", {class: "value", x: end + 6, y: middle + 4}, bar.value === null ? "…" : shown(bar.value));
+    });
+  }
+
+  const charts = [...document.querySelectorAll(".chart")].map((place) => ({place, data: JSON.parse(place.querySelector("script").textContent), width: 0}));
+
+  function draw(chart) {
+    if (chart.width === chart.place.clientWidth) return;
+    chart.width = chart.place.clientWidth;
+    chart.place.querySelectorAll("svg, .tip, .legend").forEach((old) => old.remove());
+    (chart.data.bars ? drawBars : drawLines)(chart.place, chart.data);
+  }
+
+  charts.forEach(draw);
+  let waiting = 0;
+  addEventListener("resize", () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(() => charts.forEach(draw));
+  });
+
+  /* ---- tables ---- */
+
+  const number = (cell) => {
+    const text = cell ? cell.textContent.replace(/,/g, "").replace("−", "-") : "";
+    const value = parseFloat(text);
+    return Number.isNaN(value) ? null : value;
+  };
+
+  for (const table of document.querySelectorAll("table")) {
+    const body = table.tBodies[0], head = table.tHead && table.tHead.rows[table.tHead.rows.length - 1];
+    if (!head || !body || body.rows.length < 2) continue;
+    [...head.cells].forEach((heading, column) => {
+      heading.setAttribute("aria-sort", "none");
+      heading.addEventListener("click", () => {
+        const down = heading.getAttribute("aria-sort") === "ascending";
+        for (const other of head.cells) other.setAttribute("aria-sort", "none");
+        heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const rows = [...body.rows].map((tr) => ({tr, value: number(tr.cells[column]), text: tr.cells[column] ? tr.cells[column].textContent : ""}));
+        rows.sort((a, b) => {
+          if (a.value === null && b.value === null) return a.text.localeCompare(b.text) * (down ? -1 : 1);
+          if (a.value === null || b.value === null) return a.value === null ? 1 : -1; /* what is not there comes last */
+          return (a.value - b.value) * (down ? -1 : 1);
+        });
+        for (const {tr} of rows) body.appendChild(tr);
+      });
+    });
+  }
+})();
