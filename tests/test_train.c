@@ -477,6 +477,64 @@ static void test_model_predicts_numbers(void **state) {
   sparc_model_free(model);
 }
 
+/* steps of a model say what whole sequences cut there would, and long sequences, which go through in pieces, what the
+ * steps say */
+static sparc_sample one_sample(const void *source, int index) {
+  (void)index;
+  return *(const sparc_sample *)source;
+}
+
+static void test_model_steps(void **state) {
+  (void)state;
+  enum { LONG = SPARC_MODEL_WHOLE + 700 };
+  static const sparc_head_input heads[] = {SPARC_HEAD_MEAN, SPARC_HEAD_LAST, SPARC_HEAD_STEPS};
+  float *x = calloc((size_t)LONG * CHANNELS, sizeof *x), *whole = calloc((size_t)LONG * NUMBERS, sizeof *whole);
+  assert_non_null(x);
+  assert_non_null(whole);
+  sparc_random stream;
+  sparc_random_init(&stream, 1, "test-train", "long");
+  for (int i = 0; i < LONG * CHANNELS; i++) x[i] = (float)sparc_random_normal(&stream);
+  for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
+    const bool steps = heads[h] == SPARC_HEAD_STEPS;
+    toy data;
+    fill(&data);
+    const sparc_train_config config = toy_config(heads[h]);
+    sparc_trainer *trainer = create(&config, &data);
+    advance(trainer, 5);
+    const double mean[CHANNELS] = {0.25, -0.5}, deviation[CHANNELS] = {2, 0.75};
+    const sparc_preprocessing p = {.channels = CHANNELS, .mean = mean, .deviation = deviation};
+    assert_int_equal(sparc_trainer_save(trainer, &p, NULL, 0, in_folder("a")), SPARC_OK);
+    sparc_trainer_free(trainer);
+    sparc_model *model = load("a", 1);
+    const int K = steps ? NUMBERS : CLASSES;
+    float *carried = calloc(sparc_model_state_size(model), sizeof *carried), y[CLASSES] = {0};
+    assert_non_null(carried);
+    double worst = 0;
+    for (int t = 0; t < LONG; t++) {
+      assert_int_equal(sparc_model_step(model, carried, x + t * CHANNELS, y), SPARC_OK);
+      if (t + 1 != 1 && t + 1 != 37 && t + 1 != LONG) continue;
+      const sparc_sample cut = {.x = x, .length = t + 1};
+      const sparc_samples one = {.count = 1, .channels = CHANNELS, .longest = t + 1, .source = &cut, .at = one_sample};
+      assert_int_equal(sparc_model_predict(model, &one, whole), SPARC_OK);
+      for (int k = 0; k < K; k++) worst = fmax(worst, fabs((double)y[k] - (double)whole[(steps ? t * K : 0) + k]));
+    }
+    if (worst > 2e-5) fail_msg("head %d: steps and sequences differ by %g", (int)heads[h], worst);
+    const float broken[CHANNELS] = {0, NAN};
+    assert_int_equal(sparc_model_step(model, carried, broken, y), SPARC_NOT_FINITE);
+    assert_int_equal(sparc_model_step(model, NULL, x, y), SPARC_INVALID);
+    x[(LONG - 3) * CHANNELS] = INFINITY;
+    const sparc_sample all = {.x = x, .length = LONG};
+    const sparc_samples one = {.count = 1, .channels = CHANNELS, .longest = LONG, .source = &all, .at = one_sample};
+    assert_int_equal(sparc_model_predict(model, &one, whole), SPARC_NOT_FINITE);
+    expect_sentence("channel 0 of step 17081 is inf");
+    x[(LONG - 3) * CHANNELS] = 0;
+    free(carried);
+    sparc_model_free(model);
+  }
+  free(x);
+  free(whole);
+}
+
 /* raw values through a model are what normalised values were to the trainer; everything stored comes back exactly */
 static void test_preprocessing(void **state) {
   (void)state;
@@ -1043,6 +1101,7 @@ int main(void) {
       cmocka_unit_test(test_evaluation_changes_nothing),
       cmocka_unit_test(test_model_predicts_classes),
       cmocka_unit_test(test_model_predicts_numbers),
+      cmocka_unit_test(test_model_steps),
       cmocka_unit_test(test_preprocessing),
       cmocka_unit_test(test_every_setting_comes_back),
       cmocka_unit_test(test_first_format),

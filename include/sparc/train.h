@@ -129,8 +129,18 @@ SPARC_API const sparc_preprocessing *sparc_model_preprocessing(const sparc_model
 SPARC_API const char *sparc_model_metadata(const sparc_model *model, const char *key); /* NULL: absent */
 
 /* sparc_model_predict runs count sequences in batches; samples hold raw values, the stored normalisation is applied.
- * outputs[count][outputs]: probabilities for a head of classes. For a head of numbers [count][longest][outputs]. */
+ * outputs[count][outputs]: probabilities for a head of classes. For a head of numbers [count][longest][outputs].
+ * Sequences of more than SPARC_MODEL_WHOLE steps go through in pieces with the state carried, one sequence at a time:
+ * what that takes does not grow with them. */
+enum { SPARC_MODEL_WHOLE = 1 << 14 };
 SPARC_API sparc_status sparc_model_predict(sparc_model *model, const sparc_samples *samples, float *outputs);
+
+/* sparc_model_step feeds one input and tells what the model says of the sequence so far, as sparc_model_predict would
+ * if it ended here: outputs[outputs], probabilities or numbers. x[inputs] holds raw values. A stream's whole memory is
+ * state, sparc_model_state_size numbers that are zero before its first input; one model serves any number of streams,
+ * in one thread at a time. Nothing is allocated. See sparc_network_step for what rounding does to a mean over time. */
+SPARC_API size_t sparc_model_state_size(const sparc_model *model);
+SPARC_API sparc_status sparc_model_step(sparc_model *model, float *state, const float *x, float *outputs);
 
 /* sparc_model_evaluate compares the predictions for raw samples with their labels or targets. */
 SPARC_API sparc_status sparc_model_evaluate(sparc_model *model, const sparc_samples *samples,

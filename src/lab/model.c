@@ -4,11 +4,16 @@
 #include "base/memory.h"
 #include "lab/batch.h"
 #include "lab/checkpoint.h"
+#include "lab/long_input.h"
+#include "nn/losses.h"
+
+#include <math.h>
 
 struct sparc_model {
   checkpoint file; /* stays open: the metadata live in it */
   float *prepared; /* (prepared) of sparc_network_sizes */
   batch *passes;   /* of going through samples; made when needed */
+  float *x, *tape; /* of a single step: (inputs) normalised, (tape) of sparc_network_sizes */
   int threads;
 };
 
@@ -19,8 +24,11 @@ static sparc_status load_weights(sparc_model *m) {
   const sparc_network_sizes sizes = sparc_network_sizes_of(network);
   float *params = sparc_alloc(sizes.params * sizeof *params);
   m->prepared = sparc_alloc(sizes.prepared * sizeof *m->prepared);
+  m->tape = sparc_alloc(sizes.tape * sizeof *m->tape);
+  m->x = sparc_alloc((size_t)sparc_network_config_of(network).inputs * sizeof *m->x);
   sparc_status status = SPARC_OK;
-  if (!params || !m->prepared) status = fail(SPARC_NO_MEMORY, "no memory for a model of %zu parameters", sizes.params);
+  if (!params || !m->prepared || !m->tape || !m->x)
+    status = fail(SPARC_NO_MEMORY, "no memory for a model of %zu parameters", sizes.params);
   if (status == SPARC_OK) status = checkpoint_read(&m->file, params, NULL);
   if (status == SPARC_OK) status = sparc_network_prepare(network, params, m->prepared);
   sparc_free(params);
@@ -49,6 +57,8 @@ void sparc_model_free(sparc_model *m) {
   if (!m) return;
   batch_free(m->passes);
   sparc_free(m->prepared);
+  sparc_free(m->tape);
+  sparc_free(m->x);
   checkpoint_close(&m->file);
   sparc_free(m);
 }
@@ -61,24 +71,54 @@ const char *sparc_model_metadata(const sparc_model *m, const char *key) {
 
 /* ---- use --------------------------------------------------------------------------------------- */
 
-static sparc_status start(sparc_model *m, const sparc_samples *samples, const void *out, bool answers,
+static sparc_status start(const sparc_model *m, const sparc_samples *samples, const void *out, bool answers,
                           example_source *source) {
   if (!m || !out) return fail(SPARC_INVALID, "%s is NULL", m ? "the place for results" : "model");
   sparc_status status = check_samples(m->file.network, samples);
   if (status != SPARC_OK) return status;
   const sparc_preprocessing *p = &m->file.preprocessing.view;
   *source = (example_source){.samples = samples, .mean = p->mean, .deviation = p->deviation, .answers = answers};
+  return SPARC_OK;
+}
+
+static sparc_status fit(sparc_model *m, const sparc_samples *samples) {
   return batch_fit(&m->passes, m->file.network, samples, m->file.state.config.batch, m->threads);
 }
 
 sparc_status sparc_model_predict(sparc_model *m, const sparc_samples *samples, float *outputs) {
   example_source source;
-  const sparc_status status = start(m, samples, outputs, false, &source);
+  sparc_status status = start(m, samples, outputs, false, &source);
+  if (status == SPARC_OK && samples->longest > SPARC_MODEL_WHOLE)
+    return long_input_predict(m->file.network, m->prepared, &source, m->threads, outputs);
+  if (status == SPARC_OK) status = fit(m, samples);
   return status == SPARC_OK ? batch_predict(m->passes, m->prepared, &source, outputs) : status;
 }
 
 sparc_status sparc_model_evaluate(sparc_model *m, const sparc_samples *samples, sparc_evaluation *evaluation) {
   example_source source;
-  const sparc_status status = start(m, samples, evaluation, true, &source);
+  sparc_status status = start(m, samples, evaluation, true, &source);
+  if (status == SPARC_OK) status = fit(m, samples);
   return status == SPARC_OK ? batch_evaluate(m->passes, m->prepared, &source, evaluation) : status;
+}
+
+/* ---- one input at a time ----------------------------------------------------------------------- */
+
+size_t sparc_model_state_size(const sparc_model *m) { return sparc_network_sizes_of(m->file.network).state; }
+
+sparc_status sparc_model_step(sparc_model *m, float *state, const float *x, float *outputs) {
+  if (!m || !state || !x || !outputs)
+    return fail(SPARC_INVALID, "%s is NULL", !m ? "model" : !state ? "state" : !x ? "x" : "outputs");
+  const sparc_network_config config = sparc_network_config_of(m->file.network);
+  const sparc_preprocessing *p = &m->file.preprocessing.view;
+  for (int i = 0; i < config.inputs; i++)
+    if (!isfinite(x[i]))
+      return fail(SPARC_NOT_FINITE, "channel %d of the input is %g, expected a finite number", i, (double)x[i]);
+  if (p->mean) {
+    sparc_normalise(x, m->x, 1, config.inputs, p->mean, p->deviation);
+    x = m->x;
+  }
+  const sparc_status status = sparc_network_step(m->file.network, m->prepared, 1, state, x, NULL, outputs, m->tape, 1);
+  if (status == SPARC_OK && config.head->input != SPARC_HEAD_STEPS)
+    cross_entropy_f32(1, (size_t)config.head->outputs, outputs, &(int){0}, outputs, NULL);
+  return status;
 }
