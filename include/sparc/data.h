@@ -83,18 +83,21 @@ SPARC_API void sparc_normalise(const float *in, float *out, int steps, int chann
 
 /* ---- files ----
  *
- * Numbers in text are decimal whatever the locale; a missing value is NaN or ?, and in UCR and CSV also nothing between
- * two separators. A label may be anything up to 255 bytes of UTF-8; a missing one leaves the example unlabelled.
+ * Numbers in text are decimal whatever the locale; a missing value is NaN, NA, N/A, #N/A, null, none or ?, and in UCR
+ * and CSV also nothing between two separators. A label may be anything up to 255 bytes of UTF-8; a missing one leaves
+ * the example unlabelled.
  *
  *   ucr    One example a line: label, then values, separated by tabs, else commas, else blanks. Every line has as many
  *          values as the first; missing values at the end of a line are padding: the series is shorter.
  *   ts     The header (#, @problemName, @timeStamps, @missing, @univariate, @dimension, @equalLength, @seriesLength,
  *          @classLabel, @data) must not contradict the data. Channels by colon, values by comma, label last. Time
  *          stamps and real-valued targets are refused.
- *   csv    Fields by comma, semicolon or tab, quotes as in RFC 4180, a header or none. All rows have the same number of
- *          fields: one is the label, the others are the series.
- *   npy    Version 1 to 3, [N,T] or [N,T,C], C order; f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1, either byte order. Labels [N]
- *          of whole numbers in a second file. NaN is missing.
+ *   csv    Fields by comma, semicolon or tab (or as a line sep=; says), quotes as in RFC 4180, a header or none. All
+ *          rows have the same number of fields: one is the label, the others are the series, of one channel or more. In
+ *          the long format a row is one step: id, time, value of each channel, label.
+ *   npy    Version 1 to 3, [N,T] or [N,T,C] in C or Fortran order; f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1, either byte
+ *          order. Labels [N] or [N,1] of whole numbers or texts (S, U) in a second file. NaN is missing.
+ *   npz    Named arrays as in npy, stored or deflated: the series x and the labels y, or as the options say.
  *   idx    [N, ...] of u8 i8 i16 i32 f32 f64; what follows N is one sequence, row by row. Labels [N] of whole
  *          numbers in a second file. Pixels keep the values of the file, 0 to 255.
  *   cifar  Records of 1 label byte, 0 to 9, and 1024 red, green and blue bytes: a sequence of 1024 gray values
@@ -108,28 +111,40 @@ typedef enum sparc_data_format {
   SPARC_DATA_CSV,
   SPARC_DATA_NPY,
   SPARC_DATA_IDX,
-  SPARC_DATA_CIFAR
+  SPARC_DATA_CIFAR,
+  SPARC_DATA_NPZ
 } sparc_data_format;
 
-/* The names "auto", "ucr", "ts", "csv", "npy", "idx", "cifar"; NULL for a value outside the enumeration. */
+/* The names "auto", "ucr", "ts", "csv", "npy", "idx", "cifar", "npz"; NULL for a value outside the enumeration. */
 SPARC_API const char *sparc_data_format_name(sparc_data_format format);
 SPARC_API sparc_status sparc_data_format_parse(const char *name, sparc_data_format *out);
 
 /* Larger input, and gzip that expands to more, is refused: 8 GiB, or 1 GiB where addresses have 32 bits. */
 #define SPARC_DATA_LIMIT ((size_t)1 << (sizeof(size_t) > 4 ? 33 : 30))
 
+/* So are more rows than this, unless the options say otherwise: a small packed file may hold very many short ones. */
+#define SPARC_DATA_MAX_ROWS 20000000
+
 /* How to read; zero is the default everywhere. */
 typedef struct sparc_read_options {
   sparc_data_format format;
-  int unlabelled;           /* 1: UCR and CSV rows hold values only; the labels of other formats are ignored */
-  const char *label_column; /* CSV: name of the column, or its number from 1; NULL: the last */
-  int header;               /* CSV: 1 the first row is a header, -1 it is not, 0 see for yourself */
-  const char *labels_path;  /* NPY, IDX: the file of labels; NULL: for IDX the neighbour with "labels" for "images" */
-  const void *labels_data;  /* NPY, IDX: the same in memory, instead of a path */
+  int unlabelled;             /* 1: UCR and CSV rows hold values only; the labels of other formats are ignored */
+  const char *label_column;   /* CSV: name of the column, or its number from 1; NULL: the last */
+  const char *ignore_columns; /* CSV: names or numbers of columns that are nothing, commas between them */
+  const char *id_column;      /* CSV: long format: rows with the same id are one example */
+  const char *time_column;    /* CSV: long format: orders the rows of an example; without an id, of the whole file */
+  int channels;               /* CSV: of a row, step by step; 0: as names NAME_INDEX in the header tell, else 1 */
+  const char *decimal;        /* CSV: the decimal point, "." or ","; NULL: "." */
+  int header;                 /* CSV: 1 the first row is a header, -1 it is not, 0 see for yourself */
+  const char *labels_path;    /* NPY, IDX: the file of labels; NULL: for IDX the neighbour with "labels" for "images" */
+  const void *labels_data;    /* NPY, IDX: the same in memory, instead of a path */
   size_t labels_size;
+  const char *series_array;   /* NPZ: the array of the series; NULL: x, X, x_train, X_train, data or arr_0 */
+  const char *labels_array;   /* NPZ: that of the labels; NULL: y, Y, y_train, Y_train, labels, arr_1, or none */
   const char *const *classes; /* the only labels allowed; class c is classes[c]. NULL: those that occur */
   int class_count;
-  size_t limit; /* bytes, unpacked; 0: SPARC_DATA_LIMIT */
+  size_t limit;  /* bytes, unpacked; 0: SPARC_DATA_LIMIT */
+  long max_rows; /* rows or examples; 0: SPARC_DATA_MAX_ROWS */
 } sparc_read_options;
 
 /* sparc_dataset_read reads a file, plain or gzip (told by its first bytes, not by its name); a pipe is fine.
@@ -168,6 +183,7 @@ typedef struct sparc_data_split {
   sparc_dataset *test;       /* NULL when there is none */
   char name[128];            /* how to call it in a report, for example "FordA (1896 rows)" */
   char protocol[256];        /* what the parts are, in a sentence */
+  char remark[256];          /* what looks like a mistake in reading; "" if nothing does */
   char differs[256];         /* how this is not what the paper used; "" if it is, or if the paper has no such set */
 } sparc_data_split;
 

@@ -30,10 +30,10 @@ extern "C" {
  * generated task, take the place of what is not given. "Not given" is NULL, or one below the least number that is
  * possible (0 updates, -1 layers). Heads, features and initial draws go with the data. */
 typedef struct sparc_run_config {
-  const char *data;         /* a generated task, a named data set, or a file */
-  const char *root;         /* folder of named data sets; NULL: the environment variable SPARC_DATA */
-  const char *label_column; /* of a CSV file: name or number; NULL: the last */
-  int official;             /* 1: fit on the whole training partition, report on the test partition */
+  const char *data;        /* a generated task, a named data set, or a file */
+  const char *root;        /* folder of named data sets; NULL: the environment variable SPARC_DATA */
+  sparc_read_options read; /* how a file is read */
+  int official;            /* 1: fit on the whole training partition, report on the test partition */
 
   sparc_train_config train; /* cell, options, H, embedding, width, layers and dropout of its network count */
   const char *variant;      /* short for the cell option variant=NAME */
@@ -114,6 +114,7 @@ SPARC_API sparc_run_config sparc_run_config_of(const sparc_run *run);
 /* what the run learns from; it lives as long as the run */
 typedef struct sparc_run_data {
   const char *name;                    /* of the task or data set */
+  const char *remark;                  /* what looks like a mistake in reading a file; "": nothing */
   const char *differs;                 /* how a data set is not what the paper used; "": it is, or the paper has none */
   const sparc_task *task;              /* NULL: a data set */
   sparc_samples fit, validation, test; /* count 0: there is no such part; test holds raw values */

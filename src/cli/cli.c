@@ -91,6 +91,37 @@ static size_t list_names(const struct argp_option *o, const char **names, size_t
   return count;
 }
 
+/* what other tools, and earlier versions, call our options */
+static const char *synonym_of(const char *word, const char *const *names) {
+  static const struct {
+    const char *word, *names[3];
+  } synonyms[] = {
+      {"lr", {"rate"}},
+      {"learning-rate", {"rate"}},
+      {"batch-size", {"batch"}},
+      {"hidden", {"modes"}},
+      {"hidden-size", {"modes"}},
+      {"units", {"modes"}},
+      {"output", {"out", "format"}},
+      {"out-dir", {"out"}},
+      {"output-dir", {"out"}},
+      {"steps", {"updates"}},
+      {"iterations", {"updates"}},
+      {"weight-decay", {"decay"}},
+      {"num-layers", {"layers"}},
+      {"label-column", {"label"}},
+      {"target", {"label"}},
+      {"workers", {"threads"}},
+      {"continue", {"resume"}},
+      {"overwrite", {"force"}},
+  };
+  for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+    for (const char *const *name = synonyms[i].names; strcmp(word, synonyms[i].word) == 0 && *name; name++)
+      for (const char *const *own = names; *own; own++)
+        if (strcmp(*own, *name) == 0) return *own;
+  return NULL;
+}
+
 static void report_unknown(const char *who, const struct argp_option *options, const char *text, size_t length) {
   enum { CAPACITY = 128 };
   const char *names[CAPACITY];
@@ -98,7 +129,7 @@ static void report_unknown(const char *who, const struct argp_option *options, c
   size_t count = list_names(options, names, 0, CAPACITY);
   list_names(standard_options, names, count, CAPACITY);
   snprintf(word, sizeof word, "%.*s", (int)length, text);
-  const char *guess = closest(word, names);
+  const char *synonym = synonym_of(word, names), *guess = synonym ? synonym : closest(word, names);
   if (guess)
     cli_message(who, "unknown option '--%s'; did you mean '--%s'?", word, guess);
   else
@@ -219,6 +250,25 @@ void cli_model_path(const char *model, char path[CLI_PATH]) {
   struct stat status;
   const bool folder = stat(model, &status) == 0 && S_ISDIR(status.st_mode);
   snprintf(path, CLI_PATH, "%s%s", model, folder ? "/best.safetensors" : "");
+}
+
+/* a length below 4 GiB and the header that it is of */
+static bool is_safetensors(const char *path) {
+  unsigned char start[9] = {0};
+  FILE *file = fopen(path, "rb");
+  const bool read = file && fread(start, 1, sizeof start, file) == sizeof start;
+  if (file) fclose(file);
+  return read && start[8] == '{' && !start[4] && !start[5] && !start[6] && !start[7];
+}
+
+sparc_status cli_model_load(const char *model, const char *other, int threads, sparc_model **out) {
+  char path[CLI_PATH], other_path[CLI_PATH];
+  cli_model_path(model, path);
+  const sparc_status status = sparc_model_load(path, threads, out);
+  if (status != SPARC_FORMAT || is_safetensors(path)) return status;
+  cli_model_path(other, other_path);
+  return fail(SPARC_FORMAT, "'%.300s' is not a model%s", model,
+              is_safetensors(other_path) ? "; the MODEL comes before the data" : "");
 }
 
 error_t cli_parse_int(const struct argp_state *state, const char *option, const char *text, int low, int high,

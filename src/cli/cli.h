@@ -8,7 +8,7 @@
 #ifndef SPARC_CLI_CLI_H
 #define SPARC_CLI_CLI_H
 
-#include "sparc/base.h"
+#include "sparc/train.h"
 
 #include <argp.h>
 #include <jansson.h>
@@ -97,6 +97,10 @@ bool cli_output_lost(void);
 /* cli_model_path is the file that a MODEL on the command line stands for: of a run folder its best checkpoint */
 enum { CLI_PATH = 4200 };
 void cli_model_path(const char *model, char path[CLI_PATH]);
+
+/* cli_model_load loads the model that MODEL stands for. What is no model is called so; `other`, the argument beside it,
+ * is looked at to see whether the two were swapped. */
+sparc_status cli_model_load(const char *model, const char *other, int threads, sparc_model **out);
 
 /* cli_parse_int reads the whole number of an option; anything else ends the program with a usage error. Returns 0. */
 error_t cli_parse_int(const struct argp_state *state, const char *option, const char *text, int low, int high,

@@ -3,8 +3,10 @@
 #include "sparc/data.h"
 
 #include "cli/cli.h"
+#include "cli/settings.h"
 #include "data/catalog.h"
 #include "io/json.h"
+#include "lab/read_settings.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -13,68 +15,34 @@
 #include <string.h>
 
 typedef struct data_settings {
-  sparc_data_options options;
-  const char *format, *name;
-  bool json;
+  const char *name, *root;
+  int official;
+  sparc_read_options read;
+  tool_settings tool;
 } data_settings;
 
 /* ---- options ------------------------------------------------------------------------------------ */
 
-static const struct argp_option data_options[] = {
-    {"root", 'r', "DIR", 0, "Look for named data sets in DIR (default: $SPARC_DATA)", 0},
-    {"format", 'f', "F", 0, "Read FILE as ucr, ts, csv, npy, idx or cifar (default: auto)", 0},
-    {"labels", 'l', "FILE", 0, "Take the labels of an NPY or IDX file from FILE", 0},
-    {"label-column", 'c', "C", 0, "CSV: the label is in the column of this name or number (default: the last)", 0},
-    {"unlabelled", 'u', NULL, 0, "UCR, CSV: rows hold values only", 0},
-    {"official", 'o', NULL, 0, "Fit on the whole training partition instead of validating on a tenth of it", 0},
-    {"json", 'j', NULL, 0, "Print one JSON object", 0},
-    {0}};
-
-static error_t parse_data(int key, char *argument, struct argp_state *state) {
-  data_settings *settings = state->input;
-  sparc_data_options *options = &settings->options;
-  switch (key) {
-    case 'r':
-      options->root = argument;
-      return 0;
-    case 'f':
-      settings->format = argument;
-      return 0;
-    case 'l':
-      options->read.labels_path = argument;
-      return 0;
-    case 'c':
-      options->read.label_column = argument;
-      return 0;
-    case 'u':
-      options->read.unlabelled = 1;
-      return 0;
-    case 'o':
-      options->protocol = SPARC_PROTOCOL_OFFICIAL;
-      return 0;
-    case 'j':
-      settings->json = true;
-      return 0;
-    case ARGP_KEY_ARG:
-      if (state->arg_num > 0) argp_error(state, "expected one NAME or FILE, got '%s' as well", argument);
-      settings->name = argument;
-      return 0;
-    default:
-      return ARGP_ERR_UNKNOWN;
-  }
-}
-
-static const struct argp data_argp = {
-    .options = data_options,
-    .parser = parse_data,
-    .args_doc = "[NAME|FILE|-]",
-    .doc =
-        "Print the parts of a data set with their sizes, lengths and missing values, and its classes with the mean "
-        "series "
-        "of each. FILE may be UCR, ts, CSV, NPY, IDX or CIFAR-10 binary, plain or gzip. Without an argument: list the "
-        "data sets that there are."
-        "\vExit status: 0 done, 2 usage, 3 a file is missing or malformed.",
+static const setting data_rows[] = {
+    {.name = "name",
+     .type = SETTING_TEXT,
+     .offset = offsetof(data_settings, name),
+     .letter = POSITIONAL,
+     .argument = "NAME or FILE"},
+    ROOT_SETTING(data_settings),
+    {.name = "official",
+     .type = SETTING_FLAG,
+     .offset = offsetof(data_settings, official),
+     .group = "Data:",
+     .help = "Fit on the whole training partition instead of validating on a tenth of it"},
 };
+static const settings_table data_table = {data_rows, sizeof data_rows / sizeof *data_rows};
+
+static const char doc[] =
+    "Print the parts of a data set with their sizes, lengths and missing values, and its classes with the mean series "
+    "of each. FILE may be UCR, ts, CSV, NPY, NPZ, IDX or CIFAR-10 binary, plain or gzip. Without an argument: list the "
+    "data sets that there are."
+    "\vExit status: 0 done, 2 usage, 3 a file is missing or malformed.";
 
 /* ---- facts -------------------------------------------------------------------------------------- */
 
@@ -298,17 +266,18 @@ static exit_code refuse(const char *who, sparc_status status) {
 }
 
 static exit_code list_names(const char *who, const data_settings *settings) {
-  const char *root = settings->options.root ? settings->options.root : getenv("SPARC_DATA");
-  if (!root || !*root) {
+  const char *root = catalog_root(settings->root);
+  if (!root) {
     cli_message(who, "no NAME or FILE given, and no folder to list: give --root or set SPARC_DATA");
     return EXIT_USAGE;
   }
   char **names;
-  sparc_status status = catalog_names(root, &names);
+  sparc_status status = catalog_check_root(root, !settings->root);
+  if (status == SPARC_OK) status = catalog_names(root, &names);
   if (status != SPARC_OK) return refuse(who, status);
   json_t *list = json_array();
   for (char **name = names; *name; name++) {
-    if (settings->json) {
+    if (settings->tool.json) {
       json_array_append_new(list, json_text(*name));
     } else {
       cli_text(*name, 0);
@@ -317,7 +286,7 @@ static exit_code list_names(const char *who, const data_settings *settings) {
   }
   if (!*names) cli_message(who, "there is no data set in %s", root);
   catalog_names_free(names);
-  if (settings->json)
+  if (settings->tool.json)
     cli_json_line(who, json_pack("{s:o, s:o}", "root", json_text(root), "names", list));
   else
     json_decref(list);
@@ -336,7 +305,7 @@ static exit_code describe(const char *who, const data_settings *settings, const 
   sparc_status status = sparc_normalisation_fit(split->fit, mean, std);
   if (status != SPARC_OK)
     code = refuse(who, SPARC_FORMAT);
-  else if (settings->json)
+  else if (settings->tool.json)
     cli_json_line(who, json_split(split, mean, std));
   else
     code = print_split(who, split, mean, std);
@@ -344,21 +313,33 @@ static exit_code describe(const char *who, const data_settings *settings, const 
   return code;
 }
 
-static exit_code run_data(int argc, char **argv) {
-  data_settings settings = {.json = false};
-  if (argp_parse(&data_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
-  sparc_status status = SPARC_OK;
-  if (settings.format) status = sparc_data_format_parse(settings.format, &settings.options.read.format);
-  if (status != SPARC_OK) return refuse(argv[0], status);
-  if (!settings.name) return list_names(argv[0], &settings);
-
+static exit_code load_and_describe(const char *who, const data_settings *settings) {
+  const sparc_data_options options = {.root = settings->root,
+                                      .protocol = settings->official ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
+                                      .read = read_settled(&settings->read)};
+  const char *name = strcmp(settings->name, "-") == 0 ? "/dev/stdin" : settings->name;
   sparc_data_split split;
-  const char *name = strcmp(settings.name, "-") == 0 ? "/dev/stdin" : settings.name;
-  status = sparc_data_load(name, &settings.options, &split);
-  if (status != SPARC_OK) return refuse(argv[0], status);
-  exit_code code = describe(argv[0], &settings, &split);
+  const sparc_status status = sparc_data_load(name, &options, &split);
+  if (status != SPARC_OK) return refuse(who, status);
+  if (*split.remark) cli_message(who, "warning: %s", split.remark);
+  const exit_code code = describe(who, settings, &split);
   sparc_data_split_free(&split);
   return code;
 }
 
-const cli_command command_data = {"data", "describe a data set or a data file", &data_argp, run_data};
+static exit_code run_data(int argc, char **argv) {
+  data_settings settings = {.name = NULL};
+  const settings_form form = {
+      .command = COMMAND_DATA,
+      .part = {{&data_table, &settings}, {&read_settings, &settings.read}, {&tool_table, &settings.tool}}};
+  cli_sources *sources;
+  const sparc_status status =
+      cli_settings_read(argc, argv, &(cli_usage){.doc = doc, .arguments = "[NAME|FILE|-]"}, &form, &sources);
+  const exit_code code = status != SPARC_OK ? refuse(argv[0], status)
+                         : settings.name    ? load_and_describe(argv[0], &settings)
+                                            : list_names(argv[0], &settings);
+  cli_sources_free(sources);
+  return code;
+}
+
+const cli_command command_data = {"data", "describe a data set or a data file", NULL, run_data};

@@ -4,102 +4,81 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/eval_nearest.h"
+#include "cli/settings.h"
 #include "io/json.h"
+#include "lab/read_settings.h"
 #include "lab/run/data.h"
+#include "lab/run/run_settings.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
 enum { FIT, VALIDATION, TEST, PARTS };
-static const char *const part_names[PARTS] = {"fit", "validation", "test"};
+static const char *const part_names[] = {"fit", "validation", "test", NULL};
 
-enum { EVAL_KEY_PART = 256, EVAL_KEY_ROOT, EVAL_KEY_BASELINE, EVAL_KEY_LABEL };
+enum { NEAREST_EUCLIDEAN };
+static const char *const baselines[] = {[NEAREST_EUCLIDEAN] = "1nn", NULL};
 
 typedef struct eval_settings {
   const char *who, *argument[2];
   char model[CLI_PATH]; /* the file that the first of two arguments stands for */
-  int arguments;
-  const char *root, *baseline, *label_column;
-  int part; /* PARTS: none was asked for */
+  const char *root;
+  int part;     /* -1: none was asked for */
+  int baseline; /* -1: a model */
   int threads;
-  bool json;
+  sparc_read_options read;
+  tool_settings tool;
 } eval_settings;
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
-static const struct argp_option eval_options[] = {
-    {"part", EVAL_KEY_PART, "PART", 0, "Evaluate on the part fit, validation or test of the data set", 0},
-    {"root", EVAL_KEY_ROOT, "DIR", 0, "Look for named data sets in DIR (default: $SPARC_DATA)", 0},
-    {"label-column", EVAL_KEY_LABEL, "C", 0,
-     "CSV: the label is in the column of this name or number (default: the last)", 0},
-    {"baseline", EVAL_KEY_BASELINE, "NAME", 0,
-     "Without MODEL: classify the official test partition by NAME, which is 1nn, the nearest neighbour", 0},
-    {"json", 'j', NULL, 0, "Print one JSON object", 0},
-    {"threads", 'T', "N", 0, "Use at most N threads (default: all processors)", 0},
-    {0}};
-
-static error_t parse_part(const struct argp_state *state, const char *name, int *part) {
-  for (*part = 0; *part < PARTS; ++*part)
-    if (strcmp(part_names[*part], name) == 0) return 0;
-  argp_error(state, "--part is '%s', expected fit, validation or test", name);
-  return EINVAL;
-}
-
-static void check_eval(const struct argp_state *state, const eval_settings *s) {
-  if (s->baseline && strcmp(s->baseline, "1nn") != 0)
-    argp_error(state, "--baseline is '%s', expected 1nn", s->baseline);
-  if (s->baseline && s->part != PARTS) argp_error(state, "--baseline is about the test partition, it takes no --part");
-  const int expected = s->baseline ? 1 : 2;
-  if (s->arguments < expected)
-    argp_error(state, s->baseline ? "no data set given" : "expected a MODEL and a FILE or NAME");
-  if (s->arguments > expected) argp_error(state, "--baseline takes a data set and no MODEL");
-}
-
-static error_t parse_eval(int key, char *argument, struct argp_state *state) {
-  eval_settings *s = state->input;
-  const struct {
-    int key;
-    const char **to;
-  } texts[] = {{EVAL_KEY_ROOT, &s->root}, {EVAL_KEY_BASELINE, &s->baseline}, {EVAL_KEY_LABEL, &s->label_column}};
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-    if (key != texts[i].key) continue;
-    *texts[i].to = argument;
-    return 0;
-  }
-  switch (key) {
-    case EVAL_KEY_PART:
-      return parse_part(state, argument, &s->part);
-    case 'j':
-      s->json = true;
-      return 0;
-    case 'T':
-      return cli_parse_int(state, "threads", argument, 1, 1024, &s->threads);
-    case ARGP_KEY_ARG:
-      if (s->arguments == 2) argp_error(state, "expected a MODEL and a FILE or NAME, got '%s' as well", argument);
-      s->argument[s->arguments++] = argument;
-      return 0;
-    case ARGP_KEY_END:
-      check_eval(state, s);
-      return 0;
-    default:
-      return ARGP_ERR_UNKNOWN;
-  }
-}
-
-static const struct argp eval_argp = {
-    .options = eval_options,
-    .parser = parse_eval,
-    .args_doc = "MODEL FILE|NAME\n--baseline=1nn NAME",
-    .doc =
-        "Evaluate a trained MODEL, a checkpoint or a run folder with its best one, on a labelled FILE, a named data "
-        "set, "
-        "or a generated task. The normalisation and the "
-        "labels are those stored in the model. Of a data set the test part is used where there is one, else the "
-        "validation part; a FILE is used whole unless a part is asked for."
-        "\vExit status: 0 done, 1 failed, 2 usage, 3 a file is missing or malformed, or has labels that the model does "
-        "not know.",
+static const setting eval_rows[] = {
+    {.name = "model",
+     .type = SETTING_TEXT,
+     .offset = offsetof(eval_settings, argument[0]),
+     .letter = POSITIONAL,
+     .argument = "MODEL"},
+    {.name = "data",
+     .type = SETTING_TEXT,
+     .offset = offsetof(eval_settings, argument[1]),
+     .letter = POSITIONAL,
+     .argument = "FILE or NAME"},
+    {.name = "part",
+     .type = SETTING_CHOICE,
+     .offset = offsetof(eval_settings, part),
+     .choices = part_names,
+     .group = "Data:",
+     .argument = "PART",
+     .help = "Evaluate on the part fit, validation or test of the data set"},
+    ROOT_SETTING(eval_settings),
+    {.name = "baseline",
+     .type = SETTING_CHOICE,
+     .offset = offsetof(eval_settings, baseline),
+     .choices = baselines,
+     .group = "Baseline:",
+     .argument = "NAME",
+     .help = "Without MODEL: classify the official test partition by NAME, which is 1nn, the nearest neighbour"},
+    THREADS_SETTING(eval_settings, threads, "all processors"),
 };
+static const settings_table eval_table = {eval_rows, sizeof eval_rows / sizeof *eval_rows};
+
+static const char doc[] =
+    "Evaluate a trained MODEL, a checkpoint or a run folder with its best one, on a labelled FILE, a named data set, "
+    "or a generated task. The normalisation and the labels are those stored in the model, and what is not said about a "
+    "file is as it was of the training data. Of a data set the test part is used where there is one, else the "
+    "validation part; a FILE is used whole unless a part is asked for."
+    "\vExit status: 0 done, 1 failed, 2 usage, 3 a file is missing or malformed, or has labels that the model does "
+    "not know.";
+
+static sparc_status check_eval(const eval_settings *s) {
+  const bool baseline = s->baseline >= 0;
+  if (baseline && s->part >= 0)
+    return fail(SPARC_INVALID, "--baseline is about the test partition, it takes no --part");
+  if (!s->argument[baseline ? 0 : 1])
+    return fail(SPARC_INVALID, baseline ? "no data set given" : "expected a MODEL and a FILE or NAME");
+  if (baseline && s->argument[1]) return fail(SPARC_INVALID, "--baseline takes a data set and no MODEL");
+  return SPARC_OK;
+}
 
 /* ---- what to evaluate on ------------------------------------------------------------------------- */
 
@@ -118,7 +97,7 @@ static void subject_free(subject *s) {
 }
 
 static sparc_status find_task_part(const eval_settings *e, subject *s) {
-  const int part = e->part == PARTS ? VALIDATION : e->part;
+  const int part = e->part < 0 ? VALIDATION : e->part;
   if (part == TEST)
     return fail(SPARC_INVALID, "the task %s has the parts fit and validation, no test part", e->argument[1]);
   const sparc_status status = sparc_task_create(e->argument[1], &s->task);
@@ -147,7 +126,7 @@ static sparc_status find_set_part(const eval_settings *e, const sparc_data_optio
   const sparc_status status = sparc_data_load(e->argument[1], options, &s->split);
   if (status != SPARC_OK) return status;
   sparc_dataset *const parts[PARTS] = {s->split.fit, s->split.validation, s->split.test};
-  const int part = e->part != PARTS ? e->part : parts[TEST] ? TEST : VALIDATION;
+  const int part = e->part >= 0 ? e->part : parts[TEST] ? TEST : VALIDATION;
   if (!parts[part])
     return fail(
         SPARC_INVALID, "%s has no %s part%s", s->split.name, part_names[part],
@@ -163,12 +142,16 @@ static bool is_file(const char *path) {
 static sparc_status find_subject(const eval_settings *e, const sparc_model *model, subject *s) {
   const sparc_preprocessing *p = sparc_model_preprocessing(model);
   const char *protocol = sparc_model_metadata(model, "run.protocol");
-  const sparc_read_options read = {
-      .label_column = e->label_column, .classes = p->classes ? p->labels : NULL, .class_count = p->classes};
+  sparc_read_options recalled = e->read;
+  const sparc_status status = read_recall(model, &recalled);
+  if (status != SPARC_OK) return status;
+  sparc_read_options read = read_settled(&recalled);
+  read.classes = p->classes ? p->labels : NULL;
+  read.class_count = p->classes;
   if (is_task(e->argument[1])) return find_task_part(e, s);
-  if (e->part == PARTS && is_file(e->argument[1])) {
-    const sparc_status status = sparc_dataset_read(e->argument[1], &read, &s->whole);
-    return status == SPARC_OK ? use_dataset(s->whole, e->argument[1], "all", s) : status;
+  if (e->part < 0 && is_file(e->argument[1])) {
+    const sparc_status read_status = sparc_dataset_read(e->argument[1], &read, &s->whole);
+    return read_status == SPARC_OK ? use_dataset(s->whole, e->argument[1], "all", s) : read_status;
   }
   const bool official = protocol && strcmp(protocol, "official") == 0;
   const sparc_data_options options = {
@@ -263,7 +246,7 @@ static sparc_status evaluate(const eval_settings *e, sparc_model *model, const s
   sparc_status status = sparc_model_evaluate(model, &s->samples, &v);
   if (status == SPARC_OK && confusion) status = count_confusion(model, s, p->classes, matrix);
   if (status != SPARC_OK) return blame_data(s, status);
-  if (!e->json) {
+  if (!e->tool.json) {
     print_evaluation(e, s, &v, classes);
     if (confusion) print_confusion(p, matrix);
     return SPARC_OK;
@@ -278,7 +261,7 @@ static sparc_status evaluate(const eval_settings *e, sparc_model *model, const s
 static sparc_status evaluate_model(const eval_settings *e) {
   sparc_model *model;
   subject s = {.name = NULL};
-  sparc_status status = sparc_model_load(e->model, e->threads, &model);
+  sparc_status status = cli_model_load(e->argument[0], e->argument[1], e->threads, &model);
   if (status == SPARC_OK) status = find_subject(e, model, &s);
   if (status == SPARC_OK) status = evaluate(e, model, &s);
   subject_free(&s);
@@ -291,10 +274,10 @@ static sparc_status evaluate_model(const eval_settings *e) {
 static void report_baseline(const eval_settings *e, const sparc_data_split *split, int right) {
   const int examples = sparc_dataset_count(split->test), neighbours = sparc_dataset_count(split->fit);
   const double accuracy = (double)right / examples;
-  if (e->json) {
-    cli_json_line(e->who,
-                  json_pack("{s:s, s:o, s:s, s:i, s:i, s:f}", "baseline", e->baseline, "data", json_text(split->name),
-                            "part", "test", "train", neighbours, "examples", examples, "accuracy", accuracy));
+  if (e->tool.json) {
+    cli_json_line(e->who, json_pack("{s:s, s:o, s:s, s:i, s:i, s:f}", "baseline", baselines[e->baseline], "data",
+                                    json_text(split->name), "part", "test", "train", neighbours, "examples", examples,
+                                    "accuracy", accuracy));
     return;
   }
   printf("baseline  nearest neighbour of %d by Euclidean distance\ndata      ", neighbours);
@@ -304,7 +287,7 @@ static void report_baseline(const eval_settings *e, const sparc_data_split *spli
 
 static sparc_status evaluate_baseline(const eval_settings *e) {
   const sparc_data_options options = {
-      .root = e->root, .protocol = SPARC_PROTOCOL_OFFICIAL, .read = {.label_column = e->label_column}};
+      .root = e->root, .protocol = SPARC_PROTOCOL_OFFICIAL, .read = read_settled(&e->read)};
   sparc_data_split split;
   sparc_status status = sparc_data_load(e->argument[0], &options, &split);
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(split.fit);
@@ -318,13 +301,25 @@ static sparc_status evaluate_baseline(const eval_settings *e) {
 
 /* ---- the command --------------------------------------------------------------------------------- */
 
+static sparc_status evaluate_either(eval_settings *s) {
+  const sparc_status status = check_eval(s);
+  if (status != SPARC_OK) return status;
+  cli_model_path(s->argument[0], s->model);
+  return s->baseline >= 0 ? evaluate_baseline(s) : evaluate_model(s);
+}
+
 static exit_code run_eval(int argc, char **argv) {
-  eval_settings settings = {.who = argv[0], .part = PARTS};
-  if (argp_parse(&eval_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
-  cli_model_path(settings.argument[0], settings.model);
-  const sparc_status status = settings.baseline ? evaluate_baseline(&settings) : evaluate_model(&settings);
+  eval_settings settings = {.who = argv[0]};
+  const settings_form form = {
+      .command = COMMAND_EVAL,
+      .part = {{&eval_table, &settings}, {&read_settings, &settings.read}, {&tool_table, &settings.tool}}};
+  const cli_usage usage = {.doc = doc, .arguments = "MODEL FILE|NAME\n--baseline=NAME FILE|NAME"};
+  cli_sources *sources;
+  sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);
+  if (status == SPARC_OK) status = evaluate_either(&settings);
   if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());
+  cli_sources_free(sources);
   return cli_exit_code(status);
 }
 
-const cli_command command_eval = {"eval", "evaluate a trained model, or a baseline", &eval_argp, run_eval};
+const cli_command command_eval = {"eval", "evaluate a trained model, or a baseline", NULL, run_eval};

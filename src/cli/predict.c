@@ -6,7 +6,10 @@
  */
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/settings.h"
 #include "io/json.h"
+#include "lab/read_settings.h"
+#include "lab/run/run_settings.h"
 #include "sparc/train.h"
 
 #include <errno.h>
@@ -15,62 +18,50 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PREDICT_KEY_FORMAT = 256, PREDICT_KEY_LABEL, BATCH = 64 };
+enum { BATCH = 64 };
+
+enum { CSV, JSONL };
+static const char *const styles[] = {[CSV] = "csv", [JSONL] = "jsonl", NULL};
 
 typedef struct predict_settings {
-  const char *model, *input, *format, *label_column;
-  bool unlabelled;
+  const char *model, *input;
+  int style; /* CSV or JSONL */
   int threads;
+  sparc_read_options read;
 } predict_settings;
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
-static const struct argp_option predict_options[] = {
-    {"format", PREDICT_KEY_FORMAT, "F", 0, "Write csv (the default) or jsonl", 0},
-    {"unlabelled", 'u', NULL, 0, "The rows of FILE hold values only, no label", 0},
-    {"label-column", PREDICT_KEY_LABEL, "C", 0,
-     "CSV: the label is in the column of this name or number (default: the last)", 0},
-    {"threads", 'T', "N", 0, "Use at most N threads (default: all processors)", 0},
-    {0}};
-
-static error_t parse_predict(int key, char *argument, struct argp_state *state) {
-  predict_settings *s = state->input;
-  switch (key) {
-    case PREDICT_KEY_FORMAT:
-      if (strcmp(argument, "csv") != 0 && strcmp(argument, "jsonl") != 0)
-        argp_error(state, "--format is '%s', expected csv or jsonl", argument);
-      s->format = argument;
-      return 0;
-    case PREDICT_KEY_LABEL:
-      s->label_column = argument;
-      return 0;
-    case 'u':
-      s->unlabelled = true;
-      return 0;
-    case 'T':
-      return cli_parse_int(state, "threads", argument, 1, 1024, &s->threads);
-    case ARGP_KEY_ARG:
-      if (state->arg_num > 1) argp_error(state, "expected a MODEL and a FILE, got '%s' as well", argument);
-      *(state->arg_num == 0 ? &s->model : &s->input) = argument;
-      return 0;
-    case ARGP_KEY_END:
-      if (state->arg_num < 2) argp_error(state, "expected a MODEL and a FILE, or - for standard input");
-      return 0;
-    default:
-      return ARGP_ERR_UNKNOWN;
-  }
-}
-
-static const struct argp predict_argp = {
-    .options = predict_options,
-    .parser = parse_predict,
-    .args_doc = "MODEL FILE|-",
-    .doc =
-        "Print the class and the probability of every class for each row of FILE, which may have any format that "
-        "`sparc data` reads; labels in it are ignored. With - rows of values, without labels, are read from standard "
-        "input: numbers with commas between them. The model's normalisation is applied."
-        "\vExit status: 0 done, 1 failed, 2 usage, 3 a file is missing or malformed.",
+static const setting predict_rows[] = {
+    {.name = "model",
+     .type = SETTING_TEXT,
+     .offset = offsetof(predict_settings, model),
+     .letter = POSITIONAL,
+     .argument = "MODEL"},
+    {.name = "input",
+     .type = SETTING_TEXT,
+     .offset = offsetof(predict_settings, input),
+     .letter = POSITIONAL,
+     .argument = "FILE"},
+    {.name = "format",
+     .type = SETTING_CHOICE,
+     .offset = offsetof(predict_settings, style),
+     .choices = styles,
+     .usual = {"csv"},
+     .group = "Output:",
+     .argument = "F",
+     .help = "Write csv or jsonl"},
+    THREADS_SETTING(predict_settings, threads, "all processors"),
 };
+static const settings_table predict_table = {predict_rows, sizeof predict_rows / sizeof *predict_rows};
+
+static const char doc[] =
+    "Print the class and the probability of every class for each row of FILE, which may have any format that "
+    "`sparc data` reads; labels in it are ignored. With - rows of values, without labels, are read from standard "
+    "input: numbers with commas between them, those of one step together. The model's normalisation is applied, and "
+    "what is not said about the "
+    "file is as it was of the training data."
+    "\vExit status: 0 done, 1 failed, 2 usage, 3 a file is missing or malformed.";
 
 /* ---- output -------------------------------------------------------------------------------------- */
 
@@ -219,10 +210,9 @@ static sparc_status predict_dataset(sparc_model *model, const sparc_dataset *dat
 
 static sparc_status predict_file(sparc_model *model, const predict_settings *s, writer *w) {
   /* the model's labels as the only ones allowed: values that are taken for labels do not go unnoticed */
-  const sparc_read_options read = {.unlabelled = s->unlabelled,
-                                   .label_column = s->label_column,
-                                   .classes = w->p->classes ? w->p->labels : NULL,
-                                   .class_count = w->p->classes};
+  sparc_read_options read = read_settled(&s->read);
+  read.classes = w->p->classes ? w->p->labels : NULL;
+  read.class_count = w->p->classes;
   sparc_dataset *dataset;
   sparc_status status = sparc_dataset_read(s->input, &read, &dataset);
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(dataset);
@@ -236,6 +226,7 @@ static sparc_status predict_file(sparc_model *model, const predict_settings *s, 
 
 typedef struct pending { /* rows that have been read and not yet answered */
   sparc_dataset *row[BATCH];
+  sparc_read_options read; /* of one row */
   int count, longest;
   long line;
 } pending;
@@ -254,20 +245,29 @@ static sparc_status answer_rows(sparc_model *model, pending *p, writer *w) {
   sparc_status status = SPARC_OK;
   if (p->count > 0) {
     const sparc_samples samples = {
-        .count = p->count, .channels = 1, .longest = p->longest, .source = p, .at = pending_sample};
+        .count = p->count, .channels = p->read.channels, .longest = p->longest, .source = p, .at = pending_sample};
     status = predict_batch(model, &samples, w);
   }
   drop_rows(p);
   return status;
 }
 
+/* a row is parsed as a file of one line, whose number in it says nothing: "standard input, line 303:1: ..." */
+static sparc_status drop_line(const char *name, sparc_status status) {
+  char sentence[512];
+  const size_t length = strlen(name);
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  if (strncmp(sentence, name, length) != 0 || strncmp(sentence + length, ":1:", 3) != 0) return status;
+  return fail(status, "%s%s", name, sentence + length + 2);
+}
+
 static sparc_status take_row(pending *p, const char *text, size_t size) {
-  static const sparc_read_options read = {.format = SPARC_DATA_CSV, .unlabelled = 1, .header = -1};
   char name[48];
   snprintf(name, sizeof name, "standard input, line %ld", p->line);
   sparc_dataset *row;
-  sparc_status status = sparc_dataset_parse(text, size, name, &read, &row);
-  if (status == SPARC_OK) status = sparc_dataset_fill_missing(row);
+  sparc_status status = sparc_dataset_parse(text, size, name, &p->read, &row);
+  if (status != SPARC_OK) return drop_line(name, status);
+  status = sparc_dataset_fill_missing(row);
   if (status != SPARC_OK) {
     sparc_dataset_free(row);
     return blame(name, status);
@@ -348,8 +348,13 @@ static sparc_status read_rows(sparc_model *model, pending *p, writer *w) {
   return status;
 }
 
-static sparc_status predict_stream(sparc_model *model, writer *w) {
-  pending p = {.count = 0};
+static sparc_status predict_stream(sparc_model *model, const predict_settings *s, writer *w) {
+  const int inputs = sparc_network_config_of(sparc_model_network(model)).inputs;
+  pending p = {.read = {.format = SPARC_DATA_CSV,
+                        .unlabelled = 1,
+                        .header = -1,
+                        .channels = s->read.channels ? s->read.channels : inputs,
+                        .decimal = s->read.decimal}};
   put_header(w);
   const sparc_status status = read_rows(model, &p, w);
   /* rows before a bad one are answered */
@@ -362,25 +367,39 @@ static sparc_status predict_stream(sparc_model *model, writer *w) {
 
 /* ---- the command --------------------------------------------------------------------------------- */
 
-static exit_code run_predict(int argc, char **argv) {
-  predict_settings settings = {.format = "csv"};
-  if (argp_parse(&predict_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
-  char path[CLI_PATH];
-  cli_model_path(settings.model, path);
+static sparc_status predict(const char *who, predict_settings *s) {
   sparc_model *model;
-  sparc_status status = sparc_model_load(path, settings.threads, &model);
+  sparc_status status = cli_model_load(s->model, s->input, s->threads, &model);
+  if (status == SPARC_OK) status = read_recall(model, &s->read);
   if (status == SPARC_OK) {
     const sparc_network_config network = sparc_network_config_of(sparc_model_network(model));
-    writer w = {.who = argv[0],
+    writer w = {.who = who,
                 .p = sparc_model_preprocessing(model),
                 .outputs = network.head->outputs,
                 .classes = network.head->input != SPARC_HEAD_STEPS,
-                .jsonl = strcmp(settings.format, "jsonl") == 0};
-    status = strcmp(settings.input, "-") == 0 ? predict_stream(model, &w) : predict_file(model, &settings, &w);
+                .jsonl = s->style == JSONL};
+    status = strcmp(s->input, "-") == 0 ? predict_stream(model, s, &w) : predict_file(model, s, &w);
+  }
+  sparc_model_free(model);
+  return status;
+}
+
+static exit_code run_predict(int argc, char **argv) {
+  predict_settings settings = {.model = NULL};
+  const settings_form form = {.command = COMMAND_PREDICT,
+                              .part = {{&predict_table, &settings}, {&read_settings, &settings.read}}};
+  cli_sources *sources;
+  sparc_status status =
+      cli_settings_read(argc, argv, &(cli_usage){.doc = doc, .arguments = "MODEL FILE|-"}, &form, &sources);
+  if (status == SPARC_OK && !settings.input)
+    status = fail(SPARC_INVALID, "expected a MODEL and a FILE, or - for standard input");
+  if (status == SPARC_OK) {
+    settings_fill(&(settings_form){.part = {{&predict_table, &settings}}}, USUAL_DATA);
+    status = predict(argv[0], &settings);
   }
   if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());
-  sparc_model_free(model);
+  cli_sources_free(sources);
   return cli_exit_code(status);
 }
 
-const cli_command command_predict = {"predict", "classify rows with a trained model", &predict_argp, run_predict};
+const cli_command command_predict = {"predict", "classify rows with a trained model", NULL, run_predict};

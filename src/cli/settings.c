@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@ static const setting tool_rows[] = {
     {.name = "quiet",
      .type = SETTING_FLAG,
      .role = OUTSIDE,
+     .commands = COMMAND_TRAIN | COMMAND_RL | COMMAND_DEMO | COMMAND_EVAL,
      .offset = offsetof(tool_settings, quiet),
      .group = "Run:",
      .letter = 'q',
@@ -41,6 +43,7 @@ static const setting tool_rows[] = {
     {.name = "json",
      .type = SETTING_FLAG,
      .role = OUTSIDE,
+     .commands = COMMAND_TRAIN | COMMAND_RL | COMMAND_DEMO | COMMAND_DATA | COMMAND_EVAL,
      .offset = offsetof(tool_settings, json),
      .group = "Run:",
      .letter = 'j',
@@ -48,6 +51,7 @@ static const setting tool_rows[] = {
     {.name = "progress",
      .type = SETTING_CHOICE,
      .role = OUTSIDE,
+     .commands = COMMAND_TRAIN | COMMAND_RL | COMMAND_DEMO | COMMAND_EVAL,
      .offset = offsetof(tool_settings, progress),
      .choices = styles,
      .usual = {"auto"},
@@ -115,23 +119,31 @@ typedef struct line_input {
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
   const line_input *input = state->input;
   const setting *s;
+  const char *taken = NULL; /* the last argument that is there already */
   for (int i = 0; (s = settings_row(input->form, i, NULL)); i++) {
     if (s->role == STORED || (key == ARGP_KEY_ARG ? s->letter != POSITIONAL : key_of(s, i) != key)) continue;
-    if (key == ARGP_KEY_ARG && input->source->text[i])
-      argp_error(state, "expected one %s, got '%s' as well", s->argument, argument);
+    if (key == ARGP_KEY_ARG && input->source->text[i]) {
+      taken = s->argument;
+      continue;
+    }
     input->source->text[i] = s->type == SETTING_FLAG ? "true" : argument;
     return 0;
   }
-  if (key == ARGP_KEY_ARG) argp_error(state, "unexpected argument '%s'", argument);
-  return ARGP_ERR_UNKNOWN;
+  if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
+  if (taken) argp_error(state, "expected one %s, got '%s' as well", taken, argument);
+  argp_error(state, "unexpected argument '%s'", argument);
+  return EINVAL;
 }
 
-static sparc_status read_line(int argc, char **argv, const char *doc, const settings_form *form,
+static sparc_status read_line(int argc, char **argv, const cli_usage *usage, const settings_form *form,
                               settings_source *source) {
   option_list *list = calloc(1, sizeof *list);
   if (!list) return fail(SPARC_NO_MEMORY, "no memory for the options");
   list_options(form, list);
-  const struct argp argp = {.options = list->option, .parser = parse_option, .args_doc = list->arguments, .doc = doc};
+  const struct argp argp = {.options = list->option,
+                            .parser = parse_option,
+                            .args_doc = usage->arguments ? usage->arguments : list->arguments,
+                            .doc = usage->doc};
   line_input input = {form, source};
   if (cli_refuse_unknown_options(&argp, argc, argv)) exit(EXIT_USAGE);
   const error_t error = argp_parse(&argp, argc, argv, 0, NULL, &input);
@@ -169,7 +181,7 @@ sparc_status cli_settings_read(int argc, char **argv, const cli_usage *usage, co
                                cli_sources **sources) {
   cli_sources *s = *sources = calloc(1, sizeof *s);
   if (!s) return fail(SPARC_NO_MEMORY, "no memory for the settings");
-  sparc_status status = read_line(argc, argv, usage->doc, form, &s->line);
+  sparc_status status = read_line(argc, argv, usage, form, &s->line);
   const char *file = text_of(form, &s->line, "config");
   if (status == SPARC_OK && file) status = settings_read_file(form, file, &s->file);
   if (status == SPARC_OK) status = merge(form, s);

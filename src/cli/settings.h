@@ -19,7 +19,8 @@ typedef struct tool_settings {
 extern const settings_table tool_table; /* over tool_settings */
 
 typedef struct cli_usage {
-  const char *doc; /* as argp has it */
+  const char *doc;       /* as argp has it */
+  const char *arguments; /* likewise; NULL: as the row of the argument says */
   /* where --resume looks for config.json, by the command's own configuration; NULL: there is no --resume */
   sparc_status (*folder)(const void *config, char *path, size_t size);
   const void *config;

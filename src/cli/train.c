@@ -36,6 +36,7 @@ static void announce(const train_command *t) {
   const long first = sparc_run_result_of(t->run).first;
   progress_note(t->progress, "data      %s: %d to fit, %d to validate, %d to test; %d channels, up to %d steps", d.name,
                 d.fit.count, d.validation.count, d.test.count, d.fit.channels, d.fit.longest);
+  if (d.remark[0]) progress_note(t->progress, "warning   %s", d.remark);
   if (d.differs[0]) progress_note(t->progress, "          not as in the paper: %s", d.differs);
   progress_note(t->progress, "network   %s (%s), %d modes, %d layers: %zu parameters", n->cell, n->cell_options, n->H,
                 n->layers, parameters(t->run));
@@ -213,7 +214,7 @@ static const char doc[] =
 static exit_code run_train(int argc, char **argv) {
   train_command t = {.who = argv[0]};
   settings_form form = run_form(&t.config);
-  form.part[3] = (settings_part){&tool_table, &t.tool};
+  form.part[RUN_FORM_PARTS] = (settings_part){&tool_table, &t.tool};
   cli_sources *sources;
   const cli_usage usage = {.doc = doc, .folder = find_folder, .config = &t.config};
   sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);

@@ -67,10 +67,15 @@ static size_t next_capacity(size_t capacity, size_t needed) {
 
 /* ---- examples ---- */
 
+sparc_status builder_too_many(const builder *b) {
+  return fail(SPARC_FORMAT, "%s: more than the limit of %zu rows; --max-rows allows more", b->label, b->max_rows);
+}
+
 sparc_status builder_begin(builder *b, size_t length, float **values) {
   if (b->count == INT_MAX || length > INT_MAX)
     return fail(SPARC_UNSUPPORTED, "example %zu has %zu steps, expected at most %d examples of at most %d steps",
                 b->count + 1, length, INT_MAX, INT_MAX);
+  if (b->count >= b->max_rows) return builder_too_many(b);
   const size_t needed = b->used + length * (size_t)b->channels;
   sparc_status status = reserve_values(b, next_capacity(b->capacity, needed));
   if (status == SPARC_OK) status = reserve_examples(b, next_capacity(b->example_capacity, b->count + 1));
@@ -89,10 +94,17 @@ size_t builder_end(builder *b, size_t length) {
   return missing;
 }
 
+/* fewer words than a missing value may have: "none" and "NA" are classes of somebody */
+static bool label_is_missing(span label) {
+  static const char *const words[] = {"", "?", "nan", "-nan", "+nan"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (span_is(label, words[i])) return true;
+  return false;
+}
+
 sparc_status builder_label(builder *b, const char *where, span label) {
-  double unused;
   label = span_trim(label);
-  if (parse_double(b->c, label, &unused) == NUMBER_MISSING) return SPARC_OK;
+  if (label_is_missing(label)) return SPARC_OK;
   if (label.size > LABEL_MAX)
     return fail(SPARC_FORMAT, "%s: the label '%s' has %zu bytes, expected at most %d", where, span_quote(label).text,
                 label.size, LABEL_MAX);

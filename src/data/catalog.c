@@ -83,6 +83,20 @@ const paper_set *catalog_paper(const char *name) {
   return NULL;
 }
 
+/* ---- the root ---- */
+
+const char *catalog_root(const char *given) {
+  const char *root = given ? given : getenv("SPARC_DATA");
+  return root && *root ? root : NULL;
+}
+
+sparc_status catalog_check_root(const char *root, bool from_environment) {
+  struct stat status;
+  if (stat(root, &status) == 0 && S_ISDIR(status.st_mode)) return SPARC_OK;
+  return fail(SPARC_IO, "%s is '%s', which is not a folder; expected one with data sets",
+              from_environment ? "the environment variable SPARC_DATA" : "the root", quote(root).text);
+}
+
 /* ---- files ---- */
 
 /* writes folder, '/' and the pattern with the name for *; false if it does not fit */

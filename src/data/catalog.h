@@ -36,6 +36,11 @@ typedef struct location {
   char validation[PATH_MAX], test[PATH_MAX]; /* "" if there is none */
 } location;
 
+/* catalog_root is the folder of named data sets: the one given, else that of SPARC_DATA; NULL if there is neither.
+ * catalog_check_root blames the one who named it if it is no folder. */
+const char *catalog_root(const char *given);
+sparc_status catalog_check_root(const char *root, bool from_environment);
+
 /* catalog_find looks for a name below a root, catalog_find_in for the files of a name in a folder of its own */
 bool catalog_find(const char *root, const char *name, location *out);
 bool catalog_find_in(const char *folder, const char *name, location *out);

@@ -49,6 +49,8 @@ typedef struct builder {
   size_t count, example_capacity;
   class_map *map;    /* the classes that are allowed; NULL: collect */
   label_list labels; /* collected */
+  const char *label; /* of the source that is being read */
+  size_t max_rows;   /* more are refused */
 } builder;
 
 sparc_status builder_open(builder *b);
@@ -56,6 +58,9 @@ void builder_close(builder *b);
 
 /* builder_expect reserves memory for this many further examples and values */
 sparc_status builder_expect(builder *b, size_t examples, size_t values);
+
+/* builder_too_many refuses a row or example behind the greatest allowed number */
+sparc_status builder_too_many(const builder *b);
 
 /* builder_begin gives room for length steps; builder_end keeps the first `length` of them and returns how many of their
  * values are missing */
@@ -80,7 +85,7 @@ place place_example(const source *s, size_t number);
 
 /* Every reader appends the examples of one source. `labels` is a second source, for formats that have one, or NULL. */
 typedef sparc_status reader(builder *b, const source *s, const source *labels, const sparc_read_options *o);
-reader read_ucr, read_ts, read_csv, read_npy, read_idx, read_cifar;
+reader read_ucr, read_ts, read_csv, read_npy, read_npz, read_idx, read_cifar;
 
 /* read_files joins files of one format into a data set. */
 sparc_status read_files(const char *const *paths, int count, const sparc_read_options *o, sparc_dataset **out);

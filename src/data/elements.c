@@ -14,11 +14,26 @@ static const uint8_t *element_at(const elements *e, size_t index) {
   return e->source->bytes + e->start + index * e->size;
 }
 
-static uint64_t load_bits(const elements *e, size_t index) {
-  const uint8_t *bytes = element_at(e, index);
+/* which element value i of a row of `count` values is; i counts with the last index running fastest */
+static size_t index_of(const elements *e, size_t row, size_t count, size_t i) {
+  if (!e->fortran) return row * count + i;
+  size_t stride = e->shape[0] * count, index = row;
+  for (int k = e->rank - 1; k > 0; k--) {
+    stride /= e->shape[k];
+    index += i % e->shape[k] * stride;
+    i /= e->shape[k];
+  }
+  return index;
+}
+
+static uint64_t compose(const uint8_t *bytes, size_t size, bool big_endian) {
   uint64_t bits = 0;
-  for (size_t k = 0; k < e->size; k++) bits |= (uint64_t)bytes[e->big_endian ? e->size - 1 - k : k] << 8 * k;
+  for (size_t k = 0; k < size; k++) bits |= (uint64_t)bytes[big_endian ? size - 1 - k : k] << 8 * k;
   return bits;
+}
+
+static uint64_t load_bits(const elements *e, size_t index) {
+  return compose(element_at(e, index), e->size, e->big_endian);
 }
 
 static int64_t load_signed(const elements *e, size_t index) {
@@ -30,6 +45,14 @@ static int64_t load_signed(const elements *e, size_t index) {
 
 static double load_float(const elements *e, size_t index) {
   const uint64_t bits = load_bits(e, index);
+  if (e->size == 2) {
+    /* binary16: sign, 5 bits of exponent, 10 of mantissa */
+    const int exponent = bits >> 10 & 0x1f, mantissa = bits & 0x3ff;
+    const double size = exponent == 0x1f ? (mantissa ? NAN : INFINITY)
+                        : exponent       ? ldexp(mantissa + 0x400, exponent - 25)
+                                         : ldexp(mantissa, -24);
+    return bits & 0x8000 ? -size : size;
+  }
   if (e->size == 4) {
     const uint32_t half = (uint32_t)bits;
     float value;
@@ -67,12 +90,11 @@ sparc_status elements_check(const elements *e) {
 static sparc_status convert(const elements *e, size_t row, size_t count, float *out) {
   /* pixels are most of what is read */
   if (e->size == 1 && e->kind == ELEMENT_UNSIGNED) {
-    const uint8_t *bytes = element_at(e, row * count);
-    for (size_t i = 0; i < count; i++) out[i] = bytes[i];
+    for (size_t i = 0; i < count; i++) out[i] = *element_at(e, index_of(e, row, count, i));
     return SPARC_OK;
   }
   for (size_t i = 0; i < count; i++) {
-    const double value = load(e, row * count + i);
+    const double value = load(e, index_of(e, row, count, i));
     out[i] = (float)value;
     if (isinf(out[i]))
       return fail(SPARC_FORMAT, "%s: value %zu is %g, expected %s", place_example(e->source, row + 1).text, i + 1,
@@ -81,7 +103,45 @@ static sparc_status convert(const elements *e, size_t row, size_t count, float *
   return SPARC_OK;
 }
 
+/* the UTF-8 form of a 32-bit character; returns its bytes. What is no character becomes a byte that is not UTF-8. */
+static size_t encode(uint32_t c, char *out) {
+  if (c < 0x80) return out[0] = (char)c, 1;
+  if (c > 0x10ffff) return out[0] = (char)0xff, 1;
+  const size_t size = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  for (size_t k = size; k-- > 1; c >>= 6) out[k] = (char)(0x80 | (c & 0x3f));
+  out[0] = (char)((0xf00 >> size & 0xff) | c);
+  return size;
+}
+
+/* a text without the zeros behind it, as much as a label may have and one byte more */
+static span load_text(const elements *e, size_t index, char room[LABEL_MAX + 5]) {
+  const size_t width = e->kind == ELEMENT_UNICODE ? 4 : 1, count = e->size / width;
+  const uint8_t *bytes = element_at(e, index);
+  size_t used = 0, end = 0;
+  for (size_t i = 0; i < count && used <= LABEL_MAX; i++) {
+    const uint32_t c = (uint32_t)compose(bytes + i * width, width, e->big_endian);
+    if (width == 1)
+      room[used++] = (char)c;
+    else
+      used += encode(c, room + used);
+    if (c) end = used;
+  }
+  return (span){room, end};
+}
+
+static bool is_text(const elements *e) { return e->kind == ELEMENT_BYTES || e->kind == ELEMENT_UNICODE; }
+
+static sparc_status append_text(builder *b, const elements *labels, size_t row) {
+  char room[LABEL_MAX + 5];
+  const span text = load_text(labels, row, room);
+  if (text.size && memchr(text.at, '\0', text.size))
+    return fail(SPARC_FORMAT, "%s: the label '%s' has a zero inside, expected text",
+                place_example(labels->source, row + 1).text, span_quote(text).text);
+  return builder_label(b, place_example(labels->source, row + 1).text, text);
+}
+
 static sparc_status append_label(builder *b, const elements *labels, size_t row) {
+  if (is_text(labels)) return append_text(b, labels, row);
   char text[32];
   const double value = load(labels, row);
   if (labels->kind == ELEMENT_FLOAT && !(fabs(value) < 0x1p53 && value == floor(value)))
@@ -107,7 +167,9 @@ static sparc_status append_row(builder *b, const elements *e, size_t row, size_t
 
 sparc_status elements_append(builder *b, const elements *e, size_t length, size_t channels, const elements *labels) {
   const size_t rows = e->shape[0];
-  if (labels && (labels->rank != 1 || labels->shape[0] != rows))
+  if (is_text(e)) return fail(SPARC_FORMAT, "%s: the series are texts, expected numbers", e->source->label);
+  const bool one_each = labels && (labels->rank == 1 || (labels->rank == 2 && labels->shape[1] == 1));
+  if (labels && (!one_each || labels->shape[0] != rows))
     return fail(SPARC_FORMAT, "%s: labels of shape %s, expected [%zu] for the examples of %s", labels->source->label,
                 quote_shape(labels->shape, labels->rank).text, rows, e->source->label);
   if (channels > INT32_MAX)

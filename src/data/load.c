@@ -16,6 +16,7 @@ typedef struct request {
   const location *where;
   sparc_data_protocol protocol;
   sparc_read_options read;
+  bool environment; /* the root is that of SPARC_DATA */
 } request;
 
 /* ---- parts ---- */
@@ -99,6 +100,16 @@ static void compare_with_paper(const request *r, sparc_data_split *out) {
              paper->classes);
 }
 
+/* labels that hardly ever repeat are rather something else */
+static void remark_on_classes(sparc_data_split *out) {
+  const int rows = out->fit->count + (out->validation ? out->validation->count : 0), classes = out->fit->map->count;
+  if (rows < 10 || 5 * (long)classes < 4 * (long)rows) return;
+  snprintf(out->remark, sizeof out->remark,
+           "%d classes in %d rows: the label may be in another column (--label), or be a number to predict "
+           "(--task regress)",
+           classes, rows);
+}
+
 static sparc_status name_parts(const request *r, sparc_data_split *out) {
   const variant *v = r->where->variant;
   /* a file may call itself something */
@@ -117,7 +128,9 @@ static sparc_status load(const request *r, sparc_data_split *out) {
   if (status == SPARC_OK) status = read_other(r, r->where->test, out->fit, &out->test);
   if (status == SPARC_OK) status = divide(r, out);
   if (status == SPARC_OK) status = name_parts(r, out);
-  if (status == SPARC_OK) compare_with_paper(r, out);
+  if (status != SPARC_OK) return status;
+  compare_with_paper(r, out);
+  remark_on_classes(out);
   return status;
 }
 
@@ -136,10 +149,12 @@ static void suggest(const char *root, const char *name, char *text, size_t capac
   catalog_names_free(names);
 }
 
-static sparc_status not_found(const char *root, const char *name) {
+static sparc_status not_found(const char *root, bool from_environment, const char *name) {
   if (!root)
     return fail(SPARC_IO, "there is no file '%s', and no folder of data sets is known: set SPARC_DATA or give the root",
                 quote(name).text);
+  const sparc_status folder = catalog_check_root(root, from_environment);
+  if (folder != SPARC_OK) return folder;
   char guess[128], pattern[256];
   suggest(root, name, guess, sizeof guess);
   catalog_pattern(root, name, pattern, sizeof pattern);
@@ -193,7 +208,7 @@ static sparc_status resolve(const char *name, const char *root, location *where,
   if (!strchr(name, '/') && root && catalog_find(root, name, where)) return load(r, out);
   *where = (location){.variant = NULL};
   if (strchr(name, '/') || stat(name, &status) == 0) return load_path(name, where, r, out);
-  return not_found(root, name);
+  return not_found(root, r->environment, name);
 }
 
 sparc_status sparc_data_load(const char *name, const sparc_data_options *options, sparc_data_split *out) {
@@ -204,12 +219,11 @@ sparc_status sparc_data_load(const char *name, const sparc_data_options *options
   if (!options) options = &defaults;
   if (options->protocol != SPARC_PROTOCOL_PAPER && options->protocol != SPARC_PROTOCOL_OFFICIAL)
     return fail(SPARC_INVALID, "protocol is %d, expected a sparc_data_protocol", (int)options->protocol);
-  const char *root = options->root ? options->root : getenv("SPARC_DATA");
-  if (root && !*root) root = NULL;
+  const char *root = catalog_root(options->root);
 
   location *where = sparc_alloc(sizeof *where);
   if (!where) return fail(SPARC_NO_MEMORY, "no memory for the paths of '%s'", quote(name).text);
-  request r = {.protocol = options->protocol, .read = options->read};
+  request r = {.protocol = options->protocol, .read = options->read, .environment = !options->root};
   sparc_status status = resolve(name, root, where, &r, out);
   if (status != SPARC_OK) sparc_data_split_free(out);
   sparc_free(where);

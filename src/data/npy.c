@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { PREFIX = 8 }; /* magic and version */
+enum { MOST_CHARACTERS = 1 << 20 };
 
 typedef struct npy_header {
   span descr;
@@ -114,15 +115,29 @@ static sparc_status parse_dictionary(const source *s, span text, npy_header *h) 
 
 /* ---- the array ---- */
 
+/* "<U7" and "|S3": texts of so many characters */
+static bool parse_text_type(span descr, elements *e) {
+  int characters;
+  if (descr.size < 3 || !strchr("US", descr.at[1]) || !parse_int((span){descr.at + 2, descr.size - 2}, &characters))
+    return false;
+  const bool unicode = descr.at[1] == 'U';
+  if (!strchr(unicode ? "<>" : "|<>", descr.at[0]) || characters < 1 || characters > MOST_CHARACTERS) return false;
+  e->kind = unicode ? ELEMENT_UNICODE : ELEMENT_BYTES;
+  e->size = (size_t)characters * (unicode ? 4 : 1);
+  e->big_endian = descr.at[0] == '>';
+  return true;
+}
+
 static sparc_status parse_type(const source *s, span descr, elements *e) {
   static const struct {
     const char *name;
     element_kind kind;
     size_t size;
-  } types[] = {{"f4", ELEMENT_FLOAT, 4},    {"f8", ELEMENT_FLOAT, 8},    {"i1", ELEMENT_SIGNED, 1},
-               {"i2", ELEMENT_SIGNED, 2},   {"i4", ELEMENT_SIGNED, 4},   {"i8", ELEMENT_SIGNED, 8},
-               {"u1", ELEMENT_UNSIGNED, 1}, {"u2", ELEMENT_UNSIGNED, 2}, {"u4", ELEMENT_UNSIGNED, 4},
-               {"u8", ELEMENT_UNSIGNED, 8}, {"b1", ELEMENT_UNSIGNED, 1}};
+  } types[] = {{"f2", ELEMENT_FLOAT, 2},    {"f4", ELEMENT_FLOAT, 4},    {"f8", ELEMENT_FLOAT, 8},
+               {"i1", ELEMENT_SIGNED, 1},   {"i2", ELEMENT_SIGNED, 2},   {"i4", ELEMENT_SIGNED, 4},
+               {"i8", ELEMENT_SIGNED, 8},   {"u1", ELEMENT_UNSIGNED, 1}, {"u2", ELEMENT_UNSIGNED, 2},
+               {"u4", ELEMENT_UNSIGNED, 4}, {"u8", ELEMENT_UNSIGNED, 8}, {"b1", ELEMENT_UNSIGNED, 1}};
+  if (parse_text_type(descr, e)) return SPARC_OK;
   for (size_t i = 0; i < sizeof types / sizeof *types && descr.size == 3; i++) {
     if (memcmp(descr.at + 1, types[i].name, 2) != 0) continue;
     /* the order of a single byte is "not applicable" */
@@ -132,7 +147,12 @@ static sparc_status parse_type(const source *s, span descr, elements *e) {
     e->big_endian = descr.at[0] == '>';
     return SPARC_OK;
   }
-  return fail(SPARC_FORMAT, "%s: the element type is '%s', expected f4, f8, i1 to i8, u1 to u8 or b1 with < or >",
+  if (descr.size && descr.at[descr.size - 1] == 'O')
+    return fail(SPARC_FORMAT, "%s: the elements are Python objects, expected numbers or texts (array.astype(str))",
+                s->label);
+  return fail(SPARC_FORMAT,
+              "%s: the element type is '%s', expected f2, f4, f8, i1 to i8, u1 to u8 or b1 with < or >, or of labels U "
+              "or S",
               s->label, span_quote(descr).text);
 }
 
@@ -163,16 +183,14 @@ static sparc_status parse(const source *s, elements *e) {
   if (status == SPARC_OK) status = parse_dictionary(s, text, &h);
   if (status == SPARC_OK) status = parse_type(s, h.descr, e);
   if (status != SPARC_OK) return status;
-  if (h.fortran && h.rank > 1)
-    return fail(SPARC_FORMAT, "%s: fortran_order is True, expected rows (numpy.ascontiguousarray) first", s->label);
+  e->fortran = h.fortran && h.rank > 1;
   e->start = (size_t)(text.at + text.size - (const char *)s->bytes);
   e->rank = h.rank;
   memcpy(e->shape, h.shape, sizeof h.shape);
   return elements_check(e);
 }
 
-sparc_status read_npy(builder *b, const source *s, const source *labels, const sparc_read_options *o) {
-  (void)o;
+sparc_status npy_append(builder *b, const source *s, const source *labels) {
   elements e, l;
   sparc_status status = parse(s, &e);
   if (status == SPARC_OK && e.rank != 2 && e.rank != 3)
@@ -181,4 +199,9 @@ sparc_status read_npy(builder *b, const source *s, const source *labels, const s
   if (status == SPARC_OK && labels) status = parse(labels, &l);
   if (status != SPARC_OK) return status;
   return elements_append(b, &e, e.shape[1], e.rank == 3 ? e.shape[2] : 1, labels ? &l : NULL);
+}
+
+sparc_status read_npy(builder *b, const source *s, const source *labels, const sparc_read_options *o) {
+  (void)o;
+  return npy_append(b, s, labels);
 }

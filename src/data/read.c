@@ -21,6 +21,7 @@ static const struct {
     [SPARC_DATA_TS] = {"ts", read_ts, false, {".ts", NULL}},
     [SPARC_DATA_CSV] = {"csv", read_csv, false, {".csv", NULL}},
     [SPARC_DATA_NPY] = {"npy", read_npy, true, {".npy", NULL}},
+    [SPARC_DATA_NPZ] = {"npz", read_npz, false, {".npz", NULL}},
     [SPARC_DATA_IDX] = {"idx", read_idx, true, {"-ubyte", ".ubyte", ".idx", NULL}},
     [SPARC_DATA_CIFAR] = {"cifar", read_cifar, false, {".bin", NULL}},
 };
@@ -41,7 +42,7 @@ sparc_status sparc_data_format_parse(const char *name, sparc_data_format *out) {
   }
   const char *guess = closest(name, names);
   if (guess) return fail(SPARC_INVALID, "format is '%s'; did you mean '%s'?", quote(name).text, guess);
-  return fail(SPARC_INVALID, "format is '%s', expected auto, ucr, ts, csv, npy, idx or cifar", quote(name).text);
+  return fail(SPARC_INVALID, "format is '%s', expected auto, ucr, ts, csv, npy, npz, idx or cifar", quote(name).text);
 }
 
 /* ---- the format of a file ---- */
@@ -70,6 +71,7 @@ static sparc_data_format format_by_name(span name) {
 /* content that can be nothing else */
 static sparc_data_format format_by_magic(const source *s) {
   if (s->size >= 6 && memcmp(s->bytes, "\x93NUMPY", 6) == 0) return SPARC_DATA_NPY;
+  if (s->size >= 4 && (memcmp(s->bytes, "PK\3\4", 4) == 0 || memcmp(s->bytes, "PK\5\6", 4) == 0)) return SPARC_DATA_NPZ;
   if (s->size >= 4 && !s->bytes[0] && !s->bytes[1] && s->bytes[2] >= 0x08 && s->bytes[2] <= 0x0e && s->bytes[3] &&
       s->bytes[3] < 9)
     return SPARC_DATA_IDX;
@@ -77,26 +79,56 @@ static sparc_data_format format_by_magic(const source *s) {
   if (!lines_try(&t, s)) return SPARC_DATA_AUTO;
   for (span line; lines_next_used(&t, &line);) {
     line = span_trim(line);
-    if (line.at[0] == '#') continue;
+    if (line.at[0] == '#' || line.at[0] == '%') continue;
     return line.at[0] == '@' ? SPARC_DATA_TS : SPARC_DATA_AUTO;
   }
   return SPARC_DATA_AUTO;
 }
 
-/* what is left when the name tells nothing: binary files are CIFAR batches; text with tabs or without commas is UCR */
-static sparc_data_format format_by_looks(const source *s) {
+/* whether there is a number, whatever separates it from the rest, in the first two lines: one of them may be a header
+ */
+static bool has_numbers(lines t, locale_t c) {
+  span line;
+  for (int i = 0; i < 2 && lines_next_used(&t, &line); i++) {
+    const char *at = line.at, *end = line.at + line.size;
+    while (at < end) {
+      const char *start = at;
+      while (at < end && !strchr(",;\t \"", *at)) at++;
+      float value;
+      if (at > start && parse_float(c, span_of(start, at), &value) != NUMBER_WRONG) return true;
+      at++;
+    }
+  }
+  return false;
+}
+
+/* what is left when the name tells nothing: binary files are CIFAR batches; text with tabs or without commas is UCR.
+ * AUTO: it is no data. */
+static sparc_data_format format_by_looks(const source *s, locale_t c) {
+  enum { CIFAR_RECORD = 3073 };
   lines t;
   span line;
-  if (!lines_try(&t, s)) return SPARC_DATA_CIFAR;
+  if (source_is_utf16(s)) return SPARC_DATA_CSV; /* which says so */
+  if (!lines_try(&t, s)) return s->size % CIFAR_RECORD || s->bytes[0] > 9 ? SPARC_DATA_AUTO : SPARC_DATA_CIFAR;
+  if (!has_numbers(t, c)) return SPARC_DATA_AUTO;
   if (!lines_next_used(&t, &line) || memchr(line.at, '\t', line.size)) return SPARC_DATA_UCR;
   return memchr(line.at, ',', line.size) || memchr(line.at, ';', line.size) ? SPARC_DATA_CSV : SPARC_DATA_UCR;
 }
 
-static sparc_data_format choose_format(const source *s, const char *path, const sparc_read_options *o) {
-  sparc_data_format format = o->format;
-  if (format == SPARC_DATA_AUTO) format = format_by_magic(s);
-  if (format == SPARC_DATA_AUTO) format = format_by_name(base_name(path));
-  return format == SPARC_DATA_AUTO ? format_by_looks(s) : format;
+static bool is_safetensors(const source *s) {
+  return s->size > 8 && s->bytes[8] == '{' && !s->bytes[4] && !s->bytes[5] && !s->bytes[6] && !s->bytes[7];
+}
+
+static sparc_status choose_format(const source *s, const char *path, const sparc_read_options *o, locale_t c,
+                                  sparc_data_format *format) {
+  *format = o->format;
+  if (*format == SPARC_DATA_AUTO) *format = format_by_magic(s);
+  if (*format == SPARC_DATA_AUTO) *format = format_by_name(base_name(path));
+  if (*format == SPARC_DATA_AUTO) *format = format_by_looks(s, c);
+  if (*format != SPARC_DATA_AUTO) return SPARC_OK;
+  if (is_safetensors(s)) return fail(SPARC_FORMAT, "%s: a safetensors file, such as a model is, and no data", s->label);
+  return fail(SPARC_FORMAT, "%s: unknown format: neither rows of numbers nor ts, NPY, NPZ, IDX or CIFAR-10 binary",
+              s->label);
 }
 
 /* ---- options ---- */
@@ -104,6 +136,10 @@ static sparc_data_format choose_format(const source *s, const char *path, const 
 static sparc_status check_options(const sparc_read_options *o) {
   if ((size_t)o->format >= FORMATS)
     return fail(SPARC_INVALID, "format is %d, expected a sparc_data_format", (int)o->format);
+  if (o->channels < 0) return fail(SPARC_INVALID, "channels is %d, expected 0 or more", o->channels);
+  if (o->max_rows < 0) return fail(SPARC_INVALID, "max_rows is %ld, expected 0 or more", o->max_rows);
+  if (o->decimal && strcmp(o->decimal, ".") != 0 && strcmp(o->decimal, ",") != 0)
+    return fail(SPARC_INVALID, "decimal is '%s', expected . or ,", quote(o->decimal).text);
   if (o->class_count < 0 || (o->class_count && !o->classes))
     return fail(SPARC_INVALID, "class_count is %d, expected 0 or the number of classes", o->class_count);
   for (int i = 0; i < o->class_count; i++) {
@@ -115,7 +151,8 @@ static sparc_status check_options(const sparc_read_options *o) {
   return SPARC_OK;
 }
 
-static sparc_status fix_classes(builder *b, const sparc_read_options *o) {
+static sparc_status prepare(builder *b, const sparc_read_options *o) {
+  b->max_rows = o->max_rows ? (size_t)o->max_rows : SPARC_DATA_MAX_ROWS;
   if (!o->class_count) return SPARC_OK;
   const char *duplicate = NULL;
   b->map = class_map_create(o->classes, o->class_count, b->c, &duplicate);
@@ -148,15 +185,18 @@ static sparc_status open_labels(source *labels, const char *path, const sparc_re
 /* appends one open source; `path` is NULL for memory */
 static sparc_status append(builder *b, const source *s, const char *name, const char *path,
                            const sparc_read_options *o) {
+  b->label = s->label;
   if (s->size == 0) return fail(SPARC_FORMAT, "%s:1: the file is empty", s->label);
-  const sparc_data_format format = choose_format(s, name, o);
+  sparc_data_format format;
+  sparc_status status = choose_format(s, name, o, b->c, &format);
+  if (status != SPARC_OK) return status;
   const bool second = formats[format].second_file;
   if ((o->labels_path || o->labels_data) && !second)
     return fail(SPARC_INVALID, "labels are given, but %s has its own in format %s", s->label, formats[format].name);
   if (!second || o->unlabelled) return formats[format].read(b, s, NULL, o);
   source labels = {.size = 0};
   bool have;
-  sparc_status status = open_labels(&labels, format == SPARC_DATA_IDX ? path : NULL, o, &have);
+  status = open_labels(&labels, format == SPARC_DATA_IDX ? path : NULL, o, &have);
   if (status == SPARC_OK) status = formats[format].read(b, s, have ? &labels : NULL, o);
   source_close(&labels);
   return status;
@@ -189,7 +229,7 @@ sparc_status read_files(const char *const *paths, int count, const sparc_read_op
   if (status != SPARC_OK) return status;
   builder b;
   status = builder_open(&b);
-  if (status == SPARC_OK) status = fix_classes(&b, o);
+  if (status == SPARC_OK) status = prepare(&b, o);
   for (int i = 0; i < count && status == SPARC_OK; i++) status = append_file(&b, paths[i], o);
   if (status == SPARC_OK) status = finish(&b, paths[0], out);
   builder_close(&b);
@@ -225,7 +265,7 @@ sparc_status sparc_dataset_parse(const void *data, size_t size, const char *name
   if (status != SPARC_OK) return status;
   builder b;
   status = builder_open(&b);
-  if (status == SPARC_OK) status = fix_classes(&b, options);
+  if (status == SPARC_OK) status = prepare(&b, options);
   if (status == SPARC_OK) status = parse(&b, data, size, name, options);
   if (status == SPARC_OK) status = finish(&b, name, out);
   builder_close(&b);

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -109,6 +108,54 @@ static sparc_status gunzip(const source *s, const uint8_t *in, size_t size, grow
   return status;
 }
 
+/* ---- members of archives ---- */
+
+/* the whole of a deflated member; a lie about its size costs memory in proportion to its packed bytes at most */
+static sparc_status inflate_member(source *out, const uint8_t *bytes, size_t size, size_t unpacked) {
+  z_stream z = {.zalloc = Z_NULL};
+  if (unpacked / 1032 > size) return fail(SPARC_FORMAT, "%s: the packed data is damaged: its size", out->label);
+  uint8_t *room = sparc_alloc(unpacked + 1);
+  if (!room || inflateInit2(&z, -MAX_WBITS) != Z_OK) {
+    sparc_free(room);
+    return fail(SPARC_NO_MEMORY, "%s: no memory for %zu bytes", out->label, unpacked);
+  }
+  out->bytes = out->owned = room;
+  int code = Z_OK;
+  size_t taken = 0, made = 0;
+  while (code == Z_OK && made <= unpacked) {
+    const size_t rest = size - taken, space = unpacked + 1 - made;
+    z.next_in = bytes + taken;
+    z.avail_in = rest < UINT_MAX ? (uInt)rest : UINT_MAX;
+    z.next_out = room + made;
+    z.avail_out = space < UINT_MAX ? (uInt)space : UINT_MAX;
+    code = inflate(&z, Z_NO_FLUSH);
+    taken = (size_t)(z.next_in - bytes);
+    made = (size_t)(z.next_out - room);
+  }
+  inflateEnd(&z);
+  if (code == Z_MEM_ERROR) return fail(SPARC_NO_MEMORY, "%s: no memory for %zu bytes", out->label, unpacked);
+  if (code == Z_STREAM_END && made == unpacked) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%s: the packed data is damaged after %zu bytes", out->label, made);
+}
+
+sparc_status source_member(source *out, const uint8_t *bytes, size_t size, bool deflated, size_t unpacked,
+                           uint32_t checksum, size_t limit) {
+  out->limit = limit;
+  if (unpacked > limit)
+    return fail(SPARC_FORMAT, "%s: %zu bytes, more than the limit of %zu bytes", out->label, unpacked, limit);
+  if (!deflated && size != unpacked)
+    return fail(SPARC_FORMAT, "%s: %zu bytes, but its directory says %zu", out->label, size, unpacked);
+  out->bytes = bytes;
+  out->size = unpacked;
+  sparc_status status = deflated ? inflate_member(out, bytes, size, unpacked) : SPARC_OK;
+  if (status == SPARC_OK && crc32_z(0, out->bytes, out->size) != checksum)
+    status = fail(SPARC_FORMAT, "%s: the data does not have the checksum that its directory says", out->label);
+  if (status != SPARC_OK) source_close(out);
+  return status;
+}
+
+/* ---- either, as a source's bytes ---- */
+
 /* replaces gzip bytes by what they hold; other bytes stay */
 static sparc_status unpack(source *s, size_t limit) {
   if (!is_gzip(s->bytes, s->size)) return SPARC_OK;
@@ -162,7 +209,7 @@ static sparc_status read_file(source *s, int file, size_t limit) {
 }
 
 sparc_status source_open(source *s, const char *path, size_t limit) {
-  *s = (source){.size = 0};
+  *s = (source){.limit = limit};
   snprintf(s->label, sizeof s->label, "%s", path);
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (file < 0) return fail(SPARC_IO, "cannot open '%s': %s", s->label, strerror(errno));
@@ -173,7 +220,7 @@ sparc_status source_open(source *s, const char *path, size_t limit) {
 }
 
 sparc_status source_borrow(source *s, const void *data, size_t size, const char *name, size_t limit) {
-  *s = (source){.bytes = data, .size = size};
+  *s = (source){.bytes = data, .size = size, .limit = limit};
   snprintf(s->label, sizeof s->label, "%s", name);
   growing g = {.limit = limit};
   if (size > limit) return beyond_limit(s, &g, "the data has");

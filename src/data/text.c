@@ -83,8 +83,9 @@ enum { NUMBER_ROOM = 128 };
 
 /* copies the characters of a decimal number; tells what else the text may be */
 static number_kind classify(span s, char copy[static NUMBER_ROOM]) {
-  if (s.size == 0 || span_is(s, "?") || span_is(s, "nan") || span_is(s, "-nan") || span_is(s, "+nan"))
-    return NUMBER_MISSING;
+  static const char *const missing[] = {"", "?", "nan", "-nan", "+nan", "na", "n/a", "#n/a", "null", "none"};
+  for (size_t i = 0; i < sizeof missing / sizeof *missing && s.size <= strlen("#n/a"); i++)
+    if (span_is(s, missing[i])) return NUMBER_MISSING;
   if (span_is(s, "inf") || span_is(s, "-inf") || span_is(s, "+inf")) return NUMBER_LARGE;
   if (s.size >= NUMBER_ROOM) return NUMBER_WRONG;
   for (size_t i = 0; i < s.size; i++) {
@@ -151,12 +152,23 @@ bool lines_try(lines *t, const source *s) {
   return find_binary(t) == t->end;
 }
 
+bool source_is_utf16(const source *s) {
+  return s->size >= 2 && (memcmp(s->bytes, "\xff\xfe", 2) == 0 || memcmp(s->bytes, "\xfe\xff", 2) == 0);
+}
+
 sparc_status lines_open(lines *t, const source *s) {
   if (lines_try(t, s)) return SPARC_OK;
+  if (source_is_utf16(s))
+    return fail(SPARC_FORMAT, "%s: the text is UTF-16, expected UTF-8: iconv -f UTF-16 -t UTF-8 converts it", t->label);
   const char *bad = find_binary(t), *start = t->at;
   size_t line = 1;
   for (const char *at = t->at; at < bad; at++)
     if (*at == '\n') line++, start = at + 1;
+  if (*bad == '\r')
+    return fail(
+        SPARC_FORMAT,
+        "%s:%zu: a carriage return alone in column %zu, as old Macintoshes end lines: tr '\\r' '\\n' converts it",
+        t->label, line, (size_t)(bad - start) + 1);
   return fail(SPARC_FORMAT, "%s:%zu: byte 0x%02x in column %zu, expected text", t->label, line, (unsigned char)*bad,
               (size_t)(bad - start) + 1);
 }

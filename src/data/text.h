@@ -34,7 +34,7 @@ bool span_is_utf8(span s);
 
 typedef enum number_kind {
   NUMBER_FINITE,
-  NUMBER_MISSING, /* NaN, ?, nothing */
+  NUMBER_MISSING, /* NaN, NA, N/A, #N/A, null, none, ?, nothing; case does not matter */
   NUMBER_LARGE,   /* a number, but infinite or beyond the range */
   NUMBER_WRONG    /* anything else */
 } number_kind;
@@ -54,6 +54,9 @@ typedef struct lines {
   const char *at, *end;
   size_t line; /* number of the line that was read last, from 1 */
 } lines;
+
+/* source_is_utf16 recognises the byte order marks of UTF-16 */
+bool source_is_utf16(const source *s);
 
 /* lines_open skips a byte order mark and makes sure that there is nothing but text; lines_try does so without a
  * sentence

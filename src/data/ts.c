@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ts.c: the .ts text of the UEA and UCR archives.
  *
- *   # comment
+ *   # comment, or % comment
  *   @problemName Gestures
  *   @univariate false
  *   @dimension 2
@@ -59,6 +59,8 @@ static span first_word(span *rest) {
   return word;
 }
 
+static bool is_comment(span line) { return line.at[0] == '#' || line.at[0] == '%'; }
+
 static sparc_status store_entry(const lines *t, header *h, span name, span value) {
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     if (!span_is(name, keys[i].name)) continue;
@@ -76,10 +78,10 @@ static sparc_status read_entries(lines *t, header *h) {
   for (span line; lines_next_used(t, &line);) {
     span value = line;
     const span name = first_word(&value);
-    if (name.at[0] == '#') continue;
+    if (is_comment(name)) continue;
     if (span_is(name, "@data")) return SPARC_OK;
     if (name.at[0] != '@')
-      return bad_line(t, "'%s' before @data, expected a line that starts with @ or #", span_quote(name).text);
+      return bad_line(t, "'%s' before @data, expected a line that starts with @, # or %%", span_quote(name).text);
     sparc_status status = store_entry(t, h, name, value);
     if (status != SPARC_OK) return status;
   }
@@ -294,7 +296,7 @@ sparc_status read_ts(builder *b, const source *s, const source *labels, const sp
   if (status == SPARC_OK) set_name(b, h.entries[PROBLEM].value);
   for (span line; status == SPARC_OK && lines_next_used(&t, &line);) {
     span series = span_trim(line), label = {"?", 1};
-    if (series.at[0] == '#') continue;
+    if (is_comment(series)) continue;
     if (!h.first_line) h.first_line = t.line;
     if (h.labelled) status = cut_label(&t, &h, &series, &label);
     if (status == SPARC_OK) status = read_series(b, &t, &h, series);

@@ -38,13 +38,20 @@ typedef enum setting_role {
 } setting_role;
 
 /* the commands that have a setting; 0 in a row: all of them */
-enum { COMMAND_TRAIN = 1, COMMAND_RL = 2, COMMAND_DEMO = 4 };
+enum {
+  COMMAND_TRAIN = 1,
+  COMMAND_RL = 2,
+  COMMAND_DEMO = 4,
+  COMMAND_DATA = 8,
+  COMMAND_EVAL = 16,
+  COMMAND_PREDICT = 32
+};
 
 /* defaults of a row: for data sets, and where the generated tasks have another one, for these */
 enum { USUAL_DATA, USUAL_TASK, USUALS };
 #define TASKS_OWN "their own" /* the task says it */
 
-enum { POSITIONAL = 1 }; /* instead of a letter: the argument without an option in front of it */
+enum { POSITIONAL = 1 }; /* instead of a letter: an argument without an option in front of it, in the order of rows */
 
 typedef struct setting {
   const char *name; /* of the option and of the key in files */

@@ -62,9 +62,9 @@ fi
 # files and standard input
 csv=$scratch/toy.csv
 printf 'kind,t0,t1\na,1,2\nb,3,4\nb,5,6\n' >"$csv"
-expect 0 data --label-column kind "$csv"
+expect 0 data --label kind "$csv"
 line '^  b +1 +1 '
-expect 0 data --label-column=1 --json "$csv"
+expect 0 data --label=1 --json "$csv"
 prints '"label":"a"'
 expect 0 data --unlabelled "$root/ucr/FordA/FordA_part577.tsv"
 line '^  \(none\) +1 '
@@ -88,7 +88,7 @@ complains "no NAME or FILE given, and no folder to list: give --root or set SPAR
 expect 2 data a b
 complains "expected one NAME or FILE, got 'b' as well"
 expect 2 data --format cvs "$csv"
-complains "format is 'cvs'; did you mean 'csv'?"
+complains "--format is 'cvs', expected auto, ucr, ts, csv, npy, idx, cifar or npz"
 expect 2 data --official "$csv"
 complains "has no test partition"
 expect 2 data --labels x "$csv"
@@ -131,5 +131,5 @@ complains "Waves_TEST.tsv:1: the label is 'sideways', expected one of down, up"
 
 # a full disk
 code=0
-"$SPARC" data --label-column kind "$csv" >/dev/full 2>"$scratch/err" || code=$?
+"$SPARC" data --label kind "$csv" >/dev/full 2>"$scratch/err" || code=$?
 [ $code = 1 ] || fail "lost output, exit code $code"

@@ -16,12 +16,12 @@ awk 'BEGIN {
   }
 }' >waves.csv
 sed 's/^"[^"]*",//; s/^slow,//' waves.csv >values.csv
-expect 0 train waves.csv --label-column 1 --layers 1 --width 8 --budget 8 --batch 8 --rate 0.02 --updates 120 --out run \
+expect 0 train waves.csv --label 1 --layers 1 --width 8 --budget 8 --batch 8 --rate 0.02 --updates 120 --out run \
   --quiet
 model=run/best.safetensors
 
 # a labelled file, the same without labels, and standard input: the same answers
-expect 0 predict $model waves.csv --label-column 1
+expect 0 predict $model waves.csv --label 1
 no_complaint
 cp out labelled
 [ "$(head -1 labelled)" = 'row,class,"p(fast, or so)",p(slow)' ] || fail "another header: $(head -1 labelled)"
@@ -41,11 +41,11 @@ cmp streamed labelled || fail "a last line without an end is lost"
 
 # probabilities sum to one, and eval agrees with predict
 awk -F, 'NR > 1 {s = $NF + $(NF - 1); if (s < 0.9999 || s > 1.0001) exit 1}' labelled || fail "no probabilities"
-expect 0 eval $model waves.csv --label-column 1 --json
+expect 0 eval $model waves.csv --label 1 --json
 prints "\"accuracy\":$(awk -v r="$right" 'BEGIN {printf "%.4g", r / 150}' | cut -c1-5)"
 
 # JSONL holds the same
-expect 0 predict $model waves.csv --label-column 1 --format jsonl
+expect 0 predict $model waves.csv --label 1 --format jsonl
 [ "$(wc -l <out)" = 150 ] || fail "not 150 objects"
 head -1 out | grep -q '^{"row":1,"class":"[^"]*","probabilities":{"fast, or so":[0-9.e-]*,"slow":[0-9.e-]*}}$' ||
   fail "another object: $(head -1 out)"

@@ -16,7 +16,7 @@ awk 'BEGIN {
     print ""
   }
 }' >waves.csv
-options=(waves.csv --label-column 1 --layers 2 --width 16 --budget 16 --batch 8 --updates 600 --validate-every 40
+options=(waves.csv --label 1 --layers 2 --width 16 --budget 16 --batch 8 --updates 600 --validate-every 40
   --threads 2 --quiet)
 
 same_run() { # FOLDER
@@ -114,8 +114,8 @@ for bytes in 0 7 100 2000; do
   head -c $bytes reference/run/last.safetensors >INT/run/last.safetensors
   expect 3 train --resume --out INT/run
   complains "INT/run/last.safetensors"
-  expect 3 eval INT/run/last.safetensors waves.csv --label-column 1
-  expect 3 predict INT/run/last.safetensors waves.csv --label-column 1
+  expect 3 eval INT/run/last.safetensors waves.csv --label 1
+  expect 3 predict INT/run/last.safetensors waves.csv --label 1
 done
 cp reference/run/last.safetensors INT/run/
 rm INT/run/config.json

@@ -129,9 +129,9 @@ expect 0 train --resume --out embedded --quiet
 
 # a number where a text is expected: the third column by its number, and a cell that there is none of
 printf '%s,7,%s\n' 1 a 2 b 3 a 4 b 5 a 6 b >numbers.csv
-printf '{"data": "numbers.csv", "label-column": 3, "layers": 1, "width": 2, "modes": 2, "updates": 2}' >numbers.json
+printf '{"data": "numbers.csv", "label": 3, "layers": 1, "width": 2, "modes": 2, "updates": 2}' >numbers.json
 expect 0 train --config numbers.json --out numbers --quiet
-grep -q '"label-column": "3"' numbers/config.json || fail "a number as a column is lost"
+grep -q '"label": "3"' numbers/config.json || fail "a number as a column is lost"
 
 wrong() { # CODE SENTENCE JSON
   printf '%s' "$3" >wrong.json

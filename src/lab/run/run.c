@@ -7,6 +7,7 @@
 #include "sparc/run.h"
 
 #include "base/error.h"
+#include "lab/read_settings.h"
 #include "lab/run/folder.h"
 #include "lab/run/metrics.h"
 #include "lab/run/run_settings.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { RUN_TEXTS = 6 };
+enum { RUN_TEXTS = 13 };
 
 struct sparc_run {
   sparc_run_config config; /* settled; its strings are `text` and `options` */
@@ -60,8 +61,11 @@ static sparc_status written(sparc_run *run, sparc_status status) {
 /* strings of the caller become the run's */
 static sparc_status keep_texts(sparc_run *run) {
   sparc_run_config *c = &run->config;
-  const char **const texts[RUN_TEXTS] = {&c->data,    &c->root,   &c->label_column,
-                                         &c->variant, &c->folder, &c->train.network.cell};
+  sparc_read_options *r = &c->read;
+  const char **const texts[RUN_TEXTS] = {
+      &c->data,        &c->root,         &c->variant,      &c->folder,       &c->train.network.cell,
+      &r->labels_path, &r->label_column, &r->series_array, &r->labels_array, &r->ignore_columns,
+      &r->id_column,   &r->time_column,  &r->decimal};
   for (int i = 0; i < RUN_TEXTS; i++) {
     if (!*texts[i]) continue;
     run->text[i] = strdup(*texts[i]);
@@ -75,7 +79,7 @@ static sparc_status load_data(sparc_run *run) {
   const sparc_run_config *c = &run->config;
   const sparc_data_options options = {.root = c->root,
                                       .protocol = c->official ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
-                                      .read = {.label_column = c->label_column}};
+                                      .read = read_settled(&c->read)};
   return run_data_load(c->data, &options, &run->data);
 }
 
@@ -155,6 +159,7 @@ sparc_trainer *sparc_run_trainer(const sparc_run *run) { return run->trainer; }
 sparc_run_data sparc_run_data_of(const sparc_run *run) {
   const run_data *d = &run->data;
   return (sparc_run_data){.name = d->task ? d->task->name : d->split.name,
+                          .remark = d->split.remark,
                           .differs = d->split.differs,
                           .task = d->task,
                           .fit = d->fit,
@@ -164,7 +169,7 @@ sparc_run_data sparc_run_data_of(const sparc_run *run) {
 
 /* ---- checkpoints --------------------------------------------------------------------------------- */
 
-enum { EXTRAS = 5, EXTRA_SIZE = 40 };
+enum { EXTRAS = 5, EXTRA_SIZE = 40, EXTRAS_MOST = EXTRAS + READ_SETTINGS_MOST };
 static const char *const extra_keys[EXTRAS] = {"run.best_update", "run.best_merit", "run.best_loss",
                                                "run.data_checksum", "run.protocol"};
 
@@ -174,14 +179,16 @@ static const char *protocol_of(const sparc_run *run) {
 
 static sparc_status save(const sparc_run *run, const char *path) {
   char text[EXTRAS][EXTRA_SIZE];
-  sparc_metadata extra[EXTRAS];
+  char numbers[READ_SETTINGS_MOST][SETTING_TEXT_SIZE];
+  sparc_metadata extra[EXTRAS_MOST];
   snprintf(text[0], EXTRA_SIZE, "%ld", run->result.best.update);
   snprintf(text[1], EXTRA_SIZE, "%.17g", run->result.best.merit);
   snprintf(text[2], EXTRA_SIZE, "%.17g", run->result.best.loss);
   snprintf(text[3], EXTRA_SIZE, "%08lx", run->data.checksum);
   snprintf(text[4], EXTRA_SIZE, "%s", protocol_of(run));
   for (int i = 0; i < EXTRAS; i++) extra[i] = (sparc_metadata){.key = extra_keys[i], .value = text[i]};
-  return sparc_trainer_save(run->trainer, &run->data.preprocessing, extra, EXTRAS, path);
+  const size_t remembered = run->data.task ? 0 : read_remember(&run->config.read, extra + EXTRAS, numbers);
+  return sparc_trainer_save(run->trainer, &run->data.preprocessing, extra, EXTRAS + remembered, path);
 }
 
 static sparc_status save_last(sparc_run *run) {

@@ -3,6 +3,7 @@
 #include "lab/run/run_settings.h"
 
 #include "base/error.h"
+#include "lab/read_settings.h"
 #include "lab/train_settings.h"
 
 #include <ctype.h>
@@ -34,19 +35,7 @@ static const setting run_rows[] = {
      .group = data,
      .help = "Fit on the whole training partition, report on the test partition"},
     THREADS_SETTING(sparc_run_config, train.threads, "all processors"),
-    {.name = "root",
-     .type = SETTING_TEXT,
-     .role = FREE,
-     .offset = RUN(root),
-     .group = data,
-     .argument = "DIR",
-     .help = "Look for named data sets in DIR (default: $SPARC_DATA)"},
-    {.name = "label-column",
-     .type = SETTING_TEXT,
-     .offset = RUN(label_column),
-     .group = data,
-     .argument = "C",
-     .help = "CSV: the label is in the column of this name or number (default: the last)"},
+    ROOT_SETTING(sparc_run_config),
     FOLDER_SETTING(sparc_run_config, "runs/DATA-CELL-sSEED, with a variant and options behind CELL"),
     RESUME_SETTING(sparc_run_config),
     FORCE_SETTING(sparc_run_config),
@@ -55,10 +44,11 @@ static const setting run_rows[] = {
 const settings_table run_settings = {run_rows, sizeof run_rows / sizeof *run_rows};
 
 settings_form run_form(sparc_run_config *config) {
-  return (settings_form){
-      .command = COMMAND_TRAIN,
-      .part = {
-          {&network_settings, &config->train.network}, {&training_settings, &config->train}, {&run_settings, config}}};
+  return (settings_form){.command = COMMAND_TRAIN,
+                         .part = {{&network_settings, &config->train.network},
+                                  {&training_settings, &config->train},
+                                  {&run_settings, config},
+                                  {&read_settings, &config->read}}};
 }
 
 sparc_run_config sparc_run_defaults(void) {

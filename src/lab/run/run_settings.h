@@ -51,9 +51,11 @@
 
 /* ---- training runs ---- */
 
-extern const settings_table run_settings; /* over sparc_run_config, beside network_settings and training_settings */
+extern const settings_table
+    run_settings; /* over sparc_run_config, beside those of network, training and data reading */
 
-/* run_form binds all three tables to a configuration */
+/* run_form binds all tables to a configuration; RUN_FORM_PARTS is how many there are */
+enum { RUN_FORM_PARTS = 4 };
 settings_form run_form(sparc_run_config *config);
 
 /* run_settle fills in what was not given; the text of the cell's options goes to `options`, the network's head to

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* csv_long.c: CSV in the long format, one step of one series a row: id,time,value,...,label.
+ *
+ * Rows with the same id are one example, wherever they stand; without an id the file is one series. Times put the steps
+ * in order, as numbers or, where one of them is none, as texts, so that ISO dates work. Examples come in the order in
+ * which their ids do.
+ */
+#include "data/csv_columns.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct step {
+  span id, time;
+  double number; /* the time, NaN if it is no number */
+  field label;
+  size_t row;   /* place among the rows, and of its values */
+  size_t first; /* row in which the id came first */
+  size_t line;
+} step;
+
+typedef struct long_rows {
+  step *steps;
+  float *values; /* [count][channels] */
+  size_t count, capacity, channels;
+} long_rows;
+
+/* ---- collecting ---- */
+
+static bool make_room(long_rows *r) {
+  if (r->count < r->capacity) return true;
+  const size_t capacity = r->capacity ? 2 * r->capacity : 256;
+  step *steps = sparc_alloc(capacity * sizeof *steps);
+  float *values = sparc_alloc(capacity * r->channels * sizeof *values);
+  const bool enough = steps && values;
+  if (enough && r->count) {
+    memcpy(steps, r->steps, r->count * sizeof *steps);
+    memcpy(values, r->values, r->count * r->channels * sizeof *values);
+  }
+  sparc_free(enough ? r->steps : steps);
+  sparc_free(enough ? r->values : values);
+  if (enough) *r = (long_rows){steps, values, r->count, capacity, r->channels};
+  return enough;
+}
+
+static sparc_status collect(builder *b, csv_text *f, const csv_columns *c, long_rows *r) {
+  while (csv_next_row(f)) {
+    csv_row row;
+    if (!make_room(r)) return fail(SPARC_NO_MEMORY, "%s: no memory for %zu rows", f->at.label, r->count + 1);
+    if (r->count == b->max_rows) return builder_too_many(b);
+    const sparc_status status = csv_read_row(f, c, b->c, r->values + r->count * r->channels, &row);
+    if (status != SPARC_OK) return status;
+    step *s = &r->steps[r->count];
+    *s = (step){.id = row.id.text, .time = row.time.text, .label = row.label, .row = r->count, .line = f->at.line};
+    if (parse_double(b->c, span_trim(s->time), &s->number) != NUMBER_FINITE) s->number = NAN;
+    r->count++;
+  }
+  return SPARC_OK;
+}
+
+/* ---- order ---- */
+
+static int compare_spans(span a, span b) {
+  const size_t shorter = a.size < b.size ? a.size : b.size;
+  const int order = shorter ? memcmp(a.at, b.at, shorter) : 0;
+  return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static int by_row(const step *a, const step *b) { return (a->row > b->row) - (a->row < b->row); }
+
+static int compare_ids(const void *x, const void *y) {
+  const step *a = x, *b = y;
+  const int order = compare_spans(a->id, b->id);
+  return order ? order : by_row(a, b);
+}
+
+static int compare_times(const void *x, const void *y) {
+  const step *a = x, *b = y;
+  if (a->first != b->first) return a->first < b->first ? -1 : 1;
+  if (isnan(a->number) || isnan(b->number)) {
+    const int order = compare_spans(a->time, b->time);
+    return order ? order : by_row(a, b);
+  }
+  if (a->number != b->number) return a->number < b->number ? -1 : 1;
+  return by_row(a, b);
+}
+
+/* steps of one id stand together, in the order of time */
+static void sort_steps(long_rows *r) {
+  bool numbers = true;
+  for (size_t i = 0; i < r->count; i++) numbers = numbers && !isnan(r->steps[i].number);
+  for (size_t i = 0; i < r->count && !numbers; i++) r->steps[i].number = NAN;
+  qsort(r->steps, r->count, sizeof *r->steps, compare_ids);
+  for (size_t i = 0; i < r->count; i++) {
+    const bool same = i > 0 && compare_spans(r->steps[i].id, r->steps[i - 1].id) == 0;
+    r->steps[i].first = same ? r->steps[i - 1].first : r->steps[i].row;
+  }
+  qsort(r->steps, r->count, sizeof *r->steps, compare_times);
+}
+
+/* ---- examples ---- */
+
+static sparc_status label_example(builder *b, const csv_text *f, const step *steps, size_t count) {
+  char room[LABEL_MAX + 2];
+  lines at = f->at;
+  for (size_t i = 1; i < count; i++) {
+    at.line = steps[i].line;
+    if (compare_spans(span_trim(steps[i].label.text), span_trim(steps[0].label.text)) != 0)
+      return bad_line(&at, "the label of id '%s' is '%s', but '%s' in line %zu", span_quote(steps[i].id).text,
+                      span_quote(steps[i].label.text).text, span_quote(steps[0].label.text).text, steps[0].line);
+  }
+  at.line = steps[0].line;
+  return builder_label(b, place_line(&at).text, csv_plain(&steps[0].label, room, sizeof room));
+}
+
+static sparc_status append_example(builder *b, const csv_text *f, const long_rows *r, size_t from, size_t count) {
+  float *values;
+  const sparc_status status = builder_begin(b, count, &values);
+  if (status != SPARC_OK) return status;
+  for (size_t i = 0; i < count; i++)
+    memcpy(values + i * r->channels, r->values + r->steps[from + i].row * r->channels, r->channels * sizeof *values);
+  if (builder_end(b, count) == count * r->channels) {
+    lines at = f->at;
+    at.line = r->steps[from].line;
+    return bad_line(&at, "all values of id '%s' are missing, expected at least one number",
+                    span_quote(r->steps[from].id).text);
+  }
+  return label_example(b, f, r->steps + from, count);
+}
+
+sparc_status read_csv_long(builder *b, csv_text *f, const csv_columns *c) {
+  long_rows r = {.channels = c->values};
+  b->channels = c->channels;
+  sparc_status status = collect(b, f, c, &r);
+  if (status == SPARC_OK && r.count) {
+    sort_steps(&r);
+    status = builder_expect(b, 0, r.count * r.channels);
+  }
+  for (size_t from = 0, to = 0; status == SPARC_OK && from < r.count; from = to) {
+    while (to < r.count && r.steps[to].first == r.steps[from].first) to++;
+    status = append_example(b, f, &r, from, to - from);
+  }
+  sparc_free(r.steps);
+  sparc_free(r.values);
+  return status;
+}

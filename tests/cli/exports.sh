@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# exports.sh: files as NumPy and spreadsheets write them, read alike by data, train, eval and predict; what is said when
+# something is not what it should be.
+# shellcheck source=tests/cli/common.bash
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+unset SPARC_DATA
+cd "$scratch"
+small=(--layers 1 --width 8 --budget 8 --batch 8 --updates 40 --quiet --force)
+
+# npy DESCR SHAPE: the head of an NPY file
+npy() {
+  local header="{'descr': '$1', 'fortran_order': False, 'shape': $2, }"
+  printf '\x93NUMPY\x01\x00'
+  # shellcheck disable=SC2059
+  printf "\\x$(printf %02x ${#header})\\x00"
+  printf %s "$header"
+}
+
+# ---- NPY with labels beside it: the same options everywhere
+{
+  npy '|i1' '(40, 8, 2)'
+  for i in {1..40}; do
+    if ((i % 2)); then printf '\x01\x02\x03\x04\x05\x06\x07\x08\x01\x02\x03\x04\x05\x06\x07\x08'; else
+      printf '\x08\x07\x06\x05\x04\x03\x02\x01\x08\x07\x06\x05\x04\x03\x02\x01'
+    fi
+  done
+} >x.npy
+{
+  npy '|S4' '(40,)'
+  for i in {1..40}; do if ((i % 2)); then printf 'up\0\0'; else printf 'down'; fi; done
+} >y.npy
+expect 0 data x.npy --labels y.npy
+prints 'down'
+expect 0 train x.npy --labels y.npy --out run "${small[@]}"
+grep -q '"labels": "y.npy"' run/config.json || fail "config.json does not know the labels"
+expect 0 eval run x.npy --labels y.npy
+prints '40 examples'
+expect 0 predict run x.npy --labels y.npy
+cp out with
+expect 0 predict run x.npy
+cmp out with || fail "labels change predictions"
+[ "$(wc -l <out)" = 41 ] || fail "not 40 rows"
+
+# standard input with the model's channels: the values of a step stand together
+printf '1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8\n' | "$SPARC" predict run - >streamed
+[ "$(tail -1 streamed)" = "$(sed -n 2p with)" ] || fail "rows of two channels on standard input give other answers"
+code=0
+printf '1,2,3\n' | "$SPARC" predict run - >out 2>err || code=$?
+[ $code = 3 ] || fail "half a step is no error"
+complains 'standard input, line 1: 3 values in a row are not a multiple of 2 channels'
+
+# ---- CSV in the long format, with a decimal comma and a comment column; a model remembers how its files are read
+awk 'BEGIN {
+  print "id;when;a;b;note;kind"
+  for (i = 1; i <= 40; i++)
+    for (t = 1; t <= 5; t++)
+      printf "s%d;2024-01-%02d;%d,5;%d;hm;%s\n", i, t, (i % 2) * t, t, i % 2 ? "up" : "flat"
+}' >long.csv
+how=(--id id --time when --ignore note --decimal ,)
+expect 0 data long.csv "${how[@]}"
+prints 'channel 2 of 2'
+expect 0 train long.csv "${how[@]}" --out long "${small[@]}"
+expect 0 eval long long.csv
+prints '40 examples'
+expect 0 predict long long.csv
+[ "$(wc -l <out)" = 41 ] || fail "not 40 series"
+
+# ---- --label none, and what is likely when classes are as many as rows
+awk 'BEGIN {for (i = 0; i < 20; i++) print i ",2," 300 + i}' >numbers.csv
+expect 0 data numbers.csv
+complains 'warning: 20 classes in 20 rows: the label may be in another column (--label), or be a number to predict'
+expect 0 data numbers.csv --label none
+no_complaint
+
+# ---- messages
+expect 3 predict long.csv long/best.safetensors
+complains "'long.csv' is not a model; the MODEL comes before the data"
+expect 3 eval long.csv numbers.csv
+complains "'long.csv' is not a model"
+expect 3 data long/best.safetensors
+complains 'a safetensors file, such as a model is, and no data'
+head -c 5000 /dev/urandom >noise
+printf '\x01' | dd of=noise conv=notrunc status=none
+expect 3 data noise
+complains 'noise: unknown format'
+SPARC_DATA=$scratch/nowhere expect 3 data
+complains "the environment variable SPARC_DATA is '$scratch/nowhere', which is not a folder"
+SPARC_DATA=$scratch/nowhere expect 3 train FordA
+complains "the environment variable SPARC_DATA is '$scratch/nowhere'"
+expect 3 data FordA --root "$scratch/nowhere"
+complains "the root is '$scratch/nowhere', which is not a folder"
+
+# ---- options by the names of other tools
+for pair in lr:rate learning-rate:rate batch-size:batch hidden:modes output:out label-column:label; do
+  expect 2 train long.csv "--${pair%:*}" 1
+  complains "unknown option '--${pair%:*}'; did you mean '--${pair#*:}'?"
+done
