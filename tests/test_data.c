@@ -1180,12 +1180,12 @@ static void test_named_ucr(void **state) {
   expect_load_error("Gamma", &o, SPARC_FORMAT, "Gamma_TEST.tsv:2: the label is '3', expected one of 1, 2");
   expect_load_error(
       "Alhpa", &o, SPARC_IO,
-      "/store/ucr/Alhpa/Alhpa_TRAIN{.tsv,.ts,.txt}[.gz], and for a file of that name; did you mean 'Alpha'?");
+      "/store/ucr/Alhpa/Alhpa_TRAIN{.tsv,.ts,.txt,.csv,.npz,.npy}[.gz], and for a file of that name; did you mean 'Alpha'?");
   expect_load_error("BETAMAX", &o, SPARC_IO, "did you mean 'Betamax'?");
   expect_load_error("Nothing", &o, SPARC_IO, "no data set 'Nothing': looked for ");
   assert_null(strstr(sparc_error(), "did you mean"));
   expect_load_error("pmnist", &o, SPARC_IO, "/store/mnist/train-images-idx3-ubyte[.gz]");
-  expect_load_error(in_folder("store/ucr"), &o, SPARC_IO, "does not hold ucr_TRAIN.tsv, .ts or .txt");
+  expect_load_error(in_folder("store/ucr"), &o, SPARC_IO, "does not hold ucr_TRAIN{.tsv,.ts,.txt,.csv,.npz,.npy}");
   expect_load_error("./missing.csv", &o, SPARC_IO, "cannot open './missing.csv'");
   expect_load_error(spill_text("single.tsv", "1\t1\n2\t2\n"), &official, SPARC_INVALID, "has no test partition");
 

@@ -136,7 +136,8 @@ typedef struct sparc_read_options {
   int channels;               /* CSV: of a row, step by step; 0: as names NAME_INDEX in the header tell, else 1 */
   const char *decimal;        /* CSV: the decimal point, "." or ","; NULL: "." */
   int header;                 /* CSV: 1 the first row is a header, -1 it is not, 0 see for yourself */
-  const char *labels_path;    /* NPY, IDX: the file of labels; NULL: for IDX the neighbour with "labels" for "images" */
+  const char *labels_path;    /* NPY, IDX: the file of labels; NULL: the neighbour with "labels" for "images", or
+                                 that of NAME.npy which is called NAME_labels.npy */
   const void *labels_data;    /* NPY, IDX: the same in memory, instead of a path */
   size_t labels_size;
   const char *series_array;   /* NPZ: the array of the series; NULL: x, X, x_train, X_train, data or arr_0 */
@@ -157,7 +158,7 @@ SPARC_API sparc_status sparc_dataset_parse(const void *data, size_t size, const 
 /* ---- named data sets and splits ----
  *
  * Below the root:
- *   any UCR or UEA name  [ucr/]NAME/NAME_TRAIN and NAME_TEST with .tsv, .ts or .txt
+ *   any UCR or UEA name  [ucr/]NAME/NAME_TRAIN and NAME_TEST with .tsv, .ts, .txt, .csv, .npz or .npy
  *   mnist, pmnist        [mnist/]train-images-idx3-ubyte, train-labels-idx1-ubyte, and t10k-...;
  *                        pmnist reads the pixels in one fixed random order
  *   cifar10-gray         [cifar10/]gray-train-images-idx3-ubyte and its labels, or the official

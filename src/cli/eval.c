@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/eval_nearest.h"
+#include "cli/progress.h"
 #include "cli/settings.h"
 #include "io/json.h"
 #include "lab/read_settings.h"
@@ -16,8 +17,8 @@
 enum { FIT, VALIDATION, TEST, PARTS };
 static const char *const part_names[] = {"fit", "validation", "test", NULL};
 
-enum { NEAREST_EUCLIDEAN };
-static const char *const baselines[] = {[NEAREST_EUCLIDEAN] = "1nn", NULL};
+enum { NEAREST, WARPED };
+static const char *const baselines[] = {[NEAREST] = "1nn", [WARPED] = "dtw", NULL};
 
 typedef struct eval_settings {
   const char *who, *argument[2];
@@ -25,6 +26,7 @@ typedef struct eval_settings {
   const char *root;
   int part;     /* -1: none was asked for */
   int baseline; /* -1: a model */
+  double window;
   int threads;
   sparc_read_options read;
   tool_settings tool;
@@ -57,7 +59,17 @@ static const setting eval_rows[] = {
      .choices = baselines,
      .group = "Baseline:",
      .argument = "NAME",
-     .help = "Without MODEL: classify the official test partition by NAME, which is 1nn, the nearest neighbour"},
+     .help = "Without MODEL: classify the official test partition by NAME, which is 1nn, the nearest neighbour by "
+             "Euclidean distance (of unequal lengths by warping), or dtw, that by dynamic time warping"},
+    {.name = "window",
+     .type = SETTING_REAL,
+     .offset = offsetof(eval_settings, window),
+     .low = 0,
+     .high = 1,
+     .usual = {"0.1"},
+     .group = "Baseline:",
+     .argument = "X",
+     .help = "Greatest shift of warping, as a fraction of the length"},
     THREADS_SETTING(eval_settings, threads, "all processors"),
 };
 static const settings_table eval_table = {eval_rows, sizeof eval_rows / sizeof *eval_rows};
@@ -271,18 +283,39 @@ static sparc_status evaluate_model(const eval_settings *e) {
 
 /* ---- the nearest neighbour ----------------------------------------------------------------------- */
 
-static void report_baseline(const eval_settings *e, const sparc_data_split *split, int right) {
+static void report_baseline(const eval_settings *e, const sparc_data_split *split, bool warping, int right) {
   const int examples = sparc_dataset_count(split->test), neighbours = sparc_dataset_count(split->fit);
   const double accuracy = (double)right / examples;
   if (e->tool.json) {
-    cli_json_line(e->who, json_pack("{s:s, s:o, s:s, s:i, s:i, s:f}", "baseline", baselines[e->baseline], "data",
-                                    json_text(split->name), "part", "test", "train", neighbours, "examples", examples,
-                                    "accuracy", accuracy));
+    json_t *object = json_pack("{s:s, s:s, s:o, s:s, s:i, s:i, s:f}", "baseline", baselines[e->baseline], "distance",
+                               warping ? "dtw" : "euclidean", "data", json_text(split->name), "part", "test", "train",
+                               neighbours, "examples", examples, "accuracy", accuracy);
+    if (object && warping) json_object_set_new(object, "window", json_real(e->window));
+    cli_json_line(e->who, object);
     return;
   }
-  printf("baseline  nearest neighbour of %d by Euclidean distance\ndata      ", neighbours);
+  printf("baseline  nearest neighbour of %d by ", neighbours);
+  if (warping)
+    printf("dynamic time warping, window %g of the length\ndata      ", e->window);
+  else
+    printf("Euclidean distance\ndata      ");
   cli_text(split->name, 0);
   printf(", official test: %d examples\naccuracy  %.4f\n", examples, accuracy);
+}
+
+static void show_nearest(void *user, int done) { progress_step(user, done, 0, ""); }
+
+static sparc_status search_nearest(const eval_settings *e, const sparc_data_split *split) {
+  const bool warping = e->baseline == WARPED || !nearest_can_do_without_warping(split->fit, split->test);
+  progress *p = progress_start(e->tool.quiet ? PROGRESS_NONE : (progress_style)e->tool.progress, baselines[e->baseline],
+                               0, sparc_dataset_count(split->test));
+  const nearest_config config = {
+      .warping = warping, .window = e->window, .threads = e->threads, .tell = show_nearest, .user = p};
+  int right = 0;
+  const sparc_status status = nearest_neighbour(split->fit, split->test, &config, &right);
+  progress_finish(p);
+  if (status == SPARC_OK) report_baseline(e, split, warping, right);
+  return status;
 }
 
 static sparc_status evaluate_baseline(const eval_settings *e) {
@@ -292,9 +325,7 @@ static sparc_status evaluate_baseline(const eval_settings *e) {
   sparc_status status = sparc_data_load(e->argument[0], &options, &split);
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(split.fit);
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(split.test);
-  int right = 0;
-  if (status == SPARC_OK) status = nearest_neighbour(split.fit, split.test, e->threads, &right);
-  if (status == SPARC_OK) report_baseline(e, &split, right);
+  if (status == SPARC_OK) status = search_nearest(e, &split);
   sparc_data_split_free(&split);
   return status;
 }
@@ -316,7 +347,10 @@ static exit_code run_eval(int argc, char **argv) {
   const cli_usage usage = {.doc = doc, .arguments = "MODEL FILE|NAME\n--baseline=NAME FILE|NAME"};
   cli_sources *sources;
   sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);
-  if (status == SPARC_OK) status = evaluate_either(&settings);
+  if (status == SPARC_OK) {
+    settings_fill(&(settings_form){.part = {{&eval_table, &settings}, {&tool_table, &settings.tool}}}, USUAL_DATA);
+    status = evaluate_either(&settings);
+  }
   if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());
   cli_sources_free(sources);
   return cli_exit_code(status);

@@ -17,16 +17,17 @@ static const char *const mnist_folders[] = {"mnist", "MNIST/raw", "", NULL};
 static const char *const cifar_folders[] = {"cifar10", "cifar-10-batches-bin", "cifar10/cifar-10-batches-bin", "",
                                             NULL};
 
-static const char *const text_suffixes[] = {".tsv", ".tsv.gz", ".ts", ".ts.gz", ".txt", ".txt.gz", NULL};
+static const char *const series_suffixes[] = {".tsv", ".tsv.gz", ".ts",  ".ts.gz", ".txt", ".txt.gz",
+                                              ".csv", ".csv.gz", ".npz", ".npy",   NULL};
 static const char *const image_suffixes[] = {"", ".gz", NULL};
 static const char *const batch_suffixes[] = {".bin", ".bin.gz", NULL};
 
 static const variant variants[] = {
-    {.folders = ucr_folders, .suffixes = text_suffixes, .train = {"*_TRAIN"}, .test = "*_TEST"},
+    {.folders = ucr_folders, .suffixes = series_suffixes, .train = {"*_TRAIN"}, .test = "*_TEST"},
     {.name = "FordA",
      .title = "FordA (1896 rows)",
      .folders = ucr_folders,
-     .suffixes = text_suffixes,
+     .suffixes = series_suffixes,
      .train = {"*_part1319"},
      .validation = "*_part577",
      .differs = "1319 rows of the official TEST fit and 577 of the 3601 rows of the official TRAIN validate; the paper "
@@ -34,7 +35,7 @@ static const variant variants[] = {
     {.name = "UWaveGestureLibraryAll",
      .title = "UWave X+Y+Z",
      .folders = ucr_folders,
-     .suffixes = text_suffixes,
+     .suffixes = series_suffixes,
      .train = {"*_XYZ_TRAIN"},
      .test = "*_XYZ_TEST",
      .differs = "the X, Y and Z sets joined row by row and z-normalised, not the archive's files"},
@@ -154,7 +155,7 @@ void catalog_pattern(const char *root, const char *name, char *text, size_t capa
   const variant *v = variants;
   for (const variant *own = variants; own < variants + VARIANTS && !v->labels; own++)
     if (own->labels && is_for(own, name)) v = own;
-  const char *suffix = v->labels ? "[.gz]" : "{.tsv,.ts,.txt}[.gz]";
+  const char *suffix = v->labels ? "[.gz]" : CATALOG_SUFFIXES;
   const bool fits = join(folder, root, v->folders[0], name, "") && join(path, folder, v->train[0], name, suffix);
   snprintf(text, capacity, "%s", fits ? path : name);
 }

@@ -7,6 +7,9 @@
 
 #include <limits.h>
 
+/* what the files of a set of series may end with, for sentences */
+#define CATALOG_SUFFIXES "{.tsv,.ts,.txt,.csv,.npz,.npy}[.gz]"
+
 enum { CATALOG_PARTS = 5 }; /* files that a training partition may be split into */
 
 /* One way in which a data set may lie on the disk. In patterns * stands for the name. */

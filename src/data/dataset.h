@@ -90,7 +90,8 @@ reader read_ucr, read_ts, read_csv, read_npy, read_npz, read_idx, read_cifar;
 /* read_files joins files of one format into a data set. */
 sparc_status read_files(const char *const *paths, int count, const sparc_read_options *o, sparc_dataset **out);
 
-/* labels_beside writes the path of the labels that belong to an IDX file of images; false if there is no such file */
+/* labels_beside writes the path of the labels that belong to an IDX file of images, or to an NPY file; false if there
+ * is no such file */
 bool labels_beside(const char *images, char *path, size_t capacity);
 
 #endif

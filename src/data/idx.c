@@ -2,6 +2,7 @@
 /* idx.c: the format of MNIST: two zero bytes, a type, a rank, the dimensions and the elements, all big-endian. */
 #include "data/elements.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -83,7 +84,16 @@ static bool exists(const char *path) {
   return stat(path, &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
+/* "gun_TRAIN.npy" and "gun_TRAIN_labels.npy" */
+static bool labels_of_array(const char *series, char *path, size_t capacity) {
+  const size_t length = strlen(series), ending = strlen(".npy");
+  if (length <= ending || strcmp(series + length - ending, ".npy") != 0) return false;
+  const int size = snprintf(path, capacity, "%.*s_labels.npy", (int)(length - ending), series);
+  return size > 0 && (size_t)size < capacity && exists(path);
+}
+
 bool labels_beside(const char *images, char *path, size_t capacity) {
+  if (labels_of_array(images, path, capacity)) return true;
   /* "train-images-idx3-ubyte.gz" and "train-labels-idx1-ubyte.gz": both words have six letters */
   const size_t word = find_last(images, "images"), length = strlen(images);
   if (word == SIZE_MAX || length >= capacity) return false;

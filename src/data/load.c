@@ -188,8 +188,8 @@ static sparc_status load_folder(const char *path, location *where, const request
   for (size_t size = strlen(folder); size > 1 && folder[size - 1] == '/';) folder[--size] = '\0';
   const char *slash = strrchr(folder, '/'), *name = slash && slash[1] ? slash + 1 : folder;
   if (!catalog_find_in(folder, name, where))
-    return fail(SPARC_IO, "the folder '%s' does not hold %s_TRAIN.tsv, .ts or .txt, plain or with .gz",
-                quote(path).text, quote(name).text);
+    return fail(SPARC_IO, "the folder '%s' does not hold %s_TRAIN" CATALOG_SUFFIXES, quote(path).text,
+                quote(name).text);
   request named = *r;
   named.name = name;
   return load(&named, out);

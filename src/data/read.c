@@ -196,7 +196,7 @@ static sparc_status append(builder *b, const source *s, const char *name, const 
   if (!second || o->unlabelled) return formats[format].read(b, s, NULL, o);
   source labels = {.size = 0};
   bool have;
-  status = open_labels(&labels, format == SPARC_DATA_IDX ? path : NULL, o, &have);
+  status = open_labels(&labels, path, o, &have);
   if (status == SPARC_OK) status = formats[format].read(b, s, have ? &labels : NULL, o);
   source_close(&labels);
   return status;

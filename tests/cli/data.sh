@@ -122,7 +122,7 @@ complains "cannot open '$scratch/missing.tsv': No such file or directory"
 
 # names that are not there
 expect 3 data --root "$root" Wavse
-complains "no data set 'Wavse': looked for $root/ucr/Wavse/Wavse_TRAIN{.tsv,.ts,.txt}[.gz], and for a file of that name; did you mean 'Waves'?"
+complains "no data set 'Wavse': looked for $root/ucr/Wavse/Wavse_TRAIN{.tsv,.ts,.txt,.csv,.npz,.npy}[.gz], and for a file of that name; did you mean 'Waves'?"
 expect 3 data FordA
 complains "set SPARC_DATA or give the root"
 printf 'sideways\t0\t1\t2\t3\n' >"$root/ucr/Waves/Waves_TEST.tsv"

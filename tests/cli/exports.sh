@@ -73,6 +73,45 @@ complains 'warning: 20 classes in 20 rows: the label may be in another column (-
 expect 0 data numbers.csv --label none
 no_complaint
 
+# ---- a folder with its two partitions is a data set, whatever their format
+mkdir Mine Theirs
+sed 1q long.csv >Mine/Mine_TRAIN.csv
+grep -E '^s([1-9]|1[0-9]);' long.csv >>Mine/Mine_TRAIN.csv
+sed 1q long.csv >Mine/Mine_TEST.csv
+grep -E '^s(2[0-9]);' long.csv >>Mine/Mine_TEST.csv
+expect 0 data Mine "${how[@]}" --official
+prints 'test '
+for part in TRAIN TEST; do
+  cp x.npy Theirs/Theirs_$part.npy
+  cp y.npy Theirs/Theirs_${part}_labels.npy
+done
+expect 0 data --root . Theirs --official
+prints 'down'
+expect 0 eval --baseline 1nn Theirs --quiet
+prints 'accuracy  1.0000'
+
+# ---- the nearest neighbour of unequal lengths: the same bump, early or late, slow or quick
+awk 'BEGIN {
+  for (i = 0; i < 24; i++) {
+    n = 20 + i % 5
+    line = i % 2 ? "bump" : "dip"
+    for (t = 0; t < 24; t++) line = line (t < n ? "\t" (i % 2 ? 1 : -1) * exp(-(t - 8 - i % 4) ^ 2 / 8) : "\tNaN")
+    print line
+  }
+}' >Bumps_all.tsv
+mkdir Bumps
+head -12 Bumps_all.tsv >Bumps/Bumps_TRAIN.tsv
+tail -12 Bumps_all.tsv >Bumps/Bumps_TEST.tsv
+expect 0 eval --baseline 1nn Bumps --window 0.2 --progress plain
+prints 'nearest neighbour of 12 by dynamic time warping, window 0.2 of the length'
+prints 'accuracy  1.0000'
+complains '12/12'
+expect 0 eval --baseline dtw Theirs --quiet --json
+prints '"distance":"dtw"'
+no_complaint
+expect 2 eval --baseline dwt Theirs
+complains "--baseline is 'dwt', expected 1nn or dtw"
+
 # ---- messages
 expect 3 predict long.csv long/best.safetensors
 complains "'long.csv' is not a model; the MODEL comes before the data"
