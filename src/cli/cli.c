@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -226,12 +227,19 @@ bool cli_colour(void) {
 
 bool cli_output_lost(void) { return ferror(stdout) != 0; }
 
+/* whoever read standard output has gone, as `head` does */
+static bool reader_has_gone(void) {
+  struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR);
+}
+
 /* runs at exit, also when argp ends the program after --help */
 static void close_output(int status, void *unused) {
   (void)unused;
   errno = 0;
-  bool lost = ferror(stdout) != 0;
+  const bool lost = ferror(stdout) != 0, gone = reader_has_gone();
   if (fclose(stdout) != 0 || lost) {
+    if (gone) _exit(status != 0 ? status : EXIT_FAILED);
     const char *reason = errno ? strerror(errno) : "the data is incomplete";
     fprintf(stderr, "sparc: cannot write to standard output: %s\n", reason);
     _exit(status != 0 ? status : EXIT_FAILED);

@@ -88,7 +88,8 @@ json_t *cli_json_variant(const char *cell_options);
 bool cli_colour(void);
 
 /* cli_guard_output makes sure that lost output never goes unnoticed: a closed, full or broken standard output
- * ends the program with a message and a code other than 0. Call it once, first. */
+ * ends the program with a code other than 0 and, unless the reader of a pipe has gone, a message. Call it once,
+ * first. */
 void cli_guard_output(void);
 
 /* cli_output_lost says whether writing has already failed, so that long work can stop early. */

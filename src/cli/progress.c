@@ -238,10 +238,14 @@ static void on_signal(int number) {
 }
 
 void interrupt_catch(void) {
-  const int signals[] = {SIGINT, SIGTERM};
-  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+  const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
   sigemptyset(&action.sa_mask);
-  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaction(signals[i], &action, NULL);
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    /* what nohup ignores stays ignored */
+    const bool ignored = sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN;
+    if (signals[i] != SIGHUP || !ignored) sigaction(signals[i], &action, NULL);
+  }
 }
 
 bool interrupt_requested(void) { return caught != 0; }

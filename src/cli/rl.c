@@ -376,7 +376,8 @@ static const char doc[] =
     "Train a recurrent agent by proximal policy optimisation with exact sensitivities, on one of the environments that "
     "`sparc envs` lists or on one of your own. The defaults are the paper's settings for the task. The run folder gets "
     "config.json, metrics.jsonl, metrics.csv and the checkpoint last.safetensors, which is the agent."
-    "\vSIGINT and SIGTERM save the run; --resume continues it to the bit. Exit status: 0 done, 1 a file could not be "
+    "\vSIGINT, SIGTERM and SIGHUP save the run; --resume continues it to the bit. Exit status: 0 done, 1 a file could "
+    "not be "
     "written or memory does not suffice, 2 usage, 3 an input file is missing or malformed, 4 a number that is not "
     "finite, 130 interrupted.";
 

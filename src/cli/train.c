@@ -208,7 +208,8 @@ static const char doc[] =
     "Train a network on a named data set, a data file, or one of the generated tasks event-order, event-order-anywhere "
     "and tracking. The defaults are the paper's settings. The run folder gets config.json, metrics.jsonl, metrics.csv, "
     "and the checkpoints last.safetensors and best.safetensors."
-    "\vSIGINT and SIGTERM save the run; --resume continues it to the bit. Exit status: 0 done, 1 a file could not be "
+    "\vSIGINT, SIGTERM and SIGHUP save the run; --resume continues it to the bit. Exit status: 0 done, 1 a file could "
+    "not be "
     "written, 2 usage, 3 an input file is missing or malformed, 4 a number that is not finite, 130 interrupted.";
 
 static exit_code run_train(int argc, char **argv) {

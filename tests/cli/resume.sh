@@ -31,7 +31,7 @@ expect 0 train "${options[@]}" --out reference/run
 no_complaint
 
 # ---- signals save the run
-for signal in INT TERM; do
+for signal in INT TERM HUP; do
   "$SPARC" train "${options[@]}" --out $signal/run >out 2>err &
   pid=$!
   until [ -e $signal/run/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
@@ -46,6 +46,32 @@ for signal in INT TERM; do
   expect 0 train --resume --out $signal/run --quiet
   same_run $signal/run
 done
+
+# what nohup has the program ignore stays ignored
+(
+  trap '' HUP
+  exec "$SPARC" train "${options[@]}" --out nohup/run >out 2>err
+) &
+pid=$!
+until [ -e nohup/run/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+kill -HUP $pid 2>/dev/null || true
+wait $pid || fail "SIGHUP stops a run that ignores it"
+same_run nohup/run
+
+# ---- one run at a time writes to a folder; a lock that its owner left behind is taken over
+"$SPARC" train "${options[@]}" --updates 100000000 --validate-every 1000 --out locked/run >first.out 2>first.err &
+pid=$!
+until [ -e locked/run/lock ] || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+sleep 0.1
+for how in --force --resume; do
+  expect 1 train "${options[@]}" --updates 100000000 --validate-every 1000 --out locked/run $how
+  complains "a run is writing to 'locked/run': process $pid on host $(uname -n)"
+done
+kill -KILL $pid
+wait $pid 2>/dev/null || true
+[ -e locked/run/lock ] || fail "a killed run removes its lock?"
+expect 0 train "${options[@]}" --out locked/run --force
+same_run locked/run
 
 # ---- a finished run stays as it is
 expect 0 train "${options[@]}" --resume --out INT/run

@@ -117,6 +117,17 @@ if "$SPARC" envs hopper-p >/dev/null 2>&1; then
 fi
 
 # ---- resuming needs the same settings and all of the metrics
+# a folder that another run writes to
+if command -v flock >/dev/null; then
+  mkdir locked
+  echo 'process 1 on host elsewhere' >locked/lock
+  exec 7<>locked/lock
+  flock -n 7
+  expect 1 rl "${options[@]}" --out locked
+  complains "a run is writing to 'locked': process 1 on host elsewhere"
+  exec 7>&-
+fi
+
 expect 2 rl --resume --out INT/run --rate 0.5
 complains "rate is 0.5, but 0.0001 in INT/run/config.json; a resumed run keeps its settings"
 expect 2 rl "${options[@]}" --out INT/run

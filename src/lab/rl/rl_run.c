@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "lab/run/folder.h"
+#include "lab/run/lock.h"
 #include "lab/run/metrics.h"
 #include "rl/score.h"
 
@@ -24,6 +25,7 @@ struct rl_run {
   char options[CELL_OPTIONS_SIZE];
   sparc_ppo_memory memory;
   run_folder folder;
+  run_lock lock;  /* of the folder, during an execution */
   sparc_ppo *ppo; /* NULL: not begun */
   metrics metrics;
   double *returns; /* (rollouts) mean return of each so far */
@@ -201,8 +203,9 @@ static sparc_status begin_fresh(rl_run *run) {
     return fail(SPARC_INVALID, "'%.300s' holds a run already; resume continues it, force replaces it", c->folder);
   sparc_status status = sparc_ppo_create(&c->ppo, &run->ppo);
   if (status != SPARC_OK) return status;
-  status = run_folder_empty(&run->folder);
-  if (status == SPARC_OK) status = run_folder_make(&run->folder);
+  status = run_folder_make(&run->folder);
+  if (status == SPARC_OK) status = run_lock_take(&run->folder, &run->lock);
+  if (status == SPARC_OK) status = run_folder_empty(&run->folder);
   if (status == SPARC_OK) status = write_config(run);
   return written(run, status);
 }
@@ -233,6 +236,8 @@ static sparc_status blame_checkpoint(const rl_run *run, sparc_status status) {
 
 static sparc_status restore(rl_run *run) {
   const run_folder *folder = &run->folder;
+  const sparc_status locked = run_lock_take(folder, &run->lock);
+  if (locked != SPARC_OK) return written(run, locked);
   if (!run_folder_has(folder->config))
     return fail(SPARC_FORMAT, "'%.300s' has a checkpoint but no config.json, so it is no run to resume", folder->path);
   sparc_status status = compare_config(run, &run->config.ppo);
@@ -281,10 +286,11 @@ sparc_status rl_run_execute(rl_run *run, rl_run_fn fn, void *user) {
   run->fn = fn;
   run->user = user;
   run->stop = false;
-  sparc_status status = run->ppo ? SPARC_OK : begin(run);
+  sparc_status status = run->ppo ? written(run, run_lock_take(&run->folder, &run->lock)) : begin(run);
   if (status == SPARC_OK) tell(run, &(rl_event){.stage = RL_STARTED, .run = run});
   while (status == SPARC_OK && run->result.done < total && !run->stop) status = iterate(run);
   if (status == SPARC_OK && run->result.saved != run->result.done) status = save(run);
   if (status == SPARC_OK) run->result.finished = run->result.done == total;
+  run_lock_release(&run->lock);
   return status;
 }

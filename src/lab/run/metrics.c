@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* metrics.c: metrics as JSONL and CSV. The CSV rows are made from the objects, also when a run is resumed, so
- * that one file decides what is kept. */
+ * that one file decides what is kept. What is kept is written to new files that take the place of the old ones, so a
+ * full disk costs nothing that was there. */
 #include "lab/run/metrics.h"
 
 #include "base/error.h"
+#include "io/atomic_file.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static sparc_status cannot_write(const char *path) {
   return fail(SPARC_IO, "cannot write '%.200s': %s", path, strerror(errno));
@@ -83,27 +87,51 @@ static json_t *read_kept(const char *path, long keep) {
   return kept;
 }
 
+/* both files with the kept objects, for metrics_add to go on */
+static sparc_status write_kept(metrics *m, json_t *kept) {
+  atomic_file jsonl, csv;
+  sparc_status status = atomic_file_begin(&jsonl, m->jsonl_path);
+  if (status != SPARC_OK) return status;
+  status = atomic_file_begin(&csv, m->csv_path);
+  if (status != SPARC_OK) {
+    atomic_file_abandon(&jsonl);
+    return status;
+  }
+  m->jsonl = jsonl.stream;
+  m->csv = csv.stream;
+  fputs("run,seed,update,metric,value\n", m->csv);
+  for (size_t i = 0; i < json_array_size(kept); i++) put_line(m, json_array_get(kept, i));
+  m->jsonl = m->csv = NULL;
+  status = atomic_file_commit(&csv);
+  if (status == SPARC_OK) return atomic_file_commit(&jsonl);
+  atomic_file_abandon(&jsonl);
+  return status;
+}
+
 sparc_status metrics_open(const char *folder, const char *run, uint64_t seed, long keep, metrics *out) {
   *out = (metrics){.run = run, .seed = seed};
   snprintf(out->jsonl_path, sizeof out->jsonl_path, "%s/metrics.jsonl", folder);
   snprintf(out->csv_path, sizeof out->csv_path, "%s/metrics.csv", folder);
   json_t *kept = read_kept(out->jsonl_path, keep);
   if (!kept) return fail(SPARC_NO_MEMORY, "no memory for the metrics");
-  sparc_status status = SPARC_OK;
-  if (!(out->jsonl = fopen(out->jsonl_path, "w"))) status = cannot_write(out->jsonl_path);
-  if (status == SPARC_OK && !(out->csv = fopen(out->csv_path, "w"))) status = cannot_write(out->csv_path);
-  if (status == SPARC_OK) {
-    fputs("run,seed,update,metric,value\n", out->csv);
-    for (size_t i = 0; i < json_array_size(kept); i++) put_line(out, json_array_get(kept, i));
-    status = metrics_flush(out);
-  }
+  sparc_status status = write_kept(out, kept);
   json_decref(kept);
+  if (status == SPARC_OK && !(out->jsonl = fopen(out->jsonl_path, "a"))) status = cannot_write(out->jsonl_path);
+  if (status == SPARC_OK && !(out->csv = fopen(out->csv_path, "a"))) status = cannot_write(out->csv_path);
   if (status != SPARC_OK) metrics_close(out);
   return status;
 }
 
+/* a file to which nothing could be written says nothing */
+static void close_file(FILE *file, const char *path) {
+  struct stat status;
+  if (!file) return;
+  fclose(file);
+  if (stat(path, &status) == 0 && status.st_size == 0) unlink(path);
+}
+
 void metrics_close(metrics *m) {
-  if (m->jsonl) fclose(m->jsonl);
-  if (m->csv) fclose(m->csv);
+  close_file(m->jsonl, m->jsonl_path);
+  close_file(m->csv, m->csv_path);
   m->jsonl = m->csv = NULL;
 }

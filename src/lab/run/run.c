@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "lab/read_settings.h"
 #include "lab/run/folder.h"
+#include "lab/run/lock.h"
 #include "lab/run/metrics.h"
 #include "lab/run/run_settings.h"
 
@@ -26,6 +27,7 @@ struct sparc_run {
   sparc_head_config head;
   run_data data;
   run_folder folder;
+  run_lock lock;          /* of the folder, during an execution */
   sparc_trainer *trainer; /* NULL: not begun */
   metrics metrics;
   sparc_run_result result;
@@ -217,8 +219,9 @@ static sparc_status begin_fresh(sparc_run *run) {
     return fail(SPARC_INVALID, "'%.300s' holds a run already; resume continues it, force replaces it", c->folder);
   sparc_status status = sparc_trainer_create(&c->train, &run->data.fit, &run->trainer);
   if (status != SPARC_OK || !has_folder(run)) return status;
-  status = run_folder_empty(&run->folder);
-  if (status == SPARC_OK) status = run_folder_make(&run->folder);
+  status = run_folder_make(&run->folder);
+  if (status == SPARC_OK) status = run_lock_take(&run->folder, &run->lock);
+  if (status == SPARC_OK) status = run_folder_empty(&run->folder);
   if (status == SPARC_OK) status = write_config(run);
   return written(run, status);
 }
@@ -266,6 +269,8 @@ static sparc_status blame_checkpoint(const sparc_run *run, sparc_status status) 
 
 static sparc_status restore(sparc_run *run) {
   const run_folder *folder = &run->folder;
+  const sparc_status locked = run_lock_take(folder, &run->lock);
+  if (locked != SPARC_OK) return written(run, locked);
   if (!run_folder_has(folder->config))
     return fail(SPARC_FORMAT, "'%.300s' has a checkpoint but no config.json, so it is no run to resume", folder->path);
   sparc_status status = compare_config(run, &run->config.train);
@@ -388,7 +393,9 @@ static sparc_status stop_early(sparc_run *run) {
 
 static sparc_status work(sparc_run *run) {
   const long total = run->config.train.updates;
-  sparc_status status = run->trainer ? SPARC_OK : begin(run);
+  sparc_status status = !run->trainer     ? begin(run)
+                        : has_folder(run) ? written(run, run_lock_take(&run->folder, &run->lock))
+                                          : SPARC_OK;
   if (status != SPARC_OK) return status;
   tell(run, &(sparc_run_event){.stage = SPARC_RUN_STARTED, .run = run});
   while (status == SPARC_OK && run->result.done < total && !run->stop) status = update_once(run);
@@ -403,6 +410,7 @@ sparc_status sparc_run_execute(sparc_run *run, sparc_run_fn fn, void *user) {
   run->user = user;
   run->stop = false;
   const sparc_status status = work(run);
+  run_lock_release(&run->lock);
   if (status == SPARC_OK) return SPARC_OK;
   char message[512];
   snprintf(message, sizeof message, "%s", sparc_error());

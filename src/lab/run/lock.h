@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* lock.h: one run at a time writes to a folder. */
+#ifndef SPARC_LAB_RUN_LOCK_H
+#define SPARC_LAB_RUN_LOCK_H
+
+#include "lab/run/folder.h"
+
+typedef struct run_lock {
+  int file; /* its descriptor, if it is held */
+  bool held;
+  char path[RUN_PATH];
+} run_lock;
+
+/* run_lock_take takes the lock of a folder that exists, or fails with SPARC_IO and names the process and the host of
+ * the run that has it. That of a process which has died is taken over. Taking a lock that is held already does nothing.
+ */
+sparc_status run_lock_take(const run_folder *folder, run_lock *lock);
+void run_lock_release(run_lock *lock); /* a zeroed one is fine, too */
+
+#endif
