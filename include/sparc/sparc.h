@@ -9,6 +9,7 @@
 #include "sparc/data.h"
 #include "sparc/double.h"
 #include "sparc/env.h"
+#include "sparc/inspect.h"
 #include "sparc/kernels.h"
 #include "sparc/network.h"
 #include "sparc/online.h"

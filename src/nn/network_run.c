@@ -7,6 +7,8 @@
  * are formed tile by tile while the operands are in the cache, in one partial sum per group of tiles; vectors (norm,
  * skip, bias) are partial sums per tile. Partial sums are added in their order.
  */
+#include "nn/network_run.h"
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -429,6 +431,16 @@ sparc_status PUBLIC(sparc_network_forward)(const sparc_network_plan *plan, const
       head_rows(net, prepared, &net->head[i], 1, NULL, NULL, sequence->outputs[i], 0);
   return SPARC_OK;
 }
+
+#ifndef SPARC_DOUBLE
+sparc_sequence network_cell_sequence(const sparc_network_plan *plan, const sparc_network_sequence *sequence,
+                                     size_t layer, void *work) {
+  network_run r = start_run(plan, NULL, sequence, work);
+  enter_layer(&r, layer);
+  load_state0(&r);
+  return cell_sequence(&r);
+}
+#endif
 
 /* ---- backward ---------------------------------------------------------------------------------- */
 

@@ -99,4 +99,16 @@ static void step_backward(const reference_input *in, const double *dy, double *d
   }
 }
 
-const reference_cell reference_gateloop = {"gateloop", scratch_count, step, step_backward};
+static void inspect(const reference_input *in, const double *state, sparc_mode *modes) {
+  for (int j = 0; j < in->cell->H; j++) {
+    const channel here = evaluate_channel(in, j);
+    sparc_mode *out = &modes[j];
+    *out = complex_mode(in, state, j);
+    out->rho = cabs(here.a);
+    out->e = -log(out->rho);
+    out->angle = carg(here.a);
+    set_content(out, here.k * here.v, here.k * here.v);
+  }
+}
+
+const reference_cell reference_gateloop = {"gateloop", scratch_count, step, step_backward, inspect, NULL};

@@ -98,4 +98,16 @@ static void step_backward(const reference_input *in, const double *dy, double *d
   for (int j = 0; j < H; j++) dstate[j] = in->mask * dhp[j];
 }
 
-const reference_cell reference_gru = {"gru", scratch_count, step, step_backward};
+/* no rho: what a unit keeps of the past is z of it and what goes through the recurrent products */
+static void inspect(const reference_input *in, const double *state, sparc_mode *modes) {
+  double *hp = in->scratch;
+  keep_state(in, hp);
+  for (int j = 0; j < in->cell->H; j++) {
+    const unit here = evaluate_unit(in, hp, j);
+    modes[j] = mode_between(in, in->state[j], state[j]);
+    modes[j].gate = 1 - here.z;
+    set_content(&modes[j], input_part(in, NEW, j) + here.r * here.s, here.n);
+  }
+}
+
+const reference_cell reference_gru = {"gru", scratch_count, step, step_backward, inspect, NULL};

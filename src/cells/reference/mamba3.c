@@ -366,4 +366,22 @@ static void step_backward(const reference_input *in, const double *dy, double *d
   for (int row = 0; row < n->rows; row++) project_backward(in, "input", row, v.dpre[row], dparams, dx);
 }
 
-const reference_cell reference_mamba3 = {"mamba3", scratch_count, step, step_backward};
+/* ---- inspection ---------------------------------------------------------------------------------- */
+
+static size_t modes_of(const sparc_cell *cell) {
+  const sizes n = sizes_of(cell);
+  return row_offset(n.heads, n.P * n.N);
+}
+
+/* the numbers of S, which a head scales together; the rotation is one of keys and queries */
+static void inspect(const reference_input *in, const double *state, sparc_mode *modes) {
+  const values v = evaluate(in);
+  const int each = v.n.P * v.n.N;
+  for (int i = 0; i < v.n.heads * each; i++) {
+    modes[i] = mode_between(in, in->state[i], state[i]);
+    modes[i].rho = evaluate_coefficients(in, &v, i / each).al;
+    modes[i].e = -log(modes[i].rho);
+  }
+}
+
+const reference_cell reference_mamba3 = {"mamba3", scratch_count, step, step_backward, inspect, modes_of};

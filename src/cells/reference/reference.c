@@ -30,6 +30,11 @@ static const reference_cell *find_reference(const char *kind) {
   return NULL;
 }
 
+size_t reference_modes(const sparc_cell *cell) {
+  const reference_cell *reference = find_reference(sparc_cell_kind(cell));
+  return reference && reference->modes ? reference->modes(cell) : (size_t)cell->H;
+}
+
 static sparc_status validate(const sparc_cell *cell, const reference_run *run) {
   if (!cell) return fail(SPARC_INVALID, "cell is NULL, expected a cell");
   if (!run) return fail(SPARC_INVALID, "run is NULL, expected a reference_run");
@@ -62,13 +67,15 @@ static reference_input input_at(const sparc_cell *cell, const reference_run *run
   };
 }
 
+/* modes (B, T, modes) may be NULL */
 static void stream_forward(const sparc_cell *cell, const reference_cell *reference, const reference_run *run,
-                           const buffers *buf, size_t b) {
+                           const buffers *buf, size_t b, sparc_mode *modes) {
   size_t T = (size_t)run->T, S = cell->sizes.state, O = cell->sizes.output;
   copy_or_zero(buf->states, run->state0 ? run->state0 + b * S : NULL, S);
   for (size_t t = 0; t < T; t++) {
     reference_input in = input_at(cell, run, buf, b, t);
     reference->step(&in, buf->states + (t + 1) * S, run->y + (b * T + t) * O);
+    if (modes) reference->inspect(&in, buf->states + (t + 1) * S, modes + (b * T + t) * reference_modes(cell));
   }
   if (run->state_last) memcpy(run->state_last + b * S, buf->states + T * S, S * sizeof(double));
 }
@@ -87,7 +94,7 @@ static void stream_backward(const sparc_cell *cell, const reference_cell *refere
   if (run->dstate0) memcpy(run->dstate0 + b * S, buf->dstate, S * sizeof(double));
 }
 
-sparc_status reference_evaluate(const sparc_cell *cell, const reference_run *run) {
+static sparc_status evaluate(const sparc_cell *cell, const reference_run *run, sparc_mode *modes) {
   sparc_status status = validate(cell, run);
   if (status) return status;
   const reference_cell *reference = find_reference(sparc_cell_kind(cell));
@@ -107,9 +114,15 @@ sparc_status reference_evaluate(const sparc_cell *cell, const reference_run *run
   buf.scratch = buf.dparams + cell->sizes.params;
 
   for (size_t b = 0; b < (size_t)run->B; b++) {
-    stream_forward(cell, reference, run, &buf, b);
+    stream_forward(cell, reference, run, &buf, b, modes);
     if (run->dy) stream_backward(cell, reference, run, &buf, b);
   }
   sparc_free(memory);
   return SPARC_OK;
+}
+
+sparc_status reference_evaluate(const sparc_cell *cell, const reference_run *run) { return evaluate(cell, run, NULL); }
+
+sparc_status reference_inspect(const sparc_cell *cell, const reference_run *run, sparc_mode *modes) {
+  return evaluate(cell, run, modes);
 }

@@ -9,7 +9,7 @@
 #ifndef SPARC_CELLS_REFERENCE_REFERENCE_H
 #define SPARC_CELLS_REFERENCE_REFERENCE_H
 
-#include "sparc/cell.h"
+#include "sparc/inspect.h"
 
 typedef struct reference_run {
   int B, T;
@@ -28,5 +28,10 @@ typedef struct reference_run {
 
 /* reference_evaluate runs the cell forward and, with dy, backward. It allocates its own scratch. */
 sparc_status reference_evaluate(const sparc_cell *cell, const reference_run *run);
+
+/* reference_inspect runs the cell forward and says what every mode does at every step. */
+sparc_status reference_inspect(const sparc_cell *cell, const reference_run *run, sparc_mode *modes /* (B, T, modes) */);
+/* how many modes that is per step */
+size_t reference_modes(const sparc_cell *cell);
 
 #endif

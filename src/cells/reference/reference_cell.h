@@ -10,6 +10,7 @@
 #define SPARC_CELLS_REFERENCE_REFERENCE_CELL_H
 
 #include "cells/cell.h"
+#include "sparc/inspect.h"
 
 #include <assert.h>
 #include <complex.h>
@@ -33,6 +34,9 @@ typedef struct reference_cell {
   /* dstate is the cotangent of the state after the step without dy, and becomes that of the state before it */
   void (*step_backward)(const reference_input *in, const double *dy, double *dstate, double *dparams /* += */,
                         double *dx /* += */);
+  /* what the step does, mode by mode; `state` is what it has left */
+  void (*inspect)(const reference_input *in, const double *state, sparc_mode *modes);
+  size_t (*modes)(const sparc_cell *cell); /* NULL: H */
 } reference_cell;
 
 extern const reference_cell reference_sparc, reference_rtu, reference_lru, reference_rglru, reference_gateloop,
@@ -93,6 +97,45 @@ static inline void set_mode(double *planar, int H, int j, double complex z) {
 
 /* Re(conj(u) v): how a real quantity with derivative u receives the cotangent v */
 static inline double inner(double complex u, double complex v) { return creal(u) * creal(v) + cimag(u) * cimag(v); }
+
+/* ---- inspection -------------------------------------------------------------------------------- */
+
+/* mode j with nothing known of it but its state before and after the step */
+static inline sparc_mode mode_between(const reference_input *in, double complex before, double complex after) {
+  const double complex kept = in->mask * before;
+  return (sparc_mode){.r = NAN,
+                      .p = NAN,
+                      .nu = NAN,
+                      .e = NAN,
+                      .rho = NAN,
+                      .theta = NAN,
+                      .offset = NAN,
+                      .uncoupled = NAN,
+                      .angle = NAN,
+                      .gain = NAN,
+                      .norm = NAN,
+                      .gate = NAN,
+                      .z_re = NAN,
+                      .z_im = NAN,
+                      .u_re = NAN,
+                      .u_im = NAN,
+                      .kept_re = creal(kept),
+                      .kept_im = cimag(kept),
+                      .h_re = creal(after),
+                      .h_im = cimag(after)};
+}
+
+static inline sparc_mode complex_mode(const reference_input *in, const double *state, int j) {
+  const int H = in->cell->H;
+  return mode_between(in, get_mode(in->state, H, j), get_mode(state, H, j));
+}
+
+static inline void set_content(sparc_mode *out, double complex z, double complex u) {
+  out->z_re = creal(z);
+  out->z_im = cimag(z);
+  out->u_re = creal(u);
+  out->u_im = cimag(u);
+}
 
 /* ---- matrices and vectors ----------------------------------------------------------------------------------- */
 

@@ -17,6 +17,7 @@ static const double SMALLEST_SQUARE = 2.5e-7; /* (2 sqrt(v))^-1 <= 1000 */
 /* coordinate j at one token, with the local derivatives of h_t */
 typedef struct coordinate {
   double a, write;                         /* h_t = m a h_{t-1} + write */
+  double norm, gate;                       /* write = norm gate u */
   double to_retention, to_input, to_decay; /* dh/d(gate pre-activations), dh/dLam */
   double to_content;                       /* dh/du_j at fixed gates */
 } coordinate;
@@ -55,6 +56,8 @@ static coordinate evaluate_coordinate(const reference_input *in, const double *u
   return (coordinate){
       .a = a,
       .write = n * q * u[j],
+      .norm = n,
+      .gate = q,
       .to_retention = e * -DECAY_SCALE * rate * r * (1 - r),
       .to_input = n * u[j] * q * (1 - q),
       .to_decay = e * -DECAY_SCALE * r * sigmoid(decay_logit),
@@ -106,4 +109,20 @@ static void step_backward(const reference_input *in, const double *dy, double *d
   }
 }
 
-const reference_cell reference_rglru = {"rglru", scratch_count, step, step_backward};
+static void inspect(const reference_input *in, const double *state, sparc_mode *modes) {
+  double *u = in->scratch;
+  evaluate_content(in, u);
+  for (int j = 0; j < in->cell->H; j++) {
+    const coordinate here = evaluate_coordinate(in, u, j);
+    sparc_mode *out = &modes[j];
+    *out = mode_between(in, in->state[j], state[j]);
+    out->e = -log(here.a);
+    out->rho = here.a;
+    out->angle = 0;
+    out->norm = here.norm;
+    out->gate = here.gate;
+    set_content(out, u[j], u[j]);
+  }
+}
+
+const reference_cell reference_rglru = {"rglru", scratch_count, step, step_backward, inspect, NULL};

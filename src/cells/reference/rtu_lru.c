@@ -96,5 +96,28 @@ static void lru_step_backward(const reference_input *in, const double *dy, doubl
   }
 }
 
-const reference_cell reference_rtu = {"rtu", no_scratch, rtu_step, rtu_step_backward};
-const reference_cell reference_lru = {"lru", no_scratch, lru_step, lru_step_backward};
+static sparc_mode fixed_mode(const reference_input *in, const double *state, int j) {
+  sparc_mode out = complex_mode(in, state, j);
+  out.nu = out.e = bounded_exp(block_of(in->cell, in->params, "log_decay")[j]);
+  out.rho = exp(-out.e);
+  out.theta = out.angle = bounded_exp(block_of(in->cell, in->params, "log_freq")[j]);
+  set_content(&out, content(in, j), content(in, j));
+  return out;
+}
+
+static void rtu_inspect(const reference_input *in, const double *state, sparc_mode *modes) {
+  for (int j = 0; j < in->cell->H; j++) {
+    modes[j] = fixed_mode(in, state, j);
+    modes[j].norm = evaluate_rtu(in, j).gamma;
+  }
+}
+
+static void lru_inspect(const reference_input *in, const double *state, sparc_mode *modes) {
+  for (int j = 0; j < in->cell->H; j++) {
+    modes[j] = fixed_mode(in, state, j);
+    modes[j].gain = evaluate_lru(in, j).gamma;
+  }
+}
+
+const reference_cell reference_rtu = {"rtu", no_scratch, rtu_step, rtu_step_backward, rtu_inspect, NULL};
+const reference_cell reference_lru = {"lru", no_scratch, lru_step, lru_step_backward, lru_inspect, NULL};

@@ -48,6 +48,9 @@ typedef struct mode {
   double complex b, b_p, b_r, b_a, b_beta, b_s, b_v;
   double complex b_content_re, b_content_im; /* with respect to (B^Re x)_j and (B^Im x)_j */
   double p_slope, r_slope;                   /* of the controls, with respect to their pre-activations */
+  /* what the coefficients are made of */
+  double r, p, e, clock, norm, gate;
+  double complex z, u;
 } mode;
 
 static const intervention *intervention_of(const sparc_cell *cell) {
@@ -90,6 +93,8 @@ static void evaluate_transition(const sparc_cell *cell, double nu, double theta,
   }
 
   /* [eq:app_transition_derivatives] */
+  out->e = e;
+  out->clock = clock;
   out->lambda = polar(rho, theta + clock * kappa_p * p);
   out->lambda_p = cartesian(0, kappa_p * clock) * out->lambda;
   out->lambda_r = cartesian(-e_r, clock_r * kappa_p * p) * out->lambda;
@@ -122,6 +127,9 @@ static void evaluate_write(const sparc_cell *cell, double nu, double beta, doubl
   double closed = change->constant_gate ? 0 : sigmoid(-(s * p + v * r));
 
   /* [eq:app_write_derivatives] and [eq:app_content_derivatives] */
+  out->u = u;
+  out->norm = norm;
+  out->gate = 2 * q;
   double amplitude = bounded_exp(beta) * norm * 2 * q;
   out->b = amplitude * u;
   out->b_p = out->b * closed * s;
@@ -170,7 +178,7 @@ static mode evaluate_mode(const reference_input *in, int j) {
   }
 
   double complex z = content_before_activation(in, j);
-  mode out = {.r_slope = r_slope, .p_slope = p_slope};
+  mode out = {.r_slope = r_slope, .p_slope = p_slope, .r = r, .p = p, .z = z};
   evaluate_transition(cell, nu, theta, r, p, &out);
   evaluate_write(cell, nu, beta, s, v, z, r, p, &out);
   return out;
@@ -215,4 +223,27 @@ static void step_backward(const reference_input *in, const double *dy, double *d
   }
 }
 
-const reference_cell reference_sparc = {"sparc", no_scratch, step, step_backward};
+static void inspect(const reference_input *in, const double *state, sparc_mode *modes) {
+  const sparc_cell *cell = in->cell;
+  const double kappa_p = cell_option(cell, "kappa_p");
+  for (int j = 0; j < cell->H; j++) {
+    const mode here = evaluate_mode(in, j);
+    sparc_mode *out = &modes[j];
+    *out = complex_mode(in, state, j);
+    out->r = here.r;
+    out->p = here.p;
+    out->nu = bounded_exp(block_of(cell, in->params, "log_decay")[j]);
+    out->e = here.e;
+    out->rho = exp(-here.e);
+    out->theta = bounded_exp(block_of(cell, in->params, "log_freq")[j]);
+    out->uncoupled = kappa_p * here.p;
+    out->offset = here.clock * out->uncoupled;
+    out->angle = out->theta + out->offset;
+    out->gain = bounded_exp(block_of(cell, in->params, "log_gain")[j]);
+    out->norm = here.norm;
+    out->gate = here.gate;
+    set_content(out, here.z, here.u);
+  }
+}
+
+const reference_cell reference_sparc = {"sparc", no_scratch, step, step_backward, inspect, NULL};
