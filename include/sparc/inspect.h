@@ -21,7 +21,7 @@ extern "C" {
 
 /* One mode at one step, where a complex cell does h_t = lambda m_t h_{t-1} + b with lambda = rho exp(i angle) and, for
  * SPARC, angle = theta + offset, b = gain norm gate u [eq:app_expanded_transition] [eq:implementation_write]. NAN: the
- * cell has no such thing; the imaginary parts of real cells are 0. What a variant of SPARC takes away has the value
+ * cell has no such thing, as a real cell has no imaginary parts. What a variant of SPARC takes away has the value
  * that stands in for it: a neutral gate is 1, a static decay nu. */
 typedef struct sparc_mode {
   double r, p;                     /* controls of retention and phase, in (-1, 1) */

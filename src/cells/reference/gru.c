@@ -104,9 +104,10 @@ static void inspect(const reference_input *in, const double *state, sparc_mode *
   keep_state(in, hp);
   for (int j = 0; j < in->cell->H; j++) {
     const unit here = evaluate_unit(in, hp, j);
-    modes[j] = mode_between(in, in->state[j], state[j]);
+    modes[j] = real_mode(in, state, j);
     modes[j].gate = 1 - here.z;
-    set_content(&modes[j], input_part(in, NEW, j) + here.r * here.s, here.n);
+    modes[j].z_re = input_part(in, NEW, j) + here.r * here.s;
+    modes[j].u_re = here.n;
   }
 }
 

@@ -378,7 +378,7 @@ static void inspect(const reference_input *in, const double *state, sparc_mode *
   const values v = evaluate(in);
   const int each = v.n.P * v.n.N;
   for (int i = 0; i < v.n.heads * each; i++) {
-    modes[i] = mode_between(in, in->state[i], state[i]);
+    modes[i] = real_mode(in, state, i);
     modes[i].rho = evaluate_coefficients(in, &v, i / each).al;
     modes[i].e = -log(modes[i].rho);
   }

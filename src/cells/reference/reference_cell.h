@@ -100,9 +100,8 @@ static inline double inner(double complex u, double complex v) { return creal(u)
 
 /* ---- inspection -------------------------------------------------------------------------------- */
 
-/* mode j with nothing known of it but its state before and after the step */
-static inline sparc_mode mode_between(const reference_input *in, double complex before, double complex after) {
-  const double complex kept = in->mask * before;
+/* a mode of which nothing is known but its state before and after the step */
+static inline sparc_mode mode_between(double kept_re, double kept_im, double h_re, double h_im) {
   return (sparc_mode){.r = NAN,
                       .p = NAN,
                       .nu = NAN,
@@ -119,15 +118,19 @@ static inline sparc_mode mode_between(const reference_input *in, double complex 
                       .z_im = NAN,
                       .u_re = NAN,
                       .u_im = NAN,
-                      .kept_re = creal(kept),
-                      .kept_im = cimag(kept),
-                      .h_re = creal(after),
-                      .h_im = cimag(after)};
+                      .kept_re = kept_re,
+                      .kept_im = kept_im,
+                      .h_re = h_re,
+                      .h_im = h_im};
 }
 
 static inline sparc_mode complex_mode(const reference_input *in, const double *state, int j) {
   const int H = in->cell->H;
-  return mode_between(in, get_mode(in->state, H, j), get_mode(state, H, j));
+  return mode_between(in->mask * in->state[j], in->mask * in->state[H + j], state[j], state[H + j]);
+}
+
+static inline sparc_mode real_mode(const reference_input *in, const double *state, int j) {
+  return mode_between(in->mask * in->state[j], NAN, state[j], NAN);
 }
 
 static inline void set_content(sparc_mode *out, double complex z, double complex u) {

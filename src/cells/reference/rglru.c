@@ -115,13 +115,13 @@ static void inspect(const reference_input *in, const double *state, sparc_mode *
   for (int j = 0; j < in->cell->H; j++) {
     const coordinate here = evaluate_coordinate(in, u, j);
     sparc_mode *out = &modes[j];
-    *out = mode_between(in, in->state[j], state[j]);
+    *out = real_mode(in, state, j);
     out->e = -log(here.a);
     out->rho = here.a;
     out->angle = 0;
     out->norm = here.norm;
     out->gate = here.gate;
-    set_content(out, u[j], u[j]);
+    out->z_re = out->u_re = u[j];
   }
 }
 
