@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* agent.c: a trained policy, one stream, for any program: observations in, actions out. */
+#include "rl/agent.h"
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "rl/actor_critic.h"
@@ -99,6 +101,10 @@ sparc_env_shape sparc_agent_shape(const sparc_agent *agent) { return agent->shap
 const char *sparc_agent_metadata(const sparc_agent *agent, const char *key) {
   return sparc_tensors_metadata_find(agent->file, key);
 }
+
+const sparc_network *agent_network(const sparc_agent *agent) { return agent->network; }
+const float *agent_params(const sparc_agent *agent) { return agent->params; }
+const float *agent_input(const sparc_agent *agent) { return agent->x; }
 
 sparc_status sparc_agent_step(sparc_agent *agent, const float *observation, int start, sparc_random *random,
                               float *action) {

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* diagnose.c: `sparc diagnose`: what trained cells do with their inputs, as tables and figures. */
+#include "base/error.h"
+#include "cli/cli.h"
+#include "lab/diagnose/demonstration.h"
+#include "lab/diagnose/figures.h"
+#include "lab/diagnose/tables.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+  DIAGNOSE_KEY_FIGURES = 256,
+  DIAGNOSE_KEY_DEMONSTRATION,
+  DIAGNOSE_KEY_EXAMPLES,
+  DIAGNOSE_KEY_STEPS,
+  DIAGNOSE_KEY_SEED,
+  DIAGNOSE_KEY_DATA,
+  DIAGNOSE_KEY_ROOT,
+  DIAGNOSE_KEY_LABEL
+};
+
+typedef struct diagnose_settings {
+  char **path; /* (paths) */
+  int paths;
+  int format;
+  const char *figures; /* folder; NULL: none */
+  bool demonstration;
+  replay_options replay;
+} diagnose_settings;
+
+/* ---- options ------------------------------------------------------------------------------------- */
+
+static const struct argp_option diagnose_options[] = {
+    {"format", 'f', "F", 0, "Print tables as text, markdown, latex, csv or json (default: text)", 0},
+    {"figures", DIAGNOSE_KEY_FIGURES, "DIR", 0,
+     "Draw what the cells do: SVG and PNG figures in DIR, with their data and scripts", 0},
+    {"demonstration", DIAGNOSE_KEY_DEMONSTRATION, NULL, 0,
+     "Instead of runs: show in numbers why writing cannot replace control of the transition", 0},
+    {"examples", DIAGNOSE_KEY_EXAMPLES, "N", 0,
+     "Models: look at the first N examples of the validation part (default: 8)", 0},
+    {"steps", DIAGNOSE_KEY_STEPS, "N", 0, "Agents: look at the first N steps of a fixed stream (default: 1024)", 0},
+    {"seed", DIAGNOSE_KEY_SEED, "N", 0, "Agents: seed of the stream (default: 0)", 0},
+    {"data", DIAGNOSE_KEY_DATA, "FILE|NAME", 0, "Models: where the data are now, if not where the run had them", 0},
+    {"root", DIAGNOSE_KEY_ROOT, "DIR", 0,
+     "Look for named data sets in DIR (default: that of the run, else $SPARC_DATA)", 0},
+    {"label-column", DIAGNOSE_KEY_LABEL, "C", 0, "CSV: the label is in the column of this name or number", 0},
+    {0}};
+
+static error_t parse_format(const struct argp_state *state, const char *name, int *format) {
+  for (*format = 0; print_format_names[*format]; ++*format)
+    if (strcmp(print_format_names[*format], name) == 0) return 0;
+  argp_error(state, "--format is '%s', expected text, markdown, latex, csv or json", name);
+  return EINVAL;
+}
+
+static error_t parse_diagnose(int key, char *argument, struct argp_state *state) {
+  diagnose_settings *s = state->input;
+  int number = 0;
+  switch (key) {
+    case 'f':
+      return parse_format(state, argument, &s->format);
+    case DIAGNOSE_KEY_FIGURES:
+      s->figures = argument;
+      return 0;
+    case DIAGNOSE_KEY_DEMONSTRATION:
+      s->demonstration = true;
+      return 0;
+    case DIAGNOSE_KEY_EXAMPLES:
+      return cli_parse_int(state, "examples", argument, 1, 1 << 20, &s->replay.examples);
+    case DIAGNOSE_KEY_STEPS:
+      return cli_parse_int(state, "steps", argument, 1, 1 << 20, &s->replay.steps);
+    case DIAGNOSE_KEY_SEED:
+      cli_parse_int(state, "seed", argument, 0, INT32_MAX, &number);
+      s->replay.seed = (uint64_t)number;
+      return 0;
+    case DIAGNOSE_KEY_DATA:
+      s->replay.data = argument;
+      return 0;
+    case DIAGNOSE_KEY_ROOT:
+      s->replay.root = argument;
+      return 0;
+    case DIAGNOSE_KEY_LABEL:
+      s->replay.label_column = argument;
+      return 0;
+    case ARGP_KEY_ARGS:
+      s->path = state->argv + state->next;
+      s->paths = state->argc - state->next;
+      return 0;
+    case ARGP_KEY_END:
+      if (s->demonstration && s->paths) argp_error(state, "--demonstration takes no checkpoint");
+      if (!s->demonstration && !s->paths) argp_error(state, "no checkpoint given");
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp diagnose_argp = {
+    .options = diagnose_options,
+    .parser = parse_diagnose,
+    .args_doc = "CHECKPOINT|FOLDER...\n--demonstration",
+    .doc =
+        "Say what trained cells do: how their gates, contents and gains write, how long they retain, how far they "
+        "turn, "
+        "what changes when a part is taken away, and how training got there. A run is a model of `sparc train`, an "
+        "agent of `sparc rl`, or the folder of one; runs of the same task and cell are averaged.\v"
+        "A model reads the first examples of its validation part, an agent plays its task from a reset; both are the "
+        "same in every call. See docs/diagnostics.md for what is measured.\n\n"
+        "Exit status: 0 done, 1 failed, 2 usage, 3 a file is missing, malformed or no checkpoint, or the data are not "
+        "those of the run.",
+};
+
+/* ---- the command --------------------------------------------------------------------------------- */
+
+static sparc_status print(const diagnose_settings *s, const diagnosis *runs) {
+  diagnosis_tables tables;
+  sparc_status status = diagnosis_tables_create(runs, s->paths, &tables);
+  if (status == SPARC_OK) status = diagnosis_print(stdout, (print_format)s->format, runs, s->paths, &tables);
+  diagnosis_tables_free(&tables);
+  return status;
+}
+
+/* the name of a run's figures; runs of the same task and cell are counted from the second on */
+static void figures_name(const diagnose_settings *s, const diagnosis *runs, int run, char name[FIGURE_NAME]) {
+  char base[FIGURE_NAME - 40], other[FIGURE_NAME - 40];
+  int same = 1;
+  diagnosis_file_name(&runs[run], base, sizeof base);
+  for (int i = 0; i < run && i < s->paths; i++) {
+    diagnosis_file_name(&runs[i], other, sizeof other);
+    same += strcmp(base, other) == 0;
+  }
+  snprintf(name, FIGURE_NAME, same > 1 ? "%s-%d" : "%s", base, same);
+}
+
+static sparc_status draw_run(const diagnose_settings *s, const diagnosis *d, const char *name, int *drawn) {
+  sparc_status status = SPARC_OK;
+  for (int layer = 0; layer < d->layers && status == SPARC_OK; layer++) {
+    char full[FIGURE_NAME + 32];
+    diagnosis_figure figures[DIAGNOSIS_FIGURES];
+    int count = 0;
+    snprintf(full, sizeof full, d->layers > 1 ? "%s-layer%d" : "%s", name, layer + 1);
+    status = diagnosis_draw(d, s->figures, full, layer, figures, &count);
+    *drawn += count;
+  }
+  return status;
+}
+
+static sparc_status draw(const diagnose_settings *s, const diagnosis *runs) {
+  char name[FIGURE_NAME];
+  int drawn = 0;
+  sparc_status status = make_folders(s->figures);
+  for (int i = 0; i < s->paths && status == SPARC_OK; i++) {
+    figures_name(s, runs, i, name);
+    status = draw_run(s, &runs[i], name, &drawn);
+  }
+  if (status == SPARC_OK && s->format == PRINT_TEXT) {
+    printf("%d figures in ", drawn);
+    cli_text(s->figures, 0);
+    putchar('\n');
+  }
+  return status;
+}
+
+static sparc_status diagnose_runs(const diagnose_settings *s) {
+  diagnosis *runs = sparc_alloc((size_t)s->paths * sizeof *runs);
+  sparc_status status = runs ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for %d runs", s->paths);
+  for (int i = 0; i < s->paths && status == SPARC_OK; i++) status = diagnose(s->path[i], &s->replay, &runs[i]);
+  if (status == SPARC_OK) status = print(s, runs);
+  if (status == SPARC_OK && s->figures) status = draw(s, runs);
+  for (int i = 0; runs && i < s->paths; i++) diagnosis_free(&runs[i]);
+  sparc_free(runs);
+  return status;
+}
+
+/* ---- the demonstration --------------------------------------------------------------------------- */
+
+static void print_demonstration(const char *who, const diagnose_settings *s, const demonstration *d) {
+  if (s->format == PRINT_JSON) {
+    cli_json_line(who,
+                  json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "own_writes", d->error[WRITES_OWN], "other_writes",
+                            d->error[WRITES_OTHER], "no_writes", d->error[WRITES_NOTHING], "fixed_transitions",
+                            d->fixed_error, "imitation_left", d->left, "imitation_left_predicted", d->left_predicted));
+    return;
+  }
+  printf(
+      "Two streams with different histories read the same %d inputs. Distance of their difference from the\n"
+      "product of the adaptive transitions times the first one, at most, relative to the first:\n\n",
+      DEMONSTRATION_STEPS);
+  for (int i = 0; i < WRITE_RULES; i++)
+    printf("  adaptive transitions, %-16s %.1e\n", write_rule_names[i], d->error[i]);
+  printf("  fixed transitions, adaptive writes    %.1e\n\n", d->fixed_error);
+  printf(
+      "%d inputs, each behind %d histories: the best write over a fixed transition leaves %.1f %% of the variance\n"
+      "of the adaptive cell's states; (A - A_0)(h - mean h) has %.1f %%.\n",
+      DEMONSTRATION_INPUTS, DEMONSTRATION_HISTORIES, 100 * d->left, 100 * d->left_predicted);
+}
+
+static sparc_status show_demonstration(const char *who, const diagnose_settings *s) {
+  demonstration d;
+  sparc_status status = demonstrate(s->replay.seed, &d);
+  if (status != SPARC_OK) return status;
+  print_demonstration(who, s, &d);
+  if (!s->figures) return SPARC_OK;
+  status = make_folders(s->figures);
+  return status == SPARC_OK ? demonstration_draw(&d, s->figures, "demonstration") : status;
+}
+
+static exit_code run_diagnose(int argc, char **argv) {
+  diagnose_settings s = {.replay = replay_defaults()};
+  if (argp_parse(&diagnose_argp, argc, argv, 0, NULL, &s) != 0) return EXIT_USAGE;
+  const sparc_status status = s.demonstration ? show_demonstration(argv[0], &s) : diagnose_runs(&s);
+  if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());
+  return cli_exit_code(status);
+}
+
+const cli_command command_diagnose = {"diagnose", "look inside trained cells: tables and figures", &diagnose_argp,
+                                      run_diagnose};

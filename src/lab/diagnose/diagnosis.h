@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* diagnosis.h: everything that is measured of one trained run. */
+#ifndef SPARC_LAB_DIAGNOSE_DIAGNOSIS_H
+#define SPARC_LAB_DIAGNOSE_DIAGNOSIS_H
+
+#include "lab/diagnose/evolution.h"
+#include "lab/diagnose/interventions.h"
+#include "lab/diagnose/statistics.h"
+
+typedef struct diagnosis {
+  replay replay;
+  double whole[STATISTICS];    /* mean of the layers */
+  double (*layer)[STATISTICS]; /* (layers): means over the recordings in which a statistic exists */
+  int layers;
+  const char *intervention[INTERVENTIONS_MOST];
+  double change[INTERVENTIONS_MOST];
+  int interventions;
+  training_log log;
+} diagnosis;
+
+/* diagnose opens a checkpoint, or that of a run folder, and measures it. On failure there is nothing to free. */
+sparc_status diagnose(const char *path, const replay_options *options, diagnosis *out);
+void diagnosis_free(diagnosis *d); /* a zeroed one is fine, too */
+
+/* diagnosis_inspect looks at one layer under one recording */
+sparc_status diagnosis_inspect(const replay *r, int layer, const recording *from, sparc_inspection **out);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* evolution.c: reading metrics and comparing their two ends. */
+#include "lab/diagnose/evolution.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const logged_metric logged_metrics[LOGGED_METRICS] = {
+    {"saturation", "saturation (%)", 100, 3},
+    {"gate_deviation", "gate SD", 1, 3},
+    {"state_rms", "state RMS", 1, 3},
+    {"return", "return", 1, 3},
+    {"loss", "loss", 1, 4},
+    {"validation_accuracy", "validation accuracy (%)", 100, 2},
+    {"validation_nmse", "validation NMSE", 1, 4},
+};
+
+/* ---- reading ------------------------------------------------------------------------------------- */
+
+/* room doubles whenever the count is a power of two */
+static bool append(series *s, long place, double value) {
+  if ((s->count & (s->count - 1)) == 0) {
+    const size_t room = s->count ? 2 * s->count : 1;
+    long *places = realloc(s->place, room * sizeof *places);
+    if (places) s->place = places;
+    double *values = realloc(s->value, room * sizeof *values);
+    if (values) s->value = values;
+    if (!places || !values) return false;
+  }
+  s->place[s->count] = place;
+  s->value[s->count++] = value;
+  return true;
+}
+
+/* environment steps where there are some, else updates */
+static bool place_of(const json_t *object, long *place) {
+  const json_t *steps = json_object_get(object, "steps"), *update = json_object_get(object, "update");
+  *place = (long)json_integer_value(json_is_integer(steps) ? steps : update);
+  return json_is_integer(steps) || json_is_integer(update);
+}
+
+static sparc_status read_line(const json_t *object, training_log *log) {
+  long place;
+  if (!place_of(object, &place)) return SPARC_OK;
+  for (int i = 0; i < LOGGED_METRICS; i++) {
+    const json_t *value = json_object_get(object, logged_metrics[i].key);
+    series *to = &log->metric[i];
+    if (!json_is_number(value) || !isfinite(json_number_value(value))) continue;
+    if (to->count && to->place[to->count - 1] >= place) continue; /* logged twice, as the end of a run is */
+    if (!append(to, place, json_number_value(value))) return fail(SPARC_NO_MEMORY, "no memory for metrics");
+  }
+  return SPARC_OK;
+}
+
+sparc_status training_log_read(const char *folder, training_log *out) {
+  char path[4200];
+  *out = (training_log){.metric = {{.count = 0}}};
+  if (snprintf(path, sizeof path, "%s/metrics.jsonl", folder) >= (int)sizeof path) return SPARC_OK;
+  FILE *file = fopen(path, "r");
+  if (!file) return errno == ENOENT ? SPARC_OK : fail(SPARC_IO, "cannot read '%.300s': %s", path, strerror(errno));
+  char *line = NULL;
+  size_t size = 0;
+  sparc_status status = SPARC_OK;
+  for (long number = 1; status == SPARC_OK && getline(&line, &size, file) > 0; number++) {
+    json_t *object = json_loads(line, 0, NULL);
+    /* a run that is still going on may be in the middle of its last line */
+    if (!json_is_object(object) && strchr(line, '\n'))
+      status = fail(SPARC_FORMAT, "'%.300s': line %ld is no JSON object", path, number);
+    else if (object)
+      status = read_line(object, out);
+    json_decref(object);
+  }
+  free(line);
+  fclose(file);
+  if (status != SPARC_OK) training_log_free(out);
+  return status;
+}
+
+void training_log_free(training_log *log) {
+  for (int i = 0; i < LOGGED_METRICS; i++) {
+    free(log->metric[i].place);
+    free(log->metric[i].value);
+  }
+  *log = (training_log){.metric = {{.count = 0}}};
+}
+
+/* ---- comparing ----------------------------------------------------------------------------------- */
+
+/* the next place that all have, from the positions `at` (runs) on; false: there is none */
+static bool find_common(const training_log *const *logs, int runs, int metric, size_t *at) {
+  for (bool moved = true; moved;) {
+    long farthest = LONG_MIN;
+    moved = false;
+    for (int i = 0; i < runs; i++) {
+      const series *s = &logs[i]->metric[metric];
+      if (at[i] == s->count) return false;
+      if (s->place[at[i]] > farthest) farthest = s->place[at[i]];
+    }
+    for (int i = 0; i < runs; i++)
+      for (const series *s = &logs[i]->metric[metric]; at[i] < s->count && s->place[at[i]] < farthest; at[i]++)
+        moved = true;
+  }
+  return true;
+}
+
+/* adds what lies at common places [first, first + n) */
+static size_t walk(const training_log *const *logs, int runs, int metric, size_t *at, size_t first, size_t n,
+                   double *sums) {
+  size_t found = 0;
+  memset(at, 0, (size_t)runs * sizeof *at);
+  memset(sums, 0, (size_t)runs * sizeof *sums);
+  for (; find_common(logs, runs, metric, at); found++)
+    for (int i = 0; i < runs; i++) {
+      const double value = logs[i]->metric[metric].value[at[i]++];
+      if (found >= first && found - first < n) sums[i] += value;
+    }
+  return found;
+}
+
+size_t evolution_of(const training_log *const *logs, int runs, int metric, evolution *out) {
+  size_t *at = sparc_alloc((size_t)runs * sizeof *at);
+  double *sums = sparc_alloc((size_t)runs * sizeof *sums);
+  const size_t common = at && sums ? walk(logs, runs, metric, at, 0, 0, sums) : 0;
+  if (common) {
+    const size_t tenth = (common + 9) / 10;
+    walk(logs, runs, metric, at, 0, tenth, sums);
+    for (int i = 0; i < runs; i++) out[i].first = sums[i] / (double)tenth;
+    walk(logs, runs, metric, at, common - tenth, tenth, sums);
+    for (int i = 0; i < runs; i++) out[i].last = sums[i] / (double)tenth;
+  }
+  sparc_free(at);
+  sparc_free(sums);
+  return common;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* figures.c: four views of one layer under one recording. Long recordings are cut to what an eye can follow. */
+#include "lab/diagnose/figures.h"
+
+#include "base/error.h"
+#include "lab/diagnose/plot.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* what the scripts need to know */
+typedef struct view {
+  const replay *replay;
+  const recording *from;
+  const sparc_inspection *seen;
+  int *order;   /* (H): modes, those with the least mean decay first */
+  int *loudest; /* (H): modes, those with the most energy first */
+  int T;        /* steps that are shown */
+  const char *title;
+} view;
+
+enum { SHOWN_STEPS = 200, DISC_STEPS = 60, PORTRAITS = 6, PORTRAIT_COLUMNS = 3 };
+
+static const sparc_mode *mode_at(const view *v, int t, int j) { return &v->seen->mode[t * v->seen->H + j]; }
+
+static double energy(const sparc_mode *m) { return m->h_re * m->h_re + (isnan(m->h_im) ? 0 : m->h_im * m->h_im); }
+
+/* ---- order --------------------------------------------------------------------------------------- */
+
+typedef struct ranked {
+  double key;
+  int mode;
+} ranked;
+
+static int ascending(const void *a, const void *b) {
+  const ranked *x = a, *y = b;
+  return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : x->mode - y->mode;
+}
+
+static double negative_energy(const sparc_mode *m) { return -energy(m); }
+static double decay(const sparc_mode *m) { return isnan(m->e) ? 0 : m->e; }
+
+/* modes by the sum over the shown steps */
+static sparc_status rank_modes(const view *v, double (*of)(const sparc_mode *), int *order) {
+  const int H = v->seen->H;
+  ranked *list = sparc_alloc((size_t)H * sizeof *list);
+  if (!list) return fail(SPARC_NO_MEMORY, "no memory for %d modes", H);
+  for (int j = 0; j < H; j++) {
+    list[j] = (ranked){.mode = j};
+    for (int t = 0; t < v->T; t++) list[j].key += of(mode_at(v, t, j));
+  }
+  qsort(list, (size_t)H, sizeof *list, ascending);
+  for (int j = 0; j < H; j++) order[j] = list[j].mode;
+  sparc_free(list);
+  return SPARC_OK;
+}
+
+/* ---- events -------------------------------------------------------------------------------------- */
+
+static bool has_event(const view *v, int event) {
+  for (int t = 0; v->from->event && t < v->T; t++)
+    if (v->from->event[t] == event) return true;
+  return false;
+}
+
+/* the steps that a name of 11 points takes in a plot of about 800 pixels */
+static int name_steps(const view *v, const char *name) { return 1 + (8 + 7 * (int)strlen(name)) * v->T / 800; }
+
+/* a line through the plot at every event, with its name above where there is room; colour NULL: that of the event */
+static void put_event_lines(FILE *f, const view *v, const char *layer, const char *colour) {
+  int free_from = INT_MIN;
+  for (int t = 0; v->from->event && t < v->T; t++) {
+    const int event = v->from->event[t];
+    if (event < 0) continue;
+    const char *name = v->replay->event_names[event];
+    fprintf(f, "set arrow from %d, graph 0 to %d, graph 1 nohead %s linewidth 1.5 dashtype 2 linecolor rgb \"%s\"\n",
+            t + 1, t + 1, layer, colour ? colour : plot_colour(event));
+    if (t < free_from) continue;
+    free_from = t + name_steps(v, name);
+    fprintf(f, "set label \"%s\" at %d, graph 1 center offset 0,0.6 font \",11\" textcolor rgb \"%s\"\n", name, t + 1,
+            plot_colour(event));
+  }
+}
+
+/* a legend of the events above the plot, at the right */
+static void put_event_names(FILE *f, const view *v) {
+  int label = 10;
+  double at = 1;
+  for (int i = 0; v->replay->event_names && v->replay->event_names[i]; i++) {
+    if (!has_event(v, i)) continue;
+    fprintf(f, "set label %d \"%s\" at graph %.3f, graph 1 right offset 0,1.6 textcolor rgb \"%s\"\n", label++,
+            v->replay->event_names[i], at, plot_colour(i));
+    at -= 0.03 + 0.012 * (double)strlen(v->replay->event_names[i]);
+  }
+}
+
+static void put_heading(FILE *f, const view *v, const char *what) {
+  fprintf(f, "set label 1 \"%s: %s\" noenhanced font \"Helvetica:Bold,14\" at graph 0, graph 1 left offset 0,1.6\n",
+          v->title, what);
+}
+
+/* ---- eigenvalues --------------------------------------------------------------------------------- */
+
+static bool has_disc(const view *v) { return !isnan(mode_at(v, 0, 0)->angle) && !isnan(mode_at(v, 0, 0)->h_im); }
+static bool has_controls(const view *v) { return !isnan(mode_at(v, 0, 0)->r); }
+static bool has_states(const view *v) { return v->seen->H > 0; }
+static bool is_complex(const view *v) { return !isnan(mode_at(v, 0, 0)->h_im); }
+
+/* every mode at some of all recorded steps; the baseline is NaN for cells without one */
+static void disc_data(FILE *f, const void *context) {
+  const view *v = context;
+  const int T = v->seen->T, step = T > DISC_STEPS ? T / DISC_STEPS : 1;
+  fprintf(f, "mode,step,re,im,r,base re,base im\n");
+  for (int j = 0; j < v->seen->H; j++)
+    for (int t = 0; t < T; t += step) {
+      const sparc_mode *m = mode_at(v, t, j);
+      fprintf(f, "%d,%d,%.6g,%.6g,%.6g,%.6g,%.6g\n", j + 1, t + 1, m->rho * cos(m->angle), m->rho * sin(m->angle),
+              isnan(m->r) ? 0 : m->r, exp(-m->nu) * cos(m->theta), exp(-m->nu) * sin(m->theta));
+    }
+}
+
+static void disc_script(FILE *f, const void *context) {
+  const view *v = context;
+  const bool control = has_controls(v), fixed = !isnan(mode_at(v, 0, 0)->nu);
+  fprintf(f,
+          "unset border\nset size square\nset tmargin 3\nset xrange [-1.12:1.12]\nset yrange [-1.12:1.12]\nset samples "
+          "400\n");
+  fprintf(f, "unset xtics\nunset ytics\n");
+  fprintf(f, "set zeroaxis linecolor rgb \"#c8ced6\" linewidth 1\nset key bottom right samplen 1 opaque\n");
+  fprintf(f, "set object 1 circle at 0,0 size 1 fillstyle empty border linecolor rgb \"#8a94a0\" linewidth 1.5\n");
+  fprintf(f, "set object 2 circle at 0,0 size 0.5 fillstyle empty border linecolor rgb \"#dfe3e8\" linewidth 1\n");
+  fprintf(f, "set palette defined (-1 \"#2166AC\", 0 \"#D9D9D9\", 1 \"#B2182B\")\nset cbrange [-1:1]\n");
+  fprintf(f, "set cblabel \"r: retains longer (-1) ... forgets (1)\"\nset cbtics (-1, 0, 1)\n");
+  fprintf(f, "%s", control ? "" : "unset colorbox\n");
+  put_heading(f, v, control ? "eigenvalues under control" : "eigenvalues");
+  fprintf(f, "set label \"1\" at 1.04,0 left\nset label \"-1\" at -1.04,0 right\n");
+  fprintf(f, "set label \"i\" at 0,1.07 center\nset label \"-i\" at 0,-1.07 center\n");
+  fprintf(f, "plot ");
+  if (fixed && control)
+    fprintf(f,
+            "data using \"base re\":\"base im\":(column(\"re\") - column(\"base re\")):(column(\"im\") - "
+            "column(\"base im\")) with vectors nohead linewidth 0.5 linecolor rgb \"#e4e8ec\" notitle, \\\n     ");
+  fprintf(f, "data using \"re\":\"im\":\"r\" with points pointtype 7 pointsize 0.4 linecolor %s",
+          control ? "palette title \"at a step\"" : "rgb \"#3050A0\" notitle");
+  if (fixed && control)
+    fprintf(f,
+            ", \\\n     data using (column(\"step\") == 1 ? column(\"base re\") : NaN):\"base im\" with points "
+            "pointtype 6 pointsize 0.6 linewidth 1.2 linecolor rgb \"#1c242c\" title \"baseline\"");
+  fprintf(f, "\n");
+}
+
+/* ---- controls ------------------------------------------------------------------------------------ */
+
+/* the controls that modes see: one pair for all, or one for each */
+static void controls_data(FILE *f, const void *context) {
+  const view *v = context;
+  fprintf(f, "step,r,r least,r most,p,p least,p most\n");
+  for (int t = 0; t < v->T; t++) {
+    double sum[2] = {0, 0}, least[2] = {1, 1}, most[2] = {-1, -1};
+    for (int j = 0; j < v->seen->H; j++) {
+      const double c[2] = {mode_at(v, t, j)->r, mode_at(v, t, j)->p};
+      for (int i = 0; i < 2; i++) {
+        sum[i] += c[i] / v->seen->H;
+        least[i] = fmin(least[i], c[i]);
+        most[i] = fmax(most[i], c[i]);
+      }
+    }
+    fprintf(f, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", t + 1, sum[0], least[0], most[0], sum[1], least[1], most[1]);
+  }
+}
+
+static void controls_script(FILE *f, const void *context) {
+  static const char *const names[] = {"r", "p"}, *const titles[] = {"r_t, retention", "p_t, phase"};
+  const view *v = context;
+  fprintf(f, "set tmargin 4\nset xrange [1:%d]\nset yrange [-1.05:1.05]\nset ytics -1,0.5,1\nset xlabel \"step\"\n",
+          v->T > 1 ? v->T : 2);
+  fprintf(f, "set xzeroaxis linecolor rgb \"#c8ced6\" linewidth 1\nset key bottom right opaque horizontal\n");
+  put_heading(f, v, "controls");
+  put_event_lines(f, v, "back", NULL);
+  fprintf(f, "plot ");
+  for (int i = 0; i < 2; i++)
+    fprintf(f,
+            "%sdata using \"step\":\"%s least\":\"%s most\" with filledcurves fillstyle transparent solid 0.15 "
+            "linecolor rgb \"%s\" notitle, \\\n     data using \"step\":\"%s\" with linespoints pointtype 7 pointsize "
+            "0.3 linewidth 2 linecolor rgb \"%s\" title \"%s\"",
+            i ? ", \\\n     " : "", names[i], names[i], plot_colour(i ? 3 : 1), names[i], plot_colour(i ? 3 : 1),
+            titles[i]);
+  fprintf(f, "\n");
+}
+
+/* ---- energies ------------------------------------------------------------------------------------ */
+
+static void energy_data(FILE *f, const void *context) {
+  const view *v = context;
+  fprintf(f, "step,rank,mode,energy\n");
+  for (int rank = 0; rank < v->seen->H; rank++)
+    for (int t = 0; t < v->T; t++)
+      fprintf(f, "%d,%d,%d,%.6g\n", t + 1, rank + 1, v->order[rank] + 1, energy(mode_at(v, t, v->order[rank])));
+}
+
+static double greatest_energy(const view *v) {
+  double most = 0;
+  for (int i = 0; i < v->T * v->seen->H; i++) most = fmax(most, energy(&v->seen->mode[i]));
+  return most > 0 ? most : 1;
+}
+
+/* four decades below the greatest energy are told apart */
+static void energy_script(FILE *f, const void *context) {
+  const view *v = context;
+  const double most = log10(greatest_energy(v));
+  fprintf(f, "set tmargin 4\nset xrange [0.5:%d.5]\nset yrange [%d.5:0.5]\nset xlabel \"step\"\n", v->T, v->seen->H);
+  fprintf(f, "set ylabel \"mode, %s\"\n",
+          isnan(mode_at(v, 0, 0)->e) ? "as stored" : "from the most persistent to the fastest");
+  fprintf(f, "set palette defined (0 \"#0d0887\", 1 \"#7e03a8\", 2 \"#cc4778\", 3 \"#f89540\", 4 \"#f0f921\")\n");
+  fprintf(f, "set cbrange [%.3f:%.3f]\nset cblabel \"log_{10} |h|^2\"\n", most - 4, most);
+  put_heading(f, v, "energy of the modes");
+  put_event_lines(f, v, "front", "#ffffff");
+  fprintf(f, "decades(e) = e > 0 ? log10(e) : %.3f\n", most - 4);
+  fprintf(f, "plot data using \"step\":\"rank\":(decades(column(\"energy\"))) with image notitle\n");
+}
+
+/* ---- paths --------------------------------------------------------------------------------------- */
+
+static int portraits_of(const view *v) { return v->seen->H < PORTRAITS ? v->seen->H : PORTRAITS; }
+
+/* in units of the farthest point of the mode's path */
+static void portrait_data(FILE *f, const void *context) {
+  const view *v = context;
+  fprintf(f, "mode,step,event,re,im,x,y\n");
+  for (int k = 0; k < portraits_of(v); k++) {
+    double farthest = 0;
+    for (int t = 0; t < v->T; t++) farthest = fmax(farthest, sqrt(energy(mode_at(v, t, v->loudest[k]))));
+    const double scale = farthest > 0 ? 1 / farthest : 1, x = 2.4 * (k % PORTRAIT_COLUMNS),
+                 y = -2.6 * (double)(k / PORTRAIT_COLUMNS);
+    if (k) fprintf(f, "\n"); /* a gap between lines */
+    for (int t = 0; t < v->T; t++) {
+      const sparc_mode *m = mode_at(v, t, v->loudest[k]);
+      fprintf(f, "%d,%d,%d,%.6g,%.6g,%.6g,%.6g\n", v->loudest[k] + 1, t + 1, v->from->event ? v->from->event[t] : -1,
+              m->h_re, m->h_im, x + scale * m->h_re, y + scale * m->h_im);
+    }
+  }
+}
+
+static void portrait_script(FILE *f, const void *context) {
+  const view *v = context;
+  const int n = portraits_of(v), columns = n < PORTRAIT_COLUMNS ? n : PORTRAIT_COLUMNS;
+  const int rows = (n + PORTRAIT_COLUMNS - 1) / PORTRAIT_COLUMNS;
+  fprintf(f, "unset border\nunset tics\nset size ratio -1\nset tmargin 4\nset key bottom right opaque\n");
+  fprintf(f, "set xrange [-1.2:%.2f]\nset yrange [%.2f:1.4]\n", 2.4 * columns - 1.2, -2.6 * (rows - 1) - 1.2);
+  fprintf(f, "set palette defined (0 \"#c6dbef\", 1 \"#2171b5\", 2 \"#08306b\")\nset cbrange [1:%d]\n",
+          v->T > 1 ? v->T : 2);
+  fprintf(f, "set cblabel \"step\"\nset cbtics out\n");
+  put_heading(f, v, "states of the loudest modes in the complex plane");
+  put_event_names(f, v);
+  for (int k = 0; k < n; k++) {
+    const sparc_mode *m = mode_at(v, 0, v->loudest[k]);
+    const double x = 2.4 * (k % PORTRAIT_COLUMNS), y = -2.6 * (double)(k / PORTRAIT_COLUMNS);
+    fprintf(f, "set object %d circle at %.2f,%.2f size 1 fillstyle empty border linecolor rgb \"#dfe3e8\"\n", k + 1, x,
+            y);
+    fprintf(f, "set arrow from %.2f,%.2f to %.2f,%.2f nohead back linecolor rgb \"#dfe3e8\"\n", x - 1, y, x + 1, y);
+    fprintf(f, "set arrow from %.2f,%.2f to %.2f,%.2f nohead back linecolor rgb \"#dfe3e8\"\n", x, y - 1, x, y + 1);
+    fprintf(f, "set label \"mode %d", v->loudest[k] + 1);
+    if (!isnan(m->nu)) fprintf(f, ", memory of %.3g steps", 1 / m->nu);
+    fprintf(f, "\" at %.2f,%.2f center font \",11\" textcolor rgb \"#3c4650\"\n", x, y + 1.12);
+  }
+  fprintf(f, "plot data using \"x\":\"y\":\"step\" with lines linewidth 1.5 linecolor palette notitle");
+  for (int i = 0; v->replay->event_names && v->replay->event_names[i]; i++)
+    if (has_event(v, i))
+      fprintf(f,
+              ", \\\n     data using (column(\"event\") == %d ? column(\"x\") : NaN):\"y\" with points pointtype 7 "
+              "pointsize 0.6 linecolor rgb \"%s\" notitle",
+              i, plot_colour(i));
+  fprintf(f, "\n");
+}
+
+/* ---- all of them --------------------------------------------------------------------------------- */
+
+static const struct figure_kind {
+  const char *name, *caption;
+  int width, height;
+  bool (*possible)(const view *v);
+  void (*data)(FILE *f, const void *context), (*script)(FILE *f, const void *context);
+} kinds[DIAGNOSIS_FIGURES] = {
+    {"disc", "Eigenvalues of the modes in the unit disc: the baseline, and where control moves them at recorded steps.",
+     680, 600, has_disc, disc_data, disc_script},
+    {"controls", "The two controls over time; vertical lines are events.", 900, 320, has_controls, controls_data,
+     controls_script},
+    {"energy", "Energy of every mode over time, persistent modes at the top.", 900, 480, has_states, energy_data,
+     energy_script},
+    {"portrait", "Paths of the states of the modes with the most energy, each in units of its farthest point.", 900,
+     600, is_complex, portrait_data, portrait_script},
+};
+
+static sparc_status draw_all(const view *v, const char *folder, const char *name,
+                             diagnosis_figure figures[DIAGNOSIS_FIGURES], int *count) {
+  sparc_status status = SPARC_OK, missing = SPARC_OK;
+  for (int i = 0; i < DIAGNOSIS_FIGURES && status == SPARC_OK; i++) {
+    if (!kinds[i].possible(v)) continue;
+    diagnosis_figure *made = &figures[*count];
+    if (snprintf(made->name, sizeof made->name, "%s-%s", name, kinds[i].name) >= (int)sizeof made->name)
+      return fail(SPARC_INVALID, "the name '%.100s' of figures is too long", name);
+    made->caption = kinds[i].caption;
+    const plot p = {.name = made->name,
+                    .width = kinds[i].width,
+                    .height = kinds[i].height,
+                    .data = kinds[i].data,
+                    .script = kinds[i].script,
+                    .context = v};
+    status = plot_draw(&p, folder);
+    if (status == SPARC_UNSUPPORTED) {
+      missing = status;
+      status = SPARC_OK;
+    }
+    if (status == SPARC_OK) ++*count;
+  }
+  return status == SPARC_OK ? missing : status;
+}
+
+sparc_status diagnosis_draw(const diagnosis *d, const char *folder, const char *name, int layer,
+                            diagnosis_figure figures[DIAGNOSIS_FIGURES], int *count) {
+  const replay *r = &d->replay;
+  sparc_inspection *seen;
+  char title[REPLAY_TITLE + 40];
+  *count = 0;
+  sparc_status status = diagnosis_inspect(r, layer, &r->recording[0], &seen);
+  if (status != SPARC_OK) return status;
+  snprintf(title, sizeof title, d->layers > 1 ? "%s, layer %d" : "%s", r->title, layer + 1);
+  for (char *at = title; *at; at++)
+    if (strchr("\"\\{}", *at)) *at = ' '; /* what a string of gnuplot gives a meaning */
+  view v = {.replay = r,
+            .from = &r->recording[0],
+            .seen = seen,
+            .T = seen->T < SHOWN_STEPS ? seen->T : SHOWN_STEPS,
+            .title = title,
+            .order = sparc_alloc((size_t)seen->H * sizeof(int)),
+            .loudest = sparc_alloc((size_t)seen->H * sizeof(int))};
+  if (!v.order || !v.loudest) status = fail(SPARC_NO_MEMORY, "no memory for %d modes", seen->H);
+  if (status == SPARC_OK) status = rank_modes(&v, decay, v.order);
+  if (status == SPARC_OK) status = rank_modes(&v, negative_energy, v.loudest);
+  if (status == SPARC_OK) status = draw_all(&v, folder, name, figures, count);
+  sparc_free(v.order);
+  sparc_free(v.loudest);
+  sparc_inspection_free(seen);
+  return status;
+}
+
+void diagnosis_file_name(const diagnosis *d, char *name, size_t size) {
+  const replay *r = &d->replay;
+  snprintf(name, size, strcmp(r->cell, "sparc") == 0 ? "%s" : "%s-%s", r->task, r->cell);
+  for (char *at = name; *at; at++)
+    if (!isalnum((unsigned char)*at) && !strchr("-._", *at)) *at = '-';
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* plot.c: writing a figure's files. A script has a single plot command, so that `replot` can draw it a second time as
+ * PNG, and refers to its data by headings, so that it can be read, changed and run again by hand. */
+#include "lab/diagnose/plot.h"
+
+#include "base/error.h"
+#include "io/atomic_file.h"
+#include "lab/gnuplot.h"
+
+#include <limits.h>
+
+const char *plot_colour(int i) {
+  static const char *const colours[] = {"#B03060", "#3050A0", "#2F6F4F", "#B06A10", "#6A3D9A", "#1B7F8C"};
+  return colours[(size_t)i % (sizeof colours / sizeof *colours)];
+}
+
+static void put_script(FILE *f, const plot *p) {
+  fprintf(f, "# written by sparc diagnose; `gnuplot %s.gp` in this folder draws %s.svg and %s.png\n", p->name, p->name,
+          p->name);
+  fprintf(f, "set terminal svg size %d,%d dynamic font \"Helvetica,13\" background \"#ffffff\"\n", p->width, p->height);
+  fprintf(f, "set output \"%s.svg\"\nset encoding utf8\n", p->name);
+  fprintf(f, "set datafile separator comma\nset datafile columnheaders\nset datafile missing \"NaN\"\n");
+  fprintf(f, "set border 3 linecolor rgb \"#8a94a0\"\nset tics nomirror out scale 0.5 textcolor rgb \"#3c4650\"\n");
+  fprintf(f, "data = \"%s.csv\"\n", p->name);
+  p->script(f, p->context);
+  fprintf(f, "if (strstrt(GPVAL_TERMINALS, \"pngcairo\")) {\n");
+  fprintf(f, "  set terminal pngcairo size %d,%d font \"Helvetica,13\" background \"#ffffff\"\n", p->width, p->height);
+  fprintf(f, "  set output \"%s.png\"\n  replot\n}\n", p->name);
+}
+
+static void put_data(FILE *f, const plot *p) { p->data(f, p->context); }
+
+static sparc_status write_file(const plot *p, const char *folder, const char *extension,
+                               void (*body)(FILE *, const plot *)) {
+  char path[PATH_MAX];
+  if (snprintf(path, sizeof path, "%s/%s%s", folder, p->name, extension) >= (int)sizeof path)
+    return fail(SPARC_INVALID, "the name of folder '%.200s' is too long", folder);
+  atomic_file file;
+  const sparc_status status = atomic_file_begin(&file, path);
+  if (status != SPARC_OK) return status;
+  body(file.stream, p);
+  return atomic_file_commit(&file);
+}
+
+sparc_status plot_draw(const plot *p, const char *folder) {
+  char *svg = NULL;
+  sparc_status status = write_file(p, folder, ".csv", put_data);
+  if (status == SPARC_OK) status = write_file(p, folder, ".gp", put_script);
+  if (status == SPARC_OK) status = gnuplot_draw(folder, p->name, &svg);
+  sparc_free(svg);
+  return status;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* tables.h: diagnoses of several runs as tables with the paper's columns. Runs of the same task and cell are one row:
+ * their mean and, of more than one, the deviation of the sample. */
+#ifndef SPARC_LAB_DIAGNOSE_TABLES_H
+#define SPARC_LAB_DIAGNOSE_TABLES_H
+
+#include "lab/diagnose/diagnosis.h"
+
+#include <stdio.h>
+
+enum { TABLE_LABEL = REPLAY_TITLE + 40 };
+
+typedef struct table_cell {
+  summary value; /* count 0: there is no number */
+  double scale;  /* in tables for people; files for programs have plain numbers */
+  int digits;
+} table_cell;
+
+typedef struct table_column {
+  char key[TABLE_LABEL], heading[TABLE_LABEL];
+} table_column;
+
+typedef struct table {
+  const char *key, *title, *first, *note; /* first: the heading of the rows */
+  table_column *column;                   /* (columns) */
+  char (*label)[TABLE_LABEL];             /* (rows) */
+  table_cell *cell;                       /* (rows, columns) */
+  int columns, rows;
+} table;
+
+enum { DIAGNOSIS_TABLES = 6 };
+
+typedef struct diagnosis_tables {
+  table table[DIAGNOSIS_TABLES];
+  int count;
+} diagnosis_tables;
+
+sparc_status diagnosis_tables_create(const diagnosis *runs, int count, diagnosis_tables *out);
+void diagnosis_tables_free(diagnosis_tables *tables); /* a zeroed one is fine, too */
+
+typedef enum print_format {
+  PRINT_TEXT,
+  PRINT_MARKDOWN,
+  PRINT_LATEX,
+  PRINT_CSV,
+  PRINT_JSON,
+  PRINT_FORMATS
+} print_format;
+extern const char *const print_format_names[PRINT_FORMATS + 1];
+
+/* diagnosis_print writes all tables, and what they are of */
+sparc_status diagnosis_print(FILE *stream, print_format format, const diagnosis *runs, int count,
+                             const diagnosis_tables *tables);
+
+#endif
