@@ -99,4 +99,4 @@ static void step_backward(const reference_input *in, const double *dy, double *d
   }
 }
 
-const reference_cell reference_gateloop = {"gateloop", scratch_count, step, step_backward};
+const reference_cell reference_gateloop = {"gateloop", scratch_count, step, step_backward, NULL};

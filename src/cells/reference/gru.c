@@ -98,4 +98,4 @@ static void step_backward(const reference_input *in, const double *dy, double *d
   for (int j = 0; j < H; j++) dstate[j] = in->mask * dhp[j];
 }
 
-const reference_cell reference_gru = {"gru", scratch_count, step, step_backward};
+const reference_cell reference_gru = {"gru", scratch_count, step, step_backward, NULL};

@@ -366,4 +366,4 @@ static void step_backward(const reference_input *in, const double *dy, double *d
   for (int row = 0; row < n->rows; row++) project_backward(in, "input", row, v.dpre[row], dparams, dx);
 }
 
-const reference_cell reference_mamba3 = {"mamba3", scratch_count, step, step_backward};
+const reference_cell reference_mamba3 = {"mamba3", scratch_count, step, step_backward, NULL};

@@ -30,6 +30,11 @@ static const reference_cell *find_reference(const char *kind) {
   return NULL;
 }
 
+bool reference_has(const sparc_cell *cell) {
+  const reference_cell *reference = find_reference(sparc_cell_kind(cell));
+  return reference && (!reference->knows || reference->knows(cell));
+}
+
 static sparc_status validate(const sparc_cell *cell, const reference_run *run) {
   if (!cell) return fail(SPARC_INVALID, "cell is NULL, expected a cell");
   if (!run) return fail(SPARC_INVALID, "run is NULL, expected a reference_run");
@@ -91,9 +96,9 @@ sparc_status reference_evaluate(const sparc_cell *cell, const reference_run *run
   sparc_status status = validate(cell, run);
   if (status) return status;
   const reference_cell *reference = find_reference(sparc_cell_kind(cell));
-  if (!reference)
-    return fail(SPARC_UNSUPPORTED, "cell kind '%s' has no reference, expected one of those in src/cells/reference",
-                sparc_cell_kind(cell));
+  if (!reference || !reference_has(cell))
+    return fail(SPARC_UNSUPPORTED, "cell '%s' with %s has no reference, expected one of those in src/cells/reference",
+                sparc_cell_kind(cell), *sparc_cell_options(cell) ? sparc_cell_options(cell) : "no options");
 
   /* one block for everything */
   size_t states = ((size_t)run->T + 1) * cell->sizes.state, S = cell->sizes.state, D = (size_t)cell->D;

@@ -33,6 +33,7 @@ typedef struct reference_cell {
   /* dstate is the cotangent of the state after the step without dy, and becomes that of the state before it */
   void (*step_backward)(const reference_input *in, const double *dy, double *dstate, double *dparams /* += */,
                         double *dx /* += */);
+  bool (*knows)(const sparc_cell *cell); /* a cell with these options; NULL: all of them */
 } reference_cell;
 
 extern const reference_cell reference_sparc, reference_rtu, reference_lru, reference_rglru, reference_gateloop,

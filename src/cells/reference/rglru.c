@@ -106,4 +106,4 @@ static void step_backward(const reference_input *in, const double *dy, double *d
   }
 }
 
-const reference_cell reference_rglru = {"rglru", scratch_count, step, step_backward};
+const reference_cell reference_rglru = {"rglru", scratch_count, step, step_backward, NULL};

@@ -96,5 +96,5 @@ static void lru_step_backward(const reference_input *in, const double *dy, doubl
   }
 }
 
-const reference_cell reference_rtu = {"rtu", no_scratch, rtu_step, rtu_step_backward};
-const reference_cell reference_lru = {"lru", no_scratch, lru_step, lru_step_backward};
+const reference_cell reference_rtu = {"rtu", no_scratch, rtu_step, rtu_step_backward, NULL};
+const reference_cell reference_lru = {"lru", no_scratch, lru_step, lru_step_backward, NULL};
