@@ -42,7 +42,10 @@ typedef struct trace_row {
 
 VMATH void advance_lane(const trace_row *k, lanes x, float *z_re, float *z_im, float *out, size_t width,
                         bool contract) {
-  const lanes was_re = load_part(z_re, width), was_im = load_part(z_im, width);
+  lanes was_re = load_part(z_re, width), was_im = load_part(z_im, width);
+  PIN(was_re);
+  PIN(was_im);
+  PIN(x);
   const lanes re = k->a_re * was_re - k->a_im * was_im + k->c_re * x;
   const lanes im = k->a_re * was_im + k->a_im * was_re + k->c_im * x;
   store_part(z_re, re, width);
