@@ -16,37 +16,52 @@ static int pick(sparc_random *stream, const int *values, size_t count) {
 }
 #define PICK(stream, ...) pick(stream, (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
-static const char *pick_text(sparc_random *stream, const char *const *values, size_t count) {
-  return values[sparc_random_below(stream, (uint32_t)count)];
+/* one option: any choice, a small number, or a real one near its default */
+static int print_draw(const sparc_option *option, sparc_random *stream, char *text, size_t size) {
+  enum { SMALL = 8 };
+  if (option->type == SPARC_OPTION_CHOICE) {
+    uint32_t choices = 0;
+    while (option->choices[choices]) choices++;
+    return snprintf(text, size, "%s=%s", option->name, option->choices[sparc_random_below(stream, choices)]);
+  }
+  if (option->type == SPARC_OPTION_INT) {
+    const double range = fmin(option->high - option->low + 1, SMALL);
+    return snprintf(text, size, "%s=%.0f", option->name, option->low + sparc_random_below(stream, (uint32_t)range));
+  }
+  const double near = option->fallback * (0.4 + 0.7 * sparc_random_uniform(stream));
+  return snprintf(text, size, "%s=%.6g", option->name, fmax(option->low, fmin(option->high, near)));
 }
 
-/* options (and where needed D and H) that a kind accepts; kinds without a row take their defaults */
-static void random_options(const char *kind, sparc_random *stream, int *D, int *H, char *text, size_t size) {
-  const bool projected = sparc_random_below(stream, 3) != 0;
-  const char *projection = projected ? "dense" : "none";
+/* some of the options that a kind's table has */
+static void draw_options(const char *kind, sparc_random *stream, char *text, size_t size) {
+  size_t used = 0;
   text[0] = '\0';
-  if (strcmp(kind, "sparc") == 0) {
-    static const char *const variants[] = {"full",           "fixed-controls",      "phase-only",
-                                           "retention-only", "no-phase-clock",      "static-phase-clock",
-                                           "neutral-gate",   "fixed-normalization", "static-transition",
-                                           "linear-content", "unshared-control",    "frozen-gain"};
-    if (!projected) *D = 2 * *H;
-    snprintf(text, size, "variant=%s,content=%s,kappa_r=%g,projection=%s",
-             pick_text(stream, variants, sizeof variants / sizeof *variants),
-             sparc_random_below(stream, 4) ? "tanh" : "linear", 1 + 2 * sparc_random_uniform(stream), projection);
-  } else if (strcmp(kind, "rglru") == 0) {
-    const int block = PICK(stream, 1, 2, 3, 5, 8);
-    *H = block * PICK(stream, 1, 2, 3, 9);
-    if (!projected) *D = *H;
-    snprintf(text, size, "block=%d,proj_trace=exact,projection=%s", block, projection);
-  } else if (strcmp(kind, "gateloop") == 0) {
-    snprintf(text, size, "transition=%s", sparc_random_below(stream, 2) ? "polar" : "complex");
-  } else if (strcmp(kind, "mamba3") == 0) {
-    const int state = PICK(stream, 1, 2, 3, 4, 6);
-    snprintf(text, size, "heads=%d,head_dim=%d,state=%d,angles=%d,decay=%s", PICK(stream, 1, 2, 3),
-             PICK(stream, 1, 2, 5), state, (int)sparc_random_below(stream, (uint32_t)(state / 2 + 1)),
-             sparc_random_below(stream, 2) ? "rational" : "softplus");
+  for (const sparc_option *option = sparc_cell_describe(kind)->options; option->name; option++) {
+    if (sparc_random_below(stream, 5) == 0) continue;
+    if (used) used += (size_t)snprintf(text + used, size - used, ",");
+    used += (size_t)print_draw(option, stream, text + used, size - used);
   }
+}
+
+static bool accepted(const sparc_cell_config *config) {
+  sparc_cell *cell;
+  const bool done = sparc_cell_create(config, &cell) == SPARC_OK;
+  sparc_cell_free(cell);
+  return done;
+}
+
+/* a configuration that the kind accepts: some options ask for an H, or a D, of their own */
+static void draw_config(const char *kind, sparc_random *stream, sparc_cell_config *config, char *options, size_t size) {
+  for (int tries = 0; tries < 1000; tries++) {
+    const int H = PICK(stream, 1, 2, 3, 5, 6, 7, 8, 13, 24, 64, 67),
+              widths[] = {PICK(stream, 1, 2, 3, 5, 11, 17), 2 * H, H};
+    draw_options(kind, stream, options, size);
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+      *config = (sparc_cell_config){.kind = kind, .D = widths[i], .H = H, .options = options};
+      if (accepted(config)) return;
+    }
+  }
+  fail_msg("cell %s accepts none of 1000 draws: %s", kind, sparc_error());
 }
 
 /* n numbers that float holds exactly */
@@ -98,10 +113,9 @@ problem problem_create(const sparc_cell_config *config, int B, int T, mask_kind 
 
 problem problem_random(const char *kind, sparc_random *stream) {
   const int B = PICK(stream, 1, 1, 2, 3, 5), T = PICK(stream, 1, 2, 3, 7, 13, 31);
-  int D = PICK(stream, 1, 2, 3, 5, 11, 17), H = PICK(stream, 1, 2, 3, 5, 7, 13, 64, 67);
-  char options[128];
-  random_options(kind, stream, &D, &H, options, sizeof options);
-  const sparc_cell_config config = {.kind = kind, .D = D, .H = H, .options = options};
+  char options[256];
+  sparc_cell_config config;
+  draw_config(kind, stream, &config, options, sizeof options);
   return problem_create(&config, B, T, (mask_kind)sparc_random_below(stream, MASK_KINDS), stream);
 }
 
@@ -169,14 +183,42 @@ void expect_close(const problem *p, const char *what, double error, double toler
   if (!(error <= tolerance)) fail_msg("%s: error %.3g beyond %.3g for %s", what, error, tolerance, problem_text(p));
 }
 
+static void expect_same_block(const problem *p, const char *what, const sparc_block *block, const double *got,
+                              const double *want, double tolerance) {
+  char name[128];
+  snprintf(name, sizeof name, "%s, gradient of %s", what, block->name);
+  expect_close(p, name, e_norm(block->size, got + block->offset, want + block->offset), tolerance);
+}
+
 void expect_same_blocks(const problem *p, const char *what, const double *got, const double *want, double tolerance) {
   size_t count;
   const sparc_block *blocks = sparc_cell_blocks(p->cell, &count);
-  for (size_t i = 0; i < count; i++) {
-    char name[128];
-    snprintf(name, sizeof name, "%s, gradient of %s", what, blocks[i].name);
-    expect_close(p, name, e_norm(blocks[i].size, got + blocks[i].offset, want + blocks[i].offset), tolerance);
-  }
+  for (size_t i = 0; i < count; i++) expect_same_block(p, what, &blocks[i], got, want, tolerance);
+}
+
+/* RTRL has the whole gradient of a block that reaches the state if it has a trace of it; else that of the present */
+static bool is_traced(const sparc_cell *cell, const sparc_block *block) {
+  size_t spans;
+  const sparc_span *span = sparc_cell_spans(cell, &spans);
+  while (span->offset + span->size <= block->offset) span++;
+  return span->group == SPARC_REGULAR || sparc_trace_size(cell, block->name) > 0;
+}
+
+void expect_traced_blocks(const problem *p, const char *what, const double *got, const double *want, double tolerance) {
+  size_t count;
+  const sparc_block *blocks = sparc_cell_blocks(p->cell, &count);
+  for (size_t i = 0; i < count; i++)
+    if (is_traced(p->cell, &blocks[i])) expect_same_block(p, what, &blocks[i], got, want, tolerance);
+}
+
+double blocks_error(const problem *p, const double *got, const double *want, bool traced) {
+  size_t count;
+  const sparc_block *block = sparc_cell_blocks(p->cell, &count), *end = block + count;
+  double worst = 0;
+  for (; block < end; block++)
+    if (!traced || is_traced(p->cell, block))
+      worst = fmax(worst, e_norm(block->size, got + block->offset, want + block->offset));
+  return worst;
 }
 
 void expect_same_sequence(const problem *p, const char *what, const result *got, const result *want,

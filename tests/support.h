@@ -18,6 +18,7 @@ typedef struct problem {
   sparc_sizes n;
   int B, T, D;
   double *params, *x, *mask, *state0, *dy, *dstate_last; /* mask and state0 may be NULL */
+  double trace0; /* every number of the trace before the first step: 0, or something that a reset must drop */
 } problem;
 
 typedef struct result {
@@ -61,7 +62,10 @@ void expect_close(const problem *p, const char *what, double error, double toler
 /* compares every array that both results have filled for this problem; gradients get their own tolerance */
 void expect_same_sequence(const problem *p, const char *what, const result *got, const result *want,
                           double output_tolerance, double gradient_tolerance);
-/* dparams block by block */
+/* dparams block by block; of those that RTRL has in full */
 void expect_same_blocks(const problem *p, const char *what, const double *got, const double *want, double tolerance);
+void expect_traced_blocks(const problem *p, const char *what, const double *got, const double *want, double tolerance);
+/* the largest E_norm of a block of dparams, or of a block that RTRL has in full */
+double blocks_error(const problem *p, const double *got, const double *want, bool traced);
 
 #endif

@@ -79,7 +79,7 @@ static void run_online(const problem *p, online_kind kind, result *r) {
   real *state = sparc_alloc(S * sizeof *state), *trace = sparc_alloc(p->n.trace * sizeof *trace);
   real *dparams = sparc_alloc(p->n.params * sizeof *dparams), *dx = sparc_alloc(D * sizeof *dx);
   for (size_t b = 0; b < B; b++) {
-    memset(trace, 0, p->n.trace * sizeof *trace);
+    for (size_t i = 0; i < p->n.trace; i++) trace[i] = (real)p->trace0;
     for (size_t i = 0; i < S; i++) state[i] = p->state0 ? (real)p->state0[b * S + i] : 0;
     for (size_t t = 0; t < T; t++) {
       const size_t at = b * T + t;

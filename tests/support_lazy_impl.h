@@ -58,7 +58,7 @@ static void lazily(run *r, real mask, bool loss, size_t t) {
 
 static void start(run *r, size_t b) {
   const problem *p = r->p;
-  for (size_t i = 0; i < p->n.trace; i++) r->lazy.trace[i] = r->s->spoil_traces ? (real)INFINITY : 0;
+  for (size_t i = 0; i < p->n.trace; i++) r->lazy.trace[i] = r->s->spoil_traces ? (real)INFINITY : (real)p->trace0;
   for (size_t i = 0; i < p->n.state; i++) r->state[i] = p->state0 ? (real)p->state0[b * p->n.state + i] : 0;
 }
 

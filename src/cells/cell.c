@@ -21,12 +21,19 @@ static sparc_status parse_options(sparc_cell *cell, const char *text) {
   return options_parse(owner, cell->about->kind.options, text, cell->option);
 }
 
-double cell_option(const sparc_cell *cell, const char *name) {
-  const sparc_option *rules = cell->about->kind.options;
-  for (int i = 0; rules[i].name; i++)
-    if (strcmp(rules[i].name, name) == 0) return cell->option[i];
+static int option_index(const sparc_cell *cell, const char *name) {
+  const sparc_option *options = cell->about->kind.options;
+  for (int i = 0; options[i].name; i++)
+    if (strcmp(options[i].name, name) == 0) return i;
   assert(!"option is not in the kind's table");
   return 0;
+}
+
+double cell_option(const sparc_cell *cell, const char *name) { return cell->option[option_index(cell, name)]; }
+
+const char *cell_choice(const sparc_cell *cell, const char *name) {
+  const int i = option_index(cell, name);
+  return cell->about->kind.options[i].choices[(int)cell->option[i]];
 }
 
 /* ---- layout ------------------------------------------------------------------------------------ */

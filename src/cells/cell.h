@@ -133,6 +133,8 @@ sparc_random block_stream(uint64_t seed, const char *cell_name, const char *bloc
 const cell_description *cell_about(const char *kind);
 /* the value of a named option; the name must be in the kind's table */
 double cell_option(const sparc_cell *cell, const char *name);
+/* the name of the choice that an option of named choices has */
+const char *cell_choice(const sparc_cell *cell, const char *name);
 /* the options in a text that are not the kind's defaults, as "key=value,..." in the order of its table */
 sparc_status cell_changed_options(const char *kind, const char *options, char text[OPTIONS_TEXT]);
 /* index of a block, or -1 */

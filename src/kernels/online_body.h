@@ -42,7 +42,10 @@ typedef struct trace_row {
 
 VMATH void advance_lane(const trace_row *k, lanes x, float *z_re, float *z_im, float *out, size_t width,
                         bool contract) {
-  const lanes was_re = load_part(z_re, width), was_im = load_part(z_im, width);
+  lanes was_re = load_part(z_re, width), was_im = load_part(z_im, width);
+  PIN(was_re);
+  PIN(was_im);
+  PIN(x);
   const lanes re = k->a_re * was_re - k->a_im * was_im + k->c_re * x;
   const lanes im = k->a_re * was_im + k->a_im * was_re + k->c_im * x;
   store_part(z_re, re, width);
@@ -332,18 +335,15 @@ VMATH void lazy_gradient(const lazy_rows *r, const lazy_sink *sink, size_t count
   for (size_t i = 0; i < tile->n; i++) mode_gradient(r, sink, count, tile, &t, i, complex);
 }
 
-/* coefficients of the rows of slots [slot, slot + slots): C (steps, slots * parts, LAZY_TILE) = P_s c_s; p: all of P */
-VMATH void lazy_coefficients(const lazy_rows *r, const lazy_tile *tile, size_t slot, size_t slots, bool complex,
-                             lazy_weights *C, float *p_re, float *p_im) {
+/* coefficients of the rows of slots [slot, slot + slots) for the steps from `live` on: C (steps, slots * parts,
+ * LAZY_TILE) = P_s c_s; p: all of P */
+VMATH void lazy_coefficients(const lazy_rows *r, const lazy_tile *tile, size_t live, size_t slot, size_t slots,
+                             bool complex, lazy_weights *C, float *p_re, float *p_im) {
   const size_t H = r->H, S = r->parts * H, n = tile->n;
   for (size_t i = 0; i < LAZY_TILE; i++) p_re[i] = 1, p_im[i] = 0;
-  for (size_t s = tile->steps; s-- > 0;) {
+  for (size_t s = tile->steps; s-- > live;) {
     const size_t t = tile->from + s;
     lazy_weights *row = C + s * slots * r->parts;
-    if (t < r->live) {
-      memset(row, 0, slots * r->parts * sizeof *row);
-      continue;
-    }
     for (size_t k = 0; k < slots; k++, row += r->parts) {
       const lazy_slot part = r->slot[slot + k];
       const bool has_re = part.re != NO_PART, has_im = complex && part.im != NO_PART;
@@ -417,18 +417,20 @@ VMATH void prefetch_mode(const lazy_rows *r, size_t mode, size_t slot, size_t wi
 /* slots [slot, slot + slots) of a tile */
 VMATH void lazy_advance(const lazy_rows *r, const lazy_tile *tile, size_t slot, size_t slots, bool complex) {
   const size_t parts = complex ? 2 : 1, rows = slots * parts;
-  const float *x = r->x + tile->from * r->x_stride;
+  /* steps before a reset are left out: their inputs need not be finite */
+  const size_t live = r->live > tile->from ? r->live - tile->from : 0, steps = tile->steps - live;
+  const float *x = r->x + (tile->from + live) * r->x_stride;
   const bool fresh = r->forgotten && r->live >= tile->from;
   lazy_weights C[LAZY_BLOCK * RANK_ROWS];
   float p_re[LAZY_TILE], p_im[LAZY_TILE];
-  lazy_coefficients(r, tile, slot, slots, complex, C, p_re, p_im);
+  lazy_coefficients(r, tile, live, slot, slots, complex, C, p_re, p_im);
   for (size_t i = 0; i < tile->n; i++) {
     float *z = r->Z + ((tile->first + i) * r->rows + slot) * parts * r->D;
     if (tile->from == 0) prefetch_mode(r, tile->first + LAZY_TILE + i, slot, rows * r->D);
     if (fresh)
-      rank_rows(r, rows, complex, true, tile->steps, &C[0][i], x, 0, 0, z);
+      rank_rows(r, rows, complex, true, steps, &C[live * rows][i], x, 0, 0, z);
     else
-      rank_rows(r, rows, complex, false, tile->steps, &C[0][i], x, p_re[i], p_im[i], z);
+      rank_rows(r, rows, complex, false, steps, &C[live * rows][i], x, p_re[i], p_im[i], z);
   }
 }
 
@@ -508,7 +510,7 @@ VMATH contract_row contract_row_of(const batch_rows *r, const lazy_sink *sink, s
 }
 
 /* asks for a row of the next items: what is read of an item is too short for the processor to look ahead by itself */
-VMATH void fetch_items(const batch_rows *r, const lazy_sink *sink, size_t from, size_t j) {
+VMATH void prefetch_items(const batch_rows *r, const lazy_sink *sink, size_t from, size_t j) {
   const size_t width = r->parts * r->D, at = (j * r->rows + sink->slot) * width;
   for (size_t i = from; i < from + CONTRACT_ITEMS && i < r->items; i++)
     for (size_t d = 0; d < width; d += CACHE_LINE_FLOATS) __builtin_prefetch(r->Z[i] + at + d, 0, 2);
@@ -519,7 +521,7 @@ VMATH void contract_items(const batch_rows *r, size_t from, size_t items, bool c
     for (const lazy_sink *sink = r->sink; sink < r->sink + r->sinks; sink++) {
       const contract_row k = contract_row_of(r, sink, from, items, j, complex);
       float *out = sink->out + j / sink->group * sink->group * sink->stride;
-      if (sink == r->sink || sink->slot != sink[-1].slot) fetch_items(r, sink, from + items, j);
+      if (sink == r->sink || sink->slot != sink[-1].slot) prefetch_items(r, sink, from + items, j);
       size_t d = 0;
       for (; d + FOUR_LANES <= r->D; d += FOUR_LANES) contract_lanes(&k, items, complex, 4, LANES, d, out);
       for (; d + LANES <= r->D; d += LANES) contract_lanes(&k, items, complex, 1, LANES, d, out);

@@ -111,4 +111,4 @@ static void inspect(const reference_input *in, const double *state, sparc_mode *
   }
 }
 
-const reference_cell reference_gru = {"gru", scratch_count, step, step_backward, inspect, NULL};
+const reference_cell reference_gru = {"gru", scratch_count, step, step_backward, inspect, NULL, NULL};

@@ -384,4 +384,4 @@ static void inspect(const reference_input *in, const double *state, sparc_mode *
   }
 }
 
-const reference_cell reference_mamba3 = {"mamba3", scratch_count, step, step_backward, inspect, modes_of};
+const reference_cell reference_mamba3 = {"mamba3", scratch_count, step, step_backward, inspect, modes_of, NULL};

@@ -35,6 +35,11 @@ size_t reference_modes(const sparc_cell *cell) {
   return reference && reference->modes ? reference->modes(cell) : (size_t)cell->H;
 }
 
+bool reference_has(const sparc_cell *cell) {
+  const reference_cell *reference = find_reference(sparc_cell_kind(cell));
+  return reference && (!reference->knows || reference->knows(cell));
+}
+
 static sparc_status validate(const sparc_cell *cell, const reference_run *run) {
   if (!cell) return fail(SPARC_INVALID, "cell is NULL, expected a cell");
   if (!run) return fail(SPARC_INVALID, "run is NULL, expected a reference_run");
@@ -98,9 +103,9 @@ static sparc_status evaluate(const sparc_cell *cell, const reference_run *run, s
   sparc_status status = validate(cell, run);
   if (status) return status;
   const reference_cell *reference = find_reference(sparc_cell_kind(cell));
-  if (!reference)
-    return fail(SPARC_UNSUPPORTED, "cell kind '%s' has no reference, expected one of those in src/cells/reference",
-                sparc_cell_kind(cell));
+  if (!reference || !reference_has(cell))
+    return fail(SPARC_UNSUPPORTED, "cell '%s' with %s has no reference, expected one of those in src/cells/reference",
+                sparc_cell_kind(cell), *sparc_cell_options(cell) ? sparc_cell_options(cell) : "no options");
 
   /* one block for everything */
   size_t states = ((size_t)run->T + 1) * cell->sizes.state, S = cell->sizes.state, D = (size_t)cell->D;

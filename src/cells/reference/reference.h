@@ -11,6 +11,8 @@
 
 #include "sparc/inspect.h"
 
+#include <stdbool.h>
+
 typedef struct reference_run {
   int B, T;
   const double *params;      /* (P) */
@@ -25,6 +27,9 @@ typedef struct reference_run {
   double *dx;                /* (B, T, D), overwritten; may be NULL */
   double *dstate0;           /* (B, S), overwritten; may be NULL */
 } reference_run;
+
+/* reference_has tells whether there is one for a cell with its options. */
+bool reference_has(const sparc_cell *cell);
 
 /* reference_evaluate runs the cell forward and, with dy, backward. It allocates its own scratch. */
 sparc_status reference_evaluate(const sparc_cell *cell, const reference_run *run);

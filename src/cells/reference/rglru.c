@@ -125,4 +125,4 @@ static void inspect(const reference_input *in, const double *state, sparc_mode *
   }
 }
 
-const reference_cell reference_rglru = {"rglru", scratch_count, step, step_backward, inspect, NULL};
+const reference_cell reference_rglru = {"rglru", scratch_count, step, step_backward, inspect, NULL, NULL};

@@ -119,5 +119,5 @@ static void lru_inspect(const reference_input *in, const double *state, sparc_mo
   }
 }
 
-const reference_cell reference_rtu = {"rtu", no_scratch, rtu_step, rtu_step_backward, rtu_inspect, NULL};
-const reference_cell reference_lru = {"lru", no_scratch, lru_step, lru_step_backward, lru_inspect, NULL};
+const reference_cell reference_rtu = {"rtu", no_scratch, rtu_step, rtu_step_backward, rtu_inspect, NULL, NULL};
+const reference_cell reference_lru = {"lru", no_scratch, lru_step, lru_step_backward, lru_inspect, NULL, NULL};

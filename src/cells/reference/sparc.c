@@ -9,6 +9,8 @@
  */
 #include "cells/reference/reference_cell.h"
 
+#include <string.h>
+
 typedef enum phase_clock {
   CLOCK_ADAPTIVE, /* 1 - rho_{j,t} */
   CLOCK_UNIT,     /* 1 */
@@ -26,20 +28,23 @@ typedef struct intervention {
   bool unshared;      /* one pair of controllers per mode */
 } intervention;
 
-/* [tab:component_ablation_definitions] in the order of the choices of the option `variant` */
-static const intervention interventions[] = {
-    {0},                                            /* full */
-    {.no_controls = true},                          /* fixed-controls */
-    {.static_decay = true},                         /* phase-only */
-    {.clock = CLOCK_STOPPED},                       /* retention-only */
-    {.clock = CLOCK_UNIT},                          /* no-phase-clock */
-    {.clock = CLOCK_STATIC},                        /* static-phase-clock */
-    {.static_decay = true, .clock = CLOCK_STOPPED}, /* static-transition */
-    {.constant_gate = true},                        /* neutral-gate */
-    {.fixed_norm = true},                           /* fixed-normalization */
-    {.linear = true},                               /* linear-content */
-    {.unshared = true},                             /* unshared-control */
-    {0},                                            /* frozen-gain */
+/* [tab:component_ablation_definitions] by the names of the option `variant` */
+static const struct {
+  const char *variant;
+  intervention change;
+} interventions[] = {
+    {"full", {0}},
+    {"fixed-controls", {.no_controls = true}},
+    {"phase-only", {.static_decay = true}},
+    {"retention-only", {.clock = CLOCK_STOPPED}},
+    {"no-phase-clock", {.clock = CLOCK_UNIT}},
+    {"static-phase-clock", {.clock = CLOCK_STATIC}},
+    {"static-transition", {.static_decay = true, .clock = CLOCK_STOPPED}},
+    {"neutral-gate", {.constant_gate = true}},
+    {"fixed-normalization", {.fixed_norm = true}},
+    {"linear-content", {.linear = true}},
+    {"unshared-control", {.unshared = true}},
+    {"frozen-gain", {0}},
 };
 
 /* mode j at one token: two coefficients and their derivatives, z_q meaning dz/dq */
@@ -54,8 +59,13 @@ typedef struct mode {
 } mode;
 
 static const intervention *intervention_of(const sparc_cell *cell) {
-  return &interventions[(int)cell_option(cell, "variant")];
+  const char *variant = cell_choice(cell, "variant");
+  for (size_t i = 0; i < sizeof interventions / sizeof *interventions; i++)
+    if (strcmp(interventions[i].variant, variant) == 0) return &interventions[i].change;
+  return NULL;
 }
+
+static bool knows(const sparc_cell *cell) { return intervention_of(cell); }
 
 /* row of the controllers that mode j sees */
 static int controller_row(const sparc_cell *cell, int j) { return intervention_of(cell)->unshared ? j : 0; }
@@ -246,4 +256,4 @@ static void inspect(const reference_input *in, const double *state, sparc_mode *
   }
 }
 
-const reference_cell reference_sparc = {"sparc", no_scratch, step, step_backward, inspect, NULL};
+const reference_cell reference_sparc = {"sparc", no_scratch, step, step_backward, inspect, NULL, knows};
