@@ -26,6 +26,7 @@
   ROW(predict)            \
   ROW(envs)               \
   ROW(rl)                 \
+  ROW(lab)                \
   ROW(bench)              \
   ROW(help)               \
   ROW(version)

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* aggregate.c: one formula of [app:metrics_figures] after the other. Windows are summed afresh each time: a running sum
+ * would drift. */
+#include "lab/grid/aggregate.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static double mean_of(size_t count, const double *values) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += values[i];
+  return sum / (double)count;
+}
+
+static bool is_better(double a, double b, bool higher) { return higher ? a > b : a < b; }
+
+/* ---- a run: [eq:app_final_window_score], [eq:app_curve_smoothing] --------------------------------- */
+
+sparc_status aggregate_score(size_t count, const double *values, const grid_score *rule, double *score) {
+  const size_t window = (size_t)rule->window, first = rule->best ? 0 : count - window;
+  if (count < window) return fail(SPARC_INVALID, "the log has %zu values of the %zu of the window", count, window);
+  for (size_t i = first; i < count; i++)
+    if (!isfinite(values[i]))
+      return fail(SPARC_NOT_FINITE, "value %zu of %zu is %g; every one that counts must be finite", i + 1, count,
+                  values[i]);
+  double x = rule->best ? values[0] : mean_of(window, values + first);
+  /* a negative scale turns the order round */
+  const bool higher = rule->scale < 0 ? !rule->higher : rule->higher;
+  for (size_t i = 1; rule->best && i < count; i++)
+    if (is_better(values[i], x, higher)) x = values[i];
+  *score = rule->offset + rule->scale * x;
+  return SPARC_OK;
+}
+
+void aggregate_smooth(size_t count, const double *values, size_t window, double *smoothed) {
+  for (size_t i = 0; i < count; i++) smoothed[i] = i + 1 < window ? NAN : mean_of(window, values + i + 1 - window);
+}
+
+/* ---- seeds: [eq:app_three_seed_statistics] ------------------------------------------------------- */
+
+aggregate_summary aggregate_summarise(int count, const double *values) {
+  aggregate_summary s = {.count = count, .mean = NAN, .deviation = NAN};
+  if (count == 0) return s;
+  s.mean = mean_of((size_t)count, values);
+  double squares = 0;
+  for (int i = 0; i < count; i++) squares += (values[i] - s.mean) * (values[i] - s.mean);
+  if (count > 1) s.deviation = sqrt(squares / (count - 1));
+  return s;
+}
+
+aggregate_summary aggregate_paired(int count, const double *values, const double *reference) {
+  double *difference = calloc((size_t)count + 1, sizeof *difference);
+  if (!difference) return (aggregate_summary){.mean = NAN, .deviation = NAN};
+  for (int i = 0; i < count; i++) difference[i] = values[i] - reference[i];
+  const aggregate_summary s = aggregate_summarise(count, difference);
+  free(difference);
+  return s;
+}
+
+/* ---- methods ------------------------------------------------------------------------------------- */
+
+int aggregate_rank(double value, int count, const double *others, bool higher) {
+  int rank = 1;
+  for (int i = 0; i < count; i++) rank += is_better(others[i], value, higher);
+  return rank;
+}
+
+void aggregate_print(double value, int digits, char *text, size_t size) {
+  if (digits < 0)
+    snprintf(text, size, "%.3g", value);
+  else
+    snprintf(text, size, "%.*f", digits, value);
+}
+
+static double as_printed(double value, int digits) {
+  char text[64];
+  aggregate_print(value, digits, text, sizeof text);
+  return strtod(text, NULL);
+}
+
+/* the best printed value that is worse than a bound; NAN: there is none */
+static double best_below(int count, const double *values, int digits, bool higher, double bound) {
+  double best = NAN;
+  for (int i = 0; i < count; i++) {
+    const double x = as_printed(values[i], digits);
+    if (isnan(x) || (!isnan(bound) && !is_better(bound, x, higher))) continue;
+    if (isnan(best) || is_better(x, best, higher)) best = x;
+  }
+  return best;
+}
+
+void aggregate_marks(int count, const double *values, int digits, bool higher, aggregate_mark *marks) {
+  const double best = best_below(count, values, digits, higher, NAN),
+               second = isnan(best) ? NAN : best_below(count, values, digits, higher, best);
+  for (int i = 0; i < count; i++) {
+    const double x = as_printed(values[i], digits);
+    marks[i] = x == best ? MARK_BEST : x == second ? MARK_SECOND : MARK_NONE;
+  }
+}
