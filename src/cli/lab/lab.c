@@ -65,6 +65,7 @@ static const struct argp_option lab_argp_options[] = {
     {"retry", KEY_RETRY, NULL, 0, "Try what failed before again", 2},
     {"dry-run", 'n', NULL, 0, "Run nothing: print the runs, hours at this machine's rates, and memory", 2},
     {NULL, 0, NULL, 0, "Output:", 3},
+    {"format", 'f', "F", 0, "Tables as text, markdown, latex or csv (default: text)", 3},
     {"json", 'j', NULL, 0, "Print JSON: one object for each run or line", 3},
     {"quiet", 'q', NULL, 0, "No progress and no remarks", 3},
     {"progress", 'p', "HOW", 0, "auto, plain (one line now and then) or none (default: auto)", 3},
@@ -84,6 +85,7 @@ static const verb verbs[] = {
     {"show", true, "", show, NULL},
     {"run", true, WHICH " jobs threads memory retry dry-run json quiet progress", NULL, lab_run},
     {"status", true, WHICH " json quiet", NULL, lab_status},
+    {"table", true, WHICH " format json", NULL, lab_table},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
@@ -163,6 +165,9 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
     case 'n':
       o->dry_run = true;
       return 0;
+    case 'f':
+      o->format = (table_format)parse_choice(state, "format", argument, table_formats);
+      return 0;
     case 'j':
       o->json = true;
       return 0;
@@ -191,6 +196,7 @@ static const char doc[] =
     "  show     the JSON of one, to start from for one of your own\n"
     "  run      its runs, in parallel processes; what is finished stays, what was stopped goes on\n"
     "  status   how far they are\n"
+    "  table    mean and spread over seeds beside the paper's, differences, ranks\n"
     "NAME is a built-in experiment or a JSON file, with a part of it behind: popgym/repeat-first, 'popgym/*/sparc', "
     "popgym/repeat-first/sparc/s0."
     "\vA run's folder DIR/NAME/TASK/METHOD/sSEED is that of `sparc rl` or `sparc train`. Several processes, on several "

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/progress.h"
-#include "lab/grid/job.h"
+#include "lab/grid/table.h"
 
 typedef struct lab_options {
   char who[32]; /* opens messages: "sparc lab run" */
@@ -16,7 +16,7 @@ typedef struct lab_options {
   bool match_params;
   int jobs, threads; /* 0: as many as there are processors */
   double memory_mb;  /* 0: no limit */
-  const char *format;
+  table_format format;
   bool retry, dry_run, json, quiet;
   progress_style progress;
 } lab_options;
@@ -25,6 +25,7 @@ typedef struct lab_options {
 exit_code lab_run(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_plan(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_status(const lab_options *options, const grid_jobs *jobs);
+exit_code lab_table(const lab_options *options, const grid_jobs *jobs);
 
 /* lab_arguments is the command line of a job's command, its folder and its settings in the files named; `room` holds
  * what has to be put together. */

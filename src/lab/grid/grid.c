@@ -47,7 +47,7 @@ static const char *const kinds[] = {
 
 const char *grid_kind_name(grid_kind kind) { return kinds[kind]; }
 
-static const char *const grid_keys[] = {"name",  "title",   "note",  "kind",      "settings", "score",
+static const char *const grid_keys[] = {"name",  "title",   "note",  "kind",      "settings", "score", "differences",
                                         "tasks", "methods", "seeds", "reference", "paper",    NULL};
 static const char *const task_keys[] = {"name", "title", "kind", "settings", "score", NULL};
 static const char *const method_keys[] = {"name", "title", "colour", "baseline", "settings", "score", NULL};
@@ -292,9 +292,17 @@ static bool paper_number(const json_t *value, double *mean, double *deviation) {
   return !json_is_array(value) || json_array_size(value) <= 2;
 }
 
-bool grid_paper(const grid *g, int task, int method, double *mean, double *deviation) {
-  const json_t *row = json_object_get(g->paper, g->task[task].name);
+static bool number_of(const grid *g, const json_t *numbers, int task, int method, double *mean, double *deviation) {
+  const json_t *row = json_object_get(numbers, g->task[task].name);
   return paper_number(json_object_get(row, g->method[method].name), mean, deviation);
+}
+
+bool grid_paper(const grid *g, int task, int method, double *mean, double *deviation) {
+  return number_of(g, g->paper, task, method, mean, deviation);
+}
+
+bool grid_paper_difference(const grid *g, int task, int method, double *mean, double *deviation) {
+  return number_of(g, g->differences, task, method, mean, deviation);
 }
 
 static sparc_status check_paper_row(const grid *g, const place *p, const json_t *row) {
@@ -311,16 +319,16 @@ static sparc_status check_paper_row(const grid *g, const place *p, const json_t 
   return SPARC_OK;
 }
 
-static sparc_status check_paper(grid *g, const place *p) {
-  const char *names[GRID_MOST + 1] = {NULL}, *key;
+static sparc_status read_paper(const grid *g, const place *p, const char *key, const json_t **numbers) {
+  const char *names[GRID_MOST + 1] = {NULL}, *task;
   json_t *row;
-  sparc_status status = read_object(g->file, "paper", p, &g->paper);
-  if (status != SPARC_OK || !g->paper) return status;
+  sparc_status status = read_object(g->file, key, p, numbers);
+  if (status != SPARC_OK || !*numbers) return status;
   for (int i = 0; i < g->tasks; i++) names[i] = g->task[i].name;
-  const place at = inside(p, "paper");
-  status = check_object(g->paper, &at, names);
-  json_object_foreach((json_t *)g->paper, key, row) {
-    const place of = inside(&at, key);
+  const place at = inside(p, key);
+  status = check_object(*numbers, &at, names);
+  json_object_foreach((json_t *)*numbers, task, row) {
+    const place of = inside(&at, task);
     if (status == SPARC_OK) status = check_paper_row(g, &of, row);
   }
   return status;
@@ -442,7 +450,8 @@ static sparc_status read_grid(grid *g, const place *p) {
   if (status == SPARC_OK) status = read_methods(g, p);
   if (status == SPARC_OK) status = read_seeds(g, p);
   if (status == SPARC_OK) status = read_reference(g, p);
-  if (status == SPARC_OK) status = check_paper(g, p);
+  if (status == SPARC_OK) status = read_paper(g, p, "paper", &g->paper);
+  if (status == SPARC_OK) status = read_paper(g, p, "differences", &g->differences);
   return status == SPARC_OK ? check_settings(g, p) : status;
 }
 

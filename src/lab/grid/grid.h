@@ -9,7 +9,8 @@
  *    "tasks": [{"name": "repeat-first", "settings": {"task": "repeat-first"}}],
  *    "methods": [{"name": "sparc", "title": "SPARC", "settings": {"cell": "sparc"}}, ...],
  *    "seeds": [0, 1, 2], "reference": "sparc",
- *    "paper": {"repeat-first": {"sparc": [0.829, 0.008], "rtu": 0.448}}}
+ *    "paper": {"repeat-first": {"sparc": [0.829, 0.008], "rtu": 0.448}},
+ *    "differences": {"repeat-first": {"rtu": [-0.381, 0.1]}}}
  *
  * Settings are those of --config files of the command that does the kind's work. A run takes those of the grid, then of
  * its task, then of its method; the later wins. `kind` and `score` may stand at a task or a method, too. docs/lab.md
@@ -65,7 +66,7 @@ typedef struct grid_method {
 typedef struct grid {
   json_t *file; /* its strings are in use */
   const char *name, *title, *note;
-  const json_t *settings, *paper; /* NULL: none */
+  const json_t *settings, *paper, *differences; /* NULL: none */
   grid_task task[GRID_MOST];
   grid_method method[GRID_MOST];
   int tasks, methods, seeds;
@@ -99,5 +100,7 @@ sparc_status grid_problem(const json_t *settings, char problem[GRID_PROBLEM]);
 
 /* grid_paper is the paper's number for a cell; false: it prints none. *deviation is NAN where it prints no spread. */
 bool grid_paper(const grid *g, int task, int method, double *mean, double *deviation);
+/* grid_paper_difference is what it prints of the paired difference to the reference */
+bool grid_paper_difference(const grid *g, int task, int method, double *mean, double *deviation);
 
 #endif
