@@ -86,6 +86,7 @@ static const verb verbs[] = {
     {"run", true, WHICH " jobs threads memory retry dry-run json quiet progress", NULL, lab_run},
     {"status", true, WHICH " json quiet", NULL, lab_status},
     {"table", true, WHICH " format json", NULL, lab_table},
+    {"figure", true, WHICH " json", NULL, lab_figure},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
@@ -197,6 +198,7 @@ static const char doc[] =
     "  run      its runs, in parallel processes; what is finished stays, what was stopped goes on\n"
     "  status   how far they are\n"
     "  table    mean and spread over seeds beside the paper's, differences, ranks\n"
+    "  figure   learning curves and scores as SVG and PNG, by gnuplot\n"
     "NAME is a built-in experiment or a JSON file, with a part of it behind: popgym/repeat-first, 'popgym/*/sparc', "
     "popgym/repeat-first/sparc/s0."
     "\vA run's folder DIR/NAME/TASK/METHOD/sSEED is that of `sparc rl` or `sparc train`. Several processes, on several "

@@ -26,6 +26,7 @@ exit_code lab_run(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_plan(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_status(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_table(const lab_options *options, const grid_jobs *jobs);
+exit_code lab_figure(const lab_options *options, const grid_jobs *jobs);
 
 /* lab_arguments is the command line of a job's command, its folder and its settings in the files named; `room` holds
  * what has to be put together. */
