@@ -261,9 +261,9 @@ static void finish_run(const grid_jobs *jobs, int task, int method, int seed, co
   const grid_job *job = grid_job_at(jobs, task, method, seed);
   char path[JOB_PATH];
   claim held;
-  bool taken;
-  assert_int_equal(job_prepare(job, &held, &taken), SPARC_OK);
-  assert_true(taken);
+  job_hold hold;
+  assert_int_equal(job_prepare(job, &held, &hold), SPARC_OK);
+  assert_int_equal(hold, JOB_TAKEN);
   assert_int_equal(job_write_settings(job), SPARC_OK);
   job_file(job, "metrics.jsonl", path);
   FILE *file = fopen(path, "w");

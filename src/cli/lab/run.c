@@ -105,25 +105,25 @@ static bool fits(const runner *r, const entry *e) {
   return e->job->kind != GRID_BENCH && r->memory + e->needs <= r->o->memory_mb;
 }
 
-static bool take(runner *r, entry *e) {
-  bool taken = false;
-  sparc_status status = job_prepare(e->job, &e->held, &taken);
-  if (status == SPARC_OK && taken) status = job_write_settings(e->job);
+static job_hold take(runner *r, entry *e) {
+  job_hold hold = JOB_ELSEWHERE;
+  sparc_status status = job_prepare(e->job, &e->held, &hold);
+  if (status == SPARC_OK && hold == JOB_TAKEN) status = job_write_settings(e->job);
   if (status != SPARC_OK) {
     char sentence[JOB_TEXT];
     snprintf(sentence, sizeof sentence, "%s", sparc_error());
     claim_return(&e->held);
     note_failure(r, e, sentence);
-    return false;
+    return JOB_ELSEWHERE;
   }
-  if (!taken) return false;
+  if (hold != JOB_TAKEN) return hold;
   if (r->o->retry) job_clear_failure(e->job);
   e->retried = true;
   e->state = ENTRY_OURS;
   e->lost = false;
   r->memory += e->needs;
   r->running++;
-  return true;
+  return JOB_TAKEN;
 }
 
 static int next(void *user) {
@@ -135,10 +135,9 @@ static int next(void *user) {
     entry *e = &r->list[i];
     if (!is_open(r, e)) continue;
     if (r->o->memory_mb > 0 && e->needs == 0) e->needs = memory_of(r, e->job);
-    if (!fits(r, e))
-      waits = true;
-    else if (take(r, e))
-      return i;
+    const job_hold hold = fits(r, e) ? take(r, e) : JOB_LOCKED;
+    if (hold == JOB_TAKEN) return i;
+    waits |= hold == JOB_LOCKED;
   }
   /* what others work on is theirs to finish */
   if (!waits && r->running == 0) return CLI_JOBS_OVER;

@@ -8,7 +8,7 @@
 #include "lab/grid/aggregate.h"
 #include "lab/grid/match.h"
 #include "lab/rl/rl_settings.h"
-#include "lab/run/folder.h"
+#include "lab/run/lock.h"
 #include "lab/run/run_settings.h"
 
 #include <errno.h>
@@ -343,16 +343,33 @@ sparc_status job_curve(const grid_job *job, const char *metric, double **values,
 
 /* ---- the work of a runner ------------------------------------------------------------------------ */
 
-sparc_status job_prepare(const grid_job *job, claim *held, bool *taken) {
-  *taken = false;
+/* whoever writes a run there without a claim: a run by hand, or one that is still dying with its runner */
+static bool is_locked(const grid_job *job) {
+  run_folder folder;
+  run_lock lock = {.held = false};
+  const bool locked = run_folder_at(job->folder, &folder) == SPARC_OK && run_lock_take(&folder, &lock) != SPARC_OK;
+  run_lock_release(&lock);
+  return locked;
+}
+
+sparc_status job_prepare(const grid_job *job, claim *held, job_hold *hold) {
+  bool taken = false;
+  *hold = JOB_TAKEN;
   sparc_status status = make_folders(job->folder);
-  if (status == SPARC_OK) status = claim_take(job->folder, held, taken);
+  if (status == SPARC_OK) status = claim_take(job->folder, held, &taken);
+  if (status != SPARC_OK) return status;
   /* it may have been finished between a look and the claim */
-  if (status == SPARC_OK && *taken && has(job, result_file)) {
+  if (taken && has(job, result_file)) {
     claim_drop(held);
-    *taken = false;
+    taken = false;
   }
-  return status;
+  if (!taken) {
+    *hold = JOB_ELSEWHERE;
+  } else if (is_locked(job)) {
+    claim_return(held);
+    *hold = JOB_LOCKED;
+  }
+  return SPARC_OK;
 }
 
 sparc_status job_write_settings(const grid_job *job) {

@@ -95,8 +95,14 @@ void job_look(const grid_job *job, job_report *out);
 
 /* ---- what a runner does ---- */
 
-/* job_prepare makes the folder and takes the claim; *taken false: somebody else has it, or it is done by now */
-sparc_status job_prepare(const grid_job *job, claim *held, bool *taken);
+typedef enum job_hold {
+  JOB_TAKEN,     /* it is ours */
+  JOB_ELSEWHERE, /* another runner has it, or it is done by now */
+  JOB_LOCKED     /* a process without a claim writes there; it may be over soon */
+} job_hold;
+
+/* job_prepare makes the folder and takes the claim */
+sparc_status job_prepare(const grid_job *job, claim *held, job_hold *hold);
 
 /* job_write_settings writes job.json; job_clear removes a failure before it is tried again */
 sparc_status job_write_settings(const grid_job *job);
