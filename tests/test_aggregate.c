@@ -58,18 +58,6 @@ static void test_best(void **state) {
   close_to("the last error", score, 25);
 }
 
-static void test_smooth(void **state) {
-  (void)state;
-  const double values[] = {1, 3, 5, 10};
-  double smoothed[4];
-  aggregate_smooth(4, values, 3, smoothed);
-  assert_true(isnan(smoothed[0]) && isnan(smoothed[1]));
-  close_to("the first average", smoothed[2], 3);
-  close_to("the second average", smoothed[3], 6);
-  aggregate_smooth(4, values, 1, smoothed);
-  close_to("an average of one", smoothed[3], 10);
-}
-
 /* 1, 2, 6: mean 3, squares 4 + 1 + 9 = 14, over n - 1 = 2: 7 */
 static void test_spread(void **state) {
   (void)state;
@@ -130,8 +118,8 @@ static void test_marks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_window), cmocka_unit_test(test_refusals),
-                                     cmocka_unit_test(test_best),   cmocka_unit_test(test_smooth),
-                                     cmocka_unit_test(test_spread), cmocka_unit_test(test_paired),
-                                     cmocka_unit_test(test_ranks),  cmocka_unit_test(test_marks)};
+                                     cmocka_unit_test(test_best),   cmocka_unit_test(test_spread),
+                                     cmocka_unit_test(test_paired), cmocka_unit_test(test_ranks),
+                                     cmocka_unit_test(test_marks)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_grid.c: grids: the built-in ones, files cut off and changed at every place, selections, settings of runs, and
  * results that count only when they are complete. */
+#include "lab/grid/curves.h"
 #include "lab/grid/grid.h"
 #include "lab/grid/job.h"
 #include "lab/grid/match.h"
@@ -331,6 +332,31 @@ static void test_results(void **state) {
   grid_free(&g);
 }
 
+/* windows of two: (9, 0.5, 1.5) becomes (-, 4.75, 1), (NAN, 3, 3, 3) becomes (-, NAN, 3, 3), cut to the shorter */
+static void test_curve(void **state) {
+  (void)state;
+  grid g;
+  grid_jobs jobs;
+  grid_curve c;
+  parse(two_tasks, &g);
+  make_jobs(&g, NULL, 1, &jobs);
+  finish_run(&jobs, 0, 0, 0, (double[]){9, 0.5, 1.5}, 3);
+  assert_int_equal(grid_curve_read(&jobs, 0, 0, 100, &c), SPARC_OK);
+  assert_int_equal(c.count, 0); /* the other seed has not begun */
+  grid_curve_free(&c);
+  finish_run(&jobs, 0, 0, 1, (double[]){NAN, 3, 3, 3}, 4);
+  assert_int_equal(grid_curve_read(&jobs, 0, 0, 100, &c), SPARC_OK);
+  assert_int_equal(c.count, 2);
+  assert_true(c.x[0] == 2 && isnan(c.mean[0]));
+  assert_true(c.x[1] == 3 && c.mean[1] == 2 && c.deviation[1] == sqrt(2));
+  grid_curve_free(&c);
+  assert_int_equal(grid_curve_read(&jobs, 0, 0, 1, &c), SPARC_OK); /* thinned out, with the last */
+  assert_true(c.count == 2 && c.x[1] == 3);
+  grid_curve_free(&c);
+  grid_jobs_free(&jobs);
+  grid_free(&g);
+}
+
 /* a folder with other settings is not the job */
 static void test_changed(void **state) {
   (void)state;
@@ -365,6 +391,7 @@ int main(void) {
                                      cmocka_unit_test_teardown(test_jobs, empty_folder),
                                      cmocka_unit_test(test_match),
                                      cmocka_unit_test_teardown(test_results, empty_folder),
+                                     cmocka_unit_test_teardown(test_curve, empty_folder),
                                      cmocka_unit_test_teardown(test_changed, empty_folder)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

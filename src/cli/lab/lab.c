@@ -5,9 +5,10 @@
 #include "base/error.h"
 #include "base/threads.h"
 
-#include <math.h>
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- verbs without a grid's runs ----------------------------------------------------------------- */
 
@@ -45,6 +46,42 @@ static exit_code show(const lab_options *o) {
   return cli_exit_code(status);
 }
 
+static sparc_status count_runs(const lab_options *o, const char *folder) {
+  grid g;
+  grid_scope scope = {.out = o->out};
+  grid_jobs jobs = {.g = NULL};
+  selection all;
+  lab_options counts = *o;
+  counts.quiet = true;
+  sparc_status status = grid_folder_open(folder, &g, &scope);
+  if (status == SPARC_OK) status = selection_make(&g, &(selection_wish){.path = NULL}, &all);
+  if (status == SPARC_OK) status = grid_jobs_create(&g, &all, &scope, &jobs);
+  if (status == SPARC_OK) lab_status(&counts, &jobs);
+  grid_jobs_free(&jobs);
+  grid_free(&g);
+  return status;
+}
+
+/* a line for every experiment in the folder of results */
+static exit_code status_of_all(const lab_options *o) {
+  struct dirent **entries = NULL;
+  const int count = scandir(o->out, &entries, NULL, alphasort);
+  exit_code code = EXIT_DONE;
+  if (count < 0) cli_message(o->who, "there are no results in '%s'", o->out);
+  for (int i = 0; i < count; i++) {
+    char folder[CLI_PATH], file[CLI_PATH + 16];
+    snprintf(folder, sizeof folder, "%s/%s", o->out, entries[i]->d_name);
+    snprintf(file, sizeof file, "%s/lab.json", folder);
+    if (access(file, F_OK) == 0 && count_runs(o, folder) != SPARC_OK) {
+      cli_message(o->who, "%s", sparc_error());
+      code = EXIT_INPUT;
+    }
+    free(entries[i]);
+  }
+  free(entries);
+  return code;
+}
+
 /* ---- options ------------------------------------------------------------------------------------- */
 
 enum { KEY_TASKS = 256, KEY_METHODS, KEY_SEEDS, KEY_MATCH, KEY_RETRY, KEY_MEMORY, KEY_SCALE };
@@ -71,22 +108,24 @@ static const struct argp_option lab_argp_options[] = {
     {"progress", 'p', "HOW", 0, "auto, plain (one line now and then) or none (default: auto)", 3},
     {0}};
 
+typedef enum target_use { TARGET_NONE, TARGET_OPTIONAL, TARGET_NEEDED } target_use;
+
 typedef struct verb {
   const char *name;
-  bool wants_target;
-  const char *options; /* those that it has; names with blanks between */
-  exit_code (*alone)(const lab_options *);
-  exit_code (*with)(const lab_options *, const grid_jobs *);
+  target_use target;
+  const char *options;                                       /* those that it has; names with blanks between */
+  exit_code (*alone)(const lab_options *);                   /* without a grid's runs */
+  exit_code (*with)(const lab_options *, const grid_jobs *); /* on the target's */
 } verb;
 
 #define WHICH "tasks methods seeds scale match out"
 static const verb verbs[] = {
-    {"list", false, "json", list, NULL},
-    {"show", true, "", show, NULL},
-    {"run", true, WHICH " jobs threads memory retry dry-run json quiet progress", NULL, lab_run},
-    {"status", true, WHICH " json quiet", NULL, lab_status},
-    {"table", true, WHICH " format json", NULL, lab_table},
-    {"figure", true, WHICH " json", NULL, lab_figure},
+    {"list", TARGET_NONE, "json", list, NULL},
+    {"show", TARGET_NEEDED, "", show, NULL},
+    {"run", TARGET_NEEDED, WHICH " jobs threads memory retry dry-run json quiet progress", NULL, lab_run},
+    {"status", TARGET_OPTIONAL, WHICH " json quiet", status_of_all, lab_status},
+    {"table", TARGET_NEEDED, WHICH " format json", NULL, lab_table},
+    {"figure", TARGET_NEEDED, WHICH " json", NULL, lab_figure},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
@@ -196,7 +235,7 @@ static const char doc[] =
     "  list     the built-in experiments\n"
     "  show     the JSON of one, to start from for one of your own\n"
     "  run      its runs, in parallel processes; what is finished stays, what was stopped goes on\n"
-    "  status   how far they are\n"
+    "  status   how far they are; without NAME, all that DIR holds\n"
     "  table    mean and spread over seeds beside the paper's, differences, ranks\n"
     "  figure   learning curves and scores as SVG and PNG, by gnuplot\n"
     "NAME is a built-in experiment or a JSON file, with a part of it behind: popgym/repeat-first, 'popgym/*/sparc', "
@@ -220,8 +259,10 @@ static bool lists(const char *names, const char *name) {
 static sparc_status check(const lab_input *in) {
   const lab_options *o = &in->options;
   if (!in->verb) return fail(SPARC_INVALID, "no VERB given; `sparc lab --help` lists them");
-  if (in->verb->wants_target && !o->target) return fail(SPARC_INVALID, "no NAME given; `sparc lab list` has some");
-  if (!in->verb->wants_target && o->target) return fail(SPARC_INVALID, "unexpected argument '%.60s'", o->target);
+  if (in->verb->target == TARGET_NEEDED && !o->target)
+    return fail(SPARC_INVALID, "no NAME given; `sparc lab list` has some");
+  if (in->verb->target == TARGET_NONE && o->target)
+    return fail(SPARC_INVALID, "unexpected argument '%.60s'", o->target);
   for (int i = 0; i < in->count; i++)
     if (!lists(in->verb->options, in->given[i]))
       return fail(SPARC_INVALID, "--%s is not for `sparc lab %s`", in->given[i], in->verb->name);
@@ -259,7 +300,7 @@ static exit_code run_lab(int argc, char **argv) {
     return cli_exit_code(status);
   }
   snprintf(in.options.who, sizeof in.options.who, "sparc lab %s", in.verb->name);
-  return in.verb->alone ? in.verb->alone(&in.options) : work(&in);
+  return in.verb->alone && (!in.options.target || !in.verb->with) ? in.verb->alone(&in.options) : work(&in);
 }
 
 const cli_command command_lab = {"lab", "run experiments: tasks by methods by seeds", &lab_argp, run_lab};

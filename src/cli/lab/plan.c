@@ -193,7 +193,7 @@ static void print_line(const line *l) {
   snprintf(field, sizeof field, "%.*s", (int)(strrchr(l->job->name, '/') - l->job->name), l->job->name);
   printf("%-38s %5d %11ld", field, l->left, l->job->budget);
   print_number("%.4g", l->cost.rate);
-  print_number("%.2f", isnan(seconds) ? 0 : seconds / 3600);
+  print_number("%.3g", isnan(seconds) ? 0 : seconds / 3600);
   print_number("%.0f", l->cost.memory_mb);
   if (*l->reason) {
     fputs("  ", stdout);
@@ -222,7 +222,7 @@ static void print_plan(const grid_jobs *jobs, const planner *p, int most) {
   if (p->o->json) return;
   char mark[96];
   grid_scope_mark(&jobs->scope, mark, sizeof mark);
-  printf("%s%s%s%s: %d runs, %.2f hours of work, %.2f with %d at a time, %.0f MB for the largest\n", jobs->g->name,
+  printf("%s%s%s%s: %d runs, %.3g hours of work, %.3g with %d at a time, %.0f MB for the largest\n", jobs->g->name,
          *mark ? " (" : "", mark, *mark ? ")" : "", left, seconds / 3600, seconds / 3600 / most, most, largest);
   if (unknown) printf("%d runs are not in these hours\n", unknown);
 }

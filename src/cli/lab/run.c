@@ -11,6 +11,7 @@
 #include "cli/jobs.h"
 #include "cli/lab/lab.h"
 #include "lab/grid/estimate.h"
+#include "sparc/rl.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -280,6 +281,32 @@ static void tick(void *user) {
   show(r);
 }
 
+/* ---- before -------------------------------------------------------------------------------------- */
+
+/* the rollouts of an RL run; 0: it is another */
+static long rollouts_of(const grid_job *job) {
+  sparc_ppo_config usual;
+  const json_t *own = json_object_get(job->settings, "rollout");
+  if (job->kind != GRID_RL ||
+      sparc_ppo_defaults(json_string_value(json_object_get(job->settings, "task")), &usual) != SPARC_OK)
+    return 0;
+  return job->budget / (json_is_integer(own) ? (long)json_integer_value(own) : usual.steps);
+}
+
+static void warn_of_short_runs(const lab_options *o, const grid_jobs *jobs) {
+  int count = 0, window = 0;
+  for (int i = 0; i < jobs->count; i++) {
+    const long rollouts = rollouts_of(&jobs->job[i]);
+    const grid_score score = grid_score_of(jobs->g, jobs->job[i].task, jobs->job[i].method);
+    if (rollouts == 0 || rollouts >= score.window) continue;
+    count++;
+    window = score.window;
+  }
+  if (count)
+    cli_message(o->who, "%d runs have fewer rollouts than the %d that a score is made of, and will have none", count,
+                window);
+}
+
 /* ---- all of it ----------------------------------------------------------------------------------- */
 
 /* by seed, then by task and method */
@@ -314,6 +341,8 @@ static void summarise(const runner *r) {
   if (failed) printf(", %d failed", failed);
   if (left) printf(", %d are left%s", left, interrupt_requested() ? "" : " to others");
   printf("; results are in %s\n", r->jobs->folder);
+  if (finished)
+    printf("\nWhat to type next: `sparc lab table` and `sparc lab figure`, with the same name and options\n");
 }
 
 exit_code lab_run(const lab_options *o, const grid_jobs *jobs) {
@@ -330,6 +359,7 @@ exit_code lab_run(const lab_options *o, const grid_jobs *jobs) {
     return EXIT_FAILED;
   }
   order(&r);
+  warn_of_short_runs(o, jobs);
   interrupt_catch();
   const long first = done_before(&r);
   r.shown = progress_start(o->quiet ? PROGRESS_NONE : o->progress, jobs->g->name, first, 1000L * jobs->count);

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* aggregate.c: one formula of [app:metrics_figures] after the other. Windows are summed afresh each time: a running sum
- * would drift. */
+/* aggregate.c: what rl/score.h is for one learning curve, for runs of any kind and for tables [app:metrics_figures]. */
 #include "lab/grid/aggregate.h"
 
 #include "base/error.h"
+#include "rl/score.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static double mean_of(size_t count, const double *values) {
-  double sum = 0;
-  for (size_t i = 0; i < count; i++) sum += values[i];
-  return sum / (double)count;
-}
-
 static bool is_better(double a, double b, bool higher) { return higher ? a > b : a < b; }
 
-/* ---- a run: [eq:app_final_window_score], [eq:app_curve_smoothing] --------------------------------- */
+/* ---- a run: [eq:app_final_window_score] ---------------------------------------------------------- */
 
 sparc_status aggregate_score(size_t count, const double *values, const grid_score *rule, double *score) {
   const size_t window = (size_t)rule->window, first = rule->best ? 0 : count - window;
@@ -26,7 +20,7 @@ sparc_status aggregate_score(size_t count, const double *values, const grid_scor
     if (!isfinite(values[i]))
       return fail(SPARC_NOT_FINITE, "value %zu of %zu is %g; every one that counts must be finite", i + 1, count,
                   values[i]);
-  double x = rule->best ? values[0] : mean_of(window, values + first);
+  double x = rule->best ? values[0] : score_mean(window, values + first);
   /* a negative scale turns the order round */
   const bool higher = rule->scale < 0 ? !rule->higher : rule->higher;
   for (size_t i = 1; rule->best && i < count; i++)
@@ -35,19 +29,13 @@ sparc_status aggregate_score(size_t count, const double *values, const grid_scor
   return SPARC_OK;
 }
 
-void aggregate_smooth(size_t count, const double *values, size_t window, double *smoothed) {
-  for (size_t i = 0; i < count; i++) smoothed[i] = i + 1 < window ? NAN : mean_of(window, values + i + 1 - window);
-}
-
 /* ---- seeds: [eq:app_three_seed_statistics] ------------------------------------------------------- */
 
 aggregate_summary aggregate_summarise(int count, const double *values) {
   aggregate_summary s = {.count = count, .mean = NAN, .deviation = NAN};
   if (count == 0) return s;
-  s.mean = mean_of((size_t)count, values);
-  double squares = 0;
-  for (int i = 0; i < count; i++) squares += (values[i] - s.mean) * (values[i] - s.mean);
-  if (count > 1) s.deviation = sqrt(squares / (count - 1));
+  score_over_seeds((size_t)count, values, &s.mean, &s.deviation);
+  if (count == 1) s.deviation = NAN;
   return s;
 }
 

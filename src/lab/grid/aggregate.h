@@ -10,9 +10,6 @@
  * SPARC_INVALID: there are fewer; SPARC_NOT_FINITE: one of those that count is not finite. */
 sparc_status aggregate_score(size_t count, const double *values, const grid_score *rule, double *score);
 
-/* aggregate_smooth is the moving average over `window` values; NAN before there are so many */
-void aggregate_smooth(size_t count, const double *values, size_t window, double *smoothed /* (count) */);
-
 typedef struct aggregate_summary {
   int count;              /* 0: the rest means nothing */
   double mean, deviation; /* of the sample, divisor n - 1; NAN for a single value */

@@ -9,26 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_OF(name) &grid_##name,
+#define NAME_OF(id, name) name,
+#define FILE_OF(id, name) &grid_##id,
+static const char *const names[] = {GRID_FILES(NAME_OF) NULL};
 static const embedded_file *const files[] = {GRID_FILES(FILE_OF) NULL};
 #undef FILE_OF
+#undef NAME_OF
 
-static const char extension[] = ".json";
+const char *const *grid_names(void) { return names; }
 
 const char *grid_text(const char *name, size_t *size) {
-  const size_t length = strlen(name);
-  for (const embedded_file *const *f = files; *f; f++)
-    if (strncmp((*f)->name, name, length) == 0 && strcmp((*f)->name + length, extension) == 0) {
-      *size = (*f)->size;
-      return (const char *)(*f)->bytes;
-    }
+  for (int i = 0; names[i]; i++) {
+    if (strcmp(names[i], name) != 0) continue;
+    *size = files[i]->size;
+    return (const char *)files[i]->bytes;
+  }
   return NULL;
-}
-
-const char *const *grid_names(void) {
-  static const char *const names[] = {"figure1",   "figure1-full", "popgym",    "control", "classification",
-                                      "ablations", "efficiency",   "agreement", NULL};
-  return names;
 }
 
 static sparc_status read_file(const char *path, grid *out) {
@@ -49,7 +45,7 @@ static sparc_status read_file(const char *path, grid *out) {
 sparc_status grid_open(const char *name, grid *out) {
   *out = (grid){.file = NULL};
   const char *end = strrchr(name, '.');
-  if (end && strcmp(end, extension) == 0) return read_file(name, out);
+  if (end && strcmp(end, ".json") == 0) return read_file(name, out);
   size_t size;
   const char *text = grid_text(name, &size);
   return text ? grid_parse(text, size, name, out) : unknown_name("grid", name, grid_names());

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "lab/grid/aggregate.h"
+#include "rl/score.h"
 
 #include <stdlib.h>
 
@@ -31,7 +32,7 @@ static sparc_status read_run(const grid_job *job, const grid_score *score, traje
       free(x);
       return fail(SPARC_NO_MEMORY, "no memory for a curve of %zu points", count);
     }
-    aggregate_smooth(count, values, (size_t)score->window, t->value[run]);
+    score_curve(count, values, (size_t)score->window, t->value[run]);
   }
   if (run == 0 || count < t->count) t->count = count;
   if (run == 0)

@@ -5,18 +5,18 @@
 
 #include "io/embedded.h"
 
-/* every file, in the order in which `sparc lab list` has them */
-#define GRID_FILES(ROW) \
-  ROW(figure1)          \
-  ROW(figure1_full)     \
-  ROW(popgym)           \
-  ROW(control)          \
-  ROW(classification)   \
-  ROW(ablations)        \
-  ROW(efficiency)       \
-  ROW(agreement)
+/* every grid, in the order in which `sparc lab list` has them: the file's identifier, and its name */
+#define GRID_FILES(ROW)                 \
+  ROW(figure1, "figure1")               \
+  ROW(figure1_full, "figure1-full")     \
+  ROW(popgym, "popgym")                 \
+  ROW(control, "control")               \
+  ROW(classification, "classification") \
+  ROW(ablations, "ablations")           \
+  ROW(efficiency, "efficiency")         \
+  ROW(agreement, "agreement")
 
-#define GRID_DECLARE_(name) extern const embedded_file grid_##name;
+#define GRID_DECLARE_(id, name) extern const embedded_file grid_##id;
 GRID_FILES(GRID_DECLARE_)
 #undef GRID_DECLARE_
 
