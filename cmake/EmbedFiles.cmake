@@ -2,7 +2,8 @@
 # EmbedFiles: a C source with the bytes of some files, for data that a library carries inside itself.
 #
 #   sparc_embed_files(OUTPUT HEADER PREFIX FILES...) adds the command that makes OUTPUT during the build. For a file
-#   NAME.ext the source defines `const embedded_file PREFIX_NAME` (io/embedded.h); HEADER declares it.
+#   NAME.ext the source defines `const embedded_file PREFIX_NAME` (io/embedded.h), with _ for what an identifier
+#   cannot have; HEADER declares it.
 #
 # The same file is the script of that command (cmake -P).
 if(CMAKE_SCRIPT_MODE_FILE)
@@ -10,6 +11,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   foreach(file IN LISTS FILES)
     get_filename_component(name "${file}" NAME)
     get_filename_component(id "${file}" NAME_WE)
+    string(MAKE_C_IDENTIFIER "${id}" id)
     file(READ "${file}" bytes HEX)
     string(REGEX REPLACE "(................................)" "\\1\n " bytes "${bytes}")
     string(REGEX REPLACE "([0-9a-f][0-9a-f])" " 0x\\1," bytes "${bytes}")

@@ -312,7 +312,7 @@ static void scores_are_means_of_the_last_hundred(void **state) {
   for (size_t k = 0; k < K; k++) means[k] = (double)k;
   assert_int_equal(score_of(K, means, &score), SPARC_OK);
   expect_near("score", 0, score, 199.5, 1e-12); /* 150 ... 249 */
-  score_curve(K, means, smoothed);
+  score_curve(K, means, SCORE_WINDOW, smoothed);
   assert_true(isnan(smoothed[98]));
   expect_near("smoothed", 99, smoothed[99], 49.5, 1e-12);
   expect_near("smoothed", K - 1, smoothed[K - 1], score, 1e-12);

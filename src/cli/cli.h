@@ -27,6 +27,7 @@
   ROW(envs)               \
   ROW(rl)                 \
   ROW(diagnose)           \
+  ROW(lab)                \
   ROW(bench)              \
   ROW(help)               \
   ROW(version)

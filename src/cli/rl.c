@@ -72,7 +72,7 @@ typedef struct rl_command {
   char folder[CLI_PATH - 64];
   rl_run *run;
   progress *progress;
-  double *score; /* one of several runs leaves its score here and prints no summary; else NULL */
+  int out; /* one of several runs writes its score there and prints no summary; else -1 */
 } rl_command;
 
 /* ---- meanwhile ----------------------------------------------------------------------------------- */
@@ -221,10 +221,11 @@ static exit_code report_result(const rl_command *c) {
     cli_message(c->who, "interrupted after rollout %ld; --resume --out '%s' continues", r.saved, c->folder);
     return EXIT_INTERRUPTED;
   }
-  if (c->score) *c->score = r.score;
+  const bool one_of_several = c->out >= 0;
+  if (one_of_several && dprintf(c->out, "%.17g\n", r.score) < 0) return EXIT_FAILED;
   if (c->tool.json)
     cli_json_line(c->who, json_result(c->run));
-  else if (!c->score)
+  else if (!one_of_several)
     print_result(c->run);
   return EXIT_DONE;
 }
@@ -260,7 +261,9 @@ enum { MOST_SEEDS = 1000 };
 typedef struct seed_runs {
   rl_command *command;
   uint64_t first;
-  char out[CLI_PATH - 64]; /* folder of the folders; "": each has its usual one */
+  int count, next;
+  char out[CLI_PATH - 64];  /* folder of the folders; "": each has its usual one */
+  double heard[MOST_SEEDS]; /* by part; NAN: nothing */
   double score[MOST_SEEDS];
   int scored;
 } seed_runs;
@@ -278,8 +281,13 @@ static sparc_status parse_seeds(const char *text, uint64_t *first, int *count) {
   return SPARC_OK;
 }
 
+static int next_seed(void *user) {
+  seed_runs *s = user;
+  return s->next < s->count ? s->next++ : CLI_JOBS_OVER;
+}
+
 /* a run of its own process: it says nothing but JSON, its score goes to the first process */
-static exit_code work_on_seed(void *user, int i, double *score) {
+static exit_code work_on_seed(void *user, int i, int out) {
   const seed_runs *s = user;
   rl_command *c = s->command;
   char folder[CLI_PATH - 64];
@@ -288,15 +296,19 @@ static exit_code work_on_seed(void *user, int i, double *score) {
     snprintf(folder, sizeof folder, "%.4000s/s%llu", s->out, (unsigned long long)c->config.ppo.seed);
     c->config.folder = folder;
   }
-  c->score = score;
+  c->out = out;
   return run_one(c);
 }
 
-static void show_seed(void *user, int i, exit_code code, double score) {
+static void hear_score(void *user, int i, const char *line) { ((seed_runs *)user)->heard[i] = strtod(line, NULL); }
+
+static void show_seed(void *user, int i, const cli_job_end *end) {
   seed_runs *s = user;
   const rl_command *c = s->command;
-  if (code == EXIT_DONE && !isnan(score)) s->score[s->scored++] = score;
-  if (!c->tool.json && code == EXIT_DONE) printf("seed %-6llu score %.4f\n", (unsigned long long)s->first + i, score);
+  const double score = s->heard[i];
+  if (end->code != EXIT_DONE) return;
+  if (!isnan(score)) s->score[s->scored++] = score;
+  if (!c->tool.json) printf("seed %-6llu score %.4f\n", (unsigned long long)s->first + i, score);
   fflush(stdout);
 }
 
@@ -314,9 +326,15 @@ static void print_scores(const seed_runs *s) {
 
 static exit_code run_seeds(rl_command *c) {
   seed_runs s = {.command = c};
-  cli_jobs jobs = {.most = c->work.jobs, .work = work_on_seed, .done = show_seed, .user = &s};
-  const sparc_status status = parse_seeds(c->work.seeds, &s.first, &jobs.count);
+  const cli_jobs jobs = {.most = c->work.jobs,
+                         .next = next_seed,
+                         .work = work_on_seed,
+                         .heard = hear_score,
+                         .ended = show_seed,
+                         .user = &s};
+  const sparc_status status = parse_seeds(c->work.seeds, &s.first, &s.count);
   if (status != SPARC_OK) return report_failure(c, status);
+  for (int i = 0; i < s.count; i++) s.heard[i] = NAN;
   if (c->config.folder) snprintf(s.out, sizeof s.out, "%s", c->config.folder);
   c->tool.quiet = 1;
   const exit_code code = cli_jobs_run(c->who, &jobs);
@@ -382,7 +400,7 @@ static const char doc[] =
     "finite, 130 interrupted.";
 
 static exit_code run_rl(int argc, char **argv) {
-  rl_command c = {.who = argv[0]};
+  rl_command c = {.who = argv[0], .out = -1};
   settings_form form = rl_form(&c.config);
   form.part[1] = (settings_part){&tool_table, &c.tool};
   form.part[2] = (settings_part){&work_table, &c.work};

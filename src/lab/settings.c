@@ -322,17 +322,22 @@ static sparc_status read_keys(const settings_form *form, settings_source *source
   return SPARC_OK;
 }
 
-sparc_status settings_read_file(const settings_form *form, const char *path, settings_source *source) {
-  json_error_t error;
-  source->where = path;
-  source->file = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-  if (!source->file && error.line < 0) return fail(SPARC_IO, "cannot read '%.200s': %s", path, strerror(errno));
-  if (!source->file) return fail(SPARC_FORMAT, "%.200s:%d: %s", path, error.line, error.text);
-  if (!json_is_object(source->file)) return fail(SPARC_FORMAT, "%.200s: expected one JSON object", path);
+sparc_status settings_read_json(const settings_form *form, const char *where, json_t *object, settings_source *source) {
+  source->where = where;
+  source->file = object;
+  if (!json_is_object(object)) return fail(SPARC_FORMAT, "%.200s: expected one JSON object", where);
   const locale_guard guard = enter_c_locale();
   const sparc_status status = read_keys(form, source);
   leave_c_locale(guard);
   return status;
+}
+
+sparc_status settings_read_file(const settings_form *form, const char *path, settings_source *source) {
+  json_error_t error;
+  json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (!object && error.line < 0) return fail(SPARC_IO, "cannot read '%.200s': %s", path, strerror(errno));
+  if (!object) return fail(SPARC_FORMAT, "%.200s:%d: %s", path, error.line, error.text);
+  return settings_read_json(form, path, object, source);
 }
 
 void settings_source_free(settings_source *source) {

@@ -134,6 +134,9 @@ typedef struct settings_source {
  * SPARC_FORMAT: it is no JSON object, SPARC_INVALID: a key or the type of its value makes no sense. source must be
  * zero; settings_source_free releases it in any case. */
 sparc_status settings_read_file(const settings_form *form, const char *path, settings_source *source);
+
+/* settings_read_json takes over the reference to such an object; `where` names it in messages */
+sparc_status settings_read_json(const settings_form *form, const char *where, json_t *object, settings_source *source);
 void settings_source_free(settings_source *source);
 
 /* settings_apply puts what a source says above what is there; texts go on living in the source */

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static double mean_of(size_t n, const double *values) {
+double score_mean(size_t n, const double *values) {
   double sum = 0;
   for (size_t i = 0; i < n; i++) sum += values[i];
   return sum / (double)n;
@@ -19,18 +19,17 @@ sparc_status score_of(size_t K, const double *means, double *score) {
     if (!isfinite(means[k]))
       return fail(SPARC_NOT_FINITE, "rollout %zu has the mean return %g: every scored rollout must finish an episode",
                   k + 1, means[k]);
-  *score = mean_of(K - first, means + first);
+  *score = score_mean(K - first, means + first);
   return SPARC_OK;
 }
 
-void score_curve(size_t K, const double *means, double *smoothed) {
-  for (size_t k = 0; k < K; k++)
-    smoothed[k] = k + 1 < SCORE_WINDOW ? NAN : mean_of(SCORE_WINDOW, means + k + 1 - SCORE_WINDOW);
+void score_curve(size_t K, const double *means, size_t window, double *smoothed) {
+  for (size_t k = 0; k < K; k++) smoothed[k] = k + 1 < window ? NAN : score_mean(window, means + k + 1 - window);
 }
 
 void score_over_seeds(size_t seeds, const double *scores, double *mean, double *deviation) {
   double squares = 0;
-  *mean = mean_of(seeds, scores);
+  *mean = score_mean(seeds, scores);
   for (size_t i = 0; i < seeds; i++) squares += pow(scores[i] - *mean, 2);
   *deviation = seeds > 1 ? sqrt(squares / (double)(seeds - 1)) : 0;
 }

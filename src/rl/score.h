@@ -10,8 +10,9 @@ enum { SCORE_WINDOW = 100 };
 /* J = mean(m_{K-99} ... m_K), or of all when there are fewer. A rollout among them without a finite mean is refused:
  * one that finished no episode has none. */
 sparc_status score_of(size_t K, const double *means /* (K) */, double *score);
-/* smoothed[k] = mean of the SCORE_WINDOW means that end with number k, counted from 0; NAN while there are fewer */
-void score_curve(size_t K, const double *means, double *smoothed /* (K) */);
+/* smoothed[k] = mean of the `window` means that end with number k, counted from 0; NAN while there are fewer */
+void score_curve(size_t K, const double *means, size_t window, double *smoothed /* (K) */);
+double score_mean(size_t n, const double *values);
 /* mean and sample deviation (divisor n - 1; 0 for one seed) over seeds */
 void score_over_seeds(size_t seeds, const double *scores, double *mean, double *deviation);
 

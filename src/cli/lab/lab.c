@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* lab.c: `sparc lab VERB NAME`: experiments as grids of tasks, methods and seeds: options, verbs, and what is short. */
+#include "cli/lab/lab.h"
+
+#include "base/error.h"
+#include "base/threads.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- verbs without a grid's runs ----------------------------------------------------------------- */
+
+static exit_code list(const lab_options *o) {
+  for (const char *const *name = grid_names(); *name; name++) {
+    grid g;
+    if (grid_open(*name, &g) != SPARC_OK) {
+      cli_message(o->who, "%s", sparc_error());
+      grid_free(&g);
+      return EXIT_FAILED;
+    }
+    if (o->json)
+      cli_json_line(o->who, json_pack("{s:s, s:s, s:i, s:i, s:i}", "name", g.name, "title", g.title, "tasks", g.tasks,
+                                      "methods", g.methods, "seeds", g.seeds));
+    else
+      printf("%-15s %2d tasks x %2d methods x %d seeds = %4d runs  %s\n", g.name, g.tasks, g.methods, g.seeds,
+             g.tasks * g.methods * g.seeds, g.title);
+    grid_free(&g);
+  }
+  return EXIT_DONE;
+}
+
+static exit_code show(const lab_options *o) {
+  grid g;
+  const sparc_status status = grid_open(o->target, &g);
+  size_t size;
+  const char *text = grid_text(o->target, &size);
+  if (status != SPARC_OK)
+    cli_message(o->who, "%s", sparc_error());
+  else if (text)
+    fwrite(text, 1, size, stdout);
+  else
+    json_dumpf(g.file, stdout, JSON_INDENT(2)), putchar('\n');
+  grid_free(&g);
+  return cli_exit_code(status);
+}
+
+static sparc_status count_runs(const lab_options *o, const char *folder) {
+  grid g;
+  grid_scope scope = {.out = o->out};
+  grid_jobs jobs = {.g = NULL};
+  selection all;
+  lab_options counts = *o;
+  counts.quiet = true;
+  sparc_status status = grid_folder_open(folder, &g, &scope);
+  if (status == SPARC_OK) status = selection_make(&g, &(selection_wish){.path = NULL}, &all);
+  if (status == SPARC_OK) status = grid_jobs_create(&g, &all, &scope, &jobs);
+  if (status == SPARC_OK) lab_status(&counts, &jobs);
+  grid_jobs_free(&jobs);
+  grid_free(&g);
+  return status;
+}
+
+/* a line for every experiment in the folder of results */
+static exit_code status_of_all(const lab_options *o) {
+  struct dirent **entries = NULL;
+  const int count = scandir(o->out, &entries, NULL, alphasort);
+  exit_code code = EXIT_DONE;
+  if (count < 0) cli_message(o->who, "there are no results in '%s'", o->out);
+  for (int i = 0; i < count; i++) {
+    char folder[CLI_PATH], file[CLI_PATH + 16];
+    snprintf(folder, sizeof folder, "%s/%s", o->out, entries[i]->d_name);
+    snprintf(file, sizeof file, "%s/lab.json", folder);
+    if (access(file, F_OK) == 0 && count_runs(o, folder) != SPARC_OK) {
+      cli_message(o->who, "%s", sparc_error());
+      code = EXIT_INPUT;
+    }
+    free(entries[i]);
+  }
+  free(entries);
+  return code;
+}
+
+/* ---- options ------------------------------------------------------------------------------------- */
+
+enum { KEY_TASKS = 256, KEY_METHODS, KEY_SEEDS, KEY_MATCH, KEY_RETRY, KEY_MEMORY, KEY_SCALE };
+
+static const struct argp_option lab_argp_options[] = {
+    {NULL, 0, NULL, 0, "Which runs:", 1},
+    {"tasks", KEY_TASKS, "A,B", 0, "These tasks only", 1},
+    {"methods", KEY_METHODS, "A,B", 0, "These methods only", 1},
+    {"seeds", KEY_SEEDS, "N|A-B", 0, "The first N seeds, or those from A to B (default: those of the grid)", 1},
+    {"scale", KEY_SCALE, "X", 0, "Multiply every budget by X; folder and tables say so (default: 1)", 1},
+    {"match", KEY_MATCH, "WHAT", 0,
+     "What cells of a task have in common: state, or params, as many as the reference has (default: state)", 1},
+    {"out", 'o', "DIR", 0, "The folder of all results (default: results)", 1},
+    {NULL, 0, NULL, 0, "Running:", 2},
+    {"jobs", 'J', "N", 0, "N runs at a time (default: as many as there are threads)", 2},
+    {"threads", 'T', "N", 0, "N threads for all runs together (default: all processors)", 2},
+    {"memory", KEY_MEMORY, "MB", 0, "Begin no run that would take all of them beyond MB (default: no limit)", 2},
+    {"retry", KEY_RETRY, NULL, 0, "Try what failed before again", 2},
+    {"dry-run", 'n', NULL, 0, "Run nothing: print the runs, hours at this machine's rates, and memory", 2},
+    {NULL, 0, NULL, 0, "Output:", 3},
+    {"format", 'f', "F", 0, "Tables as text, markdown, latex or csv (default: text)", 3},
+    {"json", 'j', NULL, 0, "Print JSON: one object for each run or line", 3},
+    {"quiet", 'q', NULL, 0, "No progress and no remarks", 3},
+    {"progress", 'p', "HOW", 0, "auto, plain (one line now and then) or none (default: auto)", 3},
+    {0}};
+
+typedef enum target_use { TARGET_NONE, TARGET_OPTIONAL, TARGET_NEEDED } target_use;
+
+typedef struct verb {
+  const char *name;
+  target_use target;
+  const char *options;                                       /* those that it has; names with blanks between */
+  exit_code (*alone)(const lab_options *);                   /* without a grid's runs */
+  exit_code (*with)(const lab_options *, const grid_jobs *); /* on the target's */
+} verb;
+
+#define WHICH "tasks methods seeds scale match out"
+static const verb verbs[] = {
+    {"list", TARGET_NONE, "json", list, NULL},
+    {"show", TARGET_NEEDED, "", show, NULL},
+    {"run", TARGET_NEEDED, WHICH " jobs threads memory retry dry-run json quiet progress", NULL, lab_run},
+    {"status", TARGET_OPTIONAL, WHICH " json quiet", status_of_all, lab_status},
+    {"table", TARGET_NEEDED, WHICH " format json", NULL, lab_table},
+    {"figure", TARGET_NEEDED, WHICH " json", NULL, lab_figure},
+};
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+typedef struct lab_input {
+  lab_options options;
+  const verb *verb;
+  const char *given[32]; /* names of options */
+  int count;
+} lab_input;
+
+static const verb *find_verb(struct argp_state *state, const char *name) {
+  const char *names[VERBS + 1] = {NULL};
+  for (int i = 0; i < VERBS; i++) {
+    if (strcmp(verbs[i].name, name) == 0) return &verbs[i];
+    names[i] = verbs[i].name;
+  }
+  (void)unknown_name("verb", name, names);
+  argp_error(state, "%s", sparc_error());
+  return NULL;
+}
+
+static double parse_number(struct argp_state *state, const char *option, const char *text, double low, double high) {
+  char *end;
+  const double value = strtod(text, &end);
+  if (end == text || *end || !(value >= low && value <= high))
+    argp_error(state, "--%s is '%s', expected a number from %g to %g", option, text, low, high);
+  return value;
+}
+
+static int parse_choice(struct argp_state *state, const char *option, const char *text, const char *const *names) {
+  for (int i = 0; names[i]; i++)
+    if (strcmp(names[i], text) == 0) return i;
+  (void)unknown_name(option, text, names);
+  argp_error(state, "%s", sparc_error());
+  return 0;
+}
+
+static void note_option(lab_input *in, int key) {
+  for (const struct argp_option *o = lab_argp_options; o->name || o->doc; o++)
+    if (o->key == key && o->name && in->count < 32) in->given[in->count++] = o->name;
+}
+
+static error_t parse_lab(int key, char *argument, struct argp_state *state) {
+  static const char *const matches[] = {"state", "params", NULL}, *const styles[] = {"auto", "plain", "none", NULL};
+  lab_input *in = state->input;
+  lab_options *o = &in->options;
+  note_option(in, key);
+  switch (key) {
+    case KEY_TASKS:
+      o->wish.tasks = argument;
+      return 0;
+    case KEY_METHODS:
+      o->wish.methods = argument;
+      return 0;
+    case KEY_SEEDS:
+      o->wish.seeds = argument;
+      return 0;
+    case KEY_SCALE:
+      o->scale = parse_number(state, "scale", argument, 1e-6, 1000);
+      return 0;
+    case KEY_MATCH:
+      o->match_params = parse_choice(state, "match", argument, matches) == 1;
+      return 0;
+    case 'o':
+      o->out = argument;
+      return 0;
+    case 'J':
+      return cli_parse_int(state, "jobs", argument, 1, 1024, &o->jobs);
+    case 'T':
+      return cli_parse_int(state, "threads", argument, 1, THREADS_MAX, &o->threads);
+    case KEY_MEMORY:
+      o->memory_mb = parse_number(state, "memory", argument, 1, 1e9);
+      return 0;
+    case KEY_RETRY:
+      o->retry = true;
+      return 0;
+    case 'n':
+      o->dry_run = true;
+      return 0;
+    case 'f':
+      o->format = (table_format)parse_choice(state, "format", argument, table_formats);
+      return 0;
+    case 'j':
+      o->json = true;
+      return 0;
+    case 'q':
+      o->quiet = true;
+      return 0;
+    case 'p':
+      o->progress = (progress_style)parse_choice(state, "progress", argument, styles);
+      return 0;
+    case ARGP_KEY_ARG:
+      if (!in->verb)
+        in->verb = find_verb(state, argument);
+      else if (!o->target)
+        o->target = argument;
+      else
+        argp_error(state, "expected one NAME, got '%s' as well", argument);
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const char doc[] =
+    "Experiments: tables of tasks by methods by seeds, run, resumed and aggregated. VERB is one of\n"
+    "  list     the built-in experiments\n"
+    "  show     the JSON of one, to start from for one of your own\n"
+    "  run      its runs, in parallel processes; what is finished stays, what was stopped goes on\n"
+    "  status   how far they are; without NAME, all that DIR holds\n"
+    "  table    mean and spread over seeds beside the paper's, differences, ranks\n"
+    "  figure   learning curves and scores as SVG and PNG, by gnuplot\n"
+    "NAME is a built-in experiment or a JSON file, with a part of it behind: popgym/repeat-first, 'popgym/*/sparc', "
+    "popgym/repeat-first/sparc/s0."
+    "\vA run's folder DIR/NAME/TASK/METHOD/sSEED is that of `sparc rl` or `sparc train`. Several processes, on several "
+    "machines, may run one experiment in one folder. Exit status: 0 done, 1 a run failed or a file could not be "
+    "written, 2 usage, 3 a file is missing or malformed, 130 interrupted, with what was under way saved.";
+
+static const struct argp lab_argp = {
+    .options = lab_argp_options, .parser = parse_lab, .args_doc = "VERB [NAME[/TASK[/METHOD[/sSEED]]]]", .doc = doc};
+
+/* ---- the command --------------------------------------------------------------------------------- */
+
+static bool lists(const char *names, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *found = names; (found = strstr(found, name)) != NULL; found += length)
+    if ((found == names || found[-1] == ' ') && (found[length] == ' ' || !found[length])) return true;
+  return false;
+}
+
+static sparc_status check(const lab_input *in) {
+  const lab_options *o = &in->options;
+  if (!in->verb) return fail(SPARC_INVALID, "no VERB given; `sparc lab --help` lists them");
+  if (in->verb->target == TARGET_NEEDED && !o->target)
+    return fail(SPARC_INVALID, "no NAME given; `sparc lab list` has some");
+  if (in->verb->target == TARGET_NONE && o->target)
+    return fail(SPARC_INVALID, "unexpected argument '%.60s'", o->target);
+  for (int i = 0; i < in->count; i++)
+    if (!lists(in->verb->options, in->given[i]))
+      return fail(SPARC_INVALID, "--%s is not for `sparc lab %s`", in->given[i], in->verb->name);
+  return SPARC_OK;
+}
+
+static exit_code work(const lab_input *in) {
+  lab_options o = in->options;
+  char name[CLI_PATH];
+  grid g = {.file = NULL};
+  grid_jobs jobs = {.g = NULL};
+  selection chosen;
+  sparc_status status = selection_split(o.target, name, sizeof name, &o.wish.path)
+                            ? grid_open(name, &g)
+                            : fail(SPARC_INVALID, "the name of the experiment is too long");
+  if (status == SPARC_OK) status = selection_make(&g, &o.wish, &chosen);
+  const grid_scope scope = {.out = o.out, .scale = o.scale, .match_params = o.match_params};
+  if (status == SPARC_OK) status = grid_jobs_create(&g, &chosen, &scope, &jobs);
+  exit_code code = cli_exit_code(status);
+  if (status == SPARC_OK)
+    code = in->verb->with(&o, &jobs);
+  else
+    cli_message(o.who, "%s", sparc_error());
+  grid_jobs_free(&jobs);
+  grid_free(&g);
+  return code;
+}
+
+static exit_code run_lab(int argc, char **argv) {
+  lab_input in = {.options = {.who = "sparc lab", .out = "results", .scale = 1}};
+  if (argp_parse(&lab_argp, argc, argv, 0, NULL, &in) != 0) return EXIT_USAGE;
+  const sparc_status status = check(&in);
+  if (status != SPARC_OK) {
+    cli_message(in.options.who, "%s", sparc_error());
+    return cli_exit_code(status);
+  }
+  snprintf(in.options.who, sizeof in.options.who, "sparc lab %s", in.verb->name);
+  return in.verb->alone && (!in.options.target || !in.verb->with) ? in.verb->alone(&in.options) : work(&in);
+}
+
+const cli_command command_lab = {"lab", "run experiments: tasks by methods by seeds", &lab_argp, run_lab};

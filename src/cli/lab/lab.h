@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* lab.h: what the verbs of `sparc lab` share. */
+#ifndef SPARC_CLI_LAB_LAB_H
+#define SPARC_CLI_LAB_LAB_H
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "lab/grid/table.h"
+
+typedef struct lab_options {
+  char who[32]; /* opens messages: "sparc lab run" */
+  const char *target;
+  const char *out;
+  selection_wish wish;
+  double scale;
+  bool match_params;
+  int jobs, threads; /* 0: as many as there are processors */
+  double memory_mb;  /* 0: no limit */
+  table_format format;
+  bool retry, dry_run, json, quiet;
+  progress_style progress;
+} lab_options;
+
+/* the verbs that work on a part of a grid */
+exit_code lab_run(const lab_options *options, const grid_jobs *jobs);
+exit_code lab_plan(const lab_options *options, const grid_jobs *jobs);
+exit_code lab_status(const lab_options *options, const grid_jobs *jobs);
+exit_code lab_table(const lab_options *options, const grid_jobs *jobs);
+exit_code lab_figure(const lab_options *options, const grid_jobs *jobs);
+
+/* lab_arguments is the command line of a job's command, its folder and its settings in the files named; `room` holds
+ * what has to be put together. */
+enum { LAB_ARGUMENTS = 16 };
+typedef struct lab_room {
+  char threads[16], seconds[32], problem[GRID_PROBLEM];
+} lab_room;
+sparc_status lab_arguments(const grid_job *job, const char *folder, const char *settings, int threads, lab_room *room,
+                           char *arguments[LAB_ARGUMENTS]);
+
+/* lab_become makes this process the job's command: what it prints goes to `out`, what it says to a log. Returns only
+ * if that fails. */
+exit_code lab_become(char *const *arguments, int out, const char *log);
+
+/* lab_last_line is the last line of a file that says something; false: there is none */
+bool lab_last_line(const char *path, char text[JOB_TEXT]);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* process.c: a job as a process: this very program with another command. */
+#include "base/error.h"
+#include "cli/lab/lab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *text_of(const json_t *settings, const char *key) {
+  return (char *)json_string_value(json_object_get(settings, key));
+}
+
+sparc_status lab_arguments(const grid_job *job, const char *folder, const char *settings, int threads, lab_room *room,
+                           char *arguments[LAB_ARGUMENTS]) {
+  int n = 0;
+  snprintf(room->threads, sizeof room->threads, "%d", threads);
+  arguments[n++] = (char *)"sparc";
+  arguments[n++] = (char *)grid_kind_name(job->kind);
+  arguments[n++] = (char *)"--json";
+  arguments[n++] = (char *)"--threads";
+  arguments[n++] = room->threads;
+  sparc_status status = SPARC_OK;
+  switch (job->kind) {
+    case GRID_RL:
+    case GRID_TRAIN:
+      arguments[n++] = (char *)"--quiet";
+      arguments[n++] = (char *)"--resume";
+      arguments[n++] = (char *)"--config";
+      arguments[n++] = (char *)settings;
+      arguments[n++] = (char *)"--out";
+      arguments[n++] = (char *)folder;
+      break;
+    case GRID_BENCH:
+      status = grid_problem(job->settings, room->problem);
+      if (json_is_number(json_object_get(job->settings, "seconds"))) {
+        snprintf(room->seconds, sizeof room->seconds, "%g",
+                 json_number_value(json_object_get(job->settings, "seconds")));
+        arguments[n++] = (char *)"--seconds";
+        arguments[n++] = room->seconds;
+      }
+      arguments[n++] = (char *)"--";
+      arguments[n++] = room->problem;
+      break;
+    case GRID_CHECK:
+      arguments[n++] = (char *)"--";
+      arguments[n++] = text_of(job->settings, "file");
+      break;
+  }
+  arguments[n] = NULL;
+  return status;
+}
+
+exit_code lab_become(char *const *arguments, int out, const char *log) {
+  const int words = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), nothing = open("/dev/null", O_RDONLY);
+  if (words < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+      dup2(words, STDERR_FILENO) < 0)
+    return EXIT_FAILED;
+  execv("/proc/self/exe", arguments);
+  cli_message("sparc lab", "cannot begin the program again: %s", strerror(errno));
+  return EXIT_FAILED;
+}
+
+bool lab_last_line(const char *path, char text[JOB_TEXT]) {
+  char *line = NULL;
+  size_t size = 0;
+  bool found = false;
+  FILE *file = fopen(path, "r");
+  while (file && getline(&line, &size, file) > 0) {
+    line[strcspn(line, "\n")] = '\0';
+    if (!*line) continue;
+    snprintf(text, JOB_TEXT, "%s", line);
+    found = true;
+  }
+  free(line);
+  if (file) fclose(file);
+  return found;
+}

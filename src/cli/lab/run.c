@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/* run.c: `sparc lab run`: the jobs of a grid in processes of their own, some at a time, within a budget of threads and
+ * memory.
+ *
+ * The folder of the grid is the only list of jobs. A job is looked at when there is room for one, claimed, run, and its
+ * result written; whoever else works in the folder does the same, so the two never need to know of each other. Seeds
+ * come one after the other: the whole table fills up with the first seed before the second begins.
+ */
+#include "base/error.h"
+#include "base/threads.h"
+#include "cli/jobs.h"
+#include "cli/lab/lab.h"
+#include "lab/grid/estimate.h"
+#include "sparc/rl.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const double rescan_seconds = 2;
+
+typedef enum entry_state {
+  ENTRY_OPEN,    /* to be looked at */
+  ENTRY_OURS,    /* runs here */
+  ENTRY_DONE,    /* finished, here or before */
+  ENTRY_FAILED,  /* and not to be tried again */
+  ENTRY_STOPPED, /* was ours, and was interrupted */
+} entry_state;
+
+typedef struct entry {
+  const grid_job *job;
+  entry_state state;
+  claim held;
+  bool lost;     /* the claim is somebody else's now */
+  bool retried;  /* a failure is cleared once */
+  char *printed; /* lines, or of RL and training the last one */
+  double done;   /* fraction */
+  double needs;  /* MB, while it runs */
+} entry;
+
+typedef struct runner {
+  const lab_options *o;
+  const grid_jobs *jobs;
+  entry *list; /* (count) in the order of the work */
+  int most, threads;
+  double memory; /* MB that running jobs take together */
+  int running;
+  double scanned, renewed; /* when */
+  progress *shown;
+  exit_code worst;
+} runner;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- choosing ------------------------------------------------------------------------------------ */
+
+static void note_failure(runner *r, entry *e, const char *message) {
+  e->state = ENTRY_FAILED;
+  if (r->worst == EXIT_DONE) r->worst = EXIT_FAILED;
+  cli_message(r->o->who, "%s failed: %s", e->job->name, message);
+}
+
+/* whether the look at its folder leaves the job open to us */
+static bool is_open(runner *r, entry *e) {
+  job_report report;
+  if (e->state != ENTRY_OPEN) return false;
+  job_look(e->job, &report);
+  e->done = report.done;
+  switch (report.state) {
+    case JOB_DONE:
+      e->state = ENTRY_DONE;
+      return false;
+    case JOB_RUNNING:
+      return false;
+    case JOB_CHANGED:
+      note_failure(r, e, "its folder has a run with other settings; remove it, or take another --out");
+      return false;
+    case JOB_FAILED:
+      if (r->o->retry && !e->retried) return true;
+      e->state = ENTRY_FAILED;
+      if (r->worst == EXIT_DONE) r->worst = EXIT_FAILED;
+      cli_message(r->o->who, "%s failed before, --retry tries it again: %s", e->job->name, report.message);
+      return false;
+    default:
+      return true;
+  }
+}
+
+static double memory_of(const runner *r, const grid_job *job) {
+  if (r->o->memory_mb <= 0) return 0;
+  const double measured = estimate_measured(r->jobs, job).memory_mb;
+  const double known = measured > 0 ? measured : estimate_memory(job);
+  return known > 0 ? known : r->o->memory_mb / r->most;
+}
+
+/* a job that is larger than the whole budget runs alone; a benchmark runs alone, too */
+static bool fits(const runner *r, const entry *e) {
+  if (r->running == 0) return true;
+  for (int i = 0; i < r->jobs->count; i++)
+    if (r->list[i].state == ENTRY_OURS && r->list[i].job->kind == GRID_BENCH) return false;
+  return e->job->kind != GRID_BENCH && r->memory + e->needs <= r->o->memory_mb;
+}
+
+static job_hold take(runner *r, entry *e) {
+  job_hold hold = JOB_ELSEWHERE;
+  sparc_status status = job_prepare(e->job, &e->held, &hold);
+  if (status == SPARC_OK && hold == JOB_TAKEN) status = job_write_settings(e->job);
+  if (status != SPARC_OK) {
+    char sentence[JOB_TEXT];
+    snprintf(sentence, sizeof sentence, "%s", sparc_error());
+    claim_return(&e->held);
+    note_failure(r, e, sentence);
+    return JOB_ELSEWHERE;
+  }
+  if (hold != JOB_TAKEN) return hold;
+  if (r->o->retry) job_clear_failure(e->job);
+  e->retried = true;
+  e->state = ENTRY_OURS;
+  e->lost = false;
+  r->memory += e->needs;
+  r->running++;
+  return JOB_TAKEN;
+}
+
+static int next(void *user) {
+  runner *r = user;
+  const double time = now();
+  if (time - r->scanned < rescan_seconds && r->scanned > 0) return CLI_JOBS_LATER;
+  bool waits = false;
+  for (int i = 0; i < r->jobs->count; i++) {
+    entry *e = &r->list[i];
+    if (!is_open(r, e)) continue;
+    if (r->o->memory_mb > 0 && e->needs == 0) e->needs = memory_of(r, e->job);
+    const job_hold hold = fits(r, e) ? take(r, e) : JOB_LOCKED;
+    if (hold == JOB_TAKEN) return i;
+    waits |= hold == JOB_LOCKED;
+  }
+  /* what others work on is theirs to finish */
+  if (!waits && r->running == 0) return CLI_JOBS_OVER;
+  r->scanned = time;
+  return CLI_JOBS_LATER;
+}
+
+/* ---- working ------------------------------------------------------------------------------------- */
+
+static exit_code work(void *user, int i, int out) {
+  const runner *r = user;
+  const grid_job *job = r->list[i].job;
+  char settings[JOB_PATH], log[JOB_PATH], *arguments[LAB_ARGUMENTS];
+  lab_room room;
+  job_file(job, "job.json", settings);
+  job_file(job, "log.txt", log);
+  if (lab_arguments(job, job->folder, settings, r->threads, &room, arguments) != SPARC_OK) {
+    cli_message(r->o->who, "%s", sparc_error());
+    return EXIT_FAILED;
+  }
+  return lab_become(arguments, out, log);
+}
+
+static void heard(void *user, int i, const char *line) {
+  entry *e = &((runner *)user)->list[i];
+  const bool adds = e->job->kind > GRID_TRAIN && e->printed;
+  const size_t before = adds ? strlen(e->printed) : 0;
+  char *text = malloc(before + strlen(line) + 2);
+  if (!text) return;
+  sprintf(text, "%s%s%s", adds ? e->printed : "", adds ? "\n" : "", line);
+  free(e->printed);
+  e->printed = text;
+}
+
+static void tell_done(const runner *r, const entry *e, const job_result *result) {
+  const grid_score score = grid_score_of(r->jobs->g, e->job->task, e->job->method);
+  if (r->o->json)
+    cli_json_line(r->o->who, json_pack("{s:s, s:o, s:s, s:f, s:f}", "job", e->job->name, "score",
+                                       isfinite(result->score) ? json_real(result->score) : json_null(), "unit",
+                                       score.unit, "seconds", result->seconds, "memory_mb", result->memory_mb));
+  else if (isfinite(result->score))
+    progress_note(r->shown, "%-40s %s %.4g  in %.0f s", e->job->name, score.unit, result->score, result->seconds);
+  else
+    progress_note(r->shown, "%-40s no score: %s", e->job->name, result->reason);
+  fflush(stdout);
+}
+
+static void finish(runner *r, entry *e, const cli_job_end *how) {
+  job_result result = {.seconds = how->seconds, .memory_mb = how->memory_mb};
+  if (!claim_renew(&e->held)) { /* whoever has it now will finish it */
+    e->state = ENTRY_OPEN;
+    return;
+  }
+  if (job_finish(r->jobs, e->job, e->printed ? e->printed : "", &result) != SPARC_OK) {
+    char sentence[JOB_TEXT];
+    snprintf(sentence, sizeof sentence, "%s", sparc_error());
+    (void)job_fail(e->job, sentence);
+    claim_return(&e->held);
+    note_failure(r, e, sentence);
+    return;
+  }
+  claim_drop(&e->held);
+  e->state = ENTRY_DONE;
+  e->done = 1;
+  tell_done(r, e, &result);
+}
+
+static void give_up(runner *r, entry *e, const cli_job_end *how) {
+  char message[JOB_TEXT], log[JOB_PATH];
+  job_file(e->job, "log.txt", log);
+  if (how->signal)
+    snprintf(message, sizeof message, "signal %d ended it (%s)", how->signal, strsignal(how->signal));
+  else if (!lab_last_line(log, message))
+    snprintf(message, sizeof message, "it ended with code %d and gave no reason", (int)how->code);
+  (void)job_fail(e->job, message);
+  claim_return(&e->held);
+  note_failure(r, e, message);
+}
+
+static void ended(void *user, int i, const cli_job_end *how) {
+  runner *r = user;
+  entry *e = &r->list[i];
+  r->running--;
+  r->memory -= e->needs;
+  r->scanned = 0;
+  if (e->lost) {
+    e->state = ENTRY_OPEN;
+  } else if (how->code == EXIT_DONE) {
+    finish(r, e, how);
+  } else if (how->code == EXIT_INTERRUPTED || interrupt_requested()) {
+    e->state = ENTRY_STOPPED;
+    claim_return(&e->held);
+  } else {
+    give_up(r, e, how);
+  }
+  free(e->printed);
+  e->printed = NULL;
+}
+
+static bool doomed(void *user, int i) { return ((runner *)user)->list[i].lost; }
+
+/* ---- meanwhile ----------------------------------------------------------------------------------- */
+
+static void renew(runner *r) {
+  for (int i = 0; i < r->jobs->count; i++) {
+    entry *e = &r->list[i];
+    if (e->state != ENTRY_OURS) continue;
+    e->lost = !claim_renew(&e->held);
+    job_report report;
+    job_look(e->job, &report);
+    e->done = report.done;
+  }
+}
+
+/* thousandths of a job, so that the display has an idea of the time that is left */
+static void show(runner *r) {
+  char text[160] = "";
+  double done = 0;
+  size_t used = 0;
+  int finished = 0;
+  for (int i = 0; i < r->jobs->count; i++) {
+    const entry *e = &r->list[i];
+    done += e->state == ENTRY_FAILED ? 1 : e->done;
+    finished += e->state == ENTRY_DONE;
+    if (e->state == ENTRY_OURS && used < sizeof text)
+      used += (size_t)snprintf(text + used, sizeof text - used, ", %s %.0f%%", e->job->name, 100 * e->done);
+  }
+  char line[256];
+  snprintf(line, sizeof line, "%d of %d done%s", finished, r->jobs->count, text);
+  progress_step(r->shown, lround(1000 * done), NAN, line);
+}
+
+static void tick(void *user) {
+  runner *r = user;
+  const double time = now();
+  if (time - r->renewed >= 1) {
+    r->renewed = time;
+    renew(r);
+  }
+  show(r);
+}
+
+/* ---- before -------------------------------------------------------------------------------------- */
+
+/* the rollouts of an RL run; 0: it is another */
+static long rollouts_of(const grid_job *job) {
+  sparc_ppo_config usual;
+  const json_t *own = json_object_get(job->settings, "rollout");
+  if (job->kind != GRID_RL ||
+      sparc_ppo_defaults(json_string_value(json_object_get(job->settings, "task")), &usual) != SPARC_OK)
+    return 0;
+  return job->budget / (json_is_integer(own) ? (long)json_integer_value(own) : usual.steps);
+}
+
+static void warn_of_short_runs(const lab_options *o, const grid_jobs *jobs) {
+  int count = 0, window = 0;
+  for (int i = 0; i < jobs->count; i++) {
+    const long rollouts = rollouts_of(&jobs->job[i]);
+    const grid_score score = grid_score_of(jobs->g, jobs->job[i].task, jobs->job[i].method);
+    if (rollouts == 0 || rollouts >= score.window) continue;
+    count++;
+    window = score.window;
+  }
+  if (count)
+    cli_message(o->who, "%d runs have fewer rollouts than the %d that a score is made of, and will have none", count,
+                window);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------- */
+
+/* by seed, then by task and method */
+static void order(runner *r) {
+  const selection *s = &r->jobs->chosen;
+  int n = 0;
+  for (int seed = 0; seed < s->seeds; seed++)
+    for (int t = 0; t < s->tasks; t++)
+      for (int m = 0; m < s->methods; m++) r->list[n++] = (entry){.job = grid_job_at(r->jobs, t, m, seed)};
+}
+
+static long done_before(runner *r) {
+  double done = 0;
+  for (int i = 0; i < r->jobs->count; i++) {
+    job_report report;
+    job_look(r->list[i].job, &report);
+    r->list[i].done = report.done;
+    done += report.done;
+  }
+  return lround(1000 * done);
+}
+
+static void summarise(const runner *r) {
+  int finished = 0, failed = 0;
+  for (int i = 0; i < r->jobs->count; i++) {
+    finished += r->list[i].state == ENTRY_DONE;
+    failed += r->list[i].state == ENTRY_FAILED;
+  }
+  const int left = r->jobs->count - finished - failed;
+  if (r->o->json || r->o->quiet) return;
+  printf("%d of %d runs are done", finished, r->jobs->count);
+  if (failed) printf(", %d failed", failed);
+  if (left) printf(", %d are left%s", left, interrupt_requested() ? "" : " to others");
+  printf("; results are in %s\n", r->jobs->folder);
+  if (finished)
+    printf("\nWhat to type next: `sparc lab table` and `sparc lab figure`, with the same name and options\n");
+}
+
+exit_code lab_run(const lab_options *o, const grid_jobs *jobs) {
+  if (o->dry_run) return lab_plan(o, jobs);
+  const int threads = o->threads ? o->threads : thread_count(0), most = o->jobs ? o->jobs : threads;
+  runner r = {.o = o,
+              .jobs = jobs,
+              .list = calloc((size_t)jobs->count, sizeof(entry)),
+              .most = most,
+              .threads = threads / most > 1 ? threads / most : 1};
+  if (!r.list || grid_jobs_write(jobs) != SPARC_OK) {
+    cli_message(o->who, "%s", r.list ? sparc_error() : "no memory for a list of runs");
+    free(r.list);
+    return EXIT_FAILED;
+  }
+  order(&r);
+  warn_of_short_runs(o, jobs);
+  interrupt_catch();
+  const long first = done_before(&r);
+  r.shown = progress_start(o->quiet ? PROGRESS_NONE : o->progress, jobs->g->name, first, 1000L * jobs->count);
+  cli_jobs_run(o->who, &(cli_jobs){.most = most,
+                                   .next = next,
+                                   .work = work,
+                                   .heard = heard,
+                                   .ended = ended,
+                                   .tick = tick,
+                                   .doomed = doomed,
+                                   .user = &r});
+  progress_finish(r.shown);
+  summarise(&r);
+  free(r.list);
+  return interrupt_requested() ? EXIT_INTERRUPTED : r.worst;
+}

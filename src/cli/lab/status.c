@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* status.c: `sparc lab status`: how far a grid is, run by run or as a table of counts. */
+#include "cli/lab/lab.h"
+
+#include <math.h>
+#include <string.h>
+
+static json_t *json_status(const grid_jobs *jobs, const grid_job *job, const job_report *r) {
+  json_t *object = json_pack("{s:s, s:s, s:s, s:f}", "grid", jobs->g->name, "job", job->name, "state",
+                             job_state_name(r->state), "done", r->done);
+  if (!object) return NULL;
+  if (r->state == JOB_DONE)
+    json_object_set_new(object, "score", isfinite(r->result.score) ? json_real(r->result.score) : json_null());
+  if (r->state == JOB_FAILED) json_object_set_new(object, "message", json_string(r->message));
+  if (r->state == JOB_RUNNING) {
+    json_object_set_new(object, "host", json_string(r->holder.host));
+    json_object_set_new(object, "pid", json_integer(r->holder.pid));
+  }
+  return object;
+}
+
+static void print_job(const grid_job *job, const job_report *r) {
+  printf("%-44s %-8s %3.0f%%", job->name, job_state_name(r->state), 100 * r->done);
+  if (r->state == JOB_DONE && isfinite(r->result.score)) printf("  %.5g", r->result.score);
+  if (r->state == JOB_DONE && !isfinite(r->result.score)) printf("  no score: %s", r->result.reason);
+  if (r->state == JOB_RUNNING) printf("  on %s, process %ld", r->holder.host, r->holder.pid);
+  if (r->state == JOB_FAILED) {
+    fputs("  ", stdout);
+    cli_text(r->message, 0);
+  }
+  putchar('\n');
+}
+
+exit_code lab_status(const lab_options *o, const grid_jobs *jobs) {
+  int count[JOB_STATES] = {0};
+  for (int i = 0; i < jobs->count; i++) {
+    job_report r;
+    job_look(&jobs->job[i], &r);
+    count[r.state]++;
+    if (o->json)
+      cli_json_line(o->who, json_status(jobs, &jobs->job[i], &r));
+    else if (!o->quiet && r.state != JOB_WAITING)
+      print_job(&jobs->job[i], &r);
+  }
+  if (o->json) return EXIT_DONE;
+  printf("%s: %d runs", jobs->folder, jobs->count);
+  for (int s = 0; s < JOB_STATES; s++)
+    if (count[s]) printf(", %d %s", count[s], job_state_name((job_state)s));
+  putchar('\n');
+  return EXIT_DONE;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* claim.c: claims as numbered files. */
+#include "lab/grid/claim.h"
+
+#include "base/error.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char prefix[] = "claim.";
+
+static void path_of(const char *folder, long number, char path[CLAIM_PATH]) {
+  snprintf(path, CLAIM_PATH, "%.4100s/%s%ld", folder, prefix, number);
+}
+
+/* ---- holders ------------------------------------------------------------------------------------- */
+
+/* the 22nd field of /proc/PID/stat, counted behind the name in parentheses, which may hold anything; 0: unknown */
+static unsigned long long start_of(long pid) {
+  char path[64], text[1024];
+  snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+  FILE *file = fopen(path, "r");
+  if (!file) return 0;
+  const size_t got = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  text[got] = '\0';
+  const char *field = strrchr(text, ')');
+  for (int i = 2; field && i < 22; i++) field = strchr(field + 1, ' ');
+  return field ? strtoull(field, NULL, 10) : 0;
+}
+
+static claim_holder myself(void) {
+  claim_holder h = {.pid = getpid(), .start = start_of(getpid())};
+  if (gethostname(h.host, sizeof h.host - 1) != 0) snprintf(h.host, sizeof h.host, "unknown");
+  return h;
+}
+
+/* false: nobody, as the owner gave the claim back or the file is not what claim_take writes */
+static bool read_holder(const char *path, claim_holder *h) {
+  json_t *object = json_load_file(path, 0, NULL);
+  const char *host = json_string_value(json_object_get(object, "host"));
+  if (host) {
+    snprintf(h->host, sizeof h->host, "%s", host);
+    h->pid = (long)json_integer_value(json_object_get(object, "pid"));
+    h->start = (unsigned long long)json_integer_value(json_object_get(object, "start"));
+  }
+  json_decref(object);
+  return host != NULL && h->pid > 0;
+}
+
+static bool process_lives(const claim_holder *h) {
+  if (kill((pid_t)h->pid, 0) != 0 && errno == ESRCH) return false;
+  const unsigned long long start = start_of(h->pid);
+  return start == 0 || h->start == 0 || start == h->start;
+}
+
+static bool is_live(const char *path, time_t now, claim_holder *h) {
+  struct stat status;
+  if (!read_holder(path, h) || stat(path, &status) != 0) return false;
+  const claim_holder me = myself();
+  return strcmp(h->host, me.host) == 0 ? process_lives(h) : now - status.st_mtime < CLAIM_EXPIRY;
+}
+
+/* ---- files --------------------------------------------------------------------------------------- */
+
+/* "claim.12" is 12; 0: it is something else */
+static long number_of(const char *name) {
+  char *end;
+  if (strncmp(name, prefix, strlen(prefix)) != 0) return 0;
+  const char *digits = name + strlen(prefix);
+  const long number = *digits >= '1' && *digits <= '9' ? strtol(digits, &end, 10) : 0;
+  return number > 0 && !*end ? number : 0;
+}
+
+static long highest(const char *folder) {
+  long most = 0;
+  DIR *entries = opendir(folder);
+  for (struct dirent *e; entries && (e = readdir(entries));)
+    if (number_of(e->d_name) > most) most = number_of(e->d_name);
+  if (entries) closedir(entries);
+  return most;
+}
+
+/* removes claims below a number; with everything also those above it and what killed processes left */
+static void clear(const char *folder, long number, bool everything) {
+  DIR *entries = opendir(folder);
+  for (struct dirent *e; entries && (e = readdir(entries));) {
+    const long found = number_of(e->d_name);
+    if (everything ? strncmp(e->d_name, prefix, strlen(prefix)) == 0 : found > 0 && found < number)
+      unlinkat(dirfd(entries), e->d_name, 0);
+  }
+  if (entries) closedir(entries);
+}
+
+/* a file of our own beside the claims; its time is that of the file system's clock */
+static sparc_status write_own(const char *folder, const claim_holder *h, char path[CLAIM_PATH], time_t *now) {
+  snprintf(path, CLAIM_PATH, "%.3900s/%sof.%.100s.%ld", folder, prefix, h->host, h->pid);
+  FILE *file = fopen(path, "w");
+  struct stat status = {.st_mtime = 0};
+  if (!file) return fail(SPARC_IO, "cannot write '%.300s': %s", path, strerror(errno));
+  fprintf(file, "{\"host\": \"%s\", \"pid\": %ld, \"start\": %llu}\n", h->host, h->pid, h->start);
+  const bool written = fflush(file) == 0 && fstat(fileno(file), &status) == 0;
+  if (fclose(file) == 0 && written) {
+    *now = status.st_mtime;
+    return SPARC_OK;
+  }
+  unlink(path);
+  return fail(SPARC_IO, "cannot write '%.300s': %s", path, strerror(errno));
+}
+
+/* ---- claims -------------------------------------------------------------------------------------- */
+
+sparc_status claim_take(const char *folder, claim *out, bool *taken) {
+  const claim_holder me = myself();
+  claim_holder other;
+  char own[CLAIM_PATH], path[CLAIM_PATH];
+  time_t now = 0;
+  *taken = false;
+  *out = (claim){.number = 0};
+  if (snprintf(out->folder, sizeof out->folder, "%s", folder) >= (int)sizeof out->folder)
+    return fail(SPARC_INVALID, "the name of folder '%.200s' is too long", folder);
+  sparc_status status = write_own(folder, &me, own, &now);
+  if (status != SPARC_OK) return status;
+  const long last = highest(folder);
+  path_of(folder, last, path);
+  if (last == 0 || !is_live(path, now, &other)) {
+    path_of(folder, last + 1, path);
+    *taken = link(own, path) == 0;
+    if (!*taken && errno != EEXIST && errno != ENOENT) /* ENOENT: a finished job's folder was cleared */
+      status = fail(SPARC_IO, "cannot claim '%.300s': %s", folder, strerror(errno));
+    /* whoever looked before somebody else took and returned the folder has a number that counts no more */
+    if (*taken && highest(folder) > last + 1) {
+      unlink(path);
+      *taken = false;
+    }
+  }
+  unlink(own);
+  if (*taken) {
+    out->number = last + 1;
+    clear(folder, out->number, false);
+  }
+  return status;
+}
+
+bool claim_renew(const claim *c) {
+  char path[CLAIM_PATH];
+  path_of(c->folder, c->number, path);
+  return utimensat(AT_FDCWD, path, NULL, 0) == 0 && highest(c->folder) == c->number;
+}
+
+void claim_return(claim *c) {
+  char path[CLAIM_PATH];
+  path_of(c->folder, c->number, path);
+  FILE *file = c->number ? fopen(path, "r+") : NULL; /* not if another has removed it */
+  if (file) {
+    if (ftruncate(fileno(file), 0) == 0) fputs("{}\n", file);
+    fclose(file);
+  }
+  c->number = 0;
+}
+
+void claim_drop(claim *c) {
+  if (c->number) clear(c->folder, c->number, true);
+  c->number = 0;
+}
+
+bool claim_look(const char *folder, claim_holder *holder) {
+  char path[CLAIM_PATH];
+  const long last = highest(folder);
+  path_of(folder, last, path);
+  return last > 0 && is_live(path, time(NULL), holder);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* figures.c: learning curves of every task, and all scores beside the paper's.
+ *
+ * A script refers to columns of its data by their headings, so that it can be read, changed and run again by hand. Its
+ * body stands in it twice, once for each kind of picture.
+ */
+#include "lab/grid/figures.h"
+
+#include "base/error.h"
+#include "io/atomic_file.h"
+#include "lab/gnuplot.h"
+#include "lab/grid/curves.h"
+#include "lab/run/folder.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CURVE_POINTS_MOST = 300 };
+
+const char *grid_colour(const grid *g, int method) {
+  static const char *const palette[] = {"#D55E00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#B8860B",
+                                        "#7A6FB0", "#8FB339", "#882255", "#E69F00", "#666666", "#1d2530"};
+  const char *own = g->method[method].colour;
+  /* what a file says must not become part of a script unless it is a colour */
+  const bool fine = own && own[0] == '#' && strlen(own) == 7 && strspn(own + 1, "0123456789abcdefABCDEF") == 6;
+  return fine ? own : palette[(size_t)method % (sizeof palette / sizeof *palette)];
+}
+
+/* ---- which --------------------------------------------------------------------------------------- */
+
+static const grid *grid_of(const grid_results *r) { return r->jobs->g; }
+
+/* a look at the curve is cheap beside drawing it */
+static bool has_curve(const grid_results *r, int task, int method) {
+  grid_curve c;
+  const bool has = grid_curve_read(r->jobs, task, method, 2, &c) == SPARC_OK && c.count > 1;
+  grid_curve_free(&c);
+  return has;
+}
+
+static bool has_curves(const grid_results *r, int task) {
+  for (int m = 0; m < r->jobs->chosen.methods; m++)
+    if (has_curve(r, task, m)) return true;
+  return false;
+}
+
+static bool has_scores(const grid_results *r, int task) {
+  for (int m = 0; m < r->jobs->chosen.methods; m++)
+    if (grid_field(r, task, m)->ours.count) return true;
+  return false;
+}
+
+int grid_figures(const grid_results *r, grid_figure figures[FIGURES_MOST]) {
+  int count = 0;
+  bool scores = false;
+  for (int t = 0; t < r->jobs->chosen.tasks; t++) scores |= has_scores(r, t);
+  if (scores) {
+    figures[count] = (grid_figure){.task = -1};
+    snprintf(figures[count++].name, sizeof figures->name, "scores");
+  }
+  for (int t = 0; t < r->jobs->chosen.tasks; t++) {
+    if (!has_curves(r, t)) continue;
+    figures[count] = (grid_figure){.task = t};
+    snprintf(figures[count++].name, sizeof figures->name, "curve-%s", grid_of(r)->task[r->jobs->chosen.task[t]].name);
+  }
+  return count;
+}
+
+void grid_figures_folder(const grid_jobs *jobs, char path[JOB_PATH]) {
+  snprintf(path, JOB_PATH, "%s/figures", jobs->folder);
+}
+
+/* ---- files --------------------------------------------------------------------------------------- */
+
+typedef struct output {
+  const grid_results *r;
+  const grid_figure *figure;
+} output;
+
+static sparc_status write_file(const output *o, const char *extension, sparc_status (*body)(FILE *, const output *)) {
+  char folder[JOB_PATH], path[JOB_PATH + GRID_NAME + 16];
+  grid_figures_folder(o->r->jobs, folder);
+  snprintf(path, sizeof path, "%s/%s%s", folder, o->figure->name, extension);
+  atomic_file file;
+  sparc_status status = atomic_file_begin(&file, path);
+  if (status != SPARC_OK) return status;
+  status = body(file.stream, o);
+  if (status == SPARC_OK) return atomic_file_commit(&file);
+  atomic_file_abandon(&file);
+  return status;
+}
+
+static void put_value(FILE *f, double value) {
+  if (isfinite(value))
+    fprintf(f, ",%.9g", value);
+  else
+    fputs(",NaN", f);
+}
+
+static const char *method_name(const grid_results *r, int method) {
+  return grid_of(r)->method[r->jobs->chosen.method[method]].name;
+}
+
+static const char *method_title(const grid_results *r, int method) {
+  return grid_of(r)->method[r->jobs->chosen.method[method]].title;
+}
+
+static grid_score score_of(const grid_results *r, int task) {
+  return grid_score_of(grid_of(r), r->jobs->chosen.task[task], r->jobs->chosen.method[0]);
+}
+
+/* method,x,mean,low,high: the methods one after the other, as each has points of its own */
+static sparc_status write_curves(FILE *f, const output *o) {
+  sparc_status status = SPARC_OK;
+  fprintf(f, "method,x,mean,low,high\n");
+  for (int m = 0; m < o->r->jobs->chosen.methods && status == SPARC_OK; m++) {
+    grid_curve c;
+    status = grid_curve_read(o->r->jobs, o->figure->task, m, CURVE_POINTS_MOST, &c);
+    for (size_t i = 0; status == SPARC_OK && i < c.count; i++) {
+      const double spread = isnan(c.deviation[i]) ? 0 : c.deviation[i];
+      fprintf(f, "%s,%.9g", method_name(o->r, m), c.x[i]);
+      put_value(f, c.mean[i]);
+      put_value(f, c.mean[i] - spread);
+      put_value(f, c.mean[i] + spread);
+      putc('\n', f);
+    }
+    grid_curve_free(&c);
+  }
+  return status;
+}
+
+static sparc_status write_scores(FILE *f, const output *o) {
+  const grid_results *r = o->r;
+  fprintf(f, "task,method,row,mean,deviation,paper\n");
+  for (int t = 0; t < r->jobs->chosen.tasks; t++)
+    for (int m = 0; m < r->jobs->chosen.methods; m++) {
+      const field_result *s = grid_field(r, t, m);
+      fprintf(f, "%s,%s,%d", grid_of(r)->task[s->task].name, method_name(r, m), m);
+      put_value(f, s->ours.count ? s->ours.mean : NAN);
+      put_value(f, s->ours.count && isfinite(s->ours.deviation) ? s->ours.deviation : 0);
+      put_value(f, s->in_paper ? s->paper : NAN);
+      putc('\n', f);
+    }
+  return SPARC_OK;
+}
+
+/* ---- scripts ------------------------------------------------------------------------------------- */
+
+/* texts of a grid inside a script's quotes, where gnuplot would take some bytes for its own */
+static void put_text(FILE *f, const char *text) {
+  for (; *text; text++) {
+    if (strchr("_^{}@&~", *text))
+      fprintf(f, "\\\\%c", *text);
+    else if (*text == '"' || *text == '\\')
+      fprintf(f, "\\%c", *text);
+    else if ((unsigned char)*text >= 0x20)
+      putc(*text, f);
+  }
+}
+
+static void put_scope(FILE *f, const grid_results *r) {
+  char mark[96];
+  grid_scope_mark(&r->jobs->scope, mark, sizeof mark);
+  if (*mark) fprintf(f, " (%s)", mark);
+}
+
+static void put_curve_body(FILE *f, const output *o) {
+  const grid_results *r = o->r;
+  const grid_score score = score_of(r, o->figure->task);
+  const grid_task *task = &grid_of(r)->task[r->jobs->chosen.task[o->figure->task]];
+  const char *separator = "plot ";
+  fprintf(f, "set title \"");
+  put_text(f, task->title);
+  put_scope(f, r);
+  fprintf(f, "\" noenhanced\nset xlabel \"%s\"\nset ylabel \"",
+          task->kind == GRID_RL ? "environment steps" : "updates");
+  put_text(f, score.unit);
+  fprintf(f, "\"\n");
+  /* a row of another method is no point; the spread over the seeds lies under all lines */
+  for (int pass = r->jobs->chosen.seeds > 1 ? 0 : 1; pass < 2; pass++)
+    for (int m = 0; m < r->jobs->chosen.methods; m++) {
+      if (!has_curve(r, o->figure->task, m)) continue;
+      const char *colour = grid_colour(grid_of(r), r->jobs->chosen.method[m]);
+      fprintf(f, "%s\"%s.csv\" using (strcol(1) eq \"%s\" ? $2 : NaN):", separator, o->figure->name, method_name(r, m));
+      if (pass == 0) {
+        fprintf(f, "4:5 with filledcurves linecolor rgb \"%s\" fillstyle transparent solid 0.18 notitle", colour);
+      } else {
+        fprintf(f, "3 with lines linewidth 2 linecolor rgb \"%s\" title \"", colour);
+        put_text(f, method_title(r, m));
+        putc('"', f);
+      }
+      separator = ", \\\n  ";
+    }
+  putc('\n', f);
+}
+
+/* panels of scores: a row for each method, up to three panels beside each other */
+enum { PANELS = 3, PANEL_WIDTH = 320, NAMES = 150, ROW = 22, PANEL_EDGE = 80 };
+
+typedef struct panels {
+  int across, down, width, height; /* counts, and pixels of the whole figure */
+} panels;
+
+static panels lay_out(const grid_results *r) {
+  int count = 0;
+  for (int t = 0; t < r->jobs->chosen.tasks; t++) count += has_scores(r, t);
+  const int across = count < PANELS ? count : PANELS, down = (count + across - 1) / across;
+  return (panels){.across = across,
+                  .down = down,
+                  .width = NAMES + across * PANEL_WIDTH,
+                  .height = down * (PANEL_EDGE + ROW * r->jobs->chosen.methods)};
+}
+
+static void put_panel(FILE *f, const grid_results *r, int task) {
+  const grid_score score = score_of(r, task);
+  const grid_task *t = &grid_of(r)->task[r->jobs->chosen.task[task]];
+  fprintf(f, "set title \"");
+  put_text(f, t->title);
+  put_scope(f, r);
+  fprintf(f, "\"\nset xlabel \"");
+  put_text(f, score.unit);
+  fprintf(f, "\" offset 0,0.5\nplot ");
+  for (int m = 0; m < r->jobs->chosen.methods; m++)
+    fprintf(f,
+            "\"scores.csv\" using (strcol(1) eq \"%s\" && strcol(2) eq \"%s\" ? $4 : NaN):3:5 with xerrorbars "
+            "pointtype 7 pointsize 0.9 linewidth 1.5 linecolor rgb \"%s\" notitle, \\\n  ",
+            t->name, method_name(r, m), grid_colour(grid_of(r), r->jobs->chosen.method[m]));
+  fprintf(f,
+          "\"scores.csv\" using (strcol(1) eq \"%s\" ? $6 : NaN):3 with points pointtype 12 pointsize 1.1 linecolor "
+          "rgb \"#1d2530\" notitle\n",
+          t->name);
+}
+
+static void put_method_names(FILE *f, const grid_results *r, bool shown) {
+  fprintf(f, "set ytics (");
+  for (int m = 0; m < r->jobs->chosen.methods; m++) {
+    fprintf(f, "%s\"", m ? ", " : "");
+    if (shown) put_text(f, method_title(r, m));
+    fprintf(f, "\" %d", m);
+  }
+  fprintf(f, ")\n");
+}
+
+static void put_scores_body(FILE *f, const output *o) {
+  const grid_results *r = o->r;
+  const panels p = lay_out(r);
+  const double edge = (double)PANEL_EDGE / p.height;
+  fprintf(f, "set multiplot layout %d,%d margins screen %.4f, screen 0.98, screen %.4f, screen %.4f ", p.down, p.across,
+          (double)NAMES / p.width, 0.65 * edge, 1 - 0.35 * edge);
+  fprintf(f, "spacing screen 0.03, screen %.4f\n", edge);
+  fprintf(f, "set label 1 \"◇ the paper\" at screen 0.99, screen %.4f right textcolor rgb \"#3c4650\"\n", 0.12 * edge);
+  fprintf(f, "set yrange [%d.6:-0.6]\nset grid x linecolor rgb \"#e6eaee\"\n", r->jobs->chosen.methods - 1);
+  fprintf(f, "set offsets graph 0.04, graph 0.04, 0, 0\n");
+  for (int t = 0, panel = 0; t < r->jobs->chosen.tasks; t++) {
+    if (!has_scores(r, t)) continue;
+    put_method_names(f, r, panel++ % p.across == 0);
+    put_panel(f, r, t);
+  }
+  fprintf(f, "unset multiplot\n");
+}
+
+static sparc_status write_script(FILE *f, const output *o) {
+  const bool scores = o->figure->task < 0;
+  const panels p = scores ? lay_out(o->r) : (panels){.width = 760, .height = 440};
+  const char *name = o->figure->name;
+  fprintf(f, "# written by sparc lab figure; `gnuplot %s.gp` in this folder draws %s.svg and %s.png\n", name, name,
+          name);
+  fprintf(
+      f, "set encoding utf8\nset datafile separator comma\nset datafile columnheaders\nset datafile missing \"NaN\"\n");
+  fprintf(f, "set border 3 linecolor rgb \"#8a94a0\"\nset tics nomirror out scale 0.5 textcolor rgb \"#3c4650\"\n");
+  fprintf(f, "set grid y linecolor rgb \"#e6eaee\"\nset key outside right top vertical samplen 2\n");
+  if (scores) fprintf(f, "unset key\n");
+  fprintf(f, "\nset terminal svg size %d,%d dynamic font \"Helvetica,13\" background \"#ffffff\"\n", p.width, p.height);
+  fprintf(f, "set output \"%s.svg\"\n", name);
+  (scores ? put_scores_body : put_curve_body)(f, o);
+  fprintf(f, "\nset terminal pngcairo size %d,%d font \"Helvetica,10\" background \"#ffffff\"\n", p.width, p.height);
+  fprintf(f, "set output \"%s.png\"\n", name);
+  (scores ? put_scores_body : put_curve_body)(f, o);
+  return SPARC_OK;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------- */
+
+static sparc_status draw(const output *o, grid_drawing *drawing) {
+  sparc_status status = write_file(o, ".csv", o->figure->task < 0 ? write_scores : write_curves);
+  if (status == SPARC_OK) status = write_file(o, ".gp", write_script);
+  if (status != SPARC_OK) return status;
+  char folder[JOB_PATH], *svg = NULL;
+  grid_figures_folder(o->r->jobs, folder);
+  if (gnuplot_draw(folder, o->figure->name, &svg) == SPARC_OK)
+    drawing->figures++;
+  else
+    snprintf(drawing->reason, sizeof drawing->reason, "%s", sparc_error());
+  sparc_free(svg);
+  return SPARC_OK;
+}
+
+sparc_status grid_figures_draw(const grid_results *r, grid_drawing *drawing) {
+  *drawing = (grid_drawing){.figures = 0};
+  grid_figure figures[FIGURES_MOST];
+  const int count = grid_figures(r, figures);
+  char folder[JOB_PATH];
+  grid_figures_folder(r->jobs, folder);
+  sparc_status status = count > 0 ? make_folders(folder) : SPARC_OK;
+  for (int i = 0; i < count && status == SPARC_OK; i++) status = draw(&(output){r, &figures[i]}, drawing);
+  return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* figures.h: the results of a grid as data files, as gnuplot scripts that draw them, and drawn as SVG and PNG. */
+#ifndef SPARC_LAB_GRID_FIGURES_H
+#define SPARC_LAB_GRID_FIGURES_H
+
+#include "lab/grid/results.h"
+
+typedef struct grid_figure {
+  char name[GRID_NAME + 8]; /* of the files: NAME.gp, NAME.svg, NAME.png */
+  int task;                 /* in the selection, whose learning curves it shows; -1: it shows all scores */
+} grid_figure;
+
+enum { FIGURES_MOST = GRID_MOST + 1 };
+
+/* grid_figures lists those that there is something to draw for, and returns their number */
+int grid_figures(const grid_results *r, grid_figure figures[FIGURES_MOST]);
+
+/* the folder of the figures, in that of the grid */
+void grid_figures_folder(const grid_jobs *jobs, char path[JOB_PATH]);
+
+typedef struct grid_drawing {
+  int figures;           /* drawn */
+  char reason[JOB_TEXT]; /* why some are missing; "": none is */
+} grid_drawing;
+
+/* grid_figures_draw writes data and scripts, and draws. A figure that cannot be drawn is no failure: *drawing says why.
+ */
+sparc_status grid_figures_draw(const grid_results *r, grid_drawing *drawing);
+
+/* grid_colour is the colour of a method of the grid: its own, or one of a palette that the colour-blind can tell apart
+ */
+const char *grid_colour(const grid *g, int method);
+
+#endif

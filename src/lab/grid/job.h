@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* job.h: one run of a grid: its settings, its folder, and what stands there of it.
+ *
+ * The folder OUT/GRID/TASK/METHOD/sSEED is an ordinary run folder of `sparc rl` or `sparc train`. Beside their files it
+ * has job.json (the settings, a file for --config), log.txt (what the command said), while somebody works in it a claim
+ * (claim.h), and in the end result.json or failed.json. A result is written as a whole or not at all, after the run
+ * itself is finished: whoever is killed before leaves a run that the next one resumes.
+ */
+#ifndef SPARC_LAB_GRID_JOB_H
+#define SPARC_LAB_GRID_JOB_H
+
+#include "lab/grid/claim.h"
+#include "lab/grid/grid.h"
+#include "lab/grid/selection.h"
+
+enum { JOB_PATH = 4200, JOB_TEXT = 256, JOB_DIGEST = 24 };
+
+/* what is asked of a grid besides the part of it */
+typedef struct grid_scope {
+  const char *out;   /* folder of all results */
+  double scale;      /* of the budgets; 1: as the grid says */
+  bool match_params; /* cells with about as many parameters as the reference's, not as much state */
+} grid_scope;
+
+typedef struct grid_job {
+  int task, method;
+  uint64_t seed;
+  grid_kind kind;
+  char name[2 * GRID_NAME + 32]; /* "repeat-first/sparc/s0" */
+  char folder[JOB_PATH - 64];    /* room for names in it */
+  json_t *settings;              /* all that defines the run */
+  char digest[JOB_DIGEST];       /* of them */
+  long budget;                   /* environment steps or updates; 1 where there is nothing to count */
+} grid_job;
+
+typedef struct grid_jobs {
+  const grid *g;
+  grid_scope scope;
+  selection chosen;
+  char folder[JOB_PATH - 256]; /* OUT/GRID, with what the scope adds to the name */
+  grid_job *job;               /* (tasks, methods, seeds) of the selection */
+  int count;
+} grid_jobs;
+
+/* grid_jobs_create lists the runs of a part of a grid; nothing is looked at or written. The grid must outlive them. */
+sparc_status grid_jobs_create(const grid *g, const selection *chosen, const grid_scope *scope, grid_jobs *out);
+void grid_jobs_free(grid_jobs *jobs); /* a zeroed one is fine, too */
+
+static inline const grid_job *grid_job_at(const grid_jobs *jobs, int task, int method, int seed) {
+  return &jobs->job[((size_t)task * (size_t)jobs->chosen.methods + (size_t)method) * (size_t)jobs->chosen.seeds +
+                    (size_t)seed];
+}
+
+/* grid_jobs_write makes the folder and leaves a copy of the grid and its scope there (lab.json); grid_folder_open reads
+ * them again, except for scope->out. *g is to be released with grid_free in any case. */
+sparc_status grid_jobs_write(const grid_jobs *jobs);
+sparc_status grid_folder_open(const char *folder, grid *g, grid_scope *scope);
+
+/* grid_scope_mark says how a scope differs from the usual: "scale 0.1, matched parameters", or "" */
+void grid_scope_mark(const grid_scope *scope, char *text, size_t size);
+
+/* ---- what stands in the folder ---- */
+
+typedef enum job_state {
+  JOB_WAITING, /* nothing is there */
+  JOB_STOPPED, /* it was begun; the next runner goes on with it */
+  JOB_RUNNING, /* somebody works on it */
+  JOB_FAILED,  /* failed.json says why; it is tried again on request */
+  JOB_CHANGED, /* what is there has other settings */
+  JOB_DONE,
+  JOB_STATES
+} job_state;
+
+const char *job_state_name(job_state state);
+
+/* what came of a run */
+typedef struct job_result {
+  double score;          /* in the unit of the score; NAN: refused, as reason says */
+  char reason[JOB_TEXT]; /* "": none */
+  long parameters;       /* 0: unknown, as what follows */
+  double seconds, rate;  /* of the work; budget per second */
+  double memory_mb;      /* at most, of the process */
+  char machine[JOB_TEXT];
+} job_result;
+
+typedef struct job_report {
+  job_state state;
+  double done;            /* fraction of the budget */
+  job_result result;      /* of JOB_DONE */
+  char message[JOB_TEXT]; /* of JOB_FAILED the last that it said */
+  claim_holder holder;    /* of JOB_RUNNING */
+} job_report;
+
+void job_look(const grid_job *job, job_report *out);
+
+/* ---- what a runner does ---- */
+
+typedef enum job_hold {
+  JOB_TAKEN,     /* it is ours */
+  JOB_ELSEWHERE, /* another runner has it, or it is done by now */
+  JOB_LOCKED     /* a process without a claim writes there; it may be over soon */
+} job_hold;
+
+/* job_prepare makes the folder and takes the claim */
+sparc_status job_prepare(const grid_job *job, claim *held, job_hold *hold);
+
+/* job_write_settings writes job.json; job_clear removes a failure before it is tried again */
+sparc_status job_write_settings(const grid_job *job);
+void job_clear_failure(const grid_job *job);
+
+/* job_finish scores a run that ended well and writes result.json. printed has what the command printed: of RL and
+ * training its last object, of the others all of them, as lines. SPARC_FORMAT: that makes no sense. */
+sparc_status job_finish(const grid_jobs *jobs, const grid_job *job, const char *printed, job_result *result);
+
+sparc_status job_fail(const grid_job *job, const char *message);
+
+/* job_file is the path of a file in the folder */
+void job_file(const grid_job *job, const char *name, char path[JOB_PATH]);
+
+/* job_curve reads a metric from metrics.jsonl: *count values (null becomes NAN) and the update of each; both arrays to
+ * be released with free() */
+sparc_status job_curve(const grid_job *job, const char *metric, double **values, double **updates, size_t *count);
+
+#endif

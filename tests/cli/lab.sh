@@ -1,0 +1,253 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# lab.sh: experiments: grids, selections, runs that are killed and shared, failures, plans, tables and figures.
+# SPARC_KILLS is the number of kills at random moments, 3 by default.
+# shellcheck source=tests/cli/common.bash
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+unset SPARC_DATA
+cd "$scratch"
+
+cat >tiny.json <<'END'
+{
+  "name": "tiny", "title": "A tiny grid", "kind": "train",
+  "settings": {"updates": 40, "budget": 16, "validate-every": 10},
+  "score": {"metric": "validation_nmse", "take": "last", "better": "lower", "scale": 1, "unit": "NMSE", "digits": 3},
+  "tasks": [
+    {"name": "tracking", "title": "Tracking", "settings": {"data": "tracking"}},
+    {"name": "order", "title": "Order, any", "settings": {"data": "event-order"},
+     "score": {"metric": "validation_accuracy", "take": "best", "better": "higher", "scale": 100, "unit": "accuracy, %",
+               "digits": 1}}
+  ],
+  "methods": [
+    {"name": "sparc", "title": "SPARC", "settings": {"cell": "sparc"}},
+    {"name": "rtu", "title": "RTU", "settings": {"cell": "rtu"}}
+  ],
+  "seeds": [0, 1], "reference": "sparc",
+  "paper": {"tracking": {"sparc": [0.096, 0.01], "rtu": 0.358}}
+}
+END
+
+# change SED: the tiny grid with a line changed, as bad.json
+change() { sed "$1" tiny.json >bad.json; }
+# refuse CODE SENTENCE ARGUMENT...
+refuse() {
+  local code=$1 sentence=$2
+  shift 2
+  expect "$code" "$@"
+  complains "$sentence"
+  no_output
+}
+
+# ---- built-in grids: all can be shown, and what is shown is a grid
+expect 0 lab list
+mapfile -t names < <(cut -d' ' -f1 "$scratch/out")
+[ "${#names[@]}" -ge 8 ] || fail "there are ${#names[@]} built-in grids"
+for name in "${names[@]}"; do
+  expect 0 lab show "$name"
+  cp "$scratch/out" shown.json
+  expect 0 lab status shown.json --out nowhere
+  prints "waiting"
+done
+[ ! -e nowhere ] || fail "looking at a grid made a folder"
+
+# ---- names and files that are wrong
+refuse 2 "no VERB given" lab
+refuse 2 "unknown verb 'rnu'; did you mean 'run'?" lab rnu
+refuse 2 "no NAME given" lab run
+refuse 2 "unknown grid 'popgim'; did you mean 'popgym'?" lab run popgim
+refuse 2 "unknown task 'repeat-fist'; did you mean 'repeat-first'?" lab run popgym/repeat-fist
+refuse 2 "unknown method 'spac'; did you mean 'sparc'?" lab status 'popgym/*/spac'
+refuse 2 "unknown method 'x'" lab status popgym --methods sparc,x
+refuse 2 "'t9' is no seed" lab status popgym/repeat-first/sparc/t9
+refuse 2 "seed 9 is not among those of the grid" lab status popgym/repeat-first/sparc/s9
+refuse 2 "a selection is NAME/TASK/METHOD/sSEED" lab status popgym/repeat-first/sparc/s0/more
+refuse 2 "seeds are 'x'" lab status popgym --seeds x
+refuse 2 "seeds are '0'" lab status popgym --seeds 0
+refuse 2 "seeds are '4-2'" lab status popgym --seeds 4-2
+refuse 2 "both choose" lab status popgym/repeat-first --tasks cartpole
+refuse 2 "--scale is '0', expected a number" lab status popgym --scale 0
+refuse 2 "unknown match 'parms'; did you mean 'params'?" lab status popgym --match parms
+refuse 2 "--jobs is not for \`sparc lab status\`" lab status popgym --jobs 2
+refuse 2 "expected one NAME, got 'control' as well" lab run popgym control
+refuse 3 "cannot read 'absent.json'" lab run absent.json
+printf '{"name": "x",\n "kind": rl}\n' >bad.json
+refuse 3 "bad.json:2:" lab run bad.json
+change 's/"methods"/"method"/'
+refuse 3 "bad.json: unknown key 'method'; did you mean 'methods'?" lab run bad.json
+change 's/"cell": "rtu"/"cel": "rtu"/'
+refuse 3 "bad.json: tracking/rtu: settings: unknown key 'cel'; did you mean 'cell'?" lab run bad.json
+change 's/"updates": 40/"updates": 0/'
+refuse 3 "updates is '0', expected a whole number" lab run bad.json
+change 's/"name": "rtu"/"name": "..\/rtu"/'
+refuse 3 "bad.json: methods[1]: name is '../rtu'" lab run bad.json
+change 's/"name": "rtu"/"name": "sparc"/'
+refuse 3 "a method before is called 'sparc', too" lab run bad.json
+change 's/"rtu": 0.358/"rtu": "0.358"/'
+refuse 3 "bad.json: paper: tracking: rtu is neither a number nor [mean, deviation]" lab run bad.json
+change 's/"kind": "train"/"kind": "trian"/'
+refuse 3 "unknown kind 'trian'; did you mean 'train'?" lab run bad.json
+
+# ---- a plan runs nothing
+expect 0 lab run tiny.json --dry-run --quiet
+prints "tracking/sparc"
+prints "tiny: 8 runs"
+[ ! -e results ] || fail "a plan made a folder"
+
+# ---- a run, in part and then whole
+expect 0 lab run tiny.json/tracking/sparc/s0 --quiet
+[ "$(find results -name result.json)" = results/tiny/tracking/sparc/s0/result.json ] || fail "another run was done"
+expect 0 lab status tiny.json
+prints "tracking/sparc/s0"
+prints "8 runs, 7 waiting, 1 done"
+expect 0 lab run tiny.json --jobs 2 --quiet --out reference
+[ "$(find reference -name result.json | wc -l)" = 8 ] || fail "not all runs are done"
+[ -z "$(find reference -name 'claim*')" ] || fail "claims are left behind"
+score() { sed -n 's/.*"score": //p' "$1"; }
+[ "$(score results/tiny/tracking/sparc/s0/result.json)" = "$(score reference/tiny/tracking/sparc/s0/result.json)" ] ||
+  fail "the same run has two scores"
+expect 0 train --resume --out reference/tiny/tracking/sparc/s0 --quiet --json
+prints '"updates":40'
+expect 0 lab run tiny.json --json --out reference
+no_output
+
+# same_results FOLDER: as those of the run that was left alone
+same_results() {
+  local file
+  for file in $(cd reference/tiny && find . -name metrics.jsonl -o -name last.safetensors); do
+    cmp "reference/tiny/$file" "$1/tiny/$file" || fail "$file of $1 is not that of the runs that were left alone"
+  done
+  [ "$(find "$1" -name result.json | wc -l)" = 8 ] || fail "not all runs of $1 are done"
+}
+
+# ---- an interrupt saves what is under way
+"$SPARC" lab run tiny.json --scale 50 --out slow --jobs 2 --quiet >out 2>err &
+pid=$!
+until [ "$(find slow -name last.safetensors 2>/dev/null | wc -l)" -ge 2 ]; do sleep 0.05; done
+expect 0 lab status tiny.json --scale 50 --out slow
+prints "running"
+kill -INT $pid
+got=0
+wait $pid || got=$?
+[ $got = 130 ] || fail "an interrupt gives exit code $got"
+expect 0 lab status tiny.json --scale 50 --out slow
+prints "slow/tiny-x50: 8 runs, 6 waiting, 2 stopped"
+
+# ---- kills at random moments lose no finished run; runs that are over before begin anew
+RANDOM=${SPARC_SEED:-$$}
+echo "seed ${SPARC_SEED:-$$}"
+kills=0
+while [ $kills -lt "${SPARC_KILLS:-3}" ]; do
+  "$SPARC" lab run tiny.json --out killed --jobs 2 --quiet >out 2>err &
+  pid=$!
+  sleep "$((RANDOM % 2)).$((RANDOM % 900 + 100))"
+  if kill -KILL $pid 2>/dev/null; then kills=$((kills + 1)); fi
+  wait $pid 2>/dev/null || true
+  find killed -name result.json 2>/dev/null | sort >after
+  [ ! -e before ] || [ -z "$(comm -23 before after)" ] || fail "a finished run is lost"
+  mv after before
+  if [ "$(wc -l <before)" = 8 ]; then
+    same_results killed
+    rm -r killed before
+  fi
+done
+expect 0 lab run tiny.json --out killed --jobs 2 --quiet
+same_results killed
+
+# ---- two runners share the work, and do each run once
+"$SPARC" lab run tiny.json --out shared --jobs 1 --json --progress none >first 2>err &
+one=$!
+"$SPARC" lab run tiny.json --out shared --jobs 1 --json --progress none >second 2>err2 &
+two=$!
+wait $one || fail "the first runner failed: $(cat err)"
+wait $two || fail "the second runner failed: $(cat err2)"
+[ "$(cat first second | wc -l)" = 8 ] || fail "runs were done $(cat first second | wc -l) times instead of 8"
+[ "$(cat first second | grep -o '"job":"[^"]*"' | sort -u | wc -l)" = 8 ] || fail "a run was done twice"
+same_results shared
+
+# ---- failures are remembered, and tried again on request
+sed 's/"data": "event-order"/"data": "absent.csv"/' tiny.json >broken.json
+expect 1 lab run broken.json --out broken --quiet
+complains "order/sparc/s0 failed: sparc train:"
+[ "$(find broken -name result.json | wc -l)" = 4 ] || fail "the other runs were not done"
+expect 0 lab status broken.json --out broken
+prints "4 failed, 4 done"
+expect 1 lab run broken.json --out broken --quiet
+complains "failed before, --retry tries it again"
+awk 'BEGIN { for (i = 0; i < 40; i++) { printf "%d", i % 2; for (t = 0; t < 8; t++) printf ",%g", (i % 2) * t; print "" } }' |
+  sed 's/\([^,]*\),\(.*\)/\2,\1/' >absent.csv
+expect 0 lab run broken.json --out broken --quiet --retry
+[ "$(find broken -name result.json | wc -l)" = 8 ] || fail "what failed was not tried again"
+
+# ---- other settings are another experiment
+sed 's/"updates": 40/"updates": 41/' tiny.json >other.json
+expect 1 lab run other.json/tracking/sparc/s0 --out reference --quiet
+complains "its folder has a run with other settings"
+
+# ---- matched parameters
+expect 0 lab run tiny.json/tracking/rtu/s0 --match params --quiet
+grep -q '"budget"' results/tiny-params/tracking/rtu/s0/job.json || fail "no budget was matched"
+
+# ---- tables: finished fields with the paper's numbers, unfinished ones with their state
+expect 0 lab table tiny.json --out reference
+prints "A tiny grid"
+prints "0.096 ± 0.010"
+prints "A tiny grid: difference to SPARC"
+prints "A tiny grid: mean competition rank"
+prints "over 2 tasks"
+expect 0 lab table tiny.json
+prints "1 of 2 done"
+prints "waiting"
+if grep -q "difference" "$scratch/out"; then fail "an unfinished grid has differences"; fi
+expect 0 lab table tiny.json --out slow --scale 50
+prints "A tiny grid (scale 50)"
+prints "0 of 2 done, 1 stopped"
+expect 0 lab table tiny.json --out reference --format markdown
+prints "| SPARC |"
+prints "| Tracking: NMSE, here | Tracking: NMSE, paper | Order, any: accuracy, %, here |"
+expect 0 lab table tiny.json --out reference --format latex
+prints '\toprule'
+prints '0.096 $\pm$ 0.010'
+prints 'Order, any: accuracy, \%'
+expect 0 lab table tiny.json --out reference --format csv
+prints 'tiny,1,state,tracking,rtu,"NMSE",2,"done",'
+expect 0 lab table tiny.json/tracking --out reference --json
+[ "$(wc -l <"$scratch/out")" = 2 ] || fail "there are $(wc -l <"$scratch/out") objects instead of 2"
+prints '"paper":0.357999'
+expect 2 lab table tiny.json --format html
+complains "unknown format 'html'"
+
+# the mean of a table is that of the results, and so is its spread
+python=$(command -v python3 || true)
+if [ -n "$python" ]; then
+  "$python" - <<'END' || fail "the table has other numbers than the results"
+import json, math, subprocess, os
+sparc = os.environ["SPARC"]
+lines = subprocess.check_output([sparc, "lab", "table", "tiny.json", "--out", "reference", "--json"], text=True)
+for field in map(json.loads, lines.splitlines()):
+    scores = [json.load(open(f"reference/tiny/{field['task']}/{field['method']}/s{s}/result.json"))["score"] for s in (0, 1)]
+    mean = sum(scores) / 2
+    assert math.isclose(field["mean"], mean), (field, scores)
+    assert math.isclose(field["sd"], math.sqrt(sum((x - mean) ** 2 for x in scores)), abs_tol=1e-12), (field, scores)
+END
+fi
+
+# ---- figures: data and scripts are always there, pictures where gnuplot is
+expect 0 lab figure tiny.json --out reference
+for name in scores curve-tracking curve-order; do
+  for extension in gp csv; do
+    [ -s reference/tiny/figures/$name.$extension ] || fail "there is no $name.$extension"
+  done
+done
+[ "$(grep -c '^sparc,' reference/tiny/figures/curve-tracking.csv)" = 4 ] || fail "the curve does not have 4 points"
+if command -v gnuplot >/dev/null; then
+  prints "reference/tiny/figures/curve-tracking.svg"
+  no_complaint
+  for name in scores curve-tracking curve-order; do
+    grep -q "</svg>" reference/tiny/figures/$name.svg || fail "$name.svg is not whole"
+    [ "$(head -c 4 reference/tiny/figures/$name.png | tail -c 3)" = PNG ] || fail "$name.png is no picture"
+  done
+fi
+expect 0 lab figure tiny.json --out nowhere
+complains "there is nothing to draw yet"
+PATH=$scratch/empty expect 0 lab figure tiny.json --out reference
+complains "figures are missing: gnuplot is not installed"

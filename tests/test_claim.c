@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* test_claim.c: claims among processes: one wins, the dead are succeeded, the late are refused. */
+#include "lab/grid/claim.h"
+#include "scratch.h"
+#include "unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static int entries(void) {
+  DIR *list = opendir(folder);
+  int count = 0;
+  for (struct dirent *e; (e = readdir(list));) count += e->d_name[0] != '.';
+  closedir(list);
+  return count;
+}
+
+static void write_claim(long number, const char *text, time_t seconds_ago) {
+  char name[32];
+  snprintf(name, sizeof name, "claim.%ld", number);
+  FILE *file = fopen(in_folder(name), "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+  const struct timespec then = {.tv_sec = time(NULL) - seconds_ago}, times[2] = {then, then};
+  assert_int_equal(utimensat(AT_FDCWD, in_folder(name), times, 0), 0);
+}
+
+static bool take(claim *c) {
+  bool taken;
+  assert_int_equal(claim_take(folder, c, &taken), SPARC_OK);
+  return taken;
+}
+
+static void test_life(void **state) {
+  (void)state;
+  claim mine, other;
+  claim_holder holder;
+  assert_false(claim_look(folder, &holder));
+  assert_true(take(&mine));
+  assert_true(claim_look(folder, &holder));
+  assert_int_equal(holder.pid, getpid());
+  assert_false(take(&other));
+  assert_true(claim_renew(&mine));
+  claim_return(&mine);
+  assert_false(claim_look(folder, &holder));
+  assert_true(take(&other)); /* a claim that was given back can be taken, under a new number */
+  assert_int_equal(other.number, 2);
+  assert_int_equal(entries(), 1);
+  claim_drop(&other);
+  assert_int_equal(entries(), 0);
+}
+
+/* the claim of a process that is gone */
+static void test_dead_process(void **state) {
+  (void)state;
+  const pid_t child = fork();
+  if (child == 0) {
+    claim c;
+    bool taken;
+    _exit(claim_take(folder, &c, &taken) == SPARC_OK && taken ? 0 : 1);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  claim_holder holder;
+  assert_false(claim_look(folder, &holder));
+  claim mine;
+  assert_true(take(&mine));
+}
+
+/* a number of a process that was used again is another process */
+static void test_used_again(void **state) {
+  (void)state;
+  char host[128] = "", text[256];
+  gethostname(host, sizeof host - 1);
+  snprintf(text, sizeof text, "{\"host\": \"%s\", \"pid\": %ld, \"start\": 1}", host, (long)getppid());
+  write_claim(4, text, 0);
+  claim mine;
+  assert_true(take(&mine));
+  assert_int_equal(mine.number, 5);
+}
+
+static void test_other_machine(void **state) {
+  (void)state;
+  static const char elsewhere[] = "{\"host\": \"elsewhere.example\", \"pid\": 1, \"start\": 1}";
+  claim mine;
+  claim_holder holder;
+  write_claim(1, elsewhere, CLAIM_EXPIRY / 2);
+  assert_true(claim_look(folder, &holder));
+  assert_string_equal(holder.host, "elsewhere.example");
+  assert_false(take(&mine));
+  write_claim(1, elsewhere, CLAIM_EXPIRY + 5);
+  assert_false(claim_look(folder, &holder));
+  assert_true(take(&mine));
+}
+
+/* whoever was thought dead finds out that the folder is another's */
+static void test_outdone(void **state) {
+  (void)state;
+  claim mine;
+  assert_true(take(&mine));
+  write_claim(mine.number + 1, "{\"host\": \"elsewhere.example\", \"pid\": 1, \"start\": 1}", 0);
+  assert_false(claim_renew(&mine));
+}
+
+static void test_garbage(void **state) {
+  (void)state;
+  claim mine;
+  write_claim(1, "", 0);
+  write_claim(2, "not JSON", 0);
+  write_claim(3, "{\"host\": 7, \"pid\": \"x\"}", 0);
+  assert_true(take(&mine));
+  assert_int_equal(mine.number, 4);
+  assert_int_equal(claim_take(in_folder("absent"), &mine, &(bool){false}), SPARC_IO);
+}
+
+/* many processes, one folder, as long as nobody is done: never two holders at once */
+static void test_contest(void **state) {
+  (void)state;
+  enum { PROCESSES = 8, TURNS = 40 };
+  pid_t child[PROCESSES];
+  for (int i = 0; i < PROCESSES; i++) {
+    child[i] = fork();
+    if (child[i] != 0) continue;
+    int won = 0;
+    while (won < TURNS) {
+      claim c;
+      bool taken = false;
+      if (claim_take(folder, &c, &taken) != SPARC_OK) _exit(2);
+      if (!taken) continue;
+      /* O_EXCL finds a second holder */
+      const int mark = open(in_folder("inside"), O_CREAT | O_EXCL | O_WRONLY, 0666);
+      if (mark < 0) _exit(1);
+      close(mark);
+      usleep(100);
+      if (unlink(in_folder("inside")) != 0) _exit(3);
+      claim_return(&c);
+      won++;
+    }
+    _exit(0);
+  }
+  for (int i = 0; i < PROCESSES; i++) {
+    int status;
+    waitpid(child[i], &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+      fail_msg("process %d ended with status %d; 1: two had the claim at once", i, status);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(test_life, empty_folder),
+                                     cmocka_unit_test_teardown(test_dead_process, empty_folder),
+                                     cmocka_unit_test_teardown(test_used_again, empty_folder),
+                                     cmocka_unit_test_teardown(test_other_machine, empty_folder),
+                                     cmocka_unit_test_teardown(test_outdone, empty_folder),
+                                     cmocka_unit_test_teardown(test_garbage, empty_folder),
+                                     cmocka_unit_test_teardown(test_contest, empty_folder)};
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
