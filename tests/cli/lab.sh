@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# lab.sh: experiments: grids, selections, runs that are killed and shared, failures, plans, tables and figures.
+# lab.sh: experiments: grids, selections, runs that are killed and shared, failures, plans, tables, figures and the
+# report.
 # SPARC_KILLS is the number of kills at random moments, 3 by default.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
@@ -251,3 +252,37 @@ expect 0 lab figure tiny.json --out nowhere
 complains "there is nothing to draw yet"
 PATH=$scratch/empty expect 0 lab figure tiny.json --out reference
 complains "figures are missing: gnuplot is not installed"
+
+# ---- the report: well-formed, self-contained, with the table's numbers, the paper's, a chart for each task, every run
+expect 0 lab report tiny.json --out reference
+prints "reference/report.html"
+if grep -Eq '(src|href)="?https?:' reference/report.html; then fail "the report needs something from outside"; fi
+if [ -n "$python" ]; then
+  "$python" - <<'END' || fail "the report is not as promised"
+import json, subprocess, os, xml.etree.ElementTree as xml
+page = xml.parse("reference/report.html").getroot()
+text = "".join(page.itertext())
+names = [e.get("id") for e in page.iter() if e.get("id")]
+assert len(names) == len(set(names)), "an identifier occurs twice"
+charts = [json.loads(e.text) for e in page.iter("script") if e.get("type") == "application/json"]
+lines = subprocess.check_output([os.environ["SPARC"], "lab", "table", "tiny.json", "--out", "reference", "--json"], text=True)
+fields = [json.loads(line) for line in lines.splitlines()]
+tasks = {f["task"] for f in fields}
+assert len(charts) == 2 * len(tasks), [c["title"] for c in charts]
+bars = [b for c in charts for b in c.get("bars", [])]
+assert len(bars) == len(fields), bars
+for field in fields:
+    assert any(abs(b["value"] - field["mean"]) <= 1e-5 * abs(field["mean"]) for b in bars), field
+assert sum(len(c.get("lines", [])) for c in charts) == len(fields)
+runs = [tr for tr in page.iter("tr") if len(tr) == 7 and tr[5].text == "done"]
+assert len(runs) == 2 * len(fields), len(runs)
+assert "difference" in text and "Unfinished" not in text
+END
+fi
+expect 0 lab report tiny.json --tasks tracking --seeds 3 --out reference
+grep -q "Unfinished: " reference/report.html || fail "the report does not say what is missing"
+expect 0 lab report --out reference
+mkdir -p bare
+expect 3 lab report --out bare
+complains "there are no results in"
+expect 3 lab report --out nowhere/at/all

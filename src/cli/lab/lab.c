@@ -46,39 +46,43 @@ static exit_code show(const lab_options *o) {
   return cli_exit_code(status);
 }
 
-static sparc_status count_runs(const lab_options *o, const char *folder) {
+/* ---- all experiments of a folder ----------------------------------------------------------------- */
+
+static sparc_status visit_folder(const lab_options *o, const char *folder, lab_visit visit, void *user) {
   grid g;
   grid_scope scope = {.out = o->out};
   grid_jobs jobs = {.g = NULL};
   selection all;
-  lab_options counts = *o;
-  counts.quiet = true;
   sparc_status status = grid_folder_open(folder, &g, &scope);
   if (status == SPARC_OK) status = selection_make(&g, &(selection_wish){.path = NULL}, &all);
   if (status == SPARC_OK) status = grid_jobs_create(&g, &all, &scope, &jobs);
-  if (status == SPARC_OK) lab_status(&counts, &jobs);
+  if (status == SPARC_OK) status = visit(user, &jobs);
   grid_jobs_free(&jobs);
   grid_free(&g);
   return status;
 }
 
-/* a line for every experiment in the folder of results */
-static exit_code status_of_all(const lab_options *o) {
+exit_code lab_each(const lab_options *o, lab_visit visit, void *user, int *visited) {
   struct dirent **entries = NULL;
   const int count = scandir(o->out, &entries, NULL, alphasort);
   exit_code code = EXIT_DONE;
-  if (count < 0) cli_message(o->who, "there are no results in '%s'", o->out);
+  *visited = 0;
   for (int i = 0; i < count; i++) {
     char folder[CLI_PATH], file[CLI_PATH + 16];
     snprintf(folder, sizeof folder, "%s/%s", o->out, entries[i]->d_name);
     snprintf(file, sizeof file, "%s/lab.json", folder);
-    if (access(file, F_OK) == 0 && count_runs(o, folder) != SPARC_OK) {
-      cli_message(o->who, "%s", sparc_error());
-      code = EXIT_INPUT;
+    if (access(file, F_OK) == 0) {
+      ++*visited;
+      const sparc_status status = visit_folder(o, folder, visit, user);
+      if (status != SPARC_OK) {
+        cli_message(o->who, "%s", sparc_error());
+        code = cli_exit_code(status);
+      }
     }
     free(entries[i]);
   }
   free(entries);
+  if (*visited == 0) cli_message(o->who, "there are no results in '%s'", o->out);
   return code;
 }
 
@@ -123,9 +127,10 @@ static const verb verbs[] = {
     {"list", TARGET_NONE, "json", list, NULL},
     {"show", TARGET_NEEDED, "", show, NULL},
     {"run", TARGET_NEEDED, WHICH " jobs threads memory retry dry-run json quiet progress", NULL, lab_run},
-    {"status", TARGET_OPTIONAL, WHICH " json quiet", status_of_all, lab_status},
+    {"status", TARGET_OPTIONAL, WHICH " json quiet", lab_status_of_all, lab_status},
     {"table", TARGET_NEEDED, WHICH " format json", NULL, lab_table},
     {"figure", TARGET_NEEDED, WHICH " json", NULL, lab_figure},
+    {"report", TARGET_OPTIONAL, WHICH " json", lab_report_of_all, lab_report},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
@@ -238,6 +243,7 @@ static const char doc[] =
     "  status   how far they are; without NAME, all that DIR holds\n"
     "  table    mean and spread over seeds beside the paper's, differences, ranks\n"
     "  figure   learning curves and scores as SVG and PNG, by gnuplot\n"
+    "  report   DIR/report.html: all of it on one page; without NAME, of all that DIR holds\n"
     "NAME is a built-in experiment or a JSON file, with a part of it behind: popgym/repeat-first, 'popgym/*/sparc', "
     "popgym/repeat-first/sparc/s0."
     "\vA run's folder DIR/NAME/TASK/METHOD/sSEED is that of `sparc rl` or `sparc train`. Several processes, on several "

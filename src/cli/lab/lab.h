@@ -27,6 +27,16 @@ exit_code lab_plan(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_status(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_table(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_figure(const lab_options *options, const grid_jobs *jobs);
+exit_code lab_report(const lab_options *options, const grid_jobs *jobs);
+
+/* those that work on all experiments in the folder of results */
+exit_code lab_status_of_all(const lab_options *options);
+exit_code lab_report_of_all(const lab_options *options);
+
+/* lab_each visits these experiments, every one whole; what fails is told of, and the rest goes on. *visited says how
+ * many there were. */
+typedef sparc_status (*lab_visit)(void *user, const grid_jobs *jobs);
+exit_code lab_each(const lab_options *options, lab_visit visit, void *user, int *visited);
 
 /* lab_arguments is the command line of a job's command, its folder and its settings in the files named; `room` holds
  * what has to be put together. */

@@ -342,7 +342,7 @@ static void summarise(const runner *r) {
   if (left) printf(", %d are left%s", left, interrupt_requested() ? "" : " to others");
   printf("; results are in %s\n", r->jobs->folder);
   if (finished)
-    printf("\nWhat to type next: `sparc lab table` and `sparc lab figure`, with the same name and options\n");
+    printf("\nWhat to type next: `sparc lab table` or `sparc lab report`, with the same name and options\n");
 }
 
 exit_code lab_run(const lab_options *o, const grid_jobs *jobs) {

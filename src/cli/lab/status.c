@@ -49,3 +49,16 @@ exit_code lab_status(const lab_options *o, const grid_jobs *jobs) {
   putchar('\n');
   return EXIT_DONE;
 }
+
+/* a line for an experiment */
+static sparc_status count_runs(void *user, const grid_jobs *jobs) {
+  lab_status(user, jobs);
+  return SPARC_OK;
+}
+
+exit_code lab_status_of_all(const lab_options *o) {
+  lab_options counts = *o;
+  int experiments;
+  counts.quiet = true;
+  return lab_each(o, count_runs, &counts, &experiments);
+}

@@ -133,11 +133,11 @@ void table_free(table *t) {
   *t = (table){.note = NULL};
 }
 
-static const table_cell *cell_at(const table *t, int row, int group, int column) {
+const table_cell *table_cell_at(const table *t, int row, int group, int column) {
   return &t->cell[((size_t)row * (size_t)t->groups + (size_t)group) * (size_t)t->columns + (size_t)column];
 }
 
-static const char *column_title(const table *t, int column) {
+const char *table_column_title(const table *t, int column) {
   return t->columns == 1 ? "" : column == 0 ? "here" : "paper";
 }
 
@@ -146,14 +146,14 @@ static void task_title(const char *title, const char *unit, char text[TABLE_TITL
   snprintf(text, TABLE_TITLE, "%s: %s", title, unit);
 }
 
-static void row_title(const table *t, int row, char text[TABLE_TITLE]) {
+void table_row_title(const table *t, int row, char text[TABLE_TITLE]) {
   if (t->units_in_rows)
     task_title(t->row[row], t->unit[row], text);
   else
     snprintf(text, TABLE_TITLE, "%s", t->row[row]);
 }
 
-static void group_title(const table *t, int group, char text[TABLE_TITLE]) {
+void table_group_title(const table *t, int group, char text[TABLE_TITLE]) {
   if (t->units_in_rows)
     snprintf(text, TABLE_TITLE, "%s", t->group[group]);
   else
@@ -180,9 +180,9 @@ static void marked(const table_cell *c, char text[TABLE_CELL + 4]) {
 
 static int column_width(const table *t, int group, int column) {
   char text[TABLE_CELL + 4];
-  int width = width_of(column_title(t, column)) + 1;
+  int width = width_of(table_column_title(t, column)) + 1;
   for (int r = 0; r < t->rows; r++) {
-    marked(cell_at(t, r, group, column), text);
+    marked(table_cell_at(t, r, group, column), text);
     width = larger(width, width_of(text));
   }
   return width;
@@ -192,7 +192,7 @@ static int group_width(const table *t, int group) {
   char title[TABLE_TITLE];
   int width = 0;
   for (int c = 0; c < t->columns; c++) width += GAP + column_width(t, group, c);
-  group_title(t, group, title);
+  table_group_title(t, group, title);
   return larger(width, GAP + width_of(title));
 }
 
@@ -213,7 +213,7 @@ static void put_heading(const table *t, int first, int end, int titles, FILE *f)
   char title[TABLE_TITLE];
   put(f, "", titles, false);
   for (int g = first; g < end; g++) {
-    group_title(t, g, title);
+    table_group_title(t, g, title);
     put(f, title, group_width(t, g), true);
   }
   putc('\n', f);
@@ -222,7 +222,7 @@ static void put_heading(const table *t, int first, int end, int titles, FILE *f)
   for (int g = first; g < end; g++)
     for (int c = 0; c < t->columns; c++) {
       char heading[16];
-      snprintf(heading, sizeof heading, "%s ", column_title(t, c));
+      snprintf(heading, sizeof heading, "%s ", table_column_title(t, c));
       const int spare = group_width(t, g) - GAP * t->columns - column_width(t, g, 0) - column_width(t, g, 1);
       put(f, heading, GAP + column_width(t, g, c) + (c == 0 ? spare : 0), true);
     }
@@ -231,13 +231,13 @@ static void put_heading(const table *t, int first, int end, int titles, FILE *f)
 
 static void put_row(const table *t, int row, int first, int end, int titles, FILE *f) {
   char text[TABLE_TITLE];
-  row_title(t, row, text);
+  table_row_title(t, row, text);
   put(f, text, titles, false);
   for (int g = first; g < end; g++) {
     int spare = group_width(t, g);
     for (int c = 0; c < t->columns; c++) spare -= GAP + column_width(t, g, c);
     for (int c = 0; c < t->columns; c++) {
-      marked(cell_at(t, row, g, c), text);
+      marked(table_cell_at(t, row, g, c), text);
       put(f, text, GAP + column_width(t, g, c) + (c == 0 ? spare : 0), true);
     }
   }
@@ -248,7 +248,7 @@ static void write_text(const table *t, FILE *f) {
   char title[TABLE_TITLE];
   int titles = 0;
   for (int r = 0; r < t->rows; r++) {
-    row_title(t, r, title);
+    table_row_title(t, r, title);
     titles = larger(titles, width_of(title));
   }
   fprintf(f, "%s\n", t->title);
@@ -275,22 +275,22 @@ static void write_markdown(const table *t, FILE *f) {
   fprintf(f, "\n\n|  |");
   for (int g = 0; g < t->groups; g++)
     for (int c = 0; c < t->columns; c++) {
-      group_title(t, g, title);
+      table_group_title(t, g, title);
       putc(' ', f);
       put_markdown(f, title);
-      fprintf(f, "%s%s |", t->columns == 2 ? ", " : "", column_title(t, c));
+      fprintf(f, "%s%s |", t->columns == 2 ? ", " : "", table_column_title(t, c));
     }
   fprintf(f, "\n|---|");
   for (int i = 0; i < t->groups * t->columns; i++) fprintf(f, "---:|");
   putc('\n', f);
   for (int r = 0; r < t->rows; r++) {
-    row_title(t, r, title);
+    table_row_title(t, r, title);
     fprintf(f, "| ");
     put_markdown(f, title);
     fprintf(f, " |");
     for (int g = 0; g < t->groups; g++)
       for (int c = 0; c < t->columns; c++) {
-        const table_cell *cell = cell_at(t, r, g, c);
+        const table_cell *cell = table_cell_at(t, r, g, c);
         fprintf(f, " %s%s%s |", around[cell->mark], cell->text, around[cell->mark]);
       }
     putc('\n', f);
@@ -330,20 +330,20 @@ static void write_latex(const table *t, FILE *f) {
   put_latex(f, t->title);
   fprintf(f, "}\n\\begin{tabular}{l*{%d}{r}}\n\\toprule\n", t->groups * t->columns);
   for (int g = 0; g < t->groups; g++) {
-    group_title(t, g, title);
+    table_group_title(t, g, title);
     fprintf(f, " & \\multicolumn{%d}{c}{", t->columns);
     put_latex(f, title);
     putc('}', f);
   }
   fprintf(f, "\\\\\n");
-  for (int i = 0; t->columns == 2 && i < t->groups * t->columns; i++) fprintf(f, " & %s", column_title(t, i % 2));
+  for (int i = 0; t->columns == 2 && i < t->groups * t->columns; i++) fprintf(f, " & %s", table_column_title(t, i % 2));
   fprintf(f, "%s\\midrule\n", t->columns == 2 ? "\\\\\n" : "");
   for (int r = 0; r < t->rows; r++) {
-    row_title(t, r, title);
+    table_row_title(t, r, title);
     put_latex(f, title);
     for (int i = 0; i < t->groups * t->columns; i++) {
       fputs(" & ", f);
-      put_latex_cell(f, cell_at(t, r, i / t->columns, i % t->columns));
+      put_latex_cell(f, table_cell_at(t, r, i / t->columns, i % t->columns));
     }
     fprintf(f, "\\\\\n");
   }

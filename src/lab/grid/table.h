@@ -41,6 +41,13 @@ typedef enum table_kind {
 bool table_make(const grid_results *r, table_kind kind, table *out);
 void table_free(table *t);
 
+/* its parts, for other writers: titles of rows and of groups, with the unit of a task, "here" or "paper" over a column
+ * (or ""), and the cells */
+void table_row_title(const table *t, int row, char text[TABLE_TITLE]);
+void table_group_title(const table *t, int group, char text[TABLE_TITLE]);
+const char *table_column_title(const table *t, int column);
+const table_cell *table_cell_at(const table *t, int row, int group, int column);
+
 /* table_write prints it; not for TABLE_CSV */
 void table_write(const table *t, table_format format, FILE *stream);
 

@@ -151,3 +151,5 @@ sparc_status html_end(html_page *p) {
   put_file(p->out, "<script>//<![CDATA[\n", &html_file_page, "//]]></script>\n</body>\n</html>\n");
   return atomic_file_commit(&p->file);
 }
+
+void html_abandon(html_page *p) { atomic_file_abandon(&p->file); }

@@ -28,6 +28,7 @@ typedef struct html_page {
 /* html_begin opens the page; nothing is visible under its path before html_end. path must live until then. */
 sparc_status html_begin(html_page *page, const char *path, const char *title, const char *lead);
 sparc_status html_end(html_page *page);
+void html_abandon(html_page *page); /* instead of html_end: an older page stays as it is */
 
 void html_section(html_page *page, const char *title);
 void html_subsection(html_page *page, const char *title);

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c: a section for each experiment, from what it says to what it rests on: tables, charts, settings, runs. */
+#include "lab/grid/report.h"
+
+#include "base/build_info.h"
+#include "base/error.h"
+#include "lab/grid/curves.h"
+#include "lab/grid/figures.h"
+#include "lab/grid/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CURVE_POINTS = 200, SHORT_TEXT = 64 };
+
+/* ---- tables -------------------------------------------------------------------------------------- */
+
+typedef struct headings {
+  char text[GRID_MOST][TABLE_TITLE];
+  const char *over[3 * GRID_MOST + 1], *under[3 * GRID_MOST + 1];
+} headings;
+
+/* a group's title spans its columns, which have titles of their own where there are several */
+static int make_headings(const table *t, bool differences, headings *h) {
+  int column = 0;
+  h->over[column] = h->under[column] = "";
+  column++;
+  for (int g = 0; g < t->groups; g++) {
+    table_group_title(t, g, h->text[g]);
+    for (int c = 0; c < t->columns; c++, column++) {
+      h->over[column] = c == 0 ? h->text[g] : "";
+      h->under[column] = table_column_title(t, c);
+    }
+    if (!differences) continue;
+    h->over[column] = "";
+    h->under[column++] = "difference";
+  }
+  return column;
+}
+
+static html_mark mark_of(const table_cell *cell) {
+  static const html_mark marks[] = {[MARK_NONE] = HTML_PLAIN, [MARK_BEST] = HTML_BEST, [MARK_SECOND] = HTML_SECOND};
+  return cell->unfinished ? HTML_UNFINISHED : marks[cell->mark];
+}
+
+/* what was measured here less what the paper prints; "" where either is missing */
+static void print_difference(const grid_results *r, const table *t, int row, int group, char text[SHORT_TEXT]) {
+  const field_result *f = t->units_in_rows ? grid_field(r, row, group) : grid_field(r, group, row);
+  char number[SHORT_TEXT] = "";
+  if (f->ours.count && f->in_paper)
+    aggregate_print(f->ours.mean - f->paper, grid_score_of(r->jobs->g, f->task, f->method).digits, number,
+                    sizeof number);
+  snprintf(text, SHORT_TEXT, "%s%.*s", *number && *number != '-' ? "+" : "", SHORT_TEXT - 2, number);
+}
+
+/* scores get a third column where the paper has numbers */
+static void put_table(html_page *page, const grid_results *r, const table *t, bool scores, headings *h) {
+  const bool differences = scores && t->columns == 2;
+  const int columns = make_headings(t, differences, h);
+  const char *const *const both[] = {h->over, h->under};
+  html_table_begin(page, both, t->columns == 2 ? 2 : 1, columns);
+  for (int row = 0; row < t->rows; row++) {
+    char title[TABLE_TITLE], difference[SHORT_TEXT];
+    table_row_title(t, row, title);
+    html_table_row_begin(page, false);
+    html_table_cell(page, title, HTML_PLAIN);
+    for (int group = 0; group < t->groups; group++) {
+      for (int c = 0; c < t->columns; c++) {
+        const table_cell *cell = table_cell_at(t, row, group, c);
+        html_table_cell(page, cell->text, mark_of(cell));
+      }
+      if (!differences) continue;
+      print_difference(r, t, row, group, difference);
+      html_table_cell(page, difference, HTML_PLAIN);
+    }
+    html_table_row_end(page);
+  }
+  html_table_end(page);
+}
+
+static sparc_status put_tables(html_page *page, const grid_results *r) {
+  headings *h = sparc_alloc(sizeof *h);
+  if (!h) return fail(SPARC_NO_MEMORY, "no memory for the headings of a table");
+  for (int kind = 0; kind < TABLE_KINDS; kind++) {
+    table t;
+    if (table_make(r, (table_kind)kind, &t)) {
+      if (kind != TABLE_SCORES) html_subsection(page, t.title);
+      put_table(page, r, &t, kind == TABLE_SCORES, h);
+      if (*t.note) html_paragraph(page, "%s", t.note);
+    }
+    table_free(&t);
+  }
+  sparc_free(h);
+  const int seeds = r->jobs->chosen.seeds;
+  if (seeds > 1)
+    html_paragraph(page, "Mean ± sample deviation over %d seeds. Bold: best; underlined: second best.", seeds);
+  else
+    html_paragraph(page, "One seed. Bold: best; underlined: second best.");
+  return SPARC_OK;
+}
+
+/* ---- charts -------------------------------------------------------------------------------------- */
+
+static void put_scores(html_page *page, const grid_results *r) {
+  const grid_jobs *jobs = r->jobs;
+  char name[GRID_NAME + 16];
+  snprintf(name, sizeof name, "%s-scores", jobs->g->name);
+  html_figure_begin(page, name);
+  for (int task = 0; task < jobs->chosen.tasks; task++) {
+    const grid_task *t = &jobs->g->task[jobs->chosen.task[task]];
+    html_chart_begin(page, &(html_chart){.title = t->title, .x = "", .y = t->score.unit, .from_zero = true});
+    for (int m = 0; m < jobs->chosen.methods; m++) {
+      const field_result *f = grid_field(r, task, m);
+      if (!f->ours.count && !f->in_paper) continue;
+      html_chart_bar(page, &(html_bar){.name = jobs->g->method[f->method].title,
+                                       .colour = grid_colour(jobs->g, f->method),
+                                       .value = f->ours.count ? f->ours.mean : NAN,
+                                       .deviation = f->ours.count > 1 ? f->ours.deviation : NAN,
+                                       .paper = f->in_paper ? f->paper : NAN});
+    }
+    html_chart_end(page);
+  }
+  html_figure_end(page,
+                  "Bars: here, with the deviation over seeds; an ellipsis where a field is unfinished. Diamonds: "
+                  "the paper.");
+}
+
+/* the curve as a line with its spread; mean and deviation become the limits of the band */
+static void put_curve(html_page *page, const grid_jobs *jobs, int method, grid_curve *curve) {
+  const grid *g = jobs->g;
+  double *low = malloc(2 * curve->count * sizeof *low);
+  for (size_t i = 0; low && i < curve->count; i++) {
+    low[i] = curve->mean[i] - curve->deviation[i];
+    low[curve->count + i] = curve->mean[i] + curve->deviation[i];
+  }
+  const bool spread = low && jobs->chosen.seeds > 1;
+  html_chart_line(page, &(html_line){.name = g->method[method].title,
+                                     .colour = grid_colour(g, method),
+                                     .points = (int)curve->count,
+                                     .x = curve->x,
+                                     .y = curve->mean,
+                                     .low = spread ? low : NULL,
+                                     .high = spread ? low + curve->count : NULL});
+  free(low);
+}
+
+static bool has_curves(const grid_task *t) { return t->kind == GRID_RL || t->kind == GRID_TRAIN; }
+
+static sparc_status put_curves(html_page *page, const grid_jobs *jobs) {
+  sparc_status status = SPARC_OK;
+  char name[GRID_NAME + 16];
+  bool any = false;
+  for (int task = 0; task < jobs->chosen.tasks; task++) any |= has_curves(&jobs->g->task[jobs->chosen.task[task]]);
+  if (!any) return SPARC_OK;
+  snprintf(name, sizeof name, "%s-curves", jobs->g->name);
+  html_figure_begin(page, name);
+  for (int task = 0; task < jobs->chosen.tasks && status == SPARC_OK; task++) {
+    const grid_task *t = &jobs->g->task[jobs->chosen.task[task]];
+    if (!has_curves(t)) continue;
+    const char *axis = t->kind == GRID_RL ? "steps" : "updates";
+    html_chart_begin(page, &(html_chart){.title = t->title, .x = axis, .y = t->score.unit});
+    for (int m = 0; m < jobs->chosen.methods && status == SPARC_OK; m++) {
+      grid_curve curve = {.count = 0};
+      status = grid_curve_read(jobs, task, m, CURVE_POINTS, &curve);
+      if (status == SPARC_OK && curve.count) put_curve(page, jobs, jobs->chosen.method[m], &curve);
+      grid_curve_free(&curve);
+    }
+    html_chart_end(page);
+  }
+  html_figure_end(page, "Moving averages over the window of the score, mean over seeds; the band is one deviation.");
+  return status;
+}
+
+/* ---- what it rests on ---------------------------------------------------------------------------- */
+
+static void put_settings_of(html_page *page, const char *title, const json_t *settings) {
+  char *text = settings ? json_dumps(settings, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+  if (text) html_paragraph(page, "%s: `%.1500s`", title, text);
+  free(text);
+}
+
+static void put_settings(html_page *page, const grid_jobs *jobs) {
+  const grid *g = jobs->g;
+  html_subsection(page, "Settings");
+  put_settings_of(page, "All runs", g->settings);
+  for (int i = 0; i < jobs->chosen.tasks; i++) {
+    const grid_task *t = &g->task[jobs->chosen.task[i]];
+    put_settings_of(page, t->title, t->settings);
+  }
+  for (int i = 0; i < jobs->chosen.methods; i++) {
+    const grid_method *m = &g->method[jobs->chosen.method[i]];
+    put_settings_of(page, m->title, m->settings);
+  }
+}
+
+static void print_number(char text[SHORT_TEXT], bool there, const char *format, double value) {
+  if (there && isfinite(value))
+    snprintf(text, SHORT_TEXT, format, value);
+  else
+    snprintf(text, SHORT_TEXT, "-");
+}
+
+static void put_run(html_page *page, const grid_job *job) {
+  job_report report;
+  job_look(job, &report);
+  const job_result *result = &report.result;
+  const bool done = report.state == JOB_DONE;
+  char state[JOB_TEXT + SHORT_TEXT], score[SHORT_TEXT], parameters[SHORT_TEXT], seconds[SHORT_TEXT], memory[SHORT_TEXT];
+  if (done)
+    snprintf(state, sizeof state, "%s", *result->reason ? result->reason : job_state_name(JOB_DONE));
+  else if (report.state == JOB_FAILED)
+    snprintf(state, sizeof state, "failed: %s", report.message);
+  else
+    snprintf(state, sizeof state, "%s, %.0f %%", job_state_name(report.state), 100 * report.done);
+  print_number(score, done, "%.4g", result->score);
+  print_number(parameters, done && result->parameters > 0, "%.0f", (double)result->parameters);
+  print_number(seconds, done, "%.0f", result->seconds);
+  print_number(memory, done && result->memory_mb > 0, "%.0f", result->memory_mb);
+  const char *const cells[] = {job->name, score, parameters, seconds, memory, state, done ? result->machine : "-"};
+  html_table_row(page, cells, sizeof cells / sizeof *cells, false);
+}
+
+static void put_runs(html_page *page, const grid_jobs *jobs) {
+  static const char *const titles[] = {"run", "score", "parameters", "seconds", "MB", "state", "machine"};
+  const char *const *const rows[] = {titles};
+  html_subsection(page, "Runs");
+  html_table_begin(page, rows, 1, sizeof titles / sizeof *titles);
+  for (int i = 0; i < jobs->count; i++) put_run(page, &jobs->job[i]);
+  html_table_end(page);
+}
+
+static void put_progress(html_page *page, const grid_results *r) {
+  int done = 0, failed = 0;
+  for (int i = 0; i < r->jobs->chosen.tasks * r->jobs->chosen.methods; i++) {
+    done += r->field[i].count[JOB_DONE];
+    failed += r->field[i].count[JOB_FAILED];
+  }
+  if (done == r->jobs->count) return;
+  html_remark(page, "Unfinished: %d of %d runs are done%s. Fields without a number say how far they are.", done,
+              r->jobs->count, failed ? " and some have failed" : "");
+}
+
+/* ---- the page ------------------------------------------------------------------------------------ */
+
+sparc_status lab_report_begin(html_page *page, const char *path) {
+  return html_begin(page, path, "Results of the lab",
+                    "Adaptive spectral recurrence: what was run here beside what the paper reports. Click on a heading "
+                    "to sort a table, point at a chart to read its values.");
+}
+
+sparc_status lab_report_add(html_page *page, const grid_results *r) {
+  const grid_jobs *jobs = r->jobs;
+  char mark[96];
+  grid_scope_mark(&jobs->scope, mark, sizeof mark);
+  char title[TABLE_TITLE];
+  snprintf(title, sizeof title, "%.150s%s%s%s", jobs->g->title, *mark ? " (" : "", mark, *mark ? ")" : "");
+  html_section(page, title);
+  if (jobs->scope.scale != 1)
+    html_remark(page, "Budgets are %g of the experiment's own: not the paper's protocol.", jobs->scope.scale);
+  put_progress(page, r);
+  sparc_status status = put_tables(page, r);
+  if (status == SPARC_OK) put_scores(page, r);
+  if (status == SPARC_OK) status = put_curves(page, jobs);
+  if (status != SPARC_OK) return status;
+  put_settings(page, jobs);
+  put_runs(page, jobs);
+  return SPARC_OK;
+}
+
+sparc_status lab_report_end(html_page *page) {
+  html_section(page, "Made with");
+  html_paragraph(page, "sparc %s, %s build by %s, products by %s.", sparc_version(), build_type(), build_compiler(),
+                 build_blas());
+  return html_end(page);
+}
