@@ -48,11 +48,10 @@ static void step_with_trace(void *context, size_t i) {
   const rollout *r = &ppo->rollout;
   const size_t width = r->n.trace;
   float *trace = r->traces + rollout_row(r, i, s->t) * width;
-  memcpy(trace + width, trace, width * sizeof *trace);
   const sparc_status status =
-      sparc_network_step_rtrl(ppo->network, ppo->prepared, ppo->own.config.encoder, ppo->step.states + i * r->n.state,
-                              trace + width, ppo->step.x + i * r->n.observation, ppo->step.masks[i],
-                              ppo->step.y + i * ppo->n.outputs, ppo->step.tapes + i * ppo->n.tape);
+      network_step_rtrl_f32(ppo->network, ppo->prepared, ppo->own.config.encoder, ppo->step.states + i * r->n.state,
+                            trace, trace + width, ppo->step.x + i * r->n.observation, ppo->step.masks[i],
+                            ppo->step.y + i * ppo->n.outputs, ppo->step.tapes + i * ppo->n.tape);
   if (status != SPARC_OK) s->status = status;
 }
 
