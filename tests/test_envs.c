@@ -795,6 +795,7 @@ static void test_restore_refuses(void **state) {
   } rows[] = {{"repeat-previous", NULL, 4, bytes, "there are 3 saved environments, expected 4"},
               {"repeat-first", NULL, 3, bytes, "are repeat-previous, expected repeat-first"},
               {"repeat-previous", "size=hard", 3, bytes, "with other options"},
+              {"repeat-previous", "lag=2", 3, bytes, "with other options"}, /* of the same size */
               {"repeat-previous", NULL, 3, bytes - 1, "with other options"},
               {"repeat-previous", NULL, 3, 5, "5 bytes, too few"}};
   for (size_t i = 0; i < COUNT(rows); i++) {

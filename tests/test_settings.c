@@ -301,7 +301,7 @@ static void test_names_of_cells(void **state) {
     char said[CELL_OPTIONS_SIZE], name[64];
     assert_int_equal(cell_said(&cases[i].wish, said), SPARC_OK);
     assert_string_equal(said, cases[i].said);
-    cell_file_name(cases[i].wish.kind, said, name, sizeof name);
+    options_file_name(cases[i].wish.kind, said, name, sizeof name);
     assert_string_equal(name, cases[i].name);
   }
   char said[CELL_OPTIONS_SIZE];

@@ -95,6 +95,22 @@ typedef struct bench_training {
   double reached, demand;                 /* percent */
 } bench_training;
 
+/* an iteration of PPO with one stream, beside the cost of what it cannot do without at the rates of the same run */
+typedef struct bench_rl {
+  const char *task, *cell, *kernel;
+  bool stored, usual; /* sensitivities are stored, not rebuilt from records; a run would do so by itself */
+  int H, epochs, threads;
+  double steps_per_second;
+  double environment, collection, update;            /* seconds of an iteration; collection without its environment */
+  double collection_bound, update_bound;             /* an environment is its own bound */
+  double update_bytes, update_products, update_cell; /* what the update's bound is made of */
+  double ratio, ratio_demand;                        /* of the iteration to the sum of all bounds */
+  size_t memory_bytes, measured_bytes;               /* as in bench_result */
+  double memory_demand;
+  double rival, rival_demand; /* steps per second of the JAX implementation on as many cores; NaN: none known */
+  bool reached;               /* the ratio and, where the rival is known and the way is the usual one, all the rest */
+} bench_rl;
+
 /* time and memory while one of B, T, H grows: time against the line a + b n, memory against its formula */
 typedef struct bench_growth_row {
   const char *problem, *kernel, *memory_formula;
@@ -162,6 +178,7 @@ typedef struct bench_output {
   void (*goal)(void *context, const bench_goal *goal);
   void (*tally)(void *context, const bench_tally *tally); /* after the last goal */
   void (*training)(void *context, const bench_training *training);
+  void (*rl)(void *context, const bench_rl *rl);
   void (*growth)(void *context, const bench_growth *growth);
   void (*paper_scan)(void *context, const bench_paper_scan *row);
   void (*paper_mixer)(void *context, const bench_paper_mixer *row);

@@ -123,6 +123,7 @@ struct bench_kind {
   ROW(rtrl)              \
   ROW(prepare)           \
   ROW(train)             \
+  ROW(ppo)               \
   ROW(naive)             \
   ROW(sgemm)             \
   ROW(stream)            \

@@ -134,6 +134,8 @@ static const struct suite {
     {"limits", "multiply-adds, copy, triad, in-place sweeps and matrix products, on 1 and N threads", suite_limits},
     {"goals", "the goals set for the kernels: measured, demanded, stretch, verdict", suite_goals},
     {"train", "the training step of a classifier, against the cost of its arithmetic", suite_train},
+    {"rl", "an iteration of PPO in the paper's settings, against its bounds and against JAX, on 1 and 2 threads",
+     suite_rl},
     {"growth", "time and memory as B, T and H grow, against a line and a formula, on 1 thread", suite_growth},
     {"paper", "the paper's efficiency figure and naive-versus-accelerated tables, on this machine", suite_paper},
 };

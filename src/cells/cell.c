@@ -102,7 +102,7 @@ sparc_status add_sink(sparc_cell *cell, rtrl_sink sink) {
   return SPARC_OK;
 }
 
-tape_layout tape_layout_of(const sparc_cell *cell) {
+static tape_layout tape_layout_of(const sparc_cell *cell) {
   const size_t H = (size_t)cell->H, parts = (size_t)cell->parts, S = H * parts, pre = (size_t)cell->pre;
   const size_t shared = (size_t)cell->shared;
   tape_layout tape;
@@ -139,7 +139,8 @@ static void size_affine_cell(sparc_cell *cell) {
   cell->sizes.prepared = cell->constants + round_elements(cell->constant_count);
   cell->sizes.state = (size_t)cell->H * (size_t)cell->parts;
   if (!cell->sizes.output) cell->sizes.output = cell->sizes.state;
-  cell->sizes.tape = tape_layout_of(cell).total;
+  cell->tape = tape_layout_of(cell);
+  cell->sizes.tape = cell->tape.total;
   cell->sizes.trace = cell->sizes.state * ((size_t)cell->outer * (size_t)cell->D + (size_t)cell->scalar);
 }
 

@@ -80,6 +80,13 @@ typedef struct cell_entry { /* what a cell's source file exports, once per preci
   const void *ops; /* cell_ops_f32 or cell_ops_f64 */
 } cell_entry;
 
+/* where an affine cell's step keeps what, as element offsets into the tape */
+typedef struct tape_layout {
+  size_t x, mask, pre, shared, kept, a, b, state, outer, scalar; /* left by the step */
+  size_t dstate, dpre, dshared, dinput, weights;                 /* scratch of the gradient */
+  size_t total;
+} tape_layout;
+
 struct sparc_cell {
   const cell_description *about;
   const void *ops_f32, *ops_f64;
@@ -109,6 +116,7 @@ struct sparc_cell {
   rtrl_sink *sink;
   size_t sinks, sink_capacity;
   size_t constants; /* offset of the constants in prepared */
+  tape_layout tape;
 };
 
 /* ---- for layout and init functions -------------------------------------------------------------- */
@@ -164,14 +172,5 @@ static const double WEIGHT_MAX = 1e30;
 static inline double bounded(double value, double limit) {
   return value > limit ? limit : value < -limit ? -limit : value;
 }
-
-/* where an affine cell's step keeps what, as element offsets into the tape */
-typedef struct tape_layout {
-  size_t x, mask, pre, shared, kept, a, b, state, outer, scalar; /* left by the step */
-  size_t dstate, dpre, dshared, dinput, weights;                 /* scratch of the gradient */
-  size_t total;
-} tape_layout;
-
-tape_layout tape_layout_of(const sparc_cell *cell);
 
 #endif

@@ -20,8 +20,9 @@ void TYPED(put_row)(const sparc_cell *cell, size_t K, size_t N, size_t k, const 
   const size_t panel = prepared_panel(cell->kernels, N);
   for (size_t first = 0; first < N; first += panel) {
     const size_t n = N - first < panel ? N - first : panel;
-    real *to = W + first * K + k * n;
-    for (size_t i = 0; i < n; i++) to[i] = TYPED(weight_of)(from[first + i], limit);
+    const real *restrict row = from + first;
+    real *restrict to = W + first * K + k * n;
+    for (size_t i = 0; i < n; i++) to[i] = TYPED(weight_of)(row[i], limit);
   }
 }
 

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_CSV = 256, KEY_FILM };
+enum { KEY_CSV = 256, KEY_FILM, KEY_GREEDY };
 
 typedef struct envs_settings {
   const char *name, *options, *play, *csv, *film;
   int episodes, seed, threads;
-  bool json;
+  bool json, greedy;
 } envs_settings;
 
 /* ---- options ------------------------------------------------------------------------------------- */
@@ -26,6 +26,7 @@ typedef struct envs_settings {
 static const struct argp_option envs_options[] = {
     {"options", 'o', "LIST", 0, "Options of the environment, as key=value,...", 0},
     {"play", 'p', "POLICY", 0, "Play an episode with the policy random, oracle or AGENT.safetensors", 0},
+    {"greedy", KEY_GREEDY, NULL, 0, "An agent takes its most probable actions instead of drawing them", 0},
     {"episodes", 'n', "N", 0, "Play N episodes and print means only", 0},
     {"seed", 's', "N", 0, "Seed of episodes and policy (default: 0)", 0},
     {"csv", KEY_CSV, "FILE", 0, "Write the episode as a table", 0},
@@ -37,7 +38,7 @@ static const struct argp_option envs_options[] = {
 static void check_settings(struct argp_state *state, const envs_settings *s) {
   const char *needs = s->options ? "options" : s->play ? "play" : NULL;
   if (!s->name && needs) argp_error(state, "--%s needs the NAME of an environment", needs);
-  needs = s->episodes ? "episodes" : s->csv ? "csv" : s->film ? "film" : NULL;
+  needs = s->episodes ? "episodes" : s->csv ? "csv" : s->film ? "film" : s->greedy ? "greedy" : NULL;
   if (!s->play && needs)
     argp_error(state, "--%s needs a policy: --play=random, --play=oracle or --play=AGENT.safetensors", needs);
   if (s->episodes && (s->csv || s->film))
@@ -57,6 +58,9 @@ static error_t parse_envs(int key, char *argument, struct argp_state *state) {
       return cli_parse_int(state, "episodes", argument, 1, PLAYER_MOST_EPISODES, &s->episodes);
     case 's':
       return cli_parse_int(state, "seed", argument, 0, INT_MAX, &s->seed);
+    case KEY_GREEDY:
+      s->greedy = true;
+      return 0;
     case KEY_CSV:
       s->csv = argument;
       return 0;
@@ -184,7 +188,7 @@ static exit_code describe(const char *who, const envs_settings *s, const sparc_e
 static sparc_status open_player(const envs_settings *s, int n, player *p) {
   const sparc_envs_config config = {
       .name = s->name, .options = s->options, .n = n, .seed = (uint64_t)s->seed, .threads = s->threads};
-  return player_open(&config, s->play, p);
+  return player_open(&config, s->play, s->greedy, p);
 }
 
 static void print_numbers(const float *values, int count) {

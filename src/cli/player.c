@@ -26,7 +26,7 @@ static sparc_status act_agent(player *p) {
   sparc_status status = SPARC_OK;
   for (int i = 0; i < p->n && status == SPARC_OK; i++)
     status = sparc_agent_step(p->agents[i], p->observations + (size_t)i * (size_t)p->shape.observation,
-                              p->starts[i] != 0, &p->random, action_of(p, i));
+                              p->starts[i] != 0, p->greedy ? NULL : &p->random, action_of(p, i));
   return status;
 }
 
@@ -90,10 +90,11 @@ static sparc_status allocate(player *p) {
   return SPARC_OK;
 }
 
-sparc_status player_open(const sparc_envs_config *config, const char *policy, player *p) {
-  *p = (player){.n = config->n};
+sparc_status player_open(const sparc_envs_config *config, const char *policy, bool greedy, player *p) {
+  *p = (player){.n = config->n, .greedy = greedy};
   sparc_status status = find_policy(policy, p);
   if (status != SPARC_OK) return status;
+  if (greedy && !p->agents) return fail(SPARC_INVALID, "--greedy is for agents, and '%s' is none", policy);
   const sparc_envs_config c = task_of(config, p);
   status = sparc_envs_create(&c, &p->envs);
   if (status != SPARC_OK) return status;

@@ -10,6 +10,8 @@
 
 #include "sparc/rl.h"
 
+#include <stdbool.h>
+
 enum { PLAYER_VECTOR = 64, PLAYER_MOST_EPISODES = 10000000 };
 
 typedef struct player player;
@@ -20,6 +22,7 @@ struct player {
   sparc_env_shape shape;
   int n;
   sparc_random random;  /* of the random policy and of agents */
+  bool greedy;          /* agents take their most probable action */
   sparc_agent **agents; /* n, each with a state of its own; NULL: the policy is no agent */
   player_policy *act;
   float *observations, *actions; /* n rows */
@@ -29,9 +32,9 @@ struct player {
 };
 
 /* player_open makes config->n environments and starts their episodes. policy: "random", "oracle" or the path of an
- * agent, *.safetensors; where config->name is NULL, the agent's own task is played. player_close releases the player,
- * also after a failure. */
-sparc_status player_open(const sparc_envs_config *config, const char *policy, player *p);
+ * agent, *.safetensors, which draws its actions or, if greedy, takes the most probable ones; where config->name is
+ * NULL, the agent's own task is played. player_close releases the player, also after a failure. */
+sparc_status player_open(const sparc_envs_config *config, const char *policy, bool greedy, player *p);
 void player_close(player *p);
 
 /* player_advance takes one step with p->actions */

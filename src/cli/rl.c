@@ -19,7 +19,7 @@
 
 typedef struct rl_work {
   const char *eval;
-  int episodes;
+  int episodes, greedy;
   const char *seeds;
   int jobs;
 } rl_work;
@@ -43,6 +43,12 @@ static const setting work_rows[] = {
      .group = "Instead of a run:",
      .argument = "N",
      .help = "With --eval: play N episodes"},
+    {.name = "greedy",
+     .type = SETTING_FLAG,
+     .role = COMMAND_LINE,
+     .offset = offsetof(rl_work, greedy),
+     .group = "Instead of a run:",
+     .help = "With --eval: take the most probable actions instead of drawing them"},
     {.name = "seeds",
      .type = SETTING_TEXT,
      .role = COMMAND_LINE,
@@ -362,13 +368,13 @@ static sparc_status evaluate(const rl_command *c) {
   agent_path(c->work.eval, path);
   player p;
   player_means m;
-  sparc_status status = player_open(&config, path, &p);
+  sparc_status status = player_open(&config, path, c->work.greedy != 0, &p);
   if (status == SPARC_OK) status = player_play(&p, episodes, &m);
   if (status == SPARC_OK && c->tool.json)
-    cli_json_line(c->who,
-                  json_pack("{s:o, s:o, s:I, s:i, s:f, s:f, s:f}", "task", json_text(sparc_envs_kind(p.envs)->name),
-                            "agent", json_text(path), "seed", (json_int_t)r->ppo.seed, "episodes", m.episodes,
-                            "mean_return", m.mean_return, "sd", m.deviation, "mean_length", m.mean_length));
+    cli_json_line(c->who, json_pack("{s:o, s:o, s:b, s:I, s:i, s:f, s:f, s:f}", "task",
+                                    json_text(sparc_envs_kind(p.envs)->name), "agent", json_text(path), "greedy",
+                                    c->work.greedy, "seed", (json_int_t)r->ppo.seed, "episodes", m.episodes,
+                                    "mean_return", m.mean_return, "sd", m.deviation, "mean_length", m.mean_length));
   else if (status == SPARC_OK)
     printf("%s, %d episodes: mean return %.4f (sd %.4f), mean length %.1f\n", sparc_envs_kind(p.envs)->name, m.episodes,
            m.mean_return, m.deviation, m.mean_length);

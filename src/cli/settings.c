@@ -76,7 +76,7 @@ typedef struct option_list {
   const char *arguments; /* NULL: the command has none */
 } option_list;
 
-static int key_of(const setting *s, int i) { return s->letter ? s->letter : 256 + i; }
+static int key_of(const setting *s, int i) { return s->letter && s->letter != POSITIONAL ? s->letter : 256 + i; }
 
 /* the number of a group, from 1; a new one gets its heading */
 static int group_number(option_list *list, const char *title) {
@@ -101,11 +101,14 @@ static void list_options(const settings_form *form, option_list *list) {
   const setting *s;
   for (int i = 0; (s = settings_row(form, i, NULL)); i++) {
     if (s->letter == POSITIONAL) list->arguments = s->argument;
-    if (s->role == STORED || s->letter == POSITIONAL) continue;
+    if (s->role == STORED || (s->letter == POSITIONAL && !s->option)) continue;
     const int group = group_number(list, s->group);
     print_help(s, list->help[i]);
-    list->option[list->options++] = (struct argp_option){
-        .name = s->name, .key = key_of(s, i), .arg = s->argument, .doc = list->help[i], .group = group};
+    list->option[list->options++] = (struct argp_option){.name = s->option ? s->option : s->name,
+                                                         .key = key_of(s, i),
+                                                         .arg = s->argument,
+                                                         .doc = list->help[i],
+                                                         .group = group};
   }
 }
 
@@ -122,15 +125,15 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
   const char *taken = NULL; /* the last argument that is there already */
   for (int i = 0; (s = settings_row(input->form, i, NULL)); i++) {
     if (s->role == STORED || (key == ARGP_KEY_ARG ? s->letter != POSITIONAL : key_of(s, i) != key)) continue;
-    if (key == ARGP_KEY_ARG && input->source->text[i]) {
+    if (s->letter == POSITIONAL && input->source->text[i]) {
       taken = s->argument;
       continue;
     }
     input->source->text[i] = s->type == SETTING_FLAG ? "true" : argument;
     return 0;
   }
-  if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
   if (taken) argp_error(state, "expected one %s, got '%s' as well", taken, argument);
+  if (key != ARGP_KEY_ARG) return ARGP_ERR_UNKNOWN;
   argp_error(state, "unexpected argument '%s'", argument);
   return EINVAL;
 }

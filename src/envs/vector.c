@@ -22,7 +22,8 @@ enum {
 /* opens the block of what changes; restore accepts a block whose header differs in nothing but `begun` */
 typedef struct header {
   char format[8]; /* "sparcenv" */
-  char name[48];
+  char name[40];
+  uint64_t options; /* of their text; 0: none */
   uint64_t state_bytes;
   sparc_env_shape shape;
   int32_t n;
@@ -60,7 +61,15 @@ static size_t carve(sparc_envs *envs, arena a) {
   return a.used;
 }
 
-static sparc_status make_block(sparc_envs *envs, uint64_t seed, size_t state_bytes) {
+/* tells texts of options apart, whatever room they take: FNV-1a */
+static uint64_t digest(const char *options) {
+  if (!options || !*options) return 0;
+  uint64_t sum = 14695981039346656037U;
+  for (; *options; options++) sum = (sum ^ (unsigned char)*options) * 1099511628211U;
+  return sum;
+}
+
+static sparc_status make_block(sparc_envs *envs, const sparc_envs_config *config, size_t state_bytes) {
   /* states of different threads share no cache line */
   envs->stride = (state_bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
   envs->block_bytes = carve(envs, arena_measure());
@@ -70,13 +79,14 @@ static sparc_status make_block(sparc_envs *envs, uint64_t seed, size_t state_byt
   carve(envs, arena_over(envs->block, envs->block_bytes));
   memcpy(envs->header->format, "sparcenv", sizeof envs->header->format);
   snprintf(envs->header->name, sizeof envs->header->name, "%s", envs->kind->name);
+  envs->header->options = digest(config->options);
   envs->header->state_bytes = state_bytes;
   envs->header->shape = envs->shape;
   envs->header->n = envs->n;
   for (int i = 0; i < envs->n; i++) {
     char name[16];
     snprintf(name, sizeof name, "%d", i);
-    sparc_random_init(&envs->random[i], seed, "env", name);
+    sparc_random_init(&envs->random[i], config->seed, "env", name);
   }
   return SPARC_OK;
 }
@@ -125,7 +135,7 @@ static sparc_status set_up(sparc_envs *envs, const sparc_envs_config *config) {
     if (status == SPARC_OK) status = kind_try(kind, envs->model, &envs->shape, who, refusal);
     if (status != SPARC_OK) return status;
   }
-  status = make_block(envs, config->seed, state_bytes);
+  status = make_block(envs, config, state_bytes);
   return status == SPARC_OK ? make_scratch(envs) : status;
 }
 
@@ -300,7 +310,7 @@ sparc_status sparc_envs_restore(sparc_envs *envs, const void *state, size_t byte
   if (memcmp(saved.format, own.format, sizeof own.format) != 0)
     return fail(SPARC_FORMAT, "these bytes are no saved environments");
   if (strncmp(saved.name, own.name, sizeof own.name) != 0)
-    return fail(SPARC_FORMAT, "the saved environments are %.47s, expected %s", saved.name, own.name);
+    return fail(SPARC_FORMAT, "the saved environments are %.39s, expected %s", saved.name, own.name);
   if (saved.n != own.n) return fail(SPARC_FORMAT, "there are %d saved environments, expected %d", saved.n, own.n);
   own.begun = saved.begun;
   if (memcmp(&saved, &own, sizeof own) != 0 || bytes != envs->block_bytes)

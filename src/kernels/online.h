@@ -8,14 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* one RTRL step of the outer rows of a complex cell: Z <- mask a Z + c x^T and, with weights, the contraction of the
- * new Z in the same pass: out[row] + j * out_stride[row] += weight_re Re Z + weight_im Im Z */
+/* one RTRL step of the outer rows of a complex cell: Z <- mask a before + c x^T and, with weights, the contraction of
+ * the new Z in the same pass: out[row] + j * out_stride[row] += weight_re Re Z + weight_im Im Z */
 typedef struct trace_rows {
   size_t H, rows, D;
   float mask;
   const float *a;           /* (2, H): re | im */
   const float *c;           /* (rows, 2, H) */
   const float *x;           /* (D) */
+  const float *before;      /* (H, rows, 2, D): the rows that the step found; Z itself, or no part of it */
   float *Z;                 /* (H, rows, 2, D) */
   const float *weights;     /* (rows, 2, H); NULL: no contraction */
   float *const *out;        /* (rows) */

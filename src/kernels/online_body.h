@@ -40,9 +40,9 @@ typedef struct trace_row {
   float a_re, a_im, c_re, c_im, w_re, w_im;
 } trace_row;
 
-VMATH void advance_lane(const trace_row *k, lanes x, float *z_re, float *z_im, float *out, size_t width,
-                        bool contract) {
-  lanes was_re = load_part(z_re, width), was_im = load_part(z_im, width);
+VMATH void advance_lane(const trace_row *k, lanes x, const float *before_re, const float *before_im, float *z_re,
+                        float *z_im, float *out, size_t width, bool contract) {
+  lanes was_re = load_part(before_re, width), was_im = load_part(before_im, width);
   PIN(was_re);
   PIN(was_im);
   PIN(x);
@@ -62,17 +62,21 @@ VMATH void advance_trace_rows(const trace_rows *t, bool contract) {
       const size_t at = j * t->rows + row, re_at = 2 * row * H + j, im_at = re_at + H;
       const trace_row k = {
           a_re, a_im, t->c[re_at], t->c[im_at], contract ? t->weights[re_at] : 0, contract ? t->weights[im_at] : 0};
+      const float *b_re = t->before + at * 2 * D, *b_im = b_re + D;
       float *z_re = t->Z + at * 2 * D, *z_im = z_re + D;
       float *out = contract ? t->out[row] + j * t->out_stride[row] : NULL;
       size_t d = 0;
       for (; d + FOUR_LANES <= D; d += FOUR_LANES)
 #pragma GCC unroll 4
         for (size_t l = d; l < d + FOUR_LANES; l += LANES)
-          advance_lane(&k, load_lanes(x + l), z_re + l, z_im + l, contract ? out + l : NULL, LANES, contract);
+          advance_lane(&k, load_lanes(x + l), b_re + l, b_im + l, z_re + l, z_im + l, contract ? out + l : NULL, LANES,
+                       contract);
       for (; d + LANES <= D; d += LANES)
-        advance_lane(&k, load_lanes(x + d), z_re + d, z_im + d, contract ? out + d : NULL, LANES, contract);
+        advance_lane(&k, load_lanes(x + d), b_re + d, b_im + d, z_re + d, z_im + d, contract ? out + d : NULL, LANES,
+                     contract);
       if (d < D)
-        advance_lane(&k, load_part(x + d, D - d), z_re + d, z_im + d, contract ? out + d : NULL, D - d, contract);
+        advance_lane(&k, load_part(x + d, D - d), b_re + d, b_im + d, z_re + d, z_im + d, contract ? out + d : NULL,
+                     D - d, contract);
     }
   }
 }

@@ -176,30 +176,42 @@ static void product_edge_panel(const product_panel *panel, const product_left *l
   }
 }
 
-/* the same for few rows, for which packing does not pay: register by register, and the rest one by one */
+/* sums of a row that are fewer than a register: terms outside, columns inside, because a loop over the terms of one
+ * column may be compiled without fused additions */
+static void product_few_columns(const product_panel *panel, const float *A, size_t a_column, float *C) {
+  float sum[LANES] = {0};
+  for (size_t k = 0; k < panel->depth; k++) {
+    const float a = A[k * a_column], *row = panel->element + k * panel->row;
+    for (size_t c = 0; c < panel->columns; c++) sum[c] += a * row[c];
+  }
+  for (size_t c = 0; c < panel->columns; c++)
+    C[c] = panel->bias ? sum[c] + panel->bias[c] : panel->add ? sum[c] + C[c] : sum[c];
+}
+
+/* the same for few rows, for which packing a whole panel does not pay: register by register; of the rest, which fills
+ * none, a copy that does serves all rows but a single one */
 static void product_narrow_edge(const product_panel *panel, const product_left *left, float *C, size_t c_row) {
-  size_t j = 0;
-  for (; j + LANES <= panel->columns; j += LANES) {
-    product_panel column = *panel;
-    column.element += j;
-    if (column.bias) column.bias += j;
+  product_panel column = *panel;
+  for (; column.columns >= LANES; column.columns -= LANES) {
     for (size_t i = 0, n; i < left->rows; i += n)
       n = product_rows(left->rows - i, 1, &column, left->element + i * left->row, left->row, left->column,
-                       C + i * c_row + j, c_row);
+                       C + i * c_row, c_row);
+    column.element += LANES;
+    if (column.bias) column.bias += LANES;
+    C += LANES;
   }
-  const size_t rest = panel->columns - j;
-  for (size_t i = 0; rest > 0 && i < left->rows; i++) {
-    const float *A = left->element + i * left->row;
-    float *to = C + i * c_row + j;
-    /* terms outside, columns inside: a loop over the terms of one column may be compiled without fused additions */
-    float sum[LANES] = {0};
-    for (size_t k = 0; k < panel->depth; k++) {
-      const float a = A[k * left->column], *row = panel->element + k * panel->row + j;
-      for (size_t c = 0; c < rest; c++) sum[c] += a * row[c];
-    }
-    for (size_t c = 0; c < rest; c++)
-      to[c] = panel->bias ? sum[c] + panel->bias[j + c] : panel->add ? sum[c] + to[c] : sum[c];
+  if (column.columns == 0) return;
+  if (left->rows == 1) {
+    product_few_columns(&column, left->element, left->column, C);
+    return;
   }
+  float copy[PRODUCT_DEPTH * LANES] __attribute__((aligned(64)));
+  for (size_t k = 0; k < column.depth; k++)
+    for (size_t c = 0; c < LANES; c++)
+      copy[k * LANES + c] = c < column.columns ? column.element[k * column.row + c] : 0;
+  column.element = copy;
+  column.row = LANES;
+  product_edge_panel(&column, left, C, c_row);
 }
 
 /* not inline: beside it the compiler finds too few registers for the tiles */

@@ -65,8 +65,8 @@ sparc_status cell_said(const cell_wish *w, char said[CELL_OPTIONS_SIZE]) {
 }
 
 /* "variant=" goes without saying, "=" becomes "_", and so does whatever could trouble a shell */
-void cell_file_name(const char *kind, const char *said, char *name, size_t size) {
-  size_t used = (size_t)snprintf(name, size, "%s", kind);
+void options_file_name(const char *what, const char *said, char *name, size_t size) {
+  size_t used = (size_t)snprintf(name, size, "%s", what);
   while (*said && used + 1 < size) {
     if (*said == ',') said++;
     if (strncmp(said, variant_key, strlen(variant_key)) == 0) said += strlen(variant_key);

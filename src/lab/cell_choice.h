@@ -26,9 +26,9 @@ sparc_status cell_settle(const cell_wish *wish, int inputs, int *modes, char opt
  * "" */
 sparc_status cell_said(const cell_wish *wish, char said[CELL_OPTIONS_SIZE]);
 
-/* cell_file_name makes of it what may be part of a file's name: "sparc-neutral-gate", "rglru-block_128-ring_transition"
- */
-void cell_file_name(const char *kind, const char *said, char *name, size_t size);
+/* options_file_name makes of something and what was said of it a part of a file's name: "sparc-neutral-gate",
+ * "rglru-block_128-ring_transition" */
+void options_file_name(const char *what, const char *said, char *name, size_t size);
 
 /* cell_variant is the value of variant= in a text of options; false: it has none */
 bool cell_variant(const char *options, char *variant, size_t size);

@@ -59,8 +59,9 @@ typedef struct setting {
   setting_type type;
   setting_role role;
   unsigned commands;
-  int letter;    /* short option; 0: none */
-  size_t offset; /* in the structure */
+  int letter;         /* short option; 0: none */
+  const char *option; /* of what is POSITIONAL: the option that says the same; NULL: none */
+  size_t offset;      /* in the structure */
   double low, high;
   const char *const *choices; /* ends with NULL */
   const char *usual[USUALS];  /* as text; NULL: what is computed, or for tasks the same */

@@ -16,8 +16,8 @@ void TYPED(dense_prepare)(const kernels *k, size_t in, size_t out, const real *w
     const size_t n = out - first < panel ? out - first : panel;
     const real *from = weight + first * in;
     real *to = weight_in + first * in;
-    for (size_t j = 0; j < in; j++)
-      for (size_t i = 0; i < n; i++) to[j * n + i] = from[i * in + j];
+    for (size_t i = 0; i < n; i++)
+      for (size_t j = 0; j < in; j++) to[j * n + i] = from[i * in + j];
   }
 }
 

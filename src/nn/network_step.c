@@ -12,6 +12,7 @@
 #include "nn/network_encoder_impl.h"
 #include "nn/network_rows_impl.h"
 #include "nn/network_step_impl.h"
+#include "rtrl/rtrl_impl.h"
 #include "sparc/double.h"
 
 #include <string.h>
@@ -391,21 +392,30 @@ static sparc_status check_rtrl(const sparc_network *net, sparc_encoder_gradient 
   return trace ? SPARC_OK : fail(SPARC_INVALID, "trace is NULL");
 }
 
-sparc_status PUBLIC(sparc_network_step_rtrl)(const sparc_network *net, const real *prepared,
-                                             sparc_encoder_gradient encoder, real *state, real *trace, const real *x,
-                                             real mask, real *y, real *tape) {
+sparc_status TYPED(network_step_rtrl)(const sparc_network *net, const real *prepared, sparc_encoder_gradient encoder,
+                                      real *state, const real *before, real *trace, const real *x, real mask, real *y,
+                                      real *tape) {
   sparc_status status = check_step(net, prepared, state, x, tape, 1, &mask);
   if (status == SPARC_OK) status = check_rtrl(net, encoder, trace);
   if (status != SPARC_OK) return status;
   const network_tape at = network_tape_of(net, 1, tape);
   network_step_before(net, prepared, 1, x, tape, 1);
-  status = PUBLIC(sparc_step_rtrl)(net->cell, prepared + net->layer->cell_prepared, state, trace, at.cell_input, mask,
-                                   at.cell_output, at.cell_tapes);
+  status = TYPED(step_rtrl)(net->cell, prepared + net->layer->cell_prepared, state, before, trace, at.cell_input, mask,
+                            at.cell_output, at.cell_tapes);
   if (status != SPARC_OK) return status;
-  if (encoder == SPARC_ENCODER_EXACT && net->embed.in)
+  if (encoder == SPARC_ENCODER_EXACT && net->embed.in) {
+    const size_t first = net->cell->sizes.trace;
+    if (before != trace) memcpy(trace + first, before + first, (net->sizes.trace_exact - first) * sizeof *trace);
     TYPED(encoder_advance)(net, prepared, x, at.cell_input, at.cell_tapes, trace);
+  }
   network_step_behind(net, prepared, 1, tape, y, 1);
   return SPARC_OK;
+}
+
+sparc_status PUBLIC(sparc_network_step_rtrl)(const sparc_network *net, const real *prepared,
+                                             sparc_encoder_gradient encoder, real *state, real *trace, const real *x,
+                                             real mask, real *y, real *tape) {
+  return TYPED(network_step_rtrl)(net, prepared, encoder, state, trace, trace, x, mask, y, tape);
 }
 
 /* the embedding's gradient: through the state over all time, and past it at this step; dx is local in any case */

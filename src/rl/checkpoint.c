@@ -242,6 +242,18 @@ static sparc_status read_floats(const sparc_tensors *file, const char *path, con
   return status;
 }
 
+sparc_status stored_blocks_check(const sparc_tensors *file, const char *path, const sparc_network *network) {
+  size_t blocks;
+  const sparc_block *block = sparc_network_blocks(network, &blocks);
+  for (size_t i = 0; i < blocks; i++) {
+    const sparc_tensor_info *tensor = sparc_tensors_find(file, block[i].name);
+    if (!tensor || tensor->elements != block[i].size)
+      return fail(SPARC_FORMAT, "'%.200s': tensor '%s' has %zu elements, expected %zu", path, block[i].name,
+                  tensor ? tensor->elements : 0, block[i].size);
+  }
+  return SPARC_OK;
+}
+
 sparc_status stored_blocks_read(const sparc_tensors *file, const char *path, const sparc_network *network,
                                 const char *prefix, float *params) {
   size_t blocks;

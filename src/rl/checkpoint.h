@@ -20,6 +20,8 @@ typedef struct stored_run {
 
 /* reads and checks the metadata of a file of runs */
 sparc_status stored_run_read(const sparc_tensors *file, const char *path, stored_run *out);
+/* whether the network's blocks are all there in their sizes: before memory is taken that only a file asks for */
+sparc_status stored_blocks_check(const sparc_tensors *file, const char *path, const sparc_network *network);
 /* the network's blocks, each finite; prefix is put before the names */
 sparc_status stored_blocks_read(const sparc_tensors *file, const char *path, const sparc_network *network,
                                 const char *prefix, float *params);

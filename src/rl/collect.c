@@ -48,11 +48,10 @@ static void step_with_trace(void *context, size_t i) {
   const rollout *r = &ppo->rollout;
   const size_t width = r->n.trace;
   float *trace = r->traces + rollout_row(r, i, s->t) * width;
-  memcpy(trace + width, trace, width * sizeof *trace);
   const sparc_status status =
-      sparc_network_step_rtrl(ppo->network, ppo->prepared, ppo->own.config.encoder, ppo->step.states + i * r->n.state,
-                              trace + width, ppo->step.x + i * r->n.observation, ppo->step.masks[i],
-                              ppo->step.y + i * ppo->n.outputs, ppo->step.tapes + i * ppo->n.tape);
+      network_step_rtrl_f32(ppo->network, ppo->prepared, ppo->own.config.encoder, ppo->step.states + i * r->n.state,
+                            trace, trace + width, ppo->step.x + i * r->n.observation, ppo->step.masks[i],
+                            ppo->step.y + i * ppo->n.outputs, ppo->step.tapes + i * ppo->n.tape);
   if (status != SPARC_OK) s->status = status;
 }
 
@@ -153,20 +152,23 @@ static void seek_actions(sparc_ppo *ppo) {
     sparc_random_seek(&ppo->acting[i], (uint64_t)ppo->rollouts * ppo->rollout.n.T * words);
 }
 
-sparc_status collect(sparc_ppo *ppo, collection *made) {
-  rollout *r = &ppo->rollout;
+void collect_begin(sparc_ppo *ppo, collection *made) {
   *made = (collection){.episodes = 0};
-  sparc_status status = SPARC_OK;
-  rollout_begin(r);
+  rollout_begin(&ppo->rollout);
   if (ppo->way == BY_RECORDS) records_begin(ppo);
   seek_actions(ppo);
-  for (size_t t = 0; t < r->n.T && status == SPARC_OK; t++) {
-    status = step_network(ppo, t, made);
-    if (status != SPARC_OK) break;
-    act(ppo, t);
-    status = step_environments(ppo, t, made);
-  }
-  if (status == SPARC_OK) status = look_ahead(ppo);
+}
+
+sparc_status collect_step(sparc_ppo *ppo, size_t t, collection *made) {
+  const sparc_status status = step_network(ppo, t, made);
+  if (status != SPARC_OK) return status;
+  act(ppo, t);
+  return step_environments(ppo, t, made);
+}
+
+sparc_status collect_finish(sparc_ppo *ppo) {
+  const rollout *r = &ppo->rollout;
+  sparc_status status = look_ahead(ppo);
   if (status == SPARC_OK && ppo->way == BY_RECORDS) status = records_finish(ppo);
   for (size_t i = 0; i < r->n.N && status == SPARC_OK; i++) {
     const size_t row = rollout_row(r, i, 0);
@@ -174,4 +176,11 @@ sparc_status collect(sparc_ppo *ppo, collection *made) {
         r->advantages + row, r->targets + row);
   }
   return status;
+}
+
+sparc_status collect(sparc_ppo *ppo, collection *made) {
+  sparc_status status = SPARC_OK;
+  collect_begin(ppo, made);
+  for (size_t t = 0; t < ppo->rollout.n.T && status == SPARC_OK; t++) status = collect_step(ppo, t, made);
+  return status == SPARC_OK ? collect_finish(ppo) : status;
 }

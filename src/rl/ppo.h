@@ -73,8 +73,14 @@ typedef struct collection {
 
 /* fills the rollout, advantages and targets included, with the present parameters */
 sparc_status collect(sparc_ppo *ppo, collection *made);
+/* the same in pieces: steps t = 0, 1, ... in their order between begin and finish */
+void collect_begin(sparc_ppo *ppo, collection *made);
+sparc_status collect_step(sparc_ppo *ppo, size_t t, collection *made);
+sparc_status collect_finish(sparc_ppo *ppo);
 /* all epochs over the rollout; diagnostics are means over the minibatches */
 sparc_status update(sparc_ppo *ppo, sparc_ppo_diagnostics *diagnostics);
+/* the same in pieces: minibatches k = 0, 1, ... of an epoch in their order */
+sparc_status update_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d);
 
 /* seconds of a clock that only goes forward */
 double seconds_now(void);

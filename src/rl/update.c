@@ -130,8 +130,11 @@ static void add_diagnostics(sparc_ppo_diagnostics *sum, const sparc_ppo_diagnost
   sum->gradient_norm += share * d->gradient_norm;
 }
 
-static sparc_status learn_from(sparc_ppo *ppo, size_t k, long number, sparc_ppo_diagnostics *d) {
-  choose(ppo, k);
+sparc_status update_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d) {
+  const sparc_ppo_config *c = &ppo->own.config;
+  const long number = (ppo->rollouts * c->epochs + epoch) * c->minibatches + k + 1;
+  if (k == 0) shuffle(ppo, epoch);
+  choose(ppo, (size_t)k);
   gather_batch(ppo);
   const sparc_status status = differentiate(ppo, d);
   return status == SPARC_OK ? take_step(ppo, number, &d->gradient_norm) : status;
@@ -140,16 +143,12 @@ static sparc_status learn_from(sparc_ppo *ppo, size_t k, long number, sparc_ppo_
 sparc_status update(sparc_ppo *ppo, sparc_ppo_diagnostics *diagnostics) {
   const sparc_ppo_config *c = &ppo->own.config;
   const long steps = (long)c->epochs * c->minibatches;
-  long number = ppo->rollouts * steps;
+  sparc_status status = SPARC_OK;
   *diagnostics = (sparc_ppo_diagnostics){.k1 = 0};
-  for (int epoch = 0; epoch < c->epochs; epoch++) {
-    shuffle(ppo, epoch);
-    for (int k = 0; k < c->minibatches; k++) {
-      sparc_ppo_diagnostics d;
-      const sparc_status status = learn_from(ppo, (size_t)k, ++number, &d);
-      if (status != SPARC_OK) return status;
-      add_diagnostics(diagnostics, &d, 1 / (double)steps);
-    }
+  for (long i = 0; i < steps && status == SPARC_OK; i++) {
+    sparc_ppo_diagnostics d = {.k1 = 0};
+    status = update_minibatch(ppo, (int)(i / c->minibatches), (int)(i % c->minibatches), &d);
+    add_diagnostics(diagnostics, &d, 1 / (double)steps);
   }
-  return SPARC_OK;
+  return status;
 }

@@ -101,7 +101,8 @@ void advance_scalar(const sparc_cell *cell, const TYPED(tape_view) * tape, real 
 }
 
 #ifndef SPARC_DOUBLE
-static trace_rows trace_rows_of(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
+static trace_rows trace_rows_of(const sparc_cell *cell, const TYPED(tape_view) * tape, const real *before,
+                                real *trace) {
   return (trace_rows){.H = (size_t)cell->H,
                       .rows = (size_t)cell->outer,
                       .D = (size_t)cell->D,
@@ -109,6 +110,7 @@ static trace_rows trace_rows_of(const sparc_cell *cell, const TYPED(tape_view) *
                       .a = tape->a,
                       .c = tape->outer,
                       .x = tape->x,
+                      .before = before,
                       .Z = trace};
 }
 #endif
@@ -129,15 +131,19 @@ void compute_drivers(const sparc_cell *cell, const real *constants, const TYPED(
   (cell)->affine->drivers(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar);
 }
 
-static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape, real *trace) {
+/* from one place to another, or in place; only a kernel spares the copy of the rows */
+static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape, const real *before, real *trace) {
+  const size_t rows = cell->sizes.state * (size_t)cell->outer * (size_t)cell->D;
+  if (before != trace) memcpy(trace + rows, before + rows, (cell->sizes.trace - rows) * sizeof *trace);
   advance_scalar(cell, tape, trace);
 #ifndef SPARC_DOUBLE
   if (cell->parts == 2 && cell->kernels->online.trace) {
-    const trace_rows rows = trace_rows_of(cell, tape, trace);
-    cell->kernels->online.trace(&rows);
+    const trace_rows outer = trace_rows_of(cell, tape, before, trace);
+    cell->kernels->online.trace(&outer);
     return;
   }
 #endif
+  if (before != trace) memcpy(trace, before, rows * sizeof *trace);
   advance_outer(cell, tape, trace);
 }
 
@@ -149,8 +155,8 @@ sparc_status check_rtrl(const sparc_cell *cell, const real *trace) {
   return SPARC_OK;
 }
 
-sparc_status PUBLIC(sparc_step_rtrl)(const sparc_cell *cell, const real *prepared, real *state, real *trace,
-                                     const real *x, real mask, real *y, real *tape) {
+sparc_status TYPED(step_rtrl)(const sparc_cell *cell, const real *prepared, real *state, const real *before,
+                              real *trace, const real *x, real mask, real *y, real *tape) {
   sparc_status status = TYPED(check_step)(cell, prepared, state, x, mask, tape);
   if (status == SPARC_OK) status = check_rtrl(cell, trace);
   if (status != SPARC_OK) return status;
@@ -158,9 +164,14 @@ sparc_status PUBLIC(sparc_step_rtrl)(const sparc_cell *cell, const real *prepare
   const uint64_t mode = flush_denormals_begin();
   TYPED(affine_step)(cell, prepared, state, x, mask, y, STEP_AND_DRIVERS, &view);
   drop_past(cell, &view, trace);
-  advance_traces(cell, &view, trace);
+  advance_traces(cell, &view, mask == 0 ? trace : before, trace);
   flush_denormals_end(mode);
   return SPARC_OK;
+}
+
+sparc_status PUBLIC(sparc_step_rtrl)(const sparc_cell *cell, const real *prepared, real *state, real *trace,
+                                     const real *x, real mask, real *y, real *tape) {
+  return TYPED(step_rtrl)(cell, prepared, state, trace, trace, x, mask, y, tape);
 }
 
 /* ---- contraction ------------------------------------------------------------------------------- */
@@ -453,7 +464,7 @@ static bool update_outer(const sparc_cell *cell, const real *constants, const TY
     const real *found = sink_weights(cell, sink, constants, tape->dstate, weights);
     if (found != weights) memcpy(weights, found, cell->sizes.state * sizeof(real));
   }
-  trace_rows rows = trace_rows_of(cell, tape, trace);
+  trace_rows rows = trace_rows_of(cell, tape, trace, trace);
   rows.weights = tape->weights;
   rows.out = out;
   rows.out_stride = stride;
@@ -477,7 +488,7 @@ sparc_status PUBLIC(sparc_rtrl_update)(const sparc_cell *cell, const real *prepa
   if (fused)
     advance_scalar(cell, &view, trace);
   else
-    advance_traces(cell, &view, trace);
+    advance_traces(cell, &view, trace, trace);
   contract(cell, weights.constants, trace, &view, fused ? SCALAR_SINKS : ALL_SINKS, dparams);
   local_gradient(cell, &weights, &view, dy, dparams, dx);
   flush_denormals_end(mode);

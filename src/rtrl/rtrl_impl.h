@@ -11,6 +11,10 @@
 /* SPARC_UNSUPPORTED for cells without an RTRL form; trace must not be NULL */
 sparc_status TYPED(check_rtrl)(const sparc_cell *cell, const real *trace);
 
+/* sparc_step_rtrl with the trace of the step before in another place; it may be the same */
+sparc_status TYPED(step_rtrl)(const sparc_cell *cell, const real *prepared, real *state, const real *before,
+                              real *trace, const real *x, real mask, real *y, real *tape);
+
 /* the single numbers of a trace, behind its rows */
 static inline real *TYPED(scalar_traces)(const sparc_cell *cell, real *trace) {
   return trace + cell->sizes.state * (size_t)cell->outer * (size_t)cell->D;

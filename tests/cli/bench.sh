@@ -64,6 +64,10 @@ expect 2 bench scan:B1:T4:H4:inplace:nt
 complains "leave out inplace or nt"
 expect 2 bench scan:B1:T4:H4:rivals
 complains "rivals are there for the cell sparc with H a multiple of 16"
+expect 2 bench ppo:stored:free
+complains "leave out stored or free"
+expect 1 bench --kernel plain ppo
+complains "a run takes the kernels that SPARC_KERNEL says"
 expect 1 bench mixer:B1000:T1000000:D2048
 complains "and this machine has"
 
@@ -75,6 +79,7 @@ tiny=(mixer:B2:T33:D7 mixer:B1:T4000:D64:noproj:whole mixer:B2:T33:D8:cell=rglru
   step:H5:D3:E7 rtrl:H5:D3 rtrl:H5:D3:K3:E17
   rtrl:H4:D3:cell=gateloop prepare:H5:D3 prepare:H90:D70 prepare:H70:D90:cell=gru naive:B2:T9:H5 naive:B2:T9:H5:D3 sgemm:M33:N17:K9
   sgemm:M33:N17:K9:blas train:B2:T17:W8:L2
+  ppo:H4:T64:E1 ppo:H4:T64:E1:cartpole:free ppo:H4:T64:E1:robot:cell=rtu ppo:H4:T128:E1:cell=gru
   sgemm:M9:N5:K33:ta:tb bf16:B2:T33:D7 bf16:B1:T64:D6:cell=gru stream:KiB4 peak)
 SECONDS=0
 expect 0 bench "${quick[@]}" mixer:B2:T33:D7
@@ -142,6 +147,28 @@ if "$SPARC" info | grep -q '^build .*, release$'; then
     fail "a goal is not as promised"
   fi
   prints '"goal":"fused backward / fused forward, in cache, 1 thread"'
+
+  # reinforcement learning: every task, cell and way on one thread and on two; verdicts do not bind
+  expect 0 bench --quick --seconds 0.01 --threads 2 --json rl
+  [ "$(wc -l <"$scratch/out")" = 24 ] || fail "bench rl has other rows"
+  for cell in sparc rtu; do
+    prints "{\"rl\":\"repeat-previous\",\"cell\":\"$cell\",\"traces\":\"free\",\"auto\":true,"
+    prints "{\"rl\":\"cartpole\",\"cell\":\"$cell\",\"traces\":\"stored\",\"auto\":true,"
+  done
+  if command -v python3 >/dev/null; then
+    python3 -c 'import json, sys
+for line in sys.stdin:
+    r = json.loads(line)
+    parts = r["environment_seconds"] + r["collection_seconds"] + r["update_seconds"]
+    bounds = r["environment_seconds"] + r["collection_bound_seconds"] + r["update_bound_seconds"]
+    assert abs(parts / bounds / r["ratio"] - 1) < 1e-6 and min(parts, bounds) > 0, r
+    made_of = r["update_bytes_seconds"] + r["update_products_seconds"] + r["update_cell_seconds"]
+    assert abs(made_of / r["update_bound_seconds"] - 1) < 1e-6, r
+    assert (r["speedup"] is None) == (r["H"] == 192) and r["quick"], r
+    jax = {1: 2500, 2: 3800}[r["threads"]]
+    assert r["speedup"] is None or abs(r["steps_per_second"] / jax / r["speedup"] - 1) < 1e-6, r' \
+      <"$scratch/out" || fail "bench rl is not as promised"
+  fi
 
   # growth: a table for each kind and axis; the formula gives the bytes, and verdicts do not bind
   expect 0 bench --quick --seconds 0.01 --json growth

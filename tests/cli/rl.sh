@@ -197,8 +197,27 @@ done
 expect 3 rl --eval missing.safetensors
 expect 3 rl --eval "$vectors/../exported-symbols.txt"
 
+# greedy agents draw nothing, so that the seed decides about the episodes alone
+expect 0 rl --eval $agent --episodes 30 --greedy --json
+prints '"greedy":true'
+greedy=$(grep -o '"mean_return":[^,]*' out)
+[ "$greedy" != "$(grep -o '"mean_return":[^,]*' first)" ] || fail "a greedy agent plays like one that draws"
+expect 0 envs repeat-previous --options lag=1 --play $agent --episodes 30 --greedy --json
+[ "$(grep -o '"mean_return":[^,]*' out)" = "$greedy" ] || fail "rl and envs play differently when greedy"
+expect 2 envs cartpole --play random --greedy
+complains "--greedy is for agents, and 'random' is none"
+expect 2 envs cartpole --greedy
+complains "--greedy needs a policy"
+
+# ---- the usual folder names the task, its options, the cell and the seed
+expect 0 rl "${small[@]}" --steps 128 --cell rtu --seed 4 --quiet
+[ -e runs/repeat-previous-lag_1-rtu-s4/last.safetensors ] || fail "the run is in another folder: $(ls runs)"
+
 # ---- an environment of one's own
-expect 0 rl "$EXAMPLE_PLUGIN" --steps 256 --rollout 128 --budget 16 --width 16 --out plugin --quiet
+own=(--steps 256 --rollout 128 --budget 16 --width 16 --quiet)
+expect 0 rl "$EXAMPLE_PLUGIN" "${own[@]}" --out plugin
+expect 0 rl --env "$EXAMPLE_PLUGIN" "${own[@]}" --out env/plugin
+cmp plugin/last.safetensors env/plugin/last.safetensors || fail "--env gives another run"
 expect 3 rl "$PLUGIN_DIR/OLD_VERSION.so" --out other
 complains "is an environment of version 0, expected 1"
 expect 3 rl ./missing.so --out other
@@ -222,6 +241,8 @@ wrong "--steps is '0', expected a whole number from 1" cartpole --steps 0
 wrong "--obsnorm is 'all', expected none, feature or pooled" cartpole --obsnorm all
 wrong "steps is 2048, expected a multiple of the 3 streams" cartpole --streams 3
 wrong "expected one TASK|./PLUGIN.so, got 'b' as well" a b
+wrong "expected one TASK|./PLUGIN.so, got 'b' as well" a --env b
+wrong "unknown environment 'cartpol'; did you mean 'cartpole'?" --env cartpol
 expect 1 rl repeat-previous --traces stored --memory-limit 5 --out other
 grep -Eq 'stored sensitivities need 2[0-9]{2} MB of the 5 MB that memory_limit allows; records need [0-9]{2} MB' err ||
   fail "a run beyond its limit is refused without figures"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 TYPED(tape_view) TYPED(view_tape)(const sparc_cell *cell, real *tape) {
-  const tape_layout at = tape_layout_of(cell);
+  const tape_layout at = cell->tape;
   return (TYPED(tape_view)){.x = tape + at.x,
                             .mask = tape + at.mask,
                             .pre = tape + at.pre,
@@ -76,31 +76,32 @@ static void fill_coefficients(const sparc_cell *cell, const real *constants, ste
   if (drivers) ops->drivers(cell, constants, &token, tape->kept, a, b, tape->outer, tape->scalar);
 }
 
+/* h = a (m h) + b; kept is m h */
+static void advance_state(const sparc_cell *cell, const real *restrict a, const real *restrict b,
+                          const real *restrict kept, real *restrict state) {
+  const size_t H = (size_t)cell->H;
+  if (cell->parts == 1) {
+    for (size_t j = 0; j < H; j++) state[j] = a[j] * kept[j] + b[j];
+    return;
+  }
+  for (size_t j = 0; j < H; j++) {
+    state[j] = a[j] * kept[j] - a[H + j] * kept[H + j] + b[j];
+    state[H + j] = a[j] * kept[H + j] + a[H + j] * kept[j] + b[H + j];
+  }
+}
+
 void TYPED(finish_step)(const sparc_cell *cell, const real *prepared, real *state, const real *x, real mask, real *y,
                         step_extent extent, const TYPED(tape_view) * tape) {
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;
   const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
-  const size_t D = (size_t)cell->D, H = (size_t)cell->H, S = cell->sizes.state;
+  const size_t D = (size_t)cell->D, S = cell->sizes.state;
 
-  /* coefficients of this input */
   memcpy(tape->x, x, D * sizeof(real));
   *tape->mask = mask;
   if (ops->activate) ops->activate(cell, weights.constants, 1, x, tape->pre, tape->shared);
   for (size_t i = 0; i < S; i++) tape->kept[i] = mask == 0 ? 0 : state[i];
   fill_coefficients(cell, weights.constants, extent, tape);
-
-  /* h = a (m h) + b */
-  const real *a = tape->a, *b = tape->b;
-  if (cell->parts == 1) {
-    for (size_t j = 0; j < H; j++) state[j] = a[j] * tape->kept[j] + b[j];
-  } else {
-    const real *re = tape->kept, *im = tape->kept + H;
-    for (size_t j = 0; j < H; j++) {
-      state[j] = a[j] * re[j] - a[H + j] * im[j] + b[j];
-      state[H + j] = a[j] * im[j] + a[H + j] * re[j] + b[H + j];
-    }
-  }
-
+  advance_state(cell, tape->a, tape->b, tape->kept, state);
   memcpy(tape->state, state, S * sizeof(real));
 
   if (!y) return;

@@ -51,7 +51,7 @@ static sparc_status name_cell(replay *r) {
   const sparc_status status = cell_said(&wish, said);
   if (status != SPARC_OK) return status;
   make_harmless(r->task);
-  cell_file_name(wish.kind, said, r->cell, sizeof r->cell);
+  options_file_name(wish.kind, said, r->cell, sizeof r->cell);
   const bool plain = strcmp(r->cell, "sparc") == 0;
   snprintf(r->title, sizeof r->title, "%s%s%s%s", r->task, plain ? "" : " (", plain ? "" : r->cell, plain ? "" : ")");
   return SPARC_OK;

@@ -44,7 +44,7 @@ static sparc_status add(const method *row, method chosen[METHODS_MOST], int *cou
   const cell_wish wish = {.kind = m->cell, .options = m->options, .variant = m->variant};
   const sparc_status status = cell_said(&wish, m->said);
   if (status != SPARC_OK) return status;
-  cell_file_name(m->cell, m->said, m->name, sizeof m->name);
+  options_file_name(m->cell, m->said, m->name, sizeof m->name);
   ++*count;
   return SPARC_OK;
 }

@@ -20,7 +20,14 @@ static const char *const traces[] = {
 static const char *const encoders[] = {[SPARC_ENCODER_LOCAL] = "local", [SPARC_ENCODER_EXACT] = "exact", NULL};
 
 static const setting rl_rows[] = {
-    {.name = "task", .type = SETTING_TEXT, .offset = PPO(task), .letter = POSITIONAL, .argument = "TASK|./PLUGIN.so"},
+    {.name = "task",
+     .type = SETTING_TEXT,
+     .offset = PPO(task),
+     .letter = POSITIONAL,
+     .option = "env",
+     .group = task,
+     .argument = "TASK|./PLUGIN.so",
+     .help = "The same as TASK alone"},
     {.name = "options",
      .type = SETTING_TEXT,
      .offset = PPO(task_options),
@@ -226,7 +233,7 @@ static const setting rl_rows[] = {
      .argument = "MB",
      .help = "Refuse a run that needs more megabytes (default: no limit)"},
     THREADS_SETTING(rl_config, ppo.threads, "1"),
-    FOLDER_SETTING(rl_config, "runs/TASK-CELL-sSEED, with a variant and options behind CELL"),
+    FOLDER_SETTING(rl_config, "runs/TASK-CELL-sSEED, options of either behind it"),
     RESUME_SETTING(rl_config),
     FORCE_SETTING(rl_config),
 };
@@ -251,13 +258,17 @@ static sparc_status usual_config(const char *name, rl_config *usual) {
   return SPARC_OK;
 }
 
+static cell_wish wish_of(const rl_config *c) {
+  return (cell_wish){.kind = c->ppo.cell ? c->ppo.cell : "sparc",
+                     .options = c->ppo.cell_options,
+                     .variant = c->variant,
+                     .modes = c->ppo.H,
+                     .budget = c->budget,
+                     .overrule = c->resume};
+}
+
 static sparc_status settle_cell(rl_config *c, char options[CELL_OPTIONS_SIZE]) {
-  const cell_wish wish = {.kind = c->ppo.cell,
-                          .options = c->ppo.cell_options,
-                          .variant = c->variant,
-                          .modes = c->ppo.H,
-                          .budget = c->budget,
-                          .overrule = c->resume};
+  const cell_wish wish = wish_of(c);
   const sparc_status status = cell_settle(&wish, c->ppo.width, &c->ppo.H, options);
   c->ppo.cell_options = options;
   return status;
@@ -281,12 +292,6 @@ sparc_status rl_settle(rl_config *c, char options[CELL_OPTIONS_SIZE]) {
 /* ---- the folder ---------------------------------------------------------------------------------- */
 
 sparc_status rl_default_folder(const rl_config *c, char *path, size_t size) {
-  sparc_run_config run = sparc_run_defaults();
-  run.data = c->ppo.task;
-  run.train.network.cell = c->ppo.cell;
-  run.train.network.cell_options = c->ppo.cell_options;
-  run.train.seed = c->ppo.seed;
-  run.variant = c->variant;
-  run.resume = c->resume;
-  return run_default_folder(&run, path, size);
+  const cell_wish wish = wish_of(c);
+  return default_folder(c->ppo.task, c->ppo.task_options ? c->ppo.task_options : "", &wish, c->ppo.seed, path, size);
 }

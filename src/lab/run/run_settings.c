@@ -136,15 +136,21 @@ static void file_title(const char *path, char *title, size_t size) {
   title[used] = '\0';
 }
 
-sparc_status run_default_folder(const sparc_run_config *c, char *path, size_t size) {
-  char title[128], said[CELL_OPTIONS_SIZE], cell[200];
-  const cell_wish wish = wish_of(c);
-  const sparc_status status = cell_said(&wish, said);
+sparc_status default_folder(const char *source, const char *options, const cell_wish *wish, uint64_t seed, char *path,
+                            size_t size) {
+  char title[128], said[CELL_OPTIONS_SIZE], name[200], cell[200];
+  const sparc_status status = cell_said(wish, said);
   if (status != SPARC_OK) return status;
-  file_title(c->data, title, sizeof title);
-  cell_file_name(wish.kind, said, cell, sizeof cell);
-  snprintf(path, size, "runs/%s-%s-s%llu", *title ? title : "data", cell, (unsigned long long)c->train.seed);
+  file_title(source, title, sizeof title);
+  options_file_name(*title ? title : "data", options, name, sizeof name);
+  options_file_name(wish->kind, said, cell, sizeof cell);
+  snprintf(path, size, "runs/%s-%s-s%llu", name, cell, (unsigned long long)seed);
   return SPARC_OK;
+}
+
+sparc_status run_default_folder(const sparc_run_config *c, char *path, size_t size) {
+  const cell_wish wish = wish_of(c);
+  return default_folder(c->data, "", &wish, c->train.seed, path, size);
 }
 
 /* ---- config.json --------------------------------------------------------------------------------- */

@@ -49,6 +49,11 @@
     .group = "Run:", .help = "Replace the run in the folder"                                                      \
   }
 
+/* default_folder names the folder of a run after what it learns from, with these options, its cell and its seed:
+ * runs/repeat-previous-lag_1-sparc-s0 */
+sparc_status default_folder(const char *source, const char *options, const cell_wish *wish, uint64_t seed, char *path,
+                            size_t size);
+
 /* ---- training runs ---- */
 
 extern const settings_table
