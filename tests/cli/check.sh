@@ -32,9 +32,8 @@ expect 0 check "$vectors/sparc-one.safetensors"
   fail "the paths at T = 1 are $(rows 2)"
 grep -q 'rtrl .* grad\.x ' "$scratch/out" || fail "no local input gradient at T = 1"
 
-# every committed vector of every cell in this build, in both precisions and for different thread counts
-files=()
-for kind in $("$SPARC" info | sed -n 's/^cells *//p'); do files+=("$vectors/$kind"[-.]*safetensors); done
+# every committed vector, in both precisions and for different thread counts
+files=("$vectors"/*.safetensors)
 [ "${#files[@]}" -ge 15 ] || fail "only ${#files[@]} vectors to check"
 expect 0 check --quiet "${files[@]}"
 no_complaint

@@ -30,7 +30,7 @@ size_t list_paths(const vector_file *vector, bool in_double, check_path paths[MA
   const int chunks[] = {1, 7, 32, vector->T, vector->T + 1};
   const bool is_affine = vector->cell->parts > 0;
   size_t count = 0;
-  if (in_double) add_path(paths, &count, PATH_REFERENCE, "reference");
+  if (in_double && reference_has(vector->cell)) add_path(paths, &count, PATH_REFERENCE, "reference");
   add_path(paths, &count, PATH_STEP, "step");
   add_path(paths, &count, PATH_SEQUENCE, "sequential");
   for (size_t i = 0; is_affine && i < sizeof chunks / sizeof *chunks; i++) add_chunked(paths, &count, chunks[i]);
