@@ -17,8 +17,7 @@ enum {
   DIAGNOSE_KEY_STEPS,
   DIAGNOSE_KEY_SEED,
   DIAGNOSE_KEY_DATA,
-  DIAGNOSE_KEY_ROOT,
-  DIAGNOSE_KEY_LABEL
+  DIAGNOSE_KEY_ROOT
 };
 
 typedef struct diagnose_settings {
@@ -45,7 +44,6 @@ static const struct argp_option diagnose_options[] = {
     {"data", DIAGNOSE_KEY_DATA, "FILE|NAME", 0, "Models: where the data are now, if not where the run had them", 0},
     {"root", DIAGNOSE_KEY_ROOT, "DIR", 0,
      "Look for named data sets in DIR (default: that of the run, else $SPARC_DATA)", 0},
-    {"label-column", DIAGNOSE_KEY_LABEL, "C", 0, "CSV: the label is in the column of this name or number", 0},
     {0}};
 
 static error_t parse_format(const struct argp_state *state, const char *name, int *format) {
@@ -80,9 +78,6 @@ static error_t parse_diagnose(int key, char *argument, struct argp_state *state)
       return 0;
     case DIAGNOSE_KEY_ROOT:
       s->replay.root = argument;
-      return 0;
-    case DIAGNOSE_KEY_LABEL:
-      s->replay.label_column = argument;
       return 0;
     case ARGP_KEY_ARGS:
       s->path = state->argv + state->next;

@@ -50,7 +50,7 @@ awk 'BEGIN {
   }
 }' >waves.csv
 sed 's/,0\./,0.1/' waves.csv >others.csv
-expect 0 train waves.csv --label-column 1 --layers 2 --width 8 --budget 8 --batch 8 --updates 10 --out waves --quiet
+expect 0 train waves.csv --label 1 --layers 2 --width 8 --budget 8 --batch 8 --updates 10 --out waves --quiet
 expect 0 diagnose waves
 prints 'waves, layer 2'
 mv waves.csv moved.csv
@@ -62,6 +62,9 @@ expect 3 diagnose waves --data event-order
 complains 'but event-order has'
 expect 0 diagnose waves --data moved.csv --examples 2
 prints '2 recordings'
+cp waves/best.safetensors alone.safetensors
+expect 0 diagnose alone.safetensors --data moved.csv
+prints 'waves, layer 1'
 
 # figures, where gnuplot is there
 if command -v gnuplot >/dev/null; then
