@@ -160,11 +160,12 @@ static sparc_status draw(const diagnose_settings *s, const diagnosis *runs) {
 
 static sparc_status diagnose_runs(const diagnose_settings *s) {
   diagnosis *runs = sparc_alloc((size_t)s->paths * sizeof *runs);
-  sparc_status status = runs ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for %d runs", s->paths);
+  if (!runs) return fail(SPARC_NO_MEMORY, "no memory for %d runs", s->paths);
+  sparc_status status = SPARC_OK;
   for (int i = 0; i < s->paths && status == SPARC_OK; i++) status = diagnose(s->path[i], &s->replay, &runs[i]);
   if (status == SPARC_OK) status = print(s, runs);
   if (status == SPARC_OK && s->figures) status = draw(s, runs);
-  for (int i = 0; runs && i < s->paths; i++) diagnosis_free(&runs[i]);
+  for (int i = 0; i < s->paths; i++) diagnosis_free(&runs[i]);
   sparc_free(runs);
   return status;
 }

@@ -226,6 +226,13 @@ static void energy_script(FILE *f, const void *context) {
 
 static int portraits_of(const view *v) { return v->seen->H < PORTRAITS ? v->seen->H : PORTRAITS; }
 
+/* the centre of a mode's unit circle */
+static double portrait_x(int k) { return 2.4 * (k % PORTRAIT_COLUMNS); }
+static double portrait_y(int k) {
+  const int row = k / PORTRAIT_COLUMNS;
+  return -2.6 * row;
+}
+
 /* in units of the farthest point of the mode's path */
 static void portrait_data(FILE *f, const void *context) {
   const view *v = context;
@@ -233,8 +240,7 @@ static void portrait_data(FILE *f, const void *context) {
   for (int k = 0; k < portraits_of(v); k++) {
     double farthest = 0;
     for (int t = 0; t < v->T; t++) farthest = fmax(farthest, sqrt(energy(mode_at(v, t, v->loudest[k]))));
-    const double scale = farthest > 0 ? 1 / farthest : 1, x = 2.4 * (k % PORTRAIT_COLUMNS),
-                 y = -2.6 * (double)(k / PORTRAIT_COLUMNS);
+    const double scale = farthest > 0 ? 1 / farthest : 1, x = portrait_x(k), y = portrait_y(k);
     if (k) fprintf(f, "\n"); /* a gap between lines */
     for (int t = 0; t < v->T; t++) {
       const sparc_mode *m = mode_at(v, t, v->loudest[k]);
@@ -257,7 +263,7 @@ static void portrait_script(FILE *f, const void *context) {
   put_event_names(f, v);
   for (int k = 0; k < n; k++) {
     const sparc_mode *m = mode_at(v, 0, v->loudest[k]);
-    const double x = 2.4 * (k % PORTRAIT_COLUMNS), y = -2.6 * (double)(k / PORTRAIT_COLUMNS);
+    const double x = portrait_x(k), y = portrait_y(k);
     fprintf(f, "set object %d circle at %.2f,%.2f size 1 fillstyle empty border linecolor rgb \"#dfe3e8\"\n", k + 1, x,
             y);
     fprintf(f, "set arrow from %.2f,%.2f to %.2f,%.2f nohead back linecolor rgb \"#dfe3e8\"\n", x - 1, y, x + 1, y);

@@ -62,15 +62,15 @@ static sparc_status name_cell(replay *r) {
 /* ---- memory -------------------------------------------------------------------------------------- */
 
 /* arrays of `tokens` steps, shared out to recordings from the front */
-static sparc_status reserve(replay *r, int recordings, size_t tokens, bool masks, bool events) {
+static bool reserve(replay *r, int recordings, size_t tokens, bool masks, bool events) {
   const size_t inputs = (size_t)sparc_network_config_of(r->network).inputs;
   r->recording = sparc_alloc((size_t)recordings * sizeof *r->recording);
   r->memory = sparc_alloc(tokens * (inputs + masks) * sizeof *r->memory);
   r->event_memory = events ? sparc_alloc(tokens * sizeof *r->event_memory) : NULL;
-  if (!r->recording || !r->memory || (events && !r->event_memory))
-    return fail(SPARC_NO_MEMORY, "no memory to record %zu steps", tokens);
-  return SPARC_OK;
+  return r->recording && r->memory && (!events || r->event_memory);
 }
+
+static sparc_status no_room(size_t tokens) { return fail(SPARC_NO_MEMORY, "no memory to record %zu steps", tokens); }
 
 /* ---- agents -------------------------------------------------------------------------------------- */
 
@@ -135,15 +135,14 @@ static sparc_status record_episodes(const replay *r, stage *s, recording *to) {
 
 static sparc_status play(replay *r, const replay_options *options) {
   const size_t steps = (size_t)options->steps;
-  sparc_status status = reserve(r, 1, steps, true, true);
-  if (status != SPARC_OK) return status;
+  if (!reserve(r, 1, steps, true, true)) return no_room(steps);
   r->recording[0] = (recording){.T = options->steps,
                                 .x = r->memory,
                                 .mask = r->memory + steps * (size_t)sparc_agent_shape(r->agent).observation,
                                 .event = r->event_memory};
   r->recordings = 1;
   stage s;
-  status = open_stage(r, options->seed, &s);
+  sparc_status status = open_stage(r, options->seed, &s);
   if (status == SPARC_OK) status = record_episodes(r, &s, r->recording);
   close_stage(&s);
   return status;
@@ -239,8 +238,7 @@ static sparc_status record_examples(replay *r, int most) {
   const int count = samples->count < most ? samples->count : most;
   size_t tokens = 0;
   for (int i = 0; i < count; i++) tokens += (size_t)samples->at(samples->source, i).length;
-  const sparc_status status = reserve(r, count, tokens, false, task != NULL);
-  if (status != SPARC_OK) return status;
+  if (!reserve(r, count, tokens, false, task != NULL)) return no_room(tokens);
   size_t used = 0;
   for (int i = 0; i < count; i++) {
     const sparc_sample s = samples->at(samples->source, i);
