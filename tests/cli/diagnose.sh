@@ -77,6 +77,13 @@ if command -v gnuplot >/dev/null; then
   expect 0 diagnose --demonstration --figures figures
   [ -s figures/demonstration.svg ] || fail "there is no figure of the demonstration"
 fi
+# without it data and scripts are there all the same
+mkdir no-programs
+PATH=$scratch/no-programs expect 1 diagnose order-0 rtu --figures scripts
+complains "gnuplot is not installed"
+[ -s scripts/event-order-disc.gp ] && [ -s scripts/tracking-rtu-energy.csv ] || fail "no scripts or data"
+expect 1 diagnose --demonstration --figures moved.csv
+complains 'moved.csv'
 expect 0 diagnose --demonstration
 prints 'adaptive transitions, no writes'
 expect 0 diagnose --demonstration --format json

@@ -9,7 +9,6 @@
 
 #include <complex.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 enum { D = 3, H = 8, HISTORY = 24, STEPS = DEMONSTRATION_STEPS, HISTORIES = DEMONSTRATION_HISTORIES };
@@ -283,7 +282,7 @@ static void put_script(FILE *f, const void *context) {
           plot_colour(3));
 }
 
-sparc_status demonstration_draw(const demonstration *d, const char *folder, const char *name) {
+sparc_status demonstration_draw(const demonstration *d, const char *folder, const char *name, bool *drawn) {
   const plot p = {.name = name, .width = 900, .height = 480, .data = put_data, .script = put_script, .context = d};
-  return plot_draw(&p, folder);
+  return plot_draw(&p, folder, drawn);
 }
