@@ -17,8 +17,7 @@ enum {
   DIAGNOSE_KEY_STEPS,
   DIAGNOSE_KEY_SEED,
   DIAGNOSE_KEY_DATA,
-  DIAGNOSE_KEY_ROOT,
-  DIAGNOSE_KEY_LABEL
+  DIAGNOSE_KEY_ROOT
 };
 
 typedef struct diagnose_settings {
@@ -27,6 +26,7 @@ typedef struct diagnose_settings {
   int format;
   const char *figures; /* folder; NULL: none */
   bool demonstration;
+  bool unwritten; /* it failed because figures could not be written */
   replay_options replay;
 } diagnose_settings;
 
@@ -45,7 +45,6 @@ static const struct argp_option diagnose_options[] = {
     {"data", DIAGNOSE_KEY_DATA, "FILE|NAME", 0, "Models: where the data are now, if not where the run had them", 0},
     {"root", DIAGNOSE_KEY_ROOT, "DIR", 0,
      "Look for named data sets in DIR (default: that of the run, else $SPARC_DATA)", 0},
-    {"label-column", DIAGNOSE_KEY_LABEL, "C", 0, "CSV: the label is in the column of this name or number", 0},
     {0}};
 
 static error_t parse_format(const struct argp_state *state, const char *name, int *format) {
@@ -80,9 +79,6 @@ static error_t parse_diagnose(int key, char *argument, struct argp_state *state)
       return 0;
     case DIAGNOSE_KEY_ROOT:
       s->replay.root = argument;
-      return 0;
-    case DIAGNOSE_KEY_LABEL:
-      s->replay.label_column = argument;
       return 0;
     case ARGP_KEY_ARGS:
       s->path = state->argv + state->next;
@@ -122,54 +118,38 @@ static sparc_status print(const diagnose_settings *s, const diagnosis *runs) {
   return status;
 }
 
-/* the name of a run's figures; runs of the same task and cell are counted from the second on */
-static void figures_name(const diagnose_settings *s, const diagnosis *runs, int run, char name[FIGURE_NAME]) {
-  char base[FIGURE_NAME - 40], other[FIGURE_NAME - 40];
-  int same = 1;
-  diagnosis_file_name(&runs[run], base, sizeof base);
-  for (int i = 0; i < run && i < s->paths; i++) {
-    diagnosis_file_name(&runs[i], other, sizeof other);
-    same += strcmp(base, other) == 0;
-  }
-  snprintf(name, FIGURE_NAME, same > 1 ? "%s-%d" : "%s", base, same);
+/* figures that were asked for and could not be drawn are a failure, though their data and scripts are there */
+static sparc_status report_figures(const diagnose_settings *s, int count, bool drawn) {
+  if (!drawn)
+    return fail(SPARC_UNSUPPORTED, "gnuplot is not installed (Debian: gnuplot-nox); '%.200s' has the data and scripts",
+                s->figures);
+  if (s->format != PRINT_TEXT) return SPARC_OK;
+  printf("%d figure%s in ", count, count == 1 ? "" : "s");
+  cli_text(s->figures, 0);
+  putchar('\n');
+  return SPARC_OK;
 }
 
-static sparc_status draw_run(const diagnose_settings *s, const diagnosis *d, const char *name, int *drawn) {
-  sparc_status status = SPARC_OK;
-  for (int layer = 0; layer < d->layers && status == SPARC_OK; layer++) {
-    char full[FIGURE_NAME + 32];
-    diagnosis_figure figures[DIAGNOSIS_FIGURES];
-    int count = 0;
-    snprintf(full, sizeof full, d->layers > 1 ? "%s-layer%d" : "%s", name, layer + 1);
-    status = diagnosis_draw(d, s->figures, full, layer, figures, &count);
-    *drawn += count;
-  }
-  return status;
-}
-
-static sparc_status draw(const diagnose_settings *s, const diagnosis *runs) {
-  char name[FIGURE_NAME];
-  int drawn = 0;
+static sparc_status draw(diagnose_settings *s, const diagnosis *runs) {
+  diagnosis_figures figures = {.count = 0};
   sparc_status status = make_folders(s->figures);
-  for (int i = 0; i < s->paths && status == SPARC_OK; i++) {
-    figures_name(s, runs, i, name);
-    status = draw_run(s, &runs[i], name, &drawn);
-  }
-  if (status == SPARC_OK && s->format == PRINT_TEXT) {
-    printf("%d figures in ", drawn);
-    cli_text(s->figures, 0);
-    putchar('\n');
-  }
+  if (status == SPARC_OK) status = diagnosis_draw(runs, s->paths, s->figures, &figures);
+  bool drawn = true;
+  for (int i = 0; i < figures.count; i++) drawn = drawn && figures.figure[i].drawn;
+  if (status == SPARC_OK) status = report_figures(s, figures.count, drawn);
+  diagnosis_figures_free(&figures);
+  s->unwritten = status != SPARC_OK;
   return status;
 }
 
-static sparc_status diagnose_runs(const diagnose_settings *s) {
+static sparc_status diagnose_runs(diagnose_settings *s) {
   diagnosis *runs = sparc_alloc((size_t)s->paths * sizeof *runs);
-  sparc_status status = runs ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for %d runs", s->paths);
+  if (!runs) return fail(SPARC_NO_MEMORY, "no memory for %d runs", s->paths);
+  sparc_status status = SPARC_OK;
   for (int i = 0; i < s->paths && status == SPARC_OK; i++) status = diagnose(s->path[i], &s->replay, &runs[i]);
   if (status == SPARC_OK) status = print(s, runs);
   if (status == SPARC_OK && s->figures) status = draw(s, runs);
-  for (int i = 0; runs && i < s->paths; i++) diagnosis_free(&runs[i]);
+  for (int i = 0; i < s->paths; i++) diagnosis_free(&runs[i]);
   sparc_free(runs);
   return status;
 }
@@ -197,14 +177,18 @@ static void print_demonstration(const char *who, const diagnose_settings *s, con
       DEMONSTRATION_INPUTS, DEMONSTRATION_HISTORIES, 100 * d->left, 100 * d->left_predicted);
 }
 
-static sparc_status show_demonstration(const char *who, const diagnose_settings *s) {
+static sparc_status show_demonstration(const char *who, diagnose_settings *s) {
   demonstration d;
   sparc_status status = demonstrate(s->replay.seed, &d);
   if (status != SPARC_OK) return status;
   print_demonstration(who, s, &d);
   if (!s->figures) return SPARC_OK;
+  bool drawn = false;
   status = make_folders(s->figures);
-  return status == SPARC_OK ? demonstration_draw(&d, s->figures, "demonstration") : status;
+  if (status == SPARC_OK) status = demonstration_draw(&d, s->figures, "demonstration", &drawn);
+  if (status == SPARC_OK) status = report_figures(s, 1, drawn);
+  s->unwritten = status != SPARC_OK;
+  return status;
 }
 
 static exit_code run_diagnose(int argc, char **argv) {
@@ -212,7 +196,7 @@ static exit_code run_diagnose(int argc, char **argv) {
   if (argp_parse(&diagnose_argp, argc, argv, 0, NULL, &s) != 0) return EXIT_USAGE;
   const sparc_status status = s.demonstration ? show_demonstration(argv[0], &s) : diagnose_runs(&s);
   if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());
-  return cli_exit_code(status);
+  return s.unwritten ? EXIT_FAILED : cli_exit_code(status);
 }
 
 const cli_command command_diagnose = {"diagnose", "look inside trained cells: tables and figures", &diagnose_argp,

@@ -50,7 +50,7 @@ awk 'BEGIN {
   }
 }' >waves.csv
 sed 's/,0\./,0.1/' waves.csv >others.csv
-expect 0 train waves.csv --label-column 1 --layers 2 --width 8 --budget 8 --batch 8 --updates 10 --out waves --quiet
+expect 0 train waves.csv --label 1 --layers 2 --width 8 --budget 8 --batch 8 --updates 10 --out waves --quiet
 expect 0 diagnose waves
 prints 'waves, layer 2'
 mv waves.csv moved.csv
@@ -62,6 +62,9 @@ expect 3 diagnose waves --data event-order
 complains 'but event-order has'
 expect 0 diagnose waves --data moved.csv --examples 2
 prints '2 recordings'
+cp waves/best.safetensors alone.safetensors
+expect 0 diagnose alone.safetensors --data moved.csv
+prints 'waves, layer 1'
 
 # figures, where gnuplot is there
 if command -v gnuplot >/dev/null; then
@@ -74,6 +77,13 @@ if command -v gnuplot >/dev/null; then
   expect 0 diagnose --demonstration --figures figures
   [ -s figures/demonstration.svg ] || fail "there is no figure of the demonstration"
 fi
+# without it data and scripts are there all the same
+mkdir no-programs
+PATH=$scratch/no-programs expect 1 diagnose order-0 rtu --figures scripts
+complains "gnuplot is not installed"
+[ -s scripts/event-order-disc.gp ] && [ -s scripts/tracking-rtu-energy.csv ] || fail "no scripts or data"
+expect 1 diagnose --demonstration --figures moved.csv
+complains 'moved.csv'
 expect 0 diagnose --demonstration
 prints 'adaptive transitions, no writes'
 expect 0 diagnose --demonstration --format json

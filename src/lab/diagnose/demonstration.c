@@ -9,7 +9,6 @@
 
 #include <complex.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 enum { D = 3, H = 8, HISTORY = 24, STEPS = DEMONSTRATION_STEPS, HISTORIES = DEMONSTRATION_HISTORIES };
@@ -67,9 +66,11 @@ static sparc_status setup_create(uint64_t seed, setup *s) {
   return status;
 }
 
-/* steps of inputs for B streams, all the same or each with its own */
+/* T inputs for each of B streams, all the same or each with its own */
 static void draw_inputs(setup *s, int B, int T, bool same, float *x) {
-  for (int i = 0; i < B * T * D; i++) x[i] = same && i >= T * D ? x[i - T * D] : (float)sparc_random_normal(&s->random);
+  const size_t each = (size_t)T * D;
+  for (size_t i = 0; i < (same ? 1 : (size_t)B) * each; i++) x[i] = (float)sparc_random_normal(&s->random);
+  for (size_t b = 1; same && b < (size_t)B; b++) memcpy(x + b * each, x, each * sizeof *x);
 }
 
 static double complex state_of(const sparc_mode *m) { return m->h_re + m->h_im * I; }
@@ -98,7 +99,7 @@ static sparc_status live_through(setup *s, int B, float *states) {
 /* ---- two histories, one future ------------------------------------------------------------------- */
 
 typedef struct future {
-  float states[2 * 2 * H];          /* (2, 2 H): what the two histories left */
+  float states[2][2 * H];           /* what the two histories left */
   float x[2 * STEPS * D];           /* (2, STEPS, D): the same twice */
   double complex product[STEPS][H]; /* of the full cell's transitions so far */
 } future;
@@ -108,12 +109,12 @@ static double complex difference_at(const sparc_inspection *seen, int t, int j) 
 }
 
 static double complex difference_before(const future *f, int j) {
-  const float *h = f->states, *other = h + 2 * H;
+  const float *h = f->states[0], *other = f->states[1];
   return (double)h[j] - (double)other[j] + ((double)h[H + j] - (double)other[H + j]) * I;
 }
 
 static sparc_status look(const sparc_cell *cell, const float *params, const future *f, sparc_inspection **seen) {
-  const sparc_sequence sequence = {.x = f->x, .state0 = f->states};
+  const sparc_sequence sequence = {.x = f->x, .state0 = f->states[0]};
   return sparc_cell_inspect(cell, params, 2, STEPS, &sequence, seen);
 }
 
@@ -157,7 +158,8 @@ static sparc_status follow(const future *f, const sparc_cell *cell, const float 
 static sparc_status follow_rules(setup *s, const future *f, demonstration *out) {
   const size_t n = sparc_cell_sizes(s->cell).params;
   float *params = sparc_alloc(n * sizeof *params);
-  sparc_status status = params ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for a demonstration");
+  if (!params) return fail(SPARC_NO_MEMORY, "no memory for a demonstration");
+  sparc_status status = SPARC_OK;
   for (int rule = 0; rule < WRITE_RULES && status == SPARC_OK; rule++) {
     memcpy(params, s->params, n * sizeof *params);
     change_writes(s, (write_rule)rule, params);
@@ -169,9 +171,9 @@ static sparc_status follow_rules(setup *s, const future *f, demonstration *out) 
 }
 
 static sparc_status compare_futures(setup *s, demonstration *out) {
-  future f;
+  future f = {.x = {0}};
   sparc_inspection *seen;
-  sparc_status status = live_through(s, 2, f.states);
+  sparc_status status = live_through(s, 2, f.states[0]);
   if (status != SPARC_OK) return status;
   draw_inputs(s, 2, STEPS, true, f.x);
   status = look(s->cell, s->params, &f, &seen);
@@ -210,7 +212,7 @@ static void imitate(const sparc_inspection *full, const sparc_inspection *fixed,
 }
 
 static sparc_status imitate_input(setup *s, const float *states, imitation *sums) {
-  float x[HISTORIES * D];
+  float x[HISTORIES * D] = {0};
   sparc_inspection *full, *fixed;
   draw_inputs(s, HISTORIES, 1, true, x);
   const sparc_sequence sequence = {.x = x, .state0 = states};
@@ -280,7 +282,7 @@ static void put_script(FILE *f, const void *context) {
           plot_colour(3));
 }
 
-sparc_status demonstration_draw(const demonstration *d, const char *folder, const char *name) {
+sparc_status demonstration_draw(const demonstration *d, const char *folder, const char *name, bool *drawn) {
   const plot p = {.name = name, .width = 900, .height = 480, .data = put_data, .script = put_script, .context = d};
-  return plot_draw(&p, folder);
+  return plot_draw(&p, folder, drawn);
 }

@@ -12,6 +12,7 @@
 
 #include "sparc/base.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { DEMONSTRATION_STEPS = 48, DEMONSTRATION_HISTORIES = 256, DEMONSTRATION_INPUTS = 32 };
@@ -35,7 +36,8 @@ typedef struct demonstration {
 
 sparc_status demonstrate(uint64_t seed, demonstration *out);
 
-/* demonstration_draw writes NAME.csv, NAME.gp, NAME.svg and NAME.png into a folder that is there */
-sparc_status demonstration_draw(const demonstration *d, const char *folder, const char *name);
+/* demonstration_draw writes NAME.csv, NAME.gp, NAME.svg and NAME.png into a folder that is there; *drawn is false where
+ * gnuplot is not installed, and the last two are missing */
+sparc_status demonstration_draw(const demonstration *d, const char *folder, const char *name, bool *drawn);
 
 #endif

@@ -28,22 +28,33 @@ static sparc_status measure(const replay *r, int layer, double *values) {
   return SPARC_OK;
 }
 
+/* values has room for the statistics of all recordings, and for the layers */
+static sparc_status average(diagnosis *d, double *values) {
+  const replay *r = &d->replay;
+  for (int layer = 0; layer < d->layers; layer++) {
+    const sparc_status status = measure(r, layer, values);
+    if (status != SPARC_OK) return status;
+    for (size_t s = 0; s < STATISTICS; s++)
+      d->layer[layer][s] = summarise(values + s * (size_t)r->recordings, r->recordings).mean;
+  }
+  for (size_t s = 0; s < STATISTICS; s++) {
+    for (int layer = 0; layer < d->layers; layer++) values[layer] = d->layer[layer][s];
+    d->whole[s] = summarise(values, d->layers).mean;
+  }
+  return SPARC_OK;
+}
+
 static sparc_status measure_layers(diagnosis *d) {
   const replay *r = &d->replay;
   d->layers = replay_layers(r);
   const size_t most = (size_t)(r->recordings > d->layers ? r->recordings : d->layers);
   d->layer = sparc_alloc((size_t)d->layers * sizeof *d->layer);
   double *values = sparc_alloc(STATISTICS * most * sizeof *values);
-  sparc_status status = d->layer && values ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for %d layers", d->layers);
-  for (int layer = 0; layer < d->layers && status == SPARC_OK; layer++) {
-    status = measure(r, layer, values);
-    for (int s = 0; s < STATISTICS && status == SPARC_OK; s++)
-      d->layer[layer][s] = summarise(values + s * r->recordings, r->recordings).mean;
+  if (!d->layer || !values) {
+    sparc_free(values);
+    return fail(SPARC_NO_MEMORY, "no memory for %d layers", d->layers);
   }
-  for (int s = 0; s < STATISTICS && status == SPARC_OK; s++) {
-    for (int layer = 0; layer < d->layers; layer++) values[layer] = d->layer[layer][s];
-    d->whole[s] = summarise(values, d->layers).mean;
-  }
+  const sparc_status status = average(d, values);
   sparc_free(values);
   return status;
 }

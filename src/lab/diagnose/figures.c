@@ -20,6 +20,7 @@ typedef struct view {
   int *loudest; /* (H): modes, those with the most energy first */
   int T;        /* steps that are shown */
   const char *title;
+  int run, layer;
 } view;
 
 enum { SHOWN_STEPS = 200, DISC_STEPS = 60, PORTRAITS = 6, PORTRAIT_COLUMNS = 3 };
@@ -109,17 +110,32 @@ static bool has_controls(const view *v) { return !isnan(mode_at(v, 0, 0)->r); }
 static bool has_states(const view *v) { return v->seen->H > 0; }
 static bool is_complex(const view *v) { return !isnan(mode_at(v, 0, 0)->h_im); }
 
+/* whether a mode was here, to the width of a point, at one of the steps that were written */
+static bool was_here(const view *v, int j, const int *written, int count, double re, double im) {
+  for (int i = 0; i < count; i++) {
+    const sparc_mode *m = mode_at(v, written[i], j);
+    if (hypot(m->rho * cos(m->angle) - re, m->rho * sin(m->angle) - im) < 0.002) return true;
+  }
+  return false;
+}
+
 /* every mode at some of all recorded steps; the baseline is NaN for cells without one */
 static void disc_data(FILE *f, const void *context) {
   const view *v = context;
-  const int T = v->seen->T, step = T > DISC_STEPS ? T / DISC_STEPS : 1;
+  const int T = v->seen->T, shown = T < DISC_STEPS ? T : DISC_STEPS;
   fprintf(f, "mode,step,re,im,r,base re,base im\n");
-  for (int j = 0; j < v->seen->H; j++)
-    for (int t = 0; t < T; t += step) {
+  for (int j = 0; j < v->seen->H; j++) {
+    int written[DISC_STEPS], count = 0;
+    for (int i = 0; i < shown; i++) {
+      const int t = (int)((long)i * T / shown);
       const sparc_mode *m = mode_at(v, t, j);
-      fprintf(f, "%d,%d,%.6g,%.6g,%.6g,%.6g,%.6g\n", j + 1, t + 1, m->rho * cos(m->angle), m->rho * sin(m->angle),
-              isnan(m->r) ? 0 : m->r, exp(-m->nu) * cos(m->theta), exp(-m->nu) * sin(m->theta));
+      const double re = m->rho * cos(m->angle), im = m->rho * sin(m->angle);
+      if (was_here(v, j, written, count, re, im)) continue;
+      written[count++] = t;
+      fprintf(f, "%d,%d,%.6g,%.6g,%.6g,%.6g,%.6g\n", j + 1, t + 1, re, im, isnan(m->r) ? 0 : m->r,
+              exp(-m->nu) * cos(m->theta), exp(-m->nu) * sin(m->theta));
     }
+  }
 }
 
 static void disc_script(FILE *f, const void *context) {
@@ -226,6 +242,13 @@ static void energy_script(FILE *f, const void *context) {
 
 static int portraits_of(const view *v) { return v->seen->H < PORTRAITS ? v->seen->H : PORTRAITS; }
 
+/* the centre of a mode's unit circle */
+static double portrait_x(int k) { return 2.4 * (k % PORTRAIT_COLUMNS); }
+static double portrait_y(int k) {
+  const int row = k / PORTRAIT_COLUMNS;
+  return -2.6 * row;
+}
+
 /* in units of the farthest point of the mode's path */
 static void portrait_data(FILE *f, const void *context) {
   const view *v = context;
@@ -233,8 +256,7 @@ static void portrait_data(FILE *f, const void *context) {
   for (int k = 0; k < portraits_of(v); k++) {
     double farthest = 0;
     for (int t = 0; t < v->T; t++) farthest = fmax(farthest, sqrt(energy(mode_at(v, t, v->loudest[k]))));
-    const double scale = farthest > 0 ? 1 / farthest : 1, x = 2.4 * (k % PORTRAIT_COLUMNS),
-                 y = -2.6 * (double)(k / PORTRAIT_COLUMNS);
+    const double scale = farthest > 0 ? 1 / farthest : 1, x = portrait_x(k), y = portrait_y(k);
     if (k) fprintf(f, "\n"); /* a gap between lines */
     for (int t = 0; t < v->T; t++) {
       const sparc_mode *m = mode_at(v, t, v->loudest[k]);
@@ -257,7 +279,7 @@ static void portrait_script(FILE *f, const void *context) {
   put_event_names(f, v);
   for (int k = 0; k < n; k++) {
     const sparc_mode *m = mode_at(v, 0, v->loudest[k]);
-    const double x = 2.4 * (k % PORTRAIT_COLUMNS), y = -2.6 * (double)(k / PORTRAIT_COLUMNS);
+    const double x = portrait_x(k), y = portrait_y(k);
     fprintf(f, "set object %d circle at %.2f,%.2f size 1 fillstyle empty border linecolor rgb \"#dfe3e8\"\n", k + 1, x,
             y);
     fprintf(f, "set arrow from %.2f,%.2f to %.2f,%.2f nohead back linecolor rgb \"#dfe3e8\"\n", x - 1, y, x + 1, y);
@@ -283,7 +305,7 @@ static const struct figure_kind {
   int width, height;
   bool (*possible)(const view *v);
   void (*data)(FILE *f, const void *context), (*script)(FILE *f, const void *context);
-} kinds[DIAGNOSIS_FIGURES] = {
+} kinds[] = {
     {"disc", "Eigenvalues of the modes in the unit disc: the baseline, and where control moves them at recorded steps.",
      680, 600, has_disc, disc_data, disc_script},
     {"controls", "The two controls over time; vertical lines are events.", 900, 320, has_controls, controls_data,
@@ -293,46 +315,49 @@ static const struct figure_kind {
     {"portrait", "Paths of the states of the modes with the most energy, each in units of its farthest point.", 900,
      600, is_complex, portrait_data, portrait_script},
 };
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static sparc_status draw_all(const view *v, const char *folder, const char *name,
-                             diagnosis_figure figures[DIAGNOSIS_FIGURES], int *count) {
-  sparc_status status = SPARC_OK, missing = SPARC_OK;
-  for (int i = 0; i < DIAGNOSIS_FIGURES && status == SPARC_OK; i++) {
+/* room for a task and cell, and with the number of a run and a layer behind them */
+enum { BASE_NAME = FIGURE_NAME - 60, LAYER_NAME = FIGURE_NAME - 16 };
+
+static sparc_status draw_view(const view *v, const char *folder, const char *name, diagnosis_figures *out) {
+  for (int i = 0; i < KINDS; i++) {
+    diagnosis_figure *made = &out->figure[out->count];
     if (!kinds[i].possible(v)) continue;
-    diagnosis_figure *made = &figures[*count];
-    if (snprintf(made->name, sizeof made->name, "%s-%s", name, kinds[i].name) >= (int)sizeof made->name)
-      return fail(SPARC_INVALID, "the name '%.100s' of figures is too long", name);
-    made->caption = kinds[i].caption;
+    *made = (diagnosis_figure){.caption = kinds[i].caption, .run = v->run, .layer = v->layer};
+    snprintf(made->name, sizeof made->name, "%s-%s", name, kinds[i].name);
     const plot p = {.name = made->name,
                     .width = kinds[i].width,
                     .height = kinds[i].height,
                     .data = kinds[i].data,
                     .script = kinds[i].script,
                     .context = v};
-    status = plot_draw(&p, folder);
-    if (status == SPARC_UNSUPPORTED) {
-      missing = status;
-      status = SPARC_OK;
-    }
-    if (status == SPARC_OK) ++*count;
+    const sparc_status status = plot_draw(&p, folder, &made->drawn);
+    if (status != SPARC_OK) return status;
+    out->count++;
   }
-  return status == SPARC_OK ? missing : status;
+  return SPARC_OK;
 }
 
-sparc_status diagnosis_draw(const diagnosis *d, const char *folder, const char *name, int layer,
-                            diagnosis_figure figures[DIAGNOSIS_FIGURES], int *count) {
+static void title_of(const diagnosis *d, int layer, char title[REPLAY_TITLE + 40]) {
+  snprintf(title, REPLAY_TITLE + 40, d->layers > 1 ? "%s, layer %d" : "%s", d->replay.title, layer + 1);
+  for (char *at = title; *at; at++)
+    if (strchr("\"\\{}", *at)) *at = ' '; /* what a string of gnuplot gives a meaning */
+}
+
+static sparc_status draw_layer(const diagnosis *d, int run, int layer, const char *folder, const char *name,
+                               diagnosis_figures *out) {
   const replay *r = &d->replay;
   sparc_inspection *seen;
   char title[REPLAY_TITLE + 40];
-  *count = 0;
   sparc_status status = diagnosis_inspect(r, layer, &r->recording[0], &seen);
   if (status != SPARC_OK) return status;
-  snprintf(title, sizeof title, d->layers > 1 ? "%s, layer %d" : "%s", r->title, layer + 1);
-  for (char *at = title; *at; at++)
-    if (strchr("\"\\{}", *at)) *at = ' '; /* what a string of gnuplot gives a meaning */
+  title_of(d, layer, title);
   view v = {.replay = r,
             .from = &r->recording[0],
             .seen = seen,
+            .run = run,
+            .layer = layer,
             .T = seen->T < SHOWN_STEPS ? seen->T : SHOWN_STEPS,
             .title = title,
             .order = sparc_alloc((size_t)seen->H * sizeof(int)),
@@ -340,16 +365,52 @@ sparc_status diagnosis_draw(const diagnosis *d, const char *folder, const char *
   if (!v.order || !v.loudest) status = fail(SPARC_NO_MEMORY, "no memory for %d modes", seen->H);
   if (status == SPARC_OK) status = rank_modes(&v, decay, v.order);
   if (status == SPARC_OK) status = rank_modes(&v, negative_energy, v.loudest);
-  if (status == SPARC_OK) status = draw_all(&v, folder, name, figures, count);
+  if (status == SPARC_OK) status = draw_view(&v, folder, name, out);
   sparc_free(v.order);
   sparc_free(v.loudest);
   sparc_inspection_free(seen);
   return status;
 }
 
-void diagnosis_file_name(const diagnosis *d, char *name, size_t size) {
+/* "event-order", "FordA-rtu" */
+static void base_name(const diagnosis *d, char name[BASE_NAME]) {
   const replay *r = &d->replay;
-  snprintf(name, size, strcmp(r->cell, "sparc") == 0 ? "%s" : "%s-%s", r->task, r->cell);
+  snprintf(name, BASE_NAME, strcmp(r->cell, "sparc") == 0 ? "%s" : "%s-%s", r->task, r->cell);
   for (char *at = name; *at; at++)
     if (!isalnum((unsigned char)*at) && !strchr("-._", *at)) *at = '-';
+}
+
+/* runs with the same base name are counted from the second on */
+static void layer_name(const diagnosis *runs, int run, int layer, char name[LAYER_NAME]) {
+  char base[BASE_NAME], other[BASE_NAME], number[16] = "", depth[24] = "";
+  int same = 1;
+  base_name(&runs[run], base);
+  for (int i = 0; i < run; i++) {
+    base_name(&runs[i], other);
+    same += strcmp(base, other) == 0;
+  }
+  if (same > 1) snprintf(number, sizeof number, "-%d", same);
+  if (runs[run].layers > 1) snprintf(depth, sizeof depth, "-layer%d", layer + 1);
+  snprintf(name, LAYER_NAME, "%s%s%s", base, number, depth);
+}
+
+sparc_status diagnosis_draw(const diagnosis *runs, int count, const char *folder, diagnosis_figures *out) {
+  size_t most = 0;
+  for (int i = 0; i < count; i++) most += (size_t)runs[i].layers * KINDS;
+  *out = (diagnosis_figures){.figure = sparc_alloc(most * sizeof *out->figure)};
+  if (!out->figure) return fail(SPARC_NO_MEMORY, "no memory for %zu figures", most);
+  sparc_status status = SPARC_OK;
+  for (int i = 0; i < count; i++)
+    for (int layer = 0; layer < runs[i].layers && status == SPARC_OK; layer++) {
+      char name[LAYER_NAME];
+      layer_name(runs, i, layer, name);
+      status = draw_layer(&runs[i], i, layer, folder, name, out);
+    }
+  if (status != SPARC_OK) diagnosis_figures_free(out);
+  return status;
+}
+
+void diagnosis_figures_free(diagnosis_figures *figures) {
+  sparc_free(figures->figure);
+  *figures = (diagnosis_figures){.count = 0};
 }

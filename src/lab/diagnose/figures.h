@@ -6,20 +6,25 @@
 
 #include "lab/diagnose/diagnosis.h"
 
-enum { FIGURE_NAME = 200, DIAGNOSIS_FIGURES = 4 };
+#include <stdbool.h>
+
+enum { FIGURE_NAME = 200 };
 
 typedef struct diagnosis_figure {
-  char name[FIGURE_NAME]; /* NAME.csv, NAME.gp and, where gnuplot is there, NAME.svg and NAME.png */
+  char name[FIGURE_NAME]; /* NAME.csv, NAME.gp and, if drawn, NAME.svg and NAME.png */
   const char *caption;
+  int run, layer;
+  bool drawn; /* false: gnuplot is not installed */
 } diagnosis_figure;
 
-/* diagnosis_draw writes data and scripts of one layer's figures under the first recording into a folder that is there,
- * and has them drawn. Those that need what the cell does not have are left out; *count says how many there are.
- * SPARC_UNSUPPORTED: data and scripts are written, but there is no gnuplot. */
-sparc_status diagnosis_draw(const diagnosis *d, const char *folder, const char *name, int layer,
-                            diagnosis_figure figures[DIAGNOSIS_FIGURES], int *count);
+typedef struct diagnosis_figures {
+  diagnosis_figure *figure;
+  int count;
+} diagnosis_figures;
 
-/* a name for the files of a run's figures: "event-order", "FordA-rtu" */
-void diagnosis_file_name(const diagnosis *d, char *name, size_t size);
+/* diagnosis_draw writes data and scripts of every run and layer, under its first recording, into a folder that is
+ * there, and has them drawn. Views that need what a cell does not have are left out. */
+sparc_status diagnosis_draw(const diagnosis *runs, int count, const char *folder, diagnosis_figures *out);
+void diagnosis_figures_free(diagnosis_figures *figures); /* a zeroed one is fine, too */
 
 #endif

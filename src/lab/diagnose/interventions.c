@@ -57,11 +57,15 @@ int intervention_names(const replay *r, const char *names[INTERVENTIONS_MOST]) {
 
 /* ---- divergences --------------------------------------------------------------------------------- */
 
+/* log of the sum of exp(logits), n >= 1; the greatest contributes 1 to the sum */
 static double log_sum_exp(size_t n, const float *logits) {
-  double most = (double)logits[0], sum = 0;
-  for (size_t k = 1; k < n; k++) most = fmax(most, (double)logits[k]);
-  for (size_t k = 0; k < n; k++) sum += exp((double)logits[k] - most);
-  return most + log(sum);
+  size_t greatest = 0;
+  double others = 0;
+  for (size_t k = 1; k < n; k++)
+    if (logits[k] > logits[greatest]) greatest = k;
+  for (size_t k = 0; k < n; k++)
+    if (k != greatest) others += exp((double)logits[k] - (double)logits[greatest]);
+  return (double)logits[greatest] + log1p(others);
 }
 
 double divergence_of_classes(size_t classes, const float *original, const float *changed) {

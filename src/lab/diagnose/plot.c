@@ -3,6 +3,7 @@
  * PNG, and refers to its data by headings, so that it can be read, changed and run again by hand. */
 #include "lab/diagnose/plot.h"
 
+#include "base/c_locale.h"
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "lab/gnuplot.h"
@@ -42,11 +43,16 @@ static sparc_status write_file(const plot *p, const char *folder, const char *ex
   return atomic_file_commit(&file);
 }
 
-sparc_status plot_draw(const plot *p, const char *folder) {
+sparc_status plot_draw(const plot *p, const char *folder, bool *drawn) {
   char *svg = NULL;
+  const locale_guard guard = enter_c_locale();
   sparc_status status = write_file(p, folder, ".csv", put_data);
   if (status == SPARC_OK) status = write_file(p, folder, ".gp", put_script);
-  if (status == SPARC_OK) status = gnuplot_draw(folder, p->name, &svg);
+  leave_c_locale(guard);
+  *drawn = false;
+  if (status != SPARC_OK) return status;
+  status = gnuplot_draw(folder, p->name, &svg);
+  *drawn = status == SPARC_OK;
   sparc_free(svg);
-  return status;
+  return status == SPARC_UNSUPPORTED ? SPARC_OK : status;
 }

@@ -5,6 +5,7 @@
 
 #include "sparc/base.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef struct plot {
@@ -15,8 +16,8 @@ typedef struct plot {
   const void *context;
 } plot;
 
-/* plot_draw writes both files into a folder and runs gnuplot. SPARC_UNSUPPORTED: it is not there. */
-sparc_status plot_draw(const plot *p, const char *folder);
+/* plot_draw writes both files into a folder and runs gnuplot. *drawn is false where that is not installed. */
+sparc_status plot_draw(const plot *p, const char *folder, bool *drawn);
 
 /* colours that tell a few things apart */
 const char *plot_colour(int i);

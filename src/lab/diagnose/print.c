@@ -178,7 +178,7 @@ static sparc_status put_table(FILE *f, const table_look *look, const table *t) {
       }
     }
     look->begin(f, t, width);
-    for (int r = 0; r < t->rows; r++) look->row(f, t, width, t->label[r], cell + r * t->columns);
+    for (size_t r = 0; r < (size_t)t->rows; r++) look->row(f, t, width, t->label[r], cell + r * (size_t)t->columns);
     look->end(f, t);
   }
   sparc_free(cell);

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "io/dtype.h"
+#include "lab/read_settings.h"
+#include "lab/run/run_settings.h"
 #include "rl/agent.h"
 
 #include <stdio.h>
@@ -60,15 +62,15 @@ static sparc_status name_cell(replay *r) {
 /* ---- memory -------------------------------------------------------------------------------------- */
 
 /* arrays of `tokens` steps, shared out to recordings from the front */
-static sparc_status reserve(replay *r, int recordings, size_t tokens, bool masks, bool events) {
+static bool reserve(replay *r, int recordings, size_t tokens, bool masks, bool events) {
   const size_t inputs = (size_t)sparc_network_config_of(r->network).inputs;
   r->recording = sparc_alloc((size_t)recordings * sizeof *r->recording);
   r->memory = sparc_alloc(tokens * (inputs + masks) * sizeof *r->memory);
   r->event_memory = events ? sparc_alloc(tokens * sizeof *r->event_memory) : NULL;
-  if (!r->recording || !r->memory || (events && !r->event_memory))
-    return fail(SPARC_NO_MEMORY, "no memory to record %zu steps", tokens);
-  return SPARC_OK;
+  return r->recording && r->memory && (!events || r->event_memory);
 }
+
+static sparc_status no_room(size_t tokens) { return fail(SPARC_NO_MEMORY, "no memory to record %zu steps", tokens); }
 
 /* ---- agents -------------------------------------------------------------------------------------- */
 
@@ -133,15 +135,14 @@ static sparc_status record_episodes(const replay *r, stage *s, recording *to) {
 
 static sparc_status play(replay *r, const replay_options *options) {
   const size_t steps = (size_t)options->steps;
-  sparc_status status = reserve(r, 1, steps, true, true);
-  if (status != SPARC_OK) return status;
+  if (!reserve(r, 1, steps, true, true)) return no_room(steps);
   r->recording[0] = (recording){.T = options->steps,
                                 .x = r->memory,
                                 .mask = r->memory + steps * (size_t)sparc_agent_shape(r->agent).observation,
                                 .event = r->event_memory};
   r->recordings = 1;
   stage s;
-  status = open_stage(r, options->seed, &s);
+  sparc_status status = open_stage(r, options->seed, &s);
   if (status == SPARC_OK) status = record_episodes(r, &s, r->recording);
   close_stage(&s);
   return status;
@@ -166,28 +167,51 @@ static sparc_status open_agent(replay *r, const replay_options *options) {
 
 /* ---- models -------------------------------------------------------------------------------------- */
 
-/* a member of the run's configuration that is a string */
-static const char *configured(const json_t *config, const char *key) {
-  return json_string_value(json_object_get(config, key));
+/* where the data are and how they were read */
+typedef struct data_sources {
+  sparc_run_config config; /* data, root and read count */
+  settings_source *folder; /* the texts of config.json; NULL: there is none */
+  sparc_model *model;      /* those of the model's metadata; NULL: not needed */
+} data_sources;
+
+static void data_sources_free(data_sources *s) {
+  if (s->folder) settings_source_free(s->folder);
+  sparc_free(s->folder);
+  sparc_model_free(s->model);
 }
 
-/* what the run was started with, else what the model remembers of it */
+/* what the run was started with */
+static sparc_status read_config(const char *path, data_sources *s) {
+  const settings_form form = run_form(&s->config);
+  s->folder = sparc_alloc(sizeof *s->folder);
+  if (!s->folder) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
+  const sparc_status status = settings_read_file(&form, path, s->folder);
+  return status == SPARC_OK ? settings_apply(&form, s->folder) : status;
+}
+
+/* else what the model remembers of it */
+static sparc_status recall_config(const replay *r, data_sources *s) {
+  s->config.data = r->file.preprocessing.view.data;
+  const sparc_status status = sparc_model_load(r->path, 1, &s->model);
+  return status == SPARC_OK ? read_recall(s->model, &s->config.read) : status;
+}
+
 static sparc_status load_data(replay *r, const replay_options *options) {
   const char *protocol = sparc_tensors_metadata_find(r->file.file, "run.protocol");
   run_folder folder;
-  json_t *config = NULL;
+  data_sources from = {.config = sparc_run_defaults()};
   sparc_status status = run_folder_at(r->folder, &folder);
-  if (status == SPARC_OK && run_folder_has(folder.config)) status = run_folder_read_config(&folder, &config);
-  if (status != SPARC_OK) return status;
-  const char *said = configured(config, "data"), *column = configured(config, "label-column");
-  const char *name = options->data ? options->data : said ? said : r->file.preprocessing.view.data;
+  if (status == SPARC_OK)
+    status = run_folder_has(folder.config) ? read_config(folder.config, &from) : recall_config(r, &from);
+  const char *name = options->data ? options->data : from.config.data;
+  if (status == SPARC_OK && !name)
+    status = fail(SPARC_FORMAT, "'%.200s' does not say what it was trained on, expected --data", r->path);
   const sparc_data_options how = {
-      .root = options->root ? options->root : configured(config, "root"),
+      .root = options->root ? options->root : from.config.root,
       .protocol = protocol && strcmp(protocol, "official") == 0 ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
-      .read = {.label_column = options->label_column ? options->label_column : column}};
-  status = name ? run_data_load(name, &how, &r->data)
-                : fail(SPARC_FORMAT, "'%.200s' does not say what it was trained on, expected --data", r->path);
-  json_decref(config);
+      .read = read_settled(&from.config.read)};
+  if (status == SPARC_OK) status = run_data_load(name, &how, &r->data);
+  data_sources_free(&from);
   return status;
 }
 
@@ -214,8 +238,7 @@ static sparc_status record_examples(replay *r, int most) {
   const int count = samples->count < most ? samples->count : most;
   size_t tokens = 0;
   for (int i = 0; i < count; i++) tokens += (size_t)samples->at(samples->source, i).length;
-  const sparc_status status = reserve(r, count, tokens, false, task != NULL);
-  if (status != SPARC_OK) return status;
+  if (!reserve(r, count, tokens, false, task != NULL)) return no_room(tokens);
   size_t used = 0;
   for (int i = 0; i < count; i++) {
     const sparc_sample s = samples->at(samples->source, i);
@@ -245,7 +268,9 @@ static sparc_status open_model(replay *r, const replay_options *options) {
   if (status == SPARC_OK) status = load_data(r, options);
   if (status == SPARC_OK) status = check_data(r);
   if (status != SPARC_OK) return status;
-  snprintf(r->task, sizeof r->task, "%s", r->data.task ? r->data.task->name : r->data.split.name);
+  /* under the name that they had in training */
+  const char *trained = r->file.preprocessing.view.data;
+  snprintf(r->task, sizeof r->task, "%s", trained ? trained : r->data.split.name);
   r->distribution =
       sparc_network_config_of(r->network).head->input == SPARC_HEAD_STEPS ? DISTRIBUTION_NONE : DISTRIBUTION_CLASSES;
   status = name_cell(r);

@@ -15,10 +15,10 @@
 #include "sparc/rl.h"
 
 typedef struct replay_options {
-  const char *data, *root, *label_column; /* NULL: as the run and the environment say */
-  int examples;                           /* of a model, at most */
-  int steps;                              /* of an agent */
-  uint64_t seed;                          /* of an agent's environment and actions */
+  const char *data, *root; /* NULL: as the run and the environment say */
+  int examples;            /* of a model, at most */
+  int steps;               /* of an agent */
+  uint64_t seed;           /* of an agent's environment and actions */
 } replay_options;
 
 replay_options replay_defaults(void); /* the paper's */
