@@ -381,12 +381,116 @@ static void test_ts_comments(void **state) {
   sparc_dataset_free(d);
 }
 
+/* ---- targets that are numbers ---- */
+
+static void expect_target(const sparc_dataset *d, int i, int count, const float *values) {
+  for (int k = 0; k < count; k++)
+    if (sparc_dataset_target(d, i)[k] != values[k])
+      fail_msg("target %d of example %d is %g, expected %g", k, i, (double)sparc_dataset_target(d, i)[k],
+               (double)values[k]);
+}
+#define TARGET(d, i, ...) \
+  expect_target(d, i, (int)(sizeof(float[]){__VA_ARGS__} / sizeof(float)), (float[]){__VA_ARGS__})
+
+static const sparc_read_options regress = {.goal = SPARC_GOAL_REGRESS};
+
+static void test_text_targets(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *text;
+    sparc_read_options o;
+  } cases[] = {
+      {"x.csv", "1,2,0.5\n3,4,-1e3\n", {.goal = SPARC_GOAL_REGRESS}},
+      {"x.csv", "y;a;b\n0,5;1;2\n-1000;3;4\n", {.goal = SPARC_GOAL_REGRESS, .label_column = "y", .decimal = ","}},
+      {"x.tsv", "0.5\t1\t2\n-1000\t3\t4\n", {.goal = SPARC_GOAL_REGRESS}},
+      {"x.ts", "@targetLabel true\n@data\n1,2:0.5\n3,4:-1000\n", {.goal = SPARC_GOAL_REGRESS}},
+      {"x.csv", "id,v,y\na,1,.5\na,2,.5\nb,3,-1000\nb,4,-1000\n", {.goal = SPARC_GOAL_REGRESS, .id_column = "id"}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const bytes b = text(cases[i].text);
+    sparc_dataset *d = read_bytes(cases[i].name, &b, cases[i].o);
+    assert_int_equal(sparc_dataset_targets(d), 1);
+    assert_int_equal(sparc_dataset_target_steps(d), 0);
+    assert_int_equal(sparc_dataset_classes(d), 0);
+    SERIES(d, 1, 3, 4);
+    TARGET(d, 0, 0.5F);
+    TARGET(d, 1, -1000);
+    /* a subset takes its targets along */
+    sparc_dataset *part;
+    assert_int_equal(sparc_dataset_subset(d, (int[]){1}, 1, NULL, &part), SPARC_OK);
+    sparc_dataset_free(d);
+    TARGET(part, 0, -1000);
+    sparc_dataset_free(part);
+  }
+  refuse_text("1,2,x\n", regress, "toy.csv:1: the target is 'x', expected a number");
+  refuse_text("1,2,1\n1,2,NA\n", regress, "toy.csv:2: the target is 'NA', expected a number");
+  const bytes ts = text("@targetLabel true\n@data\n1,2:0.5\n");
+  refuse_bytes("x.ts", &ts, (sparc_read_options){.unlabelled = 0}, "x.ts:1: @targetLabel true: the labels are numbers");
+}
+
+static void test_step_targets(void **state) {
+  (void)state;
+  sparc_dataset *d = read_text("id,v,y\na,1,10\na,2,20\nb,3,30\n",
+                               (sparc_read_options){.goal = SPARC_GOAL_REGRESS, .id_column = "id"});
+  assert_int_equal(sparc_dataset_target_steps(d), 1);
+  TARGET(d, 0, 10, 20);
+  TARGET(d, 1, 30);
+  sparc_dataset_free(d);
+}
+
+static void test_array_targets(void **state) {
+  (void)state;
+  const float x[] = {1, 2, 3, 4, 5, 6}, y[] = {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120};
+  const bytes series = npy("<f4", false, "(2, 3)", x, sizeof x);
+  static const struct {
+    const char *shape;
+    size_t count;
+    int width, steps;
+    float second; /* first target of example 1 */
+  } cases[] = {{"(2,)", 2, 1, 0, 20},
+               {"(2, 1)", 2, 1, 0, 20},
+               {"(2, 2)", 4, 2, 0, 30},
+               {"(2, 3)", 6, 1, 1, 40},
+               {"(2, 3, 2)", 12, 2, 1, 70}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const bytes targets = npy("<f4", false, cases[i].shape, y, cases[i].count * sizeof *y);
+    sparc_read_options o = regress;
+    o.labels_data = targets.data, o.labels_size = targets.size;
+    sparc_dataset *d = read_bytes("x.npy", &series, o);
+    assert_int_equal(sparc_dataset_targets(d), cases[i].width);
+    assert_int_equal(sparc_dataset_target_steps(d), cases[i].steps);
+    TARGET(d, 1, cases[i].second);
+    sparc_dataset_free(d);
+  }
+  const bytes wrong = npy("<f4", false, "(2, 2, 1)", y, 4 * sizeof *y);
+  sparc_read_options o = regress;
+  o.labels_data = wrong.data, o.labels_size = wrong.size;
+  refuse_bytes("x.npy", &series, o, "labels: targets of shape [2, 2, 1], expected [2], [2, K], [2, 3] or [2, 3, K]");
+}
+
+static void test_forecast(void **state) {
+  (void)state;
+  sparc_dataset *d =
+      read_text("1,10,2,20,3,30\n4,40,5,50,6,60\n", (sparc_read_options){.goal = SPARC_GOAL_FORECAST, .channels = 2});
+  assert_int_equal(sparc_dataset_forecast(d, 1), SPARC_OK);
+  assert_int_equal(sparc_dataset_targets(d), 2);
+  SERIES(d, 1, 4, 40, 5, 50);
+  TARGET(d, 1, 5, 50, 6, 60);
+  assert_int_equal(sparc_dataset_forecast(d, 1), SPARC_INVALID);
+  sparc_dataset_free(d);
+  d = read_text("1,2\n", (sparc_read_options){.goal = SPARC_GOAL_FORECAST});
+  assert_int_equal(sparc_dataset_forecast(d, 2), SPARC_INVALID);
+  assert_non_null(strstr(sparc_error(), "has 2 steps, expected more than the horizon of 2"));
+  sparc_dataset_free(d);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_npy_half),     cmocka_unit_test(test_npy_fortran), cmocka_unit_test(test_npy_text_labels),
-      cmocka_unit_test(test_npz),          cmocka_unit_test(test_npz_damaged), cmocka_unit_test(test_csv_columns),
-      cmocka_unit_test(test_csv_channels), cmocka_unit_test(test_csv_long),    cmocka_unit_test(test_csv_spellings),
-      cmocka_unit_test(test_csv_hints),    cmocka_unit_test(test_ts_comments),
+      cmocka_unit_test(test_npy_half),     cmocka_unit_test(test_npy_fortran),   cmocka_unit_test(test_npy_text_labels),
+      cmocka_unit_test(test_npz),          cmocka_unit_test(test_npz_damaged),   cmocka_unit_test(test_csv_columns),
+      cmocka_unit_test(test_csv_channels), cmocka_unit_test(test_csv_long),      cmocka_unit_test(test_csv_spellings),
+      cmocka_unit_test(test_csv_hints),    cmocka_unit_test(test_ts_comments),   cmocka_unit_test(test_text_targets),
+      cmocka_unit_test(test_step_targets), cmocka_unit_test(test_array_targets), cmocka_unit_test(test_forecast),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,12 @@ SPARC_API int sparc_dataset_length(const sparc_dataset *dataset, int i);
 SPARC_API const float *sparc_dataset_series(const sparc_dataset *dataset, int i);
 SPARC_API int sparc_dataset_class(const sparc_dataset *dataset, int i);
 
+/* Targets that are numbers: how many there are of each (0: none), whether every step has its own, and those of one
+ * example, [targets] or [T_i][targets]; NULL outside the range or without targets. */
+SPARC_API int sparc_dataset_targets(const sparc_dataset *dataset);
+SPARC_API int sparc_dataset_target_steps(const sparc_dataset *dataset);
+SPARC_API const float *sparc_dataset_target(const sparc_dataset *dataset, int i);
+
 /* The number of classes (0: unlabelled) and the label of one as it stood in the file, UTF-8; NULL outside the range. */
 SPARC_API int sparc_dataset_classes(const sparc_dataset *dataset);
 SPARC_API const char *sparc_dataset_label(const sparc_dataset *dataset, int class_index);
@@ -66,6 +72,10 @@ SPARC_API sparc_status sparc_dataset_subset(const sparc_dataset *dataset, const 
  * through them, before the first and after the last by that value. A channel of an example without any value is
  * SPARC_INVALID; then nothing has changed. */
 SPARC_API sparc_status sparc_dataset_fill_missing(sparc_dataset *dataset);
+
+/* sparc_dataset_forecast makes the values `horizon` steps later the targets of every step; series lose their last
+ * steps, which have none. SPARC_INVALID: a series is too short, or values are missing; then nothing has changed. */
+SPARC_API sparc_status sparc_dataset_forecast(sparc_dataset *dataset, int horizon);
 
 /* ---- normalisation ---- */
 
@@ -90,13 +100,14 @@ SPARC_API void sparc_normalise(const float *in, float *out, int steps, int chann
  *   ucr    One example a line: label, then values, separated by tabs, else commas, else blanks. Every line has as many
  *          values as the first; missing values at the end of a line are padding: the series is shorter.
  *   ts     The header (#, @problemName, @timeStamps, @missing, @univariate, @dimension, @equalLength, @seriesLength,
- *          @classLabel, @data) must not contradict the data. Channels by colon, values by comma, label last. Time
- *          stamps and real-valued targets are refused.
+ *          @classLabel, @targetLabel, @data) must not contradict the data. Channels by colon, values by comma, label or
+ *          target last. Time stamps are refused.
  *   csv    Fields by comma, semicolon or tab (or as a line sep=; says), quotes as in RFC 4180, a header or none. All
  *          rows have the same number of fields: one is the label, the others are the series, of one channel or more. In
  *          the long format a row is one step: id, time, value of each channel, label.
  *   npy    Version 1 to 3, [N,T] or [N,T,C] in C or Fortran order; f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1, either byte
  *          order. Labels [N] or [N,1] of whole numbers or texts (S, U) in a second file. NaN is missing.
+ *          Targets are [N] or [N,K], or of every step [N,T] or [N,T,K].
  *   npz    Named arrays as in npy, stored or deflated: the series x and the labels y, or as the options say.
  *   idx    [N, ...] of u8 i8 i16 i32 f32 f64; what follows N is one sequence, row by row. Labels [N] of whole
  *          numbers in a second file. Pixels keep the values of the file, 0 to 255.
@@ -125,10 +136,20 @@ SPARC_API sparc_status sparc_data_format_parse(const char *name, sparc_data_form
 /* So are more rows than this, unless the options say otherwise: a small packed file may hold very many short ones. */
 #define SPARC_DATA_MAX_ROWS 20000000
 
+/* What is to be learned from a file. */
+typedef enum sparc_data_goal {
+  SPARC_GOAL_CLASSIFY = 0, /* the class of a series: labels are names */
+  SPARC_GOAL_REGRESS,      /* numbers for a series, or for each of its steps: labels are numbers */
+  SPARC_GOAL_FORECAST      /* the values some steps later: labels are not looked at */
+} sparc_data_goal;
+
 /* How to read; zero is the default everywhere. */
 typedef struct sparc_read_options {
   sparc_data_format format;
-  int unlabelled;             /* 1: UCR and CSV rows hold values only; the labels of other formats are ignored */
+  sparc_data_goal goal;
+  int horizon;    /* forecast: how many steps later; 0: 1 */
+  int context;    /* forecast: steps of the windows into which a single series is cut; 0: 64, or a quarter of it */
+  int unlabelled; /* 1: UCR and CSV rows hold values only; the labels of other formats are ignored */
   const char *label_column;   /* CSV: name of the column, or its number from 1; NULL: the last */
   const char *ignore_columns; /* CSV: names or numbers of columns that are nothing, commas between them */
   const char *id_column;      /* CSV: long format: rows with the same id are one example */

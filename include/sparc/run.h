@@ -54,8 +54,9 @@ typedef struct sparc_run sparc_run; /* opaque; used by one thread at a time */
 /* how good the network was on the validation part, or on the evaluation part of a task */
 typedef struct sparc_run_score {
   long update;  /* after so many; 0: never measured */
-  double merit; /* accuracy, or minus the NMSE: more is better */
+  double merit; /* accuracy, R2 of targets from data, or minus the NMSE of a task: more is better */
   double loss;
+  double mse; /* of targets from data, in their units; else 0 */
 } sparc_run_score;
 
 typedef enum sparc_run_stage {
@@ -103,7 +104,9 @@ typedef struct sparc_run_result {
   long saved;                  /* update of the last checkpoint; -1: none */
   double seconds;              /* spent in the updates since `first` */
   sparc_run_score best, final; /* the best so far, and the last */
-  sparc_evaluation test;       /* of the best checkpoint on the test part; examples 0: not measured */
+  double naive;          /* targets from data: MSE of predicting their mean, or of a forecast the present value, on
+                            the test part or else the validation part */
+  sparc_evaluation test; /* of the best checkpoint on the test part; examples 0: not measured */
 } sparc_run_result;
 
 SPARC_API sparc_run_result sparc_run_result_of(const sparc_run *run);

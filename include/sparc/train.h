@@ -23,7 +23,7 @@ typedef struct sparc_sample {
   const float *x;      /* [length][channels] */
   int length;          /* steps, >= 1 */
   int label;           /* class, for a head of classes; -1: unknown */
-  const float *target; /* [length][outputs], for a head of numbers */
+  const float *target; /* [length][outputs], for a head on every step; [outputs] for another one that learns numbers */
 } sparc_sample;
 
 /* A view of examples wherever they are stored; what it points to must outlive it. */
@@ -32,6 +32,10 @@ typedef struct sparc_samples {
   int longest; /* greatest length */
   const void *source;
   sparc_sample (*at)(const void *source, int index);
+  int targets;      /* numbers of a target that is to be learned in the place of a class; 0: labels, or the head says */
+  int target_steps; /* 1: every step has its own */
+  const double *target_mean, *target_deviation; /* [targets]: the network learns (target - mean) / deviation; NULL: the
+                                                   target itself */
 } sparc_samples;
 
 SPARC_API sparc_samples sparc_samples_of_dataset(const sparc_dataset *dataset);
@@ -74,6 +78,8 @@ typedef struct sparc_evaluation {
   double loss;     /* mean cross-entropy per example, or mean squared error per number */
   double accuracy; /* fraction right; 0 for a head of numbers */
   double nmse;     /* summed squared error over summed squared target; 0 for a head of classes */
+  double mse;      /* mean squared error per number, in the units of the targets; 0 for a head of classes */
+  double r2;       /* 1 less the squared error over that of each target's mean, mean over the outputs; likewise */
 } sparc_evaluation;
 
 /* sparc_trainer_create makes a trainer with freshly drawn parameters. samples is copied as a view and must outlive it.
@@ -103,7 +109,9 @@ typedef struct sparc_preprocessing {
   const double *mean, *deviation;
   int classes;               /* length of labels; 0: none */
   const char *const *labels; /* as they stood in the data */
-  const char *data;          /* name of the data set or task; NULL: unknown */
+  int targets;               /* length of target_mean and target_deviation; 0: outputs are classes, or as they are */
+  const double *target_mean, *target_deviation;
+  const char *data; /* name of the data set or task; NULL: unknown */
 } sparc_preprocessing;
 
 /* sparc_trainer_save writes a checkpoint atomically: weights under their block names, moments as opt.m.NAME and
@@ -129,9 +137,9 @@ SPARC_API const sparc_preprocessing *sparc_model_preprocessing(const sparc_model
 SPARC_API const char *sparc_model_metadata(const sparc_model *model, const char *key); /* NULL: absent */
 
 /* sparc_model_predict runs count sequences in batches; samples hold raw values, the stored normalisation is applied.
- * outputs[count][outputs]: probabilities for a head of classes. For a head of numbers [count][longest][outputs].
- * Sequences of more than SPARC_MODEL_WHOLE steps go through in pieces with the state carried, one sequence at a time:
- * what that takes does not grow with them. */
+ * outputs[count][outputs]: probabilities, or the numbers of a model of targets, in their units. For a head on every
+ * step [count][longest][outputs]. Sequences of more than SPARC_MODEL_WHOLE steps go through in pieces with the state
+ * carried, one sequence at a time: what that takes does not grow with them. */
 enum { SPARC_MODEL_WHOLE = 1 << 14 };
 SPARC_API sparc_status sparc_model_predict(sparc_model *model, const sparc_samples *samples, float *outputs);
 

@@ -77,6 +77,30 @@ static int count_class(const sparc_dataset *d, int class_index) {
   return count;
 }
 
+typedef struct target_facts {
+  double mean, std, least, greatest;
+} target_facts;
+
+/* one number of the targets, over all examples and, where they have their own, steps */
+static target_facts measure_target(const sparc_dataset *d, int k) {
+  const int width = sparc_dataset_targets(d);
+  target_facts f = {.least = INFINITY, .greatest = -INFINITY};
+  double count = 0, squares = 0;
+  for (int i = 0; i < sparc_dataset_count(d); i++) {
+    const float *target = sparc_dataset_target(d, i) + k;
+    const int rows = sparc_dataset_target_steps(d) ? sparc_dataset_length(d, i) : 1;
+    for (int t = 0; t < rows; t++, target += width) {
+      const double distance = *target - f.mean;
+      f.mean += distance / ++count;
+      squares += distance * (*target - f.mean);
+      f.least = fmin(f.least, *target);
+      f.greatest = fmax(f.greatest, *target);
+    }
+  }
+  f.std = sqrt(squares / count);
+  return f;
+}
+
 /* ---- sparklines --------------------------------------------------------------------------------- */
 
 enum { COLUMNS = 48 };
@@ -191,6 +215,19 @@ static void print_classes(const sparc_data_split *split, double *courses, int fi
   }
 }
 
+/* the range of the targets of each part, number by number */
+static void print_targets(const sparc_data_split *split) {
+  printf("  %-10s  %-8s  %12s  %12s  %12s  %12s\n", "part", "target", "mean", "std", "least", "greatest");
+  for (int part = 0; part < PARTS; part++) {
+    const sparc_dataset *d = part_of(split, part);
+    for (int k = 0; d && k < sparc_dataset_targets(d); k++) {
+      const target_facts f = measure_target(d, k);
+      printf("  %-10s  %-8d  %12.6g  %12.6g  %12.6g  %12.6g\n", part_names[part], k + 1, f.mean, f.std, f.least,
+             f.greatest);
+    }
+  }
+}
+
 static bool has_unlabelled(const sparc_data_split *split) {
   for (int part = 0; part < PARTS; part++)
     if (count_class(part_of(split, part), -1)) return true;
@@ -212,7 +249,10 @@ static exit_code print_split(const char *who, const sparc_data_split *split, con
   putchar('\n');
   print_scale(sparc_dataset_channels(split->fit), mean, std);
   putchar('\n');
-  print_classes(split, courses, has_unlabelled(split) ? -1 : 0, columns);
+  if (sparc_dataset_targets(split->fit))
+    print_targets(split);
+  else
+    print_classes(split, courses, has_unlabelled(split) ? -1 : 0, columns);
   free(courses);
   return EXIT_DONE;
 }
@@ -245,6 +285,19 @@ static json_t *json_classes(const sparc_data_split *split) {
   return list;
 }
 
+static json_t *json_targets(const sparc_data_split *split) {
+  json_t *list = json_array();
+  for (int part = 0; part < PARTS; part++) {
+    const sparc_dataset *d = part_of(split, part);
+    for (int k = 0; d && k < sparc_dataset_targets(d); k++) {
+      const target_facts f = measure_target(d, k);
+      json_array_append_new(list, json_pack("{s:s, s:i, s:f, s:f, s:f, s:f}", "part", part_names[part], "target", k + 1,
+                                            "mean", f.mean, "std", f.std, "least", f.least, "greatest", f.greatest));
+    }
+  }
+  return list;
+}
+
 static json_t *json_reals(const double *values, int count) {
   json_t *list = json_array();
   for (int i = 0; i < count; i++) json_array_append_new(list, json_real(values[i]));
@@ -253,9 +306,12 @@ static json_t *json_reals(const double *values, int count) {
 
 static json_t *json_split(const sparc_data_split *split, const double *mean, const double *std) {
   const int channels = sparc_dataset_channels(split->fit);
-  return json_pack("{s:o, s:s, s:s, s:i, s:o, s:o, s:o, s:o}", "name", json_text(split->name), "protocol",
-                   split->protocol, "differs", split->differs, "channels", channels, "mean", json_reals(mean, channels),
-                   "std", json_reals(std, channels), "parts", json_parts(split), "classes", json_classes(split));
+  json_t *object =
+      json_pack("{s:o, s:s, s:s, s:i, s:o, s:o, s:o, s:o}", "name", json_text(split->name), "protocol", split->protocol,
+                "differs", split->differs, "channels", channels, "mean", json_reals(mean, channels), "std",
+                json_reals(std, channels), "parts", json_parts(split), "classes", json_classes(split));
+  if (object && sparc_dataset_targets(split->fit)) json_object_set_new(object, "targets", json_targets(split));
+  return object;
 }
 
 /* ---- the command -------------------------------------------------------------------------------- */

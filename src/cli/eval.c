@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "io/json.h"
+#include "lab/naive.h"
 #include "lab/read_settings.h"
 #include "lab/run/data.h"
 #include "lab/run/run_settings.h"
@@ -100,6 +101,7 @@ typedef struct subject {
   sparc_dataset *whole; /* of a file */
   sparc_samples samples;
   const char *name, *part;
+  bool forecast;
 } subject;
 
 static void subject_free(subject *s) {
@@ -121,8 +123,11 @@ static sparc_status find_task_part(const eval_settings *e, subject *s) {
 }
 
 /* missing values are filled, as they were in training; a channel without values is the data's fault */
-static sparc_status use_dataset(sparc_dataset *dataset, const char *name, const char *part, subject *s) {
-  const sparc_status status = sparc_dataset_fill_missing(dataset);
+static sparc_status use_dataset(sparc_dataset *dataset, const sparc_read_options *read, const char *name,
+                                const char *part, subject *s) {
+  sparc_status status = sparc_dataset_fill_missing(dataset);
+  s->forecast = read->goal == SPARC_GOAL_FORECAST;
+  if (status == SPARC_OK && s->forecast) status = sparc_dataset_forecast(dataset, read->horizon ? read->horizon : 1);
   if (status == SPARC_INVALID) {
     char sentence[512];
     snprintf(sentence, sizeof sentence, "%s", sparc_error());
@@ -143,7 +148,7 @@ static sparc_status find_set_part(const eval_settings *e, const sparc_data_optio
     return fail(
         SPARC_INVALID, "%s has no %s part%s", s->split.name, part_names[part],
         options->protocol == SPARC_PROTOCOL_OFFICIAL ? ", the model was fitted to the whole training partition" : "");
-  return use_dataset(parts[part], s->split.name, part_names[part], s);
+  return use_dataset(parts[part], &options->read, s->split.name, part_names[part], s);
 }
 
 static bool is_file(const char *path) {
@@ -163,7 +168,7 @@ static sparc_status find_subject(const eval_settings *e, const sparc_model *mode
   if (is_task(e->argument[1])) return find_task_part(e, s);
   if (e->part < 0 && is_file(e->argument[1])) {
     const sparc_status read_status = sparc_dataset_read(e->argument[1], &read, &s->whole);
-    return read_status == SPARC_OK ? use_dataset(s->whole, e->argument[1], "all", s) : read_status;
+    return read_status == SPARC_OK ? use_dataset(s->whole, &read, e->argument[1], "all", s) : read_status;
   }
   const bool official = protocol && strcmp(protocol, "official") == 0;
   const sparc_data_options options = {
@@ -222,23 +227,41 @@ static json_t *json_labels(const sparc_preprocessing *p) {
   return labels;
 }
 
-static void print_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, bool classes) {
+/* what is said of a model: classes have an accuracy, targets from data MSE and R2, other numbers the NMSE */
+typedef enum outcome { CLASSES, TARGETS, NUMBERS } outcome;
+
+static outcome outcome_of(const sparc_model *model) {
+  if (sparc_model_preprocessing(model)->targets) return TARGETS;
+  return sparc_network_config_of(sparc_model_network(model)).head->input == SPARC_HEAD_STEPS ? NUMBERS : CLASSES;
+}
+
+static void print_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, outcome o,
+                             double naive) {
   printf("model     ");
   cli_text(e->model, 0);
   printf("\ndata      ");
   cli_text(s->name, 0);
   printf(", part %s: %ld examples\n", s->part, v->examples);
-  if (classes)
-    printf("accuracy  %.4f\n", v->accuracy);
-  else
-    printf("NMSE      %.4f\n", v->nmse);
+  if (o == CLASSES) printf("accuracy  %.4f\n", v->accuracy);
+  if (o == NUMBERS) printf("NMSE      %.4f\n", v->nmse);
+  if (o == TARGETS)
+    printf("MSE       %.6g\nR2        %.4f\nnaive     MSE %.6g, of %s\n", v->mse, v->r2, naive,
+           s->forecast ? "the present value" : "the mean of the fit part");
   printf("loss      %.4f\n", v->loss);
 }
 
-static json_t *json_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, bool classes) {
-  return json_pack("{s:o, s:o, s:s, s:I, s:f, s:f}", "model", json_text(e->model), "data", json_text(s->name), "part",
-                   s->part, "examples", (json_int_t)v->examples, "loss", v->loss, classes ? "accuracy" : "nmse",
-                   classes ? v->accuracy : v->nmse);
+static json_t *json_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, outcome o,
+                               double naive) {
+  json_t *object = json_pack("{s:o, s:o, s:s, s:I, s:f}", "model", json_text(e->model), "data", json_text(s->name),
+                             "part", s->part, "examples", (json_int_t)v->examples, "loss", v->loss);
+  if (object && o == CLASSES) json_object_set_new(object, "accuracy", json_real(v->accuracy));
+  if (object && o == NUMBERS) json_object_set_new(object, "nmse", json_real(v->nmse));
+  if (object && o == TARGETS) {
+    json_object_set_new(object, "mse", json_real(v->mse));
+    json_object_set_new(object, "r2", json_real(v->r2));
+    json_object_set_new(object, "naive_mse", json_real(naive));
+  }
+  return object;
 }
 
 /* an example that the model cannot take is the data's fault here */
@@ -251,19 +274,20 @@ static sparc_status blame_data(const subject *s, sparc_status status) {
 
 static sparc_status evaluate(const eval_settings *e, sparc_model *model, const subject *s) {
   const sparc_preprocessing *p = sparc_model_preprocessing(model);
-  const bool classes = sparc_network_config_of(sparc_model_network(model)).head->input != SPARC_HEAD_STEPS;
+  const outcome o = outcome_of(model);
   long matrix[LARGEST_MATRIX * LARGEST_MATRIX] = {0};
   const bool confusion = p->classes > 0 && p->classes <= LARGEST_MATRIX;
   sparc_evaluation v;
   sparc_status status = sparc_model_evaluate(model, &s->samples, &v);
   if (status == SPARC_OK && confusion) status = count_confusion(model, s, p->classes, matrix);
   if (status != SPARC_OK) return blame_data(s, status);
+  const double naive = o == TARGETS ? naive_error(&s->samples, p, s->forecast, false) : 0;
   if (!e->tool.json) {
-    print_evaluation(e, s, &v, classes);
+    print_evaluation(e, s, &v, o, naive);
     if (confusion) print_confusion(p, matrix);
     return SPARC_OK;
   }
-  json_t *object = json_evaluation(e, s, &v, classes);
+  json_t *object = json_evaluation(e, s, &v, o, naive);
   if (object && p->classes) json_object_set_new(object, "labels", json_labels(p));
   if (object && confusion) json_object_set_new(object, "confusion", json_confusion(p, matrix));
   cli_json_line(e->who, object);

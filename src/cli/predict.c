@@ -69,7 +69,8 @@ typedef struct writer {
   const char *who;
   const sparc_preprocessing *p;
   int outputs;
-  bool classes, jsonl;
+  enum { CLASSES, TARGETS, STEPS } kind; /* of outputs: one or more for a row, or for each of its steps */
+  bool jsonl;
   long row; /* rows written */
 } writer;
 
@@ -97,10 +98,13 @@ static void put_field(const char *text) {
 static void put_header(const writer *w) {
   char number[16], name[300];
   if (w->jsonl) return;
-  fputs(w->classes ? "row,class" : "row,step", stdout);
+  static const char *const columns[] = {[CLASSES] = "row,class", [TARGETS] = "row", [STEPS] = "row,step"};
+  fputs(columns[w->kind], stdout);
   for (int i = 0; i < w->outputs; i++) {
-    if (w->classes)
+    if (w->kind == CLASSES)
       snprintf(name, sizeof name, "p(%s)", label_of(w, i, number));
+    else if (w->outputs == 1)
+      snprintf(name, sizeof name, "prediction");
     else
       snprintf(name, sizeof name, "output %d", i + 1);
     putchar(',');
@@ -133,6 +137,21 @@ static void put_class(const writer *w, const float *p) {
   putchar('\n');
 }
 
+static void put_targets(const writer *w, const float *y) {
+  json_t *values = json_array();
+  if (!w->jsonl) printf("%ld", w->row);
+  for (int i = 0; i < w->outputs; i++) {
+    json_array_append_new(values, json_real((double)y[i]));
+    if (!w->jsonl) printf(",%.9g", (double)y[i]);
+  }
+  if (w->jsonl) {
+    cli_json_line(w->who, json_pack("{s:I, s:o}", "row", (json_int_t)w->row, "outputs", values));
+    return;
+  }
+  json_decref(values);
+  putchar('\n');
+}
+
 static void put_steps(const writer *w, const float *y, int length) {
   json_t *steps = json_array();
   for (int t = 0; t < length; t++, y += w->outputs) {
@@ -155,14 +174,16 @@ static void put_steps(const writer *w, const float *y, int length) {
 
 /* predicts and writes all samples, which are few */
 static sparc_status predict_batch(sparc_model *model, const sparc_samples *samples, writer *w) {
-  const size_t row = (size_t)w->outputs * (w->classes ? 1 : (size_t)samples->longest);
+  const size_t row = (size_t)w->outputs * (w->kind == STEPS ? (size_t)samples->longest : 1);
   float *outputs = sparc_alloc((size_t)samples->count * row * sizeof *outputs);
   if (!outputs) return fail(SPARC_NO_MEMORY, "no memory for %d predictions", samples->count);
   sparc_status status = sparc_model_predict(model, samples, outputs);
   for (int i = 0; i < samples->count && status == SPARC_OK; i++) {
     w->row++;
-    if (w->classes)
+    if (w->kind == CLASSES)
       put_class(w, outputs + (size_t)i * row);
+    else if (w->kind == TARGETS)
+      put_targets(w, outputs + (size_t)i * row);
     else
       put_steps(w, outputs + (size_t)i * row, samples->at(samples->source, i).length);
   }
@@ -376,7 +397,9 @@ static sparc_status predict(const char *who, predict_settings *s) {
     writer w = {.who = who,
                 .p = sparc_model_preprocessing(model),
                 .outputs = network.head->outputs,
-                .classes = network.head->input != SPARC_HEAD_STEPS,
+                .kind = network.head->input == SPARC_HEAD_STEPS         ? STEPS
+                        : sparc_model_preprocessing(model)->targets > 0 ? TARGETS
+                                                                        : CLASSES,
                 .jsonl = s->style == JSONL};
     status = strcmp(s->input, "-") == 0 ? predict_stream(model, s, &w) : predict_file(model, s, &w);
   }

@@ -18,9 +18,18 @@ typedef struct train_command {
   progress *progress;
 } train_command;
 
-static bool is_classifier(const sparc_run *run) {
-  const sparc_task *task = sparc_run_data_of(run).task;
-  return !task || task->target_kind == SPARC_TARGET_CLASS;
+/* what a score's merit is */
+typedef enum merit { ACCURACY, NMSE, R2 } merit;
+
+static const struct {
+  const char *name, *key; /* for people and in JSON */
+  double sign;            /* of the merit: an error counts against it */
+} merits[] = {[ACCURACY] = {"accuracy", "accuracy", 1}, [NMSE] = {"NMSE", "nmse", -1}, [R2] = {"R2", "r2", 1}};
+
+static merit merit_of(const sparc_run *run) {
+  const sparc_run_data d = sparc_run_data_of(run);
+  if (!d.task) return d.fit.targets ? R2 : ACCURACY;
+  return d.task->target_kind == SPARC_TARGET_CLASS ? ACCURACY : NMSE;
 }
 
 static size_t parameters(const sparc_run *run) {
@@ -53,7 +62,7 @@ static void show_start(train_command *t) {
 
 static void show_update(const train_command *t, const sparc_update_report *r) {
   char text[96];
-  if (is_classifier(t->run))
+  if (merit_of(t->run) == ACCURACY)
     snprintf(text, sizeof text, "loss %.4f  accuracy %.3f", r->loss, r->accuracy);
   else
     snprintf(text, sizeof text, "loss %.4f", r->loss);
@@ -61,9 +70,9 @@ static void show_update(const train_command *t, const sparc_update_report *r) {
 }
 
 static void show_validation(const train_command *t, const sparc_run_score *s, bool best) {
-  const bool classes = is_classifier(t->run);
-  progress_note(t->progress, "update %ld: validation %s %.4f  loss %.4f%s", s->update, classes ? "accuracy" : "NMSE",
-                classes ? s->merit : -s->merit, s->loss, best ? "  (best)" : "");
+  const merit m = merit_of(t->run);
+  progress_note(t->progress, "update %ld: validation %s %.4f  loss %.4f%s", s->update, merits[m].name,
+                merits[m].sign * s->merit, s->loss, best ? "  (best)" : "");
 }
 
 static int watch(void *user, const sparc_run_event *event) {
@@ -95,16 +104,33 @@ static double updates_per_second(const sparc_run_result *r) {
 /* the merit as people call it: the paper gives generated tasks by their error, data sets by their accuracy */
 static double named_score(const sparc_run *run, const sparc_run_score *s, const char **name) {
   const sparc_task *task = sparc_run_data_of(run).task;
-  *name = task ? task->score_name : "accuracy";
-  return !task ? s->merit : is_classifier(run) ? 1 - s->merit : -s->merit;
+  *name = task ? task->score_name : merits[merit_of(run)].name;
+  return !task ? s->merit : merit_of(run) == ACCURACY ? 1 - s->merit : -s->merit;
+}
+
+static const char *naive_name(const sparc_run *run) {
+  return sparc_run_config_of(run).read.goal == SPARC_GOAL_FORECAST ? "the present value" : "the mean of the fit part";
 }
 
 static void print_score(const sparc_run *run, const char *title, const sparc_run_score *s) {
   const char *name;
   const double value = named_score(run, s, &name);
-  if (s->update > 0)
-    printf("%-9s %s %s %.4f, loss %.4f, after update %ld\n", title,
-           sparc_run_data_of(run).task ? "evaluation" : "validation", name, value, s->loss, s->update);
+  if (s->update == 0) return;
+  printf("%-9s %s %s %.4f, ", title, sparc_run_data_of(run).task ? "evaluation" : "validation", name, value);
+  if (merit_of(run) == R2) printf("MSE %.6g, ", s->mse);
+  printf("loss %.4f, after update %ld\n", s->loss, s->update);
+}
+
+static void print_test(const sparc_run *run, const sparc_run_result *r) {
+  const sparc_evaluation *e = &r->test;
+  if (e->examples > 0 && merit_of(run) == R2)
+    printf("test      R2 %.4f, MSE %.6g, over %ld examples (test part)\n", e->r2, e->mse, e->examples);
+  else if (e->examples > 0)
+    printf("test      accuracy %.4f, loss %.4f, over %ld examples (official test)\n", e->accuracy, e->loss,
+           e->examples);
+  if (merit_of(run) == R2)
+    printf("naive     MSE %.6g, of %s on the %s part\n", r->naive, naive_name(run),
+           e->examples > 0 ? "test" : "validation");
 }
 
 static void print_result(const sparc_run *run) {
@@ -118,9 +144,7 @@ static void print_result(const sparc_run *run) {
   if (*n->cell_options) printf("options   %s\n", n->cell_options);
   print_score(run, "best", &r.best);
   print_score(run, "final", &r.final);
-  if (r.test.examples > 0)
-    printf("test      accuracy %.4f, loss %.4f, over %ld examples (official test)\n", r.test.accuracy, r.test.loss,
-           r.test.examples);
+  print_test(run, &r);
   if (r.seconds > 0) printf("speed     %.1f updates/s\n", updates_per_second(&r));
   printf("model     ");
   cli_text(c.folder, 0);
@@ -128,14 +152,19 @@ static void print_result(const sparc_run *run) {
 }
 
 static json_t *json_score(const sparc_run *run, const sparc_run_score *s) {
-  const bool classes = is_classifier(run);
+  const merit m = merit_of(run);
   if (s->update == 0) return json_null();
-  return json_pack("{s:I, s:f, s:f}", "update", (json_int_t)s->update, "loss", s->loss, classes ? "accuracy" : "nmse",
-                   classes ? s->merit : -s->merit);
+  json_t *object = json_pack("{s:I, s:f, s:f}", "update", (json_int_t)s->update, "loss", s->loss, merits[m].key,
+                             merits[m].sign * s->merit);
+  if (object && m == R2) json_object_set_new(object, "mse", json_real(s->mse));
+  return object;
 }
 
-static json_t *json_test(const sparc_evaluation *e) {
+static json_t *json_test(const sparc_run *run, const sparc_evaluation *e) {
   if (e->examples == 0) return json_null();
+  if (merit_of(run) == R2)
+    return json_pack("{s:I, s:f, s:f, s:f}", "examples", (json_int_t)e->examples, "loss", e->loss, "mse", e->mse, "r2",
+                     e->r2);
   return json_pack("{s:I, s:f, s:f}", "examples", (json_int_t)e->examples, "loss", e->loss, "accuracy", e->accuracy);
 }
 
@@ -151,9 +180,10 @@ static json_t *json_result(const sparc_run *run) {
                 json_text(d.name), "cell", n->cell, "variant", cli_json_variant(n->cell_options), "options",
                 n->cell_options, "seed", (json_int_t)c.train.seed, "updates", (json_int_t)c.train.updates, "parameters",
                 (json_int_t)parameters(run), "best", json_score(run, &r.best), "final", json_score(run, &r.final),
-                "test", json_test(&r.test), "updates_per_second",
+                "test", json_test(run, &r.test), "updates_per_second",
                 r.seconds > 0 ? json_real(updates_per_second(&r)) : json_null(), "model", json_text(model));
   const char *name;
+  if (object && merit_of(run) == R2) json_object_set_new(object, "naive_mse", json_real(r.naive));
   if (object && d.task) json_object_set_new(object, "score", json_real(named_score(run, &r.final, &name)));
   return object;
 }

@@ -10,7 +10,7 @@
 static sparc_status no_memory(void) { return fail(SPARC_NO_MEMORY, "no memory for the data set"); }
 
 sparc_status builder_open(builder *b) {
-  *b = (builder){.channels = 1};
+  *b = (builder){.channels = 1, .decimal = '.'};
   b->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   return b->c ? SPARC_OK : no_memory();
 }
@@ -19,6 +19,7 @@ void builder_close(builder *b) {
   if (b->c) freelocale(b->c);
   sparc_free(b->values);
   sparc_free(b->examples);
+  sparc_free(b->targets);
   class_map_release(b->map);
   label_list_free(&b->labels);
   *b = (builder){.count = 0};
@@ -89,7 +90,7 @@ size_t builder_end(builder *b, size_t length) {
   const float *values = b->values + b->used;
   size_t missing = 0;
   for (size_t i = 0; i < count; i++) missing += isnan(values[i]) != 0;
-  b->examples[b->count++] = (example){b->used, (int)length, -1, missing};
+  b->examples[b->count++] = (example){b->used, (int)length, -1, missing, 0};
   b->used += count;
   return missing;
 }
@@ -102,8 +103,45 @@ static bool label_is_missing(span label) {
   return false;
 }
 
+/* ---- targets ---- */
+
+sparc_status builder_parse_target(const builder *b, const char *where, span text, float *value) {
+  const number_kind kind = parse_decimal(b->c, b->decimal, text, value);
+  if (kind == NUMBER_FINITE) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%s: the target is '%s', expected %s", where, span_quote(text).text,
+              kind == NUMBER_LARGE ? number_expected(kind) : "a number");
+}
+
+sparc_status builder_target(builder *b, const char *where, const float *values, size_t width, bool steps) {
+  example *last = &b->examples[b->count - 1];
+  if (!b->target_width) b->target_width = (int)width, b->target_steps = steps;
+  if ((size_t)b->target_width != width || b->target_steps != steps)
+    return fail(SPARC_FORMAT, "%s: %zu target numbers for %s, expected %d for %s", where, width,
+                steps ? "each step" : "a series", b->target_width, b->target_steps ? "each step" : "a series");
+  const size_t count = width * (steps ? (size_t)last->length : 1), needed = b->target_used + count;
+  if (needed > b->target_capacity) {
+    const size_t capacity = next_capacity(b->target_capacity, needed);
+    float *targets = enlarged(b->targets, b->target_used, capacity, sizeof *targets);
+    if (!targets) return no_memory();
+    sparc_free(b->targets);
+    b->targets = targets;
+    b->target_capacity = capacity;
+  }
+  memcpy(b->targets + b->target_used, values, count * sizeof *values);
+  last->target = b->target_used;
+  b->target_used = needed;
+  return SPARC_OK;
+}
+
+/* ---- labels ---- */
+
 sparc_status builder_label(builder *b, const char *where, span label) {
   label = span_trim(label);
+  if (b->numbers) {
+    float value;
+    const sparc_status status = builder_parse_target(b, where, label, &value);
+    return status == SPARC_OK ? builder_target(b, where, &value, 1, false) : status;
+  }
   if (label_is_missing(label)) return SPARC_OK;
   if (label.size > LABEL_MAX)
     return fail(SPARC_FORMAT, "%s: the label '%s' has %zu bytes, expected at most %d", where, span_quote(label).text,
@@ -162,12 +200,18 @@ sparc_status builder_finish(builder *b, const char *name, sparc_dataset **out) {
   if (status == SPARC_OK) status = shrink(b);
   if (status != SPARC_OK) return status;
   sparc_dataset *d = sparc_alloc(sizeof *d);
-  value_block *block = sparc_alloc(sizeof *block);
-  if (!d || !block || !dataset_rename(d, name)) {
+  value_block *block = sparc_alloc(sizeof *block), *targets = b->target_width ? sparc_alloc(sizeof *targets) : NULL;
+  if (!d || !block || (b->target_width && !targets) || !dataset_rename(d, name)) {
     sparc_free(d);
     sparc_free(block);
+    sparc_free(targets);
     return no_memory();
   }
+  if (targets) *targets = (value_block){1, b->targets};
+  d->targets = targets;
+  d->target_width = b->target_width;
+  d->target_steps = b->target_steps;
+  b->targets = NULL;
   *block = (value_block){1, b->values};
   d->block = block;
   d->map = class_map_share(b->map);

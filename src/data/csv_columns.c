@@ -121,7 +121,7 @@ static bool looks_like_header(const csv_columns *c, const csv_text *f, locale_t 
     if (c->at[i].role == COLUMN_LABEL && is_usual(c->at[i].name)) return true;
     if (c->at[i].role != COLUMN_VALUE) continue;
     values++;
-    words += csv_number(f, locale, c->at[i].name, &unused) == NUMBER_WRONG;
+    words += parse_decimal(locale, f->decimal, c->at[i].name, &unused) == NUMBER_WRONG;
   }
   return 2 * words >= values;
 }
@@ -279,7 +279,7 @@ sparc_status csv_read_row(csv_text *f, const csv_columns *c, locale_t locale, fl
     if (role == COLUMN_ID) row->id = x;
     if (role == COLUMN_TIME) row->time = x;
     if (role != COLUMN_VALUE) continue;
-    const number_kind kind = csv_number(f, locale, x.text, &values[c->at[i].slot]);
+    const number_kind kind = parse_decimal(locale, f->decimal, x.text, &values[c->at[i].slot]);
     row->missing += kind == NUMBER_MISSING;
     if (kind > NUMBER_MISSING && !wrong_column) wrong = x, wrong_kind = kind, wrong_column = i + 1;
   }

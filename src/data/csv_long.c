@@ -24,6 +24,8 @@ typedef struct long_rows {
   step *steps;
   float *values; /* [count][channels] */
   size_t count, capacity, channels;
+  bool labelled;
+  float *targets; /* room for those of the steps of an example; NULL: examples have labels */
 } long_rows;
 
 /* ---- collecting ---- */
@@ -40,7 +42,7 @@ static bool make_room(long_rows *r) {
   }
   sparc_free(enough ? r->steps : steps);
   sparc_free(enough ? r->values : values);
-  if (enough) *r = (long_rows){steps, values, r->count, capacity, r->channels};
+  if (enough) r->steps = steps, r->values = values, r->capacity = capacity;
   return enough;
 }
 
@@ -101,6 +103,17 @@ static void sort_steps(long_rows *r) {
 
 /* ---- examples ---- */
 
+/* the targets of every step; `room` has a number for each */
+static sparc_status target_steps(builder *b, const csv_text *f, const step *steps, size_t count, float *room) {
+  lines at = f->at;
+  for (size_t i = 0; i < count; i++) {
+    at.line = steps[i].line;
+    const sparc_status status = builder_parse_target(b, place_line(&at).text, steps[i].label.text, &room[i]);
+    if (status != SPARC_OK) return status;
+  }
+  return builder_target(b, place_line(&at).text, room, 1, true);
+}
+
 static sparc_status label_example(builder *b, const csv_text *f, const step *steps, size_t count) {
   char room[LABEL_MAX + 2];
   lines at = f->at;
@@ -112,6 +125,15 @@ static sparc_status label_example(builder *b, const csv_text *f, const step *ste
   }
   at.line = steps[0].line;
   return builder_label(b, place_line(&at).text, csv_plain(&steps[0].label, room, sizeof room));
+}
+
+/* numbers that change within an example are targets of its steps */
+static bool labels_vary(const long_rows *r) {
+  for (size_t i = 1; i < r->count; i++)
+    if (r->steps[i].first == r->steps[i - 1].first &&
+        compare_spans(span_trim(r->steps[i].label.text), span_trim(r->steps[i - 1].label.text)) != 0)
+      return true;
+  return false;
 }
 
 static sparc_status append_example(builder *b, const csv_text *f, const long_rows *r, size_t from, size_t count) {
@@ -126,16 +148,21 @@ static sparc_status append_example(builder *b, const csv_text *f, const long_row
     return bad_line(&at, "all values of id '%s' are missing, expected at least one number",
                     span_quote(r->steps[from].id).text);
   }
+  if (!r->labelled) return SPARC_OK;
+  if (r->targets) return target_steps(b, f, r->steps + from, count, r->targets);
   return label_example(b, f, r->steps + from, count);
 }
 
 sparc_status read_csv_long(builder *b, csv_text *f, const csv_columns *c) {
-  long_rows r = {.channels = c->values};
+  long_rows r = {.channels = c->values, .labelled = c->labelled};
   b->channels = c->channels;
   sparc_status status = collect(b, f, c, &r);
   if (status == SPARC_OK && r.count) {
     sort_steps(&r);
     status = builder_expect(b, 0, r.count * r.channels);
+    if (status == SPARC_OK && r.labelled && b->numbers && labels_vary(&r) &&
+        !(r.targets = sparc_alloc(r.count * sizeof *r.targets)))
+      status = fail(SPARC_NO_MEMORY, "%s: no memory for %zu targets", f->at.label, r.count);
   }
   for (size_t from = 0, to = 0; status == SPARC_OK && from < r.count; from = to) {
     while (to < r.count && r.steps[to].first == r.steps[from].first) to++;
@@ -143,5 +170,6 @@ sparc_status read_csv_long(builder *b, csv_text *f, const csv_columns *c) {
   }
   sparc_free(r.steps);
   sparc_free(r.values);
+  sparc_free(r.targets);
   return status;
 }

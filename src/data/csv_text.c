@@ -79,19 +79,6 @@ span csv_plain(const field *x, char *room, size_t capacity) {
   return (span){room, used};
 }
 
-number_kind csv_number(const csv_text *f, locale_t c, span text, float *value) {
-  enum { LONGEST = 128 };
-  char copy[LONGEST];
-  text = span_trim(text);
-  if (f->decimal == '.' || text.size > LONGEST) return parse_float(c, text, value);
-  for (size_t i = 0; i < text.size; i++) {
-    /* a point groups digits, if it means anything */
-    if (text.at[i] == '.') return NUMBER_WRONG;
-    copy[i] = text.at[i] == f->decimal ? '.' : text.at[i];
-  }
-  return parse_float(c, (span){copy, text.size}, value);
-}
-
 /* ---- the separator ---- */
 
 static char separator_of(const lines *t, char decimal) {

@@ -29,7 +29,4 @@ sparc_status csv_next_field(csv_text *f, field *out);
 /* csv_plain is the text of a field with its doubled quotes halved, as far as it fits */
 span csv_plain(const field *x, char *room, size_t capacity);
 
-/* csv_number reads a value with the file's decimal point */
-number_kind csv_number(const csv_text *f, locale_t c, span text, float *value);
-
 #endif

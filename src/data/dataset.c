@@ -35,6 +35,14 @@ int sparc_dataset_class(const sparc_dataset *d, int i) {
   return e ? e->class_index : -1;
 }
 
+int sparc_dataset_targets(const sparc_dataset *d) { return d->targets ? d->target_width : 0; }
+int sparc_dataset_target_steps(const sparc_dataset *d) { return d->targets && d->target_steps; }
+
+const float *sparc_dataset_target(const sparc_dataset *d, int i) {
+  const example *e = find(d, i);
+  return e && d->targets ? d->targets->values + e->target : NULL;
+}
+
 const char *sparc_dataset_label(const sparc_dataset *d, int class_index) {
   return class_index >= 0 && class_index < d->map->count ? d->map->names[class_index] : NULL;
 }
@@ -72,6 +80,7 @@ static void release_block(value_block *block) {
 void sparc_dataset_free(sparc_dataset *d) {
   if (!d) return;
   release_block(d->block);
+  release_block(d->targets);
   class_map_release(d->map);
   sparc_free(d->examples);
   sparc_free(d->name);
@@ -118,6 +127,10 @@ sparc_status sparc_dataset_subset(const sparc_dataset *d, const int *indices, in
   view->examples = examples;
   view->count = count;
   view->channels = d->channels;
+  if (d->targets) atomic_fetch_add(&d->targets->references, 1);
+  view->targets = d->targets;
+  view->target_width = d->target_width;
+  view->target_steps = d->target_steps;
   *out = view;
   return SPARC_OK;
 }

@@ -17,6 +17,7 @@ typedef struct example {
   int length;    /* steps */
   int class_index;
   size_t missing; /* values that are NaN */
+  size_t target;  /* of its first target in their block */
 } example;
 
 struct sparc_dataset {
@@ -25,12 +26,23 @@ struct sparc_dataset {
   class_map *map;
   example *examples; /* [count] */
   int count, channels;
+  value_block *targets; /* NULL: none */
+  int target_width;     /* numbers of one target */
+  bool target_steps;    /* one for every step */
 };
 
 /* dataset_values returns the values of an example for writing. Before the first write call dataset_own, which gives the
  * data set a copy of its own if the block is shared. */
 float *dataset_values(sparc_dataset *d, int i);
 sparc_status dataset_own(sparc_dataset *d);
+
+/* dataset_window makes a data set of windows of one series: `length` steps each, or fewer where there are no more, from
+ * step `from` to `to`, `stride` apart */
+sparc_status dataset_window(const sparc_dataset *d, int from, int to, int length, int stride, sparc_dataset **out);
+
+/* dataset_target_scale computes mean and deviation of each of the target's numbers, as sparc_normalisation_fit does of
+ * channels */
+void dataset_target_scale(const sparc_dataset *d, double *mean, double *deviation);
 
 /* dataset_rename sets the name; false without memory */
 bool dataset_rename(sparc_dataset *d, const char *name);
@@ -49,6 +61,12 @@ typedef struct builder {
   size_t count, example_capacity;
   class_map *map;    /* the classes that are allowed; NULL: collect */
   label_list labels; /* collected */
+  bool numbers;      /* labels are targets */
+  char decimal;      /* the decimal point of targets */
+  float *targets;
+  size_t target_used, target_capacity;
+  int target_width; /* 0: not known yet */
+  bool target_steps;
   const char *label; /* of the source that is being read */
   size_t max_rows;   /* more are refused */
 } builder;
@@ -67,9 +85,14 @@ sparc_status builder_too_many(const builder *b);
 sparc_status builder_begin(builder *b, size_t length, float **values);
 size_t builder_end(builder *b, size_t length);
 
-/* builder_label labels the last example. `where` starts the sentence if the label is refused. A missing label leaves
- * the example unlabelled. */
+/* builder_label labels the last example, by a class or, with `numbers`, by a target. `where` starts the sentence if the
+ * label is refused. A missing label leaves the example unlabelled; a missing target is refused. */
 sparc_status builder_label(builder *b, const char *where, span label);
+
+/* builder_parse_target reads a number; builder_target gives the last example `width` numbers, or so many for each of
+ * its steps */
+sparc_status builder_parse_target(const builder *b, const char *where, span text, float *value);
+sparc_status builder_target(builder *b, const char *where, const float *values, size_t width, bool steps);
 
 /* builder_finish makes the data set and leaves the builder empty */
 sparc_status builder_finish(builder *b, const char *name, sparc_dataset **out);

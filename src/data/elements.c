@@ -153,6 +153,40 @@ static sparc_status append_label(builder *b, const elements *labels, size_t row)
   return builder_label(b, place_example(labels->source, row + 1).text, (span){text, (size_t)size});
 }
 
+/* how many target numbers an example has, and whether for every step: [N], [N][K], [N][T] or [N][T][K] */
+static bool measure_targets(const elements *t, size_t length, size_t *width, bool *steps) {
+  *steps = t->rank == 3 || (t->rank == 2 && t->shape[1] == length && length > 1);
+  *width = t->rank == 1 ? 1 : t->rank == 3 ? t->shape[2] : *steps ? 1 : t->shape[1];
+  return t->rank <= 2 || (t->rank == 3 && t->shape[1] == length);
+}
+
+static sparc_status append_targets(builder *b, const elements *t, size_t row, size_t length) {
+  size_t width;
+  bool steps;
+  measure_targets(t, length, &width, &steps);
+  const size_t count = width * (steps ? length : 1);
+  float *values = sparc_alloc(count * sizeof *values);
+  if (!values) return fail(SPARC_NO_MEMORY, "%s: no memory for %zu targets", t->source->label, count);
+  sparc_status status = convert(t, row, count, values);
+  for (size_t i = 0; i < count && status == SPARC_OK; i++)
+    if (isnan(values[i]))
+      status = fail(SPARC_FORMAT, "%s: target %zu is missing, expected a number",
+                    place_example(t->source, row + 1).text, i + 1);
+  if (status == SPARC_OK) status = builder_target(b, t->source->label, values, width, steps);
+  sparc_free(values);
+  return status;
+}
+
+static sparc_status check_targets(const elements *t, const elements *e, size_t length) {
+  size_t width;
+  bool steps;
+  if (is_text(t)) return fail(SPARC_FORMAT, "%s: the targets are texts, expected numbers", t->source->label);
+  if (t->shape[0] == e->shape[0] && measure_targets(t, length, &width, &steps) && width <= INT32_MAX) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%s: targets of shape %s, expected [%zu], [%zu, K], [%zu, %zu] or [%zu, %zu, K]",
+              t->source->label, quote_shape(t->shape, t->rank).text, e->shape[0], e->shape[0], e->shape[0], length,
+              e->shape[0], length);
+}
+
 static sparc_status append_row(builder *b, const elements *e, size_t row, size_t length) {
   float *out;
   const size_t count = length * (size_t)b->channels;
@@ -168,8 +202,12 @@ static sparc_status append_row(builder *b, const elements *e, size_t row, size_t
 sparc_status elements_append(builder *b, const elements *e, size_t length, size_t channels, const elements *labels) {
   const size_t rows = e->shape[0];
   if (is_text(e)) return fail(SPARC_FORMAT, "%s: the series are texts, expected numbers", e->source->label);
+  if (labels && b->numbers) {
+    const sparc_status status = check_targets(labels, e, length);
+    if (status != SPARC_OK) return status;
+  }
   const bool one_each = labels && (labels->rank == 1 || (labels->rank == 2 && labels->shape[1] == 1));
-  if (labels && (!one_each || labels->shape[0] != rows))
+  if (labels && !b->numbers && (!one_each || labels->shape[0] != rows))
     return fail(SPARC_FORMAT, "%s: labels of shape %s, expected [%zu] for the examples of %s", labels->source->label,
                 quote_shape(labels->shape, labels->rank).text, rows, e->source->label);
   if (channels > INT32_MAX)
@@ -178,7 +216,8 @@ sparc_status elements_append(builder *b, const elements *e, size_t length, size_
   sparc_status status = builder_expect(b, rows, rows * length * channels);
   for (size_t row = 0; row < rows && status == SPARC_OK; row++) {
     status = append_row(b, e, row, length);
-    if (status == SPARC_OK && labels) status = append_label(b, labels, row);
+    if (status == SPARC_OK && labels)
+      status = b->numbers ? append_targets(b, labels, row, length) : append_label(b, labels, row);
   }
   return status;
 }

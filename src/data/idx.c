@@ -48,9 +48,9 @@ static sparc_status parse(const source *s, elements *e) {
   return elements_check(e);
 }
 
-static sparc_status parse_labels(const source *s, elements *e) {
+static sparc_status parse_labels(const source *s, bool numbers, elements *e) {
   sparc_status status = parse(s, e);
-  if (status == SPARC_OK && e->kind == ELEMENT_FLOAT)
+  if (status == SPARC_OK && !numbers && e->kind == ELEMENT_FLOAT)
     return fail(SPARC_FORMAT, "%s: the labels are real numbers, expected whole ones", s->label);
   return status;
 }
@@ -62,7 +62,7 @@ sparc_status read_idx(builder *b, const source *s, const source *labels, const s
   if (status == SPARC_OK && e.rank < 2)
     return fail(SPARC_FORMAT, "%s: shape %s is one of labels, expected at least two dimensions", s->label,
                 quote_shape(e.shape, e.rank).text);
-  if (status == SPARC_OK && labels) status = parse_labels(labels, &l);
+  if (status == SPARC_OK && labels) status = parse_labels(labels, b->numbers, &l);
   if (status != SPARC_OK) return status;
   size_t length = 1;
   for (int i = 1; i < e.rank; i++) length *= e.shape[i];

@@ -57,9 +57,38 @@ static sparc_status read_other(const request *r, const char *path, const sparc_d
 
 /* ---- the split ---- */
 
+/* one long series is divided by time: eight tenths fit, one validates, one tests. Each part is cut into windows, those
+ * that fit overlapping, those that measure side by side. */
+static sparc_status divide_by_time(const request *r, sparc_data_split *out) {
+  enum { USUAL_CONTEXT = 64 };
+  sparc_dataset *series = out->fit;
+  const int length = series->examples[0].length, horizon = r->read.horizon ? r->read.horizon : 1;
+  const int first = (int)(8L * length / 10), second = (int)(9L * length / 10);
+  int context = r->read.context ? r->read.context : first / 4 < USUAL_CONTEXT ? first / 4 : USUAL_CONTEXT;
+  if (context < 1) context = 1;
+  if (second - first <= horizon || length - second <= horizon)
+    return fail(SPARC_FORMAT, "'%s' has %d steps, too few to forecast %d ahead and to measure it", quote(r->name).text,
+                length, horizon);
+  out->fit = NULL;
+  const int window = context + horizon, stride = context / 4 ? context / 4 : 1;
+  sparc_status status = dataset_window(series, 0, first, window, stride, &out->fit);
+  if (status == SPARC_OK) status = dataset_window(series, first, second, window, context, &out->validation);
+  if (status == SPARC_OK) status = dataset_window(series, second, length, window, context, &out->test);
+  sparc_dataset_free(series);
+  snprintf(out->protocol, sizeof out->protocol,
+           "one series of %d steps: the first %d fit in windows of %d, the next %d validate, the last %d test", length,
+           first, context, second - first, length - second);
+  return status;
+}
+
+static bool is_one_series(const request *r, const sparc_dataset *train) {
+  return r->read.goal == SPARC_GOAL_FORECAST && train->count == 1 && !r->where->test[0] && !r->where->validation[0];
+}
+
 /* divides the training partition; out->fit holds all of it at first */
 static sparc_status divide(const request *r, sparc_data_split *out) {
   sparc_dataset *train = out->fit;
+  if (is_one_series(r, train)) return divide_by_time(r, out);
   if (r->where->validation[0]) {
     snprintf(out->protocol, sizeof out->protocol, "fit and validation are files of their own, used whole");
     return read_other(r, r->where->validation, train, &out->validation);
@@ -103,7 +132,7 @@ static void compare_with_paper(const request *r, sparc_data_split *out) {
 /* labels that hardly ever repeat are rather something else */
 static void remark_on_classes(sparc_data_split *out) {
   const int rows = out->fit->count + (out->validation ? out->validation->count : 0), classes = out->fit->map->count;
-  if (rows < 10 || 5 * (long)classes < 4 * (long)rows) return;
+  if (out->fit->targets || rows < 10 || 5 * (long)classes < 4 * (long)rows) return;
   snprintf(out->remark, sizeof out->remark,
            "%d classes in %d rows: the label may be in another column (--label), or be a number to predict "
            "(--task regress)",

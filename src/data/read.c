@@ -136,6 +136,11 @@ static sparc_status choose_format(const source *s, const char *path, const sparc
 static sparc_status check_options(const sparc_read_options *o) {
   if ((size_t)o->format >= FORMATS)
     return fail(SPARC_INVALID, "format is %d, expected a sparc_data_format", (int)o->format);
+  if ((unsigned)o->goal > SPARC_GOAL_FORECAST)
+    return fail(SPARC_INVALID, "goal is %d, expected a sparc_data_goal", (int)o->goal);
+  if (o->horizon < 0 || o->context < 0)
+    return fail(SPARC_INVALID, "%s is %d, expected 0 or more", o->horizon < 0 ? "horizon" : "context",
+                o->horizon < 0 ? o->horizon : o->context);
   if (o->channels < 0) return fail(SPARC_INVALID, "channels is %d, expected 0 or more", o->channels);
   if (o->max_rows < 0) return fail(SPARC_INVALID, "max_rows is %ld, expected 0 or more", o->max_rows);
   if (o->decimal && strcmp(o->decimal, ".") != 0 && strcmp(o->decimal, ",") != 0)
@@ -152,6 +157,8 @@ static sparc_status check_options(const sparc_read_options *o) {
 }
 
 static sparc_status prepare(builder *b, const sparc_read_options *o) {
+  b->numbers = o->goal == SPARC_GOAL_REGRESS;
+  b->decimal = o->decimal ? *o->decimal : '.';
   b->max_rows = o->max_rows ? (size_t)o->max_rows : SPARC_DATA_MAX_ROWS;
   if (!o->class_count) return SPARC_OK;
   const char *duplicate = NULL;
@@ -184,7 +191,10 @@ static sparc_status open_labels(source *labels, const char *path, const sparc_re
 
 /* appends one open source; `path` is NULL for memory */
 static sparc_status append(builder *b, const source *s, const char *name, const char *path,
-                           const sparc_read_options *o) {
+                           const sparc_read_options *given) {
+  sparc_read_options options = *given;
+  const sparc_read_options *o = &options;
+  if (options.goal == SPARC_GOAL_FORECAST && !options.label_column) options.unlabelled = 1;
   b->label = s->label;
   if (s->size == 0) return fail(SPARC_FORMAT, "%s:1: the file is empty", s->label);
   sparc_data_format format;

@@ -106,6 +106,18 @@ number_kind parse_float(locale_t c, span s, float *value) {
   return isfinite(*value) ? NUMBER_FINITE : NUMBER_LARGE;
 }
 
+number_kind parse_decimal(locale_t c, char decimal, span s, float *value) {
+  char copy[NUMBER_ROOM];
+  s = span_trim(s);
+  if (decimal == '.' || s.size > sizeof copy) return parse_float(c, s, value);
+  for (size_t i = 0; i < s.size; i++) {
+    /* a point groups digits, if it means anything */
+    if (s.at[i] == '.') return NUMBER_WRONG;
+    copy[i] = s.at[i] == decimal ? '.' : s.at[i];
+  }
+  return parse_float(c, (span){copy, s.size}, value);
+}
+
 number_kind parse_double(locale_t c, span s, double *value) {
   char copy[NUMBER_ROOM], *end;
   const number_kind kind = classify(s, copy);

@@ -42,6 +42,8 @@ typedef enum number_kind {
 /* numbers in decimal notation. `c` is the locale "C": the caller's program may have chosen another one. */
 number_kind parse_float(locale_t c, span s, float *value);
 number_kind parse_double(locale_t c, span s, double *value);
+/* parse_decimal reads a number with this decimal point, blanks around it or not */
+number_kind parse_decimal(locale_t c, char decimal, span s, float *value);
 /* parse_int reads a whole number from 0 to INT_MAX; false for anything else */
 bool parse_int(span s, int *value);
 

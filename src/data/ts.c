@@ -115,7 +115,7 @@ static sparc_status read_whole(const lines *t, const header *h, key k, const cha
 /* the labels behind "@classLabel true" are the classes, unless the caller has given some */
 static sparc_status read_classes(builder *b, const lines *t, const header *h, bool wanted) {
   const entry *e = &h->entries[CLASSES];
-  if (!h->labelled || !wanted || b->map) return SPARC_OK;
+  if (!e->line || !h->labelled || !wanted || b->map) return SPARC_OK;
   span rest = e->value;
   first_word(&rest);
   if (!rest.size) return SPARC_OK;
@@ -159,17 +159,20 @@ static sparc_status read_values(const lines *t, header *h, truths *x) {
   if (status == SPARC_OK && x->equal != 0) status = read_whole(t, h, LENGTH, "@seriesLength", &h->length);
   h->equal = x->equal == 1;
   h->no_missing = x->missing == 0;
-  h->labelled = x->labelled == 1;
+  h->labelled = x->labelled == 1 || x->target == 1;
   return status;
 }
 
-static sparc_status check_header(const lines *t, const header *h, const truths *x) {
+static sparc_status check_header(const lines *t, const header *h, const truths *x, bool numbers) {
   const size_t univariate = h->entries[UNIVARIATE].line, dimension = h->entries[DIMENSION].line;
   if (x->stamps == 1)
     return fail(SPARC_FORMAT, "%s:%zu: @timeStamps true: series with time stamps cannot be read", t->label,
                 h->entries[TIMESTAMPS].line);
-  if (x->target == 1)
-    return fail(SPARC_FORMAT, "%s:%zu: @targetLabel true: real-valued targets cannot be read", t->label,
+  if (x->target == 1 && x->labelled == 1)
+    return fail(SPARC_FORMAT, "%s:%zu: @targetLabel true, but line %zu says @classLabel true", t->label,
+                h->entries[TARGET].line, h->entries[CLASSES].line);
+  if (x->target == 1 && !numbers)
+    return fail(SPARC_FORMAT, "%s:%zu: @targetLabel true: the labels are numbers, expected --task regress", t->label,
                 h->entries[TARGET].line);
   if (x->labelled == UNSET && x->target == UNSET)
     return bad_line(t, "@data without @classLabel before it, expected @classLabel %s", "true or false");
@@ -192,7 +195,9 @@ static sparc_status cut_label(const lines *t, const header *h, span *series, spa
   size_t size = series->size;
   while (size && series->at[size - 1] != ':') size--;
   if (size == 0)
-    return bad_line(t, "no label after the values, but line %zu says @classLabel true", h->entries[CLASSES].line);
+    return bad_line(t, "no label after the values, but line %zu says %s true",
+                    h->entries[h->entries[CLASSES].line ? CLASSES : TARGET].line,
+                    h->entries[CLASSES].line ? "@classLabel" : "@targetLabel");
   *label = (span){series->at + size, series->size - size};
   series->size = size - 1;
   return SPARC_OK;
@@ -291,8 +296,8 @@ sparc_status read_ts(builder *b, const source *s, const source *labels, const sp
   sparc_status status = lines_open(&t, s);
   if (status == SPARC_OK) status = read_entries(&t, &h);
   if (status == SPARC_OK) status = read_values(&t, &h, &x);
-  if (status == SPARC_OK) status = check_header(&t, &h, &x);
-  if (status == SPARC_OK) status = read_classes(b, &t, &h, !o->unlabelled);
+  if (status == SPARC_OK) status = check_header(&t, &h, &x, b->numbers || o->unlabelled);
+  if (status == SPARC_OK) status = read_classes(b, &t, &h, !o->unlabelled && !b->numbers);
   if (status == SPARC_OK) set_name(b, h.entries[PROBLEM].value);
   for (span line; status == SPARC_OK && lines_next_used(&t, &line);) {
     span series = span_trim(line), label = {"?", 1};
@@ -300,7 +305,7 @@ sparc_status read_ts(builder *b, const source *s, const source *labels, const sp
     if (!h.first_line) h.first_line = t.line;
     if (h.labelled) status = cut_label(&t, &h, &series, &label);
     if (status == SPARC_OK) status = read_series(b, &t, &h, series);
-    if (status == SPARC_OK && !o->unlabelled) status = builder_label(b, place_line(&t).text, label);
+    if (status == SPARC_OK && h.labelled && !o->unlabelled) status = builder_label(b, place_line(&t).text, label);
   }
   if (status == SPARC_OK && !h.first_line) return fail(SPARC_FORMAT, "%s:%zu: no series after @data", t.label, t.line);
   return status;

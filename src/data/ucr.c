@@ -58,7 +58,7 @@ static sparc_status read_line(builder *b, const lines *t, span line, char separa
   if (status != SPARC_OK) return status;
   if (length == 0) return bad_line(t, "all %zu values are missing, expected at least one number", count);
   builder_end(b, length);
-  return builder_label(b, place_line(t).text, label);
+  return labelled ? builder_label(b, place_line(t).text, label) : SPARC_OK;
 }
 
 sparc_status read_ucr(builder *b, const source *s, const source *labels, const sparc_read_options *o) {

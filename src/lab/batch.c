@@ -23,6 +23,12 @@ sparc_status check_samples(const sparc_network *network, const sparc_samples *sa
   const sparc_network_config config = sparc_network_config_of(network);
   if (config.heads != 1 || config.head->input == SPARC_HEAD_CONSTANT)
     return fail(SPARC_UNSUPPORTED, "heads is %d, samples train a network of one head that reads them", config.heads);
+  if (samples->targets && samples->targets != config.head->outputs)
+    return fail(SPARC_INVALID, "samples.targets is %d, the head has %d outputs", samples->targets,
+                config.head->outputs);
+  if (samples->targets && samples->target_steps != (config.head->input == SPARC_HEAD_STEPS))
+    return fail(SPARC_INVALID, "samples.target_steps is %d, but the head %s", samples->target_steps,
+                samples->target_steps ? "gives one output for a sequence" : "is on every step");
   if (samples->channels != config.inputs)
     return fail(SPARC_INVALID, "samples.channels is %d, the network has %d inputs", samples->channels, config.inputs);
   return SPARC_OK;
@@ -36,11 +42,12 @@ static sparc_status check_values(const char *what, int index, const float *value
   return SPARC_OK;
 }
 
-static sparc_status check_answer(const sparc_network_config *config, const sparc_sample *e, int index) {
+static sparc_status check_answer(const sparc_network_config *config, const sparc_sample *e, bool numbers, int index) {
   const int outputs = config->head->outputs;
-  if (config->head->input == SPARC_HEAD_STEPS) {
+  const bool steps = config->head->input == SPARC_HEAD_STEPS;
+  if (numbers || steps) {
     if (!e->target) return fail(SPARC_INVALID, "example %d: target is NULL, expected numbers", index);
-    return check_values("target", index, e->target, (size_t)e->length, (size_t)outputs);
+    return check_values("target", index, e->target, steps ? (size_t)e->length : 1, (size_t)outputs);
   }
   if (e->label < 0 || e->label >= outputs)
     return fail(SPARC_INVALID, "example %d: label is %d, expected 0 to %d", index, e->label, outputs - 1);
@@ -52,7 +59,15 @@ static sparc_status fetch(const sparc_network_config *config, const example_sour
   if (!e->x) return fail(SPARC_INVALID, "example %d: x is NULL, expected its values", index);
   if (e->length < 1 || e->length > s->samples->longest)
     return fail(SPARC_INVALID, "example %d: length is %d, expected 1 to %d", index, e->length, s->samples->longest);
-  return s->answers ? check_answer(config, e, index) : SPARC_OK;
+  return s->answers ? check_answer(config, e, s->numbers, index) : SPARC_OK;
+}
+
+example_source source_of(const sparc_samples *samples) {
+  return (example_source){.samples = samples,
+                          .answers = true,
+                          .numbers = samples->targets > 0,
+                          .target_mean = samples->target_mean,
+                          .target_deviation = samples->target_deviation};
 }
 
 sparc_status check_examples(const sparc_network *network, const example_source *s) {
@@ -74,10 +89,11 @@ static void carve(arena *a, batch *b) {
   b->length = arena_take(a, b->B, sizeof *b->length);
   b->label = arena_take(a, b->B, sizeof *b->label);
   b->x = arena_take(a, b->B * b->T * b->C, sizeof *b->x);
-  b->target = arena_take(a, b->steps ? rows * b->K : 0, sizeof *b->target);
+  b->target = arena_take(a, rows * b->K, sizeof *b->target);
   b->output = arena_take(a, rows * b->K, sizeof *b->output);
   b->doutput = arena_take(a, rows * b->K, sizeof *b->doutput);
   b->probability = arena_take(a, b->steps ? 0 : rows * b->K, sizeof *b->probability);
+  b->errors = arena_take(a, 3 * b->K, sizeof *b->errors);
   b->work = arena_take(a, sparc_network_plan_work_bytes(b->plan), 1);
 }
 
@@ -151,6 +167,7 @@ static sparc_status load_values(batch *b, const example_source *s, size_t slot, 
 sparc_status batch_load(batch *b, const example_source *s) {
   const sparc_network_config config = sparc_network_config_of(b->network);
   float *target = b->target;
+  b->numbers = b->steps || s->numbers;
   for (size_t slot = 0; slot < b->B; slot++) {
     sparc_sample e;
     sparc_status status = fetch(&config, s, b->index[slot], &e);
@@ -158,9 +175,13 @@ sparc_status batch_load(batch *b, const example_source *s) {
     if (status != SPARC_OK) return status;
     b->length[slot] = e.length;
     b->label[slot] = s->answers ? e.label : 0;
-    if (!b->steps || !s->answers) continue;
-    const size_t count = (size_t)e.length * b->K;
-    memcpy(target, e.target, count * sizeof *target);
+    if (!b->numbers || !s->answers) continue;
+    const int rows = b->steps ? e.length : 1;
+    const size_t count = (size_t)rows * b->K;
+    if (s->target_mean)
+      sparc_normalise(e.target, target, rows, (int)b->K, s->target_mean, s->target_deviation);
+    else
+      memcpy(target, e.target, count * sizeof *target);
     target += count;
   }
   return SPARC_OK;
@@ -208,7 +229,8 @@ static void unpack(batch *b, size_t n, size_t packed) {
 
 double batch_loss(batch *b, size_t n, bool gradient) {
   float *doutput = gradient ? b->doutput : NULL;
-  if (!b->steps) return cross_entropy_f32(n, b->K, b->output, b->label, b->probability, doutput);
+  if (!b->numbers) return cross_entropy_f32(n, b->K, b->output, b->label, b->probability, doutput);
+  if (!b->steps) return mean_squared_error_f32(n * b->K, b->output, b->target, doutput);
   const size_t numbers = pack(b, n);
   const double loss = mean_squared_error_f32(numbers, b->output, b->target, doutput);
   if (gradient) unpack(b, n, numbers);
@@ -216,7 +238,7 @@ double batch_loss(batch *b, size_t n, bool gradient) {
 }
 
 size_t batch_right(const batch *b, size_t n) {
-  if (b->steps) return 0;
+  if (b->numbers) return 0;
   size_t right = 0;
   for (size_t slot = 0; slot < n; slot++) {
     const float *output = b->output + slot * b->K;
@@ -249,16 +271,56 @@ static double sum_of_squares(size_t count, const float *values) {
 
 /* how many terms the loss of the first n examples has */
 static size_t loss_terms(const batch *b, size_t n) {
-  if (!b->steps) return n;
+  if (!b->steps) return b->numbers ? n * b->K : n;
   size_t numbers = 0;
   for (size_t slot = 0; slot < n; slot++) numbers += (size_t)b->length[slot] * b->K;
   return numbers;
 }
 
+/* ---- errors in the units of the targets ---- */
+
+/* adds up, of each output, squared errors, targets and squared targets, of `count` numbers that the loss has left one
+ * behind the other. Targets are counted from their mean in training, so that no digits are lost. */
+static void target_errors(batch *b, const example_source *s, size_t count) {
+  double *squares = b->errors, *sum = b->errors + b->K, *power = b->errors + 2 * b->K;
+  for (size_t i = 0; i < count; i++) {
+    const size_t k = i % b->K;
+    const double scale = s->target_deviation ? s->target_deviation[k] : 1;
+    const double target = scale * (double)b->target[i], error = scale * (double)b->output[i] - target;
+    squares[k] += error * error;
+    sum[k] += target;
+    power[k] += target * target;
+  }
+}
+
+/* the mean squared error, and R2 as the mean over the outputs whose targets vary */
+static void conclude_errors(const batch *b, size_t count, sparc_evaluation *out) {
+  const double *squares = b->errors, *sum = b->errors + b->K, *power = b->errors + 2 * b->K;
+  const double n = (double)(count / b->K);
+  size_t varying = 0;
+  for (size_t k = 0; k < b->K; k++) {
+    const double variation = power[k] - sum[k] * sum[k] / n;
+    out->mse += squares[k] / (double)count;
+    if (!(variation > 0)) continue;
+    out->r2 += 1 - squares[k] / variation;
+    varying++;
+  }
+  if (varying) out->r2 /= (double)varying;
+}
+
+void restore_targets(const example_source *s, size_t rows, size_t outputs, float *values) {
+  if (!s->target_mean) return;
+  for (size_t i = 0; i < rows * outputs; i++)
+    values[i] = (float)((double)values[i] * s->target_deviation[i % outputs] + s->target_mean[i % outputs]);
+}
+
+/* ---- all samples, measured or predicted ---- */
+
 sparc_status batch_evaluate(batch *b, const float *prepared, const example_source *s, sparc_evaluation *out) {
   const size_t count = (size_t)s->samples->count;
   double loss = 0, power = 0;
   size_t terms = 0, right = 0, n;
+  memset(b->errors, 0, 3 * b->K * sizeof *b->errors);
   for (size_t first = 0; first < count; first += n) {
     sparc_status status = visit(b, prepared, s, first, &n);
     if (status != SPARC_OK) return status;
@@ -266,17 +328,25 @@ sparc_status batch_evaluate(batch *b, const float *prepared, const example_sourc
     right += batch_right(b, n);
     loss += batch_loss(b, n, false) * (double)here;
     terms += here;
-    if (b->steps) power += sum_of_squares(here, b->target);
+    if (!b->numbers) continue;
+    power += sum_of_squares(here, b->target);
+    target_errors(b, s, here);
   }
   *out = (sparc_evaluation){.examples = (long)count,
                             .loss = loss / (double)terms,
                             .accuracy = (double)right / (double)count,
-                            .nmse = b->steps ? loss / power : 0};
+                            .nmse = b->numbers ? loss / power : 0};
+  if (b->numbers) conclude_errors(b, terms, out);
   return SPARC_OK;
 }
 
 /* the outputs of the batch to their places; steps that do not exist become zeros */
-static void deliver(batch *b, size_t n, float *outputs) {
+static void deliver(batch *b, const example_source *s, size_t n, float *outputs) {
+  if (!b->steps && b->numbers) {
+    memcpy(outputs, b->output, n * b->K * sizeof *outputs);
+    restore_targets(s, n, b->K, outputs);
+    return;
+  }
   if (!b->steps) {
     cross_entropy_f32(n, b->K, b->output, b->label, outputs, NULL);
     return;
@@ -284,6 +354,7 @@ static void deliver(batch *b, size_t n, float *outputs) {
   for (size_t slot = 0; slot < n; slot++) {
     const size_t row = b->T * b->K, count = (size_t)b->length[slot] * b->K;
     memcpy(outputs + slot * row, b->output + slot * row, count * sizeof *outputs);
+    restore_targets(s, count / b->K, b->K, outputs + slot * row);
     memset(outputs + slot * row + count, 0, (row - count) * sizeof *outputs);
   }
 }
@@ -294,7 +365,7 @@ sparc_status batch_predict(batch *b, const float *prepared, const example_source
   for (size_t first = 0; first < (size_t)s->samples->count; first += n) {
     sparc_status status = visit(b, prepared, s, first, &n);
     if (status != SPARC_OK) return status;
-    deliver(b, n, outputs + first * row);
+    deliver(b, s, n, outputs + first * row);
   }
   return SPARC_OK;
 }

@@ -11,22 +11,32 @@
 /* where examples come from and what is done to their values first */
 typedef struct example_source {
   const sparc_samples *samples;
-  const double *mean, *deviation; /* (channels); NULL: the values are used as they are */
-  bool answers;                   /* labels or targets are needed */
+  const double *mean, *deviation;               /* (channels); NULL: the values are used as they are */
+  bool answers;                                 /* labels or targets are needed */
+  bool numbers;                                 /* the head learns numbers; one on every step does so in any case */
+  const double *target_mean, *target_deviation; /* (outputs); NULL: targets are used as they are */
 } example_source;
+
+/* source_of is where a trainer takes its examples from */
+example_source source_of(const sparc_samples *samples);
+
+/* restore_targets brings rows of outputs (rows, outputs) to the units of the targets */
+void restore_targets(const example_source *source, size_t rows, size_t outputs, float *values);
 
 typedef struct batch {
   const sparc_network *network;
   sparc_network_plan *plan;
   size_t B, T, C, K;   /* examples, steps, channels, outputs */
-  bool steps;          /* a head of numbers, else of classes */
+  bool steps;          /* a head on every step */
+  bool numbers;        /* of numbers, else of classes; as the examples that were loaded last */
   int *index;          /* (B): which examples these are */
   int *length, *label; /* (B) */
   float *x;            /* (B, T, C), zeros behind the end of a sequence */
-  float *target;       /* (sum of length, K): only steps that exist; unused by a head of classes */
+  float *target;       /* (sum of length, K), only steps that exist, or (B, K); unused by a head of classes */
   float *output;       /* (B, K), or (B, T, K) */
   float *doutput;      /* likewise */
   float *probability;  /* (B, K), of a head of classes */
+  double *errors;      /* (3, K): of an evaluation, see target_errors */
   void *work, *memory;
 } batch;
 

@@ -56,7 +56,8 @@ enum { IDENTITIES = sizeof identity_keys / sizeof *identity_keys };
 /* ---- writing ----------------------------------------------------------------------------------- */
 
 static bool is_own_key(const char *key) {
-  static const char *const optional[] = {KEY_MEAN, KEY_DEVIATION, KEY_LABELS, KEY_DATA};
+  static const char *const optional[] = {KEY_MEAN, KEY_DEVIATION,   KEY_LABELS,
+                                         KEY_DATA, KEY_TARGET_MEAN, KEY_TARGET_DEVIATION};
   for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
     if (strcmp(key, optional[i]) == 0) return true;
   for (size_t i = 0; i < IDENTITIES; i++)

@@ -70,6 +70,11 @@ static sparc_status run_piece(long_input *in, const sparc_sample *e, int index, 
   return check_finite("output", index, first, in->output, (in->steps ? (size_t)n : 1) * in->K, in->K);
 }
 
+static void deliver_numbers(const long_input *in, float *outputs) {
+  memcpy(outputs, in->output, in->K * sizeof *outputs);
+  restore_targets(in->source, 1, in->K, outputs);
+}
+
 static sparc_status run_sequence(long_input *in, int index, float *outputs) {
   const sparc_sample e = in->source->samples->at(in->source->samples->source, index);
   const int longest = in->source->samples->longest;
@@ -80,13 +85,18 @@ static sparc_status run_sequence(long_input *in, int index, float *outputs) {
     const int n = e.length - first < PIECE ? e.length - first : PIECE;
     const sparc_status status = run_piece(in, &e, index, first, n);
     if (status != SPARC_OK) return status;
-    if (in->steps) memcpy(outputs + (size_t)first * in->K, in->output, (size_t)n * in->K * sizeof *outputs);
+    if (in->steps) {
+      restore_targets(in->source, (size_t)n, in->K, in->output);
+      memcpy(outputs + (size_t)first * in->K, in->output, (size_t)n * in->K * sizeof *outputs);
+    }
     float *after = in->state[1];
     in->state[1] = in->state[0];
     in->state[0] = after;
   }
   if (in->steps)
     memset(outputs + (size_t)e.length * in->K, 0, (size_t)(longest - e.length) * in->K * sizeof *outputs);
+  else if (in->source->numbers)
+    deliver_numbers(in, outputs);
   else
     cross_entropy_f32(1, in->K, in->output, &(int){0}, outputs, NULL);
   return SPARC_OK;

@@ -77,7 +77,13 @@ static sparc_status start(const sparc_model *m, const sparc_samples *samples, co
   sparc_status status = check_samples(m->file.network, samples);
   if (status != SPARC_OK) return status;
   const sparc_preprocessing *p = &m->file.preprocessing.view;
-  *source = (example_source){.samples = samples, .mean = p->mean, .deviation = p->deviation, .answers = answers};
+  *source = (example_source){.samples = samples,
+                             .mean = p->mean,
+                             .deviation = p->deviation,
+                             .answers = answers,
+                             .numbers = p->targets > 0,
+                             .target_mean = p->target_mean,
+                             .target_deviation = p->target_deviation};
   return SPARC_OK;
 }
 
@@ -118,7 +124,10 @@ sparc_status sparc_model_step(sparc_model *m, float *state, const float *x, floa
     x = m->x;
   }
   const sparc_status status = sparc_network_step(m->file.network, m->prepared, 1, state, x, NULL, outputs, m->tape, 1);
-  if (status == SPARC_OK && config.head->input != SPARC_HEAD_STEPS)
+  if (status == SPARC_OK && p->targets)
+    restore_targets(&(example_source){.target_mean = p->target_mean, .target_deviation = p->target_deviation}, 1,
+                    (size_t)config.head->outputs, outputs);
+  else if (status == SPARC_OK && config.head->input != SPARC_HEAD_STEPS)
     cross_entropy_f32(1, (size_t)config.head->outputs, outputs, &(int){0}, outputs, NULL);
   return status;
 }

@@ -33,6 +33,13 @@ sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_netwo
                   "preprocessing: channel %d has mean %g and deviation %g, expected finite numbers and a deviation "
                   "above 0",
                   i, p->mean[i], p->deviation[i]);
+  if (p->targets != 0 && p->targets != config->head->outputs)
+    return fail(SPARC_INVALID, "preprocessing.targets is %d, expected 0 or the network's %d outputs", p->targets,
+                config->head->outputs);
+  for (int i = 0; i < p->targets; i++)
+    if (!p->target_mean || !p->target_deviation || !isfinite(p->target_mean[i]) || !isfinite(p->target_deviation[i]) ||
+        !(p->target_deviation[i] > 0))
+      return fail(SPARC_INVALID, "preprocessing: target %d has no finite mean and deviation above 0", i);
   const int classes = classes_of(config);
   if (p->classes != 0 && p->classes != classes)
     return fail(SPARC_INVALID, "preprocessing.classes is %d, expected 0 or the network's %d classes", p->classes,
@@ -102,6 +109,13 @@ sparc_status preprocessing_print(const sparc_preprocessing *p, preprocessing_tex
     if (!out->memory[2]) return no_memory();
     add_entry(out, KEY_LABELS, out->memory[2]);
   }
+  if (p->targets) {
+    out->memory[3] = print_numbers(p->target_mean, p->targets);
+    out->memory[4] = print_numbers(p->target_deviation, p->targets);
+    if (!out->memory[3] || !out->memory[4]) return no_memory();
+    add_entry(out, KEY_TARGET_MEAN, out->memory[3]);
+    add_entry(out, KEY_TARGET_DEVIATION, out->memory[4]);
+  }
   if (p->data) add_entry(out, KEY_DATA, p->data);
   return SPARC_OK;
 }
@@ -131,23 +145,32 @@ static sparc_status read_numbers(const sparc_tensors *file, const char *path, co
   return SPARC_OK;
 }
 
-static sparc_status read_normalisation(const sparc_tensors *file, const char *path, int channels,
-                                       stored_preprocessing *out) {
-  if (!sparc_tensors_metadata_find(file, KEY_MEAN) && !sparc_tensors_metadata_find(file, KEY_DEVIATION))
+/* means and deviations, if either key is there; *numbers (2, count) is NULL if none is */
+static sparc_status read_scale(const sparc_tensors *file, const char *path, const char *mean_key,
+                               const char *deviation_key, int count, double **numbers) {
+  if (!sparc_tensors_metadata_find(file, mean_key) && !sparc_tensors_metadata_find(file, deviation_key))
     return SPARC_OK;
-  out->numbers = sparc_alloc(2 * (size_t)channels * sizeof *out->numbers);
-  if (!out->numbers) return no_memory();
-  double *mean = out->numbers, *deviation = out->numbers + channels;
-  sparc_status status = read_numbers(file, path, KEY_MEAN, channels, mean);
-  if (status == SPARC_OK) status = read_numbers(file, path, KEY_DEVIATION, channels, deviation);
-  for (int i = 0; i < channels && status == SPARC_OK; i++)
+  double *mean = *numbers = sparc_alloc(2 * (size_t)count * sizeof *mean), *deviation = mean + count;
+  if (!mean) return no_memory();
+  sparc_status status = read_numbers(file, path, mean_key, count, mean);
+  if (status == SPARC_OK) status = read_numbers(file, path, deviation_key, count, deviation);
+  for (int i = 0; i < count && status == SPARC_OK; i++)
     if (!(deviation[i] > 0))
       status = fail(SPARC_FORMAT, "'%.200s': number %d of metadata '%s' is %g, expected one above 0", path, i,
-                    KEY_DEVIATION, deviation[i]);
-  out->view.channels = channels;
-  out->view.mean = mean;
-  out->view.deviation = deviation;
+                    deviation_key, deviation[i]);
   return status;
+}
+
+static sparc_status read_normalisation(const sparc_tensors *file, const char *path, int channels, int outputs,
+                                       stored_preprocessing *out) {
+  sparc_status status = read_scale(file, path, KEY_MEAN, KEY_DEVIATION, channels, &out->numbers);
+  if (status == SPARC_OK)
+    status = read_scale(file, path, KEY_TARGET_MEAN, KEY_TARGET_DEVIATION, outputs, &out->targets);
+  if (status != SPARC_OK) return status;
+  sparc_preprocessing *p = &out->view;
+  if (out->numbers) p->channels = channels, p->mean = out->numbers, p->deviation = out->numbers + channels;
+  if (out->targets) p->targets = outputs, p->target_mean = out->targets, p->target_deviation = out->targets + outputs;
+  return SPARC_OK;
 }
 
 static sparc_status read_labels(const sparc_tensors *file, const char *path, int classes, stored_preprocessing *out) {
@@ -176,13 +199,14 @@ static sparc_status read_labels(const sparc_tensors *file, const char *path, int
 sparc_status preprocessing_read(const sparc_tensors *file, const char *path, const sparc_network_config *config,
                                 stored_preprocessing *out) {
   *out = (stored_preprocessing){.view.data = sparc_tensors_metadata_find(file, KEY_DATA)};
-  sparc_status status = read_normalisation(file, path, config->inputs, out);
+  sparc_status status = read_normalisation(file, path, config->inputs, config->head->outputs, out);
   if (status == SPARC_OK) status = read_labels(file, path, classes_of(config), out);
   return status;
 }
 
 void preprocessing_free(stored_preprocessing *p) {
   sparc_free(p->numbers);
+  sparc_free(p->targets);
   sparc_free(p->labels);
   json_decref(p->labels_json);
 }

@@ -8,12 +8,14 @@
 #include <jansson.h>
 
 /* keys in the file; an absent one means that there is none */
-#define KEY_MEAN      "preprocessing.mean"      /* numbers with blanks between them */
-#define KEY_DEVIATION "preprocessing.deviation" /* likewise */
-#define KEY_LABELS    "preprocessing.labels"    /* a JSON array of strings */
-#define KEY_DATA      "preprocessing.data"
+#define KEY_MEAN             "preprocessing.mean"      /* numbers with blanks between them */
+#define KEY_DEVIATION        "preprocessing.deviation" /* likewise */
+#define KEY_LABELS           "preprocessing.labels"    /* a JSON array of strings */
+#define KEY_DATA             "preprocessing.data"
+#define KEY_TARGET_MEAN      "preprocessing.target_mean" /* numbers with blanks between them */
+#define KEY_TARGET_DEVIATION "preprocessing.target_deviation"
 
-enum { PREPROCESSING_KEYS = 4 };
+enum { PREPROCESSING_KEYS = 6 };
 
 /* preprocessing_check says whether p, which may be NULL, goes with a network */
 sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_network_config *config);
@@ -32,6 +34,7 @@ void preprocessing_text_free(preprocessing_text *text);
 typedef struct stored_preprocessing {
   sparc_preprocessing view;
   double *numbers;     /* (2, channels) */
+  double *targets;     /* (2, targets) */
   json_t *labels_json; /* holds the labels' text */
   const char **labels; /* (classes) */
 } stored_preprocessing;

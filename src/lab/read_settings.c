@@ -20,7 +20,38 @@ static const char *const formats[] = {"auto", "ucr", "ts", "csv", "npy", "idx", 
 
 static const char data[] = "Data:", csv[] = "CSV as exported:";
 
+/* in the order of sparc_data_goal */
+static const char *const goals[] = {"classify", "regress", "forecast", NULL};
+
 static const setting read_rows[] = {
+    {.name = "task",
+     .key = "read.task",
+     .type = SETTING_CHOICE,
+     .commands = READERS,
+     .offset = READ(goal),
+     .choices = goals,
+     .group = data,
+     .argument = "WHAT",
+     .help = "Learn to classify series, to regress (labels are numbers) or to forecast (default: classify)"},
+    {.name = "horizon",
+     .key = "read.horizon",
+     .type = SETTING_INT,
+     .commands = READERS,
+     .offset = READ(horizon),
+     .low = 1,
+     .high = 1 << 20,
+     .group = data,
+     .argument = "N",
+     .help = "Forecast: how many steps ahead (default: 1)"},
+    {.name = "context",
+     .type = SETTING_INT,
+     .commands = COMMAND_DATA | COMMAND_TRAIN | COMMAND_EVAL,
+     .offset = READ(context),
+     .low = 1,
+     .high = 1 << 24,
+     .group = data,
+     .argument = "N",
+     .help = "Forecast: steps of the windows of a single series (default: 64, or a quarter of it)"},
     {.name = "format",
      .type = SETTING_CHOICE,
      .commands = WITH_FORMAT,
@@ -128,6 +159,7 @@ _Static_assert(sizeof read_rows / sizeof *read_rows <= READ_SETTINGS_MOST, "room
 sparc_read_options read_settled(const sparc_read_options *given) {
   sparc_read_options read = *given;
   if ((int)read.format < 0) read.format = SPARC_DATA_AUTO;
+  if ((int)read.goal < 0) read.goal = SPARC_GOAL_CLASSIFY;
   if (read.label_column && strcmp(read.label_column, "none") == 0) read.unlabelled = 1;
   if (read.unlabelled) read.label_column = NULL;
   return read;

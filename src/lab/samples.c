@@ -9,7 +9,8 @@ static sparc_sample dataset_sample(const void *source, int index) {
   const sparc_dataset *dataset = source;
   return (sparc_sample){.x = sparc_dataset_series(dataset, index),
                         .length = sparc_dataset_length(dataset, index),
-                        .label = sparc_dataset_class(dataset, index)};
+                        .label = sparc_dataset_class(dataset, index),
+                        .target = sparc_dataset_target(dataset, index)};
 }
 
 sparc_samples sparc_samples_of_dataset(const sparc_dataset *dataset) {
@@ -18,7 +19,9 @@ sparc_samples sparc_samples_of_dataset(const sparc_dataset *dataset) {
                          .channels = sparc_dataset_channels(dataset),
                          .longest = sparc_dataset_longest(dataset),
                          .source = dataset,
-                         .at = dataset_sample};
+                         .at = dataset_sample,
+                         .targets = sparc_dataset_targets(dataset),
+                         .target_steps = sparc_dataset_target_steps(dataset)};
 }
 
 /* ---- generated tasks --------------------------------------------------------------------------- */

@@ -131,7 +131,8 @@ static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc
   *status = check_samples(network, samples);
   if (*status == SPARC_OK) {
     t->samples = *samples;
-    *status = check_examples(network, &(example_source){.samples = samples, .answers = true});
+    const example_source source = source_of(samples);
+    *status = check_examples(network, &source);
   }
   if (*status == SPARC_OK)
     *status = batch_create(network, (size_t)config->batch, (size_t)samples->longest, config->threads, &t->batch);
@@ -273,8 +274,9 @@ static sparc_status refuse_loss(sparc_trainer *t, const sparc_dropout *dropout, 
 static sparc_status run_batch(sparc_trainer *t, sparc_update_report *report) {
   batch *b = t->batch;
   const sparc_dropout dropout = {.seed = t->config.seed, .update = (uint64_t)t->update};
+  const example_source source = source_of(&t->samples);
   choose_examples(t);
-  sparc_status status = batch_load(b, &(example_source){.samples = &t->samples, .answers = true});
+  sparc_status status = batch_load(b, &source);
   const sparc_network_sequence sequence = batch_sequence(b, &dropout);
   if (status == SPARC_OK) status = sparc_network_forward(b->plan, t->prepared, &sequence, b->work);
   if (status != SPARC_OK) return status;
@@ -327,7 +329,7 @@ sparc_status sparc_trainer_evaluate(sparc_trainer *t, const sparc_samples *sampl
   const bool same = batch_fits(t->batch, samples, t->config.batch);
   if (!same) status = batch_fit(&t->passes, t->network, samples, t->config.batch, t->config.threads);
   if (status != SPARC_OK) return status;
-  const example_source source = {.samples = samples, .answers = true};
+  const example_source source = source_of(samples);
   status = batch_evaluate(same ? t->batch : t->passes, t->prepared, &source, evaluation);
   char what[64];
   snprintf(what, sizeof what, "the evaluation after update %ld", t->update);

@@ -3,7 +3,7 @@
 #include "lab/run/data.h"
 
 #include "base/error.h"
-#include "sparc/data.h"
+#include "data/dataset.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,8 @@ static unsigned long checksum_of(const sparc_samples *samples, int outputs) {
     const size_t steps = (size_t)s.length;
     sum = add_bytes(sum, shape, sizeof shape);
     sum = add_bytes(sum, s.x, steps * (size_t)samples->channels * sizeof *s.x);
-    if (s.target) sum = add_bytes(sum, s.target, steps * (size_t)outputs * sizeof *s.target);
+    const size_t rows = samples->targets && !samples->target_steps ? 1 : steps;
+    if (s.target) sum = add_bytes(sum, s.target, rows * (size_t)outputs * sizeof *s.target);
   }
   return sum;
 }
@@ -61,22 +62,30 @@ static sparc_status suggest_task(const char *name, sparc_status status) {
   return fail(status, "%s; did you mean the task '%s'?", sentence, guess);
 }
 
-static sparc_status describe(run_data *d) {
+static sparc_status list_labels(run_data *d) {
   const int classes = sparc_dataset_classes(d->split.fit);
   if (classes < 2)
     return fail(SPARC_FORMAT, "%s has %d class%s, expected at least 2", d->split.name, classes,
                 classes == 1 ? "" : "es");
   d->labels = sparc_alloc((size_t)classes * sizeof *d->labels);
-  d->mean = sparc_alloc(2 * (size_t)d->channels * sizeof *d->mean);
-  if (!d->labels || !d->mean) return fail(SPARC_NO_MEMORY, "no memory for %d labels", classes);
+  if (!d->labels) return fail(SPARC_NO_MEMORY, "no memory for %d labels", classes);
   for (int i = 0; i < classes; i++) d->labels[i] = sparc_dataset_label(d->split.fit, i);
-  d->outputs = classes;
-  d->preprocessing = (sparc_preprocessing){.channels = d->channels,
-                                           .mean = d->mean,
-                                           .deviation = d->mean + d->channels,
-                                           .classes = classes,
-                                           .labels = d->labels,
-                                           .data = d->split.name};
+  d->outputs = d->preprocessing.classes = classes;
+  d->preprocessing.labels = d->labels;
+  return SPARC_OK;
+}
+
+/* targets are learned with mean 0 and deviation 1 over the fit part */
+static sparc_status scale_targets(run_data *d) {
+  const int targets = sparc_dataset_targets(d->split.fit);
+  if (targets < 1) return fail(SPARC_FORMAT, "%s has no targets, expected a number for every series", d->split.name);
+  d->target_mean = sparc_alloc(2 * (size_t)targets * sizeof *d->target_mean);
+  if (!d->target_mean) return fail(SPARC_NO_MEMORY, "no memory for %d targets", targets);
+  dataset_target_scale(d->split.fit, d->target_mean, d->target_mean + targets);
+  d->outputs = d->preprocessing.targets = targets;
+  d->preprocessing.target_mean = d->target_mean;
+  d->preprocessing.target_deviation = d->target_mean + targets;
+  d->target_steps = sparc_dataset_target_steps(d->split.fit);
   return SPARC_OK;
 }
 
@@ -86,15 +95,20 @@ static sparc_status check_labels(const sparc_dataset *part, const char *name) {
   return SPARC_OK;
 }
 
-static sparc_status prepare(run_data *d) {
+static sparc_status prepare_part(const run_data *d, sparc_dataset *part, const sparc_read_options *read) {
+  sparc_status status = read->goal == SPARC_GOAL_CLASSIFY ? check_labels(part, d->split.name) : SPARC_OK;
+  if (status == SPARC_OK) status = sparc_dataset_fill_missing(part);
+  if (status == SPARC_OK && read->goal == SPARC_GOAL_FORECAST)
+    status = sparc_dataset_forecast(part, read->horizon ? read->horizon : 1);
+  return status;
+}
+
+static sparc_status prepare(run_data *d, const sparc_read_options *read) {
   sparc_dataset *const parts[] = {d->split.fit, d->split.validation, d->split.test};
-  sparc_status status = SPARC_OK;
-  for (int i = 0; i < 3 && status == SPARC_OK; i++) {
-    if (!parts[i]) continue;
-    status = check_labels(parts[i], d->split.name);
-    if (status == SPARC_OK) status = sparc_dataset_fill_missing(parts[i]);
-  }
   double *const mean = d->mean, *const deviation = d->mean + d->channels;
+  sparc_status status = SPARC_OK;
+  for (int i = 0; i < 3 && status == SPARC_OK; i++)
+    if (parts[i]) status = prepare_part(d, parts[i], read);
   if (status == SPARC_OK) status = sparc_normalisation_fit(d->split.fit, mean, deviation);
   for (int i = 0; i < 2 && status == SPARC_OK; i++)
     if (parts[i]) status = sparc_dataset_normalise(parts[i], mean, deviation);
@@ -105,16 +119,28 @@ static sparc_status prepare(run_data *d) {
   return fail(SPARC_FORMAT, "%s: %s", d->split.name, sentence);
 }
 
+static sparc_samples samples_of(const run_data *d, const sparc_dataset *part) {
+  sparc_samples samples = sparc_samples_of_dataset(part);
+  samples.target_mean = d->preprocessing.target_mean;
+  samples.target_deviation = d->preprocessing.target_deviation;
+  return samples;
+}
+
 static sparc_status load_set(const char *name, const sparc_data_options *options, run_data *d) {
   sparc_status status = suggest_task(name, sparc_data_load(name, options, &d->split));
   if (status != SPARC_OK) return status;
   d->channels = sparc_dataset_channels(d->split.fit);
-  status = describe(d);
-  if (status == SPARC_OK) status = prepare(d);
+  d->mean = sparc_alloc(2 * (size_t)d->channels * sizeof *d->mean);
+  if (!d->mean) return fail(SPARC_NO_MEMORY, "no memory for %d channels", d->channels);
+  d->preprocessing = (sparc_preprocessing){
+      .channels = d->channels, .mean = d->mean, .deviation = d->mean + d->channels, .data = d->split.name};
+  if (options->read.goal == SPARC_GOAL_CLASSIFY) status = list_labels(d);
+  if (status == SPARC_OK) status = prepare(d, &options->read);
+  if (status == SPARC_OK && options->read.goal != SPARC_GOAL_CLASSIFY) status = scale_targets(d);
   if (status != SPARC_OK) return status;
-  d->fit = sparc_samples_of_dataset(d->split.fit);
-  if (d->split.validation) d->validation = sparc_samples_of_dataset(d->split.validation);
-  if (d->split.test) d->test = sparc_samples_of_dataset(d->split.test);
+  d->fit = samples_of(d, d->split.fit);
+  if (d->split.validation) d->validation = samples_of(d, d->split.validation);
+  if (d->split.test) d->test = samples_of(d, d->split.test);
   return SPARC_OK;
 }
 
@@ -135,6 +161,7 @@ void run_data_free(run_data *d) {
   sparc_task_free(d->task);
   sparc_data_split_free(&d->split);
   sparc_free(d->mean);
+  sparc_free(d->target_mean);
   sparc_free(d->labels);
   *d = (run_data){.task = NULL};
 }

@@ -14,7 +14,9 @@ typedef struct run_data {
   sparc_samples validation, test; /* count 0: there is no such part */
   int channels, outputs;
   sparc_preprocessing preprocessing;
-  double *mean; /* mean and deviation (2, channels) */
+  double *mean;        /* mean and deviation (2, channels) */
+  double *target_mean; /* likewise of targets (2, outputs); NULL: classes, or a task */
+  bool target_steps;   /* every step has a target */
   const char **labels;
   unsigned long checksum; /* of everything that is fitted */
 } run_data;

@@ -7,6 +7,7 @@
 #include "sparc/run.h"
 
 #include "base/error.h"
+#include "lab/naive.h"
 #include "lab/read_settings.h"
 #include "lab/run/folder.h"
 #include "lab/run/lock.h"
@@ -44,8 +45,10 @@ static double now(void) {
 
 static bool has_folder(const sparc_run *run) { return run->config.folder != NULL; }
 
+static bool has_targets(const sparc_run *run) { return run->data.preprocessing.targets > 0; }
+
 static bool is_classifier(const sparc_run *run) {
-  return !run->data.task || run->data.task->target_kind == SPARC_TARGET_CLASS;
+  return run->data.task ? run->data.task->target_kind == SPARC_TARGET_CLASS : !has_targets(run);
 }
 
 static void tell(sparc_run *run, const sparc_run_event *event) {
@@ -171,7 +174,8 @@ sparc_run_data sparc_run_data_of(const sparc_run *run) {
 
 /* ---- checkpoints --------------------------------------------------------------------------------- */
 
-enum { EXTRAS = 5, EXTRA_SIZE = 40, EXTRAS_MOST = EXTRAS + READ_SETTINGS_MOST };
+enum { EXTRAS = 5, EXTRA_SIZE = 40, EXTRAS_MOST = EXTRAS + 1 + READ_SETTINGS_MOST };
+static const char best_mse_key[] = "run.best_mse"; /* with targets only */
 static const char *const extra_keys[EXTRAS] = {"run.best_update", "run.best_merit", "run.best_loss",
                                                "run.data_checksum", "run.protocol"};
 
@@ -180,7 +184,7 @@ static const char *protocol_of(const sparc_run *run) {
 }
 
 static sparc_status save(const sparc_run *run, const char *path) {
-  char text[EXTRAS][EXTRA_SIZE];
+  char text[EXTRAS][EXTRA_SIZE], best_mse[EXTRA_SIZE];
   char numbers[READ_SETTINGS_MOST][SETTING_TEXT_SIZE];
   sparc_metadata extra[EXTRAS_MOST];
   snprintf(text[0], EXTRA_SIZE, "%ld", run->result.best.update);
@@ -189,8 +193,11 @@ static sparc_status save(const sparc_run *run, const char *path) {
   snprintf(text[3], EXTRA_SIZE, "%08lx", run->data.checksum);
   snprintf(text[4], EXTRA_SIZE, "%s", protocol_of(run));
   for (int i = 0; i < EXTRAS; i++) extra[i] = (sparc_metadata){.key = extra_keys[i], .value = text[i]};
-  const size_t remembered = run->data.task ? 0 : read_remember(&run->config.read, extra + EXTRAS, numbers);
-  return sparc_trainer_save(run->trainer, &run->data.preprocessing, extra, EXTRAS + remembered, path);
+  size_t count = EXTRAS;
+  snprintf(best_mse, sizeof best_mse, "%.17g", run->result.best.mse);
+  if (has_targets(run)) extra[count++] = (sparc_metadata){.key = best_mse_key, .value = best_mse};
+  if (!run->data.task) count += read_remember(&run->config.read, extra + count, numbers);
+  return sparc_trainer_save(run->trainer, &run->data.preprocessing, extra, count, path);
 }
 
 static sparc_status save_last(sparc_run *run) {
@@ -236,7 +243,11 @@ static sparc_status read_extras(sparc_run *run) {
   for (int i = 0; i < EXTRAS && status == SPARC_OK; i++)
     if (!text[i]) status = fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", path, extra_keys[i]);
   if (status == SPARC_OK) {
-    run->result.best = (sparc_run_score){strtol(text[0], NULL, 10), strtod(text[1], NULL), strtod(text[2], NULL)};
+    const char *mse = sparc_tensors_metadata_find(file, best_mse_key);
+    run->result.best = (sparc_run_score){.update = strtol(text[0], NULL, 10),
+                                         .merit = strtod(text[1], NULL),
+                                         .loss = strtod(text[2], NULL),
+                                         .mse = mse ? strtod(mse, NULL) : 0};
     if (strtoul(text[3], NULL, 16) != run->data.checksum)
       status = fail(SPARC_FORMAT, "the examples of '%.200s' are not those that '%.200s' was trained on",
                     run->config.data, path);
@@ -303,6 +314,10 @@ static bool is_better(const sparc_run_score *a, const sparc_run_score *b) {
 }
 
 static sparc_status log_validation(sparc_run *run, const sparc_run_score *s) {
+  if (has_targets(run))
+    return metrics_add(&run->metrics,
+                       json_pack("{s:I, s:f, s:f, s:f}", "update", (json_int_t)s->update, "validation_loss", s->loss,
+                                 "validation_mse", s->mse, "validation_r2", s->merit));
   const bool classes = is_classifier(run);
   return metrics_add(&run->metrics,
                      json_pack("{s:I, s:f, s:f}", "update", (json_int_t)s->update, "validation_loss", s->loss,
@@ -316,8 +331,12 @@ static sparc_status validate(sparc_run *run) {
     status = fail(SPARC_NOT_FINITE, "the validation loss after update %ld is %g, expected a finite number",
                   run->result.done, e.loss);
   if (status != SPARC_OK) return status;
-  run->result.final =
-      (sparc_run_score){.update = run->result.done, .merit = is_classifier(run) ? e.accuracy : -e.nmse, .loss = e.loss};
+  run->result.final = (sparc_run_score){.update = run->result.done,
+                                        .merit = has_targets(run)     ? e.r2
+                                                 : is_classifier(run) ? e.accuracy
+                                                                      : -e.nmse,
+                                        .loss = e.loss,
+                                        .mse = has_targets(run) ? e.mse : 0};
   return SPARC_OK;
 }
 
@@ -373,6 +392,12 @@ static sparc_status measure_test(sparc_run *run) {
   return status;
 }
 
+static void measure_naive(sparc_run *run) {
+  const run_data *d = &run->data;
+  const bool test = d->test.count > 0, forecast = run->config.read.goal == SPARC_GOAL_FORECAST;
+  run->result.naive = naive_error(test ? &d->test : &d->validation, &d->preprocessing, forecast, !test);
+}
+
 static sparc_status conclude(sparc_run *run) {
   sparc_status status = SPARC_OK;
   /* without a validation part the last weights are the result; a finished run that was resumed is measured again */
@@ -382,6 +407,7 @@ static sparc_status conclude(sparc_run *run) {
     status = validate(run);
   if (status == SPARC_OK && has_folder(run) && run->data.test.count > 0) status = measure_test(run);
   if (status != SPARC_OK) return status;
+  if (has_targets(run)) measure_naive(run);
   run->result.finished = 1;
   tell(run, &(sparc_run_event){.stage = SPARC_RUN_FINISHED, .run = run});
   return SPARC_OK;

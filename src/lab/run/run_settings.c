@@ -80,7 +80,7 @@ static sparc_embedding usual_embedding(const sparc_network_config *n) {
 
 static void settle_network(sparc_network_config *n, const run_data *d, sparc_head_config *head) {
   const sparc_task *task = d->task;
-  *head = (sparc_head_config){.input = !task                                     ? SPARC_HEAD_MEAN
+  *head = (sparc_head_config){.input = !task ? (d->target_steps ? SPARC_HEAD_STEPS : SPARC_HEAD_MEAN)
                                        : task->target_kind == SPARC_TARGET_CLASS ? SPARC_HEAD_LAST
                                                                                  : SPARC_HEAD_STEPS,
                               .outputs = d->outputs};

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* forecast.c: series whose targets are their own later values. */
+#include "data/dataset.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- targets ---- */
+
+static sparc_status check_lengths(const sparc_dataset *d, int horizon) {
+  for (int i = 0; i < d->count; i++)
+    if (d->examples[i].length <= horizon)
+      return fail(SPARC_INVALID, "example %d of '%s' has %d steps, expected more than the horizon of %d", i,
+                  quote(d->name).text, d->examples[i].length, horizon);
+  return SPARC_OK;
+}
+
+sparc_status sparc_dataset_forecast(sparc_dataset *d, int horizon) {
+  if (!d) return fail(SPARC_INVALID, "dataset is NULL, expected a data set");
+  if (horizon < 1) return fail(SPARC_INVALID, "horizon is %d, expected at least 1", horizon);
+  if (d->targets) return fail(SPARC_INVALID, "'%s' has targets already", quote(d->name).text);
+  if (sparc_dataset_missing(d))
+    return fail(SPARC_INVALID, "'%s' has missing values, expected none: sparc_dataset_fill_missing",
+                quote(d->name).text);
+  const sparc_status status = check_lengths(d, horizon);
+  if (status != SPARC_OK) return status;
+  const size_t C = (size_t)d->channels;
+  size_t total = 0;
+  for (int i = 0; i < d->count; i++) total += (size_t)(d->examples[i].length - horizon) * C;
+  value_block *block = sparc_alloc(sizeof *block);
+  float *values = sparc_alloc(total * sizeof *values);
+  if (!block || !values) {
+    sparc_free(block);
+    sparc_free(values);
+    return fail(SPARC_NO_MEMORY, "no memory for %zu targets", total);
+  }
+  *block = (value_block){1, values};
+  for (int i = 0; i < d->count; i++) {
+    const float *x = sparc_dataset_series(d, i); /* (length, C) */
+    example *e = &d->examples[i];
+    e->length -= horizon;
+    e->target = (size_t)(values - block->values);
+    memcpy(values, x + (size_t)horizon * C, (size_t)e->length * C * sizeof *values);
+    values += (size_t)e->length * C;
+  }
+  d->targets = block;
+  d->target_width = d->channels;
+  d->target_steps = true;
+  return SPARC_OK;
+}
+
+/* ---- windows ---- */
+
+static sparc_status append_window(builder *b, const float *x, int length) {
+  float *values;
+  const sparc_status status = builder_begin(b, (size_t)length, &values);
+  if (status != SPARC_OK) return status;
+  memcpy(values, x, (size_t)length * (size_t)b->channels * sizeof *values);
+  builder_end(b, (size_t)length);
+  return SPARC_OK;
+}
+
+sparc_status dataset_window(const sparc_dataset *d, int from, int to, int length, int stride, sparc_dataset **out) {
+  builder b;
+  sparc_status status = builder_open(&b);
+  b.channels = d->channels;
+  b.max_rows = SIZE_MAX;
+  for (int at = from; status == SPARC_OK; at += stride) {
+    const int steps = to - at < length ? to - at : length;
+    status = append_window(&b, sparc_dataset_series(d, 0) + (size_t)at * (size_t)d->channels, steps);
+    if (at + length >= to) break;
+  }
+  if (status == SPARC_OK) status = builder_finish(&b, d->name, out);
+  builder_close(&b);
+  return status;
+}
+
+/* ---- scale ---- */
+
+void dataset_target_scale(const sparc_dataset *d, double *mean, double *deviation) {
+  const int K = d->target_width;
+  for (int k = 0; k < K; k++) {
+    double sum = 0, squares = 0;
+    size_t count = 0;
+    for (int pass = 0; pass < 2; pass++) {
+      for (int i = 0; i < d->count; i++) {
+        const float *target = sparc_dataset_target(d, i);
+        const int rows = d->target_steps ? d->examples[i].length : 1;
+        for (int t = 0; t < rows; t++) {
+          const double value = target[(size_t)t * (size_t)K + (size_t)k];
+          if (pass == 0)
+            sum += value, count++;
+          else
+            squares += (value - mean[k]) * (value - mean[k]);
+        }
+      }
+      if (pass == 0) mean[k] = sum / (double)count;
+    }
+    deviation[k] = sqrt(squares / (double)count);
+    if (!(deviation[k] > 0)) deviation[k] = 1;
+  }
+}
