@@ -184,6 +184,12 @@ sed 's/"updates": 40/"updates": 41/' tiny.json >other.json
 expect 1 lab run other.json/tracking/sparc/s0 --out reference --quiet
 complains "its folder has a run with other settings"
 
+# ---- a budget of memory that is too small for two runs lets one run at a time
+expect 0 lab run tiny.json/tracking --out narrow --jobs 2 --memory 1 --quiet
+[ "$(find narrow -name result.json | wc -l)" = 4 ] || fail "not all runs are done"
+expect 0 lab status --out narrow
+prints "narrow/tiny: 8 runs, 4 waiting, 4 done"
+
 # ---- matched parameters
 expect 0 lab run tiny.json/tracking/rtu/s0 --match params --quiet
 grep -q '"budget"' results/tiny-params/tracking/rtu/s0/job.json || fail "no budget was matched"

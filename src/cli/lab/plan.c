@@ -86,7 +86,7 @@ static exit_code probe(void *user, int i, int out) {
   const planner *p = user;
   const grid_job *job = p->list[i].job;
   char settings[96], run[96], log[96], *arguments[LAB_ARGUMENTS];
-  lab_room room;
+  lab_room room = {.threads = ""};
   probe_files(p, i, settings, run, log);
   if (write_probe(job, settings) != SPARC_OK ||
       lab_arguments(job, run, settings, p->threads, &room, arguments) != SPARC_OK) {

@@ -152,7 +152,7 @@ static exit_code work(void *user, int i, int out) {
   const runner *r = user;
   const grid_job *job = r->list[i].job;
   char settings[JOB_PATH], log[JOB_PATH], *arguments[LAB_ARGUMENTS];
-  lab_room room;
+  lab_room room = {.threads = ""};
   job_file(job, "job.json", settings);
   job_file(job, "log.txt", log);
   if (lab_arguments(job, job->folder, settings, r->threads, &room, arguments) != SPARC_OK) {

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-enum { CLAIM_HOST = 128, CLAIM_PATH = 4200, CLAIM_RENEWAL = 10, CLAIM_EXPIRY = 120 }; /* seconds */
+enum { CLAIM_HOST = 128, CLAIM_PATH = 4200, CLAIM_EXPIRY = 120 };
 
 typedef struct claim_holder {
   char host[CLAIM_HOST];

@@ -63,7 +63,15 @@ static void summarise(const trajectories *t, const grid_score *score, size_t i, 
   out->deviation[to] = s.deviation;
 }
 
+/* a field that has a run without a log has no curve */
+static bool are_complete(const trajectories *t) {
+  for (int run = 0; run < t->runs; run++)
+    if (!t->value[run]) return false;
+  return t->x != NULL;
+}
+
 static sparc_status build(const trajectories *t, const grid_score *score, size_t most, grid_curve *out) {
+  if (!are_complete(t)) return SPARC_OK;
   size_t *chosen = calloc(most + 2, sizeof *chosen);
   out->x = calloc(3 * (most + 2), sizeof *out->x);
   if (!chosen || !out->x) {
@@ -84,7 +92,8 @@ sparc_status grid_curve_read(const grid_jobs *jobs, int task, int method, size_t
   *out = (grid_curve){.count = 0};
   if (jobs->g->task[s->task[task]].kind > GRID_TRAIN) return SPARC_OK;
   trajectories t = {.runs = s->seeds, .value = calloc((size_t)s->seeds, sizeof *t.value)};
-  sparc_status status = t.value ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for curves");
+  if (!t.value) return fail(SPARC_NO_MEMORY, "no memory for curves");
+  sparc_status status = SPARC_OK;
   for (int i = 0; i < s->seeds && status == SPARC_OK; i++)
     status = read_run(grid_job_at(jobs, task, method, i), &score, &t, i);
   if (status == SPARC_OK) status = build(&t, &score, most, out);

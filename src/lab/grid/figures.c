@@ -205,7 +205,7 @@ typedef struct panels {
 static panels lay_out(const grid_results *r) {
   int count = 0;
   for (int t = 0; t < r->jobs->chosen.tasks; t++) count += has_scores(r, t);
-  const int across = count < PANELS ? count : PANELS, down = (count + across - 1) / across;
+  const int across = count < 1 ? 1 : count < PANELS ? count : PANELS, down = (count + across - 1) / across;
   return (panels){.across = across,
                   .down = down,
                   .width = NAMES + across * PANEL_WIDTH,

@@ -332,13 +332,15 @@ sparc_status job_curve(const grid_job *job, const char *metric, double **values,
   }
   free(line);
   fclose(file);
+  if (!room) {
+    free(c.values);
+    free(c.updates);
+    return fail(SPARC_NO_MEMORY, "no memory for the log '%.200s'", path);
+  }
   *values = c.values;
   *updates = c.updates;
   *count = c.count;
-  if (room) return SPARC_OK;
-  free(c.values);
-  free(c.updates);
-  return fail(SPARC_NO_MEMORY, "no memory for the log '%.200s'", path);
+  return SPARC_OK;
 }
 
 /* ---- the work of a runner ------------------------------------------------------------------------ */

@@ -160,5 +160,7 @@ void field_state(const grid_results *r, const field_result *f, char *text, size_
   for (size_t i = 0; i < sizeof told / sizeof *told && used < size; i++)
     if (f->count[told[i]])
       used += (size_t)snprintf(text + used, size - used, ", %d %s", f->count[told[i]], job_state_name(told[i]));
-  if (f->refused && used < size) snprintf(text + used, size - used, ", %d without a score", f->refused);
+  if (f->refused && used < size) used += (size_t)snprintf(text + used, size - used, ", %d without a score", f->refused);
+  if (f->count[JOB_RUNNING] + f->count[JOB_STOPPED] && used < size)
+    snprintf(text + used, size - used, ", %.0f%%", 100 * f->done);
 }

@@ -42,7 +42,7 @@ static inline const field_result *grid_field(const grid_results *r, int task, in
   return &r->field[(size_t)task * (size_t)r->jobs->chosen.methods + (size_t)method];
 }
 
-/* field_state says in a few words why a field has no number: "2 of 3 done, 1 running, 84 %" */
+/* field_state says in a few words why a field has no number: "2 of 3 done, 1 running, 84%" */
 void field_state(const grid_results *r, const field_result *f, char *text, size_t size);
 
 #endif

@@ -87,6 +87,7 @@ static bool make_fields(const grid_results *r, table_kind kind, table *t) {
   const grid *g = r->jobs->g;
   int shown[GRID_MOST];
   const int methods = shown_methods(r, kind, shown);
+  if (methods == 0) return false;
   const bool turned = s->tasks > s->methods;
   t->rows = turned ? s->tasks : methods;
   t->groups = turned ? methods : s->tasks;
@@ -377,9 +378,9 @@ static void put_quoted(FILE *f, const char *text) {
   putc('"', f);
 }
 
-void table_write_csv(const grid_results *r, FILE *f) {
+void table_write_csv(const grid_results *r, FILE *stream) {
   const grid_jobs *jobs = r->jobs;
-  fprintf(f,
+  fprintf(stream,
           "grid,scale,match,task,method,unit,seeds,state,mean,sd,paper,paper_sd,difference,difference_sd,"
           "paper_difference,paper_difference_sd,rank,parameters\n");
   for (int i = 0; i < jobs->chosen.tasks * jobs->chosen.methods; i++) {
@@ -387,21 +388,21 @@ void table_write_csv(const grid_results *r, FILE *f) {
     char state[TABLE_CELL] = "done";
     const bool finished = s->ours.count > 0;
     if (!finished) field_state(r, s, state, sizeof state);
-    fprintf(f, "%s,%g,%s,%s,%s,", jobs->g->name, jobs->scope.scale, jobs->scope.match_params ? "params" : "state",
+    fprintf(stream, "%s,%g,%s,%s,%s,", jobs->g->name, jobs->scope.scale, jobs->scope.match_params ? "params" : "state",
             jobs->g->task[s->task].name, jobs->g->method[s->method].name);
-    put_quoted(f, grid_score_of(jobs->g, s->task, s->method).unit);
-    fprintf(f, ",%d,", jobs->chosen.seeds);
-    put_quoted(f, state);
-    put_number(f, finished, s->ours.mean);
-    put_number(f, finished, s->ours.deviation);
-    put_number(f, s->in_paper, s->paper);
-    put_number(f, s->in_paper, s->paper_deviation);
-    put_number(f, s->difference.count > 0, s->difference.mean);
-    put_number(f, s->difference.count > 0, s->difference.deviation);
-    put_number(f, s->difference_in_paper, s->paper_difference);
-    put_number(f, s->difference_in_paper, s->paper_difference_deviation);
-    put_number(f, s->rank > 0, s->rank);
-    put_number(f, s->parameters > 0, (double)s->parameters);
-    putc('\n', f);
+    put_quoted(stream, grid_score_of(jobs->g, s->task, s->method).unit);
+    fprintf(stream, ",%d,", jobs->chosen.seeds);
+    put_quoted(stream, state);
+    put_number(stream, finished, s->ours.mean);
+    put_number(stream, finished, s->ours.deviation);
+    put_number(stream, s->in_paper, s->paper);
+    put_number(stream, s->in_paper, s->paper_deviation);
+    put_number(stream, s->difference.count > 0, s->difference.mean);
+    put_number(stream, s->difference.count > 0, s->difference.deviation);
+    put_number(stream, s->difference_in_paper, s->paper_difference);
+    put_number(stream, s->difference_in_paper, s->paper_difference_deviation);
+    put_number(stream, s->rank > 0, s->rank);
+    put_number(stream, s->parameters > 0, (double)s->parameters);
+    putc('\n', stream);
   }
 }
