@@ -1178,9 +1178,9 @@ static void test_named_ucr(void **state) {
 
   /* what goes wrong */
   expect_load_error("Gamma", &o, SPARC_FORMAT, "Gamma_TEST.tsv:2: the label is '3', expected one of 1, 2");
-  expect_load_error(
-      "Alhpa", &o, SPARC_IO,
-      "/store/ucr/Alhpa/Alhpa_TRAIN{.tsv,.ts,.txt,.csv,.npz,.npy}[.gz], and for a file of that name; did you mean 'Alpha'?");
+  expect_load_error("Alhpa", &o, SPARC_IO,
+                    "/store/ucr/Alhpa/Alhpa_TRAIN{.tsv,.ts,.txt,.csv,.npz,.npy}[.gz], and for a file of that name; did "
+                    "you mean 'Alpha'?");
   expect_load_error("BETAMAX", &o, SPARC_IO, "did you mean 'Betamax'?");
   expect_load_error("Nothing", &o, SPARC_IO, "no data set 'Nothing': looked for ");
   assert_null(strstr(sparc_error(), "did you mean"));
