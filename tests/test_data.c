@@ -35,6 +35,7 @@ static long allocations, live, fail_at;
 
 #if OWN_ALLOCATOR
 extern void *__libc_malloc(size_t size);
+extern void *__libc_realloc(void *memory, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 extern void __libc_free(void *memory);
 
@@ -45,6 +46,12 @@ static void *counted(void *memory) {
 
 static bool refuse(void) { return ++allocations == fail_at && (errno = ENOMEM, true); }
 void *malloc(size_t size) { return refuse() ? NULL : counted(__libc_malloc(size)); }
+void *realloc(void *memory, size_t size) {
+  if (refuse()) return NULL;
+  void *larger = __libc_realloc(memory, size);
+  live += larger && !memory;
+  return larger;
+}
 void *aligned_alloc(size_t alignment, size_t size) {
   return refuse() ? NULL : counted(__libc_memalign(alignment, size));
 }
@@ -358,7 +365,7 @@ static void test_ts_errors(void **state) {
       {"@missing true false\n@classLabel true\n@data\n1:a\n", "toy.ts:1: @missing is 'true false'"},
       {"@timeStamps true\n@classLabel true\n@data\n",
        "toy.ts:1: @timeStamps true: series with time stamps cannot be read"},
-      {"@targetLabel true\n@data\n", "toy.ts:1: @targetLabel true: real-valued targets cannot be read"},
+      {"@targetLabel true\n@data\n", "toy.ts:1: @targetLabel true: the labels are numbers, expected --task regress"},
       {"@classLabel true\n@data\n(0,1),(1,2):a\n", "toy.ts:3: channel 1 starts with '('"},
       {"@missing true\n@missing true\n@data\n", "toy.ts:2: @missing is given again, the first time was line 1"},
       {"@dimension 2\n@dimensions 2\n@data\n", "toy.ts:2: @dimensions is given again"},

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static sparc_status no_memory(void) { return fail(SPARC_NO_MEMORY, "no memory for the data set"); }
@@ -27,19 +28,16 @@ void builder_close(builder *b) {
 
 /* ---- room ---- */
 
-/* a larger array with the same beginning, or NULL */
-static void *enlarged(const void *old, size_t used, size_t capacity, size_t size) {
-  if (capacity > SIZE_MAX / size) return NULL;
-  void *memory = sparc_alloc(capacity * size);
-  if (memory && used) memcpy(memory, old, used * size);
-  return memory;
+/* the array with another capacity; NULL leaves the old one. The system moves a large one without copying it, so that it
+ * is never there twice. */
+static void *resized(void *old, size_t capacity, size_t size) {
+  return capacity > SIZE_MAX / size ? NULL : realloc(old, capacity * size);
 }
 
 static sparc_status reserve_values(builder *b, size_t needed) {
   if (needed <= b->capacity) return SPARC_OK;
-  float *values = enlarged(b->values, b->used, needed, sizeof *values);
+  float *values = resized(b->values, needed, sizeof *values);
   if (!values) return no_memory();
-  sparc_free(b->values);
   b->values = values;
   b->capacity = needed;
   return SPARC_OK;
@@ -47,9 +45,8 @@ static sparc_status reserve_values(builder *b, size_t needed) {
 
 static sparc_status reserve_examples(builder *b, size_t needed) {
   if (needed <= b->example_capacity) return SPARC_OK;
-  example *examples = enlarged(b->examples, b->count, needed, sizeof *examples);
+  example *examples = resized(b->examples, needed, sizeof *examples);
   if (!examples) return no_memory();
-  sparc_free(b->examples);
   b->examples = examples;
   b->example_capacity = needed;
   return SPARC_OK;
@@ -121,14 +118,14 @@ sparc_status builder_target(builder *b, const char *where, const float *values, 
   const size_t count = width * (steps ? (size_t)last->length : 1), needed = b->target_used + count;
   if (needed > b->target_capacity) {
     const size_t capacity = next_capacity(b->target_capacity, needed);
-    float *targets = enlarged(b->targets, b->target_used, capacity, sizeof *targets);
+    float *targets = resized(b->targets, capacity, sizeof *targets);
     if (!targets) return no_memory();
-    sparc_free(b->targets);
     b->targets = targets;
     b->target_capacity = capacity;
   }
   memcpy(b->targets + b->target_used, values, count * sizeof *values);
   last->target = b->target_used;
+  b->targeted++;
   b->target_used = needed;
   return SPARC_OK;
 }
@@ -187,15 +184,16 @@ static sparc_status settle_classes(builder *b) {
 /* text grows by doubling: up to half of the memory may be unused */
 static sparc_status shrink(builder *b) {
   if (b->capacity - b->used <= b->used / 4) return SPARC_OK;
-  float *values = enlarged(b->values, b->used, b->used, sizeof *values);
+  float *values = resized(b->values, b->used, sizeof *values);
   if (!values) return no_memory();
-  sparc_free(b->values);
   b->values = values;
   b->capacity = b->used;
   return SPARC_OK;
 }
 
 sparc_status builder_finish(builder *b, const char *name, sparc_dataset **out) {
+  if (b->targeted && b->targeted != b->count)
+    return fail(SPARC_FORMAT, "%s: %zu of %zu series have targets, expected all", b->label, b->targeted, b->count);
   sparc_status status = settle_classes(b);
   if (status == SPARC_OK) status = shrink(b);
   if (status != SPARC_OK) return status;

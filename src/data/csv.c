@@ -20,7 +20,10 @@ static sparc_status read_row(builder *b, csv_text *f, const csv_columns *c) {
 static sparc_status read_wide(builder *b, csv_text *f, const csv_columns *c) {
   sparc_status status = SPARC_OK;
   b->channels = c->channels;
-  while (status == SPARC_OK && csv_next_row(f)) status = read_row(b, f, c);
+  while (status == SPARC_OK && csv_next_row(f)) {
+    status = read_row(b, f, c);
+    lines_done(&f->at);
+  }
   return status;
 }
 

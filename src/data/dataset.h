@@ -65,6 +65,7 @@ typedef struct builder {
   char decimal;      /* the decimal point of targets */
   float *targets;
   size_t target_used, target_capacity;
+  size_t targeted;  /* examples that have a target */
   int target_width; /* 0: not known yet */
   bool target_steps;
   const char *label; /* of the source that is being read */

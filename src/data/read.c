@@ -182,9 +182,9 @@ static sparc_status open_labels(source *labels, const char *path, const sparc_re
   *have = true;
   if (o->labels_data)
     return source_borrow(labels, o->labels_data, o->labels_size, o->labels_path ? o->labels_path : "labels",
-                         limit_of(o));
-  if (o->labels_path) return source_open(labels, o->labels_path, limit_of(o));
-  if (path && labels_beside(path, beside, sizeof beside)) return source_open(labels, beside, limit_of(o));
+                         limit_of(o), 0);
+  if (o->labels_path) return source_open(labels, o->labels_path, limit_of(o), 0);
+  if (path && labels_beside(path, beside, sizeof beside)) return source_open(labels, beside, limit_of(o), 0);
   *have = false;
   return SPARC_OK;
 }
@@ -214,7 +214,7 @@ static sparc_status append(builder *b, const source *s, const char *name, const 
 
 static sparc_status append_file(builder *b, const char *path, const sparc_read_options *o) {
   source s;
-  sparc_status status = source_open(&s, path, limit_of(o));
+  sparc_status status = source_open(&s, path, limit_of(o), b->max_rows);
   if (status != SPARC_OK) return status;
   status = append(b, &s, path, path, o);
   source_close(&s);
@@ -256,7 +256,7 @@ sparc_status sparc_dataset_read(const char *path, const sparc_read_options *opti
 
 static sparc_status parse(builder *b, const void *data, size_t size, const char *name, const sparc_read_options *o) {
   source s;
-  sparc_status status = source_borrow(&s, data, size, name, limit_of(o));
+  sparc_status status = source_borrow(&s, data, size, name, limit_of(o), b->max_rows);
   if (status != SPARC_OK) return status;
   status = append(b, &s, name, NULL, o);
   source_close(&s);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* source.c: reading files whole, and gzip.
  *
- * Data files are read whole because every format needs them whole in the end, and because a reader over one block of
- * bytes is easy to fuzz. gzip is told by its magic bytes. A small file can unpack to a very large one, so the output
- * grows as it is produced and stops at the limit.
+ * Data files are read whole because a reader over one block of bytes is easy to fuzz. What a text takes is given back
+ * while its numbers are made from it (forget_bytes), so that the two never take their full room together. gzip is told
+ * by its magic bytes. A small file can unpack to a very large one, so the output grows as it is produced and stops at
+ * the limit.
  */
 #include "data/source.h"
 
@@ -13,7 +14,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #define ZLIB_CONST /* next_in points to const */
@@ -29,10 +32,9 @@ typedef struct growing {
 static bool grow(growing *g, size_t capacity) {
   if (capacity > g->limit) capacity = g->limit + 1;
   if (capacity <= g->capacity) return true;
-  uint8_t *larger = sparc_alloc(capacity);
+  /* the system moves a large block without copying it, and gives memory to what is written to alone */
+  uint8_t *larger = realloc(g->bytes, capacity);
   if (!larger) return false;
-  if (g->used) memcpy(larger, g->bytes, g->used);
-  sparc_free(g->bytes);
   g->bytes = larger;
   g->capacity = capacity;
   return true;
@@ -49,6 +51,16 @@ static sparc_status no_memory(const source *s, const growing *g) {
 
 static sparc_status beyond_limit(const source *s, const growing *g, const char *verb) {
   return fail(SPARC_FORMAT, "%s: %s more than the limit of %zu bytes", s->label, verb, g->limit);
+}
+
+const char *forget_bytes(const char *from, const char *to) {
+  enum { CHUNK = 1 << 20 };
+  if (to - from < CHUNK) return from;
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t first = ((uintptr_t)from + page - 1) / page * page, last = (uintptr_t)to / page * page;
+  if (last <= first) return from;
+  (void)madvise((void *)first, last - first, MADV_DONTNEED); /* a refusal costs memory alone */
+  return to;
 }
 
 /* ---- gzip ---- */
@@ -69,20 +81,42 @@ static sparc_status damaged(const source *s, const z_stream *z, size_t at) {
               z->msg ? z->msg : "unknown error");
 }
 
+/* whether bytes that begin so may be text; no binary format that is read does */
+static bool begins_as_text(const uint8_t *bytes) {
+  return bytes[0] >= 0x20 ? bytes[0] < 0x80 || bytes[0] >= 0xc0 : strchr("\t\n\r", bytes[0]) && bytes[0];
+}
+
+/* a small packed file may hold very many short rows, which take far more room as examples than as text */
+static sparc_status count_rows(const source *s, const growing *out, size_t from, size_t *rows) {
+  if (!s->max_rows || !out->used || !begins_as_text(out->bytes)) return SPARC_OK;
+  const uint8_t *at = out->bytes + from, *end = out->bytes + out->used;
+  while ((at = memchr(at, '\n', (size_t)(end - at)))) at++, ++*rows;
+  /* as many lines may hold a header, comments or nothing */
+  if (*rows / 2 <= s->max_rows) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%s: the gzip data unpacks to more than the limit of %zu rows; --max-rows allows more",
+              s->label, s->max_rows);
+}
+
 /* unpacks members one after the other until the input is used up */
 static sparc_status inflate_all(const source *s, z_stream *z, const uint8_t *in, size_t size, growing *out) {
-  size_t taken = 0;
+  enum { PIECE = 1 << 20, ROOM = 1 << 24 };
+  const char *kept = (const char *)in; /* packed bytes from here on are still needed */
+  size_t taken = 0, rows = 0;
   for (;;) {
+    const size_t before = out->used;
     if (!make_room(out)) return no_memory(s, out);
     const size_t rest = size - taken, room = out->capacity - out->used;
     z->next_in = in + taken;
-    z->avail_in = rest < UINT_MAX ? (uInt)rest : UINT_MAX;
+    z->avail_in = rest < PIECE ? (uInt)rest : PIECE;
     z->next_out = out->bytes + out->used;
-    z->avail_out = room < UINT_MAX ? (uInt)room : UINT_MAX;
+    z->avail_out = room < ROOM ? (uInt)room : ROOM;
     const int code = inflate(z, Z_NO_FLUSH);
     taken = (size_t)(z->next_in - in);
     out->used = (size_t)(z->next_out - out->bytes);
+    if (s->owned) kept = forget_bytes(kept, (const char *)in + taken);
     if (out->used > out->limit) return beyond_limit(s, out, "the gzip data unpacks to");
+    const sparc_status status = count_rows(s, out, before, &rows);
+    if (status != SPARC_OK) return status;
     if (code == Z_MEM_ERROR) return no_memory(s, out);
     if (code == Z_STREAM_END) {
       if (taken == size) return SPARC_OK;
@@ -114,9 +148,9 @@ static sparc_status gunzip(const source *s, const uint8_t *in, size_t size, grow
 static sparc_status inflate_member(source *out, const uint8_t *bytes, size_t size, size_t unpacked) {
   z_stream z = {.zalloc = Z_NULL};
   if (unpacked / 1032 > size) return fail(SPARC_FORMAT, "%s: the packed data is damaged: its size", out->label);
-  uint8_t *room = sparc_alloc(unpacked + 1);
+  uint8_t *room = malloc(unpacked + 1);
   if (!room || inflateInit2(&z, -MAX_WBITS) != Z_OK) {
-    sparc_free(room);
+    free(room);
     return fail(SPARC_NO_MEMORY, "%s: no memory for %zu bytes", out->label, unpacked);
   }
   out->bytes = out->owned = room;
@@ -162,10 +196,10 @@ static sparc_status unpack(source *s, size_t limit) {
   growing out = {.limit = limit};
   sparc_status status = gunzip(s, s->bytes, s->size, &out);
   if (status != SPARC_OK) {
-    sparc_free(out.bytes);
+    free(out.bytes);
     return status;
   }
-  sparc_free(s->owned);
+  free(s->owned);
   s->bytes = s->owned = out.bytes;
   s->size = out.used;
   return SPARC_OK;
@@ -208,8 +242,8 @@ static sparc_status read_file(source *s, int file, size_t limit) {
   return status == SPARC_OK ? unpack(s, limit) : status;
 }
 
-sparc_status source_open(source *s, const char *path, size_t limit) {
-  *s = (source){.limit = limit};
+sparc_status source_open(source *s, const char *path, size_t limit, size_t max_rows) {
+  *s = (source){.limit = limit, .max_rows = max_rows};
   snprintf(s->label, sizeof s->label, "%s", path);
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (file < 0) return fail(SPARC_IO, "cannot open '%s': %s", s->label, strerror(errno));
@@ -219,8 +253,8 @@ sparc_status source_open(source *s, const char *path, size_t limit) {
   return status;
 }
 
-sparc_status source_borrow(source *s, const void *data, size_t size, const char *name, size_t limit) {
-  *s = (source){.bytes = data, .size = size, .limit = limit};
+sparc_status source_borrow(source *s, const void *data, size_t size, const char *name, size_t limit, size_t max_rows) {
+  *s = (source){.bytes = data, .size = size, .limit = limit, .max_rows = max_rows};
   snprintf(s->label, sizeof s->label, "%s", name);
   growing g = {.limit = limit};
   if (size > limit) return beyond_limit(s, &g, "the data has");
@@ -228,6 +262,6 @@ sparc_status source_borrow(source *s, const void *data, size_t size, const char 
 }
 
 void source_close(source *s) {
-  sparc_free(s->owned);
+  free(s->owned);
   *s = (source){.size = 0};
 }

@@ -159,7 +159,10 @@ static const char *find_binary(const lines *t) {
 }
 
 bool lines_try(lines *t, const source *s) {
-  *t = (lines){.label = s->label, .at = (const char *)s->bytes, .end = (const char *)s->bytes + s->size};
+  *t = (lines){.label = s->label,
+               .at = (const char *)s->bytes,
+               .end = (const char *)s->bytes + s->size,
+               .owned = s->owned != NULL};
   if (s->size >= 3 && memcmp(t->at, "\xef\xbb\xbf", 3) == 0) t->at += 3;
   return find_binary(t) == t->end;
 }
@@ -183,6 +186,10 @@ sparc_status lines_open(lines *t, const source *s) {
         t->label, line, (size_t)(bad - start) + 1);
   return fail(SPARC_FORMAT, "%s:%zu: byte 0x%02x in column %zu, expected text", t->label, line, (unsigned char)*bad,
               (size_t)(bad - start) + 1);
+}
+
+void lines_done(lines *t) {
+  if (t->owned) t->forget = t->forget ? forget_bytes(t->forget, t->at) : t->at;
 }
 
 bool lines_next(lines *t, span *line) {

@@ -54,7 +54,9 @@ const char *number_expected(number_kind kind);
 typedef struct lines {
   const char *label; /* of the source */
   const char *at, *end;
-  size_t line; /* number of the line that was read last, from 1 */
+  size_t line;        /* number of the line that was read last, from 1 */
+  const char *forget; /* what stands before `at` from here on is not needed again; NULL: all of it may be */
+  bool owned;         /* the source may be forgotten at all */
 } lines;
 
 /* source_is_utf16 recognises the byte order marks of UTF-16 */
@@ -69,6 +71,9 @@ bool lines_try(lines *t, const source *s);
 /* lines_next gives the next line without its end; false after the last. lines_next_used skips lines of blanks only. */
 bool lines_next(lines *t, span *line);
 bool lines_next_used(lines *t, span *line);
+
+/* lines_done says that nothing behind the cursor, from where it was called first, will be looked at again */
+void lines_done(lines *t);
 
 /* the complaint about the current line; a macro, so that the compiler checks the format */
 #define bad_line(t, format, ...) fail(SPARC_FORMAT, "%s:%zu: " format, (t)->label, (t)->line, __VA_ARGS__)

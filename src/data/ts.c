@@ -306,6 +306,7 @@ sparc_status read_ts(builder *b, const source *s, const source *labels, const sp
     if (h.labelled) status = cut_label(&t, &h, &series, &label);
     if (status == SPARC_OK) status = read_series(b, &t, &h, series);
     if (status == SPARC_OK && h.labelled && !o->unlabelled) status = builder_label(b, place_line(&t).text, label);
+    lines_done(&t);
   }
   if (status == SPARC_OK && !h.first_line) return fail(SPARC_FORMAT, "%s:%zu: no series after @data", t.label, t.line);
   return status;

@@ -78,6 +78,7 @@ sparc_status read_ucr(builder *b, const source *s, const source *labels, const s
       return bad_line(&t, "%zu values, expected %zu as in line %zu; a shorter series is padded with NaN",
                       count - labelled, columns - labelled, first);
     status = read_line(b, &t, line, separator, count - labelled, labelled);
+    lines_done(&t);
   }
   if (status == SPARC_OK && !first)
     return fail(SPARC_FORMAT, "%s:1: no series, expected lines of label and values", t.label);

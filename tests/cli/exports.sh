@@ -130,6 +130,34 @@ complains "the environment variable SPARC_DATA is '$scratch/nowhere'"
 expect 3 data FordA --root "$scratch/nowhere"
 complains "the root is '$scratch/nowhere', which is not a folder"
 
+# ---- memory: a table takes at most three times its size as floats, and many short rows are not unpacked at all
+awk 'BEGIN {
+  srand(9)
+  for (i = 0; i < 1000; i++) {
+    line = ""
+    for (t = 0; t < 1000; t++) line = line sprintf("%.6f,", rand() - 0.5)
+    print line i % 3
+  }
+}' >large.csv
+gzip -1 -k large.csv
+if [ -x /usr/bin/time ]; then
+  peak() { # FILE: kilobytes of reading it
+    /usr/bin/time -f %M -o peak "$SPARC" data "$1" --max-rows 20000 >out
+    cat peak
+  }
+  base=$(peak numbers.csv)
+  for file in large.csv large.csv.gz; do
+    used=$(($(peak $file) - base))
+    [ $used -lt $((3 * 1000 * 1000 * 4 / 1024)) ] || fail "$file takes $used kB, more than three times its floats"
+  done
+fi
+awk 'BEGIN {for (i = 0; i < 300000; i++) print "1,2,x"}' | gzip -1 >bomb.csv.gz
+expect 3 data bomb.csv.gz --max-rows 100000
+complains 'bomb.csv.gz: the gzip data unpacks to more than the limit of 100000 rows; --max-rows allows more'
+head -n 30 numbers.csv | gzip >few.csv.gz
+expect 3 data few.csv.gz --max-rows 19
+complains 'few.csv.gz: more than the limit of 19 rows; --max-rows allows more'
+
 # ---- options by the names of other tools
 for pair in lr:rate learning-rate:rate batch-size:batch hidden:modes output:out label-column:label; do
   expect 2 train long.csv "--${pair%:*}" 1

@@ -45,6 +45,14 @@ static void check_labels(const sparc_dataset *d) {
     require(sparc_dataset_class(d, i) >= -1 && sparc_dataset_class(d, i) < classes, "a class");
 }
 
+static void check_targets(const sparc_dataset *d) {
+  const size_t width = (size_t)sparc_dataset_targets(d);
+  for (int i = 0; width && i < sparc_dataset_count(d); i++) {
+    const size_t rows = sparc_dataset_target_steps(d) ? (size_t)sparc_dataset_length(d, i) : 1;
+    for (size_t k = 0; k < rows * width; k++) require(isfinite(sparc_dataset_target(d, i)[k]), "a finite target");
+  }
+}
+
 /* a view is filled and normalised; the data set must not notice */
 static void check_changes(const sparc_dataset *d) {
   const int last = sparc_dataset_count(d) - 1, twice[] = {last, 0, last};
@@ -77,12 +85,15 @@ static inline void try_bytes(const uint8_t *data, size_t size, sparc_read_option
   const sparc_status status = sparc_dataset_parse(data, size, "fuzz", &o, &d);
   if (status != SPARC_OK) {
     require(status == SPARC_FORMAT && !d, "a refusal is one of the format");
-    require(strncmp(sparc_error(), "fuzz:", 5) == 0 || strncmp(sparc_error(), "labels:", 7) == 0, "a sentence");
+    require(strncmp(sparc_error(), "fuzz:", 5) == 0 || strncmp(sparc_error(), "fuzz[", 5) == 0 ||
+                strncmp(sparc_error(), "labels:", 7) == 0,
+            "a sentence");
     return;
   }
   require(sparc_dataset_count(d) >= 1 && sparc_dataset_channels(d) >= 1, "an example and a channel");
   check_values(d);
   check_labels(d);
+  check_targets(d);
   check_changes(d);
   sparc_dataset_free(d);
 }

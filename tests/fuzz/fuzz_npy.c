@@ -13,9 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(array && labels, "memory");
   memcpy(array, data, first);
   memcpy(labels, data + first, size - first);
-  try_bytes(array, first,
-            (sparc_read_options){
-                .format = SPARC_DATA_NPY, .labels_data = size > first ? labels : NULL, .labels_size = size - first});
+  sparc_read_options o = {
+      .format = SPARC_DATA_NPY, .labels_data = size > first ? labels : NULL, .labels_size = size - first};
+  try_bytes(array, first, o);
+  o.goal = SPARC_GOAL_REGRESS;
+  try_bytes(array, first, o);
   free(array);
   free(labels);
   return 0;

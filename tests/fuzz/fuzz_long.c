@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_long.c: libFuzzer target of CSV as exported: the long format, channels by name and by number, decimal commas,
+ * columns to leave out, targets of series and of steps. */
+#include "dataset.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const sparc_read_options csv = {.format = SPARC_DATA_CSV};
+  sparc_read_options o = csv;
+  o.id_column = "1", o.time_column = "2";
+  try_bytes(data, size, o);
+  o.goal = SPARC_GOAL_REGRESS;
+  try_bytes(data, size, o);
+  o = csv;
+  o.time_column = "t", o.unlabelled = 1;
+  try_bytes(data, size, o);
+  o = csv;
+  o.channels = 2, o.decimal = ",", o.ignore_columns = "1";
+  try_bytes(data, size, o);
+  o = csv;
+  o.goal = SPARC_GOAL_REGRESS, o.max_rows = 3;
+  try_bytes(data, size, o);
+  return 0;
+}
