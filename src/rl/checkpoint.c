@@ -247,9 +247,10 @@ sparc_status stored_blocks_check(const sparc_tensors *file, const char *path, co
   const sparc_block *block = sparc_network_blocks(network, &blocks);
   for (size_t i = 0; i < blocks; i++) {
     const sparc_tensor_info *tensor = sparc_tensors_find(file, block[i].name);
-    if (!tensor || tensor->elements != block[i].size)
+    if (!tensor) return fail(SPARC_FORMAT, "'%.200s': there is no tensor '%s'", path, block[i].name);
+    if (tensor->elements != block[i].size)
       return fail(SPARC_FORMAT, "'%.200s': tensor '%s' has %zu elements, expected %zu", path, block[i].name,
-                  tensor ? tensor->elements : 0, block[i].size);
+                  tensor->elements, block[i].size);
   }
   return SPARC_OK;
 }

@@ -241,7 +241,7 @@ wrong "--steps is '0', expected a whole number from 1" cartpole --steps 0
 wrong "--obsnorm is 'all', expected none, feature or pooled" cartpole --obsnorm all
 wrong "steps is 2048, expected a multiple of the 3 streams" cartpole --streams 3
 wrong "expected one TASK|./PLUGIN.so, got 'b' as well" a b
-wrong "expected one TASK|./PLUGIN.so, got 'b' as well" a --env b
+wrong "expected one TASK|./PLUGIN.so, got 'a' as well" a --env b
 wrong "unknown environment 'cartpol'; did you mean 'cartpole'?" --env cartpol
 expect 1 rl repeat-previous --traces stored --memory-limit 5 --out other
 grep -Eq 'stored sensitivities need 2[0-9]{2} MB of the 5 MB that memory_limit allows; records need [0-9]{2} MB' err ||
