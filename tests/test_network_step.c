@@ -226,7 +226,7 @@ static void test_rtrl_sums_up_to_the_sequence(void **state) {
       tried++;
     }
   }
-  assert_true(tried >= 5 * 4); /* and those of cells that were added */
+  assert_true(tried >= 5 * 4); /* the five affine cells have traces */
 }
 
 /* ---- the step in parts --------------------------------------------------------------------------- */
