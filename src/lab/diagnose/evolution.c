@@ -21,6 +21,7 @@ const logged_metric logged_metrics[LOGGED_METRICS] = {
     {"loss", "loss", 1, 4},
     {"validation_accuracy", "validation accuracy (%)", 100, 2},
     {"validation_nmse", "validation NMSE", 1, 4},
+    {"validation_r2", "validation R2", 1, 4},
 };
 
 /* ---- reading ------------------------------------------------------------------------------------- */

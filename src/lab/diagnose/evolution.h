@@ -14,7 +14,7 @@ typedef struct logged_metric {
   int digits;
 } logged_metric;
 
-enum { LOGGED_METRICS = 7 };
+enum { LOGGED_METRICS = 8 };
 extern const logged_metric logged_metrics[LOGGED_METRICS];
 
 /* where a run logged which number; places ascend */

@@ -271,8 +271,8 @@ static sparc_status open_model(replay *r, const replay_options *options) {
   /* under the name that they had in training */
   const char *trained = r->file.preprocessing.view.data;
   snprintf(r->task, sizeof r->task, "%s", trained ? trained : r->data.split.name);
-  r->distribution =
-      sparc_network_config_of(r->network).head->input == SPARC_HEAD_STEPS ? DISTRIBUTION_NONE : DISTRIBUTION_CLASSES;
+  const bool steps = sparc_network_config_of(r->network).head->input == SPARC_HEAD_STEPS;
+  r->distribution = steps || r->file.preprocessing.view.targets ? DISTRIBUTION_NONE : DISTRIBUTION_CLASSES;
   status = name_cell(r);
   return status == SPARC_OK ? record_examples(r, options->examples) : status;
 }
