@@ -80,37 +80,35 @@ same_run INT/run
 
 # ---- kills at random moments
 RANDOM=${SPARC_SEED:-$$}
-kills=0
-attempt=0
-while [ $kills -lt "${SPARC_KILLS:-2}" ]; do
-  "$SPARC" rl "${options[@]}" --out killed/run --resume >out 2>err &
-  pid=$!
-  sleep 0.$((RANDOM % 5))$((RANDOM % 10))
-  kill -9 $pid 2>/dev/null || true
-  got=0
-  wait $pid 2>/dev/null || got=$?
-  # one that was over is begun anew, and killed earlier
-  case $got in
-  137) kills=$((kills + 1)) ;;
-  0) rm -rf killed ;;
-  *) fail "a killed run resumes with exit code $got (seed ${SPARC_SEED:-$$})" ;;
-  esac
-  attempt=$((attempt + 1))
-  [ $attempt -lt $((100 + 10 * kills)) ] || fail "no kill hits in $attempt attempts"
-done
-expect 0 rl "${options[@]}" --out killed/run --resume
+kill_and_resume() { # FOLDER OPTION...
+  local folder=$1 kills=0 attempt=0 pid got
+  shift
+  while [ $kills -lt "${SPARC_KILLS:-2}" ]; do
+    "$SPARC" rl "$@" --out "$folder" --resume >out 2>err &
+    pid=$!
+    sleep 0.$((RANDOM % 5))$((RANDOM % 10))
+    kill -9 $pid 2>/dev/null || true
+    got=0
+    wait $pid 2>/dev/null || got=$?
+    # one that was over is begun anew, and killed earlier
+    case $got in
+    137) kills=$((kills + 1)) ;;
+    0) rm -rf "$folder" ;;
+    *) fail "a killed run resumes with exit code $got (seed ${SPARC_SEED:-$$})" ;;
+    esac
+    attempt=$((attempt + 1))
+    [ $attempt -lt $((100 + 10 * kills)) ] || fail "no kill hits in $attempt attempts"
+  done
+  expect 0 rl "$@" --out "$folder" --resume
+}
+kill_and_resume killed/run "${options[@]}"
 same_run killed/run
 
 # ---- physics too goes on to the bit, in builds that have it
 if "$SPARC" envs hopper-p >/dev/null 2>&1; then
   robot=(hopper-p --rollout 128 --minibatches 4 --epochs 1 --budget 16 --width 16 --threads 1 --steps 12800 --quiet)
   expect 0 rl "${robot[@]}" --out robot/whole/run
-  "$SPARC" rl "${robot[@]}" --out robot/killed/run >out 2>err &
-  pid=$!
-  until [ -e robot/killed/run/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.01; done
-  kill -9 $pid || fail "the run was over before it was killed"
-  wait $pid 2>/dev/null || true
-  expect 0 rl --resume --out robot/killed/run
+  kill_and_resume robot/killed/run "${robot[@]}"
   for name in last.safetensors metrics.jsonl metrics.csv config.json; do
     cmp robot/whole/run/$name robot/killed/run/$name || fail "$name of a killed robot is another one"
   done
