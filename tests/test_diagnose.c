@@ -155,7 +155,7 @@ static void test_model(void **state) {
   diagnosis d;
   expect_ok(diagnose(folder, &options, &d));
   assert_int_equal(d.replay.recordings, 8);
-  assert_string_equal(d.replay.title, "event-order");
+  assert_string_equal(d.replay.title, "event-order (sparc)");
   assert_string_equal(d.replay.part, "validation");
   assert_int_equal(d.layers, 1);
   /* the full cell knows all variants but its own two names and the one with other parameters */
@@ -249,7 +249,7 @@ static void test_tables(void **state) {
   const table *t = &tables.table[1];
   assert_string_equal(t->key, "retention");
   assert_int_equal(t->rows, 2);
-  assert_string_equal(t->label[0], "event-order");
+  assert_string_equal(t->label[0], "event-order (sparc)");
   assert_string_equal(t->label[1], "event-order (rtu)");
   assert_string_equal(t->column[1].heading, "Surv. (%)");
   const summary *survival = &t->cell[1].value;

@@ -17,10 +17,10 @@ for column in 'Gate SD' 'Saturation (%)' 'Gate ratio' 'Content (%)' 'Decay scale
   'Phase (deg)' 'Clock (%)' 'Ref. gain' 'First 10 %'; do
   prints "$column"
 done
-[ "$(grep -c '^event-order  *[0-9.]* +- [0-9.]*' out)" = 3 ] || fail "not three tables with a mean and a deviation"
+[ "$(grep -c '^event-order (sparc)  *[0-9.]* +- [0-9.]*' out)" = 3 ] || fail "not three tables with a mean and a deviation"
 grep -q '^tracking (rtu)  *-  *-  *-  *-$' out || fail "RTU has a gate"
 prints 'no-phase-clock'
-prints 'repeat-previous: saturation (%)'
+prints 'repeat-previous (sparc): saturation (%)'
 cp out first
 expect 0 diagnose order-0 order-1/last.safetensors rtu agent
 cmp out first || fail "a second look shows something else"
@@ -28,7 +28,7 @@ cmp out first || fail "a second look shows something else"
 # formats
 expect 0 diagnose --format csv order-0 agent
 [ "$(head -1 out)" = table,row,column,runs,mean,deviation ] || fail "another header: $(head -1 out)"
-grep -q '^retention,"repeat-previous","survival",1,0\.[0-9]*,$' out || fail "no survival of the agent"
+grep -q '^retention,"repeat-previous (sparc)","survival",1,0\.[0-9]*,$' out || fail "no survival of the agent"
 expect 0 diagnose --format json order-0
 if command -v jq >/dev/null; then
   jq -e '.runs[0].task == "event-order" and .runs[0].recordings == 8 and (.tables | length) == 5' out >/dev/null ||
@@ -38,7 +38,7 @@ fi
 expect 0 diagnose --format latex order-0
 prints '\begin{tabular}{@{}lrrrr@{}}'
 expect 0 diagnose --format markdown order-0
-prints '| event-order |'
+prints '| event-order (sparc) |'
 
 # layers of a data set, of a path that has moved
 awk 'BEGIN {
@@ -70,7 +70,7 @@ prints 'waves, layer 1'
 if command -v gnuplot >/dev/null; then
   expect 0 diagnose order-0 order-1 rtu --figures figures
   prints '11 figures in figures'
-  for figure in event-order-{disc,controls,energy,portrait} event-order-2-disc tracking-rtu-{disc,energy,portrait}; do
+  for figure in event-order-sparc-{disc,controls,energy,portrait} event-order-sparc-2-disc tracking-rtu-{disc,energy,portrait}; do
     [ -s "figures/$figure.svg" ] || fail "there is no figure $figure"
   done
   [ ! -e figures/tracking-rtu-controls.svg ] || fail "RTU has controls"
@@ -81,7 +81,7 @@ fi
 mkdir no-programs
 PATH=$scratch/no-programs expect 1 diagnose order-0 rtu --figures scripts
 complains "gnuplot is not installed"
-[ -s scripts/event-order-disc.gp ] && [ -s scripts/tracking-rtu-energy.csv ] || fail "no scripts or data"
+[ -s scripts/event-order-sparc-disc.gp ] && [ -s scripts/tracking-rtu-energy.csv ] || fail "no scripts or data"
 expect 1 diagnose --demonstration --figures moved.csv
 complains 'moved.csv'
 expect 0 diagnose --demonstration

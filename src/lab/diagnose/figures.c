@@ -372,10 +372,10 @@ static sparc_status draw_layer(const diagnosis *d, int run, int layer, const cha
   return status;
 }
 
-/* "event-order", "FordA-rtu" */
+/* "event-order-sparc" */
 static void base_name(const diagnosis *d, char name[BASE_NAME]) {
   const replay *r = &d->replay;
-  snprintf(name, BASE_NAME, strcmp(r->cell, "sparc") == 0 ? "%s" : "%s-%s", r->task, r->cell);
+  snprintf(name, BASE_NAME, "%s-%s", r->task, r->cell);
   for (char *at = name; *at; at++)
     if (!isalnum((unsigned char)*at) && !strchr("-._", *at)) *at = '-';
 }

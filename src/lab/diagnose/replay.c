@@ -54,8 +54,7 @@ static sparc_status name_cell(replay *r) {
   if (status != SPARC_OK) return status;
   make_harmless(r->task);
   options_file_name(wish.kind, said, r->cell, sizeof r->cell);
-  const bool plain = strcmp(r->cell, "sparc") == 0;
-  snprintf(r->title, sizeof r->title, "%s%s%s%s", r->task, plain ? "" : " (", plain ? "" : r->cell, plain ? "" : ")");
+  snprintf(r->title, sizeof r->title, "%s (%s)", r->task, r->cell);
   return SPARC_OK;
 }
 
