@@ -52,7 +52,7 @@ awk 'BEGIN {
 sed 's/,0\./,0.1/' waves.csv >others.csv
 expect 0 train waves.csv --label 1 --layers 2 --width 8 --budget 8 --batch 8 --updates 10 --out waves --quiet
 expect 0 diagnose waves
-prints 'waves, layer 2'
+prints 'waves (sparc), layer 2'
 mv waves.csv moved.csv
 expect 3 diagnose waves
 complains 'waves.csv'
@@ -64,7 +64,7 @@ expect 0 diagnose waves --data moved.csv --examples 2
 prints '2 recordings'
 cp waves/best.safetensors alone.safetensors
 expect 0 diagnose alone.safetensors --data moved.csv
-prints 'waves, layer 1'
+prints 'waves (sparc), layer 1'
 
 # figures, where gnuplot is there
 if command -v gnuplot >/dev/null; then
