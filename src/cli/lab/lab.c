@@ -40,8 +40,8 @@ static exit_code show(const lab_options *o) {
     cli_message(o->who, "%s", sparc_error());
   else if (text)
     fwrite(text, 1, size, stdout);
-  else
-    json_dumpf(g.file, stdout, JSON_INDENT(2)), putchar('\n');
+  else if (json_dumpf(g.file, stdout, JSON_INDENT(2)) == 0)
+    putchar('\n');
   grid_free(&g);
   return cli_exit_code(status);
 }

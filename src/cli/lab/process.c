@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* process.c: a job as a process: this very program with another command. */
-#include "base/error.h"
 #include "cli/lab/lab.h"
 
 #include <errno.h>

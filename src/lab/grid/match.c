@@ -8,9 +8,6 @@
 #include "sparc/rl.h"
 #include "sparc/tasks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { BUDGET_MOST = 1 << 14, USUAL_WIDTH = 64, USUAL_BUDGET = 128 };
 
 static int whole(const json_t *settings, const char *key, int usual) {
