@@ -82,10 +82,10 @@ typedef struct bench_error {
 typedef struct bench_case {
   const bench_problem *problem;
   bench_machine *machine;
-  int threads;        /* in: as asked; out: as used */
   const char *wanted; /* kernels to use, as in sparc_cell_config */
-  int H;              /* modes of its cell; 0: it has none */
   const char *kernel; /* which kernels or library do the work */
+  int threads;        /* in: as asked; out: as used */
+  int H;              /* modes of its cell; 0: it has none */
   void *state;        /* of the kind */
   bench_stage stage[BENCH_STAGES];
   size_t stages;
