@@ -290,7 +290,8 @@ static long rollouts_of(const grid_job *job) {
   if (job->kind != GRID_RL ||
       sparc_ppo_defaults(json_string_value(json_object_get(job->settings, "task")), &usual) != SPARC_OK)
     return 0;
-  return job->budget / (json_is_integer(own) ? (long)json_integer_value(own) : usual.steps);
+  const long rollouts = job->budget / (json_is_integer(own) ? (long)json_integer_value(own) : usual.steps);
+  return rollouts > 0 ? rollouts : 1; /* a run has at least one */
 }
 
 static void warn_of_short_runs(const lab_options *o, const grid_jobs *jobs) {
