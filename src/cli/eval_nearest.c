@@ -117,7 +117,7 @@ sparc_status nearest_neighbour(const sparc_dataset *train, const sparc_dataset *
               .channels = (size_t)sparc_dataset_channels(train),
               .longest = longest_of(train, test),
               .right = sparc_alloc((size_t)count * sizeof *s.right)};
-  s.rows = sparc_alloc(config->warping ? AT_ONCE * 2 * (s.longest + 1) * sizeof *s.rows : 1);
+  s.rows = sparc_alloc(config->warping ? 2 * (s.longest + 1) * AT_ONCE * sizeof *s.rows : 1);
   const bool enough = s.right && s.rows;
   if (enough) *right = classify_all(&s);
   sparc_free(s.right);
