@@ -3,6 +3,8 @@
  *
  *   agent FILE    plays an episode of cart-pole with an agent that `sparc rl cartpole` has saved; without FILE it first
  *                 trains one for a few seconds
+ *
+ * Build against the installed library: cc agent.c $(pkg-config --cflags --libs sparc)
  */
 #include <sparc/rl.h>
 #include <stdio.h>

@@ -3,6 +3,8 @@
  *
  * The target is a leaky sum that an event wipes out: s <- 0.9 s + u, and s <- u at an event. A fixed recurrence cannot
  * forget on command; the cell has to learn to open its retention control when it sees the event.
+ *
+ * Build against the installed library: cc online_rtrl.c $(pkg-config --cflags --libs sparc)
  */
 #include <math.h>
 #include <sparc/sparc.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* train_csv.c [FILE [MODEL]]: train a classifier on a CSV file (one series a row, its label last), test it on rows kept
- * apart, and save it. Without arguments it makes up a file.   cc train_csv.c $(pkg-config --cflags --libs sparc) -lm */
+ * apart, and save it. Without arguments it makes up a file.   cc train_csv.c $(pkg-config --cflags --libs sparc) */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <sparc/train.h>

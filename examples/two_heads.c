@@ -4,6 +4,8 @@
  * The input is noise; one head learns its leaky sum, the other its value three steps ago. Every update takes the
  * gradient of a stretch of the stream twice: step by step, with sensitivities that are carried along, and by going back
  * through the whole stretch. The first needs no stored past; both are exact, so they agree to rounding.
+ *
+ * Build against the installed library: cc two_heads.c $(pkg-config --cflags --libs sparc)
  */
 #include <math.h>
 #include <sparc/sparc.h>

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # run.sh BUILD: installs BUILD into a fresh folder, moves that folder, and builds and runs the consumer
-# programs against it: C and C++, shared and static, by CMake package and by pkg-config.
+# programs against it: C and C++, shared and static, by CMake package and by pkg-config. Then it builds the examples and
+# the README's program, each by the line that stands beside it.
 # Tools come from CC, CXX, CMAKE and PKG_CONFIG; SPARC_LIBDIR is the library folder below the prefix.
 set -euo pipefail
 
@@ -52,7 +53,7 @@ read -ra cflags <<<"$warnings $("$PKG_CONFIG" --cflags sparc)"
 read -ra shared <<<"$("$PKG_CONFIG" --libs sparc)"
 # both kinds of library share a folder, where -lsparc means the shared one
 read -ra static <<<"$("$PKG_CONFIG" --static --libs sparc | sed 's/-lsparc\>/-l:libsparc.a/')"
-"$CC" -std=c11 "${cflags[@]}" "$source/consumer.c" -o "$work/c11" "${shared[@]}" -lm
+"$CC" -std=c11 "${cflags[@]}" "$source/consumer.c" -o "$work/c11" "${shared[@]}"
 "$CC" -std=c11 "${cflags[@]}" "$source/consumer.c" -o "$work/c11-static" "${static[@]}"
 "$CXX" -std=c++17 "${cflags[@]}" "$source/consumer.cc" -o "$work/cxx17" "${shared[@]}"
 "$CXX" -std=c++17 "${cflags[@]}" "$source/consumer.cc" -o "$work/cxx17-static" "${static[@]}"
@@ -62,3 +63,27 @@ for program in c11 cxx17; do
   needs "$work/$program" yes
   needs "$work/$program-static" no
 done
+
+echo "-- documented lines"
+root=$(cd "$source/../.." && pwd)
+mkdir "$work/lines"
+cd "$work/lines"
+cp "$root"/examples/*.c .
+awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$root/README.md" >program.c
+cc() { command "$CC" -Wall -Wextra "$@"; }
+pkg-config() { command "$PKG_CONFIG" "$@"; }
+
+# documented FILE PROGRAM: runs the line of FILE that compiles PROGRAM, as it stands there
+documented() {
+  local line
+  line=$(grep -m 1 -o "cc .*\b$2.*\$(pkg-config [^)]*)" "$1") || { echo "$1 does not say how $2 is built"; exit 1; }
+  echo "$line"
+  eval "$line" || { echo "this line of $1 fails"; exit 1; }
+}
+for example in *.c; do
+  [ "$example" = program.c ] || documented "$example" "$example"
+done
+"$work/prefix/bin/sparc" envs ./env_plugin.so --options length=20 --play oracle >/dev/null
+documented "$root/README.md" program.c
+said=$(LD_LIBRARY_PATH="$work/prefix/$libdir" ./a.out)
+grep -qF "    $said" "$root/README.md" || { echo "the README's program says: $said"; exit 1; }
