@@ -247,21 +247,21 @@ void sparc_cell_free(sparc_cell *cell) {
 
 /* ---- queries ----------------------------------------------------------------------------------- */
 
-const char *sparc_cell_kind(const sparc_cell *cell) { return cell->about->kind.name; }
-int sparc_cell_inputs(const sparc_cell *cell) { return cell->D; }
-int sparc_cell_modes(const sparc_cell *cell) { return cell->H; }
-const char *sparc_cell_options(const sparc_cell *cell) { return cell->options_text; }
-const char *sparc_cell_kernel(const sparc_cell *cell) { return cell->kernels->name; }
-sparc_sizes sparc_cell_sizes(const sparc_cell *cell) { return cell->sizes; }
+const char *sparc_cell_kind(const sparc_cell *cell) { return cell ? cell->about->kind.name : NULL; }
+int sparc_cell_inputs(const sparc_cell *cell) { return cell ? cell->D : 0; }
+int sparc_cell_modes(const sparc_cell *cell) { return cell ? cell->H : 0; }
+const char *sparc_cell_options(const sparc_cell *cell) { return cell ? cell->options_text : NULL; }
+const char *sparc_cell_kernel(const sparc_cell *cell) { return cell ? cell->kernels->name : NULL; }
+sparc_sizes sparc_cell_sizes(const sparc_cell *cell) { return cell ? cell->sizes : (sparc_sizes){0}; }
 
 const sparc_block *sparc_cell_blocks(const sparc_cell *cell, size_t *count) {
-  if (count) *count = cell->blocks;
-  return cell->block;
+  if (count) *count = cell ? cell->blocks : 0;
+  return cell ? cell->block : NULL;
 }
 
 const sparc_span *sparc_cell_spans(const sparc_cell *cell, size_t *count) {
-  if (count) *count = cell->spans;
-  return cell->span;
+  if (count) *count = cell ? cell->spans : 0;
+  return cell ? cell->span : NULL;
 }
 
 int cell_block_index(const sparc_cell *cell, const char *name) {

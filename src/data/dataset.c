@@ -13,12 +13,14 @@
 
 /* ---- access ---- */
 
-const char *sparc_dataset_name(const sparc_dataset *d) { return d->name; }
-int sparc_dataset_count(const sparc_dataset *d) { return d->count; }
-int sparc_dataset_channels(const sparc_dataset *d) { return d->channels; }
-int sparc_dataset_classes(const sparc_dataset *d) { return d->map->count; }
+const char *sparc_dataset_name(const sparc_dataset *d) { return d ? d->name : NULL; }
+int sparc_dataset_count(const sparc_dataset *d) { return d ? d->count : 0; }
+int sparc_dataset_channels(const sparc_dataset *d) { return d ? d->channels : 0; }
+int sparc_dataset_classes(const sparc_dataset *d) { return d ? d->map->count : 0; }
 
-static const example *find(const sparc_dataset *d, int i) { return i >= 0 && i < d->count ? &d->examples[i] : NULL; }
+static const example *find(const sparc_dataset *d, int i) {
+  return d && i >= 0 && i < d->count ? &d->examples[i] : NULL;
+}
 
 int sparc_dataset_length(const sparc_dataset *d, int i) {
   const example *e = find(d, i);
@@ -35,8 +37,8 @@ int sparc_dataset_class(const sparc_dataset *d, int i) {
   return e ? e->class_index : -1;
 }
 
-int sparc_dataset_targets(const sparc_dataset *d) { return d->targets ? d->target_width : 0; }
-int sparc_dataset_target_steps(const sparc_dataset *d) { return d->targets && d->target_steps; }
+int sparc_dataset_targets(const sparc_dataset *d) { return d && d->targets ? d->target_width : 0; }
+int sparc_dataset_target_steps(const sparc_dataset *d) { return d && d->targets && d->target_steps; }
 
 const float *sparc_dataset_target(const sparc_dataset *d, int i) {
   const example *e = find(d, i);
@@ -44,26 +46,26 @@ const float *sparc_dataset_target(const sparc_dataset *d, int i) {
 }
 
 const char *sparc_dataset_label(const sparc_dataset *d, int class_index) {
-  return class_index >= 0 && class_index < d->map->count ? d->map->names[class_index] : NULL;
+  return class_index >= 0 && class_index < sparc_dataset_classes(d) ? d->map->names[class_index] : NULL;
 }
 
 int sparc_dataset_shortest(const sparc_dataset *d) {
-  int length = INT_MAX;
-  for (int i = 0; i < d->count; i++)
+  int length = d ? INT_MAX : 0;
+  for (int i = 0; i < sparc_dataset_count(d); i++)
     if (d->examples[i].length < length) length = d->examples[i].length;
   return length;
 }
 
 int sparc_dataset_longest(const sparc_dataset *d) {
   int length = 0;
-  for (int i = 0; i < d->count; i++)
+  for (int i = 0; i < sparc_dataset_count(d); i++)
     if (d->examples[i].length > length) length = d->examples[i].length;
   return length;
 }
 
 size_t sparc_dataset_missing(const sparc_dataset *d) {
   size_t missing = 0;
-  for (int i = 0; i < d->count; i++) missing += d->examples[i].missing;
+  for (int i = 0; i < sparc_dataset_count(d); i++) missing += d->examples[i].missing;
   return missing;
 }
 

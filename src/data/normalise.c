@@ -43,6 +43,7 @@ sparc_status sparc_normalisation_fit(const sparc_dataset *fit, double *mean, dou
 
 void sparc_normalise(const float *in, float *out, int steps, int channels, const double *mean,
                      const double *deviation) {
+  if (!in || !out || !mean || !deviation) return;
   for (int t = 0; t < steps; t++)
     for (int c = 0; c < channels; c++, in++, out++) *out = (float)((*in - mean[c]) / deviation[c]);
 }

@@ -56,6 +56,7 @@ sparc_status sparc_env_find(const char *name, const sparc_env_kind **out) {
 }
 
 sparc_status sparc_env_refuse(const char *format, ...) {
+  if (!format) return fail(SPARC_INVALID, "an environment refuses without a reason: format is NULL");
   va_list arguments;
   va_start(arguments, format);
   set_error(format, arguments);

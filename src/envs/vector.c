@@ -170,8 +170,8 @@ void sparc_envs_free(sparc_envs *envs) {
   sparc_free(envs);
 }
 
-const sparc_env_kind *sparc_envs_kind(const sparc_envs *envs) { return envs->kind; }
-sparc_env_shape sparc_envs_shape(const sparc_envs *envs) { return envs->shape; }
+const sparc_env_kind *sparc_envs_kind(const sparc_envs *envs) { return envs ? envs->kind : NULL; }
+sparc_env_shape sparc_envs_shape(const sparc_envs *envs) { return envs ? envs->shape : (sparc_env_shape){0}; }
 
 /* ---- stepping ---------------------------------------------------------------------------------- */
 
@@ -290,15 +290,17 @@ sparc_status sparc_envs_step(sparc_envs *envs, const float *actions, float *obse
 
 long sparc_envs_faults(const sparc_envs *envs) {
   int64_t total = 0;
-  for (int i = 0; i < envs->n; i++) total += envs->faults[i];
+  for (int i = 0; envs && i < envs->n; i++) total += envs->faults[i];
   return (long)total;
 }
 
 /* ---- saving ------------------------------------------------------------------------------------ */
 
-size_t sparc_envs_state_bytes(const sparc_envs *envs) { return envs->block_bytes; }
+size_t sparc_envs_state_bytes(const sparc_envs *envs) { return envs ? envs->block_bytes : 0; }
 
-void sparc_envs_save(const sparc_envs *envs, void *state) { memcpy(state, envs->block, envs->block_bytes); }
+void sparc_envs_save(const sparc_envs *envs, void *state) {
+  if (envs && state) memcpy(state, envs->block, envs->block_bytes);
+}
 
 sparc_status sparc_envs_restore(sparc_envs *envs, const void *state, size_t bytes) {
   if (!envs || !state) return fail(SPARC_INVALID, "%s is NULL", envs ? "state" : "envs");

@@ -63,10 +63,12 @@ void sparc_model_free(sparc_model *m) {
   sparc_free(m);
 }
 
-const sparc_network *sparc_model_network(const sparc_model *m) { return m->file.network; }
-const sparc_preprocessing *sparc_model_preprocessing(const sparc_model *m) { return &m->file.preprocessing.view; }
+const sparc_network *sparc_model_network(const sparc_model *m) { return m ? m->file.network : NULL; }
+const sparc_preprocessing *sparc_model_preprocessing(const sparc_model *m) {
+  return m ? &m->file.preprocessing.view : NULL;
+}
 const char *sparc_model_metadata(const sparc_model *m, const char *key) {
-  return sparc_tensors_metadata_find(m->file.file, key);
+  return m ? sparc_tensors_metadata_find(m->file.file, key) : NULL;
 }
 
 /* ---- use --------------------------------------------------------------------------------------- */
@@ -109,7 +111,7 @@ sparc_status sparc_model_evaluate(sparc_model *m, const sparc_samples *samples, 
 
 /* ---- one input at a time ----------------------------------------------------------------------- */
 
-size_t sparc_model_state_size(const sparc_model *m) { return sparc_network_sizes_of(m->file.network).state; }
+size_t sparc_model_state_size(const sparc_model *m) { return sparc_network_sizes_of(sparc_model_network(m)).state; }
 
 sparc_status sparc_model_step(sparc_model *m, float *state, const float *x, float *outputs) {
   if (!m || !state || !x || !outputs)

@@ -177,10 +177,10 @@ void sparc_trainer_free(sparc_trainer *t) {
   sparc_free(t);
 }
 
-const sparc_network *sparc_trainer_network(const sparc_trainer *t) { return t->network; }
-const float *sparc_trainer_params(const sparc_trainer *t) { return t->weights; }
-long sparc_trainer_updates_done(const sparc_trainer *t) { return t->update; }
-const sparc_train_config *sparc_trainer_config_of(const sparc_trainer *t) { return &t->config; }
+const sparc_network *sparc_trainer_network(const sparc_trainer *t) { return t ? t->network : NULL; }
+const float *sparc_trainer_params(const sparc_trainer *t) { return t ? t->weights : NULL; }
+long sparc_trainer_updates_done(const sparc_trainer *t) { return t ? t->update : 0; }
+const sparc_train_config *sparc_trainer_config_of(const sparc_trainer *t) { return t ? &t->config : NULL; }
 
 /* ---- one update -------------------------------------------------------------------------------- */
 

@@ -359,18 +359,22 @@ void sparc_network_free(sparc_network *net) {
   sparc_free(net);
 }
 
-sparc_network_config sparc_network_config_of(const sparc_network *net) { return net->config; }
-sparc_network_sizes sparc_network_sizes_of(const sparc_network *net) { return net->sizes; }
-const sparc_cell *sparc_network_cell(const sparc_network *net) { return net->cell; }
+sparc_network_config sparc_network_config_of(const sparc_network *net) {
+  return net ? net->config : (sparc_network_config){0};
+}
+sparc_network_sizes sparc_network_sizes_of(const sparc_network *net) {
+  return net ? net->sizes : (sparc_network_sizes){0};
+}
+const sparc_cell *sparc_network_cell(const sparc_network *net) { return net ? net->cell : NULL; }
 
 const sparc_block *sparc_network_blocks(const sparc_network *net, size_t *count) {
-  if (count) *count = net->blocks;
-  return net->block;
+  if (count) *count = net ? net->blocks : 0;
+  return net ? net->block : NULL;
 }
 
 const sparc_span *sparc_network_spans(const sparc_network *net, size_t *count) {
-  if (count) *count = net->spans;
-  return net->span;
+  if (count) *count = net ? net->spans : 0;
+  return net ? net->span : NULL;
 }
 
 /* ---- initial draws (docs/training.md) -------------------------------------------------------------- */

@@ -137,6 +137,7 @@ static network_memory carve_network(arena *a, const sparc_network_plan *plan) {
 }
 
 size_t PUBLIC(sparc_network_plan_work_bytes)(const sparc_network_plan *plan) {
+  if (!plan) return 0;
   arena a = arena_measure();
   carve_network(&a, plan);
   const size_t outside = a.used;

@@ -128,6 +128,7 @@ static void norm_tile(void *context, size_t tile) {
 }
 
 double PUBLIC(sparc_gradient_norm)(const sparc_span *spans, size_t span_count, int threads, const real *gradient) {
+  if (!spans || !gradient) return 0;
   size_t count = 0;
   for (size_t i = 0; i < span_count; i++)
     if (spans[i].offset + spans[i].size > count) count = spans[i].offset + spans[i].size;

@@ -9,6 +9,7 @@ sparc_adam_config sparc_adam_defaults(void) {
 }
 
 double sparc_schedule_rate(const sparc_schedule *s, long update) {
+  if (!s) return 0;
   if (s->kind == SPARC_SCHEDULE_CONSTANT) return s->peak;
   const double rise = s->peak - s->floor;
   if (update < s->warmup) return s->floor + rise * (double)update / (double)s->warmup;

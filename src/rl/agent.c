@@ -107,10 +107,10 @@ void sparc_agent_free(sparc_agent *agent) {
   sparc_free(agent);
 }
 
-sparc_env_shape sparc_agent_shape(const sparc_agent *agent) { return agent->shape; }
+sparc_env_shape sparc_agent_shape(const sparc_agent *agent) { return agent ? agent->shape : (sparc_env_shape){0}; }
 
 const char *sparc_agent_metadata(const sparc_agent *agent, const char *key) {
-  return sparc_tensors_metadata_find(agent->file, key);
+  return agent ? sparc_tensors_metadata_find(agent->file, key) : NULL;
 }
 
 const sparc_network *agent_network(const sparc_agent *agent) { return agent->network; }

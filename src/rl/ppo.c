@@ -315,10 +315,10 @@ void sparc_ppo_free(sparc_ppo *ppo) {
   sparc_free(ppo);
 }
 
-long sparc_ppo_rollouts_done(const sparc_ppo *ppo) { return ppo->rollouts; }
-const sparc_ppo_config *sparc_ppo_config_of(const sparc_ppo *ppo) { return &ppo->own.config; }
-const sparc_network *sparc_ppo_network(const sparc_ppo *ppo) { return ppo->network; }
-const float *sparc_ppo_params(const sparc_ppo *ppo) { return ppo->params; }
+long sparc_ppo_rollouts_done(const sparc_ppo *ppo) { return ppo ? ppo->rollouts : 0; }
+const sparc_ppo_config *sparc_ppo_config_of(const sparc_ppo *ppo) { return ppo ? &ppo->own.config : NULL; }
+const sparc_network *sparc_ppo_network(const sparc_ppo *ppo) { return ppo ? ppo->network : NULL; }
+const float *sparc_ppo_params(const sparc_ppo *ppo) { return ppo ? ppo->params : NULL; }
 
 static sparc_ppo_activity activity_of(const sparc_ppo *ppo, const collection *c) {
   const cell_activity *a = &c->activity;

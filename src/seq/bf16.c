@@ -57,8 +57,14 @@ static bf16_kernels kernels_for(size_t n) {
 
 sparc_bf16 sparc_bf16_from_float(float value) { return narrowed(value); }
 float sparc_float_from_bf16(sparc_bf16 value) { return widened(value); }
-void sparc_bf16_from_floats(size_t n, const float *in, sparc_bf16 *out) { kernels_for(n).narrow(n, in, out); }
-void sparc_floats_from_bf16(size_t n, const sparc_bf16 *in, float *out) { kernels_for(n).widen(n, in, out); }
+
+void sparc_bf16_from_floats(size_t n, const float *in, sparc_bf16 *out) {
+  if (in && out) kernels_for(n).narrow(n, in, out);
+}
+
+void sparc_floats_from_bf16(size_t n, const sparc_bf16 *in, float *out) {
+  if (in && out) kernels_for(n).widen(n, in, out);
+}
 
 /* ---- arrays on threads --------------------------------------------------------------------------- */
 
@@ -129,12 +135,14 @@ static work_view carve_work(arena *a, const sparc_plan *plan) {
 }
 
 size_t sparc_plan_saved_bytes_bf16(const sparc_plan *plan) {
+  if (!plan) return 0;
   arena a = arena_measure();
   carve_saved(&a, plan);
   return a.used;
 }
 
 size_t sparc_plan_work_bytes_bf16(const sparc_plan *plan) {
+  if (!plan) return 0;
   arena a = arena_measure();
   carve_work(&a, plan);
   return a.used;

@@ -100,20 +100,20 @@ sparc_status sparc_scan_create(const sparc_scan_config *config, sparc_scan **out
 }
 
 void sparc_scan_free(sparc_scan *scan) { sparc_free(scan); }
-const char *sparc_scan_kernel(const sparc_scan *scan) { return scan->name; }
+const char *sparc_scan_kernel(const sparc_scan *scan) { return scan ? scan->name : NULL; }
 
 static size_t tokens_of(const sparc_scan *scan) { return (size_t)scan->config.B * (size_t)scan->config.T; }
 
-size_t sparc_scan_saved_bytes(const sparc_scan *scan) { return tokens_of(scan) * 2 * sizeof(float); }
+size_t sparc_scan_saved_bytes(const sparc_scan *scan) { return scan ? tokens_of(scan) * 2 * sizeof(float) : 0; }
 
 size_t sparc_real_scan_saved_bytes(const sparc_scan *scan) {
-  return tokens_of(scan) * (size_t)scan->config.H * sizeof(float);
+  return scan ? tokens_of(scan) * (size_t)scan->config.H * sizeof(float) : 0;
 }
 
 /* ---- constants ----------------------------------------------------------------------------------- */
 
 size_t sparc_scan_constants(const sparc_scan *scan) {
-  return pieces_of(scan->config.H, SCAN_TILE) * sizeof(scan_tile) / sizeof(float);
+  return scan ? pieces_of(scan->config.H, SCAN_TILE) * sizeof(scan_tile) / sizeof(float) : 0;
 }
 
 static void fill_tile(scan_tile *tile, size_t n, const float *nu, const float *theta) {
@@ -354,6 +354,7 @@ static void carve(const sparc_scan *scan, arena *a, float **dcontrols, double **
 }
 
 size_t sparc_scan_work_bytes(const sparc_scan *scan) {
+  if (!scan) return 0;
   float *dcontrols;
   double *sums;
   arena measure = arena_measure();

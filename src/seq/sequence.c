@@ -5,11 +5,11 @@
 #include "seq/sequence_impl.h"
 
 size_t PUBLIC(sparc_plan_saved_bytes)(const sparc_plan *plan) {
-  return TYPED(ops_of)(plan->cell)->saved_count(plan) * sizeof(real);
+  return plan ? TYPED(ops_of)(plan->cell)->saved_count(plan) * sizeof(real) : 0;
 }
 
 size_t PUBLIC(sparc_plan_work_bytes)(const sparc_plan *plan) {
-  return TYPED(ops_of)(plan->cell)->work_count(plan) * sizeof(real);
+  return plan ? TYPED(ops_of)(plan->cell)->work_count(plan) * sizeof(real) : 0;
 }
 
 static sparc_status require(const void *pointer, const char *name) {

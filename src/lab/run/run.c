@@ -157,11 +157,12 @@ void sparc_run_free(sparc_run *run) {
   sparc_free(run);
 }
 
-sparc_run_config sparc_run_config_of(const sparc_run *run) { return run->config; }
-sparc_run_result sparc_run_result_of(const sparc_run *run) { return run->result; }
-sparc_trainer *sparc_run_trainer(const sparc_run *run) { return run->trainer; }
+sparc_run_config sparc_run_config_of(const sparc_run *run) { return run ? run->config : (sparc_run_config){0}; }
+sparc_run_result sparc_run_result_of(const sparc_run *run) { return run ? run->result : (sparc_run_result){0}; }
+sparc_trainer *sparc_run_trainer(const sparc_run *run) { return run ? run->trainer : NULL; }
 
 sparc_run_data sparc_run_data_of(const sparc_run *run) {
+  if (!run) return (sparc_run_data){0};
   const run_data *d = &run->data;
   return (sparc_run_data){.name = d->task ? d->task->name : d->split.name,
                           .remark = d->split.remark,

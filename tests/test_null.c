@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* test_null.c: every public function is called with NULL for every pointer, and again with an object but nothing beside
+ * it. It answers with SPARC_INVALID and a sentence, with zero, or does nothing.
+ *
+ * A call runs in a process of its own, so that one that crashes is named and the others are still tried. The first list
+ * must have the order of exported-symbols.txt: a new function that is not in it fails the test.
+ */
+#include "sparc/sparc.h"
+#include "unit.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 1024 };
+enum { SURVIVED = 0, WRONG = 42 }; /* exit codes */
+
+static const char *called[MOST];
+static size_t calls, bad;
+
+/* true in the process that makes the call; the caller waits for it here */
+static bool is_caller(const char *name) {
+  assert_true(calls < MOST);
+  called[calls++] = name;
+  fflush(NULL);
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL}; /* cmocka would go on with the tests in the child */
+    for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) signal(deadly[i], SIG_DFL);
+    alarm(20);
+    return true;
+  }
+  int how = 0;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  if (WIFEXITED(how) && WEXITSTATUS(how) == SURVIVED) return false;
+  print_error("%s(NULL...): %s\n", name, WIFEXITED(how) && WEXITSTATUS(how) == WRONG ? "wrong answer" : "crashed");
+  bad++;
+  return false;
+}
+
+static void answer(bool right) { _exit(right ? SURVIVED : WRONG); }
+static bool refused(sparc_status status) { return status == SPARC_INVALID && strstr(sparc_error(), "NULL"); }
+
+#define CALL(name, condition)                \
+  do                                         \
+    if (is_caller(#name)) answer(condition); \
+  while (0)
+#define REFUSES(name, arguments) CALL(name, refused(name arguments)) /* SPARC_INVALID; the sentence says NULL */
+#define ZERO(name, arguments)    CALL(name, !(name arguments))       /* NULL, zero, or a structure of them */
+#define ANSWERS(name, arguments) CALL(name, name arguments)          /* as ever; for functions without a pointer, too */
+#define QUIET(name, arguments)   CALL(name, (name arguments, true))  /* returns */
+
+static const char *const no_text = NULL;
+
+static void call_without_anything(void) {
+  ANSWERS(sparc_adam_defaults, ().beta1 > 0);
+  REFUSES(sparc_adam_update, (NULL, NULL, 1, 1, 1, 1, 1, NULL, NULL, NULL));
+  REFUSES(sparc_adam_update_f64, (NULL, NULL, 1, 1, 1, 1, 1, NULL, NULL, NULL));
+  QUIET(sparc_agent_free, (NULL));
+  REFUSES(sparc_agent_load, (NULL, NULL));
+  ZERO(sparc_agent_metadata, (NULL, NULL));
+  ZERO(sparc_agent_shape, (NULL).observation);
+  REFUSES(sparc_agent_step, (NULL, NULL, 1, NULL, NULL));
+  QUIET(sparc_alloc, (0));
+  REFUSES(sparc_backward, (NULL, NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_backward_bf16, (NULL, NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_backward_f64, (NULL, NULL, NULL, NULL, NULL, NULL));
+  ANSWERS(sparc_bf16_from_float, (1));
+  QUIET(sparc_bf16_from_floats, (1, NULL, NULL));
+  ZERO(sparc_cell_blocks, (NULL, NULL));
+  REFUSES(sparc_cell_create, (NULL, NULL));
+  ZERO(sparc_cell_describe, (NULL));
+  REFUSES(sparc_cell_fit, (NULL, 1, NULL, NULL, 1));
+  QUIET(sparc_cell_free, (NULL));
+  REFUSES(sparc_cell_init, (NULL, SPARC_INIT_CONTROL, 1, NULL, NULL));
+  ZERO(sparc_cell_inputs, (NULL));
+  REFUSES(sparc_cell_inspect, (NULL, NULL, 1, 1, NULL, NULL));
+  ZERO(sparc_cell_kernel, (NULL));
+  ZERO(sparc_cell_kind, (NULL));
+  ANSWERS(sparc_cell_kinds, ());
+  ZERO(sparc_cell_modes, (NULL));
+  ZERO(sparc_cell_options, (NULL));
+  ZERO(sparc_cell_sizes, (NULL).params);
+  ZERO(sparc_cell_spans, (NULL, NULL));
+  ANSWERS(sparc_data_format_name, (SPARC_DATA_CSV));
+  REFUSES(sparc_data_format_parse, (NULL, NULL));
+  REFUSES(sparc_data_load, (NULL, NULL, NULL));
+  QUIET(sparc_data_split_free, (NULL));
+  ZERO(sparc_dataset_channels, (NULL));
+  ANSWERS(sparc_dataset_class, (NULL, 0) == -1);
+  ZERO(sparc_dataset_classes, (NULL));
+  ZERO(sparc_dataset_count, (NULL));
+  REFUSES(sparc_dataset_fill_missing, (NULL));
+  REFUSES(sparc_dataset_forecast, (NULL, 1));
+  QUIET(sparc_dataset_free, (NULL));
+  ZERO(sparc_dataset_label, (NULL, 1));
+  ZERO(sparc_dataset_length, (NULL, 1));
+  ZERO(sparc_dataset_longest, (NULL));
+  ZERO(sparc_dataset_missing, (NULL));
+  ZERO(sparc_dataset_name, (NULL));
+  REFUSES(sparc_dataset_normalise, (NULL, NULL, NULL));
+  REFUSES(sparc_dataset_parse, (NULL, 1, NULL, NULL, NULL));
+  REFUSES(sparc_dataset_read, (NULL, NULL, NULL));
+  ZERO(sparc_dataset_series, (NULL, 1));
+  ZERO(sparc_dataset_shortest, (NULL));
+  REFUSES(sparc_dataset_subset, (NULL, NULL, 1, NULL, NULL));
+  ZERO(sparc_dataset_target, (NULL, 1));
+  ZERO(sparc_dataset_target_steps, (NULL));
+  ZERO(sparc_dataset_targets, (NULL));
+  ANSWERS(sparc_dtype_name, (SPARC_F32));
+  ANSWERS(sparc_dtype_size, (SPARC_F32));
+  REFUSES(sparc_env_find, (NULL, NULL));
+  ANSWERS(sparc_env_names, ());
+  REFUSES(sparc_env_refuse, (no_text));
+  REFUSES(sparc_envs_create, (NULL, NULL));
+  ZERO(sparc_envs_faults, (NULL));
+  QUIET(sparc_envs_free, (NULL));
+  ZERO(sparc_envs_kind, (NULL));
+  REFUSES(sparc_envs_oracle, (NULL, NULL));
+  REFUSES(sparc_envs_reset, (NULL, NULL));
+  REFUSES(sparc_envs_restore, (NULL, NULL, 1));
+  QUIET(sparc_envs_save, (NULL, NULL));
+  ZERO(sparc_envs_segments, (NULL, 1, NULL, 1));
+  ZERO(sparc_envs_shape, (NULL).observation);
+  ZERO(sparc_envs_state_bytes, (NULL));
+  REFUSES(sparc_envs_step, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  ANSWERS(sparc_error, ());
+  REFUSES(sparc_error_rate, (1, 1, NULL, NULL, NULL));
+  ANSWERS(sparc_float_from_bf16, (1) > 0);
+  QUIET(sparc_floats_from_bf16, (1, NULL, NULL));
+  REFUSES(sparc_forward, (NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_forward_bf16, (NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_forward_f64, (NULL, NULL, NULL, NULL, NULL));
+  QUIET(sparc_free, (NULL));
+  ZERO(sparc_gradient_clip, (NULL, 1, 1, 1, 1, NULL));
+  ZERO(sparc_gradient_clip_f64, (NULL, 1, 1, 1, 1, NULL));
+  ZERO(sparc_gradient_norm, (NULL, 1, 1, NULL));
+  ZERO(sparc_gradient_norm_f64, (NULL, 1, 1, NULL));
+  REFUSES(sparc_input_jacobian, (NULL, NULL, NULL, NULL));
+  REFUSES(sparc_input_jacobian_f64, (NULL, NULL, NULL, NULL));
+  QUIET(sparc_inspection_free, (NULL));
+  ZERO(sparc_kernel_available, (NULL));
+  REFUSES(sparc_kernel_choose, (NULL, NULL));
+  ANSWERS(sparc_kernel_names, ());
+  REFUSES(sparc_lazy_flush, (NULL, NULL, NULL));
+  REFUSES(sparc_lazy_flush_f64, (NULL, NULL, NULL));
+  ZERO(sparc_lazy_size, (NULL, 1));
+  REFUSES(sparc_lazy_step, (NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL));
+  REFUSES(sparc_lazy_step_f64, (NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL));
+  REFUSES(sparc_lazy_update, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_lazy_update_f64, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_model_evaluate, (NULL, NULL, NULL));
+  QUIET(sparc_model_free, (NULL));
+  REFUSES(sparc_model_load, (NULL, 1, NULL));
+  ZERO(sparc_model_metadata, (NULL, NULL));
+  ZERO(sparc_model_network, (NULL));
+  REFUSES(sparc_model_predict, (NULL, NULL, NULL));
+  ZERO(sparc_model_preprocessing, (NULL));
+  ZERO(sparc_model_state_size, (NULL));
+  REFUSES(sparc_model_step, (NULL, NULL, NULL, NULL));
+  REFUSES(sparc_network_backward, (NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_network_backward_f64, (NULL, NULL, NULL, NULL, NULL));
+  ZERO(sparc_network_blocks, (NULL, NULL));
+  ZERO(sparc_network_cell, (NULL));
+  ZERO(sparc_network_config_of, (NULL).H);
+  REFUSES(sparc_network_create, (NULL, NULL));
+  REFUSES(sparc_network_forward, (NULL, NULL, NULL, NULL));
+  REFUSES(sparc_network_forward_f64, (NULL, NULL, NULL, NULL));
+  QUIET(sparc_network_free, (NULL));
+  REFUSES(sparc_network_init, (NULL, 1, NULL));
+  REFUSES(sparc_network_inspect, (NULL, NULL, 1, 1, 1, NULL, NULL));
+  REFUSES(sparc_network_plan_create, (NULL, 1, 1, 1, NULL));
+  QUIET(sparc_network_plan_free, (NULL));
+  ZERO(sparc_network_plan_work_bytes, (NULL));
+  ZERO(sparc_network_plan_work_bytes_f64, (NULL));
+  REFUSES(sparc_network_prepare, (NULL, NULL, NULL));
+  REFUSES(sparc_network_prepare_f64, (NULL, NULL, NULL));
+  REFUSES(sparc_network_rtrl_gradient, (NULL, NULL, SPARC_ENCODER_LOCAL, NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_network_rtrl_gradient_f64, (NULL, NULL, SPARC_ENCODER_LOCAL, NULL, NULL, NULL, NULL, NULL));
+  ZERO(sparc_network_sizes_of, (NULL).params);
+  ZERO(sparc_network_spans, (NULL, NULL));
+  REFUSES(sparc_network_step, (NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, 1));
+  REFUSES(sparc_network_step_f64, (NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, 1));
+  REFUSES(sparc_network_step_rtrl, (NULL, NULL, SPARC_ENCODER_LOCAL, NULL, NULL, NULL, 1, NULL, NULL));
+  REFUSES(sparc_network_step_rtrl_f64, (NULL, NULL, SPARC_ENCODER_LOCAL, NULL, NULL, NULL, 1, NULL, NULL));
+  REFUSES(sparc_nmse, (1, NULL, NULL, NULL));
+  REFUSES(sparc_normalisation_fit, (NULL, NULL, NULL));
+  QUIET(sparc_normalise, (NULL, NULL, 1, 1, NULL, NULL));
+  REFUSES(sparc_plan_create, (NULL, 1, 1, NULL, NULL));
+  QUIET(sparc_plan_free, (NULL));
+  ZERO(sparc_plan_saved_bytes, (NULL));
+  ZERO(sparc_plan_saved_bytes_bf16, (NULL));
+  ZERO(sparc_plan_saved_bytes_f64, (NULL));
+  ZERO(sparc_plan_work_bytes, (NULL));
+  ZERO(sparc_plan_work_bytes_bf16, (NULL));
+  ZERO(sparc_plan_work_bytes_f64, (NULL));
+  ZERO(sparc_ppo_config_of, (NULL));
+  REFUSES(sparc_ppo_create, (NULL, NULL));
+  REFUSES(sparc_ppo_defaults, (NULL, NULL));
+  QUIET(sparc_ppo_free, (NULL));
+  REFUSES(sparc_ppo_iterate, (NULL, NULL));
+  REFUSES(sparc_ppo_memory_of, (NULL, NULL));
+  ZERO(sparc_ppo_network, (NULL));
+  ZERO(sparc_ppo_params, (NULL));
+  REFUSES(sparc_ppo_restore, (NULL, NULL, 1, NULL));
+  ZERO(sparc_ppo_rollouts_done, (NULL));
+  REFUSES(sparc_ppo_save, (NULL, NULL, 1, NULL));
+  REFUSES(sparc_prepare, (NULL, NULL, NULL));
+  REFUSES(sparc_prepare_f64, (NULL, NULL, NULL));
+  ZERO(sparc_random_below, (NULL, 1));
+  QUIET(sparc_random_fill_normal, (NULL, NULL, 1, 1));
+  QUIET(sparc_random_fill_uniform, (NULL, NULL, 1, 1, 1));
+  QUIET(sparc_random_init, (NULL, 1, NULL, NULL));
+  REFUSES(sparc_random_lecun_normal, (NULL, NULL, 1, 1));
+  ZERO(sparc_random_normal, (NULL));
+  REFUSES(sparc_random_orthogonal, (NULL, NULL, 1, 1, 1));
+  QUIET(sparc_random_permutation, (NULL, NULL, 1));
+  ZERO(sparc_random_phase, (NULL, 1));
+  ZERO(sparc_random_ring, (NULL, 1, 1));
+  QUIET(sparc_random_seek, (NULL, 1));
+  QUIET(sparc_random_shuffle, (NULL, NULL, 1));
+  ZERO(sparc_random_tell, (NULL));
+  REFUSES(sparc_random_torch_uniform, (NULL, NULL, 1, 1));
+  ZERO(sparc_random_truncated_normal, (NULL));
+  ZERO(sparc_random_u32, (NULL));
+  ZERO(sparc_random_u64, (NULL));
+  ZERO(sparc_random_uniform, (NULL));
+  ZERO(sparc_random_uniform_f32, (NULL));
+  REFUSES(sparc_real_scan_backward, (NULL, NULL, NULL));
+  REFUSES(sparc_real_scan_forward, (NULL, NULL));
+  ZERO(sparc_real_scan_saved_bytes, (NULL));
+  REFUSES(sparc_record_boundary, (NULL, NULL, 1, 1, NULL, NULL));
+  REFUSES(sparc_record_boundary_f64, (NULL, NULL, 1, 1, NULL, NULL));
+  REFUSES(sparc_record_gradient, (NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1));
+  REFUSES(sparc_record_gradient_f64, (NULL, NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1));
+  ZERO(sparc_record_size, (NULL, 1));
+  REFUSES(sparc_record_step, (NULL, NULL, 1, 1, NULL));
+  REFUSES(sparc_record_step_f64, (NULL, NULL, 1, 1, NULL));
+  ZERO(sparc_record_work_size, (NULL, 1, 1, 1, 1));
+  ZERO(sparc_record_work_size_f64, (NULL, 1, 1, 1, 1));
+  REFUSES(sparc_rtrl_batch_gradient, (NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1));
+  REFUSES(sparc_rtrl_batch_gradient_f64, (NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1));
+  ZERO(sparc_rtrl_batch_work_size, (NULL, 1));
+  ZERO(sparc_rtrl_batch_work_size_f64, (NULL, 1));
+  REFUSES(sparc_rtrl_gradient, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_rtrl_gradient_f64, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_rtrl_update, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_rtrl_update_f64, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  ZERO(sparc_run_config_of, (NULL).data);
+  REFUSES(sparc_run_create, (NULL, NULL));
+  ZERO(sparc_run_data_of, (NULL).name);
+  ZERO(sparc_run_defaults, ().data);
+  REFUSES(sparc_run_execute, (NULL, NULL, NULL));
+  QUIET(sparc_run_free, (NULL));
+  REFUSES(sparc_run_open, (NULL, 1, NULL));
+  ZERO(sparc_run_result_of, (NULL).done);
+  ZERO(sparc_run_trainer, (NULL));
+  ZERO(sparc_samples_of_dataset, (NULL).count);
+  ZERO(sparc_samples_of_task, (NULL, 1).count);
+  REFUSES(sparc_scan_backward, (NULL, NULL, NULL, NULL, NULL));
+  ZERO(sparc_scan_constants, (NULL));
+  REFUSES(sparc_scan_create, (NULL, NULL));
+  REFUSES(sparc_scan_forward, (NULL, NULL, NULL));
+  QUIET(sparc_scan_free, (NULL));
+  ZERO(sparc_scan_kernel, (NULL));
+  REFUSES(sparc_scan_order, (1, NULL, NULL));
+  REFUSES(sparc_scan_prepare, (NULL, NULL, NULL, NULL));
+  ZERO(sparc_scan_saved_bytes, (NULL));
+  ZERO(sparc_scan_work_bytes, (NULL));
+  ZERO(sparc_schedule_rate, (NULL, 1));
+  QUIET(sparc_set_log, (NULL, NULL));
+  ANSWERS(sparc_status_name, (SPARC_OK));
+  REFUSES(sparc_step, (NULL, NULL, NULL, NULL, 1, NULL, NULL));
+  REFUSES(sparc_step_f64, (NULL, NULL, NULL, NULL, 1, NULL, NULL));
+  REFUSES(sparc_step_rtrl, (NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL));
+  REFUSES(sparc_step_rtrl_f64, (NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL));
+  REFUSES(sparc_step_streams, (NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, 1));
+  REFUSES(sparc_step_streams_f64, (NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, 1));
+  REFUSES(sparc_task_create, (NULL, NULL));
+  QUIET(sparc_task_free, (NULL));
+  ANSWERS(sparc_task_names, ());
+  CALL(sparc_task_paper_score, isnan(sparc_task_paper_score(NULL, NULL)));
+  REFUSES(sparc_task_score, (NULL, NULL, NULL, NULL));
+  ZERO(sparc_tensors_at, (NULL, 1));
+  QUIET(sparc_tensors_close, (NULL));
+  ZERO(sparc_tensors_count, (NULL));
+  ZERO(sparc_tensors_find, (NULL, NULL));
+  ZERO(sparc_tensors_metadata_at, (NULL, 1));
+  ZERO(sparc_tensors_metadata_count, (NULL));
+  ZERO(sparc_tensors_metadata_find, (NULL, NULL));
+  REFUSES(sparc_tensors_open, (NULL, NULL));
+  REFUSES(sparc_tensors_parse, (NULL, 1, NULL, NULL));
+  REFUSES(sparc_tensors_read_bytes, (NULL, NULL, NULL, 1));
+  REFUSES(sparc_tensors_read_f32, (NULL, NULL, NULL, 1));
+  REFUSES(sparc_tensors_read_f64, (NULL, NULL, NULL, 1));
+  REFUSES(sparc_tensors_write, (NULL, NULL, 1, NULL, 1));
+  REFUSES(sparc_trace_read, (NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_trace_read_f64, (NULL, NULL, NULL, NULL, NULL));
+  ZERO(sparc_trace_size, (NULL, NULL));
+  ANSWERS(sparc_train_classification, ().updates);
+  ZERO(sparc_train_task, (NULL).updates);
+  ZERO(sparc_trainer_config_of, (NULL));
+  REFUSES(sparc_trainer_create, (NULL, NULL, NULL));
+  REFUSES(sparc_trainer_evaluate, (NULL, NULL, NULL));
+  QUIET(sparc_trainer_free, (NULL));
+  ZERO(sparc_trainer_network, (NULL));
+  ZERO(sparc_trainer_params, (NULL));
+  REFUSES(sparc_trainer_restore, (NULL, NULL, 1, NULL));
+  REFUSES(sparc_trainer_save, (NULL, NULL, NULL, 1, NULL));
+  REFUSES(sparc_trainer_update, (NULL, NULL));
+  ZERO(sparc_trainer_updates_done, (NULL));
+  ANSWERS(sparc_version, ());
+}
+
+static void expect_survival(void) {
+  if (bad) fail_msg("%zu of %zu calls did not survive NULL", bad, calls);
+}
+
+static void test_nothing(void **state) {
+  (void)state;
+  calls = bad = 0;
+  call_without_anything();
+  expect_survival();
+}
+
+/* the list above is the list of what is exported */
+static void test_every_function(void **state) {
+  (void)state;
+  FILE *file = fopen(SPARC_SOURCE_DIR "/tests/exported-symbols.txt", "r");
+  assert_non_null(file);
+  char line[128];
+  size_t i = 0;
+  for (; fgets(line, sizeof line, file); i++) {
+    line[strcspn(line, "\n")] = '\0';
+    if (i >= calls || strcmp(called[i], line) != 0)
+      fail_msg("call_without_anything has %s where exported-symbols.txt has %s", i < calls ? called[i] : "nothing",
+               line);
+  }
+  fclose(file);
+  assert_int_equal(i, calls);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_nothing),
+      cmocka_unit_test(test_every_function),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
