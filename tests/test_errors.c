@@ -196,6 +196,47 @@ static void test_sequence_calls(void **state) {
   finish(&c);
 }
 
+/* blocks that malloc might give, where whole cache lines are expected */
+static void test_misaligned_blocks(void **state) {
+  (void)state;
+  call c;
+  start(&c);
+  const sparc_sequence io = {.x = c.x, .y = c.y};
+  const sparc_sequence_f64 io_f64 = {.x = (double[2 * 4 * 2]){0}, .y = (double[2 * 4 * 6]){0}};
+  const sparc_sequence_bf16 io_bf16 = {.x = (sparc_bf16[2 * 4 * 2]){0}, .y = (sparc_bf16[2 * 4 * 6]){0}};
+  const sparc_sequence_gradient gradient = {.dy = c.dy, .dparams = c.dparams};
+  const double prepared_f64[1] = {0};
+  void *saved = (char *)c.saved + 16, *work = (char *)c.work + 4;
+  const char *const where = "expected a block of sparc_alloc";
+  expect_error(sparc_forward(c.plan, c.prepared, &io, saved, c.work), SPARC_INVALID, "saved begins 16 bytes", where);
+  expect_error(sparc_forward(c.plan, c.prepared, &io, c.saved, work), SPARC_INVALID, "work begins 4 bytes", where);
+  expect_error(sparc_backward(c.plan, c.prepared, &io, saved, &gradient, c.work), SPARC_INVALID, "saved begins", where);
+  expect_error(sparc_backward(c.plan, c.prepared, &io, c.saved, &gradient, work), SPARC_INVALID, "work begins", where);
+  expect_error(sparc_forward_f64(c.plan, prepared_f64, &io_f64, saved, c.work), SPARC_INVALID, "saved begins", where);
+  expect_error(sparc_forward_bf16(c.plan, c.prepared, &io_bf16, c.saved, work), SPARC_INVALID, "work begins", where);
+
+  float h[6] = {0}, dh[6] = {0}, db[6] = {0}, constants[4096] = {0};
+  sparc_scan *scan;
+  assert_int_equal(sparc_scan_create(&(sparc_scan_config){.B = 1, .T = 1, .H = 3}, &scan), SPARC_OK);
+  expect_error(sparc_scan_backward(scan, constants, &(sparc_scan_data){.h = h},
+                                   &(sparc_scan_gradient){.dh = dh, .db = db}, work),
+               SPARC_INVALID, "work begins 4 bytes", where);
+  sparc_scan_free(scan);
+
+  sparc_network *network;
+  sparc_network_plan *plan;
+  const sparc_head_config head = {.name = "head", .input = SPARC_HEAD_STEPS, .outputs = 2};
+  const sparc_network_config config = {.cell = "sparc", .H = 3, .inputs = 2, .head = &head, .heads = 1};
+  assert_int_equal(sparc_network_create(&config, &network), SPARC_OK);
+  assert_int_equal(sparc_network_plan_create(network, 1, 2, 1, &plan), SPARC_OK);
+  float *const outputs[] = {c.y};
+  expect_error(sparc_network_forward(plan, c.prepared, &(sparc_network_sequence){.x = c.x, .outputs = outputs}, work),
+               SPARC_INVALID, "work begins 4 bytes", where);
+  sparc_network_plan_free(plan);
+  sparc_network_free(network);
+  finish(&c);
+}
+
 static void test_step_calls(void **state) {
   (void)state;
   call c;
@@ -229,6 +270,7 @@ int main(void) {
       cmocka_unit_test(test_plan_create),
       cmocka_unit_test(test_prepare),
       cmocka_unit_test(test_sequence_calls),
+      cmocka_unit_test(test_misaligned_blocks),
       cmocka_unit_test(test_step_calls),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_null.c: every public function is called with NULL for every pointer, and again with an object but nothing beside
- * it. It answers with SPARC_INVALID and a sentence, with zero, or does nothing.
+/* test_null.c: every public function is called with NULL for every pointer, and those that work on an object again
+ * with one pointer after the other left out. They answer with SPARC_INVALID and a sentence, with zero, or do nothing.
  *
  * A call runs in a process of its own, so that one that crashes is named and the others are still tried. The first list
  * must have the order of exported-symbols.txt: a new function that is not in it fails the test.
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST = 1024 };
+enum { MOST = 2048 };
 enum { SURVIVED = 0, WRONG = 42 }; /* exit codes */
 
 static const char *called[MOST];
@@ -57,6 +57,8 @@ static bool refused(sparc_status status) { return status == SPARC_INVALID && str
 #define QUIET(name, arguments)   CALL(name, (name arguments, true))  /* returns */
 
 static const char *const no_text = NULL;
+
+/* ---- nothing at all -------------------------------------------------------------------------------- */
 
 static void call_without_anything(void) {
   ANSWERS(sparc_adam_defaults, ().beta1 > 0);
@@ -346,10 +348,237 @@ static void test_every_function(void **state) {
   assert_int_equal(i, calls);
 }
 
+/* ---- one pointer after the other ------------------------------------------------------------------ */
+
+enum { ROOM = 1 << 20, ROOMS = 16 };
+static char rooms[ROOMS][ROOM] __attribute__((aligned(64)));
+static int place, left_out;
+
+/* zeros of which there are enough, for every argument its own; NULL for the one that is left out */
+static void *o(void) {
+  const int here = place++;
+  if (here >= ROOMS) _exit(WRONG);
+  return here == left_out ? NULL : rooms[here];
+}
+
+/* makes the call once for every o() in it, whose number is `pointers`; optional arguments may be NULL */
+#define EACH(pointers, name, arguments)                 \
+  for (left_out = 0; left_out < (pointers); left_out++) \
+  CALL(name, (place = 0, (void)(name arguments), place == (pointers)))
+
+typedef struct objects {
+  sparc_cell *cell;
+  sparc_plan *plan;
+  sparc_network *network;
+  sparc_network_plan *network_plan;
+  sparc_scan *scan;
+  sparc_dataset *dataset;
+  sparc_envs *envs;
+  sparc_task *task;
+  sparc_tensors *tensors;
+  sparc_model *model;
+  sparc_random random;
+} objects;
+
+static void make_objects(objects *m) {
+  static const char rows[] = "1,2,a\n3,4,b\n",
+                    checkpoint[] = SPARC_SOURCE_DIR "/tests/checkpoints/format-1-task.safetensors";
+  const sparc_head_config head = {.name = "head", .input = SPARC_HEAD_STEPS, .outputs = 2};
+  const sparc_network_config network = {.cell = "sparc", .H = 3, .inputs = 2, .head = &head, .heads = 1};
+  assert_int_equal(sparc_cell_create(&(sparc_cell_config){.kind = "sparc", .D = 2, .H = 3}, &m->cell), SPARC_OK);
+  assert_int_equal(sparc_plan_create(m->cell, 1, 2, &(sparc_plan_config){.threads = 1}, &m->plan), SPARC_OK);
+  assert_int_equal(sparc_network_create(&network, &m->network), SPARC_OK);
+  assert_int_equal(sparc_network_plan_create(m->network, 1, 2, 1, &m->network_plan), SPARC_OK);
+  assert_int_equal(sparc_scan_create(&(sparc_scan_config){.B = 1, .T = 2, .H = 3, .threads = 1}, &m->scan), SPARC_OK);
+  assert_int_equal(sparc_dataset_parse(rows, sizeof rows - 1, "rows.csv", NULL, &m->dataset), SPARC_OK);
+  const sparc_envs_config envs = {.name = "cartpole", .n = 1, .threads = 1};
+  assert_int_equal(sparc_envs_create(&envs, &m->envs), SPARC_OK);
+  assert_int_equal(sparc_task_create("tracking", &m->task), SPARC_OK);
+  assert_int_equal(sparc_tensors_open(checkpoint, &m->tensors), SPARC_OK);
+  assert_int_equal(sparc_model_load(checkpoint, 1, &m->model), SPARC_OK);
+  sparc_random_init(&m->random, 1, "test", "null");
+}
+
+static void free_objects(objects *m) {
+  sparc_model_free(m->model);
+  sparc_tensors_close(m->tensors);
+  sparc_task_free(m->task);
+  sparc_envs_free(m->envs);
+  sparc_dataset_free(m->dataset);
+  sparc_scan_free(m->scan);
+  sparc_network_plan_free(m->network_plan);
+  sparc_network_free(m->network);
+  sparc_plan_free(m->plan);
+  sparc_cell_free(m->cell);
+}
+
+static void call_cells(const sparc_cell *cell, const sparc_plan *plan) {
+  char options[64];
+  EACH(2, sparc_cell_fit, ("sparc", 8, o(), o(), sizeof options));
+  EACH(2, sparc_cell_create, (o(), o()));
+  EACH(1, sparc_cell_blocks, (cell, o()));
+  EACH(1, sparc_cell_spans, (cell, o()));
+  EACH(1, sparc_cell_init, (cell, SPARC_INIT_CONTROL, 1, NULL, o()));
+  EACH(3, sparc_cell_inspect, (cell, o(), 1, 2, &(sparc_sequence){.x = o()}, o()));
+  EACH(1, sparc_trace_size, (cell, o()));
+  EACH(2, sparc_plan_create, (cell, 1, 2, o(), o()));
+#define BOTH_PRECISIONS(SUFFIX)                                                                                       \
+  EACH(2, sparc_prepare##SUFFIX, (cell, o(), o()));                                                                   \
+  EACH(5, sparc_step##SUFFIX, (cell, o(), o(), o(), 1, o(), o()));                                                    \
+  EACH(6, sparc_step_rtrl##SUFFIX, (cell, o(), o(), o(), o(), 1, o(), o()));                                          \
+  EACH(6, sparc_rtrl_gradient##SUFFIX, (cell, o(), o(), o(), o(), o(), o()));                                         \
+  EACH(6, sparc_rtrl_update##SUFFIX, (cell, o(), o(), o(), o(), o(), o()));                                           \
+  EACH(4, sparc_trace_read##SUFFIX, (cell, o(), o(), o(), o()));                                                      \
+  EACH(6, sparc_step_streams##SUFFIX, (cell, o(), 1, o(), o(), o(), o(), o(), 1));                                    \
+  EACH(7, sparc_lazy_update##SUFFIX,                                                                                  \
+       (cell, o(), &(sparc_lazy##SUFFIX){.capacity = 2, .trace = o(), .steps = o()}, o(), o(), o(), o()));            \
+  EACH(8, sparc_lazy_step##SUFFIX,                                                                                    \
+       (cell, o(), &(sparc_lazy##SUFFIX){.capacity = 2, .trace = o(), .steps = o()}, o(), o(), 1, o(), o(), o()));    \
+  EACH(2, sparc_lazy_flush##SUFFIX, (cell, o(), o()));                                                                \
+  EACH(8, sparc_rtrl_batch_gradient##SUFFIX, (cell, o(), 1, o(), o(), o(), o(), o(), o(), o(), 1));                   \
+  EACH(2, sparc_record_step##SUFFIX, (cell, o(), 1, 0, o()));                                                         \
+  EACH(10, sparc_record_gradient##SUFFIX, (cell, o(), o(), 1, o(), o(), o(), o(), o(), o(), o(), o(), 1));            \
+  EACH(5, sparc_record_boundary##SUFFIX,                                                                              \
+       (cell, &(sparc_record_view##SUFFIX){.T = 1, .prepared = o(), .records = o(), .states = o()}, 0, 1, o(), o())); \
+  EACH(3, sparc_input_jacobian##SUFFIX, (cell, o(), o(), o()));                                                       \
+  EACH(6, sparc_forward##SUFFIX, (plan, o(), &(sparc_sequence##SUFFIX){.x = o(), .mask = o(), .y = o()}, o(), o()));  \
+  EACH(7, sparc_backward##SUFFIX,                                                                                     \
+       (plan, o(), &(sparc_sequence##SUFFIX){.x = o(), .y = o()}, o(),                                                \
+        &(sparc_sequence_gradient##SUFFIX){.dy = o(), .dparams = o()}, o()))
+  BOTH_PRECISIONS();
+  BOTH_PRECISIONS(_f64);
+#undef BOTH_PRECISIONS
+  EACH(6, sparc_forward_bf16, (plan, o(), &(sparc_sequence_bf16){.x = o(), .mask = o(), .y = o()}, o(), o()));
+  EACH(6, sparc_backward_bf16,
+       (plan, o(), &(sparc_sequence_bf16){.x = o()}, o(), &(sparc_sequence_gradient_bf16){.dy = o(), .dparams = o()},
+        o()));
+}
+
+static void call_networks(const sparc_network *network, const sparc_network_plan *plan) {
+  float outputs[4], *to[] = {outputs};
+  double outputs_f64[4], *to_f64[] = {outputs_f64};
+  EACH(2, sparc_network_create, (o(), o()));
+  EACH(1, sparc_network_blocks, (network, o()));
+  EACH(1, sparc_network_spans, (network, o()));
+  EACH(1, sparc_network_init, (network, 1, o()));
+  EACH(1, sparc_network_plan_create, (network, 1, 2, 1, o()));
+  EACH(3, sparc_network_inspect, (network, o(), 0, 1, 2, &(sparc_network_sequence){.x = o()}, o()));
+#define BOTH_PRECISIONS(SUFFIX)                                                                               \
+  EACH(2, sparc_network_prepare##SUFFIX, (network, o(), o()));                                                \
+  EACH(6, sparc_network_step##SUFFIX, (network, o(), 1, o(), o(), o(), o(), o(), 1));                         \
+  EACH(6, sparc_network_step_rtrl##SUFFIX, (network, o(), SPARC_ENCODER_LOCAL, o(), o(), o(), 1, o(), o()));  \
+  EACH(6, sparc_network_rtrl_gradient##SUFFIX, (network, o(), SPARC_ENCODER_LOCAL, o(), o(), o(), o(), o())); \
+  EACH(4, sparc_network_forward##SUFFIX,                                                                      \
+       (plan, o(), &(sparc_network_sequence##SUFFIX){.x = o(), .outputs = o()}, o()));                        \
+  EACH(3, sparc_network_forward##SUFFIX,                                                                      \
+       (plan, o(), &(sparc_network_sequence##SUFFIX){.x = o(), .outputs = to##SUFFIX}, o()));                 \
+  EACH(5, sparc_network_backward##SUFFIX,                                                                     \
+       (plan, o(), &(sparc_network_sequence##SUFFIX){.x = o(), .outputs = to##SUFFIX},                        \
+        &(sparc_network_gradient##SUFFIX){.doutputs = o(), .dparams = o()}, o()))
+  BOTH_PRECISIONS();
+  BOTH_PRECISIONS(_f64);
+#undef BOTH_PRECISIONS
+}
+
+static void call_scans(const sparc_scan *scan) {
+  EACH(2, sparc_scan_create, (o(), o()));
+  EACH(3, sparc_scan_prepare, (scan, o(), o(), o()));
+  EACH(2, sparc_scan_order, (3, o(), o()));
+  EACH(4, sparc_scan_forward, (scan, o(), &(sparc_scan_data){.controls = o(), .b = o(), .h = o()}));
+  EACH(6, sparc_scan_backward,
+       (scan, o(), &(sparc_scan_data){.controls = o(), .h = o()}, &(sparc_scan_gradient){.dh = o(), .db = o()}, o()));
+  EACH(3, sparc_real_scan_forward, (scan, &(sparc_real_scan_data){.a = o(), .x = o(), .h = o()}));
+  EACH(5, sparc_real_scan_backward,
+       (scan, &(sparc_real_scan_data){.a = o(), .h = o()},
+        &(sparc_real_scan_gradient){.dh = o(), .dx = o(), .da = o()}));
+}
+
+static void call_data(const sparc_dataset *dataset, const sparc_task *task, const sparc_tensors *tensors) {
+  sparc_dataset *copy;
+  assert_int_equal(sparc_dataset_subset(dataset, (const int[]){0, 1}, 2, "copy", &copy), SPARC_OK);
+  EACH(3, sparc_dataset_subset, (dataset, o(), 1, o(), o()));
+  EACH(2, sparc_normalisation_fit, (dataset, o(), o()));
+  EACH(2, sparc_dataset_normalise, (copy, o(), o()));
+  EACH(4, sparc_normalise, (o(), o(), 1, 1, o(), o()));
+  EACH(2, sparc_data_format_parse, (o(), o()));
+  EACH(3, sparc_dataset_read, (o(), o(), o()));
+  EACH(4, sparc_dataset_parse, (o(), 4, o(), o(), o()));
+  EACH(3, sparc_data_load, (o(), o(), o()));
+  sparc_dataset_free(copy);
+
+  EACH(2, sparc_task_create, (o(), o()));
+  EACH(3, sparc_task_score, (task, o(), o(), o()));
+  EACH(1, sparc_task_paper_score, (task, o()));
+  EACH(3, sparc_error_rate, (1, 1, o(), o(), o()));
+  EACH(3, sparc_nmse, (1, o(), o(), o()));
+
+  EACH(1, sparc_tensors_find, (tensors, o()));
+  EACH(1, sparc_tensors_metadata_find, (tensors, o()));
+  EACH(2, sparc_tensors_read_f32, (tensors, o(), o(), 1));
+  EACH(2, sparc_tensors_read_f64, (tensors, o(), o(), 1));
+  EACH(2, sparc_tensors_read_bytes, (tensors, o(), o(), 1));
+  EACH(2, sparc_tensors_open, (o(), o()));
+  EACH(3, sparc_tensors_parse, (o(), 16, o(), o()));
+  EACH(3, sparc_tensors_write, (o(), o(), 1, o(), 1));
+}
+
+static void call_learners(sparc_envs *envs, sparc_model *model, sparc_random *random) {
+  EACH(2, sparc_env_find, (o(), o()));
+  EACH(2, sparc_envs_create, (o(), o()));
+  EACH(1, sparc_envs_reset, (envs, o()));
+  EACH(6, sparc_envs_step, (envs, o(), o(), o(), o(), o(), o()));
+  EACH(1, sparc_envs_save, (envs, o()));
+  EACH(1, sparc_envs_restore, (envs, o(), sparc_envs_state_bytes(envs)));
+  EACH(1, sparc_envs_oracle, (envs, o()));
+  EACH(1, sparc_envs_segments, (envs, 0, o(), 1));
+  EACH(2, sparc_ppo_defaults, (o(), o()));
+  EACH(2, sparc_ppo_memory_of, (o(), o()));
+  EACH(2, sparc_ppo_create, (o(), o()));
+  EACH(3, sparc_ppo_restore, (o(), o(), 1, o()));
+  EACH(2, sparc_agent_load, (o(), o()));
+
+  EACH(3, sparc_trainer_create, (o(), o(), o()));
+  EACH(3, sparc_trainer_restore, (o(), o(), 1, o()));
+  EACH(2, sparc_model_load, (o(), 1, o()));
+  EACH(1, sparc_model_metadata, (model, o()));
+  EACH(3, sparc_model_step, (model, o(), o(), o()));
+  EACH(2, sparc_model_predict, (model, o(), o()));
+  EACH(2, sparc_model_evaluate, (model, o(), o()));
+  EACH(2, sparc_run_create, (o(), o()));
+  EACH(2, sparc_run_open, (o(), 1, o()));
+
+  EACH(5, sparc_adam_update, (o(), o(), 1, 1, 1, 1, 1, o(), o(), o()));
+  EACH(5, sparc_adam_update_f64, (o(), o(), 1, 1, 1, 1, 1, o(), o(), o()));
+  EACH(2, sparc_gradient_norm, (o(), 1, 1, o()));
+  EACH(2, sparc_gradient_clip, (o(), 1, 1, 1, 1, o()));
+  EACH(1, sparc_random_shuffle, (random, o(), 2));
+  EACH(1, sparc_random_permutation, (random, o(), 2));
+  EACH(1, sparc_random_fill_normal, (random, o(), 2, 1));
+  EACH(1, sparc_random_fill_uniform, (random, o(), 2, 0, 1));
+  EACH(1, sparc_random_lecun_normal, (random, o(), 2, 1));
+  EACH(1, sparc_random_torch_uniform, (random, o(), 2, 1));
+  EACH(1, sparc_random_orthogonal, (random, o(), 2, 1, 1));
+}
+
+static void test_one_after_the_other(void **state) {
+  (void)state;
+  objects m;
+  make_objects(&m);
+  calls = bad = 0;
+  call_cells(m.cell, m.plan);
+  call_networks(m.network, m.network_plan);
+  call_scans(m.scan);
+  call_data(m.dataset, m.task, m.tensors);
+  call_learners(m.envs, m.model, &m.random);
+  free_objects(&m);
+  expect_survival();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_nothing),
       cmocka_unit_test(test_every_function),
+      cmocka_unit_test(test_one_after_the_other),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ extern "C" {
 
 typedef enum sparc_status {
   SPARC_OK = 0,
-  SPARC_INVALID,     /* an argument is out of range, NULL or unknown */
+  SPARC_INVALID,     /* an argument is out of range, unknown, or NULL, of which getters return 0 or NULL */
   SPARC_NO_MEMORY,   /* an allocation failed; nothing was changed */
   SPARC_IO,          /* the operating system refused to read or write */
   SPARC_FORMAT,      /* a file was read but is not what it should be */

@@ -133,7 +133,7 @@ SPARC_API sparc_status sparc_network_plan_create(const sparc_network *network, i
 SPARC_API void sparc_network_plan_free(sparc_network_plan *plan); /* plan may be NULL; free it before its network */
 SPARC_API size_t sparc_network_plan_work_bytes(const sparc_network_plan *plan);
 
-/* sparc_network_forward computes all outputs. work keeps the activations for the backward; nothing is allocated. */
+/* sparc_network_forward computes all outputs. work, 64-byte aligned, keeps the activations for the backward. */
 SPARC_API sparc_status sparc_network_forward(const sparc_network_plan *plan, const float *prepared,
                                              const sparc_network_sequence *sequence, void *work);
 /* sparc_network_backward is the exact adjoint of the forward just run with the same sequence and work. */

@@ -9,6 +9,7 @@
  */
 #include "nn/network_run.h"
 
+#include "base/block.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -389,8 +390,10 @@ static sparc_status check_lengths(const sparc_network_plan *plan, const int *len
 
 static sparc_status check_call(const sparc_network_plan *plan, const real *prepared, const network_sequence *io,
                                const void *work) {
-  if (!plan || !prepared || !io || !work)
-    return fail(SPARC_INVALID, "%s is NULL", !plan ? "plan" : !prepared ? "prepared" : !io ? "sequence" : "work");
+  if (!plan || !prepared || !io)
+    return fail(SPARC_INVALID, "%s is NULL", !plan ? "plan" : !prepared ? "prepared" : "sequence");
+  const sparc_status status = check_block(work, "work");
+  if (status != SPARC_OK) return status;
   if (!io->x || !io->outputs) return fail(SPARC_INVALID, "sequence.%s is NULL", io->x ? "outputs" : "x");
   for (int i = 0; i < plan->network->config.heads; i++)
     if (!io->outputs[i])

@@ -9,6 +9,7 @@
 #include "sparc/bf16.h"
 
 #include "base/bf16.h"
+#include "base/block.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -164,8 +165,9 @@ static sparc_status require_all(const needed *list, size_t count) {
 
 sparc_status sparc_forward_bf16(const sparc_plan *plan, const float *prepared, const sparc_sequence_bf16 *sequence,
                                 void *saved, void *work) {
-  sparc_status status =
-      REQUIRE({plan, "plan"}, {prepared, "prepared"}, {sequence, "sequence"}, {saved, "saved"}, {work, "work"});
+  sparc_status status = REQUIRE({plan, "plan"}, {prepared, "prepared"}, {sequence, "sequence"});
+  if (status == SPARC_OK) status = check_block(saved, "saved");
+  if (status == SPARC_OK) status = check_block(work, "work");
   if (status == SPARC_OK) status = REQUIRE({sequence->x, "sequence.x"}, {sequence->y, "sequence.y"});
   if (status != SPARC_OK) return status;
   arena saved_arena = arena_over(saved, (size_t)-1), work_arena = arena_over(work, (size_t)-1);
@@ -185,8 +187,9 @@ sparc_status sparc_forward_bf16(const sparc_plan *plan, const float *prepared, c
 
 sparc_status sparc_backward_bf16(const sparc_plan *plan, const float *prepared, const sparc_sequence_bf16 *sequence,
                                  const void *saved, const sparc_sequence_gradient_bf16 *gradient, void *work) {
-  sparc_status status = REQUIRE({plan, "plan"}, {prepared, "prepared"}, {sequence, "sequence"}, {saved, "saved"},
-                                {gradient, "gradient"}, {work, "work"});
+  sparc_status status = REQUIRE({plan, "plan"}, {prepared, "prepared"}, {sequence, "sequence"}, {gradient, "gradient"});
+  if (status == SPARC_OK) status = check_block(saved, "saved");
+  if (status == SPARC_OK) status = check_block(work, "work");
   if (status == SPARC_OK) status = REQUIRE({sequence->x, "sequence.x"}, {gradient->dy, "gradient.dy"});
   if (status != SPARC_OK) return status;
   /* the backward only reads saved; the view type is shared with the forward, which writes it */

@@ -7,6 +7,7 @@
  */
 #include "seq/scan.h"
 
+#include "base/block.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -388,7 +389,7 @@ sparc_status sparc_scan_backward(const sparc_scan *scan, const float *constants,
   if (status == SPARC_OK) status = require(gradient, "gradient");
   if (status == SPARC_OK) status = require(gradient->dh, "gradient.dh");
   if (status == SPARC_OK) status = require(gradient->db, "gradient.db");
-  if (status == SPARC_OK) status = require(work, "work");
+  if (status == SPARC_OK) status = check_block(work, "work");
   if (status != SPARC_OK) return status;
   const size_t H = (size_t)scan->config.H, controls = 2 * tokens_of(scan);
   scan_call call = {

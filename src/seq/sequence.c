@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sequence.c: the public whole-sequence calls: check the arguments, then hand over to the cell. */
+#include "base/block.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include "seq/sequence_impl.h"
@@ -21,12 +22,14 @@ static sparc_status check_sequence(const sparc_plan *plan, const real *prepared,
   const struct {
     const void *pointer;
     const char *name;
-  } needed[] = {{plan, "plan"}, {prepared, "prepared"}, {sequence, "sequence"}, {saved, "saved"}, {work, "work"}};
+  } needed[] = {{plan, "plan"}, {prepared, "prepared"}, {sequence, "sequence"}};
   for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
     sparc_status status = require(needed[i].pointer, needed[i].name);
     if (status != SPARC_OK) return status;
   }
-  sparc_status status = require(sequence->x, "sequence.x");
+  sparc_status status = check_block(saved, "saved");
+  if (status == SPARC_OK) status = check_block(work, "work");
+  if (status == SPARC_OK) status = require(sequence->x, "sequence.x");
   if (status == SPARC_OK) status = require(sequence->y, "sequence.y");
   if (status != SPARC_OK || !sequence->mask) return status;
   for (size_t i = 0; i < (size_t)plan->B * (size_t)plan->T; i++) {
