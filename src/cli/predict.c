@@ -2,7 +2,8 @@
 /* predict.c: `sparc predict`: what a trained model says of the rows of a file, or of rows as they come in.
  *
  * Standard input is read a row at a time, so rows may differ in length, an error tells its line, and answers come out a
- * batch after the other while the input goes on.
+ * batch after the other while the input goes on. With --follow all of it is one sequence, a step a line, of which
+ * nothing is kept but the model's state.
  */
 #include "base/error.h"
 #include "cli/cli.h"
@@ -26,6 +27,7 @@ static const char *const styles[] = {[CSV] = "csv", [JSONL] = "jsonl", NULL};
 typedef struct predict_settings {
   const char *model, *input;
   int style; /* CSV or JSONL */
+  int follow, keep_going;
   int threads;
   sparc_read_options read;
 } predict_settings;
@@ -51,6 +53,16 @@ static const setting predict_rows[] = {
      .group = "Output:",
      .argument = "F",
      .help = "Write csv or jsonl"},
+    {.name = "follow",
+     .type = SETTING_FLAG,
+     .offset = offsetof(predict_settings, follow),
+     .group = "Standard input:",
+     .help = "Each line is the next step of one sequence; answer each as it comes"},
+    {.name = "keep-going",
+     .type = SETTING_FLAG,
+     .offset = offsetof(predict_settings, keep_going),
+     .group = "Standard input:",
+     .help = "Report a bad line, leave it out and go on"},
     THREADS_SETTING(predict_settings, threads, "all processors"),
 };
 static const settings_table predict_table = {predict_rows, sizeof predict_rows / sizeof *predict_rows};
@@ -58,9 +70,10 @@ static const settings_table predict_table = {predict_rows, sizeof predict_rows /
 static const char doc[] =
     "Print the class and the probability of every class for each row of FILE, which may have any format that "
     "`sparc data` reads; labels in it are ignored. With - rows of values, without labels, are read from standard "
-    "input: numbers with commas between them, those of one step together. The model's normalisation is applied, and "
-    "what is not said about the "
-    "file is as it was of the training data."
+    "input: numbers with commas between them, those of one step together; with --follow each line is the next step of "
+    "one sequence. The model's normalisation is applied, and what is not said about the file is as it was of the "
+    "training "
+    "data."
     "\vExit status: 0 done, 1 failed, 2 usage, 3 a file is missing or malformed.";
 
 /* ---- output -------------------------------------------------------------------------------------- */
@@ -70,8 +83,9 @@ typedef struct writer {
   const sparc_preprocessing *p;
   int outputs;
   enum { CLASSES, TARGETS, STEPS } kind; /* of outputs: one or more for a row, or for each of its steps */
+  const char *unit;                      /* what is counted: rows, or the steps of the only one */
   bool jsonl;
-  long row; /* rows written */
+  long row; /* units written */
 } writer;
 
 /* the label of a class; without stored labels its number */
@@ -98,8 +112,8 @@ static void put_field(const char *text) {
 static void put_header(const writer *w) {
   char number[16], name[300];
   if (w->jsonl) return;
-  static const char *const columns[] = {[CLASSES] = "row,class", [TARGETS] = "row", [STEPS] = "row,step"};
-  fputs(columns[w->kind], stdout);
+  static const char *const columns[] = {[CLASSES] = ",class", [TARGETS] = "", [STEPS] = ",step"};
+  printf("%s%s", w->unit, columns[w->kind]);
   for (int i = 0; i < w->outputs; i++) {
     if (w->kind == CLASSES)
       snprintf(name, sizeof name, "p(%s)", label_of(w, i, number));
@@ -127,7 +141,7 @@ static void put_class(const writer *w, const float *p) {
     for (int i = 0; i < w->outputs; i++)
       json_object_set_new(probabilities, label_of(w, i, number), json_real((double)p[i]));
     cli_json_line(w->who,
-                  json_pack("{s:I, s:o, s:o}", "row", (json_int_t)w->row, "class",
+                  json_pack("{s:I, s:o, s:o}", w->unit, (json_int_t)w->row, "class",
                             json_text(label_of(w, greatest(p, w->outputs), number)), "probabilities", probabilities));
     return;
   }
@@ -145,7 +159,7 @@ static void put_targets(const writer *w, const float *y) {
     if (!w->jsonl) printf(",%.9g", (double)y[i]);
   }
   if (w->jsonl) {
-    cli_json_line(w->who, json_pack("{s:I, s:o}", "row", (json_int_t)w->row, "outputs", values));
+    cli_json_line(w->who, json_pack("{s:I, s:o}", w->unit, (json_int_t)w->row, "outputs", values));
     return;
   }
   json_decref(values);
@@ -187,7 +201,6 @@ static sparc_status predict_batch(sparc_model *model, const sparc_samples *sampl
     else
       put_steps(w, outputs + (size_t)i * row, samples->at(samples->source, i).length);
   }
-  fflush(stdout);
   sparc_free(outputs);
   return status;
 }
@@ -225,6 +238,7 @@ static sparc_status predict_dataset(sparc_model *model, const sparc_dataset *dat
                                    .source = &some,
                                    .at = window_sample};
     status = predict_batch(model, &samples, w);
+    fflush(stdout);
   }
   return status;
 }
@@ -250,6 +264,7 @@ typedef struct pending { /* rows that have been read and not yet answered */
   sparc_read_options read; /* of one row */
   int count, longest;
   long line;
+  float *state, *outputs; /* of the only sequence, a step a line; NULL: each line is a sequence */
 } pending;
 
 static sparc_sample pending_sample(const void *source, int index) {
@@ -270,6 +285,7 @@ static sparc_status answer_rows(sparc_model *model, pending *p, writer *w) {
     status = predict_batch(model, &samples, w);
   }
   drop_rows(p);
+  fflush(stdout);
   return status;
 }
 
@@ -282,19 +298,63 @@ static sparc_status drop_line(const char *name, sparc_status status) {
   return fail(status, "%s%s", name, sentence + length + 2);
 }
 
+typedef struct line_name {
+  char text[48];
+} line_name;
+
+static line_name name_line(const pending *p) {
+  line_name name;
+  snprintf(name.text, sizeof name.text, "standard input, line %ld", p->line);
+  return name;
+}
+
+static sparc_status parse_line(const pending *p, const char *text, size_t size, sparc_dataset **row) {
+  const line_name name = name_line(p);
+  const sparc_status status = sparc_dataset_parse(text, size, name.text, &p->read, row);
+  return status == SPARC_OK ? SPARC_OK : drop_line(name.text, status);
+}
+
 static sparc_status take_row(pending *p, const char *text, size_t size) {
-  char name[48];
-  snprintf(name, sizeof name, "standard input, line %ld", p->line);
   sparc_dataset *row;
-  sparc_status status = sparc_dataset_parse(text, size, name, &p->read, &row);
-  if (status != SPARC_OK) return drop_line(name, status);
+  sparc_status status = parse_line(p, text, size, &row);
+  if (status != SPARC_OK) return status;
   status = sparc_dataset_fill_missing(row);
   if (status != SPARC_OK) {
     sparc_dataset_free(row);
-    return blame(name, status);
+    return blame(name_line(p).text, status);
   }
   p->row[p->count++] = row;
   if (sparc_dataset_length(row, 0) > p->longest) p->longest = sparc_dataset_length(row, 0);
+  return SPARC_OK;
+}
+
+/* a step may not be filled in: what comes after it is not known */
+static sparc_status check_one_step(const pending *p, const sparc_dataset *row) {
+  const int values = sparc_dataset_length(row, 0) * sparc_dataset_channels(row);
+  if (values != p->read.channels)
+    return fail(SPARC_FORMAT, "%s: %d values, expected the %d of one step", name_line(p).text, values,
+                p->read.channels);
+  if (sparc_dataset_missing(row) > 0)
+    return fail(SPARC_FORMAT, "%s: a value is missing, expected all of a step", name_line(p).text);
+  return SPARC_OK;
+}
+
+static sparc_status start_sequence(const sparc_model *model, pending *p, int outputs) {
+  p->state = sparc_alloc(sparc_model_state_size(model) * sizeof *p->state);
+  p->outputs = sparc_alloc((size_t)outputs * sizeof *p->outputs);
+  return p->state && p->outputs ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the state of a sequence");
+}
+
+/* feeds one step and writes what the model says of the sequence so far */
+static sparc_status take_step(sparc_model *model, pending *p, const char *text, size_t size, writer *w) {
+  sparc_dataset *row;
+  sparc_status status = parse_line(p, text, size, &row);
+  if (status == SPARC_OK) status = check_one_step(p, row);
+  if (status == SPARC_OK) status = sparc_model_step(model, p->state, sparc_dataset_series(row, 0), p->outputs);
+  sparc_dataset_free(row);
+  if (status != SPARC_OK) return status;
+  w->row++;
+  (w->kind == CLASSES ? put_class : put_targets)(w, p->outputs);
   return SPARC_OK;
 }
 
@@ -352,17 +412,25 @@ static bool is_blank(const char *line, size_t size) {
   return size == 0;
 }
 
-static sparc_status read_rows(sparc_model *model, pending *p, writer *w) {
+static sparc_status take_line(sparc_model *model, pending *p, const char *line, size_t size, bool keep_going,
+                              writer *w) {
+  const sparc_status status = p->state ? take_step(model, p, line, size, w) : take_row(p, line, size);
+  if (status != SPARC_FORMAT || !keep_going) return status;
+  cli_message(w->who, "%s; the line is left out", sparc_error());
+  return SPARC_OK;
+}
+
+static sparc_status read_rows(sparc_model *model, pending *p, bool keep_going, writer *w) {
   line_reader reader = {.data = NULL};
   const char *line;
   size_t size;
   sparc_status status = SPARC_OK;
   while (status == SPARC_OK && !cli_output_lost()) {
     status = next_line(&reader, &line, &size);
-    if (status != SPARC_OK || size == 0) break;
+    if (status != SPARC_OK || !line || size == 0) break;
     p->line++;
     if (is_blank(line, size)) continue;
-    status = take_row(p, line, size);
+    status = take_line(model, p, line, size, keep_going, w);
     if (status == SPARC_OK && (p->count == BATCH || input_pauses(&reader))) status = answer_rows(model, p, w);
   }
   free(reader.data);
@@ -376,12 +444,17 @@ static sparc_status predict_stream(sparc_model *model, const predict_settings *s
                         .header = -1,
                         .channels = s->read.channels ? s->read.channels : inputs,
                         .decimal = s->read.decimal}};
-  put_header(w);
-  const sparc_status status = read_rows(model, &p, w);
+  sparc_status status = s->follow ? start_sequence(model, &p, w->outputs) : SPARC_OK;
+  if (status == SPARC_OK) {
+    put_header(w);
+    status = read_rows(model, &p, s->keep_going, w);
+  }
   /* rows before a bad one are answered */
   char sentence[512];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());
   const sparc_status rest = answer_rows(model, &p, w);
+  sparc_free(p.state);
+  sparc_free(p.outputs);
   if (status != SPARC_OK) return blame("standard input", fail(status, "%s", sentence));
   return blame("standard input", rest);
 }
@@ -400,11 +473,21 @@ static sparc_status predict(const char *who, predict_settings *s) {
                 .kind = network.head->input == SPARC_HEAD_STEPS         ? STEPS
                         : sparc_model_preprocessing(model)->targets > 0 ? TARGETS
                                                                         : CLASSES,
+                .unit = s->follow ? "step" : "row",
                 .jsonl = s->style == JSONL};
+    if (s->follow && w.kind == STEPS) w.kind = TARGETS;
     status = strcmp(s->input, "-") == 0 ? predict_stream(model, s, &w) : predict_file(model, s, &w);
   }
   sparc_model_free(model);
   return status;
+}
+
+static sparc_status check_input(const predict_settings *s) {
+  if (!s->input) return fail(SPARC_INVALID, "expected a MODEL and a FILE, or - for standard input");
+  if ((s->follow || s->keep_going) && strcmp(s->input, "-") != 0)
+    return fail(SPARC_INVALID, "--%s is for standard input: expected - in the place of '%s'",
+                s->follow ? "follow" : "keep-going", s->input);
+  return SPARC_OK;
 }
 
 static exit_code run_predict(int argc, char **argv) {
@@ -414,8 +497,7 @@ static exit_code run_predict(int argc, char **argv) {
   cli_sources *sources;
   sparc_status status =
       cli_settings_read(argc, argv, &(cli_usage){.doc = doc, .arguments = "MODEL FILE|-"}, &form, &sources);
-  if (status == SPARC_OK && !settings.input)
-    status = fail(SPARC_INVALID, "expected a MODEL and a FILE, or - for standard input");
+  if (status == SPARC_OK) status = check_input(&settings);
   if (status == SPARC_OK) {
     settings_fill(&(settings_form){.part = {{&predict_table, &settings}}}, USUAL_DATA);
     status = predict(argv[0], &settings);

@@ -83,6 +83,53 @@ bad '\0001\0002\n' "standard input, line 1"
 "$SPARC" predict $model - </dev/null >out || fail "an empty input is an error"
 [ "$(wc -l <out)" = 1 ] || fail "an empty input gives more than the header"
 
+# one bad line is reported and left out, the others are answered
+printf '100,101\n1,x\n100,102\n' | "$SPARC" predict $model - --keep-going >out 2>err || fail "a bad row ends --keep-going"
+[ "$(wc -l <out)" = 3 ] || fail "not the two good rows"
+complains "standard input, line 2"
+complains "the line is left out"
+
+# --follow: a step a line. What it says at the end of a sequence is what is said of the whole
+head -1 values.csv | tr ',' '\n' >steps
+"$SPARC" predict $model - --follow <steps >out 2>err || fail "--follow fails"
+[ "$(head -1 out)" = 'step,class,"p(fast, or so)",p(slow)' ] || fail "another header: $(head -1 out)"
+[ "$(wc -l <out)" = 21 ] || fail "not 20 steps"
+awk -F, 'NR == FNR {if (FNR == 2) want = $NF; next} {got = $NF} END {d = got - want; exit d * d > 1e-8}' labelled out ||
+  fail "the last step says $(tail -1 out), the whole row $(sed -n 2p labelled)"
+"$SPARC" predict $model - --follow --format jsonl <steps >out || fail "--follow gives no JSONL"
+grep -q '^{"step":20,"class":' out || fail "no step 20 among the objects"
+
+# a step in, a step out, while the input is open
+"$SPARC" predict $model - --follow <to >answers &
+pid=$!
+exec 3>to
+for step in 1 2 3; do
+  echo 100.5 >&3
+  for _ in $(seq 500); do
+    [ "$(wc -l <answers)" -gt $step ] && break
+    sleep 0.02
+  done
+  [ "$(wc -l <answers)" = $((step + 1)) ] || fail "step $step is not answered while the input is open"
+done
+exec 3>&-
+wait $pid || fail "the end of the steps is an error"
+
+# bad steps: too many values, none, no numbers; left out, they leave the state as it was
+printf '100\n101\n102\n' | "$SPARC" predict $model - --follow >good
+for step in '1,2' '?' x inf; do
+  got=0
+  printf '100\n%s\n101\n102\n' "$step" >bad
+  "$SPARC" predict $model - --follow <bad >out 2>err || got=$?
+  [ $got = 3 ] || fail "the step '$step' gives exit code $got"
+  [ "$(wc -l <out)" = 2 ] || fail "the step before '$step' is not answered"
+  complains "standard input, line 2"
+  "$SPARC" predict $model - --follow --keep-going <bad >out 2>err || fail "the step '$step' ends --keep-going"
+  cmp out good || fail "the step '$step' was not left out"
+  complains "standard input, line 2"
+done
+expect 2 predict $model values.csv --follow
+complains "--follow is for standard input: expected - in the place of 'values.csv'"
+
 # refusals
 expect 2 predict $model
 expect 2 predict $model values.csv more
