@@ -193,7 +193,7 @@ static sparc_status shrink(builder *b) {
 
 sparc_status builder_finish(builder *b, const char *name, sparc_dataset **out) {
   if (b->targeted && b->targeted != b->count)
-    return fail(SPARC_FORMAT, "%s: %zu of %zu series have targets, expected all", b->label, b->targeted, b->count);
+    return fail(SPARC_FORMAT, "%s: %zu of %zu series have targets, expected all", name, b->targeted, b->count);
   sparc_status status = settle_classes(b);
   if (status == SPARC_OK) status = shrink(b);
   if (status != SPARC_OK) return status;

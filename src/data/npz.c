@@ -39,6 +39,7 @@ static sparc_status damaged(const source *s, const char *what) {
 /* ---- members ---- */
 
 static sparc_status open_directory(const source *s, directory *d) {
+  *d = (directory){.source = s};
   const size_t room = END_SIZE + COMMENT_MAX, first = s->size > room ? s->size - room : 0;
   for (size_t at = s->size < END_SIZE ? 0 : s->size - END_SIZE + 1; at-- > first;) {
     const uint8_t *record = s->bytes + at;

@@ -190,12 +190,11 @@ static sparc_status open_labels(source *labels, const char *path, const sparc_re
 }
 
 /* appends one open source; `path` is NULL for memory */
-static sparc_status append(builder *b, const source *s, const char *name, const char *path,
-                           const sparc_read_options *given) {
+static sparc_status read_source(builder *b, const source *s, const char *name, const char *path,
+                                const sparc_read_options *given) {
   sparc_read_options options = *given;
   const sparc_read_options *o = &options;
   if (options.goal == SPARC_GOAL_FORECAST && !options.label_column) options.unlabelled = 1;
-  b->label = s->label;
   if (s->size == 0) return fail(SPARC_FORMAT, "%s:1: the file is empty", s->label);
   sparc_data_format format;
   sparc_status status = choose_format(s, name, o, b->c, &format);
@@ -209,6 +208,15 @@ static sparc_status append(builder *b, const source *s, const char *name, const 
   status = open_labels(&labels, path, o, &have);
   if (status == SPARC_OK) status = formats[format].read(b, s, have ? &labels : NULL, o);
   source_close(&labels);
+  return status;
+}
+
+/* while a source is read, sentences of the builder name it */
+static sparc_status append(builder *b, const source *s, const char *name, const char *path,
+                           const sparc_read_options *o) {
+  b->label = s->label;
+  const sparc_status status = read_source(b, s, name, path, o);
+  b->label = NULL;
   return status;
 }
 

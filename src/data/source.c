@@ -57,9 +57,9 @@ const char *forget_bytes(const char *from, const char *to) {
   enum { CHUNK = 1 << 20 };
   if (to - from < CHUNK) return from;
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  const uintptr_t first = ((uintptr_t)from + page - 1) / page * page, last = (uintptr_t)to / page * page;
+  const char *first = from + (page - (uintptr_t)from % page) % page, *last = to - (uintptr_t)to % page;
   if (last <= first) return from;
-  (void)madvise((void *)first, last - first, MADV_DONTNEED); /* a refusal costs memory alone */
+  (void)madvise((void *)first, (size_t)(last - first), MADV_DONTNEED); /* a refusal costs memory alone */
   return to;
 }
 

@@ -296,7 +296,8 @@ static void target_errors(batch *b, const example_source *s, size_t count) {
 /* the mean squared error, and R2 as the mean over the outputs whose targets vary */
 static void conclude_errors(const batch *b, size_t count, sparc_evaluation *out) {
   const double *squares = b->errors, *sum = b->errors + b->K, *power = b->errors + 2 * b->K;
-  const double n = (double)(count / b->K);
+  const size_t rows = count / b->K;
+  const double n = (double)rows;
   size_t varying = 0;
   for (size_t k = 0; k < b->K; k++) {
     const double variation = power[k] - sum[k] * sum[k] / n;
