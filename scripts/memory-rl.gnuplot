@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# memory-rl.gnuplot: the figures of docs/memory-rl.md and of the study of repeat-first-unmarked, drawn by memory-rl.sh,
-# which sets `logs`, the folder of the logs and of the figures. Runs without a log are left out.
+# memory-rl.gnuplot: the figures of docs/memory-rl.md and docs/repeat-first-unmarked.md, drawn by memory-rl.sh, which
+# sets `logs`, the folder of the logs and of the figures. Runs without a log are left out.
 
 set grid back lc rgb "#dddddd"
 set key outside bottom center horizontal reverse Left samplen 2
@@ -70,7 +70,7 @@ if (words(some) == 2) {
 
 task = "repeat-first-unmarked"
 some = present(task, cells)
-ways = "exact streams entropy entropy5 rate together together-exact together-exact-large together-exact-rtu together-gru"
+ways = "exact streams entropy entropy5 rate together together-exact together-exact-rtu together-gru"
 others = present(task, ways)
 if (words(some) > 0 && words(others) > 0) {
   set terminal svg size 960,500 font "sans,12" background "white"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# memory-rl.sh [FOLDER]: the runs that docs/memory-rl.md speaks of and a study of repeat-first-unmarked, their logs and
+# memory-rl.sh [FOLDER]: the runs that docs/memory-rl.md and docs/repeat-first-unmarked.md speak of, their logs and
 # curves.
 #
 # FOLDER (runs/memory-rl) gets a folder per run. Runs that are done are kept and runs that were interrupted continue, so
@@ -37,7 +37,6 @@ runs() {
   echo "$unmarked-rate $unmarked $short --rate 1e-4"
   echo "$unmarked-together $unmarked $short $together"
   echo "$unmarked-together-exact $unmarked $short $together --encoder exact"
-  echo "$unmarked-together-exact-large $unmarked $short $together --encoder exact --budget 512"
   echo "$unmarked-together-exact-rtu $unmarked $short $together --encoder exact --cell rtu"
   echo "$unmarked-together-gru $unmarked $short $together --cell gru"
 }
