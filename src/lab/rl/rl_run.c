@@ -214,24 +214,9 @@ static sparc_status begin_fresh(rl_run *run) {
 static sparc_status compare_config(const rl_run *run, const sparc_ppo_config *ppo) {
   rl_config c = run->config;
   const settings_form form = rl_form(&c);
-  json_t *then = NULL;
   c.ppo = *ppo;
   c.ppo.traces = run->config.ppo.traces; /* a checkpoint has what auto chose */
-  json_t *present = config_json(&c);
-  sparc_status status = present ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the configuration");
-  if (status == SPARC_OK) status = run_folder_read_config(&run->folder, &then);
-  if (status == SPARC_OK) status = settings_compare(&form, present, then, run->folder.config);
-  json_decref(then);
-  json_decref(present);
-  return status;
-}
-
-/* what is impossible here is so because the checkpoint says it */
-static sparc_status blame_checkpoint(const rl_run *run, sparc_status status) {
-  if (status != SPARC_INVALID) return status;
-  char sentence[256];
-  snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  return fail(SPARC_FORMAT, "'%.200s': %s", run->folder.last, sentence);
+  return run_folder_compare(&run->folder, &form, config_json(&c));
 }
 
 static sparc_status restore(rl_run *run) {
@@ -244,7 +229,7 @@ static sparc_status restore(rl_run *run) {
   if (status != SPARC_OK) return status;
   status = sparc_ppo_restore(folder->last, NULL, run->config.ppo.threads, &run->ppo);
   if (status == SPARC_OK) status = compare_config(run, sparc_ppo_config_of(run->ppo));
-  if (status != SPARC_OK) return blame_checkpoint(run, status);
+  if (status != SPARC_OK) return run_folder_blame(folder, status);
   const long done = sparc_ppo_rollouts_done(run->ppo);
   if (done > run->config.ppo.rollouts)
     return fail(SPARC_FORMAT, "'%.200s' has %ld rollouts, expected at most %ld", folder->last, done,

@@ -123,3 +123,22 @@ sparc_status run_folder_read_config(const run_folder *folder, json_t **config) {
   *config = json_load_file(folder->config, 0, &error);
   return *config ? SPARC_OK : fail(SPARC_FORMAT, "%.200s:%d: %s", folder->config, error.line, error.text);
 }
+
+/* ---- resuming ------------------------------------------------------------------------------------ */
+
+sparc_status run_folder_compare(const run_folder *folder, const settings_form *form, json_t *present) {
+  json_t *then = NULL;
+  sparc_status status = present ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the configuration");
+  if (status == SPARC_OK) status = run_folder_read_config(folder, &then);
+  if (status == SPARC_OK) status = settings_compare(form, present, then, folder->config);
+  json_decref(then);
+  json_decref(present);
+  return status;
+}
+
+sparc_status run_folder_blame(const run_folder *folder, sparc_status status) {
+  if (status != SPARC_INVALID) return status;
+  char sentence[256];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  return fail(SPARC_FORMAT, "'%.200s': %s", folder->last, sentence);
+}

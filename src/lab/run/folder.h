@@ -3,7 +3,7 @@
 #ifndef SPARC_LAB_RUN_FOLDER_H
 #define SPARC_LAB_RUN_FOLDER_H
 
-#include "sparc/base.h"
+#include "lab/settings.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -35,6 +35,13 @@ sparc_status run_folder_sweep(const run_folder *folder);
 
 sparc_status run_folder_write_config(const run_folder *folder, const json_t *config);
 sparc_status run_folder_read_config(const run_folder *folder, json_t **config);
+
+/* run_folder_compare says whether config.json defines the same run as `present`, an object of the form's settings whose
+ * reference it takes; NULL: there was no memory for it */
+sparc_status run_folder_compare(const run_folder *folder, const settings_form *form, json_t *present);
+
+/* run_folder_blame turns what is impossible because last.safetensors says it into an error of that file */
+sparc_status run_folder_blame(const run_folder *folder, sparc_status status);
 
 /* make_folders is mkdir -p */
 sparc_status make_folders(const char *path);

@@ -262,21 +262,7 @@ static sparc_status compare_config(const sparc_run *run, const sparc_train_confi
   sparc_run_config c = run->config;
   c.train = *train;
   const settings_form form = run_form(&c);
-  json_t *then = NULL, *present = run_config_json(&c);
-  sparc_status status = present ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the configuration");
-  if (status == SPARC_OK) status = run_folder_read_config(&run->folder, &then);
-  if (status == SPARC_OK) status = settings_compare(&form, present, then, run->folder.config);
-  json_decref(then);
-  json_decref(present);
-  return status;
-}
-
-/* what is impossible here is so because the checkpoint says it */
-static sparc_status blame_checkpoint(const sparc_run *run, sparc_status status) {
-  if (status != SPARC_INVALID) return status;
-  char sentence[256];
-  snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  return fail(SPARC_FORMAT, "'%.200s': %s", run->folder.last, sentence);
+  return run_folder_compare(&run->folder, &form, run_config_json(&c));
 }
 
 static sparc_status restore(sparc_run *run) {
@@ -291,7 +277,7 @@ static sparc_status restore(sparc_run *run) {
   if (status == SPARC_OK)
     status = sparc_trainer_restore(folder->last, &run->data.fit, run->config.train.threads, &run->trainer);
   if (status == SPARC_OK) status = compare_config(run, sparc_trainer_config_of(run->trainer));
-  if (status != SPARC_OK) return blame_checkpoint(run, status);
+  if (status != SPARC_OK) return run_folder_blame(folder, status);
   run->result.first = run->result.done = run->result.saved = sparc_trainer_updates_done(run->trainer);
   return SPARC_OK;
 }
