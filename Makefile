@@ -20,7 +20,7 @@ define build_preset
 @$(CMAKE) --build build/$(1) --parallel $(JOBS)
 endef
 
-.PHONY: run build test test-levels test-aarch64 bench lint format install sanitize coverage fuzz symbols debug clean help packages
+.PHONY: run build inference test test-levels test-aarch64 bench bench-report lint format install sanitize coverage fuzz symbols debug clean help packages
 
 run: build ## install what is missing, build, and run the main job
 	@scripts/run.sh $(RELEASE)
@@ -37,8 +37,15 @@ test-levels: build ## every test once per set of kernels that this machine can r
 test-aarch64: packages ## cross-compile for 64-bit ARM; golden vectors, kernel and property tests under qemu
 	@scripts/test-aarch64.sh build/aarch64 $(JOBS) || test $$? = 77
 
+inference: ## only a small library that uses trained models, in build/inference (docs/embedding.md)
+	$(call build_preset,inference)
+
 bench: build ## measure the kernels
 	@$(RELEASE)/sparc bench
+
+bench-report: build ## one page of this machine's figures, bench-report.html, to look at and to send; some ten minutes
+	@$(RELEASE)/sparc bench --html bench-report.html limits goals train || test $$? = 1
+	@echo "bench-report.html"
 
 debug: packages ## the debug build, in build/debug
 	$(call build_preset,debug)

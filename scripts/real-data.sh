@@ -29,7 +29,7 @@ cd "$folder"
   done
   for seed in 0 1 2; do echo "FordA-sparc-s$seed FordA --cell sparc --updates 5000 --seed $seed"; done
   for name in Trace GunPoint ECG200 ItalyPowerDemand; do
-    for seed in 0 1 2; do echo "$name-sparc-s$seed $name --cell sparc --official --updates 400 --seed $seed"; done
+    for seed in 0 1 2; do echo "$name-sparc-s$seed $name --cell sparc --official --recipe paper --updates 400 --seed $seed"; done
   done
 } >commands.txt
 

@@ -100,9 +100,9 @@ static void test_ranks(void **state) {
 static void test_marks(void **state) {
   (void)state;
   const double values[] = {99.6667, 99.67, 99.668, 99.0, 99.3333, 99.0, 99.6701, NAN};
-  const aggregate_mark expected[] = {MARK_BEST,   MARK_BEST, MARK_BEST, MARK_NONE,
-                                     MARK_SECOND, MARK_NONE, MARK_BEST, MARK_NONE};
-  aggregate_mark marks[8];
+  const sheet_mark expected[] = {MARK_BEST,   MARK_BEST, MARK_BEST, MARK_NONE,
+                                 MARK_SECOND, MARK_NONE, MARK_BEST, MARK_NONE};
+  sheet_mark marks[8];
   aggregate_marks(8, values, 2, true, marks);
   for (int i = 0; i < 8; i++) assert_int_equal(marks[i], expected[i]);
   aggregate_marks(8, values, 2, false, marks);

@@ -224,7 +224,7 @@ static void size_products(void **state) {
 
 /* ---- threads ---- */
 
-static const int thread_counts[] = {1, 2, 3, 7};
+static const int thread_counts[] = {1, 2, 3, 7, 16};
 
 static void count_tile(void *context, size_t tile) {
   atomic_int *counts = context;
@@ -245,6 +245,41 @@ static void every_tile_runs_once(void **state) {
       for (size_t i = 0; i < COUNT(counts); i++) assert_int_equal(atomic_load(&counts[i]), i < tile_counts[n]);
     }
   }
+}
+
+/* what a watcher has heard, and what the tiles left */
+typedef struct heard {
+  size_t loops, tiles, done, order[8];
+} heard;
+
+static void hear_loop(void *context, size_t tiles) {
+  heard *h = context;
+  h->loops++;
+  h->tiles += tiles;
+}
+static void hear_tile(void *context) {
+  heard *h = context;
+  assert_int_equal(h->done, h->tiles - 4 + h->order[h->tiles - 1]); /* the tile before it has run, and no other */
+  h->done++;
+}
+static void note_order(void *context, size_t tile) {
+  heard *h = context;
+  h->order[h->tiles - 1] = tile;
+}
+
+/* loops of a watched thread run on it, in order; afterwards everything is as before */
+static void loops_can_be_watched(void **state) {
+  (void)state;
+  heard h = {0};
+  parallel_watch(&(parallel_watcher){hear_loop, hear_tile, &h});
+  parallel_for(3, 4, note_order, &h);
+  parallel_for(1, 4, note_order, &h);
+  parallel_watch(NULL);
+  assert_int_equal(h.loops, 2);
+  assert_int_equal(h.done, 8);
+  parallel_for(1, 4, note_order, &h);
+  assert_int_equal(h.loops, 2);
+  assert_int_equal(h.done, 8);
 }
 
 static void thread_counts_are_sane(void **state) {
@@ -533,6 +568,7 @@ int main(void) {
       cmocka_unit_test(arena_measures_then_places),
       cmocka_unit_test(size_products),
       cmocka_unit_test(every_tile_runs_once),
+      cmocka_unit_test(loops_can_be_watched),
       cmocka_unit_test(thread_counts_are_sane),
       cmocka_unit_test(tiles_run_at_the_same_time),
       cmocka_unit_test(reductions_keep_tile_order),

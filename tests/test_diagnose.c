@@ -2,7 +2,9 @@
 /* test_diagnose.c: replays, interventions, the two ends of training, and the identity of history differences. */
 #include "lab/diagnose/demonstration.h"
 #include "lab/diagnose/diagnosis.h"
+#include "lab/diagnose/record.h"
 #include "lab/diagnose/tables.h"
+#include "lab/diagnose/view.h"
 #include "scratch.h"
 #include "sparc/run.h"
 #include "support.h"
@@ -17,6 +19,7 @@
 static const uint64_t seed = 20261118;
 
 static void expect(const char *what, double got, double want, double tolerance) {
+  if (isnan(got) && isnan(want)) return;
   if (!(fabs(got - want) <= tolerance * fmax(1, fabs(want))))
     fail_msg("%s is %.12g, expected %.12g up to %g", what, got, want, tolerance);
 }
@@ -262,6 +265,70 @@ static void test_tables(void **state) {
   for (int i = 0; i < 3; i++) diagnosis_free(&d[i]);
 }
 
+/* ---- records ------------------------------------------------------------------------------------- */
+
+/* what is read from a record is what was measured; another object is refused */
+static void test_record(void **state) {
+  (void)state;
+  diagnosis measured, read;
+  json_t *record;
+  const replay_options options = replay_defaults();
+  train(folder, "event-order", "sparc", 5);
+  expect_ok(diagnose(folder, &options, &measured));
+  expect_ok(diagnosis_record(&measured, &record));
+  const json_t *views = json_object_get(record, "views");
+  assert_int_equal(json_array_size(views), 1);
+  assert_int_equal(json_array_size(json_object_get(json_array_get(views, 0), "charts")), 4);
+  expect_ok(diagnosis_recall(record, "a task", &read));
+  assert_string_equal(read.replay.title, "a task");
+  assert_int_equal(read.layers, 1);
+  for (int s = 0; s < STATISTICS; s++) {
+    expect(statistic_table[s].key, read.whole[s], measured.whole[s], 0);
+    expect(statistic_table[s].key, read.layer[0][s], measured.layer[0][s], 0);
+  }
+  assert_int_equal(read.interventions, measured.interventions);
+  for (int i = 0; i < read.interventions; i++) {
+    assert_string_equal(read.intervention[i], measured.intervention[i]);
+    expect(read.intervention[i], read.change[i], measured.change[i], 0);
+  }
+  diagnosis_free(&read);
+  diagnosis_free(&measured);
+  assert_int_equal(diagnosis_recall(json_object(), "nothing", &read), SPARC_FORMAT);
+}
+
+/* the charts of a view say what the inspection does */
+static void test_charts(void **state) {
+  (void)state;
+  diagnosis d;
+  view v;
+  const replay_options options = replay_defaults();
+  train(folder, "event-order", "sparc", 5);
+  expect_ok(diagnose(folder, &options, &d));
+  expect_ok(view_open(&d.replay, 0, &v));
+  json_t *charts = view_charts(&v);
+  const json_t *disc = json_array_get(charts, 0), *controls = json_array_get(charts, 1),
+               *energy = json_array_get(charts, 2), *portrait = json_array_get(charts, 3);
+  const sparc_mode *first = view_mode(&v, 0, 0);
+  const json_t *base = json_array_get(json_array_get(json_object_get(disc, "modes"), 0), 0);
+  expect("baseline", json_real_value(json_array_get(base, 0)), exp(-first->nu) * cos(first->theta), 5.01e-4);
+  const json_t *r = json_array_get(json_object_get(controls, "lines"), 0);
+  const json_t *point = json_array_get(json_object_get(r, "points"), 6);
+  expect("step", (double)json_integer_value(json_array_get(point, 0)), 7, 0);
+  expect("control", json_real_value(json_array_get(point, 1)), view_mode(&v, 6, 0)->r, 5.01e-4);
+  /* modes stand in the order of their persistence, and the greatest energy has the last of the shades */
+  const char *cells = json_string_value(json_object_get(energy, "cells"));
+  assert_int_equal(strlen(cells), (size_t)v.T * (size_t)v.seen->H);
+  for (int i = 0; i < v.T * v.seen->H; i++) {
+    const double e = view_energy(view_mode(&v, i % v.T, v.order[i / v.T]));
+    assert_int_equal(cells[i] == '_', log10(e / view_greatest_energy(&v)) > -4 * 0.5 / 63);
+  }
+  const json_t *loudest = json_array_get(json_object_get(portrait, "modes"), 0);
+  assert_int_equal(json_integer_value(json_object_get(loudest, "mode")), v.loudest[0] + 1);
+  json_decref(charts);
+  view_close(&v);
+  diagnosis_free(&d);
+}
+
 /* ---- writing and transitions ---------------------------------------------------------------------- */
 
 static double complex state_of(const sparc_mode *m) { return m->h_re + (isnan(m->h_im) ? 0 : m->h_im) * I; }
@@ -335,6 +402,8 @@ int main(void) {
       cmocka_unit_test_teardown(test_model, empty_folder),
       cmocka_unit_test_teardown(test_agent, empty_folder),
       cmocka_unit_test_teardown(test_tables, empty_folder),
+      cmocka_unit_test_teardown(test_record, empty_folder),
+      cmocka_unit_test_teardown(test_charts, empty_folder),
       cmocka_unit_test(test_identity),
       cmocka_unit_test(test_demonstration),
   };

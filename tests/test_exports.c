@@ -474,8 +474,8 @@ static void test_forecast(void **state) {
       read_text("1,10,2,20,3,30\n4,40,5,50,6,60\n", (sparc_read_options){.goal = SPARC_GOAL_FORECAST, .channels = 2});
   assert_int_equal(sparc_dataset_forecast(d, 1), SPARC_OK);
   assert_int_equal(sparc_dataset_targets(d), 2);
-  SERIES(d, 1, 4, 40, 5, 50);
-  TARGET(d, 1, 5, 50, 6, 60);
+  SERIES(d, 1, 0, 0, 1, 10);
+  TARGET(d, 1, 1, 10, 1, 10);
   assert_int_equal(sparc_dataset_forecast(d, 1), SPARC_INVALID);
   sparc_dataset_free(d);
   d = read_text("1,2\n", (sparc_read_options){.goal = SPARC_GOAL_FORECAST});

@@ -589,6 +589,37 @@ static void test_cross_entropy_is_stable(void **state) {
   }
 }
 
+/* weights and smoothing against the definition, and the gradient against differences */
+static void test_soft_cross_entropy_is_the_formula(void **state) {
+  (void)state;
+  enum { N = 2, K = 3 };
+  const double weights[K] = {0.5, 7, 2}, smoothing = 0.3, step = 1e-3;
+  const int labels[N] = {2, 0};
+  float logits[N * K] = {1, 2, 3, -1, 0, 0.5f}, p[N * K], d[N * K], unused[N * K];
+  const double loss = cross_entropy_soft(N, K, logits, labels, weights, smoothing, p, d);
+  double want = 0;
+  for (size_t b = 0; b < N; b++)
+    for (size_t i = 0; i < K; i++) {
+      const double target = smoothing / K + (1 - smoothing) * ((int)i == labels[b]);
+      want -= weights[labels[b]] * target * log((double)p[K * b + i]) / N;
+    }
+  assert_true(fabs(loss - want) < 1e-6);
+  for (size_t i = 0; i < N * K; i++) {
+    const float here = logits[i];
+    logits[i] = here + (float)step;
+    const double above = cross_entropy_soft(N, K, logits, labels, weights, smoothing, unused, NULL);
+    logits[i] = here - (float)step;
+    const double below = cross_entropy_soft(N, K, logits, labels, weights, smoothing, unused, NULL);
+    logits[i] = here;
+    assert_true(fabs((above - below) / (2 * step) - (double)d[i]) < 1e-3);
+  }
+  /* neither of them: the plain one, to the bit */
+  float plain[N * K];
+  assert_true(cross_entropy_soft(N, K, logits, labels, NULL, 0, p, d) ==
+              cross_entropy(N, K, logits, labels, unused, plain));
+  assert_memory_equal(d, plain, sizeof d);
+}
+
 /* the gradients of an example's logits sum to zero */
 static void test_cross_entropy_gradient_sums_to_zero(void **state) {
   (void)state;
@@ -659,6 +690,7 @@ int main(void) {
       cmocka_unit_test(test_pool_in_parts),
       cmocka_unit_test(test_cross_entropy_is_the_formula),
       cmocka_unit_test(test_cross_entropy_is_stable),
+      cmocka_unit_test(test_soft_cross_entropy_is_the_formula),
       cmocka_unit_test(test_cross_entropy_gradient_sums_to_zero),
       cmocka_unit_test(test_losses_show_nan),
       cmocka_unit_test(test_squared_error_is_exact),

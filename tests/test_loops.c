@@ -60,7 +60,7 @@ static void test_threads(void **state) {
   (void)state;
   sparc_random stream;
   sparc_random_init(&stream, 2, "threads", "");
-  const int threads[] = {2, 3, 7};
+  const int threads[] = {2, 3, 7, 16};
   for (size_t i = 0; i < (size_t)CELLS * SHAPES; i++) {
     const size_t s = i % SHAPES;
     problem p = make(i / SHAPES, shapes[s].D, shapes[s].B, shapes[s].T, shapes[s].mask, &stream);

@@ -159,9 +159,12 @@ static void call_without_anything(void) {
   REFUSES(sparc_lazy_update_f64, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
   REFUSES(sparc_model_evaluate, (NULL, NULL, NULL));
   QUIET(sparc_model_free, (NULL));
+  ZERO(sparc_model_inputs, (NULL));
   REFUSES(sparc_model_load, (NULL, 1, NULL));
   ZERO(sparc_model_metadata, (NULL, NULL));
   ZERO(sparc_model_network, (NULL));
+  ZERO(sparc_model_outputs, (NULL));
+  REFUSES(sparc_model_parse, (NULL, 1, NULL, 1, NULL));
   REFUSES(sparc_model_predict, (NULL, NULL, NULL));
   ZERO(sparc_model_preprocessing, (NULL));
   ZERO(sparc_model_state_size, (NULL));
@@ -540,6 +543,7 @@ static void call_learners(sparc_envs *envs, sparc_model *model, sparc_random *ra
   EACH(3, sparc_trainer_create, (o(), o(), o()));
   EACH(3, sparc_trainer_restore, (o(), o(), 1, o()));
   EACH(2, sparc_model_load, (o(), 1, o()));
+  EACH(3, sparc_model_parse, (o(), 1, o(), 1, o()));
   EACH(1, sparc_model_metadata, (model, o()));
   EACH(3, sparc_model_step, (model, o(), o(), o()));
   EACH(2, sparc_model_predict, (model, o(), o()));

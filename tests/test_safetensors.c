@@ -426,6 +426,13 @@ static void test_accepts_unusual_files(void **state) {
   assert_non_null(sparc_tensors_find(tensors, "\xce\xbb"));
   assert_int_equal(sparc_tensors_metadata_count(tensors), 0);
   sparc_tensors_close(tensors);
+
+  /* every escape, also one that takes two halves */
+  tensors =
+      parse_text("{\"__metadata__\":{\"\\\"\\\\\\/\\b\\f\\n\\r\\t\":\"\\u0041\\u00e4\\u20aC\\ud83C\\udf00\"}}", 0);
+  assert_string_equal(sparc_tensors_metadata_at(tensors, 0)->key, "\"\\/\b\f\n\r\t");
+  assert_string_equal(sparc_tensors_metadata_at(tensors, 0)->value, "A\xc3\xa4\xe2\x82\xac\xf0\x9f\x8c\x80");
+  sparc_tensors_close(tensors);
 }
 
 static void test_lists_every_type_but_reads_only_numbers(void **state) {
@@ -480,7 +487,27 @@ static const malformed headers[] = {
     {"{}x", 0, "not valid JSON at byte 3"},
     {"{'a':}", 0, "not valid JSON at byte 6 (line 1, column 6): unexpected token near '}'"},
     {"{'a':1,}", 0, "not valid JSON"},
-    {"{\n'a':\n1e999}", 0, "(line 3, column "},
+    {"{\n'a':\n1e}", 0, "at byte 10 (line 3, column 3): unexpected token near '}', expected a digit"},
+    {"{'a':-}", 0, "expected a digit"},
+    {"{'a':01}", 0, "expected ',' or '}'"},
+    {"{'a':+1}", 0, "expected a value"},
+    {"{'a':.5}", 0, "expected a value"},
+    {"{'a':nul}", 0, "expected a value"},
+    {"{'a':True}", 0, "expected a value"},
+    {"{'a' 1}", 0, "expected ':'"},
+    {"{a:1}", 0, "expected a string"},
+    {"{'a':[1,]}", 0, "expected a value"},
+    {"{'a':[1 2]}", 0, "expected ',' or ']'"},
+    {"{'a':[1}", 0, "expected ',' or ']'"},
+    {"{'a\\x':1}", 0, "expected an escape"},
+    {"{'a\\u12g4':1}", 0, "expected four hexadecimal digits"},
+    {"{'a\\ud800':1}", 0, "half a surrogate pair"},
+    {"{'a\\udc00':1}", 0, "half a surrogate pair"},
+    {"{'a\\ud800\\u0041':1}", 0, "half a surrogate pair"},
+    {"{'a':1e999}", 0, "tensor 'a': its entry is the real number 1e999, expected an object"},
+    {"{'a':-9223372036854775808}", 0, "tensor 'a': its entry is -9223372036854775808"},
+    {"{'a':-9223372036854775809}", 0, "too big integer"},
+    {"{'\\u00e4':1,'\xc3\xa4':2}", 0, "duplicate object key '\xc3\xa4'"},
     {"{'a\n':1}", 0, "not valid JSON"},
     {"{'a':1,'a':2}", 0, "duplicate object key"},
     {"{'__metadata__':{'k':'1','k':'1'}}", 0, "duplicate object key"},
@@ -599,7 +626,7 @@ static void test_refuses_bad_text(void **state) {
     char header[32];
     snprintf(header, sizeof header, "{\"%s\":1}", encodings[i]);
     bytes file = build(header, strlen(header), 0);
-    assert_refused(file, "not valid JSON at byte 2 (line 1, column 2): unable to decode byte 0x");
+    assert_refused(file, "not valid JSON at byte 3 (line 1, column 3): unable to decode byte 0x");
     free(file.data);
   }
   bytes nul = build("{\"a\":\0}", 7, 0);
@@ -1083,7 +1110,8 @@ static void *scarce_malloc(size_t size) {
   return NULL;
 }
 
-/* the JSON library runs out of memory at its first, second, ... allocation: a status, no leak, the old file intact */
+/* the JSON library of the writer runs out of memory at its first, second, ... allocation: a status, no leak, nothing
+ * left behind */
 static void test_survives_failing_allocations(void **state) {
   (void)state;
   static const float numbers[2] = {1, 2};
@@ -1099,20 +1127,6 @@ static void test_survives_failing_allocations(void **state) {
     json_set_alloc_funcs(malloc, free);
     assert_true(status == SPARC_OK || status == SPARC_NO_MEMORY);
     assert_int_equal(each_file(folder, NULL), status == SPARC_OK);
-    failures += status != SPARC_OK;
-  }
-  assert_true(failures > 10);
-
-  failures = 0;
-  status = SPARC_NO_MEMORY;
-  for (int n = 0; status != SPARC_OK; n++) {
-    sparc_tensors *tensors = NULL;
-    allocations_left = n;
-    json_set_alloc_funcs(scarce_malloc, free);
-    status = sparc_tensors_open(in_folder("scarce.st"), &tensors);
-    sparc_tensors_close(tensors);
-    json_set_alloc_funcs(malloc, free);
-    assert_true(status == SPARC_OK || (status == SPARC_NO_MEMORY && !tensors));
     failures += status != SPARC_OK;
   }
   assert_true(failures > 10);

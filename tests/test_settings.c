@@ -7,6 +7,7 @@
 #include "scratch.h"
 #include "unit.h"
 
+#include <jansson.h>
 #include <math.h>
 
 /* ---- a toy -------------------------------------------------------------------------------------- */

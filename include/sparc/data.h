@@ -73,8 +73,10 @@ SPARC_API sparc_status sparc_dataset_subset(const sparc_dataset *dataset, const 
  * SPARC_INVALID; then nothing has changed. */
 SPARC_API sparc_status sparc_dataset_fill_missing(sparc_dataset *dataset);
 
-/* sparc_dataset_forecast makes the values `horizon` steps later the targets of every step; series lose their last
- * steps, which have none. SPARC_INVALID: a series is too short, or values are missing; then nothing has changed. */
+/* sparc_dataset_forecast makes what every channel will have changed by `horizon` steps later the targets of every step,
+ * and of the values themselves what they have changed by since the step before; series lose their last steps, which
+ * have no target. A model of such targets (sparc_preprocessing.change) takes values and answers with values.
+ * SPARC_INVALID: a series is too short, or values are missing; then nothing has changed. */
 SPARC_API sparc_status sparc_dataset_forecast(sparc_dataset *dataset, int horizon);
 
 /* ---- normalisation ---- */
@@ -165,8 +167,9 @@ typedef struct sparc_read_options {
   const char *labels_array;   /* NPZ: that of the labels; NULL: y, Y, y_train, Y_train, labels, arr_1, or none */
   const char *const *classes; /* the only labels allowed; class c is classes[c]. NULL: those that occur */
   int class_count;
-  size_t limit;  /* bytes, unpacked; 0: SPARC_DATA_LIMIT */
-  long max_rows; /* rows or examples; 0: SPARC_DATA_MAX_ROWS */
+  size_t limit;      /* bytes, unpacked; 0: SPARC_DATA_LIMIT */
+  long max_rows;     /* rows or examples; 0: SPARC_DATA_MAX_ROWS */
+  double validation; /* of sparc_data_load: the part of each class that validates; 0: a tenth */
 } sparc_read_options;
 
 /* sparc_dataset_read reads a file, plain or gzip (told by its first bytes, not by its name); a pipe is fine.
@@ -210,10 +213,11 @@ typedef struct sparc_data_split {
 } sparc_data_split;
 
 /* sparc_data_load loads a named data set, a file, or a folder NAME with NAME_TRAIN and NAME_TEST in it. A file with
- * _TRAIN in its name brings its _TEST along. The split is stratified: of the n examples of each class n/10, rounded to
- * the nearest whole number and between two to the even one, validate (at least one in all); which ones was drawn once
- * and depends on no training seed. All parts have the classes of the training partition.
- * options NULL: the defaults. On failure *out is all zero. sparc_data_split_free leaves it so too. */
+ * _TRAIN in its name brings its _TEST along. The split is stratified: of the n examples of each class n/10, or what
+ * read.validation says in the place of 1/10, rounded to the nearest whole number and between two to the even one,
+ * validate (at least one in all, never all of a class); which ones was drawn once and depends on no training seed. All
+ * parts have the classes of the training partition. options NULL: the defaults. On failure *out is all zero.
+ * sparc_data_split_free leaves it so too. */
 SPARC_API sparc_status sparc_data_load(const char *name, const sparc_data_options *options, sparc_data_split *out);
 SPARC_API void sparc_data_split_free(sparc_data_split *split);
 

@@ -26,6 +26,15 @@ extern "C" {
 
 /* ---- configuration ----------------------------------------------------------------------------- */
 
+/* What takes the place of what is not given. */
+typedef enum sparc_run_recipe {
+  SPARC_RECIPE_PAPER, /* the paper's settings, to the letter */
+  SPARC_RECIPE_SMALL, /* the same with what helps on few examples of classes: see docs/small-sets.md */
+  SPARC_RECIPE_AUTO   /* the second for data sets of classes with at most SPARC_SMALL_ROWS examples to fit, else the
+                         first; the default */
+} sparc_run_recipe;
+enum { SPARC_SMALL_ROWS = 200 };
+
 /* Everything may stay as sparc_run_defaults leaves it, except data: the paper's settings for data sets, or those of the
  * generated task, take the place of what is not given. "Not given" is NULL, or one below the least number that is
  * possible (0 updates, -1 layers). Heads, features and initial draws go with the data. */
@@ -39,9 +48,17 @@ typedef struct sparc_run_config {
   const char *variant;      /* short for the cell option variant=NAME */
   int budget;               /* instead of H: real coordinates of each cell's state; 0: the paper's */
 
+  int recipe;       /* a sparc_run_recipe */
+  int head;         /* which steps' features a head of classes reads: SPARC_HEAD_MEAN or SPARC_HEAD_LAST */
+  long epochs;      /* instead of updates: times through the examples that are fitted; 0: not given */
+  int patience;     /* stop after so many validations in a row that are no better than the best; 0: never */
+  const char *from; /* a checkpoint or the folder of a run: its weights are the first ones, its network that of this
+                       run; the head is drawn anew where classes or head differ. NULL: all are drawn */
+
   const char *folder;  /* NULL: nothing is written, and the test part is not used */
   long validate_every; /* updates between checkpoints, which validate and save */
-  int resume; /* 1: continue the run in the folder, whose settings must be the same; begin it if there is none */
+  int resume; /* 1: continue the run in the folder, whose settings must be the same, but updates and patience may
+                 change; begin it if there is none */
   int force;  /* 1: replace the run in the folder */
 } sparc_run_config;
 
@@ -102,6 +119,8 @@ typedef struct sparc_run_result {
   int unwritten;               /* 1: it failed because a file of the run could not be written */
   long first, done;            /* updates when the run was created or resumed, and now */
   long saved;                  /* update of the last checkpoint; -1: none */
+  int early;                   /* 1: it ended because patience did */
+  int new_head;                /* 1: it began from another model's weights, but with a head of its own */
   double seconds;              /* spent in the updates since `first` */
   sparc_run_score best, final; /* the best so far, and the last */
   double naive;          /* targets from data: MSE of predicting their mean, or of a forecast the present value, on

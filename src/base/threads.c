@@ -4,7 +4,8 @@
  * Both executors run the same function on every thread: take the tiles of the thread's own share, then what is left of
  * the others'. Neighbouring tiles touch neighbouring data, and the loops of a call divide the same arrays: in its own
  * share a thread finds what it has put into its cache before. Only how threads come to life differs. The POSIX executor
- * serves builds without OpenMP and the thread sanitizer, which cannot see into the OpenMP runtime.
+ * serves builds without OpenMP and the thread sanitizer, which cannot see into the OpenMP runtime. The inference
+ * library stays on the thread of its caller.
  */
 #include "base/threads.h"
 
@@ -12,7 +13,7 @@
 
 #if SPARC_USE_OPENMP
 #include <omp.h>
-#else
+#elif !defined(SPARC_INFERENCE)
 #include "base/cpu.h"
 
 #include <pthread.h>
@@ -36,6 +37,22 @@ typedef struct job {
 /* set while this thread runs a tile, so that a loop within a tile stays on its thread */
 static _Thread_local int inside_tile;
 
+static _Thread_local const parallel_watcher *watched;
+
+void parallel_watch(const parallel_watcher *watcher) { watched = watcher; }
+
+static void run_watched(size_t tiles, void (*body)(void *context, size_t tile), void *context) {
+  const uint64_t mode = flush_denormals_begin();
+  inside_tile = 1;
+  watched->loop(watched->context, tiles);
+  for (size_t tile = 0; tile < tiles; tile++) {
+    body(context, tile);
+    watched->tile(watched->context);
+  }
+  inside_tile = 0;
+  flush_denormals_end(mode);
+}
+
 static void run_tiles(job *j, size_t thread) {
   uint64_t mode = flush_denormals_begin();
   inside_tile = 1;
@@ -58,6 +75,17 @@ static int available_threads(void) { return omp_get_max_threads(); }
 static void run_on(int threads, job *j) {
 #pragma omp parallel num_threads(threads) default(none) shared(j)
   run_tiles(j, (size_t)omp_get_thread_num());
+}
+
+#elif defined(SPARC_INFERENCE)
+
+const char *thread_executor(void) { return "none"; }
+
+static int available_threads(void) { return 1; }
+
+static void run_on(int threads, job *j) {
+  (void)threads;
+  run_tiles(j, 0);
 }
 
 #else
@@ -103,6 +131,10 @@ void parallel_for(int threads, size_t tiles, void (*body)(void *context, size_t 
   /* within a tile: the mode is set already, and the enclosing loop has the threads */
   if (inside_tile) {
     for (size_t tile = 0; tile < tiles; tile++) body(context, tile);
+    return;
+  }
+  if (watched) {
+    run_watched(tiles, body, context);
     return;
   }
   int count = thread_count(threads);

@@ -20,12 +20,23 @@
  * allocate when a team first starts. */
 void parallel_for(int threads, size_t tiles, void (*body)(void *context, size_t tile), void *context);
 
+/* A watcher hears of the loops that its thread starts: how many tiles one has, then each of them when it is done. */
+typedef struct parallel_watcher {
+  void (*loop)(void *context, size_t tiles);
+  void (*tile)(void *context);
+  void *context;
+} parallel_watcher;
+
+/* parallel_watch lets every loop of the calling thread run on this thread alone, tile by tile in their order, and tells
+ * the watcher, which must live until NULL ends it. So one processor shows what many would have to do. */
+void parallel_watch(const parallel_watcher *watcher);
+
 /* thread_count turns a request into a number of threads: all that are available for requests below 1. Never more than
  * THREADS_MAX. */
 enum { THREADS_MAX = 1024 };
 int thread_count(int requested);
 
-/* thread_executor names what runs the tiles: "openmp" or "pthreads" */
+/* thread_executor names what runs the tiles: "openmp", "pthreads" or "none" */
 const char *thread_executor(void);
 
 /* ordered_sum: total[i] += partials[t * stride + i] for t = 0, 1, ... in this order, i < width. A range of columns can

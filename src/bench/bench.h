@@ -76,6 +76,7 @@ typedef struct bench_goal {
   bool at_most;                  /* the value should be small */
   double value, demand, stretch; /* NaN: no such mark is set */
   bench_verdict verdict;
+  const char *bound;           /* what it was judged by, where several may apply; NULL: the name says it */
   const char *const *problems; /* that were compared */
   size_t count;
 } bench_goal;
@@ -104,8 +105,10 @@ typedef struct bench_rl {
   double environment, collection, update;            /* seconds of an iteration; collection without its environment */
   double collection_bound, update_bound;             /* an environment is its own bound */
   double update_bytes, update_products, update_cell; /* what the update's bound is made of */
-  double ratio, ratio_demand;                        /* of the iteration to the sum of all bounds */
-  size_t memory_bytes, measured_bytes;               /* as in bench_result */
+  double ratio;                                      /* of the iteration to the sum of its bounds */
+  double stored_bound;                 /* that sum where sensitivities are stored: what the demand is stated in */
+  double stored_ratio, ratio_demand;   /* of the iteration to it */
+  size_t memory_bytes, measured_bytes; /* as in bench_result */
   double memory_demand;
   double rival, rival_demand; /* steps per second of the JAX implementation on as many cores; NaN: none known */
   bool reached;               /* the ratio and, where the rival is known and the way is the usual one, all the rest */
@@ -170,6 +173,22 @@ typedef struct bench_paper_naive {
   double paper_backward[2], paper_both[2]; /* milliseconds on the paper's GPU: naive, accelerated */
 } bench_paper_naive;
 
+/* a loop over tiles that a problem's call runs when it is planned for so many threads */
+typedef struct bench_plan_loop {
+  const char *problem, *kernel, *stage;
+  int threads, loop;    /* loop: its number within the stage, from 1 on */
+  size_t tiles, share;  /* of the loop, and of the thread that has most of them */
+  double seconds;       /* of all tiles on one thread */
+  double share_seconds; /* of the longest share */
+} bench_plan_loop;
+
+/* all loops together */
+typedef struct bench_plan_total {
+  const char *problem, *kernel;
+  int threads;
+  double seconds, share_seconds; /* of one thread; of the longest shares, one loop after the other */
+} bench_plan_total;
+
 /* ---- output ------------------------------------------------------------------------------------- */
 
 typedef struct bench_output {
@@ -183,6 +202,8 @@ typedef struct bench_output {
   void (*paper_scan)(void *context, const bench_paper_scan *row);
   void (*paper_mixer)(void *context, const bench_paper_mixer *row);
   void (*paper_naive)(void *context, const bench_paper_naive *row);
+  void (*plan_loop)(void *context, const bench_plan_loop *row);
+  void (*plan_total)(void *context, const bench_plan_total *row);
   void (*failed)(void *context, sparc_status status); /* sparc_error() says why; what else was asked for goes on */
   bool (*stopped)(void *context);                     /* true: nobody wants the rest */
 } bench_output;
@@ -199,6 +220,10 @@ void bench_session_free(bench_session *session); /* may be NULL */
 /* bench_measure measures a problem or a suite. It is false if something failed, or if a demand was missed in a run
  * whose verdicts bind. */
 bool bench_measure(bench_session *session, const char *text);
+
+/* bench_plan hands over the loops over tiles of a problem for 1, 2, 4, 16 and 64 threads. Tiles are timed one by one on
+ * the calling thread: what many processors share of their memory is not in the figures. */
+bool bench_plan(bench_session *session, const char *problem);
 
 /* bench_check says, before anything is measured, what is wrong with the text of a problem or suite. */
 sparc_status bench_check(const char *text);

@@ -40,7 +40,7 @@ static sparc_status create_peak(bench_case *c) {
   bench_team *team;
   sparc_status status = bench_machine_team(c->machine, c->threads, &team);
   if (status != SPARC_OK) return status;
-  p->loops = bench_loops_here();
+  p->loops = bench_loops_for(c->wanted);
   p->rounds = PEAK_ROUNDS * (size_t)bench_value(c->problem, "N");
   c->kernel = p->loops->name;
   bench_stage *stage =
@@ -154,7 +154,7 @@ static sparc_status create_stream(bench_case *c) {
   if (!s) return fail(SPARC_NO_MEMORY, "%s: no memory", c->problem->text);
   bench_team *team;
   sparc_status status = bench_machine_team(c->machine, c->threads, &team);
-  s->loops = bench_loops_here();
+  s->loops = bench_loops_for(c->wanted);
   c->kernel = s->loops->name;
   s->n = (size_t)bench_value(c->problem, "KiB") * 256;
   const size_t all = s->n * (size_t)c->threads, bytes = 3 * all * sizeof(float);
@@ -258,7 +258,7 @@ static sparc_status measure(bench_machine *machine, const char *text, int thread
   bench_problem problem;
   bench_case c;
   sparc_status status = bench_parse(text, NULL, &problem);
-  if (status == SPARC_OK) status = bench_open(machine, &problem, threads, NULL, &c);
+  if (status == SPARC_OK) status = bench_open(machine, &problem, threads, machine->kernel, &c);
   if (status != SPARC_OK) return status;
   status = bench_run(&c, 1, machine->seconds, 1);
   for (size_t k = 0; k < c.stages && status == SPARC_OK; k++) {

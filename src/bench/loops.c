@@ -6,7 +6,9 @@
  */
 #include "bench/loops.h"
 
-#include "base/cpu.h"
+#include "sparc/kernels.h"
+
+#include <string.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -64,11 +66,14 @@
 
 #endif
 
-const bench_loops *bench_loops_here(void) {
+const bench_loops *bench_loops_for(const char *wanted) {
 #if defined(__x86_64__)
-  const unsigned features = cpu_detect().features;
-  if (features & CPU_AVX512F) return &table_avx512;
-  if ((features & CPU_AVX2) && (features & CPU_FMA)) return &table_avx2;
+  const char *kernel;
+  if (sparc_kernel_choose(wanted, &kernel) != SPARC_OK) return &table_baseline;
+  if (strcmp(kernel, table_avx512.name) == 0) return &table_avx512;
+  if (strcmp(kernel, table_avx2.name) == 0) return &table_avx2;
+#else
+  (void)wanted;
 #endif
   return &table_baseline;
 }

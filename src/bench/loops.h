@@ -24,7 +24,8 @@ typedef struct bench_loops {
   void (*subtract)(float *restrict a, const float *restrict b, size_t n);
 } bench_loops;
 
-/* bench_loops_here returns the widest table that this machine can run. */
-const bench_loops *bench_loops_here(void);
+/* bench_loops_for returns the table of the instruction set that a wanted set of kernels (sparc_cell_config; NULL: as
+ * the environment says, else the best) is made for: kernels are held against what their own instructions could do. */
+const bench_loops *bench_loops_for(const char *wanted);
 
 #endif

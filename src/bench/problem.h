@@ -30,7 +30,8 @@ typedef struct bench_machine {
     double rate[MACHINE_RATES]; /* in the order of bench_flow; the peak alone */
   } limit[MACHINE_LIMITS];
   size_t limits;
-  double seconds; /* what one measurement of a limit may take */
+  double seconds;     /* what one measurement of a limit may take */
+  const char *kernel; /* whose limits they are, as in sparc_cell_config */
 } bench_machine;
 
 /* bench_machine_team gives a team of that many threads, which lives as long as the machine. */

@@ -22,6 +22,7 @@ sparc_status bench_session_create(const bench_settings *settings, const bench_ou
   session->output = output;
   session->context = context;
   session->machine.seconds = settings->seconds;
+  session->machine.kernel = settings->kernel;
   return SPARC_OK;
 }
 

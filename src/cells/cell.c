@@ -203,7 +203,9 @@ static sparc_status describe(sparc_cell *cell, const sparc_cell_config *config) 
   if (status != SPARC_OK) return status;
   cell->about = cell_entry_f32(index)->about;
   cell->ops_f32 = cell_entry_f32(index)->ops;
+#ifndef SPARC_INFERENCE /* which has float alone */
   cell->ops_f64 = cell_entry_f64(index)->ops;
+#endif
   cell->D = config->D;
   cell->H = config->H;
   if ((status = parse_options(cell, config->options)) != SPARC_OK) return status;

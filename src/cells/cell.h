@@ -10,6 +10,7 @@
 #define SPARC_CELLS_CELL_H
 
 #include "base/options.h"
+#include "kernels/online.h"
 #include "sparc/cell.h"
 #include "sparc/random.h"
 
@@ -41,10 +42,6 @@ typedef struct projection {
  * entries, driven by c_j. A sink says which parameters such a slot is the sensitivity to. */
 typedef enum sink_row { ROW_OF_MODE, ROW_SHARED, ROW_OF_GROUP } sink_row;
 typedef enum sink_factor { FACTOR_ONE, FACTOR_I, FACTOR_CONSTANT } sink_factor;
-
-/* the driver of an outer slot, where it is known to have one part only: buffered steps leave the other out */
-typedef enum driver_part { DRIVER_COMPLEX, DRIVER_REAL, DRIVER_IMAGINARY } driver_part;
-enum { DRIVER_SLOTS = 8 }; /* slots that can be declared; the rest counts as complex */
 
 typedef struct rtrl_sink {
   bool outer; /* which kind of slot, and its index */

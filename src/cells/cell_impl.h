@@ -133,6 +133,13 @@ typedef struct TYPED(sequence_call) {
   void *saved, *work;            /* the backward only reads saved */
 } TYPED(sequence_call);
 
+/* what only learning calls: the inference library's tables do not name it, so that the linker leaves it out */
+#ifdef SPARC_INFERENCE
+#define LEARNING(function) NULL
+#else
+#define LEARNING(function) function
+#endif
+
 /* what every kind of cell can do */
 typedef struct TYPED(cell_ops) {
   void (*prepare)(const sparc_cell *cell, const real *params, real *prepared);

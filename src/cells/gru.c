@@ -557,7 +557,7 @@ static const TYPED(cell_ops) ops = {
     .saved_count = saved_count,
     .work_count = work_count,
     .forward = forward,
-    .backward = backward,
+    .backward = LEARNING(backward),
 };
 
 extern const cell_entry TYPED(cell_gru);

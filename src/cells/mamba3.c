@@ -27,6 +27,7 @@
 #include "kernels/diagonal.h"
 #include "kernels/gemm_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const double PI = 3.14159265358979323846;
@@ -1037,7 +1038,7 @@ static const TYPED(cell_ops) ops = {
     .saved_count = saved_count,
     .work_count = work_count,
     .forward = forward,
-    .backward = backward,
+    .backward = LEARNING(backward),
 };
 
 extern const cell_entry TYPED(cell_mamba3);

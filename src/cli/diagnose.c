@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* diagnose.c: `sparc diagnose`: what trained cells do with their inputs, as tables and figures. */
 #include "base/error.h"
+#include "base/threads.h"
 #include "cli/cli.h"
 #include "lab/diagnose/demonstration.h"
 #include "lab/diagnose/figures.h"
@@ -45,11 +46,12 @@ static const struct argp_option diagnose_options[] = {
     {"data", DIAGNOSE_KEY_DATA, "FILE|NAME", 0, "Models: where the data are now, if not where the run had them", 0},
     {"root", DIAGNOSE_KEY_ROOT, "DIR", 0,
      "Look for named data sets in DIR (default: that of the run, else $SPARC_DATA)", 0},
+    {"threads", 'T', "N", 0, "Use N threads; the numbers do not depend on it (default: all processors)", 0},
     {0}};
 
 static error_t parse_format(const struct argp_state *state, const char *name, int *format) {
-  for (*format = 0; print_format_names[*format]; ++*format)
-    if (strcmp(print_format_names[*format], name) == 0) return 0;
+  for (*format = 0; sheet_formats[*format]; ++*format)
+    if (strcmp(sheet_formats[*format], name) == 0) return 0;
   argp_error(state, "--format is '%s', expected text, markdown, latex, csv or json", name);
   return EINVAL;
 }
@@ -80,6 +82,8 @@ static error_t parse_diagnose(int key, char *argument, struct argp_state *state)
     case DIAGNOSE_KEY_ROOT:
       s->replay.root = argument;
       return 0;
+    case 'T':
+      return cli_parse_int(state, "threads", argument, 1, THREADS_MAX, &s->replay.threads);
     case ARGP_KEY_ARGS:
       s->path = state->argv + state->next;
       s->paths = state->argc - state->next;
@@ -113,7 +117,7 @@ static const struct argp diagnose_argp = {
 static sparc_status print(const diagnose_settings *s, const diagnosis *runs) {
   diagnosis_tables tables;
   sparc_status status = diagnosis_tables_create(runs, s->paths, &tables);
-  if (status == SPARC_OK) status = diagnosis_print(stdout, (print_format)s->format, runs, s->paths, &tables);
+  if (status == SPARC_OK) status = diagnosis_print(stdout, (sheet_format)s->format, runs, s->paths, &tables);
   diagnosis_tables_free(&tables);
   return status;
 }
@@ -123,7 +127,7 @@ static sparc_status report_figures(const diagnose_settings *s, int count, bool d
   if (!drawn)
     return fail(SPARC_UNSUPPORTED, "gnuplot is not installed (Debian: gnuplot-nox); '%.200s' has the data and scripts",
                 s->figures);
-  if (s->format != PRINT_TEXT) return SPARC_OK;
+  if (s->format != SHEET_TEXT) return SPARC_OK;
   printf("%d figure%s in ", count, count == 1 ? "" : "s");
   cli_text(s->figures, 0);
   putchar('\n');
@@ -157,7 +161,7 @@ static sparc_status diagnose_runs(diagnose_settings *s) {
 /* ---- the demonstration --------------------------------------------------------------------------- */
 
 static void print_demonstration(const char *who, const diagnose_settings *s, const demonstration *d) {
-  if (s->format == PRINT_JSON) {
+  if (s->format == SHEET_JSON) {
     cli_json_line(who,
                   json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "own_writes", d->error[WRITES_OWN], "other_writes",
                             d->error[WRITES_OTHER], "no_writes", d->error[WRITES_NOTHING], "fixed_transitions",

@@ -281,7 +281,7 @@ static sparc_status evaluate(const eval_settings *e, sparc_model *model, const s
   sparc_status status = sparc_model_evaluate(model, &s->samples, &v);
   if (status == SPARC_OK && confusion) status = count_confusion(model, s, p->classes, matrix);
   if (status != SPARC_OK) return blame_data(s, status);
-  const double naive = o == TARGETS ? naive_error(&s->samples, p, s->forecast, false) : 0;
+  const double naive = o == TARGETS ? naive_error(&s->samples, p) : 0;
   if (!e->tool.json) {
     print_evaluation(e, s, &v, o, naive);
     if (confusion) print_confusion(p, matrix);

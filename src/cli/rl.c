@@ -5,6 +5,7 @@
 #include "cli/jobs.h"
 #include "cli/player.h"
 #include "cli/progress.h"
+#include "cli/seeds.h"
 #include "cli/settings.h"
 #include "io/json.h"
 #include "lab/rl/rl_run.h"
@@ -49,23 +50,8 @@ static const setting work_rows[] = {
      .offset = offsetof(rl_work, greedy),
      .group = "Instead of a run:",
      .help = "With --eval: take the most probable actions instead of drawing them"},
-    {.name = "seeds",
-     .type = SETTING_TEXT,
-     .role = COMMAND_LINE,
-     .offset = offsetof(rl_work, seeds),
-     .group = "Instead of a run:",
-     .argument = "A-B",
-     .help = "One run for each of the seeds, every one in a folder of its own"},
-    {.name = "jobs",
-     .type = SETTING_INT,
-     .role = COMMAND_LINE,
-     .offset = offsetof(rl_work, jobs),
-     .low = 1,
-     .high = 1024,
-     .usual = {"1"},
-     .group = "Instead of a run:",
-     .argument = "N",
-     .help = "With --seeds: N processes at a time"},
+    SEEDS_SETTING(rl_work),
+    JOBS_SETTING(rl_work),
 };
 
 static const settings_table work_table = {work_rows, sizeof work_rows / sizeof *work_rows};
@@ -262,8 +248,6 @@ static exit_code run_one(rl_command *c) {
 
 /* ---- several runs -------------------------------------------------------------------------------- */
 
-enum { MOST_SEEDS = 1000 };
-
 typedef struct seed_runs {
   rl_command *command;
   uint64_t first;
@@ -273,19 +257,6 @@ typedef struct seed_runs {
   double score[MOST_SEEDS];
   int scored;
 } seed_runs;
-
-static sparc_status parse_seeds(const char *text, uint64_t *first, int *count) {
-  char *end;
-  const unsigned long long a = strtoull(text, &end, 10);
-  const char *second = *end == '-' ? end + 1 : text;
-  const unsigned long long b = strtoull(second, &end, 10);
-  if (strspn(text, "0123456789-") != strlen(text) || *text == '-' || *second == '-' || !*second || *end || b < a ||
-      b - a >= MOST_SEEDS)
-    return fail(SPARC_INVALID, "--seeds is '%.60s', expected A-B, at most %d seeds", text, MOST_SEEDS);
-  *first = a;
-  *count = (int)(b - a) + 1;
-  return SPARC_OK;
-}
 
 static int next_seed(void *user) {
   seed_runs *s = user;
@@ -338,7 +309,7 @@ static exit_code run_seeds(rl_command *c) {
                          .heard = hear_score,
                          .ended = show_seed,
                          .user = &s};
-  const sparc_status status = parse_seeds(c->work.seeds, &s.first, &s.count);
+  const sparc_status status = seeds_parse(c->work.seeds, &s.first, &s.count);
   if (status != SPARC_OK) return report_failure(c, status);
   for (int i = 0; i < s.count; i++) s.heard[i] = NAN;
   if (c->config.folder) snprintf(s.out, sizeof s.out, "%s", c->config.folder);

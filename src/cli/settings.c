@@ -65,7 +65,7 @@ const settings_table tool_table = {tool_rows, sizeof tool_rows / sizeof *tool_ro
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
-enum { GROUPS_MOST = 8, HELP_SIZE = 256 };
+enum { GROUPS_MOST = 10, HELP_SIZE = 256 };
 
 typedef struct option_list {
   struct argp_option option[SETTINGS_MOST + GROUPS_MOST + 1];

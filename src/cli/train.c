@@ -1,21 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* train.c: `sparc train`: settings, a run with its progress, and what came of it. */
+/* train.c: `sparc train`: settings, a run with its progress, and what came of it; or several of them in processes of
+ * their own. */
+#include "base/cpu.h"
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/jobs.h"
 #include "cli/progress.h"
+#include "cli/seeds.h"
 #include "cli/settings.h"
 #include "io/json.h"
 #include "lab/run/run_settings.h"
+#include "rl/score.h"
 
+#include <math.h>
 #include <signal.h>
+#include <stdlib.h>
+
+typedef struct train_work {
+  const char *seeds;
+  int jobs;
+} train_work;
+
+static const setting work_rows[] = {SEEDS_SETTING(train_work), JOBS_SETTING(train_work)};
+static const settings_table work_table = {work_rows, sizeof work_rows / sizeof *work_rows};
 
 typedef struct train_command {
   const char *who; /* opens messages */
   sparc_run_config config;
   tool_settings tool;
+  train_work work;
   char folder[CLI_PATH - 64];
   sparc_run *run;
   progress *progress;
+  int out; /* one of several runs writes its score there and prints no summary; else -1 */
 } train_command;
 
 /* what a score's merit is */
@@ -38,6 +55,36 @@ static size_t parameters(const sparc_run *run) {
 
 /* ---- meanwhile ----------------------------------------------------------------------------------- */
 
+/* what is not as in the paper, because there are few examples or because it was asked for */
+static void announce_recipe(const train_command *t, const sparc_run_config *c, int rows) {
+  const struct {
+    const char *name;
+    double value;
+  } parts[] = {{"smoothing", c->train.smoothing},
+               {"jitter", c->train.jitter},
+               {"scaling", c->train.scaling},
+               {"window", c->train.window},
+               {"average", c->train.average}};
+  char list[160] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (parts[i].value > 0)
+      used +=
+          (size_t)snprintf(list + used, sizeof list - used, "%s%s %g", used ? ", " : "", parts[i].name, parts[i].value);
+  if (c->recipe == SPARC_RECIPE_SMALL)
+    progress_note(t->progress, "recipe    small, for %d rows: %s (--recipe paper for none)", rows,
+                  used ? list : "nothing");
+  else if (used)
+    progress_note(t->progress, "recipe    the paper's, and %s", list);
+}
+
+static void announce_start(const train_command *t, const sparc_run_config *c) {
+  const sparc_run_result r = sparc_run_result_of(t->run);
+  if (c->from && r.first == 0)
+    progress_note(t->progress, "from      %s, %s", c->from,
+                  r.new_head ? "with a new head: its classes or its head are others" : "with its head");
+}
+
 static void announce(const train_command *t) {
   const sparc_run_data d = sparc_run_data_of(t->run);
   const sparc_run_config c = sparc_run_config_of(t->run);
@@ -49,6 +96,8 @@ static void announce(const train_command *t) {
   if (d.differs[0]) progress_note(t->progress, "          not as in the paper: %s", d.differs);
   progress_note(t->progress, "network   %s (%s), %d modes, %d layers: %zu parameters", n->cell, n->cell_options, n->H,
                 n->layers, parameters(t->run));
+  announce_recipe(t, &c, d.fit.count);
+  announce_start(t, &c);
   progress_note(t->progress, first ? "run       %s, continued after update %ld" : "run       %s", c.folder, first);
 }
 
@@ -140,7 +189,10 @@ static void print_result(const sparc_run *run) {
   printf("data      ");
   cli_text(sparc_run_data_of(run).name, 0);
   printf("\ncell      %s (%d modes, %d layers, %zu parameters), seed %llu, %ld updates\n", n->cell, n->H, n->layers,
-         parameters(run), (unsigned long long)c.train.seed, c.train.updates);
+         parameters(run), (unsigned long long)c.train.seed, r.done);
+  if (r.early)
+    printf("early     no better in %d validations, so %ld updates were not done\n", c.patience,
+           c.train.updates - r.done);
   if (*n->cell_options) printf("options   %s\n", n->cell_options);
   print_score(run, "best", &r.best);
   print_score(run, "final", &r.final);
@@ -175,14 +227,15 @@ static json_t *json_result(const sparc_run *run) {
   const sparc_network_config *n = &c.train.network;
   char model[CLI_PATH];
   snprintf(model, sizeof model, "%s/best.safetensors", c.folder);
-  json_t *object =
-      json_pack("{s:o, s:o, s:s, s:o, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "run", json_text(c.folder), "data",
-                json_text(d.name), "cell", n->cell, "variant", cli_json_variant(n->cell_options), "options",
-                n->cell_options, "seed", (json_int_t)c.train.seed, "updates", (json_int_t)c.train.updates, "parameters",
-                (json_int_t)parameters(run), "best", json_score(run, &r.best), "final", json_score(run, &r.final),
-                "test", json_test(run, &r.test), "updates_per_second",
-                r.seconds > 0 ? json_real(updates_per_second(&r)) : json_null(), "model", json_text(model));
+  json_t *object = json_pack(
+      "{s:o, s:o, s:s, s:o, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "run", json_text(c.folder), "data",
+      json_text(d.name), "cell", n->cell, "variant", cli_json_variant(n->cell_options), "options", n->cell_options,
+      "seed", (json_int_t)c.train.seed, "updates", (json_int_t)r.done, "parameters", (json_int_t)parameters(run),
+      "best", json_score(run, &r.best), "final", json_score(run, &r.final), "test", json_test(run, &r.test),
+      "updates_per_second", r.seconds > 0 ? json_real(updates_per_second(&r)) : json_null(), "model", json_text(model));
   const char *name;
+  if (object) json_object_set_new(object, "recipe", json_string(c.recipe == SPARC_RECIPE_SMALL ? "small" : "paper"));
+  if (object && r.early) json_object_set_new(object, "early", json_true());
   if (object && merit_of(run) == R2) json_object_set_new(object, "naive_mse", json_real(r.naive));
   if (object && d.task) json_object_set_new(object, "score", json_real(named_score(run, &r.final, &name)));
   return object;
@@ -210,15 +263,34 @@ static exit_code report_failure(const train_command *t, sparc_status status) {
   return r.unwritten ? EXIT_FAILED : cli_exit_code(status);
 }
 
+/* what several runs are compared by: the test part, else the best validation or a task's last evaluation */
+static double compared_score(const sparc_run *run, const char **name) {
+  const sparc_run_result r = sparc_run_result_of(run);
+  if (sparc_run_data_of(run).task) return named_score(run, &r.final, name);
+  const bool numbers = merit_of(run) == R2;
+  *name = r.test.examples > 0 ? (numbers ? "test R2" : "test accuracy")
+                              : (numbers ? "validation R2" : "validation accuracy");
+  return r.test.examples == 0 ? r.best.merit : numbers ? r.test.r2 : r.test.accuracy;
+}
+
+/* a line that the first of several processes reads */
+static bool pass_score_on(const train_command *t) {
+  const char *name;
+  const double score = compared_score(t->run, &name);
+  return dprintf(t->out, "%.17g %s\n", score, name) > 0;
+}
+
 static exit_code report_result(const train_command *t) {
   const sparc_run_result r = sparc_run_result_of(t->run);
   if (!r.finished) {
     cli_message(t->who, "interrupted after update %ld; --resume --out '%s' continues", r.saved, t->folder);
     return EXIT_INTERRUPTED;
   }
+  const bool one_of_several = t->out >= 0;
+  if (one_of_several && !pass_score_on(t)) return EXIT_FAILED;
   if (t->tool.json)
     cli_json_line(t->who, json_result(t->run));
-  else
+  else if (!one_of_several)
     print_result(t->run);
   return EXIT_DONE;
 }
@@ -234,30 +306,128 @@ static sparc_status train(train_command *t) {
   return status;
 }
 
+static exit_code run_one(train_command *t) {
+  const sparc_status status = train(t);
+  const exit_code code = status == SPARC_OK ? report_result(t) : report_failure(t, status);
+  sparc_run_free(t->run);
+  t->run = NULL;
+  return code;
+}
+
+/* ---- several runs -------------------------------------------------------------------------------- */
+
+typedef struct seed_runs {
+  train_command *command;
+  uint64_t first;
+  int count, next;
+  char out[CLI_PATH - 64];  /* folder of the folders; "": each has its usual one */
+  double heard[MOST_SEEDS]; /* by part; NAN: nothing */
+  char name[32];            /* of the score */
+} seed_runs;
+
+static int next_seed(void *user) {
+  seed_runs *s = user;
+  return s->next < s->count ? s->next++ : CLI_JOBS_OVER;
+}
+
+/* a run of its own process: it says nothing but JSON, its score goes to the first process */
+static exit_code work_on_seed(void *user, int i, int out) {
+  const seed_runs *s = user;
+  train_command *t = s->command;
+  char folder[CLI_PATH - 64];
+  t->config.train.seed = s->first + (uint64_t)i;
+  if (*s->out) {
+    snprintf(folder, sizeof folder, "%.4000s/s%llu", s->out, (unsigned long long)t->config.train.seed);
+    t->config.folder = folder;
+  }
+  t->out = out;
+  return run_one(t);
+}
+
+static void hear_score(void *user, int i, const char *line) {
+  seed_runs *s = user;
+  char *end;
+  s->heard[i] = strtod(line, &end);
+  snprintf(s->name, sizeof s->name, "%s", *end == ' ' ? end + 1 : "");
+}
+
+static void show_seed(void *user, int i, const cli_job_end *end) {
+  const seed_runs *s = user;
+  if (end->code == EXIT_DONE && !s->command->tool.json)
+    printf("seed %-6llu %s %.4f\n", (unsigned long long)s->first + (unsigned long long)i, s->name, s->heard[i]);
+  fflush(stdout);
+}
+
+static void summarise(const seed_runs *s) {
+  double score[MOST_SEEDS], mean, deviation, least = INFINITY, most = -INFINITY;
+  size_t count = 0;
+  for (int i = 0; i < s->count; i++) {
+    if (isnan(s->heard[i])) continue;
+    score[count++] = s->heard[i];
+    least = fmin(least, s->heard[i]);
+    most = fmax(most, s->heard[i]);
+  }
+  if (count == 0) return;
+  score_over_seeds(count, score, &mean, &deviation);
+  if (s->command->tool.json)
+    cli_json_line(s->command->who,
+                  json_pack("{s:o, s:i, s:s, s:f, s:f, s:f, s:f}", "data", json_text(s->command->config.data), "seeds",
+                            (int)count, "score", s->name, "mean", mean, "sd", deviation, "least", least, "most", most));
+  else
+    printf("%zu seeds: mean %s %.4f (sd %.4f), %.4f to %.4f\n", count, s->name, mean, deviation, least, most);
+}
+
+static exit_code run_seeds(train_command *t) {
+  seed_runs s = {.command = t};
+  const cli_jobs jobs = {.most = t->work.jobs,
+                         .next = next_seed,
+                         .work = work_on_seed,
+                         .heard = hear_score,
+                         .ended = show_seed,
+                         .user = &s};
+  const sparc_status status = seeds_parse(t->work.seeds, &s.first, &s.count);
+  if (status != SPARC_OK) return report_failure(t, status);
+  for (int i = 0; i < s.count; i++) s.heard[i] = NAN;
+  if (t->config.folder) snprintf(s.out, sizeof s.out, "%s", t->config.folder);
+  t->tool.quiet = 1;
+  if (t->config.train.threads < 1) {
+    const int share = cpu_available() / t->work.jobs;
+    t->config.train.threads = share > 1 ? share : 1;
+  }
+  const exit_code code = cli_jobs_run(t->who, &jobs);
+  summarise(&s);
+  return code;
+}
+
+/* ---- the command line ---------------------------------------------------------------------------- */
+
 static const char doc[] =
     "Train a network on a named data set, a data file, or one of the generated tasks event-order, event-order-anywhere "
-    "and tracking. The defaults are the paper's settings. The run folder gets config.json, metrics.jsonl, metrics.csv, "
+    "and tracking. The defaults are the paper's settings; data of classes with few examples get some more, see "
+    "--recipe. The run folder gets config.json, metrics.jsonl, metrics.csv, "
     "and the checkpoints last.safetensors and best.safetensors."
     "\vSIGINT, SIGTERM and SIGHUP save the run; --resume continues it to the bit. Exit status: 0 done, 1 a file could "
     "not be "
     "written, 2 usage, 3 an input file is missing or malformed, 4 a number that is not finite, 130 interrupted.";
 
 static exit_code run_train(int argc, char **argv) {
-  train_command t = {.who = argv[0]};
+  train_command t = {.who = argv[0], .out = -1};
   settings_form form = run_form(&t.config);
   form.part[RUN_FORM_PARTS] = (settings_part){&tool_table, &t.tool};
+  form.part[RUN_FORM_PARTS + 1] = (settings_part){&work_table, &t.work};
   cli_sources *sources;
   const cli_usage usage = {.doc = doc, .folder = find_folder, .config = &t.config};
-  sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);
+  const sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);
+  exit_code code;
   if (status == SPARC_OK) {
-    settings_fill(&(settings_form){.part = {{&tool_table, &t.tool}}}, USUAL_DATA);
+    settings_fill(&(settings_form){.part = {{&tool_table, &t.tool}, {&work_table, &t.work}}}, USUAL_DATA);
     interrupt_catch();
     /* a file size limit must give an error like a full disk, not a signal */
     signal(SIGXFSZ, SIG_IGN);
-    status = train(&t);
+    code = t.work.seeds ? run_seeds(&t) : run_one(&t);
+  } else {
+    code = report_failure(&t, status);
   }
-  const exit_code code = status == SPARC_OK ? report_result(&t) : report_failure(&t, status);
-  sparc_run_free(t.run);
   cli_sources_free(sources);
   return code;
 }

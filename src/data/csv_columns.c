@@ -230,12 +230,13 @@ void csv_columns_free(csv_columns *c) {
 
 /* ---- rows ---- */
 
-/* digits, one comma, digits */
+/* digits, one comma, digits; or with a semicolon, where the commas were taken for separators */
 static bool has_decimal_comma(span s) {
-  const char *comma = s.size ? memchr(s.at, ',', s.size) : NULL;
-  if (!comma || comma == s.at || comma + 1 == s.at + s.size) return false;
+  const char *mark = s.size ? memchr(s.at, ',', s.size) : NULL;
+  if (!mark && s.size) mark = memchr(s.at, ';', s.size);
+  if (!mark || mark == s.at || mark + 1 == s.at + s.size) return false;
   for (size_t i = 0; i < s.size; i++)
-    if (!strchr("0123456789+-,", s.at[i]) || (s.at[i] == ',' && s.at + i != comma)) return false;
+    if (s.at + i != mark && (!s.at[i] || !strchr("0123456789+-", s.at[i]))) return false;
   return true;
 }
 

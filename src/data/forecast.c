@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* forecast.c: series whose targets are their own later values. */
+/* forecast.c: series whose targets are what their own values will have changed by, given what they have changed by.
+ * Both are without the level: one that a series has never had before, as most have that grow, is no harder than others.
+ */
 #include "data/dataset.h"
 
 #include <math.h>
@@ -22,7 +24,8 @@ sparc_status sparc_dataset_forecast(sparc_dataset *d, int horizon) {
   if (sparc_dataset_missing(d))
     return fail(SPARC_INVALID, "'%s' has missing values, expected none: sparc_dataset_fill_missing",
                 quote(d->name).text);
-  const sparc_status status = check_lengths(d, horizon);
+  sparc_status status = check_lengths(d, horizon);
+  if (status == SPARC_OK) status = dataset_own(d);
   if (status != SPARC_OK) return status;
   const size_t C = (size_t)d->channels;
   size_t total = 0;
@@ -36,12 +39,14 @@ sparc_status sparc_dataset_forecast(sparc_dataset *d, int horizon) {
   }
   *block = (value_block){1, values};
   for (int i = 0; i < d->count; i++) {
-    const float *x = sparc_dataset_series(d, i); /* (length, C) */
+    float *x = dataset_values(d, i); /* (length, C) */
     example *e = &d->examples[i];
     e->length -= horizon;
     e->target = (size_t)(values - block->values);
-    memcpy(values, x + (size_t)horizon * C, (size_t)e->length * C * sizeof *values);
-    values += (size_t)e->length * C;
+    const size_t count = (size_t)e->length * C;
+    for (size_t k = 0; k < count; k++) values[k] = x[(size_t)horizon * C + k] - x[k];
+    values += count;
+    for (size_t k = count; k-- > 0;) x[k] = k < C ? 0 : x[k] - *(x + k - C);
   }
   d->targets = block;
   d->target_width = d->channels;

@@ -88,6 +88,14 @@ static bool is_one_series(const request *r, const sparc_dataset *train) {
 /* divides the training partition; out->fit holds all of it at first */
 static sparc_status divide(const request *r, sparc_data_split *out) {
   sparc_dataset *train = out->fit;
+  const double part = r->read.validation;
+  if (part != 0 && !(part > 0 && part < 1))
+    return fail(SPARC_INVALID, "validation is %g, expected a part between 0 and 1", part);
+  if (part != 0 && (is_one_series(r, train) || r->where->validation[0] || r->protocol == SPARC_PROTOCOL_OFFICIAL))
+    return fail(SPARC_INVALID, "validation is %g, but %s", part,
+                is_one_series(r, train)   ? "a single series is divided by time"
+                : r->where->validation[0] ? "there is a file for validation"
+                                          : "the whole training partition fits");
   if (is_one_series(r, train)) return divide_by_time(r, out);
   if (r->where->validation[0]) {
     snprintf(out->protocol, sizeof out->protocol, "fit and validation are files of their own, used whole");
@@ -100,7 +108,7 @@ static sparc_status divide(const request *r, sparc_data_split *out) {
   }
   out->fit = NULL;
   const int count = train->count;
-  sparc_status status = split_tenth(train, &out->fit, &out->validation);
+  sparc_status status = split_part(train, part != 0 ? part : 0.1, &out->fit, &out->validation);
   sparc_dataset_free(train);
   if (status != SPARC_OK) return status;
   snprintf(out->protocol, sizeof out->protocol,

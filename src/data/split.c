@@ -3,30 +3,33 @@
  *
  * The paper validates on a part of the training partition and gives sizes: 361 of 3601, 100 of 1000, 90 of 896, 5999 of
  * 60000, 5000 of 50000. These are the sums over the classes of n/10, rounded with ties to even; no rule without classes
- * gives 5999 of 60000. So the split is stratified, by this rule for every data set. What was drawn depends on a seed of
- * its own, never on that of a training run.
+ * gives 5999 of 60000. So the split is stratified, by this rule for every data set, and for other parts than a tenth.
+ * What was drawn depends on a seed of its own, never on that of a training run.
  */
 #include "data/split.h"
 
 #include "sparc/random.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { DATA_SEED = 1 };
 
-/* n/10 to the nearest whole number, ties to even */
-static int tenth(int n) {
-  const int quotient = n / 10, rest = n % 10;
-  return quotient + (rest > 5 || (rest == 5 && quotient % 2 == 1));
+/* a part of n to the nearest whole number, ties to even, and never all of them; a tie is one though the part, as a
+ * binary number, is only near the decimal one */
+static int share_of(int n, double part) {
+  const double digits = 1e9, exact = round((double)n * part * digits) / digits;
+  const int share = (int)nearbyint(exact);
+  return share < n ? share : n > 0 ? n - 1 : 0;
 }
 
 /* how many of each class validate; entry 0 is for unlabelled examples, entry c + 1 for class c. Returns the sum. */
-static int set_quotas(const sparc_dataset *d, int *quotas) {
+static int set_quotas(const sparc_dataset *d, double part, int *quotas) {
   int total = 0, largest = 0;
   for (int i = 0; i < d->count; i++) quotas[d->examples[i].class_index + 1]++;
   for (int c = 1; c <= d->map->count; c++)
     if (quotas[c] > quotas[largest]) largest = c;
-  for (int c = 0; c <= d->map->count; c++) total += quotas[c] = tenth(quotas[c]);
+  for (int c = 0; c <= d->map->count; c++) total += quotas[c] = share_of(quotas[c], part);
   /* few examples of each class leave none; one is better */
   if (total == 0 && d->count > 1) total = quotas[largest] = 1;
   return total;
@@ -50,7 +53,7 @@ static sparc_status take(const sparc_dataset *d, const bool *chosen, bool wanted
   return count ? sparc_dataset_subset(d, indices, count, NULL, out) : SPARC_OK;
 }
 
-sparc_status split_tenth(const sparc_dataset *d, sparc_dataset **fit, sparc_dataset **validation) {
+sparc_status split_part(const sparc_dataset *d, double part, sparc_dataset **fit, sparc_dataset **validation) {
   int *indices = sparc_alloc((size_t)d->count * sizeof *indices);
   int *quotas = sparc_alloc(((size_t)d->map->count + 1) * sizeof *quotas);
   bool *chosen = sparc_alloc((size_t)d->count * sizeof *chosen);
@@ -59,7 +62,7 @@ sparc_status split_tenth(const sparc_dataset *d, sparc_dataset **fit, sparc_data
   if (!indices || !quotas || !chosen) {
     status = fail(SPARC_NO_MEMORY, "no memory to split %d examples", d->count);
   } else {
-    if (set_quotas(d, quotas)) choose(d, indices, quotas, chosen);
+    if (set_quotas(d, part, quotas)) choose(d, indices, quotas, chosen);
     status = take(d, chosen, false, indices, fit);
     if (status == SPARC_OK) status = take(d, chosen, true, indices, validation);
   }

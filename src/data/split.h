@@ -5,9 +5,9 @@
 
 #include "data/dataset.h"
 
-/* split_tenth divides a data set into two views: a stratified tenth and the rest, each in the order of the source.
+/* split_part divides a data set into two views: a stratified part and the rest, each in the order of the source.
  * *validation is NULL when there is only one example. */
-sparc_status split_tenth(const sparc_dataset *d, sparc_dataset **fit, sparc_dataset **validation);
+sparc_status split_part(const sparc_dataset *d, double part, sparc_dataset **fit, sparc_dataset **validation);
 
 /* permute_steps puts the steps of every example into one fixed random order. All examples must have one length. */
 sparc_status permute_steps(sparc_dataset *d);

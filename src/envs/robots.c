@@ -53,9 +53,9 @@ sparc_status robot_open(const robot_task *task, const char *options, sparc_env_s
     return robot_open(&task, options, shape, model);                                         \
   }                                                                                          \
   static const sparc_env_kind id = {.version = SPARC_ENV_VERSION,                            \
-                                    .name = kind_name,                                       \
-                                    .summary = text,                                         \
-                                    .random_return = random_mean,                            \
+                                    .name = (kind_name),                                     \
+                                    .summary = (text),                                       \
+                                    .random_return = (random_mean),                          \
                                     .optimal_return = NAN,                                   \
                                     .open = open_##id,                                       \
                                     HOOKS};

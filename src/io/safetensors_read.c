@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* safetensors_read.c: the strict safetensors reader.
  *
- * The header is parsed by jansson and then checked in full, so that every later access is known to be in bounds: each
+ * The header is parsed by json_tree and then checked in full, so that every later access is known to be in bounds: each
  * entry has a known dtype, a shape whose size neither overflows nor differs from its byte range, and the ranges tile
  * the data section without overlap, hole or remainder. The parsed header stays alive, for names and metadata point
  * into it. Elements are read on demand from the open file (or from a copy of the caller's bytes) in small pieces, which
@@ -10,11 +10,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "io/dtype.h"
+#include "io/json_tree.h"
 #include "sparc/safetensors.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +27,12 @@ struct sparc_tensors {
   uint8_t *memory;           /* copy of the whole file, or NULL */
   size_t size;               /* of the whole file */
   size_t data_start;         /* where the data section begins */
-  json_t *header;            /* owns every name, key and value */
+  json_tree *header;         /* owns every name, key and value */
   sparc_tensor_info *list;   /* sorted by offset */
   sparc_tensor_info **index; /* into list, sorted by name */
   size_t count;
-  sparc_metadata *metadata;
+  sparc_metadata *metadata;    /* in the order of the header */
+  const sparc_metadata **keys; /* into metadata, sorted by key */
   size_t metadata_count;
 };
 
@@ -57,47 +58,44 @@ static sparc_status read_at(const sparc_tensors *t, void *out, size_t offset, si
 /* ---- one header entry ---- */
 
 /* a JSON value in a sentence: numbers by value, the rest by type */
-static quotable describe(const json_t *value) {
+static quotable describe(const json_node *value) {
   static const char *const types[] = {
-      [JSON_OBJECT] = "an object", [JSON_ARRAY] = "an array", [JSON_STRING] = "a string",
-      [JSON_TRUE] = "true",        [JSON_FALSE] = "false",    [JSON_NULL] = "null"};
+      [NODE_OBJECT] = "an object",      [NODE_ARRAY] = "an array", [NODE_STRING] = "a string", [NODE_INTEGER] = "",
+      [NODE_REAL] = "the real number ", [NODE_TRUE] = "true",      [NODE_FALSE] = "false",     [NODE_NULL] = "null"};
+  const bool number = value->kind == NODE_INTEGER || value->kind == NODE_REAL;
   quotable out;
-  if (json_is_integer(value)) {
-    snprintf(out.text, sizeof out.text, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-  } else if (json_is_real(value)) {
-    snprintf(out.text, sizeof out.text, "the real number %g", json_real_value(value));
-  } else {
-    out = quote(types[json_typeof(value)]);
-  }
+  snprintf(out.text, sizeof out.text, "%s%s", types[value->kind], number ? quote(value->text).text : "");
   return out;
 }
 
-static bool to_size(const json_t *value, size_t *out) {
-  if (!json_is_integer(value) || json_integer_value(value) < 0) return false;
-  *out = (size_t)json_integer_value(value);
-  return (unsigned long long)json_integer_value(value) <= SIZE_MAX;
+static bool to_size(const json_node *value, size_t *out) {
+  if (value->kind != NODE_INTEGER || value->integer < 0) return false;
+  *out = (size_t)value->integer;
+  return (unsigned long long)value->integer <= SIZE_MAX;
 }
 
 /* every complaint about one tensor names the file and the tensor; a macro, so that the compiler checks the format */
 #define bad_tensor(t, name, format, ...) \
   fail(SPARC_FORMAT, "%s: tensor '%s': " format, (t)->label, quote(name).text, __VA_ARGS__)
 
-static sparc_status parse_dtype(const sparc_tensors *t, const json_t *dtype, sparc_tensor_info *info) {
-  if (!json_is_string(dtype)) return bad_tensor(t, info->name, "dtype is %s, expected a string", describe(dtype).text);
-  if (!dtype_parse(json_string_value(dtype), &info->dtype))
+static sparc_status parse_dtype(const sparc_tensors *t, const json_node *dtype, sparc_tensor_info *info) {
+  if (dtype->kind != NODE_STRING)
+    return bad_tensor(t, info->name, "dtype is %s, expected a string", describe(dtype).text);
+  if (!dtype_parse(dtype->text, &info->dtype))
     return bad_tensor(t, info->name, "dtype '%s' is unknown, expected F64, F32, BF16 or another safetensors type",
-                      quote(json_string_value(dtype)).text);
+                      quote(dtype->text).text);
   return SPARC_OK;
 }
 
-static sparc_status parse_shape(const sparc_tensors *t, const json_t *shape, sparc_tensor_info *info) {
-  if (!json_is_array(shape)) return bad_tensor(t, info->name, "shape is %s, expected an array", describe(shape).text);
-  if (json_array_size(shape) > SPARC_TENSOR_RANK_MAX)
-    return bad_tensor(t, info->name, "shape has %zu dimensions, expected at most %d", json_array_size(shape),
+static sparc_status parse_shape(const sparc_tensors *t, const json_node *shape, sparc_tensor_info *info) {
+  if (shape->kind != NODE_ARRAY)
+    return bad_tensor(t, info->name, "shape is %s, expected an array", describe(shape).text);
+  if (shape->count > SPARC_TENSOR_RANK_MAX)
+    return bad_tensor(t, info->name, "shape has %zu dimensions, expected at most %d", shape->count,
                       SPARC_TENSOR_RANK_MAX);
-  info->rank = (int)json_array_size(shape);
-  for (int i = 0; i < info->rank; i++) {
-    const json_t *dimension = json_array_get(shape, (size_t)i);
+  info->rank = (int)shape->count;
+  const json_node *dimension = json_child(shape);
+  for (int i = 0; i < info->rank; i++, dimension = json_next(dimension)) {
     if (!to_size(dimension, &info->shape[i]))
       return bad_tensor(t, info->name, "shape[%d] is %s, expected an integer >= 0", i, describe(dimension).text);
   }
@@ -106,14 +104,13 @@ static sparc_status parse_shape(const sparc_tensors *t, const json_t *shape, spa
   return SPARC_OK;
 }
 
-static sparc_status parse_offsets(const sparc_tensors *t, const json_t *offsets, sparc_tensor_info *info) {
+static sparc_status parse_offsets(const sparc_tensors *t, const json_node *offsets, sparc_tensor_info *info) {
   size_t range[2], available = t->size - t->data_start;
-  if (!json_is_array(offsets))
+  if (offsets->kind != NODE_ARRAY)
     return bad_tensor(t, info->name, "data_offsets is %s, expected an array", describe(offsets).text);
-  if (json_array_size(offsets) != 2)
-    return bad_tensor(t, info->name, "data_offsets has %zu numbers, expected 2", json_array_size(offsets));
-  for (size_t i = 0; i < 2; i++) {
-    const json_t *offset = json_array_get(offsets, i);
+  if (offsets->count != 2) return bad_tensor(t, info->name, "data_offsets has %zu numbers, expected 2", offsets->count);
+  const json_node *offset = json_child(offsets);
+  for (size_t i = 0; i < 2; i++, offset = json_next(offset)) {
     if (!to_size(offset, &range[i]))
       return bad_tensor(t, info->name, "data_offsets[%zu] is %s, expected an integer >= 0", i, describe(offset).text);
   }
@@ -130,25 +127,25 @@ static sparc_status parse_offsets(const sparc_tensors *t, const json_t *offsets,
   return SPARC_OK;
 }
 
-static sparc_status parse_entry(const sparc_tensors *t, const char *name, json_t *entry, sparc_tensor_info *info) {
+static sparc_status parse_entry(const sparc_tensors *t, const json_node *entry, sparc_tensor_info *info) {
   /* the order matters: a shape's size needs the dtype, the offsets need the size */
   static const struct {
     const char *key;
-    sparc_status (*parse)(const sparc_tensors *, const json_t *, sparc_tensor_info *);
+    sparc_status (*parse)(const sparc_tensors *, const json_node *, sparc_tensor_info *);
   } fields[] = {{"dtype", parse_dtype}, {"shape", parse_shape}, {"data_offsets", parse_offsets}};
   enum { FIELDS = sizeof fields / sizeof *fields };
 
-  info->name = name;
-  if (!json_is_object(entry)) return bad_tensor(t, name, "its entry is %s, expected an object", describe(entry).text);
+  const char *name = info->name = entry->key;
+  if (entry->kind != NODE_OBJECT)
+    return bad_tensor(t, name, "its entry is %s, expected an object", describe(entry).text);
   for (size_t i = 0; i < FIELDS; i++) {
-    const json_t *value = json_object_get(entry, fields[i].key);
+    const json_node *value = json_member(entry, fields[i].key);
     if (!value) return bad_tensor(t, name, "%s is missing", fields[i].key);
     sparc_status status = fields[i].parse(t, value, info);
     if (status != SPARC_OK) return status;
   }
-  if (json_object_size(entry) != FIELDS)
-    return bad_tensor(t, name, "its entry has %zu keys, expected dtype, shape and data_offsets only",
-                      json_object_size(entry));
+  if (entry->count != FIELDS)
+    return bad_tensor(t, name, "its entry has %zu keys, expected dtype, shape and data_offsets only", entry->count);
   return SPARC_OK;
 }
 
@@ -158,20 +155,27 @@ static sparc_status no_memory(const sparc_tensors *t) {
   return fail(SPARC_NO_MEMORY, "%s: no memory for the header", t->label);
 }
 
-static sparc_status parse_metadata(sparc_tensors *t, json_t *object) {
-  if (!json_is_object(object))
+static int compare_keys(const void *a, const void *b) {
+  return strcmp((*(const sparc_metadata *const *)a)->key, (*(const sparc_metadata *const *)b)->key);
+}
+
+static sparc_status parse_metadata(sparc_tensors *t, const json_node *object) {
+  if (object->kind != NODE_OBJECT)
     return fail(SPARC_FORMAT, "%s: " METADATA_NAME " is %s, expected an object of strings", t->label,
                 describe(object).text);
-  t->metadata = sparc_alloc(json_object_size(object) * sizeof *t->metadata);
-  if (!t->metadata) return no_memory(t);
-  const char *key;
-  json_t *value;
-  json_object_foreach(object, key, value) {
-    if (!json_is_string(value))
+  t->metadata = sparc_alloc(object->count * sizeof *t->metadata);
+  t->keys = sparc_alloc(object->count * sizeof(const sparc_metadata *));
+  if (!t->metadata || !t->keys) return no_memory(t);
+  const json_node *value = json_child(object);
+  for (size_t i = 0; i < object->count; i++, value = json_next(value)) {
+    if (value->kind != NODE_STRING)
       return fail(SPARC_FORMAT, "%s: " METADATA_NAME " value of '%s' is %s, expected a string", t->label,
-                  quote(key).text, describe(value).text);
-    t->metadata[t->metadata_count++] = (sparc_metadata){key, json_string_value(value)};
+                  quote(value->key).text, describe(value).text);
+    t->metadata[i] = (sparc_metadata){value->key, value->text};
+    t->keys[i] = &t->metadata[i];
   }
+  t->metadata_count = object->count;
+  qsort(t->keys, t->metadata_count, sizeof(const sparc_metadata *), compare_keys);
   return SPARC_OK;
 }
 
@@ -207,16 +211,14 @@ static sparc_status check_tiling(const sparc_tensors *t) {
 }
 
 static sparc_status parse_entries(sparc_tensors *t) {
-  size_t capacity = json_object_size(t->header);
-  t->list = sparc_alloc(capacity * sizeof *t->list);
-  t->index = sparc_alloc(capacity * sizeof(sparc_tensor_info *));
+  const json_node *root = json_root(t->header), *entry = json_child(root);
+  t->list = sparc_alloc(root->count * sizeof *t->list);
+  t->index = sparc_alloc(root->count * sizeof(sparc_tensor_info *));
   if (!t->list || !t->index) return no_memory(t);
 
-  const char *name;
-  json_t *entry;
-  json_object_foreach(t->header, name, entry) {
+  for (size_t i = 0; i < root->count; i++, entry = json_next(entry)) {
     sparc_status status =
-        strcmp(name, METADATA_NAME) == 0 ? parse_metadata(t, entry) : parse_entry(t, name, entry, &t->list[t->count++]);
+        strcmp(entry->key, METADATA_NAME) == 0 ? parse_metadata(t, entry) : parse_entry(t, entry, &t->list[t->count++]);
     if (status != SPARC_OK) return status;
   }
   qsort(t->list, t->count, sizeof *t->list, compare_offsets);
@@ -226,16 +228,14 @@ static sparc_status parse_entries(sparc_tensors *t) {
 }
 
 static sparc_status parse_json(sparc_tensors *t, const char *text, size_t length) {
-  json_error_t error;
   if (length == 0 || text[0] != '{')
     return fail(SPARC_FORMAT, "%s: the header of %zu bytes does not start with '{'", t->label, length);
-  errno = 0;
-  t->header = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
-  /* out of memory, jansson blames the syntax, gives no text or loses a character of a string; malloc's errno tells */
-  if (errno == ENOMEM || (!t->header && !error.text[0])) return no_memory(t);
+  json_fault fault;
+  t->header = json_tree_parse(text, length, &fault);
   if (t->header) return SPARC_OK;
-  return fail(SPARC_FORMAT, "%s: the header is not valid JSON at byte %d (line %d, column %d): %s", t->label,
-              error.position, error.line, error.column, quote(error.text).text);
+  if (!fault.reason[0]) return no_memory(t);
+  return fail(SPARC_FORMAT, "%s: the header is not valid JSON at byte %zu (line %zu, column %zu): %s", t->label,
+              fault.byte, fault.line, fault.column, fault.reason);
 }
 
 static sparc_status load(sparc_tensors *t) {
@@ -328,11 +328,12 @@ sparc_status sparc_tensors_parse(const void *data, size_t size, const char *name
 void sparc_tensors_close(sparc_tensors *t) {
   if (!t) return;
   if (t->file >= 0) close(t->file);
-  json_decref(t->header);
+  json_tree_free(t->header);
   sparc_free(t->memory);
   sparc_free(t->list);
   sparc_free(t->index);
   sparc_free(t->metadata);
+  sparc_free(t->keys);
   sparc_free(t);
 }
 
@@ -358,8 +359,10 @@ const sparc_metadata *sparc_tensors_metadata_at(const sparc_tensors *t, size_t i
 }
 
 const char *sparc_tensors_metadata_find(const sparc_tensors *t, const char *key) {
-  if (!t || !key) return NULL;
-  return json_string_value(json_object_get(json_object_get(t->header, METADATA_NAME), key));
+  if (!t || !key || !t->metadata_count) return NULL;
+  const sparc_metadata wanted = {.key = key}, *at = &wanted;
+  const sparc_metadata **found = bsearch(&at, t->keys, t->metadata_count, sizeof(const sparc_metadata *), compare_keys);
+  return found ? (*found)->value : NULL;
 }
 
 /* ---- elements ---- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_impl.h: the one front for matrix products, row-major, in the precision of real.
  *
- * Float products go to the product kernel where the table has one; double ones, and those with B transposed, to CBLAS.
- * Both run single-threaded inside our tiles, so a product has the same bits for every thread count. Weights are kept in
+ * Float products go to the product kernel where the table has one; double ones, and those with B transposed, to CBLAS
+ * or, in the inference library, to plain loops.
+ * All run single-threaded inside our tiles, so a product has the same bits for every thread count. Weights are kept in
  * both orders, because either is fast only when the right factor is stored K x N; those that serve many products may
  * lie as the kernel reads them.
  */
@@ -12,17 +13,15 @@
 #include "base/real.h"
 #include "kernels/kernels.h"
 
+#ifndef SPARC_INFERENCE
 #include <cblas.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 /* how a matrix lies: as its rows, as its columns, or, the right factor alone, in panels */
-typedef enum TYPED(transpose) {
-  TYPED(AS_IS) = CblasNoTrans,
-  TYPED(TRANSPOSED) = CblasTrans,
-  TYPED(PREPARED)
-} TYPED(transpose);
+typedef enum TYPED(transpose) { TYPED(AS_IS), TYPED(TRANSPOSED), TYPED(PREPARED) } TYPED(transpose);
 #define AS_IS      TYPED(AS_IS)
 #define TRANSPOSED TYPED(TRANSPOSED)
 #define PREPARED   TYPED(PREPARED)
@@ -59,18 +58,43 @@ static inline bool TYPED(elements_independent)(const kernels *table) {
 #endif
 }
 
+/* gemm below, without kernels of ours; B lies as its rows or columns */
+static inline void TYPED(gemm_portable)(bool columns_a, bool columns_b, size_t M, size_t N, size_t K, const real *A,
+                                        size_t stride_a, const real *B, size_t stride_b, real beta, real *C,
+                                        size_t stride_c) {
+#ifdef SPARC_INFERENCE
+  const size_t a_row = columns_a ? 1 : stride_a, a_column = columns_a ? stride_a : 1;
+  const size_t b_row = columns_b ? 1 : stride_b, b_column = columns_b ? stride_b : 1;
+  for (size_t m = 0; m < M; m++) {
+    real *c = C + m * stride_c;
+    for (size_t n = 0; beta == 0 && n < N; n++) c[n] = 0;
+    for (size_t k = 0; k < K; k++) {
+      const real a = A[m * a_row + k * a_column], *b = B + k * b_row;
+      for (size_t n = 0; n < N; n++) c[n] += a * b[n * b_column];
+    }
+  }
+#else
+  const enum CBLAS_TRANSPOSE op_a = columns_a ? CblasTrans : CblasNoTrans;
+  const enum CBLAS_TRANSPOSE op_b = columns_b ? CblasTrans : CblasNoTrans;
+#ifdef SPARC_DOUBLE
+  cblas_dgemm(CblasRowMajor, op_a, op_b, (int)M, (int)N, (int)K, 1, A, (int)stride_a, B, (int)stride_b, beta, C,
+              (int)stride_c);
+#else
+  cblas_sgemm(CblasRowMajor, op_a, op_b, (int)M, (int)N, (int)K, 1, A, (int)stride_a, B, (int)stride_b, beta, C,
+              (int)stride_c);
+#endif
+#endif
+}
+
 /* C[M][N] = op(A)[M][K] op(B)[K][N] + beta C, beta 0 or 1; the strides are elements between rows as stored, N for a
  * prepared B. table holds the kernels of the cell at work; NULL: none. */
 static inline void TYPED(gemm)(const kernels *table, TYPED(transpose) op_a, TYPED(transpose) op_b, size_t M, size_t N,
                                size_t K, const real *A, size_t stride_a, const real *B, size_t stride_b, real beta,
                                real *C, size_t stride_c) {
-  const enum CBLAS_TRANSPOSE rows_b = op_b == TRANSPOSED ? CblasTrans : CblasNoTrans;
+  const bool transposed = op_a == TRANSPOSED;
 #ifdef SPARC_DOUBLE
   (void)table;
-  cblas_dgemm(CblasRowMajor, (enum CBLAS_TRANSPOSE)op_a, rows_b, (int)M, (int)N, (int)K, 1, A, (int)stride_a, B,
-              (int)stride_b, beta, C, (int)stride_c);
 #else
-  const bool transposed = op_a == TRANSPOSED;
   if (table && table->product && op_b != TRANSPOSED && K > 0) {
     const product_operands operands = {.M = M,
                                        .N = N,
@@ -87,9 +111,9 @@ static inline void TYPED(gemm)(const kernels *table, TYPED(transpose) op_a, TYPE
     table->product(&operands);
     return;
   }
-  cblas_sgemm(CblasRowMajor, (enum CBLAS_TRANSPOSE)op_a, rows_b, (int)M, (int)N, (int)K, 1, A, (int)stride_a, B,
-              (int)stride_b, beta, C, (int)stride_c);
 #endif
+  TYPED(gemm_portable)
+  (transposed, op_b == TRANSPOSED, M, N, K, A, stride_a, B, stride_b, beta, C, stride_c);
 }
 
 /* y[n][N] = bias[N] + x[n][K] W[K][N], W as it is or prepared; the strides are elements between tokens; a bias of NULL
@@ -125,6 +149,7 @@ static inline void TYPED(project_token)(size_t K, size_t N, const real *restrict
   for (size_t n = 0; n < N; n++) y[n] = bias ? bias[n] : 0;
   for (size_t k = 0; k < K; k++) {
     const real xk = x[k], *restrict row = W + k * N;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a missing bias does not mean that W is missing */
     for (size_t n = 0; n < N; n++) y[n] += xk * row[n];
   }
 }

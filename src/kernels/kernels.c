@@ -12,7 +12,9 @@
 #include <string.h>
 
 /* sets, best first, and the processor features they need; the last but one runs on every processor of its kind */
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(SPARC_INFERENCE) /* one set keeps the library small */
+#define KERNEL_SETS(ROW) ROW(avx2, CPU_AVX2 | CPU_FMA) ROW(plain, 0)
+#elif defined(__x86_64__)
 #define KERNEL_SETS(ROW)                                                          \
   ROW(avx512, CPU_AVX512F | CPU_AVX512DQ | CPU_AVX512BW | CPU_AVX512VL | CPU_FMA) \
   ROW(avx2, CPU_AVX2 | CPU_FMA)                                                   \

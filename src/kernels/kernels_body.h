@@ -15,6 +15,38 @@
 #include "kernels/sparc_body.h"
 
 extern const kernels KERNEL_TABLE;
+
+#ifdef SPARC_INFERENCE
+
+/* what goes forward; a token without the drivers of its traces */
+#define DEFINE_TOKEN(name, controls, decay, clock, gate, norm, linear, floor)                 \
+  static void forward_token_##name(const sparc_token_rows *rows) {                            \
+    token_rows(rows, RULES(controls, decay, clock, gate, norm, linear), floor, false, false); \
+  }
+SPARC_INSTANCES(DEFINE_TOKEN)
+#define FORWARD_TOKEN_SLOT(name, ...) [SPARC_INSTANCE_##name] = forward_token_##name,
+
+const kernels KERNEL_TABLE = {
+    .name = KERNEL_NAME,
+    .product = product,
+    .product_panel = PRODUCT_PANEL,
+    .sparc_scan = {SPARC_INSTANCES(SCAN_SLOT)},
+    .sparc_token = {SPARC_INSTANCES(FORWARD_TOKEN_SLOT)},
+    .gru = {.advance = gru_advance},
+    .pointwise = {.norm = norm_rows, .gelu = gelu_rows, .glu = glu_rows, .tanh = tanh_entries},
+    .diagonal = {.spectrum_scan = spectrum_scan,
+                 .loop_scan = loop_scan,
+                 .loop_read = loop_read,
+                 .loop_token = loop_token,
+                 .rglru_token = rglru_token,
+                 .rglru_scan = rglru_scan,
+                 .gate = open_gates,
+                 .controls = shared_controls,
+                 .silu_gate = silu_gate},
+};
+
+#else
+
 const kernels KERNEL_TABLE = {
     .name = KERNEL_NAME,
     .product = product,
@@ -30,3 +62,5 @@ const kernels KERNEL_TABLE = {
     .online = ONLINE_KERNELS,
     .scan = SCAN_KERNELS,
 };
+
+#endif

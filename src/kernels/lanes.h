@@ -25,6 +25,13 @@ enum { LANES = 4 };
 
 enum { CACHE_LINE_FLOATS = 16 };
 
+/* registers of that kind: how much a kernel may keep at hand at once */
+#if defined(__AVX512F__) || defined(__aarch64__)
+enum { REGISTERS = 32 };
+#else
+enum { REGISTERS = 16 };
+#endif
+
 typedef float lanes __attribute__((vector_size(4 * LANES)));
 
 VMATH lanes load_lanes(const float *from) {

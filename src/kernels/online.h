@@ -8,6 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* the driver of an outer slot, where it is known to have one part only: kernels and buffered steps leave the other out
+ */
+typedef enum driver_part { DRIVER_COMPLEX, DRIVER_REAL, DRIVER_IMAGINARY } driver_part;
+enum { DRIVER_SLOTS = 8 }; /* slots that can be declared; the rest counts as complex */
+
+static inline driver_part driver_part_of(const driver_part declared[DRIVER_SLOTS], size_t slot) {
+  return slot < DRIVER_SLOTS ? declared[slot] : DRIVER_COMPLEX;
+}
+
 /* one RTRL step of the outer rows of a complex cell: Z <- mask a before + c x^T and, with weights, the contraction of
  * the new Z in the same pass: out[row] + j * out_stride[row] += weight_re Re Z + weight_im Im Z */
 typedef struct trace_rows {
@@ -15,6 +24,7 @@ typedef struct trace_rows {
   float mask;
   const float *a;           /* (2, H): re | im */
   const float *c;           /* (rows, 2, H) */
+  const driver_part *part;  /* (DRIVER_SLOTS): of c */
   const float *x;           /* (D) */
   const float *before;      /* (H, rows, 2, D): the rows that the step found; Z itself, or no part of it */
   float *Z;                 /* (H, rows, 2, D) */

@@ -8,11 +8,7 @@
 #include "kernels/online.h"
 
 /* rows of two registers that fit beside their operands */
-#if defined(__AVX512F__) || defined(__aarch64__)
-enum { RANK_ROWS = 8 };
-#else
-enum { RANK_ROWS = 4 };
-#endif
+enum { RANK_ROWS = REGISTERS / 4 };
 
 /* columns that several registers hold */
 enum { TWO_LANES = 2 * LANES, FOUR_LANES = 4 * LANES };
@@ -40,43 +36,59 @@ typedef struct trace_row {
   float a_re, a_im, c_re, c_im, w_re, w_im;
 } trace_row;
 
-VMATH void advance_lane(const trace_row *k, lanes x, const float *before_re, const float *before_im, float *z_re,
-                        float *z_im, float *out, size_t width, bool contract) {
-  lanes was_re = load_part(before_re, width), was_im = load_part(before_im, width);
-  PIN(was_re);
-  PIN(was_im);
-  PIN(x);
-  const lanes re = k->a_re * was_re - k->a_im * was_im + k->c_re * x;
-  const lanes im = k->a_re * was_im + k->a_im * was_re + k->c_im * x;
-  store_part(z_re, re, width);
-  store_part(z_im, im, width);
-  if (contract) store_part(out, load_part(out, width) + k->w_re * re + k->w_im * im, width);
+/* Z <- a Z + c x over some columns. Five or six multiply-adds for two numbers are what the units can do at most, so
+ * every operand is loaded once and a part of c that is zero costs nothing. */
+VMATH void advance_lanes(driver_part part, bool contract, size_t vectors, size_t width, const trace_row *k,
+                         const float *x, const float *before_re, const float *before_im, float *z_re, float *z_im,
+                         float *out) {
+#pragma GCC unroll 4
+  for (size_t l = 0; l < vectors; l++) {
+    const size_t d = l * LANES;
+    lanes in = load_part(x + d, width), re = load_part(before_re + d, width), im = load_part(before_im + d, width);
+    PIN(in);
+    PIN(re);
+    PIN(im);
+    lanes z = k->a_re * re, turned = k->a_re * im;
+    if (part != DRIVER_IMAGINARY) z += k->c_re * in;
+    if (part != DRIVER_REAL) turned += k->c_im * in;
+    z -= k->a_im * im;
+    turned += k->a_im * re;
+    store_part(z_re + d, z, width);
+    store_part(z_im + d, turned, width);
+    if (contract) store_part(out + d, load_part(out + d, width) + k->w_re * z + k->w_im * turned, width);
+  }
+}
+
+VMATH void advance_row(driver_part part, bool contract, size_t D, const trace_row *k, const float *x,
+                       const float *before, float *z, float *out) {
+  size_t d = 0;
+  for (; d + FOUR_LANES <= D; d += FOUR_LANES)
+    advance_lanes(part, contract, 4, LANES, k, x + d, before + d, before + D + d, z + d, z + D + d, out + d);
+  for (; d + LANES <= D; d += LANES)
+    advance_lanes(part, contract, 1, LANES, k, x + d, before + d, before + D + d, z + d, z + D + d, out + d);
+  if (d < D) advance_lanes(part, contract, 1, D - d, k, x + d, before + d, before + D + d, z + d, z + D + d, out + d);
 }
 
 VMATH void advance_trace_rows(const trace_rows *t, bool contract) {
-  const size_t D = t->D, H = t->H;
-  const float *x = t->x;
+  const size_t D = t->D, H = t->H, rows = t->rows;
+  const float *before = t->before;
+  float *z = t->Z;
   for (size_t j = 0; j < H; j++) {
-    const float a_re = t->mask * t->a[j], a_im = t->mask * t->a[H + j];
-    for (size_t row = 0; row < t->rows; row++) {
-      const size_t at = j * t->rows + row, re_at = 2 * row * H + j, im_at = re_at + H;
-      const trace_row k = {
-          a_re, a_im, t->c[re_at], t->c[im_at], contract ? t->weights[re_at] : 0, contract ? t->weights[im_at] : 0};
-      const float *b_re = t->before + at * 2 * D, *b_im = b_re + D;
-      float *z_re = t->Z + at * 2 * D, *z_im = z_re + D;
-      float *out = contract ? t->out[row] + j * t->out_stride[row] : NULL;
-      size_t d = 0;
-      for (; d + FOUR_LANES <= D; d += FOUR_LANES)
-#pragma GCC unroll 4
-        for (size_t l = d; l < d + FOUR_LANES; l += LANES)
-          advance_lane(&k, load_lanes(x + l), b_re + l, b_im + l, z_re + l, z_im + l, contract ? out + l : NULL, LANES,
-                       contract);
-      for (; d + LANES <= D; d += LANES)
-        advance_lane(&k, load_lanes(x + d), b_re + d, b_im + d, z_re + d, z_im + d, contract ? out + d : NULL, LANES,
-                     contract);
-      if (d < D)
-        advance_lane(&k, load_part(x + d, D - d), b_re + d, b_im + d, z_re + d, z_im + d, contract ? out + d : NULL,
-                     D - d, contract);
+    for (size_t row = 0; row < rows; row++, before += 2 * D, z += 2 * D) {
+      const size_t re = 2 * row * H + j, im = re + H;
+      const trace_row k = {t->mask * t->a[j], t->mask * t->a[H + j],         t->c[re],
+                           t->c[im],          contract ? t->weights[re] : 0, contract ? t->weights[im] : 0};
+      float *out = contract ? t->out[row] + j * t->out_stride[row] : z; /* a place that nothing is written to */
+      switch (driver_part_of(t->part, row)) {
+        case DRIVER_REAL:
+          advance_row(DRIVER_REAL, contract, D, &k, t->x, before, z, out);
+          break;
+        case DRIVER_IMAGINARY:
+          advance_row(DRIVER_IMAGINARY, contract, D, &k, t->x, before, z, out);
+          break;
+        case DRIVER_COMPLEX:
+          advance_row(DRIVER_COMPLEX, contract, D, &k, t->x, before, z, out);
+      }
     }
   }
 }

@@ -101,7 +101,9 @@ VMATH void prefetch_tile(const float *tile, size_t H) {
 
 /* ---- forward ------------------------------------------------------------------------------------- */
 
-enum { GROUP = WAYS * LANES };
+/* vectors at once: four hide the latency of a multiply-add, where the registers hold what they have in between; else
+ * two, and the processor overlaps groups by itself */
+enum { FORWARD_WAYS = REGISTERS >= 32 ? WAYS : 2, GROUP = FORWARD_WAYS * LANES };
 
 /* pointers to the first mode of a tile; out_re == NULL: only the state is kept */
 typedef struct forward_tile {
@@ -141,7 +143,7 @@ VMATH void forward_rest(scan_path path, bool store, const tile_token *t, size_t 
 
 VMATH void forward_modes(scan_path path, bool store, const tile_token *t, size_t n, const forward_tile *f) {
   size_t at = 0;
-  for (; at + GROUP <= n; at += GROUP) forward_group(WAYS, path, store, t, at, f);
+  for (; at + GROUP <= n; at += GROUP) forward_group(FORWARD_WAYS, path, store, t, at, f);
   for (; at + LANES <= n; at += LANES) forward_group(1, path, store, t, at, f);
   if (at < n) forward_rest(path, store, t, at, n - at, f);
 }

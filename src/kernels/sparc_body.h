@@ -40,10 +40,11 @@ VMATH void store_some(float *to, lanes v, size_t n) {
     store_rest(to, v, n);
 }
 
-/* constants of the modes from first + i on; none beyond the last one: no decay, no gain, a transition of zero */
-VMATH void load_block(sparc_rules rules, const sparc_rows *rows, size_t i, mode_block *b) {
+/* constants of the modes from first + i on, of which `left` are there; none beyond the last one: no decay, no gain, a
+ * transition of zero */
+VMATH void load_block(sparc_rules rules, const sparc_rows *rows, size_t i, size_t left, mode_block *b) {
   const float *k = rows->constants + rows->first + i;
-  const size_t H = rows->H, left = rows->n - i;
+  const size_t H = rows->H;
   lanes unused;
   b->nu = load_some(k + K_NU * H, left);
   b->cos = load_some(k + K_COS * H, left);
@@ -63,7 +64,7 @@ VMATH void open_blocks(sparc_rules rules, const sparc_rows *rows, const float *r
                        mode_block *blocks) {
   for (size_t i = 0; i < rows->n; i += LANES) {
     mode_block *b = blocks + i / LANES;
-    load_block(rules, rows, i, b);
+    load_block(rules, rows, i, rows->n - i, b);
     b->carried_re = load_some(re + i, rows->n - i);
     b->carried_im = load_some(im + i, rows->n - i);
     for (size_t j = 0; j < SUM_COUNT; j++) b->sum[j] = every_lane(0);
@@ -102,7 +103,7 @@ typedef struct block_controls {
 } block_controls;
 
 VMATH void controls_at(sparc_rules rules, size_t ways, const sparc_rows *rows, const token_row *token, size_t i,
-                       block_controls *c) {
+                       size_t left, block_controls *c) {
   if (rules.controls == CONTROLS_SHARED) {
     EACH_WAY(k) c->scale[k] = every_lane(token[k].control.scale);
     EACH_WAY(k) c->root_scale[k] = every_lane(token[k].control.root_scale);
@@ -113,7 +114,6 @@ VMATH void controls_at(sparc_rules rules, size_t ways, const sparc_rows *rows, c
     EACH_WAY(k) c->power_p[k] = every_lane(token[k].control.power_p);
     return;
   }
-  const size_t left = rows->n - i;
   lanes x[WAYS];
   EACH_WAY(k) c->r[k] = load_some(token[k].own + i, left);
   EACH_WAY(k) c->p[k] = load_some(token[k].own + rows->H + i, left);
@@ -337,7 +337,7 @@ VMATH void scan_tile_of(sparc_rules rules, bool floor, bool small, size_t ways, 
     lanes z_re[WAYS], z_im[WAYS], re[WAYS], im[WAYS];
     EACH_WAY(k) z_re[k] = load_some(token[k].content + i, left);
     EACH_WAY(k) z_im[k] = load_some(token[k].content + H + i, left);
-    controls_at(rules, ways, rows, token, i, &c);
+    controls_at(rules, ways, rows, token, i, left, &c);
     values_at(rules, floor, small, ways, b, &c, z_re, z_im, &v);
     lanes h_re = b->carried_re, h_im = b->carried_im;
     EACH_WAY(k) {
@@ -421,7 +421,7 @@ VMATH void adjoint_block(sparc_rules rules, bool floor, bool small, size_t ways,
   EACH_WAY(k) mu_im[k] = load_some(token[k].direct + H + i, left);
   EACH_WAY(k) h_re[k] = load_some(token[k].before_re + i, left);
   EACH_WAY(k) h_im[k] = load_some(token[k].before_im + i, left);
-  controls_at(rules, ways, rows, token, i, &c);
+  controls_at(rules, ways, rows, token, i, left, &c);
   values_at(rules, floor, small, ways, b, &c, z_re, z_im, &v);
 
   /* through time */
@@ -590,17 +590,18 @@ VMATH void adjoint_rows(const sparc_adjoint_rows *s, sparc_rules rules, bool flo
 
 /* ---- one token ----------------------------------------------------------------------------------- */
 
-/* the block i of one slot of an array (slots, 2, H) */
-VMATH void put_block(const sparc_rows *rows, float *array, size_t slot, size_t i, lanes re, lanes im) {
-  store_some(array + 2 * slot * rows->H + i, re, rows->H - i);
-  store_some(array + (2 * slot + 1) * rows->H + i, im, rows->H - i);
+/* the block i of one slot of an array (slots, 2, H); of its modes `left` are there, LANES being the literal of a whole
+ * block, which needs no test at every load and store */
+VMATH void put_block(const sparc_rows *rows, float *array, size_t slot, size_t i, size_t left, lanes re, lanes im) {
+  store_some(array + 2 * slot * rows->H + i, re, left);
+  store_some(array + (2 * slot + 1) * rows->H + i, im, left);
 }
 
 /* [eq:app_transition_derivatives, eq:app_write_derivatives, eq:app_content_derivatives] times the kept state */
-VMATH void drivers_of(sparc_rules rules, bool content_rows, const sparc_token_rows *s, size_t i, const mode_block *b,
-                      const block_controls *c, const block_values *v) {
+VMATH void drivers_of(sparc_rules rules, bool content_rows, const sparc_token_rows *s, size_t i, size_t left,
+                      const mode_block *b, const block_controls *c, const block_values *v) {
   const sparc_rows *rows = &s->rows;
-  const size_t H = rows->H, left = H - i;
+  const size_t H = rows->H;
   const float *constants = rows->constants + i, kappa_decay = rules.adaptive_decay ? rows->kappa_r : 0;
   const lanes none = every_lane(0), theta = load_some(constants + K_THETA * H, left);
   const lanes kept_re = load_some(s->kept + i, left), kept_im = load_some(s->kept + H + i, left);
@@ -613,12 +614,12 @@ VMATH void drivers_of(sparc_rules rules, bool content_rows, const sparc_token_ro
   const lanes by_e_re = -e * w_re - turn_e * w_im, by_e_im = -e * w_im + turn_e * w_re;
   const lanes turn_static = rules.clock == CLOCK_STATIC ? b->clock_rate * c->phase[0] : none;
   const lanes by_norm = rules.adaptive_norm ? v->psi[0] - load_some(constants + K_PSI * H, left) : none;
-  put_block(rows, s->scalar, SUM_DECAY, i, by_e_re - turn_static * w_im + by_norm * write_re,
+  put_block(rows, s->scalar, SUM_DECAY, i, left, by_e_re - turn_static * w_im + by_norm * write_re,
             by_e_im + turn_static * w_re + by_norm * write_im);
-  put_block(rows, s->scalar, SUM_FREQ, i, -theta * w_im, theta * w_re);
-  put_block(rows, s->scalar, SUM_GAIN, i, write_re, write_im);
-  put_block(rows, s->scalar, SUM_GATE_P, i, slope * c->p[0] * write_re, slope * c->p[0] * write_im);
-  put_block(rows, s->scalar, SUM_GATE_R, i, slope * c->r[0] * write_re, slope * c->r[0] * write_im);
+  put_block(rows, s->scalar, SUM_FREQ, i, left, -theta * w_im, theta * w_re);
+  put_block(rows, s->scalar, SUM_GAIN, i, left, write_re, write_im);
+  put_block(rows, s->scalar, SUM_GATE_P, i, left, slope * c->p[0] * write_re, slope * c->p[0] * write_im);
+  put_block(rows, s->scalar, SUM_GATE_R, i, left, slope * c->r[0] * write_re, slope * c->r[0] * write_im);
 
   const lanes slope_r = 1 - c->r[0] * c->r[0], slope_p = 1 - c->p[0] * c->p[0];
   const lanes write_r = rows->kappa_r * v->psi[0] + slope * b->gate_r, write_p = slope * b->gate_p;
@@ -630,33 +631,39 @@ VMATH void drivers_of(sparc_rules rules, bool content_rows, const sparc_token_ro
   if (content_rows) {
     const lanes bend_re = rules.linear ? every_lane(1) : 1 - v->u_re[0] * v->u_re[0];
     const lanes bend_im = rules.linear ? every_lane(1) : 1 - v->u_im[0] * v->u_im[0];
-    put_block(rows, s->outer, OUTER_RE, i, v->amplitude[0] * bend_re, none);
-    put_block(rows, s->outer, OUTER_IM, i, none, v->amplitude[0] * bend_im);
+    put_block(rows, s->outer, OUTER_RE, i, left, v->amplitude[0] * bend_re, none);
+    put_block(rows, s->outer, OUTER_IM, i, left, none, v->amplitude[0] * bend_im);
   }
-  put_block(rows, s->outer, content_rows ? OUTER_R : 0, i, r_re, r_im);
-  put_block(rows, s->outer, content_rows ? OUTER_P : OUTER_P - OUTER_R, i, p_re, p_im);
-  put_block(rows, s->scalar, SLOT_BIAS_R, i, r_re, r_im);
-  put_block(rows, s->scalar, SLOT_BIAS_P, i, p_re, p_im);
+  put_block(rows, s->outer, content_rows ? OUTER_R : 0, i, left, r_re, r_im);
+  put_block(rows, s->outer, content_rows ? OUTER_P : OUTER_P - OUTER_R, i, left, p_re, p_im);
+  put_block(rows, s->scalar, SLOT_BIAS_R, i, left, r_re, r_im);
+  put_block(rows, s->scalar, SLOT_BIAS_P, i, left, p_re, p_im);
+}
+
+VMATH void token_block(const sparc_token_rows *s, sparc_rules rules, bool floor, bool drivers, bool content_rows,
+                       const token_row *token, size_t i, size_t left) {
+  const sparc_rows *rows = &s->rows;
+  const lanes z_re = load_some(token->content + i, left), z_im = load_some(token->content + rows->H + i, left);
+  mode_block b;
+  block_controls c;
+  block_values v;
+  load_block(rules, rows, i, left, &b);
+  controls_at(rules, 1, rows, token, i, left, &c);
+  values_at(rules, floor, false, 1, &b, &c, &z_re, &z_im, &v);
+  put_block(rows, s->a, 0, i, left, v.lambda.re[0], v.lambda.im[0]);
+  put_block(rows, s->b, 0, i, left, v.write_re[0], v.write_im[0]);
+  if (drivers) drivers_of(rules, content_rows, s, i, left, &b, &c, &v);
 }
 
 VMATH void token_rows(const sparc_token_rows *s, sparc_rules rules, bool floor, bool drivers, bool content_rows) {
   const sparc_rows *rows = &s->rows;
   const size_t H = rows->H;
   token_row token;
+  size_t i = 0;
   tokens_of(rows, rules.controls == CONTROLS_SHARED, 0, 1, &token.control);
   place_token(rules, rows, 0, &token);
-  for (size_t i = 0; i < H; i += LANES) {
-    const lanes z_re = load_some(token.content + i, H - i), z_im = load_some(token.content + H + i, H - i);
-    mode_block b;
-    block_controls c;
-    block_values v;
-    load_block(rules, rows, i, &b);
-    controls_at(rules, 1, rows, &token, i, &c);
-    values_at(rules, floor, false, 1, &b, &c, &z_re, &z_im, &v);
-    put_block(rows, s->a, 0, i, v.lambda.re[0], v.lambda.im[0]);
-    put_block(rows, s->b, 0, i, v.write_re[0], v.write_im[0]);
-    if (drivers) drivers_of(rules, content_rows, s, i, &b, &c, &v);
-  }
+  for (; i + LANES <= H; i += LANES) token_block(s, rules, floor, drivers, content_rows, &token, i, LANES);
+  if (i < H) token_block(s, rules, floor, drivers, content_rows, &token, i, H - i);
 }
 
 #define RULES(controls, decay, clock, gate, norm, linear) \

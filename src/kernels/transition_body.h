@@ -43,12 +43,10 @@ VMATH void transition_of(transition_range range, bool adaptive_decay, clock_kind
     small_decay_lanes(ways, in->decay, out->rho, one_minus);
   else if (adaptive_decay)
     decay_lanes(ways, in->decay, out->rho, one_minus);
-  EACH_WAY(k) re[k] = out->rho[k] * in->cos[k];
-  EACH_WAY(k) im[k] = out->rho[k] * in->sin[k];
   if (clock == CLOCK_OFF) {
     EACH_WAY(k) out->clock[k] = every_lane(0);
-    EACH_WAY(k) out->re[k] = re[k];
-    EACH_WAY(k) out->im[k] = im[k];
+    EACH_WAY(k) out->re[k] = out->rho[k] * in->cos[k];
+    EACH_WAY(k) out->im[k] = out->rho[k] * in->sin[k];
     return;
   }
   if (clock == CLOCK_FULL) EACH_WAY(k) out->clock[k] = every_lane(1);
@@ -56,6 +54,9 @@ VMATH void transition_of(transition_range range, bool adaptive_decay, clock_kind
   /* an angle is small when its clock is that of a small decay */
   const bool small = range == RANGE_SMALL && adaptive_decay && clock == CLOCK_LIVE;
   turns_of(small || range == RANGE_WIDE ? range : RANGE_GENERAL, ways, angle, cos, sin);
+  /* late, because 16 registers do not hold them beside the polynomials */
+  EACH_WAY(k) re[k] = out->rho[k] * in->cos[k];
+  EACH_WAY(k) im[k] = out->rho[k] * in->sin[k];
   EACH_WAY(k) out->re[k] = im[k] * sin[k];
   EACH_WAY(k) out->im[k] = im[k] * cos[k];
   EACH_WAY(k) out->re[k] = re[k] * cos[k] - out->re[k];

@@ -153,13 +153,24 @@ sparc_status batch_fit(batch **b, const sparc_network *network, const sparc_samp
 
 /* ---- loading ----------------------------------------------------------------------------------- */
 
+void source_inputs(const example_source *s, const sparc_sample *e, int first, int n, float *x) {
+  const int C = s->samples->channels;
+  const size_t count = (size_t)n * (size_t)C, start = (size_t)first * (size_t)C;
+  const float *values = e->x + start;
+  if (s->change) {
+    for (size_t i = 0; i < count; i++) x[i] = start + i < (size_t)C ? 0 : values[i] - *(values + i - C);
+    values = x;
+  }
+  if (s->mean)
+    sparc_normalise(values, x, n, C, s->mean, s->deviation);
+  else if (values != x)
+    memcpy(x, values, count * sizeof *x);
+}
+
 static sparc_status load_values(batch *b, const example_source *s, size_t slot, const sparc_sample *e) {
   float *x = b->x + slot * b->T * b->C;
   const size_t count = (size_t)e->length * b->C;
-  if (s->mean)
-    sparc_normalise(e->x, x, e->length, (int)b->C, s->mean, s->deviation);
-  else
-    memcpy(x, e->x, count * sizeof *x);
+  source_inputs(s, e, 0, e->length, x);
   memset(x + count, 0, (b->T * b->C - count) * sizeof *x);
   return check_values("channel", b->index[slot], x, (size_t)e->length, b->C);
 }
@@ -229,7 +240,9 @@ static void unpack(batch *b, size_t n, size_t packed) {
 
 double batch_loss(batch *b, size_t n, bool gradient) {
   float *doutput = gradient ? b->doutput : NULL;
-  if (!b->numbers) return cross_entropy_f32(n, b->K, b->output, b->label, b->probability, doutput);
+  if (!b->numbers)
+    return cross_entropy_soft_f32(n, b->K, b->output, b->label, gradient ? b->class_weight : NULL,
+                                  gradient ? b->smoothing : 0, b->probability, doutput);
   if (!b->steps) return mean_squared_error_f32(n * b->K, b->output, b->target, doutput);
   const size_t numbers = pack(b, n);
   const double loss = mean_squared_error_f32(numbers, b->output, b->target, doutput);

@@ -11,14 +11,18 @@
 /* where examples come from and what is done to their values first */
 typedef struct example_source {
   const sparc_samples *samples;
-  const double *mean, *deviation;               /* (channels); NULL: the values are used as they are */
-  bool answers;                                 /* labels or targets are needed */
-  bool numbers;                                 /* the head learns numbers; one on every step does so in any case */
+  const double *mean, *deviation; /* (channels); NULL: the values are used as they are */
+  bool change;                    /* the network is given what a channel has changed by since the last step */
+  bool answers;                   /* labels or targets are needed */
+  bool numbers;                   /* the head learns numbers; one on every step does so in any case */
   const double *target_mean, *target_deviation; /* (outputs); NULL: targets are used as they are */
 } example_source;
 
 /* source_of is where a trainer takes its examples from */
 example_source source_of(const sparc_samples *samples);
+
+/* source_inputs puts steps [first, first + n) of an example to x (n, channels), as the network is given them */
+void source_inputs(const example_source *source, const sparc_sample *e, int first, int n, float *x);
 
 /* restore_targets brings rows of outputs (rows, outputs) to the units of the targets */
 void restore_targets(const example_source *source, size_t rows, size_t outputs, float *values);
@@ -26,17 +30,19 @@ void restore_targets(const example_source *source, size_t rows, size_t outputs, 
 typedef struct batch {
   const sparc_network *network;
   sparc_network_plan *plan;
-  size_t B, T, C, K;   /* examples, steps, channels, outputs */
-  bool steps;          /* a head on every step */
-  bool numbers;        /* of numbers, else of classes; as the examples that were loaded last */
-  int *index;          /* (B): which examples these are */
-  int *length, *label; /* (B) */
-  float *x;            /* (B, T, C), zeros behind the end of a sequence */
-  float *target;       /* (sum of length, K), only steps that exist, or (B, K); unused by a head of classes */
-  float *output;       /* (B, K), or (B, T, K) */
-  float *doutput;      /* likewise */
-  float *probability;  /* (B, K), of a head of classes */
-  double *errors;      /* (3, K): of an evaluation, see target_errors */
+  size_t B, T, C, K;          /* examples, steps, channels, outputs */
+  bool steps;                 /* a head on every step */
+  bool numbers;               /* of numbers, else of classes; as the examples that were loaded last */
+  int *index;                 /* (B): which examples these are */
+  int *length, *label;        /* (B) */
+  float *x;                   /* (B, T, C), zeros behind the end of a sequence */
+  float *target;              /* (sum of length, K), only steps that exist, or (B, K); unused by a head of classes */
+  float *output;              /* (B, K), or (B, T, K) */
+  float *doutput;             /* likewise */
+  float *probability;         /* (B, K), of a head of classes */
+  const double *class_weight; /* (K), of a loss with gradient; NULL: 1 for all */
+  double smoothing;           /* of labels, likewise */
+  double *errors;             /* (3, K): of an evaluation, see target_errors */
   void *work, *memory;
 } batch;
 
@@ -63,7 +69,8 @@ sparc_network_sequence batch_sequence(const batch *b, const sparc_dropout *dropo
 sparc_status batch_check_outputs(const batch *b, size_t n);
 
 /* batch_loss is the mean loss of the first n examples of the batch just run: cross-entropy per example, or squared
- * error per number of a step that exists. With gradient, doutput holds its derivative. It rearranges b->output. */
+ * error per number of a step that exists. With gradient, doutput holds its derivative, and weights of
+ * classes and smoothing of labels count. It rearranges b->output. */
 double batch_loss(batch *b, size_t n, bool gradient);
 /* how many of the first n examples have their greatest output, the first among equals, at their label */
 size_t batch_right(const batch *b, size_t n);

@@ -51,12 +51,8 @@ static sparc_status check_finite(const char *what, int index, int first, const f
 
 /* steps first to first + n of a sequence; the state goes from state[0] to state[1] unless the sequence ends here */
 static sparc_status run_piece(long_input *in, const sparc_sample *e, int index, int first, int n) {
-  const float *raw = e->x + (size_t)first * in->C;
   const size_t count = (size_t)n * in->C;
-  if (in->source->mean)
-    sparc_normalise(raw, in->x, n, (int)in->C, in->source->mean, in->source->deviation);
-  else
-    memcpy(in->x, raw, count * sizeof *raw);
+  source_inputs(in->source, e, first, n, in->x);
   memset(in->x + count, 0, (PIECE * in->C - count) * sizeof *in->x);
   sparc_status status = check_finite("channel", index, first, in->x, count, in->C);
   if (status != SPARC_OK) return status;

@@ -8,8 +8,7 @@
 #include <stdbool.h>
 
 /* naive_error is the mean squared error per number, in the units of the targets, of the mean target of the fit part or,
- * of a forecast, of the present value. normalised: the samples hold values that preprocessing was applied to. */
-double naive_error(const sparc_samples *samples, const sparc_preprocessing *preprocessing, bool forecast,
-                   bool normalised);
+ * of a forecast, of the present value, which is to say of no change. */
+double naive_error(const sparc_samples *samples, const sparc_preprocessing *preprocessing);
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* preprocessing.c: normalisation and labels to and from the metadata of a file. Callers have set the locale "C". */
+/* preprocessing.c: normalisation and labels from the metadata of a file. Callers have set the locale "C". */
 #include "lab/preprocessing.h"
 
 #include "base/error.h"
 #include "data/text.h"
 #include "io/dtype.h"
+#include "io/json_tree.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +16,11 @@
 /* 0 for a head of numbers */
 static int classes_of(const sparc_network_config *config) {
   return config->head->input == SPARC_HEAD_STEPS ? 0 : config->head->outputs;
+}
+
+/* whether every output can be a change of the channel with its number */
+static bool can_change(const sparc_preprocessing *p, const sparc_network_config *config) {
+  return p->targets == config->inputs && config->head->input == SPARC_HEAD_STEPS;
 }
 
 sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_network_config *config) {
@@ -40,6 +44,9 @@ sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_netwo
     if (!p->target_mean || !p->target_deviation || !isfinite(p->target_mean[i]) || !isfinite(p->target_deviation[i]) ||
         !(p->target_deviation[i] > 0))
       return fail(SPARC_INVALID, "preprocessing: target %d has no finite mean and deviation above 0", i);
+  if (p->change && !can_change(p, config))
+    return fail(SPARC_INVALID, "preprocessing.change is %d, expected 0, or a target for every channel of every step",
+                p->change);
   const int classes = classes_of(config);
   if (p->classes != 0 && p->classes != classes)
     return fail(SPARC_INVALID, "preprocessing.classes is %d, expected 0 or the network's %d classes", p->classes,
@@ -56,73 +63,6 @@ sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_netwo
 }
 
 static sparc_status no_memory(void) { return fail(SPARC_NO_MEMORY, "no memory for the metadata of a checkpoint"); }
-
-/* ---- printing ---------------------------------------------------------------------------------- */
-
-static char *print_numbers(const double *values, int count) {
-  enum { WIDEST = 25 }; /* sign, 17 digits, point, exponent, blank */
-  const size_t size = (size_t)count * WIDEST + 1;
-  char *text = sparc_alloc(size);
-  for (size_t i = 0, used = 0; text && i < (size_t)count; i++)
-    used += (size_t)snprintf(text + used, size - used, "%s%.17g", i ? " " : "", values[i]);
-  return text;
-}
-
-static json_t *label_array(const sparc_preprocessing *p) {
-  json_t *array = json_array();
-  for (int i = 0; array && i < p->classes; i++) {
-    if (json_array_append_new(array, json_string(p->labels[i])) == 0) continue;
-    json_decref(array);
-    array = NULL;
-  }
-  return array;
-}
-
-static char *print_labels(const sparc_preprocessing *p) {
-  json_t *array = label_array(p);
-  const size_t size = array ? json_dumpb(array, NULL, 0, JSON_COMPACT) : 0;
-  char *text = size ? sparc_alloc(size + 1) : NULL;
-  if (text && json_dumpb(array, text, size, JSON_COMPACT) != size) {
-    sparc_free(text);
-    text = NULL;
-  }
-  json_decref(array);
-  return text;
-}
-
-static void add_entry(preprocessing_text *out, const char *key, const char *value) {
-  out->entry[out->count++] = (sparc_metadata){.key = key, .value = value};
-}
-
-sparc_status preprocessing_print(const sparc_preprocessing *p, preprocessing_text *out) {
-  *out = (preprocessing_text){.count = 0};
-  if (!p) return SPARC_OK;
-  if (p->channels) {
-    out->memory[0] = print_numbers(p->mean, p->channels);
-    out->memory[1] = print_numbers(p->deviation, p->channels);
-    if (!out->memory[0] || !out->memory[1]) return no_memory();
-    add_entry(out, KEY_MEAN, out->memory[0]);
-    add_entry(out, KEY_DEVIATION, out->memory[1]);
-  }
-  if (p->classes) {
-    out->memory[2] = print_labels(p);
-    if (!out->memory[2]) return no_memory();
-    add_entry(out, KEY_LABELS, out->memory[2]);
-  }
-  if (p->targets) {
-    out->memory[3] = print_numbers(p->target_mean, p->targets);
-    out->memory[4] = print_numbers(p->target_deviation, p->targets);
-    if (!out->memory[3] || !out->memory[4]) return no_memory();
-    add_entry(out, KEY_TARGET_MEAN, out->memory[3]);
-    add_entry(out, KEY_TARGET_DEVIATION, out->memory[4]);
-  }
-  if (p->data) add_entry(out, KEY_DATA, p->data);
-  return SPARC_OK;
-}
-
-void preprocessing_text_free(preprocessing_text *text) {
-  for (int i = 0; i < PREPROCESSING_KEYS; i++) sparc_free(text->memory[i]);
-}
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 
@@ -176,20 +116,20 @@ static sparc_status read_normalisation(const sparc_tensors *file, const char *pa
 static sparc_status read_labels(const sparc_tensors *file, const char *path, int classes, stored_preprocessing *out) {
   const char *text = sparc_tensors_metadata_find(file, KEY_LABELS);
   if (!text) return SPARC_OK;
-  /* jansson blames the syntax when memory ends, or drops a character; malloc's errno tells */
-  errno = 0;
-  out->labels_json = json_loads(text, 0, NULL);
-  if (errno == ENOMEM) return no_memory();
-  const size_t count = json_array_size(out->labels_json);
-  if (classes < 1 || count != (size_t)classes)
+  json_fault fault;
+  out->labels_tree = json_tree_parse(text, strlen(text), &fault);
+  if (!out->labels_tree && !fault.reason[0]) return no_memory();
+  const json_node *array = out->labels_tree ? json_root(out->labels_tree) : NULL;
+  if (!array || array->kind != NODE_ARRAY || classes < 1 || array->count != (size_t)classes)
     return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected an array of %d strings", path, KEY_LABELS,
                 quote(text).text, classes);
-  out->labels = sparc_alloc(count * sizeof *out->labels);
+  out->labels = sparc_alloc(array->count * sizeof *out->labels);
   if (!out->labels) return no_memory();
-  for (size_t i = 0; i < count; i++) {
-    out->labels[i] = json_string_value(json_array_get(out->labels_json, i));
-    if (!out->labels[i])
+  const json_node *label = json_child(array);
+  for (size_t i = 0; i < array->count; i++, label = json_next(label)) {
+    if (label->kind != NODE_STRING)
       return fail(SPARC_FORMAT, "'%.200s': label %zu of metadata '%s' is not a string", path, i, KEY_LABELS);
+    out->labels[i] = label->text;
   }
   out->view.classes = classes;
   out->view.labels = out->labels;
@@ -200,6 +140,12 @@ sparc_status preprocessing_read(const sparc_tensors *file, const char *path, con
                                 stored_preprocessing *out) {
   *out = (stored_preprocessing){.view.data = sparc_tensors_metadata_find(file, KEY_DATA)};
   sparc_status status = read_normalisation(file, path, config->inputs, config->head->outputs, out);
+  const char *change = sparc_tensors_metadata_find(file, KEY_TARGET_CHANGE);
+  out->view.change = change && strcmp(change, "1") == 0;
+  if (status == SPARC_OK && change && (!out->view.change || !can_change(&out->view, config)))
+    status =
+        fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected 1, and a target for every channel of every step",
+             path, KEY_TARGET_CHANGE, quote(change).text);
   if (status == SPARC_OK) status = read_labels(file, path, classes_of(config), out);
   return status;
 }
@@ -208,5 +154,5 @@ void preprocessing_free(stored_preprocessing *p) {
   sparc_free(p->numbers);
   sparc_free(p->targets);
   sparc_free(p->labels);
-  json_decref(p->labels_json);
+  json_tree_free(p->labels_tree);
 }

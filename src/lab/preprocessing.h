@@ -5,8 +5,6 @@
 
 #include "sparc/train.h"
 
-#include <jansson.h>
-
 /* keys in the file; an absent one means that there is none */
 #define KEY_MEAN             "preprocessing.mean"      /* numbers with blanks between them */
 #define KEY_DEVIATION        "preprocessing.deviation" /* likewise */
@@ -14,8 +12,9 @@
 #define KEY_DATA             "preprocessing.data"
 #define KEY_TARGET_MEAN      "preprocessing.target_mean" /* numbers with blanks between them */
 #define KEY_TARGET_DEVIATION "preprocessing.target_deviation"
+#define KEY_TARGET_CHANGE    "preprocessing.target_change" /* "1": targets are changes of the channels */
 
-enum { PREPROCESSING_KEYS = 6 };
+enum { PREPROCESSING_KEYS = 7 };
 
 /* preprocessing_check says whether p, which may be NULL, goes with a network */
 sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_network_config *config);
@@ -33,10 +32,10 @@ void preprocessing_text_free(preprocessing_text *text);
 /* a sparc_preprocessing that owns what it points to; the name of the data lives as long as the file */
 typedef struct stored_preprocessing {
   sparc_preprocessing view;
-  double *numbers;     /* (2, channels) */
-  double *targets;     /* (2, targets) */
-  json_t *labels_json; /* holds the labels' text */
-  const char **labels; /* (classes) */
+  double *numbers;               /* (2, channels) */
+  double *targets;               /* (2, targets) */
+  struct json_tree *labels_tree; /* holds the labels' text */
+  const char **labels;           /* (classes) */
 } stored_preprocessing;
 
 /* path stands for the file in sentences */

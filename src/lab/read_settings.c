@@ -141,6 +141,17 @@ static const setting read_rows[] = {
      .group = csv,
      .argument = "C",
      .help = "The decimal point is . or , (default: .)"},
+    {.name = "validation",
+     .key = "read.validation",
+     .type = SETTING_REAL,
+     .commands = COMMAND_DATA | COMMAND_TRAIN | COMMAND_EVAL,
+     .offset = READ(validation),
+     .low = 0.01,
+     .high = 0.9,
+     .voids = "official",
+     .group = data,
+     .argument = "X",
+     .help = "Part of the training examples of each class that validates (default: 0.1)"},
     {.name = "max-rows",
      .type = SETTING_LONG,
      .role = FREE,
@@ -160,6 +171,7 @@ sparc_read_options read_settled(const sparc_read_options *given) {
   sparc_read_options read = *given;
   if ((int)read.format < 0) read.format = SPARC_DATA_AUTO;
   if ((int)read.goal < 0) read.goal = SPARC_GOAL_CLASSIFY;
+  if (read.validation < 0) read.validation = 0;
   if (read.label_column && strcmp(read.label_column, "none") == 0) read.unlabelled = 1;
   if (read.unlabelled) read.label_column = NULL;
   return read;

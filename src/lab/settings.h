@@ -13,9 +13,10 @@
 
 #include "sparc/base.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+typedef struct json_t json_t; /* of jansson, which the reader of checkpoints does without */
 
 typedef enum setting_type {
   SETTING_TEXT,  /* const char * */
@@ -49,6 +50,7 @@ enum { POSITIONAL = 1 }; /* instead of a letter: an argument without an option i
 typedef struct setting {
   const char *name; /* of the option and of the key in files */
   const char *key;  /* in the metadata of checkpoints; NULL: not there */
+  bool later; /* a file that does not say it, because it is older or because it is so, means 0 or the first choice */
   setting_type type;
   setting_role role;
   unsigned commands;
@@ -91,6 +93,7 @@ int settings_find(const settings_form *form, const char *name); /* -1: there is 
 
 bool setting_is_set(const setting *s, const void *at);
 void setting_unset(const setting *s, void *at);
+bool setting_is_zero(const setting *s, const void *at); /* 0, the first choice, false; of a text: none */
 
 /* setting_parse reads a text; false: it is no such value or, with ranged, outside the range */
 bool setting_parse(const setting *s, const char *text, bool ranged, void *at);

@@ -2,15 +2,19 @@
 /* train.c: one update after the other.
  *
  * Nothing random is carried along: the order of the examples in epoch e comes from the stream (seed, "batches",
- * "epoch.<e>"), the dropout masks from (seed, update), so all that a checkpoint needs besides weights and moments is
- * the number of updates done. Batch n takes places n * batch, n * batch + 1, ... of the endless sequence of epochs.
+ * "epoch.<e>"), the dropout masks from (seed, update), augmentation from (seed, update, row), so all that a checkpoint
+ * needs besides weights, moments and averages is the number of updates done. Batch n takes places n * batch,
+ * n * batch + 1, ... of the endless sequence of epochs.
+ *
+ * With an average, what is evaluated and saved is a moving average of the weights, whose decay is at most n / (n + 9)
+ * at update n, so that it soon forgets the first draw.
  */
 #include "lab/train.h"
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "lab/augment.h"
 #include "lab/batch.h"
-#include "lab/checkpoint.h"
 #include "lab/train_settings.h"
 #include "sparc/optimiser.h"
 #include "sparc/random.h"
@@ -32,8 +36,12 @@ struct sparc_trainer {
   uint64_t epoch;
   size_t params;              /* their number */
   float *weights, *moments;   /* (params), (2, params); part of `learned` */
-  float *learned, *before;    /* (learned_count): weights and moments, and a copy from before the update */
+  float *average;             /* (params), likewise; NULL: the weights themselves are the result */
+  float *learned, *before;    /* (learned_count): all of these, and a copy from before the update */
   float *gradient, *prepared; /* (params), (prepared) of sparc_network_sizes */
+  float *prepared_average;    /* (prepared); NULL: as average */
+  double *class_weight;       /* (outputs); NULL: 1 for all */
+  float *room;                /* (longest, channels), of augmentation */
   size_t learned_count;
   void *memory;
 };
@@ -89,11 +97,17 @@ sparc_status check_train_config(const sparc_train_config *config) {
 static void carve(arena *a, sparc_trainer *t) {
   t->weights = arena_take(a, t->params, sizeof *t->weights);
   t->moments = arena_take(a, 2 * t->params, sizeof *t->moments);
+  if (t->config.average > 0) t->average = arena_take(a, t->params, sizeof *t->average);
   t->learned = t->weights;
   t->learned_count = a->used / sizeof *t->learned;
   t->before = arena_take(a, t->learned_count, sizeof *t->before);
   t->gradient = arena_take(a, t->params, sizeof *t->gradient);
   t->prepared = arena_take(a, sparc_network_sizes_of(t->network).prepared, sizeof *t->prepared);
+  if (t->config.average > 0)
+    t->prepared_average = arena_take(a, sparc_network_sizes_of(t->network).prepared, sizeof *t->prepared_average);
+  if (t->config.class_weights)
+    t->class_weight = arena_take(a, (size_t)t->config.network.head->outputs, sizeof *t->class_weight);
+  t->room = arena_take(a, (size_t)t->samples.longest * (size_t)t->samples.channels, sizeof *t->room);
   t->order = arena_take(a, (size_t)t->samples.count, sizeof *t->order);
 }
 
@@ -117,6 +131,32 @@ static void shuffle_epoch(sparc_trainer *t, uint64_t epoch) {
   t->epoch = epoch;
 }
 
+/* a class without examples never asks for its weight */
+static void weigh_classes(sparc_trainer *t) {
+  const int outputs = t->config.network.head->outputs;
+  for (int c = 0; c < outputs; c++) t->class_weight[c] = 0;
+  for (int i = 0; i < t->samples.count; i++) t->class_weight[t->samples.at(t->samples.source, i).label]++;
+  for (int c = 0; c < outputs; c++)
+    if (t->class_weight[c] > 0) t->class_weight[c] = (double)t->samples.count / (outputs * t->class_weight[c]);
+}
+
+/* what is asked for must mean something to the head */
+static sparc_status check_regularisation(const sparc_trainer *t, const sparc_samples *samples) {
+  const sparc_train_config *c = &t->config;
+  const bool steps = c->network.head->input == SPARC_HEAD_STEPS, numbers = steps || samples->targets > 0;
+  if (numbers && c->class_weights) return fail(SPARC_INVALID, "class-weights are given, but the head learns numbers");
+  if (numbers && c->smoothing > 0)
+    return fail(SPARC_INVALID, "smoothing is %g, but the head learns numbers and no classes", c->smoothing);
+  if (steps && c->window > 0)
+    return fail(SPARC_INVALID, "window is %g, but the head is on every step, and its targets are not stretched",
+                c->window);
+  return SPARC_OK;
+}
+
+static augmentation augmentation_of(const sparc_trainer *t) {
+  return (augmentation){.jitter = t->config.jitter, .scaling = t->config.scaling, .window = t->config.window};
+}
+
 /* everything but the weights; NULL on failure. The network is the trainer's from here on, whatever happens. */
 static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc_samples *samples,
                                    sparc_network *network, sparc_status *status) {
@@ -134,6 +174,7 @@ static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc
     const example_source source = source_of(samples);
     *status = check_examples(network, &source);
   }
+  if (*status == SPARC_OK) *status = check_regularisation(t, samples);
   if (*status == SPARC_OK)
     *status = batch_create(network, (size_t)config->batch, (size_t)samples->longest, config->threads, &t->batch);
   if (*status == SPARC_OK) *status = allocate(t);
@@ -141,12 +182,21 @@ static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc
     sparc_trainer_free(t);
     return NULL;
   }
+  if (t->class_weight) weigh_classes(t);
+  t->batch->class_weight = t->class_weight;
+  t->batch->smoothing = config->smoothing;
   shuffle_epoch(t, 0);
   return t;
 }
 
+static sparc_status prepare(sparc_trainer *t) {
+  sparc_status status = sparc_network_prepare(t->network, t->weights, t->prepared);
+  if (status == SPARC_OK && t->average) status = sparc_network_prepare(t->network, t->average, t->prepared_average);
+  return status;
+}
+
 static sparc_status finish(sparc_trainer *t, sparc_status status, sparc_trainer **out) {
-  if (status == SPARC_OK) status = sparc_network_prepare(t->network, t->weights, t->prepared);
+  if (status == SPARC_OK) status = prepare(t);
   if (status == SPARC_OK) {
     *out = t;
   } else {
@@ -165,7 +215,25 @@ sparc_status sparc_trainer_create(const sparc_train_config *config, const sparc_
   if (status != SPARC_OK) return status;
   sparc_trainer *t = make_trainer(config, samples, network, &status);
   if (!t) return status;
-  return finish(t, sparc_network_init(t->network, config->seed, t->weights), out);
+  status = sparc_network_init(t->network, config->seed, t->weights);
+  if (status == SPARC_OK && t->average) memcpy(t->average, t->weights, t->params * sizeof *t->average);
+  return finish(t, status, out);
+}
+
+sparc_status trainer_begin_with(sparc_trainer *t, const checkpoint *file, bool head) {
+  sparc_status status = checkpoint_adopt(file, t->network, head, t->weights);
+  if (status == SPARC_OK && t->average) memcpy(t->average, t->weights, t->params * sizeof *t->average);
+  return status == SPARC_OK ? prepare(t) : status;
+}
+
+sparc_status trainer_reschedule(sparc_trainer *t, long updates) {
+  sparc_train_config config = t->config;
+  config.updates = updates;
+  if (updates < t->update)
+    return fail(SPARC_INVALID, "updates is %ld, but the run has done %ld already", updates, t->update);
+  const sparc_status status = check_train_config(&config);
+  if (status == SPARC_OK) t->config = config;
+  return status;
 }
 
 void sparc_trainer_free(sparc_trainer *t) {
@@ -178,7 +246,7 @@ void sparc_trainer_free(sparc_trainer *t) {
 }
 
 const sparc_network *sparc_trainer_network(const sparc_trainer *t) { return t ? t->network : NULL; }
-const float *sparc_trainer_params(const sparc_trainer *t) { return t ? t->weights : NULL; }
+const float *sparc_trainer_params(const sparc_trainer *t) { return !t ? NULL : t->average ? t->average : t->weights; }
 long sparc_trainer_updates_done(const sparc_trainer *t) { return t ? t->update : 0; }
 const sparc_train_config *sparc_trainer_config_of(const sparc_trainer *t) { return t ? &t->config : NULL; }
 
@@ -270,6 +338,15 @@ static sparc_status refuse_loss(sparc_trainer *t, const sparc_dropout *dropout, 
   return blame_weights(t, what, status);
 }
 
+/* the loaded examples as augmentation changes them */
+static void augment_batch(sparc_trainer *t) {
+  const augmentation how = augmentation_of(t);
+  const batch *b = t->batch;
+  for (size_t row = 0; augments(&how) && row < b->B; row++)
+    augment(&how, t->config.seed, (uint64_t)t->update, row, (size_t)b->length[row], b->C, b->x + row * b->T * b->C,
+            t->room);
+}
+
 /* one batch forward and backward */
 static sparc_status run_batch(sparc_trainer *t, sparc_update_report *report) {
   batch *b = t->batch;
@@ -277,6 +354,7 @@ static sparc_status run_batch(sparc_trainer *t, sparc_update_report *report) {
   const example_source source = source_of(&t->samples);
   choose_examples(t);
   sparc_status status = batch_load(b, &source);
+  if (status == SPARC_OK) augment_batch(t);
   const sparc_network_sequence sequence = batch_sequence(b, &dropout);
   if (status == SPARC_OK) status = sparc_network_forward(b->plan, t->prepared, &sequence, b->work);
   if (status != SPARC_OK) return status;
@@ -289,6 +367,13 @@ static sparc_status run_batch(sparc_trainer *t, sparc_update_report *report) {
   return differentiate(t, &dropout, &report->gradient_norm);
 }
 
+/* the mean over all updates at first, then one that forgets */
+static void move_average(sparc_trainer *t) {
+  const double n = (double)t->update + 1, decay = fmin(t->config.average, n / (n + 9));
+  for (size_t i = 0; t->average && i < t->params; i++)
+    t->average[i] = (float)((double)t->weights[i] + decay * ((double)t->average[i] - (double)t->weights[i]));
+}
+
 /* the step along the gradient; one that leads to impossible parameters is taken back */
 static sparc_status step(sparc_trainer *t, double rate) {
   size_t spans;
@@ -299,12 +384,13 @@ static sparc_status step(sparc_trainer *t, double rate) {
   memcpy(t->before, t->learned, t->learned_count * sizeof *t->learned);
   sparc_status status = sparc_adam_update(&adam, span, spans, t->params, t->config.threads, t->update + 1, rate,
                                           t->gradient, t->moments, t->weights);
-  if (status == SPARC_OK) status = sparc_network_prepare(t->network, t->weights, t->prepared);
+  if (status == SPARC_OK) move_average(t);
+  if (status == SPARC_OK) status = prepare(t);
   if (status == SPARC_OK) return SPARC_OK;
   char sentence[256];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());
   memcpy(t->learned, t->before, t->learned_count * sizeof *t->learned);
-  (void)sparc_network_prepare(t->network, t->weights, t->prepared);
+  (void)prepare(t);
   return fail(status, "update %ld leads to impossible parameters: %s", t->update + 1, sentence);
 }
 
@@ -330,7 +416,8 @@ sparc_status sparc_trainer_evaluate(sparc_trainer *t, const sparc_samples *sampl
   if (!same) status = batch_fit(&t->passes, t->network, samples, t->config.batch, t->config.threads);
   if (status != SPARC_OK) return status;
   const example_source source = source_of(samples);
-  status = batch_evaluate(same ? t->batch : t->passes, t->prepared, &source, evaluation);
+  status =
+      batch_evaluate(same ? t->batch : t->passes, t->average ? t->prepared_average : t->prepared, &source, evaluation);
   char what[64];
   snprintf(what, sizeof what, "the evaluation after update %ld", t->update);
   return blame_weights(t, what, status);
@@ -346,8 +433,9 @@ sparc_status sparc_trainer_save(const sparc_trainer *t, const sparc_preprocessin
                                                 .head = *t->config.network.head,
                                                 .update = t->update,
                                                 .examples = t->samples.count},
-                                      .params = t->weights,
+                                      .params = t->average ? t->average : t->weights,
                                       .moments = t->moments,
+                                      .raw = t->average ? t->weights : NULL,
                                       .preprocessing = preprocessing,
                                       .extra = extra,
                                       .extra_count = extra_count};
@@ -364,7 +452,9 @@ static sparc_status restore(checkpoint *c, const sparc_samples *samples, int thr
   sparc_trainer *t = make_trainer(&config, samples, c->network, &status);
   if (t) {
     t->update = c->state.update;
-    status = finish(t, checkpoint_read(c, t->weights, t->moments), out);
+    status = checkpoint_read(c, t->average ? t->average : t->weights, t->moments);
+    if (status == SPARC_OK && t->average) status = checkpoint_read_raw(c, t->weights);
+    status = finish(t, status, out);
   }
   c->network = NULL; /* the trainer's, or gone with it */
   return status;

@@ -103,6 +103,10 @@ void TYPED(mean_pool_backward)(size_t n, size_t width, const real *dpooled, size
 /* mean cross-entropy over n examples: returns the loss, writes probabilities (n, classes) and, unless NULL, dlogits */
 double TYPED(cross_entropy)(size_t n, size_t classes, const real *logits, const int *labels, real *probabilities,
                             real *dlogits);
+/* the same against targets that give each class smoothing / classes and the label the rest, examples weighted by the
+ * weight of their class; weights (classes) NULL: 1 for all */
+double TYPED(cross_entropy_soft)(size_t n, size_t classes, const real *logits, const int *labels, const double *weights,
+                                 double smoothing, real *probabilities, real *dlogits);
 /* mean squared error over count numbers: returns the loss and, unless NULL, writes d */
 double TYPED(mean_squared_error)(size_t count, const real *prediction, const real *target, real *d);
 
@@ -128,6 +132,7 @@ double TYPED(mean_squared_error)(size_t count, const real *prediction, const rea
 #define mean_pool_forward        TYPED(mean_pool_forward)
 #define mean_pool_backward       TYPED(mean_pool_backward)
 #define cross_entropy            TYPED(cross_entropy)
+#define cross_entropy_soft       TYPED(cross_entropy_soft)
 #define mean_squared_error       TYPED(mean_squared_error)
 
 #endif

@@ -49,21 +49,36 @@ static double sum_of_exponentials(size_t count, const real *values, double shift
   return sum;
 }
 
-double TYPED(cross_entropy)(size_t n, size_t classes, const real *logits, const int *labels, real *probabilities,
-                            real *dlogits) {
+static double mean_below(size_t count, const real *values, double top) {
+  double sum = 0;
+  for (size_t i = 0; i < count; i++) sum += (double)values[i] - top;
+  return sum / (double)count;
+}
+
+double TYPED(cross_entropy_soft)(size_t n, size_t classes, const real *logits, const int *labels, const double *weights,
+                                 double smoothing, real *probabilities, real *dlogits) {
+  const double share = smoothing / (double)classes;
   double loss = 0;
   for (size_t b = 0; b < n; b++) {
     const real *z = logits + b * classes;
     const size_t label = (size_t)labels[b];
+    const double weight = weights ? weights[label] : 1;
     const double top = largest(classes, z), sum = sum_of_exponentials(classes, z, top);
     for (size_t i = 0; i < classes; i++) {
-      const double p = exp((double)z[i] - top) / sum;
+      const double p = exp((double)z[i] - top) / sum, q = i == label ? 1 - smoothing + share : share;
       probabilities[b * classes + i] = (real)p;
-      if (dlogits) dlogits[b * classes + i] = (real)((p - (i == label)) / (double)n);
+      if (dlogits) dlogits[b * classes + i] = (real)(weight * (p - q) / (double)n);
     }
-    loss += log(sum) - ((double)z[label] - top);
+    double expected = (double)z[label] - top;
+    if (smoothing > 0) expected += smoothing * (mean_below(classes, z, top) - expected);
+    loss += weight * (log(sum) - expected);
   }
   return loss / (double)n;
+}
+
+double TYPED(cross_entropy)(size_t n, size_t classes, const real *logits, const int *labels, real *probabilities,
+                            real *dlogits) {
+  return TYPED(cross_entropy_soft)(n, classes, logits, labels, NULL, 0, probabilities, dlogits);
 }
 
 /* ---- mean squared error ----------------------------------------------------------------------------- */

@@ -8,6 +8,8 @@
 
 double cross_entropy_f32(size_t n, size_t classes, const float *logits, const int *labels, float *probabilities,
                          float *dlogits);
+double cross_entropy_soft_f32(size_t n, size_t classes, const float *logits, const int *labels, const double *weights,
+                              double smoothing, float *probabilities, float *dlogits);
 double mean_squared_error_f32(size_t count, const float *prediction, const float *target, float *d);
 
 #endif

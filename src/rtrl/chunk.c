@@ -8,22 +8,18 @@ static bool has_channel(const sparc_cell *cell, const rtrl_sink *sink) {
   return cell->parts == 2 && sink->outer && sink->factor == FACTOR_CONSTANT;
 }
 
-static driver_part driver_of(const sparc_cell *cell, int slot) {
-  return slot < DRIVER_SLOTS ? cell->driver[slot] : DRIVER_COMPLEX;
-}
-
 /* rows of H that the slots before this one take */
 static size_t rows_before(const sparc_cell *cell, int slot) {
   if (cell->parts == 1) return (size_t)slot;
   size_t rows = 0;
-  for (int i = 0; i < slot; i++) rows += driver_of(cell, i) == DRIVER_COMPLEX ? 2 : 1;
+  for (int i = 0; i < slot; i++) rows += driver_part_of(cell->driver, (size_t)i) == DRIVER_COMPLEX ? 2 : 1;
   return rows;
 }
 
 lazy_slot chunk_slot(const sparc_cell *cell, int slot) {
   const size_t row = rows_before(cell, slot);
   if (cell->parts == 1) return (lazy_slot){row, NO_PART};
-  switch (driver_of(cell, slot)) {
+  switch (driver_part_of(cell->driver, (size_t)slot)) {
     case DRIVER_REAL:
       return (lazy_slot){row, NO_PART};
     case DRIVER_IMAGINARY:

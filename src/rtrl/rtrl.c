@@ -109,6 +109,7 @@ static trace_rows trace_rows_of(const sparc_cell *cell, const TYPED(tape_view) *
                       .mask = *tape->mask,
                       .a = tape->a,
                       .c = tape->outer,
+                      .part = cell->driver,
                       .x = tape->x,
                       .before = before,
                       .Z = trace};

@@ -53,6 +53,27 @@ refuse "--kernel is 'plian'; did you mean 'plain'?" --kernel plian peak
 refuse "--kernel is 'mmx', and this machine has no such kernels" --kernel mmx peak
 refuse "--compare goes with problems, not with the suite goals" --compare "$scratch/none" goals
 
+refuse "--plan goes with problems, not with the suite goals" --plan goals
+
+# plans: the loops of a call for 1 to 64 threads, whatever this machine has
+expect 0 bench --plan --json mixer:B2:T8:D8
+for threads in 1 2 4 16 64; do
+  grep -q "^{\"plan_total\":\"mixer:B2:T8:D8\",.*,\"threads\":$threads," "$scratch/out" || fail "no plan for $threads threads"
+done
+grep -q '"stage":"backward","threads":16,"loop":3,"tiles":4,"share":1,' "$scratch/out" || fail "16 threads share no tiles"
+expect 1 bench --plan fused:B1:T4:H4
+complains "the benchmark itself divides it among threads"
+
+# a page: the machine, then what was measured; well-formed
+refuse "--html has problems and the suites limits, goals and train, not growth" --html "$scratch/page.html" growth
+expect 0 bench --html "$scratch/page.html" --seconds 0.01 --threads 1 peak step:H8:D8
+no_output
+for text in '<h2>Machine</h2>' '<h2>Problems</h2>' "$("$SPARC" info | sed -n 's/^cpu *//p')" 'step:H8:D8' 'multiply-add'; do
+  grep -qF -- "$text" "$scratch/page.html" || fail "the page does not have: $text"
+done
+if command -v xmllint >/dev/null; then xmllint --noout "$scratch/page.html" || fail "the page is not well-formed"; fi
+expect 3 bench --html "$scratch/none/page.html" --seconds 0.01 peak
+
 # what cannot be done is said, and is not a usage error
 expect 1 bench fused:B1:T4:H4:cell=gru
 complains "the cell gru has no fused kernels"
@@ -147,14 +168,17 @@ if "$SPARC" info | grep -q '^build .*, release$'; then
     fail "a goal is not as promised"
   fi
   prints '"goal":"fused backward / fused forward, in cache, 1 thread"'
+  # the traces of RTRL are judged by one of two bounds, and the row says which
+  [ "$(grep -Ec '"goal":"RTRL .*"bound":"(sweep|multiply-adds)"' "$scratch/out")" = 6 ] || fail "a bound is not named"
 
   # reinforcement learning: every task, cell and way, on one thread here; verdicts do not bind
   expect 0 bench --quick --seconds 0.01 --threads 1 --json rl
   [ "$(wc -l <"$scratch/out")" = 12 ] || fail "bench rl has other rows"
   for cell in sparc rtu; do
     prints "{\"rl\":\"repeat-previous\",\"cell\":\"$cell\",\"traces\":\"free\",\"auto\":true,"
-    prints "{\"rl\":\"cartpole\",\"cell\":\"$cell\",\"traces\":\"stored\",\"auto\":true,"
   done
+  prints '{"rl":"cartpole","cell":"sparc","traces":"free","auto":true,'
+  prints '{"rl":"cartpole","cell":"rtu","traces":"stored","auto":true,'
   if command -v python3 >/dev/null; then
     python3 -c 'import json, sys
 for line in sys.stdin:
@@ -162,6 +186,8 @@ for line in sys.stdin:
     parts = r["environment_seconds"] + r["collection_seconds"] + r["update_seconds"]
     bounds = r["environment_seconds"] + r["collection_bound_seconds"] + r["update_bound_seconds"]
     assert abs(parts / bounds / r["ratio"] - 1) < 1e-6 and min(parts, bounds) > 0, r
+    stored = bounds if r["traces"] == "stored" else stored
+    assert abs(parts / stored / r["stored_ratio"] - 1) < 1e-6, r
     made_of = r["update_bytes_seconds"] + r["update_products_seconds"] + r["update_cell_seconds"]
     assert abs(made_of / r["update_bound_seconds"] - 1) < 1e-6, r
     assert (r["speedup"] is None) == (r["H"] == 192) and r["quick"], r

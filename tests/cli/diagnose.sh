@@ -17,7 +17,8 @@ for column in 'Gate SD' 'Saturation (%)' 'Gate ratio' 'Content (%)' 'Decay scale
   'Phase (deg)' 'Clock (%)' 'Ref. gain' 'First 10 %'; do
   prints "$column"
 done
-[ "$(grep -c '^event-order (sparc)  *[0-9.]* +- [0-9.]*' out)" = 3 ] || fail "not three tables with a mean and a deviation"
+[ "$(grep -c '^event-order (sparc)  *[0-9.]* ± [0-9.]*' out)" = 4 ] ||
+  fail "not three tables with a mean and a deviation, the third in two blocks"
 grep -q '^tracking (rtu)  *-  *-  *-  *-$' out || fail "RTU has a gate"
 prints 'no-phase-clock'
 prints 'repeat-previous (sparc): saturation (%)'
@@ -36,7 +37,7 @@ if command -v jq >/dev/null; then
   jq -e '.tables[] | select(.table == "interventions") | .rows | length == 9' out >/dev/null || fail "not 9 variants"
 fi
 expect 0 diagnose --format latex order-0
-prints '\begin{tabular}{@{}lrrrr@{}}'
+prints '\begin{tabular}{@{}l*{4}{r}@{}}'
 expect 0 diagnose --format markdown order-0
 prints '| event-order (sparc) |'
 
@@ -53,6 +54,12 @@ sed 's/,0\./,0.1/' waves.csv >others.csv
 expect 0 train waves.csv --label 1 --layers 2 --width 8 --budget 8 --batch 8 --updates 10 --out waves --quiet
 expect 0 diagnose waves
 prints 'waves (sparc), layer 2'
+# recordings and variants are looked at in parallel, and the last digits do not tell
+for threads in 1 2 5; do
+  expect 0 diagnose waves --threads $threads --format json
+  [ ! -e threads.json ] || cmp out threads.json || fail "$threads threads give other numbers"
+  cp out threads.json
+done
 mv waves.csv moved.csv
 expect 3 diagnose waves
 complains 'waves.csv'

@@ -50,6 +50,12 @@ printf '1,2,3\n' | "$SPARC" predict run - >out 2>err || code=$?
 [ $code = 3 ] || fail "half a step is no error"
 complains 'standard input, line 1: 3 values in a row are not a multiple of 2 channels'
 
+# ---- as many decimal commas as semicolons: the commas are taken for separators, and the sentence says what may be wrong
+printf '1,5;2,5;a\n3,5;4,5;b\n' >commas.csv
+expect 3 data commas.csv
+complains "column 2 is '5;4', expected a number, NaN or ?; is that a decimal comma? Then --decimal ,"
+expect 0 data commas.csv --decimal ,
+
 # ---- CSV in the long format, with a decimal comma and a comment column; a model remembers how its files are read
 awk 'BEGIN {
   print "id;when;a;b;note;kind"
@@ -159,7 +165,8 @@ expect 3 data few.csv.gz --max-rows 19
 complains 'few.csv.gz: more than the limit of 19 rows; --max-rows allows more'
 
 # ---- options by the names of other tools
-for pair in lr:rate learning-rate:rate batch-size:batch hidden:modes output:out label-column:label; do
+for pair in lr:rate learning-rate:rate batch-size:batch hidden:modes output:out label-column:label early-stopping:patience \
+  val-split:validation pretrained:from label-smoothing:smoothing max-epochs:epochs; do
   expect 2 train long.csv "--${pair%:*}" 1
   complains "unknown option '--${pair%:*}'; did you mean '--${pair#*:}'?"
 done

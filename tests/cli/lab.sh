@@ -185,6 +185,7 @@ expect 0 lab run broken.json --out broken --quiet --retry
 sed 's/"updates": 40/"updates": 41/' tiny.json >other.json
 expect 1 lab run other.json/tracking/sparc/s0 --out reference --quiet
 complains "its folder has a run with other settings"
+expect 0 lab run tiny.json --out reference --quiet # the folder is that of the grid again
 
 # ---- a budget of memory that is too small for two runs lets one run at a time
 expect 0 lab run tiny.json/tracking --out narrow --jobs 2 --memory 1 --quiet
@@ -222,6 +223,9 @@ prints 'tiny,1,state,tracking,rtu,"NMSE",2,"done",'
 expect 0 lab table tiny.json/tracking --out reference --json
 [ "$(wc -l <"$scratch/out")" = 2 ] || fail "there are $(wc -l <"$scratch/out") objects instead of 2"
 prints '"paper":0.357999'
+cp "$scratch/out" by-json
+expect 0 lab table tiny.json/tracking --out reference --format json
+cmp "$scratch/out" by-json || fail "--format json and --json differ"
 expect 2 lab table tiny.json --format html
 complains "unknown format 'html'"
 
@@ -287,6 +291,72 @@ assert len(runs) == 2 * len(fields), len(runs)
 assert "difference" in text and "Unfinished" not in text
 END
 fi
+grep -q "4 finished runs of SPARC have not been looked into" reference/report.html || fail "nobody misses diagnostics"
+
+# ---- inside the trained cells: of the reference, once, and on the page
+expect 0 lab diagnose tiny.json --out reference --quiet
+[ "$(cd reference/tiny/diagnostics && find . -name '*.json' | sort | tr '\n' ' ')" = \
+  "./order/sparc/s0.json ./order/sparc/s1.json ./tracking/sparc/s0.json ./tracking/sparc/s1.json " ] ||
+  fail "other runs than those of the reference are diagnosed"
+expect 0 lab diagnose reference/tiny
+prints "0 diagnoses made, 4 were there"
+expect 0 lab diagnose tiny.json/order/rtu/s0 --out reference --json
+prints '"job":"order/rtu/s0"'
+[ -s reference/tiny/diagnostics/order/rtu/s0.json ] || fail "a method that was asked for is not diagnosed"
+rm reference/tiny/diagnostics/order/rtu/s0.json
+expect 0 lab report reference/tiny
+if grep -q "have not been looked into" reference/report.html; then fail "diagnostics that are there are missed"; fi
+if [ -n "$python" ]; then
+  "$python" - <<'END' || fail "the report does not show what is inside the cells"
+import json, statistics, xml.etree.ElementTree as xml
+page = xml.parse("reference/report.html").getroot()
+charts = [json.loads(e.text) for e in page.iter("script") if e.get("type") == "application/json"]
+kinds = [c.get("kind") for c in charts if c.get("kind")]
+assert sorted(kinds) == sorted(2 * ["disc", "lines", "energy", "portrait"]), kinds
+for c in charts:
+    if c.get("kind") == "energy": assert len(c["cells"]) == c["rows"] * c["steps"], c["title"]
+rows = [["".join(cell.itertext()) for cell in tr] for tr in page.iter("tr")]
+heads = [r for r in rows if r[0] == "Task"]
+assert ["Task", "Gate SD", "Saturation (%)", "Gate ratio", "Content (%)"] in heads, heads
+assert ["Task", "Decay scale", "Surv. (%)", "Rel. surv.", "Phase (deg)", "Clock (%)"] in heads, heads
+files = [json.load(open(f"reference/tiny/diagnostics/tracking/sparc/s{s}.json")) for s in (0, 1)]
+survival = [100 * f["whole"]["survival"] for f in files]
+expected = "%.2f ± %.2f" % (statistics.mean(survival), statistics.stdev(survival))
+assert any(r[0] == "Tracking" and expected in r for r in rows), expected
+assert any(r[0] == "no-phase-clock" for r in rows) and any("First 10 %" in r for r in rows)
+assert "the memory" in "".join(page.itertext())
+END
+fi
+# what is not at hand is named, and the rest is done
+cp -r reference torn
+rm torn/tiny/diagnostics/{order,tracking}/sparc/s0.json torn/tiny/order/sparc/s0/*.safetensors
+expect 3 lab diagnose torn/tiny --quiet
+complains "order/sparc/s0: "
+complains "torn/tiny/order/sparc/s0/last.safetensors"
+[ -s torn/tiny/diagnostics/tracking/sparc/s0.json ] || fail "one bad run keeps others from being diagnosed"
+echo '{"digest": "x"' >torn/tiny/diagnostics/tracking/sparc/s0.json
+expect 0 lab diagnose torn/tiny/ --tasks tracking --quiet
+cmp torn/tiny/diagnostics/tracking/sparc/s0.json reference/tiny/diagnostics/tracking/sparc/s0.json ||
+  fail "a second look shows something else"
+expect 0 lab diagnose tiny.json --out nowhere
+prints "4 runs are not finished"
+refuse 2 "trains nothing that could be looked into" lab diagnose agreement --out nowhere
+
+# ---- a folder of results is a name, and says itself how large its budgets are
+expect 0 lab table slow/tiny-x50
+prints "A tiny grid (scale 50)"
+refuse 2 "--scale does not go with a folder of results" lab table slow/tiny-x50 --scale 50
+expect 0 lab status reference/tiny --json
+[ "$(wc -l <"$scratch/out")" = 8 ] || fail "there are $(wc -l <"$scratch/out") lines instead of 8"
+for key in score seed digest rate machine version; do prints "\"$key\":"; done
+
+# ---- what is worth keeping
+"$SPARC_SOURCE_DIR/scripts/lab-results.sh" reference kept >out || fail "the results could not be kept"
+for file in report.html tiny/table.md tiny/results.jsonl tiny/curve-tracking.csv tiny/scores.csv; do
+  [ -s kept/$file ] || fail "$file is not kept"
+done
+grep -q '^| SPARC |' kept/tiny/table.md || fail "the table is no Markdown"
+
 expect 0 lab report tiny.json --tasks tracking --seeds 3 --out reference
 grep -q "Unfinished: " reference/report.html || fail "the report does not say what is missing"
 expect 0 lab report --out reference

@@ -3,6 +3,7 @@
  * which written as config.json makes the same run again. */
 #include "lab/run/run_settings.h"
 
+#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

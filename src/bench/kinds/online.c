@@ -7,13 +7,14 @@
  * has its flush. Many streams with traces take their steps in groups, a piece each, which never repeat: a stream's turn
  * comes when the others have pushed it out of the caches.
  */
-#include "sparc/online.h"
+#include "bench/kinds/online.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "bench/cell.h"
 #include "bench/loops.h"
 #include "cells/cell.h"
+#include "sparc/online.h"
 
 #include <cblas.h>
 #include <stdlib.h>
@@ -234,7 +235,7 @@ static sparc_status create(bench_case *c, bool with_trace, size_t streams) {
   online *o = c->state = calloc(1, sizeof *o);
   if (!o) return fail(SPARC_NO_MEMORY, "%s: no memory", c->problem->text);
   c->threads = 1;
-  o->loops = bench_loops_here();
+  o->loops = bench_loops_for(c->wanted);
   o->D = (size_t)bench_value(c->problem, "D");
   o->E = streams;
   o->groups = with_trace && streams >= CROWD ? (streams + GROUP - 1) / GROUP : 1;
@@ -447,3 +448,18 @@ const bench_kind bench_kind_prepare = {
     .verify = verify_prepare,
     .destroy = destroy,
 };
+
+/* ---- for goals ---------------------------------------------------------------------------------- */
+
+/* a complex number takes a times itself, four operations, and both parts of c x, or the one that is there */
+double bench_trace_flops(const bench_case *c, bool contraction) {
+  const sparc_cell *cell = ((const online *)c->state)->cell.cell;
+  const bool complex = cell->parts == 2;
+  const double entry = complex ? 6 : 2, contracted = contraction ? (double)cell->parts : 0;
+  double operations = (double)cell->scalar * (entry + contracted);
+  for (int slot = 0; slot < cell->outer; slot++) {
+    const bool one_part = complex && driver_part_of(cell->driver, (size_t)slot) != DRIVER_COMPLEX;
+    operations += (double)cell->D * (entry - one_part + contracted);
+  }
+  return 2 * (double)cell->H * operations;
+}

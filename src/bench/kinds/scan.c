@@ -37,6 +37,7 @@ typedef struct scan_bench {
   const bench_loops *loops;
   scan_rival rival[RIVALS];
   float *nu, *theta, *constants; /* (H), (H) */
+  float *cos, *sin;              /* (H): of theta, for the rivals */
   float *controls;               /* (B, T, 2) */
   float *b, *out;                /* (B, T, 2 H): content, and where states go or content is replaced */
   float *h;                      /* (B, T, 2 H): states for backward */
@@ -145,6 +146,8 @@ static void rival_piece(const scan_bench *s, const scan_rival *rival, size_t pie
                                  .kappa_p = KAPPA_P,
                                  .nu = s->nu,
                                  .theta = s->theta,
+                                 .cos = s->cos,
+                                 .sin = s->sin,
                                  .controls = s->controls + 2 * token,
                                  .state = s->states + (size_t)b * row_of(s),
                                  .b = (s->in_place ? s->out : s->b) + token * row_of(s),
@@ -152,18 +155,16 @@ static void rival_piece(const scan_bench *s, const scan_rival *rival, size_t pie
   }
 }
 
-static void sleef_piece(void *context, size_t piece, int thread, int threads) {
-  const scan_bench *s = context;
-  rival_piece(s, &s->rival[0], piece, thread, threads);
-}
-static void mvec_piece(void *context, size_t piece, int thread, int threads) {
-  const scan_bench *s = context;
-  rival_piece(s, &s->rival[1], piece, thread, threads);
-}
-static void libm_piece(void *context, size_t piece, int thread, int threads) {
-  const scan_bench *s = context;
-  rival_piece(s, &s->rival[2], piece, thread, threads);
-}
+#define RIVAL_PIECE(i)                                                                \
+  static void rival_piece_##i(void *context, size_t piece, int thread, int threads) { \
+    const scan_bench *s = context;                                                    \
+    rival_piece(s, &s->rival[i], piece, thread, threads);                             \
+  }
+RIVAL_PIECE(0)
+RIVAL_PIECE(1)
+RIVAL_PIECE(2)
+RIVAL_PIECE(3)
+RIVAL_PIECE(4)
 
 /* states at rest, and in place the content that the pass before has replaced */
 static void rewind_forward(void *context) {
@@ -195,6 +196,8 @@ static sparc_status fill_spectrum(scan_bench *s) {
     const size_t mode = s->sorted ? (size_t)order[i] : i;
     s->nu[i] = decay[mode];
     s->theta[i] = frequency[mode];
+    s->cos[i] = cosf(s->theta[i]);
+    s->sin[i] = sinf(s->theta[i]);
   }
   free(order);
   return status == SPARC_OK ? sparc_scan_prepare(s->scan, s->nu, s->theta, s->constants) : status;
@@ -235,6 +238,8 @@ static void carve(scan_bench *s, arena *a) {
   }
   s->nu = arena_take(a, H, sizeof(float));
   s->theta = arena_take(a, H, sizeof(float));
+  s->cos = arena_take(a, H, sizeof(float));
+  s->sin = arena_take(a, H, sizeof(float));
   s->constants = arena_take(a, real ? 0 : sparc_scan_constants(s->scan), sizeof(float));
   s->controls = arena_take(a, 2 * tokens_of(s), sizeof(float));
   s->carried = arena_take(a, largest(jobs, check_jobs) * SCAN_CARRIED, sizeof(float));
@@ -270,7 +275,7 @@ static sparc_status describe(bench_case *c, scan_bench *s) {
   s->H = (int)bench_value(p, "H");
   s->in_place = bench_value(p, "inplace") > 0;
   s->sorted = bench_value(p, "sorted") > 0;
-  s->loops = bench_loops_here();
+  s->loops = bench_loops_for(c->wanted);
   if (s->in_place && bench_value(p, "nt") > 0)
     return fail(SPARC_INVALID, "%s: a scan in place has no non-temporal stores; leave out inplace or nt", p->text);
   sparc_status status = read_cell(c, &s->cell);
@@ -331,7 +336,8 @@ static void add_stages(bench_case *c, bench_team *team) {
   stage->flops = stage->modes * (real ? 6 : adaptive ? by_path + 17 : 18);
   add_stage(c, team, "copy", real ? 24 : 16, copy_piece, NULL);
   if (bench_value(c->problem, "rivals") == 0) return;
-  static void (*const runs[RIVALS])(void *, size_t, int, int) = {sleef_piece, mvec_piece, libm_piece};
+  static void (*const runs[RIVALS])(void *, size_t, int, int) = {rival_piece_0, rival_piece_1, rival_piece_2,
+                                                                 rival_piece_3, rival_piece_4};
   for (size_t i = 0; i < RIVALS; i++)
     if (s->rival[i].forward) add_stage(c, team, s->rival[i].name, forward, runs[i], rewind_forward);
 }
@@ -512,4 +518,9 @@ double bench_scan_issue(const bench_case *c) {
   const double operations = small * SCAN_SMALL_OPERATIONS + (1 - small) * SCAN_GENERAL_OPERATIONS;
   const double vectors = (double)tokens_of(s) * s->H / (double)s->scan->kernels->lanes;
   return vectors * operations * 2 * (double)s->loops->width;
+}
+
+double bench_scan_lanes(const bench_case *c) {
+  const scan_bench *s = c->state;
+  return (double)s->scan->kernels->lanes;
 }

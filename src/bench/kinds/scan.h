@@ -12,4 +12,7 @@ double bench_scan_small(const bench_case *c);
  * forward scan takes its operations to be issued, if nothing ever waits. */
 double bench_scan_issue(const bench_case *c);
 
+/* bench_scan_lanes gives the floats of a vector of its kernels. */
+double bench_scan_lanes(const bench_case *c);
+
 #endif

@@ -8,6 +8,7 @@
 #include "bench/rivals/scan_rivals.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 #if !defined(SPARC_HAVE_SLEEF) || !defined(__x86_64__)
 #undef SPARC_HAVE_SLEEF
@@ -27,6 +28,8 @@ typedef float floats16 __attribute__((vector_size(64), may_alias));
 #define TARGET_8  __attribute__((target("avx2,fma")))
 #define TARGET_16 __attribute__((target("avx512f,fma")))
 #endif
+
+#define RIVAL_PREPARED
 
 /* ---- SLEEF -------------------------------------------------------------------------------------- */
 
@@ -123,6 +126,8 @@ TARGET_16 floats16 _ZGVeN16v_cosf(floats16 x);
 
 #endif
 
+#undef RIVAL_PREPARED
+
 /* ---- the C library ------------------------------------------------------------------------------- */
 
 #define RIVAL        libm
@@ -135,13 +140,17 @@ TARGET_16 floats16 _ZGVeN16v_cosf(floats16 x);
 
 void scan_rivals(size_t lanes, scan_rival out[RIVALS]) {
   (void)lanes;
-  out[0] = (scan_rival){"SLEEF", NULL};
-  out[1] = (scan_rival){"libmvec", NULL};
-  out[2] = (scan_rival){"libm", libm};
+  out[0] = (scan_rival){"SLEEF, prepared", NULL};
+  out[1] = (scan_rival){"SLEEF", NULL};
+  out[2] = (scan_rival){"libmvec, prepared", NULL};
+  out[3] = (scan_rival){"libmvec", NULL};
+  out[4] = (scan_rival){"libm", libm};
 #if SPARC_HAVE_SLEEF
-  out[0].forward = lanes == 16 ? sleef16 : lanes == 8 ? sleef8 : sleef4;
+  out[0].forward = lanes == 16 ? sleef16_prepared : lanes == 8 ? sleef8_prepared : sleef4_prepared;
+  out[1].forward = lanes == 16 ? sleef16 : lanes == 8 ? sleef8 : sleef4;
 #endif
 #if SPARC_HAVE_MVEC
-  out[1].forward = lanes == 16 ? mvec16 : lanes == 8 ? mvec8 : mvec4;
+  out[2].forward = lanes == 16 ? mvec16_prepared : lanes == 8 ? mvec8_prepared : mvec4_prepared;
+  out[3].forward = lanes == 16 ? mvec16 : lanes == 8 ? mvec8 : mvec4;
 #endif
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* scan_rivals_body.h: the forward scan over a library's vector functions, once. Included with
- *   RIVAL                            the name of the function
+ *   RIVAL                            the name of the function, and with _prepared behind it that of the other one
  *   RIVAL_VECTOR, RIVAL_WIDTH        type of a vector, floats in it
  *   RIVAL_TARGET                     the attribute that allows its instructions
  *   RIVAL_EXP(x)                     exp(x)
@@ -8,7 +8,10 @@
  * Time in the outer loop, whole rows, the state in the first-level cache: as in our own kernels.
  */
 
-RIVAL_TARGET static void RIVAL(const rival_rows *rows) {
+#define RIVAL_JOIN(a, b) a##b
+#define RIVAL_NAME(a, b) RIVAL_JOIN(a, b)
+
+RIVAL_TARGET static inline void RIVAL_NAME(RIVAL, _scan)(const rival_rows *rows, bool prepared) {
   const size_t H = rows->H;
   for (size_t t = 0; t < rows->tokens; t++) {
     const float scale = expf(rows->kappa_r * rows->controls[2 * t]), phase = rows->kappa_p * rows->controls[2 * t + 1];
@@ -16,10 +19,18 @@ RIVAL_TARGET static void RIVAL(const rival_rows *rows) {
     float *h_re = rows->h + t * 2 * H, *h_im = h_re + H, *s_re = rows->state, *s_im = s_re + H;
     for (size_t i = 0; i < H; i += RIVAL_WIDTH) {
       const RIVAL_VECTOR rho = RIVAL_EXP(*(const RIVAL_VECTOR *)(rows->nu + i) * -scale);
-      const RIVAL_VECTOR angle = *(const RIVAL_VECTOR *)(rows->theta + i) + (1 - rho) * phase;
-      RIVAL_VECTOR sine, cosine;
+      RIVAL_VECTOR angle = (1 - rho) * phase, sine, cosine, a_re, a_im;
+      if (!prepared) angle += *(const RIVAL_VECTOR *)(rows->theta + i);
       RIVAL_SINCOS(angle, sine, cosine);
-      const RIVAL_VECTOR a_re = rho * cosine, a_im = rho * sine;
+      if (prepared) {
+        const RIVAL_VECTOR re = rho * *(const RIVAL_VECTOR *)(rows->cos + i);
+        const RIVAL_VECTOR im = rho * *(const RIVAL_VECTOR *)(rows->sin + i);
+        a_re = re * cosine - im * sine;
+        a_im = re * sine + im * cosine;
+      } else {
+        a_re = rho * cosine;
+        a_im = rho * sine;
+      }
       const RIVAL_VECTOR k_re = *(RIVAL_VECTOR *)(s_re + i), k_im = *(RIVAL_VECTOR *)(s_im + i);
       const RIVAL_VECTOR re = a_re * k_re - a_im * k_im + *(const RIVAL_VECTOR *)(b_re + i);
       const RIVAL_VECTOR im = a_re * k_im + a_im * k_re + *(const RIVAL_VECTOR *)(b_im + i);
@@ -29,6 +40,13 @@ RIVAL_TARGET static void RIVAL(const rival_rows *rows) {
   }
 }
 
+RIVAL_TARGET static void RIVAL(const rival_rows *rows) { RIVAL_NAME(RIVAL, _scan)(rows, false); }
+#ifdef RIVAL_PREPARED
+RIVAL_TARGET static void RIVAL_NAME(RIVAL, _prepared)(const rival_rows *rows) { RIVAL_NAME(RIVAL, _scan)(rows, true); }
+#endif
+
+#undef RIVAL_JOIN
+#undef RIVAL_NAME
 #undef RIVAL
 #undef RIVAL_VECTOR
 #undef RIVAL_WIDTH

@@ -20,8 +20,8 @@ void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const 
 #define AFFINE_CELL_OPS(arithmetic)                                                                                 \
   {                                                                                                                 \
     .prepare = TYPED(affine_prepare), .step = TYPED(affine_step_streams), .saved_count = TYPED(affine_saved_count), \
-    .work_count = TYPED(affine_work_count), .forward = TYPED(affine_forward), .backward = TYPED(affine_backward),   \
-    .affine = &(arithmetic)                                                                                         \
+    .work_count = TYPED(affine_work_count), .forward = TYPED(affine_forward),                                       \
+    .backward = LEARNING(TYPED(affine_backward)), .affine = &(arithmetic)                                           \
   }
 
 /* ---- prepared weights ---------------------------------------------------------------------------- */

@@ -14,12 +14,21 @@
 
 /* ---- options ------------------------------------------------------------------------------------ */
 
-enum { KEY_THREADS = 'T', KEY_KERNEL = 'k', KEY_SECONDS = 's', KEY_JSON = 'j', KEY_COMPARE = 'c', KEY_QUICK = 'q' };
+enum {
+  KEY_THREADS = 'T',
+  KEY_KERNEL = 'k',
+  KEY_SECONDS = 's',
+  KEY_JSON = 'j',
+  KEY_COMPARE = 'c',
+  KEY_QUICK = 'q',
+  KEY_PLAN = 'p',
+  KEY_HTML = 'o'
+};
 
 typedef struct bench_arguments {
   bench_settings settings;
-  bool json;
-  const char *compare;
+  bool json, plan;
+  const char *compare, *html;
   char **problems; /* NULL-terminated; NULL: the usual ones */
 } bench_arguments;
 
@@ -29,6 +38,8 @@ static const struct argp_option bench_options[] = {
     {"seconds", KEY_SECONDS, "S", 0, "Measure each problem for about S seconds (default: 1)", 0},
     {"json", KEY_JSON, NULL, 0, "Print one JSON object per stage, goal or table row", 0},
     {"compare", KEY_COMPARE, "FILE", 0, "Print the ratio to the results in FILE, which --json wrote", 0},
+    {"html", KEY_HTML, "FILE", 0, "Write a page with the machine and all figures, to look at and to send", 0},
+    {"plan", KEY_PLAN, NULL, 0, "Print the tiles of each loop for 1 to 64 threads, and their longest share", 0},
     {"quick", KEY_QUICK, NULL, 0, "Short sequences and few rows in the suites, a tenth of the time: a look only", 0},
     {0}};
 
@@ -56,6 +67,12 @@ static error_t parse_bench(int key, char *argument, struct argp_state *state) {
       return 0;
     case KEY_COMPARE:
       arguments->compare = argument;
+      return 0;
+    case KEY_HTML:
+      arguments->html = argument;
+      return 0;
+    case KEY_PLAN:
+      arguments->plan = true;
       return 0;
     case KEY_QUICK:
       arguments->settings.quick = true;
@@ -109,12 +126,16 @@ static const char *const usual_problems[] = {"mixer:B4:T2048:D512",
                                              "sgemm:M8192:N1024:K2048",
                                              NULL};
 
+static const char *const usual_plans[] = {"mixer:B4:T2048:D512", "mixer:B16:T256:D512:cell=gru", "train:B32:T784",
+                                          NULL};
+
 /* a problem that fails does not keep the others from being measured */
-static bool measure_all(bench_session *session, bench_printer *printer, const char *const *problems) {
+static bool measure_all(bench_session *session, bench_printer *printer, bool plan, bool html,
+                        const char *const *problems) {
   bool good = true;
   for (; *problems && !cli_output_lost(); problems++) {
-    printer->table = NULL;
-    good = bench_measure(session, *problems) && good;
+    if (!html) printer->table = NULL;
+    good = (plan ? bench_plan : bench_measure)(session, *problems) && good;
   }
   return good;
 }
@@ -161,10 +182,16 @@ static exit_code check_arguments(const bench_arguments *arguments, const char *c
   sparc_status status = arguments->settings.kernel ? SPARC_OK : sparc_kernel_choose(NULL, &chosen);
   for (size_t i = 0; status == SPARC_OK && problems[i]; i++) {
     status = bench_check(problems[i]);
-    if (status == SPARC_OK && arguments->compare && bench_is_suite(problems[i])) {
-      cli_message(printer->who, "--compare goes with problems, not with the suite %s", problems[i]);
+    if (status == SPARC_OK && (arguments->compare || arguments->plan) && bench_is_suite(problems[i])) {
+      cli_message(printer->who, "--%s goes with problems, not with the suite %s",
+                  arguments->compare ? "compare" : "plan", problems[i]);
       return EXIT_USAGE;
     }
+  }
+  for (size_t i = 0; status == SPARC_OK && arguments->html && problems[i]; i++) {
+    if (bench_html_has(problems[i])) continue;
+    cli_message(printer->who, "--html has problems and the suites limits, goals and train, not %s", problems[i]);
+    return EXIT_USAGE;
   }
   if (status == SPARC_OK && arguments->compare) status = bench_load_old(arguments->compare, &printer->old);
   if (status != SPARC_OK) bench_report_failure(printer, status);
@@ -178,7 +205,8 @@ static exit_code run_bench(int argc, char **argv) {
   (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a run takes minutes: every result shows when it is there */
   if (settings->threads == 0) settings->threads = thread_count(0);
   if (settings->quick) settings->seconds /= 10;
-  const char *const *problems = arguments.problems ? (const char *const *)arguments.problems : usual_problems;
+  const char *const *usual = arguments.plan ? usual_plans : usual_problems;
+  const char *const *problems = arguments.problems ? (const char *const *)arguments.problems : usual;
 
   bench_printer printer = {.who = argv[0], .settings = *settings, .colour = cli_colour()};
   exit_code code = check_arguments(&arguments, problems, &printer);
@@ -186,11 +214,20 @@ static exit_code run_bench(int argc, char **argv) {
   if (strcmp(build_type(), "release") != 0)
     cli_message(printer.who, "this is not a release build (%s): its times mean little", build_type());
   bench_session *session;
-  sparc_status status = bench_session_create(settings, arguments.json ? &bench_json : &bench_text, &printer, &session);
+  const char *kernel = settings->kernel;
+  const bench_output *output = arguments.html ? &bench_html : arguments.json ? &bench_json : &bench_text;
+  sparc_status status = bench_session_create(settings, output, &printer, &session);
+  if (status == SPARC_OK && arguments.html) status = sparc_kernel_choose(kernel, &kernel);
+  if (status == SPARC_OK && arguments.html) status = bench_html_begin(&printer, arguments.html, kernel);
   if (status != SPARC_OK)
     bench_report_failure(&printer, status);
-  else if (!measure_all(session, &printer, problems) && printer.worst == EXIT_DONE)
+  else if (!measure_all(session, &printer, arguments.plan, arguments.html != NULL, problems) &&
+           printer.worst == EXIT_DONE)
     printer.worst = EXIT_FAILED;
+  if (status == SPARC_OK && arguments.html) {
+    status = bench_html_end(&printer);
+    if (status != SPARC_OK) bench_report_failure(&printer, status);
+  }
   bench_session_free(session);
   json_decref(printer.old);
   return printer.worst;

@@ -49,10 +49,10 @@ static void put_goal(void *context, const bench_goal *g) {
   const bench_printer *printer = context;
   json_t *problems = json_array();
   for (size_t i = 0; i < g->count; i++) json_array_append_new(problems, json_string(g->problems[i]));
-  put(context,
-      json_pack("{s:s, s:o, s:o, s:o, s:s, s:b, s:s, s:o, s:b}", "goal", g->name, "value", number(g->value), "demand",
-                number(g->demand), "stretch", number(g->stretch), "verdict", bench_verdict_name(g->verdict), "at_most",
-                g->at_most, "unit", units[g->unit], "problems", problems, "quick", printer->settings.quick));
+  put(context, json_pack("{s:s, s:o, s:o, s:o, s:s, s:b, s:s, s:s?, s:o, s:b}", "goal", g->name, "value",
+                         number(g->value), "demand", number(g->demand), "stretch", number(g->stretch), "verdict",
+                         bench_verdict_name(g->verdict), "at_most", g->at_most, "unit", units[g->unit], "bound",
+                         g->bound, "problems", problems, "quick", printer->settings.quick));
 }
 
 /* the objects say all */
@@ -73,18 +73,19 @@ static void put_training(void *context, const bench_training *t) {
 static void put_rl(void *context, const bench_rl *r) {
   const bench_printer *printer = context;
   put(context,
-      json_pack("{s:s, s:s, s:s, s:b, s:i, s:i, s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, "
-                "s:I, s:f, s:o, s:o, s:f, s:s, s:b}",
-                "rl", r->task, "cell", r->cell, "traces", r->stored ? "stored" : "free", "auto", r->usual, "H", r->H,
-                "epochs", r->epochs, "threads", r->threads, "kernel", r->kernel, "steps_per_second",
-                r->steps_per_second, "environment_seconds", r->environment, "collection_seconds", r->collection,
-                "collection_bound_seconds", r->collection_bound, "update_seconds", r->update, "update_bound_seconds",
-                r->update_bound, "update_bytes_seconds", r->update_bytes, "update_products_seconds", r->update_products,
-                "update_cell_seconds", r->update_cell, "ratio", r->ratio, "ratio_demand", r->ratio_demand,
-                "memory_bytes", (json_int_t)r->memory_bytes, "memory_measured_bytes", (json_int_t)r->measured_bytes,
-                "memory_demand", r->memory_demand, "jax_steps_per_second", number(r->rival), "speedup",
-                number(r->steps_per_second / r->rival), "speedup_demand", r->rival_demand, "verdict",
-                bench_verdict_name(r->reached ? BENCH_DEMAND : BENCH_MISSED), "quick", printer->settings.quick));
+      json_pack(
+          "{s:s, s:s, s:s, s:b, s:i, s:i, s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, "
+          "s:I, s:f, s:o, s:o, s:f, s:s, s:b}",
+          "rl", r->task, "cell", r->cell, "traces", r->stored ? "stored" : "free", "auto", r->usual, "H", r->H,
+          "epochs", r->epochs, "threads", r->threads, "kernel", r->kernel, "steps_per_second", r->steps_per_second,
+          "environment_seconds", r->environment, "collection_seconds", r->collection, "collection_bound_seconds",
+          r->collection_bound, "update_seconds", r->update, "update_bound_seconds", r->update_bound,
+          "update_bytes_seconds", r->update_bytes, "update_products_seconds", r->update_products, "update_cell_seconds",
+          r->update_cell, "ratio", r->ratio, "stored_ratio", r->stored_ratio, "ratio_demand", r->ratio_demand,
+          "memory_bytes", (json_int_t)r->memory_bytes, "memory_measured_bytes", (json_int_t)r->measured_bytes,
+          "memory_demand", r->memory_demand, "jax_steps_per_second", number(r->rival), "speedup",
+          number(r->steps_per_second / r->rival), "speedup_demand", r->rival_demand, "verdict",
+          bench_verdict_name(r->reached ? BENCH_DEMAND : BENCH_MISSED), "quick", printer->settings.quick));
 }
 
 static void put_growth(void *context, const bench_growth *g) {
@@ -148,6 +149,17 @@ static void put_paper_naive(void *context, const bench_paper_naive *r) {
                 r->paper_both[0], "paper_gpu_ms", r->paper_both[1]));
 }
 
+static void put_plan_loop(void *context, const bench_plan_loop *r) {
+  put(context, json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:f, s:f}", "plan", r->problem, "kernel", r->kernel,
+                         "stage", r->stage, "threads", r->threads, "loop", r->loop, "tiles", (json_int_t)r->tiles,
+                         "share", (json_int_t)r->share, "seconds", r->seconds, "share_seconds", r->share_seconds));
+}
+
+static void put_plan_total(void *context, const bench_plan_total *r) {
+  put(context, json_pack("{s:s, s:s, s:i, s:f, s:f}", "plan_total", r->problem, "kernel", r->kernel, "threads",
+                         r->threads, "seconds", r->seconds, "share_seconds", r->share_seconds));
+}
+
 const bench_output bench_json = {
     .problem = put_problem,
     .limit = put_limit,
@@ -159,6 +171,8 @@ const bench_output bench_json = {
     .paper_scan = put_paper_scan,
     .paper_mixer = put_paper_mixer,
     .paper_naive = put_paper_naive,
+    .plan_loop = put_plan_loop,
+    .plan_total = put_plan_total,
     .failed = bench_report_failure,
     .stopped = bench_output_lost,
 };

@@ -6,8 +6,9 @@
 
 #include "bench/bench.h"
 #include "cli/cli.h"
+#include "lab/html/html.h"
 
-/* the context of both outputs */
+/* the context of all outputs */
 typedef struct bench_printer {
   const char *who; /* opens messages */
   bench_settings settings;
@@ -15,17 +16,24 @@ typedef struct bench_printer {
   json_t *old;       /* array of the results of an earlier run; NULL: none */
   exit_code worst;   /* of what failed so far */
   bool printed;      /* text: something is on standard output already */
-  const char *table; /* text: whose head was printed last; NULL: none of this suite */
+  const char *table; /* text: whose head was printed last; NULL: none of this suite. HTML: the one that is open */
+  html_page page;    /* HTML */
 } bench_printer;
 
-extern const bench_output bench_text, bench_json;
+extern const bench_output bench_text, bench_json, bench_html;
 
-/* bench_report_failure says why the last call failed, and remembers the exit code. Both outputs have it. */
+/* bench_report_failure says why the last call failed, and remembers the exit code. All outputs have it. */
 void bench_report_failure(void *context, sparc_status status);
 bool bench_output_lost(void *context);
 
 /* bench_verdict_name is the word for a verdict. */
 const char *bench_verdict_name(bench_verdict verdict);
+
+/* bench_html_begin opens the page that bench_html fills, with the machine on top; bench_html_end makes it visible. */
+sparc_status bench_html_begin(bench_printer *printer, const char *path, const char *kernel);
+sparc_status bench_html_end(bench_printer *printer);
+/* bench_html_has tells whether a page has room for what a problem or suite gives. */
+bool bench_html_has(const char *text);
 
 /* bench_load_old reads a file that an earlier run wrote with --json. */
 sparc_status bench_load_old(const char *path, json_t **out);

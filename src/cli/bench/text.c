@@ -143,9 +143,10 @@ static void print_goal(void *context, const bench_goal *g) {
            "stretch", "verdict");
   const char *sign = g->at_most ? "<= " : ">= ";
   char value[FIGURE_TEXT], demand[FIGURE_TEXT], stretch[FIGURE_TEXT];
-  printf("%-*s %9s %10s %10s  %s%s%s\n", NAME_WIDTH, g->name, figure_text(g->unit, g->value, "", value),
+  printf("%-*s %9s %10s %10s  %s%s%s%s%s\n", NAME_WIDTH, g->name, figure_text(g->unit, g->value, "", value),
          figure_text(g->unit, g->demand, sign, demand), figure_text(g->unit, g->stretch, sign, stretch),
-         printer->colour ? colours[g->verdict] : "", bench_verdict_name(g->verdict), printer->colour ? "\033[0m" : "");
+         printer->colour ? colours[g->verdict] : "", bench_verdict_name(g->verdict), printer->colour ? "\033[0m" : "",
+         g->bound ? ", by " : "", g->bound ? g->bound : "");
 }
 
 static void print_tally(void *context, const bench_tally *t) {
@@ -178,24 +179,23 @@ static void print_training(void *context, const bench_training *t) {
 static void print_rl_head(const bench_rl *r) {
   printf(
       "An iteration of PPO: a rollout of one stream and its update; milliseconds, each beside its bound at the rates "
-      "of "
-      "this\n"
-      "run. ratio: to the sum of all bounds, at most %.1f. An asterisk is the way that a run takes by itself; with it "
-      "POPGym\n"
-      "needs at most %.0f MB and, for SPARC and RTU, 3 and 5 times the steps of a JAX implementation with RTU: 2,500 a "
-      "second\n"
-      "on one core and 3,800 on two, of a machine with two AMD cores.\n",
+      "of\n"
+      "this run. own: the iteration by the sum of its bounds; stored: by that of stored sensitivities, at most %.1f.\n"
+      "An asterisk is the way that a run takes by itself; with it POPGym needs at most %.0f MB and, for SPARC and "
+      "RTU,\n"
+      "3 and 5 times the steps of a JAX implementation with RTU: 2,500 a second on one core and 3,800 on two, of a\n"
+      "machine with two AMD cores.\n",
       r->ratio_demand, 1e-6 * r->memory_demand);
-  printf("%-18s %-5s %-7s %3s %7s %6s %13s %13s %6s %7s %6s  %s\n", "task", "cell", "traces", "thr", "steps/s", "env",
-         "collection", "update", "ratio", "MB", "/ JAX", "verdict");
+  printf("%-18s %-5s %-7s %3s %7s %6s %13s %13s %5s %6s %7s %6s  %s\n", "task", "cell", "traces", "thr", "steps/s",
+         "env", "collection", "update", "own", "stored", "MB", "/ JAX", "verdict");
 }
 
 static void print_rl(void *context, const bench_rl *r) {
   if (opens(context, "rl")) print_rl_head(r);
-  printf("%-18s %-5s %-6s%c %3d %7.0f %6.1f %6.1f %6.1f %6.1f %6.1f %6.2f %7.1f", r->task, r->cell,
+  printf("%-18s %-5s %-6s%c %3d %7.0f %6.1f %6.1f %6.1f %6.1f %6.1f %5.2f %6.2f %7.1f", r->task, r->cell,
          r->stored ? "stored" : "free", r->usual ? '*' : ' ', r->threads, r->steps_per_second, 1e3 * r->environment,
          1e3 * r->collection, 1e3 * r->collection_bound, 1e3 * r->update, 1e3 * r->update_bound, r->ratio,
-         1e-6 * (double)r->measured_bytes);
+         r->stored_ratio, 1e-6 * (double)r->measured_bytes);
   column(6, 2, r->steps_per_second / r->rival, "");
   printf("  %s\n", bench_verdict_name(r->reached ? BENCH_DEMAND : BENCH_MISSED));
 }
@@ -322,6 +322,24 @@ static void print_paper_naive(void *context, const bench_paper_naive *r) {
   putchar('\n');
 }
 
+/* ---- plans --------------------------------------------------------------------------------------- */
+
+static void print_plan_loop(void *context, const bench_plan_loop *r) {
+  if (opens(context, r->problem))
+    printf("%s, %s: loops over tiles, timed tile by tile on one thread\n%7s  %-20s %4s %7s %7s %10s %10s\n", r->problem,
+           r->kernel, "threads", "stage", "loop", "tiles", "share", "all tiles", "its share");
+  char all[TIME_TEXT], share[TIME_TEXT];
+  printf("%7d  %-20s %4d %7zu %7zu %10s %10s\n", r->threads, r->stage, r->loop, r->tiles, r->share,
+         time_text(r->seconds, all), time_text(r->share_seconds, share));
+}
+
+static void print_plan_total(void *context, const bench_plan_total *r) {
+  (void)context;
+  char all[TIME_TEXT], share[TIME_TEXT];
+  printf("%7d  %-41s %10s %10s  at most %.1f times as fast\n", r->threads, "all loops", time_text(r->seconds, all),
+         time_text(r->share_seconds, share), r->seconds / r->share_seconds);
+}
+
 const bench_output bench_text = {
     .problem = print_problem,
     .limit = print_limit,
@@ -333,6 +351,8 @@ const bench_output bench_text = {
     .paper_scan = print_paper_scan,
     .paper_mixer = print_paper_mixer,
     .paper_naive = print_paper_naive,
+    .plan_loop = print_plan_loop,
+    .plan_total = print_plan_total,
     .failed = bench_report_failure,
     .stopped = bench_output_lost,
 };

@@ -106,7 +106,7 @@ static const struct argp_option lab_argp_options[] = {
     {"retry", KEY_RETRY, NULL, 0, "Try what failed before again", 2},
     {"dry-run", 'n', NULL, 0, "Run nothing: print the runs, hours at this machine's rates, and memory", 2},
     {NULL, 0, NULL, 0, "Output:", 3},
-    {"format", 'f', "F", 0, "Tables as text, markdown, latex or csv (default: text)", 3},
+    {"format", 'f', "F", 0, "Tables as text, markdown, latex, csv or json (default: text)", 3},
     {"json", 'j', NULL, 0, "Print JSON: one object for each run or line", 3},
     {"quiet", 'q', NULL, 0, "No progress and no remarks", 3},
     {"progress", 'p', "HOW", 0, "auto, plain (one line now and then) or none (default: auto)", 3},
@@ -130,6 +130,7 @@ static const verb verbs[] = {
     {"status", TARGET_OPTIONAL, WHICH " json quiet", lab_status_of_all, lab_status},
     {"table", TARGET_NEEDED, WHICH " format json", NULL, lab_table},
     {"figure", TARGET_NEEDED, WHICH " json", NULL, lab_figure},
+    {"diagnose", TARGET_NEEDED, WHICH " threads json quiet progress", NULL, lab_diagnose},
     {"report", TARGET_OPTIONAL, WHICH " json", lab_report_of_all, lab_report},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
@@ -211,7 +212,7 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
       o->dry_run = true;
       return 0;
     case 'f':
-      o->format = (table_format)parse_choice(state, "format", argument, table_formats);
+      o->format = (sheet_format)parse_choice(state, "format", argument, sheet_formats);
       return 0;
     case 'j':
       o->json = true;
@@ -243,9 +244,10 @@ static const char doc[] =
     "  status   how far they are; without NAME, all that DIR holds\n"
     "  table    mean and spread over seeds beside the paper's, differences, ranks\n"
     "  figure   learning curves and scores as SVG and PNG, by gnuplot\n"
+    "  diagnose what the trained cells of the reference do, or of the methods chosen: for the report\n"
     "  report   DIR/report.html: all of it on one page; without NAME, of all that DIR holds\n"
     "NAME is a built-in experiment or a JSON file, with a part of it behind: popgym/repeat-first, 'popgym/*/sparc', "
-    "popgym/repeat-first/sparc/s0."
+    "popgym/repeat-first/sparc/s0; or the folder of one, results/popgym-x0.1, which knows its scale."
     "\vA run's folder DIR/NAME/TASK/METHOD/sSEED is that of `sparc rl` or `sparc train`. Several processes, on several "
     "machines, may run one experiment in one folder. Exit status: 0 done, 1 a run failed or a file could not be "
     "written, 2 usage, 3 a file is missing or malformed, 130 interrupted, with what was under way saved.";
@@ -275,17 +277,55 @@ static sparc_status check(const lab_input *in) {
   return SPARC_OK;
 }
 
+/* whether the target is the folder of an experiment, as OUT/popgym-x0.1 is; the folder of all results is `out` then. A
+ * path has a slash, so that what lies in the present folder does not hide an experiment's name. */
+static bool is_results(const char *target, char out[CLI_PATH]) {
+  char file[CLI_PATH + 16];
+  if (!strchr(target, '/')) return false;
+  snprintf(out, CLI_PATH, "%s", target);
+  for (size_t n = strlen(out); n > 1 && out[n - 1] == '/'; n--) out[n - 1] = '\0';
+  snprintf(file, sizeof file, "%s/lab.json", out);
+  char *slash = strrchr(out, '/');
+  if (access(file, F_OK) != 0) return false;
+  if (slash)
+    slash[slash == out] = '\0';
+  else
+    snprintf(out, CLI_PATH, ".");
+  return true;
+}
+
+/* such a folder says itself what it holds */
+static sparc_status open_results(const lab_input *in, grid *g, grid_scope *scope) {
+  static const char *const decided[] = {"scale", "match", "out"};
+  for (int i = 0; i < in->count; i++)
+    for (size_t k = 0; k < sizeof decided / sizeof *decided; k++)
+      if (strcmp(in->given[i], decided[k]) == 0)
+        return fail(SPARC_INVALID, "--%s does not go with a folder of results, '%.200s'", decided[k],
+                    in->options.target);
+  return grid_folder_open(in->options.target, g, scope);
+}
+
+static sparc_status open_target(const lab_input *in, lab_options *o, char out[CLI_PATH], grid *g, grid_scope *scope) {
+  char name[CLI_PATH];
+  *scope = (grid_scope){.out = o->out, .scale = o->scale, .match_params = o->match_params};
+  if (is_results(o->target, out)) {
+    o->out = scope->out = out;
+    return open_results(in, g, scope);
+  }
+  return selection_split(o->target, name, sizeof name, &o->wish.path)
+             ? grid_open(name, g)
+             : fail(SPARC_INVALID, "the name of the experiment is too long");
+}
+
 static exit_code work(const lab_input *in) {
   lab_options o = in->options;
-  char name[CLI_PATH];
+  char out[CLI_PATH];
   grid g = {.file = NULL};
   grid_jobs jobs = {.g = NULL};
+  grid_scope scope;
   selection chosen;
-  sparc_status status = selection_split(o.target, name, sizeof name, &o.wish.path)
-                            ? grid_open(name, &g)
-                            : fail(SPARC_INVALID, "the name of the experiment is too long");
+  sparc_status status = open_target(in, &o, out, &g, &scope);
   if (status == SPARC_OK) status = selection_make(&g, &o.wish, &chosen);
-  const grid_scope scope = {.out = o.out, .scale = o.scale, .match_params = o.match_params};
   if (status == SPARC_OK) status = grid_jobs_create(&g, &chosen, &scope, &jobs);
   exit_code code = cli_exit_code(status);
   if (status == SPARC_OK)

@@ -16,7 +16,7 @@ typedef struct lab_options {
   bool match_params;
   int jobs, threads; /* 0: as many as there are processors */
   double memory_mb;  /* 0: no limit */
-  table_format format;
+  sheet_format format;
   bool retry, dry_run, json, quiet;
   progress_style progress;
 } lab_options;
@@ -27,6 +27,7 @@ exit_code lab_plan(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_status(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_table(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_figure(const lab_options *options, const grid_jobs *jobs);
+exit_code lab_diagnose(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_report(const lab_options *options, const grid_jobs *jobs);
 
 /* those that work on all experiments in the folder of results */

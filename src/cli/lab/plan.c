@@ -2,7 +2,8 @@
 /* plan.c: `sparc lab run --dry-run`: what is left to do, how long that will take and how much memory.
  *
  * Rates are those of finished runs of the same task and method. Where there are none, the beginning of such a run is
- * done in a folder of its own, which is removed again.
+ * done: of training a few updates, of reinforcement learning two rollouts in a folder of its own, which is removed
+ * again.
  */
 #include "base/error.h"
 #include "base/threads.h"
@@ -16,7 +17,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { PROBE_ROLLOUTS = 2, PROBE_UPDATES = 4, PROBE_SECONDS = 60 };
+/* a probe that takes longer than this has no rate; what data take to load is part of it, and of no rate */
+enum { PROBE_ROLLOUTS = 2, PROBE_SECONDS = 600 };
 
 /* a field of the table */
 typedef struct line {
@@ -59,18 +61,12 @@ static int next_probe(void *user) {
   return p->next < p->lines ? p->next++ : CLI_JOBS_OVER;
 }
 
-/* a run like the job's, but short */
+/* a run like the job's of reinforcement learning, but short */
 static sparc_status write_probe(const grid_job *job, const char *path) {
   json_t *settings = json_deep_copy(job->settings);
   const json_t *rollout = json_object_get(settings, "rollout");
   const long steps = json_is_integer(rollout) ? (long)json_integer_value(rollout) : 2048;
-  if (settings && job->kind == GRID_RL) {
-    json_object_set_new(settings, "steps", json_integer(PROBE_ROLLOUTS * steps));
-  } else if (settings) {
-    json_object_set_new(settings, "updates", json_integer(PROBE_UPDATES));
-    json_object_del(settings, "validate-every");
-    json_object_del(settings, "warmup");
-  }
+  if (settings) json_object_set_new(settings, "steps", json_integer(PROBE_ROLLOUTS * steps));
   const bool written = settings && json_dump_file(settings, path, 0) == 0;
   json_decref(settings);
   return written ? SPARC_OK : fail(SPARC_IO, "cannot write '%.200s'", path);
@@ -82,12 +78,26 @@ static void probe_files(const planner *p, int i, char settings[96], char run[96]
   snprintf(log, 96, "%s/%d.txt", p->folder, i);
 }
 
+/* what would stand in the log of a command */
+static exit_code probe_training(const planner *p, const grid_job *job, int out, const char *log) {
+  double rate;
+  if (estimate_training(job, p->threads, &rate) == SPARC_OK) {
+    dprintf(out, "{\"updates_per_second\": %.9g}\n", rate);
+    return EXIT_DONE;
+  }
+  FILE *file = fopen(log, "w");
+  if (file) fprintf(file, "%s\n", sparc_error());
+  if (file) fclose(file);
+  return EXIT_FAILED;
+}
+
 static exit_code probe(void *user, int i, int out) {
   const planner *p = user;
   const grid_job *job = p->list[i].job;
   char settings[96], run[96], log[96], *arguments[LAB_ARGUMENTS];
   lab_room room = {.threads = ""};
   probe_files(p, i, settings, run, log);
+  if (job->kind == GRID_TRAIN) return probe_training(p, job, out, log);
   if (write_probe(job, settings) != SPARC_OK ||
       lab_arguments(job, run, settings, p->threads, &room, arguments) != SPARC_OK) {
     cli_message(p->o->who, "%s", sparc_error());

@@ -31,6 +31,11 @@ sparc_status lab_arguments(const grid_job *job, const char *folder, const char *
       arguments[n++] = (char *)settings;
       arguments[n++] = (char *)"--out";
       arguments[n++] = (char *)folder;
+      /* an experiment is after the paper unless it says otherwise */
+      if (job->kind == GRID_TRAIN && !json_object_get(job->settings, "recipe")) {
+        arguments[n++] = (char *)"--recipe";
+        arguments[n++] = (char *)"paper";
+      }
       break;
     case GRID_BENCH:
       status = grid_problem(job->settings, room->problem);

@@ -5,12 +5,27 @@
 #include <math.h>
 #include <string.h>
 
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+/* what came of a finished run, and what it took */
+static void add_result(json_t *object, const job_result *r) {
+  json_object_set_new(object, "score", number(r->score));
+  if (*r->reason) json_object_set_new(object, "reason", json_string(r->reason));
+  json_object_set_new(object, "parameters", json_integer(r->parameters));
+  json_object_set_new(object, "seconds", json_real(r->seconds));
+  json_object_set_new(object, "rate", json_real(r->rate));
+  json_object_set_new(object, "memory_mb", json_real(r->memory_mb));
+  json_object_set_new(object, "machine", json_string(r->machine));
+  json_object_set_new(object, "version", json_string(r->version));
+}
+
 static json_t *json_status(const grid_jobs *jobs, const grid_job *job, const job_report *r) {
-  json_t *object = json_pack("{s:s, s:s, s:s, s:f}", "grid", jobs->g->name, "job", job->name, "state",
-                             job_state_name(r->state), "done", r->done);
+  json_t *object = json_pack("{s:s, s:f, s:s, s:s, s:s, s:I, s:s, s:I, s:s, s:f}", "grid", jobs->g->name, "scale",
+                             jobs->scope.scale, "job", job->name, "task", jobs->g->task[job->task].name, "method",
+                             jobs->g->method[job->method].name, "seed", (json_int_t)job->seed, "digest", job->digest,
+                             "budget", (json_int_t)job->budget, "state", job_state_name(r->state), "done", r->done);
   if (!object) return NULL;
-  if (r->state == JOB_DONE)
-    json_object_set_new(object, "score", isfinite(r->result.score) ? json_real(r->result.score) : json_null());
+  if (r->state == JOB_DONE) add_result(object, &r->result);
   if (r->state == JOB_FAILED) json_object_set_new(object, "message", json_string(r->message));
   if (r->state == JOB_RUNNING) {
     json_object_set_new(object, "host", json_string(r->holder.host));

@@ -9,7 +9,7 @@
 static json_t *number(bool there, double value) { return there && isfinite(value) ? json_real(value) : json_null(); }
 
 static json_t *json_field(const grid_results *r, const field_result *f) {
-  char state[TABLE_CELL] = "done";
+  char state[SHEET_CELL] = "done";
   const bool finished = f->ours.count > 0;
   if (!finished) field_state(r, f, state, sizeof state);
   return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "grid", r->jobs->g->name,
@@ -22,19 +22,19 @@ static json_t *json_field(const grid_results *r, const field_result *f) {
                    "rank", f->rank);
 }
 
-static void print_tables(const grid_results *r, table_format format) {
+static void print_tables(const grid_results *r, sheet_format format) {
   bool first = true;
   for (int kind = 0; kind < TABLE_KINDS; kind++) {
-    table t;
+    sheet t;
     if (table_make(r, (table_kind)kind, &t)) {
       if (!first) putchar('\n');
-      table_write(&t, format, stdout);
+      sheet_write(&t, format, stdout);
       first = false;
     }
-    table_free(&t);
+    sheet_free(&t);
   }
   const int seeds = r->jobs->chosen.seeds;
-  if (format != TABLE_TEXT) return;
+  if (format != SHEET_TEXT) return;
   if (seeds > 1)
     printf("\nMean ± sample deviation over %d seeds; * best, + second best.\n", seeds);
   else
@@ -47,10 +47,10 @@ exit_code lab_table(const lab_options *o, const grid_jobs *jobs) {
     cli_message(o->who, "%s", sparc_error());
     return EXIT_FAILED;
   }
-  if (o->json)
+  if (o->json || o->format == SHEET_JSON)
     for (int i = 0; i < jobs->chosen.tasks * jobs->chosen.methods; i++)
       cli_json_line(o->who, json_field(&r, &r.field[i]));
-  else if (o->format == TABLE_CSV)
+  else if (o->format == SHEET_CSV)
     table_write_csv(&r, stdout);
   else
     print_tables(&r, o->format);

@@ -7,6 +7,8 @@
 #include "lab/diagnose/interventions.h"
 #include "lab/diagnose/statistics.h"
 
+#include <jansson.h>
+
 typedef struct diagnosis {
   replay replay;
   double whole[STATISTICS];    /* mean of the layers */
@@ -16,6 +18,7 @@ typedef struct diagnosis {
   double change[INTERVENTIONS_MOST];
   int interventions;
   training_log log;
+  json_t *record; /* of one that was read from a file (record.h): the names above are its own; NULL: it was measured */
 } diagnosis;
 
 /* diagnose opens a checkpoint, or that of a run folder, and measures it. On failure there is nothing to free. */

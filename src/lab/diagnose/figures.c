@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.c: four views of one layer under one recording. Long recordings are cut to what an eye can follow. */
+/* figures.c: four views of one layer under one recording, as data and scripts of gnuplot. */
 #include "lab/diagnose/figures.h"
 
 #include "base/error.h"
 #include "lab/diagnose/plot.h"
+#include "lab/diagnose/view.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -12,52 +13,13 @@
 #include <string.h>
 
 /* what the scripts need to know */
-typedef struct view {
-  const replay *replay;
-  const recording *from;
-  const sparc_inspection *seen;
-  int *order;   /* (H): modes, those with the least mean decay first */
-  int *loudest; /* (H): modes, those with the most energy first */
-  int T;        /* steps that are shown */
+typedef struct scene {
+  view view;
   const char *title;
-  int run, layer;
-} view;
+  int run;
+} scene;
 
-enum { SHOWN_STEPS = 200, DISC_STEPS = 60, PORTRAITS = 6, PORTRAIT_COLUMNS = 3 };
-
-static const sparc_mode *mode_at(const view *v, int t, int j) { return &v->seen->mode[t * v->seen->H + j]; }
-
-static double energy(const sparc_mode *m) { return m->h_re * m->h_re + (isnan(m->h_im) ? 0 : m->h_im * m->h_im); }
-
-/* ---- order --------------------------------------------------------------------------------------- */
-
-typedef struct ranked {
-  double key;
-  int mode;
-} ranked;
-
-static int ascending(const void *a, const void *b) {
-  const ranked *x = a, *y = b;
-  return x->key != y->key ? (x->key > y->key) - (x->key < y->key) : x->mode - y->mode;
-}
-
-static double negative_energy(const sparc_mode *m) { return -energy(m); }
-static double decay(const sparc_mode *m) { return isnan(m->e) ? 0 : m->e; }
-
-/* modes by the sum over the shown steps */
-static sparc_status rank_modes(const view *v, double (*of)(const sparc_mode *), int *order) {
-  const int H = v->seen->H;
-  ranked *list = sparc_alloc((size_t)H * sizeof *list);
-  if (!list) return fail(SPARC_NO_MEMORY, "no memory for %d modes", H);
-  for (int j = 0; j < H; j++) {
-    list[j] = (ranked){.mode = j};
-    for (int t = 0; t < v->T; t++) list[j].key += of(mode_at(v, t, j));
-  }
-  qsort(list, (size_t)H, sizeof *list, ascending);
-  for (int j = 0; j < H; j++) order[j] = list[j].mode;
-  sparc_free(list);
-  return SPARC_OK;
-}
+enum { DISC_STEPS = 60, PORTRAITS = 6, PORTRAIT_COLUMNS = 3 };
 
 /* ---- events -------------------------------------------------------------------------------------- */
 
@@ -98,49 +60,34 @@ static void put_event_names(FILE *f, const view *v) {
   }
 }
 
-static void put_heading(FILE *f, const view *v, const char *what) {
+static void put_heading(FILE *f, const scene *s, const char *what) {
   fprintf(f, "set label 1 \"%s: %s\" noenhanced font \"Helvetica:Bold,14\" at graph 0, graph 1 left offset 0,1.6\n",
-          v->title, what);
+          s->title, what);
 }
 
 /* ---- eigenvalues --------------------------------------------------------------------------------- */
 
-static bool has_disc(const view *v) { return !isnan(mode_at(v, 0, 0)->angle) && !isnan(mode_at(v, 0, 0)->h_im); }
-static bool has_controls(const view *v) { return !isnan(mode_at(v, 0, 0)->r); }
 static bool has_states(const view *v) { return v->seen->H > 0; }
-static bool is_complex(const view *v) { return !isnan(mode_at(v, 0, 0)->h_im); }
 
-/* whether a mode was here, to the width of a point, at one of the steps that were written */
-static bool was_here(const view *v, int j, const int *written, int count, double re, double im) {
-  for (int i = 0; i < count; i++) {
-    const sparc_mode *m = mode_at(v, written[i], j);
-    if (hypot(m->rho * cos(m->angle) - re, m->rho * sin(m->angle) - im) < 0.002) return true;
-  }
-  return false;
-}
-
-/* every mode at some of all recorded steps; the baseline is NaN for cells without one */
+/* every mode at some of all recorded steps, to the width of a point; the baseline is NaN for cells without one */
 static void disc_data(FILE *f, const void *context) {
-  const view *v = context;
-  const int T = v->seen->T, shown = T < DISC_STEPS ? T : DISC_STEPS;
+  const view *v = &((const scene *)context)->view;
   fprintf(f, "mode,step,re,im,r,base re,base im\n");
   for (int j = 0; j < v->seen->H; j++) {
-    int written[DISC_STEPS], count = 0;
-    for (int i = 0; i < shown; i++) {
-      const int t = (int)((long)i * T / shown);
-      const sparc_mode *m = mode_at(v, t, j);
-      const double re = m->rho * cos(m->angle), im = m->rho * sin(m->angle);
-      if (was_here(v, j, written, count, re, im)) continue;
-      written[count++] = t;
-      fprintf(f, "%d,%d,%.6g,%.6g,%.6g,%.6g,%.6g\n", j + 1, t + 1, re, im, isnan(m->r) ? 0 : m->r,
-              exp(-m->nu) * cos(m->theta), exp(-m->nu) * sin(m->theta));
+    int steps[DISC_STEPS];
+    const int count = view_disc_steps(v, j, DISC_STEPS, 0.002, steps);
+    for (int i = 0; i < count; i++) {
+      const sparc_mode *m = view_mode(v, steps[i], j);
+      fprintf(f, "%d,%d,%.6g,%.6g,%.6g,%.6g,%.6g\n", j + 1, steps[i] + 1, m->rho * cos(m->angle),
+              m->rho * sin(m->angle), isnan(m->r) ? 0 : m->r, exp(-m->nu) * cos(m->theta), exp(-m->nu) * sin(m->theta));
     }
   }
 }
 
 static void disc_script(FILE *f, const void *context) {
-  const view *v = context;
-  const bool control = has_controls(v), fixed = !isnan(mode_at(v, 0, 0)->nu);
+  const scene *s = context;
+  const view *v = &s->view;
+  const bool control = view_has_controls(v), moved = view_has_baseline(v);
   fprintf(f,
           "unset border\nset size square\nset tmargin 3\nset xrange [-1.12:1.12]\nset yrange [-1.12:1.12]\nset samples "
           "400\n");
@@ -151,17 +98,17 @@ static void disc_script(FILE *f, const void *context) {
   fprintf(f, "set palette defined (-1 \"#2166AC\", 0 \"#D9D9D9\", 1 \"#B2182B\")\nset cbrange [-1:1]\n");
   fprintf(f, "set cblabel \"r: retains longer (-1) ... forgets (1)\"\nset cbtics (-1, 0, 1)\n");
   fprintf(f, "%s", control ? "" : "unset colorbox\n");
-  put_heading(f, v, control ? "eigenvalues under control" : "eigenvalues");
+  put_heading(f, s, control ? "eigenvalues under control" : "eigenvalues");
   fprintf(f, "set label \"1\" at 1.04,0 left\nset label \"-1\" at -1.04,0 right\n");
   fprintf(f, "set label \"i\" at 0,1.07 center\nset label \"-i\" at 0,-1.07 center\n");
   fprintf(f, "plot ");
-  if (fixed && control)
+  if (moved)
     fprintf(f,
             "data using \"base re\":\"base im\":(column(\"re\") - column(\"base re\")):(column(\"im\") - "
             "column(\"base im\")) with vectors nohead linewidth 0.5 linecolor rgb \"#e4e8ec\" notitle, \\\n     ");
   fprintf(f, "data using \"re\":\"im\":\"r\" with points pointtype 7 pointsize 0.4 linecolor %s",
           control ? "palette title \"at a step\"" : "rgb \"#3050A0\" notitle");
-  if (fixed && control)
+  if (moved)
     fprintf(f,
             ", \\\n     data using (column(\"step\") == 1 ? column(\"base re\") : NaN):\"base im\" with points "
             "pointtype 6 pointsize 0.6 linewidth 1.2 linecolor rgb \"#1c242c\" title \"baseline\"");
@@ -170,31 +117,25 @@ static void disc_script(FILE *f, const void *context) {
 
 /* ---- controls ------------------------------------------------------------------------------------ */
 
-/* the controls that modes see: one pair for all, or one for each */
 static void controls_data(FILE *f, const void *context) {
-  const view *v = context;
+  const view *v = &((const scene *)context)->view;
   fprintf(f, "step,r,r least,r most,p,p least,p most\n");
   for (int t = 0; t < v->T; t++) {
-    double sum[2] = {0, 0}, least[2] = {1, 1}, most[2] = {-1, -1};
-    for (int j = 0; j < v->seen->H; j++) {
-      const double c[2] = {mode_at(v, t, j)->r, mode_at(v, t, j)->p};
-      for (int i = 0; i < 2; i++) {
-        sum[i] += c[i] / v->seen->H;
-        least[i] = fmin(least[i], c[i]);
-        most[i] = fmax(most[i], c[i]);
-      }
-    }
-    fprintf(f, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", t + 1, sum[0], least[0], most[0], sum[1], least[1], most[1]);
+    view_control c[2];
+    view_controls(v, t, c);
+    fprintf(f, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", t + 1, c[0].mean, c[0].least, c[0].most, c[1].mean, c[1].least,
+            c[1].most);
   }
 }
 
 static void controls_script(FILE *f, const void *context) {
   static const char *const names[] = {"r", "p"}, *const titles[] = {"r_t, retention", "p_t, phase"};
-  const view *v = context;
+  const scene *s = context;
+  const view *v = &s->view;
   fprintf(f, "set tmargin 4\nset xrange [1:%d]\nset yrange [-1.05:1.05]\nset ytics -1,0.5,1\nset xlabel \"step\"\n",
           v->T > 1 ? v->T : 2);
   fprintf(f, "set xzeroaxis linecolor rgb \"#c8ced6\" linewidth 1\nset key bottom right opaque horizontal\n");
-  put_heading(f, v, "controls");
+  put_heading(f, s, "controls");
   put_event_lines(f, v, "back", NULL);
   fprintf(f, "plot ");
   for (int i = 0; i < 2; i++)
@@ -210,29 +151,24 @@ static void controls_script(FILE *f, const void *context) {
 /* ---- energies ------------------------------------------------------------------------------------ */
 
 static void energy_data(FILE *f, const void *context) {
-  const view *v = context;
+  const view *v = &((const scene *)context)->view;
   fprintf(f, "step,rank,mode,energy\n");
   for (int rank = 0; rank < v->seen->H; rank++)
     for (int t = 0; t < v->T; t++)
-      fprintf(f, "%d,%d,%d,%.6g\n", t + 1, rank + 1, v->order[rank] + 1, energy(mode_at(v, t, v->order[rank])));
-}
-
-static double greatest_energy(const view *v) {
-  double most = 0;
-  for (int i = 0; i < v->T * v->seen->H; i++) most = fmax(most, energy(&v->seen->mode[i]));
-  return most > 0 ? most : 1;
+      fprintf(f, "%d,%d,%d,%.6g\n", t + 1, rank + 1, v->order[rank] + 1, view_energy(view_mode(v, t, v->order[rank])));
 }
 
 /* four decades below the greatest energy are told apart */
 static void energy_script(FILE *f, const void *context) {
-  const view *v = context;
-  const double most = log10(greatest_energy(v));
+  const scene *s = context;
+  const view *v = &s->view;
+  const double most = log10(view_greatest_energy(v));
   fprintf(f, "set tmargin 4\nset xrange [0.5:%d.5]\nset yrange [%d.5:0.5]\nset xlabel \"step\"\n", v->T, v->seen->H);
   fprintf(f, "set ylabel \"mode, %s\"\n",
-          isnan(mode_at(v, 0, 0)->e) ? "as stored" : "from the most persistent to the fastest");
+          isnan(view_mode(v, 0, 0)->e) ? "as stored" : "from the most persistent to the fastest");
   fprintf(f, "set palette defined (0 \"#0d0887\", 1 \"#7e03a8\", 2 \"#cc4778\", 3 \"#f89540\", 4 \"#f0f921\")\n");
   fprintf(f, "set cbrange [%.3f:%.3f]\nset cblabel \"log_{10} |h|^2\"\n", most - 4, most);
-  put_heading(f, v, "energy of the modes");
+  put_heading(f, s, "energy of the modes");
   put_event_lines(f, v, "front", "#ffffff");
   fprintf(f, "decades(e) = e > 0 ? log10(e) : %.3f\n", most - 4);
   fprintf(f, "plot data using \"step\":\"rank\":(decades(column(\"energy\"))) with image notitle\n");
@@ -251,15 +187,15 @@ static double portrait_y(int k) {
 
 /* in units of the farthest point of the mode's path */
 static void portrait_data(FILE *f, const void *context) {
-  const view *v = context;
+  const view *v = &((const scene *)context)->view;
   fprintf(f, "mode,step,event,re,im,x,y\n");
   for (int k = 0; k < portraits_of(v); k++) {
     double farthest = 0;
-    for (int t = 0; t < v->T; t++) farthest = fmax(farthest, sqrt(energy(mode_at(v, t, v->loudest[k]))));
+    for (int t = 0; t < v->T; t++) farthest = fmax(farthest, sqrt(view_energy(view_mode(v, t, v->loudest[k]))));
     const double scale = farthest > 0 ? 1 / farthest : 1, x = portrait_x(k), y = portrait_y(k);
     if (k) fprintf(f, "\n"); /* a gap between lines */
     for (int t = 0; t < v->T; t++) {
-      const sparc_mode *m = mode_at(v, t, v->loudest[k]);
+      const sparc_mode *m = view_mode(v, t, v->loudest[k]);
       fprintf(f, "%d,%d,%d,%.6g,%.6g,%.6g,%.6g\n", v->loudest[k] + 1, t + 1, v->from->event ? v->from->event[t] : -1,
               m->h_re, m->h_im, x + scale * m->h_re, y + scale * m->h_im);
     }
@@ -267,7 +203,8 @@ static void portrait_data(FILE *f, const void *context) {
 }
 
 static void portrait_script(FILE *f, const void *context) {
-  const view *v = context;
+  const scene *s = context;
+  const view *v = &s->view;
   const int n = portraits_of(v), columns = n < PORTRAIT_COLUMNS ? n : PORTRAIT_COLUMNS;
   const int rows = (n + PORTRAIT_COLUMNS - 1) / PORTRAIT_COLUMNS;
   fprintf(f, "unset border\nunset tics\nset size ratio -1\nset tmargin 4\nset key bottom right opaque\n");
@@ -275,10 +212,10 @@ static void portrait_script(FILE *f, const void *context) {
   fprintf(f, "set palette defined (0 \"#c6dbef\", 1 \"#2171b5\", 2 \"#08306b\")\nset cbrange [1:%d]\n",
           v->T > 1 ? v->T : 2);
   fprintf(f, "set cblabel \"step\"\nset cbtics out\n");
-  put_heading(f, v, "states of the loudest modes in the complex plane");
+  put_heading(f, s, "states of the loudest modes in the complex plane");
   put_event_names(f, v);
   for (int k = 0; k < n; k++) {
-    const sparc_mode *m = mode_at(v, 0, v->loudest[k]);
+    const sparc_mode *m = view_mode(v, 0, v->loudest[k]);
     const double x = portrait_x(k), y = portrait_y(k);
     fprintf(f, "set object %d circle at %.2f,%.2f size 1 fillstyle empty border linecolor rgb \"#dfe3e8\"\n", k + 1, x,
             y);
@@ -307,31 +244,31 @@ static const struct figure_kind {
   void (*data)(FILE *f, const void *context), (*script)(FILE *f, const void *context);
 } kinds[] = {
     {"disc", "Eigenvalues of the modes in the unit disc: the baseline, and where control moves them at recorded steps.",
-     680, 600, has_disc, disc_data, disc_script},
-    {"controls", "The two controls over time; vertical lines are events.", 900, 320, has_controls, controls_data,
+     680, 600, view_has_disc, disc_data, disc_script},
+    {"controls", "The two controls over time; vertical lines are events.", 900, 320, view_has_controls, controls_data,
      controls_script},
     {"energy", "Energy of every mode over time, persistent modes at the top.", 900, 480, has_states, energy_data,
      energy_script},
     {"portrait", "Paths of the states of the modes with the most energy, each in units of its farthest point.", 900,
-     600, is_complex, portrait_data, portrait_script},
+     600, view_is_complex, portrait_data, portrait_script},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* room for a task and cell, and with the number of a run and a layer behind them */
 enum { BASE_NAME = FIGURE_NAME - 60, LAYER_NAME = FIGURE_NAME - 16 };
 
-static sparc_status draw_view(const view *v, const char *folder, const char *name, diagnosis_figures *out) {
+static sparc_status draw_scene(const scene *s, const char *folder, const char *name, diagnosis_figures *out) {
   for (int i = 0; i < KINDS; i++) {
     diagnosis_figure *made = &out->figure[out->count];
-    if (!kinds[i].possible(v)) continue;
-    *made = (diagnosis_figure){.caption = kinds[i].caption, .run = v->run, .layer = v->layer};
+    if (!kinds[i].possible(&s->view)) continue;
+    *made = (diagnosis_figure){.caption = kinds[i].caption, .run = s->run, .layer = s->view.layer};
     snprintf(made->name, sizeof made->name, "%s-%s", name, kinds[i].name);
     const plot p = {.name = made->name,
                     .width = kinds[i].width,
                     .height = kinds[i].height,
                     .data = kinds[i].data,
                     .script = kinds[i].script,
-                    .context = v};
+                    .context = s};
     const sparc_status status = plot_draw(&p, folder, &made->drawn);
     if (status != SPARC_OK) return status;
     out->count++;
@@ -347,35 +284,20 @@ static void title_of(const diagnosis *d, int layer, char title[REPLAY_TITLE + 40
 
 static sparc_status draw_layer(const diagnosis *d, int run, int layer, const char *folder, const char *name,
                                diagnosis_figures *out) {
-  const replay *r = &d->replay;
-  sparc_inspection *seen;
   char title[REPLAY_TITLE + 40];
-  sparc_status status = diagnosis_inspect(r, layer, &r->recording[0], &seen);
-  if (status != SPARC_OK) return status;
+  scene s = {.title = title, .run = run};
   title_of(d, layer, title);
-  view v = {.replay = r,
-            .from = &r->recording[0],
-            .seen = seen,
-            .run = run,
-            .layer = layer,
-            .T = seen->T < SHOWN_STEPS ? seen->T : SHOWN_STEPS,
-            .title = title,
-            .order = sparc_alloc((size_t)seen->H * sizeof(int)),
-            .loudest = sparc_alloc((size_t)seen->H * sizeof(int))};
-  if (!v.order || !v.loudest) status = fail(SPARC_NO_MEMORY, "no memory for %d modes", seen->H);
-  if (status == SPARC_OK) status = rank_modes(&v, decay, v.order);
-  if (status == SPARC_OK) status = rank_modes(&v, negative_energy, v.loudest);
-  if (status == SPARC_OK) status = draw_view(&v, folder, name, out);
-  sparc_free(v.order);
-  sparc_free(v.loudest);
-  sparc_inspection_free(seen);
+  sparc_status status = view_open(&d->replay, layer, &s.view);
+  if (status == SPARC_OK) status = draw_scene(&s, folder, name, out);
+  view_close(&s.view);
   return status;
 }
 
 /* "event-order-sparc" */
 static void base_name(const diagnosis *d, char name[BASE_NAME]) {
   const replay *r = &d->replay;
-  snprintf(name, BASE_NAME, "%s-%s", r->task, r->cell);
+  enum { HALF = BASE_NAME / 2 - 1 }; /* of long names the beginning */
+  snprintf(name, BASE_NAME, "%.*s-%.*s", HALF, r->task, HALF, r->cell);
   for (char *at = name; *at; at++)
     if (!isalnum((unsigned char)*at) && !strchr("-._", *at)) *at = '-';
 }

@@ -110,13 +110,8 @@ static sparc_status run(const sparc_network *network, const float *params, const
   return status;
 }
 
-/* sums over the rows of one recording; `scale` is what they are divided by in the end */
-typedef struct change_sums {
-  double change, scale;
-} change_sums;
-
 static void add_change(const replay *r, const replay_outputs *original, const replay_outputs *changed,
-                       change_sums *sums) {
+                       intervention_sums *sums) {
   const sparc_network_config config = sparc_network_config_of(r->network);
   const size_t width = (size_t)config.head[0].outputs, rows = original->size[0] / width;
   const int last = config.heads - 1;
@@ -141,27 +136,18 @@ static void add_change(const replay *r, const replay_outputs *original, const re
   }
 }
 
-static sparc_status compare(const replay *r, const sparc_network *changed, const recording *from, change_sums *sums) {
-  replay_outputs before = {.memory = NULL}, after = {.memory = NULL};
-  sparc_status status = replay_outputs_create(r, from, &before);
-  if (status == SPARC_OK) status = replay_outputs_create(r, from, &after);
-  if (status == SPARC_OK) status = run(r->network, r->params, from, &before);
-  if (status == SPARC_OK) status = run(changed, r->params, from, &after);
-  if (status == SPARC_OK) add_change(r, &before, &after, sums);
-  replay_outputs_free(&before);
-  replay_outputs_free(&after);
-  return status;
-}
-
-sparc_status intervene(const replay *r, const char *variant, double *change) {
+sparc_status intervene(const replay *r, const char *variant, const recording *from, const replay_outputs *original,
+                       intervention_sums *sums) {
   char options[CELL_OPTIONS_SIZE];
   const sparc_network_config config = with_variant(r->network, variant, options);
   sparc_network *changed;
-  change_sums sums = {0, 0};
+  replay_outputs after = {.memory = NULL};
+  *sums = (intervention_sums){0, 0};
   sparc_status status = sparc_network_create(&config, &changed);
-  if (status != SPARC_OK) return status;
-  for (int i = 0; i < r->recordings && status == SPARC_OK; i++) status = compare(r, changed, &r->recording[i], &sums);
+  if (status == SPARC_OK) status = replay_outputs_create(r, from, &after);
+  if (status == SPARC_OK) status = run(changed, r->params, from, &after);
+  if (status == SPARC_OK) add_change(r, original, &after, sums);
+  replay_outputs_free(&after);
   sparc_network_free(changed);
-  *change = sums.scale > 0 ? sums.change / sums.scale : NAN;
   return status;
 }

@@ -12,10 +12,16 @@ enum { INTERVENTIONS_MOST = 32 };
  * cell has no variants. */
 int intervention_names(const replay *r, const char *names[INTERVENTIONS_MOST]);
 
-/* intervene compares the original with a variant: the mean over steps or examples of the divergence of the predicted
- * distributions, KL(original || variant), of a head of numbers the NMSE of the variant's as predictions of the
- * original's. */
-sparc_status intervene(const replay *r, const char *variant, double *change);
+/* what a variant changes over the rows, steps or examples, of recordings; `change / scale` of their sums is the mean of
+ * the divergence of the predicted distributions, KL(original || variant), of a head of numbers the NMSE of the
+ * variant's as predictions of the original's */
+typedef struct intervention_sums {
+  double change, scale;
+} intervention_sums;
+
+/* intervene runs a variant over a recording of which the outputs are known */
+sparc_status intervene(const replay *r, const char *variant, const recording *from, const replay_outputs *original,
+                       intervention_sums *sums);
 
 /* sum over classes of p (log p - log q), p and q the softmax of logits */
 double divergence_of_classes(size_t classes, const float *original, const float *changed);

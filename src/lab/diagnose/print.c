@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* print.c: tables as text, Markdown, LaTeX (booktabs), CSV and JSON. The first three are for people: rounded, in the
- * paper's units. The other two are for programs: plain numbers, CSV in long form. */
+/* print.c: tables in all formats. Those for people have rounded numbers in the paper's units, those for programs plain
+ * ones, CSV in long form. */
 #include "base/c_locale.h"
 #include "base/error.h"
 #include "io/json.h"
@@ -8,182 +8,44 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <string.h>
-
-const char *const print_format_names[PRINT_FORMATS + 1] = {"text", "markdown", "latex", "csv", "json", NULL};
-
-enum { CELL_TEXT = 80 };
 
 /* ---- for people ---------------------------------------------------------------------------------- */
 
-/* how a format of tables looks */
-typedef struct table_look {
-  const char *plus_minus, *absent;
-  void (*begin)(FILE *f, const table *t, const int *width);
-  void (*row)(FILE *f, const table *t, const int *width, const char *label, char (*cell)[CELL_TEXT]);
-  void (*end)(FILE *f, const table *t);
-} table_look;
-
-static void cell_text(const table_look *look, const table_cell *c, char text[CELL_TEXT]) {
-  const summary *v = &c->value;
+static void fill_cell(const table_cell *from, sheet_cell *to) {
+  const summary *v = &from->value;
   if (v->count == 0)
-    snprintf(text, CELL_TEXT, "%s", look->absent);
-  else if (isnan(v->deviation))
-    snprintf(text, CELL_TEXT, "%.*f", c->digits, v->mean * c->scale);
+    snprintf(to->text, SHEET_CELL, "-");
   else
-    snprintf(text, CELL_TEXT, "%.*f%s%.*f", c->digits, v->mean * c->scale, look->plus_minus, c->digits,
-             v->deviation * c->scale);
+    sheet_pair(v->mean * from->scale, v->deviation * from->scale, from->digits, to->text);
 }
 
-/* columns on a screen: bytes that continue a character of UTF-8 take none */
-static int shown(const char *text) {
-  int n = 0;
-  for (; *text; text++) n += ((unsigned char)*text & 0xC0) != 0x80;
-  return n;
-}
-
-static void put_padded(FILE *f, const char *text, int width, bool left) {
-  const int blanks = width - shown(text);
-  fprintf(f, "%*s%s%*s", left || blanks < 0 ? 0 : blanks, "", text, !left || blanks < 0 ? 0 : blanks, "");
-}
-
-static void put_row(FILE *f, const table *t, const int *width, const char *label, const char *between,
-                    char (*cell)[CELL_TEXT]) {
-  put_padded(f, label, width[0], true);
-  for (int c = 0; c < t->columns; c++) {
-    fputs(between, f);
-    put_padded(f, cell[c], width[c + 1], false);
+bool diagnosis_sheet(const table *t, sheet *out) {
+  if (!sheet_create(t->rows, t->columns, 1, out)) return false;
+  snprintf(out->title, SHEET_TITLE, "%s", t->title);
+  out->corner = t->first;
+  out->note = t->note;
+  for (int c = 0; c < t->columns; c++) snprintf(out->group[c], SHEET_TITLE, "%s", t->column[c].heading);
+  for (int r = 0; r < t->rows; r++) {
+    snprintf(out->row[r], SHEET_TITLE, "%s", t->label[r]);
+    for (int c = 0; c < t->columns; c++) fill_cell(&t->cell[r * t->columns + c], sheet_at(out, r, c, 0));
   }
+  return true;
+}
+
+static sparc_status put_table(FILE *f, sheet_format format, const table *t) {
+  sheet s;
+  const bool made = diagnosis_sheet(t, &s);
+  if (made) {
+    sheet_write(&s, format, f);
+    putc('\n', f);
+  }
+  sheet_free(&s);
+  return made ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for a table");
 }
 
 /* text from a file must not steer a terminal */
 static void put_harmless(FILE *f, const char *text) {
   for (; *text; text++) putc((unsigned char)*text < 0x20 || *text == 0x7F ? '?' : *text, f);
-}
-
-static void text_begin(FILE *f, const table *t, const int *width) {
-  fprintf(f, "%s\n\n", t->title);
-  put_padded(f, t->first, width[0], true);
-  for (int c = 0; c < t->columns; c++) {
-    fputs("  ", f);
-    put_padded(f, t->column[c].heading, width[c + 1], false);
-  }
-  putc('\n', f);
-  for (int c = 0; c <= t->columns; c++) {
-    if (c) fputs("  ", f);
-    for (int i = 0; i < width[c]; i++) putc('-', f);
-  }
-  putc('\n', f);
-}
-
-static void text_row(FILE *f, const table *t, const int *width, const char *label, char (*cell)[CELL_TEXT]) {
-  put_row(f, t, width, label, "  ", cell);
-  putc('\n', f);
-}
-
-/* the note in lines of at most 100 characters */
-static void text_end(FILE *f, const table *t) {
-  enum { LINE = 100 };
-  int column = 0;
-  for (const char *word = t->note; *word;) {
-    const int length = (int)strcspn(word, " ");
-    if (column && column + 1 + length > LINE) {
-      putc('\n', f);
-      column = 0;
-    }
-    column += fprintf(f, "%s%.*s", column ? " " : "", length, word);
-    word += length + (word[length] == ' ');
-  }
-  fputs("\n\n", f);
-}
-
-static void markdown_begin(FILE *f, const table *t, const int *width) {
-  fprintf(f, "### %s\n\n| ", t->title);
-  put_padded(f, t->first, width[0], true);
-  for (int c = 0; c < t->columns; c++) {
-    fputs(" | ", f);
-    put_padded(f, t->column[c].heading, width[c + 1], false);
-  }
-  fputs(" |\n|", f);
-  for (int c = 0; c <= t->columns; c++) fputs(c ? "---:|" : ":---|", f);
-  putc('\n', f);
-}
-
-static void markdown_row(FILE *f, const table *t, const int *width, const char *label, char (*cell)[CELL_TEXT]) {
-  fputs("| ", f);
-  put_row(f, t, width, label, " | ", cell);
-  fputs(" |\n", f);
-}
-
-static void markdown_end(FILE *f, const table *t) { fprintf(f, "\n%s\n\n", t->note); }
-
-/* what LaTeX reads as a command */
-static void put_latex(FILE *f, const char *text) {
-  for (; *text; text++) {
-    if (strchr("%&_#$", *text)) putc('\\', f);
-    if (*text == '|')
-      fputs("$|$", f);
-    else
-      putc(*text, f);
-  }
-}
-
-static void latex_begin(FILE *f, const table *t, const int *width) {
-  (void)width;
-  fprintf(f, "\\begin{table}\n\\centering\n\\caption{%s.}\n\\begin{tabular}{@{}l", t->title);
-  for (int c = 0; c < t->columns; c++) putc('r', f);
-  fprintf(f, "@{}}\n\\toprule\n%s", t->first);
-  for (int c = 0; c < t->columns; c++) {
-    fputs(" & ", f);
-    put_latex(f, t->column[c].heading);
-  }
-  fputs("\\\\\n\\midrule\n", f);
-}
-
-static void latex_row(FILE *f, const table *t, const int *width, const char *label, char (*cell)[CELL_TEXT]) {
-  (void)width;
-  put_latex(f, label);
-  for (int c = 0; c < t->columns; c++) fprintf(f, " & $%s$", cell[c]);
-  fputs("\\\\\n", f);
-}
-
-static void latex_end(FILE *f, const table *t) {
-  fputs("\\bottomrule\n\\end{tabular}\n\n\\smallskip{\\footnotesize ", f);
-  put_latex(f, t->note);
-  fputs("}\n\\end{table}\n\n", f);
-}
-
-static const table_look looks[] = {
-    [PRINT_TEXT] = {" +- ", "-", text_begin, text_row, text_end},
-    [PRINT_MARKDOWN] = {" ± ", "–", markdown_begin, markdown_row, markdown_end},
-    [PRINT_LATEX] = {" \\pm ", "-", latex_begin, latex_row, latex_end},
-};
-
-static void widen(int *width, const char *text) {
-  if (shown(text) > *width) *width = shown(text);
-}
-
-static sparc_status put_table(FILE *f, const table_look *look, const table *t) {
-  char(*cell)[CELL_TEXT] = sparc_alloc((size_t)(t->rows + 1) * (size_t)t->columns * sizeof *cell);
-  int *width = sparc_alloc(((size_t)t->columns + 1) * sizeof *width);
-  const bool enough = cell && width;
-  if (enough) {
-    width[0] = shown(t->first);
-    for (int c = 0; c < t->columns; c++) width[c + 1] = shown(t->column[c].heading);
-    for (int r = 0; r < t->rows; r++) {
-      widen(&width[0], t->label[r]);
-      for (int c = 0; c < t->columns; c++) {
-        cell_text(look, &t->cell[r * t->columns + c], cell[r * t->columns + c]);
-        widen(&width[c + 1], cell[r * t->columns + c]);
-      }
-    }
-    look->begin(f, t, width);
-    for (size_t r = 0; r < (size_t)t->rows; r++) look->row(f, t, width, t->label[r], cell + r * (size_t)t->columns);
-    look->end(f, t);
-  }
-  sparc_free(cell);
-  sparc_free(width);
-  return enough ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for a table");
 }
 
 static void put_runs(FILE *f, const diagnosis *runs, int count) {
@@ -198,30 +60,16 @@ static void put_runs(FILE *f, const diagnosis *runs, int count) {
   putc('\n', f);
 }
 
-static sparc_status print_for_people(FILE *f, print_format format, const diagnosis *runs, int count,
+static sparc_status print_for_people(FILE *f, sheet_format format, const diagnosis *runs, int count,
                                      const diagnosis_tables *tables) {
   sparc_status status = SPARC_OK;
-  if (format == PRINT_TEXT) put_runs(f, runs, count);
+  if (format == SHEET_TEXT) put_runs(f, runs, count);
   for (int i = 0; i < tables->count && status == SPARC_OK; i++)
-    if (tables->table[i].rows) status = put_table(f, &looks[format], &tables->table[i]);
+    if (tables->table[i].rows) status = put_table(f, format, &tables->table[i]);
   return status;
 }
 
 /* ---- for programs -------------------------------------------------------------------------------- */
-
-static void put_csv_text(FILE *f, const char *text) {
-  putc('"', f);
-  for (; *text; text++) {
-    if (*text == '"') putc('"', f);
-    putc(*text, f);
-  }
-  putc('"', f);
-}
-
-static void put_csv_number(FILE *f, double value) {
-  putc(',', f);
-  if (isfinite(value)) fprintf(f, "%.9g", value);
-}
 
 static void print_csv(FILE *f, const diagnosis_tables *tables) {
   fputs("table,row,column,runs,mean,deviation\n", f);
@@ -230,12 +78,12 @@ static void print_csv(FILE *f, const diagnosis_tables *tables) {
     for (int k = 0; k < t->rows * t->columns; k++) {
       const summary *v = &t->cell[k].value;
       fprintf(f, "%s,", t->key);
-      put_csv_text(f, t->label[k / t->columns]);
+      csv_put_text(f, t->label[k / t->columns]);
       putc(',', f);
-      put_csv_text(f, t->column[k % t->columns].key);
+      csv_put_text(f, t->column[k % t->columns].key);
       fprintf(f, ",%d", v->count);
-      put_csv_number(f, v->mean);
-      put_csv_number(f, v->deviation);
+      csv_put_number(f, true, v->mean);
+      csv_put_number(f, true, v->deviation);
       putc('\n', f);
     }
   }
@@ -279,14 +127,14 @@ static sparc_status print_json(FILE *f, const diagnosis *runs, int count, const 
   return SPARC_OK;
 }
 
-sparc_status diagnosis_print(FILE *stream, print_format format, const diagnosis *runs, int count,
+sparc_status diagnosis_print(FILE *stream, sheet_format format, const diagnosis *runs, int count,
                              const diagnosis_tables *tables) {
   sparc_status status = SPARC_OK;
   const locale_guard guard = enter_c_locale();
-  if (format == PRINT_CSV)
+  if (format == SHEET_CSV)
     print_csv(stream, tables);
   else
-    status = format == PRINT_JSON ? print_json(stream, runs, count, tables)
+    status = format == SHEET_JSON ? print_json(stream, runs, count, tables)
                                   : print_for_people(stream, format, runs, count, tables);
   leave_c_locale(guard);
   return status;

@@ -19,6 +19,7 @@ typedef struct replay_options {
   int examples;            /* of a model, at most */
   int steps;               /* of an agent */
   uint64_t seed;           /* of an agent's environment and actions */
+  int threads;             /* 0: as many as there are processors; results do not depend on them */
 } replay_options;
 
 replay_options replay_defaults(void); /* the paper's */

@@ -5,8 +5,7 @@
 #define SPARC_LAB_DIAGNOSE_TABLES_H
 
 #include "lab/diagnose/diagnosis.h"
-
-#include <stdio.h>
+#include "lab/sheet.h"
 
 enum { TABLE_LABEL = REPLAY_TITLE + 40 };
 
@@ -38,18 +37,11 @@ typedef struct diagnosis_tables {
 sparc_status diagnosis_tables_create(const diagnosis *runs, int count, diagnosis_tables *out);
 void diagnosis_tables_free(diagnosis_tables *tables); /* a zeroed one is fine, too */
 
-typedef enum print_format {
-  PRINT_TEXT,
-  PRINT_MARKDOWN,
-  PRINT_LATEX,
-  PRINT_CSV,
-  PRINT_JSON,
-  PRINT_FORMATS
-} print_format;
-extern const char *const print_format_names[PRINT_FORMATS + 1];
+/* diagnosis_sheet is a table as people read it; false: no memory. sheet_free releases what *out holds in any case. */
+bool diagnosis_sheet(const table *t, sheet *out);
 
 /* diagnosis_print writes all tables, and what they are of */
-sparc_status diagnosis_print(FILE *stream, print_format format, const diagnosis *runs, int count,
+sparc_status diagnosis_print(FILE *stream, sheet_format format, const diagnosis *runs, int count,
                              const diagnosis_tables *tables);
 
 #endif

@@ -6,7 +6,6 @@
 #include "rl/score.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static bool is_better(double a, double b, bool higher) { return higher ? a > b : a < b; }
@@ -56,16 +55,9 @@ int aggregate_rank(double value, int count, const double *others, bool higher) {
   return rank;
 }
 
-void aggregate_print(double value, int digits, char *text, size_t size) {
-  if (digits < 0)
-    snprintf(text, size, "%.3g", value);
-  else
-    snprintf(text, size, "%.*f", digits, value);
-}
-
 static double as_printed(double value, int digits) {
   char text[64];
-  aggregate_print(value, digits, text, sizeof text);
+  sheet_number(value, digits, text, sizeof text);
   return strtod(text, NULL);
 }
 
@@ -80,7 +72,7 @@ static double best_below(int count, const double *values, int digits, bool highe
   return best;
 }
 
-void aggregate_marks(int count, const double *values, int digits, bool higher, aggregate_mark *marks) {
+void aggregate_marks(int count, const double *values, int digits, bool higher, sheet_mark *marks) {
   const double best = best_below(count, values, digits, higher, NAN),
                second = isnan(best) ? NAN : best_below(count, values, digits, higher, best);
   for (int i = 0; i < count; i++) {

@@ -5,6 +5,7 @@
 #define SPARC_LAB_GRID_AGGREGATE_H
 
 #include "lab/grid/grid.h"
+#include "lab/sheet.h"
 
 /* aggregate_score is the score of a run with these values: the mean of the last `window` ones, or the best of all.
  * SPARC_INVALID: there are fewer; SPARC_NOT_FINITE: one of those that count is not finite. */
@@ -24,13 +25,8 @@ aggregate_summary aggregate_paired(int count, const double *values, const double
  * NAN do not take part. */
 int aggregate_rank(double value, int count, const double *others, bool higher);
 
-typedef enum aggregate_mark { MARK_NONE, MARK_BEST, MARK_SECOND } aggregate_mark;
-
 /* aggregate_marks finds the best and the second best among values as a table prints them, with so many digits behind
  * the point (-1: three significant ones): equal in print is equal in rank. NAN is unmarked. */
-void aggregate_marks(int count, const double *values, int digits, bool higher, aggregate_mark *marks /* (count) */);
-
-/* aggregate_print writes a number with the digits of a score */
-void aggregate_print(double value, int digits, char *text, size_t size);
+void aggregate_marks(int count, const double *values, int digits, bool higher, sheet_mark *marks /* (count) */);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* estimate.c: by what others took, or by adding up. */
+/* estimate.c: by what others took, by trying, or by adding up. */
 #include "lab/grid/estimate.h"
 
+#include "base/error.h"
 #include "lab/rl/rl_run.h"
+#include "lab/run/run_settings.h"
 
 #include <math.h>
 
@@ -25,6 +27,42 @@ job_cost estimate_measured(const grid_jobs *jobs, const grid_job *job) {
   }
   if (count > 0) cost.rate = count / sum;
   return cost;
+}
+
+/* asks the run to stop when enough is known */
+static int is_enough(void *user, const sparc_run_event *event) {
+  (void)user;
+  const sparc_run_result r = sparc_run_result_of(event->run);
+  return r.done - r.first >= ESTIMATE_UPDATES || r.seconds > ESTIMATE_SECONDS;
+}
+
+static sparc_status time_updates(const sparc_run_config *config, double *rate) {
+  sparc_run *run;
+  sparc_status status = sparc_run_create(config, &run);
+  if (status != SPARC_OK) return status;
+  status = sparc_run_execute(run, is_enough, NULL);
+  const sparc_run_result r = sparc_run_result_of(run);
+  if (status == SPARC_OK) *rate = r.seconds > 0 ? (double)(r.done - r.first) / r.seconds : 0;
+  sparc_run_free(run);
+  return status;
+}
+
+sparc_status estimate_training(const grid_job *job, int threads, double *rate) {
+  sparc_run_config config = sparc_run_defaults();
+  const settings_form form = run_form(&config);
+  settings_source *source = sparc_alloc(sizeof *source);
+  *rate = 0;
+  if (!source) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
+  settings_clear(&form);
+  sparc_status status = settings_read_json(&form, "settings", json_incref(job->settings), source);
+  if (status == SPARC_OK) status = settings_apply(&form, source);
+  config.folder = NULL;
+  config.train.threads = threads;
+  config.validate_every = config.train.updates;
+  if (status == SPARC_OK) status = time_updates(&config, rate);
+  settings_source_free(source);
+  sparc_free(source);
+  return status;
 }
 
 double estimate_memory(const grid_job *job) {

@@ -13,6 +13,12 @@ typedef struct job_cost {
 /* estimate_measured takes rate and memory from the finished runs of the same task and method */
 job_cost estimate_measured(const grid_jobs *jobs, const grid_job *job);
 
+/* estimate_training does the first few updates of a training run, without a folder and without validations, and
+ * measures them alone: *rate is updates per second, however long the data take to load. It stops after the update that
+ * goes beyond ESTIMATE_SECONDS. */
+enum { ESTIMATE_UPDATES = 4, ESTIMATE_SECONDS = 15 };
+sparc_status estimate_training(const grid_job *job, int threads, double *rate);
+
 /* estimate_memory adds up what an RL run allocates; 0: another kind, or its settings make no sense */
 double estimate_memory(const grid_job *job);
 

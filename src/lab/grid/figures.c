@@ -20,7 +20,7 @@ enum { CURVE_POINTS_MOST = 300 };
 
 const char *grid_colour(const grid *g, int method) {
   static const char *const palette[] = {"#D55E00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#B8860B",
-                                        "#7A6FB0", "#8FB339", "#882255", "#E69F00", "#666666", "#1d2530"};
+                                        "#7A6FB0", "#8FB339", "#882255", "#E69F00", "#666666", "#A65628"};
   const char *own = g->method[method].colour;
   /* what a file says must not become part of a script unless it is a colour */
   const bool fine = own && own[0] == '#' && strlen(own) == 7 && strspn(own + 1, "0123456789abcdefABCDEF") == 6;

@@ -216,9 +216,9 @@ const char *job_state_name(job_state state) {
   return names[state];
 }
 
-static void text_in(const json_t *object, const char *key, char text[JOB_TEXT]) {
+static void text_in(const json_t *object, const char *key, char *text, size_t size) {
   const char *value = json_string_value(json_object_get(object, key));
-  snprintf(text, JOB_TEXT, "%s", value ? value : "");
+  snprintf(text, size, "%s", value ? value : "");
 }
 
 static json_t *load(const grid_job *job, const char *name) {
@@ -238,8 +238,9 @@ static void read_result(const json_t *object, job_result *r) {
   r->seconds = number_in(object, "seconds", 0);
   r->rate = number_in(object, "rate", 0);
   r->memory_mb = number_in(object, "memory_mb", 0);
-  text_in(object, "reason", r->reason);
-  text_in(object, "machine", r->machine);
+  text_in(object, "reason", r->reason, sizeof r->reason);
+  text_in(object, "machine", r->machine, sizeof r->machine);
+  text_in(object, "version", r->version, sizeof r->version);
 }
 
 /* how far the log has come; it is written in blocks, so a line may be cut off at the end */
@@ -287,7 +288,7 @@ void job_look(const grid_job *job, job_report *out) {
       out->state = JOB_FAILED;
     else if (has(job, settings_file))
       out->state = JOB_STOPPED;
-    text_in(failure, "message", out->message);
+    text_in(failure, "message", out->message, sizeof out->message);
   }
   json_decref(result);
   json_decref(failure);

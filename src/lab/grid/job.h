@@ -81,6 +81,7 @@ typedef struct job_result {
   double seconds, rate;  /* of the work; budget per second */
   double memory_mb;      /* at most, of the process */
   char machine[JOB_TEXT];
+  char version[JOB_DIGEST]; /* of the library that did it */
 } job_result;
 
 typedef struct job_report {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "lab/grid/curves.h"
 #include "lab/grid/figures.h"
+#include "lab/grid/report_parts.h"
 #include "lab/grid/table.h"
 
 #include <math.h>
@@ -16,88 +17,103 @@ enum { CURVE_POINTS = 200, SHORT_TEXT = 64 };
 
 /* ---- tables -------------------------------------------------------------------------------------- */
 
-typedef struct headings {
-  char text[GRID_MOST][TABLE_TITLE];
-  const char *over[3 * GRID_MOST + 1], *under[3 * GRID_MOST + 1];
-} headings;
-
-/* a group's title spans its columns, which have titles of their own where there are several */
-static int make_headings(const table *t, bool differences, headings *h) {
-  int column = 0;
-  h->over[column] = h->under[column] = "";
-  column++;
-  for (int g = 0; g < t->groups; g++) {
-    table_group_title(t, g, h->text[g]);
-    for (int c = 0; c < t->columns; c++, column++) {
-      h->over[column] = c == 0 ? h->text[g] : "";
-      h->under[column] = table_column_title(t, c);
-    }
-    if (!differences) continue;
-    h->over[column] = "";
-    h->under[column++] = "difference";
-  }
-  return column;
-}
-
-static html_mark mark_of(const table_cell *cell) {
+static html_mark mark_of(const sheet_cell *cell) {
   static const html_mark marks[] = {[MARK_NONE] = HTML_PLAIN, [MARK_BEST] = HTML_BEST, [MARK_SECOND] = HTML_SECOND};
   return cell->unfinished ? HTML_UNFINISHED : marks[cell->mark];
 }
 
-/* what was measured here less what the paper prints; "" where either is missing */
-static void print_difference(const grid_results *r, const table *t, int row, int group, char text[SHORT_TEXT]) {
-  const field_result *f = t->units_in_rows ? grid_field(r, row, group) : grid_field(r, group, row);
-  char number[SHORT_TEXT] = "";
-  if (f->ours.count && f->in_paper)
-    aggregate_print(f->ours.mean - f->paper, grid_score_of(r->jobs->g, f->task, f->method).digits, number,
-                    sizeof number);
-  snprintf(text, SHORT_TEXT, "%s%.*s", *number && *number != '-' ? "+" : "", SHORT_TEXT - 2, number);
+/* a column in which nothing stands, such as the paper's of a task that it does not have, is left out */
+static bool is_shown(const sheet *t, int group, int column) {
+  for (int row = 0; row < t->rows; row++)
+    if (*sheet_at(t, row, group, column)->text) return true;
+  return column == 0;
 }
 
-/* scores get a third column where the paper has numbers */
-static void put_table(html_page *page, const grid_results *r, const table *t, bool scores, headings *h) {
-  const bool differences = scores && t->columns == 2;
-  const int columns = make_headings(t, differences, h);
-  const char *const *const both[] = {h->over, h->under};
-  html_table_begin(page, both, t->columns == 2 ? 2 : 1, columns);
-  for (int row = 0; row < t->rows; row++) {
-    char title[TABLE_TITLE], difference[SHORT_TEXT];
-    table_row_title(t, row, title);
-    html_table_row_begin(page, false);
-    html_table_cell(page, title, HTML_PLAIN);
-    for (int group = 0; group < t->groups; group++) {
-      for (int c = 0; c < t->columns; c++) {
-        const table_cell *cell = table_cell_at(t, row, group, c);
-        html_table_cell(page, cell->text, mark_of(cell));
-      }
-      if (!differences) continue;
-      print_difference(r, t, row, group, difference);
-      html_table_cell(page, difference, HTML_PLAIN);
+/* a group's title spans its columns, which have titles of their own where there are several; returns their number */
+static int make_headings(const sheet *t, const char **over, const char **under) {
+  int columns = 1;
+  over[0] = t->columns > 1 ? "" : t->corner;
+  under[0] = t->corner;
+  for (int group = 0; group < t->groups; group++)
+    for (int c = 0; c < t->columns; c++) {
+      if (!is_shown(t, group, c)) continue;
+      over[columns] = c == 0 ? t->group[group] : "";
+      under[columns++] = t->column[c];
     }
-    html_table_row_end(page);
-  }
+  return columns;
+}
+
+static void put_row(html_page *page, const sheet *t, int row) {
+  html_table_row_begin(page, false);
+  html_table_cell(page, t->row[row], HTML_PLAIN);
+  for (int group = 0; group < t->groups; group++)
+    for (int c = 0; c < t->columns; c++) {
+      const sheet_cell *cell = sheet_at(t, row, group, c);
+      if (is_shown(t, group, c)) html_table_cell(page, cell->text, mark_of(cell));
+    }
+  html_table_row_end(page);
+}
+
+sparc_status report_put_sheet(html_page *page, const sheet *t) {
+  const size_t most = 1 + (size_t)t->groups * (size_t)t->columns;
+  const char **over = calloc(2 * most, sizeof *over), **under = over + most;
+  if (!over) return fail(SPARC_NO_MEMORY, "no memory for the headings of a table");
+  const int columns = make_headings(t, over, under);
+  html_table_begin(page, (const char *const *const[]){over, under}, t->columns > 1 ? 2 : 1, columns);
+  for (int row = 0; row < t->rows; row++) put_row(page, t, row);
   html_table_end(page);
+  free(over);
+  return SPARC_OK;
+}
+
+/* what was measured here less what the paper prints; "" where either is missing */
+static void print_difference(const field_result *f, int digits, char text[SHEET_CELL]) {
+  char number[SHORT_TEXT] = "";
+  if (f->ours.count && f->in_paper) sheet_number(f->ours.mean - f->paper, digits, number, sizeof number);
+  snprintf(text, SHEET_CELL, "%s%s", *number && *number != '-' ? "+" : "", number);
+}
+
+/* the scores with a third column in each group where the paper has numbers */
+static bool add_differences(const grid_results *r, const sheet *from, sheet *out) {
+  const bool turned = table_has_tasks_in_rows(r);
+  if (!sheet_create(from->rows, from->groups, 3, out)) return false;
+  for (int row = 0; row < from->rows; row++) memcpy(out->row[row], from->row[row], SHEET_TITLE);
+  for (int group = 0; group < from->groups; group++) memcpy(out->group[group], from->group[group], SHEET_TITLE);
+  for (int row = 0; row < from->rows; row++)
+    for (int group = 0; group < from->groups; group++) {
+      const field_result *f = turned ? grid_field(r, row, group) : grid_field(r, group, row);
+      for (int c = 0; c < 2; c++) *sheet_at(out, row, group, c) = *sheet_at(from, row, group, c);
+      print_difference(f, grid_score_of(r->jobs->g, f->task, f->method).digits, sheet_at(out, row, group, 2)->text);
+    }
+  for (int c = 0; c < 2; c++) out->column[c] = from->column[c];
+  out->column[2] = "difference";
+  return true;
+}
+
+static sparc_status put_table(html_page *page, const grid_results *r, table_kind kind, const sheet *t) {
+  if (kind != TABLE_SCORES) html_subsection(page, t->title);
+  if (kind != TABLE_SCORES || t->columns < 2) return report_put_sheet(page, t);
+  sheet wide;
+  const sparc_status status =
+      add_differences(r, t, &wide) ? report_put_sheet(page, &wide) : fail(SPARC_NO_MEMORY, "no memory for a table");
+  sheet_free(&wide);
+  return status;
 }
 
 static sparc_status put_tables(html_page *page, const grid_results *r) {
-  headings *h = sparc_alloc(sizeof *h);
-  if (!h) return fail(SPARC_NO_MEMORY, "no memory for the headings of a table");
-  for (int kind = 0; kind < TABLE_KINDS; kind++) {
-    table t;
-    if (table_make(r, (table_kind)kind, &t)) {
-      if (kind != TABLE_SCORES) html_subsection(page, t.title);
-      put_table(page, r, &t, kind == TABLE_SCORES, h);
-      if (*t.note) html_paragraph(page, "%s", t.note);
-    }
-    table_free(&t);
+  sparc_status status = SPARC_OK;
+  for (int kind = 0; kind < TABLE_KINDS && status == SPARC_OK; kind++) {
+    sheet t;
+    if (table_make(r, (table_kind)kind, &t)) status = put_table(page, r, (table_kind)kind, &t);
+    if (status == SPARC_OK && t.rows && *t.note) html_paragraph(page, "%s", t.note);
+    sheet_free(&t);
   }
-  sparc_free(h);
   const int seeds = r->jobs->chosen.seeds;
   if (seeds > 1)
     html_paragraph(page, "Mean ± sample deviation over %d seeds. Bold: best; underlined: second best.", seeds);
   else
     html_paragraph(page, "One seed. Bold: best; underlined: second best.");
-  return SPARC_OK;
+  return status;
 }
 
 /* ---- charts -------------------------------------------------------------------------------------- */
@@ -126,6 +142,14 @@ static void put_scores(html_page *page, const grid_results *r) {
                   "the paper.");
 }
 
+/* with many methods colours come again; the later ones are dashed */
+static bool is_repeated(const grid_jobs *jobs, int method) {
+  const char *colour = grid_colour(jobs->g, method);
+  for (int m = 0; m < jobs->chosen.methods && jobs->chosen.method[m] != method; m++)
+    if (strcmp(grid_colour(jobs->g, jobs->chosen.method[m]), colour) == 0) return true;
+  return false;
+}
+
 /* the curve as a line with its spread; mean and deviation become the limits of the band */
 static void put_curve(html_page *page, const grid_jobs *jobs, int method, grid_curve *curve) {
   const grid *g = jobs->g;
@@ -137,6 +161,7 @@ static void put_curve(html_page *page, const grid_jobs *jobs, int method, grid_c
   const bool spread = low && jobs->chosen.seeds > 1;
   html_chart_line(page, &(html_line){.name = g->method[method].title,
                                      .colour = grid_colour(g, method),
+                                     .dashed = is_repeated(jobs, method),
                                      .points = (int)curve->count,
                                      .x = curve->x,
                                      .y = curve->mean,
@@ -182,7 +207,7 @@ static void put_settings_of(html_page *page, const char *title, const json_t *se
 
 static void put_settings(html_page *page, const grid_jobs *jobs) {
   const grid *g = jobs->g;
-  html_subsection(page, "Settings");
+  html_details_begin(page, "Settings");
   put_settings_of(page, "All runs", g->settings);
   for (int i = 0; i < jobs->chosen.tasks; i++) {
     const grid_task *t = &g->task[jobs->chosen.task[i]];
@@ -192,6 +217,7 @@ static void put_settings(html_page *page, const grid_jobs *jobs) {
     const grid_method *m = &g->method[jobs->chosen.method[i]];
     put_settings_of(page, m->title, m->settings);
   }
+  html_details_end(page);
 }
 
 static void print_number(char text[SHORT_TEXT], bool there, const char *format, double value) {
@@ -224,10 +250,13 @@ static void put_run(html_page *page, const grid_job *job) {
 static void put_runs(html_page *page, const grid_jobs *jobs) {
   static const char *const titles[] = {"run", "score", "parameters", "seconds", "MB", "state", "machine"};
   const char *const *const rows[] = {titles};
-  html_subsection(page, "Runs");
+  char title[SHORT_TEXT];
+  snprintf(title, sizeof title, "All %d runs", jobs->count);
+  html_details_begin(page, title);
   html_table_begin(page, rows, 1, sizeof titles / sizeof *titles);
   for (int i = 0; i < jobs->count; i++) put_run(page, &jobs->job[i]);
   html_table_end(page);
+  html_details_end(page);
 }
 
 static void put_progress(html_page *page, const grid_results *r) {
@@ -253,7 +282,7 @@ sparc_status lab_report_add(html_page *page, const grid_results *r) {
   const grid_jobs *jobs = r->jobs;
   char mark[96];
   grid_scope_mark(&jobs->scope, mark, sizeof mark);
-  char title[TABLE_TITLE];
+  char title[SHEET_TITLE];
   snprintf(title, sizeof title, "%.150s%s%s%s", jobs->g->title, *mark ? " (" : "", mark, *mark ? ")" : "");
   html_section(page, title);
   if (jobs->scope.scale != 1)
@@ -262,6 +291,7 @@ sparc_status lab_report_add(html_page *page, const grid_results *r) {
   sparc_status status = put_tables(page, r);
   if (status == SPARC_OK) put_scores(page, r);
   if (status == SPARC_OK) status = put_curves(page, jobs);
+  if (status == SPARC_OK) status = report_put_diagnostics(page, jobs);
   if (status != SPARC_OK) return status;
   put_settings(page, jobs);
   put_runs(page, jobs);

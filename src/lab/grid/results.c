@@ -86,7 +86,7 @@ static void rank(const grid_results *r, int task) {
 static void mark(const grid_results *r, int task) {
   const int methods = r->jobs->chosen.methods;
   double means[GRID_MOST];
-  aggregate_mark marks[GRID_MOST];
+  sheet_mark marks[GRID_MOST];
   for (int m = 0; m < methods; m++) {
     const field_result *f = field_at(r, task, m);
     means[m] = f->ours.count ? f->ours.mean : NAN;

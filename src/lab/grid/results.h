@@ -19,7 +19,7 @@ typedef struct field_result {
   long parameters;              /* 0: unknown */
   aggregate_summary ours;       /* count 0: unfinished */
   aggregate_summary difference; /* to the reference under the same seeds; count 0: there is none */
-  aggregate_mark mark;          /* among the methods of the task */
+  sheet_mark mark;              /* among the methods of the task */
   int rank;                     /* 0: none */
   bool in_paper, difference_in_paper;
   double paper, paper_deviation; /* NAN: no deviation */

@@ -4,6 +4,7 @@
 #include "lab/html/html.h"
 
 #include <math.h>
+#include <string.h>
 
 /* a string of JSON inside a page: what could end the element or break the XML is written as an escape */
 static void put_string(FILE *out, const char *text) {
@@ -51,6 +52,19 @@ void html_chart_begin(html_page *p, const html_chart *chart) {
   put_member(p->out, "y", chart->y);
   fprintf(p->out, "\"zero\":%s,\n", chart->from_zero ? "true" : "false");
   p->items = 0;
+}
+
+/* such bytes stand only inside the strings of JSON, where they may be escapes as well */
+void html_chart_object(html_page *p, const char *title, const char *json) {
+  fputs("<div class=\"chart\"><h4>", p->out);
+  for (const char *c = title; *c; c++) xml_put_character(p->out, *c);
+  fputs("</h4><script type=\"application/json\">", p->out);
+  for (const char *c = json; *c; c++)
+    if (strchr("<>&", *c))
+      fprintf(p->out, "\\u%04x", (unsigned)*c);
+    else
+      putc(*c, p->out);
+  fputs("</script></div>\n", p->out);
 }
 
 void html_chart_line(html_page *p, const html_line *line) {

@@ -39,6 +39,12 @@ void html_section(html_page *p, const char *title) { put_element(p->out, "<h2>",
 
 void html_subsection(html_page *p, const char *title) { put_element(p->out, "<h3>", title, "</h3>\n"); }
 
+void html_details_begin(html_page *p, const char *title) {
+  put_element(p->out, "<details><summary>", title, "</summary>\n");
+}
+
+void html_details_end(html_page *p) { fputs("</details>\n", p->out); }
+
 void html_paragraph(html_page *p, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);

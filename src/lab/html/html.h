@@ -32,6 +32,9 @@ void html_abandon(html_page *page); /* instead of html_end: an older page stays 
 
 void html_section(html_page *page, const char *title);
 void html_subsection(html_page *page, const char *title);
+/* what few readers want: closed until its title is clicked */
+void html_details_begin(html_page *page, const char *title);
+void html_details_end(html_page *page);
 __attribute__((format(printf, 2, 3))) void html_paragraph(html_page *page, const char *format, ...);
 /* html_remark is a paragraph that stands out */
 __attribute__((format(printf, 2, 3))) void html_remark(html_page *page, const char *format, ...);
@@ -80,6 +83,8 @@ void html_chart_begin(html_page *page, const html_chart *chart);
 void html_chart_line(html_page *page, const html_line *line);
 void html_chart_bar(html_page *page, const html_bar *bar);
 void html_chart_end(html_page *page);
+/* html_chart_object is a whole chart whose data are there as JSON: an object with a "kind" that page.js draws */
+void html_chart_object(html_page *page, const char *title, const char *json);
 void html_figure_end(html_page *page, const char *caption);
 
 #endif

@@ -61,10 +61,10 @@
 
   function drawLines(place, chart) {
     const width = Math.max(260, place.clientWidth), height = Math.round(Math.min(320, Math.max(200, width * 0.55)));
-    const left = 52, right = 12, top = 10, bottom = 38;
+    const left = 52, right = 12, top = chart.events && chart.events.length ? 26 : 10, bottom = 38;
     const all = chart.lines.flatMap((line) => line.points);
     const [x0, x1] = range(all.map((p) => p[0]));
-    let [y0, y1] = range(all.flatMap((p) => p.slice(1)));
+    let [y0, y1] = chart.range || range(all.flatMap((p) => p.slice(1)));
     if (chart.zero) y0 = Math.min(0, y0);
     const room = (y1 - y0) * 0.04;
     y1 += room;
@@ -78,6 +78,7 @@
     }
     for (const v of ticks(x0, x1, width / 90)) svg(canvas, "text", {x: x(v), y: height - bottom + 16, "text-anchor": "middle"}, shown(v));
     svg(canvas, "line", {class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom});
+    if (chart.events) drawEvents(canvas, chart, x, top, height - bottom);
     svg(canvas, "text", {x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle"}, chart.x);
     svg(canvas, "text", {x: 12, y: (top + height - bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(top + height - bottom) / 2})`}, chart.y);
     for (const line of chart.lines) {
@@ -122,7 +123,7 @@
     const legend = html(place, "div", "legend");
     for (const line of chart.lines) {
       const entry = html(legend, "span");
-      html(entry, "i").style.background = line.colour;
+      html(entry, "i", line.dashed ? "dashed" : "").style.backgroundColor = line.colour;
       entry.append(line.name);
     }
   }
@@ -132,7 +133,7 @@
   function drawBars(place, chart) {
     const width = Math.max(260, place.clientWidth), row = 28, top = 6, bottom = 36;
     const height = top + row * chart.bars.length + bottom;
-    const left = Math.min(width * 0.36, 26 + 7 * Math.max(...chart.bars.map((bar) => bar.name.length))), right = 64;
+    const left = Math.min(width * 0.5, 18 + 6.4 * Math.max(...chart.bars.map((bar) => bar.name.length))), right = 64;
     const ends = chart.bars.flatMap((bar) => [bar.value, bar.paper, bar.value === null ? null : bar.value + (bar.deviation || 0)]);
     const [low, high] = range(ends.concat(0));
     const x = (v) => left + (v - low) / (high - low) * (width - left - right);
@@ -163,13 +164,137 @@
     });
   }
 
+  /* ---- inside a cell ---- */
+
+  const eventColours = ["#c0417f", "#2f9e6e", "#7b62c9", "#c98a12", "#2a93a8", "#b5533c"];
+  const eventColour = (i) => eventColours[i % eventColours.length];
+
+  /* a line at every event, and its name above where there is room */
+  function drawEvents(canvas, chart, x, top, bottom) {
+    let free = -Infinity;
+    for (const [step, which] of chart.events) {
+      const at = x(step), name = chart.names[which] || "";
+      svg(canvas, "line", {x1: at, x2: at, y1: top, y2: bottom, stroke: eventColour(which), "stroke-dasharray": "4 3", "stroke-opacity": 0.8});
+      if (at - 3.5 * name.length < free) continue;
+      svg(canvas, "text", {x: at, y: top - 6, "text-anchor": "middle", style: `fill:${eventColour(which)}`}, name);
+      free = at + 3.5 * name.length + 8;
+    }
+  }
+
+  const mix = (a, b, f) => a.map((v, i) => Math.round(v + (b[i] - v) * f));
+  const rgb = (c) => `rgb(${c.join(",")})`;
+
+  /* blue retains longer, red forgets; grey, readable on light and dark, is in between */
+  const controlColour = (r) => rgb(r < 0 ? mix([150, 156, 166], [40, 110, 220], -r) : mix([150, 156, 166], [214, 48, 72], r));
+
+  /* a square picture in the middle of its place */
+  function square(place, title, most) {
+    const width = Math.max(260, place.clientWidth), size = Math.min(width, most), left = (width - size) / 2;
+    const canvas = svg(place, "svg", {viewBox: `0 0 ${width} ${size}`, role: "img", "aria-label": title});
+    return {canvas, size, left};
+  }
+
+  function drawDisc(place, chart) {
+    const {canvas, size, left} = square(place, chart.title, 380), middle = size / 2, radius = middle - 18;
+    const x = (v) => left + middle + v * radius, y = (v) => middle - v * radius;
+    svg(canvas, "circle", {class: "grid", cx: x(0), cy: y(0), r: radius / 2, fill: "none"});
+    svg(canvas, "line", {class: "grid", x1: x(-1), x2: x(1), y1: y(0), y2: y(0)});
+    svg(canvas, "line", {class: "grid", x1: x(0), x2: x(0), y1: y(-1), y2: y(1)});
+    svg(canvas, "circle", {class: "unit", cx: x(0), cy: y(0), r: radius});
+    svg(canvas, "text", {x: x(1) + 4, y: y(0) + 4}, "1");
+    svg(canvas, "text", {x: x(0), y: y(1) - 5, "text-anchor": "middle"}, "i");
+    for (const [base, ...points] of chart.modes)
+      if (base) for (const p of points) svg(canvas, "line", {class: "grid", x1: x(base[0]), y1: y(base[1]), x2: x(p[0]), y2: y(p[1])});
+    for (const mode of chart.modes)
+      for (const p of mode.slice(1)) svg(canvas, "circle", {cx: x(p[0]).toFixed(1), cy: y(p[1]).toFixed(1), r: 2.4, fill: controlColour(p[2])});
+    for (const [base] of chart.modes) if (base) svg(canvas, "circle", {class: "ring", cx: x(base[0]), cy: y(base[1]), r: 3.2});
+    if (!chart.controlled) return;
+    const legend = html(place, "div", "legend");
+    for (const [name, value] of [["r = −1, retains longer", -1], ["0", 0], ["r = 1, forgets", 1]]) {
+      const entry = html(legend, "span");
+      html(entry, "i").style.background = controlColour(value);
+      entry.append(name);
+    }
+  }
+
+  const shades = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const plasma = [[13, 8, 135], [126, 3, 168], [204, 71, 120], [248, 149, 64], [240, 249, 33]];
+  const plasmaAt = (f) => mix(plasma[Math.min(3, Math.floor(f * 4))], plasma[Math.min(3, Math.floor(f * 4)) + 1], f * 4 - Math.min(3, Math.floor(f * 4)));
+
+  function drawEnergy(place, chart) {
+    const width = Math.max(260, place.clientWidth), left = 30, right = 12, top = chart.events.length ? 26 : 10, bottom = 38;
+    const inside = Math.max(150, Math.min(260, 3 * chart.rows)), height = top + inside + bottom;
+    const pixels = document.createElement("canvas");
+    pixels.width = chart.steps;
+    pixels.height = chart.rows;
+    const context = pixels.getContext("2d"), image = context.createImageData(chart.steps, chart.rows);
+    for (let i = 0; i < chart.cells.length; i++) {
+      const colour = plasmaAt(shades.indexOf(chart.cells[i]) / 63);
+      image.data.set([...colour, 255], 4 * i);
+    }
+    context.putImageData(image, 0, 0);
+    const canvas = svg(place, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title});
+    svg(canvas, "image", {href: pixels.toDataURL(), x: left, y: top, width: width - left - right, height: inside, preserveAspectRatio: "none", style: "image-rendering:pixelated"});
+    const x = (step) => left + (step - 0.5) / chart.steps * (width - left - right);
+    drawEvents(canvas, chart, x, top, top + inside);
+    for (const v of ticks(1, chart.steps, width / 90)) svg(canvas, "text", {x: x(v), y: top + inside + 16, "text-anchor": "middle"}, shown(v));
+    svg(canvas, "text", {x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle"}, "step");
+    const middle = top + inside / 2;
+    svg(canvas, "text", {x: 14, y: middle, "text-anchor": "middle", transform: `rotate(-90 14 ${middle})`}, `${chart.modes} modes${chart.ordered ? ", slow on top" : ""}`);
+    const legend = html(place, "div", "legend");
+    const bar = html(legend, "span");
+    html(bar, "i", "ramp").style.background = `linear-gradient(90deg, ${plasma.map(rgb).join(", ")})`;
+    bar.append(`log₁₀ |h|² from ${shown(chart.range[0])} to ${shown(chart.range[1])}`);
+  }
+
+  function drawPortraits(place, chart) {
+    const width = Math.max(260, place.clientWidth), across = width < 420 ? 2 : 3, cell = Math.min(width / across, 190);
+    const rows = Math.ceil(chart.modes.length / across), title = 20, left = (width - across * cell) / 2;
+    const canvas = svg(place, "svg", {viewBox: `0 0 ${width} ${rows * (cell + title)}`, role: "img", "aria-label": chart.title});
+    chart.modes.forEach((mode, k) => {
+      const cx = left + (k % across + 0.5) * cell, cy = Math.floor(k / across) * (cell + title) + title + cell / 2, radius = cell / 2 - 8;
+      const x = (p) => (cx + p[0] * radius).toFixed(1), y = (p) => (cy - p[1] * radius).toFixed(1);
+      svg(canvas, "circle", {class: "grid", cx, cy, r: radius, fill: "none"});
+      svg(canvas, "line", {class: "grid", x1: cx - radius, x2: cx + radius, y1: cy, y2: cy});
+      svg(canvas, "line", {class: "grid", x1: cx, x2: cx, y1: cy - radius, y2: cy + radius});
+      svg(canvas, "text", {x: cx, y: cy - cell / 2 - 2, "text-anchor": "middle"}, `mode ${mode.mode}${mode.memory === null ? "" : ", " + shown(Number(mode.memory.toPrecision(2))) + " steps"}`);
+      const parts = 8, each = Math.ceil(mode.path.length / parts);
+      for (let i = 0; i < parts; i++) {
+        const piece = mode.path.slice(i * each, (i + 1) * each + 1);
+        if (piece.length > 1) svg(canvas, "polyline", {class: "path", points: piece.map((p) => x(p) + "," + y(p)).join(" "), "stroke-opacity": (0.25 + 0.75 * (i + 1) / parts).toFixed(2)});
+      }
+      for (const [step, which] of chart.events)
+        if (mode.path[step - 1]) svg(canvas, "circle", {cx: x(mode.path[step - 1]), cy: y(mode.path[step - 1]), r: 2.6, fill: eventColour(which)});
+    });
+    const legend = html(place, "div", "legend"), seen = new Set(chart.events.map((e) => e[1]));
+    for (const which of [...seen].sort()) {
+      const entry = html(legend, "span");
+      html(entry, "i").style.background = eventColour(which);
+      entry.append(chart.names[which]);
+    }
+  }
+
+  const drawers = {disc: drawDisc, energy: drawEnergy, portrait: drawPortraits};
+
   const charts = [...document.querySelectorAll(".chart")].map((place) => ({place, data: JSON.parse(place.querySelector("script").textContent), width: 0}));
 
   function draw(chart) {
     if (chart.width === chart.place.clientWidth) return;
     chart.width = chart.place.clientWidth;
     chart.place.querySelectorAll("svg, .tip, .legend").forEach((old) => old.remove());
-    (chart.data.bars ? drawBars : drawLines)(chart.place, chart.data);
+    (drawers[chart.data.kind] || (chart.data.bars ? drawBars : drawLines))(chart.place, chart.data);
+  }
+
+  /* ---- sections of a long page, as links at its top ---- */
+
+  const sections = [...document.querySelectorAll("h2")];
+  if (sections.length > 2) {
+    const nav = document.createElement("nav");
+    sections.forEach((section, i) => {
+      section.id = section.id || `section-${i + 1}`;
+      html(nav, "a", "", section.textContent).href = "#" + section.id;
+    });
+    document.querySelector("main").insertBefore(nav, sections[0]);
   }
 
   charts.forEach(draw);

@@ -76,7 +76,7 @@ static sparc_status list_labels(run_data *d) {
 }
 
 /* targets are learned with mean 0 and deviation 1 over the fit part */
-static sparc_status scale_targets(run_data *d) {
+static sparc_status scale_targets(run_data *d, bool forecast) {
   const int targets = sparc_dataset_targets(d->split.fit);
   if (targets < 1) return fail(SPARC_FORMAT, "%s has no targets, expected a number for every series", d->split.name);
   d->target_mean = sparc_alloc(2 * (size_t)targets * sizeof *d->target_mean);
@@ -86,6 +86,7 @@ static sparc_status scale_targets(run_data *d) {
   d->preprocessing.target_mean = d->target_mean;
   d->preprocessing.target_deviation = d->target_mean + targets;
   d->target_steps = sparc_dataset_target_steps(d->split.fit);
+  d->preprocessing.change = forecast;
   return SPARC_OK;
 }
 
@@ -136,7 +137,8 @@ static sparc_status load_set(const char *name, const sparc_data_options *options
       .channels = d->channels, .mean = d->mean, .deviation = d->mean + d->channels, .data = d->split.name};
   if (options->read.goal == SPARC_GOAL_CLASSIFY) status = list_labels(d);
   if (status == SPARC_OK) status = prepare(d, &options->read);
-  if (status == SPARC_OK && options->read.goal != SPARC_GOAL_CLASSIFY) status = scale_targets(d);
+  if (status == SPARC_OK && options->read.goal != SPARC_GOAL_CLASSIFY)
+    status = scale_targets(d, options->read.goal == SPARC_GOAL_FORECAST);
   if (status != SPARC_OK) return status;
   d->fit = samples_of(d, d->split.fit);
   if (d->split.validation) d->validation = samples_of(d, d->split.validation);

@@ -13,13 +13,15 @@
 #include "lab/run/lock.h"
 #include "lab/run/metrics.h"
 #include "lab/run/run_settings.h"
+#include "lab/run/start.h"
+#include "lab/train.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { RUN_TEXTS = 13 };
+enum { RUN_TEXTS = 14 };
 
 struct sparc_run {
   sparc_run_config config; /* settled; its strings are `text` and `options` */
@@ -28,6 +30,8 @@ struct sparc_run {
   sparc_head_config head;
   run_data data;
   run_folder folder;
+  start_name start_path;
+  checkpoint start;       /* whose weights are the first ones; not open: none, or no longer needed */
   run_lock lock;          /* of the folder, during an execution */
   sparc_trainer *trainer; /* NULL: not begun */
   metrics metrics;
@@ -70,7 +74,7 @@ static sparc_status keep_texts(sparc_run *run) {
   const char **const texts[RUN_TEXTS] = {
       &c->data,        &c->root,         &c->variant,      &c->folder,       &c->train.network.cell,
       &r->labels_path, &r->label_column, &r->series_array, &r->labels_array, &r->ignore_columns,
-      &r->id_column,   &r->time_column,  &r->decimal};
+      &r->id_column,   &r->time_column,  &r->decimal,      &c->from};
   for (int i = 0; i < RUN_TEXTS; i++) {
     if (!*texts[i]) continue;
     run->text[i] = strdup(*texts[i]);
@@ -98,11 +102,32 @@ static sparc_status check_config(const sparc_run_config *config) {
   return SPARC_OK;
 }
 
+/* whether there is something to continue */
+static bool continues(const sparc_run *run) {
+  return has_folder(run) && run->config.resume && run_folder_has(run->folder.last);
+}
+
+/* a run of earlier versions, whose configuration does not name a recipe, had the paper's */
+static void recall_recipe(sparc_run *run) {
+  json_t *then = NULL;
+  const bool said = run->config.recipe == SPARC_RECIPE_PAPER || run->config.recipe == SPARC_RECIPE_SMALL;
+  if (said || !continues(run) || run_folder_read_config(&run->folder, &then) != SPARC_OK) return;
+  if (!json_object_get(then, "recipe")) run->config.recipe = SPARC_RECIPE_PAPER;
+  json_decref(then);
+}
+
 static sparc_status settle(sparc_run *run) {
   sparc_status status = keep_texts(run);
   if (status == SPARC_OK && has_folder(run)) status = run_folder_at(run->config.folder, &run->folder);
   if (status == SPARC_OK) status = load_data(run);
+  if (status != SPARC_OK) return status;
+  const bool borrows = run->config.from && !continues(run);
+  recall_recipe(run);
+  if (borrows) status = start_open(run->config.from, &run->start_path, &run->start);
+  if (borrows && status == SPARC_OK)
+    start_inherit(&run->start, usual_head(&run->data) != SPARC_HEAD_STEPS, &run->config);
   if (status == SPARC_OK) status = run_settle(&run->config, &run->data, run->options, &run->head);
+  if (borrows && status == SPARC_OK) status = start_check(&run->start, &run->config.train.network);
   return status;
 }
 
@@ -153,6 +178,7 @@ void sparc_run_free(sparc_run *run) {
   metrics_close(&run->metrics);
   sparc_trainer_free(run->trainer);
   run_data_free(&run->data);
+  checkpoint_close(&run->start);
   for (int i = 0; i < RUN_TEXTS; i++) free(run->text[i]);
   sparc_free(run);
 }
@@ -226,6 +252,11 @@ static sparc_status begin_fresh(sparc_run *run) {
   if (has_folder(run) && !c->force && !c->resume && run_folder_has_run(&run->folder))
     return fail(SPARC_INVALID, "'%.300s' holds a run already; resume continues it, force replaces it", c->folder);
   sparc_status status = sparc_trainer_create(&c->train, &run->data.fit, &run->trainer);
+  if (status == SPARC_OK && c->from) {
+    const bool head = start_has_head(&run->start, &run->head, &run->data.preprocessing);
+    run->result.new_head = !head;
+    status = trainer_begin_with(run->trainer, &run->start, head);
+  }
   if (status != SPARC_OK || !has_folder(run)) return status;
   status = run_folder_make(&run->folder);
   if (status == SPARC_OK) status = run_lock_take(&run->folder, &run->lock);
@@ -257,12 +288,38 @@ static sparc_status read_extras(sparc_run *run) {
   return status;
 }
 
-/* whether config.json defines the same run as the settled configuration with this training */
-static sparc_status compare_config(const sparc_run *run, const sparc_train_config *train) {
+/* what of a run may change when it is resumed: when it ends */
+typedef struct run_end {
+  long updates;
+  int patience;
+} run_end;
+
+static sparc_status read_end(const run_folder *folder, run_end *end) {
+  json_t *then;
+  const sparc_status status = run_folder_read_config(folder, &then);
+  if (status != SPARC_OK) return status;
+  *end = (run_end){.updates = (long)json_integer_value(json_object_get(then, "updates")),
+                   .patience = (int)json_integer_value(json_object_get(then, "patience"))};
+  json_decref(then);
+  return SPARC_OK;
+}
+
+/* whether config.json defines the same run as the settled configuration with this training, but for its end */
+static sparc_status compare_config(const sparc_run *run, const sparc_train_config *train, const run_end *then) {
   sparc_run_config c = run->config;
   c.train = *train;
+  c.train.updates = then->updates;
+  c.patience = then->patience;
   const settings_form form = run_form(&c);
   return run_folder_compare(&run->folder, &form, run_config_json(&c));
+}
+
+/* config.json has the last word on the end: a kill right behind it leaves a checkpoint that knows the former one */
+static sparc_status move_end(sparc_run *run, const run_end *then) {
+  const sparc_run_config *c = &run->config;
+  const sparc_status status = trainer_reschedule(run->trainer, c->train.updates);
+  if (status != SPARC_OK || (c->train.updates == then->updates && c->patience == then->patience)) return status;
+  return written(run, write_config(run));
 }
 
 static sparc_status restore(sparc_run *run) {
@@ -271,20 +328,23 @@ static sparc_status restore(sparc_run *run) {
   if (locked != SPARC_OK) return written(run, locked);
   if (!run_folder_has(folder->config))
     return fail(SPARC_FORMAT, "'%.300s' has a checkpoint but no config.json, so it is no run to resume", folder->path);
-  sparc_status status = compare_config(run, &run->config.train);
+  run_end then;
+  sparc_status status = read_end(folder, &then);
+  if (status == SPARC_OK) status = compare_config(run, &run->config.train, &then);
   if (status != SPARC_OK) return status;
   status = read_extras(run);
   if (status == SPARC_OK)
     status = sparc_trainer_restore(folder->last, &run->data.fit, run->config.train.threads, &run->trainer);
-  if (status == SPARC_OK) status = compare_config(run, sparc_trainer_config_of(run->trainer));
+  if (status == SPARC_OK) status = compare_config(run, sparc_trainer_config_of(run->trainer), &then);
   if (status != SPARC_OK) return run_folder_blame(folder, status);
+  status = move_end(run, &then);
+  if (status != SPARC_OK) return status;
   run->result.first = run->result.done = run->result.saved = sparc_trainer_updates_done(run->trainer);
   return SPARC_OK;
 }
 
 static sparc_status begin(sparc_run *run) {
-  const bool resume = has_folder(run) && run->config.resume && run_folder_has(run->folder.last);
-  sparc_status status = resume ? restore(run) : begin_fresh(run);
+  sparc_status status = continues(run) ? restore(run) : begin_fresh(run);
   if (status != SPARC_OK || !has_folder(run)) return status;
   status = run_folder_sweep(&run->folder);
   if (status == SPARC_OK)
@@ -371,6 +431,18 @@ static sparc_status update_once(sparc_run *run) {
 
 /* ---- the end ------------------------------------------------------------------------------------- */
 
+/* how many validations there were since the best follows from when they are, so nothing has to be remembered */
+static bool has_lost_patience(const sparc_run *run) {
+  const sparc_run_config *c = &run->config;
+  const sparc_run_result *r = &run->result;
+  return c->patience > 0 && r->best.update > 0 &&
+         r->done / c->validate_every - r->best.update / c->validate_every >= c->patience;
+}
+
+static bool is_over(const sparc_run *run) {
+  return run->result.done >= run->config.train.updates || has_lost_patience(run);
+}
+
 static sparc_status measure_test(sparc_run *run) {
   sparc_model *model;
   sparc_status status = sparc_model_load(run->folder.best, run->config.train.threads, &model);
@@ -381,8 +453,8 @@ static sparc_status measure_test(sparc_run *run) {
 
 static void measure_naive(sparc_run *run) {
   const run_data *d = &run->data;
-  const bool test = d->test.count > 0, forecast = run->config.read.goal == SPARC_GOAL_FORECAST;
-  run->result.naive = naive_error(test ? &d->test : &d->validation, &d->preprocessing, forecast, !test);
+  const bool test = d->test.count > 0;
+  run->result.naive = naive_error(test ? &d->test : &d->validation, &d->preprocessing);
 }
 
 static sparc_status conclude(sparc_run *run) {
@@ -396,6 +468,7 @@ static sparc_status conclude(sparc_run *run) {
   if (status != SPARC_OK) return status;
   if (has_targets(run)) measure_naive(run);
   run->result.finished = 1;
+  run->result.early = run->result.done < run->config.train.updates;
   tell(run, &(sparc_run_event){.stage = SPARC_RUN_FINISHED, .run = run});
   return SPARC_OK;
 }
@@ -405,15 +478,14 @@ static sparc_status stop_early(sparc_run *run) {
 }
 
 static sparc_status work(sparc_run *run) {
-  const long total = run->config.train.updates;
   sparc_status status = !run->trainer     ? begin(run)
                         : has_folder(run) ? written(run, run_lock_take(&run->folder, &run->lock))
                                           : SPARC_OK;
   if (status != SPARC_OK) return status;
   tell(run, &(sparc_run_event){.stage = SPARC_RUN_STARTED, .run = run});
-  while (status == SPARC_OK && run->result.done < total && !run->stop) status = update_once(run);
+  while (status == SPARC_OK && !is_over(run) && !run->stop) status = update_once(run);
   if (status != SPARC_OK) return status;
-  return run->result.done < total ? stop_early(run) : conclude(run);
+  return is_over(run) ? conclude(run) : stop_early(run);
 }
 
 sparc_status sparc_run_execute(sparc_run *run, sparc_run_fn fn, void *user) {

@@ -7,6 +7,7 @@
 #include "lab/train_settings.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,24 +15,69 @@
 
 #define RUN(member) offsetof(sparc_run_config, member)
 
-static const char data[] = "Data:";
+static const char data[] = "Data:", training[] = "Training:";
+
+/* in the order of sparc_run_recipe, and of sparc_head_input as far as a head of classes goes */
+static const char *const recipes[] = {"paper", "small", "auto", NULL};
+static const char *const heads[] = {"mean", "last", NULL};
 
 static const setting run_rows[] = {
     {.name = "data", .type = SETTING_TEXT, .offset = RUN(data), .letter = POSITIONAL, .argument = "DATA|TASK"},
     VARIANT_SETTING(sparc_run_config),
     BUDGET_SETTING(sparc_run_config, "128", TASKS_OWN),
+    {.name = "head",
+     .type = SETTING_CHOICE,
+     .offset = RUN(head),
+     .choices = heads,
+     .group = "Network:",
+     .argument = "HOW",
+     .help = "The head reads the mean over all steps or the last one (default: mean; generated tasks: last)"},
+    {.name = "from",
+     .type = SETTING_TEXT,
+     .offset = RUN(from),
+     .group = "Network:",
+     .argument = "MODEL",
+     .help = "Begin with the weights of a checkpoint or run; a new head where its classes are others"},
+    {.name = "epochs",
+     .type = SETTING_LONG,
+     .role = SHORTHAND,
+     .offset = RUN(epochs),
+     .low = 1,
+     .high = INT32_MAX,
+     .voids = "updates",
+     .group = training,
+     .letter = 'e',
+     .argument = "N",
+     .help = "Instead of updates: times through the examples"},
     {.name = "validate-every",
      .type = SETTING_LONG,
      .offset = RUN(validate_every),
      .low = 1,
      .high = INT32_MAX,
-     .group = "Training:",
+     .group = training,
      .letter = 'v',
      .argument = "N",
      .help = "Validate and save after every N updates (default: 500, or a tenth of all if that is less)"},
+    {.name = "patience",
+     .type = SETTING_INT,
+     .offset = RUN(patience),
+     .low = 1,
+     .high = INT32_MAX,
+     .group = training,
+     .argument = "N",
+     .help = "Stop after N validations in a row that are no better than the best before"},
+    {.name = "recipe",
+     .later = true,
+     .type = SETTING_CHOICE,
+     .offset = RUN(recipe),
+     .choices = recipes,
+     .group = "Regularisation:",
+     .argument = "WHICH",
+     .help = "Defaults: paper, small for few examples, or auto: small up to 200 rows of classes (default: auto)"},
     {.name = "official",
      .type = SETTING_FLAG,
      .offset = RUN(official),
+     .voids = "validation",
      .group = data,
      .help = "Fit on the whole training partition, report on the test partition"},
     THREADS_SETTING(sparc_run_config, train.threads, "all processors"),
@@ -62,6 +108,36 @@ sparc_run_config sparc_run_defaults(void) {
 
 static bool is_given(double value) { return value >= 0; }
 
+/* what the study of small sets came to (docs/small-sets.md): augmentation cost some sets what it gave others */
+static const double small_smoothing = 0.1;
+
+static bool has_classes(const run_data *d) { return !d->task && d->preprocessing.classes > 0; }
+
+static sparc_status settle_recipe(sparc_run_config *c, const run_data *d) {
+  if (c->recipe < 0) c->recipe = SPARC_RECIPE_AUTO;
+  if (c->recipe == SPARC_RECIPE_AUTO)
+    c->recipe = has_classes(d) && d->fit.count <= SPARC_SMALL_ROWS ? SPARC_RECIPE_SMALL : SPARC_RECIPE_PAPER;
+  if (c->recipe != SPARC_RECIPE_SMALL) return SPARC_OK;
+  if (!has_classes(d)) return fail(SPARC_INVALID, "recipe is small, which is for classes of a data set");
+  if (!is_given(c->train.smoothing)) c->train.smoothing = small_smoothing;
+  return SPARC_OK;
+}
+
+static sparc_status settle_epochs(sparc_run_config *c, const run_data *d) {
+  const double rows = (double)d->fit.count;
+  if (c->epochs < 1) return SPARC_OK;
+  const double updates = ceil((double)c->epochs * rows / (double)c->train.batch);
+  if (updates > INT32_MAX)
+    return fail(SPARC_INVALID, "epochs is %ld, which are %.0f updates, expected at most %d", c->epochs, updates,
+                INT32_MAX);
+  c->train.updates = (long)updates;
+  return SPARC_OK;
+}
+
+static void settle_batch(sparc_train_config *t, const sparc_task *task) {
+  if (t->batch < 1) t->batch = (task ? sparc_train_task(task) : sparc_train_classification()).batch;
+}
+
 static void settle_training(sparc_train_config *t, const sparc_task *task) {
   sparc_train_config usual = task ? sparc_train_task(task) : sparc_train_classification();
   const settings_form given = {.part = {{&training_settings, t}}}, paper = {.part = {{&training_settings, &usual}}};
@@ -78,12 +154,22 @@ static sparc_embedding usual_embedding(const sparc_network_config *n) {
   return n->layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE;
 }
 
-static void settle_network(sparc_network_config *n, const run_data *d, sparc_head_config *head) {
+sparc_head_input usual_head(const run_data *d) {
+  if (!d->task) return d->target_steps ? SPARC_HEAD_STEPS : SPARC_HEAD_MEAN;
+  return d->task->target_kind == SPARC_TARGET_CLASS ? SPARC_HEAD_LAST : SPARC_HEAD_STEPS;
+}
+
+static sparc_status check_run(const sparc_run_config *c, const run_data *d) {
+  if (c->head >= 0 && usual_head(d) == SPARC_HEAD_STEPS)
+    return fail(SPARC_INVALID, "head is %s, but there is a target for every step", heads[c->head]);
+  if (c->patience > 0 && d->validation.count == 0)
+    return fail(SPARC_INVALID, "patience is %d, but there is no validation part", c->patience);
+  return SPARC_OK;
+}
+
+static void settle_network(sparc_network_config *n, const run_data *d, int chosen, sparc_head_config *head) {
   const sparc_task *task = d->task;
-  *head = (sparc_head_config){.input = !task ? (d->target_steps ? SPARC_HEAD_STEPS : SPARC_HEAD_MEAN)
-                                       : task->target_kind == SPARC_TARGET_CLASS ? SPARC_HEAD_LAST
-                                                                                 : SPARC_HEAD_STEPS,
-                              .outputs = d->outputs};
+  *head = (sparc_head_config){.input = chosen >= 0 ? (sparc_head_input)chosen : usual_head(d), .outputs = d->outputs};
   n->head = head;
   n->heads = 1;
   n->inputs = d->channels;
@@ -114,12 +200,16 @@ static sparc_status settle_cell(sparc_run_config *c, char options[CELL_OPTIONS_S
 sparc_status run_settle(sparc_run_config *c, const run_data *d, char options[CELL_OPTIONS_SIZE],
                         sparc_head_config *head) {
   const settings_form form = run_form(c);
-  const sparc_status status = settings_check(&form, false);
+  sparc_status status = settings_check(&form, false);
+  if (status == SPARC_OK) status = check_run(c, d);
+  if (status == SPARC_OK) status = settle_recipe(c, d);
+  settle_batch(&c->train, d->task);
+  if (status == SPARC_OK) status = settle_epochs(c, d);
   if (status != SPARC_OK) return status;
   settle_training(&c->train, d->task);
   if (d->task && c->budget == 0) c->budget = d->task->training.state;
   settings_fill(&form, d->task ? USUAL_TASK : USUAL_DATA);
-  settle_network(&c->train.network, d, head);
+  settle_network(&c->train.network, d, c->head, head);
   if (c->validate_every == 0) c->validate_every = c->train.updates / 10 < 500 ? c->train.updates / 10 : 500;
   if (c->validate_every < 1) c->validate_every = 1;
   return settle_cell(c, options);

@@ -63,6 +63,9 @@ extern const settings_table
 enum { RUN_FORM_PARTS = 4 };
 settings_form run_form(sparc_run_config *config);
 
+/* usual_head is what the head reads that nothing is said of */
+sparc_head_input usual_head(const run_data *data);
+
 /* run_settle fills in what was not given; the text of the cell's options goes to `options`, the network's head to
  * `head` */
 sparc_status run_settle(sparc_run_config *config, const run_data *data, char options[CELL_OPTIONS_SIZE],

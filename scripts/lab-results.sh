@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# lab-results.sh RESULTS [OUT]: what is worth keeping of a folder of results of `sparc lab run`, by the same commands that
+# anybody would use. OUT, docs/results by default, gets
+#   NAME/table.md       the tables
+#   NAME/*.svg, *.csv   learning curves and scores as figures, and the data that they show
+#   NAME/results.jsonl  a line for each run: score, seed, digest of its settings, rate, machine, version
+#   report.html         all experiments on one page
+# for every experiment NAME that RESULTS holds. SPARC names the tool, build/release/sparc by default. What is inside the
+# trained cells is measured on the way, where it was not before, and stays in RESULTS.
+set -euo pipefail
+if [ $# -lt 1 ] || [ $# -gt 2 ]; then
+  echo "usage: $0 RESULTS [OUT]" >&2
+  exit 2
+fi
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+results=${1%/} out=${2:-$root/docs/results}
+sparc=${SPARC:-$root/build/release/sparc}
+most=$((3 * 1024 * 1024))
+
+found=0
+for folder in "$results"/*/; do
+  folder=${folder%/}
+  [ -e "$folder/lab.json" ] || continue
+  found=$((found + 1))
+  to=$out/$(basename "$folder")
+  mkdir -p "$to"
+  rm -f "$to"/*.svg "$to"/*.csv
+  "$sparc" lab diagnose "$folder" --quiet || echo "$0: $folder is not diagnosed as a whole" >&2
+  "$sparc" lab table "$folder" --format markdown >"$to/table.md"
+  "$sparc" lab status "$folder" --json >"$to/results.jsonl"
+  "$sparc" lab figure "$folder" >/dev/null
+  for file in "$folder"/figures/*.svg "$folder"/figures/*.csv; do
+    if [ -e "$file" ]; then cp "$file" "$to/"; fi
+  done
+done
+if [ "$found" = 0 ]; then
+  echo "$0: there are no results in '$results'" >&2
+  exit 3
+fi
+"$sparc" lab report --out "$results" >/dev/null
+cp "$results/report.html" "$out/report.html"
+size=$(wc -c <"$out/report.html")
+if [ "$size" -gt "$most" ]; then
+  echo "$0: $out/report.html has $size bytes, expected at most $most" >&2
+  exit 1
+fi
+echo "$found experiments in $out, report.html of $((size / 1024)) kB"

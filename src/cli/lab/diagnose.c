@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* diagnose.c: `sparc lab diagnose`: a look into the trained cells of an experiment, kept beside its runs. */
+#include "base/error.h"
+#include "cli/lab/lab.h"
+#include "io/json.h"
+#include "lab/grid/diagnostics.h"
+
+#include <math.h>
+
+typedef struct tally {
+  int made, there, unfinished;
+  exit_code worst;
+} tally;
+
+static void tell(const lab_options *o, const grid_jobs *jobs, const grid_job *job, progress *shown) {
+  char path[JOB_PATH];
+  grid_diagnosis_file(jobs, job, path);
+  if (o->json) {
+    cli_json_line(o->who, json_pack("{s:s, s:o}", "job", job->name, "file", json_text(path)));
+    fflush(stdout);
+  } else if (!o->quiet) {
+    progress_note(shown, "%s", job->name);
+  }
+}
+
+static void look_into(const lab_options *o, const grid_jobs *jobs, const grid_job *job, progress *shown, tally *t) {
+  job_report report;
+  replay_options options = replay_defaults();
+  options.threads = o->threads;
+  job_look(job, &report);
+  if (report.state != JOB_DONE) {
+    t->unfinished++;
+  } else if (grid_diagnosis_is_there(jobs, job)) {
+    t->there++;
+  } else {
+    const sparc_status status = grid_diagnose(jobs, job, &options);
+    if (status == SPARC_OK) {
+      t->made++;
+      tell(o, jobs, job, shown);
+      return;
+    }
+    cli_message(o->who, "%s: %s", job->name, sparc_error());
+    if (t->worst == EXIT_DONE) t->worst = cli_exit_code(status);
+  }
+}
+
+static void tell_all(const lab_options *o, const grid_jobs *jobs, const tally *t) {
+  if (o->json || o->quiet) return;
+  printf("%d diagnoses made, %d were there", t->made, t->there);
+  if (t->unfinished) printf(", %d runs are not finished", t->unfinished);
+  printf("; they are in %s/diagnostics, and `sparc lab report` shows them\n", jobs->folder);
+}
+
+exit_code lab_diagnose(const lab_options *o, const grid_jobs *jobs) {
+  tally t = {.worst = EXIT_DONE};
+  int of = 0, done = 0;
+  for (int i = 0; i < jobs->count; i++) of += grid_diagnosed(jobs, &jobs->job[i]);
+  if (of == 0) {
+    cli_message(o->who, "%s trains nothing that could be looked into", jobs->g->name);
+    return EXIT_USAGE;
+  }
+  interrupt_catch();
+  progress *shown = progress_start(o->quiet ? PROGRESS_NONE : o->progress, jobs->g->name, 0, of);
+  for (int i = 0; i < jobs->count && !interrupt_requested(); i++) {
+    if (!grid_diagnosed(jobs, &jobs->job[i])) continue;
+    progress_step(shown, done++, NAN, jobs->job[i].name);
+    look_into(o, jobs, &jobs->job[i], shown, &t);
+  }
+  progress_finish(shown);
+  tell_all(o, jobs, &t);
+  return interrupt_requested() ? EXIT_INTERRUPTED : t.worst;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* charts.c: the four views as data that a page draws itself, so that they are as wide as the reader's screen and as
+ * dark. What a picture cannot show is not written: three digits behind the point, and of energies 64 shades. */
+#include "lab/diagnose/view.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { DISC_POINTS = 1600, DISC_STEPS_MOST = 60, ENERGY_ROWS = 96, ENERGY_SHADES = 64, PORTRAITS = 6 };
+static const double ENERGY_DECADES = 4;
+
+static json_t *rounded(double value) { return isfinite(value) ? json_real(round(1000 * value) / 1000) : json_null(); }
+
+/* takes over the references; a NULL among them shows in the end, when the array is dumped without it */
+static json_t *pair(double a, double b) { return json_pack("[o, o]", rounded(a), rounded(b)); }
+
+/* ---- eigenvalues --------------------------------------------------------------------------------- */
+
+/* of every mode its baseline and where it was: [[re, im], [re, im, r], ...] */
+static json_t *disc_of_mode(const view *v, int j) {
+  int steps[DISC_STEPS_MOST];
+  const int share = DISC_POINTS / v->seen->H, most = share < 4 ? 4 : share < DISC_STEPS_MOST ? share : DISC_STEPS_MOST;
+  const int count = view_disc_steps(v, j, most, 0.01, steps);
+  const sparc_mode *first = view_mode(v, 0, j);
+  json_t *list = json_array();
+  json_array_append_new(list, view_has_baseline(v)
+                                  ? pair(exp(-first->nu) * cos(first->theta), exp(-first->nu) * sin(first->theta))
+                                  : json_null());
+  for (int i = 0; i < count; i++) {
+    const sparc_mode *m = view_mode(v, steps[i], j);
+    json_array_append_new(list, json_pack("[o, o, o]", rounded(m->rho * cos(m->angle)), rounded(m->rho * sin(m->angle)),
+                                          rounded(isnan(m->r) ? 0 : m->r)));
+  }
+  return list;
+}
+
+static json_t *disc(const view *v) {
+  json_t *modes = json_array();
+  for (int j = 0; j < v->seen->H; j++) json_array_append_new(modes, disc_of_mode(v, j));
+  return json_pack("{s:s, s:s, s:b, s:o}", "kind", "disc", "title",
+                   view_has_controls(v) ? "Eigenvalues under control" : "Eigenvalues", "controlled",
+                   view_has_controls(v), "modes", modes);
+}
+
+/* ---- over time ----------------------------------------------------------------------------------- */
+
+/* [step, index of its name]; the names are beside them */
+static json_t *events(const view *v) {
+  json_t *list = json_array();
+  for (int t = 0; v->from->event && t < v->T; t++)
+    if (v->from->event[t] >= 0) json_array_append_new(list, json_pack("[i, i]", t + 1, v->from->event[t]));
+  return list;
+}
+
+static json_t *event_names(const view *v) {
+  json_t *list = json_array();
+  for (const char *const *name = v->replay->event_names; name && *name; name++)
+    json_array_append_new(list, json_string(*name));
+  return list;
+}
+
+/* [step, value] or, where modes have controls of their own, [step, mean, least, most] */
+static json_t *control_point(int t, const view_control *c) {
+  json_t *point = json_pack("[i, o]", t + 1, rounded(c->mean));
+  if (c->most - c->least > 1e-9) {
+    json_array_append_new(point, rounded(c->least));
+    json_array_append_new(point, rounded(c->most));
+  }
+  return point;
+}
+
+static json_t *controls(const view *v) {
+  static const char *const names[] = {"r, retention", "p, phase"}, *const colours[] = {"#3b6fd4", "#c4762a"};
+  json_t *points[2] = {json_array(), json_array()}, *lines = json_array();
+  for (int t = 0; t < v->T; t++) {
+    view_control c[2];
+    view_controls(v, t, c);
+    for (int i = 0; i < 2; i++) json_array_append_new(points[i], control_point(t, &c[i]));
+  }
+  for (int i = 0; i < 2; i++)
+    json_array_append_new(lines,
+                          json_pack("{s:s, s:s, s:o}", "name", names[i], "colour", colours[i], "points", points[i]));
+  return json_pack("{s:s, s:s, s:s, s:s, s:[i, i], s:o, s:o, s:o}", "kind", "lines", "title", "Controls over time", "x",
+                   "step", "y", "", "range", -1, 1, "events", events(v), "names", event_names(v), "lines", lines);
+}
+
+/* neighbours in the order share a row where there are more modes than rows: the loudest of them */
+static char *shades(const view *v, int rows, double most) {
+  /* those of URLs: none means anything to JSON or to a page */
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  char *text = calloc((size_t)rows * (size_t)v->T + 1, 1);
+  for (int row = 0; text && row < rows; row++)
+    for (int t = 0; t < v->T; t++) {
+      double e = 0;
+      for (int k = row * v->seen->H / rows; k < (row + 1) * v->seen->H / rows; k++)
+        e = fmax(e, view_energy(view_mode(v, t, v->order[k])));
+      const double above = e > 0 ? (log10(e) - most) / ENERGY_DECADES + 1 : 0;
+      const int shade = (int)(fmin(fmax(above, 0), 1) * (ENERGY_SHADES - 1) + 0.5);
+      text[row * v->T + t] = digits[shade];
+    }
+  return text;
+}
+
+static json_t *energies(const view *v) {
+  const int rows = v->seen->H < ENERGY_ROWS ? v->seen->H : ENERGY_ROWS;
+  const double most = log10(view_greatest_energy(v));
+  char *text = shades(v, rows, most);
+  json_t *chart = json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:[o, o], s:o, s:o, s:s}", "kind", "energy", "title",
+                            "Energy of the modes", "rows", rows, "steps", v->T, "modes", v->seen->H, "ordered",
+                            !isnan(view_mode(v, 0, 0)->e), "range", rounded(most - ENERGY_DECADES), rounded(most),
+                            "events", events(v), "names", event_names(v), "cells", text ? text : "");
+  free(text);
+  return chart;
+}
+
+/* ---- paths --------------------------------------------------------------------------------------- */
+
+/* in units of the farthest point of the mode's path */
+static json_t *path_of_mode(const view *v, int j) {
+  double farthest = 0;
+  json_t *path = json_array();
+  for (int t = 0; t < v->T; t++) farthest = fmax(farthest, sqrt(view_energy(view_mode(v, t, j))));
+  for (int t = 0; t < v->T; t++) {
+    const sparc_mode *m = view_mode(v, t, j);
+    json_array_append_new(path, pair(m->h_re / (farthest > 0 ? farthest : 1), m->h_im / (farthest > 0 ? farthest : 1)));
+  }
+  const double nu = view_mode(v, 0, j)->nu;
+  return json_pack("{s:i, s:o, s:o}", "mode", j + 1, "memory", rounded(1 / nu), "path", path);
+}
+
+static json_t *portraits(const view *v) {
+  json_t *modes = json_array();
+  for (int k = 0; k < PORTRAITS && k < v->seen->H; k++) json_array_append_new(modes, path_of_mode(v, v->loudest[k]));
+  return json_pack("{s:s, s:s, s:o, s:o, s:o}", "kind", "portrait", "title", "States of the loudest modes", "events",
+                   events(v), "names", event_names(v), "modes", modes);
+}
+
+json_t *view_charts(const view *v) {
+  json_t *list = json_array();
+  if (view_has_disc(v)) json_array_append_new(list, disc(v));
+  if (view_has_controls(v)) json_array_append_new(list, controls(v));
+  json_array_append_new(list, energies(v));
+  if (view_is_complex(v)) json_array_append_new(list, portraits(v));
+  return list;
+}

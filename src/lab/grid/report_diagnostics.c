@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* report_diagnostics.c: a look into the trained cells, as part of the report. */
+#include "base/error.h"
+#include "lab/diagnose/tables.h"
+#include "lab/grid/diagnostics.h"
+#include "lab/grid/report_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- tables -------------------------------------------------------------------------------------- */
+
+static sparc_status put_table(html_page *page, const table *t) {
+  sheet s;
+  sparc_status status = diagnosis_sheet(t, &s) ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for a table");
+  if (status == SPARC_OK) {
+    html_subsection(page, s.title);
+    status = report_put_sheet(page, &s);
+    html_paragraph(page, "%s", s.note);
+  }
+  sheet_free(&s);
+  return status;
+}
+
+static sparc_status put_tables(html_page *page, const grid_diagnoses *d) {
+  diagnosis_tables tables;
+  sparc_status status = diagnosis_tables_create(d->run, d->count, &tables);
+  for (int i = 0; i < tables.count && status == SPARC_OK; i++)
+    if (tables.table[i].rows) status = put_table(page, &tables.table[i]);
+  diagnosis_tables_free(&tables);
+  return status;
+}
+
+/* ---- views --------------------------------------------------------------------------------------- */
+
+static void put_chart(html_page *page, const json_t *chart) {
+  const char *title = json_string_value(json_object_get(chart, "title"));
+  char *text = json_dumps(chart, JSON_COMPACT | JSON_REAL_PRECISION(6));
+  if (title && text) html_chart_object(page, title, text);
+  free(text);
+}
+
+/* one figure for a layer of one run */
+static void put_view(html_page *page, const grid_jobs *jobs, const diagnosis *d, const grid_job *job,
+                     const json_t *one) {
+  const int layer = (int)json_integer_value(json_object_get(one, "layer"));
+  char name[2 * GRID_NAME + 64], part[48] = "", caption[REPLAY_TITLE + 400];
+  snprintf(name, sizeof name, "%.64s-%.64s-inside-%d", jobs->g->name, jobs->g->task[job->task].name, layer);
+  if (d->layers > 1) snprintf(part, sizeof part, ", layer %d of %d", layer, d->layers);
+  html_figure_begin(page, name);
+  size_t i;
+  const json_t *chart;
+  json_array_foreach(json_object_get(one, "charts"), i, chart) put_chart(page, chart);
+  snprintf(
+      caption, sizeof caption,
+      "%s%s, seed %llu, under the first of its recordings. Rings are the baselines of the modes, dots where control "
+      "moves them; vertical lines are events or the starts of episodes. Energies are |h|², persistent modes at the "
+      "top; paths are in units of their farthest point and grow stronger with time.",
+      d->replay.title, part, (unsigned long long)job->seed);
+  html_figure_end(page, caption);
+}
+
+/* the first run of each task and method stands for the others */
+static void put_views(html_page *page, const grid_jobs *jobs, const grid_diagnoses *d) {
+  for (int i = 0; i < d->count; i++) {
+    if (i > 0 && strcmp(d->run[i].replay.title, d->run[i - 1].replay.title) == 0) continue;
+    size_t k;
+    const json_t *one;
+    char title[REPLAY_TITLE + 16];
+    snprintf(title, sizeof title, "%s: the memory", d->run[i].replay.title);
+    html_subsection(page, title);
+    json_array_foreach(json_object_get(d->run[i].record, "views"), k, one)
+        put_view(page, jobs, &d->run[i], d->job[i], one);
+  }
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------- */
+
+sparc_status report_put_diagnostics(html_page *page, const grid_jobs *jobs) {
+  grid_diagnoses d;
+  sparc_status status = grid_diagnoses_read(jobs, &d);
+  if (status != SPARC_OK) return status;
+  const char *reference = jobs->g->method[jobs->g->reference].title;
+  if (d.count) {
+    html_subsection(page, "Inside the trained cells");
+    html_paragraph(
+        page,
+        "%s, %d runs: eight examples of the validation part, or 1024 steps of the environment, per run; means "
+        "over layers, then mean ± sample deviation over seeds.",
+        reference, d.count);
+    status = put_tables(page, &d);
+  }
+  if (status == SPARC_OK) put_views(page, jobs, &d);
+  if (d.missing)
+    html_paragraph(page, "%d finished runs of %s have not been looked into: `sparc lab diagnose %s` does.", d.missing,
+                   reference, jobs->g->name);
+  grid_diagnoses_free(&d);
+  return status;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* settings_source.c: settings from the command line and from configuration files, and the configuration of a run. Every
+ * source is a list of texts, so these and checkpoints share one parser and one set of sentences. */
+#include "base/c_locale.h"
+#include "base/error.h"
+#include "io/json.h"
+#include "lab/settings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool may_stand_in_file(const setting *s) { return s->role != STORED && s->role != COMMAND_LINE; }
+
+/* ---- files --------------------------------------------------------------------------------------- */
+
+static sparc_status refuse_key(const settings_form *form, const char *path, const char *key) {
+  const char *names[SETTINGS_MOST + 1];
+  const setting *s;
+  int count = 0;
+  for (int i = 0; (s = settings_row(form, i, NULL)); i++)
+    if (may_stand_in_file(s)) names[count++] = s->name;
+  names[count] = NULL;
+  const char *guess = closest(key, names);
+  return guess ? fail(SPARC_INVALID, "%.200s: unknown key '%.60s'; did you mean '%s'?", path, key, guess)
+               : fail(SPARC_INVALID, "%.200s: unknown key '%.60s', expected the name of a setting", path, key);
+}
+
+/* the text of a JSON value, as it would stand on the command line; NULL for lists, objects and null */
+static const char *json_as_text(const json_t *value, char number[SETTING_TEXT_SIZE]) {
+  switch (json_typeof(value)) {
+    case JSON_STRING:
+      return json_string_value(value);
+    case JSON_INTEGER:
+      snprintf(number, SETTING_TEXT_SIZE, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+      return number;
+    case JSON_REAL:
+      snprintf(number, SETTING_TEXT_SIZE, "%.17g", json_real_value(value));
+      return number;
+    case JSON_TRUE:
+      return "true";
+    case JSON_FALSE:
+      return "false";
+    default:
+      return NULL;
+  }
+}
+
+static sparc_status read_key(const settings_form *form, const char *key, const json_t *value, settings_source *to) {
+  const int i = settings_find(form, key);
+  const setting *s = i >= 0 ? settings_row(form, i, NULL) : NULL;
+  if (!s || !may_stand_in_file(s)) return refuse_key(form, to->where, key);
+  if (s->letter == POSITIONAL && !json_is_string(value))
+    return fail(SPARC_INVALID, "%.200s: %s is not a string", to->where, key);
+  to->text[i] = json_as_text(value, to->number[i]);
+  if (to->text[i]) return SPARC_OK;
+  return fail(SPARC_INVALID, "%.200s: %s is neither a string nor a number nor true or false", to->where, key);
+}
+
+static sparc_status read_keys(const settings_form *form, settings_source *source) {
+  const char *key;
+  json_t *value;
+  json_object_foreach(source->file, key, value) {
+    const sparc_status status = read_key(form, key, value, source);
+    if (status != SPARC_OK) return status;
+  }
+  return SPARC_OK;
+}
+
+sparc_status settings_read_json(const settings_form *form, const char *where, json_t *object, settings_source *source) {
+  source->where = where;
+  source->file = object;
+  if (!json_is_object(object)) return fail(SPARC_FORMAT, "%.200s: expected one JSON object", where);
+  const locale_guard guard = enter_c_locale();
+  const sparc_status status = read_keys(form, source);
+  leave_c_locale(guard);
+  return status;
+}
+
+sparc_status settings_read_file(const settings_form *form, const char *path, settings_source *source) {
+  json_error_t error;
+  json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+  if (!object && error.line < 0) return fail(SPARC_IO, "cannot read '%.200s': %s", path, strerror(errno));
+  if (!object) return fail(SPARC_FORMAT, "%.200s:%d: %s", path, error.line, error.text);
+  return settings_read_json(form, path, object, source);
+}
+
+void settings_source_free(settings_source *source) {
+  json_decref(source->file);
+  *source = (settings_source){.where = NULL};
+}
+
+/* ---- sources ------------------------------------------------------------------------------------- */
+
+/* whether a list of names with blanks between them has this one */
+static bool lists(const char *names, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *found = names; found && (found = strstr(found, name)); found += length)
+    if ((found == names || found[-1] == ' ') && (found[length] == ' ' || !found[length])) return true;
+  return false;
+}
+
+static sparc_status check_exclusions(const settings_form *form, const settings_source *source) {
+  const setting *a, *b;
+  for (int i = 0; (a = settings_row(form, i, NULL)); i++)
+    for (int k = i + 1; source->text[i] && (b = settings_row(form, k, NULL)); k++)
+      if (source->text[k] && lists(a->voids, b->name) && lists(b->voids, a->name))
+        return fail(SPARC_INVALID, "--%s and --%s exclude each other", a->name, b->name);
+  return SPARC_OK;
+}
+
+static void clear_voided(const settings_form *form, const char *voids) {
+  const setting *s;
+  void *at;
+  for (int i = 0; (s = settings_row(form, i, &at)); i++)
+    if (lists(voids, s->name)) setting_unset(s, at);
+}
+
+/* what a source says voids other things that one below said of the same matter, unless it says nothing new */
+static void clear_outdone(const settings_form *form, const settings_source *source) {
+  const setting *s;
+  void *at;
+  for (int i = 0; (s = settings_row(form, i, &at)); i++) {
+    if (!source->text[i] || !s->voids) continue;
+    const char *below = s->type != SETTING_TEXT ? NULL : *(char **)at ? *(const char **)at : s->usual[USUAL_DATA];
+    if (!below || strcmp(below, source->text[i]) != 0) clear_voided(form, s->voids);
+  }
+}
+
+static sparc_status refuse_value(const settings_source *source, const setting *s, const char *text) {
+  char expected[96];
+  const char *wanted = setting_expected(s, true, expected, sizeof expected);
+  if (!source->where) return fail(SPARC_INVALID, "--%s is '%.100s', expected %s", s->name, text, wanted);
+  return fail(SPARC_INVALID, "%.200s: %s is '%.100s', expected %s", source->where, s->name, text, wanted);
+}
+
+sparc_status settings_apply(const settings_form *form, const settings_source *source) {
+  const setting *s;
+  void *at;
+  clear_outdone(form, source);
+  const locale_guard guard = enter_c_locale();
+  sparc_status status = SPARC_OK;
+  for (int i = 0; status == SPARC_OK && (s = settings_row(form, i, &at)); i++)
+    if (source->text[i] && !setting_parse(s, source->text[i], true, at))
+      status = refuse_value(source, s, source->text[i]);
+  leave_c_locale(guard);
+  return status == SPARC_OK ? check_exclusions(form, source) : status;
+}
+
+/* ---- the configuration of a run ------------------------------------------------------------------ */
+
+static json_t *json_value(const setting *s, const void *at) {
+  char text[SETTING_TEXT_SIZE];
+  switch (s->type) {
+    case SETTING_TEXT:
+      return json_text(*(const char *const *)at);
+    case SETTING_REAL:
+      return json_real(*(const double *)at);
+    case SETTING_FLAG:
+      return json_boolean(*(const int *)at);
+    case SETTING_CHOICE:
+      return json_string(s->choices[*(const int *)at]);
+    case SETTING_INT:
+      return json_integer(*(const int *)at);
+    case SETTING_LONG:
+      return json_integer(*(const long *)at);
+    case SETTING_SEED: /* what JSON's integers cannot hold becomes text */
+      if (*(const uint64_t *)at <= INT64_MAX) return json_integer((json_int_t) * (const uint64_t *)at);
+      return json_string(setting_print(s, at, text));
+  }
+  return NULL;
+}
+
+static bool is_written(const setting *s, const void *at) {
+  return (s->role == DEFINES || s->role == FREE) && setting_is_set(s, at);
+}
+
+json_t *settings_json(const settings_form *form) {
+  json_t *object = json_object();
+  /* what the run is about comes first */
+  for (int positional = 1; positional >= 0; positional--) {
+    const setting *s;
+    void *at;
+    for (int i = 0; object && (s = settings_row(form, i, &at)); i++) {
+      if ((s->letter == POSITIONAL) != positional || !is_written(s, at)) continue;
+      if (json_object_set_new(object, s->name, json_value(s, at)) == 0) continue;
+      json_decref(object);
+      object = NULL;
+    }
+  }
+  return object;
+}
+
+static sparc_status compare_value(const char *name, const json_t *now, const json_t *then, const char *then_name) {
+  if ((!now && !then) || json_equal(now, then)) return SPARC_OK;
+  const size_t style = JSON_ENCODE_ANY | JSON_REAL_PRECISION(15);
+  char *mine = now ? json_dumps(now, style) : NULL, *other = then ? json_dumps(then, style) : NULL;
+  const sparc_status status =
+      fail(SPARC_INVALID, "%s is %.120s, but %.120s in %.120s; a resumed run keeps its settings", name,
+           mine ? mine : "not set", other ? other : "not set", then_name);
+  free(mine);
+  free(other);
+  return status;
+}
+
+/* what an object says of a setting, a new reference; NULL: nothing */
+static json_t *said_by(const json_t *object, const setting *s) {
+  static const uint64_t zero; /* as large as any value */
+  json_t *value = json_object_get(object, s->name);
+  return value || !s->later ? json_incref(value) : json_value(s, &zero);
+}
+
+sparc_status settings_compare(const settings_form *form, const json_t *now, const json_t *then, const char *then_name) {
+  const setting *s;
+  sparc_status status = SPARC_OK;
+  for (int i = 0; status == SPARC_OK && (s = settings_row(form, i, NULL)); i++) {
+    if (s->role != DEFINES) continue;
+    json_t *mine = said_by(now, s), *other = said_by(then, s);
+    status = compare_value(s->name, mine, other, then_name);
+    json_decref(mine);
+    json_decref(other);
+  }
+  return status;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* sheet.c: one writer for each format. Texts may come from files of strangers, so each writer takes away what its
+ * format would act upon. */
+#include "lab/sheet.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const sheet_formats[] = {[SHEET_TEXT] = "text", [SHEET_MARKDOWN] = "markdown", [SHEET_LATEX] = "latex",
+                                     [SHEET_CSV] = "csv",   [SHEET_JSON] = "json",         NULL};
+
+bool sheet_create(int rows, int groups, int columns, sheet *out) {
+  *out = (sheet){.corner = "", .note = "", .rows = rows, .groups = groups, .columns = columns};
+  for (int c = 0; c < SHEET_COLUMNS; c++) out->column[c] = "";
+  out->row = calloc((size_t)rows + 1, sizeof *out->row);
+  out->group = calloc((size_t)groups + 1, sizeof *out->group);
+  out->cell = calloc((size_t)rows * (size_t)groups * (size_t)columns + 1, sizeof *out->cell);
+  return out->row && out->group && out->cell;
+}
+
+void sheet_free(sheet *s) {
+  free(s->row);
+  free(s->group);
+  free(s->cell);
+  *s = (sheet){.rows = 0};
+}
+
+sheet_cell *sheet_at(const sheet *s, int row, int group, int column) {
+  return &s->cell[((size_t)row * (size_t)s->groups + (size_t)group) * (size_t)s->columns + (size_t)column];
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------- */
+
+void sheet_number(double value, int digits, char *text, size_t size) {
+  if (digits < 0)
+    snprintf(text, size, "%.3g", value);
+  else
+    snprintf(text, size, "%.*f", digits, value);
+}
+
+void sheet_pair(double mean, double deviation, int digits, char text[SHEET_CELL]) {
+  char first[32], second[32];
+  sheet_number(mean, digits, first, sizeof first);
+  sheet_number(deviation, digits, second, sizeof second);
+  snprintf(text, SHEET_CELL, isnan(deviation) ? "%s" : "%s ± %s", first, second);
+}
+
+void csv_put_text(FILE *stream, const char *text) {
+  putc('"', stream);
+  for (; *text; text++) fprintf(stream, *text == '"' ? "\"\"" : "%c", *text);
+  putc('"', stream);
+}
+
+void csv_put_number(FILE *stream, bool there, double value) {
+  putc(',', stream);
+  if (there && isfinite(value)) fprintf(stream, "%.9g", value);
+}
+
+/* ---- text: as many groups beside each other as a line has room for --------------------------------- */
+
+enum { LINE = 118, GAP = 2 };
+
+/* columns on a screen: a character of UTF-8 takes one */
+static int width_of(const char *text) {
+  int width = 0;
+  for (; *text; text++) width += (*text & 0xc0) != 0x80;
+  return width;
+}
+
+static int larger(int a, int b) { return a > b ? a : b; }
+
+static bool has_marks(const sheet *s) {
+  for (int i = 0; i < s->rows * s->groups * s->columns; i++)
+    if (s->cell[i].mark != MARK_NONE) return true;
+  return false;
+}
+
+/* where some cells have a sign behind them, the others have a blank */
+static void marked(const sheet *s, const sheet_cell *c, char text[SHEET_CELL + 4]) {
+  static const char *const signs[] = {[MARK_NONE] = " ", [MARK_BEST] = "*", [MARK_SECOND] = "+"};
+  snprintf(text, SHEET_CELL + 4, "%s%s", c->text, has_marks(s) ? signs[c->mark] : "");
+}
+
+static int column_width(const sheet *s, int group, int column) {
+  char text[SHEET_CELL + 4];
+  int width = width_of(s->column[column]) + has_marks(s);
+  for (int r = 0; r < s->rows; r++) {
+    marked(s, sheet_at(s, r, group, column), text);
+    width = larger(width, width_of(text));
+  }
+  return width;
+}
+
+/* what its columns take, without what a long title adds */
+static int columns_width(const sheet *s, int group) {
+  int width = 0;
+  for (int c = 0; c < s->columns; c++) width += GAP + column_width(s, group, c);
+  return width;
+}
+
+static int group_width(const sheet *s, int group) {
+  return larger(columns_width(s, group), GAP + width_of(s->group[group]));
+}
+
+/* control characters must not steer a terminal */
+static void put(FILE *f, const char *text, int width, bool right) {
+  const int pad = larger(0, width - width_of(text));
+  fprintf(f, "%*s", right ? pad : 0, "");
+  for (; *text; text++) putc((unsigned char)*text < 0x20 || *text == 0x7F ? '?' : *text, f);
+  fprintf(f, "%*s", right ? 0 : pad, "");
+}
+
+static int block_end(const sheet *s, int first, int titles) {
+  int width = titles, group = first;
+  while (group < s->groups && (group == first || width + group_width(s, group) <= LINE))
+    width += group_width(s, group++);
+  return group;
+}
+
+/* the first column of a group has the room that its title needs beyond all columns */
+static int place_width(const sheet *s, int group, int column) {
+  const int spare = group_width(s, group) - columns_width(s, group);
+  return GAP + column_width(s, group, column) + (column == 0 ? spare : 0);
+}
+
+static void put_heading(const sheet *s, int first, int end, int titles, FILE *f) {
+  put(f, s->corner, titles, false);
+  for (int g = first; g < end; g++) put(f, s->group[g], group_width(s, g), true);
+  putc('\n', f);
+  if (s->columns == 1) return;
+  put(f, "", titles, false);
+  for (int g = first; g < end; g++)
+    for (int c = 0; c < s->columns; c++) {
+      char heading[SHEET_TITLE];
+      snprintf(heading, sizeof heading, "%s%s", s->column[c], has_marks(s) ? " " : "");
+      put(f, heading, place_width(s, g, c), true);
+    }
+  putc('\n', f);
+}
+
+static void put_row(const sheet *s, int row, int first, int end, int titles, FILE *f) {
+  char text[SHEET_CELL + 4];
+  put(f, s->row[row], titles, false);
+  for (int g = first; g < end; g++)
+    for (int c = 0; c < s->columns; c++) {
+      marked(s, sheet_at(s, row, g, c), text);
+      put(f, text, place_width(s, g, c), true);
+    }
+  putc('\n', f);
+}
+
+static void put_note(const char *note, FILE *f) {
+  int column = 0;
+  for (const char *word = note; *word;) {
+    const int length = (int)strcspn(word, " ");
+    if (column && column + 1 + length > LINE) {
+      putc('\n', f);
+      column = 0;
+    }
+    column += fprintf(f, "%s%.*s", column ? " " : "", length, word);
+    word += length + (word[length] == ' ');
+  }
+  putc('\n', f);
+}
+
+static void write_text(const sheet *s, FILE *f) {
+  int titles = width_of(s->corner);
+  for (int r = 0; r < s->rows; r++) titles = larger(titles, width_of(s->row[r]));
+  fprintf(f, "%s\n", s->title);
+  for (int first = 0, end; first < s->groups; first = end) {
+    end = block_end(s, first, titles);
+    putc('\n', f);
+    put_heading(s, first, end, titles, f);
+    for (int r = 0; r < s->rows; r++) put_row(s, r, first, end, titles, f);
+  }
+  if (!*s->note) return;
+  putc('\n', f);
+  put_note(s->note, f);
+}
+
+/* ---- Markdown ------------------------------------------------------------------------------------ */
+
+static void put_markdown(FILE *f, const char *text) {
+  for (; *text; text++) fprintf(f, strchr("|*_`\\<", *text) ? "\\%c" : "%c", *text);
+}
+
+static void write_markdown(const sheet *s, FILE *f) {
+  static const char *const around[] = {[MARK_NONE] = "", [MARK_BEST] = "**", [MARK_SECOND] = "*"};
+  fprintf(f, "### ");
+  put_markdown(f, s->title);
+  fprintf(f, "\n\n| ");
+  put_markdown(f, s->corner);
+  fprintf(f, " |");
+  for (int i = 0; i < s->groups * s->columns; i++) {
+    putc(' ', f);
+    put_markdown(f, s->group[i / s->columns]);
+    fprintf(f, "%s%s |", s->columns > 1 ? ", " : "", s->column[i % s->columns]);
+  }
+  fprintf(f, "\n|:---|");
+  for (int i = 0; i < s->groups * s->columns; i++) fprintf(f, "---:|");
+  putc('\n', f);
+  for (int r = 0; r < s->rows; r++) {
+    fprintf(f, "| ");
+    put_markdown(f, s->row[r]);
+    fprintf(f, " |");
+    for (int i = 0; i < s->groups * s->columns; i++) {
+      const sheet_cell *cell = sheet_at(s, r, i / s->columns, i % s->columns);
+      fprintf(f, " %s%s%s |", around[cell->mark], cell->text, around[cell->mark]);
+    }
+    putc('\n', f);
+  }
+  if (!*s->note) return;
+  putc('\n', f);
+  put_markdown(f, s->note);
+  putc('\n', f);
+}
+
+/* ---- LaTeX: booktabs ----------------------------------------------------------------------------- */
+
+static void put_latex(FILE *f, const char *text) {
+  for (; *text; text++) {
+    if (strncmp(text, "±", strlen("±")) == 0) {
+      fputs("$\\pm$", f);
+      text += strlen("±") - 1;
+    } else if (*text == '-' && text[1] >= '0' && text[1] <= '9') {
+      fputs("$-$", f);
+    } else if (strchr("|<>", *text)) {
+      fprintf(f, "$%c$", *text);
+    } else {
+      fprintf(f, strchr("&%$#_{}", *text) ? "\\%c" : "%c", *text);
+    }
+  }
+}
+
+static void put_latex_cell(FILE *f, const sheet_cell *c) {
+  static const char *const before[] = {[MARK_NONE] = "", [MARK_BEST] = "\\textbf{", [MARK_SECOND] = "\\underline{"};
+  fputs(before[c->mark], f);
+  put_latex(f, c->text);
+  if (c->mark) putc('}', f);
+}
+
+static void put_latex_headings(const sheet *s, FILE *f) {
+  put_latex(f, s->corner);
+  for (int g = 0; g < s->groups; g++) {
+    if (s->columns > 1)
+      fprintf(f, " & \\multicolumn{%d}{c}{", s->columns);
+    else
+      fputs(" & ", f);
+    put_latex(f, s->group[g]);
+    if (s->columns > 1) putc('}', f);
+  }
+  fprintf(f, "\\\\\n");
+  if (s->columns == 1) return;
+  for (int i = 0; i < s->groups * s->columns; i++) fprintf(f, " & %s", s->column[i % s->columns]);
+  fprintf(f, "\\\\\n");
+}
+
+static void write_latex(const sheet *s, FILE *f) {
+  fprintf(f, "\\begin{table}\n\\centering\n\\caption{");
+  put_latex(f, s->title);
+  fprintf(f, ".}\n\\begin{tabular}{@{}l*{%d}{r}@{}}\n\\toprule\n", s->groups * s->columns);
+  put_latex_headings(s, f);
+  fprintf(f, "\\midrule\n");
+  for (int r = 0; r < s->rows; r++) {
+    put_latex(f, s->row[r]);
+    for (int i = 0; i < s->groups * s->columns; i++) {
+      fputs(" & ", f);
+      put_latex_cell(f, sheet_at(s, r, i / s->columns, i % s->columns));
+    }
+    fprintf(f, "\\\\\n");
+  }
+  fprintf(f, "\\bottomrule\n\\end{tabular}\n");
+  if (*s->note) {
+    fprintf(f, "\\par\\smallskip{\\footnotesize ");
+    put_latex(f, s->note);
+    fprintf(f, "}\n");
+  }
+  fprintf(f, "\\end{table}\n");
+}
+
+void sheet_write(const sheet *s, sheet_format format, FILE *stream) {
+  static void (*const writers[])(const sheet *, FILE *) = {
+      [SHEET_TEXT] = write_text, [SHEET_MARKDOWN] = write_markdown, [SHEET_LATEX] = write_latex};
+  writers[format](s, stream);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* network_inspect.h: looking into several layers behind a single forward. */
+#ifndef SPARC_NN_NETWORK_INSPECT_H
+#define SPARC_NN_NETWORK_INSPECT_H
+
+#include "sparc/inspect.h"
+
+/* gets the inspection of a layer, which is its own from then on */
+typedef void layer_visit(void *user, int layer, sparc_inspection *seen);
+
+/* network_inspect_layers does what sparc_network_inspect does for the layers from `first` to `last`, one after the
+ * other: the network runs once, and a visitor that frees what it gets never holds more than one inspection. */
+sparc_status network_inspect_layers(const sparc_network *network, const float *params, int first, int last, int B,
+                                    int T, const sparc_network_sequence *sequence, layer_visit *visit, void *user);
+
+#endif

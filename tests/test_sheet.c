@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sheet.c: a small table in every format for people, letter by letter. */
+#include "lab/sheet.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void fill(sheet *s) {
+  assert_true(sheet_create(2, 1, 2, s));
+  snprintf(s->title, SHEET_TITLE, "Errors_1");
+  s->corner = "Cell";
+  s->note = "A note & more.";
+  snprintf(s->group[0], SHEET_TITLE, "Order: %%");
+  s->column[0] = "here";
+  s->column[1] = "paper";
+  snprintf(s->row[0], SHEET_TITLE, "A|B");
+  snprintf(s->row[1], SHEET_TITLE, "C");
+  sheet_pair(1.25, 0.5, 2, sheet_at(s, 0, 0, 0)->text);
+  sheet_pair(-3, NAN, 1, sheet_at(s, 1, 0, 0)->text);
+  sheet_number(1234.5, -1, sheet_at(s, 1, 0, 1)->text, SHEET_CELL);
+  sheet_at(s, 0, 0, 0)->mark = MARK_SECOND;
+  sheet_at(s, 1, 0, 0)->mark = MARK_BEST;
+}
+
+static void expect(sheet_format format, const char *want) {
+  char *text = NULL;
+  size_t size = 0;
+  sheet s;
+  fill(&s);
+  FILE *stream = open_memstream(&text, &size);
+  assert_non_null(stream);
+  sheet_write(&s, format, stream);
+  fclose(stream);
+  if (strcmp(text, want) != 0) fail_msg("%s is\n%s\nexpected\n%s", sheet_formats[format], text, want);
+  free(text);
+  sheet_free(&s);
+}
+
+static void test_formats(void **state) {
+  (void)state;
+  expect(SHEET_TEXT,
+         "Errors_1\n\n"
+         "Cell                 Order: %\n"
+         "             here      paper \n"
+         "A|B   1.25 ± 0.50+           \n"
+         "C            -3.0*  1.23e+03 \n\n"
+         "A note & more.\n");
+  expect(SHEET_MARKDOWN,
+         "### Errors\\_1\n\n"
+         "| Cell | Order: %, here | Order: %, paper |\n"
+         "|:---|---:|---:|\n"
+         "| A\\|B | *1.25 ± 0.50* |  |\n"
+         "| C | **-3.0** | 1.23e+03 |\n\n"
+         "A note & more.\n");
+  expect(SHEET_LATEX,
+         "\\begin{table}\n\\centering\n\\caption{Errors\\_1.}\n"
+         "\\begin{tabular}{@{}l*{2}{r}@{}}\n\\toprule\n"
+         "Cell & \\multicolumn{2}{c}{Order: \\%}\\\\\n"
+         " & here & paper\\\\\n\\midrule\n"
+         "A$|$B & \\underline{1.25 $\\pm$ 0.50} & \\\\\n"
+         "C & \\textbf{$-$3.0} & 1.23e+03\\\\\n"
+         "\\bottomrule\n\\end{tabular}\n"
+         "\\par\\smallskip{\\footnotesize A note \\& more.}\n\\end{table}\n");
+}
+
+static void test_csv(void **state) {
+  (void)state;
+  char *text = NULL;
+  size_t size = 0;
+  FILE *stream = open_memstream(&text, &size);
+  assert_non_null(stream);
+  csv_put_text(stream, "a \"b\", c");
+  csv_put_number(stream, true, 0.125);
+  csv_put_number(stream, false, 1);
+  csv_put_number(stream, true, NAN);
+  fclose(stream);
+  assert_string_equal(text, "\"a \"\"b\"\", c\",0.125,,");
+  free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats), cmocka_unit_test(test_csv)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
