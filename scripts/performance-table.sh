@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# performance-table.sh print|write|check: the one table of figures in docs/performance.md, made from the logs in
-# docs/performance. write puts it between the page's markers; check fails when the page has another table.
+# performance-table.sh print [FOLDER]|write|check|folder: the one table of figures in docs/performance.md, made from the
+# logs in the folder of the machine that the page shows. print takes those of any FOLDER; write puts the table between
+# the page's markers; check fails when the page has another one; folder says which folder the page shows.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 page=docs/performance.md
-folder=docs/performance
+shown=docs/performance/intel-xeon-avx512
+folder=${2:-$shown}
 columns=(awk -f scripts/json-columns.awk)
 begin='<!-- made by scripts/performance-table.sh write -->'
 end='<!-- end of the table -->'
@@ -14,7 +16,7 @@ end='<!-- end of the table -->'
 # goal, value, demand, stretch, unit, at most, verdict; growth as a goal of its own for each kind and axis
 rows() {
   "${columns[@]}" -v keys="goal value demand stretch unit at_most verdict" "$folder/goals.jsonl"
-  "${columns[@]}" -v keys="growth axis deviation line_within" "$folder/growth.jsonl" | awk -F '\t' '
+  [ ! -e "$folder/growth.jsonl" ] || "${columns[@]}" -v keys="growth axis deviation line_within" "$folder/growth.jsonl" | awk -F '\t' '
     BEGIN { OFS = "\t" }
     {
       key = $1 " as " $2 " grows: largest distance from a line"
@@ -69,6 +71,7 @@ if ! new=$(rewritten); then
 fi
 case ${1:-} in
 print) print_table ;;
+folder) echo "$shown" ;;
 write) printf '%s\n' "$new" >"$page" ;;
 check)
   if ! diff -u "$page" <(printf '%s\n' "$new"); then
@@ -77,7 +80,7 @@ check)
   fi
   ;;
 *)
-  echo "usage: ${0##*/} print|write|check" >&2
+  echo "usage: ${0##*/} print [FOLDER]|write|check|folder" >&2
   exit 2
   ;;
 esac

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 # performance.sh [FOLDER [PART...]]: measures what docs/performance.md speaks of, draws it, and renews its table.
 #
-# Leaves logs (.txt, .jsonl) and figures (.svg) in FOLDER, docs/performance by default, below a fresh name until all of
-# it is done; the table is that of docs/performance. Takes some ten minutes on an otherwise idle machine. With PARTs (limits, goals, growth, problems, threads,
+# Leaves logs (.txt, .jsonl) and figures (.svg) in FOLDER, below a fresh name until all of it is done; by default that is
+# the folder of this machine and set of kernels, docs/performance/MACHINE-KERNELS, and the table is renewed where it is
+# the one that the page shows. Takes some ten minutes on an otherwise idle machine. With PARTs (limits, goals, growth, problems, threads,
 # kernels) only these are measured again, beside what FOLDER has of the same machine and version. SPARC names the tool,
 # build/release/sparc by default; PYTHON an interpreter, python3 by default, whose PyTorch joins the goals if it has one;
 # QUICK=1 gives a look in a minute instead of a result.
@@ -11,7 +12,14 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 sparc=${SPARC:-build/release/sparc}
-folder=${1:-docs/performance}
+# machine_name: processor and kernels as a name for a folder, for example intel-xeon-avx512
+machine_name() {
+  "$sparc" info | awk '
+    $1 == "cpu" { $1 = ""; gsub(/\([A-Za-z]*\)|Processor|CPU|@.*|[0-9]+-Core/, ""); cpu = tolower($0) }
+    $1 == "kernels" { kernels = $2 }
+    END { gsub(/[^a-z0-9]+/, "-", cpu); gsub(/^-|-$/, "", cpu); print cpu "-" kernels }'
+}
+shown=$(scripts/performance-table.sh folder)
 all_parts=(limits goals growth problems threads kernels)
 parts=("${@:2}")
 [ $# -gt 1 ] || parts=("${all_parts[@]}")
@@ -26,6 +34,7 @@ if [ ! -x "$sparc" ]; then
   echo "${0##*/}: $sparc is not there; make build makes it, or set SPARC" >&2
   exit 2
 fi
+folder=${1:-docs/performance/$(machine_name)}
 mkdir -p "$(dirname "$folder")"
 new=$(mktemp -d "$folder.XXXXXX")
 trap 'rm -rf "$new"' EXIT
@@ -183,5 +192,5 @@ fi
 mkdir -p "$folder"
 mv -f "$new"/* "$folder"
 trap 'rm -rf "$new"' EXIT
-[ "$folder" != docs/performance ] || scripts/performance-table.sh write
+[ "$folder" != "$shown" ] || scripts/performance-table.sh write
 say "done: $folder"
