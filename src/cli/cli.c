@@ -260,6 +260,7 @@ void cli_guard_output(void) {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0) _exit(EXIT_FAILED);
   signal(SIGPIPE, SIG_IGN);
+  (void)setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* a line is one write: those of several processes do not mix */
   if (on_exit(close_output, NULL) != 0) _exit(EXIT_FAILED);
 }
 
