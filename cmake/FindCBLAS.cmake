@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # FindCBLAS: a CBLAS library, BLIS before OpenBLAS, serial builds before threaded ones.
 #
-# We call GEMM from inside our own tiles, so a serial BLAS is what we want; Debian keeps each build in its
+# The benchmark calls it on every thread of a team, so a serial BLAS is what we want; Debian keeps each build in its
 # own folder and ships no pkg-config file for BLIS. SPARC_BLAS (auto, blis, openblas) restricts the choice.
 # Gives CBLAS::CBLAS, CBLAS_LIBRARY, CBLAS_INCLUDE_DIR, CBLAS_NAME ("BLIS" or "OpenBLAS") and
 # CBLAS_THREADED, true when only a build with its own threads was found.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Inference: the library of -DSPARC_INFERENCE=ON. One small shared object that loads what `sparc train` has written and
-# uses it, and needs nothing but the C library: no BLAS, OpenMP, jansson or zlib. Random123 is headers.
+# uses it, and needs nothing but the C library: no OpenMP, jansson or zlib. Random123 is headers.
 #
 # Its headers say what it can do. The sources are those that have a part in it; every function is a section of its own,
 # only the calls of the headers are exported, and the linker keeps what these reach.

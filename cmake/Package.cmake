@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Package: what an installed copy has besides the static library and the tool: headers, the shared library, its CMake
-# package and sparc.pc. Reads public_headers, and for static links static_folders, static_libraries and pc_requires.
+# package and sparc.pc. Reads public_headers, and for static links static_libraries and pc_requires.
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/sparc)
 install(FILES ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sparc)
@@ -24,9 +24,7 @@ foreach(kind IN ITEMS LIB INCLUDE)
     set(pc_${kind} "\${prefix}/${CMAKE_INSTALL_${kind}DIR}")
   endif()
 endforeach()
-list(TRANSFORM static_folders PREPEND -L OUTPUT_VARIABLE pc_folders)
 list(TRANSFORM static_libraries PREPEND -l OUTPUT_VARIABLE pc_libraries)
-list(JOIN pc_folders " " pc_folders)
 list(JOIN pc_libraries " " pc_libraries)
 configure_file(cmake/sparc.pc.in sparc.pc @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/sparc.pc" DESTINATION ${pc_folder})

@@ -20,7 +20,7 @@ libc6-dev                           -           C library headers
 make                                make        runs the build
 cmake                               cmake       describes the build (3.21 or newer)
 pkgconf|pkg-config                  pkg-config  finds jansson and cmocka; tests the installed sparc.pc
-libblis-serial-dev|libopenblas-dev  -           matrix products through CBLAS
+libblis-serial-dev|libopenblas-dev  -           a competitor of the matrix products in sparc bench
 libjansson-dev                      -           JSON: safetensors headers, configurations, metrics
 zlib1g-dev                          -           gzip: data files
 librandom123-dev                    -           counter-based random streams

@@ -3,7 +3,7 @@
 #ifndef SPARC_BASE_BUILD_INFO_H
 #define SPARC_BASE_BUILD_INFO_H
 
-const char *build_blas(void);     /* name of the BLAS that was linked */
+const char *build_blas(void);     /* name of the BLAS that the benchmark compares with */
 const char *build_compiler(void); /* compiler and version */
 const char *build_type(void);     /* release, debug, ... */
 int build_openmp(void);           /* 1: tiles run on OpenMP threads, 0: on pthreads */

@@ -249,7 +249,7 @@ static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(t
 
 /* ---- read-out ---------------------------------------------------------------------------------- */
 
-/* Y (n, columns) = A (n, rows) W (rows, columns); a single token needs no BLAS */
+/* Y (n, columns) = A (n, rows) W (rows, columns); a single token is walked row by row */
 static void multiply(const kernels *table, size_t n, size_t rows, size_t columns, const real *restrict A,
                      size_t stride_a, const real *restrict W, real *restrict Y, size_t stride_y) {
   if (n > 1) {

@@ -211,9 +211,10 @@ static void step(const sparc_cell *cell, const real *prepared, size_t n, real *s
   real *gates = tapes + place.gates, *product = tapes + place.product, *kept = tapes + place.kept;
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < H; j++) kept[i * stride + j] = !masks || masks[i] != 0 ? states[i * H + j] : 0;
-  project_few(cell->kernels, n, D, INPUT_GATES * H, x, D, prepared + at.input_in, prepared + at.bias, gates, stride);
-  project_few(cell->kernels, n, H, RECURRENT_GATES * H, kept, stride, prepared + at.recurrent_in,
-              prepared + at.recurrent_bias, product, stride);
+  project_tokens(cell->kernels, PREPARED, n, D, INPUT_GATES * H, x, D, prepared + at.input_in, prepared + at.bias, gates,
+                 stride);
+  project_tokens(cell->kernels, PREPARED, n, H, RECURRENT_GATES * H, kept, stride, prepared + at.recurrent_in,
+                 prepared + at.recurrent_bias, product, stride);
   for (size_t i = 0; i < n; i++)
     advance_units(cell->kernels, H, product + i * stride, kept + i * stride, gates + i * stride, states + i * H);
   if (y) memcpy(y, states, n * H * sizeof(real));
@@ -281,19 +282,13 @@ typedef struct run {
   size_t chunk;  /* at work, where blocks wait for each other */
 } run;
 
-/* threads that the streams, or the weight gradients, of one block can have: more than one where the bits of a row of a
- * product do not depend on the others */
-static size_t threads_per_block(const sparc_plan *plan, size_t tiles) {
-  return TYPED(elements_independent)(plan->cell->kernels) ? tiles_of((size_t)plan->threads, tiles) : 1;
-}
-
 /* rows of weight gradients that are worth passing a chunk for */
 enum { FEWEST_ROWS = 24 };
 
 static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
   const sparc_cell *cell = plan->cell;
   const size_t streams = (size_t)plan->B, tile = stream_tile_of(streams), tiles = tiles_of(streams, tile);
-  const size_t threads = threads_per_block(plan, tiles), loop = tiles_of(tile, threads);
+  const size_t threads = tiles_of((size_t)plan->threads, tiles), loop = tiles_of(tile, threads); /* of a block */
   const size_t rows = RECURRENT_GATES * (size_t)cell->H, pieces = tiles_of(rows, FEWEST_ROWS);
   return (run){.cell = cell,
                .kernels = cell->kernels,

@@ -109,7 +109,7 @@ static void print_build(const char *kernel) {
   for (const char *const *name = sparc_kernel_names(); *name; name++)
     if (sparc_kernel_available(*name)) printf(" %s", *name);
   printf(")\n");
-  printf("blas      %s\n", build_blas());
+  printf("blas      %s, in the benchmark alone\n", build_blas());
   printf("jansson   %s\n", jansson_version_str());
   printf("zlib      %s\n", zlibVersion());
   printf("openmp    %s\n", build_openmp() ? "yes" : "no");

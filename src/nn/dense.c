@@ -23,10 +23,7 @@ void TYPED(dense_prepare)(const kernels *k, size_t in, size_t out, const real *w
 
 void TYPED(dense_forward)(const kernels *k, size_t n, size_t in, size_t out, const real *x, const real *weight_in,
                           const real *bias, real *y, size_t stride_y) {
-  if (n <= DENSE_FEW)
-    project_few(k, n, in, out, x, in, weight_in, bias, y, stride_y);
-  else
-    project_tokens(k, PREPARED, n, in, out, x, in, weight_in, bias, y, stride_y);
+  project_tokens(k, PREPARED, n, in, out, x, in, weight_in, bias, y, stride_y);
 }
 
 void TYPED(dense_backward_input)(const kernels *k, size_t n, size_t in, size_t out, const real *dy, size_t stride_dy,

@@ -25,8 +25,7 @@
 void TYPED(dense_prepare)(const kernels *k, size_t in, size_t out, const real *weight /* (out, in) */,
                           real *weight_in /* (in, out), in panels */);
 
-/* rows of y are stride_y apart. The bits of a row do not depend on n as long as n is at most DENSE_FEW. */
-enum { DENSE_FEW = 16 };
+/* rows of y are stride_y apart; the bits of a row do not depend on n */
 void TYPED(dense_forward)(const kernels *k, size_t n, size_t in, size_t out, const real *x /* (n, in) */,
                           const real *weight_in, const real *bias /* (out) or NULL */, real *y /* (n, out) */,
                           size_t stride_y);

@@ -25,9 +25,8 @@
 #define network_step_behind_backward TYPED(network_step_behind_backward)
 #define network_step_before_backward TYPED(network_step_before_backward)
 
-/* streams of a tile: a multiple of what a product takes at once, few enough for rows without BLAS */
+/* streams of a tile: a multiple of what a product takes at once */
 enum { STREAM_TILE = 12 };
-_Static_assert((int)STREAM_TILE <= (int)DENSE_FEW, "the bits of a row would depend on the number of streams");
 
 /* ---- the tape ---------------------------------------------------------------------------------- */
 

@@ -39,7 +39,7 @@ sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc
     return fail(SPARC_UNSUPPORTED, "cell %s is not affine in its state and has no chunked scan; use chunk = 0",
                 cell->about->kind.name);
 
-  /* BLAS counts rows in int; byte counts of the largest arrays must fit with room to spare */
+  /* byte counts of the largest arrays must fit with room to spare */
   int overflow = 0;
   const size_t tokens = size_product((size_t)B, (size_t)T, &overflow);
   const size_t elements = size_product(tokens, widest_row(cell), &overflow);

@@ -30,6 +30,7 @@ refuse "unknown key in 'peices'; did you mean 'pieces'?" mixer:B1:T1:D1:peices
 refuse "unknown key in 'cel=rglru'; did you mean 'cell'?" mixer:B1:T1:D1:cel=rglru
 refuse "unknown key in ''" mixer:B1:T1:D1:
 refuse "unknown key in 'ta3', expected M, N, K, ta, tb, blas" sgemm:M1:N1:K1:ta3
+refuse "the library stores right factors K x N; tb goes with blas" sgemm:M1:N1:K1:tb
 refuse "unknown key in 'cell=lru', expected M, N, K, ta, tb, blas" sgemm:M1:N1:K1:cell=lru
 refuse "the key B is there twice" mixer:B1:T1:D1:B2
 for number in '' 0 -1 1x 1.5 99999999999999999999; do
@@ -101,7 +102,7 @@ tiny=(mixer:B2:T33:D7 mixer:B1:T4000:D64:noproj:whole mixer:B2:T33:D8:cell=rglru
   rtrl:H4:D3:cell=gateloop prepare:H5:D3 prepare:H90:D70 prepare:H70:D90:cell=gru naive:B2:T9:H5 naive:B2:T9:H5:D3 sgemm:M33:N17:K9
   sgemm:M33:N17:K9:blas train:B2:T17:W8:L2
   ppo:H4:T64:E1 ppo:H4:T64:E1:cartpole:free ppo:H4:T64:E1:robot:cell=rtu ppo:H4:T128:E1:cell=gru
-  sgemm:M9:N5:K33:ta:tb bf16:B2:T33:D7 bf16:B1:T64:D6:cell=gru stream:KiB4 peak)
+  sgemm:M9:N5:K33:ta sgemm:M9:N5:K33:ta:tb:blas bf16:B2:T33:D7 bf16:B1:T64:D6:cell=gru stream:KiB4 peak)
 SECONDS=0
 expect 0 bench "${quick[@]}" mixer:B2:T33:D7
 [ "$SECONDS" -lt 5 ] || fail "a tiny problem takes $SECONDS seconds"

@@ -11,6 +11,7 @@
 #include "cells/tiles.h"
 #include "kernels/gemm_impl.h"
 
+#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -38,8 +39,14 @@ static void run_piece(void *context, size_t piece, int thread, int threads) {
   if (rows.n == 0) return;
   const float *A = g->ta ? g->A + terms.first * g->M + rows.first : g->A + rows.first * g->K;
   const float *B = g->tb ? g->B + terms.first : g->B + terms.first * g->N;
-  gemm(g->kernels, g->ta ? TRANSPOSED : AS_IS, g->tb ? TRANSPOSED : AS_IS, rows.n, g->N, terms.n, A,
-       g->ta ? g->M : g->K, B, g->tb ? g->K : g->N, terms.first ? 1 : 0, g->C + rows.first * g->N, g->N);
+  const size_t stride_a = g->ta ? g->M : g->K, stride_b = g->tb ? g->K : g->N;
+  const float beta = terms.first ? 1 : 0;
+  float *C = g->C + rows.first * g->N;
+  if (g->kernels)
+    gemm(g->kernels, g->ta ? TRANSPOSED : AS_IS, AS_IS, rows.n, g->N, terms.n, A, stride_a, B, stride_b, beta, C, g->N);
+  else
+    cblas_sgemm(CblasRowMajor, g->ta ? CblasTrans : CblasNoTrans, g->tb ? CblasTrans : CblasNoTrans, (int)rows.n,
+                (int)g->N, (int)terms.n, 1, A, (int)stride_a, B, (int)stride_b, beta, C, (int)g->N);
 }
 
 /* A BLAS copies its operands anew in every call, so its pieces have to be thick; our kernel copies the right one for
@@ -47,7 +54,7 @@ static void run_piece(void *context, size_t piece, int thread, int threads) {
  */
 static size_t piece_length(const sgemm *g, int threads) {
   enum { BLOCK_ROWS = 258 }; /* of A, which our kernel copies at a time */
-  const size_t thick = g->kernels && !g->ta && !g->tb ? BLOCK_ROWS : 2048;
+  const size_t thick = g->kernels && !g->ta ? BLOCK_ROWS : 2048;
   const size_t whole = g->ta ? g->K : g->M, least = thick * (size_t)(g->ta ? 1 : threads);
   const double other = (double)(g->ta ? g->M : g->K);
   size_t length = (size_t)(0.5e8 * threads / (other * (double)g->N)) / thick * thick;
@@ -71,14 +78,17 @@ static void destroy(bench_case *c) {
 static sparc_status create(bench_case *c) {
   sgemm *g = c->state = calloc(1, sizeof *g);
   if (!g) return fail(SPARC_NO_MEMORY, "%s: no memory", c->problem->text);
-  sparc_status status = bench_value(c->problem, "blas") ? SPARC_OK : kernels_choose(c->wanted, &g->kernels);
+  const bool blas = bench_value(c->problem, "blas") != 0;
+  sparc_status status = blas ? SPARC_OK : kernels_choose(c->wanted, &g->kernels);
   if (status != SPARC_OK) return status;
   g->M = (size_t)bench_value(c->problem, "M");
   g->N = (size_t)bench_value(c->problem, "N");
   g->K = (size_t)bench_value(c->problem, "K");
   g->ta = bench_value(c->problem, "ta") != 0;
   g->tb = bench_value(c->problem, "tb") != 0;
-  c->kernel = g->kernels && g->kernels->product && !g->tb ? g->kernels->name : build_blas();
+  if (g->tb && !blas)
+    return fail(SPARC_INVALID, "%s: the library stores right factors K x N; tb goes with blas", c->problem->text);
+  c->kernel = blas ? build_blas() : g->kernels->name;
   g->piece = piece_length(g, c->threads);
   bench_team *team;
   status = bench_machine_team(c->machine, c->threads, &team);
@@ -127,7 +137,7 @@ const bench_kind bench_kind_sgemm = {
              {"N", "columns", REQUIRED},
              {"K", "terms of each sum", REQUIRED},
              {"ta", "A transposed", 0},
-             {"tb", "B transposed", 0},
+             {"tb", "B transposed, by the BLAS alone", 0},
              {"blas", "by the BLAS", 0}},
     .create = create,
     .verify = verify,

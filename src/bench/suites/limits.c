@@ -8,9 +8,8 @@
 
 /* products of the sizes that mixers need: inputs times weights, the gradients of both, and narrow ones */
 static const char *const products[] = {
-    "sgemm:M8192:N1024:K2048:tb", "sgemm:M8192:N2048:K1024", "sgemm:M1024:N2048:K8192:ta",
-    "sgemm:M32768:N64:K64",       "sgemm:M32768:N64:K64:tb", "sgemm:M32768:N128:K64",
-    "sgemm:M32768:N128:K64:tb",   "sgemm:M64:N64:K2048:ta",  "sgemm:M64:N64:K32768:ta",
+    "sgemm:M8192:N1024:K2048", "sgemm:M8192:N2048:K1024", "sgemm:M1024:N2048:K8192:ta", "sgemm:M32768:N64:K64",
+    "sgemm:M32768:N128:K64",   "sgemm:M64:N64:K2048:ta",  "sgemm:M64:N64:K32768:ta",
 };
 
 enum { PRODUCTS = sizeof products / sizeof *products, ROWS = 1 + LEVELS + PRODUCTS, COLUMNS = 2 };

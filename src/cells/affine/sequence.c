@@ -83,7 +83,7 @@ size_t TYPED(affine_saved_count)(const sparc_plan *plan) {
 }
 
 static affine_tiling tiling_of(const sparc_plan *plan) {
-  return affine_tiling_of(plan, TYPED(elements_independent)(plan->cell->kernels));
+  return affine_tiling_of(plan, TYPED(in_panels)(plan->cell->kernels));
 }
 
 size_t TYPED(affine_work_count)(const sparc_plan *plan) {

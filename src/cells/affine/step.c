@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* step.c: one input of an affine cell. The same stages as a whole sequence, for a single token and without BLAS; of
- * many streams, the weights are read once for all inputs, and behind the projection every stream goes its own way. */
+/* step.c: one input of an affine cell. The same stages as a whole sequence, for a single token; of many
+ * streams, the weights are read once for all inputs, and behind the projection every stream goes its own way. */
 #include "cells/affine/affine_impl.h"
 #include "kernels/gemm_impl.h"
 
@@ -37,7 +37,7 @@ void TYPED(project_inputs)(const sparc_cell *cell, const real *prepared, size_t 
                            size_t pre_stride) {
   const TYPED(prepared_view) weights = TYPED(view_prepared)(cell, prepared);
   const size_t D = (size_t)cell->D, N = (size_t)cell->projected;
-  project_few(cell->kernels, n, D, N, x, D, weights.weight_in, weights.bias, pre, pre_stride);
+  project_tokens(cell->kernels, PREPARED, n, D, N, x, D, weights.weight_in, weights.bias, pre, pre_stride);
 }
 
 /* a_t and b_t of all modes, as rows of the state's layout */

@@ -47,7 +47,7 @@ static int choose_columns(int columns, int threads, int token_tiles) {
   return columns == 0 ? 1 : piece_of(columns, threads_per(threads, token_tiles), PANELS);
 }
 
-affine_tiling affine_tiling_of(const sparc_plan *plan, bool independent) {
+affine_tiling affine_tiling_of(const sparc_plan *plan, bool panels) {
   const sparc_cell *cell = plan->cell;
   const size_t tokens = (size_t)plan->B * (size_t)plan->T;
   affine_tiling t = {.chunks = (int)tiles_of((size_t)plan->T, (size_t)plan->chunk)};
@@ -59,7 +59,7 @@ affine_tiling affine_tiling_of(const sparc_plan *plan, bool independent) {
   t.time_tile = choose_time_tile(cell->H, &t, plan->threads, plan->B * t.groups);
   t.pre_columns = cell->projected;
   t.dx_columns = cell->D;
-  if (!independent) return t;
+  if (!panels) return t;
   t.pre_columns = choose_columns(cell->projected, plan->threads, t.token_tiles);
   t.dx_columns = choose_columns(cell->D, plan->threads, t.token_tiles);
   return t;

@@ -27,7 +27,7 @@ typedef struct affine_tiling {
   int dx_columns;  /* columns of dx likewise */
 } affine_tiling;
 
-/* independent: the bits of a product's element depend on neither the rows nor the columns computed beside it */
-affine_tiling affine_tiling_of(const sparc_plan *plan, bool independent);
+/* panels: prepared weights lie in panels, and products with them can be cut between these */
+affine_tiling affine_tiling_of(const sparc_plan *plan, bool panels);
 
 #endif

@@ -162,17 +162,14 @@ static bool has_trace(const sparc_cell *cell, const projection *p) {
 }
 
 /* Rows of a projection whose gradient is formed together: each tile passes all of x, so the larger x is, the fewer
- * there should be, but some for every thread: fewer rows for many threads, where a row's bits are its own. */
+ * there should be, but some for every thread. */
 enum { MAX_ROW_TILE = 256 };
 static size_t row_tile(const sparc_cell *cell, int threads, const projection *p) {
   enum { AT_A_TIME = 6, FEWEST = 24 };
   const size_t quarter = (size_t)p->rows / 4, tile = quarter / ROW_TILE * ROW_TILE + ROW_TILE;
-  size_t most = MAX_ROW_TILE;
-  if (TYPED(elements_independent)(cell->kernels)) {
-    const size_t share = tiles_of((size_t)cell->projected, threads > 1 ? (size_t)threads : 1);
-    const size_t even = tiles_of(share, AT_A_TIME) * AT_A_TIME;
-    if (even < most) most = even > FEWEST ? even : FEWEST;
-  }
+  const size_t share = tiles_of((size_t)cell->projected, threads > 1 ? (size_t)threads : 1);
+  const size_t even = tiles_of(share, AT_A_TIME) * AT_A_TIME, some = even > FEWEST ? even : FEWEST;
+  const size_t most = some < MAX_ROW_TILE ? some : MAX_ROW_TILE;
   return tile < most ? tile : most;
 }
 

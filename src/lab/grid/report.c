@@ -300,7 +300,6 @@ sparc_status lab_report_add(html_page *page, const grid_results *r) {
 
 sparc_status lab_report_end(html_page *page) {
   html_section(page, "Made with");
-  html_paragraph(page, "sparc %s, %s build by %s, products by %s.", sparc_version(), build_type(), build_compiler(),
-                 build_blas());
+  html_paragraph(page, "sparc %s, %s build by %s.", sparc_version(), build_type(), build_compiler());
   return html_end(page);
 }
