@@ -152,23 +152,16 @@ static size_t usual_limit(void) {
   return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : (size_t)-1;
 }
 
-/* Whether records are faster than stored sensitivities: a minibatch fetches the latter of its items from memory, or
- * multiplies every step that its items reach, up to the whole rollout, with the cell's weights. */
-static bool records_pay(const sparc_ppo *ppo) {
-  enum { FETCH = 12 }; /* multiply-adds in the time of one number from memory */
-  const size_t fetched = ppo->batch.M * ppo->n.trace;
-  const size_t multiplied = ppo->rollout.n.N * ppo->rollout.n.T * ppo->network->cell->sizes.params;
-  return ppo->rollout.symbols.most > 0 || ppo->own.config.encoder == SPARC_ENCODER_EXACT ||
-         multiplied <= FETCH * fetched;
-}
-
 static void choose_way(sparc_ppo *ppo, sparc_ppo_memory *m) {
   const sparc_ppo_config *c = &ppo->own.config;
   const size_t limit = c->memory_limit ? c->memory_limit : usual_limit();
   if (ppo->n.trace == 0) return;
   m->traces = c->traces;
   if (m->traces == SPARC_TRACES_AUTO)
-    m->traces = records_pay(ppo) || m->stored_bytes + m->other_bytes > limit ? SPARC_TRACES_FREE : SPARC_TRACES_STORED;
+    m->traces =
+        ppo->rollout.symbols.most > 0 || c->encoder == SPARC_ENCODER_EXACT || m->stored_bytes + m->other_bytes > limit
+            ? SPARC_TRACES_FREE
+            : SPARC_TRACES_STORED;
   size_past(ppo, m->traces == SPARC_TRACES_STORED ? BY_TRACES : BY_RECORDS);
 }
 
