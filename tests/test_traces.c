@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_traces.c: one step of the rows of a trace, by the kernels of every instruction set that this machine has: rows
  * whose driver has one part or both, of all lengths, in place and from one array to another, with and without
- * contraction, against sums in double. */
+ * contraction, some modes after the others, against sums in double; and the same step on several threads. */
 #include "kernels/kernels.h"
+#include "rtrl/rtrl_impl.h"
 #include "sparc/random.h"
 #include "sparc/sparc.h"
 #include "unit.h"
@@ -80,19 +81,24 @@ static void test_steps(void **state) {
         out[row] = outs + row * H * D_MAX;
         stride[row] = stride_of(row, D);
       }
-      const trace_rows t = {.H = H,
-                            .rows = ROWS,
-                            .D = D,
-                            .mask = 1,
-                            .a = a,
-                            .c = c,
-                            .part = parts,
-                            .x = x,
-                            .before = before,
-                            .Z = in_place ? before : after,
-                            .weights = contract ? weights : NULL,
-                            .out = out,
-                            .out_stride = stride};
+      const size_t cut = i % (H + 1); /* modes of the first of two calls */
+      trace_rows t = {.H = H,
+                      .n = cut,
+                      .rows = ROWS,
+                      .D = D,
+                      .mask = 1,
+                      .a = a,
+                      .c = c,
+                      .part = parts,
+                      .x = x,
+                      .before = before,
+                      .Z = in_place ? before : after,
+                      .weights = contract ? weights : NULL,
+                      .out = out,
+                      .out_stride = stride};
+      table->online.trace(&t);
+      t.first = cut;
+      t.n = H - cut;
       table->online.trace(&t);
       expect_step(*name, &t, old, old_outs);
       if (!in_place) assert_memory_equal(before, old, sizeof old);
@@ -102,7 +108,52 @@ static void test_steps(void **state) {
   assert_true(tried > 0);
 }
 
+/* traces that are large enough to be divided, over some steps with a reset among them */
+static void take_steps(const sparc_cell *cell, const float *prepared, const float *inputs, int threads, float *traces) {
+  enum { STEPS = 6 };
+  const sparc_sizes n = sparc_cell_sizes(cell);
+  float *state = sparc_alloc(n.state * sizeof *state), *tape = sparc_alloc(n.tape * sizeof *tape);
+  memset(traces, 0, n.trace * sizeof *traces);
+  for (size_t t = 0; t < STEPS; t++) {
+    float *trace = traces + (t % 2 ? 0 : n.trace), *from = traces + (t % 2 ? n.trace : 0);
+    assert_int_equal(
+        step_rtrl_f32(cell, prepared, state, from, trace, inputs + t * 64, t == 3 ? 0 : 1, NULL, tape, threads),
+        SPARC_OK);
+  }
+  sparc_free(state);
+  sparc_free(tape);
+}
+
+static void test_threads_change_no_bit(void **state) {
+  (void)state;
+  for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) {
+    sparc_cell *cell;
+    if (sparc_cell_create(&(sparc_cell_config){.kind = *kind, .D = 64, .H = 136}, &cell) != SPARC_OK) continue;
+    const sparc_sizes n = sparc_cell_sizes(cell);
+    if (n.trace > 0) {
+      float *params = sparc_alloc(n.params * sizeof *params), *prepared = sparc_alloc(n.prepared * sizeof *prepared);
+      float *want = sparc_alloc(2 * n.trace * sizeof *want), *got = sparc_alloc(2 * n.trace * sizeof *got);
+      float inputs[6 * 64];
+      sparc_random stream;
+      sparc_random_init(&stream, 2, "traces", *kind);
+      draw(&stream, inputs, sizeof inputs / sizeof *inputs);
+      sparc_cell_init(cell, SPARC_INIT_CONTROL, 1, NULL, params);
+      assert_int_equal(sparc_prepare(cell, params, prepared), SPARC_OK);
+      take_steps(cell, prepared, inputs, 1, want);
+      for (size_t i = 0; i < 5; i++) {
+        take_steps(cell, prepared, inputs, (const int[]){2, 3, 7, 8, 16}[i], got);
+        assert_memory_equal(got, want, 2 * n.trace * sizeof *got);
+      }
+      sparc_free(params);
+      sparc_free(prepared);
+      sparc_free(want);
+      sparc_free(got);
+    }
+    sparc_cell_free(cell);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps), cmocka_unit_test(test_threads_change_no_bit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -211,8 +211,8 @@ static void step(const sparc_cell *cell, const real *prepared, size_t n, real *s
   real *gates = tapes + place.gates, *product = tapes + place.product, *kept = tapes + place.kept;
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < H; j++) kept[i * stride + j] = !masks || masks[i] != 0 ? states[i * H + j] : 0;
-  project_tokens(cell->kernels, PREPARED, n, D, INPUT_GATES * H, x, D, prepared + at.input_in, prepared + at.bias, gates,
-                 stride);
+  project_tokens(cell->kernels, PREPARED, n, D, INPUT_GATES * H, x, D, prepared + at.input_in, prepared + at.bias,
+                 gates, stride);
   project_tokens(cell->kernels, PREPARED, n, H, RECURRENT_GATES * H, kept, stride, prepared + at.recurrent_in,
                  prepared + at.recurrent_bias, product, stride);
   for (size_t i = 0; i < n; i++)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_impl.h: the one front for matrix products, row-major, in the precision of real.
  *
- * Float products go to the product kernel where the table has one; double ones, and those of the table `plain`, are loops
- * in C. Both run single-threaded inside our tiles, and the bits of an element depend on neither the rows nor the panels of
- * 64 columns computed beside it: a product may be cut for any number of threads. Weights are kept in both orders, because
- * the right factor is always stored K x N; those that serve many products may lie as the kernel reads them.
+ * Float products go to the product kernel where the table has one; double ones, and those of the table `plain`, are
+ * loops in C. Both run single-threaded inside our tiles, and the bits of an element depend on neither the rows nor the
+ * panels of 64 columns computed beside it: a product may be cut for any number of threads. Weights are kept in both
+ * orders, because the right factor is always stored K x N; those that serve many products may lie as the kernel reads
+ * them.
  */
 #ifndef SPARC_KERNELS_GEMM_IMPL_H
 #define SPARC_KERNELS_GEMM_IMPL_H

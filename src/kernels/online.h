@@ -21,6 +21,7 @@ static inline driver_part driver_part_of(const driver_part declared[DRIVER_SLOTS
  * the new Z in the same pass: out[row] + j * out_stride[row] += weight_re Re Z + weight_im Im Z */
 typedef struct trace_rows {
   size_t H, rows, D;
+  size_t first, n; /* the modes to advance */
   float mask;
   const float *a;           /* (2, H): re | im */
   const float *c;           /* (rows, 2, H) */

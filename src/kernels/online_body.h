@@ -71,9 +71,9 @@ VMATH void advance_row(driver_part part, bool contract, size_t D, const trace_ro
 
 VMATH void advance_trace_rows(const trace_rows *t, bool contract) {
   const size_t D = t->D, H = t->H, rows = t->rows;
-  const float *before = t->before;
-  float *z = t->Z;
-  for (size_t j = 0; j < H; j++) {
+  const float *before = t->before + t->first * rows * 2 * D;
+  float *z = t->Z + t->first * rows * 2 * D;
+  for (size_t j = t->first; j < t->first + t->n; j++) {
     for (size_t row = 0; row < rows; row++, before += 2 * D, z += 2 * D) {
       const size_t re = 2 * row * H + j, im = re + H;
       const trace_row k = {t->mask * t->a[j], t->mask * t->a[H + j],         t->c[re],

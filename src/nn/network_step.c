@@ -393,14 +393,14 @@ static sparc_status check_rtrl(const sparc_network *net, sparc_encoder_gradient 
 
 sparc_status TYPED(network_step_rtrl)(const sparc_network *net, const real *prepared, sparc_encoder_gradient encoder,
                                       real *state, const real *before, real *trace, const real *x, real mask, real *y,
-                                      real *tape) {
+                                      real *tape, int threads) {
   sparc_status status = check_step(net, prepared, state, x, tape, 1, &mask);
   if (status == SPARC_OK) status = check_rtrl(net, encoder, trace);
   if (status != SPARC_OK) return status;
   const network_tape at = network_tape_of(net, 1, tape);
   network_step_before(net, prepared, 1, x, tape, 1);
   status = TYPED(step_rtrl)(net->cell, prepared + net->layer->cell_prepared, state, before, trace, at.cell_input, mask,
-                            at.cell_output, at.cell_tapes);
+                            at.cell_output, at.cell_tapes, threads);
   if (status != SPARC_OK) return status;
   if (encoder == SPARC_ENCODER_EXACT && net->embed.in) {
     const size_t first = net->cell->sizes.trace;
@@ -414,7 +414,7 @@ sparc_status TYPED(network_step_rtrl)(const sparc_network *net, const real *prep
 sparc_status PUBLIC(sparc_network_step_rtrl)(const sparc_network *net, const real *prepared,
                                              sparc_encoder_gradient encoder, real *state, real *trace, const real *x,
                                              real mask, real *y, real *tape) {
-  return TYPED(network_step_rtrl)(net, prepared, encoder, state, trace, trace, x, mask, y, tape);
+  return TYPED(network_step_rtrl)(net, prepared, encoder, state, trace, trace, x, mask, y, tape, 1);
 }
 
 /* the embedding's gradient: through the state over all time, and past it at this step; dx is local in any case */

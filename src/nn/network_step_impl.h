@@ -22,10 +22,11 @@
 #include "base/real.h"
 #include "nn/network.h"
 
-/* sparc_network_step_rtrl with the trace of the step before in another place; it may be the same */
+/* sparc_network_step_rtrl with the trace of the step before in another place, which may be the same, on up to `threads`
+ * threads */
 sparc_status TYPED(network_step_rtrl)(const sparc_network *net, const real *prepared, sparc_encoder_gradient encoder,
                                       real *state, const real *before, real *trace, const real *x, real mask, real *y,
-                                      real *tape);
+                                      real *tape, int threads);
 
 /* the arrays of n streams around the cell, on their tapes */
 typedef struct TYPED(network_tape) {

@@ -38,6 +38,7 @@ static sparc_status step_plainly(sparc_ppo *ppo) {
 typedef struct stream_steps {
   sparc_ppo *ppo;
   size_t t;
+  int threads;
   sparc_status status;
 } stream_steps;
 
@@ -51,13 +52,16 @@ static void step_with_trace(void *context, size_t i) {
   const sparc_status status =
       network_step_rtrl_f32(ppo->network, ppo->prepared, ppo->own.config.encoder, ppo->step.states + i * r->n.state,
                             trace, trace + width, ppo->step.x + i * r->n.observation, ppo->step.masks[i],
-                            ppo->step.y + i * ppo->n.outputs, ppo->step.tapes + i * ppo->n.tape);
+                            ppo->step.y + i * ppo->n.outputs, ppo->step.tapes + i * ppo->n.tape, s->threads);
   if (status != SPARC_OK) s->status = status;
 }
 
 static sparc_status step_with_traces(sparc_ppo *ppo, size_t t) {
-  stream_steps steps = {.ppo = ppo, .t = t, .status = SPARC_OK};
-  parallel_for(thread_count(ppo->own.config.threads), ppo->rollout.n.N, step_with_trace, &steps);
+  stream_steps steps = {.ppo = ppo, .t = t, .threads = thread_count(ppo->own.config.threads), .status = SPARC_OK};
+  if (ppo->rollout.n.N == 1) /* outside of any loop, so that the sensitivities themselves are divided */
+    step_with_trace(&steps, 0);
+  else
+    parallel_for(steps.threads, ppo->rollout.n.N, step_with_trace, &steps);
   return steps.status;
 }
 

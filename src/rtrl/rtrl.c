@@ -104,6 +104,7 @@ void advance_scalar(const sparc_cell *cell, const TYPED(tape_view) * tape, real 
 static trace_rows trace_rows_of(const sparc_cell *cell, const TYPED(tape_view) * tape, const real *before,
                                 real *trace) {
   return (trace_rows){.H = (size_t)cell->H,
+                      .n = (size_t)cell->H,
                       .rows = (size_t)cell->outer,
                       .D = (size_t)cell->D,
                       .mask = *tape->mask,
@@ -132,18 +133,47 @@ void compute_drivers(const sparc_cell *cell, const real *constants, const TYPED(
   (cell)->affine->drivers(cell, constants, &token, tape->kept, tape->a, tape->b, tape->outer, tape->scalar);
 }
 
-/* from one place to another, or in place; only a kernel spares the copy of the rows */
-static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape, const real *before, real *trace) {
+#ifndef SPARC_DOUBLE
+typedef struct trace_tiles {
+  const sparc_cell *cell;
+  trace_rows rows;
+  size_t tiles;
+} trace_tiles;
+
+static void advance_tile(void *context, size_t tile) {
+  const trace_tiles *t = context;
+  trace_rows rows = t->rows;
+  const range modes = even_share(rows.H, t->tiles, tile);
+  rows.first = modes.first;
+  rows.n = modes.n;
+  t->cell->kernels->online.trace(&rows);
+}
+
+static void advance_by_kernel(const sparc_cell *cell, const trace_rows *rows, size_t floats, int threads) {
+  enum { WORTH_A_THREAD = 1 << 14 }; /* floats */
+  const size_t most = floats / WORTH_A_THREAD;
+  trace_tiles t = {.cell = cell, .rows = *rows, .tiles = (size_t)threads < most ? (size_t)threads : most};
+  if (t.tiles > 1)
+    parallel_for(threads, t.tiles, advance_tile, &t);
+  else
+    cell->kernels->online.trace(rows);
+}
+#endif
+
+/* from one place to another, or in place; only a kernel spares the copy of the rows, and divides them among threads */
+static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape, const real *before, real *trace,
+                           int threads) {
   const size_t rows = cell->sizes.state * (size_t)cell->outer * (size_t)cell->D;
   if (before != trace) memcpy(trace + rows, before + rows, (cell->sizes.trace - rows) * sizeof *trace);
   advance_scalar(cell, tape, trace);
 #ifndef SPARC_DOUBLE
   if (cell->parts == 2 && cell->kernels->online.trace) {
     const trace_rows outer = trace_rows_of(cell, tape, before, trace);
-    cell->kernels->online.trace(&outer);
+    advance_by_kernel(cell, &outer, rows, threads);
     return;
   }
 #endif
+  (void)threads;
   if (before != trace) memcpy(trace, before, rows * sizeof *trace);
   advance_outer(cell, tape, trace);
 }
@@ -157,7 +187,7 @@ sparc_status check_rtrl(const sparc_cell *cell, const real *trace) {
 }
 
 sparc_status TYPED(step_rtrl)(const sparc_cell *cell, const real *prepared, real *state, const real *before,
-                              real *trace, const real *x, real mask, real *y, real *tape) {
+                              real *trace, const real *x, real mask, real *y, real *tape, int threads) {
   sparc_status status = TYPED(check_step)(cell, prepared, state, x, mask, tape);
   if (status == SPARC_OK) status = check_rtrl(cell, trace);
   if (status != SPARC_OK) return status;
@@ -165,14 +195,14 @@ sparc_status TYPED(step_rtrl)(const sparc_cell *cell, const real *prepared, real
   const uint64_t mode = flush_denormals_begin();
   TYPED(affine_step)(cell, prepared, state, x, mask, y, STEP_AND_DRIVERS, &view);
   drop_past(cell, &view, trace);
-  advance_traces(cell, &view, mask == 0 ? trace : before, trace);
+  advance_traces(cell, &view, mask == 0 ? trace : before, trace, threads);
   flush_denormals_end(mode);
   return SPARC_OK;
 }
 
 sparc_status PUBLIC(sparc_step_rtrl)(const sparc_cell *cell, const real *prepared, real *state, real *trace,
                                      const real *x, real mask, real *y, real *tape) {
-  return TYPED(step_rtrl)(cell, prepared, state, trace, trace, x, mask, y, tape);
+  return TYPED(step_rtrl)(cell, prepared, state, trace, trace, x, mask, y, tape, 1);
 }
 
 /* ---- contraction ------------------------------------------------------------------------------- */
@@ -489,7 +519,7 @@ sparc_status PUBLIC(sparc_rtrl_update)(const sparc_cell *cell, const real *prepa
   if (fused)
     advance_scalar(cell, &view, trace);
   else
-    advance_traces(cell, &view, trace, trace);
+    advance_traces(cell, &view, trace, trace, 1);
   contract(cell, weights.constants, trace, &view, fused ? SCALAR_SINKS : ALL_SINKS, dparams);
   local_gradient(cell, &weights, &view, dy, dparams, dx);
   flush_denormals_end(mode);

@@ -11,9 +11,10 @@
 /* SPARC_UNSUPPORTED for cells without an RTRL form; trace must not be NULL */
 sparc_status TYPED(check_rtrl)(const sparc_cell *cell, const real *trace);
 
-/* sparc_step_rtrl with the trace of the step before in another place; it may be the same */
+/* sparc_step_rtrl with the trace of the step before in another place, which may be the same, on up to `threads` threads
+ */
 sparc_status TYPED(step_rtrl)(const sparc_cell *cell, const real *prepared, real *state, const real *before,
-                              real *trace, const real *x, real mask, real *y, real *tape);
+                              real *trace, const real *x, real mask, real *y, real *tape, int threads);
 
 /* the single numbers of a trace, behind its rows */
 static inline real *TYPED(scalar_traces)(const sparc_cell *cell, real *trace) {
