@@ -90,8 +90,9 @@ static sparc_status read_scale(const sparc_tensors *file, const char *path, cons
                                const char *deviation_key, int count, double **numbers) {
   if (!sparc_tensors_metadata_find(file, mean_key) && !sparc_tensors_metadata_find(file, deviation_key))
     return SPARC_OK;
-  double *mean = *numbers = sparc_alloc(2 * (size_t)count * sizeof *mean), *deviation = mean + count;
+  double *mean = *numbers = sparc_alloc(2 * (size_t)count * sizeof *mean);
   if (!mean) return no_memory();
+  double *deviation = mean + count;
   sparc_status status = read_numbers(file, path, mean_key, count, mean);
   if (status == SPARC_OK) status = read_numbers(file, path, deviation_key, count, deviation);
   for (int i = 0; i < count && status == SPARC_OK; i++)

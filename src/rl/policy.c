@@ -17,8 +17,8 @@ static real greatest(const policy *p, const real *logits) {
 
 static double log_sum_exp(const policy *p, const real *logits) {
   const real most = greatest(p, logits);
-  double sum = 0;
-  for (size_t k = 0; k < p->choices; k++) sum += (double)r_exp(logits[k] - most);
+  double sum = (double)r_exp(logits[0] - most);
+  for (size_t k = 1; k < p->choices; k++) sum += (double)r_exp(logits[k] - most);
   return (double)most + log(sum);
 }
 

@@ -56,10 +56,10 @@ static void put_row(html_page *page, const sheet *t, int row) {
 
 sparc_status report_put_sheet(html_page *page, const sheet *t) {
   const size_t most = 1 + (size_t)t->groups * (size_t)t->columns;
-  const char **over = calloc(2 * most, sizeof *over), **under = over + most;
+  const char **over = calloc(2 * most, sizeof *over);
   if (!over) return fail(SPARC_NO_MEMORY, "no memory for the headings of a table");
-  const int columns = make_headings(t, over, under);
-  html_table_begin(page, (const char *const *const[]){over, under}, t->columns > 1 ? 2 : 1, columns);
+  const int columns = make_headings(t, over, over + most);
+  html_table_begin(page, (const char *const *const[]){over, over + most}, t->columns > 1 ? 2 : 1, columns);
   for (int row = 0; row < t->rows; row++) put_row(page, t, row);
   html_table_end(page);
   free(over);

@@ -49,9 +49,8 @@ static void put_view(html_page *page, const grid_jobs *jobs, const diagnosis *d,
   snprintf(name, sizeof name, "%.64s-%.64s-inside-%d", jobs->g->name, jobs->g->task[job->task].name, layer);
   if (d->layers > 1) snprintf(part, sizeof part, ", layer %d of %d", layer, d->layers);
   html_figure_begin(page, name);
-  size_t i;
-  const json_t *chart;
-  json_array_foreach(json_object_get(one, "charts"), i, chart) put_chart(page, chart);
+  const json_t *charts = json_object_get(one, "charts");
+  for (size_t i = 0; i < json_array_size(charts); i++) put_chart(page, json_array_get(charts, i));
   snprintf(
       caption, sizeof caption,
       "%s%s, seed %llu, under the first of its recordings. Rings are the baselines of the modes, dots where control "
@@ -65,13 +64,12 @@ static void put_view(html_page *page, const grid_jobs *jobs, const diagnosis *d,
 static void put_views(html_page *page, const grid_jobs *jobs, const grid_diagnoses *d) {
   for (int i = 0; i < d->count; i++) {
     if (i > 0 && strcmp(d->run[i].replay.title, d->run[i - 1].replay.title) == 0) continue;
-    size_t k;
-    const json_t *one;
+    const json_t *views = json_object_get(d->run[i].record, "views");
     char title[REPLAY_TITLE + 16];
     snprintf(title, sizeof title, "%s: the memory", d->run[i].replay.title);
     html_subsection(page, title);
-    json_array_foreach(json_object_get(d->run[i].record, "views"), k, one)
-        put_view(page, jobs, &d->run[i], d->job[i], one);
+    for (size_t k = 0; k < json_array_size(views); k++)
+      put_view(page, jobs, &d->run[i], d->job[i], json_array_get(views, k));
   }
 }
 
