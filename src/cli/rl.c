@@ -2,7 +2,6 @@
 /* rl.c: `sparc rl`: a run with its progress, several of them in parallel processes, or the evaluation of an agent. */
 #include "base/error.h"
 #include "cli/cli.h"
-#include "cli/jobs.h"
 #include "cli/player.h"
 #include "cli/progress.h"
 #include "cli/seeds.h"
@@ -13,7 +12,6 @@
 
 #include <math.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- settings besides those of a run ------------------------------------------------------------- */
@@ -214,7 +212,7 @@ static exit_code report_result(const rl_command *c) {
     return EXIT_INTERRUPTED;
   }
   const bool one_of_several = c->out >= 0;
-  if (one_of_several && dprintf(c->out, "%.17g\n", r.score) < 0) return EXIT_FAILED;
+  if (one_of_several && dprintf(c->out, "%.17g score\n", r.score) < 0) return EXIT_FAILED;
   if (c->tool.json)
     cli_json_line(c->who, json_result(c->run));
   else if (!one_of_several)
@@ -248,74 +246,36 @@ static exit_code run_one(rl_command *c) {
 
 /* ---- several runs -------------------------------------------------------------------------------- */
 
-typedef struct seed_runs {
-  rl_command *command;
-  uint64_t first;
-  int count, next;
-  char out[CLI_PATH - 64];  /* folder of the folders; "": each has its usual one */
-  double heard[MOST_SEEDS]; /* by part; NAN: nothing */
-  double score[MOST_SEEDS];
-  int scored;
-} seed_runs;
-
-static int next_seed(void *user) {
-  seed_runs *s = user;
-  return s->next < s->count ? s->next++ : CLI_JOBS_OVER;
-}
-
-/* a run of its own process: it says nothing but JSON, its score goes to the first process */
-static exit_code work_on_seed(void *user, int i, int out) {
-  const seed_runs *s = user;
-  rl_command *c = s->command;
-  char folder[CLI_PATH - 64];
-  c->config.ppo.seed = s->first + (uint64_t)i;
-  if (*s->out) {
-    snprintf(folder, sizeof folder, "%.4000s/s%llu", s->out, (unsigned long long)c->config.ppo.seed);
-    c->config.folder = folder;
-  }
+/* in a process of its own: it says nothing but JSON, its score goes to the first process */
+static exit_code run_seed(void *user, uint64_t seed, const char *folder, int out) {
+  rl_command *c = user;
+  c->config.ppo.seed = seed;
+  if (folder) c->config.folder = folder;
   c->out = out;
   return run_one(c);
 }
 
-static void hear_score(void *user, int i, const char *line) { ((seed_runs *)user)->heard[i] = strtod(line, NULL); }
-
-static void show_seed(void *user, int i, const cli_job_end *end) {
-  seed_runs *s = user;
-  const rl_command *c = s->command;
-  const double score = s->heard[i];
-  if (end->code != EXIT_DONE) return;
-  if (!isnan(score)) s->score[s->scored++] = score;
-  if (!c->tool.json) printf("seed %-6llu score %.4f\n", (unsigned long long)s->first + i, score);
-  fflush(stdout);
-}
-
-static void print_scores(const seed_runs *s) {
-  const rl_command *c = s->command;
-  if (s->scored == 0) return;
-  double mean, deviation;
-  score_over_seeds((size_t)s->scored, s->score, &mean, &deviation);
+static void print_scores(const rl_command *c, const seeds_scores *s) {
+  if (s->count == 0) return;
   if (c->tool.json)
-    cli_json_line(c->who, json_pack("{s:o, s:i, s:f, s:f}", "task", json_text(c->config.ppo.task), "seeds", s->scored,
-                                    "mean_score", mean, "sd", deviation));
+    cli_json_line(c->who, json_pack("{s:o, s:i, s:f, s:f}", "task", json_text(c->config.ppo.task), "seeds", s->count,
+                                    "mean_score", s->mean, "sd", s->deviation));
   else
-    printf("%d seeds: mean score %.4f (sd %.4f)\n", s->scored, mean, deviation);
+    printf("%d seeds: mean score %.4f (sd %.4f)\n", s->count, s->mean, s->deviation);
 }
 
 static exit_code run_seeds(rl_command *c) {
-  seed_runs s = {.command = c};
-  const cli_jobs jobs = {.most = c->work.jobs,
-                         .next = next_seed,
-                         .work = work_on_seed,
-                         .heard = hear_score,
-                         .ended = show_seed,
-                         .user = &s};
-  const sparc_status status = seeds_parse(c->work.seeds, &s.first, &s.count);
-  if (status != SPARC_OK) return report_failure(c, status);
-  for (int i = 0; i < s.count; i++) s.heard[i] = NAN;
-  if (c->config.folder) snprintf(s.out, sizeof s.out, "%s", c->config.folder);
+  const seeds_work work = {.who = c->who,
+                           .seeds = c->work.seeds,
+                           .jobs = c->work.jobs,
+                           .out = c->config.folder,
+                           .quiet = c->tool.json,
+                           .run = run_seed,
+                           .user = c};
+  seeds_scores scores;
   c->tool.quiet = 1;
-  const exit_code code = cli_jobs_run(c->who, &jobs);
-  print_scores(&s);
+  const exit_code code = seeds_run(&work, &scores);
+  print_scores(c, &scores);
   return code;
 }
 

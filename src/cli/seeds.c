@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* seeds.c: what --seeds says. */
+/* seeds.c: one run for each of several seeds, and what they give together. */
 #include "cli/seeds.h"
 
 #include "base/error.h"
+#include "cli/jobs.h"
+#include "rl/score.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-sparc_status seeds_parse(const char *text, uint64_t *first, int *count) {
+static sparc_status parse(const char *text, uint64_t *first, int *count) {
   char *end;
   const unsigned long long a = strtoull(text, &end, 10);
   const char *second = *end == '-' ? end + 1 : text;
@@ -18,4 +22,69 @@ sparc_status seeds_parse(const char *text, uint64_t *first, int *count) {
   *first = a;
   *count = (int)(b - a) + 1;
   return SPARC_OK;
+}
+
+typedef struct seed_runs {
+  const seeds_work *work;
+  uint64_t first;
+  int count, next;
+  double heard[MOST_SEEDS]; /* by part; NAN: nothing */
+  char name[sizeof((seeds_scores *)0)->name];
+} seed_runs;
+
+static int next_seed(void *user) {
+  seed_runs *s = user;
+  return s->next < s->count ? s->next++ : CLI_JOBS_OVER;
+}
+
+static exit_code work_on_seed(void *user, int i, int out) {
+  const seed_runs *s = user;
+  const uint64_t seed = s->first + (uint64_t)i;
+  char folder[CLI_PATH - 64];
+  if (s->work->out) snprintf(folder, sizeof folder, "%.4000s/s%llu", s->work->out, (unsigned long long)seed);
+  return s->work->run(s->work->user, seed, s->work->out ? folder : NULL, out);
+}
+
+static void hear_score(void *user, int i, const char *line) {
+  seed_runs *s = user;
+  char *end;
+  s->heard[i] = strtod(line, &end);
+  snprintf(s->name, sizeof s->name, "%s", *end == ' ' ? end + 1 : "");
+}
+
+static void show_seed(void *user, int i, const cli_job_end *end) {
+  const seed_runs *s = user;
+  if (end->code == EXIT_DONE && !s->work->quiet)
+    printf("seed %-6llu %s %.4f\n", (unsigned long long)s->first + (unsigned long long)i, s->name, s->heard[i]);
+  fflush(stdout);
+}
+
+static seeds_scores scores_of(const seed_runs *s) {
+  double score[MOST_SEEDS];
+  seeds_scores r = {.least = INFINITY, .most = -INFINITY};
+  for (int i = 0; i < s->count; i++) {
+    if (isnan(s->heard[i])) continue;
+    score[r.count++] = s->heard[i];
+    r.least = fmin(r.least, s->heard[i]);
+    r.most = fmax(r.most, s->heard[i]);
+  }
+  if (r.count > 0) score_over_seeds((size_t)r.count, score, &r.mean, &r.deviation);
+  memcpy(r.name, s->name, sizeof r.name);
+  return r;
+}
+
+exit_code seeds_run(const seeds_work *work, seeds_scores *scores) {
+  seed_runs s = {.work = work};
+  const cli_jobs jobs = {
+      .most = work->jobs, .next = next_seed, .work = work_on_seed, .heard = hear_score, .ended = show_seed, .user = &s};
+  *scores = (seeds_scores){.count = 0};
+  const sparc_status status = parse(work->seeds, &s.first, &s.count);
+  if (status != SPARC_OK) {
+    cli_message(work->who, "%s", sparc_error());
+    return cli_exit_code(status);
+  }
+  for (int i = 0; i < s.count; i++) s.heard[i] = NAN;
+  const exit_code code = cli_jobs_run(work->who, &jobs);
+  *scores = scores_of(&s);
+  return code;
 }

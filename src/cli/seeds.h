@@ -3,6 +3,7 @@
 #ifndef SPARC_CLI_SEEDS_H
 #define SPARC_CLI_SEEDS_H
 
+#include "cli/cli.h"
 #include "lab/settings.h"
 
 #include <stdint.h>
@@ -23,7 +24,26 @@ enum { MOST_SEEDS = 1000 };
     .usual = {"1"}, .group = "Instead of a run:", .argument = "N", .help = "With --seeds: N processes at a time"    \
   }
 
-/* seeds_parse reads "A-B", or "A" for a single one */
-sparc_status seeds_parse(const char *text, uint64_t *first, int *count);
+/* runs that differ in their seed, each in a process of its own */
+typedef struct seeds_work {
+  const char *who;
+  const char *seeds; /* "A-B", or "A" for a single one */
+  int jobs;          /* processes at a time */
+  const char *out;   /* the folder of their folders; NULL: each has its usual one */
+  bool quiet;        /* prints no line for each run */
+  /* run does one, in `folder` unless it is NULL, and writes a line "SCORE NAME" to `out` where it has a score */
+  exit_code (*run)(void *user, uint64_t seed, const char *folder, int out);
+  void *user;
+} seeds_work;
+
+/* of the runs that had a score */
+typedef struct seeds_scores {
+  int count;
+  double mean, deviation, least, most;
+  char name[32]; /* of the score */
+} seeds_scores;
+
+/* seeds_run does them all and says what came out: the first code other than EXIT_DONE */
+exit_code seeds_run(const seeds_work *work, seeds_scores *scores);
 
 #endif

@@ -4,17 +4,13 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "cli/cli.h"
-#include "cli/jobs.h"
 #include "cli/progress.h"
 #include "cli/seeds.h"
 #include "cli/settings.h"
 #include "io/json.h"
 #include "lab/run/run_settings.h"
-#include "rl/score.h"
 
-#include <math.h>
 #include <signal.h>
-#include <stdlib.h>
 
 typedef struct train_work {
   const char *seeds;
@@ -316,86 +312,42 @@ static exit_code run_one(train_command *t) {
 
 /* ---- several runs -------------------------------------------------------------------------------- */
 
-typedef struct seed_runs {
-  train_command *command;
-  uint64_t first;
-  int count, next;
-  char out[CLI_PATH - 64];  /* folder of the folders; "": each has its usual one */
-  double heard[MOST_SEEDS]; /* by part; NAN: nothing */
-  char name[32];            /* of the score */
-} seed_runs;
-
-static int next_seed(void *user) {
-  seed_runs *s = user;
-  return s->next < s->count ? s->next++ : CLI_JOBS_OVER;
-}
-
-/* a run of its own process: it says nothing but JSON, its score goes to the first process */
-static exit_code work_on_seed(void *user, int i, int out) {
-  const seed_runs *s = user;
-  train_command *t = s->command;
-  char folder[CLI_PATH - 64];
-  t->config.train.seed = s->first + (uint64_t)i;
-  if (*s->out) {
-    snprintf(folder, sizeof folder, "%.4000s/s%llu", s->out, (unsigned long long)t->config.train.seed);
-    t->config.folder = folder;
-  }
+/* in a process of its own: it says nothing but JSON, its score goes to the first process */
+static exit_code run_seed(void *user, uint64_t seed, const char *folder, int out) {
+  train_command *t = user;
+  t->config.train.seed = seed;
+  if (folder) t->config.folder = folder;
   t->out = out;
   return run_one(t);
 }
 
-static void hear_score(void *user, int i, const char *line) {
-  seed_runs *s = user;
-  char *end;
-  s->heard[i] = strtod(line, &end);
-  snprintf(s->name, sizeof s->name, "%s", *end == ' ' ? end + 1 : "");
-}
-
-static void show_seed(void *user, int i, const cli_job_end *end) {
-  const seed_runs *s = user;
-  if (end->code == EXIT_DONE && !s->command->tool.json)
-    printf("seed %-6llu %s %.4f\n", (unsigned long long)s->first + (unsigned long long)i, s->name, s->heard[i]);
-  fflush(stdout);
-}
-
-static void summarise(const seed_runs *s) {
-  double score[MOST_SEEDS], mean, deviation, least = INFINITY, most = -INFINITY;
-  size_t count = 0;
-  for (int i = 0; i < s->count; i++) {
-    if (isnan(s->heard[i])) continue;
-    score[count++] = s->heard[i];
-    least = fmin(least, s->heard[i]);
-    most = fmax(most, s->heard[i]);
-  }
-  if (count == 0) return;
-  score_over_seeds(count, score, &mean, &deviation);
-  if (s->command->tool.json)
-    cli_json_line(s->command->who,
-                  json_pack("{s:o, s:i, s:s, s:f, s:f, s:f, s:f}", "data", json_text(s->command->config.data), "seeds",
-                            (int)count, "score", s->name, "mean", mean, "sd", deviation, "least", least, "most", most));
+static void summarise(const train_command *t, const seeds_scores *s) {
+  if (s->count == 0) return;
+  if (t->tool.json)
+    cli_json_line(t->who, json_pack("{s:o, s:i, s:s, s:f, s:f, s:f, s:f}", "data", json_text(t->config.data), "seeds",
+                                    s->count, "score", s->name, "mean", s->mean, "sd", s->deviation, "least", s->least,
+                                    "most", s->most));
   else
-    printf("%zu seeds: mean %s %.4f (sd %.4f), %.4f to %.4f\n", count, s->name, mean, deviation, least, most);
+    printf("%d seeds: mean %s %.4f (sd %.4f), %.4f to %.4f\n", s->count, s->name, s->mean, s->deviation, s->least,
+           s->most);
 }
 
 static exit_code run_seeds(train_command *t) {
-  seed_runs s = {.command = t};
-  const cli_jobs jobs = {.most = t->work.jobs,
-                         .next = next_seed,
-                         .work = work_on_seed,
-                         .heard = hear_score,
-                         .ended = show_seed,
-                         .user = &s};
-  const sparc_status status = seeds_parse(t->work.seeds, &s.first, &s.count);
-  if (status != SPARC_OK) return report_failure(t, status);
-  for (int i = 0; i < s.count; i++) s.heard[i] = NAN;
-  if (t->config.folder) snprintf(s.out, sizeof s.out, "%s", t->config.folder);
+  const seeds_work work = {.who = t->who,
+                           .seeds = t->work.seeds,
+                           .jobs = t->work.jobs,
+                           .out = t->config.folder,
+                           .quiet = t->tool.json,
+                           .run = run_seed,
+                           .user = t};
+  seeds_scores scores;
   t->tool.quiet = 1;
   if (t->config.train.threads < 1) {
     const int share = cpu_available() / t->work.jobs;
     t->config.train.threads = share > 1 ? share : 1;
   }
-  const exit_code code = cli_jobs_run(t->who, &jobs);
-  summarise(&s);
+  const exit_code code = seeds_run(&work, &scores);
+  summarise(t, &scores);
   return code;
 }
 
