@@ -27,7 +27,7 @@ static void put(bytes *b, const void *data, size_t size) {
 }
 
 static void put_number(bytes *b, uint64_t value, size_t size) {
-  for (size_t i = 0; i < size; i++) put(b, &(uint8_t){(uint8_t)(value >> 8 * i)}, 1);
+  for (size_t i = 0; i < size; i++, value >>= 8) put(b, &(uint8_t){(uint8_t)value}, 1);
 }
 
 /* an NPY file of this header and these elements */
