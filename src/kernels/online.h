@@ -94,9 +94,8 @@ typedef struct batch_rows {
 typedef struct online_kernels {
   void (*trace)(const trace_rows *rows);
   void (*entries)(const entry_rows *rows);
-  /* out (H) += w_re z_re + w_im z_im, mode by mode; z_im may be NULL */
-  void (*entry_vector)(size_t H, const float *w_re, const float *w_im, const float *z_re, const float *z_im,
-                       float *out);
+  /* out (rows, H) += w_re z_re + w_im z_im, mode by mode; w is (parts, H), z (rows, parts, H) */
+  void (*entry_vectors)(size_t H, size_t rows, size_t parts, const float *w, const float *z, float *out);
   /* w . z over n numbers, in double */
   double (*entry_number)(size_t n, const float *w, const float *z);
   void (*lazy)(const lazy_rows *rows);

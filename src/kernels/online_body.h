@@ -120,15 +120,29 @@ static void entries(const entry_rows *t) {
   }
 }
 
-static void entry_vector(size_t H, const float *w_re, const float *w_im, const float *z_re, const float *z_im,
-                         float *out) {
-  if (z_im) {
-#pragma omp simd
-    for (size_t j = 0; j < H; j++) out[j] += w_re[j] * z_re[j] + w_im[j] * z_im[j];
-  } else {
-#pragma omp simd
-    for (size_t j = 0; j < H; j++) out[j] += w_re[j] * z_re[j];
+/* a vector of modes at a time, whose weights stay in registers */
+VMATH void add_entry_vectors(size_t H, size_t rows, bool complex, size_t j, size_t width, const float *w,
+                             const float *z, float *out) {
+  const size_t stride = complex ? 2 * H : H;
+  const lanes w_re = load_part(w + j, width), w_im = complex ? load_part(w + H + j, width) : every_lane(0);
+  for (size_t row = 0; row < rows; row++) {
+    lanes sum = load_part(out + row * H + j, width) + w_re * load_part(z + row * stride + j, width);
+    if (complex) sum += w_im * load_part(z + row * stride + H + j, width);
+    store_part(out + row * H + j, sum, width);
   }
+}
+
+VMATH void all_entry_vectors(size_t H, size_t rows, bool complex, const float *w, const float *z, float *out) {
+  size_t j = 0;
+  for (; j + LANES <= H; j += LANES) add_entry_vectors(H, rows, complex, j, LANES, w, z, out);
+  if (j < H) add_entry_vectors(H, rows, complex, j, H - j, w, z, out);
+}
+
+static void entry_vectors(size_t H, size_t rows, size_t parts, const float *w, const float *z, float *out) {
+  if (parts == 2)
+    all_entry_vectors(H, rows, true, w, z, out);
+  else
+    all_entry_vectors(H, rows, false, w, z, out);
 }
 
 static double entry_number(size_t n, const float *w, const float *z) {
@@ -560,8 +574,8 @@ static void contract(const batch_rows *r) {
     contract_all(r, false);
 }
 
-#define ONLINE_KERNELS                                                                                            \
-  {                                                                                                               \
-    .trace = trace, .entries = entries, .entry_vector = entry_vector, .entry_number = entry_number, .lazy = lazy, \
-    .contract = contract                                                                                          \
+#define ONLINE_KERNELS                                                                                              \
+  {                                                                                                                 \
+    .trace = trace, .entries = entries, .entry_vectors = entry_vectors, .entry_number = entry_number, .lazy = lazy, \
+    .contract = contract                                                                                            \
   }

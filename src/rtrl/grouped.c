@@ -154,18 +154,18 @@ size_t TYPED(grouped_work_size)(const sparc_cell *cell, int n, int symbols) {
   return TYPED(work_elements)(&a);
 }
 
-/* out (H) += w_re q_re + w_im q_im */
-static void add_contraction(const sparc_cell *cell, const real *restrict w, const real *restrict q,
-                            real *restrict out) {
-  const size_t H = (size_t)cell->H;
-  const real *im = cell->parts == 2 ? q + H : NULL;
+/* out (rows, H) += w_re q_re + w_im q_im, q (rows, S) */
+static void add_contractions(const sparc_cell *cell, size_t rows, const real *restrict w, const real *restrict q,
+                             real *restrict out) {
+  const size_t H = (size_t)cell->H, S = cell->sizes.state;
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->online.entry_vector) {
-    cell->kernels->online.entry_vector(H, w, w + H, q, im, out);
+  if (cell->kernels->online.entry_vectors) {
+    cell->kernels->online.entry_vectors(H, rows, (size_t)cell->parts, w, q, out);
     return;
   }
 #endif
-  for (size_t j = 0; j < H; j++) out[j] += w[j] * q[j] + (im ? w[H + j] * im[j] : 0);
+  for (size_t row = 0; row < rows; row++, q += S, out += H)
+    for (size_t j = 0; j < H; j++) out[j] += w[j] * q[j] + (cell->parts == 2 ? w[H + j] * q[H + j] : 0);
 }
 
 static real sum_of(size_t n, const real *values) {
@@ -216,7 +216,7 @@ static void contract_sink(void *context, size_t s) {
     const size_t i = r->live[k];
     if (k + AHEAD < r->lives) prefetch_rows(count * S * sizeof(real), r->traces[r->live[k + AHEAD]] + row * S);
     const real *w = TYPED(sink_weights)(cell, sink, r->items.weights.constants, r->items.y + i * S, r->weights + s * S);
-    for (size_t v = 0; v < count; v++) add_contraction(cell, w, r->traces[i] + (row + v) * S, sums + v * H);
+    add_contractions(cell, count, w, r->traces[i] + row * S, sums);
   }
   const real one = 1;
   spread(r, sink, count, sums, sink->outer ? (size_t)cell->D : 1, sink->outer ? r->g->inputs : &one);

@@ -309,8 +309,8 @@ static void contract_vector(const sparc_cell *cell, const rtrl_sink *sink, const
   const size_t H = (size_t)cell->H;
   const slot_view z = slot_of(cell, sink, trace, 0);
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->online.entry_vector) {
-    cell->kernels->online.entry_vector(H, weights, weights + H, z.re, z.im, dblock);
+  if (cell->kernels->online.entry_vectors) {
+    cell->kernels->online.entry_vectors(H, 1, (size_t)cell->parts, weights, z.re, dblock);
     return;
   }
 #endif

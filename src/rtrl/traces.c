@@ -185,8 +185,8 @@ static void contract_numbers(const sparc_cell *cell, const rtrl_sink *sink, cons
   const size_t H = (size_t)cell->H, stride = sink_row_length(cell, sink);
   const real *im = cell->parts == 2 ? z + H : NULL;
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->online.entry_vector && sink->row == ROW_OF_MODE && stride == 1) {
-    cell->kernels->online.entry_vector(H, g, g + H, z, im, out);
+  if (cell->kernels->online.entry_vectors && sink->row == ROW_OF_MODE && stride == 1) {
+    cell->kernels->online.entry_vectors(H, 1, (size_t)cell->parts, g, z, out);
     return;
   }
 #endif
