@@ -57,8 +57,9 @@ static sparc_status record(const bench_stage *stage, recording *r) {
     for (size_t piece = 0; piece < stage->task.pieces; piece++) stage->task.run(stage->task.context, piece, 0, 1);
     parallel_watch(NULL);
   }
-  return r->full ? fail(SPARC_NO_MEMORY, "%s: too many loops over tiles, or no memory for their times", stage->name)
-                 : SPARC_OK;
+  if (!r->full) return SPARC_OK;
+  return fail(SPARC_UNSUPPORTED, "%s: more than %d loops over tiles, or no memory for their times; --plan is for calls",
+              stage->name, LOOPS_MAX);
 }
 
 /* the tile that a thread takes next: of its own run, else of the next one that has any; false: all are taken */

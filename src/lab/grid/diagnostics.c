@@ -33,8 +33,9 @@ static json_t *load(const grid_jobs *jobs, const grid_job *job) {
 
 bool grid_diagnosis_is_there(const grid_jobs *jobs, const grid_job *job) {
   json_t *record = load(jobs, job);
+  const bool there = record != NULL;
   json_decref(record);
-  return record != NULL;
+  return there;
 }
 
 /* ---- making -------------------------------------------------------------------------------------- */
