@@ -6,8 +6,9 @@
 #   NAME/*.svg, *.csv   learning curves and scores as figures, and the data that they show
 #   NAME/results.jsonl  a line for each run: score, seed, digest of its settings, rate, machine, version
 #   report.html         all experiments on one page
-# for every experiment NAME that RESULTS holds. SPARC names the tool, build/release/sparc by default. What is inside the
-# trained cells is measured on the way, where it was not before, and stays in RESULTS.
+# for every experiment NAME that RESULTS holds, tables and figures of the tasks and methods that have a run. SPARC names
+# the tool, build/release/sparc by default. What is inside the trained cells is measured on the way, where it was not
+# before, and stays in RESULTS.
 set -euo pipefail
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
   echo "usage: $0 RESULTS [OUT]" >&2
@@ -18,6 +19,9 @@ results=${1%/} out=${2:-$root/docs/results}
 sparc=${SPARC:-$root/build/release/sparc}
 most=$((3 * 1024 * 1024))
 
+# with_runs FOLDER 1|2: its tasks, or its methods, of which a run is done, with commas between them
+with_runs() { (cd "$1" && ls -d -- */*/s*/result.json) | cut -d / -f "$2" | sort -u | paste -s -d , -; }
+
 found=0
 for folder in "$results"/*/; do
   folder=${folder%/}
@@ -27,9 +31,10 @@ for folder in "$results"/*/; do
   mkdir -p "$to"
   rm -f "$to"/*.svg "$to"/*.csv
   "$sparc" lab diagnose "$folder" --quiet || echo "$0: $folder is not diagnosed as a whole" >&2
-  "$sparc" lab table "$folder" --format markdown >"$to/table.md"
-  "$sparc" lab status "$folder" --json >"$to/results.jsonl"
-  "$sparc" lab figure "$folder" >/dev/null
+  some=(--tasks "$(with_runs "$folder" 1)" --methods "$(with_runs "$folder" 2)")
+  "$sparc" lab table "$folder" "${some[@]}" --format markdown >"$to/table.md"
+  "$sparc" lab status "$folder" "${some[@]}" --json >"$to/results.jsonl"
+  "$sparc" lab figure "$folder" "${some[@]}" >/dev/null
   for file in "$folder"/figures/*.svg "$folder"/figures/*.csv; do
     if [ -e "$file" ]; then cp "$file" "$to/"; fi
   done
