@@ -178,7 +178,7 @@ if "$SPARC" info | grep -q '^build .*, release$'; then
   for cell in sparc rtu; do
     prints "{\"rl\":\"repeat-previous\",\"cell\":\"$cell\",\"traces\":\"free\",\"auto\":true,"
   done
-  prints '{"rl":"cartpole","cell":"sparc","traces":"free","auto":true,'
+  prints '{"rl":"cartpole","cell":"sparc","traces":"stored","auto":true,'
   prints '{"rl":"cartpole","cell":"rtu","traces":"stored","auto":true,'
   if command -v python3 >/dev/null; then
     python3 -c 'import json, sys
