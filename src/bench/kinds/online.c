@@ -454,11 +454,11 @@ const bench_kind bench_kind_prepare = {
 /* a complex number takes a times itself, four operations, and both parts of c x, or the one that is there */
 double bench_trace_flops(const bench_case *c, bool contraction) {
   const sparc_cell *cell = ((const online *)c->state)->cell.cell;
-  const bool complex = cell->parts == 2;
-  const double entry = complex ? 6 : 2, contracted = contraction ? (double)cell->parts : 0;
+  const bool pairs = cell->parts == 2;
+  const double entry = pairs ? 6 : 2, contracted = contraction ? (double)cell->parts : 0;
   double operations = (double)cell->scalar * (entry + contracted);
   for (int slot = 0; slot < cell->outer; slot++) {
-    const bool one_part = complex && driver_part_of(cell->driver, (size_t)slot) != DRIVER_COMPLEX;
+    const bool one_part = pairs && driver_part_of(cell->driver, (size_t)slot) != DRIVER_COMPLEX;
     operations += (double)cell->D * (entry - one_part + contracted);
   }
   return 2 * (double)cell->H * operations;
