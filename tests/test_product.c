@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_product.c: the product kernels of every instruction set that this machine has, over random shapes and strides,
- * against sums in double. */
+ * against sums in double, and their transposes. */
 #include "kernels/kernels.h"
 #include "sparc/random.h"
 #include "sparc/sparc.h"
@@ -162,7 +162,36 @@ static void test_products(void **state) {
   assert_true(tried >= 1);
 }
 
+/* every element at its place, and nothing written beside them */
+static void expect_transpose(const kernels *table, sparc_random *stream, size_t number) {
+  const size_t rows = draw(stream, 1, 70), columns = draw(stream, 1, 70), pad = number % 2 ? draw(stream, 1, 9) : 0;
+  const size_t from_row = columns + pad, to_row = rows + pad;
+  float *from = draw_array(stream, rows * from_row), *to = draw_array(stream, columns * to_row);
+  float *before = malloc(columns * to_row * sizeof *before);
+  assert_non_null(before);
+  memcpy(before, to, columns * to_row * sizeof *before);
+  table->transpose(rows, columns, from, from_row, to, to_row);
+  for (size_t j = 0; j < columns; j++)
+    for (size_t i = 0; i < to_row; i++)
+      if (to[j * to_row + i] != (i < rows ? from[i * from_row + j] : before[j * to_row + i]))
+        fail_msg("%s: element (%zu, %zu) of a transpose of %zu x %zu", table->name, j, i, rows, columns);
+  free(from);
+  free(to);
+  free(before);
+}
+
+static void test_transposes(void **state) {
+  (void)state;
+  for (const char *const *name = sparc_kernel_names(); *name; name++) {
+    const kernels *table = kernels_find(*name);
+    if (!table || !table->transpose) continue;
+    sparc_random stream;
+    sparc_random_init(&stream, 7, "transpose", "shapes");
+    for (size_t i = 0; i < SHAPES; i++) expect_transpose(table, &stream, i);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_transposes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

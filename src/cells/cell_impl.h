@@ -14,6 +14,7 @@
 #include "base/real.h"
 #include "cells/cell.h"
 #include "cells/plan.h"
+#include "cells/tiles.h"
 
 enum { MAX_SUMS = 8 };
 
@@ -163,10 +164,12 @@ static inline const TYPED(cell_ops) * TYPED(ops_of)(const sparc_cell *cell) {
 #endif
 }
 
-/* row k, or column n, of a prepared W[K][N], whose panels prepared_panel of kernels/gemm_impl.h describes, from
- * parameters that are cut at +-limit */
-void TYPED(put_row)(const sparc_cell *cell, size_t K, size_t N, size_t k, const real *from, double limit, real *W);
-void TYPED(put_column)(const sparc_cell *cell, size_t K, size_t N, size_t n, const real *from, double limit, real *W);
+/* some rows, or columns, of a prepared W[K][N], whose panels prepared_panel of kernels/gemm_impl.h describes, from as
+ * many rows of parameters, `stride` apart, that are cut at +-limit */
+void TYPED(put_rows)(const sparc_cell *cell, size_t K, size_t N, range rows, const real *from, size_t stride,
+                     double limit, real *W);
+void TYPED(put_columns)(const sparc_cell *cell, size_t K, size_t N, range columns, const real *from, size_t stride,
+                        double limit, real *W);
 
 /* a parameter as the products read it */
 static inline real TYPED(weight_of)(real parameter, double limit) { return (real)bounded((double)parameter, limit); }

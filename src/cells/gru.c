@@ -131,12 +131,9 @@ static const cell_description about = {
 static void copy_matrix(const sparc_cell *cell, size_t cols, const int *gate_at, const real *source, real *in,
                         real *out) {
   const size_t H = (size_t)cell->H;
-  for (size_t gate = 0; gate < 3; gate++)
-    for (size_t i = 0; i < H; i++) {
-      const size_t row = gate * H + i, out_row = (size_t)gate_at[gate] * H + i;
-      TYPED(put_column)(cell, cols, 3 * H, row, source + row * cols, WEIGHT_MAX, in);
-      TYPED(put_row)(cell, 3 * H, cols, out_row, source + row * cols, WEIGHT_MAX, out);
-    }
+  TYPED(put_columns)(cell, cols, 3 * H, (range){0, 3 * H}, source, cols, WEIGHT_MAX, in);
+  for (size_t gate = 0; gate < 3; gate++) TYPED(put_rows)
+  (cell, 3 * H, cols, (range){(size_t)gate_at[gate] * H, H}, source + gate * H * cols, cols, WEIGHT_MAX, out);
 }
 
 /* the blocks of a kind lie one behind the other, so three gates are one matrix with 3H rows */

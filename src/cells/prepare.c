@@ -16,19 +16,32 @@ static sparc_status check_finite(const sparc_cell *cell, const real *params) {
   return SPARC_OK;
 }
 
-void TYPED(put_row)(const sparc_cell *cell, size_t K, size_t N, size_t k, const real *from, double limit, real *W) {
+/* to may be from */
+static void limited_copy(size_t n, const real *from, double limit, real *to) {
+  const real most = (real)limit;
+  for (size_t i = 0; i < n; i++) to[i] = from[i] > most ? most : from[i] < -most ? -most : from[i];
+}
+
+void TYPED(put_rows)(const sparc_cell *cell, size_t K, size_t N, range rows, const real *from, size_t stride,
+                     double limit, real *W) {
   const size_t panel = prepared_panel(cell->kernels, N);
   for (size_t first = 0; first < N; first += panel) {
     const size_t n = N - first < panel ? N - first : panel;
-    const real *restrict row = from + first;
-    real *restrict to = W + first * K + k * n;
-    for (size_t i = 0; i < n; i++) to[i] = TYPED(weight_of)(row[i], limit);
+    real *to = W + first * K + rows.first * n;
+    for (size_t k = 0; k < rows.n; k++) limited_copy(n, from + k * stride + first, limit, to + k * n);
   }
 }
 
-void TYPED(put_column)(const sparc_cell *cell, size_t K, size_t N, size_t n, const real *from, double limit, real *W) {
-  const prepared_column column = prepared_column_of(cell->kernels, K, N, n);
-  for (size_t k = 0; k < K; k++) W[column.first + k * column.stride] = TYPED(weight_of)(from[k], limit);
+void TYPED(put_columns)(const sparc_cell *cell, size_t K, size_t N, range columns, const real *from, size_t stride,
+                        double limit, real *W) {
+  const size_t panel = prepared_panel(cell->kernels, N), end = columns.first + columns.n;
+  for (size_t n = columns.first, last; n < end; n = last) {
+    const prepared_column column = prepared_column_of(cell->kernels, K, N, n);
+    real *to = W + column.first;
+    last = (n / panel + 1) * panel < end ? (n / panel + 1) * panel : end;
+    transpose_rows(cell->kernels, last - n, K, from + (n - columns.first) * stride, stride, to, column.stride);
+    for (size_t k = 0; k < K; k++) limited_copy(last - n, to + k * column.stride, limit, to + k * column.stride);
+  }
 }
 
 sparc_status PUBLIC(sparc_prepare)(const sparc_cell *cell, const real *params, real *prepared) {

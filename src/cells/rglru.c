@@ -219,10 +219,9 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
     const real *source = params + block[block_at(cell, weight_block[g])].offset;
     memcpy(constants + (size_t)bias_constant[g] * H, params + block[block_at(cell, bias_block[g])].offset,
            H * sizeof(real));
-    for (size_t j = 0; j < H; j++) {
-      const size_t start = j / k * k * k;
-      TYPED(put_column)(cell, k, k, j % k, source + j * k, HUGE_VAL, forward + start);
-      TYPED(put_row)(cell, k, k, j % k, source + j * k, HUGE_VAL, backward + start);
+    for (size_t start = 0; start < H * k; start += k * k) { /* a block */
+      TYPED(put_columns)(cell, k, k, (range){0, k}, source + start, k, HUGE_VAL, forward + start);
+      TYPED(put_rows)(cell, k, k, (range){0, k}, source + start, k, HUGE_VAL, backward + start);
     }
   }
 }

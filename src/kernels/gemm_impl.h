@@ -143,6 +143,21 @@ static inline void TYPED(project_token)(size_t K, size_t N, const real *restrict
   }
 }
 
+/* to[columns][rows] = from[rows][columns]; the strides are elements between rows */
+static inline void TYPED(transpose_rows)(const kernels *table, size_t rows, size_t columns, const real *from,
+                                         size_t stride_from, real *to, size_t stride_to) {
+#ifdef SPARC_DOUBLE
+  (void)table;
+#else
+  if (table && table->transpose) {
+    table->transpose(rows, columns, from, stride_from, to, stride_to);
+    return;
+  }
+#endif
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = 0; j < columns; j++) to[j * stride_to + i] = from[i * stride_from + j];
+}
+
 /* callers write the plain names */
 #define gemm               TYPED(gemm)
 #define prepared_panel     TYPED(prepared_panel)
@@ -150,5 +165,6 @@ static inline void TYPED(project_token)(size_t K, size_t N, const real *restrict
 #define prepared_column_of TYPED(prepared_column_of)
 #define project_token      TYPED(project_token)
 #define project_tokens     TYPED(project_tokens)
+#define transpose_rows     TYPED(transpose_rows)
 
 #endif

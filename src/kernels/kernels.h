@@ -100,6 +100,7 @@ typedef struct kernels {
   const char *name;
   product_fn *product;
   size_t product_panel; /* columns of a panel of prepared weights; 0: no product here, they are rows */
+  transpose_fn *transpose;
   sparc_scan_fn *sparc_scan[SPARC_INSTANCE_COUNT];
   sparc_adjoint_fn *sparc_adjoint[SPARC_INSTANCE_COUNT];
   sparc_token_fn *sparc_token[SPARC_INSTANCE_COUNT];

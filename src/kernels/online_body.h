@@ -31,9 +31,9 @@ VMATH void store_part(float *to, lanes v, size_t width) {
 
 /* ---- one step of a trace ------------------------------------------------------------------------- */
 
-/* what one row of a mode needs: transition, driver and weights */
+/* what one row of a mode needs, in every lane: transition, driver and weights */
 typedef struct trace_row {
-  float a_re, a_im, c_re, c_im, w_re, w_im;
+  lanes a_re, a_im, c_re, c_im, w_re, w_im;
 } trace_row;
 
 /* Z <- a Z + c x over some columns. Five or six multiply-adds for two numbers are what the units can do at most, so
@@ -69,25 +69,37 @@ VMATH void advance_row(driver_part part, bool contract, size_t D, const trace_ro
   if (d < D) advance_lanes(part, contract, 1, D - d, k, x + d, before + d, before + D + d, z + d, z + D + d, out + d);
 }
 
+/* A row is some twenty cycles of arithmetic, so what is done for each counts: the fields are copied, because a store to
+ * Z might change them, and the transition goes into its registers once for all rows of a mode. */
 VMATH void advance_trace_rows(const trace_rows *t, bool contract) {
-  const size_t D = t->D, H = t->H, rows = t->rows;
-  const float *before = t->before + t->first * rows * 2 * D;
-  float *z = t->Z + t->first * rows * 2 * D;
-  for (size_t j = t->first; j < t->first + t->n; j++) {
-    for (size_t row = 0; row < rows; row++, before += 2 * D, z += 2 * D) {
-      const size_t re = 2 * row * H + j, im = re + H;
-      const trace_row k = {t->mask * t->a[j], t->mask * t->a[H + j],         t->c[re],
-                           t->c[im],          contract ? t->weights[re] : 0, contract ? t->weights[im] : 0};
-      float *out = contract ? t->out[row] + j * t->out_stride[row] : z; /* a place that nothing is written to */
-      switch (driver_part_of(t->part, row)) {
+  const size_t D = t->D, H = t->H, rows = t->rows, first = t->first, n = t->n;
+  const float *restrict a = t->a, *restrict c = t->c, *restrict weights = t->weights, *x = t->x, mask = t->mask;
+  const driver_part *restrict part = t->part;
+  float *const *restrict outs = t->out;
+  const size_t *restrict strides = t->out_stride;
+  const float *before = t->before + first * rows * 2 * D;
+  float *z = t->Z + first * rows * 2 * D;
+  for (size_t j = first; j < first + n; j++) {
+    trace_row k = {.a_re = every_lane(mask * a[j]), .a_im = every_lane(mask * a[H + j])};
+    PIN(k.a_re);
+    PIN(k.a_im);
+    for (size_t row = 0, re = j; row < rows; row++, re += 2 * H, before += 2 * D, z += 2 * D) {
+      k.c_re = every_lane(c[re]);
+      k.c_im = every_lane(c[re + H]);
+      if (contract) {
+        k.w_re = every_lane(weights[re]);
+        k.w_im = every_lane(weights[re + H]);
+      }
+      float *out = contract ? outs[row] + j * strides[row] : z; /* a place that nothing is written to */
+      switch (driver_part_of(part, row)) {
         case DRIVER_REAL:
-          advance_row(DRIVER_REAL, contract, D, &k, t->x, before, z, out);
+          advance_row(DRIVER_REAL, contract, D, &k, x, before, z, out);
           break;
         case DRIVER_IMAGINARY:
-          advance_row(DRIVER_IMAGINARY, contract, D, &k, t->x, before, z, out);
+          advance_row(DRIVER_IMAGINARY, contract, D, &k, x, before, z, out);
           break;
         case DRIVER_COMPLEX:
-          advance_row(DRIVER_COMPLEX, contract, D, &k, t->x, before, z, out);
+          advance_row(DRIVER_COMPLEX, contract, D, &k, x, before, z, out);
       }
     }
   }

@@ -32,4 +32,7 @@ typedef struct product_operands {
 
 typedef void product_fn(const product_operands *operands);
 
+/* to[columns][rows] = from[rows][columns], rows from_row and to_row apart: how weights get into panels */
+typedef void transpose_fn(size_t rows, size_t columns, const float *from, size_t from_row, float *to, size_t to_row);
+
 #endif

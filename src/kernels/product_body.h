@@ -347,3 +347,47 @@ static void product(const product_operands *o) {
     product_columns(&part, &blocks);
   }
 }
+
+/* ---- transposes ---------------------------------------------------------------------------------- */
+
+/* blocks of 4 x 4 in registers; tiles of as many lines, so that lines that conflict in the cache are few */
+enum { QUAD = 4, TRANSPOSE_TILE = CACHE_LINE_FLOATS };
+typedef float quad __attribute__((vector_size(4 * QUAD)));
+typedef int quad_order __attribute__((vector_size(4 * QUAD)));
+
+/* the lower, or the upper, halves of two registers, element by element in turn */
+#if defined(__clang__)
+#define LOWER(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define UPPER(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#else
+#define LOWER(a, b) __builtin_shuffle(a, b, (quad_order){0, 4, 1, 5})
+#define UPPER(a, b) __builtin_shuffle(a, b, (quad_order){2, 6, 3, 7})
+#endif
+
+VMATH void transpose_quads(const float *from, size_t from_row, float *to, size_t to_row) {
+  quad in[QUAD], out[QUAD];
+  for (size_t i = 0; i < QUAD; i++) memcpy(&in[i], from + i * from_row, sizeof in[i]);
+  const quad even = LOWER(in[0], in[2]), odd = LOWER(in[1], in[3]);
+  const quad even_above = UPPER(in[0], in[2]), odd_above = UPPER(in[1], in[3]);
+  out[0] = LOWER(even, odd);
+  out[1] = UPPER(even, odd);
+  out[2] = LOWER(even_above, odd_above);
+  out[3] = UPPER(even_above, odd_above);
+  for (size_t i = 0; i < QUAD; i++) memcpy(to + i * to_row, &out[i], sizeof out[i]);
+}
+
+static void transpose_tile(size_t rows, size_t columns, const float *from, size_t from_row, float *to, size_t to_row) {
+  const size_t whole_rows = rows / QUAD * QUAD, whole_columns = columns / QUAD * QUAD;
+  for (size_t i = 0; i < whole_rows; i += QUAD)
+    for (size_t j = 0; j < whole_columns; j += QUAD)
+      transpose_quads(from + i * from_row + j, from_row, to + j * to_row + i, to_row);
+  for (size_t i = 0; i < rows; i++)
+    for (size_t j = i < whole_rows ? whole_columns : 0; j < columns; j++) to[j * to_row + i] = from[i * from_row + j];
+}
+
+static void transpose(size_t rows, size_t columns, const float *from, size_t from_row, float *to, size_t to_row) {
+  for (size_t i = 0; i < rows; i += TRANSPOSE_TILE)
+    for (size_t j = 0; j < columns; j += TRANSPOSE_TILE)
+      transpose_tile(fewer(rows - i, TRANSPOSE_TILE), fewer(columns - j, TRANSPOSE_TILE), from + i * from_row + j,
+                     from_row, to + j * to_row + i, to_row);
+}

@@ -14,10 +14,7 @@ void TYPED(dense_prepare)(const kernels *k, size_t in, size_t out, const real *w
   const size_t panel = prepared_panel(k, out);
   for (size_t first = 0; first < out; first += panel) {
     const size_t n = out - first < panel ? out - first : panel;
-    const real *from = weight + first * in;
-    real *to = weight_in + first * in;
-    for (size_t i = 0; i < n; i++)
-      for (size_t j = 0; j < in; j++) to[j * n + i] = from[i * in + j];
+    transpose_rows(k, n, in, weight + first * in, in, weight_in + first * in, n);
   }
 }
 

@@ -3,6 +3,7 @@
  * (docs/training.md has the formulas of residual layers), and the weights as products read them. */
 #include "base/error.h"
 #include "base/threads.h"
+#include "cells/cell_impl.h"
 #include "cells/tiles.h"
 #include "nn/network_rows_impl.h"
 #include "sparc/double.h"
@@ -46,14 +47,14 @@ static void prepare_readout(const sparc_network *net, const readout_offsets *at,
 sparc_status PUBLIC(sparc_network_prepare)(const sparc_network *net, const real *params, real *prepared) {
   if (!net || !params || !prepared)
     return fail(SPARC_INVALID, "%s is NULL", !net ? "network" : !params ? "params" : "prepared");
-  sparc_status status = check_finite(net, params);
+  const sparc_status status = check_finite(net, params);
   if (status != SPARC_OK) return status;
   memcpy(prepared, params, net->sizes.params * sizeof(real));
   prepare_dense(net, &net->embed, params, prepared);
   prepare_readout(net, &net->readout, params, prepared);
-  for (size_t i = 0; i < cells_of(net) && status == SPARC_OK; i++) {
+  for (size_t i = 0; i < cells_of(net); i++) {
     const layer_offsets *at = &net->layer[i];
-    status = PUBLIC(sparc_prepare)(net->cell, params + at->cell, prepared + at->cell_prepared);
+    TYPED(ops_of)(net->cell)->prepare(net->cell, params + at->cell, prepared + at->cell_prepared);
     prepare_readout(net, &at->readout, params, prepared);
     prepare_dense(net, &at->glu, params, prepared);
   }
@@ -61,7 +62,7 @@ sparc_status PUBLIC(sparc_network_prepare)(const sparc_network *net, const real 
     prepare_dense(net, &net->head[i].hidden, params, prepared);
     prepare_dense(net, &net->head[i].linear, params, prepared);
   }
-  return status;
+  return SPARC_OK;
 }
 
 /* ---- dense layers ------------------------------------------------------------------------------ */

@@ -10,13 +10,12 @@ static void copy_projections(const sparc_cell *cell, const real *params, real *p
   real *weight_out = prepared + (view.weight_out - prepared);
   for (int i = 0; i < cell->projections; i++) {
     const projection *p = &cell->project[i];
-    for (size_t row = 0; row < (size_t)p->rows; row++) {
-      const size_t column = (size_t)p->column + row;
-      const real *source = params + p->weight + row * (size_t)p->stride;
-      TYPED(put_column)(cell, D, N, column, source, WEIGHT_MAX, weight_in);
-      TYPED(put_row)(cell, N, D, column, source, WEIGHT_MAX, weight_out);
-      bias[column] = p->has_bias ? TYPED(weight_of)(params[p->bias + row * (size_t)p->bias_stride], WEIGHT_MAX) : 0;
-    }
+    const range columns = {(size_t)p->column, (size_t)p->rows};
+    TYPED(put_columns)(cell, D, N, columns, params + p->weight, (size_t)p->stride, WEIGHT_MAX, weight_in);
+    TYPED(put_rows)(cell, N, D, columns, params + p->weight, (size_t)p->stride, WEIGHT_MAX, weight_out);
+    for (size_t row = 0; row < columns.n; row++)
+      bias[columns.first + row] =
+          p->has_bias ? TYPED(weight_of)(params[p->bias + row * (size_t)p->bias_stride], WEIGHT_MAX) : 0;
   }
 }
 
