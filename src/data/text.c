@@ -24,7 +24,10 @@ span span_trim(span s) {
   return s;
 }
 
-bool span_is(span s, const char *word) { return s.size == strlen(word) && strncasecmp(s.at, word, s.size) == 0; }
+/* an empty span may be nowhere */
+bool span_is(span s, const char *word) {
+  return s.size == strlen(word) && (s.size == 0 || strncasecmp(s.at, word, s.size) == 0);
+}
 
 span span_cut(span *rest, char separator, bool *more) {
   const char *found = rest->size ? memchr(rest->at, separator, rest->size) : NULL;
