@@ -112,10 +112,11 @@ VMATH void product_tile(size_t rows, size_t vectors, const product_panel *panel,
     }
 }
 
-/* as many rows as there is a tile for; returns their number */
+/* as many rows as there is a tile for; returns their number. Eight are four and four: beside six, two would be too few
+ * sums to hide the latency of a multiply-add. */
 VMATH size_t product_rows(size_t rows, size_t vectors, const product_panel *panel, const float *A, size_t a_row,
                           size_t a_column, float *C, size_t c_row) {
-  if (rows >= PRODUCT_ROWS) {
+  if (rows >= PRODUCT_ROWS && rows != 8) {
     product_tile(PRODUCT_ROWS, vectors, panel, A, a_row, a_column, C, c_row);
     return PRODUCT_ROWS;
   }
