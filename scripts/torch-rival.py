@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Times the SPARC mixer without content projection, forward and backward, in eager PyTorch beside `sparc bench`.
+"""Times cells forward and backward in PyTorch beside `sparc bench`: SPARC's mixer, eagerly, and nn.GRU.
 
 One line of JSON per goal, with the keys of `sparc bench goals --json`. Both sides have one thread, take turns, and
-count by their shortest pass. The rival forms the coefficients of all tokens at once and walks only the recurrence
-step by step; automatic differentiation does the rest. Before anything is timed its outputs and gradients are
-compared, in double, with a golden vector, and the tool checks the same file. Neither the build nor a test needs this.
+count by their shortest pass. The rival of the mixer (without content projection) forms the coefficients of all tokens
+at once and walks only the recurrence step by step; automatic differentiation does the rest. Before anything is timed
+its outputs and gradients are compared, in double, with a golden vector, and the tool checks the same file. Where
+onnxruntime and onnx are installed, its GRU over many steps in one call is the rival of one step of ours. Neither the
+build nor a test needs this.
 
 Exit status: 0 every demand reached, 1 one missed or a wrong answer, 77 PyTorch is not installed.
 """
@@ -33,7 +35,11 @@ KAPPA_R, KAPPA_P = math.log(16), math.pi / 2
 MODAL = ("log_decay", "log_freq", "log_gain", "gate_phase", "gate_retention")
 CONTROLS = ("ctrl_retention", "ctrl_phase")
 # B, T, D, demand, stretch
-GOALS = ((4, 256, 512, 10, 14), (4, 256, 128, 15, 20))
+MIXERS = ((4, 256, 512, 10, 14), (4, 256, 128, 15, 20))
+# B, T, width, demand
+GRU = (16, 256, 512, 1.5)
+# steps in one call, width, demand
+GRU_STEP = (1000, 128, 1.5)
 
 
 def mixer(p, x, content, mask=None, state=None):
@@ -97,19 +103,26 @@ def verify(tool, path):
 # ---- time -----------------------------------------------------------------------------------------
 
 
-def problem_of(B, T, D):
-    return f"mixer:B{B}:T{T}:D{D}:noproj"
-
-
-def tool_seconds(tool, problem):
-    """one call for everything, as a user would make it"""
+def tool_seconds(tool, problem, stage):
     run = subprocess.run([tool, "bench", "--json", problem, "-T", "1"], check=True, stdout=subprocess.PIPE, text=True)
     rows = [json.loads(line) for line in run.stdout.splitlines()]
-    return next(row["seconds"] for row in rows if row["stage"] == "one call")
+    return next(row["seconds"] for row in rows if row["stage"] == stage)
 
 
-def rival_pass(B, T, D):
-    """a function that runs forward and backward once and returns the seconds"""
+def timed(run, inputs=()):
+    """a function that runs once and returns the seconds"""
+
+    def once():
+        for i in inputs:
+            i.grad = None
+        start = time.perf_counter()
+        run()
+        return time.perf_counter() - start
+
+    return once
+
+
+def mixer_pass(B, T, D):
     H = D // 2
     torch.manual_seed(1)
     square = torch.empty(H).uniform_(0.9**2, 0.999**2)
@@ -118,27 +131,61 @@ def rival_pass(B, T, D):
     p |= {name: torch.randn(D + 1) / math.sqrt(D) for name in CONTROLS}
     x, cotangent = torch.randn(B, T, D).requires_grad_(), torch.randn(B, T, 2 * H)
     inputs = [x] + [p[name].requires_grad_() for name in MODAL + CONTROLS]
-
-    def run():
-        for i in inputs:
-            i.grad = None
-        start = time.perf_counter()
-        mixer(p, x, x).backward(cotangent)
-        return time.perf_counter() - start
-
-    return run
+    return timed(lambda: mixer(p, x, x).backward(cotangent), inputs)
 
 
-def measure(tool, shape, rounds, seconds):
-    run, problem = rival_pass(*shape), problem_of(*shape)
+def gru_pass(B, T, width):
+    torch.manual_seed(1)
+    gru = torch.nn.GRU(width, width, batch_first=True)
+    x, cotangent = torch.randn(B, T, width).requires_grad_(), torch.randn(B, T, width)
+    return timed(lambda: gru(x)[0].backward(cotangent), [x, *gru.parameters()])
+
+
+def gru_step_pass(steps, width):
+    """onnxruntime's GRU over a sequence of one stream; None where it is not installed"""
+    try:
+        import numpy
+        import onnx
+        import onnxruntime
+    except ImportError:
+        return None
+    draw = numpy.random.default_rng(1)
+    shapes = {"W": (1, 3 * width, width), "R": (1, 3 * width, width), "B": (1, 6 * width)}
+    weights = [onnx.numpy_helper.from_array((0.1 * draw.standard_normal(shape)).astype("f"), name)
+               for name, shape in shapes.items()]
+    node = onnx.helper.make_node("GRU", ["X", "W", "R", "B"], ["Y"], hidden_size=width, linear_before_reset=1)
+    tensor = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph([node], "gru", [tensor("X", onnx.TensorProto.FLOAT, (steps, 1, width))],
+                                   [tensor("Y", onnx.TensorProto.FLOAT, (steps, 1, 1, width))], weights)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    x = {"X": draw.standard_normal((steps, 1, width)).astype("f")}
+    once = timed(lambda: session.run(None, x))
+    return lambda: once() / steps
+
+
+def measure(options, run, problem, stage):
     run()
-    ours, rivals = [tool_seconds(tool, problem)], []
-    for _ in range(rounds):
-        end = time.perf_counter() + seconds
+    ours, rivals = [tool_seconds(options.tool, problem, stage)], []
+    for _ in range(options.rounds):
+        end = time.perf_counter() + options.seconds
         while not rivals or time.perf_counter() < end:
             rivals.append(run())
-        ours.append(tool_seconds(tool, problem))
+        ours.append(tool_seconds(options.tool, problem, stage))
     return min(rivals), min(ours)
+
+
+def judge(options, goal, run, problem, stage, demand, stretch=None, **further):
+    """measures and prints one goal; true: its demand is reached"""
+    rival, ours = measure(options, run, problem, stage)
+    value = rival / ours
+    verdict = "MISSED" if value < demand else "stretch" if stretch and value >= stretch else "demand"
+    row = {"goal": goal, "value": value, "demand": demand, "stretch": stretch, "verdict": verdict, "at_most": False}
+    row |= {"unit": "ratio", "problems": [problem], "quick": False, "rival_seconds": rival, "seconds": ours} | further
+    print(json.dumps(row, separators=(",", ":")), flush=True)
+    return value >= demand
 
 
 def main():
@@ -150,18 +197,23 @@ def main():
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     error = verify(options.tool, ROOT / "tests" / "vectors" / "sparc-paper.safetensors")
-    missed = False
-    for B, T, D, demand, stretch in GOALS:
-        rival, ours = measure(options.tool, (B, T, D), options.rounds, options.seconds)
-        value = rival / ours
-        verdict = "stretch" if value >= stretch else "demand" if value >= demand else "MISSED"
-        missed |= value < demand
-        row = {"goal": f"eager PyTorch / mixer f+b without projection, ({B},{T},{D}), 1 thread", "value": value}
-        row |= {"demand": demand, "stretch": stretch, "verdict": verdict, "at_most": False, "unit": "ratio"}
-        row |= {"problems": [problem_of(B, T, D)], "quick": False, "rival_seconds": rival, "seconds": ours}
-        row |= {"torch": torch.__version__, "rival_e_norm": error}
-        print(json.dumps(row, separators=(",", ":")), flush=True)
-    return 1 if missed else 0
+    versions = {"torch": torch.__version__}
+    good = True
+    for B, T, D, demand, stretch in MIXERS:
+        goal = f"eager PyTorch / mixer f+b without projection, ({B},{T},{D}), 1 thread"
+        problem = f"mixer:B{B}:T{T}:D{D}:noproj"
+        # one call for everything, as a user would make it
+        good &= judge(options, goal, mixer_pass(B, T, D), problem, "one call", demand, stretch, rival_e_norm=error,
+                      **versions)
+    B, T, width, demand = GRU
+    good &= judge(options, f"PyTorch nn.GRU / GRU f+b, ({B},{T},{width}), 1 thread", gru_pass(B, T, width),
+                  f"mixer:B{B}:T{T}:D{width}:H{width}:cell=gru", "forward+backward", demand, **versions)
+    steps, width, demand = GRU_STEP
+    run = gru_step_pass(steps, width)
+    if run:
+        good &= judge(options, f"onnxruntime GRU, a step of {steps} in one call / GRU step, {width} x {width}", run,
+                      f"step:H{width}:D{width}:cell=gru", "step", demand)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
