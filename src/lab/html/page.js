@@ -76,7 +76,10 @@
       svg(canvas, "line", {class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v)});
       svg(canvas, "text", {x: left - 6, y: y(v) + 4, "text-anchor": "end"}, shown(v));
     }
-    for (const v of ticks(x0, x1, width / 90)) svg(canvas, "text", {x: x(v), y: height - bottom + 16, "text-anchor": "middle"}, shown(v));
+    for (const v of ticks(x0, x1, width / 90)) {
+      const edge = x(v) > width - right - 20; /* a label there would leave the picture */
+      svg(canvas, "text", {x: edge ? width - 2 : x(v), y: height - bottom + 16, "text-anchor": edge ? "end" : "middle"}, shown(v));
+    }
     svg(canvas, "line", {class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom});
     if (chart.events) drawEvents(canvas, chart, x, top, height - bottom);
     svg(canvas, "text", {x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle"}, chart.x);
@@ -90,6 +93,13 @@
     }
     for (const line of chart.lines)
       svg(canvas, "path", {d: path(line.points, x, y, 1), fill: "none", stroke: line.colour, "stroke-width": 1.8, "stroke-linejoin": "round", "stroke-dasharray": line.dashed ? "5 4" : "none"});
+    for (const line of chart.lines) {
+      const present = line.points.filter((p) => p[1] !== null);
+      if (present.length !== 1) continue; /* a line of one point is none */
+      const [at, value, low, high] = present[0];
+      svg(canvas, "circle", {cx: x(at), cy: y(value), r: 3.5, fill: line.colour});
+      if (low !== undefined && low !== null) svg(canvas, "line", {x1: x(at), x2: x(at), y1: y(low), y2: y(high), stroke: line.colour});
+    }
     const cursor = svg(canvas, "line", {class: "cursor", y1: top, y2: height - bottom, visibility: "hidden"});
     const tip = html(place, "div", "tip");
     tip.hidden = true;
