@@ -59,11 +59,13 @@ VMATH void advance_lanes(driver_part part, bool contract, size_t vectors, size_t
   }
 }
 
-VMATH void advance_row(driver_part part, bool contract, size_t D, const trace_row *k, const float *x,
+/* `whole` is a literal: D is a multiple of four vectors, which leaves registers for the rest */
+VMATH void advance_row(driver_part part, bool contract, bool whole, size_t D, const trace_row *k, const float *x,
                        const float *before, float *z, float *out) {
   size_t d = 0;
   for (; d + FOUR_LANES <= D; d += FOUR_LANES)
     advance_lanes(part, contract, 4, LANES, k, x + d, before + d, before + D + d, z + d, z + D + d, out + d);
+  if (whole) return;
   for (; d + LANES <= D; d += LANES)
     advance_lanes(part, contract, 1, LANES, k, x + d, before + d, before + D + d, z + d, z + D + d, out + d);
   if (d < D) advance_lanes(part, contract, 1, D - d, k, x + d, before + d, before + D + d, z + d, z + D + d, out + d);
@@ -71,7 +73,7 @@ VMATH void advance_row(driver_part part, bool contract, size_t D, const trace_ro
 
 /* A row is some twenty cycles of arithmetic, so what is done for each counts: the fields are copied, because a store to
  * Z might change them, and the transition goes into its registers once for all rows of a mode. */
-VMATH void advance_trace_rows(const trace_rows *t, bool contract) {
+VMATH void advance_trace_rows(const trace_rows *t, bool contract, bool whole) {
   const size_t D = t->D, H = t->H, rows = t->rows, first = t->first, n = t->n;
   const float *restrict a = t->a, *restrict c = t->c, *restrict weights = t->weights, *x = t->x, mask = t->mask;
   const driver_part *restrict part = t->part;
@@ -93,23 +95,30 @@ VMATH void advance_trace_rows(const trace_rows *t, bool contract) {
       float *out = contract ? outs[row] + j * strides[row] : z; /* a place that nothing is written to */
       switch (driver_part_of(part, row)) {
         case DRIVER_REAL:
-          advance_row(DRIVER_REAL, contract, D, &k, x, before, z, out);
+          advance_row(DRIVER_REAL, contract, whole, D, &k, x, before, z, out);
           break;
         case DRIVER_IMAGINARY:
-          advance_row(DRIVER_IMAGINARY, contract, D, &k, x, before, z, out);
+          advance_row(DRIVER_IMAGINARY, contract, whole, D, &k, x, before, z, out);
           break;
         case DRIVER_COMPLEX:
-          advance_row(DRIVER_COMPLEX, contract, D, &k, x, before, z, out);
+          advance_row(DRIVER_COMPLEX, contract, whole, D, &k, x, before, z, out);
       }
     }
   }
 }
 
+/* not inline: beside each other the compiler finds too few registers for them */
+static __attribute__((noinline)) void trace_alone(const trace_rows *t) { advance_trace_rows(t, false, false); }
+static __attribute__((noinline)) void trace_alone_whole(const trace_rows *t) { advance_trace_rows(t, false, true); }
+static __attribute__((noinline)) void trace_contracted(const trace_rows *t) { advance_trace_rows(t, true, false); }
+static __attribute__((noinline)) void trace_contracted_whole(const trace_rows *t) { advance_trace_rows(t, true, true); }
+
 static void trace(const trace_rows *t) {
+  const bool whole = t->D % FOUR_LANES == 0;
   if (t->weights)
-    advance_trace_rows(t, true);
+    (whole ? trace_contracted_whole : trace_contracted)(t);
   else
-    advance_trace_rows(t, false);
+    (whole ? trace_alone_whole : trace_alone)(t);
 }
 
 static void entries(const entry_rows *t) {
