@@ -324,9 +324,9 @@ static exit_code run_seed(void *user, uint64_t seed, const char *folder, int out
 static void summarise(const train_command *t, const seeds_scores *s) {
   if (s->count == 0) return;
   if (t->tool.json)
-    cli_json_line(t->who, json_pack("{s:o, s:i, s:s, s:f, s:f, s:f, s:f}", "data", json_text(t->config.data), "seeds",
-                                    s->count, "score", s->name, "mean", s->mean, "sd", s->deviation, "least", s->least,
-                                    "most", s->most));
+    cli_json_line(t->who,
+                  json_pack("{s:o, s:i, s:s, s:f, s:f, s:f, s:f}", "data", json_text(t->config.data), "seeds", s->count,
+                            "score", s->name, "mean", s->mean, "sd", s->deviation, "least", s->least, "most", s->most));
   else
     printf("%d seeds: mean %s %.4f (sd %.4f), %.4f to %.4f\n", s->count, s->name, s->mean, s->deviation, s->least,
            s->most);
