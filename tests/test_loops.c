@@ -30,11 +30,13 @@ static problem make(size_t cell, int D, int B, int T, mask_kind mask, sparc_rand
 
 /* ---- tiles ------------------------------------------------------------------------------------- */
 
-/* more streams than a block, more tokens than a tile, more rows than a row tile, none of them a multiple */
+/* more streams than a block or a group of blocks, more steps than a chunk, more tokens than a tile, more rows than a
+ * row tile, none of them a multiple */
 static const struct {
   int D, B, T;
   mask_kind mask;
-} shapes[] = {{3, 19, 17, MASK_RANDOM}, {67, 2, 150, MASK_NONE}, {5, 1, 300, MASK_RANDOM}, {2, 300, 1, MASK_ONES}};
+} shapes[] = {{3, 19, 17, MASK_RANDOM}, {67, 2, 150, MASK_NONE},  {5, 1, 300, MASK_RANDOM},
+              {2, 300, 1, MASK_ONES},   {3, 5, 100, MASK_RANDOM}, {2, 41, 20, MASK_RANDOM}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 static void test_tiles(void **state) {

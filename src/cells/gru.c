@@ -9,11 +9,12 @@
  *   cotangent of h_{t-1} = m_t (z mu + U_r' dr + U_z' dz + U_n' ds)
  *
  * The state passes through full matrices, so there is no scan and no structured RTRL. Streams go through time in
- * blocks, with one recurrent product per step and block. What does not depend on the state is done for a chunk of steps
+ * groups, with one recurrent product per step and group. What does not depend on the state is done for a chunk of steps
  * at once, while its rows are in the cache: the product with the inputs before the chunk, and backwards the gradients
  * of inputs and weights after it. Every block of streams sums its own weight gradients; blocks are added in their
- * order. Where there are more threads than blocks, the streams of a block are divided among them, and after every chunk
- * of the backward the rows of its weight gradients: neither changes a sum.
+ * order. A group has as many blocks as a thread would have to take. Where there are more threads than blocks, the
+ * streams of a block are divided among them, and after every chunk of the backward the rows of its weight gradients:
+ * none of this changes a sum.
  *
  * Weights and biases are limited to +-1e30 when they are prepared: for any finite parameters and inputs of ordinary
  * size, and for ordinary parameters and |x| up to 1e30, sums stay finite and the saturating gates do the rest.
@@ -25,8 +26,8 @@
 
 #include <string.h>
 
-/* streams that one time loop takes along at most, and rows (streams times steps) of a chunk at most */
-enum { STREAM_TILE = 16, CHUNK_ROWS = 256 };
+/* streams of a block at most, of a group at most, and rows (streams times steps) of a block's chunk at most */
+enum { STREAM_TILE = 16, GROUP_STREAMS = 32, CHUNK_ROWS = 256 };
 
 /* ---- description ------------------------------------------------------------------------------- */
 
@@ -225,32 +226,38 @@ static size_t stream_tile_of(size_t streams) {
   return half < STREAM_TILE ? half : STREAM_TILE;
 }
 
-/* element offsets into the work of one block of n streams */
+static size_t chunk_steps_of(size_t streams) { return CHUNK_ROWS / stream_tile_of(streams); }
+
+/* element offsets into the work of B streams in chunks of C steps. A group of blocks has the rows from stream first * C
+ * on for a chunk, by stream, then step. */
 typedef struct work_layout {
-  size_t entering;   /* (n, H) forward: hp; backward: the cotangent of the state from the future */
-  size_t product;    /* (n, 3H) forward: U hp */
-  size_t direct;     /* (n, H) */
-  size_t dgates;     /* (CHUNK_ROWS, 4H), rows by stream, then step */
-  size_t kept;       /* (CHUNK_ROWS, H): hp */
-  size_t inputs;     /* (CHUNK_ROWS, D) */
-  size_t dinput;     /* (3H, D) */
+  size_t entering;   /* (B, H) forward: hp; backward: the cotangent of the state from the future */
+  size_t product;    /* (B, 3H) forward: U hp */
+  size_t direct;     /* (B, H) */
+  size_t dgates;     /* (B C, 4H) */
+  size_t kept;       /* (B C, H): hp */
+  size_t inputs;     /* (B C, D) */
+  size_t sums;       /* (blocks, block): of each */
+  size_t dinput;     /* in the sums of a block: (3H, D) */
   size_t drecurrent; /* (3H, H) */
   size_t dbias;      /* (4H) doubles: sums of dgates */
+  size_t block;
   size_t total;
 } work_layout;
 
 static work_layout work_layout_of(const sparc_cell *cell, size_t streams) {
-  const size_t D = (size_t)cell->D, H = (size_t)cell->H, n = stream_tile_of(streams);
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, rows = streams * chunk_steps_of(streams);
   work_layout at = {0};
-  at.entering = take_elements(&at.total, n * H);
-  at.product = take_elements(&at.total, n * RECURRENT_GATES * H);
-  at.direct = take_elements(&at.total, n * H);
-  at.dgates = take_elements(&at.total, (size_t)CHUNK_ROWS * GATE_COLUMNS * H);
-  at.kept = take_elements(&at.total, CHUNK_ROWS * H);
-  at.inputs = take_elements(&at.total, CHUNK_ROWS * D);
-  at.dinput = take_elements(&at.total, INPUT_GATES * H * D);
-  at.drecurrent = take_elements(&at.total, RECURRENT_GATES * H * H);
-  at.dbias = take_elements(&at.total, GATE_COLUMNS * H * (sizeof(double) / sizeof(real)));
+  at.entering = take_elements(&at.total, streams * H);
+  at.product = take_elements(&at.total, streams * RECURRENT_GATES * H);
+  at.direct = take_elements(&at.total, streams * H);
+  at.dgates = take_elements(&at.total, rows * GATE_COLUMNS * H);
+  at.kept = take_elements(&at.total, rows * H);
+  at.inputs = take_elements(&at.total, rows * D);
+  at.dinput = take_elements(&at.block, INPUT_GATES * H * D);
+  at.drecurrent = take_elements(&at.block, RECURRENT_GATES * H * H);
+  at.dbias = take_elements(&at.block, GATE_COLUMNS * H * (sizeof(double) / sizeof(real)));
+  at.sums = take_elements(&at.total, tiles_of(streams, stream_tile_of(streams)) * at.block);
   return at;
 }
 
@@ -259,10 +266,7 @@ static size_t saved_count(const sparc_plan *plan) {
   return round_elements((size_t)plan->B * (size_t)plan->T * GATE_COLUMNS * (size_t)plan->cell->H);
 }
 
-static size_t work_count(const sparc_plan *plan) {
-  const size_t B = (size_t)plan->B;
-  return tiles_of(B, stream_tile_of(B)) * work_layout_of(plan->cell, B).total;
-}
+static size_t work_count(const sparc_plan *plan) { return work_layout_of(plan->cell, (size_t)plan->B).total; }
 
 typedef struct run {
   const sparc_cell *cell;
@@ -271,21 +275,30 @@ typedef struct run {
   const real *prepared;
   prepared_layout at;
   work_layout work;
-  real *gates;                           /* saved, (B T, 4H) */
-  size_t streams, tiles, T, D, H, width; /* tiles: blocks; width = 4H */
-  size_t steps;                          /* of a chunk */
-  size_t loop, loops;                    /* streams that a time loop takes along, and the loops of a block */
-  size_t pieces; /* into which a block's weight gradients are cut; 1: blocks keep to themselves */
-  size_t chunk;  /* at work, where blocks wait for each other */
+  real *gates;                            /* saved, (B T, 4H) */
+  size_t streams, blocks, T, D, H, width; /* width = 4H */
+  size_t steps;                           /* of a chunk */
+  size_t group, groups;                   /* streams of a group, which is one or more whole blocks, and their number */
+  size_t loop, loops;                     /* streams that a time loop takes along, and the loops of a group */
+  size_t pieces; /* into which a block's weight gradients are cut; 1: groups keep to themselves */
+  size_t chunk;  /* at work, where groups wait for each other */
 } run;
 
 /* rows of weight gradients that are worth passing a chunk for */
 enum { FEWEST_ROWS = 24 };
 
+/* blocks that a thread would take one after the other go through time as one group: the recurrent weights, which may be
+ * larger than a cache, are read once for all of them */
+static size_t blocks_of_group(size_t blocks, size_t tile, size_t threads) {
+  const size_t share = tiles_of(blocks, threads), most = GROUP_STREAMS / tile;
+  return share < most ? share : most;
+}
+
 static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
   const sparc_cell *cell = plan->cell;
-  const size_t streams = (size_t)plan->B, tile = stream_tile_of(streams), tiles = tiles_of(streams, tile);
-  const size_t threads = tiles_of((size_t)plan->threads, tiles), loop = tiles_of(tile, threads); /* of a block */
+  const size_t streams = (size_t)plan->B, tile = stream_tile_of(streams), blocks = tiles_of(streams, tile);
+  const size_t group = blocks_of_group(blocks, tile, (size_t)plan->threads) * tile;
+  const size_t threads = tiles_of((size_t)plan->threads, blocks), loop = tiles_of(group, threads); /* of a block */
   const size_t rows = RECURRENT_GATES * (size_t)cell->H, pieces = tiles_of(rows, FEWEST_ROWS);
   return (run){.cell = cell,
                .kernels = cell->kernels,
@@ -295,39 +308,35 @@ static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(s
                .work = work_layout_of(cell, streams),
                .gates = call->saved,
                .streams = streams,
-               .tiles = tiles,
+               .blocks = blocks,
                .T = (size_t)plan->T,
                .D = (size_t)cell->D,
                .H = (size_t)cell->H,
                .width = GATE_COLUMNS * (size_t)cell->H,
-               .steps = CHUNK_ROWS / tile,
+               .steps = chunk_steps_of(streams),
+               .group = group,
+               .groups = tiles_of(streams, group),
                .loop = loop,
-               .loops = tiles_of(tile, loop),
+               .loops = tiles_of(group, loop),
                .pieces = threads < pieces ? threads : pieces};
 }
 
-/* a block of streams and its work */
+/* a place in the work */
+static real *work_at(const run *r, size_t place) { return (real *)r->call->work + place; }
+
+/* a block of streams and its sums */
 typedef struct block {
-  size_t first, n; /* streams */
-  real *entering, *product, *direct, *dgates, *kept, *inputs, *dinput, *drecurrent;
+  range streams;
+  real *dinput, *drecurrent;
   double *dbias;
 } block;
 
 static block block_of(const run *r, size_t tile) {
-  const range streams = range_of(r->streams, stream_tile_of(r->streams), tile);
-  const work_layout *at = &r->work;
-  real *work = (real *)r->call->work + tile * at->total;
-  return (block){.first = streams.first,
-                 .n = streams.n,
-                 .entering = work + at->entering,
-                 .product = work + at->product,
-                 .direct = work + at->direct,
-                 .dgates = work + at->dgates,
-                 .kept = work + at->kept,
-                 .inputs = work + at->inputs,
-                 .dinput = work + at->dinput,
-                 .drecurrent = work + at->drecurrent,
-                 .dbias = (double *)(void *)(work + at->dbias)};
+  real *sums = work_at(r, r->work.sums + tile * r->work.block);
+  return (block){.streams = range_of(r->streams, stream_tile_of(r->streams), tile),
+                 .dinput = sums + r->work.dinput,
+                 .drecurrent = sums + r->work.drecurrent,
+                 .dbias = (double *)(void *)(sums + r->work.dbias)};
 }
 
 /* hp of stream b before step t */
@@ -342,22 +351,21 @@ static void load_kept(const run *r, size_t b, size_t t, real *kept) {
     memset(kept, 0, r->H * sizeof(real));
 }
 
-/* the streams [first, first + n) of a block that one time loop takes along; a short block may leave some loops none */
+/* the streams of a group that one time loop takes along; a short group may leave some loops none */
 typedef struct loop {
-  block k;
-  size_t first, n;
+  range group, streams;
 } loop;
 
 static loop loop_of(const run *r, size_t tile) {
-  const block k = block_of(r, tile / r->loops);
-  const size_t first = tile % r->loops * r->loop, rest = first < k.n ? k.n - first : 0;
-  return (loop){k, first, rest < r->loop ? rest : r->loop};
+  const range group = range_of(r->streams, r->group, tile / r->loops);
+  const size_t first = tile % r->loops * r->loop, rest = first < group.n ? group.n - first : 0;
+  return (loop){group, {group.first + first, rest < r->loop ? rest : r->loop}};
 }
 
 /* W x + b of a chunk */
-static void project(const run *r, const loop *l, range steps) {
-  for (size_t i = l->first; i < l->first + l->n; i++) {
-    const size_t token = (l->k.first + i) * r->T + steps.first;
+static void project(const run *r, range streams, range steps) {
+  for (size_t i = streams.first; i < streams.first + streams.n; i++) {
+    const size_t token = i * r->T + steps.first;
     TYPED(project_tokens)
     (r->kernels, PREPARED, steps.n, r->D, INPUT_GATES * r->H, r->call->x + token * r->D, r->D,
      r->prepared + r->at.input_in, r->prepared + r->at.bias, r->gates + token * r->width, r->width);
@@ -366,18 +374,19 @@ static void project(const run *r, const loop *l, range steps) {
 
 static void recur(void *context, size_t tile) {
   const run *r = context;
-  const loop l = loop_of(r, tile);
+  const range streams = loop_of(r, tile).streams;
   const size_t H = r->H, N = RECURRENT_GATES * H;
-  real *entering = l.k.entering + l.first * H, *product = l.k.product + l.first * N;
-  if (l.n == 0) return;
+  real *entering = work_at(r, r->work.entering + streams.first * H);
+  real *product = work_at(r, r->work.product + streams.first * N);
+  if (streams.n == 0) return;
   for (size_t t = 0; t < r->T; t++) {
-    if (t % r->steps == 0) project(r, &l, range_of(r->T, r->steps, t / r->steps));
-    for (size_t i = 0; i < l.n; i++) load_kept(r, l.k.first + l.first + i, t, entering + i * H);
+    if (t % r->steps == 0) project(r, streams, range_of(r->T, r->steps, t / r->steps));
+    for (size_t i = 0; i < streams.n; i++) load_kept(r, streams.first + i, t, entering + i * H);
     TYPED(project_tokens)
-    (r->kernels, PREPARED, l.n, H, N, entering, H, r->prepared + r->at.recurrent_in, r->prepared + r->at.recurrent_bias,
-     product, N);
-    for (size_t i = 0; i < l.n; i++) {
-      const size_t token = (l.k.first + l.first + i) * r->T + t;
+    (r->kernels, PREPARED, streams.n, H, N, entering, H, r->prepared + r->at.recurrent_in,
+     r->prepared + r->at.recurrent_bias, product, N);
+    for (size_t i = 0; i < streams.n; i++) {
+      const size_t token = (streams.first + i) * r->T + t;
       advance_units(r->kernels, H, product + i * N, entering + i * H, r->gates + token * r->width,
                     r->call->y + token * H);
     }
@@ -386,7 +395,7 @@ static void recur(void *context, size_t tile) {
 
 static void forward(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
   run r = start_run(plan, prepared, call);
-  parallel_for(plan->threads, r.tiles * r.loops, recur, &r);
+  parallel_for(plan->threads, r.groups * r.loops, recur, &r);
   if (!call->state_last) return;
   for (size_t b = 0; b < r.streams; b++)
     memcpy(call->state_last + b * r.H, call->y + ((b + 1) * r.T - 1) * r.H, r.H * sizeof(real));
@@ -394,93 +403,100 @@ static void forward(const sparc_plan *plan, const real *prepared, const TYPED(se
 
 /* ---- backward ---------------------------------------------------------------------------------- */
 
+/* where a chunk has its row of a stream and a step, for a group that starts with stream `group` */
+static size_t row_of(const run *r, size_t group, range steps, size_t stream, size_t step) {
+  return group * r->steps + (stream - group) * steps.n + step;
+}
+
 /* One step of the streams of a loop: entering holds the cotangent of the state after step t from the future alone, and
- * leaves as that of the state before it. Row i * steps.n + step of the chunk belongs to stream i of the block. */
+ * leaves as that of the state before it. */
 static void step_backward(const run *r, const loop *l, range steps, size_t step) {
-  const block *k = &l->k;
-  const size_t H = r->H, t = steps.first + step, row_stride = steps.n * r->width;
-  for (size_t i = l->first; i < l->first + l->n; i++) {
-    const size_t token = (k->first + i) * r->T + t, row = i * steps.n + step;
-    real *kept = k->kept + row * H, *mu = k->entering + i * H;
-    load_kept(r, k->first + i, t, kept);
+  const range streams = l->streams;
+  const size_t H = r->H, t = steps.first + step, end = streams.first + streams.n;
+  real *entering = work_at(r, r->work.entering), *direct = work_at(r, r->work.direct);
+  real *dgates = work_at(r, r->work.dgates);
+  for (size_t i = streams.first; i < end; i++) {
+    const size_t token = i * r->T + t, row = row_of(r, l->group.first, steps, i, step);
+    real *kept = work_at(r, r->work.kept + row * H), *mu = entering + i * H;
+    load_kept(r, i, t, kept);
     for (size_t j = 0; j < H; j++) mu[j] += r->call->dy[token * H + j];
-    advance_units_backward(r->kernels, H, r->gates + token * r->width, kept, mu, k->dgates + row * r->width,
-                           k->direct + i * H);
+    advance_units_backward(r->kernels, H, r->gates + token * r->width, kept, mu, dgates + row * r->width,
+                           direct + i * H);
   }
-  real *entering = k->entering + l->first * H;
-  memcpy(entering, k->direct + l->first * H, l->n * H * sizeof(real));
+  memcpy(entering + streams.first * H, direct + streams.first * H, streams.n * H * sizeof(real));
   TYPED(gemm)
-  (r->kernels, AS_IS, PREPARED, l->n, H, RECURRENT_GATES * H,
-   k->dgates + (l->first * steps.n + step) * r->width + D_RESET * H, row_stride, r->prepared + r->at.recurrent_out, H,
-   1, entering, H);
-  for (size_t i = l->first; r->call->mask && i < l->first + l->n; i++)
-    if (r->call->mask[(k->first + i) * r->T + t] == 0) memset(k->entering + i * H, 0, H * sizeof(real));
+  (r->kernels, AS_IS, PREPARED, streams.n, H, RECURRENT_GATES * H,
+   dgates + row_of(r, l->group.first, steps, streams.first, step) * r->width + D_RESET * H, steps.n * r->width,
+   r->prepared + r->at.recurrent_out, H, 1, entering + streams.first * H, H);
+  for (size_t i = streams.first; r->call->mask && i < end; i++)
+    if (r->call->mask[i * r->T + t] == 0) memset(entering + i * H, 0, H * sizeof(real));
 }
 
-/* dx of a chunk */
-static void project_backward(const run *r, const loop *l, range steps) {
-  for (size_t i = l->first; i < l->first + l->n; i++) TYPED(gemm)
-  (r->kernels, AS_IS, PREPARED, steps.n, r->D, INPUT_GATES * r->H, l->k.dgates + i * steps.n * r->width, r->width,
-   r->prepared + r->at.input_out, r->D, 0, r->call->dx + ((l->k.first + i) * r->T + steps.first) * r->D, r->D);
+/* dx of a stream's chunk whose rows start at `row` */
+static void project_backward(const run *r, range steps, size_t stream, size_t row) {
+  TYPED(gemm)
+  (r->kernels, AS_IS, PREPARED, steps.n, r->D, INPUT_GATES * r->H, work_at(r, r->work.dgates + row * r->width),
+   r->width, r->prepared + r->at.input_out, r->D, 0, r->call->dx + (stream * r->T + steps.first) * r->D, r->D);
 }
 
-/* the inputs of a chunk, packed as its rows are */
-static void pack_inputs(const run *r, const loop *l, range steps) {
-  for (size_t i = l->first; i < l->first + l->n; i++)
-    memcpy(l->k.inputs + i * steps.n * r->D, r->call->x + ((l->k.first + i) * r->T + steps.first) * r->D,
-           steps.n * r->D * sizeof(real));
+/* the inputs of a stream's chunk, packed as its rows are */
+static void pack_inputs(const run *r, range steps, size_t stream, size_t row) {
+  memcpy(work_at(r, r->work.inputs + row * r->D), r->call->x + (stream * r->T + steps.first) * r->D,
+         steps.n * r->D * sizeof(real));
 }
 
 static void chunk_backward(const run *r, const loop *l, range steps) {
-  for (size_t step = steps.n; step-- > 0 && l->n > 0;) step_backward(r, l, steps, step);
-  if (r->call->dx) project_backward(r, l, steps);
-  if (r->call->dparams) pack_inputs(r, l, steps);
+  for (size_t step = steps.n; step-- > 0 && l->streams.n > 0;) step_backward(r, l, steps, step);
+  for (size_t i = l->streams.first; i < l->streams.first + l->streams.n; i++) {
+    const size_t row = row_of(r, l->group.first, steps, i, 0);
+    if (r->call->dx) project_backward(r, steps, i, row);
+    if (r->call->dparams) pack_inputs(r, steps, i, row);
+  }
 }
 
-/* one of r->pieces parts of the block's weight gradients += that of a chunk */
-static void chunk_gradient(const run *r, const block *k, range steps, size_t piece) {
-  const size_t D = r->D, H = r->H, rows = k->n * steps.n;
+/* one of r->pieces parts of a block's weight gradients += that of a chunk */
+static void chunk_gradient(const run *r, size_t tile, range steps, size_t piece) {
+  const block k = block_of(r, tile);
+  const size_t D = r->D, H = r->H, rows = k.streams.n * steps.n;
+  const size_t row = row_of(r, k.streams.first / r->group * r->group, steps, k.streams.first, 0);
   const range gates = even_share(INPUT_GATES * H, r->pieces, piece), biases = even_share(r->width, r->pieces, piece);
+  const real *dgates = work_at(r, r->work.dgates + row * r->width);
   TYPED(gemm)
-  (r->kernels, TRANSPOSED, AS_IS, gates.n, D, rows, k->dgates + gates.first, r->width, k->inputs, D, 1,
-   k->dinput + gates.first * D, D);
+  (r->kernels, TRANSPOSED, AS_IS, gates.n, D, rows, dgates + gates.first, r->width,
+   work_at(r, r->work.inputs + row * D), D, 1, k.dinput + gates.first * D, D);
   TYPED(gemm)
-  (r->kernels, TRANSPOSED, AS_IS, gates.n, H, rows, k->dgates + D_RESET * H + gates.first, r->width, k->kept, H, 1,
-   k->drecurrent + gates.first * H, H);
-  TYPED(ordered_sum)(k->dbias + biases.first, k->dgates + biases.first, rows, r->width, biases.n);
+  (r->kernels, TRANSPOSED, AS_IS, gates.n, H, rows, dgates + D_RESET * H + gates.first, r->width,
+   work_at(r, r->work.kept + row * H), H, 1, k.drecurrent + gates.first * H, H);
+  TYPED(ordered_sum)(k.dbias + biases.first, dgates + biases.first, rows, r->width, biases.n);
 }
 
 static void open_block(void *context, size_t tile) {
   const run *r = context;
   const block k = block_of(r, tile);
-  const size_t H = r->H, bytes = k.n * H * sizeof(real);
+  const size_t H = r->H, first = k.streams.first * H, bytes = k.streams.n * H * sizeof(real);
   if (r->call->dstate_last)
-    memcpy(k.entering, r->call->dstate_last + k.first * H, bytes);
+    memcpy(work_at(r, r->work.entering + first), r->call->dstate_last + first, bytes);
   else
-    memset(k.entering, 0, bytes);
+    memset(work_at(r, r->work.entering + first), 0, bytes);
   memset(k.dinput, 0, INPUT_GATES * H * r->D * sizeof(real));
   memset(k.drecurrent, 0, RECURRENT_GATES * H * H * sizeof(real));
   memset(k.dbias, 0, GATE_COLUMNS * H * sizeof(double));
 }
 
-static void close_block(void *context, size_t tile) {
-  const run *r = context;
-  const block k = block_of(r, tile);
-  if (r->call->dstate0) memcpy(r->call->dstate0 + k.first * r->H, k.entering, k.n * r->H * sizeof(real));
-}
-
-/* a block by itself: the time loop backwards, and its weight gradients chunk by chunk while the rows are in the cache
- */
-static void block_backward(void *context, size_t tile) {
+/* a group by itself: the time loop backwards, and the weight gradients of its blocks chunk by chunk while the rows are
+ * in the cache */
+static void group_backward(void *context, size_t group) {
   run *r = context;
-  const loop whole = {.k = block_of(r, tile), .n = block_of(r, tile).n};
-  open_block(context, tile);
+  const range streams = range_of(r->streams, r->group, group);
+  const loop whole = {streams, streams};
+  const size_t per_group = r->group / stream_tile_of(r->streams), first = group * per_group;
+  const size_t end = first + per_group < r->blocks ? first + per_group : r->blocks;
+  for (size_t tile = first; tile < end; tile++) open_block(context, tile);
   for (size_t chunk = tiles_of(r->T, r->steps); chunk-- > 0;) {
     const range steps = range_of(r->T, r->steps, chunk);
     chunk_backward(r, &whole, steps);
-    if (r->call->dparams) chunk_gradient(r, &whole.k, steps, 0);
+    for (size_t tile = first; tile < end && r->call->dparams; tile++) chunk_gradient(r, tile, steps, 0);
   }
-  close_block(context, tile);
 }
 
 static void loop_tile(void *context, size_t tile) {
@@ -491,18 +507,16 @@ static void loop_tile(void *context, size_t tile) {
 
 static void gradient_tile(void *context, size_t tile) {
   const run *r = context;
-  const block k = block_of(r, tile / r->pieces);
-  chunk_gradient(r, &k, range_of(r->T, r->steps, r->chunk), tile % r->pieces);
+  chunk_gradient(r, tile / r->pieces, range_of(r->T, r->steps, r->chunk), tile % r->pieces);
 }
 
-/* all blocks, chunk by chunk: several threads share a block */
+/* all blocks, chunk by chunk: several threads share a block, and a group has one */
 static void shared_backward(run *r, int threads) {
-  parallel_for(threads, r->tiles, open_block, r);
+  parallel_for(threads, r->blocks, open_block, r);
   for (r->chunk = tiles_of(r->T, r->steps); r->chunk-- > 0;) {
-    parallel_for(threads, r->tiles * r->loops, loop_tile, r);
-    if (r->call->dparams) parallel_for(threads, r->tiles * r->pieces, gradient_tile, r);
+    parallel_for(threads, r->groups * r->loops, loop_tile, r);
+    if (r->call->dparams) parallel_for(threads, r->blocks * r->pieces, gradient_tile, r);
   }
-  parallel_for(threads, r->tiles, close_block, r);
 }
 
 /* the six matrices: where their gradients lie in the sums of a block, and which bias goes with them */
@@ -523,13 +537,13 @@ static void parameter_gradient(void *context, size_t m) {
   const size_t at = recurrent ? r->work.drecurrent + (column - D_RESET) * H * H : r->work.dinput + column * H * r->D;
   real *dparams = r->call->dparams;
   TYPED(ordered_add)
-  (dparams + r->cell->block[matrices[m].weight].offset, (const real *)r->call->work + at, r->tiles, r->work.total,
+  (dparams + r->cell->block[matrices[m].weight].offset, work_at(r, r->work.sums + at), r->blocks, r->work.block,
    H * (recurrent ? H : r->D));
   if (matrices[m].bias < 0) return;
   real *dbias = dparams + r->cell->block[matrices[m].bias].offset;
   for (size_t j = 0; j < H; j++) {
     double sum = 0;
-    for (size_t tile = 0; tile < r->tiles; tile++) sum += block_of(r, tile).dbias[column * H + j];
+    for (size_t tile = 0; tile < r->blocks; tile++) sum += block_of(r, tile).dbias[column * H + j];
     dbias[j] += (real)sum;
   }
 }
@@ -537,9 +551,10 @@ static void parameter_gradient(void *context, size_t m) {
 static void backward(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {
   run r = start_run(plan, prepared, call);
   if (r.pieces == 1)
-    parallel_for(plan->threads, r.tiles, block_backward, &r);
+    parallel_for(plan->threads, r.groups, group_backward, &r);
   else
     shared_backward(&r, plan->threads);
+  if (call->dstate0) memcpy(call->dstate0, work_at(&r, r.work.entering), r.streams * r.H * sizeof(real));
   if (call->dparams) parallel_for(plan->threads, MATRICES, parameter_gradient, &r);
 }
 
