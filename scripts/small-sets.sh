@@ -4,12 +4,12 @@
 #
 #   SPARC_DATA=/path/to/data scripts/small-sets.sh study [FOLDER]      choose: cross-validation inside training parts
 #   SPARC_DATA=/path/to/data scripts/small-sets.sh official [FOLDER]   measure: official splits, seeds 0 to 4
-#   scripts/small-sets.sh table [FOLDER]                               print the tables of what is there
+#   SPARC_DATA=/path/to/data scripts/small-sets.sh table [FOLDER]      print the tables of what is there
 #
 # The study never sees a test part: each training part is cut into folds by class, and every candidate is fitted to all
 # but one of them and measured on that one. FOLDER (runs/small-sets) gets one JSON file per run; runs that are done are
 # kept, so the script can be stopped and started again at any time. JOBS runs go on at the same time (default: one per
-# processor), one thread each; SETS names the data sets, CANDIDATES those of the study, SPARC the tool.
+# processor), one thread each; SETS names the data sets, CANDIDATES and SEEDS those of the study, SPARC the tool.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -18,7 +18,8 @@ what=${1:-}
 folder=${2:-runs/small-sets}
 # cheap ones first, so that what a stopped study has done is even
 SETS=${SETS:-Chinatown ItalyPowerDemand ECG200 GunPoint PowerCons ArrowHead Coffee Trace}
-CANDIDATES=${CANDIDATES:-paper both smooth augment average strong dropout}
+CANDIDATES=${CANDIDATES:-paper smooth jitter noise soft window both clip slow dropout}
+SEEDS=${SEEDS:-0 1 2}
 FOLDS=5
 UPDATES=400
 export SPARC
@@ -29,15 +30,17 @@ usage() {
 }
 
 options_of() { # CANDIDATE
-  augment="--jitter 0.1 --scaling 0.1 --window 0.1"
   case $1 in
   paper) ;;
-  augment) echo "$augment" ;;
   smooth) echo "--smoothing 0.1" ;;
-  both) echo "$augment --smoothing 0.1" ;;
-  average) echo "$augment --smoothing 0.1 --average 0.99" ;;
-  strong) echo "--jitter 0.2 --scaling 0.2 --window 0.2 --smoothing 0.1" ;;
-  dropout) echo "$augment --smoothing 0.1 --dropout 0.3" ;;
+  clip) echo "--clip 1" ;;
+  slow) echo "--rate 0.0005" ;;
+  dropout) echo "--dropout 0.3" ;;
+  both) echo "--jitter 0.1 --scaling 0.1 --window 0.1 --smoothing 0.1" ;;
+  window) echo "--jitter 0.1 --window 0.1" ;;
+  jitter) echo "--jitter 0.1" ;;
+  noise) echo "--jitter 0.3" ;;
+  soft) echo "--jitter 0.1 --smoothing 0.1" ;;
   *) echo "small-sets.sh: no candidate '$1'" >&2 && exit 2 ;;
   esac
 }
@@ -72,11 +75,13 @@ cut_folds() { # NAME: folds/NAME-F_TRAIN.tsv and folds/NAME-F_TEST.tsv, both of 
 
 study() {
   for name in $SETS; do cut_folds "$name"; done
-  for name in $SETS; do
-    for fold in $(seq 0 $((FOLDS - 1))); do
+  for seed in $SEEDS; do
+    for name in $SETS; do
       for candidate in $CANDIDATES; do
-        # shellcheck disable=SC2046 # words
-        train "study/$candidate/$name-$fold" "folds/$name-${fold}_TRAIN.tsv" --recipe paper $(options_of "$candidate")
+        for fold in $(seq 0 $((FOLDS - 1))); do
+          # shellcheck disable=SC2046 # words
+          train "study/$candidate/$name-$fold-s$seed" "folds/$name-${fold}_TRAIN.tsv" --recipe paper --seed "$seed" $(options_of "$candidate")
+        done
       done
     done
   done | work
@@ -92,45 +97,64 @@ official() {
 }
 
 # value KEY FILE: a number of the part that was measured
-value() { sed -n "s/.*\"$1\":\([0-9.e-]*\).*/\1/p" "$2"; }
+value() { sed -n "s/.*\"test\":{[^}]*\"$1\":\([0-9.e-]*\).*/\1/p" "$2"; }
+
+# rows PART NAME: the examples in a part of an official split
+rows() { gzip -dcf "$SPARC_DATA/ucr/$2/$2_$1.tsv"* | wc -l; }
+
+# the mean over all rows of the folds, and how many runs it is of
+study_cell() { # CANDIDATE NAME
+  for file in "study/$1/$2"-?-s?.json; do
+    [ ! -s "$file" ] || echo "$(value examples "$file") $(value accuracy "$file") $(value loss "$file")"
+  done | awk '{n += $1; right += $1 * $2; loss += $1 * $3}
+    END {if (n) printf " %.4f, %.3f (%d) |", right / n, loss / n, NR; else printf "  |"}'
+}
+
+study_table() {
+  printf '| accuracy, loss (runs) | rows |'
+  for candidate in $CANDIDATES; do printf ' %s |' "$candidate"; done
+  printf '\n|---|---|'
+  for candidate in $CANDIDATES; do printf '%s' '---|'; done
+  echo
+  for name in $SETS; do
+    printf '| %s | %d |' "$name" "$(rows TRAIN "$name")"
+    for candidate in $CANDIDATES; do study_cell "$candidate" "$name"; done
+    echo
+  done
+}
+
+official_row() { # RECIPE NAME
+  for seed in 0 1 2 3 4; do
+    file=official/$1/$2-s$seed.json
+    [ ! -s "$file" ] || value accuracy "$file"
+  done | awk '{printf " %.4f |", $1; sum += $1} END {if (NR) printf " %.4f |", sum / NR}'
+}
+
+official_table() {
+  echo '| data | train / test | settings | seed 0 | 1 | 2 | 3 | 4 | mean | 1-NN | DTW |'
+  echo '|---|---|---|---|---|---|---|---|---|---|---|'
+  for name in $SETS; do
+    printf '| %s | %d / %d | paper, before |' "$name" "$(rows TRAIN "$name")" "$(rows TEST "$name")"
+    official_row paper "$name"
+    for baseline in 1nn dtw; do
+      sed -n 's/.*"accuracy":\([0-9.]*\).*/\1/p' "official/$baseline/$name.json" | awk '{printf " %.4f |", $1}'
+    done
+    printf '\n|  |  | small, after |'
+    official_row small "$name"
+    echo '  |  |'
+  done
+}
 
 table() {
-  if [ -d study ]; then
-    printf '%-18s %-9s %5s %9s %7s\n' data candidate folds accuracy loss
-    for name in $SETS; do
-      for candidate in $CANDIDATES; do
-        for file in "study/$candidate/$name"-?.json; do
-          [ -s "$file" ] && echo "$(value examples "$file") $(value accuracy "$file") $(sed 's/.*"test":{"examples":[0-9]*,"loss":\([0-9.e-]*\).*/\1/' "$file")"
-        done | awk -v name="$name" -v candidate="$candidate" '
-          {n += $1; right += $1 * $2; loss += $1 * $3}
-          END {if (n) printf "%-18s %-9s %5d %9.4f %7.4f\n", name, candidate, NR, right / n, loss / n}'
-      done
-    done
-  fi
-  if [ -d official ]; then
-    printf '%-18s %-6s %s\n' data recipe "accuracy of seeds; mean"
-    for name in $SETS; do
-      for recipe in paper small; do
-        for file in "official/$recipe/$name"-s?.json; do
-          [ -s "$file" ] && value accuracy "$file"
-        done | awk -v name="$name" -v recipe="$recipe" '
-          {list = list sprintf(" %.4f", $1); sum += $1}
-          END {if (NR) printf "%-18s %-6s%s; %.4f\n", name, recipe, list, sum / NR}'
-      done
-      for baseline in 1nn dtw; do
-        file=official/$baseline/$name.json
-        [ ! -s "$file" ] || printf '%-18s %-6s %.4f\n' "$name" "$baseline" "$(value accuracy "$file")"
-      done
-    done
-  fi
+  [ ! -d study ] || study_table
+  [ ! -d official ] || { echo && official_table; }
 }
 
 case $what in
-study | official)
+study | official | table)
   [ -n "${SPARC_DATA:-}" ] || { echo "small-sets.sh: set SPARC_DATA to the folder with the data sets" >&2; exit 2; }
   [ -x "$SPARC" ] || { echo "small-sets.sh: no $SPARC: build it first, or name it in SPARC" >&2; exit 2; }
   ;;
-table) ;;
 *) usage ;;
 esac
 mkdir -p "$folder"

@@ -180,11 +180,13 @@ complains "holds a run already"
 
 # ---- few examples: the rule is told, can be switched off, and leaves tasks and larger sets alone
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --out ruled
-complains "recipe    small, for 81 rows: smoothing 0.1 (--recipe paper for none)"
+complains "recipe    small, for 81 rows: jitter 0.1 (--recipe paper for none)"
 says ruled '"recipe": "small"'
-says ruled '"smoothing": 0.1'
+says ruled '"jitter": 0.1'
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --jitter 0.3 --out ruled --force
-complains "smoothing 0.1, jitter 0.3"
+complains "recipe    small, for 81 rows: jitter 0.3 (--recipe paper for none)"
+expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --smoothing 0.2 --out ruled --force
+complains "smoothing 0.2, jitter 0.1"
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --recipe paper --out papers
 grep -q "recipe" err && fail "the paper's settings are a recipe"
 says papers '"recipe": "paper"'
@@ -203,7 +205,7 @@ complains "recipe is small, which is for classes of a data set"
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --recipe paper --out before --quiet
 sed -i '/"recipe"\|"smoothing"\|"jitter"\|"scaling"\|"window"\|"average"\|"class-weights"/d' before/config.json
 expect 2 train --resume --recipe small --out before
-complains "smoothing is 0.1, but 0.0 in before/config.json"
+complains "jitter is 0.1, but 0.0 in before/config.json"
 expect 0 train --resume --updates 9 --out before --json --quiet
 prints '"updates":9'
 prints '"recipe":"paper"'

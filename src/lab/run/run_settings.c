@@ -108,8 +108,8 @@ sparc_run_config sparc_run_defaults(void) {
 
 static bool is_given(double value) { return value >= 0; }
 
-/* what the study of small sets came to (docs/small-sets.md): augmentation cost some sets what it gave others */
-static const double small_smoothing = 0.1;
+/* what the study of small sets came to (docs/small-sets.md): noise of a tenth of what a channel varies by */
+static const double small_jitter = 0.1;
 
 static bool has_classes(const run_data *d) { return !d->task && d->preprocessing.classes > 0; }
 
@@ -119,7 +119,7 @@ static sparc_status settle_recipe(sparc_run_config *c, const run_data *d) {
     c->recipe = has_classes(d) && d->fit.count <= SPARC_SMALL_ROWS ? SPARC_RECIPE_SMALL : SPARC_RECIPE_PAPER;
   if (c->recipe != SPARC_RECIPE_SMALL) return SPARC_OK;
   if (!has_classes(d)) return fail(SPARC_INVALID, "recipe is small, which is for classes of a data set");
-  if (!is_given(c->train.smoothing)) c->train.smoothing = small_smoothing;
+  if (!is_given(c->train.jitter)) c->train.jitter = small_jitter;
   return SPARC_OK;
 }
 
