@@ -244,9 +244,10 @@ static product_panel panel_at(const product_operands *o, size_t j, size_t width,
                          .add = o->add || k > 0};
 }
 
-/* one row of A against columns from 0 on, as far as wide panels go; returns where they end. Not inline: beside the other
- * tiles its loop would keep addresses in vector registers. */
-static __attribute__((noinline)) size_t product_line(const product_operands *o, const product_left *left, float *C, size_t k, size_t depth) {
+/* one row of A against columns from 0 on, as far as wide panels go; returns where they end. Not inline: beside the
+ * other tiles its loop would keep addresses in vector registers. */
+static __attribute__((noinline)) size_t product_line(const product_operands *o, const product_left *left, float *C,
+                                                     size_t k, size_t depth) {
   size_t j = 0;
   for (; j + PRODUCT_WIDE_PANEL <= o->N; j += PRODUCT_WIDE_PANEL) {
     const product_panel panel = panel_at(o, j, PRODUCT_WIDE_PANEL, k, depth);
