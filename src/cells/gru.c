@@ -201,14 +201,21 @@ static void advance_units_backward(const kernels *k, size_t H, const real *restr
   }
 }
 
+/* hp of a stream; without a state before it, zeros */
+static void copy_state(size_t H, const real *before, real *kept) {
+  if (before)
+    memcpy(kept, before, H * sizeof(real));
+  else
+    memset(kept, 0, H * sizeof(real));
+}
+
 static void step(const sparc_cell *cell, const real *prepared, size_t n, real *states, const real *x, const real *masks,
                  real *y, real *tapes) {
   const size_t D = (size_t)cell->D, H = (size_t)cell->H, stride = cell->sizes.tape;
   const prepared_layout at = prepared_layout_of(cell);
   const step_layout place = step_layout_of(cell);
   real *gates = tapes + place.gates, *product = tapes + place.product, *kept = tapes + place.kept;
-  for (size_t i = 0; i < n; i++)
-    for (size_t j = 0; j < H; j++) kept[i * stride + j] = !masks || masks[i] != 0 ? states[i * H + j] : 0;
+  for (size_t i = 0; i < n; i++) copy_state(H, !masks || masks[i] != 0 ? states + i * H : NULL, kept + i * stride);
   project_tokens(cell->kernels, PREPARED, n, D, INPUT_GATES * H, x, D, prepared + at.input_in, prepared + at.bias,
                  gates, stride);
   project_tokens(cell->kernels, PREPARED, n, H, RECURRENT_GATES * H, kept, stride, prepared + at.recurrent_in,
@@ -344,11 +351,7 @@ static void load_kept(const run *r, size_t b, size_t t, real *kept) {
   const size_t token = b * r->T + t;
   const bool starts = r->call->mask && r->call->mask[token] == 0;
   const real *state0 = r->call->state0 ? r->call->state0 + b * r->H : NULL;
-  const real *before = starts ? NULL : t > 0 ? r->call->y + (token - 1) * r->H : state0;
-  if (before)
-    memcpy(kept, before, r->H * sizeof(real));
-  else
-    memset(kept, 0, r->H * sizeof(real));
+  copy_state(r->H, starts ? NULL : t > 0 ? r->call->y + (token - 1) * r->H : state0, kept);
 }
 
 /* the streams of a group that one time loop takes along; a short group may leave some loops none */

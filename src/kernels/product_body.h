@@ -244,16 +244,25 @@ static product_panel panel_at(const product_operands *o, size_t j, size_t width,
                          .add = o->add || k > 0};
 }
 
-/* one row of A against columns from 0 on, as far as wide panels go; returns where they end. Not inline: beside the
- * other tiles its loop would keep addresses in vector registers. */
-static __attribute__((noinline)) size_t product_line(const product_operands *o, const product_left *left, float *C,
-                                                     size_t k, size_t depth) {
-  size_t j = 0;
-  for (; j + PRODUCT_WIDE_PANEL <= o->N; j += PRODUCT_WIDE_PANEL) {
-    const product_panel panel = panel_at(o, j, PRODUCT_WIDE_PANEL, k, depth);
-    product_tile(1, PRODUCT_LINE_VECTORS, &panel, left->element, left->row, left->column, C + j, o->c_row);
+/* One row of A: no blocks, nothing packed, and wide panels as far as they go. Not inline: beside the other tiles its
+ * loop would keep addresses in vector registers. */
+static __attribute__((noinline)) void product_line(const product_operands *o) {
+  for (size_t k = 0; k < o->K; k += PRODUCT_DEPTH) {
+    const size_t depth = fewer(o->K - k, PRODUCT_DEPTH);
+    const product_left left = {1, o->A + k * o->a_column, o->a_row, o->a_column};
+    size_t j = 0;
+    for (; j + PRODUCT_WIDE_PANEL <= o->N; j += PRODUCT_WIDE_PANEL) {
+      const product_panel panel = panel_at(o, j, PRODUCT_WIDE_PANEL, k, depth);
+      product_tile(1, PRODUCT_LINE_VECTORS, &panel, left.element, left.row, left.column, o->C + j, o->c_row);
+    }
+    for (; j < o->N; j += PRODUCT_PANEL) {
+      const product_panel panel = panel_at(o, j, PRODUCT_PANEL, k, depth);
+      if (panel.columns < PRODUCT_PANEL)
+        product_narrow_edge(&panel, &left, o->C + j, o->c_row);
+      else
+        product_tile(1, PRODUCT_VECTORS, &panel, left.element, left.row, left.column, o->C + j, o->c_row);
+    }
   }
-  return j;
 }
 
 /* `depth` terms from k on of the given rows of A, for all columns, while the following block of A is packed */
@@ -261,9 +270,8 @@ static void product_block(const product_operands *o, const product_left *left, s
                           product_pack *following) {
   float copy[PRODUCT_DEPTH * PRODUCT_PANEL] __attribute__((aligned(64)));
   float *C = o->C + first * o->c_row;
-  const size_t start = left->rows == 1 ? product_line(o, left, C, k, depth) : 0;
   const size_t tiles = (left->rows / PRODUCT_ROWS + 1) * (o->N / PRODUCT_PANEL + 1);
-  for (size_t j = start; j < o->N; j += PRODUCT_PANEL) {
+  for (size_t j = 0; j < o->N; j += PRODUCT_PANEL) {
     product_panel panel = panel_at(o, j, PRODUCT_PANEL, k, depth);
     const bool edge = panel.columns < PRODUCT_PANEL, many = left->rows >= PRODUCT_PACK_FROM;
     const bool packed = many && (edge || panel.row > 2 * (size_t)PRODUCT_PANEL);
@@ -338,6 +346,10 @@ static void product_columns(const product_operands *o, const product_blocks *blo
 
 static void product(const product_operands *o) {
   if (o->M == 0 || o->N == 0) return;
+  if (o->M == 1) {
+    product_line(o);
+    return;
+  }
   const product_blocks blocks = blocks_of(o);
   const size_t parts = (o->N + PRODUCT_BLOCK_COLUMNS - 1) / PRODUCT_BLOCK_COLUMNS;
   const size_t columns = (o->N + parts * PRODUCT_PANEL - 1) / (parts * PRODUCT_PANEL) * PRODUCT_PANEL;
