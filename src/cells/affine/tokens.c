@@ -86,8 +86,8 @@ static void adjoint_blocks(const sparc_cell *cell, const TYPED(fused_ops) * fuse
     block.earlier = span->earlier + begin;
     block.pre += begin * pre;
     block.shared += begin * shared;
-    block.x += block.x ? begin * D : 0;
-    block.dx += block.dx ? begin * block.dx_stride : 0;
+    if (block.x) block.x += begin * D;
+    if (block.dx) block.dx += begin * block.dx_stride;
     if (block.mask) block.mask += begin;
     if (block.dmodes) block.dmodes += begin * shared * H;
     if (begin > 0) pack_row(cell, span, states + (begin - 1) * S, entering);
