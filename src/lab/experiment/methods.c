@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* methods.c: the table of methods, one row for each cell, and two for RG-LRU, whose paper and released code differ. */
+/* methods.c: the table of methods, one row for each cell, and two for RG-LRU, whose paper and released code differ. A
+ * cell that the table does not name has a row by its own name. */
 #include "lab/experiment/methods.h"
 
 #include "base/error.h"
@@ -26,6 +27,12 @@ static const method table[] = {
     {.cell = "gru", .title = "GRU", .colour = "#7A6FB0"},
 };
 enum { ROWS = sizeof table / sizeof *table };
+
+/* the row of a cell that the table does not name, such as one that was just added; `nth` among the rows chosen */
+static method row_of_other(const char *cell, int nth) {
+  static const char *const colours[] = {"#5B5B5B", "#A6611A", "#01665E", "#C51B7D"};
+  return (method){.cell = cell, .title = cell, .colour = colours[nth % (int)(sizeof colours / sizeof *colours)]};
+}
 
 /* whether a cell has an option of that name */
 static sparc_status has_variants(const char *kind, bool *has) {
@@ -66,11 +73,13 @@ static sparc_status add_cell(const char *cell, const methods_wish *wish, method 
   sparc_status status = has_variants(cell, &variants);
   const bool asked = wish->options || (wish->variant && variants);
   *any_variants |= variants;
-  for (int i = 0; i < ROWS && status == SPARC_OK; i++) {
-    if (strcmp(table[i].cell, cell) != 0) continue;
-    if (asked) return add_asked_for(&table[i], wish, variants, chosen, count);
-    status = add(&table[i], chosen, count);
-  }
+  const method other = row_of_other(cell, *count);
+  const method *rows[ROWS] = {&other};
+  int found = 0;
+  for (int i = 0; i < ROWS; i++)
+    if (strcmp(table[i].cell, cell) == 0) rows[found++] = &table[i];
+  if (status == SPARC_OK && asked) return add_asked_for(rows[0], wish, variants, chosen, count);
+  for (int i = 0; i < (found ? found : 1) && status == SPARC_OK; i++) status = add(rows[i], chosen, count);
   return status;
 }
 
