@@ -69,7 +69,8 @@ missing() {
 
 # as_root COMMAND...: the command with the rights that apt needs, chosen below
 as_root() { ${sudo:+sudo --non-interactive} env DEBIAN_FRONTEND=noninteractive "$@"; }
-install() { as_root apt-get install --yes --no-install-recommends "$@"; }
+# a fresh machine is often busy with updates of its own: waits for the lock instead of going on without a package
+install() { as_root apt-get --option DPkg::Lock::Timeout=300 install --yes --no-install-recommends "$@"; }
 
 # optional_missing: the optional packages that are not there and, in the build group, not known to be unavailable
 optional_missing() {

@@ -11,6 +11,7 @@ script=$work/scripts/install-packages.sh
 mkdir "$work/scripts"
 cp "$(dirname "${BASH_SOURCE[0]}")/install-packages.sh" "$script"
 failures=0
+install='^apt-get --option DPkg::Lock::Timeout=[0-9]* install' # waits for a package manager that is at work
 
 # machine [dpkg] [apt] [sudo] [root]: a PATH with the real small tools and the named fakes. INSTALLED is what
 # dpkg-query knows (a glob), BROKEN what apt-get cannot install.
@@ -57,10 +58,10 @@ machine dpkg apt root
 INSTALLED='libopenblas-dev' run
 expect "root, almost nothing there" 0
 did '^apt-get update$'
-did '^apt-get install --yes --no-install-recommends gcc g++ .*cmake .*libcmocka-dev$'
+did "$install --yes --no-install-recommends gcc g++ .*cmake .*libcmocka-dev\$"
 did_not 'blis'
-did '^apt-get install --yes --no-install-recommends gnuplot-nox$'
-did '^apt-get install --yes --no-install-recommends libmujoco-dev$'
+did "$install --yes --no-install-recommends gnuplot-nox\$"
+did "$install --yes --no-install-recommends libmujoco-dev\$"
 
 machine dpkg apt root
 BROKEN='libmujoco-dev' run
@@ -88,7 +89,7 @@ machine dpkg apt sudo
 run
 expect "sudo without a password" 0
 did '^sudo .*apt-get update$'
-did '^apt-get install .*libcmocka-dev$'
+did "$install .*libcmocka-dev\$"
 
 # everything but MuJoCo: the names below are what the build group and the rest of the optional one ask for
 all_but_mujoco='@(gcc|g++|libc6-dev|make|cmake|pkgconf|lib@(blis-serial|jansson|random123|cmocka|sleef)-dev|zlib1g-dev|gnuplot-nox)'
@@ -98,7 +99,7 @@ mkdir -p "$work/build/release"
 touch -d 2000-01-01 "$work/build/release/CMakeCache.txt"
 INSTALLED=$all_but_mujoco run
 expect "only MuJoCo is missing" 0
-did '^apt-get install --yes --no-install-recommends libmujoco-dev$'
+did "$install --yes --no-install-recommends libmujoco-dev\$"
 did_not 'cmocka'
 [ "$work/build/release/CMakeCache.txt" -nt "$script" ] || bad "an existing build is not configured again"
 
@@ -132,13 +133,13 @@ silent
 machine dpkg apt root
 run lint
 expect "the lint group" 0
-did '^apt-get install --yes --no-install-recommends clang-format clang-tidy libomp-dev cppcheck$'
+did "$install --yes --no-install-recommends clang-format clang-tidy libomp-dev cppcheck\$"
 did_not 'gnuplot'
 
 machine dpkg apt root
 run aarch64
 expect "the group of the cross build" 0
-did '^apt-get install --yes --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user$'
+did "$install --yes --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user\$"
 did_not 'gnuplot'
 
 machine root
