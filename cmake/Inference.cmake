@@ -13,8 +13,9 @@ file(GLOB inference_sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
 list(REMOVE_ITEM inference_sources src/base/build_info.c src/cells/inspect.c)
 list(APPEND inference_sources
   src/kernels/kernels.c src/seq/plan.c src/seq/sequence.c src/seq/step.c
-  src/io/dtype.c src/io/json_tree.c src/io/safetensors_read.c src/data/normalise.c src/data/text.c
-  src/lab/batch.c src/lab/checkpoint.c src/lab/long_input.c src/lab/model.c src/lab/preprocessing.c src/lab/settings.c
+  src/io/dtype.c src/io/json_tree.c src/io/safetensors_read.c src/io/settings.c src/io/settings_metadata.c
+  src/data/normalise.c src/data/text.c
+  src/lab/batch.c src/lab/checkpoint.c src/lab/long_input.c src/lab/model.c src/lab/preprocessing.c
   src/lab/train.c src/lab/train_settings.c)
 
 # one set of kernels; processors without it take the scalar C of the cells

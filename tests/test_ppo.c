@@ -399,7 +399,10 @@ static void files_that_are_no_agents_are_refused(void **state) {
                {"H", "-3", "metadata 'H' is '-3'"},
                {"width", "1e9", "metadata 'width' is '1e9'"},
                {"obsnorm", "all", "metadata 'obsnorm' is 'all'"},
-               {"rate", "nan", "metadata 'rate' is 'nan'"},
+               {"rate", "nan", "metadata 'rate' is 'nan', expected a number from 0 to 1e+06"},
+               {"rewardnorm", "return", "metadata 'rewardnorm' is 'return', expected a whole number from 0 to 1"},
+               {"rollouts_done", "-1", "metadata 'rollouts_done' is '-1'"},
+               {"horizon", NULL, "metadata 'horizon' is missing"},
                {"seed", "0", "there is no tensor"}};
   for (size_t i = 0; i < COUNT(cases); i++) {
     rewrite(in_folder("good"), in_folder("bad"), cases[i].key, cases[i].value);
@@ -479,7 +482,25 @@ static void bad_configurations_are_refused(void **state) {
   expect_refusal(&c, "steps is 256, expected a multiple of the 3 minibatches");
   c = good;
   c.discount = 1.5;
-  expect_refusal(&c, "discount is 1.5, expected 0 to 1");
+  expect_refusal(&c, "discount is 1.5, expected a number from 0 to 1");
+  c = good;
+  c.value_coefficient = NAN;
+  expect_refusal(&c, "value_coefficient is nan");
+  c = good;
+  c.H = -1;
+  expect_refusal(&c, "H is -1, expected a whole number from 1 to 16777216");
+  c = good;
+  c.obsnorm = (sparc_obsnorm)7;
+  expect_refusal(&c, "obsnorm is 7, expected none, feature or pooled");
+  c = good;
+  c.rewardnorm = 2;
+  expect_refusal(&c, "rewardnorm is 2, expected none or return");
+  c = good;
+  c.interval = 257;
+  expect_refusal(&c, "interval is 257, expected 0 to the 256 steps of a rollout");
+  c = good;
+  c.threads = -1;
+  expect_refusal(&c, "threads is -1, expected 0 to 65536");
   c = small("cartpole", "gru");
   c.minibatches = 128;
   expect_refusal(&c, "windows of 4 steps");

@@ -998,11 +998,13 @@ static void test_impossible_settings(void **state) {
   struct {
     sparc_train_config config;
     const char *sentence;
-  } cases[] = {{good, "batch is 0"},           {good, "updates is 0"},  {good, "warmup is 101"},
-               {good, "cosine is 2"},          {good, "threads is -1"}, {good, "rate is -0.5"},
-               {good, "rate is nan"},          {good, "floor is 1"},    {good, "clip is inf"},
-               {good, "recurrent-rate is -1"}, {good, "decay is -1"},   {good, "width is 0"},
-               {good, "unknown cell kind"}};
+  } cases[] = {{good, "batch is 0"},        {good, "updates is 0"},
+               {good, "warmup is 101"},     {good, "cosine is 2"},
+               {good, "threads is -1"},     {good, "rate is -0.5"},
+               {good, "rate is nan"},       {good, "floor is 1"},
+               {good, "clip is inf"},       {good, "recurrent_rate is -1"},
+               {good, "decay is -1"},       {good, "width is 0"},
+               {good, "unknown cell kind"}, {good, "class_weights is 2, expected none or balanced"}};
   cases[0].config.batch = 0;
   cases[1].config.updates = 0;
   cases[2].config.warmup = 101;
@@ -1016,6 +1018,7 @@ static void test_impossible_settings(void **state) {
   cases[10].config.decay = -1;
   cases[11].config.network.width = 0;
   cases[12].config.network.cell = "spark";
+  cases[13].config.class_weights = 2;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     sparc_trainer *trainer = (sparc_trainer *)&data;
     assert_int_equal(sparc_trainer_create(&cases[i].config, &samples, &trainer), SPARC_INVALID);

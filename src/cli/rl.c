@@ -9,6 +9,7 @@
 #include "io/json.h"
 #include "lab/rl/rl_run.h"
 #include "rl/score.h"
+#include "rl/settings.h"
 
 #include <math.h>
 #include <signal.h>
@@ -100,7 +101,7 @@ static void show_start(rl_command *c) {
 }
 
 static const char *obsnorm_name(sparc_obsnorm obsnorm) {
-  const settings_form form = {.part = {{&rl_settings, NULL}}};
+  const settings_form form = {.part = {{&ppo_settings, NULL}}};
   return settings_row(&form, settings_find(&form, "obsnorm"), NULL)->choices[obsnorm];
 }
 
@@ -339,8 +340,8 @@ static const char doc[] =
 static exit_code run_rl(int argc, char **argv) {
   rl_command c = {.who = argv[0], .out = -1};
   settings_form form = rl_form(&c.config);
-  form.part[1] = (settings_part){&tool_table, &c.tool};
-  form.part[2] = (settings_part){&work_table, &c.work};
+  settings_join(&form, &tool_table, &c.tool);
+  settings_join(&form, &work_table, &c.work);
   cli_sources *sources;
   const cli_usage usage = {.doc = doc, .folder = find_folder, .config = &c.config};
   const sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);

@@ -4,7 +4,7 @@
 #define SPARC_CLI_SEEDS_H
 
 #include "cli/cli.h"
-#include "lab/settings.h"
+#include "io/settings.h"
 
 #include <stdint.h>
 

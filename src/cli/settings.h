@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* settings.h: tables of settings (lab/settings.h) as options of the command line.
+/* settings.h: tables of settings (io/settings.h) as options of the command line.
  *
  * Settings come from three places in rising order of precedence: the config.json of the run that is resumed, the file
  * that --config names, the command line.
@@ -7,7 +7,7 @@
 #ifndef SPARC_CLI_SETTINGS_H
 #define SPARC_CLI_SETTINGS_H
 
-#include "lab/settings.h"
+#include "io/settings.h"
 
 /* what every command with settings has besides those of its work */
 typedef struct tool_settings {

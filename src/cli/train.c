@@ -365,8 +365,8 @@ static const char doc[] =
 static exit_code run_train(int argc, char **argv) {
   train_command t = {.who = argv[0], .out = -1};
   settings_form form = run_form(&t.config);
-  form.part[RUN_FORM_PARTS] = (settings_part){&tool_table, &t.tool};
-  form.part[RUN_FORM_PARTS + 1] = (settings_part){&work_table, &t.work};
+  settings_join(&form, &tool_table, &t.tool);
+  settings_join(&form, &work_table, &t.work);
   cli_sources *sources;
   const cli_usage usage = {.doc = doc, .folder = find_folder, .config = &t.config};
   const sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);

@@ -70,13 +70,7 @@ static sparc_status identify(checkpoint *c) {
 
 /* a network may be larger than what the tool's options allow, so ranges are left to those who use the values */
 static sparc_status read_field(const checkpoint *c, const setting *s, void *at) {
-  const char *text = sparc_tensors_metadata_find(c->file, s->key);
-  char expected[96];
-  if (!text && s->later) return SPARC_OK; /* the state is zero before */
-  if (!text) return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", c->path, s->key);
-  if (setting_parse(s, text, false, at)) return SPARC_OK;
-  return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected %s", c->path, s->key, quote(text).text,
-              setting_expected(s, false, expected, sizeof expected));
+  return setting_read_metadata(c->file, c->path, s, false, at);
 }
 
 /* files of the first format know networks with an embedding in front of layers, and a ReLU behind a bare cell */

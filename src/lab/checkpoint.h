@@ -10,8 +10,8 @@
 #ifndef SPARC_LAB_CHECKPOINT_H
 #define SPARC_LAB_CHECKPOINT_H
 
+#include "io/settings.h"
 #include "lab/preprocessing.h"
-#include "lab/settings.h"
 #include "sparc/train.h"
 
 #include <stdbool.h>

@@ -38,7 +38,7 @@ typedef struct listing {
   sparc_tensor_source *tensor;
   char (*name)[NAME_SIZE]; /* of companions */
   sparc_metadata *metadata;
-  char (*value)[SETTING_TEXT_SIZE]; /* of numbers, by row; the last is the format's version */
+  char (*value)[SETTING_TEXT_SIZE]; /* of numbers; the last is the format's version */
   preprocessing_text preprocessing;
   size_t tensors, entries;
 } listing;
@@ -91,10 +91,7 @@ static void list_metadata(listing *l, const checkpoint_content *c) {
   for (size_t i = 0; i < IDENTITIES; i++) list_entry(l, identity_keys[i], identity[i]);
   training_state state = c->state;
   const settings_form form = checkpoint_form(&state);
-  const setting *s;
-  void *at;
-  for (int i = 0; (s = settings_row(&form, i, &at)); i++)
-    if (s->key && !(s->later && setting_is_zero(s, at))) list_entry(l, s->key, setting_print(s, at, l->value[i]));
+  l->entries += settings_list_metadata(&form, l->metadata + l->entries, l->value);
   for (size_t i = 0; i < l->preprocessing.count; i++) l->metadata[l->entries++] = l->preprocessing.entry[i];
   for (size_t i = 0; i < c->extra_count; i++) l->metadata[l->entries++] = c->extra[i];
 }

@@ -3,7 +3,7 @@
 #ifndef SPARC_LAB_READ_SETTINGS_H
 #define SPARC_LAB_READ_SETTINGS_H
 
-#include "lab/settings.h"
+#include "io/settings.h"
 #include "sparc/train.h"
 
 extern const settings_table read_settings; /* over sparc_read_options */

@@ -3,7 +3,7 @@
 #ifndef SPARC_LAB_TRAIN_SETTINGS_H
 #define SPARC_LAB_TRAIN_SETTINGS_H
 
-#include "lab/settings.h"
+#include "io/settings.h"
 
 extern const settings_table network_settings;  /* over sparc_network_config, without its heads */
 extern const settings_table head_settings;     /* over sparc_head_config: the head of a network that is trained */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint.c: saving and restoring runs. Two tables say what a file holds; nothing else knows the fields. Reading
+/* checkpoint.c: saving and restoring runs. Tables say what a file holds; nothing else knows the fields. Reading
  * trusts nothing: whatever is missing or impossible gets a sentence with the file and the key or tensor. */
 #include "rl/checkpoint.h"
 
@@ -7,145 +7,36 @@
 #include "base/error.h"
 #include "io/dtype.h"
 #include "rl/ppo.h"
+#include "rl/settings.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FORMAT         "sparc-agent"
 #define FORMAT_VERSION "1"
 
-/* ---- metadata: fields of stored_run ----------------------------------------------------------------- */
-
-typedef enum field_type { FIELD_TEXT, FIELD_INT, FIELD_LONG, FIELD_SEED, FIELD_REAL, FIELD_CHOICE } field_type;
-
-typedef struct field {
-  const char *key;
-  field_type type;
-  size_t offset;
-  const char *const *choices; /* of FIELD_CHOICE, by value */
-} field;
-
-static const char *const obsnorms[] = {"none", "feature", "pooled", NULL};
-static const char *const traces[] = {"auto", "stored", "free", NULL};
-static const char *const encoders[] = {"local", "exact", NULL};
+/* ---- metadata --------------------------------------------------------------------------------------- */
 
 #define AT(member) offsetof(stored_run, member)
+#define COUNT_SETTING(key_name, member_type, member) \
+  { .name = key_name, .key = key_name, .type = member_type, .role = STORED, .offset = AT(member), .high = INT_MAX }
 
-static const field fields[] = {
-    {"task", FIELD_TEXT, AT(config.task), NULL},
-    {"task_options", FIELD_TEXT, AT(config.task_options), NULL},
-    {"cell", FIELD_TEXT, AT(config.cell), NULL},
-    {"cell_options", FIELD_TEXT, AT(config.cell_options), NULL},
-    {"H", FIELD_INT, AT(config.H), NULL},
-    {"budget", FIELD_INT, AT(config.budget), NULL},
-    {"width", FIELD_INT, AT(config.width), NULL},
-    {"seed", FIELD_SEED, AT(config.seed), NULL},
-    {"rollouts", FIELD_LONG, AT(config.rollouts), NULL},
-    {"steps", FIELD_INT, AT(config.steps), NULL},
-    {"streams", FIELD_INT, AT(config.streams), NULL},
-    {"obsnorm", FIELD_CHOICE, AT(config.obsnorm), obsnorms},
-    {"rewardnorm", FIELD_INT, AT(config.rewardnorm), NULL},
-    {"discount", FIELD_REAL, AT(config.discount), NULL},
-    {"lambda", FIELD_REAL, AT(config.lambda), NULL},
-    {"action_limit", FIELD_REAL, AT(config.action_limit), NULL},
-    {"epochs", FIELD_INT, AT(config.epochs), NULL},
-    {"minibatches", FIELD_INT, AT(config.minibatches), NULL},
-    {"clip", FIELD_REAL, AT(config.clip), NULL},
-    {"value_coefficient", FIELD_REAL, AT(config.value_coefficient), NULL},
-    {"entropy_coefficient", FIELD_REAL, AT(config.entropy_coefficient), NULL},
-    {"gradient_clip", FIELD_REAL, AT(config.gradient_clip), NULL},
-    {"rate", FIELD_REAL, AT(config.rate), NULL},
-    {"traces", FIELD_CHOICE, AT(config.traces), traces},
-    {"interval", FIELD_INT, AT(config.interval), NULL},
-    {"encoder", FIELD_CHOICE, AT(config.encoder), encoders},
-    {"observation", FIELD_INT, AT(shape.observation), NULL},
-    {"choices", FIELD_INT, AT(shape.choices), NULL},
-    {"action", FIELD_INT, AT(shape.action), NULL},
-    {"horizon", FIELD_INT, AT(shape.horizon), NULL},
-    {"rollouts_done", FIELD_LONG, AT(rollouts), NULL},
+/* what a file says beside the configuration */
+static const setting state_rows[] = {
+    COUNT_SETTING("observation", SETTING_INT, shape.observation), COUNT_SETTING("choices", SETTING_INT, shape.choices),
+    COUNT_SETTING("action", SETTING_INT, shape.action),           COUNT_SETTING("horizon", SETTING_INT, shape.horizon),
+    COUNT_SETTING("rollouts_done", SETTING_LONG, rollouts),
 };
+static const settings_table state_settings = {state_rows, sizeof state_rows / sizeof *state_rows};
 
-enum { FIELDS = sizeof fields / sizeof *fields, IDENTITIES = 3, VALUE_SIZE = 32 };
+enum { IDENTITIES = 3 };
 
 static const char *const identity_keys[IDENTITIES] = {"format", "format_version", "sparc_version"};
 
-/* the text of a field; numbers are printed to `room` */
-static const char *print_field(const field *f, const stored_run *run, char room[VALUE_SIZE]) {
-  const void *at = (const char *)run + f->offset;
-  switch (f->type) {
-    case FIELD_TEXT:
-      return *(const char *const *)at;
-    case FIELD_CHOICE:
-      return f->choices[*(const int *)at];
-    case FIELD_INT:
-      snprintf(room, VALUE_SIZE, "%d", *(const int *)at);
-      break;
-    case FIELD_LONG:
-      snprintf(room, VALUE_SIZE, "%ld", *(const long *)at);
-      break;
-    case FIELD_SEED:
-      snprintf(room, VALUE_SIZE, "%" PRIu64, *(const uint64_t *)at);
-      break;
-    case FIELD_REAL:
-      snprintf(room, VALUE_SIZE, "%.17g", *(const double *)at);
-      break;
-  }
-  return room;
-}
-
-static bool parse_choice(const char *text, const char *const *choices, int *value) {
-  for (*value = 0; choices[*value]; ++*value)
-    if (strcmp(choices[*value], text) == 0) return true;
-  return false;
-}
-
-/* a count from 0 to `most` */
-static bool parse_count(const char *text, long most, long *count) {
-  char *end;
-  errno = 0;
-  *count = strtol(text, &end, 10);
-  return end != text && !*end && !errno && *count >= 0 && *count <= most;
-}
-
-static bool parse_seed(const char *text, uint64_t *seed) {
-  char *end;
-  errno = 0;
-  *seed = strtoull(text, &end, 10);
-  return *text >= '0' && *text <= '9' && !*end && !errno;
-}
-
-static bool parse_real(const char *text, double *number) {
-  char *end;
-  *number = strtod(text, &end);
-  return end != text && !*end && isfinite(*number);
-}
-
-static bool parse_field(const field *f, const char *text, stored_run *run) {
-  void *at = (char *)run + f->offset;
-  long count;
-  switch (f->type) {
-    case FIELD_TEXT:
-      *(const char **)at = text;
-      return true;
-    case FIELD_CHOICE:
-      return parse_choice(text, f->choices, (int *)at);
-    case FIELD_SEED:
-      return parse_seed(text, (uint64_t *)at);
-    case FIELD_REAL:
-      return parse_real(text, (double *)at);
-    case FIELD_LONG:
-      return parse_count(text, LONG_MAX, (long *)at);
-    case FIELD_INT:
-      if (!parse_count(text, INT_MAX, &count)) return false;
-      *(int *)at = (int)count;
-      return true;
-  }
-  return false;
+static settings_form form_over(stored_run *run) {
+  return (settings_form){.part = {{&ppo_settings, &run->config}, {&state_settings, run}}};
 }
 
 static sparc_status identify(const sparc_tensors *file, const char *path) {
@@ -162,16 +53,13 @@ static sparc_status identify(const sparc_tensors *file, const char *path) {
 
 sparc_status stored_run_read(const sparc_tensors *file, const char *path, stored_run *out) {
   *out = (stored_run){.rollouts = 0};
+  const settings_form form = form_over(out);
   sparc_status status = identify(file, path);
   const locale_guard guard = enter_c_locale();
-  for (size_t i = 0; i < FIELDS && status == SPARC_OK; i++) {
-    const char *text = sparc_tensors_metadata_find(file, fields[i].key);
-    if (!text)
-      status = fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", path, fields[i].key);
-    else if (!parse_field(&fields[i], text, out))
-      status = fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', which is not possible", path, fields[i].key,
-                    quote(text).text);
-  }
+  const setting *s;
+  void *at;
+  for (int i = 0; status == SPARC_OK && (s = settings_row(&form, i, &at)); i++)
+    if (s->key) status = setting_read_metadata(file, path, s, true, at);
   leave_c_locale(guard);
   return status;
 }
@@ -275,7 +163,7 @@ typedef struct listing {
   char (*name)[NAME_SIZE]; /* of moments */
   other *others;
   sparc_metadata *metadata;
-  char value[FIELDS][VALUE_SIZE];
+  char value[SETTINGS_MOST][SETTING_TEXT_SIZE]; /* of numbers */
   void *environments;
   size_t tensors, entries;
 } listing;
@@ -284,7 +172,7 @@ static sparc_status allocate_listing(listing *l, const sparc_ppo *ppo, size_t bl
   l->tensor = sparc_alloc(((1 + MOMENTS) * blocks + most_others(ppo) + 1) * sizeof *l->tensor);
   l->name = sparc_alloc(MOMENTS * blocks * sizeof *l->name);
   l->others = sparc_alloc(most_others(ppo) * sizeof *l->others);
-  l->metadata = sparc_alloc((IDENTITIES + FIELDS + extra) * sizeof *l->metadata);
+  l->metadata = sparc_alloc((IDENTITIES + SETTINGS_MOST + extra) * sizeof *l->metadata);
   l->environments = sparc_alloc(sparc_envs_state_bytes(ppo->envs));
   if (l->tensor && l->name && l->others && l->metadata && l->environments) return SPARC_OK;
   return fail(SPARC_NO_MEMORY, "no memory for the tables of a checkpoint of %zu tensors", blocks);
@@ -334,18 +222,18 @@ static void list_tensors(listing *l, const sparc_ppo *ppo) {
                                                   .data = l->environments};
 }
 
-static void list_metadata(listing *l, const stored_run *run, const sparc_metadata *extra, size_t extra_count) {
+static void list_metadata(listing *l, stored_run *run, const sparc_metadata *extra, size_t extra_count) {
   const char *const identity[IDENTITIES] = {FORMAT, FORMAT_VERSION, sparc_version()};
   for (size_t i = 0; i < IDENTITIES; i++) l->metadata[l->entries++] = (sparc_metadata){identity_keys[i], identity[i]};
-  for (size_t i = 0; i < FIELDS; i++)
-    l->metadata[l->entries++] = (sparc_metadata){fields[i].key, print_field(&fields[i], run, l->value[i])};
+  const settings_form form = form_over(run);
+  l->entries += settings_list_metadata(&form, l->metadata + l->entries, l->value);
   for (size_t i = 0; i < extra_count; i++) l->metadata[l->entries++] = extra[i];
 }
 
 sparc_status sparc_ppo_save(const sparc_ppo *ppo, const sparc_metadata *extra, size_t extra_count, const char *path) {
   if (!ppo || !path) return fail(SPARC_INVALID, "%s is NULL", ppo ? "path" : "ppo");
   if (extra_count && !extra) return fail(SPARC_INVALID, "extra is NULL, expected %zu entries", extra_count);
-  const stored_run run = {.config = ppo->own.config, .shape = ppo->shape, .rollouts = ppo->rollouts};
+  stored_run run = {.config = ppo->own.config, .shape = ppo->shape, .rollouts = ppo->rollouts};
   listing l = {.tensors = 0};
   size_t blocks;
   sparc_network_blocks(ppo->network, &blocks);

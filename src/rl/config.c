@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* config.c: the paper's settings [tab:rl_hyperparameters] as two rows and a few exceptions, and what may be changed in
- * them. */
+/* config.c: the paper's settings [tab:rl_hyperparameters]: what tasks have in common stands in the table of settings,
+ * the rest is two columns and a few exceptions; and what may be changed in them. */
 #include "rl/config.h"
 
 #include "base/error.h"
+#include "rl/settings.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,66 +44,32 @@ static double rate_of(const char *task) {
 sparc_status sparc_ppo_defaults(const char *task, sparc_ppo_config *config) {
   if (!task || !config) return fail(SPARC_INVALID, "%s is NULL", task ? "config" : "task");
   const column *c = column_of(task);
-  *config = (sparc_ppo_config){.task = task,
-                               .cell = "sparc",
-                               .budget = c->budget,
-                               .width = 64,
-                               .rollouts = c->rollouts,
-                               .steps = 2048,
-                               .streams = 1,
-                               .obsnorm = c->normalised ? SPARC_OBSNORM_FEATURE : SPARC_OBSNORM_NONE,
-                               .rewardnorm = c->normalised,
-                               .discount = 0.99,
-                               .lambda = 0.95,
-                               .action_limit = 2,
-                               .epochs = c->epochs,
-                               .minibatches = 32,
-                               .clip = 0.2,
-                               .value_coefficient = 0.5,
-                               .gradient_clip = 0.5,
-                               .rate = rate_of(task)};
+  *config = (sparc_ppo_config){.kind = NULL};
+  const settings_form form = {.part = {{&ppo_settings, config}}};
+  settings_clear(&form);
+  settings_fill(&form, USUAL_DATA);
+  config->task = task;
+  config->budget = c->budget;
+  config->rollouts = c->rollouts;
+  config->obsnorm = c->normalised ? SPARC_OBSNORM_FEATURE : SPARC_OBSNORM_NONE;
+  config->rewardnorm = c->normalised;
+  config->epochs = c->epochs;
+  config->rate = rate_of(task);
   return SPARC_OK;
 }
 
 /* ---- checks ------------------------------------------------------------------------------------- */
 
-static sparc_status check_numbers(const sparc_ppo_config *c) {
-  enum { MOST = 1 << 24, MOST_THREADS = 1 << 16 };
-  const struct {
-    const char *name;
-    long value, low, high;
-  } whole[] = {{"H", c->H, 0, MOST},
-               {"budget", c->budget, 1, MOST},
-               {"width", c->width, 1, MOST},
-               {"rollouts", c->rollouts, 1, INT32_MAX},
-               {"steps", c->steps, 1, MOST},
-               {"streams", c->streams, 1, c->steps},
-               {"epochs", c->epochs, 1, MOST},
-               {"minibatches", c->minibatches, 1, c->steps},
-               {"interval", c->interval, 0, c->steps},
-               {"obsnorm", (long)c->obsnorm, SPARC_OBSNORM_NONE, SPARC_OBSNORM_POOLED},
-               {"rewardnorm", c->rewardnorm, 0, 1},
-               {"traces", (long)c->traces, SPARC_TRACES_AUTO, SPARC_TRACES_FREE},
-               {"encoder", (long)c->encoder, SPARC_ENCODER_LOCAL, SPARC_ENCODER_EXACT},
-               {"threads", c->threads, 0, MOST_THREADS}};
-  const struct {
-    const char *name;
-    double value, low, high;
-  } real[] = {{"discount", c->discount, 0, 1},
-              {"lambda", c->lambda, 0, 1},
-              {"action_limit", c->action_limit, 0, 1e6},
-              {"clip", c->clip, 0, 1e6},
-              {"value_coefficient", c->value_coefficient, 0, 1e6},
-              {"entropy_coefficient", c->entropy_coefficient, -1e6, 1e6},
-              {"gradient_clip", c->gradient_clip, 0, 1e30},
-              {"rate", c->rate, 0, 1e6}};
-  for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-    if (whole[i].value < whole[i].low || whole[i].value > whole[i].high)
-      return fail(SPARC_INVALID, "%s is %ld, expected %ld to %ld", whole[i].name, whole[i].value, whole[i].low,
-                  whole[i].high);
-  for (size_t i = 0; i < sizeof real / sizeof *real; i++)
-    if (!(real[i].value >= real[i].low && real[i].value <= real[i].high))
-      return fail(SPARC_INVALID, "%s is %g, expected %g to %g", real[i].name, real[i].value, real[i].low, real[i].high);
+static sparc_status check_numbers(const sparc_ppo_config *config) {
+  enum { MOST_THREADS = 1 << 16 };
+  sparc_ppo_config c = *config;
+  if (c.H == 0) c.H = 1; /* the budget says it */
+  const sparc_status status = settings_check(&(settings_form){.part = {{&ppo_settings, &c}}}, true);
+  if (status != SPARC_OK) return status;
+  if (c.interval > c.steps)
+    return fail(SPARC_INVALID, "interval is %d, expected 0 to the %d steps of a rollout", c.interval, c.steps);
+  if (c.threads < 0 || c.threads > MOST_THREADS)
+    return fail(SPARC_INVALID, "threads is %d, expected 0 to %d", c.threads, MOST_THREADS);
   return SPARC_OK;
 }
 

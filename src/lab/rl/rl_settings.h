@@ -4,8 +4,8 @@
 #ifndef SPARC_LAB_RL_RL_SETTINGS_H
 #define SPARC_LAB_RL_RL_SETTINGS_H
 
+#include "io/settings.h"
 #include "lab/cell_choice.h"
-#include "lab/settings.h"
 #include "sparc/rl.h"
 
 /* "Not given" is as settings.h has it; sparc_ppo_defaults of the task takes the place. */
@@ -20,8 +20,7 @@ typedef struct rl_config {
   int force;  /* 1: replace the run in the folder */
 } rl_config;
 
-extern const settings_table rl_settings; /* over rl_config */
-
+/* rl_form binds the settings of PPO (rl/settings.h) and of the run around it to a configuration */
 settings_form rl_form(rl_config *config);
 
 /* rl_settle fills in what was not given; the text of the cell's options goes to `options` */

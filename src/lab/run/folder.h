@@ -3,7 +3,7 @@
 #ifndef SPARC_LAB_RUN_FOLDER_H
 #define SPARC_LAB_RUN_FOLDER_H
 
-#include "lab/settings.h"
+#include "io/settings.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 
 #include "lab/cell_choice.h"
 #include "lab/run/data.h"
-#include "lab/settings.h"
+#include "io/settings.h"
 #include "sparc/run.h"
 
 /* ---- rows that every kind of run has, over a structure S with members of these names ---- */
@@ -59,8 +59,7 @@ sparc_status default_folder(const char *source, const char *options, const cell_
 extern const settings_table
     run_settings; /* over sparc_run_config, beside those of network, training and data reading */
 
-/* run_form binds all tables to a configuration; RUN_FORM_PARTS is how many there are */
-enum { RUN_FORM_PARTS = 4 };
+/* run_form binds all tables to a configuration */
 settings_form run_form(sparc_run_config *config);
 
 /* usual_head is what the head reads that nothing is said of */

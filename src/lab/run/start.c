@@ -4,7 +4,7 @@
 #include "lab/run/start.h"
 
 #include "base/error.h"
-#include "lab/settings.h"
+#include "io/settings.h"
 #include "lab/train_settings.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* settings.c: values from texts and back, for any structure that a table describes. */
-#include "lab/settings.h"
+#include "io/settings.h"
 
 #include "base/c_locale.h"
 #include "base/error.h"
@@ -13,6 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void settings_join(settings_form *form, const settings_table *table, void *at) {
+  int p = 0;
+  while (form->part[p].table) p++;
+  form->part[p] = (settings_part){table, at};
+}
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
 
@@ -159,9 +165,16 @@ static bool parse_value(const setting *s, const char *text, void *at) {
   return false;
 }
 
+static double highest(const setting *s) {
+  if (s->type != SETTING_CHOICE) return s->high;
+  int choices = 0;
+  while (s->choices[choices]) choices++;
+  return choices - 1;
+}
+
 static bool is_in_range(const setting *s, const void *at) {
   const double number = number_at(s, at);
-  return !has_range(s) || s->type == SETTING_CHOICE || (number >= s->low && number <= s->high);
+  return !has_range(s) || (number >= s->low && number <= highest(s));
 }
 
 bool setting_parse(const setting *s, const char *text, bool ranged, void *at) {
@@ -236,6 +249,12 @@ void settings_clear(const settings_form *form) {
   for (int i = 0; (s = settings_row(form, i, &at)); i++) setting_unset(s, at);
 }
 
+/* what a caller of the library knows it by: the last word of the key is the name of the member */
+static const char *member_name(const setting *s) {
+  const char *dot = s->key ? strrchr(s->key, '.') : NULL;
+  return dot ? dot + 1 : s->key ? s->key : s->name;
+}
+
 static bool may_be_unset(const setting *s) { return s->type == SETTING_TEXT || s->role == FREE; }
 
 sparc_status settings_check(const settings_form *form, bool complete) {
@@ -245,7 +264,7 @@ sparc_status settings_check(const settings_form *form, bool complete) {
     if (s->role == STORED && !complete) continue;
     if (!setting_is_set(s, at) ? !complete || may_be_unset(s) : is_in_range(s, at)) continue;
     char expected[96];
-    return fail(SPARC_INVALID, "%s is %g, expected %s", s->name, number_at(s, at),
+    return fail(SPARC_INVALID, "%s is %g, expected %s", member_name(s), number_at(s, at),
                 setting_expected(s, true, expected, sizeof expected));
   }
   return SPARC_OK;

@@ -4,7 +4,7 @@
 #include "base/c_locale.h"
 #include "base/error.h"
 #include "io/json.h"
-#include "lab/settings.h"
+#include "io/settings.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,10 +8,10 @@
  * A form binds tables to the structures in memory that they describe, one table for each. A setting that nobody gave
  * is "unset": a text is NULL, a number one below its least value. Seeds and flags are always set.
  */
-#ifndef SPARC_LAB_SETTINGS_H
-#define SPARC_LAB_SETTINGS_H
+#ifndef SPARC_IO_SETTINGS_H
+#define SPARC_IO_SETTINGS_H
 
-#include "sparc/base.h"
+#include "sparc/safetensors.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,6 +83,9 @@ typedef struct settings_form {
   settings_part part[SETTINGS_PARTS];
 } settings_form;
 
+/* settings_join adds a table and its structure behind the parts of a form; there must be room */
+void settings_join(settings_form *form, const settings_table *table, void *at);
+
 /* ---- rows, counted through all parts; those that the command does not have are left out ---- */
 
 /* settings_row is row i, NULL behind the last; *at (if not NULL) is the member that it describes */
@@ -138,6 +141,17 @@ void settings_source_free(settings_source *source);
 
 /* settings_apply puts what a source says above what is there; texts go on living in the source */
 sparc_status settings_apply(const settings_form *form, const settings_source *source);
+
+/* ---- the metadata of files: every row that has a key; callers are in the C locale ---- */
+
+/* settings_list_metadata puts the present values into `entry` and returns how many there are; numbers live in `room`. A
+ * row that is `later` and zero is left out. */
+size_t settings_list_metadata(const settings_form *form, sparc_metadata *entry, char (*room)[SETTING_TEXT_SIZE]);
+
+/* setting_read_metadata fetches one value; without ranged its range is left to those who use it. SPARC_FORMAT names the
+ * file, here `path`, and the key. */
+sparc_status setting_read_metadata(const sparc_tensors *file, const char *path, const setting *s, bool ranged,
+                                   void *at);
 
 /* ---- the configuration of a run ---- */
 
