@@ -3,9 +3,9 @@
  * played by a vector of one and printed step by step; of many, means are printed. */
 #include "base/error.h"
 #include "cli/cli.h"
-#include "cli/player.h"
 #include "envs/film.h"
 #include "io/json.h"
+#include "rl/player.h"
 #include "sparc/env.h"
 
 #include <limits.h>
@@ -273,7 +273,7 @@ static exit_code play_many(const char *who, const envs_settings *s) {
   player p;
   player_means m;
   sparc_status status = open_player(s, s->episodes < PLAYER_VECTOR ? s->episodes : PLAYER_VECTOR, &p);
-  if (status == SPARC_OK) status = player_play(&p, s->episodes, &m);
+  if (status == SPARC_OK) status = player_play(&p, s->episodes, cli_output_lost, &m);
   if (status == SPARC_OK) print_means(who, s, &p, m.episodes, m.mean_return, m.deviation, m.mean_length);
   player_close(&p);
   return status == SPARC_OK ? EXIT_DONE : refuse(who, status);

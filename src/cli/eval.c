@@ -3,9 +3,9 @@
  * neighbour would do. */
 #include "base/error.h"
 #include "cli/cli.h"
-#include "cli/eval_nearest.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
+#include "data/nearest.h"
 #include "io/json.h"
 #include "lab/naive.h"
 #include "lab/read_settings.h"

@@ -2,12 +2,12 @@
 /* rl.c: `sparc rl`: a run with its progress, several of them in parallel processes, or the evaluation of an agent. */
 #include "base/error.h"
 #include "cli/cli.h"
-#include "cli/player.h"
 #include "cli/progress.h"
 #include "cli/seeds.h"
 #include "cli/settings.h"
 #include "io/json.h"
 #include "lab/rl/rl_run.h"
+#include "rl/player.h"
 #include "rl/score.h"
 #include "rl/settings.h"
 
@@ -301,7 +301,7 @@ static sparc_status evaluate(const rl_command *c) {
   player p;
   player_means m;
   sparc_status status = player_open(&config, path, c->work.greedy != 0, &p);
-  if (status == SPARC_OK) status = player_play(&p, episodes, &m);
+  if (status == SPARC_OK) status = player_play(&p, episodes, cli_output_lost, &m);
   if (status == SPARC_OK && c->tool.json)
     cli_json_line(c->who, json_pack("{s:o, s:o, s:b, s:I, s:i, s:f, s:f, s:f}", "task",
                                     json_text(sparc_envs_kind(p.envs)->name), "agent", json_text(path), "greedy",

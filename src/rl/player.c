@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* player.c: policies and the episodes that they play. */
-#include "cli/player.h"
+#include "rl/player.h"
 
 #include "base/error.h"
-#include "cli/cli.h"
 #include "envs/envs.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- policies ------------------------------------------------------------------------------------ */
@@ -37,7 +35,7 @@ static bool is_agent(const char *name) {
 
 static sparc_status load_agents(const char *path, player *p) {
   p->act = act_agent;
-  p->agents = calloc((size_t)p->n, sizeof(sparc_agent *));
+  p->agents = sparc_alloc((size_t)p->n * sizeof(sparc_agent *));
   if (!p->agents) return fail(SPARC_NO_MEMORY, "no memory for %d agents", p->n);
   sparc_status status = SPARC_OK;
   for (int i = 0; i < p->n && status == SPARC_OK; i++) status = sparc_agent_load(path, &p->agents[i]);
@@ -79,11 +77,11 @@ static sparc_status check_agent(const char *path, const player *p) {
 
 static sparc_status allocate(player *p) {
   const size_t n = (size_t)p->n;
-  p->observations = calloc(n * (size_t)p->shape.observation, sizeof *p->observations);
-  p->actions = calloc(n * (size_t)p->shape.action, sizeof *p->actions);
-  p->rewards = calloc(2 * n, sizeof *p->rewards);
-  p->returns = calloc(n, sizeof *p->returns);
-  p->lengths = calloc(n, sizeof *p->lengths);
+  p->observations = sparc_alloc(n * (size_t)p->shape.observation * sizeof *p->observations);
+  p->actions = sparc_alloc(n * (size_t)p->shape.action * sizeof *p->actions);
+  p->rewards = sparc_alloc(2 * n * sizeof *p->rewards);
+  p->returns = sparc_alloc(n * sizeof *p->returns);
+  p->lengths = sparc_alloc(n * sizeof *p->lengths);
   if (!p->observations || !p->actions || !p->rewards || !p->returns || !p->lengths)
     return fail(SPARC_NO_MEMORY, "no memory for %d environments", p->n);
   p->starts = p->rewards + n;
@@ -94,7 +92,7 @@ sparc_status player_open(const sparc_envs_config *config, const char *policy, bo
   *p = (player){.n = config->n, .greedy = greedy};
   sparc_status status = find_policy(policy, p);
   if (status != SPARC_OK) return status;
-  if (greedy && !p->agents) return fail(SPARC_INVALID, "--greedy is for agents, and '%s' is none", policy);
+  if (greedy && !p->agents) return fail(SPARC_INVALID, "greedy is for agents, and '%s' is none", policy);
   const sparc_envs_config c = task_of(config, p);
   status = sparc_envs_create(&c, &p->envs);
   if (status != SPARC_OK) return status;
@@ -108,12 +106,12 @@ sparc_status player_open(const sparc_envs_config *config, const char *policy, bo
 void player_close(player *p) {
   for (int i = 0; p->agents && i < p->n; i++) sparc_agent_free(p->agents[i]);
   sparc_envs_free(p->envs);
-  free(p->agents);
-  free(p->observations);
-  free(p->actions);
-  free(p->rewards);
-  free(p->returns);
-  free(p->lengths);
+  sparc_free(p->agents);
+  sparc_free(p->observations);
+  sparc_free(p->actions);
+  sparc_free(p->rewards);
+  sparc_free(p->returns);
+  sparc_free(p->lengths);
 }
 
 sparc_status player_advance(player *p) {
@@ -136,9 +134,9 @@ static void count_episode(tally *t, double episode_return, int length) {
   t->steps += length;
 }
 
-static sparc_status play_all(player *p, int episodes, int *played, tally *t) {
+static sparc_status play_all(player *p, int episodes, bool (*stop)(void), int *played, tally *t) {
   sparc_status status = SPARC_OK;
-  while (t->episodes < episodes && status == SPARC_OK && !cli_output_lost()) {
+  while (t->episodes < episodes && status == SPARC_OK && !(stop && stop())) {
     status = p->act(p);
     if (status == SPARC_OK) status = player_advance(p);
     for (int i = 0; i < p->n && status == SPARC_OK; i++) {
@@ -151,12 +149,12 @@ static sparc_status play_all(player *p, int episodes, int *played, tally *t) {
   return status;
 }
 
-sparc_status player_play(player *p, int episodes, player_means *out) {
-  int *played = calloc((size_t)p->n, sizeof *played);
+sparc_status player_play(player *p, int episodes, bool (*stop)(void), player_means *out) {
+  int *played = sparc_alloc((size_t)p->n * sizeof *played);
   if (!played) return fail(SPARC_NO_MEMORY, "no memory for %d environments", p->n);
   tally t = {0};
-  const sparc_status status = play_all(p, episodes, played, &t);
-  free(played);
+  const sparc_status status = play_all(p, episodes, stop, played, &t);
+  sparc_free(played);
   const double n = t.episodes, variance = n > 1 ? (t.squares - t.sum * t.sum / n) / (n - 1) : 0;
   *out = (player_means){.episodes = t.episodes,
                         .mean_return = t.first + t.sum / n,

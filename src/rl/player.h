@@ -5,8 +5,8 @@
  * environments, each of which plays its share to the end, so that short episodes are not counted more often than long
  * ones.
  */
-#ifndef SPARC_CLI_PLAYER_H
-#define SPARC_CLI_PLAYER_H
+#ifndef SPARC_RL_PLAYER_H
+#define SPARC_RL_PLAYER_H
 
 #include "sparc/rl.h"
 
@@ -45,6 +45,7 @@ typedef struct player_means {
   double mean_return, deviation, mean_length;
 } player_means;
 
-sparc_status player_play(player *p, int episodes, player_means *out);
+/* player_play plays so many episodes, or fewer if `stop`, asked after every step, says so; stop may be NULL */
+sparc_status player_play(player *p, int episodes, bool (*stop)(void), player_means *out);
 
 #endif

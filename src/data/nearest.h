@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* eval_nearest.h: the classic yardstick of time series classification, the label of the nearest training example. */
-#ifndef SPARC_CLI_EVAL_NEAREST_H
-#define SPARC_CLI_EVAL_NEAREST_H
+/* nearest.h: the classic yardstick of time series classification, the label of the nearest training example. */
+#ifndef SPARC_DATA_NEAREST_H
+#define SPARC_DATA_NEAREST_H
 
 #include "sparc/data.h"
 

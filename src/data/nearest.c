@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* eval_nearest.c: one nearest neighbour, by Euclidean distance or by dynamic time warping.
+/* nearest.c: one nearest neighbour, by Euclidean distance or by dynamic time warping.
  *
  * Warping pairs the steps of two series so that the sum of squared differences over the pairs is least; pairs go on in
  * both series, and are at most a window apart. With D(i, j) the least sum up to the pair (i, j),
@@ -8,7 +8,7 @@
  *
  * of which two rows are kept. A row whose least entry is already beyond the nearest neighbour so far ends the search.
  */
-#include "cli/eval_nearest.h"
+#include "data/nearest.h"
 
 #include "base/error.h"
 #include "base/threads.h"
