@@ -6,23 +6,20 @@
  * nothing is kept but the model's state.
  */
 #include "base/error.h"
+#include "cli/answers.h"
 #include "cli/cli.h"
+#include "cli/input.h"
 #include "cli/settings.h"
-#include "io/json.h"
 #include "lab/read_settings.h"
 #include "lab/run/run_settings.h"
 #include "sparc/train.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { BATCH = 64 };
 
-enum { CSV, JSONL };
-static const char *const styles[] = {[CSV] = "csv", [JSONL] = "jsonl", NULL};
+enum { CSV, JSONL }; /* the order of answer_styles */
 
 typedef struct predict_settings {
   const char *model, *input;
@@ -48,7 +45,7 @@ static const setting predict_rows[] = {
     {.name = "format",
      .type = SETTING_CHOICE,
      .offset = offsetof(predict_settings, style),
-     .choices = styles,
+     .choices = answer_styles,
      .usual = {"csv"},
      .group = "Output:",
      .argument = "F",
@@ -76,130 +73,22 @@ static const char doc[] =
     "data."
     "\vExit status: 0 done, 1 failed, 2 usage, 3 a file is missing or malformed.";
 
-/* ---- output -------------------------------------------------------------------------------------- */
-
-typedef struct writer {
-  const char *who;
-  const sparc_preprocessing *p;
-  int outputs;
-  enum { CLASSES, TARGETS, STEPS } kind; /* of outputs: one or more for a row, or for each of its steps */
-  const char *unit;                      /* what is counted: rows, or the steps of the only one */
-  bool jsonl;
-  long row; /* units written */
-} writer;
-
-/* the label of a class; without stored labels its number */
-static const char *label_of(const writer *w, int class_index, char number[16]) {
-  if (w->p->classes) return w->p->labels[class_index];
-  snprintf(number, 16, "%d", class_index);
-  return number;
-}
-
-/* a field of RFC 4180, in quotes where it needs them */
-static void put_field(const char *text) {
-  if (!strpbrk(text, ",\"\r\n")) {
-    fputs(text, stdout);
-    return;
-  }
-  putchar('"');
-  for (; *text; text++) {
-    if (*text == '"') putchar('"');
-    putchar(*text);
-  }
-  putchar('"');
-}
-
-static void put_header(const writer *w) {
-  char number[16], name[300];
-  if (w->jsonl) return;
-  static const char *const columns[] = {[CLASSES] = ",class", [TARGETS] = "", [STEPS] = ",step"};
-  printf("%s%s", w->unit, columns[w->kind]);
-  for (int i = 0; i < w->outputs; i++) {
-    if (w->kind == CLASSES)
-      snprintf(name, sizeof name, "p(%s)", label_of(w, i, number));
-    else if (w->outputs == 1)
-      snprintf(name, sizeof name, "prediction");
-    else
-      snprintf(name, sizeof name, "output %d", i + 1);
-    putchar(',');
-    put_field(name);
-  }
-  putchar('\n');
-}
-
-static int greatest(const float *p, int count) {
-  int best = 0;
-  for (int i = 1; i < count; i++)
-    if (p[i] > p[best]) best = i;
-  return best;
-}
-
-static void put_class(const writer *w, const float *p) {
-  char number[16];
-  if (w->jsonl) {
-    json_t *probabilities = json_object();
-    for (int i = 0; i < w->outputs; i++)
-      json_object_set_new(probabilities, label_of(w, i, number), json_real((double)p[i]));
-    cli_json_line(w->who,
-                  json_pack("{s:I, s:o, s:o}", w->unit, (json_int_t)w->row, "class",
-                            json_text(label_of(w, greatest(p, w->outputs), number)), "probabilities", probabilities));
-    return;
-  }
-  printf("%ld,", w->row);
-  put_field(label_of(w, greatest(p, w->outputs), number));
-  for (int i = 0; i < w->outputs; i++) printf(",%.6g", (double)p[i]);
-  putchar('\n');
-}
-
-static void put_targets(const writer *w, const float *y) {
-  json_t *values = json_array();
-  if (!w->jsonl) printf("%ld", w->row);
-  for (int i = 0; i < w->outputs; i++) {
-    json_array_append_new(values, json_real((double)y[i]));
-    if (!w->jsonl) printf(",%.9g", (double)y[i]);
-  }
-  if (w->jsonl) {
-    cli_json_line(w->who, json_pack("{s:I, s:o}", w->unit, (json_int_t)w->row, "outputs", values));
-    return;
-  }
-  json_decref(values);
-  putchar('\n');
-}
-
-static void put_steps(const writer *w, const float *y, int length) {
-  json_t *steps = json_array();
-  for (int t = 0; t < length; t++, y += w->outputs) {
-    json_t *values = json_array();
-    if (!w->jsonl) printf("%ld,%d", w->row, t + 1);
-    for (int i = 0; i < w->outputs; i++) {
-      json_array_append_new(values, json_real((double)y[i]));
-      if (!w->jsonl) printf(",%.6g", (double)y[i]);
-    }
-    json_array_append_new(steps, values);
-    if (!w->jsonl) putchar('\n');
-  }
-  if (w->jsonl)
-    cli_json_line(w->who, json_pack("{s:I, s:o}", "row", (json_int_t)w->row, "outputs", steps));
-  else
-    json_decref(steps);
-}
-
 /* ---- prediction ---------------------------------------------------------------------------------- */
 
 /* predicts and writes all samples, which are few */
-static sparc_status predict_batch(sparc_model *model, const sparc_samples *samples, writer *w) {
-  const size_t row = (size_t)w->outputs * (w->kind == STEPS ? (size_t)samples->longest : 1);
+static sparc_status predict_batch(sparc_model *model, const sparc_samples *samples, answers *w) {
+  const size_t row = (size_t)w->outputs * (w->kind == ANSWER_STEPS ? (size_t)samples->longest : 1);
   float *outputs = sparc_alloc((size_t)samples->count * row * sizeof *outputs);
   if (!outputs) return fail(SPARC_NO_MEMORY, "no memory for %d predictions", samples->count);
   sparc_status status = sparc_model_predict(model, samples, outputs);
   for (int i = 0; i < samples->count && status == SPARC_OK; i++) {
     w->row++;
-    if (w->kind == CLASSES)
-      put_class(w, outputs + (size_t)i * row);
-    else if (w->kind == TARGETS)
-      put_targets(w, outputs + (size_t)i * row);
+    if (w->kind == ANSWER_CLASSES)
+      answers_class(w, outputs + (size_t)i * row);
+    else if (w->kind == ANSWER_NUMBERS)
+      answers_numbers(w, outputs + (size_t)i * row);
     else
-      put_steps(w, outputs + (size_t)i * row, samples->at(samples->source, i).length);
+      answers_steps(w, outputs + (size_t)i * row, samples->at(samples->source, i).length);
   }
   sparc_free(outputs);
   return status;
@@ -227,7 +116,7 @@ static sparc_sample window_sample(const void *source, int index) {
                         .label = -1};
 }
 
-static sparc_status predict_dataset(sparc_model *model, const sparc_dataset *dataset, writer *w) {
+static sparc_status predict_dataset(sparc_model *model, const sparc_dataset *dataset, answers *w) {
   const int count = sparc_dataset_count(dataset);
   sparc_status status = SPARC_OK;
   for (int first = 0; first < count && status == SPARC_OK && !cli_output_lost(); first += BATCH) {
@@ -243,15 +132,15 @@ static sparc_status predict_dataset(sparc_model *model, const sparc_dataset *dat
   return status;
 }
 
-static sparc_status predict_file(sparc_model *model, const predict_settings *s, writer *w) {
+static sparc_status predict_file(sparc_model *model, const predict_settings *s, answers *w) {
   /* the model's labels as the only ones allowed: values that are taken for labels do not go unnoticed */
   sparc_read_options read = read_settled(&s->read);
-  read.classes = w->p->classes ? w->p->labels : NULL;
-  read.class_count = w->p->classes;
+  read.classes = w->labels;
+  read.class_count = w->labels ? w->outputs : 0;
   sparc_dataset *dataset;
   sparc_status status = sparc_dataset_read(s->input, &read, &dataset);
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(dataset);
-  if (status == SPARC_OK) put_header(w);
+  if (status == SPARC_OK) answers_header(w);
   if (status == SPARC_OK) status = predict_dataset(model, dataset, w);
   sparc_dataset_free(dataset);
   return blame(s->input, status);
@@ -277,7 +166,7 @@ static void drop_rows(pending *p) {
   p->count = p->longest = 0;
 }
 
-static sparc_status answer_rows(sparc_model *model, pending *p, writer *w) {
+static sparc_status answer_rows(sparc_model *model, pending *p, answers *w) {
   sparc_status status = SPARC_OK;
   if (p->count > 0) {
     const sparc_samples samples = {
@@ -346,7 +235,7 @@ static sparc_status start_sequence(const sparc_model *model, pending *p, int out
 }
 
 /* feeds one step and writes what the model says of the sequence so far */
-static sparc_status take_step(sparc_model *model, pending *p, const char *text, size_t size, writer *w) {
+static sparc_status take_step(sparc_model *model, pending *p, const char *text, size_t size, answers *w) {
   sparc_dataset *row;
   sparc_status status = parse_line(p, text, size, &row);
   if (status == SPARC_OK) status = check_one_step(p, row);
@@ -354,90 +243,36 @@ static sparc_status take_step(sparc_model *model, pending *p, const char *text, 
   sparc_dataset_free(row);
   if (status != SPARC_OK) return status;
   w->row++;
-  (w->kind == CLASSES ? put_class : put_targets)(w, p->outputs);
+  (w->kind == ANSWER_CLASSES ? answers_class : answers_numbers)(w, p->outputs);
   return SPARC_OK;
-}
-
-/* lines from a descriptor; unlike stdio it can say whether another line has already arrived */
-typedef struct line_reader {
-  char *data;
-  size_t at, used, size;
-} line_reader;
-
-static char *find_end(const line_reader *r) {
-  return r->used > r->at ? memchr(r->data + r->at, '\n', r->used - r->at) : NULL;
-}
-
-/* makes room and reads once; *got is 0 at the end of the input */
-static sparc_status read_more(line_reader *r, ssize_t *got) {
-  enum { ROOM = 1 << 16 };
-  if (r->at > 0) memmove(r->data, r->data + r->at, r->used - r->at);
-  r->used -= r->at;
-  r->at = 0;
-  if (r->size - r->used < ROOM) {
-    char *larger = realloc(r->data, 2 * (r->size + ROOM));
-    if (!larger) return fail(SPARC_NO_MEMORY, "no memory for a line of standard input");
-    r->data = larger;
-    r->size = 2 * (r->size + ROOM);
-  }
-  do *got = read(STDIN_FILENO, r->data + r->used, r->size - r->used);
-  while (*got < 0 && errno == EINTR);
-  if (*got < 0) return fail(SPARC_IO, "cannot read standard input: %s", strerror(errno));
-  r->used += (size_t)*got;
-  return SPARC_OK;
-}
-
-/* the next line, valid until the next call; *size is 0 at the end of the input */
-static sparc_status next_line(line_reader *r, const char **line, size_t *size) {
-  ssize_t got = 1;
-  char *end;
-  while (!(end = find_end(r)) && got > 0) {
-    const sparc_status status = read_more(r, &got);
-    if (status != SPARC_OK) return status;
-  }
-  *line = r->data + r->at;
-  *size = end ? (size_t)(end - *line) + 1 : r->used - r->at;
-  r->at += *size;
-  return SPARC_OK;
-}
-
-/* whoever feeds us slowly wants answers now, not when a batch is full */
-static bool input_pauses(const line_reader *r) {
-  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-  return !find_end(r) && poll(&input, 1, 0) == 0;
-}
-
-static bool is_blank(const char *line, size_t size) {
-  while (size > 0 && strchr(" \t\r\n", line[size - 1]) && line[size - 1]) size--;
-  return size == 0;
 }
 
 static sparc_status take_line(sparc_model *model, pending *p, const char *line, size_t size, bool keep_going,
-                              writer *w) {
+                              answers *w) {
   const sparc_status status = p->state ? take_step(model, p, line, size, w) : take_row(p, line, size);
   if (status != SPARC_FORMAT || !keep_going) return status;
   cli_message(w->who, "%s; the line is left out", sparc_error());
   return SPARC_OK;
 }
 
-static sparc_status read_rows(sparc_model *model, pending *p, bool keep_going, writer *w) {
-  line_reader reader = {.data = NULL};
+static sparc_status read_rows(sparc_model *model, pending *p, bool keep_going, answers *w) {
+  line_input reader = {.descriptor = STDIN_FILENO, .name = "standard input"};
   const char *line;
   size_t size;
   sparc_status status = SPARC_OK;
   while (status == SPARC_OK && !cli_output_lost()) {
-    status = next_line(&reader, &line, &size);
-    if (status != SPARC_OK || !line || size == 0) break;
+    status = input_next(&reader, &line, &size);
+    if (status != SPARC_OK || size == 0) break;
     p->line++;
-    if (is_blank(line, size)) continue;
+    if (line_is_blank(line, size)) continue;
     status = take_line(model, p, line, size, keep_going, w);
     if (status == SPARC_OK && (p->count == BATCH || input_pauses(&reader))) status = answer_rows(model, p, w);
   }
-  free(reader.data);
+  input_free(&reader);
   return status;
 }
 
-static sparc_status predict_stream(sparc_model *model, const predict_settings *s, writer *w) {
+static sparc_status predict_stream(sparc_model *model, const predict_settings *s, answers *w) {
   const int inputs = sparc_network_config_of(sparc_model_network(model)).inputs;
   pending p = {.read = {.format = SPARC_DATA_CSV,
                         .unlabelled = 1,
@@ -446,7 +281,7 @@ static sparc_status predict_stream(sparc_model *model, const predict_settings *s
                         .decimal = s->read.decimal}};
   sparc_status status = s->follow ? start_sequence(model, &p, w->outputs) : SPARC_OK;
   if (status == SPARC_OK) {
-    put_header(w);
+    answers_header(w);
     status = read_rows(model, &p, s->keep_going, w);
   }
   /* rows before a bad one are answered */
@@ -467,15 +302,16 @@ static sparc_status predict(const char *who, predict_settings *s) {
   if (status == SPARC_OK) status = read_recall(model, &s->read);
   if (status == SPARC_OK) {
     const sparc_network_config network = sparc_network_config_of(sparc_model_network(model));
-    writer w = {.who = who,
-                .p = sparc_model_preprocessing(model),
-                .outputs = network.head->outputs,
-                .kind = network.head->input == SPARC_HEAD_STEPS         ? STEPS
-                        : sparc_model_preprocessing(model)->targets > 0 ? TARGETS
-                                                                        : CLASSES,
-                .unit = s->follow ? "step" : "row",
-                .jsonl = s->style == JSONL};
-    if (s->follow && w.kind == STEPS) w.kind = TARGETS;
+    const sparc_preprocessing *known = sparc_model_preprocessing(model);
+    answers w = {.who = who,
+                 .labels = known->classes ? known->labels : NULL,
+                 .outputs = network.head->outputs,
+                 .kind = network.head->input == SPARC_HEAD_STEPS ? ANSWER_STEPS
+                         : known->targets > 0                    ? ANSWER_NUMBERS
+                                                                 : ANSWER_CLASSES,
+                 .unit = s->follow ? "step" : "row",
+                 .jsonl = s->style == JSONL};
+    if (s->follow && w.kind == ANSWER_STEPS) w.kind = ANSWER_NUMBERS;
     status = strcmp(s->input, "-") == 0 ? predict_stream(model, s, &w) : predict_file(model, s, &w);
   }
   sparc_model_free(model);

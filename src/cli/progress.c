@@ -138,6 +138,10 @@ static void compose(const progress *p, double time, char *line, size_t size) {
     snprintf(left, sizeof left, "  %s %s", over ? "in" : "eta", duration);
   }
   sparkline(p->bucket, p->buckets, SPARK_COLUMNS, spark, sizeof spark);
+  if (p->total == 0) {
+    snprintf(line, size, "%s  %ld%s%s  %s  %s", p->label, p->done, rate, left, p->text, spark);
+    return;
+  }
   const long percent = p->total > 0 ? p->done * 100 / p->total : 100;
   snprintf(line, size, "%s  %ld/%ld  %ld%%%s%s  %s  %s", p->label, p->done, p->total, percent, rate, left, p->text,
            spark);

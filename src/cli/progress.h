@@ -14,8 +14,8 @@ typedef struct progress progress; /* opaque; one at a time */
 
 typedef enum progress_style { PROGRESS_AUTO, PROGRESS_PLAIN, PROGRESS_NONE } progress_style;
 
-/* progress_start begins a job of `total` steps (first: those already done); label names it. NULL without memory: every
- * other function accepts NULL and does nothing. */
+/* progress_start begins a job of `total` steps, 0: nobody knows (first: those already done); label names it. NULL
+ * without memory: every other function accepts NULL and does nothing. */
 progress *progress_start(progress_style style, const char *label, long first, long total);
 
 /* progress_step reports that `done` steps are done; value is what the sparkline draws, for example the loss; text is

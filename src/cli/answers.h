@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* answers.h: what models say, on standard output. */
+#ifndef SPARC_CLI_ANSWERS_H
+#define SPARC_CLI_ANSWERS_H
+
+#include <stdbool.h>
+
+extern const char *const answer_styles[]; /* csv, jsonl; ends with NULL */
+
+typedef struct answers {
+  const char *who;
+  const char *const *labels; /* of the classes; NULL: numbers from 0 */
+  const char *const *names;  /* of outputs that are numbers; NULL: counted from 1 */
+  int outputs;
+  enum {
+    ANSWER_CLASSES,
+    ANSWER_NUMBERS,
+    ANSWER_STEPS
+  } kind;           /* of outputs: one or more for a row, or for each of its
+                       steps */
+  const char *unit; /* what is counted: rows, or the steps of the only one */
+  bool jsonl;
+  long row; /* units so far: the number of what is written next */
+} answers;
+
+void answers_header(const answers *w); /* CSV has one */
+void answers_class(const answers *w, const float *probabilities /* outputs */);
+void answers_numbers(const answers *w, const float *values /* outputs */);
+void answers_steps(const answers *w, const float *values /* length, outputs */, int length);
+
+#endif

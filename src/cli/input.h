@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* input.h: lines from a descriptor as they come in. Unlike stdio it can say whether another one has already arrived,
+ * and waiting for one ends when the user wants to stop. */
+#ifndef SPARC_CLI_INPUT_H
+#define SPARC_CLI_INPUT_H
+
+#include "sparc/base.h"
+
+#include <stdbool.h>
+
+typedef struct line_input {
+  int descriptor;
+  const char *name;   /* of the input in sentences */
+  bool (*stop)(void); /* asked when a signal ends the waiting; NULL: never */
+  char *data;
+  size_t at, used, size;
+} line_input;
+
+/* input_next gives the next line with its end, valid until the next call; *size is 0 at the end of the input, and when
+ * `stop` says so. */
+sparc_status input_next(line_input *reader, const char **line, size_t *size);
+
+/* input_pauses says whether the next line has not arrived yet: whoever feeds us slowly wants answers now */
+bool input_pauses(const line_input *reader);
+
+void input_free(line_input *reader);
+
+bool line_is_blank(const char *line, size_t size);
+
+#endif
