@@ -168,6 +168,30 @@ static void test_no_allocation_inside(void **unused) {
   }
 }
 
+/* steps, truths and updates, with both streams of a horizon */
+static void test_no_allocation_while_learning(void **unused) {
+  (void)unused;
+  need_own_allocator();
+  for (int horizon = 0; horizon < 4; horizon += 3) {
+    sparc_learner_config config = sparc_learner_defaults();
+    config.network.inputs = 2;
+    config.outputs = 1;
+    config.horizon = horizon;
+    sparc_learner *learner;
+    assert_int_equal(sparc_learner_create(&config, &learner), SPARC_OK);
+    const long before = allocations;
+    for (int t = 0; t < 20; t++) {
+      const float x[2] = {(float)t, 1}, target = (float)(t % 3);
+      float y;
+      assert_int_equal(sparc_learner_step(learner, x, &y), SPARC_OK);
+      if (t >= horizon) assert_int_equal(sparc_learner_learn(learner, &target), SPARC_OK);
+    }
+    assert_int_equal(allocations - before, 0);
+    assert_true(sparc_learner_report_of(learner).updates > 10);
+    sparc_learner_free(learner);
+  }
+}
+
 /* ---- every allocation may fail ---------------------------------------------------------------------- */
 
 typedef sparc_status scenario(const char *argument);
@@ -231,16 +255,34 @@ static sparc_status write_tensors(const char *path) {
   return sparc_tensors_write(path, sources, 2, metadata, 1);
 }
 
+static sparc_status learn_and_keep(const char *path) {
+  sparc_learner_config config = sparc_learner_defaults();
+  config.network.inputs = 1;
+  config.network.H = 4;
+  config.goal = SPARC_LEARN_FORECAST;
+  config.horizon = 2;
+  sparc_learner *learner, *restored = NULL;
+  sparc_status status = sparc_learner_create(&config, &learner);
+  for (int t = 0; t < 5 && status == SPARC_OK; t++) status = sparc_learner_step(learner, &(float){(float)t}, NULL);
+  if (status == SPARC_OK) status = sparc_learner_save(learner, NULL, NULL, 0, path);
+  if (status == SPARC_OK) status = sparc_learner_restore(path, &restored);
+  sparc_learner_free(learner);
+  sparc_learner_free(restored);
+  return status;
+}
+
 static void test_allocation_failures(void **unused) {
   (void)unused;
   need_own_allocator();
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) survive("create", create_all, *kind);
   survive("read", read_vector, SPARC_SOURCE_DIR "/tests/vectors/sparc-full.safetensors");
   survive("write", write_tensors, in_folder("tensors"));
+  survive("learn", learn_and_keep, in_folder("learner"));
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_allocation_inside),
+                                     cmocka_unit_test(test_no_allocation_while_learning),
                                      cmocka_unit_test(test_allocation_failures)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

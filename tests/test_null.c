@@ -157,6 +157,20 @@ static void call_without_anything(void) {
   REFUSES(sparc_lazy_step_f64, (NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL));
   REFUSES(sparc_lazy_update, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
   REFUSES(sparc_lazy_update_f64, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_learner_begin, (NULL));
+  ZERO(sparc_learner_config_of, (NULL).outputs);
+  REFUSES(sparc_learner_create, (NULL, NULL));
+  ANSWERS(sparc_learner_defaults, ().rate > 0);
+  QUIET(sparc_learner_free, (NULL));
+  REFUSES(sparc_learner_freeze, (NULL, 1));
+  REFUSES(sparc_learner_learn, (NULL, NULL));
+  REFUSES(sparc_learner_learn_class, (NULL, 0));
+  ZERO(sparc_learner_network, (NULL));
+  ZERO(sparc_learner_params, (NULL));
+  ZERO(sparc_learner_report_of, (NULL).steps);
+  REFUSES(sparc_learner_restore, (NULL, NULL));
+  REFUSES(sparc_learner_save, (NULL, NULL, NULL, 1, NULL));
+  REFUSES(sparc_learner_step, (NULL, NULL, NULL));
   REFUSES(sparc_model_evaluate, (NULL, NULL, NULL));
   QUIET(sparc_model_free, (NULL));
   ZERO(sparc_model_inputs, (NULL));
@@ -526,6 +540,17 @@ static void call_data(const sparc_dataset *dataset, const sparc_task *task, cons
 }
 
 static void call_learners(sparc_envs *envs, sparc_model *model, sparc_random *random) {
+  sparc_learner_config config = sparc_learner_defaults();
+  config.network.inputs = config.outputs = 1;
+  sparc_learner *learner;
+  assert_int_equal(sparc_learner_create(&config, &learner), SPARC_OK);
+  EACH(2, sparc_learner_create, (o(), o()));
+  EACH(2, sparc_learner_step, (learner, o(), o()));
+  EACH(1, sparc_learner_learn, (learner, o()));
+  EACH(3, sparc_learner_save, (learner, o(), o(), 1, o()));
+  EACH(2, sparc_learner_restore, (o(), o()));
+  sparc_learner_free(learner);
+
   EACH(2, sparc_env_find, (o(), o()));
   EACH(2, sparc_envs_create, (o(), o()));
   EACH(1, sparc_envs_reset, (envs, o()));

@@ -24,6 +24,7 @@
   ROW(train)              \
   ROW(eval)               \
   ROW(predict)            \
+  ROW(learn)              \
   ROW(envs)               \
   ROW(rl)                 \
   ROW(diagnose)           \

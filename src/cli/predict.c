@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/settings.h"
+#include "data/text.h"
 #include "lab/read_settings.h"
 #include "lab/run/run_settings.h"
 #include "sparc/train.h"
@@ -109,8 +110,8 @@ typedef struct window { /* some examples of a data set */
   int first;
 } window;
 
-static sparc_sample window_sample(const void *source, int index) {
-  const window *w = source;
+static sparc_sample window_sample(const void *user, int index) {
+  const window *w = user;
   return (sparc_sample){.x = sparc_dataset_series(w->dataset, w->first + index),
                         .length = sparc_dataset_length(w->dataset, w->first + index),
                         .label = -1};
@@ -156,8 +157,8 @@ typedef struct pending { /* rows that have been read and not yet answered */
   float *state, *outputs; /* of the only sequence, a step a line; NULL: each line is a sequence */
 } pending;
 
-static sparc_sample pending_sample(const void *source, int index) {
-  const sparc_dataset *row = ((const pending *)source)->row[index];
+static sparc_sample pending_sample(const void *user, int index) {
+  const sparc_dataset *row = ((const pending *)user)->row[index];
   return (sparc_sample){.x = sparc_dataset_series(row, 0), .length = sparc_dataset_length(row, 0), .label = -1};
 }
 
@@ -178,15 +179,6 @@ static sparc_status answer_rows(sparc_model *model, pending *p, answers *w) {
   return status;
 }
 
-/* a row is parsed as a file of one line, whose number in it says nothing: "standard input, line 303:1: ..." */
-static sparc_status drop_line(const char *name, sparc_status status) {
-  char sentence[512];
-  const size_t length = strlen(name);
-  snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  if (strncmp(sentence, name, length) != 0 || strncmp(sentence + length, ":1:", 3) != 0) return status;
-  return fail(status, "%s%s", name, sentence + length + 2);
-}
-
 typedef struct line_name {
   char text[48];
 } line_name;
@@ -200,7 +192,7 @@ static line_name name_line(const pending *p) {
 static sparc_status parse_line(const pending *p, const char *text, size_t size, sparc_dataset **row) {
   const line_name name = name_line(p);
   const sparc_status status = sparc_dataset_parse(text, size, name.text, &p->read, row);
-  return status == SPARC_OK ? SPARC_OK : drop_line(name.text, status);
+  return status == SPARC_OK ? SPARC_OK : one_line(name.text, status);
 }
 
 static sparc_status take_row(pending *p, const char *text, size_t size) {

@@ -210,3 +210,11 @@ bool lines_next_used(lines *t, span *line) {
     if (span_trim(*line).size) return true;
   return false;
 }
+
+sparc_status one_line(const char *name, sparc_status status) {
+  char sentence[512];
+  const size_t length = strlen(name);
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  if (strncmp(sentence, name, length) != 0 || strncmp(sentence + length, ":1:", 3) != 0) return status;
+  return fail(status, "%s%s", name, sentence + length + 2);
+}

@@ -75,6 +75,10 @@ bool lines_next_used(lines *t, span *line);
 /* lines_done says that nothing behind the cursor, from where it was called first, will be looked at again */
 void lines_done(lines *t);
 
+/* one_line makes of a complaint about "NAME:1:" one about "NAME": what was read is a line of something else, whose name
+ * says which */
+sparc_status one_line(const char *name, sparc_status status);
+
 /* the complaint about the current line; a macro, so that the compiler checks the format */
 #define bad_line(t, format, ...) fail(SPARC_FORMAT, "%s:%zu: " format, (t)->label, (t)->line, __VA_ARGS__)
 

@@ -39,7 +39,15 @@ typedef enum setting_role {
 } setting_role;
 
 /* the commands that have a setting; 0 in a row: all of them */
-enum { COMMAND_TRAIN = 1, COMMAND_RL = 2, COMMAND_DEMO = 4, COMMAND_DATA = 8, COMMAND_EVAL = 16, COMMAND_PREDICT = 32 };
+enum {
+  COMMAND_TRAIN = 1,
+  COMMAND_RL = 2,
+  COMMAND_DEMO = 4,
+  COMMAND_DATA = 8,
+  COMMAND_EVAL = 16,
+  COMMAND_PREDICT = 32,
+  COMMAND_LEARN = 64
+};
 
 /* defaults of a row: for data sets, and where the generated tasks have another one, for these */
 enum { USUAL_DATA, USUAL_TASK, USUALS };

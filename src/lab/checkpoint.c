@@ -138,15 +138,15 @@ static sparc_status check_tensor(const checkpoint *c, const sparc_block *block, 
               quote_shape(shape, block->rank).text);
 }
 
-static bool is_moment(const char *name) { return strncmp(name, "opt.", strlen("opt.")) == 0; }
+static bool begins_with(const char *name, const char *prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; }
 
 /* names the first tensor that belongs to no block of the network */
 static sparc_status complain_of_surplus(const checkpoint *c, const sparc_block *block, size_t blocks) {
   for (size_t i = 0; i < sparc_tensors_count(c->file); i++) {
     const char *name = sparc_tensors_at(c->file, i)->name, *inner = name;
+    if (begins_with(name, LEARNER_PREFIX)) continue;
     for (size_t m = 0; m < companions(&c->state.config); m++)
-      if (strncmp(name, companion_prefix[m], strlen(companion_prefix[m])) == 0)
-        inner = name + strlen(companion_prefix[m]);
+      if (begins_with(name, companion_prefix[m])) inner = name + strlen(companion_prefix[m]);
     size_t k = 0;
     while (k < blocks && strcmp(block[k].name, inner) != 0) k++;
     if (k == blocks)
@@ -157,10 +157,13 @@ static sparc_status complain_of_surplus(const checkpoint *c, const sparc_block *
 }
 
 static sparc_status check_tensors(const checkpoint *c, bool resumable) {
-  size_t blocks, moments = 0;
+  size_t blocks, moments = 0, count = 0;
   const sparc_block *block = sparc_network_blocks(c->network, &blocks);
-  const size_t count = sparc_tensors_count(c->file);
-  for (size_t i = 0; i < count; i++) moments += is_moment(sparc_tensors_at(c->file, i)->name);
+  for (size_t i = 0; i < sparc_tensors_count(c->file); i++) {
+    const char *name = sparc_tensors_at(c->file, i)->name;
+    moments += begins_with(name, "opt.");
+    count += !begins_with(name, LEARNER_PREFIX);
+  }
   if (resumable && moments == 0)
     return fail(
         SPARC_FORMAT,
@@ -245,7 +248,7 @@ sparc_status checkpoint_read(const checkpoint *c, float *params, float *moments)
   return SPARC_OK;
 }
 
-static bool is_of_head(const char *block) { return strncmp(block, "head.", strlen("head.")) == 0; }
+static bool is_of_head(const char *block) { return begins_with(block, "head."); }
 
 sparc_status checkpoint_adopt(const checkpoint *c, const sparc_network *network, bool head, float *params) {
   size_t blocks;

@@ -3,9 +3,9 @@
  *
  * Tensors, all F32: every block of the network under its name and, in a file that training can continue from, its
  * moments as opt.m.NAME and opt.v.NAME; where the blocks are moving averages, the last weights, too, as opt.w.NAME.
- * Everything else is metadata: format and version, each field of the configuration under its own key (numbers with 17
- * digits, so that they come back exactly), the update, preprocessing. The number of threads is no part of it: it
- * changes nothing.
+ * What a learner keeps beside these is learner.NAME, which models pass over. Everything else is metadata: format and
+ * version, each field of the configuration under its own key (numbers with 17 digits, so that they come back exactly),
+ * the update, preprocessing. The number of threads is no part of it: it changes nothing.
  */
 #ifndef SPARC_LAB_CHECKPOINT_H
 #define SPARC_LAB_CHECKPOINT_H
@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 #define CHECKPOINT_FORMAT "sparc-checkpoint"
+#define LEARNER_PREFIX    "learner." /* of tensors and keys that only a learner needs, see lab/learn */
 
 enum { CHECKPOINT_VERSION = 2, MOMENTS = 2, RAW = MOMENTS, COMPANIONS, IDENTITIES = 3, NAME_SIZE = 96 };
 
@@ -44,6 +45,8 @@ typedef struct checkpoint_content {
   const float *params, *moments;            /* (params), (2, params) */
   const float *raw;                         /* (params): the last weights, where params are an average; NULL: not so */
   const sparc_preprocessing *preprocessing; /* may be NULL */
+  const sparc_tensor_source *tensors;       /* further ones, whose names begin with LEARNER_PREFIX */
+  size_t tensor_count;
   const sparc_metadata *extra;
   size_t extra_count;
 } checkpoint_content;

@@ -33,7 +33,7 @@ static sparc_status check_extra(const sparc_metadata *extra, size_t count) {
   return SPARC_OK;
 }
 
-/* what is handed to the writer: at most 1 + COMPANIONS tensors a block, and all metadata */
+/* what is handed to the writer: at most 1 + COMPANIONS tensors a block and what was brought, and all metadata */
 typedef struct listing {
   sparc_tensor_source *tensor;
   char (*name)[NAME_SIZE]; /* of companions */
@@ -43,8 +43,8 @@ typedef struct listing {
   size_t tensors, entries;
 } listing;
 
-static sparc_status allocate_listing(listing *l, size_t blocks, size_t extra) {
-  l->tensor = sparc_alloc((1 + COMPANIONS) * blocks * sizeof *l->tensor);
+static sparc_status allocate_listing(listing *l, size_t blocks, size_t further, size_t extra) {
+  l->tensor = sparc_alloc(((1 + COMPANIONS) * blocks + further) * sizeof *l->tensor);
   l->name = sparc_alloc(COMPANIONS * blocks * sizeof *l->name);
   l->metadata = sparc_alloc((IDENTITIES + SETTINGS_MOST + PREPROCESSING_KEYS + extra) * sizeof *l->metadata);
   l->value = sparc_alloc((1 + SETTINGS_MOST) * sizeof *l->value);
@@ -79,6 +79,7 @@ static void list_tensors(listing *l, const checkpoint_content *c) {
       list_tensor(l, &block[i], name, m == RAW ? c->raw : c->moments + m * params);
     }
   }
+  for (size_t i = 0; i < c->tensor_count; i++) l->tensor[l->tensors++] = c->tensors[i];
 }
 
 static void list_entry(listing *l, const char *key, const char *value) {
@@ -104,7 +105,7 @@ sparc_status checkpoint_write(const char *path, const checkpoint_content *c) {
   size_t blocks;
   sparc_network_blocks(c->network, &blocks);
   const locale_guard guard = enter_c_locale();
-  status = allocate_listing(&l, blocks, c->extra_count);
+  status = allocate_listing(&l, blocks, c->tensor_count, c->extra_count);
   if (status == SPARC_OK) status = preprocessing_print(c->preprocessing, &l.preprocessing);
   if (status == SPARC_OK) {
     list_tensors(&l, c);

@@ -16,7 +16,7 @@ void moments_merge(running_moments *m, double mean, double variance, double coun
   m->count = total;
 }
 
-static double deviation_of(const running_moments *m) { return sqrt(m->variance + VARIANCE_FLOOR); }
+double moments_deviation(const running_moments *m) { return sqrt(m->variance + VARIANCE_FLOOR); }
 
 size_t observation_moments(sparc_obsnorm mode, size_t width) {
   return mode == SPARC_OBSNORM_FEATURE ? width : mode == SPARC_OBSNORM_POOLED ? 1 : 0;
@@ -27,7 +27,7 @@ static void normalise_features(const observation_normaliser *n, bool learn, floa
   for (size_t i = 0; i < n->width; i++) {
     running_moments *m = &n->moments[i];
     if (learn) moments_merge(m, (double)observation[i], 0, 1);
-    const double z = ((double)observation[i] - m->mean) / deviation_of(m);
+    const double z = ((double)observation[i] - m->mean) / moments_deviation(m);
     observation[i] = (float)fmax(-FEATURE_LIMIT, fmin(z, FEATURE_LIMIT));
   }
 }
@@ -42,7 +42,8 @@ static void normalise_pooled(const observation_normaliser *n, bool learn, float 
     for (size_t i = 0; i < n->width; i++) variance += pow((double)observation[i] - mean, 2) / count;
     moments_merge(m, mean, variance, count);
   }
-  for (size_t i = 0; i < n->width; i++) observation[i] = (float)(((double)observation[i] - m->mean) / deviation_of(m));
+  for (size_t i = 0; i < n->width; i++)
+    observation[i] = (float)(((double)observation[i] - m->mean) / moments_deviation(m));
 }
 
 void observation_normalise(const observation_normaliser *n, bool learn, float *observation) {
@@ -55,5 +56,5 @@ float reward_normalise(reward_normaliser *n, size_t stream, float reward, bool d
   double *accumulated = &n->accumulated[stream];
   *accumulated = (done ? 0 : n->discount * *accumulated) + (double)reward;
   moments_merge(&n->moments, *accumulated, 0, 1);
-  return (float)((double)reward / deviation_of(&n->moments));
+  return (float)((double)reward / moments_deviation(&n->moments));
 }

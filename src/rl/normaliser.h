@@ -19,6 +19,7 @@ typedef struct running_moments {
 running_moments moments_initial(void);
 /* merges a batch of `count` numbers with this mean and population variance */
 void moments_merge(running_moments *m, double mean, double variance, double count);
+double moments_deviation(const running_moments *m); /* above 0 */
 
 typedef struct observation_normaliser {
   sparc_obsnorm mode;

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* learn.c: `sparc learn`: a stream of lines goes in, answers come out, and the learner gets better meanwhile. */
+#include "base/error.h"
+#include "cli/answers.h"
+#include "cli/cli.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "cli/settings.h"
+#include "io/json.h"
+#include "lab/learn/learn_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CSV, JSONL, NONE }; /* the order of styles */
+static const char *const styles[] = {"csv", "jsonl", "none", NULL};
+
+typedef struct learn_options {
+  const char *input;
+  int style;
+  int keep_going;
+} learn_options;
+
+typedef struct learn_command {
+  const char *who;
+  learn_config config;
+  learn_options options;
+  tool_settings tool;
+  learn_run *run;
+  answers answers;
+  progress *progress;
+  line_input input;
+  long line;
+  char name[300]; /* of the line */
+  bool unwritten; /* the learner's file could not be written */
+} learn_command;
+
+static const setting learn_rows[] = {
+    {.name = "input",
+     .type = SETTING_TEXT,
+     .role = COMMAND_LINE,
+     .offset = offsetof(learn_options, input),
+     .letter = POSITIONAL,
+     .argument = "FILE|-"},
+    {.name = "format",
+     .type = SETTING_CHOICE,
+     .role = OUTSIDE,
+     .offset = offsetof(learn_options, style),
+     .choices = styles,
+     .usual = {"csv"},
+     .group = "Output:",
+     .argument = "F",
+     .help = "Write answers as csv or jsonl, or none"},
+    {.name = "keep-going",
+     .type = SETTING_FLAG,
+     .role = OUTSIDE,
+     .offset = offsetof(learn_options, keep_going),
+     .group = "Stream:",
+     .help = "Report a bad line, leave it out and go on"},
+};
+static const settings_table learn_table = {learn_rows, sizeof learn_rows / sizeof *learn_rows};
+
+static const char doc[] =
+    "Learn from a stream while it runs. Each line of FILE, or of standard input, is a step, numbers with commas "
+    "between "
+    "them; the first line may name the columns. Every step is answered, and then learned from, by gradients that reach "
+    "back through all of the stream in memory that does not grow. Without --target and --label all columns are "
+    "forecast, --horizon steps ahead; with them the truth stands in those columns, of this step or of the one "
+    "--horizon "
+    "steps ago, and may be missing."
+    "\vAnswers go to standard output, how good they are to standard error. With --json one object at the end takes the "
+    "place of both. SIGINT, SIGTERM and SIGHUP end the stream, and the learner is written. Exit status: 0 done, 1 a "
+    "file could not be written or the cell has no RTRL form, 2 usage, 3 the input is missing or malformed, 4 a number "
+    "that is not finite, 130 interrupted.";
+
+/* ---- what is said --------------------------------------------------------------------------------- */
+
+static bool learns_classes(const learn_command *c) {
+  return sparc_learner_config_of(learn_run_learner(c->run)).goal == SPARC_LEARN_CLASSES;
+}
+
+static void describe_score(const learn_command *c, char *text, size_t size) {
+  const learn_score s = learn_run_score(c->run);
+  if (s.truths == 0)
+    snprintf(text, size, "no truth yet");
+  else if (learns_classes(c))
+    snprintf(text, size, "accuracy %.4f", s.recent_accuracy);
+  else
+    snprintf(text, size, "rmse %.4g", sqrt(s.recent_loss));
+}
+
+static void tell_progress(const learn_command *c) {
+  enum { SELDOM = 256 };
+  const long steps = sparc_learner_report_of(learn_run_learner(c->run)).steps;
+  if (steps % SELDOM != 0) return;
+  char text[96];
+  describe_score(c, text, sizeof text);
+  const learn_score s = learn_run_score(c->run);
+  progress_step(c->progress, steps, learns_classes(c) ? s.recent_accuracy : sqrt(s.recent_loss), text);
+}
+
+static void tell_result(const learn_command *c) {
+  const sparc_learner_report r = sparc_learner_report_of(learn_run_learner(c->run));
+  const learn_score s = learn_run_score(c->run);
+  const long recent = s.truths < SCORE_RECENT ? s.truths : SCORE_RECENT;
+  fprintf(stderr, "stream    %ld steps, %ld truths, %ld updates\n", r.steps, r.truths, r.updates);
+  if (s.truths > 0 && learns_classes(c))
+    fprintf(stderr, "accuracy  %.4f, %.4f in the last %ld; the most frequent class has %.4f\n", s.accuracy,
+            s.recent_accuracy, recent, s.naive);
+  else if (s.truths > 0)
+    fprintf(stderr, "rmse      %.5g, %.5g in the last %ld; naive %.5g, %.5g\n", sqrt(s.loss), sqrt(s.recent_loss),
+            recent, sqrt(s.naive), sqrt(s.recent_naive));
+  if (c->config.model && !c->config.frozen && !c->unwritten) fprintf(stderr, "learner   %s\n", c->config.model);
+}
+
+static json_t *number_or_null(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static void print_json(const learn_command *c) {
+  const sparc_learner_config l = sparc_learner_config_of(learn_run_learner(c->run));
+  const sparc_learner_report r = sparc_learner_report_of(learn_run_learner(c->run));
+  const learn_score s = learn_run_score(c->run);
+  static const char *const goals[] = {"numbers", "classes", "forecast"};
+  json_t *object =
+      json_pack("{s:o, s:s, s:s, s:o, s:s, s:I, s:i, s:I, s:I, s:I}", "input", json_text(c->options.input), "goal",
+                goals[l.goal], "cell", l.network.cell, "variant", cli_json_variant(l.network.cell_options), "options",
+                l.network.cell_options, "seed", (json_int_t)l.seed, "horizon", l.horizon, "steps", (json_int_t)r.steps,
+                "truths", (json_int_t)r.truths, "updates", (json_int_t)r.updates);
+  if (object) {
+    json_object_set_new(object, "loss", number_or_null(s.loss));
+    json_object_set_new(object, "recent_loss", number_or_null(s.recent_loss));
+    json_object_set_new(object, "naive", number_or_null(s.naive));
+    if (learns_classes(c)) {
+      json_object_set_new(object, "accuracy", number_or_null(s.accuracy));
+      json_object_set_new(object, "recent_accuracy", number_or_null(s.recent_accuracy));
+    } else {
+      json_object_set_new(object, "recent_naive", number_or_null(s.recent_naive));
+    }
+    json_object_set_new(object, "model", c->config.model ? json_text(c->config.model) : json_null());
+  }
+  cli_json_line(c->who, object);
+}
+
+static void print_answer(learn_command *c, const float *answer) {
+  if (c->tool.json || c->options.style == NONE) return;
+  c->answers.row = sparc_learner_report_of(learn_run_learner(c->run)).steps;
+  (c->answers.kind == ANSWER_CLASSES ? answers_class : answers_numbers)(&c->answers, answer);
+}
+
+/* ---- the stream ----------------------------------------------------------------------------------- */
+
+static bool finished(void) { return interrupt_requested() || cli_output_lost(); }
+
+static sparc_status open_input(learn_command *c) {
+  const bool standard = strcmp(c->options.input, "-") == 0;
+  c->input = (line_input){.descriptor = STDIN_FILENO, .name = "standard input", .stop = finished};
+  if (standard) return SPARC_OK;
+  c->input.name = c->options.input;
+  c->input.descriptor = open(c->options.input, O_RDONLY | O_CLOEXEC);
+  if (c->input.descriptor < 0) return fail(SPARC_IO, "cannot open '%.200s': %s", c->options.input, strerror(errno));
+  return SPARC_OK;
+}
+
+/* the next line that is not blank, and its name; *size 0: there is none */
+static sparc_status next_line(learn_command *c, const char **line, size_t *size) {
+  sparc_status status;
+  do {
+    status = input_next(&c->input, line, size);
+    c->line++;
+  } while (status == SPARC_OK && *size > 0 && line_is_blank(*line, *size));
+  snprintf(c->name, sizeof c->name, "%.200s, line %ld", c->input.name, c->line);
+  return status;
+}
+
+static sparc_status begin(learn_command *c, const char *line, size_t size) {
+  const sparc_status status = learn_run_create(&c->config, line, size, c->name, &c->run);
+  if (status != SPARC_OK) return status;
+  const sparc_learner_config l = sparc_learner_config_of(learn_run_learner(c->run));
+  const bool classes = l.goal == SPARC_LEARN_CLASSES;
+  c->answers = (answers){.who = c->who,
+                         .labels = classes ? learn_run_outputs(c->run) : NULL,
+                         .names = classes ? NULL : learn_run_outputs(c->run),
+                         .outputs = l.outputs,
+                         .kind = classes ? ANSWER_CLASSES : ANSWER_NUMBERS,
+                         .unit = "step",
+                         .jsonl = c->options.style == JSONL};
+  if (!c->tool.json && c->options.style != NONE) answers_header(&c->answers);
+  progress_note(c->progress, "learner   %s (%d modes, %zu parameters), inputs %d, outputs %d%s", l.network.cell,
+                l.network.H, sparc_network_sizes_of(sparc_learner_network(learn_run_learner(c->run))).params,
+                l.network.inputs, l.outputs, c->config.resume ? ", continued" : "");
+  return SPARC_OK;
+}
+
+static sparc_status take_line(learn_command *c, const char *line, size_t size) {
+  const float *answer;
+  const sparc_status status = learn_run_line(c->run, line, size, c->name, &answer);
+  if (status == SPARC_FORMAT && c->options.keep_going) {
+    cli_message(c->who, "%s; the line is left out", sparc_error());
+    return SPARC_OK;
+  }
+  if (answer) {
+    print_answer(c, answer);
+    tell_progress(c);
+  }
+  c->unwritten = answer && status != SPARC_OK; /* the step is done: it is the file that could not be written */
+  return status;
+}
+
+static sparc_status read_stream(learn_command *c) {
+  const char *line;
+  size_t size;
+  sparc_status status = next_line(c, &line, &size);
+  if (status == SPARC_OK && size == 0 && !finished())
+    status = fail(SPARC_FORMAT, "%.200s is empty, expected a line for each step", c->input.name);
+  if (status == SPARC_OK && size > 0) status = begin(c, line, size);
+  while (status == SPARC_OK && size > 0 && !finished()) {
+    status = take_line(c, line, size);
+    if (status == SPARC_OK && input_pauses(&c->input)) fflush(stdout);
+    if (status == SPARC_OK) status = next_line(c, &line, &size);
+  }
+  return status;
+}
+
+/* whatever ended the stream but a number that is not finite, what was learned is kept */
+static sparc_status finish(learn_command *c, sparc_status status) {
+  if (!c->run || c->unwritten || status == SPARC_NOT_FINITE) return status;
+  char sentence[512];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  const sparc_status saved = learn_run_save(c->run);
+  c->unwritten = saved != SPARC_OK;
+  if (status == SPARC_OK) return saved;
+  return fail(status, "%s", sentence);
+}
+
+static exit_code work(learn_command *c) {
+  const progress_style style = c->tool.quiet || c->tool.json ? PROGRESS_NONE : (progress_style)c->tool.progress;
+  c->progress = progress_start(style, c->options.input, 0, 0);
+  sparc_status status = open_input(c);
+  if (status == SPARC_OK) status = read_stream(c);
+  status = finish(c, status);
+  progress_finish(c->progress);
+  if (c->run && style != PROGRESS_NONE) tell_result(c);
+  if (c->run && c->tool.json && status == SPARC_OK) print_json(c);
+  if (status != SPARC_OK) cli_message(c->who, "%s", sparc_error());
+  learn_run_free(c->run);
+  input_free(&c->input);
+  if (c->unwritten) return EXIT_FAILED;
+  return status == SPARC_OK && interrupt_requested() ? EXIT_INTERRUPTED : cli_exit_code(status);
+}
+
+static exit_code run_learn(int argc, char **argv) {
+  learn_command c = {.who = argv[0], .input = {.descriptor = -1}};
+  settings_form form = learn_form(&c.config);
+  settings_join(&form, &learn_table, &c.options);
+  settings_join(&form, &tool_table, &c.tool);
+  cli_sources *sources;
+  sparc_status status = cli_settings_read(argc, argv, &(cli_usage){.doc = doc}, &form, &sources);
+  if (status == SPARC_OK && !c.options.input) status = fail(SPARC_INVALID, "expected a FILE, or - for standard input");
+  exit_code code;
+  if (status == SPARC_OK) {
+    settings_fill(&(settings_form){.part = {{&tool_table, &c.tool}, {&learn_table, &c.options}}}, USUAL_DATA);
+    interrupt_catch();
+    /* a file size limit must give an error like a full disk, not a signal */
+    signal(SIGXFSZ, SIG_IGN);
+    code = work(&c);
+  } else {
+    cli_message(c.who, "%s", sparc_error());
+    code = cli_exit_code(status);
+  }
+  cli_sources_free(sources);
+  return code;
+}
+
+const cli_command command_learn = {"learn", "learn from a stream while it runs", NULL, run_learn};

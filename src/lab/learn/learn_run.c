@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* learn_run.c: from lines to steps and truths, and what they come to. */
+#include "lab/learn/learn_run.h"
+
+#include "base/error.h"
+#include "io/json.h"
+#include "lab/cell_choice.h"
+#include "lab/learn/learner_settings.h"
+#include "lab/run/run_settings.h"
+#include "lab/train_settings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- settings ------------------------------------------------------------------------------------- */
+
+#define AT(member) offsetof(learn_config, member)
+
+static const char stream_group[] = "Stream:", file_group[] = "Learner:";
+
+static const setting learn_rows[] = {
+    VARIANT_SETTING(learn_config),
+    BUDGET_SETTING(learn_config, "128", NULL),
+    {.name = "target",
+     .type = SETTING_TEXT,
+     .offset = AT(target),
+     .voids = "label",
+     .group = stream_group,
+     .argument = "COLUMN,...",
+     .help = "Learn to say the numbers in these columns, by name or number (default: forecast all)"},
+    {.name = "label",
+     .type = SETTING_TEXT,
+     .offset = AT(label),
+     .voids = "target",
+     .group = stream_group,
+     .argument = "COLUMN",
+     .help = "Learn to say the class in this column; --classes names them"},
+    {.name = "classes",
+     .type = SETTING_TEXT,
+     .offset = AT(classes),
+     .group = stream_group,
+     .argument = "A,B,...",
+     .help = "What stands in the column of the label"},
+    {.name = "id",
+     .type = SETTING_TEXT,
+     .offset = AT(id),
+     .group = stream_group,
+     .argument = "COLUMN",
+     .help = "Where this column changes a new sequence begins (default: all lines are one)"},
+    {.name = "ignore",
+     .type = SETTING_TEXT,
+     .offset = AT(ignore),
+     .group = stream_group,
+     .argument = "COLUMN,...",
+     .help = "Leave these columns out"},
+    {.name = "decimal",
+     .type = SETTING_TEXT,
+     .offset = AT(decimal),
+     .group = stream_group,
+     .argument = "C",
+     .help = "The decimal point of numbers, . or , (default: .)"},
+    {.name = "model",
+     .type = SETTING_TEXT,
+     .role = OUTSIDE,
+     .offset = AT(model),
+     .group = file_group,
+     .letter = 'm',
+     .argument = "FILE",
+     .help = "Keep the learner in FILE, which is a model, too (default: nowhere)"},
+    {.name = "save-every",
+     .type = SETTING_LONG,
+     .role = OUTSIDE,
+     .offset = AT(save_every),
+     .low = 0,
+     .high = 1e15,
+     .usual = {"0"},
+     .group = file_group,
+     .argument = "N",
+     .help = "Write FILE after every N steps, too, not only at the end"},
+    {.name = "resume",
+     .type = SETTING_FLAG,
+     .role = COMMAND_LINE,
+     .offset = AT(resume),
+     .group = file_group,
+     .help = "Go on with the learner in FILE, to the bit"},
+    {.name = "frozen",
+     .type = SETTING_FLAG,
+     .role = OUTSIDE,
+     .offset = AT(frozen),
+     .group = file_group,
+     .help = "Answer and judge, but learn nothing"},
+};
+static const settings_table learn_settings = {learn_rows, sizeof learn_rows / sizeof *learn_rows};
+
+settings_form learn_form(learn_config *c) {
+  return (settings_form){
+      .command = COMMAND_LEARN,
+      .part = {{&network_settings, &c->learner.network}, {&learner_settings, &c->learner}, {&learn_settings, c}}};
+}
+
+/* ---- what it is ----------------------------------------------------------------------------------- */
+
+typedef struct judgement {
+  double loss, naive;
+  int right;
+} judgement;
+
+struct learn_run {
+  learn_config config; /* its texts are the caller's */
+  sparc_learner *learner;
+  stream_columns columns;
+  bool skip_first;       /* the first line names columns */
+  float *x, *target, *y; /* of a step */
+  const char **outputs;  /* names; they live in `names` or in the columns */
+  json_t *names;         /* of a file */
+  char id[sizeof((stream_step *)0)->id];
+  long *frequency; /* (outputs) of classes */
+  long truths, right;
+  double loss, naive;
+  judgement recent[SCORE_RECENT];
+};
+
+#define KEY_COLUMNS "stream.columns"
+#define KEY_CLASSES "stream.classes"
+#define KEY_OUTPUTS "stream.outputs"
+#define KEY_DECIMAL "stream.decimal"
+#define KEY_ID      "stream.id"
+
+/* ---- a new learner -------------------------------------------------------------------------------- */
+
+static sparc_status check_decimal(const char *decimal) {
+  if (!decimal || strcmp(decimal, ".") == 0 || strcmp(decimal, ",") == 0) return SPARC_OK;
+  return fail(SPARC_INVALID, "decimal is '%.20s', expected . or a comma", decimal);
+}
+
+static stream_options options_of(const learn_config *c) {
+  return (stream_options){.target = c->target,
+                          .label = c->label,
+                          .classes = c->classes,
+                          .id = c->id,
+                          .ignore = c->ignore,
+                          .decimal = c->decimal ? *c->decimal : '.'};
+}
+
+static sparc_status settle(learn_config *c, const stream_columns *columns, char options[CELL_OPTIONS_SIZE]) {
+  sparc_learner_config *l = &c->learner;
+  const settings_form form = learn_form(c);
+  sparc_status status = settings_check(&form, false);
+  if (status != SPARC_OK) return status;
+  const bool embeds = (int)l->network.embedding > SPARC_EMBED_NONE;
+  settings_fill(&form, USUAL_DATA);
+  l->goal = c->label ? SPARC_LEARN_CLASSES : c->target ? SPARC_LEARN_NUMBERS : SPARC_LEARN_FORECAST;
+  if (l->horizon < 0) l->horizon = l->goal == SPARC_LEARN_FORECAST;
+  l->outputs = (int)(c->label ? columns->classes : c->target ? columns->targets : columns->inputs);
+  sparc_network_config *n = &l->network;
+  n->inputs = (int)columns->inputs;
+  n->layers = 0;
+  n->dropout = 0;
+  n->features = SPARC_FEATURES_OUTPUT;
+  n->init = SPARC_INIT_CLASSIFICATION;
+  if (!embeds) {
+    n->embedding = SPARC_EMBED_NONE;
+    n->width = 0;
+  }
+  const cell_wish wish = {.kind = n->cell,
+                          .options = n->cell_options,
+                          .variant = c->variant,
+                          .modes = n->H > 0 ? n->H : 0,
+                          .budget = c->budget};
+  status = cell_settle(&wish, embeds ? n->width : n->inputs, &n->H, options);
+  n->cell_options = options;
+  return status;
+}
+
+static sparc_status make_learner(learn_run *run) {
+  char options[CELL_OPTIONS_SIZE];
+  learn_config settled = run->config;
+  const sparc_status status = settle(&settled, &run->columns, options);
+  return status == SPARC_OK ? sparc_learner_create(&settled.learner, &run->learner) : status;
+}
+
+/* ---- one that goes on ------------------------------------------------------------------------------ */
+
+/* everything that was given must be something that may change */
+static sparc_status refuse_settings(learn_config *c) {
+  const settings_form form = learn_form(c);
+  const setting *s;
+  void *at;
+  for (int i = 0; (s = settings_row(&form, i, &at)); i++) {
+    if (s->role == STORED || s->role == OUTSIDE || s->role == COMMAND_LINE || s->type == SETTING_SEED) continue;
+    if (setting_is_set(s, at))
+      return fail(SPARC_INVALID, "%s is given, but a learner that goes on keeps its settings", s->name);
+  }
+  return SPARC_OK;
+}
+
+static sparc_status missing_key(const char *path, const char *key) {
+  return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing or makes no sense: was it learned by this command?",
+              path, key);
+}
+
+/* the names of outputs, as a JSON array of texts */
+static sparc_status read_outputs(learn_run *run, const char *path, const char *text) {
+  run->names = text ? json_loads(text, 0, NULL) : NULL;
+  const size_t count = (size_t)sparc_learner_config_of(run->learner).outputs;
+  if (!json_is_array(run->names) || json_array_size(run->names) != count) return missing_key(path, KEY_OUTPUTS);
+  for (size_t i = 0; i < count; i++)
+    if (!json_is_string(json_array_get(run->names, i))) return missing_key(path, KEY_OUTPUTS);
+  return SPARC_OK;
+}
+
+static sparc_status read_stream(learn_run *run, const sparc_tensors *file, const char *line, size_t size,
+                                const char *name) {
+  const char *path = run->config.model;
+  const char *roles = sparc_tensors_metadata_find(file, KEY_COLUMNS);
+  const char *decimal = sparc_tensors_metadata_find(file, KEY_DECIMAL), *id = sparc_tensors_metadata_find(file, KEY_ID);
+  if (!roles || !*roles) return missing_key(path, KEY_COLUMNS);
+  stream_options options = {.decimal = decimal && *decimal == ',' ? ',' : '.'};
+  options.classes = sparc_tensors_metadata_find(file, KEY_CLASSES);
+  sparc_status status = stream_learn(&options, roles, line, size, name, &run->columns);
+  if (status == SPARC_OK) status = read_outputs(run, path, sparc_tensors_metadata_find(file, KEY_OUTPUTS));
+  if (status != SPARC_OK) return status;
+  snprintf(run->id, sizeof run->id, "%s", id ? id : "");
+  const sparc_learner_config c = sparc_learner_config_of(run->learner);
+  const size_t truths = c.goal == SPARC_LEARN_CLASSES ? run->columns.classes : run->columns.targets;
+  if (run->columns.inputs != (size_t)c.network.inputs ||
+      truths != (size_t)(c.goal == SPARC_LEARN_FORECAST ? 0 : c.outputs))
+    return missing_key(path, KEY_COLUMNS);
+  return SPARC_OK;
+}
+
+static sparc_status fetch_learner(learn_run *run, const char *line, size_t size, const char *name) {
+  if (!run->config.model) return fail(SPARC_INVALID, "resume needs the file of a learner: expected model");
+  sparc_status status = refuse_settings(&run->config);
+  if (status == SPARC_OK) status = sparc_learner_restore(run->config.model, &run->learner);
+  if (status != SPARC_OK) return status;
+  sparc_tensors *file;
+  status = sparc_tensors_open(run->config.model, &file);
+  if (status == SPARC_OK) status = read_stream(run, file, line, size, name);
+  sparc_tensors_close(file);
+  return status;
+}
+
+/* ---- life cycle ----------------------------------------------------------------------------------- */
+
+/* what outputs are called: by the file, the classes, or the columns */
+static void name_outputs(learn_run *run, int outputs) {
+  const stream_columns *c = &run->columns;
+  const char wanted = c->targets ? 't' : 'i';
+  for (size_t i = 0, k = 0; k < (size_t)outputs; i++) {
+    if (run->names)
+      run->outputs[k++] = json_string_value(json_array_get(run->names, i));
+    else if (c->classes)
+      run->outputs[k++] = c->class_name[i];
+    else if (c->role[i] == wanted)
+      run->outputs[k++] = c->name[i];
+  }
+}
+
+static sparc_status allocate(learn_run *run) {
+  const sparc_learner_config c = sparc_learner_config_of(run->learner);
+  const size_t outputs = (size_t)c.outputs;
+  run->x = sparc_alloc((size_t)c.network.inputs * sizeof *run->x);
+  run->target = sparc_alloc(outputs * sizeof *run->target);
+  run->y = sparc_alloc(outputs * sizeof *run->y);
+  run->outputs = sparc_alloc((outputs + 1) * sizeof *run->outputs);
+  run->frequency = sparc_alloc(outputs * sizeof *run->frequency);
+  if (!run->x || !run->target || !run->y || !run->outputs || !run->frequency)
+    return fail(SPARC_NO_MEMORY, "no memory for a step of %zu outputs", outputs);
+  name_outputs(run, c.outputs);
+  return SPARC_OK;
+}
+
+static sparc_status begin(learn_run *run, const char *line, size_t size, const char *name) {
+  sparc_status status = check_decimal(run->config.decimal);
+  if (status != SPARC_OK) return status;
+  if (run->config.resume) {
+    status = fetch_learner(run, line, size, name);
+  } else {
+    const stream_options options = options_of(&run->config);
+    status = stream_learn(&options, NULL, line, size, name, &run->columns);
+    if (status == SPARC_OK) status = make_learner(run);
+  }
+  if (status == SPARC_OK) status = sparc_learner_freeze(run->learner, run->config.frozen);
+  return status == SPARC_OK ? allocate(run) : status;
+}
+
+sparc_status learn_run_create(const learn_config *config, const char *line, size_t size, const char *name,
+                              learn_run **out) {
+  *out = NULL;
+  learn_run *run = sparc_alloc(sizeof *run);
+  if (!run) return fail(SPARC_NO_MEMORY, "no memory for a stream");
+  run->config = *config;
+  if (run->config.save_every < 0) run->config.save_every = 0;
+  const sparc_status status = begin(run, line, size, name);
+  run->skip_first = run->columns.named;
+  if (status == SPARC_OK)
+    *out = run;
+  else
+    learn_run_free(run);
+  return status;
+}
+
+void learn_run_free(learn_run *run) {
+  if (!run) return;
+  sparc_learner_free(run->learner);
+  stream_free(&run->columns);
+  void *memory[] = {run->x, run->target, run->y, run->outputs, run->frequency};
+  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
+  json_decref(run->names);
+  sparc_free(run);
+}
+
+const sparc_learner *learn_run_learner(const learn_run *run) { return run->learner; }
+const char *const *learn_run_outputs(const learn_run *run) { return run->outputs; }
+
+/* ---- lines ---------------------------------------------------------------------------------------- */
+
+static void count(learn_run *run, int label) {
+  const sparc_learner_report r = sparc_learner_report_of(run->learner);
+  if (!r.judged) return;
+  run->recent[run->truths++ % SCORE_RECENT] = (judgement){r.loss, r.naive, r.right};
+  run->loss += r.loss;
+  run->naive += r.naive;
+  run->right += r.right;
+  if (label >= 0) run->frequency[label]++;
+}
+
+static sparc_status take_step(learn_run *run, const stream_step *step) {
+  const sparc_learner_config c = sparc_learner_config_of(run->learner);
+  if (strcmp(step->id, run->id) != 0) sparc_learner_begin(run->learner);
+  snprintf(run->id, sizeof run->id, "%s", step->id);
+  sparc_status status = sparc_learner_step(run->learner, run->x, run->y);
+  if (status != SPARC_OK) return status;
+  count(run, -1);
+  if (!step->known || sparc_learner_report_of(run->learner).steps <= c.horizon) return SPARC_OK;
+  status = c.goal == SPARC_LEARN_CLASSES ? sparc_learner_learn_class(run->learner, step->label)
+                                         : sparc_learner_learn(run->learner, run->target);
+  if (status == SPARC_OK) count(run, step->label);
+  return status;
+}
+
+sparc_status learn_run_line(learn_run *run, const char *line, size_t size, const char *name, const float **answer) {
+  stream_step step;
+  *answer = NULL;
+  if (run->skip_first) {
+    run->skip_first = false;
+    return SPARC_OK;
+  }
+  sparc_status status = stream_read(&run->columns, line, size, name, run->x, run->target, &step);
+  if (status == SPARC_OK) status = take_step(run, &step);
+  if (status != SPARC_OK) return status;
+  *answer = run->y;
+  const long every = run->config.save_every;
+  return every > 0 && sparc_learner_report_of(run->learner).steps % every == 0 ? learn_run_save(run) : SPARC_OK;
+}
+
+/* ---- the file ------------------------------------------------------------------------------------- */
+
+static char *print_outputs(const learn_run *run) {
+  json_t *names = json_array();
+  for (size_t k = 0; names && k < (size_t)sparc_learner_config_of(run->learner).outputs; k++)
+    json_array_append_new(names, json_text(run->outputs[k]));
+  char *text = names ? json_dumps(names, JSON_COMPACT) : NULL;
+  json_decref(names);
+  return text;
+}
+
+/* the classes as they were given, commas between them; "" without */
+static char *print_classes(const stream_columns *c) {
+  size_t size = 1;
+  for (size_t k = 0; k < c->classes; k++) size += strlen(c->class_name[k]) + 1;
+  char *text = sparc_alloc(size), *end = text;
+  for (size_t k = 0; text && k < c->classes; k++) end += sprintf(end, "%s%s", k ? "," : "", c->class_name[k]);
+  return text;
+}
+
+sparc_status learn_run_save(learn_run *run) {
+  if (!run->config.model || run->config.frozen) return SPARC_OK;
+  const stream_columns *c = &run->columns;
+  char *outputs = print_outputs(run), *classes = print_classes(c);
+  sparc_status status = SPARC_OK;
+  if (!outputs || !classes) status = fail(SPARC_NO_MEMORY, "no memory for the names of outputs");
+  if (status == SPARC_OK) {
+    const char decimal[2] = {c->decimal, '\0'};
+    const sparc_metadata all[] = {{KEY_COLUMNS, c->role},
+                                  {KEY_OUTPUTS, outputs},
+                                  {KEY_DECIMAL, decimal},
+                                  {KEY_ID, run->id},
+                                  {KEY_CLASSES, classes}};
+    const size_t entries = sizeof all / sizeof *all - (c->classes == 0);
+    status = sparc_learner_save(run->learner, c->classes ? (const char *const *)c->class_name : NULL, all, entries,
+                                run->config.model);
+  }
+  free(outputs);
+  sparc_free(classes);
+  return status;
+}
+
+/* ---- how good it is --------------------------------------------------------------------------------- */
+
+static double share_of_most_frequent(const learn_run *run) {
+  long most = 0;
+  for (int k = 0; k < sparc_learner_config_of(run->learner).outputs; k++)
+    if (run->frequency[k] > most) most = run->frequency[k];
+  return (double)most / (double)run->truths;
+}
+
+learn_score learn_run_score(const learn_run *run) {
+  learn_score s = {run->truths, NAN, NAN, NAN, NAN, NAN, NAN};
+  if (run->truths == 0) return s;
+  const double n = (double)run->truths;
+  const long held = run->truths < SCORE_RECENT ? run->truths : SCORE_RECENT;
+  judgement sum = {0, 0, 0};
+  for (long i = 0; i < held; i++) {
+    sum.loss += run->recent[i].loss;
+    sum.naive += run->recent[i].naive;
+    sum.right += run->recent[i].right;
+  }
+  const bool classes = sparc_learner_config_of(run->learner).goal == SPARC_LEARN_CLASSES;
+  s.loss = run->loss / n;
+  s.naive = classes ? share_of_most_frequent(run) : run->naive / n;
+  s.accuracy = (double)run->right / n;
+  s.recent_loss = sum.loss / (double)held;
+  s.recent_naive = sum.naive / (double)held;
+  s.recent_accuracy = sum.right / (double)held;
+  return s;
+}

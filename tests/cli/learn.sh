@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# learn.sh: `sparc learn`: forecasts, numbers and classes from streams, files that go on to the bit, signals, bad lines.
+# shellcheck source=tests/cli/common.bash
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+cd "$scratch"
+small=(--modes 8 --quiet)
+
+# a wave that changes its pitch half way, and its value four steps ago
+awk 'BEGIN {
+  print "time,wave,echo,sign,run"
+  for (t = 0; t < 3000; t++) {
+    p += t < 1500 ? 0.3 : 0.5
+    x[t] = 20 + sin(p) + 0.5 * sin(2 * p)
+    e = t < 4 ? 20 : x[t - 4]
+    printf "%d,%.5f,%.5f,%s,%d\n", t, x[t], e, (e > 20) ? "above" : "below", (t >= 1000)
+  }
+}' >wave.csv
+lines=$(wc -l <wave.csv)
+cut -d, -f2 wave.csv >one.csv
+
+# ---- mistakes are found before anything is written ----
+expect 2 learn
+complains "expected a FILE, or - for standard input"
+expect 3 learn nothing.csv
+complains "cannot open 'nothing.csv': No such file or directory"
+expect 2 learn wave.csv --taget echo
+complains "did you mean '--target'?"
+expect 2 learn wave.csv --target ecko --ignore 4
+complains "there is no column 'ecko', expected a name in it or a number from 1 to 5"
+expect 2 learn wave.csv --target 3 --label 4 --classes a,b
+complains "--target and --label exclude each other"
+expect 2 learn wave.csv --label sign
+complains "expected classes, too"
+expect 2 learn wave.csv --label sign --classes above
+complains "expected at least two names"
+expect 2 learn wave.csv --target echo --ignore echo
+complains "cannot be two things at once"
+expect 1 learn one.csv --cell gru
+complains "cell gru with 0 layers cannot learn while it runs"
+expect 2 learn one.csv --horizon 0
+complains "horizon is 0, expected at least 1 for a forecast"
+expect 2 learn one.csv --decimal ';'
+complains "decimal is ';', expected . or a comma"
+expect 2 learn one.csv --resume
+complains "resume needs the file of a learner"
+expect 3 learn one.csv --resume --model none.safetensors
+[ ! -e none.safetensors ] || fail "a file appeared"
+: >empty.csv
+expect 3 learn empty.csv
+complains "empty.csv is empty"
+no_output
+
+# ---- a forecast ----
+expect 0 learn one.csv --modes 16 --rate 0.003 --model wave.safetensors --progress plain
+[ "$(head -1 out)" = "step,wave" ] || fail "no heading"
+[ "$(wc -l <out)" = "$lines" ] || fail "not an answer for every step"
+tail -1 out | grep -Eq '^3000,2[0-9.]*$|^3000,1[0-9.]*$' || fail "the last answer is not that of step 3000"
+complains "stream    3000 steps, 2999 truths, 2999 updates"
+complains "learner   wave.safetensors"
+expect 0 learn one.csv --modes 16 --rate 0.003 --json
+no_complaint
+[ "$(wc -l <out)" = 1 ] || fail "--json prints more than one object"
+awk '{ match($0, /"recent_loss":[0-9.e-]+/); l = substr($0, RSTART + 14, RLENGTH - 14)
+       match($0, /"recent_naive":[0-9.e-]+/); n = substr($0, RSTART + 15, RLENGTH - 15)
+       exit !(l > 0 && l < 0.05 * n) }' out || fail "the wave is not learned"
+expect 0 learn one.csv --horizon 6 --format jsonl "${small[@]}"
+no_complaint
+grep -q '^{"step":3000,"outputs":\[' out || fail "no JSON line of step 3000"
+expect 0 learn one.csv --format none "${small[@]}"
+no_output
+
+# ---- numbers and classes, told at once or later; a truth may be missing ----
+expect 0 learn wave.csv --target echo --ignore time,sign,run --json --rate 0.003
+prints '"goal":"numbers"'
+prints '"truths":3000'
+sed '100,199s/above\|below//' wave.csv >gaps.csv
+expect 0 learn gaps.csv --label sign --classes below,above --ignore time,echo,run --format csv --rate 0.003 --progress plain
+[ "$(head -1 out)" = "step,class,p(below),p(above)" ] || fail "no heading of classes"
+complains "3000 steps, 2900 truths"
+accuracy=$(sed -n 's/^accuracy .*, \([0-9.]*\) in the last.*/\1/p' err)
+awk -v a="$accuracy" 'BEGIN { exit !(a > 0.9) }' || fail "an accuracy of $accuracy"
+expect 0 learn wave.csv --target echo --ignore time,sign,run --horizon 2 --json
+prints '"truths":2998'
+expect 0 learn wave.csv --target echo --ignore time,sign --id run --json
+prints '"steps":3000'
+expect 3 learn wave.csv --label sign --classes below,abvoe --ignore time,echo,run "${small[@]}"
+complains "wave.csv, line "
+complains "unknown class 'above'; did you mean 'abvoe'?"
+
+# ---- decimal commas, semicolons, standard input ----
+tr '.' ',' <one.csv | sed 's/$/;7/' >german.csv
+expect 0 learn german.csv --decimal , --ignore 2 "${small[@]}"
+cut -d, -f1 out >steps
+expect 0 learn one.csv "${small[@]}"
+mv out plain.out
+"$SPARC" learn - "${small[@]}" <one.csv >piped.out
+cmp plain.out piped.out || fail "standard input and a file differ"
+expect 0 learn german.csv --decimal , --ignore 2 "${small[@]}"
+cmp <(cut -d, -f2 plain.out | tail -n +2) <(cut -d, -f2 out | tail -n +2) || fail "decimal commas change the answers"
+
+# ---- two streams are one ----
+for options in "--horizon 1" "--horizon 5 --every 3" "--target 1 --horizon 2 --cell rtu"; do
+  file=one.csv
+  [[ $options == *target* ]] && cut -d, -f2,3 wave.csv >two.csv && file=two.csv
+  # shellcheck disable=SC2086
+  expect 0 learn $file $options --model whole.safetensors "${small[@]}"
+  mv out whole.out
+  # shellcheck disable=SC2086
+  head -1001 $file | "$SPARC" learn - $options --model part.safetensors "${small[@]}" >part.out
+  tail -n +1002 $file | head -7 | "$SPARC" learn - --resume --model part.safetensors --quiet | tail -n +2 >>part.out
+  tail -n +1009 $file | "$SPARC" learn - --resume --model part.safetensors --quiet --save-every 100 | tail -n +2 >>part.out
+  cmp whole.out part.out || fail "$options: other answers after a pause"
+  cmp whole.safetensors part.safetensors || fail "$options: another learner after a pause"
+done
+expect 2 learn one.csv --resume --model whole.safetensors --rate 0.1
+complains "rate is given, but a learner that goes on keeps its settings"
+expect 3 learn wave.csv --resume --model whole.safetensors
+complains "5 columns, but 2 were learned from"
+printf '\0' | dd of=whole.safetensors bs=1 seek=40 conv=notrunc status=none
+expect 3 learn two.csv --resume --model whole.safetensors
+
+# ---- the file is a model; a frozen learner leaves it alone ----
+cp wave.safetensors before
+expect 0 learn one.csv --resume --model wave.safetensors --frozen --format none --quiet
+cmp wave.safetensors before || fail "a frozen learner was written"
+expect 0 info wave.safetensors
+tail -5 one.csv >rows.csv
+"$SPARC" predict wave.safetensors - --follow <rows.csv >out 2>err || fail "predict cannot use a learner"
+[ "$(wc -l <out)" = 6 ] || fail "predict does not answer five steps"
+
+# ---- bad lines ----
+printf '1,2\n3,x\n4,5\n' >bad.csv
+expect 3 learn bad.csv --quiet --model bad.safetensors
+complains "bad.csv, line 2: 'column 2' is 'x', expected a number"
+[ "$(wc -l <out)" = 2 ] || fail "the step before the bad line is not answered"
+[ -s bad.safetensors ] || fail "what was learned before a bad line is lost"
+expect 0 learn bad.csv --quiet --keep-going
+complains "the line is left out"
+[ "$(wc -l <out)" = 3 ] || fail "not two answers around a bad line"
+printf '1,2\n\n3\n' >bad.csv
+expect 3 learn bad.csv --quiet
+complains "bad.csv, line 3: fewer than 2 fields"
+printf '1,2\n3,4,5\n' >bad.csv
+expect 3 learn bad.csv --quiet
+complains "more than 2 fields"
+printf 'a,b\n1,\n' >bad.csv
+expect 3 learn bad.csv --quiet
+complains "'b' has no value, expected all inputs of a step"
+
+# ---- a signal saves, while waiting for a line, too ----
+mkfifo pipe
+"$SPARC" learn - --model signal.safetensors "${small[@]}" <pipe >signal.out 2>err &
+job=$!
+exec 9>pipe
+head -20 one.csv >&9
+for _ in $(seq 100); do
+  [ "$(wc -l <signal.out)" = 20 ] && break
+  sleep 0.1
+done
+[ "$(wc -l <signal.out)" = 20 ] || fail "answers do not come while the stream goes on"
+kill -INT $job
+code=0
+wait $job || code=$?
+exec 9>&-
+[ $code = 130 ] || fail "exit code $code after SIGINT, expected 130"
+tail -n +21 one.csv | "$SPARC" learn - --resume --model signal.safetensors --quiet >rest.out
+expect 0 learn one.csv --model whole.safetensors "${small[@]}"
+cmp signal.safetensors whole.safetensors || fail "a learner that was stopped does not go on to the bit"
+
+# ---- a file that cannot be written ----
+expect 1 learn one.csv --model missing/folder/x.safetensors "${small[@]}"
+complains "missing/folder"

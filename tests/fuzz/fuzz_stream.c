@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_stream.c: libFuzzer target of lines that are learned from. The first byte chooses the options; the first line
+ * gives the columns, and each other one is a step or is refused. */
+#include "lab/learn/stream.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(int condition, const char *what) {
+  if (condition) return;
+  fprintf(stderr, "violated: %s (last error: %s)\n", what, sparc_error());
+  abort();
+}
+
+/* arrays have exactly the size that the columns ask for, so that the sanitizer sees one element too many */
+static void read_steps(const stream_columns *c, const char *at, const char *end) {
+  float *x = malloc(c->inputs * sizeof *x), *target = malloc((c->targets + 1) * sizeof *target);
+  require(x && target, "memory for a step");
+  while (at < end) {
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    stop = stop ? stop + 1 : end;
+    stream_step step;
+    const sparc_status status = stream_read(c, at, (size_t)(stop - at), "fuzz, line 2", x, target, &step);
+    require(status == SPARC_OK || (status == SPARC_FORMAT && strstr(sparc_error(), "fuzz")),
+            "a refusal names the line");
+    for (size_t i = 0; status == SPARC_OK && i < c->inputs; i++) require(isfinite(x[i]), "inputs are finite");
+    for (size_t i = 0; status == SPARC_OK && step.known && i < c->targets; i++)
+      require(isfinite(target[i]), "targets are finite");
+    if (status == SPARC_OK && step.known && c->classes)
+      require(step.label >= 0 && (size_t)step.label < c->classes, "a class that there is");
+    at = stop;
+  }
+  free(x);
+  free(target);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static const stream_options options[] = {
+      {.decimal = '.'},
+      {.target = "2", .decimal = '.'},
+      {.target = "y,z", .ignore = "1", .decimal = ','},
+      {.label = "2", .classes = "a,b", .id = "3", .decimal = '.'},
+  };
+  if (size < 2) return 0;
+  const char *at = (const char *)data + 1, *end = (const char *)data + size;
+  const char *stop = memchr(at, '\n', (size_t)(end - at));
+  stop = stop ? stop + 1 : end;
+  stream_columns columns;
+  const stream_options *o = &options[data[0] % (sizeof options / sizeof *options)];
+  const sparc_status status = stream_learn(o, NULL, at, (size_t)(stop - at), "fuzz, line 1", &columns);
+  if (status == SPARC_OK)
+    read_steps(&columns, columns.named ? stop : at, end);
+  else
+    require(status == SPARC_FORMAT || status == SPARC_INVALID || status == SPARC_NO_MEMORY, "a refusal");
+  stream_free(&columns);
+  return 0;
+}
