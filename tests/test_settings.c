@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_settings.c: tables of settings: ranges, what was not given, sources above each other, JSON and back; and that
  * the tables of the library are sound. */
-#include "lab/run/run_settings.h"
 #include "io/settings.h"
+#include "lab/run/run_settings.h"
 #include "lab/train_settings.h"
 #include "scratch.h"
 #include "unit.h"

@@ -4,9 +4,9 @@
 #ifndef SPARC_LAB_RUN_RUN_SETTINGS_H
 #define SPARC_LAB_RUN_RUN_SETTINGS_H
 
+#include "io/settings.h"
 #include "lab/cell_choice.h"
 #include "lab/run/data.h"
-#include "io/settings.h"
 #include "sparc/run.h"
 
 /* ---- rows that every kind of run has, over a structure S with members of these names ---- */
