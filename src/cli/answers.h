@@ -24,8 +24,8 @@ typedef struct answers {
 } answers;
 
 void answers_header(const answers *w); /* CSV has one */
-void answers_class(const answers *w, const float *probabilities /* outputs */);
-void answers_numbers(const answers *w, const float *values /* outputs */);
-void answers_steps(const answers *w, const float *values /* length, outputs */, int length);
+void answers_class(const answers *w, const float *p /* outputs: probabilities */);
+void answers_numbers(const answers *w, const float *y /* outputs */);
+void answers_steps(const answers *w, const float *y /* length, outputs */, int length);
 
 #endif

@@ -20,14 +20,39 @@
 /* ---- metadata --------------------------------------------------------------------------------------- */
 
 #define AT(member) offsetof(stored_run, member)
-#define COUNT_SETTING(key_name, member_type, member) \
-  { .name = key_name, .key = key_name, .type = member_type, .role = STORED, .offset = AT(member), .high = INT_MAX }
 
 /* what a file says beside the configuration */
 static const setting state_rows[] = {
-    COUNT_SETTING("observation", SETTING_INT, shape.observation), COUNT_SETTING("choices", SETTING_INT, shape.choices),
-    COUNT_SETTING("action", SETTING_INT, shape.action),           COUNT_SETTING("horizon", SETTING_INT, shape.horizon),
-    COUNT_SETTING("rollouts_done", SETTING_LONG, rollouts),
+    {.name = "observation",
+     .key = "observation",
+     .type = SETTING_INT,
+     .role = STORED,
+     .offset = AT(shape.observation),
+     .high = INT_MAX},
+    {.name = "choices",
+     .key = "choices",
+     .type = SETTING_INT,
+     .role = STORED,
+     .offset = AT(shape.choices),
+     .high = INT_MAX},
+    {.name = "action",
+     .key = "action",
+     .type = SETTING_INT,
+     .role = STORED,
+     .offset = AT(shape.action),
+     .high = INT_MAX},
+    {.name = "horizon",
+     .key = "horizon",
+     .type = SETTING_INT,
+     .role = STORED,
+     .offset = AT(shape.horizon),
+     .high = INT_MAX},
+    {.name = "rollouts_done",
+     .key = "rollouts_done",
+     .type = SETTING_LONG,
+     .role = STORED,
+     .offset = AT(rollouts),
+     .high = INT_MAX},
 };
 static const settings_table state_settings = {state_rows, sizeof state_rows / sizeof *state_rows};
 

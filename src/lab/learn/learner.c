@@ -106,28 +106,29 @@ static sparc_status allocate(sparc_learner *l) {
   return SPARC_OK;
 }
 
-sparc_status learner_make(const sparc_learner_config *config, sparc_learner **out) {
-  sparc_status status = check_config(config);
-  if (status != SPARC_OK) return status;
+sparc_learner *learner_make(const sparc_learner_config *config, sparc_status *status) {
+  *status = check_config(config);
+  if (*status != SPARC_OK) return NULL;
   sparc_learner *l = sparc_alloc(sizeof *l);
-  if (!l) return fail(SPARC_NO_MEMORY, "no memory for a learner");
+  if (!l) {
+    *status = fail(SPARC_NO_MEMORY, "no memory for a learner");
+    return NULL;
+  }
   l->config = *config;
-  status = make_network(l);
-  if (status == SPARC_OK) status = allocate(l);
-  if (status == SPARC_OK)
-    *out = l;
-  else
-    sparc_learner_free(l);
-  return status;
+  *status = make_network(l);
+  if (*status == SPARC_OK) *status = allocate(l);
+  if (*status == SPARC_OK) return l;
+  sparc_learner_free(l);
+  return NULL;
 }
 
 sparc_status sparc_learner_create(const sparc_learner_config *config, sparc_learner **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the learner");
   *out = NULL;
   if (!config) return fail(SPARC_INVALID, "config is NULL");
-  sparc_learner *l = NULL;
-  sparc_status status = learner_make(config, &l);
-  if (status != SPARC_OK) return status;
+  sparc_status status;
+  sparc_learner *l = learner_make(config, &status);
+  if (!l) return status;
   status = sparc_network_init(l->network, l->config.seed, l->params);
   if (status == SPARC_OK) status = sparc_network_prepare(l->network, l->params, l->prepared);
   if (status == SPARC_OK)

@@ -44,7 +44,7 @@ struct sparc_learner {
   void *memory;
 };
 
-/* learner_make checks a configuration and takes the memory; weights are zero */
-sparc_status learner_make(const sparc_learner_config *config, sparc_learner **out);
+/* learner_make checks a configuration and takes the memory; weights are zero. NULL: *status says why. */
+sparc_learner *learner_make(const sparc_learner_config *config, sparc_status *status);
 
 #endif

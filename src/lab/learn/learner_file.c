@@ -13,16 +13,45 @@
 
 /* ---- what is stored beside a checkpoint ----------------------------------------------------------- */
 
-#define COUNT_ROW(member, member_type, most)                                             \
-  {                                                                                      \
-    .name = #member, .key = LEARNER_PREFIX #member, .type = member_type, .role = STORED, \
-    .offset = offsetof(learner_counts, member), .low = 0, .high = most                   \
-  }
+#define AT(member) offsetof(learner_counts, member)
 
 static const setting count_rows[] = {
-    COUNT_ROW(steps, SETTING_LONG, 0x1p53),   COUNT_ROW(told, SETTING_LONG, 0x1p53),
-    COUNT_ROW(first, SETTING_LONG, 0x1p53),   COUNT_ROW(truths, SETTING_LONG, 0x1p53),
-    COUNT_ROW(pending, SETTING_INT, 1 << 24), COUNT_ROW(fresh, SETTING_INT, 1),
+    {.name = "steps",
+     .key = LEARNER_PREFIX "steps",
+     .type = SETTING_LONG,
+     .role = STORED,
+     .offset = AT(steps),
+     .high = 0x1p53},
+    {.name = "told",
+     .key = LEARNER_PREFIX "told",
+     .type = SETTING_LONG,
+     .role = STORED,
+     .offset = AT(told),
+     .high = 0x1p53},
+    {.name = "first",
+     .key = LEARNER_PREFIX "first",
+     .type = SETTING_LONG,
+     .role = STORED,
+     .offset = AT(first),
+     .high = 0x1p53},
+    {.name = "truths",
+     .key = LEARNER_PREFIX "truths",
+     .type = SETTING_LONG,
+     .role = STORED,
+     .offset = AT(truths),
+     .high = 0x1p53},
+    {.name = "pending",
+     .key = LEARNER_PREFIX "pending",
+     .type = SETTING_INT,
+     .role = STORED,
+     .offset = AT(pending),
+     .high = 1 << 24},
+    {.name = "fresh",
+     .key = LEARNER_PREFIX "fresh",
+     .type = SETTING_INT,
+     .role = STORED,
+     .offset = AT(fresh),
+     .high = 1},
 };
 static const settings_table count_settings = {count_rows, sizeof count_rows / sizeof *count_rows};
 
@@ -266,14 +295,14 @@ static sparc_status restore(const checkpoint *c, sparc_learner **out) {
   if (status != SPARC_OK) return status;
   status = check_horizon(c, &config);
   if (status != SPARC_OK) return status;
-  sparc_learner *l = NULL;
-  status = learner_make(&config, &l);
+  sparc_learner *l = learner_make(&config, &status);
   if (status == SPARC_INVALID || status == SPARC_UNSUPPORTED) {
     char sentence[256];
     snprintf(sentence, sizeof sentence, "%s", sparc_error());
     return fail(SPARC_FORMAT, "'%.200s': the stored configuration is not possible: %s", c->path, sentence);
   }
-  if (status == SPARC_OK) status = check_counts(c, l, &counts);
+  if (!l) return status;
+  status = check_counts(c, l, &counts);
   if (status == SPARC_OK) status = read_arrays(c, l);
   if (status == SPARC_OK) {
     l->at = counts;

@@ -41,11 +41,10 @@ static sparc_status read_names(csv_text f, const char *name, stream_columns *c) 
   sparc_status status = SPARC_OK;
   for (; status == SPARC_OK && !x.last; c->count++) status = csv_next_field(&counting, &x);
   if (status != SPARC_OK) return status;
-  c->role = malloc(c->count + 1);
+  c->role = calloc(c->count + 1, 1);
   c->name = calloc(c->count + 1, sizeof *c->name);
   if (!c->role || !c->name) return no_memory(name);
   memset(c->role, INPUT, c->count);
-  c->role[c->count] = '\0';
   for (size_t i = 0; i < c->count && status == SPARC_OK; i++) {
     char room[256];
     status = csv_next_field(&f, &x);

@@ -35,9 +35,9 @@ typedef struct stream_columns {
 
 /* stream_learn reads the columns off the first line; `name` stands for the input in sentences. With roles, those of a
  * stream that goes on, the options say nothing of columns. stream_free releases it, also after a failure. */
-sparc_status stream_learn(const stream_options *options, const char *roles, const char *line, size_t size,
-                          const char *name, stream_columns *out);
-void stream_free(stream_columns *columns);
+sparc_status stream_learn(const stream_options *o, const char *roles, const char *line, size_t size, const char *name,
+                          stream_columns *c);
+void stream_free(stream_columns *c);
 
 typedef struct stream_step {
   bool known;  /* the truth is there */
@@ -47,7 +47,7 @@ typedef struct stream_step {
 
 /* stream_read reads a line; `name` stands for it in sentences: a file and the number of the line. An input that is
  * missing or no number is SPARC_FORMAT. */
-sparc_status stream_read(const stream_columns *columns, const char *line, size_t size, const char *name,
+sparc_status stream_read(const stream_columns *c, const char *line, size_t size, const char *name,
                          float *x /* inputs */, float *target /* targets */, stream_step *step);
 
 #endif
