@@ -53,7 +53,7 @@ typedef struct sparc_learner_config {
   double decay;          /* weight decay of regular parameters */
   double clip;           /* greatest norm of the gradient; 0: no limit */
   int every;             /* truths from one update of the weights to the next, over which gradients are averaged */
-  sparc_encoder_gradient encoder;
+  sparc_encoder_gradient encoder; /* exact is local where there is nothing in front of the cell, or a residual layer */
 
   int normalise; /* 1: inputs and targets are taken relative to their running mean and deviation, inputs clipped to 10
                     deviations; 0: as they are */

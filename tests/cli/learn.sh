@@ -138,6 +138,14 @@ complains "bad.csv, line 2: 'column 2' is 'x', expected a number"
 expect 0 learn bad.csv --quiet --keep-going
 complains "the line is left out"
 [ "$(wc -l <out)" = 3 ] || fail "not two answers around a bad line"
+gzip -c one.csv >packed.csv.gz
+expect 3 learn packed.csv.gz --quiet
+complains "packed.csv.gz, line 1: this is gzip data, expected text: zcat unpacks it"
+printf '2026-01-01,5\n2026-01-02,6\n2026-01-03,7\n' >dates.csv
+expect 3 learn dates.csv --quiet
+complains "is '2026-01-02', expected a number, NaN or ?; ignore leaves a column out"
+expect 0 learn dates.csv --ignore 1 --quiet
+[ "$(wc -l <out)" = 4 ] || fail "a column of dates makes the first line a heading"
 printf '1,2\n\n3\n' >bad.csv
 expect 3 learn bad.csv --quiet
 complains "bad.csv, line 3: fewer than 2 fields"

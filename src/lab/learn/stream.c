@@ -151,6 +151,8 @@ sparc_status stream_learn(const stream_options *o, const char *roles, const char
   csv_text f;
   sparc_status status = roles ? SPARC_OK : check_options(o);
   if (status == SPARC_OK && o->classes) status = list_classes(c, o->classes);
+  if (status == SPARC_OK && size > 1 && line[0] == '\x1f' && line[1] == '\x8b')
+    status = fail(SPARC_FORMAT, "%s: this is gzip data, expected text: zcat unpacks it", name);
   if (status == SPARC_OK) status = open_line(line, size, name, c->decimal, &s, &f);
   if (status == SPARC_OK) {
     c->separator = f.separator;
@@ -187,8 +189,9 @@ static sparc_status read_number(const stream_columns *c, size_t column, const fi
   if (kind == NUMBER_MISSING)
     return fail(SPARC_FORMAT, "%s: '%s' has no value, expected all inputs of a step", name,
                 quote(c->name[column]).text);
-  return fail(SPARC_FORMAT, "%s: '%s' is '%s', expected %s", name, quote(c->name[column]).text,
-              span_quote(x->text).text, number_expected(kind));
+  return fail(SPARC_FORMAT, "%s: '%s' is '%s', expected %s%s", name, quote(c->name[column]).text,
+              span_quote(x->text).text, number_expected(kind),
+              kind == NUMBER_WRONG && c->count > 1 ? "; ignore leaves a column out" : "");
 }
 
 static sparc_status read_label(const stream_columns *c, const field *x, const char *name, stream_step *step) {
