@@ -38,6 +38,8 @@ expect 2 learn wave.csv --target echo --ignore echo
 complains "cannot be two things at once"
 expect 1 learn one.csv --cell gru
 complains "cell gru with 0 layers cannot learn while it runs"
+expect 2 learn one.csv --width 8
+complains "width is 8, but there is no embedding that could have it"
 expect 2 learn one.csv --horizon 0
 complains "horizon is 0, expected at least 1 for a forecast"
 expect 2 learn one.csv --decimal ';'
@@ -67,6 +69,13 @@ awk '{ match($0, /"recent_loss":[0-9.e-]+/); l = substr($0, RSTART + 14, RLENGTH
 expect 0 learn one.csv --horizon 6 --format jsonl "${small[@]}"
 no_complaint
 grep -q '^{"step":3000,"outputs":\[' out || fail "no JSON line of step 3000"
+echo '{"modes": 8, "horizon": 6}' >learn.json
+mv out six.out
+expect 0 learn one.csv --config learn.json --format jsonl --quiet
+cmp out six.out || fail "--config is not the same as options"
+echo '{"modes": 8, "horizn": 6}' >learn.json
+expect 2 learn one.csv --config learn.json
+complains "learn.json: unknown key 'horizn'; did you mean 'horizon'?"
 expect 0 learn one.csv --format none "${small[@]}"
 no_output
 

@@ -150,6 +150,8 @@ static sparc_status settle(learn_config *c, const stream_columns *columns, char 
   sparc_status status = settings_check(&form, false);
   if (status != SPARC_OK) return status;
   const bool embeds = (int)l->network.embedding > SPARC_EMBED_NONE;
+  if (!embeds && l->network.width > 0)
+    return fail(SPARC_INVALID, "width is %d, but there is no embedding that could have it", l->network.width);
   settings_fill(&form, USUAL_DATA);
   l->goal = c->label ? SPARC_LEARN_CLASSES : c->target ? SPARC_LEARN_NUMBERS : SPARC_LEARN_FORECAST;
   if (l->horizon < 0) l->horizon = l->goal == SPARC_LEARN_FORECAST;
