@@ -30,6 +30,7 @@ LIST
 gnuplot-nox                         gnuplot     draws figures; without it data and scripts are written
 libmujoco-dev                       -           physics tasks
 libsleef-dev                        -           a competitor of the scan in sparc bench
+python3-numpy                       -           tests the Python package
 LIST
   lint) cat <<'LIST' ;;
 clang-format                        clang-format  the layout of the source

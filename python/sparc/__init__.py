@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+"""Recurrent cells with adaptive spectra: NumPy arrays in, NumPy arrays out, by libsparc.
+
+    cell = sparc.Cell("sparc", inputs=3, modes=16)
+    params = cell.init(seed=1)
+    run = cell.forward(params, x)              # x[B, T, 3]
+    gradient = run.backward(dy)                # gradient.params, gradient.x, gradient.state0
+
+    model = sparc.Model("runs/FordA-sparc-s1/best.safetensors")
+    probabilities = model.predict(x)
+
+    learner = sparc.Learner(inputs=1, goal="forecast")
+    for x in stream: forecast = learner.step(x)
+
+sparc.torch has cells as layers of PyTorch.
+"""
+from ._library import Error, library
+from .cells import Cell, kinds
+from .learners import Learner
+from .models import Model
+
+__all__ = ["Cell", "Error", "Learner", "Model", "kinds", "version"]
+
+
+def version():
+    """The version of the library."""
+    return library.sparc_version().decode()

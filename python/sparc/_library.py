@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""libsparc through ctypes: where it is, the structures of its headers, and how its calls fail.
+
+Structures mirror include/sparc/*.h member by member; tests/python/test_layout.py holds their sizes and offsets against
+the C compiler's.
+"""
+import ctypes
+import ctypes.util
+import os
+from ctypes import POINTER, Structure, c_char_p, c_double, c_float, c_int, c_long, c_size_t, c_uint64, c_void_p
+from pathlib import Path
+
+import numpy as np
+
+
+class Error(Exception):
+    """A call was refused; the text is the library's sentence, `status` its name: 'invalid', 'format', ..."""
+
+    def __init__(self, status, sentence):
+        super().__init__(sentence)
+        self.status = status
+
+
+class sparc_cell_config(Structure):
+    _fields_ = [("kind", c_char_p), ("D", c_int), ("H", c_int), ("options", c_char_p), ("kernel", c_char_p)]
+
+
+class sparc_sizes(Structure):
+    _fields_ = [(name, c_size_t) for name in ("params", "prepared", "state", "output", "tape", "trace")]
+
+
+class sparc_block(Structure):
+    _fields_ = [("name", c_char_p), ("rank", c_int), ("shape", c_int * 2), ("offset", c_size_t), ("size", c_size_t)]
+
+
+class sparc_plan_config(Structure):
+    _fields_ = [("threads", c_int), ("chunk", c_int)]
+
+
+class sparc_sequence(Structure):
+    _fields_ = [(name, c_void_p) for name in ("x", "mask", "state0", "y", "state_last")]
+
+
+class sparc_sequence_gradient(Structure):
+    _fields_ = [(name, c_void_p) for name in ("dy", "dstate_last", "dx", "dstate0", "dparams")]
+
+
+class sparc_head_config(Structure):
+    _fields_ = [("name", c_char_p), ("input", c_int), ("outputs", c_int), ("hidden", c_int), ("hidden_gain", c_double),
+                ("gain", c_double)]
+
+
+class sparc_network_config(Structure):
+    _fields_ = [("cell", c_char_p), ("cell_options", c_char_p), ("kernel", c_char_p), ("H", c_int), ("inputs", c_int),
+                ("embedding", c_int), ("width", c_int), ("layers", c_int), ("features", c_int), ("dropout", c_double),
+                ("head", POINTER(sparc_head_config)), ("heads", c_int), ("init", c_int)]
+
+
+class sparc_learner_config(Structure):
+    _fields_ = [("network", sparc_network_config), ("goal", c_int), ("outputs", c_int), ("hidden", c_int),
+                ("horizon", c_int), ("seed", c_uint64), ("rate", c_double), ("recurrent_rate", c_double),
+                ("decay", c_double), ("clip", c_double), ("every", c_int), ("encoder", c_int), ("normalise", c_int),
+                ("memory", c_double)]
+
+
+class sparc_learner_report(Structure):
+    _fields_ = [("steps", c_long), ("truths", c_long), ("updates", c_long), ("judged", c_int), ("loss", c_double),
+                ("naive", c_double), ("right", c_int), ("gradient_norm", c_double)]
+
+
+class sparc_preprocessing(Structure):
+    _fields_ = [("channels", c_int), ("mean", POINTER(c_double)), ("deviation", POINTER(c_double)), ("classes", c_int),
+                ("labels", POINTER(c_char_p)), ("targets", c_int), ("target_mean", POINTER(c_double)),
+                ("target_deviation", POINTER(c_double)), ("change", c_int), ("data", c_char_p)]
+
+
+class sparc_samples(Structure):
+    _fields_ = [("count", c_int), ("channels", c_int), ("longest", c_int), ("source", c_void_p), ("at", c_void_p),
+                ("targets", c_int), ("target_steps", c_int), ("target_mean", c_void_p), ("target_deviation", c_void_p)]
+
+
+class sparc_read_options(Structure):
+    _fields_ = [("format", c_int), ("goal", c_int), ("horizon", c_int), ("context", c_int), ("unlabelled", c_int),
+                ("label_column", c_char_p), ("ignore_columns", c_char_p), ("id_column", c_char_p),
+                ("time_column", c_char_p), ("channels", c_int), ("decimal", c_char_p), ("header", c_int),
+                ("labels_path", c_char_p), ("labels_data", c_void_p), ("labels_size", c_size_t),
+                ("series_array", c_char_p), ("labels_array", c_char_p), ("classes", POINTER(c_char_p)),
+                ("class_count", c_int), ("limit", c_size_t), ("max_rows", c_long), ("validation", c_double)]
+
+
+def _candidates():
+    """SPARC_LIBRARY, then the tree that this file lies in, then where the system looks."""
+    if os.environ.get("SPARC_LIBRARY"):
+        return [os.environ["SPARC_LIBRARY"]]
+    built = Path(__file__).resolve().parents[2] / "build" / "release" / "libsparc.so"
+    return [str(built)] * built.exists() + [ctypes.util.find_library("sparc") or "libsparc.so.0"]
+
+
+def _load():
+    for path in (found := _candidates()):
+        try:
+            return ctypes.CDLL(path)
+        except OSError as error:
+            last = error
+    raise ImportError(f"libsparc cannot be loaded from {' or '.join(found)}: {last}. Install it (make install), or set "
+                      "SPARC_LIBRARY to the shared library") from None
+
+
+library = _load()
+
+# every call that the package makes: its result (None: a status, which is checked) and its arguments
+_P = c_void_p
+_CALLS = {
+    "sparc_error": (c_char_p, []),
+    "sparc_status_name": (c_char_p, [c_int]),
+    "sparc_version": (c_char_p, []),
+    "sparc_cell_kinds": (POINTER(c_char_p), []),
+    "sparc_cell_create": (None, [POINTER(sparc_cell_config), _P]),
+    "sparc_cell_options": (c_char_p, [_P]),
+    "sparc_cell_kernel": (c_char_p, [_P]),
+    "sparc_cell_sizes": (sparc_sizes, [_P]),
+    "sparc_cell_blocks": (POINTER(sparc_block), [_P, POINTER(c_size_t)]),
+    "sparc_cell_init": (None, [_P, c_int, c_uint64, c_char_p, _P]),
+    "sparc_plan_create": (None, [_P, c_int, c_int, POINTER(sparc_plan_config), _P]),
+    "sparc_model_load": (None, [c_char_p, c_int, _P]),
+    "sparc_model_inputs": (c_int, [_P]),
+    "sparc_model_outputs": (c_int, [_P]),
+    "sparc_model_metadata": (c_char_p, [_P, c_char_p]),
+    "sparc_model_preprocessing": (POINTER(sparc_preprocessing), [_P]),
+    "sparc_model_state_size": (c_size_t, [_P]),
+    "sparc_model_step": (None, [_P, _P, _P, _P]),
+    "sparc_model_predict": (None, [_P, POINTER(sparc_samples), _P]),
+    "sparc_dataset_parse": (None, [c_char_p, c_size_t, c_char_p, POINTER(sparc_read_options), _P]),
+    "sparc_samples_of_dataset": (sparc_samples, [_P]),
+    "sparc_learner_defaults": (sparc_learner_config, []),
+    "sparc_learner_create": (None, [POINTER(sparc_learner_config), _P]),
+    "sparc_learner_restore": (None, [c_char_p, _P]),
+    "sparc_learner_save": (None, [_P, POINTER(c_char_p), _P, c_size_t, c_char_p]),
+    "sparc_learner_step": (None, [_P, _P, _P]),
+    "sparc_learner_learn": (None, [_P, _P]),
+    "sparc_learner_learn_class": (None, [_P, c_int]),
+    "sparc_learner_begin": (None, [_P]),
+    "sparc_learner_freeze": (None, [_P, c_int]),
+    "sparc_learner_report_of": (sparc_learner_report, [_P]),
+    "sparc_learner_config_of": (sparc_learner_config, [_P]),
+}
+_FREES = ("sparc_cell_free", "sparc_plan_free", "sparc_model_free", "sparc_dataset_free", "sparc_learner_free")
+# the same in float and, with _f64, in double
+_TWINS = {
+    "sparc_prepare": (None, [_P, _P, _P]),
+    "sparc_plan_saved_bytes": (c_size_t, [_P]),
+    "sparc_plan_work_bytes": (c_size_t, [_P]),
+    "sparc_forward": (None, [_P, _P, POINTER(sparc_sequence), _P, _P]),
+    "sparc_backward": (None, [_P, _P, POINTER(sparc_sequence), _P, POINTER(sparc_sequence_gradient), _P]),
+}
+# a mask is passed by value in the precision of the call
+_STEPS = {
+    "sparc_step": (None, [_P, _P, _P, _P, "mask", _P, _P]),
+    "sparc_step_rtrl": (None, [_P, _P, _P, _P, _P, "mask", _P, _P]),
+    "sparc_rtrl_gradient": (None, [_P, _P, _P, _P, _P, _P, _P]),
+}
+
+
+def check(status):
+    """Raises Error with the library's sentence unless the status is SPARC_OK."""
+    if status:
+        raise Error(library.sparc_status_name(status).decode(), library.sparc_error().decode())
+
+
+def _checked(status, function, arguments):
+    del function, arguments
+    check(status)
+
+
+def _declare(name, result, arguments):
+    function = getattr(library, name)
+    function.argtypes = arguments
+    if result is None:
+        function.restype = c_int
+        function.errcheck = _checked
+    else:
+        function.restype = result
+
+
+for _name, (_result, _arguments) in _CALLS.items():
+    _declare(_name, _result, _arguments)
+for _name in _FREES:
+    getattr(library, _name).argtypes = [_P]
+    getattr(library, _name).restype = None
+for _suffix, _mask in (("", c_float), ("_f64", c_double)):
+    for _name, (_result, _arguments) in {**_TWINS, **_STEPS}.items():
+        _declare(_name + _suffix, _result, [_mask if a == "mask" else a for a in _arguments])
+
+
+class Handle:
+    """Owns an object of the library: `create` fills it in, and the call `free` releases it. What it needs, `keep`, lives
+    as long as it does."""
+
+    def __init__(self, create, free, keep=None):
+        self._as_parameter_ = c_void_p()
+        self._free = getattr(library, free)
+        self._keep = keep
+        create(ctypes.byref(self._as_parameter_))
+
+    def __del__(self):
+        if getattr(self, "_as_parameter_", None):
+            self._free(self._as_parameter_)
+            self._as_parameter_ = None
+
+
+def text(value):
+    """Text, or None, for a `const char *`."""
+    return None if value is None else os.fsencode(value)
+
+
+def address(array):
+    """Where an array or None begins."""
+    return None if array is None else array.ctypes.data
+
+
+def array(values, dtype, shape, name):
+    """values as a contiguous array of this type and shape, copied only if need be; None stays None."""
+    if values is None:
+        return None
+    result = np.ascontiguousarray(values, dtype=dtype)
+    if result.shape != tuple(shape):
+        raise ValueError(f"{name} has the shape {result.shape}, expected {tuple(shape)}")
+    return result
+
+
+def aligned(size):
+    """Scratch of `size` bytes that begins at a multiple of 64."""
+    memory = np.empty(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start:start + size]

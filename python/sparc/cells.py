@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Cells over NumPy arrays: whole sequences forward and backward, and one step after the other with exact sensitivities."""
+import ctypes
+from collections import namedtuple
+
+import numpy as np
+
+from ._library import (Handle, address, aligned, array, library, sparc_cell_config, sparc_plan_config, sparc_sequence,
+                       sparc_sequence_gradient, text)
+
+Sizes = namedtuple("Sizes", "params prepared state output tape trace")
+Block = namedtuple("Block", "name shape offset size")
+Gradient = namedtuple("Gradient", "params x state0")
+
+_STYLES = {"control": 0, "classification": 1}
+_PLANS = 32  # shapes that a cell remembers
+_SUFFIX = {np.dtype(np.float32): "", np.dtype(np.float64): "_f64"}
+
+
+def kinds():
+    """The names of all cells."""
+    names, found = library.sparc_cell_kinds(), []
+    while names[len(found)]:
+        found.append(names[len(found)].decode())
+    return found
+
+
+def _call(name, dtype):
+    return getattr(library, name + _SUFFIX[np.dtype(dtype)])
+
+
+class Cell:
+    """A constant description of a cell. All numbers live in arrays of the caller, in float32 or float64."""
+
+    def __init__(self, kind, inputs, modes, options=None, kernel=None):
+        config = sparc_cell_config(text(kind), inputs, modes, text(options), text(kernel))
+        self._handle = Handle(lambda out: library.sparc_cell_create(ctypes.byref(config), out), "sparc_cell_free")
+        self.kind, self.inputs, self.modes = kind, inputs, modes
+        self.options = library.sparc_cell_options(self._handle).decode()
+        self.kernel = library.sparc_cell_kernel(self._handle).decode()
+        sizes = library.sparc_cell_sizes(self._handle)
+        self.sizes = Sizes(*(getattr(sizes, name) for name in Sizes._fields))
+        count = ctypes.c_size_t()
+        blocks = library.sparc_cell_blocks(self._handle, ctypes.byref(count))
+        self.blocks = [Block(b.name.decode(), tuple(b.shape[:b.rank]), b.offset, b.size) for b in blocks[:count.value]]
+        self._plans = {}
+
+    def __repr__(self):
+        return f"Cell({self.kind!r}, inputs={self.inputs}, modes={self.modes}, options={self.options!r})"
+
+    def init(self, seed=0, style="classification", name=None, dtype=np.float32):
+        """Freshly drawn parameters."""
+        if style not in _STYLES:
+            raise ValueError(f"style is {style!r}, expected one of {', '.join(_STYLES)}")
+        params = np.empty(self.sizes.params, np.float32)
+        library.sparc_cell_init(self._handle, _STYLES[style], seed, text(name), address(params))
+        return params.astype(dtype, copy=False)
+
+    def split(self, params):
+        """The blocks of a flat array by their names, as views."""
+        return {b.name: params[b.offset:b.offset + b.size].reshape(b.shape) for b in self.blocks}
+
+    def prepare(self, params):
+        """What all calls read; to be made again after every change of params."""
+        params = np.ascontiguousarray(params)
+        if params.dtype not in _SUFFIX:
+            raise TypeError(f"params are {params.dtype}, expected float32 or float64")
+        params = array(params, params.dtype, (self.sizes.params,), "params")
+        prepared = np.empty(self.sizes.prepared, params.dtype)
+        _call("sparc_prepare", params.dtype)(self._handle, address(params), address(prepared))
+        return prepared
+
+    def _plan(self, streams, steps, threads, chunk):
+        key = (streams, steps, threads, chunk)
+        if key not in self._plans:
+            if len(self._plans) >= _PLANS:
+                self._plans.pop(next(iter(self._plans)))
+            config = sparc_plan_config(threads, chunk)
+            self._plans[key] = Handle(
+                lambda out: library.sparc_plan_create(self._handle, streams, steps, ctypes.byref(config), out),
+                "sparc_plan_free", keep=self._handle)
+        return self._plans[key]
+
+    def forward(self, params, x, mask=None, state0=None, threads=0, chunk=0):
+        """Runs x[B, T, inputs]; the result has y[B, T, output], state_last[B, state] and backward."""
+        return Run(self, self.prepare(params), x, mask, state0, threads, chunk)
+
+    def stream(self, params, sensitivities=False):
+        """One sequence, a step at a time; with its exact sensitivities if asked for."""
+        return Stream(self, self.prepare(params), sensitivities)
+
+
+class Run:
+    """A forward pass and what its backward needs."""
+
+    def __init__(self, cell, prepared, x, mask, state0, threads, chunk):
+        x = np.asarray(x)
+        if x.ndim != 3:
+            raise ValueError(f"x has {x.ndim} dimensions, expected streams, steps and inputs")
+        B, T, _ = x.shape
+        self.cell, self._prepared = cell, prepared
+        dtype, n = prepared.dtype, cell.sizes
+        self._plan = cell._plan(B, T, threads, chunk)
+        self._x = array(x, dtype, (B, T, cell.inputs), "x")
+        self._mask = array(mask, dtype, (B, T), "mask")
+        self._state0 = array(state0, dtype, (B, n.state), "state0")
+        self.y = np.empty((B, T, n.output), dtype)
+        self.state_last = np.empty((B, n.state), dtype)
+        self._sequence = sparc_sequence(*map(address, (self._x, self._mask, self._state0, self.y, self.state_last)))
+        self._saved = aligned(_call("sparc_plan_saved_bytes", dtype)(self._plan))
+        self._work = aligned(_call("sparc_plan_work_bytes", dtype)(self._plan))
+        _call("sparc_forward", dtype)(self._plan, address(prepared), ctypes.byref(self._sequence), address(self._saved),
+                                      address(self._work))
+
+    def backward(self, dy, dstate_last=None):
+        """The exact adjoint: gradients of params, x and state0."""
+        dtype, (B, T, _) = self.y.dtype, self.y.shape
+        n = self.cell.sizes
+        dy = array(dy, dtype, self.y.shape, "dy")
+        dstate_last = array(dstate_last, dtype, self.state_last.shape, "dstate_last")
+        gradient = Gradient(np.zeros(n.params, dtype), np.empty((B, T, self.cell.inputs), dtype),
+                            np.empty((B, n.state), dtype))
+        c = sparc_sequence_gradient(*map(address, (dy, dstate_last, gradient.x, gradient.state0, gradient.params)))
+        _call("sparc_backward", dtype)(self._plan, address(self._prepared), ctypes.byref(self._sequence),
+                                       address(self._saved), ctypes.byref(c), address(self._work))
+        return gradient
+
+
+class Stream:
+    """The state of one sequence. With sensitivities, gradient() gives that of the last step's loss over all time."""
+
+    def __init__(self, cell, prepared, sensitivities):
+        n, dtype = cell.sizes, prepared.dtype
+        if sensitivities and n.trace == 0:
+            raise ValueError(f"cell {cell.kind} has no RTRL form")
+        self.cell, self._prepared = cell, prepared
+        self.state = np.zeros(n.state, dtype)
+        self.trace = np.zeros(n.trace, dtype) if sensitivities else None
+        self._tape = np.zeros(n.tape, dtype)
+
+    def step(self, x, reset=False):
+        """Takes x[inputs] and gives y[output]; reset: a new segment starts at this input."""
+        dtype = self.state.dtype
+        x = array(x, dtype, (self.cell.inputs,), "x")
+        y = np.empty(self.cell.sizes.output, dtype)
+        carried = [address(self.state)] + ([address(self.trace)] if self.trace is not None else [])
+        _call("sparc_step_rtrl" if self.trace is not None else "sparc_step", dtype)(
+            self.cell._handle, address(self._prepared), *carried, address(x), 0.0 if reset else 1.0, address(y),
+            address(self._tape))
+        return y
+
+    def gradient(self, dy, dparams=None):
+        """Adds the gradient of the last step's loss to dparams (None: zeros) and returns it."""
+        if self.trace is None:
+            raise ValueError("this stream has no sensitivities: cell.stream(params, sensitivities=True)")
+        dtype = self.state.dtype
+        dy = array(dy, dtype, (self.cell.sizes.output,), "dy")
+        if dparams is None:
+            dparams = np.zeros(self.cell.sizes.params, dtype)
+        elif dparams.dtype != dtype or dparams.shape != (self.cell.sizes.params,) or not dparams.flags.c_contiguous:
+            raise ValueError(f"dparams is not a contiguous array of {self.cell.sizes.params} {dtype}")
+        _call("sparc_rtrl_gradient", dtype)(self.cell._handle, address(self._prepared), address(self.trace),
+                                            address(self._tape), address(dy), address(dparams), None)
+        return dparams

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Networks that learn while they run."""
+import ctypes
+from collections import namedtuple
+
+import numpy as np
+
+from ._library import Handle, address, array, library, sparc_learner_report, text
+
+Report = namedtuple("Report", [name for name, _ in sparc_learner_report._fields_])
+
+_CHOICES = {
+    "goal": ["numbers", "classes", "forecast"],
+    "embedding": ["none", "linear", "tanh"],
+    "encoder": ["local", "exact"],
+    "init": ["control", "classification"],
+    "features": ["output", "relu", "policy"],
+}
+_NETWORK = {"cell", "cell_options", "kernel", "H", "inputs", "embedding", "width", "layers", "features", "init"}
+_OWN = {"goal", "outputs", "hidden", "horizon", "seed", "rate", "recurrent_rate", "decay", "clip", "every", "encoder",
+        "normalise", "memory"}
+
+
+def _value(name, value):
+    if name not in _CHOICES:
+        return text(value) if isinstance(value, str) else value
+    if value not in _CHOICES[name]:
+        raise ValueError(f"{name} is {value!r}, expected one of {', '.join(_CHOICES[name])}")
+    return _CHOICES[name].index(value)
+
+
+class Learner:
+    """Learner(inputs=3, outputs=1) and the members of sparc_learner_config, choices by their names:
+    Learner(inputs=1, goal='forecast', horizon=8, cell='rtu', H=32, rate=0.003)."""
+
+    def __init__(self, inputs=None, _restore=None, **settings):
+        if _restore is None:
+            config = library.sparc_learner_defaults()
+            for name, value in {"inputs": inputs, **settings}.items():
+                if name not in _NETWORK | _OWN:
+                    raise TypeError(f"a learner has no setting {name!r}, expected one of "
+                                    f"{', '.join(sorted(_NETWORK | _OWN))}")
+                if value is not None:
+                    setattr(config.network if name in _NETWORK else config, name, _value(name, value))
+
+            def create(out):
+                library.sparc_learner_create(ctypes.byref(config), out)
+        else:
+
+            def create(out):
+                library.sparc_learner_restore(text(_restore), out)
+
+        self._handle = Handle(create, "sparc_learner_free")
+        settled = library.sparc_learner_config_of(self._handle)
+        self.goal = _CHOICES["goal"][settled.goal]
+        self.inputs, self.outputs, self.horizon = settled.network.inputs, settled.outputs, settled.horizon
+
+    @classmethod
+    def restore(cls, path):
+        """The learner of a file; it goes on to the bit."""
+        return cls(_restore=path)
+
+    def step(self, x):
+        """Takes x[inputs] and gives the answer y[outputs]; of a forecast it first learns from x."""
+        x = array(np.atleast_1d(x), np.float32, (self.inputs,), "x")
+        y = np.empty(self.outputs, np.float32)
+        library.sparc_learner_step(self._handle, address(x), address(y))
+        return y
+
+    def learn(self, truth):
+        """Tells the truth about the answer of `horizon` steps ago: numbers[outputs], or the number of a class."""
+        if self.goal == "classes":
+            library.sparc_learner_learn_class(self._handle, int(truth))
+        else:
+            truth = array(np.atleast_1d(truth), np.float32, (self.outputs,), "truth")
+            library.sparc_learner_learn(self._handle, address(truth))
+
+    def begin(self):
+        """The next input starts a new sequence."""
+        library.sparc_learner_begin(self._handle)
+
+    def freeze(self, frozen=True):
+        """Stops learning, or goes on with it."""
+        library.sparc_learner_freeze(self._handle, frozen)
+
+    @property
+    def report(self):
+        """Counts, and how good the last answer was of which the truth is known."""
+        r = library.sparc_learner_report_of(self._handle)
+        return Report(*(getattr(r, name) for name in Report._fields))
+
+    def save(self, path, labels=None):
+        """Writes everything that going on needs; the file is a Model, too."""
+        if labels is not None and len(labels) != self.outputs:
+            raise ValueError(f"{len(labels)} labels, expected {self.outputs}")
+        names = None if labels is None else (ctypes.c_char_p * len(labels))(*(str(label).encode() for label in labels))
+        library.sparc_learner_save(self._handle, names, None, 0, text(path))

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# run.sh TREE LIBRARY: the tests of the Python package against a shared library, by the first interpreter that has NumPy;
+# exit code 77 where there is none.
+set -euo pipefail
+for python in "${PYTHON:-python3}" python3 /usr/bin/python3; do
+  "$python" -c 'import numpy' 2>/dev/null && break
+  python=
+done
+if [ -z "$python" ]; then
+  echo "no Python with NumPy: skipped"
+  exit 77
+fi
+export PYTHONPATH=$1/python SPARC_LIBRARY=$2 PYTHONDONTWRITEBYTECODE=1
+exec "$python" -W error -m unittest discover --start-directory "$1/tests/python"

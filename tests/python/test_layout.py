@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""Structures have the sizes and offsets that the C compiler gives them, and enumerations the same numbers."""
+import ctypes
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import sparc
+from sparc import _library, cells, learners, models
+
+TREE = Path(__file__).resolve().parents[2]
+STRUCTURES = [s for s in vars(_library).values()
+              if isinstance(s, type) and issubclass(s, ctypes.Structure) and s.__name__.startswith("sparc_")]
+ENUMERATORS = {
+    "SPARC_INIT_CONTROL": cells._STYLES["control"],
+    "SPARC_INIT_CLASSIFICATION": cells._STYLES["classification"],
+    "SPARC_DATA_NPY": models._NPY,
+    "SPARC_LEARN_CLASSES": learners._CHOICES["goal"].index("classes"),
+    "SPARC_LEARN_FORECAST": learners._CHOICES["goal"].index("forecast"),
+    "SPARC_EMBED_TANH": learners._CHOICES["embedding"].index("tanh"),
+    "SPARC_ENCODER_EXACT": learners._CHOICES["encoder"].index("exact"),
+    "SPARC_FEATURES_RELU": learners._CHOICES["features"].index("relu"),
+    "SPARC_FEATURES_POLICY": learners._CHOICES["features"].index("policy"),
+}
+
+
+def compiled(expressions):
+    """The values of expressions of size_t, by the C compiler."""
+    lines = "".join(f'  printf("%zu\\n", (size_t)({e}));\n' for e in expressions)
+    program = f"#include <sparc/sparc.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n{lines}}}\n"
+    with tempfile.TemporaryDirectory() as folder:
+        source, binary = Path(folder) / "layout.c", Path(folder) / "layout"
+        source.write_text(program)
+        subprocess.run([os.environ.get("CC", "cc"), "-I", TREE / "include", source, "-o", binary], check=True)
+        return [int(line) for line in subprocess.run([binary], check=True, capture_output=True).stdout.split()]
+
+
+class Layout(unittest.TestCase):
+
+    def test_structures(self):
+        self.assertGreater(len(STRUCTURES), 10)
+        expressions, expected = [], []
+        for s in STRUCTURES:
+            expressions.append(f"sizeof({s.__name__})")
+            expected.append(ctypes.sizeof(s))
+            for name, _ in s._fields_:
+                expressions.append(f"offsetof({s.__name__}, {name})")
+                expected.append(getattr(s, name).offset)
+                expressions.append(f"sizeof((({s.__name__} *)0)->{name})")
+                expected.append(getattr(s, name).size)
+        self.assertEqual(dict(zip(expressions, compiled(expressions))), dict(zip(expressions, expected)))
+
+    def test_version(self):
+        project = (TREE / "python" / "pyproject.toml").read_text()
+        self.assertIn(f'version = "{sparc.version()}"', project)
+
+    def test_enumerations(self):
+        self.assertEqual(compiled(ENUMERATORS), list(ENUMERATORS.values()))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Models and learners: predictions are steps, learners learn, files go on and are models."""
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import sparc
+
+CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
+
+
+def wave(steps):
+    t = np.arange(steps)
+    return (20 + np.sin(0.3 * t) + 0.5 * np.sin(0.6 * t)).astype(np.float32)
+
+
+class Models(unittest.TestCase):
+
+    def test_predictions_are_steps(self):
+        for path in sorted(CHECKPOINTS.glob("*.safetensors")):
+            model = sparc.Model(path, threads=1)
+            x = np.random.default_rng(2).standard_normal((3, 11, model.inputs)).astype(np.float32)
+            whole = model.predict(x)
+            for n in range(3):
+                state = model.state()
+                steps = np.array([model.step(state, x[n, t]) for t in range(11)])
+                np.testing.assert_allclose(steps if whole.ndim == 3 else steps[-1], whole[n], rtol=2e-5, atol=2e-5)
+            if model.labels:
+                self.assertEqual(len(model.labels), model.outputs)
+                np.testing.assert_allclose(whole.sum(-1), 1, rtol=1e-5)
+            self.assertEqual(model.metadata("format"), "sparc-checkpoint")
+            self.assertIsNone(model.metadata("nothing"))
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(sparc.Error, "No such file") as caught:
+            sparc.Model("missing.safetensors")
+        self.assertEqual(caught.exception.status, "io")
+        model = sparc.Model(next(CHECKPOINTS.glob("*.safetensors")))
+        with self.assertRaisesRegex(ValueError, "x has the shape"):
+            model.predict(np.zeros((2, 3, model.inputs + 1)))
+        with self.assertRaisesRegex(ValueError, "state is not one that state"):
+            model.step(np.zeros(1, np.float32), np.zeros(model.inputs))
+
+
+class Learners(unittest.TestCase):
+
+    def test_forecasts(self):
+        learner = sparc.Learner(inputs=1, goal="forecast", horizon=2, H=16, rate=0.003)
+        self.assertEqual((learner.goal, learner.outputs, learner.horizon), ("forecast", 1, 2))
+        loss = naive = 0
+        for t, x in enumerate(wave(3000)):
+            learner.step(x)
+            report = learner.report
+            if t >= 2500:
+                self.assertTrue(report.judged)
+                loss, naive = loss + report.loss, naive + report.naive
+        self.assertLess(loss, 0.02 * naive)
+
+    def test_numbers_and_classes(self):
+        x = np.random.default_rng(3).standard_normal(500).astype(np.float32)
+        numbers = sparc.Learner(inputs=1, outputs=1, cell="rtu", H=16)
+        classes = sparc.Learner(inputs=1, outputs=2, goal="classes", embedding="tanh", width=8)
+        for t in range(1, 500):
+            numbers.step(x[t])
+            numbers.learn(x[t - 1])
+            self.assertAlmostEqual(classes.step(x[t]).sum(), 1, places=5)
+            classes.learn(x[t - 1] > 0)
+        self.assertEqual(numbers.report.truths, 499)
+        self.assertEqual(classes.report.updates, 499)
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "learner.safetensors"
+            whole, part = (sparc.Learner(inputs=1, goal="forecast", horizon=3, H=8) for _ in range(2))
+            for t, x in enumerate(wave(200)):
+                if t % 50 == 7:
+                    part.save(path)
+                    part = sparc.Learner.restore(path)
+                np.testing.assert_array_equal(whole.step(x), part.step(x))
+            part.save(path)
+            model, state = sparc.Model(path), None
+            part.begin()
+            part.freeze()
+            state = model.state()
+            for x in wave(20):
+                np.testing.assert_allclose(part.step(x), model.step(state, x), rtol=1e-5)
+            classes = sparc.Learner(inputs=1, outputs=2, goal="classes")
+            classes.save(path, labels=["no", "yes"])
+            self.assertEqual(sparc.Model(path).labels, ["no", "yes"])
+            with self.assertRaisesRegex(ValueError, "1 labels, expected 2"):
+                classes.save(path, labels=["no"])
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(TypeError, "no setting 'speed'"):
+            sparc.Learner(inputs=1, outputs=1, speed=3)
+        with self.assertRaisesRegex(ValueError, "goal is 'guess', expected one of numbers, classes, forecast"):
+            sparc.Learner(inputs=1, goal="guess")
+        with self.assertRaisesRegex(sparc.Error, "cell gru .* cannot learn while it runs") as caught:
+            sparc.Learner(inputs=1, outputs=1, cell="gru")
+        self.assertEqual(caught.exception.status, "unsupported")
+        learner = sparc.Learner(inputs=1, outputs=1)
+        with self.assertRaisesRegex(sparc.Error, "no answer to judge yet"):
+            learner.learn(1)
+        with self.assertRaisesRegex(sparc.Error, "channel 0 of the input is nan"):
+            learner.step(np.nan)
+
+
+if __name__ == "__main__":
+    unittest.main()
