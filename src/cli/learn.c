@@ -144,8 +144,10 @@ static void print_json(const learn_command *c) {
   cli_json_line(c->who, object);
 }
 
+static bool prints_answers(const learn_command *c) { return !c->tool.json && c->options.style != NONE; }
+
 static void print_answer(learn_command *c, const float *answer) {
-  if (c->tool.json || c->options.style == NONE) return;
+  if (!prints_answers(c)) return;
   c->answers.row = sparc_learner_report_of(learn_run_learner(c->run)).steps;
   (c->answers.kind == ANSWER_CLASSES ? answers_class : answers_numbers)(&c->answers, answer);
 }
@@ -187,7 +189,7 @@ static sparc_status begin(learn_command *c, const char *line, size_t size) {
                          .kind = classes ? ANSWER_CLASSES : ANSWER_NUMBERS,
                          .unit = "step",
                          .jsonl = c->options.style == JSONL};
-  if (!c->tool.json && c->options.style != NONE) answers_header(&c->answers);
+  if (prints_answers(c)) answers_header(&c->answers);
   progress_note(c->progress, "learner   %s (%d modes, %zu parameters), inputs %d, outputs %d%s", l.network.cell,
                 l.network.H, sparc_network_sizes_of(sparc_learner_network(learn_run_learner(c->run))).params,
                 l.network.inputs, l.outputs, c->config.resume ? ", continued" : "");
@@ -235,8 +237,15 @@ static sparc_status finish(learn_command *c, sparc_status status) {
   return fail(status, "%s", sentence);
 }
 
+/* a line that is rewritten in place and answers do not go together on one terminal */
+static progress_style style_of(const learn_command *c) {
+  if (c->tool.quiet || c->tool.json) return PROGRESS_NONE;
+  const bool shared = prints_answers(c) && isatty(STDOUT_FILENO);
+  return shared && c->tool.progress == PROGRESS_AUTO ? PROGRESS_PLAIN : (progress_style)c->tool.progress;
+}
+
 static exit_code work(learn_command *c) {
-  const progress_style style = c->tool.quiet || c->tool.json ? PROGRESS_NONE : (progress_style)c->tool.progress;
+  const progress_style style = style_of(c);
   c->progress = progress_start(style, c->options.input, 0, 0);
   sparc_status status = open_input(c);
   if (status == SPARC_OK) status = read_stream(c);
