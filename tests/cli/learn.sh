@@ -113,10 +113,10 @@ for options in "--horizon 1" "--horizon 5 --every 3" "--target 1 --horizon 2 --c
   file=one.csv
   [[ $options == *target* ]] && cut -d, -f2,3 wave.csv >two.csv && file=two.csv
   # shellcheck disable=SC2086
-  expect 0 learn $file $options --model whole.safetensors "${small[@]}"
+  expect 0 learn $file $options --model whole.safetensors --force "${small[@]}"
   mv out whole.out
   # shellcheck disable=SC2086
-  head -1001 $file | "$SPARC" learn - $options --model part.safetensors "${small[@]}" >part.out
+  head -1001 $file | "$SPARC" learn - $options --model part.safetensors --force "${small[@]}" >part.out
   tail -n +1002 $file | head -7 | "$SPARC" learn - --resume --model part.safetensors --quiet | tail -n +2 >>part.out
   tail -n +1009 $file | "$SPARC" learn - --resume --model part.safetensors --quiet --save-every 100 | tail -n +2 >>part.out
   cmp whole.out part.out || fail "$options: other answers after a pause"
@@ -131,6 +131,10 @@ expect 3 learn two.csv --resume --model whole.safetensors
 
 # ---- the file is a model; a frozen learner leaves it alone ----
 cp wave.safetensors before
+expect 2 learn one.csv --model wave.safetensors "${small[@]}"
+complains "'wave.safetensors' is there already; resume goes on with it, force replaces it"
+expect 2 learn one.csv --model wave.safetensors --resume --force
+complains "exclude each other"
 expect 0 learn one.csv --resume --model wave.safetensors --frozen --format none --quiet
 cmp wave.safetensors before || fail "a frozen learner was written"
 expect 0 info wave.safetensors
@@ -182,7 +186,7 @@ wait $job || code=$?
 exec 9>&-
 [ $code = 130 ] || fail "exit code $code after SIGINT, expected 130"
 tail -n +21 one.csv | "$SPARC" learn - --resume --model signal.safetensors --quiet >rest.out
-expect 0 learn one.csv --model whole.safetensors "${small[@]}"
+expect 0 learn one.csv --model whole.safetensors --force "${small[@]}"
 cmp signal.safetensors whole.safetensors || fail "a learner that was stopped does not go on to the bit"
 
 # ---- a file that cannot be written ----

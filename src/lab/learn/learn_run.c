@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- settings ------------------------------------------------------------------------------------- */
 
@@ -83,8 +84,16 @@ static const setting learn_rows[] = {
      .type = SETTING_FLAG,
      .role = COMMAND_LINE,
      .offset = AT(resume),
+     .voids = "force",
      .group = file_group,
      .help = "Go on with the learner in FILE, to the bit"},
+    {.name = "force",
+     .type = SETTING_FLAG,
+     .role = COMMAND_LINE,
+     .offset = AT(force),
+     .voids = "resume",
+     .group = file_group,
+     .help = "Replace FILE"},
     {.name = "frozen",
      .type = SETTING_FLAG,
      .role = OUTSIDE,
@@ -275,8 +284,15 @@ static sparc_status allocate(learn_run *run) {
   return SPARC_OK;
 }
 
+/* what was learned before is not lost by a forgotten option */
+static sparc_status check_file(const learn_config *c) {
+  if (!c->model || c->resume || c->force || access(c->model, F_OK) != 0) return SPARC_OK;
+  return fail(SPARC_INVALID, "'%.200s' is there already; resume goes on with it, force replaces it", c->model);
+}
+
 static sparc_status begin(learn_run *run, const char *line, size_t size, const char *name) {
   sparc_status status = check_decimal(run->config.decimal);
+  if (status == SPARC_OK) status = check_file(&run->config);
   if (status != SPARC_OK) return status;
   if (run->config.resume) {
     status = fetch_learner(run, line, size, name);

@@ -17,6 +17,7 @@ typedef struct learn_config {
   const char *model;                                  /* where the learner is kept; NULL: nowhere */
   long save_every;                                    /* steps; 0: only at the end */
   int resume; /* 1: go on with the learner in `model`, which keeps its settings */
+  int force;  /* 1: replace what is in `model` */
   int frozen; /* 1: answers only */
 } learn_config;
 
