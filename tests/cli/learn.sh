@@ -117,7 +117,7 @@ for options in "--horizon 1" "--horizon 5 --every 3" "--target 1 --horizon 2 --c
   mv out whole.out
   # shellcheck disable=SC2086
   head -1001 $file | "$SPARC" learn - $options --model part.safetensors --force "${small[@]}" >part.out
-  tail -n +1002 $file | head -7 | "$SPARC" learn - --resume --model part.safetensors --quiet | tail -n +2 >>part.out
+  sed -n 1002,1008p $file | "$SPARC" learn - --resume --model part.safetensors --quiet | tail -n +2 >>part.out
   tail -n +1009 $file | "$SPARC" learn - --resume --model part.safetensors --quiet --save-every 100 | tail -n +2 >>part.out
   cmp whole.out part.out || fail "$options: other answers after a pause"
   cmp whole.safetensors part.safetensors || fail "$options: another learner after a pause"
