@@ -8,6 +8,7 @@
 #include "cli/settings.h"
 #include "io/json.h"
 #include "lab/learn/learn_run.h"
+#include "lab/learn/learner_settings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,12 +67,10 @@ static const settings_table learn_table = {learn_rows, sizeof learn_rows / sizeo
 
 static const char doc[] =
     "Learn from a stream while it runs. Each line of FILE, or of standard input, is a step, numbers with commas "
-    "between "
-    "them; the first line may name the columns. Every step is answered, and then learned from, by gradients that reach "
-    "back through all of the stream in memory that does not grow. Without --target and --label all columns are "
-    "forecast, --horizon steps ahead; with them the truth stands in those columns, of this step or of the one "
-    "--horizon "
-    "steps ago, and may be missing."
+    "between them; the first line may name the columns. Every step is answered, and then learned from, by gradients "
+    "that reach back through all of the stream in memory that does not grow. Without --target and --label all columns "
+    "are forecast, --horizon steps ahead; with them the truth stands in those columns, of this step or of the one "
+    "--horizon steps ago, and may be missing."
     "\vAnswers go to standard output, how good they are to standard error. With --json one object at the end takes the "
     "place of both. SIGINT, SIGTERM and SIGHUP end the stream, and the learner is written. Exit status: 0 done, 1 a "
     "file could not be written or the cell has no RTRL form, 2 usage, 3 the input is missing or malformed, 4 a number "
@@ -123,12 +122,11 @@ static void print_json(const learn_command *c) {
   const sparc_learner_config l = sparc_learner_config_of(learn_run_learner(c->run));
   const sparc_learner_report r = sparc_learner_report_of(learn_run_learner(c->run));
   const learn_score s = learn_run_score(c->run);
-  static const char *const goals[] = {"numbers", "classes", "forecast"};
   json_t *object =
       json_pack("{s:o, s:s, s:s, s:o, s:s, s:I, s:i, s:I, s:I, s:I}", "input", json_text(c->options.input), "goal",
-                goals[l.goal], "cell", l.network.cell, "variant", cli_json_variant(l.network.cell_options), "options",
-                l.network.cell_options, "seed", (json_int_t)l.seed, "horizon", l.horizon, "steps", (json_int_t)r.steps,
-                "truths", (json_int_t)r.truths, "updates", (json_int_t)r.updates);
+                learner_goals[l.goal], "cell", l.network.cell, "variant", cli_json_variant(l.network.cell_options),
+                "options", l.network.cell_options, "seed", (json_int_t)l.seed, "horizon", l.horizon, "steps",
+                (json_int_t)r.steps, "truths", (json_int_t)r.truths, "updates", (json_int_t)r.updates);
   if (object) {
     json_object_set_new(object, "loss", number_or_null(s.loss));
     json_object_set_new(object, "recent_loss", number_or_null(s.recent_loss));
@@ -255,6 +253,7 @@ static exit_code work(learn_command *c) {
   if (c->run && c->tool.json && status == SPARC_OK) print_json(c);
   if (status != SPARC_OK) cli_message(c->who, "%s", sparc_error());
   learn_run_free(c->run);
+  if (c->input.descriptor > STDIN_FILENO) close(c->input.descriptor);
   input_free(&c->input);
   if (c->unwritten) return EXIT_FAILED;
   return status == SPARC_OK && interrupt_requested() ? EXIT_INTERRUPTED : cli_exit_code(status);

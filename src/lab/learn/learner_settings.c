@@ -9,7 +9,7 @@
 
 static const char training[] = "Learning:";
 
-static const char *const goals[] = {
+const char *const learner_goals[] = {
     [SPARC_LEARN_NUMBERS] = "numbers", [SPARC_LEARN_CLASSES] = "classes", [SPARC_LEARN_FORECAST] = "forecast", NULL};
 static const char *const encoders[] = {[SPARC_ENCODER_LOCAL] = "local", [SPARC_ENCODER_EXACT] = "exact", NULL};
 static const char *const normalisers[] = {"none", "running", NULL};
@@ -20,7 +20,7 @@ static const setting learner_rows[] = {
      .type = SETTING_CHOICE,
      .role = STORED,
      .offset = AT(goal),
-     .choices = goals},
+     .choices = learner_goals},
     {.name = "horizon",
      .key = "learner.horizon",
      .type = SETTING_INT,
