@@ -30,7 +30,7 @@ enum { ROWS = sizeof table / sizeof *table };
 
 /* the row of a cell that the table does not name, such as one that was just added; `nth` among the rows chosen */
 static method row_of_other(const char *cell, int nth) {
-  static const char *const colours[] = {"#5B5B5B", "#A6611A", "#01665E", "#C51B7D"};
+  static const char *const colours[] = {"#4D4D4D", "#A0A0A0", "#000000"}; /* greys, which no row of the table has */
   return (method){.cell = cell, .title = cell, .colour = colours[nth % (int)(sizeof colours / sizeof *colours)]};
 }
 
