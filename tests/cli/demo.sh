@@ -59,6 +59,27 @@ done
 if find "$out" -name '*.tmp.*' | grep -q .; then fail "temporary files are left"; fi
 if grep -Eq '(src|href)="?https?:' "$out/index.html"; then fail "the page needs something from outside"; fi
 
+# in the charts of scores our numbers stand in a column of their own, not beside the paper's marks
+if command -v node >/dev/null; then
+  node - "$SPARC_SOURCE_DIR/src/lab/html/page.js" <<'NODE' || fail "a chart prints our number beside the paper's mark"
+const chart = {title: "t", x: "", y: "score", bars: [{name: "a", colour: "#111111", value: 0.25, deviation: null, paper: 0.75}]};
+const element = (name) => ({name, attributes: {}, children: [], textContent: "", style: {},
+  setAttribute(key, value) { this.attributes[key] = value; }, appendChild(child) { this.children.push(child); },
+  append() {}, addEventListener() {}, querySelectorAll: () => [], querySelector: () => ({textContent: JSON.stringify(chart)}),
+  clientWidth: 600});
+const place = element("div"), drawn = [];
+globalThis.document = {createElementNS: (space, name) => { const e = element(name); drawn.push(e); return e; }, createElement: element,
+  querySelectorAll: (what) => (what === ".chart" ? [place] : []), querySelector: () => null};
+globalThis.addEventListener = () => {};
+(0, eval)(require("fs").readFileSync(process.argv[2], "utf8"));
+const text = (value) => drawn.find((e) => e.name === "text" && e.textContent === value);
+const diamond = drawn.find((e) => e.attributes.class === "paper"), ours = drawn.find((e) => e.attributes.class === "value");
+const at = Number(diamond.attributes.d.slice(1).split(",")[0]);
+if (ours.textContent !== "0.25" || !text("here") || !text("◇ paper") || !drawn.some((e) => e.textContent === "0.75")) process.exit(1);
+if (ours.attributes["text-anchor"] !== "end" || ours.attributes.x - at < 60) process.exit(1);
+NODE
+fi
+
 # the page is well-formed, with a figure for each script if there is gnuplot, and no identifier twice
 if command -v python3 >/dev/null; then
   python3 - "$out" "$(command -v gnuplot || true)" <<'PYTHON' || fail "the report is not as promised"

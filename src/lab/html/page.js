@@ -138,12 +138,13 @@
     }
   }
 
-  /* ---- bars: a row for each, with its spread and the paper's value as a diamond ---- */
+  /* ---- bars: a row for each, with its spread and the paper's value as a diamond; both numbers in columns of their
+     own at the right, so that neither stands beside the mark of the other ---- */
 
   function drawBars(place, chart) {
-    const width = Math.max(260, place.clientWidth), row = 28, top = 6, bottom = 36;
-    const height = top + row * chart.bars.length + bottom;
-    const left = Math.min(width * 0.5, 18 + 6.4 * Math.max(...chart.bars.map((bar) => bar.name.length))), right = 64;
+    const width = Math.max(260, place.clientWidth), row = 28, top = 20, bottom = 36;
+    const height = top + row * chart.bars.length + bottom, column = 52, inPaper = chart.bars.some((bar) => bar.paper !== null);
+    const left = Math.min(width * 0.5, 18 + 6.4 * Math.max(...chart.bars.map((bar) => bar.name.length))), right = 12 + column * (inPaper ? 2 : 1);
     const ends = chart.bars.flatMap((bar) => [bar.value, bar.paper, bar.value === null ? null : bar.value + (bar.deviation || 0)]);
     const [low, high] = range(ends.concat(0));
     const x = (v) => left + (v - low) / (high - low) * (width - left - right);
@@ -153,24 +154,25 @@
       svg(canvas, "text", {x: x(v), y: height - bottom + 16, "text-anchor": "middle"}, shown(v));
     }
     svg(canvas, "text", {x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle"}, chart.y);
+    const here = width - (inPaper ? column : 0) - 4;
+    if (inPaper) svg(canvas, "text", {x: here, y: 12, "text-anchor": "end"}, "here");
+    if (inPaper) svg(canvas, "text", {x: width - 4, y: 12, "text-anchor": "end"}, "◇ paper");
     chart.bars.forEach((bar, i) => {
       const middle = top + row * (i + 0.5), group = svg(canvas, "g", {});
       const paper = bar.paper === null ? "" : `, paper ${shown(bar.paper)}`;
       svg(group, "title", {}, bar.value === null ? `${bar.name}: unfinished${paper}` : `${bar.name}: ${shown(bar.value)}${bar.deviation ? " ± " + shown(bar.deviation) : ""}${paper}`);
       svg(group, "text", {x: left - 12, y: middle + 4, "text-anchor": "end"}, bar.name);
-      let end = x(low > 0 ? low : 0);
       if (bar.value !== null) {
         const from = Math.min(x(0), x(bar.value));
         svg(group, "rect", {x: from, y: middle - 8, width: Math.max(1, Math.abs(x(bar.value) - x(0))), height: 16, fill: bar.colour, rx: 2});
         if (bar.deviation) svg(group, "line", {class: "spread", x1: x(bar.value - bar.deviation), x2: x(bar.value + bar.deviation), y1: middle, y2: middle});
-        end = x(Math.max(0, bar.value + (bar.deviation || 0)));
       }
       if (bar.paper !== null) {
         const p = x(bar.paper);
         svg(group, "path", {class: "paper", d: `M${p - 5},${middle}L${p},${middle - 6}L${p + 5},${middle}L${p},${middle + 6}Z`});
-        end = Math.max(end, p + 5);
+        svg(group, "text", {x: width - 4, y: middle + 4, "text-anchor": "end"}, shown(bar.paper));
       }
-      svg(group, "text", {class: "value", x: end + 6, y: middle + 4}, bar.value === null ? "…" : shown(bar.value));
+      svg(group, "text", {class: "value", x: here, y: middle + 4, "text-anchor": "end"}, bar.value === null ? "…" : shown(bar.value));
     });
   }
 
