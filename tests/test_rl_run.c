@@ -180,7 +180,8 @@ static void what_makes_no_sense_is_refused(void **state) {
   expect_refusal(&c, SPARC_INVALID, "lag");
   c = good;
   c.ppo.minibatches = 7;
-  expect_refusal(&c, SPARC_INVALID, "steps is 64, expected a multiple of the 7 minibatches");
+  expect_refusal(&c, SPARC_INVALID,
+                 "steps of a rollout (--rollout) is 64, expected a multiple of minibatches (--minibatches), 7");
   c = good;
   c.ppo.traces = SPARC_TRACES_STORED;
   c.memory_limit_mb = 1;

@@ -104,12 +104,21 @@ static void test_values_and_refusals(void **state) {
       {"count", "1.5", "--count is '1.5', expected a whole number"},
       {"count", "", "--count is ''"},
       {"steps", "1000000000", NULL},
+      {"steps", "1e9", NULL},
+      {"steps", "2.5E+5", NULL},
+      {"steps", "0e99", NULL},
+      {"steps", "1e", "--steps is '1e'"},
+      {"steps", "1e-3", "--steps is '1e-3'"},
+      {"steps", "1e30", "--steps is '1e30'"},
+      {"steps", "2.55e1", "--steps is '2.55e1'"},
       {"steps", "99999999999999999999", "--steps is '99999999999999999999'"},
       {"rate", "2", NULL},
       {"rate", "2.1", "--rate is '2.1', expected a number from 0 to 2"},
       {"rate", "nan", "--rate is 'nan'"},
       {"rate", "0x", "--rate is '0x'"},
       {"seed", "18446744073709551615", NULL},
+      {"seed", "1e19", NULL},
+      {"seed", "2e19", "--seed is '2e19'"},
       {"seed", "18446744073709551616", "--seed is '18446744073709551616', expected a whole number from 0"},
       {"seed", "-1", "--seed is '-1'"},
       {"loud", "true", NULL},
@@ -124,6 +133,16 @@ static void test_values_and_refusals(void **state) {
       fail_msg("%s = '%s' gives status %d: %s", cases[i].name, cases[i].text, status, sparc_error());
     if (cases[i].sentence) expect_sentence(cases[i].sentence);
   }
+}
+
+/* the exponent is exact: a double would not hold this one */
+static void test_exponents_are_exact(void **state) {
+  (void)state;
+  toy t = cleared();
+  assert_int_equal(give(&t, "seed", "900719925474099.3e1"), SPARC_OK);
+  assert_true(t.seed == 9007199254740993u);
+  assert_int_equal(give(&t, "steps", "2.5e5"), SPARC_OK);
+  assert_int_equal(t.steps, 250000);
 }
 
 /* what one source says makes void what a lower one said, but not what it says itself */
@@ -311,10 +330,15 @@ static void test_names_of_cells(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nothing_is_given),         cmocka_unit_test(test_values_and_refusals),
-      cmocka_unit_test(test_sources_above_each_other), cmocka_unit_test_teardown(test_files, empty_folder),
-      cmocka_unit_test(test_json_and_comparison),      cmocka_unit_test(test_tables_are_sound),
-      cmocka_unit_test(test_paper_defaults),           cmocka_unit_test(test_names_of_cells),
+      cmocka_unit_test(test_nothing_is_given),
+      cmocka_unit_test(test_values_and_refusals),
+      cmocka_unit_test(test_exponents_are_exact),
+      cmocka_unit_test(test_sources_above_each_other),
+      cmocka_unit_test_teardown(test_files, empty_folder),
+      cmocka_unit_test(test_json_and_comparison),
+      cmocka_unit_test(test_tables_are_sound),
+      cmocka_unit_test(test_paper_defaults),
+      cmocka_unit_test(test_names_of_cells),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "io/settings.h"
 #include "lab/cell_choice.h"
 
 #include <errno.h>
@@ -266,8 +267,12 @@ void cli_guard_output(void) {
 
 void cli_model_path(const char *model, char path[CLI_PATH]) {
   struct stat status;
-  const bool folder = stat(model, &status) == 0 && S_ISDIR(status.st_mode);
-  snprintf(path, CLI_PATH, "%s%s", model, folder ? "/best.safetensors" : "");
+  snprintf(path, CLI_PATH, "%s", model);
+  if (stat(model, &status) != 0 || !S_ISDIR(status.st_mode)) return;
+  snprintf(path, CLI_PATH, "%s/last.safetensors", model);
+  const bool last = access(path, F_OK) == 0;
+  snprintf(path, CLI_PATH, "%s/best.safetensors", model);
+  if (last && access(path, F_OK) != 0) snprintf(path, CLI_PATH, "%s/last.safetensors", model);
 }
 
 /* a length below 4 GiB and the header that it is of */
@@ -289,12 +294,25 @@ sparc_status cli_model_load(const char *model, const char *other, int threads, s
               is_safetensors(other_path) ? "; the MODEL comes before the data" : "");
 }
 
+sparc_status cli_hint_unlabelled(const char *path, const sparc_read_options *read, sparc_status status) {
+  struct stat file;
+  const bool labels_given = read->label_column || read->labels_array || read->labels_path;
+  if (status != SPARC_FORMAT || read->unlabelled || labels_given) return status;
+  if (stat(path, &file) != 0 || !S_ISREG(file.st_mode)) return status; /* what is not a file cannot be read twice */
+  char sentence[512];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  sparc_read_options values_only = *read;
+  values_only.unlabelled = 1;
+  sparc_dataset *dataset;
+  const bool readable = sparc_dataset_read(path, &values_only, &dataset) == SPARC_OK;
+  sparc_dataset_free(dataset);
+  return fail(status, "%s%s", sentence, readable ? "; if the file has no labels, add -u (--unlabelled)" : "");
+}
+
 error_t cli_parse_int(const struct argp_state *state, const char *option, const char *text, int low, int high,
                       int *out) {
-  char *end;
-  errno = 0;
-  const long value = strtol(text, &end, 10);
-  if (end == text || *end || errno || value < low || value > high)
+  long value = 0;
+  if (!setting_parse_whole(text, low, high, &value))
     argp_error(state, "--%s is '%s', expected a whole number from %d to %d", option, text, low, high);
   *out = (int)value;
   return 0;

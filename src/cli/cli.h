@@ -98,13 +98,18 @@ void cli_guard_output(void);
 /* cli_output_lost says whether writing has already failed, so that long work can stop early. */
 bool cli_output_lost(void);
 
-/* cli_model_path is the file that a MODEL on the command line stands for: of a run folder its best checkpoint */
+/* cli_model_path is the file that a MODEL or AGENT on the command line stands for: of a run folder its best checkpoint
+ * or, where there is none, its last one */
 enum { CLI_PATH = 4200 };
 void cli_model_path(const char *model, char path[CLI_PATH]);
 
 /* cli_model_load loads the model that MODEL stands for. What is no model is called so; `other`, the argument beside it,
  * is looked at to see whether the two were swapped. */
 sparc_status cli_model_load(const char *model, const char *other, int threads, sparc_model **out);
+
+/* cli_hint_unlabelled adds to the sentence about a file that cannot be read with labels that it can be read without;
+ * returns the status that it is given. */
+sparc_status cli_hint_unlabelled(const char *path, const sparc_read_options *read, sparc_status status);
 
 /* cli_parse_int reads the whole number of an option; anything else ends the program with a usage error. Returns 0. */
 error_t cli_parse_int(const struct argp_state *state, const char *option, const char *text, int low, int high,

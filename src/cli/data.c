@@ -375,7 +375,7 @@ static exit_code load_and_describe(const char *who, const data_settings *setting
                                       .read = read_settled(&settings->read)};
   const char *name = strcmp(settings->name, "-") == 0 ? "/dev/stdin" : settings->name;
   sparc_data_split split;
-  const sparc_status status = sparc_data_load(name, &options, &split);
+  const sparc_status status = cli_hint_unlabelled(name, &options.read, sparc_data_load(name, &options, &split));
   if (status != SPARC_OK) return refuse(who, status);
   if (*split.remark) cli_message(who, "warning: %s", split.remark);
   const exit_code code = describe(who, settings, &split);

@@ -25,7 +25,8 @@ typedef struct envs_settings {
 
 static const struct argp_option envs_options[] = {
     {"options", 'o', "LIST", 0, "Options of the environment, as key=value,...", 0},
-    {"play", 'p', "POLICY", 0, "Play an episode with the policy random, oracle or AGENT.safetensors", 0},
+    {"play", 'p', "POLICY", 0,
+     "Play an episode with the policy random, oracle or AGENT, a run folder or its last.safetensors", 0},
     {"greedy", KEY_GREEDY, NULL, 0, "An agent takes its most probable actions instead of drawing them", 0},
     {"episodes", 'n', "N", 0, "Play N episodes and print means only", 0},
     {"seed", 's', "N", 0, "Seed of episodes and policy (default: 0)", 0},
@@ -39,8 +40,7 @@ static void check_settings(struct argp_state *state, const envs_settings *s) {
   const char *needs = s->options ? "options" : s->play ? "play" : NULL;
   if (!s->name && needs) argp_error(state, "--%s needs the NAME of an environment", needs);
   needs = s->episodes ? "episodes" : s->csv ? "csv" : s->film ? "film" : s->greedy ? "greedy" : NULL;
-  if (!s->play && needs)
-    argp_error(state, "--%s needs a policy: --play=random, --play=oracle or --play=AGENT.safetensors", needs);
+  if (!s->play && needs) argp_error(state, "--%s needs a policy: --play=random, --play=oracle or --play=AGENT", needs);
   if (s->episodes && (s->csv || s->film))
     argp_error(state, "--%s is of one episode, it does not go with --episodes", s->csv ? "csv" : "film");
 }
@@ -185,10 +185,15 @@ static exit_code describe(const char *who, const envs_settings *s, const sparc_e
 
 /* ---- one episode --------------------------------------------------------------------------------- */
 
+/* whatever is not the name of a policy */
+static bool is_agent(const char *play) { return strcmp(play, "random") != 0 && strcmp(play, "oracle") != 0; }
+
 static sparc_status open_player(const envs_settings *s, int n, player *p) {
   const sparc_envs_config config = {
       .name = s->name, .options = s->options, .n = n, .seed = (uint64_t)s->seed, .threads = s->threads};
-  return player_open(&config, s->play, s->greedy, p);
+  char agent[CLI_PATH];
+  cli_model_path(s->play, agent);
+  return player_open(&config, is_agent(s->play) ? agent : s->play, s->greedy, p);
 }
 
 static void print_numbers(const float *values, int count) {

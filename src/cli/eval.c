@@ -68,6 +68,7 @@ static const setting eval_rows[] = {
      .low = 0,
      .high = 1,
      .usual = {"0.1"},
+     .needs = "baseline",
      .group = "Baseline:",
      .argument = "X",
      .help = "Greatest shift of warping, as a fraction of the length"},

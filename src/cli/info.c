@@ -227,8 +227,10 @@ static json_t *json_file(const char *path, const sparc_tensors *file) {
                    (json_int_t)total);
 }
 
-static exit_code describe_file(const char *who, const char *path, bool json) {
+static exit_code describe_file(const char *who, const char *name, bool json) {
   sparc_tensors *file;
+  char path[CLI_PATH];
+  cli_model_path(name, path);
   sparc_status status = sparc_tensors_open(path, &file);
   if (status != SPARC_OK) {
     cli_message(who, "%s", sparc_error());

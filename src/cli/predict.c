@@ -139,7 +139,7 @@ static sparc_status predict_file(sparc_model *model, const predict_settings *s, 
   read.classes = w->labels;
   read.class_count = w->labels ? w->outputs : 0;
   sparc_dataset *dataset;
-  sparc_status status = sparc_dataset_read(s->input, &read, &dataset);
+  sparc_status status = cli_hint_unlabelled(s->input, &read, sparc_dataset_read(s->input, &read, &dataset));
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(dataset);
   if (status == SPARC_OK) answers_header(w);
   if (status == SPARC_OK) status = predict_dataset(model, dataset, w);

@@ -32,7 +32,7 @@ static const setting work_rows[] = {
      .group = "Instead of a run:",
      .letter = 'e',
      .argument = "AGENT",
-     .help = "Evaluate AGENT.safetensors on its own task, or on TASK"},
+     .help = "Evaluate AGENT, a run folder or its last.safetensors, on its own task, or on TASK"},
     {.name = "episodes",
      .type = SETTING_INT,
      .role = COMMAND_LINE,
@@ -40,6 +40,7 @@ static const setting work_rows[] = {
      .low = 1,
      .high = PLAYER_MOST_EPISODES,
      .usual = {"100"},
+     .needs = "eval",
      .group = "Instead of a run:",
      .argument = "N",
      .help = "With --eval: play N episodes"},
@@ -47,6 +48,7 @@ static const setting work_rows[] = {
      .type = SETTING_FLAG,
      .role = COMMAND_LINE,
      .offset = offsetof(rl_work, greedy),
+     .needs = "eval",
      .group = "Instead of a run:",
      .help = "With --eval: take the most probable actions instead of drawing them"},
     SEEDS_SETTING(rl_work),
@@ -158,6 +160,14 @@ static void print_score(const rl_result *r) {
            r->scored < SCORE_WINDOW ? " (a full score is of 100)" : "");
 }
 
+static void print_hints(const rl_config *c) {
+  puts("\nWhat to type next:");
+  print_agent(c, "  sparc rl --eval ");
+  printf("  sparc envs ");
+  print_task(&c->ppo, " --options ");
+  print_agent(c, " --play ");
+}
+
 static void print_result(const rl_run *run) {
   const rl_config *c = rl_run_config(run);
   const rl_result r = rl_run_result(run);
@@ -170,11 +180,6 @@ static void print_result(const rl_run *run) {
   print_score(&r);
   if (r.seconds > 0) printf("speed     %.0f steps/s\n", steps_per_second(run));
   print_agent(c, "agent     ");
-  puts("\nWhat to type next:");
-  print_agent(c, "  sparc rl --eval ");
-  printf("  sparc envs ");
-  print_task(p, " --options ");
-  print_agent(c, " --play ");
 }
 
 static json_t *json_result(const rl_run *run) {
@@ -214,10 +219,12 @@ static exit_code report_result(const rl_command *c) {
   }
   const bool one_of_several = c->out >= 0;
   if (one_of_several && dprintf(c->out, "%.17g score\n", r.score) < 0) return EXIT_FAILED;
-  if (c->tool.json)
+  if (c->tool.json) {
     cli_json_line(c->who, json_result(c->run));
-  else if (!one_of_several)
+  } else if (!one_of_several) {
     print_result(c->run);
+    if (!c->tool.quiet) print_hints(rl_run_config(c->run));
+  }
   return EXIT_DONE;
 }
 
@@ -282,12 +289,6 @@ static exit_code run_seeds(rl_command *c) {
 
 /* ---- an agent ------------------------------------------------------------------------------------ */
 
-/* of a run folder its agent */
-static void agent_path(const char *agent, char path[CLI_PATH]) {
-  const char *end = strstr(agent, ".safetensors");
-  snprintf(path, CLI_PATH, end && !strcmp(end, ".safetensors") ? "%s" : "%s/last.safetensors", agent);
-}
-
 static sparc_status evaluate(const rl_command *c) {
   const rl_config *r = &c->config;
   const int episodes = c->work.episodes;
@@ -297,7 +298,9 @@ static sparc_status evaluate(const rl_command *c) {
                                     .seed = r->ppo.seed,
                                     .threads = r->ppo.threads};
   char path[CLI_PATH];
-  agent_path(c->work.eval, path);
+  cli_model_path(c->work.eval, path);
+  if (!player_is_agent(path))
+    return fail(SPARC_IO, "--eval is '%.200s', expected a run folder or AGENT.safetensors", c->work.eval);
   player p;
   player_means m;
   sparc_status status = player_open(&config, path, c->work.greedy != 0, &p);

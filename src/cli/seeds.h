@@ -21,7 +21,8 @@ enum { MOST_SEEDS = 1000 };
 #define JOBS_SETTING(S)                                                                                             \
   {                                                                                                                 \
     .name = "jobs", .type = SETTING_INT, .role = COMMAND_LINE, .offset = offsetof(S, jobs), .low = 1, .high = 1024, \
-    .usual = {"1"}, .group = "Instead of a run:", .argument = "N", .help = "With --seeds: N processes at a time"    \
+    .usual = {"1"}, .needs = "seeds", .group = "Instead of a run:", .argument = "N",                                \
+    .help = "With --seeds: N processes at a time"                                                                   \
   }
 
 /* runs that differ in their seed, each in a process of its own */

@@ -262,7 +262,16 @@ static const char *hint_for(span text) {
   text = span_trim(text);
   if (has_decimal_comma(text)) return "; is that a decimal comma? Then --decimal ,";
   if (is_date(text)) return "; is that a date? Then --ignore or --time with its column";
-  return "";
+  return "; --ignore leaves a column out";
+}
+
+/* "2" or, where the first row has names, "2 ('speed')" */
+static quotable column_name(const csv_columns *c, size_t i) {
+  char text[sizeof(quotable) + 32], room[LABEL_MAX + 1];
+  const field x = {.text = span_trim(c->at[i].name), .quote = 1};
+  const quotable name = span_quote(csv_plain(&x, room, sizeof room));
+  snprintf(text, sizeof text, c->named ? "%zu ('%s')" : "%zu", i + 1, name.text);
+  return quote(text);
 }
 
 sparc_status csv_read_row(csv_text *f, const csv_columns *c, locale_t locale, float *values, csv_row *row) {
@@ -286,8 +295,8 @@ sparc_status csv_read_row(csv_text *f, const csv_columns *c, locale_t locale, fl
   }
   if (i != c->count) return bad_line(&f->at, "%zu fields, expected %zu as in the first row", i, c->count);
   if (wrong_column)
-    return bad_line(&f->at, "column %zu is '%s', expected %s%s", wrong_column, span_quote(wrong.text).text,
-                    number_expected(wrong_kind), hint_for(wrong.text));
+    return bad_line(&f->at, "column %s is '%s', expected %s%s", column_name(c, wrong_column - 1).text,
+                    span_quote(wrong.text).text, number_expected(wrong_kind), hint_for(wrong.text));
   return SPARC_OK;
 }
 

@@ -110,25 +110,48 @@ void setting_unset(const setting *s, void *at) {
   }
 }
 
-static bool parse_whole(const char *text, long low, long high, long *value) {
-  char *end;
-  errno = 0;
-  *value = strtol(text, &end, 10);
-  return end != text && !*end && !errno && *value >= low && *value <= high;
+/* appends digits to a number; false: it leaves the range */
+static bool append_digits(const char **text, uint64_t *value, int *count) {
+  for (*count = 0; isdigit((unsigned char)**text); ++*text, ++*count) {
+    const unsigned digit = (unsigned)(**text - '0');
+    if (*value > (UINT64_MAX - digit) / 10) return false;
+    *value = *value * 10 + digit;
+  }
+  return true;
+}
+
+/* digits, or a decimal number whose exponent leaves no fraction: 12, 1e6, 2.5e5. Exact, so 1e19 is not rounded. */
+static bool parse_natural(const char *text, uint64_t *value) {
+  int digits, fraction = 0, places;
+  uint64_t exponent = 0;
+  *value = 0;
+  if (!append_digits(&text, value, &digits) || digits == 0) return false;
+  if (*text == '.' && (text++, !append_digits(&text, value, &fraction) || fraction == 0)) return false;
+  if (*text == 'e' || *text == 'E') {
+    text += text[1] == '+' ? 2 : 1;
+    if (!append_digits(&text, &exponent, &places) || places == 0) return false;
+  }
+  if (*text || exponent < (uint64_t)fraction) return false;
+  for (uint64_t shift = exponent - (uint64_t)fraction; shift > 0 && *value > 0; shift--) {
+    if (*value > UINT64_MAX / 10) return false;
+    *value *= 10;
+  }
+  return true;
+}
+
+bool setting_parse_whole(const char *text, long low, long high, long *value) {
+  const bool negative = *text == '-';
+  uint64_t size;
+  if (!parse_natural(text + (negative || *text == '+'), &size) || size > LONG_MAX) return false;
+  *value = negative ? -(long)size : (long)size;
+  return *value >= low && *value <= high;
 }
 
 static bool parse_int(const char *text, int *value) {
   long whole;
-  if (!parse_whole(text, INT_MIN, INT_MAX, &whole)) return false;
+  if (!setting_parse_whole(text, INT_MIN, INT_MAX, &whole)) return false;
   *value = (int)whole;
   return true;
-}
-
-static bool parse_seed(const char *text, uint64_t *value) {
-  char *end;
-  errno = 0;
-  *value = strtoull(text, &end, 10);
-  return isdigit((unsigned char)*text) && !*end && !errno;
 }
 
 static bool parse_real(const char *text, double *value) {
@@ -152,9 +175,9 @@ static bool parse_value(const setting *s, const char *text, void *at) {
     case SETTING_INT:
       return parse_int(text, at);
     case SETTING_LONG:
-      return parse_whole(text, LONG_MIN, LONG_MAX, at);
+      return setting_parse_whole(text, LONG_MIN, LONG_MAX, at);
     case SETTING_SEED:
-      return parse_seed(text, at);
+      return parse_natural(text, at);
     case SETTING_REAL:
       return parse_real(text, at);
     case SETTING_FLAG:

@@ -70,6 +70,7 @@ typedef struct setting {
   const char *usual[USUALS];  /* as text; NULL: what is computed, or for tasks the same */
   const char *voids;          /* names, blanks between: what this one makes void where a source below gave it. Two that
                                  void each other cannot be given together. */
+  const char *needs;          /* an option of the command line without which this one has no effect */
   const char *group;          /* heading in the help */
   const char *argument, *help;
 } setting;
@@ -108,6 +109,9 @@ bool setting_is_zero(const setting *s, const void *at); /* 0, the first choice, 
 
 /* setting_parse reads a text; false: it is no such value or, with ranged, outside the range */
 bool setting_parse(const setting *s, const char *text, bool ranged, void *at);
+
+/* setting_parse_whole reads an integer as all settings have it: 1000000 or, for the same, 1e6; 2.5e5, not 1.5 */
+bool setting_parse_whole(const char *text, long low, long high, long *value);
 
 /* setting_print is the value as text; numbers are printed to room, so that they read back as the same */
 const char *setting_print(const setting *s, const void *at, char room[SETTING_TEXT_SIZE]);

@@ -110,6 +110,15 @@ static sparc_status check_exclusions(const settings_form *form, const settings_s
   return SPARC_OK;
 }
 
+/* an option that has no effect without another is a mistake */
+static sparc_status check_companions(const settings_form *form, const settings_source *source) {
+  const setting *s;
+  for (int i = 0; (s = settings_row(form, i, NULL)); i++)
+    if (source->text[i] && s->needs && !source->text[settings_find(form, s->needs)])
+      return fail(SPARC_INVALID, "--%s has no effect without --%s", s->name, s->needs);
+  return SPARC_OK;
+}
+
 static void clear_voided(const settings_form *form, const char *voids) {
   const setting *s;
   void *at;
@@ -145,7 +154,8 @@ sparc_status settings_apply(const settings_form *form, const settings_source *so
     if (source->text[i] && !setting_parse(s, source->text[i], true, at))
       status = refuse_value(source, s, source->text[i]);
   leave_c_locale(guard);
-  return status == SPARC_OK ? check_exclusions(form, source) : status;
+  if (status == SPARC_OK) status = check_exclusions(form, source);
+  return status == SPARC_OK ? check_companions(form, source) : status;
 }
 
 /* ---- the configuration of a run ------------------------------------------------------------------ */

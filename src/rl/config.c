@@ -67,7 +67,8 @@ static sparc_status check_numbers(const sparc_ppo_config *config) {
   const sparc_status status = settings_check(&(settings_form){.part = {{&ppo_settings, &c}}}, true);
   if (status != SPARC_OK) return status;
   if (c.interval > c.steps)
-    return fail(SPARC_INVALID, "interval is %d, expected 0 to the %d steps of a rollout", c.interval, c.steps);
+    return fail(SPARC_INVALID, "interval (--interval) is %d, expected 0 to the %d steps of a rollout (--rollout)",
+                c.interval, c.steps);
   if (c.threads < 0 || c.threads > MOST_THREADS)
     return fail(SPARC_INVALID, "threads is %d, expected 0 to %d", c.threads, MOST_THREADS);
   return SPARC_OK;
@@ -75,9 +76,12 @@ static sparc_status check_numbers(const sparc_ppo_config *config) {
 
 static sparc_status check_divisions(const sparc_ppo_config *c) {
   if (c->steps % c->streams != 0)
-    return fail(SPARC_INVALID, "steps is %d, expected a multiple of the %d streams", c->steps, c->streams);
+    return fail(SPARC_INVALID, "steps of a rollout (--rollout) is %d, expected a multiple of streams (--streams), %d",
+                c->steps, c->streams);
   if (c->steps % c->minibatches != 0)
-    return fail(SPARC_INVALID, "steps is %d, expected a multiple of the %d minibatches", c->steps, c->minibatches);
+    return fail(SPARC_INVALID,
+                "steps of a rollout (--rollout) is %d, expected a multiple of minibatches (--minibatches), %d",
+                c->steps, c->minibatches);
   return SPARC_OK;
 }
 

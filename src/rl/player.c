@@ -28,7 +28,7 @@ static sparc_status act_agent(player *p) {
   return status;
 }
 
-static bool is_agent(const char *name) {
+bool player_is_agent(const char *name) {
   const size_t length = strlen(name), suffix = strlen(".safetensors");
   return length > suffix && strcmp(name + length - suffix, ".safetensors") == 0;
 }
@@ -45,7 +45,7 @@ static sparc_status load_agents(const char *path, player *p) {
 static sparc_status find_policy(const char *name, player *p) {
   static const char *const names[] = {"random", "oracle", NULL};
   static player_policy *const acts[] = {act_random, act_oracle};
-  if (is_agent(name)) return load_agents(name, p);
+  if (player_is_agent(name)) return load_agents(name, p);
   for (int i = 0; names[i]; i++) {
     if (strcmp(names[i], name) != 0) continue;
     p->act = acts[i];

@@ -31,6 +31,9 @@ struct player {
   int *lengths;                  /* n */
 };
 
+/* player_is_agent says whether a policy is the path of an agent, which ends in .safetensors */
+bool player_is_agent(const char *name);
+
 /* player_open makes config->n environments and starts their episodes. policy: "random", "oracle" or the path of an
  * agent, *.safetensors, which draws its actions or, if greedy, takes the most probable ones; where config->name is
  * NULL, the agent's own task is played. player_close releases the player, also after a failure. */

@@ -45,7 +45,7 @@ fi
 # bad files do not hide good ones
 expect 3 info "$scratch/missing" "$one" "$scratch"
 complains "sparc info: cannot open '$scratch/missing': No such file or directory"
-complains "it is a directory"
+complains "cannot open '$scratch/best.safetensors': No such file or directory"
 prints "34 tensors, 440 bytes"
 
 # names from a file cannot steer the terminal: the header holds an escape as a JSON \u sequence

@@ -237,7 +237,7 @@ wrong "cartpole has no options, got 'size'" cartpole --options size=hard
 wrong "did you mean '--streams'?" cartpole --steams 4
 wrong "--steps is '0', expected a whole number from 1" cartpole --steps 0
 wrong "--obsnorm is 'all', expected none, feature or pooled" cartpole --obsnorm all
-wrong "steps is 2048, expected a multiple of the 3 streams" cartpole --streams 3
+wrong "steps of a rollout (--rollout) is 2048, expected a multiple of streams (--streams), 3" cartpole --streams 3
 wrong "expected one TASK|./PLUGIN.so, got 'b' as well" a b
 wrong "expected one TASK|./PLUGIN.so, got 'a' as well" a --env b
 wrong "unknown environment 'cartpol'; did you mean 'cartpole'?" --env cartpol

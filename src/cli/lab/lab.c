@@ -108,7 +108,7 @@ static const struct argp_option lab_argp_options[] = {
     {NULL, 0, NULL, 0, "Output:", 3},
     {"format", 'f', "F", 0, "Tables as text, markdown, latex, csv or json (default: text)", 3},
     {"json", 'j', NULL, 0, "Print JSON: one object for each run or line", 3},
-    {"quiet", 'q', NULL, 0, "No progress and no remarks", 3},
+    {"quiet", 'q', NULL, 0, "Print results and errors only: no progress, no hints", 3},
     {"progress", 'p', "HOW", 0, "auto, plain (one line now and then) or none (default: auto)", 3},
     {0}};
 

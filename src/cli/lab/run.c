@@ -303,7 +303,7 @@ static void warn_of_short_runs(const lab_options *o, const grid_jobs *jobs) {
     count++;
     window = score.window;
   }
-  if (count)
+  if (count && !o->quiet)
     cli_message(o->who, "%d runs have fewer rollouts than the %d that a score is made of, and will have none", count,
                 window);
 }
