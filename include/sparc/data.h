@@ -95,9 +95,9 @@ SPARC_API void sparc_normalise(const float *in, float *out, int steps, int chann
 
 /* ---- files ----
  *
- * Numbers in text are decimal whatever the locale; a missing value is NaN, NA, N/A, #N/A, null, none or ?, and in UCR
- * and CSV also nothing between two separators. A label may be anything up to 255 bytes of UTF-8; a missing one leaves
- * the example unlabelled.
+ * Numbers in text are decimal whatever the locale; a missing value is NaN, NA, N/A, #N/A, #NA, <NA>, null, none
+ * or ?, and in UCR and CSV also nothing between two separators. A label may be anything up to 255 bytes of UTF-8; a
+ * missing one leaves the example unlabelled.
  *
  *   ucr    One example a line: label, then values, separated by tabs, else commas, else blanks. Every line has as many
  *          values as the first; missing values at the end of a line are padding: the series is shorter.

@@ -69,6 +69,12 @@ static double load(const elements *e, size_t index) {
   return e->kind == ELEMENT_SIGNED ? (double)load_signed(e, index) : (double)load_bits(e, index);
 }
 
+/* rounded once: a whole number does not become a double first */
+static float load_single(const elements *e, size_t index) {
+  if (e->kind == ELEMENT_FLOAT) return (float)load_float(e, index);
+  return e->kind == ELEMENT_SIGNED ? (float)load_signed(e, index) : (float)load_bits(e, index);
+}
+
 sparc_status elements_check(const elements *e) {
   const size_t available = e->source->size - e->start;
   size_t count, bytes;
@@ -94,11 +100,11 @@ static sparc_status convert(const elements *e, size_t row, size_t count, float *
     return SPARC_OK;
   }
   for (size_t i = 0; i < count; i++) {
-    const double value = load(e, index_of(e, row, count, i));
-    out[i] = (float)value;
+    const size_t index = index_of(e, row, count, i);
+    out[i] = load_single(e, index);
     if (isinf(out[i]))
       return fail(SPARC_FORMAT, "%s: value %zu is %g, expected %s", place_example(e->source, row + 1).text, i + 1,
-                  value, number_expected(NUMBER_LARGE));
+                  load(e, index), number_expected(NUMBER_LARGE));
   }
   return SPARC_OK;
 }

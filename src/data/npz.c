@@ -15,6 +15,7 @@ enum { STORED_AS_IS = 0, DEFLATED = 8 };
 
 typedef struct member {
   span name; /* without .npy */
+  bool bare; /* as it is in the archive */
   size_t header, packed, unpacked;
   uint32_t checksum;
   int method;
@@ -74,18 +75,21 @@ static sparc_status next_member(directory *d, member *out) {
   if (load(entry + 8, 2) & 1)
     return fail(SPARC_FORMAT, "%s: '%s' is encrypted", d->source->label, span_quote(out->name).text);
   const size_t ending = strlen(".npy");
-  if (name > ending && memcmp(out->name.at + name - ending, ".npy", ending) == 0) out->name.size -= ending;
+  out->bare = name <= ending || memcmp(out->name.at + name - ending, ".npy", ending) != 0;
+  if (!out->bare) out->name.size -= ending;
   return SPARC_OK;
 }
 
-/* finds the member of a name; found->name is empty if there is none */
+/* finds the member of a name; found->name is empty if there is none. Of several the last one counts, and one without
+ * .npy before those with it, as in NumPy. */
 static sparc_status find_member(const source *s, const char *name, member *found) {
   directory d;
+  member m;
+  *found = (member){.name = {"", 0}};
   sparc_status status = open_directory(s, &d);
-  while (status == SPARC_OK) {
-    status = next_member(&d, found);
-    if (!found->name.size || (found->name.size == strlen(name) && memcmp(found->name.at, name, found->name.size) == 0))
-      break;
+  while (status == SPARC_OK && (status = next_member(&d, &m)) == SPARC_OK && m.name.size) {
+    const bool same = m.name.size == strlen(name) && memcmp(m.name.at, name, m.name.size) == 0;
+    if (same && (m.bare || !found->bare)) *found = m;
   }
   return status;
 }

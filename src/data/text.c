@@ -86,7 +86,8 @@ enum { NUMBER_ROOM = 128 };
 
 /* copies the characters of a decimal number; tells what else the text may be */
 static number_kind classify(span s, char copy[static NUMBER_ROOM]) {
-  static const char *const missing[] = {"", "?", "nan", "-nan", "+nan", "na", "n/a", "#n/a", "null", "none"};
+  static const char *const missing[] = {"",    "?",    "nan", "-nan", "+nan", "na",
+                                        "n/a", "#n/a", "#na", "<na>", "null", "none"};
   for (size_t i = 0; i < sizeof missing / sizeof *missing && s.size <= strlen("#n/a"); i++)
     if (span_is(s, missing[i])) return NUMBER_MISSING;
   if (span_is(s, "inf") || span_is(s, "-inf") || span_is(s, "+inf")) return NUMBER_LARGE;
