@@ -7,6 +7,5 @@ const char *build_blas(void);     /* name of the BLAS that the benchmark compare
 const char *build_compiler(void); /* compiler and version */
 const char *build_type(void);     /* release, debug, ... */
 int build_openmp(void);           /* 1: tiles run on OpenMP threads, 0: on pthreads */
-int build_mujoco(void);           /* 1: the MuJoCo environments are in */
 
 #endif

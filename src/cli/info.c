@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "cli/cli.h"
 #include "cli/info_cells.h"
+#include "envs/robots.h"
 #include "io/json.h"
 #include "sparc/cell.h"
 #include "sparc/kernels.h"
@@ -113,7 +114,7 @@ static void print_build(const char *kernel) {
   printf("jansson   %s\n", jansson_version_str());
   printf("zlib      %s\n", zlibVersion());
   printf("openmp    %s\n", build_openmp() ? "yes" : "no");
-  printf("mujoco    %s\n", build_mujoco() ? "yes" : "no");
+  printf("mujoco    %s\n", robots_available() == SPARC_OK ? "yes" : sparc_error());
   printf("threads   %d (of %d processors, by %s)\n", thread_count(0), cpu.logical, thread_executor());
   printf("cells    ");
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) printf(" %s", *kind);
@@ -149,8 +150,9 @@ static json_t *json_build(const char *kernel) {
   json_t *machine =
       json_pack("{s:o, s:o, s:I, s:I, s:I, s:i}", "brand", json_text(cpu.brand), "features", json_words(features),
                 "l1d", (json_int_t)cpu.l1d, "l2", (json_int_t)cpu.l2, "l3", (json_int_t)cpu.l3, "logical", cpu.logical);
-  json_t *libraries = json_pack("{s:s, s:s, s:s, s:b, s:b}", "blas", build_blas(), "jansson", jansson_version_str(),
-                                "zlib", zlibVersion(), "openmp", build_openmp(), "mujoco", build_mujoco());
+  json_t *libraries =
+      json_pack("{s:s, s:s, s:s, s:b, s:b}", "blas", build_blas(), "jansson", jansson_version_str(), "zlib",
+                zlibVersion(), "openmp", build_openmp(), "mujoco", robots_available() == SPARC_OK);
   return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:i, s:o}", "version", sparc_version(), "build", build, "cpu",
                    machine, "kernels", kernel, "kernel_sets", json_kernel_sets(), "libraries", libraries, "threads",
                    thread_count(0), "cells", json_kinds());

@@ -16,11 +16,11 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "envs/mjcf.h"
+#include "envs/mujoco_library.h"
 #include "envs/robots.h"
 
 #include <assert.h>
 #include <math.h>
-#include <mujoco/mujoco.h>
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -116,14 +116,6 @@ typedef struct world {
 
 /* ---- errors ------------------------------------------------------------------------------------ */
 
-/* MuJoCo's handlers of one thread. The library exports them for its own Python bindings and declares them in no header;
- * the handlers of mujoco.h are those of the whole process and belong to the program. */
-typedef void (*mujoco_handler)(const char *message);
-mujoco_handler _mjPRIVATE__get_tls_error_fn(void);
-mujoco_handler _mjPRIVATE__get_tls_warning_fn(void);
-void _mjPRIVATE__set_tls_error_fn(mujoco_handler handler);
-void _mjPRIVATE__set_tls_warning_fn(mujoco_handler handler);
-
 static _Thread_local jmp_buf *landing;
 
 static void on_error(const char *message) {
@@ -134,18 +126,18 @@ static void on_warning(const char *message) { (void)message; } /* mjData counts 
 
 /* guarded calls body and returns whether it came to its end; if not, sparc_error() says why */
 static bool guarded(void (*body)(void *), void *context) {
-  const mujoco_handler error = _mjPRIVATE__get_tls_error_fn(), warning = _mjPRIVATE__get_tls_warning_fn();
+  const mujoco_handler error = mujoco->get_tls_error_fn(), warning = mujoco->get_tls_warning_fn();
   jmp_buf jump;
   landing = &jump;
-  _mjPRIVATE__set_tls_error_fn(on_error);
-  _mjPRIVATE__set_tls_warning_fn(on_warning);
+  mujoco->set_tls_error_fn(on_error);
+  mujoco->set_tls_warning_fn(on_warning);
   bool finished = false;
   if (setjmp(jump) == 0) {
     body(context);
     finished = true;
   }
-  _mjPRIVATE__set_tls_error_fn(error);
-  _mjPRIVATE__set_tls_warning_fn(warning);
+  mujoco->set_tls_error_fn(error);
+  mujoco->set_tls_warning_fn(warning);
   return finished;
 }
 
@@ -160,12 +152,12 @@ typedef struct loading {
 
 static void load_body(void *context) {
   loading *job = context;
-  mj_defaultVFS(job->vfs);
-  if (mj_makeEmptyFileVFS(job->vfs, job->file->name, (int)job->file->size) == 0) {
-    memcpy(job->vfs->filedata[mj_findFileVFS(job->vfs, job->file->name)], job->file->bytes, job->file->size);
-    job->m = mj_loadXML(job->file->name, job->vfs, job->remark, sizeof job->remark);
+  mujoco->default_vfs(job->vfs);
+  if (mujoco->make_empty_file_vfs(job->vfs, job->file->name, (int)job->file->size) == 0) {
+    memcpy(job->vfs->filedata[mujoco->find_file_vfs(job->vfs, job->file->name)], job->file->bytes, job->file->size);
+    job->m = mujoco->load_xml(job->file->name, job->vfs, job->remark, sizeof job->remark);
   }
-  mj_deleteVFS(job->vfs);
+  mujoco->delete_vfs(job->vfs);
 }
 
 /* NULL: *status says why */
@@ -187,12 +179,14 @@ sparc_status robot_open(const robot_task *task, const char *options, sparc_env_s
   double values[MAX_OPTIONS];
   sparc_status status = options_parse(task->name, RULES, options, values);
   if (status != SPARC_OK) return status;
+  status = mujoco_load();
+  if (status != SPARC_OK) return status;
   const robot *r = find_robot(task->robot);
   mjModel *m = load_model(r->model, &status);
   if (!m) return status;
   world *w = sparc_alloc(sizeof *w);
   if (!w) {
-    mj_deleteModel(m);
+    mujoco->delete_model(m);
     return fail(SPARC_NO_MEMORY, "no memory for environment %s", task->name);
   }
   assert(task->first + task->count <= m->nq - r->ground + m->nv);
@@ -211,7 +205,7 @@ sparc_status robot_open(const robot_task *task, const char *options, sparc_env_s
 
 void robot_close(void *model) {
   world *w = model;
-  mj_deleteModel(w->m);
+  mujoco->delete_model(w->m);
   sparc_free(w);
 }
 
@@ -258,7 +252,7 @@ typedef struct making {
 } making;
 static void make_body(void *context) {
   making *job = context;
-  job->d = mj_makeData(job->m);
+  job->d = mujoco->make_data(job->m);
 }
 
 void *robot_scratch_create(const void *model) {
@@ -266,7 +260,7 @@ void *robot_scratch_create(const void *model) {
   return guarded(make_body, &job) ? job.d : NULL;
 }
 
-void robot_scratch_free(void *scratch) { mj_deleteData(scratch); }
+void robot_scratch_free(void *scratch) { mujoco->delete_data(scratch); }
 
 /* ---- an episode -------------------------------------------------------------------------------- */
 
@@ -287,7 +281,7 @@ static void draw_start(const world *w, sparc_random *random, double *qpos, doubl
   for (int i = 0; i < m->nq; i++) qpos[i] = pose[i] + noise * (2 * sparc_random_uniform(random) - 1);
   for (int i = 0; i < m->nv; i++)
     qvel[i] = noise * (w->robot->normal ? sparc_random_normal(random) : 2 * sparc_random_uniform(random) - 1);
-  mj_normalizeQuat(m, qpos);
+  mujoco->normalize_quat(m, qpos);
 }
 
 /* physics runs some steps of it, or 0: computes what belongs to a first state */
@@ -298,8 +292,8 @@ typedef struct physics {
 } physics;
 static void physics_body(void *context) {
   const physics *job = context;
-  if (job->steps == 0) mj_forward(job->m, job->d);
-  for (int i = 0; i < job->steps; i++) mj_step(job->m, job->d);
+  if (job->steps == 0) mujoco->forward(job->m, job->d);
+  for (int i = 0; i < job->steps; i++) mujoco->step(job->m, job->d);
 }
 
 /* advance returns whether the physics stayed sound. MuJoCo has then started the mjData anew by itself, except after an
@@ -307,7 +301,7 @@ static void physics_body(void *context) {
 static bool advance(const world *w, mjData *d, int steps) {
   physics job = {.m = w->m, .d = d, .steps = steps};
   if (!guarded(physics_body, &job)) {
-    mj_resetData(w->m, d);
+    mujoco->reset_data(w->m, d);
     return false;
   }
   static const int bad[] = {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC, mjWARN_BADCTRL};
@@ -325,7 +319,7 @@ void robot_reset(const void *model, void *scratch, void *state, sparc_random *ra
   sparc_random beginning = *random; /* of the stream, where the first episode was drawn from */
   sparc_random_seek(&beginning, 0);
   draw_start(w, w->cached ? &beginning : random, d->qpos, d->qvel);
-  mju_zero(d->ctrl, w->m->nu);
+  memset(d->ctrl, 0, (size_t)w->m->nu * sizeof *d->ctrl);
   advance(w, d, 0);
   store(w, d, state);
   observe(w, d, observation);
@@ -357,7 +351,7 @@ void robot_step(const void *model, void *scratch, void *state, sparc_random *ran
 int robot_segments(const void *model, void *scratch, const void *state, double (*segment)[5], int most) {
   const mjModel *m = robot_load(model, scratch, state);
   mjData *d = scratch;
-  mj_kinematics(m, d);
+  mujoco->kinematics(m, d);
   int count = 0;
   for (size_t g = 0; g < (size_t)m->ngeom && count < most; g++) {
     const double *centre = d->geom_xpos + 3 * g, *turn = d->geom_xmat + 9 * g, *size = m->geom_size + 3 * g;

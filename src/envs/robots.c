@@ -38,12 +38,14 @@
 #else
 /* nothing opens, so nothing else is called */
 #define HOOKS .close = NULL
+sparc_status robots_available(void) {
+  return fail(SPARC_UNSUPPORTED,
+              "robots need MuJoCo, and this library was built without it: install it (Debian: "
+              "libmujoco-dev), then build again");
+}
 sparc_status robot_open(const robot_task *task, const char *options, sparc_env_shape *shape, void **model) {
-  (void)options, (void)shape, (void)model;
-  return fail(
-      SPARC_UNSUPPORTED,
-      "%s needs MuJoCo, and this library was built without it: install it (Debian: libmujoco-dev), then build again",
-      task->name);
+  (void)task, (void)options, (void)shape, (void)model;
+  return robots_available();
 }
 #endif
 

@@ -16,6 +16,9 @@ typedef struct robot_task {
   int first, count;
 } robot_task;
 
+/* robots_available returns SPARC_OK if a robot can be created; if not, sparc_error() says what is missing. */
+sparc_status robots_available(void);
+
 /* The hooks of every kind, in mujoco.c; see sparc_env_kind. */
 sparc_status robot_open(const robot_task *task, const char *options, sparc_env_shape *shape, void **model);
 void robot_close(void *model);
