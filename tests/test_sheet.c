@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sheet.c: a small table in every format for people, letter by letter. */
+/* test_sheet.c: a small table in every format for people, letter by letter, and texts that a format would act upon. */
 #include "lab/sheet.h"
 #include "unit.h"
 
@@ -65,22 +65,55 @@ static void test_formats(void **state) {
          "\\par\\smallskip{\\footnotesize A note \\& more.}\n\\end{table}\n");
 }
 
+/* texts of strangers in every place, in every format */
+static void test_hostile(void **state) {
+  (void)state;
+  static const char text[] = "a\033[31m|\n\\input{x}[*~^\"<\xff";
+  static const struct {
+    sheet_format format;
+    const char *want; /* of that text */
+  } cases[] = {
+      {SHEET_TEXT, "a?[31m| \\input{x}[*~^\"<?"},
+      {SHEET_MARKDOWN, "a?\\[31m\\| \\\\input{x}\\[\\*\\~^\"\\<?"},
+      {SHEET_LATEX, "a?{[}31m$|$ \\textbackslash{}input\\{x\\}{[}{*}\\textasciitilde{}\\textasciicircum{}{\"}$<$?"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    sheet s;
+    assert_true(sheet_create(1, 1, 1, &s));
+    snprintf(s.title, SHEET_TITLE, "%s", text);
+    snprintf(s.row[0], SHEET_TITLE, "%s", text);
+    snprintf(s.group[0], SHEET_TITLE, "%s", text);
+    snprintf(sheet_at(&s, 0, 0, 0)->text, SHEET_CELL, "%s", text);
+    s.corner = s.note = text;
+    char *written = NULL;
+    size_t size = 0, found = 0;
+    FILE *stream = open_memstream(&written, &size);
+    assert_non_null(stream);
+    sheet_write(&s, cases[i].format, stream);
+    fclose(stream);
+    for (const char *at = written; (at = strstr(at, cases[i].want)); at++) found++;
+    if (found != 6) fail_msg("%zu of 6 texts are as expected in\n%s", found, written);
+    free(written);
+    sheet_free(&s);
+  }
+}
+
 static void test_csv(void **state) {
   (void)state;
   char *text = NULL;
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
   assert_non_null(stream);
-  csv_put_text(stream, "a \"b\", c");
+  csv_put_text(stream, "a \"b\", c\033[m");
   csv_put_number(stream, true, 0.125);
   csv_put_number(stream, false, 1);
   csv_put_number(stream, true, NAN);
   fclose(stream);
-  assert_string_equal(text, "\"a \"\"b\"\", c\",0.125,,");
+  assert_string_equal(text, "\"a \"\"b\"\", c?[m\",0.125,,");
   free(text);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats), cmocka_unit_test(test_csv)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats), cmocka_unit_test(test_hostile),
+                                     cmocka_unit_test(test_csv)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include "base/error.h"
+#include "base/plain_text.h"
 #include "io/settings.h"
 #include "lab/cell_choice.h"
 
@@ -181,16 +182,23 @@ bool cli_refuse_unknown_options(const struct argp *argp, int argc, char **argv) 
 
 /* ---- messages and output ------------------------------------------------------------------------ */
 
-/* writes text with control bytes as \xNN and returns the columns used; UTF-8 passes, one column a character */
+/* the bytes of a character, as \xNN unless it is plain; returns the columns used */
+static int put_character(FILE *stream, const char *text, const text_character *c) {
+  if (c->plain) {
+    fwrite(text, 1, (size_t)c->length, stream);
+    return 1;
+  }
+  for (int i = 0; i < c->length; i++) fprintf(stream, "\\x%02x", (unsigned char)text[i]);
+  return 4 * c->length;
+}
+
+/* returns the columns used */
 static int put_escaped(FILE *stream, const char *text) {
   int columns = 0;
-  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-    if (*c < 0x20 || *c == 0x7f) {
-      columns += fprintf(stream, "\\x%02x", *c);
-    } else {
-      putc(*c, stream);
-      columns += (*c & 0xc0) != 0x80;
-    }
+  while (*text) {
+    const text_character c = text_next(text);
+    columns += put_character(stream, text, &c);
+    text += c.length;
   }
   return columns;
 }
@@ -219,10 +227,67 @@ void cli_json_line(const char *who, json_t *object) {
     cli_message(who, "no memory for the JSON output");
     exit(EXIT_FAILED);
   }
-  puts(text);
+  for (const char *at = text; *at;) {
+    const text_character c = text_next(at);
+    if (c.plain)
+      fwrite(at, 1, (size_t)c.length, stdout);
+    else
+      printf("\\u%04x", (unsigned)c.code); /* jansson leaves DEL, C1 and marks of direction as they are */
+    at += c.length;
+  }
+  putchar('\n');
   free(text);
   json_decref(object);
 }
+
+/* ---- words of a shell --------------------------------------------------------------------------- */
+
+static bool needs_no_quotes(const char *text) {
+  static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  return *text && strspn(text, safe) == strlen(text);
+}
+
+static bool is_plain(const char *text) {
+  while (*text) {
+    const text_character c = text_next(text);
+    if (!c.plain) return false;
+    text += c.length;
+  }
+  return true;
+}
+
+/* 'it'\''s' */
+static void put_single_quoted(FILE *out, const char *text) {
+  putc('\'', out);
+  for (; *text; text++) fprintf(out, *text == '\'' ? "'\\''" : "%c", *text);
+  putc('\'', out);
+}
+
+/* $'a\x1bb', for what a terminal must not see */
+static void put_dollar_quoted(FILE *out, const char *text) {
+  fputs("$'", out);
+  while (*text) {
+    const text_character c = text_next(text);
+    if (strchr("'\\", *text)) putc('\\', out);
+    put_character(out, text, &c);
+    text += c.length;
+  }
+  putc('\'', out);
+}
+
+shell_word cli_shell_word(const char *text) {
+  shell_word word = {""};
+  FILE *out = fmemopen(word.text, sizeof word.text - 1, "w");
+  if (!out) return word;
+  if (needs_no_quotes(text))
+    fputs(text, out);
+  else
+    (is_plain(text) ? put_single_quoted : put_dollar_quoted)(out, text);
+  fclose(out);
+  return word;
+}
+
+/* ---- output ------------------------------------------------------------------------------------- */
 
 json_t *cli_json_variant(const char *cell_options) {
   char variant[64];

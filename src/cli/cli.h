@@ -72,13 +72,21 @@ bool cli_refuse_unknown_options(const struct argp *argp, int argc, char **argv);
 /* cli_exit_code is the one place where a status of the library becomes an exit code. */
 exit_code cli_exit_code(sparc_status status);
 
-/* cli_message writes "who: sentence" to standard error. Bytes that could steer a terminal are escaped: names
- * in a sentence may come from a hostile file. */
+/* cli_message writes "who: sentence" to standard error. Characters that are not plain (base/plain_text.h) are escaped
+ * as \xNN: names in a sentence may come from a hostile file. */
 __attribute__((format(printf, 2, 3))) void cli_message(const char *who, const char *format, ...);
 
 /* cli_text writes text that comes from a file to standard output, escaped in the same way, and pads
  * it with spaces to width columns. */
 void cli_text(const char *text, int width);
+
+/* cli_shell_word is text as one word of a command that a user may copy into a shell: as it is, in quotes, or as $'...'
+ * where it has characters that are not plain. Of a text longer than any path the rest is left off. */
+enum { CLI_PATH = 4200 };
+typedef struct shell_word {
+  char text[4 * CLI_PATH];
+} shell_word;
+shell_word cli_shell_word(const char *text);
 
 /* cli_json_line writes one object as one line to standard output and drops the reference. NULL, which is what
  * jansson gives without memory, ends the program. */
@@ -100,7 +108,6 @@ bool cli_output_lost(void);
 
 /* cli_model_path is the file that a MODEL or AGENT on the command line stands for: of a run folder its best checkpoint
  * or, where there is none, its last one */
-enum { CLI_PATH = 4200 };
 void cli_model_path(const char *model, char path[CLI_PATH]);
 
 /* cli_model_load loads the model that MODEL stands for. What is no model is called so; `other`, the argument beside it,

@@ -179,7 +179,8 @@ static exit_code describe(const char *who, const envs_settings *s, const sparc_e
   if (!s->options)
     printf("  returns      random %s, optimal %s\n", mean_text(kind->random_return, random, sizeof random),
            mean_text(kind->optimal_return, optimal, sizeof optimal));
-  printf("\n`sparc envs %s --play %s` plays an episode.\n", s->name, kind->oracle ? "oracle" : "random");
+  printf("\n`sparc envs %s --play %s` plays an episode.\n", cli_shell_word(s->name).text,
+         kind->oracle ? "oracle" : "random");
   return EXIT_DONE;
 }
 

@@ -2,6 +2,7 @@
 /* eval.c: `sparc eval`: how good a trained model is on a file, a part of a data set or a task; and what the nearest
  * neighbour would do. */
 #include "base/error.h"
+#include "base/plain_text.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
@@ -197,10 +198,21 @@ static sparc_status count_confusion(sparc_model *model, const subject *s, int cl
   return status;
 }
 
+/* the first characters of a class's name, right-aligned */
+static void print_class(const char *name, int width) {
+  char text[256];
+  int columns = 0;
+  snprintf(text, sizeof text, "%s", name);
+  make_plain(text);
+  const char *end = text;
+  for (; columns < width && *end; columns++) end += text_next(end).length;
+  printf(" %*s%.*s", width - columns, "", (int)(end - text), text);
+}
+
 static void print_confusion(const sparc_preprocessing *p, const long *matrix) {
   enum { WIDTH = 10 };
   printf("\n%-*s predicted\n%-*s", WIDTH, "true", WIDTH, "");
-  for (int c = 0; c < p->classes; c++) printf(" %*.*s", WIDTH, WIDTH, p->labels[c]);
+  for (int c = 0; c < p->classes; c++) print_class(p->labels[c], WIDTH);
   putchar('\n');
   for (int t = 0; t < p->classes; t++) {
     cli_text(p->labels[t], WIDTH);

@@ -6,6 +6,8 @@
  */
 #include "cli/progress.h"
 
+#include "base/plain_text.h"
+
 #include <langinfo.h>
 #include <locale.h>
 #include <math.h>
@@ -159,16 +161,10 @@ static void cut_to_columns(char *text, int columns) {
   }
 }
 
-/* names in a line may come from a hostile file; nothing may steer the terminal */
-static void defuse(char *text) {
-  for (char *c = text; *c; c++)
-    if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-}
-
 static void show(progress *p, double time) {
   char line[LINE_SIZE];
   compose(p, time, line, sizeof line);
-  defuse(line);
+  make_plain(line); /* names in it may come from a hostile file */
   if (p->live) {
     /* a full last column would wrap */
     cut_to_columns(line, terminal_columns() - 1);
@@ -218,7 +214,7 @@ void progress_note(progress *p, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
-  defuse(line);
+  make_plain(line); /* names in it may come from a hostile file */
   fprintf(stderr, "%s\n", line);
   if (p->live && p->done > p->first) show(p, now());
 }

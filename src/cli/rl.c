@@ -139,17 +139,11 @@ static int watch(void *user, const rl_event *event) {
 
 /* ---- what came of it ----------------------------------------------------------------------------- */
 
-static void print_task(const sparc_ppo_config *p, const char *between) {
+static void print_task(const sparc_ppo_config *p) {
   cli_text(p->task, 0);
   if (!*p->task_options) return;
-  fputs(between, stdout);
+  fputs(" with ", stdout);
   cli_text(p->task_options, 0);
-}
-
-static void print_agent(const rl_config *c, const char *before) {
-  fputs(before, stdout);
-  cli_text(c->folder, 0);
-  puts("/last.safetensors");
 }
 
 static void print_score(const rl_result *r) {
@@ -161,25 +155,31 @@ static void print_score(const rl_result *r) {
 }
 
 static void print_hints(const rl_config *c) {
-  puts("\nWhat to type next:");
-  print_agent(c, "  sparc rl --eval ");
-  printf("  sparc envs ");
-  print_task(&c->ppo, " --options ");
-  print_agent(c, " --play ");
+  const sparc_ppo_config *p = &c->ppo;
+  char agent[CLI_PATH];
+  snprintf(agent, sizeof agent, "%s/last.safetensors", c->folder);
+  printf("\nWhat to type next:\n  sparc rl --eval %s\n", cli_shell_word(agent).text);
+  printf("  sparc envs %s", cli_shell_word(p->task).text);
+  if (*p->task_options) printf(" --options %s", cli_shell_word(p->task_options).text);
+  printf(" --play %s\n", cli_shell_word(agent).text);
 }
 
 static void print_result(const rl_run *run) {
   const rl_config *c = rl_run_config(run);
   const rl_result r = rl_run_result(run);
   const sparc_ppo_config *p = &c->ppo;
+  char agent[CLI_PATH];
   printf("task      ");
-  print_task(p, " with ");
+  print_task(p);
   printf("\ncell      %s (%d modes, %zu parameters), seed %llu, %ld steps in %ld rollouts\n", p->cell, p->H,
          parameters(run), (unsigned long long)p->seed, c->total_steps, p->rollouts);
   if (*p->cell_options) printf("options   %s\n", p->cell_options);
   print_score(&r);
   if (r.seconds > 0) printf("speed     %.0f steps/s\n", steps_per_second(run));
-  print_agent(c, "agent     ");
+  snprintf(agent, sizeof agent, "%s/last.safetensors", c->folder);
+  printf("agent     ");
+  cli_text(agent, 0);
+  putchar('\n');
 }
 
 static json_t *json_result(const rl_run *run) {
@@ -214,7 +214,8 @@ static exit_code report_failure(const rl_command *c, sparc_status status) {
 static exit_code report_result(const rl_command *c) {
   const rl_result r = rl_run_result(c->run);
   if (!r.finished) {
-    cli_message(c->who, "interrupted after rollout %ld; --resume --out '%s' continues", r.saved, c->folder);
+    cli_message(c->who, "interrupted after rollout %ld; --resume --out %s continues", r.saved,
+                cli_shell_word(c->folder).text);
     return EXIT_INTERRUPTED;
   }
   const bool one_of_several = c->out >= 0;

@@ -279,7 +279,8 @@ static bool pass_score_on(const train_command *t) {
 static exit_code report_result(const train_command *t) {
   const sparc_run_result r = sparc_run_result_of(t->run);
   if (!r.finished) {
-    cli_message(t->who, "interrupted after update %ld; --resume --out '%s' continues", r.saved, t->folder);
+    cli_message(t->who, "interrupted after update %ld; --resume --out %s continues", r.saved,
+                cli_shell_word(t->folder).text);
     return EXIT_INTERRUPTED;
   }
   const bool one_of_several = t->out >= 0;

@@ -6,6 +6,8 @@
  */
 #include "data/text.h"
 
+#include "base/plain_text.h"
+
 #include <ctype.h>
 #include <limits.h>
 #include <math.h>
@@ -38,30 +40,9 @@ span span_cut(span *rest, char separator, bool *more) {
   return part;
 }
 
-/* length of the UTF-8 sequence at s, 0 if it is none; overlong forms, surrogates and numbers past 10ffff are none */
-static size_t utf8_length(const unsigned char *s, size_t size) {
-  static const struct {
-    unsigned char first_low, first_high, second_low, second_high, length;
-  } forms[] = {
-      {0x00, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-      {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-      {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-  };
-  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-    if (s[0] < forms[i].first_low || s[0] > forms[i].first_high) continue;
-    const size_t length = forms[i].length;
-    if (length > size) return 0;
-    if (length > 1 && (s[1] < forms[i].second_low || s[1] > forms[i].second_high)) return 0;
-    for (size_t k = 2; k < length; k++)
-      if ((s[k] & 0xc0) != 0x80) return 0;
-    return length;
-  }
-  return 0;
-}
-
 bool span_is_utf8(span s) {
   for (size_t i = 0; i < s.size;) {
-    const size_t length = utf8_length((const unsigned char *)s.at + i, s.size - i);
+    const size_t length = utf8_length(s.at + i, s.size - i);
     if (length == 0) return false;
     i += length;
   }

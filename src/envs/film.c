@@ -192,7 +192,7 @@ static void put_strip(FILE *out, const film *f, const char *title) {
       "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
       out);
   fprintf(out, "<text class=\"t\" x=\"%d\" y=\"22\">", GAP);
-  for (; *title; title++) xml_put_character(out, *title);
+  xml_put(out, title);
   fputs("</text>\n", out);
   for (size_t p = 0; p < panel_count(f); p++) put_panel(out, f, &v, p);
   fputs("</svg>\n", out);

@@ -4,6 +4,7 @@
 #include "io/json_tree.h"
 
 #include "base/memory.h"
+#include "base/plain_text.h"
 #include "io/dtype.h"
 
 #include <limits.h>
@@ -79,19 +80,6 @@ static bool skip_digits(parser *p) {
   return true;
 }
 
-/* bytes of the UTF-8 sequence here: none for what is stray, cut off, overlong, a surrogate or beyond Unicode */
-static size_t sequence_length(const parser *p) {
-  const unsigned char *s = p->text + p->at;
-  const size_t size = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
-  if (size > p->length - p->at) return 0;
-  for (size_t i = 1; i < size; i++)
-    if (s[i] >> 6 != 2) return 0;
-  if (size > 2 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-                   (s[0] == 0xf4 && s[1] > 0x8f)))
-    return 0;
-  return size;
-}
-
 static void put_code(parser *p, uint32_t code) {
   const unsigned shift[] = {0, 6, 12, 18}, lead[] = {0, 0xc0, 0xe0, 0xf0};
   const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
@@ -146,7 +134,7 @@ static bool read_string(parser *p, const char **out) {
       if (!read_escape(p)) return false;
       continue;
     }
-    const size_t size = sequence_length(p);
+    const size_t size = utf8_length((const char *)p->text + p->at, p->length - p->at);
     if (!size) return refuse(p, "unable to decode byte 0x%02x", (unsigned)c);
     memcpy(p->room, p->text + p->at, size);
     p->room += size;

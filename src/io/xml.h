@@ -3,26 +3,22 @@
 #ifndef SPARC_IO_XML_H
 #define SPARC_IO_XML_H
 
-#include <stdio.h>
+#include "base/plain_text.h"
 
-/* one character of a text; control characters have no place in it */
-static inline void xml_put_character(FILE *out, char c) {
-  switch (c) {
-    case '&':
-      fputs("&amp;", out);
-      break;
-    case '<':
-      fputs("&lt;", out);
-      break;
-    case '>':
-      fputs("&gt;", out);
-      break;
-    case '"':
-      fputs("&quot;", out);
-      break;
-    default:
-      putc((unsigned char)c < ' ' && c != '\n' ? '?' : c, out);
-  }
+#include <string.h>
+
+/* xml_put_character writes the first character of a text and returns its length in bytes. What is not plain
+ * (base/plain_text.h) is replaced; xml_put writes the whole text so. */
+static inline int xml_put_character(FILE *out, const char *text) {
+  static const char special[] = "&<>\"", *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
+  const char *found = strchr(special, *text);
+  if (!found) return put_plain_character(out, text);
+  fputs(entities[found - special], out);
+  return 1;
+}
+
+static inline void xml_put(FILE *out, const char *text) {
+  while (*text) text += xml_put_character(out, text);
 }
 
 #endif

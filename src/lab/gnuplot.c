@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gnuplot.c: running gnuplot on a script and fetching the figure.
+/* gnuplot.c: text in scripts, running gnuplot on a script, and fetching the figure.
  *
  * The script names its data and its figure relative to its own folder, so that a user can edit and run it there again.
  * gnuplot gets no standard input and a process group of its own: an interrupt at the terminal is for the tool, which
@@ -8,6 +8,7 @@
 #include "lab/gnuplot.h"
 
 #include "base/error.h"
+#include "base/plain_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,54 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* ---- text ---------------------------------------------------------------------------------------- */
+
+/* Text between two others, with a character before each of those that are marked. A single quote becomes an apostrophe:
+ * doubling it, which gnuplot documents, does not work at the beginning of a string. */
+static gnuplot_string compose(const char *before, const char *text, const char *behind, const char *marked, char mark) {
+  static const char apostrophe[] = "’";
+  gnuplot_string out;
+  char plain[(sizeof out.text - 32) / 3]; /* every character may take three */
+  snprintf(plain, sizeof plain, "%s", text);
+  make_plain(plain);
+  size_t used = (size_t)snprintf(out.text, sizeof out.text, "%.8s", before);
+  for (const char *c = plain; *c; c++) {
+    if (strchr(marked, *c)) out.text[used++] = mark;
+    const size_t size = *c == '\'' ? strlen(apostrophe) : 1;
+    memcpy(out.text + used, *c == '\'' ? apostrophe : c, size);
+    used += size;
+  }
+  snprintf(out.text + used, sizeof out.text - used, "%s", behind);
+  return out;
+}
+
+gnuplot_string gnuplot_text(const char *text) { return compose("'", text, "'", "", 0); }
+gnuplot_string gnuplot_tic(const char *text) { return compose("'", text, "'", "%", '%'); }
+gnuplot_string gnuplot_enhanced(const char *text) { return compose("", text, "", "_^{}@&~\\", '\\'); }
+
+gnuplot_string gnuplot_file(const char *name, const char *extension) {
+  char file[NAME_MAX + 1];
+  snprintf(file, sizeof file, "%.230s%s", name, extension);
+  return compose("'./", file, "'", "", 0);
+}
+
+/* ---- scripts ------------------------------------------------------------------------------------- */
+
+void gnuplot_begin(FILE *script, const char *command, const char *name) {
+  fprintf(script, "# written by %s; to draw the figure again, run gnuplot in this folder on %s\n", command,
+          gnuplot_file(name, ".gp").text);
+  fprintf(script, "set encoding utf8\nset datafile separator comma\nset datafile columnheaders\n");
+  fprintf(script, "set datafile missing 'NaN'\nset border 3 linecolor rgb '#8a94a0'\n");
+  fprintf(script, "set tics nomirror out scale 0.5 textcolor rgb '#3c4650'\n");
+}
+
+void gnuplot_terminal(FILE *script, const char *terminal, const gnuplot_canvas *c) {
+  const bool svg = strcmp(terminal, "svg") == 0;
+  fprintf(script, "set terminal %s size %d,%d%s %s font 'Helvetica,%d' background '#ffffff'\n", terminal, c->width,
+          c->height, svg ? " dynamic" : "", c->enhanced ? "enhanced" : "noenhanced", c->points);
+  fprintf(script, "set output %s\n", gnuplot_file(c->name, svg ? ".svg" : ".png").text);
+}
 
 /* ---- the program -------------------------------------------------------------------------------- */
 
@@ -32,7 +81,7 @@ static int spawn(const char *folder, const char *script, int complaints, pid_t *
     return error;
   }
   char program[] = "gnuplot", path[PATH_MAX];
-  snprintf(path, sizeof path, "%s", script);
+  snprintf(path, sizeof path, "./%s", script); /* no option, whatever it begins with */
   char *arguments[] = {program, path, NULL};
   error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   if (!error) error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);

@@ -3,6 +3,8 @@
  * format would act upon. */
 #include "lab/sheet.h"
 
+#include "base/plain_text.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,9 +48,26 @@ void sheet_pair(double mean, double deviation, int digits, char text[SHEET_CELL]
   snprintf(text, SHEET_CELL, isnan(deviation) ? "%s" : "%s ± %s", first, second);
 }
 
+/* ---- text of strangers ----------------------------------------------------------------------------- */
+
+/* characters that a format acts upon, and what they are written with */
+typedef struct escape {
+  const char *characters, *before, *behind; /* behind NULL: `before` takes the character's place */
+} escape;
+
+/* writes the first character of text and returns its length in bytes; the list ends with NULL */
+static size_t put_escaped_character(FILE *f, const char *text, const escape *e) {
+  while (e->characters && !strchr(e->characters, *text)) e++;
+  if (!e->characters) return (size_t)put_plain_character(f, text);
+  fputs(e->before, f);
+  if (e->behind) fprintf(f, "%c%s", *text, e->behind);
+  return 1;
+}
+
 void csv_put_text(FILE *stream, const char *text) {
+  static const escape escapes[] = {{"\"", "\"", ""}, {NULL, NULL, NULL}};
   putc('"', stream);
-  for (; *text; text++) fprintf(stream, *text == '"' ? "\"\"" : "%c", *text);
+  while (*text) text += put_escaped_character(stream, text, escapes);
   putc('"', stream);
 }
 
@@ -60,13 +79,6 @@ void csv_put_number(FILE *stream, bool there, double value) {
 /* ---- text: as many groups beside each other as a line has room for --------------------------------- */
 
 enum { LINE = 118, GAP = 2 };
-
-/* columns on a screen: a character of UTF-8 takes one */
-static int width_of(const char *text) {
-  int width = 0;
-  for (; *text; text++) width += (*text & 0xc0) != 0x80;
-  return width;
-}
 
 static int larger(int a, int b) { return a > b ? a : b; }
 
@@ -84,10 +96,10 @@ static void marked(const sheet *s, const sheet_cell *c, char text[SHEET_CELL + 4
 
 static int column_width(const sheet *s, int group, int column) {
   char text[SHEET_CELL + 4];
-  int width = width_of(s->column[column]) + has_marks(s);
+  int width = plain_columns(s->column[column]) + has_marks(s);
   for (int r = 0; r < s->rows; r++) {
     marked(s, sheet_at(s, r, group, column), text);
-    width = larger(width, width_of(text));
+    width = larger(width, plain_columns(text));
   }
   return width;
 }
@@ -100,14 +112,13 @@ static int columns_width(const sheet *s, int group) {
 }
 
 static int group_width(const sheet *s, int group) {
-  return larger(columns_width(s, group), GAP + width_of(s->group[group]));
+  return larger(columns_width(s, group), GAP + plain_columns(s->group[group]));
 }
 
-/* control characters must not steer a terminal */
 static void put(FILE *f, const char *text, int width, bool right) {
-  const int pad = larger(0, width - width_of(text));
+  const int pad = larger(0, width - plain_columns(text));
   fprintf(f, "%*s", right ? pad : 0, "");
-  for (; *text; text++) putc((unsigned char)*text < 0x20 || *text == 0x7F ? '?' : *text, f);
+  put_plain(f, text);
   fprintf(f, "%*s", right ? 0 : pad, "");
 }
 
@@ -150,24 +161,29 @@ static void put_row(const sheet *s, int row, int first, int end, int titles, FIL
   putc('\n', f);
 }
 
+/* broken into lines between words */
 static void put_note(const char *note, FILE *f) {
+  char *text = strdup(note), *rest = text;
   int column = 0;
-  for (const char *word = note; *word;) {
-    const int length = (int)strcspn(word, " ");
-    if (column && column + 1 + length > LINE) {
+  if (text) make_plain(text);
+  for (char *word; (word = strsep(&rest, " ")) != NULL;) {
+    const int width = plain_columns(word);
+    if (column && column + 1 + width > LINE) {
       putc('\n', f);
       column = 0;
     }
-    column += fprintf(f, "%s%.*s", column ? " " : "", length, word);
-    word += length + (word[length] == ' ');
+    fprintf(f, "%s%s", column ? " " : "", word);
+    column += width + (column > 0);
   }
   putc('\n', f);
+  free(text);
 }
 
 static void write_text(const sheet *s, FILE *f) {
-  int titles = width_of(s->corner);
-  for (int r = 0; r < s->rows; r++) titles = larger(titles, width_of(s->row[r]));
-  fprintf(f, "%s\n", s->title);
+  int titles = plain_columns(s->corner);
+  for (int r = 0; r < s->rows; r++) titles = larger(titles, plain_columns(s->row[r]));
+  put(f, s->title, 0, false);
+  putc('\n', f);
   for (int first = 0, end; first < s->groups; first = end) {
     end = block_end(s, first, titles);
     putc('\n', f);
@@ -182,7 +198,8 @@ static void write_text(const sheet *s, FILE *f) {
 /* ---- Markdown ------------------------------------------------------------------------------------ */
 
 static void put_markdown(FILE *f, const char *text) {
-  for (; *text; text++) fprintf(f, strchr("|*_`\\<", *text) ? "\\%c" : "%c", *text);
+  static const escape escapes[] = {{"|*_`~[]<\\", "\\", ""}, {NULL, NULL, NULL}};
+  while (*text) text += put_escaped_character(f, text, escapes);
 }
 
 static void write_markdown(const sheet *s, FILE *f) {
@@ -206,7 +223,9 @@ static void write_markdown(const sheet *s, FILE *f) {
     fprintf(f, " |");
     for (int i = 0; i < s->groups * s->columns; i++) {
       const sheet_cell *cell = sheet_at(s, r, i / s->columns, i % s->columns);
-      fprintf(f, " %s%s%s |", around[cell->mark], cell->text, around[cell->mark]);
+      fprintf(f, " %s", around[cell->mark]);
+      put_markdown(f, cell->text);
+      fprintf(f, "%s |", around[cell->mark]);
     }
     putc('\n', f);
   }
@@ -219,16 +238,23 @@ static void write_markdown(const sheet *s, FILE *f) {
 /* ---- LaTeX: booktabs ----------------------------------------------------------------------------- */
 
 static void put_latex(FILE *f, const char *text) {
-  for (; *text; text++) {
+  /* a line may begin with the text, where brackets and a star would be arguments of the \\ before it */
+  static const escape escapes[] = {{"|<>", "$", "$"},
+                                   {"&%$#_{}", "\\", ""},
+                                   {"[]*\"", "{", "}"},
+                                   {"\\", "\\textbackslash{}", NULL},
+                                   {"^", "\\textasciicircum{}", NULL},
+                                   {"~", "\\textasciitilde{}", NULL},
+                                   {NULL, NULL, NULL}};
+  while (*text) {
     if (strncmp(text, "±", strlen("±")) == 0) {
       fputs("$\\pm$", f);
-      text += strlen("±") - 1;
+      text += strlen("±");
     } else if (*text == '-' && text[1] >= '0' && text[1] <= '9') {
       fputs("$-$", f);
-    } else if (strchr("|<>", *text)) {
-      fprintf(f, "$%c$", *text);
+      text++;
     } else {
-      fprintf(f, strchr("&%$#_{}", *text) ? "\\%c" : "%c", *text);
+      text += put_escaped_character(f, text, escapes);
     }
   }
 }

@@ -32,6 +32,16 @@ complains() { grep -qF -- "$1" "$scratch/err" || fail "standard error does not s
 no_output() { [ ! -s "$scratch/out" ] || fail "standard output is not empty"; }
 no_complaint() { [ ! -s "$scratch/err" ] || fail "standard error is not empty"; }
 
+# scripts_are_inert FILE...: outside single quotes, in which gnuplot evaluates nothing, stands nothing that it would
+# take for a command, a macro or a double-quoted string
+scripts_are_inert() {
+  local file
+  for file; do
+    [ -s "$file" ] || fail "there is no script $file"
+    if sed "s/'[^']*'//g" "$file" | grep -n "[\"'\`@!|<]"; then fail "$file has text outside single quotes"; fi
+  done
+}
+
 # data_start FILE: where the data section of a safetensors file begins
 data_start() { echo $((8 + $(od -An -tu8 -N8 "$1"))); }
 

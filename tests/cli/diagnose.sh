@@ -77,6 +77,7 @@ prints 'waves (sparc), layer 1'
 if command -v gnuplot >/dev/null; then
   expect 0 diagnose order-0 order-1 rtu --figures figures
   prints '11 figures in figures'
+  scripts_are_inert figures/*.gp
   for figure in event-order-sparc-{disc,controls,energy,portrait} event-order-sparc-2-disc tracking-rtu-{disc,energy,portrait}; do
     [ -s "figures/$figure.svg" ] || fail "there is no figure $figure"
   done

@@ -40,7 +40,7 @@ for signal in INT TERM HUP; do
   wait $pid || got=$?
   [ $got = 130 ] || fail "SIG$signal gives exit code $got"
   complains "interrupted after update"
-  complains "--resume --out '$signal/run' continues"
+  complains "--resume --out $signal/run continues"
   cmp -s reference/run/last.safetensors $signal/run/last.safetensors && fail "SIG$signal did not stop the run"
   # the folder knows everything else
   expect 0 train --resume --out $signal/run --quiet

@@ -66,7 +66,7 @@ for signal in INT TERM; do
   wait $pid || got=$?
   [ $got = 130 ] || fail "SIG$signal gives exit code $got"
   complains "interrupted after rollout"
-  complains "--resume --out '$signal/run' continues"
+  complains "--resume --out $signal/run continues"
   expect 0 rl --resume --out $signal/run
   complains "continued after rollout"
   prints "score     $score,"
@@ -165,7 +165,7 @@ kill -INT $pid || fail "the runs were over before SIGINT came"
 got=0
 wait $pid || got=$?
 [ $got = 130 ] || fail "SIGINT gives several runs exit code $got"
-complains "--resume --out 'stopped/s1' continues"
+complains "--resume --out stopped/s1 continues"
 [ ! -e stopped/s9 ] || fail "runs are begun after SIGINT"
 
 for seeds in 3-2 x 1- -1 0-1000; do

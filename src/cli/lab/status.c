@@ -34,15 +34,20 @@ static json_t *json_status(const grid_jobs *jobs, const grid_job *job, const job
   return object;
 }
 
+static void print_with(const char *before, const char *text) {
+  fputs(before, stdout);
+  cli_text(text, 0);
+}
+
 static void print_job(const grid_job *job, const job_report *r) {
   printf("%-44s %-8s %3.0f%%", job->name, job_state_name(r->state), 100 * r->done);
   if (r->state == JOB_DONE && isfinite(r->result.score)) printf("  %.5g", r->result.score);
-  if (r->state == JOB_DONE && !isfinite(r->result.score)) printf("  no score: %s", r->result.reason);
-  if (r->state == JOB_RUNNING) printf("  on %s, process %ld", r->holder.host, r->holder.pid);
-  if (r->state == JOB_FAILED) {
-    fputs("  ", stdout);
-    cli_text(r->message, 0);
+  if (r->state == JOB_DONE && !isfinite(r->result.score)) print_with("  no score: ", r->result.reason);
+  if (r->state == JOB_RUNNING) {
+    print_with("  on ", r->holder.host);
+    printf(", process %ld", r->holder.pid);
   }
+  if (r->state == JOB_FAILED) print_with("  ", r->message);
   putchar('\n');
 }
 

@@ -259,26 +259,26 @@ static void put_script(FILE *f, const void *context) {
   static const char *const columns[WRITE_RULES] = {"own", "other", "none"};
   static const double sizes[WRITE_RULES] = {1.5, 0.95, 0.45};
   fprintf(f,
-          "set tmargin 4\nset xlabel \"steps after the histories met\" offset 0,0.4\nset ylabel \"Re(h - h\\'), one "
-          "mode\"\n");
+          "set tmargin 4\nset xlabel 'steps after the histories met' offset 0,0.4\nset ylabel 'Re(h - h′), one "
+          "mode'\n");
   fprintf(f,
-          "set xrange [0:%d]\nset xzeroaxis linecolor rgb \"#c8ced6\" linewidth 1\nset key below maxcols 2 Left "
+          "set xrange [0:%d]\nset xzeroaxis linecolor rgb '#c8ced6' linewidth 1\nset key below maxcols 2 Left "
           "reverse samplen 2\n",
           STEPS + 1);
   fprintf(f,
-          "set label 1 \"What is left of a difference between two histories\" font \"Helvetica:Bold,14\" at graph 0, "
+          "set label 1 'What is left of a difference between two histories' font 'Helvetica:Bold,14' at graph 0, "
           "graph 1 left offset 0,1.6\n");
   fprintf(f,
-          "plot data using \"step\":\"product\" with lines linewidth 2 linecolor rgb \"#1c242c\" title \"product of "
-          "the adaptive transitions\"");
+          "plot data using 'step':'product' with lines linewidth 2 linecolor rgb '#1c242c' title 'product of "
+          "the adaptive transitions'");
   for (int i = 0; i < WRITE_RULES; i++)
     fprintf(f,
-            ", \\\n     data using \"step\":\"%s\" with points pointtype %d pointsize %.2f linewidth 1.5 linecolor "
-            "rgb \"%s\" title \"adaptive transitions, %s\"",
+            ", \\\n     data using 'step':'%s' with points pointtype %d pointsize %.2f linewidth 1.5 linecolor "
+            "rgb '%s' title 'adaptive transitions, %s'",
             columns[i], i < WRITES_NOTHING ? 6 : 7, sizes[i], plot_colour(i), write_rule_names[i]);
   fprintf(f,
-          ", \\\n     data using \"step\":\"fixed\" with lines linewidth 2 dashtype 2 linecolor rgb \"%s\" title "
-          "\"fixed transitions, adaptive writes\"\n",
+          ", \\\n     data using 'step':'fixed' with lines linewidth 2 dashtype 2 linecolor rgb '%s' title "
+          "'fixed transitions, adaptive writes'\n",
           plot_colour(3));
 }
 

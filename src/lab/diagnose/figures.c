@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "lab/diagnose/plot.h"
 #include "lab/diagnose/view.h"
+#include "lab/gnuplot.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -39,12 +40,12 @@ static void put_event_lines(FILE *f, const view *v, const char *layer, const cha
     const int event = v->from->event[t];
     if (event < 0) continue;
     const char *name = v->replay->event_names[event];
-    fprintf(f, "set arrow from %d, graph 0 to %d, graph 1 nohead %s linewidth 1.5 dashtype 2 linecolor rgb \"%s\"\n",
+    fprintf(f, "set arrow from %d, graph 0 to %d, graph 1 nohead %s linewidth 1.5 dashtype 2 linecolor rgb '%s'\n",
             t + 1, t + 1, layer, colour ? colour : plot_colour(event));
     if (t < free_from) continue;
     free_from = t + name_steps(v, name);
-    fprintf(f, "set label \"%s\" at %d, graph 1 center offset 0,0.6 font \",11\" textcolor rgb \"%s\"\n", name, t + 1,
-            plot_colour(event));
+    fprintf(f, "set label %s at %d, graph 1 center offset 0,0.6 font ',11' textcolor rgb '%s'\n",
+            gnuplot_text(name).text, t + 1, plot_colour(event));
   }
 }
 
@@ -54,15 +55,17 @@ static void put_event_names(FILE *f, const view *v) {
   double at = 1;
   for (int i = 0; v->replay->event_names && v->replay->event_names[i]; i++) {
     if (!has_event(v, i)) continue;
-    fprintf(f, "set label %d \"%s\" at graph %.3f, graph 1 right offset 0,1.6 textcolor rgb \"%s\"\n", label++,
-            v->replay->event_names[i], at, plot_colour(i));
+    fprintf(f, "set label %d %s at graph %.3f, graph 1 right offset 0,1.6 textcolor rgb '%s'\n", label++,
+            gnuplot_text(v->replay->event_names[i]).text, at, plot_colour(i));
     at -= 0.03 + 0.012 * (double)strlen(v->replay->event_names[i]);
   }
 }
 
 static void put_heading(FILE *f, const scene *s, const char *what) {
-  fprintf(f, "set label 1 \"%s: %s\" noenhanced font \"Helvetica:Bold,14\" at graph 0, graph 1 left offset 0,1.6\n",
-          s->title, what);
+  char heading[REPLAY_TITLE + 120];
+  snprintf(heading, sizeof heading, "%s: %s", s->title, what);
+  fprintf(f, "set label 1 %s font 'Helvetica:Bold,14' at graph 0, graph 1 left offset 0,1.6\n",
+          gnuplot_text(heading).text);
 }
 
 /* ---- eigenvalues --------------------------------------------------------------------------------- */
@@ -92,26 +95,26 @@ static void disc_script(FILE *f, const void *context) {
           "unset border\nset size square\nset tmargin 3\nset xrange [-1.12:1.12]\nset yrange [-1.12:1.12]\nset samples "
           "400\n");
   fprintf(f, "unset xtics\nunset ytics\n");
-  fprintf(f, "set zeroaxis linecolor rgb \"#c8ced6\" linewidth 1\nset key bottom right samplen 1 opaque\n");
-  fprintf(f, "set object 1 circle at 0,0 size 1 fillstyle empty border linecolor rgb \"#8a94a0\" linewidth 1.5\n");
-  fprintf(f, "set object 2 circle at 0,0 size 0.5 fillstyle empty border linecolor rgb \"#dfe3e8\" linewidth 1\n");
-  fprintf(f, "set palette defined (-1 \"#2166AC\", 0 \"#D9D9D9\", 1 \"#B2182B\")\nset cbrange [-1:1]\n");
-  fprintf(f, "set cblabel \"r: retains longer (-1) ... forgets (1)\"\nset cbtics (-1, 0, 1)\n");
+  fprintf(f, "set zeroaxis linecolor rgb '#c8ced6' linewidth 1\nset key bottom right samplen 1 opaque\n");
+  fprintf(f, "set object 1 circle at 0,0 size 1 fillstyle empty border linecolor rgb '#8a94a0' linewidth 1.5\n");
+  fprintf(f, "set object 2 circle at 0,0 size 0.5 fillstyle empty border linecolor rgb '#dfe3e8' linewidth 1\n");
+  fprintf(f, "set palette defined (-1 '#2166AC', 0 '#D9D9D9', 1 '#B2182B')\nset cbrange [-1:1]\n");
+  fprintf(f, "set cblabel 'r: retains longer (-1) ... forgets (1)'\nset cbtics (-1, 0, 1)\n");
   fprintf(f, "%s", control ? "" : "unset colorbox\n");
   put_heading(f, s, control ? "eigenvalues under control" : "eigenvalues");
-  fprintf(f, "set label \"1\" at 1.04,0 left\nset label \"-1\" at -1.04,0 right\n");
-  fprintf(f, "set label \"i\" at 0,1.07 center\nset label \"-i\" at 0,-1.07 center\n");
+  fprintf(f, "set label '1' at 1.04,0 left\nset label '-1' at -1.04,0 right\n");
+  fprintf(f, "set label 'i' at 0,1.07 center\nset label '-i' at 0,-1.07 center\n");
   fprintf(f, "plot ");
   if (moved)
     fprintf(f,
-            "data using \"base re\":\"base im\":(column(\"re\") - column(\"base re\")):(column(\"im\") - "
-            "column(\"base im\")) with vectors nohead linewidth 0.5 linecolor rgb \"#e4e8ec\" notitle, \\\n     ");
-  fprintf(f, "data using \"re\":\"im\":\"r\" with points pointtype 7 pointsize 0.4 linecolor %s",
-          control ? "palette title \"at a step\"" : "rgb \"#3050A0\" notitle");
+            "data using 'base re':'base im':(column('re') - column('base re')):(column('im') - "
+            "column('base im')) with vectors nohead linewidth 0.5 linecolor rgb '#e4e8ec' notitle, \\\n     ");
+  fprintf(f, "data using 're':'im':'r' with points pointtype 7 pointsize 0.4 linecolor %s",
+          control ? "palette title 'at a step'" : "rgb '#3050A0' notitle");
   if (moved)
     fprintf(f,
-            ", \\\n     data using (column(\"step\") == 1 ? column(\"base re\") : NaN):\"base im\" with points "
-            "pointtype 6 pointsize 0.6 linewidth 1.2 linecolor rgb \"#1c242c\" title \"baseline\"");
+            ", \\\n     data using (column('step') == 1 ? column('base re') : NaN):'base im' with points "
+            "pointtype 6 pointsize 0.6 linewidth 1.2 linecolor rgb '#1c242c' title 'baseline'");
   fprintf(f, "\n");
 }
 
@@ -129,20 +132,20 @@ static void controls_data(FILE *f, const void *context) {
 }
 
 static void controls_script(FILE *f, const void *context) {
-  static const char *const names[] = {"r", "p"}, *const titles[] = {"r_t, retention", "p_t, phase"};
+  static const char *const names[] = {"r", "p"}, *const titles[] = {"r, retention", "p, phase"};
   const scene *s = context;
   const view *v = &s->view;
-  fprintf(f, "set tmargin 4\nset xrange [1:%d]\nset yrange [-1.05:1.05]\nset ytics -1,0.5,1\nset xlabel \"step\"\n",
+  fprintf(f, "set tmargin 4\nset xrange [1:%d]\nset yrange [-1.05:1.05]\nset ytics -1,0.5,1\nset xlabel 'step'\n",
           v->T > 1 ? v->T : 2);
-  fprintf(f, "set xzeroaxis linecolor rgb \"#c8ced6\" linewidth 1\nset key bottom right opaque horizontal\n");
+  fprintf(f, "set xzeroaxis linecolor rgb '#c8ced6' linewidth 1\nset key bottom right opaque horizontal\n");
   put_heading(f, s, "controls");
   put_event_lines(f, v, "back", NULL);
   fprintf(f, "plot ");
   for (int i = 0; i < 2; i++)
     fprintf(f,
-            "%sdata using \"step\":\"%s least\":\"%s most\" with filledcurves fillstyle transparent solid 0.15 "
-            "linecolor rgb \"%s\" notitle, \\\n     data using \"step\":\"%s\" with linespoints pointtype 7 pointsize "
-            "0.3 linewidth 2 linecolor rgb \"%s\" title \"%s\"",
+            "%sdata using 'step':'%s least':'%s most' with filledcurves fillstyle transparent solid 0.15 "
+            "linecolor rgb '%s' notitle, \\\n     data using 'step':'%s' with linespoints pointtype 7 pointsize "
+            "0.3 linewidth 2 linecolor rgb '%s' title '%s'",
             i ? ", \\\n     " : "", names[i], names[i], plot_colour(i ? 3 : 1), names[i], plot_colour(i ? 3 : 1),
             titles[i]);
   fprintf(f, "\n");
@@ -163,15 +166,15 @@ static void energy_script(FILE *f, const void *context) {
   const scene *s = context;
   const view *v = &s->view;
   const double most = log10(view_greatest_energy(v));
-  fprintf(f, "set tmargin 4\nset xrange [0.5:%d.5]\nset yrange [%d.5:0.5]\nset xlabel \"step\"\n", v->T, v->seen->H);
-  fprintf(f, "set ylabel \"mode, %s\"\n",
+  fprintf(f, "set tmargin 4\nset xrange [0.5:%d.5]\nset yrange [%d.5:0.5]\nset xlabel 'step'\n", v->T, v->seen->H);
+  fprintf(f, "set ylabel 'mode, %s'\n",
           isnan(view_mode(v, 0, 0)->e) ? "as stored" : "from the most persistent to the fastest");
-  fprintf(f, "set palette defined (0 \"#0d0887\", 1 \"#7e03a8\", 2 \"#cc4778\", 3 \"#f89540\", 4 \"#f0f921\")\n");
-  fprintf(f, "set cbrange [%.3f:%.3f]\nset cblabel \"log_{10} |h|^2\"\n", most - 4, most);
+  fprintf(f, "set palette defined (0 '#0d0887', 1 '#7e03a8', 2 '#cc4778', 3 '#f89540', 4 '#f0f921')\n");
+  fprintf(f, "set cbrange [%.3f:%.3f]\nset cblabel 'log₁₀ |h|²'\n", most - 4, most);
   put_heading(f, s, "energy of the modes");
   put_event_lines(f, v, "front", "#ffffff");
   fprintf(f, "decades(e) = e > 0 ? log10(e) : %.3f\n", most - 4);
-  fprintf(f, "plot data using \"step\":\"rank\":(decades(column(\"energy\"))) with image notitle\n");
+  fprintf(f, "plot data using 'step':'rank':(decades(column('energy'))) with image notitle\n");
 }
 
 /* ---- paths --------------------------------------------------------------------------------------- */
@@ -209,28 +212,27 @@ static void portrait_script(FILE *f, const void *context) {
   const int rows = (n + PORTRAIT_COLUMNS - 1) / PORTRAIT_COLUMNS;
   fprintf(f, "unset border\nunset tics\nset size ratio -1\nset tmargin 4\nset key bottom right opaque\n");
   fprintf(f, "set xrange [-1.2:%.2f]\nset yrange [%.2f:1.4]\n", 2.4 * columns - 1.2, -2.6 * (rows - 1) - 1.2);
-  fprintf(f, "set palette defined (0 \"#c6dbef\", 1 \"#2171b5\", 2 \"#08306b\")\nset cbrange [1:%d]\n",
-          v->T > 1 ? v->T : 2);
-  fprintf(f, "set cblabel \"step\"\nset cbtics out\n");
+  fprintf(f, "set palette defined (0 '#c6dbef', 1 '#2171b5', 2 '#08306b')\nset cbrange [1:%d]\n", v->T > 1 ? v->T : 2);
+  fprintf(f, "set cblabel 'step'\nset cbtics out\n");
   put_heading(f, s, "states of the loudest modes in the complex plane");
   put_event_names(f, v);
   for (int k = 0; k < n; k++) {
     const sparc_mode *m = view_mode(v, 0, v->loudest[k]);
     const double x = portrait_x(k), y = portrait_y(k);
-    fprintf(f, "set object %d circle at %.2f,%.2f size 1 fillstyle empty border linecolor rgb \"#dfe3e8\"\n", k + 1, x,
+    fprintf(f, "set object %d circle at %.2f,%.2f size 1 fillstyle empty border linecolor rgb '#dfe3e8'\n", k + 1, x,
             y);
-    fprintf(f, "set arrow from %.2f,%.2f to %.2f,%.2f nohead back linecolor rgb \"#dfe3e8\"\n", x - 1, y, x + 1, y);
-    fprintf(f, "set arrow from %.2f,%.2f to %.2f,%.2f nohead back linecolor rgb \"#dfe3e8\"\n", x, y - 1, x, y + 1);
-    fprintf(f, "set label \"mode %d", v->loudest[k] + 1);
+    fprintf(f, "set arrow from %.2f,%.2f to %.2f,%.2f nohead back linecolor rgb '#dfe3e8'\n", x - 1, y, x + 1, y);
+    fprintf(f, "set arrow from %.2f,%.2f to %.2f,%.2f nohead back linecolor rgb '#dfe3e8'\n", x, y - 1, x, y + 1);
+    fprintf(f, "set label 'mode %d", v->loudest[k] + 1);
     if (!isnan(m->nu)) fprintf(f, ", memory of %.3g steps", 1 / m->nu);
-    fprintf(f, "\" at %.2f,%.2f center font \",11\" textcolor rgb \"#3c4650\"\n", x, y + 1.12);
+    fprintf(f, "' at %.2f,%.2f center font ',11' textcolor rgb '#3c4650'\n", x, y + 1.12);
   }
-  fprintf(f, "plot data using \"x\":\"y\":\"step\" with lines linewidth 1.5 linecolor palette notitle");
+  fprintf(f, "plot data using 'x':'y':'step' with lines linewidth 1.5 linecolor palette notitle");
   for (int i = 0; v->replay->event_names && v->replay->event_names[i]; i++)
     if (has_event(v, i))
       fprintf(f,
-              ", \\\n     data using (column(\"event\") == %d ? column(\"x\") : NaN):\"y\" with points pointtype 7 "
-              "pointsize 0.6 linecolor rgb \"%s\" notitle",
+              ", \\\n     data using (column('event') == %d ? column('x') : NaN):'y' with points pointtype 7 "
+              "pointsize 0.6 linecolor rgb '%s' notitle",
               i, plot_colour(i));
   fprintf(f, "\n");
 }
@@ -278,8 +280,6 @@ static sparc_status draw_scene(const scene *s, const char *folder, const char *n
 
 static void title_of(const diagnosis *d, int layer, char title[REPLAY_TITLE + 40]) {
   snprintf(title, REPLAY_TITLE + 40, d->layers > 1 ? "%s, layer %d" : "%s", d->replay.title, layer + 1);
-  for (char *at = title; *at; at++)
-    if (strchr("\"\\{}", *at)) *at = ' '; /* what a string of gnuplot gives a meaning */
 }
 
 static sparc_status draw_layer(const diagnosis *d, int run, int layer, const char *folder, const char *name,

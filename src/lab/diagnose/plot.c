@@ -16,17 +16,14 @@ const char *plot_colour(int i) {
 }
 
 static void put_script(FILE *f, const plot *p) {
-  fprintf(f, "# written by sparc diagnose; `gnuplot %s.gp` in this folder draws %s.svg and %s.png\n", p->name, p->name,
-          p->name);
-  fprintf(f, "set terminal svg size %d,%d dynamic font \"Helvetica,13\" background \"#ffffff\"\n", p->width, p->height);
-  fprintf(f, "set output \"%s.svg\"\nset encoding utf8\n", p->name);
-  fprintf(f, "set datafile separator comma\nset datafile columnheaders\nset datafile missing \"NaN\"\n");
-  fprintf(f, "set border 3 linecolor rgb \"#8a94a0\"\nset tics nomirror out scale 0.5 textcolor rgb \"#3c4650\"\n");
-  fprintf(f, "data = \"%s.csv\"\n", p->name);
+  const gnuplot_canvas canvas = {.name = p->name, .width = p->width, .height = p->height, .points = 13};
+  gnuplot_begin(f, "sparc diagnose", p->name);
+  gnuplot_terminal(f, "svg", &canvas);
+  fprintf(f, "data = %s\n", gnuplot_file(p->name, ".csv").text);
   p->script(f, p->context);
-  fprintf(f, "if (strstrt(GPVAL_TERMINALS, \"pngcairo\")) {\n");
-  fprintf(f, "  set terminal pngcairo size %d,%d font \"Helvetica,13\" background \"#ffffff\"\n", p->width, p->height);
-  fprintf(f, "  set output \"%s.png\"\n  replot\n}\n", p->name);
+  fprintf(f, "if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n");
+  gnuplot_terminal(f, "pngcairo", &canvas);
+  fprintf(f, "replot\n}\n");
 }
 
 static void put_data(FILE *f, const plot *p) { p->data(f, p->context); }

@@ -3,6 +3,7 @@
  * ones, CSV in long form. */
 #include "base/c_locale.h"
 #include "base/error.h"
+#include "base/plain_text.h"
 #include "io/json.h"
 #include "lab/diagnose/tables.h"
 
@@ -43,17 +44,12 @@ static sparc_status put_table(FILE *f, sheet_format format, const table *t) {
   return made ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for a table");
 }
 
-/* text from a file must not steer a terminal */
-static void put_harmless(FILE *f, const char *text) {
-  for (; *text; text++) putc((unsigned char)*text < 0x20 || *text == 0x7F ? '?' : *text, f);
-}
-
 static void put_runs(FILE *f, const diagnosis *runs, int count) {
   for (int i = 0; i < count; i++) {
     const replay *r = &runs[i].replay;
     long steps = 0;
     for (int k = 0; k < r->recordings; k++) steps += r->recording[k].T;
-    put_harmless(f, r->path);
+    put_plain(f, r->path);
     fprintf(f, ": %s, %s, %d layer%s; %s, %d recording%s of %ld steps in all\n", r->task, r->cell, runs[i].layers,
             runs[i].layers == 1 ? "" : "s", r->part, r->recordings, r->recordings == 1 ? "" : "s", steps);
   }

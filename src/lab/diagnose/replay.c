@@ -3,6 +3,7 @@
 #include "lab/diagnose/replay.h"
 
 #include "base/error.h"
+#include "base/plain_text.h"
 #include "io/dtype.h"
 #include "lab/read_settings.h"
 #include "lab/run/run_settings.h"
@@ -40,19 +41,13 @@ static sparc_status find_checkpoint(const char *path, replay *r) {
 
 /* ---- names --------------------------------------------------------------------------------------- */
 
-/* text from a file must not steer a terminal */
-static void make_harmless(char *text) {
-  for (; *text; text++)
-    if ((unsigned char)*text < 0x20 || *text == 0x7F) *text = '?';
-}
-
 static sparc_status name_cell(replay *r) {
   const sparc_cell *cell = sparc_network_cell(r->network);
   const cell_wish wish = {.kind = sparc_cell_kind(cell), .options = sparc_cell_options(cell)};
   char said[CELL_OPTIONS_SIZE];
   const sparc_status status = cell_said(&wish, said);
   if (status != SPARC_OK) return status;
-  make_harmless(r->task);
+  make_plain(r->task);
   options_file_name(wish.kind, said, r->cell, sizeof r->cell);
   snprintf(r->title, sizeof r->title, "%s (%s)", r->task, r->cell);
   return SPARC_OK;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "lab/gnuplot.h"
 
 #include <limits.h>
 #include <math.h>
@@ -158,12 +159,24 @@ sparc_status experiment_write_data(const experiment *e, const char *folder) {
 enum { WIDTH = 960, LEFT = 70, RIGHT = 20 }; /* in pixels */
 
 static void put_preamble(FILE *f, const output *o, int height) {
-  fprintf(f, "# written by sparc demo; `gnuplot %s.gp` in this folder draws %s.svg\n", o->name, o->name);
-  fprintf(f, "set terminal svg size %d,%d dynamic font \"Helvetica,13\" background \"#ffffff\"\n", WIDTH, height);
-  fprintf(f, "set output \"%s.svg\"\n", o->name);
-  fprintf(f, "set encoding utf8\nset datafile separator comma\nset datafile columnheaders\n");
-  fprintf(f, "set border 3 linecolor rgb \"#8a94a0\"\nset tics nomirror out scale 0.5 textcolor rgb \"#3c4650\"\n");
+  const gnuplot_canvas canvas = {.name = o->name, .width = WIDTH, .height = height, .points = 13, .enhanced = true};
+  gnuplot_begin(f, "sparc demo", o->name);
+  gnuplot_terminal(f, "svg", &canvas);
   fprintf(f, "set multiplot\n");
+}
+
+/* the table data/TASK-WHAT.csv */
+static gnuplot_string table_of(const sparc_task *task, const char *what) {
+  char name[64];
+  snprintf(name, sizeof name, "data/%s-%s", task->name, what);
+  return gnuplot_file(name, ".csv");
+}
+
+/* the heading of a column: a method and one of its numbers */
+static gnuplot_string column_of(const method *m, const char *what) {
+  char name[2 * METHOD_NAME];
+  snprintf(name, sizeof name, "%s %s", m->name, what);
+  return gnuplot_text(name);
 }
 
 /* a panel's place, in pixels from the upper left corner */
@@ -175,8 +188,8 @@ static void put_panel(FILE *f, int height, int left, int right, int top, int bot
 
 /* a heading at the upper left of the panel */
 static void put_heading(FILE *f, const char *title, const char *colour, const char *rest) {
-  fprintf(f, "set label 1 \"{/:Bold %s}%s%s\" at graph 0, graph 1 left offset 0,0.7 textcolor rgb \"%s\"\n", title,
-          *rest ? "   " : "", rest, colour);
+  fprintf(f, "set label 1 '{/:Bold %s}%s%s' at graph 0, graph 1 left offset 0,0.7 textcolor rgb '%s'\n",
+          gnuplot_enhanced(title).text, *rest ? "   " : "", gnuplot_enhanced(rest).text, colour);
 }
 
 static const char *const event_colours[] = {"#B03060", "#2F6F4F", "#3050A0", "#806020"};
@@ -190,7 +203,7 @@ static void put_event_lines(FILE *f, const sparc_task *task) {
   for (int t = 0; t < task->T; t++) {
     const int event = task->evaluation.event[t];
     if (event < 0) continue;
-    fprintf(f, "set arrow from %d, graph 0 to %d, graph 1 nohead back linewidth 1.5 dashtype 2 linecolor rgb \"%s\"\n",
+    fprintf(f, "set arrow from %d, graph 0 to %d, graph 1 nohead back linewidth 1.5 dashtype 2 linecolor rgb '%s'\n",
             t + 1, t + 1, event_colour(event));
   }
 }
@@ -211,33 +224,34 @@ static int example_height(const output *o) {
 
 static void put_time_axis(FILE *f, const sparc_task *task, bool last) {
   fprintf(f, "set xrange [0.5:%d.5]\n", task->T);
-  fprintf(f, last ? "set xtics 4,4 format \"%%g\"\nset xlabel \"step\" offset 0,0.4\n"
-                  : "set xtics 4,4 format \"\"\nunset xlabel\n");
+  fprintf(f, last ? "set xtics 4,4 format '%%g'\nset xlabel 'step' offset 0,0.4\n"
+                  : "set xtics 4,4 format ''\nunset xlabel\n");
 }
 
 /* symbols as dots, one row for each; the events stand out by their letters */
 static void put_symbols(FILE *f, const output *o) {
   const sparc_task *task = o->e->task[o->task];
+  const gnuplot_string data = table_of(task, "example");
   char question[96];
   snprintf(question, sizeof question, "symbols; the answer is %s", task->class_names[task->evaluation.label[0]]);
   put_heading(f, "Input", "#1d2530", question);
   fprintf(f, "set yrange [%d.5:0.3]\nset ytics (", task->D);
   int names = 0;
   for (const char *const *name = task->event_names; *name; name++, names++)
-    fprintf(f, "%s\"%s\" %d", names ? ", " : "", *name, names + 1);
-  fprintf(f, ", \"others\" %g)\n", (names + 1 + task->D) / 2.0);
+    fprintf(f, "%s%s %d", names ? ", " : "", gnuplot_tic(*name).text, names + 1);
+  fprintf(f, ", 'others' %g)\n", (names + 1 + task->D) / 2.0);
   for (int t = 0; t < task->T; t++) {
     const int event = task->evaluation.event[t];
     if (event >= 0)
-      fprintf(f, "set label \"{/:Bold %s}\" at %d,%d left offset 0.7,0 textcolor rgb \"%s\"\n",
-              task->event_names[event], t + 1, event + 1, event_colour(event));
+      fprintf(f, "set label '{/:Bold %s}' at %d,%d left offset 0.7,0 textcolor rgb '%s'\n",
+              gnuplot_enhanced(task->event_names[event]).text, t + 1, event + 1, event_colour(event));
   }
   fprintf(f, "plot ");
   for (int i = 0; i < task->D; i++)
     fprintf(f,
-            "%s\"data/%s-example.csv\" using \"step\":(column(\"x%d\") > 0 ? %d : NaN) with points pointtype 7 "
-            "pointsize %s linecolor rgb \"%s\" notitle",
-            i ? ", \\\n  " : "", task->name, i + 1, i + 1, i < names ? "0.8" : "0.45",
+            "%s%s using 'step':(column('x%d') > 0 ? %d : NaN) with points pointtype 7 "
+            "pointsize %s linecolor rgb '%s' notitle",
+            i ? ", \\\n  " : "", data.text, i + 1, i + 1, i < names ? "0.8" : "0.45",
             i < names ? event_colour(i) : "#9aa4b0");
   fprintf(f, "\nunset label\n");
 }
@@ -251,6 +265,7 @@ static void put_classes(FILE *f, const output *o, int row) {
   int answer = 0;
   for (int k = 1; k < task->O; k++)
     if (last[k] > last[answer]) answer = k;
+  const gnuplot_string data = table_of(task, "example");
   char verdict[96];
   snprintf(verdict, sizeof verdict, "answers %s with probability %.2f: %s", task->class_names[answer], last[answer],
            answer == label ? "right" : "wrong");
@@ -261,30 +276,27 @@ static void put_classes(FILE *f, const output *o, int row) {
   for (int k = 0; k < task->O + 2; k++) {
     const int class = k < task->O ? k : order[k - task->O];
     if (k < task->O ? (k == answer || k == label) : (k == task->O && answer == label)) continue;
-    fprintf(
-        f, "%s\"data/%s-example.csv\" using \"step\":\"%s %s\" with lines linewidth %s linecolor rgb \"%s\" notitle",
-        drawn++ ? ", \\\n  " : "", task->name, run->method->name, task->class_names[class], k < task->O ? "1" : "2.5",
-        k < task->O      ? "#b4bcc6"
-        : class == label ? run->method->colour
-                         : "#1d2530");
+    const char *colour = k < task->O ? "#b4bcc6" : class == label ? run->method->colour : "#1d2530";
+    fprintf(f, "%s%s using 'step':%s with lines linewidth %s linecolor rgb '%s' notitle", drawn++ ? ", \\\n  " : "",
+            data.text, column_of(run->method, task->class_names[class]).text, k < task->O ? "1" : "2.5", colour);
   }
   fputc('\n', f);
 }
 
 static void put_drives(FILE *f, const output *o) {
   const sparc_task *task = o->e->task[o->task];
+  const gnuplot_string data = table_of(task, "example");
   put_heading(f, "Input", "#1d2530", "drive in two coordinates; events as vertical lines");
-  fprintf(f, "set yrange [*:*]\nset ytics 1\nset xzeroaxis linecolor rgb \"#c4cad2\"\n");
+  fprintf(f, "set yrange [*:*]\nset ytics 1\nset xzeroaxis linecolor rgb '#c4cad2'\n");
   fprintf(f, "set key at graph 1, graph 1.28 right top horizontal samplen 1.5 width -2\nplot ");
   fprintf(f,
-          "\"data/%s-example.csv\" using ($1 - 0.12):\"x1\" with impulses linewidth 3 linecolor rgb \"#1d2530\" "
-          "title \"u_1\", \\\n  \"data/%s-example.csv\" using ($1 + 0.12):\"x2\" with impulses linewidth 3 linecolor "
-          "rgb \"#a0aab4\" title \"u_2\"",
-          task->name, task->name);
+          "%s using ($1 - 0.12):'x1' with impulses linewidth 3 linecolor rgb '#1d2530' title 'u_1', \\\n  %s using "
+          "($1 + 0.12):'x2' with impulses linewidth 3 linecolor rgb '#a0aab4' title 'u_2'",
+          data.text, data.text);
   int names = 0;
   for (const char *const *name = task->event_names; *name; name++, names++)
-    fprintf(f, ", \\\n  NaN with lines linewidth 1.5 dashtype 2 linecolor rgb \"%s\" title \"%s\"", event_colour(names),
-            *name);
+    fprintf(f, ", \\\n  NaN with lines linewidth 1.5 dashtype 2 linecolor rgb '%s' title '%s'", event_colour(names),
+            gnuplot_enhanced(*name).text);
   fprintf(f, "\nunset key\n");
 }
 
@@ -305,6 +317,7 @@ static void track_range(const output *o, double *low, double *high) {
 static void put_track(FILE *f, const output *o, int row) {
   const sparc_task *task = o->e->task[o->task];
   const experiment_run *run = experiment_shown(o->e, o->task, row);
+  const gnuplot_string data = table_of(task, "example");
   char verdict[96];
   double low, high;
   track_range(o, &low, &high);
@@ -312,11 +325,9 @@ static void put_track(FILE *f, const output *o, int row) {
   put_heading(f, run->method->title, run->method->colour, verdict);
   fprintf(f, "set yrange [%g:%g]\nset ytics %g\n", low, high, fmax(1, ceil((high - low) / 4)));
   fprintf(f,
-          "plot \"data/%s-example.csv\" using \"step\":\"target z1\" with lines linewidth 5 linecolor rgb "
-          "\"#c4cad2\" notitle, \\\n",
-          task->name);
-  fprintf(f, "  \"data/%s-example.csv\" using \"step\":\"%s z1\" with lines linewidth 2 linecolor rgb \"%s\" notitle\n",
-          task->name, run->method->name, run->method->colour);
+          "plot %s using 'step':'target z1' with lines linewidth 5 linecolor rgb '#c4cad2' notitle, \\\n  %s using "
+          "'step':%s with lines linewidth 2 linecolor rgb '%s' notitle\n",
+          data.text, data.text, column_of(run->method, "z1").text, run->method->colour);
 }
 
 static void script_example(FILE *f, const output *o) {
@@ -353,7 +364,7 @@ static void put_columns(FILE *f, const experiment *e, void (*panel)(FILE *, cons
     if (shown_methods(e, task) == 0) continue;
     put_panel(f, WIDE_HEIGHT, left, left + width, TOP, WIDE_HEIGHT - WIDE_BOTTOM);
     put_heading(f, e->task[task]->title, "#1d2530", "");
-    fprintf(f, "set ylabel \"%s\" offset 1.5,0\n", score_label(e->task[task]));
+    fprintf(f, "set ylabel '%s' offset 1.5,0\n", gnuplot_enhanced(score_label(e->task[task])).text);
     panel(f, e, task);
     left += width + BETWEEN;
   }
@@ -362,7 +373,7 @@ static void put_columns(FILE *f, const experiment *e, void (*panel)(FILE *, cons
 
 /* in the scripts, data is the file and score(name) the number of a column as it is shown */
 static void put_scores_of(FILE *f, const sparc_task *task, const char *file) {
-  fprintf(f, "data = \"data/%s-%s.csv\"\nscore(name) = %g * column(name)\n", task->name, file, score_scale(task));
+  fprintf(f, "data = %s\nscore(name) = %g * column(name)\n", table_of(task, file).text, score_scale(task));
 }
 
 static void put_method_names(FILE *f, const experiment *e, int task) {
@@ -371,7 +382,7 @@ static void put_method_names(FILE *f, const experiment *e, int task) {
   fprintf(f, "set xtics %s (", methods > 3 ? "rotate by 25 right" : "norotate");
   for (int m = 0; m < e->methods; m++)
     if (experiment_shown(e, task, m)) {
-      fprintf(f, "%s\"%s\" %d", bar ? ", " : "", e->method[m].title, bar);
+      fprintf(f, "%s%s %d", bar ? ", " : "", gnuplot_tic(e->method[m].title).text, bar);
       bar++;
     }
   fprintf(f, ") scale 0\nset xrange [-0.6:%d.6]\n", methods - 1);
@@ -385,23 +396,21 @@ static void put_bars(FILE *f, const experiment *e, int task) {
   fprintf(f, "set yrange [0:*]\nset offsets 0,0,graph 0.12,0\nplot ");
   for (int m = 0; m < e->methods; m++) {
     if (!experiment_shown(e, task, m)) continue;
-    fprintf(f, "data every ::%d::%d using (%d):(score(\"mean\")) with boxes linecolor rgb \"%s\" notitle, \\\n  ", bar,
-            bar, bar, e->method[m].colour);
+    fprintf(f, "data every ::%d::%d using (%d):(score('mean')) with boxes linecolor rgb '%s' notitle, \\\n  ", bar, bar,
+            bar, e->method[m].colour);
     bar++;
   }
-  fprintf(f,
-          "data using 0:(score(\"mean\") - score(\"deviation\")):(0):(2 * score(\"deviation\")) with vectors nohead ");
-  fprintf(f, "linewidth 2 linecolor rgb \"#1d2530\" notitle, \\\n  ");
-  fprintf(f, "data using 0:(score(\"mean\") + score(\"deviation\")):(sprintf(\"%s\", score(\"mean\"))) with labels ",
-          format);
+  fprintf(f, "data using 0:(score('mean') - score('deviation')):(0):(2 * score('deviation')) with vectors nohead ");
+  fprintf(f, "linewidth 2 linecolor rgb '#1d2530' notitle, \\\n  ");
+  fprintf(f, "data using 0:(score('mean') + score('deviation')):(sprintf('%s', score('mean'))) with labels ", format);
   fprintf(f, "offset 0,0.7 notitle, \\\n  ");
-  fprintf(f, "data using ($0 + 0.38):(score(\"paper\")) with points pointtype 12 pointsize 1 linewidth 1.5 linecolor ");
-  fprintf(f, "rgb \"#1d2530\" title \"the paper\"\n");
+  fprintf(f, "data using ($0 + 0.38):(score('paper')) with points pointtype 12 pointsize 1 linewidth 1.5 linecolor ");
+  fprintf(f, "rgb '#1d2530' title 'the paper'\n");
 }
 
 static void script_scores(FILE *f, const output *o) {
   put_preamble(f, o, WIDE_HEIGHT);
-  fprintf(f, "set style fill solid 0.85 noborder\nset boxwidth 0.55\nset grid y linecolor rgb \"#e6eaee\"\n");
+  fprintf(f, "set style fill solid 0.85 noborder\nset boxwidth 0.55\nset grid y linecolor rgb '#e6eaee'\n");
   fprintf(f, "set key at graph 1, graph 1.13 right top samplen 1\n");
   put_columns(f, o->e, put_bars);
 }
@@ -409,20 +418,20 @@ static void script_scores(FILE *f, const output *o) {
 static void put_curves(FILE *f, const experiment *e, int task) {
   const char *separator = "";
   put_scores_of(f, e->task[task], "curve");
-  fprintf(f, "set xtics autofreq\nset xlabel \"updates\" offset 0,0.4\nset yrange [0:*]\nplot ");
+  fprintf(f, "set xtics autofreq\nset xlabel 'updates' offset 0,0.4\nset yrange [0:*]\nplot ");
   /* the range over the seeds lies under all lines */
   for (int m = 0; m < e->methods && e->seeds > 1; m++) {
     if (!experiment_shown(e, task, m)) continue;
-    fprintf(f, "%sdata using \"update\":(score(\"%s least\")):(score(\"%s most\")) with filledcurves ", separator,
-            e->method[m].name, e->method[m].name);
-    fprintf(f, "linecolor rgb \"%s\" fillstyle transparent solid 0.18 notitle", e->method[m].colour);
+    fprintf(f, "%sdata using 'update':(score(%s)):(score(%s)) with filledcurves ", separator,
+            column_of(&e->method[m], "least").text, column_of(&e->method[m], "most").text);
+    fprintf(f, "linecolor rgb '%s' fillstyle transparent solid 0.18 notitle", e->method[m].colour);
     separator = ", \\\n  ";
   }
   for (int m = 0; m < e->methods; m++) {
     if (!experiment_shown(e, task, m)) continue;
-    fprintf(f, "%sdata using \"update\":(score(\"%s mean\")) with linespoints linewidth 2 pointtype 7 pointsize 0.5 ",
-            separator, e->method[m].name);
-    fprintf(f, "linecolor rgb \"%s\" title \"%s\"", e->method[m].colour, e->method[m].title);
+    fprintf(f, "%sdata using 'update':(score(%s)) with linespoints linewidth 2 pointtype 7 pointsize 0.5 ", separator,
+            column_of(&e->method[m], "mean").text);
+    fprintf(f, "linecolor rgb '%s' title '%s'", e->method[m].colour, gnuplot_enhanced(e->method[m].title).text);
     separator = ", \\\n  ";
   }
   /* one key serves both panels */
@@ -432,7 +441,7 @@ static void put_curves(FILE *f, const experiment *e, int task) {
 static void script_learning(FILE *f, const output *o) {
   put_preamble(f, o, WIDE_HEIGHT);
   fprintf(f,
-          "set grid y linecolor rgb \"#e6eaee\"\nset key at screen 0.5, screen 0.015 center bottom horizontal maxrows "
+          "set grid y linecolor rgb '#e6eaee'\nset key at screen 0.5, screen 0.015 center bottom horizontal maxrows "
           "1 samplen 2\n");
   put_columns(f, o->e, put_curves);
 }

@@ -22,9 +22,7 @@ const char *grid_colour(const grid *g, int method) {
   static const char *const palette[] = {"#D55E00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#B8860B",
                                         "#7A6FB0", "#8FB339", "#882255", "#E69F00", "#666666", "#A65628"};
   const char *own = g->method[method].colour;
-  /* what a file says must not become part of a script unless it is a colour */
-  const bool fine = own && own[0] == '#' && strlen(own) == 7 && strspn(own + 1, "0123456789abcdefABCDEF") == 6;
-  return fine ? own : palette[(size_t)method % (sizeof palette / sizeof *palette)];
+  return own ? own : palette[(size_t)method % (sizeof palette / sizeof *palette)];
 }
 
 /* ---- which --------------------------------------------------------------------------------------- */
@@ -147,22 +145,12 @@ static sparc_status write_scores(FILE *f, const output *o) {
 
 /* ---- scripts ------------------------------------------------------------------------------------- */
 
-/* texts of a grid inside a script's quotes, where gnuplot would take some bytes for its own */
-static void put_text(FILE *f, const char *text) {
-  for (; *text; text++) {
-    if (strchr("_^{}@&~", *text))
-      fprintf(f, "\\\\%c", *text);
-    else if (*text == '"' || *text == '\\')
-      fprintf(f, "\\%c", *text);
-    else if ((unsigned char)*text >= 0x20)
-      putc(*text, f);
-  }
-}
-
-static void put_scope(FILE *f, const grid_results *r) {
-  char mark[96];
+/* "Repeat first (scale 0.1)" */
+static void put_title(FILE *f, const grid_results *r, const grid_task *task) {
+  char mark[96], title[320];
   grid_scope_mark(&r->jobs->scope, mark, sizeof mark);
-  if (*mark) fprintf(f, " (%s)", mark);
+  snprintf(title, sizeof title, "%.200s%s%s%s", task->title, *mark ? " (" : "", mark, *mark ? ")" : "");
+  fprintf(f, "set title %s\n", gnuplot_text(title).text);
 }
 
 static void put_curve_body(FILE *f, const output *o) {
@@ -170,26 +158,21 @@ static void put_curve_body(FILE *f, const output *o) {
   const grid_score score = score_of(r, o->figure->task);
   const grid_task *task = &grid_of(r)->task[r->jobs->chosen.task[o->figure->task]];
   const char *separator = "plot ";
-  fprintf(f, "set title \"");
-  put_text(f, task->title);
-  put_scope(f, r);
-  fprintf(f, "\" noenhanced\nset xlabel \"%s\"\nset ylabel \"",
-          task->kind == GRID_RL ? "environment steps" : "updates");
-  put_text(f, score.unit);
-  fprintf(f, "\"\n");
+  put_title(f, r, task);
+  fprintf(f, "set xlabel '%s'\nset ylabel %s\n", task->kind == GRID_RL ? "environment steps" : "updates",
+          gnuplot_text(score.unit).text);
   /* a row of another method is no point; the spread over the seeds lies under all lines */
   for (int pass = r->jobs->chosen.seeds > 1 ? 0 : 1; pass < 2; pass++)
     for (int m = 0; m < r->jobs->chosen.methods; m++) {
       if (!has_curve(r, o->figure->task, m)) continue;
       const char *colour = grid_colour(grid_of(r), r->jobs->chosen.method[m]);
-      fprintf(f, "%s\"%s.csv\" using (strcol(1) eq \"%s\" ? $2 : NaN):", separator, o->figure->name, method_name(r, m));
-      if (pass == 0) {
-        fprintf(f, "4:5 with filledcurves linecolor rgb \"%s\" fillstyle transparent solid 0.18 notitle", colour);
-      } else {
-        fprintf(f, "3 with lines linewidth 2 linecolor rgb \"%s\" title \"", colour);
-        put_text(f, method_title(r, m));
-        putc('"', f);
-      }
+      fprintf(f, "%s%s using (strcol(1) eq %s ? $2 : NaN):", separator, gnuplot_file(o->figure->name, ".csv").text,
+              gnuplot_text(method_name(r, m)).text);
+      if (pass == 0)
+        fprintf(f, "4:5 with filledcurves linecolor rgb '%s' fillstyle transparent solid 0.18 notitle", colour);
+      else
+        fprintf(f, "3 with lines linewidth 2 linecolor rgb '%s' title %s", colour,
+                gnuplot_text(method_title(r, m)).text);
       separator = ", \\\n  ";
     }
   putc('\n', f);
@@ -215,30 +198,25 @@ static panels lay_out(const grid_results *r) {
 static void put_panel(FILE *f, const grid_results *r, int task) {
   const grid_score score = score_of(r, task);
   const grid_task *t = &grid_of(r)->task[r->jobs->chosen.task[task]];
-  fprintf(f, "set title \"");
-  put_text(f, t->title);
-  put_scope(f, r);
-  fprintf(f, "\"\nset xlabel \"");
-  put_text(f, score.unit);
-  fprintf(f, "\" offset 0,0.5\nplot ");
+  const gnuplot_string data = gnuplot_file("scores", ".csv"), name = gnuplot_text(t->name);
+  put_title(f, r, t);
+  fprintf(f, "set xlabel %s offset 0,0.5\nplot ", gnuplot_text(score.unit).text);
   for (int m = 0; m < r->jobs->chosen.methods; m++)
     fprintf(f,
-            "\"scores.csv\" using (strcol(1) eq \"%s\" && strcol(2) eq \"%s\" ? $4 : NaN):3:5 with xerrorbars "
-            "pointtype 7 pointsize 0.9 linewidth 1.5 linecolor rgb \"%s\" notitle, \\\n  ",
-            t->name, method_name(r, m), grid_colour(grid_of(r), r->jobs->chosen.method[m]));
+            "%s using (strcol(1) eq %s && strcol(2) eq %s ? $4 : NaN):3:5 with xerrorbars "
+            "pointtype 7 pointsize 0.9 linewidth 1.5 linecolor rgb '%s' notitle, \\\n  ",
+            data.text, name.text, gnuplot_text(method_name(r, m)).text,
+            grid_colour(grid_of(r), r->jobs->chosen.method[m]));
   fprintf(f,
-          "\"scores.csv\" using (strcol(1) eq \"%s\" ? $6 : NaN):3 with points pointtype 12 pointsize 1.1 linecolor "
-          "rgb \"#1d2530\" notitle\n",
-          t->name);
+          "%s using (strcol(1) eq %s ? $6 : NaN):3 with points pointtype 12 pointsize 1.1 linecolor "
+          "rgb '#1d2530' notitle\n",
+          data.text, name.text);
 }
 
 static void put_method_names(FILE *f, const grid_results *r, bool shown) {
   fprintf(f, "set ytics (");
-  for (int m = 0; m < r->jobs->chosen.methods; m++) {
-    fprintf(f, "%s\"", m ? ", " : "");
-    if (shown) put_text(f, method_title(r, m));
-    fprintf(f, "\" %d", m);
-  }
+  for (int m = 0; m < r->jobs->chosen.methods; m++)
+    fprintf(f, "%s%s %d", m ? ", " : "", gnuplot_tic(shown ? method_title(r, m) : "").text, m);
   fprintf(f, ")\n");
 }
 
@@ -249,8 +227,8 @@ static void put_scores_body(FILE *f, const output *o) {
   fprintf(f, "set multiplot layout %d,%d margins screen %.4f, screen 0.98, screen %.4f, screen %.4f ", p.down, p.across,
           (double)NAMES / p.width, 0.65 * edge, 1 - 0.35 * edge);
   fprintf(f, "spacing screen 0.03, screen %.4f\n", edge);
-  fprintf(f, "set label 1 \"◇ the paper\" at screen 0.99, screen %.4f right textcolor rgb \"#3c4650\"\n", 0.12 * edge);
-  fprintf(f, "set yrange [%d.6:-0.6]\nset grid x linecolor rgb \"#e6eaee\"\n", r->jobs->chosen.methods - 1);
+  fprintf(f, "set label 1 '◇ the paper' at screen 0.99, screen %.4f right textcolor rgb '#3c4650'\n", 0.12 * edge);
+  fprintf(f, "set yrange [%d.6:-0.6]\nset grid x linecolor rgb '#e6eaee'\n", r->jobs->chosen.methods - 1);
   fprintf(f, "set offsets graph 0.04, graph 0.04, 0, 0\n");
   for (int t = 0, panel = 0; t < r->jobs->chosen.tasks; t++) {
     if (!has_scores(r, t)) continue;
@@ -263,19 +241,16 @@ static void put_scores_body(FILE *f, const output *o) {
 static sparc_status write_script(FILE *f, const output *o) {
   const bool scores = o->figure->task < 0;
   const panels p = scores ? lay_out(o->r) : (panels){.width = 760, .height = 440};
-  const char *name = o->figure->name;
-  fprintf(f, "# written by sparc lab figure; `gnuplot %s.gp` in this folder draws %s.svg and %s.png\n", name, name,
-          name);
-  fprintf(
-      f, "set encoding utf8\nset datafile separator comma\nset datafile columnheaders\nset datafile missing \"NaN\"\n");
-  fprintf(f, "set border 3 linecolor rgb \"#8a94a0\"\nset tics nomirror out scale 0.5 textcolor rgb \"#3c4650\"\n");
-  fprintf(f, "set grid y linecolor rgb \"#e6eaee\"\nset key outside right top vertical samplen 2\n");
+  gnuplot_canvas canvas = {.name = o->figure->name, .width = p.width, .height = p.height, .points = 13};
+  gnuplot_begin(f, "sparc lab figure", o->figure->name);
+  fprintf(f, "set grid y linecolor rgb '#e6eaee'\nset key outside right top vertical samplen 2\n");
   if (scores) fprintf(f, "unset key\n");
-  fprintf(f, "\nset terminal svg size %d,%d dynamic font \"Helvetica,13\" background \"#ffffff\"\n", p.width, p.height);
-  fprintf(f, "set output \"%s.svg\"\n", name);
+  putc('\n', f);
+  gnuplot_terminal(f, "svg", &canvas);
   (scores ? put_scores_body : put_curve_body)(f, o);
-  fprintf(f, "\nset terminal pngcairo size %d,%d font \"Helvetica,10\" background \"#ffffff\"\n", p.width, p.height);
-  fprintf(f, "set output \"%s.png\"\n", name);
+  putc('\n', f);
+  canvas.points = 10;
+  gnuplot_terminal(f, "pngcairo", &canvas);
   (scores ? put_scores_body : put_curve_body)(f, o);
   return SPARC_OK;
 }

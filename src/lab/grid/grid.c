@@ -105,6 +105,14 @@ static sparc_status read_object(const json_t *object, const char *key, const pla
   return SPARC_OK;
 }
 
+/* "#D55E00" */
+static sparc_status read_colour(const json_t *object, const place *p, const char **colour) {
+  const sparc_status status = read_text(object, "colour", p, colour);
+  if (status != SPARC_OK || !*colour) return status;
+  if (**colour == '#' && strlen(*colour) == 7 && strspn(*colour + 1, "0123456789abcdefABCDEF") == 6) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%s: colour is '%.60s', expected # and six hexadecimal digits", p->text, *colour);
+}
+
 /* "repeat-first": what may be the name of a folder and a part of a selection */
 static sparc_status read_name(const json_t *object, const place *p, const char **name) {
   static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -209,7 +217,7 @@ static sparc_status read_method(const grid *g, const json_t *object, const place
   if (status == SPARC_OK) status = read_name(object, p, &m->name);
   m->title = m->name;
   if (status == SPARC_OK) status = read_text(object, "title", p, &m->title);
-  if (status == SPARC_OK) status = read_text(object, "colour", p, &m->colour);
+  if (status == SPARC_OK) status = read_colour(object, p, &m->colour);
   if (status == SPARC_OK) status = read_object(object, "settings", p, &m->settings);
   if (status == SPARC_OK) status = read_object(object, "score", p, &m->score);
   m->baseline = json_is_true(json_object_get(object, "baseline"));

@@ -6,14 +6,21 @@
 #include <math.h>
 #include <string.h>
 
+/* a character of a string of JSON */
+static void put_character(FILE *out, const char *text, const text_character *c, bool escaped) {
+  if (escaped)
+    fprintf(out, "\\u%04x", (unsigned)c->code);
+  else
+    fwrite(text, 1, (size_t)c->length, out);
+}
+
 /* a string of JSON inside a page: what could end the element or break the XML is written as an escape */
 static void put_string(FILE *out, const char *text) {
   putc('"', out);
-  for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-    if (*c < ' ' || *c == '"' || *c == '\\' || *c == '<' || *c == '>' || *c == '&')
-      fprintf(out, "\\u%04x", *c);
-    else
-      putc(*c, out);
+  while (*text) {
+    const text_character c = text_next(text);
+    put_character(out, text, &c, !c.plain || strchr("\"\\<>&", *text));
+    text += c.length;
   }
   putc('"', out);
 }
@@ -45,7 +52,7 @@ void html_figure_begin(html_page *p, const char *name) {
 
 void html_chart_begin(html_page *p, const html_chart *chart) {
   fputs("<div class=\"chart\"><h4>", p->out);
-  for (const char *c = chart->title; *c; c++) xml_put_character(p->out, *c);
+  xml_put(p->out, chart->title);
   fputs("</h4><script type=\"application/json\">{", p->out);
   put_member(p->out, "title", chart->title);
   put_member(p->out, "x", chart->x);
@@ -54,16 +61,17 @@ void html_chart_begin(html_page *p, const html_chart *chart) {
   p->items = 0;
 }
 
-/* such bytes stand only inside the strings of JSON, where they may be escapes as well */
+/* such characters stand only inside the strings of JSON, where they may be escapes as well; blanks stand outside, too
+ */
 void html_chart_object(html_page *p, const char *title, const char *json) {
   fputs("<div class=\"chart\"><h4>", p->out);
-  for (const char *c = title; *c; c++) xml_put_character(p->out, *c);
+  xml_put(p->out, title);
   fputs("</h4><script type=\"application/json\">", p->out);
-  for (const char *c = json; *c; c++)
-    if (strchr("<>&", *c))
-      fprintf(p->out, "\\u%04x", (unsigned)*c);
-    else
-      putc(*c, p->out);
+  while (*json) {
+    const text_character c = text_next(json);
+    put_character(p->out, json, &c, (!c.plain && c.code >= ' ') || strchr("<>&", *json));
+    json += c.length;
+  }
   fputs("</script></div>\n", p->out);
 }
 
@@ -107,6 +115,6 @@ void html_chart_end(html_page *p) {
 
 void html_figure_end(html_page *p, const char *caption) {
   fputs("</div>\n<figcaption>", p->out);
-  for (const char *c = caption; *c; c++) xml_put_character(p->out, *c);
+  xml_put(p->out, caption);
   fputs("</figcaption>\n</figure>\n", p->out);
 }

@@ -12,12 +12,13 @@
 
 static void put_text(FILE *out, const char *text) {
   bool code = false;
-  for (; *text; text++) {
+  while (*text) {
     if (*text == '`') {
       fputs(code ? "</code>" : "<code>", out);
       code = !code;
+      text++;
     } else {
-      xml_put_character(out, *text);
+      text += xml_put_character(out, text);
     }
   }
   if (code) fputs("</code>", out);

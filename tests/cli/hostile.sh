@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# hostile.sh: text of somebody else's files never acts: not in gnuplot, not on a terminal, not in Markdown, LaTeX or
+# HTML, and not in a command that a message suggests. tests/hostile has files that once ran a shell.
+# shellcheck source=tests/cli/common.bash
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+unset SPARC_DATA
+export TERM=xterm
+cd "$scratch"
+
+# nothing_ran: no text was run as a command; every hostile text here would make such a file
+nothing_ran() {
+  local found
+  found=$(find "$scratch" -name 'PWNED*')
+  [ -z "$found" ] || fail "a command ran: $found"
+}
+# plain FILE...: nothing steers a terminal
+plain() {
+  local file
+  for file; do
+    if LC_ALL=C grep -q $'[\x01-\x08\x0b-\x1f\x7f]\|\xc2[\x80-\x9f]\|\xe2\x80\xae' "$file"; then
+      fail "$file has control characters: $(cat -v "$file" | head -5)"
+    fi
+  done
+}
+
+# ---- files that once ran a shell
+expect 0 lab run "$SPARC_SOURCE_DIR/tests/hostile/grid-shell-gnuplot.json" --out found -T 1 -J 1 --quiet
+expect 0 lab figure "$SPARC_SOURCE_DIR/tests/hostile/grid-shell-gnuplot.json" --out found
+figures=0
+command -v gnuplot >/dev/null || figures=1 # data and scripts only
+expect "$figures" diagnose "$SPARC_SOURCE_DIR/tests/hostile/diagnose-shell-model" --figures found/model
+scripts_are_inert found/inj/figures/*.gp found/model/*.gp
+nothing_ran
+
+# ---- a grid with hostile text in every field that takes any
+cat >grid.json <<'END'
+{"name": "inj", "kind": "train",
+ "title": "T\u001b[31m `touch PWNED1` </script><b> \\input{x} a|b _c_ \u202e",
+ "note": "N\u001b]0;x\u0007 `touch PWNED2`\nnext </script> | \\write18{x} [l](javascript:x)",
+ "settings": {"updates": 4, "validate-every": 2, "batch": 2, "modes": 8},
+ "score": {"unit": "U' \" `touch PWNED3` $(touch PWNED4) @data %n \u009b31m \\", "metric": "validation_loss"},
+ "tasks": [{"name": "order", "title": "'.system(\"touch PWNED5\").' <touch PWNED6", "settings": {"data": "event-order"}},
+           {"name": "track", "title": "{/:Bold \nsystem('touch PWNED7')\n", "settings": {"data": "tracking"},
+            "score": {"metric": "validation_loss", "unit": "|touch PWNED8"}}],
+ "methods": [{"name": "sparc", "title": "'`touch PWNED9`\u001b[0m%s", "settings": {"cell": "sparc"}},
+             {"name": "rtu", "title": "*M2* \u007f</td>", "colour": "#00aaFF", "settings": {"cell": "rtu"}}],
+ "reference": "sparc", "paper": {"order": {"sparc": [0.5, 0.1]}}, "seeds": [0, 1]}
+END
+expect 0 lab run grid.json --out r -T 1 -J 1
+plain out err
+expect 0 lab figure grid.json --out r
+no_complaint
+scripts_are_inert r/inj/figures/*.gp
+for format in text markdown latex csv json; do
+  expect 0 lab table grid.json --out r --format $format
+  plain out
+  cp out table.$format
+done
+expect 0 lab status grid.json --out r
+plain out
+expect 0 lab report grid.json --out r
+plain r/report.html
+if grep -qF -e '</script><b>' -e '</td>"' r/report.html; then fail "a title is markup in the report"; fi
+[ "$(grep -o '<script' r/report.html | wc -l)" = "$(grep -o '</script>' r/report.html | wc -l)" ] ||
+  fail "a title ends a script in the report"
+if command -v xmllint >/dev/null; then xmllint --noout r/report.html || fail "the report is not well-formed"; fi
+grep -qF '\textbackslash{}input\{x\}' table.latex || fail "the title is a command of LaTeX"
+if grep -qF -e '\input' -e '\write18' table.latex; then fail "text is a command of LaTeX"; fi
+grep -qF 'a\|b \_c\_' table.markdown || fail "the title is not escaped in Markdown"
+[ "$(grep -c '^| ' table.markdown)" = "$(grep -c '^| .* |$' table.markdown)" ] || fail "a row of Markdown is broken"
+expect 0 lab diagnose grid.json --out r --quiet
+expect 0 lab report grid.json --out r
+nothing_ran
+
+# what a results folder says of a run that another machine holds, failed or has no score for
+result=r/inj/order/sparc/s0/result.json
+sed -i 's/"score": [^,]*/"score": null/; s/"reason": "[^"]*"/"reason": "\\u001b[2Jgone"/' $result
+expect 0 lab status grid.json --out r
+prints 'no score: '
+plain out
+
+# colours are colours
+sed 's/#00aaFF/red`touch PWNED`/' grid.json >colour.json
+expect 3 lab figure colour.json --out r
+complains "colour is 'red\`touch PWNED\`', expected # and six hexadecimal digits"
+
+# ---- a model and a data set with hostile names
+name='`touch PWNED10`'"'"' "$(touch PWNED11)'$'\033[31m\xc2\x9b'
+awk 'BEGIN {
+  srand(3)
+  for (i = 0; i < 40; i++) {
+    printf i % 2 ? "`touch PWNED12`|\\input" : "\xc2\x9b31m\xe2\x80\xae"
+    for (t = 0; t < 10; t++) printf ",%.3f", sin(t * (1 + i % 2)) + rand()
+    print ""
+  }
+}' >"$name.csv"
+expect 0 data "$name.csv" --label 1
+plain out
+expect 0 train "$name.csv" --label 1 --updates 4 --modes 4 --width 4 --batch 4 --out model
+plain out err
+expect 0 info model/best.safetensors
+plain out
+expect 0 eval model "$name.csv" --label 1
+plain out
+for format in text markdown latex csv; do
+  expect 0 diagnose model --format $format
+  plain out
+done
+expect "$figures" diagnose model --figures figures
+plain out err
+scripts_are_inert figures/*.gp
+expect 0 predict model "$name.csv" --label 1 --format jsonl
+plain out
+nothing_ran
+
+# ---- a command that is suggested is one command, of the words meant
+odd="it's; touch PWNED13 \`touch PWNED14\` \$(touch PWNED15)"$'\n\033[31m'
+expect 0 rl repeat-previous --options lag=1 --steps 64 --rollout 64 --modes 4 --width 4 --out "$odd"
+plain out err
+suggestion=$(grep -F 'sparc rl --eval ' out)
+eval "set -- $suggestion"
+[ "$#" = 4 ] && [ "$4" = "$odd/last.safetensors" ] || fail "the suggestion is another command: $suggestion"
+eval "set -- $(grep -F 'sparc envs ' out)"
+[ "$#" = 7 ] && [ "$5" = lag=1 ] && [ "$7" = "$odd/last.safetensors" ] || fail "the second suggestion is another command"
+nothing_ran
