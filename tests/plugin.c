@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* plugin.c: an environment in a shared object that is right but for one FAULT, which the build names. */
+/* plugin.c: an environment in a shared object that is right but for one FAULT, which the build names. That of TELLS is
+ * that it leaves a file LOADED in the working folder when its code runs. */
 #include <sparc/env.h>
+#include <stdio.h>
 
 #define NO_ENTRY    1
 #define NO_KIND     2
 #define OLD_VERSION 3
 #define NO_STEP     4
 #define LARGE_STATE 5
+#define TELLS       6
 
 typedef struct still {
   int steps;
@@ -47,6 +50,13 @@ static const sparc_env_kind kind = {
     .reset = still_reset,
     .step = FAULT == NO_STEP ? NULL : still_step,
 };
+
+#if FAULT == TELLS
+__attribute__((constructor)) static void tell(void) {
+  FILE *file = fopen("LOADED", "w");
+  if (file) fclose(file);
+}
+#endif
 
 #if FAULT == NO_ENTRY
 #define sparc_env_plugin another_name

@@ -3,6 +3,7 @@
  * of them: alignment, saving, threads, faults; and kinds of one's own, honest and not. */
 #include "envs/control.h"
 #include "envs/envs.h"
+#include "sparc/rl.h"
 #include "unit.h"
 
 #include <dlfcn.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -1103,6 +1105,33 @@ static void test_example_plugin(void **state) {
   assert_non_null(strstr(sparc_error(), "the corridor's options are 'length=x'"));
 }
 
+/* a file does not get a plugin loaded by naming it; a caller who loads it gives its kind */
+static void test_stored_plugin(void **state) {
+  (void)state;
+  sparc_ppo_config config;
+  sparc_ppo *ppo;
+  char path[] = "/tmp/sparc-test-XXXXXX";
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  close(file);
+  assert_int_equal(sparc_ppo_defaults(SPARC_EXAMPLE_PLUGIN, &config), SPARC_OK);
+  config.H = config.width = 4;
+  config.steps = config.streams = config.minibatches = 16;
+  assert_int_equal(sparc_ppo_create(&config, &ppo), SPARC_OK);
+  assert_int_equal(sparc_ppo_save(ppo, NULL, 0, path), SPARC_OK);
+  sparc_ppo_free(ppo);
+  assert_int_equal(sparc_ppo_restore(path, NULL, 1, &ppo), SPARC_INVALID);
+  assert_null(ppo);
+  assert_non_null(strstr(sparc_error(), "names the plugin '"));
+  assert_non_null(strstr(sparc_error(), "--plugin "));
+  sparc_envs *envs;
+  assert_int_equal(sparc_envs_create(&(sparc_envs_config){.name = SPARC_EXAMPLE_PLUGIN, .n = 1}, &envs), SPARC_OK);
+  if (sparc_ppo_restore(path, sparc_envs_kind(envs), 1, &ppo) != SPARC_OK) fail_msg("%s", sparc_error());
+  sparc_ppo_free(ppo);
+  sparc_envs_free(envs);
+  unlink(path);
+}
+
 static void test_broken_plugins(void **state) {
   (void)state;
   const struct {
@@ -1152,6 +1181,7 @@ int main(void) {
       cmocka_unit_test(test_nan_reset),
       cmocka_unit_test(test_dishonest_kinds),
       cmocka_unit_test(test_example_plugin),
+      cmocka_unit_test(test_stored_plugin),
       cmocka_unit_test(test_broken_plugins),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,14 +135,17 @@ SPARC_API const float *sparc_ppo_params(const sparc_ppo *ppo);
  */
 SPARC_API sparc_status sparc_ppo_save(const sparc_ppo *ppo, const sparc_metadata *extra, size_t extra_count,
                                       const char *path);
-/* sparc_ppo_restore makes a run from such a file. kind: as in the configuration, for a task that is the caller's own.
- */
+/* sparc_ppo_restore makes a run from such a file. kind: as in the configuration, for a task that is the caller's own;
+ * else NULL. A file does not get a plugin loaded by naming one: without kind that is SPARC_INVALID. A caller who trusts
+ * it opens the path with sparc_envs_create and gives the kind of that (sparc_envs_kind), which must outlive the run. */
 SPARC_API sparc_status sparc_ppo_restore(const char *path, const sparc_env_kind *kind, int threads, sparc_ppo **out);
 
 /* ---- using an agent ------------------------------------------------------------------------------ */
 
 typedef struct sparc_agent sparc_agent; /* one stream: weights, frozen normaliser, carried state */
 
+/* sparc_agent_load reads an agent, from sparc_ppo_save. Its task, sparc_agent_metadata(agent, "task"), is not opened;
+ * it may be the path of a plugin: do not give it to sparc_envs_create unless you trust the file. */
 SPARC_API sparc_status sparc_agent_load(const char *path, sparc_agent **out);
 SPARC_API void sparc_agent_free(sparc_agent *agent); /* agent may be NULL */
 SPARC_API sparc_env_shape sparc_agent_shape(const sparc_agent *agent);

@@ -374,6 +374,14 @@ sparc_status cli_hint_unlabelled(const char *path, const sparc_read_options *rea
   return fail(status, "%s%s", sentence, readable ? "; if the file has no labels, add -u (--unlabelled)" : "");
 }
 
+error_t cli_add_plugin(const struct argp_state *state, const char *path, const char *plugins[CLI_PLUGINS + 1]) {
+  int count = 0;
+  while (plugins[count]) count++;
+  if (count == CLI_PLUGINS) argp_error(state, "--plugin is given more than %d times", CLI_PLUGINS);
+  plugins[count] = path;
+  return 0;
+}
+
 error_t cli_parse_int(const struct argp_state *state, const char *option, const char *text, int low, int high,
                       int *out) {
   long value = 0;

@@ -118,6 +118,11 @@ sparc_status cli_model_load(const char *model, const char *other, int threads, s
  * returns the status that it is given. */
 sparc_status cli_hint_unlabelled(const char *path, const sparc_read_options *read, sparc_status status);
 
+/* cli_add_plugin adds the path of a --plugin to those that files may name; the list is zero at first and ends with
+ * NULL. Too many end the program with a usage error. Returns 0. */
+enum { CLI_PLUGINS = 16 };
+error_t cli_add_plugin(const struct argp_state *state, const char *path, const char *plugins[CLI_PLUGINS + 1]);
+
 /* cli_parse_int reads the whole number of an option; anything else ends the program with a usage error. Returns 0. */
 error_t cli_parse_int(const struct argp_state *state, const char *option, const char *text, int low, int high,
                       int *out);

@@ -18,7 +18,8 @@ enum {
   DIAGNOSE_KEY_STEPS,
   DIAGNOSE_KEY_SEED,
   DIAGNOSE_KEY_DATA,
-  DIAGNOSE_KEY_ROOT
+  DIAGNOSE_KEY_ROOT,
+  DIAGNOSE_KEY_PLUGIN
 };
 
 typedef struct diagnose_settings {
@@ -29,6 +30,7 @@ typedef struct diagnose_settings {
   bool demonstration;
   bool unwritten; /* it failed because figures could not be written */
   replay_options replay;
+  const char *plugin[CLI_PLUGINS + 1]; /* ends with NULL */
 } diagnose_settings;
 
 /* ---- options ------------------------------------------------------------------------------------- */
@@ -46,6 +48,8 @@ static const struct argp_option diagnose_options[] = {
     {"data", DIAGNOSE_KEY_DATA, "FILE|NAME", 0, "Models: where the data are now, if not where the run had them", 0},
     {"root", DIAGNOSE_KEY_ROOT, "DIR", 0,
      "Look for named data sets in DIR (default: that of the run, else $SPARC_DATA)", 0},
+    {"plugin", DIAGNOSE_KEY_PLUGIN, "./PLUGIN.so", 0,
+     "Agents: load this plugin if it is the task of one; may be given several times", 0},
     {"threads", 'T', "N", 0, "Use N threads; the numbers do not depend on it (default: all processors)", 0},
     {0}};
 
@@ -82,6 +86,8 @@ static error_t parse_diagnose(int key, char *argument, struct argp_state *state)
     case DIAGNOSE_KEY_ROOT:
       s->replay.root = argument;
       return 0;
+    case DIAGNOSE_KEY_PLUGIN:
+      return cli_add_plugin(state, argument, s->plugin);
     case 'T':
       return cli_parse_int(state, "threads", argument, 1, THREADS_MAX, &s->replay.threads);
     case ARGP_KEY_ARGS:
@@ -197,6 +203,7 @@ static sparc_status show_demonstration(const char *who, diagnose_settings *s) {
 
 static exit_code run_diagnose(int argc, char **argv) {
   diagnose_settings s = {.replay = replay_defaults()};
+  s.replay.plugins = s.plugin;
   if (argp_parse(&diagnose_argp, argc, argv, 0, NULL, &s) != 0) return EXIT_USAGE;
   const sparc_status status = s.demonstration ? show_demonstration(argv[0], &s) : diagnose_runs(&s);
   if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());

@@ -194,7 +194,7 @@ static sparc_status open_player(const envs_settings *s, int n, player *p) {
       .name = s->name, .options = s->options, .n = n, .seed = (uint64_t)s->seed, .threads = s->threads};
   char agent[CLI_PATH];
   cli_model_path(s->play, agent);
-  return player_open(&config, is_agent(s->play) ? agent : s->play, s->greedy, p);
+  return player_open(&config, is_agent(s->play) ? agent : s->play, s->greedy, NULL, p);
 }
 
 static void print_numbers(const float *values, int count) {

@@ -5,6 +5,7 @@
 #include "cli/progress.h"
 #include "cli/seeds.h"
 #include "cli/settings.h"
+#include "envs/envs.h"
 #include "io/json.h"
 #include "lab/rl/rl_run.h"
 #include "rl/player.h"
@@ -20,6 +21,7 @@
 typedef struct rl_work {
   const char *eval;
   int episodes, greedy;
+  const char *plugin;
   const char *seeds;
   int jobs;
 } rl_work;
@@ -51,6 +53,13 @@ static const setting work_rows[] = {
      .needs = "eval",
      .group = "Instead of a run:",
      .help = "With --eval: take the most probable actions instead of drawing them"},
+    {.name = "plugin",
+     .type = SETTING_TEXT,
+     .role = COMMAND_LINE,
+     .offset = offsetof(rl_work, plugin),
+     .group = "Task:",
+     .argument = "./PLUGIN.so",
+     .help = "Load this plugin if an agent or a file of settings names it as its task"},
     SEEDS_SETTING(rl_work),
     JOBS_SETTING(rl_work),
 };
@@ -65,7 +74,8 @@ typedef struct rl_command {
   char folder[CLI_PATH - 64];
   rl_run *run;
   progress *progress;
-  int out; /* one of several runs writes its score there and prints no summary; else -1 */
+  const char *plugins[2]; /* that files may name; ends with NULL */
+  int out;                /* one of several runs writes its score there and prints no summary; else -1 */
 } rl_command;
 
 /* ---- meanwhile ----------------------------------------------------------------------------------- */
@@ -158,7 +168,9 @@ static void print_hints(const rl_config *c) {
   const sparc_ppo_config *p = &c->ppo;
   char agent[CLI_PATH];
   snprintf(agent, sizeof agent, "%s/last.safetensors", c->folder);
-  printf("\nWhat to type next:\n  sparc rl --eval %s\n", cli_shell_word(agent).text);
+  printf("\nWhat to type next:\n  sparc rl --eval %s", cli_shell_word(agent).text);
+  if (is_plugin(p->task)) printf(" --plugin %s", cli_shell_word(p->task).text);
+  putchar('\n');
   printf("  sparc envs %s", cli_shell_word(p->task).text);
   if (*p->task_options) printf(" --options %s", cli_shell_word(p->task_options).text);
   printf(" --play %s\n", cli_shell_word(agent).text);
@@ -304,7 +316,7 @@ static sparc_status evaluate(const rl_command *c) {
     return fail(SPARC_IO, "--eval is '%.200s', expected a run folder or AGENT.safetensors", c->work.eval);
   player p;
   player_means m;
-  sparc_status status = player_open(&config, path, c->work.greedy != 0, &p);
+  sparc_status status = player_open(&config, path, c->work.greedy != 0, c->plugins, &p);
   if (status == SPARC_OK) status = player_play(&p, episodes, cli_output_lost, &m);
   if (status == SPARC_OK && c->tool.json)
     cli_json_line(c->who, json_pack("{s:o, s:o, s:b, s:I, s:i, s:f, s:f, s:f}", "task",
@@ -341,6 +353,12 @@ static const char doc[] =
     "written or memory does not suffice, 2 usage, 3 an input file is missing or malformed, 4 a number that is not "
     "finite, 130 interrupted.";
 
+/* a task that is not from the command line is from a file */
+static sparc_status check_plugin(const rl_command *c) {
+  const char *file = c->tool.config ? c->tool.config : c->config.folder ? c->config.folder : "config.json";
+  return plugin_permit(c->config.ppo.task, file, c->plugins);
+}
+
 static exit_code run_rl(int argc, char **argv) {
   rl_command c = {.who = argv[0], .out = -1};
   settings_form form = rl_form(&c.config);
@@ -348,7 +366,9 @@ static exit_code run_rl(int argc, char **argv) {
   settings_join(&form, &work_table, &c.work);
   cli_sources *sources;
   const cli_usage usage = {.doc = doc, .folder = find_folder, .config = &c.config};
-  const sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);
+  sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);
+  c.plugins[0] = c.work.plugin;
+  if (status == SPARC_OK && !cli_typed(sources, &form, "task")) status = check_plugin(&c);
   exit_code code;
   if (status == SPARC_OK) {
     settings_fill(&(settings_form){.part = {{&tool_table, &c.tool}, {&work_table, &c.work}}}, USUAL_DATA);

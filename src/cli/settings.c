@@ -171,13 +171,20 @@ static sparc_status merge(const settings_form *form, const cli_sources *s) {
   return status;
 }
 
-/* the configuration of the run to be resumed, if it got as far as writing one */
+/* The configuration of the run to be resumed, if it got as far as writing one. Only what a run writes there counts: it
+ * does not say where to write. */
 static sparc_status read_run(const cli_usage *usage, const settings_form *form, cli_sources *s) {
   char folder[PATH_SIZE - 64];
-  const sparc_status status = usage->folder(usage->config, folder, sizeof folder);
+  sparc_status status = usage->folder(usage->config, folder, sizeof folder);
   if (status != SPARC_OK) return status;
   snprintf(s->run_config, sizeof s->run_config, "%s/config.json", folder);
-  return access(s->run_config, F_OK) == 0 ? settings_read_file(form, s->run_config, &s->run) : SPARC_OK;
+  if (access(s->run_config, F_OK) != 0) return SPARC_OK;
+  status = settings_read_file(form, s->run_config, &s->run);
+  const setting *row;
+  for (int i = 0; status == SPARC_OK && (row = settings_row(form, i, NULL)); i++)
+    if (s->run.text[i] && row->role != DEFINES && row->role != FREE)
+      status = fail(SPARC_FORMAT, "%.200s: %s is not for a run's configuration to say", s->run_config, row->name);
+  return status;
 }
 
 sparc_status cli_settings_read(int argc, char **argv, const cli_usage *usage, const settings_form *form,
@@ -193,6 +200,10 @@ sparc_status cli_settings_read(int argc, char **argv, const cli_usage *usage, co
     if (status == SPARC_OK) status = merge(form, s);
   }
   return status;
+}
+
+bool cli_typed(const cli_sources *s, const settings_form *form, const char *name) {
+  return text_of(form, &s->line, name) != NULL;
 }
 
 void cli_sources_free(cli_sources *s) {

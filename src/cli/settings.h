@@ -33,6 +33,9 @@ typedef struct cli_sources cli_sources; /* the texts that settings point to */
  * cli_sources_free releases the texts, also after a failure. */
 sparc_status cli_settings_read(int argc, char **argv, const cli_usage *usage, const settings_form *form,
                                cli_sources **sources);
+
+/* cli_typed says whether the command line itself gives a setting, and not a file that it leads to */
+bool cli_typed(const cli_sources *sources, const settings_form *form, const char *name);
 void cli_sources_free(cli_sources *sources); /* may be NULL */
 
 #endif

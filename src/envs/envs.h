@@ -5,6 +5,8 @@
 
 #include "sparc/env.h"
 
+#include <stdbool.h>
+
 /* the families, each ending with NULL; registry.c has the list */
 extern const sparc_env_kind *const card_kinds[];    /* cards.c */
 extern const sparc_env_kind *const control_kinds[]; /* control.c */
@@ -14,6 +16,14 @@ extern const sparc_env_kind *const robot_kinds[];   /* robots.c */
 /* plugin_load opens the shared object at path and finds its kind. *handle is for plugin_unload. */
 sparc_status plugin_load(const char *path, void **handle, const sparc_env_kind **out);
 void plugin_unload(void *handle); /* NULL: nothing to do */
+
+/* is_plugin says whether the name of an environment is the path of a plugin; name may be NULL. */
+bool is_plugin(const char *name);
+
+/* plugin_permit decides about the environment that a file, here `where`, names: loading a plugin runs its code, so one
+ * is refused (SPARC_INVALID) unless the user has named it, too. allowed: what the user named, ending with NULL; NULL:
+ * nothing. */
+sparc_status plugin_permit(const char *name, const char *where, const char *const *allowed);
 
 /* kind_check looks at the table itself: version, name, functions that must be there; shape_check at what open returned.
  * `refusal` is the status of a failure, `who` names the kind in it. */

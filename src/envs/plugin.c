@@ -27,6 +27,17 @@ sparc_status plugin_load(const char *path, void **handle, const sparc_env_kind *
   return SPARC_OK;
 }
 
+bool is_plugin(const char *name) { return name && strchr(name, '/'); }
+
+sparc_status plugin_permit(const char *name, const char *where, const char *const *allowed) {
+  if (!is_plugin(name)) return SPARC_OK;
+  for (; allowed && *allowed; allowed++)
+    if (strcmp(*allowed, name) == 0) return SPARC_OK;
+  return fail(SPARC_INVALID,
+              "'%.150s' names the plugin '%.150s', whose code would run; if you trust it, add --plugin %.150s", where,
+              name, name);
+}
+
 void plugin_unload(void *handle) {
   if (handle) dlclose(handle);
 }

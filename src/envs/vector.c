@@ -111,7 +111,7 @@ static sparc_status find_kind(sparc_envs *envs, const sparc_envs_config *config,
     envs->kind = config->kind;
     return kind_check(config->kind, "the kind", *refusal);
   }
-  if (!strchr(config->name, '/')) return sparc_env_find(config->name, &envs->kind);
+  if (!is_plugin(config->name)) return sparc_env_find(config->name, &envs->kind);
   *refusal = SPARC_FORMAT;
   sparc_status status = plugin_load(config->name, &envs->plugin, &envs->kind);
   return status == SPARC_OK ? kind_check(envs->kind, config->name, *refusal) : status;

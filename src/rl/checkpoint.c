@@ -5,6 +5,7 @@
 
 #include "base/c_locale.h"
 #include "base/error.h"
+#include "envs/envs.h"
 #include "io/dtype.h"
 #include "rl/ppo.h"
 #include "rl/settings.h"
@@ -327,10 +328,11 @@ static sparc_status blame_file(const char *path, sparc_status status) {
   return fail(SPARC_FORMAT, "'%.200s': the stored configuration is not possible: %s", path, sentence);
 }
 
-static sparc_status restore(const sparc_tensors *file, const char *path, const sparc_env_kind *kind, int threads,
-                            sparc_ppo **out) {
+static sparc_status restore(const sparc_tensors *file, const char *path, const sparc_env_kind *kind,
+                            const char *const *plugins, int threads, sparc_ppo **out) {
   stored_run run;
   sparc_status status = stored_run_read(file, path, &run);
+  if (status == SPARC_OK && !kind) status = plugin_permit(run.config.task, path, plugins);
   if (status != SPARC_OK) return status;
   run.config.kind = kind;
   run.config.threads = threads;
@@ -348,14 +350,19 @@ static sparc_status restore(const sparc_tensors *file, const char *path, const s
   return status;
 }
 
-sparc_status sparc_ppo_restore(const char *path, const sparc_env_kind *kind, int threads, sparc_ppo **out) {
+sparc_status ppo_restore(const char *path, const sparc_env_kind *kind, const char *const *plugins, int threads,
+                         sparc_ppo **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
   *out = NULL;
   if (!path) return fail(SPARC_INVALID, "path is NULL");
   sparc_tensors *file;
   sparc_status status = sparc_tensors_open(path, &file);
   if (status != SPARC_OK) return status;
-  status = restore(file, path, kind, threads, out);
+  status = restore(file, path, kind, plugins, threads, out);
   sparc_tensors_close(file);
   return status;
+}
+
+sparc_status sparc_ppo_restore(const char *path, const sparc_env_kind *kind, int threads, sparc_ppo **out) {
+  return ppo_restore(path, kind, NULL, threads, out);
 }

@@ -88,13 +88,15 @@ static sparc_status allocate(player *p) {
   return SPARC_OK;
 }
 
-sparc_status player_open(const sparc_envs_config *config, const char *policy, bool greedy, player *p) {
+sparc_status player_open(const sparc_envs_config *config, const char *policy, bool greedy, const char *const *plugins,
+                         player *p) {
   *p = (player){.n = config->n, .greedy = greedy};
   sparc_status status = find_policy(policy, p);
   if (status != SPARC_OK) return status;
   if (greedy && !p->agents) return fail(SPARC_INVALID, "greedy is for agents, and '%s' is none", policy);
   const sparc_envs_config c = task_of(config, p);
-  status = sparc_envs_create(&c, &p->envs);
+  if (!config->name) status = plugin_permit(c.name, policy, plugins);
+  if (status == SPARC_OK) status = sparc_envs_create(&c, &p->envs);
   if (status != SPARC_OK) return status;
   p->shape = sparc_envs_shape(p->envs);
   sparc_random_init(&p->random, c.seed, "policy", "random");

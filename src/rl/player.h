@@ -36,8 +36,10 @@ bool player_is_agent(const char *name);
 
 /* player_open makes config->n environments and starts their episodes. policy: "random", "oracle" or the path of an
  * agent, *.safetensors, which draws its actions or, if greedy, takes the most probable ones; where config->name is
- * NULL, the agent's own task is played. player_close releases the player, also after a failure. */
-sparc_status player_open(const sparc_envs_config *config, const char *policy, bool greedy, player *p);
+ * NULL, the agent's own task is played, if it is built-in or one of these plugins (the list ends with NULL; NULL:
+ * none). player_close releases the player, also after a failure. */
+sparc_status player_open(const sparc_envs_config *config, const char *policy, bool greedy, const char *const *plugins,
+                         player *p);
 void player_close(player *p);
 
 /* player_advance takes one step with p->actions */

@@ -62,6 +62,10 @@ struct sparc_ppo {
 /* a run without weights and without its first observations */
 sparc_status ppo_make(const sparc_ppo_config *config, sparc_ppo **out);
 
+/* sparc_ppo_restore of a file whose task may be one of these plugins; the list ends with NULL, NULL: none */
+sparc_status ppo_restore(const char *path, const sparc_env_kind *kind, const char *const *plugins, int threads,
+                         sparc_ppo **out);
+
 /* what the episodes that ended in a rollout amount to, and where its time went */
 typedef struct collection {
   int episodes;

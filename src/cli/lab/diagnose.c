@@ -27,6 +27,7 @@ static void look_into(const lab_options *o, const grid_jobs *jobs, const grid_jo
   job_report report;
   replay_options options = replay_defaults();
   options.threads = o->threads;
+  options.plugins = o->plugin;
   job_look(job, &report);
   if (report.state != JOB_DONE) {
     t->unfinished++;

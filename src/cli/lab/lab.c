@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "envs/envs.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ exit_code lab_each(const lab_options *o, lab_visit visit, void *user, int *visit
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
-enum { KEY_TASKS = 256, KEY_METHODS, KEY_SEEDS, KEY_MATCH, KEY_RETRY, KEY_MEMORY, KEY_SCALE };
+enum { KEY_TASKS = 256, KEY_METHODS, KEY_SEEDS, KEY_MATCH, KEY_RETRY, KEY_MEMORY, KEY_SCALE, KEY_PLUGIN };
 
 static const struct argp_option lab_argp_options[] = {
     {NULL, 0, NULL, 0, "Which runs:", 1},
@@ -104,6 +105,7 @@ static const struct argp_option lab_argp_options[] = {
     {"threads", 'T', "N", 0, "N threads for all runs together (default: all processors)", 2},
     {"memory", KEY_MEMORY, "MB", 0, "Begin no run that would take all of them beyond MB (default: no limit)", 2},
     {"retry", KEY_RETRY, NULL, 0, "Try what failed before again", 2},
+    {"plugin", KEY_PLUGIN, "./PLUGIN.so", 0, "Load this plugin if a task is one; may be given several times", 2},
     {"dry-run", 'n', NULL, 0, "Run nothing: print the runs, hours at this machine's rates, and memory", 2},
     {NULL, 0, NULL, 0, "Output:", 3},
     {"format", 'f', "F", 0, "Tables as text, markdown, latex, csv or json (default: text)", 3},
@@ -126,11 +128,11 @@ typedef struct verb {
 static const verb verbs[] = {
     {"list", TARGET_NONE, "json", list, NULL},
     {"show", TARGET_NEEDED, "", show, NULL},
-    {"run", TARGET_NEEDED, WHICH " jobs threads memory retry dry-run json quiet progress", NULL, lab_run},
+    {"run", TARGET_NEEDED, WHICH " jobs threads memory retry plugin dry-run json quiet progress", NULL, lab_run},
     {"status", TARGET_OPTIONAL, WHICH " json quiet", lab_status_of_all, lab_status},
     {"table", TARGET_NEEDED, WHICH " format json", NULL, lab_table},
     {"figure", TARGET_NEEDED, WHICH " json", NULL, lab_figure},
-    {"diagnose", TARGET_NEEDED, WHICH " threads json quiet progress", NULL, lab_diagnose},
+    {"diagnose", TARGET_NEEDED, WHICH " threads plugin json quiet progress", NULL, lab_diagnose},
     {"report", TARGET_OPTIONAL, WHICH " json", lab_report_of_all, lab_report},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
@@ -205,6 +207,8 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
     case KEY_MEMORY:
       o->memory_mb = parse_number(state, "memory", argument, 1, 1e9);
       return 0;
+    case KEY_PLUGIN:
+      return cli_add_plugin(state, argument, o->plugin);
     case KEY_RETRY:
       o->retry = true;
       return 0;
@@ -317,6 +321,15 @@ static sparc_status open_target(const lab_input *in, lab_options *o, char out[CL
              : fail(SPARC_INVALID, "the name of the experiment is too long");
 }
 
+/* a grid does not get the code of a plugin run by naming it */
+static sparc_status check_plugins(const lab_options *o, const grid_jobs *jobs) {
+  sparc_status status = SPARC_OK;
+  for (int i = 0; i < jobs->count && status == SPARC_OK; i++)
+    if (jobs->job[i].kind == GRID_RL)
+      status = plugin_permit(json_string_value(json_object_get(jobs->job[i].settings, "task")), o->target, o->plugin);
+  return status;
+}
+
 static exit_code work(const lab_input *in) {
   lab_options o = in->options;
   char out[CLI_PATH];
@@ -327,6 +340,7 @@ static exit_code work(const lab_input *in) {
   sparc_status status = open_target(in, &o, out, &g, &scope);
   if (status == SPARC_OK) status = selection_make(&g, &o.wish, &chosen);
   if (status == SPARC_OK) status = grid_jobs_create(&g, &chosen, &scope, &jobs);
+  if (status == SPARC_OK && in->verb->with == lab_run) status = check_plugins(&o, &jobs);
   exit_code code = cli_exit_code(status);
   if (status == SPARC_OK)
     code = in->verb->with(&o, &jobs);

@@ -18,6 +18,7 @@ typedef struct lab_options {
   double memory_mb;  /* 0: no limit */
   sheet_format format;
   bool retry, dry_run, json, quiet;
+  const char *plugin[CLI_PLUGINS + 1]; /* that the grid and its agents may name; ends with NULL */
   progress_style progress;
 } lab_options;
 
@@ -40,8 +41,8 @@ typedef sparc_status (*lab_visit)(void *user, const grid_jobs *jobs);
 exit_code lab_each(const lab_options *options, lab_visit visit, void *user, int *visited);
 
 /* lab_arguments is the command line of a job's command, its folder and its settings in the files named; `room` holds
- * what has to be put together. */
-enum { LAB_ARGUMENTS = 16 };
+ * what has to be put together. A plugin of the grid has been permitted, and the command is told so. */
+enum { LAB_ARGUMENTS = 18 };
 typedef struct lab_room {
   char threads[16], seconds[32], problem[GRID_PROBLEM];
 } lab_room;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* process.c: a job as a process: this very program with another command. */
 #include "cli/lab/lab.h"
+#include "envs/envs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +32,10 @@ sparc_status lab_arguments(const grid_job *job, const char *folder, const char *
       arguments[n++] = (char *)settings;
       arguments[n++] = (char *)"--out";
       arguments[n++] = (char *)folder;
+      if (job->kind == GRID_RL && is_plugin(text_of(job->settings, "task"))) {
+        arguments[n++] = (char *)"--plugin";
+        arguments[n++] = text_of(job->settings, "task");
+      }
       /* an experiment is after the paper unless it says otherwise */
       if (job->kind == GRID_TRAIN && !json_object_get(job->settings, "recipe")) {
         arguments[n++] = (char *)"--recipe";

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/plain_text.h"
+#include "envs/envs.h"
 #include "io/dtype.h"
 #include "lab/read_settings.h"
 #include "lab/run/run_settings.h"
@@ -93,15 +94,16 @@ static sparc_status check_shape(const replay *r, const stage *s) {
               r->path, a.observation, a.choices, a.action, r->task, e.observation, e.choices, e.action);
 }
 
-static sparc_status open_stage(const replay *r, uint64_t seed, stage *s) {
+static sparc_status open_stage(const replay *r, const replay_options *options, stage *s) {
   const sparc_envs_config config = {.name = sparc_agent_metadata(r->agent, "task"),
                                     .options = sparc_agent_metadata(r->agent, "task_options"),
                                     .n = 1,
-                                    .seed = seed,
+                                    .seed = options->seed,
                                     .threads = 1};
   *s = (stage){.start = 1};
-  sparc_random_init(&s->random, seed, "diagnose", "actions");
-  sparc_status status = sparc_envs_create(&config, &s->envs);
+  sparc_random_init(&s->random, options->seed, "diagnose", "actions");
+  sparc_status status = plugin_permit(config.name, r->path, options->plugins);
+  if (status == SPARC_OK) status = sparc_envs_create(&config, &s->envs);
   if (status == SPARC_OK) status = check_shape(r, s);
   if (status != SPARC_OK) return status;
   const sparc_env_shape shape = sparc_envs_shape(s->envs);
@@ -136,7 +138,7 @@ static sparc_status play(replay *r, const replay_options *options) {
                                 .event = r->event_memory};
   r->recordings = 1;
   stage s;
-  sparc_status status = open_stage(r, options->seed, &s);
+  sparc_status status = open_stage(r, options, &s);
   if (status == SPARC_OK) status = record_episodes(r, &s, r->recording);
   close_stage(&s);
   return status;

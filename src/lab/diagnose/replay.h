@@ -15,11 +15,12 @@
 #include "sparc/rl.h"
 
 typedef struct replay_options {
-  const char *data, *root; /* NULL: as the run and the environment say */
-  int examples;            /* of a model, at most */
-  int steps;               /* of an agent */
-  uint64_t seed;           /* of an agent's environment and actions */
-  int threads;             /* 0: as many as there are processors; results do not depend on them */
+  const char *data, *root;    /* NULL: as the run and the environment say */
+  int examples;               /* of a model, at most */
+  int steps;                  /* of an agent */
+  uint64_t seed;              /* of an agent's environment and actions */
+  int threads;                /* 0: as many as there are processors; results do not depend on them */
+  const char *const *plugins; /* that agents may play; ends with NULL; NULL: none */
 } replay_options;
 
 replay_options replay_defaults(void); /* the paper's */

@@ -11,6 +11,7 @@
 #include "lab/run/folder.h"
 #include "lab/run/lock.h"
 #include "lab/run/metrics.h"
+#include "rl/ppo.h"
 #include "rl/score.h"
 
 #include <math.h>
@@ -227,7 +228,9 @@ static sparc_status restore(rl_run *run) {
     return fail(SPARC_FORMAT, "'%.300s' has a checkpoint but no config.json, so it is no run to resume", folder->path);
   sparc_status status = compare_config(run, &run->config.ppo);
   if (status != SPARC_OK) return status;
-  status = sparc_ppo_restore(folder->last, NULL, run->config.ppo.threads, &run->ppo);
+  /* the checkpoint's task may be a plugin only if it is the run's, which is the caller's choice */
+  const char *const plugins[] = {run->config.ppo.task, NULL};
+  status = ppo_restore(folder->last, NULL, plugins, run->config.ppo.threads, &run->ppo);
   if (status == SPARC_OK) status = compare_config(run, sparc_ppo_config_of(run->ppo));
   if (status != SPARC_OK) return run_folder_blame(folder, status);
   const long done = sparc_ppo_rollouts_done(run->ppo);

@@ -38,7 +38,7 @@ typedef struct rl_result {
 
 /* rl_run_create settles and checks the configuration, whose strings must outlive the run; the folder is not touched
  * yet. SPARC_INVALID: it makes no sense; SPARC_IO, SPARC_FORMAT: a plugin does not load; SPARC_NO_MEMORY: it needs more
- * than its limit. */
+ * than its limit. A task that is a plugin is loaded: whoever takes it from a file asks plugin_permit first. */
 sparc_status rl_run_create(const rl_config *config, rl_run **out);
 void rl_run_free(rl_run *run); /* run may be NULL */
 
