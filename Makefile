@@ -20,7 +20,7 @@ define build_preset
 @$(CMAKE) --build build/$(1) --parallel $(JOBS)
 endef
 
-.PHONY: run build inference test test-levels test-aarch64 bench bench-report lint format install sanitize coverage fuzz symbols debug clean help packages
+.PHONY: run build inference test test-levels test-aarch64 bench bench-report lint format install sanitize coverage fuzz soak symbols debug clean help packages
 
 run: build ## install what is missing, build, and run the main job
 	@scripts/run.sh $(RELEASE)
@@ -77,6 +77,11 @@ fuzz: packages ## every fuzz target for FUZZ_SECONDS (default 60)
 	@scripts/install-packages.sh fuzz
 	$(call build_preset,fuzz)
 	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+soak: build ## for hours: SOAK_EXECUTIONS (1e6) per fuzz target and SOAK_KILLS (1000) kills, resumable; tests/soak/log.tsv
+	@scripts/install-packages.sh fuzz
+	$(call build_preset,fuzz)
+	@scripts/soak.sh $(RELEASE)/sparc build/fuzz
 
 symbols: build ## rewrite tests/exported-symbols.txt from the built library
 	@tests/exported-symbols.sh --update $(RELEASE)/libsparc.so

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-build=$1
+build=$(realpath "$1") # targets that run commands work in a folder of their own
 seconds=$2
 status=0
 shopt -s nullglob
@@ -17,9 +17,9 @@ for target in "${targets[@]}"; do
   name=${target##*/fuzz_}
   mkdir -p "$build/corpus/$name"
   folders=("$build/corpus/$name")
-  if [ -d "tests/fuzz/corpus/$name" ]; then folders+=("tests/fuzz/corpus/$name"); fi
+  if [ -d "tests/fuzz/corpus/$name" ]; then folders+=("$PWD/tests/fuzz/corpus/$name"); fi
   echo "fuzz: $name, $seconds s"
   "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$build/crashes/$name-" \
-    -print_final_stats=1 -verbosity=0 "${folders[@]}" || status=1
+    -close_fd_mask=3 -print_final_stats=1 -verbosity=0 "${folders[@]}" || status=1
 done
 exit $status
