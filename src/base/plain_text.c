@@ -25,11 +25,12 @@ size_t utf8_length(const char *s, size_t size) {
   return 0;
 }
 
+/* of what is not ASCII */
 static bool is_plain(uint32_t code) {
   static const struct {
     uint32_t first, last;
   } others[] = {
-      {0x0000, 0x001f}, {0x007f, 0x009f}, /* control characters */
+      {0x0080, 0x009f},                   /* C1 control characters */
       {0x061c, 0x061c}, {0x200e, 0x200f}, /* marks of direction */
       {0x2028, 0x202e}, {0x2066, 0x2069}, /* separators of lines and paragraphs, embeddings, overrides, isolates */
       {0xfffd, 0xfffd},                   /* no character */
@@ -41,9 +42,11 @@ static bool is_plain(uint32_t code) {
 
 text_character text_next(const char *text) {
   static const unsigned char payload[] = {0, 0x7f, 0x1f, 0x0f, 0x07}; /* of the first byte, by length */
+  const unsigned char first = (unsigned char)*text;
+  if (first < 0x80) return (text_character){.code = first, .length = 1, .plain = first >= ' ' && first != 0x7f};
   const size_t length = utf8_length(text, strnlen(text, 4));
   if (length == 0) return (text_character){.code = 0xfffd, .length = 1};
-  uint32_t code = (unsigned char)text[0] & payload[length];
+  uint32_t code = first & payload[length];
   for (size_t i = 1; i < length; i++) code = code << 6 | ((unsigned char)text[i] & 0x3f);
   return (text_character){.code = code, .length = (int)length, .plain = is_plain(code)};
 }

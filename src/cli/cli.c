@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/plain_text.h"
+#include "io/json.h"
 #include "io/settings.h"
 #include "lab/cell_choice.h"
 
@@ -222,21 +223,11 @@ void cli_text(const char *text, int width) {
 }
 
 void cli_json_line(const char *who, json_t *object) {
-  char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-  if (!text) {
+  if (!json_put(stdout, object, JSON_COMPACT)) {
     cli_message(who, "no memory for the JSON output");
     exit(EXIT_FAILED);
   }
-  for (const char *at = text; *at;) {
-    const text_character c = text_next(at);
-    if (c.plain)
-      fwrite(at, 1, (size_t)c.length, stdout);
-    else
-      printf("\\u%04x", (unsigned)c.code); /* jansson leaves DEL, C1 and marks of direction as they are */
-    at += c.length;
-  }
   putchar('\n');
-  free(text);
   json_decref(object);
 }
 

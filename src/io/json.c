@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* json.c: strings of any bytes. */
+/* json.c: strings of any bytes, and printing. */
 #include "io/json.h"
 
-#include <stdio.h>
+#include "base/plain_text.h"
+
 #include <stdlib.h>
 
 json_t *json_text(const char *text) {
@@ -16,4 +17,21 @@ json_t *json_text(const char *text) {
   string = fclose(stream) == 0 ? json_string(escaped) : NULL;
   free(escaped);
   return string;
+}
+
+bool json_put(FILE *out, const json_t *value, size_t flags) {
+  char *text = value ? json_dumps(value, flags) : NULL;
+  if (!text) return false;
+  const char *written = text, *at = text;
+  while (*at) {
+    const text_character c = text_next(at);
+    if (!c.plain && c.code >= ' ') { /* what is less ends lines between values */
+      fprintf(out, "%.*s\\u%04x", (int)(at - written), written, (unsigned)c.code);
+      written = at + c.length;
+    }
+    at += c.length;
+  }
+  fputs(written, out);
+  free(text);
+  return true;
 }

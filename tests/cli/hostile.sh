@@ -47,6 +47,8 @@ cat >grid.json <<'END'
              {"name": "rtu", "title": "*M2* \u007f</td>", "colour": "#00aaFF", "settings": {"cell": "rtu"}}],
  "reference": "sparc", "paper": {"order": {"sparc": [0.5, 0.1]}}, "seeds": [0, 1]}
 END
+expect 0 lab show grid.json
+plain out
 expect 0 lab run grid.json --out r -T 1 -J 1
 plain out err
 expect 0 lab figure grid.json --out r
@@ -103,7 +105,7 @@ expect 0 info model/best.safetensors
 plain out
 expect 0 eval model "$name.csv" --label 1
 plain out
-for format in text markdown latex csv; do
+for format in text markdown latex csv json; do
   expect 0 diagnose model --format $format
   plain out
 done

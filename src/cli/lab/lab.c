@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "envs/envs.h"
+#include "io/json.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static exit_code show(const lab_options *o) {
     cli_message(o->who, "%s", sparc_error());
   else if (text)
     fwrite(text, 1, size, stdout);
-  else if (json_dumpf(g.file, stdout, JSON_INDENT(2)) == 0)
+  else if (json_put(stdout, g.file, JSON_INDENT(2)))
     putchar('\n');
   grid_free(&g);
   return cli_exit_code(status);

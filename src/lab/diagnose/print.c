@@ -117,10 +117,10 @@ static sparc_status print_json(FILE *f, const diagnosis *runs, int count, const 
   for (int i = 0; i < tables->count; i++) json_array_append_new(table_list, json_table(&tables->table[i]));
   json_t *all = json_pack("{s:o, s:o}", "runs", run_list, "tables", table_list);
   if (!all) return fail(SPARC_NO_MEMORY, "no memory for the tables");
-  json_dumpf(all, f, JSON_PRESERVE_ORDER | JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+  const bool printed = json_put(f, all, JSON_PRESERVE_ORDER | JSON_INDENT(1) | JSON_REAL_PRECISION(9));
   putc('\n', f);
   json_decref(all);
-  return SPARC_OK;
+  return printed ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the tables");
 }
 
 sparc_status diagnosis_print(FILE *stream, sheet_format format, const diagnosis *runs, int count,
