@@ -1123,7 +1123,7 @@ static void test_stored_plugin(void **state) {
   assert_int_equal(sparc_ppo_restore(path, NULL, 1, &ppo), SPARC_INVALID);
   assert_null(ppo);
   assert_non_null(strstr(sparc_error(), "names the plugin '"));
-  assert_non_null(strstr(sparc_error(), "--plugin "));
+  assert_non_null(strstr(sparc_error(), "--plugin"));
   sparc_envs *envs;
   assert_int_equal(sparc_envs_create(&(sparc_envs_config){.name = SPARC_EXAMPLE_PLUGIN, .n = 1}, &envs), SPARC_OK);
   if (sparc_ppo_restore(path, sparc_envs_kind(envs), 1, &ppo) != SPARC_OK) fail_msg("%s", sparc_error());

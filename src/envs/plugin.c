@@ -33,9 +33,10 @@ sparc_status plugin_permit(const char *name, const char *where, const char *cons
   if (!is_plugin(name)) return SPARC_OK;
   for (; allowed && *allowed; allowed++)
     if (strcmp(*allowed, name) == 0) return SPARC_OK;
-  return fail(SPARC_INVALID,
-              "'%.150s' names the plugin '%.150s', whose code would run; if you trust it, add --plugin %.150s", where,
-              name, name);
+  return fail(
+      SPARC_INVALID,
+      "'%.200s' names the plugin '%.200s', whose code would run; if you trust it, repeat the path with --plugin", where,
+      name);
 }
 
 void plugin_unload(void *handle) {

@@ -17,7 +17,7 @@ refuses() {
   rm -f LOADED
   expect "$@"
   [ ! -e LOADED ] || fail "sparc ${*:2}: the plugin is loaded"
-  complains "names the plugin './p.so', whose code would run; if you trust it, add --plugin ./p.so"
+  complains "names the plugin './p.so', whose code would run; if you trust it, repeat the path with --plugin"
 }
 
 # ---- agents, runs and files of settings
