@@ -7,13 +7,15 @@
 # killed at a random moment, resumed, killed again, and in the end its files must be those of a run that was left alone.
 #
 # SOAK_FOLDER (build/soak) keeps counts, corpora and crashes; a second start goes on there. SOAK_SECONDS (no limit) ends
-# it after the round under way. SOAK_ONLY is a pattern of names. The log SOAK_LOG (tests/soak/log.tsv) has a line for
-# each target and day: what was reached by then, with the commit of the last round. Coverage in edges and features at
-# half of the executions and at the end tells whether the second half found anything. Exit code 1: crashes or mismatches.
+# it after the round under way. SOAK_ONLY is a pattern of names, SOAK_NICE (10) the priority.
+#
+# The log SOAK_LOG (tests/soak/log.tsv) has a line for each target and day: what was reached by then, with the commit of
+# the last round. Coverage in edges and features at half of the executions and at the end tells whether the second half
+# found anything. Exit code 1: crashes or mismatches.
 # shellcheck disable=SC2317 # functions are called by the names that they are made of
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-renice -n 10 $$ >/dev/null
+renice -n "${SOAK_NICE:-10}" $$ >/dev/null
 
 tool=$(realpath "$1")
 fuzz=${2:+$(realpath "$2")}

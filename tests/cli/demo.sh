@@ -59,6 +59,10 @@ done
 if find "$out" -name '*.tmp.*' | grep -q .; then fail "temporary files are left"; fi
 if grep -Eq '(src|href)="?https?:' "$out/index.html"; then fail "the page needs something from outside"; fi
 
+# in the figure of scores our numbers stand under the bars, with the names of the methods
+grep -qF "xtic(sprintf('%s%c%.3f'," "$out/scores.gp" || fail "our numbers are not under their bars"
+if grep -q 'with labels' "$out/scores.gp"; then fail "our numbers stand beside the paper's marks"; fi
+
 # in the charts of scores our numbers stand in a column of their own, not beside the paper's marks
 if command -v node >/dev/null; then
   node - "$SPARC_SOURCE_DIR/src/lab/html/page.js" <<'NODE' || fail "a chart prints our number beside the paper's mark"

@@ -376,34 +376,25 @@ static void put_scores_of(FILE *f, const sparc_task *task, const char *file) {
   fprintf(f, "data = %s\nscore(name) = %g * column(name)\n", table_of(task, file).text, score_scale(task));
 }
 
-static void put_method_names(FILE *f, const experiment *e, int task) {
-  const int methods = shown_methods(e, task);
-  int bar = 0;
-  fprintf(f, "set xtics %s (", methods > 3 ? "rotate by 25 right" : "norotate");
-  for (int m = 0; m < e->methods; m++)
-    if (experiment_shown(e, task, m)) {
-      fprintf(f, "%s%s %d", bar ? ", " : "", gnuplot_tic(e->method[m].title).text, bar);
-      bar++;
-    }
-  fprintf(f, ") scale 0\nset xrange [-0.6:%d.6]\n", methods - 1);
-}
-
+/* our number stands under the bar with the name of the method: above it, it could be taken for that of the paper's mark
+ */
 static void put_bars(FILE *f, const experiment *e, int task) {
   const char *format = score_scale(e->task[task]) > 1 ? "%.1f" : "%.3f";
+  const int methods = shown_methods(e, task);
   int bar = 0;
   put_scores_of(f, e->task[task], "scores");
-  put_method_names(f, e, task);
+  fprintf(f, "set xtics %s () scale 0\nset xrange [-0.6:%d.6]\n", methods > 3 ? "rotate by 25 right" : "norotate",
+          methods - 1);
   fprintf(f, "set yrange [0:*]\nset offsets 0,0,graph 0.12,0\nplot ");
   for (int m = 0; m < e->methods; m++) {
     if (!experiment_shown(e, task, m)) continue;
-    fprintf(f, "data every ::%d::%d using (%d):(score('mean')) with boxes linecolor rgb '%s' notitle, \\\n  ", bar, bar,
-            bar, e->method[m].colour);
+    fprintf(f, "data every ::%d::%d using (%d):(score('mean')):xtic(sprintf('%%s%%c%s', %s, 10, score('mean'))) ", bar,
+            bar, bar, format, gnuplot_tic(e->method[m].title).text);
+    fprintf(f, "with boxes linecolor rgb '%s' notitle, \\\n  ", e->method[m].colour);
     bar++;
   }
   fprintf(f, "data using 0:(score('mean') - score('deviation')):(0):(2 * score('deviation')) with vectors nohead ");
   fprintf(f, "linewidth 2 linecolor rgb '#1d2530' notitle, \\\n  ");
-  fprintf(f, "data using 0:(score('mean') + score('deviation')):(sprintf('%s', score('mean'))) with labels ", format);
-  fprintf(f, "offset 0,0.7 notitle, \\\n  ");
   fprintf(f, "data using ($0 + 0.38):(score('paper')) with points pointtype 12 pointsize 1 linewidth 1.5 linecolor ");
   fprintf(f, "rgb '#1d2530' title 'the paper'\n");
 }
