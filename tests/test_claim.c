@@ -55,22 +55,37 @@ static void test_life(void **state) {
   assert_int_equal(entries(), 0);
 }
 
-/* the claim of a process that is gone */
-static void test_dead_process(void **state) {
-  (void)state;
+static pid_t take_in_child(void) {
   const pid_t child = fork();
   if (child == 0) {
     claim c;
     bool taken;
     _exit(claim_take(folder, &c, &taken) == SPARC_OK && taken ? 0 : 1);
   }
+  return child;
+}
+
+/* the claim of a process that is gone */
+static void test_dead_process(void **state) {
+  (void)state;
   int status;
-  waitpid(child, &status, 0);
+  waitpid(take_in_child(), &status, 0);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   claim_holder holder;
   assert_false(claim_look(folder, &holder));
   claim mine;
   assert_true(take(&mine));
+}
+
+/* one that has ended and whose parent has not looked at it yet is gone, too */
+static void test_zombie(void **state) {
+  (void)state;
+  const pid_t child = take_in_child();
+  siginfo_t info;
+  assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+  claim mine;
+  assert_true(take(&mine));
+  waitpid(child, NULL, 0);
 }
 
 /* a number of a process that was used again is another process */
@@ -155,6 +170,7 @@ static void test_contest(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(test_life, empty_folder),
                                      cmocka_unit_test_teardown(test_dead_process, empty_folder),
+                                     cmocka_unit_test_teardown(test_zombie, empty_folder),
                                      cmocka_unit_test_teardown(test_used_again, empty_folder),
                                      cmocka_unit_test_teardown(test_other_machine, empty_folder),
                                      cmocka_unit_test_teardown(test_outdone, empty_folder),

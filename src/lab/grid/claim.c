@@ -24,9 +24,11 @@ static void path_of(const char *folder, long number, char path[CLAIM_PATH]) {
 
 /* ---- holders ------------------------------------------------------------------------------------- */
 
-/* the 22nd field of /proc/PID/stat, counted behind the name in parentheses, which may hold anything; 0: unknown */
-static unsigned long long start_of(long pid) {
+/* the 22nd field of /proc/PID/stat, counted behind the name in parentheses, which may hold anything; 0: unknown. The
+ * third says whether the process has ended and waits for its parent to notice, for ever if that is a poor init. */
+static unsigned long long start_of(long pid, bool *ended) {
   char path[64], text[1024];
+  *ended = false;
   snprintf(path, sizeof path, "/proc/%ld/stat", pid);
   FILE *file = fopen(path, "r");
   if (!file) return 0;
@@ -34,12 +36,14 @@ static unsigned long long start_of(long pid) {
   fclose(file);
   text[got] = '\0';
   const char *field = strrchr(text, ')');
+  *ended = field && (strncmp(field, ") Z", 3) == 0 || strncmp(field, ") X", 3) == 0);
   for (int i = 2; field && i < 22; i++) field = strchr(field + 1, ' ');
   return field ? strtoull(field, NULL, 10) : 0;
 }
 
 static claim_holder myself(void) {
-  claim_holder h = {.pid = getpid(), .start = start_of(getpid())};
+  bool ended;
+  claim_holder h = {.pid = getpid(), .start = start_of(getpid(), &ended)};
   if (gethostname(h.host, sizeof h.host - 1) != 0) snprintf(h.host, sizeof h.host, "unknown");
   return h;
 }
@@ -59,7 +63,9 @@ static bool read_holder(const char *path, claim_holder *h) {
 
 static bool process_lives(const claim_holder *h) {
   if (kill((pid_t)h->pid, 0) != 0 && errno == ESRCH) return false;
-  const unsigned long long start = start_of(h->pid);
+  bool ended;
+  const unsigned long long start = start_of(h->pid, &ended);
+  if (ended) return false;
   return start == 0 || h->start == 0 || start == h->start;
 }
 
