@@ -121,7 +121,7 @@ typedef struct sparc_run_result {
   long saved;                  /* update of the last checkpoint; -1: none */
   int early;                   /* 1: it ended because patience did */
   int new_head;                /* 1: it began from another model's weights, but with a head of its own */
-  double seconds;              /* spent in the updates since `first` */
+  double seconds;              /* spent in updates, validations and checkpoints since `first` */
   sparc_run_score best, final; /* the best so far, and the last */
   double naive;          /* targets from data: MSE of predicting their mean, or of a forecast the present value, on
                             the test part or else the validation part */

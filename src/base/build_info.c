@@ -4,5 +4,6 @@
 
 const char *build_blas(void) { return SPARC_BLAS_NAME; }
 const char *build_compiler(void) { return SPARC_COMPILER; }
+const char *build_commit(void) { return SPARC_COMMIT; }
 const char *build_type(void) { return SPARC_BUILD_TYPE; }
 int build_openmp(void) { return SPARC_USE_OPENMP; }

@@ -102,7 +102,7 @@ static void print_build(const char *kernel) {
   char features[FEATURES_TEXT];
   cpu_feature_names(cpu.features, features, sizeof features);
   printf("version   sparc %s\n", sparc_version());
-  printf("build     %s, %s\n", build_compiler(), build_type());
+  printf("build     %s, %s, commit %s\n", build_compiler(), build_type(), build_commit());
   printf("cpu       %s\n", cpu.brand);
   printf("features  %s\n", features);
   print_caches(&cpu);
@@ -146,7 +146,8 @@ static json_t *json_build(const char *kernel) {
   const cpu_info cpu = cpu_detect();
   char features[FEATURES_TEXT];
   cpu_feature_names(cpu.features, features, sizeof features);
-  json_t *build = json_pack("{s:s, s:s}", "compiler", build_compiler(), "type", build_type());
+  json_t *build =
+      json_pack("{s:s, s:s, s:s}", "compiler", build_compiler(), "type", build_type(), "commit", build_commit());
   json_t *machine =
       json_pack("{s:o, s:o, s:I, s:I, s:I, s:i}", "brand", json_text(cpu.brand), "features", json_words(features),
                 "l1d", (json_int_t)cpu.l1d, "l2", (json_int_t)cpu.l2, "l3", (json_int_t)cpu.l3, "logical", cpu.logical);

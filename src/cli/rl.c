@@ -213,6 +213,7 @@ static json_t *json_result(const rl_run *run) {
     object = NULL;
   }
   json_decref(rest);
+  if (object) json_object_set_new(object, "provenance", provenance_json(rl_run_provenance(run)));
   return object;
 }
 

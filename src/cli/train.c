@@ -8,6 +8,7 @@
 #include "cli/seeds.h"
 #include "cli/settings.h"
 #include "io/json.h"
+#include "lab/run/provenance.h"
 #include "lab/run/run_settings.h"
 
 #include <signal.h>
@@ -234,6 +235,7 @@ static json_t *json_result(const sparc_run *run) {
   if (object && r.early) json_object_set_new(object, "early", json_true());
   if (object && merit_of(run) == R2) json_object_set_new(object, "naive_mse", json_real(r.naive));
   if (object && d.task) json_object_set_new(object, "score", json_real(named_score(run, &r.final, &name)));
+  if (object) json_object_set_new(object, "provenance", provenance_json(run_provenance(run)));
   return object;
 }
 

@@ -24,7 +24,7 @@ same_run() { # FOLDER
   for name in last.safetensors best.safetensors metrics.jsonl metrics.csv config.json; do
     cmp "reference/run/$name" "$1/$name" || fail "$name of $1 is not that of the run that was left alone"
   done
-  [ "$(find "$1" -type f | wc -l)" = 5 ] || fail "something is left behind in $1: $(ls "$1")"
+  [ "$(find "$1" -type f | wc -l)" = 6 ] || fail "something is left behind in $1: $(ls "$1")"
 }
 
 expect 0 train "${options[@]}" --out reference/run

@@ -16,7 +16,7 @@ same_run() { # FOLDER
   for name in last.safetensors metrics.jsonl metrics.csv config.json; do
     cmp "reference/run/$name" "$1/$name" || fail "$name of $1 is not that of the run that was left alone"
   done
-  [ "$(find "$1" -type f | wc -l)" = 4 ] || fail "something is left behind in $1: $(ls "$1")"
+  [ "$(find "$1" -type f | wc -l)" = 5 ] || fail "something is left behind in $1: $(ls "$1")"
 }
 
 # ---- a run: what it says before, after, and in its files

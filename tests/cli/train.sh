@@ -32,10 +32,10 @@ complains "81 to fit, 9 to validate, 45 to test"
 [ "$(accuracy test)" -ge 800 ] || fail "test accuracy $(accuracy test) of 1000"
 prints '"updates":150'
 prints '"model":"first/best.safetensors"'
-for name in config.json metrics.jsonl metrics.csv last.safetensors best.safetensors; do
+for name in config.json metrics.jsonl metrics.csv last.safetensors best.safetensors provenance.json; do
   [ -s "first/$name" ] || fail "there is no $name"
 done
-[ "$(find first -type f | wc -l)" = 5 ] || fail "something else is in the folder: $(ls first)"
+[ "$(find first -type f | wc -l)" = 6 ] || fail "something else is in the folder: $(ls first)"
 grep -q '"validate-every": 15' first/config.json || fail "the effective configuration is not written"
 [ "$(grep -c '"validation_accuracy"' first/metrics.jsonl)" = 10 ] || fail "not ten validations are logged"
 [ "$(grep -c '"gradient_norm"' first/metrics.jsonl)" = 150 ] || fail "not 150 updates are logged"

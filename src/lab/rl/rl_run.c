@@ -29,7 +29,8 @@ struct rl_run {
   run_lock lock;  /* of the folder, during an execution */
   sparc_ppo *ppo; /* NULL: not begun */
   metrics metrics;
-  double *returns; /* (rollouts) mean return of each so far */
+  provenance earlier, made; /* of the parts before this execution, and of all */
+  double *returns;          /* (rollouts) mean return of each so far */
   rl_result result;
   bool stop;
   rl_run_fn fn; /* of the execution under way */
@@ -93,6 +94,7 @@ void rl_run_free(rl_run *run) {
 const rl_config *rl_run_config(const rl_run *run) { return &run->config; }
 sparc_ppo_memory rl_run_memory(const rl_run *run) { return run->memory; }
 const sparc_ppo *rl_run_ppo(const rl_run *run) { return run->ppo; }
+const provenance *rl_run_provenance(const rl_run *run) { return &run->made; }
 
 rl_result rl_run_result(const rl_run *run) {
   rl_result result = run->result;
@@ -107,35 +109,36 @@ rl_result rl_run_result(const rl_run *run) {
 /* NAN: there is no such thing */
 static json_t *json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
+#define COUNTS(X) X("steps", steps) X("episodes", episodes) X("symbols", symbols) X("faults", faults)
+#define REALS(X)                                     \
+  X("return", mean_return)                           \
+  X("length", mean_length)                           \
+  X("k1", update.k1)                                 \
+  X("k2", update.k2)                                 \
+  X("k3", update.k3)                                 \
+  X("ratio", update.ratio)                           \
+  X("clip_fraction", update.clip_fraction)           \
+  X("policy_loss", update.policy_loss)               \
+  X("value_loss", update.value_loss)                 \
+  X("entropy", update.entropy)                       \
+  X("explained_variance", update.explained_variance) \
+  X("gradient_norm", update.gradient_norm)           \
+  X("saturation", activity.saturation)               \
+  X("gate_deviation", activity.gate_deviation)       \
+  X("state_rms", activity.state_rms)
+
+#define NAME(key, member) key,
+const char *const rl_metrics[] = {COUNTS(NAME) REALS(NAME) NULL};
+#undef NAME
+
 json_t *rl_report_json(json_t *object, const sparc_ppo_report *r) {
-  const sparc_ppo_diagnostics *u = &r->update;
-  const struct {
-    const char *key;
-    double value;
-  } reals[] = {{"return", r->mean_return},
-               {"length", r->mean_length},
-               {"k1", u->k1},
-               {"k2", u->k2},
-               {"k3", u->k3},
-               {"ratio", u->ratio},
-               {"clip_fraction", u->clip_fraction},
-               {"policy_loss", u->policy_loss},
-               {"value_loss", u->value_loss},
-               {"entropy", u->entropy},
-               {"explained_variance", u->explained_variance},
-               {"gradient_norm", u->gradient_norm},
-               {"saturation", r->activity.saturation},
-               {"gate_deviation", r->activity.gate_deviation},
-               {"state_rms", r->activity.state_rms}};
-  const struct {
-    const char *key;
-    long value;
-  } counts[] = {{"steps", r->steps}, {"episodes", r->episodes}, {"symbols", r->symbols}, {"faults", r->faults}};
   int failed = object == NULL;
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-    failed |= json_object_set_new(object, counts[i].key, json_integer(counts[i].value));
-  for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
-    failed |= json_object_set_new(object, reals[i].key, json_number(reals[i].value));
+#define PUT(key, member) failed |= json_object_set_new(object, key, json_integer(r->member));
+  COUNTS(PUT)
+#undef PUT
+#define PUT(key, member) failed |= json_object_set_new(object, key, json_number(r->member));
+  REALS(PUT)
+#undef PUT
   if (!failed) return object;
   json_decref(object);
   return NULL;
@@ -175,9 +178,20 @@ static sparc_status read_returns(rl_run *run) {
 
 /* ---- checkpoints --------------------------------------------------------------------------------- */
 
+/* what made the run, with the time so far */
+static sparc_status write_provenance(rl_run *run) {
+  provenance p = provenance_of_build(NULL, run->config.ppo.threads);
+  p.seconds = run->result.seconds;
+  p.done = (run->result.done - run->result.first) * run->config.ppo.steps;
+  provenance_join(&run->earlier, &p);
+  run->made = p;
+  return provenance_write(run->folder.path, &run->made);
+}
+
 static sparc_status save(rl_run *run) {
   sparc_status status = metrics_flush(&run->metrics);
   if (status == SPARC_OK) status = sparc_ppo_save(run->ppo, NULL, 0, run->folder.last);
+  if (status == SPARC_OK) status = write_provenance(run);
   if (status == SPARC_OK) run->result.saved = run->result.done;
   return written(run, status);
 }
@@ -246,6 +260,8 @@ static sparc_status begin(rl_run *run) {
   sparc_status status = resume ? restore(run) : begin_fresh(run);
   if (status != SPARC_OK) return status;
   status = run_folder_sweep(&run->folder);
+  if (run->result.first > 0) provenance_read(run->folder.path, &run->earlier);
+  if (status == SPARC_OK) status = write_provenance(run);
   if (status == SPARC_OK)
     status = metrics_open(run->folder.path, run_folder_name(&run->folder), run->config.ppo.seed, run->result.saved,
                           &run->metrics);

@@ -3,12 +3,13 @@
  *
  * The folder gets config.json, metrics.jsonl, metrics.csv and last.safetensors, which is an agent, too. Nothing in them
  * depends on time or threads: a run that was stopped or killed and then resumed leaves the same bytes as one that was
- * left alone. `sparc rl` is this with a progress line.
+ * left alone. provenance.json says what made the run and how long that took. `sparc rl` is this with a progress line.
  */
 #ifndef SPARC_LAB_RL_RL_RUN_H
 #define SPARC_LAB_RL_RL_RUN_H
 
 #include "lab/rl/rl_settings.h"
+#include "lab/run/provenance.h"
 
 typedef struct rl_run rl_run; /* opaque; used by one thread at a time */
 
@@ -50,6 +51,9 @@ rl_result rl_run_result(const rl_run *run);
 const rl_config *rl_run_config(const rl_run *run); /* with everything settled */
 sparc_ppo_memory rl_run_memory(const rl_run *run);
 const sparc_ppo *rl_run_ppo(const rl_run *run); /* NULL before RL_STARTED */
+const provenance *rl_run_provenance(const rl_run *run);
+
+extern const char *const rl_metrics[]; /* the keys of rl_report_json; ends with NULL */
 
 /* rl_report_json adds what a report says, without times, to an object; NULL (for NULL, too) without memory */
 json_t *rl_report_json(json_t *object, const sparc_ppo_report *report);

@@ -19,9 +19,8 @@ bool is_task(const char *name) {
 
 static unsigned long add_bytes(unsigned long sum, const void *bytes, size_t size) { return crc32_z(sum, bytes, size); }
 
-/* a run can only be resumed on the very same examples */
-static unsigned long checksum_of(const sparc_samples *samples, int outputs) {
-  unsigned long sum = 0;
+/* continues a checksum with all examples of a part */
+static unsigned long add_samples(unsigned long sum, const sparc_samples *samples, int outputs) {
   for (int i = 0; i < samples->count; i++) {
     const sparc_sample s = samples->at(samples->source, i);
     const int shape[] = {s.length, s.label};
@@ -30,6 +29,17 @@ static unsigned long checksum_of(const sparc_samples *samples, int outputs) {
     sum = add_bytes(sum, s.x, steps * (size_t)samples->channels * sizeof *s.x);
     const size_t rows = samples->targets && !samples->target_steps ? 1 : steps;
     if (s.target) sum = add_bytes(sum, s.target, rows * (size_t)outputs * sizeof *s.target);
+  }
+  return sum;
+}
+
+static unsigned long identity_of(const sparc_dataset *fit, const sparc_dataset *validation) {
+  const sparc_dataset *const parts[] = {fit, validation};
+  unsigned long sum = 0;
+  for (int i = 0; i < 2; i++) {
+    if (!parts[i]) continue;
+    const sparc_samples samples = sparc_samples_of_dataset(parts[i]);
+    sum = add_samples(sum, &samples, sparc_dataset_targets(parts[i]));
   }
   return sum;
 }
@@ -130,6 +140,7 @@ static sparc_samples samples_of(const run_data *d, const sparc_dataset *part) {
 static sparc_status load_set(const char *name, const sparc_data_options *options, run_data *d) {
   sparc_status status = suggest_task(name, sparc_data_load(name, options, &d->split));
   if (status != SPARC_OK) return status;
+  d->identity = identity_of(d->split.fit, d->split.validation);
   d->channels = sparc_dataset_channels(d->split.fit);
   d->mean = sparc_alloc(2 * (size_t)d->channels * sizeof *d->mean);
   if (!d->mean) return fail(SPARC_NO_MEMORY, "no memory for %d channels", d->channels);
@@ -155,7 +166,9 @@ sparc_status run_data_load(const char *name, const sparc_data_options *options, 
     run_data_free(out);
     return status;
   }
-  out->checksum = checksum_of(&out->fit, out->outputs);
+  /* a run can only be resumed on the very same examples */
+  out->checksum = add_samples(0, &out->fit, out->outputs);
+  if (out->task) out->identity = add_samples(out->checksum, &out->validation, out->outputs);
   return SPARC_OK;
 }
 

@@ -18,7 +18,8 @@ typedef struct run_data {
   double *target_mean; /* likewise of targets (2, outputs); NULL: classes, or a task */
   bool target_steps;   /* every step has a target */
   const char **labels;
-  unsigned long checksum; /* of everything that is fitted */
+  unsigned long checksum; /* of everything that is fitted, as it is fitted: what a checkpoint belongs to */
+  unsigned long identity; /* of the fit and validation parts as they were read: which data these are */
 } run_data;
 
 /* is_task says whether a name is that of a generated task */

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /* checkpoints first: without them what is left is no run to resume */
-static const char *const run_files[] = {"last.safetensors", "best.safetensors", "metrics.jsonl",
-                                        "metrics.csv",      "config.json",      NULL};
+static const char *const run_files[] = {
+    "last.safetensors", "best.safetensors", "metrics.jsonl", "metrics.csv", "config.json", "provenance.json", NULL};
 
 static void path_in(const run_folder *folder, const char *name, char path[RUN_PATH]) {
   snprintf(path, RUN_PATH, "%s/%s", folder->path, name);

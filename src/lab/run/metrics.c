@@ -8,7 +8,6 @@
 #include "io/atomic_file.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -134,4 +133,18 @@ void metrics_close(metrics *m) {
   close_file(m->jsonl, m->jsonl_path);
   close_file(m->csv, m->csv_path);
   m->jsonl = m->csv = NULL;
+}
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+#define OF_UPDATES "loss", "gradient_norm", "rate"
+
+const char *const *metrics_of_training(metrics_goal goal, bool validates) {
+  enum { MOST = 8 };
+  static const char *const names[][2][MOST] = {
+      [METRICS_CLASSES] = {{OF_UPDATES, "accuracy"},
+                           {OF_UPDATES, "accuracy", "validation_loss", "validation_accuracy"}},
+      [METRICS_TARGETS] = {{OF_UPDATES}, {OF_UPDATES, "validation_loss", "validation_mse", "validation_r2"}},
+      [METRICS_TASK_TARGETS] = {{OF_UPDATES}, {OF_UPDATES, "validation_loss", "validation_nmse"}}};
+  return names[goal][validates];
 }

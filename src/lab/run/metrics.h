@@ -7,6 +7,7 @@
 #include "sparc/base.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -29,5 +30,15 @@ sparc_status metrics_add(metrics *m, json_t *object);
 /* metrics_flush hands everything to the system, before a checkpoint is written */
 sparc_status metrics_flush(metrics *m);
 void metrics_close(metrics *m); /* a zeroed one is fine, too */
+
+/* what a training run predicts decides which metrics it has */
+typedef enum metrics_goal {
+  METRICS_CLASSES,
+  METRICS_TARGETS,     /* numbers of a data set */
+  METRICS_TASK_TARGETS /* numbers of a generated task */
+} metrics_goal;
+
+/* metrics_of_training lists what a training run logs, with its validations if it has some; ends with NULL */
+const char *const *metrics_of_training(metrics_goal goal, bool validates);
 
 #endif

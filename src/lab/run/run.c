@@ -12,6 +12,7 @@
 #include "lab/run/folder.h"
 #include "lab/run/lock.h"
 #include "lab/run/metrics.h"
+#include "lab/run/provenance.h"
 #include "lab/run/run_settings.h"
 #include "lab/run/start.h"
 #include "lab/train.h"
@@ -35,6 +36,8 @@ struct sparc_run {
   run_lock lock;          /* of the folder, during an execution */
   sparc_trainer *trainer; /* NULL: not begun */
   metrics metrics;
+  provenance earlier, made; /* of the parts before this execution, and of all */
+  double clock;             /* up to when the time is counted */
   sparc_run_result result;
   bool failed, stop;
   sparc_run_fn fn; /* of the execution under way */
@@ -185,6 +188,7 @@ void sparc_run_free(sparc_run *run) {
 
 sparc_run_config sparc_run_config_of(const sparc_run *run) { return run ? run->config : (sparc_run_config){0}; }
 sparc_run_result sparc_run_result_of(const sparc_run *run) { return run ? run->result : (sparc_run_result){0}; }
+const provenance *run_provenance(const sparc_run *run) { return &run->made; }
 sparc_trainer *sparc_run_trainer(const sparc_run *run) { return run ? run->trainer : NULL; }
 
 sparc_run_data sparc_run_data_of(const sparc_run *run) {
@@ -227,9 +231,34 @@ static sparc_status save(const sparc_run *run, const char *path) {
   return sparc_trainer_save(run->trainer, &run->data.preprocessing, extra, count, path);
 }
 
+static void count_time(sparc_run *run) {
+  const double time = now();
+  run->result.seconds += time - run->clock;
+  run->clock = time;
+}
+
+/* what is known of the run's making, with the time so far */
+static void note_provenance(sparc_run *run) {
+  const sparc_run_config *c = &run->config;
+  const run_data *d = &run->data;
+  provenance p = provenance_of_build(c->train.network.kernel, c->train.threads);
+  snprintf(p.data, sizeof p.data, "%08lx", d->identity);
+  snprintf(p.split, sizeof p.split, "%s", protocol_of(run));
+  snprintf(p.departure, sizeof p.departure, "%s", d->split.differs);
+  p.fit = d->fit.count;
+  p.validation = d->validation.count;
+  p.seconds = run->result.seconds;
+  p.done = run->result.done - run->result.first;
+  provenance_join(&run->earlier, &p);
+  run->made = p;
+}
+
 static sparc_status save_last(sparc_run *run) {
   sparc_status status = metrics_flush(&run->metrics);
   if (status == SPARC_OK) status = save(run, run->folder.last);
+  count_time(run);
+  note_provenance(run);
+  if (status == SPARC_OK) status = provenance_write(run->folder.path, &run->made);
   if (status != SPARC_OK) return written(run, status);
   run->result.saved = run->result.done;
   tell(run, &(sparc_run_event){.stage = SPARC_RUN_CHECKPOINT, .run = run});
@@ -347,6 +376,9 @@ static sparc_status begin(sparc_run *run) {
   sparc_status status = continues(run) ? restore(run) : begin_fresh(run);
   if (status != SPARC_OK || !has_folder(run)) return status;
   status = run_folder_sweep(&run->folder);
+  if (run->result.first > 0) provenance_read(run->folder.path, &run->earlier);
+  note_provenance(run);
+  if (status == SPARC_OK) status = provenance_write(run->folder.path, &run->made);
   if (status == SPARC_OK)
     status = metrics_open(run->folder.path, run_folder_name(&run->folder), run->config.train.seed, run->result.saved,
                           &run->metrics);
@@ -417,15 +449,15 @@ static sparc_status update_once(sparc_run *run) {
   enum { LOGS_PER_VALIDATION = 50 };
   const long every = run->config.validate_every, log_every = (every + LOGS_PER_VALIDATION - 1) / LOGS_PER_VALIDATION;
   sparc_update_report report;
-  const double begun = now();
   sparc_status status = sparc_trainer_update(run->trainer, &report);
-  run->result.seconds += now() - begun;
+  count_time(run);
   if (status != SPARC_OK) return status;
   run->result.done = report.update;
   tell(run, &(sparc_run_event){.stage = SPARC_RUN_UPDATE, .run = run, .update = &report});
   const bool ends = report.update == run->config.train.updates;
   if (has_folder(run) && (report.update % log_every == 0 || ends)) status = log_update(run, &report);
   if (status == SPARC_OK && (report.update % every == 0 || ends)) status = checkpoint_run(run);
+  count_time(run);
   return status;
 }
 
@@ -483,6 +515,7 @@ static sparc_status work(sparc_run *run) {
                                           : SPARC_OK;
   if (status != SPARC_OK) return status;
   tell(run, &(sparc_run_event){.stage = SPARC_RUN_STARTED, .run = run});
+  run->clock = now();
   while (status == SPARC_OK && !is_over(run) && !run->stop) status = update_once(run);
   if (status != SPARC_OK) return status;
   return is_over(run) ? conclude(run) : stop_early(run);
