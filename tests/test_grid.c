@@ -26,7 +26,7 @@ static const char two_tasks[] =
     " \"score\": {\"metric\": \"validation_nmse\", \"take\": \"last\", \"window\": 2, \"better\": \"lower\", "
     "\"scale\": 1},"
     " \"tasks\": [{\"name\": \"a\", \"settings\": {\"data\": \"tracking\"}},"
-    "             {\"name\": \"b\", \"settings\": {\"data\": \"event-order\"}}],"
+    "             {\"name\": \"b\", \"settings\": {\"data\": \"tracking\"}}],"
     " \"methods\": [{\"name\": \"sparc\", \"settings\": {\"cell\": \"sparc\"}},"
     "               {\"name\": \"rtu\", \"settings\": {\"cell\": \"rtu\"}},"
     "               {\"name\": \"gru\", \"settings\": {\"cell\": \"gru\"}}],"
@@ -275,8 +275,10 @@ static void finish_run(const grid_jobs *jobs, int task, int method, int seed, co
         i + 1, values[i]);
   fputs("{\"update\":9,\"loss\":1}\n{\"update\":10,\"valid", file);
   fclose(file);
-  job_result result = {.seconds = 1};
-  assert_int_equal(job_finish(jobs, job, "{\"parameters\": 12, \"updates_per_second\": 50}", &result), SPARC_OK);
+  job_result result = {.memory_mb = 1};
+  const provenance made = {.seconds = 2, .done = 100};
+  assert_int_equal(provenance_write(job->folder, &made), SPARC_OK);
+  assert_int_equal(job_finish(job, "{\"parameters\": 12}", &result), SPARC_OK);
   claim_drop(&held);
 }
 
@@ -317,7 +319,7 @@ static void test_results(void **state) {
   job_report report;
   job_look(grid_job_at(&jobs, 1, 0, 0), &report);
   assert_int_equal(report.state, JOB_DONE);
-  assert_non_null(strstr(report.result.reason, "1 values of the 2"));
+  assert_non_null(strstr(job_score_of(&jobs, grid_job_at(&jobs, 1, 0, 0)).reason, "1 values of the 2"));
   assert_true(grid_job_at(&jobs, 0, 0, 0)->budget == 100 && report.result.rate == 50);
   grid_results_free(&r);
   grid_jobs_free(&jobs);

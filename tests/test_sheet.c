@@ -10,6 +10,7 @@
 static void fill(sheet *s) {
   assert_true(sheet_create(2, 1, 2, s));
   snprintf(s->title, SHEET_TITLE, "Errors_1");
+  snprintf(s->label, sizeof s->label, "errors-1");
   s->corner = "Cell";
   s->note = "A note & more.";
   snprintf(s->group[0], SHEET_TITLE, "Order: %%");
@@ -20,6 +21,7 @@ static void fill(sheet *s) {
   sheet_pair(1.25, 0.5, 2, sheet_at(s, 0, 0, 0)->text);
   sheet_pair(-3, NAN, 1, sheet_at(s, 1, 0, 0)->text);
   sheet_number(1234.5, -1, sheet_at(s, 1, 0, 1)->text, SHEET_CELL);
+  strcat(sheet_at(s, 1, 0, 1)->text, "†");
   sheet_at(s, 0, 0, 0)->mark = MARK_SECOND;
   sheet_at(s, 1, 0, 0)->mark = MARK_BEST;
 }
@@ -42,27 +44,28 @@ static void test_formats(void **state) {
   (void)state;
   expect(SHEET_TEXT,
          "Errors_1\n\n"
-         "Cell                 Order: %\n"
-         "             here      paper \n"
-         "A|B   1.25 ± 0.50+           \n"
-         "C            -3.0*  1.23e+03 \n\n"
-         "A note & more.\n");
+         "Cell                  Order: %\n"
+         "             here       paper \n"
+         "A|B   1.25 ± 0.50+            \n"
+         "C            -3.0*  1.23e+03† \n\n"
+         "A note & more.\n"
+         "* best, + second best.\n");
   expect(SHEET_MARKDOWN,
          "### Errors\\_1\n\n"
          "| Cell | Order: %, here | Order: %, paper |\n"
          "|:---|---:|---:|\n"
          "| A\\|B | *1.25 ± 0.50* |  |\n"
-         "| C | **-3.0** | 1.23e+03 |\n\n"
-         "A note & more.\n");
+         "| C | **-3.0** | 1.23e+03† |\n\n"
+         "A note & more. Bold: best; italic: second best.\n");
   expect(SHEET_LATEX,
          "\\begin{table}\n\\centering\n\\caption{Errors\\_1.}\n"
-         "\\begin{tabular}{@{}l*{2}{r}@{}}\n\\toprule\n"
-         "Cell & \\multicolumn{2}{c}{Order: \\%}\\\\\n"
+         "\\label{tab:errors-1}\n\\begin{tabular}{@{}l*{2}{r}@{}}\n\\toprule\n"
+         "Cell & \\multicolumn{2}{c}{Order: \\%}\\\\\n\\cmidrule(lr){2-3}\n"
          " & here & paper\\\\\n\\midrule\n"
          "A$|$B & \\underline{1.25 $\\pm$ 0.50} & \\\\\n"
-         "C & \\textbf{$-$3.0} & 1.23e+03\\\\\n"
+         "C & \\textbf{$-$3.0} & 1.23e+03$^\\dagger$\\\\\n"
          "\\bottomrule\n\\end{tabular}\n"
-         "\\par\\smallskip{\\footnotesize A note \\& more.}\n\\end{table}\n");
+         "\\par\\smallskip{\\footnotesize A note \\& more. Bold: best; underlined: second best.}\n\\end{table}\n");
 }
 
 /* texts of strangers in every place, in every format */

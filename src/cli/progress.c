@@ -205,6 +205,10 @@ void progress_step(progress *p, long done, double value, const char *text) {
   if (time - p->shown >= (p->live ? refresh_seconds : plain_seconds)) show(p, time);
 }
 
+void progress_reweigh(progress *p, long first) {
+  if (p) p->first = first;
+}
+
 void progress_note(progress *p, const char *format, ...) {
   if (!p || p->silent) return;
   if (p->drawn) fputs("\r\033[K", stderr);

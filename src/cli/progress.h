@@ -22,6 +22,9 @@ progress *progress_start(progress_style style, const char *label, long first, lo
  * what the job wants to say ("loss 0.123  accuracy 0.95"). The display is refreshed at most a few times a second. */
 void progress_step(progress *p, long done, double value, const char *text);
 
+/* progress_reweigh says anew how much was done at the beginning, where the weight of what is done changes */
+void progress_reweigh(progress *p, long first);
+
 /* progress_note prints a line of its own without disturbing the display. */
 __attribute__((format(printf, 2, 3))) void progress_note(progress *p, const char *format, ...);
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/tasks.h"
 #include "sparc/random.h"
 
 #include <math.h>
@@ -271,6 +272,11 @@ static layout take_task(arena *a, const sparc_task *task) {
 }
 
 const char *const *sparc_task_names(void) { return names; }
+
+bool task_has_classes(const char *name) {
+  const int row = find_task(name);
+  return row < TASKS && recipes[row].target_kind == SPARC_TARGET_CLASS;
+}
 
 sparc_status sparc_task_create(const char *name, sparc_task **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the task");

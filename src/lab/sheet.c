@@ -193,6 +193,7 @@ static void write_text(const sheet *s, FILE *f) {
   if (!*s->note) return;
   putc('\n', f);
   put_note(s->note, f);
+  if (has_marks(s)) fprintf(f, "* best, + second best.\n");
 }
 
 /* ---- Markdown ------------------------------------------------------------------------------------ */
@@ -232,7 +233,7 @@ static void write_markdown(const sheet *s, FILE *f) {
   if (!*s->note) return;
   putc('\n', f);
   put_markdown(f, s->note);
-  putc('\n', f);
+  fputs(has_marks(s) ? " Bold: best; italic: second best.\n" : "\n", f);
 }
 
 /* ---- LaTeX: booktabs ----------------------------------------------------------------------------- */
@@ -250,6 +251,9 @@ static void put_latex(FILE *f, const char *text) {
     if (strncmp(text, "±", strlen("±")) == 0) {
       fputs("$\\pm$", f);
       text += strlen("±");
+    } else if (strncmp(text, "†", strlen("†")) == 0) {
+      fputs("$^\\dagger$", f);
+      text += strlen("†");
     } else if (*text == '-' && text[1] >= '0' && text[1] <= '9') {
       fputs("$-$", f);
       text++;
@@ -278,6 +282,8 @@ static void put_latex_headings(const sheet *s, FILE *f) {
   }
   fprintf(f, "\\\\\n");
   if (s->columns == 1) return;
+  for (int g = 0; g < s->groups; g++)
+    fprintf(f, "\\cmidrule(lr){%d-%d}%s", 2 + g * s->columns, 1 + (g + 1) * s->columns, g + 1 < s->groups ? " " : "\n");
   for (int i = 0; i < s->groups * s->columns; i++) fprintf(f, " & %s", s->column[i % s->columns]);
   fprintf(f, "\\\\\n");
 }
@@ -285,7 +291,9 @@ static void put_latex_headings(const sheet *s, FILE *f) {
 static void write_latex(const sheet *s, FILE *f) {
   fprintf(f, "\\begin{table}\n\\centering\n\\caption{");
   put_latex(f, s->title);
-  fprintf(f, ".}\n\\begin{tabular}{@{}l*{%d}{r}@{}}\n\\toprule\n", s->groups * s->columns);
+  fprintf(f, ".}\n");
+  if (*s->label) fprintf(f, "\\label{tab:%s}\n", s->label);
+  fprintf(f, "\\begin{tabular}{@{}l*{%d}{r}@{}}\n\\toprule\n", s->groups * s->columns);
   put_latex_headings(s, f);
   fprintf(f, "\\midrule\n");
   for (int r = 0; r < s->rows; r++) {
@@ -300,7 +308,7 @@ static void write_latex(const sheet *s, FILE *f) {
   if (*s->note) {
     fprintf(f, "\\par\\smallskip{\\footnotesize ");
     put_latex(f, s->note);
-    fprintf(f, "}\n");
+    fputs(has_marks(s) ? " Bold: best; underlined: second best.}\n" : "}\n", f);
   }
   fprintf(f, "\\end{table}\n");
 }

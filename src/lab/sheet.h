@@ -26,6 +26,7 @@ typedef struct sheet_cell {
 /* rows by groups of columns */
 typedef struct sheet {
   char title[SHEET_TITLE];
+  char label[128];                                 /* of LaTeX, without "tab:"; "": none */
   const char *corner, *note;                       /* over the titles of the rows, and below all; "": nothing */
   int rows, groups, columns;                       /* columns of each group, up to SHEET_COLUMNS */
   char (*row)[SHEET_TITLE], (*group)[SHEET_TITLE]; /* titles */

@@ -75,12 +75,19 @@ expect 0 lab diagnose grid.json --out r --quiet
 expect 0 lab report grid.json --out r
 nothing_ran
 
-# what a results folder says of a run that another machine holds, failed or has no score for
+# what a result says of the machine and the build that made it
 result=r/inj/order/sparc/s0/result.json
-sed -i 's/"score": [^,]*/"score": null/; s/"reason": "[^"]*"/"reason": "\\u001b[2Jgone"/' $result
-expect 0 lab status grid.json --out r
-prints 'no score: '
+sed -i 's/"machine": "[^"]*"/"machine": "\\u001b[2J`touch PWNED` <b>"/; s/"commit": "[^"]*"/"commit": "\\\\input{x} \\u009b31m"/' $result
+for format in text markdown latex csv json; do
+  expect 0 lab table grid.json --out r --format $format
+  prints 'touch PWNED'
+  plain out
+done
+expect 0 lab status grid.json --out r --json
 plain out
+expect 0 lab report grid.json --out r
+plain r/report.html
+if grep -qF '<b>' r/report.html; then fail "a machine's name is markup in the report"; fi
 
 # colours are colours
 sed 's/#00aaFF/red`touch PWNED`/' grid.json >colour.json

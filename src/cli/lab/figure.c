@@ -22,10 +22,11 @@ static void print_files(const lab_options *o, const grid_results *r, const grid_
 exit_code lab_figure(const lab_options *o, const grid_jobs *jobs) {
   grid_results r;
   grid_drawing drawing;
-  if (grid_results_read(jobs, &r) != SPARC_OK || grid_figures_draw(&r, &drawing) != SPARC_OK) {
+  const sparc_status status = grid_results_read(jobs, &r);
+  if (status != SPARC_OK || grid_figures_draw(&r, &drawing) != SPARC_OK) {
     cli_message(o->who, "%s", sparc_error());
     grid_results_free(&r);
-    return EXIT_FAILED;
+    return status != SPARC_OK ? cli_exit_code(status) : EXIT_FAILED;
   }
   print_files(o, &r, &drawing);
   if (*drawing.reason)

@@ -8,6 +8,7 @@
 #include "io/json.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,6 +49,18 @@ static exit_code show(const lab_options *o) {
   return cli_exit_code(status);
 }
 
+/* ---- runs elsewhere ------------------------------------------------------------------------------ */
+
+/* finds them, and tells of those that disagree with what counts */
+static sparc_status find_runs(const lab_options *o, grid_jobs *jobs) {
+  const sparc_status status = grid_jobs_find(jobs, o->results, o->more_results);
+  if (status != SPARC_OK) return status;
+  char sentence[3 * JOB_TEXT];
+  for (int i = 0; i < jobs->count; i++)
+    if (job_compare(jobs, &jobs->job[i], sentence)) cli_message(o->who, "warning: %s; the first counts", sentence);
+  return SPARC_OK;
+}
+
 /* ---- all experiments of a folder ----------------------------------------------------------------- */
 
 static sparc_status visit_folder(const lab_options *o, const char *folder, lab_visit visit, void *user) {
@@ -58,6 +71,7 @@ static sparc_status visit_folder(const lab_options *o, const char *folder, lab_v
   sparc_status status = grid_folder_open(folder, &g, &scope);
   if (status == SPARC_OK) status = selection_make(&g, &(selection_wish){.path = NULL}, &all);
   if (status == SPARC_OK) status = grid_jobs_create(&g, &all, &scope, &jobs);
+  if (status == SPARC_OK) status = find_runs(o, &jobs);
   if (status == SPARC_OK) status = visit(user, &jobs);
   grid_jobs_free(&jobs);
   grid_free(&g);
@@ -90,7 +104,19 @@ exit_code lab_each(const lab_options *o, lab_visit visit, void *user, int *visit
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
-enum { KEY_TASKS = 256, KEY_METHODS, KEY_SEEDS, KEY_MATCH, KEY_RETRY, KEY_MEMORY, KEY_SCALE, KEY_PLUGIN };
+enum {
+  KEY_TASKS = 256,
+  KEY_METHODS,
+  KEY_SEEDS,
+  KEY_MATCH,
+  KEY_RETRY,
+  KEY_MEMORY,
+  KEY_SCALE,
+  KEY_PLUGIN,
+  KEY_RESULTS,
+  KEY_TO,
+  KEY_COMMIT
+};
 
 static const struct argp_option lab_argp_options[] = {
     {NULL, 0, NULL, 0, "Which runs:", 1},
@@ -101,6 +127,8 @@ static const struct argp_option lab_argp_options[] = {
     {"match", KEY_MATCH, "WHAT", 0,
      "What cells of a task have in common: state, or params, as many as the reference has (default: state)", 1},
     {"out", 'o', "DIR", 0, "The folder of all results (default: results)", 1},
+    {"results", KEY_RESULTS, "DIR", 0,
+     "Count the finished runs in DIR, too, such as docs/results; may be repeated. Nothing is written there", 1},
     {NULL, 0, NULL, 0, "Running:", 2},
     {"jobs", 'J', "N", 0, "N runs at a time (default: as many as there are threads)", 2},
     {"threads", 'T', "N", 0, "N threads for all runs together (default: all processors)", 2},
@@ -108,11 +136,14 @@ static const struct argp_option lab_argp_options[] = {
     {"retry", KEY_RETRY, NULL, 0, "Try what failed before again", 2},
     {"plugin", KEY_PLUGIN, "./PLUGIN.so", 0, "Load this plugin if a task is one; may be given several times", 2},
     {"dry-run", 'n', NULL, 0, "Run nothing: print the runs, hours at this machine's rates, and memory", 2},
-    {NULL, 0, NULL, 0, "Output:", 3},
-    {"format", 'f', "F", 0, "Tables as text, markdown, latex, csv or json (default: text)", 3},
-    {"json", 'j', NULL, 0, "Print JSON: one object for each run or line", 3},
-    {"quiet", 'q', NULL, 0, "Print results and errors only: no progress, no hints", 3},
-    {"progress", 'p', "HOW", 0, "auto, plain (one line now and then) or none (default: auto)", 3},
+    {NULL, 0, NULL, 0, "Export:", 3},
+    {"to", KEY_TO, "DIR", 0, "The folder of kept results", 3},
+    {"commit", KEY_COMMIT, "HASH", 0, "The build that made those runs that do not record theirs", 3},
+    {NULL, 0, NULL, 0, "Output:", 4},
+    {"format", 'f', "F", 0, "Tables as text, markdown, latex, csv or json (default: text)", 4},
+    {"json", 'j', NULL, 0, "Print JSON: one object for each run or line", 4},
+    {"quiet", 'q', NULL, 0, "Print results and errors only: no progress, no hints", 4},
+    {"progress", 'p', "HOW", 0, "auto, plain (one line now and then) or none (default: auto)", 4},
     {0}};
 
 typedef enum target_use { TARGET_NONE, TARGET_OPTIONAL, TARGET_NEEDED } target_use;
@@ -125,7 +156,7 @@ typedef struct verb {
   exit_code (*with)(const lab_options *, const grid_jobs *); /* on the target's */
 } verb;
 
-#define WHICH "tasks methods seeds scale match out"
+#define WHICH "tasks methods seeds scale match out results"
 static const verb verbs[] = {
     {"list", TARGET_NONE, "json", list, NULL},
     {"show", TARGET_NEEDED, "", show, NULL},
@@ -135,6 +166,7 @@ static const verb verbs[] = {
     {"figure", TARGET_NEEDED, WHICH " json", NULL, lab_figure},
     {"diagnose", TARGET_NEEDED, WHICH " threads plugin json quiet progress", NULL, lab_diagnose},
     {"report", TARGET_OPTIONAL, WHICH " json", lab_report_of_all, lab_report},
+    {"export", TARGET_NEEDED, WHICH " to commit json quiet", NULL, lab_export},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
@@ -195,6 +227,16 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
     case KEY_SCALE:
       o->scale = parse_number(state, "scale", argument, 1e-6, 1000);
       return 0;
+    case KEY_RESULTS:
+      if (o->more_results == LAB_RESULTS) argp_error(state, "expected at most %d times --results", LAB_RESULTS);
+      o->results[o->more_results++] = argument;
+      return 0;
+    case KEY_TO:
+      o->to = argument;
+      return 0;
+    case KEY_COMMIT:
+      o->commit = argument;
+      return 0;
     case KEY_MATCH:
       o->match_params = parse_choice(state, "match", argument, matches) == 1;
       return 0;
@@ -251,6 +293,7 @@ static const char doc[] =
     "  figure   learning curves and scores as SVG and PNG, by gnuplot\n"
     "  diagnose what the trained cells of the reference do, or of the methods chosen: for the report\n"
     "  report   DIR/report.html: all of it on one page; without NAME, of all that DIR holds\n"
+    "  export   result and score log of every finished run, small enough to commit, to another folder\n"
     "NAME is a built-in experiment or a JSON file, with a part of it behind: popgym/repeat-first, 'popgym/*/sparc', "
     "popgym/repeat-first/sparc/s0; or the folder of one, results/popgym-x0.1, which knows its scale."
     "\vA run's folder DIR/NAME/TASK/METHOD/sSEED is that of `sparc rl` or `sparc train`. Several processes, on several "
@@ -274,6 +317,11 @@ static sparc_status check(const lab_input *in) {
   if (!in->verb) return fail(SPARC_INVALID, "no VERB given; `sparc lab --help` lists them");
   if (in->verb->target == TARGET_NEEDED && !o->target)
     return fail(SPARC_INVALID, "no NAME given; `sparc lab list` has some");
+  if (strcmp(in->verb->name, "export") == 0 && !o->to)
+    return fail(SPARC_INVALID, "no --to DIR given, expected the folder of kept results");
+  for (int i = 0; i < o->more_results; i++)
+    if (access(o->results[i], R_OK | X_OK) != 0)
+      return fail(SPARC_IO, "cannot read the folder of results '%.200s': %s", o->results[i], strerror(errno));
   if (in->verb->target == TARGET_NONE && o->target)
     return fail(SPARC_INVALID, "unexpected argument '%.60s'", o->target);
   for (int i = 0; i < in->count; i++)
@@ -342,6 +390,7 @@ static exit_code work(const lab_input *in) {
   if (status == SPARC_OK) status = selection_make(&g, &o.wish, &chosen);
   if (status == SPARC_OK) status = grid_jobs_create(&g, &chosen, &scope, &jobs);
   if (status == SPARC_OK && in->verb->with == lab_run) status = check_plugins(&o, &jobs);
+  if (status == SPARC_OK) status = find_runs(&o, &jobs);
   exit_code code = cli_exit_code(status);
   if (status == SPARC_OK)
     code = in->verb->with(&o, &jobs);

@@ -7,10 +7,15 @@
 #include "cli/progress.h"
 #include "lab/grid/table.h"
 
+enum { LAB_RESULTS = 16 };
+
 typedef struct lab_options {
   char who[32]; /* opens messages: "sparc lab run" */
   const char *target;
   const char *out;
+  const char *results[LAB_RESULTS]; /* more folders of results, which are only read */
+  int more_results;
+  const char *to, *commit; /* of an export: where to, and the build that made what does not say */
   selection_wish wish;
   double scale;
   bool match_params;
@@ -30,6 +35,7 @@ exit_code lab_table(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_figure(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_diagnose(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_report(const lab_options *options, const grid_jobs *jobs);
+exit_code lab_export(const lab_options *options, const grid_jobs *jobs);
 
 /* those that work on all experiments in the folder of results */
 exit_code lab_status_of_all(const lab_options *options);

@@ -35,7 +35,10 @@ typedef struct entry {
   bool lost;     /* the claim is somebody else's now */
   bool retried;  /* a failure is cleared once */
   char *printed; /* lines, or of RL and training the last one */
+  double before; /* fraction that was done when this runner began */
   double done;   /* fraction */
+  double rate;   /* budget per second; 0: unknown */
+  double share;  /* of all work; all together 1 */
   double needs;  /* MB, while it runs */
 } entry;
 
@@ -146,6 +149,29 @@ static int next(void *user) {
   return CLI_JOBS_LATER;
 }
 
+/* ---- the time that is left ----------------------------------------------------------------------- */
+
+/* weighs the jobs by what they are likely to take, as far as finished ones tell, and returns what was done before */
+static double weigh(runner *r) {
+  const int count = r->jobs->count;
+  double *rates = calloc((size_t)count, sizeof *rates), *seconds = calloc((size_t)count, sizeof *seconds);
+  double sum = 0, before = 0;
+  for (int i = 0; rates && i < count; i++) rates[r->list[i].job - r->jobs->job] = r->list[i].rate;
+  if (rates && seconds) estimate_seconds(r->jobs, rates, seconds);
+  for (int i = 0; seconds && i < count; i++) sum += seconds[i];
+  for (int i = 0; i < count; i++) {
+    entry *e = &r->list[i];
+    e->share = sum > 0 ? seconds[e->job - r->jobs->job] / sum : 1.0 / count;
+    before += e->share * e->before;
+  }
+  free(rates);
+  free(seconds);
+  return before;
+}
+
+/* what the display counts: thousandths of a job of average length */
+static long in_steps(const runner *r, double share) { return lround(1000.0 * r->jobs->count * share); }
+
 /* ---- working ------------------------------------------------------------------------------------- */
 
 static exit_code work(void *user, int i, int out) {
@@ -174,25 +200,27 @@ static void heard(void *user, int i, const char *line) {
 }
 
 static void tell_done(const runner *r, const entry *e, const job_result *result) {
-  const grid_score score = grid_score_of(r->jobs->g, e->job->task, e->job->method);
+  const char *unit = grid_score_of(r->jobs->g, e->job->task, e->job->method).unit;
+  const job_score score = job_score_of(r->jobs, e->job);
+  const double seconds = result->made.seconds;
   if (r->o->json)
     cli_json_line(r->o->who, json_pack("{s:s, s:o, s:s, s:f, s:f}", "job", e->job->name, "score",
-                                       isfinite(result->score) ? json_real(result->score) : json_null(), "unit",
-                                       score.unit, "seconds", result->seconds, "memory_mb", result->memory_mb));
-  else if (isfinite(result->score))
-    progress_note(r->shown, "%-40s %s %.4g  in %.0f s", e->job->name, score.unit, result->score, result->seconds);
+                                       isfinite(score.value) ? json_real(score.value) : json_null(), "unit", unit,
+                                       "seconds", seconds, "memory_mb", result->memory_mb));
+  else if (isfinite(score.value))
+    progress_note(r->shown, "%-40s %s %.4g  in %.0f s", e->job->name, unit, score.value, seconds);
   else
-    progress_note(r->shown, "%-40s no score: %s", e->job->name, result->reason);
+    progress_note(r->shown, "%-40s no score: %s", e->job->name, score.reason);
   fflush(stdout);
 }
 
 static void finish(runner *r, entry *e, const cli_job_end *how) {
-  job_result result = {.seconds = how->seconds, .memory_mb = how->memory_mb};
+  job_result result = {.made.seconds = how->seconds, .memory_mb = how->memory_mb};
   if (!claim_renew(&e->held)) { /* whoever has it now will finish it */
     e->state = ENTRY_OPEN;
     return;
   }
-  if (job_finish(r->jobs, e->job, e->printed ? e->printed : "", &result) != SPARC_OK) {
+  if (job_finish(e->job, e->printed ? e->printed : "", &result) != SPARC_OK) {
     char sentence[JOB_TEXT];
     snprintf(sentence, sizeof sentence, "%s", sparc_error());
     (void)job_fail(e->job, sentence);
@@ -203,6 +231,8 @@ static void finish(runner *r, entry *e, const cli_job_end *how) {
   claim_drop(&e->held);
   e->state = ENTRY_DONE;
   e->done = 1;
+  e->rate = result.rate;
+  progress_reweigh(r->shown, in_steps(r, weigh(r)));
   tell_done(r, e, &result);
 }
 
@@ -253,7 +283,6 @@ static void renew(runner *r) {
   }
 }
 
-/* thousandths of a job, so that the display has an idea of the time that is left */
 static void show(runner *r) {
   char text[160] = "";
   double done = 0;
@@ -261,14 +290,14 @@ static void show(runner *r) {
   int finished = 0;
   for (int i = 0; i < r->jobs->count; i++) {
     const entry *e = &r->list[i];
-    done += e->state == ENTRY_FAILED ? 1 : e->done;
+    done += e->share * (e->state == ENTRY_FAILED ? 1 : e->done);
     finished += e->state == ENTRY_DONE;
     if (e->state == ENTRY_OURS && used < sizeof text)
       used += (size_t)snprintf(text + used, sizeof text - used, ", %s %.0f%%", e->job->name, 100 * e->done);
   }
   char line[256];
   snprintf(line, sizeof line, "%d of %d done%s", finished, r->jobs->count, text);
-  progress_step(r->shown, lround(1000 * done), NAN, line);
+  progress_step(r->shown, in_steps(r, done), NAN, line);
 }
 
 static void tick(void *user) {
@@ -319,15 +348,13 @@ static void order(runner *r) {
       for (int m = 0; m < s->methods; m++) r->list[n++] = (entry){.job = grid_job_at(r->jobs, t, m, seed)};
 }
 
-static long done_before(runner *r) {
-  double done = 0;
+static void look_before(runner *r) {
   for (int i = 0; i < r->jobs->count; i++) {
     job_report report;
     job_look(r->list[i].job, &report);
-    r->list[i].done = report.done;
-    done += report.done;
+    r->list[i].before = r->list[i].done = report.done;
+    r->list[i].rate = report.result.rate;
   }
-  return lround(1000 * done);
 }
 
 static void summarise(const runner *r) {
@@ -362,7 +389,8 @@ exit_code lab_run(const lab_options *o, const grid_jobs *jobs) {
   order(&r);
   warn_of_short_runs(o, jobs);
   interrupt_catch();
-  const long first = done_before(&r);
+  look_before(&r);
+  const long first = in_steps(&r, weigh(&r));
   r.shown = progress_start(o->quiet ? PROGRESS_NONE : o->progress, jobs->g->name, first, 1000L * jobs->count);
   cli_jobs_run(o->who, &(cli_jobs){.most = most,
                                    .next = next,

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* status.c: `sparc lab status`: how far a grid is, run by run or as a table of counts. */
 #include "cli/lab/lab.h"
+#include "io/json.h"
 
 #include <math.h>
 #include <string.h>
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
-/* what came of a finished run, and what it took */
-static void add_result(json_t *object, const job_result *r) {
-  json_object_set_new(object, "score", number(r->score));
-  if (*r->reason) json_object_set_new(object, "reason", json_string(r->reason));
-  json_object_set_new(object, "parameters", json_integer(r->parameters));
-  json_object_set_new(object, "seconds", json_real(r->seconds));
-  json_object_set_new(object, "rate", json_real(r->rate));
-  json_object_set_new(object, "memory_mb", json_real(r->memory_mb));
-  json_object_set_new(object, "machine", json_string(r->machine));
-  json_object_set_new(object, "version", json_string(r->version));
+/* what came of a finished run, and what made it */
+static void add_result(json_t *object, const job_report *r, const job_score *score) {
+  json_t *made = provenance_json(&r->result.made);
+  json_object_set_new(object, "score", number(score->value));
+  if (*score->reason) json_object_set_new(object, "reason", json_text(score->reason));
+  json_object_set_new(object, "imported", json_boolean(r->imported));
+  json_object_set_new(object, "parameters", json_integer(r->result.parameters));
+  json_object_set_new(object, "rate", json_real(r->result.rate));
+  json_object_set_new(object, "memory_mb", json_real(r->result.memory_mb));
+  json_object_del(made, "done"); /* what it is a key for is in the object already */
+  json_object_update(object, made);
+  json_decref(made);
 }
 
 static json_t *json_status(const grid_jobs *jobs, const grid_job *job, const job_report *r) {
@@ -25,7 +28,8 @@ static json_t *json_status(const grid_jobs *jobs, const grid_job *job, const job
                              jobs->g->method[job->method].name, "seed", (json_int_t)job->seed, "digest", job->digest,
                              "budget", (json_int_t)job->budget, "state", job_state_name(r->state), "done", r->done);
   if (!object) return NULL;
-  if (r->state == JOB_DONE) add_result(object, &r->result);
+  const job_score score = r->state == JOB_DONE ? job_score_of(jobs, job) : (job_score){.value = NAN};
+  if (r->state == JOB_DONE) add_result(object, r, &score);
   if (r->state == JOB_FAILED) json_object_set_new(object, "message", json_string(r->message));
   if (r->state == JOB_RUNNING) {
     json_object_set_new(object, "host", json_string(r->holder.host));
@@ -39,10 +43,18 @@ static void print_with(const char *before, const char *text) {
   cli_text(text, 0);
 }
 
-static void print_job(const grid_job *job, const job_report *r) {
+static void print_score(const grid_jobs *jobs, const grid_job *job, bool imported) {
+  const job_score score = job_score_of(jobs, job);
+  if (isfinite(score.value))
+    printf("  %.5g", score.value);
+  else
+    print_with("  no score: ", score.reason);
+  if (imported) print_with("  imported from ", job->imported);
+}
+
+static void print_job(const grid_jobs *jobs, const grid_job *job, const job_report *r) {
   printf("%-44s %-8s %3.0f%%", job->name, job_state_name(r->state), 100 * r->done);
-  if (r->state == JOB_DONE && isfinite(r->result.score)) printf("  %.5g", r->result.score);
-  if (r->state == JOB_DONE && !isfinite(r->result.score)) print_with("  no score: ", r->result.reason);
+  if (r->state == JOB_DONE) print_score(jobs, job, r->imported);
   if (r->state == JOB_RUNNING) {
     print_with("  on ", r->holder.host);
     printf(", process %ld", r->holder.pid);
@@ -52,20 +64,22 @@ static void print_job(const grid_job *job, const job_report *r) {
 }
 
 exit_code lab_status(const lab_options *o, const grid_jobs *jobs) {
-  int count[JOB_STATES] = {0};
+  int count[JOB_STATES] = {0}, imported = 0;
   for (int i = 0; i < jobs->count; i++) {
     job_report r;
     job_look(&jobs->job[i], &r);
     count[r.state]++;
+    imported += r.imported;
     if (o->json)
       cli_json_line(o->who, json_status(jobs, &jobs->job[i], &r));
     else if (!o->quiet && r.state != JOB_WAITING)
-      print_job(&jobs->job[i], &r);
+      print_job(jobs, &jobs->job[i], &r);
   }
   if (o->json) return EXIT_DONE;
   printf("%s: %d runs", jobs->folder, jobs->count);
   for (int s = 0; s < JOB_STATES; s++)
     if (count[s]) printf(", %d %s", count[s], job_state_name((job_state)s));
+  if (imported) printf(" (%d imported)", imported);
   putchar('\n');
   return EXIT_DONE;
 }

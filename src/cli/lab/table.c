@@ -3,23 +3,41 @@
 #include "lab/grid/table.h"
 
 #include "cli/lab/lab.h"
+#include "io/json.h"
 
 #include <math.h>
 
 static json_t *number(bool there, double value) { return there && isfinite(value) ? json_real(value) : json_null(); }
 
+/* adds an object and drops its reference */
+static void add(json_t *object, json_t *more) {
+  json_object_update(object, more);
+  json_decref(more);
+}
+
 static json_t *json_field(const grid_results *r, const field_result *f) {
   char state[SHEET_CELL] = "done";
+  const grid_jobs *jobs = r->jobs;
   const bool finished = f->ours.count > 0;
   if (!finished) field_state(r, f, state, sizeof state);
-  return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "grid", r->jobs->g->name,
-                   "task", r->jobs->g->task[f->task].name, "method", r->jobs->g->method[f->method].name, "unit",
-                   grid_score_of(r->jobs->g, f->task, f->method).unit, "seeds", r->jobs->chosen.seeds, "state", state,
-                   "mean", number(finished, f->ours.mean), "sd", number(finished, f->ours.deviation), "paper",
-                   number(f->in_paper, f->paper), "paper_sd", number(f->in_paper, f->paper_deviation), "difference",
-                   number(f->difference.count > 0, f->difference.mean), "difference_sd",
-                   number(f->difference.count > 0, f->difference.deviation), "scale", json_real(r->jobs->scope.scale),
-                   "rank", f->rank);
+  json_t *object =
+      json_pack("{s:s, s:f, s:s, s:s, s:s, s:s, s:i, s:s, s:i}", "grid", jobs->g->name, "scale", jobs->scope.scale,
+                "match", jobs->scope.match_params ? "params" : "state", "task", jobs->g->task[f->task].name, "method",
+                jobs->g->method[f->method].name, "unit", grid_score_of(jobs->g, f->task, f->method).unit, "seeds",
+                jobs->chosen.seeds, "state", state, "imported", f->imported);
+  add(object, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i}", "mean", number(finished, f->ours.mean),
+                        "sd", number(finished, f->ours.deviation), "paper", number(f->in_paper, f->paper), "paper_sd",
+                        number(f->in_paper, f->paper_deviation), "difference",
+                        number(f->difference.count > 0, f->difference.mean), "difference_sd",
+                        number(f->difference.count > 0, f->difference.deviation), "paper_difference",
+                        number(f->difference_in_paper, f->paper_difference), "paper_difference_sd",
+                        number(f->difference_in_paper, f->paper_difference_deviation), "rank", f->rank, "ranked_among",
+                        r->rivals));
+  add(object, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "parameters", (json_int_t)f->parameters, "departure",
+                        json_text(finished ? f->departure : ""), "data_checksum", json_text(f->made.data), "commit",
+                        json_text(f->made.commit), "version", json_text(f->made.version), "kernels",
+                        json_text(f->made.kernels), "machine", json_text(f->made.machine)));
+  return object;
 }
 
 static void print_tables(const grid_results *r, sheet_format format) {
@@ -33,19 +51,14 @@ static void print_tables(const grid_results *r, sheet_format format) {
     }
     sheet_free(&t);
   }
-  const int seeds = r->jobs->chosen.seeds;
-  if (format != SHEET_TEXT) return;
-  if (seeds > 1)
-    printf("\nMean ± sample deviation over %d seeds; * best, + second best.\n", seeds);
-  else
-    printf("\nOne seed; * best, + second best.\n");
 }
 
 exit_code lab_table(const lab_options *o, const grid_jobs *jobs) {
   grid_results r;
-  if (grid_results_read(jobs, &r) != SPARC_OK) {
+  const sparc_status status = grid_results_read(jobs, &r);
+  if (status != SPARC_OK) {
     cli_message(o->who, "%s", sparc_error());
-    return EXIT_FAILED;
+    return cli_exit_code(status);
   }
   if (o->json || o->format == SHEET_JSON)
     for (int i = 0; i < jobs->chosen.tasks * jobs->chosen.methods; i++)

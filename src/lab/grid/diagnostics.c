@@ -60,7 +60,7 @@ sparc_status grid_diagnose(const grid_jobs *jobs, const grid_job *job, const rep
   diagnosis d;
   json_t *record = NULL;
   char path[JOB_PATH];
-  sparc_status status = diagnose(job->folder, options, &d);
+  sparc_status status = diagnose(job_source(job), options, &d);
   if (status != SPARC_OK) return status;
   status = diagnosis_record(&d, &record);
   diagnosis_free(&d);
@@ -90,7 +90,7 @@ static sparc_status add(const grid_jobs *jobs, const grid_job *job, json_t *reco
   if (status != SPARC_OK)
     return fail(status, "the diagnosis of %s in '%.200s' is damaged; remove it", job->name, jobs->folder);
   out->job[out->count] = job;
-  return training_log_read(job->folder, &out->run[out->count++].log);
+  return training_log_read(job_source(job), &out->run[out->count++].log);
 }
 
 sparc_status grid_diagnoses_read(const grid_jobs *jobs, grid_diagnoses *out) {

@@ -7,6 +7,7 @@
 #include "lab/run/run_settings.h"
 
 #include <math.h>
+#include <time.h>
 
 enum { PROGRAM_MB = 40 }; /* code, libraries, and what the system keeps for a process */
 
@@ -29,20 +30,94 @@ job_cost estimate_measured(const grid_jobs *jobs, const grid_job *job) {
   return cost;
 }
 
-/* asks the run to stop when enough is known */
-static int is_enough(void *user, const sparc_run_event *event) {
-  (void)user;
-  const sparc_run_result r = sparc_run_result_of(event->run);
-  return r.done - r.first >= ESTIMATE_UPDATES || r.seconds > ESTIMATE_SECONDS;
+/* ---- shares of the work -------------------------------------------------------------------------- */
+
+enum { LEVELS = 3 };
+
+/* whether a rate of one job says something of the other, at a level from the best to the worst */
+static bool is_like(const grid_job *a, const grid_job *b, int level) {
+  if (a->kind != b->kind) return false;
+  return level == 2 || (a->method == b->method && (level == 1 || a->task == b->task));
 }
 
-static sparc_status time_updates(const sparc_run_config *config, double *rate) {
+static double mean_rate(const grid_jobs *jobs, const double *rates, const grid_job *job, int level) {
+  double sum = 0;
+  int count = 0;
+  for (int i = 0; i < jobs->count; i++) {
+    if (rates[i] <= 0 || !is_like(job, &jobs->job[i], level)) continue;
+    sum += 1 / rates[i];
+    count++;
+  }
+  return count ? count / sum : 0;
+}
+
+void estimate_seconds(const grid_jobs *jobs, const double *rates, double *seconds) {
+  double sum = 0;
+  int known = 0;
+  for (int i = 0; i < jobs->count; i++) {
+    double rate = 0;
+    for (int level = 0; rate == 0 && level < LEVELS; level++) rate = mean_rate(jobs, rates, &jobs->job[i], level);
+    seconds[i] = rate > 0 ? (double)jobs->job[i].budget / rate : 0;
+    sum += seconds[i];
+    known += rate > 0;
+  }
+  for (int i = 0; i < jobs->count; i++)
+    if (seconds[i] == 0) seconds[i] = known ? sum / known : 1;
+}
+
+/* ---- trying -------------------------------------------------------------------------------------- */
+
+typedef struct trial {
+  double last; /* time of the last event */
+  double updating, validating;
+  int updates;
+  bool validated;
+} trial;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* asks the run to stop when enough is known */
+static int watch(void *user, const sparc_run_event *event) {
+  trial *t = user;
+  const double time = now(), spent = time - t->last;
+  t->last = time;
+  if (event->stage == SPARC_RUN_UPDATE) {
+    t->updating += spent;
+    t->updates++;
+  } else if (event->stage == SPARC_RUN_VALIDATED) {
+    t->validating = spent;
+    t->validated = true;
+  }
+  return t->updates >= ESTIMATE_UPDATES || t->updating > ESTIMATE_SECONDS;
+}
+
+/* what a validation takes, by some of its examples */
+static sparc_status time_validation(const sparc_run *run, double *seconds) {
+  sparc_samples some = sparc_run_data_of(run).validation;
+  sparc_evaluation unused;
+  const int all = some.count;
+  *seconds = 0;
+  if (all == 0) return SPARC_OK;
+  if (some.count > ESTIMATE_EXAMPLES) some.count = ESTIMATE_EXAMPLES;
+  const double begun = now();
+  const sparc_status status = sparc_trainer_evaluate(sparc_run_trainer(run), &some, &unused);
+  *seconds = (now() - begun) * all / some.count;
+  return status;
+}
+
+static sparc_status time_run(const sparc_run_config *config, double *rate) {
   sparc_run *run;
+  trial t = {.last = 0};
   sparc_status status = sparc_run_create(config, &run);
   if (status != SPARC_OK) return status;
-  status = sparc_run_execute(run, is_enough, NULL);
-  const sparc_run_result r = sparc_run_result_of(run);
-  if (status == SPARC_OK) *rate = r.seconds > 0 ? (double)(r.done - r.first) / r.seconds : 0;
+  status = sparc_run_execute(run, watch, &t);
+  if (status == SPARC_OK && !t.validated) status = time_validation(run, &t.validating);
+  const double every = (double)sparc_run_config_of(run).validate_every;
+  if (status == SPARC_OK && t.updates > 0) *rate = 1 / (t.updating / t.updates + t.validating / every);
   sparc_run_free(run);
   return status;
 }
@@ -58,12 +133,13 @@ sparc_status estimate_training(const grid_job *job, int threads, double *rate) {
   if (status == SPARC_OK) status = settings_apply(&form, source);
   config.folder = NULL;
   config.train.threads = threads;
-  config.validate_every = config.train.updates;
-  if (status == SPARC_OK) status = time_updates(&config, rate);
+  if (status == SPARC_OK) status = time_run(&config, rate);
   settings_source_free(source);
   sparc_free(source);
   return status;
 }
+
+/* ---- adding up ----------------------------------------------------------------------------------- */
 
 double estimate_memory(const grid_job *job) {
   if (job->kind != GRID_RL) return 0;

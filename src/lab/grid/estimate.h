@@ -13,10 +13,15 @@ typedef struct job_cost {
 /* estimate_measured takes rate and memory from the finished runs of the same task and method */
 job_cost estimate_measured(const grid_jobs *jobs, const grid_job *job);
 
-/* estimate_training does the first few updates of a training run, without a folder and without validations, and
- * measures them alone: *rate is updates per second, however long the data take to load. It stops after the update that
- * goes beyond ESTIMATE_SECONDS. */
-enum { ESTIMATE_UPDATES = 4, ESTIMATE_SECONDS = 15 };
+/* estimate_seconds fills in what each job takes as a whole, in the order of the jobs, from the rates that are known of
+ * some (budget per second; 0: unknown): those of the same task and method, else of the method, else of the kind. Jobs
+ * of which nothing is known take as long as each other. */
+void estimate_seconds(const grid_jobs *jobs, const double *rates /* (count) */, double *seconds /* (count) */);
+
+/* estimate_training does the first few updates of a training run, without a folder, and validates on a part of what it
+ * validates on: *rate is updates per second with the validations that go with them, however long the data take to load.
+ * It stops after the update that goes beyond ESTIMATE_SECONDS. */
+enum { ESTIMATE_UPDATES = 4, ESTIMATE_SECONDS = 15, ESTIMATE_EXAMPLES = 64 };
 sparc_status estimate_training(const grid_job *job, int threads, double *rate);
 
 /* estimate_memory adds up what an RL run allocates; 0: another kind, or its settings make no sense */

@@ -8,7 +8,10 @@
 #include "lab/grid/grid.h"
 
 #include "base/error.h"
-#include "lab/rl/rl_settings.h"
+#include "data/tasks.h"
+#include "lab/read_settings.h"
+#include "lab/rl/rl_run.h"
+#include "lab/run/metrics.h"
 #include "lab/run/run_settings.h"
 
 #include <math.h>
@@ -47,12 +50,13 @@ static const char *const kinds[] = {
 
 const char *grid_kind_name(grid_kind kind) { return kinds[kind]; }
 
-static const char *const grid_keys[] = {"name",  "title",   "note",  "kind",      "settings", "score", "differences",
-                                        "tasks", "methods", "seeds", "reference", "paper",    NULL};
-static const char *const task_keys[] = {"name", "title", "kind", "settings", "score", NULL};
+static const char *const grid_keys[] = {"name",        "title", "note",    "kind",  "settings",  "score", "protocol",
+                                        "differences", "tasks", "methods", "seeds", "reference", "paper", NULL};
+static const char *const task_keys[] = {"name", "title", "kind", "settings", "score", "protocol", NULL};
 static const char *const method_keys[] = {"name", "title", "colour", "baseline", "settings", "score", NULL};
 static const char *const score_keys[] = {"metric", "unit",  "window", "take",  "better",
                                          "digits", "scale", "offset", "where", NULL};
+static const char *const protocol_keys[] = {"budget", "fit", "validation", "departure", NULL};
 static const char *const check_keys[] = {"file", NULL};
 
 static int find(const char *const *names, const char *name) {
@@ -189,7 +193,61 @@ grid_score grid_score_of(const grid *g, int task, int method) {
   return score;
 }
 
+/* ---- metrics ------------------------------------------------------------------------------------- */
+
+/* what `sparc bench --json` and `sparc check --json` print */
+static const char *const bench_metrics[] = {"seconds",
+                                            "ns_per_mode",
+                                            "gb_per_s",
+                                            "gflop_per_s",
+                                            "of_copy",
+                                            "of_triad",
+                                            "of_peak",
+                                            "noise",
+                                            "e_norm",
+                                            "memory_bytes",
+                                            "memory_measured_bytes",
+                                            "steps_per_second",
+                                            "environment_seconds",
+                                            "collection_seconds",
+                                            "update_seconds",
+                                            NULL};
+static const char *const check_metrics[] = {"e_abs", "e_norm", NULL};
+
+static const char *const *training_metrics(const sparc_run_config *run) {
+  metrics_goal goal = METRICS_CLASSES;
+  if (is_task(run->data) && !task_has_classes(run->data))
+    goal = METRICS_TASK_TARGETS;
+  else if (!is_task(run->data) && read_settled(&run->read).goal != SPARC_GOAL_CLASSIFY)
+    goal = METRICS_TARGETS;
+  return metrics_of_training(goal, run->official != 1);
+}
+
+/* a metric that is never written would show only after the last run */
+static sparc_status check_metric(grid_kind kind, const sparc_run_config *run, const char *metric) {
+  const char *const *const names[] = {[GRID_RL] = rl_metrics,
+                                      [GRID_TRAIN] = kind == GRID_TRAIN ? training_metrics(run) : NULL,
+                                      [GRID_BENCH] = bench_metrics,
+                                      [GRID_CHECK] = check_metrics};
+  return find(names[kind], metric) >= 0 ? SPARC_OK : unknown_name("metric", metric, names[kind]);
+}
+
 /* ---- tasks, methods, seeds ----------------------------------------------------------------------- */
+
+static sparc_status read_protocol(const json_t *object, const place *p, grid_protocol *out) {
+  const json_t *protocol = NULL;
+  int budget = (int)out->budget;
+  sparc_status status = read_object(object, "protocol", p, &protocol);
+  if (status != SPARC_OK || !protocol) return status;
+  const place at = inside(p, "protocol");
+  status = check_object(protocol, &at, protocol_keys);
+  if (status == SPARC_OK) status = read_whole(protocol, "budget", &at, 1, INT32_MAX, &budget);
+  if (status == SPARC_OK) status = read_whole(protocol, "fit", &at, 1, INT32_MAX, &out->fit);
+  if (status == SPARC_OK) status = read_whole(protocol, "validation", &at, 1, INT32_MAX, &out->validation);
+  if (status == SPARC_OK) status = read_text(protocol, "departure", &at, &out->departure);
+  out->budget = budget;
+  return status;
+}
 
 static sparc_status read_task(const grid *g, const json_t *object, const place *p, int kind, const json_t *score,
                               grid_task *t) {
@@ -203,6 +261,9 @@ static sparc_status read_task(const grid *g, const json_t *object, const place *
   if (status == SPARC_OK) status = read_object(object, "score", p, &own_score);
   t->kind = (grid_kind)kind;
   t->score = usual_score(t->kind);
+  t->protocol.departure = "";
+  if (status == SPARC_OK) status = read_protocol(g->file, p, &t->protocol);
+  if (status == SPARC_OK) status = read_protocol(object, p, &t->protocol);
   const place at = inside(p, "score");
   if (status == SPARC_OK && score) status = read_score(score, &at, &t->score);
   if (status == SPARC_OK && own_score) status = read_score(own_score, &at, &t->score);
@@ -407,7 +468,7 @@ static sparc_status need(const json_t *settings, const char *key) {
                                                         : fail(SPARC_FORMAT, "settings: %s is not given", key);
 }
 
-static sparc_status try_settings(grid_kind kind, json_t *settings, const place *p) {
+static sparc_status try_settings(grid_kind kind, json_t *settings, const char *metric, const place *p) {
   rl_config rl = {.folder = NULL};
   sparc_run_config run = sparc_run_defaults();
   const settings_form forms[] = {[GRID_RL] = rl_form(&rl), [GRID_TRAIN] = run_form(&run)};
@@ -421,6 +482,7 @@ static sparc_status try_settings(grid_kind kind, json_t *settings, const place *
     char problem[GRID_PROBLEM];
     status = grid_problem(settings, problem);
   }
+  if (status == SPARC_OK) status = check_metric(kind, &run, metric);
   return status == SPARC_OK || status == SPARC_NO_MEMORY ? status : blame(p);
 }
 
@@ -433,7 +495,8 @@ static sparc_status check_settings(const grid *g, const place *p) {
       char cell[2 * GRID_NAME + 4];
       snprintf(cell, sizeof cell, "%s/%s", g->task[t].name, g->method[m].name);
       const place at = inside(p, cell);
-      status = settings ? try_settings(g->task[t].kind, settings, &at) : fail(SPARC_NO_MEMORY, "no memory for a grid");
+      status = settings ? try_settings(g->task[t].kind, settings, grid_score_of(g, t, m).metric, &at)
+                        : fail(SPARC_NO_MEMORY, "no memory for a grid");
       for (size_t i = 0; i < sizeof ours / sizeof *ours && status == SPARC_OK; i++)
         if (json_object_get(settings, ours[i]))
           status = fail(SPARC_FORMAT, "%s: settings: %s is not for a grid to say", at.text, ours[i]);

@@ -9,12 +9,13 @@
  *    "tasks": [{"name": "repeat-first", "settings": {"task": "repeat-first"}}],
  *    "methods": [{"name": "sparc", "title": "SPARC", "settings": {"cell": "sparc"}}, ...],
  *    "seeds": [0, 1, 2], "reference": "sparc",
+ *    "protocol": {"budget": 3999744},
  *    "paper": {"repeat-first": {"sparc": [0.829, 0.008], "rtu": 0.448}},
  *    "differences": {"repeat-first": {"rtu": [-0.381, 0.1]}}}
  *
  * Settings are those of --config files of the command that does the kind's work. A run takes those of the grid, then of
- * its task, then of its method; the later wins. `kind` and `score` may stand at a task or a method, too. docs/lab.md
- * describes every key.
+ * its task, then of its method; the later wins. `kind`, `score` and `protocol` may stand at a task, `score` at a
+ * method, too. docs/lab.md describes every key.
  */
 #ifndef SPARC_LAB_GRID_GRID_H
 #define SPARC_LAB_GRID_GRID_H
@@ -49,9 +50,17 @@ typedef struct grid_score {
   const json_t *where; /* NULL: any line */
 } grid_score;
 
+/* what the paper's numbers were measured with; 0 and "": it does not say, or it does not matter */
+typedef struct grid_protocol {
+  long budget;           /* environment steps or updates */
+  int fit, validation;   /* examples */
+  const char *departure; /* how the grid itself is not as in the paper */
+} grid_protocol;
+
 typedef struct grid_task {
   const char *name, *title;
   grid_kind kind;
+  grid_protocol protocol;
   grid_score score;       /* without what a method says of it */
   const json_t *settings; /* NULL: none */
 } grid_task;

@@ -2,16 +2,15 @@
 /* job.c: from a grid to its runs, and from a folder to the state of one. */
 #include "lab/grid/job.h"
 
-#include "base/cpu.h"
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "lab/grid/aggregate.h"
+#include "lab/grid/log.h"
 #include "lab/grid/match.h"
 #include "lab/rl/rl_settings.h"
 #include "lab/run/lock.h"
 #include "lab/run/run_settings.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,15 +60,6 @@ static bool has(const grid_job *job, const char *name) {
 }
 
 /* ---- settings ------------------------------------------------------------------------------------ */
-
-/* FNV-1a: settings are told apart, not protected */
-static void digest_of(const json_t *settings, char digest[JOB_DIGEST]) {
-  uint64_t hash = 14695981039346656037u;
-  char *text = json_dumps(settings, JSON_COMPACT | JSON_SORT_KEYS);
-  for (const char *c = text; c && *c; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-  free(text);
-  snprintf(digest, JOB_DIGEST, "%016llx", (unsigned long long)hash);
-}
 
 static sparc_status usual_updates(const char *data, long *updates) {
   *updates = sparc_train_classification().updates;
@@ -125,7 +115,7 @@ static sparc_status settle(const grid_jobs *jobs, grid_job *job) {
     if (status == SPARC_OK) json_object_set_new(job->settings, "budget", json_integer(budget));
   }
   if (job->kind <= GRID_TRAIN) json_object_set_new(job->settings, "seed", json_integer((json_int_t)job->seed));
-  digest_of(job->settings, job->digest);
+  store_digest(job->settings, job->digest);
   return status;
 }
 
@@ -172,7 +162,25 @@ sparc_status grid_jobs_create(const grid *g, const selection *chosen, const grid
   return status;
 }
 
+/* whether a run that was found is that of the job, and not the one in its own folder */
+static bool is_same(const grid_jobs *jobs, const grid_job *job, const store_run *run) {
+  char name[JOB_PATH];
+  snprintf(name, sizeof name, "%s/%s", strrchr(jobs->folder, '/') + 1, job->name);
+  return strcmp(run->digest, job->digest) == 0 && strcmp(run->folder, job->folder) != 0 &&
+         (job->kind <= GRID_TRAIN || strcmp(run->name, name) == 0);
+}
+
+sparc_status grid_jobs_find(grid_jobs *jobs, const char *const *results, int count) {
+  sparc_status status = store_add(&jobs->found, jobs->scope.out);
+  for (int i = 0; i < count && status == SPARC_OK; i++) status = store_add(&jobs->found, results[i]);
+  for (int i = 0; i < jobs->count && status == SPARC_OK; i++)
+    for (int k = jobs->found.count - 1; k >= 0; k--)
+      if (is_same(jobs, &jobs->job[i], &jobs->found.run[k])) jobs->job[i].imported = jobs->found.run[k].folder;
+  return status;
+}
+
 void grid_jobs_free(grid_jobs *jobs) {
+  store_free(&jobs->found);
   for (int i = 0; i < jobs->count; i++) json_decref(jobs->job[i].settings);
   free(jobs->job);
   *jobs = (grid_jobs){.g = NULL};
@@ -221,26 +229,16 @@ static void text_in(const json_t *object, const char *key, char *text, size_t si
   snprintf(text, size, "%s", value ? value : "");
 }
 
-static json_t *load(const grid_job *job, const char *name) {
-  char path[JOB_PATH];
-  job_file(job, name, path);
-  return json_load_file(path, 0, NULL);
-}
-
 static bool same_settings(const grid_job *job, const json_t *object) {
   const char *digest = json_string_value(json_object_get(object, "digest"));
   return digest && strcmp(digest, job->digest) == 0;
 }
 
 static void read_result(const json_t *object, job_result *r) {
-  r->score = number_in(object, "score", NAN);
   r->parameters = (long)number_in(object, "parameters", 0);
-  r->seconds = number_in(object, "seconds", 0);
   r->rate = number_in(object, "rate", 0);
   r->memory_mb = number_in(object, "memory_mb", 0);
-  text_in(object, "reason", r->reason, sizeof r->reason);
-  text_in(object, "machine", r->machine, sizeof r->machine);
-  text_in(object, "version", r->version, sizeof r->version);
+  provenance_from(object, &r->made);
 }
 
 /* how far the log has come; it is written in blocks, so a line may be cut off at the end */
@@ -264,16 +262,16 @@ static double fraction_done(const grid_job *job) {
 
 /* what was begun with other settings is not this job */
 static bool was_changed(const grid_job *job) {
-  json_t *began = load(job, settings_file);
-  char digest[JOB_DIGEST] = "";
-  if (began) digest_of(began, digest);
+  json_t *began = store_load(job->folder, settings_file);
+  char digest[STORE_DIGEST] = "";
+  if (began) store_digest(began, digest);
   json_decref(began);
   return *digest && strcmp(digest, job->digest) != 0;
 }
 
-void job_look(const grid_job *job, job_report *out) {
-  *out = (job_report){.state = JOB_WAITING, .result = {.score = NAN}};
-  json_t *result = load(job, result_file), *failure = result ? NULL : load(job, failure_file);
+static void look_at_own(const grid_job *job, job_report *out) {
+  json_t *result = store_load(job->folder, result_file),
+         *failure = result ? NULL : store_load(job->folder, failure_file);
   if (result ? !same_settings(job, result) : was_changed(job)) {
     out->state = JOB_CHANGED;
   } else if (result) {
@@ -294,54 +292,118 @@ void job_look(const grid_job *job, job_report *out) {
   json_decref(failure);
 }
 
-/* ---- logs ---------------------------------------------------------------------------------------- */
-
-typedef struct curve {
-  double *values, *updates;
-  size_t count, room;
-} curve;
-
-static bool append(curve *c, double update, double value) {
-  if (c->count == c->room) {
-    const size_t room = c->room ? 2 * c->room : 256;
-    double *values = realloc(c->values, room * sizeof *values);
-    if (values) c->values = values;
-    double *updates = realloc(c->updates, room * sizeof *updates);
-    if (updates) c->updates = updates;
-    if (!values || !updates) return false;
-    c->room = room;
+void job_look(const grid_job *job, job_report *out) {
+  *out = (job_report){.state = JOB_WAITING};
+  look_at_own(job, out);
+  if (out->state == JOB_DONE || !job->imported) return;
+  json_t *result = store_load(job->imported, result_file);
+  if (same_settings(job, result)) {
+    *out = (job_report){.state = JOB_DONE, .done = 1, .imported = true};
+    read_result(result, &out->result);
   }
-  c->values[c->count] = value;
-  c->updates[c->count++] = update;
+  json_decref(result);
+}
+
+const char *job_source(const grid_job *job) {
+  job_report own = {.state = JOB_WAITING};
+  if (!job->imported) return job->folder;
+  look_at_own(job, &own);
+  return own.state == JOB_DONE ? job->folder : job->imported;
+}
+
+/* ---- scores -------------------------------------------------------------------------------------- */
+
+sparc_status job_curve(const grid_job *job, const char *metric, double **values, double **places, size_t *count) {
+  return log_read(job_source(job), metric, job->kind == GRID_RL ? "steps" : "update", values, places, count);
+}
+
+/* the one value of the metric among the printed lines that have all of `where` */
+static sparc_status find_printed(const grid_score *score, char *printed, double *value) {
+  int found = 0;
+  for (char *rest = printed, *line; (line = strsep(&rest, "\n")) != NULL;) {
+    json_t *object = json_loads(line, 0, NULL), *wanted;
+    const char *key;
+    bool fits = json_is_number(json_object_get(object, score->metric));
+    json_object_foreach((json_t *)score->where, key, wanted) fits &= json_equal(json_object_get(object, key), wanted);
+    if (fits) {
+      *value = number_in(object, score->metric, NAN);
+      found++;
+    }
+    json_decref(object);
+  }
+  if (found == 1) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%d of the printed lines have a %s where the score wants one", found, score->metric);
+}
+
+static sparc_status score_printed(const char *folder, const grid_score *score, double *value) {
+  char *printed;
+  sparc_status status = log_text(folder, &printed);
+  if (status == SPARC_OK) status = find_printed(score, printed, value);
+  free(printed);
+  return status == SPARC_OK ? aggregate_score(1, value, score, value) : status;
+}
+
+static sparc_status score_logged(const char *folder, const grid_score *score, double *value) {
+  double *values, *places;
+  size_t count;
+  sparc_status status = log_read(folder, score->metric, "update", &values, &places, &count);
+  if (status != SPARC_OK) return status;
+  status = aggregate_score(count, values, score, value);
+  free(values);
+  free(places);
+  return status;
+}
+
+/* a run whose log is short, damaged or not finite where it counts has no score */
+static job_score score_in(const grid_jobs *jobs, const grid_job *job, const char *folder) {
+  const grid_score rule = grid_score_of(jobs->g, job->task, job->method);
+  job_score score = {.value = NAN};
+  double value;
+  if ((job->kind > GRID_TRAIN ? score_printed : score_logged)(folder, &rule, &value) == SPARC_OK)
+    score.value = value;
+  else
+    snprintf(score.reason, sizeof score.reason, "%s", sparc_error());
+  return score;
+}
+
+job_score job_score_of(const grid_jobs *jobs, const grid_job *job) { return score_in(jobs, job, job_source(job)); }
+
+/* whether two finished runs disagree, and on what */
+static bool disagree(const grid_jobs *jobs, const grid_job *job, const char *first, const char *second,
+                     char sentence[3 * JOB_TEXT]) {
+  job_result one, other;
+  const char *const folders[] = {first, second};
+  job_result *const results[] = {&one, &other};
+  for (int i = 0; i < 2; i++) {
+    json_t *object = store_load(folders[i], result_file);
+    read_result(object, results[i]);
+    json_decref(object);
+  }
+  const double a = score_in(jobs, job, first).value, b = score_in(jobs, job, second).value;
+  if (*one.made.data && *other.made.data && strcmp(one.made.data, other.made.data) != 0)
+    snprintf(sentence, 3 * JOB_TEXT, "'%.200s' has data %s and '%.200s' has %s for equal settings", first,
+             one.made.data, second, other.made.data);
+  else if (a != b && isfinite(a) && isfinite(b))
+    snprintf(sentence, 3 * JOB_TEXT, "'%.200s' has the score %.9g and '%.200s' has %.9g for equal settings", first, a,
+             second, b);
+  else
+    return false;
   return true;
 }
 
-sparc_status job_curve(const grid_job *job, const char *metric, double **values, double **updates, size_t *count) {
-  char path[JOB_PATH], *line = NULL;
-  size_t size = 0;
-  curve c = {.count = 0};
-  bool room = true;
-  const char *along = job->kind == GRID_RL ? "steps" : "update";
-  job_file(job, metrics_file, path);
-  FILE *file = fopen(path, "r");
-  if (!file) return fail(SPARC_IO, "cannot read '%.300s': %s", path, strerror(errno));
-  while (room && getline(&line, &size, file) > 0) {
-    json_t *object = json_loads(line, 0, NULL);
-    const json_t *value = json_object_get(object, metric);
-    if (value) room = append(&c, number_in(object, along, NAN), json_is_number(value) ? json_number_value(value) : NAN);
-    json_decref(object);
+int job_compare(const grid_jobs *jobs, const grid_job *job, char sentence[3 * JOB_TEXT]) {
+  char other[3 * JOB_TEXT];
+  const char *source = job_source(job);
+  job_report report;
+  int count = 0;
+  if (!job->imported) return 0;
+  job_look(job, &report);
+  for (int k = 0; report.state == JOB_DONE && k < jobs->found.count; k++) {
+    const store_run *run = &jobs->found.run[k];
+    if (strcmp(run->folder, source) == 0 || !is_same(jobs, job, run)) continue;
+    count += disagree(jobs, job, source, run->folder, count ? other : sentence);
   }
-  free(line);
-  fclose(file);
-  if (!room) {
-    free(c.values);
-    free(c.updates);
-    return fail(SPARC_NO_MEMORY, "no memory for the log '%.200s'", path);
-  }
-  *values = c.values;
-  *updates = c.updates;
-  *count = c.count;
-  return SPARC_OK;
+  return count;
 }
 
 /* ---- the work of a runner ------------------------------------------------------------------------ */
@@ -389,43 +451,20 @@ sparc_status job_fail(const grid_job *job, const char *message) {
   return write_job_json(job, failure_file, json_pack("{s:s}", "message", message));
 }
 
-/* the one value of the metric among the printed lines that have all of `where` */
-static sparc_status find_printed(const grid_score *score, const char *printed, double *value) {
-  int found = 0;
-  char *copy = strdup(printed), *rest = copy;
-  if (!copy) return fail(SPARC_NO_MEMORY, "no memory for what was printed");
-  for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
-    json_t *object = json_loads(line, 0, NULL), *wanted;
-    const char *key;
-    bool fits = json_is_number(json_object_get(object, score->metric));
-    json_object_foreach((json_t *)score->where, key, wanted) fits &= json_equal(json_object_get(object, key), wanted);
-    if (fits) {
-      *value = number_in(object, score->metric, NAN);
-      found++;
-    }
-    json_decref(object);
-  }
-  free(copy);
-  if (found == 1) return SPARC_OK;
-  return fail(SPARC_FORMAT, "%d of the printed lines have a %s where the score wants one", found, score->metric);
+/* takes over the reference of `object` */
+static json_t *add_result(json_t *object, const grid_job *job, const job_result *r) {
+  json_t *made = provenance_json(&r->made);
+  const int failed = json_object_set_new(object, "digest", json_string(job->digest)) |
+                     json_object_set(object, "settings", job->settings) |
+                     json_object_set_new(object, "parameters", json_integer(r->parameters)) |
+                     json_object_set_new(object, "rate", json_real(r->rate)) |
+                     json_object_set_new(object, "memory_mb", json_real(r->memory_mb)) |
+                     json_object_update(object, made);
+  json_decref(made);
+  if (!failed) return object;
+  json_decref(object);
+  return NULL;
 }
-
-static sparc_status score_run(const grid_job *job, const grid_score *score, const char *printed, double *value) {
-  if (job->kind > GRID_TRAIN) {
-    const sparc_status status = find_printed(score, printed, value);
-    return status == SPARC_OK ? aggregate_score(1, value, score, value) : status;
-  }
-  double *values, *updates;
-  size_t count;
-  sparc_status status = job_curve(job, score->metric, &values, &updates, &count);
-  if (status != SPARC_OK) return status;
-  status = aggregate_score(count, values, score, value);
-  free(values);
-  free(updates);
-  return status;
-}
-
-static json_t *number_or_null(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
 static json_t *result_json(const grid_job *job, const job_result *r) {
   char host[CLAIM_HOST] = "", when[32] = "";
@@ -433,27 +472,68 @@ static json_t *result_json(const grid_job *job, const job_result *r) {
   struct tm utc;
   gethostname(host, sizeof host - 1);
   if (gmtime_r(&now, &utc)) strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return json_pack("{s:o, s:s, s:s, s:I, s:f, s:f, s:f, s:s, s:s, s:s, s:i, s:s}", "score", number_or_null(r->score),
-                   "reason", r->reason, "digest", job->digest, "parameters", (json_int_t)r->parameters, "seconds",
-                   r->seconds, "rate", r->rate, "memory_mb", r->memory_mb, "machine", r->machine, "version",
-                   sparc_version(), "host", host, "pid", (int)getpid(), "finished", when);
+  return add_result(json_pack("{s:s, s:i, s:s}", "host", host, "pid", (int)getpid(), "finished", when), job, r);
 }
 
-sparc_status job_finish(const grid_jobs *jobs, const grid_job *job, const char *printed, job_result *r) {
-  const grid_score score = grid_score_of(jobs->g, job->task, job->method);
-  json_t *last = job->kind <= GRID_TRAIN ? json_loads(printed, 0, NULL) : NULL;
-  r->parameters = (long)number_in(last, "parameters", 0);
-  r->rate = number_in(last, job->kind == GRID_RL ? "steps_per_second" : "updates_per_second", 0);
-  json_decref(last);
-  snprintf(r->machine, sizeof r->machine, "%s", cpu_detect().brand);
-  r->reason[0] = '\0';
-  const sparc_status status = score_run(job, &score, printed, &r->score);
-  /* a run whose window is short or not finite is finished, but has no score */
-  if (status == SPARC_NOT_FINITE || status == SPARC_INVALID) {
-    r->score = NAN;
-    snprintf(r->reason, sizeof r->reason, "%s", sparc_error());
-  } else if (status != SPARC_OK) {
-    return status;
+static sparc_status write_printed(const grid_job *job, const char *printed) {
+  char path[JOB_PATH];
+  atomic_file file;
+  job_file(job, metrics_file, path);
+  sparc_status status = atomic_file_begin(&file, path);
+  if (status != SPARC_OK) return status;
+  fprintf(file.stream, "%s\n", printed);
+  return atomic_file_commit(&file);
+}
+
+sparc_status job_finish(const grid_job *job, const char *printed, job_result *r) {
+  if (job->kind > GRID_TRAIN) {
+    const double seconds = r->made.seconds;
+    const sparc_status status = write_printed(job, printed);
+    if (status != SPARC_OK) return status;
+    r->made = provenance_of_build(NULL, 0);
+    r->made.seconds = seconds;
+  } else {
+    json_t *last = json_loads(printed, 0, NULL);
+    r->parameters = (long)number_in(last, "parameters", 0);
+    json_decref(last);
+    provenance_read(job->folder, &r->made);
+    if (r->made.seconds > 0) r->rate = (double)r->made.done / r->made.seconds;
   }
   return write_job_json(job, result_file, result_json(job, r));
+}
+
+/* ---- keeping results ----------------------------------------------------------------------------- */
+
+static sparc_status write_kept(const grid_jobs *jobs, const grid_job *job, const char *folder, const char *commit) {
+  const char *source = job_source(job);
+  char path[JOB_PATH];
+  json_t *result = store_load(source, result_file);
+  if (!result) return fail(SPARC_FORMAT, "'%.300s' has no result", source);
+  /* results of earlier versions have a score, which the log has, and do not have their settings */
+  json_object_del(result, "score");
+  json_object_del(result, "reason");
+  json_object_set(result, "settings", job->settings);
+  if (commit && !json_object_get(result, "commit")) json_object_set_new(result, "commit", json_string(commit));
+  snprintf(path, sizeof path, "%s/%s", folder, result_file);
+  sparc_status status = make_folders(folder);
+  if (status == SPARC_OK) status = log_keep(source, grid_score_of(jobs->g, job->task, job->method).metric, folder);
+  if (status == SPARC_OK) status = write_json(path, json_incref(result));
+  json_decref(result);
+  return status;
+}
+
+sparc_status job_export(const grid_jobs *jobs, const grid_job *job, const char *to, const char *commit, bool *written) {
+  char folder[JOB_PATH - 64], sentence[3 * JOB_TEXT];
+  *written = false;
+  if (snprintf(folder, sizeof folder, "%s%s/%s", to, strrchr(jobs->folder, '/'), job->name) >= (int)sizeof folder)
+    return fail(SPARC_INVALID, "the name of folder '%.200s' is too long", to);
+  json_t *there = store_load(folder, result_file);
+  const bool other = there && !same_settings(job, there), same = there && !other;
+  json_decref(there);
+  if (other) return fail(SPARC_INVALID, "'%.300s' has a run with other settings; remove it first", folder);
+  if (same && disagree(jobs, job, job_source(job), folder, sentence))
+    return fail(SPARC_INVALID, "%s; remove the one that is wrong", sentence);
+  if (same) return SPARC_OK;
+  *written = true;
+  return write_kept(jobs, job, folder, commit);
 }

@@ -5,6 +5,9 @@
  * has job.json (the settings, a file for --config), log.txt (what the command said), while somebody works in it a claim
  * (claim.h), and in the end result.json or failed.json. A result is written as a whole or not at all, after the run
  * itself is finished: whoever is killed before leaves a run that the next one resumes.
+ *
+ * A result has no score: that is computed from the log by the rule that the grid has now. A run with the same settings
+ * that was finished elsewhere, in another grid or in a folder of kept results (store.h), counts as this one.
  */
 #ifndef SPARC_LAB_GRID_JOB_H
 #define SPARC_LAB_GRID_JOB_H
@@ -12,8 +15,10 @@
 #include "lab/grid/claim.h"
 #include "lab/grid/grid.h"
 #include "lab/grid/selection.h"
+#include "lab/grid/store.h"
+#include "lab/run/provenance.h"
 
-enum { JOB_PATH = 4200, JOB_TEXT = 256, JOB_DIGEST = 24 };
+enum { JOB_PATH = 4200, JOB_TEXT = 256 };
 
 /* what is asked of a grid besides the part of it */
 typedef struct grid_scope {
@@ -29,8 +34,9 @@ typedef struct grid_job {
   char name[2 * GRID_NAME + 32]; /* "repeat-first/sparc/s0" */
   char folder[JOB_PATH - 64];    /* room for names in it */
   json_t *settings;              /* all that defines the run */
-  char digest[JOB_DIGEST];       /* of them */
+  char digest[STORE_DIGEST];     /* of them */
   long budget;                   /* environment steps or updates; 1 where there is nothing to count */
+  const char *imported;          /* folder of a finished run with these settings that is not in `folder`; NULL: none */
 } grid_job;
 
 typedef struct grid_jobs {
@@ -40,6 +46,7 @@ typedef struct grid_jobs {
   char folder[JOB_PATH - 256]; /* OUT/GRID, with what the scope adds to the name */
   grid_job *job;               /* (tasks, methods, seeds) of the selection */
   int count;
+  store found; /* runs elsewhere */
 } grid_jobs;
 
 /* grid_jobs_create lists the runs of a part of a grid; nothing is looked at or written. The grid must outlive them. */
@@ -50,6 +57,11 @@ static inline const grid_job *grid_job_at(const grid_jobs *jobs, int task, int m
   return &jobs->job[((size_t)task * (size_t)jobs->chosen.methods + (size_t)method) * (size_t)jobs->chosen.seeds +
                     (size_t)seed];
 }
+
+/* grid_jobs_find looks for finished runs of the jobs in folders of results like `out`, which comes first: in other
+ * grids there, then in the others in their order. Runs of RL and training are the same where their settings are;
+ * benchmarks and checks must have the same name, too. */
+sparc_status grid_jobs_find(grid_jobs *jobs, const char *const *results, int count);
 
 /* grid_jobs_write makes the folder and leaves a copy of the grid and its scope there (lab.json); grid_folder_open reads
  * them again, except for scope->out. *g is to be released with grid_free in any case. */
@@ -73,26 +85,39 @@ typedef enum job_state {
 
 const char *job_state_name(job_state state);
 
-/* what came of a run */
+/* what is known of a finished run */
 typedef struct job_result {
-  double score;          /* in the unit of the score; NAN: refused, as reason says */
-  char reason[JOB_TEXT]; /* "": none */
-  long parameters;       /* 0: unknown, as what follows */
-  double seconds, rate;  /* of the work; budget per second */
-  double memory_mb;      /* at most, of the process */
-  char machine[JOB_TEXT];
-  char version[JOB_DIGEST]; /* of the library that did it */
+  long parameters;  /* 0: unknown, as what follows */
+  double rate;      /* budget per second, with validations */
+  double memory_mb; /* at most, of the process */
+  provenance made;  /* with the seconds of the work */
 } job_result;
 
 typedef struct job_report {
   job_state state;
   double done;            /* fraction of the budget */
   job_result result;      /* of JOB_DONE */
+  bool imported;          /* of JOB_DONE: the run is not in the folder of the job */
   char message[JOB_TEXT]; /* of JOB_FAILED the last that it said */
   claim_holder holder;    /* of JOB_RUNNING */
 } job_report;
 
 void job_look(const grid_job *job, job_report *out);
+
+typedef struct job_score {
+  double value;          /* in the unit of the score; NAN: refused, as reason says */
+  char reason[JOB_TEXT]; /* "": none */
+} job_score;
+
+/* job_score_of computes the score of a finished run from its log */
+job_score job_score_of(const grid_jobs *jobs, const grid_job *job);
+
+/* job_source is the folder that has the run: the job's own, or that of a finished one elsewhere */
+const char *job_source(const grid_job *job);
+
+/* job_compare finds finished runs of the same settings that disagree: on data, or on the score. It returns how many,
+ * and a sentence on the first. */
+int job_compare(const grid_jobs *jobs, const grid_job *job, char sentence[3 * JOB_TEXT]);
 
 /* ---- what a runner does ---- */
 
@@ -109,17 +134,22 @@ sparc_status job_prepare(const grid_job *job, claim *held, job_hold *hold);
 sparc_status job_write_settings(const grid_job *job);
 void job_clear_failure(const grid_job *job);
 
-/* job_finish scores a run that ended well and writes result.json. printed has what the command printed: of RL and
- * training its last object, of the others all of them, as lines. SPARC_FORMAT: that makes no sense. */
-sparc_status job_finish(const grid_jobs *jobs, const grid_job *job, const char *printed, job_result *result);
+/* job_finish writes the result.json of a run that ended well. printed has what the command printed: of RL and training
+ * its last object; of the others all of them, as lines, which become the log. */
+sparc_status job_finish(const grid_job *job, const char *printed, job_result *result);
+
+/* job_export writes result.json and the score log of a finished run to a folder of results; a result that does not say
+ * from which commit it is gets `commit`, unless that is NULL. *written: false if the same is there already.
+ * SPARC_INVALID: what is there disagrees. */
+sparc_status job_export(const grid_jobs *jobs, const grid_job *job, const char *to, const char *commit, bool *written);
 
 sparc_status job_fail(const grid_job *job, const char *message);
 
 /* job_file is the path of a file in the folder */
 void job_file(const grid_job *job, const char *name, char path[JOB_PATH]);
 
-/* job_curve reads a metric from metrics.jsonl: *count values (null becomes NAN) and the update of each; both arrays to
- * be released with free() */
+/* job_curve reads a metric from the log: *count values (null becomes NAN) and the steps or the update of each; both
+ * arrays to be released with free() */
 sparc_status job_curve(const grid_job *job, const char *metric, double **values, double **updates, size_t *count);
 
 #endif

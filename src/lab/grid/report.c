@@ -108,11 +108,7 @@ static sparc_status put_tables(html_page *page, const grid_results *r) {
     if (status == SPARC_OK && t.rows && *t.note) html_paragraph(page, "%s", t.note);
     sheet_free(&t);
   }
-  const int seeds = r->jobs->chosen.seeds;
-  if (seeds > 1)
-    html_paragraph(page, "Mean ± sample deviation over %d seeds. Bold: best; underlined: second best.", seeds);
-  else
-    html_paragraph(page, "One seed. Bold: best; underlined: second best.");
+  html_paragraph(page, "Bold: best; underlined: second best.");
   return status;
 }
 
@@ -227,34 +223,58 @@ static void print_number(char text[SHORT_TEXT], bool there, const char *format, 
     snprintf(text, SHORT_TEXT, "-");
 }
 
-static void put_run(html_page *page, const grid_job *job) {
+static const char *or_dash(const char *text) { return *text ? text : "-"; }
+
+/* what a finished run is to be called: its score is missing for a reason */
+static void print_done(const grid_jobs *jobs, const grid_job *job, const job_report *report, double score, char *state,
+                       size_t size) {
+  if (isfinite(score))
+    snprintf(state, size, "%s%s", job_state_name(JOB_DONE), report->imported ? ", imported" : "");
+  else
+    snprintf(state, size, "%s", job_score_of(jobs, job).reason);
+}
+
+static void put_run(html_page *page, const grid_results *r, int run) {
+  const grid_job *job = &r->jobs->job[run];
   job_report report;
   job_look(job, &report);
   const job_result *result = &report.result;
   const bool done = report.state == JOB_DONE;
   char state[JOB_TEXT + SHORT_TEXT], score[SHORT_TEXT], parameters[SHORT_TEXT], seconds[SHORT_TEXT], memory[SHORT_TEXT];
   if (done)
-    snprintf(state, sizeof state, "%s", *result->reason ? result->reason : job_state_name(JOB_DONE));
+    print_done(r->jobs, job, &report, r->score[run], state, sizeof state);
   else if (report.state == JOB_FAILED)
     snprintf(state, sizeof state, "failed: %s", report.message);
   else
     snprintf(state, sizeof state, "%s, %.0f %%", job_state_name(report.state), 100 * report.done);
-  print_number(score, done, "%.4g", result->score);
+  print_number(score, done, "%.4g", r->score[run]);
   print_number(parameters, done && result->parameters > 0, "%.0f", (double)result->parameters);
-  print_number(seconds, done, "%.0f", result->seconds);
+  print_number(seconds, done, "%.0f", result->made.seconds);
   print_number(memory, done && result->memory_mb > 0, "%.0f", result->memory_mb);
-  const char *const cells[] = {job->name, score, parameters, seconds, memory, state, done ? result->machine : "-"};
+  const provenance *made = &result->made;
+  const char *const cells[] = {job->name,
+                               score,
+                               parameters,
+                               seconds,
+                               memory,
+                               state,
+                               or_dash(made->machine),
+                               or_dash(made->kernels),
+                               or_dash(made->commit),
+                               or_dash(made->data)};
   html_table_row(page, cells, sizeof cells / sizeof *cells, false);
 }
 
-static void put_runs(html_page *page, const grid_jobs *jobs) {
-  static const char *const titles[] = {"run", "score", "parameters", "seconds", "MB", "state", "machine"};
+static void put_runs(html_page *page, const grid_results *r) {
+  static const char *const titles[] = {"run",   "score",   "parameters", "seconds", "MB",
+                                       "state", "machine", "kernels",    "commit",  "data"};
+  const grid_jobs *jobs = r->jobs;
   const char *const *const rows[] = {titles};
   char title[SHORT_TEXT];
   snprintf(title, sizeof title, "All %d runs", jobs->count);
   html_details_begin(page, title);
   html_table_begin(page, rows, 1, sizeof titles / sizeof *titles);
-  for (int i = 0; i < jobs->count; i++) put_run(page, &jobs->job[i]);
+  for (int i = 0; i < jobs->count; i++) put_run(page, r, i);
   html_table_end(page);
   html_details_end(page);
 }
@@ -294,12 +314,13 @@ sparc_status lab_report_add(html_page *page, const grid_results *r) {
   if (status == SPARC_OK) status = report_put_diagnostics(page, jobs);
   if (status != SPARC_OK) return status;
   put_settings(page, jobs);
-  put_runs(page, jobs);
+  put_runs(page, r);
   return SPARC_OK;
 }
 
 sparc_status lab_report_end(html_page *page) {
   html_section(page, "Made with");
-  html_paragraph(page, "sparc %s, %s build by %s.", sparc_version(), build_type(), build_compiler());
+  html_paragraph(page, "sparc %s, commit %s, %s build by %s.", sparc_version(), build_commit(), build_type(),
+                 build_compiler());
   return html_end(page);
 }

@@ -2,13 +2,17 @@
 /* results.h: what the runs of a grid amount to, field by field, beside the paper's numbers.
  *
  * A field counts only when all of its seeds are finished with a score that is finite; until then it is unfinished and
- * says how far it is. Differences are between runs of the same seed, ranks are of unrounded means.
+ * says how far it is. Scores are computed from the logs by the grid's rule. Runs on different data are not averaged.
+ * Differences are between runs of the same seed, ranks are of unrounded means.
  */
 #ifndef SPARC_LAB_GRID_RESULTS_H
 #define SPARC_LAB_GRID_RESULTS_H
 
 #include "lab/grid/aggregate.h"
 #include "lab/grid/job.h"
+
+enum { RESULTS_NOTE = 4096, DEPARTURE = 640 };
+#define RESULTS_MARK "†" /* behind a number that was not measured as in the paper */
 
 typedef struct field_result {
   int task, method;             /* in the grid */
@@ -17,6 +21,9 @@ typedef struct field_result {
   double done;                  /* fraction of its work */
   const double *score;          /* (seeds) NAN: none */
   long parameters;              /* 0: unknown */
+  int imported;                 /* finished runs that are in another folder */
+  provenance made;              /* of its finished runs together; "unknown" where they do not say */
+  char departure[DEPARTURE];    /* how data, split or budget are not those of the paper's number; "": they are */
   aggregate_summary ours;       /* count 0: unfinished */
   aggregate_summary difference; /* to the reference under the same seeds; count 0: there is none */
   sheet_mark mark;              /* among the methods of the task */
@@ -32,9 +39,13 @@ typedef struct grid_results {
   double *score;               /* (tasks, methods, seeds) */
   double mean_rank[GRID_MOST]; /* by method, over the tasks that have a rank for it */
   int ranked[GRID_MOST];       /* so many */
+  int rivals;                  /* that a method is ranked among, itself included */
+  provenance made;             /* of all finished runs */
+  char note[RESULTS_NOTE];     /* the grid's, what the numbers are, and what is to be known of the runs */
 } grid_results;
 
-/* grid_results_read looks at every run. The jobs must outlive the results. */
+/* grid_results_read looks at every run. The jobs must outlive the results. SPARC_FORMAT: runs of a field are on
+ * different data. */
 sparc_status grid_results_read(const grid_jobs *jobs, grid_results *out);
 void grid_results_free(grid_results *r); /* a zeroed one is fine, too */
 

@@ -42,10 +42,12 @@ static void fill_ours(const grid_results *r, table_kind kind, const field_result
   const grid_score score = grid_score_of(r->jobs->g, f->task, f->method);
   const aggregate_summary *s = kind == TABLE_SCORES ? &f->ours : &f->difference;
   c->unfinished = s->count == 0;
-  if (s->count)
+  if (s->count) {
     sheet_pair(s->mean, s->deviation, score.digits, c->text);
-  else if (kind == TABLE_SCORES)
+    if (*f->departure) strncat(c->text, RESULTS_MARK, sizeof c->text - strlen(c->text) - 1);
+  } else if (kind == TABLE_SCORES) {
     field_state(r, f, c->text, sizeof c->text);
+  }
   if (kind == TABLE_SCORES) c->mark = f->mark;
 }
 
@@ -109,7 +111,8 @@ static bool make_ranks(const grid_results *r, sheet *t) {
   for (int m = 0; m < s->methods; m++) {
     snprintf(t->row[m], SHEET_TITLE, "%s", r->jobs->g->method[s->method[m]].title);
     if (r->ranked[m])
-      snprintf(sheet_at(t, m, 0, 0)->text, SHEET_CELL, "%.4f over %d tasks", r->mean_rank[m], r->ranked[m]);
+      snprintf(sheet_at(t, m, 0, 0)->text, SHEET_CELL, "%.4f over %d tasks among %d", r->mean_rank[m], r->ranked[m],
+               r->rivals);
   }
   return true;
 }
@@ -120,7 +123,10 @@ bool table_make(const grid_results *r, table_kind kind, sheet *out) {
   if (kind == TABLE_DIFFERENCES && !any_difference(r)) return false;
   if (!(kind == TABLE_RANKS ? make_ranks(r, out) : make_fields(r, kind, out))) return false;
   make_title(r, kind, out->title);
-  if (kind == TABLE_SCORES) out->note = r->jobs->g->note;
+  static const char *const names[] = {
+      [TABLE_SCORES] = "scores", [TABLE_DIFFERENCES] = "differences", [TABLE_RANKS] = "ranks"};
+  snprintf(out->label, sizeof out->label, "%s-%s", r->jobs->g->name, names[kind]);
+  if (kind == TABLE_SCORES) out->note = r->note;
   return true;
 }
 
@@ -128,9 +134,10 @@ bool table_make(const grid_results *r, table_kind kind, sheet *out) {
 
 void table_write_csv(const grid_results *r, FILE *stream) {
   const grid_jobs *jobs = r->jobs;
-  fprintf(stream,
-          "grid,scale,match,task,method,unit,seeds,state,mean,sd,paper,paper_sd,difference,difference_sd,"
-          "paper_difference,paper_difference_sd,rank,parameters\n");
+  fprintf(
+      stream,
+      "grid,scale,match,task,method,unit,seeds,state,mean,sd,paper,paper_sd,difference,difference_sd,"
+      "paper_difference,paper_difference_sd,rank,parameters,departure,data_checksum,commit,version,kernels,machine\n");
   for (int i = 0; i < jobs->chosen.tasks * jobs->chosen.methods; i++) {
     const field_result *s = &r->field[i];
     char state[SHEET_CELL] = "done";
@@ -151,6 +158,12 @@ void table_write_csv(const grid_results *r, FILE *stream) {
     csv_put_number(stream, s->difference_in_paper, s->paper_difference_deviation);
     csv_put_number(stream, s->rank > 0, s->rank);
     csv_put_number(stream, s->parameters > 0, (double)s->parameters);
+    const char *const texts[] = {
+        finished ? s->departure : "", s->made.data, s->made.commit, s->made.version, s->made.kernels, s->made.machine};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+      putc(',', stream);
+      csv_put_text(stream, texts[k]);
+    }
     putc('\n', stream);
   }
 }

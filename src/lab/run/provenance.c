@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "io/atomic_file.h"
+#include "io/json.h"
 #include "sparc/kernels.h"
 
 #include <math.h>
@@ -89,7 +90,7 @@ json_t *provenance_json(const provenance *p) {
   if (!object) return NULL;
   for (int i = 0; i < TEXTS; i++) {
     const char *text = (const char *)p + texts[i].offset;
-    if (*text) json_object_set_new(object, texts[i].key, json_string(text));
+    if (*text) json_object_set_new(object, texts[i].key, json_text(text));
   }
   if (p->fit > 0) json_object_set_new(object, "fit", json_integer(p->fit));
   if (p->validation > 0) json_object_set_new(object, "validation", json_integer(p->validation));

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* export.c: `sparc lab export`: what is to be kept of finished runs: the result of each and its score log. */
+#include "base/error.h"
+#include "cli/lab/lab.h"
+#include "io/json.h"
+
+#include <string.h>
+
+/* the grid beside the runs, so that the folder is one of results */
+static sparc_status write_grid(const grid_jobs *jobs, const char *to) {
+  grid_jobs there = *jobs;
+  there.scope.out = to;
+  const int length = snprintf(there.folder, sizeof there.folder, "%s%s", to, strrchr(jobs->folder, '/'));
+  if (length >= (int)sizeof there.folder) return fail(SPARC_INVALID, "the name of folder '%.200s' is too long", to);
+  return grid_jobs_write(&there);
+}
+
+typedef struct tally {
+  int written, there, unfinished;
+  exit_code worst;
+} tally;
+
+static void export_job(const lab_options *o, const grid_jobs *jobs, const grid_job *job, tally *t) {
+  job_report report;
+  bool written = false;
+  job_look(job, &report);
+  if (report.state != JOB_DONE) {
+    t->unfinished++;
+    return;
+  }
+  const sparc_status status = job_export(jobs, job, o->to, o->commit, &written);
+  t->written += status == SPARC_OK && written;
+  t->there += status == SPARC_OK && !written;
+  if (status == SPARC_OK && written && o->json)
+    cli_json_line(o->who, json_pack("{s:s, s:o}", "job", job->name, "to", json_text(o->to)));
+  if (status == SPARC_OK) return;
+  cli_message(o->who, "%s: %s", job->name, sparc_error());
+  if (t->worst == EXIT_DONE) t->worst = status == SPARC_NO_MEMORY ? EXIT_FAILED : EXIT_INPUT;
+}
+
+exit_code lab_export(const lab_options *o, const grid_jobs *jobs) {
+  tally t = {.worst = EXIT_DONE};
+  const sparc_status status = write_grid(jobs, o->to);
+  if (status != SPARC_OK) {
+    cli_message(o->who, "%s", sparc_error());
+    return EXIT_FAILED;
+  }
+  for (int i = 0; i < jobs->count; i++) export_job(o, jobs, &jobs->job[i], &t);
+  if (!o->json && !o->quiet)
+    printf("%d runs exported to %s, %d were there, %d are not finished\n", t.written, o->to, t.there, t.unfinished);
+  return t.worst;
+}
