@@ -4,10 +4,12 @@
 # anybody would use. OUT, docs/results by default, gets
 #   NAME/table.md       the tables
 #   NAME/*.svg, *.csv   learning curves and scores as figures, and the data that they show
-#   NAME/results.jsonl  a line for each run: score, seed, digest of its settings, rate, machine, version
+#   NAME/results.jsonl  a line for each run: score, seed, digest of its settings, rate, and what made it
+#   NAME/TASK/METHOD/sSEED/  result and score log of each finished run: `sparc lab --results OUT` reads them again
 #   report.html         all experiments on one page
-# for every experiment NAME that RESULTS holds, tables and figures of the tasks and methods that have a run. SPARC names
-# the tool, build/release/sparc by default. What is inside the trained cells is measured on the way, where it was not
+# for every experiment NAME that RESULTS or OUT holds, tables and figures of the tasks and methods that have a run in
+# either. COMMIT is noted as the build of runs that do not record theirs. SPARC names the tool, build/release/sparc by
+# default. What is inside the trained cells is measured on the way, where it was not
 # before, and stays in RESULTS.
 set -euo pipefail
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
@@ -20,7 +22,20 @@ sparc=${SPARC:-$root/build/release/sparc}
 most=$((3 * 1024 * 1024))
 
 # with_runs FOLDER 1|2: its tasks, or its methods, of which a run is done, with commas between them
-with_runs() { (cd "$1" && ls -d -- */*/s*/result.json) | cut -d / -f "$2" | sort -u | paste -s -d , -; }
+with_runs() {
+  "$sparc" lab status "$1" --results "$out" --json | grep -F '"state":"done"' | sed 's/.*"job":"\([^"]*\)".*/\1/' |
+    cut -d / -f "$2" | sort -u | paste -s -d , -
+}
+
+# what only OUT has, from other machines, is looked at from here, too
+mkdir -p "$results" "$out"
+for grid in "$out"/*/lab.json; do
+  name=$(basename "$(dirname "$grid")")
+  if [ -e "$grid" ] && [ ! -e "$results/$name/lab.json" ]; then
+    mkdir -p "$results/$name"
+    cp "$grid" "$results/$name/lab.json"
+  fi
+done
 
 found=0
 for folder in "$results"/*/; do
@@ -30,8 +45,9 @@ for folder in "$results"/*/; do
   to=$out/$(basename "$folder")
   mkdir -p "$to"
   rm -f "$to"/*.svg "$to"/*.csv
+  "$sparc" lab export "$folder" --to "$out" ${COMMIT:+--commit "$COMMIT"} --quiet
   "$sparc" lab diagnose "$folder" --quiet || echo "$0: $folder is not diagnosed as a whole" >&2
-  some=(--tasks "$(with_runs "$folder" 1)" --methods "$(with_runs "$folder" 2)")
+  some=(--results "$out" --tasks "$(with_runs "$folder" 1)" --methods "$(with_runs "$folder" 2)")
   "$sparc" lab table "$folder" "${some[@]}" --format markdown >"$to/table.md"
   "$sparc" lab status "$folder" "${some[@]}" --json >"$to/results.jsonl"
   "$sparc" lab figure "$folder" "${some[@]}" >/dev/null
@@ -43,7 +59,7 @@ if [ "$found" = 0 ]; then
   echo "$0: there are no results in '$results'" >&2
   exit 3
 fi
-"$sparc" lab report --out "$results" >/dev/null
+"$sparc" lab report --out "$results" --results "$out" >/dev/null
 cp "$results/report.html" "$out/report.html"
 size=$(wc -c <"$out/report.html")
 if [ "$size" -gt "$most" ]; then

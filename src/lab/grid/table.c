@@ -44,7 +44,8 @@ static void fill_ours(const grid_results *r, table_kind kind, const field_result
   c->unfinished = s->count == 0;
   if (s->count) {
     sheet_pair(s->mean, s->deviation, score.digits, c->text);
-    if (*f->departure) strncat(c->text, RESULTS_MARK, sizeof c->text - strlen(c->text) - 1);
+    if (*f->departure && (kind == TABLE_SCORES || f->difference_in_paper))
+      strncat(c->text, RESULTS_MARK, sizeof c->text - strlen(c->text) - 1);
   } else if (kind == TABLE_SCORES) {
     field_state(r, f, c->text, sizeof c->text);
   }
