@@ -42,6 +42,15 @@ static void test_cell_create(void **state) {
       {{.kind = "sparc", .D = 4, .H = 4, .options = "kappa_r=nan"}, SPARC_INVALID, "kappa_r is 'nan'", "from 0"},
       {{.kind = "sparc", .D = 4, .H = 4, .options = "projection=none"}, SPARC_INVALID, "D is 4", "expected 8"},
       {{.kind = "rglru", .D = 4, .H = 8, .options = "projection=none"}, SPARC_INVALID, "D is 4", "expected H = 8"},
+      {{.kind = "sparc", .D = 4, .H = 8, .options = "groups=3"},
+       SPARC_INVALID,
+       "groups is 3",
+       "divisor of H, which is 8"},
+      {{.kind = "sparc", .D = 4, .H = 8, .options = "groups=0"}, SPARC_INVALID, "groups is '0'", "from 1"},
+      {{.kind = "sparc", .D = 4, .H = 8, .options = "groups=2,variant=unshared-control"},
+       SPARC_INVALID,
+       "groups is 2",
+       "unshared-control"},
       {{.kind = "sparc", .D = 4, .H = 4, .options = "kappa_p=2x"}, SPARC_INVALID, "kappa_p is '2x'", "a number"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

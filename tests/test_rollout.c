@@ -27,6 +27,8 @@ static const sparc_cell_config configs[] = {
     {.kind = "sparc", .D = 4, .H = 6, .options = "variant=fixed-normalization"},
     {.kind = "sparc", .D = 4, .H = 6, .options = "variant=frozen-gain"},
     {.kind = "sparc", .D = 22, .H = 11, .options = "projection=none"},
+    {.kind = "sparc", .D = 33, .H = 24, .options = "groups=4"},
+    {.kind = "sparc", .D = 6, .H = 6, .options = "groups=3,variant=fixed-controls"},
     {.kind = "rtu", .D = 7, .H = 9},
     {.kind = "rtu", .D = 96, .H = 70},
     {.kind = "lru", .D = 7, .H = 9},

@@ -8,14 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t offset_of(const sparc_cell *cell, const char *name) {
+static const sparc_block *block_of(const sparc_cell *cell, const char *name) {
   size_t count;
   const sparc_block *blocks = sparc_cell_blocks(cell, &count);
   for (size_t i = 0; i < count; i++)
-    if (strcmp(blocks[i].name, name) == 0) return blocks[i].offset;
+    if (strcmp(blocks[i].name, name) == 0) return &blocks[i];
   fail_msg("no block %s", name);
-  return 0;
+  return NULL;
 }
+
+static size_t offset_of(const sparc_cell *cell, const char *name) { return block_of(cell, name)->offset; }
 
 static sparc_cell *make(int D, int H, const char *options) {
   sparc_cell *cell;
@@ -96,7 +98,7 @@ static void test_extreme_values(void **state) {
   for (int round = 0; round < 600; round++) {
     problem p = problem_random("sparc", &stream);
     const bool linear = strstr(sparc_cell_options(p.cell), "linear") != NULL;
-    const bool bounded = !linear && strstr(sparc_cell_options(p.cell), "unshared") == NULL;
+    const bool bounded = !linear && block_of(p.cell, "ctrl_phase")->size == (size_t)p.D + 1;
     if (round % 3 != 0) spoil_params(&p, &stream);
     if (round % 3 == 0 || (round % 3 == 2 && bounded)) spoil_inputs(&p, &stream);
     result r = result_create(&p);
@@ -214,6 +216,80 @@ static void test_sizes_and_groups(void **state) {
   assert_int_equal(sparc_cell_sizes(cell).params, 2 * 8 * 4 + 5 * 8 + 2 * 8 * 5);
   assert_int_equal(sparc_cell_sizes(cell).trace, 2 * (4 * 8 * 4 + 7 * 8));
   sparc_cell_free(cell);
+
+  /* groups: as many of each kind */
+  cell = make(4, 8, "groups=2");
+  assert_int_equal(sparc_cell_sizes(cell).params, 2 * 8 * 4 + 5 * 8 + 2 * 2 * 5);
+  assert_int_equal(sparc_cell_sizes(cell).trace, 2 * (4 * 8 * 4 + 7 * 8));
+  assert_int_equal(sparc_trace_size(cell, "ctrl_phase"), 2 * 8 * 5);
+  sparc_cell_free(cell);
+}
+
+/* y and all gradients of two cells, the second with its own form of the first's parameters; the same bits */
+static void expect_equal_cells(const char *options, const char *twin_options) {
+  sparc_random stream;
+  sparc_random_init(&stream, 9, "groups", options);
+  const sparc_cell_config config = {.kind = "sparc", .D = 5, .H = 12, .options = options};
+  problem p = problem_create(&config, 3, 17, MASK_RANDOM, &stream), twin = p;
+  result got = result_create(&p), want = result_create(&p);
+  twin.cell = make(5, 12, twin_options);
+  assert_int_equal(sparc_cell_sizes(twin.cell).params, p.n.params);
+  run_sequence_f32(&p, NULL, true, &got);
+  run_sequence_f32(&twin, NULL, true, &want);
+  assert_memory_equal(got.y, want.y, (size_t)(p.B * p.T) * p.n.output * sizeof *got.y);
+  assert_memory_equal(got.dx, want.dx, (size_t)(p.B * p.T * p.D) * sizeof *got.dx);
+  assert_memory_equal(got.dparams, want.dparams, p.n.params * sizeof *got.dparams);
+  run_rtrl_f32(&p, &got);
+  run_rtrl_f32(&twin, &want);
+  assert_memory_equal(got.dparams, want.dparams, p.n.params * sizeof *got.dparams);
+  sparc_cell_free(twin.cell);
+  result_free(&got);
+  result_free(&want);
+  problem_free(&p);
+}
+
+/* one group is the paper's cell, one for each mode its unshared control */
+static void test_groups_at_the_ends(void **state) {
+  (void)state;
+  expect_equal_cells("groups=1", NULL);
+  expect_equal_cells("groups=12", "variant=unshared-control");
+  expect_equal_cells("variant=unshared-control,groups=12", "variant=unshared-control");
+}
+
+/* With equal controllers in all groups they are one: the same states, and gradients whose sum over the groups is that
+ * of the shared controllers. */
+static void test_equal_groups_are_one(void **state) {
+  (void)state;
+  enum { D = 5, H = 12, G = 4, B = 3, T = 17 };
+  sparc_random stream;
+  sparc_random_init(&stream, 10, "groups", "equal");
+  problem one = problem_create(&(sparc_cell_config){.kind = "sparc", .D = D, .H = H}, B, T, MASK_RANDOM, &stream);
+  problem many = one;
+  many.cell = make(D, H, "groups=4");
+  many.n = sparc_cell_sizes(many.cell);
+  many.params = sparc_alloc(many.n.params * sizeof *many.params);
+  const size_t controllers = offset_of(one.cell, "ctrl_retention");
+  memcpy(many.params, one.params, controllers * sizeof *many.params);
+  for (size_t c = 0; c < 2; c++)
+    for (size_t g = 0; g < G; g++)
+      memcpy(many.params + controllers + (c * G + g) * (D + 1), one.params + controllers + c * (D + 1),
+             (D + 1) * sizeof *many.params);
+  result a = result_create(&one), b = result_create(&many);
+  run_sequence_f64(&one, NULL, true, &a);
+  run_sequence_f64(&many, NULL, true, &b);
+  expect_close(&many, "y", e_norm((size_t)(B * T) * one.n.output, b.y, a.y), 1e-13);
+  for (size_t c = 0; c < 2; c++)
+    for (size_t d = 0; d <= D; d++) {
+      double sum = 0;
+      for (size_t g = 0; g < G; g++) sum += b.dparams[controllers + (c * G + g) * (D + 1) + d];
+      expect_close(&many, "sum of controller gradients",
+                   fabs(sum - a.dparams[controllers + c * (D + 1) + d]) / fmax(1, fabs(sum)), 1e-11);
+    }
+  sparc_free(many.params);
+  sparc_cell_free(many.cell);
+  result_free(&a);
+  result_free(&b);
+  problem_free(&one);
 }
 
 /* transitions are recomputed: per token the forward keeps two controls beside the content it has to keep anyway */
@@ -245,9 +321,10 @@ static void test_two_controls_are_stored(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_contraction),      cmocka_unit_test(test_extreme_values),
-      cmocka_unit_test(test_small_decay),      cmocka_unit_test(test_initialisation),
-      cmocka_unit_test(test_sizes_and_groups), cmocka_unit_test(test_two_controls_are_stored),
+      cmocka_unit_test(test_contraction),        cmocka_unit_test(test_extreme_values),
+      cmocka_unit_test(test_small_decay),        cmocka_unit_test(test_initialisation),
+      cmocka_unit_test(test_sizes_and_groups),   cmocka_unit_test(test_two_controls_are_stored),
+      cmocka_unit_test(test_groups_at_the_ends), cmocka_unit_test(test_equal_groups_are_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -277,14 +277,21 @@ size_t sink_row_length(const sparc_cell *cell, const rtrl_sink *sink) {
   return sink->row == ROW_SHARED ? block->size : (size_t)block->shape[1];
 }
 
+static size_t rows_per_group(const rtrl_sink *sink) { return sink->row == ROW_OF_GROUP ? (size_t)sink->rows : 1; }
+
+size_t sink_group(const rtrl_sink *sink) { return sink->row == ROW_OF_GROUP ? (size_t)sink->width : 1; }
+
+size_t sink_stride(const sparc_cell *cell, const rtrl_sink *sink) {
+  return sink->row == ROW_SHARED ? 0 : rows_per_group(sink) * sink_row_length(cell, sink);
+}
+
 size_t sparc_trace_size(const sparc_cell *cell, const char *block) {
   if (!cell || !block) return 0;
   const int index = cell_block_index(cell, block);
   for (size_t i = 0; index >= 0 && i < cell->sinks; i++) {
     const rtrl_sink *sink = &cell->sink[i];
     if (sink->block != index) continue;
-    const size_t rows = sink->row == ROW_OF_GROUP ? (size_t)sink->width : 1;
-    return cell->sizes.state * rows * sink_row_length(cell, sink);
+    return cell->sizes.state * rows_per_group(sink) * sink_row_length(cell, sink);
   }
   return 0;
 }

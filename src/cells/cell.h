@@ -48,8 +48,9 @@ typedef struct rtrl_sink {
   int slot;
   int block;          /* index of the parameter block */
   int column;         /* first column inside a row of the block */
-  sink_row row;       /* row j; the only row; or row (j / width) * width + member */
-  int width, member;  /* for ROW_OF_GROUP */
+  sink_row row;       /* row j; the only row; or row (j / width) * rows + member */
+  int width, rows;    /* for ROW_OF_GROUP: `width` coordinates share `rows` rows, of which this is number */
+  int member;         /* `member` */
   sink_factor factor; /* sensitivity = factor * slot */
   size_t constant;    /* FACTOR_CONSTANT: offset of re[H] then im[H] in the cell's constants */
   size_t weights;     /* an outer ROW_SHARED: offset of the row's D weights in the cell's constants */
@@ -146,6 +147,10 @@ sparc_status cell_changed_options(const char *kind, const char *options, char te
 int cell_block_index(const sparc_cell *cell, const char *name);
 /* elements of a block that one state coordinate sees through one sink: the whole of a shared block, else a row */
 size_t sink_row_length(const sparc_cell *cell, const rtrl_sink *sink);
+/* coordinates with common rows, and the elements from their rows to those of the next ones; coordinate j adds to
+ * j / sink_group * sink_stride behind the row of coordinate 0 */
+size_t sink_group(const rtrl_sink *sink);
+size_t sink_stride(const sparc_cell *cell, const rtrl_sink *sink);
 /* the registry: entry i in one precision, or NULL behind the last */
 const cell_entry *cell_entry_f32(size_t i);
 const cell_entry *cell_entry_f64(size_t i);

@@ -103,8 +103,13 @@ static sparc_status add_sinks(sparc_cell *cell) {
     const rtrl_sink sinks[] = {
         {.slot = RGLRU_SUMS + p, .block = block_at(cell, GATE_RETENTION), .column = p},
         {.slot = RGLRU_SUMS + k + p, .block = block_at(cell, GATE_INPUT), .column = p},
-        {.slot = RGLRU_SUMS + 2 * k + p, .block = CONTENT_BIAS, .row = ROW_OF_GROUP, .width = k, .member = p},
-        {.outer = true, .slot = p, .block = CONTENT, .row = ROW_OF_GROUP, .width = k, .member = p},
+        {.slot = RGLRU_SUMS + 2 * k + p,
+         .block = CONTENT_BIAS,
+         .row = ROW_OF_GROUP,
+         .width = k,
+         .rows = k,
+         .member = p},
+        {.outer = true, .slot = p, .block = CONTENT, .row = ROW_OF_GROUP, .width = k, .rows = k, .member = p},
     };
     const size_t count = has_exact_traces(cell) ? 4 : 2;
     for (size_t i = 0; i < count && status == SPARC_OK; i++) status = add_sink(cell, sinks[i]);

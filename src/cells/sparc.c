@@ -9,6 +9,10 @@
  *            or, with projection=none, phi(x_re) + i phi(x_im) for x = [x_re | x_im]
  *   h_t    = m_t lambda h_{t-1} + b                                         [eq:app_masked_scan]
  *
+ * With groups=G the modes are cut into G runs of H / G neighbours, each with controllers of its own: G = 1 is the
+ * paper's cell, G = H its variant unshared-control. Between these the controls of a token are spread over the modes, so
+ * that everything behind them is that of unshared controls.
+ *
  * The component-removal variants [tab:component_ablation_definitions] are rows of one table of interventions
  * over this one implementation. Per-mode constants are derived in double when parameters change; 1 - rho and
  * 1 - rho^2 come from expm1. Derived constants are clamped to a range in which no product of a step overflows,
@@ -54,7 +58,7 @@ static const intervention variant_table[] = {VARIANTS(VARIANT_ROW)};
 static const char *const content_names[] = {"tanh", "linear", NULL};
 static const char *const projection_names[] = {"dense", "none", NULL};
 
-enum { OPTION_VARIANT, OPTION_CONTENT, OPTION_KAPPA_R, OPTION_KAPPA_P, OPTION_PROJECTION };
+enum { OPTION_VARIANT, OPTION_CONTENT, OPTION_KAPPA_R, OPTION_KAPPA_P, OPTION_PROJECTION, OPTION_GROUPS };
 
 static const sparc_option options[] = {
     {.name = "variant",
@@ -78,14 +82,32 @@ static const sparc_option options[] = {
      .type = SPARC_OPTION_CHOICE,
      .choices = projection_names,
      .help = "content from a matrix, or the input itself as [re | im], which takes D = 2 H"},
+    {.name = "groups",
+     .type = SPARC_OPTION_INT,
+     .fallback = 1,
+     .low = 1,
+     .high = 1 << 20,
+     .help = "groups of H / groups modes, each with its own controllers; 1 in the paper"},
     {.name = NULL}};
 
 static intervention intervention_of(const sparc_cell *cell) { return variant_table[(int)cell->option[OPTION_VARIANT]]; }
 
+static bool is_unshared(const sparc_cell *cell) { return intervention_of(cell).rules.controls == CONTROLS_PER_MODE; }
+
+/* pairs of controllers, and whether they are rows of a matrix */
+static int groups_of(const sparc_cell *cell) { return is_unshared(cell) ? cell->H : (int)cell->option[OPTION_GROUPS]; }
+static bool has_controller_rows(const sparc_cell *cell) { return is_unshared(cell) || groups_of(cell) > 1; }
+
 static sparc_rules rules_of(const sparc_cell *cell) {
   sparc_rules rules = intervention_of(cell).rules;
   rules.linear = rules.linear || cell->option[OPTION_CONTENT] == 1;
+  if (rules.controls == CONTROLS_SHARED && groups_of(cell) > 1) rules.controls = CONTROLS_PER_MODE;
   return rules;
+}
+
+/* the controls of a group are spread over its modes, which read them behind the projected columns */
+static bool spreads_controls(const sparc_cell *cell) {
+  return rules_of(cell).controls == CONTROLS_PER_MODE && groups_of(cell) < cell->H;
 }
 
 /* positions in the block table; without content matrices the controllers move up */
@@ -96,9 +118,10 @@ static int control_block(const sparc_cell *cell, int block) { return has_content
 /* the outer slots of the controllers behind those of the content */
 static int control_slot(const sparc_cell *cell, int slot) { return has_content(cell) ? slot : slot - OUTER_R; }
 
-static sparc_status add_sinks(sparc_cell *cell, bool per_mode) {
-  const sink_row control_row = per_mode ? ROW_OF_MODE : ROW_SHARED;
-  const int D = cell->D, retention = control_block(cell, CTRL_RETENTION), phase = control_block(cell, CTRL_PHASE);
+static sparc_status add_sinks(sparc_cell *cell) {
+  const int D = cell->D, width = cell->H / groups_of(cell);
+  const sink_row control_row = !has_controller_rows(cell) ? ROW_SHARED : width > 1 ? ROW_OF_GROUP : ROW_OF_MODE;
+  const int retention = control_block(cell, CTRL_RETENTION), phase = control_block(cell, CTRL_PHASE);
   const int r = control_slot(cell, OUTER_R), p = control_slot(cell, OUTER_P);
   const size_t w_r = K_COUNT * (size_t)cell->H, w_p = w_r + (size_t)D + 1;
   const rtrl_sink sinks[] = {
@@ -107,10 +130,10 @@ static sparc_status add_sinks(sparc_cell *cell, bool per_mode) {
       {.slot = SUM_GAIN, .block = LOG_GAIN},
       {.slot = SUM_GATE_P, .block = GATE_PHASE},
       {.slot = SUM_GATE_R, .block = GATE_RETENTION},
-      {.outer = true, .slot = r, .block = retention, .row = control_row, .weights = w_r},
-      {.slot = SLOT_BIAS_R, .block = retention, .column = D, .row = control_row},
-      {.outer = true, .slot = p, .block = phase, .row = control_row, .weights = w_p},
-      {.slot = SLOT_BIAS_P, .block = phase, .column = D, .row = control_row},
+      {.outer = true, .slot = r, .block = retention, .row = control_row, .weights = w_r, .width = width, .rows = 1},
+      {.slot = SLOT_BIAS_R, .block = retention, .column = D, .row = control_row, .width = width, .rows = 1},
+      {.outer = true, .slot = p, .block = phase, .row = control_row, .weights = w_p, .width = width, .rows = 1},
+      {.slot = SLOT_BIAS_P, .block = phase, .column = D, .row = control_row, .width = width, .rows = 1},
       {.outer = true, .slot = OUTER_RE, .block = CONTENT_RE},
       {.outer = true, .slot = OUTER_IM, .block = CONTENT_IM},
   };
@@ -120,12 +143,30 @@ static sparc_status add_sinks(sparc_cell *cell, bool per_mode) {
   return status;
 }
 
-static sparc_status layout(sparc_cell *cell) {
-  const int D = cell->D, H = cell->H;
-  const bool per_mode = rules_of(cell).controls == CONTROLS_PER_MODE;
+static sparc_status check_shape(const sparc_cell *cell) {
+  const int D = cell->D, H = cell->H, groups = (int)cell->option[OPTION_GROUPS];
   if (!has_content(cell) && D != 2 * H)
     return fail(SPARC_INVALID, "D is %d, expected %d: with projection=none the input is the content of %d modes", D,
                 2 * H, H);
+  if (H % groups != 0) return fail(SPARC_INVALID, "groups is %d, expected a divisor of H, which is %d", groups, H);
+  if (is_unshared(cell) && groups != 1 && groups != H)
+    return fail(SPARC_INVALID, "groups is %d, but variant=unshared-control has a group for each of the %d modes",
+                groups, H);
+  return SPARC_OK;
+}
+
+static void add_controllers(sparc_cell *cell) {
+  const int columns = cell->D + 1, groups = groups_of(cell);
+  const bool rows = has_controller_rows(cell);
+  add_block(cell, "ctrl_retention", SPARC_RECURRENT, rows ? groups : columns, rows ? columns : 0);
+  add_block(cell, "ctrl_phase", SPARC_RECURRENT, rows ? groups : columns, rows ? columns : 0);
+}
+
+static sparc_status layout(sparc_cell *cell) {
+  const int D = cell->D, H = cell->H;
+  const bool per_mode = rules_of(cell).controls == CONTROLS_PER_MODE;
+  const sparc_status status = check_shape(cell);
+  if (status != SPARC_OK) return status;
   add_block(cell, "log_decay", SPARC_RECURRENT, H, 0);
   add_block(cell, "log_freq", SPARC_RECURRENT, H, 0);
   add_block(cell, "log_gain", intervention_of(cell).frozen_gain ? SPARC_FROZEN : SPARC_RECURRENT, H, 0);
@@ -135,16 +176,14 @@ static sparc_status layout(sparc_cell *cell) {
     add_projection(cell, add_block(cell, "content_re", SPARC_RECURRENT, H, D), -1);
     add_projection(cell, add_block(cell, "content_im", SPARC_RECURRENT, H, D), -1);
   }
-  add_block(cell, "ctrl_retention", SPARC_RECURRENT, per_mode ? H : D + 1, per_mode ? D + 1 : 0);
-  add_block(cell, "ctrl_phase", SPARC_RECURRENT, per_mode ? H : D + 1, per_mode ? D + 1 : 0);
-
+  add_controllers(cell);
   if (per_mode) {
     add_projection(cell, control_block(cell, CTRL_RETENTION), -1);
     add_projection(cell, control_block(cell, CTRL_PHASE), -1);
   }
   cell->direct_input = !has_content(cell);
   cell->parts = 2;
-  cell->pre = cell->projected;
+  cell->pre = cell->projected + (spreads_controls(cell) ? 2 * H : 0);
   cell->shared = per_mode ? 0 : 2;
   cell->sums = SUM_COUNT;
   cell->constant_count = (size_t)K_COUNT * (size_t)H + 2 * (size_t)(D + 1) + 1;
@@ -155,7 +194,7 @@ static sparc_status layout(sparc_cell *cell) {
     cell->driver[OUTER_IM] = DRIVER_IMAGINARY;
   }
   cell->scalar = SCALAR_SLOTS;
-  return add_sinks(cell, per_mode);
+  return add_sinks(cell);
 }
 
 /* controllers and gates start at zero [eq:app_reference_write]; the rest is paired with RTU (control) and LRU
@@ -243,8 +282,13 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
 
 /* ---- controls ---------------------------------------------------------------------------------- */
 
-/* where the per-mode controls r | p start among the pre-activations: behind the content, if that is there too */
-static size_t own_controls(const sparc_cell *cell) { return cell->direct_input ? 0 : 2 * (size_t)cell->H; }
+/* where the controls r | p of the groups start among the pre-activations: behind the content, if that is there too */
+static size_t group_controls(const sparc_cell *cell) { return cell->direct_input ? 0 : 2 * (size_t)cell->H; }
+
+/* where those of the modes do: these columns, or their copies behind them */
+static size_t own_controls(const sparc_cell *cell) {
+  return spreads_controls(cell) ? (size_t)cell->projected : group_controls(cell);
+}
 
 /* Sums and tanh in double: a rounding error in a control would move every mode of the token at once. */
 static void shared_controls(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *shared) {
@@ -267,15 +311,31 @@ static void shared_controls(const sparc_cell *cell, const real *constants, size_
   }
 }
 
+/* the controls of the groups (2, G) of one token, and their copies (2, H) */
+static void group_activate(const sparc_cell *cell, real *pre) {
+  const size_t G = (size_t)groups_of(cell), H = (size_t)cell->H, width = H / G;
+  real *controls = pre + group_controls(cell), *own = pre + own_controls(cell);
+  for (size_t c = 0; c < 2 * G; c++) controls[c] = r_tanh(controls[c]);
+  for (size_t j = 0; j < 2 * H && own != controls; j++) own[j] = controls[j / width];
+}
+
+static void group_activate_backward(const sparc_cell *cell, const real *pre, real *dpre) {
+  const size_t G = (size_t)groups_of(cell), width = (size_t)cell->H / G, first = group_controls(cell);
+  const real *controls = pre + first, *down = dpre + own_controls(cell);
+  for (size_t c = 0; c < 2 * G; c++) {
+    double sum = 0;
+    for (size_t j = c * width; j < (c + 1) * width; j++) sum += (double)down[j];
+    dpre[first + c] = (real)sum * (1 - controls[c] * controls[c]);
+  }
+}
+
 static void activate(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *pre, real *shared) {
-  const size_t H = (size_t)cell->H, width = (size_t)cell->pre, own = own_controls(cell);
   switch (rules_of(cell).controls) {
     case CONTROLS_SHARED:
       shared_controls(cell, constants, n, x, shared);
       break;
     case CONTROLS_PER_MODE:
-      for (size_t t = 0; t < n; t++)
-        for (size_t c = t * width + own; c < t * width + own + 2 * H; c++) pre[c] = r_tanh(pre[c]);
+      for (size_t t = 0; t < n; t++) group_activate(cell, pre + t * (size_t)cell->pre);
       break;
     case CONTROLS_ZERO:
       memset(shared, 0, 2 * n * sizeof(real));
@@ -287,14 +347,13 @@ static void activate(const sparc_cell *cell, const real *constants, size_t n, co
 static void activate_backward(const sparc_cell *cell, const real *constants, size_t n, const real *pre,
                               const real *shared, real *dpre, real *dshared, real *dx) {
   (void)constants, (void)dx;
-  const size_t H = (size_t)cell->H, width = (size_t)cell->pre, own = own_controls(cell);
+  const size_t width = (size_t)cell->pre;
   switch (rules_of(cell).controls) {
     case CONTROLS_SHARED:
       for (size_t c = 0; c < 2 * n; c++) dshared[c] *= 1 - shared[c] * shared[c];
       break;
     case CONTROLS_PER_MODE:
-      for (size_t t = 0; t < n; t++)
-        for (size_t c = t * width + own; c < t * width + own + 2 * H; c++) dpre[c] *= 1 - pre[c] * pre[c];
+      for (size_t t = 0; t < n; t++) group_activate_backward(cell, pre + t * width, dpre + t * width);
       break;
     case CONTROLS_ZERO:
       memset(dshared, 0, 2 * n * sizeof(real));

@@ -48,8 +48,8 @@ typedef struct lazy_sink {
   size_t slot, channel;
   bool turned;   /* the sensitivity is i times the slot */
   float *out;    /* the row of mode 0 */
-  size_t stride; /* elements between rows; 0: all modes add to one row */
-  size_t group;  /* modes that add to the rows of their first one; 1: every mode has its own */
+  size_t group;  /* modes that add to the same rows; 1: every mode has its own */
+  size_t stride; /* elements from the row of one group to that of the next; 0: all modes add to one row */
 } lazy_sink;
 
 /* where a buffered step keeps the parts of a slot's driver, as numbers of rows of H; NO_PART: it is zero */

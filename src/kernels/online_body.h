@@ -335,7 +335,7 @@ typedef struct tile_weights {
 VMATH gradient_term term_of(const lazy_rows *r, const lazy_sink *sink, const lazy_tile *tile, const tile_weights *t,
                             size_t k, size_t i, bool complex) {
   const size_t j = tile->first + i;
-  gradient_term g = {.w = &t->w[k][0][i], .out = sink->out + j / sink->group * sink->group * sink->stride};
+  gradient_term g = {.w = &t->w[k][0][i], .out = sink->out + j / sink->group * sink->stride};
   if (tile->from > 0 || r->severed) return g;
   g.z_re = r->Z + (j * r->rows + sink->slot) * r->parts * r->D;
   g.w_re = t->w_re[k][i];
@@ -572,7 +572,7 @@ VMATH void contract_items(const batch_rows *r, size_t from, size_t items, bool c
   for (size_t j = r->first; j < r->first + r->n; j++) {
     for (const lazy_sink *sink = r->sink; sink < r->sink + r->sinks; sink++) {
       const contract_row k = contract_row_of(r, sink, from, items, j, complex);
-      float *out = sink->out + j / sink->group * sink->group * sink->stride;
+      float *out = sink->out + j / sink->group * sink->stride;
       if (sink == r->sink || sink->slot != sink[-1].slot) prefetch_items(r, sink, from + items, j);
       size_t d = 0;
       for (; d + FOUR_LANES <= r->D; d += FOUR_LANES) contract_lanes(&k, items, complex, 4, LANES, d, out);

@@ -133,8 +133,8 @@ static lazy_sink kernel_sink(const sparc_cell *cell, const rtrl_sink *sink, floa
       .turned = chunk_turned(cell, sink),
       .out = dparams + cell->block[sink->block].offset + (size_t)sink->column +
              TYPED(sink_row_of)(sink, 0) * sink_row_length(cell, sink),
-      .stride = sink->row == ROW_SHARED ? 0 : sink_row_length(cell, sink),
-      .group = sink->row == ROW_OF_GROUP ? (size_t)sink->width : 1,
+      .stride = sink_stride(cell, sink),
+      .group = sink_group(sink),
   };
 }
 

@@ -249,8 +249,7 @@ static slot_view slot_of(const sparc_cell *cell, const rtrl_sink *sink, const re
 
 /* row of the parameter block that state coordinate j influences through this sink */
 size_t sink_row_of(const rtrl_sink *sink, size_t j) {
-  const size_t width = (size_t)sink->width;
-  if (sink->row == ROW_OF_GROUP) return j / width * width + (size_t)sink->member;
+  if (sink->row == ROW_OF_GROUP) return j / (size_t)sink->width * (size_t)sink->rows + (size_t)sink->member;
   return sink->row == ROW_OF_MODE ? j : 0;
 }
 
@@ -490,7 +489,7 @@ static bool update_outer(const sparc_cell *cell, const real *constants, const TY
   for (int slot = 0; slot < cell->outer; slot++) {
     const rtrl_sink *sink = of_slot[slot];
     out[slot] = dparams + cell->block[sink->block].offset + sink->column;
-    stride[slot] = sink->row == ROW_SHARED ? 0 : sink_row_length(cell, sink);
+    stride[slot] = sink_stride(cell, sink);
     real *weights = tape->weights + (size_t)slot * cell->sizes.state;
     const real *found = sink_weights(cell, sink, constants, tape->dstate, weights);
     if (found != weights) memcpy(weights, found, cell->sizes.state * sizeof(real));

@@ -55,7 +55,7 @@ static size_t mode_tile(const sparc_cell *cell) {
   enum { GRADIENT = 2048 };
   size_t group = 1;
   for (size_t s = 0; s < cell->sinks; s++)
-    if (cell->sink[s].row == ROW_OF_GROUP) group = (size_t)cell->sink[s].width;
+    if (cell->sink[s].row == ROW_OF_GROUP) group = sink_group(&cell->sink[s]);
   const size_t row = count_sinks(cell, true, false) * (size_t)cell->D, modes = row > 0 ? GRADIENT / row : 0;
   return tiles_of(modes > 0 ? modes : 1, group) * group;
 }
@@ -107,13 +107,12 @@ static void contract_row(const sparc_cell *cell, const rtrl_sink *sink, const re
 
 static void contract_sink(const trace_batch *batch, const rtrl_sink *sink, range modes, real *out) {
   const sparc_cell *cell = batch->cell;
-  const size_t S = cell->sizes.state, channel = channel_of(cell, sink), length = sink_row_length(cell, sink);
+  const size_t S = cell->sizes.state, channel = channel_of(cell, sink);
+  const size_t group = sink_group(sink), stride = sink_stride(cell, sink);
   for (size_t i = 0; i < batch->n; i++) {
     const real *g = batch->g + (i * batch->channels + channel) * S;
-    for (size_t j = modes.first; j < modes.first + modes.n; j++) {
-      const size_t row = sink->row == ROW_OF_GROUP ? j / (size_t)sink->width * (size_t)sink->width : j;
-      contract_row(cell, sink, g, j, batch->Z[i], out + (sink->row == ROW_SHARED ? 0 : row * length));
-    }
+    for (size_t j = modes.first; j < modes.first + modes.n; j++)
+      contract_row(cell, sink, g, j, batch->Z[i], out + j / group * stride);
   }
 }
 
@@ -128,8 +127,8 @@ static lazy_sink kernel_sink(const trace_batch *batch, const rtrl_sink *sink, si
                      .channel = channel_of(batch->cell, sink),
                      .turned = chunk_turned(batch->cell, sink),
                      .out = output_of(batch, sink, tile),
-                     .stride = sink->row == ROW_SHARED ? 0 : sink_row_length(batch->cell, sink),
-                     .group = sink->row == ROW_OF_GROUP ? (size_t)sink->width : 1};
+                     .stride = sink_stride(batch->cell, sink),
+                     .group = sink_group(sink)};
 }
 
 /* the sinks in the order of their slots: a trace is read from its beginning to its end */

@@ -67,8 +67,11 @@ static const intervention *intervention_of(const sparc_cell *cell) {
 
 static bool knows(const sparc_cell *cell) { return intervention_of(cell); }
 
-/* row of the controllers that mode j sees */
-static int controller_row(const sparc_cell *cell, int j) { return intervention_of(cell)->unshared ? j : 0; }
+/* row of the controllers that mode j sees: that of its group, of which there are H without sharing */
+static int controller_row(const sparc_cell *cell, int j) {
+  const int groups = intervention_of(cell)->unshared ? cell->H : (int)cell_option(cell, "groups");
+  return j / (cell->H / groups);
+}
 
 /* e / (exp(2e) - 1), the derivative of log sqrt(1 - exp(-2e)) with respect to log e, without overflow */
 static double norm_slope(double e) { return e * exp(-2 * e) / -expm1(-2 * e); }
