@@ -44,8 +44,12 @@ static sparc_status read_size(const vector_file *v, const sparc_tensors *file, c
   return SPARC_OK;
 }
 
+/* the cell itself, and what a file says about its origin */
+static const char *const other_keys[] = {"cell", "source", "description"};
+
 static bool is_option_key(const char *key) {
-  if (strcmp(key, "cell") == 0) return false;
+  for (size_t i = 0; i < sizeof other_keys / sizeof *other_keys; i++)
+    if (strcmp(key, other_keys[i]) == 0) return false;
   for (size_t i = 0; i < sizeof size_keys / sizeof *size_keys; i++)
     if (strcmp(key, size_keys[i]) == 0) return false;
   return true;
@@ -59,7 +63,7 @@ static sparc_status append_option(const vector_file *v, char text[METADATA_TEXT]
   return fail(SPARC_FORMAT, "%.200s: metadata '%.40s' makes the options too long", v->path, key);
 }
 
-/* what is neither the cell nor a size must be an option of the cell, which sparc_cell_create judges */
+/* every other key must be an option of the cell, which sparc_cell_create judges */
 static sparc_status collect_options(const vector_file *v, const sparc_tensors *file, char text[METADATA_TEXT]) {
   text[0] = '\0';
   for (size_t i = 0; i < sparc_tensors_metadata_count(file); i++) {
