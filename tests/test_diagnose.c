@@ -265,6 +265,54 @@ static void test_tables(void **state) {
   for (int i = 0; i < 3; i++) diagnosis_free(&d[i]);
 }
 
+/* the paper's numbers: so many of each table, and some looked up by hand */
+static void test_paper(void **state) {
+  (void)state;
+  static const struct {
+    const char *table;
+    int numbers;
+  } known[] = {{"gate", 96}, {"retention", 80}, {"scales", 8}, {"interventions", 6}, {"layers", 6}, {"evolution", 8}};
+  for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+    int count = 0;
+    for (const paper_number *n = paper_numbers; n->table; n++)
+      if (strcmp(n->table, known[k].table) == 0) count += isnan(n->deviation) ? 1 : 2;
+    assert_int_equal(count, known[k].numbers);
+  }
+  const paper_number *n = paper_find("gate", "repeat-first", "saturation", 0);
+  assert_true(n && n->mean == 95.73 && n->deviation == 1.79);
+  n = paper_find("retention", "Ant-P", "clock_ratio", 0);
+  assert_true(n && n->mean == 45.33);
+  n = paper_find("layers", "UWaveGestureLibraryAll", "gate_deviation", 4);
+  assert_true(n && n->mean == 0.0315);
+  n = paper_find("evolution", "HigherLower", "gate_deviation", 2);
+  assert_true(n && n->mean == 0.010);
+  assert_null(paper_find("evolution", "HigherLower", "gate_deviation", 0));
+  assert_null(paper_find("gate", "tracking", "saturation", 0));
+  assert_null(paper_find("gate", "", "saturation", 0));
+}
+
+/* SPARC on a task of the paper has its numbers beside ours, in the units of print; another cell has none */
+static void test_paper_columns(void **state) {
+  (void)state;
+  diagnosis d[2] = {{.layers = 1}, {.layers = 1}};
+  diagnosis_tables tables;
+  sheet s;
+  for (int i = 0; i < 2; i++) {
+    snprintf(d[i].replay.title, sizeof d[i].replay.title, i ? "RepeatFirst, RTU" : "RepeatFirst");
+    for (int k = 0; k < STATISTICS; k++) d[i].whole[k] = 0.5;
+  }
+  snprintf(d[0].replay.paper, sizeof d[0].replay.paper, "RepeatFirst");
+  expect_ok(diagnosis_tables_create(d, 2, &tables));
+  assert_true(diagnosis_sheet(&tables.table[0], &s));
+  assert_int_equal(s.columns, 2);
+  assert_string_equal(sheet_at(&s, 0, 1, 0)->text, "50.00");
+  assert_string_equal(sheet_at(&s, 0, 1, 1)->text, "95.73 ± 1.79");
+  assert_string_equal(sheet_at(&s, 0, 2, 1)->text, "1.816");
+  assert_string_equal(sheet_at(&s, 1, 1, 1)->text, "");
+  sheet_free(&s);
+  diagnosis_tables_free(&tables);
+}
+
 /* ---- records ------------------------------------------------------------------------------------- */
 
 /* what is read from a record is what was measured; another object is refused */
@@ -402,6 +450,8 @@ int main(void) {
       cmocka_unit_test_teardown(test_model, empty_folder),
       cmocka_unit_test_teardown(test_agent, empty_folder),
       cmocka_unit_test_teardown(test_tables, empty_folder),
+      cmocka_unit_test(test_paper),
+      cmocka_unit_test(test_paper_columns),
       cmocka_unit_test_teardown(test_record, empty_folder),
       cmocka_unit_test_teardown(test_charts, empty_folder),
       cmocka_unit_test(test_identity),

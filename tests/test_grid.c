@@ -75,6 +75,9 @@ static void test_paper(void **state) {
                {"ablations", "forda", "unshared-control", NAN, NAN},
                {"figure1", "event-order", "rtu", 13.7, NAN},
                {"figure1", "tracking", "sparc", 0.096, NAN},
+               {"efficiency", "b4-t2048-w2048", "sparc", 2.617, NAN},
+               {"efficiency", "b4-t2048-w2048-sweep", "sparc", 1.541, NAN},
+               {"efficiency", "b4-t2048-w2048-sweep", "naive", 355.549, NAN},
                {"efficiency", "b1-t8192-w2560", "naive", 1500.917, NAN}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     grid g;
@@ -88,6 +91,22 @@ static void test_paper(void **state) {
     if (printed) assert_true(mean == known[i].mean && (isnan(deviation) || deviation == known[i].deviation));
     grid_free(&g);
   }
+}
+
+/* the mean ranks of the paper's text, and the ablations that it did not run */
+static void test_paper_ranks(void **state) {
+  (void)state;
+  grid g;
+  int printed = 0;
+  assert_int_equal(grid_open("ablations", &g), SPARC_OK);
+  for (int m = 0; m < g.methods; m++) printed += !isnan(grid_paper_rank(&g, m));
+  assert_int_equal(printed, 10);
+  assert_true(grid_paper_rank(&g, 0) == 1.9375);
+  assert_string_equal(g.method[4].name, "no-phase-clock");
+  assert_true(grid_paper_rank(&g, 4) == 3.5);
+  assert_string_equal(g.method[11].name, "unshared-control");
+  assert_true(isnan(grid_paper_rank(&g, 11)));
+  grid_free(&g);
 }
 
 /* every beginning of a file, and the file with every byte changed, is a grid or is refused with a sentence */
@@ -386,6 +405,7 @@ static void test_changed(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_builtin),
                                      cmocka_unit_test(test_paper),
+                                     cmocka_unit_test(test_paper_ranks),
                                      cmocka_unit_test(test_garbage),
                                      cmocka_unit_test(test_refusals),
                                      cmocka_unit_test(test_selection),

@@ -131,7 +131,7 @@ for format in text markdown latex csv json; do
   prints "20 updates, the paper 40"
 done
 expect 0 lab table tiny.json --scale 0.5 --format latex
-prints '$^\dagger$ &'
+prints '$^\dagger$} &'
 prints '\label{tab:tiny-scores}'
 prints '\cmidrule(lr){2-3}'
 prints 'Bold: best; underlined: second best.'

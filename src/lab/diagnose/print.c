@@ -20,15 +20,32 @@ static void fill_cell(const table_cell *from, sheet_cell *to) {
     sheet_pair(v->mean * from->scale, v->deviation * from->scale, from->digits, to->text);
 }
 
+static bool has_paper(const table *t) {
+  for (int k = 0; k < t->rows * t->columns; k++)
+    if (t->cell[k].paper) return true;
+  return false;
+}
+
 bool diagnosis_sheet(const table *t, sheet *out) {
-  if (!sheet_create(t->rows, t->columns, 1, out)) return false;
+  const bool paper = has_paper(t);
+  if (!sheet_create(t->rows, t->columns, paper ? 2 : 1, out)) return false;
   snprintf(out->title, SHEET_TITLE, "%s", t->title);
+  snprintf(out->label, sizeof out->label, "diagnostics-%s", t->key);
+  if (paper) {
+    out->column[0] = "here";
+    out->column[1] = "paper";
+  }
   out->corner = t->first;
   out->note = t->note;
   for (int c = 0; c < t->columns; c++) snprintf(out->group[c], SHEET_TITLE, "%s", t->column[c].heading);
   for (int r = 0; r < t->rows; r++) {
     snprintf(out->row[r], SHEET_TITLE, "%s", t->label[r]);
-    for (int c = 0; c < t->columns; c++) fill_cell(&t->cell[r * t->columns + c], sheet_at(out, r, c, 0));
+    for (int c = 0; c < t->columns; c++) {
+      const table_cell *cell = &t->cell[r * t->columns + c];
+      fill_cell(cell, sheet_at(out, r, c, 0));
+      if (cell->paper)
+        sheet_pair(cell->paper->mean, cell->paper->deviation, cell->digits, sheet_at(out, r, c, 1)->text);
+    }
   }
   return true;
 }
@@ -67,8 +84,11 @@ static sparc_status print_for_people(FILE *f, sheet_format format, const diagnos
 
 /* ---- for programs -------------------------------------------------------------------------------- */
 
+/* as a plain number, like those measured here */
+static double plain_paper(const table_cell *cell) { return cell->paper ? cell->paper->mean / cell->scale : NAN; }
+
 static void print_csv(FILE *f, const diagnosis_tables *tables) {
-  fputs("table,row,column,runs,mean,deviation\n", f);
+  fputs("table,row,column,runs,mean,deviation,paper\n", f);
   for (int i = 0; i < tables->count; i++) {
     const table *t = &tables->table[i];
     for (int k = 0; k < t->rows * t->columns; k++) {
@@ -80,6 +100,7 @@ static void print_csv(FILE *f, const diagnosis_tables *tables) {
       fprintf(f, ",%d", v->count);
       csv_put_number(f, true, v->mean);
       csv_put_number(f, true, v->deviation);
+      csv_put_number(f, true, plain_paper(&t->cell[k]));
       putc('\n', f);
     }
   }
@@ -92,10 +113,11 @@ static json_t *json_table(const table *t) {
   for (int r = 0; r < t->rows; r++) {
     json_t *row = json_pack("{s:o}", "row", json_text(t->label[r]));
     for (int c = 0; row && c < t->columns; c++) {
-      const summary *v = &t->cell[r * t->columns + c].value;
+      const table_cell *cell = &t->cell[r * t->columns + c];
+      const summary *v = &cell->value;
       json_object_set_new(row, t->column[c].key,
-                          json_pack("{s:i, s:o, s:o}", "runs", v->count, "mean", json_finite(v->mean), "deviation",
-                                    json_finite(v->deviation)));
+                          json_pack("{s:i, s:o, s:o, s:o}", "runs", v->count, "mean", json_finite(v->mean), "deviation",
+                                    json_finite(v->deviation), "paper", json_finite(plain_paper(cell))));
     }
     json_array_append_new(rows, row);
   }

@@ -51,6 +51,7 @@ static sparc_status name_cell(replay *r) {
   make_plain(r->task);
   options_file_name(wish.kind, said, r->cell, sizeof r->cell);
   snprintf(r->title, sizeof r->title, "%s (%s)", r->task, r->cell);
+  if (strcmp(r->cell, "sparc") == 0) snprintf(r->paper, sizeof r->paper, "%s", r->task);
   return SPARC_OK;
 }
 

@@ -48,6 +48,7 @@ typedef struct replay {
   char task[128];           /* or data set */
   char title[REPLAY_TITLE]; /* task and, if it is not SPARC as it is, cell: what runs are grouped by */
   char cell[128];           /* "sparc", "sparc-neutral-gate", "rtu" */
+  char paper[128];          /* the task in the paper's tables, which are of SPARC as it is; "": none */
   const sparc_network *network;
   const float *params;
   distribution distribution;

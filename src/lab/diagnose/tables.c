@@ -16,6 +16,8 @@ typedef struct group {
   int runs;
 } group;
 
+static const char *paper_task(const group *of) { return of->run[0]->replay.paper; }
+
 typedef struct grouping {
   group *group;
   int groups, runs;
@@ -101,7 +103,11 @@ static sparc_status add_statistics(const grouping *g, table about, const statist
   set_statistic_columns(t, ids);
   for (t->rows = 0; t->rows < g->groups; t->rows++) {
     snprintf(t->label[t->rows], TABLE_LABEL, "%s", g->group[t->rows].title);
-    for (int c = 0; c < columns; c++) *cell_at(t, t->rows, c) = statistic_cell(g, &g->group[t->rows], -1, ids[c]);
+    for (int c = 0; c < columns; c++) {
+      table_cell *cell = cell_at(t, t->rows, c);
+      *cell = statistic_cell(g, &g->group[t->rows], -1, ids[c]);
+      cell->paper = paper_find(t->key, paper_task(&g->group[t->rows]), t->column[c].key, 0);
+    }
   }
   return SPARC_OK;
 }
@@ -160,7 +166,11 @@ static sparc_status add_layers(const grouping *g, diagnosis_tables *tables) {
   for (int i = 0; i < g->groups; i++)
     for (int layer = 0; layers_of(&g->group[i]) > 1 && layer < layers_of(&g->group[i]); layer++, t->rows++) {
       snprintf(t->label[t->rows], TABLE_LABEL, "%s, layer %d", g->group[i].title, layer + 1);
-      for (int c = 0; c < t->columns; c++) *cell_at(t, t->rows, c) = statistic_cell(g, &g->group[i], layer, ids[c]);
+      for (int c = 0; c < t->columns; c++) {
+        table_cell *cell = cell_at(t, t->rows, c);
+        *cell = statistic_cell(g, &g->group[i], layer, ids[c]);
+        cell->paper = paper_find(t->key, paper_task(&g->group[i]), t->column[c].key, layer + 1);
+      }
     }
   return SPARC_OK;
 }
@@ -211,7 +221,10 @@ static sparc_status add_interventions(const grouping *g, diagnosis_tables *table
     set_column(t, c, of->title, of->title);
     for (int row = 0; row < rows; row++) {
       for (int k = 0; k < of->runs; k++) g->values[k] = change_of(of->run[k], names[row]);
-      *cell_at(t, row, c) = (table_cell){.value = summarise(g->values, of->runs), .scale = 1, .digits = 4};
+      *cell_at(t, row, c) = (table_cell){.value = summarise(g->values, of->runs),
+                                         .scale = 1,
+                                         .digits = 4,
+                                         .paper = paper_find(t->key, paper_task(of), names[row], 0)};
     }
     c++;
   }
@@ -226,8 +239,10 @@ static void add_evolution_row(const grouping *g, const group *of, int metric, ta
   snprintf(t->label[t->rows], TABLE_LABEL, "%s: %s", of->title, m->title);
   for (int end = 0; end < 2; end++) {
     for (int i = 0; i < of->runs; i++) g->values[i] = end ? g->evolution[i].last : g->evolution[i].first;
-    *cell_at(t, t->rows, end) =
-        (table_cell){.value = summarise(g->values, of->runs), .scale = m->scale, .digits = m->digits};
+    *cell_at(t, t->rows, end) = (table_cell){.value = summarise(g->values, of->runs),
+                                             .scale = m->scale,
+                                             .digits = m->digits,
+                                             .paper = paper_find(t->key, paper_task(of), m->key, end + 1)};
   }
   t->rows++;
 }

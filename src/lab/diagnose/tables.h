@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* tables.h: diagnoses of several runs as tables with the paper's columns. Runs of the same task and cell are one row:
- * their mean and, of more than one, the deviation of the sample. */
+ * their mean and, of more than one, the deviation of the sample, beside what the paper prints of the task. */
 #ifndef SPARC_LAB_DIAGNOSE_TABLES_H
 #define SPARC_LAB_DIAGNOSE_TABLES_H
 
 #include "lab/diagnose/diagnosis.h"
+#include "lab/diagnose/paper.h"
 #include "lab/sheet.h"
 
 enum { TABLE_LABEL = REPLAY_TITLE + 40 };
@@ -13,6 +14,7 @@ typedef struct table_cell {
   summary value; /* count 0: there is no number */
   double scale;  /* in tables for people; files for programs have plain numbers */
   int digits;
+  const paper_number *paper; /* NULL: the paper prints none */
 } table_cell;
 
 typedef struct table_column {

@@ -83,6 +83,13 @@ static void title_of(const grid_jobs *jobs, const grid_job *job, char title[REPL
     snprintf(title, REPLAY_TITLE, "%s, %s", task, method);
 }
 
+/* the paper's tables are of SPARC as it is */
+static bool is_paper_cell(const json_t *settings) {
+  const char *cell = json_string_value(json_object_get(settings, "cell"));
+  return (!cell || strcmp(cell, "sparc") == 0) && !json_object_get(settings, "variant") &&
+         !json_object_get(settings, "cell-options");
+}
+
 static sparc_status add(const grid_jobs *jobs, const grid_job *job, json_t *record, grid_diagnoses *out) {
   char title[REPLAY_TITLE];
   title_of(jobs, job, title);
@@ -90,6 +97,8 @@ static sparc_status add(const grid_jobs *jobs, const grid_job *job, json_t *reco
   if (status != SPARC_OK)
     return fail(status, "the diagnosis of %s in '%.200s' is damaged; remove it", job->name, jobs->folder);
   out->job[out->count] = job;
+  if (is_paper_cell(job->settings))
+    snprintf(out->run[out->count].replay.paper, sizeof out->run->replay.paper, "%s", jobs->g->task[job->task].title);
   return training_log_read(job_source(job), &out->run[out->count++].log);
 }
 

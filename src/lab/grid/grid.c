@@ -50,8 +50,9 @@ static const char *const kinds[] = {
 
 const char *grid_kind_name(grid_kind kind) { return kinds[kind]; }
 
-static const char *const grid_keys[] = {"name",        "title", "note",    "kind",  "settings",  "score", "protocol",
-                                        "differences", "tasks", "methods", "seeds", "reference", "paper", NULL};
+static const char *const grid_keys[] = {"name",  "title",     "note",        "kind",  "settings",
+                                        "score", "protocol",  "differences", "tasks", "methods",
+                                        "seeds", "reference", "paper",       "ranks", NULL};
 static const char *const task_keys[] = {"name", "title", "kind", "settings", "score", "protocol", NULL};
 static const char *const method_keys[] = {"name", "title", "colour", "baseline", "settings", "score", NULL};
 static const char *const score_keys[] = {"metric", "unit",  "window", "take",  "better",
@@ -374,6 +375,11 @@ bool grid_paper_difference(const grid *g, int task, int method, double *mean, do
   return number_of(g, g->differences, task, method, mean, deviation);
 }
 
+double grid_paper_rank(const grid *g, int method) {
+  double mean, deviation;
+  return paper_number(json_object_get(g->ranks, g->method[method].name), &mean, &deviation) ? mean : NAN;
+}
+
 static sparc_status check_paper_row(const grid *g, const place *p, const json_t *row) {
   const char *names[GRID_MOST + 1] = {NULL}, *key;
   json_t *value;
@@ -523,6 +529,9 @@ static sparc_status read_grid(grid *g, const place *p) {
   if (status == SPARC_OK) status = read_reference(g, p);
   if (status == SPARC_OK) status = read_paper(g, p, "paper", &g->paper);
   if (status == SPARC_OK) status = read_paper(g, p, "differences", &g->differences);
+  if (status == SPARC_OK) status = read_object(g->file, "ranks", p, &g->ranks);
+  const place ranks = inside(p, "ranks");
+  if (status == SPARC_OK && g->ranks) status = check_paper_row(g, &ranks, g->ranks);
   return status == SPARC_OK ? check_settings(g, p) : status;
 }
 

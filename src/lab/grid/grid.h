@@ -75,7 +75,7 @@ typedef struct grid_method {
 typedef struct grid {
   json_t *file; /* its strings are in use */
   const char *name, *title, *note;
-  const json_t *settings, *paper, *differences; /* NULL: none */
+  const json_t *settings, *paper, *differences, *ranks; /* NULL: none */
   grid_task task[GRID_MOST];
   grid_method method[GRID_MOST];
   int tasks, methods, seeds;
@@ -111,5 +111,7 @@ sparc_status grid_problem(const json_t *settings, char problem[GRID_PROBLEM]);
 bool grid_paper(const grid *g, int task, int method, double *mean, double *deviation);
 /* grid_paper_difference is what it prints of the paired difference to the reference */
 bool grid_paper_difference(const grid *g, int task, int method, double *mean, double *deviation);
+/* grid_paper_rank is the mean rank that it prints for a method; NAN: none */
+double grid_paper_rank(const grid *g, int method);
 
 #endif

@@ -107,13 +107,19 @@ static bool make_fields(const grid_results *r, table_kind kind, sheet *t) {
 
 static bool make_ranks(const grid_results *r, sheet *t) {
   const selection *s = &r->jobs->chosen;
-  if (!sheet_create(s->methods, 1, 1, t)) return false;
-  snprintf(t->group[0], SHEET_TITLE, "rank: mean");
+  const int columns = r->jobs->g->ranks ? 2 : 1;
+  if (!sheet_create(s->methods, 1, columns, t)) return false;
+  snprintf(t->group[0], SHEET_TITLE, "mean rank among %d methods", r->rivals);
+  if (columns == 2) {
+    t->column[0] = "here";
+    t->column[1] = "paper";
+  }
   for (int m = 0; m < s->methods; m++) {
+    const double paper = grid_paper_rank(r->jobs->g, s->method[m]);
     snprintf(t->row[m], SHEET_TITLE, "%s", r->jobs->g->method[s->method[m]].title);
     if (r->ranked[m])
-      snprintf(sheet_at(t, m, 0, 0)->text, SHEET_CELL, "%.4f over %d tasks among %d", r->mean_rank[m], r->ranked[m],
-               r->rivals);
+      snprintf(sheet_at(t, m, 0, 0)->text, SHEET_CELL, "%.4f over %d tasks", r->mean_rank[m], r->ranked[m]);
+    if (!isnan(paper)) snprintf(sheet_at(t, m, 0, 1)->text, SHEET_CELL, "%.4f", paper);
   }
   return true;
 }
