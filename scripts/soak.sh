@@ -21,7 +21,7 @@ tool=$(realpath "$1")
 fuzz=${2:+$(realpath "$2")}
 executions=${SOAK_EXECUTIONS:-1000000}
 kills=${SOAK_KILLS:-1000}
-round=${SOAK_ROUND:-50000}
+round=${SOAK_ROUND:-300} # seconds
 only=${SOAK_ONLY:-.}
 folder=$(realpath -m "${SOAK_FOLDER:-build/soak}")
 log=$(realpath -m "${SOAK_LOG:-tests/soak/log.tsv}")
@@ -64,13 +64,12 @@ log_target() { # NAME
 }
 
 fuzz_round() { # NAME
-  local name=$1 before runs out=$scratch/fuzz.log
+  local name=$1 before out=$scratch/fuzz.log
   before=$(total_of "$name")
   before=${before:-0}
-  runs=$((executions - before < round ? executions - before : round))
   mkdir -p "$folder/corpus/$name" "$folder/crashes" "$corpora/$name"
-  "$fuzz/fuzz/fuzz_$name" -runs="$runs" -timeout=20 -rss_limit_mb=2048 -close_fd_mask=3 -print_final_stats=1 \
-    -artifact_prefix="$folder/crashes/$name-" "$folder/corpus/$name" "$corpora/$name" 2>"$out" ||
+  "$fuzz/fuzz/fuzz_$name" -runs=$((executions - before)) -max_total_time="$round" -timeout=20 \
+    -rss_limit_mb=2048 -close_fd_mask=3 -print_final_stats=1 -artifact_prefix="$folder/crashes/$name-" "$folder/corpus/$name" "$corpora/$name" 2>"$out" ||
     echo "soak: $name: $(grep -m1 -E 'ERROR|violated|SUMMARY' "$out" || tail -1 "$out")" >&2
   # the last line of progress, "#1234 DONE cov: 12 ft: 34 ...", also where a crash has ended the round
   awk -v before="$before" '/^#[0-9]+[ \t].*cov: / { n = substr($1, 2); for (i = 2; i < NF; i++) {

@@ -20,6 +20,8 @@
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t *other, size_t other_size,
+                                 uint8_t *out, size_t max_size, unsigned seed);
 
 /* ---- archives ------------------------------------------------------------------------------------ */
 
@@ -39,6 +41,12 @@ typedef struct bundle {
 static void bundle_free(bundle *b) {
   for (int i = 0; i < b->files; i++) free(b->file[i].bytes);
   b->files = 0;
+}
+
+static const bundle_file *bundle_find(const bundle *b, const char *name) {
+  for (int i = 0; i < b->files; i++)
+    if (strcmp(b->file[i].name, name) == 0) return &b->file[i];
+  return NULL;
 }
 
 /* below the folder that it is unpacked to, and nothing in it that a shell or a screen could mistake */
@@ -62,7 +70,7 @@ static bool bundle_read(const uint8_t *data, size_t size, bundle *b) {
     bundle_file *f = &b->file[b->files];
     if (regular && b->files < BUNDLE_FILES) {
       snprintf(f->name, sizeof f->name, "%.*s", TAR_NAME, header);
-      if (!is_safe_name(f->name) || !(f->bytes = malloc(bytes + 1))) return false;
+      if (!is_safe_name(f->name) || bundle_find(b, f->name) || !(f->bytes = malloc(bytes + 1))) return false;
       memcpy(f->bytes, data + at, bytes);
       f->bytes[f->size = bytes] = '\0';
       b->files++;
@@ -101,12 +109,6 @@ static size_t bundle_write(const bundle *b, uint8_t *data, size_t room) {
   }
   memset(data + at, 0, TAR_BLOCK);
   return at + TAR_BLOCK;
-}
-
-static inline const bundle_file *bundle_find(const bundle *b, const char *name) {
-  for (int i = 0; i < b->files; i++)
-    if (strcmp(b->file[i].name, name) == 0) return &b->file[i];
-  return NULL;
 }
 
 static bool name_ends(const char *name, const char *end) {
@@ -503,6 +505,22 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
   }
   bundle_free(&b);
   return made ? made : LLVMFuzzerMutate(data, size, max_size);
+}
+
+/* one file of the other input in the place of the one with its name */
+size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t *other, size_t other_size,
+                                 uint8_t *out, size_t max_size, unsigned seed) {
+  bundle a = {.files = 0}, b = {.files = 0};
+  chance c = {seed};
+  size_t made = 0;
+  if (bundle_read(data, size, &a) && bundle_read(other, other_size, &b)) {
+    bundle_file *f = &a.file[draw(&c, (uint64_t)a.files)];
+    const bundle_file *same = bundle_find(&b, f->name);
+    if (same && take_bytes(f, same->bytes, same->size)) made = bundle_write(&a, out, max_size);
+  }
+  bundle_free(&a);
+  bundle_free(&b);
+  return made;
 }
 
 #endif
