@@ -25,7 +25,7 @@ round=${SOAK_ROUND:-300} # seconds
 only=${SOAK_ONLY:-.}
 folder=$(realpath -m "${SOAK_FOLDER:-build/soak}")
 log=$(realpath -m "${SOAK_LOG:-tests/soak/log.tsv}")
-mkdir -p "$folder" "${log%/*}"
+mkdir -p "$folder/crashes" "${log%/*}"
 end=$((SECONDS + ${SOAK_SECONDS:-1000000000}))
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 corpora=$PWD/tests/fuzz/corpus
@@ -53,9 +53,9 @@ write_log() {
 # ---- fuzz targets --------------------------------------------------------------------------------
 
 # rounds of a target: executions so far, edges, features
-total_of() { tail -1 "$folder/$1.rounds" 2>/dev/null | cut -f1; }
+total_of() { if [ -e "$folder/$1.rounds" ]; then tail -1 "$folder/$1.rounds" | cut -f1; else echo 0; fi; }
 
-crashes_of() { find "$folder/crashes" -name "$1-*" 2>/dev/null | wc -l; }
+crashes_of() { find "$folder/crashes" -name "$1-*" | wc -l; }
 
 log_target() { # NAME
   write_log "$1" "$(awk -F'\t' '{ n[NR] = $1; e[NR] = $2; f[NR] = $3 }
@@ -66,10 +66,10 @@ log_target() { # NAME
 fuzz_round() { # NAME
   local name=$1 before out=$scratch/fuzz.log
   before=$(total_of "$name")
-  before=${before:-0}
-  mkdir -p "$folder/corpus/$name" "$folder/crashes" "$corpora/$name"
+  mkdir -p "$folder/corpus/$name" "$corpora/$name"
   "$fuzz/fuzz/fuzz_$name" -runs=$((executions - before)) -max_total_time="$round" -timeout=20 \
-    -rss_limit_mb=2048 -close_fd_mask=3 -print_final_stats=1 -artifact_prefix="$folder/crashes/$name-" "$folder/corpus/$name" "$corpora/$name" 2>"$out" ||
+    -rss_limit_mb=2048 -close_fd_mask=3 -print_final_stats=1 -artifact_prefix="$folder/crashes/$name-" \
+    "$folder/corpus/$name" "$corpora/$name" 2>"$out" ||
     echo "soak: $name: $(grep -m1 -E 'ERROR|violated|SUMMARY' "$out" || tail -1 "$out")" >&2
   # the last line of progress, "#1234 DONE cov: 12 ft: 34 ...", also where a crash has ended the round
   awk -v before="$before" '/^#[0-9]+[ \t].*cov: / { n = substr($1, 2); for (i = 2; i < NF; i++) {
@@ -86,7 +86,7 @@ fuzz_all() {
     for path in "$fuzz"/fuzz/fuzz_*; do
       name=${path##*/fuzz_}
       if over || ! [[ $name =~ $only ]]; then continue; fi
-      if [ "$(total_of "$name")" -ge "$executions" ] 2>/dev/null || [ "$(crashes_of "$name")" -ge $most_crashes ]; then
+      if [ "$(total_of "$name")" -ge "$executions" ] || [ "$(crashes_of "$name")" -ge $most_crashes ]; then
         continue
       fi
       busy=1
@@ -209,6 +209,8 @@ kill_all() {
   done
 }
 
-if [ "$kills" -gt 0 ]; then kill_all; fi
-if [ -n "$fuzz" ] && [ "$executions" -gt 0 ]; then fuzz_all; fi
-exit $status
+{ # read as a whole: the script may change while it runs for hours
+  if [ "$kills" -gt 0 ]; then kill_all; fi
+  if [ -n "$fuzz" ] && [ "$executions" -gt 0 ]; then fuzz_all; fi
+  exit $status
+}
