@@ -105,13 +105,13 @@ fuzz_all() {
 
 train_line() {
   line=(train tracking --modes 4 --layers 0 --batch 4 --updates 60 --validate-every 20 --threads 1 --quiet
-    --out "$1/run" --resume)
+    --out "$1/run" "$resume")
 }
 train_files() { digest "$1" run/config.json run/last.safetensors run/best.safetensors run/metrics.jsonl run/metrics.csv; }
 
 rl_line() {
   line=(rl repeat-previous --modes 4 --width 8 --rollout 128 --minibatches 4 --epochs 2 --steps 5e3 --threads 1 --quiet
-    --out "$1/run" --resume)
+    --out "$1/run" "$resume")
 }
 rl_files() { digest "$1" run/config.json run/last.safetensors run/metrics.jsonl run/metrics.csv; }
 
@@ -209,6 +209,8 @@ kill_all() {
   done
 }
 
+# a run that was killed before its first checkpoint begins again
+resume=$("$tool" rl --help | grep -o -m1 -e --resume-or-create || echo --resume)
 { # read as a whole: the script may change while it runs for hours
   if [ "$kills" -gt 0 ]; then kill_all; fi
   if [ -n "$fuzz" ] && [ "$executions" -gt 0 ]; then fuzz_all; fi
