@@ -17,7 +17,7 @@ cat >tiny.json <<'END'
     {"name": "tracking", "title": "Tracking", "settings": {"data": "tracking"}},
     {"name": "order", "title": "Order, any", "settings": {"data": "event-order"},
      "score": {"metric": "validation_accuracy", "take": "best", "better": "higher", "scale": 100, "unit": "accuracy, %",
-               "digits": 1}}
+               "digits": 1}, "range": [50, 100]}
   ],
   "methods": [
     {"name": "sparc", "title": "SPARC", "settings": {"cell": "sparc"}},
@@ -203,6 +203,11 @@ prints "0.096 ± 0.010"
 prints "A tiny grid: difference to SPARC"
 prints "A tiny grid: mean competition rank"
 prints "over 2 tasks"
+prints "95 % interval"
+prints "interquartile mean over 1 task"
+prints "P(better than SPARC)"
+sed 's/"range": .50, 100./"range": [50, 50]/' tiny.json >flat.json
+refuse 3 "range is not the two scores of a random and of an optimal policy" lab table flat.json --out reference
 expect 0 lab table tiny.json
 prints "1 of 2 done"
 prints "waiting"

@@ -33,6 +33,10 @@ static json_t *json_field(const grid_results *r, const field_result *f) {
                         number(f->difference_in_paper, f->paper_difference), "paper_difference_sd",
                         number(f->difference_in_paper, f->paper_difference_deviation), "rank", f->rank, "ranked_among",
                         r->rivals));
+  add(object,
+      json_pack("{s:o, s:o, s:o, s:o}", "low", number(finished, f->ours.low), "high", number(finished, f->ours.high),
+                "difference_low", number(f->difference.count > 0, f->difference.low), "difference_high",
+                number(f->difference.count > 0, f->difference.high)));
   add(object, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "parameters", (json_int_t)f->parameters, "departure",
                         json_text(finished ? f->departure : ""), "data_checksum", json_text(f->made.data), "commit",
                         json_text(f->made.commit), "version", json_text(f->made.version), "kernels",

@@ -3,6 +3,7 @@
 #include "lab/grid/aggregate.h"
 
 #include "base/error.h"
+#include "lab/grid/reliable.h"
 #include "rl/score.h"
 
 #include <math.h>
@@ -31,10 +32,16 @@ sparc_status aggregate_score(size_t count, const double *values, const grid_scor
 /* ---- seeds: [eq:app_three_seed_statistics] ------------------------------------------------------- */
 
 aggregate_summary aggregate_summarise(int count, const double *values) {
-  aggregate_summary s = {.count = count, .mean = NAN, .deviation = NAN};
+  aggregate_summary s = {.count = count, .mean = NAN, .deviation = NAN, .low = NAN, .high = NAN};
   if (count == 0) return s;
   score_over_seeds((size_t)count, values, &s.mean, &s.deviation);
-  if (count == 1) s.deviation = NAN;
+  if (count == 1) {
+    s.deviation = NAN;
+    return s;
+  }
+  const double half = student_half_width(count, s.deviation);
+  s.low = s.mean - half;
+  s.high = s.mean + half;
   return s;
 }
 

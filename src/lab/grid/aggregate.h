@@ -14,6 +14,7 @@ sparc_status aggregate_score(size_t count, const double *values, const grid_scor
 typedef struct aggregate_summary {
   int count;              /* 0: the rest means nothing */
   double mean, deviation; /* of the sample, divisor n - 1; NAN for a single value */
+  double low, high;       /* the 95 % interval of the mean by Student's distribution; NAN for a single value */
 } aggregate_summary;
 
 aggregate_summary aggregate_summarise(int count, const double *values);

@@ -53,7 +53,7 @@ const char *grid_kind_name(grid_kind kind) { return kinds[kind]; }
 static const char *const grid_keys[] = {"name",  "title",     "note",        "kind",  "settings",
                                         "score", "protocol",  "differences", "tasks", "methods",
                                         "seeds", "reference", "paper",       "ranks", NULL};
-static const char *const task_keys[] = {"name", "title", "kind", "settings", "score", "protocol", NULL};
+static const char *const task_keys[] = {"name", "title", "kind", "settings", "score", "protocol", "range", NULL};
 static const char *const method_keys[] = {"name", "title", "colour", "baseline", "settings", "score", NULL};
 static const char *const score_keys[] = {"metric", "unit",  "window", "take",  "better",
                                          "digits", "scale", "offset", "where", NULL};
@@ -250,6 +250,20 @@ static sparc_status read_protocol(const json_t *object, const place *p, grid_pro
   return status;
 }
 
+/* "range": [random, optimal] */
+static sparc_status read_range(const json_t *object, const place *p, grid_task *t) {
+  const json_t *range = json_object_get(object, "range");
+  t->random = t->optimal = NAN;
+  if (!range) return SPARC_OK;
+  const json_t *random = json_array_get(range, 0), *optimal = json_array_get(range, 1);
+  if (json_array_size(range) != 2 || !json_is_number(random) || !json_is_number(optimal) ||
+      json_number_value(random) == json_number_value(optimal))
+    return fail(SPARC_FORMAT, "%s: range is not the two scores of a random and of an optimal policy", p->text);
+  t->random = json_number_value(random);
+  t->optimal = json_number_value(optimal);
+  return SPARC_OK;
+}
+
 static sparc_status read_task(const grid *g, const json_t *object, const place *p, int kind, const json_t *score,
                               grid_task *t) {
   const json_t *own_score = NULL;
@@ -260,6 +274,7 @@ static sparc_status read_task(const grid *g, const json_t *object, const place *
   if (status == SPARC_OK) status = read_choice(object, "kind", p, kinds, &kind);
   if (status == SPARC_OK) status = read_object(object, "settings", p, &t->settings);
   if (status == SPARC_OK) status = read_object(object, "score", p, &own_score);
+  if (status == SPARC_OK) status = read_range(object, p, t);
   t->kind = (grid_kind)kind;
   t->score = usual_score(t->kind);
   t->protocol.departure = "";

@@ -62,6 +62,7 @@ typedef struct grid_task {
   grid_kind kind;
   grid_protocol protocol;
   grid_score score;       /* without what a method says of it */
+  double random, optimal; /* scores of a random and of an optimal policy; NAN: unknown, as both are */
   const json_t *settings; /* NULL: none */
 } grid_task;
 

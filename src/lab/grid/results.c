@@ -170,15 +170,14 @@ static void write_note(grid_results *r) {
 
 /* ---- tasks --------------------------------------------------------------------------------------- */
 
-/* the place of the reference in the selection; -1: it is not there */
-static int reference_of(const grid_jobs *jobs) {
+int grid_reference_of(const grid_jobs *jobs) {
   for (int m = 0; m < jobs->chosen.methods; m++)
     if (jobs->chosen.method[m] == jobs->g->reference) return m;
   return -1;
 }
 
 static void compare(const grid_results *r, int task) {
-  const int reference = reference_of(r->jobs);
+  const int reference = grid_reference_of(r->jobs);
   if (reference < 0) return;
   const field_result *other = field_at(r, task, reference);
   for (int m = 0; m < r->jobs->chosen.methods; m++) {

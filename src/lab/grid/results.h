@@ -53,6 +53,9 @@ static inline const field_result *grid_field(const grid_results *r, int task, in
   return &r->field[(size_t)task * (size_t)r->jobs->chosen.methods + (size_t)method];
 }
 
+/* the place of the reference in the selection; -1: it is not there */
+int grid_reference_of(const grid_jobs *jobs);
+
 /* field_state says in a few words why a field has no number: "2 of 3 done, 1 running, 84%" */
 void field_state(const grid_results *r, const field_result *f, char *text, size_t size);
 

@@ -2,6 +2,8 @@
 /* table.c: from results to tables of texts and marks, and all of them as CSV. */
 #include "lab/grid/table.h"
 
+#include "lab/grid/overall.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -35,6 +37,7 @@ static void make_title(const grid_results *r, table_kind kind, char title[SHEET_
   grid_scope_mark(&r->jobs->scope, mark, sizeof mark);
   if (kind == TABLE_DIFFERENCES) snprintf(what, sizeof what, ": difference to %s", g->method[g->reference].title);
   if (kind == TABLE_RANKS) snprintf(what, sizeof what, ": mean competition rank");
+  if (kind == TABLE_OVERALL) snprintf(what, sizeof what, ": normalised scores over tasks");
   snprintf(title, SHEET_TITLE, "%.100s%s%s%s%s", g->title, *mark ? " (" : "", mark, *mark ? ")" : "", what);
 }
 
@@ -59,6 +62,21 @@ static void fill_paper(const grid_results *r, table_kind kind, const field_resul
     sheet_pair(f->paper_difference, f->paper_difference_deviation, score.digits, c->text);
 }
 
+/* "[-0.210, -0.043] worse": an order is claimed only where the interval excludes zero */
+static void fill_interval(const grid_results *r, const field_result *f, sheet_cell *c) {
+  const grid_score score = grid_score_of(r->jobs->g, f->task, f->method);
+  const aggregate_summary *d = &f->difference;
+  char low[32], high[32];
+  if (d->count < 2) return;
+  sheet_number(d->low, score.digits, low, sizeof low);
+  sheet_number(d->high, score.digits, high, sizeof high);
+  const bool above = d->low > 0, below = d->high < 0;
+  snprintf(c->text, sizeof c->text, "[%s, %s]%s", low, high,
+           !above && !below        ? ""
+           : above == score.higher ? " better"
+                                   : " worse");
+}
+
 /* the methods that have a row: of differences the reference has none */
 static int shown_methods(const grid_results *r, table_kind kind, int *shown) {
   const selection *s = &r->jobs->chosen;
@@ -68,10 +86,11 @@ static int shown_methods(const grid_results *r, table_kind kind, int *shown) {
   return count;
 }
 
-static void fill(const grid_results *r, table_kind kind, int task, int method, sheet_cell *c, int columns) {
+static void fill(const grid_results *r, table_kind kind, int task, int method, sheet_cell *c, bool paper) {
   const field_result *f = grid_field(r, task, method);
-  fill_ours(r, kind, f, c);
-  if (columns == 2) fill_paper(r, kind, f, c + 1);
+  fill_ours(r, kind, f, c++);
+  if (kind == TABLE_DIFFERENCES) fill_interval(r, f, c++);
+  if (paper) fill_paper(r, kind, f, c);
 }
 
 bool table_has_tasks_in_rows(const grid_results *r) { return r->jobs->chosen.tasks > r->jobs->chosen.methods; }
@@ -91,22 +110,21 @@ static void title_fields(const grid_results *r, const int *shown, int methods, s
 static bool make_fields(const grid_results *r, table_kind kind, sheet *t) {
   const selection *s = &r->jobs->chosen;
   int shown[GRID_MOST];
-  const int methods = shown_methods(r, kind, shown), columns = any_paper(r, kind) ? 2 : 1;
-  const bool turned = table_has_tasks_in_rows(r);
+  const bool turned = table_has_tasks_in_rows(r), paper = any_paper(r, kind), intervals = kind == TABLE_DIFFERENCES;
+  const int methods = shown_methods(r, kind, shown), columns = 1 + intervals + paper;
   if (methods == 0 || !sheet_create(turned ? s->tasks : methods, turned ? methods : s->tasks, columns, t)) return false;
   title_fields(r, shown, methods, t);
-  if (columns == 2) {
-    t->column[0] = "here";
-    t->column[1] = "paper";
-  }
+  if (columns > 1) t->column[0] = "here";
+  if (intervals) t->column[1] = "95 % interval";
+  if (paper) t->column[columns - 1] = "paper";
   for (int i = 0; i < s->tasks; i++)
-    for (int m = 0; m < methods; m++)
-      fill(r, kind, i, shown[m], sheet_at(t, turned ? i : m, turned ? m : i, 0), columns);
+    for (int m = 0; m < methods; m++) fill(r, kind, i, shown[m], sheet_at(t, turned ? i : m, turned ? m : i, 0), paper);
   return true;
 }
 
 static bool make_ranks(const grid_results *r, sheet *t) {
   const selection *s = &r->jobs->chosen;
+  if (!any_rank(r)) return false;
   const int columns = r->jobs->g->ranks ? 2 : 1;
   if (!sheet_create(s->methods, 1, columns, t)) return false;
   snprintf(t->group[0], SHEET_TITLE, "mean rank among %d methods", r->rivals);
@@ -124,16 +142,56 @@ static bool make_ranks(const grid_results *r, sheet *t) {
   return true;
 }
 
+static void put_interval(const interval *i, sheet_cell *c) {
+  if (!isnan(i->estimate)) snprintf(c->text, sizeof c->text, "%.3f [%.3f, %.3f]", i->estimate, i->low, i->high);
+}
+
+static void fill_overall(const grid_results *r, const overall *o, sheet *t) {
+  const selection *s = &r->jobs->chosen;
+  const grid *g = r->jobs->g;
+  snprintf(t->group[0], SHEET_TITLE, "interquartile mean over %d task%s", o->tasks, o->tasks == 1 ? "" : "s");
+  snprintf(t->group[1], SHEET_TITLE, "P(better than %s)", g->method[g->reference].title);
+  for (int m = 0; m < s->methods; m++) {
+    snprintf(t->row[m], SHEET_TITLE, "%s", g->method[s->method[m]].title);
+    put_interval(&o->iqm[m], sheet_at(t, m, 0, 0));
+    put_interval(&o->improved[m], sheet_at(t, m, 1, 0));
+  }
+}
+
+static bool make_overall(const grid_results *r, sheet *t) {
+  overall o;
+  const bool done = overall_read(r, &o) == SPARC_OK && o.tasks > 0 && sheet_create(r->jobs->chosen.methods, 2, 1, t);
+  if (done) fill_overall(r, &o, t);
+  overall_free(&o);
+  return done;
+}
+
+static bool make_differences(const grid_results *r, sheet *t) {
+  return any_difference(r) && make_fields(r, TABLE_DIFFERENCES, t);
+}
+static bool make_scores(const grid_results *r, sheet *t) { return make_fields(r, TABLE_SCORES, t); }
+
 bool table_make(const grid_results *r, table_kind kind, sheet *out) {
+  static const struct {
+    const char *name, *note;
+    bool (*make)(const grid_results *r, sheet *t);
+  } kinds[TABLE_KINDS] = {
+      [TABLE_SCORES] = {"scores", NULL, make_scores},
+      [TABLE_DIFFERENCES] = {"differences",
+                             "Paired by seed; intervals by Student's distribution. Better and worse are claimed only "
+                             "where the interval excludes zero.",
+                             make_differences},
+      [TABLE_RANKS] = {"ranks", "", make_ranks},
+      [TABLE_OVERALL] = {"overall",
+                         "Scores are normalised to 0 for a random and 1 for an optimal policy; 95 % intervals by a "
+                         "bootstrap that is stratified by task (Agarwal et al. 2021).",
+                         make_overall},
+  };
   *out = (sheet){.rows = 0};
-  if (kind == TABLE_RANKS && !any_rank(r)) return false;
-  if (kind == TABLE_DIFFERENCES && !any_difference(r)) return false;
-  if (!(kind == TABLE_RANKS ? make_ranks(r, out) : make_fields(r, kind, out))) return false;
+  if (!kinds[kind].make(r, out)) return false;
   make_title(r, kind, out->title);
-  static const char *const names[] = {
-      [TABLE_SCORES] = "scores", [TABLE_DIFFERENCES] = "differences", [TABLE_RANKS] = "ranks"};
-  snprintf(out->label, sizeof out->label, "%s-%s", r->jobs->g->name, names[kind]);
-  if (kind == TABLE_SCORES) out->note = r->note;
+  snprintf(out->label, sizeof out->label, "%s-%s", r->jobs->g->name, kinds[kind].name);
+  out->note = kinds[kind].note ? kinds[kind].note : r->note;
   return true;
 }
 
@@ -141,10 +199,10 @@ bool table_make(const grid_results *r, table_kind kind, sheet *out) {
 
 void table_write_csv(const grid_results *r, FILE *stream) {
   const grid_jobs *jobs = r->jobs;
-  fprintf(
-      stream,
-      "grid,scale,match,task,method,unit,seeds,state,mean,sd,paper,paper_sd,difference,difference_sd,"
-      "paper_difference,paper_difference_sd,rank,parameters,departure,data_checksum,commit,version,kernels,machine\n");
+  fprintf(stream,
+          "grid,scale,match,task,method,unit,seeds,state,mean,sd,low,high,paper,paper_sd,difference,difference_sd,"
+          "difference_low,difference_high,paper_difference,paper_difference_sd,rank,parameters,departure,data_checksum,"
+          "commit,version,kernels,machine\n");
   for (int i = 0; i < jobs->chosen.tasks * jobs->chosen.methods; i++) {
     const field_result *s = &r->field[i];
     char state[SHEET_CELL] = "done";
@@ -157,10 +215,14 @@ void table_write_csv(const grid_results *r, FILE *stream) {
     csv_put_text(stream, state);
     csv_put_number(stream, finished, s->ours.mean);
     csv_put_number(stream, finished, s->ours.deviation);
+    csv_put_number(stream, finished, s->ours.low);
+    csv_put_number(stream, finished, s->ours.high);
     csv_put_number(stream, s->in_paper, s->paper);
     csv_put_number(stream, s->in_paper, s->paper_deviation);
     csv_put_number(stream, s->difference.count > 0, s->difference.mean);
     csv_put_number(stream, s->difference.count > 0, s->difference.deviation);
+    csv_put_number(stream, s->difference.count > 0, s->difference.low);
+    csv_put_number(stream, s->difference.count > 0, s->difference.high);
     csv_put_number(stream, s->difference_in_paper, s->paper_difference);
     csv_put_number(stream, s->difference_in_paper, s->paper_difference_deviation);
     csv_put_number(stream, s->rank > 0, s->rank);
