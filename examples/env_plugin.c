@@ -62,6 +62,13 @@ static void corridor_oracle(const void *model, void *scratch, const void *state,
   *action = (float)((const walk *)state)->left;
 }
 
+/* saved states come from files: nothing that can be checked is believed */
+static int corridor_state_valid(const void *model, const void *state, int steps) {
+  (void)model;
+  const walk *w = state;
+  return w->at == steps && (w->left == 0 || w->left == 1);
+}
+
 static const sparc_env_kind kind = {.version = SPARC_ENV_VERSION,
                                     .name = "corridor",
                                     .summary = "turn at the end as the sign at the entrance said",
@@ -72,7 +79,8 @@ static const sparc_env_kind kind = {.version = SPARC_ENV_VERSION,
                                     .state_bytes = corridor_state_bytes,
                                     .reset = corridor_reset,
                                     .step = corridor_step,
-                                    .oracle = corridor_oracle};
+                                    .oracle = corridor_oracle,
+                                    .state_valid = corridor_state_valid};
 
 SPARC_API const sparc_env_kind *sparc_env_plugin(void);
 const sparc_env_kind *sparc_env_plugin(void) { return &kind; }

@@ -43,7 +43,7 @@ static void still_step(const void *model, void *scratch, void *state, sparc_rand
 }
 
 static const sparc_env_kind kind = {
-    .version = FAULT == OLD_VERSION ? SPARC_ENV_VERSION - 1 : SPARC_ENV_VERSION,
+    .version = FAULT == OLD_VERSION ? 0 : SPARC_ENV_VERSION,
     .name = "still",
     .open = still_open,
     .state_bytes = still_state_bytes,

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -817,6 +818,134 @@ static void test_restore_refuses(void **state) {
   close_vector(&one);
 }
 
+/* where the parts of one saved environment lie: each begins a cache line, its state is the last */
+enum { LINE = 64, RANDOM = -4 * LINE, RETURN = -3 * LINE, LENGTH = -2 * LINE, FAULTS = -LINE };
+
+static size_t saved_state(const vector *v, size_t bytes) {
+  sparc_env_shape shape;
+  void *model = NULL;
+  const sparc_env_kind *kind = sparc_envs_kind(v->envs);
+  assert_int_equal(kind->open("", &shape, &model), SPARC_OK);
+  const size_t stride = (kind->state_bytes(model) + LINE - 1) / LINE * LINE;
+  if (kind->close) kind->close(model);
+  return bytes - stride;
+}
+
+static void put_int(char *to, double value) { memcpy(to, &(int){(int)value}, sizeof(int)); }
+static void put_byte(char *to, double value) { *to = (char)(int)value; }
+static void put_double(char *to, double value) { memcpy(to, &value, sizeof value); }
+
+/* what no episode reaches is refused, and the vector stays as it was */
+static void test_impossible_states(void **state) {
+  (void)state;
+  const struct {
+    const char *name;
+    int at; /* from the beginning of the state */
+    void (*put)(char *to, double value);
+    double value;
+    const char *says;
+  } rows[] = {{"autoencode", 0, put_int, INT32_MAX, "this state"}, /* the step */
+              {"autoencode", 0, put_int, -1, "this state"},
+              {"autoencode", 4, put_int, -1, "this state"}, /* how often a suit was seen */
+              {"autoencode", 56, put_int, 4, "this state"}, /* a card */
+              {"count-recall", 56, put_int, -1, "this state"},
+              {"repeat-first", 56, put_int, 1000000, "this state"},
+              {"repeat-previous", 0, put_int, 2, "this state"}, /* not the length of the episode */
+              {"higher-lower", 60, put_int, 13, "this state"},
+              {"pendulum", 0, put_double, 1e9, "this state"},
+              {"noisy-pendulum", 8, put_double, 8.5, "this state"},
+              {"noisy-pendulum", 8, put_double, NAN, "this state"},
+              {"cartpole", 0, put_double, 2.5, "this state"},
+              {"noisy-cartpole", 24, put_double, INFINITY, "this state"},
+              {"bandit", 8, put_double, -0.5, "this state"},
+              {"bandit", 8, put_double, NAN, "this state"},
+              {"battleship", 0, put_byte, 2, "this state"},
+              {"battleship", 70, put_byte, 255, "this state"},
+              {"battleship", 128, put_int, 13, "this state"},
+              {"minesweeper", 3, put_byte, 200, "this state"},
+              {"minesweeper", 20, put_byte, 2, "this state"},
+              {"concentration", 0, put_int, 2, "this state"},
+              {"concentration", 208, put_byte, 1, "this state"},
+              {"concentration", 264, put_int, 52, "this state"},
+              {"concentration", 264, put_int, -2, "this state"},
+              {"cartpole", LENGTH, put_int, 200, "this length of an episode"},
+              {"cartpole", LENGTH, put_int, -1, "this length of an episode"},
+              {"cartpole", RETURN, put_double, NAN, "this return"},
+              {"cartpole", FAULTS + 7, put_byte, 0x80, "this number of faults"},
+              {"cartpole", RANDOM + 16, put_byte, 1, "this random stream"}}; /* at a word of another block */
+  for (size_t i = 0; i < COUNT(rows); i++) {
+    vector v = open_vector(rows[i].name, NULL, 1, 5, 1);
+    const size_t bytes = sparc_envs_state_bytes(v.envs);
+    char *saved = malloc(bytes), *before = malloc(bytes), *after = malloc(bytes);
+    sparc_envs_save(v.envs, saved);
+    sparc_envs_save(v.envs, before);
+    rows[i].put(saved + saved_state(&v, bytes) + rows[i].at, rows[i].value);
+    if (sparc_envs_restore(v.envs, saved, bytes) != SPARC_FORMAT || !strstr(sparc_error(), rows[i].says))
+      fail_msg("%s, byte %d: '%s' does not say '%s'", rows[i].name, rows[i].at, sparc_error(), rows[i].says);
+    sparc_envs_save(v.envs, after);
+    assert_memory_equal(before, after, bytes);
+    assert_int_equal(sparc_envs_restore(v.envs, before, bytes), SPARC_OK);
+    free(saved);
+    free(before);
+    free(after);
+    close_vector(&v);
+  }
+}
+
+/* states that episodes reach are accepted */
+static void restore_each_step(vector *v, int steps, sparc_random *random, char *saved) {
+  const size_t bytes = sparc_envs_state_bytes(v->envs);
+  for (int t = 0; t < steps; t++) {
+    act_at_random(v, random);
+    step(v);
+    sparc_envs_save(v->envs, saved);
+    if (sparc_envs_restore(v->envs, saved, bytes) != SPARC_OK)
+      fail_msg("%s, step %d: %s", sparc_envs_kind(v->envs)->name, t, sparc_error());
+  }
+}
+
+/* whatever was restored goes on: it acts, draws and is drawn */
+static void go_on(vector *v, int steps, sparc_random *random) {
+  double segments[4][5];
+  sparc_envs_segments(v->envs, 0, segments, 4);
+  for (int t = 0; t < steps; t++) {
+    if (t % 2 || sparc_envs_oracle(v->envs, v->actions) != SPARC_OK) act_at_random(v, random);
+    if (!envs_begun(v->envs)) assert_int_equal(sparc_envs_reset(v->envs, v->observations), SPARC_OK);
+    step(v);
+    for (int i = 0; i < v->shape.observation; i++) assert_true(isfinite(v->observations[i]));
+  }
+}
+
+/* Every kind checks its states. Whatever stands in one word of what was saved, it is refused or the vector goes on.
+ * Robots are slow and share their code, so one of them takes a few steps. */
+static void test_changed_states(void **state) {
+  (void)state;
+  static const uint32_t words[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0x7ff80000, 0x7fefffff, 0x01010101, 52};
+  for (const char *const *name = sparc_env_names(); *name; name++) {
+    const sparc_env_kind *kind;
+    assert_int_equal(sparc_env_find(*name, &kind), SPARC_OK);
+    if (!kind->step) continue; /* a robot without MuJoCo */
+    assert_non_null(kind->state_valid);
+    const bool robot = kind->scratch_create != NULL;
+    if (robot && strcmp(*name, "ant") != 0) continue;
+    vector v = open_vector(*name, NULL, 1, 5, 1);
+    sparc_random random;
+    sparc_random_init(&random, 5, "policy", "");
+    const size_t bytes = sparc_envs_state_bytes(v.envs);
+    char *saved = malloc(bytes), *changed = malloc(bytes);
+    restore_each_step(&v, robot ? 20 : 250, &random, saved);
+    for (size_t at = 0; at + sizeof *words <= bytes; at += sizeof *words)
+      for (size_t w = 0; w < COUNT(words); w++) {
+        memcpy(changed, saved, bytes);
+        memcpy(changed + at, &words[w], sizeof *words);
+        if (sparc_envs_restore(v.envs, changed, bytes) == SPARC_OK) go_on(&v, robot ? 2 : 110, &random);
+      }
+    free(saved);
+    free(changed);
+    close_vector(&v);
+  }
+}
+
 static void test_bad_calls(void **state) {
   (void)state;
   const struct {
@@ -991,6 +1120,26 @@ static void test_faults(void **state) {
 static void nan_reset(const void *model, void *scratch, void *state, sparc_random *random, float *observation) {
   counter_reset(model, scratch, state, random, observation);
   observation[1] = NAN;
+}
+
+static int refuse_state(const void *model, const void *state, int steps) {
+  return (void)model, (void)state, (void)steps, 0;
+}
+
+/* kinds of the first version end before state_valid, which is not looked at */
+static void test_kinds_of_version_1(void **state) {
+  (void)state;
+  sparc_env_kind kind = counter;
+  kind.state_valid = refuse_state;
+  for (kind.version = 1; kind.version <= SPARC_ENV_VERSION; kind.version++) {
+    vector v = open_config((sparc_envs_config){.kind = &kind, .n = 2, .threads = 1});
+    const size_t bytes = sparc_envs_state_bytes(v.envs);
+    char *saved = malloc(bytes);
+    sparc_envs_save(v.envs, saved);
+    assert_int_equal(sparc_envs_restore(v.envs, saved, bytes), kind.version == 1 ? SPARC_OK : SPARC_FORMAT);
+    free(saved);
+    close_vector(&v);
+  }
 }
 
 static void test_nan_reset(void **state) {
@@ -1175,6 +1324,9 @@ int main(void) {
       cmocka_unit_test(test_streams),
       cmocka_unit_test(test_save),
       cmocka_unit_test(test_restore_refuses),
+      cmocka_unit_test(test_impossible_states),
+      cmocka_unit_test(test_changed_states),
+      cmocka_unit_test(test_kinds_of_version_1),
       cmocka_unit_test(test_bad_calls),
       cmocka_unit_test(test_native_kinds_are_honest),
       cmocka_unit_test(test_faults),

@@ -24,7 +24,7 @@ extern "C" {
 
 /* ---- one kind of environment ---- */
 
-enum { SPARC_ENV_VERSION = 1 };
+enum { SPARC_ENV_VERSION = 2 }; /* kinds of version 1 have no state_valid */
 
 typedef struct sparc_env_shape {
   int observation; /* numbers of an observation, >= 1 */
@@ -62,6 +62,11 @@ typedef struct sparc_env_kind {
   void (*oracle)(const void *model, void *scratch, const void *state, float *action);
   /* positions for drawing: up to `most` segments (x0, z0, x1, z1, radius) of a side view; NULL: nothing to draw */
   int (*segments)(const void *model, void *scratch, const void *state, double (*segment)[5], int most);
+  /* Returns 1 if the bytes of `state` can be the state of an episode after `steps` steps (0 ... horizon - 1), else 0.
+   * sparc_envs_restore() calls it for every state: saved environments come from files, and files can be crafted. Check
+   * whatever `step`, `oracle` and `segments` rely on: every index, count and enumeration. NULL: all bytes of the right
+   * size are accepted, and these functions must be safe for any of them. */
+  int (*state_valid)(const void *model, const void *state, int steps);
 } sparc_env_kind;
 
 /* what a plugin exports: const sparc_env_kind *sparc_env_plugin(void) */
@@ -116,7 +121,8 @@ SPARC_API sparc_status sparc_envs_step(sparc_envs *envs, const float *actions /*
 SPARC_API long sparc_envs_faults(const sparc_envs *envs);
 
 /* The whole state: episodes under way, random streams, counts. sparc_envs_restore takes what sparc_envs_save wrote for
- * the same kind, options and n on the same sort of machine, and changes nothing when it refuses (SPARC_FORMAT). */
+ * the same kind, options and n on the same sort of machine. It checks every number that the library keeps and every
+ * state by the kind's state_valid, and changes nothing when it refuses (SPARC_FORMAT). */
 SPARC_API size_t sparc_envs_state_bytes(const sparc_envs *envs);
 SPARC_API void sparc_envs_save(const sparc_envs *envs, void *state);
 SPARC_API sparc_status sparc_envs_restore(sparc_envs *envs, const void *state, size_t bytes);

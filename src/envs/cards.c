@@ -10,6 +10,7 @@
 #include "envs/envs.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { DECK = 52, SUITS = 4, RANKS = 13, MOST_VALUES = RANKS, MOST_DECKS = 64 };
@@ -115,6 +116,28 @@ static void cards_step(const void *model, void *scratch, void *state, sparc_rand
   if (s->t < m->cards) s->seen[s->card[s->t]]++;
   s->t++;
   m->task->show(m, s, observation);
+}
+
+/* every value equally often */
+static bool is_deck(const card_model *m, const int *card) {
+  int count[MOST_VALUES] = {0};
+  for (int i = 0; i < m->cards; i++) {
+    if (card[i] < 0 || card[i] >= m->values) return false;
+    count[card[i]]++;
+  }
+  for (int value = 0; value < m->values; value++)
+    if (count[value] != m->cards / m->values) return false;
+  return true;
+}
+
+static int cards_state_valid(const void *model, const void *state, int steps) {
+  const card_model *m = model;
+  const card_state *s = state;
+  int seen[MOST_VALUES] = {0};
+  for (int i = 0; i < m->task->shuffles; i++)
+    if (!is_deck(m, s->card + (size_t)i * (size_t)m->cards)) return 0;
+  for (int t = 0; t < steps && t < m->cards; t++) seen[s->card[t]]++;
+  return s->t == steps && memcmp(seen, s->seen, sizeof seen) == 0;
 }
 
 static void cards_oracle(const void *model, void *scratch, const void *state, float *action) {
@@ -351,6 +374,7 @@ static const card_task higher_lower = {
       .reset = cards_reset,                                                                    \
       .step = cards_step,                                                                      \
       .oracle = cards_oracle,                                                                  \
+      .state_valid = cards_state_valid,                                                        \
   };
 CARD_KINDS(DEFINE)
 

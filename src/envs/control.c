@@ -104,6 +104,13 @@ static void pendulum_step(const void *model, void *scratch, void *state, sparc_r
   pendulum_show(model, s, random, observation);
 }
 
+/* the oracle looks the speed up in a table */
+static int pendulum_state_valid(const void *model, const void *state, int steps) {
+  (void)model;
+  const pendulum_state *s = state;
+  return fabs(s->speed) <= most_speed && fabs(s->angle) <= pi + (steps + 1) * most_speed * period;
+}
+
 static size_t pendulum_state_bytes(const void *model) {
   (void)model;
   return sizeof(pendulum_state);
@@ -231,6 +238,13 @@ static void cartpole_step(const void *model, void *scratch, void *state, sparc_r
   cartpole_show(model, s, random, observation);
 }
 
+/* an episode goes on only between these bounds */
+static int cartpole_state_valid(const void *model, const void *state, int steps) {
+  (void)model, (void)steps;
+  const cartpole_state *s = state;
+  return fabs(s->place) <= farthest && fabs(s->angle) <= steepest && isfinite(s->speed) && isfinite(s->spin);
+}
+
 static size_t cartpole_state_bytes(const void *model) {
   (void)model;
   return sizeof(cartpole_state);
@@ -294,6 +308,7 @@ static sparc_status open_cartpole(const char *name, const sparc_option *rules, c
       .step = machine##_step,                                                                       \
       .oracle = machine##_oracle,                                                                   \
       .segments = machine##_segments,                                                               \
+      .state_valid = machine##_state_valid,                                                         \
   };
 CONTROL_KINDS(DEFINE)
 

@@ -34,6 +34,10 @@ sparc_status shape_check(const sparc_env_shape *shape, size_t state_bytes, const
 sparc_status kind_try(const sparc_env_kind *kind, const void *model, const sparc_env_shape *shape, const char *who,
                       sparc_status refusal);
 
+/* envs_saved_bytes is sparc_envs_state_bytes of n environments like these; envs_begun says whether there was a reset */
+size_t envs_saved_bytes(const sparc_envs *envs, int n);
+bool envs_begun(const sparc_envs *envs);
+
 /* random_action draws what sparc_env_kind.random_return is the return of */
 void random_action(const sparc_env_shape *shape, sparc_random *random, float *action);
 

@@ -27,8 +27,9 @@ void random_action(const sparc_env_shape *shape, sparc_random *random, float *ac
 /* ---- the table --------------------------------------------------------------------------------- */
 
 sparc_status kind_check(const sparc_env_kind *kind, const char *who, sparc_status refusal) {
-  if (kind->version != SPARC_ENV_VERSION)
-    return fail(refusal, "%s is an environment of version %d, expected %d", who, kind->version, (int)SPARC_ENV_VERSION);
+  if (kind->version < 1 || kind->version > SPARC_ENV_VERSION)
+    return fail(refusal, "%s is an environment of version %d, expected 1 to %d", who, kind->version,
+                (int)SPARC_ENV_VERSION);
   const char *missing = !kind->name || !*kind->name ? "name"
                         : !kind->open               ? "open"
                         : !kind->state_bytes        ? "state_bytes"

@@ -230,6 +230,14 @@ size_t robot_state_bytes(const void *model) {
   return (size_t)(1 + m->nq + m->nv + m->na + m->nv) * sizeof(double);
 }
 
+int robot_state_valid(const void *model, const void *state, int steps) {
+  (void)steps;
+  const double *numbers = state;
+  for (size_t i = 0; i < robot_state_bytes(model) / sizeof *numbers; i++)
+    if (!isfinite(numbers[i])) return 0;
+  return numbers[0] >= 0; /* the time */
+}
+
 const void *robot_load(const void *model, void *scratch, const void *state) {
   const world *w = model;
   const double *from = state;

@@ -32,9 +32,10 @@
 /* clang-format on */
 
 #if SPARC_HAVE_MUJOCO
-#define HOOKS                                                                                     \
-  .close = robot_close, .state_bytes = robot_state_bytes, .scratch_create = robot_scratch_create, \
-  .scratch_free = robot_scratch_free, .reset = robot_reset, .step = robot_step, .segments = robot_segments
+#define HOOKS                                                                                               \
+  .close = robot_close, .state_bytes = robot_state_bytes, .scratch_create = robot_scratch_create,           \
+  .scratch_free = robot_scratch_free, .reset = robot_reset, .step = robot_step, .segments = robot_segments, \
+  .state_valid = robot_state_valid
 #else
 /* nothing opens, so nothing else is called */
 #define HOOKS .close = NULL

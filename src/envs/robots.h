@@ -30,6 +30,8 @@ void robot_step(const void *model, void *scratch, void *state, sparc_random *ran
                 float *observation, float *reward, int *done);
 int robot_segments(const void *model, void *scratch, const void *state, double (*segment)[5], int most);
 
+int robot_state_valid(const void *model, const void *state, int steps);
+
 /* robot_load puts a state into the scratch, an mjData, and returns the mjModel: for tests, which then know both */
 const void *robot_load(const void *model, void *scratch, const void *state);
 

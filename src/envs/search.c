@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "envs/envs.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* a task without options and without a model */
@@ -16,6 +17,16 @@ static sparc_status open_plain(const char *name, const char *options, sparc_env_
   double option[MAX_OPTIONS];
   *shape = chosen;
   return options_parse(name, none, options, option);
+}
+
+/* how many of these marks are 1; -1: one of them is neither 0 nor 1 */
+static int count_marks(const unsigned char *mark, int count) {
+  int sum = 0;
+  for (int i = 0; i < count; i++) {
+    if (mark[i] > 1) return -1;
+    sum += mark[i];
+  }
+  return sum;
 }
 
 /* ---- bandit: ten arms, each with its own odds ------------------------------------------------------ */
@@ -50,6 +61,14 @@ static void bandit_oracle(const void *model, void *scratch, const void *state, f
   for (int arm = 1; arm < ARMS; arm++)
     if (s->odds[arm] > s->odds[best]) best = arm;
   *action = (float)best;
+}
+
+static int bandit_state_valid(const void *model, const void *state, int steps) {
+  (void)model, (void)steps;
+  const bandit_state *s = state;
+  for (int arm = 0; arm < ARMS; arm++)
+    if (!(s->odds[arm] >= 0 && s->odds[arm] <= 1)) return 0;
+  return 1;
 }
 
 /* ---- battleship: find four ships on a board --------------------------------------------------------- */
@@ -111,6 +130,15 @@ static void battleship_oracle(const void *model, void *scratch, const void *stat
   *action = (float)square;
 }
 
+static int battleship_state_valid(const void *model, const void *state, int steps) {
+  (void)model;
+  const battleship_state *s = state;
+  const int ships = count_marks(s->ship, SQUARES), shots = count_marks(s->shot, SQUARES);
+  int hits = 0;
+  for (int square = 0; square < SQUARES; square++) hits += s->ship[square] && s->shot[square];
+  return ships == SHIP_SQUARES && shots >= 0 && shots <= steps && s->hits == hits && hits < SHIP_SQUARES;
+}
+
 /* ---- minesweeper: open what is not a mine ------------------------------------------------------------ */
 
 enum { FIELD = 4, CELLS = FIELD * FIELD, MINES = 2, SAFE = CELLS - MINES };
@@ -158,6 +186,15 @@ static void minesweeper_oracle(const void *model, void *scratch, const void *sta
   int cell = 0;
   while (cell < CELLS - 1 && (s->mine[cell] || s->open[cell])) cell++;
   *action = (float)cell;
+}
+
+static int minesweeper_state_valid(const void *model, const void *state, int steps) {
+  (void)model;
+  const minesweeper_state *s = state;
+  const int open = count_marks(s->open, CELLS);
+  for (int cell = 0; cell < CELLS; cell++)
+    if (s->mine[cell] && s->open[cell]) return 0; /* the episode has ended there */
+  return count_marks(s->mine, CELLS) == MINES && open >= 0 && open <= steps;
 }
 
 /* ---- concentration: turn over pairs of equal cards ---------------------------------------------------- */
@@ -212,6 +249,20 @@ static void concentration_step(const void *model, void *scratch, void *state, sp
   concentration_show(s, first, card, observation);
 }
 
+static int concentration_state_valid(const void *model, const void *state, int steps) {
+  (void)model;
+  const concentration_state *s = state;
+  const int found = count_marks(s->found, CARDS);
+  int count[COLOURS] = {0};
+  for (int card = 0; card < CARDS; card++) {
+    if (s->colour[card] < 0 || s->colour[card] >= COLOURS) return 0;
+    count[s->colour[card]]++;
+  }
+  const bool turned = s->turned >= 0 && s->turned < CARDS;
+  return count[0] == CARDS / COLOURS && found >= 0 && found == s->found_count && found < CARDS && found <= steps &&
+         (s->turned == -1 || (turned && !s->found[s->turned]));
+}
+
 /* the first card that is hidden, then the next one of its colour */
 static void concentration_oracle(const void *model, void *scratch, const void *state, float *action) {
   (void)model, (void)scratch;
@@ -252,6 +303,7 @@ static void concentration_oracle(const void *model, void *scratch, const void *s
       .reset = id##_reset,                                                                   \
       .step = id##_step,                                                                     \
       .oracle = id##_oracle,                                                                 \
+      .state_valid = id##_state_valid,                                                       \
   };
 SEARCH_KINDS(DEFINE)
 

@@ -9,7 +9,9 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "envs/envs.h"
+#include "io/dtype.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +21,8 @@ enum {
   SLOW_TILES = 64   /* tiles, at most, of a kind with a scratch; every tile has its own */
 };
 
-/* opens the block of what changes; restore accepts a block whose header differs in nothing but `begun` */
+/* opens the block of what changes; restore accepts a block whose header differs in nothing but `begun`, and of which
+ * every number is possible */
 typedef struct header {
   char format[8]; /* "sparcenv" */
   char name[40];
@@ -302,23 +305,78 @@ void sparc_envs_save(const sparc_envs *envs, void *state) {
   if (envs && state) memcpy(state, envs->block, envs->block_bytes);
 }
 
-sparc_status sparc_envs_restore(sparc_envs *envs, const void *state, size_t bytes) {
-  if (!envs || !state) return fail(SPARC_INVALID, "%s is NULL", envs ? "state" : "envs");
-  header saved;
+size_t envs_saved_bytes(const sparc_envs *envs, int n) {
+  sparc_envs other = *envs;
+  other.n = n;
+  return carve(&other, arena_measure());
+}
+
+bool envs_begun(const sparc_envs *envs) { return envs->header->begun != 0; }
+
+static sparc_status check_header(const sparc_envs *envs, const void *state, size_t bytes) {
+  header saved, own = *envs->header;
   if (bytes < sizeof saved) return fail(SPARC_FORMAT, "the saved environments are %zu bytes, too few", bytes);
   memcpy(&saved, state, sizeof saved);
-  saved.begun = saved.begun != 0;
-  header own = *envs->header;
   if (memcmp(saved.format, own.format, sizeof own.format) != 0)
     return fail(SPARC_FORMAT, "these bytes are no saved environments");
-  if (strncmp(saved.name, own.name, sizeof own.name) != 0)
-    return fail(SPARC_FORMAT, "the saved environments are %.39s, expected %s", saved.name, own.name);
+  if (strncmp(saved.name, own.name, sizeof own.name) != 0) {
+    saved.name[sizeof saved.name - 1] = '\0';
+    return fail(SPARC_FORMAT, "the saved environments are %s, expected %s", quote(saved.name).text, own.name);
+  }
   if (saved.n != own.n) return fail(SPARC_FORMAT, "there are %d saved environments, expected %d", saved.n, own.n);
   own.begun = saved.begun;
   if (memcmp(&saved, &own, sizeof own) != 0 || bytes != envs->block_bytes)
     return fail(SPARC_FORMAT, "the saved environments are %s with other options", own.name);
-  memcpy(envs->block, state, bytes);
+  if (saved.begun != 0 && saved.begun != 1)
+    return fail(SPARC_FORMAT, "the saved environments say %d of whether they have begun", saved.begun);
   return SPARC_OK;
+}
+
+/* the cached words of a stream follow from its position */
+static bool is_stream(const sparc_random *random) {
+  sparc_random again = *random;
+  sparc_random_seek(&again, random->position);
+  return random->position <= UINT64_MAX / 2 && memcmp(again.words, random->words, sizeof again.words) == 0;
+}
+
+static bool is_state(const sparc_envs *saved, int i) {
+  const sparc_env_kind *kind = saved->kind;
+  if (kind->version < 2 || !kind->state_valid) return true;
+  return kind->state_valid(saved->model, state_of(saved, i), saved->lengths[i]) != 0;
+}
+
+/* what is impossible about the saved environment i; NULL: nothing. Before the first reset there is no episode. */
+static const char *impossible_part(const sparc_envs *saved, int i) {
+  const bool begun = saved->header->begun != 0;
+  if (!is_stream(&saved->random[i])) return "random stream";
+  if (saved->faults[i] < 0 || saved->faults[i] > INT64_MAX / MOST_ENVIRONMENTS) return "number of faults";
+  if (saved->lengths[i] < 0 || saved->lengths[i] >= saved->shape.horizon) return "length of an episode";
+  if (!isfinite(saved->returns[i])) return "return";
+  return !begun || is_state(saved, i) ? NULL : "state";
+}
+
+static sparc_status check_environments(const sparc_envs *saved) {
+  for (int i = 0; i < saved->n; i++) {
+    const char *part = impossible_part(saved, i);
+    if (part) return fail(SPARC_FORMAT, "saved environment %d: %s cannot have this %s", i, saved->kind->name, part);
+  }
+  return SPARC_OK;
+}
+
+sparc_status sparc_envs_restore(sparc_envs *envs, const void *state, size_t bytes) {
+  if (!envs || !state) return fail(SPARC_INVALID, "%s is NULL", envs ? "state" : "envs");
+  sparc_status status = check_header(envs, state, bytes);
+  if (status != SPARC_OK) return status;
+  /* a copy, which is aligned as states are */
+  sparc_envs saved = *envs;
+  saved.block = sparc_alloc(bytes);
+  if (!saved.block) return fail(SPARC_NO_MEMORY, "no memory for a copy of %zu bytes of environments", bytes);
+  memcpy(saved.block, state, bytes);
+  carve(&saved, arena_over(saved.block, bytes));
+  status = check_environments(&saved);
+  if (status == SPARC_OK) memcpy(envs->block, saved.block, bytes);
+  sparc_free(saved.block);
+  return status;
 }
 
 /* ---- what a kind offers besides ------------------------------------------------------------------ */
