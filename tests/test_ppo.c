@@ -403,7 +403,7 @@ static void files_that_are_no_agents_are_refused(void **state) {
                {"rewardnorm", "return", "metadata 'rewardnorm' is 'return', expected a whole number from 0 to 1"},
                {"rollouts_done", "-1", "metadata 'rollouts_done' is '-1'"},
                {"horizon", NULL, "metadata 'horizon' is missing"},
-               {"seed", "0", "there is no tensor"}};
+               {"seed", "0", "tensor 'embed.weight' is missing"}};
   for (size_t i = 0; i < COUNT(cases); i++) {
     rewrite(in_folder("good"), in_folder("bad"), cases[i].key, cases[i].value);
     assert_int_not_equal(sparc_agent_load(in_folder("bad"), &agent), SPARC_OK);

@@ -7,6 +7,7 @@
 #include "base/c_locale.h"
 #include "base/error.h"
 #include "io/dtype.h"
+#include "io/stored_tensor.h"
 #include "lab/train.h"
 #include "lab/train_settings.h"
 
@@ -127,15 +128,8 @@ static sparc_status make_network(checkpoint *c) {
 /* ---- reading: tensors --------------------------------------------------------------------------- */
 
 static sparc_status check_tensor(const checkpoint *c, const sparc_block *block, const char *name) {
-  const sparc_tensor_info *info = sparc_tensors_find(c->file, name);
-  if (!info) return fail(SPARC_FORMAT, "'%.200s': tensor '%s' is missing", c->path, name);
   const size_t shape[2] = {(size_t)block->shape[0], (size_t)block->shape[1]};
-  if (info->dtype == SPARC_F32 && info->rank == block->rank && info->shape[0] == shape[0] &&
-      (info->rank == 1 || info->shape[1] == shape[1]))
-    return SPARC_OK;
-  return fail(SPARC_FORMAT, "'%.200s': tensor '%s' is %s %s, expected F32 %s", c->path, name,
-              sparc_dtype_name(info->dtype), quote_shape(info->shape, info->rank).text,
-              quote_shape(shape, block->rank).text);
+  return stored_tensor_check(c->file, c->path, name, SPARC_F32, shape, block->rank);
 }
 
 static bool begins_with(const char *name, const char *prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; }
@@ -222,13 +216,7 @@ void checkpoint_close(checkpoint *c) {
 
 static sparc_status read_tensor(const checkpoint *c, const sparc_block *block, const char *name, double least,
                                 float *to) {
-  sparc_status status = sparc_tensors_read_f32(c->file, name, to + block->offset, block->size);
-  if (status != SPARC_OK) return status;
-  for (size_t i = block->offset; i < block->offset + block->size; i++)
-    if (!isfinite(to[i]) || (double)to[i] < least)
-      return fail(SPARC_FORMAT, "'%.200s': element %zu of tensor '%s' is %g, expected a finite number%s", c->path,
-                  i - block->offset, name, (double)to[i], least < 0 ? "" : " from 0");
-  return SPARC_OK;
+  return stored_f32_read(c->file, c->path, name, least, to + block->offset, block->size);
 }
 
 sparc_status checkpoint_read(const checkpoint *c, float *params, float *moments) {

@@ -9,6 +9,7 @@
 #include "rl/normaliser.h"
 #include "rl/policy.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,7 +70,7 @@ static sparc_status load(sparc_agent *agent, const char *path) {
   if (status == SPARC_OK) status = stored_run_read(agent->file, path, &run);
   if (status == SPARC_OK) status = check_shape(path, &run.shape);
   if (status == SPARC_OK) status = make_network(agent, path, &run);
-  if (status == SPARC_OK) status = stored_blocks_check(agent->file, path, agent->network);
+  if (status == SPARC_OK) status = stored_blocks_check(agent->file, path, agent->network, "");
   if (status != SPARC_OK) return status;
   observation_normaliser *o = &agent->observations;
   agent->shape = run.shape;
@@ -78,10 +79,10 @@ static sparc_status load(sparc_agent *agent, const char *path) {
   agent->n = sparc_network_sizes_of(agent->network);
   *o = (observation_normaliser){.mode = run.config.obsnorm, .width = (size_t)run.shape.observation};
   status = allocate(agent);
-  if (status == SPARC_OK) status = stored_blocks_read(agent->file, path, agent->network, "", agent->params);
+  if (status == SPARC_OK) status = stored_blocks_read(agent->file, path, agent->network, "", -INFINITY, agent->params);
   if (status == SPARC_OK)
-    status = stored_doubles_read(agent->file, path, STORED_OBSERVATION_MOMENTS, (double *)o->moments,
-                                 3 * observation_moments(o->mode, o->width));
+    status = stored_moments_read(agent->file, path, STORED_OBSERVATION_MOMENTS, observation_moments(o->mode, o->width),
+                                 o->moments);
   return status == SPARC_OK ? sparc_network_prepare(agent->network, agent->params, agent->prepared) : status;
 }
 

@@ -7,16 +7,20 @@
 #include "base/error.h"
 #include "envs/envs.h"
 #include "io/dtype.h"
+#include "io/stored_tensor.h"
+#include "rl/actor_critic.h"
 #include "rl/ppo.h"
 #include "rl/settings.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #define FORMAT         "sparc-agent"
 #define FORMAT_VERSION "1"
+#define ENVIRONMENTS   "environments" /* the tensor of their states */
 
 /* ---- metadata --------------------------------------------------------------------------------------- */
 
@@ -95,24 +99,29 @@ sparc_status stored_run_read(const sparc_tensors *file, const char *path, stored
 enum { MOMENTS = 2, NAME_SIZE = 96 };
 
 static const char *const moment_prefix[MOMENTS] = {"opt.m.", "opt.v."};
+static const double least_moment[MOMENTS] = {-INFINITY, 0}; /* the second one is a mean of squares */
 
-/* an array of a run beside those of the network; its numbers are finite */
+/* what the numbers of an array can be; all of them are finite, and doubles within MOMENTS_RANGE */
+typedef enum content { NUMBERS, RUNNING_MOMENTS, ZERO_OR_ONE } content;
+
+/* an array of a run beside those of the network */
 typedef struct other {
   char name[NAME_SIZE];
+  content content;
   sparc_dtype dtype;
   size_t rows, columns;
   void *data;
 } other;
 
-static other other_of(const char *name, sparc_dtype dtype, size_t rows, size_t columns, void *data) {
-  other o = {.dtype = dtype, .rows = rows, .columns = columns, .data = data};
+static other other_of(const char *name, content holds, size_t rows, size_t columns, void *data) {
+  other o = {.content = holds, .dtype = SPARC_F64, .rows = rows, .columns = columns, .data = data};
   snprintf(o.name, sizeof o.name, "%s", name);
   return o;
 }
 
 /* what stream i carries from rollout to rollout */
-static other carried(const char *name, size_t i, size_t width, float *data) {
-  other o = other_of("", SPARC_F32, 1, width, data);
+static other carried(const char *name, content holds, size_t i, size_t width, float *data) {
+  other o = {.content = holds, .dtype = SPARC_F32, .rows = 1, .columns = width, .data = data};
   snprintf(o.name, sizeof o.name, "carry.%s.%zu", name, i);
   return o;
 }
@@ -123,62 +132,61 @@ static size_t list_others(const sparc_ppo *ppo, other *list) {
   const rollout *r = &ppo->rollout;
   const observation_normaliser *o = &ppo->observations;
   size_t count = 0;
-  list[count++] =
-      other_of(STORED_OBSERVATION_MOMENTS, SPARC_F64, observation_moments(o->mode, o->width), 3, o->moments);
-  list[count++] = other_of("normaliser.reward", SPARC_F64, 1, 3, (void *)&ppo->rewards.moments);
-  list[count++] = other_of("normaliser.accumulated", SPARC_F64, r->n.N, 1, ppo->rewards.accumulated);
+  list[count++] = other_of(STORED_OBSERVATION_MOMENTS, RUNNING_MOMENTS, observation_moments(o->mode, o->width),
+                           MOMENT_NUMBERS, o->moments);
+  list[count++] = other_of("normaliser.reward", RUNNING_MOMENTS, 1, MOMENT_NUMBERS, (void *)&ppo->rewards.moments);
+  list[count++] = other_of("normaliser.accumulated", NUMBERS, r->n.N, 1, ppo->rewards.accumulated);
   for (size_t i = 0; i < r->n.N; i++) {
     const size_t last = rollout_row(r, i, r->n.T);
-    list[count++] = carried("observation", i, r->n.observation, r->observations + last * r->n.observation);
-    list[count++] = carried("start", i, 1, r->starts + last);
-    list[count++] = carried("state", i, r->n.state, r->states + last * r->n.state);
-    if (r->n.trace) list[count++] = carried("trace", i, r->n.trace, r->traces + last * r->n.trace);
-    if (r->n.boundary) list[count++] = carried("trace", i, r->n.boundary, r->boundary + (r->n.N + i) * r->n.boundary);
+    list[count++] = carried("observation", NUMBERS, i, r->n.observation, r->observations + last * r->n.observation);
+    list[count++] = carried("start", ZERO_OR_ONE, i, 1, r->starts + last);
+    list[count++] = carried("state", NUMBERS, i, r->n.state, r->states + last * r->n.state);
+    if (r->n.trace) list[count++] = carried("trace", NUMBERS, i, r->n.trace, r->traces + last * r->n.trace);
+    if (r->n.boundary)
+      list[count++] = carried("trace", NUMBERS, i, r->n.boundary, r->boundary + (r->n.N + i) * r->n.boundary);
   }
   return count;
 }
 
-sparc_status stored_doubles_read(const sparc_tensors *file, const char *path, const char *name, double *out,
-                                 size_t count) {
-  const sparc_status status = sparc_tensors_read_f64(file, name, out, count);
-  for (size_t i = 0; i < count && status == SPARC_OK; i++)
-    if (!isfinite(out[i]))
-      return fail(SPARC_FORMAT, "'%.200s': element %zu of tensor '%s' is not finite", path, i, name);
-  return status;
+static void name_companion(char name[NAME_SIZE], const char *prefix, const sparc_block *block) {
+  snprintf(name, NAME_SIZE, "%s%s", prefix, block->name);
 }
 
-static sparc_status read_floats(const sparc_tensors *file, const char *path, const char *name, float *out,
-                                size_t count) {
-  const sparc_status status = sparc_tensors_read_f32(file, name, out, count);
-  for (size_t i = 0; i < count && status == SPARC_OK; i++)
-    if (!isfinite(out[i]))
-      return fail(SPARC_FORMAT, "'%.200s': element %zu of tensor '%s' is not finite", path, i, name);
-  return status;
-}
-
-sparc_status stored_blocks_check(const sparc_tensors *file, const char *path, const sparc_network *network) {
-  size_t blocks;
-  const sparc_block *block = sparc_network_blocks(network, &blocks);
-  for (size_t i = 0; i < blocks; i++) {
-    const sparc_tensor_info *tensor = sparc_tensors_find(file, block[i].name);
-    if (!tensor) return fail(SPARC_FORMAT, "'%.200s': there is no tensor '%s'", path, block[i].name);
-    if (tensor->elements != block[i].size)
-      return fail(SPARC_FORMAT, "'%.200s': tensor '%s' has %zu elements, expected %zu", path, block[i].name,
-                  tensor->elements, block[i].size);
-  }
-  return SPARC_OK;
-}
-
-sparc_status stored_blocks_read(const sparc_tensors *file, const char *path, const sparc_network *network,
-                                const char *prefix, float *params) {
+sparc_status stored_blocks_check(const sparc_tensors *file, const char *path, const sparc_network *network,
+                                 const char *prefix) {
   size_t blocks;
   const sparc_block *block = sparc_network_blocks(network, &blocks);
   sparc_status status = SPARC_OK;
   for (size_t i = 0; i < blocks && status == SPARC_OK; i++) {
     char name[NAME_SIZE];
-    snprintf(name, sizeof name, "%s%s", prefix, block[i].name);
-    status = read_floats(file, path, name, params + block[i].offset, block[i].size);
+    const size_t shape[2] = {(size_t)block[i].shape[0], (size_t)block[i].shape[1]};
+    name_companion(name, prefix, &block[i]);
+    status = stored_tensor_check(file, path, name, SPARC_F32, shape, block[i].rank);
   }
+  return status;
+}
+
+sparc_status stored_blocks_read(const sparc_tensors *file, const char *path, const sparc_network *network,
+                                const char *prefix, double least, float *params) {
+  size_t blocks;
+  const sparc_block *block = sparc_network_blocks(network, &blocks);
+  sparc_status status = SPARC_OK;
+  for (size_t i = 0; i < blocks && status == SPARC_OK; i++) {
+    char name[NAME_SIZE];
+    name_companion(name, prefix, &block[i]);
+    status = stored_f32_read(file, path, name, least, params + block[i].offset, block[i].size);
+  }
+  return status;
+}
+
+sparc_status stored_moments_read(const sparc_tensors *file, const char *path, const char *name, size_t count,
+                                 running_moments *out) {
+  sparc_status status = stored_tensor_check(file, path, name, SPARC_F64, (const size_t[]){count, MOMENT_NUMBERS}, 2);
+  if (status == SPARC_OK) status = stored_f64_read(file, path, name, -INFINITY, (double *)out, count * MOMENT_NUMBERS);
+  for (size_t i = 0; i < count && status == SPARC_OK; i++)
+    if (!moments_valid(&out[i]))
+      return fail(SPARC_FORMAT, "'%.200s': row %zu of tensor '%s' is the variance %g of %g observations", path, i, name,
+                  out[i].variance, out[i].count);
   return status;
 }
 
@@ -225,7 +233,7 @@ static void list_tensors(listing *l, const sparc_ppo *ppo) {
     list_block(l, &block[i], block[i].name, ppo->params);
     for (size_t m = 0; m < MOMENTS; m++) {
       char *name = l->name[MOMENTS * i + m];
-      snprintf(name, NAME_SIZE, "%s%s", moment_prefix[m], block[i].name);
+      name_companion(name, moment_prefix[m], &block[i]);
       list_block(l, &block[i], name, ppo->moments + m * ppo->n.params);
     }
   }
@@ -240,7 +248,7 @@ static void list_tensors(listing *l, const sparc_ppo *ppo) {
                                                     .data = o->data};
   }
   sparc_envs_save(ppo->envs, l->environments);
-  l->tensor[l->tensors++] = (sparc_tensor_source){.name = "environments",
+  l->tensor[l->tensors++] = (sparc_tensor_source){.name = ENVIRONMENTS,
                                                   .dtype = SPARC_U8,
                                                   .in_type = SPARC_U8,
                                                   .rank = 1,
@@ -275,57 +283,130 @@ sparc_status sparc_ppo_save(const sparc_ppo *ppo, const sparc_metadata *extra, s
   return status;
 }
 
-/* ---- restoring --------------------------------------------------------------------------------------- */
+/* ---- restoring: what the file asks for, before memory is taken ------------------------------------------ */
 
-static sparc_status read_environments(const sparc_tensors *file, sparc_ppo *ppo) {
-  const size_t bytes = sparc_envs_state_bytes(ppo->envs);
-  void *state = sparc_alloc(bytes);
-  if (!state) return fail(SPARC_NO_MEMORY, "no memory for the state of the environments");
-  sparc_status status = sparc_tensors_read_bytes(file, "environments", state, bytes);
-  if (status == SPARC_OK) status = sparc_envs_restore(ppo->envs, state, bytes);
-  sparc_free(state);
-  return status;
+/* an argument that is wrong because the file says so, or a sentence that does not name the file */
+static sparc_status as_format_error(const char *path, const char *what, sparc_status status) {
+  if (status != SPARC_INVALID && status != SPARC_FORMAT) return status;
+  char sentence[256];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  return fail(SPARC_FORMAT, "'%.200s': %s: %s", path, what, sentence);
 }
 
-static sparc_status check_shape(const sparc_ppo *ppo, const char *path, const sparc_env_shape *stored) {
-  const sparc_env_shape *now = &ppo->shape;
+static const char impossible[] = "the stored configuration is not possible";
+
+static sparc_status compare_shape(const char *path, const stored_run *run, const sparc_env_shape *now) {
+  const sparc_env_shape *stored = &run->shape;
   if (stored->observation == now->observation && stored->choices == now->choices && stored->action == now->action)
     return SPARC_OK;
   return fail(SPARC_FORMAT,
               "'%.200s' is for %d observed numbers, %d choices and actions of %d, but task %s has %d, %d and %d", path,
-              stored->observation, stored->choices, stored->action, ppo->own.config.task, now->observation,
-              now->choices, now->action);
+              stored->observation, stored->choices, stored->action, run->config.task, now->observation, now->choices,
+              now->action);
+}
+
+/* one environment tells the task's shape and how many bytes all of them take */
+static sparc_status check_task(const sparc_tensors *file, const char *path, const stored_run *run) {
+  sparc_envs *one;
+  const sparc_envs_config config = ppo_task_of(&run->config, 1);
+  sparc_status status = as_format_error(path, impossible, sparc_envs_create(&config, &one));
+  if (status != SPARC_OK) return status;
+  const sparc_env_shape shape = sparc_envs_shape(one);
+  const size_t bytes = envs_saved_bytes(one, run->config.streams);
+  sparc_envs_free(one);
+  status = compare_shape(path, run, &shape);
+  return status == SPARC_OK ? stored_tensor_check(file, path, ENVIRONMENTS, SPARC_U8, &bytes, 1) : status;
+}
+
+static sparc_status check_network(const sparc_tensors *file, const char *path, const stored_run *run) {
+  sparc_network *network;
+  sparc_status status = as_format_error(path, impossible, actor_critic_create(&run->config, &run->shape, &network));
+  if (status != SPARC_OK) return status;
+  status = stored_blocks_check(file, path, network, "");
+  for (size_t m = 0; m < MOMENTS && status == SPARC_OK; m++)
+    status = stored_blocks_check(file, path, network, moment_prefix[m]);
+  sparc_network_free(network);
+  return status;
+}
+
+/* updates are counted in a long, and as a double in the optimiser */
+static sparc_status check_progress(const char *path, const stored_run *run) {
+  const sparc_ppo_config *c = &run->config;
+  const double updates = ((double)run->rollouts + 1) * c->epochs * c->minibatches;
+  if (updates <= 0x1p53) return SPARC_OK;
+  return fail(SPARC_FORMAT, "'%.200s': %ld rollouts of %d epochs and %d minibatches are more updates than can be", path,
+              run->rollouts, c->epochs, c->minibatches);
+}
+
+static sparc_status make_run(const sparc_tensors *file, const char *path, stored_run *run, sparc_ppo **out) {
+  sparc_status status = check_progress(path, run);
+  if (status == SPARC_OK) status = check_task(file, path, run);
+  if (status == SPARC_OK) status = check_network(file, path, run);
+  if (status != SPARC_OK) return status;
+  run->config.memory_limit = machine_memory(); /* the steps of a rollout are not in the file */
+  status = as_format_error(path, impossible, ppo_make(&run->config, out));
+  if (status == SPARC_OK) (*out)->own.config.memory_limit = 0;
+  return status;
+}
+
+/* ---- restoring: what it holds --------------------------------------------------------------------------- */
+
+static sparc_status read_environments(const sparc_tensors *file, const char *path, sparc_ppo *ppo) {
+  const size_t bytes = sparc_envs_state_bytes(ppo->envs);
+  void *state = sparc_alloc(bytes);
+  if (!state) return fail(SPARC_NO_MEMORY, "no memory for the state of the environments");
+  sparc_status status = sparc_tensors_read_bytes(file, ENVIRONMENTS, state, bytes);
+  if (status == SPARC_OK)
+    status = as_format_error(path, "tensor '" ENVIRONMENTS "'", sparc_envs_restore(ppo->envs, state, bytes));
+  if (status == SPARC_OK && !envs_begun(ppo->envs))
+    status = fail(SPARC_FORMAT, "'%.200s': no episode of tensor '" ENVIRONMENTS "' has begun", path);
+  sparc_free(state);
+  return status;
+}
+
+static bool is_possible(const other *o, size_t i) {
+  if (o->dtype == SPARC_F64) return fabs(((const double *)o->data)[i]) <= MOMENTS_RANGE;
+  const float value = ((const float *)o->data)[i];
+  return o->content != ZERO_OR_ONE || value == 0 || value == 1;
+}
+
+static sparc_status read_other(const sparc_tensors *file, const char *path, const other *o) {
+  const size_t elements = o->rows * o->columns;
+  if (o->content == RUNNING_MOMENTS) return stored_moments_read(file, path, o->name, o->rows, o->data);
+  sparc_status status = stored_tensor_check(file, path, o->name, o->dtype, (const size_t[]){o->rows, o->columns}, 2);
+  if (status != SPARC_OK) return status;
+  status = o->dtype == SPARC_F64 ? stored_f64_read(file, path, o->name, -INFINITY, o->data, elements)
+                                 : stored_f32_read(file, path, o->name, -INFINITY, o->data, elements);
+  for (size_t i = 0; i < elements && status == SPARC_OK; i++)
+    if (!is_possible(o, i))
+      return fail(SPARC_FORMAT, "'%.200s': element %zu of tensor '%s' is out of range", path, i, o->name);
+  return status;
 }
 
 static sparc_status read_others(const sparc_tensors *file, const char *path, const sparc_ppo *ppo) {
   other *others = sparc_alloc(most_others(ppo) * sizeof *others);
   if (!others) return fail(SPARC_NO_MEMORY, "no memory for the table of a checkpoint");
   const size_t count = list_others(ppo, others);
+  size_t blocks;
+  sparc_network_blocks(ppo->network, &blocks);
   sparc_status status = SPARC_OK;
-  for (size_t i = 0; i < count && status == SPARC_OK; i++) {
-    const other *o = &others[i];
-    const size_t elements = o->rows * o->columns;
-    status = o->dtype == SPARC_F64 ? stored_doubles_read(file, path, o->name, o->data, elements)
-                                   : read_floats(file, path, o->name, o->data, elements);
-  }
+  for (size_t i = 0; i < count && status == SPARC_OK; i++) status = read_other(file, path, &others[i]);
+  const size_t expected = (1 + MOMENTS) * blocks + count + 1;
+  if (status == SPARC_OK && sparc_tensors_count(file) != expected)
+    status =
+        fail(SPARC_FORMAT, "'%.200s' has %zu tensors, expected %zu: some do not belong to the stored configuration",
+             path, sparc_tensors_count(file), expected);
   sparc_free(others);
   return status;
 }
 
 static sparc_status read_run(const sparc_tensors *file, const char *path, sparc_ppo *ppo) {
-  sparc_status status = stored_blocks_read(file, path, ppo->network, "", ppo->params);
+  sparc_status status = stored_blocks_read(file, path, ppo->network, "", -INFINITY, ppo->params);
   for (size_t m = 0; m < MOMENTS && status == SPARC_OK; m++)
-    status = stored_blocks_read(file, path, ppo->network, moment_prefix[m], ppo->moments + m * ppo->n.params);
+    status = stored_blocks_read(file, path, ppo->network, moment_prefix[m], least_moment[m],
+                                ppo->moments + m * ppo->n.params);
   if (status == SPARC_OK) status = read_others(file, path, ppo);
-  return status == SPARC_OK ? read_environments(file, ppo) : status;
-}
-
-/* an argument that is wrong because the file says so */
-static sparc_status blame_file(const char *path, sparc_status status) {
-  if (status != SPARC_INVALID) return status;
-  char sentence[256];
-  snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  return fail(SPARC_FORMAT, "'%.200s': the stored configuration is not possible: %s", path, sentence);
+  return status == SPARC_OK ? read_environments(file, path, ppo) : status;
 }
 
 static sparc_status restore(const sparc_tensors *file, const char *path, const sparc_env_kind *kind,
@@ -337,11 +418,10 @@ static sparc_status restore(const sparc_tensors *file, const char *path, const s
   run.config.kind = kind;
   run.config.threads = threads;
   sparc_ppo *ppo = NULL;
-  status = blame_file(path, ppo_make(&run.config, &ppo));
+  status = make_run(file, path, &run, &ppo);
   if (status != SPARC_OK) return status;
   ppo->rollouts = run.rollouts;
-  status = check_shape(ppo, path, &run.shape);
-  if (status == SPARC_OK) status = read_run(file, path, ppo);
+  status = read_run(file, path, ppo);
   if (status == SPARC_OK) status = sparc_network_prepare(ppo->network, ppo->params, ppo->prepared);
   if (status == SPARC_OK)
     *out = ppo;

@@ -9,7 +9,7 @@
 #ifndef SPARC_RL_CHECKPOINT_H
 #define SPARC_RL_CHECKPOINT_H
 
-#include "sparc/rl.h"
+#include "rl/normaliser.h"
 
 /* what the metadata say */
 typedef struct stored_run {
@@ -20,14 +20,16 @@ typedef struct stored_run {
 
 /* reads and checks the metadata of a file of runs */
 sparc_status stored_run_read(const sparc_tensors *file, const char *path, stored_run *out);
-/* whether the network's blocks are all there in their sizes: before memory is taken that only a file asks for */
-sparc_status stored_blocks_check(const sparc_tensors *file, const char *path, const sparc_network *network);
-/* the network's blocks, each finite; prefix is put before the names */
+/* whether the network's blocks are all there in their shapes, `prefix` before the names: before memory is taken that
+ * only a file asks for */
+sparc_status stored_blocks_check(const sparc_tensors *file, const char *path, const sparc_network *network,
+                                 const char *prefix);
+/* the network's blocks, each number finite and at least `least` */
 sparc_status stored_blocks_read(const sparc_tensors *file, const char *path, const sparc_network *network,
-                                const char *prefix, float *params);
-/* numbers that must be there and finite */
-sparc_status stored_doubles_read(const sparc_tensors *file, const char *path, const char *name, double *out,
-                                 size_t count);
+                                const char *prefix, double least, float *params);
+/* `count` rows of moments, each of which numbers can have */
+sparc_status stored_moments_read(const sparc_tensors *file, const char *path, const char *name, size_t count,
+                                 running_moments *out);
 
 /* where the observation normaliser's moments are: (moments, 3) */
 #define STORED_OBSERVATION_MOMENTS "normaliser.observation"

@@ -9,6 +9,11 @@ static const double FEATURE_LIMIT = 10; /* emitted values of the mode `feature` 
 
 running_moments moments_initial(void) { return (running_moments){.mean = 0, .variance = 1, .count = 1e-4}; }
 
+bool moments_valid(const running_moments *m) {
+  return fabs(m->mean) <= MOMENTS_RANGE && m->variance >= 0 && m->variance <= MOMENTS_RANGE * MOMENTS_RANGE &&
+         m->count > 0 && m->count <= 0x1p53;
+}
+
 void moments_merge(running_moments *m, double mean, double variance, double count) {
   const double delta = mean - m->mean, total = m->count + count;
   m->mean += delta * count / total;

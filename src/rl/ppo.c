@@ -89,7 +89,7 @@ static sparc_status allocate(sparc_ppo *ppo) {
 
 /* ---- the way through time ----------------------------------------------------------------------------- */
 
-static sparc_envs_config task_of(const sparc_ppo_config *c, int n) {
+sparc_envs_config ppo_task_of(const sparc_ppo_config *c, int n) {
   return (sparc_envs_config){.name = c->kind ? NULL : c->task,
                              .kind = c->kind,
                              .options = c->task_options,
@@ -104,7 +104,7 @@ static sparc_status count_symbols(const sparc_ppo *ppo, int *count) {
   const sparc_ppo_config *c = &ppo->own.config;
   *count = 0;
   if (c->obsnorm != SPARC_OBSNORM_NONE || grouped_trace_size_f32(ppo->network->cell, 1) == 0) return SPARC_OK;
-  const sparc_envs_config envs = task_of(c, 1);
+  const sparc_envs_config envs = ppo_task_of(c, 1);
   return symbols_probe(&envs, count);
 }
 
@@ -146,15 +146,15 @@ static sparc_ppo_memory measure_memory(sparc_ppo *ppo) {
   return m;
 }
 
-/* half of the machine's memory, which auto does not exceed without being told */
-static size_t usual_limit(void) {
+size_t machine_memory(void) {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? (size_t)pages / 2 * (size_t)size : (size_t)-1;
+  return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : (size_t)-1;
 }
 
 static void choose_way(sparc_ppo *ppo, sparc_ppo_memory *m) {
   const sparc_ppo_config *c = &ppo->own.config;
-  const size_t limit = c->memory_limit ? c->memory_limit : usual_limit();
+  /* without being told, auto does not exceed half of the machine's memory */
+  const size_t limit = c->memory_limit ? c->memory_limit : machine_memory() / 2;
   if (ppo->n.trace == 0) return;
   m->traces = c->traces;
   if (m->traces == SPARC_TRACES_AUTO)
@@ -183,7 +183,7 @@ static sparc_status check_memory(const sparc_ppo *ppo, const sparc_ppo_memory *m
 
 static sparc_status make_task(sparc_ppo *ppo) {
   const sparc_ppo_config *c = &ppo->own.config;
-  const sparc_envs_config envs = task_of(c, c->streams);
+  const sparc_envs_config envs = ppo_task_of(c, c->streams);
   sparc_status status = sparc_envs_create(&envs, &ppo->envs);
   if (status != SPARC_OK) return status;
   ppo->shape = sparc_envs_shape(ppo->envs);

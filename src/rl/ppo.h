@@ -59,6 +59,11 @@ struct sparc_ppo {
   void *plan_work;
 };
 
+/* n environments as the configuration asks for */
+sparc_envs_config ppo_task_of(const sparc_ppo_config *c, int n);
+
+size_t machine_memory(void); /* bytes */
+
 /* a run without weights and without its first observations */
 sparc_status ppo_make(const sparc_ppo_config *config, sparc_ppo **out);
 

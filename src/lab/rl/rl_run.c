@@ -11,6 +11,7 @@
 #include "lab/run/folder.h"
 #include "lab/run/lock.h"
 #include "lab/run/metrics.h"
+#include "rl/checkpoint.h"
 #include "rl/ppo.h"
 #include "rl/score.h"
 
@@ -234,6 +235,17 @@ static sparc_status compare_config(const rl_run *run, const sparc_ppo_config *pp
   return run_folder_compare(&run->folder, &form, config_json(&c));
 }
 
+/* whether the checkpoint is of the same run: before it is restored, which takes the memory that it asks for */
+static sparc_status compare_checkpoint(const rl_run *run) {
+  sparc_tensors *file;
+  stored_run stored;
+  sparc_status status = sparc_tensors_open(run->folder.last, &file);
+  if (status == SPARC_OK) status = stored_run_read(file, run->folder.last, &stored);
+  if (status == SPARC_OK) status = compare_config(run, &stored.config);
+  sparc_tensors_close(file);
+  return status;
+}
+
 static sparc_status restore(rl_run *run) {
   const run_folder *folder = &run->folder;
   const sparc_status locked = run_lock_take(folder, &run->lock);
@@ -242,10 +254,10 @@ static sparc_status restore(rl_run *run) {
     return fail(SPARC_FORMAT, "'%.300s' has a checkpoint but no config.json, so it is no run to resume", folder->path);
   sparc_status status = compare_config(run, &run->config.ppo);
   if (status != SPARC_OK) return status;
+  status = compare_checkpoint(run);
   /* the checkpoint's task may be a plugin only if it is the run's, which is the caller's choice */
   const char *const plugins[] = {run->config.ppo.task, NULL};
-  status = ppo_restore(folder->last, NULL, plugins, run->config.ppo.threads, &run->ppo);
-  if (status == SPARC_OK) status = compare_config(run, sparc_ppo_config_of(run->ppo));
+  if (status == SPARC_OK) status = ppo_restore(folder->last, NULL, plugins, run->config.ppo.threads, &run->ppo);
   if (status != SPARC_OK) return run_folder_blame(folder, status);
   const long done = sparc_ppo_rollouts_done(run->ppo);
   if (done > run->config.ppo.rollouts)
