@@ -453,6 +453,44 @@ static void agents_act_as_the_run_would(void **state) {
   sparc_ppo_free(ppo);
 }
 
+/* an observation that is no number, or one that the network cannot take, costs a step and nothing else */
+static void agents_refuse_what_is_not_finite(void **state) {
+  (void)state;
+  const char *const tasks[] = {"cartpole", "noisy-pendulum"};
+  for (size_t i = 0; i < COUNT(tasks); i++) {
+    sparc_ppo_config c = small(tasks[i], "sparc");
+    sparc_ppo *ppo = create(&c);
+    sparc_agent *agent, *undisturbed;
+    assert_int_equal(sparc_ppo_save(ppo, NULL, 0, in_folder("agent.safetensors")), SPARC_OK);
+    assert_int_equal(sparc_agent_load(in_folder("agent.safetensors"), &agent), SPARC_OK);
+    assert_int_equal(sparc_agent_load(in_folder("agent.safetensors"), &undisturbed), SPARC_OK);
+    sparc_random one, two;
+    sparc_random_init(&one, 1, "test", "agent");
+    two = one;
+    for (int t = 0; t < 20; t++) {
+      const float observation[2] = {0.1f * (float)t, -0.2f}, bad[2] = {observation[0], t % 2 ? NAN : -INFINITY};
+      float action = 7, expected = 7;
+      assert_int_equal(sparc_agent_step(agent, bad, t == 0, &one, &action), SPARC_NOT_FINITE);
+      assert_non_null(strstr(sparc_error(), "observation 1 is "));
+      assert_true(action == 0);
+      assert_int_equal(sparc_agent_step(agent, observation, t == 0, &one, &action), SPARC_OK);
+      assert_int_equal(sparc_agent_step(undisturbed, observation, t == 0, &two, &expected), SPARC_OK);
+      assert_true(action == expected);
+    }
+    sparc_agent_free(agent);
+    sparc_agent_free(undisturbed);
+    /* weights whose products are too large for a float */
+    for (size_t k = 0; k < ppo->n.params; k++) ppo->params[k] = 3e38f;
+    assert_int_equal(sparc_ppo_save(ppo, NULL, 0, in_folder("agent.safetensors")), SPARC_OK);
+    assert_int_equal(sparc_agent_load(in_folder("agent.safetensors"), &agent), SPARC_OK);
+    float action = 7;
+    assert_int_equal(sparc_agent_step(agent, (const float[]){1, 1}, 1, NULL, &action), SPARC_NOT_FINITE);
+    assert_true(action == 0);
+    sparc_agent_free(agent);
+    sparc_ppo_free(ppo);
+  }
+}
+
 /* ---- bad input ---------------------------------------------------------------------------------------- */
 
 static void expect_refusal(const sparc_ppo_config *c, const char *fragment) {
@@ -561,6 +599,7 @@ int main(void) {
       cmocka_unit_test(breakdowns_end_episodes_and_are_counted),
       cmocka_unit_test(files_that_are_no_agents_are_refused),
       cmocka_unit_test(agents_act_as_the_run_would),
+      cmocka_unit_test(agents_refuse_what_is_not_finite),
       cmocka_unit_test(bad_configurations_are_refused),
       cmocka_unit_test(simple_tasks_are_learned),
   };

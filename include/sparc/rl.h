@@ -153,7 +153,8 @@ SPARC_API const char *sparc_agent_metadata(const sparc_agent *agent, const char 
 
 /* sparc_agent_step takes a raw observation and gives an action as the environment wants it. start: 1 for the first
  * observation of an episode. random: where actions are drawn from; NULL: the most probable one. Nothing is allocated.
- */
+ * SPARC_NOT_FINITE: the observation, or what the network makes of it, holds a NaN or an infinity. The action is then
+ * zero (choice 0 of a discrete one), the carried state and `random` stay as they were, and the next call may go on. */
 SPARC_API sparc_status sparc_agent_step(sparc_agent *agent, const float *observation, int start, sparc_random *random,
                                         float *action);
 

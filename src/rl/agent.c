@@ -22,7 +22,7 @@ struct sparc_agent {
   sparc_network_sizes n;
   observation_normaliser observations;
   void *memory;
-  float *params, *prepared, *state, *tape, *y, *x;
+  float *params, *prepared, *state, *next, *tape, *y, *x; /* next: the state that a step leads to */
 };
 
 static void carve(arena *a, sparc_agent *agent) {
@@ -30,6 +30,7 @@ static void carve(arena *a, sparc_agent *agent) {
   agent->params = arena_take(a, agent->n.params, sizeof(float));
   agent->prepared = arena_take(a, agent->n.prepared, sizeof(float));
   agent->state = arena_take(a, agent->n.state, sizeof(float));
+  agent->next = arena_take(a, agent->n.state, sizeof(float));
   agent->tape = arena_take(a, agent->n.tape, sizeof(float));
   agent->y = arena_take(a, agent->n.outputs, sizeof(float));
   agent->x = arena_take(a, o->width, sizeof(float));
@@ -118,16 +119,39 @@ const sparc_network *agent_network(const sparc_agent *agent) { return agent->net
 const float *agent_params(const sparc_agent *agent) { return agent->params; }
 const float *agent_input(const sparc_agent *agent) { return agent->x; }
 
+static sparc_status check_finite(const char *what, const float *values, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!isfinite(values[i]))
+      return fail(SPARC_NOT_FINITE, "%s %zu is %g, expected a finite number", what, i, (double)values[i]);
+  return SPARC_OK;
+}
+
+/* outputs and the next state of a raw observation */
+static sparc_status advance(sparc_agent *agent, const float *observation, int start) {
+  const float mask = start ? 0 : 1;
+  sparc_status status = check_finite("observation", observation, agent->observations.width);
+  if (status != SPARC_OK) return status;
+  memcpy(agent->x, observation, agent->observations.width * sizeof *observation);
+  observation_normalise(&agent->observations, false, agent->x);
+  memcpy(agent->next, agent->state, agent->n.state * sizeof *agent->state);
+  status =
+      sparc_network_step(agent->network, agent->prepared, 1, agent->next, agent->x, &mask, agent->y, agent->tape, 1);
+  if (status == SPARC_OK) status = check_finite("the agent's output", agent->y, agent->n.outputs);
+  return status == SPARC_OK ? check_finite("the agent's state", agent->next, agent->n.state) : status;
+}
+
 sparc_status sparc_agent_step(sparc_agent *agent, const float *observation, int start, sparc_random *random,
                               float *action) {
   if (!agent || !observation || !action)
     return fail(SPARC_INVALID, "%s is NULL", !agent ? "agent" : !observation ? "observation" : "action");
-  const float mask = start ? 0 : 1;
-  memcpy(agent->x, observation, agent->observations.width * sizeof *observation);
-  observation_normalise(&agent->observations, false, agent->x);
-  const sparc_status status =
-      sparc_network_step(agent->network, agent->prepared, 1, agent->state, agent->x, &mask, agent->y, agent->tape, 1);
-  if (status != SPARC_OK) return status;
+  const sparc_status status = advance(agent, observation, start);
+  if (status != SPARC_OK) {
+    memset(action, 0, (size_t)agent->shape.action * sizeof *action);
+    return status;
+  }
+  float *before = agent->state;
+  agent->state = agent->next;
+  agent->next = before;
   policy_act(&agent->policy, agent->y, random, action);
   policy_send(&agent->policy, agent->action_limit, action, action);
   return SPARC_OK;
