@@ -502,7 +502,7 @@ static void files_that_are_no_learners_are_refused(void **state) {
     const char *key, *value, *tensor, *fragment;
   } cases[] = {{"learner.goal", NULL, NULL, "not one that learns while it runs"},
                {"learner.goal", "all", NULL, "metadata 'learner.goal' is 'all', expected numbers, classes or forecast"},
-               {"learner.horizon", "3", NULL, "does not hold the steps of horizon 3"},
+               {"learner.horizon", "3", NULL, "'learner.waiting.x' is F32 [3, 3], expected F32 [4, 3]"},
                {"learner.horizon", "99999999", NULL, "metadata 'learner.horizon' is '99999999'"},
                {"learner.every", "0", NULL, "metadata 'learner.every' is '0'"},
                {"learner.pending", "4", NULL, "do not go together"},
@@ -515,7 +515,7 @@ static void files_that_are_no_learners_are_refused(void **state) {
                {"network.cell", "gru", NULL, "is missing"},
                {NULL, NULL, "learner.trace", "learner.trace"},
                {NULL, NULL, "learner.ahead", "learner.ahead"},
-               {NULL, NULL, "learner.waiting.mask", "does not hold the steps"},
+               {NULL, NULL, "learner.waiting.mask", "'learner.waiting.mask' is missing"},
                {NULL, NULL, "opt.v.head.bias", "opt.v.head.bias"},
                {NULL, NULL, "head.bias", "head.bias"}};
   for (size_t i = 0; i < COUNT(cases); i++) {
@@ -529,7 +529,7 @@ static void files_that_are_no_learners_are_refused(void **state) {
   l->sensitivities[1] = INFINITY;
   assert_int_equal(sparc_learner_save(l, NULL, NULL, 0, in_folder("bad")), SPARC_OK);
   assert_int_equal(sparc_learner_restore(in_folder("bad"), &restored), SPARC_FORMAT);
-  assert_non_null(strstr(sparc_error(), "element 1 of tensor 'learner.trace' is not finite"));
+  assert_non_null(strstr(sparc_error(), "element 1 of tensor 'learner.trace' is inf, expected a finite number"));
   l->sensitivities[1] = 0;
   l->target_moments[1].variance = -1e-9;
   assert_int_equal(sparc_learner_save(l, NULL, NULL, 0, in_folder("bad")), SPARC_OK);

@@ -25,7 +25,11 @@ static void read_steps(const stream_columns *c, const char *at, const char *end)
     const char *stop = memchr(at, '\n', (size_t)(end - at));
     stop = stop ? stop + 1 : end;
     stream_step step;
-    const sparc_status status = stream_read(c, at, (size_t)(stop - at), "fuzz, line 2", x, target, &step);
+    char *id = malloc((size_t)(stop - at) + 1);
+    require(id != NULL, "memory for an id");
+    const sparc_status status = stream_read(c, at, (size_t)(stop - at), "fuzz, line 2", x, target, id, &step);
+    require(strlen(id) <= (size_t)(stop - at), "an id is a part of its line");
+    free(id);
     require(status == SPARC_OK || (status == SPARC_FORMAT && strstr(sparc_error(), "fuzz")),
             "a refusal names the line");
     for (size_t i = 0; status == SPARC_OK && i < c->inputs; i++) require(isfinite(x[i]), "inputs are finite");

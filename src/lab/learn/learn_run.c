@@ -3,6 +3,7 @@
 #include "lab/learn/learn_run.h"
 
 #include "base/error.h"
+#include "data/text.h"
 #include "io/json.h"
 #include "lab/cell_choice.h"
 #include "lab/learn/learner_settings.h"
@@ -124,8 +125,9 @@ struct learn_run {
   float *x, *target, *y; /* of a step */
   const char **outputs;  /* names; they live in `names` or in the columns */
   json_t *names;         /* of a file */
-  char id[sizeof((stream_step *)0)->id];
-  long *frequency; /* (outputs) of classes */
+  char *id, *next_id;    /* of the sequence that the last line belongs to, and of that of the line at hand */
+  size_t id_room;        /* bytes of either */
+  long *frequency;       /* (outputs) of classes */
   long truths, right;
   double loss, naive;
   judgement recent[SCORE_RECENT];
@@ -136,6 +138,47 @@ struct learn_run {
 #define KEY_OUTPUTS "stream.outputs"
 #define KEY_DECIMAL "stream.decimal"
 #define KEY_ID      "stream.id"
+
+/* ---- ids ------------------------------------------------------------------------------------------- */
+
+static bool is_utf8(const char *text) { return span_is_utf8((span){text, strlen(text)}); }
+
+/* whether the learner is written to a file, which holds UTF-8 only */
+static bool is_saved(const learn_run *run) { return run->config.model && !run->config.frozen; }
+
+/* room for ids of size - 1 bytes; the last id stays */
+static sparc_status reserve_id(learn_run *run, size_t size) {
+  if (run->id && size <= run->id_room) return SPARC_OK;
+  const size_t room = size < 2 * run->id_room ? 2 * run->id_room : size;
+  char *id = sparc_alloc(room), *next_id = sparc_alloc(room);
+  if (!id || !next_id) {
+    sparc_free(id);
+    sparc_free(next_id);
+    return fail(SPARC_NO_MEMORY, "no memory for an id of %zu bytes", size);
+  }
+  if (run->id) memcpy(id, run->id, run->id_room);
+  sparc_free(run->id);
+  sparc_free(run->next_id);
+  run->id = id;
+  run->next_id = next_id;
+  run->id_room = room;
+  return SPARC_OK;
+}
+
+static sparc_status check_id(const learn_run *run, const char *name) {
+  if (!is_saved(run) || is_utf8(run->next_id)) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%s: the id '%s' is not UTF-8 text, so the learner cannot be written to '%.200s'", name,
+              span_quote((span){run->next_id, strlen(run->next_id)}).text, run->config.model);
+}
+
+static sparc_status check_classes(const learn_run *run) {
+  for (size_t k = 0; is_saved(run) && k < run->columns.classes; k++)
+    if (!is_utf8(run->columns.class_name[k]))
+      return fail(SPARC_INVALID, "class %zu, '%s', is not UTF-8 text, so the learner cannot be written to '%.200s'",
+                  k + 1, span_quote((span){run->columns.class_name[k], strlen(run->columns.class_name[k])}).text,
+                  run->config.model);
+  return SPARC_OK;
+}
 
 /* ---- a new learner -------------------------------------------------------------------------------- */
 
@@ -222,24 +265,46 @@ static sparc_status read_outputs(learn_run *run, const char *path, const char *t
   return SPARC_OK;
 }
 
+/* whether there are as many columns of each role as the learner asks for */
+static bool roles_fit(const char *roles, const sparc_learner_config *c) {
+  size_t inputs = 0, targets = 0, labels = 0;
+  for (const char *role = roles; *role; role++) {
+    inputs += *role == 'i';
+    targets += *role == 't';
+    labels += *role == 'l';
+  }
+  return strspn(roles, "itl#-") == strlen(roles) && inputs == (size_t)c->network.inputs &&
+         targets == (size_t)(c->goal == SPARC_LEARN_NUMBERS ? c->outputs : 0) &&
+         (labels > 0) == (c->goal == SPARC_LEARN_CLASSES);
+}
+
+/* the classes of a stream are the outputs of its learner */
+static bool classes_fit(const learn_run *run) {
+  const stream_columns *c = &run->columns;
+  if (sparc_learner_config_of(run->learner).goal != SPARC_LEARN_CLASSES) return c->classes == 0;
+  if (json_array_size(run->names) != c->classes) return false;
+  for (size_t k = 0; k < c->classes; k++)
+    if (strcmp(json_string_value(json_array_get(run->names, k)), c->class_name[k]) != 0) return false;
+  return true;
+}
+
 static sparc_status read_stream(learn_run *run, const sparc_tensors *file, const char *line, size_t size,
                                 const char *name) {
   const char *path = run->config.model;
   const char *roles = sparc_tensors_metadata_find(file, KEY_COLUMNS);
   const char *decimal = sparc_tensors_metadata_find(file, KEY_DECIMAL), *id = sparc_tensors_metadata_find(file, KEY_ID);
-  if (!roles || !*roles) return missing_key(path, KEY_COLUMNS);
-  stream_options options = {.decimal = decimal && *decimal == ',' ? ',' : '.'};
-  options.classes = sparc_tensors_metadata_find(file, KEY_CLASSES);
-  sparc_status status = stream_learn(&options, roles, line, size, name, &run->columns);
-  if (status == SPARC_OK) status = read_outputs(run, path, sparc_tensors_metadata_find(file, KEY_OUTPUTS));
-  if (status != SPARC_OK) return status;
-  snprintf(run->id, sizeof run->id, "%s", id ? id : "");
   const sparc_learner_config c = sparc_learner_config_of(run->learner);
-  const size_t truths = c.goal == SPARC_LEARN_CLASSES ? run->columns.classes : run->columns.targets;
-  if (run->columns.inputs != (size_t)c.network.inputs ||
-      truths != (size_t)(c.goal == SPARC_LEARN_FORECAST ? 0 : c.outputs))
-    return missing_key(path, KEY_COLUMNS);
-  return SPARC_OK;
+  if (!roles || !roles_fit(roles, &c)) return missing_key(path, KEY_COLUMNS);
+  if (!decimal || !*decimal || check_decimal(decimal) != SPARC_OK) return missing_key(path, KEY_DECIMAL);
+  sparc_status status = read_outputs(run, path, sparc_tensors_metadata_find(file, KEY_OUTPUTS));
+  if (status != SPARC_OK) return status;
+  const stream_options options = {.decimal = *decimal, .classes = sparc_tensors_metadata_find(file, KEY_CLASSES)};
+  status = stream_learn(&options, roles, line, size, name, &run->columns);
+  if (status == SPARC_INVALID || (status == SPARC_OK && !classes_fit(run))) return missing_key(path, KEY_CLASSES);
+  if (status != SPARC_OK) return status;
+  status = reserve_id(run, id ? strlen(id) + 1 : 1);
+  if (status == SPARC_OK && id) memcpy(run->id, id, strlen(id) + 1);
+  return status;
 }
 
 static sparc_status fetch_learner(learn_run *run, const char *line, size_t size, const char *name) {
@@ -299,6 +364,7 @@ static sparc_status begin(learn_run *run, const char *line, size_t size, const c
   } else {
     const stream_options options = options_of(&run->config);
     status = stream_learn(&options, NULL, line, size, name, &run->columns);
+    if (status == SPARC_OK) status = check_classes(run);
     if (status == SPARC_OK) status = make_learner(run);
   }
   if (status == SPARC_OK) status = sparc_learner_freeze(run->learner, run->config.frozen);
@@ -325,7 +391,7 @@ void learn_run_free(learn_run *run) {
   if (!run) return;
   sparc_learner_free(run->learner);
   stream_free(&run->columns);
-  void *memory[] = {run->x, run->target, run->y, run->outputs, run->frequency};
+  void *memory[] = {run->x, run->target, run->y, run->outputs, run->frequency, run->id, run->next_id};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
   json_decref(run->names);
   sparc_free(run);
@@ -346,10 +412,17 @@ static void count(learn_run *run, int label) {
   if (label >= 0) run->frequency[label]++;
 }
 
+/* a new id begins a sequence */
+static void follow_id(learn_run *run) {
+  if (strcmp(run->next_id, run->id) != 0) sparc_learner_begin(run->learner);
+  char *last = run->id;
+  run->id = run->next_id;
+  run->next_id = last;
+}
+
 static sparc_status take_step(learn_run *run, const stream_step *step) {
   const sparc_learner_config c = sparc_learner_config_of(run->learner);
-  if (strcmp(step->id, run->id) != 0) sparc_learner_begin(run->learner);
-  snprintf(run->id, sizeof run->id, "%s", step->id);
+  follow_id(run);
   sparc_status status = sparc_learner_step(run->learner, run->x, run->y);
   if (status != SPARC_OK) return status;
   count(run, -1);
@@ -367,7 +440,10 @@ sparc_status learn_run_line(learn_run *run, const char *line, size_t size, const
     run->skip_first = false;
     return SPARC_OK;
   }
-  sparc_status status = stream_read(&run->columns, line, size, name, run->x, run->target, &step);
+  sparc_status status = reserve_id(run, size + 1);
+  if (status == SPARC_OK)
+    status = stream_read(&run->columns, line, size, name, run->x, run->target, run->next_id, &step);
+  if (status == SPARC_OK) status = check_id(run, name);
   if (status == SPARC_OK) status = take_step(run, &step);
   if (status != SPARC_OK) return status;
   *answer = run->y;
@@ -396,7 +472,7 @@ static char *print_classes(const stream_columns *c) {
 }
 
 sparc_status learn_run_save(learn_run *run) {
-  if (!run->config.model || run->config.frozen) return SPARC_OK;
+  if (!is_saved(run)) return SPARC_OK;
   const stream_columns *c = &run->columns;
   char *outputs = print_outputs(run), *classes = print_classes(c);
   sparc_status status = SPARC_OK;
@@ -406,7 +482,7 @@ sparc_status learn_run_save(learn_run *run) {
     const sparc_metadata all[] = {{KEY_COLUMNS, c->role},
                                   {KEY_OUTPUTS, outputs},
                                   {KEY_DECIMAL, decimal},
-                                  {KEY_ID, run->id},
+                                  {KEY_ID, run->id ? run->id : ""},
                                   {KEY_CLASSES, classes}};
     const size_t entries = sizeof all / sizeof *all - (c->classes == 0);
     status = sparc_learner_save(run->learner, c->classes ? (const char *const *)c->class_name : NULL, all, entries,

@@ -92,7 +92,7 @@ static void carve(arena *a, sparc_learner *l) {
   l->target_moments = arena_take(a, l->outputs, sizeof(running_moments));
 }
 
-static sparc_status allocate(sparc_learner *l) {
+sparc_status learner_allocate(sparc_learner *l) {
   arena size = arena_measure();
   carve(&size, l);
   l->memory = sparc_alloc(size.used);
@@ -106,7 +106,7 @@ static sparc_status allocate(sparc_learner *l) {
   return SPARC_OK;
 }
 
-sparc_learner *learner_make(const sparc_learner_config *config, sparc_status *status) {
+sparc_learner *learner_describe(const sparc_learner_config *config, sparc_status *status) {
   *status = check_config(config);
   if (*status != SPARC_OK) return NULL;
   sparc_learner *l = sparc_alloc(sizeof *l);
@@ -116,7 +116,6 @@ sparc_learner *learner_make(const sparc_learner_config *config, sparc_status *st
   }
   l->config = *config;
   *status = make_network(l);
-  if (*status == SPARC_OK) *status = allocate(l);
   if (*status == SPARC_OK) return l;
   sparc_learner_free(l);
   return NULL;
@@ -127,9 +126,10 @@ sparc_status sparc_learner_create(const sparc_learner_config *config, sparc_lear
   *out = NULL;
   if (!config) return fail(SPARC_INVALID, "config is NULL");
   sparc_status status;
-  sparc_learner *l = learner_make(config, &status);
+  sparc_learner *l = learner_describe(config, &status);
   if (!l) return status;
-  status = sparc_network_init(l->network, l->config.seed, l->params);
+  status = learner_allocate(l);
+  if (status == SPARC_OK) status = sparc_network_init(l->network, l->config.seed, l->params);
   if (status == SPARC_OK) status = sparc_network_prepare(l->network, l->params, l->prepared);
   if (status == SPARC_OK)
     *out = l;

@@ -44,7 +44,9 @@ struct sparc_learner {
   void *memory;
 };
 
-/* learner_make checks a configuration and takes the memory; weights are zero. NULL: *status says why. */
-sparc_learner *learner_make(const sparc_learner_config *config, sparc_status *status);
+/* learner_describe checks a configuration and creates the network, so that all sizes are known; NULL: *status says why.
+ * learner_allocate then takes the memory; weights are zero. */
+sparc_learner *learner_describe(const sparc_learner_config *config, sparc_status *status);
+sparc_status learner_allocate(sparc_learner *l);
 
 #endif

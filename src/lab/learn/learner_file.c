@@ -3,6 +3,7 @@
  * "learner.": what a model needs is where every model has it, and a reader of models passes the rest over. */
 #include "base/c_locale.h"
 #include "base/error.h"
+#include "io/stored_tensor.h"
 #include "lab/checkpoint.h"
 #include "lab/learn/learner.h"
 #include "lab/learn/learner_settings.h"
@@ -65,7 +66,7 @@ typedef struct stored_array {
 enum { ARRAYS_MOST = 12 };
 
 static size_t list_arrays(const sparc_learner *l, stored_array list[ARRAYS_MOST]) {
-  const size_t slots = l->lag + 1, moments = sizeof(running_moments) / sizeof(double);
+  const size_t slots = l->lag + 1;
   const stored_array all[ARRAYS_MOST] = {
       {LEARNER_PREFIX "state", SPARC_F32, 1, l->n.state, l->state},
       {LEARNER_PREFIX "trace", SPARC_F32, 1, l->trace, l->sensitivities},
@@ -76,8 +77,8 @@ static size_t list_arrays(const sparc_learner *l, stored_array list[ARRAYS_MOST]
       {LEARNER_PREFIX "waiting.mask", SPARC_F32, slots, 1, l->waiting_mask},
       {LEARNER_PREFIX "waiting.y", SPARC_F32, slots, l->outputs, l->waiting_y},
       {LEARNER_PREFIX "waiting.present", SPARC_F32, slots, l->inputs, l->waiting_present},
-      {LEARNER_PREFIX "input_moments", SPARC_F64, l->inputs, moments, l->input_moments},
-      {LEARNER_PREFIX "target_moments", SPARC_F64, l->outputs, moments, l->target_moments},
+      {LEARNER_PREFIX "input_moments", SPARC_F64, l->inputs, MOMENT_NUMBERS, l->input_moments},
+      {LEARNER_PREFIX "target_moments", SPARC_F64, l->outputs, MOMENT_NUMBERS, l->target_moments},
       {LEARNER_PREFIX "ahead", SPARC_F32, 1, l->n.state, l->ahead},
   };
   memcpy(list, all, sizeof all);
@@ -233,26 +234,38 @@ static sparc_learner_config config_of(const checkpoint *c) {
 /* numbers of which one follows from another, before anything is counted by them */
 static sparc_status check_counts(const checkpoint *c, const sparc_learner *l, const learner_counts *at) {
   const long known = at->steps - (long)l->lag; /* steps whose truth could be told */
-  if (at->told <= (known > 0 ? known : 0) && at->told >= known - 1 && at->first <= at->steps &&
-      at->truths <= at->told && at->pending < l->config.every && (at->steps > 0 || at->fresh))
+  if (at->told <= (known > 0 ? known : 0) && at->told >= known - 1 && at->first + (at->fresh ? 0 : 1) <= at->steps &&
+      at->truths <= at->told && at->updates <= at->truths && at->pending < l->config.every && at->pending <= at->truths)
     return SPARC_OK;
-  return fail(SPARC_FORMAT, "'%.200s': %ld steps, %ld told, %ld truths and %d pending do not go together", c->path,
-              at->steps, at->told, at->truths, at->pending);
+  return fail(SPARC_FORMAT, "'%.200s': %ld steps, %ld told, %ld truths, %ld updates and %d pending do not go together",
+              c->path, at->steps, at->told, at->truths, at->updates, at->pending);
+}
+
+static bool is_of_learner(const char *name) { return strncmp(name, LEARNER_PREFIX, strlen(LEARNER_PREFIX)) == 0; }
+
+/* every array in its type and shape, and no others: before memory is taken that only the file asks for */
+static sparc_status check_arrays(const checkpoint *c, const sparc_learner *l) {
+  stored_array array[ARRAYS_MOST];
+  const size_t count = list_arrays(l, array);
+  sparc_status status = SPARC_OK;
+  for (size_t i = 0; i < count && status == SPARC_OK; i++)
+    status = stored_tensor_check(c->file, c->path, array[i].name, array[i].dtype,
+                                 (const size_t[]){array[i].rows, array[i].columns}, 2);
+  size_t stored = 0;
+  for (size_t i = 0; i < sparc_tensors_count(c->file); i++) stored += is_of_learner(sparc_tensors_at(c->file, i)->name);
+  if (status != SPARC_OK || stored == count) return status;
+  return fail(SPARC_FORMAT, "'%.200s' has %zu tensors '" LEARNER_PREFIX "...', expected %zu", c->path, stored, count);
 }
 
 static sparc_status read_array(const checkpoint *c, const stored_array *a) {
   const size_t count = a->rows * a->columns;
-  const sparc_status status = a->dtype == SPARC_F64 ? sparc_tensors_read_f64(c->file, a->name, a->data, count)
-                                                    : sparc_tensors_read_f32(c->file, a->name, a->data, count);
-  for (size_t i = 0; i < count && status == SPARC_OK; i++)
-    if (!isfinite(a->dtype == SPARC_F64 ? ((const double *)a->data)[i] : (double)((const float *)a->data)[i]))
-      return fail(SPARC_FORMAT, "'%.200s': element %zu of tensor '%s' is not finite", c->path, i, a->name);
-  return status;
+  return a->dtype == SPARC_F64 ? stored_f64_read(c->file, c->path, a->name, -INFINITY, a->data, count)
+                               : stored_f32_read(c->file, c->path, a->name, -INFINITY, a->data, count);
 }
 
 static sparc_status check_moments(const checkpoint *c, const running_moments *m, size_t count) {
   for (size_t i = 0; i < count; i++)
-    if (!(m[i].variance >= 0 && m[i].count > 0))
+    if (!moments_valid(&m[i]))
       return fail(SPARC_FORMAT, "'%.200s': channel %zu has the variance %g of %g steps", c->path, i, m[i].variance,
                   m[i].count);
   return SPARC_OK;
@@ -267,25 +280,27 @@ static sparc_status check_masks(const checkpoint *c, const sparc_learner *l) {
   return SPARC_OK;
 }
 
+/* predictions that wait for their target are probabilities where classes are learned */
+static sparc_status check_predictions(const checkpoint *c, const sparc_learner *l) {
+  if (l->config.goal != SPARC_LEARN_CLASSES) return SPARC_OK;
+  for (size_t i = 0; i < (l->lag + 1) * l->outputs; i++)
+    if (!(l->waiting_y[i] >= 0 && l->waiting_y[i] <= 1))
+      return fail(SPARC_FORMAT,
+                  "'%.200s': element %zu of tensor '" LEARNER_PREFIX "waiting.y' is %g, expected a probability",
+                  c->path, i, (double)l->waiting_y[i]);
+  return SPARC_OK;
+}
+
 static sparc_status read_arrays(const checkpoint *c, sparc_learner *l) {
   stored_array array[ARRAYS_MOST];
   const size_t count = list_arrays(l, array);
   sparc_status status = checkpoint_read(c, l->params, l->moments);
   for (size_t i = 0; i < count && status == SPARC_OK; i++) status = read_array(c, &array[i]);
   if (status == SPARC_OK) status = check_masks(c, l);
+  if (status == SPARC_OK) status = check_predictions(c, l);
   if (status == SPARC_OK) status = check_moments(c, l->input_moments, l->inputs);
   if (status == SPARC_OK) status = check_moments(c, l->target_moments, l->outputs);
   return status == SPARC_OK ? sparc_network_prepare(l->network, l->params, l->prepared) : status;
-}
-
-/* before memory is taken that only the file asks for */
-static sparc_status check_horizon(const checkpoint *c, const sparc_learner_config *config) {
-  static const char name[] = LEARNER_PREFIX "waiting.mask";
-  const sparc_tensor_info *waiting = sparc_tensors_find(c->file, name);
-  const int steps = config->goal == SPARC_LEARN_FORECAST ? config->horizon : config->horizon + 1;
-  if (waiting && steps > 0 && waiting->elements == (size_t)steps) return SPARC_OK;
-  return fail(SPARC_FORMAT, "'%.200s': tensor '%s' does not hold the steps of horizon %d", c->path, name,
-              config->horizon);
 }
 
 static sparc_status restore(const checkpoint *c, sparc_learner **out) {
@@ -293,16 +308,16 @@ static sparc_status restore(const checkpoint *c, sparc_learner **out) {
   learner_counts counts = {.updates = c->state.update};
   sparc_status status = read_settings_of(c, &config, &counts);
   if (status != SPARC_OK) return status;
-  status = check_horizon(c, &config);
-  if (status != SPARC_OK) return status;
-  sparc_learner *l = learner_make(&config, &status);
+  sparc_learner *l = learner_describe(&config, &status);
   if (status == SPARC_INVALID || status == SPARC_UNSUPPORTED) {
     char sentence[256];
     snprintf(sentence, sizeof sentence, "%s", sparc_error());
     return fail(SPARC_FORMAT, "'%.200s': the stored configuration is not possible: %s", c->path, sentence);
   }
   if (!l) return status;
-  status = check_counts(c, l, &counts);
+  status = check_arrays(c, l);
+  if (status == SPARC_OK) status = check_counts(c, l, &counts);
+  if (status == SPARC_OK) status = learner_allocate(l);
   if (status == SPARC_OK) status = read_arrays(c, l);
   if (status == SPARC_OK) {
     l->at = counts;

@@ -82,6 +82,20 @@ static sparc_status assign(stream_columns *c, const char *name, const char *list
   return SPARC_OK;
 }
 
+static int compare_texts(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static sparc_status check_distinct(char *const *name, size_t count) {
+  char **sorted = malloc(count * sizeof *sorted);
+  if (!sorted) return no_memory("classes");
+  memcpy(sorted, name, count * sizeof *sorted);
+  qsort(sorted, count, sizeof *sorted, compare_texts);
+  size_t i = 1;
+  while (i < count && strcmp(sorted[i - 1], sorted[i]) != 0) i++;
+  const char *twice = i < count ? sorted[i] : NULL;
+  free(sorted);
+  return twice ? fail(SPARC_INVALID, "class '%.60s' is named twice", twice) : SPARC_OK;
+}
+
 static sparc_status list_classes(stream_columns *c, const char *list) {
   span rest = {list, strlen(list)};
   c->class_name = calloc(strlen(list) + 2, sizeof *c->class_name);
@@ -92,10 +106,9 @@ static sparc_status list_classes(stream_columns *c, const char *list) {
     char *copy = copy_text(text);
     if (!copy) return no_memory("classes");
     c->class_name[c->classes++] = copy;
-    for (size_t i = 0; i + 1 < c->classes; i++)
-      if (strcmp(c->class_name[i], copy) == 0) return fail(SPARC_INVALID, "class '%.60s' is named twice", copy);
   }
-  return c->classes >= 2 ? SPARC_OK : fail(SPARC_INVALID, "classes is '%.80s', expected at least two names", list);
+  if (c->classes < 2) return fail(SPARC_INVALID, "classes is '%.80s', expected at least two names", list);
+  return check_distinct(c->class_name, c->classes);
 }
 
 /* the first line names columns if an input or a target is no number there */
@@ -212,15 +225,15 @@ static sparc_status read_label(const stream_columns *c, const field *x, const ch
                      c->classes);
 }
 
-static void read_id(const field *x, stream_step *step) {
-  const span text = csv_plain(x, step->id, sizeof step->id - 1);
-  const size_t size = text.size < sizeof step->id ? text.size : sizeof step->id - 1;
-  memmove(step->id, text.at, size);
-  step->id[size] = '\0';
+/* a field is never longer than its line */
+static void read_id(const field *x, char *id) {
+  const span text = csv_plain(x, id, x->text.size);
+  memmove(id, text.at, text.size);
+  id[text.size] = '\0';
 }
 
 static sparc_status read_fields(const stream_columns *c, csv_text *f, const char *name, float *x, float *target,
-                                stream_step *step) {
+                                char *id, stream_step *step) {
   sparc_status status = SPARC_OK;
   field v = {.last = false};
   size_t known = 0, i = 0;
@@ -229,7 +242,7 @@ static sparc_status read_fields(const stream_columns *c, csv_text *f, const char
     if (status != SPARC_OK) break;
     if (c->role[i] == INPUT) status = read_number(c, i, &v, name, true, x++);
     if (c->role[i] == LABEL) status = read_label(c, &v, name, step);
-    if (c->role[i] == ID) read_id(&v, step);
+    if (c->role[i] == ID) read_id(&v, id);
     if (c->role[i] != TARGET) continue;
     float value = 0;
     status = read_number(c, i, &v, name, false, &value);
@@ -244,14 +257,15 @@ static sparc_status read_fields(const stream_columns *c, csv_text *f, const char
 }
 
 sparc_status stream_read(const stream_columns *c, const char *line, size_t size, const char *name, float *x,
-                         float *target, stream_step *step) {
+                         float *target, char *id, stream_step *step) {
   source s;
   csv_text f;
   *step = (stream_step){.label = -1};
+  *id = '\0';
   sparc_status status = open_line(line, size, name, c->decimal, &s, &f);
   if (status == SPARC_OK) {
     f.separator = c->separator;
-    status = read_fields(c, &f, name, x, target, step);
+    status = read_fields(c, &f, name, x, target, id, step);
     source_close(&s);
   }
   return status == SPARC_OK ? SPARC_OK : one_line(name, status);

@@ -40,14 +40,14 @@ sparc_status stream_learn(const stream_options *o, const char *roles, const char
 void stream_free(stream_columns *c);
 
 typedef struct stream_step {
-  bool known;  /* the truth is there */
-  int label;   /* the class */
-  char id[64]; /* of the sequence, cut if it is longer; "": there are none */
+  bool known; /* the truth is there */
+  int label;  /* the class */
 } stream_step;
 
 /* stream_read reads a line; `name` stands for it in sentences: a file and the number of the line. An input that is
- * missing or no number is SPARC_FORMAT. */
+ * missing or no number is SPARC_FORMAT. The id of the sequence is a text without zeros, "" where there is none. */
 sparc_status stream_read(const stream_columns *c, const char *line, size_t size, const char *name,
-                         float *x /* inputs */, float *target /* targets */, stream_step *step);
+                         float *x /* inputs */, float *target /* targets */, char *id /* size + 1 */,
+                         stream_step *step);
 
 #endif
