@@ -9,6 +9,7 @@
 #include "io/json.h"
 #include "lab/learn/learn_run.h"
 #include "lab/learn/learner_settings.h"
+#include "lab/run/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +36,7 @@ typedef struct learn_command {
   answers answers;
   progress *progress;
   line_input input;
+  run_lock lock; /* of the learner's file */
   long line;
   char name[300]; /* of the line */
   bool unwritten; /* the learner's file could not be written */
@@ -154,6 +156,14 @@ static void print_answer(learn_command *c, const float *answer) {
 
 static bool finished(void) { return interrupt_requested() || cli_output_lost(); }
 
+/* nobody else may change the file between reading and writing it; a frozen learner only reads it */
+static sparc_status lock_model(learn_command *c) {
+  if (!c->config.model || c->config.frozen) return SPARC_OK;
+  const sparc_status status = file_lock_take(c->config.model, &c->lock);
+  c->unwritten = status != SPARC_OK;
+  return status;
+}
+
 static sparc_status open_input(learn_command *c) {
   const bool standard = strcmp(c->options.input, "-") == 0;
   c->input = (line_input){.descriptor = STDIN_FILENO, .name = "standard input", .stop = finished};
@@ -246,6 +256,7 @@ static exit_code work(learn_command *c) {
   const progress_style style = style_of(c);
   c->progress = progress_start(style, c->options.input, 0, 0);
   sparc_status status = open_input(c);
+  if (status == SPARC_OK) status = lock_model(c);
   if (status == SPARC_OK) status = read_stream(c);
   status = finish(c, status);
   progress_finish(c->progress);
@@ -253,6 +264,7 @@ static exit_code work(learn_command *c) {
   if (c->run && c->tool.json && status == SPARC_OK) print_json(c);
   if (status != SPARC_OK) cli_message(c->who, "%s", sparc_error());
   learn_run_free(c->run);
+  run_lock_release(&c->lock);
   if (c->input.descriptor > STDIN_FILENO) close(c->input.descriptor);
   input_free(&c->input);
   if (c->unwritten) return EXIT_FAILED;

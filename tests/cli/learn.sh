@@ -169,6 +169,57 @@ printf 'a,b\n1,\n' >bad.csv
 expect 3 learn bad.csv --quiet
 complains "'b' has no value, expected all inputs of a step"
 
+# ---- learners that say what cannot be ----
+for input in bad-targets bad-label; do
+  tar -xf "$SPARC_SOURCE_DIR/tests/fuzz/corpus/learn_resume/$input"
+  expect 3 learn stream.csv --model learner.safetensors --resume --quiet
+  complains "'learner.safetensors': metadata 'stream.columns' is missing or makes no sense"
+done
+
+# ---- ids have any length, and what no file can hold is refused at its line ----
+long=$(printf 'x%.0s' {1..100})
+awk -v id="$long" 'BEGIN { for (t = 0; t < 40; t++) printf "%s%d,%.3f\n", id, int(t / 10), sin(t) }' >long.csv
+awk '{ sub(/^x+/, "x"); print }' long.csv >short.csv
+expect 0 learn short.csv --id 1 --model short.safetensors "${small[@]}"
+mv out short.out
+expect 0 learn long.csv --id 1 --model long.safetensors "${small[@]}"
+cmp out short.out || fail "long ids that differ at their ends are one"
+head -25 long.csv | "$SPARC" learn - --id 1 --model parts.safetensors "${small[@]}" >/dev/null
+tail -n +26 long.csv | "$SPARC" learn - --resume --model parts.safetensors --quiet >/dev/null
+cmp long.safetensors parts.safetensors || fail "a sequence with a long id does not go on to the bit"
+printf '"a ""b""",1\n"a ""b""",2\n"a ""c""",3\n' >quoted.csv
+expect 0 learn quoted.csv --id 1 --model quoted.safetensors "${small[@]}"
+"$SPARC" info --json quoted.safetensors | grep -qF 'a \"c\"' || fail "a quoted id is not kept"
+printf '1,a\n2,b\xff\n3,c\n' >bytes.csv
+expect 3 learn bytes.csv --id 2 --model bytes.safetensors "${small[@]}"
+complains "bytes.csv, line 2: the id 'b?' is not UTF-8 text, so the learner cannot be written to 'bytes.safetensors'"
+[ -s bytes.safetensors ] || fail "what was learned before such an id is lost"
+expect 0 learn bytes.csv --id 2 "${small[@]}"
+[ "$(wc -l <out)" = 4 ] || fail "ids need not be UTF-8 where no file is written"
+expect 2 learn bytes.csv --label 2 --classes $'a,b\xff,c' --model other.safetensors "${small[@]}"
+complains "class 2, 'b?', is not UTF-8 text"
+no_output
+
+# ---- one process at a time has the file; the lock of a killed one is taken over ----
+mkfifo slow
+"$SPARC" learn - --model locked.safetensors "${small[@]}" <slow >locked.out 2>err &
+job=$!
+exec 8>slow
+echo 1 >&8
+for _ in $(seq 100); do
+  [ "$(wc -l <locked.out)" = 2 ] && break
+  sleep 0.1
+done
+expect 1 learn one.csv --model locked.safetensors "${small[@]}"
+complains "another process is using 'locked.safetensors': process $job on host"
+no_output
+kill -KILL $job
+wait $job || true
+exec 8>&-
+expect 0 learn one.csv --model locked.safetensors "${small[@]}"
+[ ! -e locked.safetensors.lock ] || fail "the lock stays"
+expect 0 learn one.csv --resume --model locked.safetensors --frozen --quiet
+
 # ---- a signal saves, while waiting for a line, too ----
 mkfifo pipe
 "$SPARC" learn - --model signal.safetensors "${small[@]}" <pipe >signal.out 2>err &

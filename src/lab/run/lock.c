@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.c: the lock is the system's lock of the file "lock" in the folder, so it ends with the process that holds it,
+/* lock.c: the lock is the system's lock of a file beside what is locked, so it ends with the process that holds it,
  * however that dies. What is written in the file tells others who that is. The file is removed while the lock is still
  * held; whoever has opened it in between finds that its name means another file, and tries again. */
 #include "lab/run/lock.h"
@@ -30,12 +30,12 @@ static bool is_current(const run_lock *lock) {
          opened.st_ino == named.st_ino;
 }
 
-static sparc_status refuse(const run_lock *lock, const run_folder *folder) {
+static sparc_status refuse(const run_lock *lock, const char *what, const char *path) {
   char owner[HOST_NAME_MAX + 64] = "";
   const ssize_t size = pread(lock->file, owner, sizeof owner - 1, 0);
   owner[size > 0 ? size : 0] = '\0';
   owner[strcspn(owner, "\n")] = '\0';
-  return fail(SPARC_IO, "a run is writing to '%.300s': %s", folder->path, *owner ? owner : "of an unknown process");
+  return fail(SPARC_IO, "%s '%.300s': %s", what, path, *owner ? owner : "of an unknown process");
 }
 
 /* names the holder; a lock that cannot say whose it is still is one */
@@ -47,14 +47,13 @@ static void sign(const run_lock *lock) {
   if (ftruncate(lock->file, 0) == 0) (void)!pwrite(lock->file, text, (size_t)size, 0);
 }
 
-sparc_status run_lock_take(const run_folder *folder, run_lock *lock) {
-  if (lock->held) return SPARC_OK;
-  snprintf(lock->path, sizeof lock->path, "%s/lock", folder->path);
+/* lock->path says which file; `what` and `path` are for the sentence of a refusal */
+static sparc_status take(run_lock *lock, const char *what, const char *path) {
   for (;;) {
     lock->file = open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (lock->file < 0) return cannot(lock, "open");
     if (flock(lock->file, LOCK_EX | LOCK_NB) != 0) {
-      const sparc_status status = errno == EWOULDBLOCK ? refuse(lock, folder) : cannot(lock, "lock");
+      const sparc_status status = errno == EWOULDBLOCK ? refuse(lock, what, path) : cannot(lock, "lock");
       close(lock->file);
       return status;
     }
@@ -64,6 +63,20 @@ sparc_status run_lock_take(const run_folder *folder, run_lock *lock) {
   lock->held = true;
   sign(lock);
   return SPARC_OK;
+}
+
+sparc_status run_lock_take(const run_folder *folder, run_lock *lock) {
+  if (lock->held) return SPARC_OK;
+  snprintf(lock->path, sizeof lock->path, "%s/lock", folder->path);
+  return take(lock, "a run is writing to", folder->path);
+}
+
+sparc_status file_lock_take(const char *path, run_lock *lock) {
+  if (lock->held) return SPARC_OK;
+  if (strlen(path) + sizeof ".lock" > sizeof lock->path)
+    return fail(SPARC_INVALID, "a path of %zu bytes is too long to be locked", strlen(path));
+  snprintf(lock->path, sizeof lock->path, "%s.lock", path);
+  return take(lock, "another process is using", path);
 }
 
 void run_lock_release(run_lock *lock) {
