@@ -20,7 +20,7 @@ define build_preset
 @$(CMAKE) --build build/$(1) --parallel $(JOBS)
 endef
 
-.PHONY: run build inference test test-levels test-aarch64 bench bench-report lint format install sanitize coverage fuzz soak symbols debug clean help packages
+.PHONY: run build inference test test-levels test-aarch64 bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
 
 run: build ## install what is missing, build, and run the main job
 	@scripts/run.sh $(RELEASE)
@@ -66,6 +66,10 @@ sanitize: packages ## the tests under AddressSanitizer with UBSan, then under Th
 	@$(CTEST) --test-dir build/asan
 	$(call build_preset,tsan)
 	@$(CTEST) --test-dir build/tsan
+
+valgrind: build ## the unit tests that read files or own memory, under valgrind
+	@scripts/install-packages.sh valgrind
+	@scripts/valgrind.sh $(RELEASE) $(JOBS)
 
 coverage: packages ## the tests with gcov counters, and a table of line coverage
 	$(call build_preset,coverage)
