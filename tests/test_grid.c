@@ -2,6 +2,7 @@
 /* test_grid.c: grids: the built-in ones, files cut off and changed at every place, selections, settings of runs, and
  * results that count only when they are complete. */
 #include "lab/grid/curves.h"
+#include "lab/grid/estimate.h"
 #include "lab/grid/grid.h"
 #include "lab/grid/job.h"
 #include "lab/grid/match.h"
@@ -274,6 +275,58 @@ static void test_match(void **state) {
   grid_free(&g);
 }
 
+/* what a job takes: by rates of its field, else of its method, else of its kind */
+static void test_estimates(void **state) {
+  (void)state;
+  grid g;
+  grid_jobs jobs;
+  double rates[12] = {0}, seconds[12];
+  parse(two_tasks, &g);
+  make_jobs(&g, NULL, 1, &jobs); /* 2 tasks, 3 methods, 2 seeds, 100 updates each */
+  estimate_seconds(&jobs, rates, seconds);
+  for (int i = 0; i < 12; i++) assert_true(seconds[i] == 1);
+  rates[0] = 50; /* a/sparc/s0 */
+  rates[2] = 10; /* a/rtu/s0 */
+  rates[3] = 30; /* a/rtu/s1 */
+  estimate_seconds(&jobs, rates, seconds);
+  assert_true(seconds[1] == 2);                                            /* its field */
+  assert_true(fabs(seconds[2] - 100 * (0.1 + 1. / 30) / 2) < 1e-9);        /* the mean of times, not of rates */
+  assert_true(seconds[6] == 2);                                            /* b/sparc by its method */
+  assert_true(fabs(seconds[4] - 100 * (0.02 + 0.1 + 1. / 30) / 3) < 1e-9); /* gru by its kind */
+  grid_jobs_free(&jobs);
+  grid_free(&g);
+}
+
+/* parts of a run: facts are listed once, times and work add up, the data are those of the last part */
+static void test_provenance(void **state) {
+  (void)state;
+  const provenance first = {.commit = "aaa, bbb", .machine = "M", .data = "1", .seconds = 10, .done = 5, .threads = 1};
+  provenance second = {
+      .commit = "bbb", .machine = "N", .kernels = "avx2", .data = "2", .seconds = 3, .done = 2, .threads = 4};
+  provenance_join(&first, &second);
+  assert_string_equal(second.commit, "aaa, bbb");
+  assert_string_equal(second.machine, "M, N");
+  assert_string_equal(second.kernels, "avx2");
+  assert_string_equal(second.data, "2");
+  assert_true(second.seconds == 13 && second.done == 7 && second.threads == 4);
+  provenance third = {.commit = "aa, ccc, aaa"};
+  provenance_join(&second, &third);
+  assert_string_equal(third.commit, "aaa, bbb, aa, ccc");
+  for (int i = 0; i < 100; i++) { /* a list that is full stays as it is */
+    provenance next = {.version = ""};
+    snprintf(next.commit, sizeof next.commit, "commit%d", i);
+    provenance_join(&third, &next);
+    third = next;
+  }
+  assert_non_null(strstr(third.commit, "aaa, bbb, aa, ccc, commit0, commit1"));
+  assert_true(strlen(third.commit) < sizeof third.commit);
+  json_t *object = provenance_json(&second);
+  provenance again;
+  provenance_from(object, &again);
+  assert_memory_equal(&again, &second, sizeof again);
+  json_decref(object);
+}
+
 /* ---- results ------------------------------------------------------------------------------------- */
 
 /* what a run leaves: its log and its result */
@@ -412,6 +465,8 @@ int main(void) {
                                      cmocka_unit_test(test_split),
                                      cmocka_unit_test_teardown(test_jobs, empty_folder),
                                      cmocka_unit_test(test_match),
+                                     cmocka_unit_test(test_estimates),
+                                     cmocka_unit_test(test_provenance),
                                      cmocka_unit_test_teardown(test_results, empty_folder),
                                      cmocka_unit_test_teardown(test_curve, empty_folder),
                                      cmocka_unit_test_teardown(test_changed, empty_folder)};

@@ -244,3 +244,53 @@ expect 0 lab status tiny.json --out elsewhere --results damaged
 prints "scores.jsonl.gz' is cut off"
 prints "8 runs, 2 waiting, 6 done (6 imported)"
 [ "$(grep -c "no score: " "$scratch/out")" = 3 ] || fail "a damaged log has a score"
+
+# ---- sweeps: a method for every combination of values
+cat >sweep.json <<'END'
+{"name": "sweep", "kind": "train", "settings": {"updates": 4, "budget": 16, "validate-every": 4, "data": "tracking"},
+ "score": {"metric": "validation_nmse", "take": "last", "better": "lower", "scale": 1},
+ "sweep": {"learning_rate": [0.001, 3e-4], "batch": [8, 16]},
+ "tasks": [{"name": "tracking"}],
+ "methods": [{"name": "rtu", "settings": {"cell": "rtu"}, "sweep": {"clip": [1]}}, {"name": "sparc", "title": "SPARC"}],
+ "reference": "sparc"}
+END
+expect 0 lab status sweep.json --json
+[ "$(grep -o '"method":"[^"]*"' "$scratch/out" | cut -d '"' -f 4 | tr '\n' ' ')" = \
+  "rtu-clip1 sparc-lr0.001-batch8 sparc-lr0.001-batch16 sparc-lr0.0003-batch8 sparc-lr0.0003-batch16 " ] ||
+  fail "other methods than those of the sweep"
+expect 0 lab run sweep.json --out swept --quiet
+grep -q '"rate": 0.0003,' swept/sweep/tracking/sparc-lr0.0003-batch16/s0/config.json || fail "a value of the sweep is not a setting"
+grep -q '"batch": 16' swept/sweep/tracking/sparc-lr0.0003-batch16/s0/config.json || fail "a value of the sweep is not used"
+expect 0 lab table swept/sweep
+prints "SPARC, lr 0.0003, batch 16"
+prints "difference to SPARC, lr 0.001, batch 8"
+# swept SED SENTENCE
+swept() {
+  sed "$1" sweep.json >bad.json
+  expect 3 lab run bad.json --out never
+  complains "$2"
+}
+swept 's/"batch": \[8, 16\]/"batch": []/' "bad.json: sweep: batch is no list of 1 to 64 values"
+swept 's/"batch": \[8, 16\]/"batch": 8/' "sweep: batch is no list"
+swept 's/"batch": \[8, 16\]/"batch": [8, [1]]/' "sweep: batch[1] is neither a number nor a text"
+swept 's/"batch": \[8, 16\]/"bath": [8]/' "unknown key 'bath'"
+swept 's/"batch": \[8, 16\]/"cell": ["..\/x"]/' "name is 'sparc-lr0.001-cell../x'"
+swept 's/"batch": \[8, 16\]/"batch": [8, 8]/' "a method before is called 'sparc-lr0.001-batch8', too"
+swept "s/\"batch\": \\[8, 16\\]/\"batch\": [$(seq -s, 1 40)]/" "with their sweeps there are 81 methods, expected at most 64"
+
+# ---- one CSV of all runs
+expect 0 lab table sweep.json --out swept --runs
+[ "$(wc -l <"$scratch/out")" = 6 ] || fail "there are $(wc -l <"$scratch/out") lines instead of 6"
+head -1 "$scratch/out" | grep -q '^grid,scale,task,method,seed,state,.*,settings.rate' || fail "the settings are no columns"
+grep -q '^sweep,1,tracking,sparc-lr0.0003-batch16,0,done,0,[0-9.]*,' "$scratch/out" || fail "a run is no row"
+if [ -n "$python" ]; then
+  "$python" - "$scratch/out" <<'END' || fail "the CSV of runs is not as promised"
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert [r["settings.rate"] for r in rows] == ["", "0.001", "0.001", "0.0003", "0.0003"], rows
+assert rows[0]["settings.clip"] == "1" and rows[1]["settings.clip"] == "" and rows[1]["settings.batch"] == "8"
+assert all(None not in r and r["commit"] and r["data_checksum"] and float(r["score"]) > 0 for r in rows)
+END
+fi
+expect 2 lab table sweep.json --out swept --runs --json
+complains "--runs prints CSV"

@@ -115,6 +115,7 @@ enum {
   KEY_PLUGIN,
   KEY_RESULTS,
   KEY_TO,
+  KEY_RUNS,
   KEY_COMMIT
 };
 
@@ -141,6 +142,8 @@ static const struct argp_option lab_argp_options[] = {
     {"commit", KEY_COMMIT, "HASH", 0, "The build that made those runs that do not record theirs", 3},
     {NULL, 0, NULL, 0, "Output:", 4},
     {"format", 'f', "F", 0, "Tables as text, markdown, latex, csv or json (default: text)", 4},
+    {"runs", KEY_RUNS, NULL, 0, "Of table: a row of CSV for every run, with its score, its settings and what made it",
+     4},
     {"json", 'j', NULL, 0, "Print JSON: one object for each run or line", 4},
     {"quiet", 'q', NULL, 0, "Print results and errors only: no progress, no hints", 4},
     {"progress", 'p', "HOW", 0, "auto, plain (one line now and then) or none (default: auto)", 4},
@@ -162,7 +165,7 @@ static const verb verbs[] = {
     {"show", TARGET_NEEDED, "", show, NULL},
     {"run", TARGET_NEEDED, WHICH " jobs threads memory retry plugin dry-run json quiet progress", NULL, lab_run},
     {"status", TARGET_OPTIONAL, WHICH " json quiet", lab_status_of_all, lab_status},
-    {"table", TARGET_NEEDED, WHICH " format json", NULL, lab_table},
+    {"table", TARGET_NEEDED, WHICH " format runs json", NULL, lab_table},
     {"figure", TARGET_NEEDED, WHICH " json", NULL, lab_figure},
     {"diagnose", TARGET_NEEDED, WHICH " threads plugin json quiet progress", NULL, lab_diagnose},
     {"report", TARGET_OPTIONAL, WHICH " json", lab_report_of_all, lab_report},
@@ -233,6 +236,9 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
       return 0;
     case KEY_TO:
       o->to = argument;
+      return 0;
+    case KEY_RUNS:
+      o->runs = true;
       return 0;
     case KEY_COMMIT:
       o->commit = argument;
@@ -317,6 +323,8 @@ static sparc_status check(const lab_input *in) {
   if (!in->verb) return fail(SPARC_INVALID, "no VERB given; `sparc lab --help` lists them");
   if (in->verb->target == TARGET_NEEDED && !o->target)
     return fail(SPARC_INVALID, "no NAME given; `sparc lab list` has some");
+  if (o->runs && (o->json || (o->format != SHEET_TEXT && o->format != SHEET_CSV)))
+    return fail(SPARC_INVALID, "--runs prints CSV, and no other format");
   if (strcmp(in->verb->name, "export") == 0 && !o->to)
     return fail(SPARC_INVALID, "no --to DIR given, expected the folder of kept results");
   for (int i = 0; i < o->more_results; i++)

@@ -22,7 +22,7 @@ typedef struct lab_options {
   int jobs, threads; /* 0: as many as there are processors */
   double memory_mb;  /* 0: no limit */
   sheet_format format;
-  bool retry, dry_run, json, quiet;
+  bool retry, dry_run, runs, json, quiet;
   const char *plugin[CLI_PLUGINS + 1]; /* that the grid and its agents may name; ends with NULL */
   progress_style progress;
 } lab_options;

@@ -64,7 +64,9 @@ exit_code lab_table(const lab_options *o, const grid_jobs *jobs) {
     cli_message(o->who, "%s", sparc_error());
     return cli_exit_code(status);
   }
-  if (o->json || o->format == SHEET_JSON)
+  if (o->runs)
+    table_write_runs(&r, stdout);
+  else if (o->json || o->format == SHEET_JSON)
     for (int i = 0; i < jobs->chosen.tasks * jobs->chosen.methods; i++)
       cli_json_line(o->who, json_field(&r, &r.field[i]));
   else if (o->format == SHEET_CSV)

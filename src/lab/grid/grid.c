@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "data/tasks.h"
+#include "lab/grid/sweep.h"
 #include "lab/read_settings.h"
 #include "lab/rl/rl_run.h"
 #include "lab/run/metrics.h"
@@ -50,9 +51,9 @@ static const char *const kinds[] = {
 
 const char *grid_kind_name(grid_kind kind) { return kinds[kind]; }
 
-static const char *const grid_keys[] = {"name",  "title",     "note",        "kind",  "settings",
-                                        "score", "protocol",  "differences", "tasks", "methods",
-                                        "seeds", "reference", "paper",       "ranks", NULL};
+static const char *const grid_keys[] = {"name",     "title",       "note",  "kind",    "settings", "score",
+                                        "protocol", "differences", "tasks", "methods", "seeds",    "reference",
+                                        "paper",    "ranks",       "sweep", NULL};
 static const char *const task_keys[] = {"name", "title", "kind", "settings", "score", "protocol", "range", NULL};
 static const char *const method_keys[] = {"name", "title", "colour", "baseline", "settings", "score", NULL};
 static const char *const score_keys[] = {"metric", "unit",  "window", "take",  "better",
@@ -329,9 +330,23 @@ static sparc_status read_tasks(grid *g, const place *p, int kind) {
   return status;
 }
 
-static sparc_status read_methods(grid *g, const place *p) {
+/* *first: the place of the reference where that is a method of which a sweep made several; else -1 */
+static sparc_status read_sweep(grid *g, const place *p, const json_t **list, int *first) {
+  const char *reference = json_string_value(json_object_get(g->file, "reference"));
+  *first = -1;
+  if (!sweep_is_in(g->file)) return SPARC_OK;
+  const sparc_status status = sweep_expand(g->file, p->text, reference, &g->expanded, first);
+  *list = g->expanded;
+  if (status == SPARC_OK && json_array_size(*list) > GRID_MOST)
+    return fail(SPARC_FORMAT, "%s: with their sweeps there are %zu methods, expected at most %d", p->text,
+                json_array_size(*list), GRID_MOST);
+  return status;
+}
+
+static sparc_status read_methods(grid *g, const place *p, int *first) {
   const json_t *list;
   sparc_status status = read_list(g->file, "methods", GRID_MOST, p, &list);
+  if (status == SPARC_OK) status = read_sweep(g, p, &list, first);
   for (size_t i = 0; status == SPARC_OK && i < json_array_size(list); i++) {
     const place at = nth(p, "methods", i);
     status = read_method(g, json_array_get(list, i), &at, &g->method[g->methods]);
@@ -360,8 +375,12 @@ static sparc_status read_seeds(grid *g, const place *p) {
   return SPARC_OK;
 }
 
-static sparc_status read_reference(grid *g, const place *p) {
+static sparc_status read_reference(grid *g, const place *p, int first) {
   const char *names[GRID_MOST + 1] = {NULL};
+  if (first >= 0) {
+    g->reference = first;
+    return SPARC_OK;
+  }
   for (int i = 0; i < g->methods; i++) names[i] = g->method[i].name;
   return read_choice(g->file, "reference", p, names, &g->reference);
 }
@@ -529,7 +548,7 @@ static sparc_status check_settings(const grid *g, const place *p) {
 /* ---- a whole grid -------------------------------------------------------------------------------- */
 
 static sparc_status read_grid(grid *g, const place *p) {
-  int kind = GRID_RL;
+  int kind = GRID_RL, first = -1;
   sparc_status status = check_object(g->file, p, grid_keys);
   if (status == SPARC_OK) status = read_name(g->file, p, &g->name);
   g->title = g->name;
@@ -539,9 +558,9 @@ static sparc_status read_grid(grid *g, const place *p) {
   if (status == SPARC_OK) status = read_choice(g->file, "kind", p, kinds, &kind);
   if (status == SPARC_OK) status = read_object(g->file, "settings", p, &g->settings);
   if (status == SPARC_OK) status = read_tasks(g, p, kind);
-  if (status == SPARC_OK) status = read_methods(g, p);
+  if (status == SPARC_OK) status = read_methods(g, p, &first);
   if (status == SPARC_OK) status = read_seeds(g, p);
-  if (status == SPARC_OK) status = read_reference(g, p);
+  if (status == SPARC_OK) status = read_reference(g, p, first);
   if (status == SPARC_OK) status = read_paper(g, p, "paper", &g->paper);
   if (status == SPARC_OK) status = read_paper(g, p, "differences", &g->differences);
   if (status == SPARC_OK) status = read_object(g->file, "ranks", p, &g->ranks);
@@ -559,6 +578,7 @@ sparc_status grid_parse(const char *text, size_t size, const char *where, grid *
 }
 
 void grid_free(grid *g) {
+  json_decref(g->expanded);
   json_decref(g->file);
   *g = (grid){.file = NULL};
 }

@@ -15,7 +15,8 @@
  *
  * Settings are those of --config files of the command that does the kind's work. A run takes those of the grid, then of
  * its task, then of its method; the later wins. `kind`, `score` and `protocol` may stand at a task, `score` at a
- * method, too. docs/lab.md describes every key.
+ * method, too. A `sweep`, {"rate": [1e-4, 3e-4]}, of the grid or a method makes a method of every combination of
+ * values, such as sparc-lr0.0003. docs/lab.md describes every key.
  */
 #ifndef SPARC_LAB_GRID_GRID_H
 #define SPARC_LAB_GRID_GRID_H
@@ -74,7 +75,8 @@ typedef struct grid_method {
 } grid_method;
 
 typedef struct grid {
-  json_t *file; /* its strings are in use */
+  json_t *file;     /* its strings are in use */
+  json_t *expanded; /* methods of a grid with sweeps, each with one value of every setting; else NULL */
   const char *name, *title, *note;
   const json_t *settings, *paper, *differences, *ranks; /* NULL: none */
   grid_task task[GRID_MOST];

@@ -236,3 +236,71 @@ void table_write_csv(const grid_results *r, FILE *stream) {
     putc('\n', stream);
   }
 }
+
+/* ---- a row for each run -------------------------------------------------------------------------- */
+
+/* the settings that some run has, in the order in which they are met */
+static json_t *list_settings(const grid_jobs *jobs) {
+  json_t *names = json_object();
+  for (int i = 0; i < jobs->count; i++) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(jobs->job[i].settings, key, value) {
+      if (strcmp(key, "seed") != 0) json_object_set_new(names, key, json_true());
+    }
+  }
+  return names;
+}
+
+static void put_setting(FILE *stream, const json_t *value) {
+  putc(',', stream);
+  if (json_is_integer(value))
+    fprintf(stream, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+  else if (json_is_real(value))
+    fprintf(stream, "%.9g", json_real_value(value));
+  else if (json_is_string(value))
+    csv_put_text(stream, json_string_value(value));
+  else if (value)
+    fputs(json_is_true(value) ? "true" : "false", stream);
+}
+
+static void put_run(const grid_results *r, int run, json_t *names, FILE *stream) {
+  const grid_jobs *jobs = r->jobs;
+  const grid_job *job = &jobs->job[run];
+  const char *key;
+  json_t *unused;
+  job_report report;
+  job_look(job, &report);
+  const provenance *made = &report.result.made;
+  const bool done = report.state == JOB_DONE;
+  fprintf(stream, "%s,%g,%s,%s,%llu,%s,%d", jobs->g->name, jobs->scope.scale, jobs->g->task[job->task].name,
+          jobs->g->method[job->method].name, (unsigned long long)job->seed, job_state_name(report.state),
+          report.imported);
+  csv_put_number(stream, done, r->score[run]);
+  putc(',', stream);
+  csv_put_text(stream, grid_score_of(jobs->g, job->task, job->method).unit);
+  csv_put_number(stream, done && report.result.parameters > 0, (double)report.result.parameters);
+  csv_put_number(stream, done, made->seconds);
+  csv_put_number(stream, done, report.result.rate);
+  csv_put_number(stream, done, report.result.memory_mb);
+  const char *const texts[] = {job->digest, made->data, made->commit, made->version, made->kernels, made->machine};
+  for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+    putc(',', stream);
+    csv_put_text(stream, texts[k]);
+  }
+  json_object_foreach(names, key, unused) put_setting(stream, json_object_get(job->settings, key));
+  putc('\n', stream);
+}
+
+void table_write_runs(const grid_results *r, FILE *stream) {
+  json_t *names = list_settings(r->jobs), *unused;
+  const char *key;
+  fputs(
+      "grid,scale,task,method,seed,state,imported,score,unit,parameters,seconds,rate,memory_mb,digest,data_checksum,"
+      "commit,version,kernels,machine",
+      stream);
+  json_object_foreach(names, key, unused) fprintf(stream, ",settings.%s", key);
+  putc('\n', stream);
+  for (int i = 0; i < r->jobs->count; i++) put_run(r, i, names, stream);
+  json_decref(names);
+}

@@ -24,4 +24,8 @@ bool table_has_tasks_in_rows(const grid_results *r);
 /* table_write_csv prints all results, a row for each field */
 void table_write_csv(const grid_results *r, FILE *stream);
 
+/* table_write_runs prints a row for each run: its state, its score, what made it, and its settings, of which every one
+ * that some run has is a column */
+void table_write_runs(const grid_results *r, FILE *stream);
+
 #endif
