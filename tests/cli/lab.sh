@@ -254,16 +254,21 @@ fi
 
 # ---- figures: data and scripts are always there, pictures where gnuplot is
 expect 0 lab figure tiny.json --out reference
-for name in scores curve-tracking curve-order; do
+for name in scores profiles curve-tracking curve-order; do
   for extension in gp csv; do
     [ -s reference/tiny/figures/$name.$extension ] || fail "there is no $name.$extension"
   done
 done
 [ "$(grep -c '^sparc,' reference/tiny/figures/curve-tracking.csv)" = 4 ] || fail "the curve does not have 4 points"
+# the field itself and its two runs
+[ "$(grep -c '^tracking,sparc,' reference/tiny/figures/scores.csv)" = 3 ] || fail "the scores lack single runs"
+# all runs are above the first threshold, none above the last
+awk -F, '$1 == "rtu" { if (!n++) first = $3; last = $3 } END { exit !(n == 101 && first == 1 && last == 0) }' \
+  reference/tiny/figures/profiles.csv || fail "the profile does not fall from 1 to 0"
 if command -v gnuplot >/dev/null; then
   prints "reference/tiny/figures/curve-tracking.svg"
   no_complaint
-  for name in scores curve-tracking curve-order; do
+  for name in scores profiles curve-tracking curve-order; do
     grep -q "</svg>" reference/tiny/figures/$name.svg || fail "$name.svg is not whole"
     [ "$(head -c 4 reference/tiny/figures/$name.png | tail -c 3)" = PNG ] || fail "$name.png is no picture"
   done

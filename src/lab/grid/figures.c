@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.c: learning curves of every task, and all scores beside the paper's.
+/* figures.c: learning curves of every task, all scores beside the paper's, and profiles over tasks.
  *
  * A script refers to columns of its data by their headings, so that it can be read, changed and run again by hand. Its
  * body stands in it twice, once for each kind of picture.
@@ -10,13 +10,14 @@
 #include "io/atomic_file.h"
 #include "lab/gnuplot.h"
 #include "lab/grid/curves.h"
+#include "lab/grid/overall.h"
 #include "lab/run/folder.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { CURVE_POINTS_MOST = 300 };
+enum { CURVE_POINTS_MOST = 300, PROFILE_POINTS = 101 };
 
 const char *grid_colour(const grid *g, int method) {
   static const char *const palette[] = {"#D55E00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#B8860B",
@@ -53,13 +54,11 @@ int grid_figures(const grid_results *r, grid_figure figures[FIGURES_MOST]) {
   int count = 0;
   bool scores = false;
   for (int t = 0; t < r->jobs->chosen.tasks; t++) scores |= has_scores(r, t);
-  if (scores) {
-    figures[count] = (grid_figure){.task = -1};
-    snprintf(figures[count++].name, sizeof figures->name, "scores");
-  }
+  if (scores) figures[count++] = (grid_figure){.name = "scores", .kind = FIGURE_SCORES};
+  if (overall_tasks(r) > 0) figures[count++] = (grid_figure){.name = "profiles", .kind = FIGURE_PROFILES};
   for (int t = 0; t < r->jobs->chosen.tasks; t++) {
     if (!has_curves(r, t)) continue;
-    figures[count] = (grid_figure){.task = t};
+    figures[count] = (grid_figure){.kind = FIGURE_CURVES, .task = t};
     snprintf(figures[count++].name, sizeof figures->name, "curve-%s", grid_of(r)->task[r->jobs->chosen.task[t]].name);
   }
   return count;
@@ -128,43 +127,87 @@ static sparc_status write_curves(FILE *f, const output *o) {
   return status;
 }
 
+static void put_field(FILE *f, const grid_results *r, const field_result *s, int method) {
+  fprintf(f, "%s,%s,%d", grid_of(r)->task[s->task].name, method_name(r, method), method);
+}
+
+/* a row for each field, and one for each of its runs */
+static void put_score(FILE *f, const grid_results *r, const field_result *s, int method) {
+  put_field(f, r, s, method);
+  put_value(f, s->ours.count ? s->ours.mean : NAN);
+  put_value(f, s->ours.count && isfinite(s->ours.deviation) ? s->ours.deviation : 0);
+  put_value(f, s->in_paper ? s->paper : NAN);
+  fputs(",NaN\n", f);
+  for (int i = 0; i < r->jobs->chosen.seeds && r->jobs->chosen.seeds > 1; i++) {
+    if (!isfinite(s->score[i])) continue;
+    put_field(f, r, s, method);
+    fputs(",NaN,NaN,NaN", f);
+    put_value(f, s->score[i]);
+    putc('\n', f);
+  }
+}
+
 static sparc_status write_scores(FILE *f, const output *o) {
   const grid_results *r = o->r;
-  fprintf(f, "task,method,row,mean,deviation,paper\n");
+  fprintf(f, "task,method,row,mean,deviation,paper,run\n");
   for (int t = 0; t < r->jobs->chosen.tasks; t++)
-    for (int m = 0; m < r->jobs->chosen.methods; m++) {
-      const field_result *s = grid_field(r, t, m);
-      fprintf(f, "%s,%s,%d", grid_of(r)->task[s->task].name, method_name(r, m), m);
-      put_value(f, s->ours.count ? s->ours.mean : NAN);
-      put_value(f, s->ours.count && isfinite(s->ours.deviation) ? s->ours.deviation : 0);
-      put_value(f, s->in_paper ? s->paper : NAN);
-      putc('\n', f);
-    }
+    for (int m = 0; m < r->jobs->chosen.methods; m++) put_score(f, r, grid_field(r, t, m), m);
   return SPARC_OK;
+}
+
+/* thresholds from the lowest to the highest normalised score, a little beyond both */
+static void profile_thresholds(const grid_results *r, const overall *all, double threshold[PROFILE_POINTS]) {
+  double low = INFINITY, high = -INFINITY;
+  const int count = r->jobs->chosen.methods * all->tasks * r->jobs->chosen.seeds;
+  for (int i = 0; i < count; i++) {
+    low = fmin(low, all->score[i]);
+    high = fmax(high, all->score[i]);
+  }
+  const double edge = 0.02 * fmax(high - low, 0.1);
+  for (int i = 0; i < PROFILE_POINTS; i++)
+    threshold[i] = low - edge + (high - low + 2 * edge) * i / (PROFILE_POINTS - 1);
+}
+
+static sparc_status put_profile(FILE *f, const grid_results *r, const overall *all, const double *threshold,
+                                int method) {
+  interval above[PROFILE_POINTS];
+  const run_scores scores = overall_scores(r, all, method);
+  const sparc_status status = interval_of_profile(&scores, PROFILE_POINTS, threshold, above);
+  for (int i = 0; status == SPARC_OK && i < PROFILE_POINTS; i++)
+    fprintf(f, "%s,%.6g,%.6g,%.6g,%.6g\n", method_name(r, method), threshold[i], above[i].estimate, above[i].low,
+            above[i].high);
+  return status;
+}
+
+static sparc_status write_profiles(FILE *f, const output *o) {
+  overall all;
+  double threshold[PROFILE_POINTS];
+  sparc_status status = overall_read(o->r, &all);
+  if (status == SPARC_OK) profile_thresholds(o->r, &all, threshold);
+  fprintf(f, "method,x,mean,low,high\n");
+  for (int m = 0; m < o->r->jobs->chosen.methods && status == SPARC_OK; m++)
+    status = put_profile(f, o->r, &all, threshold, m);
+  overall_free(&all);
+  return status;
 }
 
 /* ---- scripts ------------------------------------------------------------------------------------- */
 
 /* "Repeat first (scale 0.1)" */
-static void put_title(FILE *f, const grid_results *r, const grid_task *task) {
+static void put_title(FILE *f, const grid_results *r, const char *what) {
   char mark[96], title[320];
   grid_scope_mark(&r->jobs->scope, mark, sizeof mark);
-  snprintf(title, sizeof title, "%.200s%s%s%s", task->title, *mark ? " (" : "", mark, *mark ? ")" : "");
+  snprintf(title, sizeof title, "%.200s%s%s%s", what, *mark ? " (" : "", mark, *mark ? ")" : "");
   fprintf(f, "set title %s\n", gnuplot_text(title).text);
 }
 
-static void put_curve_body(FILE *f, const output *o) {
+/* lines of methods with a band under all of them; a row of another method is no point */
+static void put_lines(FILE *f, const output *o, bool (*shown)(const grid_results *r, int task, int method)) {
   const grid_results *r = o->r;
-  const grid_score score = score_of(r, o->figure->task);
-  const grid_task *task = &grid_of(r)->task[r->jobs->chosen.task[o->figure->task]];
   const char *separator = "plot ";
-  put_title(f, r, task);
-  fprintf(f, "set xlabel '%s'\nset ylabel %s\n", task->kind == GRID_RL ? "environment steps" : "updates",
-          gnuplot_text(score.unit).text);
-  /* a row of another method is no point; the spread over the seeds lies under all lines */
   for (int pass = r->jobs->chosen.seeds > 1 ? 0 : 1; pass < 2; pass++)
     for (int m = 0; m < r->jobs->chosen.methods; m++) {
-      if (!has_curve(r, o->figure->task, m)) continue;
+      if (!shown(r, o->figure->task, m)) continue;
       const char *colour = grid_colour(grid_of(r), r->jobs->chosen.method[m]);
       fprintf(f, "%s%s using (strcol(1) eq %s ? $2 : NaN):", separator, gnuplot_file(o->figure->name, ".csv").text,
               gnuplot_text(method_name(r, m)).text);
@@ -176,6 +219,28 @@ static void put_curve_body(FILE *f, const output *o) {
       separator = ", \\\n  ";
     }
   putc('\n', f);
+}
+
+static void put_curve_body(FILE *f, const output *o) {
+  const grid_results *r = o->r;
+  const grid_score score = score_of(r, o->figure->task);
+  const grid_task *task = &grid_of(r)->task[r->jobs->chosen.task[o->figure->task]];
+  put_title(f, r, task->title);
+  fprintf(f, "set xlabel '%s'\nset ylabel %s\n", task->kind == GRID_RL ? "environment steps" : "updates",
+          gnuplot_text(score.unit).text);
+  put_lines(f, o, has_curve);
+}
+
+static bool has_profile(const grid_results *r, int task, int method) {
+  (void)r, (void)task, (void)method;
+  return true;
+}
+
+static void put_profile_body(FILE *f, const output *o) {
+  put_title(f, o->r, grid_of(o->r)->title);
+  fprintf(f, "set xlabel 'normalised score: 0 random, 1 optimal'\nset ylabel 'fraction of runs above it'\n");
+  fprintf(f, "set yrange [0:1.02]\n");
+  put_lines(f, o, has_profile);
 }
 
 /* panels of scores: a row for each method, up to three panels beside each other */
@@ -199,7 +264,7 @@ static void put_panel(FILE *f, const grid_results *r, int task) {
   const grid_score score = score_of(r, task);
   const grid_task *t = &grid_of(r)->task[r->jobs->chosen.task[task]];
   const gnuplot_string data = gnuplot_file("scores", ".csv"), name = gnuplot_text(t->name);
-  put_title(f, r, t);
+  put_title(f, r, t->title);
   fprintf(f, "set xlabel %s offset 0,0.5\nplot ", gnuplot_text(score.unit).text);
   for (int m = 0; m < r->jobs->chosen.methods; m++)
     fprintf(f,
@@ -207,6 +272,10 @@ static void put_panel(FILE *f, const grid_results *r, int task) {
             "pointtype 7 pointsize 0.9 linewidth 1.5 linecolor rgb '%s' notitle, \\\n  ",
             data.text, name.text, gnuplot_text(method_name(r, m)).text,
             grid_colour(grid_of(r), r->jobs->chosen.method[m]));
+  fprintf(f,
+          "%s using (strcol(1) eq %s ? $7 : NaN):3 with points pointtype 6 pointsize 0.5 linecolor rgb '#6b7580' "
+          "notitle, \\\n  ",
+          data.text, name.text);
   fprintf(f,
           "%s using (strcol(1) eq %s ? $6 : NaN):3 with points pointtype 12 pointsize 1.1 linecolor "
           "rgb '#1d2530' notitle\n",
@@ -227,7 +296,8 @@ static void put_scores_body(FILE *f, const output *o) {
   fprintf(f, "set multiplot layout %d,%d margins screen %.4f, screen 0.98, screen %.4f, screen %.4f ", p.down, p.across,
           (double)NAMES / p.width, 0.65 * edge, 1 - 0.35 * edge);
   fprintf(f, "spacing screen 0.03, screen %.4f\n", edge);
-  fprintf(f, "set label 1 '◇ the paper' at screen 0.99, screen %.4f right textcolor rgb '#3c4650'\n", 0.12 * edge);
+  fprintf(f, "set label 1 '◇ the paper  ○ single runs' at screen 0.01, screen %.4f left textcolor rgb '#3c4650'\n",
+          0.12 * edge);
   fprintf(f, "set yrange [%d.6:-0.6]\nset grid x linecolor rgb '#e6eaee'\n", r->jobs->chosen.methods - 1);
   fprintf(f, "set offsets graph 0.04, graph 0.04, 0, 0\n");
   for (int t = 0, panel = 0; t < r->jobs->chosen.tasks; t++) {
@@ -238,8 +308,17 @@ static void put_scores_body(FILE *f, const output *o) {
   fprintf(f, "unset multiplot\n");
 }
 
+static const struct {
+  sparc_status (*data)(FILE *f, const output *o);
+  void (*script)(FILE *f, const output *o);
+} kinds[FIGURE_KINDS] = {
+    [FIGURE_SCORES] = {write_scores, put_scores_body},
+    [FIGURE_PROFILES] = {write_profiles, put_profile_body},
+    [FIGURE_CURVES] = {write_curves, put_curve_body},
+};
+
 static sparc_status write_script(FILE *f, const output *o) {
-  const bool scores = o->figure->task < 0;
+  const bool scores = o->figure->kind == FIGURE_SCORES;
   const panels p = scores ? lay_out(o->r) : (panels){.width = 760, .height = 440};
   gnuplot_canvas canvas = {.name = o->figure->name, .width = p.width, .height = p.height, .points = 13};
   gnuplot_begin(f, "sparc lab figure", o->figure->name);
@@ -247,18 +326,18 @@ static sparc_status write_script(FILE *f, const output *o) {
   if (scores) fprintf(f, "unset key\n");
   putc('\n', f);
   gnuplot_terminal(f, "svg", &canvas);
-  (scores ? put_scores_body : put_curve_body)(f, o);
+  kinds[o->figure->kind].script(f, o);
   putc('\n', f);
   canvas.points = 10;
   gnuplot_terminal(f, "pngcairo", &canvas);
-  (scores ? put_scores_body : put_curve_body)(f, o);
+  kinds[o->figure->kind].script(f, o);
   return SPARC_OK;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------- */
 
 static sparc_status draw(const output *o, grid_drawing *drawing) {
-  sparc_status status = write_file(o, ".csv", o->figure->task < 0 ? write_scores : write_curves);
+  sparc_status status = write_file(o, ".csv", kinds[o->figure->kind].data);
   if (status == SPARC_OK) status = write_file(o, ".gp", write_script);
   if (status != SPARC_OK) return status;
   char folder[JOB_PATH], *svg = NULL;

@@ -5,12 +5,20 @@
 
 #include "lab/grid/results.h"
 
+typedef enum figure_kind {
+  FIGURE_SCORES,   /* of all tasks: means, spreads, single runs and the paper's numbers */
+  FIGURE_PROFILES, /* fractions of runs above each normalised score (reliable.h) */
+  FIGURE_CURVES,   /* the learning curves of one task */
+  FIGURE_KINDS
+} figure_kind;
+
 typedef struct grid_figure {
   char name[GRID_NAME + 8]; /* of the files: NAME.gp, NAME.svg, NAME.png */
-  int task;                 /* in the selection, whose learning curves it shows; -1: it shows all scores */
+  figure_kind kind;
+  int task; /* of curves, in the selection */
 } grid_figure;
 
-enum { FIGURES_MOST = GRID_MOST + 1 };
+enum { FIGURES_MOST = GRID_MOST + 2 };
 
 /* grid_figures lists those that there is something to draw for, and returns their number */
 int grid_figures(const grid_results *r, grid_figure figures[FIGURES_MOST]);

@@ -47,10 +47,15 @@ static sparc_status compare(const grid_results *r, overall *o, int method) {
   return interval_of_improvement(&own, &other, &o->improved[method]);
 }
 
+int overall_tasks(const grid_results *r) {
+  int count = 0;
+  for (int t = 0; t < r->jobs->chosen.tasks; t++) count += takes_part(r, t);
+  return count;
+}
+
 sparc_status overall_read(const grid_results *r, overall *out) {
   const selection *s = &r->jobs->chosen;
-  *out = (overall){.tasks = 0};
-  for (int t = 0; t < s->tasks; t++) out->tasks += takes_part(r, t);
+  *out = (overall){.tasks = overall_tasks(r)};
   if (out->tasks == 0) return SPARC_OK;
   out->score = calloc((size_t)s->methods * (size_t)out->tasks * (size_t)s->seeds, sizeof *out->score);
   if (!out->score) return fail(SPARC_NO_MEMORY, "no memory for the scores of %d tasks", out->tasks);

@@ -18,6 +18,9 @@ typedef struct overall {
                                    reference itself, and of all where it is not in the selection */
 } overall;
 
+/* overall_tasks is their number alone */
+int overall_tasks(const grid_results *r);
+
 /* overall_read computes them; overall_free releases what *out holds in any case */
 sparc_status overall_read(const grid_results *r, overall *out);
 void overall_free(overall *o);
