@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* atomic_file.c: write beside the target, flush, rename, flush the directory.
  *
- * The rename is the only moment at which the target changes. The directory is opened first and every name is resolved
- * relative to it: a directory that cannot be opened, and hence not be flushed, is found before anything is written.
+ * The rename is the only moment at which the target changes; a link in its place is replaced, not followed. The
+ * directory is opened first and every name is resolved relative to it: a directory that cannot be opened, and hence not
+ * be flushed, is found before anything is written.
+ *
+ * A temporary file is locked while it is written. One that nobody has locked and whose number is that of no process is
+ * left from a writer that died: the number alone could be that of a process on another machine.
  */
 #include "io/atomic_file.h"
 
@@ -11,8 +15,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,6 +54,57 @@ static sparc_status check_target(const atomic_file *file) {
 
 static const char mark[] = ".tmp.";
 
+/* ---- leftovers ---- */
+
+/* the number of NAME.tmp.NUMBER, as open_temporary makes it; 0: it is something else */
+static long writer_of(const char *entry, const char *name) {
+  const size_t length = strlen(name);
+  if (strncmp(entry, name, length) != 0 || strncmp(entry + length, mark, strlen(mark)) != 0) return 0;
+  const char *digits = entry + length + strlen(mark);
+  const size_t count = strspn(digits, "0123456789");
+  if (count == 0 || count > 9 || digits[count]) return 0;
+  return strtol(digits, NULL, 10);
+}
+
+static bool is_process(long number) { return kill((pid_t)number, 0) == 0 || errno != ESRCH; }
+
+/* a file system without locks leaves it to the number */
+static bool is_locked(int directory, const char *entry) {
+  const int file = openat(directory, entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool locked = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(file);
+  return locked;
+}
+
+static sparc_status remove_temporary(const atomic_file *file, const char *entry) {
+  struct stat status;
+  if (fstatat(file->directory, entry, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) return SPARC_OK;
+  if (is_locked(file->directory, entry)) return SPARC_OK;
+  if (unlinkat(file->directory, entry, 0) == 0 || errno == ENOENT) return SPARC_OK;
+  return fail(SPARC_IO, "cannot remove '%s', which is left from writing '%.300s': %s", entry, file->path,
+              strerror(errno));
+}
+
+static sparc_status sweep(const atomic_file *file) {
+  const int listed = openat(file->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *entries = listed >= 0 ? fdopendir(listed) : NULL;
+  if (!entries) {
+    const sparc_status status = refuse(file, "listing its directory");
+    if (listed >= 0) close(listed);
+    return status;
+  }
+  sparc_status status = SPARC_OK;
+  for (struct dirent *e; status == SPARC_OK && (e = readdir(entries));) {
+    const long writer = writer_of(e->d_name, file->name);
+    if (writer > 0 && !is_process(writer)) status = remove_temporary(file, e->d_name);
+  }
+  closedir(entries); /* and the descriptor */
+  return status;
+}
+
+/* ---- writing ---- */
+
 /* the thread's number keeps writers of the same path apart, also within one process */
 static sparc_status open_temporary(atomic_file *file) {
   int length = snprintf(file->temporary, sizeof file->temporary, "%s%s%ld", file->name, mark, (long)gettid());
@@ -59,6 +117,7 @@ static sparc_status open_temporary(atomic_file *file) {
     return refuse(file, "removing a stale temporary file");
   int descriptor = openat(file->directory, file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) return refuse(file, "creating the temporary file");
+  (void)!flock(descriptor, LOCK_EX | LOCK_NB); /* where there are no locks, the number has to do */
   file->stream = fdopen(descriptor, "wb");
   if (file->stream) return SPARC_OK;
   sparc_status status = refuse(file, "buffering the temporary file");
@@ -75,6 +134,7 @@ sparc_status atomic_file_begin(atomic_file *file, const char *path) {
   file->directory = open_directory(path, file->name);
   if (file->directory < 0) return refuse(file, "opening its directory");
   sparc_status status = check_target(file);
+  if (status == SPARC_OK) (void)sweep(file); /* what cannot be removed is no reason not to write */
   if (status == SPARC_OK) status = open_temporary(file);
   if (status != SPARC_OK) close(file->directory);
   return status;
@@ -117,39 +177,12 @@ sparc_status atomic_file_commit(atomic_file *file) {
   return status;
 }
 
-/* ---- leftovers ---- */
-
-/* NAME.tmp.DIGITS, as open_temporary makes it */
-static bool is_temporary_of(const char *entry, const char *name) {
-  const size_t length = strlen(name);
-  if (strncmp(entry, name, length) != 0 || strncmp(entry + length, mark, strlen(mark)) != 0) return false;
-  const char *digits = entry + length + strlen(mark);
-  const size_t count = strspn(digits, "0123456789");
-  return count > 0 && !digits[count];
-}
-
-static sparc_status remove_temporary(const atomic_file *file, const char *entry) {
-  struct stat status;
-  if (fstatat(file->directory, entry, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode)) return SPARC_OK;
-  if (unlinkat(file->directory, entry, 0) == 0 || errno == ENOENT) return SPARC_OK;
-  return fail(SPARC_IO, "cannot remove '%s', which is left from writing '%.300s': %s", entry, file->path,
-              strerror(errno));
-}
-
 sparc_status atomic_file_sweep(const char *path) {
   const char *slash = strrchr(path, '/');
   atomic_file file = {.path = path, .name = slash ? slash + 1 : path};
   file.directory = open_directory(path, file.name);
   if (file.directory < 0) return errno == ENOENT ? SPARC_OK : refuse(&file, "opening its directory");
-  DIR *entries = fdopendir(file.directory);
-  if (!entries) {
-    sparc_status status = refuse(&file, "listing its directory");
-    close(file.directory);
-    return status;
-  }
-  sparc_status status = SPARC_OK;
-  for (struct dirent *e; status == SPARC_OK && (e = readdir(entries));)
-    if (is_temporary_of(e->d_name, file.name)) status = remove_temporary(&file, e->d_name);
-  closedir(entries); /* and the descriptor */
+  const sparc_status status = sweep(&file);
+  close(file.directory);
   return status;
 }

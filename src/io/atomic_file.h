@@ -25,8 +25,9 @@ typedef struct atomic_file {
   FILE *stream;
 } atomic_file;
 
-/* atomic_file_begin opens the temporary file PATH.tmp.ID. A path that exists must be a regular file (or a symbolic link
- * to one, which the new file then replaces). */
+/* atomic_file_begin opens the temporary file PATH.tmp.ID, after removing those that writers of the same path left when
+ * they died. A path that exists must be a regular file (or a symbolic link to one, which the new file then replaces).
+ */
 sparc_status atomic_file_begin(atomic_file *file, const char *path);
 
 /* atomic_file_write appends bytes (buffered) */
@@ -39,8 +40,8 @@ sparc_status atomic_file_commit(atomic_file *file);
 /* atomic_file_abandon removes the temporary file and leaves the old one as it was */
 void atomic_file_abandon(atomic_file *file);
 
-/* atomic_file_sweep removes the temporary files of writers of `path` that were killed. Call it only where no other
- * process writes this path. A directory that is not there has none. */
+/* atomic_file_sweep removes the temporary files of writers of `path` that were killed, and none of a living process. A
+ * directory that is not there has none. */
 sparc_status atomic_file_sweep(const char *path);
 
 #endif

@@ -101,18 +101,20 @@ done
 expect 0 train "${options[@]}" --out killed/run --resume
 same_run killed/run
 
-# ---- a kill in the middle of a write leaves a temporary file: it goes away, and nothing else does
+# ---- a kill in the middle of a write leaves a temporary file: it goes away, and nothing else does; numbers of processes
+# end at 4194304, and that of this script is one of a living process
 leave() { # FOLDER
   : >"$1/last.safetensors.tmp.4194305"
-  : >"$1/best.safetensors.tmp.17"
-  : >"$1/config.json.tmp.1"
+  : >"$1/best.safetensors.tmp.4194306"
+  : >"$1/config.json.tmp.4194307"
 }
-others=(last.safetensors.tmp. last.safetensors.tmp.1x my-last.safetensors.tmp.1 last.safetensors.tmp notes.tmp.1)
+others=(last.safetensors.tmp. last.safetensors.tmp.4194305x my-last.safetensors.tmp.4194305 last.safetensors.tmp
+  notes.tmp.4194305 "last.safetensors.tmp.$$")
 for mode in --resume --force; do
   leave killed/run
-  (cd killed/run && touch "${others[@]}" && mkdir last.safetensors.tmp.2)
+  (cd killed/run && touch "${others[@]}" && mkdir last.safetensors.tmp.4194308)
   expect 0 train "${options[@]}" --out killed/run $mode
-  (cd killed/run && rm "${others[@]}" && rmdir last.safetensors.tmp.2) || fail "$mode removes what is not its own"
+  (cd killed/run && rm "${others[@]}" && rmdir last.safetensors.tmp.4194308) || fail "$mode removes what is not its own"
   same_run killed/run
 done
 mkdir -p early/run
