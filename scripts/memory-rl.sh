@@ -45,7 +45,7 @@ chosen=$(runs | grep -E "^[^ ]*${ONLY:-}")
 
 # shellcheck disable=SC2016 # expanded by the inner shell
 xargs -P "${JOBS:-$(nproc)}" -L 1 bash -c '
-  "$SPARC" rl "${@:2}" --threads 1 --quiet --resume --out "$FOLDER/$1" >/dev/null || exit 255
+  "$SPARC" rl "${@:2}" --threads 1 --quiet --resume-or-create --out "$FOLDER/$1" >/dev/null || exit 255
   echo "$1" >&2
 ' worker <<<"$chosen"
 

@@ -335,7 +335,7 @@ static void finish_run(const grid_jobs *jobs, int task, int method, int seed, co
   char path[JOB_PATH];
   claim held;
   job_hold hold;
-  assert_int_equal(job_prepare(job, &held, &hold), SPARC_OK);
+  assert_int_equal(job_prepare(jobs, job, &held, &hold), SPARC_OK);
   assert_int_equal(hold, JOB_TAKEN);
   assert_int_equal(job_write_settings(job), SPARC_OK);
   job_file(job, "metrics.jsonl", path);
@@ -389,7 +389,7 @@ static void test_results(void **state) {
   field_state(&r, grid_field(&r, 1, 1), text, sizeof text);
   assert_string_equal(text, "waiting");
   job_report report;
-  job_look(grid_job_at(&jobs, 1, 0, 0), &report);
+  assert_int_equal(job_look(grid_job_at(&jobs, 1, 0, 0), &report), SPARC_OK);
   assert_int_equal(report.state, JOB_DONE);
   assert_non_null(strstr(job_score_of(&jobs, grid_job_at(&jobs, 1, 0, 0)).reason, "1 values of the 2"));
   assert_true(grid_job_at(&jobs, 0, 0, 0)->budget == 100 && report.result.rate == 50);
@@ -446,9 +446,9 @@ static void test_changed(void **state) {
   memcpy(strstr(other, "100"), "101", 3);
   parse(other, &g);
   make_jobs(&g, NULL, 1, &jobs);
-  job_look(grid_job_at(&jobs, 0, 0, 0), &report);
+  assert_int_equal(job_look(grid_job_at(&jobs, 0, 0, 0), &report), SPARC_OK);
   assert_int_equal(report.state, JOB_CHANGED);
-  job_look(grid_job_at(&jobs, 0, 0, 1), &report);
+  assert_int_equal(job_look(grid_job_at(&jobs, 0, 0, 1), &report), SPARC_OK);
   assert_int_equal(report.state, JOB_WAITING);
   grid_jobs_free(&jobs);
   grid_free(&g);

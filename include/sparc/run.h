@@ -57,9 +57,10 @@ typedef struct sparc_run_config {
 
   const char *folder;  /* NULL: nothing is written, and the test part is not used */
   long validate_every; /* updates between checkpoints, which validate and save */
-  int resume; /* 1: continue the run in the folder, whose settings must be the same, but updates and patience may
-                 change; begin it if there is none */
-  int force;  /* 1: replace the run in the folder */
+  int resume; /* 1: continue the run in the folder, which must have one. Settings must be the same, but updates and
+                 patience may change. */
+  int resume_or_create; /* 1: as resume, but begin the run if the folder has none */
+  int force;            /* 1: replace the run in the folder */
 } sparc_run_config;
 
 SPARC_API sparc_run_config sparc_run_defaults(void);
@@ -101,7 +102,8 @@ typedef int (*sparc_run_fn)(void *user, const sparc_run_event *event);
 /* ---- runs -------------------------------------------------------------------------------------- */
 
 /* sparc_run_create loads the data and settles the configuration; the folder is not touched yet. Strings are copied.
- * SPARC_INVALID: the configuration makes no sense; SPARC_IO, SPARC_FORMAT: the data cannot be read. */
+ * SPARC_INVALID: the configuration makes no sense; SPARC_IO, SPARC_FORMAT: the data cannot be read, or there is no run
+ * to resume. */
 SPARC_API sparc_status sparc_run_create(const sparc_run_config *config, sparc_run **out);
 
 /* sparc_run_open makes the run of a folder once more, from its config.json, to be continued. threads 0: all processors.

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/plain_text.h"
+#include "io/folder_file.h"
 #include "io/json.h"
 #include "io/settings.h"
 #include "lab/cell_choice.h"
@@ -321,14 +322,18 @@ void cli_guard_output(void) {
   if (on_exit(close_output, NULL) != 0) _exit(EXIT_FAILED);
 }
 
-void cli_model_path(const char *model, char path[CLI_PATH]) {
-  struct stat status;
+sparc_status cli_model_path(const char *model, char path[CLI_PATH]) {
+  struct stat about;
+  bool best, last = false;
   snprintf(path, CLI_PATH, "%s", model);
-  if (stat(model, &status) != 0 || !S_ISDIR(status.st_mode)) return;
-  snprintf(path, CLI_PATH, "%s/last.safetensors", model);
-  const bool last = access(path, F_OK) == 0;
+  if (stat(model, &about) != 0 || !S_ISDIR(about.st_mode)) return SPARC_OK;
   snprintf(path, CLI_PATH, "%s/best.safetensors", model);
-  if (last && access(path, F_OK) != 0) snprintf(path, CLI_PATH, "%s/last.safetensors", model);
+  sparc_status status = folder_file_find(path, &best);
+  if (status != SPARC_OK || best) return status;
+  snprintf(path, CLI_PATH, "%s/last.safetensors", model);
+  status = folder_file_find(path, &last);
+  if (status == SPARC_OK && !last) snprintf(path, CLI_PATH, "%s/best.safetensors", model);
+  return status;
 }
 
 /* a length below 4 GiB and the header that it is of */
@@ -342,12 +347,14 @@ static bool is_safetensors(const char *path) {
 
 sparc_status cli_model_load(const char *model, const char *other, int threads, sparc_model **out) {
   char path[CLI_PATH], other_path[CLI_PATH];
-  cli_model_path(model, path);
-  const sparc_status status = sparc_model_load(path, threads, out);
+  *out = NULL;
+  sparc_status status = cli_model_path(model, path);
+  if (status != SPARC_OK) return status;
+  status = sparc_model_load(path, threads, out);
   if (status != SPARC_FORMAT || is_safetensors(path)) return status;
-  cli_model_path(other, other_path);
+  const bool other_file = cli_model_path(other, other_path) == SPARC_OK;
   return fail(SPARC_FORMAT, "'%.300s' is not a model%s", model,
-              is_safetensors(other_path) ? "; the MODEL comes before the data" : "");
+              other_file && is_safetensors(other_path) ? "; the MODEL comes before the data" : "");
 }
 
 sparc_status cli_hint_unlabelled(const char *path, const sparc_read_options *read, sparc_status status) {

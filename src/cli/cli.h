@@ -108,7 +108,7 @@ bool cli_output_lost(void);
 
 /* cli_model_path is the file that a MODEL or AGENT on the command line stands for: of a run folder its best checkpoint
  * or, where there is none, its last one */
-void cli_model_path(const char *model, char path[CLI_PATH]);
+sparc_status cli_model_path(const char *model, char path[CLI_PATH]);
 
 /* cli_model_load loads the model that MODEL stands for. What is no model is called so; `other`, the argument beside it,
  * is looked at to see whether the two were swapped. */

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "cli/cli.h"
+#include "io/folder_file.h"
 #include "lab/diagnose/demonstration.h"
 #include "lab/diagnose/figures.h"
 #include "lab/diagnose/tables.h"

@@ -193,7 +193,9 @@ static sparc_status open_player(const envs_settings *s, int n, player *p) {
   const sparc_envs_config config = {
       .name = s->name, .options = s->options, .n = n, .seed = (uint64_t)s->seed, .threads = s->threads};
   char agent[CLI_PATH];
-  cli_model_path(s->play, agent);
+  *p = (player){.envs = NULL};
+  const sparc_status status = cli_model_path(s->play, agent);
+  if (status != SPARC_OK) return status;
   return player_open(&config, is_agent(s->play) ? agent : s->play, s->greedy, NULL, p);
 }
 

@@ -370,9 +370,9 @@ static sparc_status evaluate_baseline(const eval_settings *e) {
 /* ---- the command --------------------------------------------------------------------------------- */
 
 static sparc_status evaluate_either(eval_settings *s) {
-  const sparc_status status = check_eval(s);
+  sparc_status status = check_eval(s);
+  if (status == SPARC_OK) status = cli_model_path(s->argument[0], s->model);
   if (status != SPARC_OK) return status;
-  cli_model_path(s->argument[0], s->model);
   return s->baseline >= 0 ? evaluate_baseline(s) : evaluate_model(s);
 }
 

@@ -233,8 +233,8 @@ static json_t *json_file(const char *path, const sparc_tensors *file) {
 static exit_code describe_file(const char *who, const char *name, bool json) {
   sparc_tensors *file;
   char path[CLI_PATH];
-  cli_model_path(name, path);
-  sparc_status status = sparc_tensors_open(path, &file);
+  sparc_status status = cli_model_path(name, path);
+  if (status == SPARC_OK) status = sparc_tensors_open(path, &file);
   if (status != SPARC_OK) {
     cli_message(who, "%s", sparc_error());
     return cli_exit_code(status);

@@ -286,16 +286,27 @@ static void print_scores(const rl_command *c, const seeds_scores *s) {
     printf("%d seeds: mean score %.4f (sd %.4f)\n", s->count, s->mean, s->deviation);
 }
 
+static sparc_status folder_of_seed(void *user, uint64_t seed, const char *folder, char *path, size_t size) {
+  rl_config config = ((const rl_command *)user)->config;
+  config.ppo.seed = seed;
+  if (folder) config.folder = folder;
+  return find_folder(&config, path, size);
+}
+
 static exit_code run_seeds(rl_command *c) {
   const seeds_work work = {.who = c->who,
                            .seeds = c->work.seeds,
                            .jobs = c->work.jobs,
                            .out = c->config.folder,
                            .quiet = c->tool.json,
+                           .resumes = c->config.resume,
+                           .folder_of = folder_of_seed,
                            .run = run_seed,
                            .user = c};
   seeds_scores scores;
   c->tool.quiet = 1;
+  c->config.resume_or_create |= c->config.resume;
+  c->config.resume = 0;
   const exit_code code = seeds_run(&work, &scores);
   print_scores(c, &scores);
   return code;
@@ -312,12 +323,13 @@ static sparc_status evaluate(const rl_command *c) {
                                     .seed = r->ppo.seed,
                                     .threads = r->ppo.threads};
   char path[CLI_PATH];
-  cli_model_path(c->work.eval, path);
+  sparc_status status = cli_model_path(c->work.eval, path);
+  if (status != SPARC_OK) return status;
   if (!player_is_agent(path))
     return fail(SPARC_IO, "--eval is '%.200s', expected a run folder or AGENT.safetensors", c->work.eval);
   player p;
   player_means m;
-  sparc_status status = player_open(&config, path, c->work.greedy != 0, c->plugins, &p);
+  status = player_open(&config, path, c->work.greedy != 0, c->plugins, &p);
   if (status == SPARC_OK) status = player_play(&p, episodes, cli_output_lost, &m);
   if (status == SPARC_OK && c->tool.json)
     cli_json_line(c->who, json_pack("{s:o, s:o, s:b, s:I, s:i, s:f, s:f, s:f}", "task",

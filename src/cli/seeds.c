@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/jobs.h"
+#include "lab/run/folder.h"
 #include "rl/score.h"
 
 #include <math.h>
@@ -37,12 +38,33 @@ static int next_seed(void *user) {
   return s->next < s->count ? s->next++ : CLI_JOBS_OVER;
 }
 
+/* OUT/s3; NULL: each run has its usual folder */
+static const char *folder_in(const char *out, uint64_t seed, char folder[CLI_PATH - 64]) {
+  snprintf(folder, CLI_PATH - 64, "%.4000s/s%llu", out ? out : "", (unsigned long long)seed);
+  return out ? folder : NULL;
+}
+
 static exit_code work_on_seed(void *user, int i, int out) {
   const seed_runs *s = user;
   const uint64_t seed = s->first + (uint64_t)i;
   char folder[CLI_PATH - 64];
-  if (s->work->out) snprintf(folder, sizeof folder, "%.4000s/s%llu", s->work->out, (unsigned long long)seed);
-  return s->work->run(s->work->user, seed, s->work->out ? folder : NULL, out);
+  return s->work->run(s->work->user, seed, folder_in(s->work->out, seed, folder), out);
+}
+
+/* the sentence of a failure is that about the first */
+static sparc_status require_one(const seed_runs *s) {
+  const seeds_work *w = s->work;
+  sparc_status status = SPARC_OK;
+  for (int i = s->count - 1; i >= 0; i--) {
+    const uint64_t seed = s->first + (uint64_t)i;
+    char folder[CLI_PATH - 64], path[CLI_PATH - 64];
+    run_folder names;
+    status = w->folder_of(w->user, seed, folder_in(w->out, seed, folder), path, sizeof path);
+    if (status == SPARC_OK) status = run_folder_at(path, &names);
+    if (status == SPARC_OK) status = run_folder_require(&names);
+    if (status == SPARC_OK) return SPARC_OK;
+  }
+  return status;
 }
 
 static void hear_score(void *user, int i, const char *line) {
@@ -78,7 +100,8 @@ exit_code seeds_run(const seeds_work *work, seeds_scores *scores) {
   const cli_jobs jobs = {
       .most = work->jobs, .next = next_seed, .work = work_on_seed, .heard = hear_score, .ended = show_seed, .user = &s};
   *scores = (seeds_scores){.count = 0};
-  const sparc_status status = parse(work->seeds, &s.first, &s.count);
+  sparc_status status = parse(work->seeds, &s.first, &s.count);
+  if (status == SPARC_OK && work->resumes) status = require_one(&s);
   if (status != SPARC_OK) {
     cli_message(work->who, "%s", sparc_error());
     return cli_exit_code(status);

@@ -5,17 +5,16 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "io/folder_file.h"
+#include "lab/run/folder.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-enum { PATH_SIZE = 4200 };
 
 struct cli_sources {
   settings_source run, file, line;
-  char run_config[PATH_SIZE];
+  run_folder folder;
 };
 
 /* ---- settings of every command ------------------------------------------------------------------- */
@@ -172,18 +171,21 @@ static sparc_status merge(const settings_form *form, const cli_sources *s) {
 }
 
 /* The configuration of the run to be resumed, if it got as far as writing one. Only what a run writes there counts: it
- * does not say where to write. */
+ * does not say where to write. Of several runs those that are not there yet are begun, and who runs them demands that
+ * one is. */
 static sparc_status read_run(const cli_usage *usage, const settings_form *form, cli_sources *s) {
-  char folder[PATH_SIZE - 64];
-  sparc_status status = usage->folder(usage->config, folder, sizeof folder);
-  if (status != SPARC_OK) return status;
-  snprintf(s->run_config, sizeof s->run_config, "%s/config.json", folder);
-  if (access(s->run_config, F_OK) != 0) return SPARC_OK;
-  status = settings_read_file(form, s->run_config, &s->run);
+  char path[sizeof s->folder.path];
+  bool found = false;
+  sparc_status status = usage->folder(usage->config, path, sizeof path);
+  if (status == SPARC_OK) status = run_folder_at(path, &s->folder);
+  if (status == SPARC_OK && text_of(form, &s->line, "resume") && !text_of(form, &s->line, "seeds"))
+    status = run_folder_require(&s->folder);
+  if (status == SPARC_OK) status = folder_file_find(s->folder.config, &found);
+  if (status == SPARC_OK && found) status = run_folder_settings(&s->folder, form, &s->run);
   const setting *row;
   for (int i = 0; status == SPARC_OK && (row = settings_row(form, i, NULL)); i++)
     if (s->run.text[i] && row->role != DEFINES && row->role != FREE)
-      status = fail(SPARC_FORMAT, "%.200s: %s is not for a run's configuration to say", s->run_config, row->name);
+      status = fail(SPARC_FORMAT, "%.200s: %s is not for a run's configuration to say", s->folder.config, row->name);
   return status;
 }
 
@@ -195,7 +197,8 @@ sparc_status cli_settings_read(int argc, char **argv, const cli_usage *usage, co
   const char *file = text_of(form, &s->line, "config");
   if (status == SPARC_OK && file) status = settings_read_file(form, file, &s->file);
   if (status == SPARC_OK) status = merge(form, s);
-  if (status == SPARC_OK && usage->folder && text_of(form, &s->line, "resume")) {
+  const bool resumes = text_of(form, &s->line, "resume") || text_of(form, &s->line, "resume-or-create");
+  if (status == SPARC_OK && usage->folder && resumes) {
     status = read_run(usage, form, s);
     if (status == SPARC_OK) status = merge(form, s);
   }

@@ -335,16 +335,27 @@ static void summarise(const train_command *t, const seeds_scores *s) {
            s->most);
 }
 
+static sparc_status folder_of_seed(void *user, uint64_t seed, const char *folder, char *path, size_t size) {
+  sparc_run_config config = ((const train_command *)user)->config;
+  config.train.seed = seed;
+  if (folder) config.folder = folder;
+  return find_folder(&config, path, size);
+}
+
 static exit_code run_seeds(train_command *t) {
   const seeds_work work = {.who = t->who,
                            .seeds = t->work.seeds,
                            .jobs = t->work.jobs,
                            .out = t->config.folder,
                            .quiet = t->tool.json,
+                           .resumes = t->config.resume,
+                           .folder_of = folder_of_seed,
                            .run = run_seed,
                            .user = t};
   seeds_scores scores;
   t->tool.quiet = 1;
+  t->config.resume_or_create |= t->config.resume;
+  t->config.resume = 0;
   if (t->config.train.threads < 1) {
     const int share = cpu_available() / t->work.jobs;
     t->config.train.threads = share > 1 ? share : 1;

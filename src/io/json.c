@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* json.c: strings of any bytes, and printing. */
+/* json.c: strings of any bytes, printing, and files. */
 #include "io/json.h"
 
+#include "base/error.h"
 #include "base/plain_text.h"
+#include "io/folder_file.h"
 
 #include <stdlib.h>
 
@@ -34,4 +36,20 @@ bool json_put(FILE *out, const json_t *value, size_t flags) {
   fputs(written, out);
   free(text);
   return true;
+}
+
+sparc_status json_read(const char *path, size_t flags, json_t **out) {
+  char *text;
+  size_t size;
+  json_error_t error;
+  *out = NULL;
+  sparc_status status = folder_file_read(path, &text, &size);
+  if (status != SPARC_OK || !text) return status;
+  *out = json_loadb(text, size, flags, &error);
+  if (!*out && !*error.text) /* jansson says nothing when it has no memory */
+    status = fail(SPARC_NO_MEMORY, "no memory for the values of '%.300s'", path);
+  else if (!*out)
+    status = fail(SPARC_FORMAT, "%.200s:%d: %s", path, error.line, error.text);
+  free(text);
+  return status;
 }

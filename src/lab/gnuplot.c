@@ -146,15 +146,22 @@ static sparc_status read_text(const char *path, char **text) {
   return status;
 }
 
+/* an old figure must not pass for a new one, nor a link lead gnuplot to another file */
+static sparc_status remove_old(const char *folder, const char *name, const char *extension, char path[PATH_MAX]) {
+  if (snprintf(path, PATH_MAX, "%s/%s.%s", folder, name, extension) >= PATH_MAX)
+    return fail(SPARC_INVALID, "the name of figure '%.200s' is too long", name);
+  if (unlink(path) == 0 || errno == ENOENT) return SPARC_OK;
+  return fail(SPARC_IO, "cannot write '%.300s': %s", path, strerror(errno));
+}
+
 sparc_status gnuplot_draw(const char *folder, const char *name, char **svg) {
   char script[NAME_MAX + 1], path[PATH_MAX];
   *svg = NULL;
-  const int named = snprintf(script, sizeof script, "%s.gp", name);
-  const int placed = snprintf(path, sizeof path, "%s/%s.svg", folder, name);
-  if (named >= (int)sizeof script || placed >= (int)sizeof path)
+  if (snprintf(script, sizeof script, "%s.gp", name) >= (int)sizeof script)
     return fail(SPARC_INVALID, "the name of figure '%.200s' is too long", name);
-  /* an old figure must not pass for a new one */
-  if (unlink(path) != 0 && errno != ENOENT) return fail(SPARC_IO, "cannot write '%.300s': %s", path, strerror(errno));
-  const sparc_status status = run(folder, script);
+  sparc_status status = remove_old(folder, name, "png", path);
+  if (status == SPARC_OK) status = remove_old(folder, name, "svg", path);
+  if (status != SPARC_OK) return status;
+  status = run(folder, script);
   return status == SPARC_OK ? read_text(path, svg) : status;
 }

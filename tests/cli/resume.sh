@@ -83,7 +83,7 @@ RANDOM=${SPARC_SEED:-$$}
 kills=0
 attempt=0
 while [ $kills -lt "${SPARC_KILLS:-3}" ]; do
-  "$SPARC" train "${options[@]}" --out killed/run --resume >out 2>err &
+  "$SPARC" train "${options[@]}" --out killed/run --resume-or-create >out 2>err &
   pid=$!
   sleep 0.$((RANDOM % 9))$((RANDOM % 10))
   kill -9 $pid 2>/dev/null || true
@@ -98,7 +98,7 @@ while [ $kills -lt "${SPARC_KILLS:-3}" ]; do
   attempt=$((attempt + 1))
   [ $attempt -lt $((100 + 10 * kills)) ] || fail "no kill hits in $attempt attempts"
 done
-expect 0 train "${options[@]}" --out killed/run --resume
+expect 0 train "${options[@]}" --out killed/run --resume-or-create
 same_run killed/run
 
 # ---- a kill in the middle of a write leaves a temporary file: it goes away, and nothing else does; numbers of processes
@@ -121,6 +121,44 @@ mkdir -p early/run
 leave early/run
 expect 0 train "${options[@]}" --out early/run
 same_run early/run
+
+# ---- resuming needs a run
+expect 3 train "${options[@]}" --resume --out INT/rnu
+complains "there is no run to resume in 'INT/rnu'; did you mean 'INT/run'?; resume-or-create begins one"
+expect 3 train "${options[@]}" --resume --out IMT/run
+complains "did you mean 'INT/run'?"
+expect 3 train --resume --out nothing-like-it
+complains "there is no run to resume in 'nothing-like-it'; resume-or-create begins one"
+[ ! -e INT/rnu ] && [ ! -e nothing-like-it ] || fail "a mistyped folder was made"
+expect 2 train "${options[@]}" --resume --resume-or-create --out INT/run
+complains "exclude each other"
+expect 2 train "${options[@]}" --resume-or-create --force --out INT/run
+complains "exclude each other"
+expect 0 train "${options[@]}" --resume-or-create --updates 40 --out created
+[ -e created/last.safetensors ] || fail "--resume-or-create creates nothing"
+# of several seeds one must be there
+seeds=(waves.csv --label 1 --layers 1 --width 8 --budget 8 --batch 4 --updates 4 --threads 1 --quiet --out several)
+expect 3 train "${seeds[@]}" --seeds 1-2 --resume
+complains "there is no run to resume in 'several/s1'"
+[ ! -e several ] || fail "a mistyped folder of seeds was made"
+expect 0 train "${seeds[@]}" --seeds 2
+expect 0 train "${seeds[@]}" --seeds 1-2 --resume
+[ -e several/s1/last.safetensors ] || fail "a seed that was not begun is not made up for"
+
+# ---- metrics that cannot be read are no metrics that are not there
+cp -r INT/run unreadable
+sed -i '2s/.*/{"update": /' unreadable/metrics.jsonl
+cp unreadable/metrics.jsonl before
+expect 3 train --resume --out unreadable
+complains "'unreadable/metrics.jsonl': line 2 is no JSON object"
+cmp before unreadable/metrics.jsonl || fail "metrics that cannot be read were replaced"
+if [ "$(id -u)" != 0 ]; then
+  chmod a-r unreadable/metrics.jsonl
+  expect 1 train --resume --out unreadable
+  complains "cannot open 'unreadable/metrics.jsonl': Permission denied"
+  chmod u+r unreadable/metrics.jsonl
+  cmp before unreadable/metrics.jsonl || fail "metrics that cannot be read were replaced"
+fi
 
 # ---- resuming needs the same settings, data and a sound checkpoint
 expect 2 train "${options[@]}" --resume --out INT/run --rate 0.5

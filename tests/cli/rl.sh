@@ -84,7 +84,7 @@ kill_and_resume() { # FOLDER OPTION...
   local folder=$1 kills=0 attempt=0 pid got
   shift
   while [ $kills -lt "${SPARC_KILLS:-2}" ]; do
-    "$SPARC" rl "$@" --out "$folder" --resume >out 2>err &
+    "$SPARC" rl "$@" --out "$folder" --resume-or-create >out 2>err &
     pid=$!
     sleep 0.$((RANDOM % 5))$((RANDOM % 10))
     kill -9 $pid 2>/dev/null || true
@@ -99,7 +99,7 @@ kill_and_resume() { # FOLDER OPTION...
     attempt=$((attempt + 1))
     [ $attempt -lt $((100 + 10 * kills)) ] || fail "no kill hits in $attempt attempts"
   done
-  expect 0 rl "$@" --out "$folder" --resume
+  expect 0 rl "$@" --out "$folder" --resume-or-create
 }
 kill_and_resume killed/run "${options[@]}"
 same_run killed/run
@@ -132,6 +132,11 @@ expect 2 rl "${options[@]}" --out INT/run
 complains "'INT/run' holds a run already"
 expect 2 rl --resume
 complains "--resume needs TASK"
+expect 3 rl "${options[@]}" --resume --out INT/rum
+complains "there is no run to resume in 'INT/rum'; did you mean 'INT/run'?; resume-or-create begins one"
+[ ! -e INT/rum ] || fail "a mistyped folder was made"
+expect 3 rl "${options[@]}" --resume --seeds 0-1 --out none
+complains "there is no run to resume in 'none/s0'"
 sed -i 2d TERM/run/metrics.jsonl
 expect 3 rl --resume --out TERM/run
 complains "of the 150 rollouts that the checkpoint has"

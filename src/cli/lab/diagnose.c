@@ -25,24 +25,23 @@ static void tell(const lab_options *o, const grid_jobs *jobs, const grid_job *jo
 
 static void look_into(const lab_options *o, const grid_jobs *jobs, const grid_job *job, progress *shown, tally *t) {
   job_report report;
+  bool found = false;
   replay_options options = replay_defaults();
   options.threads = o->threads;
   options.plugins = o->plugin;
-  job_look(job, &report);
-  if (report.state != JOB_DONE) {
+  sparc_status status = job_look(job, &report);
+  if (status == SPARC_OK) status = grid_diagnosis_find(jobs, job, &found);
+  if (status == SPARC_OK && report.state != JOB_DONE) {
     t->unfinished++;
-  } else if (grid_diagnosis_is_there(jobs, job)) {
+  } else if (status == SPARC_OK && found) {
     t->there++;
-  } else {
-    const sparc_status status = grid_diagnose(jobs, job, &options);
-    if (status == SPARC_OK) {
-      t->made++;
-      tell(o, jobs, job, shown);
-      return;
-    }
-    cli_message(o->who, "%s: %s", job->name, sparc_error());
-    if (t->worst == EXIT_DONE) t->worst = cli_exit_code(status);
+  } else if (status == SPARC_OK && (status = grid_diagnose(jobs, job, &options)) == SPARC_OK) {
+    t->made++;
+    tell(o, jobs, job, shown);
   }
+  if (status == SPARC_OK) return;
+  cli_message(o->who, "%s: %s", job->name, sparc_error());
+  if (t->worst == EXIT_DONE) t->worst = cli_exit_code(status);
 }
 
 static void tell_all(const lab_options *o, const grid_jobs *jobs, const tally *t) {

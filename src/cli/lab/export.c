@@ -23,12 +23,12 @@ typedef struct tally {
 static void export_job(const lab_options *o, const grid_jobs *jobs, const grid_job *job, tally *t) {
   job_report report;
   bool written = false;
-  job_look(job, &report);
-  if (report.state != JOB_DONE) {
+  sparc_status status = job_look(job, &report);
+  if (status == SPARC_OK && report.state != JOB_DONE) {
     t->unfinished++;
     return;
   }
-  const sparc_status status = job_export(jobs, job, o->to, o->commit, &written);
+  if (status == SPARC_OK) status = job_export(jobs, job, o->to, o->commit, &written);
   t->written += status == SPARC_OK && written;
   t->there += status == SPARC_OK && !written;
   if (status == SPARC_OK && written && o->json)

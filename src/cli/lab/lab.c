@@ -5,12 +5,14 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "envs/envs.h"
+#include "io/folder_file.h"
 #include "io/json.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- verbs without a grid's runs ----------------------------------------------------------------- */
@@ -71,6 +73,7 @@ static sparc_status visit_folder(const lab_options *o, const char *folder, lab_v
   sparc_status status = grid_folder_open(folder, &g, &scope);
   if (status == SPARC_OK) status = selection_make(&g, &(selection_wish){.path = NULL}, &all);
   if (status == SPARC_OK) status = grid_jobs_create(&g, &all, &scope, &jobs);
+  if (status == SPARC_OK) status = grid_jobs_check(&jobs);
   if (status == SPARC_OK) status = find_runs(o, &jobs);
   if (status == SPARC_OK) status = visit(user, &jobs);
   grid_jobs_free(&jobs);
@@ -78,22 +81,32 @@ static sparc_status visit_folder(const lab_options *o, const char *folder, lab_v
   return status;
 }
 
+/* whether a folder is that of an experiment */
+static sparc_status find_grid(const char *folder, bool *found) {
+  char file[CLI_PATH + 16];
+  snprintf(file, sizeof file, "%s/lab.json", folder);
+  return folder_file_find(file, found);
+}
+
 exit_code lab_each(const lab_options *o, lab_visit visit, void *user, int *visited) {
   struct dirent **entries = NULL;
   const int count = scandir(o->out, &entries, NULL, alphasort);
   exit_code code = EXIT_DONE;
   *visited = 0;
+  if (count < 0 && errno != ENOENT) {
+    cli_message(o->who, "cannot list '%s': %s", o->out, strerror(errno));
+    return EXIT_INPUT;
+  }
   for (int i = 0; i < count; i++) {
-    char folder[CLI_PATH], file[CLI_PATH + 16];
+    char folder[CLI_PATH];
+    bool found = false;
     snprintf(folder, sizeof folder, "%s/%s", o->out, entries[i]->d_name);
-    snprintf(file, sizeof file, "%s/lab.json", folder);
-    if (access(file, F_OK) == 0) {
-      ++*visited;
-      const sparc_status status = visit_folder(o, folder, visit, user);
-      if (status != SPARC_OK) {
-        cli_message(o->who, "%s", sparc_error());
-        code = cli_exit_code(status);
-      }
+    sparc_status status = find_grid(folder, &found);
+    *visited += found;
+    if (status == SPARC_OK && found) status = visit_folder(o, folder, visit, user);
+    if (status != SPARC_OK) {
+      cli_message(o->who, "%s", sparc_error());
+      code = cli_exit_code(status);
     }
     free(entries[i]);
   }
@@ -338,21 +351,27 @@ static sparc_status check(const lab_input *in) {
   return SPARC_OK;
 }
 
+/* a folder that the user names may be a link, those that are found in one may not */
+static void resolve_link(char path[CLI_PATH]) {
+  struct stat status;
+  char *resolved = lstat(path, &status) == 0 && S_ISLNK(status.st_mode) ? realpath(path, NULL) : NULL;
+  if (resolved) snprintf(path, CLI_PATH, "%s", resolved);
+  free(resolved);
+}
+
 /* whether the target is the folder of an experiment, as OUT/popgym-x0.1 is; the folder of all results is `out` then. A
  * path has a slash, so that what lies in the present folder does not hide an experiment's name. */
-static bool is_results(const char *target, char out[CLI_PATH]) {
-  char file[CLI_PATH + 16];
-  if (!strchr(target, '/')) return false;
+static sparc_status find_results(const char *target, char out[CLI_PATH], bool *found) {
+  *found = false;
+  if (!strchr(target, '/')) return SPARC_OK;
   snprintf(out, CLI_PATH, "%s", target);
   for (size_t n = strlen(out); n > 1 && out[n - 1] == '/'; n--) out[n - 1] = '\0';
-  snprintf(file, sizeof file, "%s/lab.json", out);
+  const sparc_status status = find_grid(out, found);
+  if (status != SPARC_OK || !*found) return status;
+  resolve_link(out);
   char *slash = strrchr(out, '/');
-  if (access(file, F_OK) != 0) return false;
-  if (slash)
-    slash[slash == out] = '\0';
-  else
-    snprintf(out, CLI_PATH, ".");
-  return true;
+  slash[slash == out] = '\0';
+  return SPARC_OK;
 }
 
 /* such a folder says itself what it holds */
@@ -368,8 +387,11 @@ static sparc_status open_results(const lab_input *in, grid *g, grid_scope *scope
 
 static sparc_status open_target(const lab_input *in, lab_options *o, char out[CLI_PATH], grid *g, grid_scope *scope) {
   char name[CLI_PATH];
+  bool results;
   *scope = (grid_scope){.out = o->out, .scale = o->scale, .match_params = o->match_params};
-  if (is_results(o->target, out)) {
+  const sparc_status status = find_results(o->target, out, &results);
+  if (status != SPARC_OK) return status;
+  if (results) {
     o->out = scope->out = out;
     return open_results(in, g, scope);
   }
@@ -398,6 +420,7 @@ static exit_code work(const lab_input *in) {
   if (status == SPARC_OK) status = selection_make(&g, &o.wish, &chosen);
   if (status == SPARC_OK) status = grid_jobs_create(&g, &chosen, &scope, &jobs);
   if (status == SPARC_OK && in->verb->with == lab_run) status = check_plugins(&o, &jobs);
+  if (status == SPARC_OK) status = grid_jobs_check(&jobs);
   if (status == SPARC_OK) status = find_runs(&o, &jobs);
   exit_code code = cli_exit_code(status);
   if (status == SPARC_OK)

@@ -156,7 +156,7 @@ static exit_code probe_all(planner *p) {
 
 /* ---- the plan ------------------------------------------------------------------------------------ */
 
-static void list_lines(const grid_jobs *jobs, planner *p) {
+static sparc_status list_lines(const grid_jobs *jobs, planner *p) {
   const selection *s = &jobs->chosen;
   for (int t = 0; t < s->tasks; t++)
     for (int m = 0; m < s->methods; m++) {
@@ -165,7 +165,8 @@ static void list_lines(const grid_jobs *jobs, planner *p) {
       for (int i = 0; i < s->seeds; i++) {
         const grid_job *job = grid_job_at(jobs, t, m, i);
         job_report report;
-        job_look(job, &report);
+        const sparc_status status = job_look(job, &report);
+        if (status != SPARC_OK) return status;
         if (report.state == JOB_DONE || report.state == JOB_CHANGED) continue;
         l->left++;
         l->budget += (1 - report.done) * (double)job->budget;
@@ -173,6 +174,7 @@ static void list_lines(const grid_jobs *jobs, planner *p) {
       l->cost = estimate_measured(jobs, l->job);
       if (l->cost.memory_mb == 0) l->cost.memory_mb = estimate_memory(l->job);
     }
+  return SPARC_OK;
 }
 
 /* benchmarks take about what they are told to */
@@ -246,8 +248,9 @@ exit_code lab_plan(const lab_options *o, const grid_jobs *jobs) {
     cli_message(o->who, "no memory for a plan");
     return EXIT_FAILED;
   }
-  list_lines(jobs, &p);
-  const exit_code code = probe_all(&p);
+  const sparc_status status = list_lines(jobs, &p);
+  if (status != SPARC_OK) cli_message(o->who, "%s", sparc_error());
+  const exit_code code = status == SPARC_OK ? probe_all(&p) : cli_exit_code(status);
   if (code == EXIT_DONE) print_plan(jobs, &p, most);
   free(p.list);
   return code;

@@ -2,6 +2,7 @@
 /* process.c: a job as a process: this very program with another command. */
 #include "cli/lab/lab.h"
 #include "envs/envs.h"
+#include "io/folder_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,7 @@ sparc_status lab_arguments(const grid_job *job, const char *folder, const char *
     case GRID_RL:
     case GRID_TRAIN:
       arguments[n++] = (char *)"--quiet";
-      arguments[n++] = (char *)"--resume";
+      arguments[n++] = (char *)"--resume-or-create";
       arguments[n++] = (char *)"--config";
       arguments[n++] = (char *)settings;
       arguments[n++] = (char *)"--out";
@@ -63,27 +64,34 @@ sparc_status lab_arguments(const grid_job *job, const char *folder, const char *
 }
 
 exit_code lab_become(char *const *arguments, int out, const char *log) {
-  const int words = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), nothing = open("/dev/null", O_RDONLY);
-  if (words < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
-      dup2(words, STDERR_FILENO) < 0)
+  int words;
+  if (folder_file_open(log, O_WRONLY | O_CREAT | O_TRUNC, &words) != SPARC_OK) {
+    cli_message("sparc lab", "%s", sparc_error());
     return EXIT_FAILED;
-  execv("/proc/self/exe", arguments);
+  }
+  const int nothing = open("/dev/null", O_RDONLY);
+  if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+      dup2(words, STDERR_FILENO) >= 0)
+    execv("/proc/self/exe", arguments);
   cli_message("sparc lab", "cannot begin the program again: %s", strerror(errno));
   return EXIT_FAILED;
 }
 
 bool lab_last_line(const char *path, char text[JOB_TEXT]) {
-  char *line = NULL;
-  size_t size = 0;
+  char line[JOB_TEXT];
   bool found = false;
-  FILE *file = fopen(path, "r");
-  while (file && getline(&line, &size, file) > 0) {
+  FILE *file;
+  if (folder_file_stream(path, "r", &file) != SPARC_OK || !file) return false;
+  /* of a long line what fits; what follows in it is no line of its own */
+  for (bool begins = true; fgets(line, sizeof line, file);) {
+    const bool ends = strchr(line, '\n') != NULL;
     line[strcspn(line, "\n")] = '\0';
-    if (!*line) continue;
-    snprintf(text, JOB_TEXT, "%s", line);
-    found = true;
+    if (begins && *line) {
+      snprintf(text, JOB_TEXT, "%s", line);
+      found = true;
+    }
+    begins = ends;
   }
-  free(line);
-  if (file) fclose(file);
+  fclose(file);
   return found;
 }

@@ -68,11 +68,21 @@ static void note_failure(runner *r, entry *e, const char *message) {
   cli_message(r->o->who, "%s failed: %s", e->job->name, message);
 }
 
+/* of a failure of the library */
+static void note_error(runner *r, entry *e) {
+  char sentence[JOB_TEXT];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  note_failure(r, e, sentence);
+}
+
 /* whether the look at its folder leaves the job open to us */
 static bool is_open(runner *r, entry *e) {
   job_report report;
   if (e->state != ENTRY_OPEN) return false;
-  job_look(e->job, &report);
+  if (job_look(e->job, &report) != SPARC_OK) {
+    note_error(r, e);
+    return false;
+  }
   e->done = report.done;
   switch (report.state) {
     case JOB_DONE:
@@ -111,17 +121,15 @@ static bool fits(const runner *r, const entry *e) {
 
 static job_hold take(runner *r, entry *e) {
   job_hold hold = JOB_ELSEWHERE;
-  sparc_status status = job_prepare(e->job, &e->held, &hold);
+  sparc_status status = job_prepare(r->jobs, e->job, &e->held, &hold);
   if (status == SPARC_OK && hold == JOB_TAKEN) status = job_write_settings(e->job);
+  if (status == SPARC_OK && hold == JOB_TAKEN && r->o->retry) status = job_clear_failure(e->job);
   if (status != SPARC_OK) {
-    char sentence[JOB_TEXT];
-    snprintf(sentence, sizeof sentence, "%s", sparc_error());
+    note_error(r, e);
     claim_return(&e->held);
-    note_failure(r, e, sentence);
     return JOB_ELSEWHERE;
   }
   if (hold != JOB_TAKEN) return hold;
-  if (r->o->retry) job_clear_failure(e->job);
   e->retried = true;
   e->state = ENTRY_OURS;
   e->lost = false;
@@ -278,8 +286,7 @@ static void renew(runner *r) {
     if (e->state != ENTRY_OURS) continue;
     e->lost = !claim_renew(&e->held);
     job_report report;
-    job_look(e->job, &report);
-    e->done = report.done;
+    if (job_look(e->job, &report) == SPARC_OK) e->done = report.done;
   }
 }
 
@@ -351,7 +358,7 @@ static void order(runner *r) {
 static void look_before(runner *r) {
   for (int i = 0; i < r->jobs->count; i++) {
     job_report report;
-    job_look(r->list[i].job, &report);
+    (void)job_look(r->list[i].job, &report); /* what cannot be read is told of when its turn comes */
     r->list[i].before = r->list[i].done = report.done;
     r->list[i].rate = report.result.rate;
   }

@@ -65,9 +65,15 @@ static void print_job(const grid_jobs *jobs, const grid_job *job, const job_repo
 
 exit_code lab_status(const lab_options *o, const grid_jobs *jobs) {
   int count[JOB_STATES] = {0}, imported = 0;
+  exit_code code = EXIT_DONE;
   for (int i = 0; i < jobs->count; i++) {
     job_report r;
-    job_look(&jobs->job[i], &r);
+    const sparc_status status = job_look(&jobs->job[i], &r);
+    if (status != SPARC_OK) {
+      cli_message(o->who, "%s: %s", jobs->job[i].name, sparc_error());
+      code = cli_exit_code(status);
+      continue;
+    }
     count[r.state]++;
     imported += r.imported;
     if (o->json)
@@ -75,24 +81,32 @@ exit_code lab_status(const lab_options *o, const grid_jobs *jobs) {
     else if (!o->quiet && r.state != JOB_WAITING)
       print_job(jobs, &jobs->job[i], &r);
   }
-  if (o->json) return EXIT_DONE;
+  if (o->json) return code;
   printf("%s: %d runs", jobs->folder, jobs->count);
   for (int s = 0; s < JOB_STATES; s++)
     if (count[s]) printf(", %d %s", count[s], job_state_name((job_state)s));
   if (imported) printf(" (%d imported)", imported);
   putchar('\n');
-  return EXIT_DONE;
+  return code;
 }
+
+typedef struct counting {
+  lab_options options;
+  exit_code worst;
+} counting;
 
 /* a line for an experiment */
 static sparc_status count_runs(void *user, const grid_jobs *jobs) {
-  lab_status(user, jobs);
+  counting *c = user;
+  const exit_code code = lab_status(&c->options, jobs);
+  if (code != EXIT_DONE) c->worst = code;
   return SPARC_OK;
 }
 
 exit_code lab_status_of_all(const lab_options *o) {
-  lab_options counts = *o;
+  counting c = {.options = *o, .worst = EXIT_DONE};
   int experiments;
-  counts.quiet = true;
-  return lab_each(o, count_runs, &counts, &experiments);
+  c.options.quiet = true;
+  const exit_code code = lab_each(o, count_runs, &c, &experiments);
+  return code == EXIT_DONE ? c.worst : code;
 }

@@ -3,9 +3,8 @@
 #include "lab/diagnose/evolution.h"
 
 #include "base/error.h"
+#include "lab/run/metrics.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
@@ -48,7 +47,8 @@ static bool place_of(const json_t *object, long *place) {
   return json_is_integer(steps) || json_is_integer(update);
 }
 
-static sparc_status read_line(const json_t *object, training_log *log) {
+static sparc_status read_line(void *user, json_t *object) {
+  training_log *log = user;
   long place;
   if (!place_of(object, &place)) return SPARC_OK;
   for (int i = 0; i < LOGGED_METRICS; i++) {
@@ -62,25 +62,10 @@ static sparc_status read_line(const json_t *object, training_log *log) {
 }
 
 sparc_status training_log_read(const char *folder, training_log *out) {
-  char path[4200];
+  char path[METRICS_PATH];
   *out = (training_log){.metric = {{.count = 0}}};
   if (snprintf(path, sizeof path, "%s/metrics.jsonl", folder) >= (int)sizeof path) return SPARC_OK;
-  FILE *file = fopen(path, "r");
-  if (!file) return errno == ENOENT ? SPARC_OK : fail(SPARC_IO, "cannot read '%.300s': %s", path, strerror(errno));
-  char *line = NULL;
-  size_t size = 0;
-  sparc_status status = SPARC_OK;
-  for (long number = 1; status == SPARC_OK && getline(&line, &size, file) > 0; number++) {
-    json_t *object = json_loads(line, 0, NULL);
-    /* a run that is still going on may be in the middle of its last line */
-    if (!json_is_object(object) && strchr(line, '\n'))
-      status = fail(SPARC_FORMAT, "'%.300s': line %ld is no JSON object", path, number);
-    else if (object)
-      status = read_line(object, out);
-    json_decref(object);
-  }
-  free(line);
-  fclose(file);
+  const sparc_status status = metrics_read(path, read_line, out);
   if (status != SPARC_OK) training_log_free(out);
   return status;
 }

@@ -6,6 +6,7 @@
 #include "base/plain_text.h"
 #include "envs/envs.h"
 #include "io/dtype.h"
+#include "io/folder_file.h"
 #include "lab/read_settings.h"
 #include "lab/run/run_settings.h"
 #include "rl/agent.h"
@@ -35,9 +36,11 @@ static sparc_status find_checkpoint(const char *path, replay *r) {
   sparc_status status = run_folder_at(length ? place : slash ? "/" : ".", &folder);
   if (status != SPARC_OK) return status;
   snprintf(r->folder, sizeof r->folder, "%s", folder.path);
-  const char *file = !whole ? path : run_folder_has(folder.best) ? folder.best : folder.last;
-  snprintf(r->path, sizeof r->path, "%s", file);
-  return SPARC_OK;
+  bool best = false, last;
+  if (whole) status = folder_file_find(folder.best, &best);
+  if (status == SPARC_OK && whole && !best) status = folder_file_find(folder.last, &last);
+  snprintf(r->path, sizeof r->path, "%s", !whole ? path : best ? folder.best : folder.last);
+  return status;
 }
 
 /* ---- names --------------------------------------------------------------------------------------- */
@@ -178,11 +181,11 @@ static void data_sources_free(data_sources *s) {
 }
 
 /* what the run was started with */
-static sparc_status read_config(const char *path, data_sources *s) {
+static sparc_status read_config(const run_folder *folder, data_sources *s) {
   const settings_form form = run_form(&s->config);
   s->folder = sparc_alloc(sizeof *s->folder);
   if (!s->folder) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
-  const sparc_status status = settings_read_file(&form, path, s->folder);
+  const sparc_status status = run_folder_settings(folder, &form, s->folder);
   return status == SPARC_OK ? settings_apply(&form, s->folder) : status;
 }
 
@@ -197,9 +200,10 @@ static sparc_status load_data(replay *r, const replay_options *options) {
   const char *protocol = sparc_tensors_metadata_find(r->file.file, "run.protocol");
   run_folder folder;
   data_sources from = {.config = sparc_run_defaults()};
+  bool found;
   sparc_status status = run_folder_at(r->folder, &folder);
-  if (status == SPARC_OK)
-    status = run_folder_has(folder.config) ? read_config(folder.config, &from) : recall_config(r, &from);
+  if (status == SPARC_OK) status = folder_file_find(folder.config, &found);
+  if (status == SPARC_OK) status = found ? read_config(&folder, &from) : recall_config(r, &from);
   const char *name = options->data ? options->data : from.config.data;
   if (status == SPARC_OK && !name)
     status = fail(SPARC_FORMAT, "'%.200s' does not say what it was trained on, expected --data", r->path);

@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "io/folder_file.h"
 #include "lab/experiment/figures.h"
 #include "lab/gnuplot.h"
 #include "lab/html/html.h"
-#include "lab/run/folder.h"
 
 #include <limits.h>
 #include <math.h>

@@ -3,6 +3,7 @@
 #include "lab/grid/claim.h"
 
 #include "base/error.h"
+#include "io/folder_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -48,9 +49,17 @@ static claim_holder myself(void) {
   return h;
 }
 
-/* false: nobody, as the owner gave the claim back or the file is not what claim_take writes */
-static bool read_holder(const char *path, claim_holder *h) {
-  json_t *object = json_load_file(path, 0, NULL);
+/* a claim whose owner gave it back, or that is not what claim_take writes, has no holder: his number is 0 */
+static sparc_status read_holder(const char *path, claim_holder *h) {
+  char *text;
+  size_t size;
+  json_error_t error = {.text = ""};
+  *h = (claim_holder){.pid = 0};
+  const sparc_status status = folder_file_read(path, &text, &size);
+  if (status != SPARC_OK || !text) return status;
+  json_t *object = json_loadb(text, size, 0, &error);
+  free(text);
+  if (!object && !*error.text) return fail(SPARC_NO_MEMORY, "no memory for the claim '%.300s'", path);
   const char *host = json_string_value(json_object_get(object, "host"));
   if (host) {
     snprintf(h->host, sizeof h->host, "%s", host);
@@ -58,7 +67,7 @@ static bool read_holder(const char *path, claim_holder *h) {
     h->start = (unsigned long long)json_integer_value(json_object_get(object, "start"));
   }
   json_decref(object);
-  return host != NULL && h->pid > 0;
+  return SPARC_OK;
 }
 
 static bool process_lives(const claim_holder *h) {
@@ -69,11 +78,16 @@ static bool process_lives(const claim_holder *h) {
   return start == 0 || h->start == 0 || start == h->start;
 }
 
-static bool is_live(const char *path, time_t now, claim_holder *h) {
-  struct stat status;
-  if (!read_holder(path, h) || stat(path, &status) != 0) return false;
+static sparc_status find_live(const char *path, time_t now, claim_holder *h, bool *live) {
+  struct stat about;
+  *live = false;
+  const sparc_status status = read_holder(path, h);
+  if (status != SPARC_OK || h->pid <= 0) return status;
+  if (lstat(path, &about) != 0)
+    return errno == ENOENT ? SPARC_OK : fail(SPARC_IO, "cannot read '%.300s': %s", path, strerror(errno));
   const claim_holder me = myself();
-  return strcmp(h->host, me.host) == 0 ? process_lives(h) : now - status.st_mtime < CLAIM_EXPIRY;
+  *live = strcmp(h->host, me.host) == 0 ? process_lives(h) : now - about.st_mtime < CLAIM_EXPIRY;
+  return SPARC_OK;
 }
 
 /* ---- files --------------------------------------------------------------------------------------- */
@@ -87,13 +101,17 @@ static long number_of(const char *name) {
   return number > 0 && !*end ? number : 0;
 }
 
-static long highest(const char *folder) {
-  long most = 0;
+/* of a folder that does not exist 0 */
+static sparc_status find_highest(const char *folder, long *most) {
+  *most = 0;
   DIR *entries = opendir(folder);
-  for (struct dirent *e; entries && (e = readdir(entries));)
-    if (number_of(e->d_name) > most) most = number_of(e->d_name);
-  if (entries) closedir(entries);
-  return most;
+  if (!entries) return errno == ENOENT ? SPARC_OK : fail(SPARC_IO, "cannot list '%.300s': %s", folder, strerror(errno));
+  errno = 0;
+  for (struct dirent *e; (e = readdir(entries));)
+    if (number_of(e->d_name) > *most) *most = number_of(e->d_name);
+  const int reason = errno;
+  closedir(entries);
+  return reason ? fail(SPARC_IO, "cannot list '%.300s': %s", folder, strerror(reason)) : SPARC_OK;
 }
 
 /* removes claims below a number; with everything also those above it and what killed processes left */
@@ -110,9 +128,12 @@ static void clear(const char *folder, long number, bool everything) {
 /* a file of our own beside the claims; its time is that of the file system's clock */
 static sparc_status write_own(const char *folder, const claim_holder *h, char path[CLAIM_PATH], time_t *now) {
   snprintf(path, CLAIM_PATH, "%.3900s/%sof.%.100s.%ld", folder, prefix, h->host, h->pid);
-  FILE *file = fopen(path, "w");
   struct stat status = {.st_mtime = 0};
-  if (!file) return fail(SPARC_IO, "cannot write '%.300s': %s", path, strerror(errno));
+  FILE *file;
+  /* one that is there is from a process that died, and had our number */
+  if (unlink(path) != 0 && errno != ENOENT) return fail(SPARC_IO, "cannot write '%.300s': %s", path, strerror(errno));
+  const sparc_status opened = folder_file_stream(path, "a", &file);
+  if (opened != SPARC_OK) return opened;
   fprintf(file, "{\"host\": \"%s\", \"pid\": %ld, \"start\": %llu}\n", h->host, h->pid, h->start);
   const bool written = fflush(file) == 0 && fstat(fileno(file), &status) == 0;
   if (fclose(file) == 0 && written) {
@@ -136,15 +157,19 @@ sparc_status claim_take(const char *folder, claim *out, bool *taken) {
     return fail(SPARC_INVALID, "the name of folder '%.200s' is too long", folder);
   sparc_status status = write_own(folder, &me, own, &now);
   if (status != SPARC_OK) return status;
-  const long last = highest(folder);
+  long last = 0, outdone = 0;
+  bool live = false;
+  status = find_highest(folder, &last);
   path_of(folder, last, path);
-  if (last == 0 || !is_live(path, now, &other)) {
+  if (status == SPARC_OK && last > 0) status = find_live(path, now, &other, &live);
+  if (status == SPARC_OK && !live) {
     path_of(folder, last + 1, path);
     *taken = link(own, path) == 0;
     if (!*taken && errno != EEXIST && errno != ENOENT) /* ENOENT: a finished job's folder was cleared */
       status = fail(SPARC_IO, "cannot claim '%.300s': %s", folder, strerror(errno));
     /* whoever looked before somebody else took and returned the folder has a number that counts no more */
-    if (*taken && highest(folder) > last + 1) {
+    if (*taken) status = find_highest(folder, &outdone);
+    if (*taken && (status != SPARC_OK || outdone > last + 1)) {
       unlink(path);
       *taken = false;
     }
@@ -160,14 +185,16 @@ sparc_status claim_take(const char *folder, claim *out, bool *taken) {
 bool claim_renew(const claim *c) {
   char path[CLAIM_PATH];
   path_of(c->folder, c->number, path);
-  return utimensat(AT_FDCWD, path, NULL, 0) == 0 && highest(c->folder) == c->number;
+  long highest;
+  return utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 &&
+         (find_highest(c->folder, &highest) != SPARC_OK || highest == c->number);
 }
 
 void claim_return(claim *c) {
   char path[CLAIM_PATH];
   path_of(c->folder, c->number, path);
-  FILE *file = c->number ? fopen(path, "r+") : NULL; /* not if another has removed it */
-  if (file) {
+  FILE *file = NULL; /* not if another has removed it */
+  if (c->number && folder_file_stream(path, "r+", &file) == SPARC_OK && file) {
     if (ftruncate(fileno(file), 0) == 0) fputs("{}\n", file);
     fclose(file);
   }
@@ -179,9 +206,11 @@ void claim_drop(claim *c) {
   c->number = 0;
 }
 
-bool claim_look(const char *folder, claim_holder *holder) {
+sparc_status claim_look(const char *folder, claim_holder *holder, bool *held) {
   char path[CLAIM_PATH];
-  const long last = highest(folder);
+  long last;
+  *held = false;
+  const sparc_status status = find_highest(folder, &last);
   path_of(folder, last, path);
-  return last > 0 && is_live(path, time(NULL), holder);
+  return status == SPARC_OK && last > 0 ? find_live(path, time(NULL), holder, held) : status;
 }

@@ -5,8 +5,9 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "io/folder_file.h"
+#include "io/json.h"
 #include "lab/diagnose/record.h"
-#include "lab/run/folder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,33 +21,40 @@ void grid_diagnosis_file(const grid_jobs *jobs, const grid_job *job, char path[J
   snprintf(path, JOB_PATH, "%s/diagnostics/%s.json", jobs->folder, job->name);
 }
 
-/* NULL: there is none of this run; else a new reference */
-static json_t *load(const grid_jobs *jobs, const grid_job *job) {
+/* a new reference; NULL: there is none of this run, or it is damaged, and can be made again */
+static sparc_status load(const grid_jobs *jobs, const grid_job *job, json_t **record) {
   char path[JOB_PATH];
+  bool found;
+  *record = NULL;
   grid_diagnosis_file(jobs, job, path);
-  json_t *record = json_load_file(path, 0, NULL);
-  const char *digest = json_string_value(json_object_get(record, "digest"));
-  if (digest && strcmp(digest, job->digest) == 0) return record;
-  json_decref(record);
-  return NULL;
+  sparc_status status = folder_file_find(path, &found);
+  if (status != SPARC_OK) return status;
+  status = json_read(path, 0, record);
+  const char *digest = json_string_value(json_object_get(*record, "digest"));
+  if ((status != SPARC_OK && status != SPARC_FORMAT) || (digest && strcmp(digest, job->digest) == 0)) return status;
+  json_decref(*record);
+  *record = NULL;
+  return SPARC_OK;
 }
 
-bool grid_diagnosis_is_there(const grid_jobs *jobs, const grid_job *job) {
-  json_t *record = load(jobs, job);
-  const bool there = record != NULL;
+sparc_status grid_diagnosis_find(const grid_jobs *jobs, const grid_job *job, bool *found) {
+  json_t *record;
+  const sparc_status status = load(jobs, job, &record);
+  *found = record != NULL;
   json_decref(record);
-  return there;
+  return status;
 }
 
 /* ---- making -------------------------------------------------------------------------------------- */
 
-static sparc_status write_record(const char *path, const json_t *record) {
+static sparc_status write_record(const grid_jobs *jobs, const char *path, const json_t *record) {
   char *text = json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9));
   if (!text) return fail(SPARC_NO_MEMORY, "no memory for '%.300s'", path);
   char folder[JOB_PATH];
-  snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+  const char *below = path + strlen(jobs->folder) + 1;
+  snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(below, '/') - below), below);
   atomic_file file;
-  sparc_status status = make_folders(folder);
+  sparc_status status = folder_make(jobs->folder, folder);
   if (status == SPARC_OK) status = atomic_file_begin(&file, path);
   if (status == SPARC_OK) {
     fprintf(file.stream, "%s\n", text);
@@ -68,7 +76,7 @@ sparc_status grid_diagnose(const grid_jobs *jobs, const grid_job *job, const rep
   grid_diagnosis_file(jobs, job, path);
   json_object_set_new(record, "digest", json_string(job->digest));
   json_object_set_new(record, "version", json_string(sparc_version()));
-  status = write_record(path, record);
+  status = write_record(jobs, path, record);
   json_decref(record);
   return status;
 }
@@ -113,11 +121,12 @@ sparc_status grid_diagnoses_read(const grid_jobs *jobs, grid_diagnoses *out) {
   for (int i = 0; i < jobs->count && status == SPARC_OK; i++) {
     const grid_job *job = &jobs->job[i];
     job_report report;
-    json_t *record = load(jobs, job);
+    json_t *record;
+    status = load(jobs, job, &record);
     if (record) {
       status = add(jobs, job, record, out);
-    } else if (grid_diagnosed(jobs, job)) {
-      job_look(job, &report);
+    } else if (status == SPARC_OK && grid_diagnosed(jobs, job)) {
+      status = job_look(job, &report);
       out->missing += report.state == JOB_DONE;
     }
   }

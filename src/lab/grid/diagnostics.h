@@ -13,8 +13,8 @@ bool grid_diagnosed(const grid_jobs *jobs, const grid_job *job);
 
 void grid_diagnosis_file(const grid_jobs *jobs, const grid_job *job, char path[JOB_PATH]);
 
-/* grid_diagnosis_is_there: the file is there and of the run with these settings */
-bool grid_diagnosis_is_there(const grid_jobs *jobs, const grid_job *job);
+/* grid_diagnosis_find tells whether there is the file, of the run with these settings */
+sparc_status grid_diagnosis_find(const grid_jobs *jobs, const grid_job *job, bool *found);
 
 /* grid_diagnose looks into a finished run and writes the file, as a whole or not at all. Fails as diagnose() does, and
  * where the run left no checkpoint. */

@@ -8,10 +8,10 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "io/folder_file.h"
 #include "lab/gnuplot.h"
 #include "lab/grid/curves.h"
 #include "lab/grid/overall.h"
-#include "lab/run/folder.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -354,9 +354,7 @@ sparc_status grid_figures_draw(const grid_results *r, grid_drawing *drawing) {
   *drawing = (grid_drawing){.figures = 0};
   grid_figure figures[FIGURES_MOST];
   const int count = grid_figures(r, figures);
-  char folder[JOB_PATH];
-  grid_figures_folder(r->jobs, folder);
-  sparc_status status = count > 0 ? make_folders(folder) : SPARC_OK;
+  sparc_status status = count > 0 ? folder_make(r->jobs->folder, "figures") : SPARC_OK;
   for (int i = 0; i < count && status == SPARC_OK; i++) status = draw(&(output){r, &figures[i]}, drawing);
   return status;
 }

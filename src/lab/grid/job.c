@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "io/folder_file.h"
+#include "io/json.h"
 #include "lab/grid/aggregate.h"
 #include "lab/grid/log.h"
 #include "lab/grid/match.h"
@@ -11,6 +13,7 @@
 #include "lab/run/lock.h"
 #include "lab/run/run_settings.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +22,7 @@
 #include <unistd.h>
 
 static const char settings_file[] = "job.json", result_file[] = "result.json", failure_file[] = "failed.json",
-                  metrics_file[] = "metrics.jsonl";
+                  metrics_file[] = "metrics.jsonl", log_file[] = "log.txt";
 
 /* ---- files --------------------------------------------------------------------------------------- */
 
@@ -53,13 +56,20 @@ static sparc_status write_job_json(const grid_job *job, const char *name, json_t
   return write_json(path, object);
 }
 
-static bool has(const grid_job *job, const char *name) {
+static sparc_status find(const grid_job *job, const char *name, bool *found) {
   char path[JOB_PATH];
   job_file(job, name, path);
-  return access(path, F_OK) == 0;
+  return folder_file_find(path, found);
 }
 
 /* ---- settings ------------------------------------------------------------------------------------ */
+
+/* takes over the reference to the value */
+static sparc_status put_setting(grid_job *job, const char *key, json_t *value) {
+  return json_object_set_new(job->settings, key, value) == 0
+             ? SPARC_OK
+             : fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
+}
 
 static sparc_status usual_updates(const char *data, long *updates) {
   *updates = sparc_train_classification().updates;
@@ -94,14 +104,13 @@ static sparc_status settle_budget(grid_job *job, double scale) {
     status = usual_updates(json_string_value(json_object_get(job->settings, "data")), &job->budget);
   if (status != SPARC_OK) return status;
   job->budget = (long)fmax(1, round(scale * (double)job->budget));
-  if (json_object_set_new(job->settings, key, json_integer(job->budget)) != 0)
-    return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
+  status = put_setting(job, key, json_integer(job->budget));
   /* validations keep their number */
   const json_t *every = json_object_get(job->settings, "validate-every");
-  if (every && scale != 1)
-    json_object_set_new(job->settings, "validate-every",
-                        json_integer((json_int_t)fmax(1, round(scale * json_number_value(every)))));
-  return SPARC_OK;
+  if (status == SPARC_OK && every && scale != 1)
+    status =
+        put_setting(job, "validate-every", json_integer((json_int_t)fmax(1, round(scale * json_number_value(every)))));
+  return status;
 }
 
 static sparc_status settle(const grid_jobs *jobs, grid_job *job) {
@@ -112,11 +121,11 @@ static sparc_status settle(const grid_jobs *jobs, grid_job *job) {
   if (status == SPARC_OK && jobs->scope.match_params && job->kind <= GRID_TRAIN && job->method != g->reference) {
     int budget = 0;
     status = match_params(g, job->task, job->method, &budget);
-    if (status == SPARC_OK) json_object_set_new(job->settings, "budget", json_integer(budget));
+    if (status == SPARC_OK) status = put_setting(job, "budget", json_integer(budget));
   }
-  if (job->kind <= GRID_TRAIN) json_object_set_new(job->settings, "seed", json_integer((json_int_t)job->seed));
-  store_digest(job->settings, job->digest);
-  return status;
+  if (status == SPARC_OK && job->kind <= GRID_TRAIN)
+    status = put_setting(job, "seed", json_integer((json_int_t)job->seed));
+  return status == SPARC_OK ? store_digest(job->settings, job->digest) : status;
 }
 
 /* ---- lists --------------------------------------------------------------------------------------- */
@@ -193,7 +202,7 @@ static const char grid_name[] = "lab.json";
 sparc_status grid_jobs_write(const grid_jobs *jobs) {
   char path[JOB_PATH];
   snprintf(path, sizeof path, "%s/%s", jobs->folder, grid_name);
-  const sparc_status status = make_folders(jobs->folder);
+  const sparc_status status = folder_make(jobs->scope.out, strrchr(jobs->folder, '/') + 1);
   if (status != SPARC_OK) return status;
   return write_json(path, json_pack("{s:f, s:b, s:O}", "scale", jobs->scope.scale, "match_params",
                                     jobs->scope.match_params, "grid", jobs->g->file));
@@ -202,16 +211,32 @@ sparc_status grid_jobs_write(const grid_jobs *jobs) {
 sparc_status grid_folder_open(const char *folder, grid *g, grid_scope *scope) {
   char path[JOB_PATH];
   snprintf(path, sizeof path, "%.4000s/%s", folder, grid_name);
-  json_error_t error;
-  json_t *object = json_load_file(path, 0, &error), *inner = json_object_get(object, "grid");
-  char *text = json_dumps(inner, 0);
+  json_t *object;
   *g = (grid){.file = NULL};
+  sparc_status status = json_read(path, 0, &object);
+  if (status != SPARC_OK) return status;
+  char *text = json_dumps(json_object_get(object, "grid"), 0);
   scope->scale = number_in(object, "scale", 1);
   scope->match_params = json_is_true(json_object_get(object, "match_params"));
-  const sparc_status status =
-      text ? grid_parse(text, strlen(text), path, g) : fail(SPARC_FORMAT, "'%.300s' describes no grid", path);
+  status = text ? grid_parse(text, strlen(text), path, g) : fail(SPARC_FORMAT, "'%.300s' describes no grid", path);
   free(text);
   json_decref(object);
+  return status;
+}
+
+sparc_status grid_jobs_check(const grid_jobs *jobs) {
+  static const char *const beside[] = {"figures", "diagnostics"};
+  const char *below = strrchr(jobs->folder, '/') + 1;
+  char path[JOB_PATH];
+  sparc_status status = folder_check(jobs->scope.out, below);
+  for (size_t i = 0; i < sizeof beside / sizeof *beside && status == SPARC_OK; i++)
+    status = folder_check(jobs->folder, beside[i]);
+  for (int i = 0; i < jobs->count && status == SPARC_OK; i++) {
+    status = folder_check(jobs->folder, jobs->job[i].name);
+    snprintf(path, sizeof path, "diagnostics/%.*s", (int)(strrchr(jobs->job[i].name, '/') - jobs->job[i].name),
+             jobs->job[i].name);
+    if (status == SPARC_OK) status = folder_check(jobs->folder, path);
+  }
   return status;
 }
 
@@ -242,72 +267,89 @@ static void read_result(const json_t *object, job_result *r) {
 }
 
 /* how far the log has come; it is written in blocks, so a line may be cut off at the end */
-static double fraction_done(const grid_job *job) {
+static sparc_status read_fraction(const grid_job *job, double *fraction) {
   enum { TAIL = 4096 };
   char path[JOB_PATH], tail[TAIL + 1];
+  FILE *file;
   job_file(job, metrics_file, path);
-  FILE *file = fopen(path, "r");
-  if (!file) return 0;
+  *fraction = 0;
+  const sparc_status status = folder_file_stream(path, "r", &file);
+  if (status != SPARC_OK || !file) return status;
   if (fseek(file, -TAIL, SEEK_END) != 0) rewind(file);
   tail[fread(tail, 1, TAIL, file)] = '\0';
+  const bool unreadable = ferror(file) != 0;
   fclose(file);
+  if (unreadable) return fail(SPARC_IO, "cannot read '%.300s'", path);
   double done = 0;
   for (char *line = tail, *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
     *end = '\0';
     const char *key = strstr(line, job->kind == GRID_RL ? "\"steps\":" : "\"update\":");
     if (key) done = strtod(strchr(key, ':') + 1, NULL) / (double)job->budget;
   }
-  return fmin(done, 1);
+  *fraction = fmin(done, 1);
+  return SPARC_OK;
 }
 
 /* what was begun with other settings is not this job */
-static bool was_changed(const grid_job *job) {
-  json_t *began = store_load(job->folder, settings_file);
-  char digest[STORE_DIGEST] = "";
-  if (began) store_digest(began, digest);
-  json_decref(began);
-  return *digest && strcmp(digest, job->digest) != 0;
+static sparc_status compare_settings(const grid_job *job, const json_t *began, bool *changed) {
+  char digest[STORE_DIGEST];
+  *changed = false;
+  const sparc_status status = began ? store_digest(began, digest) : SPARC_OK;
+  if (status == SPARC_OK && began) *changed = strcmp(digest, job->digest) != 0;
+  return status;
 }
 
-static void look_at_own(const grid_job *job, job_report *out) {
-  json_t *result = store_load(job->folder, result_file),
-         *failure = result ? NULL : store_load(job->folder, failure_file);
-  if (result ? !same_settings(job, result) : was_changed(job)) {
+/* what has no result: somebody works on it, it failed, or it was stopped */
+static sparc_status look_at_rest(const grid_job *job, const json_t *began, const json_t *failure, job_report *out) {
+  bool held = false;
+  sparc_status status = read_fraction(job, &out->done);
+  if (status == SPARC_OK) status = claim_look(job->folder, &out->holder, &held);
+  out->state = held ? JOB_RUNNING : failure ? JOB_FAILED : began ? JOB_STOPPED : JOB_WAITING;
+  text_in(failure, "message", out->message, sizeof out->message);
+  return status;
+}
+
+static sparc_status look_at_own(const grid_job *job, job_report *out) {
+  json_t *result = NULL, *failure = NULL, *began = NULL;
+  bool changed = false;
+  sparc_status status = store_load(job->folder, result_file, &result);
+  if (status == SPARC_OK && !result) status = store_load(job->folder, failure_file, &failure);
+  if (status == SPARC_OK && !result) status = store_load(job->folder, settings_file, &began);
+  if (status == SPARC_OK) status = compare_settings(job, began, &changed);
+  if (result) changed = !same_settings(job, result);
+  if (status == SPARC_OK && changed) {
     out->state = JOB_CHANGED;
-  } else if (result) {
+  } else if (status == SPARC_OK && result) {
     out->state = JOB_DONE;
     out->done = 1;
     read_result(result, &out->result);
-  } else {
-    out->done = fraction_done(job);
-    if (claim_look(job->folder, &out->holder))
-      out->state = JOB_RUNNING;
-    else if (failure)
-      out->state = JOB_FAILED;
-    else if (has(job, settings_file))
-      out->state = JOB_STOPPED;
-    text_in(failure, "message", out->message, sizeof out->message);
+  } else if (status == SPARC_OK) {
+    status = look_at_rest(job, began, failure, out);
   }
   json_decref(result);
   json_decref(failure);
+  json_decref(began);
+  return status;
 }
 
-void job_look(const grid_job *job, job_report *out) {
+sparc_status job_look(const grid_job *job, job_report *out) {
+  json_t *result;
   *out = (job_report){.state = JOB_WAITING};
-  look_at_own(job, out);
-  if (out->state == JOB_DONE || !job->imported) return;
-  json_t *result = store_load(job->imported, result_file);
+  sparc_status status = look_at_own(job, out);
+  if (status != SPARC_OK || out->state == JOB_DONE || !job->imported) return status;
+  status = store_load(job->imported, result_file, &result);
   if (same_settings(job, result)) {
     *out = (job_report){.state = JOB_DONE, .done = 1, .imported = true};
     read_result(result, &out->result);
   }
   json_decref(result);
+  return status;
 }
 
 const char *job_source(const grid_job *job) {
   job_report own = {.state = JOB_WAITING};
   if (!job->imported) return job->folder;
-  look_at_own(job, &own);
+  (void)look_at_own(job, &own); /* whoever asks has looked at the job before */
   return own.state == JOB_DONE ? job->folder : job->imported;
 }
 
@@ -375,7 +417,8 @@ static bool disagree(const grid_jobs *jobs, const grid_job *job, const char *fir
   const char *const folders[] = {first, second};
   job_result *const results[] = {&one, &other};
   for (int i = 0; i < 2; i++) {
-    json_t *object = store_load(folders[i], result_file);
+    json_t *object;
+    (void)store_load(folders[i], result_file, &object);
     read_result(object, results[i]);
     json_decref(object);
   }
@@ -396,8 +439,7 @@ int job_compare(const grid_jobs *jobs, const grid_job *job, char sentence[3 * JO
   const char *source = job_source(job);
   job_report report;
   int count = 0;
-  if (!job->imported) return 0;
-  job_look(job, &report);
+  if (!job->imported || job_look(job, &report) != SPARC_OK) return 0;
   for (int k = 0; report.state == JOB_DONE && k < jobs->found.count; k++) {
     const store_run *run = &jobs->found.run[k];
     if (strcmp(run->folder, source) == 0 || !is_same(jobs, job, run)) continue;
@@ -409,42 +451,59 @@ int job_compare(const grid_jobs *jobs, const grid_job *job, char sentence[3 * JO
 /* ---- the work of a runner ------------------------------------------------------------------------ */
 
 /* whoever writes a run there without a claim: a run by hand, or one that is still dying with its runner */
-static bool is_locked(const grid_job *job) {
+static sparc_status find_lock(const grid_job *job, bool *locked) {
   run_folder folder;
   run_lock lock = {.held = false};
-  const bool locked = run_folder_at(job->folder, &folder) == SPARC_OK && run_lock_take(&folder, &lock) != SPARC_OK;
+  sparc_status status = run_folder_at(job->folder, &folder);
+  if (status == SPARC_OK) status = run_lock_take(&folder, &lock);
+  *locked = lock.busy;
   run_lock_release(&lock);
-  return locked;
+  return lock.busy ? SPARC_OK : status;
 }
 
-sparc_status job_prepare(const grid_job *job, claim *held, job_hold *hold) {
-  bool taken = false;
-  *hold = JOB_TAKEN;
-  sparc_status status = make_folders(job->folder);
-  if (status == SPARC_OK) status = claim_take(job->folder, held, &taken);
-  if (status != SPARC_OK) return status;
+/* what the job's command and its runner will write must be files that may be written */
+static sparc_status check_files(const grid_job *job) {
+  const char *const names[] = {settings_file, result_file, failure_file, log_file};
+  run_folder folder;
+  bool found;
+  sparc_status status = run_folder_at(job->folder, &folder);
+  if (status == SPARC_OK) status = run_folder_find(&folder, &found);
+  for (size_t i = 0; i < sizeof names / sizeof *names && status == SPARC_OK; i++) status = find(job, names[i], &found);
+  return status;
+}
+
+/* of a claim that was taken */
+static sparc_status decide(const grid_job *job, claim *held, job_hold *hold) {
+  bool finished = false, locked = false;
+  sparc_status status = check_files(job);
+  if (status == SPARC_OK) status = find(job, result_file, &finished);
+  if (status == SPARC_OK && !finished) status = find_lock(job, &locked);
   /* it may have been finished between a look and the claim */
-  if (taken && has(job, result_file)) {
+  if (status == SPARC_OK && finished)
     claim_drop(held);
-    taken = false;
-  }
-  if (!taken) {
-    *hold = JOB_ELSEWHERE;
-  } else if (is_locked(job)) {
+  else if (status != SPARC_OK || locked)
     claim_return(held);
-    *hold = JOB_LOCKED;
-  }
-  return SPARC_OK;
+  *hold = finished ? JOB_ELSEWHERE : locked ? JOB_LOCKED : JOB_TAKEN;
+  return status;
+}
+
+sparc_status job_prepare(const grid_jobs *jobs, const grid_job *job, claim *held, job_hold *hold) {
+  bool taken = false;
+  *hold = JOB_ELSEWHERE;
+  sparc_status status = folder_make(jobs->folder, job->name);
+  if (status == SPARC_OK) status = claim_take(job->folder, held, &taken);
+  return status == SPARC_OK && taken ? decide(job, held, hold) : status;
 }
 
 sparc_status job_write_settings(const grid_job *job) {
   return write_job_json(job, settings_file, json_incref(job->settings));
 }
 
-void job_clear_failure(const grid_job *job) {
+sparc_status job_clear_failure(const grid_job *job) {
   char path[JOB_PATH];
   job_file(job, failure_file, path);
-  unlink(path);
+  if (unlink(path) == 0 || errno == ENOENT) return SPARC_OK;
+  return fail(SPARC_IO, "cannot remove '%.300s': %s", path, strerror(errno));
 }
 
 sparc_status job_fail(const grid_job *job, const char *message) {
@@ -496,7 +555,8 @@ sparc_status job_finish(const grid_job *job, const char *printed, job_result *r)
     json_t *last = json_loads(printed, 0, NULL);
     r->parameters = (long)number_in(last, "parameters", 0);
     json_decref(last);
-    provenance_read(job->folder, &r->made);
+    const sparc_status status = provenance_read(job->folder, &r->made);
+    if (status != SPARC_OK) return status;
     if (r->made.seconds > 0) r->rate = (double)r->made.done / r->made.seconds;
   }
   return write_job_json(job, result_file, result_json(job, r));
@@ -504,10 +564,13 @@ sparc_status job_finish(const grid_job *job, const char *printed, job_result *r)
 
 /* ---- keeping results ----------------------------------------------------------------------------- */
 
-static sparc_status write_kept(const grid_jobs *jobs, const grid_job *job, const char *folder, const char *commit) {
+static sparc_status write_kept(const grid_jobs *jobs, const grid_job *job, const char *to, const char *folder,
+                               const char *commit) {
   const char *source = job_source(job);
   char path[JOB_PATH];
-  json_t *result = store_load(source, result_file);
+  json_t *result;
+  sparc_status status = store_load(source, result_file, &result);
+  if (status != SPARC_OK) return status;
   if (!result) return fail(SPARC_FORMAT, "'%.300s' has no result", source);
   /* results of earlier versions have a score, which the log has, and do not have their settings */
   json_object_del(result, "score");
@@ -515,7 +578,7 @@ static sparc_status write_kept(const grid_jobs *jobs, const grid_job *job, const
   json_object_set(result, "settings", job->settings);
   if (commit && !json_object_get(result, "commit")) json_object_set_new(result, "commit", json_string(commit));
   snprintf(path, sizeof path, "%s/%s", folder, result_file);
-  sparc_status status = make_folders(folder);
+  status = folder_make(to, folder + strlen(to) + 1);
   if (status == SPARC_OK) status = log_keep(source, grid_score_of(jobs->g, job->task, job->method).metric, folder);
   if (status == SPARC_OK) status = write_json(path, json_incref(result));
   json_decref(result);
@@ -527,7 +590,10 @@ sparc_status job_export(const grid_jobs *jobs, const grid_job *job, const char *
   *written = false;
   if (snprintf(folder, sizeof folder, "%s%s/%s", to, strrchr(jobs->folder, '/'), job->name) >= (int)sizeof folder)
     return fail(SPARC_INVALID, "the name of folder '%.200s' is too long", to);
-  json_t *there = store_load(folder, result_file);
+  json_t *there;
+  sparc_status status = folder_check(to, folder + strlen(to) + 1);
+  if (status == SPARC_OK) status = store_load(folder, result_file, &there);
+  if (status != SPARC_OK) return status;
   const bool other = there && !same_settings(job, there), same = there && !other;
   json_decref(there);
   if (other) return fail(SPARC_INVALID, "'%.300s' has a run with other settings; remove it first", folder);
@@ -535,5 +601,5 @@ sparc_status job_export(const grid_jobs *jobs, const grid_job *job, const char *
     return fail(SPARC_INVALID, "%s; remove the one that is wrong", sentence);
   if (same) return SPARC_OK;
   *written = true;
-  return write_kept(jobs, job, folder, commit);
+  return write_kept(jobs, job, to, folder, commit);
 }

@@ -68,6 +68,9 @@ sparc_status grid_jobs_find(grid_jobs *jobs, const char *const *results, int cou
 sparc_status grid_jobs_write(const grid_jobs *jobs);
 sparc_status grid_folder_open(const char *folder, grid *g, grid_scope *scope);
 
+/* grid_jobs_check demands that none of the folders below scope->out is a symbolic link (io/folder_file.h) */
+sparc_status grid_jobs_check(const grid_jobs *jobs);
+
 /* grid_scope_mark says how a scope differs from the usual: "scale 0.1, matched parameters", or "" */
 void grid_scope_mark(const grid_scope *scope, char *text, size_t size);
 
@@ -102,7 +105,8 @@ typedef struct job_report {
   claim_holder holder;    /* of JOB_RUNNING */
 } job_report;
 
-void job_look(const grid_job *job, job_report *out);
+/* SPARC_IO, SPARC_FORMAT: one of its files is there but cannot be read, so that the state is not known */
+sparc_status job_look(const grid_job *job, job_report *out);
 
 typedef struct job_score {
   double value;          /* in the unit of the score; NAN: refused, as reason says */
@@ -128,11 +132,11 @@ typedef enum job_hold {
 } job_hold;
 
 /* job_prepare makes the folder and takes the claim */
-sparc_status job_prepare(const grid_job *job, claim *held, job_hold *hold);
+sparc_status job_prepare(const grid_jobs *jobs, const grid_job *job, claim *held, job_hold *hold);
 
-/* job_write_settings writes job.json; job_clear removes a failure before it is tried again */
+/* job_write_settings writes job.json; job_clear_failure removes a failure before the job is tried again */
 sparc_status job_write_settings(const grid_job *job);
-void job_clear_failure(const grid_job *job);
+sparc_status job_clear_failure(const grid_job *job);
 
 /* job_finish writes the result.json of a run that ended well. printed has what the command printed: of RL and training
  * its last object; of the others all of them, as lines, which become the log. */

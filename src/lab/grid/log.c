@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "io/folder_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -35,18 +35,16 @@ static void reader_close(reader *r) {
   json_decref(r->complete);
 }
 
-/* a regular file, never a link or a pipe; false: there is none */
-static bool open_file(reader *r, const char *folder, const char *name) {
-  struct stat status;
+/* r->file is NULL where there is none */
+static sparc_status open_file(reader *r, const char *folder, const char *name) {
+  int file;
   snprintf(r->path, sizeof r->path, "%s/%s", folder, name);
-  const int file = open(r->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return false;
-  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode))
-    r->file = gzdopen(file, "rb");
-  else
-    errno = EINVAL;
-  if (!r->file) close(file);
-  return r->file != NULL;
+  const sparc_status status = folder_file_open(r->path, O_RDONLY, &file);
+  if (status != SPARC_OK || file < 0) return status;
+  r->file = gzdopen(file, "rb");
+  if (r->file) return SPARC_OK;
+  close(file);
+  return fail(SPARC_NO_MEMORY, "no memory to read '%.300s'", r->path);
 }
 
 /* the next whole line without its end; NULL: there is none, and *status says whether that is a failure */
@@ -76,6 +74,15 @@ static const char *next_line(reader *r, sparc_status *status) {
   return r->line;
 }
 
+/* jansson says nothing when it has no memory */
+static sparc_status parse_line(const reader *r, const char *line, json_t **object) {
+  json_error_t error = {.text = ""};
+  *object = json_loads(line, 0, &error);
+  if (*object) return SPARC_OK;
+  return *error.text ? fail(SPARC_FORMAT, "'%.300s' has a line that is no JSON", r->path)
+                     : fail(SPARC_NO_MEMORY, "no memory for a line of '%.300s'", r->path);
+}
+
 static sparc_status read_heading(reader *r) {
   sparc_status status;
   const char *line = next_line(r, &status);
@@ -90,11 +97,13 @@ static sparc_status read_heading(reader *r) {
 static sparc_status reader_open(const char *folder, reader *r) {
   *r = (reader){.line = malloc(LINE_MOST)};
   if (!r->line) return fail(SPARC_NO_MEMORY, "no memory for a line of a log");
-  if (open_file(r, folder, metrics_name)) return SPARC_OK;
-  const int reason = errno;
-  r->kept = reason == ENOENT && open_file(r, folder, scores_name);
+  sparc_status status = open_file(r, folder, metrics_name);
+  if (status != SPARC_OK || r->file) return status;
+  status = open_file(r, folder, scores_name);
+  r->kept = r->file != NULL;
   if (r->kept) return read_heading(r);
-  return fail(SPARC_IO, "cannot read '%.300s/%s': %s", folder, metrics_name, strerror(reason));
+  if (status != SPARC_OK) return status;
+  return fail(SPARC_FORMAT, "cannot read '%.300s/%s': %s", folder, metrics_name, strerror(ENOENT));
 }
 
 static bool is_complete(const reader *r, const char *metric) {
@@ -143,7 +152,8 @@ sparc_status log_read(const char *folder, const char *metric, const char *along,
   const char *line = NULL;
   while (status == SPARC_OK && (line = next_line(&r, &status)) != NULL) {
     if (!strstr(line, metric)) continue;
-    json_t *object = json_loads(line, 0, NULL);
+    json_t *object;
+    status = parse_line(&r, line, &object);
     if (json_object_get(object, metric)) status = append(&c, number_in(object, along), number_in(object, metric));
     json_decref(object);
   }
@@ -237,7 +247,8 @@ static sparc_status pack_all(reader *r, const char *metric, gzFile out, const ch
   json_t *names = r->kept ? json_pack("{s:O}", complete_key, r->complete) : heading(metric);
   sparc_status status = pack(out, path, names);
   for (long i = 0; status == SPARC_OK && (line = next_line(r, &status)) != NULL;) {
-    json_t *object = json_loads(line, 0, NULL);
+    json_t *object;
+    status = parse_line(r, line, &object);
     if (object) status = pack(out, path, r->kept ? json_incref(object) : thin(object, metric, i++ % THINNING == 0));
     json_decref(object);
   }

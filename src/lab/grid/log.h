@@ -15,7 +15,8 @@
 #include <stddef.h>
 
 /* log_read reads the values of a metric (null becomes NAN) and the value of `along` in the line of each; both arrays to
- * be released with free(). SPARC_IO: there is no log; SPARC_INVALID: the score log does not have this metric in full.
+ * be released with free(). SPARC_FORMAT: there is no log, or it is damaged; SPARC_INVALID: the score log does not have
+ * this metric in full.
  */
 sparc_status log_read(const char *folder, const char *metric, const char *along, double **values, double **places,
                       size_t *count);

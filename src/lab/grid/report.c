@@ -237,11 +237,13 @@ static void print_done(const grid_jobs *jobs, const grid_job *job, const job_rep
 static void put_run(html_page *page, const grid_results *r, int run) {
   const grid_job *job = &r->jobs->job[run];
   job_report report;
-  job_look(job, &report);
+  const bool known = job_look(job, &report) == SPARC_OK;
   const job_result *result = &report.result;
   const bool done = report.state == JOB_DONE;
   char state[JOB_TEXT + SHORT_TEXT], score[SHORT_TEXT], parameters[SHORT_TEXT], seconds[SHORT_TEXT], memory[SHORT_TEXT];
-  if (done)
+  if (!known)
+    snprintf(state, sizeof state, "%.256s", sparc_error());
+  else if (done)
     print_done(r->jobs, job, &report, r->score[run], state, sizeof state);
   else if (report.state == JOB_FAILED)
     snprintf(state, sizeof state, "failed: %s", report.message);

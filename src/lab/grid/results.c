@@ -48,7 +48,8 @@ static sparc_status look_at_runs(const grid_results *r, int task, int method, fi
   for (int s = 0; s < seeds && status == SPARC_OK; s++) {
     const grid_job *job = grid_job_at(r->jobs, task, method, s);
     job_report report;
-    job_look(job, &report);
+    status = job_look(job, &report);
+    if (status != SPARC_OK) return status;
     f->count[report.state]++;
     f->done += report.done / seeds;
     score[s] = report.state == JOB_DONE ? job_score_of(r->jobs, job).value : NAN;

@@ -3,54 +3,58 @@
 #include "lab/grid/store.h"
 
 #include "base/error.h"
+#include "io/json.h"
 
 #include <dirent.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { STORE_PATH = 4200, LEVELS = 4 }; /* grid, task, method, seed */
 
 /* FNV-1a */
-void store_digest(const json_t *settings, char digest[STORE_DIGEST]) {
+sparc_status store_digest(const json_t *settings, char digest[STORE_DIGEST]) {
   uint64_t hash = 14695981039346656037u;
-  char *text = json_dumps(settings, JSON_COMPACT | JSON_SORT_KEYS);
-  for (const char *c = text; c && *c; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+  char *text = json_dumps(settings, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+  if (!text) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
+  for (const char *c = text; *c; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
   free(text);
   snprintf(digest, STORE_DIGEST, "%016llx", (unsigned long long)hash);
+  return SPARC_OK;
 }
 
-json_t *store_load(const char *folder, const char *name) {
+sparc_status store_load(const char *folder, const char *name, json_t **out) {
   char path[STORE_PATH];
-  struct stat status;
-  if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) return NULL;
-  const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (file < 0) return NULL;
-  json_t *object = fstat(file, &status) == 0 && S_ISREG(status.st_mode) ? json_loadfd(file, 0, NULL) : NULL;
-  close(file);
-  return object;
+  *out = NULL;
+  if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) return SPARC_OK;
+  return json_read(path, 0, out);
 }
 
-/* the digest of a result, which must be that of the settings that stand beside it */
-static bool read_digest(const char *folder, char digest[STORE_DIGEST]) {
-  json_t *result = store_load(folder, "result.json"), *settings = json_incref(json_object_get(result, "settings"));
+/* the digest of a result, which must be that of the settings that stand beside it; "": it is not, or there is none */
+static sparc_status read_digest(const char *folder, char digest[STORE_DIGEST]) {
+  json_t *result, *settings = NULL;
+  *digest = '\0';
+  sparc_status status = store_load(folder, "result.json", &result);
+  if (!result) return status;
   const char *said = json_string_value(json_object_get(result, "digest"));
-  if (!settings) settings = store_load(folder, "job.json");
-  if (settings) store_digest(settings, digest);
+  settings = json_incref(json_object_get(result, "settings"));
+  if (!settings) status = store_load(folder, "job.json", &settings);
+  if (settings) status = store_digest(settings, digest);
   if (!settings && said) snprintf(digest, STORE_DIGEST, "%.16s", said);
-  const bool agrees = said && strcmp(said, digest) == 0;
+  if (!said || strcmp(said, digest) != 0) *digest = '\0';
   json_decref(settings);
   json_decref(result);
-  return agrees;
+  return status;
 }
 
 static sparc_status add_run(store *s, const char *folder, size_t root) {
   store_run run = {.folder = NULL};
-  if (!read_digest(folder, run.digest)) return SPARC_OK;
+  const sparc_status status = read_digest(folder, run.digest);
+  if (status != SPARC_OK && status != SPARC_FORMAT) return status;
+  if (status == SPARC_FORMAT || !*run.digest) return SPARC_OK;
   /* room doubles whenever the count is a power of two */
   if ((s->count & (s->count - 1)) == 0) {
     store_run *list = realloc(s->run, (s->count ? 2 * (size_t)s->count : 1) * sizeof *list);
@@ -75,6 +79,8 @@ static sparc_status walk(store *s, const char *folder, size_t root, int level) {
   sparc_status status = SPARC_OK;
   if (level == LEVELS) return add_run(s, folder, root);
   const int count = scandir(folder, &entries, NULL, alphasort);
+  if (count < 0 && errno != ENOENT && errno != ENOTDIR)
+    return fail(SPARC_IO, "cannot list '%.300s': %s", folder, strerror(errno));
   for (int i = 0; i < count; i++) {
     char path[STORE_PATH];
     const bool fits = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) < (int)sizeof path;

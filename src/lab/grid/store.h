@@ -26,14 +26,14 @@ typedef struct store {
 } store;
 
 /* store_add adds the finished runs of a folder of results. One that is not there holds none; results that make no sense
- * are passed over. */
+ * are passed over, those that cannot be read are not. */
 sparc_status store_add(store *s, const char *results);
 void store_free(store *s); /* a zeroed one is fine, too */
 
 /* store_digest is the digest of settings: they are told apart, not protected */
-void store_digest(const json_t *settings, char digest[STORE_DIGEST]);
+sparc_status store_digest(const json_t *settings, char digest[STORE_DIGEST]);
 
-/* store_load reads a JSON file of a results folder; NULL: there is none, or it is no regular file of JSON */
-json_t *store_load(const char *folder, const char *name);
+/* store_load reads a JSON file of a results folder as json_read does; *out is NULL where there is none */
+sparc_status store_load(const char *folder, const char *name, json_t **out);
 
 #endif

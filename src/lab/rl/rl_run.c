@@ -8,6 +8,7 @@
 #include "lab/rl/rl_run.h"
 
 #include "base/error.h"
+#include "io/folder_file.h"
 #include "lab/run/folder.h"
 #include "lab/run/lock.h"
 #include "lab/run/metrics.h"
@@ -32,6 +33,7 @@ struct rl_run {
   metrics metrics;
   provenance earlier, made; /* of the parts before this execution, and of all */
   double *returns;          /* (rollouts) mean return of each so far */
+  long recalled;            /* of them, those that were read from the metrics of a resumed run */
   rl_result result;
   bool stop;
   rl_run_fn fn; /* of the execution under way */
@@ -42,9 +44,9 @@ static void tell(rl_run *run, const rl_event *event) {
   if (run->fn && run->fn(run->user, event) != 0) run->stop = true;
 }
 
-/* what cannot be written is no fault of the configuration */
+/* what cannot be written is no fault of the configuration; a folder with something else in it is */
 static sparc_status written(rl_run *run, sparc_status status) {
-  if (status != SPARC_OK) run->result.unwritten = 1;
+  if (status != SPARC_OK && status != SPARC_FORMAT) run->result.unwritten = 1;
   return status;
 }
 
@@ -54,13 +56,15 @@ static sparc_status check_config(const rl_config *config) {
   if (!config->ppo.task || !*config->ppo.task)
     return fail(SPARC_INVALID, "task is not given, expected an environment or the path of a plugin");
   if (!config->folder) return fail(SPARC_INVALID, "folder is NULL, expected where to put the run");
-  if (config->resume && config->force) return fail(SPARC_INVALID, "resume and force are both 1, expected one of them");
+  if (rl_resumes(config) && config->force)
+    return fail(SPARC_INVALID, "resume and force are both 1, expected one of them");
   return SPARC_OK;
 }
 
 static sparc_status settle(rl_run *run) {
   rl_config *c = &run->config;
   sparc_status status = run_folder_at(c->folder, &run->folder);
+  if (status == SPARC_OK && c->resume) status = run_folder_require(&run->folder);
   if (status == SPARC_OK) status = rl_settle(c, run->options);
   if (status == SPARC_OK) status = sparc_ppo_memory_of(&c->ppo, &run->memory);
   if (status != SPARC_OK) return status;
@@ -157,24 +161,22 @@ static double as_logged(double value) {
   return strtod(text, NULL);
 }
 
+/* takes the return of the next rollout that is looked for */
+static sparc_status take_return(void *user, json_t *object) {
+  rl_run *run = user;
+  const json_t *value = json_object_get(object, "return");
+  if (run->recalled < run->result.first && json_integer_value(json_object_get(object, "update")) == run->recalled + 1)
+    run->returns[run->recalled++] = json_is_number(value) ? json_number_value(value) : NAN;
+  return SPARC_OK;
+}
+
 /* the returns of the rollouts that the resumed run has behind it */
 static sparc_status read_returns(rl_run *run) {
-  FILE *file = fopen(run->metrics.jsonl_path, "r");
-  char *line = NULL;
-  size_t size = 0;
-  long found = 0;
-  while (file && found < run->result.first && getline(&line, &size, file) > 0) {
-    json_t *object = json_loads(line, 0, NULL);
-    const json_t *value = json_object_get(object, "return");
-    if (json_integer_value(json_object_get(object, "update")) == found + 1)
-      run->returns[found++] = json_is_number(value) ? json_number_value(value) : NAN;
-    json_decref(object);
-  }
-  free(line);
-  if (file) fclose(file);
-  if (found == run->result.first) return SPARC_OK;
+  run->recalled = 0;
+  const sparc_status status = metrics_read(run->metrics.jsonl_path, take_return, run);
+  if (status != SPARC_OK || run->recalled == run->result.first) return status;
   return fail(SPARC_FORMAT, "'%.200s' has %ld of the %ld rollouts that the checkpoint has", run->metrics.jsonl_path,
-              found, run->result.first);
+              run->recalled, run->result.first);
 }
 
 /* ---- checkpoints --------------------------------------------------------------------------------- */
@@ -215,9 +217,12 @@ static sparc_status write_config(const rl_run *run) {
 
 static sparc_status begin_fresh(rl_run *run) {
   const rl_config *c = &run->config;
-  if (!c->force && !c->resume && run_folder_has_run(&run->folder))
+  bool found;
+  sparc_status status = run_folder_find(&run->folder, &found);
+  if (status != SPARC_OK) return status;
+  if (found && !c->force && !rl_resumes(c))
     return fail(SPARC_INVALID, "'%.300s' holds a run already; resume continues it, force replaces it", c->folder);
-  sparc_status status = sparc_ppo_create(&c->ppo, &run->ppo);
+  status = sparc_ppo_create(&c->ppo, &run->ppo);
   if (status != SPARC_OK) return status;
   status = run_folder_make(&run->folder);
   if (status == SPARC_OK) status = run_lock_take(&run->folder, &run->lock);
@@ -250,9 +255,9 @@ static sparc_status restore(rl_run *run) {
   const run_folder *folder = &run->folder;
   const sparc_status locked = run_lock_take(folder, &run->lock);
   if (locked != SPARC_OK) return written(run, locked);
-  if (!run_folder_has(folder->config))
-    return fail(SPARC_FORMAT, "'%.300s' has a checkpoint but no config.json, so it is no run to resume", folder->path);
-  sparc_status status = compare_config(run, &run->config.ppo);
+  bool found;
+  sparc_status status = run_folder_find(folder, &found);
+  if (status == SPARC_OK) status = compare_config(run, &run->config.ppo);
   if (status != SPARC_OK) return status;
   status = compare_checkpoint(run);
   /* the checkpoint's task may be a plugin only if it is the run's, which is the caller's choice */
@@ -268,11 +273,12 @@ static sparc_status restore(rl_run *run) {
 }
 
 static sparc_status begin(rl_run *run) {
-  const bool resume = run->config.resume && run_folder_has(run->folder.last);
-  sparc_status status = resume ? restore(run) : begin_fresh(run);
+  bool continues = false;
+  sparc_status status = rl_resumes(&run->config) ? folder_file_find(run->folder.last, &continues) : SPARC_OK;
+  if (status == SPARC_OK) status = continues ? restore(run) : begin_fresh(run);
   if (status != SPARC_OK) return status;
   status = run_folder_sweep(&run->folder);
-  if (run->result.first > 0) provenance_read(run->folder.path, &run->earlier);
+  if (status == SPARC_OK && run->result.first > 0) status = provenance_read(run->folder.path, &run->earlier);
   if (status == SPARC_OK) status = write_provenance(run);
   if (status == SPARC_OK)
     status = metrics_open(run->folder.path, run_folder_name(&run->folder), run->config.ppo.seed, run->result.saved,

@@ -34,6 +34,7 @@ static const setting rl_rows[] = {
     THREADS_SETTING(rl_config, ppo.threads, "1"),
     FOLDER_SETTING(rl_config, "runs/TASK-CELL-sSEED, options of either behind it"),
     RESUME_SETTING(rl_config),
+    RESUME_OR_CREATE_SETTING(rl_config),
     FORCE_SETTING(rl_config),
 };
 
@@ -63,7 +64,7 @@ static cell_wish wish_of(const rl_config *c) {
                      .variant = c->variant,
                      .modes = c->ppo.H,
                      .budget = c->budget,
-                     .overrule = c->resume};
+                     .overrule = rl_resumes(c)};
 }
 
 static sparc_status settle_cell(rl_config *c, char options[CELL_OPTIONS_SIZE]) {

@@ -16,9 +16,12 @@ typedef struct rl_config {
   long total_steps;     /* of the whole run; whole rollouts of them, at least one */
   long memory_limit_mb; /* 0: none */
   const char *folder;
-  int resume; /* 1: continue the run in the folder, whose settings must be the same; begin it if there is none */
-  int force;  /* 1: replace the run in the folder */
+  int resume;           /* 1: continue the run in the folder, which must have one, with the same settings */
+  int resume_or_create; /* 1: as resume, but begin the run if the folder has none */
+  int force;            /* 1: replace the run in the folder */
 } rl_config;
+
+static inline bool rl_resumes(const rl_config *c) { return c->resume || c->resume_or_create; }
 
 /* rl_form binds the settings of PPO (rl/settings.h) and of the run around it to a configuration */
 settings_form rl_form(rl_config *config);

@@ -4,11 +4,13 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "io/folder_file.h"
+#include "io/json.h"
+#include "lab/near_path.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* checkpoints first: without them what is left is no run to resume */
@@ -35,15 +37,35 @@ const char *run_folder_name(const run_folder *folder) {
   return slash && slash[1] ? slash + 1 : folder->path;
 }
 
-bool run_folder_has(const char *path) { return access(path, F_OK) == 0; }
-
-bool run_folder_has_run(const run_folder *folder) {
+sparc_status run_folder_find(const run_folder *folder, bool *found) {
   char path[RUN_PATH];
-  for (const char *const *name = run_files; *name; name++) {
+  sparc_status status = SPARC_OK;
+  *found = false;
+  for (const char *const *name = run_files; *name && status == SPARC_OK; name++) {
+    bool there;
     path_in(folder, *name, path);
-    if (run_folder_has(path)) return true;
+    status = folder_file_find(path, &there);
+    *found |= there;
   }
-  return false;
+  return status;
+}
+
+static bool holds_run(const char *path) {
+  run_folder folder;
+  bool found;
+  return run_folder_at(path, &folder) == SPARC_OK && run_folder_find(&folder, &found) == SPARC_OK && found;
+}
+
+sparc_status run_folder_require(const run_folder *folder) {
+  char path[RUN_PATH], near[NEAR_PATH];
+  bool found, locked = false;
+  sparc_status status = run_folder_find(folder, &found);
+  path_in(folder, "lock", path); /* one that was killed before it wrote anything leaves this */
+  if (status == SPARC_OK) status = folder_file_find(path, &locked);
+  if (status != SPARC_OK || found || locked) return status;
+  const bool guess = near_path(folder->path, holds_run, near);
+  return fail(SPARC_IO, "there is no run to resume in '%.200s'%s%.200s%s; resume-or-create begins one", folder->path,
+              guess ? "; did you mean '" : "", guess ? near : "", guess ? "'?" : "");
 }
 
 sparc_status run_folder_empty(const run_folder *folder) {
@@ -54,23 +76,6 @@ sparc_status run_folder_empty(const run_folder *folder) {
       return fail(SPARC_IO, "cannot remove '%.300s': %s", path, strerror(errno));
   }
   return SPARC_OK;
-}
-
-sparc_status make_folders(const char *path) {
-  char part[RUN_PATH];
-  if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
-    return fail(SPARC_INVALID, "the name of folder '%.200s' is too long", path);
-  struct stat status;
-  for (char *end = part + 1;; end++) {
-    const char separator = *end;
-    if (separator != '/' && separator != '\0') continue;
-    *end = '\0';
-    int reason = mkdir(part, 0777) == 0 || errno == EEXIST ? 0 : errno;
-    if (!reason && stat(part, &status) == 0 && !S_ISDIR(status.st_mode)) reason = ENOTDIR;
-    if (reason) return fail(SPARC_IO, "cannot make the folder '%.300s': %s", path, strerror(reason));
-    if (separator == '\0') return SPARC_OK;
-    *end = separator;
-  }
 }
 
 sparc_status run_folder_make(const run_folder *folder) { return make_folders(folder->path); }
@@ -119,9 +124,17 @@ sparc_status run_folder_write_config(const run_folder *folder, const json_t *con
 }
 
 sparc_status run_folder_read_config(const run_folder *folder, json_t **config) {
-  json_error_t error;
-  *config = json_load_file(folder->config, 0, &error);
-  return *config ? SPARC_OK : fail(SPARC_FORMAT, "%.200s:%d: %s", folder->config, error.line, error.text);
+  const sparc_status status = json_read(folder->config, 0, config);
+  if (status != SPARC_OK || *config) return status;
+  return fail(SPARC_FORMAT, "'%.300s' has a checkpoint but no config.json, so it is no run to resume", folder->path);
+}
+
+sparc_status run_folder_settings(const run_folder *folder, const settings_form *form, settings_source *source) {
+  json_t *object;
+  const sparc_status status = json_read(folder->config, JSON_REJECT_DUPLICATES, &object);
+  if (status != SPARC_OK) return status;
+  if (!object) return fail(SPARC_IO, "cannot read '%.300s': %s", folder->config, strerror(ENOENT));
+  return settings_read_json(form, folder->config, object, source);
 }
 
 /* ---- resuming ------------------------------------------------------------------------------------ */

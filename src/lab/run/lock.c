@@ -5,6 +5,7 @@
 #include "lab/run/lock.h"
 
 #include "base/error.h"
+#include "io/folder_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,7 @@ static sparc_status cannot(const run_lock *lock, const char *what) {
 /* whether the open file is still the one of this name */
 static bool is_current(const run_lock *lock) {
   struct stat opened, named;
-  return fstat(lock->file, &opened) == 0 && stat(lock->path, &named) == 0 && opened.st_dev == named.st_dev &&
+  return fstat(lock->file, &opened) == 0 && lstat(lock->path, &named) == 0 && opened.st_dev == named.st_dev &&
          opened.st_ino == named.st_ino;
 }
 
@@ -49,11 +50,13 @@ static void sign(const run_lock *lock) {
 
 /* lock->path says which file; `what` and `path` are for the sentence of a refusal */
 static sparc_status take(run_lock *lock, const char *what, const char *path) {
+  lock->busy = false;
   for (;;) {
-    lock->file = open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (lock->file < 0) return cannot(lock, "open");
+    sparc_status status = folder_file_open(lock->path, O_RDWR | O_CREAT, &lock->file);
+    if (status != SPARC_OK) return status;
     if (flock(lock->file, LOCK_EX | LOCK_NB) != 0) {
-      const sparc_status status = errno == EWOULDBLOCK ? refuse(lock, what, path) : cannot(lock, "lock");
+      lock->busy = errno == EWOULDBLOCK;
+      status = lock->busy ? refuse(lock, what, path) : cannot(lock, "lock");
       close(lock->file);
       return status;
     }

@@ -8,6 +8,7 @@
 typedef struct run_lock {
   int file; /* its descriptor, if it is held */
   bool held;
+  bool busy; /* taking it failed because another run has it */
   char path[RUN_PATH];
 } run_lock;
 

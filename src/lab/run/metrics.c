@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "io/atomic_file.h"
+#include "io/folder_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -45,49 +46,87 @@ static void put_rows(metrics *m, json_t *object) {
   }
 }
 
-static void put_line(metrics *m, json_t *object) {
-  json_dumpf(object, m->jsonl, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+static sparc_status put_line(metrics *m, json_t *object) {
+  errno = 0;
+  const int failed = json_dumpf(object, m->jsonl, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
   putc('\n', m->jsonl);
   put_rows(m, object);
+  if (ferror(m->jsonl) || failed) return cannot_write(m->jsonl_path);
+  return ferror(m->csv) ? cannot_write(m->csv_path) : SPARC_OK;
 }
 
 sparc_status metrics_add(metrics *m, json_t *object) {
   if (!object) return fail(SPARC_NO_MEMORY, "no memory for the metrics");
-  errno = 0;
-  put_line(m, object);
+  const sparc_status status = put_line(m, object);
   json_decref(object);
-  return ferror(m->jsonl) ? cannot_write(m->jsonl_path) : ferror(m->csv) ? cannot_write(m->csv_path) : SPARC_OK;
+  return status;
+}
+
+static sparc_status flush(FILE *file, const char *path) {
+  errno = 0;
+  return ferror(file) || fflush(file) != 0 || fsync(fileno(file)) != 0 ? cannot_write(path) : SPARC_OK;
 }
 
 sparc_status metrics_flush(metrics *m) {
-  if (fflush(m->jsonl) != 0 || ferror(m->jsonl)) return cannot_write(m->jsonl_path);
-  if (fflush(m->csv) != 0 || ferror(m->csv)) return cannot_write(m->csv_path);
-  return SPARC_OK;
+  const sparc_status status = flush(m->jsonl, m->jsonl_path);
+  return status == SPARC_OK ? flush(m->csv, m->csv_path) : status;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------- */
+
+enum { LINE_MOST = 1 << 16 }; /* bytes of a line; those that are written here have less than a thousand */
+
+static sparc_status visit_line(const char *path, long number, const char *line, metrics_fn fn, void *user) {
+  json_error_t error = {.text = ""};
+  json_t *object = json_loads(line, 0, &error);
+  if (!object && !*error.text) return fail(SPARC_NO_MEMORY, "no memory for line %ld of '%.300s'", number, path);
+  const sparc_status status = json_is_object(object)
+                                  ? fn(user, object)
+                                  : fail(SPARC_FORMAT, "'%.300s': line %ld is no JSON object", path, number);
+  json_decref(object);
+  return status;
+}
+
+static sparc_status visit_lines(const char *path, FILE *file, char *line, metrics_fn fn, void *user) {
+  sparc_status status = SPARC_OK;
+  errno = 0;
+  for (long number = 1; status == SPARC_OK && fgets(line, LINE_MOST, file); number++) {
+    if (strchr(line, '\n'))
+      status = visit_line(path, number, line, fn, user);
+    else if (!feof(file) && !ferror(file))
+      status = fail(SPARC_FORMAT, "'%.300s': line %ld is no JSON object of at most %d bytes", path, number, LINE_MOST);
+  }
+  if (status == SPARC_OK && ferror(file)) status = fail(SPARC_IO, "cannot read '%.300s': %s", path, strerror(errno));
+  return status;
+}
+
+sparc_status metrics_read(const char *path, metrics_fn fn, void *user) {
+  FILE *file;
+  sparc_status status = folder_file_stream(path, "r", &file);
+  if (status != SPARC_OK || !file) return status;
+  char *line = malloc(LINE_MOST);
+  status = line ? visit_lines(path, file, line, fn, user) : fail(SPARC_NO_MEMORY, "no memory to read '%.300s'", path);
+  free(line);
+  fclose(file);
+  return status;
 }
 
 /* ---- files --------------------------------------------------------------------------------------- */
 
-/* the objects of the old file up to an update, in memory; an absent file and a broken last line count for nothing */
-static json_t *read_kept(const char *path, long keep) {
-  json_t *kept = json_array();
-  FILE *old = keep >= 0 && kept ? fopen(path, "r") : NULL;
-  char *line = NULL;
-  size_t size = 0;
-  while (old && getline(&line, &size, old) > 0) {
-    json_t *object = strchr(line, '\n') ? json_loads(line, 0, NULL) : NULL;
-    const json_t *update = json_object_get(object, "update");
-    if (json_is_integer(update) && json_integer_value(update) <= keep)
-      json_array_append_new(kept, object);
-    else
-      json_decref(object);
-  }
-  free(line);
-  if (old) fclose(old);
-  return kept;
+/* what stays of the old files, on its way to new ones */
+typedef struct survivors {
+  metrics *to;
+  long keep;
+} survivors;
+
+static sparc_status keep_line(void *user, json_t *object) {
+  const survivors *s = user;
+  const json_t *update = json_object_get(object, "update");
+  return json_is_integer(update) && json_integer_value(update) <= s->keep ? put_line(s->to, object) : SPARC_OK;
 }
 
-/* both files with the kept objects, for metrics_add to go on */
-static sparc_status write_kept(metrics *m, json_t *kept) {
+/* both files with what is kept, for metrics_add to go on */
+static sparc_status write_kept(metrics *m, long keep) {
   atomic_file jsonl, csv;
   sparc_status status = atomic_file_begin(&jsonl, m->jsonl_path);
   if (status != SPARC_OK) return status;
@@ -99,9 +138,12 @@ static sparc_status write_kept(metrics *m, json_t *kept) {
   m->jsonl = jsonl.stream;
   m->csv = csv.stream;
   fputs("run,seed,update,metric,value\n", m->csv);
-  for (size_t i = 0; i < json_array_size(kept); i++) put_line(m, json_array_get(kept, i));
+  if (keep >= 0) status = metrics_read(m->jsonl_path, keep_line, &(survivors){m, keep});
   m->jsonl = m->csv = NULL;
-  status = atomic_file_commit(&csv);
+  if (status == SPARC_OK)
+    status = atomic_file_commit(&csv);
+  else
+    atomic_file_abandon(&csv);
   if (status == SPARC_OK) return atomic_file_commit(&jsonl);
   atomic_file_abandon(&jsonl);
   return status;
@@ -111,12 +153,9 @@ sparc_status metrics_open(const char *folder, const char *run, uint64_t seed, lo
   *out = (metrics){.run = run, .seed = seed};
   snprintf(out->jsonl_path, sizeof out->jsonl_path, "%s/metrics.jsonl", folder);
   snprintf(out->csv_path, sizeof out->csv_path, "%s/metrics.csv", folder);
-  json_t *kept = read_kept(out->jsonl_path, keep);
-  if (!kept) return fail(SPARC_NO_MEMORY, "no memory for the metrics");
-  sparc_status status = write_kept(out, kept);
-  json_decref(kept);
-  if (status == SPARC_OK && !(out->jsonl = fopen(out->jsonl_path, "a"))) status = cannot_write(out->jsonl_path);
-  if (status == SPARC_OK && !(out->csv = fopen(out->csv_path, "a"))) status = cannot_write(out->csv_path);
+  sparc_status status = write_kept(out, keep);
+  if (status == SPARC_OK) status = folder_file_stream(out->jsonl_path, "a", &out->jsonl);
+  if (status == SPARC_OK) status = folder_file_stream(out->csv_path, "a", &out->csv);
   if (status != SPARC_OK) metrics_close(out);
   return status;
 }
@@ -126,7 +165,7 @@ static void close_file(FILE *file, const char *path) {
   struct stat status;
   if (!file) return;
   fclose(file);
-  if (stat(path, &status) == 0 && status.st_size == 0) unlink(path);
+  if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0) unlink(path);
 }
 
 void metrics_close(metrics *m) {

@@ -20,14 +20,20 @@ typedef struct metrics {
   char jsonl_path[METRICS_PATH], csv_path[METRICS_PATH];
 } metrics;
 
+/* metrics_read hands the objects of a metrics.jsonl to fn, one after the other, until fn fails. A file that does not
+ * exist has none, and a last line without its end, as a killed run leaves it, is not handed on. SPARC_FORMAT: another
+ * line is no JSON object, SPARC_IO: the file cannot be read. */
+typedef sparc_status (*metrics_fn)(void *user, json_t *object);
+sparc_status metrics_read(const char *path, metrics_fn fn, void *user);
+
 /* metrics_open begins both files in folder. With keep >= 0 what they hold up to that update stays, the rest is dropped:
- * a killed run may have written more than its last checkpoint knows. */
+ * a killed run may have written more than its last checkpoint knows. On failure what was there is still there. */
 sparc_status metrics_open(const char *folder, const char *run, uint64_t seed, long keep, metrics *out);
 
 /* metrics_add writes one object, whose key "update" tells the place, and drops the reference. */
 sparc_status metrics_add(metrics *m, json_t *object);
 
-/* metrics_flush hands everything to the system, before a checkpoint is written */
+/* metrics_flush has everything on the disk, before a checkpoint is written */
 sparc_status metrics_flush(metrics *m);
 void metrics_close(metrics *m); /* a zeroed one is fine, too */
 

@@ -137,14 +137,16 @@ sparc_status provenance_write(const char *folder, const provenance *p) {
   return status;
 }
 
-void provenance_read(const char *folder, provenance *out) {
+sparc_status provenance_read(const char *folder, provenance *out) {
   char path[FILE_PATH];
   snprintf(path, sizeof path, "%s/%s", folder, file_name);
-  json_t *object = json_load_file(path, 0, NULL);
+  json_t *object;
+  const sparc_status status = json_read(path, 0, &object);
   provenance_from(object, out);
   for (int i = 0; i < TEXTS; i++) {
     char *text = (char *)out + texts[i].offset;
     if (texts[i].listed && !*text) snprintf(text, texts[i].size, "unknown");
   }
   json_decref(object);
+  return status;
 }

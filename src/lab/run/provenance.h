@@ -40,7 +40,7 @@ void provenance_from(const json_t *object, provenance *out);
 
 /* files of run folders. What provenance_read does not find, as in runs of earlier versions, is "unknown". */
 sparc_status provenance_write(const char *folder, const provenance *p);
-void provenance_read(const char *folder, provenance *out);
+sparc_status provenance_read(const char *folder, provenance *out);
 
 /* run_provenance is that of a training run, with the seconds spent so far */
 const provenance *run_provenance(const sparc_run *run);

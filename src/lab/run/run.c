@@ -7,6 +7,7 @@
 #include "sparc/run.h"
 
 #include "base/error.h"
+#include "io/folder_file.h"
 #include "lab/naive.h"
 #include "lab/read_settings.h"
 #include "lab/run/folder.h"
@@ -39,6 +40,7 @@ struct sparc_run {
   provenance earlier, made; /* of the parts before this execution, and of all */
   double clock;             /* up to when the time is counted */
   sparc_run_result result;
+  bool continues; /* there is a checkpoint to continue from */
   bool failed, stop;
   sparc_run_fn fn; /* of the execution under way */
   void *user;
@@ -62,9 +64,9 @@ static void tell(sparc_run *run, const sparc_run_event *event) {
   if (run->fn && run->fn(run->user, event) != 0) run->stop = true;
 }
 
-/* what cannot be written is no fault of the configuration or the data */
+/* what cannot be written is no fault of the configuration or the data; a folder with something else in it is */
 static sparc_status written(sparc_run *run, sparc_status status) {
-  if (status != SPARC_OK) run->result.unwritten = 1;
+  if (status != SPARC_OK && status != SPARC_FORMAT) run->result.unwritten = 1;
   return status;
 }
 
@@ -95,37 +97,46 @@ static sparc_status load_data(sparc_run *run) {
   return run_data_load(c->data, &options, &run->data);
 }
 
+static bool resumes(const sparc_run_config *c) { return c->resume || c->resume_or_create; }
+
 static sparc_status check_config(const sparc_run_config *config) {
   if (!config) return fail(SPARC_INVALID, "config is NULL");
   if (!config->data || !*config->data)
     return fail(SPARC_INVALID, "data is not given, expected a task, a data set or a file");
-  if (config->resume && !config->folder)
+  if (resumes(config) && !config->folder)
     return fail(SPARC_INVALID, "folder is NULL, expected that of the run to resume");
-  if (config->resume && config->force) return fail(SPARC_INVALID, "resume and force are both 1, expected one of them");
+  if (resumes(config) && config->force) return fail(SPARC_INVALID, "resume and force are both 1, expected one of them");
   return SPARC_OK;
 }
 
-/* whether there is something to continue */
-static bool continues(const sparc_run *run) {
-  return has_folder(run) && run->config.resume && run_folder_has(run->folder.last);
+/* looks for something to continue */
+static sparc_status look_for_run(sparc_run *run) {
+  const sparc_run_config *c = &run->config;
+  run->continues = false;
+  if (!has_folder(run) || !resumes(c)) return SPARC_OK;
+  const sparc_status status = c->resume ? run_folder_require(&run->folder) : SPARC_OK;
+  return status == SPARC_OK ? folder_file_find(run->folder.last, &run->continues) : status;
 }
 
 /* a run of earlier versions, whose configuration does not name a recipe, had the paper's */
-static void recall_recipe(sparc_run *run) {
+static sparc_status recall_recipe(sparc_run *run) {
   json_t *then = NULL;
   const bool said = run->config.recipe == SPARC_RECIPE_PAPER || run->config.recipe == SPARC_RECIPE_SMALL;
-  if (said || !continues(run) || run_folder_read_config(&run->folder, &then) != SPARC_OK) return;
-  if (!json_object_get(then, "recipe")) run->config.recipe = SPARC_RECIPE_PAPER;
+  if (said || !run->continues) return SPARC_OK;
+  const sparc_status status = run_folder_read_config(&run->folder, &then);
+  if (status == SPARC_OK && !json_object_get(then, "recipe")) run->config.recipe = SPARC_RECIPE_PAPER;
   json_decref(then);
+  return status;
 }
 
 static sparc_status settle(sparc_run *run) {
   sparc_status status = keep_texts(run);
   if (status == SPARC_OK && has_folder(run)) status = run_folder_at(run->config.folder, &run->folder);
+  if (status == SPARC_OK) status = look_for_run(run);
   if (status == SPARC_OK) status = load_data(run);
+  if (status == SPARC_OK) status = recall_recipe(run);
   if (status != SPARC_OK) return status;
-  const bool borrows = run->config.from && !continues(run);
-  recall_recipe(run);
+  const bool borrows = run->config.from && !run->continues;
   if (borrows) status = start_open(run->config.from, &run->start_path, &run->start);
   if (borrows && status == SPARC_OK)
     start_inherit(&run->start, usual_head(&run->data) != SPARC_HEAD_STEPS, &run->config);
@@ -163,7 +174,7 @@ sparc_status sparc_run_open(const char *folder, int threads, sparc_run **out) {
   const settings_form form = run_form(&config);
   settings_source *source = sparc_alloc(sizeof *source);
   if (!source) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
-  status = settings_read_file(&form, names.config, source);
+  status = run_folder_settings(&names, &form, source);
   if (status == SPARC_OK) status = settings_apply(&form, source);
   if (status == SPARC_OK) {
     config.folder = folder;
@@ -278,9 +289,12 @@ static sparc_status write_config(sparc_run *run) {
 /* a run that was killed before its first checkpoint begins again; what it left is of no use */
 static sparc_status begin_fresh(sparc_run *run) {
   const sparc_run_config *c = &run->config;
-  if (has_folder(run) && !c->force && !c->resume && run_folder_has_run(&run->folder))
+  bool found = false;
+  sparc_status status = has_folder(run) ? run_folder_find(&run->folder, &found) : SPARC_OK;
+  if (status != SPARC_OK) return status;
+  if (found && !c->force && !resumes(c))
     return fail(SPARC_INVALID, "'%.300s' holds a run already; resume continues it, force replaces it", c->folder);
-  sparc_status status = sparc_trainer_create(&c->train, &run->data.fit, &run->trainer);
+  status = sparc_trainer_create(&c->train, &run->data.fit, &run->trainer);
   if (status == SPARC_OK && c->from) {
     const bool head = start_has_head(&run->start, &run->head, &run->data.preprocessing);
     run->result.new_head = !head;
@@ -355,10 +369,10 @@ static sparc_status restore(sparc_run *run) {
   const run_folder *folder = &run->folder;
   const sparc_status locked = run_lock_take(folder, &run->lock);
   if (locked != SPARC_OK) return written(run, locked);
-  if (!run_folder_has(folder->config))
-    return fail(SPARC_FORMAT, "'%.300s' has a checkpoint but no config.json, so it is no run to resume", folder->path);
   run_end then;
-  sparc_status status = read_end(folder, &then);
+  bool found;
+  sparc_status status = run_folder_find(folder, &found);
+  if (status == SPARC_OK) status = read_end(folder, &then);
   if (status == SPARC_OK) status = compare_config(run, &run->config.train, &then);
   if (status != SPARC_OK) return status;
   status = read_extras(run);
@@ -373,10 +387,11 @@ static sparc_status restore(sparc_run *run) {
 }
 
 static sparc_status begin(sparc_run *run) {
-  sparc_status status = continues(run) ? restore(run) : begin_fresh(run);
+  sparc_status status = look_for_run(run);
+  if (status == SPARC_OK) status = run->continues ? restore(run) : begin_fresh(run);
   if (status != SPARC_OK || !has_folder(run)) return status;
   status = run_folder_sweep(&run->folder);
-  if (run->result.first > 0) provenance_read(run->folder.path, &run->earlier);
+  if (status == SPARC_OK && run->result.first > 0) status = provenance_read(run->folder.path, &run->earlier);
   note_provenance(run);
   if (status == SPARC_OK) status = provenance_write(run->folder.path, &run->made);
   if (status == SPARC_OK)

@@ -84,6 +84,7 @@ static const setting run_rows[] = {
     ROOT_SETTING(sparc_run_config),
     FOLDER_SETTING(sparc_run_config, "runs/DATA-CELL-sSEED, with a variant and options behind CELL"),
     RESUME_SETTING(sparc_run_config),
+    RESUME_OR_CREATE_SETTING(sparc_run_config),
     FORCE_SETTING(sparc_run_config),
 };
 

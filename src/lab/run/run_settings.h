@@ -37,16 +37,23 @@
     .group = "Run:", .letter = 'o', .argument = "DIR", .help = "Run folder (default: " default_name ")" \
   }
 
-#define RESUME_SETTING(S)                                                                                          \
-  {                                                                                                                \
-    .name = "resume", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, resume), .voids = "force", \
-    .group = "Run:", .help = "Continue the run in the folder, to the bit"                                          \
+#define RESUME_SETTING(S)                                                                        \
+  {                                                                                              \
+    .name = "resume", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, resume), \
+    .voids = "force resume-or-create",                                                           \
+    .group = "Run:", .help = "Continue the run in the folder, bit-exactly; there must be one"    \
   }
 
-#define FORCE_SETTING(S)                                                                                          \
-  {                                                                                                               \
-    .name = "force", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, force), .voids = "resume", \
-    .group = "Run:", .help = "Replace the run in the folder"                                                      \
+#define RESUME_OR_CREATE_SETTING(S)                                                                                  \
+  {                                                                                                                  \
+    .name = "resume-or-create", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, resume_or_create), \
+    .voids = "force resume", .group = "Run:", .help = "Continue the run in the folder, or begin it if there is none" \
+  }
+
+#define FORCE_SETTING(S)                                                                         \
+  {                                                                                              \
+    .name = "force", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, force),   \
+    .voids = "resume resume-or-create", .group = "Run:", .help = "Replace the run in the folder" \
   }
 
 /* default_folder names the folder of a run after what it learns from, with these options, its cell and its seed:

@@ -4,6 +4,7 @@
 #include "lab/run/start.h"
 
 #include "base/error.h"
+#include "io/folder_file.h"
 #include "io/settings.h"
 #include "lab/train_settings.h"
 
@@ -17,7 +18,9 @@ sparc_status start_open(const char *model, start_name *path, checkpoint *out) {
   const int length = snprintf(path->text, sizeof path->text, folder ? "%s/best.safetensors" : "%s", model);
   if (length >= (int)sizeof path->text)
     return fail(SPARC_INVALID, "from has %zu characters, expected fewer", strlen(model));
-  return checkpoint_open(path->text, false, out);
+  bool found;
+  const sparc_status regular = folder ? folder_file_find(path->text, &found) : SPARC_OK;
+  return regular != SPARC_OK ? regular : checkpoint_open(path->text, false, out);
 }
 
 void start_inherit(const checkpoint *file, bool one_answer, sparc_run_config *config) {
