@@ -200,7 +200,7 @@ static sparc_status begin(learn_command *c, const char *line, size_t size) {
   if (prints_answers(c)) answers_header(&c->answers);
   progress_note(c->progress, "learner   %s (%d modes, %zu parameters), inputs %d, outputs %d%s", l.network.cell,
                 l.network.H, sparc_network_sizes_of(sparc_learner_network(learn_run_learner(c->run))).params,
-                l.network.inputs, l.outputs, c->config.resume ? ", continued" : "");
+                l.network.inputs, l.outputs, learn_run_is_resumed(c->run) ? ", continued" : "");
   return SPARC_OK;
 }
 

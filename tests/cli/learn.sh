@@ -47,6 +47,7 @@ complains "decimal is ';', expected . or a comma"
 expect 2 learn one.csv --resume
 complains "resume needs the file of a learner"
 expect 3 learn one.csv --resume --model none.safetensors
+complains "there is no learner to resume in 'none.safetensors'; resume-or-create begins one"
 [ ! -e none.safetensors ] || fail "a file appeared"
 : >empty.csv
 expect 3 learn empty.csv
@@ -122,12 +123,53 @@ for options in "--horizon 1" "--horizon 5 --every 3" "--target 1 --horizon 2 --c
   cmp whole.out part.out || fail "$options: other answers after a pause"
   cmp whole.safetensors part.safetensors || fail "$options: another learner after a pause"
 done
-expect 2 learn one.csv --resume --model whole.safetensors --rate 0.1
-complains "rate is given, but a learner that goes on keeps its settings"
+expect 2 learn two.csv --resume --model whole.safetensors --rate 0.1
+complains "rate is '0.1', but '0.001' in 'whole.safetensors'; a learner that is resumed keeps its settings"
 expect 3 learn wave.csv --resume --model whole.safetensors
 complains "5 columns, but 2 were learned from"
 printf '\0' | dd of=whole.safetensors bs=1 seek=40 conv=notrunc status=none
 expect 3 learn two.csv --resume --model whole.safetensors
+
+# ---- the same command line goes on, another one is told what differs ----
+numbers=(wave.csv --target echo --id run --ignore time,sign --horizon 2 --cell rtu --budget 16 --rate 0.002 --seed 3
+  --hidden 4 --normalise none --quiet --format none)
+classes=(wave.csv --label sign --classes above,below --ignore 1,echo,5 --variant neutral-gate --modes 4 --decimal .
+  --quiet --format none)
+for kind in numbers classes; do
+  declare -n line=$kind
+  expect 0 learn "${line[@]}" --model again.safetensors --force
+  expect 0 learn "${line[@]}" --model again.safetensors --resume
+  cp again.safetensors identical.safetensors
+  expect 0 learn "${line[@]}" --model again.safetensors --force
+  expect 0 learn wave.csv --model again.safetensors --resume --quiet --format none
+  cmp again.safetensors identical.safetensors || fail "$kind: the same options make another learner"
+done
+differ() { # SENTENCE OPTION...
+  local sentence=$1
+  shift
+  expect 2 learn wave.csv --model again.safetensors --resume "$@"
+  complains "$sentence in 'again.safetensors'; a learner that is resumed keeps its settings"
+}
+differ "label is 'run', but 'sign'" --label run --classes above,below
+differ "classes is 'below,above', but 'above,below'" --classes below,above
+differ "target is 'echo', but 'none'" --target echo
+differ "ignore is 'time', but 'time,echo,run'" --ignore time
+differ "id is 'run', but 'none'" --id run
+differ "variant is 'full', but 'neutral-gate'" --variant full
+differ "modes is '8', but '4'" --modes 8
+differ "budget is '8 modes', but '4 modes'" --budget 16
+differ "cell is 'rtu', but 'sparc'" --cell rtu
+differ "seed is '9', but '0'" --seed 9
+differ "decimal is ',', but '.'" --decimal ,
+expect 3 learn wave.csv --model agian.safetensors --resume
+complains "there is no learner to resume in 'agian.safetensors'; did you mean 'again.safetensors'?"
+rm again.safetensors identical.safetensors
+expect 0 learn "${classes[@]}" --model again.safetensors --resume-or-create
+expect 0 learn "${classes[@]}" --model again.safetensors --resume-or-create
+mv again.safetensors twice.safetensors
+expect 0 learn "${classes[@]}" --model again.safetensors
+expect 0 learn "${classes[@]}" --model again.safetensors --resume
+cmp again.safetensors twice.safetensors || fail "--resume-or-create goes on with another learner"
 
 # ---- the file is a model; a frozen learner leaves it alone ----
 cp wave.safetensors before

@@ -7,9 +7,11 @@
 #include "io/json.h"
 #include "lab/cell_choice.h"
 #include "lab/learn/learner_settings.h"
+#include "lab/near_path.h"
 #include "lab/run/run_settings.h"
 #include "lab/train_settings.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,14 +87,21 @@ static const setting learn_rows[] = {
      .type = SETTING_FLAG,
      .role = COMMAND_LINE,
      .offset = AT(resume),
-     .voids = "force",
+     .voids = "force resume-or-create",
      .group = file_group,
-     .help = "Go on with the learner in FILE, to the bit"},
+     .help = "Go on with the learner in FILE, bit-exactly; there must be one"},
+    {.name = "resume-or-create",
+     .type = SETTING_FLAG,
+     .role = COMMAND_LINE,
+     .offset = AT(resume_or_create),
+     .voids = "force resume",
+     .group = file_group,
+     .help = "Go on with the learner in FILE, or begin one if there is none"},
     {.name = "force",
      .type = SETTING_FLAG,
      .role = COMMAND_LINE,
      .offset = AT(force),
-     .voids = "resume",
+     .voids = "resume resume-or-create",
      .group = file_group,
      .help = "Replace FILE"},
     {.name = "frozen",
@@ -121,6 +130,7 @@ struct learn_run {
   learn_config config; /* its texts are the caller's */
   sparc_learner *learner;
   stream_columns columns;
+  bool resumed;
   bool skip_first;       /* the first line names columns */
   float *x, *target, *y; /* of a step */
   const char **outputs;  /* names; they live in `names` or in the columns */
@@ -237,19 +247,6 @@ static sparc_status make_learner(learn_run *run) {
 
 /* ---- one that goes on ------------------------------------------------------------------------------ */
 
-/* everything that was given must be something that may change */
-static sparc_status refuse_settings(learn_config *c) {
-  const settings_form form = learn_form(c);
-  const setting *s;
-  void *at;
-  for (int i = 0; (s = settings_row(&form, i, &at)); i++) {
-    if (s->role == STORED || s->role == OUTSIDE || s->role == COMMAND_LINE || s->type == SETTING_SEED) continue;
-    if (setting_is_set(s, at))
-      return fail(SPARC_INVALID, "%s is given, but a learner that goes on keeps its settings", s->name);
-  }
-  return SPARC_OK;
-}
-
 static sparc_status missing_key(const char *path, const char *key) {
   return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing or makes no sense: was it learned by this command?",
               path, key);
@@ -307,14 +304,144 @@ static sparc_status read_stream(learn_run *run, const sparc_tensors *file, const
   return status;
 }
 
-static sparc_status fetch_learner(learn_run *run, const char *line, size_t size, const char *name) {
-  if (!run->config.model) return fail(SPARC_INVALID, "resume needs the file of a learner: expected model");
-  sparc_status status = refuse_settings(&run->config);
-  if (status == SPARC_OK) status = sparc_learner_restore(run->config.model, &run->learner);
+/* ---- settings that are given again ------------------------------------------------------------------ */
+
+static sparc_status differs(const learn_run *run, const char *name, const char *now, const char *then) {
+  return fail(SPARC_INVALID, "%s is '%.100s', but '%.100s' in '%.200s'; a learner that is resumed keeps its settings",
+              name, now, then, run->config.model);
+}
+
+/* as people write it: 0.1, where that reads back as the same number */
+static const char *print_value(const setting *s, const void *at, char room[SETTING_TEXT_SIZE]) {
+  if (s->type != SETTING_REAL) return setting_print(s, at, room);
+  const double value = *(const double *)at;
+  snprintf(room, SETTING_TEXT_SIZE, "%.15g", value);
+  return strtod(room, NULL) == value ? room : setting_print(s, at, room);
+}
+
+/* rows of the network and the learner; what stands for a cell is looked at as a whole, and a seed of 0 as not given */
+static sparc_status compare_rows(learn_run *run, sparc_learner_config *then) {
+  sparc_learner_config *now = &run->config.learner;
+  const settings_form here = {.command = COMMAND_LEARN,
+                              .part = {{&network_settings, &now->network}, {&learner_settings, now}}};
+  const settings_form there = {.command = COMMAND_LEARN,
+                               .part = {{&network_settings, &then->network}, {&learner_settings, then}}};
+  const setting *s;
+  void *at, *other;
+  for (int i = 0; (s = settings_row(&here, i, &at)) && settings_row(&there, i, &other); i++) {
+    char room[2][SETTING_TEXT_SIZE];
+    if (s->role == STORED || !setting_is_set(s, at) || strcmp(s->name, "cell-options") == 0) continue;
+    if (s->type == SETTING_SEED && setting_is_zero(s, at)) continue;
+    const char *mine = print_value(s, at, room[0]), *theirs = print_value(s, other, room[1]);
+    if (strcmp(mine, theirs ? theirs : "") != 0) return differs(run, s->name, mine, theirs ? theirs : "");
+  }
+  return SPARC_OK;
+}
+
+/* what is given of the cell, on top of what it is, must change nothing */
+static sparc_status compare_cell(const learn_run *run, const sparc_network_config *then) {
+  const learn_config *c = &run->config;
+  const char *given = c->learner.network.cell_options;
+  char all[2 * CELL_OPTIONS_SIZE], settled[CELL_OPTIONS_SIZE], now[64], before[64] = "none";
+  if (!given && !c->variant && c->budget < 1) return SPARC_OK;
+  int modes = 0;
+  snprintf(all, sizeof all, "%s,%s", then->cell_options, given ? given : "");
+  const cell_wish wish = {.kind = then->cell,
+                          .options = all,
+                          .variant = c->variant,
+                          .modes = c->budget < 1 ? then->H : 0,
+                          .budget = c->budget,
+                          .overrule = true};
+  const sparc_status status = cell_settle(&wish, then->width > 0 ? then->width : then->inputs, &modes, settled);
   if (status != SPARC_OK) return status;
+  snprintf(now, sizeof now, "%d modes", modes);
+  if (c->budget >= 1) snprintf(before, sizeof before, "%d modes", then->H);
+  if (modes != then->H) return differs(run, "budget", now, before);
+  if (strcmp(settled, then->cell_options) == 0) return SPARC_OK;
+  if (given) return differs(run, "cell-options", given, then->cell_options);
+  (void)cell_variant(then->cell_options, before, sizeof before);
+  return differs(run, "variant", c->variant, before);
+}
+
+/* the columns of a role, commas between them */
+static void list_columns(const stream_columns *c, char role, char *text, size_t size) {
+  size_t used = 0;
+  snprintf(text, size, "none");
+  for (size_t i = 0; i < c->count && used < size; i++)
+    if (c->role[i] == role) used += (size_t)snprintf(text + used, size - used, "%s%s", used ? "," : "", c->name[i]);
+}
+
+static bool same_classes(const stream_columns *a, const stream_columns *b) {
+  bool same = a->classes == b->classes;
+  for (size_t k = 0; same && k < a->classes; k++) same = strcmp(a->class_name[k], b->class_name[k]) == 0;
+  return same;
+}
+
+static sparc_status compare_roles(const learn_run *run, const stream_columns *now) {
+  const learn_config *c = &run->config;
+  const struct {
+    const char *name, *given;
+    char role;
+  } rows[] = {{"target", c->target, 't'}, {"label", c->label, 'l'}, {"id", c->id, '#'}, {"ignore", c->ignore, '-'}};
+  const stream_columns *then = &run->columns;
+  char text[200];
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+    for (size_t i = 0; rows[r].given && i < now->count; i++) {
+      if ((now->role[i] == rows[r].role) == (then->role[i] == rows[r].role)) continue;
+      list_columns(then, rows[r].role, text, sizeof text);
+      return differs(run, rows[r].name, rows[r].given, text);
+    }
+  return SPARC_OK;
+}
+
+/* the columns as the options have them, on this first line */
+static sparc_status compare_columns(const learn_run *run, const char *classes, const char *line, size_t size,
+                                    const char *name) {
+  const learn_config *c = &run->config;
+  const char then[2] = {run->columns.decimal, '\0'};
+  if (c->decimal && strcmp(c->decimal, then) != 0) return differs(run, "decimal", c->decimal, then);
+  if (c->classes && !classes) return differs(run, "classes", c->classes, "none");
+  if (!c->target && !c->label && !c->id && !c->ignore && !c->classes) return SPARC_OK;
+  stream_options options = options_of(c);
+  options.decimal = run->columns.decimal;
+  stream_columns now;
+  char label[32] = "";
+  for (size_t i = 0; i < run->columns.count; i++)
+    if (run->columns.role[i] == 'l') snprintf(label, sizeof label, "%zu", i + 1);
+  if (options.classes && !options.label) options.label = label;
+  if (options.label && !options.classes) options.classes = classes;
+  sparc_status status = stream_learn(&options, NULL, line, size, name, &now);
+  if (status == SPARC_OK) status = compare_roles(run, &now);
+  if (status == SPARC_OK && c->classes && !same_classes(&now, &run->columns))
+    status = differs(run, "classes", c->classes, classes);
+  stream_free(&now);
+  return status;
+}
+
+static bool is_readable(const char *path) { return access(path, R_OK) == 0; }
+
+/* whether there is a file to go on with */
+static sparc_status find_file(const learn_config *c, bool *found) {
+  char near[NEAR_PATH];
+  if (!c->model) return fail(SPARC_INVALID, "resume needs the file of a learner: expected model");
+  *found = access(c->model, F_OK) == 0 || errno != ENOENT; /* whatever else is wrong, opening it will tell */
+  if (*found || !c->resume) return SPARC_OK;
+  const bool guess = near_path(c->model, is_readable, near);
+  return fail(SPARC_IO, "there is no learner to resume in '%.200s'%s%.200s%s; resume-or-create begins one", c->model,
+              guess ? "; did you mean '" : "", guess ? near : "", guess ? "'?" : "");
+}
+
+static sparc_status fetch_learner(learn_run *run, const char *line, size_t size, const char *name) {
+  sparc_status status = sparc_learner_restore(run->config.model, &run->learner);
+  if (status != SPARC_OK) return status;
+  sparc_learner_config then = sparc_learner_config_of(run->learner);
   sparc_tensors *file;
   status = sparc_tensors_open(run->config.model, &file);
   if (status == SPARC_OK) status = read_stream(run, file, line, size, name);
+  if (status == SPARC_OK) status = compare_rows(run, &then);
+  if (status == SPARC_OK) status = compare_cell(run, &then.network);
+  if (status == SPARC_OK)
+    status = compare_columns(run, sparc_tensors_metadata_find(file, KEY_CLASSES), line, size, name);
   sparc_tensors_close(file);
   return status;
 }
@@ -351,15 +478,17 @@ static sparc_status allocate(learn_run *run) {
 
 /* what was learned before is not lost by a forgotten option */
 static sparc_status check_file(const learn_config *c) {
-  if (!c->model || c->resume || c->force || access(c->model, F_OK) != 0) return SPARC_OK;
+  if (!c->model || c->force || access(c->model, F_OK) != 0) return SPARC_OK;
   return fail(SPARC_INVALID, "'%.200s' is there already; resume goes on with it, force replaces it", c->model);
 }
 
 static sparc_status begin(learn_run *run, const char *line, size_t size, const char *name) {
-  sparc_status status = check_decimal(run->config.decimal);
-  if (status == SPARC_OK) status = check_file(&run->config);
+  const learn_config *c = &run->config;
+  const bool resumes = c->resume || c->resume_or_create;
+  sparc_status status = check_decimal(c->decimal);
+  if (status == SPARC_OK) status = resumes ? find_file(c, &run->resumed) : check_file(c);
   if (status != SPARC_OK) return status;
-  if (run->config.resume) {
+  if (run->resumed) {
     status = fetch_learner(run, line, size, name);
   } else {
     const stream_options options = options_of(&run->config);
@@ -398,6 +527,7 @@ void learn_run_free(learn_run *run) {
 }
 
 const sparc_learner *learn_run_learner(const learn_run *run) { return run->learner; }
+bool learn_run_is_resumed(const learn_run *run) { return run->resumed; }
 const char *const *learn_run_outputs(const learn_run *run) { return run->outputs; }
 
 /* ---- lines ---------------------------------------------------------------------------------------- */

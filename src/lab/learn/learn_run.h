@@ -16,16 +16,18 @@ typedef struct learn_config {
   const char *decimal;                                /* the decimal point: . or a comma */
   const char *model;                                  /* where the learner is kept; NULL: nowhere */
   long save_every;                                    /* steps; 0: only at the end */
-  int resume; /* 1: go on with the learner in `model`, which keeps its settings */
-  int force;  /* 1: replace what is in `model` */
-  int frozen; /* 1: answers only */
+  int resume;           /* 1: go on with the learner in `model`; settings that are given must be its own */
+  int resume_or_create; /* 1: as resume, but begin one if there is no such file */
+  int force;            /* 1: replace what is in `model` */
+  int frozen;           /* 1: answers only */
 } learn_config;
 
 settings_form learn_form(learn_config *config);
 
 typedef struct learn_run learn_run;
 
-/* learn_run_create makes a learner for a stream with this first line, or fetches it. */
+/* learn_run_create makes a learner for a stream with this first line, or fetches it. SPARC_IO: there is no file to
+ * resume from. SPARC_INVALID: a setting that is given is not that of the file. */
 sparc_status learn_run_create(const learn_config *config, const char *line, size_t size, const char *name,
                               learn_run **out);
 void learn_run_free(learn_run *run); /* run may be NULL */
@@ -38,6 +40,7 @@ sparc_status learn_run_line(learn_run *run, const char *line, size_t size, const
 sparc_status learn_run_save(learn_run *run);
 
 const sparc_learner *learn_run_learner(const learn_run *run);
+bool learn_run_is_resumed(const learn_run *run);
 const char *const *learn_run_outputs(const learn_run *run); /* names of the outputs: columns, or classes */
 
 /* means over truths, since the run was created; NAN where there are none */
