@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_ppo.c: whole runs of PPO: alignment of carries and resets, minibatches, the same bits for any number of threads
  * and after restoring, agents from files, bad configurations, and that something is learned. */
+#include "rl/actor_critic.h"
 #include "rl/ppo.h"
 #include "scratch.h"
 #include "unit.h"
@@ -586,6 +587,44 @@ static void simple_tasks_are_learned(void **state) {
   }
 }
 
+static double mean_square_of(const sparc_network *network, const float *params, const char *name) {
+  size_t count;
+  const sparc_block *block = sparc_network_blocks(network, &count);
+  for (const sparc_block *b = block; b < block + count; b++) {
+    if (strcmp(b->name, name) != 0) continue;
+    double sum = 0;
+    for (size_t i = 0; i < b->size; i++) sum += (double)params[b->offset + i] * (double)params[b->offset + i];
+    return sum / (double)b->size;
+  }
+  fail_msg("no block %s", name);
+  return 0;
+}
+
+/* The released code has heads without orthogonal weights and smaller contents; all else of a seed is the same. */
+static void test_released_init(void **state) {
+  (void)state;
+  const char *const names[] = {"cell.content_re", "cell.log_decay", "embed.weight", "actor.weight"};
+  double squares[2][COUNT(names)] = {{0}};
+  for (int released = 0; released < 2; released++) {
+    sparc_ppo_config c;
+    sparc_network *network;
+    sparc_env_shape shape = {.observation = 4, .choices = 3};
+    assert_int_equal(sparc_ppo_defaults("repeat-previous", &c), SPARC_OK);
+    c.H = 64;
+    c.init = released ? SPARC_AGENT_INIT_RELEASED : SPARC_AGENT_INIT_PAPER;
+    assert_int_equal(actor_critic_create(&c, &shape, &network), SPARC_OK);
+    float *params = sparc_alloc(sparc_network_sizes_of(network).params * sizeof *params);
+    assert_int_equal(sparc_network_init(network, 3, params), SPARC_OK);
+    for (size_t k = 0; k < COUNT(names); k++) squares[released][k] = mean_square_of(network, params, names[k]);
+    sparc_free(params);
+    sparc_network_free(network);
+  }
+  assert_true(fabs(squares[1][0] / squares[0][0] - 0.5) < 0.05); /* 1 / (2 D) instead of 1 / D */
+  assert_true(squares[1][1] == squares[0][1]);
+  assert_true(squares[1][2] == squares[0][2]);
+  assert_true(squares[1][3] > 100 * squares[0][3]); /* a gain of 0.01 no more */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(defaults_are_the_papers),
@@ -602,6 +641,7 @@ int main(void) {
       cmocka_unit_test(agents_refuse_what_is_not_finite),
       cmocka_unit_test(bad_configurations_are_refused),
       cmocka_unit_test(simple_tasks_are_learned),
+      cmocka_unit_test(test_released_init),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -147,8 +147,9 @@ static void test_initialisation(void **state) {
     sparc_init_style style;
     double radius_min, radius_max, content_deviation, epsilon;
   } cases[] = {{SPARC_INIT_CONTROL, 0, 1, 1 / sqrt(D), 1e-8},
-               {SPARC_INIT_CLASSIFICATION, 0.9, 0.999, 1 / sqrt(2.0 * D), 0}};
-  for (size_t c = 0; c < 2; c++) {
+               {SPARC_INIT_CLASSIFICATION, 0.9, 0.999, 1 / sqrt(2.0 * D), 0},
+               {SPARC_INIT_RELEASED, 0, 1, 1 / sqrt(2.0 * D), 0}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     assert_int_equal(sparc_cell_init(cell, cases[c].style, 7, "layer", a), SPARC_OK);
     const float *decay = a + offset_of(cell, "log_decay"), *freq = a + offset_of(cell, "log_freq");
     double mean_square = 0, content = 0;

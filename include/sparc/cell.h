@@ -63,8 +63,10 @@ typedef struct sparc_span { /* a run of params that an optimiser treats alike */
 } sparc_span;
 
 typedef enum sparc_init_style {
-  SPARC_INIT_CONTROL,       /* the paper's reinforcement-learning initialisation: radii over the whole disc */
-  SPARC_INIT_CLASSIFICATION /* the paper's classification initialisation: an annulus near the unit circle */
+  SPARC_INIT_CONTROL,        /* the paper's reinforcement-learning initialisation: radii over the whole disc */
+  SPARC_INIT_CLASSIFICATION, /* the paper's classification initialisation: an annulus near the unit circle */
+  SPARC_INIT_RELEASED        /* that of the authors' released code for agents: as CONTROL, but content of the spectral
+                                cells is normal with standard deviation 1 / sqrt(2 D) */
 } sparc_init_style;
 
 /* ---- kinds ------------------------------------------------------------------------------------- */

@@ -41,6 +41,10 @@ typedef enum sparc_traces {
   SPARC_TRACES_FREE    /* a record of every step, and those before the rollout: the same gradients */
 } sparc_traces;
 
+/* how weights start: as the paper says, content and encoder lecun_normal and heads orthogonal, or as in the authors'
+ * released code, where heads are lecun_normal and content as with SPARC_INIT_RELEASED */
+typedef enum sparc_agent_init { SPARC_AGENT_INIT_PAPER, SPARC_AGENT_INIT_RELEASED } sparc_agent_init;
+
 typedef struct sparc_ppo_config {
   /* the task: the name of a built-in environment or the path of a plugin, or the caller's own kind instead */
   const char *task;
@@ -51,7 +55,8 @@ typedef struct sparc_ppo_config {
   const char *cell_options; /* NULL: defaults */
   int H;                    /* modes; 0: a state of `budget` real coordinates, see sparc_cell_fit */
   int budget;
-  int width;     /* of the embedding and of both heads' hidden layers */
+  int width; /* of the embedding and of both heads' hidden layers */
+  sparc_agent_init init;
   uint64_t seed; /* of weights, environments, actions and minibatches */
   /* the rollout */
   long rollouts; /* of the whole run: for the caller, who counts them */

@@ -309,8 +309,8 @@ sparc_random block_stream(uint64_t seed, const char *cell_name, const char *bloc
 sparc_status sparc_cell_init(const sparc_cell *cell, sparc_init_style style, uint64_t seed, const char *name,
                              float *params) {
   if (!cell || !params) return fail(SPARC_INVALID, "%s is NULL", cell ? "params" : "cell");
-  if (style != SPARC_INIT_CONTROL && style != SPARC_INIT_CLASSIFICATION)
-    return fail(SPARC_INVALID, "style is %d, expected SPARC_INIT_CONTROL or SPARC_INIT_CLASSIFICATION", (int)style);
+  if (style != SPARC_INIT_CONTROL && style != SPARC_INIT_CLASSIFICATION && style != SPARC_INIT_RELEASED)
+    return fail(SPARC_INVALID, "style is %d, expected SPARC_INIT_CONTROL, _CLASSIFICATION or _RELEASED", (int)style);
   memset(params, 0, cell->sizes.params * sizeof *params);
   return cell->about->init(cell, style, seed, name ? name : "cell", params);
 }

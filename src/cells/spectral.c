@@ -8,7 +8,7 @@ double freq_of_log(double log_freq) { return fmin(exp(log_freq), 1e12); }
 double gain_of_log(double log_gain) { return fmin(exp(log_gain), 1e12); }
 
 void init_spectrum(sparc_init_style style, uint64_t seed, const char *name, int H, float *log_decay, float *log_freq) {
-  const bool control = style == SPARC_INIT_CONTROL;
+  const bool control = style != SPARC_INIT_CLASSIFICATION;
   sparc_random radius = block_stream(seed, name, "log_decay"), phase = block_stream(seed, name, "log_freq");
   for (int j = 0; j < H; j++) {
     const double square = control ? sparc_random_ring(&radius, 0, 1) : sparc_random_ring(&radius, 0.9, 0.999);

@@ -16,6 +16,7 @@ static const char *const obsnorms[] = {
 static const char *const rewardnorms[] = {"none", "return", NULL};
 static const char *const traces[] = {
     [SPARC_TRACES_AUTO] = "auto", [SPARC_TRACES_STORED] = "stored", [SPARC_TRACES_FREE] = "free", NULL};
+static const char *const inits[] = {[SPARC_AGENT_INIT_PAPER] = "paper", [SPARC_AGENT_INIT_RELEASED] = "released", NULL};
 static const char *const encoders[] = {[SPARC_ENCODER_LOCAL] = "local", [SPARC_ENCODER_EXACT] = "exact", NULL};
 
 static const setting ppo_rows[] = {
@@ -75,6 +76,14 @@ static const setting ppo_rows[] = {
      .letter = 'w',
      .argument = "N",
      .help = "Width of the embedding and of both heads' hidden layers"},
+    {.name = "init",
+     .type = SETTING_CHOICE,
+     .offset = AT(init),
+     .choices = inits,
+     .usual = {"paper"},
+     .group = network,
+     .argument = "HOW",
+     .help = "Initial weights: as in the paper, or as in the authors' released code"},
     {.name = "encoder",
      .key = "encoder",
      .type = SETTING_CHOICE,
