@@ -273,7 +273,7 @@ static sparc_status check_config(const sparc_network_config *config) {
       {"embedding", (int)config->embedding, layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE, SPARC_EMBED_TANH},
       {"width", config->width, embedded ? 1 : 0, WIDEST},
       {"features", (int)config->features, 0, layers ? SPARC_FEATURES_OUTPUT : SPARC_FEATURES_POLICY},
-      {"init", (int)config->init, 0, SPARC_INIT_CLASSIFICATION},
+      {"init", (int)config->init, 0, SPARC_INIT_RELEASED},
       {"heads", config->heads, 1, MAX_HEADS}};
   sparc_status status = check_ranges(checks, sizeof checks / sizeof *checks);
   if (status != SPARC_OK) return status;
