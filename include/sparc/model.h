@@ -88,7 +88,8 @@ SPARC_API sparc_status sparc_model_predict(sparc_model *model, const sparc_sampl
 /* sparc_model_step feeds one input and tells what the model says of the sequence so far, as sparc_model_predict would
  * if it ended here: outputs[outputs], probabilities or numbers. x[inputs] holds raw values. A stream's whole memory is
  * state, sparc_model_state_size numbers that are zero before its first input; one model serves any number of streams,
- * in one thread at a time. Nothing is allocated. See sparc_network_step for what rounding does to a mean over time. */
+ * in one thread at a time. Nothing is allocated. SPARC_NOT_FINITE: x holds a NaN or an infinity; state and outputs stay
+ * as they were. See sparc_network_step for what rounding does to a mean over time. */
 SPARC_API size_t sparc_model_state_size(const sparc_model *model);
 SPARC_API sparc_status sparc_model_step(sparc_model *model, float *state, const float *x, float *outputs);
 

@@ -198,6 +198,15 @@ for command in "rl cartpole --eval $agent" "envs cartpole --play $agent"; do
   no_output
 done
 expect 3 rl --eval missing.safetensors
+
+# weights whose sums are too large for a float give no action
+cp $agent large.safetensors
+most=$(printf '\\xff\\xff\\x7f\\x7f%.0s' {1..16}) # as wide as the hidden layer
+overwrite large.safetensors actor.hidden.bias "$most"
+overwrite large.safetensors actor.weight "$most"
+expect 4 rl --eval large.safetensors --episodes 3
+complains "the agent's output 0 is inf, expected a finite number"
+no_output
 expect 3 rl --eval "$vectors/../exported-symbols.txt"
 
 # greedy agents draw nothing, so that the seed decides about the episodes alone
