@@ -293,12 +293,14 @@ static double step_loss(const agent *a, const history *h, size_t M, const int *s
   return loss;
 }
 
+static int window_steps = WINDOW;
+
 static void run_windows(const agent *a, const history *h, size_t M, const int *steps, double *dparams, double *loss) {
   const learner l = learner_of(a, SPARC_ENCODER_LOCAL);
   batch_memory m = make_batch(a, M);
   sparc_network_plan *plan;
   sparc_ppo_diagnostics d;
-  must(sparc_network_plan_create(a->network, (int)M / WINDOW, WINDOW, 1, &plan));
+  must(sparc_network_plan_create(a->network, (int)M / window_steps, window_steps, 1, &plan));
   void *work = sparc_alloc(sparc_network_plan_work_bytes_f64(plan));
   fill_batch(a, h, steps, &m.b);
   memset(dparams, 0, a->n.params * sizeof *dparams);
@@ -370,8 +372,10 @@ static void windows_have_their_central_differences(void **state) {
       h.masks[10] = 0; /* a reset inside a window */
       h.states = zeros((T + 1) * a.n.state);
       for (size_t k = 0; k < (T + 1) * a.n.state; k++) h.states[k] = 0.3 * sparc_random_normal(&stream);
-      run_windows(&a, &h, COUNT(steps), steps, dparams, &loss);
-      expect_differences("windows", &a, &h, COUNT(steps), steps, window_loss, dparams);
+      for (window_steps = 1; window_steps <= 8; window_steps *= 2) {
+        run_windows(&a, &h, COUNT(steps), steps, dparams, &loss);
+        expect_differences("windows", &a, &h, COUNT(steps), steps, window_loss, dparams);
+      }
       sparc_free(dparams);
       free_history(&h);
       free_agent(&a);

@@ -3,9 +3,9 @@
  *
  * One iteration collects a rollout with fixed parameters and then takes epochs of minibatches from it. Cells with an
  * RTRL form carry exact sensitivities of their state to their parameters; the rollout keeps them, or what they can be
- * rebuilt from, and every minibatch uses them as they were collected. GRU and Mamba-3 learn by windows of four steps.
- * Random numbers are functions of the seed and of what was counted so far, so a restored run continues to the bit, on
- * any number of threads.
+ * rebuilt from, and every minibatch uses them as they were collected. GRU and Mamba-3 learn by windows of four steps,
+ * and any cell by windows of `tbptt` steps. Random numbers are functions of the seed and of what was counted so far, so
+ * a restored run continues to the bit, on any number of threads.
  *
  *   sparc_ppo_config config;
  *   sparc_ppo *ppo;
@@ -74,6 +74,7 @@ typedef struct sparc_ppo_config {
   double rate;          /* of Adam, constant, for every parameter */
   sparc_traces traces;
   int interval; /* with records: sensitivities are kept before every interval-th step, too; 0: none */
+  int tbptt;    /* steps of truncated backpropagation in the place of RTRL; 0: RTRL, or 4 for cells without it */
   sparc_encoder_gradient encoder;
   size_t memory_limit; /* bytes of a rollout beyond which a run is refused; 0: none */
   int threads;         /* 0: as many as there are processors */

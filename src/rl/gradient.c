@@ -178,9 +178,9 @@ static void split_heads(const policy *p, size_t M, const real *dy, const head_ar
 }
 
 /* the states before the first steps of the windows move to the front */
-static void keep_first_states(minibatch *b, size_t state) {
-  for (size_t w = 1; w < b->M / WINDOW; w++)
-    memcpy(b->states + w * state, b->states + w * WINDOW * state, state * sizeof *b->states);
+static void keep_first_states(minibatch *b, size_t window, size_t state) {
+  for (size_t w = 1; w < b->M / window; w++)
+    memmove(b->states + w * state, b->states + w * window * state, state * sizeof *b->states);
 }
 
 sparc_status gradient_by_windows(const learner *l, minibatch *b, const sparc_network_plan *plan, void *plan_work,
@@ -190,7 +190,7 @@ sparc_status gradient_by_windows(const learner *l, minibatch *b, const sparc_net
   const head_arrays dheads = heads_at(p, b->M, b->work + b->M * policy_outputs(p));
   const PUBLIC(sparc_network_sequence)
       sequence = {.x = b->x, .mask = b->masks, .state0 = b->states, .outputs = heads.of};
-  keep_first_states(b, sparc_network_sizes_of(l->network).state);
+  keep_first_states(b, (size_t)plan->T, sparc_network_sizes_of(l->network).state);
   sparc_status status = PUBLIC(sparc_network_forward)(plan, l->prepared, &sequence, plan_work);
   if (status != SPARC_OK) return status;
   join_heads(p, b->M, &heads, b->y);

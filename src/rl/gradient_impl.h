@@ -3,7 +3,7 @@
  *
  * An item is one step of a rollout, rebuilt with current parameters on the state that the rollout kept. What the past
  * has of its gradient comes from one of three places: the sensitivities that the rollout kept before the step, the
- * records of the steps before it, or, for cells without an RTRL form, nowhere: such items are windows of consecutive
+ * records of the steps before it, or, by truncated backpropagation, nowhere: such items are windows of consecutive
  * steps, and the gradient ends at the window's start.
  */
 #ifndef SPARC_RL_GRADIENT_IMPL_H
@@ -15,7 +15,7 @@
 #include "sparc/double.h"
 #include "sparc/network.h"
 
-/* steps of a window: the paper's truncated backpropagation */
+/* steps of a window where a configuration names none: the paper's truncated backpropagation */
 enum { WINDOW = 4 };
 
 /* what does not change within a minibatch */
@@ -69,7 +69,7 @@ sparc_status TYPED(gradient_by_traces)(const TYPED(learner) * l, TYPED(minibatch
 sparc_status TYPED(gradient_by_records)(const TYPED(learner) * l, TYPED(minibatch) * b, size_t streams,
                                         const TYPED(stream_past) * past, const size_t *first, const int *steps,
                                         const real **rows, real *dparams, sparc_ppo_diagnostics *d);
-/* plan: of M / WINDOW sequences of WINDOW steps, with its work */
+/* plan: of the windows, sequences of equal length that together have M steps, with its work */
 sparc_status TYPED(gradient_by_windows)(const TYPED(learner) * l, TYPED(minibatch) * b, const sparc_network_plan *plan,
                                         void *plan_work, real *dparams, sparc_ppo_diagnostics *d);
 

@@ -108,6 +108,9 @@ static sparc_status count_symbols(const sparc_ppo *ppo, int *count) {
   return symbols_probe(&envs, count);
 }
 
+/* GRU and Mamba-3, which have no RTRL form, and whatever is told to */
+static bool learns_by_windows(const sparc_ppo *ppo) { return ppo->n.trace == 0 || ppo->own.config.tbptt > 0; }
+
 /* sizes of what the rollout keeps for the gradient through time */
 static void size_past(sparc_ppo *ppo, time_gradient way) {
   const sparc_cell *cell = ppo->network->cell;
@@ -133,7 +136,7 @@ static size_t past_bytes(const rollout_sizes *n) {
 
 static sparc_ppo_memory measure_memory(sparc_ppo *ppo) {
   sparc_ppo_memory m = {.traces = SPARC_TRACES_AUTO};
-  if (ppo->n.trace > 0) {
+  if (!learns_by_windows(ppo)) {
     size_past(ppo, BY_TRACES);
     m.stored_bytes = past_bytes(&ppo->rollout.n);
     size_past(ppo, BY_RECORDS);
@@ -155,7 +158,7 @@ static void choose_way(sparc_ppo *ppo, sparc_ppo_memory *m) {
   const sparc_ppo_config *c = &ppo->own.config;
   /* without being told, auto does not exceed half of the machine's memory */
   const size_t limit = c->memory_limit ? c->memory_limit : machine_memory() / 2;
-  if (ppo->n.trace == 0) return;
+  if (learns_by_windows(ppo)) return;
   m->traces = c->traces;
   if (m->traces == SPARC_TRACES_AUTO)
     m->traces =
@@ -205,14 +208,14 @@ static void measure(sparc_ppo *ppo) {
   ppo->rewards = (reward_normaliser){.discount = c->discount, .moments = moments_initial()};
 }
 
-/* GRU, Mamba-3: no RTRL form, windows instead */
 static sparc_status plan_windows(sparc_ppo *ppo) {
   const sparc_ppo_config *c = &ppo->own.config;
-  if (ppo->n.trace > 0) return SPARC_OK;
-  if (ppo->rollout.n.T % WINDOW != 0 || ppo->batch.M % WINDOW != 0)
+  const int window = c->tbptt > 0 ? c->tbptt : WINDOW;
+  if (!learns_by_windows(ppo)) return SPARC_OK;
+  if (ppo->rollout.n.T % (size_t)window != 0 || ppo->batch.M % (size_t)window != 0)
     return fail(SPARC_INVALID, "cell %s learns by windows of %d steps, but a stream has %zu steps and a minibatch %zu",
-                c->cell, (int)WINDOW, ppo->rollout.n.T, ppo->batch.M);
-  return sparc_network_plan_create(ppo->network, (int)ppo->batch.M / WINDOW, WINDOW, c->threads, &ppo->plan);
+                c->cell, window, ppo->rollout.n.T, ppo->batch.M);
+  return sparc_network_plan_create(ppo->network, (int)ppo->batch.M / window, window, c->threads, &ppo->plan);
 }
 
 static sparc_status check_encoder(const sparc_ppo *ppo) {
@@ -220,6 +223,9 @@ static sparc_status check_encoder(const sparc_ppo *ppo) {
   if (c->encoder == SPARC_ENCODER_LOCAL) return SPARC_OK;
   if (ppo->n.trace == 0)
     return fail(SPARC_UNSUPPORTED, "cell %s has no RTRL form, so its encoder has no exact sensitivities", c->cell);
+  if (c->tbptt > 0)
+    return fail(SPARC_INVALID, "tbptt is %d, expected 0: exact encoder gradients go back to the rollout's beginning",
+                c->tbptt);
   if (c->interval > 0)
     return fail(SPARC_INVALID, "interval is %d, expected 0: exact encoder gradients go back to the rollout's beginning",
                 c->interval);

@@ -2,6 +2,7 @@
 /* update.c: epochs of minibatches over a rollout. An item is one step, rebuilt with current parameters on the carry and
  * the sensitivities that the rollout kept; advantages, targets, carries and sensitivities are never refreshed. */
 #include "base/error.h"
+#include "nn/network.h"
 #include "rl/ppo.h"
 #include "sparc/optimiser.h"
 
@@ -11,7 +12,7 @@
 
 /* ---- choosing items ------------------------------------------------------------------------------- */
 
-static size_t window_of(const sparc_ppo *ppo) { return ppo->way == BY_WINDOWS ? WINDOW : 1; }
+static size_t window_of(const sparc_ppo *ppo) { return ppo->way == BY_WINDOWS ? (size_t)ppo->plan->T : 1; }
 
 static void shuffle(sparc_ppo *ppo, int epoch) {
   const rollout *r = &ppo->rollout;

@@ -260,3 +260,25 @@ grep -Eq 'stored sensitivities need 2[0-9]{2} MB of the 5 MB that memory_limit a
   fail "a run beyond its limit is refused without figures"
 complains "(traces: free)"
 [ ! -e other ] || fail "a run that is refused makes a folder"
+
+# ---- truncated backpropagation: four steps are what cells without RTRL have, other lengths and cells learn otherwise
+tbptt=("${small[@]}" --steps 640 --quiet)
+expect 0 rl "${tbptt[@]}" --cell gru --out gru-0
+expect 0 rl "${tbptt[@]}" --cell gru --tbptt 4 --out gru-4
+expect 0 rl "${tbptt[@]}" --cell gru --tbptt 16 --out gru-16
+cmp gru-0/metrics.jsonl gru-4/metrics.jsonl || fail "four steps are not the default of GRU"
+if cmp -s gru-0/metrics.jsonl gru-16/metrics.jsonl; then fail "--tbptt is ignored"; fi
+expect 0 rl "${tbptt[@]}" --out exact
+for n in 1 4 32; do
+  expect 0 rl "${tbptt[@]}" --tbptt $n --out sparc-$n
+  if cmp -s exact/metrics.jsonl sparc-$n/metrics.jsonl; then fail "--tbptt $n of SPARC is ignored"; fi
+done
+if cmp -s sparc-1/metrics.jsonl sparc-4/metrics.jsonl; then fail "windows of 1 and 4 steps are the same"; fi
+expect 0 rl "${small[@]}" --quiet --tbptt 4 --steps 1280 --out long
+head -5 long/metrics.jsonl | cmp - sparc-4/metrics.jsonl || fail "a longer run begins otherwise"
+grep -q '"tbptt": 4' sparc-4/config.json || fail "config.json does not say tbptt"
+expect 0 rl --eval sparc-4/last.safetensors --episodes 2
+expect 2 rl "${tbptt[@]}" --tbptt 5 --out none
+complains "learns by windows of 5 steps, but a stream has 128 steps and a minibatch 32"
+expect 2 rl "${tbptt[@]}" --tbptt 4 --encoder exact --out none
+complains "tbptt is 4, expected 0"
