@@ -143,7 +143,7 @@ static int metadata_int(const sparc_tensors *file, const char *key) {
   return atoi(value);
 }
 
-/* every key that is not a size is an option; mamba3's number of angles shows only in the rows of `input`:
+/* every key that is neither a size nor about the file is an option; mamba3's number of angles shows only in the rows of `input`:
  * 2 d_i + 2 N + 3 n_h + N_a */
 static void options_of(const sparc_tensors *file, const char *kind, char text[256]) {
   size_t used = 0;
@@ -151,6 +151,7 @@ static void options_of(const sparc_tensors *file, const char *kind, char text[25
   for (size_t i = 0; i < sparc_tensors_metadata_count(file); i++) {
     const sparc_metadata *m = sparc_tensors_metadata_at(file, i);
     if (strcmp(m->key, "cell") == 0 || strlen(m->key) == 1) continue;
+    if (strcmp(m->key, "source") == 0 || strcmp(m->key, "description") == 0) continue;
     used += (size_t)snprintf(text + used, 256 - used, "%s%s=%s", used ? "," : "", m->key, m->value);
     assert_true(used < 256);
   }

@@ -59,7 +59,8 @@ static void test_formats(void **state) {
          "A note & more. Bold: best; italic: second best.\n");
   expect(SHEET_LATEX,
          "\\begin{table}\n\\centering\n\\caption{Errors\\_1.}\n"
-         "\\label{tab:errors-1}\n\\begin{tabular}{@{}l*{2}{r}@{}}\n\\toprule\n"
+         "\\label{tab:"
+         "errors-1}\n\\begin{tabular}{@{}l*{2}{r}@{}}\n\\toprule\n"
          "Cell & \\multicolumn{2}{c}{Order: \\%}\\\\\n\\cmidrule(lr){2-3}\n"
          " & here & paper\\\\\n\\midrule\n"
          "A$|$B & \\underline{1.25 $\\pm$ 0.50} & \\\\\n"

@@ -42,7 +42,10 @@ loads 0 diagnose run --plugin ./q.so --plugin ./p.so
 # a checkpoint that names another one than the run
 cp -r run changed
 sed -i 's|"./p.so"|"./q.so"|' changed/config.json
-refuses 3 rl --resume --out changed --quiet --plugin ./q.so
+rm -f LOADED
+expect 3 rl --resume --out changed --quiet --plugin ./q.so
+[ ! -e LOADED ] || fail "the plugin of the checkpoint is loaded"
+complains 'task is "./p.so", but "./q.so" in changed/config.json'
 
 # ---- experiments
 cat >grid.json <<'END'
