@@ -169,6 +169,14 @@ expect 2 train --resume
 complains "--resume needs DATA"
 expect 0 train --resume --out INT/run --threads 1 --quiet
 
+cp -r INT/run scored
+sed -i 's/"run.best_update":"./"run.best_update":"x/' scored/last.safetensors
+expect 3 train --resume --out scored
+complains "metadata 'run.best_update' is 'x"
+sed -i 's/"run.best_update":"x/"run.best_update":"-/' scored/last.safetensors
+expect 3 train --resume --out scored
+complains "expected a whole number from 0"
+
 sed 's/^down,0/down,1/' waves.csv >others.csv
 cp waves.csv kept.csv
 cp others.csv waves.csv

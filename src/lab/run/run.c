@@ -7,6 +7,7 @@
 #include "sparc/run.h"
 
 #include "base/error.h"
+#include "io/dtype.h"
 #include "io/folder_file.h"
 #include "lab/naive.h"
 #include "lab/read_settings.h"
@@ -308,6 +309,28 @@ static sparc_status begin_fresh(sparc_run *run) {
   return written(run, status);
 }
 
+/* a number of any kind, for R2 may be infinite; nothing behind it */
+static bool parse_number(const char *text, double *value) {
+  char *end;
+  *value = strtod(text, &end);
+  return end != text && !*end;
+}
+
+/* the best score so far, as save() writes it; mse may be NULL */
+static sparc_status read_best(const char *path, const char *const text[EXTRAS], const char *mse,
+                              sparc_run_score *best) {
+  double update;
+  if (!parse_number(text[0], &update) || !(update >= 0 && update <= 0x1p53) || update != floor(update))
+    return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected a whole number from 0", path, extra_keys[0],
+                quote(text[0]).text);
+  best->update = (long)update;
+  if (parse_number(text[1], &best->merit) && parse_number(text[2], &best->loss) &&
+      (!mse || parse_number(mse, &best->mse)))
+    return SPARC_OK;
+  return fail(SPARC_FORMAT, "'%.200s': metadata '%s', '%s' or '%s' is not a number", path, extra_keys[1], extra_keys[2],
+              best_mse_key);
+}
+
 /* what the last checkpoint says of the run besides the trainer's state */
 static sparc_status read_extras(sparc_run *run) {
   const char *path = run->folder.last, *text[EXTRAS];
@@ -317,16 +340,11 @@ static sparc_status read_extras(sparc_run *run) {
   for (int i = 0; i < EXTRAS; i++) text[i] = sparc_tensors_metadata_find(file, extra_keys[i]);
   for (int i = 0; i < EXTRAS && status == SPARC_OK; i++)
     if (!text[i]) status = fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", path, extra_keys[i]);
-  if (status == SPARC_OK) {
-    const char *mse = sparc_tensors_metadata_find(file, best_mse_key);
-    run->result.best = (sparc_run_score){.update = strtol(text[0], NULL, 10),
-                                         .merit = strtod(text[1], NULL),
-                                         .loss = strtod(text[2], NULL),
-                                         .mse = mse ? strtod(mse, NULL) : 0};
-    if (strtoul(text[3], NULL, 16) != run->data.checksum)
-      status = fail(SPARC_FORMAT, "the examples of '%.200s' are not those that '%.200s' was trained on",
-                    run->config.data, path);
-  }
+  if (status == SPARC_OK)
+    status = read_best(path, text, sparc_tensors_metadata_find(file, best_mse_key), &run->result.best);
+  if (status == SPARC_OK && strtoul(text[3], NULL, 16) != run->data.checksum)
+    status = fail(SPARC_FORMAT, "the examples of '%.200s' are not those that '%.200s' was trained on", run->config.data,
+                  path);
   sparc_tensors_close(file);
   return status;
 }
