@@ -20,7 +20,7 @@ define build_preset
 @$(CMAKE) --build build/$(1) --parallel $(JOBS)
 endef
 
-.PHONY: run build inference test test-levels test-aarch64 bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
+.PHONY: run build inference test test-faults test-levels test-aarch64 bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
 
 run: build ## install what is missing, build, and run the main job
 	@scripts/run.sh $(RELEASE)
@@ -30,6 +30,9 @@ build: packages ## the release build; leaves the tool at build/release/sparc
 
 test: build ## build and run every test
 	@$(CTEST) --test-dir $(RELEASE)
+
+test-faults: build ## every allocation and every call on files of the tool's commands fails once
+	@SPARC_FAULTS=all $(CTEST) --test-dir $(RELEASE) --timeout 7200 -R '^cli.faults$$'
 
 test-levels: build ## every test once per set of kernels that this machine can run
 	@scripts/test-levels.sh $(RELEASE) $(JOBS)

@@ -313,6 +313,16 @@ static void close_output(int status, void *unused) {
   }
 }
 
+/* jansson drops digits of numbers and calls texts malformed when it gets no memory, so there must be some */
+static void *allocate_json(size_t size) {
+  void *block = malloc(size ? size : 1);
+  if (block) return block;
+  cli_message("sparc", "no memory for JSON");
+  exit(EXIT_FAILED);
+}
+
+void cli_guard_memory(void) { json_set_alloc_funcs(allocate_json, free); }
+
 void cli_guard_output(void) {
   /* occupy closed standard descriptors the wrong way round: no file of ours may land there, and writing fails */
   for (int fd = 0; fd <= 2; fd++)

@@ -103,6 +103,10 @@ bool cli_colour(void);
  * first. */
 void cli_guard_output(void);
 
+/* cli_guard_memory ends the program with a message, as a kill would, where JSON gets no memory. Call it once, before
+ * there is any. */
+void cli_guard_memory(void);
+
 /* cli_output_lost says whether writing has already failed, so that long work can stop early. */
 bool cli_output_lost(void);
 

@@ -6,6 +6,7 @@
 int main(int argc, char **argv) {
   static char name[] = "sparc";
   cli_guard_output();
+  cli_guard_memory();
   argp_program_version_hook = cli_print_version;
   argp_err_exit_status = EXIT_USAGE;
   if (argc < 1) return EXIT_USAGE;

@@ -22,14 +22,13 @@ static void add_result(json_t *object, const job_report *r, const job_score *sco
   json_decref(made);
 }
 
-static json_t *json_status(const grid_jobs *jobs, const grid_job *job, const job_report *r) {
+static json_t *json_status(const grid_jobs *jobs, const grid_job *job, const job_report *r, const job_score *score) {
   json_t *object = json_pack("{s:s, s:f, s:s, s:s, s:s, s:I, s:s, s:I, s:s, s:f}", "grid", jobs->g->name, "scale",
                              jobs->scope.scale, "job", job->name, "task", jobs->g->task[job->task].name, "method",
                              jobs->g->method[job->method].name, "seed", (json_int_t)job->seed, "digest", job->digest,
                              "budget", (json_int_t)job->budget, "state", job_state_name(r->state), "done", r->done);
   if (!object) return NULL;
-  const job_score score = r->state == JOB_DONE ? job_score_of(jobs, job) : (job_score){.value = NAN};
-  if (r->state == JOB_DONE) add_result(object, r, &score);
+  if (r->state == JOB_DONE) add_result(object, r, score);
   if (r->state == JOB_FAILED) json_object_set_new(object, "message", json_string(r->message));
   if (r->state == JOB_RUNNING) {
     json_object_set_new(object, "host", json_string(r->holder.host));
@@ -43,18 +42,17 @@ static void print_with(const char *before, const char *text) {
   cli_text(text, 0);
 }
 
-static void print_score(const grid_jobs *jobs, const grid_job *job, bool imported) {
-  const job_score score = job_score_of(jobs, job);
-  if (isfinite(score.value))
-    printf("  %.5g", score.value);
+static void print_score(const grid_job *job, const job_score *score, bool imported) {
+  if (isfinite(score->value))
+    printf("  %.5g", score->value);
   else
-    print_with("  no score: ", score.reason);
+    print_with("  no score: ", score->reason);
   if (imported) print_with("  imported from ", job->imported);
 }
 
-static void print_job(const grid_jobs *jobs, const grid_job *job, const job_report *r) {
+static void print_job(const grid_job *job, const job_report *r, const job_score *score) {
   printf("%-44s %-8s %3.0f%%", job->name, job_state_name(r->state), 100 * r->done);
-  if (r->state == JOB_DONE) print_score(jobs, job, r->imported);
+  if (r->state == JOB_DONE) print_score(job, score, r->imported);
   if (r->state == JOB_RUNNING) {
     print_with("  on ", r->holder.host);
     printf(", process %ld", r->holder.pid);
@@ -67,19 +65,25 @@ exit_code lab_status(const lab_options *o, const grid_jobs *jobs) {
   int count[JOB_STATES] = {0}, imported = 0;
   exit_code code = EXIT_DONE;
   for (int i = 0; i < jobs->count; i++) {
+    const grid_job *job = &jobs->job[i];
     job_report r;
-    const sparc_status status = job_look(&jobs->job[i], &r);
+    job_score score = {.value = NAN};
+    sparc_status status = job_look(job, &r);
+    if (status == SPARC_OK && r.state == JOB_DONE && (o->json || !o->quiet)) {
+      score = job_score_of(jobs, job);
+      status = score.status;
+    }
     if (status != SPARC_OK) {
-      cli_message(o->who, "%s: %s", jobs->job[i].name, sparc_error());
+      cli_message(o->who, "%s: %s", job->name, sparc_error());
       code = cli_exit_code(status);
       continue;
     }
     count[r.state]++;
     imported += r.imported;
     if (o->json)
-      cli_json_line(o->who, json_status(jobs, &jobs->job[i], &r));
+      cli_json_line(o->who, json_status(jobs, job, &r, &score));
     else if (!o->quiet && r.state != JOB_WAITING)
-      print_job(jobs, &jobs->job[i], &r);
+      print_job(job, &r, &score);
   }
   if (o->json) return code;
   printf("%s: %d runs", jobs->folder, jobs->count);

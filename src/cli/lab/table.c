@@ -59,13 +59,13 @@ static void print_tables(const grid_results *r, sheet_format format) {
 
 exit_code lab_table(const lab_options *o, const grid_jobs *jobs) {
   grid_results r;
-  const sparc_status status = grid_results_read(jobs, &r);
+  sparc_status status = grid_results_read(jobs, &r);
   if (status != SPARC_OK) {
     cli_message(o->who, "%s", sparc_error());
     return cli_exit_code(status);
   }
   if (o->runs)
-    table_write_runs(&r, stdout);
+    status = table_write_runs(&r, stdout);
   else if (o->json || o->format == SHEET_JSON)
     for (int i = 0; i < jobs->chosen.tasks * jobs->chosen.methods; i++)
       cli_json_line(o->who, json_field(&r, &r.field[i]));
@@ -74,5 +74,6 @@ exit_code lab_table(const lab_options *o, const grid_jobs *jobs) {
   else
     print_tables(&r, o->format);
   grid_results_free(&r);
-  return EXIT_DONE;
+  if (status != SPARC_OK) cli_message(o->who, "%s", sparc_error());
+  return cli_exit_code(status);
 }

@@ -401,10 +401,12 @@ static job_score score_in(const grid_jobs *jobs, const grid_job *job, const char
   const grid_score rule = grid_score_of(jobs->g, job->task, job->method);
   job_score score = {.value = NAN};
   double value;
-  if ((job->kind > GRID_TRAIN ? score_printed : score_logged)(folder, &rule, &value) == SPARC_OK)
+  const sparc_status status = (job->kind > GRID_TRAIN ? score_printed : score_logged)(folder, &rule, &value);
+  if (status == SPARC_OK)
     score.value = value;
   else
     snprintf(score.reason, sizeof score.reason, "%s", sparc_error());
+  if (status == SPARC_IO || status == SPARC_NO_MEMORY) score.status = status;
   return score;
 }
 

@@ -111,6 +111,7 @@ sparc_status job_look(const grid_job *job, job_report *out);
 typedef struct job_score {
   double value;          /* in the unit of the score; NAN: refused, as reason says */
   char reason[JOB_TEXT]; /* "": none */
+  sparc_status status;   /* SPARC_IO, SPARC_NO_MEMORY: the log could not be read, so it may have a score */
 } job_score;
 
 /* job_score_of computes the score of a finished run from its log */

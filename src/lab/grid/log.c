@@ -54,7 +54,10 @@ static const char *next_line(reader *r, sparc_status *status) {
   if (!gzgets(r->file, r->line, LINE_MOST)) {
     const char *message = gzerror(r->file, &code);
     if (code != Z_OK && code != Z_BUF_ERROR)
-      *status = fail(code == Z_ERRNO ? SPARC_IO : SPARC_FORMAT, "cannot read '%.300s': %s", r->path, message);
+      *status = fail(code == Z_ERRNO       ? SPARC_IO
+                     : code == Z_MEM_ERROR ? SPARC_NO_MEMORY
+                                           : SPARC_FORMAT,
+                     "cannot read '%.300s': %s", r->path, message);
     else if (r->kept && code == Z_BUF_ERROR)
       *status = fail(SPARC_FORMAT, "'%.300s' is cut off", r->path);
     return NULL;

@@ -52,7 +52,9 @@ static sparc_status look_at_runs(const grid_results *r, int task, int method, fi
     if (status != SPARC_OK) return status;
     f->count[report.state]++;
     f->done += report.done / seeds;
-    score[s] = report.state == JOB_DONE ? job_score_of(r->jobs, job).value : NAN;
+    const job_score own = report.state == JOB_DONE ? job_score_of(r->jobs, job) : (job_score){.value = NAN};
+    if (own.status != SPARC_OK) return fail(own.status, "%s: %s", job->name, own.reason);
+    score[s] = own.value;
     f->refused += report.state == JOB_DONE && !isfinite(score[s]);
     if (report.state == JOB_DONE) status = add_run(job, &report, &known, f);
   }

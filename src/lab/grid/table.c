@@ -2,6 +2,7 @@
 /* table.c: from results to tables of texts and marks, and all of them as CSV. */
 #include "lab/grid/table.h"
 
+#include "base/error.h"
 #include "lab/grid/overall.h"
 
 #include <math.h>
@@ -246,7 +247,9 @@ static json_t *list_settings(const grid_jobs *jobs) {
     const char *key;
     json_t *value;
     json_object_foreach(jobs->job[i].settings, key, value) {
-      if (strcmp(key, "seed") != 0) json_object_set_new(names, key, json_true());
+      if (strcmp(key, "seed") == 0 || json_object_set_new(names, key, json_true()) == 0) continue;
+      json_decref(names);
+      return NULL;
     }
   }
   return names;
@@ -264,13 +267,14 @@ static void put_setting(FILE *stream, const json_t *value) {
     fputs(json_is_true(value) ? "true" : "false", stream);
 }
 
-static void put_run(const grid_results *r, int run, json_t *names, FILE *stream) {
+static sparc_status put_run(const grid_results *r, int run, json_t *names, FILE *stream) {
   const grid_jobs *jobs = r->jobs;
   const grid_job *job = &jobs->job[run];
   const char *key;
   json_t *unused;
   job_report report;
-  job_look(job, &report);
+  const sparc_status status = job_look(job, &report);
+  if (status != SPARC_OK) return status;
   const provenance *made = &report.result.made;
   const bool done = report.state == JOB_DONE;
   fprintf(stream, "%s,%g,%s,%s,%llu,%s,%d", jobs->g->name, jobs->scope.scale, jobs->g->task[job->task].name,
@@ -290,17 +294,21 @@ static void put_run(const grid_results *r, int run, json_t *names, FILE *stream)
   }
   json_object_foreach(names, key, unused) put_setting(stream, json_object_get(job->settings, key));
   putc('\n', stream);
+  return SPARC_OK;
 }
 
-void table_write_runs(const grid_results *r, FILE *stream) {
+sparc_status table_write_runs(const grid_results *r, FILE *stream) {
   json_t *names = list_settings(r->jobs), *unused;
   const char *key;
+  if (!names) return fail(SPARC_NO_MEMORY, "no memory for the names of settings");
   fputs(
       "grid,scale,task,method,seed,state,imported,score,unit,parameters,seconds,rate,memory_mb,digest,data_checksum,"
       "commit,version,kernels,machine",
       stream);
   json_object_foreach(names, key, unused) fprintf(stream, ",settings.%s", key);
   putc('\n', stream);
-  for (int i = 0; i < r->jobs->count; i++) put_run(r, i, names, stream);
+  sparc_status status = SPARC_OK;
+  for (int i = 0; i < r->jobs->count && status == SPARC_OK; i++) status = put_run(r, i, names, stream);
   json_decref(names);
+  return status;
 }

@@ -26,6 +26,6 @@ void table_write_csv(const grid_results *r, FILE *stream);
 
 /* table_write_runs prints a row for each run: its state, its score, what made it, and its settings, of which every one
  * that some run has is a column */
-void table_write_runs(const grid_results *r, FILE *stream);
+sparc_status table_write_runs(const grid_results *r, FILE *stream);
 
 #endif
