@@ -249,6 +249,20 @@ static void expect_equal_cells(const char *options, const char *twin_options) {
   problem_free(&p);
 }
 
+/* config.json and checkpoints store this text, and a resumed run must have the same: it may grow only by what is set */
+static void test_stored_options_stay(void **state) {
+  (void)state;
+  static const char stored[] =
+      "variant=full,content=tanh,kappa_r=2.7725887222397811,kappa_p=1.5707963267948966,"
+      "projection=dense";
+  sparc_cell *cell = make(3, 4, NULL), *grouped = make(3, 4, "groups=2");
+  assert_string_equal(sparc_cell_options(cell), stored);
+  assert_true(strncmp(sparc_cell_options(grouped), stored, strlen(stored)) == 0);
+  assert_string_equal(sparc_cell_options(grouped) + strlen(stored), ",groups=2");
+  sparc_cell_free(cell);
+  sparc_cell_free(grouped);
+}
+
 /* one group is the paper's cell, one for each mode its unshared control */
 static void test_groups_at_the_ends(void **state) {
   (void)state;
@@ -322,10 +336,15 @@ static void test_two_controls_are_stored(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_contraction),        cmocka_unit_test(test_extreme_values),
-      cmocka_unit_test(test_small_decay),        cmocka_unit_test(test_initialisation),
-      cmocka_unit_test(test_sizes_and_groups),   cmocka_unit_test(test_two_controls_are_stored),
-      cmocka_unit_test(test_groups_at_the_ends), cmocka_unit_test(test_equal_groups_are_one),
+      cmocka_unit_test(test_contraction),
+      cmocka_unit_test(test_extreme_values),
+      cmocka_unit_test(test_small_decay),
+      cmocka_unit_test(test_initialisation),
+      cmocka_unit_test(test_stored_options_stay),
+      cmocka_unit_test(test_sizes_and_groups),
+      cmocka_unit_test(test_two_controls_are_stored),
+      cmocka_unit_test(test_groups_at_the_ends),
+      cmocka_unit_test(test_equal_groups_are_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ typedef struct sparc_option {
   double low, high;           /* inclusive range of a number */
   const char *const *choices; /* NULL-terminated names of a choice */
   const char *help;           /* one sentence without a full stop */
+  int later;                  /* 1: added to a table that files were written by; stored only if it is not the default */
 } sparc_option;
 
 #ifdef __cplusplus

@@ -86,7 +86,8 @@ static size_t print_option(const sparc_option *rule, double value, int digits, s
 void options_print(const sparc_option *rules, const double *values, char text[OPTIONS_TEXT]) {
   const locale_guard guard = enter_c_locale();
   text[0] = '\0';
-  for (size_t i = 0, used = 0; rules[i].name; i++) used = print_option(&rules[i], values[i], 17, used, text);
+  for (size_t i = 0, used = 0; rules[i].name; i++)
+    if (!rules[i].later || values[i] != rules[i].fallback) used = print_option(&rules[i], values[i], 17, used, text);
   leave_c_locale(guard);
 }
 

@@ -87,7 +87,8 @@ static const sparc_option options[] = {
      .fallback = 1,
      .low = 1,
      .high = 1 << 20,
-     .help = "groups of H / groups modes, each with its own controllers; 1 in the paper"},
+     .help = "groups of H / groups modes, each with its own controllers; 1 in the paper",
+     .later = 1},
     {.name = NULL}};
 
 static intervention intervention_of(const sparc_cell *cell) { return variant_table[(int)cell->option[OPTION_VARIANT]]; }
