@@ -77,6 +77,7 @@ static const setting ppo_rows[] = {
      .argument = "N",
      .help = "Width of the embedding and of both heads' hidden layers"},
     {.name = "init",
+     .later = true,
      .type = SETTING_CHOICE,
      .offset = AT(init),
      .choices = inits,

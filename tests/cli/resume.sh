@@ -195,3 +195,13 @@ cp reference/run/last.safetensors INT/run/
 rm INT/run/config.json
 expect 3 train "${options[@]}" --resume --out INT/run
 complains "has a checkpoint but no config.json"
+
+# ---- runs of earlier versions go on (scripts/fuzz-corpus.sh made them)
+for bundle in "$SPARC_SOURCE_DIR"/tests/fuzz/corpus/{rl,train}_resume/*; do
+  name=${bundle##*/}
+  case $name in found-* | bad-* | from) continue ;; esac
+  rm -rf run data.csv
+  tar -xf "$bundle"
+  command=${bundle%_resume/*}
+  expect 0 "${command##*/}" --resume --out run --quiet --threads 1
+done
