@@ -63,6 +63,7 @@ format: ## lay out every C file with clang-format
 
 install: build ## install below PREFIX (default /usr/local); DESTDIR is honoured
 	@$(CMAKE) --install $(RELEASE) --prefix "$(PREFIX)"
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ] && command -v ldconfig >/dev/null; then ldconfig; fi
 
 sanitize: packages ## the tests under AddressSanitizer with UBSan, then under ThreadSanitizer
 	$(call build_preset,asan)

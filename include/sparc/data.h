@@ -7,8 +7,8 @@
  *
  *   sparc_data_split split;
  *   if (sparc_data_load("FordA", NULL, &split) != SPARC_OK) return report(sparc_error());
- *   double mean, deviation;                                  one channel: one number each
- *   sparc_normalisation_fit(split.fit, &mean, &deviation);   of the fit subset only
+ *   double mean, deviation;                                 // one channel: one number each
+ *   sparc_normalisation_fit(split.fit, &mean, &deviation);  // of the fit subset only
  *   sparc_dataset_normalise(split.fit, &mean, &deviation);
  *   sparc_dataset_normalise(split.validation, &mean, &deviation);
  *   for (int i = 0; i < sparc_dataset_count(split.fit); i++)

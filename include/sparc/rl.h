@@ -13,7 +13,7 @@
  *   sparc_ppo_defaults("repeat-previous", &config);
  *   if (sparc_ppo_create(&config, &ppo) != SPARC_OK) return complain(sparc_error());
  *   for (long k = 0; k < config.rollouts && sparc_ppo_iterate(ppo, &report) == SPARC_OK; k++) show(&report);
- *   sparc_ppo_save(ppo, "agent.safetensors");
+ *   sparc_ppo_save(ppo, NULL, 0, "agent.safetensors");
  *   sparc_ppo_free(ppo);
  */
 #ifndef SPARC_RL_H

@@ -17,7 +17,7 @@
  *
  *   sparc_task *task;
  *   if (sparc_task_create("tracking", &task) != SPARC_OK) return report(sparc_error());
- *   ... train on task->train, write the outputs for task->evaluation.x to `output` ...
+ *   // train on task->train, write the outputs for task->evaluation.x to output
  *   sparc_status status = sparc_task_score(task, &task->evaluation, output, &score);
  *   sparc_task_free(task);
  */
