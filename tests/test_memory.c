@@ -4,11 +4,14 @@
  * The program replaces malloc and its relatives for itself and for every library it uses, so BLAS, the thread runtime
  * and the JSON library are counted too. A sanitizer brings its own allocator: there the tests are skipped.
  */
+#include "kernels/kernels.h"
 #include "scratch.h"
 #include "support.h"
 #include "unit.h"
 
 #include <errno.h>
+#include <math.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -280,9 +283,64 @@ static void test_allocation_failures(void **unused) {
   survive("learn", learn_and_keep, in_folder("learner"));
 }
 
+/* ---- the workspace of a thread ---------------------------------------------------------------------- */
+
+/* a product that packs blocks of its left factor */
+enum { ROWS = 300, TERMS = 400, COLUMNS = 260 };
+
+typedef struct multiplication {
+  float *A, *B, *C;
+  bool without_memory;
+  long allocated;
+} multiplication;
+
+static void *multiply(void *context) {
+  multiplication *m = context;
+  const product_operands operands = {.M = ROWS,
+                                     .N = COLUMNS,
+                                     .K = TERMS,
+                                     .A = m->A,
+                                     .a_row = TERMS,
+                                     .a_column = 1,
+                                     .B = m->B,
+                                     .b_row = COLUMNS,
+                                     .C = m->C,
+                                     .c_row = COLUMNS};
+  const long before = allocations;
+  if (m->without_memory) fail_at = before + 1;
+  kernels_portable()->product(&operands);
+  fail_at = 0;
+  m->allocated = allocations - before;
+  return NULL;
+}
+
+static void test_products_without_workspace(void **unused) {
+  (void)unused;
+  need_own_allocator();
+  multiplication with = {.without_memory = false}, without = {.without_memory = true};
+  float **arrays[] = {&with.A, &with.B, &with.C, &without.C};
+  for (size_t i = 0; i < 4; i++) {
+    *arrays[i] = sparc_alloc(ROWS * TERMS * sizeof(float));
+    for (size_t k = 0; k < (size_t)ROWS * TERMS; k++) (*arrays[i])[k] = sinf((float)(k + i));
+  }
+  without.A = with.A;
+  without.B = with.B;
+  const long live_before = live;
+  multiplication *both[] = {&with, &without};
+  for (size_t i = 0; i < 2; i++) {
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, multiply, both[i]), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(both[i]->allocated, 1);
+  }
+  assert_memory_equal(with.C, without.C, ROWS * COLUMNS * sizeof(float));
+  assert_true(live <= live_before + 1); /* what ended with its thread is free; the C library keeps a stack */
+  for (size_t i = 0; i < 4; i++) sparc_free(*arrays[i]);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_allocation_inside),
-                                     cmocka_unit_test(test_no_allocation_while_learning),
-                                     cmocka_unit_test(test_allocation_failures)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_no_allocation_inside), cmocka_unit_test(test_products_without_workspace),
+      cmocka_unit_test(test_no_allocation_while_learning), cmocka_unit_test(test_allocation_failures)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

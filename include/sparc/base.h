@@ -3,6 +3,10 @@
  *
  * Fallible calls return a sparc_status. When it is not SPARC_OK, sparc_error() holds one sentence
  * that names the argument, the value and what was expected. The library never prints, exits or aborts.
+ *
+ * Calls run on threads with stacks of 128 KiB or more. A thread that multiplies matrices of several hundred rows and
+ * columns allocates 320 KiB of its own once, or does without if there is no memory; they are freed when it ends. A
+ * process may fork when its threads have worked: the child goes on with threads of its own, to the same bits.
  */
 #ifndef SPARC_BASE_H
 #define SPARC_BASE_H

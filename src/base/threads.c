@@ -4,8 +4,9 @@
  * Both executors run the same function on every thread: take the tiles of the thread's own share, then what is left of
  * the others'. Neighbouring tiles touch neighbouring data, and the loops of a call divide the same arrays: in its own
  * share a thread finds what it has put into its cache before. Only how threads come to life differs. The POSIX executor
- * serves builds without OpenMP and the thread sanitizer, which cannot see into the OpenMP runtime. The inference
- * library stays on the thread of its caller.
+ * serves builds without OpenMP, the thread sanitizer, which cannot see into the OpenMP runtime, and forked processes: a
+ * fork copies one thread, and the OpenMP runtime of the child would wait for the others of its team for ever. The
+ * inference library stays on the thread of its caller.
  */
 #include "base/threads.h"
 
@@ -13,9 +14,11 @@
 
 #if SPARC_USE_OPENMP
 #include <omp.h>
+#include <sys/stat.h>
 #elif !defined(SPARC_INFERENCE)
 #include "base/cpu.h"
-
+#endif
+#ifndef SPARC_INFERENCE
 #include <pthread.h>
 #endif
 
@@ -66,18 +69,7 @@ static void run_tiles(job *j, size_t thread) {
   flush_denormals_end(mode);
 }
 
-#if SPARC_USE_OPENMP
-
-const char *thread_executor(void) { return "openmp"; }
-
-static int available_threads(void) { return omp_get_max_threads(); }
-
-static void run_on(int threads, job *j) {
-#pragma omp parallel num_threads(threads) default(none) shared(j)
-  run_tiles(j, (size_t)omp_get_thread_num());
-}
-
-#elif defined(SPARC_INFERENCE)
+#ifdef SPARC_INFERENCE
 
 const char *thread_executor(void) { return "none"; }
 
@@ -89,10 +81,6 @@ static void run_on(int threads, job *j) {
 }
 
 #else
-
-const char *thread_executor(void) { return "pthreads"; }
-
-static int available_threads(void) { return cpu_available(); }
 
 typedef struct seat {
   pthread_t thread;
@@ -107,7 +95,7 @@ static void *worker(void *context) {
 }
 
 /* a thread that cannot be created is not missed: the others take its tiles */
-static void run_on(int threads, job *j) {
+static void run_on_pthreads(int threads, job *j) {
   seat seats[THREADS_MAX];
   int started = 0;
   for (; started < threads - 1; started++) {
@@ -120,6 +108,46 @@ static void run_on(int threads, job *j) {
   while (started > 0) pthread_join(seats[--started].thread, NULL);
 }
 
+#if SPARC_USE_OPENMP
+
+/* 1: this process was forked from one with several threads, which may have been a team of OpenMP, ours or another
+ * library's; written in the child before it has threads of its own */
+static int forked;
+static atomic_int team_started;
+static _Thread_local int crowded;
+
+/* a folder has two links and one more for each folder in it, here a thread */
+static void before_fork(void) {
+  struct stat threads;
+  crowded = atomic_load(&team_started) || stat("/proc/self/task", &threads) != 0 || threads.st_nlink > 3;
+}
+static void in_child(void) { forked |= crowded; }
+
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, NULL, in_child); }
+
+const char *thread_executor(void) { return forked ? "pthreads" : "openmp"; }
+
+static int available_threads(void) { return omp_get_max_threads(); }
+
+static void run_on(int threads, job *j) {
+  if (forked) {
+    run_on_pthreads(threads, j);
+    return;
+  }
+  atomic_store_explicit(&team_started, 1, memory_order_relaxed);
+#pragma omp parallel num_threads(threads) default(none) shared(j)
+  run_tiles(j, (size_t)omp_get_thread_num());
+}
+
+#else
+
+const char *thread_executor(void) { return "pthreads"; }
+
+static int available_threads(void) { return cpu_available(); }
+
+static void run_on(int threads, job *j) { run_on_pthreads(threads, j); }
+
+#endif
 #endif
 
 int thread_count(int requested) {

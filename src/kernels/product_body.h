@@ -6,13 +6,14 @@
  * in blocks and B in panels as wide as a tile, which stay in the first-level cache while a block of rows of A passes
  * from the second-level one, where the block's part of C stays, too. Where rows that are used together lie far apart,
  * they would conflict in the cache, so a panel of B that many rows of A pass, and a block of A that passes many panels,
- * are packed on the stack first: the panel at once, after a prefetch, and the next block of A little by little between
- * the tiles of this one. The panel at the right edge is padded with zeros in its packed copy. Weights that are prepared
- * for many products lie in panels from the start.
+ * are packed first: the panel at once, on the stack, after a prefetch, and the next block of A little by little between
+ * the tiles of this one, in the workspace of the thread. The panel at the right edge is padded with zeros in its packed
+ * copy. Weights that are prepared for many products lie in panels from the start.
  *
  * An element of C is the sum of its products in the order of the inner dimension, block by block: its bits depend on K
  * and the operands alone, not on the rows and panels it is computed together with.
  */
+#include "base/workspace.h"
 #include "kernels/lanes.h"
 #include "kernels/product.h"
 
@@ -27,6 +28,11 @@ enum { PRODUCT_PANEL = LANES * PRODUCT_VECTORS, PRODUCT_WIDE_PANEL = LANES * PRO
 /* terms, rows and columns of a block, and the distances of rows and columns in the packed A, which do not conflict */
 enum { PRODUCT_DEPTH = 128, PRODUCT_BLOCK_ROWS = 43 * PRODUCT_ROWS, PRODUCT_BLOCK_COLUMNS = 1024 };
 enum { PRODUCT_STEP = PRODUCT_DEPTH + CACHE_LINE_FLOATS, PRODUCT_TRANSPOSED_STEP = PRODUCT_BLOCK_ROWS + 14 };
+
+/* a packed block of A, and that two of them fit into the workspace */
+typedef float product_copy[PRODUCT_BLOCK_ROWS * PRODUCT_STEP];
+_Static_assert(PRODUCT_DEPTH *PRODUCT_TRANSPOSED_STEP <= PRODUCT_BLOCK_ROWS * PRODUCT_STEP, "a transposed block fits");
+_Static_assert(sizeof(product_copy[2]) <= WORKSPACE_BYTES, "two blocks fit");
 
 /* terms of a sum that is formed in about the time that memory needs to answer */
 enum { PRODUCT_LEAD = 32 };
@@ -326,10 +332,9 @@ static product_pack pack_of(const product_operands *o, const product_blocks *blo
   return (product_pack){p.element, o->a_row, p.depth, p.rows, to, PRODUCT_STEP, 0};
 }
 
-/* the columns of a block of C */
-static void product_columns(const product_operands *o, const product_blocks *blocks) {
-  float copies[2][PRODUCT_BLOCK_ROWS * PRODUCT_STEP] __attribute__((aligned(64)));
-  product_pack copy = pack_of(o, blocks, 0, copies[0]);
+/* the columns of a block of C; copies: two, for the blocks of A that are packed */
+static void product_columns(const product_operands *o, const product_blocks *blocks, product_copy *copies) {
+  product_pack copy = pack_of(o, blocks, 0, blocks->packed ? copies[0] : NULL);
   for (size_t block = 0; block < blocks->count; block++) {
     const product_place p = place_of(o, blocks, block);
     product_left left = {p.rows, p.element, o->a_row, o->a_column};
@@ -339,7 +344,7 @@ static void product_columns(const product_operands *o, const product_blocks *blo
       left.row = blocks->transposed ? 1 : PRODUCT_STEP;
       left.column = blocks->transposed ? PRODUCT_TRANSPOSED_STEP : 1;
     }
-    copy = pack_of(o, blocks, block + 1, copies[(block + 1) % 2]);
+    copy = pack_of(o, blocks, block + 1, blocks->packed ? copies[(block + 1) % 2] : NULL);
     product_block(o, &left, p.first, p.k, p.depth, &copy);
   }
 }
@@ -350,7 +355,9 @@ static void product(const product_operands *o) {
     product_line(o);
     return;
   }
-  const product_blocks blocks = blocks_of(o);
+  product_blocks blocks = blocks_of(o);
+  product_copy *copies = blocks.packed ? thread_workspace() : NULL;
+  blocks.packed = copies != NULL; /* without memory it is slower and has the same bits */
   const size_t parts = (o->N + PRODUCT_BLOCK_COLUMNS - 1) / PRODUCT_BLOCK_COLUMNS;
   const size_t columns = (o->N + parts * PRODUCT_PANEL - 1) / (parts * PRODUCT_PANEL) * PRODUCT_PANEL;
   for (size_t j = 0; j < o->N; j += columns) {
@@ -359,7 +366,7 @@ static void product(const product_operands *o) {
     part.B += o->panels ? j * o->K : j;
     part.C += j;
     if (part.bias) part.bias += j;
-    product_columns(&part, &blocks);
+    product_columns(&part, &blocks, copies);
   }
 }
 
