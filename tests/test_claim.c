@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -140,6 +141,21 @@ static void test_garbage(void **state) {
   assert_int_equal(claim_take(in_folder("absent"), &mine, &(bool){false}), SPARC_IO);
 }
 
+/* there is no number after the greatest, and nothing stays behind */
+static void test_numbers_end(void **state) {
+  (void)state;
+  claim mine;
+  bool taken = true;
+  write_claim(LONG_MAX - 1, "", 0);
+  assert_true(take(&mine));
+  assert_int_equal(mine.number, LONG_MAX);
+  const int before = entries();
+  assert_int_equal(claim_take(folder, &mine, &taken), SPARC_INVALID);
+  assert_false(taken);
+  assert_non_null(strstr(sparc_error(), "remove claim.*"));
+  assert_int_equal(entries(), before);
+}
+
 /* many processes, one folder, as long as nobody is done: never two holders at once */
 static void test_contest(void **state) {
   (void)state;
@@ -181,6 +197,7 @@ int main(void) {
                                      cmocka_unit_test_teardown(test_other_machine, empty_folder),
                                      cmocka_unit_test_teardown(test_outdone, empty_folder),
                                      cmocka_unit_test_teardown(test_garbage, empty_folder),
+                                     cmocka_unit_test_teardown(test_numbers_end, empty_folder),
                                      cmocka_unit_test_teardown(test_contest, empty_folder)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -119,6 +119,35 @@ static void test_plan_create(void **state) {
   sparc_cell_free(cell);
 }
 
+/* the greatest cells: what a plan needs is refused or can be told in bytes, and does not shrink for more streams */
+static void test_huge_plans(void **state) {
+  (void)state;
+  enum { WIDEST = 1 << 24 };
+  int refused = 0, made = 0;
+  for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) {
+    sparc_cell *cell;
+    if (sparc_cell_create(&(sparc_cell_config){.kind = *kind, .D = WIDEST, .H = WIDEST}, &cell) != SPARC_OK) continue;
+    size_t before = 0;
+    for (int B = 1; B > 0 && B <= 1 << 30; B *= 2) {
+      sparc_plan *plan;
+      const sparc_status status = sparc_plan_create(cell, B, 1, &(sparc_plan_config){.threads = 1}, &plan);
+      made += status == SPARC_OK;
+      refused += status != SPARC_OK;
+      if (status != SPARC_OK) {
+        expect_error(status, SPARC_INVALID, "too large", "parameters");
+        continue;
+      }
+      const size_t bytes = sparc_plan_work_bytes(plan) + sparc_plan_saved_bytes(plan);
+      if (bytes < before) fail_msg("%s: %zu bytes for %d streams, %zu for half of them", *kind, bytes, B, before);
+      assert_true(sparc_plan_work_bytes_f64(plan) >= sparc_plan_work_bytes(plan));
+      before = bytes;
+      sparc_plan_free(plan);
+    }
+    sparc_cell_free(cell);
+  }
+  assert_true(refused > 0 && made > 0);
+}
+
 /* a call with every array in place; the tests take one away or spoil it */
 typedef struct call {
   sparc_cell *cell;
@@ -277,6 +306,7 @@ int main(void) {
       cmocka_unit_test(test_options_text),
       cmocka_unit_test(test_options_ignore_the_locale),
       cmocka_unit_test(test_plan_create),
+      cmocka_unit_test(test_huge_plans),
       cmocka_unit_test(test_prepare),
       cmocka_unit_test(test_sequence_calls),
       cmocka_unit_test(test_misaligned_blocks),

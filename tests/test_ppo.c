@@ -151,6 +151,24 @@ static void check_coverage(size_t N, size_t T, size_t window, size_t M) {
     for (size_t t = 0; t <= T; t++) assert_int_equal(seen[rollout_row(&r, i, t)], t < T);
 }
 
+/* streams fail on several threads: the first of them is told of, whichever thread was faster, in its own words */
+static void the_first_failing_stream_is_told_of(void **state) {
+  (void)state;
+  sparc_ppo_config c = small("repeat-previous", "rtu");
+  c.traces = SPARC_TRACES_STORED;
+  c.streams = 8;
+  c.threads = 4;
+  sparc_ppo *ppo = create(&c);
+  for (int round = 0; round < 20; round++) {
+    collection made;
+    collect_begin(ppo, &made);
+    for (size_t i = 2; i < 8; i++) ppo->rollout.starts[rollout_row(&ppo->rollout, i, 0)] = (float)i / 16;
+    assert_int_equal(collect_step(ppo, 0, &made), SPARC_INVALID);
+    assert_string_equal(sparc_error(), "stream 2: mask of stream 0 is 0.875, expected 0 or 1");
+  }
+  sparc_ppo_free(ppo);
+}
+
 static void minibatches_cover_every_step_once(void **state) {
   (void)state;
   check_coverage(1, 256, 1, 64);
@@ -630,6 +648,7 @@ int main(void) {
       cmocka_unit_test(defaults_are_the_papers),
       cmocka_unit_test(ratios_are_one_before_the_first_step),
       cmocka_unit_test(activities_are_those_of_the_cell),
+      cmocka_unit_test(the_first_failing_stream_is_told_of),
       cmocka_unit_test(minibatches_cover_every_step_once),
       cmocka_unit_test(threads_change_no_bit),
       cmocka_unit_test(restored_runs_continue_to_the_bit),

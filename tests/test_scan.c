@@ -8,6 +8,7 @@
 #include "sparc/random.h"
 #include "unit.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -653,12 +654,35 @@ static void test_refusals(void **state) {
   sparc_scan_free(scan);
 }
 
+/* what a job is follows from shapes near the greatest int, too */
+static void test_huge_shapes(void **state) {
+  (void)state;
+  const int shapes[][4] = {{1, 1, INT_MAX, 0},       {1, 1, INT_MAX, INT_MAX}, {2, 1, INT_MAX, INT_MAX},
+                           {INT_MAX, 1, 1, INT_MAX}, {3, 1, 5, INT_MAX},       {1, INT_MAX, 64, INT_MAX}};
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    const int B = shapes[i][0], T = shapes[i][1], H = shapes[i][2], threads = shapes[i][3];
+    sparc_scan *scan;
+    assert_int_equal(sparc_scan_create(&(sparc_scan_config){.B = B, .T = T, .H = H, .threads = threads}, &scan),
+                     SPARC_OK);
+    assert_in_range(scan->width, 1, SCAN_MODES);
+    assert_in_range(scan->real_width, 1, SCAN_CARRIED);
+    assert_in_range(scan->sum_width, 1, SCAN_MODES);
+    assert_true(scan_jobs(scan) >= (size_t)B && scan_jobs(scan) <= (size_t)B * (size_t)H);
+    assert_true(sparc_scan_work_bytes(scan) >= (size_t)B * (size_t)H * 2 * sizeof(double));
+    sparc_scan_free(scan);
+  }
+  sparc_scan *scan;
+  assert_int_equal(sparc_scan_create(&(sparc_scan_config){.B = INT_MAX, .T = INT_MAX, .H = INT_MAX}, &scan),
+                   SPARC_INVALID);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_reference),      cmocka_unit_test(test_agreement),
-                                     cmocka_unit_test(test_bits),           cmocka_unit_test(test_streaming_rows),
-                                     cmocka_unit_test(test_sums_are_added), cmocka_unit_test(test_extreme_decays),
-                                     cmocka_unit_test(test_reset_heals),    cmocka_unit_test(test_wide_phase),
-                                     cmocka_unit_test(test_real),           cmocka_unit_test(test_storage),
-                                     cmocka_unit_test(test_order),          cmocka_unit_test(test_refusals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_huge_shapes),    cmocka_unit_test(test_reference),
+                                     cmocka_unit_test(test_agreement),      cmocka_unit_test(test_bits),
+                                     cmocka_unit_test(test_streaming_rows), cmocka_unit_test(test_sums_are_added),
+                                     cmocka_unit_test(test_extreme_decays), cmocka_unit_test(test_reset_heals),
+                                     cmocka_unit_test(test_wide_phase),     cmocka_unit_test(test_real),
+                                     cmocka_unit_test(test_storage),        cmocka_unit_test(test_order),
+                                     cmocka_unit_test(test_refusals)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

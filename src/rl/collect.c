@@ -2,11 +2,14 @@
 /* collect.c: one rollout. Step t reads row t of the rollout and fills row t + 1. A start that came with an observation
  * resets the carry before the cell runs. Parameters are fixed within a rollout; the carry that enters it was made with
  * those of the rollout before. */
+#include "base/error.h"
 #include "base/threads.h"
 #include "rl/gae.h"
 #include "rl/records.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -39,8 +42,22 @@ typedef struct stream_steps {
   sparc_ppo *ppo;
   size_t t;
   int threads;
+  pthread_mutex_t lock; /* of what follows */
+  size_t failed;        /* the first stream whose step failed, whichever thread was first to fail */
   sparc_status status;
+  char sentence[512];
 } stream_steps;
+
+/* a sentence belongs to the thread that failed, so it is copied */
+static void note_failure(stream_steps *s, size_t i, sparc_status status) {
+  pthread_mutex_lock(&s->lock);
+  if (s->status == SPARC_OK || i < s->failed) {
+    s->failed = i;
+    s->status = status;
+    snprintf(s->sentence, sizeof s->sentence, "%s", sparc_error());
+  }
+  pthread_mutex_unlock(&s->lock);
+}
 
 /* one stream with its sensitivities, which go from row t to row t + 1 */
 static void step_with_trace(void *context, size_t i) {
@@ -53,16 +70,20 @@ static void step_with_trace(void *context, size_t i) {
       network_step_rtrl_f32(ppo->network, ppo->prepared, ppo->own.config.encoder, ppo->step.states + i * r->n.state,
                             trace, trace + width, ppo->step.x + i * r->n.observation, ppo->step.masks[i],
                             ppo->step.y + i * ppo->n.outputs, ppo->step.tapes + i * ppo->n.tape, s->threads);
-  if (status != SPARC_OK) s->status = status;
+  if (status != SPARC_OK) note_failure(s, i, status);
 }
 
 static sparc_status step_with_traces(sparc_ppo *ppo, size_t t) {
-  stream_steps steps = {.ppo = ppo, .t = t, .threads = thread_count(ppo->own.config.threads), .status = SPARC_OK};
+  stream_steps steps = {.ppo = ppo,
+                        .t = t,
+                        .threads = thread_count(ppo->own.config.threads),
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .status = SPARC_OK};
   if (ppo->rollout.n.N == 1) /* outside of any loop, so that the sensitivities themselves are divided */
     step_with_trace(&steps, 0);
   else
     parallel_for(steps.threads, ppo->rollout.n.N, step_with_trace, &steps);
-  return steps.status;
+  return steps.status == SPARC_OK ? SPARC_OK : fail(steps.status, "stream %zu: %s", steps.failed, steps.sentence);
 }
 
 /* the tape of stream i's cell; a step with traces leaves one network's tape behind the other */

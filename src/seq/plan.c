@@ -39,12 +39,17 @@ sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc
     return fail(SPARC_UNSUPPORTED, "cell %s is not affine in its state and has no chunked scan; use chunk = 0",
                 cell->about->kind.name);
 
-  /* byte counts of the largest arrays must fit with room to spare */
+  /* byte counts of the largest arrays must fit with room to spare: rows of tokens, and sums of the gradient that
+   * streams or runs of some ten tokens have of their own */
+  enum { FEWEST_TOKENS = 16 };
+  const size_t most = SIZE_MAX / 64 / sizeof(double);
   int overflow = 0;
   const size_t tokens = size_product((size_t)B, (size_t)T, &overflow);
   const size_t elements = size_product(tokens, widest_row(cell), &overflow);
-  if (overflow || tokens > INT32_MAX || elements > SIZE_MAX / 64 / sizeof(double))
-    return fail(SPARC_INVALID, "B * T = %d * %d is too large for rows of %zu elements", B, T, widest_row(cell));
+  const size_t sums = size_product((size_t)B + tokens / FEWEST_TOKENS, cell->sizes.params, &overflow);
+  if (overflow || tokens > INT32_MAX || elements > most || sums > most)
+    return fail(SPARC_INVALID, "B * T = %d * %d is too large for rows of %zu elements and %zu parameters", B, T,
+                widest_row(cell), cell->sizes.params);
 
   sparc_plan *plan = sparc_alloc(sizeof *plan);
   if (!plan) return fail(SPARC_NO_MEMORY, "no memory for a plan");

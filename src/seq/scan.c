@@ -38,14 +38,14 @@ size_t real_scan_jobs(const sparc_scan *scan) {
 
 /* one of `pieces` runs of a row, in whole tiles */
 static int job_width(int H, int pieces, int most) {
-  const int wanted = (H + pieces - 1) / pieces, rounded = (wanted + SCAN_TILE - 1) / SCAN_TILE * SCAN_TILE;
-  return rounded < most ? rounded : most;
+  const size_t rounded = (pieces_of(H, pieces) + SCAN_TILE - 1) / SCAN_TILE * SCAN_TILE;
+  return rounded < (size_t)most ? (int)rounded : most;
 }
 
 /* runs of a row by the shape alone, and those that give work to more threads than that */
 static int pieces_by_shape(int B) { return B > 1 ? 1 : 2; }
 static int pieces_by_threads(int B, int threads) {
-  const int each = (threads + B - 1) / B;
+  const int each = (int)pieces_of(threads, B);
   return each > pieces_by_shape(B) ? each : pieces_by_shape(B);
 }
 

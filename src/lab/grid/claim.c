@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,6 +161,9 @@ sparc_status claim_take(const char *folder, claim *out, bool *taken) {
   long last = 0, outdone = 0;
   bool live = false;
   status = find_highest(folder, &last);
+  if (status == SPARC_OK && last == LONG_MAX)
+    status =
+        fail(SPARC_INVALID, "'%.300s' has a claim with the greatest number that there is: remove %s*", folder, prefix);
   path_of(folder, last, path);
   if (status == SPARC_OK && last > 0) status = find_live(path, now, &other, &live);
   if (status == SPARC_OK && !live) {
