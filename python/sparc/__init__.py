@@ -14,12 +14,12 @@
 
 sparc.torch has cells as layers of PyTorch.
 """
-from ._library import Error, library
+from ._library import Error, library, library_path
 from .cells import Cell, kinds
 from .learners import Learner
 from .models import Model
 
-__all__ = ["Cell", "Error", "Learner", "Model", "kinds", "version"]
+__all__ = ["Cell", "Error", "Learner", "Model", "kinds", "library_path", "version"]
 
 
 def version():

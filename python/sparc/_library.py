@@ -6,7 +6,11 @@ the C compiler's.
 """
 import ctypes
 import ctypes.util
+import operator
 import os
+import sys
+import threading
+import weakref
 from ctypes import POINTER, Structure, c_char_p, c_double, c_float, c_int, c_long, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 
@@ -88,25 +92,49 @@ class sparc_read_options(Structure):
                 ("class_count", c_int), ("limit", c_size_t), ("max_rows", c_long), ("validation", c_double)]
 
 
+# the structures above are those of this version; before 1.0 the next one may change them
+_VERSION = "0.2"
+_SONAME = "libsparc.so.0"
+
+
+def _prefixes():
+    """Folders of libraries of installed copies: those that pkg-config is told of, this interpreter's, and the default of
+    make install, which the dynamic loader may not know yet."""
+    for folder in os.environ.get("PKG_CONFIG_PATH", "").split(os.pathsep):
+        if os.path.isabs(folder):
+            yield Path(folder).parent
+    for prefix in (sys.prefix, sys.base_prefix, "/usr/local"):
+        yield Path(prefix) / "lib"
+        yield Path(prefix) / "lib64"
+
+
 def _candidates():
-    """SPARC_LIBRARY, then the tree that this file lies in, then where the system looks."""
+    """SPARC_LIBRARY, then the tree that this file lies in, then installed copies, then where the system looks."""
     if os.environ.get("SPARC_LIBRARY"):
         return [os.environ["SPARC_LIBRARY"]]
     built = Path(__file__).resolve().parents[2] / "build" / "release" / "libsparc.so"
-    return [str(built)] * built.exists() + [ctypes.util.find_library("sparc") or "libsparc.so.0"]
+    files = [built, *(folder / _SONAME for folder in _prefixes())]
+    return [str(file.resolve()) for file in files if file.exists()] + [ctypes.util.find_library("sparc") or _SONAME]
 
 
 def _load():
     for path in (found := _candidates()):
         try:
-            return ctypes.CDLL(path)
+            loaded = ctypes.CDLL(path)
         except OSError as error:
             last = error
+            continue
+        loaded.sparc_version.restype = c_char_p
+        version = loaded.sparc_version().decode()
+        if not version.startswith(_VERSION + "."):
+            raise ImportError(f"{path} is version {version}, expected {_VERSION}: install the package of that version, or "
+                              "set SPARC_LIBRARY to another shared library")
+        return loaded, path
     raise ImportError(f"libsparc cannot be loaded from {' or '.join(found)}: {last}. Install it (make install), or set "
                       "SPARC_LIBRARY to the shared library") from None
 
 
-library = _load()
+library, library_path = _load()
 
 # every call that the package makes: its result (None: a status, which is checked) and its arguments
 _P = c_void_p
@@ -122,7 +150,7 @@ _CALLS = {
     "sparc_cell_blocks": (POINTER(sparc_block), [_P, POINTER(c_size_t)]),
     "sparc_cell_init": (None, [_P, c_int, c_uint64, c_char_p, _P]),
     "sparc_plan_create": (None, [_P, c_int, c_int, POINTER(sparc_plan_config), _P]),
-    "sparc_model_load": (None, [c_char_p, c_int, _P]),
+    "sparc_model_parse": (None, [c_char_p, c_size_t, c_char_p, c_int, _P]),
     "sparc_model_inputs": (c_int, [_P]),
     "sparc_model_outputs": (c_int, [_P]),
     "sparc_model_metadata": (c_char_p, [_P, c_char_p]),
@@ -208,9 +236,65 @@ class Handle:
             self._as_parameter_ = None
 
 
+class Guarded:
+    """An object that several threads may use: calls that change what it owns hold its lock. Members that sizes of arrays
+    follow from are set once, by _fix. A fork waits for the locks, so that a child never sees a call half done."""
+
+    _registry = threading.RLock()
+    _objects = weakref.WeakSet()
+    _held = []
+
+    def __init__(self):
+        object.__setattr__(self, "_lock", threading.RLock())
+        object.__setattr__(self, "_fixed", set())
+        with Guarded._registry:
+            Guarded._objects.add(self)
+
+    def _fix(self, **members):
+        for name, value in members.items():
+            object.__setattr__(self, name, value)
+            self._fixed.add(name)
+
+    def __setattr__(self, name, value):
+        if name in self._fixed:
+            raise AttributeError(f"{name} of a {type(self).__name__} cannot be changed")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name):
+        if name in self._fixed:
+            raise AttributeError(f"{name} of a {type(self).__name__} cannot be deleted")
+        object.__delattr__(self, name)
+
+    @staticmethod
+    def _before_fork():
+        Guarded._registry.acquire()
+        Guarded._held.append(list(Guarded._objects))
+        for each in Guarded._held[-1]:
+            each._lock.acquire()
+
+    @staticmethod
+    def _after_fork():
+        for each in Guarded._held.pop():
+            each._lock.release()
+        Guarded._registry.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=Guarded._before_fork, after_in_parent=Guarded._after_fork,
+                        after_in_child=Guarded._after_fork)
+
+
 def text(value):
     """Text, or None, for a `const char *`."""
     return None if value is None else os.fsencode(value)
+
+
+def integer(value, name):
+    """A number that a C int holds; ctypes would cut off what does not fit."""
+    value = operator.index(value)
+    if not -2**31 <= value < 2**31:
+        raise ValueError(f"{name} is {value}, expected a number of 32 bits")
+    return value
 
 
 def address(array):
@@ -218,14 +302,24 @@ def address(array):
     return None if array is None else array.ctypes.data
 
 
-def array(values, dtype, shape, name):
-    """values as a contiguous array of this type and shape, copied only if need be; None stays None."""
-    if values is None:
+def array(values, dtype, shape, name, written=False):
+    """values as an aligned, contiguous array of this type and shape; None stays None. What the library only reads is
+    copied if need be. What it writes must be such an array itself, and writable."""
+    dtype, shape = np.dtype(dtype), tuple(shape)
+    if values is None and not written:
         return None
-    result = np.ascontiguousarray(values, dtype=dtype)
-    if result.shape != tuple(shape):
-        raise ValueError(f"{name} has the shape {result.shape}, expected {tuple(shape)}")
-    return result
+    if not written:
+        values = np.require(values, dtype, ["C", "A"])
+    elif not isinstance(values, np.ndarray) or values.dtype != dtype:
+        found = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
+        raise TypeError(f"{name} is {found}, expected a NumPy array of {dtype}")
+    if values.shape != shape:
+        raise ValueError(f"{name} has the shape {values.shape}, expected {shape}")
+    if written and not (values.flags.c_contiguous and values.flags.aligned):
+        raise ValueError(f"{name} is not contiguous")
+    if written and not values.flags.writeable:
+        raise ValueError(f"{name} is read-only")
+    return values
 
 
 def aligned(size):

@@ -5,8 +5,8 @@ from collections import namedtuple
 
 import numpy as np
 
-from ._library import (Handle, address, aligned, array, library, sparc_cell_config, sparc_plan_config, sparc_sequence,
-                       sparc_sequence_gradient, text)
+from ._library import (Guarded, Handle, address, aligned, array, integer, library, sparc_cell_config,
+                       sparc_plan_config, sparc_sequence, sparc_sequence_gradient, text)
 
 Sizes = namedtuple("Sizes", "params prepared state output tape trace")
 Block = namedtuple("Block", "name shape offset size")
@@ -29,21 +29,25 @@ def _call(name, dtype):
     return getattr(library, name + _SUFFIX[np.dtype(dtype)])
 
 
-class Cell:
+class Cell(Guarded):
     """A constant description of a cell. All numbers live in arrays of the caller, in float32 or float64."""
 
     def __init__(self, kind, inputs, modes, options=None, kernel=None):
+        super().__init__()
+        inputs, modes = integer(inputs, "inputs"), integer(modes, "modes")
         config = sparc_cell_config(text(kind), inputs, modes, text(options), text(kernel))
-        self._handle = Handle(lambda out: library.sparc_cell_create(ctypes.byref(config), out), "sparc_cell_free")
-        self.kind, self.inputs, self.modes = kind, inputs, modes
-        self.options = library.sparc_cell_options(self._handle).decode()
-        self.kernel = library.sparc_cell_kernel(self._handle).decode()
-        sizes = library.sparc_cell_sizes(self._handle)
-        self.sizes = Sizes(*(getattr(sizes, name) for name in Sizes._fields))
-        count = ctypes.c_size_t()
-        blocks = library.sparc_cell_blocks(self._handle, ctypes.byref(count))
-        self.blocks = [Block(b.name.decode(), tuple(b.shape[:b.rank]), b.offset, b.size) for b in blocks[:count.value]]
-        self._plans = {}
+        handle = Handle(lambda out: library.sparc_cell_create(ctypes.byref(config), out), "sparc_cell_free")
+        sizes, count = library.sparc_cell_sizes(handle), ctypes.c_size_t()
+        blocks = library.sparc_cell_blocks(handle, ctypes.byref(count))
+        self._fix(_arguments=(kind, inputs, modes, options, kernel), _handle=handle, _plans={}, kind=kind, inputs=inputs,
+                  modes=modes, options=library.sparc_cell_options(handle).decode(),
+                  kernel=library.sparc_cell_kernel(handle).decode(),
+                  sizes=Sizes(*(getattr(sizes, name) for name in Sizes._fields)),
+                  blocks=tuple(Block(b.name.decode(), tuple(b.shape[:b.rank]), b.offset, b.size)
+                               for b in blocks[:count.value]))
+
+    def __reduce__(self):
+        return type(self), self._arguments
 
     def __repr__(self):
         return f"Cell({self.kind!r}, inputs={self.inputs}, modes={self.modes}, options={self.options!r})"
@@ -71,15 +75,17 @@ class Cell:
         return prepared
 
     def _plan(self, streams, steps, threads, chunk):
-        key = (streams, steps, threads, chunk)
-        if key not in self._plans:
-            if len(self._plans) >= _PLANS:
-                self._plans.pop(next(iter(self._plans)))
-            config = sparc_plan_config(threads, chunk)
-            self._plans[key] = Handle(
-                lambda out: library.sparc_plan_create(self._handle, streams, steps, ctypes.byref(config), out),
-                "sparc_plan_free", keep=self._handle)
-        return self._plans[key]
+        key = tuple(integer(value, name) for value, name in ((streams, "streams"), (steps, "steps"), (threads, "threads"),
+                                                             (chunk, "chunk")))
+        with self._lock:
+            if key not in self._plans:
+                if len(self._plans) >= _PLANS:
+                    self._plans.pop(next(iter(self._plans)))
+                config = sparc_plan_config(*key[2:])
+                self._plans[key] = Handle(
+                    lambda out: library.sparc_plan_create(self._handle, *key[:2], ctypes.byref(config), out),
+                    "sparc_plan_free", keep=self._handle)
+            return self._plans[key]
 
     def forward(self, params, x, mask=None, state0=None, threads=0, chunk=0):
         """Runs x[B, T, inputs]; the result has y[B, T, output], state_last[B, state] and backward."""
@@ -90,75 +96,97 @@ class Cell:
         return Stream(self, self.prepare(params), sensitivities)
 
 
-class Run:
+class Run(Guarded):
     """A forward pass and what its backward needs."""
 
     def __init__(self, cell, prepared, x, mask, state0, threads, chunk):
+        super().__init__()
         x = np.asarray(x)
         if x.ndim != 3:
             raise ValueError(f"x has {x.ndim} dimensions, expected streams, steps and inputs")
         B, T, _ = x.shape
-        self.cell, self._prepared = cell, prepared
         dtype, n = prepared.dtype, cell.sizes
-        self._plan = cell._plan(B, T, threads, chunk)
-        self._x = array(x, dtype, (B, T, cell.inputs), "x")
-        self._mask = array(mask, dtype, (B, T), "mask")
-        self._state0 = array(state0, dtype, (B, n.state), "state0")
-        self.y = np.empty((B, T, n.output), dtype)
-        self.state_last = np.empty((B, n.state), dtype)
-        self._sequence = sparc_sequence(*map(address, (self._x, self._mask, self._state0, self.y, self.state_last)))
-        self._saved = aligned(_call("sparc_plan_saved_bytes", dtype)(self._plan))
-        self._work = aligned(_call("sparc_plan_work_bytes", dtype)(self._plan))
-        _call("sparc_forward", dtype)(self._plan, address(prepared), ctypes.byref(self._sequence), address(self._saved),
+        plan = cell._plan(B, T, threads, chunk)
+        arrays = (array(x, dtype, (B, T, cell.inputs), "x"), array(mask, dtype, (B, T), "mask"),
+                  array(state0, dtype, (B, n.state), "state0"), np.empty((B, T, n.output), dtype),
+                  np.empty((B, n.state), dtype))
+        # the structure has addresses alone: the arrays behind it live as long as it does
+        self._fix(cell=cell, y=arrays[3], state_last=arrays[4], _dtype=dtype, _shape=(B, T), _plan=plan,
+                  _prepared=prepared, _arrays=arrays, _sequence=sparc_sequence(*map(address, arrays)),
+                  _saved=aligned(_call("sparc_plan_saved_bytes", dtype)(plan)),
+                  _work=aligned(_call("sparc_plan_work_bytes", dtype)(plan)))
+        _call("sparc_forward", dtype)(plan, address(prepared), ctypes.byref(self._sequence), address(self._saved),
                                       address(self._work))
 
     def backward(self, dy, dstate_last=None):
         """The exact adjoint: gradients of params, x and state0."""
-        dtype, (B, T, _) = self.y.dtype, self.y.shape
-        n = self.cell.sizes
-        dy = array(dy, dtype, self.y.shape, "dy")
-        dstate_last = array(dstate_last, dtype, self.state_last.shape, "dstate_last")
+        dtype, (B, T), n = self._dtype, self._shape, self.cell.sizes
+        dy = array(dy, dtype, (B, T, n.output), "dy")
+        dstate_last = array(dstate_last, dtype, (B, n.state), "dstate_last")
         gradient = Gradient(np.zeros(n.params, dtype), np.empty((B, T, self.cell.inputs), dtype),
                             np.empty((B, n.state), dtype))
         c = sparc_sequence_gradient(*map(address, (dy, dstate_last, gradient.x, gradient.state0, gradient.params)))
-        _call("sparc_backward", dtype)(self._plan, address(self._prepared), ctypes.byref(self._sequence),
-                                       address(self._saved), ctypes.byref(c), address(self._work))
+        with self._lock:
+            _call("sparc_backward", dtype)(self._plan, address(self._prepared), ctypes.byref(self._sequence),
+                                           address(self._saved), ctypes.byref(c), address(self._work))
         return gradient
 
 
-class Stream:
+class Stream(Guarded):
     """The state of one sequence. With sensitivities, gradient() gives that of the last step's loss over all time."""
 
     def __init__(self, cell, prepared, sensitivities):
+        super().__init__()
         n, dtype = cell.sizes, prepared.dtype
         if sensitivities and n.trace == 0:
             raise ValueError(f"cell {cell.kind} has no RTRL form")
-        self.cell, self._prepared = cell, prepared
+        self._fix(cell=cell, _prepared=prepared, _sensitivities=bool(sensitivities), _tape=np.zeros(n.tape, dtype))
         self.state = np.zeros(n.state, dtype)
         self.trace = np.zeros(n.trace, dtype) if sensitivities else None
-        self._tape = np.zeros(n.tape, dtype)
+
+    def __reduce__(self):
+        with self._lock:
+            return _stream_of, (self.cell, self._prepared, self._sensitivities, self.state, self.trace, self._tape)
+
+    def _carried(self):
+        """state and trace, which a caller may have replaced, as the library can write them."""
+        n, dtype = self.cell.sizes, self._prepared.dtype
+        carried = [array(self.state, dtype, (n.state,), "state", written=True)]
+        if self._sensitivities:
+            carried.append(array(self.trace, dtype, (n.trace,), "trace", written=True))
+        return carried
 
     def step(self, x, reset=False):
         """Takes x[inputs] and gives y[output]; reset: a new segment starts at this input."""
-        dtype = self.state.dtype
+        dtype = self._prepared.dtype
         x = array(x, dtype, (self.cell.inputs,), "x")
         y = np.empty(self.cell.sizes.output, dtype)
-        carried = [address(self.state)] + ([address(self.trace)] if self.trace is not None else [])
-        _call("sparc_step_rtrl" if self.trace is not None else "sparc_step", dtype)(
-            self.cell._handle, address(self._prepared), *carried, address(x), 0.0 if reset else 1.0, address(y),
-            address(self._tape))
+        with self._lock:
+            carried = self._carried()
+            _call("sparc_step_rtrl" if self._sensitivities else "sparc_step", dtype)(
+                self.cell._handle, address(self._prepared), *map(address, carried), address(x), 0.0 if reset else 1.0,
+                address(y), address(self._tape))
         return y
 
     def gradient(self, dy, dparams=None):
         """Adds the gradient of the last step's loss to dparams (None: zeros) and returns it."""
-        if self.trace is None:
+        if not self._sensitivities:
             raise ValueError("this stream has no sensitivities: cell.stream(params, sensitivities=True)")
-        dtype = self.state.dtype
-        dy = array(dy, dtype, (self.cell.sizes.output,), "dy")
+        n, dtype = self.cell.sizes, self._prepared.dtype
+        dy = array(dy, dtype, (n.output,), "dy")
         if dparams is None:
-            dparams = np.zeros(self.cell.sizes.params, dtype)
-        elif dparams.dtype != dtype or dparams.shape != (self.cell.sizes.params,) or not dparams.flags.c_contiguous:
-            raise ValueError(f"dparams is not a contiguous array of {self.cell.sizes.params} {dtype}")
-        _call("sparc_rtrl_gradient", dtype)(self.cell._handle, address(self._prepared), address(self.trace),
-                                            address(self._tape), address(dy), address(dparams), None)
+            dparams = np.zeros(n.params, dtype)
+        dparams = array(dparams, dtype, (n.params,), "dparams", written=True)
+        with self._lock:
+            trace = self._carried()[1]
+            _call("sparc_rtrl_gradient", dtype)(self.cell._handle, address(self._prepared), address(trace),
+                                                address(self._tape), address(dy), address(dparams), None)
         return dparams
+
+
+def _stream_of(cell, prepared, sensitivities, state, trace, tape):
+    """A stream as it was pickled."""
+    stream = Stream(cell, array(prepared, prepared.dtype, (cell.sizes.prepared,), "prepared"), sensitivities)
+    stream.state, stream.trace = state, trace
+    stream._tape[:] = tape
+    return stream

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Networks that learn while they run."""
 import ctypes
+import tempfile
 from collections import namedtuple
+from pathlib import Path
 
 import numpy as np
 
-from ._library import Handle, address, array, library, sparc_learner_report, text
+from ._library import Guarded, Handle, address, array, integer, library, sparc_learner_report, text
 
 Report = namedtuple("Report", [name for name, _ in sparc_learner_report._fields_])
 
@@ -29,11 +31,12 @@ def _value(name, value):
     return _CHOICES[name].index(value)
 
 
-class Learner:
+class Learner(Guarded):
     """Learner(inputs=3, outputs=1) and the members of sparc_learner_config, choices by their names:
     Learner(inputs=1, goal='forecast', horizon=8, cell='rtu', H=32, rate=0.003)."""
 
     def __init__(self, inputs=None, _restore=None, **settings):
+        super().__init__()
         if _restore is None:
             config = library.sparc_learner_defaults()
             for name, value in {"inputs": inputs, **settings}.items():
@@ -50,43 +53,58 @@ class Learner:
             def create(out):
                 library.sparc_learner_restore(text(_restore), out)
 
-        self._handle = Handle(create, "sparc_learner_free")
-        settled = library.sparc_learner_config_of(self._handle)
-        self.goal = _CHOICES["goal"][settled.goal]
-        self.inputs, self.outputs, self.horizon = settled.network.inputs, settled.outputs, settled.horizon
+        handle = Handle(create, "sparc_learner_free")
+        resolved = library.sparc_learner_config_of(handle)
+        self._fix(_handle=handle, goal=_CHOICES["goal"][resolved.goal], inputs=resolved.network.inputs,
+                  outputs=resolved.outputs, horizon=resolved.horizon)
+        self._frozen = False
 
     @classmethod
     def restore(cls, path):
         """The learner of a file; it goes on to the bit."""
         return cls(_restore=path)
 
+    def __reduce__(self):
+        with self._lock, tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "learner.safetensors"
+            library.sparc_learner_save(self._handle, None, None, 0, text(path))
+            return _learner_of, (path.read_bytes(), self._frozen)
+
     def step(self, x):
         """Takes x[inputs] and gives the answer y[outputs]; of a forecast it first learns from x."""
         x = array(np.atleast_1d(x), np.float32, (self.inputs,), "x")
         y = np.empty(self.outputs, np.float32)
-        library.sparc_learner_step(self._handle, address(x), address(y))
+        with self._lock:
+            library.sparc_learner_step(self._handle, address(x), address(y))
         return y
 
     def learn(self, truth):
         """Tells the truth about the answer of `horizon` steps ago: numbers[outputs], or the number of a class."""
         if self.goal == "classes":
-            library.sparc_learner_learn_class(self._handle, int(truth))
+            label = integer(int(truth), "truth")
+            with self._lock:
+                library.sparc_learner_learn_class(self._handle, label)
         else:
             truth = array(np.atleast_1d(truth), np.float32, (self.outputs,), "truth")
-            library.sparc_learner_learn(self._handle, address(truth))
+            with self._lock:
+                library.sparc_learner_learn(self._handle, address(truth))
 
     def begin(self):
         """The next input starts a new sequence."""
-        library.sparc_learner_begin(self._handle)
+        with self._lock:
+            library.sparc_learner_begin(self._handle)
 
     def freeze(self, frozen=True):
         """Stops learning, or goes on with it."""
-        library.sparc_learner_freeze(self._handle, frozen)
+        with self._lock:
+            library.sparc_learner_freeze(self._handle, bool(frozen))
+            self._frozen = bool(frozen)
 
     @property
     def report(self):
         """Counts, and how good the last answer was of which the truth is known."""
-        r = library.sparc_learner_report_of(self._handle)
+        with self._lock:
+            r = library.sparc_learner_report_of(self._handle)
         return Report(*(getattr(r, name) for name in Report._fields))
 
     def save(self, path, labels=None):
@@ -94,4 +112,15 @@ class Learner:
         if labels is not None and len(labels) != self.outputs:
             raise ValueError(f"{len(labels)} labels, expected {self.outputs}")
         names = None if labels is None else (ctypes.c_char_p * len(labels))(*(str(label).encode() for label in labels))
-        library.sparc_learner_save(self._handle, names, None, 0, text(path))
+        with self._lock:
+            library.sparc_learner_save(self._handle, names, None, 0, text(path))
+
+
+def _learner_of(data, frozen):
+    """A learner as it was pickled."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "learner.safetensors"
+        path.write_bytes(data)
+        learner = Learner.restore(path)
+    learner.freeze(frozen)
+    return learner

@@ -15,11 +15,14 @@ class _Sequence(torch.autograd.Function):
     def forward(ctx, cell, threads, chunk, params, x, mask, state0):
         run = cell.forward(_numpy(params), _numpy(x), _numpy(mask), _numpy(state0), threads, chunk)
         ctx.run, ctx.has_state0 = run, state0 is not None
-        return torch.from_numpy(run.y), torch.from_numpy(run.state_last)
+        y = torch.from_numpy(run.y)
+        ctx.save_for_backward(x, mask, state0, y)
+        return y, torch.from_numpy(run.state_last)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, dy, dstate_last):
+        ctx.saved_tensors  # the adjoint reads these arrays; PyTorch raises if one was changed in place
         gradient = ctx.run.backward(_numpy(dy), _numpy(dstate_last))
         dstate0 = torch.from_numpy(gradient.state0) if ctx.has_state0 else None
         return None, None, None, torch.from_numpy(gradient.params), torch.from_numpy(gradient.x), None, dstate0

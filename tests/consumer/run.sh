@@ -58,7 +58,7 @@ read -ra static <<<"$("$PKG_CONFIG" --static --libs sparc | sed 's/-lsparc\>/-l:
 "$CXX" -std=c++17 "${cflags[@]}" "$source/consumer.cc" -o "$work/cxx17" "${shared[@]}"
 "$CXX" -std=c++17 "${cflags[@]}" "$source/consumer.cc" -o "$work/cxx17-static" "${static[@]}"
 for program in c11 cxx17; do
-  LD_LIBRARY_PATH="$work/prefix/$libdir" "$work/$program"
+  "$work/$program"
   "$work/$program-static"
   needs "$work/$program" yes
   needs "$work/$program-static" no
@@ -85,5 +85,20 @@ for example in *.c; do
 done
 "$work/prefix/bin/sparc" envs ./env_plugin.so --options length=20 --play oracle >/dev/null
 documented "$root/README.md" program.c
-said=$(LD_LIBRARY_PATH="$work/prefix/$libdir" ./a.out)
+said=$(./a.out)
 grep -qF "    $said" "$root/README.md" || { echo "the README's program says: $said"; exit 1; }
+
+echo "-- Python, outside of the tree"
+for python in python3 /usr/bin/python3; do
+  "$python" -c 'import numpy' 2>/dev/null && break
+  python=
+done
+if [ -z "$python" ]; then
+  echo "no Python with NumPy: skipped"
+else
+  mkdir "$work/site"
+  cp -r "$root/python/sparc" "$work/site"
+  found=$(cd / && env -u SPARC_LIBRARY PYTHONPATH="$work/site" PYTHONDONTWRITEBYTECODE=1 "$python" -c \
+    'import sparc; print(sparc.library_path)')
+  [ "$found" = "$(realpath "$work/prefix/$libdir/libsparc.so.0")" ] || { echo "Python uses $found"; exit 1; }
+fi

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -55,6 +56,16 @@ class Layout(unittest.TestCase):
     def test_version(self):
         project = (TREE / "python" / "pyproject.toml").read_text()
         self.assertIn(f'version = "{sparc.version()}"', project)
+        self.assertTrue(sparc.version().startswith(_library._VERSION + "."))
+
+    def test_another_version_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, other = Path(folder) / "other.c", Path(folder) / "other.so"
+            source.write_text('const char *sparc_version(void) { return "0.1.9"; }\n')
+            subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", source, "-o", other], check=True)
+            run = subprocess.run([sys.executable, "-c", "import sparc"], capture_output=True, text=True,
+                                 env={**os.environ, "SPARC_LIBRARY": str(other)})
+        self.assertIn(f"ImportError: {other} is version 0.1.9, expected {_library._VERSION}", run.stderr)
 
     def test_enumerations(self):
         self.assertEqual(compiled(ENUMERATORS), list(ENUMERATORS.values()))

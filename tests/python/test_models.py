@@ -39,7 +39,7 @@ class Models(unittest.TestCase):
         model = sparc.Model(next(CHECKPOINTS.glob("*.safetensors")))
         with self.assertRaisesRegex(ValueError, "x has the shape"):
             model.predict(np.zeros((2, 3, model.inputs + 1)))
-        with self.assertRaisesRegex(ValueError, "state is not one that state"):
+        with self.assertRaisesRegex(ValueError, r"state has the shape \(1,\), expected"):
             model.step(np.zeros(1, np.float32), np.zeros(model.inputs))
 
 
