@@ -31,6 +31,9 @@ gnuplot-nox                         gnuplot     draws figures; without it data a
 libmujoco-dev                       -           physics tasks
 libsleef-dev                        -           a competitor of the scan in sparc bench
 python3-numpy                       -           tests the Python package
+pocl-opencl-icd                     -           an OpenCL device on the CPU: tests the kernels of devices
+ocl-icd-libopencl1                  -           finds it
+opencl-c-headers                    -           compared with our declarations of OpenCL
 LIST
   lint) cat <<'LIST' ;;
 clang-format                        clang-format  the layout of the source

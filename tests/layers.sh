@@ -10,7 +10,7 @@ layers=(
   "kernels io"
   "cells"
   "seq"
-  "rtrl"
+  "rtrl device"
   "nn"
   "data envs"
   "rl"

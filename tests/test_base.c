@@ -34,7 +34,8 @@ static void on_new_thread(void *(*function)(void *), void *argument) {
 
 static void status_names(void **state) {
   (void)state;
-  static const char *const names[] = {"ok", "invalid", "no memory", "io", "format", "unsupported", "not finite"};
+  static const char *const names[] = {"ok",     "invalid",     "no memory",  "io",
+                                      "format", "unsupported", "not finite", "device"};
   for (size_t k = 0; k < COUNT(names); k++) assert_string_equal(sparc_status_name((sparc_status)k), names[k]);
   assert_string_equal(sparc_status_name((sparc_status)COUNT(names)), "unknown");
 }

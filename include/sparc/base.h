@@ -34,7 +34,8 @@ typedef enum sparc_status {
   SPARC_IO,          /* the operating system refused to read or write */
   SPARC_FORMAT,      /* a file was read but is not what it should be */
   SPARC_UNSUPPORTED, /* a valid request that this cell or build does not offer */
-  SPARC_NOT_FINITE   /* a NaN or an infinity where a finite number is needed */
+  SPARC_NOT_FINITE,  /* a NaN or an infinity where a finite number is needed */
+  SPARC_DEVICE       /* a device or its driver failed; the sentence has the driver's message */
 } sparc_status;
 
 /* sparc_error returns the sentence that belongs to the last failed call of this thread ("" if none).

@@ -7,6 +7,7 @@
 #include "sparc/bf16.h"
 #include "sparc/cell.h"
 #include "sparc/data.h"
+#include "sparc/device.h"
 #include "sparc/double.h"
 #include "sparc/env.h"
 #include "sparc/inspect.h"

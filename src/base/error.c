@@ -13,7 +13,8 @@ static _Thread_local void *log_user;
 const char *sparc_error(void) { return error_text; }
 
 const char *sparc_status_name(sparc_status status) {
-  static const char *const names[] = {"ok", "invalid", "no memory", "io", "format", "unsupported", "not finite"};
+  static const char *const names[] = {"ok",     "invalid",     "no memory",  "io",
+                                      "format", "unsupported", "not finite", "device"};
   return (size_t)status < sizeof names / sizeof *names ? names[status] : "unknown";
 }
 

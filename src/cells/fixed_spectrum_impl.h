@@ -13,23 +13,12 @@
 #define SPARC_CELLS_FIXED_SPECTRUM_IMPL_H
 
 #include "cells/affine/affine_impl.h"
+#include "cells/fixed_spectrum.h"
 #include "cells/spectral.h"
 #include "kernels/diagonal.h"
 
 /* positions in the block table; a cell's own blocks follow */
 enum { LOG_DECAY, LOG_FREQ, CONTENT_RE, CONTENT_IM, SPECTRUM_BLOCKS };
-
-/* arrays of H constants; a cell's own follow */
-enum {
-  K_LAMBDA_RE,
-  K_LAMBDA_IM,
-  K_DECAY_RE, /* d lambda / d log_decay = -nu lambda */
-  K_DECAY_IM,
-  K_FREQ_RE, /* d lambda / d log_freq = i theta lambda */
-  K_FREQ_IM,
-  K_GAIN, /* gamma, derived by the cell */
-  SPECTRUM_CONSTANTS
-};
 
 /* what the adjoint accumulates per mode: the cotangents of lambda and of gamma */
 enum { SUM_LAMBDA_RE = SPECTRUM_LAMBDA_RE, SUM_LAMBDA_IM = SPECTRUM_LAMBDA_IM, SUM_GAIN = SPECTRUM_GAIN };

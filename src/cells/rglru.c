@@ -18,6 +18,7 @@
  */
 #include "base/error.h"
 #include "cells/affine/affine_impl.h"
+#include "cells/rglru.h"
 #include "cells/tiles.h"
 #include "kernels/gemm_impl.h"
 #include "kernels/kernels.h"
@@ -70,15 +71,6 @@ static int block_at(const sparc_cell *cell, int position) {
 
 static const int sum_block[RGLRU_SUMS] = {
     [RGLRU_DECAY] = DECAY_LOGIT, [RGLRU_RETENTION] = GATE_RETENTION_BIAS, [RGLRU_INPUT] = GATE_INPUT_BIAS};
-
-/* arrays of H constants, in this order; behind them the gates' weights, see forward_weights */
-enum {
-  K_RATE,           /* c softplus(Lambda) */
-  K_RATE_SLOPE,     /* c sigma(Lambda), its derivative */
-  K_RETENTION_BIAS, /* g_r */
-  K_INPUT_BIAS,     /* g_q */
-  CONSTANT_ROWS
-};
 
 static int block_width(const sparc_cell *cell) { return (int)cell->option[OPTION_BLOCK]; }
 /* traces of the content projection */
@@ -185,9 +177,9 @@ static const cell_description about = {
 
 /* ---- constants --------------------------------------------------------------------------------- */
 
-/* with |x| up to 1e30 and any parameters, no intermediate behind the projection leaves the range of float32 */
+/* as RGLRU_CONTENT_MAX, so that no intermediate overflows */
 static const double RATE_MAX = 1e30;
-static const real CONTENT_MAX = 1e34f;
+static const real CONTENT_MAX = RGLRU_CONTENT_MAX;
 
 enum { RETENTION, INPUT, GATES };
 static const int weight_block[GATES] = {GATE_RETENTION, GATE_INPUT};

@@ -8,14 +8,13 @@
  */
 #include "cells/fixed_spectrum_impl.h"
 
-enum { K_GAIN_SLOPE = SPECTRUM_CONSTANTS /* d gamma / d log_decay */, K_COUNT };
 enum { SLOT_DECAY, SLOT_FREQ };
 
 static const sparc_option options[] = {{.name = NULL}};
 
 static sparc_status layout(sparc_cell *cell) {
   static const rtrl_sink sinks[] = {{.slot = SLOT_DECAY, .block = LOG_DECAY}, {.slot = SLOT_FREQ, .block = LOG_FREQ}};
-  declare_spectrum(cell, K_COUNT);
+  declare_spectrum(cell, RTU_CONSTANTS);
   return add_spectrum_sinks(cell, sizeof sinks / sizeof *sinks, sinks);
 }
 

@@ -20,6 +20,7 @@
  */
 #include "base/error.h"
 #include "cells/affine/affine_impl.h"
+#include "cells/sparc.h"
 #include "cells/spectral.h"
 #include "cells/tiles.h"
 #include "kernels/kernels.h"
@@ -105,6 +106,10 @@ static sparc_rules rules_of(const sparc_cell *cell) {
   if (rules.controls == CONTROLS_SHARED && groups_of(cell) > 1) rules.controls = CONTROLS_PER_MODE;
   return rules;
 }
+
+#ifndef SPARC_DOUBLE
+sparc_rules cell_rules_of(const sparc_cell *cell) { return rules_of(cell); }
+#endif
 
 /* the controls of a group are spread over its modes, which read them behind the projected columns */
 static bool spreads_controls(const sparc_cell *cell) {

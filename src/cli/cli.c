@@ -59,6 +59,7 @@ exit_code cli_exit_code(sparc_status status) {
       [SPARC_FORMAT] = EXIT_INPUT,
       [SPARC_UNSUPPORTED] = EXIT_FAILED,
       [SPARC_NOT_FINITE] = EXIT_NOT_FINITE,
+      [SPARC_DEVICE] = EXIT_FAILED,
   };
   return (size_t)status < sizeof codes / sizeof *codes ? codes[status] : EXIT_FAILED;
 }

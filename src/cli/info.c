@@ -8,6 +8,7 @@
 #include "envs/robots.h"
 #include "io/json.h"
 #include "sparc/cell.h"
+#include "sparc/device.h"
 #include "sparc/kernels.h"
 #include "sparc/safetensors.h"
 
@@ -97,6 +98,30 @@ static void print_caches(const cpu_info *cpu) {
   puts(*separator ? "" : "unknown");
 }
 
+/* one line for each device of every backend */
+static void print_devices(void) {
+  const char *heading = "devices  ";
+  for (const char *const *backend = sparc_device_backends(); *backend; backend++) {
+    int count = 0;
+    sparc_device_count(*backend, &count);
+    for (int i = 0; i < count; i++) {
+      sparc_device_info info;
+      if (sparc_device_describe(*backend, i, &info) != SPARC_OK) continue;
+      printf("%s %s:%d ", heading, *backend, i);
+      cli_text(info.name, 0);
+      printf(" (");
+      cli_text(info.platform, 0);
+      printf(", driver ");
+      cli_text(info.driver, 0);
+      printf("), %d units, %zu MiB, %s", info.units, info.memory >> 20, info.exact ? "exact" : "fast only");
+      if (*info.missing) printf(": lacks %s", info.missing);
+      putchar('\n');
+      heading = "         ";
+    }
+  }
+  if (*heading == 'd') printf("%s none\n", heading);
+}
+
 static void print_build(const char *kernel) {
   const cpu_info cpu = cpu_detect();
   char features[FEATURES_TEXT];
@@ -116,6 +141,7 @@ static void print_build(const char *kernel) {
   printf("openmp    %s\n", build_openmp() ? "yes" : "no");
   printf("mujoco    %s\n", robots_available() == SPARC_OK ? "yes" : sparc_error());
   printf("threads   %d (of %d processors, by %s)\n", thread_count(0), cpu.logical, thread_executor());
+  print_devices();
   printf("cells    ");
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) printf(" %s", *kind);
   putchar('\n');
@@ -142,6 +168,25 @@ static json_t *json_kernel_sets(void) {
   return list;
 }
 
+static json_t *json_devices(void) {
+  json_t *list = json_array();
+  for (const char *const *backend = sparc_device_backends(); *backend; backend++) {
+    int count = 0;
+    sparc_device_count(*backend, &count);
+    for (int i = 0; i < count; i++) {
+      sparc_device_info info;
+      if (sparc_device_describe(*backend, i, &info) != SPARC_OK) continue;
+      json_array_append_new(
+          list, json_pack("{s:s, s:i, s:o, s:o, s:o, s:i, s:I, s:I, s:I, s:b, s:b, s:s}", "backend", *backend, "index",
+                          i, "name", json_text(info.name), "platform", json_text(info.platform), "driver",
+                          json_text(info.driver), "units", info.units, "memory", (json_int_t)info.memory, "largest",
+                          (json_int_t)info.largest, "local", (json_int_t)info.local, "doubles", info.doubles, "exact",
+                          info.exact, "missing", info.missing));
+    }
+  }
+  return list;
+}
+
 static json_t *json_build(const char *kernel) {
   const cpu_info cpu = cpu_detect();
   char features[FEATURES_TEXT];
@@ -154,9 +199,9 @@ static json_t *json_build(const char *kernel) {
   json_t *libraries =
       json_pack("{s:s, s:s, s:s, s:b, s:b}", "blas", build_blas(), "jansson", jansson_version_str(), "zlib",
                 zlibVersion(), "openmp", build_openmp(), "mujoco", robots_available() == SPARC_OK);
-  return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:i, s:o}", "version", sparc_version(), "build", build, "cpu",
+  return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:i, s:o, s:o}", "version", sparc_version(), "build", build, "cpu",
                    machine, "kernels", kernel, "kernel_sets", json_kernel_sets(), "libraries", libraries, "threads",
-                   thread_count(0), "cells", json_kinds());
+                   thread_count(0), "devices", json_devices(), "cells", json_kinds());
 }
 
 /* ---- files -------------------------------------------------------------------------------------- */

@@ -9,7 +9,7 @@ one=$vectors/sparc-one.safetensors
 # the build: one line for each fact, and none of them empty
 expect 0 info
 no_complaint
-for fact in version build cpu features caches kernels blas jansson zlib openmp mujoco threads cells; do
+for fact in version build cpu features caches kernels blas jansson zlib openmp mujoco threads devices cells; do
   grep -Eq "^$fact +[^ ]" "$scratch/out" || fail "sparc info says nothing of $fact"
 done
 grep -Eq '^cells .*\bsparc\b' "$scratch/out" || fail "there is no sparc cell"
@@ -18,7 +18,7 @@ grep -Eq '^openmp +no$|^threads +1 ' "$scratch/out" || fail "OMP_NUM_THREADS is 
 
 expect 0 info --json
 [ "$(wc -l <"$scratch/out")" = 1 ] || fail "--json prints several lines"
-for key in version build compiler type cpu brand features kernels libraries blas jansson zlib openmp mujoco threads cells; do
+for key in version build compiler type cpu brand features kernels libraries blas jansson zlib openmp mujoco threads devices cells; do
   prints "\"$key\":"
 done
 

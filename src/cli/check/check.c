@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "cli/check/report.h"
 #include "cli/cli.h"
+#include "device/device.h"
 
 #include <errno.h>
 #include <float.h>
@@ -15,13 +16,23 @@
 
 typedef struct check_settings {
   int threads;
+  const char *device_name; /* NULL: the CPU */
+  sparc_device *device;
   char **files; /* NULL-terminated */
   check_report report;
 } check_settings;
 
 /* ---- options ------------------------------------------------------------------------------------ */
 
-enum { KEY_DOUBLE = 'd', KEY_TOLERANCE = 't', KEY_JSON = 'j', KEY_QUIET = 'q', KEY_THREADS = 'T' };
+enum {
+  KEY_DOUBLE = 'd',
+  KEY_TOLERANCE = 't',
+  KEY_JSON = 'j',
+  KEY_QUIET = 'q',
+  KEY_THREADS = 'T',
+  KEY_DEVICE = 'D',
+  KEY_HASHES = 'H'
+};
 
 static const struct argp_option check_options[] = {
     {"double", KEY_DOUBLE, NULL, 0, "Check the double precision build of every path, and the plain reference", 0},
@@ -30,6 +41,8 @@ static const struct argp_option check_options[] = {
     {"json", KEY_JSON, NULL, 0, "Print one JSON object per tensor and path", 0},
     {"quiet", KEY_QUIET, NULL, 0, "Print only what is beyond tolerance, and the summary", 0},
     {"threads", KEY_THREADS, "N", 0, "Use at most N threads (default: all processors)", 0},
+    {"device", KEY_DEVICE, "NAME", 0, "Check the paths of a device, for example opencl or opencl:1 (see sparc info)",
+     0},
     {0}};
 
 static double parse_tolerance(const char *text, const struct argp_state *state) {
@@ -57,6 +70,17 @@ static error_t parse_check(int key, char *argument, struct argp_state *state) {
       return 0;
     case KEY_THREADS:
       return cli_parse_int(state, "threads", argument, 1, THREADS_MAX, &settings->threads);
+    case KEY_DEVICE:
+      settings->device_name = argument;
+      return 0;
+    case KEY_HASHES:
+      settings->report.hashes = true;
+      return 0;
+    case ARGP_KEY_END:
+      if (settings->report.hashes && !settings->device_name) argp_error(state, "--hashes needs --device");
+      if (settings->device_name && settings->report.in_double)
+        argp_error(state, "--device and --double exclude each other: devices compute in float");
+      return 0;
     case ARGP_KEY_ARGS:
       settings->files = state->argv + state->next;
       return 0;
@@ -83,10 +107,12 @@ static const struct argp check_argp = {
 static sparc_status check_paths_of(check_settings *settings, const vector_file *vector, path_result *result) {
   check_report *report = &settings->report;
   check_path paths[MAX_PATHS];
-  size_t count = list_paths(vector, report->in_double, paths);
+  size_t count = settings->device ? list_device_paths(vector, paths) : list_paths(vector, report->in_double, paths);
   sparc_status worst = SPARC_OK;
+  if (count == 0) cli_message(report->who, "%.200s: skipped: %s", vector->path, sparc_error());
   for (size_t i = 0; i < count && !cli_output_lost(); i++) {
-    sparc_status status = run_path(vector, &paths[i], report->in_double, settings->threads, result);
+    sparc_status status = settings->device ? run_device_path(vector, &paths[i], settings->device, result)
+                                           : run_path(vector, &paths[i], report->in_double, settings->threads, result);
     if (status == SPARC_OK) {
       report_path(report, vector, &paths[i], result);
       continue;
@@ -123,6 +149,15 @@ static exit_code run_check(int argc, char **argv) {
   check_settings settings = {.report = {.who = argv[0], .tolerance = -1, .colour = cli_colour()}};
   if (argp_parse(&check_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
   check_report *report = &settings.report;
+  if (settings.device_name) {
+    sparc_device_config config = {0};
+    sparc_status status = device_parse(settings.device_name, &config);
+    if (status == SPARC_OK) status = sparc_device_open(&config, &settings.device);
+    if (status != SPARC_OK) {
+      cli_message(argv[0], "%s", sparc_error());
+      return cli_exit_code(status);
+    }
+  }
   for (char **file = settings.files; *file; file++) {
     int width = (int)strlen(*file);
     if (width > report->file_width) report->file_width = width;
@@ -135,6 +170,7 @@ static exit_code run_check(int argc, char **argv) {
     if (of_file > code) code = of_file;
   }
   report_summary(report);
+  sparc_device_close(settings.device);
   return code == EXIT_DONE && report->beyond > 0 ? EXIT_FAILED : code;
 }
 

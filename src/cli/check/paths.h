@@ -8,17 +8,19 @@
 #define SPARC_CLI_CHECK_PATHS_H
 
 #include "cli/check/vector.h"
+#include "sparc/device.h"
 
 typedef enum path_kind {
-  PATH_STEP,     /* one step after another: out */
-  PATH_SEQUENCE, /* a plan, sequential or chunked: out and every gradient */
-  PATH_RTRL,     /* steps with exact sensitivities: out, parameter gradients, traces */
-  PATH_REFERENCE /* the plain reference, which exists in double only: out and every gradient */
+  PATH_STEP,      /* one step after another: out */
+  PATH_SEQUENCE,  /* a plan, sequential or chunked: out and every gradient */
+  PATH_RTRL,      /* steps with exact sensitivities: out, parameter gradients, traces */
+  PATH_REFERENCE, /* the plain reference, which exists in double only: out and every gradient */
+  PATH_DEVICE     /* a plan of a device: out and every gradient */
 } path_kind;
 
 typedef struct check_path {
   path_kind kind;
-  int chunk; /* PATH_SEQUENCE: the plan's chunk length, 0 for the sequential scan */
+  int chunk; /* PATH_SEQUENCE: the plan's chunk length, 0 for the sequential scan; PATH_DEVICE: the number of chunks */
   char name[24];
 } check_path;
 
@@ -41,6 +43,11 @@ void result_free(path_result *result);
  * but did not write is NaN. */
 sparc_status run_path(const vector_file *vector, const check_path *path, bool in_double, int threads,
                       path_result *result);
+
+/* list_device_paths names the ways in which a device computes this vector; 0: none, and sparc_error says why */
+size_t list_device_paths(const vector_file *vector, check_path paths[MAX_PATHS]);
+sparc_status run_device_path(const vector_file *vector, const check_path *path, sparc_device *device,
+                             path_result *result);
 
 /* the same in one precision, for every path but the reference; result->has must be clear */
 sparc_status run_path_f32(const vector_file *vector, const check_path *path, int threads, path_result *result);

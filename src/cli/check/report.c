@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "io/json.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -61,12 +62,34 @@ static void print_row(check_report *report, const vector_file *v, const check_pa
          error.normalised, report->colour ? colour : "", verdict, report->colour ? "\033[0m" : "");
 }
 
+/* FNV-1a over the floats of all results, in the order of the arrays */
+static uint64_t hash_results(const vector_file *v, const path_result *result) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  for (int a = FIRST_WANTED; a < ARRAYS; a++) {
+    for (size_t i = 0; result->has[a] && i < v->length[a]; i++) {
+      const float value = (float)result->array[a][i];
+      unsigned char bytes[sizeof value];
+      memcpy(bytes, &value, sizeof value);
+      for (size_t b = 0; b < sizeof bytes; b++) hash = (hash ^ bytes[b]) * UINT64_C(0x100000001b3);
+    }
+  }
+  return hash;
+}
+
+static void print_hash(const vector_file *v, const check_path *path, const path_result *result) {
+  const char *slash = strrchr(v->path, '/');
+  printf("hash  ");
+  cli_text(slash ? slash + 1 : v->path, 0);
+  printf("  %s  %016" PRIx64 "\n", path->name, hash_results(v, result));
+}
+
 void report_begin(check_report *report) {
   report->files++;
   memset(report->worst, 0, sizeof report->worst);
 }
 
 void report_path(check_report *report, const vector_file *vector, const check_path *path, const path_result *result) {
+  if (report->hashes) print_hash(vector, path, result);
   for (size_t i = 0; i < vector->slots; i++) {
     const vector_slot *slot = &vector->slot[i];
     if (slot->array < FIRST_WANTED || !result->has[slot->array]) continue;
