@@ -20,7 +20,7 @@ define build_preset
 @$(CMAKE) --build build/$(1) --parallel $(JOBS)
 endef
 
-.PHONY: run build inference test test-faults test-levels test-aarch64 bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
+.PHONY: run build inference test test-faults test-levels test-aarch64 test-device bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
 
 run: build ## install what is missing, build, and run the main job
 	@scripts/run.sh $(RELEASE)
@@ -36,6 +36,10 @@ test-faults: build ## every allocation and every call on files of the tool's com
 
 test-levels: build ## every test once per set of kernels that this machine can run
 	@scripts/test-levels.sh $(RELEASE) $(JOBS)
+
+test-device: build ## every gate of the kernels of devices (docs/gpu.md); says what ran and what was skipped
+	@scripts/install-packages.sh device || true
+	@scripts/test-device.sh $(RELEASE)
 
 test-aarch64: packages ## cross-compile for 64-bit ARM; golden vectors, kernel and property tests under qemu
 	@scripts/test-aarch64.sh build/aarch64 $(JOBS) || test $$? = 77

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# install-packages.sh [build|lint|fuzz|valgrind|aarch64|optional]: the one list of Debian packages this project uses.
+# install-packages.sh [build|lint|fuzz|valgrind|device|aarch64|optional]: the one list of Debian packages this project uses.
 #
 # Silent, and without touching the network, when nothing of the group is missing. Otherwise installs as root or
 # through password-free sudo; with neither it prints the command to run and stops. On a system without dpkg it
@@ -48,13 +48,17 @@ LIST
   valgrind) cat <<'LIST' ;;
 valgrind                            valgrind    memcheck
 LIST
+  device) cat <<'LIST' ;;
+oclgrind                            oclgrind    simulates an OpenCL device: data races, bounds
+clang                               clang       compiles the kernels for AMD and SPIR
+LIST
   aarch64) cat <<'LIST' ;;
 gcc-aarch64-linux-gnu               aarch64-linux-gnu-gcc  cross-compiles for 64-bit ARM
 libc6-dev-arm64-cross               -                      its C library
 qemu-user                           qemu-aarch64           runs the tests
 LIST
   *)
-    echo "usage: ${0##*/} [build|lint|fuzz|valgrind|aarch64|optional]" >&2
+    echo "usage: ${0##*/} [build|lint|fuzz|valgrind|device|aarch64|optional]" >&2
     exit 2
     ;;
   esac

@@ -7,7 +7,7 @@
  */
 #include "device/device.h"
 #include "scratch.h"
-#include "support.h"
+#include "support_device.h"
 #include "unit.h"
 
 #include <dirent.h>
@@ -42,99 +42,6 @@ static void need_device(void) {
   if (!device) skip();
 }
 
-static void check(sparc_status status) {
-  if (status != SPARC_OK) fail_msg("%s", sparc_error());
-}
-
-/* ---- a problem on the device --------------------------------------------------------------------- */
-
-static sparc_slice make(size_t bytes) {
-  sparc_slice slice = {NULL, 0};
-  check(sparc_memory_create(device, bytes, &slice.memory));
-  return slice;
-}
-
-/* an array of the device with the given doubles, absent for NULL */
-static sparc_slice upload(const double *values, size_t n, bool bf16) {
-  if (!values) return (sparc_slice){NULL, 0};
-  const sparc_slice slice = make(n * sizeof(float));
-  float *floats = sparc_alloc(n * sizeof *floats);
-  sparc_bf16 *narrow = sparc_alloc(n * sizeof *narrow);
-  for (size_t i = 0; i < n; i++) floats[i] = (float)values[i];
-  sparc_bf16_from_floats(n, floats, narrow);
-  check(sparc_memory_write(slice, bf16 ? (const void *)narrow : floats, n * (bf16 ? sizeof *narrow : sizeof *floats)));
-  sparc_free(floats);
-  sparc_free(narrow);
-  return slice;
-}
-
-static void download(sparc_slice slice, double *values, size_t n, bool bf16) {
-  float *floats = sparc_alloc(n * sizeof *floats);
-  sparc_bf16 *narrow = sparc_alloc(n * sizeof *narrow);
-  check(sparc_memory_read(slice, bf16 ? (void *)narrow : floats, n * (bf16 ? sizeof *narrow : sizeof *floats)));
-  if (bf16) sparc_floats_from_bf16(n, narrow, floats);
-  for (size_t i = 0; i < n; i++) values[i] = (double)floats[i];
-  sparc_free(floats);
-  sparc_free(narrow);
-}
-
-static sparc_slice poisoned(size_t bytes) {
-  const sparc_slice slice = make(bytes);
-  void *ones = sparc_alloc(bytes);
-  memset(ones, 0xff, bytes);
-  check(sparc_memory_write(slice, ones, bytes));
-  sparc_free(ones);
-  return slice;
-}
-
-/* forward and backward in one plan; backward runs `times` times, each adds to dparams */
-static void run_device(const problem *p, const sparc_device_plan_config *config, int times, result *r) {
-  const size_t tokens = (size_t)p->B * (size_t)p->T, states = (size_t)p->B * p->n.state, D = (size_t)p->D;
-  const size_t O = p->n.output;
-  const bool bf16 = config->bf16;
-  sparc_device_plan *plan;
-  check(sparc_device_plan_create(device, p->cell, p->B, p->T, config, &plan));
-  const sparc_slice params = upload(p->params, p->n.params, false);
-  const sparc_slice prepared = poisoned(sparc_device_plan_prepared_bytes(plan));
-  const sparc_slice saved = poisoned(sparc_device_plan_saved_bytes(plan));
-  const sparc_slice work = poisoned(sparc_device_plan_work_bytes(plan));
-  const sparc_device_sequence sequence = {.x = upload(p->x, tokens * D, bf16),
-                                          .mask = upload(p->mask, tokens, false),
-                                          .state0 = upload(p->state0, states, false),
-                                          .y = poisoned(tokens * O * sizeof(float)),
-                                          .state_last = poisoned(states * sizeof(float))};
-  const sparc_device_gradient gradient = {.dy = upload(p->dy, tokens * O, bf16),
-                                          .dstate_last = upload(p->dstate_last, states, false),
-                                          .dx = poisoned(tokens * D * sizeof(float)),
-                                          .dstate0 = poisoned(states * sizeof(float)),
-                                          .dparams = make(p->n.params * sizeof(float))};
-  check(sparc_device_prepare(plan, params, prepared));
-  check(sparc_device_forward(plan, prepared, &sequence, saved, work));
-  for (int i = 0; i < times; i++) check(sparc_device_backward(plan, prepared, &sequence, saved, &gradient, work));
-  download(sequence.y, r->y, tokens * O, bf16);
-  download(sequence.state_last, r->state_last, states, false);
-  download(gradient.dx, r->dx, tokens * D, bf16);
-  download(gradient.dstate0, r->dstate0, states, false);
-  download(gradient.dparams, r->dparams, p->n.params, false);
-  check(sparc_device_wait(device));
-  const sparc_slice all[] = {params,
-                             prepared,
-                             saved,
-                             work,
-                             sequence.x,
-                             sequence.mask,
-                             sequence.state0,
-                             sequence.y,
-                             sequence.state_last,
-                             gradient.dy,
-                             gradient.dstate_last,
-                             gradient.dx,
-                             gradient.dstate0,
-                             gradient.dparams};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) sparc_memory_free(all[i].memory);
-  sparc_device_plan_free(plan);
-}
-
 /* ---- against the reference ------------------------------------------------------------------------ */
 
 /* |got - want| <= 2^-8 |want| + tolerance max(1, max |want|): half a unit of bfloat16 on top of float's error */
@@ -147,10 +54,6 @@ static void expect_rounded(const problem *p, const char *what, size_t n, const d
       fail_msg("bf16 %s[%zu] is %.9g, expected %.9g, for %s", what, i, got[i], want[i], problem_text(p));
 }
 
-static void round_to_bf16(double *values, size_t n) {
-  for (size_t i = 0; i < n; i++) values[i] = (double)sparc_float_from_bf16(sparc_bf16_from_float((float)values[i]));
-}
-
 static void compare_problem(problem *p, int chunks, bool bf16) {
   const size_t tokens = (size_t)p->B * (size_t)p->T, O = p->n.output, D = (size_t)p->D;
   result got = result_create(p), want = result_create(p);
@@ -159,7 +62,7 @@ static void compare_problem(problem *p, int chunks, bool bf16) {
   if (bf16) round_to_bf16(p->x, tokens * D);
   if (bf16) round_to_bf16(p->dy, tokens * O);
   run_reference(p, true, &want);
-  run_device(p, &(sparc_device_plan_config){.chunks = chunks, .bf16 = bf16}, 1, &got);
+  run_device(device, p, &(sparc_device_plan_config){.chunks = chunks, .bf16 = bf16}, 1, &got);
   if (bf16) {
     expect_rounded(p, "y", tokens * O, got.y, want.y, 3e-6);
     expect_rounded(p, "dx", tokens * D, got.dx, want.dx, 1e-5);
@@ -295,8 +198,8 @@ static void test_repeats(void **state) {
   const sparc_cell_config config = config_of(&c, 33);
   problem p = problem_create(&config, 2, 77, MASK_RANDOM, &stream);
   result a = result_create(&p), b = result_create(&p);
-  run_device(&p, &(sparc_device_plan_config){.chunks = 2}, 1, &a);
-  run_device(&p, &(sparc_device_plan_config){.chunks = 2}, 2, &b);
+  run_device(device, &p, &(sparc_device_plan_config){.chunks = 2}, 1, &a);
+  run_device(device, &p, &(sparc_device_plan_config){.chunks = 2}, 2, &b);
   assert_true(same_bits(a.y, b.y, 2 * 77 * p.n.output) && same_bits(a.dx, b.dx, 2 * 77 * 7));
   for (size_t i = 0; i < p.n.params; i++) assert_true(b.dparams[i] == 2 * a.dparams[i]);
   result_free(&a);
@@ -316,11 +219,11 @@ static void expect_reset(const device_case *c, int T, int s, int chunks) {
   sparc_free(p.state0);
   p.state0 = sparc_alloc(p.n.state * sizeof *p.state0);
   result clean = result_create(&p), ruined = result_create(&p);
-  run_device(&p, &plan, 1, &clean);
+  run_device(device, &p, &plan, 1, &clean);
 
   for (size_t i = 0; i < first * D; i += 3) p.x[i] = NAN;
   for (size_t i = 0; i < p.n.state; i++) p.state0[i] = i % 2 ? NAN : INFINITY;
-  run_device(&p, &plan, 1, &ruined);
+  run_device(device, &p, &plan, 1, &ruined);
   assert_true(same_bits(clean.y + first * O, ruined.y + first * O, (all - first) * O));
   assert_true(same_bits(clean.state_last, ruined.state_last, p.n.state));
   assert_true(same_bits(clean.dx + first * D, ruined.dx + first * D, (all - first) * D));
@@ -328,10 +231,10 @@ static void expect_reset(const device_case *c, int T, int s, int chunks) {
 
   for (size_t i = 0; i < first * D; i += 3) p.x[i] = 0.5;
   for (size_t i = 0; i < p.n.state; i++) p.state0[i] = 0.25;
-  run_device(&p, &plan, 1, &clean);
+  run_device(device, &p, &plan, 1, &clean);
   for (size_t i = first * O; i < all * O; i += 2) p.dy[i] = NAN;
   for (size_t i = 0; i < p.n.state; i++) p.dstate_last[i] = INFINITY;
-  run_device(&p, &plan, 1, &ruined);
+  run_device(device, &p, &plan, 1, &ruined);
   assert_true(same_bits(clean.dx, ruined.dx, first * D) && same_bits(clean.dstate0, ruined.dstate0, p.n.state));
   result_free(&clean);
   result_free(&ruined);
@@ -358,8 +261,8 @@ static void test_chunks(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     sparc_cell *cell;
     sparc_device_plan *plan;
-    check(sparc_cell_create(&(sparc_cell_config){.kind = "rtu", .D = 1, .H = cases[i].H}, &cell));
-    check(sparc_device_plan_create(device, cell, cases[i].B, cases[i].T, NULL, &plan));
+    device_check(sparc_cell_create(&(sparc_cell_config){.kind = "rtu", .D = 1, .H = cases[i].H}, &cell));
+    device_check(sparc_device_plan_create(device, cell, cases[i].B, cases[i].T, NULL, &plan));
     assert_int_equal(sparc_device_plan_chunks(plan), cases[i].chunks);
     sparc_device_plan_free(plan);
     sparc_cell_free(cell);
@@ -410,7 +313,7 @@ static void test_plans_refused(void **state) {
        1,
        0,
        SPARC_UNSUPPORTED,
-       "variant=unshared-control does not run"},
+       "controls that its modes do not share does not run"},
       {{.kind = "rtu", .D = 2, .H = 2}, 0, 1, 0, SPARC_INVALID, "B is 0"},
       {{.kind = "rtu", .D = 2, .H = 2}, 1, 1, 17, SPARC_INVALID, "chunks is 17"},
       {{.kind = "rtu", .D = 2, .H = 2}, 1 << 16, 1 << 16, 0, SPARC_INVALID, "32-bit offsets"},
@@ -419,7 +322,7 @@ static void test_plans_refused(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     sparc_cell *cell;
     sparc_device_plan *plan;
-    check(sparc_cell_create(&cases[i].config, &cell));
+    device_check(sparc_cell_create(&cases[i].config, &cell));
     const sparc_device_plan_config config = {.chunks = cases[i].chunks};
     expect_failure(sparc_device_plan_create(device, cell, cases[i].B, cases[i].T, &config, &plan), cases[i].status,
                    cases[i].sentence);
@@ -431,11 +334,11 @@ static void test_plans_refused(void **state) {
 static void test_memory(void **state) {
   (void)state;
   need_device();
-  const sparc_slice block = make(100);
+  const sparc_slice block = device_block(device, 100);
   char bytes[200] = {0};
   sparc_memory *huge;
   for (int i = 0; i < 100; i++) bytes[i] = 1;
-  check(sparc_memory_read(block, bytes, 100));
+  device_check(sparc_memory_read(block, bytes, 100));
   for (int i = 0; i < 100; i++) assert_int_equal(bytes[i], 0);
   expect_failure(sparc_memory_write(block, bytes, 101), SPARC_INVALID, "ends behind its block");
   expect_failure(sparc_memory_read((sparc_slice){block.memory, 101}, bytes, 0), SPARC_INVALID, "ends behind its block");
@@ -444,9 +347,9 @@ static void test_memory(void **state) {
   expect_failure(sparc_memory_create(device, (size_t)1 << 62, &huge), SPARC_NO_MEMORY, "too large for");
   expect_failure(sparc_memory_create(device, 0, &huge), SPARC_INVALID, "bytes is 0");
   memcpy(bytes, "abcdefgh", 8);
-  check(sparc_memory_write(block, bytes, 8));
-  check(sparc_memory_copy(block, (sparc_slice){block.memory, 50}, 8));
-  check(sparc_memory_read((sparc_slice){block.memory, 50}, bytes + 100, 8));
+  device_check(sparc_memory_write(block, bytes, 8));
+  device_check(sparc_memory_copy(block, (sparc_slice){block.memory, 50}, 8));
+  device_check(sparc_memory_read((sparc_slice){block.memory, 50}, bytes + 100, 8));
   assert_memory_equal(bytes, bytes + 100, 8);
   sparc_memory_free(block.memory);
 }
@@ -463,12 +366,12 @@ enum { SMALL_T = 5, SMALL_D = 3, SMALL_H = 2 };
 
 static small_plan make_small(const char *kind) {
   small_plan s = {.cell = NULL};
-  check(sparc_cell_create(&(sparc_cell_config){.kind = kind, .D = SMALL_D, .H = SMALL_H}, &s.cell));
-  check(sparc_device_plan_create(device, s.cell, 1, SMALL_T, NULL, &s.plan));
-  s.prepared = make(sparc_device_plan_prepared_bytes(s.plan));
-  s.saved = make(sparc_device_plan_saved_bytes(s.plan));
-  s.work = make(sparc_device_plan_work_bytes(s.plan));
-  s.arrays = make(4096);
+  device_check(sparc_cell_create(&(sparc_cell_config){.kind = kind, .D = SMALL_D, .H = SMALL_H}, &s.cell));
+  device_check(sparc_device_plan_create(device, s.cell, 1, SMALL_T, NULL, &s.plan));
+  s.prepared = device_block(device, sparc_device_plan_prepared_bytes(s.plan));
+  s.saved = device_block(device, sparc_device_plan_saved_bytes(s.plan));
+  s.work = device_block(device, sparc_device_plan_work_bytes(s.plan));
+  s.arrays = device_block(device, 4096);
   s.sequence = (sparc_device_sequence){.x = s.arrays, .mask = {s.arrays.memory, 1024}, .y = {s.arrays.memory, 2048}};
   return s;
 }
@@ -488,10 +391,10 @@ static void test_masks(void **state) {
   for (size_t k = 0; k < 2; k++) {
     small_plan s = make_small(kinds[k]);
     const float mask[SMALL_T] = {1, 0, 1, 0.5f, 1};
-    check(sparc_memory_write(s.sequence.mask, mask, sizeof mask));
-    check(sparc_device_forward(s.plan, s.prepared, &s.sequence, s.saved, s.work));
+    device_check(sparc_memory_write(s.sequence.mask, mask, sizeof mask));
+    device_check(sparc_device_forward(s.plan, s.prepared, &s.sequence, s.saved, s.work));
     expect_failure(sparc_device_wait(device), SPARC_INVALID, "element 3 of a mask is neither 0 nor 1");
-    check(sparc_device_wait(device));
+    device_check(sparc_device_wait(device));
     free_small(&s);
   }
 }
@@ -517,7 +420,7 @@ static void test_arguments(void **state) {
       SPARC_INVALID, "gradient.dy is absent");
   float *params = sparc_alloc(4096);
   params[1] = NAN;
-  check(sparc_memory_write(s.arrays, params, 1024));
+  device_check(sparc_memory_write(s.arrays, params, 1024));
   expect_failure(sparc_device_prepare(s.plan, s.arrays, s.prepared), SPARC_NOT_FINITE, "element 1 of log_decay is");
   sparc_free(params);
   free_small(&s);
@@ -590,7 +493,7 @@ static void test_failing_driver(void **state) {
   failing.kernel = failing_kernel;
   failing.launch = failing_launch;
   failing.wait = failing_wait;
-  check(sparc_cell_create(&(sparc_cell_config){.kind = "rtu", .D = SMALL_D, .H = SMALL_H}, &cell));
+  device_check(sparc_cell_create(&(sparc_cell_config){.kind = "rtu", .D = SMALL_D, .H = SMALL_H}, &cell));
   int calls = 0;
   for (sparc_status status = SPARC_DEVICE; status != SPARC_OK; calls++) {
     assert_true(calls < 100);
@@ -621,9 +524,9 @@ static void make_plan_with_cache(const char *cache) {
   config.cache = cache;
   log_text[0] = '\0';
   sparc_set_log(keep_log, NULL);
-  check(sparc_device_open(&config, &own));
-  check(sparc_cell_create(&(sparc_cell_config){.kind = "rtu", .D = SMALL_D, .H = SMALL_H}, &cell));
-  check(sparc_device_plan_create(own, cell, 1, SMALL_T, NULL, &plan));
+  device_check(sparc_device_open(&config, &own));
+  device_check(sparc_cell_create(&(sparc_cell_config){.kind = "rtu", .D = SMALL_D, .H = SMALL_H}, &cell));
+  device_check(sparc_device_plan_create(own, cell, 1, SMALL_T, NULL, &plan));
   sparc_set_log(NULL, NULL);
   sparc_device_plan_free(plan);
   sparc_cell_free(cell);
@@ -772,7 +675,7 @@ static void test_opencl_numbers(void **state) {
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) check(device_parse(argv[1], &which));
+  if (argc > 1) device_check(device_parse(argv[1], &which));
   if (argc > 2) random_shapes = atoi(argv[2]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_opencl_numbers), cmocka_unit_test(test_names),   cmocka_unit_test(test_memory),

@@ -57,6 +57,7 @@ static bool refused(sparc_status status) { return status == SPARC_INVALID && str
 #define QUIET(name, arguments)   CALL(name, (name arguments, true))  /* returns */
 
 static const char *const no_text = NULL;
+static const sparc_slice nowhere = {NULL, 0};
 
 /* ---- nothing at all -------------------------------------------------------------------------------- */
 
@@ -115,6 +116,22 @@ static void call_without_anything(void) {
   ZERO(sparc_dataset_target, (NULL, 1));
   ZERO(sparc_dataset_target_steps, (NULL));
   ZERO(sparc_dataset_targets, (NULL));
+  ANSWERS(sparc_device_backends, ()[0] != NULL);
+  REFUSES(sparc_device_backward, (NULL, nowhere, NULL, nowhere, NULL, nowhere));
+  QUIET(sparc_device_close, (NULL));
+  REFUSES(sparc_device_count, (NULL, NULL));
+  REFUSES(sparc_device_describe, (NULL, 0, NULL));
+  REFUSES(sparc_device_forward, (NULL, nowhere, NULL, nowhere, nowhere));
+  ZERO(sparc_device_info_of, (NULL).units);
+  REFUSES(sparc_device_open, (NULL, NULL));
+  ZERO(sparc_device_plan_chunks, (NULL));
+  REFUSES(sparc_device_plan_create, (NULL, NULL, 1, 1, NULL, NULL));
+  QUIET(sparc_device_plan_free, (NULL));
+  ZERO(sparc_device_plan_prepared_bytes, (NULL));
+  ZERO(sparc_device_plan_saved_bytes, (NULL));
+  ZERO(sparc_device_plan_work_bytes, (NULL));
+  REFUSES(sparc_device_prepare, (NULL, nowhere, nowhere));
+  REFUSES(sparc_device_wait, (NULL));
   ANSWERS(sparc_dtype_name, (SPARC_F32));
   ANSWERS(sparc_dtype_size, (SPARC_F32));
   REFUSES(sparc_env_find, (NULL, NULL));
@@ -171,6 +188,11 @@ static void call_without_anything(void) {
   REFUSES(sparc_learner_restore, (NULL, NULL));
   REFUSES(sparc_learner_save, (NULL, NULL, NULL, 1, NULL));
   REFUSES(sparc_learner_step, (NULL, NULL, NULL));
+  REFUSES(sparc_memory_copy, (nowhere, nowhere, 1));
+  REFUSES(sparc_memory_create, (NULL, 1, NULL));
+  QUIET(sparc_memory_free, (NULL));
+  REFUSES(sparc_memory_read, (nowhere, NULL, 1));
+  REFUSES(sparc_memory_write, (nowhere, NULL, 1));
   REFUSES(sparc_model_evaluate, (NULL, NULL, NULL));
   QUIET(sparc_model_free, (NULL));
   ZERO(sparc_model_inputs, (NULL));

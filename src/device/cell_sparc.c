@@ -9,7 +9,7 @@
 static bool is_controlled(const sparc_cell *cell) { return cell_rules_of(cell).controls == CONTROLS_SHARED; }
 
 static const char *refusal(const sparc_cell *cell) {
-  return cell_rules_of(cell).controls == CONTROLS_PER_MODE ? "variant=unshared-control" : NULL;
+  return cell_rules_of(cell).controls == CONTROLS_PER_MODE ? "controls that its modes do not share" : NULL;
 }
 
 /* constants of the modes, the controllers, kappa_r and kappa_p */

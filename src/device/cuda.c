@@ -340,7 +340,7 @@ static sparc_status cuda_launch(void *context, const kernel_launch *launch) {
     int narrow;
     long long wide;
   } value[LAUNCH_ARGUMENTS];
-  void *arguments[LAUNCH_ARGUMENTS];
+  void *arguments[LAUNCH_ARGUMENTS + 1] = {NULL};
   for (size_t i = 0; i < launch->arguments; i++) {
     const launch_argument *a = &launch->argument[i];
     arguments[i] = &value[i];

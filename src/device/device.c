@@ -188,7 +188,7 @@ sparc_status slice_check(const sparc_device *device, sparc_slice slice, size_t b
 }
 
 static sparc_status check_transfer(sparc_slice slice, const void *host, size_t bytes, const char *name) {
-  if (!slice.memory) return fail(SPARC_INVALID, "%s has no memory", name);
+  if (!slice.memory) return fail(SPARC_INVALID, "%s has no memory: its block is NULL", name);
   if (!host && bytes > 0) return fail(SPARC_INVALID, "the host's array is NULL");
   return slice_check(slice.memory->device, slice, bytes, 1, name);
 }
@@ -209,7 +209,8 @@ sparc_status sparc_memory_read(sparc_slice from, void *to, size_t bytes) {
 }
 
 sparc_status sparc_memory_copy(sparc_slice from, sparc_slice to, size_t bytes) {
-  if (!from.memory || !to.memory) return fail(SPARC_INVALID, "%s has no memory", from.memory ? "to" : "from");
+  if (!from.memory || !to.memory)
+    return fail(SPARC_INVALID, "%s has no memory: its block is NULL", from.memory ? "to" : "from");
   sparc_device *device = from.memory->device;
   sparc_status status = slice_check(device, from, bytes, 1, "from");
   if (status == SPARC_OK) status = slice_check(device, to, bytes, 1, "to");

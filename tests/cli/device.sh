@@ -43,7 +43,7 @@ prints "0 beyond tolerance"
 # cells that have no kernels are told apart from failures
 expect 0 check --device opencl "$vectors/gru.safetensors" "$vectors/sparc-unshared-control.safetensors"
 complains "gru.safetensors: skipped: cell gru does not run on devices"
-complains "skipped: cell sparc with variant=unshared-control does not run on devices"
+complains "skipped: cell sparc with controls that its modes do not share does not run on devices"
 
 # a damaged answer is found
 expect 1 check --device opencl --tolerance 1e-12 "$one"

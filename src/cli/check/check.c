@@ -43,6 +43,8 @@ static const struct argp_option check_options[] = {
     {"threads", KEY_THREADS, "N", 0, "Use at most N threads (default: all processors)", 0},
     {"device", KEY_DEVICE, "NAME", 0, "Check the paths of a device, for example opencl or opencl:1 (see sparc info)",
      0},
+    {"hashes", KEY_HASHES, NULL, 0,
+     "With --device: print a hash of every path's bits, equal on all devices with exact arithmetic", 0},
     {0}};
 
 static double parse_tolerance(const char *text, const struct argp_state *state) {

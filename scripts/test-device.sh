@@ -1,0 +1,219 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# test-device.sh BUILD [SHAPES]: every gate of the kernels of devices. A gate that cannot run says why; one that runs must
+# also notice a mistake that is planted in the kernels for it. SHAPES random shapes are compared with the reference (60).
+set -euo pipefail
+export LC_ALL=C
+
+build=$1
+shapes=${2:-60}
+tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$(cd "$build" && pwd)
+vectors=$tree/tests/vectors
+gate=$build/tests/device_gate
+fake=$build/tests/device/fake_cuda.so
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export POCL_CACHE_DIR=$build/pocl XDG_CACHE_HOME=$build/cache
+failures=0
+
+ran() { printf 'ran      %-12s %s\n' "$1" "$2"; }
+skipped() { printf 'skipped  %-12s %s\n' "$1" "$2"; }
+failed() {
+  printf 'FAILED   %-12s %s\n' "$1" "$2"
+  if [ -s "$scratch/out" ]; then tail -20 "$scratch/out"; fi
+  failures=$((failures + 1))
+}
+
+# run COMMAND...: its output goes to $scratch/out
+run() { "$@" >"$scratch/out" 2>&1; }
+# on_shim ORDER COMMAND...: with the CUDA driver that needs no GPU
+on_shim() { SPARC_CUDA_DRIVER=$fake SPARC_CUDA_COMPILER=$fake SHIM_ORDER=$1 "${@:2}"; }
+hashes() { grep -E '  [0-9a-f]{16}$' "$1" || true; }
+
+has_opencl() { "$build/sparc" info | grep -q 'opencl:0 '; }
+opencl_reason="no OpenCL device (Debian: pocl-opencl-icd, ocl-icd-libopencl1)"
+
+# ---- mathematics: the reference, golden vectors, committed bits ------------------------------------------
+
+properties() {
+  if ! has_opencl; then skipped properties "$opencl_reason"; return; fi
+  if run "$build/tests/test_device" opencl "$shapes"; then
+    ran properties "test_device, $shapes random shapes against the double reference"
+  else
+    failed properties "test_device"
+  fi
+}
+
+golden_vectors() {
+  if ! has_opencl; then skipped vectors "$opencl_reason"; return; fi
+  if ! run "$build/sparc" check --device opencl --hashes --quiet "$vectors"/*.safetensors; then
+    failed vectors "sparc check --device opencl"
+    return
+  fi
+  ran vectors "$(tail -1 "$scratch/out")"
+  hashes "$scratch/out" >"$scratch/hashes"
+  if diff "$vectors/device-hashes.txt" "$scratch/hashes" >"$scratch/out"; then
+    ran bits "$(wc -l <"$scratch/hashes") paths have the committed bits (tests/vectors/device-hashes.txt)"
+  else
+    failed bits "paths differ from tests/vectors/device-hashes.txt"
+  fi
+}
+
+# ---- the CUDA dialect on fibres --------------------------------------------------------------------------
+
+# noticed GATE PLANT COMMAND...: the command must fail, or give other bits than $scratch/right
+noticed() {
+  if run "${@:3}" && cmp -s <(hashes "$scratch/out") "$scratch/right"; then
+    failed "$1" "the planted mistake '$2' was not noticed"
+    return 1
+  fi
+}
+
+shim() {
+  local order plant
+  if ! command -v g++ >/dev/null; then skipped shim "no g++"; return; fi
+  if ! run on_shim ascending "$gate" cuda; then failed shim "device_gate cuda"; return; fi
+  hashes "$scratch/out" >"$scratch/right"
+  for order in descending permuted; do
+    if ! run on_shim $order "$gate" cuda || ! cmp -s <(hashes "$scratch/out") "$scratch/right"; then
+      failed shim "bits depend on the order of work-items: $order"
+      return
+    fi
+  done
+  ran shim "CUDA dialect and driver calls on fibres: the same bits in three orders"
+  if has_opencl; then
+    if run "$gate" opencl && cmp -s <(hashes "$scratch/out") "$scratch/right"; then
+      ran shim "the bits of the shim are those of OpenCL"
+    else
+      failed shim "OpenCL and the shim differ in bits"
+    fi
+  fi
+  for plant in return contraction reset; do noticed shim $plant on_shim ascending "$gate" cuda $plant || return 0; done
+  noticed shim barrier on_shim descending "$gate" cuda barrier || return 0
+  ran shim "planted: return before a barrier, contraction, multiplied reset, missing barrier: noticed"
+}
+
+sanitized_shim() {
+  local library
+  library=$(g++ -print-file-name=libasan.so 2>/dev/null || true)
+  if [ ! -e "$library" ]; then skipped sanitizer "no libasan (Debian: g++)"; return; fi
+  sanitized() {
+    LD_PRELOAD=$library:$(g++ -print-file-name=libubsan.so) SHIM_FLAGS=-fsanitize=address,undefined \
+      ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 on_shim ascending "$gate" cuda "$@"
+  }
+  if ! run sanitized || grep -q 'runtime error' "$scratch/out"; then failed sanitizer "device_gate cuda"; return; fi
+  ran sanitizer "kernels under AddressSanitizer and UBSan on fibres"
+  if run sanitized store || ! grep -q heap-buffer-overflow "$scratch/out"; then
+    failed sanitizer "the planted mistake 'store' was not noticed"
+  else
+    ran sanitizer "planted: a store behind the end: noticed"
+  fi
+}
+
+# ---- Oclgrind: races and bounds ----------------------------------------------------------------------------
+
+oclgrind() {
+  local library plant
+  library=$(find /usr/lib /usr/local/lib -name 'liboclgrind-rt-icd.so' -print -quit 2>/dev/null)
+  if [ -z "$library" ]; then skipped oclgrind "not installed (Debian: oclgrind)"; return; fi
+  mkdir -p "$scratch/vendors"
+  echo "$library" >"$scratch/vendors/oclgrind.icd"
+  simulated() { OCL_ICD_VENDORS=$scratch/vendors OCLGRIND_DATA_RACES=1 OCLGRIND_MAX_ERRORS=20 "$gate" opencl "$@"; }
+  complaints() { grep -Eiq 'data race|invalid (read|write)|divergence|barrier' "$scratch/out"; }
+  if ! run simulated || complaints; then failed oclgrind "device_gate opencl"; return; fi
+  ran oclgrind "device_gate with data-race detection"
+  for plant in barrier store return; do
+    if run simulated $plant && ! complaints; then
+      failed oclgrind "the planted mistake '$plant' was not noticed"
+      return
+    fi
+  done
+  ran oclgrind "planted: missing barrier, store behind the end, return before a barrier: noticed"
+}
+
+# ---- compilers -----------------------------------------------------------------------------------------------
+
+texts="0 2 3 4" # problems of device_gate: SPARC, SPARC in bfloat16 without projection, RTU, RG-LRU
+text() { on_shim ascending "$gate" "text:$1" "${@:2}"; }
+
+# limits LOG: no spills, at most 128 registers, at most 48 KB of local memory
+within_limits() {
+  awk '/spill stores/ { spills += $5 + $9 }
+       /Used [0-9]+ registers/ { for (i = 1; i <= NF; i++) {
+           if ($i == "Used" && $(i + 1) > registers) registers = $(i + 1)
+           if ($i == "bytes" && $(i + 1) ~ /^smem/ && $(i - 1) > local) local = $(i - 1) }
+         kernels++ }
+       END { printf "%d kernels, at most %d registers, %d bytes of local memory, %d bytes of spills\n", kernels, registers, local, spills
+             exit !(kernels > 0 && spills == 0 && registers <= 128 && local <= 49152) }' "$1"
+}
+
+nvidia() {
+  local compiler architecture i
+  compiler=$(command -v nvcc || true)
+  if [ -z "$compiler" ] && [ -x /usr/local/cuda/bin/nvcc ]; then compiler=/usr/local/cuda/bin/nvcc; fi
+  if [ -z "$compiler" ]; then skipped nvcc "not installed"; return; fi
+  for i in $texts; do text "$i" >"$scratch/$i.cu"; done
+  for architecture in 75 80 90 120; do
+    : >"$scratch/log"
+    for i in $texts; do
+      if ! run "$compiler" -arch=sm_$architecture -cubin -w --fmad=false -Xptxas -v -o "$scratch/cubin" "$scratch/$i.cu"; then
+        failed nvcc "sm_$architecture: text $i does not compile"
+        return
+      fi
+      cat "$scratch/out" >>"$scratch/log"
+    done
+    : >"$scratch/out"
+    if ! within_limits "$scratch/log" >"$scratch/limits"; then
+      failed nvcc "sm_$architecture: $(cat "$scratch/limits")"
+    else
+      ran nvcc "sm_$architecture: $(cat "$scratch/limits")"
+    fi
+  done
+  text 0 registers >"$scratch/planted.cu"
+  run "$compiler" -arch=sm_90 -cubin -w --fmad=false -Xptxas -v -o "$scratch/cubin" "$scratch/planted.cu" || true
+  cp "$scratch/out" "$scratch/log"
+  if within_limits "$scratch/log" >"$scratch/out"; then
+    failed nvcc "the planted mistake 'registers' was not noticed"
+  else
+    ran nvcc "planted: runs of 8 tokens: noticed ($(cat "$scratch/out"))"
+  fi
+}
+
+# clang, with its own declarations of the builtins in place of a device library
+opencl_compiler() {
+  local compiler target options i
+  compiler=$(command -v clang-15 || command -v clang || true)
+  if [ -z "$compiler" ]; then skipped clang "not installed"; return; fi
+  for i in $texts; do text "$i" >"$scratch/$i.cl"; done
+  for target in "amdgcn-amd-amdhsa gfx906" "amdgcn-amd-amdhsa gfx90a" "amdgcn-amd-amdhsa gfx1100" "spir64 -"; do
+    read -r triple options <<<"$target"
+    if [ "$options" = - ]; then options=; else options=-mcpu=$options; fi
+    for i in $texts; do
+      # shellcheck disable=SC2086
+      if ! run "$compiler" -x cl -cl-std=CL1.2 -target "$triple" $options -w -O2 -nogpulib -Xclang -finclude-default-header -S \
+        -emit-llvm -o "$scratch/module.ll" "$scratch/$i.cl"; then
+        failed clang "$target: text $i does not compile"
+        return
+      fi
+    done
+    ran clang "$triple ${options#-mcpu=}: every kernel compiles"
+  done
+  sed 's/BARRIER() barrier(/BARRIER() barier(/' "$scratch/0.cl" >"$scratch/planted.cl"
+  if run "$compiler" -x cl -cl-std=CL1.2 -target spir64 -w -nogpulib -Xclang -finclude-default-header -S -emit-llvm \
+    -o "$scratch/module.ll" "$scratch/planted.cl"; then
+    failed clang "the planted mistake was not noticed"
+  else
+    ran clang "planted: an unknown function: noticed"
+  fi
+}
+
+properties
+golden_vectors
+shim
+sanitized_shim
+oclgrind
+nvidia
+opencl_compiler
+if [ $failures = 0 ]; then echo "no gate failed"; else echo "$failures gates failed"; fi
+exit $((failures > 0))

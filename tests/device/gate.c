@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* gate.c: small problems of every cell on a device, for the gates of scripts/test-device.sh.
+ *
+ *   device_gate BACKEND[:INDEX] [PLANT]
+ *
+ * Prints a hash of the bits of each problem, and fails when a number is beyond tolerance. PLANT makes a mistake in the
+ * kernels before they are compiled, which the gate must notice. `device_gate text` prints the text of one program
+ * instead, for compilers that run without a device.
+ */
+#include "device/plan.h"
+#include "support_device.h"
+#include "unit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- planted mistakes ------------------------------------------------------------------------------- */
+
+static const struct plant {
+  const char *name, *from, *to;
+} plants[] = {
+    {"barrier", "    BARRIER();\n\n    h = local_at(carry", "    h = local_at(carry"},
+    {"return", "  const place p = place_of(B, H);\n",
+     "  const place p = place_of(B, H);\n  if (!p.has_mode) return;\n"},
+    {"store", "put_state(state_last, p.b, H", "put_state(state_last, p.b + 100, H"},
+    {"contraction", "p = FMA(p, f, .6931471879266888f)", "p = p * f + .6931471879266888f"},
+    {"reset", "  if (kind == MAP_RESET) out = q;\n",
+     "  if (kind == MAP_RESET) out = num_plus(num_times(num_zero(), h), q);\n"},
+    {"registers", "#define RUN 4", "#define RUN 8"},
+};
+
+static const struct plant *planted;
+static const device_backend *real;
+static int text_of = -1; /* print the text of this problem */
+
+/* the text with the mistake in it, in memory of malloc */
+static char *plant_mistake(const char *text) {
+  const size_t length = strlen(text) + 1;
+  const char *at = planted ? strstr(text, planted->from) : NULL;
+  char *out = malloc(length + 256);
+  if (!out) exit(1);
+  memcpy(out, text, length);
+  if (!planted) return out;
+  if (!at) {
+    fprintf(stderr, "the kernels have no place for the mistake '%s'\n", planted->name);
+    exit(1);
+  }
+  const size_t before = (size_t)(at - text), behind = before + strlen(planted->from);
+  strcpy(out + before, planted->to);
+  strcat(out, text + behind);
+  return out;
+}
+
+static sparc_status build_with_mistake(void *context, const char *text, bool fast, void **program) {
+  char *changed = plant_mistake(text);
+  if (text_of >= 0) {
+    fputs(changed, stdout);
+    exit(0);
+  }
+  const sparc_status status = real->build(context, changed, fast, program);
+  free(changed);
+  return status;
+}
+
+/* ---- problems --------------------------------------------------------------------------------------- */
+
+static const struct small_problem {
+  sparc_cell_config cell;
+  int T, chunks;
+  bool bf16;
+} problems[] = {
+    {{.kind = "sparc", .D = 6, .H = 40}, 70, 1, false},
+    {{.kind = "sparc", .D = 6, .H = 40}, 70, 3, false},
+    {{.kind = "sparc", .D = 66, .H = 33, .options = "projection=none"}, 40, 2, true},
+    {{.kind = "rtu", .D = 3, .H = 33}, 40, 1, false},
+    {{.kind = "rglru", .D = 5, .H = 36, .options = "block=4"}, 40, 2, false},
+};
+
+static uint64_t hash_doubles(uint64_t hash, const double *values, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    const float value = (float)values[i];
+    unsigned char bytes[sizeof value];
+    memcpy(bytes, &value, sizeof value);
+    for (size_t b = 0; b < sizeof bytes; b++) hash = (hash ^ bytes[b]) * UINT64_C(0x100000001b3);
+  }
+  return hash;
+}
+
+static sparc_device *device;
+
+static void run_problem(const struct small_problem *small, size_t seed) {
+  sparc_random stream;
+  sparc_random_init(&stream, seed, "gate", small->cell.kind);
+  problem p = problem_create(&small->cell, 1, small->T, MASK_RANDOM, &stream);
+  const size_t tokens = (size_t)small->T, states = p.n.state;
+  if (small->bf16) round_to_bf16(p.x, tokens * (size_t)p.D);
+  if (small->bf16) round_to_bf16(p.dy, tokens * p.n.output);
+  result got = result_create(&p), want = result_create(&p);
+  run_device(device, &p, &(sparc_device_plan_config){.chunks = small->chunks, .bf16 = small->bf16}, 1, &got);
+  uint64_t hash = hash_doubles(UINT64_C(0xcbf29ce484222325), got.y, tokens * p.n.output);
+  hash = hash_doubles(hash, got.state_last, states);
+  hash = hash_doubles(hash, got.dx, tokens * (size_t)p.D);
+  hash = hash_doubles(hash, got.dstate0, states);
+  hash = hash_doubles(hash, got.dparams, p.n.params);
+  printf("%-5s chunks %d%s  %016" PRIx64 "\n", small->cell.kind, small->chunks, small->bf16 ? " bf16" : "     ", hash);
+  fflush(stdout);
+  run_reference(&p, true, &want);
+  expect_same_sequence(&p, "gate", &got, &want, small->bf16 ? 2e-2 : 3e-6, small->bf16 ? 2e-2 : 1e-5);
+  result_free(&got);
+  result_free(&want);
+  problem_free(&p);
+}
+
+static void test_problems(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) run_problem(&problems[i], i);
+}
+
+int main(int argc, char **argv) {
+  sparc_device_config config = {.cache = ""};
+  if (argc > 1 && strncmp(argv[1], "text:", 5) == 0) text_of = atoi(argv[1] + 5);
+  device_check(device_parse(text_of >= 0 ? "cuda" : argc > 1 ? argv[1] : "opencl", &config));
+  for (size_t i = 0; argc > 2 && i < sizeof plants / sizeof *plants; i++)
+    if (strcmp(plants[i].name, argv[2]) == 0) planted = &plants[i];
+  if (argc > 2 && !planted) {
+    fprintf(stderr, "no mistake is called '%s'\n", argv[2]);
+    return 2;
+  }
+  sparc_status status = sparc_device_open(&config, &device);
+  if (status == SPARC_UNSUPPORTED) { /* Oclgrind has exact arithmetic, but does not say so */
+    config.fast = 1;
+    status = sparc_device_open(&config, &device);
+  }
+  if (status != SPARC_OK) {
+    fprintf(stderr, "%s\n", sparc_error());
+    return 1;
+  }
+  device_backend changed = *device->backend;
+  real = device->backend;
+  changed.build = build_with_mistake;
+  device->backend = &changed;
+  if (text_of >= 0) run_problem(&problems[text_of], 0);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_problems)};
+  const int failures = cmocka_run_group_tests_name("device gate", tests, NULL, NULL);
+  sparc_device_close(device);
+  return failures ? 1 : 0;
+}
