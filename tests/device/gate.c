@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gate.c: small problems of every cell on a device, for the gates of scripts/test-device.sh.
  *
- *   device_gate BACKEND[:INDEX] [PLANT]
+ *   device_gate BACKEND[:INDEX] [PLANT [COUNT]]
  *
  * Prints a hash of the bits of each problem, and fails when a number is beyond tolerance. PLANT makes a mistake in the
- * kernels before they are compiled, which the gate must notice. `device_gate text` prints the text of one program
- * instead, for compilers that run without a device.
+ * kernels before they are compiled, which the gate must notice; `none` makes none. COUNT limits the number of problems.
+ * `device_gate text` prints the text of one program instead, for compilers that run without a device.
  */
 #include "device/plan.h"
 #include "support_device.h"
@@ -34,6 +34,7 @@ static const struct plant {
 static const struct plant *planted;
 static const device_backend *real;
 static int text_of = -1; /* print the text of this problem */
+static size_t most;      /* problems to run; 0: all */
 
 /* the text with the mistake in it, in memory of malloc */
 static char *plant_mistake(const char *text) {
@@ -115,7 +116,8 @@ static void run_problem(const struct small_problem *small, size_t seed) {
 
 static void test_problems(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) run_problem(&problems[i], i);
+  const size_t count = sizeof problems / sizeof *problems;
+  for (size_t i = 0; i < (most > 0 && most < count ? most : count); i++) run_problem(&problems[i], i);
 }
 
 int main(int argc, char **argv) {
@@ -124,7 +126,8 @@ int main(int argc, char **argv) {
   device_check(device_parse(text_of >= 0 ? "cuda" : argc > 1 ? argv[1] : "opencl", &config));
   for (size_t i = 0; argc > 2 && i < sizeof plants / sizeof *plants; i++)
     if (strcmp(plants[i].name, argv[2]) == 0) planted = &plants[i];
-  if (argc > 2 && !planted) {
+  if (argc > 3) most = (size_t)atoi(argv[3]);
+  if (argc > 2 && !planted && strcmp(argv[2], "none") != 0) {
     fprintf(stderr, "no mistake is called '%s'\n", argv[2]);
     return 2;
   }
