@@ -143,8 +143,8 @@ static int metadata_int(const sparc_tensors *file, const char *key) {
   return atoi(value);
 }
 
-/* every key that is neither a size nor about the file is an option; mamba3's number of angles shows only in the rows of `input`:
- * 2 d_i + 2 N + 3 n_h + N_a */
+/* every key that is neither a size nor about the file is an option; mamba3's number of angles shows only in the rows of
+ * `input`: 2 d_i + 2 N + 3 n_h + N_a */
 static void options_of(const sparc_tensors *file, const char *kind, char text[256]) {
   size_t used = 0;
   text[0] = '\0';

@@ -14,8 +14,8 @@ enum { MAX_OPTIONS = 8, OPTIONS_TEXT = 256 };
  * with a NULL name. owner opens the errors: "cell sparc". Numbers have a decimal point, whatever the locale. */
 sparc_status options_parse(const char *owner, const sparc_option *rules, const char *text, double *values);
 
-/* options_print writes every option into text [OPTIONS_TEXT], so that a stored text survives a change of defaults; those
- * that came later only if they are not the default, so that runs before them go on */
+/* options_print writes every option into text [OPTIONS_TEXT], so that a stored text survives a change of defaults;
+ * those that came later only if they are not the default, so that runs before them go on */
 void options_print(const sparc_option *rules, const double *values, char text[OPTIONS_TEXT]);
 
 /* options_print_changed writes the options that differ from their defaults, numbers in the fewest digits that read back

@@ -13,6 +13,8 @@
 #include <stdatomic.h>
 
 #if SPARC_USE_OPENMP
+#include "base/workspace.h"
+
 #include <omp.h>
 #include <sys/stat.h>
 #elif !defined(SPARC_INFERENCE)
@@ -136,7 +138,11 @@ static void run_on(int threads, job *j) {
   }
   atomic_store_explicit(&team_started, 1, memory_order_relaxed);
 #pragma omp parallel num_threads(threads) default(none) shared(j)
-  run_tiles(j, (size_t)omp_get_thread_num());
+  {
+    /* now, and not when a thread first happens to take a tile that needs it: later calls allocate nothing */
+    (void)thread_workspace();
+    run_tiles(j, (size_t)omp_get_thread_num());
+  }
 }
 
 #else

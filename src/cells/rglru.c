@@ -16,9 +16,10 @@
  * SPARC's, the decay has no floor: it would shift a by more than the rounding error, and where a rounds to 1 a step
  * still adds no more than the root of a rounding unit times u.
  */
+#include "cells/rglru.h"
+
 #include "base/error.h"
 #include "cells/affine/affine_impl.h"
-#include "cells/rglru.h"
 #include "cells/tiles.h"
 #include "kernels/gemm_impl.h"
 #include "kernels/kernels.h"

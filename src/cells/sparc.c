@@ -18,9 +18,10 @@
  * 1 - rho^2 come from expm1. Derived constants are clamped to a range in which no product of a step overflows,
  * and the effective decay has a floor that keeps |lambda| < 1 after rounding (docs/numerics.md).
  */
+#include "cells/sparc.h"
+
 #include "base/error.h"
 #include "cells/affine/affine_impl.h"
-#include "cells/sparc.h"
 #include "cells/spectral.h"
 #include "cells/tiles.h"
 #include "kernels/kernels.h"

@@ -13,7 +13,7 @@ typedef struct check_error {
 typedef struct check_report {
   const char *who;
   bool in_double, json, quiet, colour;
-  bool hashes; /* print a hash of the floats of every path */
+  bool hashes;      /* print a hash of the floats of every path */
   double tolerance; /* for every tensor; below 0: those of the precision */
   int file_width;   /* columns of the longest file name */
 
