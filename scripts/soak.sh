@@ -131,9 +131,10 @@ learn_line() {
 learn_files() { digest "$1" learner.safetensors; }
 
 lab_line() { line=(lab run "$scratch/grid.json" --out "$1/results" --threads 1 --jobs 1 --quiet); }
+# without temporary files: those of a worker that is about to die of the kill are left to the next run
 lab_files() {
-  (cd "$1" && find results \( -name '*.safetensors' -o -name 'metrics.*' -o -name config.json -o -name job.json \) | sort |
-    xargs cksum)
+  (cd "$1" && find results -name '*.safetensors' -o -name metrics.jsonl -o -name metrics.csv -o -name config.json \
+    -o -name job.json | sort | xargs cksum)
   "$tool" lab table "$1/results/soak" --json
 }
 
