@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import unittest
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +172,13 @@ def _child(queue):
 
 @unittest.skipUnless(hasattr(os, "fork"), "this system has no fork")
 class Forks(unittest.TestCase):
+
+    def setUp(self):
+        # newer versions of Python warn of every fork beside threads
+        caught = warnings.catch_warnings()
+        caught.__enter__()
+        self.addCleanup(caught.__exit__, None, None, None)
+        warnings.simplefilter("ignore", DeprecationWarning)
 
     def test_children(self):
         """They use objects of a parent whose threads have worked, while another of its threads goes on."""

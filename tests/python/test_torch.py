@@ -5,6 +5,7 @@ import io
 import os
 import pickle
 import unittest
+import warnings
 
 try:
     import torch
@@ -95,7 +96,10 @@ class Layers(unittest.TestCase):
 
         loader = torch.utils.data.DataLoader(Features(), batch_size=2, num_workers=2, multiprocessing_context="fork",
                                              timeout=120)
-        self.assertTrue(torch.equal(torch.cat(list(loader)), want))
+        with warnings.catch_warnings():  # newer versions of Python warn of every fork beside threads
+            warnings.simplefilter("ignore", DeprecationWarning)
+            got = list(loader)
+        self.assertTrue(torch.equal(torch.cat(got), want))
 
 
 if __name__ == "__main__":
