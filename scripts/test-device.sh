@@ -47,7 +47,7 @@ properties() {
 
 golden_vectors() {
   if ! has_opencl; then skipped vectors "$opencl_reason"; return; fi
-  if ! run "$build/sparc" check --device opencl --hashes --quiet "$vectors"/*.safetensors; then
+  if ! run "$build/sparc" check --device opencl --hashes --quiet "$vectors"/{lru,rglru,rtu,sparc}*.safetensors; then
     failed vectors "sparc check --device opencl"
     return
   fi
