@@ -16,8 +16,8 @@ list(APPEND inference_sources
   src/io/dtype.c src/io/json_tree.c src/io/safetensors_read.c src/io/settings.c src/io/settings_metadata.c
   src/io/stored_tensor.c
   src/data/normalise.c src/data/text.c
-  src/lab/batch.c src/lab/checkpoint.c src/lab/long_input.c src/lab/model.c src/lab/preprocessing.c
-  src/lab/train.c src/lab/train_settings.c)
+  src/train/batch.c src/train/checkpoint.c src/train/long_input.c src/train/model.c src/train/preprocessing.c
+  src/train/train.c src/train/train_settings.c)
 
 # one set of kernels; processors without it take the scalar C of the cells
 include(Kernels)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_augment.c: augmented examples: functions of seed, update and row, as large as was asked for, and windows that
  * are straight lines between the steps they come from. */
-#include "lab/augment.h"
+#include "train/augment.h"
 #include "unit.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_learner.c: networks that learn while they run: gradients are those of the whole stream, a horizon only delays
  * them, files go on to the bit and are models, sequences do not touch each other, and what is refused. */
-#include "lab/learn/learner.h"
+#include "online/learner.h"
 #include "scratch.h"
 #include "sparc/model.h"
 #include "sparc/optimiser.h"

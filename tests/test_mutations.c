@@ -3,7 +3,7 @@
  * with a sentence that names it, or what it holds goes on; with a sanitizer, without a wrong access to memory. The
  * bytes of saved environments have a test of their own in test_envs.c. */
 #include "io/settings.h"
-#include "lab/learn/learn_run.h"
+#include "run/learn_run.h"
 #include "scratch.h"
 #include "sparc/rl.h"
 #include "unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_rl_run.c: runs of reinforcement learning from C: events in their order, stopped by the callback and resumed to
  * equal bytes, names of folders, and what is refused. */
-#include "lab/rl/rl_run.h"
+#include "run/rl_run.h"
 #include "scratch.h"
 #include "unit.h"
 

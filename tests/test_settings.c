@@ -2,9 +2,9 @@
 /* test_settings.c: tables of settings: ranges, what was not given, sources above each other, JSON and back; and that
  * the tables of the library are sound. */
 #include "io/settings.h"
-#include "lab/run/run_settings.h"
-#include "lab/train_settings.h"
+#include "run/run_settings.h"
 #include "scratch.h"
+#include "train/train_settings.h"
 #include "unit.h"
 
 #include <jansson.h>

@@ -7,7 +7,7 @@
 #include "io/folder_file.h"
 #include "io/json.h"
 #include "io/settings.h"
-#include "lab/cell_choice.h"
+#include "run/cell_choice.h"
 
 #include <errno.h>
 #include <fcntl.h>

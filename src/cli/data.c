@@ -6,7 +6,7 @@
 #include "cli/settings.h"
 #include "data/catalog.h"
 #include "io/json.h"
-#include "lab/read_settings.h"
+#include "run/read_settings.h"
 
 #include <langinfo.h>
 #include <locale.h>

@@ -8,10 +8,10 @@
 #include "cli/settings.h"
 #include "data/nearest.h"
 #include "io/json.h"
-#include "lab/naive.h"
-#include "lab/read_settings.h"
-#include "lab/run/data.h"
-#include "lab/run/run_settings.h"
+#include "run/data.h"
+#include "run/read_settings.h"
+#include "run/run_settings.h"
+#include "train/naive.h"
 
 #include <string.h>
 #include <sys/stat.h>

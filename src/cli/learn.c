@@ -7,9 +7,9 @@
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "io/json.h"
-#include "lab/learn/learn_run.h"
-#include "lab/learn/learner_settings.h"
-#include "lab/run/lock.h"
+#include "online/learner_settings.h"
+#include "run/learn_run.h"
+#include "run/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,8 +11,8 @@
 #include "cli/input.h"
 #include "cli/settings.h"
 #include "data/text.h"
-#include "lab/read_settings.h"
-#include "lab/run/run_settings.h"
+#include "run/read_settings.h"
+#include "run/run_settings.h"
 #include "sparc/train.h"
 
 #include <string.h>

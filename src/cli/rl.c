@@ -7,10 +7,10 @@
 #include "cli/settings.h"
 #include "envs/envs.h"
 #include "io/json.h"
-#include "lab/rl/rl_run.h"
 #include "rl/player.h"
 #include "rl/score.h"
 #include "rl/settings.h"
+#include "run/rl_run.h"
 
 #include <math.h>
 #include <signal.h>

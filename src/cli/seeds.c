@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "cli/jobs.h"
-#include "lab/run/folder.h"
 #include "rl/score.h"
+#include "run/folder.h"
 
 #include <math.h>
 #include <stdio.h>

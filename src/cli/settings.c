@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "io/folder_file.h"
-#include "lab/run/folder.h"
+#include "run/folder.h"
 
 #include <errno.h>
 #include <stdlib.h>

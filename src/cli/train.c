@@ -8,8 +8,8 @@
 #include "cli/seeds.h"
 #include "cli/settings.h"
 #include "io/json.h"
-#include "lab/run/provenance.h"
-#include "lab/run/run_settings.h"
+#include "run/provenance.h"
+#include "run/run_settings.h"
 
 #include <signal.h>
 

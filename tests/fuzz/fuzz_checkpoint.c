@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_checkpoint.c: libFuzzer target of the readers of checkpoints: as a state to resume from and as a model, which is
  * then used. */
-#include "lab/checkpoint.h"
 #include "tensor_file.h"
+#include "train/checkpoint.h"
 
 /* both arrays have exactly the size that the network asks for, so that the sanitizer sees one element too many */
 static void try_resuming(const char *path) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_config.c: libFuzzer target of the settings of a run in a JSON file. A file is refused or makes a configuration,
  * which written as config.json makes the same run again. */
-#include "lab/run/run_settings.h"
+#include "run/run_settings.h"
 
 #include <jansson.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_stream.c: libFuzzer target of lines that are learned from. The first byte chooses the options; the first line
  * gives the columns, and each other one is a step or is refused. */
-#include "lab/learn/stream.h"
+#include "online/stream.h"
 
 #include <math.h>
 #include <stdint.h>

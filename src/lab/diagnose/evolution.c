@@ -3,7 +3,7 @@
 #include "lab/diagnose/evolution.h"
 
 #include "base/error.h"
-#include "lab/run/metrics.h"
+#include "run/metrics.h"
 
 #include <limits.h>
 #include <math.h>

@@ -7,9 +7,9 @@
 #include "envs/envs.h"
 #include "io/dtype.h"
 #include "io/folder_file.h"
-#include "lab/read_settings.h"
-#include "lab/run/run_settings.h"
 #include "rl/agent.h"
+#include "run/read_settings.h"
+#include "run/run_settings.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,11 +8,11 @@
 #ifndef SPARC_LAB_DIAGNOSE_REPLAY_H
 #define SPARC_LAB_DIAGNOSE_REPLAY_H
 
-#include "lab/cell_choice.h"
-#include "lab/checkpoint.h"
-#include "lab/run/data.h"
-#include "lab/run/folder.h"
+#include "run/cell_choice.h"
+#include "run/data.h"
+#include "run/folder.h"
 #include "sparc/rl.h"
+#include "train/checkpoint.h"
 
 typedef struct replay_options {
   const char *data, *root;    /* NULL: as the run and the environment say */

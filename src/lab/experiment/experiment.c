@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
-#include "lab/batch.h"
+#include "train/batch.h"
 
 #include <math.h>
 #include <pthread.h>

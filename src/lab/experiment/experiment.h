@@ -9,8 +9,8 @@
 #ifndef SPARC_LAB_EXPERIMENT_EXPERIMENT_H
 #define SPARC_LAB_EXPERIMENT_EXPERIMENT_H
 
-#include "lab/cell_choice.h"
 #include "lab/experiment/methods.h"
+#include "run/cell_choice.h"
 #include "sparc/run.h"
 
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
 #ifndef SPARC_LAB_EXPERIMENT_METHODS_H
 #define SPARC_LAB_EXPERIMENT_METHODS_H
 
-#include "lab/cell_choice.h"
+#include "run/cell_choice.h"
 #include "sparc/tasks.h"
 
 #include <stdbool.h>

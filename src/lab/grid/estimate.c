@@ -3,8 +3,8 @@
 #include "lab/grid/estimate.h"
 
 #include "base/error.h"
-#include "lab/rl/rl_run.h"
-#include "lab/run/run_settings.h"
+#include "run/rl_run.h"
+#include "run/run_settings.h"
 
 #include <math.h>
 #include <time.h>

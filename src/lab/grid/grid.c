@@ -10,10 +10,10 @@
 #include "base/error.h"
 #include "data/tasks.h"
 #include "lab/grid/sweep.h"
-#include "lab/read_settings.h"
-#include "lab/rl/rl_run.h"
-#include "lab/run/metrics.h"
-#include "lab/run/run_settings.h"
+#include "run/metrics.h"
+#include "run/read_settings.h"
+#include "run/rl_run.h"
+#include "run/run_settings.h"
 
 #include <math.h>
 #include <stdio.h>

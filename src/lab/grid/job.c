@@ -9,9 +9,9 @@
 #include "lab/grid/aggregate.h"
 #include "lab/grid/log.h"
 #include "lab/grid/match.h"
-#include "lab/rl/rl_settings.h"
-#include "lab/run/lock.h"
-#include "lab/run/run_settings.h"
+#include "run/lock.h"
+#include "run/rl_settings.h"
+#include "run/run_settings.h"
 
 #include <errno.h>
 #include <math.h>

@@ -16,7 +16,7 @@
 #include "lab/grid/grid.h"
 #include "lab/grid/selection.h"
 #include "lab/grid/store.h"
-#include "lab/run/provenance.h"
+#include "run/provenance.h"
 
 enum { JOB_PATH = 4200, JOB_TEXT = 256 };
 

@@ -3,8 +3,8 @@
 #include "lab/grid/match.h"
 
 #include "base/error.h"
-#include "lab/cell_choice.h"
-#include "lab/run/data.h"
+#include "run/cell_choice.h"
+#include "run/data.h"
 #include "sparc/rl.h"
 #include "sparc/tasks.h"
 

@@ -3,7 +3,7 @@
 #include "lab/grid/results.h"
 
 #include "base/error.h"
-#include "lab/run/data.h"
+#include "run/data.h"
 
 #include <math.h>
 #include <stdarg.h>

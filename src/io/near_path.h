@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* near_path.h: what a mistyped path may have been meant to be. */
+#ifndef SPARC_IO_NEAR_PATH_H
+#define SPARC_IO_NEAR_PATH_H
+
+#include <stdbool.h>
+
+enum { NEAR_PATH = 4200 };
+
+/* near_path looks for a path like this one with another name in the place of its first part that does not exist, or
+ * else of its last part. fits says which paths count. false: there is none. */
+bool near_path(const char *path, bool (*fits)(const char *path), char near[NEAR_PATH]);
+
+#endif

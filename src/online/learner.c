@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/* learner.c: steps, truths and updates of a network that learns while it runs [eq:rtrl_recurrence,
+ * eq:online_loss_gradient]. */
+#include "online/learner.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "io/settings.h"
+#include "nn/losses.h"
+#include "online/learner_settings.h"
+#include "sparc/optimiser.h"
+#include "train/train_settings.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double INPUT_LIMIT = 10; /* deviations */
+
+/* ---- life cycle --------------------------------------------------------------------------------- */
+
+sparc_learner_config sparc_learner_defaults(void) {
+  sparc_learner_config c = {.goal = SPARC_LEARN_NUMBERS};
+  const settings_form form = {.part = {{&learner_settings, &c}}};
+  settings_clear(&form);
+  settings_fill(&form, USUAL_DATA);
+  c.goal = SPARC_LEARN_NUMBERS;
+  c.horizon = 0;
+  c.network = (sparc_network_config){.cell = "sparc", .H = 64, .init = SPARC_INIT_CLASSIFICATION};
+  return c;
+}
+
+static sparc_status check_config(const sparc_learner_config *config) {
+  sparc_learner_config c = *config;
+  const sparc_status status = settings_check(&(settings_form){.part = {{&learner_settings, &c}}}, true);
+  if (status != SPARC_OK) return status;
+  if (c.goal == SPARC_LEARN_FORECAST && c.horizon < 1)
+    return fail(SPARC_INVALID, "horizon is %d, expected at least 1 for a forecast", c.horizon);
+  if (c.goal == SPARC_LEARN_FORECAST && c.outputs != 0 && c.outputs != c.network.inputs)
+    return fail(SPARC_INVALID, "outputs is %d, expected 0 or the %d inputs that are forecast", c.outputs,
+                c.network.inputs);
+  const int least = c.goal == SPARC_LEARN_CLASSES ? 2 : 1;
+  if (c.goal != SPARC_LEARN_FORECAST && c.outputs < least)
+    return fail(SPARC_INVALID, "outputs is %d, expected at least %d", c.outputs, least);
+  return SPARC_OK;
+}
+
+static sparc_status make_network(sparc_learner *l) {
+  sparc_learner_config *c = &l->config;
+  if (c->goal == SPARC_LEARN_FORECAST) c->outputs = c->network.inputs;
+  l->head = (sparc_head_config){.input = c->goal == SPARC_LEARN_CLASSES ? SPARC_HEAD_LAST : SPARC_HEAD_STEPS,
+                                .outputs = c->outputs,
+                                .hidden = c->hidden};
+  c->network.head = &l->head;
+  c->network.heads = 1;
+  c->network.dropout = 0;
+  sparc_status status = sparc_network_create(&c->network, &l->network);
+  if (status != SPARC_OK) return status;
+  c->network = sparc_network_config_of(l->network);
+  l->head = *c->network.head;
+  l->n = sparc_network_sizes_of(l->network);
+  if (l->n.trace == 0)
+    return fail(SPARC_UNSUPPORTED,
+                "cell %s with %d layers cannot learn while it runs: expected a cell with an RTRL form, and 0 or 1 "
+                "layers",
+                c->network.cell, c->network.layers);
+  l->trace = c->encoder == SPARC_ENCODER_EXACT && l->n.trace_exact ? l->n.trace_exact : l->n.trace;
+  if (l->trace == l->n.trace) c->encoder = SPARC_ENCODER_LOCAL; /* nothing to be exact about, or no form of it */
+  l->inputs = (size_t)c->network.inputs;
+  l->outputs = (size_t)c->outputs;
+  l->lag = (size_t)(c->goal == SPARC_LEARN_FORECAST ? c->horizon - 1 : c->horizon);
+  return SPARC_OK;
+}
+
+static void carve(arena *a, sparc_learner *l) {
+  const size_t P = l->n.params, slots = l->lag + 1;
+  l->params = arena_take(a, P, sizeof(float));
+  l->moments = arena_take(a, 2 * P, sizeof(float));
+  l->gradient = arena_take(a, P, sizeof(float));
+  l->prepared = arena_take(a, l->n.prepared, sizeof(float));
+  l->state = arena_take(a, l->n.state, sizeof(float));
+  l->ahead = l->lag ? arena_take(a, l->n.state, sizeof(float)) : l->state;
+  l->sensitivities = arena_take(a, l->trace, sizeof(float));
+  l->tape = arena_take(a, l->n.tape, sizeof(float));
+  l->raw = arena_take(a, l->outputs, sizeof(float));
+  l->dy = arena_take(a, l->outputs, sizeof(float));
+  l->target = arena_take(a, l->outputs, sizeof(float));
+  l->waiting_x = arena_take(a, slots * l->inputs, sizeof(float));
+  l->waiting_mask = arena_take(a, slots, sizeof(float));
+  l->waiting_y = arena_take(a, slots * l->outputs, sizeof(float));
+  l->waiting_present = arena_take(a, slots * l->inputs, sizeof(float));
+  l->input_moments = arena_take(a, l->inputs, sizeof(running_moments));
+  l->target_moments = arena_take(a, l->outputs, sizeof(running_moments));
+}
+
+sparc_status learner_allocate(sparc_learner *l) {
+  arena size = arena_measure();
+  carve(&size, l);
+  l->memory = sparc_alloc(size.used);
+  if (!l->memory)
+    return fail(SPARC_NO_MEMORY, "no memory for the %zu bytes of a learner of %zu parameters", size.used, l->n.params);
+  arena block = arena_over(l->memory, size.used);
+  carve(&block, l);
+  for (size_t i = 0; i < l->inputs; i++) l->input_moments[i] = moments_initial();
+  for (size_t i = 0; i < l->outputs; i++) l->target_moments[i] = moments_initial();
+  l->at.fresh = 1;
+  return SPARC_OK;
+}
+
+sparc_learner *learner_describe(const sparc_learner_config *config, sparc_status *status) {
+  *status = check_config(config);
+  if (*status != SPARC_OK) return NULL;
+  sparc_learner *l = sparc_alloc(sizeof *l);
+  if (!l) {
+    *status = fail(SPARC_NO_MEMORY, "no memory for a learner");
+    return NULL;
+  }
+  l->config = *config;
+  *status = make_network(l);
+  if (*status == SPARC_OK) return l;
+  sparc_learner_free(l);
+  return NULL;
+}
+
+sparc_status sparc_learner_create(const sparc_learner_config *config, sparc_learner **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the learner");
+  *out = NULL;
+  if (!config) return fail(SPARC_INVALID, "config is NULL");
+  sparc_status status;
+  sparc_learner *l = learner_describe(config, &status);
+  if (!l) return status;
+  status = learner_allocate(l);
+  if (status == SPARC_OK) status = sparc_network_init(l->network, l->config.seed, l->params);
+  if (status == SPARC_OK) status = sparc_network_prepare(l->network, l->params, l->prepared);
+  if (status == SPARC_OK)
+    *out = l;
+  else
+    sparc_learner_free(l);
+  return status;
+}
+
+void sparc_learner_free(sparc_learner *l) {
+  if (!l) return;
+  sparc_network_free(l->network);
+  sparc_free(l->memory);
+  sparc_free(l);
+}
+
+sparc_learner_report sparc_learner_report_of(const sparc_learner *l) {
+  if (!l) return (sparc_learner_report){0};
+  sparc_learner_report report = l->report;
+  report.steps = l->at.steps;
+  report.truths = l->at.truths;
+  report.updates = l->at.updates;
+  return report;
+}
+
+sparc_learner_config sparc_learner_config_of(const sparc_learner *l) {
+  return l ? l->config : (sparc_learner_config){.goal = SPARC_LEARN_NUMBERS};
+}
+const sparc_network *sparc_learner_network(const sparc_learner *l) { return l ? l->network : NULL; }
+const float *sparc_learner_params(const sparc_learner *l) { return l ? l->params : NULL; }
+
+/* ---- units -------------------------------------------------------------------------------------- */
+
+static size_t slot_of(const sparc_learner *l, long step) { return (size_t)step % (l->lag + 1); }
+
+static void remember(const sparc_learner *l, running_moments *m, double value) {
+  moments_merge(m, value, 0, 1);
+  if (l->config.memory > 0 && m->count > l->config.memory) m->count = l->config.memory;
+}
+
+static bool scales_targets(const sparc_learner *l) {
+  return l->config.normalise && l->config.goal != SPARC_LEARN_CLASSES;
+}
+
+/* what the network is given of x: of a forecast the change since the step before */
+static void take_input(sparc_learner *l, const float *x, float *out) {
+  const float *before = l->waiting_present + slot_of(l, l->at.steps + (long)l->lag) * l->inputs;
+  const bool change = l->config.goal == SPARC_LEARN_FORECAST;
+  for (size_t i = 0; i < l->inputs; i++) {
+    out[i] = !change ? x[i] : l->at.fresh ? 0 : x[i] - before[i];
+    if (!l->config.normalise) continue;
+    running_moments *m = &l->input_moments[i];
+    if (!l->frozen) remember(l, m, (double)out[i]);
+    const double z = ((double)out[i] - m->mean) / moments_deviation(m);
+    out[i] = (float)fmax(-INPUT_LIMIT, fmin(z, INPUT_LIMIT));
+  }
+}
+
+/* an answer in units, or as probabilities; present: of the input that it belongs to */
+static void give_answer(const sparc_learner *l, const float *raw, const float *present, float *y) {
+  if (l->config.goal == SPARC_LEARN_CLASSES) {
+    cross_entropy_f32(1, l->outputs, raw, &(int){0}, y, NULL);
+    return;
+  }
+  for (size_t k = 0; k < l->outputs; k++) {
+    const running_moments *m = &l->target_moments[k];
+    y[k] = scales_targets(l) ? (float)((double)raw[k] * moments_deviation(m) + m->mean) : raw[k];
+    if (l->config.goal == SPARC_LEARN_FORECAST) y[k] += present[k];
+  }
+}
+
+/* the truth as the network should have said it */
+static void take_target(sparc_learner *l, const float *target, const float *present) {
+  for (size_t k = 0; k < l->outputs; k++) {
+    double value = (double)target[k] - (l->config.goal == SPARC_LEARN_FORECAST ? (double)present[k] : 0);
+    running_moments *m = &l->target_moments[k];
+    if (!l->frozen) remember(l, m, value);
+    l->target[k] = (float)(scales_targets(l) ? (value - m->mean) / moments_deviation(m) : value);
+  }
+}
+
+/* ---- learning ------------------------------------------------------------------------------------ */
+
+static sparc_status update(sparc_learner *l) {
+  const sparc_learner_config *c = &l->config;
+  size_t count;
+  const sparc_span *spans = sparc_network_spans(l->network, &count);
+  const float part = 1 / (float)l->at.pending;
+  for (size_t i = 0; i < l->n.params; i++) l->gradient[i] *= part;
+  const double norm = sparc_gradient_clip(spans, count, l->n.params, 1, c->clip, l->gradient);
+  sparc_status status = SPARC_OK;
+  if (isfinite(norm)) {
+    sparc_adam_config adam = sparc_adam_defaults();
+    adam.decay = c->decay;
+    adam.recurrent_rate = c->recurrent_rate;
+    status = sparc_adam_update(&adam, spans, count, l->n.params, 1, l->at.updates + 1, c->rate, l->gradient, l->moments,
+                               l->params);
+    if (status == SPARC_OK) status = sparc_network_prepare(l->network, l->params, l->prepared);
+    l->at.updates++;
+    l->report.gradient_norm = norm;
+  } else {
+    status = fail(SPARC_NOT_FINITE, "the gradient after step %ld is not finite; it is dropped", l->at.steps);
+  }
+  memset(l->gradient, 0, l->n.params * sizeof *l->gradient);
+  l->at.pending = 0;
+  return status;
+}
+
+/* the stream that learns takes the step that waits longest */
+static sparc_status follow(sparc_learner *l, long step) {
+  const size_t slot = slot_of(l, step);
+  return sparc_network_step_rtrl(l->network, l->prepared, l->config.encoder, l->state, l->sensitivities,
+                                 l->waiting_x + slot * l->inputs, l->waiting_mask[slot], l->raw, l->tape);
+}
+
+/* adds the gradient of l->raw, which l->target or the class should have been */
+static sparc_status add_gradient(sparc_learner *l, int label) {
+  if (l->config.goal == SPARC_LEARN_CLASSES)
+    cross_entropy_f32(1, l->outputs, l->raw, &label, l->target, l->dy);
+  else
+    mean_squared_error_f32(l->outputs, l->raw, l->target, l->dy);
+  const sparc_status status = sparc_network_rtrl_gradient(l->network, l->prepared, l->config.encoder, l->sensitivities,
+                                                          l->tape, l->dy, l->gradient, NULL);
+  if (status != SPARC_OK) return status;
+  l->at.pending++;
+  return l->at.pending == l->config.every ? update(l) : SPARC_OK;
+}
+
+/* squared error of somebody who has seen the stream, but knows no better than that nothing changes, or than the mean */
+static double naive_error(const sparc_learner *l, const float *present, const float *target) {
+  double sum = 0;
+  for (size_t k = 0; k < l->outputs; k++) {
+    const double guess = l->config.goal == SPARC_LEARN_FORECAST ? (double)present[k] : l->target_moments[k].mean;
+    sum += pow(guess - (double)target[k], 2);
+  }
+  return sum / (double)l->outputs;
+}
+
+/* how good the answer was when it was given */
+static void judge(sparc_learner *l, size_t slot, const float *target, int label) {
+  const float *y = l->waiting_y + slot * l->outputs;
+  l->report.judged = 1;
+  if (l->config.goal == SPARC_LEARN_CLASSES) {
+    size_t best = 0;
+    for (size_t k = 1; k < l->outputs; k++) best = y[k] > y[best] ? k : best;
+    l->report.right = (int)best == label;
+    l->report.loss = -log(fmax((double)y[label], 1e-30));
+    return;
+  }
+  l->report.loss = mean_squared_error_f32(l->outputs, y, target, NULL);
+  l->report.naive = naive_error(l, l->waiting_present + slot * l->inputs, target);
+}
+
+/* the truth of a step that waits is known */
+static sparc_status tell(sparc_learner *l, long step, const float *target, int label) {
+  const size_t slot = slot_of(l, step);
+  judge(l, slot, target, label);
+  if (l->config.goal != SPARC_LEARN_CLASSES) take_target(l, target, l->waiting_present + slot * l->inputs);
+  const sparc_status status = l->lag ? follow(l, step) : SPARC_OK;
+  if (status != SPARC_OK) return status;
+  l->at.told = step + 1;
+  l->at.truths++;
+  return l->frozen ? SPARC_OK : add_gradient(l, label);
+}
+
+/* the step that the next truth belongs to */
+static long step_to_tell(const sparc_learner *l) { return l->at.steps - 1 - (long)l->lag; }
+
+static sparc_status check_truth(const sparc_learner *l) {
+  const long step = step_to_tell(l);
+  if (step < 0)
+    return fail(SPARC_INVALID, "there is no answer to judge yet: %ld steps were taken, and a truth is of %zu steps ago",
+                l->at.steps, l->lag);
+  if (l->at.told > step) return fail(SPARC_INVALID, "the truth of step %ld has been told before", step + 1);
+  return SPARC_OK;
+}
+
+sparc_status sparc_learner_learn(sparc_learner *l, const float *target) {
+  if (!l || !target) return fail(SPARC_INVALID, "%s is NULL", l ? "target" : "learner");
+  if (l->config.goal != SPARC_LEARN_NUMBERS)
+    return fail(SPARC_INVALID, "this learner is not told numbers: %s",
+                l->config.goal == SPARC_LEARN_CLASSES ? "it learns classes, see sparc_learner_learn_class"
+                                                      : "it forecasts, and the inputs are what it learns from");
+  for (size_t k = 0; k < l->outputs; k++)
+    if (!isfinite(target[k]))
+      return fail(SPARC_NOT_FINITE, "target %zu is %g, expected a finite number", k, (double)target[k]);
+  const sparc_status status = check_truth(l);
+  return status == SPARC_OK ? tell(l, step_to_tell(l), target, 0) : status;
+}
+
+sparc_status sparc_learner_learn_class(sparc_learner *l, int label) {
+  if (!l) return fail(SPARC_INVALID, "learner is NULL");
+  if (l->config.goal != SPARC_LEARN_CLASSES) return fail(SPARC_INVALID, "this learner does not learn classes");
+  if (label < 0 || (size_t)label >= l->outputs)
+    return fail(SPARC_INVALID, "label is %d, expected 0 to %zu", label, l->outputs - 1);
+  const sparc_status status = check_truth(l);
+  return status == SPARC_OK ? tell(l, step_to_tell(l), NULL, label) : status;
+}
+
+/* ---- steps --------------------------------------------------------------------------------------- */
+
+/* before the oldest step that waits is overwritten: what was not told of it will not be */
+static sparc_status let_go(sparc_learner *l) {
+  const long step = step_to_tell(l);
+  if (step < 0 || l->at.told > step) return SPARC_OK;
+  l->at.told = step + 1;
+  return l->lag ? follow(l, step) : SPARC_OK;
+}
+
+/* of a forecast: x is the truth about an answer, unless a sequence has begun since */
+static sparc_status learn_from_input(sparc_learner *l, const float *x) {
+  const long step = step_to_tell(l);
+  if (l->config.goal != SPARC_LEARN_FORECAST || l->at.fresh || step < l->at.first) return SPARC_OK;
+  return tell(l, step, x, 0);
+}
+
+static sparc_status answer(sparc_learner *l, const float *x) {
+  const size_t slot = slot_of(l, l->at.steps);
+  float *given = l->waiting_x + slot * l->inputs, *present = l->waiting_present + slot * l->inputs;
+  take_input(l, x, given);
+  memcpy(present, x, l->inputs * sizeof *present);
+  l->waiting_mask[slot] = l->at.fresh ? 0 : 1;
+  if (l->at.fresh) l->at.first = l->at.steps;
+  const sparc_status status = l->lag ? sparc_network_step(l->network, l->prepared, 1, l->ahead, given,
+                                                          &l->waiting_mask[slot], l->raw, l->tape, 1)
+                                     : follow(l, l->at.steps);
+  if (status != SPARC_OK) return status;
+  give_answer(l, l->raw, present, l->waiting_y + slot * l->outputs);
+  l->at.fresh = 0;
+  l->at.steps++;
+  return SPARC_OK;
+}
+
+sparc_status sparc_learner_step(sparc_learner *l, const float *x, float *y) {
+  if (!l || !x) return fail(SPARC_INVALID, "%s is NULL", l ? "x" : "learner");
+  for (size_t i = 0; i < l->inputs; i++)
+    if (!isfinite(x[i]))
+      return fail(SPARC_NOT_FINITE, "channel %zu of the input is %g, expected a finite number", i, (double)x[i]);
+  l->report.judged = 0;
+  const sparc_status learned = learn_from_input(l, x);
+  if (learned != SPARC_OK && learned != SPARC_NOT_FINITE) return learned;
+  sparc_status status = let_go(l);
+  if (status == SPARC_OK) status = answer(l, x);
+  if (status == SPARC_OK && y)
+    memcpy(y, l->waiting_y + slot_of(l, l->at.steps - 1) * l->outputs, l->outputs * sizeof *y);
+  return status == SPARC_OK ? learned : status;
+}
+
+sparc_status sparc_learner_begin(sparc_learner *l) {
+  if (!l) return fail(SPARC_INVALID, "learner is NULL");
+  l->at.fresh = 1;
+  return SPARC_OK;
+}
+
+sparc_status sparc_learner_freeze(sparc_learner *l, int frozen) {
+  if (!l) return fail(SPARC_INVALID, "learner is NULL");
+  l->frozen = frozen != 0;
+  return SPARC_OK;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* stream.c: fields by data/csv_text.h, of one line at a time: a quoted field does not go over lines here. */
+#include "online/stream.h"
+
+#include "base/error.h"
+#include "data/csv_text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_MOST = 1 << 28 }; /* bytes */
+enum { INPUT = 'i', TARGET = 't', LABEL = 'l', ID = '#', NOTHING = '-' };
+
+static sparc_status no_memory(const char *name) { return fail(SPARC_NO_MEMORY, "%s: no memory for its columns", name); }
+
+/* a cursor over the only row of a line */
+static sparc_status open_line(const char *line, size_t size, const char *name, char decimal, source *s, csv_text *f) {
+  sparc_status status = source_borrow(s, line, size, name, LINE_MOST, 0);
+  if (status != SPARC_OK) return status;
+  status = csv_open(f, s, decimal);
+  if (status == SPARC_OK && !csv_next_row(f)) status = fail(SPARC_FORMAT, "%s: the line is empty", name);
+  if (status != SPARC_OK) source_close(s);
+  return status;
+}
+
+/* ---- the columns ---------------------------------------------------------------------------------- */
+
+static char *copy_text(span text) {
+  char *copy = malloc(text.size + 1);
+  if (!copy) return NULL;
+  memcpy(copy, text.at, text.size);
+  copy[text.size] = '\0';
+  return copy;
+}
+
+/* the fields of the first line as names */
+static sparc_status read_names(csv_text f, const char *name, stream_columns *c) {
+  csv_text counting = f;
+  field x = {.last = false};
+  sparc_status status = SPARC_OK;
+  for (; status == SPARC_OK && !x.last; c->count++) status = csv_next_field(&counting, &x);
+  if (status != SPARC_OK) return status;
+  c->role = calloc(c->count + 1, 1);
+  c->name = calloc(c->count + 1, sizeof *c->name);
+  if (!c->role || !c->name) return no_memory(name);
+  memset(c->role, INPUT, c->count);
+  for (size_t i = 0; i < c->count && status == SPARC_OK; i++) {
+    char room[256];
+    status = csv_next_field(&f, &x);
+    if (status == SPARC_OK && !(c->name[i] = copy_text(csv_plain(&x, room, sizeof room)))) status = no_memory(name);
+  }
+  return status;
+}
+
+static sparc_status find_column(stream_columns *c, const char *name, span text, size_t *out) {
+  int number;
+  if (parse_int(text, &number) && number >= 1 && (size_t)number <= c->count) {
+    *out = (size_t)number - 1;
+    return SPARC_OK;
+  }
+  for (*out = 0; *out < c->count; ++*out)
+    if (strlen(c->name[*out]) == text.size && memcmp(c->name[*out], text.at, text.size) == 0) {
+      c->named = true;
+      return SPARC_OK;
+    }
+  return fail(SPARC_INVALID, "%s: there is no column '%s', expected a name in it or a number from 1 to %zu", name,
+              span_quote(text).text, c->count);
+}
+
+static sparc_status assign(stream_columns *c, const char *name, const char *list, char role) {
+  span rest = {list, list ? strlen(list) : 0};
+  for (bool more = list != NULL; more;) {
+    const span text = span_trim(span_cut(&rest, ',', &more));
+    size_t i = 0;
+    const sparc_status status = find_column(c, name, text, &i);
+    if (status != SPARC_OK) return status;
+    if (c->role[i] != INPUT)
+      return fail(SPARC_INVALID, "%s: column '%s' cannot be two things at once", name, span_quote(text).text);
+    c->role[i] = role;
+  }
+  return SPARC_OK;
+}
+
+static int compare_texts(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static sparc_status check_distinct(char *const *name, size_t count) {
+  char **sorted = malloc(count * sizeof *sorted);
+  if (!sorted) return no_memory("classes");
+  memcpy(sorted, name, count * sizeof *sorted);
+  qsort(sorted, count, sizeof *sorted, compare_texts);
+  size_t i = 1;
+  while (i < count && strcmp(sorted[i - 1], sorted[i]) != 0) i++;
+  const char *twice = i < count ? sorted[i] : NULL;
+  free(sorted);
+  return twice ? fail(SPARC_INVALID, "class '%.60s' is named twice", twice) : SPARC_OK;
+}
+
+static sparc_status list_classes(stream_columns *c, const char *list) {
+  span rest = {list, strlen(list)};
+  c->class_name = calloc(strlen(list) + 2, sizeof *c->class_name);
+  if (!c->class_name) return no_memory("classes");
+  for (bool more = true; more;) {
+    const span text = span_trim(span_cut(&rest, ',', &more));
+    if (!text.size) return fail(SPARC_INVALID, "classes is '%.80s', expected names with commas between them", list);
+    char *copy = copy_text(text);
+    if (!copy) return no_memory("classes");
+    c->class_name[c->classes++] = copy;
+  }
+  if (c->classes < 2) return fail(SPARC_INVALID, "classes is '%.80s', expected at least two names", list);
+  return check_distinct(c->class_name, c->classes);
+}
+
+/* the first line names columns if an input or a target is no number there */
+static bool holds_names(const stream_columns *c) {
+  for (size_t i = 0; i < c->count; i++) {
+    float value;
+    if (c->role[i] != INPUT && c->role[i] != TARGET) continue;
+    if (parse_decimal(c->locale, c->decimal, (span){c->name[i], strlen(c->name[i])}, &value) == NUMBER_WRONG)
+      return true;
+  }
+  return false;
+}
+
+/* the first line holds numbers: columns are called by theirs */
+static sparc_status number_columns(stream_columns *c, const char *name) {
+  for (size_t i = 0; i < c->count; i++) {
+    char text[32];
+    const int size = snprintf(text, sizeof text, "column %zu", i + 1);
+    free(c->name[i]);
+    c->name[i] = copy_text((span){text, (size_t)size});
+    if (!c->name[i]) return no_memory(name);
+  }
+  return SPARC_OK;
+}
+
+static sparc_status take_roles(stream_columns *c, const char *name, const char *roles) {
+  if (strlen(roles) != c->count || strspn(roles, "itl#-") != c->count)
+    return fail(SPARC_FORMAT, "%s: %zu columns, but %zu were learned from", name, c->count, strlen(roles));
+  memcpy(c->role, roles, c->count);
+  return SPARC_OK;
+}
+
+static sparc_status give_roles(const stream_options *o, const char *name, stream_columns *c) {
+  sparc_status status = assign(c, name, o->target, TARGET);
+  if (status == SPARC_OK) status = assign(c, name, o->label, LABEL);
+  if (status == SPARC_OK) status = assign(c, name, o->id, ID);
+  return status == SPARC_OK ? assign(c, name, o->ignore, NOTHING) : status;
+}
+
+static sparc_status check_options(const stream_options *o) {
+  if (o->target && o->label) return fail(SPARC_INVALID, "target and label exclude each other");
+  if (o->label && !o->classes)
+    return fail(SPARC_INVALID, "label is '%.60s', but nothing says which classes there are: expected classes, too",
+                o->label);
+  if (o->classes && !o->label) return fail(SPARC_INVALID, "classes go with a label");
+  return SPARC_OK;
+}
+
+sparc_status stream_learn(const stream_options *o, const char *roles, const char *line, size_t size, const char *name,
+                          stream_columns *c) {
+  *c = (stream_columns){.decimal = o->decimal ? o->decimal : '.', .locale = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
+  source s;
+  csv_text f;
+  sparc_status status = roles ? SPARC_OK : check_options(o);
+  if (status == SPARC_OK && o->classes) status = list_classes(c, o->classes);
+  if (status == SPARC_OK && size > 1 && line[0] == '\x1f' && line[1] == '\x8b')
+    status = fail(SPARC_FORMAT, "%s: this is gzip data, expected text: zcat unpacks it", name);
+  if (status == SPARC_OK) status = open_line(line, size, name, c->decimal, &s, &f);
+  if (status == SPARC_OK) {
+    c->separator = f.separator;
+    status = read_names(f, name, c);
+    source_close(&s);
+  }
+  if (status == SPARC_OK) status = roles ? take_roles(c, name, roles) : give_roles(o, name, c);
+  if (status != SPARC_OK) return one_line(name, status);
+  for (size_t i = 0; i < c->count; i++) {
+    c->inputs += c->role[i] == INPUT;
+    c->targets += c->role[i] == TARGET;
+  }
+  if (c->inputs == 0) return fail(SPARC_INVALID, "%s: no column is left as an input", name);
+  c->named = c->named || holds_names(c);
+  return c->named ? SPARC_OK : number_columns(c, name);
+}
+
+void stream_free(stream_columns *c) {
+  for (size_t i = 0; c->name && i < c->count; i++) free(c->name[i]);
+  for (size_t i = 0; i < c->classes; i++) free(c->class_name[i]);
+  free(c->role);
+  free(c->name);
+  free(c->class_name);
+  if (c->locale) freelocale(c->locale);
+  *c = (stream_columns){.count = 0};
+}
+
+/* ---- a line --------------------------------------------------------------------------------------- */
+
+static sparc_status read_number(const stream_columns *c, size_t column, const field *x, const char *name, bool needed,
+                                float *value) {
+  const number_kind kind = parse_decimal(c->locale, c->decimal, x->text, value);
+  if (kind == NUMBER_FINITE || (kind == NUMBER_MISSING && !needed)) return SPARC_OK;
+  if (kind == NUMBER_MISSING)
+    return fail(SPARC_FORMAT, "%s: '%s' has no value, expected all inputs of a step", name,
+                quote(c->name[column]).text);
+  return fail(SPARC_FORMAT, "%s: '%s' is '%s', expected %s%s", name, quote(c->name[column]).text,
+              span_quote(x->text).text, number_expected(kind),
+              kind == NUMBER_WRONG && c->count > 1 ? "; ignore leaves a column out" : "");
+}
+
+static sparc_status read_label(const stream_columns *c, const field *x, const char *name, stream_step *step) {
+  char room[256];
+  const span text = span_trim(csv_plain(x, room, sizeof room));
+  step->known = text.size > 0;
+  if (!step->known) return SPARC_OK;
+  for (size_t k = 0; k < c->classes; k++)
+    if (strlen(c->class_name[k]) == text.size && memcmp(c->class_name[k], text.at, text.size) == 0) {
+      step->label = (int)k;
+      return SPARC_OK;
+    }
+  char got[256];
+  snprintf(got, sizeof got, "%s", span_quote(text).text);
+  const char *near = closest(got, (const char *const *)c->class_name);
+  return near ? fail(SPARC_FORMAT, "%s: unknown class '%s'; did you mean '%s'?", name, got, near)
+              : fail(SPARC_FORMAT, "%s: unknown class '%s', expected one of the %zu that were named", name, got,
+                     c->classes);
+}
+
+/* a field is never longer than its line */
+static void read_id(const field *x, char *id) {
+  const span text = csv_plain(x, id, x->text.size);
+  memmove(id, text.at, text.size);
+  id[text.size] = '\0';
+}
+
+static sparc_status read_fields(const stream_columns *c, csv_text *f, const char *name, float *x, float *target,
+                                char *id, stream_step *step) {
+  sparc_status status = SPARC_OK;
+  field v = {.last = false};
+  size_t known = 0, i = 0;
+  for (; i < c->count && !v.last && status == SPARC_OK; i++) {
+    status = csv_next_field(f, &v);
+    if (status != SPARC_OK) break;
+    if (c->role[i] == INPUT) status = read_number(c, i, &v, name, true, x++);
+    if (c->role[i] == LABEL) status = read_label(c, &v, name, step);
+    if (c->role[i] == ID) read_id(&v, id);
+    if (c->role[i] != TARGET) continue;
+    float value = 0;
+    status = read_number(c, i, &v, name, false, &value);
+    *target++ = value;
+    known += v.text.size > 0 && parse_decimal(c->locale, c->decimal, v.text, &value) == NUMBER_FINITE;
+  }
+  if (status == SPARC_OK && (i < c->count || !v.last))
+    return fail(SPARC_FORMAT, "%s: %s than %zu fields, expected as many as the first line has", name,
+                i < c->count ? "fewer" : "more", c->count);
+  if (c->targets) step->known = known == c->targets;
+  return status;
+}
+
+sparc_status stream_read(const stream_columns *c, const char *line, size_t size, const char *name, float *x,
+                         float *target, char *id, stream_step *step) {
+  source s;
+  csv_text f;
+  *step = (stream_step){.label = -1};
+  *id = '\0';
+  sparc_status status = open_line(line, size, name, c->decimal, &s, &f);
+  if (status == SPARC_OK) {
+    f.separator = c->separator;
+    status = read_fields(c, &f, name, x, target, id, step);
+    source_close(&s);
+  }
+  return status == SPARC_OK ? SPARC_OK : one_line(name, status);
+}

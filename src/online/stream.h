@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* stream.h: lines of comma-separated text as inputs and truths: a step a line.
+ *
+ * The first line says how many columns there are, and may name them. Columns of targets or of the label hold the truth,
+ * which may be missing; those to be ignored are passed over; all others are inputs.
+ */
+#ifndef SPARC_ONLINE_STREAM_H
+#define SPARC_ONLINE_STREAM_H
+
+#include "sparc/base.h"
+
+#include <locale.h>
+#include <stdbool.h>
+
+typedef struct stream_options {
+  const char *target;  /* columns, by name or by number from 1, commas between them; NULL: none */
+  const char *label;   /* a column; NULL: none. Not together with target. */
+  const char *classes; /* what stands in the column of the label, commas between them; NULL without a label */
+  const char *id;      /* a column; where it changes a new sequence begins. NULL: all lines are one */
+  const char *ignore;  /* columns */
+  char decimal;        /* the decimal point */
+} stream_options;
+
+/* i: an input, t: a target, l: the label, #: the id, -: nothing */
+typedef struct stream_columns {
+  char *role;  /* (count), and a zero */
+  char **name; /* (count): what the first line has there, or "column 3" */
+  size_t count, inputs, targets;
+  bool named;        /* by the first line, which holds no step */
+  char **class_name; /* (classes), and NULL */
+  size_t classes;
+  char separator, decimal;
+  locale_t locale;
+} stream_columns;
+
+/* stream_learn reads the columns off the first line; `name` stands for the input in sentences. With roles, those of a
+ * stream that goes on, the options say nothing of columns. stream_free releases it, also after a failure. */
+sparc_status stream_learn(const stream_options *o, const char *roles, const char *line, size_t size, const char *name,
+                          stream_columns *c);
+void stream_free(stream_columns *c);
+
+typedef struct stream_step {
+  bool known; /* the truth is there */
+  int label;  /* the class */
+} stream_step;
+
+/* stream_read reads a line; `name` stands for it in sentences: a file and the number of the line. An input that is
+ * missing or no number is SPARC_FORMAT. The id of the sequence is a text without zeros, "" where there is none. */
+sparc_status stream_read(const stream_columns *c, const char *line, size_t size, const char *name,
+                         float *x /* inputs */, float *target /* targets */, char *id /* size + 1 */,
+                         stream_step *step);
+
+#endif

@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: MIT */
+/* learn_run.c: from lines to steps and truths, and what they come to. */
+#include "run/learn_run.h"
+
+#include "base/error.h"
+#include "data/text.h"
+#include "io/json.h"
+#include "io/near_path.h"
+#include "online/learner_settings.h"
+#include "run/cell_choice.h"
+#include "run/run_settings.h"
+#include "train/train_settings.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- settings ------------------------------------------------------------------------------------- */
+
+#define AT(member) offsetof(learn_config, member)
+
+static const char stream_group[] = "Stream:", file_group[] = "Learner:";
+
+static const setting learn_rows[] = {
+    VARIANT_SETTING(learn_config),
+    BUDGET_SETTING(learn_config, "128", NULL),
+    {.name = "target",
+     .type = SETTING_TEXT,
+     .offset = AT(target),
+     .voids = "label",
+     .group = stream_group,
+     .argument = "COLUMN,...",
+     .help = "Learn to say the numbers in these columns, by name or number (default: forecast all)"},
+    {.name = "label",
+     .type = SETTING_TEXT,
+     .offset = AT(label),
+     .voids = "target",
+     .group = stream_group,
+     .argument = "COLUMN",
+     .help = "Learn to say the class in this column; --classes names them"},
+    {.name = "classes",
+     .type = SETTING_TEXT,
+     .offset = AT(classes),
+     .group = stream_group,
+     .argument = "A,B,...",
+     .help = "What stands in the column of the label"},
+    {.name = "id",
+     .type = SETTING_TEXT,
+     .offset = AT(id),
+     .group = stream_group,
+     .argument = "COLUMN",
+     .help = "Where this column changes a new sequence begins (default: all lines are one)"},
+    {.name = "ignore",
+     .type = SETTING_TEXT,
+     .offset = AT(ignore),
+     .group = stream_group,
+     .argument = "COLUMN,...",
+     .help = "Leave these columns out"},
+    {.name = "decimal",
+     .type = SETTING_TEXT,
+     .offset = AT(decimal),
+     .group = stream_group,
+     .argument = "C",
+     .help = "The decimal point of numbers, . or , (default: .)"},
+    {.name = "model",
+     .type = SETTING_TEXT,
+     .role = OUTSIDE,
+     .offset = AT(model),
+     .group = file_group,
+     .letter = 'm',
+     .argument = "FILE",
+     .help = "Keep the learner in FILE, which is a model, too (default: nowhere)"},
+    {.name = "save-every",
+     .type = SETTING_LONG,
+     .role = OUTSIDE,
+     .offset = AT(save_every),
+     .low = 0,
+     .high = 1e15,
+     .usual = {"0"},
+     .group = file_group,
+     .argument = "N",
+     .help = "Write FILE after every N steps, too, not only at the end"},
+    {.name = "resume",
+     .type = SETTING_FLAG,
+     .role = COMMAND_LINE,
+     .offset = AT(resume),
+     .voids = "force resume-or-create",
+     .group = file_group,
+     .help = "Go on with the learner in FILE, bit-exactly; there must be one"},
+    {.name = "resume-or-create",
+     .type = SETTING_FLAG,
+     .role = COMMAND_LINE,
+     .offset = AT(resume_or_create),
+     .voids = "force resume",
+     .group = file_group,
+     .help = "Go on with the learner in FILE, or begin one if there is none"},
+    {.name = "force",
+     .type = SETTING_FLAG,
+     .role = COMMAND_LINE,
+     .offset = AT(force),
+     .voids = "resume resume-or-create",
+     .group = file_group,
+     .help = "Replace FILE"},
+    {.name = "frozen",
+     .type = SETTING_FLAG,
+     .role = OUTSIDE,
+     .offset = AT(frozen),
+     .group = file_group,
+     .help = "Answer and judge, but learn nothing"},
+};
+static const settings_table learn_settings = {learn_rows, sizeof learn_rows / sizeof *learn_rows};
+
+settings_form learn_form(learn_config *c) {
+  return (settings_form){
+      .command = COMMAND_LEARN,
+      .part = {{&network_settings, &c->learner.network}, {&learner_settings, &c->learner}, {&learn_settings, c}}};
+}
+
+/* ---- what it is ----------------------------------------------------------------------------------- */
+
+typedef struct judgement {
+  double loss, naive;
+  int right;
+} judgement;
+
+struct learn_run {
+  learn_config config; /* its texts are the caller's */
+  sparc_learner *learner;
+  stream_columns columns;
+  bool resumed;
+  bool skip_first;       /* the first line names columns */
+  float *x, *target, *y; /* of a step */
+  const char **outputs;  /* names; they live in `names` or in the columns */
+  json_t *names;         /* of a file */
+  char *id, *next_id;    /* of the sequence that the last line belongs to, and of that of the line at hand */
+  size_t id_room;        /* bytes of either */
+  long *frequency;       /* (outputs) of classes */
+  long truths, right;
+  double loss, naive;
+  judgement recent[SCORE_RECENT];
+};
+
+#define KEY_COLUMNS "stream.columns"
+#define KEY_CLASSES "stream.classes"
+#define KEY_OUTPUTS "stream.outputs"
+#define KEY_DECIMAL "stream.decimal"
+#define KEY_ID      "stream.id"
+
+/* ---- ids ------------------------------------------------------------------------------------------- */
+
+static bool is_utf8(const char *text) { return span_is_utf8((span){text, strlen(text)}); }
+
+/* whether the learner is written to a file, which holds UTF-8 only */
+static bool is_saved(const learn_run *run) { return run->config.model && !run->config.frozen; }
+
+/* room for ids of size - 1 bytes; the last id stays */
+static sparc_status reserve_id(learn_run *run, size_t size) {
+  if (run->id && size <= run->id_room) return SPARC_OK;
+  const size_t room = size < 2 * run->id_room ? 2 * run->id_room : size;
+  char *id = sparc_alloc(room), *next_id = sparc_alloc(room);
+  if (!id || !next_id) {
+    sparc_free(id);
+    sparc_free(next_id);
+    return fail(SPARC_NO_MEMORY, "no memory for an id of %zu bytes", size);
+  }
+  if (run->id) memcpy(id, run->id, run->id_room);
+  sparc_free(run->id);
+  sparc_free(run->next_id);
+  run->id = id;
+  run->next_id = next_id;
+  run->id_room = room;
+  return SPARC_OK;
+}
+
+static sparc_status check_id(const learn_run *run, const char *name) {
+  if (!is_saved(run) || is_utf8(run->next_id)) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%s: the id '%s' is not UTF-8 text, so the learner cannot be written to '%.200s'", name,
+              span_quote((span){run->next_id, strlen(run->next_id)}).text, run->config.model);
+}
+
+static sparc_status check_classes(const learn_run *run) {
+  for (size_t k = 0; is_saved(run) && k < run->columns.classes; k++)
+    if (!is_utf8(run->columns.class_name[k]))
+      return fail(SPARC_INVALID, "class %zu, '%s', is not UTF-8 text, so the learner cannot be written to '%.200s'",
+                  k + 1, span_quote((span){run->columns.class_name[k], strlen(run->columns.class_name[k])}).text,
+                  run->config.model);
+  return SPARC_OK;
+}
+
+/* ---- a new learner -------------------------------------------------------------------------------- */
+
+static sparc_status check_decimal(const char *decimal) {
+  if (!decimal || strcmp(decimal, ".") == 0 || strcmp(decimal, ",") == 0) return SPARC_OK;
+  return fail(SPARC_INVALID, "decimal is '%.20s', expected . or a comma", decimal);
+}
+
+static stream_options options_of(const learn_config *c) {
+  return (stream_options){.target = c->target,
+                          .label = c->label,
+                          .classes = c->classes,
+                          .id = c->id,
+                          .ignore = c->ignore,
+                          .decimal = c->decimal ? *c->decimal : '.'};
+}
+
+static sparc_status settle(learn_config *c, const stream_columns *columns, char options[CELL_OPTIONS_SIZE]) {
+  sparc_learner_config *l = &c->learner;
+  const settings_form form = learn_form(c);
+  sparc_status status = settings_check(&form, false);
+  if (status != SPARC_OK) return status;
+  const bool embeds = (int)l->network.embedding > SPARC_EMBED_NONE;
+  if (!embeds && l->network.width > 0)
+    return fail(SPARC_INVALID, "width is %d, but there is no embedding that could have it", l->network.width);
+  settings_fill(&form, USUAL_DATA);
+  l->goal = c->label ? SPARC_LEARN_CLASSES : c->target ? SPARC_LEARN_NUMBERS : SPARC_LEARN_FORECAST;
+  if (l->horizon < 0) l->horizon = l->goal == SPARC_LEARN_FORECAST;
+  l->outputs = (int)(c->label ? columns->classes : c->target ? columns->targets : columns->inputs);
+  sparc_network_config *n = &l->network;
+  n->inputs = (int)columns->inputs;
+  n->layers = 0;
+  n->dropout = 0;
+  n->features = SPARC_FEATURES_OUTPUT;
+  n->init = SPARC_INIT_CLASSIFICATION;
+  if (!embeds) {
+    n->embedding = SPARC_EMBED_NONE;
+    n->width = 0;
+  }
+  const cell_wish wish = {.kind = n->cell,
+                          .options = n->cell_options,
+                          .variant = c->variant,
+                          .modes = n->H > 0 ? n->H : 0,
+                          .budget = c->budget};
+  status = cell_settle(&wish, embeds ? n->width : n->inputs, &n->H, options);
+  n->cell_options = options;
+  return status;
+}
+
+static sparc_status make_learner(learn_run *run) {
+  char options[CELL_OPTIONS_SIZE];
+  learn_config settled = run->config;
+  const sparc_status status = settle(&settled, &run->columns, options);
+  return status == SPARC_OK ? sparc_learner_create(&settled.learner, &run->learner) : status;
+}
+
+/* ---- one that goes on ------------------------------------------------------------------------------ */
+
+static sparc_status missing_key(const char *path, const char *key) {
+  return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing or makes no sense: was it learned by this command?",
+              path, key);
+}
+
+/* the names of outputs, as a JSON array of texts */
+static sparc_status read_outputs(learn_run *run, const char *path, const char *text) {
+  run->names = text ? json_loads(text, 0, NULL) : NULL;
+  const size_t count = (size_t)sparc_learner_config_of(run->learner).outputs;
+  if (!json_is_array(run->names) || json_array_size(run->names) != count) return missing_key(path, KEY_OUTPUTS);
+  for (size_t i = 0; i < count; i++)
+    if (!json_is_string(json_array_get(run->names, i))) return missing_key(path, KEY_OUTPUTS);
+  return SPARC_OK;
+}
+
+/* whether there are as many columns of each role as the learner asks for */
+static bool roles_fit(const char *roles, const sparc_learner_config *c) {
+  size_t inputs = 0, targets = 0, labels = 0;
+  for (const char *role = roles; *role; role++) {
+    inputs += *role == 'i';
+    targets += *role == 't';
+    labels += *role == 'l';
+  }
+  return strspn(roles, "itl#-") == strlen(roles) && inputs == (size_t)c->network.inputs &&
+         targets == (size_t)(c->goal == SPARC_LEARN_NUMBERS ? c->outputs : 0) &&
+         (labels > 0) == (c->goal == SPARC_LEARN_CLASSES);
+}
+
+/* the classes of a stream are the outputs of its learner */
+static bool classes_fit(const learn_run *run) {
+  const stream_columns *c = &run->columns;
+  if (sparc_learner_config_of(run->learner).goal != SPARC_LEARN_CLASSES) return c->classes == 0;
+  if (json_array_size(run->names) != c->classes) return false;
+  for (size_t k = 0; k < c->classes; k++)
+    if (strcmp(json_string_value(json_array_get(run->names, k)), c->class_name[k]) != 0) return false;
+  return true;
+}
+
+static sparc_status read_stream(learn_run *run, const sparc_tensors *file, const char *line, size_t size,
+                                const char *name) {
+  const char *path = run->config.model;
+  const char *roles = sparc_tensors_metadata_find(file, KEY_COLUMNS);
+  const char *decimal = sparc_tensors_metadata_find(file, KEY_DECIMAL), *id = sparc_tensors_metadata_find(file, KEY_ID);
+  const sparc_learner_config c = sparc_learner_config_of(run->learner);
+  if (!roles || !roles_fit(roles, &c)) return missing_key(path, KEY_COLUMNS);
+  if (!decimal || !*decimal || check_decimal(decimal) != SPARC_OK) return missing_key(path, KEY_DECIMAL);
+  sparc_status status = read_outputs(run, path, sparc_tensors_metadata_find(file, KEY_OUTPUTS));
+  if (status != SPARC_OK) return status;
+  const stream_options options = {.decimal = *decimal, .classes = sparc_tensors_metadata_find(file, KEY_CLASSES)};
+  status = stream_learn(&options, roles, line, size, name, &run->columns);
+  if (status == SPARC_INVALID || (status == SPARC_OK && !classes_fit(run))) return missing_key(path, KEY_CLASSES);
+  if (status != SPARC_OK) return status;
+  status = reserve_id(run, id ? strlen(id) + 1 : 1);
+  if (status == SPARC_OK && id) memcpy(run->id, id, strlen(id) + 1);
+  return status;
+}
+
+/* ---- settings that are given again ------------------------------------------------------------------ */
+
+static sparc_status differs(const learn_run *run, const char *name, const char *now, const char *then) {
+  return fail(SPARC_INVALID, "%s is '%.100s', but '%.100s' in '%.200s'; a learner that is resumed keeps its settings",
+              name, now, then, run->config.model);
+}
+
+/* as people write it: 0.1, where that reads back as the same number */
+static const char *print_value(const setting *s, const void *at, char room[SETTING_TEXT_SIZE]) {
+  if (s->type != SETTING_REAL) return setting_print(s, at, room);
+  const double value = *(const double *)at;
+  snprintf(room, SETTING_TEXT_SIZE, "%.15g", value);
+  return strtod(room, NULL) == value ? room : setting_print(s, at, room);
+}
+
+/* rows of the network and the learner; what stands for a cell is looked at as a whole, and a seed of 0 as not given */
+static sparc_status compare_rows(learn_run *run, sparc_learner_config *then) {
+  sparc_learner_config *now = &run->config.learner;
+  const settings_form here = {.command = COMMAND_LEARN,
+                              .part = {{&network_settings, &now->network}, {&learner_settings, now}}};
+  const settings_form there = {.command = COMMAND_LEARN,
+                               .part = {{&network_settings, &then->network}, {&learner_settings, then}}};
+  const setting *s;
+  void *at, *other;
+  for (int i = 0; (s = settings_row(&here, i, &at)) && settings_row(&there, i, &other); i++) {
+    char room[2][SETTING_TEXT_SIZE];
+    if (s->role == STORED || !setting_is_set(s, at) || strcmp(s->name, "cell-options") == 0) continue;
+    if (s->type == SETTING_SEED && setting_is_zero(s, at)) continue;
+    const char *mine = print_value(s, at, room[0]), *theirs = print_value(s, other, room[1]);
+    if (strcmp(mine, theirs ? theirs : "") != 0) return differs(run, s->name, mine, theirs ? theirs : "");
+  }
+  return SPARC_OK;
+}
+
+/* what is given of the cell, on top of what it is, must change nothing */
+static sparc_status compare_cell(const learn_run *run, const sparc_network_config *then) {
+  const learn_config *c = &run->config;
+  const char *given = c->learner.network.cell_options;
+  char all[2 * CELL_OPTIONS_SIZE], settled[CELL_OPTIONS_SIZE], now[64], before[64] = "none";
+  if (!given && !c->variant && c->budget < 1) return SPARC_OK;
+  int modes = 0;
+  snprintf(all, sizeof all, "%s,%s", then->cell_options, given ? given : "");
+  const cell_wish wish = {.kind = then->cell,
+                          .options = all,
+                          .variant = c->variant,
+                          .modes = c->budget < 1 ? then->H : 0,
+                          .budget = c->budget,
+                          .overrule = true};
+  const sparc_status status = cell_settle(&wish, then->width > 0 ? then->width : then->inputs, &modes, settled);
+  if (status != SPARC_OK) return status;
+  snprintf(now, sizeof now, "%d modes", modes);
+  if (c->budget >= 1) snprintf(before, sizeof before, "%d modes", then->H);
+  if (modes != then->H) return differs(run, "budget", now, before);
+  if (strcmp(settled, then->cell_options) == 0) return SPARC_OK;
+  if (given) return differs(run, "cell-options", given, then->cell_options);
+  (void)cell_variant(then->cell_options, before, sizeof before);
+  return differs(run, "variant", c->variant, before);
+}
+
+/* the columns of a role, commas between them */
+static void list_columns(const stream_columns *c, char role, char *text, size_t size) {
+  size_t used = 0;
+  snprintf(text, size, "none");
+  for (size_t i = 0; i < c->count && used < size; i++)
+    if (c->role[i] == role) used += (size_t)snprintf(text + used, size - used, "%s%s", used ? "," : "", c->name[i]);
+}
+
+static bool same_classes(const stream_columns *a, const stream_columns *b) {
+  bool same = a->classes == b->classes;
+  for (size_t k = 0; same && k < a->classes; k++) same = strcmp(a->class_name[k], b->class_name[k]) == 0;
+  return same;
+}
+
+static sparc_status compare_roles(const learn_run *run, const stream_columns *now) {
+  const learn_config *c = &run->config;
+  const struct {
+    const char *name, *given;
+    char role;
+  } rows[] = {{"target", c->target, 't'}, {"label", c->label, 'l'}, {"id", c->id, '#'}, {"ignore", c->ignore, '-'}};
+  const stream_columns *then = &run->columns;
+  char text[200];
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+    for (size_t i = 0; rows[r].given && i < now->count; i++) {
+      if ((now->role[i] == rows[r].role) == (then->role[i] == rows[r].role)) continue;
+      list_columns(then, rows[r].role, text, sizeof text);
+      return differs(run, rows[r].name, rows[r].given, text);
+    }
+  return SPARC_OK;
+}
+
+/* the columns as the options have them, on this first line */
+static sparc_status compare_columns(const learn_run *run, const char *classes, const char *line, size_t size,
+                                    const char *name) {
+  const learn_config *c = &run->config;
+  const char then[2] = {run->columns.decimal, '\0'};
+  if (c->decimal && strcmp(c->decimal, then) != 0) return differs(run, "decimal", c->decimal, then);
+  if (c->classes && !classes) return differs(run, "classes", c->classes, "none");
+  if (!c->target && !c->label && !c->id && !c->ignore && !c->classes) return SPARC_OK;
+  stream_options options = options_of(c);
+  options.decimal = run->columns.decimal;
+  stream_columns now;
+  char label[32] = "";
+  for (size_t i = 0; i < run->columns.count; i++)
+    if (run->columns.role[i] == 'l') snprintf(label, sizeof label, "%zu", i + 1);
+  if (options.classes && !options.label) options.label = label;
+  if (options.label && !options.classes) options.classes = classes;
+  sparc_status status = stream_learn(&options, NULL, line, size, name, &now);
+  if (status == SPARC_OK) status = compare_roles(run, &now);
+  if (status == SPARC_OK && c->classes && !same_classes(&now, &run->columns))
+    status = differs(run, "classes", c->classes, classes);
+  stream_free(&now);
+  return status;
+}
+
+static bool is_readable(const char *path) { return access(path, R_OK) == 0; }
+
+/* whether there is a file to go on with */
+static sparc_status find_file(const learn_config *c, bool *found) {
+  char near[NEAR_PATH];
+  if (!c->model) return fail(SPARC_INVALID, "resume needs the file of a learner: expected model");
+  *found = access(c->model, F_OK) == 0 || errno != ENOENT; /* whatever else is wrong, opening it will tell */
+  if (*found || !c->resume) return SPARC_OK;
+  const bool guess = near_path(c->model, is_readable, near);
+  return fail(SPARC_IO, "there is no learner to resume in '%.200s'%s%.200s%s; resume-or-create begins one", c->model,
+              guess ? "; did you mean '" : "", guess ? near : "", guess ? "'?" : "");
+}
+
+static sparc_status fetch_learner(learn_run *run, const char *line, size_t size, const char *name) {
+  sparc_status status = sparc_learner_restore(run->config.model, &run->learner);
+  if (status != SPARC_OK) return status;
+  sparc_learner_config then = sparc_learner_config_of(run->learner);
+  sparc_tensors *file;
+  status = sparc_tensors_open(run->config.model, &file);
+  if (status == SPARC_OK) status = read_stream(run, file, line, size, name);
+  if (status == SPARC_OK) status = compare_rows(run, &then);
+  if (status == SPARC_OK) status = compare_cell(run, &then.network);
+  if (status == SPARC_OK)
+    status = compare_columns(run, sparc_tensors_metadata_find(file, KEY_CLASSES), line, size, name);
+  sparc_tensors_close(file);
+  return status;
+}
+
+/* ---- life cycle ----------------------------------------------------------------------------------- */
+
+/* what outputs are called: by the file, the classes, or the columns */
+static void name_outputs(learn_run *run, int outputs) {
+  const stream_columns *c = &run->columns;
+  const char wanted = c->targets ? 't' : 'i';
+  for (size_t i = 0, k = 0; k < (size_t)outputs; i++) {
+    if (run->names)
+      run->outputs[k++] = json_string_value(json_array_get(run->names, i));
+    else if (c->classes)
+      run->outputs[k++] = c->class_name[i];
+    else if (c->role[i] == wanted)
+      run->outputs[k++] = c->name[i];
+  }
+}
+
+static sparc_status allocate(learn_run *run) {
+  const sparc_learner_config c = sparc_learner_config_of(run->learner);
+  const size_t outputs = (size_t)c.outputs;
+  run->x = sparc_alloc((size_t)c.network.inputs * sizeof *run->x);
+  run->target = sparc_alloc(outputs * sizeof *run->target);
+  run->y = sparc_alloc(outputs * sizeof *run->y);
+  run->outputs = sparc_alloc((outputs + 1) * sizeof *run->outputs);
+  run->frequency = sparc_alloc(outputs * sizeof *run->frequency);
+  if (!run->x || !run->target || !run->y || !run->outputs || !run->frequency)
+    return fail(SPARC_NO_MEMORY, "no memory for a step of %zu outputs", outputs);
+  name_outputs(run, c.outputs);
+  return SPARC_OK;
+}
+
+/* what was learned before is not lost by a forgotten option */
+static sparc_status check_file(const learn_config *c) {
+  if (!c->model || c->force || access(c->model, F_OK) != 0) return SPARC_OK;
+  return fail(SPARC_INVALID, "'%.200s' is there already; resume goes on with it, force replaces it", c->model);
+}
+
+static sparc_status begin(learn_run *run, const char *line, size_t size, const char *name) {
+  const learn_config *c = &run->config;
+  const bool resumes = c->resume || c->resume_or_create;
+  sparc_status status = check_decimal(c->decimal);
+  if (status == SPARC_OK) status = resumes ? find_file(c, &run->resumed) : check_file(c);
+  if (status != SPARC_OK) return status;
+  if (run->resumed) {
+    status = fetch_learner(run, line, size, name);
+  } else {
+    const stream_options options = options_of(&run->config);
+    status = stream_learn(&options, NULL, line, size, name, &run->columns);
+    if (status == SPARC_OK) status = check_classes(run);
+    if (status == SPARC_OK) status = make_learner(run);
+  }
+  if (status == SPARC_OK) status = sparc_learner_freeze(run->learner, run->config.frozen);
+  return status == SPARC_OK ? allocate(run) : status;
+}
+
+sparc_status learn_run_create(const learn_config *config, const char *line, size_t size, const char *name,
+                              learn_run **out) {
+  *out = NULL;
+  learn_run *run = sparc_alloc(sizeof *run);
+  if (!run) return fail(SPARC_NO_MEMORY, "no memory for a stream");
+  run->config = *config;
+  if (run->config.save_every < 0) run->config.save_every = 0;
+  const sparc_status status = begin(run, line, size, name);
+  run->skip_first = run->columns.named;
+  if (status == SPARC_OK)
+    *out = run;
+  else
+    learn_run_free(run);
+  return status;
+}
+
+void learn_run_free(learn_run *run) {
+  if (!run) return;
+  sparc_learner_free(run->learner);
+  stream_free(&run->columns);
+  void *memory[] = {run->x, run->target, run->y, run->outputs, run->frequency, run->id, run->next_id};
+  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
+  json_decref(run->names);
+  sparc_free(run);
+}
+
+const sparc_learner *learn_run_learner(const learn_run *run) { return run->learner; }
+bool learn_run_is_resumed(const learn_run *run) { return run->resumed; }
+const char *const *learn_run_outputs(const learn_run *run) { return run->outputs; }
+
+/* ---- lines ---------------------------------------------------------------------------------------- */
+
+static void count(learn_run *run, int label) {
+  const sparc_learner_report r = sparc_learner_report_of(run->learner);
+  if (!r.judged) return;
+  run->recent[run->truths++ % SCORE_RECENT] = (judgement){r.loss, r.naive, r.right};
+  run->loss += r.loss;
+  run->naive += r.naive;
+  run->right += r.right;
+  if (label >= 0) run->frequency[label]++;
+}
+
+/* a new id begins a sequence */
+static void follow_id(learn_run *run) {
+  if (strcmp(run->next_id, run->id) != 0) sparc_learner_begin(run->learner);
+  char *last = run->id;
+  run->id = run->next_id;
+  run->next_id = last;
+}
+
+static sparc_status take_step(learn_run *run, const stream_step *step) {
+  const sparc_learner_config c = sparc_learner_config_of(run->learner);
+  follow_id(run);
+  sparc_status status = sparc_learner_step(run->learner, run->x, run->y);
+  if (status != SPARC_OK) return status;
+  count(run, -1);
+  if (!step->known || sparc_learner_report_of(run->learner).steps <= c.horizon) return SPARC_OK;
+  status = c.goal == SPARC_LEARN_CLASSES ? sparc_learner_learn_class(run->learner, step->label)
+                                         : sparc_learner_learn(run->learner, run->target);
+  if (status == SPARC_OK) count(run, step->label);
+  return status;
+}
+
+sparc_status learn_run_line(learn_run *run, const char *line, size_t size, const char *name, const float **answer) {
+  stream_step step;
+  *answer = NULL;
+  if (run->skip_first) {
+    run->skip_first = false;
+    return SPARC_OK;
+  }
+  sparc_status status = reserve_id(run, size + 1);
+  if (status == SPARC_OK)
+    status = stream_read(&run->columns, line, size, name, run->x, run->target, run->next_id, &step);
+  if (status == SPARC_OK) status = check_id(run, name);
+  if (status == SPARC_OK) status = take_step(run, &step);
+  if (status != SPARC_OK) return status;
+  *answer = run->y;
+  const long every = run->config.save_every;
+  return every > 0 && sparc_learner_report_of(run->learner).steps % every == 0 ? learn_run_save(run) : SPARC_OK;
+}
+
+/* ---- the file ------------------------------------------------------------------------------------- */
+
+static char *print_outputs(const learn_run *run) {
+  json_t *names = json_array();
+  for (size_t k = 0; names && k < (size_t)sparc_learner_config_of(run->learner).outputs; k++)
+    json_array_append_new(names, json_text(run->outputs[k]));
+  char *text = names ? json_dumps(names, JSON_COMPACT) : NULL;
+  json_decref(names);
+  return text;
+}
+
+/* the classes as they were given, commas between them; "" without */
+static char *print_classes(const stream_columns *c) {
+  size_t size = 1;
+  for (size_t k = 0; k < c->classes; k++) size += strlen(c->class_name[k]) + 1;
+  char *text = sparc_alloc(size), *end = text;
+  for (size_t k = 0; text && k < c->classes; k++) end += sprintf(end, "%s%s", k ? "," : "", c->class_name[k]);
+  return text;
+}
+
+sparc_status learn_run_save(learn_run *run) {
+  if (!is_saved(run)) return SPARC_OK;
+  const stream_columns *c = &run->columns;
+  char *outputs = print_outputs(run), *classes = print_classes(c);
+  sparc_status status = SPARC_OK;
+  if (!outputs || !classes) status = fail(SPARC_NO_MEMORY, "no memory for the names of outputs");
+  if (status == SPARC_OK) {
+    const char decimal[2] = {c->decimal, '\0'};
+    const sparc_metadata all[] = {{KEY_COLUMNS, c->role},
+                                  {KEY_OUTPUTS, outputs},
+                                  {KEY_DECIMAL, decimal},
+                                  {KEY_ID, run->id ? run->id : ""},
+                                  {KEY_CLASSES, classes}};
+    const size_t entries = sizeof all / sizeof *all - (c->classes == 0);
+    status = sparc_learner_save(run->learner, c->classes ? (const char *const *)c->class_name : NULL, all, entries,
+                                run->config.model);
+  }
+  free(outputs);
+  sparc_free(classes);
+  return status;
+}
+
+/* ---- how good it is --------------------------------------------------------------------------------- */
+
+static double share_of_most_frequent(const learn_run *run) {
+  long most = 0;
+  for (int k = 0; k < sparc_learner_config_of(run->learner).outputs; k++)
+    if (run->frequency[k] > most) most = run->frequency[k];
+  return (double)most / (double)run->truths;
+}
+
+learn_score learn_run_score(const learn_run *run) {
+  learn_score s = {run->truths, NAN, NAN, NAN, NAN, NAN, NAN};
+  if (run->truths == 0) return s;
+  const double n = (double)run->truths;
+  const long held = run->truths < SCORE_RECENT ? run->truths : SCORE_RECENT;
+  judgement sum = {0, 0, 0};
+  for (long i = 0; i < held; i++) {
+    sum.loss += run->recent[i].loss;
+    sum.naive += run->recent[i].naive;
+    sum.right += run->recent[i].right;
+  }
+  const bool classes = sparc_learner_config_of(run->learner).goal == SPARC_LEARN_CLASSES;
+  s.loss = run->loss / n;
+  s.naive = classes ? share_of_most_frequent(run) : run->naive / n;
+  s.accuracy = (double)run->right / n;
+  s.recent_loss = sum.loss / (double)held;
+  s.recent_naive = sum.naive / (double)held;
+  s.recent_accuracy = sum.right / (double)held;
+  return s;
+}

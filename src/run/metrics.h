@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* metrics.h: what happened during a run, as metrics.jsonl (an object a line) and metrics.csv (long format:
+ * run,seed,update,metric,value). Both hold the same numbers and nothing that differs from run to run, such as times. */
+#ifndef SPARC_RUN_METRICS_H
+#define SPARC_RUN_METRICS_H
+
+#include "sparc/base.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { METRICS_PATH = 4200 };
+
+typedef struct metrics {
+  FILE *jsonl, *csv;
+  const char *run; /* must outlive it */
+  uint64_t seed;
+  char jsonl_path[METRICS_PATH], csv_path[METRICS_PATH];
+} metrics;
+
+/* metrics_read hands the objects of a metrics.jsonl to fn, one after the other, until fn fails. A file that does not
+ * exist has none, and a last line without its end, as a killed run leaves it, is not handed on. SPARC_FORMAT: another
+ * line is no JSON object, SPARC_IO: the file cannot be read. */
+typedef sparc_status (*metrics_fn)(void *user, json_t *object);
+sparc_status metrics_read(const char *path, metrics_fn fn, void *user);
+
+/* metrics_open begins both files in folder. With keep >= 0 what they hold up to that update stays, the rest is dropped:
+ * a killed run may have written more than its last checkpoint knows. On failure what was there is still there. */
+sparc_status metrics_open(const char *folder, const char *run, uint64_t seed, long keep, metrics *out);
+
+/* metrics_add writes one object, whose key "update" tells the place, and drops the reference. */
+sparc_status metrics_add(metrics *m, json_t *object);
+
+/* metrics_flush has everything on the disk, before a checkpoint is written */
+sparc_status metrics_flush(metrics *m);
+void metrics_close(metrics *m); /* a zeroed one is fine, too */
+
+/* what a training run predicts decides which metrics it has */
+typedef enum metrics_goal {
+  METRICS_CLASSES,
+  METRICS_TARGETS,     /* numbers of a data set */
+  METRICS_TASK_TARGETS /* numbers of a generated task */
+} metrics_goal;
+
+/* metrics_of_training lists what a training run logs, with its validations if it has some; ends with NULL */
+const char *const *metrics_of_training(metrics_goal goal, bool validates);
+
+#endif

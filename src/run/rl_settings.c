@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* rl_settings.c: the table, and the paper's settings for the task in the place of what was not given. */
+#include "run/rl_settings.h"
+
+#include "base/error.h"
+#include "rl/settings.h"
+#include "run/run_settings.h"
+
+/* ---- the table ----------------------------------------------------------------------------------- */
+
+#define AT(member) offsetof(rl_config, member)
+
+static const setting rl_rows[] = {
+    VARIANT_SETTING(rl_config),
+    BUDGET_SETTING(rl_config, NULL, NULL),
+    {.name = "steps",
+     .type = SETTING_LONG,
+     .offset = AT(total_steps),
+     .low = 1,
+     .high = 1e15,
+     .group = "Training:",
+     .letter = 'n',
+     .argument = "N",
+     .help = "Environment steps of the run, in whole rollouts (default: the paper's, 3999744; robots 4999168)"},
+    {.name = "memory-limit",
+     .type = SETTING_LONG,
+     .role = FREE,
+     .offset = AT(memory_limit_mb),
+     .low = 1,
+     .high = 1e9,
+     .group = "Training:",
+     .argument = "MB",
+     .help = "Refuse a run that needs more megabytes (default: no limit)"},
+    THREADS_SETTING(rl_config, ppo.threads, "1"),
+    FOLDER_SETTING(rl_config, "runs/TASK-CELL-sSEED, options of either behind it"),
+    RESUME_SETTING(rl_config),
+    RESUME_OR_CREATE_SETTING(rl_config),
+    FORCE_SETTING(rl_config),
+};
+
+static const settings_table rl_settings = {rl_rows, sizeof rl_rows / sizeof *rl_rows};
+
+settings_form rl_form(rl_config *config) {
+  return (settings_form){.command = COMMAND_RL, .part = {{&ppo_settings, &config->ppo}, {&rl_settings, config}}};
+}
+
+/* ---- what was not given -------------------------------------------------------------------------- */
+
+static sparc_status usual_config(const char *name, rl_config *usual) {
+  const settings_form form = rl_form(usual);
+  settings_clear(&form);
+  const sparc_status status = sparc_ppo_defaults(name, &usual->ppo);
+  if (status != SPARC_OK) return status;
+  usual->ppo.task_options = "";
+  usual->ppo.threads = 1; /* a minibatch is too short to be shared well, and seeds can run side by side */
+  usual->budget = usual->ppo.budget;
+  usual->total_steps = usual->ppo.rollouts * usual->ppo.steps;
+  return SPARC_OK;
+}
+
+static cell_wish wish_of(const rl_config *c) {
+  return (cell_wish){.kind = c->ppo.cell ? c->ppo.cell : "sparc",
+                     .options = c->ppo.cell_options,
+                     .variant = c->variant,
+                     .modes = c->ppo.H,
+                     .budget = c->budget,
+                     .overrule = rl_resumes(c)};
+}
+
+static sparc_status settle_cell(rl_config *c, char options[CELL_OPTIONS_SIZE]) {
+  const cell_wish wish = wish_of(c);
+  const sparc_status status = cell_settle(&wish, c->ppo.width, &c->ppo.H, options);
+  c->ppo.cell_options = options;
+  return status;
+}
+
+sparc_status rl_settle(rl_config *c, char options[CELL_OPTIONS_SIZE]) {
+  rl_config usual = {.folder = NULL};
+  const settings_form form = rl_form(c), paper = rl_form(&usual);
+  sparc_status status = settings_check(&form, false);
+  if (status == SPARC_OK) status = usual_config(c->ppo.task, &usual);
+  if (status != SPARC_OK) return status;
+  settings_inherit(&form, &paper);
+  c->ppo.kind = NULL;
+  c->ppo.budget = c->budget;
+  c->ppo.memory_limit = (size_t)c->memory_limit_mb * 1000000;
+  c->ppo.rollouts = c->total_steps / c->ppo.steps > 0 ? c->total_steps / c->ppo.steps : 1;
+  c->total_steps = c->ppo.rollouts * c->ppo.steps;
+  return settle_cell(c, options);
+}
+
+/* ---- the folder ---------------------------------------------------------------------------------- */
+
+sparc_status rl_default_folder(const rl_config *c, char *path, size_t size) {
+  const cell_wish wish = wish_of(c);
+  return default_folder(c->ppo.task, c->ppo.task_options ? c->ppo.task_options : "", &wish, c->ppo.seed, path, size);
+}

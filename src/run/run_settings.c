@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* run_settings.c: what was not given, after the paper. */
+#include "run/run_settings.h"
+
+#include "base/error.h"
+#include "run/read_settings.h"
+#include "train/train_settings.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the table ----------------------------------------------------------------------------------- */
+
+#define RUN(member) offsetof(sparc_run_config, member)
+
+static const char data[] = "Data:", training[] = "Training:";
+
+/* in the order of sparc_run_recipe, and of sparc_head_input as far as a head of classes goes */
+static const char *const recipes[] = {"paper", "small", "auto", NULL};
+static const char *const heads[] = {"mean", "last", NULL};
+
+static const setting run_rows[] = {
+    {.name = "data", .type = SETTING_TEXT, .offset = RUN(data), .letter = POSITIONAL, .argument = "DATA|TASK"},
+    VARIANT_SETTING(sparc_run_config),
+    BUDGET_SETTING(sparc_run_config, "128", TASKS_OWN),
+    {.name = "head",
+     .type = SETTING_CHOICE,
+     .offset = RUN(head),
+     .choices = heads,
+     .group = "Network:",
+     .argument = "HOW",
+     .help = "The head reads the mean over all steps or the last one (default: mean; generated tasks: last)"},
+    {.name = "from",
+     .type = SETTING_TEXT,
+     .offset = RUN(from),
+     .group = "Network:",
+     .argument = "MODEL",
+     .help = "Begin with the weights of a checkpoint or run; a new head where its classes are others"},
+    {.name = "epochs",
+     .type = SETTING_LONG,
+     .role = SHORTHAND,
+     .offset = RUN(epochs),
+     .low = 1,
+     .high = INT32_MAX,
+     .voids = "updates",
+     .group = training,
+     .letter = 'e',
+     .argument = "N",
+     .help = "Instead of updates: times through the examples"},
+    {.name = "validate-every",
+     .type = SETTING_LONG,
+     .offset = RUN(validate_every),
+     .low = 1,
+     .high = INT32_MAX,
+     .group = training,
+     .letter = 'v',
+     .argument = "N",
+     .help = "Validate and save after every N updates (default: 500, or a tenth of all if that is less)"},
+    {.name = "patience",
+     .type = SETTING_INT,
+     .offset = RUN(patience),
+     .low = 1,
+     .high = INT32_MAX,
+     .group = training,
+     .argument = "N",
+     .help = "Stop after N validations in a row that are no better than the best before"},
+    {.name = "recipe",
+     .later = true,
+     .type = SETTING_CHOICE,
+     .offset = RUN(recipe),
+     .choices = recipes,
+     .group = "Regularisation:",
+     .argument = "WHICH",
+     .help = "Defaults: paper, small for few examples, or auto: small up to 200 rows of classes (default: auto)"},
+    {.name = "official",
+     .type = SETTING_FLAG,
+     .offset = RUN(official),
+     .voids = "validation",
+     .group = data,
+     .help = "Fit on the whole training partition, report on the test partition"},
+    THREADS_SETTING(sparc_run_config, train.threads, "all processors"),
+    ROOT_SETTING(sparc_run_config),
+    FOLDER_SETTING(sparc_run_config, "runs/DATA-CELL-sSEED, with a variant and options behind CELL"),
+    RESUME_SETTING(sparc_run_config),
+    RESUME_OR_CREATE_SETTING(sparc_run_config),
+    FORCE_SETTING(sparc_run_config),
+};
+
+const settings_table run_settings = {run_rows, sizeof run_rows / sizeof *run_rows};
+
+settings_form run_form(sparc_run_config *config) {
+  return (settings_form){.command = COMMAND_TRAIN,
+                         .part = {{&network_settings, &config->train.network},
+                                  {&training_settings, &config->train},
+                                  {&run_settings, config},
+                                  {&read_settings, &config->read}}};
+}
+
+sparc_run_config sparc_run_defaults(void) {
+  sparc_run_config config = {.data = NULL};
+  const settings_form form = run_form(&config);
+  settings_clear(&form);
+  return config;
+}
+
+/* ---- what was not given -------------------------------------------------------------------------- */
+
+static bool is_given(double value) { return value >= 0; }
+
+/* what the study of small sets came to (docs/small-sets.md): noise of a tenth of what a channel varies by */
+static const double small_jitter = 0.1;
+
+static bool has_classes(const run_data *d) { return !d->task && d->preprocessing.classes > 0; }
+
+static sparc_status settle_recipe(sparc_run_config *c, const run_data *d) {
+  if (c->recipe < 0) c->recipe = SPARC_RECIPE_AUTO;
+  if (c->recipe == SPARC_RECIPE_AUTO)
+    c->recipe = has_classes(d) && d->fit.count <= SPARC_SMALL_ROWS ? SPARC_RECIPE_SMALL : SPARC_RECIPE_PAPER;
+  if (c->recipe != SPARC_RECIPE_SMALL) return SPARC_OK;
+  if (!has_classes(d)) return fail(SPARC_INVALID, "recipe is small, which is for classes of a data set");
+  if (!is_given(c->train.jitter)) c->train.jitter = small_jitter;
+  return SPARC_OK;
+}
+
+static sparc_status settle_epochs(sparc_run_config *c, const run_data *d) {
+  const double rows = (double)d->fit.count;
+  if (c->epochs < 1) return SPARC_OK;
+  const double updates = ceil((double)c->epochs * rows / (double)c->train.batch);
+  if (updates > INT32_MAX)
+    return fail(SPARC_INVALID, "epochs is %ld, which are %.0f updates, expected at most %d", c->epochs, updates,
+                INT32_MAX);
+  c->train.updates = (long)updates;
+  return SPARC_OK;
+}
+
+static void settle_batch(sparc_train_config *t, const sparc_task *task) {
+  if (t->batch < 1) t->batch = (task ? sparc_train_task(task) : sparc_train_classification()).batch;
+}
+
+static void settle_training(sparc_train_config *t, const sparc_task *task) {
+  sparc_train_config usual = task ? sparc_train_task(task) : sparc_train_classification();
+  const settings_form given = {.part = {{&training_settings, t}}}, paper = {.part = {{&training_settings, &usual}}};
+  /* a generated task has a constant rate unless a schedule is asked for */
+  t->cosine = usual.cosine || is_given(t->floor) || is_given((double)t->warmup);
+  const bool own_floor = is_given(t->floor), own_warmup = is_given((double)t->warmup);
+  settings_inherit(&given, &paper);
+  if (!own_warmup) t->warmup = t->cosine ? t->updates / 10 : 0;
+  /* a small rate with the floor of the paper */
+  if (!own_floor && t->floor > t->rate) t->floor = t->rate;
+}
+
+static sparc_embedding usual_embedding(const sparc_network_config *n) {
+  return n->layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE;
+}
+
+sparc_head_input usual_head(const run_data *d) {
+  if (!d->task) return d->target_steps ? SPARC_HEAD_STEPS : SPARC_HEAD_MEAN;
+  return d->task->target_kind == SPARC_TARGET_CLASS ? SPARC_HEAD_LAST : SPARC_HEAD_STEPS;
+}
+
+static sparc_status check_run(const sparc_run_config *c, const run_data *d) {
+  if (c->head >= 0 && usual_head(d) == SPARC_HEAD_STEPS)
+    return fail(SPARC_INVALID, "head is %s, but there is a target for every step", heads[c->head]);
+  if (c->patience > 0 && d->validation.count == 0)
+    return fail(SPARC_INVALID, "patience is %d, but there is no validation part", c->patience);
+  return SPARC_OK;
+}
+
+static void settle_network(sparc_network_config *n, const run_data *d, int chosen, sparc_head_config *head) {
+  const sparc_task *task = d->task;
+  *head = (sparc_head_config){.input = chosen >= 0 ? (sparc_head_input)chosen : usual_head(d), .outputs = d->outputs};
+  n->head = head;
+  n->heads = 1;
+  n->inputs = d->channels;
+  if ((int)n->embedding < 0) n->embedding = usual_embedding(n);
+  n->features = task && n->layers == 0 && task->training.relu ? SPARC_FEATURES_RELU : SPARC_FEATURES_OUTPUT;
+  n->init = task ? task->training.init : SPARC_INIT_CLASSIFICATION;
+}
+
+static cell_wish wish_of(const sparc_run_config *c) {
+  const sparc_network_config *n = &c->train.network;
+  return (cell_wish){.kind = n->cell ? n->cell : "sparc",
+                     .options = n->cell_options,
+                     .variant = c->variant,
+                     .modes = n->H,
+                     .budget = c->budget,
+                     .overrule = c->resume};
+}
+
+static sparc_status settle_cell(sparc_run_config *c, char options[CELL_OPTIONS_SIZE]) {
+  sparc_network_config *n = &c->train.network;
+  const cell_wish wish = wish_of(c);
+  const sparc_status status =
+      cell_settle(&wish, n->embedding == SPARC_EMBED_NONE ? n->inputs : n->width, &n->H, options);
+  n->cell_options = options;
+  return status;
+}
+
+sparc_status run_settle(sparc_run_config *c, const run_data *d, char options[CELL_OPTIONS_SIZE],
+                        sparc_head_config *head) {
+  const settings_form form = run_form(c);
+  sparc_status status = settings_check(&form, false);
+  if (status == SPARC_OK) status = check_run(c, d);
+  if (status == SPARC_OK) status = settle_recipe(c, d);
+  settle_batch(&c->train, d->task);
+  if (status == SPARC_OK) status = settle_epochs(c, d);
+  if (status != SPARC_OK) return status;
+  settle_training(&c->train, d->task);
+  if (d->task && c->budget == 0) c->budget = d->task->training.state;
+  settings_fill(&form, d->task ? USUAL_TASK : USUAL_DATA);
+  settle_network(&c->train.network, d, c->head, head);
+  if (c->validate_every == 0) c->validate_every = c->train.updates / 10 < 500 ? c->train.updates / 10 : 500;
+  if (c->validate_every < 1) c->validate_every = 1;
+  return settle_cell(c, options);
+}
+
+/* ---- the folder ---------------------------------------------------------------------------------- */
+
+/* "data/Gun Point_TRAIN.tsv.gz" becomes "Gun_Point_TRAIN" */
+static void file_title(const char *path, char *title, size_t size) {
+  const char *slash = strrchr(path, '/');
+  size_t used = 0;
+  for (const char *c = slash && slash[1] ? slash + 1 : path; *c && *c != '.' && used + 1 < size; c++)
+    title[used++] = isalnum((unsigned char)*c) || strchr("_-", *c) ? *c : '_';
+  title[used] = '\0';
+}
+
+sparc_status default_folder(const char *source, const char *options, const cell_wish *wish, uint64_t seed, char *path,
+                            size_t size) {
+  char title[128], said[CELL_OPTIONS_SIZE], name[200], cell[200];
+  const sparc_status status = cell_said(wish, said);
+  if (status != SPARC_OK) return status;
+  file_title(source, title, sizeof title);
+  options_file_name(*title ? title : "data", options, name, sizeof name);
+  options_file_name(wish->kind, said, cell, sizeof cell);
+  snprintf(path, size, "runs/%s-%s-s%llu", name, cell, (unsigned long long)seed);
+  return SPARC_OK;
+}
+
+sparc_status run_default_folder(const sparc_run_config *c, char *path, size_t size) {
+  const cell_wish wish = wish_of(c);
+  return default_folder(c->data, "", &wish, c->train.seed, path, size);
+}
+
+/* ---- config.json --------------------------------------------------------------------------------- */
+
+json_t *run_config_json(const sparc_run_config *config) {
+  sparc_run_config c = *config;
+  /* what goes without saying is not said */
+  if (c.train.network.embedding == usual_embedding(&c.train.network)) c.train.network.embedding = (sparc_embedding)-1;
+  /* of a constant rate, naming floor or warm-up would ask for a schedule */
+  if (!c.train.cosine) c.train.floor = c.train.warmup = -1;
+  const settings_form form = run_form(&c);
+  return settings_json(&form);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* run_settings.h: the settings of a run: which there are, what takes the place of those that were not given, and what
+ * is written to config.json. */
+#ifndef SPARC_RUN_RUN_SETTINGS_H
+#define SPARC_RUN_RUN_SETTINGS_H
+
+#include "io/settings.h"
+#include "run/cell_choice.h"
+#include "run/data.h"
+#include "sparc/run.h"
+
+/* ---- rows that every kind of run has, over a structure S with members of these names ---- */
+
+#define VARIANT_SETTING(S)                                                                      \
+  {                                                                                             \
+    .name = "variant", .type = SETTING_TEXT, .role = SHORTHAND, .offset = offsetof(S, variant), \
+    .group = "Network:", .argument = "NAME", .help = "Short for the cell option variant=NAME"   \
+  }
+
+#define BUDGET_SETTING(S, data_default, task_default)                                                             \
+  {                                                                                                               \
+    .name = "budget", .type = SETTING_INT, .role = SHORTHAND, .offset = offsetof(S, budget), .low = 1,            \
+    .high = 1 << 20, .usual = {data_default, task_default}, .voids = "modes", .group = "Network:", .letter = 'b', \
+    .argument = "N", .help = "Instead of modes: real coordinates of each cell's state"                            \
+  }
+
+#define THREADS_SETTING(S, member, default_number)                                                               \
+  {                                                                                                              \
+    .name = "threads", .type = SETTING_INT, .role = FREE, .offset = offsetof(S, member), .low = 1, .high = 1024, \
+    .group = "Training:", .letter = 'T', .argument = "N",                                                        \
+    .help = "Use at most N threads (default: " default_number ")"                                                \
+  }
+
+#define FOLDER_SETTING(S, default_name)                                                                 \
+  {                                                                                                     \
+    .name = "out", .type = SETTING_TEXT, .role = OUTSIDE, .offset = offsetof(S, folder),                \
+    .group = "Run:", .letter = 'o', .argument = "DIR", .help = "Run folder (default: " default_name ")" \
+  }
+
+#define RESUME_SETTING(S)                                                                        \
+  {                                                                                              \
+    .name = "resume", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, resume), \
+    .voids = "force resume-or-create",                                                           \
+    .group = "Run:", .help = "Continue the run in the folder, bit-exactly; there must be one"    \
+  }
+
+#define RESUME_OR_CREATE_SETTING(S)                                                                                  \
+  {                                                                                                                  \
+    .name = "resume-or-create", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, resume_or_create), \
+    .voids = "force resume", .group = "Run:", .help = "Continue the run in the folder, or begin it if there is none" \
+  }
+
+#define FORCE_SETTING(S)                                                                         \
+  {                                                                                              \
+    .name = "force", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, force),   \
+    .voids = "resume resume-or-create", .group = "Run:", .help = "Replace the run in the folder" \
+  }
+
+/* default_folder names the folder of a run after what it learns from, with these options, its cell and its seed:
+ * runs/repeat-previous-lag_1-sparc-s0 */
+sparc_status default_folder(const char *source, const char *options, const cell_wish *wish, uint64_t seed, char *path,
+                            size_t size);
+
+/* ---- training runs ---- */
+
+extern const settings_table
+    run_settings; /* over sparc_run_config, beside those of network, training and data reading */
+
+/* run_form binds all tables to a configuration */
+settings_form run_form(sparc_run_config *config);
+
+/* usual_head is what the head reads that nothing is said of */
+sparc_head_input usual_head(const run_data *data);
+
+/* run_settle fills in what was not given; the text of the cell's options goes to `options`, the network's head to
+ * `head` */
+sparc_status run_settle(sparc_run_config *config, const run_data *data, char options[CELL_OPTIONS_SIZE],
+                        sparc_head_config *head);
+
+/* run_default_folder names the folder of a run after what is known before its data are: runs/FordA-sparc-s1 */
+sparc_status run_default_folder(const sparc_run_config *config, char *path, size_t size);
+
+/* run_config_json is a settled configuration as config.json has it; NULL without memory */
+json_t *run_config_json(const sparc_run_config *config);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* start.c: which parts of a checkpoint a new run takes over. The network must be the same but for its head, so that
+ * every weight has its place; how values are normalised, and all that is about training, belongs to the new run. */
+#include "run/start.h"
+
+#include "base/error.h"
+#include "io/folder_file.h"
+#include "io/settings.h"
+#include "train/train_settings.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+sparc_status start_open(const char *model, start_name *path, checkpoint *out) {
+  struct stat status;
+  const bool folder = stat(model, &status) == 0 && S_ISDIR(status.st_mode);
+  const int length = snprintf(path->text, sizeof path->text, folder ? "%s/best.safetensors" : "%s", model);
+  if (length >= (int)sizeof path->text)
+    return fail(SPARC_INVALID, "from has %zu characters, expected fewer", strlen(model));
+  bool found;
+  const sparc_status regular = folder ? folder_file_find(path->text, &found) : SPARC_OK;
+  return regular != SPARC_OK ? regular : checkpoint_open(path->text, false, out);
+}
+
+void start_inherit(const checkpoint *file, bool one_answer, sparc_run_config *config) {
+  const sparc_network_config *theirs = &file->state.config.network;
+  sparc_network_config *n = &config->train.network;
+  if (!n->cell) {
+    n->cell = theirs->cell;
+    if (!n->cell_options && !config->variant) n->cell_options = theirs->cell_options;
+    if (n->H < 1 && config->budget < 1) n->H = theirs->H;
+  }
+  if (n->layers < 0) n->layers = theirs->layers;
+  if (n->width < 1) n->width = theirs->width;
+  if ((int)n->embedding < 0) n->embedding = theirs->embedding;
+  const sparc_head_input head = file->state.head.input;
+  if (config->head < 0 && one_answer && (head == SPARC_HEAD_MEAN || head == SPARC_HEAD_LAST)) config->head = (int)head;
+}
+
+sparc_status start_check(const checkpoint *file, const sparc_network_config *network) {
+  sparc_network_config mine = *network, theirs = file->state.config.network;
+  const settings_form here = {.part = {{&network_settings, &mine}}}, there = {.part = {{&network_settings, &theirs}}};
+  const setting *s;
+  void *at, *other;
+  for (int i = 0; (s = settings_row(&here, i, &at)) && settings_row(&there, i, &other); i++) {
+    char room[2][SETTING_TEXT_SIZE];
+    /* neither of these has weights */
+    if (strcmp(s->name, "dropout") == 0 || strcmp(s->name, "init") == 0) continue;
+    const char *now = setting_print(s, at, room[0]), *then = setting_print(s, other, room[1]);
+    if (strcmp(now ? now : "", then ? then : "") != 0)
+      return fail(SPARC_INVALID, "%s is '%.100s', but '%.100s' in '%.200s', which the run is to begin from", s->name,
+                  now ? now : "", then ? then : "", file->path);
+  }
+  return SPARC_OK;
+}
+
+static bool same_labels(const sparc_preprocessing *a, const sparc_preprocessing *b) {
+  if (a->classes != b->classes) return false;
+  for (int i = 0; i < a->classes; i++)
+    if (strcmp(a->labels[i], b->labels[i]) != 0) return false;
+  return true;
+}
+
+bool start_has_head(const checkpoint *file, const sparc_head_config *head, const sparc_preprocessing *preprocessing) {
+  const sparc_head_config *theirs = &file->state.head;
+  return theirs->input == head->input && theirs->outputs == head->outputs && theirs->hidden == head->hidden &&
+         same_labels(&file->preprocessing.view, preprocessing);
+}

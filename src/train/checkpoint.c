@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint.c: checkpoints from files. Which field of the configuration has which key stands in the tables of
+ * settings. Reading trusts nothing: whatever is missing, surplus or impossible gets a sentence with the
+ * file and the key or tensor, before memory of a size that the file claims is asked for. */
+#include "train/checkpoint.h"
+
+#include "base/c_locale.h"
+#include "base/error.h"
+#include "io/dtype.h"
+#include "io/stored_tensor.h"
+#include "train/train.h"
+#include "train/train_settings.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const companion_prefix[COMPANIONS] = {"opt.m.", "opt.v.", [RAW] = "opt.w."};
+const char *const identity_keys[IDENTITIES] = {"format", "format_version", "sparc_version"};
+
+size_t companions(const sparc_train_config *config) { return config->average > 0 ? COMPANIONS : MOMENTS; }
+
+/* ---- fields ------------------------------------------------------------------------------------ */
+
+static const setting state_rows[] = {
+    {.name = "examples",
+     .key = "train.examples",
+     .type = SETTING_INT,
+     .role = STORED,
+     .offset = offsetof(training_state, examples),
+     .low = 1,
+     .high = INT_MAX},
+    {.name = "update",
+     .key = "update",
+     .type = SETTING_LONG,
+     .role = STORED,
+     .offset = offsetof(training_state, update),
+     .low = 0,
+     .high = 0x1p53},
+};
+static const settings_table state_settings = {state_rows, sizeof state_rows / sizeof *state_rows};
+
+settings_form checkpoint_form(training_state *state) {
+  return (settings_form){.part = {{&network_settings, &state->config.network},
+                                  {&head_settings, &state->head},
+                                  {&training_settings, &state->config},
+                                  {&state_settings, state}}};
+}
+
+/* ---- reading: metadata -------------------------------------------------------------------------- */
+
+static sparc_status identify(checkpoint *c) {
+  const char *format = sparc_tensors_metadata_find(c->file, identity_keys[0]);
+  const char *version = sparc_tensors_metadata_find(c->file, identity_keys[1]);
+  if (!format || strcmp(format, CHECKPOINT_FORMAT) != 0)
+    return fail(SPARC_FORMAT, "'%.200s' is not a checkpoint: its format is %s%s, expected %s", c->path,
+                format ? "" : "not given", format ? quote(format).text : "", CHECKPOINT_FORMAT);
+  static const setting whole = {.type = SETTING_LONG, .low = 1, .high = (double)INT32_MAX};
+  long number;
+  if (!version || !setting_parse(&whole, version, true, &number))
+    return fail(SPARC_FORMAT, "'%.200s': format_version is '%s', expected a whole number from 1", c->path,
+                quote(version ? version : "").text);
+  if (number > CHECKPOINT_VERSION)
+    return fail(SPARC_FORMAT,
+                "'%.200s' has the checkpoint format %ld; sparc %s reads formats up to %d, use a newer one", c->path,
+                number, sparc_version(), CHECKPOINT_VERSION);
+  c->format = (int)number;
+  return SPARC_OK;
+}
+
+/* a network may be larger than what the tool's options allow, so ranges are left to those who use the values */
+static sparc_status read_field(const checkpoint *c, const setting *s, void *at) {
+  return setting_read_metadata(c->file, c->path, s, false, at);
+}
+
+/* files of the first format know networks with an embedding in front of layers, and a ReLU behind a bare cell */
+static bool is_in_first_format(const char *key) {
+  static const char *const later[] = {"network.embedding", "network.features",    "network.head_name",
+                                      "network.hidden",    "network.hidden_gain", "network.gain"};
+  for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+    if (strcmp(key, later[i]) == 0) return false;
+  return true;
+}
+
+static sparc_status finish_first_format(checkpoint *c) {
+  static const char *const flags[] = {"0", "1", NULL};
+  const setting relu = {.key = "network.relu", .type = SETTING_CHOICE, .choices = flags};
+  sparc_network_config *network = &c->state.config.network;
+  int value = 0;
+  const sparc_status status = read_field(c, &relu, &value);
+  network->features = value ? SPARC_FEATURES_RELU : SPARC_FEATURES_OUTPUT;
+  network->embedding = network->layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE;
+  return status;
+}
+
+static sparc_status read_fields(checkpoint *c) {
+  const settings_form form = checkpoint_form(&c->state);
+  const setting *s;
+  void *at;
+  for (int i = 0; (s = settings_row(&form, i, &at)); i++) {
+    if (!s->key || (c->format == 1 && !is_in_first_format(s->key))) continue;
+    const sparc_status status = read_field(c, s, at);
+    if (status != SPARC_OK) return status;
+  }
+  return c->format == 1 ? finish_first_format(c) : SPARC_OK;
+}
+
+/* an argument that is wrong because the file says so */
+static sparc_status blame_file(const checkpoint *c, sparc_status status) {
+  if (status != SPARC_INVALID) return status;
+  char sentence[256];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  return fail(SPARC_FORMAT, "'%.200s': the stored configuration is not possible: %s", c->path, sentence);
+}
+
+static sparc_status make_network(checkpoint *c) {
+  c->state.config.network.head = &c->state.head;
+  c->state.config.network.heads = 1;
+  sparc_status status = settings_check(&(settings_form){.part = {{&state_settings, &c->state}}}, true);
+  if (status == SPARC_OK) status = check_train_config(&c->state.config);
+  if (status == SPARC_OK) status = sparc_network_create(&c->state.config.network, &c->network);
+  if (status != SPARC_OK) return blame_file(c, status);
+  c->state.config.network = sparc_network_config_of(c->network);
+  return SPARC_OK;
+}
+
+/* ---- reading: tensors --------------------------------------------------------------------------- */
+
+static sparc_status check_tensor(const checkpoint *c, const sparc_block *block, const char *name) {
+  const size_t shape[2] = {(size_t)block->shape[0], (size_t)block->shape[1]};
+  return stored_tensor_check(c->file, c->path, name, SPARC_F32, shape, block->rank);
+}
+
+static bool begins_with(const char *name, const char *prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; }
+
+/* names the first tensor that belongs to no block of the network */
+static sparc_status complain_of_surplus(const checkpoint *c, const sparc_block *block, size_t blocks) {
+  for (size_t i = 0; i < sparc_tensors_count(c->file); i++) {
+    const char *name = sparc_tensors_at(c->file, i)->name, *inner = name;
+    if (begins_with(name, LEARNER_PREFIX)) continue;
+    for (size_t m = 0; m < companions(&c->state.config); m++)
+      if (begins_with(name, companion_prefix[m])) inner = name + strlen(companion_prefix[m]);
+    size_t k = 0;
+    while (k < blocks && strcmp(block[k].name, inner) != 0) k++;
+    if (k == blocks)
+      return fail(SPARC_FORMAT, "'%.200s': tensor '%s' does not belong to the stored configuration", c->path,
+                  quote(name).text);
+  }
+  return SPARC_OK;
+}
+
+static sparc_status check_tensors(const checkpoint *c, bool resumable) {
+  size_t blocks, moments = 0, count = 0;
+  const sparc_block *block = sparc_network_blocks(c->network, &blocks);
+  for (size_t i = 0; i < sparc_tensors_count(c->file); i++) {
+    const char *name = sparc_tensors_at(c->file, i)->name;
+    moments += begins_with(name, "opt.");
+    count += !begins_with(name, LEARNER_PREFIX);
+  }
+  if (resumable && moments == 0)
+    return fail(
+        SPARC_FORMAT,
+        "'%.200s' holds weights without the optimiser's moments: it can be used as a model, but training cannot "
+        "continue from it",
+        c->path);
+  for (size_t i = 0; i < blocks; i++) {
+    sparc_status status = check_tensor(c, &block[i], block[i].name);
+    for (size_t m = 0; m < companions(&c->state.config) && moments && status == SPARC_OK; m++) {
+      char name[NAME_SIZE];
+      snprintf(name, sizeof name, "%s%s", companion_prefix[m], block[i].name);
+      status = check_tensor(c, &block[i], name);
+    }
+    if (status != SPARC_OK) return status;
+  }
+  const size_t expected = blocks * (moments ? 1 + companions(&c->state.config) : 1);
+  return count == expected ? SPARC_OK : complain_of_surplus(c, block, blocks);
+}
+
+/* ---- life cycle -------------------------------------------------------------------------------- */
+
+static sparc_status check(checkpoint *c, bool resumable) {
+  sparc_status status = identify(c);
+  if (status == SPARC_OK) status = read_fields(c);
+  if (status == SPARC_OK) status = make_network(c);
+  if (status == SPARC_OK) status = check_tensors(c, resumable);
+  if (status == SPARC_OK) status = preprocessing_read(c->file, c->path, &c->state.config.network, &c->preprocessing);
+  return status;
+}
+
+/* the rest of opening, after an attempt to open the file */
+static sparc_status finish(checkpoint *c, sparc_status status, bool resumable) {
+  const locale_guard guard = enter_c_locale();
+  if (status == SPARC_OK) status = check(c, resumable);
+  leave_c_locale(guard);
+  if (status != SPARC_OK) checkpoint_close(c);
+  return status;
+}
+
+sparc_status checkpoint_open(const char *path, bool resumable, checkpoint *out) {
+  *out = (checkpoint){.path = path};
+  return finish(out, sparc_tensors_open(path, &out->file), resumable);
+}
+
+sparc_status checkpoint_parse(const void *data, size_t size, const char *name, checkpoint *out) {
+  *out = (checkpoint){.path = name};
+  return finish(out, sparc_tensors_parse(data, size, name, &out->file), false);
+}
+
+void checkpoint_close(checkpoint *c) {
+  preprocessing_free(&c->preprocessing);
+  sparc_network_free(c->network);
+  sparc_tensors_close(c->file);
+  *c = (checkpoint){.path = NULL};
+}
+
+static sparc_status read_tensor(const checkpoint *c, const sparc_block *block, const char *name, double least,
+                                float *to) {
+  return stored_f32_read(c->file, c->path, name, least, to + block->offset, block->size);
+}
+
+sparc_status checkpoint_read(const checkpoint *c, float *params, float *moments) {
+  static const double least[MOMENTS] = {-INFINITY, 0}; /* the second moment is a mean of squares */
+  size_t blocks;
+  const sparc_block *block = sparc_network_blocks(c->network, &blocks);
+  const size_t count = sparc_network_sizes_of(c->network).params;
+  for (size_t i = 0; i < blocks; i++) {
+    sparc_status status = read_tensor(c, &block[i], block[i].name, -INFINITY, params);
+    for (size_t m = 0; m < MOMENTS && moments && status == SPARC_OK; m++) {
+      char name[NAME_SIZE];
+      snprintf(name, sizeof name, "%s%s", companion_prefix[m], block[i].name);
+      status = read_tensor(c, &block[i], name, least[m], moments + m * count);
+    }
+    if (status != SPARC_OK) return status;
+  }
+  return SPARC_OK;
+}
+
+static bool is_of_head(const char *block) { return begins_with(block, "head."); }
+
+sparc_status checkpoint_adopt(const checkpoint *c, const sparc_network *network, bool head, float *params) {
+  size_t blocks;
+  const sparc_block *block = sparc_network_blocks(network, &blocks);
+  sparc_status status = SPARC_OK;
+  for (size_t i = 0; i < blocks && status == SPARC_OK; i++) {
+    if (!head && is_of_head(block[i].name)) continue;
+    status = check_tensor(c, &block[i], block[i].name);
+    if (status == SPARC_OK) status = read_tensor(c, &block[i], block[i].name, -INFINITY, params);
+  }
+  return status;
+}
+
+sparc_status checkpoint_read_raw(const checkpoint *c, float *raw) {
+  size_t blocks;
+  const sparc_block *block = sparc_network_blocks(c->network, &blocks);
+  sparc_status status = SPARC_OK;
+  for (size_t i = 0; i < blocks && status == SPARC_OK; i++) {
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "%s%s", companion_prefix[RAW], block[i].name);
+    status = read_tensor(c, &block[i], name, -INFINITY, raw);
+  }
+  return status;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint.h: trained networks as safetensors files.
+ *
+ * Tensors, all F32: every block of the network under its name and, in a file that training can continue from, its
+ * moments as opt.m.NAME and opt.v.NAME; where the blocks are moving averages, the last weights, too, as opt.w.NAME.
+ * What a learner keeps beside these is learner.NAME, which models pass over. Everything else is metadata: format and
+ * version, each field of the configuration under its own key (numbers with 17 digits, so that they come back exactly),
+ * the update, preprocessing. The number of threads is no part of it: it changes nothing.
+ */
+#ifndef SPARC_TRAIN_CHECKPOINT_H
+#define SPARC_TRAIN_CHECKPOINT_H
+
+#include "io/settings.h"
+#include "sparc/train.h"
+#include "train/preprocessing.h"
+
+#include <stdbool.h>
+
+#define CHECKPOINT_FORMAT "sparc-checkpoint"
+#define LEARNER_PREFIX    "learner." /* of tensors and keys that only a learner needs, see online */
+
+enum { CHECKPOINT_VERSION = 2, MOMENTS = 2, RAW = MOMENTS, COMPANIONS, IDENTITIES = 3, NAME_SIZE = 96 };
+
+/* what a file that training can continue from has beside each block, and how many of these; the last only where blocks
+ * are averages */
+extern const char *const companion_prefix[COMPANIONS];
+size_t companions(const sparc_train_config *config);
+
+extern const char *const identity_keys[IDENTITIES]; /* the first two are checked before anything else */
+
+/* what a checkpoint says of a training run */
+typedef struct training_state {
+  sparc_train_config config;
+  sparc_head_config head; /* the network's only one */
+  long update;            /* updates done */
+  int examples;           /* number of training examples: with another one the batches would be others */
+} training_state;
+
+/* checkpoint_form binds a state to everything that a checkpoint stores of it; not every row has a key */
+settings_form checkpoint_form(training_state *state);
+
+typedef struct checkpoint_content {
+  const sparc_network *network;
+  training_state state;
+  const float *params, *moments;            /* (params), (2, params) */
+  const float *raw;                         /* (params): the last weights, where params are an average; NULL: not so */
+  const sparc_preprocessing *preprocessing; /* may be NULL */
+  const sparc_tensor_source *tensors;       /* further ones, whose names begin with LEARNER_PREFIX */
+  size_t tensor_count;
+  const sparc_metadata *extra;
+  size_t extra_count;
+} checkpoint_content;
+
+sparc_status checkpoint_write(const char *path, const checkpoint_content *content);
+
+/* a file whose metadata and tensor shapes are all in order */
+typedef struct checkpoint {
+  const char *path; /* the caller's */
+  sparc_tensors *file;
+  int format;
+  sparc_network *network;
+  training_state state; /* the strings of its network's part are those of `network` */
+  stored_preprocessing preprocessing;
+} checkpoint;
+
+/* checkpoint_open checks a file; with resumable the moments must be there, too. checkpoint_parse checks a model in
+ * memory, of which it takes a copy. On failure there is nothing to close. */
+sparc_status checkpoint_open(const char *path, bool resumable, checkpoint *out);
+sparc_status checkpoint_parse(const void *data, size_t size, const char *name, checkpoint *out);
+void checkpoint_close(checkpoint *c);
+
+/* checkpoint_read fetches the numbers; moments may be NULL. SPARC_FORMAT names a tensor with a number that cannot be.
+ */
+sparc_status checkpoint_read(const checkpoint *c, float *params, float *moments);
+
+/* checkpoint_adopt fetches the weights of another network with the blocks of this file, its head only if asked for */
+sparc_status checkpoint_adopt(const checkpoint *c, const sparc_network *network, bool head, float *params);
+
+/* checkpoint_read_raw fetches the last weights, of a file whose params are an average */
+sparc_status checkpoint_read_raw(const checkpoint *c, float *raw);
+
+#endif

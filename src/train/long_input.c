@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* long_input.c: one sequence at a time in pieces of PIECE steps. A head on the mean needs no care: its sum is part of
+ * the state, and what it says after the last piece is said of the whole sequence; so does a head on the last step. */
+#include "train/long_input.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "nn/losses.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PIECE = 1024 };
+
+typedef struct long_input {
+  const float *prepared;
+  const example_source *source;
+  sparc_network_plan *plan; /* of one sequence of PIECE steps */
+  bool steps;               /* a head on every step, else one output for a sequence */
+  size_t C, K, state_size;  /* channels, outputs, numbers of a state */
+  float *x, *output;        /* of a piece */
+  float *state[2];          /* before and after a piece, in turns */
+  void *work, *memory;
+} long_input;
+
+static void carve(arena *a, long_input *in) {
+  in->x = arena_take(a, PIECE * in->C, sizeof *in->x);
+  in->output = arena_take(a, (in->steps ? PIECE : 1) * in->K, sizeof *in->output);
+  for (int i = 0; i < 2; i++) in->state[i] = arena_take(a, in->state_size, sizeof *in->state[i]);
+  in->work = arena_take(a, sparc_network_plan_work_bytes(in->plan), 1);
+}
+
+static sparc_status allocate(long_input *in) {
+  arena size = arena_measure();
+  carve(&size, in);
+  in->memory = sparc_alloc(size.used);
+  if (!in->memory) return fail(SPARC_NO_MEMORY, "no memory for the %zu bytes of a long sequence's piece", size.used);
+  arena block = arena_over(in->memory, size.used);
+  carve(&block, in);
+  return SPARC_OK;
+}
+
+static sparc_status check_finite(const char *what, int index, int first, const float *values, size_t count,
+                                 size_t row) {
+  for (size_t i = 0; i < count; i++)
+    if (!isfinite(values[i]))
+      return fail(SPARC_NOT_FINITE, "example %d: %s %zu of step %zu is %g, expected a finite number", index, what,
+                  i % row, (size_t)first + i / row, (double)values[i]);
+  return SPARC_OK;
+}
+
+/* steps first to first + n of a sequence; the state goes from state[0] to state[1] unless the sequence ends here */
+static sparc_status run_piece(long_input *in, const sparc_sample *e, int index, int first, int n) {
+  const size_t count = (size_t)n * in->C;
+  source_inputs(in->source, e, first, n, in->x);
+  memset(in->x + count, 0, (PIECE * in->C - count) * sizeof *in->x);
+  sparc_status status = check_finite("channel", index, first, in->x, count, in->C);
+  if (status != SPARC_OK) return status;
+  const sparc_network_sequence sequence = {.x = in->x,
+                                           .state0 = first ? in->state[0] : NULL,
+                                           .lengths = &n,
+                                           .outputs = &in->output,
+                                           .state_last = n == PIECE ? in->state[1] : NULL};
+  status = sparc_network_forward(in->plan, in->prepared, &sequence, in->work);
+  if (status != SPARC_OK) return status;
+  return check_finite("output", index, first, in->output, (in->steps ? (size_t)n : 1) * in->K, in->K);
+}
+
+static void deliver_numbers(const long_input *in, float *outputs) {
+  memcpy(outputs, in->output, in->K * sizeof *outputs);
+  restore_targets(in->source, 1, in->K, outputs);
+}
+
+static sparc_status run_sequence(long_input *in, int index, float *outputs) {
+  const sparc_sample e = in->source->samples->at(in->source->samples->source, index);
+  const int longest = in->source->samples->longest;
+  if (!e.x) return fail(SPARC_INVALID, "example %d: x is NULL, expected its values", index);
+  if (e.length < 1 || e.length > longest)
+    return fail(SPARC_INVALID, "example %d: length is %d, expected 1 to %d", index, e.length, longest);
+  for (int first = 0; first < e.length; first += PIECE) {
+    const int n = e.length - first < PIECE ? e.length - first : PIECE;
+    const sparc_status status = run_piece(in, &e, index, first, n);
+    if (status != SPARC_OK) return status;
+    if (in->steps) {
+      restore_targets(in->source, (size_t)n, in->K, in->output);
+      memcpy(outputs + (size_t)first * in->K, in->output, (size_t)n * in->K * sizeof *outputs);
+    }
+    float *after = in->state[1];
+    in->state[1] = in->state[0];
+    in->state[0] = after;
+  }
+  if (in->steps)
+    memset(outputs + (size_t)e.length * in->K, 0, (size_t)(longest - e.length) * in->K * sizeof *outputs);
+  else if (in->source->numbers)
+    deliver_numbers(in, outputs);
+  else
+    cross_entropy_f32(1, in->K, in->output, &(int){0}, outputs, NULL);
+  return SPARC_OK;
+}
+
+sparc_status long_input_predict(const sparc_network *network, const float *prepared, const example_source *source,
+                                int threads, float *outputs) {
+  const sparc_network_config config = sparc_network_config_of(network);
+  long_input in = {.prepared = prepared,
+                   .source = source,
+                   .steps = config.head->input == SPARC_HEAD_STEPS,
+                   .C = (size_t)config.inputs,
+                   .K = (size_t)config.head->outputs,
+                   .state_size = sparc_network_sizes_of(network).state};
+  const size_t row = in.K * (in.steps ? (size_t)source->samples->longest : 1);
+  sparc_status status = sparc_network_plan_create(network, 1, PIECE, threads, &in.plan);
+  if (status == SPARC_OK) status = allocate(&in);
+  for (int i = 0; i < source->samples->count && status == SPARC_OK; i++)
+    status = run_sequence(&in, i, outputs + (size_t)i * row);
+  sparc_network_plan_free(in.plan);
+  sparc_free(in.memory);
+  return status;
+}

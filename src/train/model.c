@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* model.c: using what was trained: weights, normalisation and labels from one file, applied to raw values. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "nn/losses.h"
+#include "train/batch.h"
+#include "train/checkpoint.h"
+#include "train/long_input.h"
+
+#include <math.h>
+
+struct sparc_model {
+  checkpoint file; /* stays open: the metadata live in it */
+  float *prepared; /* (prepared) of sparc_network_sizes */
+  batch *passes;   /* of going through samples; made when needed */
+  float *x, *tape; /* of a single step: (inputs) normalised, (tape) of sparc_network_sizes */
+  int threads;
+};
+
+/* ---- life cycle -------------------------------------------------------------------------------- */
+
+static sparc_status load_weights(sparc_model *m) {
+  const sparc_network *network = m->file.network;
+  const sparc_network_sizes sizes = sparc_network_sizes_of(network);
+  float *params = sparc_alloc(sizes.params * sizeof *params);
+  m->prepared = sparc_alloc(sizes.prepared * sizeof *m->prepared);
+  m->tape = sparc_alloc(sizes.tape * sizeof *m->tape);
+  m->x = sparc_alloc((size_t)sparc_network_config_of(network).inputs * sizeof *m->x);
+  sparc_status status = SPARC_OK;
+  if (!params || !m->prepared || !m->tape || !m->x)
+    status = fail(SPARC_NO_MEMORY, "no memory for a model of %zu parameters", sizes.params);
+  if (status == SPARC_OK) status = checkpoint_read(&m->file, params, NULL);
+  if (status == SPARC_OK) status = sparc_network_prepare(network, params, m->prepared);
+  sparc_free(params);
+  return status;
+}
+
+/* what both ways to a model check and do; data NULL: the file `name` */
+static sparc_status open_model(const void *data, size_t size, const char *name, int threads, sparc_model **out) {
+  if (threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", threads);
+  sparc_model *m = sparc_alloc(sizeof *m);
+  if (!m) return fail(SPARC_NO_MEMORY, "no memory for a model");
+  m->threads = threads;
+  sparc_status status = data ? checkpoint_parse(data, size, name, &m->file) : checkpoint_open(name, false, &m->file);
+  if (status == SPARC_OK) status = load_weights(m);
+  if (status != SPARC_OK) {
+    sparc_model_free(m);
+    return status;
+  }
+  *out = m;
+  return SPARC_OK;
+}
+
+sparc_status sparc_model_load(const char *path, int threads, sparc_model **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the model");
+  *out = NULL;
+  if (!path) return fail(SPARC_INVALID, "path is NULL, expected the name of a checkpoint");
+  return open_model(NULL, 0, path, threads, out);
+}
+
+sparc_status sparc_model_parse(const void *data, size_t size, const char *name, int threads, sparc_model **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the model");
+  *out = NULL;
+  if (!data) return fail(SPARC_INVALID, "data is NULL, expected the bytes of a checkpoint");
+  if (!name) return fail(SPARC_INVALID, "name is NULL, expected what to call the data in error sentences");
+  return open_model(data, size, name, threads, out);
+}
+
+void sparc_model_free(sparc_model *m) {
+  if (!m) return;
+  batch_free(m->passes);
+  sparc_free(m->prepared);
+  sparc_free(m->tape);
+  sparc_free(m->x);
+  checkpoint_close(&m->file);
+  sparc_free(m);
+}
+
+const sparc_network *sparc_model_network(const sparc_model *m) { return m ? m->file.network : NULL; }
+int sparc_model_inputs(const sparc_model *m) { return m ? sparc_network_config_of(m->file.network).inputs : 0; }
+int sparc_model_outputs(const sparc_model *m) { return m ? sparc_network_config_of(m->file.network).head->outputs : 0; }
+const sparc_preprocessing *sparc_model_preprocessing(const sparc_model *m) {
+  return m ? &m->file.preprocessing.view : NULL;
+}
+const char *sparc_model_metadata(const sparc_model *m, const char *key) {
+  return m ? sparc_tensors_metadata_find(m->file.file, key) : NULL;
+}
+
+/* ---- use --------------------------------------------------------------------------------------- */
+
+/* answers: samples are as those that were trained on, else raw values */
+static sparc_status start(const sparc_model *m, const sparc_samples *samples, const void *out, bool answers,
+                          example_source *source) {
+  if (!m || !out) return fail(SPARC_INVALID, "%s is NULL", m ? "the place for results" : "model");
+  sparc_status status = check_samples(m->file.network, samples);
+  if (status != SPARC_OK) return status;
+  const sparc_preprocessing *p = &m->file.preprocessing.view;
+  *source = (example_source){.samples = samples,
+                             .mean = p->mean,
+                             .deviation = p->deviation,
+                             .answers = answers,
+                             .change = p->change && !answers,
+                             .numbers = p->targets > 0,
+                             .target_mean = p->target_mean,
+                             .target_deviation = p->target_deviation};
+  return SPARC_OK;
+}
+
+static sparc_status fit(sparc_model *m, const sparc_samples *samples) {
+  return batch_fit(&m->passes, m->file.network, samples, m->file.state.config.batch, m->threads);
+}
+
+/* outputs[count][longest][channels] of changes become values */
+static void add_present(const sparc_samples *samples, float *outputs) {
+  const size_t C = (size_t)samples->channels;
+  for (int i = 0; i < samples->count; i++, outputs += (size_t)samples->longest * C) {
+    const sparc_sample s = samples->at(samples->source, i);
+    for (size_t k = 0; k < (size_t)s.length * C; k++) outputs[k] += s.x[k];
+  }
+}
+
+sparc_status sparc_model_predict(sparc_model *m, const sparc_samples *samples, float *outputs) {
+  example_source source;
+  sparc_status status = start(m, samples, outputs, false, &source);
+  if (status != SPARC_OK) return status;
+  if (samples->longest > SPARC_MODEL_WHOLE) {
+    status = long_input_predict(m->file.network, m->prepared, &source, m->threads, outputs);
+  } else {
+    status = fit(m, samples);
+    if (status == SPARC_OK) status = batch_predict(m->passes, m->prepared, &source, outputs);
+  }
+  if (status == SPARC_OK && m->file.preprocessing.view.change) add_present(samples, outputs);
+  return status;
+}
+
+sparc_status sparc_model_evaluate(sparc_model *m, const sparc_samples *samples, sparc_evaluation *evaluation) {
+  example_source source;
+  sparc_status status = start(m, samples, evaluation, true, &source);
+  if (status == SPARC_OK) status = fit(m, samples);
+  return status == SPARC_OK ? batch_evaluate(m->passes, m->prepared, &source, evaluation) : status;
+}
+
+/* ---- one input at a time ----------------------------------------------------------------------- */
+
+/* the network's and, for changes, the last input and a mark that there was one */
+size_t sparc_model_state_size(const sparc_model *m) {
+  const size_t network = sparc_network_sizes_of(sparc_model_network(m)).state;
+  return m && m->file.preprocessing.view.change ? network + (size_t)sparc_model_inputs(m) + 1 : network;
+}
+
+sparc_status sparc_model_step(sparc_model *m, float *state, const float *x, float *outputs) {
+  if (!m || !state || !x || !outputs)
+    return fail(SPARC_INVALID, "%s is NULL", !m ? "model" : !state ? "state" : !x ? "x" : "outputs");
+  const sparc_network_config config = sparc_network_config_of(m->file.network);
+  const sparc_preprocessing *p = &m->file.preprocessing.view;
+  for (int i = 0; i < config.inputs; i++)
+    if (!isfinite(x[i]))
+      return fail(SPARC_NOT_FINITE, "channel %d of the input is %g, expected a finite number", i, (double)x[i]);
+  const float *present = x;
+  float *before = state + sparc_network_sizes_of(m->file.network).state; /* (inputs), and whether there are any */
+  for (int i = 0; p->change && i < config.inputs; i++) {
+    m->x[i] = before[config.inputs] != 0 ? x[i] - before[i] : 0;
+    before[i] = x[i];
+  }
+  if (p->change) before[config.inputs] = 1, x = m->x;
+  if (p->mean) {
+    sparc_normalise(x, m->x, 1, config.inputs, p->mean, p->deviation);
+    x = m->x;
+  }
+  const sparc_status status = sparc_network_step(m->file.network, m->prepared, 1, state, x, NULL, outputs, m->tape, 1);
+  if (status == SPARC_OK && p->targets)
+    restore_targets(&(example_source){.target_mean = p->target_mean, .target_deviation = p->target_deviation}, 1,
+                    (size_t)config.head->outputs, outputs);
+  else if (status == SPARC_OK && config.head->input != SPARC_HEAD_STEPS)
+    cross_entropy_f32(1, (size_t)config.head->outputs, outputs, &(int){0}, outputs, NULL);
+  for (int k = 0; status == SPARC_OK && p->change && k < config.inputs; k++) outputs[k] += present[k];
+  return status;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* preprocessing.c: normalisation and labels from the metadata of a file. Callers have set the locale "C". */
+#include "train/preprocessing.h"
+
+#include "base/error.h"
+#include "data/text.h"
+#include "io/dtype.h"
+#include "io/json_tree.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- checks ------------------------------------------------------------------------------------ */
+
+/* 0 for a head of numbers */
+static int classes_of(const sparc_network_config *config) {
+  return config->head->input == SPARC_HEAD_STEPS ? 0 : config->head->outputs;
+}
+
+/* whether every output can be a change of the channel with its number */
+static bool can_change(const sparc_preprocessing *p, const sparc_network_config *config) {
+  return p->targets == config->inputs && config->head->input == SPARC_HEAD_STEPS;
+}
+
+sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_network_config *config) {
+  if (!p) return SPARC_OK;
+  if (p->channels != 0 && p->channels != config->inputs)
+    return fail(SPARC_INVALID, "preprocessing.channels is %d, expected 0 or the network's %d inputs", p->channels,
+                config->inputs);
+  if (p->channels && (!p->mean || !p->deviation))
+    return fail(SPARC_INVALID, "preprocessing.%s is NULL, expected %d numbers", p->mean ? "deviation" : "mean",
+                p->channels);
+  for (int i = 0; i < p->channels; i++)
+    if (!isfinite(p->mean[i]) || !isfinite(p->deviation[i]) || !(p->deviation[i] > 0))
+      return fail(SPARC_INVALID,
+                  "preprocessing: channel %d has mean %g and deviation %g, expected finite numbers and a deviation "
+                  "above 0",
+                  i, p->mean[i], p->deviation[i]);
+  if (p->targets != 0 && p->targets != config->head->outputs)
+    return fail(SPARC_INVALID, "preprocessing.targets is %d, expected 0 or the network's %d outputs", p->targets,
+                config->head->outputs);
+  for (int i = 0; i < p->targets; i++)
+    if (!p->target_mean || !p->target_deviation || !isfinite(p->target_mean[i]) || !isfinite(p->target_deviation[i]) ||
+        !(p->target_deviation[i] > 0))
+      return fail(SPARC_INVALID, "preprocessing: target %d has no finite mean and deviation above 0", i);
+  if (p->change && !can_change(p, config))
+    return fail(SPARC_INVALID, "preprocessing.change is %d, expected 0, or a target for every channel of every step",
+                p->change);
+  const int classes = classes_of(config);
+  if (p->classes != 0 && p->classes != classes)
+    return fail(SPARC_INVALID, "preprocessing.classes is %d, expected 0 or the network's %d classes", p->classes,
+                classes);
+  if (p->classes && !p->labels)
+    return fail(SPARC_INVALID, "preprocessing.labels is NULL, expected %d labels", p->classes);
+  for (int i = 0; i < p->classes; i++) {
+    const char *label = p->labels[i];
+    if (!label || !span_is_utf8((span){label, strlen(label)}))
+      return fail(SPARC_INVALID, "preprocessing.labels[%d] is %s, expected UTF-8 text", i,
+                  label ? "not UTF-8" : "NULL");
+  }
+  return SPARC_OK;
+}
+
+static sparc_status no_memory(void) { return fail(SPARC_NO_MEMORY, "no memory for the metadata of a checkpoint"); }
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+/* exactly count finite numbers, if the key is there */
+static sparc_status read_numbers(const sparc_tensors *file, const char *path, const char *key, int count,
+                                 double *values) {
+  const char *text = sparc_tensors_metadata_find(file, key);
+  if (!text) return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is missing", path, key);
+  for (int i = 0; i < count; i++) {
+    char *end;
+    values[i] = strtod(text, &end);
+    if (end == text || !isfinite(values[i]) || (*end && *end != ' '))
+      return fail(SPARC_FORMAT, "'%.200s': number %d of metadata '%s' is '%s', expected %d finite numbers", path, i,
+                  key, quote(text).text, count);
+    text = end;
+  }
+  if (*text)
+    return fail(SPARC_FORMAT, "'%.200s': metadata '%s' goes on with '%s' after %d numbers", path, key, quote(text).text,
+                count);
+  return SPARC_OK;
+}
+
+/* means and deviations, if either key is there; *numbers (2, count) is NULL if none is */
+static sparc_status read_scale(const sparc_tensors *file, const char *path, const char *mean_key,
+                               const char *deviation_key, int count, double **numbers) {
+  if (!sparc_tensors_metadata_find(file, mean_key) && !sparc_tensors_metadata_find(file, deviation_key))
+    return SPARC_OK;
+  double *mean = *numbers = sparc_alloc(2 * (size_t)count * sizeof *mean);
+  if (!mean) return no_memory();
+  double *deviation = mean + count;
+  sparc_status status = read_numbers(file, path, mean_key, count, mean);
+  if (status == SPARC_OK) status = read_numbers(file, path, deviation_key, count, deviation);
+  for (int i = 0; i < count && status == SPARC_OK; i++)
+    if (!(deviation[i] > 0))
+      status = fail(SPARC_FORMAT, "'%.200s': number %d of metadata '%s' is %g, expected one above 0", path, i,
+                    deviation_key, deviation[i]);
+  return status;
+}
+
+static sparc_status read_normalisation(const sparc_tensors *file, const char *path, int channels, int outputs,
+                                       stored_preprocessing *out) {
+  sparc_status status = read_scale(file, path, KEY_MEAN, KEY_DEVIATION, channels, &out->numbers);
+  if (status == SPARC_OK)
+    status = read_scale(file, path, KEY_TARGET_MEAN, KEY_TARGET_DEVIATION, outputs, &out->targets);
+  if (status != SPARC_OK) return status;
+  sparc_preprocessing *p = &out->view;
+  if (out->numbers) p->channels = channels, p->mean = out->numbers, p->deviation = out->numbers + channels;
+  if (out->targets) p->targets = outputs, p->target_mean = out->targets, p->target_deviation = out->targets + outputs;
+  return SPARC_OK;
+}
+
+static sparc_status read_labels(const sparc_tensors *file, const char *path, int classes, stored_preprocessing *out) {
+  const char *text = sparc_tensors_metadata_find(file, KEY_LABELS);
+  if (!text) return SPARC_OK;
+  json_fault fault;
+  out->labels_tree = json_tree_parse(text, strlen(text), &fault);
+  if (!out->labels_tree && !fault.reason[0]) return no_memory();
+  const json_node *array = out->labels_tree ? json_root(out->labels_tree) : NULL;
+  if (!array || array->kind != NODE_ARRAY || classes < 1 || array->count != (size_t)classes)
+    return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected an array of %d strings", path, KEY_LABELS,
+                quote(text).text, classes);
+  out->labels = sparc_alloc(array->count * sizeof *out->labels);
+  if (!out->labels) return no_memory();
+  const json_node *label = json_child(array);
+  for (size_t i = 0; i < array->count; i++, label = json_next(label)) {
+    if (label->kind != NODE_STRING)
+      return fail(SPARC_FORMAT, "'%.200s': label %zu of metadata '%s' is not a string", path, i, KEY_LABELS);
+    out->labels[i] = label->text;
+  }
+  out->view.classes = classes;
+  out->view.labels = out->labels;
+  return SPARC_OK;
+}
+
+sparc_status preprocessing_read(const sparc_tensors *file, const char *path, const sparc_network_config *config,
+                                stored_preprocessing *out) {
+  *out = (stored_preprocessing){.view.data = sparc_tensors_metadata_find(file, KEY_DATA)};
+  sparc_status status = read_normalisation(file, path, config->inputs, config->head->outputs, out);
+  const char *change = sparc_tensors_metadata_find(file, KEY_TARGET_CHANGE);
+  out->view.change = change && strcmp(change, "1") == 0;
+  if (status == SPARC_OK && change && (!out->view.change || !can_change(&out->view, config)))
+    status =
+        fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected 1, and a target for every channel of every step",
+             path, KEY_TARGET_CHANGE, quote(change).text);
+  if (status == SPARC_OK) status = read_labels(file, path, classes_of(config), out);
+  return status;
+}
+
+void preprocessing_free(stored_preprocessing *p) {
+  sparc_free(p->numbers);
+  sparc_free(p->targets);
+  sparc_free(p->labels);
+  json_tree_free(p->labels_tree);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* preprocessing.h: normalisation and labels as metadata of a file. */
+#ifndef SPARC_TRAIN_PREPROCESSING_H
+#define SPARC_TRAIN_PREPROCESSING_H
+
+#include "sparc/train.h"
+
+/* keys in the file; an absent one means that there is none */
+#define KEY_MEAN             "preprocessing.mean"      /* numbers with blanks between them */
+#define KEY_DEVIATION        "preprocessing.deviation" /* likewise */
+#define KEY_LABELS           "preprocessing.labels"    /* a JSON array of strings */
+#define KEY_DATA             "preprocessing.data"
+#define KEY_TARGET_MEAN      "preprocessing.target_mean" /* numbers with blanks between them */
+#define KEY_TARGET_DEVIATION "preprocessing.target_deviation"
+#define KEY_TARGET_CHANGE    "preprocessing.target_change" /* "1": targets are changes of the channels */
+
+enum { PREPROCESSING_KEYS = 7 };
+
+/* preprocessing_check says whether p, which may be NULL, goes with a network */
+sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_network_config *config);
+
+/* p as metadata: up to PREPROCESSING_KEYS entries, whose texts live in `memory` until sparc_free, and p's own */
+typedef struct preprocessing_text {
+  sparc_metadata entry[PREPROCESSING_KEYS];
+  size_t count;
+  char *memory[PREPROCESSING_KEYS];
+} preprocessing_text;
+
+sparc_status preprocessing_print(const sparc_preprocessing *p, preprocessing_text *out);
+void preprocessing_text_free(preprocessing_text *text);
+
+/* a sparc_preprocessing that owns what it points to; the name of the data lives as long as the file */
+typedef struct stored_preprocessing {
+  sparc_preprocessing view;
+  double *numbers;               /* (2, channels) */
+  double *targets;               /* (2, targets) */
+  struct json_tree *labels_tree; /* holds the labels' text */
+  const char **labels;           /* (classes) */
+} stored_preprocessing;
+
+/* path stands for the file in sentences */
+sparc_status preprocessing_read(const sparc_tensors *file, const char *path, const sparc_network_config *config,
+                                stored_preprocessing *out);
+void preprocessing_free(stored_preprocessing *p);
+
+#endif

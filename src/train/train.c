@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+/* train.c: one update after the other.
+ *
+ * Nothing random is carried along: the order of the examples in epoch e comes from the stream (seed, "batches",
+ * "epoch.<e>"), the dropout masks from (seed, update), augmentation from (seed, update, row), so all that a checkpoint
+ * needs besides weights, moments and averages is the number of updates done. Batch n takes places n * batch,
+ * n * batch + 1, ... of the endless sequence of epochs.
+ *
+ * With an average, what is evaluated and saved is a moving average of the weights, whose decay is at most n / (n + 9)
+ * at update n, so that it soon forgets the first draw.
+ */
+#include "train/train.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "sparc/optimiser.h"
+#include "sparc/random.h"
+#include "train/augment.h"
+#include "train/batch.h"
+#include "train/train_settings.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct sparc_trainer {
+  sparc_train_config config; /* its strings belong to the network */
+  sparc_network *network;
+  sparc_samples samples;
+  long update;   /* updates done */
+  batch *batch;  /* of training */
+  batch *passes; /* of going through samples of another shape; made when needed */
+  int *order;    /* (samples.count): the examples in the order of this epoch */
+  uint64_t epoch;
+  size_t params;              /* their number */
+  float *weights, *moments;   /* (params), (2, params); part of `learned` */
+  float *average;             /* (params), likewise; NULL: the weights themselves are the result */
+  float *learned, *before;    /* (learned_count): all of these, and a copy from before the update */
+  float *gradient, *prepared; /* (params), (prepared) of sparc_network_sizes */
+  float *prepared_average;    /* (prepared); NULL: as average */
+  double *class_weight;       /* (outputs); NULL: 1 for all */
+  float *room;                /* (longest, channels), of augmentation */
+  size_t learned_count;
+  void *memory;
+};
+
+/* ---- configuration ------------------------------------------------------------------------------ */
+
+static settings_form form_over(sparc_train_config *config) {
+  return (settings_form){.part = {{&training_settings, config}}};
+}
+
+static sparc_train_config usual_config(int usual) {
+  sparc_train_config c = {.threads = 0};
+  const settings_form form = form_over(&c);
+  settings_clear(&form);
+  settings_fill(&form, usual);
+  return c;
+}
+
+sparc_train_config sparc_train_classification(void) {
+  sparc_train_config c = usual_config(USUAL_DATA);
+  c.warmup = c.updates / 10;
+  return c;
+}
+
+sparc_train_config sparc_train_task(const sparc_task *task) {
+  if (!task) return (sparc_train_config){0};
+  sparc_train_config c = usual_config(USUAL_TASK);
+  const sparc_task_training *t = &task->training;
+  c.batch = t->batch;
+  c.updates = t->updates;
+  c.warmup = 0;
+  c.rate = t->rate;
+  c.decay = t->decay;
+  c.clip = t->clip;
+  return c;
+}
+
+sparc_status check_train_config(const sparc_train_config *config) {
+  enum { MOST_THREADS = 1 << 16 };
+  sparc_train_config c = *config;
+  const settings_form form = form_over(&c);
+  const sparc_status status = settings_check(&form, true);
+  if (status != SPARC_OK) return status;
+  if (c.warmup > c.updates) return fail(SPARC_INVALID, "warmup is %ld, expected 0 to %ld", c.warmup, c.updates);
+  if (c.floor > c.rate) return fail(SPARC_INVALID, "floor is %g, expected 0 to %g", c.floor, c.rate);
+  if (c.threads < 0 || c.threads > MOST_THREADS)
+    return fail(SPARC_INVALID, "threads is %d, expected 0 to %d", c.threads, MOST_THREADS);
+  return SPARC_OK;
+}
+
+/* ---- life cycle -------------------------------------------------------------------------------- */
+
+static void carve(arena *a, sparc_trainer *t) {
+  t->weights = arena_take(a, t->params, sizeof *t->weights);
+  t->moments = arena_take(a, 2 * t->params, sizeof *t->moments);
+  if (t->config.average > 0) t->average = arena_take(a, t->params, sizeof *t->average);
+  t->learned = t->weights;
+  t->learned_count = a->used / sizeof *t->learned;
+  t->before = arena_take(a, t->learned_count, sizeof *t->before);
+  t->gradient = arena_take(a, t->params, sizeof *t->gradient);
+  t->prepared = arena_take(a, sparc_network_sizes_of(t->network).prepared, sizeof *t->prepared);
+  if (t->config.average > 0)
+    t->prepared_average = arena_take(a, sparc_network_sizes_of(t->network).prepared, sizeof *t->prepared_average);
+  if (t->config.class_weights)
+    t->class_weight = arena_take(a, (size_t)t->config.network.head->outputs, sizeof *t->class_weight);
+  t->room = arena_take(a, (size_t)t->samples.longest * (size_t)t->samples.channels, sizeof *t->room);
+  t->order = arena_take(a, (size_t)t->samples.count, sizeof *t->order);
+}
+
+static sparc_status allocate(sparc_trainer *t) {
+  arena size = arena_measure();
+  carve(&size, t);
+  t->memory = sparc_alloc(size.used);
+  if (!t->memory)
+    return fail(SPARC_NO_MEMORY, "no memory for the %zu bytes of training %zu parameters", size.used, t->params);
+  arena block = arena_over(t->memory, size.used);
+  carve(&block, t);
+  return SPARC_OK;
+}
+
+static void shuffle_epoch(sparc_trainer *t, uint64_t epoch) {
+  char name[32];
+  snprintf(name, sizeof name, "epoch.%" PRIu64, epoch);
+  sparc_random stream;
+  sparc_random_init(&stream, t->config.seed, "batches", name);
+  sparc_random_permutation(&stream, t->order, t->samples.count);
+  t->epoch = epoch;
+}
+
+/* a class without examples never asks for its weight */
+static void weigh_classes(sparc_trainer *t) {
+  const int outputs = t->config.network.head->outputs;
+  for (int c = 0; c < outputs; c++) t->class_weight[c] = 0;
+  for (int i = 0; i < t->samples.count; i++) t->class_weight[t->samples.at(t->samples.source, i).label]++;
+  for (int c = 0; c < outputs; c++)
+    if (t->class_weight[c] > 0) t->class_weight[c] = (double)t->samples.count / (outputs * t->class_weight[c]);
+}
+
+/* what is asked for must mean something to the head */
+static sparc_status check_regularisation(const sparc_trainer *t, const sparc_samples *samples) {
+  const sparc_train_config *c = &t->config;
+  const bool steps = c->network.head->input == SPARC_HEAD_STEPS, numbers = steps || samples->targets > 0;
+  if (numbers && c->class_weights) return fail(SPARC_INVALID, "class-weights are given, but the head learns numbers");
+  if (numbers && c->smoothing > 0)
+    return fail(SPARC_INVALID, "smoothing is %g, but the head learns numbers and no classes", c->smoothing);
+  if (steps && c->window > 0)
+    return fail(SPARC_INVALID, "window is %g, but the head is on every step, and its targets are not stretched",
+                c->window);
+  return SPARC_OK;
+}
+
+static augmentation augmentation_of(const sparc_trainer *t) {
+  return (augmentation){.jitter = t->config.jitter, .scaling = t->config.scaling, .window = t->config.window};
+}
+
+/* everything but the weights; NULL on failure. The network is the trainer's from here on, whatever happens. */
+static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc_samples *samples,
+                                   sparc_network *network, sparc_status *status) {
+  sparc_trainer *t = sparc_alloc(sizeof *t);
+  if (!t) {
+    sparc_network_free(network);
+    *status = fail(SPARC_NO_MEMORY, "no memory for a trainer");
+    return NULL;
+  }
+  *t = (sparc_trainer){.config = *config, .network = network, .params = sparc_network_sizes_of(network).params};
+  t->config.network = sparc_network_config_of(network);
+  *status = check_samples(network, samples);
+  if (*status == SPARC_OK) {
+    t->samples = *samples;
+    const example_source source = source_of(samples);
+    *status = check_examples(network, &source);
+  }
+  if (*status == SPARC_OK) *status = check_regularisation(t, samples);
+  if (*status == SPARC_OK)
+    *status = batch_create(network, (size_t)config->batch, (size_t)samples->longest, config->threads, &t->batch);
+  if (*status == SPARC_OK) *status = allocate(t);
+  if (*status != SPARC_OK) {
+    sparc_trainer_free(t);
+    return NULL;
+  }
+  if (t->class_weight) weigh_classes(t);
+  t->batch->class_weight = t->class_weight;
+  t->batch->smoothing = config->smoothing;
+  shuffle_epoch(t, 0);
+  return t;
+}
+
+static sparc_status prepare(sparc_trainer *t) {
+  sparc_status status = sparc_network_prepare(t->network, t->weights, t->prepared);
+  if (status == SPARC_OK && t->average) status = sparc_network_prepare(t->network, t->average, t->prepared_average);
+  return status;
+}
+
+static sparc_status finish(sparc_trainer *t, sparc_status status, sparc_trainer **out) {
+  if (status == SPARC_OK) status = prepare(t);
+  if (status == SPARC_OK) {
+    *out = t;
+  } else {
+    sparc_trainer_free(t);
+  }
+  return status;
+}
+
+sparc_status sparc_trainer_create(const sparc_train_config *config, const sparc_samples *samples, sparc_trainer **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the trainer");
+  *out = NULL;
+  if (!config) return fail(SPARC_INVALID, "config is NULL");
+  sparc_network *network;
+  sparc_status status = check_train_config(config);
+  if (status == SPARC_OK) status = sparc_network_create(&config->network, &network);
+  if (status != SPARC_OK) return status;
+  sparc_trainer *t = make_trainer(config, samples, network, &status);
+  if (!t) return status;
+  status = sparc_network_init(t->network, config->seed, t->weights);
+  if (status == SPARC_OK && t->average) memcpy(t->average, t->weights, t->params * sizeof *t->average);
+  return finish(t, status, out);
+}
+
+sparc_status trainer_begin_with(sparc_trainer *t, const checkpoint *file, bool head) {
+  sparc_status status = checkpoint_adopt(file, t->network, head, t->weights);
+  if (status == SPARC_OK && t->average) memcpy(t->average, t->weights, t->params * sizeof *t->average);
+  return status == SPARC_OK ? prepare(t) : status;
+}
+
+sparc_status trainer_reschedule(sparc_trainer *t, long updates) {
+  sparc_train_config config = t->config;
+  config.updates = updates;
+  if (updates < t->update)
+    return fail(SPARC_INVALID, "updates is %ld, but the run has done %ld already", updates, t->update);
+  const sparc_status status = check_train_config(&config);
+  if (status == SPARC_OK) t->config = config;
+  return status;
+}
+
+void sparc_trainer_free(sparc_trainer *t) {
+  if (!t) return;
+  batch_free(t->batch);
+  batch_free(t->passes);
+  sparc_network_free(t->network);
+  sparc_free(t->memory);
+  sparc_free(t);
+}
+
+const sparc_network *sparc_trainer_network(const sparc_trainer *t) { return t ? t->network : NULL; }
+const float *sparc_trainer_params(const sparc_trainer *t) { return !t ? NULL : t->average ? t->average : t->weights; }
+long sparc_trainer_updates_done(const sparc_trainer *t) { return t ? t->update : 0; }
+const sparc_train_config *sparc_trainer_config_of(const sparc_trainer *t) { return t ? &t->config : NULL; }
+
+/* ---- one update -------------------------------------------------------------------------------- */
+
+static void choose_examples(sparc_trainer *t) {
+  const uint64_t first = (uint64_t)t->update * t->batch->B, count = (uint64_t)t->samples.count;
+  for (size_t i = 0; i < t->batch->B; i++) {
+    const uint64_t epoch = (first + i) / count;
+    if (epoch != t->epoch) shuffle_epoch(t, epoch);
+    t->batch->index[i] = t->order[(first + i) % count];
+  }
+}
+
+/* the block that holds a parameter */
+static const char *block_of(const sparc_trainer *t, size_t parameter) {
+  size_t blocks;
+  const sparc_block *block = sparc_network_blocks(t->network, &blocks);
+  while (blocks > 1 && block[blocks - 1].offset > parameter) blocks--;
+  return block[blocks - 1].name;
+}
+
+/* the trained parameter with the greatest entry of values (params); the first that is not finite outdoes them all */
+static size_t greatest_entry(const sparc_trainer *t, const float *values) {
+  size_t spans, best = SIZE_MAX;
+  const sparc_span *span = sparc_network_spans(t->network, &spans);
+  for (size_t s = 0; s < spans; s++) {
+    if (span[s].group == SPARC_FROZEN) continue;
+    for (size_t i = span[s].offset; i < span[s].offset + span[s].size; i++) {
+      if (!isfinite(values[i])) return i;
+      if (best == SIZE_MAX || fabsf(values[i]) > fabsf(values[best])) best = i;
+    }
+  }
+  return best;
+}
+
+/* the sentence of the last failure once more, behind what failed and before the weight that may have run away */
+static sparc_status blame_weights(const sparc_trainer *t, const char *what, sparc_status status) {
+  if (status != SPARC_NOT_FINITE) return status;
+  char sentence[256];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  const size_t at = greatest_entry(t, t->weights);
+  return fail(status, "%s: %s; the greatest weight is %g, in %s", what, sentence, (double)t->weights[at],
+              block_of(t, at));
+}
+
+static double rate_of(const sparc_trainer *t) {
+  const sparc_schedule rates = {.kind = t->config.cosine ? SPARC_SCHEDULE_COSINE : SPARC_SCHEDULE_CONSTANT,
+                                .peak = t->config.rate,
+                                .floor = t->config.floor,
+                                .warmup = t->config.warmup,
+                                .total = t->config.updates};
+  return sparc_schedule_rate(&rates, t->update);
+}
+
+/* the gradient and its norm, before it is clipped */
+static sparc_status differentiate(sparc_trainer *t, const sparc_dropout *dropout, double *norm) {
+  batch *b = t->batch;
+  size_t spans;
+  const sparc_span *span = sparc_network_spans(t->network, &spans);
+  const double limit = t->config.clip, largest = sqrt((double)FLT_MAX); /* the second moment holds squares in float */
+  memset(t->gradient, 0, t->params * sizeof *t->gradient);
+  const sparc_network_sequence sequence = batch_sequence(b, dropout);
+  const float *const doutputs[] = {b->doutput};
+  const sparc_network_gradient gradient = {.doutputs = doutputs, .dparams = t->gradient};
+  sparc_status status = sparc_network_backward(b->plan, t->prepared, &sequence, &gradient, b->work);
+  if (status != SPARC_OK) return status;
+  *norm = sparc_gradient_clip(span, spans, t->params, t->config.threads, limit, t->gradient);
+  if (isfinite(*norm) && (limit > 0 ? fmin(*norm, limit) : *norm) <= largest) return SPARC_OK;
+  const size_t at = greatest_entry(t, t->gradient);
+  if (!isfinite(t->gradient[at]))
+    return fail(SPARC_NOT_FINITE, "the gradient of %s is not finite at update %ld", block_of(t, at), t->update + 1);
+  return fail(SPARC_NOT_FINITE,
+              "the gradient of update %ld has the norm %g, too large to be squared; its greatest entry is %g, in %s; "
+              "clip it",
+              t->update + 1, *norm, (double)t->gradient[at], block_of(t, at));
+}
+
+/* why the loss is not finite: outputs that are not, or else the loss itself. They are computed once more, because the
+ * loss rearranges them. */
+static sparc_status refuse_loss(sparc_trainer *t, const sparc_dropout *dropout, double loss) {
+  batch *b = t->batch;
+  const sparc_network_sequence sequence = batch_sequence(b, dropout);
+  sparc_status status = sparc_network_forward(b->plan, t->prepared, &sequence, b->work);
+  if (status == SPARC_OK) status = batch_check_outputs(b, b->B);
+  if (status == SPARC_OK) status = fail(SPARC_NOT_FINITE, "every output is finite, but too large");
+  char what[80];
+  snprintf(what, sizeof what, "the loss of update %ld is %g", t->update + 1, loss);
+  return blame_weights(t, what, status);
+}
+
+/* the loaded examples as augmentation changes them */
+static void augment_batch(sparc_trainer *t) {
+  const augmentation how = augmentation_of(t);
+  const batch *b = t->batch;
+  for (size_t row = 0; augments(&how) && row < b->B; row++)
+    augment(&how, t->config.seed, (uint64_t)t->update, row, (size_t)b->length[row], b->C, b->x + row * b->T * b->C,
+            t->room);
+}
+
+/* one batch forward and backward */
+static sparc_status run_batch(sparc_trainer *t, sparc_update_report *report) {
+  batch *b = t->batch;
+  const sparc_dropout dropout = {.seed = t->config.seed, .update = (uint64_t)t->update};
+  const example_source source = source_of(&t->samples);
+  choose_examples(t);
+  sparc_status status = batch_load(b, &source);
+  if (status == SPARC_OK) augment_batch(t);
+  const sparc_network_sequence sequence = batch_sequence(b, &dropout);
+  if (status == SPARC_OK) status = sparc_network_forward(b->plan, t->prepared, &sequence, b->work);
+  if (status != SPARC_OK) return status;
+  const size_t right = batch_right(b, b->B); /* before the loss rearranges the outputs */
+  *report = (sparc_update_report){.update = t->update + 1,
+                                  .accuracy = (double)right / (double)b->B,
+                                  .loss = batch_loss(b, b->B, true),
+                                  .rate = rate_of(t)};
+  if (!isfinite(report->loss)) return refuse_loss(t, &dropout, report->loss);
+  return differentiate(t, &dropout, &report->gradient_norm);
+}
+
+/* the mean over all updates at first, then one that forgets */
+static void move_average(sparc_trainer *t) {
+  const double n = (double)t->update + 1, decay = fmin(t->config.average, n / (n + 9));
+  for (size_t i = 0; t->average && i < t->params; i++)
+    t->average[i] = (float)((double)t->weights[i] + decay * ((double)t->average[i] - (double)t->weights[i]));
+}
+
+/* the step along the gradient; one that leads to impossible parameters is taken back */
+static sparc_status step(sparc_trainer *t, double rate) {
+  size_t spans;
+  const sparc_span *span = sparc_network_spans(t->network, &spans);
+  sparc_adam_config adam = sparc_adam_defaults();
+  adam.decay = t->config.decay;
+  adam.recurrent_rate = t->config.recurrent_rate;
+  memcpy(t->before, t->learned, t->learned_count * sizeof *t->learned);
+  sparc_status status = sparc_adam_update(&adam, span, spans, t->params, t->config.threads, t->update + 1, rate,
+                                          t->gradient, t->moments, t->weights);
+  if (status == SPARC_OK) move_average(t);
+  if (status == SPARC_OK) status = prepare(t);
+  if (status == SPARC_OK) return SPARC_OK;
+  char sentence[256];
+  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  memcpy(t->learned, t->before, t->learned_count * sizeof *t->learned);
+  (void)prepare(t);
+  return fail(status, "update %ld leads to impossible parameters: %s", t->update + 1, sentence);
+}
+
+sparc_status sparc_trainer_update(sparc_trainer *t, sparc_update_report *report) {
+  if (!t) return fail(SPARC_INVALID, "trainer is NULL");
+  sparc_update_report made = {.update = 0};
+  sparc_status status = run_batch(t, &made);
+  if (status == SPARC_OK) status = step(t, made.rate);
+  if (status != SPARC_OK) return status;
+  t->update++;
+  if (report) *report = made;
+  return SPARC_OK;
+}
+
+/* ---- evaluation -------------------------------------------------------------------------------- */
+
+sparc_status sparc_trainer_evaluate(sparc_trainer *t, const sparc_samples *samples, sparc_evaluation *evaluation) {
+  if (!t || !evaluation) return fail(SPARC_INVALID, "%s is NULL", t ? "evaluation" : "trainer");
+  sparc_status status = check_samples(t->network, samples);
+  if (status != SPARC_OK) return status;
+  /* the memory of training serves when the shape is the same */
+  const bool same = batch_fits(t->batch, samples, t->config.batch);
+  if (!same) status = batch_fit(&t->passes, t->network, samples, t->config.batch, t->config.threads);
+  if (status != SPARC_OK) return status;
+  const example_source source = source_of(samples);
+  status =
+      batch_evaluate(same ? t->batch : t->passes, t->average ? t->prepared_average : t->prepared, &source, evaluation);
+  char what[64];
+  snprintf(what, sizeof what, "the evaluation after update %ld", t->update);
+  return blame_weights(t, what, status);
+}
+
+/* ---- files ------------------------------------------------------------------------------------- */
+
+sparc_status sparc_trainer_save(const sparc_trainer *t, const sparc_preprocessing *preprocessing,
+                                const sparc_metadata *extra, size_t extra_count, const char *path) {
+  if (!t || !path) return fail(SPARC_INVALID, "%s is NULL", t ? "path" : "trainer");
+  const checkpoint_content content = {.network = t->network,
+                                      .state = {.config = t->config,
+                                                .head = *t->config.network.head,
+                                                .update = t->update,
+                                                .examples = t->samples.count},
+                                      .params = t->average ? t->average : t->weights,
+                                      .moments = t->moments,
+                                      .raw = t->average ? t->weights : NULL,
+                                      .preprocessing = preprocessing,
+                                      .extra = extra,
+                                      .extra_count = extra_count};
+  return checkpoint_write(path, &content);
+}
+
+static sparc_status restore(checkpoint *c, const sparc_samples *samples, int threads, sparc_trainer **out) {
+  if (samples->count != c->state.examples)
+    return fail(SPARC_INVALID, "samples.count is %d, but '%.200s' was trained on %d examples", samples->count, c->path,
+                c->state.examples);
+  sparc_train_config config = c->state.config;
+  config.threads = threads;
+  sparc_status status;
+  sparc_trainer *t = make_trainer(&config, samples, c->network, &status);
+  if (t) {
+    t->update = c->state.update;
+    status = checkpoint_read(c, t->average ? t->average : t->weights, t->moments);
+    if (status == SPARC_OK && t->average) status = checkpoint_read_raw(c, t->weights);
+    status = finish(t, status, out);
+  }
+  c->network = NULL; /* the trainer's, or gone with it */
+  return status;
+}
+
+sparc_status sparc_trainer_restore(const char *path, const sparc_samples *samples, int threads, sparc_trainer **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the trainer");
+  *out = NULL;
+  if (!path || !samples) return fail(SPARC_INVALID, "%s is NULL", path ? "samples" : "path");
+  if (threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", threads);
+  checkpoint c;
+  sparc_status status = checkpoint_open(path, true, &c);
+  if (status != SPARC_OK) return status;
+  status = restore(&c, samples, threads, out);
+  checkpoint_close(&c);
+  return status;
+}
