@@ -8,7 +8,7 @@
 #ifndef SPARC_ONLINE_LEARNER_H
 #define SPARC_ONLINE_LEARNER_H
 
-#include "rl/normaliser.h"
+#include "base/moments.h"
 #include "sparc/learner.h"
 
 #include <stdbool.h>
