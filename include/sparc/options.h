@@ -13,11 +13,11 @@ typedef enum sparc_option_type { SPARC_OPTION_INT, SPARC_OPTION_REAL, SPARC_OPTI
 typedef struct sparc_option {
   const char *name;
   sparc_option_type type;
+  int later;                  /* 1: added to a table that files were written by; stored only if it is not the default */
   double fallback;            /* default value; for a choice, its index */
   double low, high;           /* inclusive range of a number */
   const char *const *choices; /* NULL-terminated names of a choice */
   const char *help;           /* one sentence without a full stop */
-  int later;                  /* 1: added to a table that files were written by; stored only if it is not the default */
 } sparc_option;
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
  *
  * SPARC_CUDA_DRIVER and SPARC_CUDA_COMPILER name other libraries, which is how tests run this file without a GPU.
  */
+#include "base/dynamic.h"
 #include "base/error.h"
 #include "device/backend.h"
 #include "device/cuda_api.h"
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): types and names, not values */
 #define CUDA_MEMBER(result, name, parameters) result(*name) parameters;
 typedef struct cuda_calls {
   CUDA_CALLS(CUDA_MEMBER)
@@ -46,12 +48,8 @@ static void *open_library(const char *variable, const char *const *names) {
   return library;
 }
 
-#define CUDA_LOAD(result, name, parameters)       \
-  {                                               \
-    void *symbol = dlsym(library, #name);         \
-    if (!symbol) return false;                    \
-    memcpy(&calls->name, &symbol, sizeof symbol); \
-  }
+#define CUDA_LOAD(result, name, parameters) \
+  if (!dynamic_function(library, #name, &calls->name)) return false;
 
 static bool load_driver(cuda_calls *calls) {
   static const char *const names[] = {"libcuda.so.1", NULL};
@@ -89,7 +87,7 @@ static sparc_status refuse(const cuda_calls *cu, const char *call, CUresult code
 /* ---- devices ------------------------------------------------------------------------------------ */
 
 static sparc_status cuda_count(int *count) {
-  cuda_calls cu;
+  cuda_calls cu = {0};
   *count = 0;
   if (load_driver(&cu) && cu.cuDeviceGetCount(count) != CUDA_SUCCESS) *count = 0;
   return SPARC_OK;
@@ -97,6 +95,7 @@ static sparc_status cuda_count(int *count) {
 
 static int attribute(const cuda_calls *cu, CUdevice device, int which) {
   int value = 0;
+  /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): load_driver has filled the table */
   return cu->cuDeviceGetAttribute(&value, which, device) == CUDA_SUCCESS ? value : 0;
 }
 
@@ -107,7 +106,7 @@ static sparc_status find_device(cuda_calls *cu, int index, CUdevice *device) {
 
 /* every device that CUDA 12 supports has what exact arithmetic needs */
 static sparc_status cuda_describe(int index, sparc_device_info *info) {
-  cuda_calls cu;
+  cuda_calls cu = {0};
   CUdevice device = 0;
   int version = 0;
   sparc_status status = find_device(&cu, index, &device);
@@ -175,7 +174,7 @@ static sparc_status cuda_allocate(void *context, size_t bytes, void **buffer) {
   if (code != CUDA_SUCCESS) return refuse(&c->cu, "cuMemAlloc", code);
   code = c->cu.cuMemsetD8Async(pointer, 0, bytes, c->stream);
   if (code != CUDA_SUCCESS) c->cu.cuMemFree_v2(pointer);
-  *buffer = (void *)(uintptr_t)pointer;
+  *buffer = (void *)(uintptr_t)pointer; /* NOLINT(performance-no-int-to-ptr): an address of the device */
   return refuse(&c->cu, "cuMemsetD8Async", code);
 }
 
@@ -284,7 +283,7 @@ static sparc_status load_module(cuda_context *c, program_binary image, void **ou
 
 static sparc_status cuda_build(void *context, const char *text, bool fast, void **out) {
   cuda_context *c = current(context);
-  nvrtc_calls nvrtc;
+  nvrtc_calls nvrtc = {0};
   nvrtcProgram program = NULL;
   program_binary image = {NULL, 0};
   if (!load_compiler(&nvrtc))

@@ -17,18 +17,19 @@ static const char *const backend_names[BACKENDS + 1] = {"cuda", "opencl", NULL};
 
 const char *const *sparc_device_backends(void) { return backend_names; }
 
-static sparc_status find_backend(const char *name, const device_backend **out) {
+/* NULL: there is none of this name */
+static const device_backend *find_backend(const char *name) {
   for (size_t i = 0; i < BACKENDS; i++)
-    if (strcmp(backends[i]->name, name) == 0) return *out = backends[i], SPARC_OK;
-  return unknown_name("backend", name, backend_names);
+    if (strcmp(backends[i]->name, name) == 0) return backends[i];
+  unknown_name("backend", name, backend_names);
+  return NULL;
 }
 
 sparc_status sparc_device_count(const char *name, int *count) {
   if (!name || !count) return fail(SPARC_INVALID, "%s is NULL", name ? "count" : "backend");
   *count = 0;
-  const device_backend *found = NULL;
-  sparc_status status = find_backend(name, &found);
-  return status == SPARC_OK ? found->count(count) : status;
+  const device_backend *found = find_backend(name);
+  return found ? found->count(count) : SPARC_INVALID;
 }
 
 static sparc_status check_index(const device_backend *backend, int index) {
@@ -46,9 +47,9 @@ static sparc_status check_index(const device_backend *backend, int index) {
 
 sparc_status sparc_device_describe(const char *name, int index, sparc_device_info *info) {
   if (!name || !info) return fail(SPARC_INVALID, "%s is NULL", name ? "info" : "backend");
-  const device_backend *found = NULL;
-  sparc_status status = find_backend(name, &found);
-  if (status == SPARC_OK) status = check_index(found, index);
+  const device_backend *found = find_backend(name);
+  if (!found) return SPARC_INVALID;
+  const sparc_status status = check_index(found, index);
   return status == SPARC_OK ? found->describe(index, info) : status;
 }
 
@@ -59,9 +60,8 @@ sparc_status device_parse(const char *text, sparc_device_config *config) {
   const char *colon = strchr(text, ':');
   const size_t length = colon ? (size_t)(colon - text) : strlen(text);
   snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), text);
-  const device_backend *found = NULL;
-  sparc_status status = find_backend(name, &found);
-  if (status != SPARC_OK) return status;
+  const device_backend *found = find_backend(name);
+  if (!found) return SPARC_INVALID;
   config->backend = found->name;
   config->index = 0;
   if (!colon) return SPARC_OK;
@@ -112,10 +112,11 @@ sparc_status sparc_device_open(const sparc_device_config *config, sparc_device *
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the device");
   *out = NULL;
   sparc_device_config chosen = config ? *config : (sparc_device_config){0};
-  const device_backend *found = NULL;
   sparc_status status = choose_device(&chosen);
-  if (status == SPARC_OK) status = find_backend(chosen.backend, &found);
-  if (status == SPARC_OK) status = check_index(found, chosen.index);
+  if (status != SPARC_OK) return status;
+  const device_backend *found = find_backend(chosen.backend);
+  if (!found) return SPARC_INVALID;
+  status = check_index(found, chosen.index);
   return status == SPARC_OK ? device_open_on(found, &chosen, chosen.index, out) : status;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "envs/mujoco_library.h"
 
+#include "base/dynamic.h"
 #include "base/error.h"
 #include "envs/robots.h"
 
@@ -25,10 +26,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* the address of a function in *pointer; 0: there is none, and problem says so */
 static int find(void *handle, const char *soname, const char *name, void *pointer) {
-  void *address = dlsym(handle, name);
-  memcpy(pointer, &address, sizeof address); /* C has no conversion of an object's address to a function's */
-  if (!address) snprintf(problem, sizeof problem, "%s has no function %s", soname, name);
-  return address != NULL;
+  const bool found = dynamic_function(handle, name, pointer);
+  if (!found) snprintf(problem, sizeof problem, "%s has no function %s", soname, name);
+  return found;
 }
 
 static void load(void) {

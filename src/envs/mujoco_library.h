@@ -37,6 +37,7 @@ void _mjPRIVATE__set_tls_warning_fn(mujoco_handler handler);
   F(set_tls_warning_fn, _mjPRIVATE__set_tls_warning_fn)
 
 typedef struct mujoco_library {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a name, not a value */
 #define MEMBER(member, name) __typeof__(&(name)) member;
   MUJOCO_FUNCTIONS(MEMBER)
 #undef MEMBER

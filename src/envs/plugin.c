@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* plugin.c: kinds from shared objects. */
+#include "base/dynamic.h"
 #include "base/error.h"
 #include "envs/envs.h"
 
@@ -16,12 +17,10 @@ sparc_status plugin_load(const char *path, void **handle, const sparc_env_kind *
   /* lazily bound calls would end the program in the middle of an episode */
   *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!*handle) return fail(SPARC_FORMAT, "%s does not load: %s", path, dlerror());
-  void *address = dlsym(*handle, entry);
-  if (!address)
+  sparc_env_plugin_fn plugin;
+  if (!dynamic_function(*handle, entry, &plugin))
     return fail(SPARC_FORMAT, "%s is a shared object without the function %s, which gives the environment", path,
                 entry);
-  sparc_env_plugin_fn plugin;
-  memcpy(&plugin, &address, sizeof plugin); /* C has no conversion of an object's address to a function's */
   *out = plugin();
   if (!*out) return fail(SPARC_FORMAT, "%s gives no environment: its %s returns NULL", path, entry);
   return SPARC_OK;

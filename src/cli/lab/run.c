@@ -169,7 +169,7 @@ static double weigh(runner *r) {
   for (int i = 0; seconds && i < count; i++) sum += seconds[i];
   for (int i = 0; i < count; i++) {
     entry *e = &r->list[i];
-    e->share = sum > 0 ? seconds[e->job - r->jobs->job] / sum : 1.0 / count;
+    e->share = seconds && sum > 0 ? seconds[e->job - r->jobs->job] / sum : 1.0 / count;
     before += e->share * e->before;
   }
   free(rates);

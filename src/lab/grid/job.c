@@ -355,8 +355,8 @@ const char *job_source(const grid_job *job) {
 
 /* ---- scores -------------------------------------------------------------------------------------- */
 
-sparc_status job_curve(const grid_job *job, const char *metric, double **values, double **places, size_t *count) {
-  return log_read(job_source(job), metric, job->kind == GRID_RL ? "steps" : "update", values, places, count);
+sparc_status job_curve(const grid_job *job, const char *metric, double **values, double **updates, size_t *count) {
+  return log_read(job_source(job), metric, job->kind == GRID_RL ? "steps" : "update", values, updates, count);
 }
 
 /* the one value of the metric among the printed lines that have all of `where` */
@@ -426,10 +426,10 @@ static bool disagree(const grid_jobs *jobs, const grid_job *job, const char *fir
   }
   const double a = score_in(jobs, job, first).value, b = score_in(jobs, job, second).value;
   if (*one.made.data && *other.made.data && strcmp(one.made.data, other.made.data) != 0)
-    snprintf(sentence, 3 * JOB_TEXT, "'%.200s' has data %s and '%.200s' has %s for equal settings", first,
+    snprintf(sentence, (size_t)3 * JOB_TEXT, "'%.200s' has data %s and '%.200s' has %s for equal settings", first,
              one.made.data, second, other.made.data);
   else if (a != b && isfinite(a) && isfinite(b))
-    snprintf(sentence, 3 * JOB_TEXT, "'%.200s' has the score %.9g and '%.200s' has %.9g for equal settings", first, a,
+    snprintf(sentence, (size_t)3 * JOB_TEXT, "'%.200s' has the score %.9g and '%.200s' has %.9g for equal settings", first, a,
              second, b);
   else
     return false;

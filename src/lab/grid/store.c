@@ -74,6 +74,7 @@ static bool is_folder(const char *path) {
 }
 
 /* folders in alphabetical order, so that the first of several runs is the same everywhere */
+/* NOLINTNEXTLINE(misc-no-recursion): not deeper than LEVELS */
 static sparc_status walk(store *s, const char *folder, size_t root, int level) {
   struct dirent **entries = NULL;
   sparc_status status = SPARC_OK;
