@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* test_base.c: status and error text, log, memory, threads, processor features. */
+/* test_base.c: status and error text, log, memory, threads, processor features, hash, clock, moments. */
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
+#include "base/moments.h"
 #include "base/threads.h"
 
 #include <float.h>
@@ -556,6 +559,44 @@ static void feature_lists(void **state) {
   }
 }
 
+/* the published vectors of FNV-1a */
+static void hashes_are_fnv(void **state) {
+  (void)state;
+  assert_int_equal(hash_bytes(HASH_START, "", 0), HASH_START);
+  assert_int_equal(hash_bytes(HASH_START, "foobar", 6), UINT64_C(0x85944171f73967e8));
+  assert_int_equal(hash_bytes(hash_bytes(HASH_START, "foo", 3), "bar", 3), UINT64_C(0x85944171f73967e8));
+}
+
+static void clocks_go_forward(void **state) {
+  (void)state;
+  const double start = seconds_now(), pause = 2e-3;
+  nanosleep(&(struct timespec){.tv_nsec = (long)(1e9 * pause)}, NULL);
+  const double passed = seconds_now() - start;
+  assert_true(passed >= pause && passed < 60);
+}
+
+static double value_at(const void *values, size_t i) { return ((const double *)values)[i]; }
+
+/* around an offset whose square has no room for the differences */
+static void moments_do_not_cancel(void **state) {
+  (void)state;
+  const double offset = 1e9, values[] = {offset + 1, NAN, offset + 3, offset + 8};
+  const sample_summary all = sample_summarise(4, values), single = sample_summarise(2, values),
+                       none = sample_summarise(1, values + 1);
+  assert_int_equal(all.count, 3);
+  assert_true(all.mean == offset + 4 && fabs(all.stddev - sqrt(13)) < 1e-15);
+  assert_true(single.count == 1 && single.mean == offset + 1 && isnan(single.stddev));
+  assert_true(none.count == 0 && isnan(none.mean));
+
+  sample_sums streamed = {0};
+  for (size_t i = 0; i < 4; i++)
+    if (!isnan(values[i])) sample_add(&streamed, values[i]);
+  assert_true(sample_mean(&streamed) == all.mean && fabs(sample_variance(&streamed, streamed.count - 1) - 13) < 1e-14);
+
+  const batch_moments batch = batch_moments_of(2, value_at, values + 2);
+  assert_true(batch.mean == offset + 5.5 && fabs(batch.variance - 6.25) < 1e-15);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(status_names),
@@ -580,6 +621,9 @@ int main(void) {
       cmocka_unit_test(processor_is_described),
       cmocka_unit_test(features_agree_with_the_compiler),
       cmocka_unit_test(feature_lists),
+      cmocka_unit_test(hashes_are_fnv),
+      cmocka_unit_test(clocks_go_forward),
+      cmocka_unit_test(moments_do_not_cancel),
   };
   return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

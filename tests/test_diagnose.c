@@ -255,11 +255,11 @@ static void test_tables(void **state) {
   assert_string_equal(t->label[0], "event-order (sparc)");
   assert_string_equal(t->label[1], "event-order (rtu)");
   assert_string_equal(t->column[1].heading, "Surv. (%)");
-  const summary *survival = &t->cell[1].value;
+  const sample_summary *survival = &t->cell[1].value;
   const double a = d[0].whole[SURVIVAL], b = d[1].whole[SURVIVAL];
   assert_int_equal(survival->count, 2);
   expect("mean of two runs", survival->mean, (a + b) / 2, 1e-15);
-  expect("deviation of two runs", survival->deviation, fabs(a - b) / sqrt(2), 1e-12);
+  expect("deviation of two runs", survival->stddev, fabs(a - b) / sqrt(2), 1e-12);
   assert_int_equal(t->cell[t->columns + 3].value.count, 0); /* RTU adds no phase */
   diagnosis_tables_free(&tables);
   for (int i = 0; i < 3; i++) diagnosis_free(&d[i]);

@@ -162,18 +162,8 @@ static void test_real(void **state) {
   expect(&f, STATE_RMS, sqrt((1 + 9) / 4.0));
 }
 
-static void test_summary(void **state) {
-  (void)state;
-  const double values[] = {1, NAN, 3, 8};
-  const summary all = summarise(values, 4), single = summarise(values, 2), none = summarise(values + 1, 1);
-  assert_int_equal(all.count, 3);
-  assert_true(fabs(all.mean - 4) < 1e-15 && fabs(all.deviation - sqrt(13)) < 1e-15);
-  assert_true(single.count == 1 && single.mean == 1 && isnan(single.deviation));
-  assert_true(none.count == 0 && isnan(none.mean));
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_hand), cmocka_unit_test(test_absent),
-                                     cmocka_unit_test(test_real), cmocka_unit_test(test_summary)};
+                                     cmocka_unit_test(test_real)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

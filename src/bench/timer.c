@@ -2,6 +2,7 @@
 /* timer.c: the clock, teams behind a spin barrier, and minima over interleaved passes. */
 #include "bench/timer.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/threads.h"
 
@@ -11,16 +12,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 double bench_now(void) {
-  struct timespec now;
 #ifdef CLOCK_MONOTONIC_RAW
-  clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+  return clock_seconds(CLOCK_MONOTONIC_RAW);
 #else
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  return seconds_now();
 #endif
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* ---- teams -------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 /* data.c: `sparc data`: what a data set or a data file holds, as the training commands will see it. */
 #include "sparc/data.h"
 
+#include "base/moments.h"
 #include "cli/cli.h"
 #include "cli/settings.h"
 #include "data/catalog.h"
@@ -85,19 +86,18 @@ typedef struct target_facts {
 static target_facts measure_target(const sparc_dataset *d, int k) {
   const int width = sparc_dataset_targets(d);
   target_facts f = {.least = INFINITY, .greatest = -INFINITY};
-  double count = 0, squares = 0;
+  sample_sums sums = {0};
   for (int i = 0; i < sparc_dataset_count(d); i++) {
     const float *target = sparc_dataset_target(d, i) + k;
     const int rows = sparc_dataset_target_steps(d) ? sparc_dataset_length(d, i) : 1;
     for (int t = 0; t < rows; t++, target += width) {
-      const double distance = *target - f.mean;
-      f.mean += distance / ++count;
-      squares += distance * (*target - f.mean);
+      sample_add(&sums, *target);
       f.least = fmin(f.least, *target);
       f.greatest = fmax(f.greatest, *target);
     }
   }
-  f.std = sqrt(squares / count);
+  f.mean = sample_mean(&sums);
+  f.std = sqrt(sample_variance(&sums, sums.count));
   return f;
 }
 

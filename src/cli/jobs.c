@@ -4,6 +4,7 @@
  * kills the others, so that whoever takes over finds nobody at work. */
 #include "cli/jobs.h"
 
+#include "base/clock.h"
 #include "cli/progress.h"
 
 #include <errno.h>
@@ -39,12 +40,6 @@ typedef struct workforce {
   exit_code worst; /* the first that is not EXIT_DONE */
 } workforce;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- beginning ----------------------------------------------------------------------------------- */
 
 static _Noreturn void work(const cli_jobs *jobs, int part, int pipe, pid_t parent) {
@@ -70,7 +65,7 @@ static bool begin(const cli_jobs *jobs, int part, worker *w) {
     return false;
   }
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  *w = (worker){.pid = pid, .part = part, .pipe = ends[0], .begun = now()};
+  *w = (worker){.pid = pid, .part = part, .pipe = ends[0], .begun = seconds_now()};
   return true;
 }
 
@@ -140,7 +135,7 @@ static void end(workforce *f, worker *w, int status, const struct rusage *usage)
   listen(f->jobs, w);
   const cli_job_end how = {.code = WIFEXITED(status) ? (exit_code)WEXITSTATUS(status) : EXIT_FAILED,
                            .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-                           .seconds = now() - w->begun,
+                           .seconds = seconds_now() - w->begun,
                            .memory_mb = (double)usage->ru_maxrss * 1024 / 1e6};
   close(w->pipe);
   free(w->text);

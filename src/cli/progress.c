@@ -6,6 +6,7 @@
  */
 #include "cli/progress.h"
 
+#include "base/clock.h"
 #include "base/plain_text.h"
 
 #include <langinfo.h>
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BUCKETS = 64, SPARK_COLUMNS = 16, TEXT_SIZE = 160, LINE_SIZE = 512 };
@@ -35,12 +35,6 @@ struct progress {
   int buckets, span, held; /* held: steps in the last bucket */
   char text[TEXT_SIZE];
 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- sparklines ---------------------------------------------------------------------------------- */
 
@@ -190,7 +184,7 @@ progress *progress_start(progress_style style, const char *label, long first, lo
                   .first = first,
                   .done = first,
                   .total = total,
-                  .begun = now(),
+                  .begun = seconds_now(),
                   .span = 1};
   p->shown = p->begun;
   return p;
@@ -200,7 +194,7 @@ void progress_step(progress *p, long done, double value, const char *text) {
   if (!p || p->silent) return;
   p->done = done;
   remember(p, value);
-  const double time = now();
+  const double time = seconds_now();
   snprintf(p->text, sizeof p->text, "%s", text);
   if (time - p->shown >= (p->live ? refresh_seconds : plain_seconds)) show(p, time);
 }
@@ -220,13 +214,13 @@ void progress_note(progress *p, const char *format, ...) {
   va_end(arguments);
   make_plain(line); /* names in it may come from a hostile file */
   fprintf(stderr, "%s\n", line);
-  if (p->live && p->done > p->first) show(p, now());
+  if (p->live && p->done > p->first) show(p, seconds_now());
 }
 
 void progress_finish(progress *p) {
   if (!p) return;
   if (!p->silent && p->done > p->first) {
-    show(p, now());
+    show(p, seconds_now());
     if (p->live) putc('\n', stderr);
   }
   free(p);

@@ -3,8 +3,8 @@
 #include "cli/seeds.h"
 
 #include "base/error.h"
+#include "base/moments.h"
 #include "cli/jobs.h"
-#include "rl/score.h"
 #include "run/folder.h"
 
 #include <math.h>
@@ -82,15 +82,16 @@ static void show_seed(void *user, int i, const cli_job_end *end) {
 }
 
 static seeds_scores scores_of(const seed_runs *s) {
-  double score[MOST_SEEDS];
   seeds_scores r = {.least = INFINITY, .most = -INFINITY};
   for (int i = 0; i < s->count; i++) {
     if (isnan(s->heard[i])) continue;
-    score[r.count++] = s->heard[i];
     r.least = fmin(r.least, s->heard[i]);
     r.most = fmax(r.most, s->heard[i]);
   }
-  if (r.count > 0) score_over_seeds((size_t)r.count, score, &r.mean, &r.deviation);
+  const sample_summary all = sample_summarise((size_t)s->count, s->heard);
+  r.count = all.count;
+  if (all.count > 0) r.mean = all.mean;
+  if (all.count > 1) r.deviation = all.stddev;
   memcpy(r.name, s->name, sizeof r.name);
   return r;
 }

@@ -4,7 +4,6 @@
  */
 #include "data/dataset.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- targets ---- */
@@ -78,30 +77,4 @@ sparc_status dataset_window(const sparc_dataset *d, int from, int to, int length
   if (status == SPARC_OK) status = builder_finish(&b, d->name, out);
   builder_close(&b);
   return status;
-}
-
-/* ---- scale ---- */
-
-void dataset_target_scale(const sparc_dataset *d, double *mean, double *deviation) {
-  const int K = d->target_width;
-  for (int k = 0; k < K; k++) {
-    double sum = 0, squares = 0;
-    size_t count = 0;
-    for (int pass = 0; pass < 2; pass++) {
-      for (int i = 0; i < d->count; i++) {
-        const float *target = sparc_dataset_target(d, i);
-        const int rows = d->target_steps ? d->examples[i].length : 1;
-        for (int t = 0; t < rows; t++) {
-          const double value = target[(size_t)t * (size_t)K + (size_t)k];
-          if (pass == 0)
-            sum += value, count++;
-          else
-            squares += (value - mean[k]) * (value - mean[k]);
-        }
-      }
-      if (pass == 0) mean[k] = sum / (double)count;
-    }
-    deviation[k] = sqrt(squares / (double)count);
-    if (!(deviation[k] > 0)) deviation[k] = 1;
-  }
 }

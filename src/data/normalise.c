@@ -25,20 +25,45 @@ static double sum_channel(const sparc_dataset *d, int channel, double centre, in
   return total;
 }
 
+/* likewise over number k of the targets */
+static double sum_target(const sparc_dataset *d, int k, double centre, int power, size_t *count) {
+  double total = 0;
+  *count = 0;
+  for (int i = 0; i < d->count; i++) {
+    const float *target = sparc_dataset_target(d, i) + k;
+    const int rows = d->target_steps ? d->examples[i].length : 1;
+    for (int t = 0; t < rows; t++, target += d->target_width, ++*count) {
+      const double distance = *target - centre;
+      total += power == 1 ? distance : distance * distance;
+    }
+  }
+  return total;
+}
+
+/* mean and population deviation in two passes; a constant has the deviation 1. false: there is no value */
+static bool fit_scale(double (*sum)(const sparc_dataset *d, int which, double centre, int power, size_t *count),
+                      const sparc_dataset *d, int which, double *mean, double *deviation) {
+  size_t count;
+  const double total = sum(d, which, 0, 1, &count);
+  if (count == 0) return false;
+  *mean = total / (double)count;
+  *deviation = sqrt(sum(d, which, *mean, 2, &count) / (double)count);
+  if (!(*deviation > 0)) *deviation = 1;
+  return true;
+}
+
 sparc_status sparc_normalisation_fit(const sparc_dataset *fit, double *mean, double *deviation) {
   if (!fit || !mean || !deviation)
     return fail(SPARC_INVALID, "%s is NULL", !fit ? "fit" : !mean ? "mean" : "deviation");
-  for (int c = 0; c < fit->channels; c++) {
-    size_t count;
-    const double sum = sum_channel(fit, c, 0, 1, &count);
-    if (count == 0)
+  for (int c = 0; c < fit->channels; c++)
+    if (!fit_scale(sum_channel, fit, c, &mean[c], &deviation[c]))
       return fail(SPARC_INVALID, "all values of channel %d of '%s' are missing, expected at least one", c + 1,
                   quote(fit->name).text);
-    mean[c] = sum / (double)count;
-    deviation[c] = sqrt(sum_channel(fit, c, mean[c], 2, &count) / (double)count);
-    if (!(deviation[c] > 0)) deviation[c] = 1;
-  }
   return SPARC_OK;
+}
+
+void dataset_target_scale(const sparc_dataset *d, double *mean, double *deviation) {
+  for (int k = 0; k < d->target_width; k++) fit_scale(sum_target, d, k, &mean[k], &deviation[k]);
 }
 
 void sparc_normalise(const float *in, float *out, int steps, int channels, const double *mean,

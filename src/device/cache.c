@@ -7,6 +7,7 @@
 #include "device/cache.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "io/atomic_file.h"
 
 #include <errno.h>
@@ -62,15 +63,8 @@ static int open_folder(const char *folder) {
 
 /* ---- entries ------------------------------------------------------------------------------------ */
 
-/* FNV-1a, 64 bits */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size) {
-  const unsigned char *byte = bytes;
-  for (size_t i = 0; i < size; i++) hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-  return hash;
-}
-
 enum { HASHES = 2 };
-static const uint64_t hash_start[HASHES] = {UINT64_C(0xcbf29ce484222325), UINT64_C(0x84222325cbf29ce4)};
+static const uint64_t hash_start[HASHES] = {HASH_START, UINT64_C(0x84222325cbf29ce4)};
 
 /* what an entry must be for; size and checksum of the binary follow it */
 static int print_key(const sparc_device_info *info, bool fast, const char *text, char key[HEADER_TEXT]) {

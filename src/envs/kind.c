@@ -5,6 +5,7 @@
  * from a copied state.
  */
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "envs/envs.h"
 
@@ -121,12 +122,6 @@ static sparc_status judge(const trial *t, const char *function, int done) {
   return SPARC_OK;
 }
 
-/* FNV-1a */
-static void digest(trial *t, const void *bytes, size_t size) {
-  const unsigned char *at = bytes;
-  for (size_t i = 0; i < size; i++) t->digest = (t->digest ^ at[i]) * UINT64_C(0x100000001b3);
-}
-
 static sparc_status try_reset(trial *t, sparc_random *random) {
   mark(t);
   t->kind->reset(t->model, t->scratch, t->state.bytes, random, (float *)(void *)t->observation.bytes);
@@ -137,15 +132,15 @@ static sparc_status try_steps(trial *t, sparc_random *random, int steps) {
   float *reward = (float *)(void *)t->result.bytes;
   int *done = (int *)(void *)(t->result.bytes + sizeof *reward);
   sparc_status status = SPARC_OK;
-  t->digest = UINT64_C(0xcbf29ce484222325);
+  t->digest = HASH_START;
   for (int i = 0; i < steps && status == SPARC_OK; i++) {
     random_action(t->shape, random, t->action);
     mark(t);
     *done = 0;
     t->kind->step(t->model, t->scratch, t->state.bytes, random, t->action, (float *)(void *)t->observation.bytes,
                   reward, done);
-    digest(t, t->result.bytes, t->result.size);
-    if (!*done) digest(t, t->observation.bytes, t->observation.size);
+    t->digest = hash_bytes(t->digest, t->result.bytes, t->result.size);
+    if (!*done) t->digest = hash_bytes(t->digest, t->observation.bytes, t->observation.size);
     status = judge(t, "step", *done);
     if (status == SPARC_OK && *done) status = try_reset(t, random);
   }

@@ -6,6 +6,7 @@
  * the number of threads cannot change a result.
  */
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "envs/envs.h"
@@ -64,12 +65,9 @@ static size_t carve(sparc_envs *envs, arena a) {
   return a.used;
 }
 
-/* tells texts of options apart, whatever room they take: FNV-1a */
+/* tells texts of options apart, whatever room they take */
 static uint64_t digest(const char *options) {
-  if (!options || !*options) return 0;
-  uint64_t sum = 14695981039346656037U;
-  for (; *options; options++) sum = (sum ^ (unsigned char)*options) * 1099511628211U;
-  return sum;
+  return options && *options ? hash_bytes(HASH_START, options, strlen(options)) : 0;
 }
 
 static sparc_status make_block(sparc_envs *envs, const sparc_envs_config *config, size_t state_bytes) {

@@ -2,6 +2,7 @@
 /* collect.c: one rollout. Step t reads row t of the rollout and fills row t + 1. A start that came with an observation
  * resets the carry before the cell runs. Parameters are fixed within a rollout; the carry that enters it was made with
  * those of the rollout before. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include "rl/gae.h"
@@ -11,13 +12,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-double seconds_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- the network ---------------------------------------------------------------------------------- */
 

@@ -2,32 +2,33 @@
 /* loss.c: L = -mean min(ratio adv, clip(ratio) adv) + c_v L_v - c_e mean entropy, with ratio = exp(l - l_old) and
  * L_v = mean max((V - ret)^2, (V_clip - ret)^2) / 2. The derivatives take the branch that the loss took; sums over the
  * minibatch run in double. */
+#include "base/moments.h"
 #include "rl/loss_impl.h"
 
 #include <math.h>
 
 /* ---- statistics of a minibatch ----------------------------------------------------------------- */
 
-typedef struct statistics {
-  double mean, variance; /* population */
-} statistics;
+static double real_at(const void *values, size_t i) { return (double)((const real *)values)[i]; }
 
-static statistics statistics_of(size_t n, const real *values) {
-  statistics s = {0, 0};
-  for (size_t i = 0; i < n; i++) s.mean += (double)values[i] / (double)n;
-  for (size_t i = 0; i < n; i++) s.variance += pow((double)values[i] - s.mean, 2) / (double)n;
-  return s;
+static batch_moments statistics_of(size_t n, const real *values) { return batch_moments_of(n, real_at, values); }
+
+/* what value estimates leave of their targets */
+typedef struct residuals {
+  const real *targets, *estimates;
+  size_t stride; /* of the estimates */
+} residuals;
+
+static double residual_at(const void *values, size_t i) {
+  const residuals *r = values;
+  return (double)(r->targets[i] - r->estimates[i * r->stride]);
 }
 
 /* 1 - var(ret - V) / var(ret); 0 where the targets do not vary */
 static double explained_variance(const policy *p, const TYPED(ppo_batch) * b, const real *y) {
-  const size_t stride = policy_outputs(p), at = policy_value(p);
+  const residuals left = {b->value_targets, y + policy_value(p), policy_outputs(p)};
   const double targets = statistics_of(b->n, b->value_targets).variance;
-  double mean = 0, variance = 0;
-  for (size_t i = 0; i < b->n; i++) mean += (double)(b->value_targets[i] - y[i * stride + at]) / (double)b->n;
-  for (size_t i = 0; i < b->n; i++)
-    variance += pow((double)(b->value_targets[i] - y[i * stride + at]) - mean, 2) / (double)b->n;
-  return targets > 0 ? 1 - variance / targets : 0;
+  return targets > 0 ? 1 - batch_moments_of(b->n, residual_at, &left).variance / targets : 0;
 }
 
 /* ---- the two clipped losses of one step, each with its derivative -------------------------------- */
@@ -62,7 +63,7 @@ double ppo_loss(const ppo_coefficients *c, const policy *p, const TYPED(ppo_batc
                 sparc_ppo_diagnostics *diagnostics) {
   const size_t stride = policy_outputs(p), at = policy_value(p);
   const double share = 1 / (double)batch->n;
-  const statistics advantages = statistics_of(batch->n, batch->advantages);
+  const batch_moments advantages = statistics_of(batch->n, batch->advantages);
   const double deviation = sqrt(advantages.variance) + 1e-8;
   sparc_ppo_diagnostics d = {.explained_variance = explained_variance(p, batch, y)};
   for (size_t i = 0; i < batch->n; i++, y += stride, dy += stride) {

@@ -20,15 +20,14 @@ static void normalise_features(const observation_normaliser *n, bool learn, floa
   }
 }
 
+static double feature_at(const void *values, size_t i) { return (double)((const float *)values)[i]; }
+
 /* the features of an observation are one batch of a single pair of moments */
 static void normalise_pooled(const observation_normaliser *n, bool learn, float *observation) {
   running_moments *m = n->moments;
   if (learn) {
-    const double count = (double)n->width;
-    double mean = 0, variance = 0;
-    for (size_t i = 0; i < n->width; i++) mean += (double)observation[i] / count;
-    for (size_t i = 0; i < n->width; i++) variance += pow((double)observation[i] - mean, 2) / count;
-    moments_merge(m, mean, variance, count);
+    const batch_moments batch = batch_moments_of(n->width, feature_at, observation);
+    moments_merge(m, batch.mean, batch.variance, (double)n->width);
   }
   for (size_t i = 0; i < n->width; i++)
     observation[i] = (float)(((double)observation[i] - m->mean) / moments_deviation(m));

@@ -3,6 +3,7 @@
 #include "rl/player.h"
 
 #include "base/error.h"
+#include "base/moments.h"
 #include "envs/envs.h"
 
 #include <math.h>
@@ -124,15 +125,13 @@ sparc_status player_advance(player *p) {
 
 typedef struct tally {
   int episodes;
-  double sum, squares, steps; /* of returns around the first one, and of lengths */
-  double first;
+  sample_sums returns;
+  double steps;
 } tally;
 
 static void count_episode(tally *t, double episode_return, int length) {
-  if (t->episodes++ == 0) t->first = episode_return;
-  const double off = episode_return - t->first; /* close to what follows, so that squares lose no digits */
-  t->sum += off;
-  t->squares += off * off;
+  t->episodes++;
+  sample_add(&t->returns, episode_return);
   t->steps += length;
 }
 
@@ -157,10 +156,9 @@ sparc_status player_play(player *p, int episodes, bool (*stop)(void), player_mea
   tally t = {0};
   const sparc_status status = play_all(p, episodes, stop, played, &t);
   sparc_free(played);
-  const double n = t.episodes, variance = n > 1 ? (t.squares - t.sum * t.sum / n) / (n - 1) : 0;
   *out = (player_means){.episodes = t.episodes,
-                        .mean_return = t.first + t.sum / n,
-                        .deviation = sqrt(fmax(variance, 0)),
-                        .mean_length = t.steps / n};
+                        .mean_return = sample_mean(&t.returns),
+                        .deviation = sqrt(sample_variance(&t.returns, t.episodes - 1)),
+                        .mean_length = t.steps / t.episodes};
   return status;
 }

@@ -2,6 +2,7 @@
 /* ppo.c: the life of a run. All memory is one block, taken when the run is made; an iteration allocates nothing. */
 #include "rl/ppo.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "nn/network.h"
 #include "rl/actor_critic.h"

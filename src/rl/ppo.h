@@ -91,7 +91,4 @@ sparc_status update(sparc_ppo *ppo, sparc_ppo_diagnostics *diagnostics);
 /* the same in pieces: minibatches k = 0, 1, ... of an epoch in their order */
 sparc_status update_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d);
 
-/* seconds of a clock that only goes forward */
-double seconds_now(void);
-
 #endif

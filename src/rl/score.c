@@ -3,14 +3,9 @@
 #include "rl/score.h"
 
 #include "base/error.h"
+#include "base/moments.h"
 
 #include <math.h>
-
-double score_mean(size_t n, const double *values) {
-  double sum = 0;
-  for (size_t i = 0; i < n; i++) sum += values[i];
-  return sum / (double)n;
-}
 
 sparc_status score_of(size_t K, const double *means, double *score) {
   if (K == 0) return fail(SPARC_INVALID, "there are no rollouts to score");
@@ -19,17 +14,10 @@ sparc_status score_of(size_t K, const double *means, double *score) {
     if (!isfinite(means[k]))
       return fail(SPARC_NOT_FINITE, "rollout %zu has the mean return %g: every scored rollout must finish an episode",
                   k + 1, means[k]);
-  *score = score_mean(K - first, means + first);
+  *score = mean_of(K - first, means + first);
   return SPARC_OK;
 }
 
 void score_curve(size_t K, const double *means, size_t window, double *smoothed) {
-  for (size_t k = 0; k < K; k++) smoothed[k] = k + 1 < window ? NAN : score_mean(window, means + k + 1 - window);
-}
-
-void score_over_seeds(size_t seeds, const double *scores, double *mean, double *deviation) {
-  double squares = 0;
-  *mean = score_mean(seeds, scores);
-  for (size_t i = 0; i < seeds; i++) squares += pow(scores[i] - *mean, 2);
-  *deviation = seeds > 1 ? sqrt(squares / (double)(seeds - 1)) : 0;
+  for (size_t k = 0; k < K; k++) smoothed[k] = k + 1 < window ? NAN : mean_of(window, means + k + 1 - window);
 }

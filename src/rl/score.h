@@ -12,8 +12,5 @@ enum { SCORE_WINDOW = 100 };
 sparc_status score_of(size_t K, const double *means /* (K) */, double *score);
 /* smoothed[k] = mean of the `window` means that end with number k, counted from 0; NAN while there are fewer */
 void score_curve(size_t K, const double *means, size_t window, double *smoothed /* (K) */);
-double score_mean(size_t n, const double *values);
-/* mean and sample deviation (divisor n - 1; 0 for one seed) over seeds */
-void score_over_seeds(size_t seeds, const double *scores, double *mean, double *deviation);
 
 #endif

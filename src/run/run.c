@@ -6,6 +6,7 @@
  */
 #include "sparc/run.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "io/dtype.h"
 #include "io/folder_file.h"
@@ -22,7 +23,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { RUN_TEXTS = 14 };
 
@@ -46,12 +46,6 @@ struct sparc_run {
   sparc_run_fn fn; /* of the execution under way */
   void *user;
 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool has_folder(const sparc_run *run) { return run->config.folder != NULL; }
 
@@ -244,7 +238,7 @@ static sparc_status save(const sparc_run *run, const char *path) {
 }
 
 static void count_time(sparc_run *run) {
-  const double time = now();
+  const double time = seconds_now();
   run->result.seconds += time - run->clock;
   run->clock = time;
 }
@@ -548,7 +542,7 @@ static sparc_status work(sparc_run *run) {
                                           : SPARC_OK;
   if (status != SPARC_OK) return status;
   tell(run, &(sparc_run_event){.stage = SPARC_RUN_STARTED, .run = run});
-  run->clock = now();
+  run->clock = seconds_now();
   while (status == SPARC_OK && !is_over(run) && !run->stop) status = update_once(run);
   if (status != SPARC_OK) return status;
   return is_over(run) ? conclude(run) : stop_early(run);

@@ -11,6 +11,7 @@
  *
  * The line is time = a + b n, by least squares of the relative distances: a is what a call costs, b a mode-step.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include "bench/suites/suites.h"
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SIZES = BENCH_GROWTH_ROWS, QUICK_SIZES = 7, COPIES = 32 };
 
@@ -94,11 +94,7 @@ static void close_sizes(table *t) {
 /* ---- times -------------------------------------------------------------------------------------- */
 
 /* seconds that this thread has worked */
-static double worked(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+static double worked(void) { return clock_seconds(CLOCK_THREAD_CPUTIME_ID); }
 
 static const bench_stage *stage_of(const bench_case *c, const char *name) {
   const bench_stage *stage = c->stage;

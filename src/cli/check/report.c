@@ -6,6 +6,7 @@
  */
 #include "cli/check/report.h"
 
+#include "base/hash.h"
 #include "cli/cli.h"
 #include "io/json.h"
 
@@ -62,15 +63,13 @@ static void print_row(check_report *report, const vector_file *v, const check_pa
          error.normalised, report->colour ? colour : "", verdict, report->colour ? "\033[0m" : "");
 }
 
-/* FNV-1a over the floats of all results, in the order of the arrays */
+/* over the floats of all results, in the order of the arrays */
 static uint64_t hash_results(const vector_file *v, const path_result *result) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  uint64_t hash = HASH_START;
   for (int a = FIRST_WANTED; a < ARRAYS; a++) {
     for (size_t i = 0; result->has[a] && i < v->length[a]; i++) {
       const float value = (float)result->array[a][i];
-      unsigned char bytes[sizeof value];
-      memcpy(bytes, &value, sizeof value);
-      for (size_t b = 0; b < sizeof bytes; b++) hash = (hash ^ bytes[b]) * UINT64_C(0x100000001b3);
+      hash = hash_bytes(hash, &value, sizeof value);
     }
   }
   return hash;

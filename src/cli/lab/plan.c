@@ -5,6 +5,7 @@
  * done: of training a few updates, of reinforcement learning two rollouts in a folder of its own, which is removed
  * again.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include "cli/jobs.h"
@@ -15,7 +16,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* a probe that takes longer than this has no rate; what data take to load is part of it, and of no rate */
 enum { PROBE_ROLLOUTS = 2, PROBE_SECONDS = 600 };
@@ -38,12 +38,6 @@ typedef struct planner {
   progress *shown;
 } planner;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- probes -------------------------------------------------------------------------------------- */
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk) {
@@ -56,7 +50,7 @@ static bool needs_probe(const line *l) { return l->left > 0 && l->cost.rate == 0
 static int next_probe(void *user) {
   planner *p = user;
   while (p->next < p->lines && !needs_probe(&p->list[p->next])) p->next++;
-  p->begun = now();
+  p->begun = seconds_now();
   progress_step(p->shown, p->next, NAN, p->next < p->lines ? p->list[p->next].job->name : "");
   return p->next < p->lines ? p->next++ : CLI_JOBS_OVER;
 }
@@ -130,7 +124,7 @@ static void end_probe(void *user, int i, const cli_job_end *how) {
 
 static bool is_long(void *user, int i) {
   (void)i;
-  return now() - ((const planner *)user)->begun > PROBE_SECONDS;
+  return seconds_now() - ((const planner *)user)->begun > PROBE_SECONDS;
 }
 
 static exit_code probe_all(planner *p) {

@@ -6,6 +6,7 @@
  * result written; whoever else works in the folder does the same, so the two never need to know of each other. Seeds
  * come one after the other: the whole table fills up with the first seed before the second begins.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include "cli/jobs.h"
@@ -16,7 +17,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const double rescan_seconds = 2;
 
@@ -53,12 +53,6 @@ typedef struct runner {
   progress *shown;
   exit_code worst;
 } runner;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- choosing ------------------------------------------------------------------------------------ */
 
@@ -140,7 +134,7 @@ static job_hold take(runner *r, entry *e) {
 
 static int next(void *user) {
   runner *r = user;
-  const double time = now();
+  const double time = seconds_now();
   if (time - r->scanned < rescan_seconds && r->scanned > 0) return CLI_JOBS_LATER;
   bool waits = false;
   for (int i = 0; i < r->jobs->count; i++) {
@@ -309,7 +303,7 @@ static void show(runner *r) {
 
 static void tick(void *user) {
   runner *r = user;
-  const double time = now();
+  const double time = seconds_now();
   if (time - r->renewed >= 1) {
     r->renewed = time;
     renew(r);

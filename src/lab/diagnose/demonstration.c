@@ -3,7 +3,7 @@
 #include "lab/diagnose/demonstration.h"
 
 #include "base/error.h"
-#include "lab/diagnose/plot.h"
+#include "lab/plot.h"
 #include "sparc/inspect.h"
 #include "sparc/random.h"
 
@@ -246,12 +246,13 @@ sparc_status demonstrate(uint64_t seed, demonstration *out) {
 
 /* ---- the figure ---------------------------------------------------------------------------------- */
 
-static void put_data(FILE *f, const void *context) {
+static sparc_status put_data(FILE *f, const void *context) {
   const demonstration *d = context;
   fprintf(f, "step,product,own,other,none,fixed\n");
   for (int t = 0; t < STEPS; t++)
     fprintf(f, "%d,%.6g,%.6g,%.6g,%.6g,%.6g\n", t + 1, d->product[t], d->difference[WRITES_OWN][t],
             d->difference[WRITES_OTHER][t], d->difference[WRITES_NOTHING][t], d->fixed[t]);
+  return SPARC_OK;
 }
 
 static void put_script(FILE *f, const void *context) {
@@ -283,6 +284,12 @@ static void put_script(FILE *f, const void *context) {
 }
 
 sparc_status demonstration_draw(const demonstration *d, const char *folder, const char *name, bool *drawn) {
-  const plot p = {.name = name, .width = 900, .height = 480, .data = put_data, .script = put_script, .context = d};
+  const plot p = {.command = "sparc diagnose",
+                  .name = name,
+                  .width = 900,
+                  .height = 480,
+                  .data = put_data,
+                  .script = put_script,
+                  .context = d};
   return plot_draw(&p, folder, drawn);
 }

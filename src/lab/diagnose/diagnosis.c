@@ -8,6 +8,7 @@
 #include "lab/diagnose/diagnosis.h"
 
 #include "base/error.h"
+#include "base/moments.h"
 #include "base/threads.h"
 #include "nn/network_inspect.h"
 
@@ -91,7 +92,7 @@ static void average(const measuring *m) {
     double sum = 0;
     int count = 0;
     for (int layer = 0; layer < d->layers; layer++) {
-      const double mean = summarise(values_of(m, layer, s), d->replay.recordings).mean;
+      const double mean = sample_summarise((size_t)d->replay.recordings, values_of(m, layer, s)).mean;
       d->layer[layer][s] = mean;
       sum += isnan(mean) ? 0 : mean;
       count += !isnan(mean);

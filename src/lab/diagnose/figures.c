@@ -3,9 +3,9 @@
 #include "lab/diagnose/figures.h"
 
 #include "base/error.h"
-#include "lab/diagnose/plot.h"
 #include "lab/diagnose/view.h"
 #include "lab/gnuplot.h"
+#include "lab/plot.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -73,7 +73,7 @@ static void put_heading(FILE *f, const scene *s, const char *what) {
 static bool has_states(const view *v) { return v->seen->H > 0; }
 
 /* every mode at some of all recorded steps, to the width of a point; the baseline is NaN for cells without one */
-static void disc_data(FILE *f, const void *context) {
+static sparc_status disc_data(FILE *f, const void *context) {
   const view *v = &((const scene *)context)->view;
   fprintf(f, "mode,step,re,im,r,base re,base im\n");
   for (int j = 0; j < v->seen->H; j++) {
@@ -85,6 +85,7 @@ static void disc_data(FILE *f, const void *context) {
               m->rho * sin(m->angle), isnan(m->r) ? 0 : m->r, exp(-m->nu) * cos(m->theta), exp(-m->nu) * sin(m->theta));
     }
   }
+  return SPARC_OK;
 }
 
 static void disc_script(FILE *f, const void *context) {
@@ -120,7 +121,7 @@ static void disc_script(FILE *f, const void *context) {
 
 /* ---- controls ------------------------------------------------------------------------------------ */
 
-static void controls_data(FILE *f, const void *context) {
+static sparc_status controls_data(FILE *f, const void *context) {
   const view *v = &((const scene *)context)->view;
   fprintf(f, "step,r,r least,r most,p,p least,p most\n");
   for (int t = 0; t < v->T; t++) {
@@ -129,6 +130,7 @@ static void controls_data(FILE *f, const void *context) {
     fprintf(f, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", t + 1, c[0].mean, c[0].least, c[0].most, c[1].mean, c[1].least,
             c[1].most);
   }
+  return SPARC_OK;
 }
 
 static void controls_script(FILE *f, const void *context) {
@@ -153,12 +155,13 @@ static void controls_script(FILE *f, const void *context) {
 
 /* ---- energies ------------------------------------------------------------------------------------ */
 
-static void energy_data(FILE *f, const void *context) {
+static sparc_status energy_data(FILE *f, const void *context) {
   const view *v = &((const scene *)context)->view;
   fprintf(f, "step,rank,mode,energy\n");
   for (int rank = 0; rank < v->seen->H; rank++)
     for (int t = 0; t < v->T; t++)
       fprintf(f, "%d,%d,%d,%.6g\n", t + 1, rank + 1, v->order[rank] + 1, view_energy(view_mode(v, t, v->order[rank])));
+  return SPARC_OK;
 }
 
 /* four decades below the greatest energy are told apart */
@@ -189,7 +192,7 @@ static double portrait_y(int k) {
 }
 
 /* in units of the farthest point of the mode's path */
-static void portrait_data(FILE *f, const void *context) {
+static sparc_status portrait_data(FILE *f, const void *context) {
   const view *v = &((const scene *)context)->view;
   fprintf(f, "mode,step,event,re,im,x,y\n");
   for (int k = 0; k < portraits_of(v); k++) {
@@ -203,6 +206,7 @@ static void portrait_data(FILE *f, const void *context) {
               m->h_re, m->h_im, x + scale * m->h_re, y + scale * m->h_im);
     }
   }
+  return SPARC_OK;
 }
 
 static void portrait_script(FILE *f, const void *context) {
@@ -243,7 +247,8 @@ static const struct figure_kind {
   const char *name, *caption;
   int width, height;
   bool (*possible)(const view *v);
-  void (*data)(FILE *f, const void *context), (*script)(FILE *f, const void *context);
+  sparc_status (*data)(FILE *f, const void *context);
+  void (*script)(FILE *f, const void *context);
 } kinds[] = {
     {"disc", "Eigenvalues of the modes in the unit disc: the baseline, and where control moves them at recorded steps.",
      680, 600, view_has_disc, disc_data, disc_script},
@@ -265,7 +270,8 @@ static sparc_status draw_scene(const scene *s, const char *folder, const char *n
     if (!kinds[i].possible(&s->view)) continue;
     *made = (diagnosis_figure){.caption = kinds[i].caption, .run = s->run, .layer = s->view.layer};
     snprintf(made->name, sizeof made->name, "%s-%s", name, kinds[i].name);
-    const plot p = {.name = made->name,
+    const plot p = {.command = "sparc diagnose",
+                    .name = made->name,
                     .width = kinds[i].width,
                     .height = kinds[i].height,
                     .data = kinds[i].data,

@@ -13,11 +13,11 @@
 /* ---- for people ---------------------------------------------------------------------------------- */
 
 static void fill_cell(const table_cell *from, sheet_cell *to) {
-  const summary *v = &from->value;
+  const sample_summary *v = &from->value;
   if (v->count == 0)
     snprintf(to->text, SHEET_CELL, "-");
   else
-    sheet_pair(v->mean * from->scale, v->deviation * from->scale, from->digits, to->text);
+    sheet_pair(v->mean * from->scale, v->stddev * from->scale, from->digits, to->text);
 }
 
 static bool has_paper(const table *t) {
@@ -92,14 +92,14 @@ static void print_csv(FILE *f, const diagnosis_tables *tables) {
   for (int i = 0; i < tables->count; i++) {
     const table *t = &tables->table[i];
     for (int k = 0; k < t->rows * t->columns; k++) {
-      const summary *v = &t->cell[k].value;
+      const sample_summary *v = &t->cell[k].value;
       fprintf(f, "%s,", t->key);
       csv_put_text(f, t->label[k / t->columns]);
       putc(',', f);
       csv_put_text(f, t->column[k % t->columns].key);
       fprintf(f, ",%d", v->count);
       csv_put_number(f, true, v->mean);
-      csv_put_number(f, true, v->deviation);
+      csv_put_number(f, true, v->stddev);
       csv_put_number(f, true, plain_paper(&t->cell[k]));
       putc('\n', f);
     }
@@ -114,10 +114,10 @@ static json_t *json_table(const table *t) {
     json_t *row = json_pack("{s:o}", "row", json_text(t->label[r]));
     for (int c = 0; row && c < t->columns; c++) {
       const table_cell *cell = &t->cell[r * t->columns + c];
-      const summary *v = &cell->value;
+      const sample_summary *v = &cell->value;
       json_object_set_new(row, t->column[c].key,
                           json_pack("{s:i, s:o, s:o, s:o}", "runs", v->count, "mean", json_finite(v->mean), "deviation",
-                                    json_finite(v->deviation), "paper", json_finite(plain_paper(cell))));
+                                    json_finite(v->stddev), "paper", json_finite(plain_paper(cell))));
     }
     json_array_append_new(rows, row);
   }

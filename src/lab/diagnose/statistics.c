@@ -3,6 +3,8 @@
  * two sums, or a mean over modes of a deviation over time. */
 #include "lab/diagnose/statistics.h"
 
+#include "base/moments.h"
+
 #include <math.h>
 #include <stdbool.h>
 
@@ -71,20 +73,21 @@ static double quotient(const fragment *f, mode_function *above, mode_function *b
   return divisor > 0 ? sum_of(f, above) / divisor : NAN;
 }
 
-/* around the mean, so that a constant has none */
-static double deviation_of_mode(const fragment *f, mode_function *of, int j) {
-  double mean = 0, squares = 0;
-  for (int t = 0; t < f->T; t++) mean += of(&f->mode[t * f->H + j]) / f->T;
-  for (int t = 0; t < f->T; t++) {
-    const double off = of(&f->mode[t * f->H + j]) - mean;
-    squares += off * off;
-  }
-  return sqrt(squares / f->T);
+/* one mode over time */
+typedef struct course {
+  const fragment *f;
+  mode_function *of;
+  int j;
+} course;
+
+static double course_at(const void *values, size_t t) {
+  const course *c = values;
+  return c->of(&c->f->mode[t * (size_t)c->f->H + (size_t)c->j]);
 }
 
 static double deviation_over_time(const fragment *f, mode_function *of) {
   double sum = 0;
-  for (int j = 0; j < f->H; j++) sum += deviation_of_mode(f, of, j);
+  for (int j = 0; j < f->H; j++) sum += sqrt(batch_moments_of((size_t)f->T, course_at, &(course){f, of, j}).variance);
   return sum / f->H;
 }
 
@@ -147,22 +150,4 @@ double fragment_statistic(const fragment *f, statistic_id id) {
   if (definitions[id].deviates) return deviation_over_time(f, definitions[id].deviates);
   const double value = quotient(f, definitions[id].above, definitions[id].below);
   return id == STATE_RMS ? sqrt(value) : value;
-}
-
-/* ---- many of them --------------------------------------------------------------------------------- */
-
-summary summarise(const double *values, int n) {
-  summary s = {.mean = 0, .deviation = NAN};
-  for (int i = 0; i < n; i++) {
-    if (isnan(values[i])) continue;
-    s.mean += values[i];
-    s.count++;
-  }
-  s.mean = s.count ? s.mean / s.count : NAN;
-  if (s.count < 2) return s;
-  double squares = 0;
-  for (int i = 0; i < n; i++)
-    if (!isnan(values[i])) squares += (values[i] - s.mean) * (values[i] - s.mean);
-  s.deviation = sqrt(squares / (s.count - 1));
-  return s;
 }

@@ -44,12 +44,4 @@ typedef struct fragment {
 
 double fragment_statistic(const fragment *f, statistic_id id);
 
-/* mean and deviation (divided by n - 1; NAN for one) of those numbers that are there */
-typedef struct summary {
-  int count;
-  double mean, deviation;
-} summary;
-
-summary summarise(const double *values, int n);
-
 #endif

@@ -88,7 +88,7 @@ static table_cell statistic_cell(const grouping *g, const group *of, int layer, 
     g->values[i] = layer < 0 ? d->whole[id] : layer < d->layers ? d->layer[layer][id] : NAN;
   }
   const statistic *s = &statistic_table[id];
-  return (table_cell){.value = summarise(g->values, of->runs), .scale = s->scale, .digits = s->digits};
+  return (table_cell){.value = sample_summarise((size_t)of->runs, g->values), .scale = s->scale, .digits = s->digits};
 }
 
 static void set_statistic_columns(table *t, const statistic_id *ids) {
@@ -221,7 +221,7 @@ static sparc_status add_interventions(const grouping *g, diagnosis_tables *table
     set_column(t, c, of->title, of->title);
     for (int row = 0; row < rows; row++) {
       for (int k = 0; k < of->runs; k++) g->values[k] = change_of(of->run[k], names[row]);
-      *cell_at(t, row, c) = (table_cell){.value = summarise(g->values, of->runs),
+      *cell_at(t, row, c) = (table_cell){.value = sample_summarise((size_t)of->runs, g->values),
                                          .scale = 1,
                                          .digits = 4,
                                          .paper = paper_find(t->key, paper_task(of), names[row], 0)};
@@ -239,7 +239,7 @@ static void add_evolution_row(const grouping *g, const group *of, int metric, ta
   snprintf(t->label[t->rows], TABLE_LABEL, "%s: %s", of->title, m->title);
   for (int end = 0; end < 2; end++) {
     for (int i = 0; i < of->runs; i++) g->values[i] = end ? g->evolution[i].last : g->evolution[i].first;
-    *cell_at(t, t->rows, end) = (table_cell){.value = summarise(g->values, of->runs),
+    *cell_at(t, t->rows, end) = (table_cell){.value = sample_summarise((size_t)of->runs, g->values),
                                              .scale = m->scale,
                                              .digits = m->digits,
                                              .paper = paper_find(t->key, paper_task(of), m->key, end + 1)};

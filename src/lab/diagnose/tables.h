@@ -4,6 +4,7 @@
 #ifndef SPARC_LAB_DIAGNOSE_TABLES_H
 #define SPARC_LAB_DIAGNOSE_TABLES_H
 
+#include "base/moments.h"
 #include "lab/diagnose/diagnosis.h"
 #include "lab/diagnose/paper.h"
 #include "lab/sheet.h"
@@ -11,8 +12,8 @@
 enum { TABLE_LABEL = REPLAY_TITLE + 40 };
 
 typedef struct table_cell {
-  summary value; /* count 0: there is no number */
-  double scale;  /* in tables for people; files for programs have plain numbers */
+  sample_summary value; /* count 0: there is no number */
+  double scale;         /* in tables for people; files for programs have plain numbers */
   int digits;
   const paper_number *paper; /* NULL: the paper prints none */
 } table_cell;

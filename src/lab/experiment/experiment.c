@@ -6,6 +6,7 @@
  */
 #include "lab/experiment/experiment.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include "train/batch.h"
@@ -18,12 +19,6 @@
 #include <time.h>
 
 /* ---- one run ------------------------------------------------------------------------------------ */
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static sparc_run_config config_of(const experiment_run *run, int threads) {
   sparc_run_config c = sparc_run_defaults();
@@ -132,7 +127,7 @@ static sparc_status execute(experiment_run *run, sparc_run *work) {
 }
 
 static void do_run(experiment_run *run, int threads) {
-  const double start = now();
+  const double start = seconds_now();
   const sparc_run_config config = config_of(run, threads);
   sparc_run *work;
   atomic_store(&run->state, RUN_TRAINING);
@@ -141,7 +136,7 @@ static void do_run(experiment_run *run, int threads) {
   run->status = status;
   if (status != SPARC_OK) snprintf(run->error, sizeof run->error, "%s", sparc_error());
   sparc_run_free(work);
-  run->seconds = now() - start;
+  run->seconds = seconds_now() - start;
   const bool complete = atomic_load(&run->done) == run->updates;
   atomic_store(&run->state, status != SPARC_OK ? RUN_FAILED : complete ? RUN_DONE : RUN_STOPPED);
 }

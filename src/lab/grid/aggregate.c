@@ -3,8 +3,8 @@
 #include "lab/grid/aggregate.h"
 
 #include "base/error.h"
+#include "base/moments.h"
 #include "lab/grid/reliable.h"
-#include "rl/score.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ sparc_status aggregate_score(size_t count, const double *values, const grid_scor
     if (!isfinite(values[i]))
       return fail(SPARC_NOT_FINITE, "value %zu of %zu is %g; every one that counts must be finite", i + 1, count,
                   values[i]);
-  double x = rule->best ? values[0] : score_mean(window, values + first);
+  double x = rule->best ? values[0] : mean_of(window, values + first);
   /* a negative scale turns the order round */
   const bool higher = rule->scale < 0 ? !rule->higher : rule->higher;
   for (size_t i = 1; rule->best && i < count; i++)
@@ -32,13 +32,12 @@ sparc_status aggregate_score(size_t count, const double *values, const grid_scor
 /* ---- seeds: [eq:app_three_seed_statistics] ------------------------------------------------------- */
 
 aggregate_summary aggregate_summarise(int count, const double *values) {
+  const sample_summary sample = sample_summarise((size_t)count, values);
   aggregate_summary s = {.count = count, .mean = NAN, .deviation = NAN, .low = NAN, .high = NAN};
-  if (count == 0) return s;
-  score_over_seeds((size_t)count, values, &s.mean, &s.deviation);
-  if (count == 1) {
-    s.deviation = NAN;
-    return s;
-  }
+  if (sample.count < count) return s; /* one that is missing is no number to leave out */
+  s.mean = sample.mean;
+  s.deviation = sample.stddev;
+  if (count < 2) return s;
   const double half = student_half_width(count, s.deviation);
   s.low = s.mean - half;
   s.high = s.mean + half;

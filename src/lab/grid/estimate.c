@@ -2,12 +2,12 @@
 /* estimate.c: by what others took, by trying, or by adding up. */
 #include "lab/grid/estimate.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "run/rl_run.h"
 #include "run/run_settings.h"
 
 #include <math.h>
-#include <time.h>
 
 enum { PROGRAM_MB = 40 }; /* code, libraries, and what the system keeps for a process */
 
@@ -73,16 +73,10 @@ typedef struct trial {
   bool validated;
 } trial;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* asks the run to stop when enough is known */
 static int watch(void *user, const sparc_run_event *event) {
   trial *t = user;
-  const double time = now(), spent = time - t->last;
+  const double time = seconds_now(), spent = time - t->last;
   t->last = time;
   if (event->stage == SPARC_RUN_UPDATE) {
     t->updating += spent;
@@ -102,9 +96,9 @@ static sparc_status time_validation(const sparc_run *run, double *seconds) {
   *seconds = 0;
   if (all == 0) return SPARC_OK;
   if (some.count > ESTIMATE_EXAMPLES) some.count = ESTIMATE_EXAMPLES;
-  const double begun = now();
+  const double begun = seconds_now();
   const sparc_status status = sparc_trainer_evaluate(sparc_run_trainer(run), &some, &unused);
-  *seconds = (now() - begun) * all / some.count;
+  *seconds = (seconds_now() - begun) * all / some.count;
   return status;
 }
 

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.c: learning curves of every task, all scores beside the paper's, and profiles over tasks.
- *
- * A script refers to columns of its data by their headings, so that it can be read, changed and run again by hand. Its
- * body stands in it twice, once for each kind of picture.
- */
+/* figures.c: learning curves of every task, all scores beside the paper's, and profiles over tasks. */
 #include "lab/grid/figures.h"
 
 #include "base/error.h"
-#include "io/atomic_file.h"
 #include "io/folder_file.h"
 #include "lab/gnuplot.h"
 #include "lab/grid/curves.h"
 #include "lab/grid/overall.h"
+#include "lab/plot.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -75,19 +71,6 @@ typedef struct output {
   const grid_figure *figure;
 } output;
 
-static sparc_status write_file(const output *o, const char *extension, sparc_status (*body)(FILE *, const output *)) {
-  char folder[JOB_PATH], path[JOB_PATH + GRID_NAME + 16];
-  grid_figures_folder(o->r->jobs, folder);
-  snprintf(path, sizeof path, "%s/%s%s", folder, o->figure->name, extension);
-  atomic_file file;
-  sparc_status status = atomic_file_begin(&file, path);
-  if (status != SPARC_OK) return status;
-  status = body(file.stream, o);
-  if (status == SPARC_OK) return atomic_file_commit(&file);
-  atomic_file_abandon(&file);
-  return status;
-}
-
 static void put_value(FILE *f, double value) {
   if (isfinite(value))
     fprintf(f, ",%.9g", value);
@@ -108,7 +91,8 @@ static grid_score score_of(const grid_results *r, int task) {
 }
 
 /* method,x,mean,low,high: the methods one after the other, as each has points of its own */
-static sparc_status write_curves(FILE *f, const output *o) {
+static sparc_status write_curves(FILE *f, const void *context) {
+  const output *o = context;
   sparc_status status = SPARC_OK;
   fprintf(f, "method,x,mean,low,high\n");
   for (int m = 0; m < o->r->jobs->chosen.methods && status == SPARC_OK; m++) {
@@ -147,7 +131,8 @@ static void put_score(FILE *f, const grid_results *r, const field_result *s, int
   }
 }
 
-static sparc_status write_scores(FILE *f, const output *o) {
+static sparc_status write_scores(FILE *f, const void *context) {
+  const output *o = context;
   const grid_results *r = o->r;
   fprintf(f, "task,method,row,mean,deviation,paper,run\n");
   for (int t = 0; t < r->jobs->chosen.tasks; t++)
@@ -179,7 +164,8 @@ static sparc_status put_profile(FILE *f, const grid_results *r, const overall *a
   return status;
 }
 
-static sparc_status write_profiles(FILE *f, const output *o) {
+static sparc_status write_profiles(FILE *f, const void *context) {
+  const output *o = context;
   overall all;
   double threshold[PROFILE_POINTS];
   sparc_status status = overall_read(o->r, &all);
@@ -201,6 +187,10 @@ static void put_title(FILE *f, const grid_results *r, const char *what) {
   fprintf(f, "set title %s\n", gnuplot_text(title).text);
 }
 
+static void put_lines_style(FILE *f) {
+  fprintf(f, "set grid y linecolor rgb '#e6eaee'\nset key outside right top vertical samplen 2\n");
+}
+
 /* lines of methods with a band under all of them; a row of another method is no point */
 static void put_lines(FILE *f, const output *o, bool (*shown)(const grid_results *r, int task, int method)) {
   const grid_results *r = o->r;
@@ -209,8 +199,7 @@ static void put_lines(FILE *f, const output *o, bool (*shown)(const grid_results
     for (int m = 0; m < r->jobs->chosen.methods; m++) {
       if (!shown(r, o->figure->task, m)) continue;
       const char *colour = grid_colour(grid_of(r), r->jobs->chosen.method[m]);
-      fprintf(f, "%s%s using (strcol(1) eq %s ? $2 : NaN):", separator, gnuplot_file(o->figure->name, ".csv").text,
-              gnuplot_text(method_name(r, m)).text);
+      fprintf(f, "%sdata using (strcol(1) eq %s ? $2 : NaN):", separator, gnuplot_text(method_name(r, m)).text);
       if (pass == 0)
         fprintf(f, "4:5 with filledcurves linecolor rgb '%s' fillstyle transparent solid 0.18 notitle", colour);
       else
@@ -221,10 +210,12 @@ static void put_lines(FILE *f, const output *o, bool (*shown)(const grid_results
   putc('\n', f);
 }
 
-static void put_curve_body(FILE *f, const output *o) {
+static void put_curve_body(FILE *f, const void *context) {
+  const output *o = context;
   const grid_results *r = o->r;
   const grid_score score = score_of(r, o->figure->task);
   const grid_task *task = &grid_of(r)->task[r->jobs->chosen.task[o->figure->task]];
+  put_lines_style(f);
   put_title(f, r, task->title);
   fprintf(f, "set xlabel '%s'\nset ylabel %s\n", task->kind == GRID_RL ? "environment steps" : "updates",
           gnuplot_text(score.unit).text);
@@ -236,7 +227,9 @@ static bool has_profile(const grid_results *r, int task, int method) {
   return true;
 }
 
-static void put_profile_body(FILE *f, const output *o) {
+static void put_profile_body(FILE *f, const void *context) {
+  const output *o = context;
+  put_lines_style(f);
   put_title(f, o->r, grid_of(o->r)->title);
   fprintf(f, "set xlabel 'normalised score: 0 random, 1 optimal'\nset ylabel 'fraction of runs above it'\n");
   fprintf(f, "set yrange [0:1.02]\n");
@@ -263,23 +256,22 @@ static panels lay_out(const grid_results *r) {
 static void put_panel(FILE *f, const grid_results *r, int task) {
   const grid_score score = score_of(r, task);
   const grid_task *t = &grid_of(r)->task[r->jobs->chosen.task[task]];
-  const gnuplot_string data = gnuplot_file("scores", ".csv"), name = gnuplot_text(t->name);
+  const gnuplot_string name = gnuplot_text(t->name);
   put_title(f, r, t->title);
   fprintf(f, "set xlabel %s offset 0,0.5\nplot ", gnuplot_text(score.unit).text);
   for (int m = 0; m < r->jobs->chosen.methods; m++)
     fprintf(f,
-            "%s using (strcol(1) eq %s && strcol(2) eq %s ? $4 : NaN):3:5 with xerrorbars "
+            "data using (strcol(1) eq %s && strcol(2) eq %s ? $4 : NaN):3:5 with xerrorbars "
             "pointtype 7 pointsize 0.9 linewidth 1.5 linecolor rgb '%s' notitle, \\\n  ",
-            data.text, name.text, gnuplot_text(method_name(r, m)).text,
-            grid_colour(grid_of(r), r->jobs->chosen.method[m]));
+            name.text, gnuplot_text(method_name(r, m)).text, grid_colour(grid_of(r), r->jobs->chosen.method[m]));
   fprintf(f,
-          "%s using (strcol(1) eq %s ? $7 : NaN):3 with points pointtype 6 pointsize 0.5 linecolor rgb '#6b7580' "
+          "data using (strcol(1) eq %s ? $7 : NaN):3 with points pointtype 6 pointsize 0.5 linecolor rgb '#6b7580' "
           "notitle, \\\n  ",
-          data.text, name.text);
+          name.text);
   fprintf(f,
-          "%s using (strcol(1) eq %s ? $6 : NaN):3 with points pointtype 12 pointsize 1.1 linecolor "
+          "data using (strcol(1) eq %s ? $6 : NaN):3 with points pointtype 12 pointsize 1.1 linecolor "
           "rgb '#1d2530' notitle\n",
-          data.text, name.text);
+          name.text);
 }
 
 static void put_method_names(FILE *f, const grid_results *r, bool shown) {
@@ -289,7 +281,8 @@ static void put_method_names(FILE *f, const grid_results *r, bool shown) {
   fprintf(f, ")\n");
 }
 
-static void put_scores_body(FILE *f, const output *o) {
+static void put_scores_body(FILE *f, const void *context) {
+  const output *o = context;
   const grid_results *r = o->r;
   const panels p = lay_out(r);
   const double edge = (double)PANEL_EDGE / p.height;
@@ -298,7 +291,7 @@ static void put_scores_body(FILE *f, const output *o) {
   fprintf(f, "spacing screen 0.03, screen %.4f\n", edge);
   fprintf(f, "set label 1 '◇ the paper  ○ single runs' at screen 0.01, screen %.4f left textcolor rgb '#3c4650'\n",
           0.12 * edge);
-  fprintf(f, "set yrange [%d.6:-0.6]\nset grid x linecolor rgb '#e6eaee'\n", r->jobs->chosen.methods - 1);
+  fprintf(f, "set yrange [%d.6:-0.6]\nset grid x y linecolor rgb '#e6eaee'\nunset key\n", r->jobs->chosen.methods - 1);
   fprintf(f, "set offsets graph 0.04, graph 0.04, 0, 0\n");
   for (int t = 0, panel = 0; t < r->jobs->chosen.tasks; t++) {
     if (!has_scores(r, t)) continue;
@@ -309,39 +302,31 @@ static void put_scores_body(FILE *f, const output *o) {
 }
 
 static const struct {
-  sparc_status (*data)(FILE *f, const output *o);
-  void (*script)(FILE *f, const output *o);
+  sparc_status (*data)(FILE *f, const void *context);
+  void (*script)(FILE *f, const void *context);
 } kinds[FIGURE_KINDS] = {
     [FIGURE_SCORES] = {write_scores, put_scores_body},
     [FIGURE_PROFILES] = {write_profiles, put_profile_body},
     [FIGURE_CURVES] = {write_curves, put_curve_body},
 };
 
-static sparc_status write_script(FILE *f, const output *o) {
-  const bool scores = o->figure->kind == FIGURE_SCORES;
-  const panels p = scores ? lay_out(o->r) : (panels){.width = 760, .height = 440};
-  gnuplot_canvas canvas = {.name = o->figure->name, .width = p.width, .height = p.height, .points = 13};
-  gnuplot_begin(f, "sparc lab figure", o->figure->name);
-  fprintf(f, "set grid y linecolor rgb '#e6eaee'\nset key outside right top vertical samplen 2\n");
-  if (scores) fprintf(f, "unset key\n");
-  putc('\n', f);
-  gnuplot_terminal(f, "svg", &canvas);
-  kinds[o->figure->kind].script(f, o);
-  putc('\n', f);
-  canvas.points = 10;
-  gnuplot_terminal(f, "pngcairo", &canvas);
-  kinds[o->figure->kind].script(f, o);
-  return SPARC_OK;
-}
-
 /* ---- all of it ----------------------------------------------------------------------------------- */
 
 static sparc_status draw(const output *o, grid_drawing *drawing) {
-  sparc_status status = write_file(o, ".csv", kinds[o->figure->kind].data);
-  if (status == SPARC_OK) status = write_file(o, ".gp", write_script);
-  if (status != SPARC_OK) return status;
+  const bool scores = o->figure->kind == FIGURE_SCORES;
+  const panels p = scores ? lay_out(o->r) : (panels){.width = 760, .height = 440};
   char folder[JOB_PATH], *svg = NULL;
   grid_figures_folder(o->r->jobs, folder);
+  const sparc_status status = plot_write(&(plot){.command = "sparc lab figure",
+                                                 .name = o->figure->name,
+                                                 .width = p.width,
+                                                 .height = p.height,
+                                                 .panels = scores,
+                                                 .data = kinds[o->figure->kind].data,
+                                                 .script = kinds[o->figure->kind].script,
+                                                 .context = o},
+                                         folder);
+  if (status != SPARC_OK) return status;
   if (gnuplot_draw(folder, o->figure->name, &svg) == SPARC_OK)
     drawing->figures++;
   else

@@ -3,6 +3,7 @@
 #include "lab/grid/store.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "io/json.h"
 
 #include <dirent.h>
@@ -15,12 +16,10 @@
 
 enum { STORE_PATH = 4200, LEVELS = 4 }; /* grid, task, method, seed */
 
-/* FNV-1a */
 sparc_status store_digest(const json_t *settings, char digest[STORE_DIGEST]) {
-  uint64_t hash = 14695981039346656037u;
   char *text = json_dumps(settings, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
   if (!text) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
-  for (const char *c = text; *c; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+  const uint64_t hash = hash_bytes(HASH_START, text, strlen(text));
   free(text);
   snprintf(digest, STORE_DIGEST, "%016llx", (unsigned long long)hash);
   return SPARC_OK;
