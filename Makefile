@@ -20,7 +20,7 @@ define build_preset
 @$(CMAKE) --build build/$(1) --parallel $(JOBS)
 endef
 
-.PHONY: run build inference test test-faults test-levels test-aarch64 test-device bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
+.PHONY: run build inference test test-faults test-levels test-aarch64 test-device device-counts bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
 
 run: build ## install what is missing, build, and run the main job
 	@scripts/run.sh $(RELEASE)
@@ -40,6 +40,9 @@ test-levels: build ## every test once per set of kernels that this machine can r
 test-device: build ## every gate of the kernels of devices (docs/gpu.md); says what ran and what was skipped
 	@scripts/install-packages.sh device || true
 	@scripts/test-device.sh $(RELEASE)
+
+device-counts: build ## bytes and issue slots per mode of the kernels of devices (docs/gpu.md); needs nvcc and nvdisasm
+	@scripts/device-counts.py $(RELEASE) --out docs/gpu
 
 test-aarch64: packages ## cross-compile for 64-bit ARM; golden vectors, kernel and property tests under qemu
 	@scripts/test-aarch64.sh build/aarch64 $(JOBS) || test $$? = 77
