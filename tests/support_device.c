@@ -1,9 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 #include "support_device.h"
 
+#include "device/device.h"
 #include "unit.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- the device of a test program ------------------------------------------------------------------ */
+
+device_under_test under_test = {.config = {.backend = "opencl"}};
+
+void device_arguments(int argc, char **argv) {
+  if (argc > 1) device_check(device_parse(argv[1], &under_test.config));
+  if (argc > 2) under_test.random_shapes = atoi(argv[2]);
+}
+
+int open_device(void **state) {
+  const char *backend = under_test.config.backend;
+  int count = 0;
+  (void)state;
+  if (sparc_device_count(backend, &count) != SPARC_OK) return -1;
+  if (count == 0) {
+    print_message("skipped: backend %s has no device (for OpenCL: pocl-opencl-icd)\n", backend);
+    return 0;
+  }
+  if (sparc_device_open(&under_test.config, &under_test.device) == SPARC_OK) return 0;
+  print_message("%s\n", sparc_error());
+  return -1;
+}
+
+int close_device(void **state) {
+  (void)state;
+  sparc_device_close(under_test.device);
+  return 0;
+}
+
+void need_device(void) {
+  if (!under_test.device) skip();
+}
+
+/* ---- arrays ---------------------------------------------------------------------------------------- */
 
 void device_check(sparc_status status) {
   if (status != SPARC_OK) fail_msg("%s", sparc_error());
@@ -15,8 +53,7 @@ sparc_slice device_block(sparc_device *device, size_t bytes) {
   return slice;
 }
 
-/* an array of the device with the given doubles, absent for NULL */
-static sparc_slice upload(sparc_device *device, const double *values, size_t n, bool bf16) {
+sparc_slice upload(sparc_device *device, const double *values, size_t n, bool bf16) {
   if (!values) return (sparc_slice){NULL, 0};
   const sparc_slice slice = device_block(device, n * sizeof(float));
   float *floats = sparc_alloc(n * sizeof *floats);
@@ -30,7 +67,7 @@ static sparc_slice upload(sparc_device *device, const double *values, size_t n, 
   return slice;
 }
 
-static void download(sparc_slice slice, double *values, size_t n, bool bf16) {
+void download(sparc_slice slice, double *values, size_t n, bool bf16) {
   float *floats = sparc_alloc(n * sizeof *floats);
   sparc_bf16 *narrow = sparc_alloc(n * sizeof *narrow);
   device_check(sparc_memory_read(slice, bf16 ? (void *)narrow : floats, n * (bf16 ? sizeof *narrow : sizeof *floats)));
@@ -40,7 +77,7 @@ static void download(sparc_slice slice, double *values, size_t n, bool bf16) {
   sparc_free(narrow);
 }
 
-static sparc_slice poisoned(sparc_device *device, size_t bytes) {
+sparc_slice poisoned_block(sparc_device *device, size_t bytes) {
   const sparc_slice slice = device_block(device, bytes);
   void *ones = sparc_alloc(bytes);
   memset(ones, 0xff, bytes);
@@ -56,18 +93,18 @@ void run_device(sparc_device *device, const problem *p, const sparc_device_plan_
   sparc_device_plan *plan;
   device_check(sparc_device_plan_create(device, p->cell, p->B, p->T, config, &plan));
   const sparc_slice params = upload(device, p->params, p->n.params, false);
-  const sparc_slice prepared = poisoned(device, sparc_device_plan_prepared_bytes(plan));
-  const sparc_slice saved = poisoned(device, sparc_device_plan_saved_bytes(plan));
-  const sparc_slice work = poisoned(device, sparc_device_plan_work_bytes(plan));
+  const sparc_slice prepared = poisoned_block(device, sparc_device_plan_prepared_bytes(plan));
+  const sparc_slice saved = poisoned_block(device, sparc_device_plan_saved_bytes(plan));
+  const sparc_slice work = poisoned_block(device, sparc_device_plan_work_bytes(plan));
   const sparc_device_sequence sequence = {.x = upload(device, p->x, tokens * D, bf16),
                                           .mask = upload(device, p->mask, tokens, false),
                                           .state0 = upload(device, p->state0, states, false),
-                                          .y = poisoned(device, tokens * O * sizeof(float)),
-                                          .state_last = poisoned(device, states * sizeof(float))};
+                                          .y = poisoned_block(device, tokens * O * sizeof(float)),
+                                          .state_last = poisoned_block(device, states * sizeof(float))};
   const sparc_device_gradient gradient = {.dy = upload(device, p->dy, tokens * O, bf16),
                                           .dstate_last = upload(device, p->dstate_last, states, false),
-                                          .dx = poisoned(device, tokens * D * sizeof(float)),
-                                          .dstate0 = poisoned(device, states * sizeof(float)),
+                                          .dx = poisoned_block(device, tokens * D * sizeof(float)),
+                                          .dstate0 = poisoned_block(device, states * sizeof(float)),
                                           .dparams = device_block(device, p->n.params * sizeof(float))};
   device_check(sparc_device_prepare(plan, params, prepared));
   device_check(sparc_device_forward(plan, prepared, &sequence, saved, work));
@@ -99,4 +136,12 @@ void run_device(sparc_device *device, const problem *p, const sparc_device_plan_
 
 void round_to_bf16(double *values, size_t n) {
   for (size_t i = 0; i < n; i++) values[i] = (double)sparc_float_from_bf16(sparc_bf16_from_float((float)values[i]));
+}
+
+void expect_rounded(const char *what, size_t n, const double *got, const double *want, double tolerance) {
+  double scale = 1;
+  for (size_t i = 0; i < n; i++) scale = fmax(scale, fabs(want[i]));
+  for (size_t i = 0; i < n; i++)
+    if (!(fabs(got[i] - want[i]) <= 0x1p-8 * fabs(want[i]) + tolerance * scale))
+      fail_msg("bf16 %s[%zu] is %.9g, expected %.9g", what, i, got[i], want[i]);
 }

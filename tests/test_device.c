@@ -17,42 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static sparc_device *device; /* NULL: none */
-static sparc_device_config which = {.backend = "opencl"};
-static int random_shapes = 0;
-
-static int open_device(void **state) {
-  int count = 0;
-  if (make_folder(state) != 0 || sparc_device_count(which.backend, &count) != SPARC_OK) return -1;
-  if (count == 0) {
-    print_message("skipped: backend %s has no device (for OpenCL: pocl-opencl-icd)\n", which.backend);
-    return 0;
-  }
-  if (sparc_device_open(&which, &device) == SPARC_OK) return 0;
-  print_message("%s\n", sparc_error());
-  return -1;
-}
-
-static int close_device(void **state) {
-  sparc_device_close(device);
-  return remove_folder(state);
-}
-
-static void need_device(void) {
-  if (!device) skip();
-}
+static int set_up(void **state) { return make_folder(state) == 0 ? open_device(state) : -1; }
+static int tear_down(void **state) { return close_device(state) == 0 ? remove_folder(state) : -1; }
 
 /* ---- against the reference ------------------------------------------------------------------------ */
-
-/* |got - want| <= 2^-8 |want| + tolerance max(1, max |want|): half a unit of bfloat16 on top of float's error */
-static void expect_rounded(const problem *p, const char *what, size_t n, const double *got, const double *want,
-                           double tolerance) {
-  double scale = 1;
-  for (size_t i = 0; i < n; i++) scale = fmax(scale, fabs(want[i]));
-  for (size_t i = 0; i < n; i++)
-    if (!(fabs(got[i] - want[i]) <= 0x1p-8 * fabs(want[i]) + tolerance * scale))
-      fail_msg("bf16 %s[%zu] is %.9g, expected %.9g, for %s", what, i, got[i], want[i], problem_text(p));
-}
 
 static void compare_problem(problem *p, int chunks, bool bf16) {
   const size_t tokens = (size_t)p->B * (size_t)p->T, O = p->n.output, D = (size_t)p->D;
@@ -62,10 +30,10 @@ static void compare_problem(problem *p, int chunks, bool bf16) {
   if (bf16) round_to_bf16(p->x, tokens * D);
   if (bf16) round_to_bf16(p->dy, tokens * O);
   run_reference(p, true, &want);
-  run_device(device, p, &(sparc_device_plan_config){.chunks = chunks, .bf16 = bf16}, 1, &got);
+  run_device(under_test.device, p, &(sparc_device_plan_config){.chunks = chunks, .bf16 = bf16}, 1, &got);
   if (bf16) {
-    expect_rounded(p, "y", tokens * O, got.y, want.y, 3e-6);
-    expect_rounded(p, "dx", tokens * D, got.dx, want.dx, 1e-5);
+    expect_rounded("y", tokens * O, got.y, want.y, 3e-6);
+    expect_rounded("dx", tokens * D, got.dx, want.dx, 1e-5);
     memcpy(got.y, want.y, tokens * O * sizeof(double));
     memcpy(got.dx, want.dx, tokens * D * sizeof(double));
   }
@@ -105,7 +73,7 @@ static void test_cells(void **state) {
                 {3, 31, 32, 16, MASK_NONE},  {1, 100, 31, 3, MASK_ZEROS}, {2, 300, 70, 5, MASK_RANDOM},
                 {1, 1100, 5, 16, MASK_NONE}, {1, 1100, 3, 1, MASK_RANDOM}};
   const device_case cells[] = {{"sparc", "", 7, 0}, {"rtu", "", 3, 0}, {"lru", "", 70, 0}, {"rglru", "block=1", 5, 0}};
-  const size_t count = random_shapes > 0 ? sizeof cells / sizeof *cells : 2;
+  const size_t count = under_test.random_shapes > 0 ? sizeof cells / sizeof *cells : 2;
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (size_t k = 0; k < count; k++) {
       device_case c = cells[k];
@@ -120,7 +88,7 @@ static void test_bf16(void **state) {
   const device_case direct = {"sparc", "projection=none", 0, 37}, blocks = {"rglru", "projection=none,block=3", 0, 36};
   compare(&direct, 2, 150, MASK_RANDOM, 1, true, 1);
   compare(&direct, 1, 150, MASK_NONE, 3, true, 2);
-  if (random_shapes > 0) compare(&blocks, 2, 70, MASK_RANDOM, 2, true, 3);
+  if (under_test.random_shapes > 0) compare(&blocks, 2, 70, MASK_RANDOM, 2, true, 3);
 }
 
 /* slow modes: 1 - exp(-e) must keep its digits, and the floor of the decay must hold */
@@ -140,7 +108,7 @@ static void test_small_decay(void **state) {
 static void test_random(void **state) {
   (void)state;
   need_device();
-  if (random_shapes == 0) {
+  if (under_test.random_shapes == 0) {
     print_message("skipped: random shapes need a COUNT, as in make test-device\n");
     return;
   }
@@ -157,7 +125,7 @@ static void test_random(void **state) {
                                          "frozen-gain"};
   sparc_random stream;
   sparc_random_init(&stream, 1, "device shapes", "");
-  for (int i = 0; i < random_shapes; i++) {
+  for (int i = 0; i < under_test.random_shapes; i++) {
     static const char *const kinds[] = {"sparc", "sparc", "sparc", "rtu", "lru", "rglru"};
     const char *kind = kinds[sparc_random_below(&stream, 6)];
     const bool is_sparc = strcmp(kind, "sparc") == 0, direct = sparc_random_below(&stream, 2);
@@ -199,8 +167,8 @@ static void test_repeats(void **state) {
   const sparc_cell_config config = config_of(&c, 33);
   problem p = problem_create(&config, 2, 77, MASK_RANDOM, &stream);
   result a = result_create(&p), b = result_create(&p);
-  run_device(device, &p, &(sparc_device_plan_config){.chunks = 2}, 1, &a);
-  run_device(device, &p, &(sparc_device_plan_config){.chunks = 2}, 2, &b);
+  run_device(under_test.device, &p, &(sparc_device_plan_config){.chunks = 2}, 1, &a);
+  run_device(under_test.device, &p, &(sparc_device_plan_config){.chunks = 2}, 2, &b);
   assert_true(same_bits(a.y, b.y, 2 * 77 * p.n.output) && same_bits(a.dx, b.dx, 2 * 77 * 7));
   for (size_t i = 0; i < p.n.params; i++) assert_true(b.dparams[i] == 2 * a.dparams[i]);
   result_free(&a);
@@ -220,11 +188,11 @@ static void expect_reset(const device_case *c, int T, int s, int chunks) {
   sparc_free(p.state0);
   p.state0 = sparc_alloc(p.n.state * sizeof *p.state0);
   result clean = result_create(&p), ruined = result_create(&p);
-  run_device(device, &p, &plan, 1, &clean);
+  run_device(under_test.device, &p, &plan, 1, &clean);
 
   for (size_t i = 0; i < first * D; i += 3) p.x[i] = NAN;
   for (size_t i = 0; i < p.n.state; i++) p.state0[i] = i % 2 ? NAN : INFINITY;
-  run_device(device, &p, &plan, 1, &ruined);
+  run_device(under_test.device, &p, &plan, 1, &ruined);
   assert_true(same_bits(clean.y + first * O, ruined.y + first * O, (all - first) * O));
   assert_true(same_bits(clean.state_last, ruined.state_last, p.n.state));
   assert_true(same_bits(clean.dx + first * D, ruined.dx + first * D, (all - first) * D));
@@ -232,10 +200,10 @@ static void expect_reset(const device_case *c, int T, int s, int chunks) {
 
   for (size_t i = 0; i < first * D; i += 3) p.x[i] = 0.5;
   for (size_t i = 0; i < p.n.state; i++) p.state0[i] = 0.25;
-  run_device(device, &p, &plan, 1, &clean);
+  run_device(under_test.device, &p, &plan, 1, &clean);
   for (size_t i = first * O; i < all * O; i += 2) p.dy[i] = NAN;
   for (size_t i = 0; i < p.n.state; i++) p.dstate_last[i] = INFINITY;
-  run_device(device, &p, &plan, 1, &ruined);
+  run_device(under_test.device, &p, &plan, 1, &ruined);
   assert_true(same_bits(clean.dx, ruined.dx, first * D) && same_bits(clean.dstate0, ruined.dstate0, p.n.state));
   result_free(&clean);
   result_free(&ruined);
@@ -247,7 +215,7 @@ static void test_resets(void **state) {
   need_device();
   static const device_case cells[] = {{"sparc", "", 7, 5}, {"rtu", "", 3, 33}, {"rglru", "block=1", 5, 3}};
   static const int starts[] = {0, 1, 3, 4, 30, 31, 32, 63, 64, 65, 99};
-  for (size_t k = 0; k < (random_shapes > 0 ? sizeof cells / sizeof *cells : 2); k++)
+  for (size_t k = 0; k < (under_test.random_shapes > 0 ? sizeof cells / sizeof *cells : 2); k++)
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) expect_reset(&cells[k], 100, starts[i], i % 2 ? 1 : 3);
 }
 
@@ -263,7 +231,7 @@ static void test_chunks(void **state) {
     sparc_cell *cell;
     sparc_device_plan *plan;
     device_check(sparc_cell_create(&(sparc_cell_config){.kind = "rtu", .D = 1, .H = cases[i].H}, &cell));
-    device_check(sparc_device_plan_create(device, cell, cases[i].B, cases[i].T, NULL, &plan));
+    device_check(sparc_device_plan_create(under_test.device, cell, cases[i].B, cases[i].T, NULL, &plan));
     assert_int_equal(sparc_device_plan_chunks(plan), cases[i].chunks);
     sparc_device_plan_free(plan);
     sparc_cell_free(cell);
@@ -280,7 +248,7 @@ static void expect_failure(sparc_status got, sparc_status want, const char *sent
 
 static void test_names(void **state) {
   (void)state;
-  sparc_device *opened = device;
+  sparc_device *opened = under_test.device;
   int count;
   expect_failure(sparc_device_count("openc", &count), SPARC_INVALID, "did you mean 'opencl'?");
   expect_failure(sparc_device_open(&(sparc_device_config){.backend = "metal"}, &opened), SPARC_INVALID,
@@ -325,8 +293,8 @@ static void test_plans_refused(void **state) {
     sparc_device_plan *plan;
     device_check(sparc_cell_create(&cases[i].config, &cell));
     const sparc_device_plan_config config = {.chunks = cases[i].chunks};
-    expect_failure(sparc_device_plan_create(device, cell, cases[i].B, cases[i].T, &config, &plan), cases[i].status,
-                   cases[i].sentence);
+    expect_failure(sparc_device_plan_create(under_test.device, cell, cases[i].B, cases[i].T, &config, &plan),
+                   cases[i].status, cases[i].sentence);
     assert_null(plan);
     sparc_cell_free(cell);
   }
@@ -335,7 +303,7 @@ static void test_plans_refused(void **state) {
 static void test_memory(void **state) {
   (void)state;
   need_device();
-  const sparc_slice block = device_block(device, 100);
+  const sparc_slice block = device_block(under_test.device, 100);
   char bytes[200] = {0};
   sparc_memory *huge;
   for (int i = 0; i < 100; i++) bytes[i] = 1;
@@ -345,8 +313,8 @@ static void test_memory(void **state) {
   expect_failure(sparc_memory_read((sparc_slice){block.memory, 101}, bytes, 0), SPARC_INVALID, "ends behind its block");
   expect_failure(sparc_memory_read((sparc_slice){NULL, 0}, bytes, 1), SPARC_INVALID, "has no memory");
   expect_failure(sparc_memory_copy(block, (sparc_slice){block.memory, 10}, 20), SPARC_INVALID, "overlap");
-  expect_failure(sparc_memory_create(device, (size_t)1 << 62, &huge), SPARC_NO_MEMORY, "too large for");
-  expect_failure(sparc_memory_create(device, 0, &huge), SPARC_INVALID, "bytes is 0");
+  expect_failure(sparc_memory_create(under_test.device, (size_t)1 << 62, &huge), SPARC_NO_MEMORY, "too large for");
+  expect_failure(sparc_memory_create(under_test.device, 0, &huge), SPARC_INVALID, "bytes is 0");
   memcpy(bytes, "abcdefgh", 8);
   device_check(sparc_memory_write(block, bytes, 8));
   device_check(sparc_memory_copy(block, (sparc_slice){block.memory, 50}, 8));
@@ -368,11 +336,11 @@ enum { SMALL_T = 5, SMALL_D = 3, SMALL_H = 2 };
 static small_plan make_small(const char *kind) {
   small_plan s = {.cell = NULL};
   device_check(sparc_cell_create(&(sparc_cell_config){.kind = kind, .D = SMALL_D, .H = SMALL_H}, &s.cell));
-  device_check(sparc_device_plan_create(device, s.cell, 1, SMALL_T, NULL, &s.plan));
-  s.prepared = device_block(device, sparc_device_plan_prepared_bytes(s.plan));
-  s.saved = device_block(device, sparc_device_plan_saved_bytes(s.plan));
-  s.work = device_block(device, sparc_device_plan_work_bytes(s.plan));
-  s.arrays = device_block(device, 4096);
+  device_check(sparc_device_plan_create(under_test.device, s.cell, 1, SMALL_T, NULL, &s.plan));
+  s.prepared = device_block(under_test.device, sparc_device_plan_prepared_bytes(s.plan));
+  s.saved = device_block(under_test.device, sparc_device_plan_saved_bytes(s.plan));
+  s.work = device_block(under_test.device, sparc_device_plan_work_bytes(s.plan));
+  s.arrays = device_block(under_test.device, 4096);
   s.sequence = (sparc_device_sequence){.x = s.arrays, .mask = {s.arrays.memory, 1024}, .y = {s.arrays.memory, 2048}};
   return s;
 }
@@ -394,8 +362,8 @@ static void test_masks(void **state) {
     const float mask[SMALL_T] = {1, 0, 1, 0.5f, 1};
     device_check(sparc_memory_write(s.sequence.mask, mask, sizeof mask));
     device_check(sparc_device_forward(s.plan, s.prepared, &s.sequence, s.saved, s.work));
-    expect_failure(sparc_device_wait(device), SPARC_INVALID, "element 3 of a mask is neither 0 nor 1");
-    device_check(sparc_device_wait(device));
+    expect_failure(sparc_device_wait(under_test.device), SPARC_INVALID, "element 3 of a mask is neither 0 nor 1");
+    device_check(sparc_device_wait(under_test.device));
     free_small(&s);
   }
 }
@@ -484,7 +452,7 @@ static void test_failing_driver(void **state) {
   need_device();
   sparc_cell *cell;
   sparc_device *opened = NULL;
-  real = device->backend;
+  real = under_test.device->backend;
   device_backend failing = *real;
   failing.open = failing_open;
   failing.allocate = failing_allocate;
@@ -518,7 +486,7 @@ static void keep_log(void *user, const char *line) {
 
 /* a plan on a device of its own with this cache; the log of making it is in log_text */
 static void make_plan_with_cache(const char *cache) {
-  sparc_device_config config = which;
+  sparc_device_config config = under_test.config;
   sparc_device *own;
   sparc_device_plan *plan;
   sparc_cell *cell;
@@ -676,8 +644,7 @@ static void test_opencl_numbers(void **state) {
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) device_check(device_parse(argv[1], &which));
-  if (argc > 2) random_shapes = atoi(argv[2]);
+  device_arguments(argc, argv);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_opencl_numbers), cmocka_unit_test(test_names),   cmocka_unit_test(test_memory),
       cmocka_unit_test(test_plans_refused),  cmocka_unit_test(test_cells),   cmocka_unit_test(test_bf16),
@@ -685,5 +652,5 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_chunks),         cmocka_unit_test(test_masks),   cmocka_unit_test(test_arguments),
       cmocka_unit_test(test_failing_driver), cmocka_unit_test(test_cache),   cmocka_unit_test(test_random),
   };
-  return cmocka_run_group_tests(tests, open_device, close_device);
+  return cmocka_run_group_tests(tests, set_up, tear_down);
 }

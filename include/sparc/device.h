@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* device.h: whole sequences on a GPU, through OpenCL or CUDA.
+/* device.h: sequences, single steps of many streams and scans on a GPU, through OpenCL or CUDA.
  *
- * The semantics are those of sequence.h, on arrays in the memory of the device. Drivers are loaded at run time; nothing
- * is linked. A device is used only when a program opens it: no other call of the library selects one.
+ * The semantics are those of sequence.h, online.h and scan.h, on arrays in the memory of the device. Drivers are loaded
+ * at run time; nothing is linked. A device is used only when a program opens it: no other call of the library selects
+ * one.
  *
  * By default arithmetic is exact: IEEE operations in a fixed order, without atomics, in tiles that depend on the shape
  * alone. Every device whose info says `exact` gives the same bits. `fast` allows the hardware's approximations; results
@@ -114,6 +115,84 @@ SPARC_API sparc_status sparc_device_forward(const sparc_device_plan *plan, sparc
 SPARC_API sparc_status sparc_device_backward(const sparc_device_plan *plan, sparc_slice prepared,
                                              const sparc_device_sequence *sequence, sparc_slice saved,
                                              const sparc_device_gradient *gradient, sparc_slice work);
+
+/* ---- single steps of many streams ----------------------------------------------------------------- */
+
+typedef struct sparc_device_streams { /* B streams; x and y in the plan's precision */
+  sparc_slice x;                      /* [B][D] */
+  sparc_slice mask;                   /* [B], 0: a new segment starts here; may be absent: ones */
+  sparc_slice states;                 /* [B][S], floats, replaced by the states after the step */
+  sparc_slice y;                      /* [B][O]; may be absent */
+} sparc_device_streams;
+
+/* sparc_device_step advances the B streams of a plan with T = 1 by one input each: a matrix product, if the cell has a
+ * projection, and one kernel. The bits are those of sparc_device_forward on the same plan. It keeps nothing for
+ * backward; RTRL runs on the CPU. */
+SPARC_API sparc_status sparc_device_step(const sparc_device_plan *plan, sparc_slice prepared,
+                                         const sparc_device_streams *streams, sparc_slice work);
+
+/* ---- scans with given coefficients ---------------------------------------------------------------- */
+
+typedef struct sparc_device_scan sparc_device_scan;
+
+typedef enum sparc_scan_kind {
+  SPARC_SCAN_SPECTRAL, /* two controls per token; transitions are recomputed, never stored */
+  SPARC_SCAN_REAL      /* a transition for every token and coordinate, in float */
+} sparc_scan_kind;
+
+typedef struct sparc_device_scan_config {
+  sparc_scan_kind kind;
+  int B, T, H;            /* streams, steps, modes (real scan: coordinates) */
+  float kappa_r, kappa_p; /* of the spectral scan, as in sparc_scan_config */
+  int bf16;               /* not 0: b, h, dh and db are bfloat16 */
+  int chunks;             /* as in sparc_device_plan_config */
+} sparc_device_scan_config;
+
+/* rows of 2 H numbers, re | im, or of H numbers for the real scan; arrays must not overlap */
+typedef struct sparc_device_scan_data {
+  sparc_slice controls;   /* spectral: [B][T][2] floats, r and p from -1 to 1; may be absent: none */
+  sparc_slice a;          /* real: [B][T][H] floats */
+  sparc_slice mask;       /* [B][T] floats; may be absent: ones */
+  sparc_slice state0;     /* [B][row] floats; may be absent: zeros */
+  sparc_slice b;          /* [B][T][row]; backward reads it again instead of h */
+  sparc_slice h;          /* [B][T][row], written by forward; backward does not read it */
+  sparc_slice state_last; /* [B][row] floats, written by forward; may be absent */
+} sparc_device_scan_data;
+
+typedef struct sparc_device_scan_gradient {
+  sparc_slice dh;          /* [B][T][row] */
+  sparc_slice dstate_last; /* [B][row] floats; may be absent: zeros */
+  sparc_slice db;          /* [B][T][row], overwritten */
+  sparc_slice dcontrols;   /* spectral: [B][T][2] floats, overwritten; may be absent */
+  sparc_slice da;          /* real: [B][T][H] floats, overwritten */
+  sparc_slice dstate0;     /* [B][row] floats, overwritten; may be absent */
+  sparc_slice dnu, dtheta; /* spectral: [H] floats, added to; may be absent */
+} sparc_device_scan_gradient;
+
+/* sparc_device_scan_create compiles the kernels of a scan. SPARC_NO_MEMORY as in sparc_device_plan_create. */
+SPARC_API sparc_status sparc_device_scan_create(sparc_device *device, const sparc_device_scan_config *config,
+                                                sparc_device_scan **out);
+SPARC_API void sparc_device_scan_free(sparc_device_scan *scan); /* may be NULL */
+SPARC_API int sparc_device_scan_chunks(const sparc_device_scan *scan);
+
+/* bytes of prepared constants (0 for the real scan), of what forward keeps for backward besides b, and of scratch */
+SPARC_API size_t sparc_device_scan_prepared_bytes(const sparc_device_scan *scan);
+SPARC_API size_t sparc_device_scan_saved_bytes(const sparc_device_scan *scan);
+SPARC_API size_t sparc_device_scan_work_bytes(const sparc_device_scan *scan);
+
+/* sparc_device_scan_prepare derives the constants of a spectral scan from nu[H] and theta[H] on the device; limits as
+ * for sparc_scan_prepare. The real scan has none: SPARC_INVALID. */
+SPARC_API sparc_status sparc_device_scan_prepare(const sparc_device_scan *scan, sparc_slice nu, sparc_slice theta,
+                                                 sparc_slice prepared);
+
+/* sparc_device_scan_forward and sparc_device_scan_backward are the calls of scan.h; prepared is absent for the real
+ * scan. Controls beyond -1 to 1 are reported by the next wait, like masks. */
+SPARC_API sparc_status sparc_device_scan_forward(const sparc_device_scan *scan, sparc_slice prepared,
+                                                 const sparc_device_scan_data *data, sparc_slice saved,
+                                                 sparc_slice work);
+SPARC_API sparc_status sparc_device_scan_backward(const sparc_device_scan *scan, sparc_slice prepared,
+                                                  const sparc_device_scan_data *data, sparc_slice saved,
+                                                  const sparc_device_scan_gradient *gradient, sparc_slice work);
 
 #ifdef __cplusplus
 }

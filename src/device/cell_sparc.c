@@ -14,45 +14,43 @@ static const char *refusal(const sparc_cell *cell) {
 
 /* constants of the modes, the controllers, kappa_r and kappa_p */
 static void measure(const sparc_cell *cell, plan_shape *s) {
-  const size_t H = (size_t)s->H, tokens = (size_t)s->tokens, controllers = 2 * ((size_t)s->D + 1);
+  const size_t H = (size_t)s->strip.H, tokens = (size_t)s->strip.tokens, controllers = 2 * ((size_t)s->D + 1);
   s->constants = region_take(&s->prepared_bytes, K_COUNT * H + controllers + 2);
   s->of_tokens = region_take(&s->saved_bytes, 4 * tokens);
   if (!is_controlled(cell)) return;
-  s->dcontrols = region_take(&s->work_bytes, (size_t)s->tiles * 2 * tokens);
+  s->dcontrols = region_take(&s->work_bytes, strip_dcontrols(&s->strip));
   s->dshared = region_take(&s->work_bytes, 2 * tokens);
   s->controller_parts = region_take(&s->work_bytes, (size_t)s->pieces * controllers);
 }
 
 static void define(const sparc_cell *cell, program_text *text) {
   const sparc_rules rules = cell_rules_of(cell);
-  const struct {
-    const char *name;
-    int value;
-  } numbers[] = {{"SHARED", 1},
-                 {"SPECTRUM", 0},
-                 {"CONTROLLED", is_controlled(cell)},
-                 {"WIDE_TURN", cell_option(cell, "kappa_p") > 1.5707964},
-                 {"ADAPTIVE_DECAY", rules.adaptive_decay},
-                 {"CLOCK_LIVE", CLOCK_LIVE},
-                 {"CLOCK_STATIC", CLOCK_STATIC},
-                 {"CLOCK_OFF", CLOCK_OFF},
-                 {"CLOCK", rules.clock},
-                 {"GATE", rules.gate},
-                 {"ADAPTIVE_NORM", rules.adaptive_norm},
-                 {"LINEAR", rules.linear},
-                 {"K_NU", K_NU},
-                 {"K_COS", K_COS},
-                 {"K_SIN", K_SIN},
-                 {"K_THETA", K_THETA},
-                 {"K_GAIN", K_GAIN},
-                 {"K_GAIN_NORM", K_GAIN_NORM},
-                 {"K_PSI", K_PSI},
-                 {"K_RHO", K_RHO},
-                 {"K_CLOCK", K_CLOCK},
-                 {"K_CLOCK_RATE", K_CLOCK_RATE},
-                 {"K_GATE_P", K_GATE_P},
-                 {"K_GATE_R", K_GATE_R}};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) text_define(text, numbers[i].name, numbers[i].value);
+  const definition numbers[] = {{"SHARED", 1},
+                                {"GATES", 0},
+                                {"SPECTRUM", 0},
+                                {"CONTROLLED", is_controlled(cell)},
+                                {"WIDE_TURN", cell_option(cell, "kappa_p") > 1.5707964},
+                                {"ADAPTIVE_DECAY", rules.adaptive_decay},
+                                {"CLOCK_LIVE", CLOCK_LIVE},
+                                {"CLOCK_STATIC", CLOCK_STATIC},
+                                {"CLOCK_OFF", CLOCK_OFF},
+                                {"CLOCK", rules.clock},
+                                {"GATE", rules.gate},
+                                {"ADAPTIVE_NORM", rules.adaptive_norm},
+                                {"LINEAR", rules.linear},
+                                {"K_NU", K_NU},
+                                {"K_COS", K_COS},
+                                {"K_SIN", K_SIN},
+                                {"K_THETA", K_THETA},
+                                {"K_GAIN", K_GAIN},
+                                {"K_GAIN_NORM", K_GAIN_NORM},
+                                {"K_PSI", K_PSI},
+                                {"K_RHO", K_RHO},
+                                {"K_CLOCK", K_CLOCK},
+                                {"K_CLOCK_RATE", K_CLOCK_RATE},
+                                {"K_GATE_P", K_GATE_P},
+                                {"K_GATE_R", K_GATE_R}};
+  text_define(text, sizeof numbers / sizeof *numbers, numbers);
   text_print(text, "#define DECAY_FLOOR %.17gf\n", (double)DECAY_FLOOR_F32);
 }
 
@@ -73,7 +71,7 @@ static bool needs(const sparc_cell *cell, const plan_shape *s, kernel_id kernel)
   }
 }
 
-static size_t controllers_at(const plan_shape *s) { return K_COUNT * (size_t)s->H; }
+static size_t controllers_at(const plan_shape *s) { return K_COUNT * (size_t)s->strip.H; }
 
 static void prepare(const sparc_device_plan *plan, const float *constants) {
   const plan_shape *s = &plan->shape;
@@ -86,84 +84,87 @@ static void prepare(const sparc_device_plan *plan, const float *constants) {
 
 static sparc_status tokens(const device_call *call) {
   const sparc_device_plan *plan = call->plan;
+  const kernel_set *set = &plan->kernels;
   const plan_shape *s = &plan->shape;
-  kernel_launch l = launch_of(plan, KERNEL_controls, ceil_quotient((size_t)s->tokens, ROW_TOKENS));
-  pass_io(plan, &l, call->sequence->x);
-  pass_floats(plan, &l, region_slice(call->prepared, s->constants));
-  pass_floats(plan, &l, call->sequence->mask);
-  pass_floats(plan, &l, region_slice(call->saved, s->of_tokens));
-  pass_floats(plan, &l, (sparc_slice){plan->device->fault, 0});
-  pass_int(&l, s->tokens);
+  kernel_launch l = launch_of(set, KERNEL_controls, ceil_quotient((size_t)s->strip.tokens, ROW_TOKENS));
+  pass_io(set, &l, call->sequence->x);
+  pass_floats(set, &l, region_slice(call->prepared, s->constants));
+  pass_floats(set, &l, call->sequence->mask);
+  pass_floats(set, &l, region_slice(call->saved, s->of_tokens));
+  pass_fault(set, &l);
+  pass_int(&l, s->strip.tokens);
   pass_int(&l, s->D);
   pass_int(&l, (int)controllers_at(s));
-  return launch_run(plan, &l);
+  return launch_run(set, &l);
 }
 
 /* dx of an input that is the content */
 static sparc_status input_gradient(const device_call *call) {
   const sparc_device_plan *plan = call->plan;
+  const kernel_set *set = &plan->kernels;
   const plan_shape *s = &plan->shape;
   const bool controlled = is_controlled(plan->cell);
   if (s->dense || !call->gradient->dx.memory) return SPARC_OK;
-  kernel_launch l = launch_of(plan, controlled ? KERNEL_input_gradient : KERNEL_input_copy,
-                              ceil_quotient((size_t)s->tokens * (size_t)s->D, GROUP_SIZE));
-  pass_floats(plan, &l, region_slice(call->work, s->dcontent));
+  kernel_launch l = launch_of(set, controlled ? KERNEL_input_gradient : KERNEL_input_copy,
+                              ceil_quotient((size_t)s->strip.tokens * (size_t)s->D, GROUP_SIZE));
+  pass_floats(set, &l, region_slice(call->work, s->dcontent));
   if (controlled) {
-    pass_floats(plan, &l, region_slice(call->work, s->dshared));
-    pass_floats(plan, &l, region_slice(call->prepared, s->constants));
+    pass_floats(set, &l, region_slice(call->work, s->dshared));
+    pass_floats(set, &l, region_slice(call->prepared, s->constants));
   }
-  pass_io(plan, &l, call->gradient->dx);
-  pass_int(&l, s->tokens);
+  pass_io(set, &l, call->gradient->dx);
+  pass_int(&l, s->strip.tokens);
   pass_int(&l, s->D);
   if (controlled) pass_int(&l, (int)controllers_at(s));
-  return launch_run(plan, &l);
+  return launch_run(set, &l);
 }
 
 static sparc_status tokens_backward(const device_call *call) {
   const sparc_device_plan *plan = call->plan;
+  const kernel_set *set = &plan->kernels;
   const plan_shape *s = &plan->shape;
   sparc_status status = SPARC_OK;
   if (is_controlled(plan->cell)) {
-    kernel_launch l = launch_of(plan, KERNEL_controls_adjoint, ceil_quotient(2 * (size_t)s->tokens, GROUP_SIZE));
-    pass_floats(plan, &l, region_slice(call->saved, s->of_tokens));
-    pass_floats(plan, &l, region_slice(call->work, s->dcontrols));
-    pass_floats(plan, &l, region_slice(call->work, s->dshared));
-    pass_int(&l, s->tokens);
-    pass_int(&l, s->tiles);
-    status = launch_run(plan, &l);
+    kernel_launch l = launch_of(set, KERNEL_controls_adjoint, ceil_quotient(2 * (size_t)s->strip.tokens, GROUP_SIZE));
+    pass_floats(set, &l, region_slice(call->saved, s->of_tokens));
+    pass_floats(set, &l, region_slice(call->work, s->dcontrols));
+    pass_floats(set, &l, region_slice(call->work, s->dshared));
+    pass_int(&l, s->strip.tokens);
+    pass_int(&l, s->strip.tiles);
+    status = launch_run(set, &l);
   }
   return status == SPARC_OK ? input_gradient(call) : status;
 }
 
 static sparc_status controller_gradient(const device_call *call) {
   const sparc_device_plan *plan = call->plan;
+  const kernel_set *set = &plan->kernels;
   const plan_shape *s = &plan->shape;
   const size_t columns = (size_t)s->D + 1, n = 2 * columns;
-  kernel_launch l =
-      launch_of(plan, KERNEL_controller_gradient, ceil_quotient(columns, STRIP_MODES) * (size_t)s->pieces);
-  pass_io(plan, &l, call->sequence->x);
-  pass_floats(plan, &l, region_slice(call->work, s->dshared));
-  pass_floats(plan, &l, region_slice(call->work, s->controller_parts));
-  pass_int(&l, s->tokens);
+  kernel_launch l = launch_of(set, KERNEL_controller_gradient, ceil_quotient(columns, STRIP_MODES) * (size_t)s->pieces);
+  pass_io(set, &l, call->sequence->x);
+  pass_floats(set, &l, region_slice(call->work, s->dshared));
+  pass_floats(set, &l, region_slice(call->work, s->controller_parts));
+  pass_int(&l, s->strip.tokens);
   pass_int(&l, s->D);
-  sparc_status status = launch_run(plan, &l);
+  sparc_status status = launch_run(set, &l);
   if (status != SPARC_OK) return status;
   const sparc_block *block = &plan->cell->block[cell_block_index(plan->cell, "ctrl_retention")];
-  return add_parts(call, s->controller_parts, (size_t)s->pieces, n, 0, n, block->offset);
+  return add_to_params(call, s->controller_parts, (size_t)s->pieces, n, 0, n, block->offset);
 }
 
 /* the blocks of the modes lie one behind the other in the order of the sums, the controllers likewise */
 static sparc_status parameters(const device_call *call) {
   const plan_shape *s = &call->plan->shape;
-  const size_t n = SUM_COUNT * (size_t)s->H;
-  const size_t parts = (size_t)s->B * (size_t)s->chunks * (size_t)s->segments;
-  const sparc_status status = add_parts(call, s->sums, parts, n, 0, n, call->plan->cell->block[0].offset);
+  const size_t n = SUM_COUNT * (size_t)s->strip.H;
+  const sparc_status status =
+      add_to_params(call, s->sums, strip_parts(&s->strip), n, 0, n, call->plan->cell->block[0].offset);
   return status == SPARC_OK && is_controlled(call->plan->cell) ? controller_gradient(call) : status;
 }
 
 const device_cell device_cell_sparc = {
     .kind = "sparc",
-    .text = &kernel_sparc,
+    .texts = {&kernel_transition, &kernel_sparc},
     .refusal = refusal,
     .measure = measure,
     .define = define,

@@ -9,27 +9,25 @@
 /* of RTU, which has one more than LRU; and two numbers that this cell does not use */
 static void measure(const sparc_cell *cell, plan_shape *s) {
   (void)cell;
-  s->constants = region_take(&s->prepared_bytes, RTU_CONSTANTS * (size_t)s->H + 2);
+  s->constants = region_take(&s->prepared_bytes, RTU_CONSTANTS * (size_t)s->strip.H + 2);
 }
 
 static void define(const sparc_cell *cell, program_text *text) {
   (void)cell;
-  const struct {
-    const char *name;
-    int value;
-  } numbers[] = {{"SHARED", 0},
-                 {"SPECTRUM", 1},
-                 {"CONTROLLED", 0},
-                 {"WIDE_TURN", 0},
-                 {"K_LAMBDA_RE", K_LAMBDA_RE},
-                 {"K_LAMBDA_IM", K_LAMBDA_IM},
-                 {"K_DECAY_RE", K_DECAY_RE},
-                 {"K_DECAY_IM", K_DECAY_IM},
-                 {"K_FREQ_RE", K_FREQ_RE},
-                 {"K_FREQ_IM", K_FREQ_IM},
-                 {"K_GAIN", K_GAIN},
-                 {"K_GAIN_SLOPE", K_GAIN_SLOPE}};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) text_define(text, numbers[i].name, numbers[i].value);
+  const definition numbers[] = {{"SHARED", 0},
+                                {"GATES", 0},
+                                {"SPECTRUM", 1},
+                                {"CONTROLLED", 0},
+                                {"WIDE_TURN", 0},
+                                {"K_LAMBDA_RE", K_LAMBDA_RE},
+                                {"K_LAMBDA_IM", K_LAMBDA_IM},
+                                {"K_DECAY_RE", K_DECAY_RE},
+                                {"K_DECAY_IM", K_DECAY_IM},
+                                {"K_FREQ_RE", K_FREQ_RE},
+                                {"K_FREQ_IM", K_FREQ_IM},
+                                {"K_GAIN", K_GAIN},
+                                {"K_GAIN_SLOPE", K_GAIN_SLOPE}};
+  text_define(text, sizeof numbers / sizeof *numbers, numbers);
 }
 
 static bool needs(const sparc_cell *cell, const plan_shape *s, kernel_id kernel) {
@@ -40,6 +38,10 @@ static bool needs(const sparc_cell *cell, const plan_shape *s, kernel_id kernel)
 static void prepare(const sparc_device_plan *plan, const float *constants) {
   float *to = plan->image + plan->shape.constants.offset / sizeof(float);
   memcpy(to, constants, plan->cell->constant_count * sizeof(float));
+}
+
+static sparc_status tokens(const device_call *call) {
+  return check_mask(&call->plan->kernels, call->sequence->mask, call->plan->shape.strip.tokens);
 }
 
 static sparc_status tokens_backward(const device_call *call) {
@@ -56,26 +58,27 @@ static sparc_slice block_slice(const device_call *call, const char *name) {
 
 static sparc_status parameters(const device_call *call) {
   const sparc_device_plan *plan = call->plan;
+  const kernel_set *set = &plan->kernels;
   const plan_shape *s = &plan->shape;
-  kernel_launch l = launch_of(plan, KERNEL_spectrum_gradient, ceil_quotient((size_t)s->H, STRIP_MODES));
-  pass_floats(plan, &l, region_slice(call->work, s->sums));
-  pass_floats(plan, &l, region_slice(call->prepared, s->constants));
-  pass_floats(plan, &l, block_slice(call, "log_decay"));
-  pass_floats(plan, &l, block_slice(call, "log_freq"));
-  pass_floats(plan, &l, block_slice(call, "log_gain"));
-  pass_int(&l, s->B * s->chunks * s->segments);
-  pass_int(&l, s->H);
-  return launch_run(plan, &l);
+  kernel_launch l = launch_of(set, KERNEL_spectrum_gradient, ceil_quotient((size_t)s->strip.H, STRIP_MODES));
+  pass_floats(set, &l, region_slice(call->work, s->sums));
+  pass_floats(set, &l, region_slice(call->prepared, s->constants));
+  pass_floats(set, &l, block_slice(call, "log_decay"));
+  pass_floats(set, &l, block_slice(call, "log_freq"));
+  pass_floats(set, &l, block_slice(call, "log_gain"));
+  pass_int(&l, (int)strip_parts(&s->strip));
+  pass_int(&l, s->strip.H);
+  return launch_run(set, &l);
 }
 
 #define SPECTRUM_CELL(name)                                                   \
   const device_cell device_cell_##name = {.kind = #name,                      \
-                                          .text = &kernel_spectrum,           \
+                                          .texts = {&kernel_spectrum},        \
                                           .measure = measure,                 \
                                           .define = define,                   \
                                           .needs = needs,                     \
                                           .prepare = prepare,                 \
-                                          .tokens = check_mask,               \
+                                          .tokens = tokens,                   \
                                           .tokens_backward = tokens_backward, \
                                           .parameters = parameters}
 SPECTRUM_CELL(rtu);

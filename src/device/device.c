@@ -98,7 +98,7 @@ sparc_status device_open_on(const device_backend *backend, const sparc_device_co
                   backend->name, index, device->info.name, device->info.missing);
   if (status == SPARC_OK) status = cache_folder(config->cache, device->cache);
   if (status == SPARC_OK) status = backend->open(index, &device->context);
-  if (status == SPARC_OK) status = sparc_memory_create(device, sizeof(int32_t), &device->fault);
+  if (status == SPARC_OK) status = sparc_memory_create(device, FAULTS * sizeof(int32_t), &device->fault);
   if (status != SPARC_OK) {
     sparc_device_close(device);
     return status;
@@ -133,13 +133,16 @@ sparc_device_info sparc_device_info_of(const sparc_device *device) {
 
 /* what kernels found wrong with their inputs; said once */
 static sparc_status check_fault(sparc_device *device) {
-  int32_t fault = 0;
+  static const int32_t none[FAULTS] = {0};
+  int32_t fault[FAULTS];
   const device_backend *backend = device->backend;
-  sparc_status status = backend->read(device->context, device->fault->buffer, 0, &fault, sizeof fault);
-  if (status != SPARC_OK || fault == 0) return status;
-  const int32_t none = 0;
-  status = backend->write(device->context, device->fault->buffer, 0, &none, sizeof none);
-  return status != SPARC_OK ? status : fail(SPARC_INVALID, "element %d of a mask is neither 0 nor 1", (int)(fault - 1));
+  sparc_status status = backend->read(device->context, device->fault->buffer, 0, fault, sizeof fault);
+  if (status != SPARC_OK || memcmp(fault, none, sizeof none) == 0) return status;
+  status = backend->write(device->context, device->fault->buffer, 0, none, sizeof none);
+  if (status != SPARC_OK) return status;
+  if (fault[FAULT_MASK] != 0)
+    return fail(SPARC_INVALID, "element %d of a mask is neither 0 nor 1", (int)(fault[FAULT_MASK] - 1));
+  return fail(SPARC_INVALID, "a control of token %d is not within -1 to 1", (int)(fault[FAULT_CONTROL] - 1));
 }
 
 sparc_status sparc_device_wait(sparc_device *device) {

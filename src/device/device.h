@@ -7,13 +7,16 @@
 
 #include <limits.h>
 
+/* what kernels report of their inputs; the numbers are those of kernels/tokens.k */
+enum { FAULT_MASK, FAULT_CONTROL, FAULTS };
+
 struct sparc_device {
   const device_backend *backend;
   void *context;
   sparc_device_info info;
   bool fast;
   char cache[PATH_MAX]; /* folder of compiled kernels; "": none */
-  sparc_memory *fault;  /* one int: the number of a mask element that is neither 0 nor 1, counted from 1; or 0 */
+  sparc_memory *fault;  /* FAULTS ints: the number of an element that is not valid, counted from 1; or 0 */
 };
 
 struct sparc_memory {

@@ -41,7 +41,9 @@ void text_print(program_text *text, const char *format, ...) {
   text->size += (size_t)length;
 }
 
-void text_define(program_text *text, const char *name, int value) { text_print(text, "#define %s %d\n", name, value); }
+void text_define(program_text *text, size_t n, const definition *definitions) {
+  for (size_t i = 0; i < n; i++) text_print(text, "#define %s %d\n", definitions[i].name, definitions[i].value);
+}
 
 void text_append(program_text *text, const embedded_file *file) {
   text_print(text, "#line 1 \"%s\"\n", file->name);

@@ -13,8 +13,14 @@ typedef struct program_text {
   bool failed;
 } program_text;
 
-/* text_define appends "#define NAME VALUE", text_append a file with a #line of its own name */
-void text_define(program_text *text, const char *name, int value);
+/* a number that the kernels get as "#define NAME VALUE" */
+typedef struct definition {
+  const char *name;
+  int value;
+} definition;
+
+/* text_define appends definitions, text_append a file with a #line of its own name */
+void text_define(program_text *text, size_t n, const definition *definitions);
 __attribute__((format(printf, 2, 3))) void text_print(program_text *text, const char *format, ...);
 void text_append(program_text *text, const embedded_file *file);
 void text_free(program_text *text);

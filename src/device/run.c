@@ -5,77 +5,26 @@
 
 #include <string.h>
 
-/* ---- launches ----------------------------------------------------------------------------------- */
+/* ---- for cells ---------------------------------------------------------------------------------- */
 
-sparc_slice region_slice(sparc_slice block, region part) {
-  if (part.bytes == 0) return (sparc_slice){NULL, 0};
-  return (sparc_slice){block.memory, block.offset + part.offset};
-}
-
-kernel_launch launch_of(const sparc_device_plan *plan, kernel_id kernel, size_t groups) {
-  return (kernel_launch){.kernel = plan->kernel[kernel], .groups = groups};
-}
-
-/* an absent array is a buffer that nobody looks at, and no first element */
-static void pass_array(const sparc_device_plan *plan, kernel_launch *launch, sparc_slice slice, size_t element) {
-  const sparc_memory *memory = slice.memory ? slice.memory : plan->device->fault;
-  const int64_t first = slice.memory ? (int64_t)(slice.offset / element) : -1;
-  launch->argument[launch->arguments++] = (launch_argument){.kind = ARGUMENT_BUFFER, .buffer = memory->buffer};
-  pass_long(launch, first);
-}
-
-void pass_floats(const sparc_device_plan *plan, kernel_launch *launch, sparc_slice slice) {
-  pass_array(plan, launch, slice, sizeof(float));
-}
-
-void pass_io(const sparc_device_plan *plan, kernel_launch *launch, sparc_slice slice) {
-  pass_array(plan, launch, slice, plan->shape.bf16 ? 2 : sizeof(float));
-}
-
-void pass_int(kernel_launch *launch, int value) {
-  launch->argument[launch->arguments++] = (launch_argument){.kind = ARGUMENT_INT, .value = value};
-}
-
-void pass_long(kernel_launch *launch, int64_t value) {
-  launch->argument[launch->arguments++] = (launch_argument){.kind = ARGUMENT_LONG, .value = value};
-}
-
-sparc_status launch_run(const sparc_device_plan *plan, const kernel_launch *launch) {
-  return plan->device->backend->launch(plan->device->context, launch);
-}
-
-sparc_status add_parts(const device_call *call, region parts, size_t count, size_t stride, size_t first, size_t n,
-                       size_t offset) {
-  enum { COLUMNS = 32 };
-  const sparc_device_plan *plan = call->plan;
+sparc_status add_to_params(const device_call *call, region parts, size_t count, size_t stride, size_t first, size_t n,
+                           size_t offset) {
   sparc_slice target = call->gradient->dparams;
   target.offset += offset * sizeof(float);
-  kernel_launch l = launch_of(plan, KERNEL_add_sums, ceil_quotient(n, COLUMNS));
-  pass_floats(plan, &l, region_slice(call->work, parts));
-  pass_floats(plan, &l, target);
-  pass_int(&l, (int)count);
-  pass_long(&l, (int64_t)stride);
-  pass_long(&l, (int64_t)first);
-  pass_long(&l, (int64_t)n);
-  return launch_run(plan, &l);
+  return add_parts(&call->plan->kernels, region_slice(call->work, parts), count, stride, first, n, target);
+}
+
+static sparc_slice content_of(const device_call *call) {
+  const plan_shape *s = &call->plan->shape;
+  return s->dense ? region_slice(call->saved, s->content) : call->sequence->x;
 }
 
 void pass_content(const device_call *call, kernel_launch *launch) {
-  const sparc_device_plan *plan = call->plan;
-  if (plan->shape.dense)
-    pass_floats(plan, launch, region_slice(call->saved, plan->shape.content));
+  const kernel_set *set = &call->plan->kernels;
+  if (call->plan->shape.dense)
+    pass_floats(set, launch, content_of(call));
   else
-    pass_io(plan, launch, call->sequence->x);
-}
-
-sparc_status check_mask(const device_call *call) {
-  const sparc_device_plan *plan = call->plan;
-  if (!call->sequence->mask.memory) return SPARC_OK;
-  kernel_launch l = launch_of(plan, KERNEL_check_mask, ceil_quotient((size_t)plan->shape.tokens, GROUP_SIZE));
-  pass_floats(plan, &l, call->sequence->mask);
-  pass_floats(plan, &l, (sparc_slice){plan->device->fault, 0});
-  pass_int(&l, plan->shape.tokens);
-  return launch_run(plan, &l);
+    pass_io(set, launch, content_of(call));
 }
 
 /* ---- products ----------------------------------------------------------------------------------- */
@@ -91,24 +40,26 @@ static void pass_product(kernel_launch *l, int M, int N, int K, int piece) {
   pass_int(l, piece);
 }
 
-/* content = x W^T + bias */
-static sparc_status project(const device_call *call) {
-  const sparc_device_plan *plan = call->plan;
+/* content = x W^T + bias for n tokens */
+static sparc_status project(const sparc_device_plan *plan, sparc_slice prepared, int n, sparc_slice x,
+                            sparc_slice content) {
   const plan_shape *s = &plan->shape;
+  const kernel_set *set = &plan->kernels;
   if (!s->dense) return SPARC_OK;
-  kernel_launch l = launch_of(plan, KERNEL_project, product_tiles(s->tokens, s->columns));
-  pass_io(plan, &l, call->sequence->x);
-  pass_floats(plan, &l, region_slice(call->prepared, s->weights));
-  pass_floats(plan, &l, region_slice(call->prepared, s->bias));
-  pass_floats(plan, &l, (sparc_slice){NULL, 0});
-  pass_floats(plan, &l, region_slice(call->saved, s->content));
-  pass_product(&l, s->tokens, s->columns, s->D, s->D);
-  return launch_run(plan, &l);
+  kernel_launch l = launch_of(set, KERNEL_project, product_tiles(n, s->strip.columns));
+  pass_io(set, &l, x);
+  pass_floats(set, &l, region_slice(prepared, s->weights));
+  pass_floats(set, &l, region_slice(prepared, s->bias));
+  pass_floats(set, &l, (sparc_slice){NULL, 0});
+  pass_floats(set, &l, content);
+  pass_product(&l, n, s->strip.columns, s->D, s->D);
+  return launch_run(set, &l);
 }
 
 /* dx = dcontent W, with the part of the shared controls; then dW = dcontent^T x */
 static sparc_status unproject(const device_call *call) {
   const sparc_device_plan *plan = call->plan;
+  const kernel_set *set = &plan->kernels;
   const plan_shape *s = &plan->shape;
   if (!s->dense || !call->gradient->dx.memory) return SPARC_OK;
   sparc_slice controllers = {NULL, 0};
@@ -116,144 +67,82 @@ static sparc_status unproject(const device_call *call) {
     controllers = region_slice(call->prepared, s->constants);
     controllers.offset += s->constants.bytes - (2 * ((size_t)s->D + 1) + 2) * sizeof(float);
   }
-  kernel_launch l = launch_of(plan, KERNEL_unproject, product_tiles(s->tokens, s->D));
-  pass_floats(plan, &l, region_slice(call->work, s->dcontent));
-  pass_floats(plan, &l, region_slice(call->prepared, s->weights));
-  pass_floats(plan, &l, controllers);
-  pass_floats(plan, &l, region_slice(call->work, s->dshared));
-  pass_io(plan, &l, call->gradient->dx);
-  pass_product(&l, s->tokens, s->D, s->columns, s->columns);
-  return launch_run(plan, &l);
+  kernel_launch l = launch_of(set, KERNEL_unproject, product_tiles(s->strip.tokens, s->D));
+  pass_floats(set, &l, region_slice(call->work, s->dcontent));
+  pass_floats(set, &l, region_slice(call->prepared, s->weights));
+  pass_floats(set, &l, controllers);
+  pass_floats(set, &l, region_slice(call->work, s->dshared));
+  pass_io(set, &l, call->gradient->dx);
+  pass_product(&l, s->strip.tokens, s->D, s->strip.columns, s->strip.columns);
+  return launch_run(set, &l);
 }
 
 static sparc_status weight_gradient(const device_call *call) {
   const sparc_device_plan *plan = call->plan;
+  const kernel_set *set = &plan->kernels;
   const plan_shape *s = &plan->shape;
   if (!s->dense) return SPARC_OK;
-  const size_t n = (size_t)s->columns * (size_t)s->D;
-  kernel_launch l = launch_of(plan, KERNEL_weight_gradient, product_tiles(s->columns, s->D) * (size_t)s->weight_pieces);
-  pass_floats(plan, &l, region_slice(call->work, s->dcontent));
-  pass_io(plan, &l, call->sequence->x);
-  pass_floats(plan, &l, (sparc_slice){NULL, 0});
-  pass_floats(plan, &l, (sparc_slice){NULL, 0});
-  pass_floats(plan, &l, region_slice(call->work, s->weight_parts));
-  pass_product(&l, s->columns, s->D, s->tokens, s->weight_piece);
-  sparc_status status = launch_run(plan, &l);
+  const size_t n = (size_t)s->strip.columns * (size_t)s->D;
+  kernel_launch l =
+      launch_of(set, KERNEL_weight_gradient, product_tiles(s->strip.columns, s->D) * (size_t)s->weight_pieces);
+  pass_floats(set, &l, region_slice(call->work, s->dcontent));
+  pass_io(set, &l, call->sequence->x);
+  pass_floats(set, &l, (sparc_slice){NULL, 0});
+  pass_floats(set, &l, (sparc_slice){NULL, 0});
+  pass_floats(set, &l, region_slice(call->work, s->weight_parts));
+  pass_product(&l, s->strip.columns, s->D, s->strip.tokens, s->weight_piece);
+  sparc_status status = launch_run(set, &l);
   if (status != SPARC_OK) return status;
   /* the rows of all projections lie one behind the other in params */
-  return add_parts(call, s->weight_parts, (size_t)s->weight_pieces, n, 0, n, plan->cell->project[0].weight);
+  return add_to_params(call, s->weight_parts, (size_t)s->weight_pieces, n, 0, n, plan->cell->project[0].weight);
 }
 
 /* ---- strips ------------------------------------------------------------------------------------- */
 
-/* what the modes know of a token: its controls, or its mask */
-static void pass_tokens(const device_call *call, kernel_launch *l) {
+/* tokens: what the modes know of a token, its controls or its mask */
+static strip_arrays arrays_of(const device_call *call) {
   const plan_shape *s = &call->plan->shape;
-  pass_floats(call->plan, l, s->of_tokens.bytes > 0 ? region_slice(call->saved, s->of_tokens) : call->sequence->mask);
+  const sparc_device_sequence *sequence = call->sequence;
+  const bool controls = s->of_tokens.bytes > 0;
+  return (strip_arrays){.constants = region_slice(call->prepared, s->constants),
+                        .tail = (int)(s->constants.bytes / sizeof(float)) - 2,
+                        .content = content_of(call),
+                        .content_floats = s->dense,
+                        .tokens = controls ? region_slice(call->saved, s->of_tokens) : sequence->mask,
+                        .gates = region_slice(call->saved, s->gates),
+                        .maps = region_slice(call->work, s->maps),
+                        .marks = region_slice(call->saved, s->marks),
+                        .state0 = sequence->state0,
+                        .y = sequence->y,
+                        .state_last = sequence->state_last};
 }
-
-static void pass_shape(const device_call *call, kernel_launch *l) {
-  const plan_shape *s = &call->plan->shape;
-  pass_int(l, s->B);
-  pass_int(l, s->T);
-  pass_int(l, s->H);
-  pass_int(l, (int)(s->constants.bytes / sizeof(float)) - 2); /* where a cell keeps numbers of its own */
-  pass_int(l, s->chunks);
-  pass_int(l, s->chunk_steps);
-}
-
-static size_t strip_groups(const plan_shape *s, int chunks) { return (size_t)s->tiles * (size_t)s->B * (size_t)chunks; }
 
 static sparc_status scan(const device_call *call) {
-  const sparc_device_plan *plan = call->plan;
-  const plan_shape *s = &plan->shape;
-  sparc_status status = SPARC_OK;
-  if (s->chunks > 1) {
-    kernel_launch l = launch_of(plan, KERNEL_strip_summary, strip_groups(s, s->chunks - 1));
-    pass_floats(plan, &l, region_slice(call->prepared, s->constants));
-    pass_content(call, &l);
-    pass_tokens(call, &l);
-    pass_floats(plan, &l, region_slice(call->saved, s->gates));
-    pass_floats(plan, &l, region_slice(call->work, s->maps));
-    pass_shape(call, &l);
-    status = launch_run(plan, &l);
-  }
-  if (status != SPARC_OK) return status;
-  kernel_launch l = launch_of(plan, KERNEL_strip_forward, strip_groups(s, s->chunks));
-  pass_floats(plan, &l, region_slice(call->prepared, s->constants));
-  pass_content(call, &l);
-  pass_tokens(call, &l);
-  pass_floats(plan, &l, region_slice(call->saved, s->gates));
-  pass_floats(plan, &l, region_slice(call->work, s->maps));
-  pass_floats(plan, &l, call->sequence->state0);
-  pass_io(plan, &l, call->sequence->y);
-  pass_floats(plan, &l, call->sequence->state_last);
-  pass_floats(plan, &l, region_slice(call->saved, s->marks));
-  pass_shape(call, &l);
-  return launch_run(plan, &l);
+  const strip_arrays arrays = arrays_of(call);
+  return strip_forward(&call->plan->kernels, &call->plan->shape.strip, &arrays);
 }
 
 static sparc_status scan_adjoint(const device_call *call) {
-  const sparc_device_plan *plan = call->plan;
-  const plan_shape *s = &plan->shape;
-  const sparc_device_gradient *gradient = call->gradient;
-  sparc_status status = SPARC_OK;
-  if (s->chunks > 1) {
-    kernel_launch l = launch_of(plan, KERNEL_strip_adjoint_summary, strip_groups(s, s->chunks - 1));
-    pass_floats(plan, &l, region_slice(call->prepared, s->constants));
-    pass_tokens(call, &l);
-    pass_floats(plan, &l, region_slice(call->saved, s->gates));
-    pass_io(plan, &l, gradient->dy);
-    pass_floats(plan, &l, region_slice(call->work, s->maps));
-    pass_shape(call, &l);
-    status = launch_run(plan, &l);
-  }
-  if (status != SPARC_OK) return status;
-  kernel_launch l = launch_of(plan, KERNEL_strip_adjoint, strip_groups(s, s->chunks));
-  pass_floats(plan, &l, region_slice(call->prepared, s->constants));
-  pass_content(call, &l);
-  pass_tokens(call, &l);
-  pass_floats(plan, &l, region_slice(call->saved, s->gates));
-  pass_floats(plan, &l, region_slice(call->work, s->maps));
-  pass_floats(plan, &l, region_slice(call->saved, s->marks));
-  pass_io(plan, &l, gradient->dy);
-  pass_floats(plan, &l, gradient->dstate_last);
-  pass_floats(plan, &l, region_slice(call->work, s->dcontent));
-  pass_floats(plan, &l, region_slice(call->work, s->dgates));
-  pass_floats(plan, &l, region_slice(call->work, s->dcontrols));
-  pass_floats(plan, &l, gradient->dstate0);
-  pass_floats(plan, &l, region_slice(call->work, s->sums));
-  pass_shape(call, &l);
-  return launch_run(plan, &l);
+  const plan_shape *s = &call->plan->shape;
+  strip_arrays arrays = arrays_of(call);
+  arrays.dy = call->gradient->dy;
+  arrays.dstate_last = call->gradient->dstate_last;
+  arrays.dcontent = region_slice(call->work, s->dcontent);
+  arrays.dcontent_floats = true;
+  arrays.dgates = region_slice(call->work, s->dgates);
+  arrays.dcontrols = region_slice(call->work, s->dcontrols);
+  arrays.dstate0 = call->gradient->dstate0;
+  arrays.sums = region_slice(call->work, s->sums);
+  return strip_backward(&call->plan->kernels, &s->strip, &arrays);
 }
 
 /* ---- public calls ------------------------------------------------------------------------------- */
 
-/* an array of a call; one that may be absent is checked when it is there */
-typedef struct array_check {
-  const char *name;
-  sparc_slice slice;
-  size_t bytes, alignment;
-  bool optional;
-} array_check;
-
-static sparc_status check_arrays(const sparc_device *device, size_t n, const array_check *arrays) {
-  for (size_t i = 0; i < n; i++) {
-    const array_check *a = &arrays[i];
-    if (a->optional && !a->slice.memory) continue;
-    sparc_status status = slice_check(device, a->slice, a->bytes, a->alignment, a->name);
-    if (status != SPARC_OK) return status;
-  }
-  return SPARC_OK;
-}
-
-enum { BLOCK_ALIGNMENT = 64 };
-
 static sparc_status check_sequence(const device_call *call) {
   const sparc_device_plan *plan = call->plan;
   const plan_shape *s = &plan->shape;
-  const size_t element = s->bf16 ? 2 : sizeof(float), tokens = (size_t)s->tokens;
-  const size_t states = (size_t)s->B * (size_t)s->columns * sizeof(float);
+  const size_t element = plan->kernels.bf16 ? 2 : sizeof(float), tokens = (size_t)s->strip.tokens;
+  const size_t states = (size_t)s->strip.B * (size_t)s->strip.columns * sizeof(float);
   const array_check arrays[] = {
       {"prepared", call->prepared, s->prepared_bytes, BLOCK_ALIGNMENT, false},
       {"saved", call->saved, s->saved_bytes, BLOCK_ALIGNMENT, false},
@@ -261,26 +150,26 @@ static sparc_status check_sequence(const device_call *call) {
       {"sequence.x", call->sequence->x, tokens * (size_t)s->D * element, element, false},
       {"sequence.mask", call->sequence->mask, tokens * sizeof(float), sizeof(float), true},
       {"sequence.state0", call->sequence->state0, states, sizeof(float), true},
-      {"sequence.y", call->sequence->y, tokens * (size_t)s->columns * element, element, call->gradient != NULL},
+      {"sequence.y", call->sequence->y, tokens * (size_t)s->strip.columns * element, element, call->gradient != NULL},
       {"sequence.state_last", call->sequence->state_last, states, sizeof(float), true},
   };
-  return check_arrays(plan->device, sizeof arrays / sizeof *arrays, arrays);
+  return check_arrays(plan->kernels.device, sizeof arrays / sizeof *arrays, arrays);
 }
 
 static sparc_status check_gradient(const device_call *call) {
   const sparc_device_plan *plan = call->plan;
   const plan_shape *s = &plan->shape;
   const sparc_device_gradient *g = call->gradient;
-  const size_t element = s->bf16 ? 2 : sizeof(float), tokens = (size_t)s->tokens;
-  const size_t states = (size_t)s->B * (size_t)s->columns * sizeof(float);
+  const size_t element = plan->kernels.bf16 ? 2 : sizeof(float), tokens = (size_t)s->strip.tokens;
+  const size_t states = (size_t)s->strip.B * (size_t)s->strip.columns * sizeof(float);
   const array_check arrays[] = {
-      {"gradient.dy", g->dy, tokens * (size_t)s->columns * element, element, false},
+      {"gradient.dy", g->dy, tokens * (size_t)s->strip.columns * element, element, false},
       {"gradient.dstate_last", g->dstate_last, states, sizeof(float), true},
       {"gradient.dx", g->dx, tokens * (size_t)s->D * element, element, true},
       {"gradient.dstate0", g->dstate0, states, sizeof(float), true},
       {"gradient.dparams", g->dparams, plan->cell->sizes.params * sizeof(float), sizeof(float), true},
   };
-  return check_arrays(plan->device, sizeof arrays / sizeof *arrays, arrays);
+  return check_arrays(plan->kernels.device, sizeof arrays / sizeof *arrays, arrays);
 }
 
 sparc_status sparc_device_prepare(const sparc_device_plan *plan, sparc_slice params, sparc_slice prepared) {
@@ -290,7 +179,7 @@ sparc_status sparc_device_prepare(const sparc_device_plan *plan, sparc_slice par
   const size_t bytes = cell->sizes.params * sizeof(float);
   const array_check arrays[] = {{"params", params, bytes, sizeof(float), false},
                                 {"prepared", prepared, s->prepared_bytes, BLOCK_ALIGNMENT, false}};
-  sparc_status status = check_arrays(plan->device, 2, arrays);
+  sparc_status status = check_arrays(plan->kernels.device, 2, arrays);
   if (status == SPARC_OK) status = sparc_memory_read(params, plan->params, bytes);
   if (status == SPARC_OK) status = sparc_prepare(cell, plan->params, plan->prepared);
   if (status != SPARC_OK) return status;
@@ -309,7 +198,7 @@ sparc_status sparc_device_forward(const sparc_device_plan *plan, sparc_slice pre
   if (!plan || !sequence) return fail(SPARC_INVALID, "%s is NULL", plan ? "sequence" : "plan");
   const device_call call = {.plan = plan, .prepared = prepared, .saved = saved, .work = work, .sequence = sequence};
   sparc_status status = check_sequence(&call);
-  if (status == SPARC_OK) status = project(&call);
+  if (status == SPARC_OK) status = project(plan, prepared, plan->shape.strip.tokens, sequence->x, content_of(&call));
   if (status == SPARC_OK) status = plan->of_cell->tokens(&call);
   if (status == SPARC_OK) status = scan(&call);
   return status;
@@ -330,4 +219,55 @@ sparc_status sparc_device_backward(const sparc_device_plan *plan, sparc_slice pr
   if (status != SPARC_OK || !gradient->dparams.memory) return status;
   status = weight_gradient(&call);
   return status == SPARC_OK ? plan->of_cell->parameters(&call) : status;
+}
+
+/* ---- single steps ------------------------------------------------------------------------------- */
+
+static sparc_status check_streams(const sparc_device_plan *plan, sparc_slice prepared,
+                                  const sparc_device_streams *streams, sparc_slice work) {
+  const plan_shape *s = &plan->shape;
+  const size_t element = plan->kernels.bf16 ? 2 : sizeof(float), n = (size_t)s->strip.B;
+  const size_t columns = n * (size_t)s->strip.columns;
+  const array_check arrays[] = {
+      {"prepared", prepared, s->prepared_bytes, BLOCK_ALIGNMENT, false},
+      {"work", work, s->work_bytes, BLOCK_ALIGNMENT, false},
+      {"streams.x", streams->x, n * (size_t)s->D * element, element, false},
+      {"streams.mask", streams->mask, n * sizeof(float), sizeof(float), true},
+      {"streams.states", streams->states, columns * sizeof(float), sizeof(float), false},
+      {"streams.y", streams->y, columns * element, element, true},
+  };
+  if (s->strip.T != 1) return fail(SPARC_INVALID, "the plan has T = %d, expected 1 for single steps", s->strip.T);
+  return check_arrays(plan->kernels.device, sizeof arrays / sizeof *arrays, arrays);
+}
+
+sparc_status sparc_device_step(const sparc_device_plan *plan, sparc_slice prepared, const sparc_device_streams *streams,
+                               sparc_slice work) {
+  if (!plan || !streams) return fail(SPARC_INVALID, "%s is NULL", plan ? "streams" : "plan");
+  const plan_shape *s = &plan->shape;
+  const kernel_set *set = &plan->kernels;
+  /* the place of the content's gradient, which a step does not have */
+  const sparc_slice content = s->dense ? region_slice(work, s->dcontent) : streams->x;
+  const int B = s->strip.B, H = s->strip.H;
+  sparc_status status = check_streams(plan, prepared, streams, work);
+  if (status == SPARC_OK) status = project(plan, prepared, B, streams->x, content);
+  if (status != SPARC_OK) return status;
+
+  kernel_launch l = launch_of(set, KERNEL_step_streams, ceil_quotient((size_t)B, ROW_TOKENS));
+  pass_io(set, &l, streams->x);
+  if (s->dense)
+    pass_floats(set, &l, content);
+  else
+    pass_io(set, &l, content);
+  pass_floats(set, &l, region_slice(prepared, s->constants));
+  pass_floats(set, &l, region_slice(prepared, s->gates_in));
+  pass_floats(set, &l, streams->mask);
+  pass_floats(set, &l, streams->states);
+  pass_io(set, &l, streams->y);
+  pass_fault(set, &l);
+  pass_int(&l, B);
+  pass_int(&l, s->D);
+  pass_int(&l, H);
+  pass_int(&l, (int)(s->constants.bytes / sizeof(float)) - 2);
+  pass_int(&l, (int)(s->gates_in.bytes / sizeof(float) / (2 * (size_t)H)));
+  return launch_run(set, &l);
 }
