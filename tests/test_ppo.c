@@ -193,15 +193,17 @@ static const struct run_kind {
   int streams;
   sparc_traces traces;
   sparc_encoder_gradient encoder;
+  sparc_refresh refresh;
 } kinds[] = {
-    {"cartpole", "sparc", 1, SPARC_TRACES_STORED, SPARC_ENCODER_LOCAL},
-    {"repeat-previous", "rtu", 4, SPARC_TRACES_STORED, SPARC_ENCODER_LOCAL},
-    {"repeat-previous", "sparc", 2, SPARC_TRACES_FREE, SPARC_ENCODER_LOCAL},
-    {"noisy-pendulum", "gru", 2, SPARC_TRACES_AUTO, SPARC_ENCODER_LOCAL},
-    {"cartpole", "sparc", 1, SPARC_TRACES_FREE, SPARC_ENCODER_LOCAL},
-    {"noisy-pendulum", "rglru", 2, SPARC_TRACES_FREE, SPARC_ENCODER_LOCAL},
-    {"cartpole", "gateloop", 1, SPARC_TRACES_STORED, SPARC_ENCODER_EXACT},
-    {"repeat-previous", "sparc", 2, SPARC_TRACES_AUTO, SPARC_ENCODER_EXACT},
+    {"cartpole", "sparc", 1, SPARC_TRACES_STORED, SPARC_ENCODER_LOCAL, SPARC_REFRESH_NONE},
+    {"cartpole", "sparc", 2, SPARC_TRACES_AUTO, SPARC_ENCODER_EXACT, SPARC_REFRESH_EPOCH},
+    {"repeat-previous", "rtu", 4, SPARC_TRACES_STORED, SPARC_ENCODER_LOCAL, SPARC_REFRESH_NONE},
+    {"repeat-previous", "sparc", 2, SPARC_TRACES_FREE, SPARC_ENCODER_LOCAL, SPARC_REFRESH_NONE},
+    {"noisy-pendulum", "gru", 2, SPARC_TRACES_AUTO, SPARC_ENCODER_LOCAL, SPARC_REFRESH_NONE},
+    {"cartpole", "sparc", 1, SPARC_TRACES_FREE, SPARC_ENCODER_LOCAL, SPARC_REFRESH_NONE},
+    {"noisy-pendulum", "rglru", 2, SPARC_TRACES_FREE, SPARC_ENCODER_LOCAL, SPARC_REFRESH_NONE},
+    {"cartpole", "gateloop", 1, SPARC_TRACES_STORED, SPARC_ENCODER_EXACT, SPARC_REFRESH_NONE},
+    {"repeat-previous", "sparc", 2, SPARC_TRACES_AUTO, SPARC_ENCODER_EXACT, SPARC_REFRESH_NONE},
 };
 
 /* the card task keeps its few observations, and so its grouped traces */
@@ -210,6 +212,7 @@ static sparc_ppo_config config_of(const struct run_kind *kind) {
   c.streams = kind->streams;
   c.traces = kind->traces;
   c.encoder = kind->encoder;
+  c.refresh = kind->refresh;
   c.obsnorm = strcmp(kind->task, "repeat-previous") == 0 ? SPARC_OBSNORM_NONE : SPARC_OBSNORM_FEATURE;
   c.rewardnorm = 1;
   return c;
@@ -251,6 +254,25 @@ static void restored_runs_continue_to_the_bit(void **state) {
     sparc_ppo_free(restored);
     sparc_free(got);
     sparc_free(want);
+  }
+}
+
+/* before the first update of a rollout its sensitivities are those of current parameters; later they are not */
+static void sensitivities_age(void **state) {
+  (void)state;
+  for (size_t i = 0; i < 5; i++) {
+    sparc_ppo_config c = small("cartpole", cells[i]);
+    c.streams = 2;
+    c.refresh = SPARC_REFRESH_MEASURE;
+    c.epochs = 3;
+    c.rate = 1e-2;
+    sparc_ppo *ppo = create(&c);
+    iterate(ppo);
+    const sparc_ppo_staleness s = iterate(ppo).staleness; /* the second rollout starts from a carry that is not zero */
+    assert_int_equal(s.epochs, 3);
+    assert_true(fabs(s.cosine[0] - 1) < 1e-6 && fabs(s.ratio[0] - 1) < 1e-6);
+    assert_true(s.cosine[1] < 1 - 1e-6 && s.cosine[2] < 1 - 1e-6);
+    sparc_ppo_free(ppo);
   }
 }
 
@@ -652,6 +674,7 @@ int main(void) {
       cmocka_unit_test(minibatches_cover_every_step_once),
       cmocka_unit_test(threads_change_no_bit),
       cmocka_unit_test(restored_runs_continue_to_the_bit),
+      cmocka_unit_test(sensitivities_age),
       cmocka_unit_test(stored_and_recorded_gradients_agree),
       cmocka_unit_test(too_many_symbols_are_no_harm),
       cmocka_unit_test(breakdowns_end_episodes_and_are_counted),

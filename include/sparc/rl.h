@@ -41,6 +41,13 @@ typedef enum sparc_traces {
   SPARC_TRACES_FREE    /* a record of every step, and those before the rollout: the same gradients */
 } sparc_traces;
 
+/* Parameters change while a rollout is used; its states and sensitivities were made by those it was collected with. */
+typedef enum sparc_refresh {
+  SPARC_REFRESH_NONE,   /* they stay as they are, as in the paper */
+  SPARC_REFRESH_EPOCH,  /* they are recomputed before every epoch, from the carry that entered the rollout */
+  SPARC_REFRESH_MEASURE /* they stay, and reports say how far the gradient is from that of recomputed ones */
+} sparc_refresh;
+
 /* how weights start: as the paper says, content and encoder lecun_normal and heads orthogonal, or as in the authors'
  * released code, where heads are lecun_normal and content as with SPARC_INIT_RELEASED */
 typedef enum sparc_agent_init { SPARC_AGENT_INIT_PAPER, SPARC_AGENT_INIT_RELEASED } sparc_agent_init;
@@ -74,7 +81,8 @@ typedef struct sparc_ppo_config {
   double rate;          /* of Adam, constant, for every parameter */
   sparc_traces traces;
   int interval; /* with records: sensitivities are kept before every interval-th step, too; 0: none */
-  int tbptt;    /* steps of truncated backpropagation in the place of RTRL; 0: RTRL, or 4 for cells without it */
+  sparc_refresh refresh;
+  int tbptt; /* steps of truncated backpropagation in the place of RTRL; 0: RTRL, or 4 for cells without it */
   sparc_encoder_gradient encoder;
   size_t memory_limit; /* bytes of a rollout beyond which a run is refused; 0: none */
   int threads;         /* 0: as many as there are processors */
@@ -103,6 +111,15 @@ typedef struct sparc_ppo_diagnostics {
   double gradient_norm; /* before clipping */
 } sparc_ppo_diagnostics;
 
+/* Stored against replayed sensitivities: the gradients of the cell's parameters for the first minibatch of each epoch,
+ * by what the rollout kept and by SPARC_REFRESH_MEASURE's replay with the parameters of that moment. */
+enum { SPARC_STALENESS_EPOCHS = 16 };
+typedef struct sparc_ppo_staleness {
+  int epochs;                            /* measured, the first ones of a rollout; 0: not asked for */
+  double cosine[SPARC_STALENESS_EPOCHS]; /* between the two */
+  double ratio[SPARC_STALENESS_EPOCHS];  /* norm of the stored over that of the replayed */
+} sparc_ppo_staleness;
+
 /* over the collected steps; NAN: the cell has no such thing */
 typedef struct sparc_ppo_activity {
   double saturation;     /* share of content activations with a magnitude above 0.95 */
@@ -116,6 +133,7 @@ typedef struct sparc_ppo_report {
   double mean_return, mean_length; /* of these, raw rewards; NAN: none ended */
   sparc_ppo_diagnostics update;
   sparc_ppo_activity activity;
+  sparc_ppo_staleness staleness;
   int symbols; /* distinct observations; 0: too many to be told apart */
   long faults; /* episodes ended by an environment's non-finite numbers, so far */
   double environment_seconds, collection_seconds, update_seconds; /* collection without the environment */

@@ -16,13 +16,13 @@
 /* ---- the network ---------------------------------------------------------------------------------- */
 
 /* observations, masks and states of all streams at step t */
-static void load(sparc_ppo *ppo, size_t t) {
+static void load(sparc_ppo *ppo, const float *states, size_t t) {
   const rollout *r = &ppo->rollout;
   const size_t d = r->n.observation, S = r->n.state;
   for (size_t i = 0; i < r->n.N; i++) {
     const size_t row = rollout_row(r, i, t);
     memcpy(ppo->step.x + i * d, r->observations + row * d, d * sizeof(float));
-    memcpy(ppo->step.states + i * S, r->states + row * S, S * sizeof(float));
+    memcpy(ppo->step.states + i * S, states + row * S, S * sizeof(float));
     ppo->step.masks[i] = 1 - r->starts[row];
   }
 }
@@ -34,6 +34,7 @@ static sparc_status step_plainly(sparc_ppo *ppo) {
 
 typedef struct stream_steps {
   sparc_ppo *ppo;
+  float *traces; /* rows of the rollout */
   size_t t;
   int threads;
   pthread_mutex_t lock; /* of what follows */
@@ -59,7 +60,7 @@ static void step_with_trace(void *context, size_t i) {
   sparc_ppo *ppo = s->ppo;
   const rollout *r = &ppo->rollout;
   const size_t width = r->n.trace;
-  float *trace = r->traces + rollout_row(r, i, s->t) * width;
+  float *trace = s->traces + rollout_row(r, i, s->t) * width;
   const sparc_status status =
       network_step_rtrl_f32(ppo->network, ppo->prepared, ppo->own.config.encoder, ppo->step.states + i * r->n.state,
                             trace, trace + width, ppo->step.x + i * r->n.observation, ppo->step.masks[i],
@@ -67,8 +68,9 @@ static void step_with_trace(void *context, size_t i) {
   if (status != SPARC_OK) note_failure(s, i, status);
 }
 
-static sparc_status step_with_traces(sparc_ppo *ppo, size_t t) {
+static sparc_status step_with_traces(sparc_ppo *ppo, float *traces, size_t t) {
   stream_steps steps = {.ppo = ppo,
+                        .traces = traces,
                         .t = t,
                         .threads = thread_count(ppo->own.config.threads),
                         .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -102,8 +104,8 @@ static void keep_states(sparc_ppo *ppo, size_t t, collection *made) {
 
 /* outputs y of step t, with the carry moved to row t + 1 */
 static sparc_status step_network(sparc_ppo *ppo, size_t t, collection *made) {
-  load(ppo, t);
-  const sparc_status status = ppo->way == BY_TRACES ? step_with_traces(ppo, t) : step_plainly(ppo);
+  load(ppo, ppo->rollout.states, t);
+  const sparc_status status = ppo->way == BY_TRACES ? step_with_traces(ppo, ppo->rollout.traces, t) : step_plainly(ppo);
   keep_states(ppo, t, made);
   return status == SPARC_OK && ppo->way == BY_RECORDS ? records_keep(ppo, t) : status;
 }
@@ -115,7 +117,7 @@ static float value_of(const sparc_ppo *ppo, size_t i) {
 /* the values of row T, whose carry stays where it is */
 static sparc_status look_ahead(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
-  load(ppo, r->n.T);
+  load(ppo, r->states, r->n.T);
   const sparc_status status = step_plainly(ppo);
   for (size_t i = 0; i < r->n.N; i++) r->values[rollout_row(r, i, r->n.T)] = value_of(ppo, i);
   return status;
@@ -202,4 +204,30 @@ sparc_status collect(sparc_ppo *ppo, collection *made) {
   collect_begin(ppo, made);
   for (size_t t = 0; t < ppo->rollout.n.T && status == SPARC_OK; t++) status = collect_step(ppo, t, made);
   return status == SPARC_OK ? collect_finish(ppo) : status;
+}
+
+/* ---- once more ------------------------------------------------------------------------------------- */
+
+/* row 0 of every stream is the carry that entered the rollout, whatever parameters made it */
+static void enter(const rollout *r, size_t width, const float *rows, float *out) {
+  for (size_t i = 0; i < r->n.N; i++) {
+    const size_t row = rollout_row(r, i, 0) * width;
+    memcpy(out + row, rows + row, width * sizeof *out);
+  }
+}
+
+sparc_status replay(sparc_ppo *ppo) {
+  const rollout *r = &ppo->rollout;
+  const carries *c = &ppo->replayed;
+  const size_t S = r->n.state;
+  sparc_status status = SPARC_OK;
+  enter(r, S, r->states, c->states);
+  enter(r, r->n.trace, r->traces, c->traces);
+  for (size_t t = 0; t + 1 < r->n.T && status == SPARC_OK; t++) {
+    load(ppo, c->states, t);
+    status = step_with_traces(ppo, c->traces, t);
+    for (size_t i = 0; i < r->n.N; i++)
+      memcpy(c->states + rollout_row(r, i, t + 1) * S, ppo->step.states + i * S, S * sizeof(float));
+  }
+  return status;
 }

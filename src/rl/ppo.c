@@ -69,6 +69,11 @@ static void carve(arena *a, sparc_ppo *ppo) {
   const bool exact = ppo->own.config.encoder == SPARC_ENCODER_EXACT;
   const size_t encoder = exact ? encoder_elements(ppo->network, ppo->batch.M, ppo->rollout.n.T) : 0;
   minibatch_carve(a, ppo->network, &ppo->policy, past_work(ppo), encoder, &ppo->batch);
+  if (ppo->own.config.refresh != SPARC_REFRESH_NONE) {
+    ppo->replayed.states = take(a, N * (ppo->rollout.n.T + 1) * ppo->n.state);
+    ppo->replayed.traces = take(a, N * (ppo->rollout.n.T + 1) * ppo->rollout.n.trace);
+    ppo->replayed_gradient = take(a, params);
+  }
   if (ppo->plan) ppo->plan_work = arena_take(a, sparc_network_plan_work_bytes(ppo->plan), 1);
   rollout_carve(a, &ppo->rollout);
 }
@@ -163,7 +168,8 @@ static void choose_way(sparc_ppo *ppo, sparc_ppo_memory *m) {
   m->traces = c->traces;
   if (m->traces == SPARC_TRACES_AUTO)
     m->traces =
-        ppo->rollout.symbols.most > 0 || c->encoder == SPARC_ENCODER_EXACT || m->stored_bytes + m->other_bytes > limit
+        c->refresh == SPARC_REFRESH_NONE && (ppo->rollout.symbols.most > 0 || c->encoder == SPARC_ENCODER_EXACT ||
+                                             m->stored_bytes + m->other_bytes > limit)
             ? SPARC_TRACES_FREE
             : SPARC_TRACES_STORED;
   size_past(ppo, m->traces == SPARC_TRACES_STORED ? BY_TRACES : BY_RECORDS);
@@ -233,6 +239,20 @@ static sparc_status check_encoder(const sparc_ppo *ppo) {
   return SPARC_OK;
 }
 
+/* what is replayed are stored sensitivities */
+static sparc_status check_refresh(const sparc_ppo *ppo) {
+  const sparc_ppo_config *c = &ppo->own.config;
+  if (c->refresh == SPARC_REFRESH_NONE) return SPARC_OK;
+  if (learns_by_windows(ppo))
+    return fail(
+        SPARC_INVALID,
+        "refresh is not none, but cell %s learns by truncated backpropagation here, which keeps no sensitivities",
+        c->cell);
+  if (c->traces == SPARC_TRACES_FREE)
+    return fail(SPARC_INVALID, "traces is free, expected stored or auto: refresh replays stored sensitivities");
+  return SPARC_OK;
+}
+
 /* everything but the memory itself */
 static sparc_status describe(const sparc_ppo_config *config, sparc_ppo *ppo, sparc_ppo_memory *memory) {
   sparc_status status = config_complete(config, &ppo->own);
@@ -240,6 +260,7 @@ static sparc_status describe(const sparc_ppo_config *config, sparc_ppo *ppo, spa
   if (status != SPARC_OK) return status;
   measure(ppo);
   status = check_encoder(ppo);
+  if (status == SPARC_OK) status = check_refresh(ppo);
   if (status == SPARC_OK) status = plan_windows(ppo);
   if (status == SPARC_OK) status = count_symbols(ppo, &ppo->rollout.symbols.most);
   if (status != SPARC_OK) return status;
@@ -353,6 +374,7 @@ sparc_status sparc_ppo_iterate(sparc_ppo *ppo, sparc_ppo_report *report) {
   made.mean_return = collected.episodes ? collected.returns / collected.episodes : NAN;
   made.mean_length = collected.episodes ? collected.lengths / collected.episodes : NAN;
   made.activity = activity_of(ppo, &collected);
+  made.staleness = ppo->staleness;
   made.symbols = ppo->rollout.symbols.count > 0 ? ppo->rollout.symbols.count : 0;
   made.faults = sparc_envs_faults(ppo->envs);
   made.environment_seconds = collected.environment_seconds;

@@ -34,6 +34,11 @@ typedef struct choice {
   int *steps;           /* (M): steps of their streams */
 } choice;
 
+/* the carry before every step, rows as in a rollout */
+typedef struct carries {
+  float *states, *traces;
+} carries;
+
 struct sparc_ppo {
   owned_config own;
   sparc_envs *envs;
@@ -51,6 +56,9 @@ struct sparc_ppo {
   sparc_random *acting; /* (N): where the streams' actions come from */
   long rollouts;        /* done */
   rollout rollout;
+  carries replayed;              /* the rollout's carries with current parameters; NULL: refresh is none */
+  float *replayed_gradient;      /* (params): to compare */
+  sparc_ppo_staleness staleness; /* of the last update */
   step_scratch step;
   minibatch batch;
   choice choice;
@@ -86,6 +94,8 @@ sparc_status collect(sparc_ppo *ppo, collection *made);
 void collect_begin(sparc_ppo *ppo, collection *made);
 sparc_status collect_step(sparc_ppo *ppo, size_t t, collection *made);
 sparc_status collect_finish(sparc_ppo *ppo);
+/* fills ppo->replayed: every step of the rollout once more, with current parameters, from the carry that entered it */
+sparc_status replay(sparc_ppo *ppo);
 /* all epochs over the rollout; diagnostics are means over the minibatches */
 sparc_status update(sparc_ppo *ppo, sparc_ppo_diagnostics *diagnostics);
 /* the same in pieces: minibatches k = 0, 1, ... of an epoch in their order */

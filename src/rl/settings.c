@@ -16,6 +16,8 @@ static const char *const obsnorms[] = {
 static const char *const rewardnorms[] = {"none", "return", NULL};
 static const char *const traces[] = {
     [SPARC_TRACES_AUTO] = "auto", [SPARC_TRACES_STORED] = "stored", [SPARC_TRACES_FREE] = "free", NULL};
+static const char *const refreshes[] = {
+    [SPARC_REFRESH_NONE] = "none", [SPARC_REFRESH_EPOCH] = "epoch", [SPARC_REFRESH_MEASURE] = "measure", NULL};
 static const char *const inits[] = {[SPARC_AGENT_INIT_PAPER] = "paper", [SPARC_AGENT_INIT_RELEASED] = "released", NULL};
 static const char *const encoders[] = {[SPARC_ENCODER_LOCAL] = "local", [SPARC_ENCODER_EXACT] = "exact", NULL};
 
@@ -256,6 +258,16 @@ static const setting ppo_rows[] = {
      .group = training,
      .argument = "N",
      .help = "With records: keep sensitivities before every Nth step, too; 0: at the boundary alone"},
+    {.name = "refresh",
+     .key = "refresh",
+     .later = true,
+     .type = SETTING_CHOICE,
+     .offset = AT(refresh),
+     .choices = refreshes,
+     .usual = {"none"},
+     .group = training,
+     .argument = "HOW",
+     .help = "Recompute states and sensitivities before every epoch: none, epoch, or measure (only compare gradients)"},
     {.name = "tbptt",
      .key = "tbptt",
      .later = true,

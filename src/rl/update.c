@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* update.c: epochs of minibatches over a rollout. An item is one step, rebuilt with current parameters on the carry and
- * the sensitivities that the rollout kept; advantages, targets, carries and sensitivities are never refreshed. */
+ * the sensitivities that the rollout kept, or that a replay with newer parameters has made; advantages and targets are
+ * never refreshed. */
 #include "base/error.h"
 #include "nn/network.h"
 #include "rl/ppo.h"
@@ -29,11 +30,11 @@ static void gather(const sparc_ppo *ppo, size_t width, const float *rows, float 
     memcpy(out + m * width, rows + (size_t)ppo->choice.rows[m] * width, width * sizeof *out);
 }
 
-static void gather_batch(sparc_ppo *ppo) {
+static void gather_batch(sparc_ppo *ppo, const float *states) {
   const rollout *r = &ppo->rollout;
   minibatch *b = &ppo->batch;
   gather(ppo, r->n.observation, r->observations, b->x);
-  gather(ppo, r->n.state, r->states, b->states);
+  gather(ppo, r->n.state, states, b->states);
   gather(ppo, r->n.action, r->actions, b->actions);
   gather(ppo, 1, r->log_probabilities, b->log_probabilities);
   gather(ppo, 1, r->values, b->values);
@@ -57,13 +58,13 @@ static void sort_by_stream(sparc_ppo *ppo) {
   for (size_t m = 0; m < M; m++) c->steps[m] = c->rows[m] % (int)of_stream;
 }
 
-static void choose(sparc_ppo *ppo, size_t k) {
+static void choose(sparc_ppo *ppo, size_t k, const float *traces) {
   const rollout *r = &ppo->rollout;
   choice *c = &ppo->choice;
   rollout_items(r, window_of(ppo), c->order, k, ppo->batch.M, c->rows);
   if (ppo->way == BY_RECORDS) sort_by_stream(ppo);
   for (size_t m = 0; m < ppo->batch.M && ppo->way == BY_TRACES; m++)
-    c->traces[m] = r->traces + (size_t)c->rows[m] * r->n.trace;
+    c->traces[m] = traces + (size_t)c->rows[m] * r->n.trace;
 }
 
 /* ---- the gradient ---------------------------------------------------------------------------------- */
@@ -87,6 +88,37 @@ static sparc_status differentiate(sparc_ppo *ppo, sparc_ppo_diagnostics *d) {
     default:
       return gradient_by_windows(&l, &ppo->batch, ppo->plan, ppo->plan_work, ppo->gradient, d);
   }
+}
+
+/* the gradient of minibatch k, its items on these carries */
+static sparc_status differentiate_on(sparc_ppo *ppo, const carries *on, int k, sparc_ppo_diagnostics *d) {
+  choose(ppo, (size_t)k, on->traces);
+  gather_batch(ppo, on->states);
+  return differentiate(ppo, d);
+}
+
+/* ---- how old sensitivities are ------------------------------------------------------------------------ */
+
+/* compares the gradients of the cell's parameters for the first minibatch of an epoch */
+static sparc_status measure_staleness(sparc_ppo *ppo, const carries *kept, int epoch) {
+  const float *stored = ppo->gradient + ppo->network->layer->cell;
+  const float *replayed = ppo->replayed_gradient + ppo->network->layer->cell;
+  sparc_ppo_staleness *s = &ppo->staleness;
+  sparc_ppo_diagnostics ignored;
+  double products[3] = {0};
+  if (epoch >= SPARC_STALENESS_EPOCHS) return SPARC_OK;
+  sparc_status status = differentiate_on(ppo, &ppo->replayed, 0, &ignored);
+  memcpy(ppo->replayed_gradient, ppo->gradient, ppo->n.params * sizeof *ppo->gradient);
+  if (status == SPARC_OK) status = differentiate_on(ppo, kept, 0, &ignored);
+  for (size_t i = 0; i < ppo->network->cell->sizes.params; i++) {
+    products[0] += (double)stored[i] * (double)stored[i];
+    products[1] += (double)stored[i] * (double)replayed[i];
+    products[2] += (double)replayed[i] * (double)replayed[i];
+  }
+  s->cosine[epoch] = products[1] / sqrt(products[0] * products[2]);
+  s->ratio[epoch] = sqrt(products[0] / products[2]);
+  s->epochs = epoch + 1;
+  return status;
 }
 
 /* ---- the step along it ------------------------------------------------------------------------------ */
@@ -134,10 +166,15 @@ static void add_diagnostics(sparc_ppo_diagnostics *sum, const sparc_ppo_diagnost
 sparc_status update_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d) {
   const sparc_ppo_config *c = &ppo->own.config;
   const long number = (ppo->rollouts * c->epochs + epoch) * c->minibatches + k + 1;
-  if (k == 0) shuffle(ppo, epoch);
-  choose(ppo, (size_t)k);
-  gather_batch(ppo);
-  const sparc_status status = differentiate(ppo, d);
+  const carries kept = {ppo->rollout.states, ppo->rollout.traces};
+  sparc_status status = SPARC_OK;
+  if (k == 0) {
+    shuffle(ppo, epoch);
+    if (c->refresh != SPARC_REFRESH_NONE) status = replay(ppo);
+    if (status == SPARC_OK && c->refresh == SPARC_REFRESH_MEASURE) status = measure_staleness(ppo, &kept, epoch);
+  }
+  if (status == SPARC_OK)
+    status = differentiate_on(ppo, c->refresh == SPARC_REFRESH_EPOCH ? &ppo->replayed : &kept, k, d);
   return status == SPARC_OK ? take_step(ppo, number, &d->gradient_norm) : status;
 }
 

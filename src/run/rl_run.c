@@ -133,8 +133,26 @@ static json_t *json_number(double value) { return isfinite(value) ? json_real(va
   X("state_rms", activity.state_rms)
 
 #define NAME(key, member) key,
-const char *const rl_metrics[] = {COUNTS(NAME) REALS(NAME) NULL};
+const char *const rl_metrics[] = {COUNTS(NAME) REALS(NAME) "stale_cosine", "stale_ratio", NULL};
 #undef NAME
+
+/* how old sensitivities are: means over the epochs, and each epoch, from 1 */
+static int put_staleness(json_t *object, const sparc_ppo_staleness *s) {
+  double cosine = 0, ratio = 0;
+  int failed = 0;
+  for (int e = 0; e < s->epochs; e++) {
+    char name[32];
+    snprintf(name, sizeof name, "stale_cosine_%d", e + 1);
+    failed |= json_object_set_new(object, name, json_number(s->cosine[e]));
+    snprintf(name, sizeof name, "stale_ratio_%d", e + 1);
+    failed |= json_object_set_new(object, name, json_number(s->ratio[e]));
+    cosine += s->cosine[e] / s->epochs;
+    ratio += s->ratio[e] / s->epochs;
+  }
+  if (s->epochs == 0) return 0;
+  failed |= json_object_set_new(object, "stale_cosine", json_number(cosine));
+  return failed | json_object_set_new(object, "stale_ratio", json_number(ratio));
+}
 
 json_t *rl_report_json(json_t *object, const sparc_ppo_report *r) {
   int failed = object == NULL;
@@ -144,6 +162,7 @@ json_t *rl_report_json(json_t *object, const sparc_ppo_report *r) {
 #define PUT(key, member) failed |= json_object_set_new(object, key, json_number(r->member));
   REALS(PUT)
 #undef PUT
+  failed = failed || put_staleness(object, &r->staleness);
   if (!failed) return object;
   json_decref(object);
   return NULL;

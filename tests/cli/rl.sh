@@ -261,6 +261,19 @@ grep -Eq 'stored sensitivities need 2[0-9]{2} MB of the 5 MB that memory_limit a
 complains "(traces: free)"
 [ ! -e other ] || fail "a run that is refused makes a folder"
 
+# ---- sensitivities by current parameters: measuring changes nothing else, replaying does
+fresh=("${small[@]}" --steps 640 --quiet --traces stored --rate 1e-3)
+for how in none epoch measure; do expect 0 rl "${fresh[@]}" --refresh $how --out refresh-$how; done
+sed 's/,"stale_.*/}/' refresh-measure/metrics.jsonl | cmp - refresh-none/metrics.jsonl || fail "measuring changes the run"
+if cmp -s refresh-none/metrics.jsonl refresh-epoch/metrics.jsonl; then fail "--refresh epoch is ignored"; fi
+grep -Eq '"stale_cosine_1":(1.0|0.99999)' refresh-measure/metrics.jsonl || fail "parameters differ before the first update"
+if grep -q '"stale_cosine_2":1.0' refresh-measure/metrics.jsonl; then fail "stored sensitivities do not age"; fi
+grep -q '"refresh": "epoch"' refresh-epoch/config.json || fail "config.json does not say refresh"
+expect 2 rl "${small[@]}" --traces free --refresh epoch --out none
+complains "traces is free, expected stored or auto"
+expect 2 rl "${small[@]}" --cell gru --refresh measure --out none
+complains "cell gru learns by truncated backpropagation here"
+
 # ---- truncated backpropagation: four steps are what cells without RTRL have, other lengths and cells learn otherwise
 tbptt=("${small[@]}" --steps 640 --quiet)
 expect 0 rl "${tbptt[@]}" --cell gru --out gru-0

@@ -366,7 +366,9 @@ static sparc_status find_printed(const grid_score *score, char *printed, double 
     json_t *object = json_loads(line, 0, NULL), *wanted;
     const char *key;
     bool fits = json_is_number(json_object_get(object, score->metric));
-    json_object_foreach((json_t *)score->where, key, wanted) fits &= json_equal(json_object_get(object, key), wanted);
+    json_object_foreach((json_t *)score->where, key, wanted) {
+      fits &= json_equal(json_object_get(object, key), wanted);
+    }
     if (fits) {
       *value = number_in(object, score->metric, NAN);
       found++;
@@ -400,7 +402,7 @@ static sparc_status score_logged(const char *folder, const grid_score *score, do
 static job_score score_in(const grid_jobs *jobs, const grid_job *job, const char *folder) {
   const grid_score rule = grid_score_of(jobs->g, job->task, job->method);
   job_score score = {.value = NAN};
-  double value;
+  double value = NAN;
   const sparc_status status = (job->kind > GRID_TRAIN ? score_printed : score_logged)(folder, &rule, &value);
   if (status == SPARC_OK)
     score.value = value;
@@ -429,15 +431,15 @@ static bool disagree(const grid_jobs *jobs, const grid_job *job, const char *fir
     snprintf(sentence, (size_t)3 * JOB_TEXT, "'%.200s' has data %s and '%.200s' has %s for equal settings", first,
              one.made.data, second, other.made.data);
   else if (a != b && isfinite(a) && isfinite(b))
-    snprintf(sentence, (size_t)3 * JOB_TEXT, "'%.200s' has the score %.9g and '%.200s' has %.9g for equal settings", first, a,
-             second, b);
+    snprintf(sentence, (size_t)3 * JOB_TEXT, "'%.200s' has the score %.9g and '%.200s' has %.9g for equal settings",
+             first, a, second, b);
   else
     return false;
   return true;
 }
 
 int job_compare(const grid_jobs *jobs, const grid_job *job, char sentence[3 * JOB_TEXT]) {
-  char other[3 * JOB_TEXT];
+  char other[3 * JOB_TEXT] = "";
   const char *source = job_source(job);
   job_report report;
   int count = 0;

@@ -292,7 +292,7 @@ static sparc_status put_run(const grid_results *r, int run, json_t *names, FILE 
     putc(',', stream);
     csv_put_text(stream, texts[k]);
   }
-  json_object_foreach(names, key, unused) put_setting(stream, json_object_get(job->settings, key));
+  json_object_foreach(names, key, unused) { put_setting(stream, json_object_get(job->settings, key)); }
   putc('\n', stream);
   return SPARC_OK;
 }
