@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* grids.h: the built-in grids (src/lab/grids) inside the library. */
+/* grids.h: the built-in grids (src/lab/grids) inside the tool. */
 #ifndef SPARC_LAB_GRID_GRIDS_H
 #define SPARC_LAB_GRID_GRIDS_H
 
@@ -14,7 +14,11 @@
   ROW(classification, "classification") \
   ROW(ablations, "ablations")           \
   ROW(efficiency, "efficiency")         \
-  ROW(agreement, "agreement")
+  ROW(agreement, "agreement")           \
+  ROW(sensitivities, "sensitivities")   \
+  ROW(staleness, "staleness")           \
+  ROW(grouping, "grouping")             \
+  ROW(stability, "stability")
 
 #define GRID_DECLARE_(id, name) extern const embedded_file grid_##id;
 GRID_FILES(GRID_DECLARE_)
