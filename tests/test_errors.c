@@ -128,7 +128,8 @@ static void test_huge_plans(void **state) {
     sparc_cell *cell;
     if (sparc_cell_create(&(sparc_cell_config){.kind = *kind, .D = WIDEST, .H = WIDEST}, &cell) != SPARC_OK) continue;
     size_t before = 0;
-    for (int B = 1; B > 0 && B <= 1 << 30; B *= 2) {
+    for (int power = 0; power <= 30; power++) {
+      const int B = 1 << power;
       sparc_plan *plan;
       const sparc_status status = sparc_plan_create(cell, B, 1, &(sparc_plan_config){.threads = 1}, &plan);
       made += status == SPARC_OK;
