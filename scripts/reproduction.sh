@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# reproduction.sh write|check: the tables of docs/reproduction.md and of README.md, from the runs in docs/results, by the
+# commands that anybody would use. write puts them between the markers of the pages; check fails when a page has others.
+# SPARC names the tool, build/release/sparc by default.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+sparc=${SPARC:-build/release/sparc}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# table NAME [ARGUMENT...]: a grid, as far as runs are committed
+table() { "$sparc" lab table "$1" --results docs/results --out "$scratch/none" "${@:2}" 2>/dev/null; }
+
+# fields of CSV without commas inside quotes, as tabs
+columns='
+  function fields(line, out,    n, i, c, quoted) {
+    n = 1; out[1] = ""; quoted = 0
+    for (i = 1; i <= length(line); i++) {
+      c = substr(line, i, 1)
+      if (c == "\"") quoted = !quoted
+      else if (c == "," && !quoted) out[++n] = ""
+      else out[n] = out[n] c
+    }
+    return n
+  }
+  function column(name,    i) { for (i in head) if (head[i] == name) return i; exit 1 }
+  FNR == 1 { delete head; fields($0, head); part++; next }
+  { fields($0, f) }'
+
+# join NAME: task, method, unit, number of finished runs, of all, their mean, sample deviation, the paper's number and its
+# deviation
+join() {
+  table "$1" --runs >"$scratch/runs.csv"
+  table "$1" --format csv >"$scratch/cells.csv"
+  awk "$columns"'
+    part == 1 {
+      key = f[column("task")] "\t" f[column("method")]
+      if (!(key in all)) order[++count] = key
+      unit[key] = f[column("unit")]; all[key]++
+      if (f[column("state")] == "done" && f[column("score")] != "") {
+        x = f[column("score")]; n[key]++; sum[key] += x; squares[key] += x * x
+      }
+    }
+    part == 2 {
+      key = f[column("task")] "\t" f[column("method")]
+      paper[key] = f[column("paper")]; paper_sd[key] = f[column("paper_sd")]
+    }
+    END {
+      for (i = 1; i <= count; i++) {
+        key = order[i]; m = n[key] ? sum[key] / n[key] : ""
+        sd = n[key] > 1 ? sqrt((squares[key] - n[key] * m * m > 0 ? squares[key] - n[key] * m * m : 0) / (n[key] - 1)) : ""
+        print key "\t" unit[key] "\t" n[key] + 0 "\t" all[key] "\t" m "\t" sd "\t" paper[key] "\t" paper_sd[key]
+      }
+    }' "$scratch/runs.csv" "$scratch/cells.csv"
+}
+
+# half the width of the 95 % interval of a mean of n values is this many sample deviations over sqrt(n)
+students='function half(n, sd) {
+    split("0 12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262", t, " ")
+    return n > 1 && n <= 10 ? t[n] * sd / sqrt(n) : ""
+  }
+  function show(x) { return x == "" ? "" : sprintf(x >= 100 || x <= -100 ? "%.1f" : "%.3f", x) }'
+
+# grid_table NAME: the finished part of a grid, and how the rest is run
+grid_table() {
+  local runs done
+  join "$1" >"$scratch/join.tsv"
+  runs=$(awk -F '\t' '{ n += $5 } END { print n }' "$scratch/join.tsv")
+  done=$(awk -F '\t' '{ n += $4 } END { print n }' "$scratch/join.tsv")
+  if [ "$done" -gt 0 ]; then
+    echo "| task | method | here | 95 % interval | runs | paper | here - paper |"
+    echo "|:---|:---|---:|---:|---:|---:|---:|"
+    awk -F '\t' "$students"'$4 > 0 {
+      h = half($4, $7)
+      interval = h == "" ? "" : show($6 - h) " to " show($6 + h)
+      paper = show($8) ($9 == "" ? "" : " ± " show($9))
+      difference = $8 == "" ? "" : show($6 - $8)
+      print "| " $1 " | " $2 " | " show($6) ($7 == "" ? "" : " ± " show($7)) " | " interval " | " $4 " of " $5 " | " paper " | " difference " |"
+    }' "$scratch/join.tsv"
+    echo
+  fi
+  echo "$done of $runs runs are finished. \`sparc lab run $1 --results docs/results\` runs the others."
+}
+
+# what SPARC reaches, for the README
+short_table() {
+  echo "| task | SPARC here | seeds | paper |"
+  echo "|:---|---:|---:|---:|"
+  for name in figure1 popgym control classification; do
+    join "$name" | awk -F '\t' "$students"'$2 == "sparc" && $4 > 0 && $8 != "" {
+      unit = $3 == "return" ? "return" : $3
+      print "| " $1 ", " unit " | " show($6) ($7 == "" ? "" : " ± " show($7)) " | " $4 " | " show($8) ($9 == "" ? "" : " ± " show($9)) " |"
+    }'
+  done
+}
+
+# made_by WHAT: what stands between the markers of a block
+made_by() {
+  case $1 in
+    short) short_table ;;
+    *) grid_table "$1" ;;
+  esac
+}
+
+# fill PAGE: the page with every block made anew
+fill() {
+  local line inside=
+  while IFS= read -r line || [ -n "$line" ]; do
+    case $line in
+      '<!-- reproduction: '*)
+        inside=${line#<!-- reproduction: }
+        inside=${inside% -->}
+        printf '%s\n' "$line"
+        made_by "$inside"
+        ;;
+      '<!-- end of reproduction -->') inside= && printf '%s\n' "$line" ;;
+      *) [ -n "$inside" ] || printf '%s\n' "$line" ;;
+    esac
+  done <"$1"
+}
+
+status=0
+for page in docs/reproduction.md README.md; do
+  fill "$page" >"$scratch/page"
+  case ${1:-} in
+    write) cp "$scratch/page" "$page" ;;
+    check)
+      if ! diff --unified=0 "$page" "$scratch/page"; then
+        echo "$page has other numbers than docs/results: run scripts/reproduction.sh write" >&2
+        status=1
+      fi
+      ;;
+    *)
+      echo "usage: $0 write|check" >&2
+      exit 2
+      ;;
+  esac
+done
+exit $status
