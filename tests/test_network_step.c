@@ -243,8 +243,8 @@ static void run_parts(const trial *t, const float *prepared, int first, int n, i
   float *states = sparc_alloc((size_t)n * cell.state * sizeof *states);
   const network_tape_f32 at = network_tape_of_f32(t->network, n, tapes);
   network_step_before_f32(t->network, prepared, n, x + start * C, tapes, threads);
-  assert_int_equal(sparc_step_streams(sparc_network_cell(t->network), prepared + t->network->layer->cell_prepared, n,
-                                      states, at.cell_input, NULL, at.cell_output, at.cell_tapes, threads),
+  assert_int_equal(sparc_step_streams(sparc_network_cell(t->network), prepared + t->network->cell_prepared, n, states,
+                                      at.cell_input, NULL, at.cell_output, at.cell_tapes, threads),
                    SPARC_OK);
   network_step_behind_f32(t->network, prepared, n, tapes, y + start * outputs, threads);
   network_step_behind_backward_f32(t->network, prepared, n, dy + start * outputs, tapes, dparams, threads);

@@ -136,7 +136,7 @@ static void collect(const agent *a, bool warm, sparc_random *stream, history *h)
   h->records = zeros(sparc_record_size(cell, T));
   h->prepared = zeros(cell->sizes.prepared);
   h->grouped = zeros((T + 1) * grouped_trace_size_f64(cell, SYMBOLS));
-  memcpy(h->prepared, a->prepared + a->network->layer->cell_prepared, cell->sizes.prepared * sizeof(double));
+  memcpy(h->prepared, a->prepared + a->network->cell_prepared, cell->sizes.prepared * sizeof(double));
   for (size_t i = 0; i < a->n.params; i++) other[i] = a->params[i] + 0.1 * sparc_random_normal(stream);
   must(sparc_network_prepare_f64(a->network, other, prepared));
   for (int e = 0; e < 2; e++) {

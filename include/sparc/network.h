@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* network.h: networks around a cell, as constant descriptions over flat arrays, like the cells themselves.
+/* network.h: networks of layers, as constant descriptions over flat arrays, like the cells themselves.
  *
- *   embedding   none, W x + b, or tanh(W x + b)
- *   recurrence  layers >= 1: the paper's residual blocks (layer norm, cell, readout, GELU, gated linear unit); layers
- *               == 0: one bare cell, and of its output the features that the heads read
+ *   embedding   none, W x + b, tanh(W x + b), or a row of a table for each symbol
+ *   layers      layers >= 1: the paper's residual blocks (layer norm, cell, readout, GELU, gated linear unit); layers
+ *               == 0: one bare cell, and of its output the features that the heads read; or of any kinds (layer.h)
  *   heads       any number, each on the mean over time, on the last step, on every step, or on nothing: a linear
  *               layer, with or without a tanh layer in front of it
  *
@@ -28,7 +28,8 @@ typedef struct sparc_network sparc_network; /* opaque, immutable, shareable betw
 typedef enum sparc_embedding {
   SPARC_EMBED_NONE,   /* the cell reads the inputs themselves; without layers only */
   SPARC_EMBED_LINEAR, /* W x + b, `width` wide */
-  SPARC_EMBED_TANH    /* tanh(W x + b) */
+  SPARC_EMBED_TANH,   /* tanh(W x + b) */
+  SPARC_EMBED_SYMBOLS /* row x of a table of `symbols` rows, `width` wide; an input is one whole number from 0 on */
 } sparc_embedding;
 
 typedef enum sparc_features {                        /* what heads read of a bare cell */
@@ -51,7 +52,16 @@ typedef struct sparc_head_config {
   int outputs;
   int hidden;               /* width of the tanh layer in front of the linear one; 0: none */
   double hidden_gain, gain; /* of orthogonal initial weights; 0: lecun_normal. Biases, and constants, start at 0. */
+  int tied; /* 1: the linear layer's weight is the table of symbols: outputs == symbols, no hidden layer,
+               features as wide as the table */
 } sparc_head_config;
+
+struct sparc_layer_kind;
+
+typedef struct sparc_layer_config {
+  const char *kind;    /* a kind of the library, see sparc_layer_kinds, or of network_config.kinds */
+  const char *options; /* "key=value,..."; NULL: defaults */
+} sparc_layer_config;
 
 typedef struct sparc_network_config {
   const char *cell;         /* kind, see sparc_cell_kinds */
@@ -67,17 +77,21 @@ typedef struct sparc_network_config {
   const sparc_head_config *head; /* (heads) */
   int heads;
   sparc_init_style init;
+  int symbols;                                 /* rows of the table of SPARC_EMBED_SYMBOLS, at most 2^24 */
+  const sparc_layer_config *layer;             /* (layers): the kind of each; NULL: all alike, as said above */
+  const struct sparc_layer_kind *const *kinds; /* kinds of the program beside the library's, NULL-terminated, which
+                                                  outlive the network; NULL: none */
 } sparc_network_config;
 
 /* counts of elements, in float and double alike */
 typedef struct sparc_network_sizes {
-  size_t params;      /* trainable numbers */
-  size_t prepared;    /* elements behind sparc_network_prepare */
-  size_t state;       /* carried numbers of one stream: of the cells, layer by layer; with a head on the mean also the
-                       * sum of its features over the segment and the number of steps in it */
-  size_t outputs;     /* numbers of one step: all heads, one behind the other */
-  size_t tape;        /* elements that one step of one stream needs */
-  size_t trace;       /* exact sensitivities to the cell's parameters; 0: no RTRL form */
+  size_t params;   /* trainable numbers */
+  size_t prepared; /* elements behind sparc_network_prepare */
+  size_t state;   /* carried numbers of one stream: of the layers, one after the other; with a head on the mean also the
+                   * sum of its features over the segment and the number of steps in it */
+  size_t outputs; /* numbers of one step: all heads, one behind the other */
+  size_t tape;    /* elements that one step of one stream needs */
+  size_t trace;   /* exact sensitivities to the cell's parameters; 0: no RTRL form */
   size_t trace_exact; /* the same with those to the embedding's parameters and their drivers behind them; 0: none */
 } sparc_network_sizes;
 
@@ -87,7 +101,7 @@ SPARC_API void sparc_network_free(sparc_network *network); /* network may be NUL
 
 SPARC_API sparc_network_config sparc_network_config_of(const sparc_network *network);
 SPARC_API sparc_network_sizes sparc_network_sizes_of(const sparc_network *network);
-SPARC_API const sparc_cell *sparc_network_cell(const sparc_network *network); /* the description all layers share */
+SPARC_API const sparc_cell *sparc_network_cell(const sparc_network *network); /* of the first layer that has one */
 SPARC_API const sparc_block *sparc_network_blocks(const sparc_network *network, size_t *count);
 SPARC_API const sparc_span *sparc_network_spans(const sparc_network *network, size_t *count);
 
@@ -119,7 +133,7 @@ typedef struct sparc_network_sequence {
 typedef struct sparc_network_gradient {
   const float *const *doutputs; /* (heads), shaped as the outputs; NULL in an entry: zeros */
   const float *dstate_last;     /* [B][state], with the limits of state_last; NULL: zeros */
-  float *dx;                    /* [B][T][inputs], overwritten; may be NULL */
+  float *dx;                    /* [B][T][inputs], overwritten; may be NULL, and must be for symbols */
   float *dstate0;               /* [B][state], overwritten; may be NULL. A number of steps has the gradient 0. */
   float *dparams;               /* added to */
 } sparc_network_gradient;

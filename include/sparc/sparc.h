@@ -12,6 +12,7 @@
 #include "sparc/env.h"
 #include "sparc/inspect.h"
 #include "sparc/kernels.h"
+#include "sparc/layer.h"
 #include "sparc/learner.h"
 #include "sparc/model.h"
 #include "sparc/network.h"

@@ -51,13 +51,14 @@ class sparc_sequence_gradient(Structure):
 
 class sparc_head_config(Structure):
     _fields_ = [("name", c_char_p), ("input", c_int), ("outputs", c_int), ("hidden", c_int), ("hidden_gain", c_double),
-                ("gain", c_double)]
+                ("gain", c_double), ("tied", c_int)]
 
 
 class sparc_network_config(Structure):
     _fields_ = [("cell", c_char_p), ("cell_options", c_char_p), ("kernel", c_char_p), ("H", c_int), ("inputs", c_int),
                 ("embedding", c_int), ("width", c_int), ("layers", c_int), ("features", c_int), ("dropout", c_double),
-                ("head", POINTER(sparc_head_config)), ("heads", c_int), ("init", c_int)]
+                ("head", POINTER(sparc_head_config)), ("heads", c_int), ("init", c_int), ("symbols", c_int),
+                ("layer", c_void_p), ("kinds", c_void_p)]
 
 
 class sparc_learner_config(Structure):

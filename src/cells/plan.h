@@ -14,4 +14,11 @@ struct sparc_plan {
   int threads;
 };
 
+/* the widest row that any array of a cell's call has per token, in elements */
+size_t plan_row(const sparc_cell *cell);
+
+/* plan_check says whether B sequences of T steps fit with rows of `row` elements per token and gradients of `params`
+ * numbers; *useful becomes the number of threads, of which an automatic choice gives each enough to do */
+sparc_status plan_check(int B, int T, int threads, size_t row, size_t params, int *useful);
+
 #endif

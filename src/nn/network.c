@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* network.c: the description of a network: blocks, their names and initial draws, optimiser groups, sizes, plans.
- *
- * The residual backbone is that of the paper's classification experiments [app:bptt_details]: pre-norm, one
- * direction, no normalisation after the last layer. Parameters that reach a cell's state are recurrent, all others
- * regular; the cell's own table says which of its blocks are which. Random streams are keyed by the names of
- * blocks, so a block keeps its numbers when others come or go.
+/* network.c: the description of a network: its layers, blocks, their names and initial draws, optimiser groups, sizes,
+ * plans. Random streams are keyed by the names of blocks, so a block keeps its numbers when others come or go.
  */
 #include "nn/network.h"
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "cells/plan.h"
-#include "cells/tiles.h"
+#include "kernels/kernels.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,13 +16,14 @@
 
 /* ---- blocks ------------------------------------------------------------------------------------ */
 
-/* blocks of a layer around its cell, of embedding and readout of a bare cell, and of a head */
-enum { BLOCKS_PER_LAYER = 9, BLOCKS_OUTSIDE = 4, BLOCKS_PER_HEAD = 4 };
+/* blocks of the embedding, and of a head */
+enum { BLOCKS_OF_EMBEDDING = 2, BLOCKS_PER_HEAD = 4 };
 
-static const block_start zeros = {START_ZEROS, 0}, ones = {START_ONES, 0}, lecun = {START_LECUN, 0};
+static const block_start zeros = {SPARC_START_ZEROS, 0}, lecun = {SPARC_START_LECUN, 0};
 
-static block_start normal(double deviation) { return (block_start){START_NORMAL, deviation}; }
-static block_start orthogonal_or_lecun(double gain) { return gain > 0 ? (block_start){START_ORTHOGONAL, gain} : lecun; }
+static block_start orthogonal_or_lecun(double gain) {
+  return gain > 0 ? (block_start){SPARC_START_ORTHOGONAL, gain} : lecun;
+}
 
 /* a regular block PREFIX.NAME; cols == 0 makes a vector. Returns its offset. */
 static size_t add(sparc_network *net, const char *prefix, const char *name, size_t rows, size_t cols,
@@ -50,65 +48,31 @@ static dense_offsets add_dense(sparc_network *net, const char *prefix, size_t in
   return at;
 }
 
-static readout_offsets add_readout(sparc_network *net, const char *prefix, bool has_im, size_t out) {
-  const size_t H = (size_t)net->cell->H;
-  const block_start start = normal(1 / sqrt((double)H));
-  readout_offsets at = {.in = has_im ? 2 * H : H, .out = out, .has_im = has_im};
-  at.re = add(net, prefix, has_im ? "re" : "weight", out, H, start);
-  if (has_im) at.im = add(net, prefix, "im", out, H, start);
-  return at;
+static void add_embedding(sparc_network *net) {
+  const sparc_network_config *config = &net->config;
+  const size_t width = (size_t)config->width;
+  if (reads_symbols(net)) {
+    const block_start start = {SPARC_START_NORMAL, 1 / sqrt((double)width)};
+    net->embed = (dense_offsets){.out = width};
+    net->embed.weight = add(net, "embed", "weight", (size_t)config->symbols, width, start);
+  } else if (has_embedding(net)) {
+    net->embed = add_dense(net, "embed", (size_t)config->inputs, width, lecun);
+  }
 }
 
-/* the cell's blocks under a prefix; its spans keep their groups */
-static size_t add_cell(sparc_network *net, const char *prefix) {
-  const sparc_cell *cell = net->cell;
-  const size_t first = net->sizes.params;
-  for (size_t i = 0; i < cell->blocks; i++) {
-    sparc_block block = cell->block[i];
-    char *name = net->name[net->blocks];
-    snprintf(name, sizeof *net->name, "%s.%s", prefix, block.name);
-    block.name = name;
-    block.offset += first;
-    net->start[net->blocks] = (block_start){START_CELL, 0};
-    net->block[net->blocks++] = block;
+/* the layer's blocks; its spans keep their groups */
+static void add_layer(sparc_network *net, sparc_layer *layer) {
+  const size_t first = layer->params_at = net->sizes.params;
+  for (size_t i = 0; i < layer->blocks; i++) {
+    net->block[net->blocks] = layer->block[i];
+    net->block[net->blocks].offset += first;
+    net->start[net->blocks++] = (block_start){OWN_START, 0};
   }
-  for (size_t i = 0; i < cell->spans; i++) {
-    sparc_span span = cell->span[i];
-    span.offset += first;
-    net->span[net->spans++] = span;
+  for (size_t i = 0; i < layer->spans; i++) {
+    net->span[net->spans] = layer->span[i];
+    net->span[net->spans++].offset += first;
   }
-  net->sizes.params += cell->sizes.params;
-  return first;
-}
-
-/* the random streams of a cell are keyed by this name */
-static void name_cell(const sparc_network *net, size_t layer, char name[BLOCK_NAME]) {
-  if (net->config.layers)
-    snprintf(name, BLOCK_NAME, "layers.%zu.cell", layer);
-  else
-    snprintf(name, BLOCK_NAME, "cell");
-}
-
-static void add_layer(sparc_network *net, size_t i) {
-  const size_t width = (size_t)net->config.width;
-  const sparc_cell_readout readout = net->cell->about->kind.readout;
-  layer_offsets *at = &net->layer[i];
-  char prefix[BLOCK_NAME / 2], inner[BLOCK_NAME / 2 + sizeof ".readout"], cell[BLOCK_NAME];
-  snprintf(prefix, sizeof prefix, "layers.%zu", i);
-  snprintf(inner, sizeof inner, "%s.readout", prefix);
-  name_cell(net, i, cell);
-  at->norm_scale = add(net, prefix, "norm.scale", width, 0, ones);
-  at->norm_bias = add(net, prefix, "norm.bias", width, 0, zeros);
-  at->cell = add_cell(net, cell);
-  if (readout != SPARC_READOUT_NONE) {
-    at->readout = add_readout(net, inner, readout == SPARC_READOUT_COMPLEX, width);
-    at->skip = add(net, inner, "skip", width, 0, normal(1));
-  }
-  at->glu = (dense_offsets){.in = width, .out = 2 * width};
-  at->glu.weight = add(net, prefix, "glu.value.weight", width, width, lecun);
-  add(net, prefix, "glu.gate.weight", width, width, lecun);
-  at->glu.bias = add(net, prefix, "glu.value.bias", width, 0, zeros);
-  add(net, prefix, "glu.gate.bias", width, 0, zeros);
+  net->sizes.params += layer->params;
 }
 
 static void add_head(sparc_network *net, size_t i) {
@@ -123,52 +87,30 @@ static void add_head(sparc_network *net, size_t i) {
     head->hidden = add_dense(net, prefix, in, (size_t)config->hidden, orthogonal_or_lecun(config->hidden_gain));
     in = (size_t)config->hidden;
   }
-  head->linear = add_dense(net, config->name, in, (size_t)config->outputs, orthogonal_or_lecun(config->gain));
+  if (config->tied) {
+    head->linear = (dense_offsets){.in = in, .out = (size_t)config->outputs, .weight = net->embed.weight};
+    head->linear.bias = add(net, config->name, "bias", head->linear.out, 0, zeros);
+  } else {
+    head->linear = add_dense(net, config->name, in, (size_t)config->outputs, orthogonal_or_lecun(config->gain));
+  }
   net->sizes.outputs += (size_t)config->outputs;
   net->pools |= config->input == SPARC_HEAD_MEAN;
 }
 
-static sparc_cell_features features_of(const sparc_network *net) {
-  if (net->config.features == SPARC_FEATURES_POLICY) return net->cell->about->kind.features;
-  return net->config.features == SPARC_FEATURES_RELU ? SPARC_POLICY_RELU : SPARC_POLICY_OUTPUT;
-}
-
 static void add_blocks(sparc_network *net) {
-  const sparc_network_config *config = &net->config;
-  if (config->embedding != SPARC_EMBED_NONE)
-    net->embed = add_dense(net, "embed", (size_t)config->inputs, (size_t)config->width, lecun);
-  for (int i = 0; i < config->layers; i++) add_layer(net, (size_t)i);
-  if (config->layers) {
-    net->features = (size_t)config->width;
-  } else {
-    net->layer[0].cell = add_cell(net, "cell");
-    net->reads = features_of(net);
-    if (net->reads == SPARC_POLICY_READOUT) net->readout = add_readout(net, "readout", true, (size_t)net->cell->H);
-    net->features = net->reads == SPARC_POLICY_READOUT ? net->readout.out : net->cell->sizes.output;
-  }
-  for (int i = 0; i < config->heads; i++) add_head(net, (size_t)i);
+  add_embedding(net);
+  for (size_t i = 0; i < net->layers; i++) add_layer(net, net->layer[i]);
+  for (int i = 0; i < net->config.heads; i++) add_head(net, (size_t)i);
 }
 
 /* ---- sizes ------------------------------------------------------------------------------------- */
-
-static void place_dense(dense_offsets *at, size_t *end) { at->weight_in = take_elements(end, at->in * at->out); }
-
-static void place_readout(readout_offsets *at, size_t *end) {
-  at->weight = take_elements(end, at->out * at->in);
-  at->weight_in = take_elements(end, at->in * at->out);
-}
 
 /* prepared: a copy of params, then weights in the orders the kernels want */
 static void lay_out_prepared(sparc_network *net) {
   size_t end = round_elements(net->sizes.params);
   place_dense(&net->embed, &end);
-  place_readout(&net->readout, &end);
-  for (size_t i = 0; i < cells_of(net); i++) {
-    layer_offsets *at = &net->layer[i];
-    at->cell_prepared = take_elements(&end, net->cell->sizes.prepared);
-    place_readout(&at->readout, &end);
-    place_dense(&at->glu, &end);
-  }
+  for (size_t i = 0; i < net->layers; i++)
+    net->layer[i]->prepared_at = take_elements(&end, net->layer[i]->sizes.prepared);
   for (int i = 0; i < net->config.heads; i++) {
     place_dense(&net->head[i].hidden, &end);
     place_dense(&net->head[i].linear, &end);
@@ -176,38 +118,55 @@ static void lay_out_prepared(sparc_network *net) {
   net->sizes.prepared = end;
 }
 
-/* a gradient goes through one layer at most, so several share the arrays of one */
+/* what layers take turns with */
+typedef struct shared_places {
+  size_t tape, scratch, y, other;
+} shared_places;
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+static shared_places shared_places_of(const sparc_network *net) {
+  shared_places most = {0};
+  for (size_t i = 0; i < net->layers; i++) {
+    const sparc_layer *layer = net->layer[i];
+    most.tape = larger(most.tape, layer->sizes.tape);
+    most.scratch = larger(most.scratch, layer->scratch);
+    if (!layer->output_on_tape) most.y = larger(most.y, layer->sizes.outputs);
+    if (i && !layer->in_place) most.other = larger(most.other, layer->sizes.outputs);
+  }
+  if (most.other) most.other = most.y;
+  return most;
+}
+
+/* where each layer of a step reads and writes */
+static void place_layers(sparc_network *net) {
+  const network_tape_layout *at = &net->tape;
+  size_t now = has_embedding(net) ? at->embedded : at->x;
+  for (size_t i = 0; i < net->layers; i++) {
+    sparc_layer *layer = net->layer[i];
+    layer->x_place = now;
+    if (layer->output_on_tape)
+      now = at->layer + layer->output_place;
+    else if (i == 0 || !layer->in_place)
+      now = i && now == at->y ? at->other : at->y;
+    layer->y_place = now;
+  }
+}
+
+/* a gradient goes through one layer at most, so several share the arrays of one. The order is that of learner files. */
 static void lay_out_tape(sparc_network *net) {
-  const sparc_sizes *cell = &net->cell->sizes;
-  const size_t embedded = net->embed.out, width = net->config.layers ? (size_t)net->config.width : 0;
-  const size_t read = net->layer[0].readout.out, F = net->features;
-  const size_t split = net->layer[0].readout.in + net->readout.in; /* a network has one of the two */
-  const bool copies = !net->config.layers && net->reads != SPARC_POLICY_OUTPUT;
+  const shared_places most = shared_places_of(net);
   network_tape_layout *at = &net->tape;
   const struct {
     size_t *place, length;
   } arrays[] = {
       {&at->x, (size_t)net->config.inputs},
-      {&at->embedded, embedded},
-      {&at->state, cell->state},
-      {&at->cell, cell->tape},
-      {&at->y, cell->output},
-      {&at->mean, width ? 1 : 0},
-      {&at->rstd, width ? 1 : 0},
-      {&at->normed, width},
-      {&at->read, read},
-      {&at->gelu, width},
-      {&at->glu, 2 * width},
-      {&at->stream, width},
-      {&at->features, copies ? F : 0},
-      {&at->pooled, net->pools ? F : 0},
-      {&at->dfeatures, F},
-      {&at->dy, cell->output},
-      {&at->dx, (size_t)net->cell->D},
-      {&at->dread, read},
-      {&at->dgelu, width},
-      {&at->dglu, 2 * width},
-      {&at->split, split},
+      {&at->embedded, net->embed.out},
+      {&at->layer, most.tape},
+      {&at->y, most.y},
+      {&at->pooled, net->pools ? net->features : 0},
+      {&at->dfeatures, net->features},
+      {&at->scratch, most.scratch},
   };
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
     *arrays[i].place = take_elements(&at->total, arrays[i].length);
@@ -215,23 +174,47 @@ static void lay_out_tape(sparc_network *net) {
     net->head[i].hidden_tape = take_elements(&at->total, net->head[i].hidden.out);
     net->head[i].dhidden_tape = take_elements(&at->total, net->head[i].hidden.out);
   }
+  at->other = take_elements(&at->total, most.other);
+  place_layers(net);
+}
+
+/* sensitivities exist for one layer around a cell, and those to an embedding where the cell reads it as it is; see
+ * network_encoder_impl.h */
+static void lay_out_traces(sparc_network *net) {
+  const sparc_layer *layer = net->layer[0];
+  const size_t rows = net->embed.in ? net->embed.in + 2 : 0;
+  if (net->layers > 1 || net->pools || !layer->cell) return;
+  net->sizes.trace = layer->cell->sizes.trace;
+  if (layer->cell_reads_input && net->sizes.trace && !reads_symbols(net))
+    net->sizes.trace_exact = net->sizes.trace + layer->cell->sizes.state * net->embed.out * rows;
+}
+
+static void find_cell(sparc_network *net) {
+  for (size_t i = 0; i < net->layers && !net->cell; i++) {
+    const sparc_layer *layer = net->layer[i];
+    net->cell = layer->cell;
+    net->cell_params = layer->params_at + layer->cell_params;
+    net->cell_prepared = layer->prepared_at + layer->cell_prepared;
+  }
 }
 
 static void lay_out(sparc_network *net) {
   add_blocks(net);
   lay_out_prepared(net);
   lay_out_tape(net);
-  net->sizes.state = pool_of(net) + (net->pools ? net->features + 1 : 0);
+  for (size_t i = 0; i < net->layers; i++) {
+    net->layer[i]->state_at = net->pool;
+    net->pool += net->layer[i]->sizes.state;
+  }
+  net->sizes.state = net->pool + (net->pools ? net->features + 1 : 0);
   net->sizes.tape = net->tape.total;
-  net->sizes.trace = net->config.layers > 1 || net->pools ? 0 : net->cell->sizes.trace;
-  if (net->config.layers == 0 && net->sizes.trace) /* see network_encoder_impl.h */
-    net->sizes.trace_exact =
-        net->sizes.trace + net->cell->sizes.state * net->embed.out * (net->embed.in ? net->embed.in + 2 : 0);
+  lay_out_traces(net);
+  find_cell(net);
 }
 
 /* ---- life cycle -------------------------------------------------------------------------------- */
 
-enum { WIDEST = 1 << 20, DEEPEST = 1024 };
+enum { WIDEST = 1 << 20, DEEPEST = 1024, MOST_SYMBOLS = 1 << 24 };
 
 typedef struct range_check {
   const char *name;
@@ -265,14 +248,28 @@ static sparc_status check_head(const sparc_head_config *head) {
   return SPARC_OK;
 }
 
+static sparc_status check_tied(const sparc_network_config *config, const sparc_head_config *head) {
+  if (!head->tied) return SPARC_OK;
+  if (config->embedding != SPARC_EMBED_SYMBOLS || head->input == SPARC_HEAD_CONSTANT || head->hidden)
+    return fail(SPARC_INVALID, "head.tied is %d, expected 0 without a table of symbols, or with a hidden layer",
+                head->tied);
+  if (head->outputs != config->symbols)
+    return fail(SPARC_INVALID, "outputs is %d, expected the %d symbols of a tied head", head->outputs, config->symbols);
+  return SPARC_OK;
+}
+
+/* without kinds of their own, layers read a residual stream, and a bare cell has features */
 static sparc_status check_config(const sparc_network_config *config) {
-  const int layers = config->layers > 0, embedded = layers || config->embedding != SPARC_EMBED_NONE;
+  const int named = config->layer != NULL, alike = !named && config->layers > 0;
+  const int symbols = config->embedding == SPARC_EMBED_SYMBOLS;
+  const int embedded = alike || config->embedding != SPARC_EMBED_NONE;
   const range_check checks[] = {
-      {"inputs", config->inputs, 1, WIDEST},
-      {"layers", config->layers, 0, DEEPEST},
-      {"embedding", (int)config->embedding, layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE, SPARC_EMBED_TANH},
+      {"inputs", config->inputs, 1, symbols ? 1 : WIDEST},
+      {"layers", config->layers, named, DEEPEST},
+      {"embedding", (int)config->embedding, alike ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE, SPARC_EMBED_SYMBOLS},
+      {"symbols", config->symbols, symbols, symbols ? MOST_SYMBOLS : 0},
       {"width", config->width, embedded ? 1 : 0, WIDEST},
-      {"features", (int)config->features, 0, layers ? SPARC_FEATURES_OUTPUT : SPARC_FEATURES_POLICY},
+      {"features", (int)config->features, 0, alike ? SPARC_FEATURES_OUTPUT : SPARC_FEATURES_POLICY},
       {"init", (int)config->init, 0, SPARC_INIT_RELEASED},
       {"heads", config->heads, 1, MAX_HEADS}};
   sparc_status status = check_ranges(checks, sizeof checks / sizeof *checks);
@@ -280,7 +277,10 @@ static sparc_status check_config(const sparc_network_config *config) {
   if (!(config->dropout >= 0 && config->dropout < 1))
     return fail(SPARC_INVALID, "dropout is %g, expected 0 to below 1", config->dropout);
   if (!config->head) return fail(SPARC_INVALID, "head is NULL, expected %d heads", config->heads);
-  for (int i = 0; i < config->heads && status == SPARC_OK; i++) status = check_head(&config->head[i]);
+  for (int i = 0; i < config->heads && status == SPARC_OK; i++) {
+    status = check_head(&config->head[i]);
+    if (status == SPARC_OK) status = check_tied(config, &config->head[i]);
+  }
   return status;
 }
 
@@ -289,35 +289,74 @@ static sparc_status check_names(const sparc_network *net) {
   const size_t most = BLOCKS_PER_HEAD * (size_t)net->config.heads;
   for (size_t i = net->blocks > most ? net->blocks - most : 0; i < net->blocks; i++)
     for (size_t k = 0; k < i; k++)
-      if (strcmp(net->name[i], net->name[k]) == 0)
-        return fail(SPARC_INVALID, "two blocks are called '%s', expected heads with names of their own", net->name[i]);
+      if (strcmp(net->block[i].name, net->block[k].name) == 0)
+        return fail(SPARC_INVALID, "two blocks are called '%s', expected heads with names of their own",
+                    net->block[i].name);
   return SPARC_OK;
 }
 
-static sparc_status allocate_tables(sparc_network *net) {
-  const size_t cells = cells_of(net);
-  const size_t outside = BLOCKS_OUTSIDE + cells * BLOCKS_PER_LAYER + BLOCKS_PER_HEAD * (size_t)net->config.heads;
-  const size_t blocks = outside + cells * net->cell->blocks, spans = outside + cells * net->cell->spans;
-  net->layer = sparc_alloc(cells * sizeof *net->layer);
+/* what heads that are tied read must be as wide as a row of the table */
+static sparc_status check_features(const sparc_network *net) {
+  for (int i = 0; i < net->config.heads; i++)
+    if (net->head_config[i].tied && net->features != net->embed.out)
+      return fail(SPARC_INVALID, "a tied head reads %zu features, expected the width %d of the table", net->features,
+                  net->config.width);
+  return SPARC_OK;
+}
+
+static sparc_status create_layers(sparc_network *net, const sparc_network_config *config) {
+  const size_t layers = config->layers ? (size_t)config->layers : 1;
+  net->layer = sparc_alloc(layers * sizeof(sparc_layer *));
+  if (!net->layer) return fail(SPARC_NO_MEMORY, "no memory for %zu layers", layers);
+  size_t width = (size_t)(config->embedding == SPARC_EMBED_NONE ? config->inputs : config->width);
+  for (size_t i = 0; i < layers; i++) {
+    const sparc_layer_config *kind = config->layer ? &config->layer[i] : NULL;
+    const sparc_status status = layer_create(config, kind, net->kernels, i, width, &net->layer[i]);
+    if (status != SPARC_OK) return status;
+    net->layers++;
+    width = net->layer[i]->sizes.outputs;
+  }
+  net->features = width;
+  return SPARC_OK;
+}
+
+static sparc_status allocate_tables(sparc_network *net, const sparc_network_config *config) {
+  size_t blocks = BLOCKS_OF_EMBEDDING + BLOCKS_PER_HEAD * (size_t)config->heads, spans = blocks;
+  for (size_t i = 0; i < net->layers; i++) {
+    blocks += net->layer[i]->blocks;
+    spans += net->layer[i]->spans;
+  }
   net->block = sparc_alloc(blocks * sizeof *net->block);
   net->start = sparc_alloc(blocks * sizeof *net->start);
   net->name = sparc_alloc(blocks * sizeof *net->name);
   net->span = sparc_alloc(spans * sizeof *net->span);
-  if (net->layer && net->block && net->start && net->name && net->span) return SPARC_OK;
-  return fail(SPARC_NO_MEMORY, "no memory for the tables of a network of %zu cells", cells);
+  bool full = net->block && net->start && net->name && net->span;
+  if (config->layer) {
+    net->layer_config = sparc_alloc(net->layers * sizeof *net->layer_config);
+    net->layer_text = sparc_alloc(net->layers * sizeof *net->layer_text);
+    full = full && net->layer_config && net->layer_text;
+  }
+  return full ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the tables of a network of %zu layers", net->layers);
 }
 
 /* the configuration as the network keeps it: strings of its own, nothing left to defaults */
 static void keep_config(sparc_network *net, const sparc_network_config *config) {
+  const sparc_cell *cell = NULL;
+  for (size_t i = 0; i < net->layers && !cell; i++) cell = net->layer[i]->cell;
   net->config = *config;
-  net->config.cell = sparc_cell_kind(net->cell);
-  net->config.cell_options = sparc_cell_options(net->cell);
-  net->config.kernel = sparc_cell_kernel(net->cell);
+  net->config.cell = sparc_cell_kind(cell);
+  net->config.cell_options = sparc_cell_options(cell);
+  net->config.kernel = net->kernels->name;
   net->config.head = net->head_config;
   for (int i = 0; i < config->heads; i++) {
     net->head_config[i] = config->head[i];
     snprintf(net->head_name[i], HEAD_NAME, "%s", config->head[i].name ? config->head[i].name : "head");
     net->head_config[i].name = net->head_name[i];
+  }
+  net->config.layer = net->layer_config;
+  for (size_t i = 0; config->layer && i < net->layers; i++) {
+    if (config->layer[i].options) snprintf(net->layer_text[i], OPTIONS_TEXT, "%s", config->layer[i].options);
+    net->layer_config[i] = (sparc_layer_config){net->layer[i]->kind->name, net->layer_text[i]};
   }
 }
 
@@ -329,15 +368,12 @@ sparc_status sparc_network_create(const sparc_network_config *config, sparc_netw
   if (status != SPARC_OK) return status;
   sparc_network *net = sparc_alloc(sizeof *net);
   if (!net) return fail(SPARC_NO_MEMORY, "no memory for a network");
-  const sparc_cell_config cell = {.kind = config->cell,
-                                  .D = config->embedding == SPARC_EMBED_NONE ? config->inputs : config->width,
-                                  .H = config->H,
-                                  .options = config->cell_options,
-                                  .kernel = config->kernel};
-  status = sparc_cell_create(&cell, &net->cell);
+  status = kernels_choose(config->kernel, &net->kernels);
+  if (status == SPARC_OK) status = create_layers(net, config);
+  if (status == SPARC_OK) status = allocate_tables(net, config);
   if (status == SPARC_OK) {
     keep_config(net, config);
-    status = allocate_tables(net);
+    status = check_features(net);
   }
   if (status == SPARC_OK) {
     lay_out(net);
@@ -353,8 +389,8 @@ sparc_status sparc_network_create(const sparc_network_config *config, sparc_netw
 
 void sparc_network_free(sparc_network *net) {
   if (!net) return;
-  sparc_cell_free(net->cell);
-  void *const tables[] = {net->layer, net->block, net->start, net->name, net->span};
+  for (size_t i = 0; i < net->layers; i++) layer_free(net->layer[i]);
+  void *const tables[] = {net->layer, net->layer_config, net->layer_text, net->block, net->start, net->name, net->span};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) sparc_free(tables[i]);
   sparc_free(net);
 }
@@ -379,74 +415,69 @@ const sparc_span *sparc_network_spans(const sparc_network *net, size_t *count) {
 
 /* ---- initial draws (docs/training.md) -------------------------------------------------------------- */
 
-/* params start as zeros */
-static sparc_status init_block(const sparc_block *block, block_start start, uint64_t seed, float *values) {
-  sparc_random stream;
-  sparc_random_init(&stream, seed, "init", block->name);
-  switch (start.kind) {
-    case START_ONES:
-      for (size_t i = 0; i < block->size; i++) values[i] = 1;
-      break;
-    case START_NORMAL:
-      sparc_random_fill_normal(&stream, values, block->size, start.scale);
-      break;
-    case START_LECUN:
-      return sparc_random_lecun_normal(&stream, values, block->size, block->shape[1]);
-    case START_ORTHOGONAL:
-      return sparc_random_orthogonal(&stream, values, block->shape[0], block->shape[1], start.scale);
-    case START_ZEROS:
-    case START_CELL:
-      break;
-  }
-  return SPARC_OK;
-}
-
 sparc_status sparc_network_init(const sparc_network *net, uint64_t seed, float *params) {
   if (!net || !params) return fail(SPARC_INVALID, "%s is NULL", net ? "params" : "network");
   memset(params, 0, net->sizes.params * sizeof *params);
-  for (size_t i = 0; i < net->blocks; i++) {
-    sparc_status status = init_block(&net->block[i], net->start[i], seed, params + net->block[i].offset);
-    if (status != SPARC_OK) return status;
+  sparc_status status = SPARC_OK;
+  for (size_t i = 0; i < net->blocks && status == SPARC_OK; i++)
+    status = block_init(&net->block[i], net->start[i], seed, params + net->block[i].offset);
+  for (size_t i = 0; i < net->layers && status == SPARC_OK; i++)
+    status = layer_init(net->layer[i], net->config.init, seed, params + net->layer[i]->params_at);
+  return status;
+}
+
+/* ---- plans ------------------------------------------------------------------------------------- */
+
+/* the widest row that a token has */
+static size_t widest_row(const sparc_network *net) {
+  size_t widest = larger((size_t)net->config.inputs, net->embed.out);
+  for (size_t i = 0; i < net->layers; i++) {
+    const sparc_layer *layer = net->layer[i];
+    widest = larger(widest, larger(layer->sizes.outputs, layer->cell ? plan_row(layer->cell) : 0));
   }
-  for (size_t i = 0; i < cells_of(net); i++) {
-    char name[BLOCK_NAME];
-    name_cell(net, i, name);
-    sparc_status status = sparc_cell_init(net->cell, net->config.init, seed, name, params + net->layer[i].cell);
+  return widest;
+}
+
+static sparc_status plan_layers(sparc_network_plan *plan, int threads) {
+  const sparc_network *net = plan->network;
+  for (size_t i = 0; i < net->layers; i++) {
+    const sparc_layer_kind *kind = net->layer[i]->kind;
+    if (!kind->plan_create) continue;
+    const sparc_status status = kind->plan_create(net->layer[i], plan->B, plan->T, threads, &plan->layer[i]);
     if (status != SPARC_OK) return status;
   }
   return SPARC_OK;
 }
-
-/* ---- plans ------------------------------------------------------------------------------------- */
 
 sparc_status sparc_network_plan_create(const sparc_network *net, int B, int T, int threads, sparc_network_plan **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the plan");
   *out = NULL;
   if (!net) return fail(SPARC_INVALID, "network is NULL");
-  sparc_plan *cell_plan;
-  sparc_status status = sparc_plan_create(net->cell, B, T, &(sparc_plan_config){.threads = threads}, &cell_plan);
+  int useful = 1;
+  sparc_status status = plan_check(B, T, threads, widest_row(net), 0, &useful);
   if (status != SPARC_OK) return status;
   sparc_network_plan *plan = sparc_alloc(sizeof *plan);
-  if (!plan) {
-    sparc_plan_free(cell_plan);
-    return fail(SPARC_NO_MEMORY, "no memory for a plan");
-  }
-  const size_t tiles_per_example = ((size_t)T + EXAMPLE_TILE - 1) / EXAMPLE_TILE;
+  if (!plan) return fail(SPARC_NO_MEMORY, "no memory for a plan");
   *plan = (sparc_network_plan){.network = net,
-                               .cell_plan = cell_plan,
+                               .executor = &cpu_executor,
+                               .layer = sparc_alloc(net->layers * sizeof *plan->layer),
                                .B = B,
                                .T = T,
-                               .threads = cell_plan->threads,
-                               .tokens = (size_t)B * (size_t)T,
-                               .tiles_per_example = tiles_per_example,
-                               .tiles = (size_t)B * tiles_per_example};
-  plan->groups = plan->tiles < TILE_GROUPS ? plan->tiles : TILE_GROUPS;
+                               .threads = useful,
+                               .tokens = (size_t)B * (size_t)T};
+  status = plan->layer ? plan_layers(plan, threads) : fail(SPARC_NO_MEMORY, "no memory for a plan");
+  if (status != SPARC_OK) {
+    sparc_network_plan_free(plan);
+    return status;
+  }
   *out = plan;
   return SPARC_OK;
 }
 
 void sparc_network_plan_free(sparc_network_plan *plan) {
   if (!plan) return;
-  sparc_plan_free(plan->cell_plan);
+  for (size_t i = 0; plan->layer && i < plan->network->layers; i++)
+    if (plan->network->layer[i]->kind->plan_free) plan->network->layer[i]->kind->plan_free(plan->layer[i]);
+  sparc_free(plan->layer);
   sparc_free(plan);
 }

@@ -68,7 +68,7 @@ void TYPED(encoder_advance)(const sparc_network *net, const real *prepared, cons
                             real *cell_tape, real *trace) {
   const encoder_trace v = view_encoder(net, trace);
   const TYPED(tape_view) tape = TYPED(view_tape)(net->cell, cell_tape);
-  (void)PUBLIC(sparc_input_jacobian)(net->cell, prepared + net->layer->cell_prepared, cell_tape, v.Q);
+  (void)PUBLIC(sparc_input_jacobian)(net->cell, prepared + net->cell_prepared, cell_tape, v.Q);
   const uint64_t mode = flush_denormals_begin();
   apply_slope(net, e, &v);
   if (*tape.mask == 0) memset(v.Z, 0, v.H * v.parts * v.rows * v.width * sizeof *v.Z);
@@ -113,8 +113,7 @@ void TYPED(encoder_contract_state)(const sparc_network *net, const real *trace, 
 void TYPED(encoder_rows_gradient)(const sparc_network *net, const real *prepared, size_t n, const real *x,
                                   const real *e, real *de, real *dparams, int threads) {
   embed_rows_backward(net, prepared, n, e, de, NULL);
-  const weight_job job = {&net->embed, n, x, de, net->embed.out};
-  add_weight_gradients(net, threads, &job, 1, dparams);
+  embed_gradient(net, threads, n, x, de, dparams);
 }
 
 /* some pre-activations are read by the output alone */

@@ -18,8 +18,11 @@ static sparc_status inspect_layers(const sparc_network_plan *plan, const float *
   if (status == SPARC_OK) status = sparc_network_forward(plan, prepared, sequence, work);
   for (int layer = first; layer <= last && status == SPARC_OK; layer++) {
     sparc_inspection *seen;
-    const sparc_sequence input = network_cell_sequence(plan, sequence, (size_t)layer, work);
-    status = sparc_cell_inspect(network->cell, params + network->layer[layer].cell, plan->B, plan->T, &input, &seen);
+    sparc_sequence input;
+    const sparc_layer *at = network->layer[layer];
+    if (!network_cell_sequence(plan, sequence, (size_t)layer, work, &input))
+      return fail(SPARC_UNSUPPORTED, "layer %d, of kind %s, is not built around a cell", layer, at->kind->name);
+    status = sparc_cell_inspect(at->cell, params + at->params_at + at->cell_params, plan->B, plan->T, &input, &seen);
     if (status == SPARC_OK) to.visit(to.user, layer, seen);
   }
   return status;
@@ -52,7 +55,7 @@ sparc_status sparc_network_inspect(const sparc_network *network, const float *pa
   *out = NULL;
   if (!network || !params || !sequence)
     return fail(SPARC_INVALID, "%s is NULL", !network ? "network" : !params ? "params" : "sequence");
-  if (layer < 0 || (size_t)layer >= cells_of(network))
-    return fail(SPARC_INVALID, "layer is %d, expected 0 to %zu", layer, cells_of(network) - 1);
+  if (layer < 0 || (size_t)layer >= network->layers)
+    return fail(SPARC_INVALID, "layer is %d, expected 0 to %zu", layer, network->layers - 1);
   return network_inspect_layers(network, params, layer, layer, B, T, sequence, keep, out);
 }

@@ -5,8 +5,9 @@
 
 #include "nn/network.h"
 
-/* the sequence as the cell of a layer saw it in the forward just run with the same work */
-sparc_sequence network_cell_sequence(const sparc_network_plan *plan, const sparc_network_sequence *sequence,
-                                     size_t layer, void *work);
+/* the sequence as the cell of a layer saw it in the forward just run with the same work; false: the layer is not built
+ * around a cell */
+bool network_cell_sequence(const sparc_network_plan *plan, const sparc_network_sequence *sequence, size_t layer,
+                           void *work, sparc_sequence *out);
 
 #endif

@@ -19,7 +19,7 @@
 #ifndef SPARC_NN_NETWORK_STEP_IMPL_H
 #define SPARC_NN_NETWORK_STEP_IMPL_H
 
-#include "base/real.h"
+#include "nn/layer_impl.h"
 #include "nn/network.h"
 
 /* sparc_network_step_rtrl with the trace of the step before in another place, which may be the same, on up to `threads`
@@ -27,15 +27,6 @@
 sparc_status TYPED(network_step_rtrl)(const sparc_network *net, const real *prepared, sparc_encoder_gradient encoder,
                                       real *state, const real *before, real *trace, const real *x, real mask, real *y,
                                       real *tape, int threads);
-
-/* the arrays of n streams around the cell, on their tapes */
-typedef struct TYPED(network_tape) {
-  real *cell_input;   /* (n, D) */
-  real *cell_output;  /* (n, O) */
-  real *cell_tapes;   /* (n, tape of the cell) */
-  real *dcell_output; /* (n, O) */
-  real *dcell_input;  /* (n, D) */
-} TYPED(network_tape);
 
 TYPED(network_tape) TYPED(network_tape_of)(const sparc_network *net, int n, real *tapes);
 

@@ -97,7 +97,7 @@ static void keep_states(sparc_ppo *ppo, size_t t, collection *made) {
     const float *state = ppo->step.states + i * S;
     memcpy(r->states + rollout_row(r, i, t + 1) * S, state, S * sizeof *state);
     for (size_t s = 0; s < S; s++) made->state_squares += (double)state[s] * (double)state[s];
-    tape_activity_f32(ppo->network->cell, ppo->prepared + ppo->network->layer->cell_prepared, cell_tape_of(ppo, i),
+    tape_activity_f32(ppo->network->cell, ppo->prepared + ppo->network->cell_prepared, cell_tape_of(ppo, i),
                       &made->activity);
   }
 }

@@ -75,8 +75,8 @@ sparc_status gradient_by_traces(const learner *l, minibatch *b, const real *cons
   const TYPED(network_tape) at = TYPED(network_tape_of)(net, M, b->tapes);
   sparc_status status = rebuild(l, b, dparams, d);
   if (status == SPARC_OK)
-    status = PUBLIC(sparc_rtrl_batch_gradient)(net->cell, l->prepared + net->layer->cell_prepared, M, traces,
-                                               at.cell_tapes, at.dcell_output, dparams + net->layer->cell,
+    status = PUBLIC(sparc_rtrl_batch_gradient)(net->cell, l->prepared + net->cell_prepared, M, traces,
+                                               at.cell_tapes, at.dcell_output, dparams + net->cell_params,
                                                at.dcell_input, is_exact(l) ? b->dpast : NULL, b->work, l->threads);
   if (status != SPARC_OK) return status;
   for (size_t m = 0; is_exact(l) && m < b->M; m++)
@@ -99,7 +99,7 @@ static sparc_status cell_gradient(const learner *l, minibatch *b, const stream_i
   const sparc_cell *cell = l->network->cell;
   const stream_past *past = s->past;
   const TYPED(network_tape) at = TYPED(network_tape_of)(l->network, (int)b->M, b->tapes);
-  const real *prepared = l->prepared + l->network->layer->cell_prepared;
+  const real *prepared = l->prepared + l->network->cell_prepared;
   const real *dy = at.dcell_output + s->first * cell->sizes.output;
   real *tapes = at.cell_tapes + s->first * cell->sizes.tape, *dx = at.dcell_input + s->first * (size_t)cell->D;
   if (!past->grouped)
@@ -118,7 +118,7 @@ static sparc_status stream_gradient(const learner *l, minibatch *b, const stream
   const stream_past *past = s->past;
   const size_t S = net->cell->sizes.state, D = (size_t)net->cell->D;
   const size_t n = past->grouped ? (size_t)past->grouping.symbols : (size_t)past->view.T;
-  real *dcell = dparams + net->layer->cell, *dstate = b->dpast, *dinputs = b->dpast + S;
+  real *dcell = dparams + net->cell_params, *dstate = b->dpast, *dinputs = b->dpast + S;
   if (!is_exact(l)) return cell_gradient(l, b, s, dcell, NULL, NULL);
   memset(b->dpast, 0, (S + n * D) * sizeof *b->dpast);
   const sparc_status status = cell_gradient(l, b, s, dcell, dstate, dinputs);

@@ -8,7 +8,7 @@
 void records_begin(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
   const sparc_cell *cell = ppo->network->cell;
-  memcpy(ppo->collected_with, ppo->prepared + ppo->network->layer->cell_prepared, cell->sizes.prepared * sizeof(float));
+  memcpy(ppo->collected_with, ppo->prepared + ppo->network->cell_prepared, cell->sizes.prepared * sizeof(float));
   for (size_t i = 0; i < r->n.N && r->n.grouped; i++)
     grouped_trace_start_f32(cell, r->symbols.most, r->grouped + rollout_row(r, i, 0) * r->n.grouped);
 }

@@ -101,8 +101,8 @@ static sparc_status differentiate_on(sparc_ppo *ppo, const carries *on, int k, s
 
 /* compares the gradients of the cell's parameters for the first minibatch of an epoch */
 static sparc_status measure_staleness(sparc_ppo *ppo, const carries *kept, int epoch) {
-  const float *stored = ppo->gradient + ppo->network->layer->cell;
-  const float *replayed = ppo->replayed_gradient + ppo->network->layer->cell;
+  const float *stored = ppo->gradient + ppo->network->cell_params;
+  const float *replayed = ppo->replayed_gradient + ppo->network->cell_params;
   sparc_ppo_staleness *s = &ppo->staleness;
   sparc_ppo_diagnostics ignored;
   double products[3] = {0};

@@ -8,8 +8,7 @@
 
 #include <stdint.h>
 
-/* the widest row that any array of a call has per token, in elements */
-static size_t widest_row(const sparc_cell *cell) {
+size_t plan_row(const sparc_cell *cell) {
   const sparc_sizes *sizes = &cell->sizes;
   size_t row = sizes->state > sizes->output ? sizes->state : sizes->output;
   if ((size_t)cell->pre > row) row = (size_t)cell->pre;
@@ -26,30 +25,37 @@ static int choose_threads(int requested, size_t elements) {
   return useful < (size_t)available ? (int)useful : available;
 }
 
+/* byte counts of the largest arrays must fit with room to spare: rows of tokens, and sums of the gradient that streams
+ * or runs of some ten tokens have of their own */
+sparc_status plan_check(int B, int T, int threads, size_t row, size_t params, int *useful) {
+  enum { FEWEST_TOKENS = 16 };
+  const size_t most = SIZE_MAX / 64 / sizeof(double);
+  if (B < 1 || T < 1) return fail(SPARC_INVALID, "%s is %d, expected at least 1", B < 1 ? "B" : "T", B < 1 ? B : T);
+  if (threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", threads);
+  int overflow = 0;
+  const size_t tokens = size_product((size_t)B, (size_t)T, &overflow);
+  const size_t elements = size_product(tokens, row, &overflow);
+  const size_t sums = size_product((size_t)B + tokens / FEWEST_TOKENS, params, &overflow);
+  if (overflow || tokens > INT32_MAX || elements > most || sums > most)
+    return fail(SPARC_INVALID, "B * T = %d * %d is too large for rows of %zu elements and %zu parameters", B, T, row,
+                params);
+  *useful = choose_threads(threads, elements);
+  return SPARC_OK;
+}
+
 sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc_plan_config *config,
                                sparc_plan **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the plan");
   *out = NULL;
   if (!cell) return fail(SPARC_INVALID, "cell is NULL");
-  if (B < 1 || T < 1) return fail(SPARC_INVALID, "%s is %d, expected at least 1", B < 1 ? "B" : "T", B < 1 ? B : T);
   const sparc_plan_config chosen = config ? *config : (sparc_plan_config){0};
-  if (chosen.threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", chosen.threads);
+  int threads = 1;
+  const sparc_status status = plan_check(B, T, chosen.threads, plan_row(cell), cell->sizes.params, &threads);
+  if (status != SPARC_OK) return status;
   if (chosen.chunk < 0) return fail(SPARC_INVALID, "chunk is %d, expected 0 or more", chosen.chunk);
   if (chosen.chunk > 0 && cell->parts == 0)
     return fail(SPARC_UNSUPPORTED, "cell %s is not affine in its state and has no chunked scan; use chunk = 0",
                 cell->about->kind.name);
-
-  /* byte counts of the largest arrays must fit with room to spare: rows of tokens, and sums of the gradient that
-   * streams or runs of some ten tokens have of their own */
-  enum { FEWEST_TOKENS = 16 };
-  const size_t most = SIZE_MAX / 64 / sizeof(double);
-  int overflow = 0;
-  const size_t tokens = size_product((size_t)B, (size_t)T, &overflow);
-  const size_t elements = size_product(tokens, widest_row(cell), &overflow);
-  const size_t sums = size_product((size_t)B + tokens / FEWEST_TOKENS, cell->sizes.params, &overflow);
-  if (overflow || tokens > INT32_MAX || elements > most || sums > most)
-    return fail(SPARC_INVALID, "B * T = %d * %d is too large for rows of %zu elements and %zu parameters", B, T,
-                widest_row(cell), cell->sizes.params);
 
   sparc_plan *plan = sparc_alloc(sizeof *plan);
   if (!plan) return fail(SPARC_NO_MEMORY, "no memory for a plan");
@@ -57,7 +63,7 @@ sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc
                        .B = B,
                        .T = T,
                        .chunk = chosen.chunk == 0 || chosen.chunk > T ? T : chosen.chunk,
-                       .threads = choose_threads(chosen.threads, elements)};
+                       .threads = threads};
   log_line("plan: cell %s, B %d, T %d, chunks of %d steps, %d threads", cell->about->kind.name, B, T, plan->chunk,
            plan->threads);
   *out = plan;

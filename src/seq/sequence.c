@@ -17,6 +17,13 @@ static sparc_status require(const void *pointer, const char *name) {
   return pointer ? SPARC_OK : fail(SPARC_INVALID, "%s is NULL", name);
 }
 
+sparc_status TYPED(check_mask)(size_t B, size_t T, const real *mask) {
+  for (size_t i = 0; mask && i < B * T; i++)
+    if (mask[i] != 0 && mask[i] != 1)
+      return fail(SPARC_INVALID, "mask[%zu][%zu] is %g, expected 0 or 1", i / T, i % T, (double)mask[i]);
+  return SPARC_OK;
+}
+
 static sparc_status check_sequence(const sparc_plan *plan, const real *prepared, const TYPED(sequence) * sequence,
                                    const void *saved, const void *work) {
   const struct {
@@ -31,14 +38,7 @@ static sparc_status check_sequence(const sparc_plan *plan, const real *prepared,
   if (status == SPARC_OK) status = check_block(work, "work");
   if (status == SPARC_OK) status = require(sequence->x, "sequence.x");
   if (status == SPARC_OK) status = require(sequence->y, "sequence.y");
-  if (status != SPARC_OK || !sequence->mask) return status;
-  for (size_t i = 0; i < (size_t)plan->B * (size_t)plan->T; i++) {
-    const real m = sequence->mask[i];
-    if (m != 0 && m != 1)
-      return fail(SPARC_INVALID, "mask[%zu][%zu] is %g, expected 0 or 1", i / (size_t)plan->T, i % (size_t)plan->T,
-                  (double)m);
-  }
-  return SPARC_OK;
+  return status == SPARC_OK ? TYPED(check_mask)((size_t)plan->B, (size_t)plan->T, sequence->mask) : status;
 }
 
 static TYPED(sequence_call) call_of(const TYPED(sequence) * sequence, void *saved, void *work) {

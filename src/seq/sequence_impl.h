@@ -14,4 +14,7 @@ typedef sparc_sequence TYPED(sequence);
 typedef sparc_sequence_gradient TYPED(sequence_gradient);
 #endif
 
+/* a mask (B, T) of a caller holds zeros and ones; NULL is fine */
+sparc_status TYPED(check_mask)(size_t B, size_t T, const real *mask);
+
 #endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* layer.h: kinds of layers, and how a program adds its own (docs/adding-a-layer.md).
+ *
+ * A network is a stack of layers between embedding and heads (network.h). Two kinds come with the library:
+ *
+ *   residual  layer norm, cell, readout, GELU, gated linear unit, added to its input
+ *   cell      a cell and the features of its output
+ *
+ * Both take cell=KIND, H=N and the options of that cell, residual also dropout=P, cell also features=NAME; what is not
+ * given is as the network's configuration says. A kind is a table: a layout that declares parameters and sizes for one
+ * width of its input, and functions that prepare weights, run whole sequences forward and backward and take single
+ * steps, in float and, where gradients are to be checked, in double. Functions allocate nothing; what they compute must
+ * not depend on `threads`.
+ */
+#ifndef SPARC_LAYER_H
+#define SPARC_LAYER_H
+
+#include "sparc/network.h"
+#include "sparc/options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- for a layout -------------------------------------------------------------------------------- */
+
+typedef struct sparc_layer sparc_layer; /* a layer of a network: constant once its layout has run */
+
+SPARC_API int sparc_layer_inputs(const sparc_layer *layer);                               /* width of its input */
+SPARC_API double sparc_layer_option(const sparc_layer *layer, const char *name);          /* of a choice its index */
+SPARC_API const sparc_block *sparc_layer_blocks(const sparc_layer *layer, size_t *count); /* in order of addition */
+
+/* How a block starts. Every block has its own random stream, keyed by the seed and its name in the network. */
+typedef enum sparc_start {
+  SPARC_START_ZEROS,
+  SPARC_START_ONES,
+  SPARC_START_NORMAL,    /* scale: the standard deviation */
+  SPARC_START_LECUN,     /* normal with variance 1 / columns */
+  SPARC_START_ORTHOGONAL /* scale: the gain */
+} sparc_start;
+
+/* sparc_layer_add_block appends a tensor of rows x cols numbers to the layer's parameters and returns its offset among
+ * them; cols == 0 makes a vector. At most SPARC_LAYER_BLOCKS. */
+enum { SPARC_LAYER_BLOCKS = 32 };
+SPARC_API size_t sparc_layer_add_block(sparc_layer *layer, const char *name, sparc_group group, int rows, int cols,
+                                       sparc_start start, double scale);
+
+/* counts of elements */
+typedef struct sparc_layer_sizes {
+  size_t outputs;  /* width of the output; at first that of the input */
+  size_t prepared; /* what prepare writes */
+  size_t state;    /* carried numbers of one stream */
+  size_t tape;     /* scratch of one step of one stream */
+} sparc_layer_sizes;
+
+/* ---- the calls, in float and in double ------------------------------------------------------------ */
+
+/* whole sequences; states are `stride` elements apart */
+typedef struct sparc_layer_sequence {
+  const float *params, *prepared;
+  int B, T, threads;
+  const float *x;               /* [B][T][inputs] */
+  const float *mask;            /* [B][T], 0: a new segment starts here; NULL: ones */
+  const float *state0;          /* [B], state each; NULL: zeros */
+  const sparc_dropout *dropout; /* NULL: evaluation */
+  float *y;                     /* [B][T][outputs] */
+  float *state_last;            /* [B], state each; may be NULL */
+  size_t stride;
+  void *saved, *work; /* what forward keeps for backward; scratch. Both 64-byte aligned. */
+  const void *plan;   /* of a kind that makes plans */
+} sparc_layer_sequence;
+
+typedef struct sparc_layer_gradient {
+  const float *dy, *dstate_last; /* as y and state_last; dstate_last may be NULL: zeros */
+  float *dx, *dstate0;           /* overwritten; each may be NULL */
+  float *dparams;                /* added to */
+} sparc_layer_gradient;
+
+/* one step of streams [first, first + count) of n; arrays are those of all n */
+typedef struct sparc_layer_step {
+  const float *params, *prepared;
+  int n, first, count;
+  const float *x, *masks; /* [n][inputs], [n]; masks may be NULL: ones */
+  float *states, *y;      /* [n], state each, `stride` apart; [n][outputs] */
+  size_t stride;
+  float *tapes; /* [n][tape] */
+} sparc_layer_step;
+
+typedef struct sparc_layer_ops {
+  void (*prepare)(const sparc_layer *layer, const float *params, float *prepared); /* NULL: nothing to prepare */
+  size_t (*saved)(const sparc_layer *layer, int B, int T, const void *plan);       /* bytes; NULL: none */
+  size_t (*work)(const sparc_layer *layer, int B, int T, const void *plan);        /* bytes; NULL: none */
+  void (*forward)(const sparc_layer *layer, const sparc_layer_sequence *call);
+  void (*backward)(const sparc_layer *layer, const sparc_layer_sequence *call, const sparc_layer_gradient *gradient);
+  void (*step)(const sparc_layer *layer, const sparc_layer_step *call);
+} sparc_layer_ops;
+
+typedef struct sparc_layer_sequence_f64 {
+  const double *params, *prepared;
+  int B, T, threads;
+  const double *x, *mask, *state0;
+  const sparc_dropout *dropout;
+  double *y, *state_last;
+  size_t stride;
+  void *saved, *work;
+  const void *plan;
+} sparc_layer_sequence_f64;
+
+typedef struct sparc_layer_gradient_f64 {
+  const double *dy, *dstate_last;
+  double *dx, *dstate0, *dparams;
+} sparc_layer_gradient_f64;
+
+typedef struct sparc_layer_step_f64 {
+  const double *params, *prepared;
+  int n, first, count;
+  const double *x, *masks;
+  double *states, *y;
+  size_t stride;
+  double *tapes;
+} sparc_layer_step_f64;
+
+typedef struct sparc_layer_ops_f64 {
+  void (*prepare)(const sparc_layer *layer, const double *params, double *prepared);
+  size_t (*saved)(const sparc_layer *layer, int B, int T, const void *plan);
+  size_t (*work)(const sparc_layer *layer, int B, int T, const void *plan);
+  void (*forward)(const sparc_layer *layer, const sparc_layer_sequence_f64 *call);
+  void (*backward)(const sparc_layer *layer, const sparc_layer_sequence_f64 *call,
+                   const sparc_layer_gradient_f64 *gradient);
+  void (*step)(const sparc_layer *layer, const sparc_layer_step_f64 *call);
+} sparc_layer_ops_f64;
+
+/* ---- kinds --------------------------------------------------------------------------------------- */
+
+typedef struct sparc_layer_kind {
+  const char *name, *summary;
+  const sparc_option *options; /* ends with a NULL name; NULL: layout reads the text itself */
+  sparc_status (*layout)(sparc_layer *layer, sparc_layer_sizes *sizes);
+  const sparc_layer_ops *ops;
+  const sparc_layer_ops_f64 *ops_f64; /* NULL: a network with such a layer has no calls in double */
+  /* what a call needs of B and T alone, made once per plan of the network; NULL: nothing */
+  sparc_status (*plan_create)(const sparc_layer *layer, int B, int T, int threads, void **plan);
+  void (*plan_free)(void *plan);
+} sparc_layer_kind;
+
+/* sparc_layer_kinds returns the kinds of the library, NULL-terminated. */
+SPARC_API const sparc_layer_kind *const *sparc_layer_kinds(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
