@@ -2,6 +2,7 @@
 /* test_grid.c: grids: the built-in ones, files cut off and changed at every place, selections, settings of runs, and
  * results that count only when they are complete. */
 #include "lab/grid/curves.h"
+#include "lab/grid/demo.h"
 #include "lab/grid/estimate.h"
 #include "lab/grid/grid.h"
 #include "lab/grid/job.h"
@@ -158,6 +159,14 @@ static void test_refusals(void **state) {
       {"{\"name\": \"x\", \"score\": {\"take\": \"best\", \"window\": 3}, \"tasks\": [{\"name\": \"t\"}]}",
        "window is 3, expected 1"},
       {"{\"name\": \"x\",\n\"name\": \"y\"}", "test:2:"},
+      {"{\"name\": \"x\", \"of\": 3}", "of is no text"},
+      {"{\"name\": \"x\", \"of\": \"popgim\"}", "did you mean 'popgym'?"},
+      {"{\"name\": \"x\", \"of\": \"figure1\"}", "part of another grid"},
+      {"{\"name\": \"x\", \"of\": \"popgym\", \"tasks\": \"cartpole\"}", "no list of names"},
+      {"{\"name\": \"x\", \"of\": \"popgym\", \"tasks\": [\"cartpol\"]}", "unknown task 'cartpol'"},
+      {"{\"name\": \"x\", \"of\": \"popgym\", \"methods\": [{\"name\": \"sparc\"}]}", "unknown method ''"},
+      {"{\"name\": \"x\", \"of\": \"popgym\", \"tasks\": []}", "tasks is no list"},
+      {"{\"name\": \"x\", \"of\": \"popgym\", \"titel\": \"y\"}", "did you mean 'title'?"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     grid g;
@@ -167,6 +176,59 @@ static void test_refusals(void **state) {
   }
   grid g; /* a null among the settings is neither a text nor a number */
   assert_int_equal(grid_parse(small, strlen(small), "test", &g), SPARC_FORMAT);
+  grid_free(&g);
+}
+
+/* tasks and methods in the order of the lists, with their numbers; the other keys are those of the part, or inherited
+ */
+static void test_part(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"of\": \"popgym\", \"name\": \"mine\", \"tasks\": [\"cartpole\", \"repeat-first\"], "
+      "\"methods\": [\"rtu\", \"sparc\"], \"seeds\": [7]}";
+  grid g, whole;
+  parse(text, &g);
+  assert_int_equal(grid_open("popgym", &whole), SPARC_OK);
+  assert_string_equal(g.name, "mine");
+  assert_string_equal(g.title, whole.title);
+  assert_true(g.tasks == 2 && g.methods == 2 && g.seeds == 1 && g.seed[0] == 7);
+  assert_string_equal(g.task[1].name, "repeat-first");
+  assert_string_equal(g.method[g.reference].name, "sparc");
+  double mean, deviation;
+  assert_true(grid_paper(&g, 1, 1, &mean, &deviation) && mean == 0.829 && deviation == 0.008);
+  assert_null(json_object_get(g.file, "of"));
+  grid_free(&whole);
+  grid_free(&g);
+}
+
+/* the rows of a cell, what was asked for instead, and a cell that no grid has heard of is the business of kinds.sh */
+static void test_demo(void **state) {
+  (void)state;
+  static const char *const cells[] = {"rglru", "gateloop", "sparc", NULL}, *const tasks[] = {"tracking", NULL};
+  demo_request request = {.cells = cells, .tasks = tasks, .seed = 5, .seeds = 2, .updates = 9};
+  grid g;
+  double mean, deviation;
+  assert_int_equal(demo_grid(&request, &g), SPARC_OK);
+  assert_true(g.methods == 4 && g.seeds == 2 && g.seed[1] == 6 && g.reference == 0);
+  assert_string_equal(g.method[1].name, "rglru-dense");
+  assert_true(grid_paper(&g, 0, 1, &mean, &deviation) && mean == 0.382);
+  assert_false(grid_paper(&g, 0, 0, &mean, &deviation));
+  json_t *settings = grid_settings(&g, 0, 3);
+  assert_int_equal(json_integer_value(json_object_get(settings, "updates")), 9);
+  assert_string_equal(json_string_value(json_object_get(settings, "embedding")), "linear"); /* for GateLoop */
+  json_decref(settings);
+  grid_free(&g);
+
+  request.cells = (const char *const[]){"sparc", NULL};
+  request.options = "content=linear";
+  assert_int_equal(demo_grid(&request, &g), SPARC_OK);
+  assert_string_equal(g.method[0].title, "SPARC, content=linear");
+  assert_false(grid_paper(&g, 0, 0, &mean, &deviation));
+  assert_null(json_object_get(g.settings, "embedding"));
+  grid_free(&g);
+
+  request.options = "content=lineal";
+  assert_int_equal(demo_grid(&request, &g), SPARC_INVALID);
   grid_free(&g);
 }
 
@@ -461,6 +523,8 @@ int main(void) {
                                      cmocka_unit_test(test_paper_ranks),
                                      cmocka_unit_test(test_garbage),
                                      cmocka_unit_test(test_refusals),
+                                     cmocka_unit_test(test_part),
+                                     cmocka_unit_test(test_demo),
                                      cmocka_unit_test(test_selection),
                                      cmocka_unit_test(test_split),
                                      cmocka_unit_test_teardown(test_jobs, empty_folder),

@@ -326,7 +326,6 @@ static void call_without_anything(void) {
   REFUSES(sparc_task_create, (NULL, NULL));
   QUIET(sparc_task_free, (NULL));
   ANSWERS(sparc_task_names, ());
-  CALL(sparc_task_paper_score, isnan(sparc_task_paper_score(NULL, NULL)));
   REFUSES(sparc_task_score, (NULL, NULL, NULL, NULL));
   ZERO(sparc_tensors_at, (NULL, 1));
   QUIET(sparc_tensors_close, (NULL));
@@ -547,7 +546,6 @@ static void call_data(const sparc_dataset *dataset, const sparc_task *task, cons
 
   EACH(2, sparc_task_create, (o(), o()));
   EACH(3, sparc_task_score, (task, o(), o(), o()));
-  EACH(1, sparc_task_paper_score, (task, o()));
   EACH(3, sparc_error_rate, (1, 1, o(), o(), o()));
   EACH(3, sparc_nmse, (1, o(), o(), o()));
 

@@ -115,33 +115,6 @@ static void test_settings(void **state) {
   sparc_task_free(tracking);
 }
 
-static void test_paper_scores(void **state) {
-  (void)state;
-  static const struct {
-    const char *cell;
-    double order, tracking;
-  } reported[] = {{"sparc", 0, 0.096}, {"rtu", 0.137, 0.358}, {"rglru", 0, 0.382}};
-  sparc_task *order = create("event-order"), *tracking = create("tracking");
-  for (size_t i = 0; i < sizeof reported / sizeof *reported; i++) {
-    assert_true(sparc_task_paper_score(order, reported[i].cell) == reported[i].order);
-    assert_true(sparc_task_paper_score(tracking, reported[i].cell) == reported[i].tracking);
-  }
-
-  /* the other cells were not run, and nothing is not a cell */
-  static const char *const others[] = {"lru", "gateloop", "mamba3", "gru", "", "SPARC", NULL};
-  for (const char *const *other = others; *other; other++) {
-    assert_true(isnan(sparc_task_paper_score(order, *other)));
-    assert_true(isnan(sparc_task_paper_score(tracking, *other)));
-  }
-  sparc_task *anywhere = create("event-order-anywhere");
-  assert_true(isnan(sparc_task_paper_score(anywhere, "sparc")));
-  sparc_task_free(anywhere);
-  assert_true(isnan(sparc_task_paper_score(order, NULL)));
-  assert_true(isnan(sparc_task_paper_score(NULL, "sparc")));
-  sparc_task_free(order);
-  sparc_task_free(tracking);
-}
-
 /* ---- event order ---------------------------------------------------------------------------------- */
 
 static const char *const order_tasks[] = {"event-order", "event-order-anywhere"};
@@ -497,7 +470,6 @@ int main(void) {
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_unknown_names),
       cmocka_unit_test(test_settings),
-      cmocka_unit_test(test_paper_scores),
       cmocka_unit_test(test_event_order_sequences),
       cmocka_unit_test(test_one_event_in_each_third),
       cmocka_unit_test(test_event_order_odds),

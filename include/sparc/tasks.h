@@ -73,10 +73,6 @@ SPARC_API const char *const *sparc_task_names(void);
 SPARC_API sparc_status sparc_task_create(const char *name, sparc_task **out);
 SPARC_API void sparc_task_free(sparc_task *task); /* task may be NULL */
 
-/* sparc_task_paper_score returns the paper's score of a cell ("sparc", "rtu", ...), NaN where it reports none. Its
- * RG-LRU has one dense block of gates and decays as in Griffin's text: block=H,ring=transition. */
-SPARC_API double sparc_task_paper_score(const sparc_task *task, const char *cell);
-
 /* ---- scores ----
  *
  * On failure *score is left as it was. */

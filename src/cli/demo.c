@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* demo.c: `sparc demo`: the experiment of the paper's Figure 1, cells on diagnostic tasks: its options, what is said
- * meanwhile, and the table. lab/experiment does the work. */
+/* demo.c: `sparc demo`: the grid of the paper's Figure 1, cells on diagnostic tasks, in a fresh folder: run, table,
+ * figures and page of `sparc lab` in one command. */
+#include "lab/grid/demo.h"
+
 #include "base/error.h"
 #include "base/threads.h"
-#include "cli/cli.h"
-#include "cli/progress.h"
+#include "cli/lab/lab.h"
 #include "cli/settings.h"
-#include "lab/experiment/figures.h"
-#include "lab/experiment/page.h"
+#include "io/folder_file.h"
+#include "lab/grid/report.h"
+#include "sparc/cell.h"
+#include "sparc/tasks.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- settings ------------------------------------------------------------------------------------ */
 
@@ -103,21 +110,21 @@ static const setting demo_rows[] = {
     {.name = "out",
      .type = SETTING_TEXT,
      .offset = DEMO(folder),
-     .usual = {"report"},
      .group = "Run:",
      .letter = 'o',
      .argument = "DIR",
-     .help = "Put the report into DIR"},
+     .help = "Put report and runs into DIR, which must be new or empty (default: report, report-2, ...)"},
 };
 
 static const settings_table demo_table = {demo_rows, sizeof demo_rows / sizeof *demo_rows};
 
 static const char doc[] =
     "Train cells on the diagnostic tasks, print their scores beside the paper's, and write a report with figures."
-    "\vDIR gets index.html, results.jsonl, data/*.csv, and *.gp and *.svg for each figure. Without gnuplot the report "
-    "has no figures.\n\n"
-    "Exit status: 0 done, 1 the report could not be written, 2 usage, 4 a run met a number that is not finite, 130 "
-    "interrupted, with what was finished written.";
+    "\vDIR gets index.html and the folder figure1, an experiment of `sparc lab`: its runs, and figures/ with *.csv, "
+    "*.gp "
+    "and *.svg. Without gnuplot the report has charts, but no drawings.\n\n"
+    "Exit status: 0 done, 1 a run failed or the report could not be written, 2 usage, 130 interrupted, with what was "
+    "finished written.";
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
@@ -142,184 +149,136 @@ static sparc_status choose(const char *what, const char *list, const char *const
   return SPARC_OK;
 }
 
-static sparc_status set_up(const demo_settings *s, experiment *e) {
+static sparc_status make_grid(const demo_settings *s, grid *g) {
   const char *cells[NAMES_MOST + 1], *tasks[NAMES_MOST + 1];
-  method methods[METHODS_MOST];
-  experiment_config config = {.tasks = tasks,
-                              .methods = methods,
-                              .seed = s->seed,
-                              .seeds = s->seeds,
-                              .updates = s->updates,
-                              .threads = s->threads};
   sparc_status status = choose("task", s->tasks, sparc_task_names(), tasks);
   if (status == SPARC_OK) status = choose("cell", s->cells, sparc_cell_kinds(), cells);
-  if (status == SPARC_OK)
-    status = methods_choose(
-        &(methods_wish){
-            .cells = s->all_cells ? sparc_cell_kinds() : cells, .variant = s->variant, .options = s->options},
-        methods, &config.method_count);
-  return status == SPARC_OK ? experiment_create(&config, e) : status;
+  if (status != SPARC_OK) return status;
+  return demo_grid(&(demo_request){.cells = s->all_cells ? sparc_cell_kinds() : cells,
+                                   .tasks = tasks,
+                                   .variant = s->variant,
+                                   .options = s->options,
+                                   .seed = s->seed,
+                                   .seeds = s->seeds,
+                                   .updates = s->updates},
+                   g);
 }
 
-/* ---- what is said meanwhile ----------------------------------------------------------------------- */
+/* ---- the folder ---------------------------------------------------------------------------------- */
 
-typedef struct watcher {
-  const tool_settings *tool;
-  const char *who;
-  experiment *e;
-  progress *shown;
-  bool *told;  /* (runs): its end has been remarked */
-  int printed; /* runs whose JSON line is out; they come in order */
-} watcher;
-
-static void tell_end(watcher *w, int i) {
-  const experiment_run *run = &w->e->run[i];
-  w->told[i] = true;
-  if (w->tool->quiet || !run_is_done(run)) return;
-  progress_note(w->shown, "%-12s %-13s seed %llu  %s %.4g  in %.1f s", run->task->name, run->method->title,
-                (unsigned long long)run->seed, score_label(run->task), score_scale(run->task) * run->score,
-                run->seconds);
+/* a folder that does not exist yet is made; one that does must be empty */
+static sparc_status begin_folder(const char *folder) {
+  struct dirent **entries = NULL;
+  const sparc_status status = *folder ? make_folders(folder) : fail(SPARC_INVALID, "the name of the folder is empty");
+  if (status != SPARC_OK) return status;
+  const int count = scandir(folder, &entries, NULL, NULL);
+  for (int i = 0; i < count; i++) free(entries[i]);
+  free(entries);
+  if (count < 0) return fail(SPARC_IO, "cannot list '%.200s': %s", folder, strerror(errno));
+  return count <= 2 ? SPARC_OK : fail(SPARC_INVALID, "the folder '%.200s' is not empty; --out takes a new one", folder);
 }
 
-static void print_lines(watcher *w) {
-  while (w->tool->json && w->printed < w->e->runs && run_is_over(&w->e->run[w->printed])) {
-    const experiment_run *run = &w->e->run[w->printed++];
-    if (run_is_done(run)) cli_json_line(w->who, experiment_run_json(run));
-    fflush(stdout);
+/* report, report-2, ...: the first that does not exist */
+static sparc_status begin_usual_folder(char folder[CLI_PATH]) {
+  enum { MOST = 10000 };
+  snprintf(folder, CLI_PATH, "report");
+  for (int i = 2; mkdir(folder, 0777) != 0; i++) {
+    if (errno != EEXIST || i > MOST)
+      return fail(SPARC_IO, "cannot make the folder '%.200s': %s", folder, strerror(errno));
+    snprintf(folder, CLI_PATH, "report-%d", i);
   }
-}
-
-/* "event-order SPARC 0.0123, event-order RTU 1.32": the training losses of the runs under way */
-static int watch(void *context) {
-  watcher *w = context;
-  char text[256] = "";
-  size_t used = 0;
-  long done = 0;
-  double value = 0;
-  for (int i = 0; i < w->e->runs; i++) {
-    const experiment_run *run = &w->e->run[i];
-    done += atomic_load(&run->done);
-    if (run_is_over(run) && !w->told[i]) tell_end(w, i);
-    if (atomic_load(&run->state) != RUN_TRAINING || used >= sizeof text) continue;
-    const double loss = atomic_load(&run->recent);
-    if (used == 0) value = loss;
-    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s %.3g", used ? ", " : "", run->task->name,
-                             run->method->title, loss);
-  }
-  progress_step(w->shown, done, value, text);
-  print_lines(w);
-  return interrupt_requested();
-}
-
-static sparc_status train(const char *who, const tool_settings *tool, experiment *e) {
-  watcher w = {.tool = tool, .who = who, .e = e, .told = sparc_alloc((size_t)e->runs)};
-  long total = 0;
-  if (!w.told) return fail(SPARC_NO_MEMORY, "no memory for a list of %d runs", e->runs);
-  for (int i = 0; i < e->runs; i++) total += e->run[i].updates;
-  w.shown = progress_start(tool->quiet ? PROGRESS_NONE : (progress_style)tool->progress, "demo", 0, total);
-  experiment_execute(e, watch, &w);
-  progress_finish(w.shown);
-  /* print_lines keeps the order and stops at a run that never began; those that finished behind it come now */
-  for (; tool->json && w.printed < e->runs; w.printed++)
-    if (run_is_done(&e->run[w.printed])) cli_json_line(who, experiment_run_json(&e->run[w.printed]));
-  sparc_free(w.told);
   return SPARC_OK;
 }
 
 /* ---- what came of it ----------------------------------------------------------------------------- */
 
-/* right-aligned; a character of UTF-8 takes one column */
-static void print_right(const char *text, int width) {
-  for (const char *c = text; *c; c++) width -= (*c & 0xc0) != 0x80;
-  printf("%*s%s", width > 0 ? width : 0, "", text);
+static int finished_runs(const grid_results *r) {
+  int count = 0;
+  for (int i = 0; i < r->jobs->chosen.tasks * r->jobs->chosen.methods; i++) count += r->field[i].count[JOB_DONE];
+  return count;
 }
 
-/* "defaults", or the longest list of options */
-static int options_width(const experiment *e) {
-  int width = 0;
-  for (int m = 0; m < e->methods; m++) {
-    const int length = (int)strlen(method_options(&e->method[m]));
-    if (length > width) width = length;
-  }
-  return width;
+static sparc_status write_page(const grid_results *r, const grid_drawing *drawing, const char *path) {
+  html_page page;
+  sparc_status status = lab_report_begin(&page, path);
+  if (status != SPARC_OK) return status;
+  status = lab_report_add(&page, r, drawing);
+  if (status == SPARC_OK) return lab_report_end(&page);
+  html_abandon(&page);
+  return status;
 }
 
-static void print_table(const experiment *e) {
-  const int ours = e->seeds > 1 ? 18 : 12, paper = 10, options = options_width(e);
-  char text[192];
-  printf("%-13s %-*s %8s", "", options, "", "");
-  for (int task = 0; task < e->tasks; task++) {
-    snprintf(text, sizeof text, "%s: %s", e->task[task]->name, score_label(e->task[task]));
-    print_right(text, ours + paper);
-  }
-  printf("\n%-13s %-*s %8s", "cell", options, "options", "params");
-  for (int task = 0; task < e->tasks; task++) {
-    print_right("here", ours);
-    print_right("paper", paper);
-  }
-  putchar('\n');
-  for (int m = 0; m < e->methods; m++) {
-    table_row row;
-    const int columns = experiment_row(e, m, &row);
-    printf("%-13s %-*s %8s", row.text[0], options, row.text[1], row.text[2]);
-    for (int i = TABLE_FIXED; i < columns; i++) print_right(row.text[i], (i - TABLE_FIXED) % 2 ? paper : ours);
-    putchar('\n');
-  }
-  experiment_remark(e, text, sizeof text);
-  printf("%s\n", text);
+/* table, figures and page, and where they are */
+static sparc_status present(const lab_options *o, const grid_results *r, grid_drawing *drawing) {
+  char path[CLI_PATH + 16];
+  snprintf(path, sizeof path, "%s/index.html", o->out);
+  if (!o->json) lab_print_scores(r);
+  sparc_status status = grid_figures_draw(r, drawing);
+  if (status == SPARC_OK) status = write_page(r, drawing, path);
+  if (status != SPARC_OK) return status;
+  if (*drawing->reason && !o->quiet) cli_message(o->who, "figures are missing: %s", drawing->reason);
+  if (!o->json)
+    printf("\nreport: %s (%d figures)\n", path, drawing->figures);
+  else if (!o->quiet)
+    cli_message(o->who, "the report is %s", path);
+  return SPARC_OK;
 }
 
-static exit_code report_failures(const char *who, const experiment *e) {
-  exit_code code = EXIT_DONE;
-  for (int i = 0; i < e->runs; i++) {
-    const experiment_run *run = &e->run[i];
-    if (atomic_load(&run->state) != RUN_FAILED) continue;
-    cli_message(who, "%s, %s, seed %llu: %s", run->task->name, run->method->name, (unsigned long long)run->seed,
-                run->error);
-    if (cli_exit_code(run->status) > code) code = cli_exit_code(run->status);
-  }
-  return code;
-}
-
-/* table, files, and where they are */
-static exit_code present(const char *who, const tool_settings *tool, const experiment *e, const char *folder) {
-  experiment_drawing drawing;
-  if (!tool->json) print_table(e);
-  if (experiment_write(e, folder, &drawing) != SPARC_OK) {
-    cli_message(who, "%s", sparc_error());
-    return EXIT_FAILED;
-  }
-  if (*drawing.reason && !tool->quiet) cli_message(who, "figures are missing: %s", drawing.reason);
-  if (!tool->json)
-    printf("\nreport: %s/index.html (%d figures)\n", folder, drawing.figures);
-  else if (!tool->quiet)
-    cli_message(who, "the report is %s/index.html", folder);
-  return EXIT_DONE;
+static exit_code show_results(const lab_options *o, const grid_jobs *jobs) {
+  grid_results r;
+  grid_drawing drawing = {.figures = 0};
+  sparc_status status = grid_results_read(jobs, &r);
+  const int finished = status == SPARC_OK ? finished_runs(&r) : 0;
+  if (finished > 0) status = present(o, &r, &drawing);
+  if (status != SPARC_OK) cli_message(o->who, "%s", sparc_error());
+  if (interrupt_requested())
+    cli_message(o->who, "interrupted with %d of %d runs finished; `sparc lab run %s` continues", finished, jobs->count,
+                jobs->folder);
+  grid_drawing_free(&drawing);
+  grid_results_free(&r);
+  return cli_exit_code(status);
 }
 
 /* ---- the command -------------------------------------------------------------------------------- */
 
-static exit_code demo(const char *who, const demo_settings *s, const tool_settings *tool) {
-  experiment e;
-  const sparc_status status = set_up(s, &e);
-  if (status != SPARC_OK) {
-    cli_message(who, "%s", sparc_error());
-    return cli_exit_code(status);
-  }
-  interrupt_catch();
-  exit_code code = EXIT_FAILED;
-  if (experiment_prepare_folder(s->folder) != SPARC_OK || train(who, tool, &e) != SPARC_OK) {
-    cli_message(who, "%s", sparc_error());
+static exit_code train(const lab_options *o, const grid *g) {
+  selection all;
+  grid_jobs jobs = {.g = NULL};
+  sparc_status status = selection_make(g, &(selection_wish){.path = NULL}, &all);
+  if (status == SPARC_OK) status = grid_jobs_create(g, &all, &(grid_scope){.out = o->out, .scale = 1}, &jobs);
+  exit_code code = cli_exit_code(status);
+  if (status == SPARC_OK) {
+    code = lab_run(o, &jobs);
+    const exit_code shown = show_results(o, &jobs);
+    if (code == EXIT_DONE) code = shown;
   } else {
-    code = report_failures(who, &e);
-    const exit_code presented = experiment_finished(&e) ? present(who, tool, &e, s->folder) : EXIT_DONE;
-    if (code == EXIT_DONE) code = presented;
-    if (interrupt_requested()) {
-      cli_message(who, "interrupted with %d of %d runs finished", experiment_finished(&e), e.runs);
-      code = EXIT_INTERRUPTED;
-    }
+    cli_message(o->who, "%s", sparc_error());
   }
-  experiment_free(&e);
+  grid_jobs_free(&jobs);
+  return code;
+}
+
+static exit_code demo(const char *who, const demo_settings *s, const tool_settings *tool) {
+  char folder[CLI_PATH];
+  lab_options o = {.out = s->folder ? s->folder : folder,
+                   .scale = 1,
+                   .threads = s->threads,
+                   .json = tool->json,
+                   .quiet = tool->quiet,
+                   .progress = (progress_style)tool->progress};
+  snprintf(o.who, sizeof o.who, "%s", who);
+  grid g;
+  sparc_status status = make_grid(s, &g);
+  exit_code code = cli_exit_code(status);
+  if (status == SPARC_OK) {
+    status = s->folder ? begin_folder(s->folder) : begin_usual_folder(folder);
+    if (status != SPARC_OK) code = status == SPARC_INVALID ? EXIT_USAGE : EXIT_FAILED;
+  }
+  if (status == SPARC_OK)
+    code = train(&o, &g);
+  else
+    cli_message(who, "%s", sparc_error());
+  grid_free(&g);
   return code;
 }
 

@@ -113,25 +113,14 @@ static void draw_tracking(sparc_random *r, const arrays *s) {
 
 /* ---- the table ------------------------------------------------------------------------------------ */
 
-typedef struct reported {
-  const char *cell;
-  double score;
-} reported;
-
 typedef struct recipe { /* how the tasks differ */
   const char *stream;   /* of random numbers, see sparc/tasks.h */
   const char *title, *score_name;
   sparc_task_target target_kind;
   int D, O, updates, relu;
   const char *const *class_names, *const *event_names;
-  const reported *paper; /* ends with a NULL cell */
   void (*draw)(sparc_random *r, const arrays *sequence);
 } recipe;
-
-static const reported event_order_paper[] = {{"sparc", 0}, {"rtu", 0.137}, {"rglru", 0}, {NULL, 0}};
-static const reported tracking_paper[] = {{"sparc", 0.096}, {"rtu", 0.358}, {"rglru", 0.382}, {NULL, 0}};
-
-static const reported no_paper[] = {{NULL, 0}};
 
 enum { EVENT_ORDER, EVENT_ORDER_ANYWHERE, TRACKING, TASKS };
 
@@ -152,7 +141,6 @@ static const recipe recipes[TASKS] = {
             .relu = 1,
             .class_names = order_names,
             .event_names = letter_names,
-            .paper = event_order_paper,
             .draw = draw_event_order,
         },
     [EVENT_ORDER_ANYWHERE] =
@@ -167,7 +155,6 @@ static const recipe recipes[TASKS] = {
             .relu = 1,
             .class_names = order_names,
             .event_names = letter_names,
-            .paper = no_paper,
             .draw = draw_event_order_anywhere,
         },
     [TRACKING] =
@@ -182,7 +169,6 @@ static const recipe recipes[TASKS] = {
             .relu = 0,
             .class_names = NULL,
             .event_names = change_names,
-            .paper = tracking_paper,
             .draw = draw_tracking,
         },
 };
@@ -300,14 +286,6 @@ sparc_status sparc_task_create(const char *name, sparc_task **out) {
 }
 
 void sparc_task_free(sparc_task *task) { sparc_free(task); }
-
-double sparc_task_paper_score(const sparc_task *task, const char *cell) {
-  const int row = task && cell ? find_task(task->name) : TASKS;
-  if (row == TASKS) return NAN;
-  for (const reported *p = recipes[row].paper; p->cell; p++)
-    if (strcmp(p->cell, cell) == 0) return p->score;
-  return NAN;
-}
 
 /* ---- scores ---------------------------------------------------------------------------------------- */
 

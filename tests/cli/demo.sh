@@ -38,30 +38,32 @@ touch "$scratch/file"
 expect 1 demo --updates 1 --out "$scratch/file/report"
 complains "cannot make the folder '$scratch/file/report': Not a directory"
 no_output
-mkdir -p "$scratch/taken/index.html" # the page's name is a folder
-expect 1 demo --updates 1 --cells rtu --tasks tracking --quiet --out "$scratch/taken"
-complains "cannot write '$scratch/taken/index.html'"
+mkdir "$scratch/taken" && touch "$scratch/taken/mine"
+expect 2 demo --updates 1 --out "$scratch/taken"
+complains "the folder '$scratch/taken' is not empty"
+[ "$(ls "$scratch/taken")" = mine ] || fail "a folder that is refused was written to"
 
-# ---- a short run ----
+# ---- a short run: table, page, figures, and runs as those of an experiment of the lab ----
 expect 0 demo --updates 3 --tasks tracking --cells sparc,rtu --seeds 2 --progress none --out "$out"
-grep -Eq '^cell +options +params +here +paper$' "$scratch/out" || fail "no heading"
-grep -Eq '^SPARC +defaults +[0-9]+ +[0-9]+\.[0-9]{3} ± [0-9]+\.[0-9]{3} +0\.096$' "$scratch/out" || fail "no row of SPARC"
-grep -Eq '^RTU .* 0\.358$' "$scratch/out" || fail "no row of RTU"
-prints "$out/index.html"
-for file in index.html results.jsonl tracking.gp scores.gp learning.gp data/tracking-example.csv \
-  data/tracking-scores.csv data/tracking-curve.csv data/tracking-loss.csv; do
+grep -Eq '^ +Tracking: NMSE$' "$scratch/out" || fail "no heading"
+grep -Eq '^SPARC +[0-9]+\.[0-9]{3} ± [0-9]+\.[0-9]{3}†.* 0\.096 *$' "$scratch/out" || fail "no row of SPARC"
+grep -Eq '^RTU .* 0\.358 *$' "$scratch/out" || fail "no row of RTU"
+prints "† Not as in the paper: 3 updates, the paper 450"
+prints "report: $out/index.html"
+for file in index.html figure1/lab.json figure1/tracking/{sparc,rtu}/s{0,1}/{result.json,last.safetensors} \
+  figure1/figures/{scores,curve-tracking,example-tracking}.{gp,csv}; do
   [ -s "$out/$file" ] || fail "$file is missing or empty"
 done
-[ "$(wc -l <"$out/results.jsonl")" = 4 ] || fail "not one line for each run"
-[ "$(wc -l <"$out/data/tracking-example.csv")" = 49 ] || fail "the example has not 48 steps"
-[ "$(wc -l <"$out/data/tracking-loss.csv")" = 4 ] || fail "not one loss for each update"
-[ "$(head -1 "$out/data/tracking-scores.csv")" = "method,seeds,mean,deviation,least,most,paper" ] || fail "wrong heading"
+[ "$(wc -l <"$out/figure1/figures/example-tracking.csv")" = 49 ] || fail "the example has not 48 steps"
+[ "$(head -1 "$out/figure1/figures/example-tracking.csv" | tr , '\n' | grep -Ec '^(sparc|rtu) z[12]$')" = 4 ] ||
+  fail "the example lacks the predictions"
 if find "$out" -name '*.tmp.*' | grep -q .; then fail "temporary files are left"; fi
 if grep -Eq '(src|href)="?https?:' "$out/index.html"; then fail "the page needs something from outside"; fi
-
-# in the figure of scores our numbers stand under the bars, with the names of the methods
-grep -qF "xtic(sprintf('%s%c%.3f'," "$out/scores.gp" || fail "our numbers are not under their bars"
-if grep -q 'with labels' "$out/scores.gp"; then fail "our numbers stand beside the paper's marks"; fi
+scripts_are_inert "$out"/figure1/figures/*.gp
+expect 0 lab table "$out/figure1"
+prints "difference to SPARC"
+expect 0 eval "$out/figure1/tracking/rtu/s1" tracking
+prints "NMSE"
 
 # in the charts of scores our numbers stand in a column of their own, not beside the paper's marks
 if command -v node >/dev/null; then
@@ -84,10 +86,10 @@ if (ours.attributes["text-anchor"] !== "end" || ours.attributes.x - at < 60) pro
 NODE
 fi
 
-# the page is well-formed, with a figure for each script if there is gnuplot, and no identifier twice
+# the page is well-formed, with the evaluation sequence drawn if there is gnuplot, and no identifier twice
 if command -v python3 >/dev/null; then
   python3 - "$out" "$(command -v gnuplot || true)" <<'PYTHON' || fail "the report is not as promised"
-import csv, json, sys, xml.etree.ElementTree as xml
+import json, sys, xml.etree.ElementTree as xml
 folder, gnuplot = sys.argv[1:]
 page = xml.parse(folder + "/index.html").getroot()
 names = [e.get("id") for e in page.iter() if e.get("id")]
@@ -96,68 +98,70 @@ svg = [e for e in page.iter() if e.tag == "{http://www.w3.org/2000/svg}svg"]
 assert len(svg) == (1 if gnuplot else 0), svg
 charts = [json.loads(e.text) for e in page.iter("script") if e.get("type") == "application/json"]
 assert [len(c.get("bars", c.get("lines"))) for c in charts] == [2, 2], charts
-text = "".join(page.itertext())
-assert gnuplot or "gnuplot is not installed" in text
-runs = [json.loads(line) for line in open(folder + "/results.jsonl")]
-assert [(r["task"], r["cell"], r["seed"]) for r in runs] == [("tracking", c, s) for c in ("sparc", "rtu") for s in (0, 1)]
-assert all(0 < r["score"] < 10 and r["updates"] == 3 and r["seconds"] >= 0 for r in runs)
-for row in csv.DictReader(open(folder + "/data/tracking-scores.csv")):
-    mine = [r["score"] for r in runs if r["cell"] == row["method"]]
-    assert abs(sum(mine) / 2 - float(row["mean"])) < 1e-6, row
+assert gnuplot or "gnuplot is not installed" in "".join(page.itertext())
 PYTHON
 fi
 
-# ---- JSON, and independence of threads; RG-LRU has two rows, told apart by their options ----
-runs() { sed 's/"seconds":[0-9.e-]*,//' "$1"; }
-options=(--updates 2 --cells "rtu,rglru" --json --quiet --out "$out")
-expect 0 demo "${options[@]}" --threads 1
+# ---- without --out the folder is a new one ----
+(cd "$scratch" && expect 0 demo --updates 1 --cells rtu --tasks tracking --quiet && prints "report: report/index.html")
+(cd "$scratch" && expect 0 demo --updates 1 --cells rtu --tasks tracking --quiet && prints "report: report-2/index.html")
+
+# ---- JSON, and independence of threads; RG-LRU has two rows ----
+runs() { sed 's/"seconds":.*//' "$1" | sort; }
+options=(--updates 2 --cells "rtu,rglru" --json --quiet)
+expect 0 demo "${options[@]}" --threads 1 --out "$scratch/one-thread"
 no_complaint
 [ "$(wc -l <"$scratch/out")" = 6 ] || fail "--json does not print a line for each run"
-for key in task cell variant options seed score updates seconds; do
+for key in job score unit seconds memory_mb; do
   [ "$(grep -c "\"$key\":" "$scratch/out")" = 6 ] || fail "no $key in the JSON lines"
 done
-[ "$(grep -c '"cell":"rglru","variant":null,"options":"block=8,.*ring=base"' "$scratch/out")" = 2 ] ||
-  fail "no RG-LRU with default options"
-[ "$(grep -c '"cell":"rglru","variant":null,"options":"block=128,.*ring=transition"' "$scratch/out")" = 2 ] ||
+for method in rtu rglru rglru-dense; do
+  [ "$(grep -c "/$method/s0\"" "$scratch/out")" = 2 ] || fail "no two runs of $method"
+done
+grep -q '"cell-options": "block=128,ring=transition"' "$scratch/one-thread/figure1/tracking/rglru-dense/s0/job.json" ||
   fail "no RG-LRU with dense gates"
-cmp -s "$scratch/out" "$out/results.jsonl" || fail "results.jsonl is not what --json prints"
-grep -q '<td>block=128,ring=transition</td>' "$out/index.html" || fail "the page does not name the options"
-[ "$(head -1 "$out/data/tracking-loss.csv")" = update,rtu,rglru,rglru-block_128-ring_transition ] ||
-  fail "the columns of the two RG-LRU are not told apart"
 runs "$scratch/out" >"$scratch/one"
-expect 0 demo "${options[@]}" --threads 3
+expect 0 demo "${options[@]}" --threads 3 --out "$scratch/three-threads"
 runs "$scratch/out" | cmp -s - "$scratch/one" || fail "the number of threads changes a score"
-scripts_are_inert "$out"/*.gp
 
 # ---- a seed, a variant, options; and `sparc train` with the same settings gives the same score ----
-score() { sed -n 's/.*"score":\([0-9.e-]*\).*/\1/p' "$scratch/out"; }
-same_as_train() { # DEMO-ARGUMENTS -- TRAIN-ARGUMENTS
-  local demo=() both=(--updates 3 --seed 7 --json --quiet)
+score() { sed -n 's/.*"score":\([0-9.e-]*\).*/\1/p' "$scratch/out" | xargs printf '%.8g'; }
+folder=0
+same_as_train() { # JOB DEMO-ARGUMENTS -- TRAIN-ARGUMENTS
+  local job=$1 demo=() both=(--updates 3 --seed 7 --json --quiet)
+  shift
   while [ "$1" != -- ]; do demo+=("$1") && shift; done
   shift
+  folder=$((folder + 1))
+  out=$scratch/same-$folder
   expect 0 demo --tasks tracking "${demo[@]}" "${both[@]}" --out "$out"
   [ "$(wc -l <"$scratch/out")" = 1 ] || fail "demo ${demo[*]} makes not one run"
-  prints '"seed":7'
+  prints "\"job\":\"tracking/$job/s7\""
   local there
   there=$(score)
   expect 0 train tracking "$@" "${both[@]}" --force --out "$scratch/run"
   [ "$(score)" = "$there" ] || fail "demo ${demo[*]} scores $there, train $* $(score)"
 }
-same_as_train --cells sparc --variant neutral-gate -- --variant neutral-gate
-same_as_train --cells rglru --options ring=transition,block=16 -- --cell rglru --cell-options block=16,ring=transition
-same_as_train --cells gru -- --cell gru
-grep -q '"embedding":"none"' "$out/results.jsonl" || fail "an embedding that nobody needs"
-same_as_train --cells gateloop -- --cell gateloop --embedding linear --width 64
-grep -q '"embedding":"linear"' "$out/results.jsonl" || fail "GateLoop has no embedding"
-expect 0 demo --tasks tracking --cells sparc,mamba3 --updates 1 --quiet --out "$out"
-prints "One seed; a linear embedding to 64 in front of every cell."
-[ "$(grep -c '"embedding":"linear"' "$out/results.jsonl")" = 2 ] || fail "not every cell has the embedding"
-grep -q "a linear embedding to 64 in front of every cell" "$out/index.html" || fail "the page is silent on the embedding"
+same_as_train neutral-gate --cells sparc --variant neutral-gate -- --variant neutral-gate
+same_as_train sparc --cells sparc --variant full --
+same_as_train rglru-block_16-ring_transition --cells rglru --options ring=transition,block=16 -- \
+  --cell rglru --cell-options block=16,ring=transition
+same_as_train gru --cells gru -- --cell gru
+if grep -q embedding "$out/figure1/tracking/gru/s7/job.json"; then fail "an embedding that nobody needs"; fi
+same_as_train gateloop --cells gateloop -- --cell gateloop --embedding linear --width 64
+grep -q '"embedding": "linear"' "$out/figure1/tracking/gateloop/s7/job.json" || fail "GateLoop has no embedding"
+expect 0 demo --tasks tracking --cells sparc,mamba3 --updates 1 --quiet --out "$scratch/embedded"
+prints "a linear embedding of width 64 in front of every cell"
+[ "$(grep -l '"embedding": "linear"' "$scratch"/embedded/figure1/tracking/*/s0/job.json | wc -l)" = 2 ] ||
+  fail "not every cell has the embedding"
+grep -q "linear embedding of width 64" "$scratch/embedded/index.html" || fail "the page is silent on the embedding"
 expect 0 demo --tasks tracking,event-order-anywhere --variant phase-only --seed 3 --seeds 2 --updates 1 --json --quiet \
-  --out "$out"
+  --out "$scratch/varied"
 [ "$(wc -l <"$scratch/out")" = 16 ] || fail "not 2 tasks of 4 methods with 2 seeds"
-[ "$(grep -c '"variant":"phase-only".*"seed":[34],' "$scratch/out")" = 4 ] || fail "not SPARC alone has the variant"
-grep -q '"variant":"phase-only".*"paper":[0-9]' "$scratch/out" && fail "a variant has a score of the paper"
+[ "$(grep -c '/phase-only/s[34]"' "$scratch/out")" = 4 ] || fail "SPARC does not have the variant"
+[ "$(grep -l '"variant"' "$scratch"/varied/figure1/*/*/s3/job.json | wc -l)" = 2 ] || fail "not SPARC alone has the variant"
+expect 0 lab table "$scratch/varied/figure1" --json
+grep '"method":"phase-only"' "$scratch/out" | grep -q '"paper":[0-9]' && fail "a variant has a score of the paper"
 
 # ---- without gnuplot there is still a report, which says so ----
 mkdir "$scratch/empty"
@@ -167,7 +171,7 @@ PATH=$scratch/empty "$SPARC" demo --updates 1 --cells rtu --tasks event-order --
 [ "$code" = 0 ] || fail "without gnuplot: exit code $code"
 complains "gnuplot is not installed"
 grep -q "gnuplot is not installed" "$scratch/plain/index.html" || fail "the page does not say why it has no figures"
-[ -s "$scratch/plain/event-order.gp" ] || fail "without gnuplot there is no script"
+[ -s "$scratch/plain/figure1/figures/example-event-order.gp" ] || fail "without gnuplot there is no script"
 
 # ---- an interrupt leaves what is finished: it comes when the first of two runs has ended ----
 rm "$scratch/out"
@@ -179,6 +183,8 @@ kill -INT "$pid"
 code=0
 wait "$pid" || code=$?
 [ "$code" = 130 ] || fail "interrupted: exit code $code, expected 130"
-complains "interrupted with 1 of 2 runs finished"
-[ "$(wc -l <"$scratch/stopped/results.jsonl")" = 1 ] || fail "the finished run is not in results.jsonl"
-grep -q "Only 1 of 2 runs" "$scratch/stopped/index.html" || fail "the page does not say that it is not whole"
+complains "interrupted with 1 of 2 runs finished; \`sparc lab run $scratch/stopped/figure1\` continues"
+grep -q "Unfinished: 1 of 2 runs" "$scratch/stopped/index.html" || fail "the page does not say that it is not whole"
+expect 0 lab run "$scratch/stopped/figure1" --quiet
+expect 0 lab status "$scratch/stopped/figure1" --json
+[ "$(grep -c '"state":"done"' "$scratch/out")" = 2 ] || fail "an interrupted demo cannot be continued"

@@ -12,15 +12,15 @@ read -r -a kinds < <(sed -n 's/^cells *//p' out)
 
 # ---- the comparison has a row of every cell, in the table and in the report ----
 expect 0 demo --all-cells --tasks tracking --updates 1 --quiet --out all
-rows=$(sed -n '/^cell /,/seed/p' out | sed '1d;$d' | wc -l)
+rows=$(sed -n '/ here /,/^$/p' out | sed '1d;$d' | wc -l)
 [ "$rows" = $((${#kinds[@]} + 1)) ] || fail "$rows rows for ${#kinds[@]} cells and RG-LRU's second row"
 for kind in "${kinds[@]}"; do
-  grep -qF "\"cell\":\"$kind\"" all/results.jsonl || fail "sparc demo --all-cells does not train $kind"
+  grep -qF "\"cell\": \"$kind\"" all/figure1/tracking/*/s0/job.json || fail "sparc demo --all-cells does not train $kind"
 done
 
 for kind in "${kinds[@]}"; do
-  expect 0 demo --cells "$kind" --tasks tracking --updates 1 --json --quiet --out one
-  prints "\"cell\":\"$kind\""
+  expect 0 demo --cells "$kind" --tasks tracking --updates 1 --json --quiet --out "one-$kind"
+  prints "\"job\":\"tracking/$kind/s0\""
 
   expect 0 train tracking --cell "$kind" --updates 2 --quiet --out "run-$kind"
   prints "$kind ("

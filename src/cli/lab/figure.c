@@ -21,10 +21,11 @@ static void print_files(const lab_options *o, const grid_results *r, const grid_
 
 exit_code lab_figure(const lab_options *o, const grid_jobs *jobs) {
   grid_results r;
-  grid_drawing drawing;
+  grid_drawing drawing = {.figures = 0};
   const sparc_status status = grid_results_read(jobs, &r);
   if (status != SPARC_OK || grid_figures_draw(&r, &drawing) != SPARC_OK) {
     cli_message(o->who, "%s", sparc_error());
+    grid_drawing_free(&drawing);
     grid_results_free(&r);
     return status != SPARC_OK ? cli_exit_code(status) : EXIT_FAILED;
   }
@@ -33,6 +34,7 @@ exit_code lab_figure(const lab_options *o, const grid_jobs *jobs) {
     cli_message(o->who, "figures are missing: %s", drawing.reason);
   else if (drawing.figures == 0)
     cli_message(o->who, "there is nothing to draw yet");
+  grid_drawing_free(&drawing);
   grid_results_free(&r);
   return EXIT_DONE;
 }

@@ -433,7 +433,7 @@ static exit_code work(const lab_input *in) {
 }
 
 static exit_code run_lab(int argc, char **argv) {
-  lab_input in = {.options = {.who = "sparc lab", .out = "results", .scale = 1}};
+  lab_input in = {.options = {.who = "sparc lab", .out = "results", .scale = 1, .summary = true}};
   if (argp_parse(&lab_argp, argc, argv, 0, NULL, &in) != 0) return EXIT_USAGE;
   const sparc_status status = check(&in);
   if (status != SPARC_OK) {

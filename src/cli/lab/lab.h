@@ -23,6 +23,7 @@ typedef struct lab_options {
   double memory_mb;  /* 0: no limit */
   sheet_format format;
   bool retry, dry_run, runs, json, quiet;
+  bool summary;                        /* of a run: what is done in the end, and what to type next */
   const char *plugin[CLI_PLUGINS + 1]; /* that the grid and its agents may name; ends with NULL */
   progress_style progress;
 } lab_options;
@@ -36,6 +37,9 @@ exit_code lab_figure(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_diagnose(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_report(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_export(const lab_options *options, const grid_jobs *jobs);
+
+/* lab_print_scores prints the table of scores */
+void lab_print_scores(const grid_results *r);
 
 /* those that work on all experiments in the folder of results */
 exit_code lab_status_of_all(const lab_options *options);

@@ -8,7 +8,7 @@
 static sparc_status add(void *page, const grid_jobs *jobs) {
   grid_results r;
   sparc_status status = grid_results_read(jobs, &r);
-  if (status == SPARC_OK) status = lab_report_add(page, &r);
+  if (status == SPARC_OK) status = lab_report_add(page, &r, NULL);
   grid_results_free(&r);
   return status;
 }

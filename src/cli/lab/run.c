@@ -365,7 +365,7 @@ static void summarise(const runner *r) {
     failed += r->list[i].state == ENTRY_FAILED;
   }
   const int left = r->jobs->count - finished - failed;
-  if (r->o->json || r->o->quiet) return;
+  if (!r->o->summary || r->o->json || r->o->quiet) return;
   printf("%d of %d runs are done", finished, r->jobs->count);
   if (failed) printf(", %d failed", failed);
   if (left) printf(", %d are left%s", left, interrupt_requested() ? "" : " to others");

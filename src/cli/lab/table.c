@@ -44,17 +44,22 @@ static json_t *json_field(const grid_results *r, const field_result *f) {
   return object;
 }
 
+static bool print_table(const grid_results *r, table_kind kind, sheet_format format, const char *before) {
+  sheet t;
+  const bool made = table_make(r, kind, &t);
+  if (made) {
+    fputs(before, stdout);
+    sheet_write(&t, format, stdout);
+  }
+  sheet_free(&t);
+  return made;
+}
+
+void lab_print_scores(const grid_results *r) { print_table(r, TABLE_SCORES, SHEET_TEXT, ""); }
+
 static void print_tables(const grid_results *r, sheet_format format) {
   bool first = true;
-  for (int kind = 0; kind < TABLE_KINDS; kind++) {
-    sheet t;
-    if (table_make(r, (table_kind)kind, &t)) {
-      if (!first) putchar('\n');
-      sheet_write(&t, format, stdout);
-      first = false;
-    }
-    sheet_free(&t);
-  }
+  for (int kind = 0; kind < TABLE_KINDS; kind++) first &= !print_table(r, (table_kind)kind, format, first ? "" : "\n");
 }
 
 exit_code lab_table(const lab_options *o, const grid_jobs *jobs) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.c: learning curves of every task, all scores beside the paper's, and profiles over tasks. */
+/* figures.c: learning curves of every task, all scores beside the paper's, profiles over tasks, and examples. */
 #include "lab/grid/figures.h"
 
 #include "base/error.h"
 #include "io/folder_file.h"
 #include "lab/gnuplot.h"
 #include "lab/grid/curves.h"
+#include "lab/grid/example.h"
 #include "lab/grid/overall.h"
 #include "lab/plot.h"
 
@@ -56,6 +57,11 @@ int grid_figures(const grid_results *r, grid_figure figures[FIGURES_MOST]) {
     if (!has_curves(r, t)) continue;
     figures[count] = (grid_figure){.kind = FIGURE_CURVES, .task = t};
     snprintf(figures[count++].name, sizeof figures->name, "curve-%s", grid_of(r)->task[r->jobs->chosen.task[t]].name);
+  }
+  for (int t = 0; t < r->jobs->chosen.tasks; t++) {
+    if (!example_exists(r, t)) continue;
+    figures[count] = (grid_figure){.kind = FIGURE_EXAMPLE, .task = t};
+    snprintf(figures[count++].name, sizeof figures->name, "example-%s", grid_of(r)->task[r->jobs->chosen.task[t]].name);
   }
   return count;
 }
@@ -301,38 +307,55 @@ static void put_scores_body(FILE *f, const void *context) {
   fprintf(f, "unset multiplot\n");
 }
 
-static const struct {
-  sparc_status (*data)(FILE *f, const void *context);
-  void (*script)(FILE *f, const void *context);
-} kinds[FIGURE_KINDS] = {
-    [FIGURE_SCORES] = {write_scores, put_scores_body},
-    [FIGURE_PROFILES] = {write_profiles, put_profile_body},
-    [FIGURE_CURVES] = {write_curves, put_curve_body},
-};
-
 /* ---- all of it ----------------------------------------------------------------------------------- */
 
-static sparc_status draw(const output *o, grid_drawing *drawing) {
-  const bool scores = o->figure->kind == FIGURE_SCORES;
-  const panels p = scores ? lay_out(o->r) : (panels){.width = 760, .height = 440};
-  char folder[JOB_PATH], *svg = NULL;
-  grid_figures_folder(o->r->jobs, folder);
-  const sparc_status status = plot_write(&(plot){.command = "sparc lab figure",
-                                                 .name = o->figure->name,
-                                                 .width = p.width,
-                                                 .height = p.height,
-                                                 .panels = scores,
-                                                 .data = kinds[o->figure->kind].data,
-                                                 .script = kinds[o->figure->kind].script,
-                                                 .context = o},
-                                         folder);
+static sparc_status draw(const plot *p, const grid_results *r, grid_drawing *drawing, char **svg) {
+  char folder[JOB_PATH];
+  grid_figures_folder(r->jobs, folder);
+  const sparc_status status = plot_write(p, folder);
   if (status != SPARC_OK) return status;
-  if (gnuplot_draw(folder, o->figure->name, &svg) == SPARC_OK)
+  if (gnuplot_draw(folder, p->name, svg) == SPARC_OK)
     drawing->figures++;
   else
     snprintf(drawing->reason, sizeof drawing->reason, "%s", sparc_error());
-  sparc_free(svg);
   return SPARC_OK;
+}
+
+static sparc_status draw_example(const grid_results *r, const grid_figure *figure, plot *p, grid_drawing *drawing) {
+  example e;
+  sparc_status status = example_read(r, figure->task, &e);
+  p->width = EXAMPLE_WIDTH;
+  p->height = example_height(&e);
+  p->panels = p->enhanced = true;
+  p->data = example_data;
+  p->script = example_script;
+  p->context = &e;
+  if (status == SPARC_OK) status = draw(p, r, drawing, &drawing->example[figure->task]);
+  example_free(&e);
+  return status;
+}
+
+static sparc_status draw_results(const grid_results *r, const grid_figure *figure, plot *p, grid_drawing *drawing) {
+  static const struct {
+    sparc_status (*data)(FILE *f, const void *context);
+    void (*script)(FILE *f, const void *context);
+  } kinds[] = {
+      [FIGURE_SCORES] = {write_scores, put_scores_body},
+      [FIGURE_PROFILES] = {write_profiles, put_profile_body},
+      [FIGURE_CURVES] = {write_curves, put_curve_body},
+  };
+  char *svg = NULL;
+  const output o = {r, figure};
+  const panels size = figure->kind == FIGURE_SCORES ? lay_out(r) : (panels){.width = 760, .height = 440};
+  p->width = size.width;
+  p->height = size.height;
+  p->panels = figure->kind == FIGURE_SCORES;
+  p->data = kinds[figure->kind].data;
+  p->script = kinds[figure->kind].script;
+  p->context = &o;
+  const sparc_status status = draw(p, r, drawing, &svg);
+  sparc_free(svg);
+  return status;
 }
 
 sparc_status grid_figures_draw(const grid_results *r, grid_drawing *drawing) {
@@ -340,6 +363,14 @@ sparc_status grid_figures_draw(const grid_results *r, grid_drawing *drawing) {
   grid_figure figures[FIGURES_MOST];
   const int count = grid_figures(r, figures);
   sparc_status status = count > 0 ? folder_make(r->jobs->folder, "figures") : SPARC_OK;
-  for (int i = 0; i < count && status == SPARC_OK; i++) status = draw(&(output){r, &figures[i]}, drawing);
+  for (int i = 0; i < count && status == SPARC_OK; i++) {
+    plot p = {.command = "sparc lab figure", .name = figures[i].name};
+    status = (figures[i].kind == FIGURE_EXAMPLE ? draw_example : draw_results)(r, &figures[i], &p, drawing);
+  }
   return status;
+}
+
+void grid_drawing_free(grid_drawing *drawing) {
+  for (int t = 0; t < GRID_MOST; t++) sparc_free(drawing->example[t]);
+  *drawing = (grid_drawing){.figures = 0};
 }

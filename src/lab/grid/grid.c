@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "data/tasks.h"
+#include "lab/grid/part.h"
 #include "lab/grid/sweep.h"
 #include "run/metrics.h"
 #include "run/read_settings.h"
@@ -574,6 +575,14 @@ sparc_status grid_parse(const char *text, size_t size, const char *where, grid *
   *out = (grid){.file = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error)};
   if (!out->file) return fail(SPARC_FORMAT, "%.200s:%d: %s", where, error.line, error.text);
   const place p = place_at(where);
+  const sparc_status status = grid_derive(&out->file);
+  if (status == SPARC_FORMAT) return blame(&p);
+  return status == SPARC_OK ? read_grid(out, &p) : status;
+}
+
+sparc_status grid_take(json_t *file, const char *where, grid *out) {
+  const place p = place_at(where);
+  *out = (grid){.file = file};
   return read_grid(out, &p);
 }
 

@@ -16,7 +16,8 @@
  * Settings are those of --config files of the command that does the kind's work. A run takes those of the grid, then of
  * its task, then of its method; the later wins. `kind`, `score` and `protocol` may stand at a task, `score` at a
  * method, too. A `sweep`, {"rate": [1e-4, 3e-4]}, of the grid or a method makes a method of every combination of
- * values, such as sparc-lr0.0003. docs/lab.md describes every key.
+ * values, such as sparc-lr0.0003. With `of` a grid is a part of a built-in one (part.h). docs/lab.md describes every
+ * key.
  */
 #ifndef SPARC_LAB_GRID_GRID_H
 #define SPARC_LAB_GRID_GRID_H
@@ -89,7 +90,8 @@ typedef struct grid {
 /* grid_parse reads a text; `where` names it in messages. SPARC_FORMAT: it is no grid, and sparc_error() says where.
  * grid_free releases what *out holds in any case. */
 sparc_status grid_parse(const char *text, size_t size, const char *where, grid *out);
-void grid_free(grid *g); /* a zeroed one is fine, too */
+sparc_status grid_take(json_t *file, const char *where, grid *out); /* of JSON; the reference goes over */
+void grid_free(grid *g);                                            /* a zeroed one is fine, too */
 
 /* grid_open reads a built-in grid, or the file if `name` ends in .json. SPARC_INVALID: there is no such grid;
  * SPARC_IO, SPARC_FORMAT: of the file. */

@@ -5,7 +5,6 @@
 #include "base/build_info.h"
 #include "base/error.h"
 #include "lab/grid/curves.h"
-#include "lab/grid/figures.h"
 #include "lab/grid/report_parts.h"
 #include "lab/grid/table.h"
 
@@ -193,6 +192,20 @@ static sparc_status put_curves(html_page *page, const grid_jobs *jobs) {
   return status;
 }
 
+static void put_examples(html_page *page, const grid_jobs *jobs, const grid_drawing *drawn) {
+  for (int task = 0; task < jobs->chosen.tasks; task++) {
+    const grid_task *t = &jobs->g->task[jobs->chosen.task[task]];
+    char name[GRID_NAME + 16];
+    if (!drawn->example[task]) continue;
+    snprintf(name, sizeof name, "example-%s", t->name);
+    html_subsection(page, t->title);
+    html_drawing(page, name, drawn->example[task],
+                 "The first evaluation sequence: the input, and what every method says after each step. Of classes the "
+                 "probability if the sequence ended there: the right one in colour, a wrong answer in black.");
+  }
+  if (*drawn->reason) html_remark(page, "Figures are missing: %s.", drawn->reason);
+}
+
 /* ---- what it rests on ---------------------------------------------------------------------------- */
 
 static void put_settings_of(html_page *page, const char *title, const json_t *settings) {
@@ -300,7 +313,7 @@ sparc_status lab_report_begin(html_page *page, const char *path) {
                     "to sort a table, point at a chart to read its values.");
 }
 
-sparc_status lab_report_add(html_page *page, const grid_results *r) {
+sparc_status lab_report_add(html_page *page, const grid_results *r, const grid_drawing *drawn) {
   const grid_jobs *jobs = r->jobs;
   char mark[96];
   grid_scope_mark(&jobs->scope, mark, sizeof mark);
@@ -313,6 +326,7 @@ sparc_status lab_report_add(html_page *page, const grid_results *r) {
   sparc_status status = put_tables(page, r);
   if (status == SPARC_OK) put_scores(page, r);
   if (status == SPARC_OK) status = put_curves(page, jobs);
+  if (drawn) put_examples(page, jobs, drawn);
   if (status == SPARC_OK) status = report_put_diagnostics(page, jobs);
   if (status != SPARC_OK) return status;
   put_settings(page, jobs);

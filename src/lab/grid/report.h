@@ -3,14 +3,14 @@
 #ifndef SPARC_LAB_GRID_REPORT_H
 #define SPARC_LAB_GRID_REPORT_H
 
-#include "lab/grid/results.h"
+#include "lab/grid/figures.h"
 #include "lab/html/html.h"
 
 /* lab_report_begin opens the page; lab_report_add puts an experiment into it: tables beside the paper's, scores and
- * learning curves as charts, settings, every run, what is unfinished; lab_report_end closes it. path must live until
- * then. */
+ * learning curves as charts, the examples that were just drawn (NULL: none), settings, every run, what is unfinished;
+ * lab_report_end closes it. path must live until then. */
 sparc_status lab_report_begin(html_page *page, const char *path);
-sparc_status lab_report_add(html_page *page, const grid_results *results);
+sparc_status lab_report_add(html_page *page, const grid_results *results, const grid_drawing *drawn);
 sparc_status lab_report_end(html_page *page);
 
 #endif
