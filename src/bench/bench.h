@@ -20,6 +20,8 @@ typedef struct bench_settings {
   double seconds;     /* per problem */
   bool quick;         /* short sequences in the suites: a look, whose verdicts do not bind */
   const char *kernel; /* the kernels to use; NULL: as the environment says, else the best */
+  const char *device; /* "opencl:1": the device of the suite paper; NULL: the CPU */
+  bool fast;          /* the device may use the approximations of its hardware */
 } bench_settings;
 
 /* ---- problems ----------------------------------------------------------------------------------- */
@@ -189,6 +191,24 @@ typedef struct bench_plan_total {
   double seconds, share_seconds; /* of one thread; of the longest shares, one loop after the other */
 } bench_plan_total;
 
+/* ---- tables of devices -------------------------------------------------------------------------- */
+
+/* a number or a text */
+typedef struct bench_entry {
+  const char *key, *head; /* in JSON; above a column */
+  const char *text;       /* NULL: a number */
+  double number;
+  int digits; /* behind the point; of a text the width of its column */
+} bench_entry;
+
+/* a row of a table whose columns are the same in all its rows */
+typedef struct bench_row {
+  const char *table, *title; /* its short name; what it shows */
+  const bench_entry *value;
+  size_t values;
+  bool list; /* a table of one row, shown as a list */
+} bench_row;
+
 /* ---- output ------------------------------------------------------------------------------------- */
 
 typedef struct bench_output {
@@ -204,6 +224,7 @@ typedef struct bench_output {
   void (*paper_naive)(void *context, const bench_paper_naive *row);
   void (*plan_loop)(void *context, const bench_plan_loop *row);
   void (*plan_total)(void *context, const bench_plan_total *row);
+  void (*row)(void *context, const bench_row *row);
   void (*failed)(void *context, sparc_status status); /* sparc_error() says why; what else was asked for goes on */
   bool (*stopped)(void *context);                     /* true: nobody wants the rest */
 } bench_output;

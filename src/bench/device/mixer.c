@@ -3,9 +3,12 @@
 #include "bench/device/mixer.h"
 
 #include "base/error.h"
+#include "bench/device/fill.h"
+#include "bench/device/recorder.h"
 #include "sparc/bf16.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- arrays ------------------------------------------------------------------------------------- */
 
@@ -36,32 +39,34 @@ static sparc_status make_arrays(sparc_device *device, device_mixer *m) {
   return status;
 }
 
-/* the same numbers for every set; the host keeps them as the device sees them */
-static sparc_status fill(device_mixer *m, int row, const char *name, float **values) {
-  const size_t n = device_mixer_elements(m, row);
-  sparc_bf16 *narrow = sparc_alloc(n * sizeof *narrow);
-  *values = sparc_alloc(n * sizeof(float));
-  sparc_status status = *values && narrow ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for %zu numbers", n);
-  if (status == SPARC_OK) {
-    bench_fill(*values, n, name);
-    sparc_bf16_from_floats(n, *values, narrow);
-    if (m->config.bf16) sparc_floats_from_bf16(n, narrow, *values);
-  }
+/* the same numbers for every set */
+static sparc_status fill(const device_mixer *m, int row, const char *name) {
+  sparc_status status = SPARC_OK;
   for (int set = 0; set < m->config.sets && status == SPARC_OK; set++)
-    status = sparc_memory_write(m->row[set][row], m->config.bf16 ? (void *)narrow : *values, m->row_bytes[row]);
+    status = device_fill(m->row[set][row], device_mixer_elements(m, row), m->config.bf16, name, 0, 0);
+  return status;
+}
+
+/* floats to and from what the device has */
+static sparc_status transfer(const device_mixer *m, int row, float *to, const float *from) {
+  const size_t n = device_mixer_elements(m, row);
+  const sparc_slice slice = m->row[0][row];
+  if (!m->config.bf16)
+    return to ? sparc_memory_read(slice, to, m->row_bytes[row]) : sparc_memory_write(slice, from, m->row_bytes[row]);
+  sparc_bf16 *narrow = sparc_alloc(n * sizeof *narrow);
+  if (!narrow) return fail(SPARC_NO_MEMORY, "no memory for %zu numbers", n);
+  if (from) sparc_bf16_from_floats(n, from, narrow);
+  const sparc_status status =
+      to ? sparc_memory_read(slice, narrow, m->row_bytes[row]) : sparc_memory_write(slice, narrow, m->row_bytes[row]);
+  if (to && status == SPARC_OK) sparc_floats_from_bf16(n, narrow, to);
   sparc_free(narrow);
   return status;
 }
 
-sparc_status device_mixer_read(const device_mixer *m, int row, float *to) {
-  const size_t n = device_mixer_elements(m, row);
-  if (!m->config.bf16) return sparc_memory_read(m->row[0][row], to, m->row_bytes[row]);
-  sparc_bf16 *narrow = sparc_alloc(n * sizeof *narrow);
-  if (!narrow) return fail(SPARC_NO_MEMORY, "no memory for %zu numbers", n);
-  const sparc_status status = sparc_memory_read(m->row[0][row], narrow, m->row_bytes[row]);
-  if (status == SPARC_OK) sparc_floats_from_bf16(n, narrow, to);
-  sparc_free(narrow);
-  return status;
+sparc_status device_mixer_read(const device_mixer *m, int row, float *to) { return transfer(m, row, to, NULL); }
+
+sparc_status device_mixer_write(const device_mixer *m, int row, const float *from) {
+  return transfer(m, row, NULL, from);
 }
 
 /* ---- mixer -------------------------------------------------------------------------------------- */
@@ -74,6 +79,17 @@ static sparc_status make_cell(device_mixer *m) {
   return bench_cell_create(&c, m->config.D, m->config.H, &m->cell);
 }
 
+static sparc_status load_params(const device_mixer *m) {
+  const size_t bytes = sparc_cell_sizes(m->cell.cell).params * sizeof(float);
+  const sparc_status status = sparc_memory_write(m->block[MIXER_PARAMS], m->cell.params, bytes);
+  return status == SPARC_OK ? sparc_device_prepare(m->plan, m->block[MIXER_PARAMS], m->block[MIXER_PREPARED]) : status;
+}
+
+sparc_status device_mixer_set_params(device_mixer *m, const float *params) {
+  memcpy(m->cell.params, params, sparc_cell_sizes(m->cell.cell).params * sizeof(float));
+  return load_params(m);
+}
+
 sparc_status device_mixer_create(sparc_device *device, const device_mixer_config *config, device_mixer *out) {
   *out = (device_mixer){.config = *config};
   if (out->config.sets == 0) out->config.sets = 1;
@@ -82,13 +98,9 @@ sparc_status device_mixer_create(sparc_device *device, const device_mixer_config
   if (status == SPARC_OK)
     status = sparc_device_plan_create(device, out->cell.cell, config->B, config->T, &plan, &out->plan);
   if (status == SPARC_OK) status = make_arrays(device, out);
-  if (status == SPARC_OK) status = fill(out, MIXER_X, "x", &out->x);
-  if (status == SPARC_OK) status = fill(out, MIXER_DY, "dy", &out->dy);
-  if (status == SPARC_OK)
-    status = sparc_memory_write(out->block[MIXER_PARAMS], out->cell.params,
-                                sparc_cell_sizes(out->cell.cell).params * sizeof(float));
-  if (status == SPARC_OK)
-    status = sparc_device_prepare(out->plan, out->block[MIXER_PARAMS], out->block[MIXER_PREPARED]);
+  if (status == SPARC_OK) status = fill(out, MIXER_X, "x");
+  if (status == SPARC_OK) status = fill(out, MIXER_DY, "dy");
+  if (status == SPARC_OK) status = load_params(out);
   if (status != SPARC_OK) device_mixer_free(out);
   return status;
 }
@@ -99,8 +111,6 @@ void device_mixer_free(device_mixer *m) {
   for (int i = 0; i < MIXER_BLOCKS; i++) sparc_memory_free(m->block[i].memory);
   sparc_device_plan_free(m->plan);
   bench_cell_free(&m->cell);
-  sparc_free(m->x);
-  sparc_free(m->dy);
   *m = (device_mixer){.plan = NULL};
 }
 
@@ -116,4 +126,25 @@ sparc_status device_mixer_backward(const device_mixer *m, size_t set) {
   const sparc_device_gradient gradient = {.dy = row[MIXER_DY], .dx = row[MIXER_DX], .dparams = block[MIXER_DPARAMS]};
   return sparc_device_backward(m->plan, block[MIXER_PREPARED], &sequence, block[MIXER_SAVED], &gradient,
                                block[MIXER_WORK]);
+}
+
+/* ---- bytes -------------------------------------------------------------------------------------- */
+
+static sparc_status enqueue_forward(const void *context) { return device_mixer_forward(context, 0); }
+static sparc_status enqueue_backward(const void *context) { return device_mixer_backward(context, 0); }
+
+sparc_status device_mixer_count(const device_mixer_config *config, double *forward, double *backward) {
+  device_mixer_config one = *config;
+  device_mixer m;
+  sparc_device *recorder;
+  one.sets = 1;
+  sparc_status status = recorder_open(false, &recorder);
+  if (status != SPARC_OK) return status;
+  status = device_mixer_create(recorder, &one, &m);
+  if (status == SPARC_OK) {
+    status = recorder_count_bytes(recorder, enqueue_forward, enqueue_backward, &m, forward, backward);
+    device_mixer_free(&m);
+  }
+  sparc_device_close(recorder);
+  return status;
 }

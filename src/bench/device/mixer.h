@@ -25,8 +25,7 @@ typedef struct device_mixer {
   size_t row_bytes[MIXER_ROWS];
   sparc_slice row[MIXER_SETS][MIXER_ROWS];
   sparc_slice block[MIXER_BLOCKS];
-  size_t bytes;  /* allocated for one set */
-  float *x, *dy; /* of the host: what every set was filled with, as the device sees it */
+  size_t bytes; /* allocated on the device, with one set */
 } device_mixer;
 
 /* device_mixer_create makes it and fills its inputs. After a failure nothing is left to free. */
@@ -37,8 +36,15 @@ void device_mixer_free(device_mixer *mixer);
 sparc_status device_mixer_forward(const device_mixer *mixer, size_t set);
 sparc_status device_mixer_backward(const device_mixer *mixer, size_t set);
 
-/* device_mixer_read gives a row array of set 0 as floats, from the device. */
+/* device_mixer_read gives a row array of set 0 as floats, device_mixer_write writes one. */
 sparc_status device_mixer_read(const device_mixer *mixer, int row, float *to);
+sparc_status device_mixer_write(const device_mixer *mixer, int row, const float *from);
+
+/* device_mixer_set_params takes other parameters, [params] of the cell. */
+sparc_status device_mixer_set_params(device_mixer *mixer, const float *params);
+
+/* device_mixer_count counts the bytes that the kernels of a mixer move, forward and backward; no device is needed. */
+sparc_status device_mixer_count(const device_mixer_config *config, double *forward, double *backward);
 
 /* elements of a row array */
 size_t device_mixer_elements(const device_mixer *mixer, int row);

@@ -256,3 +256,19 @@ sparc_status recorder_launches(sparc_device *device, const recorded_launch **lau
   *count = r->launches;
   return SPARC_OK;
 }
+
+sparc_status recorder_count_bytes(sparc_device *device, sparc_status (*forward)(const void *),
+                                  sparc_status (*backward)(const void *), const void *context, double *forward_bytes,
+                                  double *backward_bytes) {
+  const recorded_launch *launches;
+  size_t count = 0;
+  recorder_clear(device);
+  sparc_status status = forward(context);
+  const size_t first = recorder_of(device)->launches;
+  if (status == SPARC_OK) status = backward(context);
+  if (status == SPARC_OK) status = recorder_launches(device, &launches, &count);
+  *forward_bytes = *backward_bytes = 0;
+  for (size_t i = 0; i < count; i++)
+    *(i < first ? forward_bytes : backward_bytes) += launches[i].loaded + launches[i].stored;
+  return status;
+}

@@ -34,6 +34,11 @@ void recorder_clear(sparc_device *recorder);
  * begin: record all calls that use a block, forward and backward, before asking. */
 sparc_status recorder_launches(sparc_device *recorder, const recorded_launch **launches, size_t *count);
 
+/* recorder_count_bytes records one call forward and one backward and counts the bytes that their kernels move. */
+sparc_status recorder_count_bytes(sparc_device *recorder, sparc_status (*forward)(const void *),
+                                  sparc_status (*backward)(const void *), const void *context, double *forward_bytes,
+                                  double *backward_bytes);
+
 /* recorder_text gives the kernels of the plan that was created last. */
 const char *recorder_text(const sparc_device *recorder);
 

@@ -12,6 +12,7 @@
  * Costs are linear in the number of steps, so what would take too long runs with fewer steps and is scaled up; the
  * record says from how many. A quick run has the first row of each table.
  */
+#include "bench/suites/paper_shapes.h"
 #include "bench/suites/suites.h"
 #include "sparc/sequence.h"
 
@@ -43,8 +44,11 @@ static bool measure(bench_session *session, const char *const *texts, const int 
 /* ---- panel (a): scans with given coefficients ---------------------------------------------------- */
 
 static bool scan_row(bench_session *session, int T) {
-  bench_paper_scan row = {
-      .B = 8, .T = T, .width = 1024, .threads = session->settings.threads, .paper_speedup = {3.1, 4.7}};
+  bench_paper_scan row = {.B = PAPER_SCAN_B,
+                          .T = T,
+                          .width = PAPER_SCAN_WIDTH,
+                          .threads = session->settings.threads,
+                          .paper_speedup = {3.1, 4.7}};
   char sparc[PROBLEM_TEXT], rglru[PROBLEM_TEXT];
   const char *texts[] = {sparc, rglru};
   bench_problem problems[2];
@@ -63,25 +67,13 @@ static bool scan_row(bench_session *session, int T) {
 }
 
 static bool panel_scans(bench_session *session) {
-  static const int lengths[] = {2048, 4096, 8192, 16384};
-  const size_t count = session->settings.quick ? 1 : sizeof lengths / sizeof *lengths;
+  const size_t count = session->settings.quick ? 1 : PAPER_SCANS;
   for (size_t i = 0; i < count; i++)
-    if (!scan_row(session, lengths[i])) return false;
+    if (!scan_row(session, paper_scan_lengths[i])) return false;
   return true;
 }
 
 /* ---- panels (b), (c), (d): mixers ---------------------------------------------------------------- */
-
-static const struct mixer_shape {
-  char panel;
-  int B, T, width;
-  const char *paper; /* SPARC / RG-LRU as the paper gives it */
-} mixer_shapes[] = {
-    {'b', 4, 2048, 2048, "0.79 to 0.82"}, {'b', 2, 4096, 2048, "0.79 to 0.82"}, {'b', 1, 8192, 2048, "0.79 to 0.82"},
-    {'c', 4, 2048, 2560, "0.66 to 0.68"}, {'c', 2, 4096, 2560, "0.66 to 0.68"}, {'c', 1, 8192, 2560, "0.66 to 0.68"},
-    {'d', 1, 2048, 2048, "1.42"},         {'d', 2, 2048, 2048, "1.21"},         {'d', 4, 2048, 2048, "below 1"},
-    {'d', 8, 2048, 2048, "about 0.6"},    {'d', 16, 2048, 2048, "about 0.6"},   {'d', 32, 2048, 2048, "about 0.6"},
-};
 
 static const struct mixer_cell {
   const char *kind, *fields;              /* of a problem */
@@ -170,7 +162,7 @@ static bool weigh_mixers(bench_session *session, bench_paper_mixer *row) {
   return true;
 }
 
-static bool mixer_row(bench_session *session, const struct mixer_shape *shape) {
+static bool mixer_row(bench_session *session, const paper_mixer *shape) {
   bench_paper_mixer row = {.panel = shape->panel,
                            .B = shape->B,
                            .T = shape->T,
@@ -185,34 +177,14 @@ static bool mixer_row(bench_session *session, const struct mixer_shape *shape) {
 
 static bool panel_mixers(bench_session *session) {
   bench_return_memory();
-  for (size_t i = 0; i < sizeof mixer_shapes / sizeof *mixer_shapes; i++) {
-    if (session->settings.quick && i > 0 && mixer_shapes[i].panel == mixer_shapes[i - 1].panel) continue;
-    if (!mixer_row(session, &mixer_shapes[i])) return false;
+  for (size_t i = 0; i < PAPER_MIXERS; i++) {
+    if (session->settings.quick && i > 0 && paper_mixers[i].panel == paper_mixers[i - 1].panel) continue;
+    if (!mixer_row(session, &paper_mixers[i])) return false;
   }
   return true;
 }
 
 /* ---- the naive implementation -------------------------------------------------------------------- */
-
-/* milliseconds on the paper's GPU: naive, accelerated */
-static const struct naive_shape {
-  const char *table;
-  int B, T, width;
-  double backward[2], both[2];
-} naive_shapes[] = {
-    {"fixed tokens", 4, 2048, 2048, {238.730, 1.225}, {358.822, 2.617}},
-    {"fixed tokens", 2, 4096, 2048, {479.999, 1.289}, {721.780, 2.510}},
-    {"fixed tokens", 1, 8192, 2048, {967.711, 0.911}, {1469.467, 1.690}},
-    {"fixed tokens", 4, 2048, 2560, {236.191, 1.081}, {358.953, 1.824}},
-    {"fixed tokens", 2, 4096, 2560, {489.609, 1.105}, {740.985, 1.846}},
-    {"fixed tokens", 1, 8192, 2560, {969.447, 1.091}, {1500.917, 1.847}},
-    {"batch", 1, 2048, 2048, {228.853, 0.853}, {344.970, 1.900}},
-    {"batch", 2, 2048, 2048, {240.696, 0.942}, {361.919, 2.026}},
-    {"batch", 4, 2048, 2048, {236.798, 0.890}, {355.549, 1.541}},
-    {"batch", 8, 2048, 2048, {239.711, 1.710}, {365.954, 2.548}},
-    {"batch", 16, 2048, 2048, {244.437, 3.044}, {366.240, 4.570}},
-    {"batch", 32, 2048, 2048, {265.053, 5.614}, {390.188, 8.542}},
-};
 
 /* from pre-activations: naive and fused, each on one thread */
 static bool measure_bare(bench_session *session, bench_paper_naive *row) {
@@ -251,7 +223,7 @@ static bool measure_projected(bench_session *session, bench_paper_naive *row) {
   return true;
 }
 
-static bool naive_row(bench_session *session, const struct naive_shape *shape) {
+static bool naive_row(bench_session *session, const paper_naive *shape) {
   bench_paper_naive row = {.table = shape->table,
                            .B = shape->B,
                            .T = shape->T,
@@ -264,9 +236,9 @@ static bool naive_row(bench_session *session, const struct naive_shape *shape) {
 }
 
 static bool tables_naive(bench_session *session) {
-  for (size_t i = 0; i < sizeof naive_shapes / sizeof *naive_shapes; i++) {
-    if (session->settings.quick && i > 0 && strcmp(naive_shapes[i].table, naive_shapes[i - 1].table) == 0) continue;
-    if (!naive_row(session, &naive_shapes[i])) return false;
+  for (size_t i = 0; i < PAPER_NAIVES; i++) {
+    if (session->settings.quick && i > 0 && strcmp(paper_naives[i].table, paper_naives[i - 1].table) == 0) continue;
+    if (!naive_row(session, &paper_naives[i])) return false;
   }
   return true;
 }
@@ -274,5 +246,6 @@ static bool tables_naive(bench_session *session) {
 /* ---- all ---------------------------------------------------------------------------------------- */
 
 bool suite_paper(bench_session *session) {
+  if (session->settings.device) return suite_paper_device(session);
   return panel_scans(session) && panel_mixers(session) && tables_naive(session);
 }

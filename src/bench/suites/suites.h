@@ -12,5 +12,6 @@ bool suite_train(bench_session *session);  /* the training step of a classifier 
 bool suite_rl(bench_session *session);     /* an iteration of PPO against its bounds, and against JAX */
 bool suite_growth(bench_session *session); /* cost and memory as B, T and H grow, against a line and a formula */
 bool suite_paper(bench_session *session);  /* the paper's efficiency figure and tables against a naive implementation */
+bool suite_paper_device(bench_session *session); /* the same on the device of the settings */
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "cli/bench/output.h"
+#include "device/device.h"
 #include "sparc/kernels.h"
 
 #include <stdlib.h>
@@ -22,7 +23,9 @@ enum {
   KEY_COMPARE = 'c',
   KEY_QUICK = 'q',
   KEY_PLAN = 'p',
-  KEY_HTML = 'o'
+  KEY_HTML = 'o',
+  KEY_DEVICE = 'd',
+  KEY_FAST = 'f'
 };
 
 typedef struct bench_arguments {
@@ -39,6 +42,11 @@ static const struct argp_option bench_options[] = {
     {"json", KEY_JSON, NULL, 0, "Print one JSON object per stage, goal or table row", 0},
     {"compare", KEY_COMPARE, "FILE", 0, "Print the ratio to the results in FILE, which --json wrote", 0},
     {"html", KEY_HTML, "FILE", 0, "Write a page with the machine and all figures, to look at and to send", 0},
+    {"device", KEY_DEVICE, "NAME", 0,
+     "With the suite paper: measure this device, for example cuda or opencl:1 (see `sparc info`), and write a page to "
+     "send back (--html, default: sparc-paper-NAME.html)",
+     0},
+    {"fast", KEY_FAST, NULL, 0, "With --device: allow the approximations of its hardware", 0},
     {"plan", KEY_PLAN, NULL, 0, "Print the tiles of each loop for 1 to 64 threads, and their longest share", 0},
     {"quick", KEY_QUICK, NULL, 0, "Short sequences and few rows in the suites, a tenth of the time: a look only", 0},
     {0}};
@@ -77,8 +85,19 @@ static error_t parse_bench(int key, char *argument, struct argp_state *state) {
     case KEY_QUICK:
       arguments->settings.quick = true;
       return 0;
+    case KEY_DEVICE:
+      arguments->settings.device = argument;
+      return 0;
+    case KEY_FAST:
+      arguments->settings.fast = true;
+      return 0;
     case ARGP_KEY_ARGS:
       arguments->problems = state->argv + state->next;
+      return 0;
+    case ARGP_KEY_END:
+      if (arguments->settings.fast && !arguments->settings.device) argp_error(state, "--fast needs --device");
+      if (arguments->settings.device && (arguments->compare || arguments->plan))
+        argp_error(state, "--device and --%s exclude each other", arguments->compare ? "compare" : "plan");
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -171,10 +190,24 @@ static exit_code check_kernel(const char *who, const char *name) {
   return EXIT_USAGE;
 }
 
+/* only the suite paper runs on devices, and only on one that is named */
+static exit_code check_device(const bench_arguments *arguments, const char *const *problems, bench_printer *printer) {
+  sparc_device_config unused = {0};
+  if (!arguments->problems || strcmp(problems[0], "paper") != 0 || problems[1]) {
+    cli_message(printer->who, "--device goes with the suite paper alone: sparc bench paper --device %s",
+                arguments->settings.device);
+    return EXIT_USAGE;
+  }
+  const sparc_status status = device_parse(arguments->settings.device, &unused);
+  if (status != SPARC_OK) bench_report_failure(printer, status);
+  return printer->worst;
+}
+
 /* everything that can be wrong with the command line, before the first measurement */
 static exit_code check_arguments(const bench_arguments *arguments, const char *const *problems,
                                  bench_printer *printer) {
   const char *chosen;
+  if (arguments->settings.device) return check_device(arguments, problems, printer);
   if (arguments->settings.kernel) {
     const exit_code code = check_kernel(printer->who, arguments->settings.kernel);
     if (code != EXIT_DONE) return code;
@@ -198,6 +231,43 @@ static exit_code check_arguments(const bench_arguments *arguments, const char *c
   return printer->worst;
 }
 
+/* ---- devices ------------------------------------------------------------------------------------ */
+
+/* prints a row, and puts it on the page, which begins with the first one: a device that does not open leaves none */
+static void put_device_row(void *context, const bench_row *row) {
+  bench_printer *printer = context;
+  printer->besides->row(context, row);
+  if (!printer->page.out) {
+    const sparc_status status = bench_html_begin_device(printer, printer->page_path);
+    if (status != SPARC_OK) {
+      bench_report_failure(printer, status);
+      return;
+    }
+  }
+  bench_html.row(context, row);
+}
+
+static exit_code run_device(const bench_arguments *arguments, bench_printer *printer) {
+  char path[64];
+  bench_session *session;
+  snprintf(path, sizeof path, "sparc-paper-%.32s.html", arguments->settings.device);
+  for (char *at = path; *at; at++)
+    if (*at == ':') *at = '-';
+  printer->page_path = arguments->html ? arguments->html : path;
+  printer->besides = arguments->json ? &bench_json : &bench_text;
+  const bench_output output = {.row = put_device_row, .failed = bench_report_failure, .stopped = bench_output_lost};
+  sparc_status status = bench_session_create(&arguments->settings, &output, printer, &session);
+  if (status == SPARC_OK && !bench_measure(session, "paper") && printer->worst == EXIT_DONE)
+    printer->worst = EXIT_FAILED;
+  if (status == SPARC_OK && printer->page.out) {
+    status = bench_html_end(printer);
+    if (status == SPARC_OK) cli_message(printer->who, "%s has these tables, to send back", printer->page_path);
+  }
+  if (status != SPARC_OK) bench_report_failure(printer, status);
+  bench_session_free(session);
+  return printer->worst;
+}
+
 static exit_code run_bench(int argc, char **argv) {
   bench_arguments arguments = {.settings = {.seconds = 1}};
   bench_settings *settings = &arguments.settings;
@@ -213,6 +283,7 @@ static exit_code run_bench(int argc, char **argv) {
   if (code != EXIT_DONE) return code;
   if (strcmp(build_type(), "release") != 0)
     cli_message(printer.who, "this is not a release build (%s): its times mean little", build_type());
+  if (settings->device) return run_device(&arguments, &printer);
   bench_session *session;
   const char *kernel = settings->kernel;
   const bench_output *output = arguments.html ? &bench_html : arguments.json ? &bench_json : &bench_text;

@@ -13,17 +13,18 @@ enum { CELL = 32 };
 /* ---- tables ------------------------------------------------------------------------------------- */
 
 static void close_table(bench_printer *printer) {
-  if (printer->table) html_table_end(&printer->page);
-  printer->table = NULL;
+  if (*printer->page_table) html_table_end(&printer->page);
+  *printer->page_table = '\0';
 }
 
 /* the table of that name, opened if another one, or none, is open */
-static void in_table(bench_printer *printer, const char *title, const char *const *heads, int columns) {
-  if (printer->table && strcmp(printer->table, title) == 0) return;
+static void in_table(bench_printer *printer, const char *name, const char *title, const char *const *heads,
+                     int columns) {
+  if (strcmp(printer->page_table, name) == 0) return;
   close_table(printer);
   html_section(&printer->page, title);
   html_table_begin(&printer->page, &heads, 1, columns);
-  printer->table = title;
+  snprintf(printer->page_table, sizeof printer->page_table, "%s", name);
 }
 
 static const char *figure(const char *format, double value, char text[CELL]) {
@@ -46,7 +47,7 @@ static void put_machine(bench_printer *printer, const char *kernel) {
   const char *const rows[][2] = {
       {"processor", cpu.brand}, {"instructions", features},   {"caches for data", caches},    {"threads", threads},
       {"kernels", kernel},      {"version", sparc_version()}, {"compiler", build_compiler()}, {"build", build_type()}};
-  in_table(printer, "Machine", heads, 2);
+  in_table(printer, "Machine", "Machine", heads, 2);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) html_table_row(&printer->page, rows[i], 2, false);
 }
 
@@ -56,7 +57,7 @@ static void put_stages(bench_printer *printer, const char *title, const bench_re
   static const char *const heads[] = {"problem", "stage",   "threads", "us",     "noise %",
                                       "GB/s",    "/copy %", "GFLOP/s", "/peak %"};
   enum { COLUMNS = sizeof heads / sizeof *heads };
-  in_table(printer, title, heads, COLUMNS);
+  in_table(printer, title, title, heads, COLUMNS);
   for (size_t i = 0; i < r->stages; i++) {
     const bench_figures *f = &r->stage[i];
     char threads[CELL], us[CELL], noise[CELL], bytes[CELL], copy[CELL], flops[CELL], peak[CELL];
@@ -86,7 +87,7 @@ static void put_goal(void *context, const bench_goal *g) {
   enum { COLUMNS = sizeof heads / sizeof *heads };
   bench_printer *printer = context;
   char value[CELL], demand[CELL], stretch[CELL];
-  in_table(printer, "Goals", heads, COLUMNS);
+  in_table(printer, "Goals", "Goals", heads, COLUMNS);
   const char *const cells[COLUMNS] = {g->name,
                                       figure(formats[g->unit], g->value, value),
                                       isnan(g->demand) ? ""
@@ -125,7 +126,7 @@ static void put_plan_loop(void *context, const bench_plan_loop *r) {
   enum { COLUMNS = sizeof heads / sizeof *heads };
   bench_printer *printer = context;
   char threads[CELL], loop[CELL], tiles[CELL], share[CELL], all[CELL], longest[CELL];
-  in_table(printer, "Tiles", heads, COLUMNS);
+  in_table(printer, "Tiles", "Tiles", heads, COLUMNS);
   const char *const cells[COLUMNS] = {r->problem,
                                       r->stage,
                                       figure("%.0f", r->threads, threads),
@@ -135,6 +136,32 @@ static void put_plan_loop(void *context, const bench_plan_loop *r) {
                                       figure("%.1f", 1e6 * r->seconds, all),
                                       figure("%.1f", 1e6 * r->share_seconds, longest)};
   html_table_row(&printer->page, cells, COLUMNS, false);
+}
+
+static void put_list(bench_printer *printer, const bench_row *r) {
+  char text[BENCH_ENTRY_TEXT];
+  for (size_t i = 0; i < r->values; i++) {
+    const char *const cells[] = {r->value[i].head, bench_entry_text(&r->value[i], text)};
+    html_table_row(&printer->page, cells, 2, false);
+  }
+}
+
+static void put_row(void *context, const bench_row *r) {
+  enum { COLUMNS = 32 };
+  static const char *const pair[] = {"", ""};
+  bench_printer *printer = context;
+  const int columns = r->values < COLUMNS ? (int)r->values : COLUMNS;
+  const char *heads[COLUMNS], *cells[COLUMNS];
+  char text[COLUMNS][BENCH_ENTRY_TEXT];
+  for (int i = 0; i < columns; i++) {
+    heads[i] = r->value[i].head;
+    cells[i] = bench_entry_text(&r->value[i], text[i]);
+  }
+  in_table(printer, r->table, r->title, r->list ? pair : heads, r->list ? 2 : columns);
+  if (r->list)
+    put_list(printer, r);
+  else
+    html_table_row(&printer->page, cells, columns, false);
 }
 
 /* the sums of its rows */
@@ -160,6 +187,16 @@ sparc_status bench_html_begin(bench_printer *printer, const char *path, const ch
   return status;
 }
 
+sparc_status bench_html_begin_device(bench_printer *printer, const char *path) {
+  const sparc_status status = html_begin(
+      &printer->page, path, "The paper's efficiency section on a device",
+      "What `sparc bench paper --device` measured. Send this page to the authors of the library: they have no "
+      "GPU.");
+  if (status != SPARC_OK) return status;
+  html_paragraph(&printer->page, "sparc %s, commit %s, %s.", sparc_version(), build_commit(), build_compiler());
+  return SPARC_OK;
+}
+
 sparc_status bench_html_end(bench_printer *printer) {
   close_table(printer);
   return html_end(&printer->page);
@@ -178,6 +215,7 @@ const bench_output bench_html = {
     .paper_naive = put_paper_naive,
     .plan_loop = put_plan_loop,
     .plan_total = put_plan_total,
+    .row = put_row,
     .failed = bench_report_failure,
     .stopped = bench_output_lost,
 };

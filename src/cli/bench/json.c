@@ -149,6 +149,14 @@ static void put_paper_naive(void *context, const bench_paper_naive *r) {
                 r->paper_both[0], "paper_gpu_ms", r->paper_both[1]));
 }
 
+static void put_row(void *context, const bench_row *r) {
+  json_t *line = json_pack("{s:s}", "table", r->table);
+  for (size_t i = 0; i < r->values && line; i++)
+    json_object_set_new(line, r->value[i].key,
+                        r->value[i].text ? json_string(r->value[i].text) : number(r->value[i].number));
+  put(context, line);
+}
+
 static void put_plan_loop(void *context, const bench_plan_loop *r) {
   put(context, json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:f, s:f}", "plan", r->problem, "kernel", r->kernel,
                          "stage", r->stage, "threads", r->threads, "loop", r->loop, "tiles", (json_int_t)r->tiles,
@@ -173,6 +181,7 @@ const bench_output bench_json = {
     .paper_naive = put_paper_naive,
     .plan_loop = put_plan_loop,
     .plan_total = put_plan_total,
+    .row = put_row,
     .failed = bench_report_failure,
     .stopped = bench_output_lost,
 };

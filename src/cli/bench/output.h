@@ -16,8 +16,11 @@ typedef struct bench_printer {
   json_t *old;       /* array of the results of an earlier run; NULL: none */
   exit_code worst;   /* of what failed so far */
   bool printed;      /* text: something is on standard output already */
-  const char *table; /* text: whose head was printed last; NULL: none of this suite. HTML: the one that is open */
-  html_page page;    /* HTML */
+  const char *table; /* text: whose head was printed last; NULL: none of this suite */
+  html_page page;
+  const char *page_path;
+  char page_table[64];         /* of the page: the one that is open; "": none */
+  const bench_output *besides; /* with a page: what else is printed; NULL: nothing */
 } bench_printer;
 
 extern const bench_output bench_text, bench_json, bench_html;
@@ -32,8 +35,14 @@ const char *bench_verdict_name(bench_verdict verdict);
 /* bench_html_begin opens the page that bench_html fills, with the machine on top; bench_html_end makes it visible. */
 sparc_status bench_html_begin(bench_printer *printer, const char *path, const char *kernel);
 sparc_status bench_html_end(bench_printer *printer);
+/* bench_html_begin_device opens the page of a device, whose tables are printed besides. */
+sparc_status bench_html_begin_device(bench_printer *printer, const char *path);
 /* bench_html_has tells whether a page has room for what a problem or suite gives. */
 bool bench_html_has(const char *text);
+
+/* bench_entry_text is a value as text, in room that it may use. */
+enum { BENCH_ENTRY_TEXT = 32 };
+const char *bench_entry_text(const bench_entry *value, char text[BENCH_ENTRY_TEXT]);
 
 /* bench_load_old reads a file that an earlier run wrote with --json. */
 sparc_status bench_load_old(const char *path, json_t **out);

@@ -322,6 +322,47 @@ static void print_paper_naive(void *context, const bench_paper_naive *r) {
   putchar('\n');
 }
 
+/* ---- tables of devices ---------------------------------------------------------------------------- */
+
+/* a value as text: its own, a number, or a dash */
+const char *bench_entry_text(const bench_entry *value, char text[BENCH_ENTRY_TEXT]) {
+  if (value->text) return value->text;
+  if (isfinite(value->number))
+    snprintf(text, BENCH_ENTRY_TEXT, "%.*f", value->digits, value->number);
+  else
+    snprintf(text, BENCH_ENTRY_TEXT, "-");
+  return text;
+}
+
+/* wide enough for the head and for most numbers */
+static int width_of(const bench_entry *entry) {
+  enum { NARROWEST = 5, WIDE = 9 };
+  const int head = (int)strlen(entry->head), least = entry->text ? entry->digits : entry->digits > 0 ? WIDE : NARROWEST;
+  return head > least ? head : least;
+}
+
+static void print_list(const bench_row *r) {
+  char text[BENCH_ENTRY_TEXT];
+  for (size_t i = 0; i < r->values; i++) printf("  %-34s %s\n", r->value[i].head, bench_entry_text(&r->value[i], text));
+}
+
+static void print_row(void *context, const bench_row *r) {
+  char text[BENCH_ENTRY_TEXT];
+  if (opens(context, r->table)) {
+    puts(r->title);
+    for (size_t i = 0; i < r->values && !r->list; i++)
+      printf("%s%*s", i ? "  " : "", width_of(&r->value[i]), r->value[i].head);
+    if (!r->list) putchar('\n');
+  }
+  if (r->list) {
+    print_list(r);
+    return;
+  }
+  for (size_t i = 0; i < r->values; i++)
+    printf("%s%*s", i ? "  " : "", width_of(&r->value[i]), bench_entry_text(&r->value[i], text));
+  putchar('\n');
+}
+
 /* ---- plans --------------------------------------------------------------------------------------- */
 
 static void print_plan_loop(void *context, const bench_plan_loop *r) {
@@ -353,6 +394,7 @@ const bench_output bench_text = {
     .paper_naive = print_paper_naive,
     .plan_loop = print_plan_loop,
     .plan_total = print_plan_total,
+    .row = print_row,
     .failed = bench_report_failure,
     .stopped = bench_output_lost,
 };
