@@ -44,6 +44,7 @@ static sparc_learner_config small(const char *cell, sparc_learner_goal goal, int
   c.outputs = goal == SPARC_LEARN_CLASSES ? CLASSES : goal == SPARC_LEARN_FORECAST ? 0 : OUTPUTS;
   c.horizon = horizon;
   c.seed = 3;
+  c.forecaster = SPARC_FORECAST_NETWORK;
   return c;
 }
 
@@ -427,6 +428,91 @@ static void files_go_on_to_the_bit(void **state) {
   c.horizon = 6;
   c.normalise = 0;
   check_files(&c);
+  c.forecaster = SPARC_FORECAST_MIXTURE;
+  c.more_horizons[0] = 1;
+  check_files(&c);
+}
+
+/* ---- mixtures --------------------------------------------------------------------------------------- */
+
+static void mixtures_have_horizons_and_intervals(void **state) {
+  (void)state;
+  sparc_learner_config c = small("sparc", SPARC_LEARN_FORECAST, 1);
+  c.forecaster = SPARC_FORECAST_MIXTURE;
+  c.network.inputs = 1;
+  c.more_horizons[0] = 12;
+  sparc_learner *l = create(&c);
+  assert_int_equal(sparc_learner_config_of(l).outputs, 2);
+  double loss[2] = {0}, persistence[2] = {0};
+  float y[2], low[2], high[2], anomaly;
+  int period[2];
+  for (int t = 0; t < 900; t++) {
+    const float x = t % 31 == 7 ? NAN : (float)(10 + sin(6.2831853 * t / 12) + (t % 12 == 3));
+    assert_int_equal(sparc_learner_step(l, &x, y), SPARC_OK);
+    for (int j = 0; t >= 300 && j < 2; j++) {
+      sparc_forecast_score s;
+      assert_int_equal(sparc_learner_forecast_score(l, j, &s), SPARC_OK);
+      assert_int_equal(s.channels, t % 31 != 7);
+      if (j == 0 && s.channels) assert_true(s.loss == sparc_learner_report_of(l).loss);
+      loss[j] += s.loss;
+      persistence[j] += s.persistence;
+    }
+  }
+  if (!(loss[0] < 0.01 * persistence[0])) fail_msg("error %g, persistence %g", loss[0], persistence[0]);
+  assert_true(loss[1] < 0.01 * 600); /* a period ahead nothing changes */
+  assert_int_equal(sparc_learner_interval(l, low, high), SPARC_OK);
+  for (int j = 0; j < 2; j++) assert_true(low[j] <= y[j] && y[j] <= high[j]);
+  assert_int_equal(sparc_learner_step(l, &(float){100}, y), SPARC_OK);
+  assert_int_equal(sparc_learner_anomaly(l, &anomaly), SPARC_OK);
+  assert_true(anomaly > 10);
+  assert_int_equal(sparc_learner_periods(l, 0, period), SPARC_OK);
+  assert_int_equal(period[0], 12);
+  assert_int_equal(sparc_learner_periods(l, 1, period), SPARC_INVALID);
+  assert_int_equal(sparc_learner_forecast_score(l, 2, &(sparc_forecast_score){0}), SPARC_INVALID);
+  sparc_learner_free(l);
+  c.forecaster = SPARC_FORECAST_NETWORK;
+  c.more_horizons[0] = 0;
+  l = create(&c);
+  assert_int_equal(sparc_learner_interval(l, low, high), SPARC_INVALID);
+  assert_non_null(strstr(sparc_error(), "does not forecast by a mixture"));
+  sparc_learner_free(l);
+}
+
+/* frozen, only states move on: the same inputs give the same predictions again, from the same begin */
+static void frozen_mixtures_learn_nothing(void **state) {
+  (void)state;
+  const stream s = make_stream(14);
+  sparc_learner_config c = small("sparc", SPARC_LEARN_FORECAST, 2);
+  c.forecaster = SPARC_FORECAST_MIXTURE;
+  sparc_learner *l = create(&c);
+  for (int t = 0; t < STEPS; t++) feed(l, &s, t, NULL);
+  assert_int_equal(sparc_learner_freeze(l, 1), SPARC_OK);
+  float y[2][30][INPUTS];
+  for (int pass = 0; pass < 2; pass++) {
+    assert_int_equal(sparc_learner_begin(l), SPARC_OK);
+    for (int t = 0; t < 30; t++) feed(l, &s, t, y[pass][t]);
+  }
+  assert_memory_equal(y[0], y[1], sizeof y[0]);
+  assert_int_equal(sparc_learner_report_of(l).judged, 1);
+  sparc_learner_free(l);
+}
+
+/* a missing input of the others is its running mean */
+static void inputs_may_be_missing(void **state) {
+  (void)state;
+  const stream s = make_stream(15);
+  for (int goal = SPARC_LEARN_NUMBERS; goal <= SPARC_LEARN_FORECAST; goal++) {
+    const sparc_learner_config c = small("sparc", (sparc_learner_goal)goal, goal == SPARC_LEARN_FORECAST);
+    sparc_learner *l = create(&c);
+    float y[INPUTS] = {0};
+    for (int t = 0; t < 20; t++) {
+      float x[INPUTS] = {s.x[t][0], t % 4 == 2 ? NAN : s.x[t][1], s.x[t][2]};
+      assert_int_equal(sparc_learner_step(l, x, y), SPARC_OK);
+      for (size_t k = 0; k < l->outputs; k++) assert_true(isfinite(y[k]));
+      if (goal == SPARC_LEARN_FORECAST && t > 0) assert_int_equal(sparc_learner_report_of(l).judged, t % 4 != 2);
+    }
+    sparc_learner_free(l);
+  }
 }
 
 /* a learner that begins anew and learns nothing says what the model in its file says */
@@ -569,7 +655,10 @@ static void impossible_configurations_are_refused(void **state) {
                {good, SPARC_UNSUPPORTED, "cell gru with 0 layers cannot learn while it runs"},
                {good, SPARC_UNSUPPORTED, "cell sparc with 2 layers cannot learn while it runs"},
                {good, SPARC_INVALID, "inputs is 0"},
-               {good, SPARC_INVALID, "unknown cell kind 'spark'"}};
+               {good, SPARC_INVALID, "unknown cell kind 'spark'"},
+               {good, SPARC_INVALID, "coverage is 1, expected a number above 0 and below 1"},
+               {good, SPARC_INVALID, "horizon is 5000, expected 1 to"},
+               {good, SPARC_INVALID, "horizon 2 is given twice"}};
   cases[0].config.outputs = 0;
   cases[1].config.goal = SPARC_LEARN_CLASSES;
   cases[1].config.outputs = 1;
@@ -586,6 +675,14 @@ static void impossible_configurations_are_refused(void **state) {
   cases[9].config.network.width = 4;
   cases[10].config.network.inputs = 0;
   cases[11].config.network.cell = "spark";
+  for (int i = 12; i < 15; i++) {
+    cases[i].config.goal = SPARC_LEARN_FORECAST;
+    cases[i].config.forecaster = SPARC_FORECAST_MIXTURE;
+    cases[i].config.outputs = 0;
+    cases[i].config.horizon = i == 13 ? 5000 : 2;
+  }
+  cases[12].config.coverage = 1;
+  cases[14].config.more_horizons[0] = 2;
   for (size_t i = 0; i < COUNT(cases); i++) {
     sparc_learner *l = (sparc_learner *)&cases;
     expect_refusal(sparc_learner_create(&cases[i].config, &l), cases[i].status, cases[i].fragment);
@@ -598,11 +695,11 @@ static void calls_that_make_no_sense_change_nothing(void **state) {
   const stream s = make_stream(12);
   const sparc_learner_config c = small("sparc", SPARC_LEARN_NUMBERS, 1);
   sparc_learner *l = create(&c), *twin = create(&c);
-  const float nowhere[INPUTS] = {0, NAN, 0}, endless[OUTPUTS] = {0, INFINITY};
+  const float nowhere[INPUTS] = {0, INFINITY, 0}, endless[OUTPUTS] = {0, INFINITY};
   for (int t = 0; t < 20; t++) {
     float y[OUTPUTS], z[OUTPUTS];
     if (t == 0) expect_refusal(sparc_learner_learn(l, s.target[0]), SPARC_INVALID, "there is no answer to judge yet");
-    expect_refusal(sparc_learner_step(l, nowhere, y), SPARC_NOT_FINITE, "channel 1 of the input is nan");
+    expect_refusal(sparc_learner_step(l, nowhere, y), SPARC_NOT_FINITE, "channel 1 of the input is inf");
     feed(l, &s, t, y);
     feed(twin, &s, t, z);
     assert_memory_equal(y, z, sizeof y);
@@ -651,6 +748,9 @@ int main(void) {
       cmocka_unit_test(sequences_do_not_touch_each_other),
       cmocka_unit_test(truths_may_be_missing),
       cmocka_unit_test(files_go_on_to_the_bit),
+      cmocka_unit_test(mixtures_have_horizons_and_intervals),
+      cmocka_unit_test(frozen_mixtures_learn_nothing),
+      cmocka_unit_test(inputs_may_be_missing),
       cmocka_unit_test(files_are_models),
       cmocka_unit_test(files_that_are_no_learners_are_refused),
       cmocka_unit_test(impossible_configurations_are_refused),

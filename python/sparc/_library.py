@@ -65,12 +65,17 @@ class sparc_learner_config(Structure):
     _fields_ = [("network", sparc_network_config), ("goal", c_int), ("outputs", c_int), ("hidden", c_int),
                 ("horizon", c_int), ("seed", c_uint64), ("rate", c_double), ("recurrent_rate", c_double),
                 ("decay", c_double), ("clip", c_double), ("every", c_int), ("encoder", c_int), ("normalise", c_int),
-                ("memory", c_double)]
+                ("memory", c_double), ("forecaster", c_int), ("more_horizons", c_int * 7), ("coverage", c_double)]
 
 
 class sparc_learner_report(Structure):
     _fields_ = [("steps", c_long), ("truths", c_long), ("updates", c_long), ("judged", c_int), ("loss", c_double),
-                ("naive", c_double), ("right", c_int), ("gradient_norm", c_double)]
+                ("naive", c_double), ("right", c_int), ("gradient_norm", c_double), ("last", c_double)]
+
+
+class sparc_forecast_score(Structure):
+    _fields_ = [("channels", c_int), ("loss", c_double), ("persistence", c_double), ("seasonal_naive", c_double),
+                ("intervals", c_int), ("covered", c_int)]
 
 
 class sparc_preprocessing(Structure):
@@ -172,6 +177,10 @@ _CALLS = {
     "sparc_learner_freeze": (None, [_P, c_int]),
     "sparc_learner_report_of": (sparc_learner_report, [_P]),
     "sparc_learner_config_of": (sparc_learner_config, [_P]),
+    "sparc_learner_interval": (None, [_P, _P, _P]),
+    "sparc_learner_anomaly": (None, [_P, _P]),
+    "sparc_learner_forecast_score": (None, [_P, c_int, POINTER(sparc_forecast_score)]),
+    "sparc_learner_periods": (None, [_P, c_int, _P]),
 }
 _FREES = ("sparc_cell_free", "sparc_plan_free", "sparc_model_free", "sparc_dataset_free", "sparc_learner_free")
 # the same in float and, with _f64, in double

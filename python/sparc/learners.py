@@ -17,10 +17,11 @@ _CHOICES = {
     "encoder": ["local", "exact"],
     "init": ["control", "classification"],
     "features": ["output", "relu", "policy"],
+    "forecaster": ["network", "mixture"],
 }
 _NETWORK = {"cell", "cell_options", "kernel", "H", "inputs", "embedding", "width", "layers", "features", "init"}
 _OWN = {"goal", "outputs", "hidden", "horizon", "seed", "rate", "recurrent_rate", "decay", "clip", "every", "encoder",
-        "normalise", "memory"}
+        "normalise", "memory", "forecaster", "coverage"}
 
 
 def _value(name, value):
@@ -33,12 +34,20 @@ def _value(name, value):
 
 class Learner(Guarded):
     """Learner(inputs=3, outputs=1) and the members of sparc_learner_config, choices by their names:
-    Learner(inputs=1, goal='forecast', horizon=8, cell='rtu', H=32, rate=0.003)."""
+    Learner(inputs=1, goal='forecast', horizon=8, cell='rtu', H=32, rate=0.003). A forecast may have several horizons:
+    Learner(inputs=1, goal='forecast', horizons=[1, 6]); NaN is a missing value."""
 
     def __init__(self, inputs=None, _restore=None, **settings):
         super().__init__()
         if _restore is None:
             config = library.sparc_learner_defaults()
+            horizons = [integer(h, "horizons") for h in settings.pop("horizons", None) or []]
+            if len(horizons) > 1 + len(config.more_horizons):
+                raise ValueError(f"{len(horizons)} horizons, expected at most {1 + len(config.more_horizons)}")
+            for k, h in enumerate(horizons[1:]):
+                config.more_horizons[k] = h
+            if horizons:
+                config.horizon = horizons[0]
             for name, value in {"inputs": inputs, **settings}.items():
                 if name not in _NETWORK | _OWN:
                     raise TypeError(f"a learner has no setting {name!r}, expected one of "
@@ -56,7 +65,8 @@ class Learner(Guarded):
         handle = Handle(create, "sparc_learner_free")
         resolved = library.sparc_learner_config_of(handle)
         self._fix(_handle=handle, goal=_CHOICES["goal"][resolved.goal], inputs=resolved.network.inputs,
-                  outputs=resolved.outputs, horizon=resolved.horizon)
+                  outputs=resolved.outputs, horizon=resolved.horizon,
+                  horizons=[resolved.horizon] + [h for h in resolved.more_horizons if h])
         self._frozen = False
 
     @classmethod
@@ -77,6 +87,22 @@ class Learner(Guarded):
         with self._lock:
             library.sparc_learner_step(self._handle, address(x), address(y))
         return y
+
+    @property
+    def interval(self):
+        """The prediction interval (low[outputs], high[outputs]) of the last forecast by a mixture; NaN: none yet."""
+        low, high = np.empty(self.outputs, np.float32), np.empty(self.outputs, np.float32)
+        with self._lock:
+            library.sparc_learner_interval(self._handle, address(low), address(high))
+        return low, high
+
+    @property
+    def anomaly(self):
+        """How far x[inputs] of the last step lay from its forecast; above 1: outside the interval. NaN: there is none."""
+        score = np.empty(self.inputs, np.float32)
+        with self._lock:
+            library.sparc_learner_anomaly(self._handle, address(score))
+        return score
 
     def learn(self, truth):
         """Tells the truth about the answer of `horizon` steps ago: numbers[outputs], or the number of a class."""

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "io/json.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *const answer_styles[] = {"csv", "jsonl", NULL};
@@ -30,6 +31,14 @@ static void put_field(const char *text) {
   putchar('"');
 }
 
+/* a column of the heading, whose name is made from another one */
+static void put_name(const char *name, const char *suffix) {
+  char text[320];
+  snprintf(text, sizeof text, "%s%s", name, suffix);
+  putchar(',');
+  put_field(text);
+}
+
 void answers_header(const answers *w) {
   char number[16], name[300];
   if (w->jsonl) return;
@@ -44,9 +53,11 @@ void answers_header(const answers *w) {
       snprintf(name, sizeof name, "prediction");
     else
       snprintf(name, sizeof name, "output %d", i + 1);
-    putchar(',');
-    put_field(name);
+    put_name(name, "");
+    if (w->low) put_name(name, " low");
+    if (w->low) put_name(name, " high");
   }
+  for (int i = 0; w->anomaly && i < w->inputs; i++) put_name(w->channel[i], " anomaly");
   putchar('\n');
 }
 
@@ -74,18 +85,41 @@ void answers_class(const answers *w, const float *p) {
   putchar('\n');
 }
 
-void answers_numbers(const answers *w, const float *y) {
-  json_t *values = json_array();
-  if (!w->jsonl) printf("%ld", w->row);
-  for (int i = 0; i < w->outputs; i++) {
-    json_array_append_new(values, json_real((double)y[i]));
-    if (!w->jsonl) printf(",%.9g", (double)y[i]);
+static void put_number(float value) {
+  if (isfinite(value))
+    printf(",%.9g", (double)value);
+  else
+    putchar(',');
+}
+
+static json_t *json_numbers(const float *value, int count) {
+  json_t *array = json_array();
+  for (int i = 0; i < count; i++)
+    json_array_append_new(array, isfinite(value[i]) ? json_real((double)value[i]) : json_null());
+  return array;
+}
+
+static void answer_object(const answers *w, const float *y) {
+  json_t *object = json_pack("{s:I, s:o}", w->unit, (json_int_t)w->row, "outputs", json_numbers(y, w->outputs));
+  if (object && w->low) {
+    json_object_set_new(object, "low", json_numbers(w->low, w->outputs));
+    json_object_set_new(object, "high", json_numbers(w->high, w->outputs));
   }
+  if (object && w->anomaly) json_object_set_new(object, "anomaly", json_numbers(w->anomaly, w->inputs));
+  cli_json_line(w->who, object);
+}
+
+void answers_numbers(const answers *w, const float *y) {
   if (w->jsonl) {
-    cli_json_line(w->who, json_pack("{s:I, s:o}", w->unit, (json_int_t)w->row, "outputs", values));
+    answer_object(w, y);
     return;
   }
-  json_decref(values);
+  printf("%ld", w->row);
+  for (int i = 0; i < w->outputs; i++) {
+    printf(",%.9g", (double)y[i]);
+    if (w->low) put_number(w->low[i]), put_number(w->high[i]);
+  }
+  for (int i = 0; w->anomaly && i < w->inputs; i++) put_number(w->anomaly[i]);
   putchar('\n');
 }
 

@@ -20,7 +20,11 @@ typedef struct answers {
                        steps */
   const char *unit; /* what is counted: rows, or the steps of the only one */
   bool jsonl;
-  long row; /* units so far: the number of what is written next */
+  long row;                   /* units so far: the number of what is written next */
+  const float *low, *high;    /* (outputs) intervals around numbers; NULL: none. NAN: there is none yet */
+  const float *anomaly;       /* (inputs) of the values at hand; NULL: none */
+  const char *const *channel; /* (inputs) their names */
+  int inputs;
 } answers;
 
 void answers_header(const answers *w); /* CSV has one */

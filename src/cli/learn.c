@@ -25,6 +25,7 @@ typedef struct learn_options {
   const char *input;
   int style;
   int keep_going;
+  int intervals, anomaly;
 } learn_options;
 
 typedef struct learn_command {
@@ -34,6 +35,7 @@ typedef struct learn_command {
   tool_settings tool;
   learn_run *run;
   answers answers;
+  float *low, *high, *anomaly; /* (outputs), (outputs), (inputs) of a step; NULL: not asked for */
   progress *progress;
   line_input input;
   run_lock lock; /* of the learner's file */
@@ -58,6 +60,18 @@ static const setting learn_rows[] = {
      .group = "Output:",
      .argument = "F",
      .help = "Write answers as csv or jsonl, or none"},
+    {.name = "intervals",
+     .type = SETTING_FLAG,
+     .role = OUTSIDE,
+     .offset = offsetof(learn_options, intervals),
+     .group = "Output:",
+     .help = "Write the prediction interval of every forecast, too"},
+    {.name = "anomaly",
+     .type = SETTING_FLAG,
+     .role = OUTSIDE,
+     .offset = offsetof(learn_options, anomaly),
+     .group = "Output:",
+     .help = "Write how far every value lies from its forecast, too; above 1 it is outside the interval"},
     {.name = "keep-going",
      .type = SETTING_FLAG,
      .role = OUTSIDE,
@@ -104,6 +118,31 @@ static void tell_progress(const learn_command *c) {
   progress_step(c->progress, steps, learns_classes(c) ? s.recent_accuracy : sqrt(s.recent_loss), text);
 }
 
+/* of a mixture: each horizon next to its baselines */
+static void tell_horizons(const learn_command *c) {
+  int count;
+  const int *horizon = learn_run_horizons(c->run, &count);
+  for (int j = 0; j < count; j++) {
+    const horizon_score s = learn_run_horizon_score(c->run, j);
+    if (s.targets == 0) continue;
+    fprintf(stderr, "horizon   %d: rmse %.5g; persistence %.5g, seasonal naive %.5g", horizon[j], sqrt(s.loss),
+            sqrt(s.persistence), sqrt(s.seasonal_naive));
+    if (s.intervals > 0)
+      fprintf(stderr, "; %g %% intervals cover %.4f of %ld",
+              100 * sparc_learner_config_of(learn_run_learner(c->run)).coverage, s.covered, s.intervals);
+    fputc('\n', stderr);
+  }
+}
+
+static void tell_periods(const learn_command *c) {
+  const sparc_learner_config l = sparc_learner_config_of(learn_run_learner(c->run));
+  const int inputs = l.forecaster == SPARC_FORECAST_MIXTURE ? l.network.inputs : 0;
+  for (int i = 0, period[2]; i < inputs; i++) {
+    (void)sparc_learner_periods(learn_run_learner(c->run), i, period);
+    if (period[0] > 0) fprintf(stderr, "period    %s: %d\n", learn_run_channels(c->run)[i], period[0]);
+  }
+}
+
 static void tell_result(const learn_command *c) {
   const sparc_learner_report r = sparc_learner_report_of(learn_run_learner(c->run));
   const learn_score s = learn_run_score(c->run);
@@ -115,10 +154,28 @@ static void tell_result(const learn_command *c) {
   else if (s.truths > 0)
     fprintf(stderr, "rmse      %.5g, %.5g in the last %ld; naive %.5g, %.5g\n", sqrt(s.loss), sqrt(s.recent_loss),
             recent, sqrt(s.naive), sqrt(s.recent_naive));
+  if (isfinite(s.last)) fprintf(stderr, "baseline  last target: rmse %.5g\n", sqrt(s.last));
+  tell_horizons(c);
+  tell_periods(c);
   if (c->config.model && !c->config.frozen && !c->unwritten) fprintf(stderr, "learner   %s\n", c->config.model);
 }
 
 static json_t *number_or_null(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+/* scores of a mixture; NULL of other learners */
+static json_t *horizons_json(const learn_command *c) {
+  int count;
+  const int *horizon = learn_run_horizons(c->run, &count);
+  json_t *array = count > 0 ? json_array() : NULL;
+  for (int j = 0; array && j < count; j++) {
+    const horizon_score s = learn_run_horizon_score(c->run, j);
+    json_array_append_new(
+        array, json_pack("{s:i, s:I, s:o, s:o, s:o, s:o}", "horizon", horizon[j], "targets", (json_int_t)s.targets,
+                         "loss", number_or_null(s.loss), "persistence", number_or_null(s.persistence), "seasonal_naive",
+                         number_or_null(s.seasonal_naive), "covered", number_or_null(s.covered)));
+  }
+  return array;
+}
 
 static void print_json(const learn_command *c) {
   const sparc_learner_config l = sparc_learner_config_of(learn_run_learner(c->run));
@@ -139,6 +196,9 @@ static void print_json(const learn_command *c) {
     } else {
       json_object_set_new(object, "recent_naive", number_or_null(s.recent_naive));
     }
+    if (isfinite(s.last)) json_object_set_new(object, "last_target", json_real(s.last));
+    json_t *horizons = horizons_json(c);
+    if (horizons) json_object_set_new(object, "horizons", horizons);
     json_object_set_new(object, "model", c->config.model ? json_text(c->config.model) : json_null());
   }
   cli_json_line(c->who, object);
@@ -148,7 +208,10 @@ static bool prints_answers(const learn_command *c) { return !c->tool.json && c->
 
 static void print_answer(learn_command *c, const float *answer) {
   if (!prints_answers(c)) return;
-  c->answers.row = sparc_learner_report_of(learn_run_learner(c->run)).steps;
+  const sparc_learner *learner = learn_run_learner(c->run);
+  c->answers.row = sparc_learner_report_of(learner).steps;
+  if (c->low) (void)sparc_learner_interval(learner, c->low, c->high);
+  if (c->anomaly) (void)sparc_learner_anomaly(learner, c->anomaly);
   (c->answers.kind == ANSWER_CLASSES ? answers_class : answers_numbers)(&c->answers, answer);
 }
 
@@ -185,10 +248,33 @@ static sparc_status next_line(learn_command *c, const char **line, size_t *size)
   return status;
 }
 
+/* arrays of what is written beside forecasts */
+static sparc_status make_extras(learn_command *c, const sparc_learner_config *l) {
+  const size_t outputs = (size_t)l->outputs, inputs = (size_t)l->network.inputs;
+  if (!c->options.intervals && !c->options.anomaly) return SPARC_OK;
+  if (l->forecaster != SPARC_FORECAST_MIXTURE)
+    return fail(SPARC_INVALID, "%s needs a forecast by a mixture, without target and label",
+                c->options.intervals ? "intervals" : "anomaly");
+  if (c->options.intervals) {
+    c->low = sparc_alloc(outputs * sizeof *c->low);
+    c->high = sparc_alloc(outputs * sizeof *c->high);
+  }
+  if (c->options.anomaly) c->anomaly = sparc_alloc(inputs * sizeof *c->anomaly);
+  if ((c->options.intervals && (!c->low || !c->high)) || (c->options.anomaly && !c->anomaly))
+    return fail(SPARC_NO_MEMORY, "no memory for the intervals of %zu outputs", outputs);
+  return SPARC_OK;
+}
+
 static sparc_status begin(learn_command *c, const char *line, size_t size) {
-  const sparc_status status = learn_run_create(&c->config, line, size, c->name, &c->run);
+  sparc_status status = learn_run_create(&c->config, line, size, c->name, &c->run);
   if (status != SPARC_OK) return status;
   const sparc_learner_config l = sparc_learner_config_of(learn_run_learner(c->run));
+  status = make_extras(c, &l);
+  if (status != SPARC_OK) {
+    learn_run_free(c->run); /* nothing is written */
+    c->run = NULL;
+    return status;
+  }
   const bool classes = l.goal == SPARC_LEARN_CLASSES;
   c->answers = (answers){.who = c->who,
                          .labels = classes ? learn_run_outputs(c->run) : NULL,
@@ -196,7 +282,12 @@ static sparc_status begin(learn_command *c, const char *line, size_t size) {
                          .outputs = l.outputs,
                          .kind = classes ? ANSWER_CLASSES : ANSWER_NUMBERS,
                          .unit = "step",
-                         .jsonl = c->options.style == JSONL};
+                         .jsonl = c->options.style == JSONL,
+                         .low = c->low,
+                         .high = c->high,
+                         .anomaly = c->anomaly,
+                         .channel = learn_run_channels(c->run),
+                         .inputs = l.network.inputs};
   if (prints_answers(c)) answers_header(&c->answers);
   progress_note(c->progress, "learner   %s (%d modes, %zu parameters), inputs %d, outputs %d%s", l.network.cell,
                 l.network.H, sparc_network_sizes_of(sparc_learner_network(learn_run_learner(c->run))).params,
@@ -264,6 +355,9 @@ static exit_code work(learn_command *c) {
   if (c->run && c->tool.json && status == SPARC_OK) print_json(c);
   if (status != SPARC_OK) cli_message(c->who, "%s", sparc_error());
   learn_run_free(c->run);
+  sparc_free(c->low);
+  sparc_free(c->high);
+  sparc_free(c->anomaly);
   run_lock_release(&c->lock);
   if (c->input.descriptor > STDIN_FILENO) close(c->input.descriptor);
   input_free(&c->input);

@@ -29,19 +29,48 @@ sparc_learner_config sparc_learner_defaults(void) {
   return c;
 }
 
+static bool is_mixture(const sparc_learner_config *c) {
+  return c->goal == SPARC_LEARN_FORECAST && c->forecaster == SPARC_FORECAST_MIXTURE;
+}
+
+/* horizons of a mixture; 0: it is none */
+static int count_horizons(const sparc_learner_config *c) {
+  int count = is_mixture(c);
+  while (count > 0 && count < SPARC_HORIZONS_MOST && c->more_horizons[count - 1] != 0) count++;
+  return count;
+}
+
 static sparc_status check_config(const sparc_learner_config *config) {
   sparc_learner_config c = *config;
   const sparc_status status = settings_check(&(settings_form){.part = {{&learner_settings, &c}}}, true);
   if (status != SPARC_OK) return status;
   if (c.goal == SPARC_LEARN_FORECAST && c.horizon < 1)
     return fail(SPARC_INVALID, "horizon is %d, expected at least 1 for a forecast", c.horizon);
-  if (c.goal == SPARC_LEARN_FORECAST && c.outputs != 0 && c.outputs != c.network.inputs)
-    return fail(SPARC_INVALID, "outputs is %d, expected 0 or the %d inputs that are forecast", c.outputs,
-                c.network.inputs);
+  const long forecasts = (long)c.network.inputs * (count_horizons(&c) + (c.forecaster == SPARC_FORECAST_NETWORK));
+  if (c.goal == SPARC_LEARN_FORECAST && c.outputs != 0 && c.outputs != forecasts)
+    return fail(SPARC_INVALID, "outputs is %d, expected 0 or the %ld inputs that are forecast", c.outputs, forecasts);
   const int least = c.goal == SPARC_LEARN_CLASSES ? 2 : 1;
   if (c.goal != SPARC_LEARN_FORECAST && c.outputs < least)
     return fail(SPARC_INVALID, "outputs is %d, expected at least %d", c.outputs, least);
   return SPARC_OK;
+}
+
+/* settings of a mixture say nothing of other learners */
+static sparc_status make_forecaster(sparc_learner *l) {
+  sparc_learner_config *c = &l->config;
+  l->horizons = count_horizons(c);
+  memset(c->more_horizons + (l->horizons ? l->horizons - 1 : 0), 0,
+         (size_t)(SPARC_HORIZONS_MOST - 1 - (l->horizons ? l->horizons - 1 : 0)) * sizeof *c->more_horizons);
+  if (l->horizons == 0) {
+    c->forecaster = SPARC_FORECAST_NETWORK;
+    c->coverage = 0;
+    return SPARC_OK;
+  }
+  int horizon[SPARC_HORIZONS_MOST] = {c->horizon};
+  memcpy(horizon + 1, c->more_horizons, sizeof c->more_horizons);
+  for (int j = 0; j < l->horizons; j++) l->horizon[j] = horizon[j];
+  c->outputs = c->network.inputs * l->horizons;
+  return forecaster_create(l->inputs, horizon, l->horizons, c->coverage, &l->forecaster);
 }
 
 static sparc_status make_network(sparc_learner *l) {
@@ -90,6 +119,9 @@ static void carve(arena *a, sparc_learner *l) {
   l->waiting_present = arena_take(a, slots * l->inputs, sizeof(float));
   l->input_moments = arena_take(a, l->inputs, sizeof(running_moments));
   l->target_moments = arena_take(a, l->outputs, sizeof(running_moments));
+  l->clean = arena_take(a, l->inputs, sizeof(float));
+  l->last_target = arena_take(a, l->outputs, sizeof(float));
+  l->predictions = arena_take(a, (size_t)l->horizons * l->inputs, sizeof(float));
 }
 
 sparc_status learner_allocate(sparc_learner *l) {
@@ -101,9 +133,9 @@ sparc_status learner_allocate(sparc_learner *l) {
   arena block = arena_over(l->memory, size.used);
   carve(&block, l);
   for (size_t i = 0; i < l->inputs; i++) l->input_moments[i] = moments_initial();
-  for (size_t i = 0; i < l->outputs; i++) l->target_moments[i] = moments_initial();
+  for (size_t i = 0; i < l->outputs; i++) l->target_moments[i] = moments_initial(), l->last_target[i] = NAN;
   l->at.fresh = 1;
-  return SPARC_OK;
+  return l->forecaster ? forecaster_allocate(l->forecaster) : SPARC_OK;
 }
 
 sparc_learner *learner_describe(const sparc_learner_config *config, sparc_status *status) {
@@ -116,6 +148,7 @@ sparc_learner *learner_describe(const sparc_learner_config *config, sparc_status
   }
   l->config = *config;
   *status = make_network(l);
+  if (*status == SPARC_OK) *status = make_forecaster(l);
   if (*status == SPARC_OK) return l;
   sparc_learner_free(l);
   return NULL;
@@ -141,6 +174,7 @@ sparc_status sparc_learner_create(const sparc_learner_config *config, sparc_lear
 void sparc_learner_free(sparc_learner *l) {
   if (!l) return;
   sparc_network_free(l->network);
+  forecaster_free(l->forecaster);
   sparc_free(l->memory);
   sparc_free(l);
 }
@@ -178,8 +212,9 @@ static void take_input(sparc_learner *l, const float *x, float *out) {
   const float *before = l->waiting_present + slot_of(l, l->at.steps + (long)l->lag) * l->inputs;
   const bool change = l->config.goal == SPARC_LEARN_FORECAST;
   for (size_t i = 0; i < l->inputs; i++) {
-    out[i] = !change ? x[i] : l->at.fresh ? 0 : x[i] - before[i];
-    if (!l->config.normalise) continue;
+    const bool missing = isnan(x[i]);
+    out[i] = missing ? 0 : !change ? x[i] : l->at.fresh ? 0 : x[i] - before[i];
+    if (!l->config.normalise || missing) continue;
     running_moments *m = &l->input_moments[i];
     if (!l->frozen) remember(l, m, (double)out[i]);
     const double z = ((double)out[i] - m->mean) / moments_deviation(m);
@@ -257,6 +292,13 @@ static sparc_status add_gradient(sparc_learner *l, int label) {
   return l->at.pending == l->config.every ? update(l) : SPARC_OK;
 }
 
+/* squared error of the target before this one; NAN before there was one */
+static double last_target_error(const sparc_learner *l, const float *target) {
+  double sum = 0;
+  for (size_t k = 0; k < l->outputs; k++) sum += pow((double)l->last_target[k] - (double)target[k], 2);
+  return sum / (double)l->outputs;
+}
+
 /* squared error of somebody who has seen the stream, but knows no better than that nothing changes, or than the mean */
 static double naive_error(const sparc_learner *l, const float *present, const float *target) {
   double sum = 0;
@@ -280,6 +322,9 @@ static void judge(sparc_learner *l, size_t slot, const float *target, int label)
   }
   l->report.loss = mean_squared_error_f32(l->outputs, y, target, NULL);
   l->report.naive = naive_error(l, l->waiting_present + slot * l->inputs, target);
+  if (l->config.goal != SPARC_LEARN_NUMBERS) return;
+  l->report.last = last_target_error(l, target);
+  memcpy(l->last_target, target, l->outputs * sizeof *target);
 }
 
 /* the truth of a step that waits is known */
@@ -349,7 +394,7 @@ static sparc_status answer(sparc_learner *l, const float *x) {
   const size_t slot = slot_of(l, l->at.steps);
   float *given = l->waiting_x + slot * l->inputs, *present = l->waiting_present + slot * l->inputs;
   take_input(l, x, given);
-  memcpy(present, x, l->inputs * sizeof *present);
+  for (size_t i = 0; i < l->inputs; i++) present[i] = isnan(x[i]) ? 0 : x[i];
   l->waiting_mask[slot] = l->at.fresh ? 0 : 1;
   if (l->at.fresh) l->at.first = l->at.steps;
   const sparc_status status = l->lag ? sparc_network_step(l->network, l->prepared, 1, l->ahead, given,
@@ -362,29 +407,96 @@ static sparc_status answer(sparc_learner *l, const float *x) {
   return SPARC_OK;
 }
 
+/* what the network is given of an input with gaps: a forecast goes on with the value before, or the mixture's of it */
+static void fill_gaps(sparc_learner *l, const float *x) {
+  const float *before = l->waiting_present + slot_of(l, l->at.steps + (long)l->lag) * l->inputs;
+  memcpy(l->clean, x, l->inputs * sizeof *x);
+  if (l->forecaster)
+    forecaster_observe(l->forecaster, x, l->frozen, l->clean);
+  else if (l->config.goal == SPARC_LEARN_FORECAST)
+    for (size_t i = 0; i < l->inputs; i++)
+      if (isnan(x[i])) l->clean[i] = l->at.steps > 0 ? before[i] : 0;
+}
+
+static bool has_gaps(const sparc_learner *l, const float *x) {
+  bool gaps = false;
+  for (size_t i = 0; i < l->inputs; i++) gaps = gaps || isnan(x[i]);
+  return gaps;
+}
+
+/* the mixture scores and answers in the network's place */
+static void answer_by_mixture(sparc_learner *l) {
+  const sparc_forecast_score score = forecaster_score(l->forecaster, 0);
+  l->report.judged = score.channels > 0;
+  l->report.loss = score.loss;
+  l->report.naive = score.persistence;
+  forecaster_predict(l->forecaster, l->waiting_y + slot_of(l, l->at.steps - 1) * l->outputs, l->predictions);
+}
+
 sparc_status sparc_learner_step(sparc_learner *l, const float *x, float *y) {
   if (!l || !x) return fail(SPARC_INVALID, "%s is NULL", l ? "x" : "learner");
   for (size_t i = 0; i < l->inputs; i++)
-    if (!isfinite(x[i]))
+    if (isinf(x[i]))
       return fail(SPARC_NOT_FINITE, "channel %zu of the input is %g, expected a finite number", i, (double)x[i]);
   l->report.judged = 0;
-  const sparc_status learned = learn_from_input(l, x);
+  fill_gaps(l, x);
+  sparc_status learned = has_gaps(l, x) ? SPARC_OK : learn_from_input(l, l->clean);
   if (learned != SPARC_OK && learned != SPARC_NOT_FINITE) return learned;
   sparc_status status = let_go(l);
-  if (status == SPARC_OK) status = answer(l, x);
-  if (status == SPARC_OK && y)
-    memcpy(y, l->waiting_y + slot_of(l, l->at.steps - 1) * l->outputs, l->outputs * sizeof *y);
-  return status == SPARC_OK ? learned : status;
+  if (status == SPARC_OK) status = answer(l, l->clean);
+  if (status != SPARC_OK) return status;
+  if (l->forecaster) answer_by_mixture(l), learned = SPARC_OK; /* the network is one of many experts */
+  const float *given = l->forecaster ? l->predictions : l->waiting_y + slot_of(l, l->at.steps - 1) * l->outputs;
+  if (y) memcpy(y, given, (size_t)l->config.outputs * sizeof *y);
+  return learned;
 }
 
 sparc_status sparc_learner_begin(sparc_learner *l) {
   if (!l) return fail(SPARC_INVALID, "learner is NULL");
   l->at.fresh = 1;
+  if (l->forecaster) forecaster_begin(l->forecaster);
   return SPARC_OK;
 }
 
 sparc_status sparc_learner_freeze(sparc_learner *l, int frozen) {
   if (!l) return fail(SPARC_INVALID, "learner is NULL");
   l->frozen = frozen != 0;
+  return SPARC_OK;
+}
+
+/* ---- mixtures ------------------------------------------------------------------------------------ */
+
+static sparc_status check_mixture(const sparc_learner *l, const void *out) {
+  if (!l || !out) return fail(SPARC_INVALID, "%s is NULL", l ? "out" : "learner");
+  return l->forecaster ? SPARC_OK : fail(SPARC_INVALID, "this learner does not forecast by a mixture of experts");
+}
+
+sparc_status sparc_learner_interval(const sparc_learner *l, float *low, float *high) {
+  const sparc_status status = check_mixture(l, low && high ? low : NULL);
+  if (status == SPARC_OK) forecaster_interval(l->forecaster, low, high);
+  return status;
+}
+
+sparc_status sparc_learner_anomaly(const sparc_learner *l, float *score) {
+  const sparc_status status = check_mixture(l, score);
+  if (status == SPARC_OK) forecaster_anomaly(l->forecaster, score);
+  return status;
+}
+
+sparc_status sparc_learner_forecast_score(const sparc_learner *l, int horizon, sparc_forecast_score *out) {
+  const sparc_status status = check_mixture(l, out);
+  if (status != SPARC_OK) return status;
+  if (horizon < 0 || horizon >= l->horizons)
+    return fail(SPARC_INVALID, "horizon is %d, expected its place from 0 to %d", horizon, l->horizons - 1);
+  *out = forecaster_score(l->forecaster, horizon);
+  return SPARC_OK;
+}
+
+sparc_status sparc_learner_periods(const sparc_learner *l, int channel, int period[2]) {
+  const sparc_status status = check_mixture(l, period);
+  if (status != SPARC_OK) return status;
+  if (channel < 0 || (size_t)channel >= l->inputs)
+    return fail(SPARC_INVALID, "channel is %d, expected 0 to %zu", channel, l->inputs - 1);
+  forecaster_periods(l->forecaster, (size_t)channel, period);
   return SPARC_OK;
 }

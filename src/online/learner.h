@@ -9,6 +9,7 @@
 #define SPARC_ONLINE_LEARNER_H
 
 #include "base/moments.h"
+#include "online/forecaster.h"
 #include "sparc/learner.h"
 
 #include <stdbool.h>
@@ -29,7 +30,8 @@ struct sparc_learner {
   sparc_head_config head;
   sparc_network *network;
   sparc_network_sizes n;
-  size_t inputs, outputs, lag, trace; /* trace: numbers of it, by the way in which the embedding learns */
+  size_t inputs, outputs, lag, trace; /* outputs: of the network; trace: numbers of it, by the way in which the
+                                         embedding learns */
   learner_counts at;
   bool frozen;
   sparc_learner_report report;
@@ -41,11 +43,18 @@ struct sparc_learner {
   float *waiting_x, *waiting_mask;                 /* (lag + 1, inputs), (lag + 1): as the network was given them */
   float *waiting_y, *waiting_present;              /* (lag + 1, outputs), (lag + 1, inputs): in units */
   running_moments *input_moments, *target_moments; /* (inputs), (outputs) */
+  float *clean;                                    /* (inputs) without gaps */
+  float *last_target;                              /* (outputs), NAN before the first; files do not have it */
+
+  forecaster *forecaster;              /* of a mixture; else NULL */
+  double horizon[SPARC_HORIZONS_MOST]; /* of a mixture, as files have them */
+  int horizons;                        /* of a mixture; else 0 */
+  float *predictions;                  /* (horizons, inputs) */
   void *memory;
 };
 
-/* learner_describe checks a configuration and creates the network, so that all sizes are known; NULL: *status says why.
- * learner_allocate then takes the memory; weights are zero. */
+/* learner_describe checks a configuration and creates network and forecaster, so that all sizes are known; NULL:
+ * *status says why. learner_allocate then takes the memory; weights are zero. */
 sparc_learner *learner_describe(const sparc_learner_config *config, sparc_status *status);
 sparc_status learner_allocate(sparc_learner *l);
 

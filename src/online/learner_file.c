@@ -14,6 +14,9 @@
 
 /* ---- what is stored beside a checkpoint ----------------------------------------------------------- */
 
+#define KEY_HORIZONS   LEARNER_PREFIX "horizons"
+#define KEY_FORECASTER LEARNER_PREFIX "forecaster"
+
 #define AT(member) offsetof(learner_counts, member)
 
 static const setting count_rows[] = {
@@ -63,11 +66,11 @@ typedef struct stored_array {
   void *data;
 } stored_array;
 
-enum { ARRAYS_MOST = 12 };
+enum { ARRAYS_MOST = 14 };
 
 static size_t list_arrays(const sparc_learner *l, stored_array list[ARRAYS_MOST]) {
   const size_t slots = l->lag + 1;
-  const stored_array all[ARRAYS_MOST] = {
+  const stored_array all[] = {
       {LEARNER_PREFIX "state", SPARC_F32, 1, l->n.state, l->state},
       {LEARNER_PREFIX "trace", SPARC_F32, 1, l->trace, l->sensitivities},
       {LEARNER_PREFIX "tape", SPARC_F32, 1, l->n.tape, l->tape},
@@ -79,10 +82,17 @@ static size_t list_arrays(const sparc_learner *l, stored_array list[ARRAYS_MOST]
       {LEARNER_PREFIX "waiting.present", SPARC_F32, slots, l->inputs, l->waiting_present},
       {LEARNER_PREFIX "input_moments", SPARC_F64, l->inputs, MOMENT_NUMBERS, l->input_moments},
       {LEARNER_PREFIX "target_moments", SPARC_F64, l->outputs, MOMENT_NUMBERS, l->target_moments},
-      {LEARNER_PREFIX "ahead", SPARC_F32, 1, l->n.state, l->ahead},
   };
+  size_t count = sizeof all / sizeof *all;
   memcpy(list, all, sizeof all);
-  return l->lag ? ARRAYS_MOST : ARRAYS_MOST - 1; /* without a lag the stream ahead is the one that learns */
+  /* without a lag the stream ahead is the one that learns */
+  if (l->lag) list[count++] = (stored_array){LEARNER_PREFIX "ahead", SPARC_F32, 1, l->n.state, l->ahead};
+  if (!l->forecaster) return count;
+  list[count++] =
+      (stored_array){KEY_HORIZONS, SPARC_F64, 1, (size_t)l->horizons, (void *)(uintptr_t)(const void *)l->horizon};
+  list[count++] = (stored_array){KEY_FORECASTER, SPARC_F64, l->inputs, forecaster_numbers(l->forecaster),
+                                 forecaster_state(l->forecaster)};
+  return count;
 }
 
 /* the settings that have a key of the learner's own */
@@ -193,6 +203,11 @@ sparc_status sparc_learner_save(const sparc_learner *l, const char *const *label
                                 size_t extra_count, const char *path) {
   if (!l || !path) return fail(SPARC_INVALID, "%s is NULL", l ? "path" : "learner");
   if (extra_count && !extra) return fail(SPARC_INVALID, "extra is NULL, expected %zu entries", extra_count);
+  if (l->forecaster && !forecaster_valid(l->forecaster))
+    return fail(SPARC_NOT_FINITE,
+                "the experts of the learner hold a number that is not finite or out of range; it is "
+                "not written to '%.200s'",
+                path);
   listing room = {.numbers = sparc_alloc(2 * (l->inputs + l->outputs) * sizeof *room.numbers),
                   .entry = sparc_alloc((SETTINGS_MOST + extra_count) * sizeof *room.entry),
                   .text = sparc_alloc(SETTINGS_MOST * sizeof *room.text)};
@@ -291,6 +306,11 @@ static sparc_status check_predictions(const checkpoint *c, const sparc_learner *
   return SPARC_OK;
 }
 
+static sparc_status check_forecaster(const checkpoint *c, const sparc_learner *l) {
+  if (!l->forecaster || forecaster_valid(l->forecaster)) return SPARC_OK;
+  return fail(SPARC_FORMAT, "'%.200s': tensor '" KEY_FORECASTER "' holds numbers that no forecaster can have", c->path);
+}
+
 static sparc_status read_arrays(const checkpoint *c, sparc_learner *l) {
   stored_array array[ARRAYS_MOST];
   const size_t count = list_arrays(l, array);
@@ -300,14 +320,42 @@ static sparc_status read_arrays(const checkpoint *c, sparc_learner *l) {
   if (status == SPARC_OK) status = check_predictions(c, l);
   if (status == SPARC_OK) status = check_moments(c, l->input_moments, l->inputs);
   if (status == SPARC_OK) status = check_moments(c, l->target_moments, l->outputs);
+  if (status == SPARC_OK) status = check_forecaster(c, l);
   return status == SPARC_OK ? sparc_network_prepare(l->network, l->params, l->prepared) : status;
+}
+
+/* the horizons of a mixture: the first is that of the network */
+static sparc_status read_horizons(const checkpoint *c, sparc_learner_config *config) {
+  if (config->forecaster != SPARC_FORECAST_MIXTURE) return SPARC_OK;
+  double horizon[SPARC_HORIZONS_MOST] = {0};
+  const sparc_tensor_info *info = sparc_tensors_find(c->file, KEY_HORIZONS);
+  const size_t count = info && info->rank == 2 ? info->shape[1] : 0;
+  if (count < 1 || count > SPARC_HORIZONS_MOST)
+    return fail(SPARC_FORMAT, "'%.200s': tensor '" KEY_HORIZONS "' is missing, or has not 1 to %d elements", c->path,
+                SPARC_HORIZONS_MOST);
+  sparc_status status = stored_tensor_check(c->file, c->path, KEY_HORIZONS, SPARC_F64, (const size_t[]){1, count}, 2);
+  if (status == SPARC_OK) status = stored_f64_read(c->file, c->path, KEY_HORIZONS, 1, horizon, count);
+  for (size_t j = 0; status == SPARC_OK && j < count; j++) {
+    if (horizon[j] != floor(horizon[j]) || horizon[j] > 1 << 20 || (j == 0 && horizon[j] != config->horizon))
+      return fail(SPARC_FORMAT, "'%.200s': element %zu of tensor '" KEY_HORIZONS "' is %g, expected a horizon", c->path,
+                  j, horizon[j]);
+    if (j > 0) config->more_horizons[j - 1] = (int)horizon[j];
+  }
+  return status;
 }
 
 static sparc_status restore(const checkpoint *c, sparc_learner **out) {
   sparc_learner_config config = config_of(c);
   learner_counts counts = {.updates = c->state.update};
   sparc_status status = read_settings_of(c, &config, &counts);
+  if (status == SPARC_OK) status = read_horizons(c, &config);
   if (status != SPARC_OK) return status;
+  if (config.goal == SPARC_LEARN_FORECAST) {
+    if (config.outputs != config.network.inputs)
+      return fail(SPARC_FORMAT, "'%.200s': %d outputs of a network that forecasts %d inputs", c->path, config.outputs,
+                  config.network.inputs);
+    config.outputs = 0; /* follows from the horizons */
+  }
   sparc_learner *l = learner_describe(&config, &status);
   if (status == SPARC_INVALID || status == SPARC_UNSUPPORTED) {
     char sentence[256];

@@ -12,6 +12,8 @@ static const char training[] = "Learning:";
 const char *const learner_goals[] = {
     [SPARC_LEARN_NUMBERS] = "numbers", [SPARC_LEARN_CLASSES] = "classes", [SPARC_LEARN_FORECAST] = "forecast", NULL};
 static const char *const encoders[] = {[SPARC_ENCODER_LOCAL] = "local", [SPARC_ENCODER_EXACT] = "exact", NULL};
+static const char *const forecasters[] = {
+    [SPARC_FORECAST_NETWORK] = "network", [SPARC_FORECAST_MIXTURE] = "mixture", NULL};
 static const char *const normalisers[] = {"none", "running", NULL};
 
 static const setting learner_rows[] = {
@@ -114,6 +116,27 @@ static const setting learner_rows[] = {
      .group = training,
      .argument = "N",
      .help = "How many steps back running mean and deviation reach, 0: to the beginning"},
+    {.name = "forecaster",
+     .key = "learner.forecaster",
+     .later = true,
+     .type = SETTING_CHOICE,
+     .offset = AT(forecaster),
+     .choices = forecasters,
+     .usual = {"mixture"},
+     .group = "Forecasts:",
+     .argument = "HOW",
+     .help = "Forecast by a mixture of experts, of which the network is one, or by the network alone"},
+    {.name = "coverage",
+     .key = "learner.coverage",
+     .later = true,
+     .type = SETTING_REAL,
+     .offset = AT(coverage),
+     .low = 0,
+     .high = 1,
+     .usual = {"0.9"},
+     .group = "Forecasts:",
+     .argument = "P",
+     .help = "Coverage of prediction intervals"},
     {.name = "seed",
      .type = SETTING_SEED,
      .offset = AT(seed),

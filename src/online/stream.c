@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "data/csv_text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,13 +196,12 @@ void stream_free(stream_columns *c) {
 
 /* ---- a line --------------------------------------------------------------------------------------- */
 
-static sparc_status read_number(const stream_columns *c, size_t column, const field *x, const char *name, bool needed,
+/* a number, or NAN where it is missing */
+static sparc_status read_number(const stream_columns *c, size_t column, const field *x, const char *name,
                                 float *value) {
   const number_kind kind = parse_decimal(c->locale, c->decimal, x->text, value);
-  if (kind == NUMBER_FINITE || (kind == NUMBER_MISSING && !needed)) return SPARC_OK;
-  if (kind == NUMBER_MISSING)
-    return fail(SPARC_FORMAT, "%s: '%s' has no value, expected all inputs of a step", name,
-                quote(c->name[column]).text);
+  if (kind == NUMBER_MISSING) *value = NAN;
+  if (kind == NUMBER_FINITE || kind == NUMBER_MISSING) return SPARC_OK;
   return fail(SPARC_FORMAT, "%s: '%s' is '%s', expected %s%s", name, quote(c->name[column]).text,
               span_quote(x->text).text, number_expected(kind),
               kind == NUMBER_WRONG && c->count > 1 ? "; ignore leaves a column out" : "");
@@ -240,14 +240,13 @@ static sparc_status read_fields(const stream_columns *c, csv_text *f, const char
   for (; i < c->count && !v.last && status == SPARC_OK; i++) {
     status = csv_next_field(f, &v);
     if (status != SPARC_OK) break;
-    if (c->role[i] == INPUT) status = read_number(c, i, &v, name, true, x++);
+    if (c->role[i] == INPUT) status = read_number(c, i, &v, name, x++);
     if (c->role[i] == LABEL) status = read_label(c, &v, name, step);
     if (c->role[i] == ID) read_id(&v, id);
     if (c->role[i] != TARGET) continue;
-    float value = 0;
-    status = read_number(c, i, &v, name, false, &value);
-    *target++ = value;
-    known += v.text.size > 0 && parse_decimal(c->locale, c->decimal, v.text, &value) == NUMBER_FINITE;
+    status = read_number(c, i, &v, name, target);
+    known += status == SPARC_OK && isfinite(*target);
+    target++;
   }
   if (status == SPARC_OK && (i < c->count || !v.last))
     return fail(SPARC_FORMAT, "%s: %s than %zu fields, expected as many as the first line has", name,

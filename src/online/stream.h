@@ -44,8 +44,9 @@ typedef struct stream_step {
   int label;  /* the class */
 } stream_step;
 
-/* stream_read reads a line; `name` stands for it in sentences: a file and the number of the line. An input that is
- * missing or no number is SPARC_FORMAT. The id of the sequence is a text without zeros, "" where there is none. */
+/* stream_read reads a line; `name` stands for it in sentences: a file and the number of the line. An input or target
+ * that is missing is NAN; one that is no number is SPARC_FORMAT. The id of the sequence is a text without zeros, ""
+ * where there is none. */
 sparc_status stream_read(const stream_columns *c, const char *line, size_t size, const char *name,
                          float *x /* inputs */, float *target /* targets */, char *id /* size + 1 */,
                          stream_step *step);

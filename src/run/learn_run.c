@@ -65,6 +65,13 @@ static const setting learn_rows[] = {
      .group = stream_group,
      .argument = "C",
      .help = "The decimal point of numbers, . or , (default: .)"},
+    {.name = "horizons",
+     .type = SETTING_TEXT,
+     .offset = AT(horizons),
+     .voids = "horizon",
+     .group = "Forecasts:",
+     .argument = "N,...",
+     .help = "Forecast several numbers of steps ahead at once; the network is an expert for the first"},
     {.name = "model",
      .type = SETTING_TEXT,
      .role = OUTSIDE,
@@ -126,6 +133,12 @@ typedef struct judgement {
   int right;
 } judgement;
 
+/* over all targets of a horizon */
+typedef struct horizon_sum {
+  long targets, intervals, covered; /* of channels */
+  double loss, persistence, seasonal_naive;
+} horizon_sum;
+
 struct learn_run {
   learn_config config; /* its texts are the caller's */
   sparc_learner *learner;
@@ -134,13 +147,17 @@ struct learn_run {
   bool skip_first;       /* the first line names columns */
   float *x, *target, *y; /* of a step */
   const char **outputs;  /* names; they live in `names` or in the columns */
+  const char **channels; /* names of the inputs; they live in the columns */
   json_t *names;         /* of a file */
   char *id, *next_id;    /* of the sequence that the last line belongs to, and of that of the line at hand */
   size_t id_room;        /* bytes of either */
   long *frequency;       /* (outputs) of classes */
   long truths, right;
-  double loss, naive;
+  double loss, naive, last;
+  long lasts; /* truths that had one before them */
   judgement recent[SCORE_RECENT];
+  int horizon[SPARC_HORIZONS_MOST], horizons; /* of a mixture */
+  horizon_sum sum[SPARC_HORIZONS_MOST];
 };
 
 #define KEY_COLUMNS "stream.columns"
@@ -206,6 +223,26 @@ static stream_options options_of(const learn_config *c) {
                           .decimal = c->decimal ? *c->decimal : '.'};
 }
 
+/* the horizons of a mixture from their text */
+static sparc_status read_horizons(const char *text, sparc_learner_config *l) {
+  span rest = {text, strlen(text)};
+  int count = 0;
+  for (bool more = true; more; count++) {
+    const span number = span_trim(span_cut(&rest, ',', &more));
+    int horizon;
+    if (count == SPARC_HORIZONS_MOST || !parse_int(number, &horizon) || horizon < 1)
+      return fail(SPARC_INVALID, "horizons is '%.80s', expected up to %d whole numbers from 1, commas between them",
+                  text, SPARC_HORIZONS_MOST);
+    *(count == 0 ? &l->horizon : &l->more_horizons[count - 1]) = horizon;
+  }
+  if (count > 1 && l->forecaster == SPARC_FORECAST_NETWORK)
+    return fail(SPARC_INVALID, "horizons is '%.80s', but a network forecasts one: expected forecaster mixture", text);
+  return SPARC_OK;
+}
+
+/* a mixture has a small network beside its other experts */
+enum { MIXTURE_MODES = 16 };
+
 static sparc_status settle(learn_config *c, const stream_columns *columns, char options[CELL_OPTIONS_SIZE]) {
   sparc_learner_config *l = &c->learner;
   const settings_form form = learn_form(c);
@@ -214,10 +251,16 @@ static sparc_status settle(learn_config *c, const stream_columns *columns, char 
   const bool embeds = (int)l->network.embedding > SPARC_EMBED_NONE;
   if (!embeds && l->network.width > 0)
     return fail(SPARC_INVALID, "width is %d, but there is no embedding that could have it", l->network.width);
+  const bool sized = l->network.H > 0 || c->budget > 0;
   settings_fill(&form, USUAL_DATA);
   l->goal = c->label ? SPARC_LEARN_CLASSES : c->target ? SPARC_LEARN_NUMBERS : SPARC_LEARN_FORECAST;
+  if (c->horizons && l->goal != SPARC_LEARN_FORECAST)
+    return fail(SPARC_INVALID, "horizons go with forecasts, not with target or label: expected horizon");
+  if (c->horizons) status = read_horizons(c->horizons, l);
+  if (status != SPARC_OK) return status;
+  const bool mixture = l->goal == SPARC_LEARN_FORECAST && l->forecaster == SPARC_FORECAST_MIXTURE;
   if (l->horizon < 0) l->horizon = l->goal == SPARC_LEARN_FORECAST;
-  l->outputs = (int)(c->label ? columns->classes : c->target ? columns->targets : columns->inputs);
+  l->outputs = (int)(c->label ? columns->classes : c->target ? columns->targets : 0);
   sparc_network_config *n = &l->network;
   n->inputs = (int)columns->inputs;
   n->layers = 0;
@@ -231,7 +274,9 @@ static sparc_status settle(learn_config *c, const stream_columns *columns, char 
   const cell_wish wish = {.kind = n->cell,
                           .options = n->cell_options,
                           .variant = c->variant,
-                          .modes = n->H > 0 ? n->H : 0,
+                          .modes = n->H > 0            ? n->H
+                                   : mixture && !sized ? MIXTURE_MODES
+                                                       : 0,
                           .budget = c->budget};
   status = cell_settle(&wish, embeds ? n->width : n->inputs, &n->H, options);
   n->cell_options = options;
@@ -338,6 +383,21 @@ static sparc_status compare_rows(learn_run *run, sparc_learner_config *then) {
   return SPARC_OK;
 }
 
+static sparc_status compare_horizons(const learn_run *run, const sparc_learner_config *then) {
+  const char *given = run->config.horizons;
+  sparc_learner_config now = {.forecaster = then->forecaster};
+  if (!given) return SPARC_OK;
+  const sparc_status status = read_horizons(given, &now);
+  if (status != SPARC_OK) return status;
+  if (now.horizon == then->horizon && memcmp(now.more_horizons, then->more_horizons, sizeof now.more_horizons) == 0)
+    return SPARC_OK;
+  char text[128];
+  size_t used = (size_t)snprintf(text, sizeof text, "%d", then->horizon);
+  for (int j = 0; j < SPARC_HORIZONS_MOST - 1 && then->more_horizons[j] > 0; j++)
+    used += (size_t)snprintf(text + used, sizeof text - used, ",%d", then->more_horizons[j]);
+  return differs(run, "horizons", given, text);
+}
+
 /* what is given of the cell, on top of what it is, must change nothing */
 static sparc_status compare_cell(const learn_run *run, const sparc_network_config *then) {
   const learn_config *c = &run->config;
@@ -439,6 +499,7 @@ static sparc_status fetch_learner(learn_run *run, const char *line, size_t size,
   status = sparc_tensors_open(run->config.model, &file);
   if (status == SPARC_OK) status = read_stream(run, file, line, size, name);
   if (status == SPARC_OK) status = compare_rows(run, &then);
+  if (status == SPARC_OK) status = compare_horizons(run, &then);
   if (status == SPARC_OK) status = compare_cell(run, &then.network);
   if (status == SPARC_OK)
     status = compare_columns(run, sparc_tensors_metadata_find(file, KEY_CLASSES), line, size, name);
@@ -462,18 +523,46 @@ static void name_outputs(learn_run *run, int outputs) {
   }
 }
 
+/* columns of several horizons are called wave+1, wave+6 */
+static sparc_status name_forecasts(learn_run *run) {
+  char name[300];
+  if (run->horizons < 2 || run->names) return SPARC_OK;
+  run->names = json_array();
+  for (int j = 0; run->names && j < run->horizons; j++)
+    for (size_t i = 0; i < run->columns.count; i++) {
+      if (run->columns.role[i] != 'i') continue;
+      snprintf(name, sizeof name, "%.250s+%d", run->columns.name[i], run->horizon[j]);
+      json_array_append_new(run->names, json_text(name));
+    }
+  return json_array_size(run->names) == (size_t)sparc_learner_config_of(run->learner).outputs
+             ? SPARC_OK
+             : fail(SPARC_NO_MEMORY, "no memory for the names of outputs");
+}
+
+static void list_horizons(learn_run *run, const sparc_learner_config *c) {
+  if (c->goal != SPARC_LEARN_FORECAST || c->forecaster != SPARC_FORECAST_MIXTURE) return;
+  run->horizon[run->horizons++] = c->horizon;
+  for (int j = 0; j < SPARC_HORIZONS_MOST - 1 && c->more_horizons[j] > 0; j++)
+    run->horizon[run->horizons++] = c->more_horizons[j];
+}
+
 static sparc_status allocate(learn_run *run) {
   const sparc_learner_config c = sparc_learner_config_of(run->learner);
   const size_t outputs = (size_t)c.outputs;
+  list_horizons(run, &c);
   run->x = sparc_alloc((size_t)c.network.inputs * sizeof *run->x);
   run->target = sparc_alloc(outputs * sizeof *run->target);
   run->y = sparc_alloc(outputs * sizeof *run->y);
   run->outputs = sparc_alloc((outputs + 1) * sizeof *run->outputs);
   run->frequency = sparc_alloc(outputs * sizeof *run->frequency);
-  if (!run->x || !run->target || !run->y || !run->outputs || !run->frequency)
+  run->channels = sparc_alloc((size_t)c.network.inputs * sizeof *run->channels);
+  if (!run->x || !run->target || !run->y || !run->outputs || !run->frequency || !run->channels)
     return fail(SPARC_NO_MEMORY, "no memory for a step of %zu outputs", outputs);
-  name_outputs(run, c.outputs);
-  return SPARC_OK;
+  for (size_t i = 0, k = 0; i < run->columns.count; i++)
+    if (run->columns.role[i] == 'i') run->channels[k++] = run->columns.name[i];
+  const sparc_status status = name_forecasts(run);
+  if (status == SPARC_OK) name_outputs(run, c.outputs);
+  return status;
 }
 
 /* what was learned before is not lost by a forgotten option */
@@ -520,7 +609,7 @@ void learn_run_free(learn_run *run) {
   if (!run) return;
   sparc_learner_free(run->learner);
   stream_free(&run->columns);
-  void *memory[] = {run->x, run->target, run->y, run->outputs, run->frequency, run->id, run->next_id};
+  void *memory[] = {run->x, run->target, run->y, run->outputs, run->channels, run->frequency, run->id, run->next_id};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
   json_decref(run->names);
   sparc_free(run);
@@ -528,7 +617,12 @@ void learn_run_free(learn_run *run) {
 
 const sparc_learner *learn_run_learner(const learn_run *run) { return run->learner; }
 bool learn_run_is_resumed(const learn_run *run) { return run->resumed; }
+const int *learn_run_horizons(const learn_run *run, int *count) {
+  *count = run->horizons;
+  return run->horizons ? run->horizon : NULL;
+}
 const char *const *learn_run_outputs(const learn_run *run) { return run->outputs; }
+const char *const *learn_run_channels(const learn_run *run) { return run->channels; }
 
 /* ---- lines ---------------------------------------------------------------------------------------- */
 
@@ -539,7 +633,22 @@ static void count(learn_run *run, int label) {
   run->loss += r.loss;
   run->naive += r.naive;
   run->right += r.right;
+  if (run->columns.targets > 0 && isfinite(r.last)) run->last += r.last, run->lasts++;
   if (label >= 0) run->frequency[label]++;
+}
+
+static void count_horizons(learn_run *run) {
+  for (int j = 0; j < run->horizons; j++) {
+    sparc_forecast_score score;
+    horizon_sum *sum = &run->sum[j];
+    if (sparc_learner_forecast_score(run->learner, j, &score) != SPARC_OK || score.channels == 0) continue;
+    sum->targets += score.channels;
+    sum->intervals += score.intervals;
+    sum->covered += score.covered;
+    sum->loss += score.channels * score.loss;
+    sum->persistence += score.channels * score.persistence;
+    sum->seasonal_naive += score.channels * score.seasonal_naive;
+  }
 }
 
 /* a new id begins a sequence */
@@ -556,6 +665,7 @@ static sparc_status take_step(learn_run *run, const stream_step *step) {
   sparc_status status = sparc_learner_step(run->learner, run->x, run->y);
   if (status != SPARC_OK) return status;
   count(run, -1);
+  count_horizons(run);
   if (!step->known || sparc_learner_report_of(run->learner).steps <= c.horizon) return SPARC_OK;
   status = c.goal == SPARC_LEARN_CLASSES ? sparc_learner_learn_class(run->learner, step->label)
                                          : sparc_learner_learn(run->learner, run->target);
@@ -632,8 +742,19 @@ static double share_of_most_frequent(const learn_run *run) {
   return (double)most / (double)run->truths;
 }
 
+horizon_score learn_run_horizon_score(const learn_run *run, int horizon) {
+  const horizon_sum *sum = &run->sum[horizon];
+  const double n = (double)sum->targets;
+  return (horizon_score){.targets = sum->targets,
+                         .intervals = sum->intervals,
+                         .loss = sum->loss / n,
+                         .persistence = sum->persistence / n,
+                         .seasonal_naive = sum->seasonal_naive / n,
+                         .covered = (double)sum->covered / (double)sum->intervals};
+}
+
 learn_score learn_run_score(const learn_run *run) {
-  learn_score s = {run->truths, NAN, NAN, NAN, NAN, NAN, NAN};
+  learn_score s = {run->truths, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
   if (run->truths == 0) return s;
   const double n = (double)run->truths;
   const long held = run->truths < SCORE_RECENT ? run->truths : SCORE_RECENT;
@@ -650,5 +771,6 @@ learn_score learn_run_score(const learn_run *run) {
   s.recent_loss = sum.loss / (double)held;
   s.recent_naive = sum.naive / (double)held;
   s.recent_accuracy = sum.right / (double)held;
+  if (run->lasts > 0) s.last = run->last / (double)run->lasts;
   return s;
 }

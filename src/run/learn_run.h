@@ -13,6 +13,7 @@ typedef struct learn_config {
   const char *variant;                                /* short for the cell option variant=NAME */
   int budget;                                         /* instead of modes: real coordinates of the state */
   const char *target, *label, *classes, *id, *ignore; /* see stream_options */
+  const char *horizons;                               /* of forecasts: numbers, commas between them */
   const char *decimal;                                /* the decimal point: . or a comma */
   const char *model;                                  /* where the learner is kept; NULL: nowhere */
   long save_every;                                    /* steps; 0: only at the end */
@@ -40,8 +41,11 @@ sparc_status learn_run_line(learn_run *run, const char *line, size_t size, const
 sparc_status learn_run_save(learn_run *run);
 
 const sparc_learner *learn_run_learner(const learn_run *run);
+/* of a mixture: NULL and 0 of other learners */
+const int *learn_run_horizons(const learn_run *run, int *count);
 bool learn_run_is_resumed(const learn_run *run);
-const char *const *learn_run_outputs(const learn_run *run); /* names of the outputs: columns, or classes */
+const char *const *learn_run_outputs(const learn_run *run);  /* names of the outputs: columns, or classes */
+const char *const *learn_run_channels(const learn_run *run); /* names of the inputs */
 
 /* means over truths, since the run was created; NAN where there are none */
 enum { SCORE_RECENT = 1000 };
@@ -50,7 +54,16 @@ typedef struct learn_score {
   double loss, naive; /* as in sparc_learner_report; naive of classes: the share of the most frequent one */
   double accuracy;    /* of classes */
   double recent_loss, recent_naive, recent_accuracy; /* over the last SCORE_RECENT of them */
+  double last;                                       /* numbers: of the last target known, where there was one */
 } learn_score;
 learn_score learn_run_score(const learn_run *run);
+
+/* of a horizon of a mixture, likewise */
+typedef struct horizon_score {
+  long targets, intervals;
+  double loss, persistence, seasonal_naive; /* mean squared errors */
+  double covered;                           /* share of targets inside their interval */
+} horizon_score;
+horizon_score learn_run_horizon_score(const learn_run *run, int horizon /* its place */);
 
 #endif

@@ -207,9 +207,51 @@ complains "bad.csv, line 3: fewer than 2 fields"
 printf '1,2\n3,4,5\n' >bad.csv
 expect 3 learn bad.csv --quiet
 complains "more than 2 fields"
-printf 'a,b\n1,\n' >bad.csv
-expect 3 learn bad.csv --quiet
-complains "'b' has no value, expected all inputs of a step"
+
+# ---- forecasts by a mixture: horizons, intervals, anomalies, missing values, baselines ----
+awk 'BEGIN { srand(2); print "a,b"
+  for (t = 0; t < 600; t++) printf "%s,%.3f\n", t % 50 == 20 ? "" : 10 + 3 * sin(6.28318530718 * t / 12) + 0.1 * rand(), t == 500 ? 900 : rand() }' >pair.csv
+expect 0 learn pair.csv --horizons 1,6 --intervals --anomaly --model pair.safetensors --progress plain
+[ "$(head -1 out)" = "step,a+1,a+1 low,a+1 high,b+1,b+1 low,b+1 high,a+6,a+6 low,a+6 high,b+6,b+6 low,b+6 high,a anomaly,b anomaly" ] ||
+  fail "no heading of horizons, intervals and anomalies"
+awk -F, 'NR > 20 && NF != 15 || NR == 502 && !($15 > 10) || NR == 22 && $14 != "" || NR > 20 && !($3 <= $2 && $2 <= $4) { exit 1 }' out ||
+  fail "fields are missing, or the outlier is no anomaly"
+complains "horizon   1: rmse"
+complains "seasonal naive"
+complains "90 % intervals cover 0."
+complains "period    a: 12"
+mv out pair.out
+head -301 pair.csv | "$SPARC" learn - --horizons 1,6 --intervals --anomaly --model half.safetensors --quiet >half.out
+tail -n +302 pair.csv | "$SPARC" learn - --resume --horizons 1,6 --intervals --anomaly --model half.safetensors --quiet | tail -n +2 >>half.out
+cmp pair.out half.out || fail "a mixture gives other predictions after a pause"
+cmp pair.safetensors half.safetensors || fail "a mixture is another one after a pause"
+expect 2 learn pair.csv --resume --model pair.safetensors --horizons 1,7
+complains "horizons is '1,7', but '1,6' in 'pair.safetensors'"
+expect 2 learn pair.csv --resume --model pair.safetensors --forecaster network
+complains "forecaster is 'network', but 'mixture' in 'pair.safetensors'"
+expect 0 learn pair.csv --horizons 1,6 --json
+awk '{ match($0, /"horizons":\[\{"horizon":1,"targets":[0-9]+,"loss":[0-9.e-]+/); exit !(RLENGTH > 0) }' out || fail "no scores of horizons"
+prints '"covered":0.'
+tail -3 pair.csv | "$SPARC" predict pair.safetensors - --follow >out 2>err || fail "predict cannot use the network of a mixture"
+expect 2 learn pair.csv --horizons 1,x
+complains "horizons is '1,x', expected up to 8 whole numbers from 1"
+expect 2 learn pair.csv --horizons 1,6 --forecaster network
+complains "a network forecasts one"
+expect 2 learn pair.csv --target b --intervals
+complains "intervals needs a forecast by a mixture"
+expect 2 learn pair.csv --horizon 5000
+complains "horizon is 5000, expected 1 to"
+expect 0 learn pair.csv --target b --progress plain
+complains "last target: rmse"
+complains "stream    600 steps, 600 truths"
+expect 2 learn one.csv --coverage 1
+complains "coverage is 1, expected a number above 0 and below 1"
+
+# ---- learners of an older version go on ----
+tar -xf "$SPARC_SOURCE_DIR/tests/fuzz/corpus/learn_resume/forecast"
+expect 0 learn stream.csv --model learner.safetensors --resume --quiet
+expect 2 learn stream.csv --model learner.safetensors --resume --forecaster mixture
+complains "forecaster is 'mixture', but 'network' in 'learner.safetensors'"
 
 # ---- learners that say what cannot be ----
 for input in bad-targets bad-label; do

@@ -32,7 +32,7 @@ static void read_steps(const stream_columns *c, const char *at, const char *end)
     free(id);
     require(status == SPARC_OK || (status == SPARC_FORMAT && strstr(sparc_error(), "fuzz")),
             "a refusal names the line");
-    for (size_t i = 0; status == SPARC_OK && i < c->inputs; i++) require(isfinite(x[i]), "inputs are finite");
+    for (size_t i = 0; status == SPARC_OK && i < c->inputs; i++) require(!isinf(x[i]), "inputs are numbers or missing");
     for (size_t i = 0; status == SPARC_OK && step.known && i < c->targets; i++)
       require(isfinite(target[i]), "targets are finite");
     if (status == SPARC_OK && step.known && c->classes)

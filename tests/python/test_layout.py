@@ -22,6 +22,7 @@ ENUMERATORS = {
     "SPARC_LEARN_FORECAST": learners._CHOICES["goal"].index("forecast"),
     "SPARC_EMBED_TANH": learners._CHOICES["embedding"].index("tanh"),
     "SPARC_ENCODER_EXACT": learners._CHOICES["encoder"].index("exact"),
+    "SPARC_FORECAST_MIXTURE": learners._CHOICES["forecaster"].index("mixture"),
     "SPARC_FEATURES_RELU": learners._CHOICES["features"].index("relu"),
     "SPARC_FEATURES_POLICY": learners._CHOICES["features"].index("policy"),
 }

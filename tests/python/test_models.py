@@ -57,6 +57,18 @@ class Learners(unittest.TestCase):
                 loss, naive = loss + report.loss, naive + report.naive
         self.assertLess(loss, 0.1 * naive)
 
+    def test_several_horizons(self):
+        learner = sparc.Learner(inputs=1, goal="forecast", horizons=[1, 6], H=4)
+        self.assertEqual((learner.outputs, learner.horizons), (2, [1, 6]))
+        for t, x in enumerate(wave(300)):
+            y = learner.step(np.nan if t % 10 == 4 else x)
+        low, high = learner.interval
+        self.assertTrue((low < y).all() and (y < high).all())
+        learner.step(1e3)
+        self.assertGreater(learner.anomaly[0], 10)
+        with self.assertRaisesRegex(ValueError, "9 horizons, expected at most 8"):
+            sparc.Learner(inputs=1, goal="forecast", horizons=range(1, 10))
+
     def test_numbers_and_classes(self):
         x = np.random.default_rng(3).standard_normal(500).astype(np.float32)
         numbers = sparc.Learner(inputs=1, outputs=1, cell="rtu", H=16)
@@ -72,7 +84,8 @@ class Learners(unittest.TestCase):
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "learner.safetensors"
-            whole, part = (sparc.Learner(inputs=1, goal="forecast", horizon=3, H=8) for _ in range(2))
+            whole, part = (sparc.Learner(inputs=1, goal="forecast", horizon=3, H=8, forecaster="network")
+                           for _ in range(2))
             for t, x in enumerate(wave(200)):
                 if t % 50 == 7:
                     part.save(path)
@@ -102,8 +115,8 @@ class Learners(unittest.TestCase):
         learner = sparc.Learner(inputs=1, outputs=1)
         with self.assertRaisesRegex(sparc.Error, "no answer to judge yet"):
             learner.learn(1)
-        with self.assertRaisesRegex(sparc.Error, "channel 0 of the input is nan"):
-            learner.step(np.nan)
+        with self.assertRaisesRegex(sparc.Error, "channel 0 of the input is inf"):
+            learner.step(np.inf)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* mixture.c: weights of experts from their losses. */
+#include "online/mixture.h"
+
+#include <math.h>
+
+enum { CAP_AFTER = 20 }; /* targets */
+
+static double greatest(int n, const double *prior, const double *value) {
+  double most = 0;
+  for (int k = 0; k < n; k++)
+    if (prior[k] > 0 && value[k] > most) most = value[k];
+  return most;
+}
+
+/* the mean of x with weights exp(a); a of experts that take no part is not looked at */
+static double weighted(int n, const double *prior, const double *a, const double *x) {
+  double most = -INFINITY, sum = 0, mean = 0;
+  for (int k = 0; k < n; k++)
+    if (prior[k] > 0 && a[k] > most) most = a[k];
+  for (int k = 0; k < n; k++) {
+    const double w = prior[k] > 0 ? exp(a[k] - most) : 0;
+    sum += w;
+    if (w > 0) mean += w * x[k];
+  }
+  return mean / sum;
+}
+
+static double power_half(const mixture *m, int n, const double *prior, const double *x) {
+  double a[MIXTURE_MOST] = {0};
+  const double tiny = 1e-14 * greatest(n, prior, m->loss), power = 8 * fmin(1, m->weight / 20);
+  for (int k = 0; k < n; k++) {
+    if (prior[k] <= 0) continue;
+    a[k] = log(prior[k]) - (tiny > 0 ? power * log(m->loss[k] + tiny) : 0);
+  }
+  return weighted(n, prior, a, x);
+}
+
+/* eta of all experts; 0: nothing is known yet */
+static void learning_rates(const mixture *m, int n, const double *prior, double eta[MIXTURE_MOST]) {
+  const double range = greatest(n, prior, m->range), square = greatest(n, prior, m->square);
+  double taking_part = 0;
+  for (int k = 0; k < n; k++) taking_part += prior[k] > 0;
+  for (int k = 0; k < n; k++) {
+    eta[k] = 0;
+    if (range > 0 && square > 0)
+      eta[k] = fmin(0.5 / fmax(m->range[k], 1e-3 * range), sqrt(log(taking_part) / fmax(m->square[k], 1e-6 * square)));
+  }
+}
+
+static double boa_half(const mixture *m, int n, const double *prior, const double *x) {
+  double a[MIXTURE_MOST] = {0}, eta[MIXTURE_MOST];
+  learning_rates(m, n, prior, eta);
+  for (int k = 0; k < n; k++) {
+    if (prior[k] <= 0) continue;
+    a[k] = log(prior[k]) + (eta[k] > 0 ? log(eta[k]) + eta[k] * m->regret[k] : 0);
+  }
+  return weighted(n, prior, a, x);
+}
+
+mixture_prediction mixture_predict(const mixture *m, int experts, const double *prior, const double *x) {
+  return (mixture_prediction){power_half(m, experts, prior, x), boa_half(m, experts, prior, x)};
+}
+
+static void observe_power(mixture *m, int n, const double *prior, const double *x, double p, double y) {
+  const double cap = m->targets < CAP_AFTER ? INFINITY : 50 * m->error, error = (y - p) * (y - p);
+  for (int k = 0; k < n; k++)
+    if (prior[k] > 0) m->loss[k] = 0.99 * m->loss[k] + fmin((y - x[k]) * (y - x[k]), cap);
+  m->weight = 0.99 * m->weight + 1;
+  m->targets = fmin(m->targets + 1, 100);
+  m->error += (fmin(error, cap) - m->error) / m->targets;
+}
+
+static void observe_boa(mixture *m, int n, const double *prior, const double *x, double p, double y) {
+  double r[MIXTURE_MOST] = {0}, eta[MIXTURE_MOST];
+  for (int k = 0; k < n; k++) {
+    if (prior[k] <= 0) continue;
+    r[k] = 2 * (y - p) * (x[k] - p);
+    m->square[k] = 0.998 * m->square[k] + r[k] * r[k];
+    m->range[k] = fmax(0.98 * m->range[k], fabs(r[k]));
+  }
+  learning_rates(m, n, prior, eta);
+  for (int k = 0; k < n; k++)
+    if (prior[k] > 0) m->regret[k] = 0.998 * m->regret[k] + r[k] - eta[k] * r[k] * r[k];
+}
+
+void mixture_observe(mixture *m, int experts, const double *prior, const double *x, mixture_prediction p, double y) {
+  observe_power(m, experts, prior, x, p.power, y);
+  observe_boa(m, experts, prior, x, p.boa, y);
+}
+
+bool mixture_valid(const mixture *m) {
+  if (!(m->error >= 0 && m->error <= 1e150 && m->targets >= 0 && m->targets <= 100 && m->weight >= 0 &&
+        m->weight <= 100.5))
+    return false;
+  for (int k = 0; k < MIXTURE_MOST; k++)
+    if (!(m->loss[k] >= 0 && m->loss[k] <= 1e150 && fabs(m->regret[k]) <= 1e150 && m->square[k] >= 0 &&
+          m->square[k] <= 1e200 && m->range[k] >= 0 && m->range[k] <= 1e150))
+      return false;
+  return true;
+}

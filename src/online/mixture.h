@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* mixture.h: a weighted mean of experts; half by the power of their losses, half by Bernstein online aggregation (BOA).
+ *
+ * x_k is the prediction of expert k, y its target, pi_k its prior, p the prediction of that half.
+ *
+ *   power: L_k = .99 L_k + min((y - x_k)^2, 50 s2), s2 a running mean of (y - p)^2 over 100 targets (no cap in the
+ *          first 20); N = .99 N + 1; w_k ~ pi_k (L_k / min L)^(-8 min(1, N / 20))
+ *   BOA:   r_k = 2 (y - p)(x_k - p); V_k = .998 V_k + r_k^2; E_k = max(.98 E_k, |r_k|);
+ *          eta_k = min(1 / (2 max(E_k, 1e-3 max E)), sqrt(ln K / max(V_k, 1e-6 max V)));
+ *          R_k = .998 R_k + r_k - eta_k r_k^2;  w_k ~ pi_k eta_k exp(eta_k R_k)
+ *
+ * The floors of E and V are needed: an expert equal to p has r = 0, would get an infinite eta and keep all weight.
+ */
+#ifndef SPARC_ONLINE_MIXTURE_H
+#define SPARC_ONLINE_MIXTURE_H
+
+#include <stdbool.h>
+
+enum { MIXTURE_MOST = 32 };
+
+typedef struct mixture {
+  double error, targets, weight;                                          /* s2 and how many targets it is of; N */
+  double loss[MIXTURE_MOST];                                              /* L */
+  double regret[MIXTURE_MOST], square[MIXTURE_MOST], range[MIXTURE_MOST]; /* R, V, E */
+} mixture;                                                                /* doubles only: it is stored as it is */
+
+typedef struct mixture_prediction {
+  double power, boa; /* the halves; the prediction is their mean */
+} mixture_prediction;
+
+/* prior 0: the expert takes no part */
+mixture_prediction mixture_predict(const mixture *m, int experts, const double *prior, const double *x);
+void mixture_observe(mixture *m, int experts, const double *prior, const double *x, mixture_prediction p, double y);
+bool mixture_valid(const mixture *m);
+
+#endif

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/* test_forecaster.c: regressions are ridge regressions, periods are found, mixtures follow their formulas, intervals
+ * cover, and no stream or state of a file leads to a number that is not finite. */
+#include "online/experts.h"
+#include "online/forecaster.h"
+#include "online/intervals.h"
+#include "online/mixture.h"
+#include "online/rls.h"
+#include "sparc/random.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* ---- regressions ------------------------------------------------------------------------------------- */
+
+enum { N = 5, ROWS = 40 };
+
+/* A w = b by elimination with pivots */
+static void solve(double A[N][N], double *b) {
+  for (int i = 0; i < N; i++) {
+    int pivot = i;
+    for (int k = i + 1; k < N; k++)
+      if (fabs(A[k][i]) > fabs(A[pivot][i])) pivot = k;
+    for (int j = 0; j < N; j++) {
+      const double kept = A[i][j];
+      A[i][j] = A[pivot][j], A[pivot][j] = kept;
+    }
+    const double kept = b[i];
+    b[i] = b[pivot], b[pivot] = kept;
+    for (int k = 0; k < N; k++) {
+      const double factor = k == i ? 0 : A[k][i] / A[i][i];
+      for (int j = 0; j < N; j++) A[k][j] -= factor * A[i][j];
+      b[k] -= factor * b[i];
+    }
+  }
+  for (int i = 0; i < N; i++) b[i] /= A[i][i];
+}
+
+/* the normal equations of all rows so far, ridge rows included */
+static void exact_weights(float x[][N], const float *target, int rows, double lam, const double *prec, double *w) {
+  double A[N][N] = {{0}};
+  memset(w, 0, N * sizeof *w);
+  for (int i = 0; i < N; i++) A[i][i] = prec[i];
+  for (int t = 0; t < rows; t++) {
+    for (int i = 0; i < N; i++) {
+      w[i] = lam * w[i] + (double)x[t][i] * (double)target[t];
+      for (int j = 0; j < N; j++) A[i][j] = lam * A[i][j] + (double)x[t][i] * (double)x[t][j];
+    }
+    const int ridge = (t + 1) / RIDGE_EVERY % N;
+    if ((t + 1) % RIDGE_EVERY == 0) A[ridge][ridge] += RIDGE_EVERY * N * (1 - lam) * prec[ridge];
+  }
+  solve(A, w);
+}
+
+static void regressions_are_exact(void **state) {
+  (void)state;
+  static const double forgetting[] = {1, 0.97, 0.5}, prec[N] = {1, 0.3, 2, 0.001, 5};
+  sparc_random random;
+  sparc_random_init(&random, 1, "test", "rls");
+  float x[ROWS][N], target[ROWS];
+  sparc_random_fill_normal(&random, x[0], ROWS * N, 1);
+  sparc_random_fill_normal(&random, target, ROWS, 1);
+  for (size_t f = 0; f < COUNT(forgetting); f++) {
+    double room[N * N + 2 * N + 1], want[N];
+    assert_int_equal(rls_numbers(N), COUNT(room));
+    const rls r = rls_over(room, N, forgetting[f], prec);
+    rls_reset(&r);
+    for (int t = 0; t < ROWS; t++) {
+      double row[N], sum = 0;
+      for (int i = 0; i < N; i++) row[i] = (double)x[t][i];
+      rls_update(&r, row, (double)target[t]);
+      exact_weights(x, target, t + 1, forgetting[f], prec, want);
+      for (int i = 0; i < N; i++) {
+        if (!(fabs(r.w[i] - want[i]) <= 1e-9 * fmax(1, fabs(want[i]))))
+          fail_msg("forgetting %g, row %d: w[%d] is %.15g, expected %.15g", forgetting[f], t, i, r.w[i], want[i]);
+        sum += want[i] * row[i];
+      }
+      assert_true(fabs(rls_predict(&r, row) - sum) <= 1e-8 * fmax(1, fabs(sum)));
+    }
+  }
+}
+
+/* without excitation the ridge keeps R away from 0, and the weights shrink */
+static void ridges_last(void **state) {
+  (void)state;
+  static const double prec[3] = {1, 2, 3};
+  double room[3 * 3 + 2 * 3 + 1];
+  const rls r = rls_over(room, 3, 0.97, prec);
+  rls_reset(&r);
+  rls_update(&r, (const double[]){1, 1, 1}, 3);
+  assert_true(r.w[0] > 0.1);
+  for (int t = 0; t < 20000; t++) rls_update(&r, (const double[]){0, 0, 0}, 0);
+  assert_true(rls_valid(&r));
+  for (int i = 0; i < 3; i++) {
+    assert_true(r.R[4 * i] * r.R[4 * i] > 0.3 * prec[i] && r.R[4 * i] * r.R[4 * i] < 3 * prec[i]);
+    assert_true(fabs(r.w[i]) < 1e-6);
+  }
+}
+
+/* ---- periods ------------------------------------------------------------------------------------------- */
+
+static void periods_are_found(void **state) {
+  (void)state;
+  static const int periods[] = {2, 7, 12, 24, 168};
+  sparc_random random;
+  sparc_random_init(&random, 2, "test", "periods");
+  for (size_t k = 0; k < COUNT(periods); k++) {
+    period_detector *p = calloc(1, sizeof *p);
+    float shape[200], noise;
+    sparc_random_fill_normal(&random, shape, (size_t)periods[k], 1);
+    shape[1] = shape[0] + 2; /* not constant */
+    for (int t = 0; t < 6 * periods[k] + 100; t++) {
+      sparc_random_fill_normal(&random, &noise, 1, 0.2f);
+      const double u = (double)(shape[t % periods[k]] - shape[(t + periods[k] - 1) % periods[k]] + noise);
+      periods_observe(p, (const double[]){u, 0});
+      periods_update(p);
+    }
+    if (p->period[0] != periods[k]) fail_msg("the period is %g, expected %d", p->period[0], periods[k]);
+    assert_true(p->period[1] == 0);
+    assert_true(periods_valid(p));
+    free(p);
+  }
+}
+
+/* ---- the mixture ----------------------------------------------------------------------------------------- */
+
+/* the formulas of mixture.h for two experts, written out */
+static void mixtures_follow_their_formulas(void **state) {
+  (void)state;
+  static const double prior[3] = {2, 1, 0}, x[][3] = {{1, 2, 9}, {2, 2.5, 9}, {0, 1, 9}, {4, 3, 9}},
+                      y[] = {1.8, 2.1, 0.5, 3};
+  mixture m = {.error = 0};
+  double L[2] = {0}, n = 0, V[2] = {0}, E[2] = {0}, R[2] = {0}, eta[2] = {0};
+  for (int t = 0; t < 4; t++) {
+    double w[2], b[2];
+    const double least = fmin(L[0], L[1]), power = 8 * fmin(1, n / 20);
+    for (int k = 0; k < 2; k++) {
+      w[k] = prior[k] * (least > 0 ? pow(L[k] / least, -power) : 1);
+      b[k] = prior[k] * (t > 0 ? eta[k] * exp(eta[k] * R[k]) : 1);
+    }
+    const double p = (w[0] * x[t][0] + w[1] * x[t][1]) / (w[0] + w[1]);
+    const double q = (b[0] * x[t][0] + b[1] * x[t][1]) / (b[0] + b[1]);
+    const mixture_prediction got = mixture_predict(&m, 3, prior, x[t]);
+    if (!(fabs(got.power - p) < 1e-9 && fabs(got.boa - q) < 1e-9))
+      fail_msg("step %d: %.12g and %.12g, expected %.12g and %.12g", t, got.power, got.boa, p, q);
+    mixture_observe(&m, 3, prior, x[t], got, y[t]);
+    double r[2];
+    for (int k = 0; k < 2; k++) {
+      L[k] = 0.99 * L[k] + pow(y[t] - x[t][k], 2);
+      r[k] = 2 * (y[t] - q) * (x[t][k] - q);
+      V[k] = 0.998 * V[k] + r[k] * r[k];
+      E[k] = fmax(0.98 * E[k], fabs(r[k]));
+    }
+    n = 0.99 * n + 1;
+    for (int k = 0; k < 2; k++) {
+      eta[k] = fmin(1 / (2 * fmax(E[k], 1e-3 * fmax(E[0], E[1]))), sqrt(log(2) / fmax(V[k], 1e-6 * fmax(V[0], V[1]))));
+      R[k] = 0.998 * R[k] + r[k] - eta[k] * r[k] * r[k];
+    }
+  }
+  assert_true(mixture_valid(&m));
+}
+
+/* ---- forecasts --------------------------------------------------------------------------------------------- */
+
+static const int one_and_six[] = {1, 6};
+
+static forecaster *create(size_t channels, const int *horizon, int horizons) {
+  forecaster *f;
+  if (forecaster_create(channels, horizon, horizons, 0.9, &f) != SPARC_OK) fail_msg("%s", sparc_error());
+  assert_int_equal(forecaster_allocate(f), SPARC_OK);
+  return f;
+}
+
+/* mean squared errors and coverage over the steps from `from` on */
+typedef struct result {
+  double loss, persistence, covered;
+} result;
+
+typedef double value_fn(int t, sparc_random *random);
+
+static double normal(sparc_random *random) {
+  float x;
+  sparc_random_fill_normal(random, &x, 1, 1);
+  return (double)x;
+}
+
+static void run(value_fn *value, int steps, int from, result *out /* horizons 1 and 6 */) {
+  forecaster *f = create(1, one_and_six, 2);
+  sparc_random random;
+  sparc_random_init(&random, 3, "test", "forecaster");
+  double n[2] = {0}, intervals[2] = {0};
+  memset(out, 0, 2 * sizeof *out);
+  for (int t = 0; t < steps; t++) {
+    const float x = (float)value(t, &random), network = NAN;
+    float clean, y[2];
+    forecaster_observe(f, &x, false, &clean);
+    forecaster_predict(f, &network, y);
+    if (!isfinite(y[0]) || !isfinite(y[1])) fail_msg("step %d: %g, %g", t, (double)y[0], (double)y[1]);
+    for (int j = 0; t >= from && j < 2; j++) {
+      const sparc_forecast_score s = forecaster_score(f, j);
+      if (s.channels == 0) continue;
+      n[j]++;
+      out[j].loss += s.loss;
+      out[j].persistence += s.persistence;
+      intervals[j] += s.intervals;
+      out[j].covered += s.covered;
+    }
+  }
+  for (int j = 0; j < 2; j++) {
+    out[j].loss /= n[j];
+    out[j].persistence /= n[j];
+    out[j].covered /= intervals[j];
+  }
+  assert_true(forecaster_valid(f));
+  forecaster_free(f);
+}
+
+static double seasonal(int t, sparc_random *random) {
+  static const double day[] = {1, 2, 4, 7, 9, 6, 5, 5, 8, 3, 2, 1};
+  return 100 + 0.02 * t + 3 * day[t % 12] + 0.5 * normal(random);
+}
+static double walk(int t, sparc_random *random) {
+  static double y;
+  return y = (t == 0 ? 0 : y) + normal(random);
+}
+static double wave(int t, sparc_random *random) { return sin(0.3 * t) + 0.5 * sin(0.47 * t) + 0.01 * normal(random); }
+
+static void streams_are_forecast(void **state) {
+  (void)state;
+  result r[2];
+  run(seasonal, 1500, 200, r);
+  /* the noise has the variance 0.25, so a seasonal naive forecast has the error 0.5 */
+  for (int j = 0; j < 2; j++) {
+    if (!(r[j].loss < 0.42)) fail_msg("seasonal, horizon %d: %g", one_and_six[j], r[j].loss);
+    if (!(r[j].covered > 0.88 && r[j].covered < 0.92)) fail_msg("covered %g", r[j].covered);
+  }
+  run(walk, 1500, 200, r);
+  for (int j = 0; j < 2; j++)
+    if (!(r[j].loss < 1.03 * r[j].persistence)) fail_msg("walk: %g, persistence %g", r[j].loss, r[j].persistence);
+  run(wave, 1500, 200, r);
+  for (int j = 0; j < 2; j++)
+    if (!(r[j].loss < 0.01 * r[j].persistence)) fail_msg("wave: %g, persistence %g", r[j].loss, r[j].persistence);
+}
+
+static double gaps(int t, sparc_random *random) {
+  const double y = wave(t, random);
+  return t % 10 == 3 || (t > 700 && t < 1000) ? NAN : y;
+}
+static double outliers(int t, sparc_random *random) { return t % 97 == 50 ? 1e6 : wave(t, random); }
+static double constants(int t, sparc_random *random) { return t / 1000 % 2 ? 5 : 5 + wave(t, random); }
+static double scales(int t, sparc_random *random) { return pow(10, 6 * (t / 800 % 3 - 1)) * wave(t, random); }
+static double extremes(int t, sparc_random *random) {
+  return (t % 2 ? 3e38 : -3e38) * (t % 5 == 0 ? 0 : 1) + normal(random);
+}
+
+static void hard_streams_stay_finite(void **state) {
+  (void)state;
+  result r[2];
+  run(gaps, 2500, 1500, r);
+  if (!(r[0].loss < 0.02 * r[0].persistence)) fail_msg("gaps: %g, persistence %g", r[0].loss, r[0].persistence);
+  run(constants, 5000, 4200, r);
+  run(scales, 5000, 4000, r);
+  run(extremes, 1000, 500, r);
+}
+
+/* an outlier is not learned from: errors between them are as without */
+static void outliers_are_passed_over(void **state) {
+  (void)state;
+  forecaster *f = create(1, one_and_six, 1);
+  sparc_random random;
+  sparc_random_init(&random, 4, "test", "outliers");
+  double loss = 0, n = 0;
+  for (int t = 0; t < 2000; t++) {
+    const float x = (float)outliers(t, &random), network = NAN;
+    float clean, y, anomaly;
+    forecaster_observe(f, &x, false, &clean);
+    forecaster_predict(f, &network, &y);
+    forecaster_anomaly(f, &anomaly);
+    if (t < 500) continue;
+    if (t % 97 == 51) continue; /* the outlier could have been a new level */
+    if (x > 1e5f) {
+      if (!(anomaly > 10 && clean < 10)) fail_msg("step %d: anomaly %g, seen as %g", t, (double)anomaly, (double)clean);
+    } else {
+      loss += forecaster_score(f, 0).loss;
+      n++;
+    }
+  }
+  if (!(loss / n < 0.01)) fail_msg("mean squared error %g between outliers", loss / n);
+  forecaster_free(f);
+}
+
+/* a level that stays is believed after five values */
+static void new_levels_are_believed(void **state) {
+  (void)state;
+  forecaster *f = create(1, one_and_six, 1);
+  sparc_random random;
+  sparc_random_init(&random, 5, "test", "levels");
+  float clean = 0, y = 0;
+  for (int t = 0; t < 310; t++) {
+    const float x = (float)((t < 300 ? 0 : 1000) + normal(&random)), network = NAN;
+    forecaster_observe(f, &x, false, &clean);
+    forecaster_predict(f, &network, &y);
+    if (t >= 300 && t < 305) assert_true(clean < 500);
+    if (t == 300) assert_true(y > 600 && y < 800); /* seven tenths of the way */
+    if (t > 300) assert_true(y > 900);             /* two agree */
+    if (t >= 305) assert_true(clean > 900);
+  }
+  forecaster_free(f);
+}
+
+/* channels do not touch each other, a missing one neither */
+static void channels_are_apart(void **state) {
+  (void)state;
+  forecaster *both = create(2, one_and_six, 2), *one = create(1, one_and_six, 2);
+  sparc_random random;
+  sparc_random_init(&random, 6, "test", "channels");
+  for (int t = 0; t < 300; t++) {
+    const float x[2] = {(float)seasonal(t, &random), t % 3 ? (float)walk(t, &random) : NAN}, network[2] = {NAN, NAN};
+    float clean[2], y[4], z[2];
+    forecaster_observe(both, x, false, clean);
+    forecaster_predict(both, network, y);
+    forecaster_observe(one, x, false, clean);
+    forecaster_predict(one, network, z);
+    assert_true(y[0] == z[0] && y[2] == z[1]);
+  }
+  forecaster_free(both);
+  forecaster_free(one);
+}
+
+static void requests_are_checked(void **state) {
+  (void)state;
+  forecaster *f;
+  assert_int_equal(forecaster_create(1, (const int[]){0}, 1, 0.9, &f), SPARC_INVALID);
+  assert_int_equal(forecaster_create(1, (const int[]){HORIZON_MOST + 1}, 1, 0.9, &f), SPARC_INVALID);
+  assert_int_equal(forecaster_create(1, (const int[]){2, 2}, 2, 0.9, &f), SPARC_INVALID);
+  assert_non_null(strstr(sparc_error(), "horizon 2 is given twice"));
+  assert_int_equal(forecaster_create(1, (const int[]){2}, 1, 1, &f), SPARC_INVALID);
+  assert_null(f);
+}
+
+/* a state with any number changed is refused, or can be stepped without harm and ends up refused or finite */
+static void states_of_files_are_harmless(void **state) {
+  (void)state;
+  static const double values[] = {-1, 0.5, 1e9, 1e19, 1e150, 1e308, NAN};
+  forecaster *f = create(1, one_and_six, 2);
+  const size_t count = forecaster_numbers(f);
+  double *kept = malloc(count * sizeof *kept);
+  for (int t = 0; t < 60; t++) {
+    const float x = (float)(t % 12), network = NAN;
+    float clean, y[2];
+    forecaster_observe(f, &x, false, &clean);
+    forecaster_predict(f, &network, y);
+  }
+  memcpy(kept, forecaster_state(f), count * sizeof *kept);
+  long refused = 0, stepped = 0;
+  for (size_t i = 0; i < count; i += i < 160 ? 1 : 211)
+    for (size_t v = 0; v < COUNT(values); v++) {
+      memcpy(forecaster_state(f), kept, count * sizeof *kept);
+      forecaster_state(f)[i] = values[v];
+      if (!forecaster_valid(f)) {
+        refused++;
+        continue;
+      }
+      stepped++;
+      for (int t = 0; t < 4; t++) {
+        const float x = (float)t, network = NAN;
+        float clean, y[2];
+        forecaster_observe(f, &x, false, &clean);
+        forecaster_predict(f, &network, y);
+      }
+    }
+  assert_true(refused > 400 && stepped > 400);
+  free(kept);
+  forecaster_free(f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(regressions_are_exact),
+      cmocka_unit_test(ridges_last),
+      cmocka_unit_test(periods_are_found),
+      cmocka_unit_test(mixtures_follow_their_formulas),
+      cmocka_unit_test(streams_are_forecast),
+      cmocka_unit_test(hard_streams_stay_finite),
+      cmocka_unit_test(outliers_are_passed_over),
+      cmocka_unit_test(new_levels_are_believed),
+      cmocka_unit_test(channels_are_apart),
+      cmocka_unit_test(requests_are_checked),
+      cmocka_unit_test(states_of_files_are_harmless),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
