@@ -28,9 +28,14 @@ ARCHITECTURES = (80, 90, 120)
 MAIN = 120  # whose figures the targets are
 PAPER_H = 1024  # modes of width 2048
 
-# kernel of the table: plan, its kernels, bytes BF16 and FP32 and slots that the design asked for, share of the tokens
-Row = collections.namedtuple("Row", "title plan kernels bytes slots share", defaults=(1,))
+# kernel of the table: plan, its kernels, bytes BF16 and FP32 and slots that the design asked for, share of the tokens that
+# it sees; matrix products are counted for one architecture only
+Row = collections.namedtuple("Row", "title plan kernels bytes slots share products", defaults=(1, False))
 ROWS = (
+    Row("SPARC: scan, b given, forward", "scan-sparc", ("given_controls", "strip_forward"), (8.3, 16.3), 96),
+    Row("SPARC: scan, b given, backward", "scan-sparc", ("strip_adjoint", "given_controls_adjoint"), None, None),
+    Row("RG-LRU: scan, a and b given, forward", "scan-rglru", ("strip_forward",), (16, 24), 52),
+    Row("RG-LRU: scan, a and b given, backward", "scan-rglru", ("strip_adjoint",), (32, 40), 90),
     Row("SPARC: controls", "sparc", ("controls",), (4, 8), 22),
     Row("SPARC: forward strip", "sparc", ("strip_forward",), (8.3, 16.3), 218),
     Row("SPARC: adjoint strip", "sparc", ("strip_adjoint",), (12.8, 24.8), 348),
@@ -42,13 +47,14 @@ ROWS = (
     Row("RTU, LRU: adjoint strip, content in float", "rtu", ("strip_adjoint",), None, None),
     Row("RG-LRU: forward strip, gates given", "rglru", ("strip_forward",), (16, 32), 135),
     Row("RG-LRU: adjoint strip", "rglru", ("strip_adjoint",), (28, 56), 250),
-    Row("RG-LRU: gates, forward (blocks of 256)", "rglru", ("open_gates",), (12, None), None),
-    Row("RG-LRU: gates, backward, and dx", "rglru", ("gates_adjoint", "gate_gradient", "input_copy"), (28, None), None),
+    Row("RG-LRU: gates, forward (blocks of 256)", "rglru", ("open_gates",), (12, None), None, 1, True),
+    Row("RG-LRU: gates, backward, and dx", "rglru", ("gates_adjoint", "gate_gradient", "input_copy"), (28, None), None,
+        1, True),
 )
 SLACK = 5  # slots above the design that are accepted
 
-# text of the kernels, architectures to compile it for
-VARIANTS = (("bf16", ARCHITECTURES), ("fp32", (MAIN,)), ("bf16-fast", (MAIN,)))
+# text of the kernels, architectures to compile it for, and whose rows
+VARIANTS = (("bf16", ARCHITECTURES, None), ("fp32", (MAIN,), "sparc"), ("bf16-fast", (MAIN,), "sparc"))
 EXACT = ["--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false"]
 FAST = ["--fmad=true", "--prec-div=false", "--prec-sqrt=false", "--ftz=true"]
 FP32, MUFU, SFU = ("FFMA", "FMUL", "FADD"), ("MUFU",), ("MUFU", "FRND", "F2I", "I2F", "F2F")
@@ -113,14 +119,16 @@ def issued(code, text, launch, architecture, fast):
     return sass.Group(kernel, architecture, launch["arguments"]).run()
 
 
-def count_row(row, variant, launches, folder, code, architectures):
+def count_row(row, variant, launches, folder, code, architectures, whose):
     plan = f"{row.plan}-{variant}"
     mine = [l for l in launches if l["plan"] == plan and l["kernel"] in row.kernels]
     modes = PAPER_H * row.share
     result = {"loaded": marginal(mine, lambda l: l["loaded"]) / PAPER_H,
               "stored": marginal(mine, lambda l: l["stored"]) / PAPER_H}
     text, fast = folder / f"{plan}.cu", variant.endswith("fast")
-    for architecture in architectures:
+    if whose not in (None, row.plan):
+        architectures = ()
+    for architecture in architectures if not row.products else architectures[-1:]:
         if code.disassembler:
             runs = {id(l): issued(code, text, l, architecture, fast) for l in mine}
             per_mode = lambda names: marginal(mine, lambda l: 32 * l["groups"] * sum(
@@ -137,8 +145,8 @@ def count_all(build, code, folder):
     output = subprocess.run([build / "tests" / "device_counts", folder], check=True, capture_output=True, text=True)
     launches = [json.loads(line) for line in output.stdout.splitlines()]
     return [{"title": row.title, "design_slots": row.slots, "design_bytes": row.bytes,
-             **{variant: count_row(row, variant, launches, folder, code, architectures)
-                for variant, architectures in VARIANTS}} for row in ROWS]
+             **{variant: count_row(row, variant, launches, folder, code, architectures, whose)
+                for variant, architectures, whose in VARIANTS}} for row in ROWS]
 
 
 # ---- output ---------------------------------------------------------------------------------------------

@@ -671,3 +671,44 @@ class Group:
                 raise Unknown("some warps end while others wait at a barrier")
             running = running if all(waiting) else []
         return self.issued
+
+
+# ---- test ---------------------------------------------------------------------------------------------
+
+# five rounds of a loop, whose number is the kernel's third argument, between two barriers; warp 0 alone stores
+EXAMPLE = """
+.text.example:
+        /*0000*/                   S2R R0, SR_TID.X ;
+        /*0010*/                   MOV R1, RZ ;
+        /*0020*/                   LDC R4, c[0x0][0x220] ;
+.L_x_0:
+        /*0030*/                   IADD3 R1, R1, 0x1, RZ ;
+        /*0040*/                   FFMA R2, R2, 1.5, R3 ;
+        /*0050*/                   ISETP.GE.AND P0, PT, R1, R4, PT ;
+        /*0060*/              @!P0 BRA `(.L_x_0) ;
+        /*0070*/                   BAR.SYNC.DEFER_BLOCKING 0x0 ;
+        /*0080*/                   ISETP.NE.AND P1, PT, R0, RZ, PT ;
+        /*0090*/               @P1 BRA `(.L_x_1) ;
+        /*00a0*/                   STS [RZ+0x10], R1 ;
+.L_x_1:
+        /*00b0*/                   NOP ;
+        /*00c0*/                   EXIT ;
+"""
+
+
+def test():
+    group = Group(read_kernels(EXAMPLE)["example"], 90, [("pointer", 0), ("long", 0), ("int", 5)])
+    issued = group.run()
+    wanted = {"S2R": 8, "MOV": 8, "LDC": 8, "IADD3": 40, "FFMA": 40, "ISETP": 48, "BRA": 48, "BAR": 8, "STS": 1, "EXIT": 8}
+    assert dict(issued) == wanted, dict(issued)
+    assert group.memory["local"] == {0x10: 5}
+    try:
+        Group(read_kernels(EXAMPLE.replace("FFMA", "FOO"))["example"], 90, [("pointer", 0), ("long", 0), ("int", 5)]).run()
+    except Unknown as error:
+        assert "FOO" in str(error)
+    else:
+        raise AssertionError("an unknown opcode was executed")
+
+
+if __name__ == "__main__":
+    test()

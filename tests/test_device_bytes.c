@@ -2,6 +2,7 @@
 /* test_device_bytes.c: bytes that the kernels of devices move, counted from the launches of plans. */
 #include "bench/device/mixer.h"
 #include "bench/device/recorder.h"
+#include "bench/device/scan.h"
 #include "unit.h"
 
 #include <string.h>
@@ -43,6 +44,19 @@ static void test_sparc_moves_two_thirds_of_rglru(void **state) {
   }
 }
 
+/* the same for scans with given coefficients: BF16 at the boundary, transitions in FP32 */
+static void test_given_scans_do_so_too(void **state) {
+  (void)state;
+  double sparc[2], rglru[2];
+  const sparc_device_scan_config spectral = {SPARC_SCAN_SPECTRAL, B, T, WIDTH / 2, 2.7f, 1.5f, 1, 1};
+  const sparc_device_scan_config real = {SPARC_SCAN_REAL, B, T, WIDTH, 0, 0, 1, 1};
+  assert_int_equal(device_scan_count(&spectral, &sparc[0], &sparc[1]), SPARC_OK);
+  assert_int_equal(device_scan_count(&real, &rglru[0], &rglru[1]), SPARC_OK);
+  for (int i = 0; i < 2; i++)
+    if (!(sparc[i] > 0 && 3 * sparc[i] <= 2 * rglru[i]))
+      fail_msg("%s: SPARC moves %.3g bytes, RG-LRU %.3g", i ? "backward" : "forward", sparc[i], rglru[i]);
+}
+
 /* content and y, a mark every 32 tokens, and what tokens and modes have once */
 static void test_forward_moves_what_it_must(void **state) {
   (void)state;
@@ -55,6 +69,7 @@ static void test_forward_moves_what_it_must(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sparc_moves_two_thirds_of_rglru),
+      cmocka_unit_test(test_given_scans_do_so_too),
       cmocka_unit_test(test_forward_moves_what_it_must),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
