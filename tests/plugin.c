@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* plugin.c: an environment in a shared object that is right but for one FAULT, which the build names. That of TELLS is
- * that it leaves a file LOADED in the working folder when its code runs. */
+ * that it leaves a file LOADED in the working folder when its code runs, that of COUNTS that it counts its steps. */
 #include <sparc/env.h>
 #include <stdio.h>
 
@@ -10,6 +10,15 @@
 #define NO_STEP     4
 #define LARGE_STATE 5
 #define TELLS       6
+#define COUNTS      7
+
+#if FAULT == COUNTS
+SPARC_API long still_steps;
+long still_steps;
+#define COUNT_STEP() still_steps++
+#else
+#define COUNT_STEP() (void)0
+#endif
 
 typedef struct still {
   int steps;
@@ -37,6 +46,7 @@ static void still_step(const void *model, void *scratch, void *state, sparc_rand
   (void)model, (void)scratch, (void)random, (void)action, (void)done;
   still *s = state;
   s->steps++;
+  COUNT_STEP();
   if (FAULT == LARGE_STATE) s[1].steps++;
   *observation = (float)s->steps;
   *reward = 1;

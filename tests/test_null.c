@@ -69,7 +69,9 @@ static void call_without_anything(void) {
   REFUSES(sparc_agent_load, (NULL, NULL));
   ZERO(sparc_agent_metadata, (NULL, NULL));
   ZERO(sparc_agent_shape, (NULL).observation);
+  ZERO(sparc_agent_state_size, (NULL));
   REFUSES(sparc_agent_step, (NULL, NULL, 1, NULL, NULL));
+  REFUSES(sparc_agent_step_state, (NULL, NULL, NULL, 1, NULL, NULL));
   QUIET(sparc_alloc, (0));
   REFUSES(sparc_backward, (NULL, NULL, NULL, NULL, NULL, NULL));
   REFUSES(sparc_backward_bf16, (NULL, NULL, NULL, NULL, NULL, NULL));

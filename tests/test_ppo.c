@@ -495,6 +495,36 @@ static void agents_act_as_the_run_would(void **state) {
 }
 
 /* an observation that is no number, or one that the network cannot take, costs a step and nothing else */
+/* streams whose states the caller keeps, in turns through one agent, beside agents of their own */
+static void agents_serve_many_streams(void **state) {
+  (void)state;
+  enum { STREAMS = 3, STEPS = 12 };
+  const sparc_ppo_config c = small("noisy-pendulum", "rglru");
+  sparc_ppo *ppo = create(&c);
+  sparc_agent *shared, *own[STREAMS];
+  assert_int_equal(sparc_ppo_save(ppo, NULL, 0, in_folder("agent.safetensors")), SPARC_OK);
+  assert_int_equal(sparc_agent_load(in_folder("agent.safetensors"), &shared), SPARC_OK);
+  for (int i = 0; i < STREAMS; i++)
+    assert_int_equal(sparc_agent_load(in_folder("agent.safetensors"), &own[i]), SPARC_OK);
+  const size_t size = sparc_agent_state_size(shared);
+  float *states = sparc_alloc(STREAMS * size * sizeof *states);
+  assert_true(states && size == ppo->n.state);
+  for (int t = 0; t < STEPS; t++)
+    for (int i = 0; i < STREAMS; i++) {
+      const float observation[2] = {0.1f * (float)t, (float)i};
+      const int start = t == 0 || t == 5 + i;
+      float action = 7, expected = 8;
+      assert_int_equal(sparc_agent_step_state(shared, states + (size_t)i * size, observation, start, NULL, &action),
+                       SPARC_OK);
+      assert_int_equal(sparc_agent_step(own[i], observation, start, NULL, &expected), SPARC_OK);
+      assert_true(action == expected);
+    }
+  for (int i = 0; i < STREAMS; i++) sparc_agent_free(own[i]);
+  sparc_agent_free(shared);
+  sparc_free(states);
+  sparc_ppo_free(ppo);
+}
+
 static void agents_refuse_what_is_not_finite(void **state) {
   (void)state;
   const char *const tasks[] = {"cartpole", "noisy-pendulum"};
@@ -680,6 +710,7 @@ int main(void) {
       cmocka_unit_test(breakdowns_end_episodes_and_are_counted),
       cmocka_unit_test(files_that_are_no_agents_are_refused),
       cmocka_unit_test(agents_act_as_the_run_would),
+      cmocka_unit_test(agents_serve_many_streams),
       cmocka_unit_test(agents_refuse_what_is_not_finite),
       cmocka_unit_test(bad_configurations_are_refused),
       cmocka_unit_test(simple_tasks_are_learned),

@@ -5,6 +5,7 @@
 #include "scratch.h"
 #include "unit.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <string.h>
 
@@ -124,6 +125,30 @@ static void settled_configurations_are_the_papers(void **state) {
   rl_run_free(run);
 }
 
+/* a task is probed with 4096 random steps when the run is created, and not again when it begins or is resumed */
+static void tasks_are_probed_once(void **state) {
+  (void)state;
+  rl_config config = small_run(in_folder("counted"));
+  config.ppo.task = SPARC_COUNTING_PLUGIN;
+  config.ppo.task_options = NULL;
+  witness part = {.stop_after = 2}, rest = {.stop_after = 4};
+  void *library = dlopen(SPARC_COUNTING_PLUGIN, RTLD_NOW);
+  const long *steps = library ? dlsym(library, "still_steps") : NULL;
+  if (!steps) fail_msg("%s", dlerror());
+  for (witness *w = &part; w; w = w == &part ? &rest : NULL) {
+    rl_run *run;
+    const long before = *steps;
+    require_ok(rl_run_create(&config, &run), "creating the run");
+    const long probed = *steps;
+    assert_in_range(probed - before, 4000, 2 * 4096 - 1);
+    require_ok(rl_run_execute(run, watch, w), "the run");
+    assert_int_equal(*steps - probed, 2 * 64);
+    rl_run_free(run);
+    config.resume = 1;
+  }
+  dlclose(library);
+}
+
 static void folders_are_named_after_what_was_said(void **state) {
   (void)state;
   const struct {
@@ -207,6 +232,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stopped_runs_continue_to_the_bit),
       cmocka_unit_test(settled_configurations_are_the_papers),
+      cmocka_unit_test(tasks_are_probed_once),
       cmocka_unit_test(folders_are_named_after_what_was_said),
       cmocka_unit_test(what_makes_no_sense_is_refused),
   };

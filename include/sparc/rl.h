@@ -166,7 +166,7 @@ SPARC_API sparc_status sparc_ppo_restore(const char *path, const sparc_env_kind 
 
 /* ---- using an agent ------------------------------------------------------------------------------ */
 
-typedef struct sparc_agent sparc_agent; /* one stream: weights, frozen normaliser, carried state */
+typedef struct sparc_agent sparc_agent; /* weights, frozen normaliser, and the carried state of one stream */
 
 /* sparc_agent_load reads an agent, from sparc_ppo_save. Its task, sparc_agent_metadata(agent, "task"), is not opened;
  * it may be the path of a plugin: do not give it to sparc_envs_create unless you trust the file. */
@@ -181,6 +181,13 @@ SPARC_API const char *sparc_agent_metadata(const sparc_agent *agent, const char 
  * zero (choice 0 of a discrete one), the carried state and `random` stay as they were, and the next call may go on. */
 SPARC_API sparc_status sparc_agent_step(sparc_agent *agent, const float *observation, int start, sparc_random *random,
                                         float *action);
+
+/* sparc_agent_step_state does the same for a stream whose carried state the caller keeps:
+ * state[sparc_agent_state_size], zero before its first observation. One agent serves any number of streams, in one
+ * thread at a time. */
+SPARC_API size_t sparc_agent_state_size(const sparc_agent *agent); /* floats; 0 for NULL */
+SPARC_API sparc_status sparc_agent_step_state(sparc_agent *agent, float *state, const float *observation, int start,
+                                              sparc_random *random, float *action);
 
 #ifdef __cplusplus
 }

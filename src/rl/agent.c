@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* agent.c: a trained policy, one stream, for any program: observations in, actions out. */
+/* agent.c: a trained policy for any program: observations in, actions out. Weights and scratch are one object; the
+ * carried state of a stream is an array, of which the agent has one of its own. */
 #include "rl/agent.h"
 
 #include "base/error.h"
@@ -22,7 +23,8 @@ struct sparc_agent {
   sparc_network_sizes n;
   observation_normaliser observations;
   void *memory;
-  float *params, *prepared, *state, *next, *tape, *y, *x; /* next: the state that a step leads to */
+  float *params, *prepared, *state; /* state: of the agent's own stream */
+  float *next, *tape, *y, *x;       /* scratch of a step; next: the state that it leads to */
 };
 
 static void carve(arena *a, sparc_agent *agent) {
@@ -127,32 +129,42 @@ static sparc_status check_finite(const char *what, const float *values, size_t c
 }
 
 /* outputs and the next state of a raw observation */
-static sparc_status advance(sparc_agent *agent, const float *observation, int start) {
+static sparc_status advance(sparc_agent *agent, const float *state, const float *observation, int start) {
   const float mask = start ? 0 : 1;
   sparc_status status = check_finite("observation", observation, agent->observations.width);
   if (status != SPARC_OK) return status;
   memcpy(agent->x, observation, agent->observations.width * sizeof *observation);
   observation_normalise(&agent->observations, false, agent->x);
-  memcpy(agent->next, agent->state, agent->n.state * sizeof *agent->state);
+  memcpy(agent->next, state, agent->n.state * sizeof *state);
   status =
       sparc_network_step(agent->network, agent->prepared, 1, agent->next, agent->x, &mask, agent->y, agent->tape, 1);
   if (status == SPARC_OK) status = check_finite("the agent's output", agent->y, agent->n.outputs);
   return status == SPARC_OK ? check_finite("the agent's state", agent->next, agent->n.state) : status;
 }
 
-sparc_status sparc_agent_step(sparc_agent *agent, const float *observation, int start, sparc_random *random,
-                              float *action) {
-  if (!agent || !observation || !action)
-    return fail(SPARC_INVALID, "%s is NULL", !agent ? "agent" : !observation ? "observation" : "action");
-  const sparc_status status = advance(agent, observation, start);
+size_t sparc_agent_state_size(const sparc_agent *agent) { return agent ? agent->n.state : 0; }
+
+sparc_status sparc_agent_step_state(sparc_agent *agent, float *state, const float *observation, int start,
+                                    sparc_random *random, float *action) {
+  if (!agent || !state || !observation || !action)
+    return fail(SPARC_INVALID, "%s is NULL",
+                !agent         ? "agent"
+                : !state       ? "state"
+                : !observation ? "observation"
+                               : "action");
+  const sparc_status status = advance(agent, state, observation, start);
   if (status != SPARC_OK) {
     memset(action, 0, (size_t)agent->shape.action * sizeof *action);
     return status;
   }
-  float *before = agent->state;
-  agent->state = agent->next;
-  agent->next = before;
+  memcpy(state, agent->next, agent->n.state * sizeof *state);
   policy_act(&agent->policy, agent->y, random, action);
   policy_send(&agent->policy, agent->action_limit, action, action);
   return SPARC_OK;
+}
+
+sparc_status sparc_agent_step(sparc_agent *agent, const float *observation, int start, sparc_random *random,
+                              float *action) {
+  if (!agent) return fail(SPARC_INVALID, "agent is NULL");
+  return sparc_agent_step_state(agent, agent->state, observation, start, random, action);
 }

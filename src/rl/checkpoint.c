@@ -305,8 +305,21 @@ static sparc_status compare_shape(const char *path, const stored_run *run, const
               now->action);
 }
 
-/* one environment tells the task's shape and how many bytes all of them take */
-static sparc_status check_task(const sparc_tensors *file, const char *path, const stored_run *run) {
+static sparc_status check_task(const sparc_tensors *file, const char *path, const stored_run *run,
+                               const sparc_env_shape *shape, size_t state_bytes) {
+  const sparc_status status = compare_shape(path, run, shape);
+  return status == SPARC_OK ? stored_tensor_check(file, path, ENVIRONMENTS, SPARC_U8, &state_bytes, 1) : status;
+}
+
+static sparc_status check_network(const sparc_tensors *file, const char *path, const sparc_network *network) {
+  sparc_status status = stored_blocks_check(file, path, network, "");
+  for (size_t m = 0; m < MOMENTS && status == SPARC_OK; m++)
+    status = stored_blocks_check(file, path, network, moment_prefix[m]);
+  return status;
+}
+
+/* one environment tells the task's shape and how many bytes all of them take; with the network it goes again */
+static sparc_status check_alone(const sparc_tensors *file, const char *path, const stored_run *run) {
   sparc_envs *one;
   const sparc_envs_config config = ppo_task_of(&run->config, 1);
   sparc_status status = as_format_error(path, impossible, sparc_envs_create(&config, &one));
@@ -314,17 +327,12 @@ static sparc_status check_task(const sparc_tensors *file, const char *path, cons
   const sparc_env_shape shape = sparc_envs_shape(one);
   const size_t bytes = envs_saved_bytes(one, run->config.streams);
   sparc_envs_free(one);
-  status = compare_shape(path, run, &shape);
-  return status == SPARC_OK ? stored_tensor_check(file, path, ENVIRONMENTS, SPARC_U8, &bytes, 1) : status;
-}
-
-static sparc_status check_network(const sparc_tensors *file, const char *path, const stored_run *run) {
-  sparc_network *network;
-  sparc_status status = as_format_error(path, impossible, actor_critic_create(&run->config, &run->shape, &network));
+  status = check_task(file, path, run, &shape, bytes);
   if (status != SPARC_OK) return status;
-  status = stored_blocks_check(file, path, network, "");
-  for (size_t m = 0; m < MOMENTS && status == SPARC_OK; m++)
-    status = stored_blocks_check(file, path, network, moment_prefix[m]);
+  sparc_network *network;
+  status = as_format_error(path, impossible, actor_critic_create(&run->config, &run->shape, &network));
+  if (status != SPARC_OK) return status;
+  status = check_network(file, path, network);
   sparc_network_free(network);
   return status;
 }
@@ -338,14 +346,22 @@ static sparc_status check_progress(const char *path, const stored_run *run) {
               run->rollouts, c->epochs, c->minibatches);
 }
 
-static sparc_status make_run(const sparc_tensors *file, const char *path, stored_run *run, sparc_ppo **out) {
-  sparc_status status = check_progress(path, run);
-  if (status == SPARC_OK) status = check_task(file, path, run);
-  if (status == SPARC_OK) status = check_network(file, path, run);
+/* a described run that the file fits, with its memory */
+static sparc_status make_run(const sparc_tensors *file, const ppo_source *from, stored_run *run, sparc_ppo **out) {
+  sparc_ppo *ppo = from->described;
+  sparc_status status = check_progress(from->path, run);
+  if (status == SPARC_OK && !ppo) {
+    status = check_alone(file, from->path, run);
+    if (status == SPARC_OK) status = as_format_error(from->path, impossible, ppo_describe(&run->config, &ppo));
+  } else if (status == SPARC_OK) {
+    status = check_task(file, from->path, run, &ppo->shape, sparc_envs_state_bytes(ppo->envs));
+    if (status == SPARC_OK) status = check_network(file, from->path, ppo->network);
+  }
   if (status != SPARC_OK) return status;
-  run->config.memory_limit = machine_memory(); /* the steps of a rollout are not in the file */
-  status = as_format_error(path, impossible, ppo_make(&run->config, out));
-  if (status == SPARC_OK) (*out)->own.config.memory_limit = 0;
+  *out = ppo;
+  ppo_choose_traces(ppo, run->config.traces, machine_memory()); /* the steps of a rollout are not in the file */
+  status = as_format_error(from->path, impossible, ppo_allocate(ppo));
+  ppo->own.config.memory_limit = 0;
   return status;
 }
 
@@ -409,40 +425,39 @@ static sparc_status read_run(const sparc_tensors *file, const char *path, sparc_
   return status == SPARC_OK ? read_environments(file, path, ppo) : status;
 }
 
-static sparc_status restore(const sparc_tensors *file, const char *path, const sparc_env_kind *kind,
-                            const char *const *plugins, int threads, sparc_ppo **out) {
+static sparc_status restore(const sparc_tensors *file, const ppo_source *from, sparc_ppo **out) {
   stored_run run;
-  sparc_status status = stored_run_read(file, path, &run);
-  if (status == SPARC_OK && !kind) status = plugin_permit(run.config.task, path, plugins);
+  sparc_status status = stored_run_read(file, from->path, &run);
+  if (status == SPARC_OK && !from->kind) status = plugin_permit(run.config.task, from->path, from->plugins);
   if (status != SPARC_OK) return status;
-  run.config.kind = kind;
-  run.config.threads = threads;
+  run.config.kind = from->kind;
+  run.config.threads = from->threads;
   sparc_ppo *ppo = NULL;
-  status = make_run(file, path, &run, &ppo);
-  if (status != SPARC_OK) return status;
-  ppo->rollouts = run.rollouts;
-  status = read_run(file, path, ppo);
+  status = make_run(file, from, &run, &ppo);
+  if (status == SPARC_OK) {
+    ppo->rollouts = run.rollouts;
+    status = read_run(file, from->path, ppo);
+  }
   if (status == SPARC_OK) status = sparc_network_prepare(ppo->network, ppo->params, ppo->prepared);
   if (status == SPARC_OK)
     *out = ppo;
-  else
+  else if (!from->described)
     sparc_ppo_free(ppo);
   return status;
 }
 
-sparc_status ppo_restore(const char *path, const sparc_env_kind *kind, const char *const *plugins, int threads,
-                         sparc_ppo **out) {
+sparc_status ppo_restore(const ppo_source *from, sparc_ppo **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
   *out = NULL;
-  if (!path) return fail(SPARC_INVALID, "path is NULL");
+  if (!from->path) return fail(SPARC_INVALID, "path is NULL");
   sparc_tensors *file;
-  sparc_status status = sparc_tensors_open(path, &file);
+  sparc_status status = sparc_tensors_open(from->path, &file);
   if (status != SPARC_OK) return status;
-  status = restore(file, path, kind, plugins, threads, out);
+  status = restore(file, from, out);
   sparc_tensors_close(file);
   return status;
 }
 
 sparc_status sparc_ppo_restore(const char *path, const sparc_env_kind *kind, int threads, sparc_ppo **out) {
-  return ppo_restore(path, kind, NULL, threads, out);
+  return ppo_restore(&(ppo_source){.path = path, .kind = kind, .threads = threads}, out);
 }

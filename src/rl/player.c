@@ -20,12 +20,13 @@ static sparc_status act_random(player *p) {
 
 static sparc_status act_oracle(player *p) { return sparc_envs_oracle(p->envs, p->actions); }
 
-/* the first step of all finds the state of a new agent, zero, as an episode's start leaves it */
+/* the first step of all finds states of zero, as an episode's start leaves them */
 static sparc_status act_agent(player *p) {
   sparc_status status = SPARC_OK;
   for (int i = 0; i < p->n && status == SPARC_OK; i++)
-    status = sparc_agent_step(p->agents[i], p->observations + (size_t)i * (size_t)p->shape.observation,
-                              p->starts[i] != 0, p->greedy ? NULL : &p->random, action_of(p, i));
+    status = sparc_agent_step_state(p->agent, p->states + (size_t)i * sparc_agent_state_size(p->agent),
+                                    p->observations + (size_t)i * (size_t)p->shape.observation, p->starts[i] != 0,
+                                    p->greedy ? NULL : &p->random, action_of(p, i));
   return status;
 }
 
@@ -34,19 +35,18 @@ bool player_is_agent(const char *name) {
   return length > suffix && strcmp(name + length - suffix, ".safetensors") == 0;
 }
 
-static sparc_status load_agents(const char *path, player *p) {
+static sparc_status load_agent(const char *path, player *p) {
+  const sparc_status status = sparc_agent_load(path, &p->agent);
   p->act = act_agent;
-  p->agents = sparc_alloc((size_t)p->n * sizeof(sparc_agent *));
-  if (!p->agents) return fail(SPARC_NO_MEMORY, "no memory for %d agents", p->n);
-  sparc_status status = SPARC_OK;
-  for (int i = 0; i < p->n && status == SPARC_OK; i++) status = sparc_agent_load(path, &p->agents[i]);
-  return status;
+  if (status != SPARC_OK) return status;
+  p->states = sparc_alloc((size_t)p->n * sparc_agent_state_size(p->agent) * sizeof *p->states);
+  return p->states ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the states of %d agents", p->n);
 }
 
 static sparc_status find_policy(const char *name, player *p) {
   static const char *const names[] = {"random", "oracle", NULL};
   static player_policy *const acts[] = {act_random, act_oracle};
-  if (player_is_agent(name)) return load_agents(name, p);
+  if (player_is_agent(name)) return load_agent(name, p);
   for (int i = 0; names[i]; i++) {
     if (strcmp(names[i], name) != 0) continue;
     p->act = acts[i];
@@ -60,15 +60,15 @@ static sparc_status find_policy(const char *name, player *p) {
 /* the task that is asked for, or what the agent has learnt */
 static sparc_envs_config task_of(const sparc_envs_config *config, const player *p) {
   sparc_envs_config c = *config;
-  if (c.name || !p->agents) return c;
-  c.name = sparc_agent_metadata(p->agents[0], "task");
-  if (!c.options) c.options = sparc_agent_metadata(p->agents[0], "task_options");
+  if (c.name || !p->agent) return c;
+  c.name = sparc_agent_metadata(p->agent, "task");
+  if (!c.options) c.options = sparc_agent_metadata(p->agent, "task_options");
   return c;
 }
 
 static sparc_status check_agent(const char *path, const player *p) {
-  if (!p->agents) return SPARC_OK;
-  const sparc_env_shape a = sparc_agent_shape(p->agents[0]), e = p->shape;
+  if (!p->agent) return SPARC_OK;
+  const sparc_env_shape a = sparc_agent_shape(p->agent), e = p->shape;
   if (a.observation == e.observation && a.choices == e.choices && a.action == e.action) return SPARC_OK;
   return fail(SPARC_INVALID,
               "'%.200s' is an agent for %d observed numbers, %d choices and actions of %d, but %s has %d, %d and %d",
@@ -94,7 +94,7 @@ sparc_status player_open(const sparc_envs_config *config, const char *policy, bo
   *p = (player){.n = config->n, .greedy = greedy};
   sparc_status status = find_policy(policy, p);
   if (status != SPARC_OK) return status;
-  if (greedy && !p->agents) return fail(SPARC_INVALID, "greedy is for agents, and '%s' is none", policy);
+  if (greedy && !p->agent) return fail(SPARC_INVALID, "greedy is for agents, and '%s' is none", policy);
   const sparc_envs_config c = task_of(config, p);
   if (!config->name) status = plugin_permit(c.name, policy, plugins);
   if (status == SPARC_OK) status = sparc_envs_create(&c, &p->envs);
@@ -107,9 +107,9 @@ sparc_status player_open(const sparc_envs_config *config, const char *policy, bo
 }
 
 void player_close(player *p) {
-  for (int i = 0; p->agents && i < p->n; i++) sparc_agent_free(p->agents[i]);
+  sparc_agent_free(p->agent);
   sparc_envs_free(p->envs);
-  sparc_free(p->agents);
+  sparc_free(p->states);
   sparc_free(p->observations);
   sparc_free(p->actions);
   sparc_free(p->rewards);

@@ -21,9 +21,10 @@ struct player {
   sparc_envs *envs;
   sparc_env_shape shape;
   int n;
-  sparc_random random;  /* of the random policy and of agents */
-  bool greedy;          /* agents take their most probable action */
-  sparc_agent **agents; /* n, each with a state of its own; NULL: the policy is no agent */
+  sparc_random random; /* of the random policy and of agents */
+  bool greedy;         /* agents take their most probable action */
+  sparc_agent *agent;  /* NULL: the policy is none */
+  float *states;       /* n rows: what the agent carries in each environment */
   player_policy *act;
   float *observations, *actions; /* n rows */
   float *rewards, *starts;       /* n */

@@ -160,8 +160,9 @@ size_t machine_memory(void) {
   return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : (size_t)-1;
 }
 
-static void choose_way(sparc_ppo *ppo, sparc_ppo_memory *m) {
+static void choose_way(sparc_ppo *ppo) {
   const sparc_ppo_config *c = &ppo->own.config;
+  sparc_ppo_memory *m = &ppo->needs;
   /* without being told, auto does not exceed half of the machine's memory */
   const size_t limit = c->memory_limit ? c->memory_limit : machine_memory() / 2;
   if (learns_by_windows(ppo)) return;
@@ -175,7 +176,8 @@ static void choose_way(sparc_ppo *ppo, sparc_ppo_memory *m) {
   size_past(ppo, m->traces == SPARC_TRACES_STORED ? BY_TRACES : BY_RECORDS);
 }
 
-static sparc_status check_memory(const sparc_ppo *ppo, const sparc_ppo_memory *m) {
+static sparc_status check_memory(const sparc_ppo *ppo) {
+  const sparc_ppo_memory *m = &ppo->needs;
   const double mega = 1e6, limit = (double)ppo->own.config.memory_limit;
   const bool stored = m->traces == SPARC_TRACES_STORED;
   const double needed = (double)((stored ? m->stored_bytes : m->free_bytes) + m->other_bytes);
@@ -253,8 +255,15 @@ static sparc_status check_refresh(const sparc_ppo *ppo) {
   return SPARC_OK;
 }
 
-/* everything but the memory itself */
-static sparc_status describe(const sparc_ppo_config *config, sparc_ppo *ppo, sparc_ppo_memory *memory) {
+void ppo_choose_traces(sparc_ppo *ppo, sparc_traces traces, size_t memory_limit) {
+  ppo->own.config.traces = traces;
+  ppo->own.config.memory_limit = memory_limit;
+  ppo->needs = measure_memory(ppo);
+  choose_way(ppo);
+  ppo->own.config.traces = ppo->needs.traces;
+}
+
+static sparc_status describe(const sparc_ppo_config *config, sparc_ppo *ppo) {
   sparc_status status = config_complete(config, &ppo->own);
   if (status == SPARC_OK) status = make_task(ppo);
   if (status != SPARC_OK) return status;
@@ -263,18 +272,27 @@ static sparc_status describe(const sparc_ppo_config *config, sparc_ppo *ppo, spa
   if (status == SPARC_OK) status = check_refresh(ppo);
   if (status == SPARC_OK) status = plan_windows(ppo);
   if (status == SPARC_OK) status = count_symbols(ppo, &ppo->rollout.symbols.most);
-  if (status != SPARC_OK) return status;
-  *memory = measure_memory(ppo);
-  choose_way(ppo, memory);
-  ppo->own.config.traces = memory->traces;
-  return SPARC_OK;
+  if (status == SPARC_OK) ppo_choose_traces(ppo, ppo->own.config.traces, ppo->own.config.memory_limit);
+  return status;
+}
+
+sparc_status ppo_describe(const sparc_ppo_config *config, sparc_ppo **out) {
+  *out = NULL;
+  sparc_ppo *ppo = sparc_alloc(sizeof *ppo);
+  if (!ppo) return fail(SPARC_NO_MEMORY, "no memory for a run");
+  const sparc_status status = describe(config, ppo);
+  if (status == SPARC_OK)
+    *out = ppo;
+  else
+    sparc_ppo_free(ppo);
+  return status;
 }
 
 sparc_status sparc_ppo_memory_of(const sparc_ppo_config *config, sparc_ppo_memory *memory) {
   if (!memory) return fail(SPARC_INVALID, "memory is NULL");
-  sparc_ppo *ppo = sparc_alloc(sizeof *ppo);
-  if (!ppo) return fail(SPARC_NO_MEMORY, "no memory for a run");
-  const sparc_status status = describe(config, ppo, memory);
+  sparc_ppo *ppo;
+  const sparc_status status = ppo_describe(config, &ppo);
+  if (status == SPARC_OK) *memory = ppo->needs;
   sparc_ppo_free(ppo);
   return status;
 }
@@ -287,20 +305,11 @@ static void open_streams(sparc_ppo *ppo) {
   }
 }
 
-sparc_status ppo_make(const sparc_ppo_config *config, sparc_ppo **out) {
-  sparc_ppo *ppo = sparc_alloc(sizeof *ppo);
-  if (!ppo) return fail(SPARC_NO_MEMORY, "no memory for a run");
-  sparc_ppo_memory memory;
-  sparc_status status = describe(config, ppo, &memory);
-  if (status == SPARC_OK) status = check_memory(ppo, &memory);
+sparc_status ppo_allocate(sparc_ppo *ppo) {
+  sparc_status status = check_memory(ppo);
   if (status == SPARC_OK) status = allocate(ppo);
-  if (status != SPARC_OK) {
-    sparc_ppo_free(ppo);
-    return status;
-  }
-  open_streams(ppo);
-  *out = ppo;
-  return SPARC_OK;
+  if (status == SPARC_OK) open_streams(ppo);
+  return status;
 }
 
 /* the first observations open an episode each; state and sensitivities start at zero */
@@ -318,19 +327,20 @@ static sparc_status begin(sparc_ppo *ppo) {
   return status;
 }
 
+sparc_status ppo_start(sparc_ppo *ppo) {
+  sparc_status status = ppo_allocate(ppo);
+  if (status == SPARC_OK) status = sparc_network_init(ppo->network, ppo->own.config.seed, ppo->params);
+  if (status == SPARC_OK) status = sparc_network_prepare(ppo->network, ppo->params, ppo->prepared);
+  return status == SPARC_OK ? begin(ppo) : status;
+}
+
 sparc_status sparc_ppo_create(const sparc_ppo_config *config, sparc_ppo **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
+  sparc_status status = ppo_describe(config, out);
+  if (status == SPARC_OK) status = ppo_start(*out);
+  if (status == SPARC_OK) return SPARC_OK;
+  sparc_ppo_free(*out);
   *out = NULL;
-  sparc_ppo *ppo = NULL;
-  sparc_status status = ppo_make(config, &ppo);
-  if (status != SPARC_OK || !ppo) return status;
-  status = sparc_network_init(ppo->network, ppo->own.config.seed, ppo->params);
-  if (status == SPARC_OK) status = sparc_network_prepare(ppo->network, ppo->params, ppo->prepared);
-  if (status == SPARC_OK) status = begin(ppo);
-  if (status == SPARC_OK)
-    *out = ppo;
-  else
-    sparc_ppo_free(ppo);
   return status;
 }
 

@@ -47,8 +47,9 @@ struct sparc_ppo {
   sparc_network *network;
   sparc_network_sizes n;
   time_gradient way;
+  sparc_ppo_memory needs;
 
-  void *memory;
+  void *memory; /* NULL: it is described, and not more */
   float *params, *moments, *gradient, *prepared;
   float *collected_with; /* (prepared): the cell's weights as they were when the rollout was collected */
   observation_normaliser observations;
@@ -72,12 +73,27 @@ sparc_envs_config ppo_task_of(const sparc_ppo_config *c, int n);
 
 size_t machine_memory(void); /* bytes */
 
-/* a run without weights and without its first observations */
-sparc_status ppo_make(const sparc_ppo_config *config, sparc_ppo **out);
+/* A run begins in two steps: ppo_describe checks the configuration, makes environments and network, probes the task
+ * and finds out what memory it needs; ppo_start takes the memory and draws weights and first observations. */
+sparc_status ppo_describe(const sparc_ppo_config *config, sparc_ppo **out);
+sparc_status ppo_start(sparc_ppo *ppo);
 
-/* sparc_ppo_restore of a file whose task may be one of these plugins; the list ends with NULL, NULL: none */
-sparc_status ppo_restore(const char *path, const sparc_env_kind *kind, const char *const *plugins, int threads,
-                         sparc_ppo **out);
+/* ppo_restore takes memory, weights and all that a run carries from a file. It fills in a described run of the same
+ * configuration, apart from what `traces` auto chose, which is left to its owner on failure; `described` NULL: it
+ * describes one, whose task may be one of these plugins (the list ends with NULL; NULL: none). */
+typedef struct ppo_source {
+  const char *path;
+  const sparc_env_kind *kind; /* NULL: as the file says */
+  const char *const *plugins;
+  int threads;
+  sparc_ppo *described;
+} ppo_source;
+sparc_status ppo_restore(const ppo_source *from, sparc_ppo **out);
+
+/* ppo_allocate takes the memory of a described run. With other traces and limit than were described it chooses its
+ * gradient through time again. */
+sparc_status ppo_allocate(sparc_ppo *ppo);
+void ppo_choose_traces(sparc_ppo *ppo, sparc_traces traces, size_t memory_limit);
 
 /* what the episodes that ended in a rollout amount to, and where its time went */
 typedef struct collection {

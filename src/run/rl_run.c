@@ -26,10 +26,10 @@ enum { ROLLOUTS_PER_CHECKPOINT = 10 };
 struct rl_run {
   rl_config config; /* settled */
   char options[CELL_OPTIONS_SIZE];
-  sparc_ppo_memory memory;
   run_folder folder;
-  run_lock lock;  /* of the folder, during an execution */
-  sparc_ppo *ppo; /* NULL: not begun */
+  run_lock lock;        /* of the folder, during an execution */
+  sparc_ppo *described; /* from the creation on; what begins is the same object */
+  sparc_ppo *ppo;       /* NULL: not begun */
   metrics metrics;
   provenance earlier, made; /* of the parts before this execution, and of all */
   double *returns;          /* (rollouts) mean return of each so far */
@@ -66,7 +66,7 @@ static sparc_status settle(rl_run *run) {
   sparc_status status = run_folder_at(c->folder, &run->folder);
   if (status == SPARC_OK && c->resume) status = run_folder_require(&run->folder);
   if (status == SPARC_OK) status = rl_settle(c, run->options);
-  if (status == SPARC_OK) status = sparc_ppo_memory_of(&c->ppo, &run->memory);
+  if (status == SPARC_OK) status = ppo_describe(&c->ppo, &run->described);
   if (status != SPARC_OK) return status;
   run->returns = calloc((size_t)c->ppo.rollouts, sizeof *run->returns);
   return run->returns ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the returns of %ld rollouts", c->ppo.rollouts);
@@ -91,13 +91,13 @@ sparc_status rl_run_create(const rl_config *config, rl_run **out) {
 void rl_run_free(rl_run *run) {
   if (!run) return;
   metrics_close(&run->metrics);
-  sparc_ppo_free(run->ppo);
+  sparc_ppo_free(run->ppo ? run->ppo : run->described);
   free(run->returns);
   sparc_free(run);
 }
 
 const rl_config *rl_run_config(const rl_run *run) { return &run->config; }
-sparc_ppo_memory rl_run_memory(const rl_run *run) { return run->memory; }
+sparc_ppo_memory rl_run_memory(const rl_run *run) { return run->described->needs; }
 const sparc_ppo *rl_run_ppo(const rl_run *run) { return run->ppo; }
 const provenance *rl_run_provenance(const rl_run *run) { return &run->made; }
 
@@ -241,8 +241,9 @@ static sparc_status begin_fresh(rl_run *run) {
   if (status != SPARC_OK) return status;
   if (found && !c->force && !rl_resumes(c))
     return fail(SPARC_INVALID, "'%.300s' holds a run already; resume continues it, force replaces it", c->folder);
-  status = sparc_ppo_create(&c->ppo, &run->ppo);
+  status = ppo_start(run->described);
   if (status != SPARC_OK) return status;
+  run->ppo = run->described;
   status = run_folder_make(&run->folder);
   if (status == SPARC_OK) status = run_lock_take(&run->folder, &run->lock);
   if (status == SPARC_OK) status = run_folder_empty(&run->folder);
@@ -281,7 +282,9 @@ static sparc_status restore(rl_run *run) {
   status = compare_checkpoint(run);
   /* the checkpoint's task may be a plugin only if it is the run's, which is the caller's choice */
   const char *const plugins[] = {run->config.ppo.task, NULL};
-  if (status == SPARC_OK) status = ppo_restore(folder->last, NULL, plugins, run->config.ppo.threads, &run->ppo);
+  const ppo_source from = {
+      .path = folder->last, .plugins = plugins, .threads = run->config.ppo.threads, .described = run->described};
+  if (status == SPARC_OK) status = ppo_restore(&from, &run->ppo);
   if (status != SPARC_OK) return run_folder_blame(folder, status);
   const long done = sparc_ppo_rollouts_done(run->ppo);
   if (done > run->config.ppo.rollouts)
