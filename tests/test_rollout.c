@@ -28,6 +28,7 @@ static const sparc_cell_config configs[] = {
     {.kind = "sparc", .D = 4, .H = 6, .options = "variant=frozen-gain"},
     {.kind = "sparc", .D = 22, .H = 11, .options = "projection=none"},
     {.kind = "sparc", .D = 33, .H = 24, .options = "groups=4"},
+    {.kind = "sparc", .D = 9, .H = 70, .options = "groups=7"},
     {.kind = "sparc", .D = 6, .H = 6, .options = "groups=3,variant=fixed-controls"},
     {.kind = "rtu", .D = 7, .H = 9},
     {.kind = "rtu", .D = 96, .H = 70},
@@ -56,7 +57,8 @@ static double worst_block(const problem *p, const double *got, const double *wan
   for (size_t b = 0; b < count; b++) {
     double error = 0, scale = 1e-30;
     for (size_t i = blocks[b].offset; i < blocks[b].offset + blocks[b].size; i++) {
-      if (!(fabs(got[i] - want[i]) <= error)) error = fabs(got[i] - want[i]);
+      if (isnan(got[i])) return INFINITY;
+      if (fabs(got[i] - want[i]) > error) error = fabs(got[i] - want[i]);
       if (fabs(want[i]) > scale) scale = fabs(want[i]);
     }
     if (!(error / scale <= worst)) worst = error / scale;

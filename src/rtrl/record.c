@@ -255,6 +255,16 @@ static void clear_output_columns(const run *r, range modes, size_t steps, real *
   }
 }
 
+/* the columns of these modes: runs of H of the projected ones, but not those of groups, and copies of these behind them
+ */
+static void add_columns(const run *r, range modes, const real *dpre, real *sum) {
+  const size_t projected = (size_t)r->cell->projected;
+  const size_t runs[][2] = {{0, projected - projected % r->H}, {projected, r->pre}};
+  for (size_t k = 0; k < 2; k++)
+    for (size_t column = runs[k][0] + modes.first; column < runs[k][1]; column += r->H)
+      for (size_t i = column; i < column + modes.n; i++) sum[i] += dpre[i];
+}
+
 /* the steps of a piece are added to their symbols, the columns of these modes alone */
 static void add_to_symbols(const run *r, const scan_part *part, const piece *p, piece_rows rows) {
   const size_t symbols = (size_t)r->view->symbols;
@@ -262,8 +272,7 @@ static void add_to_symbols(const run *r, const scan_part *part, const piece *p, 
     const size_t symbol = (size_t)r->view->symbol[t];
     real *sum = r->symbol_dpre_sums + (part->group * symbols + symbol) * r->pre;
     real *shared = r->symbol_dshared_sums + (part->tile * symbols + symbol) * r->shared;
-    for (size_t column = part->modes.first; column < r->pre; column += r->H)
-      for (size_t i = column; i < column + part->modes.n; i++) sum[i] += rows.dpre[i];
+    add_columns(r, part->modes, rows.dpre, sum);
     for (size_t q = 0; q < r->shared; q++) shared[q] += rows.dshared[q];
   }
 }
