@@ -19,11 +19,14 @@ sparc_status device_fill(sparc_slice to, size_t n, bool bf16, const char *name, 
   const size_t drawn = n < PERIOD ? n : PERIOD, element = bf16 ? sizeof(sparc_bf16) : sizeof(float);
   float *values = sparc_alloc(drawn * sizeof *values);
   sparc_bf16 *narrow = sparc_alloc(drawn * sizeof *narrow);
-  sparc_status status = values && narrow ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for %zu numbers", drawn);
-  if (status == SPARC_OK) {
-    draw(values, drawn, name, low, high);
-    sparc_bf16_from_floats(drawn, values, narrow);
+  if (!values || !narrow) {
+    sparc_free(values);
+    sparc_free(narrow);
+    return fail(SPARC_NO_MEMORY, "no memory for %zu numbers", drawn);
   }
+  draw(values, drawn, name, low, high);
+  sparc_bf16_from_floats(drawn, values, narrow);
+  sparc_status status = SPARC_OK;
   for (size_t at = 0; at < n && status == SPARC_OK; at += drawn) {
     const sparc_slice part = {to.memory, to.offset + at * element};
     status = sparc_memory_write(part, bf16 ? (void *)narrow : values, (n - at < drawn ? n - at : drawn) * element);

@@ -30,23 +30,23 @@ typedef struct device_mixer {
 
 /* device_mixer_create makes it and fills its inputs. After a failure nothing is left to free. */
 sparc_status device_mixer_create(sparc_device *device, const device_mixer_config *config, device_mixer *out);
-void device_mixer_free(device_mixer *mixer);
+void device_mixer_free(device_mixer *m);
 
 /* what is enqueued; set counts from 0 and wraps around. Gradients of parameters are added up. */
-sparc_status device_mixer_forward(const device_mixer *mixer, size_t set);
-sparc_status device_mixer_backward(const device_mixer *mixer, size_t set);
+sparc_status device_mixer_forward(const device_mixer *m, size_t set);
+sparc_status device_mixer_backward(const device_mixer *m, size_t set);
 
 /* device_mixer_read gives a row array of set 0 as floats, device_mixer_write writes one. */
-sparc_status device_mixer_read(const device_mixer *mixer, int row, float *to);
-sparc_status device_mixer_write(const device_mixer *mixer, int row, const float *from);
+sparc_status device_mixer_read(const device_mixer *m, int row, float *to);
+sparc_status device_mixer_write(const device_mixer *m, int row, const float *from);
 
 /* device_mixer_set_params takes other parameters, [params] of the cell. */
-sparc_status device_mixer_set_params(device_mixer *mixer, const float *params);
+sparc_status device_mixer_set_params(device_mixer *m, const float *params);
 
 /* device_mixer_count counts the bytes that the kernels of a mixer move, forward and backward; no device is needed. */
 sparc_status device_mixer_count(const device_mixer_config *config, double *forward, double *backward);
 
 /* elements of a row array */
-size_t device_mixer_elements(const device_mixer *mixer, int row);
+size_t device_mixer_elements(const device_mixer *m, int row);
 
 #endif

@@ -10,9 +10,9 @@ typedef struct device_naive device_naive;
 
 /* device_naive_create makes the arrays of config: config->T steps of config->B streams. */
 sparc_status device_naive_create(sparc_device *device, const device_mixer_config *config, device_naive **out);
-void device_naive_free(device_naive *naive); /* may be NULL */
+void device_naive_free(device_naive *n); /* may be NULL */
 
-sparc_status device_naive_forward(const device_naive *naive);
-sparc_status device_naive_backward(const device_naive *naive);
+sparc_status device_naive_forward(const device_naive *n);
+sparc_status device_naive_backward(const device_naive *n);
 
 #endif

@@ -17,12 +17,12 @@ typedef struct recorder_block {
   bool used;
 } recorder_block;
 
-typedef struct recorder {
+typedef struct recorder_state {
   char *text;
   recorder_block block[BLOCKS];
   recorded_launch launch[RECORDER_LAUNCHES];
   size_t launches;
-} recorder;
+} recorder_state;
 
 /* ---- backend ------------------------------------------------------------------------------------ */
 
@@ -43,18 +43,18 @@ static sparc_status recorder_describe(int index, sparc_device_info *info) {
 
 static sparc_status recorder_start(int index, void **context) {
   (void)index;
-  recorder *r = *context = calloc(1, sizeof *r);
+  recorder_state *r = *context = calloc(1, sizeof *r);
   return r ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for a recorder");
 }
 
 static void recorder_close(void *context) {
-  recorder *r = context;
+  recorder_state *r = context;
   free(r->text);
   free(r);
 }
 
 static sparc_status recorder_allocate(void *context, size_t bytes, void **buffer) {
-  recorder *r = context;
+  recorder_state *r = context;
   for (size_t i = 0; i < BLOCKS; i++) {
     if (r->block[i].used) continue;
     r->block[i] = (recorder_block){bytes, true};
@@ -88,7 +88,7 @@ static sparc_status recorder_copy(void *context, void *from, size_t from_offset,
 
 static sparc_status recorder_build(void *context, const char *text, bool fast, void **program) {
   (void)fast;
-  recorder *r = context;
+  recorder_state *r = context;
   free(r->text);
   r->text = strdup(text);
   *program = r;
@@ -119,7 +119,7 @@ static void recorder_release_kernel(void *context, void *kernel) {
 }
 
 static sparc_status recorder_launch(void *context, const kernel_launch *launch) {
-  recorder *r = context;
+  recorder_state *r = context;
   if (r->launches == RECORDER_LAUNCHES) return fail(SPARC_INVALID, "more than %d launches", RECORDER_LAUNCHES);
   recorded_launch *l = &r->launch[r->launches++];
   *l = (recorded_launch){.groups = launch->groups, .raw = *launch};
@@ -152,8 +152,8 @@ static const device_backend backend_recorder = {
 
 /* ---- counting ----------------------------------------------------------------------------------- */
 
-/* the parameters of a kernel in the text: behind "KERNEL(size) name(", or those of the products, whose name is NAME */
-static const char *signature_of(const char *text, const char *kernel) {
+/* what stands behind "KERNEL(size) name(" in the text, or NULL */
+static const char *find_kernel(const char *text, const char *kernel) {
   for (const char *at = text; (at = strstr(at, "\nKERNEL(")) != NULL; at++) {
     const char *name = strstr(at, ") ");
     const char *open = name ? strchr(name, '(') : NULL;
@@ -161,7 +161,13 @@ static const char *signature_of(const char *text, const char *kernel) {
     const size_t length = (size_t)(open - name) - 2;
     if (length == strlen(kernel) && memcmp(name + 2, kernel, length) == 0) return open + 1;
   }
-  return strcmp(kernel, "NAME") == 0 ? NULL : signature_of(text, "NAME");
+  return NULL;
+}
+
+/* the parameters of a kernel; the name of the products is a macro */
+static const char *signature_of(const char *text, const char *kernel) {
+  const char *found = find_kernel(text, kernel);
+  return found ? found : find_kernel(text, "NAME");
 }
 
 /* names and directions of the arrays, from the declarations ARRAY([const] type, name) */
@@ -194,7 +200,7 @@ static size_t begin_of(const kernel_launch *raw, size_t index) {
 }
 
 /* from there to where the next array of the block begins */
-static size_t extent_of(const recorder *r, const kernel_launch *raw, size_t index) {
+static size_t extent_of(const recorder_state *r, const kernel_launch *raw, size_t index) {
   const recorder_block *block = raw->argument[index].buffer;
   const size_t begin = begin_of(raw, index);
   size_t end = block->bytes;
@@ -217,7 +223,7 @@ static void count_sums(recorded_launch *l) {
   l->array[1].bytes = n * sizeof(float);
 }
 
-static void count_launch(const recorder *r, recorded_launch *l) {
+static void count_launch(const recorder_state *r, recorded_launch *l) {
   for (size_t i = 0; i < l->arrays; i++) {
     recorded_array *a = &l->array[i];
     a->absent = l->raw.argument[2 * i + 1].value < 0;
@@ -234,18 +240,18 @@ static void count_launch(const recorder *r, recorded_launch *l) {
 
 /* ---- recorder ----------------------------------------------------------------------------------- */
 
-static recorder *recorder_of(const sparc_device *device) { return device->context; }
+static recorder_state *recorder_of(const sparc_device *recorder) { return recorder->context; }
 
 sparc_status recorder_open(bool fast, sparc_device **out) {
   return device_open_on(&backend_recorder, &(sparc_device_config){.fast = fast, .cache = ""}, 0, out);
 }
 
-void recorder_clear(sparc_device *device) { recorder_of(device)->launches = 0; }
+void recorder_clear(sparc_device *recorder) { recorder_of(recorder)->launches = 0; }
 
-const char *recorder_text(const sparc_device *device) { return recorder_of(device)->text; }
+const char *recorder_text(const sparc_device *recorder) { return recorder_of(recorder)->text; }
 
-sparc_status recorder_launches(sparc_device *device, const recorded_launch **launches, size_t *count) {
-  recorder *r = recorder_of(device);
+sparc_status recorder_launches(sparc_device *recorder, const recorded_launch **launches, size_t *count) {
+  recorder_state *r = recorder_of(recorder);
   for (size_t i = 0; i < r->launches; i++) {
     r->launch[i].arrays = 0;
     const sparc_status status = read_signature(r->text, &r->launch[i]);
@@ -257,16 +263,16 @@ sparc_status recorder_launches(sparc_device *device, const recorded_launch **lau
   return SPARC_OK;
 }
 
-sparc_status recorder_count_bytes(sparc_device *device, sparc_status (*forward)(const void *),
+sparc_status recorder_count_bytes(sparc_device *recorder, sparc_status (*forward)(const void *),
                                   sparc_status (*backward)(const void *), const void *context, double *forward_bytes,
                                   double *backward_bytes) {
   const recorded_launch *launches;
   size_t count = 0;
-  recorder_clear(device);
+  recorder_clear(recorder);
   sparc_status status = forward(context);
-  const size_t first = recorder_of(device)->launches;
+  const size_t first = recorder_of(recorder)->launches;
   if (status == SPARC_OK) status = backward(context);
-  if (status == SPARC_OK) status = recorder_launches(device, &launches, &count);
+  if (status == SPARC_OK) status = recorder_launches(recorder, &launches, &count);
   *forward_bytes = *backward_bytes = 0;
   for (size_t i = 0; i < count; i++)
     *(i < first ? forward_bytes : backward_bytes) += launches[i].loaded + launches[i].stored;

@@ -31,10 +31,10 @@ typedef struct device_scan {
 
 /* device_scan_create makes it and fills its inputs. After a failure nothing is left to free. */
 sparc_status device_scan_create(sparc_device *device, const sparc_device_scan_config *config, device_scan *out);
-void device_scan_free(device_scan *scan);
+void device_scan_free(device_scan *s);
 
-sparc_status device_scan_forward(const device_scan *scan);
-sparc_status device_scan_backward(const device_scan *scan);
+sparc_status device_scan_forward(const device_scan *s);
+sparc_status device_scan_backward(const device_scan *s);
 
 /* device_scan_count counts the bytes that the kernels of a scan move, as device_mixer_count does. */
 sparc_status device_scan_count(const sparc_device_scan_config *config, double *forward, double *backward);

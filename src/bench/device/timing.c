@@ -27,7 +27,7 @@ static sparc_status time_round(sparc_device *device, device_work work, void *con
 sparc_status device_time(sparc_device *device, device_work work, void *context, double seconds, double *out) {
   enum { FEWEST = 3, MOST = 31, CALLS = 1000 };
   const double round = seconds / MOST;
-  double times[MOST], one = 0, spent = 0;
+  double times[MOST] = {0}, one = 0, spent = 0;
   size_t call = 0, rounds = 0;
   sparc_status status = time_round(device, work, context, 1, &call, &one); /* drivers compile at the first launch */
   if (status == SPARC_OK) status = time_round(device, work, context, 1, &call, &one);

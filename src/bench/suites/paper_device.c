@@ -116,8 +116,7 @@ static sparc_status measure_mixer(const device_run *run, mixer_shape *shape, mix
 static void put_mixer(const device_run *run, const paper_mixer *paper, int projection, const mixer_shape *shape,
                       const mixer_cost *sparc, const mixer_cost *rglru) {
   static const char *const titles[] = {
-      "Panel (b): mixer forward and backward, fixed number of tokens. S: SPARC, R: RG-LRU, times in ms. GB/s: counted "
-      "bytes over time.",
+      "Panel (b): mixer forward and backward, fixed number of tokens. S: SPARC, R: RG-LRU, ms; GB/s: counted bytes.",
       "Panel (c): the same at a larger width.", "Panel (d): the same by batch size."};
   static const char *const tables[] = {"panel b", "panel c", "panel d"};
   const double tokens = (double)shape->config.B * shape->config.T;
@@ -362,15 +361,16 @@ static sparc_status compare_all(const device_run *run, const device_mixer *m, fl
 }
 
 static bool table_agreement(device_run *run) {
-  enum { B = 2, T = 64, WIDTH = 32, LONGEST = B * T * WIDTH };
+  enum { B = 2, T = 64, WIDTH = 32 };
+  const size_t longest = (size_t)B * T * WIDTH;
   const device_mixer_config config = {.cell = "sparc", .options = "projection=none", .B = B, .T = T, .D = WIDTH};
   device_mixer m;
   bool good = true;
   if (!goes_on(run)) return false;
   sparc_status status = device_mixer_create(run->device, &config, &m);
   if (status != SPARC_OK) return row_failed(run, "agreement", status);
-  float *room = sparc_alloc(3 * LONGEST * sizeof *room);
-  status = room ? compare_all(run, &m, room, room + LONGEST, room + 2 * LONGEST, &good)
+  float *room = sparc_alloc(3 * longest * sizeof *room);
+  status = room ? compare_all(run, &m, room, room + longest, room + 2 * longest, &good)
                 : fail(SPARC_NO_MEMORY, "no memory for the results of a mixer");
   sparc_free(room);
   device_mixer_free(&m);
