@@ -26,6 +26,7 @@ typedef struct sparc_sample {
   int length;          /* steps, >= 1 */
   int label;           /* class, for a head of classes; -1: unknown */
   const float *target; /* [length][outputs], for a head on every step; [outputs] for another one that learns numbers */
+  const int *labels;   /* [length]: classes, for a head of classes on every step; else NULL */
 } sparc_sample;
 
 /* A view of examples wherever they are stored; what it points to must outlive it. */
@@ -42,8 +43,8 @@ typedef struct sparc_samples {
 
 typedef struct sparc_evaluation {
   long examples;
-  double loss;     /* mean cross-entropy per example, or mean squared error per number */
-  double accuracy; /* fraction right; 0 for a head of numbers */
+  double loss;     /* mean cross-entropy per label, or mean squared error per number */
+  double accuracy; /* fraction of labels that are right; 0 for a head of numbers */
   double nmse;     /* summed squared error over summed squared target; 0 for a head of classes */
   double mse;      /* mean squared error per number, in the units of the targets; 0 for a head of classes */
   double r2;       /* 1 less the squared error over that of each target's mean, mean over the outputs; likewise */

@@ -46,12 +46,20 @@ typedef enum sparc_head_input {
   SPARC_HEAD_CONSTANT /* nothing: learned numbers, for example the logarithm of a policy's deviation: [outputs] */
 } sparc_head_input;
 
+typedef enum sparc_head_kind {                      /* what a head learns */
+                               SPARC_HEAD_BY_INPUT, /* values on every step; else classes, or values where examples have
+                                                       targets */
+                               SPARC_HEAD_CLASSES,  /* logits of classes */
+                               SPARC_HEAD_VALUES    /* numbers */
+} sparc_head_kind;
+
 typedef struct sparc_head_config {
   const char *name; /* its blocks are NAME.hidden.weight, NAME.hidden.bias, NAME.weight, NAME.bias; NULL: "head" */
   sparc_head_input input;
   int outputs;
   int hidden;               /* width of the tanh layer in front of the linear one; 0: none */
   double hidden_gain, gain; /* of orthogonal initial weights; 0: lecun_normal. Biases, and constants, start at 0. */
+  sparc_head_kind kind;     /* for training and models; networks run all kinds alike */
   int tied; /* 1: the linear layer's weight is the table of symbols: outputs == symbols, no hidden layer,
                features as wide as the table */
 } sparc_head_config;

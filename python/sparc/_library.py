@@ -51,7 +51,7 @@ class sparc_sequence_gradient(Structure):
 
 class sparc_head_config(Structure):
     _fields_ = [("name", c_char_p), ("input", c_int), ("outputs", c_int), ("hidden", c_int), ("hidden_gain", c_double),
-                ("gain", c_double), ("tied", c_int)]
+                ("gain", c_double), ("kind", c_int), ("tied", c_int)]
 
 
 class sparc_network_config(Structure):

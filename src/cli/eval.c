@@ -8,6 +8,7 @@
 #include "cli/settings.h"
 #include "data/nearest.h"
 #include "io/json.h"
+#include "nn/head.h"
 #include "run/data.h"
 #include "run/read_settings.h"
 #include "run/run_settings.h"
@@ -245,7 +246,7 @@ typedef enum outcome { CLASSES, TARGETS, NUMBERS } outcome;
 
 static outcome outcome_of(const sparc_model *model) {
   if (sparc_model_preprocessing(model)->targets) return TARGETS;
-  return sparc_network_config_of(sparc_model_network(model)).head->input == SPARC_HEAD_STEPS ? NUMBERS : CLASSES;
+  return head_learns_values(sparc_network_config_of(sparc_model_network(model)).head, false) ? NUMBERS : CLASSES;
 }
 
 static void print_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, outcome o,

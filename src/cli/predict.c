@@ -11,6 +11,7 @@
 #include "cli/input.h"
 #include "cli/settings.h"
 #include "data/text.h"
+#include "nn/head.h"
 #include "run/read_settings.h"
 #include "run/run_settings.h"
 #include "sparc/train.h"
@@ -295,15 +296,15 @@ static sparc_status predict(const char *who, predict_settings *s) {
   if (status == SPARC_OK) {
     const sparc_network_config network = sparc_network_config_of(sparc_model_network(model));
     const sparc_preprocessing *known = sparc_model_preprocessing(model);
+    const bool values = head_learns_values(network.head, known->targets > 0);
     answers w = {.who = who,
                  .labels = known->classes ? known->labels : NULL,
                  .outputs = network.head->outputs,
-                 .kind = network.head->input == SPARC_HEAD_STEPS ? ANSWER_STEPS
-                         : known->targets > 0                    ? ANSWER_NUMBERS
-                                                                 : ANSWER_CLASSES,
+                 .kind = head_has_steps(network.head) && !s->follow ? ANSWER_STEPS
+                         : values                                   ? ANSWER_NUMBERS
+                                                                    : ANSWER_CLASSES,
                  .unit = s->follow ? "step" : "row",
                  .jsonl = s->style == JSONL};
-    if (s->follow && w.kind == ANSWER_STEPS) w.kind = ANSWER_NUMBERS;
     status = strcmp(s->input, "-") == 0 ? predict_stream(model, s, &w) : predict_file(model, s, &w);
   }
   sparc_model_free(model);

@@ -232,7 +232,9 @@ static sparc_status check_ranges(const range_check *checks, size_t count) {
 static sparc_status check_head(const sparc_head_config *head) {
   const int constant = head->input == SPARC_HEAD_CONSTANT;
   const range_check checks[] = {{"head.input", (int)head->input, 0, SPARC_HEAD_CONSTANT},
-                                {"outputs", head->outputs, 1, WIDEST},
+                                {"head.kind", (int)head->kind, 0, SPARC_HEAD_VALUES},
+                                {"head.tied", head->tied, 0, 1},
+                                {"outputs", head->outputs, 1, head->tied ? MOST_SYMBOLS : WIDEST},
                                 {"hidden", head->hidden, 0, constant ? 0 : WIDEST}};
   sparc_status status = check_ranges(checks, sizeof checks / sizeof *checks);
   if (status != SPARC_OK) return status;
@@ -267,13 +269,15 @@ static sparc_status check_config(const sparc_network_config *config) {
       {"inputs", config->inputs, 1, symbols ? 1 : WIDEST},
       {"layers", config->layers, named, DEEPEST},
       {"embedding", (int)config->embedding, alike ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE, SPARC_EMBED_SYMBOLS},
-      {"symbols", config->symbols, symbols, symbols ? MOST_SYMBOLS : 0},
+      {"symbols", config->symbols, 0, symbols ? MOST_SYMBOLS : 0},
       {"width", config->width, embedded ? 1 : 0, WIDEST},
       {"features", (int)config->features, 0, alike ? SPARC_FEATURES_OUTPUT : SPARC_FEATURES_POLICY},
       {"init", (int)config->init, 0, SPARC_INIT_RELEASED},
       {"heads", config->heads, 1, MAX_HEADS}};
   sparc_status status = check_ranges(checks, sizeof checks / sizeof *checks);
   if (status != SPARC_OK) return status;
+  if (symbols && config->symbols < 1)
+    return fail(SPARC_INVALID, "embedding is symbols, but symbols is %d, expected how many there are", config->symbols);
   if (!(config->dropout >= 0 && config->dropout < 1))
     return fail(SPARC_INVALID, "dropout is %g, expected 0 to below 1", config->dropout);
   if (!config->head) return fail(SPARC_INVALID, "head is NULL, expected %d heads", config->heads);
@@ -298,7 +302,7 @@ static sparc_status check_names(const sparc_network *net) {
 /* what heads that are tied read must be as wide as a row of the table */
 static sparc_status check_features(const sparc_network *net) {
   for (int i = 0; i < net->config.heads; i++)
-    if (net->head_config[i].tied && net->features != net->embed.out)
+    if (net->head_config[i].tied && net->features != (size_t)net->config.width)
       return fail(SPARC_INVALID, "a tied head reads %zu features, expected the width %d of the table", net->features,
                   net->config.width);
   return SPARC_OK;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "nn/head.h"
 #include "nn/losses.h"
 
 #include <math.h>
@@ -26,7 +27,9 @@ sparc_status check_samples(const sparc_network *network, const sparc_samples *sa
   if (samples->targets && samples->targets != config.head->outputs)
     return fail(SPARC_INVALID, "samples.targets is %d, the head has %d outputs", samples->targets,
                 config.head->outputs);
-  if (samples->targets && samples->target_steps != (config.head->input == SPARC_HEAD_STEPS))
+  if (samples->targets && !head_learns_values(config.head, true))
+    return fail(SPARC_INVALID, "samples.targets is %d, but the head learns classes", samples->targets);
+  if (samples->targets && samples->target_steps != head_has_steps(config.head))
     return fail(SPARC_INVALID, "samples.target_steps is %d, but the head %s", samples->target_steps,
                 samples->target_steps ? "gives one output for a sequence" : "is on every step");
   if (samples->channels != config.inputs)
@@ -42,13 +45,23 @@ static sparc_status check_values(const char *what, int index, const float *value
   return SPARC_OK;
 }
 
+static sparc_status check_step_labels(const sparc_sample *e, int classes, int index) {
+  if (!e->labels) return fail(SPARC_INVALID, "example %d: labels is NULL, expected a class for every step", index);
+  for (int t = 0; t < e->length; t++)
+    if (e->labels[t] < 0 || e->labels[t] >= classes)
+      return fail(SPARC_INVALID, "example %d: label of step %d is %d, expected 0 to %d", index, t, e->labels[t],
+                  classes - 1);
+  return SPARC_OK;
+}
+
 static sparc_status check_answer(const sparc_network_config *config, const sparc_sample *e, bool numbers, int index) {
   const int outputs = config->head->outputs;
-  const bool steps = config->head->input == SPARC_HEAD_STEPS;
-  if (numbers || steps) {
+  const bool steps = head_has_steps(config->head);
+  if (head_learns_values(config->head, numbers)) {
     if (!e->target) return fail(SPARC_INVALID, "example %d: target is NULL, expected numbers", index);
     return check_values("target", index, e->target, steps ? (size_t)e->length : 1, (size_t)outputs);
   }
+  if (steps) return check_step_labels(e, outputs, index);
   if (e->label < 0 || e->label >= outputs)
     return fail(SPARC_INVALID, "example %d: label is %d, expected 0 to %d", index, e->label, outputs - 1);
   return SPARC_OK;
@@ -85,14 +98,15 @@ sparc_status check_examples(const sparc_network *network, const example_source *
 
 static void carve(arena *a, batch *b) {
   const size_t rows = b->steps ? b->B * b->T : b->B;
+  const bool classes = !head_learns_values(sparc_network_config_of(b->network).head, false);
   b->index = arena_take(a, b->B, sizeof *b->index);
   b->length = arena_take(a, b->B, sizeof *b->length);
-  b->label = arena_take(a, b->B, sizeof *b->label);
+  b->label = arena_take(a, rows, sizeof *b->label);
   b->x = arena_take(a, b->B * b->T * b->C, sizeof *b->x);
   b->target = arena_take(a, rows * b->K, sizeof *b->target);
   b->output = arena_take(a, rows * b->K, sizeof *b->output);
   b->doutput = arena_take(a, rows * b->K, sizeof *b->doutput);
-  b->probability = arena_take(a, b->steps ? 0 : rows * b->K, sizeof *b->probability);
+  b->probability = arena_take(a, classes ? rows * b->K : 0, sizeof *b->probability);
   b->errors = arena_take(a, 3 * b->K, sizeof *b->errors);
   b->work = arena_take(a, sparc_network_plan_work_bytes(b->plan), 1);
 }
@@ -119,7 +133,7 @@ sparc_status batch_create(const sparc_network *network, size_t B, size_t T, int 
                .T = T,
                .C = (size_t)config.inputs,
                .K = (size_t)config.head->outputs,
-               .steps = config.head->input == SPARC_HEAD_STEPS};
+               .steps = head_has_steps(config.head)};
   sparc_status status = sparc_network_plan_create(network, (int)B, (int)T, threads, &b->plan);
   if (status == SPARC_OK) status = allocate(b);
   if (status != SPARC_OK) {
@@ -175,17 +189,25 @@ static sparc_status load_values(batch *b, const example_source *s, size_t slot, 
   return check_values("channel", b->index[slot], x, (size_t)e->length, b->C);
 }
 
+/* labels of an example, zeros without answers; returns how many these are */
+static size_t load_labels(const batch *b, const example_source *s, const sparc_sample *e, int *to) {
+  const size_t count = b->steps ? (size_t)e->length : 1;
+  for (size_t i = 0; i < count; i++) to[i] = !s->answers ? 0 : b->steps ? e->labels[i] : e->label;
+  return count;
+}
+
 sparc_status batch_load(batch *b, const example_source *s) {
   const sparc_network_config config = sparc_network_config_of(b->network);
   float *target = b->target;
-  b->numbers = b->steps || s->numbers;
+  int *label = b->label;
+  b->numbers = head_learns_values(config.head, s->numbers);
   for (size_t slot = 0; slot < b->B; slot++) {
     sparc_sample e;
     sparc_status status = fetch(&config, s, b->index[slot], &e);
     if (status == SPARC_OK) status = load_values(b, s, slot, &e);
     if (status != SPARC_OK) return status;
     b->length[slot] = e.length;
-    b->label[slot] = s->answers ? e.label : 0;
+    if (!b->numbers) label += load_labels(b, s, &e, label);
     if (!b->numbers || !s->answers) continue;
     const int rows = b->steps ? e.length : 1;
     const size_t count = (size_t)rows * b->K;
@@ -240,25 +262,29 @@ static void unpack(batch *b, size_t n, size_t packed) {
 
 double batch_loss(batch *b, size_t n, bool gradient) {
   float *doutput = gradient ? b->doutput : NULL;
-  if (!b->numbers)
-    return cross_entropy_soft_f32(n, b->K, b->output, b->label, gradient ? b->class_weight : NULL,
-                                  gradient ? b->smoothing : 0, b->probability, doutput);
-  if (!b->steps) return mean_squared_error_f32(n * b->K, b->output, b->target, doutput);
-  const size_t numbers = pack(b, n);
-  const double loss = mean_squared_error_f32(numbers, b->output, b->target, doutput);
-  if (gradient) unpack(b, n, numbers);
+  const size_t numbers = b->steps ? pack(b, n) : n * b->K;
+  const double loss =
+      b->numbers ? mean_squared_error_f32(numbers, b->output, b->target, doutput)
+                 : cross_entropy_soft_f32(numbers / b->K, b->K, b->output, b->label, gradient ? b->class_weight : NULL,
+                                          gradient ? b->smoothing : 0, b->probability, doutput);
+  if (gradient && b->steps) unpack(b, n, numbers);
   return loss;
 }
 
+static size_t greatest_output(const batch *b, const float *output) {
+  size_t best = 0;
+  for (size_t k = 1; k < b->K; k++)
+    if (output[k] > output[best]) best = k;
+  return best;
+}
+
 size_t batch_right(const batch *b, size_t n) {
-  if (b->numbers) return 0;
   size_t right = 0;
-  for (size_t slot = 0; slot < n; slot++) {
-    const float *output = b->output + slot * b->K;
-    size_t best = 0;
-    for (size_t k = 1; k < b->K; k++)
-      if (output[k] > output[best]) best = k;
-    right += best == (size_t)b->label[slot];
+  const int *label = b->label;
+  for (size_t slot = 0; slot < n && !b->numbers; slot++) {
+    const size_t rows = b->steps ? (size_t)b->length[slot] : 1;
+    const float *output = b->output + slot * (b->steps ? b->T : 1) * b->K;
+    for (size_t t = 0; t < rows; t++) right += greatest_output(b, output + t * b->K) == (size_t)*label++;
   }
   return right;
 }
@@ -284,10 +310,11 @@ static double sum_of_squares(size_t count, const float *values) {
 
 /* how many terms the loss of the first n examples has */
 static size_t loss_terms(const batch *b, size_t n) {
-  if (!b->steps) return b->numbers ? n * b->K : n;
-  size_t numbers = 0;
-  for (size_t slot = 0; slot < n; slot++) numbers += (size_t)b->length[slot] * b->K;
-  return numbers;
+  const size_t row = b->numbers ? b->K : 1;
+  if (!b->steps) return n * row;
+  size_t terms = 0;
+  for (size_t slot = 0; slot < n; slot++) terms += (size_t)b->length[slot] * row;
+  return terms;
 }
 
 /* ---- errors in the units of the targets ---- */
@@ -348,7 +375,7 @@ sparc_status batch_evaluate(batch *b, const float *prepared, const example_sourc
   }
   *out = (sparc_evaluation){.examples = (long)count,
                             .loss = loss / (double)terms,
-                            .accuracy = (double)right / (double)count,
+                            .accuracy = (double)right / (double)terms,
                             .nmse = b->numbers ? loss / power : 0};
   if (b->numbers) conclude_errors(b, terms, out);
   return SPARC_OK;
@@ -367,8 +394,12 @@ static void deliver(batch *b, const example_source *s, size_t n, float *outputs)
   }
   for (size_t slot = 0; slot < n; slot++) {
     const size_t row = b->T * b->K, count = (size_t)b->length[slot] * b->K;
-    memcpy(outputs + slot * row, b->output + slot * row, count * sizeof *outputs);
-    restore_targets(s, count / b->K, b->K, outputs + slot * row);
+    if (b->numbers) {
+      memcpy(outputs + slot * row, b->output + slot * row, count * sizeof *outputs);
+      restore_targets(s, count / b->K, b->K, outputs + slot * row);
+    } else {
+      cross_entropy_f32(count / b->K, b->K, b->output + slot * row, b->label, outputs + slot * row, NULL);
+    }
     memset(outputs + slot * row + count, 0, (row - count) * sizeof *outputs);
   }
 }

@@ -14,7 +14,7 @@ typedef struct example_source {
   const double *mean, *deviation; /* (channels); NULL: the values are used as they are */
   bool change;                    /* the network is given what a channel has changed by since the last step */
   bool answers;                   /* labels or targets are needed */
-  bool numbers;                   /* the head learns numbers; one on every step does so in any case */
+  bool numbers;                   /* examples have targets that are numbers */
   const double *target_mean, *target_deviation; /* (outputs); NULL: targets are used as they are */
 } example_source;
 
@@ -34,12 +34,13 @@ typedef struct batch {
   bool steps;                 /* a head on every step */
   bool numbers;               /* of numbers, else of classes; as the examples that were loaded last */
   int *index;                 /* (B): which examples these are */
-  int *length, *label;        /* (B) */
+  int *length;                /* (B) */
+  int *label;                 /* (B), or (sum of length) of a head of classes on every step */
   float *x;                   /* (B, T, C), zeros behind the end of a sequence */
   float *target;              /* (sum of length, K), only steps that exist, or (B, K); unused by a head of classes */
   float *output;              /* (B, K), or (B, T, K) */
   float *doutput;             /* likewise */
-  float *probability;         /* (B, K), of a head of classes */
+  float *probability;         /* (B, K), or (B, T, K), of a head of classes */
   const double *class_weight; /* (K), of a loss with gradient; NULL: 1 for all */
   double smoothing;           /* of labels, likewise */
   double *errors;             /* (3, K): of an evaluation, see target_errors */
@@ -68,11 +69,11 @@ sparc_network_sequence batch_sequence(const batch *b, const sparc_dropout *dropo
 /* batch_check_outputs demands finite outputs of the first n examples of the batch just run */
 sparc_status batch_check_outputs(const batch *b, size_t n);
 
-/* batch_loss is the mean loss of the first n examples of the batch just run: cross-entropy per example, or squared
+/* batch_loss is the mean loss of the first n examples of the batch just run: cross-entropy per label, or squared
  * error per number of a step that exists. With gradient, doutput holds its derivative, and weights of
  * classes and smoothing of labels count. It rearranges b->output. */
 double batch_loss(batch *b, size_t n, bool gradient);
-/* how many of the first n examples have their greatest output, the first among equals, at their label */
+/* how many labels of the first n examples are where the outputs are greatest, the first among equals */
 size_t batch_right(const batch *b, size_t n);
 
 /* batch_evaluate and batch_predict go through all samples, without dropout. A last batch that is not full repeats the

@@ -41,11 +41,15 @@ static const setting state_rows[] = {
 };
 static const settings_table state_settings = {state_rows, sizeof state_rows / sizeof *state_rows};
 
-settings_form checkpoint_form(training_state *state) {
-  return (settings_form){.part = {{&network_settings, &state->config.network},
-                                  {&head_settings, &state->head},
-                                  {&training_settings, &state->config},
-                                  {&state_settings, state}}};
+settings_form checkpoint_form(training_state *state, int format) {
+  settings_form form = {.part = {{&network_settings, &state->config.network},
+                                 {&head_settings, &state->head},
+                                 {&training_settings, &state->config},
+                                 {&state_settings, state}}};
+  if (format < 3) return form;
+  form.part[4] = (settings_part){&symbol_settings, &state->config.network};
+  form.part[5] = (settings_part){&head_kind_settings, &state->head};
+  return form;
 }
 
 /* ---- reading: metadata -------------------------------------------------------------------------- */
@@ -95,7 +99,7 @@ static sparc_status finish_first_format(checkpoint *c) {
 }
 
 static sparc_status read_fields(checkpoint *c) {
-  const settings_form form = checkpoint_form(&c->state);
+  const settings_form form = checkpoint_form(&c->state, c->format);
   const setting *s;
   void *at;
   for (int i = 0; (s = settings_row(&form, i, &at)); i++) {

@@ -19,7 +19,8 @@
 #define CHECKPOINT_FORMAT "sparc-checkpoint"
 #define LEARNER_PREFIX    "learner." /* of tensors and keys that only a learner needs, see online */
 
-enum { CHECKPOINT_VERSION = 2, MOMENTS = 2, RAW = MOMENTS, COMPANIONS, IDENTITIES = 3, NAME_SIZE = 96 };
+/* files are written in the second format, unless they have symbols or a head whose kind is given: then in the third */
+enum { CHECKPOINT_VERSION = 3, MOMENTS = 2, RAW = MOMENTS, COMPANIONS, IDENTITIES = 3, NAME_SIZE = 96 };
 
 /* what a file that training can continue from has beside each block, and how many of these; the last only where blocks
  * are averages */
@@ -36,8 +37,8 @@ typedef struct training_state {
   int examples;           /* number of training examples: with another one the batches would be others */
 } training_state;
 
-/* checkpoint_form binds a state to everything that a checkpoint stores of it; not every row has a key */
-settings_form checkpoint_form(training_state *state);
+/* checkpoint_form binds a state to everything that a checkpoint of a format stores of it; not every row has a key */
+settings_form checkpoint_form(training_state *state, int format);
 
 typedef struct checkpoint_content {
   const sparc_network *network;

@@ -15,7 +15,7 @@ static bool is_own_key(const char *key) {
   for (size_t i = 0; i < IDENTITIES; i++)
     if (strcmp(key, identity_keys[i]) == 0) return true;
   training_state none = {.update = 0};
-  const settings_form form = checkpoint_form(&none);
+  const settings_form form = checkpoint_form(&none, CHECKPOINT_VERSION);
   const setting *s;
   for (int i = 0; (s = settings_row(&form, i, NULL)); i++)
     if (s->key && strcmp(key, s->key) == 0) return true;
@@ -86,12 +86,19 @@ static void list_entry(listing *l, const char *key, const char *value) {
   l->metadata[l->entries++] = (sparc_metadata){.key = key, .value = value};
 }
 
+/* the first format that can say what the network is */
+static int format_of(const training_state *state) {
+  const bool second = state->config.network.symbols == 0 && state->head.kind == SPARC_HEAD_BY_INPUT;
+  return second ? 2 : 3;
+}
+
 static void list_metadata(listing *l, const checkpoint_content *c) {
-  snprintf(l->value[SETTINGS_MOST], SETTING_TEXT_SIZE, "%d", CHECKPOINT_VERSION);
+  const int format = format_of(&c->state);
+  snprintf(l->value[SETTINGS_MOST], SETTING_TEXT_SIZE, "%d", format);
   const char *const identity[IDENTITIES] = {CHECKPOINT_FORMAT, l->value[SETTINGS_MOST], sparc_version()};
   for (size_t i = 0; i < IDENTITIES; i++) list_entry(l, identity_keys[i], identity[i]);
   training_state state = c->state;
-  const settings_form form = checkpoint_form(&state);
+  const settings_form form = checkpoint_form(&state, format);
   l->entries += settings_list_metadata(&form, l->metadata + l->entries, l->value);
   for (size_t i = 0; i < l->preprocessing.count; i++) l->metadata[l->entries++] = l->preprocessing.entry[i];
   for (size_t i = 0; i < c->extra_count; i++) l->metadata[l->entries++] = c->extra[i];
@@ -100,6 +107,9 @@ static void list_metadata(listing *l, const checkpoint_content *c) {
 sparc_status checkpoint_write(const char *path, const checkpoint_content *c) {
   sparc_status status = preprocessing_check(c->preprocessing, &c->state.config.network);
   if (status == SPARC_OK) status = check_extra(c->extra, c->extra_count);
+  if (status == SPARC_OK && c->state.config.network.layer)
+    status =
+        fail(SPARC_UNSUPPORTED, "the network has layers of kinds of its own, which no file holds: save its params");
   if (status != SPARC_OK) return status;
   listing l = {.tensors = 0};
   size_t blocks;

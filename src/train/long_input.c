@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "nn/head.h"
 #include "nn/losses.h"
 
 #include <math.h>
@@ -17,6 +18,7 @@ typedef struct long_input {
   const example_source *source;
   sparc_network_plan *plan; /* of one sequence of PIECE steps */
   bool steps;               /* a head on every step, else one output for a sequence */
+  bool values;              /* a head of values, else of classes */
   size_t C, K, state_size;  /* channels, outputs, numbers of a state */
   float *x, *output;        /* of a piece */
   float *state[2];          /* before and after a piece, in turns */
@@ -66,9 +68,15 @@ static sparc_status run_piece(long_input *in, const sparc_sample *e, int index, 
   return check_finite("output", index, first, in->output, (in->steps ? (size_t)n : 1) * in->K, in->K);
 }
 
-static void deliver_numbers(const long_input *in, float *outputs) {
-  memcpy(outputs, in->output, in->K * sizeof *outputs);
-  restore_targets(in->source, 1, in->K, outputs);
+/* rows of the network's outputs as those of the model: numbers in their units, or probabilities */
+static void deliver(const long_input *in, size_t rows, float *outputs) {
+  if (in->values) {
+    memcpy(outputs, in->output, rows * in->K * sizeof *outputs);
+    restore_targets(in->source, rows, in->K, outputs);
+    return;
+  }
+  for (size_t i = 0; i < rows; i++)
+    cross_entropy_f32(1, in->K, in->output + i * in->K, &(int){0}, outputs + i * in->K, NULL);
 }
 
 static sparc_status run_sequence(long_input *in, int index, float *outputs) {
@@ -81,20 +89,15 @@ static sparc_status run_sequence(long_input *in, int index, float *outputs) {
     const int n = e.length - first < PIECE ? e.length - first : PIECE;
     const sparc_status status = run_piece(in, &e, index, first, n);
     if (status != SPARC_OK) return status;
-    if (in->steps) {
-      restore_targets(in->source, (size_t)n, in->K, in->output);
-      memcpy(outputs + (size_t)first * in->K, in->output, (size_t)n * in->K * sizeof *outputs);
-    }
+    if (in->steps) deliver(in, (size_t)n, outputs + (size_t)first * in->K);
     float *after = in->state[1];
     in->state[1] = in->state[0];
     in->state[0] = after;
   }
   if (in->steps)
     memset(outputs + (size_t)e.length * in->K, 0, (size_t)(longest - e.length) * in->K * sizeof *outputs);
-  else if (in->source->numbers)
-    deliver_numbers(in, outputs);
   else
-    cross_entropy_f32(1, in->K, in->output, &(int){0}, outputs, NULL);
+    deliver(in, 1, outputs);
   return SPARC_OK;
 }
 
@@ -103,7 +106,8 @@ sparc_status long_input_predict(const sparc_network *network, const float *prepa
   const sparc_network_config config = sparc_network_config_of(network);
   long_input in = {.prepared = prepared,
                    .source = source,
-                   .steps = config.head->input == SPARC_HEAD_STEPS,
+                   .steps = head_has_steps(config.head),
+                   .values = head_learns_values(config.head, source->numbers),
                    .C = (size_t)config.inputs,
                    .K = (size_t)config.head->outputs,
                    .state_size = sparc_network_sizes_of(network).state};

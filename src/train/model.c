@@ -2,6 +2,7 @@
 /* model.c: using what was trained: weights, normalisation and labels from one file, applied to raw values. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "nn/head.h"
 #include "nn/losses.h"
 #include "train/batch.h"
 #include "train/checkpoint.h"
@@ -171,7 +172,7 @@ sparc_status sparc_model_step(sparc_model *m, float *state, const float *x, floa
   if (status == SPARC_OK && p->targets)
     restore_targets(&(example_source){.target_mean = p->target_mean, .target_deviation = p->target_deviation}, 1,
                     (size_t)config.head->outputs, outputs);
-  else if (status == SPARC_OK && config.head->input != SPARC_HEAD_STEPS)
+  else if (status == SPARC_OK && !head_learns_values(config.head, false))
     cross_entropy_f32(1, (size_t)config.head->outputs, outputs, &(int){0}, outputs, NULL);
   for (int k = 0; status == SPARC_OK && p->change && k < config.inputs; k++) outputs[k] += present[k];
   return status;

@@ -6,6 +6,7 @@
 #include "data/text.h"
 #include "io/dtype.h"
 #include "io/json_tree.h"
+#include "nn/head.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,12 +16,12 @@
 
 /* 0 for a head of numbers */
 static int classes_of(const sparc_network_config *config) {
-  return config->head->input == SPARC_HEAD_STEPS ? 0 : config->head->outputs;
+  return head_learns_values(config->head, false) ? 0 : config->head->outputs;
 }
 
 /* whether every output can be a change of the channel with its number */
 static bool can_change(const sparc_preprocessing *p, const sparc_network_config *config) {
-  return p->targets == config->inputs && config->head->input == SPARC_HEAD_STEPS;
+  return p->targets == config->inputs && head_has_steps(config->head) && head_learns_values(config->head, true);
 }
 
 sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_network_config *config) {

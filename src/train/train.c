@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "nn/head.h"
 #include "sparc/optimiser.h"
 #include "sparc/random.h"
 #include "train/augment.h"
@@ -135,15 +136,25 @@ static void shuffle_epoch(sparc_trainer *t, uint64_t epoch) {
 static void weigh_classes(sparc_trainer *t) {
   const int outputs = t->config.network.head->outputs;
   for (int c = 0; c < outputs; c++) t->class_weight[c] = 0;
-  for (int i = 0; i < t->samples.count; i++) t->class_weight[t->samples.at(t->samples.source, i).label]++;
+  const bool steps = head_has_steps(t->config.network.head);
+  double labels = 0;
+  for (int i = 0; i < t->samples.count; i++) {
+    const sparc_sample e = t->samples.at(t->samples.source, i);
+    const int count = steps ? e.length : 1;
+    for (int k = 0; k < count; k++) t->class_weight[steps ? e.labels[k] : e.label]++;
+    labels += count;
+  }
   for (int c = 0; c < outputs; c++)
-    if (t->class_weight[c] > 0) t->class_weight[c] = (double)t->samples.count / (outputs * t->class_weight[c]);
+    if (t->class_weight[c] > 0) t->class_weight[c] = labels / (outputs * t->class_weight[c]);
 }
 
 /* what is asked for must mean something to the head */
 static sparc_status check_regularisation(const sparc_trainer *t, const sparc_samples *samples) {
   const sparc_train_config *c = &t->config;
-  const bool steps = c->network.head->input == SPARC_HEAD_STEPS, numbers = steps || samples->targets > 0;
+  const bool steps = head_has_steps(c->network.head);
+  const bool numbers = head_learns_values(c->network.head, samples->targets > 0);
+  if (c->network.embedding == SPARC_EMBED_SYMBOLS && (c->jitter > 0 || c->scaling > 0 || c->window > 0))
+    return fail(SPARC_INVALID, "jitter, scaling or window is given, but inputs are symbols, which have no neighbours");
   if (numbers && c->class_weights) return fail(SPARC_INVALID, "class-weights are given, but the head learns numbers");
   if (numbers && c->smoothing > 0)
     return fail(SPARC_INVALID, "smoothing is %g, but the head learns numbers and no classes", c->smoothing);

@@ -9,9 +9,10 @@
 #define TRAINING(member) offsetof(sparc_train_config, member)
 #define ROWS(rows)       (sizeof(rows) / sizeof *(rows))
 
-static const char *const embeddings[] = {"none", "linear", "tanh", NULL};
+static const char *const embeddings[] = {"none", "linear", "tanh", "symbols", NULL};
 static const char *const features[] = {"output", "relu", "policy", NULL};
 static const char *const heads[] = {"mean", "last", "steps", NULL};
+static const char *const kinds[] = {"by-input", "classes", "values", NULL};
 static const char *const inits[] = {"control", "classification", NULL};
 
 static const char *const class_weights[] = {"none", "balanced", NULL};
@@ -122,6 +123,20 @@ static const setting head_rows[] = {
      .role = STORED,
      .offset = HEAD(hidden_gain)},
     {.name = "gain", .key = "network.gain", .type = SETTING_REAL, .role = STORED, .offset = HEAD(gain)},
+};
+
+static const setting symbol_rows[] = {
+    {.name = "symbols", .key = "network.symbols", .type = SETTING_INT, .role = STORED, .offset = NETWORK(symbols)},
+};
+
+static const setting head_kind_rows[] = {
+    {.name = "head-kind",
+     .key = "network.head_kind",
+     .type = SETTING_CHOICE,
+     .role = STORED,
+     .offset = HEAD(kind),
+     .choices = kinds},
+    {.name = "head-tied", .key = "network.head_tied", .type = SETTING_INT, .role = STORED, .offset = HEAD(tied)},
 };
 
 static const setting training_rows[] = {
@@ -300,4 +315,6 @@ static const setting training_rows[] = {
 
 const settings_table network_settings = {network_rows, ROWS(network_rows)};
 const settings_table head_settings = {head_rows, ROWS(head_rows)};
+const settings_table symbol_settings = {symbol_rows, ROWS(symbol_rows)};
+const settings_table head_kind_settings = {head_kind_rows, ROWS(head_kind_rows)};
 const settings_table training_settings = {training_rows, ROWS(training_rows)};

@@ -7,6 +7,7 @@
 #include "envs/envs.h"
 #include "io/dtype.h"
 #include "io/folder_file.h"
+#include "nn/head.h"
 #include "rl/agent.h"
 #include "run/read_settings.h"
 #include "run/run_settings.h"
@@ -272,8 +273,9 @@ static sparc_status open_model(replay *r, const replay_options *options) {
   /* under the name that they had in training */
   const char *trained = r->file.preprocessing.view.data;
   snprintf(r->task, sizeof r->task, "%s", trained ? trained : r->data.split.name);
-  const bool steps = sparc_network_config_of(r->network).head->input == SPARC_HEAD_STEPS;
-  r->distribution = steps || r->file.preprocessing.view.targets ? DISTRIBUTION_NONE : DISTRIBUTION_CLASSES;
+  const sparc_head_config *head = sparc_network_config_of(r->network).head;
+  const bool values = head_learns_values(head, r->file.preprocessing.view.targets > 0);
+  r->distribution = head_has_steps(head) || values ? DISTRIBUTION_NONE : DISTRIBUTION_CLASSES;
   status = name_cell(r);
   return status == SPARC_OK ? record_examples(r, options->examples) : status;
 }
@@ -325,7 +327,7 @@ sparc_status replay_outputs_create(const replay *r, const recording *from, repla
   *out = (replay_outputs){.head = sparc_alloc(heads * sizeof *out->head), .size = sparc_alloc(heads * sizeof(size_t))};
   for (size_t i = 0; out->size && i < heads; i++) {
     const sparc_head_config *head = &config.head[i];
-    out->size[i] = (size_t)head->outputs * (head->input == SPARC_HEAD_STEPS ? (size_t)from->T : 1);
+    out->size[i] = (size_t)head->outputs * (head_has_steps(head) ? (size_t)from->T : 1);
     total += out->size[i];
   }
   float *memory = out->memory = sparc_alloc((total ? total : 1) * sizeof(float));
