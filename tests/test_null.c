@@ -169,6 +169,11 @@ static void call_without_anything(void) {
   ZERO(sparc_kernel_available, (NULL));
   REFUSES(sparc_kernel_choose, (NULL, NULL));
   ANSWERS(sparc_kernel_names, ());
+  ZERO(sparc_layer_add_block, (NULL, NULL, SPARC_REGULAR, 1, 1, SPARC_START_ZEROS, 0));
+  ZERO(sparc_layer_blocks, (NULL, NULL));
+  ZERO(sparc_layer_inputs, (NULL));
+  ANSWERS(sparc_layer_kinds, ());
+  ZERO(sparc_layer_option, (NULL, NULL));
   REFUSES(sparc_lazy_flush, (NULL, NULL, NULL));
   REFUSES(sparc_lazy_flush_f64, (NULL, NULL, NULL));
   ZERO(sparc_lazy_size, (NULL, 1));
