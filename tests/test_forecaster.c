@@ -133,25 +133,29 @@ static void mixtures_follow_their_formulas(void **state) {
   (void)state;
   static const double prior[3] = {2, 1, 0}, x[][3] = {{1, 2, 9}, {2, 2.5, 9}, {0, 1, 9}, {4, 3, 9}},
                       y[] = {1.8, 2.1, 0.5, 3};
-  mixture m = {.error = 0};
-  double L[2] = {0}, n = 0, V[2] = {0}, E[2] = {0}, R[2] = {0}, eta[2] = {0};
-  for (int t = 0; t < 4; t++) {
+  mixture m = {.targets = 0};
+  double s2[2] = {0}, L[2] = {0}, n = 0, V[2] = {0}, E[2] = {0}, R[2] = {0}, eta[2] = {0};
+  for (int t = 0; t < 120; t++) {
     double w[2], b[2];
     const double least = fmin(L[0], L[1]), power = 8 * fmin(1, n / 20);
     for (int k = 0; k < 2; k++) {
       w[k] = prior[k] * (least > 0 ? pow(L[k] / least, -power) : 1);
       b[k] = prior[k] * (t > 0 ? eta[k] * exp(eta[k] * R[k]) : 1);
     }
-    const double p = (w[0] * x[t][0] + w[1] * x[t][1]) / (w[0] + w[1]);
-    const double q = (b[0] * x[t][0] + b[1] * x[t][1]) / (b[0] + b[1]);
-    const mixture_prediction got = mixture_predict(&m, 3, prior, x[t]);
+    const double p = (w[0] * x[t % 4][0] + w[1] * x[t % 4][1]) / (w[0] + w[1]);
+    const double q = (b[0] * x[t % 4][0] + b[1] * x[t % 4][1]) / (b[0] + b[1]);
+    const mixture_prediction got = mixture_predict(&m, 3, prior, x[t % 4]);
     if (!(fabs(got.power - p) < 1e-9 && fabs(got.boa - q) < 1e-9))
       fail_msg("step %d: %.12g and %.12g, expected %.12g and %.12g", t, got.power, got.boa, p, q);
-    mixture_observe(&m, 3, prior, x[t], got, y[t]);
+    const double a = t >= 100 ? pow(s2[0], -4) : 1, c = t >= 100 ? pow(s2[1], -4) : 1;
+    assert_true(fabs(got.mean - (a * p + c * q) / (a + c)) < 1e-9);
+    s2[0] += (pow(y[t % 4] - p, 2) - s2[0]) / fmin(t + 1, 100);
+    s2[1] += (pow(y[t % 4] - q, 2) - s2[1]) / fmin(t + 1, 100);
+    mixture_observe(&m, 3, prior, x[t % 4], got, y[t % 4]);
     double r[2];
     for (int k = 0; k < 2; k++) {
-      L[k] = 0.99 * L[k] + pow(y[t] - x[t][k], 2);
-      r[k] = 2 * (y[t] - q) * (x[t][k] - q);
+      L[k] = 0.99 * L[k] + pow(y[t % 4] - x[t % 4][k], 2);
+      r[k] = 2 * (y[t % 4] - q) * (x[t % 4][k] - q);
       V[k] = 0.998 * V[k] + r[k] * r[k];
       E[k] = fmax(0.98 * E[k], fabs(r[k]));
     }

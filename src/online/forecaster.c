@@ -53,9 +53,9 @@ typedef struct horizon_state {
 /* a prediction that waits for its target */
 typedef struct waiting {
   double row[FEATURES], x[EXPERTS];
-  double power, boa, doubt; /* halves of the mixture, and what the prediction adds to their mean */
-  double width;             /* half the interval or -1 */
-  double raw, known;        /* the present value; 1: it was not missing */
+  double power, boa, mean, doubt; /* of the mixture; the prediction is mean + doubt */
+  double width;                   /* half the interval or -1 */
+  double raw, known;              /* the present value; 1: it was not missing */
 } waiting;
 
 enum {
@@ -365,6 +365,7 @@ static double one_step_change(const channel *c, int k) {
 /* what the experts see of a value that is there; change is the one-step forecast */
 static double clean_value(channel_state *s, double x, double change, bool frozen) {
   s->doubt = 0;
+  if (s->gap > 0) s->outliers = 0;
   if (s->t == 0 || s->gap > 0) return x;
   const double error = x - (s->y + change);
   const double width = fmax(12 * sqrt(s->error_square), s->error_peak);
@@ -381,6 +382,42 @@ static double clean_value(channel_state *s, double x, double change, bool frozen
   return seen;
 }
 
+/* logarithms of a history that has moved; the log experts retire if it is no longer positive */
+static void renew_logarithms(channel_state *s, long values) {
+  for (long i = 0; s->positive && i < values; i++) {
+    if (s->history[i] > 0)
+      s->log_history[i] = log(s->history[i]);
+    else
+      s->positive = 0;
+  }
+  for (int k = 0; s->positive && k < LEVELS; k++)
+    s->log_levels.ema[k] = log(s->levels.ema[k] > 0 ? s->levels.ema[k] : s->y);
+}
+
+/* an outlier that stays is a new level: the past moves there, so the jump is neither a change to learn from nor one to
+ * predict by. Predictions that wait remain what they were. */
+static void move_level(const channel *c) {
+  channel_state *s = c->s;
+  const double shift = s->raw - s->y;
+  const long values = s->t < HISTORY ? (long)s->t : HISTORY;
+  for (long i = 0; i < values; i++) s->history[i] += shift;
+  for (int k = 0; k < LEVELS; k++) s->levels.ema[k] += shift;
+  for (int i = 0; i < BELIEVE_AFTER; i++) s->lag[i] = s->log_lag[i] = 0;
+  s->fast += shift;
+  s->slow += shift;
+  s->y += shift;
+  renew_logarithms(s, values);
+  for (int j = 0; j < c->f->horizons; j++)
+    for (long t = 0; t < c->f->place[j].h; t++) {
+      waiting *w = waiting_of(c, j, t);
+      for (int k = 0; k < EXPERTS; k++) w->x[k] += shift;
+      w->power += shift;
+      w->boa += shift;
+      w->mean += shift;
+      w->doubt -= shift;
+    }
+}
+
 static void prior_of(const channel *c, int j, double prior[EXPERTS]) {
   for (int k = 0; k < EXPERTS; k++) {
     const bool out = (experts[k].logarithm && !c->s->positive) ||
@@ -390,7 +427,7 @@ static void prior_of(const channel *c, int j, double prior[EXPERTS]) {
   }
 }
 
-static double prediction_of(const waiting *w) { return (w->power + w->boa) / 2 + w->doubt; }
+static double prediction_of(const waiting *w) { return w->mean + w->doubt; }
 
 static void score_prediction(const channel *c, int j, const waiting *w, double x) {
   sparc_forecast_score *score = &c->f->score[j];
@@ -437,7 +474,7 @@ static void learn_value(const channel *c, double x, double y, bool frozen) {
     if (frozen) continue;
     prior_of(c, j, prior);
     interval_observe(&q->interval, c->f->coverage, x - prediction_of(w), w->width);
-    mixture_observe(&q->mixture, EXPERTS, prior, w->x, (mixture_prediction){w->power, w->boa}, y);
+    mixture_observe(&q->mixture, EXPERTS, prior, w->x, (mixture_prediction){w->power, w->boa, w->mean}, y);
     if (w->known > 0) learn_regressions(c, j, w, ring_back(&r, h - 1), y);
   }
 }
@@ -486,6 +523,8 @@ static void observe_channel(const channel *c, double x, bool frozen) {
   channel_state *s = c->s;
   const bool missing = isnan(x);
   if (missing && s->t == 0) return; /* a sequence begins with its first value */
+  const bool stays = s->outliers >= BELIEVE_AFTER && s->gap == 0 && fabs(x - s->raw) < fabs(x - s->y);
+  if (!missing && stays) move_level(c);
   const double change = s->t > 0 ? one_step_change(c, CLEANING_EXPERT) : 0;
   const double y = missing ? s->y + change * pow(0.9, s->gap) : clean_value(s, x, change, frozen);
   if (!missing) {
@@ -599,6 +638,7 @@ static double predict_channel(const channel *c, int j, const double *row, double
   const mixture_prediction p = mixture_predict(&q->mixture, EXPERTS, prior, w->x);
   w->power = p.power;
   w->boa = p.boa;
+  w->mean = p.mean;
   w->doubt = s->doubt;
   w->width = interval_width(&q->interval);
   w->raw = s->raw;

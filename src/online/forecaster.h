@@ -4,13 +4,17 @@
  * For a channel and a horizon h: experts.h has the experts, rls.h how regressions learn, mixture.h how predictions are
  * combined, intervals.h the interval around the result, periods.h the seasonal periods.
  *
- *   scale     sigma^2: running mean of (y[t] - y[t-h])^2 over 1000 values. Row and target of a regression are divided
+ * Scale. sigma^2 is the running mean of (y[t] - y[t-h])^2 over 1000 values. Row and target of a regression are divided
  * by the present sigma, so weights have no units. No update while sigma < 1e-9 |y| or sigma < 1e-5 of its own mean over
- * 1e5 values: an EMA stops at rounding distance while sigma goes to 0. outliers  the experts see a value clipped to the
- * one-step forecast +- max(12 standard deviations of its error over 200 values, the largest recent error); after five
- * in a row the value is believed. Scores see it as it is. gaps      a missing value is continued by the one-step
- * forecast, faded; nothing is learned from it or scored by it. periods   when one changes, the regressions that see it
- * are fitted anew to the last REPLAY values.
+ * 1e5 values: an EMA stops at rounding distance while sigma goes to 0.
+ *
+ * Outliers. The experts see a value clipped to the one-step forecast +- max(12 standard deviations of its error over
+ * 200 values, the largest recent error). Scores see it as it is. It may be a new level: predictions add .7 of what was
+ * clipped, or all of it if two in a row agree; after five in a row the past moves to the new level.
+ *
+ * Gaps. A missing value is continued by the one-step forecast, faded; nothing is learned from it or scored by it.
+ *
+ * Periods. When one changes, the regressions that see it are fitted anew to the last REPLAY values.
  *
  * Channels do not see each other here. Nothing is allocated after creation; the state of a channel is a block of
  * doubles, which a file stores as it is.
@@ -25,9 +29,8 @@
 
 typedef struct forecaster forecaster;
 
-/* forecaster_create checks and measures: horizons from 1 to HORIZON_MOST, each once; coverage of intervals between 0
- * and
- * 1. forecaster_allocate then takes the memory of the state. */
+/* forecaster_create checks and measures: horizons from 1 to HORIZON_MOST, each once; 0 < coverage < 1 of intervals.
+ * forecaster_allocate then takes the memory of the state. */
 sparc_status forecaster_create(size_t channels, const int *horizon, int horizons, double coverage, forecaster **out);
 sparc_status forecaster_allocate(forecaster *f);
 void forecaster_free(forecaster *f); /* f may be NULL */

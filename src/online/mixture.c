@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { CAP_AFTER = 20 }; /* targets */
+enum { CAP_AFTER = 20, ERROR_SPAN = 100 }; /* targets */
 
 static double greatest(int n, const double *prior, const double *value) {
   double most = 0;
@@ -59,16 +59,26 @@ static double boa_half(const mixture *m, int n, const double *prior, const doubl
 }
 
 mixture_prediction mixture_predict(const mixture *m, int experts, const double *prior, const double *x) {
-  return (mixture_prediction){power_half(m, experts, prior, x), boa_half(m, experts, prior, x)};
+  const double power = power_half(m, experts, prior, x), boa = boa_half(m, experts, prior, x);
+  const double sum = m->error[0] + m->error[1];
+  if (!(sum > 0) || m->targets < ERROR_SPAN) return (mixture_prediction){power, boa, (power + boa) / 2};
+  const double a = pow(m->error[1] / sum, 4), b = pow(m->error[0] / sum, 4);
+  return (mixture_prediction){power, boa, (a * power + b * boa) / (a + b)};
 }
 
-static void observe_power(mixture *m, int n, const double *prior, const double *x, double p, double y) {
-  const double cap = m->targets < CAP_AFTER ? INFINITY : 50 * m->error, error = (y - p) * (y - p);
+static void observe_power(mixture *m, int n, const double *prior, const double *x, double y) {
+  const double cap = m->targets < CAP_AFTER ? INFINITY : 50 * m->error[0];
   for (int k = 0; k < n; k++)
     if (prior[k] > 0) m->loss[k] = 0.99 * m->loss[k] + fmin((y - x[k]) * (y - x[k]), cap);
   m->weight = 0.99 * m->weight + 1;
-  m->targets = fmin(m->targets + 1, 100);
-  m->error += (fmin(error, cap) - m->error) / m->targets;
+}
+
+/* a value that surprises both halves says little about which is better */
+static void observe_halves(mixture *m, mixture_prediction p, double y) {
+  const double error[2] = {(y - p.power) * (y - p.power), (y - p.boa) * (y - p.boa)};
+  const double cap = m->targets < CAP_AFTER ? INFINITY : 50 * fmax(m->error[0], m->error[1]);
+  m->targets = fmin(m->targets + 1, ERROR_SPAN);
+  for (int k = 0; k < 2; k++) m->error[k] += (fmin(error[k], cap) - m->error[k]) / m->targets;
 }
 
 static void observe_boa(mixture *m, int n, const double *prior, const double *x, double p, double y) {
@@ -85,14 +95,15 @@ static void observe_boa(mixture *m, int n, const double *prior, const double *x,
 }
 
 void mixture_observe(mixture *m, int experts, const double *prior, const double *x, mixture_prediction p, double y) {
-  observe_power(m, experts, prior, x, p.power, y);
+  observe_power(m, experts, prior, x, y);
   observe_boa(m, experts, prior, x, p.boa, y);
+  observe_halves(m, p, y);
 }
 
 bool mixture_valid(const mixture *m) {
-  if (!(m->error >= 0 && m->error <= 1e150 && m->targets >= 0 && m->targets <= 100 && m->weight >= 0 &&
-        m->weight <= 100.5))
-    return false;
+  for (int k = 0; k < 2; k++)
+    if (!(m->error[k] >= 0 && m->error[k] <= 1e150)) return false;
+  if (!(m->targets >= 0 && m->targets <= ERROR_SPAN && m->weight >= 0 && m->weight <= 100.5)) return false;
   for (int k = 0; k < MIXTURE_MOST; k++)
     if (!(m->loss[k] >= 0 && m->loss[k] <= 1e150 && fabs(m->regret[k]) <= 1e150 && m->square[k] >= 0 &&
           m->square[k] <= 1e200 && m->range[k] >= 0 && m->range[k] <= 1e150))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mixture.h: a weighted mean of experts; half by the power of their losses, half by Bernstein online aggregation (BOA).
+/* mixture.h: a weighted mean of experts, by the power of their losses and by Bernstein online aggregation (BOA).
  *
  * x_k is the prediction of expert k, y its target, pi_k its prior, p the prediction of that half.
  *
@@ -9,6 +9,8 @@
  *          eta_k = min(1 / (2 max(E_k, 1e-3 max E)), sqrt(ln K / max(V_k, 1e-6 max V)));
  *          R_k = .998 R_k + r_k - eta_k r_k^2;  w_k ~ pi_k eta_k exp(eta_k R_k)
  *
+ * The prediction is the mean of both halves with weights s2^-4, each with its own s2: equal where they are equally
+ * good. Where early errors were large and late ones are tiny BOA is slow to tell the experts apart, and power is not.
  * The floors of E and V are needed: an expert equal to p has r = 0, would get an infinite eta and keep all weight.
  */
 #ifndef SPARC_ONLINE_MIXTURE_H
@@ -19,13 +21,14 @@
 enum { MIXTURE_MOST = 32 };
 
 typedef struct mixture {
-  double error, targets, weight;                                          /* s2 and how many targets it is of; N */
-  double loss[MIXTURE_MOST];                                              /* L */
+  double error[2], targets, weight; /* s2 of both halves and how many targets it is of; N */
+  double loss[MIXTURE_MOST];        /* L */
   double regret[MIXTURE_MOST], square[MIXTURE_MOST], range[MIXTURE_MOST]; /* R, V, E */
 } mixture;                                                                /* doubles only: it is stored as it is */
 
 typedef struct mixture_prediction {
-  double power, boa; /* the halves; the prediction is their mean */
+  double power, boa; /* the halves */
+  double mean;       /* of both: the prediction */
 } mixture_prediction;
 
 /* prior 0: the expert takes no part */
