@@ -20,7 +20,7 @@ define build_preset
 @$(CMAKE) --build build/$(1) --parallel $(JOBS)
 endef
 
-.PHONY: run build inference test test-faults test-levels test-aarch64 test-device device-counts bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
+.PHONY: run build inference test test-faults test-python wheel test-levels test-aarch64 test-device device-counts bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
 
 run: build ## install what is missing, build, and run the main job
 	@scripts/run.sh $(RELEASE)
@@ -36,6 +36,9 @@ test-faults: build ## every allocation and every call on files of the tool's com
 
 test-levels: build ## every test once per set of kernels that this machine can run
 	@scripts/test-levels.sh $(RELEASE) $(JOBS)
+
+test-python: packages ## build the wheel, install it in an environment without a compiler, and run its tests there
+	@scripts/test-python.sh build/python
 
 test-device: build ## every gate of the kernels of devices (docs/gpu.md); says what ran and what was skipped
 	@scripts/install-packages.sh device || true
@@ -56,6 +59,9 @@ bench: build ## measure the kernels
 bench-report: build ## one page of this machine's figures, bench-report.html, to look at and to send; some ten minutes
 	@$(RELEASE)/sparc bench --html bench-report.html limits goals train || test $$? = 1
 	@echo "bench-report.html"
+
+wheel: packages ## a Python wheel with the library and the tool inside, in dist/
+	@python3 -m pip wheel ./python --no-deps --wheel-dir dist
 
 debug: packages ## the debug build, in build/debug
 	$(call build_preset,debug)

@@ -12,6 +12,7 @@ trap 'rm -rf "$scratch"' EXIT
 # table NAME [ARGUMENT...]: a grid, as far as runs are committed
 table() { "$sparc" lab table "$1" --results docs/results --out "$scratch/none" "${@:2}" 2>/dev/null; }
 
+# shellcheck disable=SC2016 # a program of awk
 # fields of CSV without commas inside quotes, as tabs
 columns='
   function fields(line, out,    n, i, c, quoted) {
@@ -64,11 +65,11 @@ students='function half(n, sd) {
 
 # grid_table NAME: the finished part of a grid, and how the rest is run
 grid_table() {
-  local runs done
+  local runs finished
   join "$1" >"$scratch/join.tsv"
   runs=$(awk -F '\t' '{ n += $5 } END { print n }' "$scratch/join.tsv")
-  done=$(awk -F '\t' '{ n += $4 } END { print n }' "$scratch/join.tsv")
-  if [ "$done" -gt 0 ]; then
+  finished=$(awk -F '\t' '{ n += $4 } END { print n }' "$scratch/join.tsv")
+  if [ "$finished" -gt 0 ]; then
     echo "| task | method | here | 95 % interval | runs | paper | here - paper |"
     echo "|:---|:---|---:|---:|---:|---:|---:|"
     awk -F '\t' "$students"'$4 > 0 {
@@ -80,7 +81,7 @@ grid_table() {
     }' "$scratch/join.tsv"
     echo
   fi
-  echo "$done of $runs runs are finished. \`sparc lab run $1 --results docs/results\` runs the others."
+  echo "$finished of $runs runs are finished. \`sparc lab run $1 --results docs/results\` runs the others."
 }
 
 # what SPARC reaches, for the README

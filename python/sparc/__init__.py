@@ -19,9 +19,12 @@ from .cells import Cell, kinds
 from .learners import Learner
 from .models import Model
 
-__all__ = ["Cell", "Error", "Learner", "Model", "kinds", "library_path", "version"]
+__all__ = ["Cell", "Error", "Learner", "Model", "kinds", "library_path", "version", "__version__"]
 
 
 def version():
     """The version of the library."""
     return library.sparc_version().decode()
+
+
+__version__ = version()

@@ -115,11 +115,12 @@ def _prefixes():
 
 
 def _candidates():
-    """SPARC_LIBRARY, then the tree that this file lies in, then installed copies, then where the system looks."""
+    """SPARC_LIBRARY, then the wheel's own, then that of the tree that this file lies in, then installed copies, then where
+    the system looks."""
     if os.environ.get("SPARC_LIBRARY"):
         return [os.environ["SPARC_LIBRARY"]]
-    built = Path(__file__).resolve().parents[2] / "build" / "release" / "libsparc.so"
-    files = [built, *(folder / _SONAME for folder in _prefixes())]
+    here = Path(__file__).resolve()
+    files = [here.parent / "lib" / "libsparc.so", here.parents[2] / "build" / "release" / "libsparc.so", *(folder / _SONAME for folder in _prefixes())]
     return [str(file.resolve()) for file in files if file.exists()] + [ctypes.util.find_library("sparc") or _SONAME]
 
 

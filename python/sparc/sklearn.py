@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: MIT
+"""Estimators for scikit-learn: sequences in, classes or numbers out.
+
+    classifier = SparcClassifier(updates=1000, seed=1)
+    cross_val_score(classifier, X, y)
+
+X is [N, T] for one channel, [N, C, T] as in aeon, or a list of arrays [T] or [C, T] of different lengths. Training is
+`sparc train` in a process of its own: it stops when Python is interrupted, and `checkpoint_` is a file for the tool.
+"""
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from ._library import Error
+from .__main__ import tool
+from .models import Model
+
+__all__ = ["SparcClassifier", "SparcForecaster", "SparcRegressor"]
+
+_STATUS = {1: "io", 2: "invalid", 3: "format", 4: "not_finite"}  # of the tool's exit codes
+
+
+def _sequences(X):
+    """X as a list of float arrays [T, C], all with the same C."""
+    if hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    rows = []
+    for row in X:
+        row = np.asarray(row, dtype=np.float64)
+        if row.ndim not in (1, 2) or 0 in row.shape:
+            raise ValueError(f"a sequence has the shape {row.shape}, expected [T] or [C, T], none of them 0")
+        if not np.isfinite(row).all():
+            raise ValueError("X contains NaN or infinity")
+        rows.append(np.ascontiguousarray(np.atleast_2d(row).T, np.float32))
+    if not rows:
+        raise ValueError("X has no sequence, expected at least one")
+    channels = {row.shape[1] for row in rows}
+    if len(channels) > 1:
+        raise ValueError(f"sequences have {sorted(channels)} channels, expected the same number in all of them")
+    return rows
+
+
+def _by_length(rows):
+    """Indices of the sequences of each length."""
+    groups = {}
+    for i, row in enumerate(rows):
+        groups.setdefault(len(row), []).append(i)
+    return groups.values()
+
+
+def _write(rows, targets, folder):
+    """The sequences as a file for the tool: NPZ for equal lengths, else ts."""
+    if len({len(row) for row in rows}) == 1:
+        path = Path(folder) / "data.npz"
+        np.savez(path, x=np.stack(rows), y=targets)
+        return path
+    path = Path(folder) / "data.ts"
+    lines = ["@problemName data", "@timeStamps false", "@missing false", f"@univariate {str(rows[0].shape[1] == 1).lower()}",
+             f"@dimensions {rows[0].shape[1]}", "@equalLength false"]
+    if np.issubdtype(np.asarray(targets).dtype, np.integer):
+        lines.append("@classLabel true " + " ".join(str(label) for label in np.unique(targets)))
+    else:
+        lines.append("@targetLabel true")
+    lines.append("@data")
+    for row, target in zip(rows, targets):
+        channels = (",".join(repr(float(value)) for value in row[:, c]) for c in range(row.shape[1]))
+        lines.append(":".join(channels) + f":{target}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def _run(arguments):
+    """`sparc train`, and the JSON object that it prints."""
+    process = subprocess.Popen([tool(), "train", "--json", "--quiet", *arguments], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        out, err = process.communicate()
+    except BaseException:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        raise
+    if process.returncode != 0:
+        raise Error(_STATUS.get(process.returncode, "failed"), err.strip().removeprefix("sparc train: "))
+    return json.loads(out.splitlines()[-1])
+
+
+class _Estimator(BaseEstimator):
+    """What the estimators share: their settings, which are those of `sparc train`, and the model that a fit leaves."""
+
+    def __init__(self, cell="sparc", cell_options=None, modes=None, layers=None, width=None, updates=1000, batch=None,
+                 rate=None, dropout=None, patience=None, validation=None, seed=0, threads=None):
+        self.cell = cell
+        self.cell_options = cell_options
+        self.modes = modes
+        self.layers = layers
+        self.width = width
+        self.updates = updates
+        self.batch = batch
+        self.rate = rate
+        self.dropout = dropout
+        self.patience = patience
+        self.validation = validation
+        self.seed = seed
+        self.threads = threads
+
+    _OPTIONS = ("cell", "cell_options", "modes", "layers", "width", "updates", "batch", "rate", "dropout", "patience",
+                "validation", "seed", "threads")
+
+    def _arguments(self):
+        given = {name: getattr(self, name) for name in self._OPTIONS}
+        return [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
+
+    def _train(self, rows, targets, *more):
+        with tempfile.TemporaryDirectory() as folder:
+            path, run = _write(rows, targets, folder), Path(folder) / "run"
+            self.result_ = _run([str(path), f"--out={run}", *self._arguments(), *more])
+            best = run / "best.safetensors"
+            self.checkpoint_ = (best if best.exists() else run / "last.safetensors").read_bytes()
+        self.n_channels_in_ = rows[0].shape[1]
+        self._model = None
+        return self
+
+    def _loaded(self):
+        check_is_fitted(self, "checkpoint_")
+        if self._model is None:
+            self._model = Model("checkpoint_", threads=self.threads or 0, _data=self.checkpoint_)
+        return self._model
+
+    def __getstate__(self):
+        return {**super().__getstate__(), **({"_model": None} if hasattr(self, "_model") else {})}
+
+    def save(self, path):
+        """Writes the model as a file for `sparc eval` and `sparc predict`."""
+        check_is_fitted(self, "checkpoint_")
+        temporary = f"{os.fspath(path)}.tmp.{os.getpid()}"
+        Path(temporary).write_bytes(self.checkpoint_)
+        os.replace(temporary, path)
+
+    def _outputs(self, X):
+        rows = _sequences(X)
+        model = self._loaded()
+        if rows[0].shape[1] != self.n_channels_in_:
+            raise ValueError(f"X has {rows[0].shape[1]} channels, expected {self.n_channels_in_} as in fit")
+        outputs = np.empty((len(rows), model.outputs))
+        for group in _by_length(rows):
+            y = model.predict(np.stack([rows[i] for i in group]))
+            outputs[group] = y if y.ndim == 2 else y[:, -1]
+        return outputs
+
+
+def _targets(y, rows):
+    y = np.asarray(y)
+    if y.ndim != 1 or len(y) != len(rows):
+        raise ValueError(f"y has the shape {y.shape}, expected ({len(rows)},), one target for each sequence")
+    return y
+
+
+class SparcClassifier(ClassifierMixin, _Estimator):
+    """Classifies whole sequences."""
+
+    def fit(self, X, y):
+        rows = _sequences(X)
+        y = _targets(y, rows)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class, {self.classes_[0]!r}, expected two or more")
+        return self._train(rows, codes.astype(np.int64))
+
+    def predict_proba(self, X):
+        """Probabilities [N, classes], in the order of classes_."""
+        outputs = self._outputs(X)
+        return outputs[:, np.argsort([int(float(label)) for label in self._loaded().labels])]
+
+    def predict(self, X):
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+
+class SparcRegressor(RegressorMixin, _Estimator):
+    """Predicts one number for a whole sequence."""
+
+    def fit(self, X, y):
+        rows = _sequences(X)
+        return self._train(rows, _targets(y, rows).astype(np.float64), "--task=regress")
+
+    def predict(self, X):
+        return self._outputs(X)[:, 0]
+
+
+class SparcForecaster(_Estimator):
+    """Forecasts a series `horizon` steps ahead. fit takes one series [T] or [T, C]; predict takes such a series and gives
+    the value of each channel `horizon` steps behind its end."""
+
+    def __init__(self, horizon=1, context=None, cell="sparc", cell_options=None, modes=None, layers=None, width=None,
+                 updates=1000, batch=None, rate=None, dropout=None, patience=None, validation=None, seed=0, threads=None):
+        super().__init__(cell, cell_options, modes, layers, width, updates, batch, rate, dropout, patience, validation,
+                         seed, threads)
+        self.horizon = horizon
+        self.context = context
+
+    def fit(self, series, y=None):
+        series = np.asarray(series, np.float64)
+        table = series[:, None] if series.ndim == 1 else series
+        if table.ndim != 2 or len(table) < self.horizon + 2 or not np.isfinite(table).all():
+            raise ValueError(f"the series has the shape {series.shape}, expected finite [T] or [T, C] with T above "
+                             f"{self.horizon + 1}")
+        more = ["--task=forecast", f"--horizon={self.horizon}", "--time=time"]
+        if self.context is not None:
+            more.append(f"--context={self.context}")
+        with tempfile.TemporaryDirectory() as folder:
+            path, run = Path(folder) / "series.csv", Path(folder) / "run"
+            header = ",".join(["time", *(f"c{c}" for c in range(table.shape[1]))])
+            lines = (",".join([str(t), *(repr(float(v)) for v in row)]) for t, row in enumerate(table))
+            path.write_text("\n".join([header, *lines]) + "\n")
+            self.result_ = _run([str(path), f"--out={run}", *self._arguments(), *more])
+            self.checkpoint_ = (run / "best.safetensors").read_bytes()
+        self.n_channels_in_ = table.shape[1]
+        self._model = None
+        return self
+
+    def predict(self, series):
+        series = np.asarray(series, np.float64)
+        y = self._outputs([series if series.ndim == 1 else series.T])[0]
+        return y[0] if series.ndim == 1 else y

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Estimators of scikit-learn; skipped where there is none."""
+import pickle
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import sparc
+
+try:
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    from sparc.sklearn import SparcClassifier, SparcForecaster, SparcRegressor
+except ImportError as error:
+    clone, missing = None, f"scikit-learn cannot be imported: {error}"
+else:
+    missing = ""
+
+SMALL = {"layers": 1, "width": 8, "modes": 8, "updates": 60, "batch": 16, "threads": 1}
+
+
+def waves(count, seed, lengths=(40, 41)):
+    """Sines of two frequencies with noise, their class names, and their frequencies."""
+    random = np.random.default_rng(seed)
+    names = np.array(["slow", "fast"])[random.integers(0, 2, count)]
+    frequency = np.where(names == "fast", 0.9, 0.3) + 0.05 * random.standard_normal(count)
+    rows = [np.sin(f * np.arange(random.integers(*lengths)) + random.uniform(0, 6)) for f in frequency]
+    rows = [row + 0.1 * random.standard_normal(len(row)) for row in rows]
+    return rows, names, frequency
+
+
+@unittest.skipIf(clone is None, missing)
+class Estimators(unittest.TestCase):
+
+    def test_classifier(self):
+        rows, names, _ = waves(60, 1)
+        X = np.stack(rows)
+        classifier = SparcClassifier(**SMALL).fit(X, names)
+        self.assertEqual(list(classifier.classes_), ["fast", "slow"])
+        self.assertGreater(classifier.score(X, names), 0.9)
+        p = classifier.predict_proba(X)
+        np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-6)
+        np.testing.assert_array_equal(classifier.classes_[p.argmax(axis=1)], classifier.predict(X))
+        # aeon's layout, and lists, are the same sequences
+        np.testing.assert_array_equal(classifier.predict_proba(X[:, None, :]), p)
+        np.testing.assert_allclose(classifier.predict_proba(rows), p, atol=1e-6)
+
+    def test_a_fit_is_a_file_of_the_tool(self):
+        rows, names, _ = waves(40, 2)
+        classifier = SparcClassifier(**SMALL).fit(rows, names)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.safetensors"
+            classifier.save(path)
+            again = sparc.Model(path).predict(np.stack(rows).astype(np.float32))
+        np.testing.assert_allclose(np.sort(again, axis=1), np.sort(classifier.predict_proba(rows), axis=1), atol=1e-6)
+
+    def test_clones_and_pickles(self):
+        rows, names, _ = waves(40, 3)
+        classifier = SparcClassifier(**SMALL, seed=4)
+        self.assertEqual(clone(classifier).get_params(), classifier.get_params())
+        classifier.set_params(seed=5).fit(rows, names)
+        other = pickle.loads(pickle.dumps(classifier))
+        np.testing.assert_array_equal(other.predict_proba(rows), classifier.predict_proba(rows))
+        self.assertFalse(hasattr(clone(classifier), "checkpoint_"))
+        again = clone(classifier).fit(rows, names)
+        self.assertEqual(again.checkpoint_, classifier.checkpoint_)
+
+    def test_unequal_lengths_and_channels(self):
+        rows, names, _ = waves(60, 6, (30, 50))
+        classifier = SparcClassifier(**{**SMALL, "updates": 200}).fit(rows, names)
+        self.assertGreater(classifier.score(rows, names), 0.8)
+        pairs = [np.stack([row, -row]) for row in rows]
+        self.assertEqual(SparcClassifier(**SMALL).fit(pairs, names).n_channels_in_, 2)
+        with self.assertRaisesRegex(ValueError, "X has 2 channels, expected 1"):
+            classifier.predict(pairs)
+
+    def test_selection_and_pipelines(self):
+        rows, names, _ = waves(48, 7)
+        X = np.stack(rows)
+        pipeline = make_pipeline(FunctionTransformer(np.negative), SparcClassifier(**SMALL))
+        self.assertGreater(cross_val_score(pipeline, X, names, cv=2).mean(), 0.6)
+        search = GridSearchCV(SparcClassifier(**SMALL), {"cell": ["sparc", "rtu"]}, cv=2).fit(X, names)
+        self.assertIn(search.best_params_["cell"], ("sparc", "rtu"))
+
+    def test_regressor(self):
+        rows, _, frequency = waves(120, 8)
+        regressor = SparcRegressor(**{**SMALL, "updates": 200}).fit(np.stack(rows), frequency)
+        self.assertGreater(regressor.score(np.stack(rows), frequency), 0.8)
+
+    def test_forecaster(self):
+        series = np.sin(0.3 * np.arange(400)) + 5
+        forecaster = SparcForecaster(horizon=3, **{**SMALL, "updates": 600}).fit(series)
+        error = abs(forecaster.predict(series[:200]) - series[202])
+        self.assertLess(error, 0.3)
+
+    def test_refusals(self):
+        rows, names, frequency = waves(20, 9)
+        with self.assertRaisesRegex(ValueError, "NaN or infinity"):
+            SparcClassifier(**SMALL).fit(np.full((4, 5), np.nan), names[:4])
+        with self.assertRaisesRegex(ValueError, r"expected \(20,\)"):
+            SparcClassifier(**SMALL).fit(rows, names[:3])
+        with self.assertRaisesRegex(ValueError, "one class"):
+            SparcClassifier(**SMALL).fit(rows, ["a"] * 20)
+        with self.assertRaisesRegex(sparc.Error, "unknown cell kind 'spark'"):
+            SparcClassifier(**{**SMALL, "cell": "spark"}).fit(rows, names)
+        from sklearn.exceptions import NotFittedError
+        with self.assertRaises(NotFittedError):
+            SparcRegressor().predict(rows)
+
+
+if __name__ == "__main__":
+    unittest.main()
