@@ -81,7 +81,11 @@ grid_table() {
     }' "$scratch/join.tsv"
     echo
   fi
-  echo "$finished of $runs runs are finished. \`sparc lab run $1 --results docs/results\` runs the others."
+  if [ "$finished" = "$runs" ]; then
+    echo "All $runs runs are finished."
+  else
+    echo "$finished of $runs runs are finished. \`sparc lab run $1 --results docs/results\` runs the others."
+  fi
 }
 
 # what SPARC reaches, for the README
