@@ -9,6 +9,7 @@ reached, slow paths of division and roots, and tails of sequences count as often
 Not a simulator: no time, no caches. Opcodes are those of our kernels on sm_75 to sm_120; another one stops it by name.
 """
 import collections
+import functools
 import math
 import re
 import struct
@@ -82,6 +83,35 @@ def read_kernels(text):
     return kernels
 
 
+@functools.lru_cache(None)
+def words_of(name, count):
+    """names of consecutive registers"""
+    kind, number = re.match(r"(U?R)(\d+)", name).groups()
+    return tuple(f"{kind}{int(number) + i}" for i in range(count))
+
+
+@functools.lru_cache(None)
+def without_remarks(text):
+    return re.sub(r"\.(reuse|64)", "", text)
+
+
+@functools.lru_cache(None)
+def kind_of(text):
+    """register, constant of the bank, or a number"""
+    if text.startswith("c["):
+        return "bank", None
+    if re.match(r"U?R(\d+|Z)$", text):
+        return "register", None
+    if re.match(r"-?0x[0-9a-f]+$", text):
+        return "number", int(text, 16)
+    raise Unknown(f"operand {text}")
+
+
+@functools.lru_cache(None)
+def is_predicate(text):
+    return re.match(r"!?U?P", text) is not None
+
+
 # ---- one warp -----------------------------------------------------------------------------------------
 
 
@@ -105,8 +135,8 @@ class Warp:
     def pair(self, name):
         if name in ("RZ", "URZ"):
             return 0
-        kind, number = re.match(r"(U?R)(\d+)", name).groups()
-        return self.register(name) | self.register(f"{kind}{int(number) + 1}") << 32
+        low, high = words_of(name, 2)
+        return self.register(low) | self.register(high) << 32
 
     def put(self, name, value):
         if name not in ("RZ", "URZ"):
@@ -115,9 +145,8 @@ class Warp:
     def put_wide(self, name, value, words=2):
         if name in ("RZ", "URZ"):
             return
-        kind, number = re.match(r"(U?R)(\d+)", name).groups()
-        for i in range(words):
-            self.put(f"{kind}{int(number) + i}", value >> (32 * i))
+        for i, word in enumerate(words_of(name, words)):
+            self.put(word, value >> (32 * i))
 
     def constant(self, text):
         bank, offset = re.match(r"c\[0x(\d)\]\[(.*)\]$", text).groups()
@@ -140,17 +169,15 @@ class Warp:
 
     def raw(self, text, wide=False):
         """bits of an operand without its sign"""
-        if text.startswith("c["):
-            value = self.constant(text)
-            return value if wide else value & MASK
-        if re.match(r"U?R(\d+|Z)$", text):
+        kind, value = kind_of(text)
+        if kind == "register":
             return self.pair(text) if wide else self.register(text)
-        if re.match(r"-?0x[0-9a-f]+$", text):
-            return int(text, 16) & (MASK << 32 | MASK if wide else MASK)
-        raise Unknown(f"operand {text}")
+        if kind == "bank":
+            value = self.constant(text)
+        return value & (MASK << 32 | MASK if wide else MASK)
 
     def integer(self, text, wide=False):
-        text = re.sub(r"\.(reuse|64)", "", text)
+        text = without_remarks(text)
         bits = 64 if wide else 32
         if text.startswith("-"):
             if text.startswith("-0x"):
@@ -450,7 +477,7 @@ def mufu(w, modifiers, operands):
 
 def arithmetic(function, double=False):
     def handler(w, modifiers, operands):
-        values = [w.number(o, double) for o in operands[1:] if not re.match(r"!?P", o)]
+        values = [w.number(o, double) for o in operands[1:] if not is_predicate(o)]
         try:
             value = function(*values)
         except OverflowError:

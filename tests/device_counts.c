@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* widths of the paper's panels (b) and (d); two lengths, so that what happens once per launch cancels */
-enum { WIDTH = 2048, NARROW = 64, SHORT = 64, LONG = 128, LENGTHS = 2 };
+enum { WIDTH = 2048, NARROW = 64, SHORT = 32, LONG = 64, LENGTHS = 2 };
 
 static const struct counted_plan {
   const char *name, *cell, *options; /* without a cell: a scan with given coefficients, real if D is the width */
