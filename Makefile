@@ -46,6 +46,7 @@ test-device: build ## every gate of the kernels of devices (docs/gpu.md); says w
 
 device-counts: build ## bytes and issue slots per mode of the kernels of devices (docs/gpu.md); needs nvcc and nvdisasm
 	@scripts/device-counts.py $(RELEASE) --out docs/gpu
+	@scripts/device-bounds.py --out docs/gpu >/dev/null
 
 test-aarch64: packages ## cross-compile for 64-bit ARM; golden vectors, kernel and property tests under qemu
 	@scripts/test-aarch64.sh build/aarch64 $(JOBS) || test $$? = 77
