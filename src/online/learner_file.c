@@ -59,16 +59,9 @@ static const setting count_rows[] = {
 };
 static const settings_table count_settings = {count_rows, sizeof count_rows / sizeof *count_rows};
 
-typedef struct stored_array {
-  const char *name;
-  sparc_dtype dtype;
-  size_t rows, columns;
-  void *data;
-} stored_array;
+enum { LEARNER_ARRAYS = 14 };
 
-enum { ARRAYS_MOST = 14 };
-
-static size_t list_arrays(const sparc_learner *l, stored_array list[ARRAYS_MOST]) {
+static size_t list_arrays(const sparc_learner *l, stored_array list[LEARNER_ARRAYS]) {
   const size_t slots = l->lag + 1;
   const stored_array all[] = {
       {LEARNER_PREFIX "state", SPARC_F32, 1, l->n.state, l->state},
@@ -153,8 +146,8 @@ static sparc_preprocessing preprocessing_of(const sparc_learner *l, const char *
   return p;
 }
 
-static size_t list_tensors(const sparc_learner *l, sparc_tensor_source tensor[ARRAYS_MOST]) {
-  stored_array array[ARRAYS_MOST];
+static size_t list_tensors(const sparc_learner *l, sparc_tensor_source tensor[LEARNER_ARRAYS]) {
+  stored_array array[LEARNER_ARRAYS];
   const size_t count = list_arrays(l, array);
   for (size_t i = 0; i < count; i++)
     tensor[i] = (sparc_tensor_source){.name = array[i].name,
@@ -186,12 +179,11 @@ static size_t list_entries(const sparc_learner *l, const sparc_metadata *extra, 
 
 static sparc_status write_file(const sparc_learner *l, const char *const *labels, const sparc_metadata *extra,
                                size_t extra_count, listing *room, const char *path) {
-  sparc_tensor_source tensor[ARRAYS_MOST];
+  sparc_tensor_source tensor[LEARNER_ARRAYS];
   const sparc_preprocessing preprocessing = preprocessing_of(l, labels, room->numbers);
   return checkpoint_write(path, &(checkpoint_content){.network = l->network,
                                                       .state = training_of(l),
-                                                      .params = l->params,
-                                                      .moments = l->moments,
+                                                      .numbers = {.params = l->params, .moments = l->moments},
                                                       .preprocessing = &preprocessing,
                                                       .tensors = tensor,
                                                       .tensor_count = list_tensors(l, tensor),
@@ -224,14 +216,7 @@ sparc_status sparc_learner_save(const sparc_learner *l, const char *const *label
 
 static sparc_status read_settings_of(const checkpoint *c, sparc_learner_config *config, learner_counts *counts) {
   const settings_form form = form_over(config, counts);
-  const locale_guard guard = enter_c_locale();
-  sparc_status status = SPARC_OK;
-  const setting *s;
-  void *at;
-  for (int i = 0; status == SPARC_OK && (s = settings_row(&form, i, &at)); i++)
-    if (s->key) status = setting_read_metadata(c->file, c->path, s, true, at);
-  leave_c_locale(guard);
-  return status;
+  return stored_settings_read(c->file, c->path, &form);
 }
 
 static sparc_learner_config config_of(const checkpoint *c) {
@@ -260,22 +245,14 @@ static bool is_of_learner(const char *name) { return strncmp(name, LEARNER_PREFI
 
 /* every array in its type and shape, and no others: before memory is taken that only the file asks for */
 static sparc_status check_arrays(const checkpoint *c, const sparc_learner *l) {
-  stored_array array[ARRAYS_MOST];
+  stored_array array[LEARNER_ARRAYS];
   const size_t count = list_arrays(l, array);
   sparc_status status = SPARC_OK;
-  for (size_t i = 0; i < count && status == SPARC_OK; i++)
-    status = stored_tensor_check(c->file, c->path, array[i].name, array[i].dtype,
-                                 (const size_t[]){array[i].rows, array[i].columns}, 2);
+  for (size_t i = 0; i < count && status == SPARC_OK; i++) status = stored_array_check(c->file, c->path, &array[i]);
   size_t stored = 0;
   for (size_t i = 0; i < sparc_tensors_count(c->file); i++) stored += is_of_learner(sparc_tensors_at(c->file, i)->name);
   if (status != SPARC_OK || stored == count) return status;
   return fail(SPARC_FORMAT, "'%.200s' has %zu tensors '" LEARNER_PREFIX "...', expected %zu", c->path, stored, count);
-}
-
-static sparc_status read_array(const checkpoint *c, const stored_array *a) {
-  const size_t count = a->rows * a->columns;
-  return a->dtype == SPARC_F64 ? stored_f64_read(c->file, c->path, a->name, -INFINITY, a->data, count)
-                               : stored_f32_read(c->file, c->path, a->name, -INFINITY, a->data, count);
 }
 
 static sparc_status check_moments(const checkpoint *c, const running_moments *m, size_t count) {
@@ -312,10 +289,10 @@ static sparc_status check_forecaster(const checkpoint *c, const sparc_learner *l
 }
 
 static sparc_status read_arrays(const checkpoint *c, sparc_learner *l) {
-  stored_array array[ARRAYS_MOST];
+  stored_array array[LEARNER_ARRAYS];
   const size_t count = list_arrays(l, array);
   sparc_status status = checkpoint_read(c, l->params, l->moments);
-  for (size_t i = 0; i < count && status == SPARC_OK; i++) status = read_array(c, &array[i]);
+  for (size_t i = 0; i < count && status == SPARC_OK; i++) status = stored_array_read(c->file, c->path, &array[i]);
   if (status == SPARC_OK) status = check_masks(c, l);
   if (status == SPARC_OK) status = check_predictions(c, l);
   if (status == SPARC_OK) status = check_moments(c, l->input_moments, l->inputs);

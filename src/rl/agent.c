@@ -58,22 +58,18 @@ static sparc_status check_shape(const char *path, const sparc_env_shape *s) {
               s->observation, s->choices, s->action);
 }
 
-/* a network that cannot be is the file's fault */
-static sparc_status make_network(sparc_agent *agent, const char *path, const stored_run *run) {
-  char sentence[256];
-  const sparc_status status = actor_critic_create(&run->config, &run->shape, &agent->network);
-  if (status == SPARC_OK || status == SPARC_NO_MEMORY) return status;
-  snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  return fail(SPARC_FORMAT, "'%.200s': %s", path, sentence);
-}
-
 static sparc_status load(sparc_agent *agent, const char *path) {
   stored_run run;
   sparc_status status = sparc_tensors_open(path, &agent->file);
   if (status == SPARC_OK) status = stored_run_read(agent->file, path, &run);
   if (status == SPARC_OK) status = check_shape(path, &run.shape);
-  if (status == SPARC_OK) status = make_network(agent, path, &run);
-  if (status == SPARC_OK) status = stored_blocks_check(agent->file, path, agent->network, "");
+  if (status == SPARC_OK)
+    status = stored_blame(path, "the stored configuration is not possible",
+                          actor_critic_create(&run.config, &run.shape, &agent->network));
+  if (status != SPARC_OK) return status;
+  block_array weights[STORED_ARRAYS]; /* of which an agent uses the first */
+  stored_arrays_of(agent->network, NULL, NULL, weights);
+  status = stored_blocks_check(agent->file, path, stored_blocks_of(agent->network), weights, 1);
   if (status != SPARC_OK) return status;
   observation_normaliser *o = &agent->observations;
   agent->shape = run.shape;
@@ -82,7 +78,8 @@ static sparc_status load(sparc_agent *agent, const char *path) {
   agent->n = sparc_network_sizes_of(agent->network);
   *o = (observation_normaliser){.mode = run.config.obsnorm, .width = (size_t)run.shape.observation};
   status = allocate(agent);
-  if (status == SPARC_OK) status = stored_blocks_read(agent->file, path, agent->network, "", -INFINITY, agent->params);
+  weights[0].data = agent->params;
+  if (status == SPARC_OK) status = stored_blocks_read(agent->file, path, stored_blocks_of(agent->network), weights, 1);
   if (status == SPARC_OK)
     status = stored_moments_read(agent->file, path, STORED_OBSERVATION_MOMENTS, observation_moments(o->mode, o->width),
                                  o->moments);

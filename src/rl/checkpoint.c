@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "envs/envs.h"
 #include "io/dtype.h"
-#include "io/stored_tensor.h"
 #include "rl/actor_critic.h"
 #include "rl/ppo.h"
 #include "rl/settings.h"
@@ -61,17 +60,13 @@ static const setting state_rows[] = {
 };
 static const settings_table state_settings = {state_rows, sizeof state_rows / sizeof *state_rows};
 
-enum { IDENTITIES = 3 };
-
-static const char *const identity_keys[IDENTITIES] = {"format", "format_version", "sparc_version"};
-
 static settings_form form_over(stored_run *run) {
   return (settings_form){.part = {{&ppo_settings, &run->config}, {&state_settings, run}}};
 }
 
 static sparc_status identify(const sparc_tensors *file, const char *path) {
-  const char *format = sparc_tensors_metadata_find(file, identity_keys[0]);
-  const char *version = sparc_tensors_metadata_find(file, identity_keys[1]);
+  const char *format = sparc_tensors_metadata_find(file, stored_identity_keys[0]);
+  const char *version = sparc_tensors_metadata_find(file, stored_identity_keys[1]);
   if (!format || strcmp(format, FORMAT) != 0)
     return fail(SPARC_FORMAT, "'%.200s' is not an agent: its format is '%s', expected %s", path,
                 quote(format ? format : "").text, FORMAT);
@@ -84,44 +79,44 @@ static sparc_status identify(const sparc_tensors *file, const char *path) {
 sparc_status stored_run_read(const sparc_tensors *file, const char *path, stored_run *out) {
   *out = (stored_run){.rollouts = 0};
   const settings_form form = form_over(out);
-  sparc_status status = identify(file, path);
-  const locale_guard guard = enter_c_locale();
-  const setting *s;
-  void *at;
-  for (int i = 0; status == SPARC_OK && (s = settings_row(&form, i, &at)); i++)
-    if (s->key) status = setting_read_metadata(file, path, s, true, at);
-  leave_c_locale(guard);
-  return status;
+  const sparc_status status = identify(file, path);
+  return status == SPARC_OK ? stored_settings_read(file, path, &form) : status;
 }
 
 /* ---- tensors ---------------------------------------------------------------------------------------- */
 
-enum { MOMENTS = 2, NAME_SIZE = 96 };
+stored_blocks stored_blocks_of(const sparc_network *network) {
+  stored_blocks b;
+  b.block = sparc_network_blocks(network, &b.blocks);
+  return b;
+}
 
-static const char *const moment_prefix[MOMENTS] = {"opt.m.", "opt.v."};
-static const double least_moment[MOMENTS] = {-INFINITY, 0}; /* the second one is a mean of squares */
+void stored_arrays_of(const sparc_network *network, float *params, float *moments, block_array array[STORED_ARRAYS]) {
+  const size_t count = sparc_network_sizes_of(network).params;
+  array[0] = (block_array){"", -INFINITY, params};
+  array[1] = (block_array){STORED_FIRST_MOMENT, -INFINITY, moments};
+  array[2] = (block_array){STORED_SECOND_MOMENT, 0, moments ? moments + count : NULL}; /* a mean of squares */
+}
 
 /* what the numbers of an array can be; all of them are finite, and doubles within MOMENTS_RANGE */
 typedef enum content { NUMBERS, RUNNING_MOMENTS, ZERO_OR_ONE } content;
 
 /* an array of a run beside those of the network */
 typedef struct other {
-  char name[NAME_SIZE];
+  char name[STORED_NAME];
   content content;
-  sparc_dtype dtype;
-  size_t rows, columns;
-  void *data;
+  stored_array array; /* its name is that above */
 } other;
 
 static other other_of(const char *name, content holds, size_t rows, size_t columns, void *data) {
-  other o = {.content = holds, .dtype = SPARC_F64, .rows = rows, .columns = columns, .data = data};
+  other o = {.content = holds, .array = {.dtype = SPARC_F64, .rows = rows, .columns = columns, .data = data}};
   snprintf(o.name, sizeof o.name, "%s", name);
   return o;
 }
 
 /* what stream i carries from rollout to rollout */
 static other carried(const char *name, content holds, size_t i, size_t width, float *data) {
-  other o = {.content = holds, .dtype = SPARC_F32, .rows = 1, .columns = width, .data = data};
+  other o = {.content = holds, .array = {.dtype = SPARC_F32, .rows = 1, .columns = width, .data = data}};
   snprintf(o.name, sizeof o.name, "carry.%s.%zu", name, i);
   return o;
 }
@@ -145,38 +140,8 @@ static size_t list_others(const sparc_ppo *ppo, other *list) {
     if (r->n.boundary)
       list[count++] = carried("trace", NUMBERS, i, r->n.boundary, r->boundary + (r->n.N + i) * r->n.boundary);
   }
+  for (size_t i = 0; i < count; i++) list[i].array.name = list[i].name;
   return count;
-}
-
-static void name_companion(char name[NAME_SIZE], const char *prefix, const sparc_block *block) {
-  snprintf(name, NAME_SIZE, "%s%s", prefix, block->name);
-}
-
-sparc_status stored_blocks_check(const sparc_tensors *file, const char *path, const sparc_network *network,
-                                 const char *prefix) {
-  size_t blocks;
-  const sparc_block *block = sparc_network_blocks(network, &blocks);
-  sparc_status status = SPARC_OK;
-  for (size_t i = 0; i < blocks && status == SPARC_OK; i++) {
-    char name[NAME_SIZE];
-    const size_t shape[2] = {(size_t)block[i].shape[0], (size_t)block[i].shape[1]};
-    name_companion(name, prefix, &block[i]);
-    status = stored_tensor_check(file, path, name, SPARC_F32, shape, block[i].rank);
-  }
-  return status;
-}
-
-sparc_status stored_blocks_read(const sparc_tensors *file, const char *path, const sparc_network *network,
-                                const char *prefix, double least, float *params) {
-  size_t blocks;
-  const sparc_block *block = sparc_network_blocks(network, &blocks);
-  sparc_status status = SPARC_OK;
-  for (size_t i = 0; i < blocks && status == SPARC_OK; i++) {
-    char name[NAME_SIZE];
-    name_companion(name, prefix, &block[i]);
-    status = stored_f32_read(file, path, name, least, params + block[i].offset, block[i].size);
-  }
-  return status;
 }
 
 sparc_status stored_moments_read(const sparc_tensors *file, const char *path, const char *name, size_t count,
@@ -192,106 +157,49 @@ sparc_status stored_moments_read(const sparc_tensors *file, const char *path, co
 
 /* ---- saving ------------------------------------------------------------------------------------------ */
 
-typedef struct listing {
-  sparc_tensor_source *tensor;
-  char (*name)[NAME_SIZE]; /* of moments */
-  other *others;
-  sparc_metadata *metadata;
-  char value[SETTINGS_MOST][SETTING_TEXT_SIZE]; /* of numbers */
-  void *environments;
-  size_t tensors, entries;
-} listing;
-
-static sparc_status allocate_listing(listing *l, const sparc_ppo *ppo, size_t blocks, size_t extra) {
-  l->tensor = sparc_alloc(((1 + MOMENTS) * blocks + most_others(ppo) + 1) * sizeof *l->tensor);
-  l->name = sparc_alloc(MOMENTS * blocks * sizeof *l->name);
-  l->others = sparc_alloc(most_others(ppo) * sizeof *l->others);
-  l->metadata = sparc_alloc((IDENTITIES + SETTINGS_MOST + extra) * sizeof *l->metadata);
-  l->environments = sparc_alloc(sparc_envs_state_bytes(ppo->envs));
-  if (l->tensor && l->name && l->others && l->metadata && l->environments) return SPARC_OK;
-  return fail(SPARC_NO_MEMORY, "no memory for the tables of a checkpoint of %zu tensors", blocks);
-}
-
-static void free_listing(listing *l) {
-  void *memory[] = {l->tensor, l->name, l->others, l->metadata, l->environments};
-  for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
-}
-
-static void list_block(listing *l, const sparc_block *block, const char *name, const float *data) {
-  l->tensor[l->tensors++] = (sparc_tensor_source){.name = name,
-                                                  .dtype = SPARC_F32,
-                                                  .in_type = SPARC_F32,
-                                                  .rank = block->rank,
-                                                  .shape = {(size_t)block->shape[0], (size_t)block->shape[1]},
-                                                  .data = data + block->offset};
-}
-
-static void list_tensors(listing *l, const sparc_ppo *ppo) {
-  size_t blocks;
-  const sparc_block *block = sparc_network_blocks(ppo->network, &blocks);
-  for (size_t i = 0; i < blocks; i++) {
-    list_block(l, &block[i], block[i].name, ppo->params);
-    for (size_t m = 0; m < MOMENTS; m++) {
-      char *name = l->name[MOMENTS * i + m];
-      name_companion(name, moment_prefix[m], &block[i]);
-      list_block(l, &block[i], name, ppo->moments + m * ppo->n.params);
-    }
-  }
-  const size_t count = list_others(ppo, l->others);
-  for (size_t i = 0; i < count; i++) {
-    const other *o = &l->others[i];
-    l->tensor[l->tensors++] = (sparc_tensor_source){.name = o->name,
-                                                    .dtype = o->dtype,
-                                                    .in_type = o->dtype,
-                                                    .rank = 2,
-                                                    .shape = {o->rows, o->columns},
-                                                    .data = o->data};
-  }
-  sparc_envs_save(ppo->envs, l->environments);
-  l->tensor[l->tensors++] = (sparc_tensor_source){.name = ENVIRONMENTS,
-                                                  .dtype = SPARC_U8,
-                                                  .in_type = SPARC_U8,
-                                                  .rank = 1,
-                                                  .shape = {sparc_envs_state_bytes(ppo->envs)},
-                                                  .data = l->environments};
-}
-
-static void list_metadata(listing *l, stored_run *run, const sparc_metadata *extra, size_t extra_count) {
-  const char *const identity[IDENTITIES] = {FORMAT, FORMAT_VERSION, sparc_version()};
-  for (size_t i = 0; i < IDENTITIES; i++) l->metadata[l->entries++] = (sparc_metadata){identity_keys[i], identity[i]};
-  const settings_form form = form_over(run);
-  l->entries += settings_list_metadata(&form, l->metadata + l->entries, l->value);
-  for (size_t i = 0; i < extra_count; i++) l->metadata[l->entries++] = extra[i];
+static void list_all(stored_listing *l, const sparc_ppo *ppo, other *others, void *environments) {
+  block_array array[STORED_ARRAYS];
+  const size_t count = list_others(ppo, others), bytes = sparc_envs_state_bytes(ppo->envs);
+  stored_run run = {.config = ppo->own.config, .shape = ppo->shape, .rollouts = ppo->rollouts};
+  const settings_form form = form_over(&run);
+  stored_arrays_of(ppo->network, ppo->params, ppo->moments, array);
+  stored_list_blocks(l, stored_blocks_of(ppo->network), array, STORED_ARRAYS);
+  for (size_t i = 0; i < count; i++) stored_list_array(l, &others[i].array);
+  sparc_envs_save(ppo->envs, environments);
+  stored_list_tensor(l, &(sparc_tensor_source){.name = ENVIRONMENTS,
+                                               .dtype = SPARC_U8,
+                                               .in_type = SPARC_U8,
+                                               .rank = 1,
+                                               .shape = {bytes},
+                                               .data = environments});
+  stored_list_format(l, FORMAT, FORMAT_VERSION);
+  stored_list_settings(l, &form);
 }
 
 sparc_status sparc_ppo_save(const sparc_ppo *ppo, const sparc_metadata *extra, size_t extra_count, const char *path) {
   if (!ppo || !path) return fail(SPARC_INVALID, "%s is NULL", ppo ? "path" : "ppo");
   if (extra_count && !extra) return fail(SPARC_INVALID, "extra is NULL, expected %zu entries", extra_count);
-  stored_run run = {.config = ppo->own.config, .shape = ppo->shape, .rollouts = ppo->rollouts};
-  listing l = {.tensors = 0};
-  size_t blocks;
-  sparc_network_blocks(ppo->network, &blocks);
   const locale_guard guard = enter_c_locale();
-  sparc_status status = allocate_listing(&l, ppo, blocks, extra_count);
+  const stored_blocks b = stored_blocks_of(ppo->network);
+  stored_listing l;
+  sparc_status status = stored_listing_create(b, STORED_ARRAYS, most_others(ppo) + 1, extra_count, &l);
+  other *others = sparc_alloc(most_others(ppo) * sizeof *others);
+  void *environments = sparc_alloc(sparc_envs_state_bytes(ppo->envs));
+  if (status == SPARC_OK && !(others && environments))
+    status = fail(SPARC_NO_MEMORY, "no memory for the tables of a checkpoint of %zu tensors", b.blocks);
   if (status == SPARC_OK) {
-    list_tensors(&l, ppo);
-    list_metadata(&l, &run, extra, extra_count);
+    list_all(&l, ppo, others, environments);
+    stored_list_entries(&l, extra, extra_count);
     status = sparc_tensors_write(path, l.tensor, l.tensors, l.metadata, l.entries);
   }
   leave_c_locale(guard);
-  free_listing(&l);
+  stored_listing_free(&l);
+  sparc_free(others);
+  sparc_free(environments);
   return status;
 }
 
 /* ---- restoring: what the file asks for, before memory is taken ------------------------------------------ */
-
-/* an argument that is wrong because the file says so, or a sentence that does not name the file */
-static sparc_status as_format_error(const char *path, const char *what, sparc_status status) {
-  if (status != SPARC_INVALID && status != SPARC_FORMAT) return status;
-  char sentence[256];
-  snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  return fail(SPARC_FORMAT, "'%.200s': %s: %s", path, what, sentence);
-}
 
 static const char impossible[] = "the stored configuration is not possible";
 
@@ -312,17 +220,16 @@ static sparc_status check_task(const sparc_tensors *file, const char *path, cons
 }
 
 static sparc_status check_network(const sparc_tensors *file, const char *path, const sparc_network *network) {
-  sparc_status status = stored_blocks_check(file, path, network, "");
-  for (size_t m = 0; m < MOMENTS && status == SPARC_OK; m++)
-    status = stored_blocks_check(file, path, network, moment_prefix[m]);
-  return status;
+  block_array array[STORED_ARRAYS];
+  stored_arrays_of(network, NULL, NULL, array);
+  return stored_blocks_check(file, path, stored_blocks_of(network), array, STORED_ARRAYS);
 }
 
 /* one environment tells the task's shape and how many bytes all of them take; with the network it goes again */
 static sparc_status check_alone(const sparc_tensors *file, const char *path, const stored_run *run) {
   sparc_envs *one;
   const sparc_envs_config config = ppo_task_of(&run->config, 1);
-  sparc_status status = as_format_error(path, impossible, sparc_envs_create(&config, &one));
+  sparc_status status = stored_blame(path, impossible, sparc_envs_create(&config, &one));
   if (status != SPARC_OK) return status;
   const sparc_env_shape shape = sparc_envs_shape(one);
   const size_t bytes = envs_saved_bytes(one, run->config.streams);
@@ -330,7 +237,7 @@ static sparc_status check_alone(const sparc_tensors *file, const char *path, con
   status = check_task(file, path, run, &shape, bytes);
   if (status != SPARC_OK) return status;
   sparc_network *network;
-  status = as_format_error(path, impossible, actor_critic_create(&run->config, &run->shape, &network));
+  status = stored_blame(path, impossible, actor_critic_create(&run->config, &run->shape, &network));
   if (status != SPARC_OK) return status;
   status = check_network(file, path, network);
   sparc_network_free(network);
@@ -352,7 +259,7 @@ static sparc_status make_run(const sparc_tensors *file, const ppo_source *from, 
   sparc_status status = check_progress(from->path, run);
   if (status == SPARC_OK && !ppo) {
     status = check_alone(file, from->path, run);
-    if (status == SPARC_OK) status = as_format_error(from->path, impossible, ppo_describe(&run->config, &ppo));
+    if (status == SPARC_OK) status = stored_blame(from->path, impossible, ppo_describe(&run->config, &ppo));
   } else if (status == SPARC_OK) {
     status = check_task(file, from->path, run, &ppo->shape, sparc_envs_state_bytes(ppo->envs));
     if (status == SPARC_OK) status = check_network(file, from->path, ppo->network);
@@ -360,7 +267,7 @@ static sparc_status make_run(const sparc_tensors *file, const ppo_source *from, 
   if (status != SPARC_OK) return status;
   *out = ppo;
   ppo_choose_traces(ppo, run->config.traces, machine_memory()); /* the steps of a rollout are not in the file */
-  status = as_format_error(from->path, impossible, ppo_allocate(ppo));
+  status = stored_blame(from->path, impossible, ppo_allocate(ppo));
   ppo->own.config.memory_limit = 0;
   return status;
 }
@@ -373,7 +280,7 @@ static sparc_status read_environments(const sparc_tensors *file, const char *pat
   if (!state) return fail(SPARC_NO_MEMORY, "no memory for the state of the environments");
   sparc_status status = sparc_tensors_read_bytes(file, ENVIRONMENTS, state, bytes);
   if (status == SPARC_OK)
-    status = as_format_error(path, "tensor '" ENVIRONMENTS "'", sparc_envs_restore(ppo->envs, state, bytes));
+    status = stored_blame(path, "tensor '" ENVIRONMENTS "'", sparc_envs_restore(ppo->envs, state, bytes));
   if (status == SPARC_OK && !envs_begun(ppo->envs))
     status = fail(SPARC_FORMAT, "'%.200s': no episode of tensor '" ENVIRONMENTS "' has begun", path);
   sparc_free(state);
@@ -381,21 +288,20 @@ static sparc_status read_environments(const sparc_tensors *file, const char *pat
 }
 
 static bool is_possible(const other *o, size_t i) {
-  if (o->dtype == SPARC_F64) return fabs(((const double *)o->data)[i]) <= MOMENTS_RANGE;
-  const float value = ((const float *)o->data)[i];
+  const stored_array *a = &o->array;
+  if (a->dtype == SPARC_F64) return fabs(((const double *)a->data)[i]) <= MOMENTS_RANGE;
+  const float value = ((const float *)a->data)[i];
   return o->content != ZERO_OR_ONE || value == 0 || value == 1;
 }
 
 static sparc_status read_other(const sparc_tensors *file, const char *path, const other *o) {
-  const size_t elements = o->rows * o->columns;
-  if (o->content == RUNNING_MOMENTS) return stored_moments_read(file, path, o->name, o->rows, o->data);
-  sparc_status status = stored_tensor_check(file, path, o->name, o->dtype, (const size_t[]){o->rows, o->columns}, 2);
-  if (status != SPARC_OK) return status;
-  status = o->dtype == SPARC_F64 ? stored_f64_read(file, path, o->name, -INFINITY, o->data, elements)
-                                 : stored_f32_read(file, path, o->name, -INFINITY, o->data, elements);
-  for (size_t i = 0; i < elements && status == SPARC_OK; i++)
+  const stored_array *a = &o->array;
+  if (o->content == RUNNING_MOMENTS) return stored_moments_read(file, path, a->name, a->rows, a->data);
+  sparc_status status = stored_array_check(file, path, a);
+  if (status == SPARC_OK) status = stored_array_read(file, path, a);
+  for (size_t i = 0; i < a->rows * a->columns && status == SPARC_OK; i++)
     if (!is_possible(o, i))
-      return fail(SPARC_FORMAT, "'%.200s': element %zu of tensor '%s' is out of range", path, i, o->name);
+      return fail(SPARC_FORMAT, "'%.200s': element %zu of tensor '%s' is out of range", path, i, a->name);
   return status;
 }
 
@@ -403,11 +309,9 @@ static sparc_status read_others(const sparc_tensors *file, const char *path, con
   other *others = sparc_alloc(most_others(ppo) * sizeof *others);
   if (!others) return fail(SPARC_NO_MEMORY, "no memory for the table of a checkpoint");
   const size_t count = list_others(ppo, others);
-  size_t blocks;
-  sparc_network_blocks(ppo->network, &blocks);
   sparc_status status = SPARC_OK;
   for (size_t i = 0; i < count && status == SPARC_OK; i++) status = read_other(file, path, &others[i]);
-  const size_t expected = (1 + MOMENTS) * blocks + count + 1;
+  const size_t expected = STORED_ARRAYS * stored_blocks_of(ppo->network).blocks + count + 1;
   if (status == SPARC_OK && sparc_tensors_count(file) != expected)
     status =
         fail(SPARC_FORMAT, "'%.200s' has %zu tensors, expected %zu: some do not belong to the stored configuration",
@@ -417,10 +321,9 @@ static sparc_status read_others(const sparc_tensors *file, const char *path, con
 }
 
 static sparc_status read_run(const sparc_tensors *file, const char *path, sparc_ppo *ppo) {
-  sparc_status status = stored_blocks_read(file, path, ppo->network, "", -INFINITY, ppo->params);
-  for (size_t m = 0; m < MOMENTS && status == SPARC_OK; m++)
-    status = stored_blocks_read(file, path, ppo->network, moment_prefix[m], least_moment[m],
-                                ppo->moments + m * ppo->n.params);
+  block_array array[STORED_ARRAYS];
+  stored_arrays_of(ppo->network, ppo->params, ppo->moments, array);
+  sparc_status status = stored_blocks_read(file, path, stored_blocks_of(ppo->network), array, STORED_ARRAYS);
   if (status == SPARC_OK) status = read_others(file, path, ppo);
   return status == SPARC_OK ? read_environments(file, path, ppo) : status;
 }

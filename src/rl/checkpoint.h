@@ -9,6 +9,7 @@
 #ifndef SPARC_RL_CHECKPOINT_H
 #define SPARC_RL_CHECKPOINT_H
 
+#include "io/stored_blocks.h"
 #include "rl/normaliser.h"
 
 /* what the metadata say */
@@ -20,13 +21,11 @@ typedef struct stored_run {
 
 /* reads and checks the metadata of a file of runs */
 sparc_status stored_run_read(const sparc_tensors *file, const char *path, stored_run *out);
-/* whether the network's blocks are all there in their shapes, `prefix` before the names: before memory is taken that
- * only a file asks for */
-sparc_status stored_blocks_check(const sparc_tensors *file, const char *path, const sparc_network *network,
-                                 const char *prefix);
-/* the network's blocks, each number finite and at least `least` */
-sparc_status stored_blocks_read(const sparc_tensors *file, const char *path, const sparc_network *network,
-                                const char *prefix, double least, float *params);
+/* the network's blocks, and of its parameters what is stored of them: weights first, then both moments, which may be
+ * NULL */
+enum { STORED_ARRAYS = 1 + STORED_MOMENTS };
+stored_blocks stored_blocks_of(const sparc_network *network);
+void stored_arrays_of(const sparc_network *network, float *params, float *moments, block_array array[STORED_ARRAYS]);
 /* `count` rows of moments, each of which numbers can have */
 sparc_status stored_moments_read(const sparc_tensors *file, const char *path, const char *name, size_t count,
                                  running_moments *out);

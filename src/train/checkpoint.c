@@ -7,19 +7,27 @@
 #include "base/c_locale.h"
 #include "base/error.h"
 #include "io/dtype.h"
-#include "io/stored_tensor.h"
 #include "train/train.h"
 #include "train/train_settings.h"
 
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-const char *const companion_prefix[COMPANIONS] = {"opt.m.", "opt.v.", [RAW] = "opt.w."};
-const char *const identity_keys[IDENTITIES] = {"format", "format_version", "sparc_version"};
+size_t checkpoint_arrays(const checkpoint_numbers *n, size_t params, bool averages, block_array array[ARRAYS_MOST]) {
+  const block_array all[] = {{"", -INFINITY, n->params},
+                             {STORED_FIRST_MOMENT, -INFINITY, n->moments},
+                             {STORED_SECOND_MOMENT, 0, n->moments ? n->moments + params : NULL}, /* a mean of squares */
+                             {"opt.w.", -INFINITY, n->raw}};
+  memcpy(array, all, sizeof all);
+  return averages ? ARRAYS_MOST : RAW;
+}
 
-size_t companions(const sparc_train_config *config) { return config->average > 0 ? COMPANIONS : MOMENTS; }
+static stored_blocks blocks_of(const sparc_network *network) {
+  stored_blocks b;
+  b.block = sparc_network_blocks(network, &b.blocks);
+  return b;
+}
 
 /* ---- fields ------------------------------------------------------------------------------------ */
 
@@ -55,8 +63,8 @@ settings_form checkpoint_form(training_state *state, int format) {
 /* ---- reading: metadata -------------------------------------------------------------------------- */
 
 static sparc_status identify(checkpoint *c) {
-  const char *format = sparc_tensors_metadata_find(c->file, identity_keys[0]);
-  const char *version = sparc_tensors_metadata_find(c->file, identity_keys[1]);
+  const char *format = sparc_tensors_metadata_find(c->file, stored_identity_keys[0]);
+  const char *version = sparc_tensors_metadata_find(c->file, stored_identity_keys[1]);
   if (!format || strcmp(format, CHECKPOINT_FORMAT) != 0)
     return fail(SPARC_FORMAT, "'%.200s' is not a checkpoint: its format is %s%s, expected %s", c->path,
                 format ? "" : "not given", format ? quote(format).text : "", CHECKPOINT_FORMAT);
@@ -110,44 +118,31 @@ static sparc_status read_fields(checkpoint *c) {
   return c->format == 1 ? finish_first_format(c) : SPARC_OK;
 }
 
-/* an argument that is wrong because the file says so */
-static sparc_status blame_file(const checkpoint *c, sparc_status status) {
-  if (status != SPARC_INVALID) return status;
-  char sentence[256];
-  snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  return fail(SPARC_FORMAT, "'%.200s': the stored configuration is not possible: %s", c->path, sentence);
-}
-
 static sparc_status make_network(checkpoint *c) {
   c->state.config.network.head = &c->state.head;
   c->state.config.network.heads = 1;
   sparc_status status = settings_check(&(settings_form){.part = {{&state_settings, &c->state}}}, true);
   if (status == SPARC_OK) status = check_train_config(&c->state.config);
   if (status == SPARC_OK) status = sparc_network_create(&c->state.config.network, &c->network);
-  if (status != SPARC_OK) return blame_file(c, status);
+  if (status != SPARC_OK) return stored_blame(c->path, "the stored configuration is not possible", status);
   c->state.config.network = sparc_network_config_of(c->network);
   return SPARC_OK;
 }
 
 /* ---- reading: tensors --------------------------------------------------------------------------- */
 
-static sparc_status check_tensor(const checkpoint *c, const sparc_block *block, const char *name) {
-  const size_t shape[2] = {(size_t)block->shape[0], (size_t)block->shape[1]};
-  return stored_tensor_check(c->file, c->path, name, SPARC_F32, shape, block->rank);
-}
-
 static bool begins_with(const char *name, const char *prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; }
 
 /* names the first tensor that belongs to no block of the network */
-static sparc_status complain_of_surplus(const checkpoint *c, const sparc_block *block, size_t blocks) {
+static sparc_status complain_of_surplus(const checkpoint *c, stored_blocks b, const block_array *array, size_t arrays) {
   for (size_t i = 0; i < sparc_tensors_count(c->file); i++) {
     const char *name = sparc_tensors_at(c->file, i)->name, *inner = name;
     if (begins_with(name, LEARNER_PREFIX)) continue;
-    for (size_t m = 0; m < companions(&c->state.config); m++)
-      if (begins_with(name, companion_prefix[m])) inner = name + strlen(companion_prefix[m]);
+    for (size_t k = 0; k < arrays; k++)
+      if (begins_with(name, array[k].prefix)) inner = name + strlen(array[k].prefix);
     size_t k = 0;
-    while (k < blocks && strcmp(block[k].name, inner) != 0) k++;
-    if (k == blocks)
+    while (k < b.blocks && strcmp(b.block[k].name, inner) != 0) k++;
+    if (k == b.blocks)
       return fail(SPARC_FORMAT, "'%.200s': tensor '%s' does not belong to the stored configuration", c->path,
                   quote(name).text);
   }
@@ -155,8 +150,9 @@ static sparc_status complain_of_surplus(const checkpoint *c, const sparc_block *
 }
 
 static sparc_status check_tensors(const checkpoint *c, bool resumable) {
-  size_t blocks, moments = 0, count = 0;
-  const sparc_block *block = sparc_network_blocks(c->network, &blocks);
+  block_array array[ARRAYS_MOST];
+  size_t moments = 0, count = 0;
+  const stored_blocks b = blocks_of(c->network);
   for (size_t i = 0; i < sparc_tensors_count(c->file); i++) {
     const char *name = sparc_tensors_at(c->file, i)->name;
     moments += begins_with(name, "opt.");
@@ -168,17 +164,11 @@ static sparc_status check_tensors(const checkpoint *c, bool resumable) {
         "'%.200s' holds weights without the optimiser's moments: it can be used as a model, but training cannot "
         "continue from it",
         c->path);
-  for (size_t i = 0; i < blocks; i++) {
-    sparc_status status = check_tensor(c, &block[i], block[i].name);
-    for (size_t m = 0; m < companions(&c->state.config) && moments && status == SPARC_OK; m++) {
-      char name[NAME_SIZE];
-      snprintf(name, sizeof name, "%s%s", companion_prefix[m], block[i].name);
-      status = check_tensor(c, &block[i], name);
-    }
-    if (status != SPARC_OK) return status;
-  }
-  const size_t expected = blocks * (moments ? 1 + companions(&c->state.config) : 1);
-  return count == expected ? SPARC_OK : complain_of_surplus(c, block, blocks);
+  const size_t all = checkpoint_arrays(&(checkpoint_numbers){.params = NULL}, 0, c->state.config.average > 0, array);
+  const size_t arrays = moments ? all : 1;
+  const sparc_status status = stored_blocks_check(c->file, c->path, b, array, arrays);
+  if (status != SPARC_OK) return status;
+  return count == b.blocks * arrays ? SPARC_OK : complain_of_surplus(c, b, array, all);
 }
 
 /* ---- life cycle -------------------------------------------------------------------------------- */
@@ -218,50 +208,30 @@ void checkpoint_close(checkpoint *c) {
   *c = (checkpoint){.path = NULL};
 }
 
-static sparc_status read_tensor(const checkpoint *c, const sparc_block *block, const char *name, double least,
-                                float *to) {
-  return stored_f32_read(c->file, c->path, name, least, to + block->offset, block->size);
-}
-
 sparc_status checkpoint_read(const checkpoint *c, float *params, float *moments) {
-  static const double least[MOMENTS] = {-INFINITY, 0}; /* the second moment is a mean of squares */
-  size_t blocks;
-  const sparc_block *block = sparc_network_blocks(c->network, &blocks);
-  const size_t count = sparc_network_sizes_of(c->network).params;
-  for (size_t i = 0; i < blocks; i++) {
-    sparc_status status = read_tensor(c, &block[i], block[i].name, -INFINITY, params);
-    for (size_t m = 0; m < MOMENTS && moments && status == SPARC_OK; m++) {
-      char name[NAME_SIZE];
-      snprintf(name, sizeof name, "%s%s", companion_prefix[m], block[i].name);
-      status = read_tensor(c, &block[i], name, least[m], moments + m * count);
-    }
-    if (status != SPARC_OK) return status;
-  }
-  return SPARC_OK;
+  block_array array[ARRAYS_MOST];
+  checkpoint_arrays(&(checkpoint_numbers){.params = params, .moments = moments},
+                    sparc_network_sizes_of(c->network).params, false, array);
+  return stored_blocks_read(c->file, c->path, blocks_of(c->network), array, moments ? 1 + STORED_MOMENTS : 1);
 }
 
 static bool is_of_head(const char *block) { return begins_with(block, "head."); }
 
 sparc_status checkpoint_adopt(const checkpoint *c, const sparc_network *network, bool head, float *params) {
-  size_t blocks;
-  const sparc_block *block = sparc_network_blocks(network, &blocks);
+  const stored_blocks b = blocks_of(network);
+  const block_array weights = {"", -INFINITY, params};
   sparc_status status = SPARC_OK;
-  for (size_t i = 0; i < blocks && status == SPARC_OK; i++) {
-    if (!head && is_of_head(block[i].name)) continue;
-    status = check_tensor(c, &block[i], block[i].name);
-    if (status == SPARC_OK) status = read_tensor(c, &block[i], block[i].name, -INFINITY, params);
+  for (size_t i = 0; i < b.blocks && status == SPARC_OK; i++) {
+    const stored_blocks one = {&b.block[i], 1};
+    if (!head && is_of_head(b.block[i].name)) continue;
+    status = stored_blocks_check(c->file, c->path, one, &weights, 1);
+    if (status == SPARC_OK) status = stored_blocks_read(c->file, c->path, one, &weights, 1);
   }
   return status;
 }
 
 sparc_status checkpoint_read_raw(const checkpoint *c, float *raw) {
-  size_t blocks;
-  const sparc_block *block = sparc_network_blocks(c->network, &blocks);
-  sparc_status status = SPARC_OK;
-  for (size_t i = 0; i < blocks && status == SPARC_OK; i++) {
-    char name[NAME_SIZE];
-    snprintf(name, sizeof name, "%s%s", companion_prefix[RAW], block[i].name);
-    status = read_tensor(c, &block[i], name, -INFINITY, raw);
-  }
-  return status;
+  block_array array[ARRAYS_MOST];
+  checkpoint_arrays(&(checkpoint_numbers){.raw = raw}, 0, true, array);
+  return stored_blocks_read(c->file, c->path, blocks_of(c->network), &array[RAW], 1);
 }

@@ -10,7 +10,7 @@
 #ifndef SPARC_TRAIN_CHECKPOINT_H
 #define SPARC_TRAIN_CHECKPOINT_H
 
-#include "io/settings.h"
+#include "io/stored_blocks.h"
 #include "sparc/train.h"
 #include "train/preprocessing.h"
 
@@ -20,14 +20,18 @@
 #define LEARNER_PREFIX    "learner." /* of tensors and keys that only a learner needs, see online */
 
 /* files are written in the second format, unless they have symbols or a head whose kind is given: then in the third */
-enum { CHECKPOINT_VERSION = 3, MOMENTS = 2, RAW = MOMENTS, COMPANIONS, IDENTITIES = 3, NAME_SIZE = 96 };
+enum { CHECKPOINT_VERSION = 3 };
 
-/* what a file that training can continue from has beside each block, and how many of these; the last only where blocks
- * are averages */
-extern const char *const companion_prefix[COMPANIONS];
-size_t companions(const sparc_train_config *config);
+/* the numbers of a network in a file that training can continue from */
+typedef struct checkpoint_numbers {
+  float *params, *moments; /* (params), (2, params) */
+  float *raw;              /* (params): the last weights, where params are an average; NULL: not so */
+} checkpoint_numbers;
 
-extern const char *const identity_keys[IDENTITIES]; /* the first two are checked before anything else */
+/* checkpoint_arrays lists them, with the last weights only where blocks are averages, and returns how many there are */
+enum { RAW = 1 + STORED_MOMENTS, ARRAYS_MOST };
+size_t checkpoint_arrays(const checkpoint_numbers *numbers, size_t params, bool averages,
+                         block_array array[ARRAYS_MOST]);
 
 /* what a checkpoint says of a training run */
 typedef struct training_state {
@@ -43,8 +47,7 @@ settings_form checkpoint_form(training_state *state, int format);
 typedef struct checkpoint_content {
   const sparc_network *network;
   training_state state;
-  const float *params, *moments;            /* (params), (2, params) */
-  const float *raw;                         /* (params): the last weights, where params are an average; NULL: not so */
+  checkpoint_numbers numbers;
   const sparc_preprocessing *preprocessing; /* may be NULL */
   const sparc_tensor_source *tensors;       /* further ones, whose names begin with LEARNER_PREFIX */
   size_t tensor_count;

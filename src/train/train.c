@@ -444,9 +444,9 @@ sparc_status sparc_trainer_save(const sparc_trainer *t, const sparc_preprocessin
                                                 .head = *t->config.network.head,
                                                 .update = t->update,
                                                 .examples = t->samples.count},
-                                      .params = t->average ? t->average : t->weights,
-                                      .moments = t->moments,
-                                      .raw = t->average ? t->weights : NULL,
+                                      .numbers = {.params = t->average ? t->average : t->weights,
+                                                  .moments = t->moments,
+                                                  .raw = t->average ? t->weights : NULL},
                                       .preprocessing = preprocessing,
                                       .extra = extra,
                                       .extra_count = extra_count};
