@@ -30,8 +30,9 @@ learn classes --ignore y --label kind --classes a,b --id id
 learn numbers --target y --ignore kind,id --horizon 1 --cell rtu
 learn embedding --target y --ignore kind --id id --embedding linear --width 3
 printf 'x,y\n.1,1\n.2,2\n.3,3\n.4,4\n' >stream.csv
-learn forecast --cell lru
-learn real --cell rglru --modes 8
+learn forecast --forecaster network --cell lru
+learn real --forecaster network --cell rglru --modes 8
+learn mixture --ignore y --cell lru --horizon 2
 
 # ---- sparc rl --resume: a run of 3 rollouts is stopped before the last by its own budget
 rl() { # NAME TASK OPTION...

@@ -66,11 +66,11 @@ table() {
 
 cd "$work"
 table "Tracking" tracking.csv --target z1,z2
-table "Wave, one step ahead" wave.csv
-table "Wave, eight steps ahead" wave.csv --horizon 8
+table "Wave, one step ahead" wave.csv --forecaster network
+table "Wave, eight steps ahead" wave.csv --forecaster network --horizon 8
 if [ -n "$file" ]; then
   zcat -f "$file" | awk -F'\t' 'NR <= 200 { for (i = 2; i <= NF; i++) printf "%d,%s\n", NR, $i }' >series.csv
   name=$(basename "$file" .gz)
-  table "$name, one step ahead" series.csv --id 1
-  table "$name, five steps ahead" series.csv --id 1 --horizon 5
+  table "$name, one step ahead" series.csv --forecaster network --id 1
+  table "$name, five steps ahead" series.csv --forecaster network --id 1 --horizon 5
 fi
