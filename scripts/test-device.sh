@@ -37,12 +37,15 @@ opencl_reason="no OpenCL device (Debian: pocl-opencl-icd, ocl-icd-libopencl1)"
 # ---- mathematics: the reference, golden vectors, committed bits ------------------------------------------
 
 properties() {
+  local test
   if ! has_opencl; then skipped properties "$opencl_reason"; return; fi
-  if run "$build/tests/test_device" opencl "$shapes"; then
-    ran properties "test_device, $shapes random shapes against the double reference"
-  else
-    failed properties "test_device"
-  fi
+  for test in test_device test_device_scan test_device_step; do
+    if run "$build/tests/$test" opencl "$shapes"; then
+      ran properties "$test, $shapes random shapes against the double reference"
+    else
+      failed properties "$test"
+    fi
+  done
 }
 
 golden_vectors() {
@@ -153,11 +156,21 @@ within_limits() {
              exit !(kernels > 0 && spills <= 16 && registers <= 128 && local <= 49152) }' "$1"
 }
 
+# nvcc of the machine, or of NVIDIA's packages for Python, which are put into the build folder once
+find_nvcc() {
+  local compiler=${NVCC:-$(command -v nvcc || true)} wheels=$build/nvidia
+  if [ -z "$compiler" ] && [ -x /usr/local/cuda/bin/nvcc ]; then compiler=/usr/local/cuda/bin/nvcc; fi
+  if [ -z "$compiler" ] && [ ! -d "$wheels" ] && python3 -m venv "$wheels" >/dev/null 2>&1; then
+    "$wheels/bin/pip" --quiet install nvidia-cuda-nvcc nvidia-cuda-nvdisasm >/dev/null 2>&1 || true
+  fi
+  if [ -z "$compiler" ]; then compiler=$(find "$wheels" -path '*/bin/nvcc' -print -quit 2>/dev/null || true); fi
+  echo "$compiler"
+}
+
 nvidia() {
   local compiler architecture i
-  compiler=$(command -v nvcc || true)
-  if [ -z "$compiler" ] && [ -x /usr/local/cuda/bin/nvcc ]; then compiler=/usr/local/cuda/bin/nvcc; fi
-  if [ -z "$compiler" ]; then skipped nvcc "not installed"; return; fi
+  compiler=$(find_nvcc)
+  if [ -z "$compiler" ]; then skipped nvcc "not installed, nor its packages for Python (nvidia-cuda-nvcc)"; return; fi
   for i in $texts; do text "$i" >"$scratch/$i.cu"; done
   for architecture in 75 80 90 120; do
     : >"$scratch/log"

@@ -267,6 +267,39 @@ static void test_names(void **state) {
   assert_int_equal(sparc_device_plan_work_bytes(NULL), 0);
 }
 
+/* a program that names no device gets a GPU or nothing */
+static void test_no_implicit_cpu(void **state) {
+  (void)state;
+  sparc_device *opened = NULL;
+  if (sparc_device_open(NULL, &opened) == SPARC_OK)
+    assert_int_equal(sparc_device_info_of(opened).cpu, 0);
+  else
+    assert_non_null(strstr(sparc_error(), "no backend has a GPU"));
+  sparc_device_close(opened);
+}
+
+static sparc_status describe_without(int index, sparc_device_info *info) {
+  (void)index;
+  *info = (sparc_device_info){.name = "small", .largest = 4096, .missing = "fp64, denormals"};
+  return SPARC_OK;
+}
+
+/* what a device lacks for exact arithmetic is named, and the way without it */
+static void test_missing_capabilities(void **state) {
+  (void)state;
+  device_backend lacking = backend_opencl;
+  sparc_device *opened = NULL;
+  lacking.describe = describe_without;
+  expect_failure(device_open_on(&lacking, &(sparc_device_config){.cache = ""}, 0, &opened), SPARC_UNSUPPORTED,
+                 "lacks fp64, denormals, which exact arithmetic needs; fast = 1 does without");
+  assert_null(opened);
+  if (!under_test.device) return;
+  lacking = *under_test.device->backend;
+  lacking.describe = describe_without;
+  device_check(device_open_on(&lacking, &(sparc_device_config){.cache = "", .fast = 1}, 0, &opened));
+  sparc_device_close(opened);
+}
+
 static void test_plans_refused(void **state) {
   (void)state;
   need_device();
@@ -616,6 +649,8 @@ static void test_opencl_numbers(void **state) {
       NUMBER(CL_FP_FMA),
       NUMBER(CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT),
       NUMBER(CL_MEM_READ_WRITE),
+      NUMBER(CL_DEVICE_TYPE),
+      NUMBER(CL_DEVICE_TYPE_CPU),
       NUMBER(CL_DEVICE_TYPE_ALL),
 #undef NUMBER
   };
@@ -646,11 +681,15 @@ static void test_opencl_numbers(void **state) {
 int main(int argc, char **argv) {
   device_arguments(argc, argv);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_opencl_numbers), cmocka_unit_test(test_names),   cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_plans_refused),  cmocka_unit_test(test_cells),   cmocka_unit_test(test_bf16),
-      cmocka_unit_test(test_small_decay),    cmocka_unit_test(test_repeats), cmocka_unit_test(test_resets),
-      cmocka_unit_test(test_chunks),         cmocka_unit_test(test_masks),   cmocka_unit_test(test_arguments),
-      cmocka_unit_test(test_failing_driver), cmocka_unit_test(test_cache),   cmocka_unit_test(test_random),
+      cmocka_unit_test(test_opencl_numbers),  cmocka_unit_test(test_names),
+      cmocka_unit_test(test_no_implicit_cpu), cmocka_unit_test(test_missing_capabilities),
+      cmocka_unit_test(test_memory),          cmocka_unit_test(test_plans_refused),
+      cmocka_unit_test(test_cells),           cmocka_unit_test(test_bf16),
+      cmocka_unit_test(test_small_decay),     cmocka_unit_test(test_repeats),
+      cmocka_unit_test(test_resets),          cmocka_unit_test(test_chunks),
+      cmocka_unit_test(test_masks),           cmocka_unit_test(test_arguments),
+      cmocka_unit_test(test_failing_driver),  cmocka_unit_test(test_cache),
+      cmocka_unit_test(test_random),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -3,11 +3,13 @@
  *
  * test_device_scan [BACKEND[:INDEX] [COUNT]]: as test_device.c; COUNT random shapes of either kind.
  */
+#include "base/hash.h"
 #include "seq/scan_reference.h"
 #include "sparc/random.h"
 #include "support_device.h"
 #include "unit.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -228,7 +230,24 @@ static void agree(const scan_problem *p, const char *what, const double *got, co
              is_spectral(p) ? "spectral" : "real", c->B, c->T, c->H, c->chunks, c->bf16 ? ", bf16" : "", error, bound);
 }
 
-static void compare(const scan_problem *p) {
+/* of the bits of all results */
+static uint64_t hash_result(const scan_problem *p, const scan_result *r) {
+  const struct {
+    const double *values;
+    size_t n;
+  } all[] = {{r->h, p->rows},  {r->state_last, p->states}, {r->db, p->rows}, {r->dcontrols, 2 * p->tokens},
+             {r->da, p->rows}, {r->dstate0, p->states},    {r->dnu, p->H},   {r->dtheta, p->H}};
+  uint64_t hash = HASH_START;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (size_t k = 0; k < all[i].n; k++) {
+      const float value = (float)all[i].values[k];
+      hash = hash_bytes(hash, &value, sizeof value);
+    }
+  return hash;
+}
+
+/* against the reference; returns the hash of the device's bits */
+static uint64_t compare(const scan_problem *p) {
   scan_result got = make_result(p), want = make_result(p);
   solve(p, &got);
   for (size_t b = 0; b < (size_t)p->config.B; b++)
@@ -249,8 +268,10 @@ static void compare(const scan_problem *p) {
   } else {
     agree(p, "da", got.da, want.da, p->rows, GRADIENT_BOUND);
   }
+  const uint64_t hash = hash_result(p, &got);
   free_result(&got);
   free_result(&want);
+  return hash;
 }
 
 /* ---- tests ----------------------------------------------------------------------------------------- */
@@ -266,21 +287,31 @@ static sparc_device_scan_config config_of(sparc_scan_kind kind, int B, int T, in
                                     .chunks = chunks};
 }
 
-/* shapes around the tile of 32 modes and the step of 32 tokens; one set of kernels for each kind */
+/* shapes around the tile of 32 modes and the step of 32 tokens; one set of kernels for each kind. Every device with
+ * exact arithmetic has the bits of these hashes. */
 static void test_shapes(void **state) {
   (void)state;
   need_device();
   const struct {
     int B, T, H, chunks;
     bool mask, controls;
-  } shapes[] = {{1, 1, 1, 0, false, true},   {2, 5, 64, 1, true, true},   {1, 33, 33, 2, true, false},
-                {3, 31, 32, 16, true, true}, {2, 300, 70, 5, true, true}, {1, 1100, 5, 16, false, true}};
+    uint64_t hash[2]; /* spectral, real */
+  } shapes[] = {{1, 1, 1, 0, false, true, {UINT64_C(0xce63bfea4406cca2), UINT64_C(0xacdaf54336058463)}},
+                {2, 5, 64, 1, true, true, {UINT64_C(0xe5355f5cf89138b4), UINT64_C(0xf25bad350b4cb170)}},
+                {1, 33, 33, 2, true, false, {UINT64_C(0xb49db1cff5124a76), UINT64_C(0xe44079a9ddacc295)}},
+                {3, 31, 32, 16, true, true, {UINT64_C(0xc94b3607836bfc48), UINT64_C(0xb4f94ecb73e97c76)}},
+                {2, 300, 70, 5, true, true, {UINT64_C(0x6b0757ec4cb40938), UINT64_C(0xfd67395a5fc96f50)}},
+                {1, 1100, 5, 16, false, true, {UINT64_C(0x9d34629625d1cd4f), UINT64_C(0x0d891def0e7bac45)}}};
+  const bool exact = sparc_device_info_of(under_test.device).exact;
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (int kind = SPARC_SCAN_SPECTRAL; kind <= SPARC_SCAN_REAL; kind++) {
       const sparc_device_scan_config config =
           config_of((sparc_scan_kind)kind, shapes[i].B, shapes[i].T, shapes[i].H, shapes[i].chunks, 0);
       scan_problem p = make_problem(&config, shapes[i].mask, shapes[i].controls, i);
-      compare(&p);
+      const uint64_t hash = compare(&p);
+      if (exact && hash != shapes[i].hash[kind])
+        fail_msg("shape %zu, kind %d: hash 0x%016" PRIx64 ", expected 0x%016" PRIx64, i, kind, hash,
+                 shapes[i].hash[kind]);
       free_problem(&p);
     }
 }

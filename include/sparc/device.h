@@ -31,8 +31,8 @@ typedef struct sparc_slice { /* an array in device memory */
 /* ---- devices ------------------------------------------------------------------------------------ */
 
 typedef struct sparc_device_config {
-  const char *backend; /* "cuda", "opencl"; NULL: SPARC_DEVICE of the environment ("opencl:1"), else the first backend
-                          that has a device */
+  const char *backend; /* "cuda", "opencl"; NULL: SPARC_DEVICE of the environment ("opencl:1"), else the first device
+                          that is not a CPU */
   int index;           /* which device of the backend; ignored when backend is NULL */
   int fast;            /* 0: exact arithmetic */
   const char *cache;   /* folder of compiled kernels; NULL: sparc/kernels in the user's cache folder; "": none */
@@ -44,6 +44,7 @@ typedef struct sparc_device_info {
   int units;                     /* compute units */
   int doubles;                   /* 1: has double precision */
   int exact;                     /* 1: can do exact arithmetic */
+  int cpu;                       /* 1: runs on the CPU (PoCL); opened only by its name */
   char missing[128];             /* what it lacks for that, for example "fp64, denormals" */
 } sparc_device_info;
 

@@ -117,14 +117,7 @@ static sparc_status tokens_backward(const device_call *call) {
   pass_floats(set, &l, region_slice(call->work, s->dcontent));
   pass_gate_shape(plan, &l);
   sparc_status status = launch_run(set, &l);
-  if (status != SPARC_OK || s->dense || !call->gradient->dx.memory) return status;
-
-  kernel_launch copy = launch_of(set, KERNEL_input_copy, coordinate_groups(s));
-  pass_floats(set, &copy, region_slice(call->work, s->dcontent));
-  pass_io(set, &copy, call->gradient->dx);
-  pass_int(&copy, s->strip.tokens);
-  pass_int(&copy, s->D);
-  return launch_run(set, &copy);
+  return status == SPARC_OK && !s->dense ? copy_to_dx(call) : status;
 }
 
 static sparc_status gate_gradient(const device_call *call) {

@@ -62,8 +62,6 @@ static bool needs(const sparc_cell *cell, const plan_shape *s, kernel_id kernel)
     case KERNEL_controls_adjoint:
     case KERNEL_controller_gradient:
       return controlled;
-    case KERNEL_input_gradient:
-      return controlled && !s->dense;
     case KERNEL_input_copy:
       return !controlled && !s->dense;
     default:
@@ -98,68 +96,53 @@ static sparc_status tokens(const device_call *call) {
   return launch_run(set, &l);
 }
 
-/* dx of an input that is the content */
-static sparc_status input_gradient(const device_call *call) {
+/* the controllers' gradient in parts, if parameters are asked for, and dx of an input that is the content */
+static sparc_status controller_gradient(const device_call *call) {
   const sparc_device_plan *plan = call->plan;
-  const kernel_set *set = &plan->kernels;
   const plan_shape *s = &plan->shape;
-  const bool controlled = is_controlled(plan->cell);
-  if (s->dense || !call->gradient->dx.memory) return SPARC_OK;
-  kernel_launch l = launch_of(set, controlled ? KERNEL_input_gradient : KERNEL_input_copy,
-                              ceil_quotient((size_t)s->strip.tokens * (size_t)s->D, GROUP_SIZE));
+  const kernel_set *set = &plan->kernels;
+  const sparc_slice none = {NULL, 0}, dx = s->dense ? none : call->gradient->dx;
+  const bool wants_parts = call->gradient->dparams.memory != NULL;
+  if (!wants_parts && !dx.memory) return SPARC_OK;
+  const size_t tiles = ceil_quotient((size_t)s->D + 1, STRIP_MODES);
+  kernel_launch l = launch_of(set, KERNEL_controller_gradient, tiles * (size_t)s->pieces);
+  pass_io(set, &l, call->sequence->x);
+  pass_floats(set, &l, region_slice(call->work, s->dshared));
   pass_floats(set, &l, region_slice(call->work, s->dcontent));
-  if (controlled) {
-    pass_floats(set, &l, region_slice(call->work, s->dshared));
-    pass_floats(set, &l, region_slice(call->prepared, s->constants));
-  }
-  pass_io(set, &l, call->gradient->dx);
+  pass_floats(set, &l, region_slice(call->prepared, s->constants));
+  pass_io(set, &l, dx);
+  pass_floats(set, &l, wants_parts ? region_slice(call->work, s->controller_parts) : none);
   pass_int(&l, s->strip.tokens);
   pass_int(&l, s->D);
-  if (controlled) pass_int(&l, (int)controllers_at(s));
+  pass_int(&l, (int)controllers_at(s));
   return launch_run(set, &l);
 }
 
 static sparc_status tokens_backward(const device_call *call) {
   const sparc_device_plan *plan = call->plan;
-  const kernel_set *set = &plan->kernels;
   const plan_shape *s = &plan->shape;
-  sparc_status status = SPARC_OK;
-  if (is_controlled(plan->cell)) {
-    kernel_launch l = launch_of(set, KERNEL_controls_adjoint, ceil_quotient(2 * (size_t)s->strip.tokens, GROUP_SIZE));
-    pass_floats(set, &l, region_slice(call->saved, s->of_tokens));
-    pass_floats(set, &l, region_slice(call->work, s->dcontrols));
-    pass_floats(set, &l, region_slice(call->work, s->dshared));
-    pass_int(&l, s->strip.tokens);
-    pass_int(&l, s->strip.tiles);
-    status = launch_run(set, &l);
-  }
-  return status == SPARC_OK ? input_gradient(call) : status;
-}
-
-static sparc_status controller_gradient(const device_call *call) {
-  const sparc_device_plan *plan = call->plan;
   const kernel_set *set = &plan->kernels;
-  const plan_shape *s = &plan->shape;
-  const size_t columns = (size_t)s->D + 1, n = 2 * columns;
-  kernel_launch l = launch_of(set, KERNEL_controller_gradient, ceil_quotient(columns, STRIP_MODES) * (size_t)s->pieces);
-  pass_io(set, &l, call->sequence->x);
+  if (!is_controlled(plan->cell)) return s->dense ? SPARC_OK : copy_to_dx(call);
+  kernel_launch l = launch_of(set, KERNEL_controls_adjoint, ceil_quotient(2 * (size_t)s->strip.tokens, GROUP_SIZE));
+  pass_floats(set, &l, region_slice(call->saved, s->of_tokens));
+  pass_floats(set, &l, region_slice(call->work, s->dcontrols));
   pass_floats(set, &l, region_slice(call->work, s->dshared));
-  pass_floats(set, &l, region_slice(call->work, s->controller_parts));
   pass_int(&l, s->strip.tokens);
-  pass_int(&l, s->D);
-  sparc_status status = launch_run(set, &l);
-  if (status != SPARC_OK) return status;
-  const sparc_block *block = &plan->cell->block[cell_block_index(plan->cell, "ctrl_retention")];
-  return add_to_params(call, s->controller_parts, (size_t)s->pieces, n, 0, n, block->offset);
+  pass_int(&l, s->strip.tiles);
+  const sparc_status status = launch_run(set, &l);
+  return status == SPARC_OK ? controller_gradient(call) : status;
 }
 
 /* the blocks of the modes lie one behind the other in the order of the sums, the controllers likewise */
 static sparc_status parameters(const device_call *call) {
+  const sparc_cell *cell = call->plan->cell;
   const plan_shape *s = &call->plan->shape;
-  const size_t n = SUM_COUNT * (size_t)s->strip.H;
+  const size_t modes = SUM_COUNT * (size_t)s->strip.H, controllers = 2 * ((size_t)s->D + 1);
   const sparc_status status =
-      add_to_params(call, s->sums, strip_parts(&s->strip), n, 0, n, call->plan->cell->block[0].offset);
-  return status == SPARC_OK && is_controlled(call->plan->cell) ? controller_gradient(call) : status;
+      add_to_params(call, s->sums, strip_parts(&s->strip), modes, 0, modes, cell->block[0].offset);
+  if (status != SPARC_OK || !is_controlled(cell)) return status;
+  const size_t offset = cell->block[cell_block_index(cell, "ctrl_retention")].offset;
+  return add_to_params(call, s->controller_parts, (size_t)s->pieces, controllers, 0, controllers, offset);
 }
 
 const device_cell device_cell_sparc = {

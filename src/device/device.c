@@ -73,18 +73,27 @@ sparc_status device_parse(const char *text, sparc_device_config *config) {
   return SPARC_OK;
 }
 
-/* without a backend: the environment's choice, else the first backend with a device */
+/* the first device of a backend that is not a CPU */
+static bool find_accelerator(const device_backend *backend, int *index) {
+  int count = 0;
+  if (backend->count(&count) != SPARC_OK) return false;
+  for (*index = 0; *index < count; (*index)++) {
+    sparc_device_info info;
+    if (backend->describe(*index, &info) == SPARC_OK && !info.cpu) return true;
+  }
+  return false;
+}
+
+/* without a backend: the environment's choice, else the first device that is not a CPU */
 static sparc_status choose_device(sparc_device_config *config) {
   const char *text = getenv("SPARC_DEVICE");
   if (config->backend) return SPARC_OK;
   if (text && *text) return device_parse(text, config);
-  config->index = 0;
   for (size_t i = 0; i < BACKENDS; i++) {
-    int count;
     config->backend = backends[i]->name;
-    if (backends[i]->count(&count) == SPARC_OK && count > 0) return SPARC_OK;
+    if (find_accelerator(backends[i], &config->index)) return SPARC_OK;
   }
-  return fail(SPARC_DEVICE, "no backend has a device: install a driver (for OpenCL on the CPU: pocl-opencl-icd)");
+  return fail(SPARC_DEVICE, "no backend has a GPU: install its driver; a device on the CPU must be named (opencl:0)");
 }
 
 sparc_status device_open_on(const device_backend *backend, const sparc_device_config *config, int index,

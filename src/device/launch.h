@@ -12,7 +12,6 @@
   ROW(controls_adjoint)       \
   ROW(given_controls)         \
   ROW(given_controls_adjoint) \
-  ROW(input_gradient)         \
   ROW(input_copy)             \
   ROW(controller_gradient)    \
   ROW(strip_summary)          \

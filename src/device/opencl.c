@@ -142,6 +142,7 @@ static void describe_device(const opencl_calls *cl, cl_platform_id platform, cl_
                           .largest = (size_t)read_number(cl, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof(cl_ulong)),
                           .local = (size_t)read_number(cl, device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(cl_ulong)),
                           .units = (int)read_number(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(cl_uint)),
+                          .cpu = (read_number(cl, device, CL_DEVICE_TYPE, sizeof(cl_ulong)) & CL_DEVICE_TYPE_CPU) != 0,
                           .doubles = read_number(cl, device, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof(cl_ulong)) != 0};
   char version[128];
   read_text(cl, device, CL_DEVICE_NAME, info->name);

@@ -84,6 +84,9 @@ void cut_tokens(int n, size_t most, int *pieces, int *piece);
 sparc_status add_to_params(const device_call *call, region parts, size_t count, size_t stride, size_t first, size_t n,
                            size_t offset);
 
+/* dx of an input that is the content and nothing else */
+sparc_status copy_to_dx(const device_call *call);
+
 /* the content that the modes read: the input, or what a projection made; in the io of the kernels' content_io */
 void pass_content(const device_call *call, kernel_launch *launch);
 

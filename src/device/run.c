@@ -14,6 +14,19 @@ sparc_status add_to_params(const device_call *call, region parts, size_t count, 
   return add_parts(&call->plan->kernels, region_slice(call->work, parts), count, stride, first, n, target);
 }
 
+sparc_status copy_to_dx(const device_call *call) {
+  const plan_shape *s = &call->plan->shape;
+  const kernel_set *set = &call->plan->kernels;
+  if (!call->gradient->dx.memory) return SPARC_OK;
+  const size_t elements = (size_t)s->strip.tokens * (size_t)s->D;
+  kernel_launch l = launch_of(set, KERNEL_input_copy, ceil_quotient(elements, GROUP_SIZE));
+  pass_floats(set, &l, region_slice(call->work, s->dcontent));
+  pass_io(set, &l, call->gradient->dx);
+  pass_int(&l, s->strip.tokens);
+  pass_int(&l, s->D);
+  return launch_run(set, &l);
+}
+
 static sparc_slice content_of(const device_call *call) {
   const plan_shape *s = &call->plan->shape;
   return s->dense ? region_slice(call->saved, s->content) : call->sequence->x;

@@ -27,6 +27,15 @@ fi
 CXX=false XDG_CACHE_HOME=$scratch expect 1 check --device cuda "$vectors/sparc-one.safetensors"
 complains "the kernels do not compile (NVRTC_ERROR_COMPILATION)"
 
+SHIM_FLAGS='-include nosuchfile.h' XDG_CACHE_HOME=$scratch expect 1 check --device cuda "$vectors/sparc-one.safetensors"
+complains "nosuchfile.h"
+
+# a device that is lost, and one without memory
+SHIM_LOSE=2 expect 1 check --device cuda "$vectors/sparc-one.safetensors"
+complains "the device is lost (CUDA_ERROR_LAUNCH_FAILED); close it and open it again"
+SHIM_MEMORY=100 expect 1 check --device cuda "$vectors/sparc-one.safetensors"
+complains "bytes of device memory"
+
 # no compiler at all
 SPARC_CUDA_COMPILER=$scratch/none XDG_CACHE_HOME=$scratch expect 1 check --device cuda "$vectors/sparc-one.safetensors"
 complains "NVRTC (libnvrtc.so.13 or .12) is not installed"

@@ -5,6 +5,8 @@
  * runs a kernel group by group, its work-items as fibres that take turns at barriers. In the environment:
  *
  *   SHIM_ORDER    ascending, descending or permuted: who runs first between two barriers; bits must not depend on it
+ *   SHIM_LOSE     the number of the launch at which the device is lost
+ *   SHIM_MEMORY   bytes of its memory; 4 GiB
  *   SHIM_FLAGS    more options for the compiler, for example -fsanitize=address,undefined
  *   CXX           the compiler; g++
  *
@@ -46,7 +48,14 @@ static struct {
   kernel_function function;
   uint64_t argument[ARGUMENTS];
   CUresult failure; /* of work that was launched; sticks */
+  long launches;
 } run;
+
+/* a number of the environment */
+static long long setting(const char *name, long long otherwise) {
+  const char *text = getenv(name);
+  return text && *text ? atoll(text) : otherwise;
+}
 
 static void wait_at_barrier(void) {
   const int id = run.of_kernels.local_id;
@@ -158,6 +167,7 @@ FAKE CUresult cuStreamSynchronize(CUstream stream) { return stream == (CUstream)
 /* ---- memory ---------------------------------------------------------------------------------------- */
 
 FAKE CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
+  if ((long long)bytes > setting("SHIM_MEMORY", 1LL << 32)) return CUDA_ERROR_OUT_OF_MEMORY;
   void *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
   return *pointer = (CUdeviceptr)(uintptr_t)memory, memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -217,6 +227,7 @@ FAKE CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsign
   const char *order = getenv("SHIM_ORDER");
   if (y != 1 || z != 1 || size != ITEMS || size_y != 1 || size_z != 1 || shared || extra || !stream || x == 0)
     return ERROR_INVALID;
+  if (++run.launches == setting("SHIM_LOSE", 0)) run.failure = CUDA_ERROR_LAUNCH_FAILED;
   memset(run.argument, 0, sizeof run.argument);
   for (int i = 0; i < ARGUMENTS && arguments[i]; i++) memcpy(&run.argument[i], arguments[i], sizeof(uint64_t));
   memcpy(&run.function, &function, sizeof function);

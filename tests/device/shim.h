@@ -44,15 +44,20 @@ static inline To same_bits(From value) {
 #define AS_D(x) same_bits<double>((unsigned long long)(x))
 #define AS_L(x) same_bits<unsigned long long>((double)(x))
 
+struct pair {
+  float x, y;
+};
 struct quad {
   float x, y, z, w;
 };
-static inline quad load_quad(const float *from) {
-  quad out;
+template <class To>
+static inline To load(const float *from) {
+  To out;
   memcpy(&out, from, sizeof out);
   return out;
 }
-#define LOAD_QUAD(from) load_quad(from)
+#define LOAD_PAIR(from) load<pair>(from)
+#define LOAD_QUAD(from) load<quad>(from)
 #endif
 
 #endif
