@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* csv_columns.c: label, id, time, values: which column is which, and what to say when a value is none.
  *
- * The first row is a header if half of the columns that should hold numbers hold something else, if it calls the label
- * column by a usual name, or if the options name one of its fields. Values of several channels stand step by step, or
- * are told by names such as a_0,a_1,...,b_0,b_1,... in any order.
+ * The first row is a header by the rules of column_rules.h, or if the options name one of its fields. Values of several
+ * channels stand step by step, or are told by names such as a_0,a_1,...,b_0,b_1,... in any order.
  */
 #include "data/csv_columns.h"
 
@@ -31,12 +30,13 @@ static sparc_status list_columns(csv_columns *c, csv_text f) {
   return status;
 }
 
-static bool is_named(const column *c, span name) {
-  char room[LABEL_MAX + 1];
-  const field x = {.text = c->name, .quote = 1};
-  const span text = csv_plain(&x, room, sizeof room);
-  return text.size == name.size && memcmp(text.at, name.at, name.size) == 0;
+static span name_of(const void *columns, size_t i, char room[COLUMN_NAME]) {
+  const field x = {.text = ((const column *)columns)[i].name, .quote = 1};
+  return csv_plain(&x, room, COLUMN_NAME);
 }
+static column_role role_of(const void *columns, size_t i) { return ((const column *)columns)[i].role; }
+
+static column_list list_of(const csv_columns *c) { return (column_list){c->at, c->count, name_of, role_of}; }
 
 /* what the first row has, for a sentence */
 static quotable list_names(const csv_columns *c) {
@@ -50,17 +50,8 @@ static quotable list_names(const csv_columns *c) {
 
 /* a column by its name in the first row, or by its number from 1 */
 static sparc_status find_column(csv_columns *c, const csv_text *f, span name, int header, size_t *out) {
-  int number;
-  if (parse_int(name, &number)) {
-    *out = (size_t)number - 1;
-    if (number >= 1 && (size_t)number <= c->count) return SPARC_OK;
-  } else {
-    for (*out = 0; header >= 0 && *out < c->count; ++*out) {
-      if (!is_named(&c->at[*out], name)) continue;
-      c->named = true;
-      return SPARC_OK;
-    }
-  }
+  const column_list list = list_of(c);
+  if (column_find(&list, name, out, header >= 0 ? &c->named : NULL)) return SPARC_OK;
   return bad_line(&f->at,
                   "there is no column '%s', expected a name in the first row or a number from 1 to %zu; the first row "
                   "is %s",
@@ -69,7 +60,7 @@ static sparc_status find_column(csv_columns *c, const csv_text *f, span name, in
 
 /* gives a role to the columns of a list, commas between them */
 static sparc_status assign(csv_columns *c, const csv_text *f, const char *list, int header, column_role role) {
-  static const char *const names[] = {"a value", "the label", "the id", "the time", "ignored"};
+  static const char *const names[] = {"a value", "the label", "the id", "the time", "ignored", "a target"};
   if (!list) return SPARC_OK;
   span rest = {list, strlen(list)};
   bool more = true;
@@ -102,28 +93,6 @@ static sparc_status assign_roles(csv_columns *c, const csv_text *f, const sparc_
   if (status != SPARC_OK || !c->labelled) return status;
   if (!o->label_column) assign_last(c);
   return assign(c, f, o->label_column, o->header, COLUMN_LABEL);
-}
-
-/* ---- the header ---- */
-
-static bool is_usual(span name) {
-  static const char *const usual[] = {"label", "labels", "class", "target", "y"};
-  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-    if (span_is(name, usual[i])) return true;
-  return false;
-}
-
-/* a header has words where numbers should be, in half of the columns at least: one word is rather a mistake */
-static bool looks_like_header(const csv_columns *c, const csv_text *f, locale_t locale) {
-  size_t words = 0, values = 0;
-  for (size_t i = 0; i < c->count; i++) {
-    float unused;
-    if (c->at[i].role == COLUMN_LABEL && is_usual(c->at[i].name)) return true;
-    if (c->at[i].role != COLUMN_VALUE) continue;
-    values++;
-    words += parse_decimal(locale, f->decimal, c->at[i].name, &unused) == NUMBER_WRONG;
-  }
-  return 2 * words >= values;
 }
 
 /* ---- channels ---- */
@@ -218,7 +187,9 @@ sparc_status csv_columns_learn(csv_columns *c, csv_text f, locale_t locale, cons
     return fail(SPARC_FORMAT, "%s:1: no rows, expected values%s", f.at.label, c->labelled ? " and a label" : "");
   sparc_status status = list_columns(c, f);
   if (status == SPARC_OK) status = assign_roles(c, &f, o);
-  if (status == SPARC_OK && (o->header > 0 || (o->header == 0 && looks_like_header(c, &f, locale)))) c->named = true;
+  const column_list list = list_of(c);
+  if (status == SPARC_OK && (o->header > 0 || (o->header == 0 && columns_have_header(&list, locale, f.decimal))))
+    c->named = true;
   if (status == SPARC_OK) status = place_values(c, &f, o);
   return status;
 }

@@ -3,10 +3,9 @@
 #ifndef SPARC_DATA_CSV_COLUMNS_H
 #define SPARC_DATA_CSV_COLUMNS_H
 
+#include "data/column_rules.h"
 #include "data/csv_text.h"
 #include "data/dataset.h"
-
-typedef enum column_role { COLUMN_VALUE, COLUMN_LABEL, COLUMN_ID, COLUMN_TIME, COLUMN_IGNORED } column_role;
 
 typedef struct column {
   span name; /* what the first row has there */

@@ -3,6 +3,7 @@
 #include "online/stream.h"
 
 #include "base/error.h"
+#include "data/column_rules.h"
 #include "data/csv_text.h"
 
 #include <math.h>
@@ -54,17 +55,23 @@ static sparc_status read_names(csv_text f, const char *name, stream_columns *c) 
   return status;
 }
 
+static span name_of(const void *columns, size_t i, char room[COLUMN_NAME]) {
+  (void)room;
+  const stream_columns *c = columns;
+  return (span){c->name[i], strlen(c->name[i])};
+}
+
+static column_role role_of(const void *columns, size_t i) {
+  static const char letters[] = {INPUT, LABEL, ID, 0, NOTHING, TARGET}; /* by column_role */
+  const char *at = memchr(letters, ((const stream_columns *)columns)->role[i], sizeof letters);
+  return at ? (column_role)(at - letters) : COLUMN_IGNORED;
+}
+
+static column_list list_of(const stream_columns *c) { return (column_list){c, c->count, name_of, role_of}; }
+
 static sparc_status find_column(stream_columns *c, const char *name, span text, size_t *out) {
-  int number;
-  if (parse_int(text, &number) && number >= 1 && (size_t)number <= c->count) {
-    *out = (size_t)number - 1;
-    return SPARC_OK;
-  }
-  for (*out = 0; *out < c->count; ++*out)
-    if (strlen(c->name[*out]) == text.size && memcmp(c->name[*out], text.at, text.size) == 0) {
-      c->named = true;
-      return SPARC_OK;
-    }
+  const column_list list = list_of(c);
+  if (column_find(&list, text, out, &c->named)) return SPARC_OK;
   return fail(SPARC_INVALID, "%s: there is no column '%s', expected a name in it or a number from 1 to %zu", name,
               span_quote(text).text, c->count);
 }
@@ -110,17 +117,6 @@ static sparc_status list_classes(stream_columns *c, const char *list) {
   }
   if (c->classes < 2) return fail(SPARC_INVALID, "classes is '%.80s', expected at least two names", list);
   return check_distinct(c->class_name, c->classes);
-}
-
-/* the first line names columns if an input or a target is no number there */
-static bool holds_names(const stream_columns *c) {
-  for (size_t i = 0; i < c->count; i++) {
-    float value;
-    if (c->role[i] != INPUT && c->role[i] != TARGET) continue;
-    if (parse_decimal(c->locale, c->decimal, (span){c->name[i], strlen(c->name[i])}, &value) == NUMBER_WRONG)
-      return true;
-  }
-  return false;
 }
 
 /* the first line holds numbers: columns are called by theirs */
@@ -180,7 +176,8 @@ sparc_status stream_learn(const stream_options *o, const char *roles, const char
     c->targets += c->role[i] == TARGET;
   }
   if (c->inputs == 0) return fail(SPARC_INVALID, "%s: no column is left as an input", name);
-  c->named = c->named || holds_names(c);
+  const column_list list = list_of(c);
+  c->named = c->named || columns_have_header(&list, c->locale, c->decimal);
   return c->named ? SPARC_OK : number_columns(c, name);
 }
 

@@ -64,8 +64,8 @@ complains "learner   wave.safetensors"
 expect 0 learn one.csv --modes 16 --rate 0.003 --json
 no_complaint
 [ "$(wc -l <out)" = 1 ] || fail "--json prints more than one object"
-awk '{ match($0, /"recent_loss":[0-9.e-]+/); l = substr($0, RSTART + 14, RLENGTH - 14)
-       match($0, /"recent_naive":[0-9.e-]+/); n = substr($0, RSTART + 15, RLENGTH - 15)
+awk '{ match($0, /"recent_loss":[0-9.e-]+/); l = substr($0, RSTART + 14, RLENGTH - 14) + 0
+       match($0, /"recent_naive":[0-9.e-]+/); n = substr($0, RSTART + 15, RLENGTH - 15) + 0
        exit !(l > 0 && l < 0.1 * n) }' out || fail "the wave is not learned"
 expect 0 learn one.csv --horizon 6 --format jsonl "${small[@]}"
 no_complaint
@@ -201,6 +201,13 @@ expect 3 learn dates.csv --quiet
 complains "is '2026-01-02', expected a number, NaN or ?; ignore leaves a column out"
 expect 0 learn dates.csv --ignore 1 --quiet
 [ "$(wc -l <out)" = 4 ] || fail "a column of dates makes the first line a heading"
+# the first line is a header by the rules of files: half of the fields are words; one among numbers is a mistake
+printf 'a,b\n1,2\n3,4\n' >named.csv
+expect 0 learn named.csv --quiet
+[ "$(wc -l <out)" = 3 ] || fail "the header is not told from the steps"
+printf 'x,2,3\n1,2,3\n' >word.csv
+expect 3 learn word.csv --quiet
+complains "word.csv, line 1: 'column 1' is 'x', expected a number"
 printf '1,2\n\n3\n' >bad.csv
 expect 3 learn bad.csv --quiet
 complains "bad.csv, line 3: fewer than 2 fields"
