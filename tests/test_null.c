@@ -133,6 +133,16 @@ static void call_without_anything(void) {
   ZERO(sparc_device_plan_saved_bytes, (NULL));
   ZERO(sparc_device_plan_work_bytes, (NULL));
   REFUSES(sparc_device_prepare, (NULL, nowhere, nowhere));
+  REFUSES(sparc_device_scan_backward, (NULL, nowhere, NULL, nowhere, NULL, nowhere));
+  ZERO(sparc_device_scan_chunks, (NULL));
+  REFUSES(sparc_device_scan_create, (NULL, NULL, NULL));
+  REFUSES(sparc_device_scan_forward, (NULL, nowhere, NULL, nowhere, nowhere));
+  QUIET(sparc_device_scan_free, (NULL));
+  REFUSES(sparc_device_scan_prepare, (NULL, nowhere, nowhere, nowhere));
+  ZERO(sparc_device_scan_prepared_bytes, (NULL));
+  ZERO(sparc_device_scan_saved_bytes, (NULL));
+  ZERO(sparc_device_scan_work_bytes, (NULL));
+  REFUSES(sparc_device_step, (NULL, nowhere, NULL, nowhere));
   REFUSES(sparc_device_wait, (NULL));
   ANSWERS(sparc_dtype_name, (SPARC_F32));
   ANSWERS(sparc_dtype_size, (SPARC_F32));
