@@ -204,8 +204,8 @@ static void call_without_anything(void) {
   REFUSES(sparc_learner_learn_class, (NULL, 0));
   ZERO(sparc_learner_network, (NULL));
   ZERO(sparc_learner_params, (NULL));
-  ZERO(sparc_learner_report_of, (NULL).steps);
   REFUSES(sparc_learner_periods, (NULL, 0, NULL));
+  ZERO(sparc_learner_report_of, (NULL).steps);
   REFUSES(sparc_learner_restore, (NULL, NULL));
   REFUSES(sparc_learner_save, (NULL, NULL, NULL, 1, NULL));
   REFUSES(sparc_learner_step, (NULL, NULL, NULL));
