@@ -263,6 +263,7 @@ static sparc_status make_run(const sparc_tensors *file, const ppo_source *from, 
   } else if (status == SPARC_OK) {
     status = check_task(file, from->path, run, &ppo->shape, sparc_envs_state_bytes(ppo->envs));
     if (status == SPARC_OK) status = check_network(file, from->path, ppo->network);
+    ppo->own.config.budget = run->config.budget; /* settings that name the modes leave it open */
   }
   if (status != SPARC_OK) return status;
   *out = ppo;

@@ -170,7 +170,7 @@ refuse "--modes and --budget exclude each other" waves_TRAIN.tsv --modes 4 --bud
 refuse "--resume and --force exclude each other" waves_TRAIN.tsv --resume --force
 refuse "did you mean 'sparc'?" waves_TRAIN.tsv --cell spark
 refuse "did you mean 'phase-only'?" waves_TRAIN.tsv --variant phase-onyl
-refuse "--embedding is 'wide', expected none, linear or tanh" waves_TRAIN.tsv --embedding wide
+refuse "--embedding is 'wide', expected none, linear, tanh or symbols" waves_TRAIN.tsv --embedding wide
 refuse "warmup is 9, expected 0 to 5" waves_TRAIN.tsv --updates 5 --warmup 9
 refuse "expected one DATA|TASK, got 'b' as well" a b
 expect 3 train trackng --out refused
