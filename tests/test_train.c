@@ -487,18 +487,22 @@ static sparc_sample one_sample(const void *source, int index) {
 static void test_model_steps(void **state) {
   (void)state;
   enum { LONG = SPARC_MODEL_WHOLE + 700 };
-  static const sparc_head_input heads[] = {SPARC_HEAD_MEAN, SPARC_HEAD_LAST, SPARC_HEAD_STEPS};
+  static const struct {
+    sparc_head_input head;
+    const char *cell; /* NULL: that of the toy; RG-LRU writes its first input with another scale */
+  } models[] = {{SPARC_HEAD_MEAN, NULL}, {SPARC_HEAD_LAST, NULL}, {SPARC_HEAD_STEPS, NULL}, {SPARC_HEAD_LAST, "rglru"}};
   float *x = calloc((size_t)LONG * CHANNELS, sizeof *x), *whole = calloc((size_t)LONG * NUMBERS, sizeof *whole);
   assert_non_null(x);
   assert_non_null(whole);
   sparc_random stream;
   sparc_random_init(&stream, 1, "test-train", "long");
   for (int i = 0; i < LONG * CHANNELS; i++) x[i] = (float)sparc_random_normal(&stream);
-  for (size_t h = 0; h < sizeof heads / sizeof *heads; h++) {
-    const bool steps = heads[h] == SPARC_HEAD_STEPS;
+  for (size_t h = 0; h < sizeof models / sizeof *models; h++) {
+    const bool steps = models[h].head == SPARC_HEAD_STEPS;
     toy data;
     fill(&data);
-    const sparc_train_config config = toy_config(heads[h]);
+    sparc_train_config config = toy_config(models[h].head);
+    if (models[h].cell) config.network.cell = models[h].cell, config.network.H = 8;
     sparc_trainer *trainer = create(&config, &data);
     advance(trainer, 5);
     const double mean[CHANNELS] = {0.25, -0.5}, deviation[CHANNELS] = {2, 0.75};
@@ -518,7 +522,7 @@ static void test_model_steps(void **state) {
       assert_int_equal(sparc_model_predict(model, &one, whole), SPARC_OK);
       for (int k = 0; k < K; k++) worst = fmax(worst, fabs((double)y[k] - (double)whole[(steps ? t * K : 0) + k]));
     }
-    if (worst > 2e-5) fail_msg("head %d: steps and sequences differ by %g", (int)heads[h], worst);
+    if (worst > 2e-5) fail_msg("head %d: steps and sequences differ by %g", (int)models[h].head, worst);
     const float broken[CHANNELS] = {0, NAN};
     assert_int_equal(sparc_model_step(model, carried, broken, y), SPARC_NOT_FINITE);
     assert_int_equal(sparc_model_step(model, NULL, x, y), SPARC_INVALID);

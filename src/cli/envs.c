@@ -26,7 +26,9 @@ typedef struct envs_settings {
 static const struct argp_option envs_options[] = {
     {"options", 'o', "LIST", 0, "Options of the environment, as key=value,...", 0},
     {"play", 'p', "POLICY", 0,
-     "Play an episode with the policy random, oracle or AGENT, a run folder or its last.safetensors", 0},
+     "Play an episode with the policy random, oracle or AGENT, a run folder or its last.safetensors; without NAME, of "
+     "the environment that the agent was trained on",
+     0},
     {"greedy", KEY_GREEDY, NULL, 0, "An agent takes its most probable actions instead of drawing them", 0},
     {"episodes", 'n', "N", 0, "Play N episodes and print means only", 0},
     {"seed", 's', "N", 0, "Seed of episodes and policy (default: 0)", 0},
@@ -36,8 +38,11 @@ static const struct argp_option envs_options[] = {
     {"json", 'j', NULL, 0, "Print one JSON object per environment, or one for the episodes", 0},
     {0}};
 
+/* whatever is not the name of a policy */
+static bool is_agent(const char *play) { return strcmp(play, "random") != 0 && strcmp(play, "oracle") != 0; }
+
 static void check_settings(struct argp_state *state, const envs_settings *s) {
-  const char *needs = s->options ? "options" : s->play ? "play" : NULL;
+  const char *needs = s->options ? "options" : s->play && !is_agent(s->play) ? "play" : NULL;
   if (!s->name && needs) argp_error(state, "--%s needs the NAME of an environment", needs);
   needs = s->episodes ? "episodes" : s->csv ? "csv" : s->film ? "film" : s->greedy ? "greedy" : NULL;
   if (!s->play && needs) argp_error(state, "--%s needs a policy: --play=random, --play=oracle or --play=AGENT", needs);
@@ -186,9 +191,6 @@ static exit_code describe(const char *who, const envs_settings *s, const sparc_e
 
 /* ---- one episode --------------------------------------------------------------------------------- */
 
-/* whatever is not the name of a policy */
-static bool is_agent(const char *play) { return strcmp(play, "random") != 0 && strcmp(play, "oracle") != 0; }
-
 static sparc_status open_player(const envs_settings *s, int n, player *p) {
   const sparc_envs_config config = {
       .name = s->name, .options = s->options, .n = n, .seed = (uint64_t)s->seed, .threads = s->threads};
@@ -265,7 +267,7 @@ static exit_code play_one(const char *who, const envs_settings *s) {
   film *f = NULL;
   sparc_status status = open_player(s, 1, &p);
   if (status == SPARC_OK && s->film && !sparc_envs_kind(p.envs)->segments)
-    status = fail(SPARC_UNSUPPORTED, "%s has nothing to draw", s->name);
+    status = fail(SPARC_UNSUPPORTED, "%s has nothing to draw", sparc_envs_kind(p.envs)->name);
   if (status == SPARC_OK && (s->csv || s->film)) status = film_create(p.envs, &f);
   if (status == SPARC_OK) status = play_episode(&p, f, !s->json && !f);
   if (status == SPARC_OK && f) status = write_films(s, &p, f);
@@ -292,7 +294,7 @@ static exit_code play_many(const char *who, const envs_settings *s) {
 static exit_code run_envs(int argc, char **argv) {
   envs_settings s = {.json = false};
   if (argp_parse(&envs_argp, argc, argv, 0, NULL, &s) != 0) return EXIT_USAGE;
-  if (!s.name) return list_kinds(argv[0], &s);
+  if (!s.name && !s.play) return list_kinds(argv[0], &s);
   if (s.play) return s.episodes ? play_many(argv[0], &s) : play_one(argv[0], &s);
   sparc_envs *envs;
   const sparc_envs_config config = {.name = s.name, .options = s.options, .n = 1, .threads = 1};

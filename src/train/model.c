@@ -143,10 +143,11 @@ sparc_status sparc_model_evaluate(sparc_model *m, const sparc_samples *samples, 
 
 /* ---- one input at a time ----------------------------------------------------------------------- */
 
-/* the network's and, for changes, the last input and a mark that there was one */
+/* the network's, a mark that the sequence has begun and, for changes, the last input */
 size_t sparc_model_state_size(const sparc_model *m) {
-  const size_t network = sparc_network_sizes_of(sparc_model_network(m)).state;
-  return m && m->file.preprocessing.view.change ? network + (size_t)sparc_model_inputs(m) + 1 : network;
+  if (!m) return 0;
+  const size_t last_input = m->file.preprocessing.view.change ? (size_t)sparc_model_inputs(m) : 0;
+  return sparc_network_sizes_of(m->file.network).state + 1 + last_input;
 }
 
 sparc_status sparc_model_step(sparc_model *m, float *state, const float *x, float *outputs) {
@@ -158,17 +159,19 @@ sparc_status sparc_model_step(sparc_model *m, float *state, const float *x, floa
     if (!isfinite(x[i]))
       return fail(SPARC_NOT_FINITE, "channel %d of the input is %g, expected a finite number", i, (double)x[i]);
   const float *present = x;
-  float *before = state + sparc_network_sizes_of(m->file.network).state; /* (inputs), and whether there are any */
+  float *begun = state + sparc_network_sizes_of(m->file.network).state, *before = begun + 1; /* (inputs) */
+  const float mask = *begun != 0; /* 0: the first step of a sequence, as sparc_model_predict marks it */
+  *begun = 1;
   for (int i = 0; p->change && i < config.inputs; i++) {
-    m->x[i] = before[config.inputs] != 0 ? x[i] - before[i] : 0;
+    m->x[i] = mask != 0 ? x[i] - before[i] : 0;
     before[i] = x[i];
   }
-  if (p->change) before[config.inputs] = 1, x = m->x;
+  if (p->change) x = m->x;
   if (p->mean) {
     sparc_normalise(x, m->x, 1, config.inputs, p->mean, p->deviation);
     x = m->x;
   }
-  const sparc_status status = sparc_network_step(m->file.network, m->prepared, 1, state, x, NULL, outputs, m->tape, 1);
+  const sparc_status status = sparc_network_step(m->file.network, m->prepared, 1, state, x, &mask, outputs, m->tape, 1);
   if (status == SPARC_OK && p->targets)
     restore_targets(&(example_source){.target_mean = p->target_mean, .target_deviation = p->target_deviation}, 1,
                     (size_t)config.head->outputs, outputs);

@@ -191,6 +191,8 @@ expect 0 envs repeat-previous --options lag=1 --play $agent
 [ "$(wc -l <out)" = 54 ] || fail "an episode of 52 steps has other lines"
 expect 0 envs repeat-previous --options lag=1 --play $agent --episodes 30 --json
 [ "$(grep -o '"mean_return":[^,]*' out)" = "$(grep -o '"mean_return":[^,]*' first)" ] || fail "rl and envs play differently"
+expect 0 envs --play reference/run --episodes 30 --json # the agent knows what it was trained on
+[ "$(grep -o '"mean_return":[^,]*' out)" = "$(grep -o '"mean_return":[^,]*' first)" ] || fail "an agent plays another environment than its own"
 for command in "rl cartpole --eval $agent" "envs cartpole --play $agent"; do
   # shellcheck disable=SC2086
   expect 2 $command
