@@ -388,7 +388,7 @@ static void check_files(const sparc_learner_config *c) {
   const stream s = make_stream(9);
   sparc_learner *whole = create(c), *parts = create(c);
   for (int t = 0; t < STEPS; t++) {
-    float y[INPUTS], z[INPUTS];
+    float y[2 * INPUTS], z[2 * INPUTS]; /* two horizons at most */
     if (t == 40) {
       assert_int_equal(sparc_learner_begin(whole), SPARC_OK);
       assert_int_equal(sparc_learner_begin(parts), SPARC_OK);
