@@ -14,15 +14,16 @@ RELEASE      := build/release
 CMAKE := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL cmake
 CTEST := ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-# configures when needed and builds one preset
+# configures when needed and builds one preset: everything, or one target of it
 define build_preset
 @test -e build/$(1)/Makefile || $(CMAKE) --preset $(1)
-@$(CMAKE) --build build/$(1) --parallel $(JOBS)
+@$(CMAKE) --build build/$(1) --parallel $(JOBS) $(if $(2),--target $(2))
 endef
 
 .PHONY: run build inference test test-faults test-python wheel test-levels test-aarch64 test-device device-counts bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
 
-run: build ## install what is missing, build, and run the main job
+run: packages ## install what is missing, build the tool, and run the main job
+	$(call build_preset,release,sparc_cli)
 	@scripts/run.sh $(RELEASE)
 
 build: packages ## the release build; leaves the tool at build/release/sparc

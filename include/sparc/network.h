@@ -32,11 +32,11 @@ typedef enum sparc_embedding {
   SPARC_EMBED_SYMBOLS /* row x of a table of `symbols` rows, `width` wide; an input is one whole number from 0 on */
 } sparc_embedding;
 
-typedef enum sparc_features {                        /* what heads read of a bare cell */
-                              SPARC_FEATURES_OUTPUT, /* its output as it is */
-                              SPARC_FEATURES_RELU,   /* max(output, 0) */
-                              SPARC_FEATURES_POLICY  /* what policies of this kind read: max(output, 0), Re(C h) with a
-                                                        square C, or the output */
+/* what heads read of a bare cell */
+typedef enum sparc_features {
+  SPARC_FEATURES_OUTPUT, /* its output as it is */
+  SPARC_FEATURES_RELU,   /* max(output, 0) */
+  SPARC_FEATURES_POLICY  /* what policies of this kind read: max(output, 0), Re(C h) with a square C, or the output */
 } sparc_features;
 
 typedef enum sparc_head_input {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* cell_impl.h: the arithmetic of a cell, in one precision (see base/real.h).
  *
- * Diagonal affine cells, h_t = m_t a_t . h_{t-1} + b_t with a_t and b_t functions of x_t alone, fill in
- * affine_ops; the engine in cells/affine makes cell_ops of them, and src/rtrl goes on from its steps. The work is cut
- * in four stages, each with its backward: project       pre[:, :projected] = W x + bias          (engine, from the
- * cell's projection table) activate      the rest of pre, and the shared controls (cell, token by token) coefficients
- * a_t, b_t of a tile of modes              (cell, recomputed where needed, never stored) output        y from h and pre
- * (cell; NULL: y is the state itself) Cells of another form (GRU, Mamba-3) fill cell_ops themselves.
+ * Diagonal affine cells, h_t = m_t a_t . h_{t-1} + b_t with a_t and b_t functions of x_t alone, fill in affine_ops; the
+ * engine in cells/affine makes cell_ops of them, and src/rtrl goes on from its steps. The work is cut into four stages,
+ * each with its backward:
+ *
+ *   project       pre[:, :projected] = W x + bias          engine, from the cell's projection table
+ *   activate      the rest of pre and the shared controls  cell, token by token
+ *   coefficients  a_t, b_t of a tile of modes              cell, recomputed where needed, never stored
+ *   output        y from h and pre                         cell; NULL: y is the state itself
+ *
+ * Cells of another form (GRU, Mamba-3) fill cell_ops themselves.
  */
 #ifndef SPARC_CELLS_CELL_IMPL_H
 #define SPARC_CELLS_CELL_IMPL_H

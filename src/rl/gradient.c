@@ -75,9 +75,9 @@ sparc_status gradient_by_traces(const learner *l, minibatch *b, const real *cons
   const TYPED(network_tape) at = TYPED(network_tape_of)(net, M, b->tapes);
   sparc_status status = rebuild(l, b, dparams, d);
   if (status == SPARC_OK)
-    status = PUBLIC(sparc_rtrl_batch_gradient)(net->cell, l->prepared + net->cell_prepared, M, traces,
-                                               at.cell_tapes, at.dcell_output, dparams + net->cell_params,
-                                               at.dcell_input, is_exact(l) ? b->dpast : NULL, b->work, l->threads);
+    status = PUBLIC(sparc_rtrl_batch_gradient)(net->cell, l->prepared + net->cell_prepared, M, traces, at.cell_tapes,
+                                               at.dcell_output, dparams + net->cell_params, at.dcell_input,
+                                               is_exact(l) ? b->dpast : NULL, b->work, l->threads);
   if (status != SPARC_OK) return status;
   for (size_t m = 0; is_exact(l) && m < b->M; m++)
     TYPED(encoder_contract_state)(net, traces[m], b->dpast + m * S, dparams);
