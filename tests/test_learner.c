@@ -730,7 +730,7 @@ static void gradients_that_are_not_finite_are_dropped(void **state) {
   float *params = sparc_alloc(l->n.params * sizeof *params);
   memcpy(params, l->params, l->n.params * sizeof *params);
   l->gradient[3] = INFINITY;
-  expect_refusal(sparc_learner_learn(l, s.target[5]), SPARC_NOT_FINITE, "the gradient after step 6 is not finite");
+  expect_refusal(sparc_learner_learn(l, s.target[5]), SPARC_NOT_FINITE, "is not finite at step 6");
   assert_memory_equal(params, l->params, l->n.params * sizeof *params);
   for (int t = 6; t < 12; t++) feed(l, &s, t, NULL);
   assert_int_equal(sparc_learner_report_of(l).updates, 11);

@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "io/settings.h"
 #include "nn/losses.h"
+#include "nn/optimiser_step.h"
 #include "online/learner_settings.h"
-#include "sparc/optimiser.h"
 #include "train/train_settings.h"
 
 #include <math.h>
@@ -247,25 +247,31 @@ static void take_target(sparc_learner *l, const float *target, const float *pres
 
 /* ---- learning ------------------------------------------------------------------------------------ */
 
+/* a gradient that is not finite is dropped */
 static sparc_status update(sparc_learner *l) {
   const sparc_learner_config *c = &l->config;
-  size_t count;
-  const sparc_span *spans = sparc_network_spans(l->network, &count);
+  sparc_adam_config adam = sparc_adam_defaults();
+  adam.decay = c->decay;
+  adam.recurrent_rate = c->recurrent_rate;
+  const optimiser_step step = {.network = l->network,
+                               .adam = adam,
+                               .learning_rate = c->rate,
+                               .max_norm = c->clip,
+                               .update = l->at.updates + 1,
+                               .event = "step",
+                               .number = l->at.steps,
+                               .threads = 1,
+                               .gradient = l->gradient,
+                               .moments = l->moments,
+                               .params = l->params,
+                               .prepared = l->prepared};
   const float part = 1 / (float)l->at.pending;
+  double norm;
   for (size_t i = 0; i < l->n.params; i++) l->gradient[i] *= part;
-  const double norm = sparc_gradient_clip(spans, count, l->n.params, 1, c->clip, l->gradient);
-  sparc_status status = SPARC_OK;
-  if (isfinite(norm)) {
-    sparc_adam_config adam = sparc_adam_defaults();
-    adam.decay = c->decay;
-    adam.recurrent_rate = c->recurrent_rate;
-    status = sparc_adam_update(&adam, spans, count, l->n.params, 1, l->at.updates + 1, c->rate, l->gradient, l->moments,
-                               l->params);
-    if (status == SPARC_OK) status = sparc_network_prepare(l->network, l->params, l->prepared);
+  const sparc_status status = optimiser_take_step(&step, &norm);
+  if (status == SPARC_OK) {
     l->at.updates++;
     l->report.gradient_norm = norm;
-  } else {
-    status = fail(SPARC_NOT_FINITE, "the gradient after step %ld is not finite; it is dropped", l->at.steps);
   }
   memset(l->gradient, 0, l->n.params * sizeof *l->gradient);
   l->at.pending = 0;

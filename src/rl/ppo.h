@@ -116,5 +116,9 @@ sparc_status replay(sparc_ppo *ppo);
 sparc_status update(sparc_ppo *ppo, sparc_ppo_diagnostics *diagnostics);
 /* the same in pieces: minibatches k = 0, 1, ... of an epoch in their order */
 sparc_status update_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d);
+/* a minibatch in two halves: its gradient goes to ppo->gradient, and the optimiser takes a step along it. Between the
+ * two, the gradient may be changed, for example to the sum over the shards of a minibatch. */
+sparc_status differentiate_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d);
+sparc_status apply_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d);
 
 #endif

@@ -4,8 +4,8 @@
  * never refreshed. */
 #include "base/error.h"
 #include "nn/network.h"
+#include "nn/optimiser_step.h"
 #include "rl/ppo.h"
-#include "sparc/optimiser.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -123,29 +123,23 @@ static sparc_status measure_staleness(sparc_ppo *ppo, const carries *kept, int e
 
 /* ---- the step along it ------------------------------------------------------------------------------ */
 
-/* names the first tensor with a gradient that is not finite */
-static sparc_status refuse_gradient(const sparc_ppo *ppo) {
-  size_t blocks;
-  const sparc_block *block = sparc_network_blocks(ppo->network, &blocks);
-  for (size_t i = 0; i < blocks; i++)
-    for (size_t k = block[i].offset; k < block[i].offset + block[i].size; k++)
-      if (!isfinite(ppo->gradient[k]))
-        return fail(SPARC_NOT_FINITE, "the gradient of %s is not finite in rollout %ld", block[i].name,
-                    ppo->rollouts + 1);
-  return fail(SPARC_NOT_FINITE, "the gradient of rollout %ld is too large to be squared", ppo->rollouts + 1);
-}
-
-static sparc_status take_step(sparc_ppo *ppo, long number, double *norm) {
+sparc_status apply_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d) {
   const sparc_ppo_config *c = &ppo->own.config;
-  size_t spans;
-  const sparc_span *span = sparc_network_spans(ppo->network, &spans);
   sparc_adam_config adam = sparc_adam_defaults();
   adam.epsilon = 1e-5;
-  *norm = sparc_gradient_clip(span, spans, ppo->n.params, c->threads, c->gradient_clip, ppo->gradient);
-  if (!isfinite(*norm)) return refuse_gradient(ppo);
-  const sparc_status status = sparc_adam_update(&adam, span, spans, ppo->n.params, c->threads, number, c->rate,
-                                                ppo->gradient, ppo->moments, ppo->params);
-  return status == SPARC_OK ? sparc_network_prepare(ppo->network, ppo->params, ppo->prepared) : status;
+  const optimiser_step step = {.network = ppo->network,
+                               .adam = adam,
+                               .learning_rate = c->rate,
+                               .max_norm = c->gradient_clip,
+                               .update = (ppo->rollouts * c->epochs + epoch) * c->minibatches + k + 1,
+                               .event = "rollout",
+                               .number = ppo->rollouts + 1,
+                               .threads = c->threads,
+                               .gradient = ppo->gradient,
+                               .moments = ppo->moments,
+                               .params = ppo->params,
+                               .prepared = ppo->prepared};
+  return optimiser_take_step(&step, &d->gradient_norm);
 }
 
 /* ---- all minibatches -------------------------------------------------------------------------------- */
@@ -163,9 +157,8 @@ static void add_diagnostics(sparc_ppo_diagnostics *sum, const sparc_ppo_diagnost
   sum->gradient_norm += share * d->gradient_norm;
 }
 
-sparc_status update_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d) {
+sparc_status differentiate_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d) {
   const sparc_ppo_config *c = &ppo->own.config;
-  const long number = (ppo->rollouts * c->epochs + epoch) * c->minibatches + k + 1;
   const carries kept = {ppo->rollout.states, ppo->rollout.traces};
   sparc_status status = SPARC_OK;
   if (k == 0) {
@@ -173,9 +166,13 @@ sparc_status update_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagno
     if (c->refresh != SPARC_REFRESH_NONE) status = replay(ppo);
     if (status == SPARC_OK && c->refresh == SPARC_REFRESH_MEASURE) status = measure_staleness(ppo, &kept, epoch);
   }
-  if (status == SPARC_OK)
-    status = differentiate_on(ppo, c->refresh == SPARC_REFRESH_EPOCH ? &ppo->replayed : &kept, k, d);
-  return status == SPARC_OK ? take_step(ppo, number, &d->gradient_norm) : status;
+  if (status != SPARC_OK) return status;
+  return differentiate_on(ppo, c->refresh == SPARC_REFRESH_EPOCH ? &ppo->replayed : &kept, k, d);
+}
+
+sparc_status update_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d) {
+  const sparc_status status = differentiate_minibatch(ppo, epoch, k, d);
+  return status == SPARC_OK ? apply_minibatch(ppo, epoch, k, d) : status;
 }
 
 sparc_status update(sparc_ppo *ppo, sparc_ppo_diagnostics *diagnostics) {

@@ -6,21 +6,19 @@
  * needs besides weights, moments and averages is the number of updates done. Batch n takes places n * batch,
  * n * batch + 1, ... of the endless sequence of epochs.
  *
- * With an average, what is evaluated and saved is a moving average of the weights, whose decay is at most n / (n + 9)
- * at update n, so that it soon forgets the first draw.
+ * With an average, what is evaluated and saved is a moving average of the weights (nn/optimiser_step.h).
  */
 #include "train/train.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "nn/head.h"
-#include "sparc/optimiser.h"
+#include "nn/optimiser_step.h"
 #include "sparc/random.h"
 #include "train/augment.h"
 #include "train/batch.h"
 #include "train/train_settings.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -36,14 +34,13 @@ struct sparc_trainer {
   int *order;    /* (samples.count): the examples in the order of this epoch */
   uint64_t epoch;
   size_t params;              /* their number */
-  float *weights, *moments;   /* (params), (2, params); part of `learned` */
-  float *average;             /* (params), likewise; NULL: the weights themselves are the result */
-  float *learned, *before;    /* (learned_count): all of these, and a copy from before the update */
+  float *weights, *moments;   /* (params), (2, params) */
+  float *average;             /* (params); NULL: the weights themselves are the result */
+  float *before;              /* all of these, from before the update */
   float *gradient, *prepared; /* (params), (prepared) of sparc_network_sizes */
   float *prepared_average;    /* (prepared); NULL: as average */
   double *class_weight;       /* (outputs); NULL: 1 for all */
   float *room;                /* (longest, channels), of augmentation */
-  size_t learned_count;
   void *memory;
 };
 
@@ -99,9 +96,7 @@ static void carve(arena *a, sparc_trainer *t) {
   t->weights = arena_take(a, t->params, sizeof *t->weights);
   t->moments = arena_take(a, 2 * t->params, sizeof *t->moments);
   if (t->config.average > 0) t->average = arena_take(a, t->params, sizeof *t->average);
-  t->learned = t->weights;
-  t->learned_count = a->used / sizeof *t->learned;
-  t->before = arena_take(a, t->learned_count, sizeof *t->before);
+  t->before = arena_take(a, (t->config.average > 0 ? 4 : 3) * t->params, sizeof *t->before);
   t->gradient = arena_take(a, t->params, sizeof *t->gradient);
   t->prepared = arena_take(a, sparc_network_sizes_of(t->network).prepared, sizeof *t->prepared);
   if (t->config.average > 0)
@@ -272,36 +267,14 @@ static void choose_examples(sparc_trainer *t) {
   }
 }
 
-/* the block that holds a parameter */
-static const char *block_of(const sparc_trainer *t, size_t parameter) {
-  size_t blocks;
-  const sparc_block *block = sparc_network_blocks(t->network, &blocks);
-  while (blocks > 1 && block[blocks - 1].offset > parameter) blocks--;
-  return block[blocks - 1].name;
-}
-
-/* the trained parameter with the greatest entry of values (params); the first that is not finite outdoes them all */
-static size_t greatest_entry(const sparc_trainer *t, const float *values) {
-  size_t spans, best = SIZE_MAX;
-  const sparc_span *span = sparc_network_spans(t->network, &spans);
-  for (size_t s = 0; s < spans; s++) {
-    if (span[s].group == SPARC_FROZEN) continue;
-    for (size_t i = span[s].offset; i < span[s].offset + span[s].size; i++) {
-      if (!isfinite(values[i])) return i;
-      if (best == SIZE_MAX || fabsf(values[i]) > fabsf(values[best])) best = i;
-    }
-  }
-  return best;
-}
-
 /* the sentence of the last failure once more, behind what failed and before the weight that may have run away */
 static sparc_status blame_weights(const sparc_trainer *t, const char *what, sparc_status status) {
   if (status != SPARC_NOT_FINITE) return status;
   char sentence[256];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  const size_t at = greatest_entry(t, t->weights);
+  const size_t at = greatest_parameter(t->network, t->weights);
   return fail(status, "%s: %s; the greatest weight is %g, in %s", what, sentence, (double)t->weights[at],
-              block_of(t, at));
+              parameter_block(t->network, at));
 }
 
 static double rate_of(const sparc_trainer *t) {
@@ -313,27 +286,14 @@ static double rate_of(const sparc_trainer *t) {
   return sparc_schedule_rate(&rates, t->update);
 }
 
-/* the gradient and its norm, before it is clipped */
-static sparc_status differentiate(sparc_trainer *t, const sparc_dropout *dropout, double *norm) {
+/* the gradient of the batch whose outputs have been computed */
+static sparc_status differentiate(sparc_trainer *t, const sparc_dropout *dropout) {
   batch *b = t->batch;
-  size_t spans;
-  const sparc_span *span = sparc_network_spans(t->network, &spans);
-  const double limit = t->config.clip, largest = sqrt((double)FLT_MAX); /* the second moment holds squares in float */
   memset(t->gradient, 0, t->params * sizeof *t->gradient);
   const sparc_network_sequence sequence = batch_sequence(b, dropout);
   const float *const doutputs[] = {b->doutput};
   const sparc_network_gradient gradient = {.doutputs = doutputs, .dparams = t->gradient};
-  sparc_status status = sparc_network_backward(b->plan, t->prepared, &sequence, &gradient, b->work);
-  if (status != SPARC_OK) return status;
-  *norm = sparc_gradient_clip(span, spans, t->params, t->config.threads, limit, t->gradient);
-  if (isfinite(*norm) && (limit > 0 ? fmin(*norm, limit) : *norm) <= largest) return SPARC_OK;
-  const size_t at = greatest_entry(t, t->gradient);
-  if (!isfinite(t->gradient[at]))
-    return fail(SPARC_NOT_FINITE, "the gradient of %s is not finite at update %ld", block_of(t, at), t->update + 1);
-  return fail(SPARC_NOT_FINITE,
-              "the gradient of update %ld has the norm %g, too large to be squared; its greatest entry is %g, in %s; "
-              "clip it",
-              t->update + 1, *norm, (double)t->gradient[at], block_of(t, at));
+  return sparc_network_backward(b->plan, t->prepared, &sequence, &gradient, b->work);
 }
 
 /* why the loss is not finite: outputs that are not, or else the loss itself. They are computed once more, because the
@@ -358,8 +318,7 @@ static void augment_batch(sparc_trainer *t) {
             t->room);
 }
 
-/* one batch forward and backward */
-static sparc_status run_batch(sparc_trainer *t, sparc_update_report *report) {
+sparc_status trainer_differentiate(sparc_trainer *t, sparc_update_report *report) {
   batch *b = t->batch;
   const sparc_dropout dropout = {.seed = t->config.seed, .update = (uint64_t)t->update};
   const example_source source = source_of(&t->samples);
@@ -375,45 +334,43 @@ static sparc_status run_batch(sparc_trainer *t, sparc_update_report *report) {
                                   .loss = batch_loss(b, b->B, true),
                                   .rate = rate_of(t)};
   if (!isfinite(report->loss)) return refuse_loss(t, &dropout, report->loss);
-  return differentiate(t, &dropout, &report->gradient_norm);
+  return differentiate(t, &dropout);
 }
 
-/* the mean over all updates at first, then one that forgets */
-static void move_average(sparc_trainer *t) {
-  const double n = (double)t->update + 1, decay = fmin(t->config.average, n / (n + 9));
-  for (size_t i = 0; t->average && i < t->params; i++)
-    t->average[i] = (float)((double)t->weights[i] + decay * ((double)t->average[i] - (double)t->weights[i]));
-}
+float *trainer_gradient(sparc_trainer *t) { return t->gradient; }
 
-/* the step along the gradient; one that leads to impossible parameters is taken back */
-static sparc_status step(sparc_trainer *t, double rate) {
-  size_t spans;
-  const sparc_span *span = sparc_network_spans(t->network, &spans);
+sparc_status trainer_apply(sparc_trainer *t, sparc_update_report *report) {
   sparc_adam_config adam = sparc_adam_defaults();
   adam.decay = t->config.decay;
   adam.recurrent_rate = t->config.recurrent_rate;
-  memcpy(t->before, t->learned, t->learned_count * sizeof *t->learned);
-  sparc_status status = sparc_adam_update(&adam, span, spans, t->params, t->config.threads, t->update + 1, rate,
-                                          t->gradient, t->moments, t->weights);
-  if (status == SPARC_OK) move_average(t);
-  if (status == SPARC_OK) status = prepare(t);
-  if (status == SPARC_OK) return SPARC_OK;
-  char sentence[256];
-  snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  memcpy(t->learned, t->before, t->learned_count * sizeof *t->learned);
-  (void)prepare(t);
-  return fail(status, "update %ld leads to impossible parameters: %s", t->update + 1, sentence);
+  const optimiser_step step = {.network = t->network,
+                               .adam = adam,
+                               .learning_rate = report->rate,
+                               .max_norm = t->config.clip,
+                               .update = t->update + 1,
+                               .event = "update",
+                               .number = t->update + 1,
+                               .threads = t->config.threads,
+                               .gradient = t->gradient,
+                               .moments = t->moments,
+                               .params = t->weights,
+                               .prepared = t->prepared,
+                               .average_decay = t->config.average,
+                               .average = t->average,
+                               .prepared_average = t->prepared_average,
+                               .before = t->before};
+  const sparc_status status = optimiser_take_step(&step, &report->gradient_norm);
+  if (status == SPARC_OK) t->update++;
+  return status;
 }
 
 sparc_status sparc_trainer_update(sparc_trainer *t, sparc_update_report *report) {
   if (!t) return fail(SPARC_INVALID, "trainer is NULL");
   sparc_update_report made = {.update = 0};
-  sparc_status status = run_batch(t, &made);
-  if (status == SPARC_OK) status = step(t, made.rate);
-  if (status != SPARC_OK) return status;
-  t->update++;
-  if (report) *report = made;
-  return SPARC_OK;
+  sparc_status status = trainer_differentiate(t, &made);
+  if (status == SPARC_OK) status = trainer_apply(t, &made);
+  if (status == SPARC_OK && report) *report = made;
+  return status;
 }
 
 /* ---- evaluation -------------------------------------------------------------------------------- */
