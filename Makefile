@@ -20,7 +20,7 @@ define build_preset
 @$(CMAKE) --build build/$(1) --parallel $(JOBS) $(if $(2),--target $(2))
 endef
 
-.PHONY: run build inference test test-faults test-python wheel test-levels test-aarch64 test-device device-counts bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
+.PHONY: run build inference test test-faults test-python wheel test-levels test-aarch64 test-device test-cluster device-counts bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
 
 run: packages ## install what is missing, build the tool, and run the main job
 	$(call build_preset,release,sparc_cli)
@@ -44,6 +44,10 @@ test-python: packages ## build the wheel, install it in an environment without a
 test-device: build ## every gate of the kernels of devices (docs/gpu.md); says what ran and what was skipped
 	@scripts/install-packages.sh device || true
 	@scripts/test-device.sh $(RELEASE)
+
+test-cluster: build ## a grid on a real Slurm of this machine and under GNU parallel (docs/cluster.md); says what was skipped
+	@scripts/install-packages.sh cluster || true
+	@scripts/test-cluster.sh $(RELEASE)
 
 device-counts: build ## bytes and issue slots per mode of the kernels of devices (docs/gpu.md); needs nvcc and nvdisasm
 	@scripts/device-counts.py $(RELEASE) --out docs/gpu

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# install-packages.sh [build|lint|fuzz|valgrind|device|aarch64|optional]: the one list of Debian packages this project uses.
+# install-packages.sh [build|lint|fuzz|valgrind|device|cluster|aarch64|optional]: the one list of Debian packages this project uses.
 #
 # Silent, and without touching the network, when nothing of the group is missing. Otherwise installs as root or
 # through password-free sudo; with neither it prints the command to run and stops. On a system without dpkg it
@@ -34,6 +34,8 @@ python3-numpy                       -           tests the Python package
 pocl-opencl-icd                     -           an OpenCL device on the CPU: tests the kernels of devices
 ocl-icd-libopencl1                  -           finds it
 opencl-c-headers                    -           compared with our declarations of OpenCL
+libopenmpi-dev|libmpich-dev         mpicc       training over several processes and machines
+openmpi-bin|mpich                   mpirun      starts them; tests
 LIST
   lint) cat <<'LIST' ;;
 clang-format                        clang-format  the layout of the source
@@ -52,13 +54,20 @@ LIST
 oclgrind                            oclgrind    simulates an OpenCL device: data races, bounds
 clang                               clang       compiles the kernels for AMD and SPIR
 LIST
+  cluster) cat <<'LIST' ;;
+slurmctld                           slurmctld   Slurm: the controller
+slurmd                              slurmd      its node daemon
+slurm-client                        sbatch      its commands
+munge                               munged      its authentication
+parallel                            parallel    GNU parallel
+LIST
   aarch64) cat <<'LIST' ;;
 gcc-aarch64-linux-gnu               aarch64-linux-gnu-gcc  cross-compiles for 64-bit ARM
 libc6-dev-arm64-cross               -                      its C library
 qemu-user                           qemu-aarch64           runs the tests
 LIST
   *)
-    echo "usage: ${0##*/} [build|lint|fuzz|valgrind|device|aarch64|optional]" >&2
+    echo "usage: ${0##*/} [build|lint|fuzz|valgrind|device|cluster|aarch64|optional]" >&2
     exit 2
     ;;
   esac

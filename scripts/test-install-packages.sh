@@ -92,7 +92,7 @@ did '^sudo .*apt-get update$'
 did "$install .*libcmocka-dev\$"
 
 # everything but MuJoCo: the names below are what the build group and the rest of the optional one ask for
-all_but_mujoco='@(gcc|g++|libc6-dev|make|cmake|pkgconf|lib@(blis-serial|jansson|random123|cmocka|sleef)-dev|zlib1g-dev|gnuplot-nox|python3-numpy|pocl-opencl-icd|ocl-icd-libopencl1|opencl-c-headers)'
+all_but_mujoco='@(gcc|g++|libc6-dev|make|cmake|pkgconf|lib@(blis-serial|jansson|random123|cmocka|sleef|openmpi)-dev|openmpi-bin|zlib1g-dev|gnuplot-nox|python3-numpy|pocl-opencl-icd|ocl-icd-libopencl1|opencl-c-headers)'
 
 machine dpkg apt root
 mkdir -p "$work/build/release"
@@ -125,7 +125,7 @@ INSTALLED=$all_but_mujoco run
 silent
 
 machine dpkg apt root
-for tool in gcc g++ make cmake pkg-config gnuplot; do fake $tool ''; done
+for tool in gcc g++ make cmake pkg-config gnuplot mpirun; do fake $tool ''; done
 INSTALLED='@(*-dev|python3-numpy|pocl-opencl-icd|ocl-icd-libopencl1|opencl-c-headers)' run
 expect "tools that are there without a package" 0
 silent

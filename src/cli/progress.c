@@ -236,7 +236,7 @@ static void on_signal(int number) {
 }
 
 void interrupt_catch(void) {
-  const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+  const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {

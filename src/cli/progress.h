@@ -2,8 +2,8 @@
 /* progress.h: what a long job tells its user while it runs, and how it is stopped.
  *
  * On a terminal one line is rewritten in place; elsewhere a plain line is printed at intervals, so that logs stay
- * short. Everything goes to standard error. The first SIGINT, SIGTERM or SIGHUP asks the job to save and stop; a
- * second one ends the program at once.
+ * short. Everything goes to standard error. The first SIGINT, SIGTERM, SIGHUP or SIGUSR1 (which schedulers send before a
+ * limit of time) asks the job to save and stop; a second one ends the program at once.
  */
 #ifndef SPARC_CLI_PROGRESS_H
 #define SPARC_CLI_PROGRESS_H

@@ -129,7 +129,9 @@ enum {
   KEY_RESULTS,
   KEY_TO,
   KEY_RUNS,
-  KEY_COMMIT
+  KEY_COMMIT,
+  KEY_JOB,
+  KEY_CHUNK
 };
 
 static const struct argp_option lab_argp_options[] = {
@@ -148,13 +150,21 @@ static const struct argp_option lab_argp_options[] = {
     {"threads", 'T', "N", 0, "N threads for all runs together (default: all processors)", 2},
     {"memory", KEY_MEMORY, "MB", 0, "Begin no run that would take all of them beyond MB (default: no limit)", 2},
     {"retry", KEY_RETRY, NULL, 0, "Try what failed before again", 2},
+    {"job", KEY_JOB, "K", 0,
+     "Only the runs with these numbers, as `sparc lab jobs` counts them: 3, or 3,7-9; what another machine has claimed "
+     "is waited for until the claim is seen to be alive",
+     2},
+    {"chunk", KEY_CHUNK, "N", 0, "Of jobs: N runs in each entry (default: 1, or as many as 1000 entries need)", 2},
     {"plugin", KEY_PLUGIN, "./PLUGIN.so", 0, "Load this plugin if a task is one; may be given several times", 2},
     {"dry-run", 'n', NULL, 0, "Run nothing: print the runs, hours at this machine's rates, and memory", 2},
     {NULL, 0, NULL, 0, "Export:", 3},
     {"to", KEY_TO, "DIR", 0, "The folder of kept results", 3},
     {"commit", KEY_COMMIT, "HASH", 0, "The build that made those runs that do not record theirs", 3},
     {NULL, 0, NULL, 0, "Output:", 4},
-    {"format", 'f', "F", 0, "Tables as text, markdown, latex, csv or json (default: text)", 4},
+    {"format", 'f', "F", 0,
+     "Tables as text, markdown, latex, csv or json (default: text); jobs for parallel, slurm, make or json (default: "
+     "parallel)",
+     4},
     {"runs", KEY_RUNS, NULL, 0, "Of table: a row of CSV for every run, with its score, its settings and what made it",
      4},
     {"json", 'j', NULL, 0, "Print JSON: one object for each run or line", 4},
@@ -176,7 +186,8 @@ typedef struct verb {
 static const verb verbs[] = {
     {"list", TARGET_NONE, "json", list, NULL},
     {"show", TARGET_NEEDED, "", show, NULL},
-    {"run", TARGET_NEEDED, WHICH " jobs threads memory retry plugin dry-run json quiet progress", NULL, lab_run},
+    {"run", TARGET_NEEDED, WHICH " jobs threads memory retry job plugin dry-run json quiet progress", NULL, lab_run},
+    {"jobs", TARGET_NEEDED, WHICH " threads chunk format plugin quiet progress", NULL, lab_jobs},
     {"status", TARGET_OPTIONAL, WHICH " json quiet", lab_status_of_all, lab_status},
     {"table", TARGET_NEEDED, WHICH " format runs json", NULL, lab_table},
     {"figure", TARGET_NEEDED, WHICH " json", NULL, lab_figure},
@@ -242,6 +253,7 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
       return 0;
     case KEY_SCALE:
       o->scale = parse_number(state, "scale", argument, 1e-6, 1000);
+      o->scale_text = argument;
       return 0;
     case KEY_RESULTS:
       if (o->more_results == LAB_RESULTS) argp_error(state, "expected at most %d times --results", LAB_RESULTS);
@@ -260,7 +272,7 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
       o->match_params = parse_choice(state, "match", argument, matches) == 1;
       return 0;
     case 'o':
-      o->out = argument;
+      o->out = o->out_text = argument;
       return 0;
     case 'J':
       return cli_parse_int(state, "jobs", argument, 1, 1024, &o->jobs);
@@ -271,6 +283,11 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
       return 0;
     case KEY_PLUGIN:
       return cli_add_plugin(state, argument, o->plugin);
+    case KEY_JOB:
+      o->numbers = argument;
+      return 0;
+    case KEY_CHUNK:
+      return cli_parse_int(state, "chunk", argument, 1, 1000000, &o->chunk);
     case KEY_RETRY:
       o->retry = true;
       return 0;
@@ -278,7 +295,7 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
       o->dry_run = true;
       return 0;
     case 'f':
-      o->format = (sheet_format)parse_choice(state, "format", argument, sheet_formats);
+      o->format_name = argument;
       return 0;
     case 'j':
       o->json = true;
@@ -307,6 +324,7 @@ static const char doc[] =
     "  list     the built-in experiments\n"
     "  show     the JSON of one, to start from for one of your own\n"
     "  run      its runs, in parallel processes; what is finished stays, what was stopped goes on\n"
+    "  jobs     a list of its unfinished runs for a scheduler: a job array of Slurm, GNU parallel, make\n"
     "  status   how far they are; without NAME, all that DIR holds\n"
     "  table    mean and spread over seeds beside the paper's, differences, ranks\n"
     "  figure   learning curves and scores as SVG and PNG, by gnuplot\n"
@@ -331,8 +349,28 @@ static bool lists(const char *names, const char *name) {
   return false;
 }
 
-static sparc_status check(const lab_input *in) {
+/* what a name means depends on the verb, which may stand behind it */
+static sparc_status resolve_format(lab_input *in) {
+  static const char *const lists[] = {
+      [JOBS_PARALLEL] = "parallel", [JOBS_SLURM] = "slurm", [JOBS_MAKE] = "make", [JOBS_JSON] = "json", NULL};
+  lab_options *o = &in->options;
+  const bool jobs = in->verb && in->verb->with == lab_jobs;
+  const char *const *names = jobs ? lists : sheet_formats;
+  int i = 0;
+  if (!o->format_name) return SPARC_OK;
+  while (names[i] && strcmp(names[i], o->format_name) != 0) i++;
+  if (!names[i]) return unknown_name("format", o->format_name, names);
+  if (jobs)
+    o->jobs_format = (lab_jobs_format)i;
+  else
+    o->format = (sheet_format)i;
+  return SPARC_OK;
+}
+
+static sparc_status check(lab_input *in) {
   const lab_options *o = &in->options;
+  const sparc_status named = resolve_format(in);
+  if (named != SPARC_OK) return named;
   if (!in->verb) return fail(SPARC_INVALID, "no VERB given; `sparc lab --help` lists them");
   if (in->verb->target == TARGET_NEEDED && !o->target)
     return fail(SPARC_INVALID, "no NAME given; `sparc lab list` has some");
@@ -419,7 +457,8 @@ static exit_code work(const lab_input *in) {
   sparc_status status = open_target(in, &o, out, &g, &scope);
   if (status == SPARC_OK) status = selection_make(&g, &o.wish, &chosen);
   if (status == SPARC_OK) status = grid_jobs_create(&g, &chosen, &scope, &jobs);
-  if (status == SPARC_OK && in->verb->with == lab_run) status = check_plugins(&o, &jobs);
+  if (status == SPARC_OK && (in->verb->with == lab_run || in->verb->with == lab_jobs))
+    status = check_plugins(&o, &jobs);
   if (status == SPARC_OK) status = grid_jobs_check(&jobs);
   if (status == SPARC_OK) status = find_runs(&o, &jobs);
   exit_code code = cli_exit_code(status);

@@ -5,9 +5,13 @@
 
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "lab/grid/estimate.h"
 #include "lab/grid/table.h"
 
 enum { LAB_RESULTS = 16 };
+
+/* how `sparc lab jobs` writes its list */
+typedef enum lab_jobs_format { JOBS_PARALLEL, JOBS_SLURM, JOBS_MAKE, JOBS_JSON } lab_jobs_format;
 
 typedef struct lab_options {
   char who[32]; /* opens messages: "sparc lab run" */
@@ -19,9 +23,14 @@ typedef struct lab_options {
   selection_wish wish;
   double scale;
   bool match_params;
-  int jobs, threads; /* 0: as many as there are processors */
-  double memory_mb;  /* 0: no limit */
-  sheet_format format;
+  int jobs, threads;       /* 0: as many as there are processors */
+  double memory_mb;        /* 0: no limit */
+  const char *format_name; /* NULL: the usual */
+  sheet_format format;     /* of tables */
+  lab_jobs_format jobs_format;
+  const char *scale_text, *out_text; /* as they were given; NULL: they were not */
+  const char *numbers;               /* of the jobs to run, as "3,7-9"; NULL: all */
+  int chunk;                         /* of a list of jobs: runs of one entry; 0: the usual */
   bool retry, dry_run, runs, json, quiet;
   bool summary;                        /* of a run: what is done in the end, and what to type next */
   const char *plugin[CLI_PLUGINS + 1]; /* that the grid and its agents may name; ends with NULL */
@@ -31,12 +40,18 @@ typedef struct lab_options {
 /* the verbs that work on a part of a grid */
 exit_code lab_run(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_plan(const lab_options *options, const grid_jobs *jobs);
+exit_code lab_jobs(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_status(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_table(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_figure(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_diagnose(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_report(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_export(const lab_options *options, const grid_jobs *jobs);
+
+/* lab_estimate says what runs take by task and method: from finished runs or, where there are none, by a probe on this
+ * machine with so many threads */
+exit_code lab_estimate(const lab_options *options, const grid_jobs *jobs, int threads,
+                       job_cost *costs /* (tasks, methods) */);
 
 /* lab_print_scores prints the table of scores */
 void lab_print_scores(const grid_results *r);

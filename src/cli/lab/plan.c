@@ -233,19 +233,33 @@ static void print_plan(const grid_jobs *jobs, const planner *p, int most) {
   if (unknown) printf("%d runs are not in these hours\n", unknown);
 }
 
-exit_code lab_plan(const lab_options *o, const grid_jobs *jobs) {
-  const int threads = o->threads ? o->threads : thread_count(0), most = o->jobs ? o->jobs : threads;
-  planner p = {.o = o,
-               .list = calloc((size_t)jobs->chosen.tasks * (size_t)jobs->chosen.methods, sizeof(line)),
-               .threads = threads / most > 1 ? threads / most : 1};
-  if (!p.list) {
+/* p->list is to be released with free() in any case */
+static exit_code make_plan(const lab_options *o, const grid_jobs *jobs, int threads, planner *p) {
+  *p = (planner){.o = o,
+                 .list = calloc((size_t)jobs->chosen.tasks * (size_t)jobs->chosen.methods, sizeof(line)),
+                 .threads = threads};
+  if (!p->list) {
     cli_message(o->who, "no memory for a plan");
     return EXIT_FAILED;
   }
-  const sparc_status status = list_lines(jobs, &p);
+  const sparc_status status = list_lines(jobs, p);
   if (status != SPARC_OK) cli_message(o->who, "%s", sparc_error());
-  const exit_code code = status == SPARC_OK ? probe_all(&p) : cli_exit_code(status);
+  return status == SPARC_OK ? probe_all(p) : cli_exit_code(status);
+}
+
+exit_code lab_plan(const lab_options *o, const grid_jobs *jobs) {
+  const int threads = o->threads ? o->threads : thread_count(0), most = o->jobs ? o->jobs : threads;
+  planner p;
+  const exit_code code = make_plan(o, jobs, threads / most > 1 ? threads / most : 1, &p);
   if (code == EXIT_DONE) print_plan(jobs, &p, most);
+  free(p.list);
+  return code;
+}
+
+exit_code lab_estimate(const lab_options *o, const grid_jobs *jobs, int threads, job_cost *costs) {
+  planner p;
+  const exit_code code = make_plan(o, jobs, threads, &p);
+  for (int i = 0; code == EXIT_DONE && i < p.lines; i++) costs[i] = p.list[i].cost;
   free(p.list);
   return code;
 }

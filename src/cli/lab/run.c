@@ -33,6 +33,7 @@ typedef struct entry {
   entry_state state;
   claim held;
   bool lost;     /* the claim is somebody else's now */
+  double seen;   /* when somebody else was first seen at work on it; 0: never */
   bool retried;  /* a failure is cleared once */
   char *printed; /* lines, or of RL and training the last one */
   double before; /* fraction that was done when this runner began */
@@ -46,6 +47,7 @@ typedef struct runner {
   const lab_options *o;
   const grid_jobs *jobs;
   entry *list; /* (count) in the order of the work */
+  int count;
   int most, threads;
   double memory; /* MB that running jobs take together */
   int running;
@@ -83,6 +85,7 @@ static bool is_open(runner *r, entry *e) {
       e->state = ENTRY_DONE;
       return false;
     case JOB_RUNNING:
+      if (e->seen == 0) e->seen = seconds_now();
       return false;
     case JOB_CHANGED:
       note_failure(r, e, "its folder has a run with other settings; remove it, or take another --out");
@@ -108,7 +111,7 @@ static double memory_of(const runner *r, const grid_job *job) {
 /* a job that is larger than the whole budget runs alone; a benchmark runs alone, too */
 static bool fits(const runner *r, const entry *e) {
   if (r->running == 0) return true;
-  for (int i = 0; i < r->jobs->count; i++)
+  for (int i = 0; i < r->count; i++)
     if (r->list[i].state == ENTRY_OURS && r->list[i].job->kind == GRID_BENCH) return false;
   return e->job->kind != GRID_BENCH && r->memory + e->needs <= r->o->memory_mb;
 }
@@ -132,14 +135,23 @@ static job_hold take(runner *r, entry *e) {
   return JOB_TAKEN;
 }
 
+/* A claim of another machine whose runner was killed expires only some time after that. Who asked for certain jobs
+ * waits that long before he leaves one to others, as whoever was killed may have been himself. */
+static bool may_be_dead(const runner *r, const entry *e, double time) {
+  return r->o->numbers && e->state == ENTRY_OPEN && e->seen > 0 && time - e->seen < 1.1 * CLAIM_EXPIRY;
+}
+
 static int next(void *user) {
   runner *r = user;
   const double time = seconds_now();
   if (time - r->scanned < rescan_seconds && r->scanned > 0) return CLI_JOBS_LATER;
   bool waits = false;
-  for (int i = 0; i < r->jobs->count; i++) {
+  for (int i = 0; i < r->count; i++) {
     entry *e = &r->list[i];
-    if (!is_open(r, e)) continue;
+    if (!is_open(r, e)) {
+      waits |= may_be_dead(r, e, time);
+      continue;
+    }
     if (r->o->memory_mb > 0 && e->needs == 0) e->needs = memory_of(r, e->job);
     const job_hold hold = fits(r, e) ? take(r, e) : JOB_LOCKED;
     if (hold == JOB_TAKEN) return i;
@@ -155,15 +167,15 @@ static int next(void *user) {
 
 /* weighs the jobs by what they are likely to take, as far as finished ones tell, and returns what was done before */
 static double weigh(runner *r) {
-  const int count = r->jobs->count;
-  double *rates = calloc((size_t)count, sizeof *rates), *seconds = calloc((size_t)count, sizeof *seconds);
+  const size_t all = (size_t)r->jobs->count;
+  double *rates = calloc(all, sizeof *rates), *seconds = calloc(all, sizeof *seconds);
   double sum = 0, before = 0;
-  for (int i = 0; rates && i < count; i++) rates[r->list[i].job - r->jobs->job] = r->list[i].rate;
+  for (int i = 0; rates && i < r->count; i++) rates[r->list[i].job - r->jobs->job] = r->list[i].rate;
   if (rates && seconds) estimate_seconds(r->jobs, rates, seconds);
-  for (int i = 0; seconds && i < count; i++) sum += seconds[i];
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; seconds && i < r->count; i++) sum += seconds[r->list[i].job - r->jobs->job];
+  for (int i = 0; i < r->count; i++) {
     entry *e = &r->list[i];
-    e->share = seconds && sum > 0 ? seconds[e->job - r->jobs->job] / sum : 1.0 / count;
+    e->share = seconds && sum > 0 ? seconds[e->job - r->jobs->job] / sum : 1.0 / r->count;
     before += e->share * e->before;
   }
   free(rates);
@@ -172,7 +184,7 @@ static double weigh(runner *r) {
 }
 
 /* what the display counts: thousandths of a job of average length */
-static long in_steps(const runner *r, double share) { return lround(1000.0 * r->jobs->count * share); }
+static long in_steps(const runner *r, double share) { return lround(1000.0 * r->count * share); }
 
 /* ---- working ------------------------------------------------------------------------------------- */
 
@@ -275,7 +287,7 @@ static bool doomed(void *user, int i) { return ((runner *)user)->list[i].lost; }
 /* ---- meanwhile ----------------------------------------------------------------------------------- */
 
 static void renew(runner *r) {
-  for (int i = 0; i < r->jobs->count; i++) {
+  for (int i = 0; i < r->count; i++) {
     entry *e = &r->list[i];
     if (e->state != ENTRY_OURS) continue;
     e->lost = !claim_renew(&e->held);
@@ -289,7 +301,7 @@ static void show(runner *r) {
   double done = 0;
   size_t used = 0;
   int finished = 0;
-  for (int i = 0; i < r->jobs->count; i++) {
+  for (int i = 0; i < r->count; i++) {
     const entry *e = &r->list[i];
     done += e->share * (e->state == ENTRY_FAILED ? 1 : e->done);
     finished += e->state == ENTRY_DONE;
@@ -297,7 +309,7 @@ static void show(runner *r) {
       used += (size_t)snprintf(text + used, sizeof text - used, ", %s %.0f%%", e->job->name, 100 * e->done);
   }
   char line[256];
-  snprintf(line, sizeof line, "%d of %d done%s", finished, r->jobs->count, text);
+  snprintf(line, sizeof line, "%d of %d done%s", finished, r->count, text);
   progress_step(r->shown, in_steps(r, done), NAN, line);
 }
 
@@ -340,17 +352,39 @@ static void warn_of_short_runs(const lab_options *o, const grid_jobs *jobs) {
 
 /* ---- all of it ----------------------------------------------------------------------------------- */
 
-/* by seed, then by task and method */
-static void order(runner *r) {
-  const selection *s = &r->jobs->chosen;
-  int n = 0;
-  for (int seed = 0; seed < s->seeds; seed++)
-    for (int t = 0; t < s->tasks; t++)
-      for (int m = 0; m < s->methods; m++) r->list[n++] = (entry){.job = grid_job_at(r->jobs, t, m, seed)};
+/* "3,7-9": whether it names a number; false in *valid: it is no such list, or goes beyond the last */
+static bool names_number(const char *text, int number, int count, bool *valid) {
+  bool found = false;
+  *valid = true;
+  for (const char *at = text;; at++) {
+    char *end;
+    if (*at < '0' || *at > '9') return *valid = false;
+    const long first = strtol(at, &end, 10);
+    long last = first;
+    if (*end == '-' && end[1] >= '0' && end[1] <= '9') last = strtol(end + 1, &end, 10);
+    if (first > last || last >= count || (*end && *end != ',')) return *valid = false;
+    found |= number >= first && number <= last;
+    if (!*end) return found;
+    at = end;
+  }
+}
+
+/* all jobs, or those that are asked for by number */
+static sparc_status list_jobs(runner *r) {
+  const char *numbers = r->o->numbers;
+  for (int i = 0; i < r->jobs->count; i++) {
+    bool valid = true;
+    if (!numbers || names_number(numbers, i, r->jobs->count, &valid))
+      r->list[r->count++] = (entry){.job = grid_job_in_order(r->jobs, i)};
+    if (!valid)
+      return fail(SPARC_INVALID, "--job is '%.60s', expected numbers and ranges such as 3,7-9 from 0 to %d", numbers,
+                  r->jobs->count - 1);
+  }
+  return SPARC_OK;
 }
 
 static void look_before(runner *r) {
-  for (int i = 0; i < r->jobs->count; i++) {
+  for (int i = 0; i < r->count; i++) {
     job_report report;
     (void)job_look(r->list[i].job, &report); /* what cannot be read is told of when its turn comes */
     r->list[i].before = r->list[i].done = report.done;
@@ -360,13 +394,13 @@ static void look_before(runner *r) {
 
 static void summarise(const runner *r) {
   int finished = 0, failed = 0;
-  for (int i = 0; i < r->jobs->count; i++) {
+  for (int i = 0; i < r->count; i++) {
     finished += r->list[i].state == ENTRY_DONE;
     failed += r->list[i].state == ENTRY_FAILED;
   }
-  const int left = r->jobs->count - finished - failed;
+  const int left = r->count - finished - failed;
   if (!r->o->summary || r->o->json || r->o->quiet) return;
-  printf("%d of %d runs are done", finished, r->jobs->count);
+  printf("%d of %d runs are done", finished, r->count);
   if (failed) printf(", %d failed", failed);
   if (left) printf(", %d are left%s", left, interrupt_requested() ? "" : " to others");
   printf("; results are in %s\n", r->jobs->folder);
@@ -382,17 +416,21 @@ exit_code lab_run(const lab_options *o, const grid_jobs *jobs) {
               .list = calloc((size_t)jobs->count, sizeof(entry)),
               .most = most,
               .threads = threads / most > 1 ? threads / most : 1};
-  if (!r.list || grid_jobs_write(jobs) != SPARC_OK) {
-    cli_message(o->who, "%s", r.list ? sparc_error() : "no memory for a list of runs");
-    free(r.list);
-    return EXIT_FAILED;
+  sparc_status status = r.list ? list_jobs(&r) : fail(SPARC_NO_MEMORY, "no memory for a list of runs");
+  if (status == SPARC_OK) {
+    status = grid_jobs_write(jobs);
+    if (status != SPARC_OK) r.worst = EXIT_FAILED;
   }
-  order(&r);
+  if (status != SPARC_OK) {
+    cli_message(o->who, "%s", sparc_error());
+    free(r.list);
+    return r.worst != EXIT_DONE ? r.worst : cli_exit_code(status);
+  }
   warn_of_short_runs(o, jobs);
   interrupt_catch();
   look_before(&r);
   const long first = in_steps(&r, weigh(&r));
-  r.shown = progress_start(o->quiet ? PROGRESS_NONE : o->progress, jobs->g->name, first, 1000L * jobs->count);
+  r.shown = progress_start(o->quiet ? PROGRESS_NONE : o->progress, jobs->g->name, first, 1000L * r.count);
   cli_jobs_run(o->who, &(cli_jobs){.most = most,
                                    .next = next,
                                    .work = work,

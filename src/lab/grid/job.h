@@ -58,6 +58,13 @@ static inline const grid_job *grid_job_at(const grid_jobs *jobs, int task, int m
                     (size_t)seed];
 }
 
+/* grid_job_in_order is the job with this number, 0 to count - 1, in the order of the work: by seed, then by task and
+ * method, so that the whole table fills up with the first seed before the second begins. */
+static inline const grid_job *grid_job_in_order(const grid_jobs *jobs, int number) {
+  const int fields = jobs->chosen.tasks * jobs->chosen.methods, field = number % fields;
+  return grid_job_at(jobs, field / jobs->chosen.methods, field % jobs->chosen.methods, number / fields);
+}
+
 /* grid_jobs_find looks for finished runs of the jobs in folders of results like `out`, which comes first: in other
  * grids there, then in the others in their order. Runs of RL and training are the same where their settings are;
  * benchmarks and checks must have the same name, too. */
