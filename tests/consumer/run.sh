@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # run.sh BUILD: installs BUILD into a fresh folder, moves that folder, and builds and runs the consumer
 # programs against it: C and C++, shared and static, by CMake package and by pkg-config. Then it builds the examples and
-# the README's program, each by the line that stands beside it.
+# the program of docs/library.md, each by the line that stands beside it.
 # Tools come from CC, CXX, CMAKE and PKG_CONFIG; SPARC_LIBDIR is the library folder below the prefix.
 set -euo pipefail
 
@@ -69,7 +69,7 @@ root=$(cd "$source/../.." && pwd)
 mkdir "$work/lines"
 cd "$work/lines"
 cp "$root"/examples/*.c .
-awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$root/README.md" >program.c
+awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$root/docs/library.md" >program.c
 cc() { command "$CC" -Wall -Wextra "$@"; }
 pkg-config() { command "$PKG_CONFIG" "$@"; }
 
@@ -84,9 +84,9 @@ for example in *.c; do
   [ "$example" = program.c ] || documented "$example" "$example"
 done
 "$work/prefix/bin/sparc" envs ./env_plugin.so --options length=20 --play oracle >/dev/null
-documented "$root/README.md" program.c
+documented "$root/docs/library.md" program.c
 said=$(./a.out)
-grep -qF "    $said" "$root/README.md" || { echo "the README's program says: $said"; exit 1; }
+grep -qF "    $said" "$root/docs/library.md" || { echo "the program of docs/library.md says: $said"; exit 1; }
 
 echo "-- Python, outside of the tree"
 for python in python3 /usr/bin/python3; do

@@ -49,9 +49,9 @@ fi
 runs() {
   local model said
   case $2 in
-    README-md-*)
+    library-md-*)
       said=$("$1") || return 1
-      grep -qF "    $said" "$tree/README.md" || { echo "the program of README.md says: $said"; return 1; } ;;
+      grep -qF "    $said" "$tree/docs/library.md" || { echo "the program of library.md says: $said"; return 1; } ;;
     embedding-md-*)
       for model in "$checkpoints"/*.safetensors; do
         said=$(seq 0.1 0.1 6 | "$1" "$model" | wc -l) || return 1
