@@ -174,10 +174,10 @@ exit_code cli_jobs_run(const char *who, const cli_jobs *jobs) {
     f.over = true;
   }
   while (f.running > 0 || !f.over) {
+    pass_signal_on(&f);
     begin_some(&f);
     wait_for_news(&f);
     end_those_over(&f);
-    pass_signal_on(&f);
     if (jobs->tick) jobs->tick(jobs->user);
   }
   free(f.list);

@@ -235,15 +235,32 @@ static void on_signal(int number) {
   caught = number;
 }
 
+static const int caught_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+enum { CAUGHT_SIGNALS = sizeof caught_signals / sizeof *caught_signals };
+
 void interrupt_catch(void) {
-  const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
   sigemptyset(&action.sa_mask);
-  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+  for (size_t i = 0; i < CAUGHT_SIGNALS; i++) {
     /* what nohup ignores stays ignored */
-    const bool ignored = sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN;
-    if (signals[i] != SIGHUP || !ignored) sigaction(signals[i], &action, NULL);
+    const bool ignored = sigaction(caught_signals[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN;
+    if (caught_signals[i] != SIGHUP || !ignored) sigaction(caught_signals[i], &action, NULL);
   }
+}
+
+bool interrupt_release(void) {
+  sigset_t held, before;
+  struct sigaction now, usual = {.sa_handler = SIG_DFL};
+  sigemptyset(&held);
+  sigemptyset(&usual.sa_mask);
+  for (size_t i = 0; i < CAUGHT_SIGNALS; i++) sigaddset(&held, caught_signals[i]);
+  sigprocmask(SIG_BLOCK, &held, &before);
+  const bool none = caught == 0;
+  for (size_t i = 0; i < CAUGHT_SIGNALS; i++)
+    if (sigaction(caught_signals[i], NULL, &now) == 0 && now.sa_handler == on_signal)
+      sigaction(caught_signals[i], &usual, NULL);
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  return none;
 }
 
 bool interrupt_requested(void) { return caught != 0; }

@@ -75,7 +75,7 @@ sparc_status lab_arguments(const grid_job *job, const char *folder, const char *
                            char *arguments[LAB_ARGUMENTS]);
 
 /* lab_become makes this process the job's command: what it prints goes to `out`, what it says to a log. Returns only
- * if that fails. */
+ * if that fails or a signal has asked to stop. */
 exit_code lab_become(char *const *arguments, int out, const char *log);
 
 /* lab_last_line is the last line of a file that says something; false: there is none */

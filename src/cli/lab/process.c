@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* process.c: a job as a process: this very program with another command. */
 #include "cli/lab/lab.h"
+#include "cli/progress.h"
 #include "envs/envs.h"
 #include "io/folder_file.h"
 
@@ -65,6 +66,7 @@ sparc_status lab_arguments(const grid_job *job, const char *folder, const char *
 
 exit_code lab_become(char *const *arguments, int out, const char *log) {
   int words;
+  if (!interrupt_release()) return EXIT_INTERRUPTED;
   if (folder_file_open(log, O_WRONLY | O_CREAT | O_TRUNC, &words) != SPARC_OK) {
     cli_message("sparc lab", "%s", sparc_error());
     return EXIT_FAILED;
