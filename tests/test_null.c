@@ -306,6 +306,15 @@ static void call_without_anything(void) {
   REFUSES(sparc_record_step_f64, (NULL, NULL, 1, 1, NULL));
   ZERO(sparc_record_work_size, (NULL, 1, 1, 1, 1));
   ZERO(sparc_record_work_size_f64, (NULL, 1, 1, 1, 1));
+  ZERO(sparc_rl_run_config_of, (NULL).folder);
+  REFUSES(sparc_rl_run_create, (NULL, NULL));
+  ZERO(sparc_rl_run_defaults, ().folder);
+  REFUSES(sparc_rl_run_execute, (NULL, NULL, NULL));
+  QUIET(sparc_rl_run_free, (NULL));
+  ZERO(sparc_rl_run_memory_of, (NULL).other_bytes);
+  REFUSES(sparc_rl_run_open, (NULL, 1, NULL));
+  ZERO(sparc_rl_run_ppo, (NULL));
+  ZERO(sparc_rl_run_result_of, (NULL).done);
   REFUSES(sparc_rtrl_batch_gradient, (NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1));
   REFUSES(sparc_rtrl_batch_gradient_f64, (NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1));
   ZERO(sparc_rtrl_batch_work_size, (NULL, 1));
@@ -616,6 +625,8 @@ static void call_learners(sparc_envs *envs, sparc_model *model, sparc_random *ra
   EACH(2, sparc_model_evaluate, (model, o(), o()));
   EACH(2, sparc_run_create, (o(), o()));
   EACH(2, sparc_run_open, (o(), 1, o()));
+  EACH(2, sparc_rl_run_create, (o(), o()));
+  EACH(2, sparc_rl_run_open, (o(), 1, o()));
 
   EACH(5, sparc_adam_update, (o(), o(), 1, 1, 1, 1, 1, o(), o(), o()));
   EACH(5, sparc_adam_update_f64, (o(), o(), 1, 1, 1, 1, 1, o(), o(), o()));

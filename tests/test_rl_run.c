@@ -15,8 +15,8 @@ enum { ROLLOUTS = 25 };
 
 /* ---- a small run --------------------------------------------------------------------------------- */
 
-static rl_config small_run(const char *path) {
-  rl_config config;
+static sparc_rl_run_config small_run(const char *path) {
+  sparc_rl_run_config config;
   const settings_form form = rl_form(&config);
   settings_clear(&form);
   config.ppo.task = "repeat-previous";
@@ -37,26 +37,29 @@ static void require_ok(sparc_status status, const char *what) {
 }
 
 typedef struct witness {
-  int started, rollouts;
+  int started, rollouts, checkpoints, finished;
   long stop_after; /* rollouts; 0: never */
 } witness;
 
-static int watch(void *user, const rl_event *event) {
+static int watch(void *user, const sparc_rl_run_event *event) {
   witness *w = user;
-  w->started += event->stage == RL_STARTED;
-  w->rollouts += event->stage == RL_ROLLOUT;
-  assert_true((event->report != NULL) == (event->stage == RL_ROLLOUT));
-  assert_non_null(rl_run_ppo(event->run));
-  if (event->report) assert_int_equal(event->report->rollout, rl_run_result(event->run).done);
-  return w->stop_after && rl_run_result(event->run).done >= w->stop_after;
+  w->started += event->stage == SPARC_RUN_STARTED;
+  w->rollouts += event->stage == SPARC_RUN_UPDATE;
+  assert_true((event->report != NULL) == (event->stage == SPARC_RUN_UPDATE));
+  assert_true((event->message != NULL) == (event->stage == SPARC_RUN_FAILED));
+  if (event->stage != SPARC_RUN_FAILED) assert_non_null(sparc_rl_run_ppo(event->run));
+  w->checkpoints += event->stage == SPARC_RUN_CHECKPOINT;
+  w->finished += event->stage == SPARC_RUN_FINISHED;
+  if (event->report) assert_int_equal(event->report->rollout, sparc_rl_run_result_of(event->run).done);
+  return w->stop_after && sparc_rl_run_result_of(event->run).done >= w->stop_after;
 }
 
-static rl_result execute(const rl_config *config, witness *w) {
-  rl_run *run;
-  require_ok(rl_run_create(config, &run), "creating the run");
-  require_ok(rl_run_execute(run, watch, w), "the run");
-  const rl_result result = rl_run_result(run);
-  rl_run_free(run);
+static sparc_rl_run_result execute(const sparc_rl_run_config *config, witness *w) {
+  sparc_rl_run *run;
+  require_ok(sparc_rl_run_create(config, &run), "creating the run");
+  require_ok(sparc_rl_run_execute(run, watch, w), "the run");
+  const sparc_rl_run_result result = sparc_rl_run_result_of(run);
+  sparc_rl_run_free(run);
   return result;
 }
 
@@ -83,19 +86,19 @@ static void stopped_runs_continue_to_the_bit(void **state) {
   static const long stops[] = {1, 10, 17, 24};
   char whole[PATH_MAX], part[PATH_MAX];
   snprintf(whole, sizeof whole, "%s", in_folder("whole/run"));
-  rl_config config = small_run(whole);
+  sparc_rl_run_config config = small_run(whole);
   witness alone = {.started = 0};
-  const rl_result want = execute(&config, &alone);
+  const sparc_rl_run_result want = execute(&config, &alone);
   assert_true(want.finished && want.done == ROLLOUTS && want.saved == ROLLOUTS && want.scored == ROLLOUTS);
   assert_true(isfinite(want.score) && !want.unwritten);
-  assert_true(alone.started == 1 && alone.rollouts == ROLLOUTS);
+  assert_true(alone.started == 1 && alone.rollouts == ROLLOUTS && alone.checkpoints == 3 && alone.finished == 1);
   for (size_t i = 0; i < COUNT(stops); i++) {
     char name[32];
     snprintf(name, sizeof name, "%ld/run", stops[i]);
     snprintf(part, sizeof part, "%s", in_folder(name));
     config = small_run(part);
     witness first = {.stop_after = stops[i]}, rest = {.stop_after = 0};
-    rl_result r = execute(&config, &first);
+    sparc_rl_run_result r = execute(&config, &first);
     assert_true(!r.finished && r.done == stops[i] && r.saved == stops[i]);
     config.resume = 1;
     r = execute(&config, &rest);
@@ -110,25 +113,53 @@ static void stopped_runs_continue_to_the_bit(void **state) {
   }
 }
 
+/* a run without a folder writes nothing; one that was stopped can be executed again; one is opened by its folder */
+static void runs_need_no_folder(void **state) {
+  (void)state;
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%s", in_folder("opened"));
+  sparc_rl_run_config config = small_run(path), nowhere = small_run(NULL);
+  sparc_rl_run *run;
+  witness w = {.stop_after = 7};
+  require_ok(sparc_rl_run_create(&nowhere, &run), "creating a run without a folder");
+  require_ok(sparc_rl_run_execute(run, watch, &w), "its first part");
+  assert_true(!sparc_rl_run_result_of(run).finished && sparc_rl_run_result_of(run).done == 7);
+  w.stop_after = 0;
+  require_ok(sparc_rl_run_execute(run, watch, &w), "its second part");
+  const sparc_rl_run_result want = sparc_rl_run_result_of(run);
+  assert_true(want.finished && want.saved == -1 && w.checkpoints == 0 && w.finished == 1);
+  sparc_rl_run_free(run);
+
+  w = (witness){.stop_after = 7};
+  execute(&config, &w);
+  assert_int_equal(sparc_rl_run_open(in_folder("missing"), 1, &run), SPARC_IO);
+  require_ok(sparc_rl_run_open(path, 1, &run), "opening the folder of a run");
+  require_ok(sparc_rl_run_execute(run, NULL, NULL), "its second part");
+  const sparc_rl_run_result got = sparc_rl_run_result_of(run);
+  assert_true(got.finished && got.first == 7 && got.score == want.score);
+  assert_string_equal(sparc_rl_run_config_of(run).ppo.task, "repeat-previous");
+  sparc_rl_run_free(run);
+}
+
 static void settled_configurations_are_the_papers(void **state) {
   (void)state;
-  rl_config config = small_run(in_folder("settled"));
-  rl_run *run;
-  require_ok(rl_run_create(&config, &run), "creating the run");
-  const rl_config *c = rl_run_config(run);
+  sparc_rl_run_config config = small_run(in_folder("settled"));
+  sparc_rl_run *run;
+  require_ok(sparc_rl_run_create(&config, &run), "creating the run");
+  const sparc_rl_run_config settled = sparc_rl_run_config_of(run), *c = &settled;
   assert_true(c->ppo.rollouts == ROLLOUTS && c->total_steps == ROLLOUTS * 64 && c->ppo.H == 4);
   assert_true(c->ppo.discount == 0.99 && c->ppo.lambda == 0.95 && c->ppo.clip == 0.2 && c->ppo.rate == 1e-4);
   assert_non_null(strstr(c->ppo.cell_options, "variant=full"));
-  assert_true(rl_run_memory(run).traces == SPARC_TRACES_FREE); /* the task has four symbols */
-  assert_null(rl_run_ppo(run));
-  assert_int_equal(rl_run_result(run).saved, -1);
-  rl_run_free(run);
+  assert_true(sparc_rl_run_memory_of(run).traces == SPARC_TRACES_FREE); /* the task has four symbols */
+  assert_null(sparc_rl_run_ppo(run));
+  assert_int_equal(sparc_rl_run_result_of(run).saved, -1);
+  sparc_rl_run_free(run);
 }
 
 /* a task is probed with 4096 random steps when the run is created, and not again when it begins or is resumed */
 static void tasks_are_probed_once(void **state) {
   (void)state;
-  rl_config config = small_run(in_folder("counted"));
+  sparc_rl_run_config config = small_run(in_folder("counted"));
   config.ppo.task = SPARC_COUNTING_PLUGIN;
   config.ppo.task_options = NULL;
   witness part = {.stop_after = 2}, rest = {.stop_after = 4};
@@ -136,14 +167,14 @@ static void tasks_are_probed_once(void **state) {
   const long *steps = library ? dlsym(library, "still_steps") : NULL;
   if (!steps) fail_msg("%s", dlerror());
   for (witness *w = &part; w; w = w == &part ? &rest : NULL) {
-    rl_run *run;
+    sparc_rl_run *run;
     const long before = *steps;
-    require_ok(rl_run_create(&config, &run), "creating the run");
+    require_ok(sparc_rl_run_create(&config, &run), "creating the run");
     const long probed = *steps;
     assert_in_range(probed - before, 4000, 2 * 4096 - 1);
-    require_ok(rl_run_execute(run, watch, w), "the run");
+    require_ok(sparc_rl_run_execute(run, watch, w), "the run");
     assert_int_equal(*steps - probed, 2 * 64);
-    rl_run_free(run);
+    sparc_rl_run_free(run);
     config.resume = 1;
   }
   dlclose(library);
@@ -162,7 +193,7 @@ static void folders_are_named_after_what_was_said(void **state) {
                {"./mine.so", "noise=0.5", "gru", NULL, NULL, 2, "runs/mine-noise_0.5-gru-s2"}};
   for (size_t i = 0; i < COUNT(cases); i++) {
     char path[256];
-    rl_config c = small_run(NULL);
+    sparc_rl_run_config c = small_run(NULL);
     c.ppo.task = cases[i].task;
     c.ppo.task_options = cases[i].options;
     c.ppo.cell = cases[i].cell;
@@ -174,11 +205,11 @@ static void folders_are_named_after_what_was_said(void **state) {
   }
 }
 
-static void expect_refusal(const rl_config *config, sparc_status want, const char *sentence) {
-  rl_run *run;
-  sparc_status status = rl_run_create(config, &run);
-  if (status == SPARC_OK) status = rl_run_execute(run, NULL, NULL);
-  rl_run_free(run);
+static void expect_refusal(const sparc_rl_run_config *config, sparc_status want, const char *sentence) {
+  sparc_rl_run *run;
+  sparc_status status = sparc_rl_run_create(config, &run);
+  if (status == SPARC_OK) status = sparc_rl_run_execute(run, NULL, NULL);
+  sparc_rl_run_free(run);
   assert_int_equal(status, want);
   if (!strstr(sparc_error(), sentence)) fail_msg("the sentence is '%s', expected '%s'", sparc_error(), sentence);
 }
@@ -187,12 +218,13 @@ static void what_makes_no_sense_is_refused(void **state) {
   (void)state;
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%s", in_folder("refused"));
-  const rl_config good = small_run(path);
-  rl_config c = good;
+  const sparc_rl_run_config good = small_run(path);
+  sparc_rl_run_config c = good;
   c.ppo.task = NULL;
   expect_refusal(&c, SPARC_INVALID, "task is not given");
   c = good;
   c.folder = NULL;
+  c.resume = 1;
   expect_refusal(&c, SPARC_INVALID, "folder is NULL");
   c = good;
   c.resume = c.force = 1;
@@ -230,11 +262,9 @@ static void what_makes_no_sense_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(stopped_runs_continue_to_the_bit),
-      cmocka_unit_test(settled_configurations_are_the_papers),
-      cmocka_unit_test(tasks_are_probed_once),
-      cmocka_unit_test(folders_are_named_after_what_was_said),
-      cmocka_unit_test(what_makes_no_sense_is_refused),
+      cmocka_unit_test(stopped_runs_continue_to_the_bit),      cmocka_unit_test(runs_need_no_folder),
+      cmocka_unit_test(settled_configurations_are_the_papers), cmocka_unit_test(tasks_are_probed_once),
+      cmocka_unit_test(folders_are_named_after_what_was_said), cmocka_unit_test(what_makes_no_sense_is_refused),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

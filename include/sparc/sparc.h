@@ -21,6 +21,7 @@
 #include "sparc/options.h"
 #include "sparc/random.h"
 #include "sparc/rl.h"
+#include "sparc/rl_run.h"
 #include "sparc/rollout.h"
 #include "sparc/run.h"
 #include "sparc/safetensors.h"

@@ -68,11 +68,11 @@ static const settings_table work_table = {work_rows, sizeof work_rows / sizeof *
 
 typedef struct rl_command {
   const char *who; /* opens messages */
-  rl_config config;
+  sparc_rl_run_config config;
   tool_settings tool;
   rl_work work;
   char folder[CLI_PATH - 64];
-  rl_run *run;
+  sparc_rl_run *run;
   progress *progress;
   const char *plugins[2]; /* that files may name; ends with NULL */
   int out;                /* one of several runs writes its score there and prints no summary; else -1 */
@@ -80,17 +80,17 @@ typedef struct rl_command {
 
 /* ---- meanwhile ----------------------------------------------------------------------------------- */
 
-static double steps_per_second(const rl_run *run) {
-  const rl_result r = rl_run_result(run);
-  return r.seconds > 0 ? (double)((r.done - r.first) * rl_run_config(run)->ppo.steps) / r.seconds : 0;
+static double steps_per_second(const sparc_rl_run *run) {
+  const sparc_rl_run_result r = sparc_rl_run_result_of(run);
+  return r.seconds > 0 ? (double)((r.done - r.first) * sparc_rl_run_config_of(run).ppo.steps) / r.seconds : 0;
 }
 
-static size_t parameters(const rl_run *run) {
-  return sparc_network_sizes_of(sparc_ppo_network(rl_run_ppo(run))).params;
+static size_t parameters(const sparc_rl_run *run) {
+  return sparc_network_sizes_of(sparc_ppo_network(sparc_rl_run_ppo(run))).params;
 }
 
 static void announce_memory(const rl_command *c) {
-  const sparc_ppo_memory m = rl_run_memory(c->run);
+  const sparc_ppo_memory m = sparc_rl_run_memory_of(c->run);
   const double mega = 1e6, stored = (double)m.stored_bytes / mega, records = (double)m.free_bytes / mega,
                other = (double)m.other_bytes / mega;
   if (m.traces == SPARC_TRACES_AUTO)
@@ -103,8 +103,9 @@ static void announce_memory(const rl_command *c) {
 
 static void show_start(rl_command *c) {
   const progress_style style = c->tool.quiet ? PROGRESS_NONE : (progress_style)c->tool.progress;
-  const sparc_ppo_config *p = &rl_run_config(c->run)->ppo;
-  const long first = rl_run_result(c->run).first;
+  const sparc_rl_run_config config = sparc_rl_run_config_of(c->run);
+  const sparc_ppo_config *p = &config.ppo;
+  const long first = sparc_rl_run_result_of(c->run).first;
   c->progress = progress_start(style, p->task, first * p->steps, p->rollouts * p->steps);
   progress_note(c->progress, "agent     %s (%s), %d modes: %zu parameters", p->cell, p->cell_options, p->H,
                 parameters(c->run));
@@ -118,8 +119,9 @@ static const char *obsnorm_name(sparc_obsnorm obsnorm) {
 }
 
 /* which run this is, the same in every object that is printed */
-static json_t *json_run(const rl_run *run) {
-  const sparc_ppo_config *p = &rl_run_config(run)->ppo;
+static json_t *json_run(const sparc_rl_run *run) {
+  const sparc_rl_run_config config = sparc_rl_run_config_of(run);
+  const sparc_ppo_config *p = &config.ppo;
   return json_pack("{s:o, s:o, s:s, s:o, s:s, s:I, s:s}", "task", json_text(p->task), "task_options",
                    json_text(p->task_options), "cell", p->cell, "variant", cli_json_variant(p->cell_options), "options",
                    p->cell_options, "seed", (json_int_t)p->seed, "obsnorm", obsnorm_name(p->obsnorm));
@@ -138,11 +140,11 @@ static void show_rollout(const rl_command *c, const sparc_ppo_report *r) {
   cli_json_line(c->who, rl_report_json(object, r));
 }
 
-static int watch(void *user, const rl_event *event) {
+static int watch(void *user, const sparc_rl_run_event *event) {
   rl_command *c = user;
-  if (event->stage == RL_STARTED)
+  if (event->stage == SPARC_RUN_STARTED)
     show_start(c);
-  else
+  else if (event->stage == SPARC_RUN_UPDATE)
     show_rollout(c, event->report);
   return interrupt_requested() || cli_output_lost();
 }
@@ -156,7 +158,7 @@ static void print_task(const sparc_ppo_config *p) {
   cli_text(p->task_options, 0);
 }
 
-static void print_score(const rl_result *r) {
+static void print_score(const sparc_rl_run_result *r) {
   if (isnan(r->score))
     printf("score     none: one of the last %d rollouts finished no episode\n", r->scored);
   else
@@ -164,7 +166,8 @@ static void print_score(const rl_result *r) {
            r->scored < SCORE_WINDOW ? " (a full score is of 100)" : "");
 }
 
-static void print_hints(const rl_config *c) {
+static void print_hints(const sparc_rl_run *run) {
+  const sparc_rl_run_config config = sparc_rl_run_config_of(run), *c = &config;
   const sparc_ppo_config *p = &c->ppo;
   char agent[CLI_PATH];
   snprintf(agent, sizeof agent, "%s/last.safetensors", c->folder);
@@ -176,9 +179,9 @@ static void print_hints(const rl_config *c) {
   printf(" --play %s\n", cli_shell_word(agent).text);
 }
 
-static void print_result(const rl_run *run) {
-  const rl_config *c = rl_run_config(run);
-  const rl_result r = rl_run_result(run);
+static void print_result(const sparc_rl_run *run) {
+  const sparc_rl_run_config config = sparc_rl_run_config_of(run), *c = &config;
+  const sparc_rl_run_result r = sparc_rl_run_result_of(run);
   const sparc_ppo_config *p = &c->ppo;
   char agent[CLI_PATH];
   printf("task      ");
@@ -194,9 +197,9 @@ static void print_result(const rl_run *run) {
   putchar('\n');
 }
 
-static json_t *json_result(const rl_run *run) {
-  const rl_config *c = rl_run_config(run);
-  const rl_result r = rl_run_result(run);
+static json_t *json_result(const sparc_rl_run *run) {
+  const sparc_rl_run_config config = sparc_rl_run_config_of(run), *c = &config;
+  const sparc_rl_run_result r = sparc_rl_run_result_of(run);
   char agent[CLI_PATH];
   snprintf(agent, sizeof agent, "%s/last.safetensors", c->folder);
   json_t *object = json_run(run),
@@ -219,13 +222,13 @@ static json_t *json_result(const rl_run *run) {
 
 static exit_code report_failure(const rl_command *c, sparc_status status) {
   cli_message(c->who, "%s", sparc_error());
-  const rl_result r = c->run ? rl_run_result(c->run) : (rl_result){.saved = -1};
+  const sparc_rl_run_result r = c->run ? sparc_rl_run_result_of(c->run) : (sparc_rl_run_result){.saved = -1};
   if (r.saved >= 0) cli_message(c->who, "the checkpoint of rollout %ld in '%s' is intact", r.saved, c->folder);
   return r.unwritten ? EXIT_FAILED : cli_exit_code(status);
 }
 
 static exit_code report_result(const rl_command *c) {
-  const rl_result r = rl_run_result(c->run);
+  const sparc_rl_run_result r = sparc_rl_run_result_of(c->run);
   if (!r.finished) {
     cli_message(c->who, "interrupted after rollout %ld; --resume --out %s continues", r.saved,
                 cli_shell_word(c->folder).text);
@@ -237,7 +240,7 @@ static exit_code report_result(const rl_command *c) {
     cli_json_line(c->who, json_result(c->run));
   } else if (!one_of_several) {
     print_result(c->run);
-    if (!c->tool.quiet) print_hints(rl_run_config(c->run));
+    if (!c->tool.quiet) print_hints(c->run);
   }
   return EXIT_DONE;
 }
@@ -245,7 +248,7 @@ static exit_code report_result(const rl_command *c) {
 /* ---- a run --------------------------------------------------------------------------------------- */
 
 static sparc_status find_folder(const void *config, char *path, size_t size) {
-  const rl_config *c = config;
+  const sparc_rl_run_config *c = config;
   if (c->folder) {
     snprintf(path, size, "%s", c->folder);
     return SPARC_OK;
@@ -257,11 +260,11 @@ static sparc_status find_folder(const void *config, char *path, size_t size) {
 static exit_code run_one(rl_command *c) {
   sparc_status status = find_folder(&c->config, c->folder, sizeof c->folder);
   c->config.folder = c->folder;
-  if (status == SPARC_OK) status = rl_run_create(&c->config, &c->run);
-  if (status == SPARC_OK) status = rl_run_execute(c->run, watch, c);
+  if (status == SPARC_OK) status = sparc_rl_run_create(&c->config, &c->run);
+  if (status == SPARC_OK) status = sparc_rl_run_execute(c->run, watch, c);
   progress_finish(c->progress);
   const exit_code code = status == SPARC_OK ? report_result(c) : report_failure(c, status);
-  rl_run_free(c->run);
+  sparc_rl_run_free(c->run);
   c->run = NULL;
   return code;
 }
@@ -287,7 +290,7 @@ static void print_scores(const rl_command *c, const seeds_scores *s) {
 }
 
 static sparc_status folder_of_seed(void *user, uint64_t seed, const char *folder, char *path, size_t size) {
-  rl_config config = ((const rl_command *)user)->config;
+  sparc_rl_run_config config = ((const rl_command *)user)->config;
   config.ppo.seed = seed;
   if (folder) config.folder = folder;
   return find_folder(&config, path, size);
@@ -315,7 +318,7 @@ static exit_code run_seeds(rl_command *c) {
 /* ---- an agent ------------------------------------------------------------------------------------ */
 
 static sparc_status evaluate(const rl_command *c) {
-  const rl_config *r = &c->config;
+  const sparc_rl_run_config *r = &c->config;
   const int episodes = c->work.episodes;
   const sparc_envs_config config = {.name = r->ppo.task,
                                     .options = r->ppo.task_options,

@@ -318,3 +318,21 @@ void settings_inherit(const settings_form *to, const settings_form *from) {
   for (int i = 0; (s = settings_row(to, i, &at)) && settings_row(from, i, &source); i++)
     if (!setting_is_set(s, at)) memcpy(at, source, size_of(s));
 }
+
+sparc_status settings_keep_texts(const settings_form *form, settings_texts *texts) {
+  settings_form all = *form;
+  const setting *s;
+  void *at;
+  all.command = 0; /* what a command does not have may be set by a caller of the library */
+  for (int i = 0; i < SETTINGS_MOST && (s = settings_row(&all, i, &at)); i++) {
+    if (s->type != SETTING_TEXT || !*(const char **)at) continue;
+    texts->text[i] = strdup(*(const char **)at);
+    if (!texts->text[i]) return fail(SPARC_NO_MEMORY, "no memory for a configuration");
+    *(const char **)at = texts->text[i];
+  }
+  return SPARC_OK;
+}
+
+void settings_texts_free(settings_texts *texts) {
+  for (int i = 0; i < SETTINGS_MOST; i++) free(texts->text[i]);
+}

@@ -133,6 +133,14 @@ void settings_fill(const settings_form *form, int usual);
 /* settings_inherit takes what is unset in `to` from `from`, a form with the same tables */
 void settings_inherit(const settings_form *to, const settings_form *from);
 
+/* settings_keep_texts makes copies of all texts of a form and puts them in their place; settings_texts_free releases
+ * them, also after a failure. texts must be zero. */
+typedef struct settings_texts {
+  char *text[SETTINGS_MOST]; /* by row */
+} settings_texts;
+sparc_status settings_keep_texts(const settings_form *form, settings_texts *texts);
+void settings_texts_free(settings_texts *texts);
+
 /* ---- sources: a text for each setting that the command line or a file gives ---- */
 
 typedef struct settings_source {

@@ -8,11 +8,11 @@
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 
-#define AT(member) offsetof(rl_config, member)
+#define AT(member) offsetof(sparc_rl_run_config, member)
 
 static const setting rl_rows[] = {
-    VARIANT_SETTING(rl_config),
-    BUDGET_SETTING(rl_config, NULL, NULL),
+    VARIANT_SETTING(sparc_rl_run_config),
+    BUDGET_SETTING(sparc_rl_run_config, NULL, NULL),
     {.name = "steps",
      .type = SETTING_LONG,
      .offset = AT(total_steps),
@@ -31,22 +31,29 @@ static const setting rl_rows[] = {
      .group = "Training:",
      .argument = "MB",
      .help = "Refuse a run that needs more megabytes (default: no limit)"},
-    THREADS_SETTING(rl_config, ppo.threads, "1"),
-    FOLDER_SETTING(rl_config, "runs/TASK-CELL-sSEED, options of either behind it"),
-    RESUME_SETTING(rl_config),
-    RESUME_OR_CREATE_SETTING(rl_config),
-    FORCE_SETTING(rl_config),
+    THREADS_SETTING(sparc_rl_run_config, ppo.threads, "1"),
+    FOLDER_SETTING(sparc_rl_run_config, "runs/TASK-CELL-sSEED, options of either behind it"),
+    RESUME_SETTING(sparc_rl_run_config),
+    RESUME_OR_CREATE_SETTING(sparc_rl_run_config),
+    FORCE_SETTING(sparc_rl_run_config),
 };
 
 static const settings_table rl_settings = {rl_rows, sizeof rl_rows / sizeof *rl_rows};
 
-settings_form rl_form(rl_config *config) {
+settings_form rl_form(sparc_rl_run_config *config) {
   return (settings_form){.command = COMMAND_RL, .part = {{&ppo_settings, &config->ppo}, {&rl_settings, config}}};
+}
+
+sparc_rl_run_config sparc_rl_run_defaults(void) {
+  sparc_rl_run_config config = {.folder = NULL};
+  const settings_form form = rl_form(&config);
+  settings_clear(&form);
+  return config;
 }
 
 /* ---- what was not given -------------------------------------------------------------------------- */
 
-static sparc_status usual_config(const char *name, rl_config *usual) {
+static sparc_status usual_config(const char *name, sparc_rl_run_config *usual) {
   const settings_form form = rl_form(usual);
   settings_clear(&form);
   const sparc_status status = sparc_ppo_defaults(name, &usual->ppo);
@@ -58,7 +65,7 @@ static sparc_status usual_config(const char *name, rl_config *usual) {
   return SPARC_OK;
 }
 
-static cell_wish wish_of(const rl_config *c) {
+static cell_wish wish_of(const sparc_rl_run_config *c) {
   return (cell_wish){.kind = c->ppo.cell ? c->ppo.cell : "sparc",
                      .options = c->ppo.cell_options,
                      .variant = c->variant,
@@ -67,15 +74,15 @@ static cell_wish wish_of(const rl_config *c) {
                      .overrule = rl_resumes(c)};
 }
 
-static sparc_status settle_cell(rl_config *c, char options[CELL_OPTIONS_SIZE]) {
+static sparc_status settle_cell(sparc_rl_run_config *c, char options[CELL_OPTIONS_SIZE]) {
   const cell_wish wish = wish_of(c);
   const sparc_status status = cell_settle(&wish, c->ppo.width, &c->ppo.H, options);
   c->ppo.cell_options = options;
   return status;
 }
 
-sparc_status rl_settle(rl_config *c, char options[CELL_OPTIONS_SIZE]) {
-  rl_config usual = {.folder = NULL};
+sparc_status rl_settle(sparc_rl_run_config *c, char options[CELL_OPTIONS_SIZE]) {
+  sparc_rl_run_config usual = {.folder = NULL};
   const settings_form form = rl_form(c), paper = rl_form(&usual);
   sparc_status status = settings_check(&form, false);
   if (status == SPARC_OK) status = usual_config(c->ppo.task, &usual);
@@ -91,7 +98,7 @@ sparc_status rl_settle(rl_config *c, char options[CELL_OPTIONS_SIZE]) {
 
 /* ---- the folder ---------------------------------------------------------------------------------- */
 
-sparc_status rl_default_folder(const rl_config *c, char *path, size_t size) {
+sparc_status rl_default_folder(const sparc_rl_run_config *c, char *path, size_t size) {
   const cell_wish wish = wish_of(c);
   return default_folder(c->ppo.task, c->ppo.task_options ? c->ppo.task_options : "", &wish, c->ppo.seed, path, size);
 }

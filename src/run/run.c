@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c: a run that can be stopped at any moment.
- *
- * At a checkpoint the order is metrics, best.safetensors, last.safetensors, each complete before the next. Whatever is
- * lost by a kill in between is made again, bit by bit, from the last checkpoint before it.
- */
+/* run.c: training runs: data, updates, validations, and best.safetensors beside what every run has (engine.h). */
 #include "sparc/run.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "io/dtype.h"
-#include "io/folder_file.h"
-#include "run/folder.h"
-#include "run/lock.h"
-#include "run/metrics.h"
-#include "run/provenance.h"
+#include "run/engine.h"
 #include "run/read_settings.h"
 #include "run/run_settings.h"
 #include "run/start.h"
@@ -24,30 +15,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN_TEXTS = 14 };
-
 struct sparc_run {
-  sparc_run_config config; /* settled; its strings are `text` and `options` */
-  char *text[RUN_TEXTS];
+  sparc_run_config config; /* settled; its strings are `texts` and `options` */
+  settings_texts texts;
   char options[CELL_OPTIONS_SIZE];
   sparc_head_config head;
   run_data data;
-  run_folder folder;
+  run_engine engine;
   start_name start_path;
-  checkpoint start;       /* whose weights are the first ones; not open: none, or no longer needed */
-  run_lock lock;          /* of the folder, during an execution */
-  sparc_trainer *trainer; /* NULL: not begun */
-  metrics metrics;
-  provenance earlier, made; /* of the parts before this execution, and of all */
-  double clock;             /* up to when the time is counted */
-  sparc_run_result result;
-  bool continues; /* there is a checkpoint to continue from */
-  bool failed, stop;
-  sparc_run_fn fn; /* of the execution under way */
+  checkpoint start;        /* whose weights are the first ones; not open: none, or no longer needed */
+  sparc_trainer *trainer;  /* NULL: not begun */
+  sparc_run_result result; /* all but what the engine has */
+  sparc_run_fn fn;         /* of the execution under way */
   void *user;
 };
 
-static bool has_folder(const sparc_run *run) { return run->config.folder != NULL; }
+static bool has_folder(const sparc_run *run) { return engine_has_folder(&run->engine); }
 
 static bool has_targets(const sparc_run *run) { return run->data.preprocessing.targets > 0; }
 
@@ -56,33 +39,15 @@ static bool is_classifier(const sparc_run *run) {
 }
 
 static void tell(sparc_run *run, const sparc_run_event *event) {
-  if (run->fn && run->fn(run->user, event) != 0) run->stop = true;
+  if (run->fn && run->fn(run->user, event) != 0) run->engine.stop = true;
 }
 
-/* what cannot be written is no fault of the configuration or the data; a folder with something else in it is */
-static sparc_status written(sparc_run *run, sparc_status status) {
-  if (status != SPARC_OK && status != SPARC_FORMAT) run->result.unwritten = 1;
-  return status;
+static void tell_stage(void *kind, sparc_run_stage stage, const char *message) {
+  sparc_run *run = kind;
+  tell(run, &(sparc_run_event){.stage = stage, .run = run, .message = message});
 }
 
 /* ---- life cycle ---------------------------------------------------------------------------------- */
-
-/* strings of the caller become the run's */
-static sparc_status keep_texts(sparc_run *run) {
-  sparc_run_config *c = &run->config;
-  sparc_read_options *r = &c->read;
-  const char **const texts[RUN_TEXTS] = {
-      &c->data,        &c->root,         &c->variant,      &c->folder,       &c->train.network.cell,
-      &r->labels_path, &r->label_column, &r->series_array, &r->labels_array, &r->ignore_columns,
-      &r->id_column,   &r->time_column,  &r->decimal,      &c->from};
-  for (int i = 0; i < RUN_TEXTS; i++) {
-    if (!*texts[i]) continue;
-    run->text[i] = strdup(*texts[i]);
-    if (!run->text[i]) return fail(SPARC_NO_MEMORY, "no memory for a configuration");
-    *texts[i] = run->text[i];
-  }
-  return SPARC_OK;
-}
 
 static sparc_status load_data(sparc_run *run) {
   const sparc_run_config *c = &run->config;
@@ -92,46 +57,43 @@ static sparc_status load_data(sparc_run *run) {
   return run_data_load(c->data, &options, &run->data);
 }
 
-static bool resumes(const sparc_run_config *c) { return c->resume || c->resume_or_create; }
+static const run_ops training;
 
 static sparc_status check_config(const sparc_run_config *config) {
   if (!config) return fail(SPARC_INVALID, "config is NULL");
   if (!config->data || !*config->data)
     return fail(SPARC_INVALID, "data is not given, expected a task, a data set or a file");
-  if (resumes(config) && !config->folder)
-    return fail(SPARC_INVALID, "folder is NULL, expected that of the run to resume");
-  if (resumes(config) && config->force) return fail(SPARC_INVALID, "resume and force are both 1, expected one of them");
   return SPARC_OK;
 }
 
-/* looks for something to continue */
-static sparc_status look_for_run(sparc_run *run) {
+static sparc_status open_engine(sparc_run *run) {
   const sparc_run_config *c = &run->config;
-  run->continues = false;
-  if (!has_folder(run) || !resumes(c)) return SPARC_OK;
-  const sparc_status status = c->resume ? run_folder_require(&run->folder) : SPARC_OK;
-  return status == SPARC_OK ? folder_file_find(run->folder.last, &run->continues) : status;
+  const run_place place = {
+      .folder = c->folder, .resume = c->resume, .resume_or_create = c->resume_or_create, .force = c->force};
+  const sparc_status status = engine_open(&run->engine, &training, run, &place);
+  run->engine.seed = c->train.seed;
+  return status;
 }
 
 /* a run of earlier versions, whose configuration does not name a recipe, had the paper's */
 static sparc_status recall_recipe(sparc_run *run) {
   json_t *then = NULL;
   const bool said = run->config.recipe == SPARC_RECIPE_PAPER || run->config.recipe == SPARC_RECIPE_SMALL;
-  if (said || !run->continues) return SPARC_OK;
-  const sparc_status status = run_folder_read_config(&run->folder, &then);
+  if (said || !run->engine.continues) return SPARC_OK;
+  const sparc_status status = run_folder_read_config(&run->engine.folder, &then);
   if (status == SPARC_OK && !json_object_get(then, "recipe")) run->config.recipe = SPARC_RECIPE_PAPER;
   json_decref(then);
   return status;
 }
 
 static sparc_status settle(sparc_run *run) {
-  sparc_status status = keep_texts(run);
-  if (status == SPARC_OK && has_folder(run)) status = run_folder_at(run->config.folder, &run->folder);
-  if (status == SPARC_OK) status = look_for_run(run);
+  const settings_form form = run_form(&run->config);
+  sparc_status status = settings_keep_texts(&form, &run->texts);
+  if (status == SPARC_OK) status = open_engine(run);
   if (status == SPARC_OK) status = load_data(run);
   if (status == SPARC_OK) status = recall_recipe(run);
   if (status != SPARC_OK) return status;
-  const bool borrows = run->config.from && !run->continues;
+  const bool borrows = run->config.from && !run->engine.continues;
   if (borrows) status = start_open(run->config.from, &run->start_path, &run->start);
   if (borrows && status == SPARC_OK)
     start_inherit(&run->start, usual_head(&run->data) != SPARC_HEAD_STEPS, &run->config);
@@ -148,7 +110,6 @@ sparc_status sparc_run_create(const sparc_run_config *config, sparc_run **out) {
   sparc_run *run = sparc_alloc(sizeof *run);
   if (!run) return fail(SPARC_NO_MEMORY, "no memory for a run");
   run->config = *config;
-  run->result.saved = -1;
   status = settle(run);
   if (status != SPARC_OK) {
     sparc_run_free(run);
@@ -184,18 +145,30 @@ sparc_status sparc_run_open(const char *folder, int threads, sparc_run **out) {
 
 void sparc_run_free(sparc_run *run) {
   if (!run) return;
-  metrics_close(&run->metrics);
+  engine_close(&run->engine);
   sparc_trainer_free(run->trainer);
   run_data_free(&run->data);
   checkpoint_close(&run->start);
-  for (int i = 0; i < RUN_TEXTS; i++) free(run->text[i]);
+  settings_texts_free(&run->texts);
   sparc_free(run);
 }
 
 sparc_run_config sparc_run_config_of(const sparc_run *run) { return run ? run->config : (sparc_run_config){0}; }
-sparc_run_result sparc_run_result_of(const sparc_run *run) { return run ? run->result : (sparc_run_result){0}; }
-const provenance *run_provenance(const sparc_run *run) { return &run->made; }
+const provenance *run_provenance(const sparc_run *run) { return &run->engine.made; }
 sparc_trainer *sparc_run_trainer(const sparc_run *run) { return run ? run->trainer : NULL; }
+
+sparc_run_result sparc_run_result_of(const sparc_run *run) {
+  if (!run) return (sparc_run_result){0};
+  const run_engine *e = &run->engine;
+  sparc_run_result result = run->result;
+  result.finished = e->finished;
+  result.unwritten = e->io_failed;
+  result.first = e->first;
+  result.done = e->done;
+  result.saved = e->saved;
+  result.seconds = e->seconds;
+  return result;
+}
 
 sparc_run_data sparc_run_data_of(const sparc_run *run) {
   if (!run) return (sparc_run_data){0};
@@ -220,7 +193,8 @@ static const char *protocol_of(const sparc_run *run) {
   return run->data.task ? "task" : run->config.official ? "official" : "paper";
 }
 
-static sparc_status save(const sparc_run *run, const char *path) {
+static sparc_status save(void *kind, const char *path) {
+  const sparc_run *run = kind;
   char text[EXTRAS][EXTRA_SIZE], best_mse[EXTRA_SIZE];
   char numbers[READ_SETTINGS_MOST][SETTING_TEXT_SIZE];
   sparc_metadata extra[EXTRAS_MOST];
@@ -237,70 +211,29 @@ static sparc_status save(const sparc_run *run, const char *path) {
   return sparc_trainer_save(run->trainer, &run->data.preprocessing, extra, count, path);
 }
 
-static void count_time(sparc_run *run) {
-  const double time = seconds_now();
-  run->result.seconds += time - run->clock;
-  run->clock = time;
-}
-
-/* what is known of the run's making, with the time so far */
-static void note_provenance(sparc_run *run) {
-  const sparc_run_config *c = &run->config;
+static provenance describe(const void *kind) {
+  const sparc_run *run = kind;
   const run_data *d = &run->data;
-  provenance p = provenance_of_build(c->train.network.kernel, c->train.threads);
+  provenance p = provenance_of_build(run->config.train.network.kernel, run->config.train.threads);
   snprintf(p.data, sizeof p.data, "%08lx", d->identity);
   snprintf(p.split, sizeof p.split, "%s", protocol_of(run));
   snprintf(p.departure, sizeof p.departure, "%s", d->split.differs);
   p.fit = d->fit.count;
   p.validation = d->validation.count;
-  p.seconds = run->result.seconds;
-  p.done = run->result.done - run->result.first;
-  provenance_join(&run->earlier, &p);
-  run->made = p;
-}
-
-static sparc_status save_last(sparc_run *run) {
-  sparc_status status = metrics_flush(&run->metrics);
-  if (status == SPARC_OK) status = save(run, run->folder.last);
-  count_time(run);
-  note_provenance(run);
-  if (status == SPARC_OK) status = provenance_write(run->folder.path, &run->made);
-  if (status != SPARC_OK) return written(run, status);
-  run->result.saved = run->result.done;
-  tell(run, &(sparc_run_event){.stage = SPARC_RUN_CHECKPOINT, .run = run});
-  return SPARC_OK;
+  return p;
 }
 
 /* ---- beginning ----------------------------------------------------------------------------------- */
 
-static sparc_status write_config(sparc_run *run) {
-  json_t *object = run_config_json(&run->config);
-  const sparc_status status =
-      object ? run_folder_write_config(&run->folder, object) : fail(SPARC_NO_MEMORY, "no memory for config.json");
-  json_decref(object);
-  return status;
-}
+static json_t *config_json(const void *kind) { return run_config_json(&((const sparc_run *)kind)->config); }
 
-/* a run that was killed before its first checkpoint begins again; what it left is of no use */
-static sparc_status begin_fresh(sparc_run *run) {
-  const sparc_run_config *c = &run->config;
-  bool found = false;
-  sparc_status status = has_folder(run) ? run_folder_find(&run->folder, &found) : SPARC_OK;
-  if (status != SPARC_OK) return status;
-  if (found && !c->force && !resumes(c))
-    return fail(SPARC_INVALID, "'%.300s' holds a run already; resume continues it, force replaces it", c->folder);
-  status = sparc_trainer_create(&c->train, &run->data.fit, &run->trainer);
-  if (status == SPARC_OK && c->from) {
-    const bool head = start_has_head(&run->start, &run->head, &run->data.preprocessing);
-    run->result.new_head = !head;
-    status = trainer_begin_with(run->trainer, &run->start, head);
-  }
-  if (status != SPARC_OK || !has_folder(run)) return status;
-  status = run_folder_make(&run->folder);
-  if (status == SPARC_OK) status = run_lock_take(&run->folder, &run->lock);
-  if (status == SPARC_OK) status = run_folder_empty(&run->folder);
-  if (status == SPARC_OK) status = write_config(run);
-  return written(run, status);
+static sparc_status create(void *kind) {
+  sparc_run *run = kind;
+  const sparc_status status = sparc_trainer_create(&run->config.train, &run->data.fit, &run->trainer);
+  if (status != SPARC_OK || !run->config.from) return status;
+  const bool head = start_has_head(&run->start, &run->head, &run->data.preprocessing);
+  run->result.new_head = !head;
+  return trainer_begin_with(run->trainer, &run->start, head);
 }
 
 /* a number of any kind, for R2 may be infinite; nothing behind it */
@@ -327,7 +260,7 @@ static sparc_status read_best(const char *path, const char *const text[EXTRAS], 
 
 /* what the last checkpoint says of the run besides the trainer's state */
 static sparc_status read_extras(sparc_run *run) {
-  const char *path = run->folder.last, *text[EXTRAS];
+  const char *path = run->engine.folder.last, *text[EXTRAS];
   sparc_tensors *file;
   sparc_status status = sparc_tensors_open(path, &file);
   if (status != SPARC_OK) return status;
@@ -366,7 +299,7 @@ static sparc_status compare_config(const sparc_run *run, const sparc_train_confi
   c.train.updates = then->updates;
   c.patience = then->patience;
   const settings_form form = run_form(&c);
-  return run_folder_compare(&run->folder, &form, run_config_json(&c));
+  return run_folder_compare(&run->engine.folder, &form, run_config_json(&c));
 }
 
 /* config.json has the last word on the end: a kill right behind it leaves a checkpoint that knows the former one */
@@ -374,17 +307,14 @@ static sparc_status move_end(sparc_run *run, const run_end *then) {
   const sparc_run_config *c = &run->config;
   const sparc_status status = trainer_reschedule(run->trainer, c->train.updates);
   if (status != SPARC_OK || (c->train.updates == then->updates && c->patience == then->patience)) return status;
-  return written(run, write_config(run));
+  return engine_write_config(&run->engine);
 }
 
-static sparc_status restore(sparc_run *run) {
-  const run_folder *folder = &run->folder;
-  const sparc_status locked = run_lock_take(folder, &run->lock);
-  if (locked != SPARC_OK) return written(run, locked);
+static sparc_status restore(void *kind, long *done) {
+  sparc_run *run = kind;
+  const run_folder *folder = &run->engine.folder;
   run_end then;
-  bool found;
-  sparc_status status = run_folder_find(folder, &found);
-  if (status == SPARC_OK) status = read_end(folder, &then);
+  sparc_status status = read_end(folder, &then);
   if (status == SPARC_OK) status = compare_config(run, &run->config.train, &then);
   if (status != SPARC_OK) return status;
   status = read_extras(run);
@@ -392,24 +322,8 @@ static sparc_status restore(sparc_run *run) {
     status = sparc_trainer_restore(folder->last, &run->data.fit, run->config.train.threads, &run->trainer);
   if (status == SPARC_OK) status = compare_config(run, sparc_trainer_config_of(run->trainer), &then);
   if (status != SPARC_OK) return run_folder_blame(folder, status);
-  status = move_end(run, &then);
-  if (status != SPARC_OK) return status;
-  run->result.first = run->result.done = run->result.saved = sparc_trainer_updates_done(run->trainer);
-  return SPARC_OK;
-}
-
-static sparc_status begin(sparc_run *run) {
-  sparc_status status = look_for_run(run);
-  if (status == SPARC_OK) status = run->continues ? restore(run) : begin_fresh(run);
-  if (status != SPARC_OK || !has_folder(run)) return status;
-  status = run_folder_sweep(&run->folder);
-  if (status == SPARC_OK && run->result.first > 0) status = provenance_read(run->folder.path, &run->earlier);
-  note_provenance(run);
-  if (status == SPARC_OK) status = provenance_write(run->folder.path, &run->made);
-  if (status == SPARC_OK)
-    status = metrics_open(run->folder.path, run_folder_name(&run->folder), run->config.train.seed, run->result.saved,
-                          &run->metrics);
-  return written(run, status);
+  *done = sparc_trainer_updates_done(run->trainer);
+  return move_end(run, &then);
 }
 
 /* ---- one checkpoint ------------------------------------------------------------------------------ */
@@ -421,13 +335,13 @@ static bool is_better(const sparc_run_score *a, const sparc_run_score *b) {
 
 static sparc_status log_validation(sparc_run *run, const sparc_run_score *s) {
   if (has_targets(run))
-    return metrics_add(&run->metrics,
-                       json_pack("{s:I, s:f, s:f, s:f}", "update", (json_int_t)s->update, "validation_loss", s->loss,
-                                 "validation_mse", s->mse, "validation_r2", s->merit));
+    return engine_log(&run->engine,
+                      json_pack("{s:I, s:f, s:f, s:f}", "update", (json_int_t)s->update, "validation_loss", s->loss,
+                                "validation_mse", s->mse, "validation_r2", s->merit));
   const bool classes = is_classifier(run);
-  return metrics_add(&run->metrics,
-                     json_pack("{s:I, s:f, s:f}", "update", (json_int_t)s->update, "validation_loss", s->loss,
-                               classes ? "validation_accuracy" : "validation_nmse", classes ? s->merit : -s->merit));
+  return engine_log(&run->engine,
+                    json_pack("{s:I, s:f, s:f}", "update", (json_int_t)s->update, "validation_loss", s->loss,
+                              classes ? "validation_accuracy" : "validation_nmse", classes ? s->merit : -s->merit));
 }
 
 static sparc_status validate(sparc_run *run) {
@@ -435,9 +349,9 @@ static sparc_status validate(sparc_run *run) {
   sparc_status status = sparc_trainer_evaluate(run->trainer, &run->data.validation, &e);
   if (status == SPARC_OK && !isfinite(e.loss))
     status = fail(SPARC_NOT_FINITE, "the validation loss after update %ld is %g, expected a finite number",
-                  run->result.done, e.loss);
+                  run->engine.done, e.loss);
   if (status != SPARC_OK) return status;
-  run->result.final = (sparc_run_score){.update = run->result.done,
+  run->result.final = (sparc_run_score){.update = run->engine.done,
                                         .merit = has_targets(run)     ? e.r2
                                                  : is_classifier(run) ? e.accuracy
                                                                       : -e.nmse,
@@ -446,21 +360,19 @@ static sparc_status validate(sparc_run *run) {
   return SPARC_OK;
 }
 
-/* validates where there is something to validate on, and saves */
-static sparc_status checkpoint_run(sparc_run *run) {
+/* validates where there is something to validate on */
+static sparc_status measure(void *kind) {
+  sparc_run *run = kind;
   sparc_run_result *r = &run->result;
-  sparc_status status = SPARC_OK;
-  if (run->data.validation.count > 0) {
-    status = validate(run);
-    if (status != SPARC_OK) return status;
-    const bool better = is_better(&r->final, &r->best);
-    if (better) r->best = r->final;
-    tell(run, &(sparc_run_event){.stage = SPARC_RUN_VALIDATED, .run = run, .score = &r->final, .best = better});
-    if (has_folder(run)) status = log_validation(run, &r->final);
-    if (has_folder(run) && status == SPARC_OK && better) status = save(run, run->folder.best);
-  }
-  if (status != SPARC_OK) return written(run, status);
-  return has_folder(run) ? save_last(run) : SPARC_OK;
+  if (run->data.validation.count == 0) return SPARC_OK;
+  sparc_status status = validate(run);
+  if (status != SPARC_OK) return status;
+  const bool better = is_better(&r->final, &r->best);
+  if (better) r->best = r->final;
+  tell(run, &(sparc_run_event){.stage = SPARC_RUN_VALIDATED, .run = run, .score = &r->final, .best = better});
+  status = log_validation(run, &r->final);
+  if (status != SPARC_OK || !better || !has_folder(run)) return status;
+  return engine_written(&run->engine, save(run, run->engine.folder.best));
 }
 
 /* ---- updates ------------------------------------------------------------------------------------- */
@@ -469,23 +381,21 @@ static sparc_status log_update(sparc_run *run, const sparc_update_report *r) {
   json_t *object = json_pack("{s:I, s:f, s:f, s:f}", "update", (json_int_t)r->update, "loss", r->loss, "gradient_norm",
                              r->gradient_norm, "rate", r->rate);
   if (object && is_classifier(run)) json_object_set_new(object, "accuracy", json_real(r->accuracy));
-  return written(run, metrics_add(&run->metrics, object));
+  return engine_log(&run->engine, object);
 }
 
-static sparc_status update_once(sparc_run *run) {
+static sparc_status advance(void *kind, long *done, bool *due) {
   enum { LOGS_PER_VALIDATION = 50 };
+  sparc_run *run = kind;
   const long every = run->config.validate_every, log_every = (every + LOGS_PER_VALIDATION - 1) / LOGS_PER_VALIDATION;
   sparc_update_report report;
-  sparc_status status = sparc_trainer_update(run->trainer, &report);
-  count_time(run);
+  const sparc_status status = sparc_trainer_update(run->trainer, &report);
   if (status != SPARC_OK) return status;
-  run->result.done = report.update;
+  *done = report.update;
   tell(run, &(sparc_run_event){.stage = SPARC_RUN_UPDATE, .run = run, .update = &report});
   const bool ends = report.update == run->config.train.updates;
-  if (has_folder(run) && (report.update % log_every == 0 || ends)) status = log_update(run, &report);
-  if (status == SPARC_OK && (report.update % every == 0 || ends)) status = checkpoint_run(run);
-  count_time(run);
-  return status;
+  *due = report.update % every == 0 || ends;
+  return report.update % log_every == 0 || ends ? log_update(run, &report) : SPARC_OK;
 }
 
 /* ---- the end ------------------------------------------------------------------------------------- */
@@ -495,16 +405,17 @@ static bool has_lost_patience(const sparc_run *run) {
   const sparc_run_config *c = &run->config;
   const sparc_run_result *r = &run->result;
   return c->patience > 0 && r->best.update > 0 &&
-         r->done / c->validate_every - r->best.update / c->validate_every >= c->patience;
+         run->engine.done / c->validate_every - r->best.update / c->validate_every >= c->patience;
 }
 
-static bool is_over(const sparc_run *run) {
-  return run->result.done >= run->config.train.updates || has_lost_patience(run);
+static bool is_over(const void *kind) {
+  const sparc_run *run = kind;
+  return run->engine.done >= run->config.train.updates || has_lost_patience(run);
 }
 
 static sparc_status measure_test(sparc_run *run) {
   sparc_model *model;
-  sparc_status status = sparc_model_load(run->folder.best, run->config.train.threads, &model);
+  sparc_status status = sparc_model_load(run->engine.folder.best, run->config.train.threads, &model);
   if (status == SPARC_OK) status = sparc_model_evaluate(model, &run->data.test, &run->result.test);
   sparc_model_free(model);
   return status;
@@ -516,50 +427,35 @@ static void measure_naive(sparc_run *run) {
   run->result.naive = naive_error(test ? &d->test : &d->validation, &d->preprocessing);
 }
 
-static sparc_status conclude(sparc_run *run) {
+static sparc_status conclude(void *kind) {
+  sparc_run *run = kind;
   sparc_status status = SPARC_OK;
   /* without a validation part the last weights are the result; a finished run that was resumed is measured again */
   if (run->data.validation.count == 0)
-    status = has_folder(run) ? written(run, save(run, run->folder.best)) : SPARC_OK;
+    status = has_folder(run) ? engine_written(&run->engine, save(run, run->engine.folder.best)) : SPARC_OK;
   else if (run->result.final.update == 0)
     status = validate(run);
   if (status == SPARC_OK && has_folder(run) && run->data.test.count > 0) status = measure_test(run);
   if (status != SPARC_OK) return status;
   if (has_targets(run)) measure_naive(run);
-  run->result.finished = 1;
-  run->result.early = run->result.done < run->config.train.updates;
-  tell(run, &(sparc_run_event){.stage = SPARC_RUN_FINISHED, .run = run});
+  run->result.early = run->engine.done < run->config.train.updates;
   return SPARC_OK;
 }
 
-static sparc_status stop_early(sparc_run *run) {
-  return has_folder(run) && run->result.saved != run->result.done ? save_last(run) : SPARC_OK;
-}
-
-static sparc_status work(sparc_run *run) {
-  sparc_status status = !run->trainer     ? begin(run)
-                        : has_folder(run) ? written(run, run_lock_take(&run->folder, &run->lock))
-                                          : SPARC_OK;
-  if (status != SPARC_OK) return status;
-  tell(run, &(sparc_run_event){.stage = SPARC_RUN_STARTED, .run = run});
-  run->clock = seconds_now();
-  while (status == SPARC_OK && !is_over(run) && !run->stop) status = update_once(run);
-  if (status != SPARC_OK) return status;
-  return is_over(run) ? conclude(run) : stop_early(run);
-}
+static const run_ops training = {.create = create,
+                                 .restore = restore,
+                                 .config = config_json,
+                                 .provenance = describe,
+                                 .advance = advance,
+                                 .measure = measure,
+                                 .save = save,
+                                 .is_over = is_over,
+                                 .conclude = conclude,
+                                 .tell = tell_stage};
 
 sparc_status sparc_run_execute(sparc_run *run, sparc_run_fn fn, void *user) {
   if (!run) return fail(SPARC_INVALID, "run is NULL");
-  if (run->failed) return fail(SPARC_INVALID, "the run has failed before; create or open it again");
   run->fn = fn;
   run->user = user;
-  run->stop = false;
-  const sparc_status status = work(run);
-  run_lock_release(&run->lock);
-  if (status == SPARC_OK) return SPARC_OK;
-  char message[512];
-  snprintf(message, sizeof message, "%s", sparc_error());
-  run->failed = true;
-  tell(run, &(sparc_run_event){.stage = SPARC_RUN_FAILED, .run = run, .message = message});
-  return fail(status, "%s", message);
+  return engine_execute(&run->engine);
 }

@@ -136,24 +136,24 @@ sparc_status estimate_training(const grid_job *job, int threads, double *rate) {
 
 double estimate_memory(const grid_job *job) {
   if (job->kind != GRID_RL) return 0;
-  rl_config config = {.folder = NULL};
+  sparc_rl_run_config config = {.folder = NULL};
   const settings_form form = rl_form(&config);
   settings_source *source = sparc_alloc(sizeof *source);
   if (!source) return 0;
   settings_clear(&form);
-  rl_run *run = NULL;
+  sparc_rl_run *run = NULL;
   double bytes = 0;
   sparc_status status = settings_read_json(&form, "settings", json_incref(job->settings), source);
   if (status == SPARC_OK) status = settings_apply(&form, source);
   config.folder = job->folder;
-  if (status == SPARC_OK) status = rl_run_create(&config, &run);
+  if (status == SPARC_OK) status = sparc_rl_run_create(&config, &run);
   if (status == SPARC_OK) {
-    const sparc_ppo_memory m = rl_run_memory(run);
+    const sparc_ppo_memory m = sparc_rl_run_memory_of(run);
     const size_t past[] = {
         [SPARC_TRACES_AUTO] = 0, [SPARC_TRACES_STORED] = m.stored_bytes, [SPARC_TRACES_FREE] = m.free_bytes};
     bytes = (double)past[m.traces] + (double)m.other_bytes;
   }
-  rl_run_free(run);
+  sparc_rl_run_free(run);
   settings_source_free(source);
   sparc_free(source);
   return status == SPARC_OK ? PROGRAM_MB + bytes / 1e6 : 0;

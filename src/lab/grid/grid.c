@@ -510,7 +510,7 @@ static sparc_status need(const json_t *settings, const char *key) {
 }
 
 static sparc_status try_settings(grid_kind kind, json_t *settings, const char *metric, const place *p) {
-  rl_config rl = {.folder = NULL};
+  sparc_rl_run_config rl = {.folder = NULL};
   sparc_run_config run = sparc_run_defaults();
   const settings_form forms[] = {[GRID_RL] = rl_form(&rl), [GRID_TRAIN] = run_form(&run)};
   static const char *const needed[] = {
