@@ -161,20 +161,18 @@ static void change_everything(const char *path, use_fn *use) {
 
 static const char *const lines[] = {"0.1,a,0.5\n", "0.7,b,0.25\n", "-0.3,a,\n", "1e30,,1\n", "0.2,b,0.5\n"};
 
-static sparc_status feed(learn_run *run, int times) {
+static sparc_status feed(sparc_learn_run *run, int times) {
   sparc_status status = SPARC_OK;
   for (int t = 0; t < times && status == SPARC_OK; t++) {
     const char *line = lines[t % (int)COUNT(lines)];
     const float *answer;
-    status = learn_run_line(run, line, strlen(line), "lines", &answer);
+    status = sparc_learn_run_line(run, line, strlen(line), "lines", &answer);
   }
   return status;
 }
 
-static learn_config config_for(const char *model, int resume) {
-  learn_config c = {.model = NULL};
-  const settings_form form = learn_form(&c);
-  settings_clear(&form);
+static sparc_learn_run_config config_for(const char *model, int resume) {
+  sparc_learn_run_config c = sparc_learn_run_defaults();
   c.model = model;
   c.resume = resume;
   return c;
@@ -182,22 +180,26 @@ static learn_config config_for(const char *model, int resume) {
 
 static void resume_learner(const char *path, const char *change, bool large) {
   (void)large;
-  learn_run *run;
-  const learn_config config = config_for(path, 1);
-  sparc_status status = learn_run_create(&config, lines[0], strlen(lines[0]), path, &run);
+  sparc_learn_run *run;
+  const sparc_learn_run_config config = config_for(path, 1);
+  sparc_status status = sparc_learn_run_create(&config, &run);
+  if (status == SPARC_OK) status = sparc_learn_run_begin(run, lines[0], strlen(lines[0]), path);
   require_status(status, path, change);
-  if (status != SPARC_OK) return;
+  if (status != SPARC_OK) {
+    sparc_learn_run_free(run);
+    return;
+  }
   status = feed(run, 12);
-  if (status == SPARC_OK) status = learn_run_save(run);
+  if (status == SPARC_OK) status = sparc_learn_run_save(run);
   if (status != SPARC_OK && status != SPARC_NOT_FINITE)
     fail_msg("%s: %s: %s", change, sparc_status_name(status), sparc_error());
-  learn_run_free(run);
+  sparc_learn_run_free(run);
 }
 
 static void learners_go_on_or_are_refused(void **state) {
   (void)state;
-  learn_config goals[] = {config_for(in_folder("good"), 0), config_for(in_folder("good"), 0),
-                          config_for(in_folder("good"), 0)};
+  sparc_learn_run_config goals[] = {config_for(in_folder("good"), 0), config_for(in_folder("good"), 0),
+                                    config_for(in_folder("good"), 0)};
   goals[0].ignore = "2,3";
   goals[0].learner.horizon = 3;
   goals[1].label = "2";
@@ -209,13 +211,14 @@ static void learners_go_on_or_are_refused(void **state) {
   goals[2].learner.network.width = 3;
   goals[2].learner.every = 4;
   for (size_t i = 0; i < COUNT(goals); i++) {
-    learn_run *run;
+    sparc_learn_run *run;
     goals[i].learner.network.H = 2;
     goals[i].force = 1;
-    if (learn_run_create(&goals[i], lines[0], strlen(lines[0]), "lines", &run) != SPARC_OK)
+    if (sparc_learn_run_create(&goals[i], &run) != SPARC_OK ||
+        sparc_learn_run_begin(run, lines[0], strlen(lines[0]), "lines") != SPARC_OK)
       fail_msg("%s", sparc_error());
-    if (feed(run, 7) != SPARC_OK || learn_run_save(run) != SPARC_OK) fail_msg("%s", sparc_error());
-    learn_run_free(run);
+    if (feed(run, 7) != SPARC_OK || sparc_learn_run_save(run) != SPARC_OK) fail_msg("%s", sparc_error());
+    sparc_learn_run_free(run);
     change_everything(in_folder("good"), resume_learner);
   }
 }

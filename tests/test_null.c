@@ -191,6 +191,20 @@ static void call_without_anything(void) {
   REFUSES(sparc_lazy_step_f64, (NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, NULL));
   REFUSES(sparc_lazy_update, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
   REFUSES(sparc_lazy_update_f64, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_learn_run_begin, (NULL, NULL, 0, NULL));
+  ZERO(sparc_learn_run_channels, (NULL));
+  REFUSES(sparc_learn_run_create, (NULL, NULL));
+  ZERO(sparc_learn_run_defaults, ().model);
+  QUIET(sparc_learn_run_free, (NULL));
+  ZERO(sparc_learn_run_horizon_score_of, (NULL, 0).targets);
+  ZERO(sparc_learn_run_horizons, (NULL, NULL));
+  ZERO(sparc_learn_run_learner, (NULL));
+  REFUSES(sparc_learn_run_line, (NULL, NULL, 0, NULL, NULL));
+  REFUSES(sparc_learn_run_lock, (NULL));
+  ZERO(sparc_learn_run_outputs, (NULL));
+  ZERO(sparc_learn_run_result_of, (NULL).done);
+  REFUSES(sparc_learn_run_save, (NULL));
+  ZERO(sparc_learn_run_score_of, (NULL).targets);
   REFUSES(sparc_learner_anomaly, (NULL, NULL));
   REFUSES(sparc_learner_begin, (NULL));
   ZERO(sparc_learner_config_of, (NULL).outputs);
@@ -626,6 +640,7 @@ static void call_learners(sparc_envs *envs, sparc_model *model, sparc_random *ra
   EACH(2, sparc_run_create, (o(), o()));
   EACH(2, sparc_run_open, (o(), 1, o()));
   EACH(2, sparc_rl_run_create, (o(), o()));
+  EACH(2, sparc_learn_run_create, (o(), o()));
   EACH(2, sparc_rl_run_open, (o(), 1, o()));
 
   EACH(5, sparc_adam_update, (o(), o(), 1, 1, 1, 1, 1, o(), o(), o()));

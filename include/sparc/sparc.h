@@ -13,6 +13,7 @@
 #include "sparc/inspect.h"
 #include "sparc/kernels.h"
 #include "sparc/layer.h"
+#include "sparc/learn_run.h"
 #include "sparc/learner.h"
 #include "sparc/model.h"
 #include "sparc/network.h"

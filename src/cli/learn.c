@@ -9,7 +9,6 @@
 #include "io/json.h"
 #include "online/learner_settings.h"
 #include "run/learn_run.h"
-#include "run/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,18 +29,18 @@ typedef struct learn_options {
 
 typedef struct learn_command {
   const char *who;
-  learn_config config;
+  sparc_learn_run_config config;
   learn_options options;
   tool_settings tool;
-  learn_run *run;
+  sparc_learn_run *run;
   answers answers;
   float *low, *high, *anomaly; /* (outputs), (outputs), (inputs) of a step; NULL: not asked for */
   progress *progress;
   line_input input;
-  run_lock lock; /* of the learner's file */
   long line;
   char name[300]; /* of the line */
-  bool unwritten; /* the learner's file could not be written */
+  bool begun;     /* there is a learner */
+  bool unwritten; /* the learner's file could not be locked or written */
 } learn_command;
 
 static const setting learn_rows[] = {
@@ -95,12 +94,12 @@ static const char doc[] =
 /* ---- what is said --------------------------------------------------------------------------------- */
 
 static bool learns_classes(const learn_command *c) {
-  return sparc_learner_config_of(learn_run_learner(c->run)).goal == SPARC_LEARN_CLASSES;
+  return sparc_learner_config_of(sparc_learn_run_learner(c->run)).goal == SPARC_LEARN_CLASSES;
 }
 
 static void describe_score(const learn_command *c, char *text, size_t size) {
-  const learn_score s = learn_run_score(c->run);
-  if (s.truths == 0)
+  const sparc_learn_run_score s = sparc_learn_run_score_of(c->run);
+  if (s.targets == 0)
     snprintf(text, size, "no truth yet");
   else if (learns_classes(c))
     snprintf(text, size, "accuracy %.4f", s.recent_accuracy);
@@ -110,51 +109,51 @@ static void describe_score(const learn_command *c, char *text, size_t size) {
 
 static void tell_progress(const learn_command *c) {
   enum { SELDOM = 256 };
-  const long steps = sparc_learner_report_of(learn_run_learner(c->run)).steps;
+  const long steps = sparc_learner_report_of(sparc_learn_run_learner(c->run)).steps;
   if (steps % SELDOM != 0) return;
   char text[96];
   describe_score(c, text, sizeof text);
-  const learn_score s = learn_run_score(c->run);
+  const sparc_learn_run_score s = sparc_learn_run_score_of(c->run);
   progress_step(c->progress, steps, learns_classes(c) ? s.recent_accuracy : sqrt(s.recent_loss), text);
 }
 
 /* of a mixture: each horizon next to its baselines */
 static void tell_horizons(const learn_command *c) {
   int count;
-  const int *horizon = learn_run_horizons(c->run, &count);
+  const int *horizon = sparc_learn_run_horizons(c->run, &count);
   for (int j = 0; j < count; j++) {
-    const horizon_score s = learn_run_horizon_score(c->run, j);
+    const sparc_learn_run_horizon_score s = sparc_learn_run_horizon_score_of(c->run, j);
     if (s.targets == 0) continue;
     fprintf(stderr, "horizon   %d: rmse %.5g; persistence %.5g, seasonal naive %.5g", horizon[j], sqrt(s.loss),
             sqrt(s.persistence), sqrt(s.seasonal_naive));
     if (s.intervals > 0)
       fprintf(stderr, "; %g %% intervals cover %.4f of %ld",
-              100 * sparc_learner_config_of(learn_run_learner(c->run)).coverage, s.covered, s.intervals);
+              100 * sparc_learner_config_of(sparc_learn_run_learner(c->run)).coverage, s.covered, s.intervals);
     fputc('\n', stderr);
   }
 }
 
 static void tell_periods(const learn_command *c) {
-  const sparc_learner_config l = sparc_learner_config_of(learn_run_learner(c->run));
+  const sparc_learner_config l = sparc_learner_config_of(sparc_learn_run_learner(c->run));
   const int inputs = l.forecaster == SPARC_FORECAST_MIXTURE ? l.network.inputs : 0;
   for (int i = 0, period[2]; i < inputs; i++) {
-    (void)sparc_learner_periods(learn_run_learner(c->run), i, period);
-    if (period[0] > 0) fprintf(stderr, "period    %s: %d\n", learn_run_channels(c->run)[i], period[0]);
+    (void)sparc_learner_periods(sparc_learn_run_learner(c->run), i, period);
+    if (period[0] > 0) fprintf(stderr, "period    %s: %d\n", sparc_learn_run_channels(c->run)[i], period[0]);
   }
 }
 
 static void tell_result(const learn_command *c) {
-  const sparc_learner_report r = sparc_learner_report_of(learn_run_learner(c->run));
-  const learn_score s = learn_run_score(c->run);
-  const long recent = s.truths < SCORE_RECENT ? s.truths : SCORE_RECENT;
+  const sparc_learner_report r = sparc_learner_report_of(sparc_learn_run_learner(c->run));
+  const sparc_learn_run_score s = sparc_learn_run_score_of(c->run);
+  const long recent = s.targets < SPARC_LEARN_RUN_RECENT ? s.targets : SPARC_LEARN_RUN_RECENT;
   fprintf(stderr, "stream    %ld steps, %ld truths, %ld updates\n", r.steps, r.truths, r.updates);
-  if (s.truths > 0 && learns_classes(c))
+  if (s.targets > 0 && learns_classes(c))
     fprintf(stderr, "accuracy  %.4f, %.4f in the last %ld; the most frequent class has %.4f\n", s.accuracy,
-            s.recent_accuracy, recent, s.naive);
-  else if (s.truths > 0)
+            s.recent_accuracy, recent, s.baseline);
+  else if (s.targets > 0)
     fprintf(stderr, "rmse      %.5g, %.5g in the last %ld; naive %.5g, %.5g\n", sqrt(s.loss), sqrt(s.recent_loss),
-            recent, sqrt(s.naive), sqrt(s.recent_naive));
-  if (isfinite(s.last)) fprintf(stderr, "baseline  last target: rmse %.5g\n", sqrt(s.last));
+            recent, sqrt(s.baseline), sqrt(s.recent_baseline));
+  if (isfinite(s.last_target)) fprintf(stderr, "baseline  last target: rmse %.5g\n", sqrt(s.last_target));
   tell_horizons(c);
   tell_periods(c);
   if (c->config.model && !c->config.frozen && !c->unwritten) fprintf(stderr, "learner   %s\n", c->config.model);
@@ -165,10 +164,10 @@ static json_t *number_or_null(double value) { return isfinite(value) ? json_real
 /* scores of a mixture; NULL of other learners */
 static json_t *horizons_json(const learn_command *c) {
   int count;
-  const int *horizon = learn_run_horizons(c->run, &count);
+  const int *horizon = sparc_learn_run_horizons(c->run, &count);
   json_t *array = count > 0 ? json_array() : NULL;
   for (int j = 0; array && j < count; j++) {
-    const horizon_score s = learn_run_horizon_score(c->run, j);
+    const sparc_learn_run_horizon_score s = sparc_learn_run_horizon_score_of(c->run, j);
     json_array_append_new(
         array, json_pack("{s:i, s:I, s:o, s:o, s:o, s:o}", "horizon", horizon[j], "targets", (json_int_t)s.targets,
                          "loss", number_or_null(s.loss), "persistence", number_or_null(s.persistence), "seasonal_naive",
@@ -178,9 +177,9 @@ static json_t *horizons_json(const learn_command *c) {
 }
 
 static void print_json(const learn_command *c) {
-  const sparc_learner_config l = sparc_learner_config_of(learn_run_learner(c->run));
-  const sparc_learner_report r = sparc_learner_report_of(learn_run_learner(c->run));
-  const learn_score s = learn_run_score(c->run);
+  const sparc_learner_config l = sparc_learner_config_of(sparc_learn_run_learner(c->run));
+  const sparc_learner_report r = sparc_learner_report_of(sparc_learn_run_learner(c->run));
+  const sparc_learn_run_score s = sparc_learn_run_score_of(c->run);
   json_t *object =
       json_pack("{s:o, s:s, s:s, s:o, s:s, s:I, s:i, s:I, s:I, s:I}", "input", json_text(c->options.input), "goal",
                 learner_goals[l.goal], "cell", l.network.cell, "variant", cli_json_variant(l.network.cell_options),
@@ -189,14 +188,14 @@ static void print_json(const learn_command *c) {
   if (object) {
     json_object_set_new(object, "loss", number_or_null(s.loss));
     json_object_set_new(object, "recent_loss", number_or_null(s.recent_loss));
-    json_object_set_new(object, "naive", number_or_null(s.naive));
+    json_object_set_new(object, "naive", number_or_null(s.baseline));
     if (learns_classes(c)) {
       json_object_set_new(object, "accuracy", number_or_null(s.accuracy));
       json_object_set_new(object, "recent_accuracy", number_or_null(s.recent_accuracy));
     } else {
-      json_object_set_new(object, "recent_naive", number_or_null(s.recent_naive));
+      json_object_set_new(object, "recent_naive", number_or_null(s.recent_baseline));
     }
-    if (isfinite(s.last)) json_object_set_new(object, "last_target", json_real(s.last));
+    if (isfinite(s.last_target)) json_object_set_new(object, "last_target", json_real(s.last_target));
     json_t *horizons = horizons_json(c);
     if (horizons) json_object_set_new(object, "horizons", horizons);
     json_object_set_new(object, "model", c->config.model ? json_text(c->config.model) : json_null());
@@ -208,7 +207,7 @@ static bool prints_answers(const learn_command *c) { return !c->tool.json && c->
 
 static void print_answer(learn_command *c, const float *answer) {
   if (!prints_answers(c)) return;
-  const sparc_learner *learner = learn_run_learner(c->run);
+  const sparc_learner *learner = sparc_learn_run_learner(c->run);
   c->answers.row = sparc_learner_report_of(learner).steps;
   if (c->low) (void)sparc_learner_interval(learner, c->low, c->high);
   if (c->anomaly) (void)sparc_learner_anomaly(learner, c->anomaly);
@@ -218,14 +217,6 @@ static void print_answer(learn_command *c, const float *answer) {
 /* ---- the stream ----------------------------------------------------------------------------------- */
 
 static bool finished(void) { return interrupt_requested() || cli_output_lost(); }
-
-/* nobody else may change the file between reading and writing it; a frozen learner only reads it */
-static sparc_status lock_model(learn_command *c) {
-  if (!c->config.model || c->config.frozen) return SPARC_OK;
-  const sparc_status status = file_lock_take(c->config.model, &c->lock);
-  c->unwritten = status != SPARC_OK;
-  return status;
-}
 
 static sparc_status open_input(learn_command *c) {
   const bool standard = strcmp(c->options.input, "-") == 0;
@@ -266,19 +257,16 @@ static sparc_status make_extras(learn_command *c, const sparc_learner_config *l)
 }
 
 static sparc_status begin(learn_command *c, const char *line, size_t size) {
-  sparc_status status = learn_run_create(&c->config, line, size, c->name, &c->run);
+  sparc_status status = sparc_learn_run_begin(c->run, line, size, c->name);
   if (status != SPARC_OK) return status;
-  const sparc_learner_config l = sparc_learner_config_of(learn_run_learner(c->run));
+  const sparc_learner_config l = sparc_learner_config_of(sparc_learn_run_learner(c->run));
   status = make_extras(c, &l);
-  if (status != SPARC_OK) {
-    learn_run_free(c->run); /* nothing is written */
-    c->run = NULL;
-    return status;
-  }
+  if (status != SPARC_OK) return status;
+  c->begun = true;
   const bool classes = l.goal == SPARC_LEARN_CLASSES;
   c->answers = (answers){.who = c->who,
-                         .labels = classes ? learn_run_outputs(c->run) : NULL,
-                         .names = classes ? NULL : learn_run_outputs(c->run),
+                         .labels = classes ? sparc_learn_run_outputs(c->run) : NULL,
+                         .names = classes ? NULL : sparc_learn_run_outputs(c->run),
                          .outputs = l.outputs,
                          .kind = classes ? ANSWER_CLASSES : ANSWER_NUMBERS,
                          .unit = "step",
@@ -286,18 +274,18 @@ static sparc_status begin(learn_command *c, const char *line, size_t size) {
                          .low = c->low,
                          .high = c->high,
                          .anomaly = c->anomaly,
-                         .channel = learn_run_channels(c->run),
+                         .channel = sparc_learn_run_channels(c->run),
                          .inputs = l.network.inputs};
   if (prints_answers(c)) answers_header(&c->answers);
   progress_note(c->progress, "learner   %s (%d modes, %zu parameters), inputs %d, outputs %d%s", l.network.cell,
-                l.network.H, sparc_network_sizes_of(sparc_learner_network(learn_run_learner(c->run))).params,
-                l.network.inputs, l.outputs, learn_run_is_resumed(c->run) ? ", continued" : "");
+                l.network.H, sparc_network_sizes_of(sparc_learner_network(sparc_learn_run_learner(c->run))).params,
+                l.network.inputs, l.outputs, sparc_learn_run_result_of(c->run).resumed ? ", continued" : "");
   return SPARC_OK;
 }
 
 static sparc_status take_line(learn_command *c, const char *line, size_t size) {
   const float *answer;
-  const sparc_status status = learn_run_line(c->run, line, size, c->name, &answer);
+  const sparc_status status = sparc_learn_run_line(c->run, line, size, c->name, &answer);
   if (status == SPARC_FORMAT && c->options.keep_going) {
     cli_message(c->who, "%s; the line is left out", sparc_error());
     return SPARC_OK;
@@ -306,7 +294,6 @@ static sparc_status take_line(learn_command *c, const char *line, size_t size) {
     print_answer(c, answer);
     tell_progress(c);
   }
-  c->unwritten = answer && status != SPARC_OK; /* the step is done: it is the file that could not be written */
   return status;
 }
 
@@ -327,10 +314,11 @@ static sparc_status read_stream(learn_command *c) {
 
 /* whatever ended the stream but a number that is not finite, what was learned is kept */
 static sparc_status finish(learn_command *c, sparc_status status) {
-  if (!c->run || c->unwritten || status == SPARC_NOT_FINITE) return status;
+  c->unwritten = sparc_learn_run_result_of(c->run).unwritten;
+  if (!c->begun || c->unwritten || status == SPARC_NOT_FINITE) return status;
   char sentence[512];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  const sparc_status saved = learn_run_save(c->run);
+  const sparc_status saved = sparc_learn_run_save(c->run);
   c->unwritten = saved != SPARC_OK;
   if (status == SPARC_OK) return saved;
   return fail(status, "%s", sentence);
@@ -347,18 +335,18 @@ static exit_code work(learn_command *c) {
   const progress_style style = style_of(c);
   c->progress = progress_start(style, c->options.input, 0, 0);
   sparc_status status = open_input(c);
-  if (status == SPARC_OK) status = lock_model(c);
+  if (status == SPARC_OK) status = sparc_learn_run_create(&c->config, &c->run);
+  if (status == SPARC_OK) status = sparc_learn_run_lock(c->run);
   if (status == SPARC_OK) status = read_stream(c);
   status = finish(c, status);
   progress_finish(c->progress);
-  if (c->run && style != PROGRESS_NONE) tell_result(c);
-  if (c->run && c->tool.json && status == SPARC_OK) print_json(c);
+  if (c->begun && style != PROGRESS_NONE) tell_result(c);
+  if (c->begun && c->tool.json && status == SPARC_OK) print_json(c);
   if (status != SPARC_OK) cli_message(c->who, "%s", sparc_error());
-  learn_run_free(c->run);
+  sparc_learn_run_free(c->run);
   sparc_free(c->low);
   sparc_free(c->high);
   sparc_free(c->anomaly);
-  run_lock_release(&c->lock);
   if (c->input.descriptor > STDIN_FILENO) close(c->input.descriptor);
   input_free(&c->input);
   if (c->unwritten) return EXIT_FAILED;

@@ -17,6 +17,10 @@ sparc_status engine_written(run_engine *e, sparc_status status) {
   return status;
 }
 
+static void tell(run_engine *e, sparc_run_stage stage, const char *message) {
+  if (e->ops->tell) e->ops->tell(e->run, stage, message);
+}
+
 static bool is_written(const run_engine *e) { return engine_has_folder(e) || (e->place.file && !e->place.read_only); }
 
 static const char *checkpoint_path(const run_engine *e) {
@@ -118,7 +122,7 @@ sparc_status engine_save(run_engine *e) {
   if (status == SPARC_OK && engine_has_folder(e)) status = write_provenance(e);
   if (status != SPARC_OK) return engine_written(e, status);
   e->saved = e->done;
-  e->ops->tell(e->run, SPARC_RUN_CHECKPOINT, NULL);
+  tell(e, SPARC_RUN_CHECKPOINT, NULL);
   return SPARC_OK;
 }
 
@@ -190,14 +194,14 @@ static sparc_status finish(run_engine *e) {
   if (e->ops->conclude) status = e->ops->conclude(e->run);
   if (status != SPARC_OK) return status;
   e->finished = true;
-  e->ops->tell(e->run, SPARC_RUN_FINISHED, NULL);
+  tell(e, SPARC_RUN_FINISHED, NULL);
   return SPARC_OK;
 }
 
 static sparc_status work(run_engine *e) {
   sparc_status status = e->begun ? engine_lock(e) : engine_begin(e);
   if (status != SPARC_OK) return status;
-  e->ops->tell(e->run, SPARC_RUN_STARTED, NULL);
+  tell(e, SPARC_RUN_STARTED, NULL);
   e->clock = seconds_now();
   while (status == SPARC_OK && !e->ops->is_over(e->run) && !e->stop) status = engine_advance(e);
   return status == SPARC_OK ? finish(e) : status;
@@ -212,6 +216,6 @@ sparc_status engine_execute(run_engine *e) {
   char message[512];
   snprintf(message, sizeof message, "%s", sparc_error());
   e->failed = true;
-  e->ops->tell(e->run, SPARC_RUN_FAILED, message);
+  tell(e, SPARC_RUN_FAILED, message);
   return fail(status, "%s", message);
 }

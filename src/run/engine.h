@@ -37,7 +37,7 @@ typedef struct run_ops {
   sparc_status (*save)(void *run, const char *path);
   bool (*is_over)(const void *run);
   sparc_status (*conclude)(void *run);                                 /* after the last step; may be NULL */
-  void (*tell)(void *run, sparc_run_stage stage, const char *message); /* hands an event to the caller */
+  void (*tell)(void *run, sparc_run_stage stage, const char *message); /* hands an event to the caller; may be NULL */
 } run_ops;
 
 typedef struct run_engine {

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* learn_run.c: from lines to steps and truths, and what they come to. */
+/* learn_run.c: runs over streams: from lines to steps and targets, and what they come to. The file of the learner is kept
+ * by the engine that every run has (engine.h), which the caller feeds line by line. */
 #include "run/learn_run.h"
 
 #include "base/error.h"
 #include "data/text.h"
 #include "io/json.h"
-#include "io/near_path.h"
 #include "online/learner_settings.h"
+#include "online/stream.h"
 #include "run/cell_choice.h"
+#include "run/engine.h"
 #include "run/run_settings.h"
 #include "train/train_settings.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- settings ------------------------------------------------------------------------------------- */
 
-#define AT(member) offsetof(learn_config, member)
+#define AT(member) offsetof(sparc_learn_run_config, member)
 
 static const char stream_group[] = "Stream:", file_group[] = "Learner:";
 
 static const setting learn_rows[] = {
-    VARIANT_SETTING(learn_config),
-    BUDGET_SETTING(learn_config, "128", NULL),
+    VARIANT_SETTING(sparc_learn_run_config),
+    BUDGET_SETTING(sparc_learn_run_config, "128", NULL),
     {.name = "target",
      .type = SETTING_TEXT,
      .offset = AT(target),
@@ -120,10 +120,17 @@ static const setting learn_rows[] = {
 };
 static const settings_table learn_settings = {learn_rows, sizeof learn_rows / sizeof *learn_rows};
 
-settings_form learn_form(learn_config *c) {
+settings_form learn_form(sparc_learn_run_config *c) {
   return (settings_form){
       .command = COMMAND_LEARN,
       .part = {{&network_settings, &c->learner.network}, {&learner_settings, &c->learner}, {&learn_settings, c}}};
+}
+
+sparc_learn_run_config sparc_learn_run_defaults(void) {
+  sparc_learn_run_config config = {.model = NULL};
+  const settings_form form = learn_form(&config);
+  settings_clear(&form);
+  return config;
 }
 
 /* ---- what it is ----------------------------------------------------------------------------------- */
@@ -139,11 +146,15 @@ typedef struct horizon_sum {
   double loss, persistence, seasonal_naive;
 } horizon_sum;
 
-struct learn_run {
-  learn_config config; /* its texts are the caller's */
+struct sparc_learn_run {
+  sparc_learn_run_config config; /* its strings are `texts` */
+  settings_texts texts;
+  run_engine engine;
+  const char *line, *line_name; /* at hand, with its name; (line_size) bytes */
+  size_t line_size;
+  bool stepped; /* the line at hand has a prediction */
   sparc_learner *learner;
   stream_columns columns;
-  bool resumed;
   bool skip_first;       /* the first line names columns */
   float *x, *target, *y; /* of a step */
   const char **outputs;  /* names; they live in `names` or in the columns */
@@ -155,7 +166,7 @@ struct learn_run {
   long truths, right;
   double loss, naive, last;
   long lasts; /* truths that had one before them */
-  judgement recent[SCORE_RECENT];
+  judgement recent[SPARC_LEARN_RUN_RECENT];
   int horizon[SPARC_HORIZONS_MOST], horizons; /* of a mixture */
   horizon_sum sum[SPARC_HORIZONS_MOST];
 };
@@ -171,10 +182,10 @@ struct learn_run {
 static bool is_utf8(const char *text) { return span_is_utf8((span){text, strlen(text)}); }
 
 /* whether the learner is written to a file, which holds UTF-8 only */
-static bool is_saved(const learn_run *run) { return run->config.model && !run->config.frozen; }
+static bool is_saved(const sparc_learn_run *run) { return run->config.model && !run->config.frozen; }
 
 /* room for ids of size - 1 bytes; the last id stays */
-static sparc_status reserve_id(learn_run *run, size_t size) {
+static sparc_status reserve_id(sparc_learn_run *run, size_t size) {
   if (run->id && size <= run->id_room) return SPARC_OK;
   const size_t room = size < 2 * run->id_room ? 2 * run->id_room : size;
   char *id = sparc_alloc(room), *next_id = sparc_alloc(room);
@@ -192,13 +203,13 @@ static sparc_status reserve_id(learn_run *run, size_t size) {
   return SPARC_OK;
 }
 
-static sparc_status check_id(const learn_run *run, const char *name) {
+static sparc_status check_id(const sparc_learn_run *run, const char *name) {
   if (!is_saved(run) || is_utf8(run->next_id)) return SPARC_OK;
   return fail(SPARC_FORMAT, "%s: the id '%s' is not UTF-8 text, so the learner cannot be written to '%.200s'", name,
               span_quote((span){run->next_id, strlen(run->next_id)}).text, run->config.model);
 }
 
-static sparc_status check_classes(const learn_run *run) {
+static sparc_status check_classes(const sparc_learn_run *run) {
   for (size_t k = 0; is_saved(run) && k < run->columns.classes; k++)
     if (!is_utf8(run->columns.class_name[k]))
       return fail(SPARC_INVALID, "class %zu, '%s', is not UTF-8 text, so the learner cannot be written to '%.200s'",
@@ -214,7 +225,7 @@ static sparc_status check_decimal(const char *decimal) {
   return fail(SPARC_INVALID, "decimal is '%.20s', expected . or a comma", decimal);
 }
 
-static stream_options options_of(const learn_config *c) {
+static stream_options options_of(const sparc_learn_run_config *c) {
   return (stream_options){.target = c->target,
                           .label = c->label,
                           .classes = c->classes,
@@ -243,7 +254,7 @@ static sparc_status read_horizons(const char *text, sparc_learner_config *l) {
 /* a mixture has a small network beside its other experts */
 enum { MIXTURE_MODES = 16 };
 
-static sparc_status settle(learn_config *c, const stream_columns *columns, char options[CELL_OPTIONS_SIZE]) {
+static sparc_status settle(sparc_learn_run_config *c, const stream_columns *columns, char options[CELL_OPTIONS_SIZE]) {
   sparc_learner_config *l = &c->learner;
   const settings_form form = learn_form(c);
   sparc_status status = settings_check(&form, false);
@@ -283,9 +294,9 @@ static sparc_status settle(learn_config *c, const stream_columns *columns, char 
   return status;
 }
 
-static sparc_status make_learner(learn_run *run) {
+static sparc_status make_learner(sparc_learn_run *run) {
   char options[CELL_OPTIONS_SIZE];
-  learn_config settled = run->config;
+  sparc_learn_run_config settled = run->config;
   const sparc_status status = settle(&settled, &run->columns, options);
   return status == SPARC_OK ? sparc_learner_create(&settled.learner, &run->learner) : status;
 }
@@ -298,7 +309,7 @@ static sparc_status missing_key(const char *path, const char *key) {
 }
 
 /* the names of outputs, as a JSON array of texts */
-static sparc_status read_outputs(learn_run *run, const char *path, const char *text) {
+static sparc_status read_outputs(sparc_learn_run *run, const char *path, const char *text) {
   run->names = text ? json_loads(text, 0, NULL) : NULL;
   const size_t count = (size_t)sparc_learner_config_of(run->learner).outputs;
   if (!json_is_array(run->names) || json_array_size(run->names) != count) return missing_key(path, KEY_OUTPUTS);
@@ -321,7 +332,7 @@ static bool roles_fit(const char *roles, const sparc_learner_config *c) {
 }
 
 /* the classes of a stream are the outputs of its learner */
-static bool classes_fit(const learn_run *run) {
+static bool classes_fit(const sparc_learn_run *run) {
   const stream_columns *c = &run->columns;
   if (sparc_learner_config_of(run->learner).goal != SPARC_LEARN_CLASSES) return c->classes == 0;
   if (json_array_size(run->names) != c->classes) return false;
@@ -330,7 +341,7 @@ static bool classes_fit(const learn_run *run) {
   return true;
 }
 
-static sparc_status read_stream(learn_run *run, const sparc_tensors *file, const char *line, size_t size,
+static sparc_status read_stream(sparc_learn_run *run, const sparc_tensors *file, const char *line, size_t size,
                                 const char *name) {
   const char *path = run->config.model;
   const char *roles = sparc_tensors_metadata_find(file, KEY_COLUMNS);
@@ -351,7 +362,7 @@ static sparc_status read_stream(learn_run *run, const sparc_tensors *file, const
 
 /* ---- settings that are given again ------------------------------------------------------------------ */
 
-static sparc_status differs(const learn_run *run, const char *name, const char *now, const char *then) {
+static sparc_status differs(const sparc_learn_run *run, const char *name, const char *now, const char *then) {
   return fail(SPARC_INVALID, "%s is '%.100s', but '%.100s' in '%.200s'; a learner that is resumed keeps its settings",
               name, now, then, run->config.model);
 }
@@ -365,7 +376,7 @@ static const char *print_value(const setting *s, const void *at, char room[SETTI
 }
 
 /* rows of the network and the learner; what stands for a cell is looked at as a whole, and a seed of 0 as not given */
-static sparc_status compare_rows(learn_run *run, sparc_learner_config *then) {
+static sparc_status compare_rows(sparc_learn_run *run, sparc_learner_config *then) {
   sparc_learner_config *now = &run->config.learner;
   const settings_form here = {.command = COMMAND_LEARN,
                               .part = {{&network_settings, &now->network}, {&learner_settings, now}}};
@@ -383,7 +394,7 @@ static sparc_status compare_rows(learn_run *run, sparc_learner_config *then) {
   return SPARC_OK;
 }
 
-static sparc_status compare_horizons(const learn_run *run, const sparc_learner_config *then) {
+static sparc_status compare_horizons(const sparc_learn_run *run, const sparc_learner_config *then) {
   const char *given = run->config.horizons;
   sparc_learner_config now = {.forecaster = then->forecaster};
   if (!given) return SPARC_OK;
@@ -399,8 +410,8 @@ static sparc_status compare_horizons(const learn_run *run, const sparc_learner_c
 }
 
 /* what is given of the cell, on top of what it is, must change nothing */
-static sparc_status compare_cell(const learn_run *run, const sparc_network_config *then) {
-  const learn_config *c = &run->config;
+static sparc_status compare_cell(const sparc_learn_run *run, const sparc_network_config *then) {
+  const sparc_learn_run_config *c = &run->config;
   const char *given = c->learner.network.cell_options;
   char all[2 * CELL_OPTIONS_SIZE], settled[CELL_OPTIONS_SIZE], now[64], before[64] = "none";
   if (!given && !c->variant && c->budget < 1) return SPARC_OK;
@@ -437,8 +448,8 @@ static bool same_classes(const stream_columns *a, const stream_columns *b) {
   return same;
 }
 
-static sparc_status compare_roles(const learn_run *run, const stream_columns *now) {
-  const learn_config *c = &run->config;
+static sparc_status compare_roles(const sparc_learn_run *run, const stream_columns *now) {
+  const sparc_learn_run_config *c = &run->config;
   const struct {
     const char *name, *given;
     char role;
@@ -455,9 +466,9 @@ static sparc_status compare_roles(const learn_run *run, const stream_columns *no
 }
 
 /* the columns as the options have them, on this first line */
-static sparc_status compare_columns(const learn_run *run, const char *classes, const char *line, size_t size,
+static sparc_status compare_columns(const sparc_learn_run *run, const char *classes, const char *line, size_t size,
                                     const char *name) {
-  const learn_config *c = &run->config;
+  const sparc_learn_run_config *c = &run->config;
   const char then[2] = {run->columns.decimal, '\0'};
   if (c->decimal && strcmp(c->decimal, then) != 0) return differs(run, "decimal", c->decimal, then);
   if (c->classes && !classes) return differs(run, "classes", c->classes, "none");
@@ -478,20 +489,10 @@ static sparc_status compare_columns(const learn_run *run, const char *classes, c
   return status;
 }
 
-static bool is_readable(const char *path) { return access(path, R_OK) == 0; }
-
-/* whether there is a file to go on with */
-static sparc_status find_file(const learn_config *c, bool *found) {
-  char near[NEAR_PATH];
-  if (!c->model) return fail(SPARC_INVALID, "resume needs the file of a learner: expected model");
-  *found = access(c->model, F_OK) == 0 || errno != ENOENT; /* whatever else is wrong, opening it will tell */
-  if (*found || !c->resume) return SPARC_OK;
-  const bool guess = near_path(c->model, is_readable, near);
-  return fail(SPARC_IO, "there is no learner to resume in '%.200s'%s%.200s%s; resume-or-create begins one", c->model,
-              guess ? "; did you mean '" : "", guess ? near : "", guess ? "'?" : "");
-}
-
-static sparc_status fetch_learner(learn_run *run, const char *line, size_t size, const char *name) {
+static sparc_status restore(void *kind, long *done) {
+  sparc_learn_run *run = kind;
+  const char *line = run->line, *name = run->line_name;
+  const size_t size = run->line_size;
   sparc_status status = sparc_learner_restore(run->config.model, &run->learner);
   if (status != SPARC_OK) return status;
   sparc_learner_config then = sparc_learner_config_of(run->learner);
@@ -504,13 +505,14 @@ static sparc_status fetch_learner(learn_run *run, const char *line, size_t size,
   if (status == SPARC_OK)
     status = compare_columns(run, sparc_tensors_metadata_find(file, KEY_CLASSES), line, size, name);
   sparc_tensors_close(file);
+  *done = sparc_learner_report_of(run->learner).steps;
   return status;
 }
 
 /* ---- life cycle ----------------------------------------------------------------------------------- */
 
 /* what outputs are called: by the file, the classes, or the columns */
-static void name_outputs(learn_run *run, int outputs) {
+static void name_outputs(sparc_learn_run *run, int outputs) {
   const stream_columns *c = &run->columns;
   const char wanted = c->targets ? 't' : 'i';
   for (size_t i = 0, k = 0; k < (size_t)outputs; i++) {
@@ -524,7 +526,7 @@ static void name_outputs(learn_run *run, int outputs) {
 }
 
 /* columns of several horizons are called wave+1, wave+6 */
-static sparc_status name_forecasts(learn_run *run) {
+static sparc_status name_forecasts(sparc_learn_run *run) {
   char name[300];
   if (run->horizons < 2 || run->names) return SPARC_OK;
   run->names = json_array();
@@ -539,14 +541,14 @@ static sparc_status name_forecasts(learn_run *run) {
              : fail(SPARC_NO_MEMORY, "no memory for the names of outputs");
 }
 
-static void list_horizons(learn_run *run, const sparc_learner_config *c) {
+static void list_horizons(sparc_learn_run *run, const sparc_learner_config *c) {
   if (c->goal != SPARC_LEARN_FORECAST || c->forecaster != SPARC_FORECAST_MIXTURE) return;
   run->horizon[run->horizons++] = c->horizon;
   for (int j = 0; j < SPARC_HORIZONS_MOST - 1 && c->more_horizons[j] > 0; j++)
     run->horizon[run->horizons++] = c->more_horizons[j];
 }
 
-static sparc_status allocate(learn_run *run) {
+static sparc_status allocate(sparc_learn_run *run) {
   const sparc_learner_config c = sparc_learner_config_of(run->learner);
   const size_t outputs = (size_t)c.outputs;
   list_horizons(run, &c);
@@ -565,71 +567,110 @@ static sparc_status allocate(learn_run *run) {
   return status;
 }
 
-/* what was learned before is not lost by a forgotten option */
-static sparc_status check_file(const learn_config *c) {
-  if (!c->model || c->force || access(c->model, F_OK) != 0) return SPARC_OK;
-  return fail(SPARC_INVALID, "'%.200s' is there already; resume goes on with it, force replaces it", c->model);
+static sparc_status create(void *kind) {
+  sparc_learn_run *run = kind;
+  const stream_options options = options_of(&run->config);
+  sparc_status status = stream_learn(&options, NULL, run->line, run->line_size, run->line_name, &run->columns);
+  if (status == SPARC_OK) status = check_classes(run);
+  return status == SPARC_OK ? make_learner(run) : status;
 }
 
-static sparc_status begin(learn_run *run, const char *line, size_t size, const char *name) {
-  const learn_config *c = &run->config;
-  const bool resumes = c->resume || c->resume_or_create;
-  sparc_status status = check_decimal(c->decimal);
-  if (status == SPARC_OK) status = resumes ? find_file(c, &run->resumed) : check_file(c);
-  if (status != SPARC_OK) return status;
-  if (run->resumed) {
-    status = fetch_learner(run, line, size, name);
-  } else {
-    const stream_options options = options_of(&run->config);
-    status = stream_learn(&options, NULL, line, size, name, &run->columns);
-    if (status == SPARC_OK) status = check_classes(run);
-    if (status == SPARC_OK) status = make_learner(run);
-  }
-  if (status == SPARC_OK) status = sparc_learner_freeze(run->learner, run->config.frozen);
-  return status == SPARC_OK ? allocate(run) : status;
+static const run_ops streaming;
+
+static sparc_status open_engine(sparc_learn_run *run) {
+  sparc_learn_run_config *c = &run->config;
+  const settings_form form = learn_form(c);
+  sparc_status status = settings_keep_texts(&form, &run->texts);
+  if (status == SPARC_OK) status = check_decimal(c->decimal);
+  const run_place place = {.file = c->model,
+                           .resume = c->resume,
+                           .resume_or_create = c->resume_or_create,
+                           .force = c->force,
+                           .read_only = c->frozen != 0};
+  if (status == SPARC_OK && place_resumes(&place) && !c->model)
+    status = fail(SPARC_INVALID, "resume needs the file of a learner: expected model");
+  return status == SPARC_OK ? engine_open(&run->engine, &streaming, run, &place) : status;
 }
 
-sparc_status learn_run_create(const learn_config *config, const char *line, size_t size, const char *name,
-                              learn_run **out) {
+sparc_status sparc_learn_run_create(const sparc_learn_run_config *config, sparc_learn_run **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
   *out = NULL;
-  learn_run *run = sparc_alloc(sizeof *run);
+  if (!config) return fail(SPARC_INVALID, "config is NULL");
+  sparc_learn_run *run = sparc_alloc(sizeof *run);
   if (!run) return fail(SPARC_NO_MEMORY, "no memory for a stream");
   run->config = *config;
   if (run->config.save_every < 0) run->config.save_every = 0;
-  const sparc_status status = begin(run, line, size, name);
-  run->skip_first = run->columns.named;
+  const sparc_status status = open_engine(run);
   if (status == SPARC_OK)
     *out = run;
   else
-    learn_run_free(run);
+    sparc_learn_run_free(run);
   return status;
 }
 
-void learn_run_free(learn_run *run) {
+sparc_status sparc_learn_run_lock(sparc_learn_run *run) {
+  return run ? engine_lock(&run->engine) : fail(SPARC_INVALID, "run is NULL");
+}
+
+static void set_line(sparc_learn_run *run, const char *line, size_t size, const char *name) {
+  run->line = line;
+  run->line_size = size;
+  run->line_name = name;
+}
+
+sparc_status sparc_learn_run_begin(sparc_learn_run *run, const char *line, size_t size, const char *name) {
+  if (!run || !line || !name) return fail(SPARC_INVALID, "%s is NULL", !run ? "run" : !line ? "line" : "name");
+  if (run->engine.begun || run->engine.failed) return fail(SPARC_INVALID, "the run has begun before");
+  set_line(run, line, size, name);
+  run->engine.failed = true; /* unless all of this succeeds */
+  sparc_status status = engine_begin(&run->engine);
+  if (status == SPARC_OK) status = sparc_learner_freeze(run->learner, run->config.frozen);
+  if (status == SPARC_OK) status = allocate(run);
+  run->skip_first = run->columns.named;
+  run->engine.failed = status != SPARC_OK;
+  return status;
+}
+
+void sparc_learn_run_free(sparc_learn_run *run) {
   if (!run) return;
+  engine_close(&run->engine);
   sparc_learner_free(run->learner);
   stream_free(&run->columns);
   void *memory[] = {run->x, run->target, run->y, run->outputs, run->channels, run->frequency, run->id, run->next_id};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
   json_decref(run->names);
+  settings_texts_free(&run->texts);
   sparc_free(run);
 }
 
-const sparc_learner *learn_run_learner(const learn_run *run) { return run->learner; }
-bool learn_run_is_resumed(const learn_run *run) { return run->resumed; }
-const int *learn_run_horizons(const learn_run *run, int *count) {
-  *count = run->horizons;
-  return run->horizons ? run->horizon : NULL;
+static bool is_ready(const sparc_learn_run *run) { return run && run->engine.begun && !run->engine.failed; }
+
+const sparc_learner *sparc_learn_run_learner(const sparc_learn_run *run) { return is_ready(run) ? run->learner : NULL; }
+const char *const *sparc_learn_run_outputs(const sparc_learn_run *run) { return is_ready(run) ? run->outputs : NULL; }
+const char *const *sparc_learn_run_channels(const sparc_learn_run *run) { return is_ready(run) ? run->channels : NULL; }
+
+const int *sparc_learn_run_horizons(const sparc_learn_run *run, int *count) {
+  const int horizons = is_ready(run) ? run->horizons : 0;
+  if (count) *count = horizons;
+  return horizons > 0 ? run->horizon : NULL;
 }
-const char *const *learn_run_outputs(const learn_run *run) { return run->outputs; }
-const char *const *learn_run_channels(const learn_run *run) { return run->channels; }
+
+sparc_learn_run_result sparc_learn_run_result_of(const sparc_learn_run *run) {
+  if (!run) return (sparc_learn_run_result){0};
+  const run_engine *e = &run->engine;
+  return (sparc_learn_run_result){.resumed = e->begun && e->continues,
+                                  .unwritten = e->io_failed,
+                                  .first = e->first,
+                                  .done = e->done,
+                                  .saved = e->saved};
+}
 
 /* ---- lines ---------------------------------------------------------------------------------------- */
 
-static void count(learn_run *run, int label) {
+static void count(sparc_learn_run *run, int label) {
   const sparc_learner_report r = sparc_learner_report_of(run->learner);
   if (!r.judged) return;
-  run->recent[run->truths++ % SCORE_RECENT] = (judgement){r.loss, r.naive, r.right};
+  run->recent[run->truths++ % SPARC_LEARN_RUN_RECENT] = (judgement){r.loss, r.naive, r.right};
   run->loss += r.loss;
   run->naive += r.naive;
   run->right += r.right;
@@ -637,7 +678,7 @@ static void count(learn_run *run, int label) {
   if (label >= 0) run->frequency[label]++;
 }
 
-static void count_horizons(learn_run *run) {
+static void count_horizons(sparc_learn_run *run) {
   for (int j = 0; j < run->horizons; j++) {
     sparc_forecast_score score;
     horizon_sum *sum = &run->sum[j];
@@ -652,14 +693,14 @@ static void count_horizons(learn_run *run) {
 }
 
 /* a new id begins a sequence */
-static void follow_id(learn_run *run) {
+static void follow_id(sparc_learn_run *run) {
   if (strcmp(run->next_id, run->id) != 0) sparc_learner_begin(run->learner);
   char *last = run->id;
   run->id = run->next_id;
   run->next_id = last;
 }
 
-static sparc_status take_step(learn_run *run, const stream_step *step) {
+static sparc_status take_step(sparc_learn_run *run, const stream_step *step) {
   const sparc_learner_config c = sparc_learner_config_of(run->learner);
   follow_id(run);
   sparc_status status = sparc_learner_step(run->learner, run->x, run->y);
@@ -673,27 +714,42 @@ static sparc_status take_step(learn_run *run, const stream_step *step) {
   return status;
 }
 
-sparc_status learn_run_line(learn_run *run, const char *line, size_t size, const char *name, const float **answer) {
+static sparc_status advance(void *kind, long *done, bool *due) {
+  sparc_learn_run *run = kind;
   stream_step step;
-  *answer = NULL;
+  sparc_status status = reserve_id(run, run->line_size + 1);
+  if (status == SPARC_OK)
+    status =
+        stream_read(&run->columns, run->line, run->line_size, run->line_name, run->x, run->target, run->next_id, &step);
+  if (status == SPARC_OK) status = check_id(run, run->line_name);
+  if (status == SPARC_OK) status = take_step(run, &step);
+  if (status != SPARC_OK) return status;
+  run->stepped = true;
+  *done = sparc_learner_report_of(run->learner).steps;
+  *due = run->config.save_every > 0 && *done % run->config.save_every == 0;
+  return SPARC_OK;
+}
+
+sparc_status sparc_learn_run_line(sparc_learn_run *run, const char *line, size_t size, const char *name,
+                                  const float **prediction) {
+  if (!run || !line || !name || !prediction)
+    return fail(SPARC_INVALID, "%s is NULL", !run ? "run" : !line ? "line" : !name ? "name" : "prediction");
+  *prediction = NULL;
+  if (!is_ready(run)) return fail(SPARC_INVALID, "the run has not begun: expected sparc_learn_run_begin before");
   if (run->skip_first) {
     run->skip_first = false;
     return SPARC_OK;
   }
-  sparc_status status = reserve_id(run, size + 1);
-  if (status == SPARC_OK)
-    status = stream_read(&run->columns, line, size, name, run->x, run->target, run->next_id, &step);
-  if (status == SPARC_OK) status = check_id(run, name);
-  if (status == SPARC_OK) status = take_step(run, &step);
-  if (status != SPARC_OK) return status;
-  *answer = run->y;
-  const long every = run->config.save_every;
-  return every > 0 && sparc_learner_report_of(run->learner).steps % every == 0 ? learn_run_save(run) : SPARC_OK;
+  set_line(run, line, size, name);
+  run->stepped = false;
+  const sparc_status status = engine_advance(&run->engine);
+  if (run->stepped) *prediction = run->y;
+  return status;
 }
 
 /* ---- the file ------------------------------------------------------------------------------------- */
 
-static char *print_outputs(const learn_run *run) {
+static char *print_outputs(const sparc_learn_run *run) {
   json_t *names = json_array();
   for (size_t k = 0; names && k < (size_t)sparc_learner_config_of(run->learner).outputs; k++)
     json_array_append_new(names, json_text(run->outputs[k]));
@@ -711,8 +767,8 @@ static char *print_classes(const stream_columns *c) {
   return text;
 }
 
-sparc_status learn_run_save(learn_run *run) {
-  if (!is_saved(run)) return SPARC_OK;
+static sparc_status save(void *kind, const char *path) {
+  const sparc_learn_run *run = kind;
   const stream_columns *c = &run->columns;
   char *outputs = print_outputs(run), *classes = print_classes(c);
   sparc_status status = SPARC_OK;
@@ -725,39 +781,49 @@ sparc_status learn_run_save(learn_run *run) {
                                   {KEY_ID, run->id ? run->id : ""},
                                   {KEY_CLASSES, classes}};
     const size_t entries = sizeof all / sizeof *all - (c->classes == 0);
-    status = sparc_learner_save(run->learner, c->classes ? (const char *const *)c->class_name : NULL, all, entries,
-                                run->config.model);
+    status =
+        sparc_learner_save(run->learner, c->classes ? (const char *const *)c->class_name : NULL, all, entries, path);
   }
   free(outputs);
   sparc_free(classes);
   return status;
 }
 
+static const run_ops streaming = {.create = create, .restore = restore, .advance = advance, .save = save};
+
+sparc_status sparc_learn_run_save(sparc_learn_run *run) {
+  if (!run) return fail(SPARC_INVALID, "run is NULL");
+  return is_ready(run) ? engine_save(&run->engine) : SPARC_OK;
+}
+
 /* ---- how good it is --------------------------------------------------------------------------------- */
 
-static double share_of_most_frequent(const learn_run *run) {
+static double share_of_most_frequent(const sparc_learn_run *run) {
   long most = 0;
   for (int k = 0; k < sparc_learner_config_of(run->learner).outputs; k++)
     if (run->frequency[k] > most) most = run->frequency[k];
   return (double)most / (double)run->truths;
 }
 
-horizon_score learn_run_horizon_score(const learn_run *run, int horizon) {
+sparc_learn_run_horizon_score sparc_learn_run_horizon_score_of(const sparc_learn_run *run, int horizon) {
+  if (!is_ready(run) || horizon < 0 || horizon >= run->horizons)
+    return (sparc_learn_run_horizon_score){0, 0, NAN, NAN, NAN, NAN};
   const horizon_sum *sum = &run->sum[horizon];
   const double n = (double)sum->targets;
-  return (horizon_score){.targets = sum->targets,
-                         .intervals = sum->intervals,
-                         .loss = sum->loss / n,
-                         .persistence = sum->persistence / n,
-                         .seasonal_naive = sum->seasonal_naive / n,
-                         .covered = (double)sum->covered / (double)sum->intervals};
+  return (sparc_learn_run_horizon_score){.targets = sum->targets,
+                                         .intervals = sum->intervals,
+                                         .loss = sum->loss / n,
+                                         .persistence = sum->persistence / n,
+                                         .seasonal_naive = sum->seasonal_naive / n,
+                                         .covered = (double)sum->covered / (double)sum->intervals};
 }
 
-learn_score learn_run_score(const learn_run *run) {
-  learn_score s = {run->truths, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-  if (run->truths == 0) return s;
+sparc_learn_run_score sparc_learn_run_score_of(const sparc_learn_run *run) {
+  sparc_learn_run_score s = {0, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+  if (!is_ready(run) || run->truths == 0) return s;
+  s.targets = run->truths;
   const double n = (double)run->truths;
-  const long held = run->truths < SCORE_RECENT ? run->truths : SCORE_RECENT;
+  const long held = run->truths < SPARC_LEARN_RUN_RECENT ? run->truths : SPARC_LEARN_RUN_RECENT;
   judgement sum = {0, 0, 0};
   for (long i = 0; i < held; i++) {
     sum.loss += run->recent[i].loss;
@@ -766,11 +832,11 @@ learn_score learn_run_score(const learn_run *run) {
   }
   const bool classes = sparc_learner_config_of(run->learner).goal == SPARC_LEARN_CLASSES;
   s.loss = run->loss / n;
-  s.naive = classes ? share_of_most_frequent(run) : run->naive / n;
+  s.baseline = classes ? share_of_most_frequent(run) : run->naive / n;
   s.accuracy = (double)run->right / n;
   s.recent_loss = sum.loss / (double)held;
-  s.recent_naive = sum.naive / (double)held;
+  s.recent_baseline = sum.naive / (double)held;
   s.recent_accuracy = sum.right / (double)held;
-  if (run->lasts > 0) s.last = run->last / (double)run->lasts;
+  if (run->lasts > 0) s.last_target = run->last / (double)run->lasts;
   return s;
 }

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* test_learn_run.c: runs over streams from C: fed line by line, cut in two and resumed to equal bytes, locked, and what
+ * is refused. */
+#include "scratch.h"
+#include "sparc/learn_run.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINES = 60 };
+
+static void require_ok(sparc_status status, const char *what) {
+  if (status != SPARC_OK) fail_msg("%s: %s", what, sparc_error());
+}
+
+static void expect_refusal(sparc_status status, sparc_status want, const char *sentence) {
+  if (status != want || !strstr(sparc_error(), sentence))
+    fail_msg("%s: '%s', expected %s with '%s'", sparc_status_name(status), sparc_error(), sparc_status_name(want),
+             sentence);
+}
+
+static const char *line_of(int t, char room[64]) {
+  snprintf(room, 64, "%.6f,%.6f", sin(0.3 * t), cos(0.11 * t));
+  return room;
+}
+
+static sparc_learn_run_config small_run(const char *model) {
+  sparc_learn_run_config config = sparc_learn_run_defaults();
+  config.learner.network.H = 4;
+  config.model = model;
+  return config;
+}
+
+/* lines [first, end) */
+static sparc_learn_run *feed(const sparc_learn_run_config *config, int first, int end) {
+  sparc_learn_run *run;
+  char line[64];
+  const float *prediction;
+  require_ok(sparc_learn_run_create(config, &run), "creating a run");
+  assert_null(sparc_learn_run_learner(run));
+  assert_int_equal(sparc_learn_run_result_of(run).saved, -1);
+  line_of(first, line);
+  expect_refusal(sparc_learn_run_line(run, line, strlen(line), "a line", &prediction), SPARC_INVALID, "has not begun");
+  require_ok(sparc_learn_run_begin(run, line, strlen(line), "the first line"), "beginning");
+  expect_refusal(sparc_learn_run_begin(run, line, strlen(line), "a line"), SPARC_INVALID, "has begun before");
+  for (int t = first; t < end; t++) {
+    line_of(t, line);
+    require_ok(sparc_learn_run_line(run, line, strlen(line), "a line", &prediction), "a line");
+    assert_non_null(prediction);
+    assert_int_equal(sparc_learn_run_result_of(run).done, t + 1);
+  }
+  return run;
+}
+
+static void *read_all(const char *path, size_t *size) {
+  FILE *file = fopen(path, "rb");
+  if (!file) fail_msg("%s is missing", path);
+  void *bytes = malloc(1 << 20);
+  *size = fread(bytes, 1, 1 << 20, file);
+  fclose(file);
+  return bytes;
+}
+
+static void streams_in_two_parts_leave_the_same_file(void **state) {
+  (void)state;
+  char whole[PATH_MAX], part[PATH_MAX];
+  snprintf(whole, sizeof whole, "%s", in_folder("whole"));
+  snprintf(part, sizeof part, "%s", in_folder("part"));
+  sparc_learn_run_config config = small_run(whole);
+  sparc_learn_run *run = feed(&config, 0, LINES);
+  require_ok(sparc_learn_run_save(run), "saving");
+  const sparc_learn_run_score score = sparc_learn_run_score_of(run);
+  assert_true(score.targets == LINES - 1 && score.loss > 0 && score.recent_loss == score.loss);
+  int horizons;
+  assert_int_equal(*sparc_learn_run_horizons(run, &horizons), 1);
+  assert_int_equal(horizons, 1);
+  assert_true(sparc_learn_run_horizon_score_of(run, 0).targets > 0);
+  assert_true(isnan(sparc_learn_run_horizon_score_of(run, 1).loss));
+  assert_string_equal(sparc_learn_run_channels(run)[1], "column 2");
+  sparc_learn_run_free(run);
+
+  config = small_run(part);
+  config.save_every = 25; /* the file has 25 steps when the first part is dropped without saving */
+  run = feed(&config, 0, 31);
+  assert_int_equal(sparc_learn_run_result_of(run).saved, 25);
+  sparc_learn_run_free(run);
+  config.resume = 1;
+  config.save_every = 0;
+  run = feed(&config, 25, LINES);
+  const sparc_learn_run_result r = sparc_learn_run_result_of(run);
+  assert_true(r.resumed && r.first == 25 && r.done == LINES && !r.unwritten);
+  require_ok(sparc_learn_run_save(run), "saving");
+  sparc_learn_run_free(run);
+  size_t sizes[2];
+  void *files[2] = {read_all(whole, &sizes[0]), read_all(part, &sizes[1])};
+  assert_int_equal(sizes[0], sizes[1]);
+  assert_memory_equal(files[0], files[1], sizes[0]);
+  free(files[0]);
+  free(files[1]);
+}
+
+static void what_makes_no_sense_is_refused(void **state) {
+  (void)state;
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%s", in_folder("refused"));
+  sparc_learn_run *run, *other;
+  sparc_learn_run_config config = small_run(path);
+  config.resume = 1;
+  expect_refusal(sparc_learn_run_create(&config, &run), SPARC_IO, "there is no learner to resume in");
+  config.model = NULL;
+  expect_refusal(sparc_learn_run_create(&config, &run), SPARC_INVALID, "expected model");
+  config = small_run(path);
+  config.resume = config.force = 1;
+  expect_refusal(sparc_learn_run_create(&config, &run), SPARC_INVALID, "resume and force are both 1");
+  config = small_run(path);
+  config.decimal = ";";
+  expect_refusal(sparc_learn_run_create(&config, &run), SPARC_INVALID, "decimal is ';'");
+
+  /* one run at a time has the file; afterwards it is there, and is not replaced by mistake */
+  config = small_run(path);
+  run = feed(&config, 0, 5);
+  require_ok(sparc_learn_run_create(&config, &other), "creating another run");
+  expect_refusal(sparc_learn_run_lock(other), SPARC_IO, "another process is using");
+  assert_true(sparc_learn_run_result_of(other).unwritten);
+  sparc_learn_run_free(other);
+  require_ok(sparc_learn_run_save(run), "saving");
+  sparc_learn_run_free(run);
+  require_ok(sparc_learn_run_create(&config, &run), "creating a run");
+  expect_refusal(sparc_learn_run_begin(run, "1,2", 3, "line 1"), SPARC_INVALID, "is there already");
+  sparc_learn_run_free(run);
+
+  /* a line that makes no sense changes nothing; a frozen run writes nothing */
+  config.resume = config.frozen = 1;
+  const float *prediction;
+  run = feed(&config, 5, 6);
+  expect_refusal(sparc_learn_run_line(run, "1,x", 3, "line 7", &prediction), SPARC_FORMAT, "line 7");
+  assert_null(prediction);
+  assert_int_equal(sparc_learn_run_result_of(run).done, 6);
+  require_ok(sparc_learn_run_save(run), "saving a frozen run");
+  assert_int_equal(sparc_learn_run_result_of(run).saved, 5);
+  sparc_learn_run_free(run);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(streams_in_two_parts_leave_the_same_file),
+      cmocka_unit_test(what_makes_no_sense_is_refused),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
