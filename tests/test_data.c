@@ -446,6 +446,110 @@ static void test_csv(void **state) {
   sparc_dataset_free(d);
 }
 
+/* columns by name: what a header says, and a second table found by it */
+static void test_csv_names(void **state) {
+  (void)state;
+  const sparc_read_options o = {.id_column = "who", .time_column = "2", .ignore_columns = "n", .texts = 1};
+  static const char text[] = "who,t,a,n,\"b,\"\"c\",k\nx,2,1,z,3,p\nx,1,5,z,6,p\ny,1,8,z,9,q\n";
+  sparc_dataset *d = good("t.csv", text, strlen(text), &o);
+  const sparc_columns *c = sparc_dataset_columns(d);
+  assert_non_null(c);
+  assert_int_equal(c->channels, 2);
+  assert_string_equal(c->channel[0], "a");
+  assert_string_equal(c->channel[1], "b,\"c");
+  assert_string_equal(c->label, "k");
+  assert_string_equal(c->id, "who");
+  assert_string_equal(c->time, "t");
+  assert_int_equal(c->ignored, 1);
+  assert_string_equal(c->ignore[0], "n");
+  assert_int_equal(c->steps, 1);
+  assert_string_equal(sparc_dataset_id(d, 0), "x");
+  assert_string_equal(sparc_dataset_id(d, 1), "y");
+  assert_null(sparc_dataset_id(d, 2));
+  assert_string_equal(sparc_dataset_time(d, 0, 0), "1"); /* in the order of time */
+  assert_string_equal(sparc_dataset_time(d, 0, 1), "2");
+  assert_string_equal(sparc_dataset_time(d, 1, 0), "1");
+  assert_null(sparc_dataset_time(d, 0, 2));
+  assert_null(sparc_dataset_time(d, 0, -1));
+  SERIES(d, 0, 5, 6, 1, 3);
+
+  /* a subset keeps them */
+  sparc_dataset *part;
+  assert_int_equal(sparc_dataset_subset(d, (const int[]){1}, 1, NULL, &part), SPARC_OK);
+  assert_string_equal(sparc_dataset_columns(part)->channel[1], "b,\"c");
+  assert_string_equal(sparc_dataset_id(part, 0), "y");
+  sparc_dataset_free(part);
+
+  /* another order, another column, no label */
+  const sparc_read_options like = {.like = c};
+  static const char other[] = "\"b,\"\"c\",new,t,a,who\n6,z,1,5,x\n3,z,2,1,x\n";
+  sparc_dataset *e = good("e.csv", other, strlen(other), &like);
+  SERIES(e, 0, 5, 6, 1, 3);
+  assert_int_equal(sparc_dataset_class(e, 0), -1);
+  assert_null(sparc_dataset_columns(e)->label);
+  sparc_dataset_free(e);
+  bad("m.csv", "who,t,a,k\nx,1,2,p\n", strlen("who,t,a,k\nx,1,2,p\n"), &like,
+      "column 'b,\"c' is missing; there are 'who', 't', 'a', 'k'");
+  bad("n.csv", "t,a,k\n1,2,p\n", strlen("t,a,k\n1,2,p\n"), &like, "column 'who' is missing");
+  sparc_dataset_free(d);
+
+  /* names that cannot be kept: empty, twice, not UTF-8 */
+  static const char *const unnamed[] = {"t,a,a,k\n1,2,3,p\n", "t,a,,k\n1,2,3,p\n", "t,a,\xff,k\n1,2,3,p\n"};
+  for (size_t i = 0; i < COUNT(unnamed); i++) {
+    d = good("u.csv", unnamed[i], strlen(unnamed[i]), &(sparc_read_options){.time_column = "1"});
+    assert_int_equal(sparc_dataset_columns(d)->channels, 0);
+    assert_int_equal(sparc_dataset_channels(d), 2);
+    assert_null(sparc_dataset_time(d, 0, 0));
+    sparc_dataset_free(d);
+  }
+  /* no header: no names */
+  d = good("h.csv", "1,2,p\n3,4,q\n", 12, NULL);
+  assert_null(sparc_dataset_columns(d));
+  sparc_dataset_free(d);
+  /* an index without a name is no value, and steps go by their number */
+  d = good_text("i.csv", ",v_2,v_1,v_0,k\n0,7,6,5,p\n1,3,2,1,q\n");
+  SERIES(d, 0, 5, 6, 7);
+  SERIES(d, 1, 1, 2, 3);
+  sparc_dataset_free(d);
+}
+
+/* which rows of a table are steps of a series that is to be forecast */
+static void test_csv_forecast(void **state) {
+  (void)state;
+  const sparc_read_options forecast = {.goal = SPARC_GOAL_FORECAST, .texts = 1};
+  sparc_dataset *d;
+  static const char *const series[] = {"v\n1\n2\n4\n", "1\n2\n4\n", ",v\n3,4\n1,1\n2,2\n"};
+  for (size_t i = 0; i < COUNT(series); i++) {
+    d = good(i == 1 ? "v.txt" : "v.csv", series[i], strlen(series[i]), &forecast);
+    assert_int_equal(sparc_dataset_count(d), 1);
+    SERIES(d, 0, 1, 2, 4);
+    sparc_dataset_free(d);
+  }
+  static const char table[] = "a,b\n1,2\n3,4\n5,6\n";
+  assert_int_equal(parse("t.csv", table, strlen(table), &forecast, &d), SPARC_INVALID);
+  assert_null(d);
+  assert_non_null(strstr(sparc_error(), "--time"));
+  assert_non_null(strstr(sparc_error(), "--id"));
+  sparc_read_options o = forecast;
+  o.time_column = "none";
+  d = good("t.csv", table, strlen(table), &o);
+  assert_int_equal(sparc_dataset_channels(d), 2);
+  SERIES(d, 0, 1, 2, 3, 4, 5, 6);
+  sparc_dataset_free(d);
+  o = forecast;
+  o.channels = 1;
+  d = good("t.csv", table, strlen(table), &o);
+  assert_int_equal(sparc_dataset_count(d), 3);
+  sparc_dataset_free(d);
+  /* rows that are longer than there are many, and names that count steps, are series */
+  static const char *const rows[] = {"1,2,3\n4,5,6\n", "v_0,v_1\n1,2\n3,4\n5,6\n"};
+  for (size_t i = 0; i < COUNT(rows); i++) {
+    d = good("r.csv", rows[i], strlen(rows[i]), &forecast);
+    assert_int_equal(sparc_dataset_count(d), i ? 3 : 2);
+    sparc_dataset_free(d);
+  }
+}
+
 static void test_csv_errors(void **state) {
   (void)state;
   static const bad_case cases[] = {
@@ -1487,6 +1591,7 @@ int main(void) {
       cmocka_unit_test(test_ucr_errors),    cmocka_unit_test(test_label_order),
       cmocka_unit_test(test_fixed_classes), cmocka_unit_test(test_ts),
       cmocka_unit_test(test_ts_errors),     cmocka_unit_test(test_csv),
+      cmocka_unit_test(test_csv_names),     cmocka_unit_test(test_csv_forecast),
       cmocka_unit_test(test_csv_errors),    cmocka_unit_test(test_idx),
       cmocka_unit_test(test_idx_errors),    cmocka_unit_test(test_idx_labels),
       cmocka_unit_test(test_npy),           cmocka_unit_test(test_npy_errors),

@@ -100,10 +100,12 @@ static void call_without_anything(void) {
   ZERO(sparc_dataset_channels, (NULL));
   ANSWERS(sparc_dataset_class, (NULL, 0) == -1);
   ZERO(sparc_dataset_classes, (NULL));
+  ZERO(sparc_dataset_columns, (NULL));
   ZERO(sparc_dataset_count, (NULL));
   REFUSES(sparc_dataset_fill_missing, (NULL));
   REFUSES(sparc_dataset_forecast, (NULL, 1));
   QUIET(sparc_dataset_free, (NULL));
+  ZERO(sparc_dataset_id, (NULL, 1));
   ZERO(sparc_dataset_label, (NULL, 1));
   ZERO(sparc_dataset_length, (NULL, 1));
   ZERO(sparc_dataset_longest, (NULL));
@@ -118,6 +120,7 @@ static void call_without_anything(void) {
   ZERO(sparc_dataset_target, (NULL, 1));
   ZERO(sparc_dataset_target_steps, (NULL));
   ZERO(sparc_dataset_targets, (NULL));
+  ZERO(sparc_dataset_time, (NULL, 1, 1));
   ANSWERS(sparc_device_backends, ()[0] != NULL);
   REFUSES(sparc_device_backward, (NULL, nowhere, NULL, nowhere, NULL, nowhere));
   QUIET(sparc_device_close, (NULL));

@@ -815,8 +815,9 @@ static void test_wrong_files(void **state) {
       {{.key = "preprocessing.mean", .text = "1 2 3"}, "metadata 'preprocessing.mean' goes on with ' 3'", true},
       {{.key = "preprocessing.mean", .text = "1 inf"}, "number 1 of metadata 'preprocessing.mean' is ' inf'", true},
       {{.key = "preprocessing.labels", .text = "[\"a\"]"}, "expected an array of 3 strings", true},
-      {{.key = "preprocessing.labels", .text = "[\"a\",\"b\",3]"}, "label 2 of metadata", true},
+      {{.key = "preprocessing.labels", .text = "[\"a\",\"b\",3]"}, "item 2 of metadata", true},
       {{.key = "preprocessing.labels", .text = "a"}, "expected an array of 3 strings", true},
+      {{.key = "preprocessing.channels", .text = "[\"a\",\"b\"]"}, "'preprocessing.rows' is missing", true},
   };
   toy data;
   fill(&data);
@@ -830,6 +831,59 @@ static void test_wrong_files(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     rewrite(&cases[i].edit);
     expect_refusal(&data, cases[i].sentence, cases[i].model_too);
+  }
+}
+
+/* names of columns come back, and a file cannot make others of them */
+static void test_columns(void **state) {
+  (void)state;
+  static char long_name[SPARC_COLUMN_NAME + 8], list[sizeof long_name + 16];
+  memset(long_name, 'x', SPARC_COLUMN_NAME + 1);
+  snprintf(list, sizeof list, "[\"%s\",\"b\"]", long_name);
+  const struct {
+    edit edit;
+    const char *sentence;
+  } cases[] = {
+      {{.key = "preprocessing.rows", .text = "columns"}, "'preprocessing.rows' is 'columns', expected steps or series"},
+      {{.key = "preprocessing.channels", .text = "[\"a\"]"}, "expected an array of 2 strings"},
+      {{.key = "preprocessing.channels", .text = "{}"}, "expected an array of 2 strings"},
+      {{.key = "preprocessing.channels", .text = "[\"a\",7]"}, "item 1 of metadata"},
+      {{.key = "preprocessing.channels", .text = "[\"a\",\"a\"]"}, "a name twice"},
+      {{.key = "preprocessing.channels", .text = "[\"a\",\"\"]"}, "columns.channel 1 is ''"},
+      {{.key = "preprocessing.channels", .text = list}, "columns.channel 0 is 'xxx"},
+      {{.key = "preprocessing.ignored", .text = "[]"}, "expected an array of strings"},
+      {{.key = "preprocessing.time_column", .text = ""}, "columns.time 0 is ''"},
+      {{.key = "preprocessing.label_column", .text = long_name}, "columns.label 0 is 'xxx"},
+  };
+  toy data;
+  fill(&data);
+  const sparc_train_config config = toy_config(SPARC_HEAD_MEAN);
+  sparc_trainer *trainer = create(&config, &data);
+  const char *const names[] = {"speed", "\xc3\xa9\x1b[31m"}, *const ignored[] = {"note"};
+  const sparc_columns columns = {
+      .channels = 2, .channel = names, .ignored = 1, .ignore = ignored, .id = "subject", .time = "hour", .steps = 1};
+  if (sparc_trainer_save(trainer, &(sparc_preprocessing){.columns = &columns}, NULL, 0, in_folder("a")) != SPARC_OK)
+    fail_msg("%s", sparc_error());
+  const sparc_columns wrong = {.channels = 1, .channel = names};
+  assert_int_equal(sparc_trainer_save(trainer, &(sparc_preprocessing){.columns = &wrong}, NULL, 0, in_folder("c")),
+                   SPARC_INVALID);
+  expect_sentence("columns.channels is 1, expected 0 or 2");
+  sparc_trainer_free(trainer);
+  sparc_model *model = load("a", 1);
+  const sparc_columns *stored = sparc_model_preprocessing(model)->columns;
+  assert_non_null(stored);
+  assert_int_equal(stored->channels, 2);
+  for (int i = 0; i < 2; i++) assert_string_equal(stored->channel[i], names[i]);
+  assert_int_equal(stored->ignored, 1);
+  assert_string_equal(stored->ignore[0], "note");
+  assert_string_equal(stored->id, "subject");
+  assert_string_equal(stored->time, "hour");
+  assert_null(stored->label);
+  assert_int_equal(stored->steps, 1);
+  sparc_model_free(model);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    rewrite(&cases[i].edit);
+    expect_refusal(&data, cases[i].sentence, true);
   }
 }
 
@@ -1111,6 +1165,7 @@ int main(void) {
       cmocka_unit_test(test_model_predicts_numbers),
       cmocka_unit_test(test_model_steps),
       cmocka_unit_test(test_preprocessing),
+      cmocka_unit_test(test_columns),
       cmocka_unit_test(test_every_setting_comes_back),
       cmocka_unit_test(test_first_format),
       cmocka_unit_test(test_locale),

@@ -22,6 +22,7 @@
 #define SPARC_DATA_H
 
 #include "sparc/base.h"
+#include "sparc/model.h"
 
 #include <stddef.h>
 
@@ -62,6 +63,16 @@ SPARC_API const float *sparc_dataset_target(const sparc_dataset *dataset, int i)
 /* The number of classes (0: unlabelled) and the label of one as it stood in the file, UTF-8; NULL outside the range. */
 SPARC_API int sparc_dataset_classes(const sparc_dataset *dataset);
 SPARC_API const char *sparc_dataset_label(const sparc_dataset *dataset, int class_index);
+
+/* The names of the columns of a CSV file with a header; NULL: there are none. Channel c is channel[c], if channels have
+ * names: not where a row is a series of a single channel, and not where a name is empty, too long, not UTF-8, or there
+ * twice. */
+SPARC_API const sparc_columns *sparc_dataset_columns(const sparc_dataset *dataset);
+
+/* What the file has in the column of ids for an example, and in that of times for one of its steps, if the options
+ * asked for texts; NULL outside the range, and where there is no such column. */
+SPARC_API const char *sparc_dataset_id(const sparc_dataset *dataset, int i);
+SPARC_API const char *sparc_dataset_time(const sparc_dataset *dataset, int i, int step);
 
 /* sparc_dataset_subset makes a data set of the listed examples, in this order; repetition is fine. All classes are
  * kept and the values are shared. name NULL: as in the source. On failure *out is NULL. */
@@ -167,9 +178,13 @@ typedef struct sparc_read_options {
   const char *labels_array;   /* NPZ: that of the labels; NULL: y, Y, y_train, Y_train, labels, arr_1, or none */
   const char *const *classes; /* the only labels allowed; class c is classes[c]. NULL: those that occur */
   int class_count;
-  size_t limit;      /* bytes, unpacked; 0: SPARC_DATA_LIMIT */
-  long max_rows;     /* rows or examples; 0: SPARC_DATA_MAX_ROWS */
-  double validation; /* of sparc_data_load: the part of each class that validates; 0: a tenth */
+  size_t limit;              /* bytes, unpacked; 0: SPARC_DATA_LIMIT */
+  long max_rows;             /* rows or examples; 0: SPARC_DATA_MAX_ROWS */
+  double validation;         /* of sparc_data_load: the part of each class that validates; 0: a tenth */
+  const sparc_columns *like; /* CSV with a header: columns are found by these names, in any order, and others are left
+                                out. SPARC_FORMAT: a channel, the id or the time is missing; without the label, examples
+                                are unlabelled. Without a header columns are as the other options say. NULL: no names */
+  int texts;                 /* CSV: 1: keep ids and times, for sparc_dataset_id and sparc_dataset_time */
 } sparc_read_options;
 
 /* sparc_dataset_read reads a file, plain or gzip (told by its first bytes, not by its name); a pipe is fine.

@@ -46,6 +46,7 @@ typedef struct sparc_learn_run_config {
   int resume_or_create;         /* 1: as resume, but begin a learner if there is no such file */
   int force;                    /* 1: replace the file */
   int frozen;                   /* 1: predict only; the file is not written */
+  int by_position;              /* 1: a continued stream has its columns in the same order, whatever their names are */
 } sparc_learn_run_config;
 
 SPARC_API sparc_learn_run_config sparc_learn_run_defaults(void);
@@ -79,10 +80,11 @@ SPARC_API sparc_status sparc_learn_run_save(sparc_learn_run *run);
 /* ---- what came of it --------------------------------------------------------------------------- */
 
 typedef struct sparc_learn_run_result {
-  int resumed;      /* 1: the learner was restored from the file */
-  int unwritten;    /* 1: the file could not be locked or written */
-  long first, done; /* steps when the run began, and now */
-  long saved;       /* steps in the file; -1: none */
+  int resumed;         /* 1: the learner was restored from the file */
+  int unwritten;       /* 1: the file could not be locked or written */
+  long first, done;    /* steps when the run began, and now */
+  long saved;          /* steps in the file; -1: none */
+  const char *warning; /* how columns of a continued stream were taken by position; NULL: by name */
 } sparc_learn_run_result;
 SPARC_API sparc_learn_run_result sparc_learn_run_result_of(const sparc_learn_run *run);
 

@@ -50,6 +50,17 @@ typedef struct sparc_evaluation {
   double r2;       /* 1 less the squared error over that of each target's mean, mean over the outputs; likewise */
 } sparc_evaluation;
 
+/* What the columns of a table are called. Texts are UTF-8, not empty, and have at most SPARC_COLUMN_NAME bytes. */
+enum { SPARC_COLUMN_NAME = 255 };
+typedef struct sparc_columns {
+  int channels;                  /* length of channel; 0: channels have no names */
+  const char *const *channel;    /* no two alike */
+  int ignored;                   /* length of ignore */
+  const char *const *ignore;     /* columns that hold nothing to learn from */
+  const char *label, *id, *time; /* NULL: there is no such column, or it has no name */
+  int steps;                     /* 1: a row is one step, 0: a series */
+} sparc_columns;
+
 /* What a model needs besides weights to be used on raw data; every part may be absent. */
 typedef struct sparc_preprocessing {
   int channels; /* length of mean and deviation; 0: no normalisation */
@@ -61,6 +72,7 @@ typedef struct sparc_preprocessing {
   int change;       /* 1: the network is given what the channels have changed by and says what they will have
                        changed by; inputs and outputs of a model are values all the same */
   const char *data; /* name of the data set or task; NULL: unknown */
+  const sparc_columns *columns; /* names of the columns of the training data; NULL: unknown */
 } sparc_preprocessing;
 
 /* ---- models ------------------------------------------------------------------------------------ */

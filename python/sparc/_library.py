@@ -78,10 +78,16 @@ class sparc_forecast_score(Structure):
                 ("intervals", c_int), ("covered", c_int)]
 
 
+class sparc_columns(Structure):
+    _fields_ = [("channels", c_int), ("channel", POINTER(c_char_p)), ("ignored", c_int), ("ignore", POINTER(c_char_p)),
+                ("label", c_char_p), ("id", c_char_p), ("time", c_char_p), ("steps", c_int)]
+
+
 class sparc_preprocessing(Structure):
     _fields_ = [("channels", c_int), ("mean", POINTER(c_double)), ("deviation", POINTER(c_double)), ("classes", c_int),
                 ("labels", POINTER(c_char_p)), ("targets", c_int), ("target_mean", POINTER(c_double)),
-                ("target_deviation", POINTER(c_double)), ("change", c_int), ("data", c_char_p)]
+                ("target_deviation", POINTER(c_double)), ("change", c_int), ("data", c_char_p),
+                ("columns", POINTER(sparc_columns))]
 
 
 class sparc_samples(Structure):
@@ -95,7 +101,8 @@ class sparc_read_options(Structure):
                 ("time_column", c_char_p), ("channels", c_int), ("decimal", c_char_p), ("header", c_int),
                 ("labels_path", c_char_p), ("labels_data", c_void_p), ("labels_size", c_size_t),
                 ("series_array", c_char_p), ("labels_array", c_char_p), ("classes", POINTER(c_char_p)),
-                ("class_count", c_int), ("limit", c_size_t), ("max_rows", c_long), ("validation", c_double)]
+                ("class_count", c_int), ("limit", c_size_t), ("max_rows", c_long), ("validation", c_double),
+                ("like", POINTER(sparc_columns)), ("texts", c_int)]
 
 
 # the structures above are those of this version; before 1.0 the next one may change them

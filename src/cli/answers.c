@@ -2,6 +2,7 @@
 /* answers.c: CSV as RFC 4180 has it, and JSON lines. */
 #include "cli/answers.h"
 
+#include "base/plain_text.h"
 #include "cli/cli.h"
 #include "io/json.h"
 
@@ -17,8 +18,12 @@ static const char *label_of(const answers *w, int class_index, char number[16]) 
   return number;
 }
 
-/* a field of RFC 4180, in quotes where it needs them */
-static void put_field(const char *text) {
+/* a field of RFC 4180, in quotes where it needs them; on a terminal without what could act on it */
+static void put_field(const answers *w, const char *text) {
+  if (w->terminal) {
+    put_plain(stdout, text);
+    return;
+  }
   if (!strpbrk(text, ",\"\r\n")) {
     fputs(text, stdout);
     return;
@@ -32,18 +37,59 @@ static void put_field(const char *text) {
 }
 
 /* a column of the heading, whose name is made from another one */
-static void put_name(const char *name, const char *suffix) {
+static void put_name(const answers *w, const char *name, const char *suffix) {
   char text[320];
   snprintf(text, sizeof text, "%s%s", name, suffix);
   putchar(',');
-  put_field(text);
+  put_field(w, text);
+}
+
+/* ---- ids and times ---- */
+
+void answers_use(answers *w, const sparc_dataset *data) {
+  w->data = data;
+  w->example = 0;
+}
+
+static const char *id_of(const answers *w) { return w->data ? sparc_dataset_id(w->data, w->example) : NULL; }
+static const char *time_of(const answers *w, int step) {
+  return w->data ? sparc_dataset_time(w->data, w->example, step) : NULL;
+}
+
+/* what the file calls a column, or a word for it */
+static const char *column_of(const char *name, const char *word) { return name ? name : word; }
+
+/* the number of what is written, and its id */
+static void put_row(const answers *w) {
+  const char *id = id_of(w);
+  printf("%ld", w->row);
+  if (!id) return;
+  putchar(',');
+  put_field(w, id);
+}
+
+static json_t *json_row(const answers *w, const char *unit) {
+  json_t *object = json_pack("{s:I}", unit, (json_int_t)w->row);
+  if (object && id_of(w)) json_object_set_new(object, "id", json_text(id_of(w)));
+  return object;
+}
+
+static void head_row(const answers *w) {
+  static const sparc_columns none;
+  const sparc_columns *names = w->data ? sparc_dataset_columns(w->data) : NULL;
+  if (!names) names = &none;
+  fputs(w->unit, stdout);
+  if (id_of(w)) put_name(w, column_of(names->id, "id"), "");
+  if (w->kind == ANSWER_CLASSES) fputs(",class", stdout);
+  if (w->kind != ANSWER_STEPS) return;
+  fputs(",step", stdout);
+  if (time_of(w, 0)) put_name(w, column_of(names->time, "time"), "");
 }
 
 void answers_header(const answers *w) {
   char number[16], name[300];
   if (w->jsonl) return;
-  static const char *const columns[] = {[ANSWER_CLASSES] = ",class", [ANSWER_NUMBERS] = "", [ANSWER_STEPS] = ",step"};
-  printf("%s%s", w->unit, columns[w->kind]);
+  head_row(w);
   for (int i = 0; i < w->outputs; i++) {
     if (w->kind == ANSWER_CLASSES)
       snprintf(name, sizeof name, "p(%s)", label_of(w, i, number));
@@ -53,11 +99,11 @@ void answers_header(const answers *w) {
       snprintf(name, sizeof name, "prediction");
     else
       snprintf(name, sizeof name, "output %d", i + 1);
-    put_name(name, "");
-    if (w->low) put_name(name, " low");
-    if (w->low) put_name(name, " high");
+    put_name(w, name, "");
+    if (w->low) put_name(w, name, " low");
+    if (w->low) put_name(w, name, " high");
   }
-  for (int i = 0; w->anomaly && i < w->inputs; i++) put_name(w->channel[i], " anomaly");
+  for (int i = 0; w->anomaly && i < w->inputs; i++) put_name(w, w->channel[i], " anomaly");
   putchar('\n');
 }
 
@@ -74,13 +120,15 @@ void answers_class(const answers *w, const float *p) {
     json_t *probabilities = json_object();
     for (int i = 0; i < w->outputs; i++)
       json_object_set_new(probabilities, label_of(w, i, number), json_real((double)p[i]));
-    cli_json_line(w->who,
-                  json_pack("{s:I, s:o, s:o}", w->unit, (json_int_t)w->row, "class",
-                            json_text(label_of(w, greatest(p, w->outputs), number)), "probabilities", probabilities));
+    json_t *object = json_row(w, w->unit);
+    json_object_set_new(object, "class", json_text(label_of(w, greatest(p, w->outputs), number)));
+    json_object_set_new(object, "probabilities", probabilities);
+    cli_json_line(w->who, object);
     return;
   }
-  printf("%ld,", w->row);
-  put_field(label_of(w, greatest(p, w->outputs), number));
+  put_row(w);
+  putchar(',');
+  put_field(w, label_of(w, greatest(p, w->outputs), number));
   for (int i = 0; i < w->outputs; i++) printf(",%.6g", (double)p[i]);
   putchar('\n');
 }
@@ -100,7 +148,8 @@ static json_t *json_numbers(const float *value, int count) {
 }
 
 static void answer_object(const answers *w, const float *y) {
-  json_t *object = json_pack("{s:I, s:o}", w->unit, (json_int_t)w->row, "outputs", json_numbers(y, w->outputs));
+  json_t *object = json_row(w, w->unit);
+  if (object) json_object_set_new(object, "outputs", json_numbers(y, w->outputs));
   if (object && w->low) {
     json_object_set_new(object, "low", json_numbers(w->low, w->outputs));
     json_object_set_new(object, "high", json_numbers(w->high, w->outputs));
@@ -114,7 +163,7 @@ void answers_numbers(const answers *w, const float *y) {
     answer_object(w, y);
     return;
   }
-  printf("%ld", w->row);
+  put_row(w);
   for (int i = 0; i < w->outputs; i++) {
     printf(",%.9g", (double)y[i]);
     if (w->low) put_number(w->low[i]), put_number(w->high[i]);
@@ -123,20 +172,29 @@ void answers_numbers(const answers *w, const float *y) {
   putchar('\n');
 }
 
-void answers_steps(const answers *w, const float *y, int length) {
-  json_t *steps = json_array();
-  for (int t = 0; t < length; t++, y += w->outputs) {
-    json_t *values = json_array();
-    if (!w->jsonl) printf("%ld,%d", w->row, t + 1);
-    for (int i = 0; i < w->outputs; i++) {
-      json_array_append_new(values, json_real((double)y[i]));
-      if (!w->jsonl) printf(",%.6g", (double)y[i]);
-    }
-    json_array_append_new(steps, values);
-    if (!w->jsonl) putchar('\n');
+static void put_step(const answers *w, const float *y, int step) {
+  const char *time = time_of(w, step);
+  put_row(w);
+  printf(",%d", step + 1);
+  if (time) {
+    putchar(',');
+    put_field(w, time);
   }
-  if (w->jsonl)
-    cli_json_line(w->who, json_pack("{s:I, s:o}", "row", (json_int_t)w->row, "outputs", steps));
-  else
-    json_decref(steps);
+  for (int i = 0; i < w->outputs; i++) printf(",%.6g", (double)y[i]);
+  putchar('\n');
+}
+
+void answers_steps(const answers *w, const float *y, int length) {
+  if (!w->jsonl) {
+    for (int t = 0; t < length; t++) put_step(w, y + (size_t)t * (size_t)w->outputs, t);
+    return;
+  }
+  json_t *object = json_row(w, "row"), *steps = json_array(), *times = time_of(w, 0) ? json_array() : NULL;
+  for (int t = 0; t < length; t++, y += w->outputs) {
+    json_array_append_new(steps, json_numbers(y, w->outputs));
+    if (times) json_array_append_new(times, json_text(time_of(w, t)));
+  }
+  if (times) json_object_set_new(object, "times", times);
+  json_object_set_new(object, "outputs", steps);
+  cli_json_line(w->who, object);
 }

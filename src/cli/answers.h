@@ -3,6 +3,8 @@
 #ifndef SPARC_CLI_ANSWERS_H
 #define SPARC_CLI_ANSWERS_H
 
+#include "sparc/data.h"
+
 #include <stdbool.h>
 
 extern const char *const answer_styles[]; /* csv, jsonl; ends with NULL */
@@ -25,7 +27,13 @@ typedef struct answers {
   const float *anomaly;       /* (inputs) of the values at hand; NULL: none */
   const char *const *channel; /* (inputs) their names */
   int inputs;
+  const sparc_dataset *data; /* whose ids and times are written, too, where it has any; NULL: none */
+  int example;               /* of it: what is written next */
+  bool terminal;             /* texts are shown to a person */
 } answers;
+
+/* answers_use says which data set predictions are of; before the header */
+void answers_use(answers *w, const sparc_dataset *data);
 
 void answers_header(const answers *w); /* CSV has one */
 void answers_class(const answers *w, const float *p /* outputs: probabilities */);

@@ -3,10 +3,12 @@
  * neighbour would do. */
 #include "base/error.h"
 #include "base/plain_text.h"
+#include "cli/channels.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "data/nearest.h"
+#include "io/dtype.h"
 #include "io/json.h"
 #include "nn/head.h"
 #include "run/data.h"
@@ -31,6 +33,7 @@ typedef struct eval_settings {
   int baseline; /* -1: a model */
   double window;
   int threads;
+  int by_position;
   sparc_read_options read;
   tool_settings tool;
 } eval_settings;
@@ -56,6 +59,7 @@ static const setting eval_rows[] = {
      .argument = "PART",
      .help = "Evaluate on the part fit, validation or test of the data set"},
     ROOT_SETTING(eval_settings),
+    BY_POSITION_SETTING(eval_settings),
     {.name = "baseline",
      .type = SETTING_CHOICE,
      .offset = offsetof(eval_settings, baseline),
@@ -142,6 +146,15 @@ static sparc_status use_dataset(sparc_dataset *dataset, const sparc_read_options
   return status;
 }
 
+/* a table without the column of the label reads as one of unlabelled examples, which nothing can be compared with */
+static sparc_status check_label(const sparc_dataset *dataset, const sparc_read_options *read, const char *name) {
+  const sparc_columns *columns = sparc_dataset_columns(dataset);
+  if (!read->like || !read->like->label || !columns || columns->label || read->goal == SPARC_GOAL_FORECAST)
+    return SPARC_OK;
+  return fail(SPARC_FORMAT, "%.200s: column '%s' is missing, which held the label in training", name,
+              quote(read->like->label).text);
+}
+
 static sparc_status find_set_part(const eval_settings *e, const sparc_data_options *options, subject *s) {
   const sparc_status status = sparc_data_load(e->argument[1], options, &s->split);
   if (status != SPARC_OK) return status;
@@ -163,15 +176,20 @@ static sparc_status find_subject(const eval_settings *e, const sparc_model *mode
   const sparc_preprocessing *p = sparc_model_preprocessing(model);
   const char *protocol = sparc_model_metadata(model, "run.protocol");
   sparc_read_options recalled = e->read;
+  sparc_columns names;
   const sparc_status status = read_recall(model, &recalled);
   if (status != SPARC_OK) return status;
   sparc_read_options read = read_settled(&recalled);
+  read.like = e->by_position ? NULL : channels_like(model, &e->read, &names);
   read.classes = p->classes ? p->labels : NULL;
   read.class_count = p->classes;
   if (is_task(e->argument[1])) return find_task_part(e, s);
   if (e->part < 0 && is_file(e->argument[1])) {
-    const sparc_status read_status = sparc_dataset_read(e->argument[1], &read, &s->whole);
-    return read_status == SPARC_OK ? use_dataset(s->whole, &read, e->argument[1], "all", s) : read_status;
+    sparc_status read_status = sparc_dataset_read(e->argument[1], &read, &s->whole);
+    if (read_status == SPARC_OK) read_status = check_label(s->whole, &read, e->argument[1]);
+    if (read_status != SPARC_OK) return read_status;
+    channels_warn(e->who, e->argument[1], read.like, sparc_dataset_columns(s->whole));
+    return use_dataset(s->whole, &read, e->argument[1], "all", s);
   }
   const bool official = protocol && strcmp(protocol, "official") == 0;
   const sparc_data_options options = {

@@ -263,6 +263,8 @@ static sparc_status begin(learn_command *c, const char *line, size_t size) {
   status = make_extras(c, &l);
   if (status != SPARC_OK) return status;
   c->begun = true;
+  const char *warning = sparc_learn_run_result_of(c->run).warning;
+  if (warning && !c->tool.quiet) cli_message(c->who, "warning: %s", warning);
   const bool classes = l.goal == SPARC_LEARN_CLASSES;
   c->answers = (answers){.who = c->who,
                          .labels = classes ? sparc_learn_run_outputs(c->run) : NULL,
@@ -275,7 +277,8 @@ static sparc_status begin(learn_command *c, const char *line, size_t size) {
                          .high = c->high,
                          .anomaly = c->anomaly,
                          .channel = sparc_learn_run_channels(c->run),
-                         .inputs = l.network.inputs};
+                         .inputs = l.network.inputs,
+                         .terminal = isatty(STDOUT_FILENO)};
   if (prints_answers(c)) answers_header(&c->answers);
   progress_note(c->progress, "learner   %s (%d modes, %zu parameters), inputs %d, outputs %d%s", l.network.cell,
                 l.network.H, sparc_network_sizes_of(sparc_learner_network(sparc_learn_run_learner(c->run))).params,

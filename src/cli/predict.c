@@ -7,15 +7,19 @@
  */
 #include "base/error.h"
 #include "cli/answers.h"
+#include "cli/channels.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/settings.h"
 #include "data/text.h"
 #include "nn/head.h"
+#include "online/stream.h"
 #include "run/read_settings.h"
 #include "run/run_settings.h"
 #include "sparc/train.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,7 +32,9 @@ typedef struct predict_settings {
   int style; /* CSV or JSONL */
   int follow, keep_going;
   int threads;
+  int by_position;
   sparc_read_options read;
+  sparc_columns like; /* names that columns are matched with */
 } predict_settings;
 
 /* ---- options ------------------------------------------------------------------------------------- */
@@ -62,6 +68,7 @@ static const setting predict_rows[] = {
      .offset = offsetof(predict_settings, keep_going),
      .group = "Standard input:",
      .help = "Report a bad line, leave it out and go on"},
+    BY_POSITION_SETTING(predict_settings),
     THREADS_SETTING(predict_settings, threads, "all processors"),
 };
 static const settings_table predict_table = {predict_rows, sizeof predict_rows / sizeof *predict_rows};
@@ -91,6 +98,7 @@ static sparc_status predict_batch(sparc_model *model, const sparc_samples *sampl
       answers_numbers(w, outputs + (size_t)i * row);
     else
       answers_steps(w, outputs + (size_t)i * row, samples->at(samples->source, i).length);
+    w->example++;
   }
   sparc_free(outputs);
   return status;
@@ -139,11 +147,16 @@ static sparc_status predict_file(sparc_model *model, const predict_settings *s, 
   sparc_read_options read = read_settled(&s->read);
   read.classes = w->labels;
   read.class_count = w->labels ? w->outputs : 0;
+  read.texts = 1;
   sparc_dataset *dataset;
   sparc_status status = cli_hint_unlabelled(s->input, &read, sparc_dataset_read(s->input, &read, &dataset));
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(dataset);
-  if (status == SPARC_OK) answers_header(w);
-  if (status == SPARC_OK) status = predict_dataset(model, dataset, w);
+  if (status == SPARC_OK) {
+    channels_warn(w->who, s->input, read.like, sparc_dataset_columns(dataset));
+    answers_use(w, dataset);
+    answers_header(w);
+    status = predict_dataset(model, dataset, w);
+  }
   sparc_dataset_free(dataset);
   return blame(s->input, status);
 }
@@ -155,7 +168,13 @@ typedef struct pending { /* rows that have been read and not yet answered */
   sparc_read_options read; /* of one row */
   int count, longest;
   long line;
-  float *state, *outputs; /* of the only sequence, a step a line; NULL: each line is a sequence */
+  float *state, *outputs;    /* of the only sequence, a step a line; NULL: each line is a sequence */
+  const sparc_columns *like; /* names of the model's channels; NULL: none */
+  stream_columns columns;    /* of a sequence whose first line names its columns */
+  bool named;
+  float *x; /* (channels) of a step of it */
+  char *id; /* as long as a line */
+  size_t id_room;
 } pending;
 
 static sparc_sample pending_sample(const void *user, int index) {
@@ -224,16 +243,69 @@ static sparc_status check_one_step(const pending *p, const sparc_dataset *row) {
 static sparc_status start_sequence(const sparc_model *model, pending *p, int outputs) {
   p->state = sparc_alloc(sparc_model_state_size(model) * sizeof *p->state);
   p->outputs = sparc_alloc((size_t)outputs * sizeof *p->outputs);
-  return p->state && p->outputs ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the state of a sequence");
+  p->x = sparc_alloc((size_t)p->read.channels * sizeof *p->x);
+  return p->state && p->outputs && p->x ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the state of a sequence");
+}
+
+/* whether the first line of a sequence names its columns, among them all channels of the model */
+static sparc_status learn_header(pending *p, const char *text, size_t size) {
+  sparc_dataset *row;
+  if (parse_line(p, text, size, &row) == SPARC_OK) {
+    sparc_dataset_free(row);
+    return SPARC_OK;
+  }
+  char *roles = malloc((size_t)p->like->channels + 1);
+  if (!roles) return fail(SPARC_NO_MEMORY, "no memory for %d columns", p->like->channels);
+  memset(roles, 'i', (size_t)p->like->channels);
+  roles[p->like->channels] = '\0';
+  const stream_options options = {.decimal = p->read.decimal ? *p->read.decimal : '.'};
+  const stream_known known = {.roles = roles, .names = p->like->channel};
+  const sparc_status status = stream_learn(&options, &known, text, size, name_line(p).text, &p->columns);
+  free(roles);
+  p->named = status == SPARC_OK && p->columns.by_name;
+  return status;
+}
+
+/* the values of a line by the names of its columns */
+static sparc_status read_named(pending *p, const char *text, size_t size) {
+  stream_step step;
+  if (size + 1 > p->id_room) {
+    free(p->id);
+    p->id_room = 2 * (size + 1);
+    p->id = malloc(p->id_room);
+    if (!p->id) p->id_room = 0;
+    if (!p->id) return fail(SPARC_NO_MEMORY, "no memory for a line of %zu bytes", size);
+  }
+  const sparc_status status = stream_read(&p->columns, text, size, name_line(p).text, p->x, NULL, p->id, &step);
+  for (int i = 0; i < p->read.channels && status == SPARC_OK; i++)
+    if (!isfinite(p->x[i]))
+      return fail(SPARC_FORMAT, "%s: a value is missing, expected all of a step", name_line(p).text);
+  return status;
+}
+
+static sparc_status read_unnamed(pending *p, const char *text, size_t size) {
+  sparc_dataset *row;
+  sparc_status status = parse_line(p, text, size, &row);
+  if (status == SPARC_OK) status = check_one_step(p, row);
+  if (status == SPARC_OK) memcpy(p->x, sparc_dataset_series(row, 0), (size_t)p->read.channels * sizeof *p->x);
+  sparc_dataset_free(row);
+  return status;
+}
+
+/* the first line of a sequence, of which the model knows the names of channels */
+static sparc_status take_first(pending *p, const char *text, size_t size, const answers *w) {
+  const sparc_status status = learn_header(p, text, size);
+  if (status == SPARC_OK && !p->named) channels_warn(w->who, "standard input", p->like, NULL);
+  return status;
 }
 
 /* feeds one step and writes what the model says of the sequence so far */
 static sparc_status take_step(sparc_model *model, pending *p, const char *text, size_t size, answers *w) {
-  sparc_dataset *row;
-  sparc_status status = parse_line(p, text, size, &row);
-  if (status == SPARC_OK) status = check_one_step(p, row);
-  if (status == SPARC_OK) status = sparc_model_step(model, p->state, sparc_dataset_series(row, 0), p->outputs);
-  sparc_dataset_free(row);
+  sparc_status status = SPARC_OK;
+  if (p->line == 1 && p->like) status = take_first(p, text, size, w);
+  if (status != SPARC_OK || (p->line == 1 && p->named)) return status;
+  status = p->named ? read_named(p, text, size) : read_unnamed(p, text, size);
+  if (status == SPARC_OK) status = sparc_model_step(model, p->state, p->x, p->outputs);
   if (status != SPARC_OK) return status;
   w->row++;
   (w->kind == ANSWER_CLASSES ? answers_class : answers_numbers)(w, p->outputs);
@@ -271,7 +343,8 @@ static sparc_status predict_stream(sparc_model *model, const predict_settings *s
                         .unlabelled = 1,
                         .header = -1,
                         .channels = s->read.channels ? s->read.channels : inputs,
-                        .decimal = s->read.decimal}};
+                        .decimal = s->read.decimal},
+               .like = s->read.like && s->read.like->channels == inputs ? s->read.like : NULL};
   sparc_status status = s->follow ? start_sequence(model, &p, w->outputs) : SPARC_OK;
   if (status == SPARC_OK) {
     answers_header(w);
@@ -283,21 +356,48 @@ static sparc_status predict_stream(sparc_model *model, const predict_settings *s
   const sparc_status rest = answer_rows(model, &p, w);
   sparc_free(p.state);
   sparc_free(p.outputs);
+  sparc_free(p.x);
+  free(p.id);
+  stream_free(&p.columns);
   if (status != SPARC_OK) return blame("standard input", fail(status, "%s", sentence));
   return blame("standard input", rest);
 }
 
 /* ---- the command --------------------------------------------------------------------------------- */
 
+/* what outputs that are numbers are called: the column of the label, or of a forecast the channel and how many steps
+ * ahead; NULL: nothing is known. sparc_free releases the list. */
+static const char **name_outputs(const sparc_model *model, const sparc_read_options *read) {
+  enum { NAME = SPARC_COLUMN_NAME + 16 };
+  const sparc_columns *columns = sparc_model_preprocessing(model)->columns;
+  const int outputs = sparc_model_outputs(model);
+  const bool forecast = columns && sparc_model_preprocessing(model)->change && columns->channels == outputs;
+  if (!forecast && !(columns && columns->label && outputs == 1)) return NULL;
+  const char **list = sparc_alloc((size_t)outputs * (sizeof *list + NAME));
+  char *text = list ? (char *)(list + outputs) : NULL;
+  for (int i = 0; list && i < outputs; i++, text += NAME) {
+    if (forecast)
+      snprintf(text, NAME, "%s+%d", columns->channel[i], read->horizon > 0 ? read->horizon : 1);
+    else
+      snprintf(text, NAME, "%s", columns->label);
+    list[i] = text;
+  }
+  return list;
+}
+
 static sparc_status predict(const char *who, predict_settings *s) {
   sparc_model *model;
   sparc_status status = cli_model_load(s->model, s->input, s->threads, &model);
+  if (status == SPARC_OK && !s->by_position) s->read.like = channels_like(model, &s->read, &s->like);
   if (status == SPARC_OK) status = read_recall(model, &s->read);
   if (status == SPARC_OK) {
     const sparc_network_config network = sparc_network_config_of(sparc_model_network(model));
     const sparc_preprocessing *known = sparc_model_preprocessing(model);
     const bool values = head_learns_values(network.head, known->targets > 0);
+    const char **names = values ? name_outputs(model, &s->read) : NULL;
     answers w = {.who = who,
+                 .names = names,
+                 .terminal = isatty(STDOUT_FILENO),
                  .labels = known->classes ? known->labels : NULL,
                  .outputs = network.head->outputs,
                  .kind = head_has_steps(network.head) && !s->follow ? ANSWER_STEPS
@@ -306,6 +406,7 @@ static sparc_status predict(const char *who, predict_settings *s) {
                  .unit = s->follow ? "step" : "row",
                  .jsonl = s->style == JSONL};
     status = strcmp(s->input, "-") == 0 ? predict_stream(model, s, &w) : predict_file(model, s, &w);
+    sparc_free(names);
   }
   sparc_model_free(model);
   return status;

@@ -21,6 +21,8 @@ void builder_close(builder *b) {
   sparc_free(b->values);
   sparc_free(b->examples);
   sparc_free(b->targets);
+  column_names_release(b->columns);
+  text_block_release(b->texts);
   class_map_release(b->map);
   label_list_free(&b->labels);
   *b = (builder){.count = 0};
@@ -87,7 +89,8 @@ size_t builder_end(builder *b, size_t length) {
   const float *values = b->values + b->used;
   size_t missing = 0;
   for (size_t i = 0; i < count; i++) missing += isnan(values[i]) != 0;
-  b->examples[b->count++] = (example){b->used, (int)length, -1, missing, 0};
+  const size_t text = b->texts ? b->texts->count : 0;
+  b->examples[b->count++] = (example){b->used, (int)length, -1, missing, 0, text};
   b->used += count;
   return missing;
 }
@@ -167,6 +170,31 @@ place place_example(const source *s, size_t number) {
   return p;
 }
 
+/* ---- texts ---- */
+
+sparc_status builder_text(builder *b, span text) {
+  text_block *t = b->texts;
+  if (t->count == t->capacity) {
+    const size_t capacity = next_capacity(t->capacity, t->count + 1);
+    size_t *at = resized(t->at, capacity, sizeof *at);
+    if (!at) return no_memory();
+    t->at = at;
+    t->capacity = capacity;
+  }
+  if (t->used + text.size + 1 > t->room) {
+    const size_t room = next_capacity(t->room, t->used + text.size + 1);
+    char *bytes = resized(t->bytes, room, 1);
+    if (!bytes) return no_memory();
+    t->bytes = bytes;
+    t->room = room;
+  }
+  t->at[t->count++] = t->used;
+  if (text.size) memcpy(t->bytes + t->used, text.at, text.size);
+  t->bytes[t->used + text.size] = '\0';
+  t->used += text.size + 1;
+  return SPARC_OK;
+}
+
 /* ---- the end ---- */
 
 /* numbers the classes when they were collected */
@@ -207,6 +235,10 @@ sparc_status builder_finish(builder *b, const char *name, sparc_dataset **out) {
   }
   if (targets) *targets = (value_block){1, b->targets};
   d->targets = targets;
+  d->columns = b->columns;
+  d->texts = b->texts;
+  b->columns = NULL;
+  b->texts = NULL;
   d->target_width = b->target_width;
   d->target_steps = b->target_steps;
   b->targets = NULL;

@@ -34,8 +34,9 @@ sparc_status read_csv(builder *b, const source *s, const source *labels, const s
   const size_t before = b->count;
   sparc_status status = csv_open(&f, s, o->decimal ? *o->decimal : '.');
   if (status == SPARC_OK) status = csv_columns_learn(&c, f, b->c, o);
+  if (status == SPARC_OK && !b->columns) status = csv_columns_names(&c, &f, &b->columns);
   if (status == SPARC_OK && c.named) status = csv_skip_row(&f);
-  if (status == SPARC_OK) status = csv_is_long(o) ? read_csv_long(b, &f, &c) : read_wide(b, &f, &c);
+  if (status == SPARC_OK) status = c.steps ? read_csv_long(b, &f, &c) : read_wide(b, &f, &c);
   if (status == SPARC_OK && b->count == before)
     status = fail(SPARC_FORMAT, "%s:%zu: no rows after the header", f.at.label, f.at.line);
   csv_columns_free(&c);

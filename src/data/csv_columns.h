@@ -20,13 +20,16 @@ typedef struct csv_columns {
   int channels;  /* of the series that a row holds */
   bool named;    /* the first row is a header */
   bool labelled;
+  bool steps; /* a row is one step, and the values are its channels */
 } csv_columns;
 
-/* csv_columns_learn learns from the first row, which is read again later, and from the options. A file is long when
- * the options name a column of times or ids: then a row is one step, and the values are its channels. */
+/* csv_columns_learn learns from the first row, which is read again later, and from the options. A row is a step when
+ * the options name a column of times or ids, and in forecasts where nothing else is possible. */
 sparc_status csv_columns_learn(csv_columns *c, csv_text f, locale_t locale, const sparc_read_options *o);
 void csv_columns_free(csv_columns *c);
-bool csv_is_long(const sparc_read_options *o);
+
+/* csv_columns_names makes *out what a header says of the columns, NULL if there is none */
+sparc_status csv_columns_names(const csv_columns *c, const csv_text *f, column_names **out);
 
 /* one row, before anything is made of it */
 typedef struct csv_row {

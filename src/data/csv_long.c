@@ -136,9 +136,17 @@ static bool labels_vary(const long_rows *r) {
   return false;
 }
 
+/* the id of an example and the times of its steps, as far as the file has them */
+static sparc_status keep_texts(builder *b, const step *steps, size_t count) {
+  sparc_status status = b->texts->ids ? builder_text(b, span_trim(steps[0].id)) : SPARC_OK;
+  for (size_t i = 0; i < count && b->texts->times && status == SPARC_OK; i++)
+    status = builder_text(b, span_trim(steps[i].time));
+  return status;
+}
+
 static sparc_status append_example(builder *b, const csv_text *f, const long_rows *r, size_t from, size_t count) {
   float *values;
-  const sparc_status status = builder_begin(b, count, &values);
+  sparc_status status = builder_begin(b, count, &values);
   if (status != SPARC_OK) return status;
   for (size_t i = 0; i < count; i++)
     memcpy(values + i * r->channels, r->values + r->steps[from + i].row * r->channels, r->channels * sizeof *values);
@@ -148,13 +156,23 @@ static sparc_status append_example(builder *b, const csv_text *f, const long_row
     return bad_line(&at, "all values of id '%s' are missing, expected at least one number",
                     span_quote(r->steps[from].id).text);
   }
-  if (!r->labelled) return SPARC_OK;
+  if (b->texts) status = keep_texts(b, r->steps + from, count);
+  if (status != SPARC_OK || !r->labelled) return status;
   if (r->targets) return target_steps(b, f, r->steps + from, count, r->targets);
   return label_example(b, f, r->steps + from, count);
 }
 
+/* which texts there are to keep */
+static void note_texts(text_block *texts, const csv_columns *c) {
+  for (size_t i = 0; i < c->count; i++) {
+    texts->ids = texts->ids || c->at[i].role == COLUMN_ID;
+    texts->times = texts->times || c->at[i].role == COLUMN_TIME;
+  }
+}
+
 sparc_status read_csv_long(builder *b, csv_text *f, const csv_columns *c) {
   long_rows r = {.channels = c->values, .labelled = c->labelled};
+  if (b->texts) note_texts(b->texts, c);
   b->channels = c->channels;
   sparc_status status = collect(b, f, c, &r);
   if (status == SPARC_OK && r.count) {

@@ -49,6 +49,23 @@ const char *sparc_dataset_label(const sparc_dataset *d, int class_index) {
   return class_index >= 0 && class_index < sparc_dataset_classes(d) ? d->map->names[class_index] : NULL;
 }
 
+const sparc_columns *sparc_dataset_columns(const sparc_dataset *d) {
+  return d && d->columns ? &d->columns->view : NULL;
+}
+
+static const char *text_at(const sparc_dataset *d, size_t i) { return d->texts->bytes + d->texts->at[i]; }
+
+const char *sparc_dataset_id(const sparc_dataset *d, int i) {
+  const example *e = find(d, i);
+  return e && d->texts && d->texts->ids ? text_at(d, e->text) : NULL;
+}
+
+const char *sparc_dataset_time(const sparc_dataset *d, int i, int step) {
+  const example *e = find(d, i);
+  if (!e || !d->texts || !d->texts->times || step < 0 || step >= e->length) return NULL;
+  return text_at(d, e->text + d->texts->ids + (size_t)step);
+}
+
 int sparc_dataset_shortest(const sparc_dataset *d) {
   int length = d ? INT_MAX : 0;
   for (int i = 0; i < sparc_dataset_count(d); i++)
@@ -79,8 +96,17 @@ static void release_block(value_block *block) {
   sparc_free(block);
 }
 
+void text_block_release(text_block *texts) {
+  if (!texts || atomic_fetch_sub(&texts->references, 1) != 1) return;
+  free(texts->bytes);
+  free(texts->at);
+  sparc_free(texts);
+}
+
 void sparc_dataset_free(sparc_dataset *d) {
   if (!d) return;
+  column_names_release(d->columns);
+  text_block_release(d->texts);
   release_block(d->block);
   release_block(d->targets);
   class_map_release(d->map);
@@ -133,6 +159,9 @@ sparc_status sparc_dataset_subset(const sparc_dataset *d, const int *indices, in
   view->targets = d->targets;
   view->target_width = d->target_width;
   view->target_steps = d->target_steps;
+  view->columns = column_names_share(d->columns);
+  if (d->texts) atomic_fetch_add(&d->texts->references, 1);
+  view->texts = d->texts;
   *out = view;
   return SPARC_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef SPARC_DATA_DATASET_H
 #define SPARC_DATA_DATASET_H
 
+#include "data/column_names.h"
 #include "data/labels.h"
 #include "sparc/data.h"
 
@@ -18,7 +19,17 @@ typedef struct example {
   int class_index;
   size_t missing; /* values that are NaN */
   size_t target;  /* of its first target in their block */
+  size_t text;    /* of its id among the texts; those of its times follow */
 } example;
+
+/* ids and times as the file has them, shared */
+typedef struct text_block {
+  atomic_int references;
+  char *bytes; /* one text behind the other, each terminated */
+  size_t *at;  /* where each begins */
+  size_t count, capacity, used, room;
+  bool ids, times; /* which of them there are */
+} text_block;
 
 struct sparc_dataset {
   char *name;
@@ -26,9 +37,11 @@ struct sparc_dataset {
   class_map *map;
   example *examples; /* [count] */
   int count, channels;
-  value_block *targets; /* NULL: none */
-  int target_width;     /* numbers of one target */
-  bool target_steps;    /* one for every step */
+  value_block *targets;  /* NULL: none */
+  int target_width;      /* numbers of one target */
+  bool target_steps;     /* one for every step */
+  column_names *columns; /* NULL: without names */
+  text_block *texts;     /* NULL: not kept */
 };
 
 /* dataset_values returns the values of an example for writing. Before the first write call dataset_own, which gives the
@@ -43,6 +56,8 @@ sparc_status dataset_window(const sparc_dataset *d, int from, int to, int length
 /* dataset_target_scale computes mean and deviation of each of the target's numbers, as sparc_normalisation_fit does of
  * channels */
 void dataset_target_scale(const sparc_dataset *d, double *mean, double *deviation);
+
+void text_block_release(text_block *texts); /* NULL is fine */
 
 /* dataset_rename sets the name; false without memory */
 bool dataset_rename(sparc_dataset *d, const char *name);
@@ -68,8 +83,10 @@ typedef struct builder {
   size_t targeted;  /* examples that have a target */
   int target_width; /* 0: not known yet */
   bool target_steps;
-  const char *label; /* of the source that is being read */
-  size_t max_rows;   /* more are refused */
+  const char *label;     /* of the source that is being read */
+  size_t max_rows;       /* more are refused */
+  column_names *columns; /* of the first file that has names */
+  text_block *texts;     /* NULL: not asked for */
 } builder;
 
 sparc_status builder_open(builder *b);
@@ -94,6 +111,9 @@ sparc_status builder_label(builder *b, const char *where, span label);
  * its steps */
 sparc_status builder_parse_target(const builder *b, const char *where, span text, float *value);
 sparc_status builder_target(builder *b, const char *where, const float *values, size_t width, bool steps);
+
+/* builder_text keeps a text of the last example: its id, then the times of its steps */
+sparc_status builder_text(builder *b, span text);
 
 /* builder_finish makes the data set and leaves the builder empty */
 sparc_status builder_finish(builder *b, const char *name, sparc_dataset **out);

@@ -68,6 +68,7 @@ sparc_status dataset_window(const sparc_dataset *d, int from, int to, int length
   builder b;
   sparc_status status = builder_open(&b);
   b.channels = d->channels;
+  b.columns = column_names_share(d->columns);
   b.max_rows = SIZE_MAX;
   for (int at = from; status == SPARC_OK; at += stride) {
     const int steps = to - at < length ? to - at : length;

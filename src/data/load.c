@@ -35,6 +35,7 @@ static sparc_status read_part(const request *r, const char *const *paths, int co
   const bool named = r->where->variant != NULL;
   if (named) read.labels_path = NULL, read.labels_data = NULL;
   if (like) read.classes = like->map->names, read.class_count = like->map->count;
+  if (like && like->columns) read.like = &like->columns->view;
   sparc_status status = named && r->where->variant->labels ? need_labels(paths[0]) : SPARC_OK;
   if (status == SPARC_OK) status = read_files(paths, count, &read, out);
   if (status == SPARC_OK && named && r->where->variant->permuted) status = permute_steps(*out);

@@ -147,6 +147,8 @@ static sparc_status check_options(const sparc_read_options *o) {
     return fail(SPARC_INVALID, "decimal is '%s', expected . or ,", quote(o->decimal).text);
   if (o->class_count < 0 || (o->class_count && !o->classes))
     return fail(SPARC_INVALID, "class_count is %d, expected 0 or the number of classes", o->class_count);
+  const sparc_status names = column_names_check(o->like, 0);
+  if (names != SPARC_OK) return names;
   for (int i = 0; i < o->class_count; i++) {
     const char *name = o->classes[i];
     if (!name || !*name || strlen(name) > LABEL_MAX || !span_is_utf8((span){name, strlen(name)}))
@@ -160,6 +162,11 @@ static sparc_status prepare(builder *b, const sparc_read_options *o) {
   b->numbers = o->goal == SPARC_GOAL_REGRESS;
   b->decimal = o->decimal ? *o->decimal : '.';
   b->max_rows = o->max_rows ? (size_t)o->max_rows : SPARC_DATA_MAX_ROWS;
+  if (o->texts) {
+    b->texts = sparc_alloc(sizeof *b->texts);
+    if (!b->texts) return fail(SPARC_NO_MEMORY, "no memory for the texts of a data set");
+    atomic_init(&b->texts->references, 1);
+  }
   if (!o->class_count) return SPARC_OK;
   const char *duplicate = NULL;
   b->map = class_map_create(o->classes, o->class_count, b->c, &duplicate);
@@ -189,6 +196,17 @@ static sparc_status open_labels(source *labels, const char *path, const sparc_re
   return SPARC_OK;
 }
 
+/* whether lines hold one number each */
+static bool is_one_column(const source *s) {
+  lines t;
+  span line;
+  if (!lines_try(&t, s) || !lines_next_used(&t, &line)) return false;
+  line = span_trim(line);
+  for (size_t i = 0; i < line.size; i++)
+    if (strchr(",;\t ", line.at[i])) return false;
+  return true;
+}
+
 /* appends one open source; `path` is NULL for memory */
 static sparc_status read_source(builder *b, const source *s, const char *name, const char *path,
                                 const sparc_read_options *given) {
@@ -199,6 +217,8 @@ static sparc_status read_source(builder *b, const source *s, const char *name, c
   sparc_data_format format;
   sparc_status status = choose_format(s, name, o, b->c, &format);
   if (status != SPARC_OK) return status;
+  if (o->goal == SPARC_GOAL_FORECAST && o->format == SPARC_DATA_AUTO && format == SPARC_DATA_UCR && is_one_column(s))
+    format = SPARC_DATA_CSV; /* a series as `sparc learn` reads it */
   const bool second = formats[format].second_file;
   if ((o->labels_path || o->labels_data) && !second)
     return fail(SPARC_INVALID, "labels are given, but %s has its own in format %s", s->label, formats[format].name);

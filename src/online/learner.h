@@ -11,6 +11,7 @@
 #include "base/moments.h"
 #include "online/forecaster.h"
 #include "sparc/learner.h"
+#include "sparc/model.h"
 
 #include <stdbool.h>
 
@@ -57,5 +58,9 @@ struct sparc_learner {
  * *status says why. learner_allocate then takes the memory; weights are zero. */
 sparc_learner *learner_describe(const sparc_learner_config *config, sparc_status *status);
 sparc_status learner_allocate(sparc_learner *l);
+
+/* learner_save is sparc_learner_save with the names of columns, which may be NULL */
+sparc_status learner_save(const sparc_learner *l, const char *const *labels, const sparc_columns *columns,
+                          const sparc_metadata *extra, size_t extra_count, const char *path);
 
 #endif

@@ -177,10 +177,11 @@ static size_t list_entries(const sparc_learner *l, const sparc_metadata *extra, 
   return count;
 }
 
-static sparc_status write_file(const sparc_learner *l, const char *const *labels, const sparc_metadata *extra,
-                               size_t extra_count, listing *room, const char *path) {
+static sparc_status write_file(const sparc_learner *l, const char *const *labels, const sparc_columns *columns,
+                               const sparc_metadata *extra, size_t extra_count, listing *room, const char *path) {
   sparc_tensor_source tensor[LEARNER_ARRAYS];
-  const sparc_preprocessing preprocessing = preprocessing_of(l, labels, room->numbers);
+  sparc_preprocessing preprocessing = preprocessing_of(l, labels, room->numbers);
+  preprocessing.columns = columns;
   return checkpoint_write(path, &(checkpoint_content){.network = l->network,
                                                       .state = training_of(l),
                                                       .numbers = {.params = l->params, .moments = l->moments},
@@ -191,8 +192,8 @@ static sparc_status write_file(const sparc_learner *l, const char *const *labels
                                                       .extra_count = list_entries(l, extra, extra_count, room)});
 }
 
-sparc_status sparc_learner_save(const sparc_learner *l, const char *const *labels, const sparc_metadata *extra,
-                                size_t extra_count, const char *path) {
+sparc_status learner_save(const sparc_learner *l, const char *const *labels, const sparc_columns *columns,
+                          const sparc_metadata *extra, size_t extra_count, const char *path) {
   if (!l || !path) return fail(SPARC_INVALID, "%s is NULL", l ? "path" : "learner");
   if (extra_count && !extra) return fail(SPARC_INVALID, "extra is NULL, expected %zu entries", extra_count);
   if (l->forecaster && !forecaster_valid(l->forecaster))
@@ -204,12 +205,17 @@ sparc_status sparc_learner_save(const sparc_learner *l, const char *const *label
                   .entry = sparc_alloc((SETTINGS_MOST + extra_count) * sizeof *room.entry),
                   .text = sparc_alloc(SETTINGS_MOST * sizeof *room.text)};
   const sparc_status status = room.numbers && room.entry && room.text
-                                  ? write_file(l, labels, extra, extra_count, &room, path)
+                                  ? write_file(l, labels, columns, extra, extra_count, &room, path)
                                   : fail(SPARC_NO_MEMORY, "no memory for the tables of a learner's file");
   sparc_free(room.numbers);
   sparc_free(room.entry);
   sparc_free(room.text);
   return status;
+}
+
+sparc_status sparc_learner_save(const sparc_learner *l, const char *const *labels, const sparc_metadata *extra,
+                                size_t extra_count, const char *path) {
+  return learner_save(l, labels, NULL, extra, extra_count, path);
 }
 
 /* ---- restoring ----------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "online/stream.h"
 
 #include "base/error.h"
+#include "data/column_names.h"
 #include "data/column_rules.h"
 #include "data/csv_text.h"
 
@@ -45,7 +46,8 @@ static sparc_status read_names(csv_text f, const char *name, stream_columns *c) 
   if (status != SPARC_OK) return status;
   c->role = calloc(c->count + 1, 1);
   c->name = calloc(c->count + 1, sizeof *c->name);
-  if (!c->role || !c->name) return no_memory(name);
+  c->slot = calloc(c->count + 1, sizeof *c->slot);
+  if (!c->role || !c->name || !c->slot) return no_memory(name);
   memset(c->role, INPUT, c->count);
   for (size_t i = 0; i < c->count && status == SPARC_OK; i++) {
     char room[256];
@@ -131,11 +133,93 @@ static sparc_status number_columns(stream_columns *c, const char *name) {
   return SPARC_OK;
 }
 
+/* known columns, in the order in which they were */
 static sparc_status take_roles(stream_columns *c, const char *name, const char *roles) {
   if (strlen(roles) != c->count || strspn(roles, "itl#-") != c->count)
     return fail(SPARC_FORMAT, "%s: %zu columns, but %zu were learned from", name, c->count, strlen(roles));
   memcpy(c->role, roles, c->count);
   return SPARC_OK;
+}
+
+static bool same_name(const char *a, const char *b) {
+  const span x = span_trim((span){a, strlen(a)}), y = span_trim((span){b, strlen(b)});
+  return x.size == y.size && memcmp(x.at, y.at, x.size) == 0;
+}
+
+/* the known column of this name; count: there is none */
+static size_t find_known(const stream_known *known, const char *text) {
+  size_t j = 0;
+  while (known->roles[j] && !same_name(known->names[j], text)) j++;
+  return j;
+}
+
+static bool has_known(const stream_columns *c, const stream_known *known) {
+  for (size_t i = 0; i < c->count; i++)
+    if (known->roles[find_known(known, c->name[i])]) return true;
+  return false;
+}
+
+static bool is_needed(const stream_known *known, size_t j) {
+  const char role = known->roles[j];
+  return role == INPUT || role == ID || (!known->truth_optional && (role == TARGET || role == LABEL));
+}
+
+/* how many known columns of the same role stand before one */
+static size_t place_among(const char *roles, size_t j) {
+  size_t place = 0;
+  for (size_t k = 0; k < j; k++) place += roles[k] == roles[j];
+  return place;
+}
+
+/* known columns by their names; found (columns that are known) is zero */
+static sparc_status match_names(stream_columns *c, const char *name, const stream_known *known, bool *found) {
+  const size_t count = strlen(known->roles);
+  bool complete = true;
+  for (size_t i = 0; i < c->count; i++) {
+    const size_t j = find_known(known, c->name[i]);
+    c->role[i] = j < count ? known->roles[j] : NOTHING;
+    if (j == count) continue;
+    if (found[j]) return fail(SPARC_FORMAT, "%s: column '%s' is there twice", name, quote(known->names[j]).text);
+    found[j] = true;
+    c->slot[i] = place_among(known->roles, j);
+  }
+  for (size_t j = 0; j < count; j++) {
+    found[j] = found[j] || !is_needed(known, j);
+    complete = complete && found[j];
+  }
+  return complete ? SPARC_OK : columns_missing(name, known->names, count, found, (const char *const *)c->name);
+}
+
+/* what a stream without a header calls its columns */
+static sparc_status borrow_names(stream_columns *c, const char *name, const stream_known *known) {
+  for (size_t i = 0; i < c->count; i++) {
+    free(c->name[i]);
+    c->name[i] = copy_text((span){known->names[i], strlen(known->names[i])});
+    if (!c->name[i]) return no_memory(name);
+  }
+  return SPARC_OK;
+}
+
+/* the columns of a stream that goes on */
+static sparc_status take_known(stream_columns *c, const char *name, const stream_known *known) {
+  const column_list list = list_of(c); /* all are inputs yet */
+  if (!known->names || !(has_known(c, known) || columns_have_header(&list, c->locale, c->decimal)))
+    return take_roles(c, name, known->roles);
+  bool *found = calloc(strlen(known->roles) + 1, sizeof *found);
+  if (!found) return no_memory(name);
+  const sparc_status status = match_names(c, name, known, found);
+  free(found);
+  c->named = c->by_name = true;
+  return status;
+}
+
+/* inputs and targets in the order of their columns */
+static void place_columns(stream_columns *c) {
+  size_t inputs = 0, targets = 0;
+  for (size_t i = 0; i < c->count; i++) {
+    if (c->role[i] == INPUT) c->slot[i] = inputs++;
+    if (c->role[i] == TARGET) c->slot[i] = targets++;
+  }
 }
 
 static sparc_status give_roles(const stream_options *o, const char *name, stream_columns *c) {
@@ -154,12 +238,12 @@ static sparc_status check_options(const stream_options *o) {
   return SPARC_OK;
 }
 
-sparc_status stream_learn(const stream_options *o, const char *roles, const char *line, size_t size, const char *name,
-                          stream_columns *c) {
+sparc_status stream_learn(const stream_options *o, const stream_known *known, const char *line, size_t size,
+                          const char *name, stream_columns *c) {
   *c = (stream_columns){.decimal = o->decimal ? o->decimal : '.', .locale = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
   source s;
   csv_text f;
-  sparc_status status = roles ? SPARC_OK : check_options(o);
+  sparc_status status = known ? SPARC_OK : check_options(o);
   if (status == SPARC_OK && o->classes) status = list_classes(c, o->classes);
   if (status == SPARC_OK && size > 1 && line[0] == '\x1f' && line[1] == '\x8b')
     status = fail(SPARC_FORMAT, "%s: this is gzip data, expected text: zcat unpacks it", name);
@@ -169,8 +253,9 @@ sparc_status stream_learn(const stream_options *o, const char *roles, const char
     status = read_names(f, name, c);
     source_close(&s);
   }
-  if (status == SPARC_OK) status = roles ? take_roles(c, name, roles) : give_roles(o, name, c);
+  if (status == SPARC_OK) status = known ? take_known(c, name, known) : give_roles(o, name, c);
   if (status != SPARC_OK) return one_line(name, status);
+  if (!c->by_name) place_columns(c);
   for (size_t i = 0; i < c->count; i++) {
     c->inputs += c->role[i] == INPUT;
     c->targets += c->role[i] == TARGET;
@@ -178,7 +263,8 @@ sparc_status stream_learn(const stream_options *o, const char *roles, const char
   if (c->inputs == 0) return fail(SPARC_INVALID, "%s: no column is left as an input", name);
   const column_list list = list_of(c);
   c->named = c->named || columns_have_header(&list, c->locale, c->decimal);
-  return c->named ? SPARC_OK : number_columns(c, name);
+  if (c->named) return SPARC_OK;
+  return known && known->names ? borrow_names(c, name, known) : number_columns(c, name);
 }
 
 void stream_free(stream_columns *c) {
@@ -186,6 +272,7 @@ void stream_free(stream_columns *c) {
   for (size_t i = 0; i < c->classes; i++) free(c->class_name[i]);
   free(c->role);
   free(c->name);
+  free(c->slot);
   free(c->class_name);
   if (c->locale) freelocale(c->locale);
   *c = (stream_columns){.count = 0};
@@ -237,13 +324,12 @@ static sparc_status read_fields(const stream_columns *c, csv_text *f, const char
   for (; i < c->count && !v.last && status == SPARC_OK; i++) {
     status = csv_next_field(f, &v);
     if (status != SPARC_OK) break;
-    if (c->role[i] == INPUT) status = read_number(c, i, &v, name, x++);
+    if (c->role[i] == INPUT) status = read_number(c, i, &v, name, &x[c->slot[i]]);
     if (c->role[i] == LABEL) status = read_label(c, &v, name, step);
     if (c->role[i] == ID) read_id(&v, id);
     if (c->role[i] != TARGET) continue;
-    status = read_number(c, i, &v, name, target);
-    known += status == SPARC_OK && isfinite(*target);
-    target++;
+    status = read_number(c, i, &v, name, &target[c->slot[i]]);
+    known += status == SPARC_OK && isfinite(target[c->slot[i]]);
   }
   if (status == SPARC_OK && (i < c->count || !v.last))
     return fail(SPARC_FORMAT, "%s: %s than %zu fields, expected as many as the first line has", name,

@@ -21,22 +21,33 @@ typedef struct stream_options {
   char decimal;        /* the decimal point */
 } stream_options;
 
+/* the columns of a stream that was learned from before */
+typedef struct stream_known {
+  const char *roles;        /* a letter for each, see stream_columns */
+  const char *const *names; /* likewise; NULL: not known */
+  bool truth_optional;      /* targets and label may be missing */
+} stream_known;
+
 /* i: an input, t: a target, l: the label, #: the id, -: nothing */
 typedef struct stream_columns {
-  char *role;  /* (count), and a zero */
-  char **name; /* (count): what the first line has there, or "column 3" */
+  char *role;   /* (count), and a zero */
+  char **name;  /* (count): what the first line has there, what is known, or "column 3" */
+  size_t *slot; /* (count): of an input or a target, its place among these */
   size_t count, inputs, targets;
   bool named;        /* by the first line, which holds no step */
+  bool by_name;      /* known columns were found by their names */
   char **class_name; /* (classes), and NULL */
   size_t classes;
   char separator, decimal;
   locale_t locale;
 } stream_columns;
 
-/* stream_learn reads the columns off the first line; `name` stands for the input in sentences. With roles, those of a
- * stream that goes on, the options say nothing of columns. stream_free releases it, also after a failure. */
-sparc_status stream_learn(const stream_options *o, const char *roles, const char *line, size_t size, const char *name,
-                          stream_columns *c);
+/* stream_learn reads the columns off the first line; `name` stands for the input in sentences. With known columns,
+ * those of a stream that goes on, the options say nothing of columns: where the line has names they are found by these,
+ * in any order, what is new is passed over, and SPARC_FORMAT says what is missing; else they are as many, in the same
+ * order. stream_free releases it, also after a failure. */
+sparc_status stream_learn(const stream_options *o, const stream_known *known, const char *line, size_t size,
+                          const char *name, stream_columns *c);
 void stream_free(stream_columns *c);
 
 typedef struct stream_step {

@@ -144,8 +144,11 @@ static sparc_status load_set(const char *name, const sparc_data_options *options
   d->channels = sparc_dataset_channels(d->split.fit);
   d->mean = sparc_alloc(2 * (size_t)d->channels * sizeof *d->mean);
   if (!d->mean) return fail(SPARC_NO_MEMORY, "no memory for %d channels", d->channels);
-  d->preprocessing = (sparc_preprocessing){
-      .channels = d->channels, .mean = d->mean, .deviation = d->mean + d->channels, .data = d->split.name};
+  d->preprocessing = (sparc_preprocessing){.channels = d->channels,
+                                           .mean = d->mean,
+                                           .deviation = d->mean + d->channels,
+                                           .data = d->split.name,
+                                           .columns = sparc_dataset_columns(d->split.fit)};
   if (options->read.goal == SPARC_GOAL_CLASSIFY) status = list_labels(d);
   if (status == SPARC_OK) status = prepare(d, &options->read);
   if (status == SPARC_OK && options->read.goal != SPARC_GOAL_CLASSIFY)

@@ -4,8 +4,9 @@
 #include "run/learn_run.h"
 
 #include "base/error.h"
-#include "data/text.h"
+#include "data/column_names.h"
 #include "io/json.h"
+#include "online/learner.h"
 #include "online/learner_settings.h"
 #include "online/stream.h"
 #include "run/cell_choice.h"
@@ -59,6 +60,12 @@ static const setting learn_rows[] = {
      .group = stream_group,
      .argument = "COLUMN,...",
      .help = "Leave these columns out"},
+    {.name = "by-position",
+     .type = SETTING_FLAG,
+     .role = OUTSIDE,
+     .offset = AT(by_position),
+     .group = stream_group,
+     .help = "Resuming: take columns in the order of the stream, whatever their names are"},
     {.name = "decimal",
      .type = SETTING_TEXT,
      .offset = AT(decimal),
@@ -160,9 +167,13 @@ struct sparc_learn_run {
   const char **outputs;  /* names; they live in `names` or in the columns */
   const char **channels; /* names of the inputs; they live in the columns */
   json_t *names;         /* of a file */
-  char *id, *next_id;    /* of the sequence that the last line belongs to, and of that of the line at hand */
-  size_t id_room;        /* bytes of either */
-  long *frequency;       /* (outputs) of classes */
+  char *roles;           /* of the columns as they were first learned from, which a file keeps */
+  const char **column;   /* their names; NULL: none that can be kept */
+  json_t *column_names;  /* of a file, which `column` then refers to */
+  char warning[256];
+  char *id, *next_id; /* of the sequence that the last line belongs to, and of that of the line at hand */
+  size_t id_room;     /* bytes of either */
+  long *frequency;    /* (outputs) of classes */
   long truths, right;
   double loss, naive, last;
   long lasts; /* truths that had one before them */
@@ -176,6 +187,7 @@ struct sparc_learn_run {
 #define KEY_OUTPUTS "stream.outputs"
 #define KEY_DECIMAL "stream.decimal"
 #define KEY_ID      "stream.id"
+#define KEY_NAMES   "stream.names"
 
 /* ---- ids ------------------------------------------------------------------------------------------- */
 
@@ -341,6 +353,51 @@ static bool classes_fit(const sparc_learn_run *run) {
   return true;
 }
 
+/* ---- the names of columns ---- */
+
+/* remembers roles and, where they are fit for it, names of columns */
+static sparc_status keep_columns(sparc_learn_run *run, const char *roles, const char *const *name) {
+  const size_t count = strlen(roles);
+  const sparc_columns all = {.channels = (int)count, .channel = name};
+  run->roles = strdup(roles);
+  if (!run->roles) return fail(SPARC_NO_MEMORY, "no memory for %zu columns", count);
+  if (!name || column_names_check(&all, 0) != SPARC_OK) return SPARC_OK;
+  run->column = malloc((count + 1) * sizeof *run->column);
+  if (!run->column) return fail(SPARC_NO_MEMORY, "no memory for the names of %zu columns", count);
+  memcpy(run->column, name, count * sizeof *name);
+  return SPARC_OK;
+}
+
+/* the names that a file has, as a JSON array of texts; an older one has none */
+static sparc_status read_names(sparc_learn_run *run, const sparc_tensors *file, const char *roles) {
+  const char *path = run->config.model, *text = sparc_tensors_metadata_find(file, KEY_NAMES);
+  const size_t count = strlen(roles);
+  if (!text) return keep_columns(run, roles, NULL);
+  run->column_names = json_loads(text, 0, NULL);
+  if (!json_is_array(run->column_names) || json_array_size(run->column_names) != count)
+    return missing_key(path, KEY_NAMES);
+  const char **name = malloc((count + 1) * sizeof *name);
+  if (!name) return fail(SPARC_NO_MEMORY, "no memory for the names of %zu columns", count);
+  bool good = true;
+  for (size_t i = 0; i < count; i++) {
+    name[i] = json_string_value(json_array_get(run->column_names, i));
+    good = good && name[i];
+  }
+  const sparc_status status = good ? keep_columns(run, roles, name) : SPARC_OK;
+  free(name);
+  if (status != SPARC_OK) return status;
+  return run->column ? SPARC_OK : missing_key(path, KEY_NAMES);
+}
+
+static void note_match(sparc_learn_run *run, const char *input) {
+  const stream_columns *c = &run->columns;
+  if (c->by_name || (!run->column && !c->named)) return;
+  snprintf(run->warning, sizeof run->warning,
+           run->column ? "%s has no header: its columns are taken in the order in which they were learned from"
+                       : "the learner has no names of columns: those of %s are taken in their order",
+           quote(input).text);
+}
+
 static sparc_status read_stream(sparc_learn_run *run, const sparc_tensors *file, const char *line, size_t size,
                                 const char *name) {
   const char *path = run->config.model;
@@ -351,10 +408,14 @@ static sparc_status read_stream(sparc_learn_run *run, const sparc_tensors *file,
   if (!decimal || !*decimal || check_decimal(decimal) != SPARC_OK) return missing_key(path, KEY_DECIMAL);
   sparc_status status = read_outputs(run, path, sparc_tensors_metadata_find(file, KEY_OUTPUTS));
   if (status != SPARC_OK) return status;
+  status = read_names(run, file, roles);
+  if (status != SPARC_OK) return status;
   const stream_options options = {.decimal = *decimal, .classes = sparc_tensors_metadata_find(file, KEY_CLASSES)};
-  status = stream_learn(&options, roles, line, size, name, &run->columns);
+  const stream_known known = {roles, run->config.by_position ? NULL : run->column, run->config.frozen};
+  status = stream_learn(&options, &known, line, size, name, &run->columns);
   if (status == SPARC_INVALID || (status == SPARC_OK && !classes_fit(run))) return missing_key(path, KEY_CLASSES);
   if (status != SPARC_OK) return status;
+  if (!run->config.by_position) note_match(run, name);
   status = reserve_id(run, id ? strlen(id) + 1 : 1);
   if (status == SPARC_OK && id) memcpy(run->id, id, strlen(id) + 1);
   return status;
@@ -521,7 +582,7 @@ static void name_outputs(sparc_learn_run *run, int outputs) {
     else if (c->classes)
       run->outputs[k++] = c->class_name[i];
     else if (c->role[i] == wanted)
-      run->outputs[k++] = c->name[i];
+      run->outputs[c->slot[i]] = c->name[i], k++;
   }
 }
 
@@ -560,8 +621,8 @@ static sparc_status allocate(sparc_learn_run *run) {
   run->channels = sparc_alloc((size_t)c.network.inputs * sizeof *run->channels);
   if (!run->x || !run->target || !run->y || !run->outputs || !run->frequency || !run->channels)
     return fail(SPARC_NO_MEMORY, "no memory for a step of %zu outputs", outputs);
-  for (size_t i = 0, k = 0; i < run->columns.count; i++)
-    if (run->columns.role[i] == 'i') run->channels[k++] = run->columns.name[i];
+  for (size_t i = 0; i < run->columns.count; i++)
+    if (run->columns.role[i] == 'i') run->channels[run->columns.slot[i]] = run->columns.name[i];
   const sparc_status status = name_forecasts(run);
   if (status == SPARC_OK) name_outputs(run, c.outputs);
   return status;
@@ -572,6 +633,8 @@ static sparc_status create(void *kind) {
   const stream_options options = options_of(&run->config);
   sparc_status status = stream_learn(&options, NULL, run->line, run->line_size, run->line_name, &run->columns);
   if (status == SPARC_OK) status = check_classes(run);
+  const stream_columns *c = &run->columns;
+  if (status == SPARC_OK) status = keep_columns(run, c->role, c->named ? (const char *const *)c->name : NULL);
   return status == SPARC_OK ? make_learner(run) : status;
 }
 
@@ -639,6 +702,9 @@ void sparc_learn_run_free(sparc_learn_run *run) {
   void *memory[] = {run->x, run->target, run->y, run->outputs, run->channels, run->frequency, run->id, run->next_id};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
   json_decref(run->names);
+  json_decref(run->column_names);
+  free(run->roles);
+  free(run->column);
   settings_texts_free(&run->texts);
   sparc_free(run);
 }
@@ -660,6 +726,7 @@ sparc_learn_run_result sparc_learn_run_result_of(const sparc_learn_run *run) {
   const run_engine *e = &run->engine;
   return (sparc_learn_run_result){.resumed = e->begun && e->continues,
                                   .unwritten = e->io_failed,
+                                  .warning = run->warning[0] ? run->warning : NULL,
                                   .first = e->first,
                                   .done = e->done,
                                   .saved = e->saved};
@@ -749,13 +816,27 @@ sparc_status sparc_learn_run_line(sparc_learn_run *run, const char *line, size_t
 
 /* ---- the file ------------------------------------------------------------------------------------- */
 
-static char *print_outputs(const sparc_learn_run *run) {
+static char *print_names(const char *const *name, size_t count) {
   json_t *names = json_array();
-  for (size_t k = 0; names && k < (size_t)sparc_learner_config_of(run->learner).outputs; k++)
-    json_array_append_new(names, json_text(run->outputs[k]));
+  for (size_t k = 0; names && k < count; k++) json_array_append_new(names, json_text(name[k]));
   char *text = names ? json_dumps(names, JSON_COMPACT) : NULL;
   json_decref(names);
   return text;
+}
+
+/* the columns as a model has them, which predicts from tables with the same names; lists live in `room` (2, columns) */
+static sparc_columns columns_of(const sparc_learn_run *run, const char **room) {
+  const size_t count = strlen(run->roles);
+  const char **ignore = room + count;
+  sparc_columns c = {.channel = room, .ignore = ignore, .steps = 1};
+  for (size_t i = 0; i < count; i++) {
+    const char role = run->roles[i], *name = run->column[i];
+    if (role == 'i') room[c.channels++] = name;
+    if (role == 'l') c.label = name;
+    if (role == '#') c.id = name;
+    if (role == '-' || role == 't') ignore[c.ignored++] = name;
+  }
+  return c;
 }
 
 /* the classes as they were given, commas between them; "" without */
@@ -770,21 +851,27 @@ static char *print_classes(const stream_columns *c) {
 static sparc_status save(void *kind, const char *path) {
   const sparc_learn_run *run = kind;
   const stream_columns *c = &run->columns;
-  char *outputs = print_outputs(run), *classes = print_classes(c);
+  const size_t columns = strlen(run->roles);
+  char *outputs = print_names(run->outputs, (size_t)sparc_learner_config_of(run->learner).outputs);
+  char *classes = print_classes(c), *names = run->column ? print_names(run->column, columns) : NULL;
+  const char **room = malloc((2 * columns + 1) * sizeof *room);
   sparc_status status = SPARC_OK;
-  if (!outputs || !classes) status = fail(SPARC_NO_MEMORY, "no memory for the names of outputs");
+  if (!outputs || !classes || !room || (run->column && !names))
+    status = fail(SPARC_NO_MEMORY, "no memory for the names of outputs");
   if (status == SPARC_OK) {
     const char decimal[2] = {c->decimal, '\0'};
-    const sparc_metadata all[] = {{KEY_COLUMNS, c->role},
-                                  {KEY_OUTPUTS, outputs},
-                                  {KEY_DECIMAL, decimal},
-                                  {KEY_ID, run->id ? run->id : ""},
-                                  {KEY_CLASSES, classes}};
-    const size_t entries = sizeof all / sizeof *all - (c->classes == 0);
-    status =
-        sparc_learner_save(run->learner, c->classes ? (const char *const *)c->class_name : NULL, all, entries, path);
+    sparc_metadata all[6] = {
+        {KEY_COLUMNS, run->roles}, {KEY_OUTPUTS, outputs}, {KEY_DECIMAL, decimal}, {KEY_ID, run->id ? run->id : ""}};
+    size_t entries = 4;
+    if (c->classes) all[entries++] = (sparc_metadata){KEY_CLASSES, classes};
+    if (names) all[entries++] = (sparc_metadata){KEY_NAMES, names};
+    const sparc_columns known = names ? columns_of(run, room) : (sparc_columns){.steps = 1};
+    status = learner_save(run->learner, c->classes ? (const char *const *)c->class_name : NULL, names ? &known : NULL,
+                          all, entries, path);
   }
   free(outputs);
+  free(names);
+  free(room);
   sparc_free(classes);
   return status;
 }

@@ -8,8 +8,10 @@
 #include <string.h>
 
 static bool is_own_key(const char *key) {
-  static const char *const optional[] = {KEY_MEAN,        KEY_DEVIATION,        KEY_LABELS,       KEY_DATA,
-                                         KEY_TARGET_MEAN, KEY_TARGET_DEVIATION, KEY_TARGET_CHANGE};
+  static const char *const optional[] = {KEY_MEAN,        KEY_DEVIATION,        KEY_LABELS,        KEY_DATA,
+                                         KEY_TARGET_MEAN, KEY_TARGET_DEVIATION, KEY_TARGET_CHANGE, KEY_CHANNELS,
+                                         KEY_IGNORED,     KEY_LABEL_COLUMN,     KEY_ID_COLUMN,     KEY_TIME_COLUMN,
+                                         KEY_ROWS};
   for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
     if (strcmp(key, optional[i]) == 0) return true;
   for (size_t i = 0; i < STORED_IDENTITIES; i++)

@@ -3,12 +3,14 @@
 #include "train/preprocessing.h"
 
 #include "base/error.h"
-#include "data/text.h"
+#include "data/column_names.h"
 #include "io/dtype.h"
 #include "io/json_tree.h"
 #include "nn/head.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +62,7 @@ sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_netwo
       return fail(SPARC_INVALID, "preprocessing.labels[%d] is %s, expected UTF-8 text", i,
                   label ? "not UTF-8" : "NULL");
   }
-  return SPARC_OK;
+  return column_names_check(p->columns, config->inputs);
 }
 
 static sparc_status no_memory(void) { return fail(SPARC_NO_MEMORY, "no memory for the metadata of a checkpoint"); }
@@ -115,27 +117,73 @@ static sparc_status read_normalisation(const sparc_tensors *file, const char *pa
   return SPARC_OK;
 }
 
-static sparc_status read_labels(const sparc_tensors *file, const char *path, int classes, stored_preprocessing *out) {
-  const char *text = sparc_tensors_metadata_find(file, KEY_LABELS);
+/* a JSON array of `count` strings (-1: of any number), if the key is there; *list stays NULL if it is not */
+static sparc_status read_texts(const sparc_tensors *file, const char *path, const char *key, int count,
+                               struct json_tree **tree, const char ***list, int *length) {
+  const char *text = sparc_tensors_metadata_find(file, key);
+  *length = 0;
   if (!text) return SPARC_OK;
   json_fault fault;
-  out->labels_tree = json_tree_parse(text, strlen(text), &fault);
-  if (!out->labels_tree && !fault.reason[0]) return no_memory();
-  const json_node *array = out->labels_tree ? json_root(out->labels_tree) : NULL;
-  if (!array || array->kind != NODE_ARRAY || classes < 1 || array->count != (size_t)classes)
-    return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected an array of %d strings", path, KEY_LABELS,
-                quote(text).text, classes);
-  out->labels = sparc_alloc(array->count * sizeof *out->labels);
-  if (!out->labels) return no_memory();
-  const json_node *label = json_child(array);
-  for (size_t i = 0; i < array->count; i++, label = json_next(label)) {
-    if (label->kind != NODE_STRING)
-      return fail(SPARC_FORMAT, "'%.200s': label %zu of metadata '%s' is not a string", path, i, KEY_LABELS);
-    out->labels[i] = label->text;
+  *tree = json_tree_parse(text, strlen(text), &fault);
+  if (!*tree && !fault.reason[0]) return no_memory();
+  const json_node *array = *tree ? json_root(*tree) : NULL;
+  if (!array || array->kind != NODE_ARRAY || array->count < 1 || array->count > INT_MAX ||
+      (count >= 0 && array->count != (size_t)count)) {
+    const quotable shown = quote(text);
+    return count >= 0 ? fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected an array of %d strings", path,
+                             key, shown.text, count)
+                      : fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected an array of strings", path, key,
+                             shown.text);
   }
-  out->view.classes = classes;
-  out->view.labels = out->labels;
+  *list = sparc_alloc(array->count * sizeof **list);
+  if (!*list) return no_memory();
+  const json_node *item = json_child(array);
+  for (size_t i = 0; i < array->count; i++, item = json_next(item)) {
+    if (item->kind != NODE_STRING)
+      return fail(SPARC_FORMAT, "'%.200s': item %zu of metadata '%s' is not a string", path, i, key);
+    (*list)[i] = item->text;
+  }
+  *length = (int)array->count;
   return SPARC_OK;
+}
+
+static sparc_status read_labels(const sparc_tensors *file, const char *path, int classes, stored_preprocessing *out) {
+  const sparc_status status =
+      read_texts(file, path, KEY_LABELS, classes, &out->labels_tree, &out->labels, &out->view.classes);
+  out->view.labels = out->labels;
+  return status;
+}
+
+static sparc_status read_columns(const sparc_tensors *file, const char *path, int channels, stored_preprocessing *out) {
+  sparc_columns *c = &out->columns;
+  static const char *const keys[] = {KEY_CHANNELS, KEY_IGNORED, KEY_LABEL_COLUMN, KEY_ID_COLUMN, KEY_TIME_COLUMN};
+  const char *rows = sparc_tensors_metadata_find(file, KEY_ROWS);
+  for (size_t i = 0; i < sizeof keys / sizeof *keys && !rows; i++)
+    if (sparc_tensors_metadata_find(file, keys[i]))
+      return fail(SPARC_FORMAT, "'%.200s': metadata '" KEY_ROWS "' is missing next to '%s'", path, keys[i]);
+  if (!rows) return SPARC_OK;
+  c->steps = strcmp(rows, "steps") == 0;
+  if (!c->steps && strcmp(rows, "series") != 0)
+    return fail(SPARC_FORMAT, "'%.200s': metadata '" KEY_ROWS "' is '%s', expected steps or series", path,
+                quote(rows).text);
+  sparc_status status =
+      read_texts(file, path, KEY_CHANNELS, channels, &out->name_tree[0], &out->names[0], &c->channels);
+  if (status == SPARC_OK)
+    status = read_texts(file, path, KEY_IGNORED, -1, &out->name_tree[1], &out->names[1], &c->ignored);
+  if (status != SPARC_OK) return status;
+  c->channel = out->names[0];
+  c->ignore = out->names[1];
+  c->label = sparc_tensors_metadata_find(file, KEY_LABEL_COLUMN);
+  c->id = sparc_tensors_metadata_find(file, KEY_ID_COLUMN);
+  c->time = sparc_tensors_metadata_find(file, KEY_TIME_COLUMN);
+  status = column_names_check(c, channels);
+  if (status == SPARC_INVALID) {
+    char sentence[256];
+    snprintf(sentence, sizeof sentence, "%s", sparc_error());
+    return fail(SPARC_FORMAT, "'%.200s': names of columns in the metadata: %s", path, sentence);
+  }
+  if (status == SPARC_OK) out->view.columns = c;
+  return status;
 }
 
 sparc_status preprocessing_read(const sparc_tensors *file, const char *path, const sparc_network_config *config,
@@ -149,6 +197,7 @@ sparc_status preprocessing_read(const sparc_tensors *file, const char *path, con
         fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected 1, and a target for every channel of every step",
              path, KEY_TARGET_CHANGE, quote(change).text);
   if (status == SPARC_OK) status = read_labels(file, path, classes_of(config), out);
+  if (status == SPARC_OK) status = read_columns(file, path, config->inputs, out);
   return status;
 }
 
@@ -157,4 +206,8 @@ void preprocessing_free(stored_preprocessing *p) {
   sparc_free(p->targets);
   sparc_free(p->labels);
   json_tree_free(p->labels_tree);
+  for (int i = 0; i < 2; i++) {
+    sparc_free(p->names[i]);
+    json_tree_free(p->name_tree[i]);
+  }
 }

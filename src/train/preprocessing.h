@@ -13,17 +13,23 @@
 #define KEY_TARGET_MEAN      "preprocessing.target_mean" /* numbers with blanks between them */
 #define KEY_TARGET_DEVIATION "preprocessing.target_deviation"
 #define KEY_TARGET_CHANGE    "preprocessing.target_change" /* "1": targets are changes of the channels */
+#define KEY_CHANNELS         "preprocessing.channels"      /* names of columns: JSON arrays of strings */
+#define KEY_IGNORED          "preprocessing.ignored"
+#define KEY_LABEL_COLUMN     "preprocessing.label_column"
+#define KEY_ID_COLUMN        "preprocessing.id_column"
+#define KEY_TIME_COLUMN      "preprocessing.time_column"
+#define KEY_ROWS             "preprocessing.rows" /* "steps" or "series"; absent: columns have no names */
 
-enum { PREPROCESSING_KEYS = 7 };
+enum { PREPROCESSING_KEYS = 13, PREPROCESSING_TEXTS = 7 };
 
 /* preprocessing_check says whether p, which may be NULL, goes with a network */
 sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_network_config *config);
 
-/* p as metadata: up to PREPROCESSING_KEYS entries, whose texts live in `memory` until sparc_free, and p's own */
+/* p as metadata: up to PREPROCESSING_KEYS entries, whose texts live in `memory` until sparc_free, or are p's own */
 typedef struct preprocessing_text {
   sparc_metadata entry[PREPROCESSING_KEYS];
   size_t count;
-  char *memory[PREPROCESSING_KEYS];
+  char *memory[PREPROCESSING_TEXTS];
 } preprocessing_text;
 
 sparc_status preprocessing_print(const sparc_preprocessing *p, preprocessing_text *out);
@@ -32,10 +38,13 @@ void preprocessing_text_free(preprocessing_text *text);
 /* a sparc_preprocessing that owns what it points to; the name of the data lives as long as the file */
 typedef struct stored_preprocessing {
   sparc_preprocessing view;
-  double *numbers;               /* (2, channels) */
-  double *targets;               /* (2, targets) */
-  struct json_tree *labels_tree; /* holds the labels' text */
-  const char **labels;           /* (classes) */
+  double *numbers;                /* (2, channels) */
+  double *targets;                /* (2, targets) */
+  struct json_tree *labels_tree;  /* holds the labels' text */
+  const char **labels;            /* (classes) */
+  sparc_columns columns;          /* of the view, if it has any */
+  struct json_tree *name_tree[2]; /* hold the names of channels and of what is ignored */
+  const char **names[2];          /* likewise */
 } stored_preprocessing;
 
 /* path stands for the file in sentences */

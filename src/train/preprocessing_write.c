@@ -18,18 +18,18 @@ static char *print_numbers(const double *values, int count) {
   return text;
 }
 
-static json_t *label_array(const sparc_preprocessing *p) {
+static json_t *text_array(const char *const *texts, int count) {
   json_t *array = json_array();
-  for (int i = 0; array && i < p->classes; i++) {
-    if (json_array_append_new(array, json_string(p->labels[i])) == 0) continue;
+  for (int i = 0; array && i < count; i++) {
+    if (json_array_append_new(array, json_string(texts[i])) == 0) continue;
     json_decref(array);
     array = NULL;
   }
   return array;
 }
 
-static char *print_labels(const sparc_preprocessing *p) {
-  json_t *array = label_array(p);
+static char *print_texts(const char *const *texts, int count) {
+  json_t *array = text_array(texts, count);
   const size_t size = array ? json_dumpb(array, NULL, 0, JSON_COMPACT) : 0;
   char *text = size ? sparc_alloc(size + 1) : NULL;
   if (text && json_dumpb(array, text, size, JSON_COMPACT) != size) {
@@ -44,6 +44,20 @@ static void add_entry(preprocessing_text *out, const char *key, const char *valu
   out->entry[out->count++] = (sparc_metadata){.key = key, .value = value};
 }
 
+/* the names of columns; their texts are memory[5] and memory[6] */
+static sparc_status print_columns(const sparc_columns *c, preprocessing_text *out) {
+  if (!c) return SPARC_OK;
+  if (c->channels && !(out->memory[5] = print_texts(c->channel, c->channels))) return no_memory();
+  if (c->ignored && !(out->memory[6] = print_texts(c->ignore, c->ignored))) return no_memory();
+  if (c->channels) add_entry(out, KEY_CHANNELS, out->memory[5]);
+  if (c->ignored) add_entry(out, KEY_IGNORED, out->memory[6]);
+  if (c->label) add_entry(out, KEY_LABEL_COLUMN, c->label);
+  if (c->id) add_entry(out, KEY_ID_COLUMN, c->id);
+  if (c->time) add_entry(out, KEY_TIME_COLUMN, c->time);
+  add_entry(out, KEY_ROWS, c->steps ? "steps" : "series");
+  return SPARC_OK;
+}
+
 sparc_status preprocessing_print(const sparc_preprocessing *p, preprocessing_text *out) {
   *out = (preprocessing_text){.count = 0};
   if (!p) return SPARC_OK;
@@ -55,7 +69,7 @@ sparc_status preprocessing_print(const sparc_preprocessing *p, preprocessing_tex
     add_entry(out, KEY_DEVIATION, out->memory[1]);
   }
   if (p->classes) {
-    out->memory[2] = print_labels(p);
+    out->memory[2] = print_texts(p->labels, p->classes);
     if (!out->memory[2]) return no_memory();
     add_entry(out, KEY_LABELS, out->memory[2]);
   }
@@ -68,9 +82,9 @@ sparc_status preprocessing_print(const sparc_preprocessing *p, preprocessing_tex
     if (p->change) add_entry(out, KEY_TARGET_CHANGE, "1");
   }
   if (p->data) add_entry(out, KEY_DATA, p->data);
-  return SPARC_OK;
+  return print_columns(p->columns, out);
 }
 
 void preprocessing_text_free(preprocessing_text *text) {
-  for (int i = 0; i < PREPROCESSING_KEYS; i++) sparc_free(text->memory[i]);
+  for (int i = 0; i < PREPROCESSING_TEXTS; i++) sparc_free(text->memory[i]);
 }

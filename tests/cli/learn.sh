@@ -125,7 +125,7 @@ for options in "--horizon 1" "--horizon 5 --every 3" "--target 1 --horizon 2 --c
 done
 expect 2 learn two.csv --resume --model whole.safetensors --rate 0.1
 complains "rate is '0.1', but '0.001' in 'whole.safetensors'; a learner that is resumed keeps its settings"
-expect 3 learn wave.csv --resume --model whole.safetensors
+expect 3 learn wave.csv --resume --model whole.safetensors --by-position
 complains "5 columns, but 2 were learned from"
 printf '\0' | dd of=whole.safetensors bs=1 seek=40 conv=notrunc status=none
 expect 3 learn two.csv --resume --model whole.safetensors

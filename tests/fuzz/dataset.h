@@ -7,6 +7,7 @@
 #include "sparc/data.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +85,9 @@ static inline void try_bytes(const uint8_t *data, size_t size, sparc_read_option
   o.limit = (size_t)1 << 24;
   const sparc_status status = sparc_dataset_parse(data, size, "fuzz", &o, &d);
   if (status != SPARC_OK) {
-    require(status == SPARC_FORMAT && !d, "a refusal is one of the format");
+    /* a table that can be read in two ways is no fault of its format */
+    const bool ambiguous = o.goal == SPARC_GOAL_FORECAST && status == SPARC_INVALID;
+    require((status == SPARC_FORMAT || ambiguous) && !d, "a refusal is one of the format");
     require(strncmp(sparc_error(), "fuzz:", 5) == 0 || strncmp(sparc_error(), "fuzz[", 5) == 0 ||
                 strncmp(sparc_error(), "labels:", 7) == 0,
             "a sentence");

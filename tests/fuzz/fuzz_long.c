@@ -19,5 +19,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   o = csv;
   o.goal = SPARC_GOAL_REGRESS, o.max_rows = 3;
   try_bytes(data, size, o);
+  static const char *const names[] = {"ax", "b"}, *const none[] = {"c"};
+  const sparc_columns like = {.channels = 2, .channel = names, .ignored = 1, .ignore = none, .label = "y", .steps = 1};
+  const sparc_columns rows = {.channels = 2, .channel = names, .label = "y"};
+  o = csv;
+  o.like = &like, o.texts = 1, o.time_column = "none";
+  try_bytes(data, size, o);
+  o = csv;
+  o.like = &rows;
+  try_bytes(data, size, o);
+  o = csv;
+  o.goal = SPARC_GOAL_FORECAST, o.texts = 1;
+  try_bytes(data, size, o);
   return 0;
 }

@@ -56,7 +56,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   stop = stop ? stop + 1 : end;
   stream_columns columns;
   const stream_options *o = &options[data[0] % (sizeof options / sizeof *options)];
-  const sparc_status status = stream_learn(o, NULL, at, (size_t)(stop - at), "fuzz, line 1", &columns);
+  static const char *const names[] = {"b", "a", "y"};
+  const stream_known known = {.roles = "iit", .names = names, .truth_optional = data[0] & 1};
+  const bool resumed = data[0] & 0x40;
+  const sparc_status status = stream_learn(resumed ? &options[0] : o, resumed ? &known : NULL, at, (size_t)(stop - at),
+                                           "fuzz, line 1", &columns);
   if (status == SPARC_OK)
     read_steps(&columns, columns.named ? stop : at, end);
   else

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* column_names.c: keeping names, and the sentence about those that are missing. */
+#include "data/column_names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool column_name_valid(const char *text) {
+  const size_t size = text ? strlen(text) : 0;
+  return size > 0 && size <= SPARC_COLUMN_NAME && span_is_utf8((span){text, size});
+}
+
+static int compare_texts(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* whether all are valid and no two are alike; -1 without memory */
+static int are_distinct(const char *const *name, int count) {
+  for (int i = 0; i < count; i++)
+    if (!column_name_valid(name[i])) return 0;
+  const char **sorted = malloc((size_t)count * sizeof *sorted + 1);
+  if (!sorted) return -1;
+  for (int i = 0; i < count; i++) sorted[i] = name[i];
+  qsort(sorted, (size_t)count, sizeof *sorted, compare_texts);
+  int i = 1;
+  while (i < count && strcmp(sorted[i - 1], sorted[i]) != 0) i++;
+  free(sorted);
+  return i >= count;
+}
+
+/* ---- keeping ---- */
+
+static size_t bytes_of(const char *text) { return text ? strlen(text) + 1 : 0; }
+
+static const char *copy_text(char **room, const char *text) {
+  if (!text) return NULL;
+  const size_t size = strlen(text) + 1;
+  char *copy = memcpy(*room, text, size);
+  *room += size;
+  return copy;
+}
+
+static const char *valid_or_null(const char *text) { return column_name_valid(text) ? text : NULL; }
+
+/* names copied to `list`, texts to *room; those that are not valid are left out. Returns how many there are. */
+static int copy_list(const char **list, const char *const *from, int count, char **room) {
+  int kept = 0;
+  for (int i = 0; i < count; i++)
+    if (column_name_valid(from[i])) list[kept++] = copy_text(room, from[i]);
+  return kept;
+}
+
+column_names *column_names_copy(const sparc_columns *given) {
+  sparc_columns from = *given;
+  const int distinct = are_distinct(from.channel, from.channels);
+  if (distinct < 0) return NULL;
+  if (!distinct) from.channels = 0;
+  from.label = valid_or_null(from.label);
+  from.id = valid_or_null(from.id);
+  from.time = valid_or_null(from.time);
+  size_t texts = bytes_of(from.label) + bytes_of(from.id) + bytes_of(from.time);
+  for (int i = 0; i < from.channels; i++) texts += bytes_of(from.channel[i]);
+  for (int i = 0; i < from.ignored; i++) texts += bytes_of(from.ignore[i]);
+  const size_t entries = (size_t)from.channels + (size_t)from.ignored;
+  column_names *names = sparc_alloc(sizeof *names + entries * sizeof(char *) + texts);
+  if (!names) return NULL;
+  const char **channel = (const char **)(names + 1), **ignore = channel + from.channels;
+  char *room = (char *)(ignore + from.ignored);
+  atomic_init(&names->references, 1);
+  copy_list(channel, from.channel, from.channels, &room);
+  names->view = (sparc_columns){.channels = from.channels,
+                                .channel = from.channels ? channel : NULL,
+                                .ignored = copy_list(ignore, from.ignore, from.ignored, &room),
+                                .steps = from.steps != 0};
+  names->view.ignore = names->view.ignored ? ignore : NULL;
+  names->view.label = copy_text(&room, from.label);
+  names->view.id = copy_text(&room, from.id);
+  names->view.time = copy_text(&room, from.time);
+  return names;
+}
+
+column_names *column_names_share(column_names *names) {
+  if (names) atomic_fetch_add(&names->references, 1);
+  return names;
+}
+
+void column_names_release(column_names *names) {
+  if (names && atomic_fetch_sub(&names->references, 1) == 1) sparc_free(names);
+}
+
+/* ---- checking ---- */
+
+static sparc_status check_name(const char *what, int i, const char *text) {
+  if (column_name_valid(text)) return SPARC_OK;
+  return fail(SPARC_INVALID, "columns.%s %d is %s%s%s, expected 1 to %d bytes of UTF-8 text", what, i, text ? "'" : "",
+              text ? span_quote((span){text, strlen(text)}).text : "NULL", text ? "'" : "", SPARC_COLUMN_NAME);
+}
+
+sparc_status column_names_check(const sparc_columns *names, int channels) {
+  if (!names) return SPARC_OK;
+  if (names->channels < 0 || (channels && names->channels && names->channels != channels))
+    return fail(SPARC_INVALID, "columns.channels is %d, expected 0 or %d", names->channels, channels);
+  if ((names->channels && !names->channel) || names->ignored < 0 || (names->ignored && !names->ignore))
+    return fail(SPARC_INVALID, "columns.%s is NULL or counted wrongly", names->channels ? "channel" : "ignore");
+  sparc_status status = SPARC_OK;
+  for (int i = 0; i < names->channels && status == SPARC_OK; i++) status = check_name("channel", i, names->channel[i]);
+  for (int i = 0; i < names->ignored && status == SPARC_OK; i++) status = check_name("ignore", i, names->ignore[i]);
+  if (status == SPARC_OK && names->label) status = check_name("label", 0, names->label);
+  if (status == SPARC_OK && names->id) status = check_name("id", 0, names->id);
+  if (status == SPARC_OK && names->time) status = check_name("time", 0, names->time);
+  if (status != SPARC_OK) return status;
+  const int distinct = are_distinct(names->channel, names->channels);
+  if (distinct < 0) return fail(SPARC_NO_MEMORY, "no memory to compare %d names", names->channels);
+  return distinct ? SPARC_OK : fail(SPARC_INVALID, "columns.channel has a name twice, expected different ones");
+}
+
+/* ---- what is missing ---- */
+
+typedef struct name_list {
+  char text[160];
+  size_t used;
+} name_list;
+
+/* as many names as there is room for; the last that fits is followed by "..." if there are more */
+static void list_name(name_list *list, const char *name) {
+  enum { DOTS = 6 };
+  const quotable shown = quote(name);
+  const size_t size = strlen(shown.text) + 4; /* comma, blank, two quotes */
+  if (list->used + size + DOTS >= sizeof list->text) {
+    if (list->used + DOTS < sizeof list->text && (list->used < 3 || list->text[list->used - 1] != '.'))
+      list->used += (size_t)snprintf(list->text + list->used, sizeof list->text - list->used, ", ...");
+    return;
+  }
+  list->used += (size_t)snprintf(list->text + list->used, sizeof list->text - list->used, "%s'%s'",
+                                 list->used ? ", " : "", shown.text);
+}
+
+static bool is_among(const char *text, const char *const *list, size_t count) {
+  size_t i = 0;
+  while (i < count && strcmp(list[i], text) != 0) i++;
+  return i < count;
+}
+
+/* what may be meant by a name: one that is nothing else; `room` has as many places as `have`, and one more */
+static const char *guess_name(const char *name, const char *const *wanted, size_t count, const char *const *have,
+                              const char **room) {
+  size_t free_names = 0;
+  for (const char *const *other = have; *other; other++)
+    if (!is_among(*other, wanted, count)) room[free_names++] = *other;
+  room[free_names] = NULL;
+  return closest(name, room);
+}
+
+sparc_status columns_missing(const char *where, const char *const *wanted, size_t count, const bool *found,
+                             const char *const *have) {
+  name_list missing = {.used = 0}, there = {.used = 0};
+  const char *first = NULL;
+  size_t lost = 0, names = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (found[i]) continue;
+    list_name(&missing, wanted[i]);
+    if (!lost++) first = wanted[i];
+  }
+  for (; have[names]; names++) list_name(&there, have[names]);
+  const char **room = malloc((names + 1) * sizeof *room);
+  const char *guess = room && first ? guess_name(first, wanted, count, have, room) : NULL;
+  free(room);
+  return fail(SPARC_FORMAT, "%s: column%s %s %s missing; there %s %s%s%s%s", where, lost == 1 ? "" : "s", missing.text,
+              lost == 1 ? "is" : "are", names > 1 ? "are" : "is", there.used ? there.text : "none",
+              guess ? "; did you mean '" : "", guess ? quote(guess).text : "", guess ? "'?" : "");
+}
