@@ -292,9 +292,12 @@ static void test_csv_channels(void **state) {
   assert_int_equal(sparc_dataset_channels(d), 2);
   SERIES(d, 0, 1, 20, 2, 30);
   sparc_dataset_free(d);
-  /* unless there is only one name, or a step is missing */
+  /* of a single name, too; a step that is missing makes them no names of steps */
   d = read_text("t_1,t_0,kind\n1,2,x\n", (sparc_read_options){.unlabelled = 0});
   assert_int_equal(sparc_dataset_channels(d), 1);
+  SERIES(d, 0, 2, 1);
+  sparc_dataset_free(d);
+  d = read_text("t_2,t_0,kind\n1,2,x\n", (sparc_read_options){.unlabelled = 0});
   SERIES(d, 0, 1, 2);
   sparc_dataset_free(d);
   d = read_text("a_0,a_1,b_0,b_2,kind\n1,2,3,4,x\n", (sparc_read_options){.unlabelled = 0});
