@@ -27,7 +27,7 @@ check() { # NAME
     echo "valgrind: $1: clean"
   else
     echo "valgrind: $1: failed"
-    grep -E '^==|FAILED|ERROR' "$logs/$1" | head -40
+    grep -E '^==|FAILED|ERROR|crashed|wrong answer' "$logs/$1" | head -40
     touch "$logs/failed.$1"
   fi
 }
