@@ -142,7 +142,7 @@ oclgrind() {
 
 # ---- compilers -----------------------------------------------------------------------------------------------
 
-texts="0 2 3 4" # problems of device_gate: SPARC, SPARC in bfloat16 without projection, RTU, RG-LRU
+texts="0 2 3 4 5" # problems of device_gate: SPARC, SPARC in bfloat16 without projection, RTU, RG-LRU by ones and pairs
 text() { on_shim ascending "$gate" "text:$1" "${@:2}"; }
 
 # limits LOG: at most 128 registers, 48 KB of local memory, and 16 bytes of a kernel's registers spilled

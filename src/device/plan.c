@@ -121,6 +121,7 @@ static void write_program(const sparc_device_plan *plan, program_text *text) {
   plan->of_cell->define(plan->cell, text);
   text_append(text, &kernel_dialect);
   text_append(text, &kernel_math);
+  text_append(text, &kernel_num);
   text_append(text, &kernel_tokens);
   for (size_t i = 0; plan->of_cell->texts[i]; i++) text_append(text, plan->of_cell->texts[i]);
   text_append(text, &kernel_strip);

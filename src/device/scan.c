@@ -93,6 +93,7 @@ static void write_program(const sparc_device_scan *scan, program_text *text) {
   text_print(text, "#define DECAY_FLOOR %.17gf\n", (double)DECAY_FLOOR_F32);
   text_append(text, &kernel_dialect);
   text_append(text, &kernel_math);
+  text_append(text, &kernel_num);
   text_append(text, &kernel_tokens);
   if (spectral) text_append(text, &kernel_transition);
   text_append(text, spectral ? &kernel_scan_spectral : &kernel_scan_real);

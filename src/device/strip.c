@@ -27,6 +27,15 @@ int device_chunks_of(int T, int chunks) {
   return (steps_of(T) + each - 1) / each;
 }
 
+/* Real coordinates come in pairs, for half of the instructions of one is about addresses and control; a tile of pairs
+ * must be full. */
+static int width_of(int H, int parts) { return parts == 2 || H >= 2 * STRIP_MODES ? 2 : 1; }
+
+static int tiles_of(int H, int parts) {
+  const int tile = STRIP_MODES * width_of(H, parts) / parts;
+  return (H + tile - 1) / tile;
+}
+
 strip_shape strip_shape_of(int B, int T, int H, int parts, int sums, int chunks) {
   strip_shape s = {.B = B,
                    .T = T,
@@ -35,7 +44,8 @@ strip_shape strip_shape_of(int B, int T, int H, int parts, int sums, int chunks)
                    .columns = parts * H,
                    .sums = sums,
                    .tokens = B * T,
-                   .tiles = (H + STRIP_MODES - 1) / STRIP_MODES,
+                   .width = width_of(H, parts),
+                   .tiles = tiles_of(H, parts),
                    .steps = steps_of(T)};
   if (chunks == 0) chunks = default_chunks(&s);
   s.chunk_steps = chunk_steps_of(T, chunks);
@@ -107,7 +117,8 @@ void strip_define(const kernel_set *set, const strip_shape *s, program_text *tex
   const definition numbers[] = {{"EXACT", !set->device->fast},
                                 {"WIDE_DOUBLE", set->device->info.doubles},
                                 {"BF16", set->bf16},
-                                {"PARTS", s->parts},
+                                {"COMPLEX", s->parts == 2},
+                                {"WIDTH", s->width},
                                 {"SUMS", s->sums},
                                 {"MODES", STRIP_MODES},
                                 {"SLICES", STRIP_SLICES},

@@ -8,7 +8,7 @@
 
 /* The tiling, which decides the bits; the kernels get the same numbers as definitions. */
 enum {
-  STRIP_MODES = 32,   /* modes of a group */
+  STRIP_MODES = 32,   /* modes of a group, or pairs of real coordinates */
   STRIP_SLICES = 8,   /* work-items of a mode */
   STRIP_RUN = 4,      /* tokens of a work-item in a step */
   STRIP_SEGMENT = 32, /* steps whose gradients of a mode are summed in float */
@@ -21,6 +21,7 @@ enum {
 typedef struct strip_shape {
   int B, T, H;
   int parts, columns; /* of a state coordinate: 1 or 2; of a row: parts H */
+  int width;          /* numbers of a state that a work-item carries: 1 or 2 */
   int sums;           /* gradients of a mode */
   int tokens;         /* B T */
   int tiles, steps, chunks, chunk_steps, segments;

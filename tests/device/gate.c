@@ -25,11 +25,11 @@ static const struct plant {
 } plants[] = {
     {"barrier", "    BARRIER();\n\n    h = num_of(carry", "    h = num_of(carry"},
     {"return", "  const int steps = (T + STEP - 1) / STEP, first",
-     "  if (!p.has_mode) return;\n  const int steps = (T + STEP - 1) / STEP, first"},
+     "  if (!p.has_first) return;\n  const int steps = (T + STEP - 1) / STEP, first"},
     {"store", "put_state(state_last, p.b, H", "put_state(state_last, p.b + 100, H"},
     {"contraction", "p = FMA(p, f, .6931471879266888f)", "p = p * f + .6931471879266888f"},
-    {"reset", "h = fresh >> l & 1 ? b[l] : num_times_plus(a[l], h, b[l]);",
-     "h = num_times_plus(fresh >> l & 1 ? num_zero() : a[l], h, b[l]);"},
+    {"reset", "h = fresh >> l & 1 ? write_of(v[l]) : num_times_plus(v[l].a, h, write_of(v[l]));\n      put_io",
+     "h = num_times_plus(fresh >> l & 1 ? num_zero() : v[l].a, h, write_of(v[l]));\n      put_io"},
     {"registers", "#define RUN 4", "#define RUN 8"},
 };
 
@@ -79,6 +79,7 @@ static const struct small_problem {
     {{.kind = "sparc", .D = 66, .H = 33, .options = "projection=none"}, 40, 2, true},
     {{.kind = "rtu", .D = 3, .H = 33}, 40, 1, false},
     {{.kind = "rglru", .D = 5, .H = 36, .options = "block=4"}, 40, 2, false},
+    {{.kind = "rglru", .D = 70, .H = 70, .options = "block=7,projection=none"}, 70, 3, true}, /* pairs of coordinates */
 };
 
 enum { NAN_PROBLEM = 3 }; /* which of them is run again with a NaN before a reset */

@@ -32,6 +32,9 @@ using std::fma;
 #define GROUP_ID() (shim->group_id)
 #define UNROLL
 
+static inline int min(int a, int b) { return a < b ? a : b; }
+static inline int max(int a, int b) { return a > b ? a : b; }
+
 template <class To, class From>
 static inline To same_bits(From value) {
   To out;

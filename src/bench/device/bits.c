@@ -10,12 +10,12 @@
 #include <string.h>
 
 const device_bits device_bits_committed[DEVICE_BITS] = {
-    {"sparc bf16", 0x64aff029e8dfc2ed},
-    {"rglru bf16", 0x1206de3964032d79},
-    {"sparc bf16 projection", 0xc030174d31ea4761},
-    {"rglru bf16 projection", 0x4fbdc2479cf8d45e},
-    {"sparc float", 0x3aa7d2f995243064},
-    {"rglru float", 0xfda34e491826abe7},
+    {"sparc bf16", 0xf55ac58f053ac3cc},
+    {"rglru bf16", 0xa3301644833816e8},
+    {"sparc bf16 projection", 0x26de194bc88bc7a7},
+    {"rglru bf16 projection", 0x31a60a600e65a77c},
+    {"sparc float", 0x51cde9e747853e91},
+    {"rglru float", 0x8df8610c8b0958eb},
 };
 
 static const struct small_mixer {
