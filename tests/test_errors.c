@@ -51,6 +51,15 @@ static void test_cell_create(void **state) {
        SPARC_INVALID,
        "groups is 2",
        "unshared-control"},
+      {{.kind = "sparc", .D = 4, .H = 8, .options = "hidden=1"}, SPARC_INVALID, "hidden is 1", "from 2 to 64"},
+      {{.kind = "sparc", .D = 4, .H = 8, .options = "hidden=4,groups=2"},
+       SPARC_INVALID,
+       "hidden is 4",
+       "all modes share"},
+      {{.kind = "sparc", .D = 4, .H = 8, .options = "hidden=4,variant=fixed-controls"},
+       SPARC_INVALID,
+       "hidden is 4",
+       "all modes share"},
       {{.kind = "sparc", .D = 4, .H = 4, .options = "kappa_p=2x"}, SPARC_INVALID, "kappa_p is '2x'", "a number"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -16,6 +16,7 @@ static const sparc_cell_config configs[] = {
     {.kind = "sparc", .D = 80, .H = 16, .options = "variant=fixed-controls,content=linear"},
     {.kind = "sparc", .D = 37, .H = 18, .options = "groups=3"},
     {.kind = "sparc", .D = 38, .H = 19, .options = "projection=none"},
+    {.kind = "sparc", .D = 37, .H = 19, .options = "hidden=5"},
     {.kind = "rtu", .D = 17, .H = 33},
     {.kind = "rtu", .D = 96, .H = 5},
     {.kind = "lru", .D = 5, .H = 21},

@@ -258,6 +258,8 @@ static const difference_case difference_cases[] = {
     {"sparc", "variant=frozen-gain", 3, 4, 0.5},
     {"sparc", "groups=2", 3, 4, 0.5},
     {"sparc", "groups=3,projection=none", 12, 6, 0.5},
+    {"sparc", "hidden=3", 3, 4, 0.5},
+    {"sparc", "hidden=2,projection=none,variant=phase-only", 6, 3, 0.5},
     {"sparc", "content=linear,kappa_r=1,kappa_p=3", 2, 3, 0.5},
     {"sparc", "variant=unshared-control,content=linear", 1, 1, 0.5},
     {"rtu", NULL, 3, 4, 0.7},

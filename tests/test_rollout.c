@@ -30,6 +30,8 @@ static const sparc_cell_config configs[] = {
     {.kind = "sparc", .D = 33, .H = 24, .options = "groups=4"},
     {.kind = "sparc", .D = 9, .H = 70, .options = "groups=7"},
     {.kind = "sparc", .D = 6, .H = 6, .options = "groups=3,variant=fixed-controls"},
+    {.kind = "sparc", .D = 9, .H = 70, .options = "hidden=3"},
+    {.kind = "sparc", .D = 12, .H = 6, .options = "hidden=2,projection=none"},
     {.kind = "rtu", .D = 7, .H = 9},
     {.kind = "rtu", .D = 96, .H = 70},
     {.kind = "lru", .D = 7, .H = 9},

@@ -77,7 +77,7 @@ static void spoil_params(problem *p, sparc_random *stream) {
   const sparc_block *blocks = sparc_cell_blocks(p->cell, &count);
   for (size_t b = 0; b < count; b++) {
     /* weights that multiply inputs stay moderate: 1e30 times 1e38 is not a number that float can hold */
-    if (strncmp(blocks[b].name, "content", 7) == 0) continue;
+    if (strncmp(blocks[b].name, "content", 7) == 0 || strcmp(blocks[b].name, "ctrl_hidden") == 0) continue;
     for (size_t i = 0; i < blocks[b].size; i++)
       if (sparc_random_below(stream, 2))
         p->params[blocks[b].offset + i] = (double)extremes[sparc_random_below(stream, 12)];
@@ -223,6 +223,13 @@ static void test_sizes_and_groups(void **state) {
   assert_int_equal(sparc_cell_sizes(cell).params, 2 * 8 * 4 + 5 * 8 + 2 * 2 * 5);
   assert_int_equal(sparc_cell_sizes(cell).trace, 2 * (4 * 8 * 4 + 7 * 8));
   assert_int_equal(sparc_trace_size(cell, "ctrl_phase"), 2 * 8 * 5);
+  sparc_cell_free(cell);
+
+  /* a hidden layer of 3: its rows and biases, and controllers of 3 inputs */
+  cell = make(4, 8, "hidden=3");
+  assert_int_equal(sparc_cell_sizes(cell).params, 2 * 8 * 4 + 5 * 8 + 2 * 4 + 3 * 5);
+  assert_int_equal(sparc_cell_sizes(cell).trace, 2 * ((2 + 3) * 8 * 4 + (7 + 3 * 3) * 8));
+  assert_int_equal(sparc_trace_size(cell, "ctrl_hidden"), 2 * 8 * 3 * 5);
   sparc_cell_free(cell);
 }
 

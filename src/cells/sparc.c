@@ -11,7 +11,8 @@
  *
  * With groups=G the modes are cut into G runs of H / G neighbours, each with controllers of its own: G = 1 is the
  * paper's cell, G = H its variant unshared-control. Between these the controls of a token are spread over the modes, so
- * that everything behind them is that of unshared controls.
+ * that everything behind them is that of unshared controls. With hidden=m a SiLU layer stands in front of the
+ * controllers (sparc_controls.c).
  *
  * The component-removal variants [tab:component_ablation_definitions] are rows of one table of interventions
  * over this one implementation. Per-mode constants are derived in double when parameters change; 1 - rho and
@@ -22,6 +23,7 @@
 
 #include "base/error.h"
 #include "cells/affine/affine_impl.h"
+#include "cells/sparc_controls_impl.h"
 #include "cells/spectral.h"
 #include "cells/tiles.h"
 #include "kernels/kernels.h"
@@ -60,8 +62,6 @@ static const intervention variant_table[] = {VARIANTS(VARIANT_ROW)};
 static const char *const content_names[] = {"tanh", "linear", NULL};
 static const char *const projection_names[] = {"dense", "none", NULL};
 
-enum { OPTION_VARIANT, OPTION_CONTENT, OPTION_KAPPA_R, OPTION_KAPPA_P, OPTION_PROJECTION, OPTION_GROUPS };
-
 static const sparc_option options[] = {
     {.name = "variant",
      .type = SPARC_OPTION_CHOICE,
@@ -91,46 +91,67 @@ static const sparc_option options[] = {
      .high = 1 << 20,
      .help = "groups of H / groups modes, each with its own controllers; 1 in the paper",
      .later = 1},
+    {.name = "hidden",
+     .type = SPARC_OPTION_INT,
+     .fallback = 0,
+     .low = 0,
+     .high = MAX_HIDDEN,
+     .help = "units of a SiLU layer in front of the controllers, 0 (the paper's) or from 2 on",
+     .later = 1},
     {.name = NULL}};
 
 static intervention intervention_of(const sparc_cell *cell) { return variant_table[(int)cell->option[OPTION_VARIANT]]; }
 
 static bool is_unshared(const sparc_cell *cell) { return intervention_of(cell).rules.controls == CONTROLS_PER_MODE; }
 
-/* pairs of controllers, and whether they are rows of a matrix */
-static int groups_of(const sparc_cell *cell) { return is_unshared(cell) ? cell->H : (int)cell->option[OPTION_GROUPS]; }
-static bool has_controller_rows(const sparc_cell *cell) { return is_unshared(cell) || groups_of(cell) > 1; }
+#ifndef SPARC_DOUBLE
+int cell_groups_of(const sparc_cell *cell) { return is_unshared(cell) ? cell->H : (int)cell->option[OPTION_GROUPS]; }
 
-static sparc_rules rules_of(const sparc_cell *cell) {
+sparc_rules cell_rules_of(const sparc_cell *cell) {
   sparc_rules rules = intervention_of(cell).rules;
   rules.linear = rules.linear || cell->option[OPTION_CONTENT] == 1;
-  if (rules.controls == CONTROLS_SHARED && groups_of(cell) > 1) rules.controls = CONTROLS_PER_MODE;
+  if (rules.controls == CONTROLS_SHARED && cell_groups_of(cell) > 1) rules.controls = CONTROLS_PER_MODE;
   return rules;
 }
-
-#ifndef SPARC_DOUBLE
-sparc_rules cell_rules_of(const sparc_cell *cell) { return rules_of(cell); }
 #endif
 
-/* the controls of a group are spread over its modes, which read them behind the projected columns */
-static bool spreads_controls(const sparc_cell *cell) {
-  return rules_of(cell).controls == CONTROLS_PER_MODE && groups_of(cell) < cell->H;
-}
+static bool has_controller_rows(const sparc_cell *cell) { return is_unshared(cell) || cell_groups_of(cell) > 1; }
 
-/* positions in the block table; without content matrices the controllers move up */
-enum { LOG_DECAY, LOG_FREQ, LOG_GAIN, GATE_PHASE, GATE_RETENTION, CONTENT_RE, CONTENT_IM, CTRL_RETENTION, CTRL_PHASE };
-
-static bool has_content(const sparc_cell *cell) { return cell->option[OPTION_PROJECTION] == 0; }
-static int control_block(const sparc_cell *cell, int block) { return has_content(cell) ? block : block - 2; }
 /* the outer slots of the controllers behind those of the content */
 static int control_slot(const sparc_cell *cell, int slot) { return has_content(cell) ? slot : slot - OUTER_R; }
 
+/* slots of a hidden layer: its rows in the place of the controllers', behind the other scalars its biases, and the
+ * weights of the controllers */
+enum { HIDDEN_BIAS, HIDDEN_TO_R, HIDDEN_TO_P };
+static int hidden_slot(const sparc_cell *cell, int what, int k) { return SCALAR_SLOTS + what * hidden_of(cell) + k; }
+
+static sparc_status add_hidden_sinks(sparc_cell *cell) {
+  const int D = cell->D, m = hidden_of(cell), r = control_block(cell, CTRL_RETENTION);
+  const int p = control_block(cell, CTRL_PHASE), hidden = control_block(cell, CTRL_HIDDEN);
+  sparc_status status = SPARC_OK;
+  for (int k = 0; k < m && status == SPARC_OK; k++) {
+    const rtrl_sink sinks[] = {
+        {.outer = true,
+         .slot = control_slot(cell, OUTER_R) + k,
+         .block = hidden,
+         .column = k * (D + 1),
+         .row = ROW_SHARED,
+         .weights = hidden_constants(cell) + (size_t)k * (size_t)(D + 1)},
+        {.slot = hidden_slot(cell, HIDDEN_BIAS, k), .block = hidden, .column = k * (D + 1) + D, .row = ROW_SHARED},
+        {.slot = hidden_slot(cell, HIDDEN_TO_R, k), .block = r, .column = k, .row = ROW_SHARED},
+        {.slot = hidden_slot(cell, HIDDEN_TO_P, k), .block = p, .column = k, .row = ROW_SHARED},
+    };
+    for (size_t i = 0; i < sizeof sinks / sizeof *sinks && status == SPARC_OK; i++) status = add_sink(cell, sinks[i]);
+  }
+  return status;
+}
+
 static sparc_status add_sinks(sparc_cell *cell) {
-  const int D = cell->D, width = cell->H / groups_of(cell);
+  const int inputs = controller_inputs(cell), width = cell->H / cell_groups_of(cell);
   const sink_row control_row = !has_controller_rows(cell) ? ROW_SHARED : width > 1 ? ROW_OF_GROUP : ROW_OF_MODE;
   const int retention = control_block(cell, CTRL_RETENTION), phase = control_block(cell, CTRL_PHASE);
   const int r = control_slot(cell, OUTER_R), p = control_slot(cell, OUTER_P);
-  const size_t w_r = K_COUNT * (size_t)cell->H, w_p = w_r + (size_t)D + 1;
+  const size_t w_r = controller_constants(cell), w_p = w_r + (size_t)inputs + 1;
   const rtrl_sink sinks[] = {
       {.slot = SUM_DECAY, .block = LOG_DECAY},
       {.slot = SUM_FREQ, .block = LOG_FREQ},
@@ -138,16 +159,19 @@ static sparc_status add_sinks(sparc_cell *cell) {
       {.slot = SUM_GATE_P, .block = GATE_PHASE},
       {.slot = SUM_GATE_R, .block = GATE_RETENTION},
       {.outer = true, .slot = r, .block = retention, .row = control_row, .weights = w_r, .width = width, .rows = 1},
-      {.slot = SLOT_BIAS_R, .block = retention, .column = D, .row = control_row, .width = width, .rows = 1},
+      {.slot = SLOT_BIAS_R, .block = retention, .column = inputs, .row = control_row, .width = width, .rows = 1},
       {.outer = true, .slot = p, .block = phase, .row = control_row, .weights = w_p, .width = width, .rows = 1},
-      {.slot = SLOT_BIAS_P, .block = phase, .column = D, .row = control_row, .width = width, .rows = 1},
+      {.slot = SLOT_BIAS_P, .block = phase, .column = inputs, .row = control_row, .width = width, .rows = 1},
       {.outer = true, .slot = OUTER_RE, .block = CONTENT_RE},
       {.outer = true, .slot = OUTER_IM, .block = CONTENT_IM},
   };
   const size_t count = sizeof sinks / sizeof *sinks - (has_content(cell) ? 0 : 2);
   sparc_status status = SPARC_OK;
-  for (size_t i = 0; i < count && status == SPARC_OK; i++) status = add_sink(cell, sinks[i]);
-  return status;
+  for (size_t i = 0; i < count && status == SPARC_OK; i++) {
+    const bool reads_input = sinks[i].outer && (sinks[i].block == retention || sinks[i].block == phase);
+    if (!reads_input || !hidden_of(cell)) status = add_sink(cell, sinks[i]);
+  }
+  return status == SPARC_OK ? add_hidden_sinks(cell) : status;
 }
 
 static sparc_status check_shape(const sparc_cell *cell) {
@@ -159,11 +183,15 @@ static sparc_status check_shape(const sparc_cell *cell) {
   if (is_unshared(cell) && groups != 1 && groups != H)
     return fail(SPARC_INVALID, "groups is %d, but variant=unshared-control has a group for each of the %d modes",
                 groups, H);
+  if (hidden_of(cell) == 1) return fail(SPARC_INVALID, "hidden is 1, expected 0 or from 2 to %d", (int)MAX_HIDDEN);
+  if (hidden_of(cell) && cell_rules_of(cell).controls != CONTROLS_SHARED)
+    return fail(SPARC_INVALID, "hidden is %d, but only controllers that all modes share can have a hidden layer",
+                hidden_of(cell));
   return SPARC_OK;
 }
 
 static void add_controllers(sparc_cell *cell) {
-  const int columns = cell->D + 1, groups = groups_of(cell);
+  const int columns = controller_inputs(cell) + 1, groups = cell_groups_of(cell);
   const bool rows = has_controller_rows(cell);
   add_block(cell, "ctrl_retention", SPARC_RECURRENT, rows ? groups : columns, rows ? columns : 0);
   add_block(cell, "ctrl_phase", SPARC_RECURRENT, rows ? groups : columns, rows ? columns : 0);
@@ -171,7 +199,7 @@ static void add_controllers(sparc_cell *cell) {
 
 static sparc_status layout(sparc_cell *cell) {
   const int D = cell->D, H = cell->H;
-  const bool per_mode = rules_of(cell).controls == CONTROLS_PER_MODE;
+  const bool per_mode = cell_rules_of(cell).controls == CONTROLS_PER_MODE;
   const sparc_status status = check_shape(cell);
   if (status != SPARC_OK) return status;
   add_block(cell, "log_decay", SPARC_RECURRENT, H, 0);
@@ -188,20 +216,29 @@ static sparc_status layout(sparc_cell *cell) {
     add_projection(cell, control_block(cell, CTRL_RETENTION), -1);
     add_projection(cell, control_block(cell, CTRL_PHASE), -1);
   }
+  if (hidden_of(cell))
+    add_projection(cell, add_block(cell, "ctrl_hidden", SPARC_RECURRENT, hidden_of(cell), D + 1), -1);
   cell->direct_input = !has_content(cell);
   cell->parts = 2;
   cell->pre = cell->projected + (spreads_controls(cell) ? 2 * H : 0);
   cell->shared = per_mode ? 0 : 2;
   cell->sums = SUM_COUNT;
-  cell->constant_count = (size_t)K_COUNT * (size_t)H + 2 * (size_t)(D + 1) + 1;
+  cell->constant_count = instance_constant(cell) + 1;
 
-  cell->outer = has_content(cell) ? OUTER_SLOTS : OUTER_SLOTS - OUTER_R;
+  cell->outer = (has_content(cell) ? OUTER_R : 0) + (hidden_of(cell) ? hidden_of(cell) : OUTER_SLOTS - OUTER_R);
   if (has_content(cell)) {
     cell->driver[OUTER_RE] = DRIVER_REAL;
     cell->driver[OUTER_IM] = DRIVER_IMAGINARY;
   }
-  cell->scalar = SCALAR_SLOTS;
+  cell->scalar = SCALAR_SLOTS + 3 * hidden_of(cell);
   return add_sinks(cell);
+}
+
+/* a hidden layer with the variance 1 / D, so that the controllers, which start at zero, have something to read */
+static void init_hidden(const sparc_cell *cell, uint64_t seed, const char *name, float *weights) {
+  sparc_random stream = block_stream(seed, name, "ctrl_hidden");
+  for (int k = 0; k < hidden_of(cell); k++, weights += cell->D + 1)
+    for (int d = 0; d < cell->D; d++) weights[d] = (float)(sparc_random_normal(&stream) / sqrt(cell->D));
 }
 
 /* controllers and gates start at zero [eq:app_reference_write]; the rest is paired with RTU (control) and LRU
@@ -211,6 +248,7 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
   const sparc_block *block = cell->block;
   init_spectrum(style, seed, name, cell->H, params + block[LOG_DECAY].offset, params + block[LOG_FREQ].offset);
   init_log_gain(style, cell->H, params + block[LOG_DECAY].offset, params + block[LOG_GAIN].offset);
+  if (hidden_of(cell)) init_hidden(cell, seed, name, params + block[control_block(cell, CTRL_HIDDEN)].offset);
   if (!has_content(cell)) return SPARC_OK;
   sparc_status status = init_content(style, seed, name, cell->D, &block[CONTENT_RE], params);
   return status == SPARC_OK ? init_content(style, seed, name, cell->D, &block[CONTENT_IM], params) : status;
@@ -244,18 +282,13 @@ static double psi_of(double e, double one_minus_square) { return e * (1 - one_mi
 /* Which kernel serves this cell, or -1: the phase kernels hold for |kappa_p p| <= pi / 2, and zero controls are shared
  * ones that happen to be zero. floor: some decay can come near the floor; without it the comparison is left out. */
 static int kernel_instance(const sparc_cell *cell, bool floor) {
-  sparc_rules rules = rules_of(cell);
+  sparc_rules rules = cell_rules_of(cell);
   if (rules.controls == CONTROLS_ZERO) rules.controls = CONTROLS_SHARED;
   return cell->option[OPTION_KAPPA_P] > 1.5707964 ? -1 : sparc_instance_of(rules, floor);
 }
 
-/* where the constants keep it, behind the modes' own and the controllers */
-static size_t instance_constant(const sparc_cell *cell) {
-  return (size_t)K_COUNT * (size_t)cell->H + 2 * ((size_t)cell->D + 1);
-}
-
 static void derive(const sparc_cell *cell, const real *params, real *constants) {
-  const size_t H = (size_t)cell->H, controller = (size_t)cell->D + 1;
+  const size_t H = (size_t)cell->H;
   const sparc_block *block = cell->block;
   double smallest = INFINITY;
   for (size_t j = 0; j < H; j++) {
@@ -283,156 +316,10 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
   const double least = smallest * exp(-cell->option[OPTION_KAPPA_R]);
   constants[instance_constant(cell)] = (real)kernel_instance(cell, least < 2 * (double)DECAY_FLOOR);
   if (cell->shared == 0) return;
+  /* retention, phase and hidden layer lie one behind the other, among the parameters as here */
   const real *controllers = params + block[control_block(cell, CTRL_RETENTION)].offset;
-  memcpy(constants + K_COUNT * H, controllers, 2 * controller * sizeof(real));
-}
-
-/* ---- controls ---------------------------------------------------------------------------------- */
-
-/* where the controls r | p of the groups start among the pre-activations: behind the content, if that is there too */
-static size_t group_controls(const sparc_cell *cell) { return cell->direct_input ? 0 : 2 * (size_t)cell->H; }
-
-/* where those of the modes do: these columns, or their copies behind them */
-static size_t own_controls(const sparc_cell *cell) {
-  return spreads_controls(cell) ? (size_t)cell->projected : group_controls(cell);
-}
-
-/* Sums and tanh in double: a rounding error in a control would move every mode of the token at once. */
-static void shared_controls(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *shared) {
-  const size_t D = (size_t)cell->D;
-  const real *w_r = constants + K_COUNT * (size_t)cell->H, *w_p = w_r + D + 1;
-#ifndef SPARC_DOUBLE
-  if (cell->kernels->diagonal.controls) {
-    cell->kernels->diagonal.controls(n, D, x, w_r, w_p, shared);
-    return;
-  }
-#endif
-  for (size_t t = 0; t < n; t++, x += D) {
-    double r = (double)w_r[D], p = (double)w_p[D];
-    for (size_t d = 0; d < D; d++) {
-      r += (double)w_r[d] * (double)x[d];
-      p += (double)w_p[d] * (double)x[d];
-    }
-    shared[2 * t] = (real)tanh(r);
-    shared[2 * t + 1] = (real)tanh(p);
-  }
-}
-
-/* the controls of the groups (2, G) of one token, and their copies (2, H) */
-static void group_activate(const sparc_cell *cell, real *pre) {
-  const size_t G = (size_t)groups_of(cell), H = (size_t)cell->H, width = H / G;
-  real *controls = pre + group_controls(cell), *own = pre + own_controls(cell);
-  for (size_t c = 0; c < 2 * G; c++) controls[c] = r_tanh(controls[c]);
-  for (size_t j = 0; j < 2 * H && own != controls; j++) own[j] = controls[j / width];
-}
-
-static void group_activate_backward(const sparc_cell *cell, const real *pre, real *dpre) {
-  const size_t G = (size_t)groups_of(cell), width = (size_t)cell->H / G, first = group_controls(cell);
-  const real *controls = pre + first, *down = dpre + own_controls(cell);
-  for (size_t c = 0; c < 2 * G; c++) {
-    double sum = 0;
-    for (size_t j = c * width; j < (c + 1) * width; j++) sum += (double)down[j];
-    dpre[first + c] = (real)sum * (1 - controls[c] * controls[c]);
-  }
-}
-
-static void activate(const sparc_cell *cell, const real *constants, size_t n, const real *x, real *pre, real *shared) {
-  switch (rules_of(cell).controls) {
-    case CONTROLS_SHARED:
-      shared_controls(cell, constants, n, x, shared);
-      break;
-    case CONTROLS_PER_MODE:
-      for (size_t t = 0; t < n; t++) group_activate(cell, pre + t * (size_t)cell->pre);
-      break;
-    case CONTROLS_ZERO:
-      memset(shared, 0, 2 * n * sizeof(real));
-      break;
-  }
-}
-
-/* through tanh [eq:app_controller_jacobians] */
-static void activate_backward(const sparc_cell *cell, const real *constants, size_t n, const real *pre,
-                              const real *shared, real *dpre, real *dshared, real *dx) {
-  (void)constants, (void)dx;
-  const size_t width = (size_t)cell->pre;
-  switch (rules_of(cell).controls) {
-    case CONTROLS_SHARED:
-      for (size_t c = 0; c < 2 * n; c++) dshared[c] *= 1 - shared[c] * shared[c];
-      break;
-    case CONTROLS_PER_MODE:
-      for (size_t t = 0; t < n; t++) group_activate_backward(cell, pre + t * width, dpre + t * width);
-      break;
-    case CONTROLS_ZERO:
-      memset(dshared, 0, 2 * n * sizeof(real));
-      break;
-  }
-}
-
-/* through the dot products to dx */
-static void shared_backward(const sparc_cell *cell, const real *constants, size_t n, const real *dshared, real *dx) {
-  const size_t D = (size_t)cell->D;
-  const real *w_r = constants + K_COUNT * (size_t)cell->H, *w_p = w_r + D + 1;
-  if (rules_of(cell).controls != CONTROLS_SHARED) return;
-#ifndef SPARC_DOUBLE
-  if (cell->kernels->diagonal.controls_adjoint) {
-    cell->kernels->diagonal.controls_adjoint(n, D, dshared, w_r, w_p, dx);
-    return;
-  }
-#endif
-  for (size_t t = 0; t < n; t++)
-    for (size_t d = 0; d < D; d++) dx[t * D + d] += dshared[2 * t] * w_r[d] + dshared[2 * t + 1] * w_p[d];
-}
-
-/* the gradient of the shared controllers: runs of their columns, the biases with the last */
-enum { CONTROL_COLUMNS = 64 };
-
-static size_t weight_parts(const sparc_cell *cell) {
-  return cell->shared == 0 ? 0 : tiles_of((size_t)cell->D, CONTROL_COLUMNS);
-}
-
-/* by_r, by_p (n) += dshared^T x over some tokens */
-static void add_controller_products(const sparc_cell *cell, size_t tokens, size_t n, const real *dshared, const real *x,
-                                    real *by_r, real *by_p) {
-  const size_t D = (size_t)cell->D;
-#ifndef SPARC_DOUBLE
-  if (cell->kernels->diagonal.control_weights) {
-    cell->kernels->diagonal.control_weights(tokens, n, dshared, x, D, by_r, by_p);
-    return;
-  }
-#else
-  (void)cell;
-#endif
-  for (size_t t = 0; t < tokens; t++) {
-    for (size_t i = 0; i < n; i++) {
-      by_r[i] += dshared[2 * t] * x[t * D + i];
-      by_p[i] += dshared[2 * t + 1] * x[t * D + i];
-    }
-  }
-}
-
-static void weight_gradient(const sparc_cell *cell, size_t part, size_t n, const real *x, const real *pre,
-                            const real *dpre, const real *dshared, const real *dy, real *dparams) {
-  (void)pre, (void)dpre, (void)dy;
-  enum { BLOCK = 256 };
-  const size_t D = (size_t)cell->D;
-  const range columns = range_of(D, CONTROL_COLUMNS, part);
-  real *dcontrollers = dparams + cell->block[control_block(cell, CTRL_RETENTION)].offset; /* (2, D + 1) */
-  double sums[2][CONTROL_COLUMNS] = {{0}};
-  for (size_t first = 0; first < n; first += BLOCK) {
-    const size_t tokens = n - first < BLOCK ? n - first : BLOCK;
-    real block[2][CONTROL_COLUMNS] = {{0}};
-    add_controller_products(cell, tokens, columns.n, dshared + 2 * first, x + first * D + columns.first, block[0],
-                            block[1]);
-    for (size_t c = 0; c < 2; c++)
-      for (size_t i = 0; i < columns.n; i++) sums[c][i] += (double)block[c][i];
-  }
-  for (size_t c = 0; c < 2; c++)
-    for (size_t i = 0; i < columns.n; i++) dcontrollers[c * (D + 1) + columns.first + i] += (real)sums[c][i];
-  if (columns.first + columns.n < D) return;
-  double bias[2] = {0, 0};
-  for (size_t t = 0; t < n; t++)
-    for (size_t c = 0; c < 2; c++) bias[c] += (double)dshared[2 * t + c];
-  for (size_t c = 0; c < 2; c++) dcontrollers[c * (D + 1) + D] += (real)bias[c];
+  memcpy(constants + controller_constants(cell), controllers,
+         (instance_constant(cell) - controller_constants(cell)) * sizeof(real));
 }
 
 /* ---- one mode at one token --------------------------------------------------------------------- */
@@ -462,7 +349,7 @@ typedef struct modal_context {
 } modal_context;
 
 static modal_context context_of(const sparc_cell *cell, const real *constants) {
-  return (modal_context){rules_of(cell),
+  return (modal_context){cell_rules_of(cell),
                          (real)cell->option[OPTION_KAPPA_R],
                          (real)cell->option[OPTION_KAPPA_P],
                          constants,
@@ -653,6 +540,17 @@ static void sums_gradient(const sparc_cell *cell, const real *constants, const d
 
 /* ---- RTRL -------------------------------------------------------------------------------------- */
 
+/* with a hidden layer, the drivers of both controllers, in the outer slots of OUTER_R and OUTER_P, give way to those of
+ * its rows */
+static void expand_hidden(const sparc_cell *cell, const real *constants, const real *pre, real *outer, real *scalar) {
+  if (!hidden_of(cell)) return;
+  const size_t S = cell->sizes.state;
+  TYPED(hidden_drivers)
+  (cell, constants, pre, scalar + SLOT_BIAS_R * S, scalar + SLOT_BIAS_P * S,
+   outer + (size_t)control_slot(cell, OUTER_R) * S, scalar + (size_t)hidden_slot(cell, HIDDEN_BIAS, 0) * S,
+   scalar + (size_t)hidden_slot(cell, HIDDEN_TO_R, 0) * S, scalar + (size_t)hidden_slot(cell, HIDDEN_TO_P, 0) * S);
+}
+
 /* (rate + i turn) carried + write b: the driver of a parameter that moves log lambda and log amplitude */
 typedef struct pair {
   real re, im;
@@ -710,6 +608,7 @@ static void drivers(const sparc_cell *cell, const real *constants, const TYPED(t
       scalar[(2 * s + 1) * H + j] = entries[s].im;
     }
   }
+  expand_hidden(cell, constants, token->pre, outer, scalar);
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------- */
@@ -792,7 +691,8 @@ static void fused_coefficients(const sparc_cell *cell, const float *constants, c
 static void fused_drivers(const sparc_cell *cell, const float *constants, const token_f32 *token, const float *kept,
                           float *a, float *b, float *outer, float *scalar) {
   fused_token(cell, constants, token, kept, a, b, outer, scalar);
-  if (rules_of(cell).controls != CONTROLS_ZERO) return;
+  expand_hidden(cell, constants, token->pre, outer, scalar);
+  if (cell_rules_of(cell).controls != CONTROLS_ZERO) return;
   /* controls that are held at zero have no past: their drivers vanish */
   const size_t S = cell->sizes.state;
   memset(outer + (size_t)control_slot(cell, OUTER_R) * S, 0, (OUTER_SLOTS - OUTER_R) * S * sizeof(float));
@@ -813,11 +713,11 @@ static const fused_ops_f32 *fused(const sparc_cell *cell, const float *constants
 
 static const TYPED(affine_ops) affine = {
     .derive = derive,
-    .activate = activate,
-    .activate_backward = activate_backward,
-    .shared_backward = shared_backward,
-    .weight_gradient = weight_gradient,
-    .weight_parts = weight_parts,
+    .activate = TYPED(controls_activate),
+    .activate_backward = TYPED(controls_activate_backward),
+    .shared_backward = TYPED(controls_input_backward),
+    .weight_gradient = TYPED(controls_weight_gradient),
+    .weight_parts = TYPED(controls_weight_parts),
     .coefficients = coefficients,
     .adjoint = adjoint,
     .sums_gradient = sums_gradient,

@@ -9,6 +9,7 @@
 static bool is_controlled(const sparc_cell *cell) { return cell_rules_of(cell).controls == CONTROLS_SHARED; }
 
 static const char *refusal(const sparc_cell *cell) {
+  if (hidden_of(cell)) return "a hidden layer in front of its controllers";
   return cell_rules_of(cell).controls == CONTROLS_PER_MODE ? "controls that its modes do not share" : NULL;
 }
 

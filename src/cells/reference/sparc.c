@@ -173,6 +173,39 @@ static void content_backward(const reference_input *in, int j, double d_re, doub
   }
 }
 
+/* ---- controllers: of the input, or of the SiLU of a hidden layer */
+
+static int hidden_units(const sparc_cell *cell) { return (int)cell_option(cell, "hidden"); }
+
+static double control_sum(const reference_input *in, const char *controller, int j) {
+  const int m = hidden_units(in->cell);
+  if (m == 0) return project_affine(in, controller, controller_row(in->cell, j));
+  const double *w = block_of(in->cell, in->params, controller);
+  double sum = w[m];
+  for (int k = 0; k < m; k++) {
+    double a = project_affine(in, "ctrl_hidden", k);
+    sum += w[k] * a * sigmoid(a);
+  }
+  return sum;
+}
+
+static void control_sum_backward(const reference_input *in, const char *controller, int j, double d, double *dparams,
+                                 double *dx) {
+  const int m = hidden_units(in->cell);
+  if (m == 0) {
+    project_affine_backward(in, controller, controller_row(in->cell, j), d, dparams, dx);
+    return;
+  }
+  const double *w = block_of(in->cell, in->params, controller);
+  double *dw = gradient_of(in->cell, dparams, controller);
+  dw[m] += d;
+  for (int k = 0; k < m; k++) {
+    double a = project_affine(in, "ctrl_hidden", k), open = sigmoid(a);
+    dw[k] += d * a * open;
+    project_affine_backward(in, "ctrl_hidden", k, d * w[k] * open * (1 + a * (1 - open)), dparams, dx);
+  }
+}
+
 static mode evaluate_mode(const reference_input *in, int j) {
   const sparc_cell *cell = in->cell;
   double nu = bounded_exp(block_of(cell, in->params, "log_decay")[j]);
@@ -184,8 +217,8 @@ static mode evaluate_mode(const reference_input *in, int j) {
   /* controls [eq:shared_controls] and their slopes [eq:app_controller_jacobians] */
   double r = 0, p = 0, r_slope = 0, p_slope = 0;
   if (!intervention_of(cell)->no_controls) {
-    r = tanh(project_affine(in, "ctrl_retention", controller_row(cell, j)));
-    p = tanh(project_affine(in, "ctrl_phase", controller_row(cell, j)));
+    r = tanh(control_sum(in, "ctrl_retention", j));
+    p = tanh(control_sum(in, "ctrl_phase", j));
     r_slope = 1 - r * r;
     p_slope = 1 - p * p;
   }
@@ -231,8 +264,8 @@ static void step_backward(const reference_input *in, const double *dy, double *d
     /* controllers: both pathways, then tanh */
     double dr = (inner(here.lambda_r, dlambda) + inner(here.b_r, db)) * here.r_slope;
     double dp = (inner(here.lambda_p, dlambda) + inner(here.b_p, db)) * here.p_slope;
-    project_affine_backward(in, "ctrl_retention", controller_row(cell, j), dr, dparams, dx);
-    project_affine_backward(in, "ctrl_phase", controller_row(cell, j), dp, dparams, dx);
+    control_sum_backward(in, "ctrl_retention", j, dr, dparams, dx);
+    control_sum_backward(in, "ctrl_phase", j, dp, dparams, dx);
   }
 }
 
