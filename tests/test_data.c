@@ -1208,6 +1208,58 @@ static void test_split(void **state) {
 static uint64_t hash(uint64_t h, uint64_t value) { return (h ^ value) * UINT64_C(1099511628211); }
 
 /* what was drawn must never change: results would no longer be comparable */
+/* a sound division has every class in its validation part, and a series with its past */
+static void test_sound_division(void **state) {
+  (void)state;
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%s", in_folder("few.csv"));
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  for (int i = 0; i < 33; i++) fprintf(file, "%d,%d,c%d\n", i, i * i, i < 30 ? i % 6 : 7 + i);
+  fclose(file);
+  const struct {
+    sparc_data_division division;
+    int validation;
+  } cases[] = {{SPARC_DIVISION_PAPER, 1}, {SPARC_DIVISION_SOUND, 6}};
+  for (size_t k = 0; k < COUNT(cases); k++) {
+    sparc_data_split s;
+    const sparc_data_options o = {.read = {.division = cases[k].division}};
+    if (sparc_data_load(path, &o, &s) != SPARC_OK) fail_msg("%s", sparc_error());
+    assert_int_equal(sparc_dataset_count(s.validation), cases[k].validation); /* classes of one example only fit */
+    assert_int_equal(sparc_dataset_count(s.fit), 33 - cases[k].validation);
+    bool seen[16] = {false};
+    for (int i = 0; i < sparc_dataset_count(s.validation); i++) {
+      const int class_index = sparc_dataset_class(s.validation, i);
+      assert_false(seen[class_index]);
+      seen[class_index] = true;
+    }
+    sparc_data_split_free(&s);
+  }
+  sparc_data_split none;
+  const sparc_data_options wrong = {.read = {.division = (sparc_data_division)7}};
+  assert_int_equal(sparc_data_load(path, &wrong, &none), SPARC_INVALID);
+
+  file = fopen(path, "w");
+  assert_non_null(file);
+  for (int t = 0; t < 5000; t++) fprintf(file, "%d\n", t);
+  fclose(file);
+  const sparc_data_options o = {.read = {.goal = SPARC_GOAL_FORECAST, .horizon = 2, .division = SPARC_DIVISION_SOUND}};
+  sparc_data_split s;
+  if (sparc_data_load(path, &o, &s) != SPARC_OK) fail_msg("%s", sparc_error());
+  for (int i = 0; i < sparc_dataset_count(s.fit); i++) assert_int_equal(sparc_dataset_context(s.fit, i), 0);
+  const sparc_dataset *const parts[] = {s.validation, s.test};
+  for (int p = 0; p < 2; p++) {
+    const int from = p ? 4500 : 4000, length = sparc_dataset_length(parts[p], 0);
+    assert_int_equal(sparc_dataset_count(parts[p]), 1);
+    assert_int_equal(sparc_dataset_context(parts[p], 0), 1024);
+    assert_int_equal(length, 1024 + 500);
+    assert_true(sparc_dataset_series(parts[p], 0)[1024] == (float)from);
+    assert_true(sparc_dataset_series(parts[p], 0)[length - 1] == (float)(from + 499));
+  }
+  sparc_data_split_free(&s);
+  assert_int_equal(remove(path), 0);
+}
+
 static void test_split_is_fixed(void **state) {
   (void)state;
   char *text = numbered_rows(CLASSES(200, 100), 2);
@@ -1587,24 +1639,43 @@ static void test_real_cifar(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ucr),           cmocka_unit_test(test_ucr_missing),
-      cmocka_unit_test(test_ucr_errors),    cmocka_unit_test(test_label_order),
-      cmocka_unit_test(test_fixed_classes), cmocka_unit_test(test_ts),
-      cmocka_unit_test(test_ts_errors),     cmocka_unit_test(test_csv),
-      cmocka_unit_test(test_csv_names),     cmocka_unit_test(test_csv_forecast),
-      cmocka_unit_test(test_csv_errors),    cmocka_unit_test(test_idx),
-      cmocka_unit_test(test_idx_errors),    cmocka_unit_test(test_idx_labels),
-      cmocka_unit_test(test_npy),           cmocka_unit_test(test_npy_errors),
-      cmocka_unit_test(test_cifar),         cmocka_unit_test(test_format_choice),
-      cmocka_unit_test(test_arguments),     cmocka_unit_test(test_gzip),
-      cmocka_unit_test(test_limit),         cmocka_unit_test(test_pipe),
-      cmocka_unit_test(test_locale),        cmocka_unit_test(test_subset),
-      cmocka_unit_test(test_fill_missing),  cmocka_unit_test(test_normalisation),
-      cmocka_unit_test(test_split),         cmocka_unit_test(test_split_is_fixed),
-      cmocka_unit_test(test_named_ucr),     cmocka_unit_test(test_named_fallbacks),
-      cmocka_unit_test(test_named_images),  cmocka_unit_test(test_no_memory),
-      cmocka_unit_test(test_real_ucr),      cmocka_unit_test(test_real_paper_sets),
-      cmocka_unit_test(test_real_mnist),    cmocka_unit_test(test_real_cifar),
+      cmocka_unit_test(test_ucr),
+      cmocka_unit_test(test_ucr_missing),
+      cmocka_unit_test(test_ucr_errors),
+      cmocka_unit_test(test_label_order),
+      cmocka_unit_test(test_fixed_classes),
+      cmocka_unit_test(test_ts),
+      cmocka_unit_test(test_ts_errors),
+      cmocka_unit_test(test_csv),
+      cmocka_unit_test(test_csv_names),
+      cmocka_unit_test(test_csv_forecast),
+      cmocka_unit_test(test_csv_errors),
+      cmocka_unit_test(test_idx),
+      cmocka_unit_test(test_idx_errors),
+      cmocka_unit_test(test_idx_labels),
+      cmocka_unit_test(test_npy),
+      cmocka_unit_test(test_npy_errors),
+      cmocka_unit_test(test_cifar),
+      cmocka_unit_test(test_format_choice),
+      cmocka_unit_test(test_arguments),
+      cmocka_unit_test(test_gzip),
+      cmocka_unit_test(test_limit),
+      cmocka_unit_test(test_pipe),
+      cmocka_unit_test(test_locale),
+      cmocka_unit_test(test_subset),
+      cmocka_unit_test(test_fill_missing),
+      cmocka_unit_test(test_normalisation),
+      cmocka_unit_test(test_split),
+      cmocka_unit_test(test_split_is_fixed),
+      cmocka_unit_test(test_sound_division),
+      cmocka_unit_test(test_named_ucr),
+      cmocka_unit_test(test_named_fallbacks),
+      cmocka_unit_test(test_named_images),
+      cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_real_ucr),
+      cmocka_unit_test(test_real_paper_sets),
+      cmocka_unit_test(test_real_mnist),
+      cmocka_unit_test(test_real_cifar),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

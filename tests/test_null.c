@@ -101,6 +101,7 @@ static void call_without_anything(void) {
   ANSWERS(sparc_dataset_class, (NULL, 0) == -1);
   ZERO(sparc_dataset_classes, (NULL));
   ZERO(sparc_dataset_columns, (NULL));
+  ZERO(sparc_dataset_context, (NULL, 1));
   ZERO(sparc_dataset_count, (NULL));
   REFUSES(sparc_dataset_fill_missing, (NULL));
   REFUSES(sparc_dataset_forecast, (NULL, 1));

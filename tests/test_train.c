@@ -20,7 +20,7 @@ enum { COUNT = 23, LONGEST = 20, CHANNELS = 2, CLASSES = 3, NUMBERS = 2 };
 /* noisy oscillations: the class is the frequency; the targets are leaky sums of the channels */
 typedef struct toy {
   float x[COUNT][LONGEST * CHANNELS], target[COUNT][LONGEST * NUMBERS];
-  int length[COUNT], label[COUNT];
+  int length[COUNT], label[COUNT], context[COUNT];
   int fetched[COUNT];          /* how often each example was asked for */
   int order[2 * COUNT], asked; /* which ones, first to last */
 } toy;
@@ -29,8 +29,11 @@ static sparc_sample toy_sample(const void *source, int index) {
   toy *data = (toy *)(uintptr_t)source;
   data->fetched[index]++;
   if (data->asked < 2 * COUNT) data->order[data->asked++] = index;
-  return (sparc_sample){
-      .x = data->x[index], .length = data->length[index], .label = data->label[index], .target = data->target[index]};
+  return (sparc_sample){.x = data->x[index],
+                        .length = data->length[index],
+                        .label = data->label[index],
+                        .target = data->target[index],
+                        .context = data->context[index]};
 }
 
 static sparc_samples samples_of(toy *data) {
@@ -834,6 +837,46 @@ static void test_wrong_files(void **state) {
   }
 }
 
+/* steps that only prepare the state: their targets change nothing, and the rest is measured as it is predicted */
+static void test_context(void **state) {
+  (void)state;
+  static toy data;
+  fill(&data);
+  for (int i = 0; i < COUNT; i++) data.context[i] = i % 9;
+  const sparc_samples samples = samples_of(&data);
+  const sparc_train_config config = toy_config(SPARC_HEAD_STEPS);
+  for (int other = 0; other < 2; other++) {
+    for (int i = 0; i < COUNT && other; i++)
+      for (int k = 0; k < data.context[i] * NUMBERS; k++) data.target[i][k] = 1000;
+    sparc_trainer *trainer = create(&config, &data);
+    advance(trainer, 5);
+    save(trainer, other ? "b" : "a");
+    const sparc_evaluation got = evaluate(trainer, &samples);
+    sparc_trainer_free(trainer);
+    static float outputs[COUNT][LONGEST * NUMBERS];
+    sparc_model *model = load(other ? "b" : "a", 1);
+    assert_int_equal(sparc_model_predict(model, &samples, outputs[0]), SPARC_OK);
+    sparc_model_free(model);
+    double sum = 0;
+    size_t count = 0;
+    for (int i = 0; i < COUNT; i++)
+      for (int k = data.context[i] * NUMBERS; k < data.length[i] * NUMBERS; k++, count++) {
+        const double error = (double)outputs[i][k] - (double)data.target[i][k];
+        sum += error * error;
+      }
+    if (fabs(got.mse - sum / (double)count) > 1e-6 * got.mse)
+      fail_msg("MSE %.9g, expected %.9g", got.mse, sum / (double)count);
+  }
+  expect_same_files("a", "b");
+  data.context[3] = data.length[3];
+  sparc_trainer *none;
+  assert_int_equal(sparc_trainer_create(&config, &samples, &none), SPARC_INVALID);
+  expect_sentence("example 3: context is");
+  const sparc_train_config mean = toy_config(SPARC_HEAD_MEAN);
+  assert_int_equal(sparc_trainer_create(&mean, &samples, &none), SPARC_INVALID);
+  expect_sentence("example 1: context is 1, expected 0 to 0");
+}
+
 /* names of columns come back, and a file cannot make others of them */
 static void test_columns(void **state) {
   (void)state;
@@ -1166,6 +1209,7 @@ int main(void) {
       cmocka_unit_test(test_model_steps),
       cmocka_unit_test(test_preprocessing),
       cmocka_unit_test(test_columns),
+      cmocka_unit_test(test_context),
       cmocka_unit_test(test_every_setting_comes_back),
       cmocka_unit_test(test_first_format),
       cmocka_unit_test(test_locale),

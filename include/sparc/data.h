@@ -60,6 +60,9 @@ SPARC_API int sparc_dataset_targets(const sparc_dataset *dataset);
 SPARC_API int sparc_dataset_target_steps(const sparc_dataset *dataset);
 SPARC_API const float *sparc_dataset_target(const sparc_dataset *dataset, int i);
 
+/* How many steps of an example lie before the part that it belongs to: they prepare the state and are not measured. */
+SPARC_API int sparc_dataset_context(const sparc_dataset *dataset, int i);
+
 /* The number of classes (0: unlabelled) and the label of one as it stood in the file, UTF-8; NULL outside the range. */
 SPARC_API int sparc_dataset_classes(const sparc_dataset *dataset);
 SPARC_API const char *sparc_dataset_label(const sparc_dataset *dataset, int class_index);
@@ -149,6 +152,14 @@ SPARC_API sparc_status sparc_data_format_parse(const char *name, sparc_data_form
 /* So are more rows than this, unless the options say otherwise: a small packed file may hold very many short ones. */
 #define SPARC_DATA_MAX_ROWS 20000000
 
+/* How sparc_data_load divides what has no parts of its own. */
+typedef enum sparc_data_division {
+  SPARC_DIVISION_PAPER = 0, /* of each class the part that validates, rounded, which may be none; a single series is cut
+                               into windows that begin with nothing before them */
+  SPARC_DIVISION_SOUND /* at least one example of each class that has two; validation and test of a single series go
+                               on with the state that its past leads to, see sparc_dataset_context */
+} sparc_data_division;
+
 /* What is to be learned from a file. */
 typedef enum sparc_data_goal {
   SPARC_GOAL_CLASSIFY = 0, /* the class of a series: labels are names */
@@ -184,7 +195,8 @@ typedef struct sparc_read_options {
   const sparc_columns *like; /* CSV with a header: columns are found by these names, in any order, and others are left
                                 out. SPARC_FORMAT: a channel, the id or the time is missing; without the label, examples
                                 are unlabelled. Without a header columns are as the other options say. NULL: no names */
-  int texts;                 /* CSV: 1: keep ids and times, for sparc_dataset_id and sparc_dataset_time */
+  sparc_data_division division; /* of sparc_data_load */
+  int texts;                    /* CSV: 1: keep ids and times, for sparc_dataset_id and sparc_dataset_time */
 } sparc_read_options;
 
 /* sparc_dataset_read reads a file, plain or gzip (told by its first bytes, not by its name); a pipe is fine.

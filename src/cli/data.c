@@ -370,9 +370,10 @@ static exit_code describe(const char *who, const data_settings *settings, const 
 }
 
 static exit_code load_and_describe(const char *who, const data_settings *settings) {
-  const sparc_data_options options = {.root = settings->root,
-                                      .protocol = settings->official ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
-                                      .read = read_settled(&settings->read)};
+  sparc_data_options options = {.root = settings->root,
+                                .protocol = settings->official ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
+                                .read = read_settled(&settings->read)};
+  if ((int)settings->read.division < 0) options.read.division = SPARC_DIVISION_SOUND; /* as `sparc train` */
   const char *name = strcmp(settings->name, "-") == 0 ? "/dev/stdin" : settings->name;
   sparc_data_split split;
   const sparc_status status = cli_hint_unlabelled(name, &options.read, sparc_data_load(name, &options, &split));

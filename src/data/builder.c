@@ -90,7 +90,7 @@ size_t builder_end(builder *b, size_t length) {
   size_t missing = 0;
   for (size_t i = 0; i < count; i++) missing += isnan(values[i]) != 0;
   const size_t text = b->texts ? b->texts->count : 0;
-  b->examples[b->count++] = (example){b->used, (int)length, -1, missing, 0, text};
+  b->examples[b->count++] = (example){b->used, (int)length, -1, missing, 0, text, 0};
   b->used += count;
   return missing;
 }

@@ -49,6 +49,11 @@ const char *sparc_dataset_label(const sparc_dataset *d, int class_index) {
   return class_index >= 0 && class_index < sparc_dataset_classes(d) ? d->map->names[class_index] : NULL;
 }
 
+int sparc_dataset_context(const sparc_dataset *d, int i) {
+  const example *e = find(d, i);
+  return e ? e->context : 0;
+}
+
 const sparc_columns *sparc_dataset_columns(const sparc_dataset *d) {
   return d && d->columns ? &d->columns->view : NULL;
 }

@@ -20,6 +20,7 @@ typedef struct example {
   size_t missing; /* values that are NaN */
   size_t target;  /* of its first target in their block */
   size_t text;    /* of its id among the texts; those of its times follow */
+  int context;    /* steps that lie before what is measured */
 } example;
 
 /* ids and times as the file has them, shared */
@@ -48,6 +49,11 @@ struct sparc_dataset {
  * data set a copy of its own if the block is shared. */
 float *dataset_values(sparc_dataset *d, int i);
 sparc_status dataset_own(sparc_dataset *d);
+
+/* dataset_continue makes a data set of what a series has from step `from` to `to`, in pieces of `piece` steps and the
+ * horizon, each with up to `history` steps before it as its context */
+sparc_status dataset_continue(const sparc_dataset *d, int from, int to, int history, int piece, int horizon,
+                              sparc_dataset **out);
 
 /* dataset_window makes a data set of windows of one series: `length` steps each, or fewer where there are no more, from
  * step `from` to `to`, `stride` apart */

@@ -79,3 +79,21 @@ sparc_status dataset_window(const sparc_dataset *d, int from, int to, int length
   builder_close(&b);
   return status;
 }
+
+sparc_status dataset_continue(const sparc_dataset *d, int from, int to, int history, int piece, int horizon,
+                              sparc_dataset **out) {
+  builder b;
+  sparc_status status = builder_open(&b);
+  b.channels = d->channels;
+  b.columns = column_names_share(d->columns);
+  b.max_rows = SIZE_MAX;
+  /* what is left must have a target */
+  for (int at = from; status == SPARC_OK && to - at > horizon; at += piece) {
+    const int begin = at > history ? at - history : 0, end = to - at - horizon > piece ? at + piece + horizon : to;
+    status = append_window(&b, sparc_dataset_series(d, 0) + (size_t)begin * (size_t)d->channels, end - begin);
+    if (status == SPARC_OK) b.examples[b.count - 1].context = at - begin;
+  }
+  if (status == SPARC_OK) status = builder_finish(&b, d->name, out);
+  builder_close(&b);
+  return status;
+}

@@ -61,7 +61,7 @@ static sparc_status read_other(const request *r, const char *path, const sparc_d
 /* one long series is divided by time: eight tenths fit, one validates, one tests. Each part is cut into windows, those
  * that fit overlapping, those that measure side by side. */
 static sparc_status divide_by_time(const request *r, sparc_data_split *out) {
-  enum { USUAL_CONTEXT = 64 };
+  enum { USUAL_CONTEXT = 64, HISTORY = 1024 };
   sparc_dataset *series = out->fit;
   const int length = series->examples[0].length, horizon = r->read.horizon ? r->read.horizon : 1;
   const int first = (int)(8L * length / 10), second = (int)(9L * length / 10);
@@ -73,8 +73,15 @@ static sparc_status divide_by_time(const request *r, sparc_data_split *out) {
   out->fit = NULL;
   const int window = context + horizon, stride = context / 4 ? context / 4 : 1;
   sparc_status status = dataset_window(series, 0, first, window, stride, &out->fit);
-  if (status == SPARC_OK) status = dataset_window(series, first, second, window, context, &out->validation);
-  if (status == SPARC_OK) status = dataset_window(series, second, length, window, context, &out->test);
+  const int history = context > HISTORY ? context : HISTORY;
+  if (r->read.division == SPARC_DIVISION_SOUND) {
+    if (status == SPARC_OK)
+      status = dataset_continue(series, first, second, history, history, horizon, &out->validation);
+    if (status == SPARC_OK) status = dataset_continue(series, second, length, history, history, horizon, &out->test);
+  } else {
+    if (status == SPARC_OK) status = dataset_window(series, first, second, window, context, &out->validation);
+    if (status == SPARC_OK) status = dataset_window(series, second, length, window, context, &out->test);
+  }
   sparc_dataset_free(series);
   snprintf(out->protocol, sizeof out->protocol,
            "one series of %d steps: the first %d fit in windows of %d, the next %d validate, the last %d test", length,
@@ -109,7 +116,8 @@ static sparc_status divide(const request *r, sparc_data_split *out) {
   }
   out->fit = NULL;
   const int count = train->count;
-  sparc_status status = split_part(train, part != 0 ? part : 0.1, &out->fit, &out->validation);
+  const bool every_class = r->read.division == SPARC_DIVISION_SOUND;
+  sparc_status status = split_part(train, part != 0 ? part : 0.1, every_class, &out->fit, &out->validation);
   sparc_dataset_free(train);
   if (status != SPARC_OK) return status;
   snprintf(out->protocol, sizeof out->protocol,

@@ -138,6 +138,8 @@ static sparc_status check_options(const sparc_read_options *o) {
     return fail(SPARC_INVALID, "format is %d, expected a sparc_data_format", (int)o->format);
   if ((unsigned)o->goal > SPARC_GOAL_FORECAST)
     return fail(SPARC_INVALID, "goal is %d, expected a sparc_data_goal", (int)o->goal);
+  if ((unsigned)o->division > SPARC_DIVISION_SOUND)
+    return fail(SPARC_INVALID, "division is %d, expected a sparc_data_division", (int)o->division);
   if (o->horizon < 0 || o->context < 0)
     return fail(SPARC_INVALID, "%s is %d, expected 0 or more", o->horizon < 0 ? "horizon" : "context",
                 o->horizon < 0 ? o->horizon : o->context);

@@ -4,7 +4,8 @@
  * The paper validates on a part of the training partition and gives sizes: 361 of 3601, 100 of 1000, 90 of 896, 5999 of
  * 60000, 5000 of 50000. These are the sums over the classes of n/10, rounded with ties to even; no rule without classes
  * gives 5999 of 60000. So the split is stratified, by this rule for every data set, and for other parts than a tenth.
- * What was drawn depends on a seed of its own, never on that of a training run.
+ * Few examples of a class leave none of it to validate by that rule; with every_class one validates all the same. What was
+ * drawn depends on a seed of its own, never on that of a training run.
  */
 #include "data/split.h"
 
@@ -24,12 +25,15 @@ static int share_of(int n, double part) {
 }
 
 /* how many of each class validate; entry 0 is for unlabelled examples, entry c + 1 for class c. Returns the sum. */
-static int set_quotas(const sparc_dataset *d, double part, int *quotas) {
+static int set_quotas(const sparc_dataset *d, double part, bool every_class, int *quotas) {
   int total = 0, largest = 0;
   for (int i = 0; i < d->count; i++) quotas[d->examples[i].class_index + 1]++;
   for (int c = 1; c <= d->map->count; c++)
     if (quotas[c] > quotas[largest]) largest = c;
-  for (int c = 0; c <= d->map->count; c++) total += quotas[c] = share_of(quotas[c], part);
+  for (int c = 0; c <= d->map->count; c++) {
+    const int share = share_of(quotas[c], part);
+    total += quotas[c] = every_class && quotas[c] > 1 && share < 1 ? 1 : share;
+  }
   /* few examples of each class leave none; one is better */
   if (total == 0 && d->count > 1) total = quotas[largest] = 1;
   return total;
@@ -53,7 +57,8 @@ static sparc_status take(const sparc_dataset *d, const bool *chosen, bool wanted
   return count ? sparc_dataset_subset(d, indices, count, NULL, out) : SPARC_OK;
 }
 
-sparc_status split_part(const sparc_dataset *d, double part, sparc_dataset **fit, sparc_dataset **validation) {
+sparc_status split_part(const sparc_dataset *d, double part, bool every_class, sparc_dataset **fit,
+                        sparc_dataset **validation) {
   int *indices = sparc_alloc((size_t)d->count * sizeof *indices);
   int *quotas = sparc_alloc(((size_t)d->map->count + 1) * sizeof *quotas);
   bool *chosen = sparc_alloc((size_t)d->count * sizeof *chosen);
@@ -62,7 +67,7 @@ sparc_status split_part(const sparc_dataset *d, double part, sparc_dataset **fit
   if (!indices || !quotas || !chosen) {
     status = fail(SPARC_NO_MEMORY, "no memory to split %d examples", d->count);
   } else {
-    if (set_quotas(d, part, quotas)) choose(d, indices, quotas, chosen);
+    if (set_quotas(d, part, every_class, quotas)) choose(d, indices, quotas, chosen);
     status = take(d, chosen, false, indices, fit);
     if (status == SPARC_OK) status = take(d, chosen, true, indices, validation);
   }

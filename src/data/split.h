@@ -5,9 +5,11 @@
 
 #include "data/dataset.h"
 
-/* split_part divides a data set into two views: a stratified part and the rest, each in the order of the source.
- * *validation is NULL when there is only one example. */
-sparc_status split_part(const sparc_dataset *d, double part, sparc_dataset **fit, sparc_dataset **validation);
+/* split_part divides a data set into two views: a stratified part and the rest, each in the order of the source. With
+ * every_class a class of two and more has at least one example in the part. *validation is NULL when there is only one
+ * example. */
+sparc_status split_part(const sparc_dataset *d, double part, bool every_class, sparc_dataset **fit,
+                        sparc_dataset **validation);
 
 /* permute_steps puts the steps of every example into one fixed random order. All examples must have one length. */
 sparc_status permute_steps(sparc_dataset *d);

@@ -23,6 +23,9 @@ static const char data[] = "Data:", csv[] = "CSV as exported:";
 /* in the order of sparc_data_goal */
 static const char *const goals[] = {"classify", "regress", "forecast", NULL};
 
+/* in the order of sparc_data_division */
+static const char *const divisions[] = {"paper", "sound", NULL};
+
 static const setting read_rows[] = {
     {.name = "task",
      .key = "read.task",
@@ -152,6 +155,16 @@ static const setting read_rows[] = {
      .group = data,
      .argument = "X",
      .help = "Part of the training examples of each class that validates (default: 0.1)"},
+    {.name = "division",
+     .key = "read.division",
+     .later = true,
+     .type = SETTING_CHOICE,
+     .commands = COMMAND_DATA | COMMAND_TRAIN | COMMAND_EVAL,
+     .offset = READ(division),
+     .choices = divisions,
+     .group = data,
+     .argument = "HOW",
+     .help = "Validate at least one example of each class, and a series with its past (sound), or as the paper"},
     {.name = "max-rows",
      .type = SETTING_LONG,
      .role = FREE,
@@ -172,6 +185,7 @@ sparc_read_options read_settled(const sparc_read_options *given) {
   if ((int)read.format < 0) read.format = SPARC_DATA_AUTO;
   if ((int)read.goal < 0) read.goal = SPARC_GOAL_CLASSIFY;
   if (read.validation < 0) read.validation = 0;
+  if ((int)read.division < 0) read.division = SPARC_DIVISION_PAPER;
   if (read.label_column && strcmp(read.label_column, "none") == 0) read.unlabelled = 1;
   if (read.unlabelled) read.label_column = NULL;
   return read;
@@ -187,7 +201,7 @@ size_t read_remember(const sparc_read_options *read, sparc_metadata entries[READ
   void *at;
   size_t count = 0;
   for (int i = 0; (s = settings_row(&form, i, &at)); i++) {
-    if (!s->key || !setting_is_set(s, at)) continue;
+    if (!s->key || !setting_is_set(s, at) || (s->later && setting_is_zero(s, at))) continue;
     entries[count] = (sparc_metadata){.key = s->key, .value = setting_print(s, at, room[count])};
     count++;
   }

@@ -19,7 +19,7 @@ extern const settings_table read_settings; /* over sparc_read_options */
  * without labels */
 sparc_read_options read_settled(const sparc_read_options *given);
 
-enum { READ_SETTINGS_MOST = 16 };
+enum { READ_SETTINGS_MOST = 24 };
 
 /* read_remember lists what a model must know to read other files as its own was read; it returns the number of entries
  * and prints numbers to room. read_recall takes what was not given from a model's metadata. */

@@ -75,23 +75,38 @@ static sparc_status open_engine(sparc_run *run) {
   return status;
 }
 
-/* a run of earlier versions, whose configuration does not name a recipe, had the paper's */
-static sparc_status recall_recipe(sparc_run *run) {
+/* the paper's recipe divides as the paper does; a generated task has its parts */
+static sparc_data_division usual_division(const sparc_run_config *c) {
+  return c->recipe == SPARC_RECIPE_PAPER ? SPARC_DIVISION_PAPER : SPARC_DIVISION_SOUND;
+}
+
+/* what a run that continues was begun with, where nothing is said: recipe and division depend on the version that began
+ * it. One whose configuration does not name them had the paper's. */
+static sparc_status recall_defaults(sparc_run *run) {
+  sparc_run_config *c = &run->config;
+  const bool divides = (int)c->read.division < 0 && !is_task(c->data);
+  if (!run->engine.continues) {
+    if (divides) c->read.division = usual_division(c);
+    return SPARC_OK;
+  }
   json_t *then = NULL;
-  const bool said = run->config.recipe == SPARC_RECIPE_PAPER || run->config.recipe == SPARC_RECIPE_SMALL;
-  if (said || !run->engine.continues) return SPARC_OK;
   const sparc_status status = run_folder_read_config(&run->engine.folder, &then);
-  if (status == SPARC_OK && !json_object_get(then, "recipe")) run->config.recipe = SPARC_RECIPE_PAPER;
+  if (status != SPARC_OK) return status;
+  const char *recipe = json_string_value(json_object_get(then, "recipe"));
+  const char *division = json_string_value(json_object_get(then, "division"));
+  if (c->recipe < 0 || c->recipe == SPARC_RECIPE_AUTO) c->recipe = recipe_named(recipe);
+  if (divides)
+    c->read.division = division && strcmp(division, "sound") == 0 ? SPARC_DIVISION_SOUND : SPARC_DIVISION_PAPER;
   json_decref(then);
-  return status;
+  return SPARC_OK;
 }
 
 static sparc_status settle(sparc_run *run) {
   const settings_form form = run_form(&run->config);
   sparc_status status = settings_keep_texts(&form, &run->texts);
   if (status == SPARC_OK) status = open_engine(run);
+  if (status == SPARC_OK) status = recall_defaults(run);
   if (status == SPARC_OK) status = load_data(run);
-  if (status == SPARC_OK) status = recall_recipe(run);
   if (status != SPARC_OK) return status;
   const bool borrows = run->config.from && !run->engine.continues;
   if (borrows) status = start_open(run->config.from, &run->start_path, &run->start);

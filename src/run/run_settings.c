@@ -105,6 +105,12 @@ sparc_run_config sparc_run_defaults(void) {
   return config;
 }
 
+int recipe_named(const char *name) {
+  int i = 0;
+  while (name && recipes[i] && strcmp(recipes[i], name) != 0) i++;
+  return name && recipes[i] ? i : SPARC_RECIPE_PAPER;
+}
+
 /* ---- what was not given -------------------------------------------------------------------------- */
 
 static bool is_given(double value) { return value >= 0; }

@@ -77,6 +77,9 @@ sparc_head_input usual_head(const run_data *data);
 sparc_status run_settle(sparc_run_config *config, const run_data *data, char options[CELL_OPTIONS_SIZE],
                         sparc_head_config *head);
 
+/* recipe_named is the recipe that a file names; the paper's where it names none */
+int recipe_named(const char *name);
+
 /* run_default_folder names the folder of a run after what is known before its data are: runs/FordA-sparc-s1 */
 sparc_status run_default_folder(const sparc_run_config *config, char *path, size_t size);
 

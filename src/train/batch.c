@@ -72,6 +72,9 @@ static sparc_status fetch(const sparc_network_config *config, const example_sour
   if (!e->x) return fail(SPARC_INVALID, "example %d: x is NULL, expected its values", index);
   if (e->length < 1 || e->length > s->samples->longest)
     return fail(SPARC_INVALID, "example %d: length is %d, expected 1 to %d", index, e->length, s->samples->longest);
+  const int most = head_has_steps(config->head) ? e->length - 1 : 0;
+  if (e->context < 0 || e->context > most)
+    return fail(SPARC_INVALID, "example %d: context is %d, expected 0 to %d", index, e->context, most);
   return s->answers ? check_answer(config, e, s->numbers, index) : SPARC_OK;
 }
 
@@ -101,6 +104,7 @@ static void carve(arena *a, batch *b) {
   const bool classes = !head_learns_values(sparc_network_config_of(b->network).head, false);
   b->index = arena_take(a, b->B, sizeof *b->index);
   b->length = arena_take(a, b->B, sizeof *b->length);
+  b->context = arena_take(a, b->B, sizeof *b->context);
   b->label = arena_take(a, rows, sizeof *b->label);
   b->x = arena_take(a, b->B * b->T * b->C, sizeof *b->x);
   b->target = arena_take(a, rows * b->K, sizeof *b->target);
@@ -191,8 +195,8 @@ static sparc_status load_values(batch *b, const example_source *s, size_t slot, 
 
 /* labels of an example, zeros without answers; returns how many these are */
 static size_t load_labels(const batch *b, const example_source *s, const sparc_sample *e, int *to) {
-  const size_t count = b->steps ? (size_t)e->length : 1;
-  for (size_t i = 0; i < count; i++) to[i] = !s->answers ? 0 : b->steps ? e->labels[i] : e->label;
+  const size_t count = b->steps ? (size_t)(e->length - e->context) : 1;
+  for (size_t i = 0; i < count; i++) to[i] = !s->answers ? 0 : b->steps ? e->labels[(size_t)e->context + i] : e->label;
   return count;
 }
 
@@ -207,14 +211,16 @@ sparc_status batch_load(batch *b, const example_source *s) {
     if (status == SPARC_OK) status = load_values(b, s, slot, &e);
     if (status != SPARC_OK) return status;
     b->length[slot] = e.length;
+    b->context[slot] = e.context;
     if (!b->numbers) label += load_labels(b, s, &e, label);
     if (!b->numbers || !s->answers) continue;
-    const int rows = b->steps ? e.length : 1;
+    const int rows = b->steps ? e.length - e.context : 1;
     const size_t count = (size_t)rows * b->K;
+    const float *from = e.target + (size_t)e.context * b->K;
     if (s->target_mean)
-      sparc_normalise(e.target, target, rows, (int)b->K, s->target_mean, s->target_deviation);
+      sparc_normalise(from, target, rows, (int)b->K, s->target_mean, s->target_deviation);
     else
-      memcpy(target, e.target, count * sizeof *target);
+      memcpy(target, from, count * sizeof *target);
     target += count;
   }
   return SPARC_OK;
@@ -235,28 +241,32 @@ sparc_status batch_check_outputs(const batch *b, size_t n) {
 
 /* ---- loss -------------------------------------------------------------------------------------- */
 
-/* the outputs of steps that exist, one example behind the other; returns how many numbers these are */
+/* how many steps of an example have a loss */
+static size_t scored(const batch *b, size_t slot) { return (size_t)(b->length[slot] - b->context[slot]); }
+
+/* the outputs of steps that have a loss, one example behind the other; returns how many numbers these are */
 static size_t pack(batch *b, size_t n) {
   size_t packed = 0;
   for (size_t slot = 0; slot < n; slot++) {
-    const size_t count = (size_t)b->length[slot] * b->K;
-    memmove(b->output + packed, b->output + slot * b->T * b->K, count * sizeof *b->output);
+    const size_t count = scored(b, slot) * b->K, first = (slot * b->T + (size_t)b->context[slot]) * b->K;
+    memmove(b->output + packed, b->output + first, count * sizeof *b->output);
     packed += count;
   }
   return packed;
 }
 
-/* the gradient back to where the network wrote the outputs, with zeros at steps that do not exist. From the back: what
+/* the gradient back to where the network wrote the outputs, with zeros at steps that have no loss. From the back: what
  * moves never lands on what has yet to move. */
 static void unpack(batch *b, size_t n, size_t packed) {
   const size_t row = b->T * b->K;
   memset(b->doutput + packed, 0, (b->B * row - packed) * sizeof *b->doutput);
   for (size_t slot = n; slot-- > 0;) {
-    const size_t count = (size_t)b->length[slot] * b->K;
+    const size_t count = scored(b, slot) * b->K, before = (size_t)b->context[slot] * b->K;
     float *to = b->doutput + slot * row;
     packed -= count;
-    memmove(to, b->doutput + packed, count * sizeof *to);
-    memset(to + count, 0, (row - count) * sizeof *to);
+    memmove(to + before, b->doutput + packed, count * sizeof *to);
+    memset(to, 0, before * sizeof *to);
+    memset(to + before + count, 0, (row - before - count) * sizeof *to);
   }
 }
 
@@ -282,8 +292,8 @@ size_t batch_right(const batch *b, size_t n) {
   size_t right = 0;
   const int *label = b->label;
   for (size_t slot = 0; slot < n && !b->numbers; slot++) {
-    const size_t rows = b->steps ? (size_t)b->length[slot] : 1;
-    const float *output = b->output + slot * (b->steps ? b->T : 1) * b->K;
+    const size_t rows = b->steps ? scored(b, slot) : 1;
+    const float *output = b->output + (slot * (b->steps ? b->T : 1) + (size_t)b->context[slot]) * b->K;
     for (size_t t = 0; t < rows; t++) right += greatest_output(b, output + t * b->K) == (size_t)*label++;
   }
   return right;
@@ -313,7 +323,7 @@ static size_t loss_terms(const batch *b, size_t n) {
   const size_t row = b->numbers ? b->K : 1;
   if (!b->steps) return n * row;
   size_t terms = 0;
-  for (size_t slot = 0; slot < n; slot++) terms += (size_t)b->length[slot] * row;
+  for (size_t slot = 0; slot < n; slot++) terms += scored(b, slot) * row;
   return terms;
 }
 

@@ -35,9 +35,10 @@ typedef struct batch {
   bool numbers;               /* of numbers, else of classes; as the examples that were loaded last */
   int *index;                 /* (B): which examples these are */
   int *length;                /* (B) */
-  int *label;                 /* (B), or (sum of length) of a head of classes on every step */
+  int *context;               /* (B): steps in front that have no loss; 0 unless the head is on every step */
+  int *label;                 /* (B), or (sum of length - context) of a head of classes on every step */
   float *x;                   /* (B, T, C), zeros behind the end of a sequence */
-  float *target;              /* (sum of length, K), only steps that exist, or (B, K); unused by a head of classes */
+  float *target;              /* (sum of length - context, K), or (B, K); unused by a head of classes */
   float *output;              /* (B, K), or (B, T, K) */
   float *doutput;             /* likewise */
   float *probability;         /* (B, K), or (B, T, K), of a head of classes */

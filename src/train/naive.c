@@ -8,16 +8,16 @@ double naive_error(const sparc_samples *samples, const sparc_preprocessing *p) {
   size_t count = 0;
   for (int i = 0; i < samples->count; i++) {
     const sparc_sample s = samples->at(samples->source, i);
-    const int rows = samples->target_steps ? s.length : 1;
+    const int first = samples->target_steps ? s.context : 0, rows = samples->target_steps ? s.length : 1;
     double part = 0;
-    for (int t = 0; t < rows; t++)
+    for (int t = first; t < rows; t++)
       for (int k = 0; k < K; k++) {
         const double target = (double)s.target[(size_t)t * (size_t)K + (size_t)k];
         const double error = p->change ? target : target - p->target_mean[k];
         part += error * error;
       }
     sum += part;
-    count += (size_t)rows * (size_t)K;
+    count += (size_t)(rows - first) * (size_t)K;
   }
   return count ? sum / (double)count : 0;
 }

@@ -10,7 +10,8 @@ static sparc_sample dataset_sample(const void *source, int index) {
   return (sparc_sample){.x = sparc_dataset_series(dataset, index),
                         .length = sparc_dataset_length(dataset, index),
                         .label = sparc_dataset_class(dataset, index),
-                        .target = sparc_dataset_target(dataset, index)};
+                        .target = sparc_dataset_target(dataset, index),
+                        .context = sparc_dataset_context(dataset, index)};
 }
 
 sparc_samples sparc_samples_of_dataset(const sparc_dataset *dataset) {
