@@ -10,6 +10,7 @@
 #include "unit.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -277,7 +278,155 @@ static void test_training(void **state) {
   sparc_evaluation after;
   sparc_trainer *trainer = train(&config, &samples, 250, &after);
   if (!(after.accuracy > 0.98)) fail_msg("accuracy %g, loss %g", after.accuracy, after.loss);
-  refuses(sparc_trainer_save(trainer, NULL, NULL, 0, "mixed.safetensors"), SPARC_UNSUPPORTED, "layers of kinds");
+  sparc_trainer_free(trainer);
+}
+
+/* ---- files ---------------------------------------------------------------------------------------- */
+
+static void same_params(const sparc_trainer *a, const sparc_trainer *b) {
+  const size_t n = sparc_network_sizes_of(sparc_trainer_network(a)).params;
+  assert_int_equal(n, sparc_network_sizes_of(sparc_trainer_network(b)).params);
+  assert_memory_equal(sparc_trainer_params(a), sparc_trainer_params(b), n * sizeof(float));
+}
+
+/* kinds go through a file, and training continues to the bit; a layer keeps the cell that the configuration gave it */
+static void test_kinds_in_files(void **state) {
+  (void)state;
+  static echo data;
+  const sparc_samples samples = make_echo(&data);
+  const sparc_layer_config kinds[] = {
+      {"conv", "taps=3"}, {"residual", "cell=gru,H=5"}, {"residual", NULL}, {"cell", "H=6,features=relu"}};
+  const char *path = in_folder("mixed.safetensors");
+  sparc_network_config config = mixed_config();
+  config.cell = "rtu";
+  config.H = 4;
+  config.layer = kinds;
+  config.layers = 4;
+  config.width = 12;
+  sparc_evaluation trained, loaded;
+  sparc_trainer *trainer = train(&config, &samples, 20, &trained), *again;
+  must(sparc_trainer_save(trainer, NULL, NULL, 0, path));
+
+  /* the same network, the same next updates */
+  must(sparc_trainer_restore_kinds(path, &samples, own_kinds, 1, &again));
+  same_params(trainer, again);
+  for (int i = 0; i < 3; i++) {
+    must(sparc_trainer_update(trainer, NULL));
+    must(sparc_trainer_update(again, NULL));
+  }
+  same_params(trainer, again);
+  const sparc_network_config stored = sparc_network_config_of(sparc_trainer_network(again));
+  assert_string_equal(stored.layer[0].options, "taps=3");
+  assert_non_null(strstr(stored.layer[1].options, "cell=gru,H=5"));
+  assert_non_null(strstr(stored.layer[2].options, "cell=rtu,"));
+  assert_non_null(strstr(stored.layer[3].options, "cell=rtu,H=6,features=relu"));
+
+  /* as a model */
+  sparc_model *model;
+  must(sparc_model_load_kinds(path, own_kinds, 1, &model));
+  assert_string_equal(sparc_model_metadata(model, "format_version"), "4");
+  assert_string_equal(sparc_model_metadata(model, "network.layer.0.kind"), "conv");
+  must(sparc_model_evaluate(model, &samples, &loaded));
+  assert_true(loaded.loss == trained.loss && loaded.accuracy == trained.accuracy);
+  sparc_model_free(model);
+
+  /* without the program's kind the file is refused, as are entries that belong to the checkpoint */
+  refuses(sparc_model_load(path, 1, &model), SPARC_FORMAT, "layer 0 is of the kind 'conv'");
+  sparc_trainer *none;
+  refuses(sparc_trainer_restore(path, &samples, 1, &none), SPARC_FORMAT, "layer 0 is of the kind 'conv'");
+  const sparc_metadata extra = {"network.layer.9.kind", "conv"};
+  refuses(sparc_trainer_save(trainer, NULL, &extra, 1, path), SPARC_INVALID, "a checkpoint uses itself");
+  sparc_trainer_free(again);
+  sparc_trainer_free(trainer);
+}
+
+/* a stack without any cell */
+static void test_file_without_cells(void **state) {
+  (void)state;
+  static echo data;
+  const sparc_samples samples = make_echo(&data);
+  const sparc_layer_config kinds[] = {{"conv", "taps=3"}, {"conv", "taps=2"}};
+  const char *path = in_folder("conv.safetensors");
+  sparc_network_config config = mixed_config();
+  config.layer = kinds;
+  config.layers = 2;
+  sparc_evaluation trained, loaded;
+  sparc_trainer *trainer = train(&config, &samples, 20, &trained);
+  must(sparc_trainer_save(trainer, NULL, NULL, 0, path));
+  sparc_model *model;
+  must(sparc_model_load_kinds(path, own_kinds, 1, &model));
+  must(sparc_model_evaluate(model, &samples, &loaded));
+  assert_true(loaded.loss == trained.loss);
+  sparc_model_free(model);
+  sparc_trainer_free(trainer);
+}
+
+/* a file of library kinds with one entry of its metadata changed */
+static void expect_bad_file(sparc_tensors *good, const char *key, const char *value, sparc_status want,
+                            const char *sentence) {
+  enum { MOST = 128 };
+  sparc_tensor_source tensor[MOST] = {{.name = NULL}};
+  sparc_metadata entry[MOST];
+  size_t entries = 0, count = sparc_tensors_count(good);
+  assert_true(count <= MOST);
+  for (size_t i = 0; i < count; i++) {
+    const sparc_tensor_info *t = sparc_tensors_at(good, i);
+    float *data = sparc_alloc(t->bytes);
+    must(sparc_tensors_read_bytes(good, t->name, data, t->bytes));
+    tensor[i] =
+        (sparc_tensor_source){.name = t->name, .dtype = t->dtype, .in_type = t->dtype, .rank = t->rank, .data = data};
+    memcpy(tensor[i].shape, t->shape, sizeof tensor[i].shape);
+  }
+  bool found = false;
+  for (size_t i = 0; i < sparc_tensors_metadata_count(good); i++) {
+    entry[entries] = *sparc_tensors_metadata_at(good, i);
+    if (strcmp(entry[entries].key, key) == 0) {
+      found = true;
+      entry[entries].value = value;
+      if (!value) continue;
+    }
+    entries++;
+  }
+  if (!found) entry[entries++] = (sparc_metadata){key, value};
+  const char *path = in_folder("bad.safetensors");
+  must(sparc_tensors_write(path, tensor, count, entry, entries));
+  for (size_t i = 0; i < count; i++) sparc_free((void *)(uintptr_t)tensor[i].data);
+  sparc_model *model;
+  refuses(sparc_model_load(path, 1, &model), want, sentence);
+}
+
+static void test_bad_files(void **state) {
+  (void)state;
+  static echo data;
+  const sparc_samples samples = make_echo(&data);
+  const sparc_layer_config kinds[] = {{"residual", "cell=gru,H=5"}, {"cell", "cell=sparc,H=6"}};
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%s", in_folder("good.safetensors"));
+  sparc_network_config config = mixed_config();
+  config.layer = kinds;
+  config.layers = 2;
+  config.kinds = NULL;
+  config.width = 12;
+  sparc_evaluation trained;
+  sparc_trainer *trainer = train(&config, &samples, 2, &trained);
+  must(sparc_trainer_save(trainer, NULL, NULL, 0, path));
+  sparc_model *model;
+  must(sparc_model_load(path, 1, &model));
+  sparc_model_free(model);
+  sparc_tensors *good;
+  must(sparc_tensors_open(path, &good));
+  expect_bad_file(good, "network.layer.1.kind", NULL, SPARC_FORMAT, "'network.layer.1.kind' is missing");
+  expect_bad_file(good, "network.layer.1.kind", "attention", SPARC_FORMAT, "layer 1 is of the kind 'attention'");
+  expect_bad_file(good, "network.layer.1.kind", "residual", SPARC_FORMAT, "");
+  expect_bad_file(good, "network.layer.2.kind", "cell", SPARC_FORMAT, "kind of layer 2, but network.layers is 2");
+  expect_bad_file(good, "network.layers", "2147483647", SPARC_FORMAT, "'network.layer.2.kind' is missing");
+  expect_bad_file(good, "network.layers", "0", SPARC_FORMAT, "'network.layers' is 0");
+  expect_bad_file(good, "network.layers", "-1", SPARC_FORMAT, "");
+  expect_bad_file(good, "network.layer.0.options", "cell=gru,H=1000000", SPARC_FORMAT, "");
+  expect_bad_file(good, "network.layer.0.options", "cell=nothing,H=5", SPARC_FORMAT, "nothing");
+  expect_bad_file(good, "network.layer.0.options", "H=5,=,,=5", SPARC_FORMAT, "");
+  expect_bad_file(good, "format_version", "3", SPARC_FORMAT, "");
+  sparc_tensors_close(good);
   sparc_trainer_free(trainer);
 }
 
@@ -396,9 +545,17 @@ static void test_labels(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_gradients),  cmocka_unit_test(test_steps),  cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_training),   cmocka_unit_test(test_file),   cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_float_only), cmocka_unit_test(test_labels),
+      cmocka_unit_test(test_gradients),
+      cmocka_unit_test(test_steps),
+      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_kinds_in_files),
+      cmocka_unit_test(test_file_without_cells),
+      cmocka_unit_test(test_bad_files),
+      cmocka_unit_test(test_training),
+      cmocka_unit_test(test_file),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_float_only),
+      cmocka_unit_test(test_labels),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

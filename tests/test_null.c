@@ -236,6 +236,7 @@ static void call_without_anything(void) {
   QUIET(sparc_model_free, (NULL));
   ZERO(sparc_model_inputs, (NULL));
   REFUSES(sparc_model_load, (NULL, 1, NULL));
+  REFUSES(sparc_model_load_kinds, (NULL, NULL, 1, NULL));
   ZERO(sparc_model_metadata, (NULL, NULL));
   ZERO(sparc_model_network, (NULL));
   ZERO(sparc_model_outputs, (NULL));
@@ -400,6 +401,7 @@ static void call_without_anything(void) {
   ZERO(sparc_trainer_network, (NULL));
   ZERO(sparc_trainer_params, (NULL));
   REFUSES(sparc_trainer_restore, (NULL, NULL, 1, NULL));
+  REFUSES(sparc_trainer_restore_kinds, (NULL, NULL, NULL, 1, NULL));
   REFUSES(sparc_trainer_save, (NULL, NULL, NULL, 1, NULL));
   REFUSES(sparc_trainer_update, (NULL, NULL));
   ZERO(sparc_trainer_updates_done, (NULL));
@@ -635,7 +637,9 @@ static void call_learners(sparc_envs *envs, sparc_model *model, sparc_random *ra
 
   EACH(3, sparc_trainer_create, (o(), o(), o()));
   EACH(3, sparc_trainer_restore, (o(), o(), 1, o()));
+  EACH(4, sparc_trainer_restore_kinds, (o(), o(), o(), 1, o()));
   EACH(2, sparc_model_load, (o(), 1, o()));
+  EACH(3, sparc_model_load_kinds, (o(), o(), 1, o()));
   EACH(3, sparc_model_parse, (o(), 1, o(), 1, o()));
   EACH(1, sparc_model_metadata, (model, o()));
   EACH(3, sparc_model_step, (model, o(), o(), o()));

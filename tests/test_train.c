@@ -793,7 +793,7 @@ static void test_wrong_files(void **state) {
       {{.tensor = "opt.x"}, "tensor 'opt.x' does not belong", true},
       {{.drop = "format"}, "is not a checkpoint: its format is not given", true},
       {{.key = "format", .text = "pt"}, "is not a checkpoint: its format is pt", true},
-      {{.key = "format_version", .text = "4"}, "has the checkpoint format 4; sparc", true},
+      {{.key = "format_version", .text = "5"}, "has the checkpoint format 5; sparc", true},
       {{.key = "format_version", .text = "new"}, "format_version is 'new', expected a whole number", true},
       {{.drop = "train.rate"}, "metadata 'train.rate' is missing", true},
       {{.key = "train.rate", .text = "0,5"}, "metadata 'train.rate' is '0,5', expected a number", true},

@@ -100,6 +100,15 @@ SPARC_API sparc_status sparc_trainer_save(const sparc_trainer *trainer, const sp
 SPARC_API sparc_status sparc_trainer_restore(const char *path, const sparc_samples *samples, int threads,
                                              sparc_trainer **out);
 
+/* Files store the kinds of layers and their options. Kinds of the program's own are given when such a file is read:
+ * kinds is NULL-terminated and outlives what is returned. SPARC_FORMAT: a layer of the file is of a kind that
+ * neither the library nor kinds has; so it is for the calls without kinds. */
+SPARC_API sparc_status sparc_trainer_restore_kinds(const char *path, const sparc_samples *samples,
+                                                   const struct sparc_layer_kind *const *kinds, int threads,
+                                                   sparc_trainer **out);
+SPARC_API sparc_status sparc_model_load_kinds(const char *path, const struct sparc_layer_kind *const *kinds,
+                                              int threads, sparc_model **out);
+
 /* sparc_model_network is the network of a loaded model; NULL for NULL. */
 SPARC_API const sparc_network *sparc_model_network(const sparc_model *model);
 

@@ -56,6 +56,16 @@ static void split_options(const sparc_option *rules, const char *text, cell_requ
   }
 }
 
+/* options that give the same layer in a network whose configuration names another cell */
+static sparc_status resolve_options(sparc_layer *layer, const cell_request *request) {
+  const int length = snprintf(layer->resolved, sizeof layer->resolved, "cell=%s%s%s,%s", sparc_cell_kind(layer->cell),
+                              *request->own ? "," : "", request->own, sparc_cell_options(layer->cell));
+  if (length < (int)sizeof layer->resolved) return SPARC_OK;
+  return fail(SPARC_INVALID,
+              "options of layer %zu with those of its cell are %d characters long, at most %d are allowed",
+              layer->index, length, OPTIONS_TEXT - 1);
+}
+
 /* the layer's cell, and its own options */
 static sparc_status create_cell(sparc_layer *layer, const sparc_option *rules, double values[MAX_OPTIONS]) {
   const sparc_network_config *network = layer->network;
@@ -67,7 +77,7 @@ static sparc_status create_cell(sparc_layer *layer, const sparc_option *rules, d
   split_options(rules, text, &request);
   char owner[BLOCK_NAME];
   snprintf(owner, sizeof owner, "layer %s", layer->kind->name);
-  const sparc_status status = options_parse(owner, rules, request.own, values);
+  sparc_status status = options_parse(owner, rules, request.own, values);
   if (status != SPARC_OK) return status;
   const bool usual = !*request.cell || (network->cell && strcmp(request.cell, network->cell) == 0);
   const sparc_cell_config config = {.kind = usual ? network->cell : request.cell,
@@ -77,7 +87,8 @@ static sparc_status create_cell(sparc_layer *layer, const sparc_option *rules, d
                                                : usual       ? network->cell_options
                                                              : NULL,
                                     .kernel = network->kernel};
-  return sparc_cell_create(&config, &layer->cell);
+  status = sparc_cell_create(&config, &layer->cell);
+  return status == SPARC_OK && network->layer ? resolve_options(layer, &request) : status;
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------ */

@@ -359,7 +359,8 @@ static void keep_config(sparc_network *net, const sparc_network_config *config) 
   }
   net->config.layer = net->layer_config;
   for (size_t i = 0; config->layer && i < net->layers; i++) {
-    if (config->layer[i].options) snprintf(net->layer_text[i], OPTIONS_TEXT, "%s", config->layer[i].options);
+    const char *given = config->layer[i].options ? config->layer[i].options : "", *resolved = net->layer[i]->resolved;
+    snprintf(net->layer_text[i], OPTIONS_TEXT, "%s", *resolved ? resolved : given);
     net->layer_config[i] = (sparc_layer_config){net->layer[i]->kind->name, net->layer_text[i]};
   }
 }

@@ -43,6 +43,8 @@ sparc_status start_check(const checkpoint *file, const sparc_network_config *net
   const settings_form here = {.part = {{&network_settings, &mine}}}, there = {.part = {{&network_settings, &theirs}}};
   const setting *s;
   void *at, *other;
+  if (theirs.layer)
+    return fail(SPARC_UNSUPPORTED, "'%.200s' has layers of several kinds, which a run cannot begin from", file->path);
   for (int i = 0; (s = settings_row(&here, i, &at)) && settings_row(&there, i, &other); i++) {
     char room[2][SETTING_TEXT_SIZE];
     /* neither of these has weights */

@@ -12,6 +12,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 size_t checkpoint_arrays(const checkpoint_numbers *n, size_t params, bool averages, block_array array[ARRAYS_MOST]) {
@@ -118,14 +119,68 @@ static sparc_status read_fields(checkpoint *c) {
   return c->format == 1 ? finish_first_format(c) : SPARC_OK;
 }
 
+/* ---- reading: layers of several kinds ------------------------------------------------------------- */
+
+static const char *find_layer(const checkpoint *c, int layer, const char *what) {
+  char key[LAYER_KEY];
+  snprintf(key, sizeof key, LAYER_PREFIX "%d.%s", layer, what);
+  return sparc_tensors_metadata_find(c->file, key);
+}
+
+static bool has_kind(const sparc_layer_kind *const *kinds, const char *name) {
+  for (; kinds && *kinds; kinds++)
+    if ((*kinds)->name && strcmp((*kinds)->name, name) == 0) return true;
+  return false;
+}
+
+/* before memory is taken: a file with that many entries is at least as large */
+static sparc_status check_layers(const checkpoint *c, int layers) {
+  for (int i = 0; i < layers; i++) {
+    const char *kind = find_layer(c, i, "kind");
+    if (!kind) return fail(SPARC_FORMAT, "'%.200s': metadata '" LAYER_PREFIX "%d.kind' is missing", c->path, i);
+    if (!has_kind(sparc_layer_kinds(), kind) && !has_kind(c->kinds, kind))
+      return fail(SPARC_FORMAT,
+                  "'%.200s': layer %d is of the kind '%s', which neither the library nor this program has", c->path, i,
+                  quote(kind).text);
+  }
+  if (find_layer(c, layers, "kind"))
+    return fail(SPARC_FORMAT, "'%.200s' has a kind of layer %d, but network.layers is %d", c->path, layers, layers);
+  return SPARC_OK;
+}
+
+/* *out is NULL for formats without kinds; the strings are the file's */
+static sparc_status read_layers(const checkpoint *c, sparc_layer_config **out) {
+  const int layers = c->state.config.network.layers;
+  *out = NULL;
+  if (c->format < 4) return SPARC_OK;
+  if (layers < 1)
+    return fail(SPARC_FORMAT, "'%.200s': metadata 'network.layers' is %d, expected 1 or more", c->path, layers);
+  const sparc_status status = check_layers(c, layers);
+  if (status != SPARC_OK) return status;
+  *out = sparc_alloc((size_t)layers * sizeof **out);
+  if (!*out) return fail(SPARC_NO_MEMORY, "no memory for the kinds of %d layers", layers);
+  for (int i = 0; i < layers; i++)
+    (*out)[i] = (sparc_layer_config){.kind = find_layer(c, i, "kind"), .options = find_layer(c, i, "options")};
+  return SPARC_OK;
+}
+
 static sparc_status make_network(checkpoint *c) {
-  c->state.config.network.head = &c->state.head;
-  c->state.config.network.heads = 1;
+  sparc_network_config *network = &c->state.config.network;
+  sparc_layer_config *layer;
+  const sparc_status read = read_layers(c, &layer);
+  if (read != SPARC_OK) return read;
+  network->layer = layer;
+  network->kinds = c->kinds;
+  if (layer && network->cell && !*network->cell) network->cell = network->cell_options = NULL;
+  network->head = &c->state.head;
+  network->heads = 1;
   sparc_status status = settings_check(&(settings_form){.part = {{&state_settings, &c->state}}}, true);
   if (status == SPARC_OK) status = check_train_config(&c->state.config);
-  if (status == SPARC_OK) status = sparc_network_create(&c->state.config.network, &c->network);
+  if (status == SPARC_OK) status = sparc_network_create(network, &c->network);
+  sparc_free(layer);
+  network->layer = NULL;
   if (status != SPARC_OK) return stored_blame(c->path, "the stored configuration is not possible", status);
-  c->state.config.network = sparc_network_config_of(c->network);
+  *network = sparc_network_config_of(c->network);
   return SPARC_OK;
 }
 
@@ -192,7 +247,12 @@ static sparc_status finish(checkpoint *c, sparc_status status, bool resumable) {
 }
 
 sparc_status checkpoint_open(const char *path, bool resumable, checkpoint *out) {
-  *out = (checkpoint){.path = path};
+  return checkpoint_open_kinds(path, NULL, resumable, out);
+}
+
+sparc_status checkpoint_open_kinds(const char *path, const sparc_layer_kind *const *kinds, bool resumable,
+                                   checkpoint *out) {
+  *out = (checkpoint){.path = path, .kinds = kinds};
   return finish(out, sparc_tensors_open(path, &out->file), resumable);
 }
 

@@ -11,6 +11,7 @@
 #define SPARC_TRAIN_CHECKPOINT_H
 
 #include "io/stored_blocks.h"
+#include "sparc/layer.h"
 #include "sparc/train.h"
 #include "train/preprocessing.h"
 
@@ -19,8 +20,13 @@
 #define CHECKPOINT_FORMAT "sparc-checkpoint"
 #define LEARNER_PREFIX    "learner." /* of tensors and keys that only a learner needs, see online */
 
-/* files are written in the second format, unless they have symbols or a head whose kind is given: then in the third */
-enum { CHECKPOINT_VERSION = 3 };
+/* files are written in the first format that can say what the network is: the second; the third for symbols or a head
+ * whose kind is given; the fourth for layers of several kinds */
+enum { CHECKPOINT_VERSION = 4 };
+
+/* the kind and the options of layer N are network.layer.N.kind and network.layer.N.options, which may be missing */
+#define LAYER_PREFIX "network.layer."
+enum { LAYER_KEY = 48 };
 
 /* the numbers of a network in a file that training can continue from */
 typedef struct checkpoint_numbers {
@@ -59,7 +65,8 @@ sparc_status checkpoint_write(const char *path, const checkpoint_content *conten
 
 /* a file whose metadata and tensor shapes are all in order */
 typedef struct checkpoint {
-  const char *path; /* the caller's */
+  const char *path;                     /* the caller's */
+  const sparc_layer_kind *const *kinds; /* of the caller, beside the library's; NULL: none */
   sparc_tensors *file;
   int format;
   sparc_network *network;
@@ -70,6 +77,9 @@ typedef struct checkpoint {
 /* checkpoint_open checks a file; with resumable the moments must be there, too. checkpoint_parse checks a model in
  * memory, of which it takes a copy. On failure there is nothing to close. */
 sparc_status checkpoint_open(const char *path, bool resumable, checkpoint *out);
+/* the same for networks that may have layers of the caller's kinds, which outlive it */
+sparc_status checkpoint_open_kinds(const char *path, const sparc_layer_kind *const *kinds, bool resumable,
+                                   checkpoint *out);
 sparc_status checkpoint_parse(const void *data, size_t size, const char *name, checkpoint *out);
 void checkpoint_close(checkpoint *c);
 

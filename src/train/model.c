@@ -36,13 +36,15 @@ static sparc_status load_weights(sparc_model *m) {
   return status;
 }
 
-/* what both ways to a model check and do; data NULL: the file `name` */
-static sparc_status open_model(const void *data, size_t size, const char *name, int threads, sparc_model **out) {
+/* what all ways to a model check and do; data NULL: the file `name` */
+static sparc_status open_model(const void *data, size_t size, const char *name, const sparc_layer_kind *const *kinds,
+                               int threads, sparc_model **out) {
   if (threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", threads);
   sparc_model *m = sparc_alloc(sizeof *m);
   if (!m) return fail(SPARC_NO_MEMORY, "no memory for a model");
   m->threads = threads;
-  sparc_status status = data ? checkpoint_parse(data, size, name, &m->file) : checkpoint_open(name, false, &m->file);
+  sparc_status status =
+      data ? checkpoint_parse(data, size, name, &m->file) : checkpoint_open_kinds(name, kinds, false, &m->file);
   if (status == SPARC_OK) status = load_weights(m);
   if (status != SPARC_OK) {
     sparc_model_free(m);
@@ -56,7 +58,15 @@ sparc_status sparc_model_load(const char *path, int threads, sparc_model **out) 
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the model");
   *out = NULL;
   if (!path) return fail(SPARC_INVALID, "path is NULL, expected the name of a checkpoint");
-  return open_model(NULL, 0, path, threads, out);
+  return open_model(NULL, 0, path, NULL, threads, out);
+}
+
+sparc_status sparc_model_load_kinds(const char *path, const sparc_layer_kind *const *kinds, int threads,
+                                    sparc_model **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the model");
+  *out = NULL;
+  if (!path || !kinds) return fail(SPARC_INVALID, "%s is NULL", path ? "kinds" : "path");
+  return open_model(NULL, 0, path, kinds, threads, out);
 }
 
 sparc_status sparc_model_parse(const void *data, size_t size, const char *name, int threads, sparc_model **out) {
@@ -64,7 +74,7 @@ sparc_status sparc_model_parse(const void *data, size_t size, const char *name, 
   *out = NULL;
   if (!data) return fail(SPARC_INVALID, "data is NULL, expected the bytes of a checkpoint");
   if (!name) return fail(SPARC_INVALID, "name is NULL, expected what to call the data in error sentences");
-  return open_model(data, size, name, threads, out);
+  return open_model(data, size, name, NULL, threads, out);
 }
 
 void sparc_model_free(sparc_model *m) {

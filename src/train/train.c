@@ -428,15 +428,29 @@ static sparc_status restore(checkpoint *c, const sparc_samples *samples, int thr
   return status;
 }
 
-sparc_status sparc_trainer_restore(const char *path, const sparc_samples *samples, int threads, sparc_trainer **out) {
-  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the trainer");
-  *out = NULL;
-  if (!path || !samples) return fail(SPARC_INVALID, "%s is NULL", path ? "samples" : "path");
+static sparc_status restore_file(const char *path, const sparc_samples *samples, const sparc_layer_kind *const *kinds,
+                                 int threads, sparc_trainer **out) {
   if (threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", threads);
   checkpoint c;
-  sparc_status status = checkpoint_open(path, true, &c);
+  sparc_status status = checkpoint_open_kinds(path, kinds, true, &c);
   if (status != SPARC_OK) return status;
   status = restore(&c, samples, threads, out);
   checkpoint_close(&c);
   return status;
+}
+
+sparc_status sparc_trainer_restore(const char *path, const sparc_samples *samples, int threads, sparc_trainer **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the trainer");
+  *out = NULL;
+  if (!path || !samples) return fail(SPARC_INVALID, "%s is NULL", path ? "samples" : "path");
+  return restore_file(path, samples, NULL, threads, out);
+}
+
+sparc_status sparc_trainer_restore_kinds(const char *path, const sparc_samples *samples,
+                                         const sparc_layer_kind *const *kinds, int threads, sparc_trainer **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the trainer");
+  *out = NULL;
+  if (!path || !samples || !kinds)
+    return fail(SPARC_INVALID, "%s is NULL", !path ? "path" : samples ? "kinds" : "samples");
+  return restore_file(path, samples, kinds, threads, out);
 }

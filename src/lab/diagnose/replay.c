@@ -261,6 +261,8 @@ static sparc_status open_model(replay *r, const replay_options *options) {
   sparc_status status = checkpoint_open(r->path, false, &r->file);
   if (status != SPARC_OK) return status;
   r->has_file = true;
+  if (r->file.state.config.network.layer)
+    return fail(SPARC_UNSUPPORTED, "'%.200s' has layers of several kinds, which are not diagnosed", r->path);
   r->network = r->file.network;
   const size_t params = sparc_network_sizes_of(r->network).params;
   r->own_params = sparc_alloc(params * sizeof *r->own_params);
