@@ -7,9 +7,10 @@ instructions that warps execute, per mode and token, from the machine code: nvcc
 sass.py runs them. Counts are differences between two lengths of a sequence: what happens once per launch is not in them. For
 RG-LRU a mode is a pair of real coordinates, so that both cells have the same width.
 
-Needs nvcc and nvdisasm (NVDISASM names it; `pip install nvidia-cuda-nvdisasm` has it). Without nvdisasm it prints the
-instructions of the PTX text, each once, marked as such. --out writes counts.md and counts.json; --check fails when a kernel
-has more slots than TARGETS allow.
+Needs nvcc and nvdisasm (NVCC and NVDISASM name them); where one is missing, NVIDIA's packages for Python are put into
+BUILD/nvidia once. Without nvdisasm it prints the instructions of the PTX text, each once, marked as such. --out writes counts.md
+and counts.json; --check fails when a kernel has more slots than its row allows. --plant compiles without unrolling, which
+--check must notice.
 """
 import argparse
 import collections
@@ -60,9 +61,19 @@ FAST = ["--fmad=true", "--prec-div=false", "--prec-sqrt=false", "--ftz=true"]
 FP32, MUFU, SFU = ("FFMA", "FMUL", "FADD"), ("MUFU",), ("MUFU", "FRND", "F2I", "I2F", "F2F")
 
 
-def find_tool(name, places):
-    candidates = [os.environ.get(name.upper()), shutil.which(name), *places]
+def find_tool(name, wheels):
+    candidates = [os.environ.get(name.upper()), shutil.which(name), f"/usr/local/cuda/bin/{name}", *wheels.glob(f"**/bin/{name}")]
     return next((c for c in candidates if c and os.access(c, os.X_OK)), None)
+
+
+def find_tools(wheels):
+    """nvcc and nvdisasm; None where there is neither a tool nor a package"""
+    names = ("nvcc", "nvdisasm")
+    if not all(find_tool(name, wheels) for name in names) and not wheels.exists():
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        if subprocess.run([sys.executable, "-m", "venv", wheels], **quiet).returncode == 0:
+            subprocess.run([wheels / "bin" / "pip", "install", *(f"nvidia-cuda-{name}" for name in names)], **quiet)
+    return tuple(find_tool(name, wheels) for name in names)
 
 
 # ---- compiling ------------------------------------------------------------------------------------------
@@ -71,11 +82,12 @@ def find_tool(name, places):
 class Code:
     """machine code of a text, compiled once and kept in the build folder"""
 
-    def __init__(self, folder, compiler, disassembler):
+    def __init__(self, folder, compiler, disassembler, planted=False):
         self.folder, self.compiler, self.disassembler, self.seen = folder, compiler, disassembler, {}
+        self.options = ["-DUNROLL=_Pragma(\"unroll 1\")"] if planted else []
 
     def compiled(self, text, architecture, kind, fast):
-        options = [f"-arch=sm_{architecture}", f"-{kind}", "-w", "--std=c++17", *(FAST if fast else EXACT)]
+        options = [f"-arch=sm_{architecture}", f"-{kind}", "-w", "--std=c++17", *(FAST if fast else EXACT), *self.options]
         key = hashlib.sha256("\0".join([text.read_text(), *options]).encode()).hexdigest()[:24]
         path = self.folder / f"{key}.{kind}"
         if not path.exists():
@@ -149,13 +161,13 @@ def count_row(row, variant, launches, folder, code, architectures, whose):
     return result
 
 
-def count_all(build, code, folder, quick):
+def count_all(build, code, folder, quick, titles):
     output = subprocess.run([build / "tests" / "device_counts", folder], check=True, capture_output=True, text=True)
     launches = [json.loads(line) for line in output.stdout.splitlines()]
     return [{"title": row.title, "design_slots": row.slots, "design_bytes": row.bytes,
              **{variant: count_row(row, variant, launches, folder, code, architectures[-1:] if quick else architectures,
                                    "none" if quick and variant != "bf16" else whose)
-                for variant, architectures, whose in VARIANTS}} for row in ROWS]
+                for variant, architectures, whose in VARIANTS}} for row in ROWS if titles in row.title]
 
 
 # ---- output ---------------------------------------------------------------------------------------------
@@ -211,13 +223,15 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true", help=f"BF16 and sm_{MAIN} alone")
+    parser.add_argument("--plant", action="store_true", help="compile without unrolling: --check must fail")
+    parser.add_argument("--rows", default="", help="only rows whose title has this text")
     arguments = parser.parse_args()
     folder = arguments.build / "device-counts"
     folder.mkdir(exist_ok=True)
-    code = Code(folder, find_tool("nvcc", ["/usr/local/cuda/bin/nvcc"]), find_tool("nvdisasm", ["/usr/local/cuda/bin/nvdisasm"]))
+    code = Code(folder, *find_tools(arguments.build / "nvidia"), planted=arguments.plant)
     if not code.compiler:
         print("device-counts.py: no nvcc: bytes only", file=sys.stderr)
-    counts = count_all(arguments.build, code, folder, arguments.quick)
+    counts = count_all(arguments.build, code, folder, arguments.quick, arguments.rows)
     text = "\n".join(page(counts, code)) + "\n"
     print(text, end="")
     if arguments.out:

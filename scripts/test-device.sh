@@ -117,7 +117,7 @@ sanitized_shim() {
 # ---- Oclgrind: races and bounds ----------------------------------------------------------------------------
 
 oclgrind() {
-  local library plant
+  local library plant problem
   library=$(find /usr/lib /usr/local/lib -name 'liboclgrind-rt-icd.so' -print -quit 2>/dev/null)
   if [ -z "$library" ]; then skipped oclgrind "not installed (Debian: oclgrind)"; return; fi
   mkdir -p "$scratch/vendors"
@@ -126,11 +126,13 @@ oclgrind() {
   # arrays count more than once
   simulated() {
     OCL_ICD_VENDORS=$scratch/vendors OCLGRIND_BUILD_OPTIONS=-cl-opt-disable OCLGRIND_DATA_RACES=1 \
-      OCLGRIND_LOCAL_MEM_SIZE=131072 OCLGRIND_MAX_ERRORS=20 "$gate" opencl "${1:-none}" 1
+      OCLGRIND_LOCAL_MEM_SIZE=131072 OCLGRIND_MAX_ERRORS=20 "$gate" opencl "${1:-none}" 1 "${2:-0}"
   }
   complaints() { grep -Eiq 'data race|invalid (read|write)|divergence|barrier' "$scratch/out"; }
-  if ! run simulated || complaints; then failed oclgrind "device_gate opencl"; return; fi
-  ran oclgrind "device_gate with data-race detection"
+  for problem in 0 5; do # SPARC, and RG-LRU by pairs, whose last tile overlaps
+    if ! run simulated none $problem || complaints; then failed oclgrind "device_gate opencl none 1 $problem"; return; fi
+  done
+  ran oclgrind "SPARC and RG-LRU with data-race detection"
   for plant in barrier store return; do
     if run simulated $plant && ! complaints; then
       failed oclgrind "the planted mistake '$plant' was not noticed"
@@ -198,32 +200,111 @@ nvidia() {
   fi
 }
 
-# clang, with its own declarations of the builtins in place of a device library
-opencl_compiler() {
-  local compiler target options i
-  compiler=$(command -v clang-15 || command -v clang || true)
-  if [ -z "$compiler" ]; then skipped clang "not installed"; return; fi
-  for i in $texts; do text "$i" >"$scratch/$i.cl"; done
-  for target in "amdgcn-amd-amdhsa gfx906" "amdgcn-amd-amdhsa gfx90a" "amdgcn-amd-amdhsa gfx1100" "spir64 -"; do
-    read -r triple options <<<"$target"
-    if [ "$options" = - ]; then options=; else options=-mcpu=$options; fi
+# the compiler that the library itself uses: every kernel for sm_90, those of SPARC for the others
+nvrtc() {
+  local library architecture
+  library=$(find /usr/local/cuda*/lib* "$build/nvidia" /usr/lib -name 'libnvrtc.so.1[23]' -print -quit 2>/dev/null || true)
+  if [ -z "$library" ]; then skipped nvrtc "not installed (it comes with NVIDIA's toolkit)"; return; fi
+  plans() { SPARC_CUDA_DRIVER=$fake SPARC_CUDA_COMPILER=$library SHIM_ARCH=$1 "$gate" plans "${@:2}"; }
+  if ! run plans 90; then failed nvrtc "sm_90"; return; fi
+  for architecture in 75 80 120; do
+    if ! run plans $architecture none 1 2; then failed nvrtc "sm_$architecture"; return; fi
+  done
+  ran nvrtc "sm_75, sm_80, sm_90, sm_120: kernels compile, and all are found"
+  if run plans 90 unknown 1; then
+    failed nvrtc "the planted mistake 'unknown' was not noticed"
+  else
+    ran nvrtc "planted: an unknown function: noticed"
+  fi
+}
+
+# issue slots of every kernel, from the machine code
+counts() {
+  local script=$tree/scripts/device-counts.py
+  if ! command -v python3 >/dev/null; then skipped counts "no python3"; return; fi
+  if ! run python3 "$script" "$build" --check --quick; then failed counts "kernels above their design"; return; fi
+  if grep -Eq 'no nvcc|No nvdisasm' "$scratch/out"; then
+    skipped counts "no nvcc or nvdisasm, nor their packages for Python (nvidia-cuda-nvdisasm)"
+    return
+  fi
+  ran counts "no kernel has more than 5 issue slots above its design"
+  if run python3 "$script" "$build" --check --quick --plant --rows 'RG-LRU: scan'; then
+    failed counts "the planted mistake 'no unrolling' was not noticed"
+  else
+    ran counts "planted: loops that are not unrolled: noticed"
+  fi
+}
+
+# within_amd_limits LOG: metadata of kernels: no scratch memory, at most 168 registers (three waves of a SIMD of gfx90a) and
+# 64 KB of local memory
+within_amd_limits() {
+  awk '$1 == ".vgpr_count:" { kernels++; if ($2 > registers) registers = $2 }
+       $1 == ".private_segment_fixed_size:" && $2 > scratch { scratch = $2 }
+       $1 == ".group_segment_fixed_size:" && $2 > local { local = $2 }
+       END { printf "%d kernels, at most %d registers, %d bytes of local memory, %d bytes of scratch\n", kernels, registers, local, scratch
+             exit !(kernels > 0 && scratch == 0 && registers <= 168 && local <= 65536) }' "$1"
+}
+
+# clang_opencl TARGET OUTPUT TEXT OPTION...
+clang_opencl() {
+  run "$opencl_clang" -x cl -cl-std=CL1.2 -target "$1" -w -O2 -nogpulib -Xclang -finclude-default-header -S -o "$2" "${@:4}" "$3"
+}
+
+amd() {
+  local architecture i
+  for architecture in gfx906 gfx90a gfx1100; do
+    if ! "$opencl_clang" -target amdgcn-amd-amdhsa -mcpu=$architecture -nogpulib -x cl -S -o /dev/null - </dev/null 2>/dev/null; then
+      skipped clang "$architecture: this clang does not know it"
+      continue
+    fi
+    : >"$scratch/log"
     for i in $texts; do
-      # shellcheck disable=SC2086
-      if ! run "$compiler" -x cl -cl-std=CL1.2 -target "$triple" $options -w -O2 -nogpulib -Xclang -finclude-default-header -S \
-        -emit-llvm -o "$scratch/module.ll" "$scratch/$i.cl"; then
-        failed clang "$target: text $i does not compile"
+      if ! clang_opencl amdgcn-amd-amdhsa "$scratch/code.s" "$scratch/$i.cl" -mcpu=$architecture -include "$tree/tests/device/amd.h"; then
+        failed clang "$architecture: text $i does not compile"
         return
       fi
+      cat "$scratch/code.s" >>"$scratch/log"
     done
-    ran clang "$triple ${options#-mcpu=}: every kernel compiles"
+    : >"$scratch/out"
+    if within_amd_limits "$scratch/log" >"$scratch/limits"; then
+      ran clang "$architecture: $(cat "$scratch/limits")"
+    else
+      failed clang "$architecture: $(cat "$scratch/limits")"
+    fi
   done
+  text 0 registers >"$scratch/planted.cl"
+  clang_opencl amdgcn-amd-amdhsa "$scratch/code.s" "$scratch/planted.cl" -mcpu=gfx90a -include "$tree/tests/device/amd.h" || true
+  if within_amd_limits "$scratch/code.s" >"$scratch/out"; then
+    failed clang "the planted mistake 'registers' was not noticed"
+  else
+    ran clang "planted: runs of 8 tokens: noticed ($(cat "$scratch/out"))"
+  fi
+}
+
+spir() {
+  local i
+  for i in $texts; do
+    if ! clang_opencl spir64 "$scratch/module.ll" "$scratch/$i.cl" -emit-llvm; then
+      failed clang "spir64: text $i does not compile"
+      return
+    fi
+  done
+  ran clang "spir64: every kernel compiles"
   sed 's/BARRIER() barrier(/BARRIER() barier(/' "$scratch/0.cl" >"$scratch/planted.cl"
-  if run "$compiler" -x cl -cl-std=CL1.2 -target spir64 -w -nogpulib -Xclang -finclude-default-header -S -emit-llvm \
-    -o "$scratch/module.ll" "$scratch/planted.cl"; then
+  if clang_opencl spir64 "$scratch/module.ll" "$scratch/planted.cl" -emit-llvm; then
     failed clang "the planted mistake was not noticed"
   else
     ran clang "planted: an unknown function: noticed"
   fi
+}
+
+opencl_compiler() {
+  local i
+  opencl_clang=$(command -v clang-15 || command -v clang || true)
+  if [ -z "$opencl_clang" ]; then skipped clang "not installed"; return; fi
+  for i in $texts; do text "$i" >"$scratch/$i.cl"; done
+  amd
+  spir
 }
 
 properties
@@ -232,6 +313,8 @@ shim
 sanitized_shim
 oclgrind
 nvidia
+nvrtc
+counts
 opencl_compiler
 if [ $failures = 0 ]; then echo "no gate failed"; else echo "$failures gates failed"; fi
 exit $((failures > 0))

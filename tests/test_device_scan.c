@@ -364,8 +364,14 @@ static void test_resets(void **state) {
   (void)state;
   need_device();
   enum { T = 100, RESET = 37 };
-  for (int kind = SPARC_SCAN_SPECTRAL; kind <= SPARC_SCAN_REAL; kind++) {
-    const sparc_device_scan_config config = config_of((sparc_scan_kind)kind, 1, T, 5, kind == 0 ? 3 : 1, 0);
+  static const struct {
+    sparc_scan_kind kind;
+    int H, chunks;
+  } cases[] = {
+      {SPARC_SCAN_SPECTRAL, 5, 3}, {SPARC_SCAN_REAL, 5, 1}, {SPARC_SCAN_REAL, 70, 1}, {SPARC_SCAN_REAL, 70, 3}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    const sparc_scan_kind kind = cases[c].kind;
+    const sparc_device_scan_config config = config_of(kind, 1, T, cases[c].H, cases[c].chunks, 0);
     scan_problem p = make_problem(&config, true, true, 9);
     const size_t columns = p.rows / T, first = RESET * columns;
     p.mask[RESET] = 0;

@@ -21,6 +21,7 @@ static const step_case cases[] = {
     {{.kind = "sparc", .D = 66, .H = 33, .options = "projection=none,kappa_p=3"}, true},
     {{.kind = "sparc", .D = 4, .H = 3, .options = "variant=fixed-controls"}, false},
     {{.kind = "rglru", .D = 6, .H = 6, .options = "block=3,projection=none"}, true},
+    {{.kind = "rglru", .D = 5, .H = 70, .options = "block=7"}, false},
 };
 enum { FEW_CASES = 2, CASES = sizeof cases / sizeof *cases };
 

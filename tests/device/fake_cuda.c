@@ -7,8 +7,11 @@
  *   SHIM_ORDER    ascending, descending or permuted: who runs first between two barriers; bits must not depend on it
  *   SHIM_LOSE     the number of the launch at which the device is lost
  *   SHIM_MEMORY   bytes of its memory; 4 GiB
+ *   SHIM_ARCH     compute capability that it reports; 90
  *   SHIM_FLAGS    more options for the compiler, for example -fsanitize=address,undefined
  *   CXX           the compiler; g++
+ *
+ * An image that the real NVRTC made is loaded and its kernels are found, but it is not run.
  *
  * A work-item that ends while others wait at a barrier makes the launch fail, as a device would hang.
  */
@@ -16,6 +19,7 @@
 #include "shim.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +140,8 @@ FAKE CUresult cuGetErrorName(CUresult code, const char **name) {
 FAKE CUresult cuDeviceGetAttribute(int *value, int which, CUdevice device) {
   (void)device;
   *value = which == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK ? 49152
-           : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR  ? 9
+           : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR  ? (int)setting("SHIM_ARCH", 90) / 10
+           : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR  ? (int)setting("SHIM_ARCH", 90) % 10
            : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT      ? 1
                                                                     : 0;
   return CUDA_SUCCESS;
@@ -197,8 +202,27 @@ typedef struct image_header {
   uint64_t size;
 } image_header;
 
+/* an image of machine code, which only says what kernels it has; one at a time */
+static struct {
+  char *bytes;
+  size_t size;
+} cubin;
+
+static CUresult load_cubin(CUmodule *module, const void *image) {
+  enum { MACHINE_CUDA = 190 };
+  Elf64_Ehdr header;
+  memcpy(&header, image, sizeof header);
+  if (header.e_machine != MACHINE_CUDA || cubin.bytes) return ERROR_INVALID;
+  cubin.size = header.e_shoff + (size_t)header.e_shnum * header.e_shentsize;
+  cubin.bytes = malloc(cubin.size);
+  if (!cubin.bytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  memcpy(cubin.bytes, image, cubin.size);
+  return *module = (CUmodule)&cubin, CUDA_SUCCESS;
+}
+
 FAKE CUresult cuModuleLoadData(CUmodule *module, const void *image) {
   image_header header;
+  if (memcmp(image, ELFMAG, SELFMAG) == 0) return load_cubin(module, image);
   memcpy(&header, image, sizeof header);
   if (memcmp(header.magic, "SHIMIMG", 8) != 0) return ERROR_INVALID;
   const int file = memfd_create("kernels", 0);
@@ -215,8 +239,18 @@ FAKE CUresult cuModuleLoadData(CUmodule *module, const void *image) {
   *of_library = &run.of_kernels;
   return *module = library, CUDA_SUCCESS;
 }
-FAKE CUresult cuModuleUnload(CUmodule module) { return dlclose(module), CUDA_SUCCESS; }
+FAKE CUresult cuModuleUnload(CUmodule module) {
+  if (module != (CUmodule)&cubin) return dlclose(module), CUDA_SUCCESS;
+  free(cubin.bytes);
+  return cubin.bytes = NULL, CUDA_SUCCESS;
+}
 FAKE CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
+  if (module == (CUmodule)&cubin) {
+    char section[128];
+    const size_t length = (size_t)snprintf(section, sizeof section, ".text.%s", name) + 1; /* with the byte behind it */
+    *function = memmem(cubin.bytes, cubin.size, section, length);
+    return *function ? CUDA_SUCCESS : ERROR_NOT_FOUND;
+  }
   *function = dlsym(module, name);
   return *function ? CUDA_SUCCESS : ERROR_NOT_FOUND;
 }
@@ -227,6 +261,7 @@ FAKE CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsign
   const char *order = getenv("SHIM_ORDER");
   if (y != 1 || z != 1 || size != ITEMS || size_y != 1 || size_z != 1 || shared || extra || !stream || x == 0)
     return ERROR_INVALID;
+  if (cubin.bytes) return CUDA_ERROR_LAUNCH_FAILED; /* machine code of a GPU */
   if (++run.launches == setting("SHIM_LOSE", 0)) run.failure = CUDA_ERROR_LAUNCH_FAILED;
   memset(run.argument, 0, sizeof run.argument);
   for (int i = 0; i < ARGUMENTS && arguments[i]; i++) memcpy(&run.argument[i], arguments[i], sizeof(uint64_t));

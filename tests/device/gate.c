@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* gate.c: small problems of every cell on a device, for the gates of scripts/test-device.sh.
  *
- *   device_gate BACKEND[:INDEX] [PLANT [COUNT]]
+ *   device_gate BACKEND[:INDEX] [PLANT [COUNT [FIRST]]]
  *
  * Prints a hash of the bits of each problem, and fails when a number is beyond tolerance. PLANT makes a mistake in the
- * kernels before they are compiled, which the gate must notice; `none` makes none. COUNT limits the number of problems.
- * `device_gate text` prints the text of one program instead, for compilers that run without a device.
+ * kernels before they are compiled, which the gate must notice; `none` makes none. COUNT problems are run from FIRST on.
+ * `device_gate text:N` prints the text of problem N instead, for compilers that run without a device; `device_gate plans`
+ * stops behind the plans, which have compiled their kernels, for the real NVRTC with the driver that needs no GPU.
  */
 #include "base/hash.h"
 #include "device/plan.h"
@@ -31,12 +32,15 @@ static const struct plant {
     {"reset", "h = fresh >> l & 1 ? write_of(v[l]) : num_times_plus(v[l].a, h, write_of(v[l]));\n      put_io",
      "h = num_times_plus(fresh >> l & 1 ? num_zero() : v[l].a, h, write_of(v[l]));\n      put_io"},
     {"registers", "#define RUN 4", "#define RUN 8"},
+    {"unknown", "#define BARRIER() __syncthreads()", "#define BARRIER() __syncthread()"},
 };
 
 static const struct plant *planted;
 static const device_backend *real;
 static int text_of = -1; /* print the text of this problem */
-static size_t most;      /* problems to run; 0: all */
+static bool plans_only;
+static size_t most;    /* problems to run; 0: all */
+static size_t skipped; /* problems before the first */
 
 /* the text with the mistake in it, in memory of malloc */
 static char *plant_mistake(const char *text) {
@@ -109,7 +113,21 @@ static void expect_reset(problem *p, const sparc_device_plan_config *config) {
   result_free(&ruined);
 }
 
+static void make_plan(const struct small_problem *small, const sparc_device_plan_config *config) {
+  sparc_cell *cell;
+  sparc_device_plan *plan;
+  device_check(sparc_cell_create(&small->cell, &cell));
+  device_check(sparc_device_plan_create(device, cell, 1, small->T, config, &plan));
+  sparc_device_plan_free(plan);
+  sparc_cell_free(cell);
+}
+
 static void run_problem(const struct small_problem *small, size_t seed) {
+  const sparc_device_plan_config config = {.chunks = small->chunks, .bf16 = small->bf16};
+  if (plans_only) {
+    make_plan(small, &config);
+    return;
+  }
   sparc_random stream;
   sparc_random_init(&stream, seed, "gate", small->cell.kind);
   problem p = problem_create(&small->cell, 1, small->T, MASK_RANDOM, &stream);
@@ -117,7 +135,6 @@ static void run_problem(const struct small_problem *small, size_t seed) {
   if (small->bf16) round_to_bf16(p.x, tokens * (size_t)p.D);
   if (small->bf16) round_to_bf16(p.dy, tokens * p.n.output);
   result got = result_create(&p), want = result_create(&p);
-  const sparc_device_plan_config config = {.chunks = small->chunks, .bf16 = small->bf16};
   run_device(device, &p, &config, 1, &got);
   uint64_t hash = hash_doubles(HASH_START, got.y, tokens * p.n.output);
   hash = hash_doubles(hash, got.state_last, states);
@@ -137,16 +154,18 @@ static void run_problem(const struct small_problem *small, size_t seed) {
 static void test_problems(void **state) {
   (void)state;
   const size_t count = sizeof problems / sizeof *problems;
-  for (size_t i = 0; i < (most > 0 && most < count ? most : count); i++) run_problem(&problems[i], i);
+  for (size_t i = skipped; i < count && (most == 0 || i - skipped < most); i++) run_problem(&problems[i], i);
 }
 
 int main(int argc, char **argv) {
   sparc_device_config config = {.cache = ""};
   if (argc > 1 && strncmp(argv[1], "text:", 5) == 0) text_of = atoi(argv[1] + 5);
-  device_check(device_parse(text_of >= 0 ? "cuda" : argc > 1 ? argv[1] : "opencl", &config));
+  plans_only = argc > 1 && strcmp(argv[1], "plans") == 0;
+  device_check(device_parse(text_of >= 0 || plans_only ? "cuda" : argc > 1 ? argv[1] : "opencl", &config));
   for (size_t i = 0; argc > 2 && i < sizeof plants / sizeof *plants; i++)
     if (strcmp(plants[i].name, argv[2]) == 0) planted = &plants[i];
   if (argc > 3) most = (size_t)atoi(argv[3]);
+  if (argc > 4) skipped = (size_t)atoi(argv[4]);
   if (argc > 2 && !planted && strcmp(argv[2], "none") != 0) {
     fprintf(stderr, "no mistake is called '%s'\n", argv[2]);
     return 2;
