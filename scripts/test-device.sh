@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# test-device.sh BUILD [SHAPES]: every gate of the kernels of devices. A gate that cannot run says why; one that runs must
-# also notice a mistake that is planted in the kernels for it. SHAPES random shapes are compared with the reference (60).
+# test-device.sh BUILD [SHAPES [GATE...]]: every gate of the kernels of devices, or those that are named. A gate that cannot
+# run says why; one that runs must also notice a mistake that is planted in the kernels for it. SHAPES random shapes are
+# compared with the reference (60).
 set -euo pipefail
 export LC_ALL=C
 
@@ -36,7 +37,7 @@ opencl_reason="no OpenCL device (Debian: pocl-opencl-icd, ocl-icd-libopencl1)"
 
 # ---- mathematics: the reference, golden vectors, committed bits ------------------------------------------
 
-properties() {
+gate_properties() {
   local test
   if ! has_opencl; then skipped properties "$opencl_reason"; return; fi
   for test in test_device test_device_scan test_device_step; do
@@ -48,7 +49,7 @@ properties() {
   done
 }
 
-golden_vectors() {
+gate_vectors() {
   if ! has_opencl; then skipped vectors "$opencl_reason"; return; fi
   if ! run "$build/sparc" check --device opencl --hashes --quiet "$vectors"/{lru,rglru,rtu,sparc}*.safetensors; then
     failed vectors "sparc check --device opencl"
@@ -73,7 +74,7 @@ noticed() {
   fi
 }
 
-shim() {
+gate_shim() {
   local order plant
   if ! command -v g++ >/dev/null; then skipped shim "no g++"; return; fi
   if ! run on_shim ascending "$gate" cuda; then failed shim "device_gate cuda"; return; fi
@@ -97,7 +98,7 @@ shim() {
   ran shim "planted: return before a barrier, contraction, multiplied reset, missing barrier: noticed"
 }
 
-sanitized_shim() {
+gate_sanitizer() {
   local library
   library=$(g++ -print-file-name=libasan.so 2>/dev/null || true)
   if [ ! -e "$library" ]; then skipped sanitizer "no libasan (Debian: g++)"; return; fi
@@ -116,7 +117,7 @@ sanitized_shim() {
 
 # ---- Oclgrind: races and bounds ----------------------------------------------------------------------------
 
-oclgrind() {
+gate_oclgrind() {
   local library plant problem
   library=$(find /usr/lib /usr/local/lib -name 'liboclgrind-rt-icd.so' -print -quit 2>/dev/null)
   if [ -z "$library" ]; then skipped oclgrind "not installed (Debian: oclgrind)"; return; fi
@@ -169,7 +170,7 @@ find_nvcc() {
   echo "$compiler"
 }
 
-nvidia() {
+gate_nvcc() {
   local compiler architecture i
   compiler=$(find_nvcc)
   if [ -z "$compiler" ]; then skipped nvcc "not installed, nor its packages for Python (nvidia-cuda-nvcc)"; return; fi
@@ -201,7 +202,7 @@ nvidia() {
 }
 
 # the compiler that the library itself uses: every kernel for sm_90, those of SPARC for the others
-nvrtc() {
+gate_nvrtc() {
   local library architecture
   library=$(find /usr/local/cuda*/lib* "$build/nvidia" /usr/lib -name 'libnvrtc.so.1[23]' -print -quit 2>/dev/null || true)
   if [ -z "$library" ]; then skipped nvrtc "not installed (it comes with NVIDIA's toolkit)"; return; fi
@@ -219,7 +220,7 @@ nvrtc() {
 }
 
 # issue slots of every kernel, from the machine code
-counts() {
+gate_counts() {
   local script=$tree/scripts/device-counts.py
   if ! command -v python3 >/dev/null; then skipped counts "no python3"; return; fi
   if ! run python3 "$script" "$build" --check --quick; then failed counts "kernels above their design"; return; fi
@@ -298,7 +299,7 @@ spir() {
   fi
 }
 
-opencl_compiler() {
+gate_clang() {
   local i
   opencl_clang=$(command -v clang-15 || command -v clang || true)
   if [ -z "$opencl_clang" ]; then skipped clang "not installed"; return; fi
@@ -307,14 +308,17 @@ opencl_compiler() {
   spir
 }
 
-properties
-golden_vectors
-shim
-sanitized_shim
-oclgrind
-nvidia
-nvrtc
-counts
-opencl_compiler
+gates="properties vectors shim sanitizer oclgrind nvcc nvrtc counts clang"
+for name in ${*:3}; do
+  case " $gates " in
+  *" $name "*) ;;
+  *)
+    echo "${0##*/}: no gate is called '$name'; there are $gates" >&2
+    exit 2
+    ;;
+  esac
+done
+if [ $# -gt 2 ]; then gates=${*:3}; fi
+for name in $gates; do gate_$name; done
 if [ $failures = 0 ]; then echo "no gate failed"; else echo "$failures gates failed"; fi
 exit $((failures > 0))

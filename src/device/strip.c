@@ -50,7 +50,7 @@ strip_shape strip_shape_of(int B, int T, int H, int parts, int sums, int chunks)
   if (chunks == 0) chunks = default_chunks(&s);
   s.chunk_steps = chunk_steps_of(T, chunks);
   s.chunks = device_chunks_of(T, chunks);
-  s.segments = (s.chunk_steps + STRIP_SEGMENT - 1) / STRIP_SEGMENT;
+  s.pieces = (s.chunk_steps + STRIP_PIECE - 1) / STRIP_PIECE;
   return s;
 }
 
@@ -59,7 +59,7 @@ size_t strip_maps(const strip_shape *s) {
   return s->chunks > 1 ? (size_t)s->B * (size_t)s->chunks * (2 * (size_t)s->columns + 1) : 0;
 }
 size_t strip_dcontrols(const strip_shape *s) { return (size_t)s->tiles * 2 * (size_t)s->tokens; }
-size_t strip_parts(const strip_shape *s) { return (size_t)s->B * (size_t)s->chunks * (size_t)s->segments; }
+size_t strip_parts(const strip_shape *s) { return (size_t)s->B * (size_t)s->chunks * (size_t)s->pieces; }
 size_t strip_sums(const strip_shape *s) { return strip_parts(s) * (size_t)s->sums * (size_t)s->H; }
 
 sparc_status strip_check(int B, int T, int D, int H, int chunks) {
@@ -123,7 +123,7 @@ void strip_define(const kernel_set *set, const strip_shape *s, program_text *tex
                                 {"MODES", STRIP_MODES},
                                 {"SLICES", STRIP_SLICES},
                                 {"RUN", STRIP_RUN},
-                                {"SEGMENT", STRIP_SEGMENT}};
+                                {"PIECE_STEPS", STRIP_PIECE}};
   text_define(text, sizeof numbers / sizeof *numbers, numbers);
 }
 

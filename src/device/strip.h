@@ -8,10 +8,10 @@
 
 /* The tiling, which decides the bits; the kernels get the same numbers as definitions. */
 enum {
-  STRIP_MODES = 32,   /* modes of a group, or pairs of real coordinates */
-  STRIP_SLICES = 8,   /* work-items of a mode */
-  STRIP_RUN = 4,      /* tokens of a work-item in a step */
-  STRIP_SEGMENT = 32, /* steps whose gradients of a mode are summed in float */
+  STRIP_MODES = 32, /* modes of a group, or pairs of real coordinates */
+  STRIP_SLICES = 8, /* work-items of a mode */
+  STRIP_RUN = 4,    /* tokens of a work-item in a step */
+  STRIP_PIECE = 32, /* steps whose gradients of a mode are summed in float */
   STRIP_STEP = STRIP_SLICES * STRIP_RUN,
   STRIP_GROUPS = 256,   /* groups that streams and modes should give; with fewer, sequences are cut into chunks */
   STRIP_CHUNKS = 16,    /* chunks at most, */
@@ -24,7 +24,7 @@ typedef struct strip_shape {
   int width;          /* numbers of a state that a work-item carries: 1 or 2 */
   int sums;           /* gradients of a mode */
   int tokens;         /* B T */
-  int tiles, steps, chunks, chunk_steps, segments;
+  int tiles, steps, chunks, chunk_steps, pieces;
 } strip_shape;
 
 strip_shape strip_shape_of(int B, int T, int H, int parts, int sums, int chunks);
@@ -32,8 +32,7 @@ strip_shape strip_shape_of(int B, int T, int H, int parts, int sums, int chunks)
 /* chunks that T steps are really cut into when `chunks` are asked for */
 int device_chunks_of(int T, int chunks);
 
-/* floats of the entrance states, of the chunks' maps (0 for one chunk), of the tiles' parts of dcontrols, of the sums
- */
+/* floats of the entrance states, of the chunks' maps (0 for one chunk), of the tiles' parts of dcontrols, of the sums */
 size_t strip_marks(const strip_shape *s);
 size_t strip_maps(const strip_shape *s);
 size_t strip_dcontrols(const strip_shape *s);
