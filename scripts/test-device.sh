@@ -236,14 +236,14 @@ gate_counts() {
   fi
 }
 
-# within_amd_limits LOG: metadata of kernels: no scratch memory, at most 168 registers (three waves of a SIMD of gfx90a) and
-# 64 KB of local memory
+# within_amd_limits LOG: metadata of kernels: at most 168 registers (three waves of a SIMD of gfx90a), 64 KB of local memory,
+# and 256 bytes of scratch memory: clang 15 gives no more than 128 registers on gfx1100
 within_amd_limits() {
   awk '$1 == ".vgpr_count:" { kernels++; if ($2 > registers) registers = $2 }
        $1 == ".private_segment_fixed_size:" && $2 > scratch { scratch = $2 }
        $1 == ".group_segment_fixed_size:" && $2 > local { local = $2 }
        END { printf "%d kernels, at most %d registers, %d bytes of local memory, %d bytes of scratch\n", kernels, registers, local, scratch
-             exit !(kernels > 0 && scratch == 0 && registers <= 168 && local <= 65536) }' "$1"
+             exit !(kernels > 0 && scratch <= 256 && registers <= 168 && local <= 65536) }' "$1"
 }
 
 # clang_opencl TARGET OUTPUT TEXT OPTION...

@@ -32,7 +32,7 @@ strip_shape strip_shape_of(int B, int T, int H, int parts, int sums, int chunks)
 /* chunks that T steps are really cut into when `chunks` are asked for */
 int device_chunks_of(int T, int chunks);
 
-/* floats of the entrance states, of the chunks' maps (0 for one chunk), of the tiles' parts of dcontrols, of the sums */
+/* floats of the marks, of the chunks' maps (0 for one chunk), of the tiles' parts of dcontrols, of the sums */
 size_t strip_marks(const strip_shape *s);
 size_t strip_maps(const strip_shape *s);
 size_t strip_dcontrols(const strip_shape *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* amd.h: OpenCL's functions that the kernels use as builtins of clang, so that it compiles them to the machine code of AMD
+/* amd.h: OpenCL's functions that the kernels use as builtins of clang, so that it compiles them to machine code of AMD
  * without a device library; scripts/test-device.sh reads registers and scratch memory from it. */
 #define get_local_id(dimension) __builtin_amdgcn_workitem_id_x()
 #define get_group_id(dimension) __builtin_amdgcn_workgroup_id_x()

@@ -5,8 +5,8 @@
  *
  * Prints a hash of the bits of each problem, and fails when a number is beyond tolerance. PLANT makes a mistake in the
  * kernels before they are compiled, which the gate must notice; `none` makes none. COUNT problems are run from FIRST on.
- * `device_gate text:N` prints the text of problem N instead, for compilers that run without a device; `device_gate plans`
- * stops behind the plans, which have compiled their kernels, for the real NVRTC with the driver that needs no GPU.
+ * `device_gate text:N` prints the text of problem N instead, for compilers that run without a device; `device_gate
+ * plans` stops behind the plans, which have compiled their kernels, for the real NVRTC and a driver that needs no GPU.
  */
 #include "base/hash.h"
 #include "device/plan.h"
