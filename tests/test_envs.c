@@ -1152,6 +1152,118 @@ static void test_nan_reset(void **state) {
   close_vector(&v);
 }
 
+/* ---- kinds outside of the library ------------------------------------------------------------------ */
+
+/* environment i has episodes of 3 + i steps and shows how many it has done */
+typedef struct outside {
+  int steps[4];
+  int resets, breaks; /* breaks: what the next call does wrong */
+} outside;
+enum { NOTHING, REFUSES_STEP, SILENT, NAN_SHOWN, NAN_REWARD };
+static outside *outside_model;
+
+static sparc_status outside_open(const char *options, sparc_env_shape *shape, void **model) {
+  (void)options;
+  *shape = (sparc_env_shape){.observation = 1, .choices = 2, .action = 1, .horizon = 2};
+  *model = outside_model;
+  return SPARC_OK;
+}
+
+static sparc_status outside_reset(void *model, int n, float *observations) {
+  outside *o = model;
+  o->resets++;
+  for (int i = 0; i < n; i++) {
+    o->steps[i] = 0;
+    observations[i] = o->breaks == NAN_SHOWN ? NAN : 0;
+  }
+  return o->breaks == REFUSES_STEP ? sparc_env_refuse("no %s today", "reset") : SPARC_OK;
+}
+
+static sparc_status outside_step(void *model, int n, const float *actions, float *observations, float *rewards,
+                                 float *starts) {
+  outside *o = model;
+  if (o->breaks == REFUSES_STEP) return sparc_env_refuse("no %s today", "step");
+  if (o->breaks == SILENT) return SPARC_IO;
+  for (int i = 0; i < n; i++) {
+    const int done = ++o->steps[i] == 3 + i;
+    if (done) o->steps[i] = 0;
+    observations[i] = o->breaks == NAN_SHOWN ? NAN : (float)o->steps[i];
+    rewards[i] = o->breaks == NAN_REWARD ? NAN : 1 + actions[i];
+    starts[i] = done ? 7 : 0; /* any number but 0 is a start */
+  }
+  return SPARC_OK;
+}
+
+static const sparc_env_kind outside_kind = {.version = SPARC_ENV_VERSION,
+                                            .name = "outside",
+                                            .open = outside_open,
+                                            .reset_all = outside_reset,
+                                            .step_all = outside_step};
+
+static void test_outside_kinds(void **state) {
+  (void)state;
+  outside o = {.resets = 0};
+  outside_model = &o;
+  vector v = open_config((sparc_envs_config){.kind = &outside_kind, .n = 4, .threads = 2});
+  assert_int_equal(o.resets, 1);
+  for (int t = 1; t <= 12; t++) {
+    for (int i = 0; i < 4; i++) v.actions[i] = (float)(i % 2);
+    step(&v);
+    for (int i = 0; i < 4; i++) {
+      const int ended = t % (3 + i) == 0;
+      assert_true(v.starts[i] == (float)ended && v.rewards[i] == (float)(1 + i % 2));
+      assert_true(v.observations[i] == (float)(t % (3 + i)));
+      if (ended) assert_true(v.lengths[i] == 3 + i && v.returns[i] == (3 + i) * (1 + i % 2));
+    }
+  }
+  /* an action that is none does not reach it */
+  v.actions[0] = 2;
+  assert_int_equal(sparc_envs_step(v.envs, v.actions, v.observations, v.rewards, v.starts, NULL, NULL), SPARC_INVALID);
+  v.actions[0] = 0;
+  const struct {
+    int breaks;
+    sparc_status status;
+    const char *sentence;
+  } failures[] = {{REFUSES_STEP, SPARC_INVALID, "no step today"},
+                  {SILENT, SPARC_IO, "outside fails to step"},
+                  {NAN_SHOWN, SPARC_NOT_FINITE, "outside 0: the observation is not finite"},
+                  {NAN_REWARD, SPARC_NOT_FINITE, "outside 0: the reward is not finite"}};
+  for (size_t k = 0; k < COUNT(failures); k++) {
+    o.breaks = failures[k].breaks;
+    assert_int_equal(sparc_envs_step(v.envs, v.actions, v.observations, v.rewards, v.starts, NULL, NULL),
+                     failures[k].status);
+    assert_string_equal(sparc_error(), failures[k].sentence);
+  }
+  o.breaks = REFUSES_STEP;
+  assert_int_equal(sparc_envs_reset(v.envs, v.observations), SPARC_INVALID);
+  assert_string_equal(sparc_error(), "no reset today");
+  o.breaks = NOTHING;
+
+  /* what is saved is no episode */
+  const size_t bytes = sparc_envs_state_bytes(v.envs);
+  char *saved = malloc(bytes);
+  sparc_envs_save(v.envs, saved);
+  assert_int_equal(sparc_envs_restore(v.envs, saved, bytes), SPARC_OK);
+  assert_int_equal(sparc_envs_step(v.envs, v.actions, v.observations, v.rewards, v.starts, NULL, NULL), SPARC_INVALID);
+  assert_int_equal(sparc_envs_reset(v.envs, v.observations), SPARC_OK);
+  step(&v);
+  float action;
+  assert_int_equal(sparc_envs_oracle(v.envs, &action), SPARC_UNSUPPORTED);
+  free(saved);
+  close_vector(&v);
+
+  /* one of the two functions is not enough, and version 2 has neither */
+  sparc_envs *envs;
+  sparc_env_kind kind = outside_kind;
+  kind.reset_all = NULL;
+  assert_int_equal(sparc_envs_create(&(sparc_envs_config){.kind = &kind, .n = 1}, &envs), SPARC_INVALID);
+  assert_string_equal(sparc_error(), "the kind is an environment without 'reset_all'");
+  kind = outside_kind;
+  kind.version = 2;
+  assert_int_equal(sparc_envs_create(&(sparc_envs_config){.kind = &kind, .n = 1}, &envs), SPARC_INVALID);
+  assert_string_equal(sparc_error(), "the kind is an environment without 'state_bytes'");
+}
+
 static void step_wide(const void *model, void *scratch, void *state, sparc_random *random, const float *action,
                       float *observation, float *reward, int *done) {
   counter_step(model, scratch, state, random, action, observation, reward, done);
@@ -1331,6 +1443,7 @@ int main(void) {
       cmocka_unit_test(test_native_kinds_are_honest),
       cmocka_unit_test(test_faults),
       cmocka_unit_test(test_nan_reset),
+      cmocka_unit_test(test_outside_kinds),
       cmocka_unit_test(test_dishonest_kinds),
       cmocka_unit_test(test_example_plugin),
       cmocka_unit_test(test_stored_plugin),

@@ -240,6 +240,7 @@ static void call_without_anything(void) {
   ZERO(sparc_model_metadata, (NULL, NULL));
   ZERO(sparc_model_network, (NULL));
   ZERO(sparc_model_outputs, (NULL));
+  REFUSES(sparc_model_params, (NULL, NULL));
   REFUSES(sparc_model_parse, (NULL, 1, NULL, 1, NULL));
   REFUSES(sparc_model_predict, (NULL, NULL, NULL));
   ZERO(sparc_model_preprocessing, (NULL));
@@ -264,6 +265,7 @@ static void call_without_anything(void) {
   REFUSES(sparc_network_prepare_f64, (NULL, NULL, NULL));
   REFUSES(sparc_network_rtrl_gradient, (NULL, NULL, SPARC_ENCODER_LOCAL, NULL, NULL, NULL, NULL, NULL));
   REFUSES(sparc_network_rtrl_gradient_f64, (NULL, NULL, SPARC_ENCODER_LOCAL, NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_network_save, (NULL, NULL, NULL, NULL, 1, NULL));
   ZERO(sparc_network_sizes_of, (NULL).params);
   ZERO(sparc_network_spans, (NULL, NULL));
   REFUSES(sparc_network_step, (NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, 1));
@@ -351,6 +353,7 @@ static void call_without_anything(void) {
   REFUSES(sparc_run_open, (NULL, 1, NULL));
   ZERO(sparc_run_result_of, (NULL).done);
   ZERO(sparc_run_trainer, (NULL));
+  ZERO(sparc_samples_of_arrays, (NULL).count);
   ZERO(sparc_samples_of_dataset, (NULL).count);
   ZERO(sparc_samples_of_task, (NULL, 1).count);
   REFUSES(sparc_scan_backward, (NULL, NULL, NULL, NULL, NULL));
@@ -645,6 +648,8 @@ static void call_learners(sparc_envs *envs, sparc_model *model, sparc_random *ra
   EACH(3, sparc_model_step, (model, o(), o(), o()));
   EACH(2, sparc_model_predict, (model, o(), o()));
   EACH(2, sparc_model_evaluate, (model, o(), o()));
+  EACH(1, sparc_model_params, (model, o()));
+  EACH(4, sparc_network_save, (sparc_model_network(model), o(), o(), o(), 0, o()));
   EACH(2, sparc_run_create, (o(), o()));
   EACH(2, sparc_run_open, (o(), 1, o()));
   EACH(2, sparc_rl_run_create, (o(), o()));

@@ -218,6 +218,66 @@ static sparc_ppo_config config_of(const struct run_kind *kind) {
   return c;
 }
 
+/* the library's own cart-poles behind the functions of environments that live elsewhere: the same run, to the bit */
+static sparc_envs *elsewhere;
+
+static sparc_status elsewhere_open(const char *options, sparc_env_shape *shape, void **model) {
+  (void)options, (void)model;
+  *shape = sparc_envs_shape(elsewhere);
+  return SPARC_OK;
+}
+
+static sparc_status elsewhere_reset(void *model, int n, float *observations) {
+  (void)model, (void)n;
+  return sparc_envs_reset(elsewhere, observations);
+}
+
+static sparc_status elsewhere_step(void *model, int n, const float *actions, float *observations, float *rewards,
+                                   float *starts) {
+  (void)model, (void)n;
+  return sparc_envs_step(elsewhere, actions, observations, rewards, starts, NULL, NULL);
+}
+
+static void environments_elsewhere_change_no_bit(void **state) {
+  (void)state;
+  const sparc_env_kind kind = {.version = SPARC_ENV_VERSION,
+                               .name = "cartpole/elsewhere",
+                               .open = elsewhere_open,
+                               .reset_all = elsewhere_reset,
+                               .step_all = elsewhere_step};
+  sparc_ppo_config c = config_of(&kinds[1]);
+  c.traces = SPARC_TRACES_STORED;
+  size_t bytes;
+  sparc_ppo *ppo = create(&c);
+  float *want = params_after(ppo, 2, &bytes);
+  sparc_ppo_free(ppo);
+
+  const sparc_envs_config envs = {.name = c.task, .n = c.streams, .seed = c.seed, .threads = 1};
+  assert_int_equal(sparc_envs_create(&envs, &elsewhere), SPARC_OK);
+  c.task = NULL;
+  c.kind = &kind;
+  ppo = create(&c);
+  float *got = params_after(ppo, 2, &bytes);
+  assert_memory_equal(got, want, bytes);
+
+  /* it comes back with its weights, at the beginning of new episodes, for those who have the kind */
+  const char *path = in_folder("elsewhere.safetensors");
+  assert_int_equal(sparc_ppo_save(ppo, NULL, 0, path), SPARC_OK);
+  sparc_ppo_free(ppo);
+  assert_int_equal(sparc_ppo_restore(path, NULL, 1, &ppo), SPARC_INVALID);
+  assert_int_equal(sparc_ppo_restore(path, &kind, 1, &ppo), SPARC_OK);
+  assert_int_equal(sparc_ppo_rollouts_done(ppo), 2);
+  assert_memory_equal(sparc_ppo_params(ppo), got, bytes);
+  const rollout *r = &ppo->rollout;
+  for (size_t i = 0; i < r->n.N; i++) assert_true(r->starts[rollout_row(r, i, r->n.T)] == 1);
+  iterate(ppo);
+  assert_int_equal(sparc_ppo_rollouts_done(ppo), 3);
+  sparc_ppo_free(ppo);
+  sparc_envs_free(elsewhere);
+  sparc_free(want);
+  sparc_free(got);
+}
+
 static void threads_change_no_bit(void **state) {
   (void)state;
   for (size_t i = 0; i < COUNT(kinds); i++) {
@@ -703,6 +763,7 @@ int main(void) {
       cmocka_unit_test(the_first_failing_stream_is_told_of),
       cmocka_unit_test(minibatches_cover_every_step_once),
       cmocka_unit_test(threads_change_no_bit),
+      cmocka_unit_test(environments_elsewhere_change_no_bit),
       cmocka_unit_test(restored_runs_continue_to_the_bit),
       cmocka_unit_test(sensitivities_age),
       cmocka_unit_test(stored_and_recorded_gradients_agree),

@@ -442,6 +442,58 @@ static void test_model_predicts_classes(void **state) {
   }
 }
 
+/* a network with its parameters alone is the same model as a checkpoint; and views of arrays are those of data */
+static void test_networks_as_models(void **state) {
+  (void)state;
+  toy data;
+  fill(&data);
+  const sparc_samples samples = samples_of(&data);
+  const sparc_train_config config = toy_config(SPARC_HEAD_LAST);
+  sparc_trainer *trainer = create(&config, &data);
+  advance(trainer, 5);
+  save(trainer, "a");
+  const sparc_network *network = sparc_trainer_network(trainer);
+  const size_t params = sparc_network_sizes_of(network).params;
+  assert_int_equal(sparc_network_save(network, sparc_trainer_params(trainer), NULL,
+                                      &(sparc_metadata){"from", "elsewhere"}, 1, in_folder("b")),
+                   SPARC_OK);
+  const float *x[COUNT];
+  int lengths[COUNT];
+  for (int i = 0; i < COUNT; i++) {
+    x[i] = samples.at(samples.source, i).x;
+    lengths[i] = samples.at(samples.source, i).length;
+  }
+  const sparc_arrays arrays = {
+      .count = COUNT, .channels = samples.channels, .x = x, .lengths = lengths, .labels = data.label};
+  const sparc_samples views = sparc_samples_of_arrays(&arrays);
+  assert_int_equal(views.longest, samples.longest);
+  assert_int_equal(views.at(views.source, COUNT).length, 0);
+
+  sparc_model *first = load("a", 1), *second = load("b", 1);
+  float p[COUNT][CLASSES], q[COUNT][CLASSES];
+  assert_int_equal(sparc_model_predict(first, &samples, p[0]), SPARC_OK);
+  assert_int_equal(sparc_model_predict(second, &views, q[0]), SPARC_OK);
+  assert_memory_equal(p, q, sizeof p);
+  sparc_evaluation a, b;
+  assert_int_equal(sparc_model_evaluate(first, &samples, &a), SPARC_OK);
+  assert_int_equal(sparc_model_evaluate(second, &views, &b), SPARC_OK);
+  assert_true(a.loss == b.loss && a.accuracy == b.accuracy);
+  assert_string_equal(sparc_model_metadata(second, "from"), "elsewhere");
+  float *copy = malloc(params * sizeof *copy);
+  assert_int_equal(sparc_model_params(second, copy), SPARC_OK);
+  assert_memory_equal(copy, sparc_trainer_params(trainer), params * sizeof *copy);
+
+  /* it cannot be trained on, and what is not finite is not written */
+  sparc_trainer *again;
+  assert_int_equal(sparc_trainer_restore(in_folder("b"), &samples, 1, &again), SPARC_FORMAT);
+  copy[0] = NAN;
+  assert_int_equal(sparc_network_save(network, copy, NULL, NULL, 0, in_folder("c")), SPARC_NOT_FINITE);
+  free(copy);
+  sparc_model_free(first);
+  sparc_model_free(second);
+  sparc_trainer_free(trainer);
+}
+
 /* only steps that exist count, and the others are zeros in the predictions */
 static void test_model_predicts_numbers(void **state) {
   (void)state;
@@ -1205,6 +1257,7 @@ int main(void) {
       cmocka_unit_test(test_restored_runs_continue),
       cmocka_unit_test(test_evaluation_changes_nothing),
       cmocka_unit_test(test_model_predicts_classes),
+      cmocka_unit_test(test_networks_as_models),
       cmocka_unit_test(test_model_predicts_numbers),
       cmocka_unit_test(test_model_steps),
       cmocka_unit_test(test_preprocessing),

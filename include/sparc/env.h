@@ -24,7 +24,7 @@ extern "C" {
 
 /* ---- one kind of environment ---- */
 
-enum { SPARC_ENV_VERSION = 2 }; /* kinds of version 1 have no state_valid */
+enum { SPARC_ENV_VERSION = 3 }; /* version 1 has no state_valid, version 2 neither reset_all nor step_all */
 
 typedef struct sparc_env_shape {
   int observation; /* numbers of an observation, >= 1 */
@@ -67,12 +67,22 @@ typedef struct sparc_env_kind {
    * whatever `step`, `oracle` and `segments` rely on: every index, count and enumeration. NULL: all bytes of the right
    * size are accepted, and these functions must be safe for any of them. */
   int (*state_valid)(const void *model, const void *state, int steps);
+  /* Environments that live outside of the library (an interpreter, another process) and cannot be copied: these two
+   * take the place of state_bytes, reset, step and all that may be NULL above. The calling thread runs them, once for
+   * all n environments. reset_all starts every episode. step_all advances every environment; starts[i] = 1: the reward
+   * ended its episode and observations[i] opens the next. A status other than SPARC_OK (sparc_env_refuse leaves a
+   * sentence) is that of sparc_envs_reset() or sparc_envs_step(). Such kinds are not tried, their horizon is not
+   * enforced, saving keeps their counts alone, and a restored run begins with new episodes. Both NULL: none. */
+  sparc_status (*reset_all)(void *model, int n, float *observations /* n, observation */);
+  sparc_status (*step_all)(void *model, int n, const float *actions /* n, action */, float *observations,
+                           float *rewards /* n */, float *starts /* n */);
 } sparc_env_kind;
 
 /* what a plugin exports: const sparc_env_kind *sparc_env_plugin(void) */
 typedef const sparc_env_kind *(*sparc_env_plugin_fn)(void);
 
-/* sparc_env_refuse is how `open` refuses: it stores the sentence for sparc_error and returns SPARC_INVALID. */
+/* sparc_env_refuse is how `open`, `reset_all` and `step_all` refuse: it stores the sentence for sparc_error and returns
+ * SPARC_INVALID. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif
@@ -122,7 +132,8 @@ SPARC_API long sparc_envs_faults(const sparc_envs *envs);
 
 /* The whole state: episodes under way, random streams, counts. sparc_envs_restore takes what sparc_envs_save wrote for
  * the same kind, options and n on the same sort of machine. It checks every number that the library keeps and every
- * state by the kind's state_valid, and changes nothing when it refuses (SPARC_FORMAT). */
+ * state by the kind's state_valid, and changes nothing when it refuses (SPARC_FORMAT). A kind with step_all then needs
+ * sparc_envs_reset(). */
 SPARC_API size_t sparc_envs_state_bytes(const sparc_envs *envs);
 SPARC_API void sparc_envs_save(const sparc_envs *envs, void *state);
 SPARC_API sparc_status sparc_envs_restore(sparc_envs *envs, const void *state, size_t bytes);

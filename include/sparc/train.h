@@ -23,6 +23,18 @@ extern "C" {
 SPARC_API sparc_samples sparc_samples_of_dataset(const sparc_dataset *dataset);
 SPARC_API sparc_samples sparc_samples_of_task(const sparc_task *task, int evaluation); /* 0: training part */
 
+/* Examples in the caller's own arrays. sparc_samples_of_arrays copies nothing: the struct and all that it points to
+ * must outlive the view. */
+typedef struct sparc_arrays {
+  int count, channels;
+  const float *const *x;      /* (count): [length][channels] */
+  const int *lengths;         /* (count) */
+  const int *labels;          /* (count): classes, -1: unknown; NULL: none are known */
+  const float *const *target; /* (count): [targets], or [length][targets] with target_steps; NULL: none */
+  int targets, target_steps;
+} sparc_arrays;
+SPARC_API sparc_samples sparc_samples_of_arrays(const sparc_arrays *arrays);
+
 /* ---- training ---------------------------------------------------------------------------------- */
 
 typedef struct sparc_train_config {
@@ -109,8 +121,16 @@ SPARC_API sparc_status sparc_trainer_restore_kinds(const char *path, const sparc
 SPARC_API sparc_status sparc_model_load_kinds(const char *path, const struct sparc_layer_kind *const *kinds,
                                               int threads, sparc_model **out);
 
-/* sparc_model_network is the network of a loaded model; NULL for NULL. */
+/* sparc_network_save writes a network with one head and its params, wherever they were trained, as a model file: what
+ * sparc_trainer_save writes, without what only training needs. preprocessing and extra as there. */
+SPARC_API sparc_status sparc_network_save(const sparc_network *network, const float *params,
+                                          const sparc_preprocessing *preprocessing, const sparc_metadata *extra,
+                                          size_t extra_count, const char *path);
+
+/* sparc_model_network is the network of a loaded model; NULL for NULL. sparc_model_params copies its parameters,
+ * sparc_network_sizes.params of them. */
 SPARC_API const sparc_network *sparc_model_network(const sparc_model *model);
+SPARC_API sparc_status sparc_model_params(const sparc_model *model, float *params);
 
 #ifdef __cplusplus
 }

@@ -15,11 +15,13 @@
 sparc.torch has cells as layers of PyTorch.
 """
 from ._library import Error, library, library_path
+from .agents import PPO, Agent
 from .cells import Cell, kinds
+from .environments import Environments, environment_names
 from .learners import Learner
 from .models import Model
 
-__all__ = ["Cell", "Error", "Learner", "Model", "kinds", "library_path", "version", "__version__"]
+__all__ = ["Agent", "Cell", "Environments", "Error", "Learner", "Model", "PPO", "environment_names", "kinds", "library_path", "version", "__version__"]
 
 
 def version():

@@ -11,7 +11,8 @@ import os
 import sys
 import threading
 import weakref
-from ctypes import POINTER, Structure, c_char_p, c_double, c_float, c_int, c_long, c_size_t, c_uint64, c_void_p
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_float, c_int, c_long, c_size_t, c_uint32,
+                    c_uint64, c_void_p)
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,137 @@ class sparc_read_options(Structure):
                 ("like", POINTER(sparc_columns)), ("division", c_int), ("texts", c_int)]
 
 
+class sparc_network_sizes(Structure):
+    _fields_ = [(name, c_size_t) for name in ("params", "prepared", "state", "outputs", "tape", "trace", "trace_exact")]
+
+
+class sparc_dropout(Structure):
+    _fields_ = [("seed", c_uint64), ("update", c_uint64)]
+
+
+class sparc_network_sequence(Structure):
+    _fields_ = [(name, c_void_p) for name in ("x", "mask", "state0", "lengths", "dropout", "outputs", "state_last")]
+
+
+class sparc_network_gradient(Structure):
+    _fields_ = [(name, c_void_p) for name in ("doutputs", "dstate_last", "dx", "dstate0", "dparams")]
+
+
+class sparc_evaluation(Structure):
+    _fields_ = [("examples", c_long), ("loss", c_double), ("accuracy", c_double), ("nmse", c_double), ("mse", c_double),
+                ("r2", c_double)]
+
+
+class sparc_sample(Structure):
+    _fields_ = [("x", c_void_p), ("length", c_int), ("label", c_int), ("target", c_void_p), ("labels", c_void_p)]
+
+
+class sparc_data_options(Structure):
+    _fields_ = [("root", c_char_p), ("protocol", c_int), ("read", sparc_read_options)]
+
+
+class sparc_data_split(Structure):
+    _fields_ = [("fit", c_void_p), ("validation", c_void_p), ("test", c_void_p), ("name", c_char * 128),
+                ("protocol", c_char * 256), ("remark", c_char * 256), ("differs", c_char * 256)]
+
+
+class sparc_train_config(Structure):
+    _fields_ = [("network", sparc_network_config), ("seed", c_uint64), ("batch", c_int), ("updates", c_long),
+                ("warmup", c_long), ("cosine", c_int), ("rate", c_double), ("floor", c_double),
+                ("recurrent_rate", c_double), ("decay", c_double), ("clip", c_double), ("threads", c_int),
+                ("class_weights", c_int), ("smoothing", c_double), ("jitter", c_double), ("scaling", c_double),
+                ("window", c_double), ("average", c_double)]
+
+
+class sparc_update_report(Structure):
+    _fields_ = [("update", c_long), ("loss", c_double), ("accuracy", c_double), ("gradient_norm", c_double),
+                ("rate", c_double)]
+
+
+class sparc_run_config(Structure):
+    _fields_ = [("data", c_char_p), ("root", c_char_p), ("read", sparc_read_options), ("official", c_int),
+                ("train", sparc_train_config), ("variant", c_char_p), ("budget", c_int), ("recipe", c_int),
+                ("head", c_int), ("epochs", c_long), ("patience", c_int), ("from", c_char_p), ("folder", c_char_p),
+                ("validate_every", c_long), ("resume", c_int), ("resume_or_create", c_int), ("force", c_int)]
+
+
+class sparc_run_score(Structure):
+    _fields_ = [("update", c_long), ("merit", c_double), ("loss", c_double), ("mse", c_double)]
+
+
+class sparc_run_event(Structure):
+    _fields_ = [("stage", c_int), ("run", c_void_p), ("update", POINTER(sparc_update_report)),
+                ("score", POINTER(sparc_run_score)), ("best", c_int), ("message", c_char_p)]
+
+
+class sparc_run_result(Structure):
+    _fields_ = [("finished", c_int), ("unwritten", c_int), ("first", c_long), ("done", c_long), ("saved", c_long),
+                ("early", c_int), ("new_head", c_int), ("seconds", c_double), ("best", sparc_run_score),
+                ("final", sparc_run_score), ("naive", c_double), ("test", sparc_evaluation)]
+
+
+class sparc_random(Structure):
+    _fields_ = [("key", c_uint32 * 2), ("stream", c_uint32 * 2), ("position", c_uint64), ("words", c_uint32 * 4)]
+
+
+class sparc_metadata(Structure):
+    _fields_ = [("key", c_char_p), ("value", c_char_p)]
+
+
+class sparc_env_shape(Structure):
+    _fields_ = [(name, c_int) for name in ("observation", "choices", "action", "horizon")]
+
+
+class sparc_env_kind(Structure):
+    _fields_ = [("version", c_int), ("name", c_char_p), ("summary", c_char_p), ("random_return", c_double),
+                ("optimal_return", c_double),
+                *((name, c_void_p) for name in ("open", "close", "state_bytes", "scratch_create", "scratch_free",
+                                                "reset", "step", "oracle", "segments", "state_valid", "reset_all",
+                                                "step_all"))]
+
+
+class sparc_envs_config(Structure):
+    _fields_ = [("name", c_char_p), ("kind", POINTER(sparc_env_kind)), ("options", c_char_p), ("n", c_int),
+                ("seed", c_uint64), ("threads", c_int)]
+
+
+class sparc_ppo_config(Structure):
+    _fields_ = [("task", c_char_p), ("kind", POINTER(sparc_env_kind)), ("task_options", c_char_p), ("cell", c_char_p),
+                ("cell_options", c_char_p), ("H", c_int), ("budget", c_int), ("width", c_int), ("init", c_int),
+                ("seed", c_uint64), ("rollouts", c_long), ("steps", c_int), ("streams", c_int), ("obsnorm", c_int),
+                ("rewardnorm", c_int), ("discount", c_double), ("lambda", c_double), ("action_limit", c_double),
+                ("epochs", c_int), ("minibatches", c_int), ("clip", c_double), ("value_coefficient", c_double),
+                ("entropy_coefficient", c_double), ("gradient_clip", c_double), ("rate", c_double), ("traces", c_int),
+                ("interval", c_int), ("refresh", c_int), ("tbptt", c_int), ("encoder", c_int),
+                ("memory_limit", c_size_t), ("threads", c_int)]
+
+
+class sparc_ppo_diagnostics(Structure):
+    _fields_ = [(name, c_double) for name in ("k1", "k2", "k3", "ratio", "clip_fraction", "policy_loss", "value_loss",
+                                              "entropy", "explained_variance", "gradient_norm")]
+
+
+class sparc_ppo_staleness(Structure):
+    _fields_ = [("epochs", c_int), ("cosine", c_double * 16), ("ratio", c_double * 16)]
+
+
+class sparc_ppo_activity(Structure):
+    _fields_ = [(name, c_double) for name in ("saturation", "gate_deviation", "state_rms")]
+
+
+class sparc_ppo_report(Structure):
+    _fields_ = [("rollout", c_long), ("steps", c_long), ("episodes", c_int), ("mean_return", c_double),
+                ("mean_length", c_double), ("update", sparc_ppo_diagnostics), ("activity", sparc_ppo_activity),
+                ("staleness", sparc_ppo_staleness), ("symbols", c_int), ("faults", c_long),
+                ("environment_seconds", c_double), ("collection_seconds", c_double), ("update_seconds", c_double)]
+
+
+# what the library calls: a callback of a run, and the functions of environments that live in Python
+RUN_FN = CFUNCTYPE(c_int, c_void_p, POINTER(sparc_run_event))
+ENV_OPEN = CFUNCTYPE(c_int, c_char_p, POINTER(sparc_env_shape), POINTER(c_void_p))
+ENV_RESET_ALL = CFUNCTYPE(c_int, c_void_p, c_int, POINTER(c_float))
+ENV_STEP_ALL = CFUNCTYPE(c_int, c_void_p, c_int, *[POINTER(c_float)] * 4)
+
 # the structures above are those of this version; before 1.0 the next one may change them
 _VERSION = "0.2"
 _SONAME = "libsparc.so.0"
@@ -189,8 +321,79 @@ _CALLS = {
     "sparc_learner_anomaly": (None, [_P, _P]),
     "sparc_learner_forecast_score": (None, [_P, c_int, POINTER(sparc_forecast_score)]),
     "sparc_learner_periods": (None, [_P, c_int, _P]),
+    "sparc_learner_network": (_P, [_P]),
+    "sparc_learner_params": (_P, [_P]),
+    "sparc_step_streams": (None, [_P, _P, c_int, _P, _P, _P, _P, _P, c_int]),
+    "sparc_rtrl_batch_work_size": (c_size_t, [_P, c_int]),
+    "sparc_rtrl_batch_gradient": (None, [_P, _P, c_int, _P, _P, _P, _P, _P, _P, _P, c_int]),
+    "sparc_dataset_read": (None, [c_char_p, POINTER(sparc_read_options), _P]),
+    "sparc_dataset_name": (c_char_p, [_P]),
+    "sparc_dataset_count": (c_int, [_P]),
+    "sparc_dataset_channels": (c_int, [_P]),
+    "sparc_dataset_shortest": (c_int, [_P]),
+    "sparc_dataset_longest": (c_int, [_P]),
+    "sparc_dataset_missing": (c_size_t, [_P]),
+    "sparc_dataset_length": (c_int, [_P, c_int]),
+    "sparc_dataset_series": (_P, [_P, c_int]),
+    "sparc_dataset_class": (c_int, [_P, c_int]),
+    "sparc_dataset_targets": (c_int, [_P]),
+    "sparc_dataset_target_steps": (c_int, [_P]),
+    "sparc_dataset_target": (_P, [_P, c_int]),
+    "sparc_dataset_classes": (c_int, [_P]),
+    "sparc_dataset_label": (c_char_p, [_P, c_int]),
+    "sparc_dataset_subset": (None, [_P, _P, c_int, c_char_p, _P]),
+    "sparc_dataset_fill_missing": (None, [_P]),
+    "sparc_dataset_forecast": (None, [_P, c_int]),
+    "sparc_dataset_normalise": (None, [_P, _P, _P]),
+    "sparc_normalisation_fit": (None, [_P, _P, _P]),
+    "sparc_data_load": (None, [c_char_p, POINTER(sparc_data_options), POINTER(sparc_data_split)]),
+    "sparc_model_evaluate": (None, [_P, POINTER(sparc_samples), POINTER(sparc_evaluation)]),
+    "sparc_model_network": (_P, [_P]),
+    "sparc_network_create": (None, [POINTER(sparc_network_config), _P]),
+    "sparc_network_config_of": (sparc_network_config, [_P]),
+    "sparc_network_sizes_of": (sparc_network_sizes, [_P]),
+    "sparc_network_blocks": (POINTER(sparc_block), [_P, POINTER(c_size_t)]),
+    "sparc_network_init": (None, [_P, c_uint64, _P]),
+    "sparc_network_plan_create": (None, [_P, c_int, c_int, c_int, _P]),
+    "sparc_run_defaults": (sparc_run_config, []),
+    "sparc_run_create": (None, [POINTER(sparc_run_config), _P]),
+    "sparc_run_open": (None, [c_char_p, c_int, _P]),
+    "sparc_run_execute": (None, [_P, RUN_FN, _P]),
+    "sparc_run_result_of": (sparc_run_result, [_P]),
+    "sparc_run_config_of": (sparc_run_config, [_P]),
+    "sparc_env_names": (POINTER(c_char_p), []),
+    "sparc_env_find": (None, [c_char_p, POINTER(POINTER(sparc_env_kind))]),
+    "sparc_env_refuse": (c_int, [c_char_p, c_char_p]),
+    "sparc_envs_create": (None, [POINTER(sparc_envs_config), _P]),
+    "sparc_envs_shape": (sparc_env_shape, [_P]),
+    "sparc_envs_reset": (None, [_P, _P]),
+    "sparc_envs_step": (None, [_P, _P, _P, _P, _P, _P, _P]),
+    "sparc_envs_faults": (c_long, [_P]),
+    "sparc_envs_state_bytes": (c_size_t, [_P]),
+    "sparc_envs_restore": (None, [_P, _P, c_size_t]),
+    "sparc_envs_oracle": (None, [_P, _P]),
+    "sparc_ppo_defaults": (None, [c_char_p, POINTER(sparc_ppo_config)]),
+    "sparc_ppo_create": (None, [POINTER(sparc_ppo_config), _P]),
+    "sparc_ppo_iterate": (None, [_P, POINTER(sparc_ppo_report)]),
+    "sparc_ppo_rollouts_done": (c_long, [_P]),
+    "sparc_ppo_config_of": (POINTER(sparc_ppo_config), [_P]),
+    "sparc_ppo_save": (None, [_P, _P, c_size_t, c_char_p]),
+    "sparc_ppo_restore": (None, [c_char_p, POINTER(sparc_env_kind), c_int, _P]),
+    "sparc_agent_load": (None, [c_char_p, _P]),
+    "sparc_agent_shape": (sparc_env_shape, [_P]),
+    "sparc_agent_metadata": (c_char_p, [_P, c_char_p]),
+    "sparc_agent_state_size": (c_size_t, [_P]),
+    "sparc_agent_step_state": (None, [_P, _P, _P, c_int, _P, _P]),
 }
-_FREES = ("sparc_cell_free", "sparc_plan_free", "sparc_model_free", "sparc_dataset_free", "sparc_learner_free")
+_FREES = ("sparc_cell_free", "sparc_plan_free", "sparc_model_free", "sparc_dataset_free", "sparc_learner_free",
+          "sparc_network_free", "sparc_network_plan_free", "sparc_run_free", "sparc_envs_free", "sparc_ppo_free",
+          "sparc_agent_free")
+_VOIDS = {
+    "sparc_data_split_free": [POINTER(sparc_data_split)],
+    "sparc_envs_save": [_P, _P],
+    "sparc_random_init": [POINTER(sparc_random), c_uint64, c_char_p, c_char_p],
+    "sparc_random_seek": [POINTER(sparc_random), c_uint64],
+}
 # the same in float and, with _f64, in double
 _TWINS = {
     "sparc_prepare": (None, [_P, _P, _P]),
@@ -198,6 +401,11 @@ _TWINS = {
     "sparc_plan_work_bytes": (c_size_t, [_P]),
     "sparc_forward": (None, [_P, _P, POINTER(sparc_sequence), _P, _P]),
     "sparc_backward": (None, [_P, _P, POINTER(sparc_sequence), _P, POINTER(sparc_sequence_gradient), _P]),
+    "sparc_network_prepare": (None, [_P, _P, _P]),
+    "sparc_network_plan_work_bytes": (c_size_t, [_P]),
+    "sparc_network_forward": (None, [_P, _P, POINTER(sparc_network_sequence), _P]),
+    "sparc_network_backward": (None, [_P, _P, POINTER(sparc_network_sequence), POINTER(sparc_network_gradient), _P]),
+    "sparc_network_step": (None, [_P, _P, c_int, _P, _P, _P, _P, _P, c_int]),
 }
 # a mask is passed by value in the precision of the call
 _STEPS = {
@@ -232,6 +440,9 @@ for _name, (_result, _arguments) in _CALLS.items():
     _declare(_name, _result, _arguments)
 for _name in _FREES:
     getattr(library, _name).argtypes = [_P]
+    getattr(library, _name).restype = None
+for _name, _arguments in _VOIDS.items():
+    getattr(library, _name).argtypes = _arguments
     getattr(library, _name).restype = None
 for _suffix, _mask in (("", c_float), ("_f64", c_double)):
     for _name, (_result, _arguments) in {**_TWINS, **_STEPS}.items():

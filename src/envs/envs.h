@@ -30,6 +30,9 @@ sparc_status plugin_permit(const char *name, const char *where, const char *cons
 sparc_status kind_check(const sparc_env_kind *kind, const char *who, sparc_status refusal);
 sparc_status shape_check(const sparc_env_shape *shape, size_t state_bytes, const char *who, sparc_status refusal);
 
+/* is_external says whether the environments of a kind live outside of the library: it steps them all by one call. */
+bool is_external(const sparc_env_kind *kind);
+
 /* kind_try plays some steps between guard bytes, and some of them twice from a copied state. */
 sparc_status kind_try(const sparc_env_kind *kind, const void *model, const sparc_env_shape *shape, const char *who,
                       sparc_status refusal);

@@ -27,16 +27,20 @@ void random_action(const sparc_env_shape *shape, sparc_random *random, float *ac
 
 /* ---- the table --------------------------------------------------------------------------------- */
 
+bool is_external(const sparc_env_kind *kind) { return kind->version >= 3 && (kind->reset_all || kind->step_all); }
+
+/* the first function that a kind must have and lacks; NULL: none */
+static const char *missing_function(const sparc_env_kind *kind) {
+  if (!kind->open) return "open";
+  if (is_external(kind)) return !kind->reset_all ? "reset_all" : !kind->step_all ? "step_all" : NULL;
+  return !kind->state_bytes ? "state_bytes" : !kind->reset ? "reset" : !kind->step ? "step" : NULL;
+}
+
 sparc_status kind_check(const sparc_env_kind *kind, const char *who, sparc_status refusal) {
   if (kind->version < 1 || kind->version > SPARC_ENV_VERSION)
     return fail(refusal, "%s is an environment of version %d, expected 1 to %d", who, kind->version,
                 (int)SPARC_ENV_VERSION);
-  const char *missing = !kind->name || !*kind->name ? "name"
-                        : !kind->open               ? "open"
-                        : !kind->state_bytes        ? "state_bytes"
-                        : !kind->reset              ? "reset"
-                        : !kind->step               ? "step"
-                                                    : NULL;
+  const char *missing = !kind->name || !*kind->name ? "name" : missing_function(kind);
   if (missing) return fail(refusal, "%s is an environment without '%s'", who, missing);
   return SPARC_OK;
 }

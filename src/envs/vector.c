@@ -12,6 +12,7 @@
 #include "envs/envs.h"
 #include "io/dtype.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,8 +96,9 @@ static sparc_status make_block(sparc_envs *envs, const sparc_envs_config *config
 static sparc_status make_scratch(sparc_envs *envs) {
   const size_t n = (size_t)envs->n;
   const sparc_env_kind *kind = envs->kind;
-  envs->tiles = kind->scratch_create ? (n < SLOW_TILES ? n : SLOW_TILES) : (n + QUICK_TILE - 1) / QUICK_TILE;
-  if (!kind->scratch_create) return SPARC_OK;
+  const bool scratch = !is_external(kind) && kind->scratch_create;
+  envs->tiles = scratch ? (n < SLOW_TILES ? n : SLOW_TILES) : (n + QUICK_TILE - 1) / QUICK_TILE;
+  if (!scratch) return SPARC_OK;
   envs->scratch = sparc_alloc(envs->tiles * sizeof *envs->scratch);
   for (size_t tile = 0; envs->scratch && tile < envs->tiles; tile++)
     if (!(envs->scratch[tile] = kind->scratch_create(envs->model)))
@@ -129,11 +131,12 @@ static sparc_status set_up(sparc_envs *envs, const sparc_envs_config *config) {
     return status;
   envs->n = config->n;
   envs->threads = thread_count(config->threads);
-  const size_t state_bytes = kind->state_bytes(envs->model);
+  const bool external = is_external(kind);
+  const size_t state_bytes = external ? 0 : kind->state_bytes(envs->model);
   if (refusal != SPARC_OK) {
     const char *who = config->kind ? kind->name : config->name;
     status = shape_check(&envs->shape, state_bytes, who, refusal);
-    if (status == SPARC_OK) status = kind_try(kind, envs->model, &envs->shape, who, refusal);
+    if (status == SPARC_OK && !external) status = kind_try(kind, envs->model, &envs->shape, who, refusal);
     if (status != SPARC_OK) return status;
   }
   status = make_block(envs, config, state_bytes);
@@ -250,6 +253,51 @@ static void step_tile(void *context, size_t tile) {
   for (int i = tile_start(c->envs, tile); i < tile_start(c->envs, tile + 1); i++) step_one(c, scratch, i);
 }
 
+/* ---- environments outside of the library --------------------------------------------------------- */
+
+/* nothing here can end an episode, so numbers that are not finite end the call */
+static sparc_status check_finite(const sparc_envs *envs, const float *observations, const float *rewards) {
+  const size_t width = (size_t)envs->shape.observation;
+  for (int i = 0; i < envs->n; i++) {
+    const char *what = rewards && !all_finite(&rewards[i], 1)                                   ? "reward"
+                       : !all_finite(observations + (size_t)i * width, envs->shape.observation) ? "observation"
+                                                                                                : NULL;
+    if (what) return fail(SPARC_NOT_FINITE, "%s %d: the %s is not finite", envs->kind->name, i, what);
+  }
+  return SPARC_OK;
+}
+
+static sparc_status reset_external(sparc_envs *envs, float *observations) {
+  fail(SPARC_INVALID, "%s fails to reset", envs->kind->name); /* in case it fails without a word */
+  const sparc_status status = envs->kind->reset_all(envs->model, envs->n, observations);
+  for (int i = 0; i < envs->n; i++) {
+    envs->returns[i] = 0;
+    envs->lengths[i] = 0;
+  }
+  return status == SPARC_OK ? check_finite(envs, observations, NULL) : status;
+}
+
+static sparc_status step_external(const call *c) {
+  sparc_envs *envs = c->envs;
+  fail(SPARC_INVALID, "%s fails to step", envs->kind->name);
+  sparc_status status = envs->kind->step_all(envs->model, envs->n, c->actions, c->observations, c->rewards, c->starts);
+  if (status == SPARC_OK) status = check_finite(envs, c->observations, c->rewards);
+  if (status != SPARC_OK) return status;
+  for (int i = 0; i < envs->n; i++) {
+    c->starts[i] = (float)(c->starts[i] != 0);
+    envs->returns[i] += (double)c->rewards[i];
+    envs->lengths[i] += envs->lengths[i] < INT_MAX;
+    if (c->starts[i] == 0) continue;
+    if (c->returns) c->returns[i] = envs->returns[i];
+    if (c->lengths) c->lengths[i] = envs->lengths[i];
+    envs->returns[i] = 0;
+    envs->lengths[i] = 0;
+  }
+  return SPARC_OK;
+}
+
+/* ---- calls --------------------------------------------------------------------------------------- */
+
 static sparc_status check_choices(const sparc_envs *envs, const float *actions) {
   const float choices = (float)envs->shape.choices;
   for (int i = 0; i < envs->n; i++)
@@ -267,7 +315,9 @@ static sparc_status check_begun(const sparc_envs *envs) {
 sparc_status sparc_envs_reset(sparc_envs *envs, float *observations) {
   if (!envs || !observations) return fail(SPARC_INVALID, "%s is NULL", envs ? "observations" : "envs");
   call c = {.envs = envs, .observations = observations};
-  parallel_for(envs->threads, envs->tiles, reset_tile, &c);
+  const sparc_status status = is_external(envs->kind) ? reset_external(envs, observations) : SPARC_OK;
+  if (status != SPARC_OK) return status;
+  if (!is_external(envs->kind)) parallel_for(envs->threads, envs->tiles, reset_tile, &c);
   envs->header->begun = 1;
   return SPARC_OK;
 }
@@ -285,6 +335,7 @@ sparc_status sparc_envs_step(sparc_envs *envs, const float *actions, float *obse
   if (status == SPARC_OK && envs->shape.choices > 0) status = check_choices(envs, actions);
   if (status != SPARC_OK) return status;
   call c = {envs, actions, observations, rewards, starts, returns, lengths, NULL};
+  if (is_external(envs->kind)) return step_external(&c);
   parallel_for(envs->threads, envs->tiles, step_tile, &c);
   return SPARC_OK;
 }
@@ -339,7 +390,7 @@ static bool is_stream(const sparc_random *random) {
 
 static bool is_state(const sparc_envs *saved, int i) {
   const sparc_env_kind *kind = saved->kind;
-  if (kind->version < 2 || !kind->state_valid) return true;
+  if (is_external(kind) || kind->version < 2 || !kind->state_valid) return true;
   return kind->state_valid(saved->model, state_of(saved, i), saved->lengths[i]) != 0;
 }
 
@@ -348,7 +399,8 @@ static const char *impossible_part(const sparc_envs *saved, int i) {
   const bool begun = saved->header->begun != 0;
   if (!is_stream(&saved->random[i])) return "random stream";
   if (saved->faults[i] < 0 || saved->faults[i] > INT64_MAX / MOST_ENVIRONMENTS) return "number of faults";
-  if (saved->lengths[i] < 0 || saved->lengths[i] >= saved->shape.horizon) return "length of an episode";
+  const int horizon = is_external(saved->kind) ? INT_MAX : saved->shape.horizon;
+  if (saved->lengths[i] < 0 || saved->lengths[i] >= horizon) return "length of an episode";
   if (!isfinite(saved->returns[i])) return "return";
   return !begun || is_state(saved, i) ? NULL : "state";
 }
@@ -373,6 +425,7 @@ sparc_status sparc_envs_restore(sparc_envs *envs, const void *state, size_t byte
   carve(&saved, arena_over(saved.block, bytes));
   status = check_environments(&saved);
   if (status == SPARC_OK) memcpy(envs->block, saved.block, bytes);
+  if (status == SPARC_OK && is_external(envs->kind)) envs->header->begun = 0;
   sparc_free(saved.block);
   return status;
 }
@@ -389,7 +442,8 @@ static void oracle_tile(void *context, size_t tile) {
 
 sparc_status sparc_envs_oracle(sparc_envs *envs, float *actions) {
   if (!envs || !actions) return fail(SPARC_INVALID, "%s is NULL", envs ? "actions" : "envs");
-  if (!envs->kind->oracle) return fail(SPARC_UNSUPPORTED, "%s has no oracle", envs->kind->name);
+  if (is_external(envs->kind) || !envs->kind->oracle)
+    return fail(SPARC_UNSUPPORTED, "%s has no oracle", envs->kind->name);
   sparc_status status = check_begun(envs);
   if (status != SPARC_OK) return status;
   call c = {.envs = envs, .wishes = actions};
@@ -398,6 +452,8 @@ sparc_status sparc_envs_oracle(sparc_envs *envs, float *actions) {
 }
 
 int sparc_envs_segments(sparc_envs *envs, int i, double (*segment)[5], int most) {
-  if (!envs || !envs->kind->segments || !envs->header->begun || i < 0 || i >= envs->n || !segment) return 0;
+  if (!envs || is_external(envs->kind) || !envs->kind->segments || !envs->header->begun || i < 0 || i >= envs->n ||
+      !segment)
+    return 0;
   return envs->kind->segments(envs->model, tile_scratch(envs, 0), state_of(envs, i), segment, most);
 }

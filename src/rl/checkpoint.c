@@ -282,7 +282,9 @@ static sparc_status read_environments(const sparc_tensors *file, const char *pat
   sparc_status status = sparc_tensors_read_bytes(file, ENVIRONMENTS, state, bytes);
   if (status == SPARC_OK)
     status = stored_blame(path, "tensor '" ENVIRONMENTS "'", sparc_envs_restore(ppo->envs, state, bytes));
-  if (status == SPARC_OK && !envs_begun(ppo->envs))
+  if (status == SPARC_OK && is_external(sparc_envs_kind(ppo->envs)))
+    status = ppo_begin_episodes(ppo); /* those of the file cannot be continued */
+  else if (status == SPARC_OK && !envs_begun(ppo->envs))
     status = fail(SPARC_FORMAT, "'%.200s': no episode of tensor '" ENVIRONMENTS "' has begun", path);
   sparc_free(state);
   return status;

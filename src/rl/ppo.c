@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "envs/envs.h"
 #include "nn/network.h"
 #include "rl/actor_critic.h"
 
@@ -109,6 +110,7 @@ sparc_envs_config ppo_task_of(const sparc_ppo_config *c, int n) {
 static sparc_status count_symbols(const sparc_ppo *ppo, int *count) {
   const sparc_ppo_config *c = &ppo->own.config;
   *count = 0;
+  if (c->kind && is_external(c->kind)) return SPARC_OK; /* there is one of it, which the run has opened */
   if (c->obsnorm != SPARC_OBSNORM_NONE || grouped_trace_size_f32(ppo->network->cell, 1) == 0) return SPARC_OK;
   const sparc_envs_config envs = ppo_task_of(c, 1);
   return symbols_probe(&envs, count);
@@ -312,11 +314,10 @@ sparc_status ppo_allocate(sparc_ppo *ppo) {
   return status;
 }
 
-/* the first observations open an episode each; state and sensitivities start at zero */
-static sparc_status begin(sparc_ppo *ppo) {
+/* the first observations open an episode each */
+sparc_status ppo_begin_episodes(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
   const observation_normaliser *o = &ppo->observations;
-  for (size_t i = 0; i < observation_moments(o->mode, o->width); i++) o->moments[i] = moments_initial();
   const sparc_status status = sparc_envs_reset(ppo->envs, ppo->step.x);
   for (size_t i = 0; i < r->n.N && status == SPARC_OK; i++) {
     const size_t row = rollout_row(r, i, r->n.T), d = r->n.observation;
@@ -325,6 +326,13 @@ static sparc_status begin(sparc_ppo *ppo) {
     r->starts[row] = 1;
   }
   return status;
+}
+
+/* state and sensitivities start at zero */
+static sparc_status begin(sparc_ppo *ppo) {
+  const observation_normaliser *o = &ppo->observations;
+  for (size_t i = 0; i < observation_moments(o->mode, o->width); i++) o->moments[i] = moments_initial();
+  return ppo_begin_episodes(ppo);
 }
 
 sparc_status ppo_start(sparc_ppo *ppo) {

@@ -90,6 +90,9 @@ typedef struct ppo_source {
 } ppo_source;
 sparc_status ppo_restore(const ppo_source *from, sparc_ppo **out);
 
+/* ppo_begin_episodes resets all environments; the next rollout starts there. */
+sparc_status ppo_begin_episodes(sparc_ppo *ppo);
+
 /* ppo_allocate takes the memory of a described run. With other traces and limit than were described it chooses its
  * gradient through time again. */
 sparc_status ppo_allocate(sparc_ppo *ppo);

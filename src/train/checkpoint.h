@@ -30,7 +30,7 @@ enum { LAYER_KEY = 48 };
 
 /* the numbers of a network in a file that training can continue from */
 typedef struct checkpoint_numbers {
-  float *params, *moments; /* (params), (2, params) */
+  float *params, *moments; /* (params), (2, params); moments NULL: a model, from which no training can continue */
   float *raw;              /* (params): the last weights, where params are an average; NULL: not so */
 } checkpoint_numbers;
 
@@ -44,7 +44,7 @@ typedef struct training_state {
   sparc_train_config config;
   sparc_head_config head; /* the network's only one */
   long update;            /* updates done */
-  int examples;           /* number of training examples: with another one the batches would be others */
+  int examples;           /* number of training examples: with another one the batches would be others; 0: unknown */
 } training_state;
 
 /* checkpoint_form binds a state to everything that a checkpoint of a format stores of it; not every row has a key */

@@ -88,6 +88,10 @@ void sparc_model_free(sparc_model *m) {
 }
 
 const sparc_network *sparc_model_network(const sparc_model *m) { return m ? m->file.network : NULL; }
+sparc_status sparc_model_params(const sparc_model *m, float *params) {
+  if (!m || !params) return fail(SPARC_INVALID, "%s is NULL", m ? "params" : "model");
+  return checkpoint_read(&m->file, params, NULL);
+}
 int sparc_model_inputs(const sparc_model *m) { return m ? sparc_network_config_of(m->file.network).inputs : 0; }
 int sparc_model_outputs(const sparc_model *m) { return m ? sparc_network_config_of(m->file.network).head->outputs : 0; }
 const sparc_preprocessing *sparc_model_preprocessing(const sparc_model *m) {

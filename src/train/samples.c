@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* samples.c: examples of data sets and generated tasks as one kind of view, so that training, evaluation and
- * prediction know neither. */
+/* samples.c: examples of data sets, generated tasks and arrays as one kind of view, so that training, evaluation and
+ * prediction know none of them. */
 #include "sparc/train.h"
 
 /* ---- data sets --------------------------------------------------------------------------------- */
@@ -53,4 +53,28 @@ sparc_samples sparc_samples_of_task(const sparc_task *task, int evaluation) {
                          .longest = task->T,
                          .source = task,
                          .at = evaluation ? evaluation_sample : train_sample};
+}
+
+/* ---- arrays ------------------------------------------------------------------------------------ */
+
+static sparc_sample array_sample(const void *source, int index) {
+  const sparc_arrays *a = source;
+  if (index < 0 || index >= a->count) return (sparc_sample){.label = -1};
+  return (sparc_sample){.x = a->x[index],
+                        .length = a->lengths[index],
+                        .label = a->labels ? a->labels[index] : -1,
+                        .target = a->target ? a->target[index] : NULL};
+}
+
+sparc_samples sparc_samples_of_arrays(const sparc_arrays *arrays) {
+  if (!arrays || !arrays->x || !arrays->lengths) return (sparc_samples){0};
+  int longest = 0;
+  for (int i = 0; i < arrays->count; i++) longest = arrays->lengths[i] > longest ? arrays->lengths[i] : longest;
+  return (sparc_samples){.count = arrays->count,
+                         .channels = arrays->channels,
+                         .longest = longest,
+                         .source = arrays,
+                         .at = array_sample,
+                         .targets = arrays->target ? arrays->targets : 0,
+                         .target_steps = arrays->target_steps};
 }
