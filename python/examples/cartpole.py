@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Trains an agent on CartPole-v1 without velocities: it sees where cart and pole are, and must remember how they move.
 
-    python cartpole.py --steps 600000 --log cartpole.csv --out agent.safetensors
+    python cartpole.py --log cartpole.csv --out agent.safetensors
 """
 import argparse
 import csv
@@ -10,6 +10,9 @@ import gymnasium
 import numpy as np
 
 import sparc
+
+
+SOLVED = 475  # mean return that CartPole-v1 asks for
 
 
 class Positions(gymnasium.ObservationWrapper):
@@ -31,9 +34,9 @@ def make():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cell", default="sparc")
-    parser.add_argument("--steps", type=int, default=600_000)
+    parser.add_argument("--steps", type=int, default=1_500_000, help="train for so many steps at most")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rate", type=float, default=1e-3)
+    parser.add_argument("--rate", type=float, default=3e-4)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--log", help="write the learning curve here")
     parser.add_argument("--out", help="write the agent here")
@@ -43,8 +46,11 @@ def main():
                     threads=arguments.threads)
 
     def show(ppo, report):
+        """Shows progress, and stops once the last rollouts and then 100 episodes of the greedy agent are good enough."""
         if report["rollout"] % 10 == 0:
             print(f"{report['steps']:8d} steps   mean return {report['mean_return']:6.1f}", flush=True)
+        last = [row["mean_return"] for row in ppo.history[-5:]]
+        return not (np.mean(last) >= SOLVED and np.mean(ppo.evaluate(episodes=100, seed=2000)) >= SOLVED)
 
     try:
         ppo.train(arguments.steps, show)

@@ -20,8 +20,9 @@ from .cells import Cell, kinds
 from .environments import Environments, environment_names
 from .learners import Learner
 from .models import Model
+from .networks import Network
 
-__all__ = ["Agent", "Cell", "Environments", "Error", "Learner", "Model", "PPO", "environment_names", "kinds", "library_path", "version", "__version__"]
+__all__ = ["Agent", "Cell", "Environments", "Error", "Learner", "Model", "Network", "PPO", "environment_names", "kinds", "library_path", "version", "__version__"]
 
 
 def version():

@@ -127,6 +127,11 @@ class sparc_evaluation(Structure):
                 ("r2", c_double)]
 
 
+class sparc_arrays(Structure):
+    _fields_ = [("count", c_int), ("channels", c_int), ("x", c_void_p), ("lengths", c_void_p), ("labels", c_void_p),
+                ("target", c_void_p), ("targets", c_int), ("target_steps", c_int)]
+
+
 class sparc_sample(Structure):
     _fields_ = [("x", c_void_p), ("length", c_int), ("label", c_int), ("target", c_void_p), ("labels", c_void_p)]
 
@@ -349,6 +354,9 @@ _CALLS = {
     "sparc_data_load": (None, [c_char_p, POINTER(sparc_data_options), POINTER(sparc_data_split)]),
     "sparc_model_evaluate": (None, [_P, POINTER(sparc_samples), POINTER(sparc_evaluation)]),
     "sparc_model_network": (_P, [_P]),
+    "sparc_model_params": (None, [_P, _P]),
+    "sparc_network_save": (None, [_P, _P, POINTER(sparc_preprocessing), _P, c_size_t, c_char_p]),
+    "sparc_samples_of_arrays": (sparc_samples, [POINTER(sparc_arrays)]),
     "sparc_network_create": (None, [POINTER(sparc_network_config), _P]),
     "sparc_network_config_of": (sparc_network_config, [_P]),
     "sparc_network_sizes_of": (sparc_network_sizes, [_P]),

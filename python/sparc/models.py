@@ -1,28 +1,81 @@
 # SPDX-License-Identifier: MIT
-"""What `sparc train` and `sparc learn` leave in files, used on raw values."""
+"""Models that `sparc train` has saved: predictions for whole sequences and for streams."""
+from __future__ import annotations
+
 import ctypes
-import io
 import os
+from collections import namedtuple
+from typing import Any, Optional
 
 import numpy as np
 
-from ._library import Error, Guarded, Handle, address, array, integer, library, sparc_read_options, text
+from ._library import (Error, Guarded, Handle, address, array, integer, library, sparc_arrays, sparc_evaluation, text)
+from .networks import Network, Preprocessing, config_of
 
-_NPY = 4  # of sparc_data_format
+__all__ = ["Evaluation", "Model"]
+
+Evaluation = namedtuple("Evaluation", [name for name, _ in sparc_evaluation._fields_])
+Evaluation.__doc__ = """How good a model is on examples: mean loss, accuracy of classes, nmse, mse and r2 of numbers."""
 
 
 def _read(path):
+    """The bytes of a file, which a pickle keeps."""
     try:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise Error("io", f"cannot read '{path}': {error.strerror}") from None
+        raise Error("io", f"cannot read '{os.fspath(path)}': {error.strerror}") from None
+
+
+class Arrays:
+    """Sequences of NumPy arrays as samples of the library. Those that are contiguous float32 are not copied."""
+
+    def __init__(self, x: Any, channels: int, labels: Any = None, targets: Any = None, every_step: bool = False):
+        self.rows = rows_of(x, channels)
+        self.lengths = np.array([len(row) for row in self.rows], np.int32)
+        self._x = (ctypes.c_void_p * len(self.rows))(*map(address, self.rows))
+        self._labels = array(labels, np.int32, (len(self.rows),), "labels")
+        self._targets, pointers, width = None, None, 0
+        if targets is not None:
+            self._targets = [np.require(t, np.float32, ["C", "A"]) for t in targets]
+            if len(self._targets) != len(self.rows):
+                raise ValueError(f"there are {len(self._targets)} targets, expected {len(self.rows)}")
+            width = self._targets[0].shape[-1] if self._targets[0].ndim else 1
+            for target, length in zip(self._targets, self.lengths):
+                if target.size != width * (length if every_step else 1):
+                    raise ValueError(f"a target has the shape {target.shape}, expected {width} numbers"
+                                     f"{' for every step' if every_step else ''}")
+            self._pointers = pointers = (ctypes.c_void_p * len(self.rows))(*map(address, self._targets))
+        self.struct = sparc_arrays(len(self.rows), channels, ctypes.addressof(self._x), address(self.lengths),
+                                   address(self._labels), None if pointers is None else ctypes.addressof(pointers), width,
+                                   int(every_step))
+        self.samples = library.sparc_samples_of_arrays(ctypes.byref(self.struct))
+
+
+def rows_of(x: Any, channels: int) -> list[np.ndarray]:
+    """x[N, T, channels], [N, T] of one channel, or a list of [T, channels] or [T], as a list of float32 [T, channels]."""
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        if x.ndim == 2:
+            x = x[:, :, None]
+        if x.ndim != 3 or x.shape[2] != channels or 0 in x.shape:
+            raise ValueError(f"x has the shape {x.shape}, expected sequences, steps and {channels} inputs")
+        return list(np.require(x, np.float32, ["C", "A"]))
+    rows = []
+    for i, row in enumerate(x):
+        row = np.require(row, np.float32, ["C", "A"])
+        row = row[:, None] if row.ndim == 1 and channels == 1 else row
+        if row.ndim != 2 or row.shape[1] != channels or 0 in row.shape:
+            raise ValueError(f"sequence {i} has the shape {row.shape}, expected steps and {channels} inputs")
+        rows.append(row)
+    if not rows:
+        raise ValueError("x has no sequence, expected at least one")
+    return rows
 
 
 class Model(Guarded):
     """A trained model: probabilities of classes, or numbers, for whole sequences or one input at a time."""
 
-    def __init__(self, path, threads=0, _data=None):
+    def __init__(self, path: Any, threads: int = 0, _data: Optional[bytes] = None):
         super().__init__()
         data = _read(path) if _data is None else bytes(_data)
         threads = integer(threads, "threads")
@@ -38,38 +91,67 @@ class Model(Guarded):
         # the bytes that it was made of: the file may be another one by now
         return type(self), self._arguments
 
-    def metadata(self, key):
+    def metadata(self, key: str) -> Optional[str]:
         """An entry of the file, None if it has none of that name."""
         value = library.sparc_model_metadata(self._handle, text(key))
         return None if value is None else value.decode()
 
-    def predict(self, x):
-        """Answers for x[N, T, inputs], or [N, T] of one channel: [N, outputs], or [N, T, outputs] of a model that answers
-        every step."""
-        x = np.ascontiguousarray(x, np.float32)
-        if x.ndim == 2:
-            x = x[:, :, None]
-        if x.ndim != 3 or x.shape[2] != self.inputs or 0 in x.shape:
-            raise ValueError(f"x has the shape {x.shape}, expected sequences, steps and {self.inputs} inputs")
-        # the file format in memory is the way to hand over an array: a callback cannot return a structure to C
-        packed = io.BytesIO()
-        np.save(packed, x)
-        packed = packed.getvalue()
-        options = sparc_read_options(format=_NPY, unlabelled=1)
-        data = Handle(lambda out: library.sparc_dataset_parse(packed, len(packed), b"x", ctypes.byref(options), out),
-                      "sparc_dataset_free")
-        samples = library.sparc_samples_of_dataset(data)
-        shape = (x.shape[0], x.shape[1], self.outputs) if self._every_step else (x.shape[0], self.outputs)
-        y = np.empty(shape, np.float32)
+    @property
+    def network(self) -> Network:
+        """The description of the network."""
+        return Network(**config_of(library.sparc_model_network(self._handle)))
+
+    @property
+    def params(self) -> np.ndarray:
+        """The parameters, flat; network.split(params) has them by name."""
+        params = np.empty(library.sparc_network_sizes_of(library.sparc_model_network(self._handle)).params, np.float32)
+        library.sparc_model_params(self._handle, address(params))
+        return params
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """Normalisation and labels."""
+        known = library.sparc_model_preprocessing(self._handle).contents
+
+        def numbers(pointer, count):
+            return np.array(pointer[:count]) if count else None
+
+        return Preprocessing(numbers(known.mean, known.channels), numbers(known.deviation, known.channels),
+                             self.labels or None, numbers(known.target_mean, known.targets),
+                             numbers(known.target_deviation, known.targets))
+
+    def predict(self, x: Any) -> np.ndarray:
+        """Predictions for x[N, T, inputs], [N, T] of one channel, or a list of sequences of different lengths: [N, outputs],
+        or [N, T, outputs] of a model of every step, with T the greatest length and zeros behind shorter sequences."""
+        arrays = Arrays(x, self.inputs)
+        n = len(arrays.rows)
+        shape = (n, int(arrays.lengths.max()), self.outputs) if self._every_step else (n, self.outputs)
+        y = np.zeros(shape, np.float32)
         with self._lock:
-            library.sparc_model_predict(self._handle, ctypes.byref(samples), address(y))
+            library.sparc_model_predict(self._handle, ctypes.byref(arrays.samples), address(y))
         return y
 
-    def state(self):
+    def evaluate(self, x: Any, y: Any) -> Evaluation:
+        """Compares predictions for x with labels (names or numbers of `labels`), or with numbers."""
+        if self.labels:
+            names = {name: i for i, name in enumerate(self.labels)}
+            unknown = sorted({str(label) for label in y} - set(names))
+            if unknown:
+                raise ValueError(f"y has the labels {', '.join(unknown)}, expected {', '.join(names)}")
+            arrays = Arrays(x, self.inputs, labels=[names[str(label)] for label in y])
+        else:
+            targets = [np.atleast_1d(np.asarray(row, np.float32)) for row in y]
+            arrays = Arrays(x, self.inputs, targets=targets, every_step=self._every_step)
+        found = sparc_evaluation()
+        with self._lock:
+            library.sparc_model_evaluate(self._handle, ctypes.byref(arrays.samples), ctypes.byref(found))
+        return Evaluation(*(getattr(found, name) for name in Evaluation._fields))
+
+    def state(self) -> np.ndarray:
         """The state of a sequence before its first input."""
         return np.zeros(self._state_size, np.float32)
 
-    def step(self, state, x):
+    def step(self, state: np.ndarray, x: Any) -> np.ndarray:
         """Feeds x[inputs], changes state, and gives what the model says of the sequence so far."""
         x = array(np.atleast_1d(x), np.float32, (self.inputs,), "x")
         state = array(state, np.float32, (self._state_size,), "state", written=True)

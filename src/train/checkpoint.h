@@ -44,7 +44,7 @@ typedef struct training_state {
   sparc_train_config config;
   sparc_head_config head; /* the network's only one */
   long update;            /* updates done */
-  int examples;           /* number of training examples: with another one the batches would be others; 0: unknown */
+  int examples;           /* number of training examples: with another one the batches would be others */
 } training_state;
 
 /* checkpoint_form binds a state to everything that a checkpoint of a format stores of it; not every row has a key */

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 import sparc
-from sparc import _library, cells, learners, models
+from sparc import _library, agents, cells, environments, learners, networks
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
 TREE = Path(__file__).resolve().parents[2]
@@ -20,7 +20,14 @@ STRUCTURES = [s for s in vars(_library).values()
 ENUMERATORS = {
     "SPARC_INIT_CONTROL": cells._STYLES["control"],
     "SPARC_INIT_CLASSIFICATION": cells._STYLES["classification"],
-    "SPARC_DATA_NPY": models._NPY,
+    "SPARC_ENV_VERSION": environments._VERSION,
+    "SPARC_INVALID": environments._INVALID,
+    "SPARC_TRACES_FREE": agents._CHOICES["traces"].index("free"),
+    "SPARC_OBSNORM_POOLED": agents._CHOICES["obsnorm"].index("pooled"),
+    "SPARC_REFRESH_MEASURE": agents._CHOICES["refresh"].index("measure"),
+    "SPARC_HEAD_STEPS": networks._CHOICES["head"].index("steps"),
+    "SPARC_HEAD_VALUES": networks._CHOICES["head_kind"].index("values"),
+    "SPARC_INIT_RELEASED": networks._CHOICES["init"].index("released"),
     "SPARC_LEARN_CLASSES": learners._CHOICES["goal"].index("classes"),
     "SPARC_LEARN_FORECAST": learners._CHOICES["goal"].index("forecast"),
     "SPARC_EMBED_TANH": learners._CHOICES["embedding"].index("tanh"),
