@@ -12,20 +12,27 @@
     learner = sparc.Learner(inputs=1, goal="forecast")
     for x in stream: forecast = learner.step(x)
 
-sparc.torch has cells as layers of PyTorch.
+    run = sparc.Run("FordA", folder="runs/mine", cell="rtu").execute()
+    ppo = sparc.PPO("repeat-previous", cell="sparc").train(100_000)
+
+sparc.torch has cells and networks as modules of PyTorch, sparc.sklearn estimators, sparc.river online models, and
+sparc.gymnasium environments. `python -m sparc` is the command-line tool.
 """
 from ._library import Error, library, library_path
 from .agents import PPO, Agent
-from .cells import Cell, kinds
+from .cells import Cell, Streams, kinds
+from .data import Dataset, load_split
 from .environments import Environments, environment_names
 from .learners import Learner
 from .models import Model
 from .networks import Network
+from .runs import Run, frame, grid
 
-__all__ = ["Agent", "Cell", "Environments", "Error", "Learner", "Model", "Network", "PPO", "environment_names", "kinds", "library_path", "version", "__version__"]
+__all__ = ["Agent", "Cell", "Dataset", "Environments", "Error", "Learner", "Model", "Network", "PPO", "Run", "Streams",
+           "__version__", "environment_names", "frame", "grid", "kinds", "library_path", "load_split", "version"]
 
 
-def version():
+def version() -> str:
     """The version of the library."""
     return library.sparc_version().decode()
 

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Cells over NumPy arrays: whole sequences forward and backward, and one step after the other with exact sensitivities."""
+from __future__ import annotations
+
 import ctypes
 from collections import namedtuple
+from typing import Any, Optional
 
 import numpy as np
 
@@ -182,6 +185,71 @@ class Stream(Guarded):
             _call("sparc_rtrl_gradient", dtype)(self.cell._handle, address(self._prepared), address(trace),
                                                 address(self._tape), address(dy), address(dparams), None)
         return dparams
+
+
+class Streams(Guarded):
+    """The states of n sequences that advance side by side, in float32. With sensitivities, gradient() gives the sum over
+    the streams of the exact gradients over all time, and those of the last inputs.
+
+        streams = sparc.Streams(cell, params, n=32, sensitivities=True)
+        y = streams.step(x)                        # x[32, inputs], y[32, output]
+        dparams, dx = streams.gradient(dy)"""
+
+    def __init__(self, cell: Cell, params: np.ndarray, n: int, sensitivities: bool = False, threads: int = 0):
+        super().__init__()
+        n = integer(n, "n")
+        if n < 1:
+            raise ValueError(f"n is {n}, expected 1 or more")
+        sizes = cell.sizes
+        if sensitivities and sizes.trace == 0:
+            raise ValueError(f"cell {cell.kind} has no RTRL form")
+        self._fix(cell=cell, n=n, threads=integer(threads, "threads"), _sensitivities=bool(sensitivities),
+                  _tapes=np.zeros((n, sizes.tape), np.float32), states=np.zeros((n, sizes.state), np.float32),
+                  traces=np.zeros((n, sizes.trace), np.float32) if sensitivities else None)
+        self._stepped = False
+        self.update(params)
+
+    def update(self, params: np.ndarray) -> None:
+        """Takes other parameters from the next step on; states and sensitivities stay as they are."""
+        with self._lock:
+            self._prepared = self.cell.prepare(np.ascontiguousarray(params, np.float32))
+
+    def step(self, x: Any, reset: Any = None) -> np.ndarray:
+        """Takes x[n, inputs] and gives y[n, output]; reset[n]: where a new segment starts at this input."""
+        n, sizes = self.n, self.cell.sizes
+        x = array(x, np.float32, (n, self.cell.inputs), "x")
+        masks = None if reset is None else array(1.0 - np.asarray(reset, np.float32), np.float32, (n,), "reset")
+        y = np.empty((n, sizes.output), np.float32)
+        with self._lock:
+            if not self._sensitivities:
+                library.sparc_step_streams(self.cell._handle, address(self._prepared), n, address(self.states), address(x),
+                                           address(masks), address(y), address(self._tapes), self.threads)
+            else:
+                for i in range(n):
+                    library.sparc_step_rtrl(self.cell._handle, address(self._prepared), address(self.states[i]),
+                                            address(self.traces[i]), address(x[i]), 1.0 if masks is None else masks[i],
+                                            address(y[i]), address(self._tapes[i]))
+            self._stepped = True
+        return y
+
+    def gradient(self, dy: Any, dparams: Optional[np.ndarray] = None) -> tuple[np.ndarray, np.ndarray]:
+        """Adds the gradient of the last step's losses to dparams (None: zeros) and returns it with dx[n, inputs], the
+        gradient of the last inputs with the carried states held fixed."""
+        if not self._sensitivities:
+            raise ValueError("these streams have no sensitivities: Streams(..., sensitivities=True)")
+        n, sizes = self.n, self.cell.sizes
+        dy = array(dy, np.float32, (n, sizes.output), "dy")
+        if dparams is None:
+            dparams = np.zeros(sizes.params, np.float32)
+        dparams = array(dparams, np.float32, (sizes.params,), "dparams", written=True)
+        dx = np.empty((n, self.cell.inputs), np.float32)
+        with self._lock:
+            if not self._stepped:
+                raise ValueError("there was no step yet")
+            for i in range(n):
+                library.sparc_rtrl_gradient(self.cell._handle, address(self._prepared), address(self.traces[i]),
+                                            address(self._tapes[i]), address(dy[i]), address(dparams), address(dx[i]))
+        return dparams, dx
 
 
 def _stream_of(cell, prepared, sensitivities, state, trace, tape):

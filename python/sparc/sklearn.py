@@ -9,8 +9,6 @@ X is [N, T] for one channel, [N, C, T] as in aeon, or a list of arrays [T] or [C
 """
 import json
 import os
-import signal
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -19,13 +17,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ._library import Error
-from .__main__ import tool
+from .__main__ import run_tool
 from .models import Model
 
 __all__ = ["SparcClassifier", "SparcForecaster", "SparcRegressor"]
-
-_STATUS = {1: "io", 2: "invalid", 3: "format", 4: "not_finite"}  # of the tool's exit codes
 
 
 def _sequences(X):
@@ -79,17 +74,7 @@ def _write(rows, targets, folder):
 
 def _run(arguments):
     """`sparc train`, and the JSON object that it prints."""
-    process = subprocess.Popen([tool(), "train", "--json", "--quiet", *arguments], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
-    try:
-        out, err = process.communicate()
-    except BaseException:
-        process.send_signal(signal.SIGINT)
-        process.wait()
-        raise
-    if process.returncode != 0:
-        raise Error(_STATUS.get(process.returncode, "failed"), err.strip().removeprefix("sparc train: "))
-    return json.loads(out.splitlines()[-1])
+    return json.loads(run_tool(["train", "--json", "--quiet", *arguments]).splitlines()[-1])
 
 
 class _Estimator(BaseEstimator):

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""Online models in river's style: learn_one and predict_one over dictionaries, by networks that learn with exact RTRL.
+
+    model = SparcOnlineRegressor(modes=32, rate=0.003)
+    for x, y in stream:
+        y_pred = model.predict_one(x)
+        model.learn_one(x, y)
+
+predict_one(x) and the learn_one(x, y) behind it are one step of the stream, as in river's progressive validation: the
+network takes x once. Features are those of the first x, in its order; a missing one is NaN. Learners are recurrent, so
+the order of samples counts.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any, Hashable, Optional
+
+import numpy as np
+from river import base
+
+from .learners import Learner
+
+__all__ = ["SparcOnlineClassifier", "SparcOnlineForecaster", "SparcOnlineRegressor"]
+
+
+class _Online:
+    """What the models share: the learner, made with the first sample, and the sample that it has taken already."""
+
+    def _begin(self, **settings):
+        self._settings = {name: value for name, value in settings.items() if value is not None}
+        self._learner: Optional[Learner] = None
+        self._features: list[Hashable] = []
+        self._last: Optional[np.ndarray] = None  # the input of a prediction that was not learned from yet
+        self._output: Optional[np.ndarray] = None
+
+    def _vector(self, x: dict) -> np.ndarray:
+        if not self._features:
+            self._features = list(x)
+            if not self._features:
+                raise ValueError("x has no features, expected at least one")
+        return np.array([x.get(name, math.nan) for name in self._features], np.float32)
+
+    def _make(self, **more):
+        return Learner(inputs=len(self._features), **self._settings, **more)
+
+    def _step(self, x: dict) -> np.ndarray:
+        """The output for x, of a step that is taken once for each sample."""
+        vector = self._vector(x)
+        if self._learner is None:
+            self._learner = self._first_learner()
+        if self._last is None or not np.array_equal(self._last, vector, equal_nan=True):
+            self._output, self._last = self._learner.step(vector), vector
+        return self._output
+
+
+class SparcOnlineRegressor(_Online, base.Regressor):
+    """Predicts a number for each step of a stream."""
+
+    def __init__(self, cell: str = "sparc", modes: int = 64, rate: Optional[float] = None, seed: int = 0):
+        self.cell, self.modes, self.rate, self.seed = cell, modes, rate, seed
+        self._begin(cell=cell, H=modes, rate=rate, seed=seed)
+
+    def _first_learner(self):
+        return self._make(goal="numbers", outputs=1)
+
+    def predict_one(self, x: dict) -> float:
+        return float(self._step(x)[0])
+
+    def learn_one(self, x: dict, y: float) -> "SparcOnlineRegressor":
+        self._step(x)
+        self._learner.learn([y])
+        self._last = None
+        return self
+
+
+class SparcOnlineClassifier(_Online, base.Classifier):
+    """Predicts a class for each step of a stream, of at most `classes` classes, which are numbered as they come."""
+
+    def __init__(self, cell: str = "sparc", modes: int = 64, rate: Optional[float] = None, classes: int = 16,
+                 seed: int = 0):
+        self.cell, self.modes, self.rate, self.classes, self.seed = cell, modes, rate, classes, seed
+        self._begin(cell=cell, H=modes, rate=rate, seed=seed)
+        self._labels: list[Any] = []
+
+    @property
+    def _multiclass(self):
+        return True
+
+    def _first_learner(self):
+        return self._make(goal="classes", outputs=self.classes)
+
+    def predict_proba_one(self, x: dict) -> dict:
+        p = self._step(x)[:len(self._labels)]
+        total = float(p.sum())
+        return {label: float(value) / total for label, value in zip(self._labels, p)} if self._labels else {}
+
+    def predict_one(self, x: dict) -> Any:
+        p = self.predict_proba_one(x)
+        return max(p, key=p.get) if p else None
+
+    def learn_one(self, x: dict, y: Any) -> "SparcOnlineClassifier":
+        self._step(x)
+        if y not in self._labels:
+            if len(self._labels) == self.classes:
+                raise ValueError(f"{y!r} is class {self.classes + 1}, expected at most {self.classes}: classes={self.classes}")
+            self._labels.append(y)
+        self._learner.learn(self._labels.index(y))
+        self._last = None
+        return self
+
+
+class SparcOnlineForecaster(_Online):
+    """Forecasts a series up to `horizon` steps ahead, by the mixture of `sparc learn`. learn_one(y) takes the next value,
+    forecast(horizon) gives the values behind it, as river's time series models do."""
+
+    def __init__(self, horizon: int = 1, modes: int = 64, rate: Optional[float] = None, seed: int = 0):
+        if not 1 <= horizon <= 8:
+            raise ValueError(f"horizon is {horizon}, expected 1 to 8")
+        self.horizon, self.modes, self.rate, self.seed = horizon, modes, rate, seed
+        self._begin(H=modes, rate=rate, seed=seed)
+        self._features = ["y"]
+
+    def _first_learner(self):
+        return self._make(goal="forecast", horizons=list(range(1, self.horizon + 1)))
+
+    def learn_one(self, y: float, x: Optional[dict] = None) -> "SparcOnlineForecaster":
+        if self._learner is None:
+            self._learner = self._first_learner()
+        self._output = self._learner.step([y])
+        return self
+
+    def forecast(self, horizon: int, xs: Optional[list] = None) -> list[float]:
+        if self._output is None:
+            return [0.0] * horizon
+        if horizon > self.horizon:
+            raise ValueError(f"horizon is {horizon}, but the model was made for {self.horizon}")
+        return [float(value) for value in self._output[:horizon]]

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""Training runs: data, network, updates, validation, checkpoints and metrics in a folder, as `sparc train` makes them.
+
+    run = sparc.Run("FordA", folder="runs/mine", cell="rtu", updates=2000, seed=1)
+    run.execute(lambda event: print(event["stage"]))
+    run.model().predict(x)
+    sparc.Run.open("runs/mine").execute()          # continues a stopped run, bit-exactly
+"""
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from ._library import (RUN_FN, Guarded, Handle, integer, library, sparc_run_config,
+                       sparc_train_config, text)
+from .data import _OPTIONS as _READ
+from .data import packed, read_options
+from .models import Model
+
+__all__ = ["Run", "frame", "grid"]
+
+_STAGES = ["started", "update", "validated", "checkpoint", "finished", "failed"]
+_CHOICES = {
+    "recipe": ["paper", "small", "auto"],
+    "head": ["mean", "last"],
+    "class_weights": ["none", "balanced"],
+    "embedding": ["none", "linear", "tanh", "symbols"],
+}
+_RENAMED = {"modes": "H", "from_": "from"}
+_NETWORK = {"cell", "cell_options", "modes", "embedding", "width", "layers", "dropout"}
+_TRAIN = {name for name, _ in sparc_train_config._fields_} - {"network"}
+_RUN = {name for name, _ in sparc_run_config._fields_} - {"data", "read", "train", "from"} | {"from_"}
+
+
+def _apply(config, settings):
+    """Settings by their names into the structure that has them; texts are kept by the structure."""
+    read = {name: settings.pop(name) for name in list(settings) if name in _READ}
+    read_options(read, config.read)
+    for name, value in settings.items():
+        target = (config.train.network if name in _NETWORK else config.train if name in _TRAIN else
+                  config if name in _RUN else None)
+        if target is None:
+            known = ", ".join(sorted(_NETWORK | _TRAIN | _RUN | set(_READ)))
+            raise TypeError(f"a run has no setting {name!r}, expected one of {known}")
+        if value is None:
+            continue
+        if name in _CHOICES:
+            if value not in _CHOICES[name]:
+                raise ValueError(f"{name} is {value!r}, expected one of {', '.join(_CHOICES[name])}")
+            value = _CHOICES[name].index(value)
+        setattr(target, _RENAMED.get(name, name), text(value) if isinstance(value, (str, os.PathLike)) else value)
+
+
+class Run(Guarded):
+    """A training run.
+
+    data     a generated task, a named data set, a file, or arrays: (x, y) with x[N, T, C] or a list of [T, C]. Arrays are
+             written beside the folder, as FOLDER.npz or FOLDER.ts, so that the run can be resumed
+    folder   where config.json, metrics and checkpoints go; None: a temporary folder, which goes with the run
+
+    Settings are those of `sparc train` by the names of sparc_run_config, sparc_train_config, sparc_network_config and
+    sparc_read_options: cell, modes, layers, updates, batch, rate, seed, threads, goal="regress", resume=True, force=True,
+    ... What is not given is the paper's."""
+
+    def __init__(self, data: Any, folder: Any = None, _handle: Optional[Handle] = None, **settings: Any):
+        super().__init__()
+        if folder is None:
+            temporary = tempfile.mkdtemp()
+            weakref.finalize(self, shutil.rmtree, temporary, True)
+            folder = Path(temporary) / "run"
+        folder = Path(folder)
+        if _handle is None:
+            if isinstance(data, tuple):
+                content, ending = packed(*data, goal=settings.get("goal", "classify"))
+                data = folder.with_name(folder.name + ending)
+                data.parent.mkdir(parents=True, exist_ok=True)
+                data.write_bytes(content)
+            config = library.sparc_run_defaults()
+            config.data, config.folder = text(data), text(folder)
+            _apply(config, dict(settings))
+            _handle = Handle(lambda out: library.sparc_run_create(ctypes.byref(config), out), "sparc_run_free")
+        self._fix(_handle=_handle, folder=folder)
+
+    @classmethod
+    def open(cls, folder: Any, threads: int = 0) -> "Run":
+        """The run of a folder, to be continued."""
+        threads = integer(threads, "threads")
+        handle = Handle(lambda out: library.sparc_run_open(text(folder), threads, out), "sparc_run_free")
+        return cls(None, folder, _handle=handle)
+
+    def execute(self, callback: Optional[Callable[[dict], Any]] = None) -> "Run":
+        """Trains to the end of the schedule. callback(event) gets dictionaries with "stage": "started", "update" (with
+        update, loss, accuracy, gradient_norm, rate), "validated" (with update, merit, loss, mse, best), "checkpoint",
+        "finished" or "failed"; returning False saves and stops, and so do Ctrl-C and an exception, which is raised then.
+        A stopped run may be executed again."""
+        failure: list[BaseException] = []
+
+        def called(user, event):
+            try:
+                return int(callback is not None and callback(_event(event[0])) is False)
+            except BaseException as raised:
+                failure.append(raised)
+                return 1
+
+        function = RUN_FN(called)
+        with self._lock:
+            try:
+                library.sparc_run_execute(self._handle, function, None)
+            except BaseException:
+                if not failure:
+                    raise
+        if failure:
+            raise failure[0]
+        return self
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """How the run stands: finished, done (updates), best and final scores, and test where there is such a part."""
+        with self._lock:
+            return _dictionary(library.sparc_run_result_of(self._handle))
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl; frame(run.metrics()) is a pandas frame."""
+        path = self.folder / "metrics.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    @property
+    def checkpoint(self) -> Path:
+        """The best checkpoint, or the last one where nothing was validated."""
+        best = self.folder / "best.safetensors"
+        return best if best.exists() else self.folder / "last.safetensors"
+
+    def model(self, threads: int = 0) -> Model:
+        """The model of the best checkpoint."""
+        return Model(self.checkpoint, threads)
+
+
+def _dictionary(structure):
+    return {name: _dictionary(value) if isinstance(value := getattr(structure, name), ctypes.Structure) else value
+            for name, _ in structure._fields_}
+
+
+def _event(c):
+    event: dict[str, Any] = {"stage": _STAGES[c.stage]}
+    if c.update:
+        event.update(_dictionary(c.update[0]))
+    if c.score:
+        event.update(_dictionary(c.score[0]), best=bool(c.best))
+    if c.message:
+        event["message"] = c.message.decode(errors="replace")
+    return event
+
+
+def frame(rows: Any):
+    """A list of dictionaries as a pandas frame."""
+    import pandas
+    return pandas.DataFrame(rows)
+
+
+def grid(name: str, *options: str):
+    """The table of an experiment as a pandas frame: one row for each task and method, with mean, sd, low, high, rank and the
+    paper's numbers. name and options are those of `sparc lab table`: grid("figure1", "--results", "docs/results")."""
+    from .__main__ import run_tool
+    out = run_tool(["lab", "table", name, "--json", *options])
+    return frame([json.loads(line) for line in out.splitlines()])

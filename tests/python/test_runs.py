@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""Data sets, networks, training runs, grids."""
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import sparc
+
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+TREE = Path(__file__).resolve().parents[2]
+SMALL = {"layers": 1, "width": 8, "modes": 8, "batch": 16, "threads": 1, "seed": 1, "dropout": 0.0}
+
+
+def waves(count, lengths=(30, 31)):
+    """Sines of two frequencies, and which."""
+    rng = np.random.default_rng(1)
+    y = np.arange(count) % 2
+    rows = [np.sin((0.3 + 0.6 * k) * np.arange(rng.integers(*lengths)) + rng.uniform(0, 6)) for k in y]
+    return [row.astype(np.float32) for row in rows], y
+
+
+class Data(unittest.TestCase):
+
+    def test_arrays(self):
+        rows, y = waves(12)
+        for x in (np.stack(rows), np.stack(rows)[:, :, None], rows, [row[:, None] for row in rows]):
+            data = sparc.Dataset.from_arrays(x, np.array(["slow", "fast"])[y])
+            self.assertEqual((len(data), data.channels, data.classes, data.missing), (12, 1, ["fast", "slow"], 0))
+            np.testing.assert_array_equal(data.labels, 1 - y)
+            np.testing.assert_array_equal(data[-1][:, 0], rows[11])
+        with self.assertRaises(IndexError):
+            data[12]
+
+    def test_unequal_lengths(self):
+        rows, y = waves(20, (10, 40))
+        pairs = [np.stack([row, -row], axis=1) for row in rows]
+        data = sparc.Dataset.from_arrays(pairs, y)
+        self.assertEqual((len(data), data.channels, data.classes), (20, 2, ["0", "1"]))
+        np.testing.assert_array_equal(data.lengths, [len(row) for row in rows])
+        for i, pair in enumerate(pairs):
+            np.testing.assert_array_equal(data[i], pair)
+        part = data.subset([3, 1])
+        np.testing.assert_array_equal(part[0], pairs[3])
+        mean, deviation = data.moments()
+        np.testing.assert_allclose(mean, np.concatenate(pairs).mean(axis=0), atol=1e-6)
+        data.normalise(mean, deviation)
+        np.testing.assert_allclose(data[2], (pairs[2] - mean) / deviation, atol=1e-5)
+        np.testing.assert_array_equal(part[0], pairs[3])  # it behaves as if it owned its values
+
+    def test_numbers_and_missing_values(self):
+        rows, y = waves(6)
+        rows[2][4:6] = np.nan
+        data = sparc.Dataset.from_arrays(np.stack(rows), 0.5 * y, goal="regress")
+        np.testing.assert_allclose(np.concatenate(data.targets), 0.5 * y)
+        self.assertEqual(data.missing, 2)
+        self.assertEqual(data.fill_missing().missing, 0)
+        self.assertTrue(np.isfinite(data[2]).all())
+
+    def test_refusals(self):
+        rows, y = waves(4)
+        with self.assertRaisesRegex(ValueError, "y has 3 entries, expected 4"):
+            sparc.Dataset.from_arrays(rows, y[:3])
+        with self.assertRaisesRegex(ValueError, "expected the same number"):
+            sparc.Dataset.from_arrays([np.zeros((3, 1)), np.zeros((3, 2))], [0, 1])
+        with self.assertRaisesRegex(TypeError, "reading has no option 'colour'"):
+            sparc.Dataset.read("x.csv", colour=1)
+        with self.assertRaises(sparc.Error):
+            sparc.Dataset.read("/nowhere/x.csv")
+
+    @unittest.skipUnless(pandas, "there is no pandas")
+    def test_frames(self):
+        rows, y = waves(6, (5, 9))
+        long = pandas.DataFrame([{"run": i, "t": t, "v": v, "kind": "ab"[y[i]]} for i, row in enumerate(rows)
+                                 for t, v in enumerate(row)])
+        data = sparc.Dataset.from_frame(long.sample(frac=1, random_state=1), id="run", time="t", label="kind")
+        self.assertEqual(data.classes, ["a", "b"])
+        for i, row in enumerate(rows):
+            np.testing.assert_array_equal(data[i][:, 0], row)
+        wide = pandas.DataFrame(np.arange(12.0).reshape(3, 4))
+        wide["y"] = ["p", "q", "p"]
+        data = sparc.Dataset.from_frame(wide, label="y")
+        np.testing.assert_array_equal(data.labels, [0, 1, 0])
+        np.testing.assert_array_equal(data[1][:, 0], [4, 5, 6, 7])
+
+    def test_files_and_splits(self):
+        rows, y = waves(40)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "waves.csv"
+            path.write_text("\n".join(",".join([str(label), *(repr(float(v)) for v in row)])
+                                      for label, row in zip(y, rows)) + "\n")
+            data = sparc.Dataset.read(path, label_column="1", format="csv")
+            np.testing.assert_array_equal(data.labels, y)
+            parts = sparc.load_split(path, label_column="1", format="csv", validation=0.25)
+        self.assertIsNone(parts["test"])
+        self.assertEqual((len(parts["fit"]), len(parts["validation"])), (30, 10))
+
+
+class Runs(unittest.TestCase):
+
+    def test_a_run(self):
+        rows, y = waves(60)
+        x = np.stack(rows)
+        with tempfile.TemporaryDirectory() as folder:
+            events = []
+            run = sparc.Run((x, y), Path(folder) / "run", updates=40, validate_every=20, **SMALL)
+            run.execute(events.append)
+            stages = [event["stage"] for event in events]
+            self.assertEqual((stages[0], stages[-1], stages.count("update")), ("started", "finished", 40))
+            self.assertIn("validated", stages)
+            result = run.result
+            self.assertTrue(result["finished"] and result["done"] == 40 and result["best"]["merit"] > 0.6)
+            model = run.model()
+            self.assertGreater(model.evaluate(x, y).accuracy, 0.6)
+            np.testing.assert_allclose(model.predict(list(x)), model.predict(x), atol=1e-6)
+            self.assertEqual([row["update"] for row in run.metrics() if "loss" in row][-1], 40)
+            want = (run.folder / "last.safetensors").read_bytes()
+
+            # stopped by its callback, continued by another object: the same bytes
+            other = sparc.Run((x, y), Path(folder) / "other", updates=40, validate_every=20, **SMALL)
+            other.execute(lambda event: event.get("update", 0) < 13)
+            self.assertEqual((other.result["finished"], other.result["done"]), (0, 13))
+            again = sparc.Run.open(Path(folder) / "other", threads=2).execute()
+            self.assertEqual(again.result["finished"], 1)
+            self.assertEqual((Path(folder) / "other" / "last.safetensors").read_bytes(), want)
+
+    def test_exceptions_and_settings(self):
+        rows, y = waves(30, (20, 30))
+        run = sparc.Run((rows, y), updates=20, **SMALL)
+
+        def interrupt(event):
+            if event.get("update") == 5:
+                raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            run.execute(interrupt)
+        self.assertEqual(run.result["done"], 5)
+        self.assertEqual(run.execute().result["done"], 20)
+        with self.assertRaisesRegex(TypeError, "a run has no setting 'colour'"):
+            sparc.Run("tracking", colour=1)
+        with self.assertRaisesRegex(sparc.Error, "unknown cell kind 'spark'"):
+            sparc.Run("tracking", cell="spark")
+
+    @unittest.skipUnless(pandas, "there is no pandas")
+    def test_grids(self):
+        table = sparc.grid("figure1", "--results", str(TREE / "docs" / "results"))
+        self.assertTrue({"task", "method", "mean", "sd", "rank"} <= set(table.columns))
+        self.assertIn("sparc", set(table.method))
+        with self.assertRaises(sparc.Error):
+            sparc.grid("nothing-of-the-kind")
+
+
+class Networks(unittest.TestCase):
+
+    def test_gradients_and_steps(self):
+        rng = np.random.default_rng(2)
+        network = sparc.Network(3, 2, "sparc", 8, layers=1, width=4, head="last")
+        params, x = network.init(1, np.float64), rng.standard_normal((2, 6, 3))
+        run = network.forward(params, x)
+        dy = rng.standard_normal(run.y.shape)
+        gradient = run.backward(dy)
+        self.assertTrue((run.backward(dy).params == gradient.params).all())
+        for i in rng.integers(0, params.size, 12):
+            moved = params.copy()
+            moved[i] += 1e-6
+            change = ((network.forward(moved, x).y - run.y) * dy).sum() / 1e-6
+            self.assertAlmostEqual(change, gradient.params[i], delta=1e-4)
+        prepared, states = network.prepare(params), np.zeros((2, network.sizes.state))
+        for t in range(6):
+            y = network.step(prepared, states, x[:, t], np.full(2, float(t > 0)))
+        np.testing.assert_allclose(y, run.y, atol=1e-12)
+        np.testing.assert_allclose(states, run.state_last, atol=1e-12)
+
+    def test_files(self):
+        network = sparc.Network(1, 2, "rtu", 8, layers=0, head="mean")
+        params, x = network.init(3), np.random.default_rng(4).standard_normal((3, 9, 1)).astype(np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.safetensors"
+            network.save(params, path, labels=["no", "yes"], metadata={"author": "me"})
+            model = sparc.Model(path)
+            other, again, known = sparc.Network.load(path)
+            with self.assertRaisesRegex(sparc.Error, "not finite"):
+                network.save(params * np.nan, path)
+        self.assertEqual((model.labels, model.metadata("author"), known.labels), (["no", "yes"], "me", ["no", "yes"]))
+        np.testing.assert_array_equal(again, params)
+        y = other.forward(again, x).y
+        np.testing.assert_allclose(model.predict(x), np.exp(y) / np.exp(y).sum(axis=1, keepdims=True), atol=1e-6)
+
+
+if __name__ == "__main__":
+    unittest.main()
