@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # test-python.sh BUILD [PACKAGE...]: builds the wheel in BUILD/wheels, installs it with NumPy, pandas and each PACKAGE that
-# can be had (default: torch) into an environment of its own, and runs the tests of the Python package and its tool there,
+# can be had (default: torch, scikit-learn, aeon, river, gymnasium, sb3-contrib) into an environment of its own, and runs the tests of the Python package and its tool there,
 # with a PATH that has no compiler and without the libraries that the wheel brings.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
-[ $# -gt 0 ] || set -- torch
+[ $# -gt 0 ] || set -- torch scikit-learn aeon river gymnasium sb3-contrib
 tree=$PWD
 
 if ! python3 -m venv --help >/dev/null 2>&1; then
@@ -40,7 +40,7 @@ done
 
 # programs of the environment alone; a scratch folder, so that nothing of the tree is imported by accident
 export PATH=$build/environment/bin PYTHONDONTWRITEBYTECODE=1
-unset PYTHONPATH SPARC_LIBRARY CC
+unset PYTHONPATH SPARC_LIBRARY SPARC_TOOL CC
 cd "$build/environment"
 "$python" -c 'import sparc; assert "environment" in sparc.library_path, sparc.library_path'
 [ "$(sparc --version)" = "$("$python" -m sparc --version)" ]

@@ -133,7 +133,7 @@ class sparc_arrays(Structure):
 
 
 class sparc_sample(Structure):
-    _fields_ = [("x", c_void_p), ("length", c_int), ("label", c_int), ("target", c_void_p), ("labels", c_void_p)]
+    _fields_ = [("x", c_void_p), ("length", c_int), ("label", c_int), ("target", c_void_p), ("labels", c_void_p), ("context", c_int)]
 
 
 class sparc_data_options(Structure):

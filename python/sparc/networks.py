@@ -15,7 +15,7 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
-from ._library import (Guarded, Handle, address, aligned, array, integer, library, sparc_dropout, sparc_head_config,
+from ._library import (Error, Guarded, Handle, address, aligned, array, integer, library, sparc_dropout, sparc_head_config,
                        sparc_metadata, sparc_network_config, sparc_network_gradient, sparc_network_sequence,
                        sparc_preprocessing, text)
 from .cells import Block, Gradient
@@ -235,6 +235,9 @@ def _network_of(config):
 def config_of(handle) -> dict:
     """The arguments of Network that make the network of a handle."""
     c = library.sparc_network_config_of(handle)
+    if c.layer or c.embedding >= len(_CHOICES["embedding"]):
+        raise Error("unsupported", "the network has layers of several kinds, or symbols, which Python does not describe; "
+                    "sparc.Model runs it")
     head = c.head[0]
     return dict(inputs=c.inputs, outputs=head.outputs, cell=c.cell.decode(), modes=c.H,
                 cell_options=c.cell_options.decode() if c.cell_options else None, layers=c.layers, width=c.width,

@@ -7,15 +7,19 @@
 X is [N, T] for one channel, [N, C, T] as in aeon, or a list of arrays [T] or [C, T] of different lengths. Training is
 `sparc train` in a process of its own: it stops when Python is interrupted, and `checkpoint_` is a file for the tool.
 """
+from __future__ import annotations
+
 import json
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import (_check_feature_names, check_array, check_consistent_length, check_is_fitted,
+                                      column_or_1d)
 
 from .__main__ import run_tool
 from .models import Model
@@ -23,10 +27,20 @@ from .models import Model
 __all__ = ["SparcClassifier", "SparcForecaster", "SparcRegressor"]
 
 
+def _is_table(X):
+    """Whether X is [N, T], or is going to be refused as such; else it is [N, C, T] or a list of sequences."""
+    if hasattr(X, "iloc") or hasattr(X, "tocsr"):
+        return True
+    if isinstance(X, (list, tuple)):
+        return not any(np.ndim(row) == 2 for row in X) and len({np.size(row) for row in X}) <= 1
+    X = np.asarray(X)
+    return X.ndim != 3 and not (X.dtype == object and X.ndim == 1)
+
+
 def _sequences(X):
     """X as a list of float arrays [T, C], all with the same C."""
-    if hasattr(X, "to_numpy"):
-        X = X.to_numpy()
+    if _is_table(X):
+        X = check_array(X, dtype=np.float64)
     rows = []
     for row in X:
         row = np.asarray(row, dtype=np.float64)
@@ -40,6 +54,8 @@ def _sequences(X):
     channels = {row.shape[1] for row in rows}
     if len(channels) > 1:
         raise ValueError(f"sequences have {sorted(channels)} channels, expected the same number in all of them")
+    if not all(np.isfinite(row).all() for row in rows):
+        raise ValueError("X contains values that are too large for float32")
     return rows
 
 
@@ -103,14 +119,24 @@ class _Estimator(BaseEstimator):
         given = {name: getattr(self, name) for name in self._OPTIONS}
         return [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
 
+    def _fitted_to(self, X):
+        """The sequences of a fit, whose shape later ones are held against."""
+        rows = _sequences(X)
+        if len(rows) < 2:
+            raise ValueError(f"X has {len(rows)} sample, expected a minimum of 2 is required: one is for validation")
+        _check_feature_names(self, X, reset=True)
+        self.n_channels_in_ = rows[0].shape[1]
+        if _is_table(X):
+            self.n_features_in_ = len(rows[0])
+        return rows
+
     def _train(self, rows, targets, *more):
         with tempfile.TemporaryDirectory() as folder:
             path, run = _write(rows, targets, folder), Path(folder) / "run"
             self.result_ = _run([str(path), f"--out={run}", *self._arguments(), *more])
             best = run / "best.safetensors"
             self.checkpoint_ = (best if best.exists() else run / "last.safetensors").read_bytes()
-        self.n_channels_in_ = rows[0].shape[1]
-        self._model = None
+        self._model = Model("checkpoint_", threads=self.threads or 0, _data=self.checkpoint_)
         return self
 
     def _loaded(self):
@@ -122,7 +148,7 @@ class _Estimator(BaseEstimator):
     def __getstate__(self):
         return {**super().__getstate__(), **({"_model": None} if hasattr(self, "_model") else {})}
 
-    def save(self, path):
+    def save(self, path: Any) -> None:
         """Writes the model as a file for `sparc eval` and `sparc predict`."""
         check_is_fitted(self, "checkpoint_")
         temporary = f"{os.fspath(path)}.tmp.{os.getpid()}"
@@ -130,8 +156,9 @@ class _Estimator(BaseEstimator):
         os.replace(temporary, path)
 
     def _outputs(self, X):
-        rows = _sequences(X)
         model = self._loaded()
+        _check_feature_names(self, X, reset=False)
+        rows = _sequences(X)
         if rows[0].shape[1] != self.n_channels_in_:
             raise ValueError(f"X has {rows[0].shape[1]} channels, expected {self.n_channels_in_} as in fit")
         outputs = np.empty((len(rows), model.outputs))
@@ -142,41 +169,48 @@ class _Estimator(BaseEstimator):
 
 
 def _targets(y, rows):
-    y = np.asarray(y)
-    if y.ndim != 1 or len(y) != len(rows):
-        raise ValueError(f"y has the shape {y.shape}, expected ({len(rows)},), one target for each sequence")
+    if y is None:
+        raise ValueError("this estimator requires y to be passed, but the target y is None")
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(rows, y)
     return y
 
 
 class SparcClassifier(ClassifierMixin, _Estimator):
     """Classifies whole sequences."""
 
-    def fit(self, X, y):
-        rows = _sequences(X)
+    def fit(self, X: Any, y: Any) -> "SparcClassifier":
+        """Trains on sequences and the names of their classes."""
+        rows = self._fitted_to(X)
         y = _targets(y, rows)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has one class, {self.classes_[0]!r}, expected two or more")
+            raise ValueError(f"y has one class, {self.classes_[0]!r}, expected two or more classes")
         return self._train(rows, codes.astype(np.int64))
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities [N, classes], in the order of classes_."""
         outputs = self._outputs(X)
         return outputs[:, np.argsort([int(float(label)) for label in self._loaded().labels])]
 
-    def predict(self, X):
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each sequence."""
+        probabilities = self.predict_proba(X)
+        return self.classes_[np.argmax(probabilities, axis=1)]
 
 
 class SparcRegressor(RegressorMixin, _Estimator):
     """Predicts one number for a whole sequence."""
 
-    def fit(self, X, y):
-        rows = _sequences(X)
-        return self._train(rows, _targets(y, rows).astype(np.float64), "--task=regress")
+    def fit(self, X: Any, y: Any) -> "SparcRegressor":
+        """Trains on sequences and a number for each."""
+        rows = self._fitted_to(X)
+        y = check_array(_targets(y, rows), dtype=np.float64, ensure_2d=False, input_name="y")
+        return self._train(rows, y, "--task=regress")
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
+        """A number for each sequence."""
         return self._outputs(X)[:, 0]
 
 
@@ -191,7 +225,7 @@ class SparcForecaster(_Estimator):
         self.horizon = horizon
         self.context = context
 
-    def fit(self, series, y=None):
+    def fit(self, series: Any, y: Any = None) -> "SparcForecaster":
         series = np.asarray(series, np.float64)
         table = series[:, None] if series.ndim == 1 else series
         if table.ndim != 2 or len(table) < self.horizon + 2 or not np.isfinite(table).all():
@@ -208,10 +242,10 @@ class SparcForecaster(_Estimator):
             self.result_ = _run([str(path), f"--out={run}", *self._arguments(), *more])
             self.checkpoint_ = (run / "best.safetensors").read_bytes()
         self.n_channels_in_ = table.shape[1]
-        self._model = None
+        self._model = Model("checkpoint_", threads=self.threads or 0, _data=self.checkpoint_)
         return self
 
-    def predict(self, series):
+    def predict(self, series: Any) -> Any:
         series = np.asarray(series, np.float64)
         y = self._outputs([series if series.ndim == 1 else series.T])[0]
         return y[0] if series.ndim == 1 else y

@@ -12,4 +12,6 @@ if [ -z "$python" ]; then
   exit 77
 fi
 export PYTHONPATH=$1/python SPARC_LIBRARY=$2 PYTHONDONTWRITEBYTECODE=1
+tool=$(dirname "$2")/sparc
+[ ! -x "$tool" ] || export SPARC_TOOL=$tool
 exec "$python" -W error -m unittest discover --start-directory "$1/tests/python"

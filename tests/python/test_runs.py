@@ -108,7 +108,9 @@ class Runs(unittest.TestCase):
         x = np.stack(rows)
         with tempfile.TemporaryDirectory() as folder:
             events = []
-            run = sparc.Run((x, y), Path(folder) / "run", updates=40, validate_every=20, **SMALL)
+            Path(folder, "a").mkdir()
+            Path(folder, "b").mkdir()
+            run = sparc.Run((x, y), Path(folder) / "a" / "run", updates=40, validate_every=20, **SMALL)
             run.execute(events.append)
             stages = [event["stage"] for event in events]
             self.assertEqual((stages[0], stages[-1], stages.count("update")), ("started", "finished", 40))
@@ -122,12 +124,12 @@ class Runs(unittest.TestCase):
             want = (run.folder / "last.safetensors").read_bytes()
 
             # stopped by its callback, continued by another object: the same bytes
-            other = sparc.Run((x, y), Path(folder) / "other", updates=40, validate_every=20, **SMALL)
+            other = sparc.Run((x, y), Path(folder) / "b" / "run", updates=40, validate_every=20, **SMALL)
             other.execute(lambda event: event.get("update", 0) < 13)
             self.assertEqual((other.result["finished"], other.result["done"]), (0, 13))
-            again = sparc.Run.open(Path(folder) / "other", threads=2).execute()
+            again = sparc.Run.open(Path(folder) / "b" / "run", threads=2).execute()
             self.assertEqual(again.result["finished"], 1)
-            self.assertEqual((Path(folder) / "other" / "last.safetensors").read_bytes(), want)
+            self.assertEqual((Path(folder) / "b" / "run" / "last.safetensors").read_bytes(), want)
 
     def test_exceptions_and_settings(self):
         rows, y = waves(30, (20, 30))

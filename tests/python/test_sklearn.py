@@ -3,6 +3,8 @@
 import pickle
 import tempfile
 import unittest
+import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -98,11 +100,40 @@ class Estimators(unittest.TestCase):
         error = abs(forecaster.predict(series[:200]) - series[202])
         self.assertLess(error, 0.3)
 
+    def test_estimator_checks(self):
+        from sklearn.utils.estimator_checks import check_estimator
+        lengths = "sequences may have other lengths than those of fit"
+        expected = {"check_n_features_in_after_fitting": lengths, "check_classifiers_train": lengths}
+        settings = {"layers": 0, "modes": 8, "updates": 300, "batch": 16, "rate": 0.03, "threads": 1}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for kind in (SparcClassifier, SparcRegressor):
+                made = check_estimator(kind(**settings), expected_failed_checks=expected, on_fail=None, on_skip=None)
+                failed = {row["check_name"]: row["exception"] for row in made if row["status"] == "failed"}
+                self.assertEqual(failed, {})
+                self.assertGreater(sum(row["status"] == "passed" for row in made), 30)
+
+    @unittest.skipIf(find_spec("aeon") is None, "there is no aeon")
+    def test_aeon(self):
+        from aeon.datasets import load_basic_motions, load_unit_test
+        from aeon.transformations.collection import Normalizer
+        X, y = load_unit_test(split="train")  # [N, C, T]
+        classifier = SparcClassifier(**SMALL).fit(X, y)
+        self.assertEqual(classifier.predict(X).shape, y.shape)
+        pipeline = make_pipeline(Normalizer(), SparcClassifier(**SMALL))
+        self.assertEqual(pipeline.fit(X, y).predict(X).shape, y.shape)
+        X, y = load_basic_motions(split="train")  # six channels
+        self.assertEqual(SparcClassifier(**{**SMALL, "updates": 5}).fit(X, y).n_channels_in_, 6)
+        ragged = [row[:, :60 + i % 7] for i, row in enumerate(X)]  # aeon's layout of different lengths
+        self.assertEqual(len(SparcClassifier(**{**SMALL, "updates": 5}).fit(ragged, y).predict(ragged)), len(y))
+
     def test_refusals(self):
         rows, names, frequency = waves(20, 9)
-        with self.assertRaisesRegex(ValueError, "NaN or infinity"):
+        with self.assertRaisesRegex(ValueError, "NaN"):
             SparcClassifier(**SMALL).fit(np.full((4, 5), np.nan), names[:4])
-        with self.assertRaisesRegex(ValueError, r"expected \(20,\)"):
+        with self.assertRaisesRegex(ValueError, "NaN or infinity"):
+            SparcClassifier(**SMALL).fit(np.full((4, 1, 5), np.nan), names[:4])
+        with self.assertRaisesRegex(ValueError, r"inconsistent numbers of samples: \[20, 3\]"):
             SparcClassifier(**SMALL).fit(rows, names[:3])
         with self.assertRaisesRegex(ValueError, "one class"):
             SparcClassifier(**SMALL).fit(rows, ["a"] * 20)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""The examples of docs/python.md run, one after the other, in one folder and one namespace; and so do python/examples."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+TREE = Path(__file__).resolve().parents[2]
+PACKAGES = {"sparc.torch": "torch", "sparc.sklearn": "sklearn", "sparc.river": "river", "sparc.gymnasium": "gymnasium"}
+
+
+def missing(source):
+    """The packages that an example imports and that are not there."""
+    names = re.findall(r"^(?:import|from) ([\w.]+)", source, re.MULTILINE)
+    return sorted({name for name in (PACKAGES.get(name, name.split(".")[0]) for name in names) if not find_spec(name)})
+
+
+def examples():
+    return re.findall(r"```python\n(.*?)```", (TREE / "docs" / "python.md").read_text(), re.DOTALL)
+
+
+class Pages(unittest.TestCase):
+
+    def test_examples_of_the_page(self):
+        found = examples()
+        self.assertGreater(len(found), 8)
+        space, before, run = {}, os.getcwd(), 0
+        exec("import numpy as np, sparc\nrng = np.random.default_rng(0)\ny = np.arange(60) % 2\n"
+             "X = np.sin(np.arange(40) * (0.3 + 0.5 * y[:, None]))", space)
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            os.chdir(folder)
+            try:
+                for source in found:
+                    if missing(source) or ("model.safetensors" in source and not find_spec("torch")):
+                        continue
+                    if "Dataset" in source:
+                        exec("y = np.arange(60) % 2", space)
+                    with self.subTest(source.splitlines()[0]):
+                        exec(compile(source, "docs/python.md", "exec"), space)
+                        run += 1
+            finally:
+                os.chdir(before)
+        self.assertGreaterEqual(run, 4)
+
+
+class Programs(unittest.TestCase):
+    """python/examples, with little to do."""
+
+    SHORT = {
+        "classify_csv.py": ["--updates", "20"],
+        "forecast_stream.py": ["--steps", "300"],
+        "torch_model.py": ["--updates", "5"],
+        "cartpole.py": ["--steps", "2048"],
+        "recurrent_ppo.py": ["--steps", "2048"],
+    }
+
+    def test_programs(self):
+        paths = sorted((TREE / "python" / "examples").glob("*.py"))
+        self.assertEqual([path.name for path in paths], sorted(self.SHORT))
+        for path in paths:
+            absent = missing(path.read_text())
+            if absent:
+                continue
+            with self.subTest(path.name), tempfile.TemporaryDirectory() as folder:
+                run = subprocess.run([sys.executable, str(path), *self.SHORT[path.name]], cwd=folder, capture_output=True,
+                                     text=True, timeout=600)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertTrue(run.stdout.strip())
+
+
+if __name__ == "__main__":
+    unittest.main()
