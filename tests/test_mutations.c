@@ -225,10 +225,28 @@ static void learners_go_on_or_are_refused(void **state) {
 
 /* ---- agents ------------------------------------------------------------------------------------------- */
 
+/* what an agent is loaded for has no use for these, so their shapes are not looked at */
+static bool is_of_run(const char *change) {
+  static const char *const names[] = {"carry.", "environments", "normaliser.reward", "normaliser.accumulated"};
+  for (size_t i = 0; i < COUNT(names); i++)
+    if (strncmp(change, names[i], strlen(names[i])) == 0) return true;
+  return false;
+}
+
+/* a tensor of another name, type or shape than the configuration asks for is refused, even with as many elements; of
+ * what a run carries, a new name is one that belongs to nothing */
+static void require_shape(sparc_status status, const char *change, bool agent) {
+  const char *shape = strstr(change, ": shape ");
+  if (!shape || status == SPARC_FORMAT) return;
+  if (strcmp(change, "environments: shape 1") == 0) return; /* bytes are bytes */
+  if (!agent || !is_of_run(change) || strcmp(shape, ": shape 3") == 0) fail_msg("%s is accepted", change);
+}
+
 static void step_agent(const char *path, const char *change) {
   sparc_agent *agent;
   const sparc_status status = sparc_agent_load(path, &agent);
   require_status(status, path, change);
+  require_shape(status, change, true);
   if (status != SPARC_OK) return;
   const sparc_env_shape shape = sparc_agent_shape(agent);
   float *observation = calloc((size_t)shape.observation, sizeof *observation);
@@ -249,6 +267,7 @@ static void resume_agent(const char *path, const char *change, bool large) {
   sparc_ppo *ppo;
   const sparc_status status = sparc_ppo_restore(path, NULL, 1, &ppo);
   require_status(status, path, change);
+  require_shape(status, change, false);
   if (status != SPARC_OK) return;
   const sparc_status iterated = large ? SPARC_OK : sparc_ppo_iterate(ppo, NULL);
   if (iterated != SPARC_OK && iterated != SPARC_NOT_FINITE) fail_msg("%s: %s", change, sparc_error());

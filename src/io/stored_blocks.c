@@ -4,9 +4,11 @@
 
 #include "base/c_locale.h"
 #include "base/error.h"
+#include "io/dtype.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *const stored_identity_keys[STORED_IDENTITIES] = {"format", "format_version", "sparc_version"};
 
@@ -40,6 +42,37 @@ static sparc_status read_block(const sparc_tensors *file, const char *path, cons
 sparc_status stored_blocks_check(const sparc_tensors *file, const char *path, stored_blocks b, const block_array *array,
                                  size_t arrays) {
   return visit(file, path, b, array, arrays, check_block);
+}
+
+static bool begins_with(const char *name, const char *prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; }
+
+static bool is_other(const char *name, const char *const *others) {
+  for (; *others; others++)
+    if (begins_with(name, *others)) return true;
+  return false;
+}
+
+static bool is_block(const char *name, stored_blocks b, const block_array *array, size_t arrays) {
+  const char *inner = name;
+  for (size_t k = 0; k < arrays; k++)
+    if (begins_with(name, array[k].prefix)) inner = name + strlen(array[k].prefix);
+  for (size_t i = 0; i < b.blocks; i++)
+    if (strcmp(b.block[i].name, inner) == 0) return true;
+  return false;
+}
+
+sparc_status stored_surplus_check(const sparc_tensors *file, const char *path, stored_blocks b,
+                                  const block_array *array, size_t arrays, const char *const *others) {
+  size_t count = 0;
+  for (size_t i = 0; i < sparc_tensors_count(file); i++) count += !is_other(sparc_tensors_at(file, i)->name, others);
+  if (count == b.blocks * arrays) return SPARC_OK; /* they are all there, so there are no others */
+  for (size_t i = 0; i < sparc_tensors_count(file); i++) {
+    const char *name = sparc_tensors_at(file, i)->name;
+    if (!is_other(name, others) && !is_block(name, b, array, arrays))
+      return fail(SPARC_FORMAT, "'%.200s': tensor '%s' does not belong to the stored configuration", path,
+                  quote(name).text);
+  }
+  return SPARC_OK;
 }
 
 sparc_status stored_blocks_read(const sparc_tensors *file, const char *path, stored_blocks b, const block_array *array,

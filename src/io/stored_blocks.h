@@ -33,6 +33,10 @@ typedef struct block_array {
 /* every block of these arrays in its shape: before memory is taken that only a file asks for */
 sparc_status stored_blocks_check(const sparc_tensors *file, const char *path, stored_blocks b, const block_array *array,
                                  size_t arrays);
+/* whether the file has tensors besides these and those whose names begin with one of `others`, which ends with NULL;
+ * SPARC_FORMAT names the first. Of the file stored_blocks_check has found all of them. */
+sparc_status stored_surplus_check(const sparc_tensors *file, const char *path, stored_blocks b,
+                                  const block_array *array, size_t arrays, const char *const *others);
 /* reads them, each number finite and at least `least` */
 sparc_status stored_blocks_read(const sparc_tensors *file, const char *path, stored_blocks b, const block_array *array,
                                 size_t arrays);

@@ -69,7 +69,7 @@ static sparc_status load(sparc_agent *agent, const char *path) {
   if (status != SPARC_OK) return status;
   block_array weights[STORED_ARRAYS]; /* of which an agent uses the first */
   stored_arrays_of(agent->network, NULL, NULL, weights);
-  status = stored_blocks_check(agent->file, path, stored_blocks_of(agent->network), weights, 1);
+  status = stored_network_check(agent->file, path, agent->network);
   if (status != SPARC_OK) return status;
   observation_normaliser *o = &agent->observations;
   agent->shape = run.shape;

@@ -98,6 +98,15 @@ void stored_arrays_of(const sparc_network *network, float *params, float *moment
   array[2] = (block_array){STORED_SECOND_MOMENT, 0, moments ? moments + count : NULL}; /* a mean of squares */
 }
 
+sparc_status stored_network_check(const sparc_tensors *file, const char *path, const sparc_network *network) {
+  static const char *const others[] = {"normaliser.", "carry.", ENVIRONMENTS, NULL};
+  const stored_blocks b = stored_blocks_of(network);
+  block_array array[STORED_ARRAYS];
+  stored_arrays_of(network, NULL, NULL, array);
+  const sparc_status status = stored_blocks_check(file, path, b, array, STORED_ARRAYS);
+  return status == SPARC_OK ? stored_surplus_check(file, path, b, array, STORED_ARRAYS, others) : status;
+}
+
 /* what the numbers of an array can be; all of them are finite, and doubles within MOMENTS_RANGE */
 typedef enum content { NUMBERS, RUNNING_MOMENTS, ZERO_OR_ONE } content;
 
@@ -205,24 +214,21 @@ static const char impossible[] = "the stored configuration is not possible";
 
 static sparc_status compare_shape(const char *path, const stored_run *run, const sparc_env_shape *now) {
   const sparc_env_shape *stored = &run->shape;
-  if (stored->observation == now->observation && stored->choices == now->choices && stored->action == now->action)
-    return SPARC_OK;
-  return fail(SPARC_FORMAT,
-              "'%.200s' is for %d observed numbers, %d choices and actions of %d, but task %s has %d, %d and %d", path,
-              stored->observation, stored->choices, stored->action, run->config.task, now->observation, now->choices,
-              now->action);
+  if (stored->observation != now->observation || stored->choices != now->choices || stored->action != now->action)
+    return fail(SPARC_FORMAT,
+                "'%.200s' is for %d observed numbers, %d choices and actions of %d, but task %s has %d, %d and %d",
+                path, stored->observation, stored->choices, stored->action, run->config.task, now->observation,
+                now->choices, now->action);
+  if (stored->horizon != now->horizon)
+    return fail(SPARC_FORMAT, "'%.200s' is for episodes of %d steps, but task %s has %d", path, stored->horizon,
+                run->config.task, now->horizon);
+  return SPARC_OK;
 }
 
 static sparc_status check_task(const sparc_tensors *file, const char *path, const stored_run *run,
                                const sparc_env_shape *shape, size_t state_bytes) {
   const sparc_status status = compare_shape(path, run, shape);
   return status == SPARC_OK ? stored_tensor_check(file, path, ENVIRONMENTS, SPARC_U8, &state_bytes, 1) : status;
-}
-
-static sparc_status check_network(const sparc_tensors *file, const char *path, const sparc_network *network) {
-  block_array array[STORED_ARRAYS];
-  stored_arrays_of(network, NULL, NULL, array);
-  return stored_blocks_check(file, path, stored_blocks_of(network), array, STORED_ARRAYS);
 }
 
 /* one environment tells the task's shape and how many bytes all of them take; with the network it goes again */
@@ -239,7 +245,7 @@ static sparc_status check_alone(const sparc_tensors *file, const char *path, con
   sparc_network *network;
   status = stored_blame(path, impossible, actor_critic_create(&run->config, &run->shape, &network));
   if (status != SPARC_OK) return status;
-  status = check_network(file, path, network);
+  status = stored_network_check(file, path, network);
   sparc_network_free(network);
   return status;
 }
@@ -262,7 +268,7 @@ static sparc_status make_run(const sparc_tensors *file, const ppo_source *from, 
     if (status == SPARC_OK) status = stored_blame(from->path, impossible, ppo_describe(&run->config, &ppo));
   } else if (status == SPARC_OK) {
     status = check_task(file, from->path, run, &ppo->shape, sparc_envs_state_bytes(ppo->envs));
-    if (status == SPARC_OK) status = check_network(file, from->path, ppo->network);
+    if (status == SPARC_OK) status = stored_network_check(file, from->path, ppo->network);
     ppo->own.config.budget = run->config.budget; /* settings that name the modes leave it open */
   }
   if (status != SPARC_OK) return status;

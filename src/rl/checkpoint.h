@@ -26,6 +26,8 @@ sparc_status stored_run_read(const sparc_tensors *file, const char *path, stored
 enum { STORED_ARRAYS = 1 + STORED_MOMENTS };
 stored_blocks stored_blocks_of(const sparc_network *network);
 void stored_arrays_of(const sparc_network *network, float *params, float *moments, block_array array[STORED_ARRAYS]);
+/* whether every tensor of weights and moments is there in its type and shape, and none that is not of a run */
+sparc_status stored_network_check(const sparc_tensors *file, const char *path, const sparc_network *network);
 /* `count` rows of moments, each of which numbers can have */
 sparc_status stored_moments_read(const sparc_tensors *file, const char *path, const char *name, size_t count,
                                  running_moments *out);

@@ -260,7 +260,10 @@ static sparc_status compare_config(const sparc_rl_run *run, const sparc_ppo_conf
   sparc_rl_run_config c = run->config;
   const settings_form form = rl_form(&c);
   c.ppo = *ppo;
-  c.ppo.traces = run->config.ppo.traces; /* a checkpoint has what auto chose */
+  c.total_steps = ppo->rollouts * ppo->steps;
+  /* a checkpoint has what auto chose, and auto for a cell without sensitivities */
+  if (run->config.ppo.traces == SPARC_TRACES_AUTO || ppo->traces == SPARC_TRACES_AUTO)
+    c.ppo.traces = run->config.ppo.traces;
   return run_folder_compare(&run->engine.folder, &form, json_of(&c));
 }
 

@@ -188,31 +188,13 @@ static sparc_status make_network(checkpoint *c) {
 
 static bool begins_with(const char *name, const char *prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; }
 
-/* names the first tensor that belongs to no block of the network */
-static sparc_status complain_of_surplus(const checkpoint *c, stored_blocks b, const block_array *array, size_t arrays) {
-  for (size_t i = 0; i < sparc_tensors_count(c->file); i++) {
-    const char *name = sparc_tensors_at(c->file, i)->name, *inner = name;
-    if (begins_with(name, LEARNER_PREFIX)) continue;
-    for (size_t k = 0; k < arrays; k++)
-      if (begins_with(name, array[k].prefix)) inner = name + strlen(array[k].prefix);
-    size_t k = 0;
-    while (k < b.blocks && strcmp(b.block[k].name, inner) != 0) k++;
-    if (k == b.blocks)
-      return fail(SPARC_FORMAT, "'%.200s': tensor '%s' does not belong to the stored configuration", c->path,
-                  quote(name).text);
-  }
-  return SPARC_OK;
-}
-
 static sparc_status check_tensors(const checkpoint *c, bool resumable) {
   block_array array[ARRAYS_MOST];
-  size_t moments = 0, count = 0;
+  static const char *const others[] = {LEARNER_PREFIX, NULL};
+  size_t moments = 0;
   const stored_blocks b = blocks_of(c->network);
-  for (size_t i = 0; i < sparc_tensors_count(c->file); i++) {
-    const char *name = sparc_tensors_at(c->file, i)->name;
-    moments += begins_with(name, "opt.");
-    count += !begins_with(name, LEARNER_PREFIX);
-  }
+  for (size_t i = 0; i < sparc_tensors_count(c->file); i++)
+    moments += begins_with(sparc_tensors_at(c->file, i)->name, "opt.");
   if (resumable && moments == 0)
     return fail(
         SPARC_FORMAT,
@@ -222,8 +204,7 @@ static sparc_status check_tensors(const checkpoint *c, bool resumable) {
   const size_t all = checkpoint_arrays(&(checkpoint_numbers){.params = NULL}, 0, c->state.config.average > 0, array);
   const size_t arrays = moments ? all : 1;
   const sparc_status status = stored_blocks_check(c->file, c->path, b, array, arrays);
-  if (status != SPARC_OK) return status;
-  return count == b.blocks * arrays ? SPARC_OK : complain_of_surplus(c, b, array, all);
+  return status == SPARC_OK ? stored_surplus_check(c->file, c->path, b, array, arrays, others) : status;
 }
 
 /* ---- life cycle -------------------------------------------------------------------------------- */

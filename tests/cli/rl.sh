@@ -130,6 +130,19 @@ expect 2 rl --resume --out INT/run --rate 0.5
 complains "rate is 0.5, but 0.0001 in INT/run/config.json; a resumed run keeps its settings"
 expect 2 rl "${options[@]}" --out INT/run
 complains "'INT/run' holds a run already"
+
+# config.json and the agent must agree on every setting
+cp -r INT/run disagree
+for change in 's/"rate": [^,]*/"rate": 0.002/' 's/"steps": [^,]*/"steps": 12800/' 's/"epochs": [^,]*/"epochs": 7/'; do
+  sed -i "$change" disagree/config.json
+  expect 3 rl --resume --out disagree
+  complains "disagree/config.json; a resumed run keeps its settings"
+  cp INT/run/config.json disagree/config.json
+done
+expect 0 rl "${small[@]}" --steps 256 --traces stored --out disagree --force
+sed -i 's/"traces": "stored"/"traces": "free"/' disagree/config.json
+expect 3 rl --resume --out disagree
+complains 'traces is "stored", but "free" in disagree/config.json'
 expect 2 rl --resume
 complains "--resume needs TASK"
 expect 3 rl "${options[@]}" --resume --out INT/rum
