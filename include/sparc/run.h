@@ -29,11 +29,14 @@ extern "C" {
 /* What takes the place of what is not given. */
 typedef enum sparc_run_recipe {
   SPARC_RECIPE_PAPER, /* the paper's settings, to the letter */
-  SPARC_RECIPE_SMALL, /* the same with what helps on few examples of classes: see docs/small-sets.md */
-  SPARC_RECIPE_AUTO   /* the second for data sets of classes with at most SPARC_SMALL_ROWS examples to fit, else the
-                         first; the default */
+  SPARC_RECIPE_SMALL, /* as SIZED, with what helps on few examples of classes: see docs/small-sets.md */
+  SPARC_RECIPE_AUTO,  /* PAPER for generated tasks, SMALL for data sets of classes with at most SPARC_SMALL_ROWS
+                         examples to fit, else SIZED; the default */
+  SPARC_RECIPE_SIZED  /* the paper's settings with a length that depends on the number of examples: SPARC_SIZED_EPOCHS,
+                         within SPARC_SIZED_LEAST updates and the paper's 20000, validated twenty times; training stops
+                         after SPARC_SIZED_PATIENCE validations that are no better. With updates or epochs given: PAPER */
 } sparc_run_recipe;
-enum { SPARC_SMALL_ROWS = 200 };
+enum { SPARC_SMALL_ROWS = 200, SPARC_SIZED_EPOCHS = 40, SPARC_SIZED_LEAST = 1000, SPARC_SIZED_PATIENCE = 8 };
 
 /* Everything may stay as sparc_run_defaults leaves it, except data: the paper's settings for data sets, or those of the
  * generated task, take the place of what is not given. "Not given" is NULL, or one below the least number that is
@@ -61,6 +64,8 @@ typedef struct sparc_run_config {
                  patience may change. */
   int resume_or_create; /* 1: as resume, but begin the run if the folder has none */
   int force;            /* 1: replace the run in the folder */
+  double time_budget; /* seconds that an execution may take: a new run is shortened to what they allow, by the speed of
+                           its first updates, and any run ends when they are over; 0: as long as it takes */
 } sparc_run_config;
 
 SPARC_API sparc_run_config sparc_run_defaults(void);
@@ -121,7 +126,8 @@ typedef struct sparc_run_result {
   int unwritten;               /* 1: it failed because a file of the run could not be written */
   long first, done;            /* updates when the run was created or resumed, and now */
   long saved;                  /* update of the last checkpoint; -1: none */
-  int early;                   /* 1: it ended because patience did */
+  int early;                   /* 1: it ended before its last update */
+  int expired;                 /* 1: it did so because its time was over; else because patience was */
   int new_head;                /* 1: it began from another model's weights, but with a head of its own */
   double seconds;              /* spent in updates, validations and checkpoints since `first` */
   sparc_run_score best, final; /* the best so far, and the last */

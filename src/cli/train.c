@@ -73,6 +73,10 @@ static void announce_recipe(const train_command *t, const sparc_run_config *c, i
                   used ? list : "nothing");
   else if (used)
     progress_note(t->progress, "recipe    the paper's, and %s", list);
+  if (c->patience > 0)
+    progress_note(t->progress,
+                  "length    at most %ld updates for %d rows; ends after %d validations that are no better",
+                  c->train.updates, rows, c->patience);
 }
 
 static void announce_start(const train_command *t, const sparc_run_config *c) {
@@ -179,6 +183,19 @@ static void print_test(const sparc_run *run, const sparc_run_result *r) {
            e->examples > 0 ? "test" : "validation");
 }
 
+typedef struct reason {
+  char text[64];
+} reason;
+
+static reason why_early(const sparc_run_config *c, const sparc_run_result *r) {
+  reason why;
+  if (r->expired)
+    snprintf(why.text, sizeof why.text, "%g seconds were over", c->time_budget);
+  else
+    snprintf(why.text, sizeof why.text, "no better in %d validations", c->patience);
+  return why;
+}
+
 static void print_result(const sparc_run *run) {
   const sparc_run_config c = sparc_run_config_of(run);
   const sparc_run_result r = sparc_run_result_of(run);
@@ -187,9 +204,7 @@ static void print_result(const sparc_run *run) {
   cli_text(sparc_run_data_of(run).name, 0);
   printf("\ncell      %s (%d modes, %d layers, %zu parameters), seed %llu, %ld updates\n", n->cell, n->H, n->layers,
          parameters(run), (unsigned long long)c.train.seed, r.done);
-  if (r.early)
-    printf("early     no better in %d validations, so %ld updates were not done\n", c.patience,
-           c.train.updates - r.done);
+  if (r.early) printf("early     %s, so %ld updates were not done\n", why_early(&c, &r).text, c.train.updates - r.done);
   if (*n->cell_options) printf("options   %s\n", n->cell_options);
   print_score(run, "best", &r.best);
   print_score(run, "final", &r.final);
@@ -231,8 +246,9 @@ static json_t *json_result(const sparc_run *run) {
       "best", json_score(run, &r.best), "final", json_score(run, &r.final), "test", json_test(run, &r.test),
       "updates_per_second", r.seconds > 0 ? json_real(updates_per_second(&r)) : json_null(), "model", json_text(model));
   const char *name;
-  if (object) json_object_set_new(object, "recipe", json_string(c.recipe == SPARC_RECIPE_SMALL ? "small" : "paper"));
+  if (object) json_object_set_new(object, "recipe", json_string(recipe_name(c.recipe)));
   if (object && r.early) json_object_set_new(object, "early", json_true());
+  if (object && r.expired) json_object_set_new(object, "expired", json_true());
   if (object && merit_of(run) == R2) json_object_set_new(object, "naive_mse", json_real(r.naive));
   if (object && d.task) json_object_set_new(object, "score", json_real(named_score(run, &r.final, &name)));
   if (object) json_object_set_new(object, "provenance", provenance_json(run_provenance(run)));

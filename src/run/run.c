@@ -2,6 +2,7 @@
 /* run.c: training runs: data, updates, validations, and best.safetensors beside what every run has (engine.h). */
 #include "sparc/run.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "io/dtype.h"
 #include "run/engine.h"
@@ -97,6 +98,11 @@ static sparc_status recall_defaults(sparc_run *run) {
   if (c->recipe < 0 || c->recipe == SPARC_RECIPE_AUTO) c->recipe = recipe_named(recipe);
   if (divides)
     c->read.division = division && strcmp(division, "sound") == 0 ? SPARC_DIVISION_SOUND : SPARC_DIVISION_PAPER;
+  /* a length that was chosen by size, or cut to fit a time */
+  if (c->train.updates < 1 && c->epochs < 1)
+    c->train.updates = (long)json_integer_value(json_object_get(then, "updates"));
+  if (c->patience < 1) c->patience = (int)json_integer_value(json_object_get(then, "patience"));
+  if (c->validate_every < 1) c->validate_every = (long)json_integer_value(json_object_get(then, "validate-every"));
   json_decref(then);
   return SPARC_OK;
 }
@@ -320,7 +326,7 @@ static sparc_status compare_config(const sparc_run *run, const sparc_train_confi
 /* config.json has the last word on the end: a kill right behind it leaves a checkpoint that knows the former one */
 static sparc_status move_end(sparc_run *run, const run_end *then) {
   const sparc_run_config *c = &run->config;
-  const sparc_status status = trainer_reschedule(run->trainer, c->train.updates);
+  const sparc_status status = trainer_reschedule(run->trainer, c->train.updates, -1);
   if (status != SPARC_OK || (c->train.updates == then->updates && c->patience == then->patience)) return status;
   return engine_write_config(&run->engine);
 }
@@ -399,16 +405,46 @@ static sparc_status log_update(sparc_run *run, const sparc_update_report *r) {
   return engine_log(&run->engine, object);
 }
 
+/* ---- time ---- */
+
+static bool is_out_of_time(const sparc_run *run) {
+  const double budget = run->config.time_budget;
+  return budget > 0 && run->engine.seconds + (seconds_now() - run->engine.clock) >= budget;
+}
+
+/* a new run that would not end in its time becomes a shorter one, with a schedule of its own; config.json says how long */
+static sparc_status fit_time(sparc_run *run, long done) {
+  enum { PROBE = 10 };
+  const double reserve = 0.85; /* for validations, checkpoints and a machine that others use, too */
+  sparc_run_config *c = &run->config;
+  if (!(c->time_budget > 0) || run->engine.first != 0 || done != PROBE) return SPARC_OK;
+  const double spent = run->engine.seconds + (seconds_now() - run->engine.clock);
+  const double possible = PROBE + reserve * (c->time_budget - spent) * PROBE / spent;
+  if (!(possible < (double)c->train.updates)) return SPARC_OK;
+  const long updates = possible > PROBE + 1 ? (long)possible : PROBE + 1;
+  const long warmup = c->train.cosine && c->train.warmup > updates / 10 ? updates / 10 : c->train.warmup;
+  const sparc_status status = trainer_reschedule(run->trainer, updates, warmup);
+  if (status != SPARC_OK) return status;
+  c->train.updates = updates;
+  c->train.warmup = warmup;
+  if (c->validate_every > updates / 20) c->validate_every = updates / 20 > 0 ? updates / 20 : 1;
+  return has_folder(run) ? engine_write_config(&run->engine) : SPARC_OK;
+}
+
 static sparc_status advance(void *kind, long *done, bool *due) {
   enum { LOGS_PER_VALIDATION = 50 };
   sparc_run *run = kind;
-  const long every = run->config.validate_every, log_every = (every + LOGS_PER_VALIDATION - 1) / LOGS_PER_VALIDATION;
   sparc_update_report report;
-  const sparc_status status = sparc_trainer_update(run->trainer, &report);
+  sparc_status status = sparc_trainer_update(run->trainer, &report);
   if (status != SPARC_OK) return status;
   *done = report.update;
   tell(run, &(sparc_run_event){.stage = SPARC_RUN_UPDATE, .run = run, .update = &report});
-  const bool ends = report.update == run->config.train.updates;
+  status = fit_time(run, report.update);
+  if (status != SPARC_OK) return status;
+  const long every = run->config.validate_every, log_every = (every + LOGS_PER_VALIDATION - 1) / LOGS_PER_VALIDATION;
+  const bool last = report.update == run->config.train.updates;
+  run->result.expired = !last && is_out_of_time(run);
+  const bool ends = last || run->result.expired;
   *due = report.update % every == 0 || ends;
   return report.update % log_every == 0 || ends ? log_update(run, &report) : SPARC_OK;
 }
@@ -425,7 +461,7 @@ static bool has_lost_patience(const sparc_run *run) {
 
 static bool is_over(const void *kind) {
   const sparc_run *run = kind;
-  return run->engine.done >= run->config.train.updates || has_lost_patience(run);
+  return run->engine.done >= run->config.train.updates || run->result.expired || has_lost_patience(run);
 }
 
 static sparc_status measure_test(sparc_run *run) {

@@ -18,7 +18,7 @@
 static const char data[] = "Data:", training[] = "Training:";
 
 /* in the order of sparc_run_recipe, and of sparc_head_input as far as a head of classes goes */
-static const char *const recipes[] = {"paper", "small", "auto", NULL};
+static const char *const recipes[] = {"paper", "small", "auto", "sized", NULL};
 static const char *const heads[] = {"mean", "last", NULL};
 
 static const setting run_rows[] = {
@@ -57,7 +57,8 @@ static const setting run_rows[] = {
      .group = training,
      .letter = 'v',
      .argument = "N",
-     .help = "Validate and save after every N updates (default: 500, or a tenth of all if that is less)"},
+     .help = "Validate and save after every N updates (default: a twentieth of a length that is chosen by size, else "
+             "500, or a tenth of all if that is less)"},
     {.name = "patience",
      .type = SETTING_INT,
      .offset = RUN(patience),
@@ -65,7 +66,8 @@ static const setting run_rows[] = {
      .high = INT32_MAX,
      .group = training,
      .argument = "N",
-     .help = "Stop after N validations in a row that are no better than the best before"},
+     .help = "Stop after N validations in a row that are no better than the best before (default: 8, or never where "
+             "updates, epochs or --recipe paper are given)"},
     {.name = "recipe",
      .later = true,
      .type = SETTING_CHOICE,
@@ -73,7 +75,16 @@ static const setting run_rows[] = {
      .choices = recipes,
      .group = "Regularisation:",
      .argument = "WHICH",
-     .help = "Defaults: paper, small for few examples, or auto: small up to 200 rows of classes (default: auto)"},
+     .help = "Defaults: paper, sized (length by rows), small (few rows), auto (default: auto, small or sized)"},
+    {.name = "time-budget",
+     .type = SETTING_REAL,
+     .role = OUTSIDE,
+     .offset = RUN(time_budget),
+     .low = 1,
+     .high = 1e9,
+     .group = training,
+     .argument = "SECONDS",
+     .help = "Shorten the run to what fits, and end it when the time is over"},
     {.name = "official",
      .type = SETTING_FLAG,
      .offset = RUN(official),
@@ -105,6 +116,8 @@ sparc_run_config sparc_run_defaults(void) {
   return config;
 }
 
+const char *recipe_name(int recipe) { return recipes[recipe]; }
+
 int recipe_named(const char *name) {
   int i = 0;
   while (name && recipes[i] && strcmp(recipes[i], name) != 0) i++;
@@ -123,11 +136,24 @@ static bool has_classes(const run_data *d) { return !d->task && d->preprocessing
 static sparc_status settle_recipe(sparc_run_config *c, const run_data *d) {
   if (c->recipe < 0) c->recipe = SPARC_RECIPE_AUTO;
   if (c->recipe == SPARC_RECIPE_AUTO)
-    c->recipe = has_classes(d) && d->fit.count <= SPARC_SMALL_ROWS ? SPARC_RECIPE_SMALL : SPARC_RECIPE_PAPER;
+    c->recipe = d->task                                              ? SPARC_RECIPE_PAPER
+                : has_classes(d) && d->fit.count <= SPARC_SMALL_ROWS ? SPARC_RECIPE_SMALL
+                                                                     : SPARC_RECIPE_SIZED;
+  if (c->recipe == SPARC_RECIPE_SIZED && d->task) return fail(SPARC_INVALID, "recipe is sized, which is for data sets");
   if (c->recipe != SPARC_RECIPE_SMALL) return SPARC_OK;
   if (!has_classes(d)) return fail(SPARC_INVALID, "recipe is small, which is for classes of a data set");
   if (!is_given(c->train.jitter)) c->train.jitter = small_jitter;
   return SPARC_OK;
+}
+
+/* a length by the number of examples, and an end where validation shows no progress; batch is settled */
+static void settle_length(sparc_run_config *c, const run_data *d) {
+  if (c->recipe == SPARC_RECIPE_PAPER || c->train.updates > 0 || c->epochs > 0) return;
+  const double wanted = ceil((double)SPARC_SIZED_EPOCHS * d->fit.count / c->train.batch);
+  const long most = sparc_train_classification().updates;
+  c->train.updates = wanted < SPARC_SIZED_LEAST ? SPARC_SIZED_LEAST : wanted > (double)most ? most : (long)wanted;
+  if (c->validate_every == 0) c->validate_every = c->train.updates / 20;
+  if (c->patience < 1 && d->validation.count > 0) c->patience = SPARC_SIZED_PATIENCE;
 }
 
 static sparc_status settle_epochs(sparc_run_config *c, const run_data *d) {
@@ -211,6 +237,7 @@ sparc_status run_settle(sparc_run_config *c, const run_data *d, char options[CEL
   if (status == SPARC_OK) status = check_run(c, d);
   if (status == SPARC_OK) status = settle_recipe(c, d);
   settle_batch(&c->train, d->task);
+  if (status == SPARC_OK) settle_length(c, d);
   if (status == SPARC_OK) status = settle_epochs(c, d);
   if (status != SPARC_OK) return status;
   settle_training(&c->train, d->task);

@@ -79,6 +79,7 @@ sparc_status run_settle(sparc_run_config *config, const run_data *data, char opt
 
 /* recipe_named is the recipe that a file names; the paper's where it names none */
 int recipe_named(const char *name);
+const char *recipe_name(int recipe);
 
 /* run_default_folder names the folder of a run after what is known before its data are: runs/FordA-sparc-s1 */
 sparc_status run_default_folder(const sparc_run_config *config, char *path, size_t size);

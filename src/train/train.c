@@ -232,9 +232,10 @@ sparc_status trainer_begin_with(sparc_trainer *t, const checkpoint *file, bool h
   return status == SPARC_OK ? prepare(t) : status;
 }
 
-sparc_status trainer_reschedule(sparc_trainer *t, long updates) {
+sparc_status trainer_reschedule(sparc_trainer *t, long updates, long warmup) {
   sparc_train_config config = t->config;
   config.updates = updates;
+  if (warmup >= 0) config.warmup = warmup;
   if (updates < t->update)
     return fail(SPARC_INVALID, "updates is %ld, but the run has done %ld already", updates, t->update);
   const sparc_status status = check_train_config(&config);

@@ -19,7 +19,8 @@ sparc_status trainer_differentiate(sparc_trainer *trainer, sparc_update_report *
 float *trainer_gradient(sparc_trainer *trainer);
 sparc_status trainer_apply(sparc_trainer *trainer, sparc_update_report *report);
 
-/* trainer_reschedule makes the schedule one of so many updates, from the next one on */
-sparc_status trainer_reschedule(sparc_trainer *trainer, long updates);
+/* trainer_reschedule makes the schedule one of so many updates, from the next one on, with this warm-up (-1: as it is)
+ */
+sparc_status trainer_reschedule(sparc_trainer *trainer, long updates, long warmup);
 
 #endif
