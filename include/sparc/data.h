@@ -189,9 +189,12 @@ typedef struct sparc_read_options {
   const char *labels_array;   /* NPZ: that of the labels; NULL: y, Y, y_train, Y_train, labels, arr_1, or none */
   const char *const *classes; /* the only labels allowed; class c is classes[c]. NULL: those that occur */
   int class_count;
-  size_t limit;              /* bytes, unpacked; 0: SPARC_DATA_LIMIT */
-  long max_rows;             /* rows or examples; 0: SPARC_DATA_MAX_ROWS */
-  double validation;         /* of sparc_data_load: the part of each class that validates; 0: a tenth */
+  size_t limit;      /* bytes, unpacked; 0: SPARC_DATA_LIMIT */
+  long max_rows;     /* rows or examples; 0: SPARC_DATA_MAX_ROWS */
+  double validation; /* of sparc_data_load: the part of each class that validates; 0: a tenth */
+  int folds,
+      fold; /* of sparc_data_load: the examples of each class are dealt to so many folds, at least 2, of which this
+                      one, from 1, validates; folds 0: a part of them, see validation */
   const sparc_columns *like; /* CSV with a header: columns are found by these names, in any order, and others are left
                                 out. SPARC_FORMAT: a channel, the id or the time is missing; without the label, examples
                                 are unlabelled. Without a header columns are as the other options say. NULL: no names */

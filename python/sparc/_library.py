@@ -102,7 +102,7 @@ class sparc_read_options(Structure):
                 ("time_column", c_char_p), ("channels", c_int), ("decimal", c_char_p), ("header", c_int),
                 ("labels_path", c_char_p), ("labels_data", c_void_p), ("labels_size", c_size_t),
                 ("series_array", c_char_p), ("labels_array", c_char_p), ("classes", POINTER(c_char_p)),
-                ("class_count", c_int), ("limit", c_size_t), ("max_rows", c_long), ("validation", c_double),
+                ("class_count", c_int), ("limit", c_size_t), ("max_rows", c_long), ("validation", c_double), ("folds", c_int), ("fold", c_int),
                 ("like", POINTER(sparc_columns)), ("division", c_int), ("texts", c_int)]
 
 

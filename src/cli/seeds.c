@@ -38,17 +38,19 @@ static int next_seed(void *user) {
   return s->next < s->count ? s->next++ : CLI_JOBS_OVER;
 }
 
+static const char *unit_of(const seeds_work *w) { return w->unit ? w->unit : "seed"; }
+
 /* OUT/s3; NULL: each run has its usual folder */
-static const char *folder_in(const char *out, uint64_t seed, char folder[CLI_PATH - 64]) {
-  snprintf(folder, CLI_PATH - 64, "%.4000s/s%llu", out ? out : "", (unsigned long long)seed);
-  return out ? folder : NULL;
+static const char *folder_in(const seeds_work *w, uint64_t seed, char folder[CLI_PATH - 64]) {
+  snprintf(folder, CLI_PATH - 64, "%.4000s/%c%llu", w->out ? w->out : "", *unit_of(w), (unsigned long long)seed);
+  return w->out ? folder : NULL;
 }
 
 static exit_code work_on_seed(void *user, int i, int out) {
   const seed_runs *s = user;
   const uint64_t seed = s->first + (uint64_t)i;
   char folder[CLI_PATH - 64];
-  return s->work->run(s->work->user, seed, folder_in(s->work->out, seed, folder), out);
+  return s->work->run(s->work->user, seed, folder_in(s->work, seed, folder), out);
 }
 
 /* the sentence of a failure is that about the first */
@@ -59,7 +61,7 @@ static sparc_status require_one(const seed_runs *s) {
     const uint64_t seed = s->first + (uint64_t)i;
     char folder[CLI_PATH - 64], path[CLI_PATH - 64];
     run_folder names;
-    status = w->folder_of(w->user, seed, folder_in(w->out, seed, folder), path, sizeof path);
+    status = w->folder_of(w->user, seed, folder_in(w, seed, folder), path, sizeof path);
     if (status == SPARC_OK) status = run_folder_at(path, &names);
     if (status == SPARC_OK) status = run_folder_require(&names);
     if (status == SPARC_OK) return SPARC_OK;
@@ -77,7 +79,8 @@ static void hear_score(void *user, int i, const char *line) {
 static void show_seed(void *user, int i, const cli_job_end *end) {
   const seed_runs *s = user;
   if (end->code == EXIT_DONE && !s->work->quiet)
-    printf("seed %-6llu %s %.4f\n", (unsigned long long)s->first + (unsigned long long)i, s->name, s->heard[i]);
+    printf("%s %-6llu %s %.4f\n", unit_of(s->work), (unsigned long long)s->first + (unsigned long long)i, s->name,
+           s->heard[i]);
   fflush(stdout);
 }
 

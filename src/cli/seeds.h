@@ -21,14 +21,15 @@ enum { MOST_SEEDS = 1000 };
 #define JOBS_SETTING(S)                                                                                             \
   {                                                                                                                 \
     .name = "jobs", .type = SETTING_INT, .role = COMMAND_LINE, .offset = offsetof(S, jobs), .low = 1, .high = 1024, \
-    .usual = {"1"}, .needs = "seeds", .group = "Instead of a run:", .argument = "N",                                \
-    .help = "With --seeds: N processes at a time"                                                                   \
+    .usual = {"1"}, .needs = "seeds folds", .group = "Instead of a run:", .argument = "N",                          \
+    .help = "Of several runs, N at a time, each in a process"                                                       \
   }
 
 /* runs that differ in their seed, each in a process of its own */
 typedef struct seeds_work {
   const char *who;
   const char *seeds; /* "A-B", or "A" for a single one */
+  const char *unit;  /* what is counted; NULL: "seed". Its first letter is that of the folders */
   int jobs;          /* processes at a time */
   const char *out;   /* the folder of their folders; NULL: each has its usual one */
   bool quiet;        /* prints no line for each run */

@@ -178,7 +178,8 @@ static sparc_status read_run(const cli_usage *usage, const settings_form *form, 
   bool found = false;
   sparc_status status = usage->folder(usage->config, path, sizeof path);
   if (status == SPARC_OK) status = run_folder_at(path, &s->folder);
-  if (status == SPARC_OK && text_of(form, &s->line, "resume") && !text_of(form, &s->line, "seeds"))
+  const bool folds = text_of(form, &s->line, "folds") && !text_of(form, &s->line, "fold");
+  if (status == SPARC_OK && text_of(form, &s->line, "resume") && !text_of(form, &s->line, "seeds") && !folds)
     status = run_folder_require(&s->folder);
   if (status == SPARC_OK) status = folder_file_find(s->folder.config, &found);
   if (status == SPARC_OK && found) status = run_folder_settings(&s->folder, form, &s->run);

@@ -277,11 +277,15 @@ static exit_code report_failure(const train_command *t, sparc_status status) {
   return r.unwritten ? EXIT_FAILED : cli_exit_code(status);
 }
 
+/* one run for each fold; a run of a single one says which */
+static bool is_cross_validated(const train_command *t) { return t->config.read.folds > 1 && t->config.read.fold < 1; }
+
 /* what several runs are compared by: the test part, else the best validation or a task's last evaluation */
 static double compared_score(const sparc_run *run, const char **name) {
-  const sparc_run_result r = sparc_run_result_of(run);
+  sparc_run_result r = sparc_run_result_of(run);
   if (sparc_run_data_of(run).task) return named_score(run, &r.final, name);
   const bool numbers = merit_of(run) == R2;
+  if (sparc_run_config_of(run).read.folds > 1) r.test.examples = 0; /* a fold stands for data that were not seen */
   *name = r.test.examples > 0 ? (numbers ? "test R2" : "test accuracy")
                               : (numbers ? "validation R2" : "validation accuracy");
   return r.test.examples == 0 ? r.best.merit : numbers ? r.test.r2 : r.test.accuracy;
@@ -334,7 +338,10 @@ static exit_code run_one(train_command *t) {
 /* in a process of its own: it says nothing but JSON, its score goes to the first process */
 static exit_code run_seed(void *user, uint64_t seed, const char *folder, int out) {
   train_command *t = user;
-  t->config.train.seed = seed;
+  if (is_cross_validated(t))
+    t->config.read.fold = (int)seed;
+  else
+    t->config.train.seed = seed;
   if (folder) t->config.folder = folder;
   t->out = out;
   return run_one(t);
@@ -342,27 +349,37 @@ static exit_code run_seed(void *user, uint64_t seed, const char *folder, int out
 
 static void summarise(const train_command *t, const seeds_scores *s) {
   if (s->count == 0) return;
+  const bool folds = is_cross_validated(t);
   if (t->tool.json)
-    cli_json_line(t->who,
-                  json_pack("{s:o, s:i, s:s, s:f, s:f, s:f, s:f}", "data", json_text(t->config.data), "seeds", s->count,
-                            "score", s->name, "mean", s->mean, "sd", s->deviation, "least", s->least, "most", s->most));
+    cli_json_line(t->who, json_pack("{s:o, s:i, s:s, s:f, s:f, s:f, s:f}", "data", json_text(t->config.data),
+                                    folds ? "folds" : "seeds", s->count, "score", s->name, "mean", s->mean, "sd",
+                                    s->deviation, "least", s->least, "most", s->most));
   else
-    printf("%d seeds: mean %s %.4f (sd %.4f), %.4f to %.4f\n", s->count, s->name, s->mean, s->deviation, s->least,
-           s->most);
+    printf("%d %s: mean %s %.4f (sd %.4f), %.4f to %.4f\n", s->count, folds ? "folds" : "seeds", s->name, s->mean,
+           s->deviation, s->least, s->most);
 }
 
 static sparc_status folder_of_seed(void *user, uint64_t seed, const char *folder, char *path, size_t size) {
   sparc_run_config config = ((const train_command *)user)->config;
-  config.train.seed = seed;
+  if (!is_cross_validated(user)) config.train.seed = seed;
   if (folder) config.folder = folder;
   return find_folder(&config, path, size);
 }
 
 static exit_code run_seeds(train_command *t) {
+  char all[32], out[CLI_PATH - 64];
+  const bool folds = is_cross_validated(t);
+  snprintf(all, sizeof all, "1-%d", t->config.read.folds);
+  const sparc_status status = !folds           ? SPARC_OK
+                              : t->work.seeds  ? fail(SPARC_INVALID, "--folds and --seeds exclude each other")
+                              : t->config.data ? find_folder(&t->config, out, sizeof out)
+                                               : fail(SPARC_INVALID, "no DATA given; `%s --help` tells more", t->who);
+  if (status != SPARC_OK) return report_failure(t, status);
   const seeds_work work = {.who = t->who,
-                           .seeds = t->work.seeds,
+                           .seeds = folds ? all : t->work.seeds,
+                           .unit = folds ? "fold" : "seed",
                            .jobs = t->work.jobs,
-                           .out = t->config.folder,
+                           .out = folds ? out : t->config.folder,
                            .quiet = t->tool.json,
                            .resumes = t->config.resume,
                            .folder_of = folder_of_seed,
@@ -406,7 +423,7 @@ static exit_code run_train(int argc, char **argv) {
     interrupt_catch();
     /* a file size limit must give an error like a full disk, not a signal */
     signal(SIGXFSZ, SIG_IGN);
-    code = t.work.seeds ? run_seeds(&t) : run_one(&t);
+    code = t.work.seeds || is_cross_validated(&t) ? run_seeds(&t) : run_one(&t);
   } else {
     code = report_failure(&t, status);
   }

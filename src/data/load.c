@@ -104,6 +104,17 @@ static sparc_status divide(const request *r, sparc_data_split *out) {
                 is_one_series(r, train)   ? "a single series is divided by time"
                 : r->where->validation[0] ? "there is a file for validation"
                                           : "the whole training partition fits");
+  const int folds = r->read.folds;
+  if (folds &&
+      (part != 0 || is_one_series(r, train) || r->where->validation[0] || r->protocol == SPARC_PROTOCOL_OFFICIAL))
+    return fail(SPARC_INVALID, "folds is %d, but %s", folds,
+                part != 0                 ? "validation is given, too"
+                : is_one_series(r, train) ? "a single series is divided by time"
+                : r->where->validation[0] ? "there is a file for validation"
+                                          : "the whole training partition fits");
+  if (folds && (folds < 2 || folds > train->count || r->read.fold < 1 || r->read.fold > folds))
+    return fail(SPARC_INVALID, "fold is %d of %d, expected 1 to %d of 2 to %d folds, as many as there are examples",
+                r->read.fold, folds, folds, train->count);
   if (is_one_series(r, train)) return divide_by_time(r, out);
   if (r->where->validation[0]) {
     snprintf(out->protocol, sizeof out->protocol, "fit and validation are files of their own, used whole");
@@ -117,9 +128,15 @@ static sparc_status divide(const request *r, sparc_data_split *out) {
   out->fit = NULL;
   const int count = train->count;
   const bool every_class = r->read.division == SPARC_DIVISION_SOUND;
-  sparc_status status = split_part(train, part != 0 ? part : 0.1, every_class, &out->fit, &out->validation);
+  sparc_status status = folds ? split_fold(train, folds, r->read.fold, &out->fit, &out->validation)
+                              : split_part(train, part != 0 ? part : 0.1, every_class, &out->fit, &out->validation);
   sparc_dataset_free(train);
   if (status != SPARC_OK) return status;
+  if (folds) {
+    snprintf(out->protocol, sizeof out->protocol, "fold %d of %d validates: %d of %d training examples, dealt by class",
+             r->read.fold, folds, count - out->fit->count, count);
+    return SPARC_OK;
+  }
   snprintf(out->protocol, sizeof out->protocol,
            "fit and validation are %d and %d of %d training examples, drawn by class once for all runs%s",
            out->fit->count, count - out->fit->count, count,

@@ -57,8 +57,29 @@ static sparc_status take(const sparc_dataset *d, const bool *chosen, bool wanted
   return count ? sparc_dataset_subset(d, indices, count, NULL, out) : SPARC_OK;
 }
 
-sparc_status split_part(const sparc_dataset *d, double part, bool every_class, sparc_dataset **fit,
-                        sparc_dataset **validation) {
+/* deals the examples of each class, in random order, to the folds in turn; where one class ends the next one goes on, so
+ * that folds are as even as can be */
+static void deal(const sparc_dataset *d, int folds, int fold, int *order, bool *chosen) {
+  sparc_random stream;
+  sparc_random_init(&stream, DATA_SEED, "data", "folds");
+  sparc_random_permutation(&stream, order, d->count);
+  int next = 0;
+  for (int c = -1; c < d->map->count; c++)
+    for (int i = 0; i < d->count; i++) {
+      if (d->examples[order[i]].class_index != c) continue;
+      chosen[order[i]] = next == fold - 1;
+      next = (next + 1) % folds;
+    }
+}
+
+/* how examples are chosen: by quotas, or by folds */
+typedef struct choice {
+  double part;
+  bool every_class;
+  int folds, fold; /* 0: by quotas */
+} choice;
+
+static sparc_status divide(const sparc_dataset *d, const choice *how, sparc_dataset **fit, sparc_dataset **validation) {
   int *indices = sparc_alloc((size_t)d->count * sizeof *indices);
   int *quotas = sparc_alloc(((size_t)d->map->count + 1) * sizeof *quotas);
   bool *chosen = sparc_alloc((size_t)d->count * sizeof *chosen);
@@ -67,7 +88,10 @@ sparc_status split_part(const sparc_dataset *d, double part, bool every_class, s
   if (!indices || !quotas || !chosen) {
     status = fail(SPARC_NO_MEMORY, "no memory to split %d examples", d->count);
   } else {
-    if (set_quotas(d, part, every_class, quotas)) choose(d, indices, quotas, chosen);
+    if (how->folds)
+      deal(d, how->folds, how->fold, indices, chosen);
+    else if (set_quotas(d, how->part, how->every_class, quotas))
+      choose(d, indices, quotas, chosen);
     status = take(d, chosen, false, indices, fit);
     if (status == SPARC_OK) status = take(d, chosen, true, indices, validation);
   }
@@ -79,6 +103,15 @@ sparc_status split_part(const sparc_dataset *d, double part, bool every_class, s
   sparc_free(quotas);
   sparc_free(chosen);
   return status;
+}
+
+sparc_status split_part(const sparc_dataset *d, double part, bool every_class, sparc_dataset **fit,
+                        sparc_dataset **validation) {
+  return divide(d, &(choice){.part = part, .every_class = every_class}, fit, validation);
+}
+
+sparc_status split_fold(const sparc_dataset *d, int folds, int fold, sparc_dataset **fit, sparc_dataset **validation) {
+  return divide(d, &(choice){.folds = folds, .fold = fold}, fit, validation);
 }
 
 /* step t becomes the former step order[t] */

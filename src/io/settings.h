@@ -70,8 +70,8 @@ typedef struct setting {
   const char *usual[USUALS];  /* as text; NULL: what is computed, or for tasks the same */
   const char *voids;          /* names, blanks between: what this one makes void where a source below gave it. Two that
                                  void each other cannot be given together. */
-  const char *needs;          /* an option of the command line without which this one has no effect */
-  const char *group;          /* heading in the help */
+  const char *needs; /* options of the command line, blanks between: without any of them this one has no effect */
+  const char *group; /* heading in the help */
   const char *argument, *help;
 } setting;
 

@@ -110,12 +110,24 @@ static sparc_status check_exclusions(const settings_form *form, const settings_s
   return SPARC_OK;
 }
 
-/* an option that has no effect without another is a mistake */
+/* an option that has no effect without another is a mistake; `needs` may name several, of which one is enough */
 static sparc_status check_companions(const settings_form *form, const settings_source *source) {
   const setting *s;
-  for (int i = 0; (s = settings_row(form, i, NULL)); i++)
-    if (source->text[i] && s->needs && !source->text[settings_find(form, s->needs)])
-      return fail(SPARC_INVALID, "--%s has no effect without --%s", s->name, s->needs);
+  for (int i = 0; (s = settings_row(form, i, NULL)); i++) {
+    char without[96] = "", word[32];
+    size_t used = 0;
+    bool found = !source->text[i] || !s->needs;
+    for (const char *at = s->needs; !found && *at; at += strspn(at, " ")) {
+      const size_t length = strcspn(at, " ");
+      snprintf(word, sizeof word, "%.*s", (int)length, at);
+      at += length;
+      const int k = settings_find(form, word);
+      if (k < 0) continue;
+      found = source->text[k] != NULL;
+      used += (size_t)snprintf(without + used, sizeof without - used, "%s--%s", used ? " or " : "", word);
+    }
+    if (!found) return fail(SPARC_INVALID, "--%s has no effect without %s", s->name, without);
+  }
   return SPARC_OK;
 }
 

@@ -59,3 +59,28 @@ expect 0 train --resume --out again --quiet --json # what is left, if anything, 
 prints "\"updates\":$updates"
 expect 2 train few.csv "${tiny[@]}" --time-budget 0 --out none
 complains "time-budget"
+
+# ---- cross-validation ----
+expect 0 train few.csv "${tiny[@]}" --updates 20 --folds 4 --out cross
+[ "$(grep -c '^fold ' out)" = 4 ] || fail "not four folds"
+prints "4 folds: mean validation accuracy"
+[ "$(setting cross/f3 fold) $(setting cross/f3 folds)" = "3 4" ] || fail "a run does not know its fold"
+# folds are disjoint, cover everything, and have all classes
+for fold in 1 2 3 4; do
+  expect 0 data few.csv --folds 4 --fold $fold --json
+  prints '"part":"validation","examples":10,'
+  prints '"label":"c0","fit":15,"validation":5}'
+done
+expect 0 eval cross/f3 few.csv --part validation
+prints "10 examples"
+expect 0 train few.csv "${tiny[@]}" --updates 20 --folds 4 --fold 3 --out third --quiet
+cmp cross/f3/last.safetensors third/last.safetensors || fail "a fold alone is another one"
+expect 0 train few.csv "${tiny[@]}" --updates 20 --folds 4 --out cross --resume --json
+prints '"folds":4'
+expect 2 train few.csv "${tiny[@]}" --folds 4 --seeds 0-1 --out both
+complains "--folds and --seeds exclude each other"
+expect 2 train few.csv "${tiny[@]}" --folds 4 --fold 5 --out five --quiet
+complains "fold is 5 of 4"
+expect 2 train few.csv "${tiny[@]}" --folds 41 --fold 1 --out many --force --quiet
+complains "expected 1 to 41 of 2 to 40 folds"
+expect 2 train few.csv "${tiny[@]}" --folds 4 --validation 0.2 --out both
