@@ -20,7 +20,7 @@ define build_preset
 @$(CMAKE) --build build/$(1) --parallel $(JOBS) $(if $(2),--target $(2))
 endef
 
-.PHONY: run build inference test test-faults test-python wheel test-levels test-aarch64 test-device test-cluster device-counts bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
+.PHONY: run build inference test test-faults test-python test-python-asan wheel test-levels test-aarch64 test-device test-cluster device-counts bench bench-report lint format install sanitize valgrind coverage fuzz soak symbols debug clean help packages
 
 run: packages ## install what is missing, build the tool, and run the main job
 	$(call build_preset,release,sparc_cli)
@@ -40,6 +40,10 @@ test-levels: build ## every test once per set of kernels that this machine can r
 
 test-python: packages ## build the wheel, install it in an environment without a compiler, and run its tests there
 	@scripts/test-python.sh build/python
+
+test-python-asan: packages ## the Python tests against an ASan build of the library, with the sanitizer preloaded
+	$(call build_preset,asan)
+	@scripts/test-python-asan.sh build/asan
 
 test-device: build ## every gate of the kernels of devices (docs/gpu.md); says what ran and what was skipped
 	@scripts/install-packages.sh device || true

@@ -102,6 +102,15 @@ class PPO(Guarded):
 
     Environments of Gymnasium cannot be saved: a restored run starts new episodes, and a warning says so."""
 
+    env: Any
+    task: str
+    cell: str
+    modes: int
+    rollout: int
+    streams: int
+    seed: int
+    history: list[dict[str, Any]]
+
     def __init__(self, env: Any, cell: str = "sparc", *, seed: int = 0, threads: int = 0, _restore: Any = None,
                  **settings: Any):
         super().__init__()
@@ -230,6 +239,10 @@ class Agent(Guarded):
     """A trained agent: weights and frozen normaliser of a file that PPO or `sparc rl` wrote.
 
     spaces, or an environment of Gymnasium in their place, lets predict() take and give what that environment does."""
+
+    shape: Shape
+    state_size: int
+    spaces: Any
 
     def __init__(self, path: Any, spaces: Any = None, seed: int = 0):
         super().__init__()

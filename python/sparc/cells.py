@@ -20,7 +20,7 @@ _PLANS = 32  # shapes that a cell remembers
 _SUFFIX = {np.dtype(np.float32): "", np.dtype(np.float64): "_f64"}
 
 
-def kinds():
+def kinds() -> list[str]:
     """The names of all cells."""
     names, found = library.sparc_cell_kinds(), []
     while names[len(found)]:
@@ -35,7 +35,16 @@ def _call(name, dtype):
 class Cell(Guarded):
     """A constant description of a cell. All numbers live in arrays of the caller, in float32 or float64."""
 
-    def __init__(self, kind, inputs, modes, options=None, kernel=None):
+    kind: str
+    inputs: int
+    modes: int
+    options: str
+    kernel: str
+    sizes: Sizes
+    blocks: tuple[Block, ...]
+
+    def __init__(self, kind: str, inputs: int, modes: int, options: Optional[str] = None,
+                 kernel: Optional[str] = None):
         super().__init__()
         inputs, modes = integer(inputs, "inputs"), integer(modes, "modes")
         config = sparc_cell_config(text(kind), inputs, modes, text(options), text(kernel))
@@ -55,7 +64,8 @@ class Cell(Guarded):
     def __repr__(self):
         return f"Cell({self.kind!r}, inputs={self.inputs}, modes={self.modes}, options={self.options!r})"
 
-    def init(self, seed=0, style="classification", name=None, dtype=np.float32):
+    def init(self, seed: int = 0, style: str = "classification", name: Optional[str] = None,
+             dtype: Any = np.float32) -> np.ndarray:
         """Freshly drawn parameters."""
         if style not in _STYLES:
             raise ValueError(f"style is {style!r}, expected one of {', '.join(_STYLES)}")
@@ -63,11 +73,11 @@ class Cell(Guarded):
         library.sparc_cell_init(self._handle, _STYLES[style], seed, text(name), address(params))
         return params.astype(dtype, copy=False)
 
-    def split(self, params):
+    def split(self, params: np.ndarray) -> dict[str, np.ndarray]:
         """The blocks of a flat array by their names, as views."""
         return {b.name: params[b.offset:b.offset + b.size].reshape(b.shape) for b in self.blocks}
 
-    def prepare(self, params):
+    def prepare(self, params: Any) -> np.ndarray:
         """What all calls read; to be made again after every change of params."""
         params = np.ascontiguousarray(params)
         if params.dtype not in _SUFFIX:
@@ -90,17 +100,22 @@ class Cell(Guarded):
                     "sparc_plan_free", keep=self._handle)
             return self._plans[key]
 
-    def forward(self, params, x, mask=None, state0=None, threads=0, chunk=0):
+    def forward(self, params: Any, x: Any, mask: Any = None, state0: Any = None, threads: int = 0,
+                chunk: int = 0) -> "Run":
         """Runs x[B, T, inputs]; the result has y[B, T, output], state_last[B, state] and backward."""
         return Run(self, self.prepare(params), x, mask, state0, threads, chunk)
 
-    def stream(self, params, sensitivities=False):
+    def stream(self, params: Any, sensitivities: bool = False) -> "Stream":
         """One sequence, a step at a time; with its exact sensitivities if asked for."""
         return Stream(self, self.prepare(params), sensitivities)
 
 
 class Run(Guarded):
     """A forward pass and what its backward needs."""
+
+    cell: Cell
+    y: np.ndarray
+    state_last: np.ndarray
 
     def __init__(self, cell, prepared, x, mask, state0, threads, chunk):
         super().__init__()
@@ -121,7 +136,7 @@ class Run(Guarded):
         _call("sparc_forward", dtype)(plan, address(prepared), ctypes.byref(self._sequence), address(self._saved),
                                       address(self._work))
 
-    def backward(self, dy, dstate_last=None):
+    def backward(self, dy: Any, dstate_last: Any = None) -> Gradient:
         """The exact adjoint: gradients of params, x and state0."""
         dtype, (B, T), n = self._dtype, self._shape, self.cell.sizes
         dy = array(dy, dtype, (B, T, n.output), "dy")
@@ -137,6 +152,10 @@ class Run(Guarded):
 
 class Stream(Guarded):
     """The state of one sequence. With sensitivities, gradient() gives that of the last step's loss over all time."""
+
+    cell: Cell
+    state: np.ndarray
+    trace: Optional[np.ndarray]
 
     def __init__(self, cell, prepared, sensitivities):
         super().__init__()
@@ -159,7 +178,7 @@ class Stream(Guarded):
             carried.append(array(self.trace, dtype, (n.trace,), "trace", written=True))
         return carried
 
-    def step(self, x, reset=False):
+    def step(self, x: Any, reset: bool = False) -> np.ndarray:
         """Takes x[inputs] and gives y[output]; reset: a new segment starts at this input."""
         dtype = self._prepared.dtype
         x = array(x, dtype, (self.cell.inputs,), "x")
@@ -171,7 +190,7 @@ class Stream(Guarded):
                 address(y), address(self._tape))
         return y
 
-    def gradient(self, dy, dparams=None):
+    def gradient(self, dy: Any, dparams: Optional[np.ndarray] = None) -> np.ndarray:
         """Adds the gradient of the last step's loss to dparams (None: zeros) and returns it."""
         if not self._sensitivities:
             raise ValueError("this stream has no sensitivities: cell.stream(params, sensitivities=True)")
@@ -194,6 +213,12 @@ class Streams(Guarded):
         streams = sparc.Streams(cell, params, n=32, sensitivities=True)
         y = streams.step(x)                        # x[32, inputs], y[32, output]
         dparams, dx = streams.gradient(dy)"""
+
+    cell: Cell
+    n: int
+    threads: int
+    states: np.ndarray
+    traces: Optional[np.ndarray]
 
     def __init__(self, cell: Cell, params: np.ndarray, n: int, sensitivities: bool = False, threads: int = 0):
         super().__init__()

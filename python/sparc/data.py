@@ -90,6 +90,11 @@ def packed(x: Any, y: Any = None, goal: str = "classify") -> tuple[bytes, str]:
 class Dataset(Guarded):
     """Labelled sequences in the library. Made by read(), from_arrays(), from_frame() or load_split()."""
 
+    name: str
+    count: int
+    channels: int
+    classes: list[str]
+
     def __init__(self, _handle: Handle):
         super().__init__()
         self._fix(_handle=_handle, name=library.sparc_dataset_name(_handle).decode(),

@@ -41,6 +41,10 @@ class Environments(Guarded):
 
     name is a built-in environment or the path of a plugin (which is loaded, so name only files that you trust)."""
 
+    name: str
+    n: int
+    shape: Shape
+
     def __init__(self, name: str, n: int = 1, options: Optional[str] = None, seed: int = 0, threads: int = 1):
         super().__init__()
         n, threads = integer(n, "n"), integer(threads, "threads")

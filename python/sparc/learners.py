@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Networks that learn while they run."""
+from __future__ import annotations
+
 import ctypes
 import tempfile
 from collections import namedtuple
 from pathlib import Path
+from typing import Any, Optional, Sequence
 
 import numpy as np
 
@@ -37,7 +40,13 @@ class Learner(Guarded):
     Learner(inputs=1, goal='forecast', horizon=8, cell='rtu', H=32, rate=0.003). A forecast may have several horizons:
     Learner(inputs=1, goal='forecast', horizons=[1, 6]); NaN is a missing value."""
 
-    def __init__(self, inputs=None, _restore=None, **settings):
+    goal: str
+    inputs: int
+    outputs: int
+    horizon: int
+    horizons: list[int]
+
+    def __init__(self, inputs: Optional[int] = None, _restore: Any = None, **settings: Any):
         super().__init__()
         if _restore is None:
             config = library.sparc_learner_defaults()
@@ -70,7 +79,7 @@ class Learner(Guarded):
         self._frozen = False
 
     @classmethod
-    def restore(cls, path):
+    def restore(cls, path: Any) -> "Learner":
         """The learner of a file; it goes on to the bit."""
         return cls(_restore=path)
 
@@ -80,7 +89,7 @@ class Learner(Guarded):
             library.sparc_learner_save(self._handle, None, None, 0, text(path))
             return _learner_of, (path.read_bytes(), self._frozen)
 
-    def step(self, x):
+    def step(self, x: Any) -> np.ndarray:
         """Takes x[inputs] and gives the answer y[outputs]; of a forecast it first learns from x."""
         x = array(np.atleast_1d(x), np.float32, (self.inputs,), "x")
         y = np.empty(self.outputs, np.float32)
@@ -89,7 +98,7 @@ class Learner(Guarded):
         return y
 
     @property
-    def interval(self):
+    def interval(self) -> tuple[np.ndarray, np.ndarray]:
         """The prediction interval (low[outputs], high[outputs]) of the last forecast by a mixture; NaN: none yet."""
         low, high = np.empty(self.outputs, np.float32), np.empty(self.outputs, np.float32)
         with self._lock:
@@ -97,14 +106,14 @@ class Learner(Guarded):
         return low, high
 
     @property
-    def anomaly(self):
+    def anomaly(self) -> np.ndarray:
         """How far x[inputs] of the last step lay from its forecast; above 1: outside the interval. NaN: there is none."""
         score = np.empty(self.inputs, np.float32)
         with self._lock:
             library.sparc_learner_anomaly(self._handle, address(score))
         return score
 
-    def learn(self, truth):
+    def learn(self, truth: Any) -> None:
         """Tells the truth about the answer of `horizon` steps ago: numbers[outputs], or the number of a class."""
         if self.goal == "classes":
             label = integer(int(truth), "truth")
@@ -115,25 +124,25 @@ class Learner(Guarded):
             with self._lock:
                 library.sparc_learner_learn(self._handle, address(truth))
 
-    def begin(self):
+    def begin(self) -> None:
         """The next input starts a new sequence."""
         with self._lock:
             library.sparc_learner_begin(self._handle)
 
-    def freeze(self, frozen=True):
+    def freeze(self, frozen: bool = True) -> None:
         """Stops learning, or goes on with it."""
         with self._lock:
             library.sparc_learner_freeze(self._handle, bool(frozen))
             self._frozen = bool(frozen)
 
     @property
-    def report(self):
+    def report(self) -> Report:
         """Counts, and how good the last answer was of which the truth is known."""
         with self._lock:
             r = library.sparc_learner_report_of(self._handle)
         return Report(*(getattr(r, name) for name in Report._fields))
 
-    def save(self, path, labels=None):
+    def save(self, path: Any, labels: Optional[Sequence[Any]] = None) -> None:
         """Writes everything that going on needs; the file is a Model, too."""
         if labels is not None and len(labels) != self.outputs:
             raise ValueError(f"{len(labels)} labels, expected {self.outputs}")

@@ -75,6 +75,10 @@ def rows_of(x: Any, channels: int) -> list[np.ndarray]:
 class Model(Guarded):
     """A trained model: probabilities of classes, or numbers, for whole sequences or one input at a time."""
 
+    inputs: int
+    outputs: int
+    labels: list[str]
+
     def __init__(self, path: Any, threads: int = 0, _data: Optional[bytes] = None):
         super().__init__()
         data = _read(path) if _data is None else bytes(_data)

@@ -62,6 +62,13 @@ class Network(Guarded):
     layers > 0 gives the paper's residual layers behind a linear embedding of `width`, layers=0 one bare cell. The head
     reads the mean over time, the last step or every step, through a tanh layer of `hidden` units if there is one."""
 
+    inputs: int
+    outputs: int
+    every_step: bool
+    config: dict[str, Any]
+    sizes: NetworkSizes
+    blocks: tuple[Block, ...]
+
     def __init__(self, inputs: int, outputs: int, cell: str = "sparc", modes: int = 64, *,
                  cell_options: Optional[str] = None, layers: int = 4, width: int = 64, embedding: Optional[str] = None,
                  features: str = "output", dropout: float = 0.0, head: str = "mean", head_kind: str = "by-input",
@@ -178,6 +185,10 @@ class Network(Guarded):
 
 class NetworkRun(Guarded):
     """A forward pass and what its backward needs."""
+
+    network: Network
+    y: np.ndarray
+    state_last: Optional[np.ndarray]
 
     def __init__(self, network, prepared, x, mask, state0, lengths, dropout, threads):
         super().__init__()

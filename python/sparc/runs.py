@@ -68,6 +68,8 @@ class Run(Guarded):
     sparc_read_options: cell, modes, layers, updates, batch, rate, seed, threads, goal="regress", resume=True, force=True,
     ... What is not given is the paper's."""
 
+    folder: Path
+
     def __init__(self, data: Any, folder: Any = None, _handle: Optional[Handle] = None, **settings: Any):
         super().__init__()
         if folder is None:
