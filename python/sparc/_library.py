@@ -102,8 +102,8 @@ class sparc_read_options(Structure):
                 ("time_column", c_char_p), ("channels", c_int), ("decimal", c_char_p), ("header", c_int),
                 ("labels_path", c_char_p), ("labels_data", c_void_p), ("labels_size", c_size_t),
                 ("series_array", c_char_p), ("labels_array", c_char_p), ("classes", POINTER(c_char_p)),
-                ("class_count", c_int), ("limit", c_size_t), ("max_rows", c_long), ("validation", c_double), ("folds", c_int), ("fold", c_int),
-                ("like", POINTER(sparc_columns)), ("division", c_int), ("texts", c_int)]
+                ("class_count", c_int), ("limit", c_size_t), ("max_rows", c_long), ("validation", c_double),
+                ("folds", c_int), ("fold", c_int), ("like", POINTER(sparc_columns)), ("division", c_int), ("texts", c_int)]
 
 
 class sparc_network_sizes(Structure):
@@ -162,7 +162,8 @@ class sparc_run_config(Structure):
     _fields_ = [("data", c_char_p), ("root", c_char_p), ("read", sparc_read_options), ("official", c_int),
                 ("train", sparc_train_config), ("variant", c_char_p), ("budget", c_int), ("recipe", c_int),
                 ("head", c_int), ("epochs", c_long), ("patience", c_int), ("from", c_char_p), ("folder", c_char_p),
-                ("validate_every", c_long), ("resume", c_int), ("resume_or_create", c_int), ("force", c_int)]
+                ("validate_every", c_long), ("resume", c_int), ("resume_or_create", c_int), ("force", c_int),
+                ("time_budget", c_double)]
 
 
 class sparc_run_score(Structure):
@@ -176,7 +177,7 @@ class sparc_run_event(Structure):
 
 class sparc_run_result(Structure):
     _fields_ = [("finished", c_int), ("unwritten", c_int), ("first", c_long), ("done", c_long), ("saved", c_long),
-                ("early", c_int), ("new_head", c_int), ("seconds", c_double), ("best", sparc_run_score),
+                ("early", c_int), ("expired", c_int), ("new_head", c_int), ("seconds", c_double), ("best", sparc_run_score),
                 ("final", sparc_run_score), ("naive", c_double), ("test", sparc_evaluation)]
 
 

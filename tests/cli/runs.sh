@@ -194,7 +194,7 @@ says papers '"jitter": 0.0'
 "$SPARC" info --json papers/best.safetensors | grep -q 'train.jitter' && fail "what is not done is in a checkpoint"
 waves 4 240 >many.tsv
 expect 0 train many.tsv "${small[@]}" --updates 2 --out many --json
-prints '"recipe":"paper"'
+prints '"recipe":"sized"'
 expect 0 train many.tsv "${small[@]}" --updates 2 --recipe small --out many --force --json
 prints '"recipe":"small"'
 expect 0 train tracking --updates 2 --budget 8 --out task --json
