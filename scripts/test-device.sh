@@ -47,6 +47,11 @@ gate_properties() {
       failed properties "$test"
     fi
   done
+  if DEVICE_PLANT=gradient run "$build/tests/test_device" opencl || ! grep -q 'gradient of log_gain: error' "$scratch/out"; then
+    failed properties "the planted mistake 'gradient' was not noticed"
+  else
+    ran properties "planted: a gradient that is wrong by a thousandth: noticed"
+  fi
 }
 
 gate_vectors() {
@@ -61,6 +66,23 @@ gate_vectors() {
     ran bits "$(wc -l <"$scratch/hashes") paths have the committed bits (tests/vectors/device-hashes.txt)"
   else
     failed bits "paths differ from tests/vectors/device-hashes.txt"
+  fi
+  damaged_vector
+}
+
+# a vector whose first input differs: its results are not those that stand beside it, nor have they the committed bits
+damaged_vector() {
+  local name=sparc-one.safetensors at byte
+  cp "$vectors/$name" "$scratch/$name"
+  at=$(($(od -An -t u8 -N 8 "$scratch/$name") + 8 + 6))
+  byte=$(od -An -t u1 -j $at -N 1 "$scratch/$name")
+  printf '%b' "$(printf '\\x%02x' $((byte ^ 4)))" | dd of="$scratch/$name" bs=1 seek=$at conv=notrunc status=none
+  if run "$build/sparc" check --device opencl --hashes "$scratch/$name" || ! grep -q FAIL "$scratch/out"; then
+    failed vectors "the planted mistake, another input, was not noticed"
+  elif hashes "$scratch/out" | grep -qxFf - "$vectors/device-hashes.txt"; then
+    failed bits "the planted mistake, another input, was not noticed"
+  else
+    ran vectors "planted: another input: noticed, by tolerance and by hash"
   fi
 }
 

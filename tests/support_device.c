@@ -5,6 +5,7 @@
 #include "unit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +27,14 @@ int open_device(void **state) {
     print_message("skipped: backend %s has no device (for OpenCL: pocl-opencl-icd)\n", backend);
     return 0;
   }
-  if (sparc_device_open(&under_test.config, &under_test.device) == SPARC_OK) return 0;
-  print_message("%s\n", sparc_error());
+  const char *plant = getenv("DEVICE_PLANT");
+  if (plant) under_test.config.cache = ""; /* what is stored was compiled without the mistake */
+  if (sparc_device_open(&under_test.config, &under_test.device) != SPARC_OK) {
+    print_message("%s\n", sparc_error());
+    return -1;
+  }
+  if (!plant || plant_mistake(under_test.device, plant)) return 0;
+  print_message("no mistake is called '%s'\n", plant);
   return -1;
 }
 
@@ -39,6 +46,62 @@ int close_device(void **state) {
 
 void need_device(void) {
   if (!under_test.device) skip();
+}
+
+/* ---- planted mistakes ------------------------------------------------------------------------------ */
+
+static const struct plant {
+  const char *name, *from, *to;
+} plants[] = {
+    {"barrier", "    BARRIER();\n\n    h = num_of(carry", "    h = num_of(carry"},
+    {"return", "  const int steps = (T + STEP - 1) / STEP, first",
+     "  if (!p.has_first) return;\n  const int steps = (T + STEP - 1) / STEP, first"},
+    {"store", "put_state(state_last, p.b, H", "put_state(state_last, p.b + 100, H"},
+    {"contraction", "p = FMA(p, f, .6931471879266888f)", "p = p * f + .6931471879266888f"},
+    {"reset", "h = fresh >> l & 1 ? write_of(v[l]) : num_times_plus(v[l].a, h, write_of(v[l]));\n      put_io",
+     "h = num_times_plus(fresh >> l & 1 ? num_zero() : v[l].a, h, write_of(v[l]));\n      put_io"},
+    {"registers", "#define RUN 4", "#define RUN 8"},
+    {"gradient", "sums[2] = sums[2] + energy;", "sums[2] = sums[2] + 1.001f * energy;"},
+    {"unknown", "#define BARRIER() __syncthreads()", "#define BARRIER() __syncthread()"},
+};
+
+static const struct plant *planted;
+static const device_backend *unplanted;
+static device_backend with_mistake;
+
+char *text_with_mistake(const char *text) {
+  const size_t length = strlen(text) + 1;
+  const char *at = planted ? strstr(text, planted->from) : NULL;
+  char *out = malloc(length + 256);
+  if (!out) exit(1);
+  memcpy(out, text, length);
+  if (!planted) return out;
+  if (!at) {
+    fprintf(stderr, "the kernels have no place for the mistake '%s'\n", planted->name);
+    exit(1);
+  }
+  const size_t before = (size_t)(at - text), behind = before + strlen(planted->from);
+  strcpy(out + before, planted->to);
+  strcat(out, text + behind);
+  return out;
+}
+
+static sparc_status build_with_mistake(void *context, const char *text, bool fast, void **program) {
+  char *changed = text_with_mistake(text);
+  const sparc_status status = unplanted->build(context, changed, fast, program);
+  free(changed);
+  return status;
+}
+
+bool plant_mistake(sparc_device *device, const char *name) {
+  for (size_t i = 0; i < sizeof plants / sizeof *plants; i++)
+    if (strcmp(plants[i].name, name) == 0) planted = &plants[i];
+  if (!planted) return false;
+  unplanted = device->backend;
+  with_mistake = *unplanted;
+  with_mistake.build = build_with_mistake;
+  device->backend = &with_mistake;
+  return true;
 }
 
 /* ---- arrays ---------------------------------------------------------------------------------------- */

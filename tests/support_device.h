@@ -24,6 +24,14 @@ int close_device(void **state);
 /* skips the running test where there is no device */
 void need_device(void);
 
+/* ---- planted mistakes ------------------------------------------------------------------------------ */
+
+/* plant_mistake makes a mistake in all kernels that a device compiles from now on: a test must notice it. open_device
+ * plants the one that DEVICE_PLANT names in the environment. False: there is none of this name. */
+bool plant_mistake(sparc_device *device, const char *name);
+/* a text with that mistake, in memory of malloc; the program ends where the text has no place for it */
+char *text_with_mistake(const char *text);
+
 /* ---- arrays ---------------------------------------------------------------------------------------- */
 
 /* device_check fails the running test unless status is SPARC_OK */

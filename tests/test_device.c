@@ -22,8 +22,8 @@ static int tear_down(void **state) { return close_device(state) == 0 ? remove_fo
 
 /* ---- against the reference ------------------------------------------------------------------------ */
 
-/* Tolerances of float. Constants of a mode are rounded floats, whose error grows with the memory of the mode: a device may
- * err as the CPU does in float, and half as much again. */
+/* Tolerances of float. Constants of a mode are rounded floats, whose error grows with the memory of the mode. A device,
+ * which composes runs in another order, may err two and a half times as much as the CPU does in float. */
 typedef struct bounds {
   double output, gradient;
 } bounds;
@@ -39,7 +39,7 @@ static bounds bounds_of(const problem *p, const result *want) {
   const double gradient = fmax(inputs, blocks_error(p, cpu.dparams, want->dparams, false));
   result_free(&cpu);
   assert_true(output < 1e-4 && gradient < 1e-3);
-  return (bounds){fmax(3e-6, 1.5 * output), fmax(1e-5, 1.5 * gradient)};
+  return (bounds){fmax(3e-6, 2.5 * output), fmax(1e-5, 2.5 * gradient)};
 }
 
 static void compare_problem(problem *p, int chunks, bool bf16) {

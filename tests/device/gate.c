@@ -19,56 +19,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- planted mistakes ------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------------- */
 
-static const struct plant {
-  const char *name, *from, *to;
-} plants[] = {
-    {"barrier", "    BARRIER();\n\n    h = num_of(carry", "    h = num_of(carry"},
-    {"return", "  const int steps = (T + STEP - 1) / STEP, first",
-     "  if (!p.has_first) return;\n  const int steps = (T + STEP - 1) / STEP, first"},
-    {"store", "put_state(state_last, p.b, H", "put_state(state_last, p.b + 100, H"},
-    {"contraction", "p = FMA(p, f, .6931471879266888f)", "p = p * f + .6931471879266888f"},
-    {"reset", "h = fresh >> l & 1 ? write_of(v[l]) : num_times_plus(v[l].a, h, write_of(v[l]));\n      put_io",
-     "h = num_times_plus(fresh >> l & 1 ? num_zero() : v[l].a, h, write_of(v[l]));\n      put_io"},
-    {"registers", "#define RUN 4", "#define RUN 8"},
-    {"unknown", "#define BARRIER() __syncthreads()", "#define BARRIER() __syncthread()"},
-};
-
-static const struct plant *planted;
-static const device_backend *real;
 static int text_of = -1; /* print the text of this problem */
 static bool plans_only;
 static size_t most;    /* problems to run; 0: all */
 static size_t skipped; /* problems before the first */
 
-/* the text with the mistake in it, in memory of malloc */
-static char *plant_mistake(const char *text) {
-  const size_t length = strlen(text) + 1;
-  const char *at = planted ? strstr(text, planted->from) : NULL;
-  char *out = malloc(length + 256);
-  if (!out) exit(1);
-  memcpy(out, text, length);
-  if (!planted) return out;
-  if (!at) {
-    fprintf(stderr, "the kernels have no place for the mistake '%s'\n", planted->name);
-    exit(1);
-  }
-  const size_t before = (size_t)(at - text), behind = before + strlen(planted->from);
-  strcpy(out + before, planted->to);
-  strcat(out, text + behind);
-  return out;
-}
-
-static sparc_status build_with_mistake(void *context, const char *text, bool fast, void **program) {
-  char *changed = plant_mistake(text);
-  if (text_of >= 0) {
-    fputs(changed, stdout);
-    exit(0);
-  }
-  const sparc_status status = real->build(context, changed, fast, program);
-  free(changed);
-  return status;
+static sparc_status print_text(void *context, const char *text, bool fast, void **program) {
+  (void)context, (void)fast, (void)program;
+  char *changed = text_with_mistake(text);
+  fputs(changed, stdout);
+  exit(0);
 }
 
 /* ---- problems --------------------------------------------------------------------------------------- */
@@ -162,14 +124,8 @@ int main(int argc, char **argv) {
   if (argc > 1 && strncmp(argv[1], "text:", 5) == 0) text_of = atoi(argv[1] + 5);
   plans_only = argc > 1 && strcmp(argv[1], "plans") == 0;
   device_check(device_parse(text_of >= 0 || plans_only ? "cuda" : argc > 1 ? argv[1] : "opencl", &config));
-  for (size_t i = 0; argc > 2 && i < sizeof plants / sizeof *plants; i++)
-    if (strcmp(plants[i].name, argv[2]) == 0) planted = &plants[i];
   if (argc > 3) most = (size_t)atoi(argv[3]);
   if (argc > 4) skipped = (size_t)atoi(argv[4]);
-  if (argc > 2 && !planted && strcmp(argv[2], "none") != 0) {
-    fprintf(stderr, "no mistake is called '%s'\n", argv[2]);
-    return 2;
-  }
   sparc_status status = sparc_device_open(&config, &device);
   if (status == SPARC_UNSUPPORTED) { /* Oclgrind has exact arithmetic, but does not say so */
     config.fast = 1;
@@ -179,10 +135,13 @@ int main(int argc, char **argv) {
     fprintf(stderr, "%s\n", sparc_error());
     return 1;
   }
-  device_backend changed = *device->backend;
-  real = device->backend;
-  changed.build = build_with_mistake;
-  device->backend = &changed;
+  if (argc > 2 && strcmp(argv[2], "none") != 0 && !plant_mistake(device, argv[2])) {
+    fprintf(stderr, "no mistake is called '%s'\n", argv[2]);
+    return 2;
+  }
+  device_backend printing = *device->backend;
+  printing.build = print_text;
+  if (text_of >= 0) device->backend = &printing;
   if (text_of >= 0) run_problem(&problems[text_of], 0);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_problems)};
   const int failures = cmocka_run_group_tests_name("device gate", tests, NULL, NULL);
