@@ -27,7 +27,7 @@ __all__ = ["Run", "frame", "grid"]
 
 _STAGES = ["started", "update", "validated", "checkpoint", "finished", "failed"]
 _CHOICES = {
-    "recipe": ["paper", "small", "auto"],
+    "recipe": ["paper", "small", "auto", "sized"],
     "head": ["mean", "last"],
     "class_weights": ["none", "balanced"],
     "embedding": ["none", "linear", "tanh", "symbols"],
