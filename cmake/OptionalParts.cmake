@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # OptionalParts: what is nice to have. Found or not, the build goes on; Summary.cmake reports it.
-# Sets MuJoCo_FOUND, and in the cache SLEEF_LIBRARY, MVEC_LIBRARY, SPARC_ASAN_WORKS, SPARC_TSAN_WORKS and SPARC_<TOOL>.
+# Sets MuJoCo_FOUND, MPI_C_FOUND, and in the cache SLEEF_LIBRARY, MVEC_LIBRARY, SPARC_ASAN_WORKS, SPARC_TSAN_WORKS and SPARC_<TOOL>.
 
 include(CheckCSourceCompiles)
 
@@ -17,6 +17,12 @@ if(SPARC_MUJOCO AND MuJoCo_INCLUDE_DIR AND MuJoCo_LIBRARY)
   else()
     message(WARNING "MuJoCo ${mujoco_version} is not used: the robots need 2.2 or 2.3 (Debian: libmujoco-dev)")
   endif()
+endif()
+
+# MPI, for a shared object of its own
+set(MPI_C_FOUND FALSE)
+if(SPARC_MPI)
+  find_package(MPI QUIET COMPONENTS C)
 endif()
 
 # libraries of vector functions that `sparc bench` compares the scan with

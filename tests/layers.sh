@@ -7,7 +7,7 @@ set -euo pipefail
 # From the floor up. Folders of one line do not know each other.
 layers=(
   "base"
-  "kernels io"
+  "kernels io mpi"
   "cells"
   "seq"
   "rtrl device"

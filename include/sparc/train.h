@@ -57,6 +57,9 @@ typedef struct sparc_train_config {
   double scaling;    /* deviation of a factor about 1 for each channel, */
   double window;     /* most of the steps that is left out, the rest stretched to the old length */
   double average;    /* the weights that are evaluated and saved are a moving average with this decay; 0: the last */
+
+  int shards; /* a batch is divided into so many shards, whose gradients are summed in a fixed order, so that several
+               * processes can compute them (docs/cluster.md); it must divide batch. 0 and 1: it is not divided */
 } sparc_train_config;
 
 typedef enum sparc_class_weights {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/plain_text.h"
+#include "cli/ranks.h"
 #include "io/folder_file.h"
 #include "io/json.h"
 #include "io/settings.h"
@@ -47,7 +48,8 @@ exit_code cli_run(const cli_command *command, int argc, char **argv) {
   snprintf(who, sizeof who, "sparc %s", command->name);
   argv[0] = who;
   if (command->argp && cli_refuse_unknown_options(command->argp, argc, argv)) return EXIT_USAGE;
-  return command->run(argc, argv);
+  const exit_code code = cli_ranks_enter(command, who);
+  return code == EXIT_DONE ? cli_ranks_leave(who, command->run(argc, argv)) : code;
 }
 
 exit_code cli_exit_code(sparc_status status) {

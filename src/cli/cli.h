@@ -42,10 +42,18 @@ typedef enum exit_code {
   EXIT_INTERRUPTED = 130 /* SIGINT, after saving what can be saved */
 } exit_code;
 
+/* what a command does when mpirun starts it several times */
+typedef enum cli_ranks_use {
+  CLI_ONE_RANK,  /* it refuses */
+  CLI_ALL_RANKS, /* the ranks work together (cli/ranks.h) */
+  CLI_EACH_RANK  /* every rank works for itself */
+} cli_ranks_use;
+
 typedef struct cli_command {
   const char *name, *summary;
   const struct argp *argp;                 /* NULL: its options come from tables, and cli/settings.h parses them */
   exit_code (*run)(int argc, char **argv); /* argv[0] is "sparc NAME", for messages */
+  cli_ranks_use ranks;
 } cli_command;
 
 #define CLI_DECLARE_(name) extern const cli_command command_##name;

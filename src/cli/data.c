@@ -399,4 +399,4 @@ static exit_code run_data(int argc, char **argv) {
   return code;
 }
 
-const cli_command command_data = {"data", "describe a data set or a data file", NULL, run_data};
+const cli_command command_data = {"data", "describe a data set or a data file", NULL, run_data, CLI_ONE_RANK};

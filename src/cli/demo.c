@@ -299,4 +299,5 @@ static exit_code run_demo(int argc, char **argv) {
   return code;
 }
 
-const cli_command command_demo = {"demo", "train cells on the diagnostic tasks and write a report", NULL, run_demo};
+const cli_command command_demo = {"demo", "train cells on the diagnostic tasks and write a report", NULL, run_demo,
+                                  CLI_ONE_RANK};

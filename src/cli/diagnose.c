@@ -212,4 +212,4 @@ static exit_code run_diagnose(int argc, char **argv) {
 }
 
 const cli_command command_diagnose = {"diagnose", "look inside trained cells: tables and figures", &diagnose_argp,
-                                      run_diagnose};
+                                      run_diagnose, CLI_ONE_RANK};

@@ -305,4 +305,4 @@ static exit_code run_envs(int argc, char **argv) {
   return code;
 }
 
-const cli_command command_envs = {"envs", "list, describe and play environments", &envs_argp, run_envs};
+const cli_command command_envs = {"envs", "list, describe and play environments", &envs_argp, run_envs, CLI_ONE_RANK};

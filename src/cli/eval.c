@@ -412,4 +412,4 @@ static exit_code run_eval(int argc, char **argv) {
   return cli_exit_code(status);
 }
 
-const cli_command command_eval = {"eval", "evaluate a trained model, or a baseline", NULL, run_eval};
+const cli_command command_eval = {"eval", "evaluate a trained model, or a baseline", NULL, run_eval, CLI_ONE_RANK};

@@ -54,4 +54,5 @@ static exit_code run_help(int argc, char **argv) {
   return command ? cli_run(command, 2, arguments) : EXIT_USAGE;
 }
 
-const cli_command command_help = {"help", "print the usage of a command, or this list", &help_argp, run_help};
+const cli_command command_help = {"help", "print the usage of a command, or this list", &help_argp, run_help,
+                                  CLI_EACH_RANK};

@@ -2,16 +2,20 @@
 /* info.c: `sparc info`: what this build and this machine are, or what is in safetensors files. */
 #include "base/build_info.h"
 #include "base/cpu.h"
+#include "base/error.h"
 #include "base/threads.h"
 #include "cli/cli.h"
 #include "cli/info_cells.h"
+#include "cli/ranks.h"
 #include "envs/robots.h"
 #include "io/json.h"
+#include "run/launch.h"
 #include "sparc/cell.h"
 #include "sparc/device.h"
 #include "sparc/kernels.h"
 #include "sparc/safetensors.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -292,6 +296,32 @@ static exit_code describe_file(const char *who, const char *name, bool json) {
   return EXIT_DONE;
 }
 
+/* ---- the ranks of an MPI job ---------------------------------------------------------------------- */
+
+static void print_rank(const char *who, int rank, const rank_resources *r, bool json) {
+  if (json)
+    cli_json_line(who, json_pack("{s:i, s:s, s:i, s:i, s:f, s:s, s:s}", "rank", rank, "host", r->host, "processors",
+                                 r->processors, "threads", r->threads, "memory_gb", r->memory_gb, "kernels", r->kernels,
+                                 "version", r->version));
+  else
+    printf("rank %-4d %-20s %3d processors, %3d threads by default, %.1f GB of memory, kernels %s\n", rank, r->host,
+           r->processors, r->threads, r->memory_gb, r->kernels);
+}
+
+static exit_code describe_ranks(const char *who, bool json) {
+  ranks *group = cli_ranks();
+  const int count = ranks_count(group);
+  rank_resources *all = calloc((size_t)count, sizeof *all);
+  sparc_status status = all ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for what %d ranks have", count);
+  status = ranks_agree(group, status, NULL);
+  if (status == SPARC_OK) status = launch_resources(group, all);
+  if (status != SPARC_OK) cli_message(who, "%s", sparc_error());
+  if (status == SPARC_OK && !json) printf("mpi       %s, %d ranks\n", ranks_link_of(group)->library, count);
+  for (int i = 0; i < count && status == SPARC_OK; i++) print_rank(who, i, &all[i], json);
+  free(all);
+  return cli_exit_code(status);
+}
+
 static exit_code run_info(int argc, char **argv) {
   info_settings settings = {.of_cells = {.D = 64}};
   if (argp_parse(&info_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
@@ -305,6 +335,7 @@ static exit_code run_info(int argc, char **argv) {
     }
     return code;
   }
+  if (cli_ranks()) return describe_ranks(argv[0], settings.json);
   const char *kernel;
   const sparc_status status = sparc_kernel_choose(NULL, &kernel);
   if (status != SPARC_OK) {
@@ -318,4 +349,5 @@ static exit_code run_info(int argc, char **argv) {
   return EXIT_DONE;
 }
 
-const cli_command command_info = {"info", "describe this build, or list what is in files", &info_argp, run_info};
+const cli_command command_info = {"info", "describe this build, or list what is in files", &info_argp, run_info,
+                                  CLI_ALL_RANKS};

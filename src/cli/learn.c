@@ -379,4 +379,4 @@ static exit_code run_learn(int argc, char **argv) {
   return code;
 }
 
-const cli_command command_learn = {"learn", "learn from a stream while it runs", NULL, run_learn};
+const cli_command command_learn = {"learn", "learn from a stream while it runs", NULL, run_learn, CLI_ONE_RANK};

@@ -2,9 +2,11 @@
 /* main.c: `sparc <command> [options]`. The tool's own options come before the command; everything after it
  * belongs to the command. */
 #include "cli/cli.h"
+#include "cli/ranks.h"
 
 int main(int argc, char **argv) {
   static char name[] = "sparc";
+  cli_ranks_silence();
   cli_guard_output();
   cli_guard_memory();
   argp_program_version_hook = cli_print_version;

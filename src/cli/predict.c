@@ -437,4 +437,4 @@ static exit_code run_predict(int argc, char **argv) {
   return cli_exit_code(status);
 }
 
-const cli_command command_predict = {"predict", "classify rows with a trained model", NULL, run_predict};
+const cli_command command_predict = {"predict", "classify rows with a trained model", NULL, run_predict, CLI_ONE_RANK};

@@ -399,4 +399,5 @@ static exit_code run_rl(int argc, char **argv) {
   return code;
 }
 
-const cli_command command_rl = {"rl", "train and evaluate agents by reinforcement learning", NULL, run_rl};
+const cli_command command_rl = {"rl", "train and evaluate agents by reinforcement learning", NULL, run_rl,
+                                CLI_ALL_RANKS};

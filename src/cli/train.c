@@ -5,10 +5,13 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/seeds.h"
 #include "cli/settings.h"
 #include "io/json.h"
+#include "run/launch.h"
 #include "run/provenance.h"
+#include "run/ranked.h"
 #include "run/run_settings.h"
 
 #include <signal.h>
@@ -111,11 +114,12 @@ static void show_start(train_command *t) {
 }
 
 static void show_update(const train_command *t, const sparc_update_report *r) {
-  char text[96];
+  char text[160];
   if (merit_of(t->run) == ACCURACY)
     snprintf(text, sizeof text, "loss %.4f  accuracy %.3f", r->loss, r->accuracy);
   else
     snprintf(text, sizeof text, "loss %.4f", r->loss);
+  cli_ranks_show(text, sizeof text);
   progress_step(t->progress, r->update, r->loss, text);
 }
 
@@ -320,6 +324,10 @@ static sparc_status train(train_command *t) {
   sparc_status status = find_folder(&t->config, t->folder, sizeof t->folder);
   t->config.folder = t->folder;
   if (status == SPARC_OK) status = sparc_run_create(&t->config, &t->run);
+  status = ranks_agree(cli_ranks(), status, NULL);
+  int threads = 0;
+  if (status == SPARC_OK) status = launch_threads(cli_ranks(), &threads);
+  if (status == SPARC_OK) run_join(t->run, cli_ranks(), threads);
   if (status == SPARC_OK) status = sparc_run_execute(t->run, watch, t);
   progress_finish(t->progress);
   return status;
@@ -405,7 +413,9 @@ static const char doc[] =
     "and tracking. The defaults are the paper's settings; data of classes with few examples get some more, see "
     "--recipe. The run folder gets config.json, metrics.jsonl, metrics.csv, "
     "and the checkpoints last.safetensors and best.safetensors."
-    "\vSIGINT, SIGTERM and SIGHUP save the run; --resume continues it to the bit. Exit status: 0 done, 1 a file could "
+    " Under mpirun the ranks share the work of each update, see --shards."
+    "\vSIGINT, SIGTERM, SIGHUP and SIGUSR1 save the run; --resume continues it to the bit. Exit status: 0 done, 1 a "
+    "file could "
     "not be "
     "written, 2 usage, 3 an input file is missing or malformed, 4 a number that is not finite, 130 interrupted.";
 
@@ -423,7 +433,14 @@ static exit_code run_train(int argc, char **argv) {
     interrupt_catch();
     /* a file size limit must give an error like a full disk, not a signal */
     signal(SIGXFSZ, SIG_IGN);
-    code = t.work.seeds || is_cross_validated(&t) ? run_seeds(&t) : run_one(&t);
+    const bool several = t.work.seeds || is_cross_validated(&t);
+    if (several && cli_ranks()) {
+      cli_message(t.who, "--%s does not run on several ranks; start it without mpirun",
+                  t.work.seeds ? "seeds" : "folds");
+      code = EXIT_USAGE;
+    } else {
+      code = several ? run_seeds(&t) : run_one(&t);
+    }
   } else {
     code = report_failure(&t, status);
   }
@@ -431,4 +448,4 @@ static exit_code run_train(int argc, char **argv) {
   return code;
 }
 
-const cli_command command_train = {"train", "train a network on a data set or a task", NULL, run_train};
+const cli_command command_train = {"train", "train a network on a data set or a task", NULL, run_train, CLI_ALL_RANKS};

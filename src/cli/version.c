@@ -23,4 +23,4 @@ static exit_code run_version(int argc, char **argv) {
   return EXIT_DONE;
 }
 
-const cli_command command_version = {"version", "print the version", &version_argp, run_version};
+const cli_command command_version = {"version", "print the version", &version_argp, run_version, CLI_EACH_RANK};

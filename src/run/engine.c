@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "io/folder_file.h"
 #include "io/near_path.h"
+#include "run/ranked.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +22,13 @@ static void tell(run_engine *e, sparc_run_stage stage, const char *message) {
   if (e->ops->tell) e->ops->tell(e->run, stage, message);
 }
 
+/* a file is that of one process */
 static bool is_written(const run_engine *e) { return engine_has_folder(e) || (e->place.file && !e->place.read_only); }
+
+void engine_join(run_engine *e, ranks *group, int threads) {
+  e->group = group;
+  e->threads = threads;
+}
 
 static const char *checkpoint_path(const run_engine *e) {
   return engine_has_folder(e) ? e->folder.last : e->place.file;
@@ -115,7 +122,12 @@ static sparc_status write_provenance(run_engine *e) {
 }
 
 sparc_status engine_save(run_engine *e) {
-  if (!is_written(e)) return SPARC_OK;
+  const sparc_status gathered = e->group && e->ops->gather ? e->ops->gather(e->run) : SPARC_OK;
+  if (gathered != SPARC_OK) return gathered;
+  if (!is_written(e)) {
+    if (e->group) e->saved = e->done; /* by rank 0 */
+    return SPARC_OK;
+  }
   sparc_status status = engine_has_folder(e) ? metrics_flush(&e->metrics) : SPARC_OK;
   if (status == SPARC_OK) status = e->ops->save(e->run, checkpoint_path(e));
   count_time(e);
@@ -164,14 +176,28 @@ static sparc_status open_folder(run_engine *e) {
   return engine_written(e, status);
 }
 
+/* rank 0 begins first: what others read, it may have to lock or to make */
+static sparc_status begin_on_ranks(run_engine *e) {
+  const bool first = ranks_number(e->group) == 0;
+  sparc_status status = ranks_agree(e->group, look_for_run(e), NULL);
+  if (status == SPARC_OK && !e->ops->shards) status = fail(SPARC_UNSUPPORTED, "this kind of run has no ranks");
+  if (status == SPARC_OK) status = ranked_check(e);
+  if (status != SPARC_OK) return status;
+  if (first) status = e->continues ? restore(e) : begin_fresh(e);
+  status = ranks_agree(e->group, status, NULL);
+  if (status == SPARC_OK && !first) status = e->continues ? restore(e) : e->ops->create(e->run);
+  return e->place.folder ? ranked_see_folder(e, status) : ranks_agree(e->group, status, NULL);
+}
+
 sparc_status engine_begin(run_engine *e) {
-  sparc_status status = look_for_run(e);
-  if (status == SPARC_OK) status = e->continues ? restore(e) : begin_fresh(e);
+  sparc_status status = e->group ? begin_on_ranks(e) : look_for_run(e);
+  if (status == SPARC_OK && !e->group) status = e->continues ? restore(e) : begin_fresh(e);
   if (status != SPARC_OK) return status;
   e->begun = true;
   e->clock = seconds_now();
   if (engine_has_folder(e)) status = open_folder(e);
-  return status == SPARC_OK && e->ops->recall ? e->ops->recall(e->run) : status;
+  const bool recalls = e->ops->recall && ranks_number(e->group) == 0;
+  return status == SPARC_OK && recalls ? e->ops->recall(e->run) : status;
 }
 
 /* ---- steps ---------------------------------------------------------------------------------------- */

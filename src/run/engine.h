@@ -6,10 +6,14 @@
  * operations. The order at a checkpoint is metrics, what the kind measures and writes besides, the checkpoint,
  * provenance, each complete before the next: whatever a kill in between loses is made again, bit by bit, from the last
  * checkpoint before it.
+ *
+ * Several ranks (base/ranks.h) may do a run together. Rank 0 alone writes; operations run on all ranks, and those that
+ * exchange something do so by themselves.
  */
 #ifndef SPARC_RUN_ENGINE_H
 #define SPARC_RUN_ENGINE_H
 
+#include "base/ranks.h"
 #include "run/folder.h"
 #include "run/lock.h"
 #include "run/metrics.h"
@@ -31,6 +35,8 @@ typedef struct run_ops {
   json_t *(*config)(const void *run);             /* config.json; NULL: no memory. Of a folder only */
   provenance (*provenance)(const void *run);      /* what it is made of. Of a folder only */
   long (*work)(const void *run, long steps);      /* `done` of provenance for so many steps; may be NULL: steps */
+  int (*shards)(const void *run);                 /* that ranks share; NULL: it runs on one only */
+  sparc_status (*gather)(void *run);              /* brings to rank 0 what `save` writes; may be NULL */
   sparc_status (*recall)(void *run);              /* takes from the metrics what checkpoints do not have; may be NULL */
   sparc_status (*advance)(void *run, long *done, bool *due); /* one step; due: a checkpoint follows */
   sparc_status (*measure)(void *run);                        /* before a checkpoint that is due; may be NULL */
@@ -42,7 +48,9 @@ typedef struct run_ops {
 
 typedef struct run_engine {
   const run_ops *ops;
-  void *run; /* of the kind */
+  void *run;    /* of the kind */
+  ranks *group; /* NULL: one process */
+  int threads;  /* of a rank, where the configuration leaves them open */
   run_place place;
   run_folder folder;
   uint64_t seed; /* that metrics name */
@@ -59,12 +67,19 @@ typedef struct run_engine {
 } run_engine;
 
 static inline bool place_resumes(const run_place *p) { return p->resume || p->resume_or_create; }
-static inline bool engine_has_folder(const run_engine *e) { return e->place.folder != NULL; }
+/* whether this process writes to a folder */
+static inline bool engine_has_folder(const run_engine *e) {
+  return e->place.folder != NULL && ranks_number(e->group) == 0;
+}
+static inline int engine_threads(const run_engine *e, int asked) { return asked > 0 ? asked : e->threads; }
 
 /* engine_open fills in names and looks whether there is something to continue; nothing is written. The strings of the
  * place must outlive the engine. */
 sparc_status engine_open(run_engine *e, const run_ops *ops, void *run, const run_place *place);
 void engine_close(run_engine *e); /* a zeroed one is fine, too */
+
+/* engine_join makes a run that has not begun one of a group, which must outlive it */
+void engine_join(run_engine *e, ranks *group, int threads);
 
 /* engine_execute begins, unless that is done, and advances until the run is over, stopped or failed */
 sparc_status engine_execute(run_engine *e);

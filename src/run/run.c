@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "io/dtype.h"
 #include "run/engine.h"
+#include "run/ranked.h"
 #include "run/read_settings.h"
 #include "run/run_settings.h"
 #include "run/start.h"
@@ -32,6 +33,8 @@ struct sparc_run {
 };
 
 static bool has_folder(const sparc_run *run) { return engine_has_folder(&run->engine); }
+
+static int threads_of(const sparc_run *run) { return engine_threads(&run->engine, run->config.train.threads); }
 
 static bool has_targets(const sparc_run *run) { return run->data.preprocessing.targets > 0; }
 
@@ -235,7 +238,7 @@ static sparc_status save(void *kind, const char *path) {
 static provenance describe(const void *kind) {
   const sparc_run *run = kind;
   const run_data *d = &run->data;
-  provenance p = provenance_of_build(run->config.train.network.kernel, run->config.train.threads);
+  provenance p = provenance_of_build(run->config.train.network.kernel, threads_of(run));
   snprintf(p.data, sizeof p.data, "%08lx", d->identity);
   snprintf(p.split, sizeof p.split, "%s", protocol_of(run));
   snprintf(p.departure, sizeof p.departure, "%s", d->split.differs);
@@ -250,7 +253,9 @@ static json_t *config_json(const void *kind) { return run_config_json(&((const s
 
 static sparc_status create(void *kind) {
   sparc_run *run = kind;
-  const sparc_status status = sparc_trainer_create(&run->config.train, &run->data.fit, &run->trainer);
+  sparc_train_config train = run->config.train;
+  train.threads = threads_of(run);
+  const sparc_status status = trainer_create(&train, &run->data.fit, run->engine.group, &run->trainer);
   if (status != SPARC_OK || !run->config.from) return status;
   const bool head = start_has_head(&run->start, &run->head, &run->data.preprocessing);
   run->result.new_head = !head;
@@ -328,7 +333,7 @@ static sparc_status move_end(sparc_run *run, const run_end *then) {
   const sparc_run_config *c = &run->config;
   const sparc_status status = trainer_reschedule(run->trainer, c->train.updates, -1);
   if (status != SPARC_OK || (c->train.updates == then->updates && c->patience == then->patience)) return status;
-  return engine_write_config(&run->engine);
+  return has_folder(run) ? engine_write_config(&run->engine) : SPARC_OK;
 }
 
 static sparc_status restore(void *kind, long *done) {
@@ -340,7 +345,7 @@ static sparc_status restore(void *kind, long *done) {
   if (status != SPARC_OK) return status;
   status = read_extras(run);
   if (status == SPARC_OK)
-    status = sparc_trainer_restore(folder->last, &run->data.fit, run->config.train.threads, &run->trainer);
+    status = trainer_restore(folder->last, &run->data.fit, threads_of(run), run->engine.group, &run->trainer);
   if (status == SPARC_OK) status = compare_config(run, sparc_trainer_config_of(run->trainer), &then);
   if (status != SPARC_OK) return run_folder_blame(folder, status);
   *done = sparc_trainer_updates_done(run->trainer);
@@ -435,7 +440,7 @@ static sparc_status advance(void *kind, long *done, bool *due) {
   enum { LOGS_PER_VALIDATION = 50 };
   sparc_run *run = kind;
   sparc_update_report report;
-  sparc_status status = sparc_trainer_update(run->trainer, &report);
+  sparc_status status = trainer_update(run->trainer, &run->engine.stop, &report);
   if (status != SPARC_OK) return status;
   *done = report.update;
   tell(run, &(sparc_run_event){.stage = SPARC_RUN_UPDATE, .run = run, .update = &report});
@@ -466,7 +471,7 @@ static bool is_over(const void *kind) {
 
 static sparc_status measure_test(sparc_run *run) {
   sparc_model *model;
-  sparc_status status = sparc_model_load(run->engine.folder.best, run->config.train.threads, &model);
+  sparc_status status = sparc_model_load(run->engine.folder.best, threads_of(run), &model);
   if (status == SPARC_OK) status = sparc_model_evaluate(model, &run->data.test, &run->result.test);
   sparc_model_free(model);
   return status;
@@ -493,10 +498,15 @@ static sparc_status conclude(void *kind) {
   return SPARC_OK;
 }
 
+static int count_shards(const void *kind) { return trainer_shards(&((const sparc_run *)kind)->config.train); }
+
+void run_join(sparc_run *run, ranks *group, int threads) { engine_join(&run->engine, group, threads); }
+
 static const run_ops training = {.create = create,
                                  .restore = restore,
                                  .config = config_json,
                                  .provenance = describe,
+                                 .shards = count_shards,
                                  .advance = advance,
                                  .measure = measure,
                                  .save = save,

@@ -243,6 +243,7 @@ sparc_status run_settle(sparc_run_config *c, const run_data *d, char options[CEL
   settle_training(&c->train, d->task);
   if (d->task && c->budget == 0) c->budget = d->task->training.state;
   settings_fill(&form, d->task ? USUAL_TASK : USUAL_DATA);
+  if (c->train.shards == 1) c->train.shards = 0; /* the same, and not written */
   settle_network(&c->train.network, d, c->head, head);
   if (c->validate_every == 0) c->validate_every = c->train.updates / 10 < 500 ? c->train.updates / 10 : 500;
   if (c->validate_every < 1) c->validate_every = 1;

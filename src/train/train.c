@@ -6,12 +6,17 @@
  * needs besides weights, moments and averages is the number of updates done. Batch n takes places n * batch,
  * n * batch + 1, ... of the endless sequence of epochs.
  *
+ * A batch of several shards is computed shard by shard, by whichever rank owns it: `batch` holds one of them. Row r of
+ * shard s is row s * (batch / shards) + r of the batch, for its example and its augmentation; dropout masks follow from
+ * update and shard. Every rank then takes the same step along the same sum.
+ *
  * With an average, what is evaluated and saved is a moving average of the weights (nn/optimiser_step.h).
  */
 #include "train/train.h"
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/shard_sum.h"
 #include "nn/head.h"
 #include "nn/optimiser_step.h"
 #include "sparc/random.h"
@@ -24,12 +29,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* what a shard contributes to the report of an update */
+typedef struct shard_part {
+  double loss, right;
+} shard_part;
+
 struct sparc_trainer {
   sparc_train_config config; /* its strings belong to the network */
   sparc_network *network;
   sparc_samples samples;
   long update;   /* updates done */
-  batch *batch;  /* of training */
+  batch *batch;  /* of training: one shard */
   batch *passes; /* of going through samples of another shape; made when needed */
   int *order;    /* (samples.count): the examples in the order of this epoch */
   uint64_t epoch;
@@ -39,8 +49,12 @@ struct sparc_trainer {
   float *before;              /* all of these, from before the update */
   float *gradient, *prepared; /* (params), (prepared) of sparc_network_sizes */
   float *prepared_average;    /* (prepared); NULL: as average */
-  double *class_weight;       /* (outputs); NULL: 1 for all */
-  float *room;                /* (longest, channels), of augmentation */
+  int shards;
+  ranks *group;         /* NULL: one process */
+  shard_sum sum;        /* of several shards */
+  shard_part *part;     /* (2, shards): of all, and room to send those of this rank from */
+  double *class_weight; /* (outputs); NULL: 1 for all */
+  float *room;          /* (longest, channels), of augmentation */
   void *memory;
 };
 
@@ -98,6 +112,8 @@ static void carve(arena *a, sparc_trainer *t) {
   if (t->config.average > 0) t->average = arena_take(a, t->params, sizeof *t->average);
   t->before = arena_take(a, (t->config.average > 0 ? 4 : 3) * t->params, sizeof *t->before);
   t->gradient = arena_take(a, t->params, sizeof *t->gradient);
+  t->part = arena_take(a, 2 * (size_t)t->shards, sizeof *t->part);
+  if (t->shards > 1) shard_sum_carve(a, &t->sum);
   t->prepared = arena_take(a, sparc_network_sizes_of(t->network).prepared, sizeof *t->prepared);
   if (t->config.average > 0)
     t->prepared_average = arena_take(a, sparc_network_sizes_of(t->network).prepared, sizeof *t->prepared_average);
@@ -163,8 +179,18 @@ static augmentation augmentation_of(const sparc_trainer *t) {
   return (augmentation){.jitter = t->config.jitter, .scaling = t->config.scaling, .window = t->config.window};
 }
 
+int trainer_shards(const sparc_train_config *config) { return config->shards > 1 ? config->shards : 1; }
+
+static sparc_status check_shards(const sparc_trainer *t) {
+  if (t->config.batch % t->shards != 0)
+    return fail(SPARC_INVALID, "shards is %d, expected a divisor of batch, which is %d", t->shards, t->config.batch);
+  if (t->shards % ranks_count(t->group) != 0)
+    return fail(SPARC_INVALID, "shards is %d, expected a multiple of the %d ranks", t->shards, ranks_count(t->group));
+  return SPARC_OK;
+}
+
 /* everything but the weights; NULL on failure. The network is the trainer's from here on, whatever happens. */
-static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc_samples *samples,
+static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc_samples *samples, ranks *group,
                                    sparc_network *network, sparc_status *status) {
   sparc_trainer *t = sparc_alloc(sizeof *t);
   if (!t) {
@@ -172,7 +198,12 @@ static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc
     *status = fail(SPARC_NO_MEMORY, "no memory for a trainer");
     return NULL;
   }
-  *t = (sparc_trainer){.config = *config, .network = network, .params = sparc_network_sizes_of(network).params};
+  *t = (sparc_trainer){.config = *config,
+                       .network = network,
+                       .params = sparc_network_sizes_of(network).params,
+                       .shards = trainer_shards(config),
+                       .group = group};
+  t->sum = (shard_sum){.group = group, .width = t->params, .shards = t->shards, .threads = config->threads};
   t->config.network = sparc_network_config_of(network);
   *status = check_samples(network, samples);
   if (*status == SPARC_OK) {
@@ -181,8 +212,10 @@ static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc
     *status = check_examples(network, &source);
   }
   if (*status == SPARC_OK) *status = check_regularisation(t, samples);
+  if (*status == SPARC_OK) *status = check_shards(t);
   if (*status == SPARC_OK)
-    *status = batch_create(network, (size_t)config->batch, (size_t)samples->longest, config->threads, &t->batch);
+    *status = batch_create(network, (size_t)(config->batch / t->shards), (size_t)samples->longest, config->threads,
+                           &t->batch);
   if (*status == SPARC_OK) *status = allocate(t);
   if (*status != SPARC_OK) {
     sparc_trainer_free(t);
@@ -211,7 +244,8 @@ static sparc_status finish(sparc_trainer *t, sparc_status status, sparc_trainer 
   return status;
 }
 
-sparc_status sparc_trainer_create(const sparc_train_config *config, const sparc_samples *samples, sparc_trainer **out) {
+sparc_status trainer_create(const sparc_train_config *config, const sparc_samples *samples, ranks *group,
+                            sparc_trainer **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the trainer");
   *out = NULL;
   if (!config) return fail(SPARC_INVALID, "config is NULL");
@@ -219,11 +253,15 @@ sparc_status sparc_trainer_create(const sparc_train_config *config, const sparc_
   sparc_status status = check_train_config(config);
   if (status == SPARC_OK) status = sparc_network_create(&config->network, &network);
   if (status != SPARC_OK) return status;
-  sparc_trainer *t = make_trainer(config, samples, network, &status);
+  sparc_trainer *t = make_trainer(config, samples, group, network, &status);
   if (!t) return status;
   status = sparc_network_init(t->network, config->seed, t->weights);
   if (status == SPARC_OK && t->average) memcpy(t->average, t->weights, t->params * sizeof *t->average);
   return finish(t, status, out);
+}
+
+sparc_status sparc_trainer_create(const sparc_train_config *config, const sparc_samples *samples, sparc_trainer **out) {
+  return trainer_create(config, samples, NULL, out);
 }
 
 sparc_status trainer_begin_with(sparc_trainer *t, const checkpoint *file, bool head) {
@@ -259,13 +297,26 @@ const sparc_train_config *sparc_trainer_config_of(const sparc_trainer *t) { retu
 
 /* ---- one update -------------------------------------------------------------------------------- */
 
-static void choose_examples(sparc_trainer *t) {
-  const uint64_t first = (uint64_t)t->update * t->batch->B, count = (uint64_t)t->samples.count;
-  for (size_t i = 0; i < t->batch->B; i++) {
-    const uint64_t epoch = (first + i) / count;
-    if (epoch != t->epoch) shuffle_epoch(t, epoch);
-    t->batch->index[i] = t->order[(first + i) % count];
-  }
+/* the example in a row of the batch */
+static int example_at(sparc_trainer *t, size_t row) {
+  const uint64_t place = (uint64_t)t->update * (uint64_t)t->config.batch + row, count = (uint64_t)t->samples.count;
+  if (place / count != t->epoch) shuffle_epoch(t, place / count);
+  return t->order[place % count];
+}
+
+static void choose_examples(sparc_trainer *t, int shard) {
+  for (size_t i = 0; i < t->batch->B; i++) t->batch->index[i] = example_at(t, (size_t)shard * t->batch->B + i);
+}
+
+/* which part of the mean over the batch the loaded shard is: its terms of the loss by those of all */
+static double share_of_shard(sparc_trainer *t) {
+  if (t->shards == 1) return 1;
+  if (!t->batch->steps) return 1 / (double)t->shards;
+  double steps = 0, own = 0;
+  for (int row = 0; row < t->config.batch; row++)
+    steps += t->samples.at(t->samples.source, example_at(t, (size_t)row)).length;
+  for (size_t i = 0; i < t->batch->B; i++) own += t->batch->length[i];
+  return own / steps;
 }
 
 /* the sentence of the last failure once more, behind what failed and before the weight that may have run away */
@@ -287,13 +338,14 @@ static double rate_of(const sparc_trainer *t) {
   return sparc_schedule_rate(&rates, t->update);
 }
 
-/* the gradient of the batch whose outputs have been computed */
-static sparc_status differentiate(sparc_trainer *t, const sparc_dropout *dropout) {
+/* adds the gradient of the shard whose outputs have been computed */
+static sparc_status differentiate(sparc_trainer *t, const sparc_dropout *dropout, double share, float *dparams) {
   batch *b = t->batch;
-  memset(t->gradient, 0, t->params * sizeof *t->gradient);
+  const size_t outputs = b->B * (b->steps ? b->T : 1) * b->K;
+  for (size_t i = 0; share != 1 && i < outputs; i++) b->doutput[i] = (float)(share * (double)b->doutput[i]);
   const sparc_network_sequence sequence = batch_sequence(b, dropout);
   const float *const doutputs[] = {b->doutput};
-  const sparc_network_gradient gradient = {.doutputs = doutputs, .dparams = t->gradient};
+  const sparc_network_gradient gradient = {.doutputs = doutputs, .dparams = dparams};
   return sparc_network_backward(b->plan, t->prepared, &sequence, &gradient, b->work);
 }
 
@@ -311,34 +363,63 @@ static sparc_status refuse_loss(sparc_trainer *t, const sparc_dropout *dropout, 
 }
 
 /* the loaded examples as augmentation changes them */
-static void augment_batch(sparc_trainer *t) {
+static void augment_shard(sparc_trainer *t, int shard) {
   const augmentation how = augmentation_of(t);
   const batch *b = t->batch;
   for (size_t row = 0; augments(&how) && row < b->B; row++)
-    augment(&how, t->config.seed, (uint64_t)t->update, row, (size_t)b->length[row], b->C, b->x + row * b->T * b->C,
-            t->room);
+    augment(&how, t->config.seed, (uint64_t)t->update, (size_t)shard * b->B + row, (size_t)b->length[row], b->C,
+            b->x + row * b->T * b->C, t->room);
 }
 
-sparc_status trainer_differentiate(sparc_trainer *t, sparc_update_report *report) {
+static sparc_status differentiate_shard(sparc_trainer *t, int shard, float *dparams, shard_part *part) {
   batch *b = t->batch;
-  const sparc_dropout dropout = {.seed = t->config.seed, .update = (uint64_t)t->update};
+  const sparc_dropout dropout = {.seed = t->config.seed,
+                                 .update = (uint64_t)t->update * (uint64_t)t->shards + (uint64_t)shard};
   const example_source source = source_of(&t->samples);
-  choose_examples(t);
+  choose_examples(t, shard);
   sparc_status status = batch_load(b, &source);
-  if (status == SPARC_OK) augment_batch(t);
+  if (status == SPARC_OK) augment_shard(t, shard);
   const sparc_network_sequence sequence = batch_sequence(b, &dropout);
   if (status == SPARC_OK) status = sparc_network_forward(b->plan, t->prepared, &sequence, b->work);
   if (status != SPARC_OK) return status;
-  const size_t right = batch_right(b, b->B); /* before the loss rearranges the outputs */
-  *report = (sparc_update_report){.update = t->update + 1,
-                                  .accuracy = (double)right / (double)b->B,
-                                  .loss = batch_loss(b, b->B, true),
-                                  .rate = rate_of(t)};
-  if (!isfinite(report->loss)) return refuse_loss(t, &dropout, report->loss);
-  return differentiate(t, &dropout);
+  part->right = (double)batch_right(b, b->B); /* before the loss rearranges the outputs */
+  const double loss = batch_loss(b, b->B, true), share = share_of_shard(t);
+  if (!isfinite(loss)) return refuse_loss(t, &dropout, loss);
+  part->loss = share * loss;
+  return differentiate(t, &dropout, share, dparams);
 }
 
-float *trainer_gradient(sparc_trainer *t) { return t->gradient; }
+/* the gradient of all shards, those of the other ranks included, and what they report */
+static sparc_status differentiate_shards(sparc_trainer *t, bool *stop) {
+  const shard_range own = t->sum.own;
+  sparc_status status = SPARC_OK;
+  shard_sum_begin(&t->sum);
+  for (int s = own.first; s < own.end && status == SPARC_OK; s++) {
+    status = differentiate_shard(t, s, shard_sum_leaf(&t->sum), &t->part[s]);
+    if (status == SPARC_OK) shard_sum_add(&t->sum, s);
+  }
+  status = ranks_agree(t->group, status, stop);
+  if (status != SPARC_OK || !t->group) return status == SPARC_OK ? shard_sum_finish(&t->sum, t->gradient) : status;
+  const size_t count = (size_t)(own.end - own.first);
+  shard_part *mine = t->part + t->shards;
+  memcpy(mine, t->part + own.first, count * sizeof *mine);
+  status = ranks_gather(t->group, mine, count * sizeof *mine, t->part);
+  return status == SPARC_OK ? shard_sum_finish(&t->sum, t->gradient) : status;
+}
+
+sparc_status trainer_differentiate(sparc_trainer *t, bool *stop, sparc_update_report *report) {
+  memset(t->gradient, 0, t->params * sizeof *t->gradient);
+  const sparc_status status =
+      t->shards > 1 ? differentiate_shards(t, stop) : differentiate_shard(t, 0, t->gradient, t->part);
+  if (status != SPARC_OK) return status;
+  *report = (sparc_update_report){.update = t->update + 1, .rate = rate_of(t)};
+  for (int s = 0; s < t->shards; s++) {
+    report->loss += t->part[s].loss;
+    report->accuracy += t->part[s].right;
+  }
+  report->accuracy /= (double)t->config.batch;
+  return SPARC_OK;
+}
 
 sparc_status trainer_apply(sparc_trainer *t, sparc_update_report *report) {
   sparc_adam_config adam = sparc_adam_defaults();
@@ -366,9 +447,12 @@ sparc_status trainer_apply(sparc_trainer *t, sparc_update_report *report) {
 }
 
 sparc_status sparc_trainer_update(sparc_trainer *t, sparc_update_report *report) {
-  if (!t) return fail(SPARC_INVALID, "trainer is NULL");
+  return t ? trainer_update(t, NULL, report) : fail(SPARC_INVALID, "trainer is NULL");
+}
+
+sparc_status trainer_update(sparc_trainer *t, bool *stop, sparc_update_report *report) {
   sparc_update_report made = {.update = 0};
-  sparc_status status = trainer_differentiate(t, &made);
+  sparc_status status = trainer_differentiate(t, stop, &made);
   if (status == SPARC_OK) status = trainer_apply(t, &made);
   if (status == SPARC_OK && report) *report = made;
   return status;
@@ -411,14 +495,15 @@ sparc_status sparc_trainer_save(const sparc_trainer *t, const sparc_preprocessin
   return checkpoint_write(path, &content);
 }
 
-static sparc_status restore(checkpoint *c, const sparc_samples *samples, int threads, sparc_trainer **out) {
+static sparc_status restore(checkpoint *c, const sparc_samples *samples, int threads, ranks *group,
+                            sparc_trainer **out) {
   if (samples->count != c->state.examples)
     return fail(SPARC_INVALID, "samples.count is %d, but '%.200s' was trained on %d examples", samples->count, c->path,
                 c->state.examples);
   sparc_train_config config = c->state.config;
   config.threads = threads;
   sparc_status status;
-  sparc_trainer *t = make_trainer(&config, samples, c->network, &status);
+  sparc_trainer *t = make_trainer(&config, samples, group, c->network, &status);
   if (t) {
     t->update = c->state.update;
     status = checkpoint_read(c, t->average ? t->average : t->weights, t->moments);
@@ -430,21 +515,26 @@ static sparc_status restore(checkpoint *c, const sparc_samples *samples, int thr
 }
 
 static sparc_status restore_file(const char *path, const sparc_samples *samples, const sparc_layer_kind *const *kinds,
-                                 int threads, sparc_trainer **out) {
+                                 int threads, ranks *group, sparc_trainer **out) {
   if (threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", threads);
   checkpoint c;
   sparc_status status = checkpoint_open_kinds(path, kinds, true, &c);
   if (status != SPARC_OK) return status;
-  status = restore(&c, samples, threads, out);
+  status = restore(&c, samples, threads, group, out);
   checkpoint_close(&c);
   return status;
 }
 
-sparc_status sparc_trainer_restore(const char *path, const sparc_samples *samples, int threads, sparc_trainer **out) {
+sparc_status trainer_restore(const char *path, const sparc_samples *samples, int threads, ranks *group,
+                             sparc_trainer **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the trainer");
   *out = NULL;
   if (!path || !samples) return fail(SPARC_INVALID, "%s is NULL", path ? "samples" : "path");
-  return restore_file(path, samples, NULL, threads, out);
+  return restore_file(path, samples, NULL, threads, group, out);
+}
+
+sparc_status sparc_trainer_restore(const char *path, const sparc_samples *samples, int threads, sparc_trainer **out) {
+  return trainer_restore(path, samples, threads, NULL, out);
 }
 
 sparc_status sparc_trainer_restore_kinds(const char *path, const sparc_samples *samples,
@@ -453,5 +543,5 @@ sparc_status sparc_trainer_restore_kinds(const char *path, const sparc_samples *
   *out = NULL;
   if (!path || !samples || !kinds)
     return fail(SPARC_INVALID, "%s is NULL", !path ? "path" : samples ? "kinds" : "samples");
-  return restore_file(path, samples, kinds, threads, out);
+  return restore_file(path, samples, kinds, threads, NULL, out);
 }

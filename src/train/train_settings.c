@@ -2,6 +2,8 @@
 /* train_settings.c: the tables, with the paper's settings as defaults. */
 #include "train/train_settings.h"
 
+#include "base/shard_sum.h"
+
 #include "sparc/train.h"
 
 #define NETWORK(member)  offsetof(sparc_network_config, member)
@@ -303,6 +305,19 @@ static const setting training_rows[] = {
      .group = regularisation,
      .argument = "X",
      .help = "Decay of a moving average of the weights, which takes the place of the last ones"},
+    {.name = "shards",
+     .key = "train.shards",
+     .later = true,
+     .type = SETTING_INT,
+     .commands = COMMAND_TRAIN,
+     .offset = TRAINING(shards),
+     .low = 0,
+     .high = SHARDS_MAX,
+     .usual = {"0"},
+     .group = training,
+     .argument = "S",
+     .help = "Divide every batch into S shards, which the ranks of an MPI job share; results depend on S, but not on "
+             "the number of ranks (0: it is not divided)"},
     {.name = "cosine",
      .key = "train.cosine",
      .type = SETTING_INT,

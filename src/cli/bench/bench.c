@@ -304,4 +304,5 @@ static exit_code run_bench(int argc, char **argv) {
   return printer.worst;
 }
 
-const cli_command command_bench = {"bench", "measure speed beside the limits of this machine", &bench_argp, run_bench};
+const cli_command command_bench = {"bench", "measure speed beside the limits of this machine", &bench_argp, run_bench,
+                                   CLI_ALL_RANKS};

@@ -176,4 +176,5 @@ static exit_code run_check(int argc, char **argv) {
   return code == EXIT_DONE && report->beyond > 0 ? EXIT_FAILED : code;
 }
 
-const cli_command command_check = {"check", "compare every path with golden vectors", &check_argp, run_check};
+const cli_command command_check = {"check", "compare every path with golden vectors", &check_argp, run_check,
+                                   CLI_ONE_RANK};

@@ -483,4 +483,5 @@ static exit_code run_lab(int argc, char **argv) {
   return in.verb->alone && (!in.options.target || !in.verb->with) ? in.verb->alone(&in.options) : work(&in);
 }
 
-const cli_command command_lab = {"lab", "run experiments: tasks by methods by seeds", &lab_argp, run_lab};
+const cli_command command_lab = {"lab", "run experiments: tasks by methods by seeds", &lab_argp, run_lab,
+                                 CLI_EACH_RANK};

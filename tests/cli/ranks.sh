@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# ranks.sh: one run on several ranks of an MPI job: the same bits for every number of ranks and threads, after kills, too;
+# signals, failures, and one message for all ranks. Skipped (77) without mpirun or without MPI in the build.
+# SPARC_KILLS is the number of kills at random moments, 3 by default.
+# shellcheck source=tests/cli/common.bash
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+unset SPARC_DATA
+if ! command -v mpirun >/dev/null || [ ! -e "$(dirname "$SPARC")/sparc-mpi.so" ] || [ -n "${SPARC_SANITIZE:-}" ]; then
+  echo "skipped: there is no mpirun, no sparc-mpi.so, or a sanitizer"
+  exit 77
+fi
+cd "$scratch"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers
+export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_timeout=30
+launch=(mpirun)
+if mpirun --version | grep -q 'Open MPI'; then launch+=(--oversubscribe --bind-to none --quiet); fi
+
+# on N ARGUMENT...: the tool on N ranks
+on() {
+  local ranks=$1
+  shift
+  timeout 120 "${launch[@]}" -n "$ranks" "$SPARC" "$@"
+}
+# refuse_on N CODE SENTENCE ARGUMENT...: all ranks end with the code, and there is one message
+refuse_on() {
+  local ranks=$1 code=$2 sentence=$3 got=0
+  shift 3
+  on "$ranks" "$@" >out 2>err || got=$?
+  check_refusal "$code" "$sentence" "$got"
+}
+check_refusal() {
+  grep '^sparc ' err >messages || true
+  cp out err "$scratch" 2>/dev/null || true
+  [ "$3" = "$1" ] || fail "exit code $3, expected $1: $2"
+  grep -qF -- "$2" messages || fail "no message says: $2"
+  [ "$(wc -l <messages)" = 1 ] || fail "there are $(wc -l <messages) messages, expected one: $2"
+}
+same() { cmp "$1" "$2" || fail "$1 and $2 differ"; }
+
+# ---- every cell, classes and numbers: a plain process and 1, 2 and 4 ranks, with 1 and 2 threads
+for cell in sparc lru rtu rglru gateloop gru mamba3; do
+  for task in event-order tracking; do
+    options=(train "$task" --cell "$cell" --modes 8 --updates 6 --validate-every 3 --batch 8 --shards 4 --seed 5 --quiet)
+    "$SPARC" "${options[@]}" --out plain --force --threads 2 >/dev/null
+    for ranks in 1 2 4; do
+      on $ranks "${options[@]}" --out ranks --force --threads $((1 + ranks % 4 / 2)) >/dev/null
+      for file in last.safetensors best.safetensors metrics.jsonl; do same plain/$file ranks/$file; done
+    done
+  done
+done
+
+# ---- layers, dropout, augmentation, averages, class weights and labels by step; shards that are no power of two
+csv=labelled.csv
+{
+  echo a,b,label
+  for i in $(seq 60); do echo "0.$((i * 37 % 100)),0.$((i * 53 % 97)),$((i % 3))"; done
+} >$csv
+options=(train $csv --label label --layers 2 --width 8 --modes 4 --dropout 0.2 --updates 8 --validate-every 4 --batch 12
+  --shards 12 --jitter 0.1 --smoothing 0.1 --average 0.9 --class-weights balanced --quiet)
+"$SPARC" "${options[@]}" --out plain --force >/dev/null
+for ranks in 2 3 4; do
+  on $ranks "${options[@]}" --out ranks --force >/dev/null
+  for file in last.safetensors best.safetensors metrics.jsonl config.json; do same plain/$file ranks/$file; done
+done
+# shards are a setting: they change the bits, and 1 is as none
+"$SPARC" "${options[@]}" --shards 1 --out one --force >/dev/null
+"$SPARC" "${options[@]}" --shards 0 --out none --force >/dev/null
+same one/last.safetensors none/last.safetensors
+! cmp -s one/last.safetensors plain/last.safetensors || fail "shards change nothing"
+expect 2 train $csv --label label --shards 5 --batch 12 --out odd
+complains "shards is 5, expected a divisor of batch, which is 12"
+
+# ---- what is refused, once for all ranks
+small=(train tracking --modes 4 --updates 4 --batch 12 --quiet)
+refuse_on 2 2 "2 ranks have nothing to share, as a batch is not divided: --shards 2 divides it" "${small[@]}" --out no
+refuse_on 4 2 "4 ranks cannot share 6 shards evenly, expected 1, 2, 3 or 6 ranks, or --shards 8" "${small[@]}" --shards 6 --out no
+refuse_on 2 3 "there is no file 'nothing'" train nothing --shards 2
+refuse_on 2 2 "'plain' holds a run already" "${small[@]}" --shards 2 --out plain
+refuse_on 2 2 "start it without mpirun" eval plain tracking
+refuse_on 2 2 "start it without mpirun" "${small[@]}" --shards 2 --seeds 2
+[ ! -e no ] || fail "a refused run made a folder"
+# two COMMAND... -- COMMAND...: rank 0 and rank 1 with different arguments
+two() {
+  local first=()
+  while [ "$1" != -- ]; do
+    first+=("$1")
+    shift
+  done
+  shift
+  got=0
+  timeout 120 "${launch[@]}" -n 1 "${first[@]}" : -n 1 "$@" >out 2>err || got=$?
+}
+two "$SPARC" "${small[@]}" --shards 2 --out no -- "$SPARC" "${small[@]}" --shards 2 --out no --seed 1
+check_refusal 2 "rank 1 has other options or settings than rank 0" "$got"
+sed 's/,0$/,1/' $csv >other.csv
+mkdir here there
+cp $csv here/data.csv
+cp other.csv there/data.csv
+data=(train data.csv --label label --modes 4 --updates 2 --batch 4 --shards 2 --quiet --out "$scratch/no")
+two env -C here "$SPARC" "${data[@]}" -- env -C there "$SPARC" "${data[@]}"
+check_refusal 2 "rank 1 has other data than rank 0" "$got"
+two "$SPARC" "${small[@]}" --shards 2 --out no -- "$SPARC" "${small[@]}" --shards 2 --out elsewhere
+check_refusal 3 "is not the folder that rank 0 writes to; it must be on a file system that rank 1 sees" "$got"
+rm -rf no elsewhere
+mkdir lonely
+cp "$SPARC" lonely/sparc
+got=0
+timeout 120 "${launch[@]}" -n 2 lonely/sparc "${small[@]}" --shards 2 --out no >out 2>err || got=$?
+check_refusal 1 "install libopenmpi-dev or libmpich-dev" "$got"
+
+# ---- a rank that fails in the middle: what rank 1 cannot do, none of them does
+two "$SPARC" "${small[@]}" --shards 2 --out no -- "$SPARC" "${small[@]}" --shards 2 --config nowhere.json --out no
+[ "$got" != 0 ] || fail "a rank without its configuration was not noticed"
+[ "$(grep -c '^sparc ' err)" = 1 ] || fail "there is not one message"
+rm -rf no
+
+# ---- resources of each rank
+on 2 info >out
+[ "$(grep -c '^rank ' out)" = 2 ] || fail "info does not tell of two ranks: $(cat out)"
+
+# ---- signals: all ranks save and end with 130; another number of ranks goes on to the same bits
+long=(train tracking --modes 8 --updates 300 --validate-every 20 --batch 16 --shards 4 --quiet)
+"$SPARC" "${long[@]}" --out whole >/dev/null
+# start N: in the background, until there is a checkpoint; leaves launcher
+start() {
+  timeout 120 "${launch[@]}" -n "$1" "$SPARC" "${long[@]}" --out part --resume-or-create >out 2>err &
+  launcher=$!
+  for _ in $(seq 600); do
+    if [ -s part/last.safetensors ] || ! kill -s 0 $launcher 2>/dev/null; then break; fi
+    sleep 0.05
+  done
+}
+# ranks_of: the processes of the run, whoever started them
+ranks_of() { pgrep -f -- "^$SPARC train tracking.*--out part" || true; }
+for signal in USR1 TERM; do
+  rm -rf part
+  start 2
+  for pid in $(ranks_of); do kill -s $signal "$pid" 2>/dev/null || true; done
+  got=0
+  wait $launcher || got=$?
+  [ $got = 130 ] || [ $got = 0 ] || fail "SIG$signal: exit code $got, expected 130: $(cat err)"
+  if [ $got = 130 ]; then
+    [ "$(grep -c '^sparc train: interrupted after update' err)" = 1 ] || fail "SIG$signal: $(cat err)"
+  fi
+  on 4 "${long[@]}" --out part --resume >/dev/null
+  for file in last.safetensors best.safetensors metrics.jsonl; do same whole/$file part/$file; done
+done
+
+# ---- kills at random moments: the job ends within seconds with a code other than 0, and goes on with other ranks
+rm -rf part
+RANDOM=${SPARC_SEED:=$$}
+echo "seed $SPARC_SEED"
+numbers=(2 4 1)
+for kill in $(seq "${SPARC_KILLS:-3}"); do
+  start "${numbers[$((kill % 3))]}"
+  sleep "0.$((RANDOM % 10))"
+  mapfile -t pids < <(ranks_of)
+  if [ ${#pids[@]} -gt 0 ]; then
+    kill -s KILL "${pids[$((RANDOM % ${#pids[@]}))]}" 2>/dev/null || true
+    before=$SECONDS
+    got=0
+    wait $launcher || got=$?
+    [ $((SECONDS - before)) -lt 30 ] || fail "a killed rank did not end the job for $((SECONDS - before)) seconds"
+  else
+    wait $launcher || true
+  fi
+  rm -f part/lock.*
+done
+on 2 "${long[@]}" --out part --resume-or-create >/dev/null
+for file in last.safetensors best.safetensors metrics.jsonl; do same whole/$file part/$file; done
