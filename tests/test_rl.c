@@ -142,7 +142,7 @@ static void loss_branches(void **state) {
     const double half = log(0.5), y[] = {0, 0, cases[i].value, 0, 0, 0}, actions[] = {1, 0};
     const double before[] = {half - cases[i].log_ratio, half}, values[] = {cases[i].before, 0};
     const double advantages[] = {cases[i].advantage, -cases[i].advantage}, targets[] = {cases[i].target, 0};
-    const ppo_batch_f64 batch = {2, actions, before, values, advantages, targets};
+    const ppo_batch_f64 batch = {2, 0, NULL, actions, before, values, advantages, targets};
     double dy[6];
     sparc_ppo_diagnostics d;
     ppo_loss(&c, &p, &batch, y, dy, &d);
@@ -159,7 +159,7 @@ static void diagnostics_have_their_definitions(void **state) {
   const policy p = {.choices = 2, .action = 1};
   const double y[] = {0, 0, 1, 0, 0, 2}, actions[] = {0, 1}, q[] = {0.5, -0.1}, half = log(0.5);
   const double before[] = {half - q[0], half - q[1]}, values[] = {1, 2}, advantages[] = {1, -1}, targets[] = {2, 4};
-  const ppo_batch_f64 batch = {2, actions, before, values, advantages, targets};
+  const ppo_batch_f64 batch = {2, 0, NULL, actions, before, values, advantages, targets};
   double dy[6];
   sparc_ppo_diagnostics d;
   ppo_loss(&(ppo_coefficients){0.2, 0.5, 0}, &p, &batch, y, dy, &d);

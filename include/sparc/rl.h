@@ -69,6 +69,9 @@ typedef struct sparc_ppo_config {
   long rollouts; /* of the whole run: for the caller, who counts them */
   int steps;     /* of a rollout, all streams together */
   int streams;   /* environments, each steps / streams long */
+  int shards;    /* streams and minibatches are divided into so many shards, each with minibatches of its own streams,
+                  * whose gradients are summed in a fixed order, so that several processes can do them
+                  * (docs/cluster.md); it must divide both. 0 and 1: they are not divided */
   sparc_obsnorm obsnorm;
   int rewardnorm; /* 1: rewards are divided by the deviation of discounted returns */
   double discount, lambda;

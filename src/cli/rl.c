@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/seeds.h"
 #include "cli/settings.h"
 #include "envs/envs.h"
@@ -10,6 +11,8 @@
 #include "rl/player.h"
 #include "rl/score.h"
 #include "rl/settings.h"
+#include "run/launch.h"
+#include "run/ranked.h"
 #include "run/rl_run.h"
 
 #include <math.h>
@@ -128,11 +131,12 @@ static json_t *json_run(const sparc_rl_run *run) {
 }
 
 static void show_rollout(const rl_command *c, const sparc_ppo_report *r) {
-  char text[96];
+  char text[160];
   if (r->episodes > 0)
     snprintf(text, sizeof text, "return %.3f  entropy %.3f", r->mean_return, r->update.entropy);
   else
     snprintf(text, sizeof text, "no episode ended  entropy %.3f", r->update.entropy);
+  cli_ranks_show(text, sizeof text);
   progress_step(c->progress, r->steps, r->mean_return, text);
   if (!c->tool.json) return;
   json_t *object = json_run(c->run);
@@ -260,7 +264,11 @@ static sparc_status find_folder(const void *config, char *path, size_t size) {
 static exit_code run_one(rl_command *c) {
   sparc_status status = find_folder(&c->config, c->folder, sizeof c->folder);
   c->config.folder = c->folder;
+  int threads = 0;
   if (status == SPARC_OK) status = sparc_rl_run_create(&c->config, &c->run);
+  status = ranks_agree(cli_ranks(), status, NULL);
+  if (status == SPARC_OK) status = launch_threads(cli_ranks(), &threads);
+  if (status == SPARC_OK) rl_run_join(c->run, cli_ranks(), threads);
   if (status == SPARC_OK) status = sparc_rl_run_execute(c->run, watch, c);
   progress_finish(c->progress);
   const exit_code code = status == SPARC_OK ? report_result(c) : report_failure(c, status);
@@ -350,6 +358,9 @@ static sparc_status evaluate(const rl_command *c) {
 
 static exit_code work(rl_command *c) {
   const sparc_ppo_config *p = &c->config.ppo;
+  if (cli_ranks() && (c->work.eval || c->work.seeds))
+    return report_failure(c, fail(SPARC_INVALID, "--%s does not run on several ranks; start it without mpirun",
+                                  c->work.eval ? "eval" : "seeds"));
   if (c->work.eval) {
     const sparc_status status = evaluate(c);
     return status == SPARC_OK ? EXIT_DONE : report_failure(c, status);

@@ -41,6 +41,10 @@ sparc_status kind_try(const sparc_env_kind *kind, const void *model, const sparc
 size_t envs_saved_bytes(const sparc_envs *envs, int n);
 bool envs_begun(const sparc_envs *envs);
 
+/* envs_create_from is sparc_envs_create for environments that are counted from `first` on: environment i draws from the
+ * stream (seed, "env", "first + i") */
+sparc_status envs_create_from(const sparc_envs_config *config, int first, sparc_envs **out);
+
 /* random_action draws what sparc_env_kind.random_return is the return of */
 void random_action(const sparc_env_shape *shape, sparc_random *random, float *action);
 

@@ -71,7 +71,7 @@ static uint64_t digest(const char *options) {
   return options && *options ? hash_bytes(HASH_START, options, strlen(options)) : 0;
 }
 
-static sparc_status make_block(sparc_envs *envs, const sparc_envs_config *config, size_t state_bytes) {
+static sparc_status make_block(sparc_envs *envs, const sparc_envs_config *config, int first, size_t state_bytes) {
   /* states of different threads share no cache line */
   envs->stride = (state_bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
   envs->block_bytes = carve(envs, arena_measure());
@@ -87,7 +87,7 @@ static sparc_status make_block(sparc_envs *envs, const sparc_envs_config *config
   envs->header->n = envs->n;
   for (int i = 0; i < envs->n; i++) {
     char name[16];
-    snprintf(name, sizeof name, "%d", i);
+    snprintf(name, sizeof name, "%d", first + i);
     sparc_random_init(&envs->random[i], config->seed, "env", name);
   }
   return SPARC_OK;
@@ -120,7 +120,7 @@ static sparc_status find_kind(sparc_envs *envs, const sparc_envs_config *config,
   return status == SPARC_OK ? kind_check(envs->kind, config->name, *refusal) : status;
 }
 
-static sparc_status set_up(sparc_envs *envs, const sparc_envs_config *config) {
+static sparc_status set_up(sparc_envs *envs, const sparc_envs_config *config, int first) {
   sparc_status refusal, status = find_kind(envs, config, &refusal);
   if (status != SPARC_OK) return status;
   const sparc_env_kind *kind = envs->kind;
@@ -139,11 +139,15 @@ static sparc_status set_up(sparc_envs *envs, const sparc_envs_config *config) {
     if (status == SPARC_OK && !external) status = kind_try(kind, envs->model, &envs->shape, who, refusal);
     if (status != SPARC_OK) return status;
   }
-  status = make_block(envs, config, state_bytes);
+  status = make_block(envs, config, first, state_bytes);
   return status == SPARC_OK ? make_scratch(envs) : status;
 }
 
 sparc_status sparc_envs_create(const sparc_envs_config *config, sparc_envs **out) {
+  return envs_create_from(config, 0, out);
+}
+
+sparc_status envs_create_from(const sparc_envs_config *config, int first, sparc_envs **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the environments");
   *out = NULL;
   if (!config) return fail(SPARC_INVALID, "config is NULL, expected a name or a kind");
@@ -154,7 +158,7 @@ sparc_status sparc_envs_create(const sparc_envs_config *config, sparc_envs **out
     return fail(SPARC_INVALID, "n is %d, expected 1 to %d", config->n, (int)MOST_ENVIRONMENTS);
   sparc_envs *envs = sparc_alloc(sizeof *envs);
   if (!envs) return fail(SPARC_NO_MEMORY, "no memory for environments");
-  sparc_status status = set_up(envs, config);
+  sparc_status status = set_up(envs, config, first);
   if (status != SPARC_OK) {
     sparc_envs_free(envs);
     return status;

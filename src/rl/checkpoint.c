@@ -10,6 +10,7 @@
 #include "rl/actor_critic.h"
 #include "rl/ppo.h"
 #include "rl/settings.h"
+#include "rl/team.h"
 
 #include <limits.h>
 #include <math.h>
@@ -130,7 +131,16 @@ static other carried(const char *name, content holds, size_t i, size_t width, fl
   return o;
 }
 
-static size_t most_others(const sparc_ppo *ppo) { return 3 + 4 * ppo->rollout.n.N; }
+static size_t most_others(const sparc_ppo *ppo) { return 3 + 4 * (size_t)ppo->own.config.streams; }
+
+/* where that of stream i lies */
+static stream_carry carry_of(const sparc_ppo *ppo, size_t i) {
+  const rollout *r = &ppo->rollout;
+  const size_t last = rollout_row(r, i, r->n.T);
+  if (ppo->team) return team_carry(ppo->team, i);
+  return (stream_carry){r->observations + last * r->n.observation, r->starts + last, r->states + last * r->n.state,
+                        r->n.trace ? r->traces + last * r->n.trace : r->boundary + (r->n.N + i) * r->n.boundary};
+}
 
 static size_t list_others(const sparc_ppo *ppo, other *list) {
   const rollout *r = &ppo->rollout;
@@ -139,15 +149,14 @@ static size_t list_others(const sparc_ppo *ppo, other *list) {
   list[count++] = other_of(STORED_OBSERVATION_MOMENTS, RUNNING_MOMENTS, observation_moments(o->mode, o->width),
                            MOMENT_NUMBERS, o->moments);
   list[count++] = other_of("normaliser.reward", RUNNING_MOMENTS, 1, MOMENT_NUMBERS, (void *)&ppo->rewards.moments);
-  list[count++] = other_of("normaliser.accumulated", NUMBERS, r->n.N, 1, ppo->rewards.accumulated);
-  for (size_t i = 0; i < r->n.N; i++) {
-    const size_t last = rollout_row(r, i, r->n.T);
-    list[count++] = carried("observation", NUMBERS, i, r->n.observation, r->observations + last * r->n.observation);
-    list[count++] = carried("start", ZERO_OR_ONE, i, 1, r->starts + last);
-    list[count++] = carried("state", NUMBERS, i, r->n.state, r->states + last * r->n.state);
-    if (r->n.trace) list[count++] = carried("trace", NUMBERS, i, r->n.trace, r->traces + last * r->n.trace);
-    if (r->n.boundary)
-      list[count++] = carried("trace", NUMBERS, i, r->n.boundary, r->boundary + (r->n.N + i) * r->n.boundary);
+  const size_t streams = (size_t)ppo->own.config.streams, trace = team_trace(ppo);
+  list[count++] = other_of("normaliser.accumulated", NUMBERS, streams, 1, ppo->accumulated);
+  for (size_t i = 0; i < streams; i++) {
+    const stream_carry carry = carry_of(ppo, i);
+    list[count++] = carried("observation", NUMBERS, i, r->n.observation, carry.observation);
+    list[count++] = carried("start", ZERO_OR_ONE, i, 1, carry.start);
+    list[count++] = carried("state", NUMBERS, i, r->n.state, carry.state);
+    if (trace) list[count++] = carried("trace", NUMBERS, i, trace, carry.trace);
   }
   for (size_t i = 0; i < count; i++) list[i].array.name = list[i].name;
   return count;
@@ -166,15 +175,24 @@ sparc_status stored_moments_read(const sparc_tensors *file, const char *path, co
 
 /* ---- saving ------------------------------------------------------------------------------------------ */
 
+/* of all environments, which lie shard by shard */
+static size_t environments_bytes(const sparc_ppo *ppo) {
+  return (size_t)ppo_shards(&ppo->own.config) * sparc_envs_state_bytes(ppo->envs);
+}
+
 static void list_all(stored_listing *l, const sparc_ppo *ppo, other *others, void *environments) {
   block_array array[STORED_ARRAYS];
-  const size_t count = list_others(ppo, others), bytes = sparc_envs_state_bytes(ppo->envs);
+  const size_t count = list_others(ppo, others);
+  size_t bytes = environments_bytes(ppo);
   stored_run run = {.config = ppo->own.config, .shape = ppo->shape, .rollouts = ppo->rollouts};
   const settings_form form = form_over(&run);
   stored_arrays_of(ppo->network, ppo->params, ppo->moments, array);
   stored_list_blocks(l, stored_blocks_of(ppo->network), array, STORED_ARRAYS);
   for (size_t i = 0; i < count; i++) stored_list_array(l, &others[i].array);
-  sparc_envs_save(ppo->envs, environments);
+  if (ppo->team)
+    memcpy(environments, team_environments(ppo->team, &bytes), bytes);
+  else
+    sparc_envs_save(ppo->envs, environments);
   stored_list_tensor(l, &(sparc_tensor_source){.name = ENVIRONMENTS,
                                                .dtype = SPARC_U8,
                                                .in_type = SPARC_U8,
@@ -193,7 +211,9 @@ sparc_status sparc_ppo_save(const sparc_ppo *ppo, const sparc_metadata *extra, s
   stored_listing l;
   sparc_status status = stored_listing_create(b, STORED_ARRAYS, most_others(ppo) + 1, extra_count, &l);
   other *others = sparc_alloc(most_others(ppo) * sizeof *others);
-  void *environments = sparc_alloc(sparc_envs_state_bytes(ppo->envs));
+  void *environments = sparc_alloc(environments_bytes(ppo));
+  /* those of other ranks have been gathered before, on all of them */
+  if (status == SPARC_OK && ppo->team && !ppo->group) status = team_gather(ppo->team);
   if (status == SPARC_OK && !(others && environments))
     status = fail(SPARC_NO_MEMORY, "no memory for the tables of a checkpoint of %zu tensors", b.blocks);
   if (status == SPARC_OK) {
@@ -238,7 +258,8 @@ static sparc_status check_alone(const sparc_tensors *file, const char *path, con
   sparc_status status = stored_blame(path, impossible, sparc_envs_create(&config, &one));
   if (status != SPARC_OK) return status;
   const sparc_env_shape shape = sparc_envs_shape(one);
-  const size_t bytes = envs_saved_bytes(one, run->config.streams);
+  const int shards = ppo_shards(&run->config);
+  const size_t bytes = (size_t)shards * envs_saved_bytes(one, run->config.streams / shards);
   sparc_envs_free(one);
   status = check_task(file, path, run, &shape, bytes);
   if (status != SPARC_OK) return status;
@@ -267,7 +288,7 @@ static sparc_status make_run(const sparc_tensors *file, const ppo_source *from, 
     status = check_alone(file, from->path, run);
     if (status == SPARC_OK) status = stored_blame(from->path, impossible, ppo_describe(&run->config, &ppo));
   } else if (status == SPARC_OK) {
-    status = check_task(file, from->path, run, &ppo->shape, sparc_envs_state_bytes(ppo->envs));
+    status = check_task(file, from->path, run, &ppo->shape, environments_bytes(ppo));
     if (status == SPARC_OK) status = stored_network_check(file, from->path, ppo->network);
     ppo->own.config.budget = run->config.budget; /* settings that name the modes leave it open */
   }
@@ -281,7 +302,20 @@ static sparc_status make_run(const sparc_tensors *file, const ppo_source *from, 
 
 /* ---- restoring: what it holds --------------------------------------------------------------------------- */
 
+static sparc_status read_team(const sparc_tensors *file, const char *path, sparc_ppo *ppo) {
+  size_t bytes;
+  void *state = team_environments(ppo->team, &bytes);
+  sparc_status status = sparc_tensors_read_bytes(file, ENVIRONMENTS, state, bytes);
+  if (status == SPARC_OK) status = stored_blame(path, "tensor '" ENVIRONMENTS "'", team_scatter(ppo->team));
+  if (status == SPARC_OK && is_external(sparc_envs_kind(ppo->envs)))
+    status = ppo_begin_episodes(ppo);
+  else if (status == SPARC_OK && !envs_begun(ppo->envs))
+    status = fail(SPARC_FORMAT, "'%.200s': no episode of tensor '" ENVIRONMENTS "' has begun", path);
+  return status;
+}
+
 static sparc_status read_environments(const sparc_tensors *file, const char *path, sparc_ppo *ppo) {
+  if (ppo->team) return read_team(file, path, ppo);
   const size_t bytes = sparc_envs_state_bytes(ppo->envs);
   void *state = sparc_alloc(bytes);
   if (!state) return fail(SPARC_NO_MEMORY, "no memory for the state of the environments");

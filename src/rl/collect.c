@@ -79,7 +79,9 @@ static sparc_status step_with_traces(sparc_ppo *ppo, float *traces, size_t t) {
     step_with_trace(&steps, 0);
   else
     parallel_for(steps.threads, ppo->rollout.n.N, step_with_trace, &steps);
-  return steps.status == SPARC_OK ? SPARC_OK : fail(steps.status, "stream %zu: %s", steps.failed, steps.sentence);
+  return steps.status == SPARC_OK
+             ? SPARC_OK
+             : fail(steps.status, "stream %zu: %s", ppo_first_stream(ppo) + steps.failed, steps.sentence);
 }
 
 /* the tape of stream i's cell; a step with traces leaves one network's tape behind the other */
@@ -155,13 +157,16 @@ static void receive(sparc_ppo *ppo, size_t i, size_t t, collection *made) {
       ppo->own.config.rewardnorm ? reward_normalise(&ppo->rewards, i, s->rewards[i], done) : s->rewards[i];
 }
 
-static sparc_status step_environments(sparc_ppo *ppo, size_t t, collection *made) {
+static sparc_status step_environments(sparc_ppo *ppo, collection *made) {
   const step_scratch *s = &ppo->step;
   const double before = seconds_now();
   const sparc_status status = sparc_envs_step(ppo->envs, s->sent, s->x, s->rewards, s->starts, s->returns, s->lengths);
   made->environment_seconds += seconds_now() - before;
-  for (size_t i = 0; i < ppo->rollout.n.N && status == SPARC_OK; i++) receive(ppo, i, t, made);
   return status;
+}
+
+void collect_receive(sparc_ppo *ppo, size_t t, collection *made) {
+  for (size_t i = 0; i < ppo->rollout.n.N; i++) receive(ppo, i, t, made);
 }
 
 /* ---- the rollout ----------------------------------------------------------------------------------- */
@@ -180,14 +185,20 @@ void collect_begin(sparc_ppo *ppo, collection *made) {
   seek_actions(ppo);
 }
 
-sparc_status collect_step(sparc_ppo *ppo, size_t t, collection *made) {
+sparc_status collect_move(sparc_ppo *ppo, size_t t, collection *made) {
   const sparc_status status = step_network(ppo, t, made);
   if (status != SPARC_OK) return status;
   act(ppo, t);
-  return step_environments(ppo, t, made);
+  return step_environments(ppo, made);
 }
 
-sparc_status collect_finish(sparc_ppo *ppo) {
+sparc_status collect_step(sparc_ppo *ppo, size_t t, collection *made) {
+  const sparc_status status = collect_move(ppo, t, made);
+  if (status == SPARC_OK) collect_receive(ppo, t, made);
+  return status;
+}
+
+sparc_status collect_finish(sparc_ppo *ppo, collection *made) {
   const rollout *r = &ppo->rollout;
   sparc_status status = look_ahead(ppo);
   if (status == SPARC_OK && ppo->way == BY_RECORDS) status = records_finish(ppo);
@@ -196,6 +207,8 @@ sparc_status collect_finish(sparc_ppo *ppo) {
     gae(r->n.T, ppo->own.config.discount, ppo->own.config.lambda, r->rewards + row, r->values + row, r->starts + row,
         r->advantages + row, r->targets + row);
   }
+  made->symbols = r->symbols.count > 0 ? r->symbols.count : 0;
+  made->faults = sparc_envs_faults(ppo->envs);
   return status;
 }
 
@@ -203,7 +216,7 @@ sparc_status collect(sparc_ppo *ppo, collection *made) {
   sparc_status status = SPARC_OK;
   collect_begin(ppo, made);
   for (size_t t = 0; t < ppo->rollout.n.T && status == SPARC_OK; t++) status = collect_step(ppo, t, made);
-  return status == SPARC_OK ? collect_finish(ppo) : status;
+  return status == SPARC_OK ? collect_finish(ppo, made) : status;
 }
 
 /* ---- once more ------------------------------------------------------------------------------------- */

@@ -82,6 +82,18 @@ static sparc_status check_divisions(const sparc_ppo_config *c) {
     return fail(SPARC_INVALID,
                 "steps of a rollout (--rollout) is %d, expected a multiple of minibatches (--minibatches), %d",
                 c->steps, c->minibatches);
+  const int shards = c->shards > 1 ? c->shards : 1;
+  if (c->streams % shards != 0)
+    return fail(SPARC_INVALID, "shards (--shards) is %d, expected a divisor of streams (--streams), %d", shards,
+                c->streams);
+  if (c->steps / c->minibatches % shards != 0)
+    return fail(SPARC_INVALID, "shards (--shards) is %d, expected a divisor of the %d steps of a minibatch", shards,
+                c->steps / c->minibatches);
+  if (shards > 1 && c->refresh == SPARC_REFRESH_MEASURE)
+    return fail(SPARC_UNSUPPORTED,
+                "refresh is measure, but shards (--shards) is %d, expected 1: the age of "
+                "sensitivities is measured on whole minibatches",
+                shards);
   return SPARC_OK;
 }
 

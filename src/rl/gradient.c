@@ -44,6 +44,8 @@ void minibatch_carve(arena *a, const sparc_network *network, const policy *p, si
 
 static void differentiate(const learner *l, minibatch *b, sparc_ppo_diagnostics *d) {
   const TYPED(ppo_batch) items = {.n = b->M,
+                                  .whole = b->whole,
+                                  .moments = b->moments,
                                   .actions = b->actions,
                                   .log_probabilities = b->log_probabilities,
                                   .values = b->values,

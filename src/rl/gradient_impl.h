@@ -31,6 +31,8 @@ typedef struct TYPED(learner) {
 /* M items. Windows lie one behind the other, the steps of a window in the order of time. */
 typedef struct TYPED(minibatch) {
   size_t M;
+  size_t whole;                                            /* of a shard: see ppo_batch */
+  const batch_moments *moments;                            /* likewise; NULL: it is not divided */
   real *x;                                                 /* (M, observation) */
   real *masks;                                             /* (M) */
   real *states;                                            /* (M, state): before the step; moved by it */

@@ -2,7 +2,6 @@
 /* loss.c: L = -mean min(ratio adv, clip(ratio) adv) + c_v L_v - c_e mean entropy, with ratio = exp(l - l_old) and
  * L_v = mean max((V - ret)^2, (V_clip - ret)^2) / 2. The derivatives take the branch that the loss took; sums over the
  * minibatch run in double. */
-#include "base/moments.h"
 #include "rl/loss_impl.h"
 
 #include <math.h>
@@ -62,8 +61,8 @@ static void note_step(const ppo_coefficients *c, double log_ratio, double share,
 double ppo_loss(const ppo_coefficients *c, const policy *p, const TYPED(ppo_batch) * batch, const real *y, real *dy,
                 sparc_ppo_diagnostics *diagnostics) {
   const size_t stride = policy_outputs(p), at = policy_value(p);
-  const double share = 1 / (double)batch->n;
-  const batch_moments advantages = statistics_of(batch->n, batch->advantages);
+  const double share = 1 / (double)(batch->moments ? batch->whole : batch->n);
+  const batch_moments advantages = batch->moments ? *batch->moments : statistics_of(batch->n, batch->advantages);
   const double deviation = sqrt(advantages.variance) + 1e-8;
   sparc_ppo_diagnostics d = {.explained_variance = explained_variance(p, batch, y)};
   for (size_t i = 0; i < batch->n; i++, y += stride, dy += stride) {

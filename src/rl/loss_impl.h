@@ -3,6 +3,7 @@
 #ifndef SPARC_RL_LOSS_IMPL_H
 #define SPARC_RL_LOSS_IMPL_H
 
+#include "base/moments.h"
 #include "rl/policy_impl.h"
 #include "sparc/rl.h"
 
@@ -12,9 +13,12 @@ typedef struct ppo_coefficients {
   double entropy; /* of the entropy bonus */
 } ppo_coefficients;
 
-/* n steps as they were collected. Advantages are normalised over the n steps inside the loss. */
+/* n steps as they were collected. Advantages are normalised over the n steps inside the loss. Of a shard of a minibatch,
+ * `whole` is the number of steps of all shards, over which the loss is a mean, and `moments` those of their advantages;
+ * NULL: the n steps are the whole minibatch. */
 typedef struct TYPED(ppo_batch) {
-  size_t n;
+  size_t n, whole;
+  const batch_moments *moments;
   const real *actions;                                                 /* (n, action) */
   const real *log_probabilities, *values, *advantages, *value_targets; /* (n) */
 } TYPED(ppo_batch);

@@ -7,6 +7,7 @@
 #include "envs/envs.h"
 #include "nn/network.h"
 #include "rl/actor_critic.h"
+#include "rl/team.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +55,7 @@ static size_t past_work(const sparc_ppo *ppo) {
 }
 
 static void carve(arena *a, sparc_ppo *ppo) {
-  const size_t N = ppo->rollout.n.N, params = ppo->n.params;
+  const size_t N = ppo->rollout.n.N, params = ppo->n.params, streams = (size_t)ppo->own.config.streams;
   observation_normaliser *o = &ppo->observations;
   ppo->params = take(a, params);
   ppo->moments = take(a, 2 * params);
@@ -62,7 +63,7 @@ static void carve(arena *a, sparc_ppo *ppo) {
   ppo->prepared = take(a, ppo->n.prepared);
   ppo->collected_with = take(a, ppo->way == BY_RECORDS ? ppo->network->cell->sizes.prepared : 0);
   o->moments = arena_take(a, observation_moments(o->mode, o->width), sizeof *o->moments);
-  ppo->rewards.accumulated = arena_take(a, N, sizeof *ppo->rewards.accumulated);
+  ppo->accumulated = arena_take(a, streams, sizeof *ppo->accumulated);
   ppo->acting = arena_take(a, N, sizeof *ppo->acting);
   ppo->past = arena_take(a, N, sizeof *ppo->past);
   carve_step(a, ppo);
@@ -142,6 +143,15 @@ static size_t past_bytes(const rollout_sizes *n) {
   return n->N * per_stream * sizeof(float);
 }
 
+/* of all shards: one process may have to do them alone */
+static sparc_ppo_memory times_shards(const sparc_ppo *ppo, sparc_ppo_memory m) {
+  const size_t shards = (size_t)ppo_shards(&ppo->own.config);
+  m.stored_bytes *= shards;
+  m.free_bytes *= shards;
+  m.other_bytes *= shards;
+  return m;
+}
+
 static sparc_ppo_memory measure_memory(sparc_ppo *ppo) {
   sparc_ppo_memory m = {.traces = SPARC_TRACES_AUTO};
   if (!learns_by_windows(ppo)) {
@@ -154,7 +164,7 @@ static sparc_ppo_memory measure_memory(sparc_ppo *ppo) {
     size_past(ppo, BY_WINDOWS);
     m.other_bytes = bytes_of(ppo);
   }
-  return m;
+  return times_shards(ppo, m);
 }
 
 size_t machine_memory(void) {
@@ -195,10 +205,16 @@ static sparc_status check_memory(const sparc_ppo *ppo) {
 
 /* ---- life cycle -------------------------------------------------------------------------------------- */
 
+static sparc_status make_environments(sparc_ppo *ppo) {
+  const sparc_ppo_config *c = &ppo->own.config;
+  const int n = c->streams / ppo_shards(c);
+  const sparc_envs_config envs = ppo_task_of(c, n);
+  return envs_create_from(&envs, ppo->shard * n, &ppo->envs);
+}
+
 static sparc_status make_task(sparc_ppo *ppo) {
   const sparc_ppo_config *c = &ppo->own.config;
-  const sparc_envs_config envs = ppo_task_of(c, c->streams);
-  sparc_status status = sparc_envs_create(&envs, &ppo->envs);
+  sparc_status status = make_environments(ppo);
   if (status != SPARC_OK) return status;
   ppo->shape = sparc_envs_shape(ppo->envs);
   ppo->policy = policy_of(&ppo->shape);
@@ -209,12 +225,13 @@ static sparc_status make_task(sparc_ppo *ppo) {
 
 static void measure(sparc_ppo *ppo) {
   const sparc_ppo_config *c = &ppo->own.config;
-  ppo->rollout.n = (rollout_sizes){.N = (size_t)c->streams,
+  const int shards = ppo_shards(c);
+  ppo->rollout.n = (rollout_sizes){.N = (size_t)(c->streams / shards),
                                    .T = (size_t)(c->steps / c->streams),
                                    .observation = (size_t)ppo->shape.observation,
                                    .action = (size_t)ppo->shape.action,
                                    .state = ppo->n.state};
-  ppo->batch.M = (size_t)(c->steps / c->minibatches);
+  ppo->batch.M = (size_t)(c->steps / c->minibatches / shards);
   ppo->observations = (observation_normaliser){.mode = c->obsnorm, .width = ppo->rollout.n.observation};
   ppo->rewards = (reward_normaliser){.discount = c->discount, .moments = moments_initial()};
 }
@@ -302,7 +319,7 @@ sparc_status sparc_ppo_memory_of(const sparc_ppo_config *config, sparc_ppo_memor
 static void open_streams(sparc_ppo *ppo) {
   for (size_t i = 0; i < ppo->rollout.n.N; i++) {
     char name[32];
-    snprintf(name, sizeof name, "%zu", i);
+    snprintf(name, sizeof name, "%zu", ppo_first_stream(ppo) + i);
     sparc_random_init(&ppo->acting[i], ppo->own.config.seed, "policy", name);
   }
 }
@@ -310,21 +327,28 @@ static void open_streams(sparc_ppo *ppo) {
 sparc_status ppo_allocate(sparc_ppo *ppo) {
   sparc_status status = check_memory(ppo);
   if (status == SPARC_OK) status = allocate(ppo);
-  if (status == SPARC_OK) open_streams(ppo);
-  return status;
+  if (status != SPARC_OK) return status;
+  ppo->rewards.accumulated = ppo->accumulated + ppo_first_stream(ppo);
+  open_streams(ppo);
+  const bool divided = ppo_shards(&ppo->own.config) > 1;
+  return divided && !ppo->borrows ? team_create(ppo, &ppo->team) : SPARC_OK;
 }
 
-/* the first observations open an episode each */
-sparc_status ppo_begin_episodes(sparc_ppo *ppo) {
+/* the first observations, which lie in step.x, open an episode each */
+void ppo_open_episodes(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
-  const observation_normaliser *o = &ppo->observations;
-  const sparc_status status = sparc_envs_reset(ppo->envs, ppo->step.x);
-  for (size_t i = 0; i < r->n.N && status == SPARC_OK; i++) {
+  for (size_t i = 0; i < r->n.N; i++) {
     const size_t row = rollout_row(r, i, r->n.T), d = r->n.observation;
-    observation_normalise(o, true, ppo->step.x + i * d);
+    observation_normalise(&ppo->observations, true, ppo->step.x + i * d);
     memcpy(r->observations + row * d, ppo->step.x + i * d, d * sizeof(float));
     r->starts[row] = 1;
   }
+}
+
+sparc_status ppo_begin_episodes(sparc_ppo *ppo) {
+  if (ppo->team) return team_begin(ppo->team);
+  const sparc_status status = sparc_envs_reset(ppo->envs, ppo->step.x);
+  if (status == SPARC_OK) ppo_open_episodes(ppo);
   return status;
 }
 
@@ -354,6 +378,7 @@ sparc_status sparc_ppo_create(const sparc_ppo_config *config, sparc_ppo **out) {
 
 void sparc_ppo_free(sparc_ppo *ppo) {
   if (!ppo) return;
+  team_free(ppo->team);
   sparc_network_plan_free(ppo->plan);
   sparc_network_free(ppo->network);
   sparc_envs_free(ppo->envs);
@@ -365,6 +390,29 @@ long sparc_ppo_rollouts_done(const sparc_ppo *ppo) { return ppo ? ppo->rollouts 
 const sparc_ppo_config *sparc_ppo_config_of(const sparc_ppo *ppo) { return ppo ? &ppo->own.config : NULL; }
 const sparc_network *sparc_ppo_network(const sparc_ppo *ppo) { return ppo ? ppo->network : NULL; }
 const float *sparc_ppo_params(const sparc_ppo *ppo) { return ppo ? ppo->params : NULL; }
+
+sparc_status ppo_join(sparc_ppo *ppo, ranks *group) {
+  ppo->group = group;
+  ppo->shard = ranks_share(group, ppo_shards(&ppo->own.config)).first;
+  if (ppo->shard == 0) return SPARC_OK;
+  sparc_envs_free(ppo->envs);
+  ppo->envs = NULL;
+  return make_environments(ppo);
+}
+
+sparc_status ppo_describe_shard(const sparc_ppo *leader, int shard, sparc_ppo **out) {
+  sparc_ppo_config config = leader->own.config;
+  config.traces = leader->needs.traces;
+  config.memory_limit = 0;
+  sparc_status status = ppo_describe(&config, out);
+  if (status != SPARC_OK) return status;
+  sparc_envs_free((*out)->envs);
+  (*out)->envs = NULL;
+  (*out)->shard = shard;
+  (*out)->borrows = true;
+  status = make_environments(*out);
+  return status == SPARC_OK ? ppo_allocate(*out) : status;
+}
 
 static sparc_ppo_activity activity_of(const sparc_ppo *ppo, const collection *c) {
   const cell_activity *a = &c->activity;
@@ -378,13 +426,16 @@ static sparc_ppo_activity activity_of(const sparc_ppo *ppo, const collection *c)
 /* ---- one iteration ------------------------------------------------------------------------------------ */
 
 sparc_status sparc_ppo_iterate(sparc_ppo *ppo, sparc_ppo_report *report) {
-  if (!ppo) return fail(SPARC_INVALID, "ppo is NULL");
+  return ppo ? ppo_iterate(ppo, NULL, report) : fail(SPARC_INVALID, "ppo is NULL");
+}
+
+sparc_status ppo_iterate(sparc_ppo *ppo, bool *stop, sparc_ppo_report *report) {
   sparc_ppo_report made = {.rollout = ppo->rollouts + 1};
   collection collected;
   const double start = seconds_now();
-  sparc_status status = collect(ppo, &collected);
+  sparc_status status = ppo->team ? team_collect(ppo->team, stop, &collected) : collect(ppo, &collected);
   const double middle = seconds_now();
-  if (status == SPARC_OK) status = update(ppo, &made.update);
+  if (status == SPARC_OK) status = ppo->team ? team_update(ppo->team, &made.update) : update(ppo, &made.update);
   if (status != SPARC_OK) return status;
   ppo->rollouts++;
   made.steps = ppo->rollouts * ppo->own.config.steps;
@@ -393,8 +444,8 @@ sparc_status sparc_ppo_iterate(sparc_ppo *ppo, sparc_ppo_report *report) {
   made.mean_length = collected.episodes ? collected.lengths / collected.episodes : NAN;
   made.activity = activity_of(ppo, &collected);
   made.staleness = ppo->staleness;
-  made.symbols = ppo->rollout.symbols.count > 0 ? ppo->rollout.symbols.count : 0;
-  made.faults = sparc_envs_faults(ppo->envs);
+  made.symbols = collected.symbols;
+  made.faults = collected.faults;
   made.environment_seconds = collected.environment_seconds;
   made.collection_seconds = middle - start - collected.environment_seconds;
   made.update_seconds = seconds_now() - middle;

@@ -3,6 +3,7 @@
  * value here: config.c knows the task. */
 #include "rl/settings.h"
 
+#include "base/shard_sum.h"
 #include "sparc/rl.h"
 
 #define AT(member) offsetof(sparc_ppo_config, member)
@@ -125,6 +126,19 @@ static const setting ppo_rows[] = {
      .group = training,
      .argument = "N",
      .help = "Environments that a rollout is collected from"},
+    {.name = "shards",
+     .key = "shards",
+     .later = true,
+     .type = SETTING_INT,
+     .offset = AT(shards),
+     .low = 0,
+     .high = SHARDS_MAX,
+     .usual = {"0"},
+     .group = training,
+     .argument = "S",
+     .help =
+         "Divide streams and minibatches into S shards, which the ranks of an MPI job share; results depend on S, but "
+         "not on the number of ranks (0: they are not divided)"},
     {.name = "obsnorm",
      .key = "obsnorm",
      .type = SETTING_CHOICE,

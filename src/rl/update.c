@@ -18,7 +18,8 @@ static size_t window_of(const sparc_ppo *ppo) { return ppo->way == BY_WINDOWS ? 
 static void shuffle(sparc_ppo *ppo, int epoch) {
   const rollout *r = &ppo->rollout;
   char name[64];
-  snprintf(name, sizeof name, "%ld.%d", ppo->rollouts, epoch);
+  const int used = snprintf(name, sizeof name, "%ld.%d", ppo->rollouts, epoch);
+  if (ppo_shards(&ppo->own.config) > 1) snprintf(name + used, sizeof name - (size_t)used, ".%d", ppo->shard);
   sparc_random stream;
   sparc_random_init(&stream, ppo->own.config.seed, "minibatches", name);
   sparc_random_permutation(&stream, ppo->choice.order, (int)(r->n.N * r->n.T / window_of(ppo)));
@@ -65,6 +66,17 @@ static void choose(sparc_ppo *ppo, size_t k, const float *traces) {
   if (ppo->way == BY_RECORDS) sort_by_stream(ppo);
   for (size_t m = 0; m < ppo->batch.M && ppo->way == BY_TRACES; m++)
     c->traces[m] = traces + (size_t)c->rows[m] * r->n.trace;
+}
+
+static double chosen_advantage(const void *values, size_t m) {
+  const sparc_ppo *ppo = values;
+  return (double)ppo->rollout.advantages[ppo->choice.rows[m]];
+}
+
+batch_moments minibatch_moments(sparc_ppo *ppo, int epoch, int k) {
+  if (k == 0) shuffle(ppo, epoch);
+  rollout_items(&ppo->rollout, window_of(ppo), ppo->choice.order, (size_t)k, ppo->batch.M, ppo->choice.rows);
+  return batch_moments_of(ppo->batch.M, chosen_advantage, ppo);
 }
 
 /* ---- the gradient ---------------------------------------------------------------------------------- */
@@ -144,7 +156,7 @@ sparc_status apply_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnos
 
 /* ---- all minibatches -------------------------------------------------------------------------------- */
 
-static void add_diagnostics(sparc_ppo_diagnostics *sum, const sparc_ppo_diagnostics *d, double share) {
+void add_diagnostics(sparc_ppo_diagnostics *sum, const sparc_ppo_diagnostics *d, double share) {
   sum->k1 += share * d->k1;
   sum->k2 += share * d->k2;
   sum->k3 += share * d->k3;

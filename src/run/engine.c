@@ -147,10 +147,9 @@ sparc_status engine_lock(run_engine *e) {
 }
 
 /* a run that was killed before its first checkpoint begins again; what it left is of no use */
-static sparc_status begin_fresh(run_engine *e) {
-  sparc_status status = check_free(e);
-  if (status == SPARC_OK) status = e->ops->create(e->run);
-  if (status != SPARC_OK || !is_written(e)) return status;
+static sparc_status make_place(run_engine *e) {
+  sparc_status status = SPARC_OK;
+  if (!is_written(e)) return SPARC_OK;
   if (engine_has_folder(e)) status = engine_written(e, run_folder_make(&e->folder));
   if (status == SPARC_OK) status = engine_lock(e);
   if (status != SPARC_OK || !engine_has_folder(e)) return status;
@@ -158,11 +157,17 @@ static sparc_status begin_fresh(run_engine *e) {
   return status == SPARC_OK ? engine_write_config(e) : status;
 }
 
-static sparc_status restore(run_engine *e) {
+/* what is to be done before weights are made or read */
+static sparc_status enter_place(run_engine *e) {
   bool found;
-  sparc_status status = engine_lock(e);
-  if (status == SPARC_OK && engine_has_folder(e)) status = run_folder_find(&e->folder, &found);
-  if (status == SPARC_OK) status = e->ops->restore(e->run, &e->done);
+  if (!e->continues) return check_free(e);
+  const sparc_status status = engine_lock(e);
+  return status == SPARC_OK && engine_has_folder(e) ? run_folder_find(&e->folder, &found) : status;
+}
+
+static sparc_status make_or_restore(run_engine *e) {
+  if (!e->continues) return e->ops->create(e->run);
+  const sparc_status status = e->ops->restore(e->run, &e->done);
   if (status == SPARC_OK) e->first = e->saved = e->done;
   return status;
 }
@@ -176,22 +181,21 @@ static sparc_status open_folder(run_engine *e) {
   return engine_written(e, status);
 }
 
-/* rank 0 begins first: what others read, it may have to lock or to make */
-static sparc_status begin_on_ranks(run_engine *e) {
-  const bool first = ranks_number(e->group) == 0;
-  sparc_status status = ranks_agree(e->group, look_for_run(e), NULL);
-  if (status == SPARC_OK && !e->ops->shards) status = fail(SPARC_UNSUPPORTED, "this kind of run has no ranks");
-  if (status == SPARC_OK) status = ranked_check(e);
-  if (status != SPARC_OK) return status;
-  if (first) status = e->continues ? restore(e) : begin_fresh(e);
-  status = ranks_agree(e->group, status, NULL);
-  if (status == SPARC_OK && !first) status = e->continues ? restore(e) : e->ops->create(e->run);
-  return e->place.folder ? ranked_see_folder(e, status) : ranks_agree(e->group, status, NULL);
+/* the ranks are alike; rank 0 alone locks and makes what all of them see */
+static sparc_status check_ranks(run_engine *e) {
+  if (!e->ops->shards) return fail(SPARC_UNSUPPORTED, "this kind of run is not divided among ranks");
+  return ranked_check(e);
 }
 
+/* ranks agree after every part, so that none waits for another that has failed */
 sparc_status engine_begin(run_engine *e) {
-  sparc_status status = e->group ? begin_on_ranks(e) : look_for_run(e);
-  if (status == SPARC_OK && !e->group) status = e->continues ? restore(e) : begin_fresh(e);
+  const bool first = ranks_number(e->group) == 0;
+  sparc_status status = ranks_agree(e->group, look_for_run(e), NULL);
+  if (status == SPARC_OK && e->group) status = check_ranks(e);
+  if (status == SPARC_OK) status = ranks_agree(e->group, first ? enter_place(e) : SPARC_OK, NULL);
+  if (status == SPARC_OK) status = ranks_agree(e->group, make_or_restore(e), NULL);
+  if (status == SPARC_OK && first && !e->continues) status = make_place(e);
+  if (e->group && e->place.folder) status = ranked_see_folder(e, status);
   if (status != SPARC_OK) return status;
   e->begun = true;
   e->clock = seconds_now();
@@ -229,13 +233,17 @@ static sparc_status work(run_engine *e) {
   if (status != SPARC_OK) return status;
   tell(e, SPARC_RUN_STARTED, NULL);
   e->clock = seconds_now();
-  while (status == SPARC_OK && !e->ops->is_over(e->run) && !e->stop) status = engine_advance(e);
+  e->stop = e->asked && !e->group;
+  while (status == SPARC_OK && !e->ops->is_over(e->run) && !e->stop) {
+    status = engine_advance(e);
+    if (!e->group) e->stop = e->asked;
+  }
   return status == SPARC_OK ? finish(e) : status;
 }
 
 sparc_status engine_execute(run_engine *e) {
   if (e->failed) return fail(SPARC_INVALID, "the run has failed before; create or open it again");
-  e->stop = false;
+  e->asked = e->stop = false;
   const sparc_status status = work(e);
   run_lock_release(&e->lock);
   if (status == SPARC_OK) return SPARC_OK;

@@ -62,7 +62,9 @@ typedef struct run_engine {
   long saved;               /* steps in the last checkpoint; -1: none */
   double seconds;           /* spent in steps, measurements and checkpoints since `first` */
   bool begun, continues;    /* the kind has weights; there is a checkpoint to continue from */
-  bool finished, failed, stop;
+  bool finished, failed;
+  bool asked;     /* the caller wants to stop */
+  bool stop;      /* so it does; of a group, on all ranks at the same step */
   bool io_failed; /* it failed because a file could not be written */
 } run_engine;
 
@@ -70,6 +72,10 @@ static inline bool place_resumes(const run_place *p) { return p->resume || p->re
 /* whether this process writes to a folder */
 static inline bool engine_has_folder(const run_engine *e) {
   return e->place.folder != NULL && ranks_number(e->group) == 0;
+}
+/* what a step of a group found out: whether any rank was asked to stop */
+static inline void engine_agreed(run_engine *e, bool stop) {
+  if (e->group) e->stop = stop;
 }
 static inline int engine_threads(const run_engine *e, int asked) { return asked > 0 ? asked : e->threads; }
 

@@ -4,10 +4,13 @@
 #define SPARC_RUN_RANKED_H
 
 #include "run/engine.h"
+#include "sparc/rl_run.h"
 
 /* run_join makes a run that has not begun one of this group: rank 0 owns its folder, and an execution ends on all ranks
  * with the same status. `threads` is for a configuration that leaves them open. The group must outlive the run. */
 void run_join(sparc_run *run, ranks *group, int threads);
+
+void rl_run_join(sparc_rl_run *run, ranks *group, int threads);
 
 /* Of engines. ranked_check refuses a number of ranks that does not divide the shards, and ranks that differ in version,
  * settings, data, kernels or in what they see of the folder, by name. ranked_see_folder demands that all ranks see the

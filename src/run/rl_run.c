@@ -10,7 +10,9 @@
 #include "rl/checkpoint.h"
 #include "rl/ppo.h"
 #include "rl/score.h"
+#include "rl/team.h"
 #include "run/engine.h"
+#include "run/ranked.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +34,7 @@ struct sparc_rl_run {
 };
 
 static void tell(sparc_rl_run *run, const sparc_rl_run_event *event) {
-  if (run->fn && run->fn(run->user, event) != 0) run->engine.stop = true;
+  if (run->fn && run->fn(run->user, event) != 0) run->engine.asked = true;
 }
 
 static void tell_stage(void *kind, sparc_run_stage stage, const char *message) {
@@ -248,9 +250,17 @@ static long count_steps(const void *kind, long rollouts) {
   return rollouts * ((const sparc_rl_run *)kind)->config.ppo.steps;
 }
 
+/* a rank has its part of the shards, and of the processors */
+static sparc_status take_shards(sparc_rl_run *run) {
+  sparc_ppo_config *c = &run->described->own.config;
+  c->threads = engine_threads(&run->engine, c->threads);
+  return ppo_join(run->described, run->engine.group);
+}
+
 static sparc_status create(void *kind) {
   sparc_rl_run *run = kind;
-  const sparc_status status = ppo_start(run->described);
+  sparc_status status = take_shards(run);
+  if (status == SPARC_OK) status = ppo_start(run->described);
   if (status == SPARC_OK) run->ppo = run->described;
   return status;
 }
@@ -286,10 +296,13 @@ static sparc_status restore(void *kind, long *done) {
   sparc_status status = compare_config(run, c);
   if (status != SPARC_OK) return status;
   status = compare_checkpoint(run);
+  if (status == SPARC_OK) status = take_shards(run);
   /* the checkpoint's task may be a plugin only if it is the run's, which is the caller's choice */
   const char *const plugins[] = {c->task, NULL};
-  const ppo_source from = {
-      .path = folder->last, .plugins = plugins, .threads = c->threads, .described = run->described};
+  const ppo_source from = {.path = folder->last,
+                           .plugins = plugins,
+                           .threads = engine_threads(&run->engine, c->threads),
+                           .described = run->described};
   if (status == SPARC_OK) status = ppo_restore(&from, &run->ppo);
   if (status != SPARC_OK) return run_folder_blame(folder, status);
   *done = sparc_ppo_rollouts_done(run->ppo);
@@ -302,7 +315,9 @@ static sparc_status restore(void *kind, long *done) {
 static sparc_status advance(void *kind, long *done, bool *due) {
   sparc_rl_run *run = kind;
   sparc_ppo_report report;
-  const sparc_status status = sparc_ppo_iterate(run->ppo, &report);
+  bool stop = run->engine.asked;
+  const sparc_status status = ppo_iterate(run->ppo, &stop, &report);
+  engine_agreed(&run->engine, stop);
   if (status != SPARC_OK) return status;
   run->returns[*done] = as_logged(report.mean_return);
   *done = report.rollout;
@@ -320,11 +335,22 @@ static sparc_status save(void *kind, const char *path) {
   return sparc_ppo_save(((const sparc_rl_run *)kind)->ppo, NULL, 0, path);
 }
 
+static int count_shards(const void *kind) { return ppo_shards(&((const sparc_rl_run *)kind)->config.ppo); }
+
+static sparc_status gather(void *kind) {
+  const sparc_ppo *ppo = ((const sparc_rl_run *)kind)->ppo;
+  return ppo->team ? team_gather(ppo->team) : SPARC_OK;
+}
+
+void rl_run_join(sparc_rl_run *run, ranks *group, int threads) { engine_join(&run->engine, group, threads); }
+
 static const run_ops reinforcement = {.create = create,
                                       .restore = restore,
                                       .config = config_json,
                                       .provenance = describe,
                                       .work = count_steps,
+                                      .shards = count_shards,
+                                      .gather = gather,
                                       .recall = recall,
                                       .advance = advance,
                                       .save = save,

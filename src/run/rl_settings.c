@@ -89,6 +89,7 @@ sparc_status rl_settle(sparc_rl_run_config *c, char options[CELL_OPTIONS_SIZE]) 
   if (status != SPARC_OK) return status;
   settings_inherit(&form, &paper);
   c->ppo.kind = NULL;
+  if (c->ppo.shards == 1) c->ppo.shards = 0; /* the same, and not written */
   c->ppo.budget = c->budget;
   c->ppo.memory_limit = (size_t)c->memory_limit_mb * 1000000;
   c->ppo.rollouts = c->total_steps / c->ppo.steps > 0 ? c->total_steps / c->ppo.steps : 1;

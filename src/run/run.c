@@ -43,7 +43,7 @@ static bool is_classifier(const sparc_run *run) {
 }
 
 static void tell(sparc_run *run, const sparc_run_event *event) {
-  if (run->fn && run->fn(run->user, event) != 0) run->engine.stop = true;
+  if (run->fn && run->fn(run->user, event) != 0) run->engine.asked = true;
 }
 
 static void tell_stage(void *kind, sparc_run_stage stage, const char *message) {
@@ -251,8 +251,16 @@ static provenance describe(const void *kind) {
 
 static json_t *config_json(const void *kind) { return run_config_json(&((const sparc_run *)kind)->config); }
 
+/* clocks of different ranks would end the run at different updates */
+static sparc_status check_time(const sparc_run *run) {
+  if (!run->engine.group || !(run->config.time_budget > 0)) return SPARC_OK;
+  return fail(SPARC_UNSUPPORTED, "a run on several ranks has no time budget; give it a number of updates");
+}
+
 static sparc_status create(void *kind) {
   sparc_run *run = kind;
+  const sparc_status timed = check_time(run);
+  if (timed != SPARC_OK) return timed;
   sparc_train_config train = run->config.train;
   train.threads = threads_of(run);
   const sparc_status status = trainer_create(&train, &run->data.fit, run->engine.group, &run->trainer);
@@ -340,7 +348,8 @@ static sparc_status restore(void *kind, long *done) {
   sparc_run *run = kind;
   const run_folder *folder = &run->engine.folder;
   run_end then;
-  sparc_status status = read_end(folder, &then);
+  sparc_status status = check_time(run);
+  if (status == SPARC_OK) status = read_end(folder, &then);
   if (status == SPARC_OK) status = compare_config(run, &run->config.train, &then);
   if (status != SPARC_OK) return status;
   status = read_extras(run);
@@ -440,7 +449,9 @@ static sparc_status advance(void *kind, long *done, bool *due) {
   enum { LOGS_PER_VALIDATION = 50 };
   sparc_run *run = kind;
   sparc_update_report report;
-  sparc_status status = trainer_update(run->trainer, &run->engine.stop, &report);
+  bool stop = run->engine.asked;
+  sparc_status status = trainer_update(run->trainer, &stop, &report);
+  engine_agreed(&run->engine, stop);
   if (status != SPARC_OK) return status;
   *done = report.update;
   tell(run, &(sparc_run_event){.stage = SPARC_RUN_UPDATE, .run = run, .update = &report});

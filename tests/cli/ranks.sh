@@ -12,7 +12,7 @@ if ! command -v mpirun >/dev/null || [ ! -e "$(dirname "$SPARC")/sparc-mpi.so" ]
 fi
 cd "$scratch"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers
-export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_odls_base_sigkill_timeout=30
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
 launch=(mpirun)
 if mpirun --version | grep -q 'Open MPI'; then launch+=(--oversubscribe --bind-to none --quiet); fi
 

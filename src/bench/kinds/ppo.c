@@ -100,7 +100,7 @@ static void collect_piece(void *context, size_t piece, int thread, int threads) 
   const size_t T = a->ppo->rollout.n.T, first = piece * PIECE_STEPS, end = first + PIECE_STEPS;
   if (piece == 0) collect_begin(a->ppo, &a->collected);
   for (size_t t = first; t < end && t < T; t++) note(a, collect_step(a->ppo, t, &a->collected));
-  if (end >= T) note(a, collect_finish(a->ppo));
+  if (end >= T) note(a, collect_finish(a->ppo, &a->collected));
 }
 
 static void update_piece(void *context, size_t piece, int thread, int threads) {

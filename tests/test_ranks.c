@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* test_ranks.c: groups of ranks whose link is shared memory between threads: agreement and failures, and sums over shards
+ * that have the same bits for every number of ranks. MPI itself is for tests/cli/ranks.sh. */
+#include "base/error.h"
+#include "base/shard_sum.h"
+#include "sparc/random.h"
+#include "unit.h"
+#undef fail /* of cmocka; ours is of base/error.h */
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 16 };
+
+/* what the threads share */
+static struct {
+  pthread_barrier_t barrier;
+  int size;
+  const void *sent[MOST];
+  const int *counts[MOST];
+} hall;
+static _Thread_local int me;
+
+static void meet(void) { pthread_barrier_wait(&hall.barrier); }
+
+static int gather(const void *mine, int bytes, void *all) {
+  hall.sent[me] = mine;
+  meet();
+  for (int i = 0; i < hall.size; i++) memcpy((char *)all + (size_t)i * (size_t)bytes, hall.sent[i], (size_t)bytes);
+  meet();
+  return 0;
+}
+
+static int exchange(const float *send, const int *send_counts, float *receive, const int *receive_counts) {
+  hall.sent[me] = send;
+  hall.counts[me] = send_counts;
+  meet();
+  for (int i = 0; i < hall.size; i++) {
+    const float *from = hall.sent[i];
+    for (int k = 0; k < me; k++) from += hall.counts[i][k];
+    assert_int_equal(hall.counts[i][me], receive_counts[i]);
+    memcpy(receive, from, (size_t)receive_counts[i] * sizeof *receive);
+    receive += receive_counts[i];
+  }
+  meet();
+  return 0;
+}
+
+static int complete(float *all, const int *counts) {
+  hall.sent[me] = all;
+  meet();
+  for (int i = 0, at = 0; i < hall.size; at += counts[i++])
+    if (i != me) memcpy(all + at, (const float *)hall.sent[i] + at, (size_t)counts[i] * sizeof *all);
+  meet();
+  return 0;
+}
+
+static void close_link(void) {}
+
+static ranks *enter(int rank) {
+  const ranks_link link = {.version = RANKS_LINK_VERSION,
+                           .rank = rank,
+                           .size = hall.size,
+                           .gather = gather,
+                           .exchange = exchange,
+                           .complete = complete,
+                           .close = close_link};
+  ranks *group;
+  me = rank;
+  assert_int_equal(ranks_create(&link, &group), SPARC_OK);
+  return group;
+}
+
+/* each rank in a thread of its own */
+static void run_ranks(int count, void *(*body)(void *rank)) {
+  pthread_t thread[MOST];
+  hall.size = count;
+  pthread_barrier_init(&hall.barrier, NULL, (unsigned)count);
+  for (long i = 0; i < count; i++) assert_int_equal(pthread_create(&thread[i], NULL, body, (void *)i), 0);
+  for (int i = 0; i < count; i++) pthread_join(thread[i], NULL);
+  pthread_barrier_destroy(&hall.barrier);
+}
+
+/* ---- sums ---- */
+
+static struct {
+  int shards;
+  size_t width;
+  const float *leaves; /* (shards, width) */
+  float *sums;         /* (ranks, width) */
+} problem;
+
+static void sum_shards(ranks *group, float *out) {
+  shard_sum s = {.group = group, .width = problem.width, .shards = problem.shards, .threads = 1};
+  arena size = arena_measure();
+  shard_sum_carve(&size, &s);
+  void *memory = sparc_alloc(size.used);
+  arena block = arena_over(memory, size.used);
+  shard_sum_carve(&block, &s);
+  for (int again = 0; again < 2; again++) { /* the second time with buffers that are used */
+    shard_sum_begin(&s);
+    for (int i = s.own.first; i < s.own.end; i++) {
+      float *leaf = shard_sum_leaf(&s);
+      for (size_t k = 0; k < s.width; k++) leaf[k] += problem.leaves[(size_t)i * s.width + k];
+      shard_sum_add(&s, i);
+    }
+    assert_int_equal(shard_sum_finish(&s, out), SPARC_OK);
+  }
+  sparc_free(memory);
+}
+
+static void *sum_as_rank(void *rank) {
+  ranks *group = enter((int)(long)rank);
+  sum_shards(group, problem.sums + (size_t)me * problem.width);
+  ranks_free(group);
+  return NULL;
+}
+
+/* the tree as the header describes it */
+static float reduce(int first, int size, size_t k) {
+  if (size == 1) return problem.leaves[(size_t)first * problem.width + k];
+  const float left = reduce(first, size / 2, k);
+  return first + size / 2 < problem.shards ? left + reduce(first + size / 2, size / 2, k) : left;
+}
+
+static void test_sums(void **state) {
+  static const int shards[] = {1, 2, 3, 4, 6, 7, 8, 12, 15, 16, 48};
+  static const size_t widths[] = {1, 5, 17, 40000};
+  (void)state;
+  for (size_t a = 0; a < sizeof shards / sizeof *shards; a++)
+    for (size_t b = 0; b < sizeof widths / sizeof *widths; b++) {
+      const size_t count = (size_t)shards[a] * widths[b];
+      float *leaves = malloc(count * sizeof *leaves), *sums = malloc(MOST * widths[b] * sizeof *sums);
+      sparc_random stream;
+      sparc_random_init(&stream, 1, "leaves", "");
+      for (size_t i = 0; i < count; i++) leaves[i] = (float)sparc_random_normal(&stream);
+      problem.shards = shards[a];
+      problem.width = widths[b];
+      problem.leaves = leaves;
+      problem.sums = sums;
+      int root = 1;
+      while (root < shards[a]) root *= 2;
+      sum_shards(NULL, sums);
+      for (size_t k = 0; k < widths[b]; k++) {
+        const float expected = reduce(0, root, k);
+        assert_memory_equal(&sums[k], &expected, sizeof expected);
+      }
+      float *alone = malloc(widths[b] * sizeof *alone);
+      memcpy(alone, sums, widths[b] * sizeof *alone);
+      for (int r = 2; r <= MOST && r <= shards[a]; r++) {
+        if (shards[a] % r != 0) continue;
+        run_ranks(r, sum_as_rank);
+        for (int i = 0; i < r; i++) assert_memory_equal(sums + (size_t)i * widths[b], alone, widths[b] * sizeof *alone);
+      }
+      free(alone);
+      free(leaves);
+      free(sums);
+    }
+}
+
+/* ---- agreement ---- */
+
+static void *agree_and_fail(void *rank) {
+  ranks *group = enter((int)(long)rank);
+  bool stop = me == 2;
+  assert_int_equal(ranks_agree(group, SPARC_OK, NULL), SPARC_OK);
+  assert_int_equal(ranks_agree(group, SPARC_OK, &stop), SPARC_OK);
+  assert_true(stop);
+  /* two fail: the first in order is that of all, and is told by name */
+  const sparc_status mine = me == 1   ? fail(SPARC_FORMAT, "the file of one is bad")
+                            : me == 3 ? fail(SPARC_IO, "the disk of three is full")
+                                      : SPARC_OK;
+  assert_int_equal(ranks_agree(group, mine, NULL), SPARC_FORMAT);
+  assert_string_equal(sparc_error(), "rank 1: the file of one is bad");
+  /* nobody listens any more */
+  assert_int_equal(ranks_agree(group, SPARC_OK, NULL), SPARC_OK);
+  ranks_free(group);
+  return NULL;
+}
+
+static void *fail_on_first(void *rank) {
+  ranks *group = enter((int)(long)rank);
+  const sparc_status mine = fail(SPARC_INVALID, "rate is %d", me);
+  assert_int_equal(ranks_agree(group, mine, NULL), SPARC_INVALID);
+  assert_string_equal(sparc_error(), "rate is 0");
+  ranks_free(group);
+  return NULL;
+}
+
+static void test_agreement(void **state) {
+  (void)state;
+  run_ranks(4, agree_and_fail);
+  run_ranks(3, fail_on_first);
+  double share;
+  assert_int_equal(ranks_agree(NULL, SPARC_IO, NULL), SPARC_IO);
+  assert_int_equal(ranks_count(NULL), 1);
+  assert_int_equal(ranks_number(NULL), 0);
+  assert_int_equal(ranks_slowest(NULL, &share), 0);
+  assert_int_equal(ranks_share(NULL, 7).end, 7);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums), cmocka_unit_test(test_agreement)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
