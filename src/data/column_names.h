@@ -20,7 +20,7 @@ typedef struct column_names {
 
 /* column_names_copy makes names of texts that live elsewhere, NULL without memory. Those that may not be kept are left
  * out, of channels all of them. */
-column_names *column_names_copy(const sparc_columns *from);
+column_names *column_names_copy(const sparc_columns *given);
 column_names *column_names_share(column_names *names); /* NULL is fine, here and below */
 void column_names_release(column_names *names);
 

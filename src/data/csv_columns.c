@@ -267,7 +267,7 @@ static bool learn_names(const csv_columns *c, channel_names *names, int *first) 
     if (!split_name(c->at[i].name, &stem, &index) || channel_of(names, stem) < 0) return false;
     if (index < *first) *first = index;
   }
-  return c->values % (size_t)names->count == 0;
+  return names->count > 0 && c->values % (size_t)names->count == 0;
 }
 
 /* places values by their names; false unless every name has the same steps, all of them. Channels are in the order of

@@ -169,7 +169,7 @@ static sparc_status take_own(sparc_layer *layer, cell_layer **at) {
 
 static sparc_status lay_out_residual(sparc_layer *layer, sparc_layer_sizes *sizes) {
   (void)sizes; /* the output is as wide as the input */
-  double value[MAX_OPTIONS];
+  double value[MAX_OPTIONS] = {0};
   cell_layer *at;
   sparc_status status = take_own(layer, &at);
   if (status == SPARC_OK) status = create_cell(layer, residual_options, value);
@@ -188,7 +188,7 @@ static sparc_cell_features features_of(const sparc_cell *cell, int features) {
 }
 
 static sparc_status lay_out_cell(sparc_layer *layer, sparc_layer_sizes *sizes) {
-  double value[MAX_OPTIONS];
+  double value[MAX_OPTIONS] = {0};
   cell_layer *at;
   sparc_status status = take_own(layer, &at);
   if (status == SPARC_OK) status = create_cell(layer, cell_options, value);

@@ -81,8 +81,9 @@ static size_t list_arrays(const sparc_learner *l, stored_array list[LEARNER_ARRA
   /* without a lag the stream ahead is the one that learns */
   if (l->lag) list[count++] = (stored_array){LEARNER_PREFIX "ahead", SPARC_F32, 1, l->n.state, l->ahead};
   if (!l->forecaster) return count;
-  list[count++] =
-      (stored_array){KEY_HORIZONS, SPARC_F64, 1, (size_t)l->horizons, (void *)(uintptr_t)(const void *)l->horizon};
+  /* NOLINTNEXTLINE(performance-no-int-to-ptr): who saves reads it only, who restores owns the learner */
+  void *const horizon = (void *)(uintptr_t)(const void *)l->horizon;
+  list[count++] = (stored_array){KEY_HORIZONS, SPARC_F64, 1, (size_t)l->horizons, horizon};
   list[count++] = (stored_array){KEY_FORECASTER, SPARC_F64, l->inputs, forecaster_numbers(l->forecaster),
                                  forecaster_state(l->forecaster)};
   return count;
