@@ -15,7 +15,7 @@ list(APPEND inference_sources
   src/kernels/kernels.c src/seq/plan.c src/seq/sequence.c src/seq/step.c
   src/io/dtype.c src/io/json_tree.c src/io/safetensors_read.c src/io/settings.c src/io/settings_metadata.c
   src/io/stored_blocks.c src/io/stored_tensor.c
-  src/data/normalise.c src/data/text.c
+  src/data/column_names.c src/data/normalise.c src/data/text.c
   src/train/batch.c src/train/checkpoint.c src/train/long_input.c src/train/model.c src/train/preprocessing.c
   src/train/train.c src/train/train_settings.c)
 
