@@ -41,6 +41,13 @@ void launch_forget(void) {
   for (int i = 0; i < LAUNCHERS; i++) unsetenv(launchers[i].rank);
 }
 
+int launch_share(int threads) {
+  const int size = launch_read().size;
+  const int here = number_in("OMPI_COMM_WORLD_LOCAL_SIZE", number_in("MPI_LOCALNRANKS", size));
+  if (size == 1 || here < 1 || cpu_available() < cpu_detect().logical) return threads;
+  return threads / here > 1 ? threads / here : 1;
+}
+
 sparc_status launch_join(ranks **out) {
   const launch l = launch_read();
   ranks_link link;

@@ -15,6 +15,9 @@ launch launch_read(void);
 /* launch_forget removes these variables: a process that this one starts is not of the job */
 void launch_forget(void);
 
+/* launch_share divides threads among the ranks of a machine, unless the launcher has bound this one to some processors */
+int launch_share(int threads);
+
 /* launch_join makes the group, by the shared object sparc-mpi.so, which is looked for as the tool's libraries are. *out is
  * NULL for a process on its own. SPARC_UNSUPPORTED: there is no such shared object, or no MPI behind it. */
 sparc_status launch_join(ranks **out);

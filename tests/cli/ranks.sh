@@ -119,6 +119,20 @@ rm -rf no
 on 2 info >out
 [ "$(grep -c '^rank ' out)" = 2 ] || fail "info does not tell of two ranks: $(cat out)"
 
+# ---- experiments: claims divide the runs among ranks, rank 0 tells what all have done
+cat >tiny.json <<'END'
+{
+  "name": "tiny", "kind": "train",
+  "settings": {"updates": 20, "budget": 16, "validate-every": 10, "batch": 4, "data": "tracking"},
+  "score": {"metric": "validation_nmse", "take": "last", "better": "lower", "scale": 1, "unit": "NMSE", "digits": 3},
+  "tasks": [{"name": "a"}], "methods": [{"name": "rtu", "settings": {"cell": "rtu"}}],
+  "seeds": [0, 1, 2, 3, 4, 5], "reference": "rtu"
+}
+END
+on 2 lab run tiny.json --jobs 1 --threads 1 --progress none >out
+grep -q '^6 of 6 runs are done' out || fail "two ranks do not finish a grid: $(cat out)"
+refuse_on 2 2 "start it without mpirun" lab table tiny.json
+
 # ---- signals: all ranks save and end with 130; another number of ranks goes on to the same bits
 long=(train tracking --modes 8 --updates 300 --validate-every 20 --batch 16 --shards 4 --quiet)
 "$SPARC" "${long[@]}" --out whole >/dev/null

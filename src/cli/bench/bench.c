@@ -305,4 +305,4 @@ static exit_code run_bench(int argc, char **argv) {
 }
 
 const cli_command command_bench = {"bench", "measure speed beside the limits of this machine", &bench_argp, run_bench,
-                                   CLI_ALL_RANKS};
+                                   CLI_ONE_RANK};

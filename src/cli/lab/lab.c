@@ -7,6 +7,7 @@
 #include "envs/envs.h"
 #include "io/folder_file.h"
 #include "io/json.h"
+#include "run/launch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -480,6 +481,10 @@ static exit_code run_lab(int argc, char **argv) {
     return cli_exit_code(status);
   }
   snprintf(in.options.who, sizeof in.options.who, "sparc lab %s", in.verb->name);
+  if (launch_read().size > 1 && in.verb->with != lab_run) {
+    cli_message(in.options.who, "%d ranks cannot do this together; start it without mpirun", launch_read().size);
+    return EXIT_USAGE;
+  }
   return in.verb->alone && (!in.options.target || !in.verb->with) ? in.verb->alone(&in.options) : work(&in);
 }
 

@@ -4,6 +4,7 @@
 #include "cli/progress.h"
 #include "envs/envs.h"
 #include "io/folder_file.h"
+#include "run/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,6 +72,7 @@ exit_code lab_become(char *const *arguments, int out, const char *log) {
     cli_message("sparc lab", "%s", sparc_error());
     return EXIT_FAILED;
   }
+  launch_forget(); /* mpirun started this process, and not the command */
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
       dup2(words, STDERR_FILENO) >= 0)

@@ -12,6 +12,7 @@
 #include "cli/jobs.h"
 #include "cli/lab/lab.h"
 #include "lab/grid/estimate.h"
+#include "run/launch.h"
 #include "sparc/rl.h"
 
 #include <math.h>
@@ -138,6 +139,8 @@ static job_hold take(runner *r, entry *e) {
 /* A claim of another machine whose runner was killed expires only some time after that. Who asked for certain jobs
  * waits that long before he leaves one to others, as whoever was killed may have been himself. */
 static bool may_be_dead(const runner *r, const entry *e, double time) {
+  const launch l = launch_read(); /* the first of several ranks tells in the end what all have done */
+  if (l.size > 1 && l.rank == 0 && e->state == ENTRY_OPEN && e->seen > 0) return true;
   return r->o->numbers && e->state == ENTRY_OPEN && e->seen > 0 && time - e->seen < 1.1 * CLAIM_EXPIRY;
 }
 
@@ -410,7 +413,7 @@ static void summarise(const runner *r) {
 
 exit_code lab_run(const lab_options *o, const grid_jobs *jobs) {
   if (o->dry_run) return lab_plan(o, jobs);
-  const int threads = o->threads ? o->threads : thread_count(0), most = o->jobs ? o->jobs : threads;
+  const int threads = o->threads ? o->threads : launch_share(thread_count(0)), most = o->jobs ? o->jobs : threads;
   runner r = {.o = o,
               .jobs = jobs,
               .list = calloc((size_t)jobs->count, sizeof(entry)),
