@@ -150,7 +150,8 @@ class sparc_train_config(Structure):
                 ("warmup", c_long), ("cosine", c_int), ("rate", c_double), ("floor", c_double),
                 ("recurrent_rate", c_double), ("decay", c_double), ("clip", c_double), ("threads", c_int),
                 ("class_weights", c_int), ("smoothing", c_double), ("jitter", c_double), ("scaling", c_double),
-                ("window", c_double), ("average", c_double)]
+                ("window", c_double), ("average", c_double),
+                ("shards", c_int)]
 
 
 class sparc_update_report(Structure):
@@ -209,7 +210,7 @@ class sparc_envs_config(Structure):
 class sparc_ppo_config(Structure):
     _fields_ = [("task", c_char_p), ("kind", POINTER(sparc_env_kind)), ("task_options", c_char_p), ("cell", c_char_p),
                 ("cell_options", c_char_p), ("H", c_int), ("budget", c_int), ("width", c_int), ("init", c_int),
-                ("seed", c_uint64), ("rollouts", c_long), ("steps", c_int), ("streams", c_int), ("obsnorm", c_int),
+                ("seed", c_uint64), ("rollouts", c_long), ("steps", c_int), ("streams", c_int), ("shards", c_int), ("obsnorm", c_int),
                 ("rewardnorm", c_int), ("discount", c_double), ("lambda", c_double), ("action_limit", c_double),
                 ("epochs", c_int), ("minibatches", c_int), ("clip", c_double), ("value_coefficient", c_double),
                 ("entropy_coefficient", c_double), ("gradient_clip", c_double), ("rate", c_double), ("traces", c_int),
