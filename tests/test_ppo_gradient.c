@@ -287,7 +287,12 @@ static double step_loss(const agent *a, const history *h, size_t M, const int *s
   sparc_ppo_diagnostics d;
   fill_batch(a, h, steps, &m.b);
   must(sparc_network_step_f64(a->network, a->prepared, (int)M, m.b.states, m.b.x, m.b.masks, m.b.y, m.b.tapes, 1));
-  const ppo_batch_f64 items = {M, m.b.actions, m.b.log_probabilities, m.b.values, m.b.advantages, m.b.targets};
+  const ppo_batch_f64 items = {.n = M,
+                               .actions = m.b.actions,
+                               .log_probabilities = m.b.log_probabilities,
+                               .values = m.b.values,
+                               .advantages = m.b.advantages,
+                               .value_targets = m.b.targets};
   const double loss = ppo_loss(&l.coefficients, &l.policy, &items, m.b.y, m.b.dy, &d);
   sparc_free(m.memory);
   return loss;
@@ -393,7 +398,12 @@ static void backpropagate(const agent *a, const history *h, double *dparams) {
   const sparc_network_sequence_f64 sequence = {.x = h->x, .mask = h->masks, .state0 = h->states, .outputs = heads};
   const sparc_network_gradient_f64 gradient = {.doutputs = (const double *const *)dheads, .dparams = dparams};
   const learner l = learner_of(a, SPARC_ENCODER_EXACT);
-  const ppo_batch_f64 items = {T, h->actions, h->log_probabilities, h->values, h->advantages, h->targets};
+  const ppo_batch_f64 items = {.n = T,
+                               .actions = h->actions,
+                               .log_probabilities = h->log_probabilities,
+                               .values = h->values,
+                               .advantages = h->advantages,
+                               .value_targets = h->targets};
   sparc_network_plan *plan;
   sparc_ppo_diagnostics d;
   must(sparc_network_plan_create(a->network, 1, T, 1, &plan));
