@@ -432,15 +432,15 @@ static const fused_ops_f32 *fused(const sparc_cell *cell, const float *constants
 static const TYPED(affine_ops) affine = {
     .derive = derive,
     .activate = activate,
-    .weight_gradient = weight_gradient,
+    .weight_gradient = LEARNING(weight_gradient),
     .weight_parts = weight_parts,
     .coefficients = coefficients,
-    .adjoint = adjoint,
+    .adjoint = LEARNING(adjoint),
     .fused = FUSED,
     .output = output,
-    .output_backward = output_backward,
-    .drivers = drivers,
-    .direct_gradient = direct_gradient,
+    .output_backward = LEARNING(output_backward),
+    .drivers = LEARNING(drivers),
+    .direct_gradient = LEARNING(direct_gradient),
 };
 
 static const TYPED(cell_ops) ops = AFFINE_CELL_OPS(affine);

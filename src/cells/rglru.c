@@ -541,16 +541,16 @@ static const fused_ops_f32 *fused(const sparc_cell *cell, const float *constants
 static const TYPED(affine_ops) affine = {
     .derive = derive,
     .activate = activate,
-    .activate_backward = activate_backward,
-    .weight_gradient = weight_gradient,
+    .activate_backward = LEARNING(activate_backward),
+    .weight_gradient = LEARNING(weight_gradient),
     .weight_parts = weight_parts,
     .coefficients = coefficients,
-    .adjoint = adjoint,
-    .sums_gradient = sums_gradient,
+    .adjoint = LEARNING(adjoint),
+    .sums_gradient = LEARNING(sums_gradient),
     .fused = FUSED,
-    .activity = activity,
-    .drivers = drivers,
-    .direct_gradient = direct_gradient,
+    .activity = LEARNING(activity),
+    .drivers = LEARNING(drivers),
+    .direct_gradient = LEARNING(direct_gradient),
 };
 
 static const TYPED(cell_ops) ops = AFFINE_CELL_OPS(affine);

@@ -714,16 +714,16 @@ static const fused_ops_f32 *fused(const sparc_cell *cell, const float *constants
 static const TYPED(affine_ops) affine = {
     .derive = derive,
     .activate = TYPED(controls_activate),
-    .activate_backward = TYPED(controls_activate_backward),
-    .shared_backward = TYPED(controls_input_backward),
-    .weight_gradient = TYPED(controls_weight_gradient),
+    .activate_backward = LEARNING(TYPED(controls_activate_backward)),
+    .shared_backward = LEARNING(TYPED(controls_input_backward)),
+    .weight_gradient = LEARNING(TYPED(controls_weight_gradient)),
     .weight_parts = TYPED(controls_weight_parts),
     .coefficients = coefficients,
-    .adjoint = adjoint,
-    .sums_gradient = sums_gradient,
+    .adjoint = LEARNING(adjoint),
+    .sums_gradient = LEARNING(sums_gradient),
     .fused = FUSED,
-    .activity = activity,
-    .drivers = drivers,
+    .activity = LEARNING(activity),
+    .drivers = LEARNING(drivers),
 };
 
 static const TYPED(cell_ops) ops = AFFINE_CELL_OPS(affine);
