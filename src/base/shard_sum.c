@@ -126,6 +126,7 @@ static int next_size(const tree *t) {
 }
 
 /* the node of shards [first, first + size): one that is there, or the sum of its halves */
+/* NOLINTNEXTLINE(misc-no-recursion): no deeper than the logarithm of the shards */
 static float *reduce(tree *t, int size) {
   if (next_size(t) == size) {
     float *sum = t->at;

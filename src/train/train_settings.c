@@ -3,7 +3,6 @@
 #include "train/train_settings.h"
 
 #include "base/shard_sum.h"
-
 #include "sparc/train.h"
 
 #define NETWORK(member)  offsetof(sparc_network_config, member)
