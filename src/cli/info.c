@@ -317,7 +317,7 @@ static exit_code describe_ranks(const char *who, bool json) {
   if (status == SPARC_OK) status = launch_resources(group, all);
   if (status != SPARC_OK) cli_message(who, "%s", sparc_error());
   if (status == SPARC_OK && !json) printf("mpi       %s, %d ranks\n", ranks_link_of(group)->library, count);
-  for (int i = 0; i < count && status == SPARC_OK; i++) print_rank(who, i, &all[i], json);
+  for (int i = 0; all && i < count && status == SPARC_OK; i++) print_rank(who, i, &all[i], json);
   free(all);
   return cli_exit_code(status);
 }

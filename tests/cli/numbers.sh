@@ -73,7 +73,8 @@ awk 'BEGIN {
 expect 0 train sums.csv --task regress --id id --time t --updates 300 --out sums "${small[@]}" --json
 less 0.6 "$(number r2)" "R2 of running sums"
 expect 0 predict sums sums.csv
-[ "$(sed -n 2p out | cut -d, -f1,2)" = 1,1 ] || fail "no prediction for the first step: $(sed -n 2p out)"
+[ "$(sed -n 1p out)" = row,id,step,t,sum ] || fail "predictions do not name id, time and target: $(sed -n 1p out)"
+[ "$(sed -n 2p out | cut -d, -f1-4)" = 1,0,1,0 ] || fail "no prediction for the first step: $(sed -n 2p out)"
 [ "$(wc -l <out)" = 721 ] || fail "not a prediction for every step"
 
 # ---- forecasts of one long series, and of many short ones
