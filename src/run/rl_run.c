@@ -265,26 +265,28 @@ static sparc_status create(void *kind) {
   return status;
 }
 
-/* whether config.json defines the same run as the settled configuration with this agent */
-static sparc_status compare_config(const sparc_rl_run *run, const sparc_ppo_config *ppo) {
+/* whether config.json defines the same run as the settled configuration with this agent, for so many steps */
+static sparc_status compare_config(const sparc_rl_run *run, const sparc_ppo_config *ppo, long total_steps) {
   sparc_rl_run_config c = run->config;
   const settings_form form = rl_form(&c);
   c.ppo = *ppo;
-  c.total_steps = ppo->rollouts * ppo->steps;
+  c.total_steps = total_steps;
   /* a checkpoint has what auto chose, and auto for a cell without sensitivities */
   if (run->config.ppo.traces == SPARC_TRACES_AUTO || ppo->traces == SPARC_TRACES_AUTO)
     c.ppo.traces = run->config.ppo.traces;
   return run_folder_compare(&run->engine.folder, &form, json_of(&c));
 }
 
-/* whether the checkpoint is of the same run: before it is restored, which takes the memory that it asks for */
+/* whether the checkpoint is of the same run: before it is restored, which takes the memory that it asks for. The steps
+ * change nothing of what was learned so far: config.json says how many there are, so a run can be prolonged there. */
 static sparc_status compare_checkpoint(const sparc_rl_run *run) {
   const char *path = run->engine.folder.last;
   sparc_tensors *file;
   stored_run stored;
   sparc_status status = sparc_tensors_open(path, &file);
   if (status == SPARC_OK) status = stored_run_read(file, path, &stored);
-  if (status == SPARC_OK) status = compare_config(run, &stored.config);
+  if (status == SPARC_OK)
+    status = compare_config(run, &stored.config, run->config.ppo.rollouts * run->config.ppo.steps);
   sparc_tensors_close(file);
   return status;
 }
@@ -293,7 +295,7 @@ static sparc_status restore(void *kind, long *done) {
   sparc_rl_run *run = kind;
   const sparc_ppo_config *c = &run->config.ppo;
   const run_folder *folder = &run->engine.folder;
-  sparc_status status = compare_config(run, c);
+  sparc_status status = compare_config(run, c, c->rollouts * c->steps);
   if (status != SPARC_OK) return status;
   status = compare_checkpoint(run);
   if (status == SPARC_OK) status = take_shards(run);
