@@ -88,15 +88,15 @@ prints 'naive     MSE'
 prints 'of the present value'
 expect 0 predict sine sine.csv
 [ "$(wc -l <out)" = 601 ] || fail "not a forecast for every step"
-cut -d, -f3 out | sed 1d >whole
+cut -d, -f4 out | sed 1d >whole # behind row, step and time
 sed 1d sine.csv | cut -d, -f2 >values
-"$SPARC" predict sine - --follow <values | sed 1d | cut -d, -f2 >stepwise
+"$SPARC" predict sine - --follow --by-position <values | sed 1d | cut -d, -f2 >stepwise
 paste whole stepwise | awk '{ d = $1 - $2; if (d * d > 1e-4) { print; exit 1 } }' || fail "step by step other forecasts"
 # a series that grows: the last part is at a level, and has swings, that the fit part never had
 awk 'BEGIN {print "t,v"; for (t = 0; t < 200; t++) printf "%d,%.3f\n", t, (100 + 2 * t) * (1 + 0.2 * sin(t / 2))}' >grows.csv
 expect 0 train grows.csv --task forecast --time t --updates 300 --out grows "${small[@]}" --json
 less "$(number mse)" "$(number naive_mse)" "a forecast of a series that grows"
-expect 0 train Waves --task forecast --label none --updates 40 --out many "${small[@]}"
+expect 0 train Waves --task forecast --label none --channels 1 --updates 40 --out many "${small[@]}"
 prints 'R2'
 
 # ---- refusals
