@@ -216,7 +216,7 @@ sparc_status sparc_ppo_save(const sparc_ppo *ppo, const sparc_metadata *extra, s
   if (status == SPARC_OK && ppo->team && !ppo->group) status = team_gather(ppo->team);
   if (status == SPARC_OK && !(others && environments))
     status = fail(SPARC_NO_MEMORY, "no memory for the tables of a checkpoint of %zu tensors", b.blocks);
-  if (status == SPARC_OK) {
+  if (status == SPARC_OK && others && environments) {
     list_all(&l, ppo, others, environments);
     stored_list_entries(&l, extra, extra_count);
     status = sparc_tensors_write(path, l.tensor, l.tensors, l.metadata, l.entries);

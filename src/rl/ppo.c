@@ -311,7 +311,7 @@ sparc_status sparc_ppo_memory_of(const sparc_ppo_config *config, sparc_ppo_memor
   if (!memory) return fail(SPARC_INVALID, "memory is NULL");
   sparc_ppo *ppo;
   const sparc_status status = ppo_describe(config, &ppo);
-  if (status == SPARC_OK) *memory = ppo->needs;
+  if (ppo) *memory = ppo->needs;
   sparc_ppo_free(ppo);
   return status;
 }
@@ -369,7 +369,7 @@ sparc_status ppo_start(sparc_ppo *ppo) {
 sparc_status sparc_ppo_create(const sparc_ppo_config *config, sparc_ppo **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
   sparc_status status = ppo_describe(config, out);
-  if (status == SPARC_OK) status = ppo_start(*out);
+  if (status == SPARC_OK && *out) status = ppo_start(*out);
   if (status == SPARC_OK) return SPARC_OK;
   sparc_ppo_free(*out);
   *out = NULL;
@@ -405,7 +405,7 @@ sparc_status ppo_describe_shard(const sparc_ppo *leader, int shard, sparc_ppo **
   config.traces = leader->needs.traces;
   config.memory_limit = 0;
   sparc_status status = ppo_describe(&config, out);
-  if (status != SPARC_OK) return status;
+  if (!*out) return status;
   sparc_envs_free((*out)->envs);
   (*out)->envs = NULL;
   (*out)->shard = shard;

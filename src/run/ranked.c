@@ -84,7 +84,7 @@ sparc_status ranked_check(run_engine *e) {
   if (status == SPARC_OK) status = identify(e, &own);
   status = ranks_agree(e->group, status, NULL);
   if (status == SPARC_OK) status = ranks_gather(e->group, &own, sizeof own, all);
-  for (int i = 1; i < count && status == SPARC_OK; i++) status = compare(i, &all[0], &all[i]);
+  for (int i = 1; all && i < count && status == SPARC_OK; i++) status = compare(i, &all[0], &all[i]);
   sparc_free(all);
   return ranks_agree(e->group, status, NULL);
 }
@@ -126,7 +126,7 @@ sparc_status ranked_see_folder(run_engine *e, sparc_status mine) {
   sparc_status status = ranks_agree(group, mine, NULL);
   if (status == SPARC_OK) status = ranks_gather(group, token, TOKEN, tokens);
   const bool gathered = status == SPARC_OK;
-  if (gathered && rank > 0) status = find_token(path, folder, tokens, rank);
+  if (gathered && tokens && rank > 0) status = find_token(path, folder, tokens, rank);
   status = ranks_agree(group, status, NULL);
   if (gathered && rank == 0) unlink(path);
   sparc_free(tokens);
