@@ -417,12 +417,22 @@ static char *channel_name(const csv_columns *c, char *text) {
   return text;
 }
 
+/* whether the names of a series' values are those of channels and steps; others say nothing of channels */
+static bool names_count_steps(const csv_columns *c) {
+  span stem;
+  int index;
+  for (size_t i = 0; i < c->count; i++)
+    if (c->at[i].role == COLUMN_VALUE && !split_name(c->at[i].name, &stem, &index)) return false;
+  return true;
+}
+
 sparc_status csv_columns_names(const csv_columns *c, const csv_text *f, column_names **out) {
   *out = NULL;
   if (!c->named) return SPARC_OK;
   char **name = copy_names(c);
   const char **list = sparc_alloc((c->count + (size_t)c->channels + 1) * sizeof *list), **ignore = list + c->channels;
-  sparc_columns names = {.channels = c->steps || c->channels > 1 ? c->channels : 0, .steps = c->steps};
+  const bool of_channels = c->steps || (c->channels > 1 && names_count_steps(c));
+  sparc_columns names = {.channels = of_channels ? c->channels : 0, .steps = c->steps};
   for (size_t i = 0; name && list && i < c->count; i++) {
     const column_role role = c->at[i].role;
     if (role == COLUMN_LABEL) names.label = name[i];

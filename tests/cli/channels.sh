@@ -163,6 +163,13 @@ complains "column 'b' is missing"
 cmp missing.safetensors <(head -151 stream.csv >first.csv && "$SPARC" learn first.csv --ignore n --model again.safetensors "${quiet[@]}" && cat again.safetensors) ||
   fail "a stream that was refused has changed the learner"
 
+# ---- rows of several channels whose names count no steps: they go by position
+awk -v OFS=, 'BEGIN { srand(3); print "p,q,r,s,kind"; for (i = 0; i < 40; i++) print rand() + i % 2, rand(), rand() + i % 2, rand(), i % 2 ? "on" : "off" }' >pairs.csv
+expect 0 train pairs.csv --label kind --channels 2 "${small[@]}" --out pairs
+expect 0 predict pairs pairs.csv
+[ "$(wc -l <out)" = 41 ] || fail "not a prediction for every row"
+expect 0 eval pairs pairs.csv
+
 # ---- names of hostile files ----
 printf 'x\302\23331m,y\n' >escape.csv # the control sequence introducer of C1
 for i in $(seq 40); do echo "$i,$((i * i % 7))"; done >>escape.csv
