@@ -22,25 +22,8 @@ static int tear_down(void **state) { return close_device(state) == 0 ? remove_fo
 
 /* ---- against the reference ------------------------------------------------------------------------ */
 
-/* Tolerances of float. Constants of a mode are rounded floats, whose error grows with the memory of the mode. A device,
- * which composes runs in another order, may err two and a half times as much as the CPU does in float. */
-typedef struct bounds {
-  double output, gradient;
-} bounds;
-
-static bounds bounds_of(const problem *p, const result *want) {
-  const size_t tokens = (size_t)p->B * (size_t)p->T, states = (size_t)p->B * p->n.state;
-  result cpu = result_create(p);
-  run_sequence_f32(p, &(sparc_plan_config){0}, true, &cpu);
-  const double output =
-      fmax(e_norm(tokens * p->n.output, cpu.y, want->y), e_norm(states, cpu.state_last, want->state_last));
-  const double inputs =
-      fmax(e_norm(tokens * (size_t)p->D, cpu.dx, want->dx), e_norm(states, cpu.dstate0, want->dstate0));
-  const double gradient = fmax(inputs, blocks_error(p, cpu.dparams, want->dparams, false));
-  result_free(&cpu);
-  assert_true(output < 1e-4 && gradient < 1e-3);
-  return (bounds){fmax(3e-6, 2.5 * output), fmax(1e-5, 2.5 * gradient)};
-}
+/* the tolerances of float, docs/numerics.md */
+static const double OUTPUT_BOUND = 3e-6, GRADIENT_BOUND = 1e-5;
 
 static void compare_problem(problem *p, int chunks, bool bf16) {
   const size_t tokens = (size_t)p->B * (size_t)p->T, O = p->n.output, D = (size_t)p->D;
@@ -50,15 +33,14 @@ static void compare_problem(problem *p, int chunks, bool bf16) {
   if (bf16) round_to_bf16(p->x, tokens * D);
   if (bf16) round_to_bf16(p->dy, tokens * O);
   run_reference(p, true, &want);
-  const bounds allowed = bounds_of(p, &want);
   run_device(under_test.device, p, &(sparc_device_plan_config){.chunks = chunks, .bf16 = bf16}, 1, &got);
   if (bf16) {
-    expect_rounded("y", tokens * O, got.y, want.y, allowed.output);
-    expect_rounded("dx", tokens * D, got.dx, want.dx, allowed.gradient);
+    expect_rounded("y", tokens * O, got.y, want.y, OUTPUT_BOUND);
+    expect_rounded("dx", tokens * D, got.dx, want.dx, GRADIENT_BOUND);
     memcpy(got.y, want.y, tokens * O * sizeof(double));
     memcpy(got.dx, want.dx, tokens * D * sizeof(double));
   }
-  expect_same_sequence(p, what, &got, &want, allowed.output, allowed.gradient);
+  expect_same_sequence(p, what, &got, &want, OUTPUT_BOUND, GRADIENT_BOUND);
   result_free(&got);
   result_free(&want);
 }
