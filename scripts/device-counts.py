@@ -228,6 +228,8 @@ def main():
     arguments = parser.parse_args()
     folder = arguments.build / "device-counts"
     folder.mkdir(exist_ok=True)
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)
     code = Code(folder, *find_tools(arguments.build / "nvidia"), planted=arguments.plant)
     if not code.compiler:
         print("device-counts.py: no nvcc: bytes only", file=sys.stderr)

@@ -44,8 +44,9 @@ typedef struct sparc_device_info {
   int units;                     /* compute units */
   int doubles;                   /* 1: has double precision */
   int exact;                     /* 1: can do exact arithmetic */
+  int usable;                    /* 1: can run the kernels; fast arithmetic needs no more */
   int cpu;                       /* 1: runs on the CPU (PoCL); opened only by its name */
-  char missing[128];             /* what it lacks for that, for example "fp64, denormals" */
+  char missing[128];             /* what it lacks for exact arithmetic or at all, for example "fp64, denormals" */
 } sparc_device_info;
 
 /* sparc_device_backends returns the NULL-terminated list of backends. */
@@ -57,8 +58,8 @@ SPARC_API sparc_status sparc_device_count(const char *backend, int *count);
 /* sparc_device_describe fills info for a device that need not be open. */
 SPARC_API sparc_status sparc_device_describe(const char *backend, int index, sparc_device_info *info);
 
-/* sparc_device_open opens a device. config may be NULL. SPARC_UNSUPPORTED: exact arithmetic is asked of a device that
- * cannot do it. Close a device after its memory and plans are freed. */
+/* sparc_device_open opens a device. config may be NULL. SPARC_UNSUPPORTED: the device is not usable, or exact arithmetic
+ * is asked of one that cannot do it. Close a device after its memory and plans are freed. */
 SPARC_API sparc_status sparc_device_open(const sparc_device_config *config, sparc_device **out);
 SPARC_API void sparc_device_close(sparc_device *device); /* may be NULL */
 SPARC_API sparc_device_info sparc_device_info_of(const sparc_device *device);
@@ -94,7 +95,7 @@ typedef struct sparc_device_gradient {
 } sparc_device_gradient;
 
 /* sparc_device_plan_create makes a plan for B streams of T steps and compiles its kernels. Cells: sparc (all variants
- * but unshared-control), rtu, lru and rglru; SPARC_UNSUPPORTED for others. SPARC_NO_MEMORY: the arrays of a training
+ * but unshared-control; groups 1, hidden 0), rtu, lru and rglru; SPARC_UNSUPPORTED for others. SPARC_NO_MEMORY: the arrays of a training
  * step do not fit; the sentence has the number of streams that would. The cell must outlive the plan. */
 SPARC_API sparc_status sparc_device_plan_create(sparc_device *device, const sparc_cell *cell, int B, int T,
                                                 const sparc_device_plan_config *config, sparc_device_plan **out);

@@ -117,7 +117,10 @@ static void print_devices(void) {
       cli_text(info.platform, 0);
       printf(", driver ");
       cli_text(info.driver, 0);
-      printf("), %d units, %zu MiB, %s", info.units, info.memory >> 20, info.exact ? "exact" : "fast only");
+      printf("), %d units, %zu MiB, %s", info.units, info.memory >> 20,
+             !info.usable ? "not usable"
+             : info.exact ? "exact"
+                          : "fast only");
       if (*info.missing) printf(": lacks %s", info.missing);
       putchar('\n');
       heading = "         ";

@@ -38,6 +38,7 @@ typedef struct program_binary {
 
 typedef struct device_backend {
   const char *name;
+  const char *driver;                /* what to install where there is no device */
   sparc_status (*count)(int *count); /* no driver: 0 */
   sparc_status (*describe)(int index, sparc_device_info *info);
   sparc_status (*open)(int index, void **context);

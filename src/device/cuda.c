@@ -116,7 +116,8 @@ static sparc_status cuda_describe(int index, sparc_device_info *info) {
                               .local = (size_t)attribute(&cu, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK),
                               .units = attribute(&cu, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
                               .doubles = 1,
-                              .exact = 1};
+                              .exact = 1,
+                              .usable = 1};
   if (cu.cuDeviceGetName(info->name, (int)sizeof info->name, device) != CUDA_SUCCESS) info->name[0] = '\0';
   if (cu.cuDeviceTotalMem_v2(&info->memory, device) != CUDA_SUCCESS) info->memory = 0;
   info->largest = info->memory;
@@ -357,6 +358,7 @@ static sparc_status cuda_launch(void *context, const kernel_launch *launch) {
 
 const device_backend backend_cuda = {
     .name = "cuda",
+    .driver = "NVIDIA's, which has libcuda.so.1",
     .count = cuda_count,
     .describe = cuda_describe,
     .open = cuda_open,

@@ -37,8 +37,7 @@ static sparc_status check_index(const device_backend *backend, int index) {
   sparc_status status = backend->count(&count);
   if (status != SPARC_OK) return status;
   if (count == 0)
-    return fail(SPARC_DEVICE, "backend %s has no device: install a driver (for OpenCL on the CPU: pocl-opencl-icd)",
-                backend->name);
+    return fail(SPARC_DEVICE, "backend %s has no device: install a driver (%s)", backend->name, backend->driver);
   if (index < 0 || index >= count)
     return fail(SPARC_INVALID, "device %s:%d does not exist, expected an index from 0 to %d", backend->name, index,
                 count - 1);
@@ -102,8 +101,12 @@ sparc_status device_open_on(const device_backend *backend, const sparc_device_co
   if (!device) return fail(SPARC_NO_MEMORY, "no memory for a device");
   *device = (sparc_device){.backend = backend, .fast = config->fast != 0};
   sparc_status status = backend->describe(index, &device->info);
+  if (status == SPARC_OK && !device->info.usable)
+    status = fail(SPARC_UNSUPPORTED, "device %s:%d (%s) lacks %s; the kernels do not run on it", backend->name, index,
+                  device->info.name, device->info.missing);
   if (status == SPARC_OK && !device->fast && !device->info.exact)
-    status = fail(SPARC_UNSUPPORTED, "device %s:%d (%s) lacks %s, which exact arithmetic needs; fast = 1 does without",
+    status = fail(SPARC_UNSUPPORTED,
+                  "device %s:%d (%s) lacks %s, which exact arithmetic needs; --fast (fast = 1) does without",
                   backend->name, index, device->info.name, device->info.missing);
   if (status == SPARC_OK) status = cache_folder(config->cache, device->cache);
   if (status == SPARC_OK) status = backend->open(index, &device->context);

@@ -155,9 +155,12 @@ static void describe_device(const opencl_calls *cl, cl_platform_id platform, cl_
   add_missing(info, single & CL_FP_DENORM, "denormals");
   add_missing(info, single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT, "correctly rounded division");
   info->exact = info->missing[0] == '\0';
-  add_missing(info, read_number(cl, device, CL_DEVICE_COMPILER_AVAILABLE, sizeof(cl_uint)), "a compiler");
-  add_missing(info, read_number(cl, device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)) >= GROUP_SIZE,
-              "work-groups of 256");
+
+  const bool compiles = read_number(cl, device, CL_DEVICE_COMPILER_AVAILABLE, sizeof(cl_uint)) != 0;
+  const bool groups = read_number(cl, device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)) >= GROUP_SIZE;
+  add_missing(info, compiles, "a compiler");
+  add_missing(info, groups, "work-groups of 256");
+  info->usable = compiles && groups;
 }
 
 static sparc_status find_device(opencl_calls *cl, int index, cl_platform_id *platform, cl_device_id *device) {
@@ -361,6 +364,7 @@ static sparc_status opencl_wait(void *context) {
 
 const device_backend backend_opencl = {
     .name = "opencl",
+    .driver = "OpenCL comes with that of a GPU; on the CPU it is pocl-opencl-icd",
     .count = opencl_count,
     .describe = opencl_describe,
     .open = opencl_open,

@@ -16,13 +16,19 @@ expect 2 check --device opencl --double "$one"
 complains "exclude each other"
 expect 2 check --hashes "$one"
 complains "--hashes needs --device"
+expect 2 check --fast "$one"
+complains "--fast needs --device"
+expect 2 check --fast --hashes --device opencl "$one"
+complains "--fast and --hashes exclude each other"
 
 # without a driver
 mkdir "$scratch/none"
 OCL_ICD_VENDORS=$scratch/none SPARC_CUDA_DRIVER=$scratch/none/lib.so expect 0 info
 prints "devices   none"
 OCL_ICD_VENDORS=$scratch/none expect 1 check --device opencl "$one"
-complains "sparc check: backend opencl has no device: install a driver"
+complains "sparc check: backend opencl has no device: install a driver (OpenCL comes with that of a GPU; on the CPU"
+SPARC_CUDA_DRIVER=$scratch/none/lib.so expect 1 check --device cuda "$one"
+complains "sparc check: backend cuda has no device: install a driver (NVIDIA's, which has libcuda.so.1)"
 
 expect 0 info
 if ! grep -q '^devices .*opencl:0 ' "$scratch/out"; then

@@ -37,7 +37,8 @@ static sparc_status recorder_describe(int index, sparc_device_info *info) {
                               .local = 48 << 10,
                               .units = 1,
                               .doubles = 1,
-                              .exact = 1};
+                              .exact = 1,
+                              .usable = 1};
   return SPARC_OK;
 }
 

@@ -17,6 +17,7 @@
 typedef struct check_settings {
   int threads;
   const char *device_name; /* NULL: the CPU */
+  bool fast;               /* the device may approximate */
   sparc_device *device;
   char **files; /* NULL-terminated */
   check_report report;
@@ -31,7 +32,8 @@ enum {
   KEY_QUIET = 'q',
   KEY_THREADS = 'T',
   KEY_DEVICE = 'D',
-  KEY_HASHES = 'H'
+  KEY_HASHES = 'H',
+  KEY_FAST = 'f'
 };
 
 static const struct argp_option check_options[] = {
@@ -45,6 +47,7 @@ static const struct argp_option check_options[] = {
      0},
     {"hashes", KEY_HASHES, NULL, 0,
      "With --device: print a hash of every path's bits, equal on all devices with exact arithmetic", 0},
+    {"fast", KEY_FAST, NULL, 0, "With --device: allow the approximations of its hardware", 0},
     {0}};
 
 static double parse_tolerance(const char *text, const struct argp_state *state) {
@@ -78,8 +81,14 @@ static error_t parse_check(int key, char *argument, struct argp_state *state) {
     case KEY_HASHES:
       settings->report.hashes = true;
       return 0;
+    case KEY_FAST:
+      settings->fast = true;
+      return 0;
     case ARGP_KEY_END:
       if (settings->report.hashes && !settings->device_name) argp_error(state, "--hashes needs --device");
+      if (settings->fast && !settings->device_name) argp_error(state, "--fast needs --device");
+      if (settings->fast && settings->report.hashes)
+        argp_error(state, "--fast and --hashes exclude each other: only exact arithmetic has the same bits everywhere");
       if (settings->device_name && settings->report.in_double)
         argp_error(state, "--device and --double exclude each other: devices compute in float");
       return 0;
@@ -152,7 +161,7 @@ static exit_code run_check(int argc, char **argv) {
   if (argp_parse(&check_argp, argc, argv, 0, NULL, &settings) != 0) return EXIT_USAGE;
   check_report *report = &settings.report;
   if (settings.device_name) {
-    sparc_device_config config = {0};
+    sparc_device_config config = {.fast = settings.fast};
     sparc_status status = device_parse(settings.device_name, &config);
     if (status == SPARC_OK) status = sparc_device_open(&config, &settings.device);
     if (status != SPARC_OK) {
