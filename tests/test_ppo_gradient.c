@@ -17,7 +17,7 @@
 
 static const uint64_t SEED = 20240612;
 
-enum { T = 48, WARM_UP = 7, INPUTS = 3, WIDTH = 6, SYMBOLS = 4 };
+enum { T = 48, WARM_UP = 7, INPUTS = 3, WIDTH = 6, SYMBOLS = 4, CORNERS = WIDTH + 1 };
 
 static const char *const rtrl_cells[] = {"sparc", "rtu", "lru", "rglru", "gateloop"};
 static const char *const window_cells[] = {"gru", "mamba3", "sparc"};
@@ -93,7 +93,9 @@ typedef struct history {
   double *records, *prepared; /* of the cell */
   double *inputs;             /* (T, D) */
   double *grouped;            /* (T + 1, grouped) */
-  double *symbol_x, *symbol_inputs;
+  double *symbol_x, *symbol_inputs, *symbol_pre;
+  double *cornered; /* (T + 1, grouped for CORNERS): cells with columns only */
+  double *corner_inputs, *corner_pre;
   double actions[T * 3], log_probabilities[T], values[T], advantages[T], targets[T];
 } history;
 
@@ -136,6 +138,11 @@ static void collect(const agent *a, bool warm, sparc_random *stream, history *h)
   h->records = zeros(sparc_record_size(cell, T));
   h->prepared = zeros(cell->sizes.prepared);
   h->grouped = zeros((T + 1) * grouped_trace_size_f64(cell, SYMBOLS));
+  h->symbol_pre = zeros(SYMBOLS * (size_t)cell->pre);
+  h->cornered = zeros((T + 1) * grouped_trace_size_f64(cell, CORNERS));
+  h->corner_inputs = zeros(CORNERS * WIDTH);
+  h->corner_pre = zeros(CORNERS * (size_t)cell->pre);
+  for (size_t d = 0; d < WIDTH; d++) h->corner_inputs[d * WIDTH + d] = 1;
   memcpy(h->prepared, a->prepared + a->network->cell_prepared, cell->sizes.prepared * sizeof(double));
   for (size_t i = 0; i < a->n.params; i++) other[i] = a->params[i] + 0.1 * sparc_random_normal(stream);
   must(sparc_network_prepare_f64(a->network, other, prepared));
@@ -165,8 +172,15 @@ static void collect(const agent *a, bool warm, sparc_random *stream, history *h)
       if (t == 0) grouped_trace_start_f64(cell, SYMBOLS, h->grouped);
       grouped_trace_step_f64(cell, h->prepared, at.cell_tapes, SYMBOLS, (int)v, h->grouped + t * group,
                              h->grouped + (t + 1) * group);
+      const size_t corners = grouped_trace_size_f64(cell, CORNERS);
+      if (t == 0) grouped_trace_start_f64(cell, CORNERS, h->cornered);
+      if (cell->columns)
+        grouped_trace_step_f64(cell, h->prepared, at.cell_tapes, CORNERS, -1, h->cornered + t * corners,
+                               h->cornered + (t + 1) * corners);
     }
   }
+  if (a->n.trace) grouped_pre_f64(cell, h->prepared, SYMBOLS, h->symbol_inputs, h->symbol_pre);
+  if (a->n.trace) grouped_pre_f64(cell, h->prepared, CORNERS, h->corner_inputs, h->corner_pre);
   sparc_free(tape);
   sparc_free(y);
   sparc_free(other);
@@ -174,8 +188,9 @@ static void collect(const agent *a, bool warm, sparc_random *stream, history *h)
 }
 
 static void free_history(history *h) {
-  double *arrays[] = {h->states, h->traces[0], h->traces[1], h->records,      h->prepared,
-                      h->inputs, h->grouped,   h->symbol_x,  h->symbol_inputs};
+  double *arrays[] = {h->states,   h->traces[0],     h->traces[1], h->records,       h->prepared,
+                      h->inputs,   h->grouped,       h->symbol_x,  h->symbol_inputs, h->symbol_pre,
+                      h->cornered, h->corner_inputs, h->corner_pre};
   for (size_t i = 0; i < COUNT(arrays); i++) sparc_free(arrays[i]);
 }
 
@@ -190,7 +205,7 @@ static batch_memory make_batch(const agent *a, size_t M) {
   const sparc_cell *cell = a->network->cell;
   const size_t stored = sparc_rtrl_batch_work_size_f64(cell, (int)M);
   const size_t recorded = sparc_record_work_size_f64(cell, T, (int)M, 0, 0);
-  const size_t grouped = a->n.trace ? grouped_work_size_f64(cell, (int)M, SYMBOLS) : 0;
+  const size_t grouped = a->n.trace ? grouped_work_size_f64(cell, (int)M, CORNERS) : 0;
   const size_t encoder = encoder_elements(a->network, M, T);
   batch_memory m = {.b = {.M = M}};
   arena size = arena_measure();
@@ -226,7 +241,7 @@ static learner learner_of(const agent *a, sparc_encoder_gradient encoder) {
                    .threads = 1};
 }
 
-typedef enum source { NO_PAST, STORED, RECORDED, GROUPED } source;
+typedef enum source { NO_PAST, STORED, RECORDED, GROUPED, CORNERED } source;
 
 static void differentiate(const agent *a, const history *h, sparc_encoder_gradient encoder, source from, size_t M,
                           const int *steps, double *dparams) {
@@ -244,15 +259,19 @@ static void differentiate(const agent *a, const history *h, sparc_encoder_gradie
       .boundary = boundary};
   if (from == GROUPED) {
     past.grouped = h->grouped;
-    past.grouping = (grouping_f64){SYMBOLS, h->prepared, h->symbol_inputs, boundary};
+    past.grouping = (grouping_f64){SYMBOLS, h->prepared, h->symbol_inputs, boundary, h->symbol_pre};
     past.observations = h->symbol_x;
     past.inputs = h->symbol_inputs;
+  }
+  if (from == CORNERED) {
+    past.grouped = h->cornered;
+    past.grouping = (grouping_f64){CORNERS, h->prepared, h->corner_inputs, boundary, h->corner_pre};
   }
   for (size_t i = 0; i < M && from == STORED; i++)
     rows[i] = h->traces[encoder] + (size_t)steps[i] * trace_of(a, encoder);
   memset(dparams, 0, a->n.params * sizeof *dparams);
-  must(from == RECORDED || from == GROUPED ? gradient_by_records(&l, &m.b, 1, &past, first, steps, rows, dparams, &d)
-                                           : gradient_by_traces(&l, &m.b, rows, dparams, &d));
+  must(from >= RECORDED ? gradient_by_records(&l, &m.b, 1, &past, first, steps, rows, dparams, &d)
+                        : gradient_by_traces(&l, &m.b, rows, dparams, &d));
   sparc_free(m.memory);
 }
 
@@ -479,6 +498,9 @@ static void stored_recorded_and_grouped_agree(void **state) {
       expect_blocks(e ? "exact, recorded" : "local, recorded", &a, got, want, 1e-12);
       differentiate(&a, &h, encoder, GROUPED, COUNT(steps), steps, got);
       expect_blocks(e ? "exact, grouped" : "local, grouped", &a, got, want, 1e-12);
+      if (e || !a.network->cell->columns) continue;
+      differentiate(&a, &h, encoder, CORNERED, COUNT(steps), steps, got);
+      expect_blocks("local, corners", &a, got, want, 1e-12);
     }
     sparc_free(want);
     sparc_free(got);
@@ -488,32 +510,40 @@ static void stored_recorded_and_grouped_agree(void **state) {
 }
 
 /* what a grouped trace stands for is the trace */
+static void expect_expanded(const agent *a, const history *h, const grouping_f64 *g, const double *grouped) {
+  const size_t width = a->n.trace, group = grouped_trace_size_f64(a->network->cell, g->symbols);
+  double *trace = zeros(width), *tape = zeros(a->network->cell->sizes.tape);
+  const int rows[] = {0, 4, T};
+  for (size_t k = 0; k < COUNT(rows); k++) {
+    const double *want = h->traces[0] + (size_t)rows[k] * width;
+    grouped_trace_expand_f64(a->network->cell, g, grouped + (size_t)rows[k] * group, tape, trace);
+    double most = 0, difference = 0;
+    for (size_t n = 0; n < width; n++) {
+      most = fmax(most, fabs(want[n]));
+      difference = fmax(difference, fabs(trace[n] - want[n]));
+    }
+    if (!(difference <= 1e-13 * most))
+      fail_msg("cell %s, row %d, %d symbols: the expanded trace differs by %g of %g", a->network->config.cell, rows[k],
+               g->symbols, difference, most);
+  }
+  sparc_free(trace);
+  sparc_free(tape);
+}
+
 static void grouped_traces_expand_to_traces(void **state) {
   (void)state;
   sparc_random stream;
   sparc_random_init(&stream, SEED, "test", "expand");
   for (size_t i = 0; i < COUNT(rtrl_cells); i++) {
     agent a = make_agent(rtrl_cells[i], &policies[0], &stream);
-    const size_t width = a.n.trace, group = grouped_trace_size_f64(a.network->cell, SYMBOLS);
     history h = {.states = NULL};
-    double *trace = zeros(width);
     draw_history(&a, true, &stream, &h);
     h.masks[3] = 1, h.masks[0] = h.masks[1] = h.masks[2] = 1; /* the first steps remember what was before */
     collect(&a, true, &stream, &h);
-    const grouping_f64 grouping = {SYMBOLS, h.prepared, h.symbol_inputs, h.traces[0]};
-    const int rows[] = {0, 4, T};
-    for (size_t k = 0; k < COUNT(rows); k++) {
-      const double *want = h.traces[0] + (size_t)rows[k] * width;
-      grouped_trace_expand_f64(a.network->cell, &grouping, h.grouped + (size_t)rows[k] * group, trace);
-      double most = 0, difference = 0;
-      for (size_t n = 0; n < width; n++) {
-        most = fmax(most, fabs(want[n]));
-        difference = fmax(difference, fabs(trace[n] - want[n]));
-      }
-      if (!(difference <= 1e-13 * most))
-        fail_msg("cell %s, row %d: the expanded trace differs by %g of %g", rtrl_cells[i], rows[k], difference, most);
-    }
-    sparc_free(trace);
+    const grouping_f64 symbols = {SYMBOLS, h.prepared, h.symbol_inputs, h.traces[0], h.symbol_pre};
+    const grouping_f64 corners = {CORNERS, h.prepared, h.corner_inputs, h.traces[0], h.corner_pre};
+    expect_expanded(&a, &h, &symbols, h.grouped);
+    if (a.network->cell->columns) expect_expanded(&a, &h, &corners, h.cornered);
     free_history(&h);
     free_agent(&a);
   }

@@ -105,6 +105,7 @@ typedef struct bench_rl {
   int H, epochs, threads;
   double steps_per_second;
   double environment, collection, update;            /* seconds of an iteration; collection without its environment */
+  bool windows;       /* there are none: truncated backpropagation */
   double collection_bound, update_bound;             /* an environment is its own bound */
   double update_bytes, update_products, update_cell; /* what the update's bound is made of */
   double ratio;                                      /* of the iteration to the sum of its bounds */
@@ -119,6 +120,10 @@ typedef struct bench_rl {
 /* time and memory while one of B, T, H grows: time against the line a + b n, memory against its formula */
 typedef struct bench_growth_row {
   const char *problem, *kernel, *memory_formula;
+static inline const char *bench_rl_way(const bench_rl *r) {
+  return r->windows ? "window" : r->stored ? "stored" : "free";
+}
+
   int B, T, H;
   double mode_steps, seconds;
   double line_seconds, deviation; /* seconds / line_seconds - 1 */

@@ -103,6 +103,8 @@ struct sparc_cell {
   int pre, shared;   /* pre-activation columns (>= projected), arrays of H, and shared controls per token */
   int sums;          /* per-mode parameter gradients that the adjoint accumulates */
   int outer, scalar; /* RTRL slots per state coordinate */
+  int columns;       /* arrays of H in pre, where each drives the state of its own mode alone and all slots follow from
+                        these: see rtrl/columns_impl.h; 0: not so, or the slots are no more than they */
   driver_part driver[DRIVER_SLOTS]; /* of the first outer slots; of no meaning to real cells */
   size_t constant_count;            /* the cell's own prepared constants */
   size_t own_products;              /* multiply-adds of a token in products that are no projections */

@@ -123,6 +123,13 @@ typedef struct TYPED(affine_ops) {
    * a and b (S) as used in the step; NULL: no RTRL form */
   void (*drivers)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
                   const real *a, const real *b, real *outer, real *scalar);
+  /* cells with columns: derivatives (1 + columns, H) of the state by what the first of the sums belongs to, then by the
+   * mode's own columns of pre, of which sum s > 0 is column s added up over tokens */
+  void (*column_drivers)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
+                         real *columns);
+  /* the drivers that follow from the first, `own`, and the others */
+  void (*spread_columns)(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *own,
+                         const real *columns, real *outer, real *scalar);
   /* RTRL: adds to dparams the gradient of this token's own use of parameters that no trace and no output_only
    * projection covers; dpre holds the cotangents of the projected columns; NULL: nothing */
   void (*direct_gradient)(const sparc_cell *cell, const real *x, const real *pre, const real *dpre, const real *dy,

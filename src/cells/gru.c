@@ -89,6 +89,7 @@ static sparc_status layout(sparc_cell *cell) {
   for (int gate = 0; gate < RECURRENT_GATES; gate++) add_block(cell, recurrents[gate], SPARC_RECURRENT, H, H);
   for (int gate = 0; gate < INPUT_GATES; gate++) add_block(cell, biases[gate], SPARC_RECURRENT, H, 0);
   add_block(cell, "recurrent_bias_new", SPARC_RECURRENT, H, 0);
+  cell->own_products = (size_t)INPUT_GATES * (size_t)H * (size_t)D + (size_t)RECURRENT_GATES * (size_t)H * (size_t)H;
   cell->sizes.state = cell->sizes.output = (size_t)H;
   cell->sizes.prepared = prepared_layout_of(cell).total;
   cell->sizes.tape = step_layout_of(cell).total;
@@ -457,19 +458,20 @@ static void chunk_backward(const run *r, const loop *l, range steps) {
   }
 }
 
-/* one of r->pieces parts of a block's weight gradients += that of a chunk */
+/* one of r->pieces parts of a block's weight gradients += that of a chunk, the last of which comes first */
 static void chunk_gradient(const run *r, size_t tile, range steps, size_t piece) {
   const block k = block_of(r, tile);
   const size_t D = r->D, H = r->H, rows = k.streams.n * steps.n;
   const size_t row = row_of(r, k.streams.first / r->group * r->group, steps, k.streams.first, 0);
   const range gates = even_share(INPUT_GATES * H, r->pieces, piece), biases = even_share(r->width, r->pieces, piece);
   const real *dgates = work_at(r, r->work.dgates + row * r->width);
+  const real beta = steps.first + steps.n == r->T ? 0 : 1;
   TYPED(gemm)
   (r->kernels, TRANSPOSED, AS_IS, gates.n, D, rows, dgates + gates.first, r->width,
-   work_at(r, r->work.inputs + row * D), D, 1, k.dinput + gates.first * D, D);
+   work_at(r, r->work.inputs + row * D), D, beta, k.dinput + gates.first * D, D);
   TYPED(gemm)
   (r->kernels, TRANSPOSED, AS_IS, gates.n, H, rows, dgates + D_RESET * H + gates.first, r->width,
-   work_at(r, r->work.kept + row * H), H, 1, k.drecurrent + gates.first * H, H);
+   work_at(r, r->work.kept + row * H), H, beta, k.drecurrent + gates.first * H, H);
   TYPED(ordered_sum)(k.dbias + biases.first, dgates + biases.first, rows, r->width, biases.n);
 }
 
@@ -481,8 +483,6 @@ static void open_block(void *context, size_t tile) {
     memcpy(work_at(r, r->work.entering + first), r->call->dstate_last + first, bytes);
   else
     memset(work_at(r, r->work.entering + first), 0, bytes);
-  memset(k.dinput, 0, INPUT_GATES * H * r->D * sizeof(real));
-  memset(k.drecurrent, 0, RECURRENT_GATES * H * H * sizeof(real));
   memset(k.dbias, 0, GATE_COLUMNS * H * sizeof(double));
 }
 

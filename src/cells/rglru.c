@@ -29,6 +29,7 @@
 /* ---- description ------------------------------------------------------------------------------- */
 
 static const double DECAY_SCALE = 8; /* c */
+enum { BLOCK = 8 };                  /* the usual option block */
 
 enum { OPTION_BLOCK, OPTION_PROJ_TRACE, OPTION_PROJECTION, OPTION_RING };
 enum { TRACE_EXACT, TRACE_LOCAL };
@@ -41,7 +42,7 @@ static const char *const ring_names[] = {"base", "transition", NULL};
 static const sparc_option options[] = {
     {.name = "block",
      .type = SPARC_OPTION_INT,
-     .fallback = 8,
+     .fallback = BLOCK,
      .low = 1,
      .high = 4096,
      .help = "contents that a gate sees; H is a multiple of it"},
@@ -69,6 +70,9 @@ static int block_at(const sparc_cell *cell, int position) {
 
 /* per-coordinate gradients that the adjoint accumulates, and the RTRL scalar slots in the same order; behind them
  * come k slots for each row of the two gates and, with exact traces, k for the content biases of the block */
+
+/* the columns of pre where the content is projected */
+enum { COLUMN_CONTENT, COLUMN_RETENTION, COLUMN_INPUT, COLUMN_COUNT };
 
 static const int sum_block[RGLRU_SUMS] = {
     [RGLRU_DECAY] = DECAY_LOGIT, [RGLRU_RETENTION] = GATE_RETENTION_BIAS, [RGLRU_INPUT] = GATE_INPUT_BIAS};
@@ -137,6 +141,7 @@ static sparc_status layout(sparc_cell *cell) {
 
   cell->outer = has_exact_traces(cell) ? k : 0;
   cell->scalar = RGLRU_SUMS + (has_exact_traces(cell) ? 3 : 2) * k;
+  cell->columns = has_exact_traces(cell) && k > COLUMN_COUNT ? COLUMN_COUNT : 0;
   return add_sinks(cell);
 }
 
@@ -243,6 +248,14 @@ static const real *content_of(const sparc_cell *cell, const real *x, const real 
 }
 static size_t content_stride(const sparc_cell *cell) { return (size_t)(cell->direct_input ? cell->D : cell->pre); }
 
+/* out (k) = in (k) matrix (k, k) + beta out; k as a constant leaves the sums in registers */
+static inline void row_product(size_t k, const real *restrict in, const real *restrict matrix, real beta,
+                               real *restrict out) {
+  if (beta == 0) memset(out, 0, k * sizeof(real));
+  for (size_t i = 0; i < k; i++)
+    for (size_t p = 0; p < k; p++) out[p] += in[i] * matrix[i * k + p];
+}
+
 /* n rows, columns [columns.first, columns.first + columns.n): out = in blockdiag(matrix) + beta out. Products win from
  * blocks of two on; a single token is walked row by row, unless the matrix lies in panels. */
 static void block_products(const sparc_cell *cell, size_t n, range columns, const real *in, size_t in_stride,
@@ -254,10 +267,10 @@ static void block_products(const sparc_cell *cell, size_t n, range columns, cons
            out_stride);
       continue;
     }
-    real *restrict sums = out + first;
-    if (beta == 0) memset(sums, 0, k * sizeof(real));
-    for (size_t i = first; i < first + k; i++)
-      for (size_t p = 0; p < k; p++) sums[p] += in[i] * matrix[i * k + p];
+    if (k == BLOCK)
+      row_product(BLOCK, in + first, matrix + first * BLOCK, beta, out + first);
+    else
+      row_product(k, in + first, matrix + first * k, beta, out + first);
   }
 }
 
@@ -437,32 +450,65 @@ static void sums_gradient(const sparc_cell *cell, const real *constants, const d
 
 /* ---- RTRL -------------------------------------------------------------------------------------- */
 
-static void drivers(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
-                    const real *a, const real *b, real *outer, real *scalar) {
-  (void)a, (void)b;
+/* from the slopes of coordinate j to its drivers; u: the contents of the token */
+static inline void spread_slopes(const sparc_cell *cell, const real *constants, const real *u, size_t j,
+                                 const coordinate_slopes *slope, real *outer, real *scalar) {
   const size_t H = (size_t)cell->H, k = (size_t)block_width(cell);
   const real *retention = constants + backward_weights(cell, RETENTION);
   const real *input = constants + backward_weights(cell, INPUT);
   real *by_retention = scalar + RGLRU_SUMS * H, *by_input = by_retention + k * H, *by_bias = by_input + k * H;
+  const real *seen = u + j / k * k;
+  scalar[RGLRU_DECAY * H + j] = slope->decay;
+  scalar[RGLRU_RETENTION * H + j] = slope->retention;
+  scalar[RGLRU_INPUT * H + j] = slope->input;
+  for (size_t p = 0; p < k; p++) {
+    by_retention[p * H + j] = slope->retention * seen[p];
+    by_input[p * H + j] = slope->input * seen[p];
+  }
+  if (!has_exact_traces(cell)) return;
+
+  /* dh_j / du_p: through both gates for the whole block, and directly for j itself */
+  for (size_t p = 0; p < k; p++) {
+    const real through_gates = slope->retention * retention[j * k + p] + slope->input * input[j * k + p];
+    const real direct = p == j % k ? slope->content : 0;
+    outer[p * H + j] = by_bias[p * H + j] = through_gates + direct;
+  }
+}
+
+static void drivers(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
+                    const real *a, const real *b, real *outer, real *scalar) {
+  (void)a, (void)b;
+  const size_t H = (size_t)cell->H;
   for (size_t j = 0; j < H; j++) {
     const coordinate c = coordinate_at(cell, constants, token, j);
     const coordinate_slopes slope = slopes_at(&c, constants[K_RATE_SLOPE * H + j], token->mask, kept[j]);
-    const real *seen = content_of(cell, token->x, token->pre) + j / k * k;
-    scalar[RGLRU_DECAY * H + j] = slope.decay;
-    scalar[RGLRU_RETENTION * H + j] = slope.retention;
-    scalar[RGLRU_INPUT * H + j] = slope.input;
-    for (size_t p = 0; p < k; p++) {
-      by_retention[p * H + j] = slope.retention * seen[p];
-      by_input[p * H + j] = slope.input * seen[p];
-    }
-    if (!has_exact_traces(cell)) continue;
+    spread_slopes(cell, constants, content_of(cell, token->x, token->pre), j, &slope, outer, scalar);
+  }
+}
 
-    /* dh_j / du_p: through both gates for the whole block, and directly for j itself */
-    for (size_t p = 0; p < k; p++) {
-      const real through_gates = slope.retention * retention[j * k + p] + slope.input * input[j * k + p];
-      const real direct = p == j % k ? slope.content : 0;
-      outer[p * H + j] = by_bias[p * H + j] = through_gates + direct;
-    }
+static void column_drivers(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *kept,
+                           real *columns) {
+  const size_t H = (size_t)cell->H;
+  real *decay = columns, *by_pre = columns + H;
+  for (size_t j = 0; j < H; j++) {
+    const coordinate c = coordinate_at(cell, constants, token, j);
+    const coordinate_slopes slope = slopes_at(&c, constants[K_RATE_SLOPE * H + j], token->mask, kept[j]);
+    decay[j] = slope.decay;
+    by_pre[COLUMN_CONTENT * H + j] = slope.content;
+    by_pre[COLUMN_RETENTION * H + j] = slope.retention;
+    by_pre[COLUMN_INPUT * H + j] = slope.input;
+  }
+}
+
+static void spread_columns(const sparc_cell *cell, const real *constants, const TYPED(token) * token, const real *own,
+                           const real *columns, real *outer, real *scalar) {
+  const size_t H = (size_t)cell->H;
+  for (size_t j = 0; j < H; j++) {
+    const coordinate_slopes slope = {.decay = own[j],
+                                     .retention = columns[COLUMN_RETENTION * H + j],
+                                     .input = columns[COLUMN_INPUT * H + j],
+                                     .content = columns[COLUMN_CONTENT * H + j]};
+    spread_slopes(cell, constants, token->pre, j, &slope, outer, scalar);
   }
 }
 
@@ -550,6 +596,8 @@ static const TYPED(affine_ops) affine = {
     .fused = FUSED,
     .activity = LEARNING(activity),
     .drivers = LEARNING(drivers),
+    .column_drivers = LEARNING(column_drivers),
+    .spread_columns = LEARNING(spread_columns),
     .direct_gradient = LEARNING(direct_gradient),
 };
 

@@ -91,6 +91,16 @@ typedef struct batch_rows {
   size_t sinks;
 } batch_rows;
 
+/* many traces of rows of H numbers: out (rows, H) += y_i z_i over items i, mode by mode */
+typedef struct vector_rows {
+  size_t H, rows, items;
+  const size_t *item;    /* (items): which of the following */
+  const float *const *z; /* those from `at` on are (rows, H) */
+  size_t at;
+  const float *y; /* (.., H) */
+  float *out;
+} vector_rows;
+
 typedef struct online_kernels {
   void (*trace)(const trace_rows *rows);
   void (*entries)(const entry_rows *rows);
@@ -100,6 +110,7 @@ typedef struct online_kernels {
   double (*entry_number)(size_t n, const float *w, const float *z);
   void (*lazy)(const lazy_rows *rows);
   void (*contract)(const batch_rows *rows);
+  void (*contract_vectors)(const vector_rows *rows);
 } online_kernels;
 
 #endif

@@ -595,8 +595,50 @@ static void contract(const batch_rows *r) {
     contract_all(r, false);
 }
 
+/* the same rows of `items` items, and what weighs them */
+typedef struct vector_items {
+  const float *z[CONTRACT_ITEMS], *y[CONTRACT_ITEMS];
+} vector_items;
+
+VMATH void contract_vector(const vector_items *k, size_t items, size_t vectors, size_t width, size_t at, size_t j,
+                           float *out) {
+  lanes sum[4];
+#pragma GCC unroll 4
+  for (size_t l = 0; l < vectors; l++) sum[l] = load_part(out + at + j + l * LANES, width);
+#pragma GCC unroll 4
+  for (size_t i = 0; i < items; i++)
+#pragma GCC unroll 4
+    for (size_t l = 0; l < vectors; l++)
+      sum[l] += load_part(k->y[i] + j + l * LANES, width) * load_part(k->z[i] + at + j + l * LANES, width);
+#pragma GCC unroll 4
+  for (size_t l = 0; l < vectors; l++) store_part(out + at + j + l * LANES, sum[l], width);
+}
+
+VMATH void contract_vector_items(const vector_rows *r, size_t from, size_t items) {
+  const size_t H = r->H, next = from + items;
+  vector_items k;
+  for (size_t i = 0; i < items; i++) {
+    k.z[i] = r->z[r->item[from + i]] + r->at;
+    k.y[i] = r->y + r->item[from + i] * H;
+  }
+  for (size_t at = 0; at < r->rows * H; at += H) {
+    for (size_t i = next; i < next + CONTRACT_ITEMS && i < r->items; i++)
+      for (size_t j = 0; j < H; j += CACHE_LINE_FLOATS) __builtin_prefetch(r->z[r->item[i]] + r->at + at + j, 0, 2);
+    size_t j = 0;
+    for (; j + FOUR_LANES <= H; j += FOUR_LANES) contract_vector(&k, items, 4, LANES, at, j, r->out);
+    for (; j + LANES <= H; j += LANES) contract_vector(&k, items, 1, LANES, at, j, r->out);
+    if (j < H) contract_vector(&k, items, 1, H - j, at, j, r->out);
+  }
+}
+
+static void contract_vectors(const vector_rows *r) {
+  size_t from = 0;
+  for (; from + CONTRACT_ITEMS <= r->items; from += CONTRACT_ITEMS) contract_vector_items(r, from, CONTRACT_ITEMS);
+  for (; from < r->items; from++) contract_vector_items(r, from, 1);
+}
+
 #define ONLINE_KERNELS                                                                                              \
   {                                                                                                                 \
     .trace = trace, .entries = entries, .entry_vectors = entry_vectors, .entry_number = entry_number, .lazy = lazy, \
-    .contract = contract                                                                                            \
+    .contract = contract, .contract_vectors = contract_vectors                                                      \
   }

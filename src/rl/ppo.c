@@ -49,8 +49,8 @@ static size_t past_work(const sparc_ppo *ppo) {
   const int interval = ppo->rollout.n.checkpoints ? ppo->own.config.interval : 0;
   if (ppo->way == BY_TRACES) return sparc_rtrl_batch_work_size(cell, M);
   if (ppo->way == BY_WINDOWS) return 0;
-  const size_t records = sparc_record_work_size(cell, T, M, interval, 0);
-  const size_t grouped = ppo->rollout.n.grouped ? grouped_work_size_f32(cell, M, ppo->rollout.symbols.most) : 0;
+  const size_t records = ppo->rollout.n.records ? sparc_record_work_size(cell, T, M, interval, 0) : 0;
+  const size_t grouped = ppo->rollout.n.grouped ? grouped_work_size_f32(cell, M, (int)ppo->rollout.n.groups) : 0;
   return records > grouped ? records : grouped;
 }
 
@@ -120,21 +120,30 @@ static sparc_status count_symbols(const sparc_ppo *ppo, int *count) {
 /* GRU and Mamba-3, which have no RTRL form, and whatever is told to */
 static bool learns_by_windows(const sparc_ppo *ppo) { return ppo->n.trace == 0 || ppo->own.config.tbptt > 0; }
 
+/* whether grouped traces by corners are smaller stored sensitivities; a replay, and an exact encoder, need the others */
+static bool has_corners(const sparc_ppo *ppo) {
+  const sparc_ppo_config *c = &ppo->own.config;
+  return ppo->network->cell->columns > 0 && c->refresh == SPARC_REFRESH_NONE && c->encoder == SPARC_ENCODER_LOCAL;
+}
+
 /* sizes of what the rollout keeps for the gradient through time */
 static void size_past(sparc_ppo *ppo, time_gradient way) {
   const sparc_cell *cell = ppo->network->cell;
   const int interval = ppo->own.config.interval;
   const bool exact = ppo->own.config.encoder == SPARC_ENCODER_EXACT;
   const size_t trace = exact ? ppo->n.trace_exact : ppo->n.trace;
+  const bool corners = way == BY_TRACES && has_corners(ppo), recorded = way == BY_RECORDS;
   rollout_sizes *n = &ppo->rollout.n;
-  ppo->way = way;
-  n->trace = way == BY_TRACES ? trace : 0;
-  n->records = way == BY_RECORDS ? sparc_record_size(cell, (int)n->T) : 0;
-  n->boundary = way == BY_RECORDS ? trace : 0;
-  n->checkpoints = way == BY_RECORDS && interval > 0 ? (n->T - 1) / (size_t)interval : 0;
-  n->grouped =
-      way == BY_RECORDS && ppo->rollout.symbols.most > 0 ? grouped_trace_size_f32(cell, ppo->rollout.symbols.most) : 0;
-  n->input = way == BY_RECORDS ? (size_t)cell->D : 0;
+  ppo->way = corners ? BY_RECORDS : way;
+  n->trace = ppo->way == BY_TRACES ? trace : 0;
+  n->records = recorded ? sparc_record_size(cell, (int)n->T) : 0;
+  n->boundary = ppo->way == BY_RECORDS ? trace : 0;
+  n->checkpoints = recorded && interval > 0 ? (n->T - 1) / (size_t)interval : 0;
+  n->corners = corners;
+  n->groups = corners ? (size_t)cell->D + 1 : recorded ? (size_t)ppo->rollout.symbols.most : 0;
+  n->grouped = n->groups ? grouped_trace_size_f32(cell, (int)n->groups) : 0;
+  n->input = ppo->way == BY_RECORDS ? (size_t)cell->D : 0;
+  n->pre = n->grouped ? (size_t)cell->pre : 0;
 }
 
 /* bytes of a rollout's sensitivities, or of what stands for them */

@@ -5,26 +5,39 @@
 
 #include <string.h>
 
+/* unit vectors, then zero */
+static void draw_corners(const rollout *r) {
+  memset(r->symbol_inputs, 0, r->n.groups * r->n.input * sizeof(float));
+  for (size_t d = 0; d < r->n.input; d++) r->symbol_inputs[d * r->n.input + d] = 1;
+}
+
 void records_begin(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
   const sparc_cell *cell = ppo->network->cell;
   memcpy(ppo->collected_with, ppo->prepared + ppo->network->cell_prepared, cell->sizes.prepared * sizeof(float));
+  if (r->n.corners) draw_corners(r);
   for (size_t i = 0; i < r->n.N && r->n.grouped; i++)
-    grouped_trace_start_f32(cell, r->symbols.most, r->grouped + rollout_row(r, i, 0) * r->n.grouped);
+    grouped_trace_start_f32(cell, (int)r->n.groups, r->grouped + rollout_row(r, i, 0) * r->n.grouped);
 }
 
 /* ---- one step ------------------------------------------------------------------------------------------ */
 
+/* which symbol a step of stream i is; -1: one too many */
+static int symbol_of(rollout *r, size_t i, size_t t, const float *input) {
+  const int before = r->symbols.count;
+  const int symbol = symbols_find(&r->symbols, r->observations + rollout_row(r, i, t) * r->n.observation);
+  if (symbol >= 0 && r->symbols.count > before)
+    memcpy(r->symbol_inputs + (size_t)symbol * r->n.input, input, r->n.input * sizeof *input);
+  return symbol;
+}
+
 /* the next grouped trace of stream i; after one symbol too many there are none until the next rollout */
 static void keep_grouped(sparc_ppo *ppo, size_t i, size_t t, const float *input, float *tape) {
   rollout *r = &ppo->rollout;
-  const int before = r->symbols.count;
-  const int symbol = symbols_find(&r->symbols, r->observations + rollout_row(r, i, t) * r->n.observation);
-  if (symbol < 0) return;
-  if (r->symbols.count > before)
-    memcpy(r->symbol_inputs + (size_t)symbol * r->n.input, input, r->n.input * sizeof *input);
+  const int symbol = r->n.corners ? -1 : symbol_of(r, i, t, input);
+  if (symbol < 0 && !r->n.corners) return;
   float *row = r->grouped + rollout_row(r, i, t) * r->n.grouped;
-  grouped_trace_step_f32(ppo->network->cell, ppo->collected_with, tape, r->symbols.most, symbol, row,
+  grouped_trace_step_f32(ppo->network->cell, ppo->collected_with, tape, (int)r->n.groups, symbol, row,
                          row + r->n.grouped);
 }
 
@@ -37,7 +50,7 @@ sparc_status records_keep(sparc_ppo *ppo, size_t t) {
     float *tape = at.cell_tapes + i * cell->sizes.tape;
     const float *input = at.cell_input + i * r->n.input;
     memcpy(r->inputs + rollout_row(r, i, t) * r->n.input, input, r->n.input * sizeof *input);
-    status = sparc_record_step(cell, tape, (int)r->n.T, (int)t, r->records + i * r->n.records);
+    if (r->n.records) status = sparc_record_step(cell, tape, (int)r->n.T, (int)t, r->records + i * r->n.records);
     if (r->n.grouped && status == SPARC_OK) keep_grouped(ppo, i, t, input, tape);
   }
   return status;
@@ -63,8 +76,11 @@ static stream_past past_of(const sparc_ppo *ppo, size_t i) {
   }
   if (r->n.grouped && r->symbols.count >= 0) {
     past.grouped = r->grouped + row * r->n.grouped;
-    past.grouping = (grouping_f32){
-        .symbols = r->symbols.most, .prepared = ppo->collected_with, .inputs = r->symbol_inputs, .boundary = boundary};
+    past.grouping = (grouping_f32){.symbols = (int)r->n.groups,
+                                   .prepared = ppo->collected_with,
+                                   .inputs = r->symbol_inputs,
+                                   .boundary = boundary,
+                                   .pre = r->symbol_pre};
     past.observations = r->symbols.values;
     past.inputs = r->symbol_inputs;
   }
@@ -112,13 +128,16 @@ static sparc_status replay_encoder(sparc_ppo *ppo, size_t i, float *next) {
 
 sparc_status records_finish(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
+  const sparc_cell *cell = ppo->network->cell;
   sparc_status status = SPARC_OK;
+  if (r->n.grouped) grouped_pre_f32(cell, ppo->collected_with, (int)r->n.groups, r->symbol_inputs, r->symbol_pre);
   for (size_t i = 0; i < r->n.N && status == SPARC_OK; i++) {
     const stream_past *past = &ppo->past[i];
     float *next = r->boundary + (r->n.N + i) * r->n.boundary;
     ppo->past[i] = past_of(ppo, i);
     if (past->grouped)
-      grouped_trace_expand_f32(ppo->network->cell, &past->grouping, past->grouped + r->n.T * r->n.grouped, next);
+      grouped_trace_expand_f32(cell, &past->grouping, past->grouped + r->n.T * r->n.grouped,
+                               network_tape_of_f32(ppo->network, 1, ppo->step.tapes).cell_tapes, next);
     else
       status = walk_records(ppo, past, i, next);
     if (status == SPARC_OK && ppo->own.config.encoder == SPARC_ENCODER_EXACT) status = replay_encoder(ppo, i, next);

@@ -29,7 +29,8 @@ void rollout_carve(arena *a, rollout *r) {
   r->inputs = take(a, r, r->n.input);
   r->symbols.width = r->n.observation;
   symbols_carve(a, &r->symbols);
-  r->symbol_inputs = arena_take(a, MOST_SYMBOLS * r->n.input, sizeof(float));
+  r->symbol_inputs = arena_take(a, r->n.groups * r->n.input, sizeof(float));
+  r->symbol_pre = arena_take(a, r->n.groups * r->n.pre, sizeof(float));
   r->grouped = take(a, r, r->n.grouped);
 }
 

@@ -10,6 +10,8 @@
 
 #include "rl/symbols.h"
 
+#include <stdbool.h>
+
 typedef struct rollout_sizes {
   size_t N, T;
   size_t observation, action, state;
@@ -18,7 +20,9 @@ typedef struct rollout_sizes {
   size_t boundary;    /* with records: the sensitivities before the first step */
   size_t checkpoints; /* and before some later ones */
   size_t grouped;     /* a grouped trace; 0: not kept */
-  size_t input;       /* of the cell, with records */
+  size_t groups;      /* its symbols */
+  bool corners;       /* which are those of columns_impl.h, and stand for any observation; no records then */
+  size_t input, pre;  /* of the cell, with records; with grouped traces */
 } rollout_sizes;
 
 typedef struct rollout {
@@ -39,7 +43,8 @@ typedef struct rollout {
   float *inputs;      /* (input): of the cell */
   /* beside which grouped traces stand as long as the observations of the rollout are few */
   symbols symbols;
-  float *symbol_inputs; /* (MOST_SYMBOLS, input): of the cell, for each symbol */
+  float *symbol_inputs; /* (groups, input): of the cell, for each symbol */
+  float *symbol_pre;    /* (groups, pre): see grouping */
   float *grouped;       /* (grouped) */
 } rollout;
 

@@ -4,7 +4,7 @@
  * drivers are added to those of the step's symbol. */
 #include "base/threads.h"
 #include "kernels/gemm_impl.h"
-#include "rtrl/grouped_impl.h"
+#include "rtrl/columns_impl.h"
 
 #include <string.h>
 
@@ -19,7 +19,8 @@ static size_t outer_row(const sparc_cell *cell, int symbols, size_t slot, size_t
 static size_t rows_of(const sparc_cell *cell, int symbols) { return outer_row(cell, symbols, (size_t)cell->outer, 0); }
 
 size_t TYPED(grouped_trace_size)(const sparc_cell *cell, int symbols) {
-  return cell->sizes.trace == 0 || !TYPED(sinks_cover_input)(cell) ? 0 : rows_of(cell, symbols) * cell->sizes.state;
+  if (cell->sizes.trace == 0 || !TYPED(sinks_cover_input)(cell)) return 0;
+  return cell->columns ? TYPED(column_trace_size)(cell, symbols) : rows_of(cell, symbols) * cell->sizes.state;
 }
 
 void TYPED(grouped_trace_start)(const sparc_cell *cell, int symbols, real *trace) {
@@ -54,17 +55,25 @@ static void add_row(size_t S, const real *restrict driver, real *restrict row) {
   for (size_t i = 0; i < S; i++) row[i] += driver[i];
 }
 
-void TYPED(grouped_trace_step)(const sparc_cell *cell, const real *prepared, real *tape, int symbols, int symbol,
-                               const real *before, real *after) {
+static void step_slots(const sparc_cell *cell, const real *prepared, real *tape, int symbols, int symbol,
+                       const real *before, real *after) {
   const size_t S = cell->sizes.state;
   const TYPED(tape_view) view = TYPED(view_tape)(cell, tape);
-  const uint64_t mode = flush_denormals_begin();
   TYPED(compute_drivers)(cell, prepared + cell->constants, &view);
   carry_rows(cell, &view, rows_of(cell, symbols), before, after);
   for (size_t slot = 0; slot < (size_t)cell->scalar; slot++)
     add_row(S, view.scalar + slot * S, after + scalar_row(slot) * S);
   for (size_t slot = 0; slot < (size_t)cell->outer; slot++)
     add_row(S, view.outer + slot * S, after + outer_row(cell, symbols, slot, (size_t)symbol) * S);
+}
+
+void TYPED(grouped_trace_step)(const sparc_cell *cell, const real *prepared, real *tape, int symbols, int symbol,
+                               const real *before, real *after) {
+  const uint64_t mode = flush_denormals_begin();
+  if (cell->columns)
+    TYPED(column_trace_step)(cell, prepared, tape, symbols, symbol, before, after);
+  else
+    step_slots(cell, prepared, tape, symbols, symbol, before, after);
   flush_denormals_end(mode);
 }
 
@@ -82,42 +91,53 @@ static void expand_outer(const sparc_cell *cell, const grouping *g, const real *
   const size_t D = (size_t)cell->D, H = (size_t)cell->H, S = cell->sizes.state, parts = (size_t)cell->parts;
   for (size_t j = 0; j < H; j++) {
     for (size_t slot = 0; slot < (size_t)cell->outer; slot++) {
-      const size_t at = (j * (size_t)cell->outer + slot) * parts * D;
+      real *row = trace + (j * (size_t)cell->outer + slot) * parts * D;
       for (size_t d = 0; d < D; d++) {
-        real *re = trace + at + d, *im = re + (parts - 1) * D;
+        real *re = row + d, *im = re + (parts - 1) * D;
         *re = *im = 0;
         for (size_t v = 0; v < (size_t)g->symbols; v++) {
           const real *q = grouped + outer_row(cell, g->symbols, slot, v) * S + j, x = g->inputs[v * D + d];
           *re += q[0] * x;
           if (parts == 2) *im += q[H] * x;
         }
-        if (g->boundary) {
-          const real *Z = g->boundary + at + d;
-          add_carried(cell, grouped, j, Z, Z + (parts - 1) * D, re, im);
-        }
       }
     }
   }
 }
 
-static void expand_scalar(const sparc_cell *cell, const grouping *g, const real *grouped, real *trace) {
-  const size_t H = (size_t)cell->H, S = cell->sizes.state, parts = (size_t)cell->parts;
+/* the traces of before the rollout, carried to this step */
+static void add_boundary(const sparc_cell *cell, const grouping *g, const real *grouped, real *trace) {
+  const size_t D = (size_t)cell->D, H = (size_t)cell->H, S = cell->sizes.state, parts = (size_t)cell->parts;
+  const size_t rows = (size_t)cell->outer, numbers = (size_t)cell->scalar;
+  const real *Z = g->boundary, *z = TYPED(scalar_traces)(cell, (real *)g->boundary);
   real *out = TYPED(scalar_traces)(cell, trace);
-  const real *Z = g->boundary ? TYPED(scalar_traces)(cell, (real *)g->boundary) : NULL;
-  for (size_t slot = 0; slot < (size_t)cell->scalar; slot++, out += S) {
-    memcpy(out, grouped + scalar_row(slot) * S, S * sizeof(real));
-    for (size_t j = 0; Z && j < H; j++) {
-      const real *z = Z + slot * S + j;
-      add_carried(cell, grouped, j, z, z + (parts - 1) * H, out + j, out + (parts - 1) * H + j);
-    }
-  }
+  for (size_t row = 0; row < H * rows; row++, Z += parts * D, trace += parts * D)
+    for (size_t d = 0, im = (parts - 1) * D; d < D; d++)
+      add_carried(cell, grouped, row / rows, Z + d, Z + im + d, trace + d, trace + im + d);
+  for (size_t slot = 0; slot < numbers; slot++, z += S, out += S)
+    for (size_t j = 0, im = (parts - 1) * H; j < H; j++)
+      add_carried(cell, grouped, j, z + j, z + im + j, out + j, out + im + j);
 }
 
-void TYPED(grouped_trace_expand)(const sparc_cell *cell, const grouping *g, const real *grouped, real *trace) {
+void TYPED(grouped_trace_expand)(const sparc_cell *cell, const grouping *g, const real *grouped, real *tape,
+                                 real *trace) {
   const uint64_t mode = flush_denormals_begin();
-  expand_outer(cell, g, grouped, trace);
-  expand_scalar(cell, g, grouped, trace);
+  if (cell->columns) {
+    TYPED(column_trace_expand)(cell, g, grouped, tape, trace);
+  } else {
+    expand_outer(cell, g, grouped, trace);
+    memcpy(TYPED(scalar_traces)(cell, trace), grouped + scalar_row(0) * cell->sizes.state,
+           (size_t)cell->scalar * cell->sizes.state * sizeof(real));
+  }
+  if (g->boundary) add_boundary(cell, g, grouped, trace);
   flush_denormals_end(mode);
+}
+
+void TYPED(grouped_pre)(const sparc_cell *cell, const real *prepared, int symbols, const real *inputs, real *pre) {
+  const size_t n = (size_t)symbols;
+  if (!cell->columns) return;
+  TYPED(project_inputs)(cell, prepared, n, inputs, pre, (size_t)cell->pre);
+  TYPED(ops_of)(cell)->affine->activate(cell, prepared + cell->constants, n, inputs, pre, NULL);
 }
 
 /* ---- the gradient of a minibatch ------------------------------------------------------------------------- */
@@ -133,6 +153,7 @@ typedef struct run {
   real *sums;    /* (sinks, symbols, H) */
   real *weights; /* (sinks, S) */
   real *carried; /* (S): the cotangent of the trace before the first step */
+  TYPED(column_batch) columns;
   real *dparams;
 } run;
 
@@ -145,6 +166,7 @@ static run carve_run(arena *a, const sparc_cell *cell, int n, int symbols) {
   r.sums = arena_take(a, cell->sinks * (size_t)symbols * (size_t)cell->H, sizeof(real));
   r.weights = arena_take(a, cell->sinks * S, sizeof(real));
   r.carried = arena_take(a, S, sizeof(real));
+  if (cell->columns) TYPED(open_column_batch)(a, cell, symbols, &r.columns);
   return r;
 }
 
@@ -235,6 +257,24 @@ static void add_inputs_gradient(const run *r, real *dinputs) {
   }
 }
 
+static void contract_past(run *r, real *dinputs, int threads) {
+  parallel_for(threads, r->cell->sinks, contract_sink, r);
+  if (dinputs) add_inputs_gradient(r, dinputs);
+}
+
+static void contract_past_columns(run *r, real *dinputs, int threads) {
+  TYPED(column_batch) *b = &r->columns;
+  b->cell = r->cell;
+  b->grouping = r->g;
+  b->n = r->lives;
+  b->item = r->live;
+  b->traces = r->traces;
+  b->y = r->items.y;
+  b->dparams = r->dparams;
+  b->dinputs = dinputs;
+  TYPED(contract_columns)(b, threads);
+}
+
 static bool all_zero(size_t n, const real *values) {
   for (size_t i = 0; i < n; i++)
     if (values[i] != 0) return false;
@@ -276,8 +316,10 @@ void TYPED(grouped_gradient)(const sparc_cell *cell, const real *prepared, const
   TYPED(item_gradients)(&r.items, threads);
   for (size_t i = 0; i < r.items.n; i++)
     if (TYPED(item_has_past)(&r.items, i)) r.live[r.lives++] = i;
-  parallel_for(threads, cell->sinks, contract_sink, &r);
-  if (dinputs) add_inputs_gradient(&r, dinputs);
+  if (cell->columns)
+    contract_past_columns(&r, dinputs, threads);
+  else
+    contract_past(&r, dinputs, threads);
   if (!gather_carried(&r)) return;
   for (size_t i = 0; dstate && i < cell->sizes.state; i++) dstate[i] += r.carried[i];
   if (!g->boundary) return;

@@ -18,6 +18,7 @@ typedef struct TYPED(grouping) {
   const real *prepared; /* the weights that the rollout was collected with */
   const real *inputs;   /* (symbols, D) */
   const real *boundary; /* NULL: zeros */
+  const real *pre;      /* (symbols, pre): of the inputs, with these weights; for cells with columns alone */
 } TYPED(grouping);
 
 /* elements of a grouped trace; 0 for cells without RTRL, or whose state reads the input not through outer slots alone
@@ -25,12 +26,15 @@ typedef struct TYPED(grouping) {
 size_t TYPED(grouped_trace_size)(const sparc_cell *cell, int symbols);
 /* the one before the first step */
 void TYPED(grouped_trace_start)(const sparc_cell *cell, int symbols, real *trace);
-/* the one behind the step that filled the tape, whose input was this symbol */
+/* the one behind the step that filled the tape, whose input was this symbol; cells with columns take any input, which
+ * is symbol -1 of D + 1 corners (columns_impl.h) */
 void TYPED(grouped_trace_step)(const sparc_cell *cell, const real *prepared, real *tape, int symbols, int symbol,
                                const real *before, real *after);
-/* the trace that a grouped one stands for */
+/* pre (symbols, pre) of a grouping; for cells with columns, for others nothing */
+void TYPED(grouped_pre)(const sparc_cell *cell, const real *prepared, int symbols, const real *inputs, real *pre);
+/* the trace that a grouped one stands for; the tape of a step is scratch */
 void TYPED(grouped_trace_expand)(const sparc_cell *cell, const TYPED(grouping) * grouping, const real *grouped,
-                                 real *trace);
+                                 real *tape, real *trace);
 
 /* sparc_rtrl_batch_gradient from grouped traces (n). dinputs (symbols, D) and dstate (S), both added to or NULL,
  * receive what the items owe to the inputs of earlier steps and to the state before the rollout. */

@@ -154,7 +154,10 @@ static sparc_status count_reached(agent *a) {
   return status;
 }
 
-static bool is_grouped(const sparc_ppo *ppo) { return ppo->rollout.n.grouped && ppo->rollout.symbols.count > 0; }
+static bool is_grouped(const sparc_ppo *ppo) {
+  const rollout *r = &ppo->rollout;
+  return r->n.corners || (r->n.grouped && r->symbols.count > 0);
+}
 
 bench_ppo_work bench_ppo_work_of(const bench_case *c) {
   const agent *a = c->state;
@@ -162,14 +165,16 @@ bench_ppo_work bench_ppo_work_of(const bench_case *c) {
   const sparc_ppo_config *config = &ppo->own.config;
   const rollout_sizes *n = &ppo->rollout.n;
   const double hidden = 2.0 * config->width, outputs = (double)policy_actor(&ppo->policy) + 1;
-  bench_ppo_work w = {.steps = config->steps, .items = config->steps * config->epochs, .traces = config->traces};
+  bench_ppo_work w = {.steps = config->steps, .items = config->steps * config->epochs};
+  w.way = ppo->way == BY_WINDOWS ? BENCH_WINDOWS : ppo->way == BY_TRACES ? BENCH_TRACES : BENCH_RECORDS;
   w.layer_flops =
       2 * ((double)n->observation * config->width + (double)ppo->network->features * hidden + config->width * outputs);
   w.cell_flops = bench_product_flops(ppo->network->cell);
   sparc_ppo_config other = *config;
   sparc_ppo_memory memory = {.traces = config->traces};
   other.traces = SPARC_TRACES_AUTO;
-  w.usual = sparc_ppo_memory_of(&other, &memory) == SPARC_OK && memory.traces == config->traces;
+  w.usual =
+      w.way == BENCH_WINDOWS || (sparc_ppo_memory_of(&other, &memory) == SPARC_OK && memory.traces == config->traces);
   const double row = 4 * (double)(n->trace ? n->trace : n->grouped), record = 4 * (double)n->records / (double)n->T;
   w.written = w.steps * (row + record);
   w.kept = (size_t)w.written;

@@ -6,9 +6,12 @@
 #include "bench/problem.h"
 #include "sparc/rl.h"
 
+/* where the gradient through time comes from: the cell's traces, smaller ones (rtrl/columns_impl.h) or records, windows */
+typedef enum bench_ppo_way { BENCH_TRACES, BENCH_RECORDS, BENCH_WINDOWS } bench_ppo_way;
+
 typedef struct bench_ppo_work {
-  int steps, items;               /* collected; of all minibatches */
-  sparc_traces traces;            /* the way that was taken */
+  int steps, items; /* collected; of all minibatches */
+  bench_ppo_way way;
   bool usual;                     /* auto would take it, too */
   double layer_flops, cell_flops; /* products of one step forward: encoder and heads; the cell */
   double written, read;           /* bytes of sensitivities or of what stands for them: by the collection, which reads

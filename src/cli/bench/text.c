@@ -193,7 +193,7 @@ static void print_rl_head(const bench_rl *r) {
 static void print_rl(void *context, const bench_rl *r) {
   if (opens(context, "rl")) print_rl_head(r);
   printf("%-18s %-5s %-6s%c %3d %7.0f %6.1f %6.1f %6.1f %6.1f %6.1f %5.2f %6.2f %7.1f", r->task, r->cell,
-         r->stored ? "stored" : "free", r->usual ? '*' : ' ', r->threads, r->steps_per_second, 1e3 * r->environment,
+         bench_rl_way(r), r->usual ? '*' : ' ', r->threads, r->steps_per_second, 1e3 * r->environment,
          1e3 * r->collection, 1e3 * r->collection_bound, 1e3 * r->update, 1e3 * r->update_bound, r->ratio,
          r->stored_ratio, 1e-6 * (double)r->measured_bytes);
   column(6, 2, r->steps_per_second / r->rival, "");
