@@ -513,6 +513,71 @@ static void test_csv_names(void **state) {
   sparc_dataset_free(d);
 }
 
+/* a row as an example: the names of its values, and a second table found by them */
+static void test_csv_values(void **state) {
+  (void)state;
+  static const char text[] = "x,n,\"z \"\"1\"\"\",k\n1,0,2,p\n3,0,4,q\n";
+  sparc_dataset *d = good("t.csv", text, strlen(text), &(sparc_read_options){.ignore_columns = "n"});
+  const sparc_columns *c = sparc_dataset_columns(d);
+  assert_int_equal(c->channels, 0);
+  assert_int_equal(c->values, 2);
+  assert_string_equal(c->value[0], "x");
+  assert_string_equal(c->value[1], "z \"1\"");
+  const sparc_read_options like = {.like = c};
+  static const char moved[] = "new,\"z \"\"1\"\"\",k,x\n!,2,p,1\n!,4,q,3\n";
+  sparc_dataset *e = good("e.csv", moved, strlen(moved), &like);
+  SERIES(e, 0, 1, 2);
+  SERIES(e, 1, 3, 4);
+  assert_string_equal(sparc_dataset_columns(e)->value[0], "x");
+  sparc_dataset_free(e);
+  bad("m.csv", "x,k\n1,p\n", 8, &like, "column 'z \"1\"' is missing; there are 'x', 'k'");
+  bad("m.csv", "x,x,k\n1,2,p\n", 12, &like, "column 'x' is there twice");
+  sparc_dataset_free(d);
+
+  /* values of several channels stand step by step */
+  d = good("p.csv", "p,q,r,s,k\n1,2,3,4,a\n", 20, &(sparc_read_options){.channels = 2});
+  assert_int_equal(sparc_dataset_columns(d)->values, 4);
+  e = good("q.csv", "s,k,r,q,p\n4,a,3,2,1\n", 20,
+           &(sparc_read_options){.channels = 2, .like = sparc_dataset_columns(d)});
+  SERIES(e, 0, 1, 2, 3, 4);
+  assert_int_equal(sparc_dataset_channels(e), 2);
+  sparc_dataset_free(e);
+  sparc_dataset_free(d);
+
+  /* steps by number: the channel has the name, and other numbers of them are fine */
+  d = good_text("s.csv", "v_1,v_2,v_3,k\n1,2,3,p\n");
+  assert_int_equal(sparc_dataset_columns(d)->values, 0);
+  assert_int_equal(sparc_dataset_columns(d)->channels, 1);
+  assert_string_equal(sparc_dataset_columns(d)->channel[0], "v");
+  e = good("l.csv", "v_2,w,v_1,k\n2,!,1,p\n", 20, &(sparc_read_options){.like = sparc_dataset_columns(d)});
+  SERIES(e, 0, 1, 2);
+  sparc_dataset_free(e);
+  sparc_dataset_free(d);
+
+  /* names that only count, or are days, and names that cannot be kept */
+  static const char *const unnamed[] = {"0,1,label\n5,6,p\n", "2024-01-01,2024-01-02,label\n5,6,p\n",
+                                        "x,x,label\n5,6,p\n", "x,,label\n5,6,p\n"};
+  for (size_t i = 0; i < COUNT(unnamed); i++) {
+    d = good_text("u.csv", unnamed[i]);
+    assert_int_equal(sparc_dataset_columns(d)->values, 0);
+    assert_string_equal(sparc_dataset_columns(d)->label, "label");
+    sparc_dataset_free(d);
+  }
+
+  /* names that are numbers are no header of rows that happen to have one of them */
+  d = good_text("w.csv", "400,402,label\n1,2,p\n");
+  assert_int_equal(sparc_dataset_columns(d)->values, 2);
+  e = good("n.csv", "400,7,p\n1,2,q\n", 14, &(sparc_read_options){.like = sparc_dataset_columns(d)});
+  assert_int_equal(sparc_dataset_count(e), 2);
+  SERIES(e, 0, 400, 7);
+  sparc_dataset_free(e);
+  e = good("o.csv", "402,400\n2,1\n", 12, &(sparc_read_options){.like = sparc_dataset_columns(d), .unlabelled = 1});
+  assert_int_equal(sparc_dataset_count(e), 1);
+  SERIES(e, 0, 1, 2);
+  sparc_dataset_free(e);
+  sparc_dataset_free(d);
+}
+
 /* which rows of a table are steps of a series that is to be forecast */
 static void test_csv_forecast(void **state) {
   (void)state;
@@ -1648,6 +1713,7 @@ int main(void) {
       cmocka_unit_test(test_ts_errors),
       cmocka_unit_test(test_csv),
       cmocka_unit_test(test_csv_names),
+      cmocka_unit_test(test_csv_values),
       cmocka_unit_test(test_csv_forecast),
       cmocka_unit_test(test_csv_errors),
       cmocka_unit_test(test_idx),

@@ -37,6 +37,7 @@ typedef struct sparc_learn_run_config {
                                    label */
   const char *label, *classes;  /* the column of a class to learn, and the names of the classes, commas between them */
   const char *id;               /* a new sequence begins where this column changes */
+  const char *time;             /* a column of times, which must not fall within a sequence; it is no input */
   const char *ignore;           /* columns to leave out, commas between them */
   const char *horizons;         /* of forecasts: numbers of steps, commas between them */
   const char *decimal;          /* the decimal point: . or a comma */

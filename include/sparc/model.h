@@ -61,6 +61,8 @@ typedef struct sparc_columns {
   const char *const *ignore;     /* columns that hold nothing to learn from */
   const char *label, *id, *time; /* NULL: there is no such column, or it has no name */
   int steps;                     /* 1: a row is one step, 0: a series */
+  int values;                    /* length of value; 0: values have no names of their own, or channels have */
+  const char *const *value;      /* of the values of a row that is a series, step by step; no two alike */
 } sparc_columns;
 
 /* What a model needs besides weights to be used on raw data; every part may be absent. */

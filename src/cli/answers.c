@@ -51,7 +51,7 @@ void answers_use(answers *w, const sparc_dataset *data) {
   w->example = 0;
 }
 
-static const char *id_of(const answers *w) { return w->data ? sparc_dataset_id(w->data, w->example) : NULL; }
+static const char *id_of(const answers *w) { return w->data ? sparc_dataset_id(w->data, w->example) : w->id; }
 static const char *time_of(const answers *w, int step) {
   return w->data ? sparc_dataset_time(w->data, w->example, step) : NULL;
 }
@@ -59,18 +59,23 @@ static const char *time_of(const answers *w, int step) {
 /* what the file calls a column, or a word for it */
 static const char *column_of(const char *name, const char *word) { return name ? name : word; }
 
-/* the number of what is written, and its id */
-static void put_row(const answers *w) {
-  const char *id = id_of(w);
-  printf("%ld", w->row);
-  if (!id) return;
+static void put_text(const answers *w, const char *text) {
+  if (!text) return;
   putchar(',');
-  put_field(w, id);
+  put_field(w, text);
+}
+
+/* the number of what is written, its id, and the time of a step from elsewhere */
+static void put_row(const answers *w) {
+  printf("%ld", w->row);
+  put_text(w, id_of(w));
+  put_text(w, w->time);
 }
 
 static json_t *json_row(const answers *w, const char *unit) {
   json_t *object = json_pack("{s:I}", unit, (json_int_t)w->row);
   if (object && id_of(w)) json_object_set_new(object, "id", json_text(id_of(w)));
+  if (object && w->time) json_object_set_new(object, "time", json_text(w->time));
   return object;
 }
 
@@ -79,7 +84,9 @@ static void head_row(const answers *w) {
   const sparc_columns *names = w->data ? sparc_dataset_columns(w->data) : NULL;
   if (!names) names = &none;
   fputs(w->unit, stdout);
-  if (id_of(w)) put_name(w, column_of(names->id, "id"), "");
+  if (w->id_name) put_name(w, w->id_name, "");
+  if (w->time_name) put_name(w, w->time_name, "");
+  if (w->data && id_of(w)) put_name(w, column_of(names->id, "id"), "");
   if (w->kind == ANSWER_CLASSES) fputs(",class", stdout);
   if (w->kind != ANSWER_STEPS) return;
   fputs(",step", stdout);
@@ -173,13 +180,9 @@ void answers_numbers(const answers *w, const float *y) {
 }
 
 static void put_step(const answers *w, const float *y, int step) {
-  const char *time = time_of(w, step);
   put_row(w);
   printf(",%d", step + 1);
-  if (time) {
-    putchar(',');
-    put_field(w, time);
-  }
+  put_text(w, time_of(w, step));
   for (int i = 0; i < w->outputs; i++) printf(",%.6g", (double)y[i]);
   putchar('\n');
 }

@@ -29,7 +29,9 @@ typedef struct answers {
   int inputs;
   const sparc_dataset *data; /* whose ids and times are written, too, where it has any; NULL: none */
   int example;               /* of it: what is written next */
-  bool terminal;             /* texts are shown to a person */
+  const char *id_name, *id;  /* of a step that comes from elsewhere; NULL: none */
+  const char *time_name, *time;
+  bool terminal; /* texts are shown to a person */
 } answers;
 
 /* answers_use says which data set predictions are of; before the header */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* channels.c: channels by name, else by position with a warning. */
+/* channels.c: channels and values by name, else by position with a warning. */
 #include "cli/channels.h"
 
 #include "cli/cli.h"
@@ -21,9 +21,12 @@ const sparc_columns *channels_like(const sparc_model *model, const sparc_read_op
 
 channel_text channels_list(const sparc_columns *columns) {
   channel_text list = {.text = ""};
+  const bool channels = columns->channels > 0;
+  const char *const *names = channels ? columns->channel : columns->value;
+  const int count = channels ? columns->channels : columns->values;
   size_t used = 0;
-  for (int i = 0; i < columns->channels; i++) {
-    const quotable name = quote(columns->channel[i]);
+  for (int i = 0; i < count; i++) {
+    const quotable name = quote(names[i]);
     if (used + strlen(name.text) + sizeof ", , ..." > sizeof list.text) {
       snprintf(list.text + used, sizeof list.text - used, ", ...");
       break;
@@ -33,12 +36,19 @@ channel_text channels_list(const sparc_columns *columns) {
   return list;
 }
 
+/* what names are of, if columns can be confused: steps of a single channel go by their numbers */
+static const char *named_things(const sparc_columns *columns) {
+  if (!columns) return NULL;
+  if (columns->values) return "values";
+  return columns->channels > 1 || (columns->channels && columns->steps) ? "channels" : NULL;
+}
+
 void channels_warn(const char *who, const char *file, const sparc_columns *model, const sparc_columns *found) {
-  const bool known = model && model->channels > 0, named = found && found->channels > 0;
-  if (known && !named)
-    cli_message(who, "warning: %s has no names of channels: its columns are taken in the order %s", quote(file).text,
+  const char *known = named_things(model), *there = named_things(found);
+  if (known && !there)
+    cli_message(who, "warning: %s has no names of %s: its columns are taken in the order %s", quote(file).text, known,
                 channels_list(model).text);
-  if (!known && named)
-    cli_message(who, "warning: the model has no names of channels: those of %s are taken in the order %s",
+  if (!known && there)
+    cli_message(who, "warning: the model has no names of %s: those of %s are taken in the order %s", there,
                 quote(file).text, channels_list(found).text);
 }

@@ -9,18 +9,18 @@
 #define BY_POSITION_SETTING(S)                                                                        \
   {                                                                                                   \
     .name = "by-position", .type = SETTING_FLAG, .role = OUTSIDE, .offset = offsetof(S, by_position), \
-    .group = "Data:", .help = "Take channels in the order of the file, whatever their names are"      \
+    .group = "Data:", .help = "Take columns in the order of the file, whatever their names are"       \
   }
 
 /* channels_like is what read.like should be: the names that the model has, in `room`, without those that the command
  * line says something else of; `given` is what it says of reading. NULL: there are none. */
 const sparc_columns *channels_like(const sparc_model *model, const sparc_read_options *given, sparc_columns *room);
 
-/* channels_warn says on standard error when the channels of a file could not be matched by name though the model, or
- * the file, has names */
+/* channels_warn says on standard error when the channels of a file, or the values of its rows, could not be matched by
+ * name though the model, or the file, has names */
 void channels_warn(const char *who, const char *file, const sparc_columns *model, const sparc_columns *found);
 
-/* channels_list is the names of the channels for a sentence: "a, b, c", cut where it becomes long */
+/* channels_list is the names of the channels, or values, for a sentence: "a, b, c", cut where it becomes long */
 typedef struct channel_text {
   char text[200];
 } channel_text;

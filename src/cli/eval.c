@@ -188,7 +188,7 @@ static sparc_status find_subject(const eval_settings *e, const sparc_model *mode
     sparc_status read_status = sparc_dataset_read(e->argument[1], &read, &s->whole);
     if (read_status == SPARC_OK) read_status = check_label(s->whole, &read, e->argument[1]);
     if (read_status != SPARC_OK) return read_status;
-    channels_warn(e->who, e->argument[1], read.like, sparc_dataset_columns(s->whole));
+    if (!e->by_position) channels_warn(e->who, e->argument[1], read.like, sparc_dataset_columns(s->whole));
     return use_dataset(s->whole, &read, e->argument[1], "all", s);
   }
   const bool official = protocol && strcmp(protocol, "official") == 0;

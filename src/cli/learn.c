@@ -208,7 +208,10 @@ static bool prints_answers(const learn_command *c) { return !c->tool.json && c->
 static void print_answer(learn_command *c, const float *answer) {
   if (!prints_answers(c)) return;
   const sparc_learner *learner = sparc_learn_run_learner(c->run);
+  const learn_run_texts texts = learn_run_texts_of(c->run);
   c->answers.row = sparc_learner_report_of(learner).steps;
+  c->answers.id = texts.id;
+  c->answers.time = texts.time;
   if (c->low) (void)sparc_learner_interval(learner, c->low, c->high);
   if (c->anomaly) (void)sparc_learner_anomaly(learner, c->anomaly);
   (c->answers.kind == ANSWER_CLASSES ? answers_class : answers_numbers)(&c->answers, answer);
@@ -278,6 +281,8 @@ static sparc_status begin(learn_command *c, const char *line, size_t size) {
                          .anomaly = c->anomaly,
                          .channel = sparc_learn_run_channels(c->run),
                          .inputs = l.network.inputs,
+                         .id_name = learn_run_texts_of(c->run).id_name,
+                         .time_name = learn_run_texts_of(c->run).time_name,
                          .terminal = isatty(STDOUT_FILENO)};
   if (prints_answers(c)) answers_header(&c->answers);
   progress_note(c->progress, "learner   %s (%d modes, %zu parameters), inputs %d, outputs %d%s", l.network.cell,

@@ -11,13 +11,14 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 #include "cli/settings.h"
-#include "data/text.h"
+#include "data/csv_columns.h"
 #include "nn/head.h"
 #include "online/stream.h"
 #include "run/read_settings.h"
 #include "run/run_settings.h"
 #include "sparc/train.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +153,7 @@ static sparc_status predict_file(sparc_model *model, const predict_settings *s, 
   sparc_status status = cli_hint_unlabelled(s->input, &read, sparc_dataset_read(s->input, &read, &dataset));
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(dataset);
   if (status == SPARC_OK) {
-    channels_warn(w->who, s->input, read.like, sparc_dataset_columns(dataset));
+    if (!s->by_position) channels_warn(w->who, s->input, read.like, sparc_dataset_columns(dataset));
     answers_use(w, dataset);
     answers_header(w);
     status = predict_dataset(model, dataset, w);
@@ -169,12 +170,14 @@ typedef struct pending { /* rows that have been read and not yet answered */
   int count, longest;
   long line;
   float *state, *outputs;    /* of the only sequence, a step a line; NULL: each line is a sequence */
-  const sparc_columns *like; /* names of the model's channels; NULL: none */
+  const sparc_columns *like; /* names that the model has; NULL: none for what comes in */
   stream_columns columns;    /* of a sequence whose first line names its columns */
   bool named;
-  float *x; /* (channels) of a step of it */
-  char *id; /* as long as a line */
-  size_t id_room;
+  char *table; /* the first line of rows, if it names their columns, and room for one behind it */
+  size_t header, table_room;
+  float *x;    /* (channels) of a step of it */
+  char *texts; /* id and time, each as long as a line */
+  size_t text_room;
 } pending;
 
 static sparc_sample pending_sample(const void *user, int index) {
@@ -212,12 +215,58 @@ static line_name name_line(const pending *p) {
 static sparc_status parse_line(const pending *p, const char *text, size_t size, sparc_dataset **row) {
   const line_name name = name_line(p);
   const sparc_status status = sparc_dataset_parse(text, size, name.text, &p->read, row);
-  return status == SPARC_OK ? SPARC_OK : one_line(name.text, status);
+  return status == SPARC_OK ? SPARC_OK : one_line(name.text, 1, status);
 }
 
-static sparc_status take_row(pending *p, const char *text, size_t size) {
+/* a line behind the header */
+static sparc_status append_line(pending *p, const char *text, size_t size) {
+  const size_t needed = p->header + size;
+  if (needed > p->table_room) {
+    char *larger = realloc(p->table, 2 * needed);
+    if (!larger) return fail(SPARC_NO_MEMORY, "no memory for a line of %zu bytes", size);
+    p->table = larger;
+    p->table_room = 2 * needed;
+  }
+  memcpy(p->table + p->header, text, size);
+  return SPARC_OK;
+}
+
+/* a row below a header is the only one of a table */
+static sparc_status parse_below(pending *p, const char *text, size_t size, sparc_dataset **row) {
+  const line_name name = name_line(p);
+  *row = NULL;
+  sparc_status status = append_line(p, text, size);
+  if (status != SPARC_OK) return status;
+  status = sparc_dataset_parse(p->table, p->header + size, name.text, &p->read, row);
+  return status == SPARC_OK ? SPARC_OK : one_line(name.text, 2, status);
+}
+
+/* the first of the rows may be a header, by the rules of files */
+static sparc_status find_header(pending *p, const char *text, size_t size, const answers *w) {
+  const line_name name = name_line(p);
+  sparc_read_options read = p->read;
+  read.header = 0;
+  read.like = p->like;
+  sparc_status status = csv_find_header(text, size, name.text, &read, &p->named);
+  if (status != SPARC_OK) return one_line(name.text, 1, status);
+  if (!p->named) {
+    channels_warn(w->who, "standard input", p->like, NULL);
+    return SPARC_OK;
+  }
+  status = append_line(p, text, size);
+  p->header = size;
+  p->read = read;
+  p->read.header = 1;
+  return status;
+}
+
+static sparc_status take_row(pending *p, const char *text, size_t size, const answers *w) {
   sparc_dataset *row;
-  sparc_status status = parse_line(p, text, size, &row);
+  if (p->line == 1 && p->like) {
+    const sparc_status header = find_header(p, text, size, w);
+    if (header != SPARC_OK || p->named) return header;
+  }
+  sparc_status status = p->named ? parse_below(p, text, size, &row) : parse_line(p, text, size, &row);
   if (status != SPARC_OK) return status;
   status = sparc_dataset_fill_missing(row);
   if (status != SPARC_OK) {
@@ -269,14 +318,15 @@ static sparc_status learn_header(pending *p, const char *text, size_t size) {
 /* the values of a line by the names of its columns */
 static sparc_status read_named(pending *p, const char *text, size_t size) {
   stream_step step;
-  if (size + 1 > p->id_room) {
-    free(p->id);
-    p->id_room = 2 * (size + 1);
-    p->id = malloc(p->id_room);
-    if (!p->id) p->id_room = 0;
-    if (!p->id) return fail(SPARC_NO_MEMORY, "no memory for a line of %zu bytes", size);
+  if (size + 1 > p->text_room) {
+    free(p->texts);
+    p->text_room = 2 * (size + 1);
+    p->texts = malloc(2 * p->text_room);
+    if (!p->texts) p->text_room = 0;
+    if (!p->texts) return fail(SPARC_NO_MEMORY, "no memory for a line of %zu bytes", size);
   }
-  const sparc_status status = stream_read(&p->columns, text, size, name_line(p).text, p->x, NULL, p->id, &step);
+  const stream_texts texts = {p->texts, p->texts + p->text_room};
+  const sparc_status status = stream_read(&p->columns, text, size, name_line(p).text, p->x, NULL, &texts, &step);
   for (int i = 0; i < p->read.channels && status == SPARC_OK; i++)
     if (!isfinite(p->x[i]))
       return fail(SPARC_FORMAT, "%s: a value is missing, expected all of a step", name_line(p).text);
@@ -314,37 +364,39 @@ static sparc_status take_step(sparc_model *model, pending *p, const char *text, 
 
 static sparc_status take_line(sparc_model *model, pending *p, const char *line, size_t size, bool keep_going,
                               answers *w) {
-  const sparc_status status = p->state ? take_step(model, p, line, size, w) : take_row(p, line, size);
+  const sparc_status status = p->state ? take_step(model, p, line, size, w) : take_row(p, line, size, w);
   if (status != SPARC_FORMAT || !keep_going) return status;
   cli_message(w->who, "%s; the line is left out", sparc_error());
   return SPARC_OK;
 }
 
 static sparc_status read_rows(sparc_model *model, pending *p, bool keep_going, answers *w) {
-  line_input reader = {.descriptor = STDIN_FILENO, .name = "standard input"};
+  line_input input = {.descriptor = STDIN_FILENO, .name = "standard input"};
   const char *line;
   size_t size;
   sparc_status status = SPARC_OK;
   while (status == SPARC_OK && !cli_output_lost()) {
-    status = input_next(&reader, &line, &size);
+    status = input_next(&input, &line, &size);
     if (status != SPARC_OK || size == 0) break;
     p->line++;
     if (line_is_blank(line, size)) continue;
     status = take_line(model, p, line, size, keep_going, w);
-    if (status == SPARC_OK && (p->count == BATCH || input_pauses(&reader))) status = answer_rows(model, p, w);
+    if (status == SPARC_OK && (p->count == BATCH || input_pauses(&input))) status = answer_rows(model, p, w);
   }
-  input_free(&reader);
+  input_free(&input);
   return status;
 }
 
 static sparc_status predict_stream(sparc_model *model, const predict_settings *s, answers *w) {
   const int inputs = sparc_network_config_of(sparc_model_network(model)).inputs;
+  const sparc_columns *like = s->read.like;
+  const bool fits = like && (s->follow ? like->channels == inputs : !like->steps);
   pending p = {.read = {.format = SPARC_DATA_CSV,
                         .unlabelled = 1,
                         .header = -1,
                         .channels = s->read.channels ? s->read.channels : inputs,
                         .decimal = s->read.decimal},
-               .like = s->read.like && s->read.like->channels == inputs ? s->read.like : NULL};
+               .like = fits ? like : NULL};
   sparc_status status = s->follow ? start_sequence(model, &p, w->outputs) : SPARC_OK;
   if (status == SPARC_OK) {
     answers_header(w);
@@ -357,7 +409,8 @@ static sparc_status predict_stream(sparc_model *model, const predict_settings *s
   sparc_free(p.state);
   sparc_free(p.outputs);
   sparc_free(p.x);
-  free(p.id);
+  free(p.texts);
+  free(p.table);
   stream_free(&p.columns);
   if (status != SPARC_OK) return blame("standard input", fail(status, "%s", sentence));
   return blame("standard input", rest);
@@ -365,23 +418,35 @@ static sparc_status predict_stream(sparc_model *model, const predict_settings *s
 
 /* ---- the command --------------------------------------------------------------------------------- */
 
-/* what outputs that are numbers are called: the column of the label, or of a forecast the channel and how many steps
- * ahead; NULL: nothing is known. sparc_free releases the list. */
+/* the columns of the targets of a learner; NULL: it is none */
+static json_t *target_names(const sparc_model *model) {
+  const char *text = sparc_model_metadata(model, "stream.outputs");
+  json_t *names = text ? json_loads(text, 0, NULL) : NULL;
+  if (json_array_size(names) == (size_t)sparc_model_outputs(model)) return names;
+  json_decref(names);
+  return NULL;
+}
+
+/* what outputs that are numbers are called: the column of the label or target, or of a forecast the channel and how many
+ * steps ahead; NULL: nothing is known. sparc_free releases the list. */
 static const char **name_outputs(const sparc_model *model, const sparc_read_options *read) {
   enum { NAME = SPARC_COLUMN_NAME + 16 };
   const sparc_columns *columns = sparc_model_preprocessing(model)->columns;
   const int outputs = sparc_model_outputs(model);
   const bool forecast = columns && sparc_model_preprocessing(model)->change && columns->channels == outputs;
-  if (!forecast && !(columns && columns->label && outputs == 1)) return NULL;
-  const char **list = sparc_alloc((size_t)outputs * (sizeof *list + NAME));
+  json_t *targets = forecast ? NULL : target_names(model);
+  const bool labelled = columns && columns->label && outputs == 1;
+  const char **list = forecast || targets || labelled ? sparc_alloc((size_t)outputs * (sizeof *list + NAME)) : NULL;
   char *text = list ? (char *)(list + outputs) : NULL;
   for (int i = 0; list && i < outputs; i++, text += NAME) {
+    const char *target = targets ? json_string_value(json_array_get(targets, (size_t)i)) : NULL;
     if (forecast)
       snprintf(text, NAME, "%s+%d", columns->channel[i], read->horizon > 0 ? read->horizon : 1);
     else
-      snprintf(text, NAME, "%s", columns->label);
+      snprintf(text, NAME, "%s", targets ? (target ? target : "") : columns->label);
     list[i] = text;
   }
+  json_decref(targets);
   return list;
 }
 

@@ -53,26 +53,31 @@ static int copy_list(const char **list, const char *const *from, int count, char
 
 column_names *column_names_copy(const sparc_columns *given) {
   sparc_columns from = *given;
-  const int distinct = are_distinct(from.channel, from.channels);
-  if (distinct < 0) return NULL;
-  if (!distinct) from.channels = 0;
+  const int channels = are_distinct(from.channel, from.channels), values = are_distinct(from.value, from.values);
+  if (channels < 0 || values < 0) return NULL;
+  if (!channels) from.channels = 0;
+  if (!values) from.values = 0;
   from.label = valid_or_null(from.label);
   from.id = valid_or_null(from.id);
   from.time = valid_or_null(from.time);
   size_t texts = bytes_of(from.label) + bytes_of(from.id) + bytes_of(from.time);
   for (int i = 0; i < from.channels; i++) texts += bytes_of(from.channel[i]);
   for (int i = 0; i < from.ignored; i++) texts += bytes_of(from.ignore[i]);
-  const size_t entries = (size_t)from.channels + (size_t)from.ignored;
+  for (int i = 0; i < from.values; i++) texts += bytes_of(from.value[i]);
+  const size_t entries = (size_t)from.channels + (size_t)from.ignored + (size_t)from.values;
   column_names *names = sparc_alloc(sizeof *names + entries * sizeof(char *) + texts);
   if (!names) return NULL;
-  const char **channel = (const char **)(names + 1), **ignore = channel + from.channels;
+  const char **channel = (const char **)(names + 1), **value = channel + from.channels, **ignore = value + from.values;
   char *room = (char *)(ignore + from.ignored);
   atomic_init(&names->references, 1);
   copy_list(channel, from.channel, from.channels, &room);
+  copy_list(value, from.value, from.values, &room);
   names->view = (sparc_columns){.channels = from.channels,
                                 .channel = from.channels ? channel : NULL,
                                 .ignored = copy_list(ignore, from.ignore, from.ignored, &room),
-                                .steps = from.steps != 0};
+                                .steps = from.steps != 0,
+                                .values = from.values,
+                                .value = from.values ? value : NULL};
   names->view.ignore = names->view.ignored ? ignore : NULL;
   names->view.label = copy_text(&room, from.label);
   names->view.id = copy_text(&room, from.id);
@@ -97,22 +102,48 @@ static sparc_status check_name(const char *what, int i, const char *text) {
               text ? span_quote((span){text, strlen(text)}).text : "NULL", text ? "'" : "", SPARC_COLUMN_NAME);
 }
 
+/* names that all have to be there, no two alike */
+static sparc_status check_names(const char *what, const char *const *name, int count) {
+  for (int i = 0; i < count; i++) {
+    const sparc_status status = check_name(what, i, name[i]);
+    if (status != SPARC_OK) return status;
+  }
+  const int distinct = are_distinct(name, count);
+  if (distinct < 0) return fail(SPARC_NO_MEMORY, "no memory to compare %d names", count);
+  return distinct ? SPARC_OK : fail(SPARC_INVALID, "columns.%s has a name twice, expected different ones", what);
+}
+
+static sparc_status check_counts(const sparc_columns *names, int channels) {
+  const struct {
+    const char *what;
+    int count;
+    const void *list;
+  } lists[] = {{"channel", names->channels, names->channel},
+               {"ignore", names->ignored, names->ignore},
+               {"value", names->values, names->value}};
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    if (lists[i].count < 0 || (lists[i].count && !lists[i].list))
+      return fail(SPARC_INVALID, "columns.%s is NULL or counted wrongly", lists[i].what);
+  if (channels && names->channels && names->channels != channels)
+    return fail(SPARC_INVALID, "columns.channels is %d, expected 0 or %d", names->channels, channels);
+  if (names->values && (names->channels || names->steps))
+    return fail(SPARC_INVALID, "columns.values is %d, expected 0 where channels have names or rows are steps",
+                names->values);
+  if (channels && names->values % channels)
+    return fail(SPARC_INVALID, "columns.values is %d, expected a multiple of %d", names->values, channels);
+  return SPARC_OK;
+}
+
 sparc_status column_names_check(const sparc_columns *names, int channels) {
   if (!names) return SPARC_OK;
-  if (names->channels < 0 || (channels && names->channels && names->channels != channels))
-    return fail(SPARC_INVALID, "columns.channels is %d, expected 0 or %d", names->channels, channels);
-  if ((names->channels && !names->channel) || names->ignored < 0 || (names->ignored && !names->ignore))
-    return fail(SPARC_INVALID, "columns.%s is NULL or counted wrongly", names->channels ? "channel" : "ignore");
-  sparc_status status = SPARC_OK;
-  for (int i = 0; i < names->channels && status == SPARC_OK; i++) status = check_name("channel", i, names->channel[i]);
+  sparc_status status = check_counts(names, channels);
+  if (status == SPARC_OK) status = check_names("channel", names->channel, names->channels);
+  if (status == SPARC_OK) status = check_names("value", names->value, names->values);
   for (int i = 0; i < names->ignored && status == SPARC_OK; i++) status = check_name("ignore", i, names->ignore[i]);
   if (status == SPARC_OK && names->label) status = check_name("label", 0, names->label);
   if (status == SPARC_OK && names->id) status = check_name("id", 0, names->id);
   if (status == SPARC_OK && names->time) status = check_name("time", 0, names->time);
-  if (status != SPARC_OK) return status;
-  const int distinct = are_distinct(names->channel, names->channels);
-  if (distinct < 0) return fail(SPARC_NO_MEMORY, "no memory to compare %d names", names->channels);
-  return distinct ? SPARC_OK : fail(SPARC_INVALID, "columns.channel has a name twice, expected different ones");
+  return status;
 }
 
 /* ---- what is missing ---- */

@@ -2,7 +2,7 @@
 /* column_names.h: what the columns of a table are called, as data sets and models keep it, and finding columns by it.
  *
  * Names come from files. They are kept where they are UTF-8 texts of 1 to SPARC_COLUMN_NAME bytes; channels have names
- * only if all of them do and no two are alike.
+ * only if all of them do and no two are alike, and so have values.
  */
 #ifndef SPARC_DATA_COLUMN_NAMES_H
 #define SPARC_DATA_COLUMN_NAMES_H
@@ -19,7 +19,7 @@ typedef struct column_names {
 } column_names;
 
 /* column_names_copy makes names of texts that live elsewhere, NULL without memory. Those that may not be kept are left
- * out, of channels all of them. */
+ * out, of channels and of values all of them. */
 column_names *column_names_copy(const sparc_columns *given);
 column_names *column_names_share(column_names *names); /* NULL is fine, here and below */
 void column_names_release(column_names *names);

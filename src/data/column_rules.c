@@ -2,6 +2,7 @@
 /* column_rules.c: the rules themselves. */
 #include "data/column_rules.h"
 
+#include <math.h>
 #include <string.h>
 
 bool column_find(const column_list *list, span text, size_t *out, bool *named) {
@@ -38,4 +39,72 @@ bool columns_have_header(const column_list *list, locale_t locale, char decimal)
     words += parse_decimal(locale, decimal, name, &unused) == NUMBER_WRONG;
   }
   return 2 * words >= values;
+}
+
+bool columns_have_index(const column_list *list) {
+  char room[COLUMN_NAME];
+  if (list->count < 2 || list->role(list->columns, 0) != COLUMN_VALUE) return false;
+  for (size_t i = 0; i < list->count; i++)
+    if ((span_trim(list->name(list->columns, i, room)).size > 0) != (i > 0)) return false;
+  return true;
+}
+
+/* ---- times ---- */
+
+const char *column_time_name(const char *setting) { return setting && strcmp(setting, "none") == 0 ? NULL : setting; }
+
+/* how many digits a date has, and how many of them before the first mark; 0: it is none */
+static size_t count_date(span s, size_t *first) {
+  size_t digits = 0, marks = 0, i = 0;
+  char mark = 0;
+  *first = 0;
+  for (; i < s.size && marks <= 2; i++) {
+    if (s.at[i] >= '0' && s.at[i] <= '9') {
+      digits++;
+    } else if (strchr("-/.", s.at[i]) && s.at[i] && digits && (!mark || mark == s.at[i])) {
+      mark = s.at[i];
+      if (!marks++) *first = digits;
+    } else {
+      break;
+    }
+  }
+  return marks == 2 && digits >= 4 && digits <= 8 ? digits : 0;
+}
+
+bool column_is_date(span text) {
+  size_t first;
+  return count_date(text, &first) > 0;
+}
+
+/* a date that does not begin with its year, or one or an hour without leading zeros, is not in order where its bytes
+ * are */
+static bool is_in_order(span text) {
+  size_t first;
+  const size_t digits = count_date(text, &first);
+  if (digits) return digits == 8 && first == 4;
+  return !(text.size > 1 && text.at[0] >= '0' && text.at[0] <= '9' && text.at[1] == ':');
+}
+
+/* numbers have the precision of double: seconds since 1970 with fractions are times */
+static number_kind read_number(locale_t locale, char decimal, span text, double *value) {
+  char copy[64];
+  if (decimal == '.' || text.size >= sizeof copy) return parse_double(locale, text, value);
+  for (size_t i = 0; i < text.size; i++) copy[i] = text.at[i] == decimal ? '.' : text.at[i];
+  return parse_double(locale, (span){copy, text.size}, value);
+}
+
+const char *column_time_read(locale_t locale, char decimal, span text, column_time *out) {
+  *out = (column_time){.text = span_trim(text)};
+  const number_kind kind = read_number(locale, decimal, out->text, &out->number);
+  if (kind == NUMBER_FINITE) return NULL;
+  out->number = NAN;
+  if (kind != NUMBER_WRONG) return "a time";
+  return is_in_order(out->text) ? NULL : "a time whose text can be put in order, such as 2024-05-31 08:15, or a number";
+}
+
+bool column_times_mix(const column_time *a, const column_time *b) { return isnan(a->number) != isnan(b->number); }
+
+int column_time_compare(const column_time *a, const column_time *b) {
+  if (isnan(a->number) || isnan(b->number)) return span_compare(a->text, b->text);
+  return (a->number > b->number) - (a->number < b->number);
 }

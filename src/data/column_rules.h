@@ -33,4 +33,27 @@ bool column_find(const column_list *list, span text, size_t *out, bool *named);
  * hold something else, or if it calls the label column by a usual name. One word among numbers is rather a mistake. */
 bool columns_have_header(const column_list *list, locale_t locale, char decimal);
 
+/* columns_have_index: a value without a name stands in front of columns that all have one, as pandas writes an index */
+bool columns_have_index(const column_list *list);
+
+/* column_time_name is the column of times that a setting names; NULL: there is none, or the setting is "none", which
+ * means rows in the order in which they stand */
+const char *column_time_name(const char *setting);
+
+/* column_is_date recognises 2024-05-31, 31.05.2024, 5/31/24, with or without a time of day behind it */
+bool column_is_date(span text);
+
+/* A time is a number, or a text of which the order of bytes is that of time: 2024-05-31T12:00, 08:15. */
+typedef struct column_time {
+  span text;
+  double number; /* NAN: it is none */
+} column_time;
+
+/* column_time_read says what was expected if a field is no time that can be put in order, else NULL */
+const char *column_time_read(locale_t locale, char decimal, span text, column_time *out);
+/* column_times_mix: one is a number and one a text, so that there is no order of them; column_time_compare is the order
+ * of others, as that of qsort */
+bool column_times_mix(const column_time *a, const column_time *b);
+int column_time_compare(const column_time *a, const column_time *b);
+
 #endif

@@ -34,11 +34,31 @@ sparc_status read_csv(builder *b, const source *s, const source *labels, const s
   const size_t before = b->count;
   sparc_status status = csv_open(&f, s, o->decimal ? *o->decimal : '.');
   if (status == SPARC_OK) status = csv_columns_learn(&c, f, b->c, o);
-  if (status == SPARC_OK && !b->columns) status = csv_columns_names(&c, &f, &b->columns);
+  if (status == SPARC_OK && !b->columns) status = csv_columns_names(&c, &f, o, &b->columns);
   if (status == SPARC_OK && c.named) status = csv_skip_row(&f);
   if (status == SPARC_OK) status = c.steps ? read_csv_long(b, &f, &c) : read_wide(b, &f, &c);
   if (status == SPARC_OK && b->count == before)
     status = fail(SPARC_FORMAT, "%s:%zu: no rows after the header", f.at.label, f.at.line);
   csv_columns_free(&c);
+  return status;
+}
+
+sparc_status csv_find_header(const char *line, size_t size, const char *name, const sparc_read_options *o,
+                             bool *named) {
+  source s;
+  csv_text f;
+  csv_columns c = {.count = 0};
+  *named = false;
+  const locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  if (!locale) return fail(SPARC_NO_MEMORY, "no memory for the numbers of %s", name);
+  sparc_status status = source_borrow(&s, line, size, name, SPARC_DATA_LIMIT, 0);
+  if (status == SPARC_OK) {
+    status = csv_open(&f, &s, o->decimal ? *o->decimal : '.');
+    if (status == SPARC_OK) status = csv_columns_learn(&c, f, locale, o);
+    *named = c.named;
+    csv_columns_free(&c);
+    source_close(&s);
+  }
+  freelocale(locale);
   return status;
 }

@@ -3,7 +3,7 @@
  *
  * The first row is a header by the rules of column_rules.h, or if the options name one of its fields. Values of several
  * channels stand step by step, or are told by names such as a_0,a_1,...,b_0,b_1,... in any order. With the names of
- * another table (options like) columns are found by these, and what has another name is left out.
+ * another table (options like) columns are found by these (csv_names.c), and what has another name is left out.
  *
  * A first column without a name among named ones is an index, as pandas writes it: the time of a step, else nothing.
  */
@@ -13,9 +13,6 @@
 #include <string.h>
 
 enum { MOST_NAMES = 256 }; /* of channels */
-
-/* --time none: rows are steps in the order in which they stand */
-static bool is_none(const char *option) { return option && strcmp(option, "none") == 0; }
 
 /* ---- finding columns ---- */
 
@@ -38,6 +35,11 @@ static span name_of(const void *columns, size_t i, char room[COLUMN_NAME]) {
   const field x = {.text = ((const column *)columns)[i].name, .quote = 1};
   return csv_plain(&x, room, COLUMN_NAME);
 }
+
+span csv_column_name(const csv_columns *c, size_t i, char room[COLUMN_NAME]) {
+  return span_trim(name_of(c->at, i, room));
+}
+
 static column_role role_of(const void *columns, size_t i) { return ((const column *)columns)[i].role; }
 
 static column_list list_of(const csv_columns *c) { return (column_list){c->at, c->count, name_of, role_of}; }
@@ -62,7 +64,7 @@ static sparc_status find_column(csv_columns *c, const csv_text *f, span name, in
                   span_quote(name).text, c->count, list_names(c).text);
 }
 
-static sparc_status give_role(csv_columns *c, const csv_text *f, size_t i, span name, column_role role) {
+sparc_status csv_give_role(csv_columns *c, const csv_text *f, size_t i, span name, column_role role) {
   static const char *const names[] = {"a value", "the label", "the id", "the time", "ignored", "a target"};
   if (c->at[i].role != COLUMN_VALUE)
     return bad_line(&f->at, "column '%s' cannot be %s and %s", span_quote(name).text, names[c->at[i].role],
@@ -71,23 +73,36 @@ static sparc_status give_role(csv_columns *c, const csv_text *f, size_t i, span 
   return SPARC_OK;
 }
 
-/* gives a role to the columns of a list, commas between them */
-static sparc_status assign(csv_columns *c, const csv_text *f, const char *list, int header, column_role role) {
-  if (!list) return SPARC_OK;
-  span rest = {list, strlen(list)};
-  bool more = true;
-  while (more) {
-    const span name = role == COLUMN_IGNORED ? span_trim(span_cut(&rest, ',', &more)) : (more = false, rest);
+sparc_status csv_assign(csv_columns *c, const csv_text *f, const char *name, int header, column_role role) {
+  if (!name) return SPARC_OK;
+  const span text = {name, strlen(name)};
+  size_t i = 0;
+  const sparc_status status = find_column(c, f, text, header, &i);
+  return status == SPARC_OK ? csv_give_role(c, f, i, text, role) : status;
+}
+
+/* whether another table, which this one is read like, had a column to ignore */
+static bool was_ignored(const sparc_columns *like, span name) {
+  for (int k = 0; like && k < like->ignored; k++)
+    if (span_compare(name, (span){like->ignore[k], strlen(like->ignore[k])}) == 0) return true;
+  return false;
+}
+
+sparc_status csv_assign_ignored(csv_columns *c, const csv_text *f, const sparc_read_options *o) {
+  if (!o->ignore_columns) return SPARC_OK;
+  span rest = {o->ignore_columns, strlen(o->ignore_columns)};
+  for (bool more = true; more;) {
+    const span name = span_trim(span_cut(&rest, ',', &more));
     size_t i = 0;
-    sparc_status status = find_column(c, f, name, header, &i);
-    if (status == SPARC_OK) status = give_role(c, f, i, name, role);
+    sparc_status status = find_column(c, f, name, o->header, &i);
+    if (status != SPARC_OK && was_ignored(o->like, name)) continue;
+    if (status == SPARC_OK) status = csv_give_role(c, f, i, name, COLUMN_IGNORED);
     if (status != SPARC_OK) return status;
   }
   return SPARC_OK;
 }
 
-/* without a word about it the label is the last column that nothing else is said of */
-static void assign_last(csv_columns *c) {
+void csv_assign_last(csv_columns *c) {
   for (size_t i = c->count; i-- > 0;) {
     if (c->at[i].role != COLUMN_VALUE) continue;
     c->at[i].role = COLUMN_LABEL;
@@ -96,136 +111,17 @@ static void assign_last(csv_columns *c) {
 }
 
 static sparc_status assign_roles(csv_columns *c, const csv_text *f, const sparc_read_options *o) {
-  const char *time = is_none(o->time_column) ? NULL : o->time_column;
-  sparc_status status = assign(c, f, o->id_column, o->header, COLUMN_ID);
-  if (status == SPARC_OK) status = assign(c, f, time, o->header, COLUMN_TIME);
-  if (status == SPARC_OK) status = assign(c, f, o->ignore_columns, o->header, COLUMN_IGNORED);
+  sparc_status status = csv_assign(c, f, o->id_column, o->header, COLUMN_ID);
+  if (status == SPARC_OK) status = csv_assign(c, f, column_time_name(o->time_column), o->header, COLUMN_TIME);
+  if (status == SPARC_OK) status = csv_assign_ignored(c, f, o);
   if (status != SPARC_OK || !c->labelled) return status;
-  if (!o->label_column) assign_last(c);
-  return assign(c, f, o->label_column, o->header, COLUMN_LABEL);
-}
-
-/* ---- columns by the names of another table ---- */
-
-/* the column of exactly this name; count: there is none */
-static size_t find_name(const csv_columns *c, const char *name) {
-  char room[COLUMN_NAME];
-  size_t i = 0;
-  for (; name && i < c->count; i++) {
-    const span text = span_trim(name_of(c->at, i, room));
-    if (text.size == strlen(name) && memcmp(text.at, name, text.size) == 0) break;
-  }
-  return name ? i : c->count;
-}
-
-static bool split_name(span name, span *stem, int *index);
-
-/* the channel that a column belongs to by its name: of a step the name itself, of a series what stands before its
- * number; -1: none */
-static int channel_like(const csv_columns *c, const sparc_columns *like, size_t i) {
-  char room[COLUMN_NAME];
-  span text = span_trim(name_of(c->at, i, room));
-  int index;
-  if (!like->steps && !split_name(text, &text, &index)) return -1;
-  for (int k = 0; k < like->channels; k++)
-    if (strlen(like->channel[k]) == text.size && memcmp(like->channel[k], text.at, text.size) == 0) return k;
-  return -1;
-}
-
-/* whether the first row has any of the names */
-static bool has_names(const csv_columns *c, const sparc_columns *like) {
-  const char *const others[] = {like->label, like->id, like->time};
-  for (size_t k = 0; k < sizeof others / sizeof *others; k++)
-    if (find_name(c, others[k]) < c->count) return true;
-  for (int k = 0; k < like->ignored; k++)
-    if (find_name(c, like->ignore[k]) < c->count) return true;
-  for (size_t i = 0; i < c->count; i++)
-    if (channel_like(c, like, i) >= 0) return true;
-  return false;
-}
-
-/* all names of the first row, with NULL behind them; sparc_free releases the list */
-static char **copy_names(const csv_columns *c) {
-  char **list = sparc_alloc((c->count + 1) * (sizeof *list + COLUMN_NAME));
-  char *text = list ? (char *)(list + c->count + 1) : NULL;
-  for (size_t i = 0; list && i < c->count; i++, text += COLUMN_NAME) {
-    char room[COLUMN_NAME];
-    const span name = span_trim(name_of(c->at, i, room));
-    if (name.size < COLUMN_NAME) memcpy(text, name.at, name.size); /* a longer one is none */
-    list[i] = text;
-  }
-  return list;
-}
-
-static sparc_status report_missing(const csv_columns *c, const csv_text *f, const char *const *wanted, size_t count,
-                                   const bool *found) {
-  char **have = copy_names(c);
-  if (!have) return fail(SPARC_NO_MEMORY, "%s: no memory for %zu columns", f->at.label, c->count);
-  const sparc_status status = columns_missing(f->at.label, wanted, count, found, (const char *const *)have);
-  sparc_free(have);
-  return status;
-}
-
-/* a column that must be there */
-static sparc_status need_like(csv_columns *c, const csv_text *f, const char *name, column_role role) {
-  if (!name) return SPARC_OK;
-  const size_t i = find_name(c, name);
-  if (i == c->count) return report_missing(c, f, &name, 1, &(bool){false});
-  return give_role(c, f, i, (span){name, strlen(name)}, role);
-}
-
-/* whether every channel is there; what is none of them is left out */
-static sparc_status keep_channels(csv_columns *c, const csv_text *f, const sparc_columns *like) {
-  bool *found = sparc_alloc((size_t)like->channels * sizeof *found);
-  if (!found) return fail(SPARC_NO_MEMORY, "%s: no memory for %d channels", f->at.label, like->channels);
-  sparc_status status = SPARC_OK;
-  bool complete = true;
-  for (size_t i = 0; i < c->count && status == SPARC_OK; i++) {
-    const int k = c->at[i].role == COLUMN_VALUE ? channel_like(c, like, i) : -1;
-    if (k < 0 && c->at[i].role == COLUMN_VALUE) c->at[i].role = COLUMN_IGNORED;
-    if (k < 0) continue;
-    if (found[k] && like->steps) status = bad_line(&f->at, "column '%s' is there twice", quote(like->channel[k]).text);
-    found[k] = true;
-    c->at[i].slot = (size_t)k;
-  }
-  for (int k = 0; k < like->channels; k++) complete = complete && found[k];
-  if (status == SPARC_OK && !complete) status = report_missing(c, f, like->channel, (size_t)like->channels, found);
-  sparc_free(found);
-  return status;
-}
-
-/* roles as in another table, by name; what the options say of columns is about that one */
-static sparc_status assign_like(csv_columns *c, const csv_text *f, const sparc_read_options *o) {
-  const sparc_columns *like = o->like;
-  const char *time = is_none(o->time_column) ? NULL : o->time_column;
-  sparc_status status =
-      like->id ? need_like(c, f, like->id, COLUMN_ID) : assign(c, f, o->id_column, o->header, COLUMN_ID);
-  if (status == SPARC_OK)
-    status = like->time ? need_like(c, f, like->time, COLUMN_TIME) : assign(c, f, time, o->header, COLUMN_TIME);
-  for (int k = 0; k < like->ignored && status == SPARC_OK; k++)
-    if (find_name(c, like->ignore[k]) < c->count) status = need_like(c, f, like->ignore[k], COLUMN_IGNORED);
-  if (status == SPARC_OK && !like->ignored && !like->channels)
-    status = assign(c, f, o->ignore_columns, o->header, COLUMN_IGNORED);
-  if (status != SPARC_OK) return status;
-  const bool labelled = c->labelled && find_name(c, like->label) < c->count;
-  if (like->label && find_name(c, like->label) < c->count)
-    status = need_like(c, f, like->label, labelled ? COLUMN_LABEL : COLUMN_IGNORED);
-  if (status == SPARC_OK && c->labelled && !like->label) {
-    if (o->label_column)
-      status = assign(c, f, o->label_column, o->header, COLUMN_LABEL);
-    else if (!like->channels)
-      assign_last(c);
-  } else {
-    c->labelled = labelled;
-  }
-  if (status == SPARC_OK && like->channels) status = keep_channels(c, f, like);
-  return status;
+  if (!o->label_column) csv_assign_last(c);
+  return csv_assign(c, f, o->label_column, o->header, COLUMN_LABEL);
 }
 
 /* ---- channels ---- */
 
-/* splits "acc_x_12" into "acc_x" and 12 */
-static bool split_name(span name, span *stem, int *index) {
+bool csv_split_name(span name, span *stem, int *index) {
   name = span_trim(name);
   size_t at = name.size;
   while (at && name.at[at - 1] >= '0' && name.at[at - 1] <= '9') at--;
@@ -249,14 +145,6 @@ static int channel_of(channel_names *names, span stem) {
   return names->count++;
 }
 
-/* a column without a name in front of columns that all have one */
-static bool has_index(const csv_columns *c) {
-  if (c->count < 2 || c->at[0].role != COLUMN_VALUE || span_trim(c->at[0].name).size) return false;
-  for (size_t i = 1; i < c->count; i++)
-    if (!span_trim(c->at[i].name).size) return false;
-  return true;
-}
-
 /* the channels of all values and the first step; false if a name is not of this kind */
 static bool learn_names(const csv_columns *c, channel_names *names, int *first) {
   *first = INT32_MAX;
@@ -264,7 +152,7 @@ static bool learn_names(const csv_columns *c, channel_names *names, int *first) 
     span stem;
     int index;
     if (c->at[i].role != COLUMN_VALUE) continue;
-    if (!split_name(c->at[i].name, &stem, &index) || channel_of(names, stem) < 0) return false;
+    if (!csv_split_name(c->at[i].name, &stem, &index) || channel_of(names, stem) < 0) return false;
     if (index < *first) *first = index;
   }
   return names->count > 0 && c->values % (size_t)names->count == 0;
@@ -283,14 +171,14 @@ static bool place_by_name(csv_columns *c, const sparc_columns *like) {
   for (size_t i = 0; good && i < c->count; i++) {
     span stem;
     int index;
-    if (c->at[i].role != COLUMN_VALUE || !split_name(c->at[i].name, &stem, &index)) continue;
+    if (c->at[i].role != COLUMN_VALUE || !csv_split_name(c->at[i].name, &stem, &index)) continue;
     const size_t slot = (size_t)(index - first) * (size_t)names.count + (size_t)channel_of(&names, stem);
     good = slot < c->values && !taken[slot];
     if (good) taken[slot] = true, c->at[i].slot = slot;
   }
   sparc_free(taken);
   if (good) c->channels = names.count;
-  return good;
+  return c->counted = good;
 }
 
 static void place_in_order(csv_columns *c, int channels) {
@@ -298,6 +186,7 @@ static void place_in_order(csv_columns *c, int channels) {
   for (size_t i = 0; i < c->count; i++)
     if (c->at[i].role == COLUMN_VALUE) c->at[i].slot = slot++;
   c->channels = channels;
+  c->counted = false;
 }
 
 /* whether a file has more rows than this */
@@ -328,33 +217,50 @@ static sparc_status settle_rows(csv_columns *c, const csv_text *f, const sparc_r
               f->at.label, c->values);
 }
 
+/* how many channels the values of a row are divided into */
+static sparc_status divide_row(const csv_columns *c, const csv_text *f, int channels) {
+  if (c->values % (size_t)channels == 0) return SPARC_OK;
+  return bad_line(&f->at, "%zu values in a row are not a multiple of %d channels", c->values, channels);
+}
+
 static sparc_status place_values(csv_columns *c, const csv_text *f, const sparc_read_options *o, bool by_name) {
   const sparc_columns *like = by_name && o->like->channels ? o->like : NULL;
+  const bool placed = like || (by_name && o->like->values); /* a column of a step, or a value of a row */
+  const int channels = o->channels ? o->channels : 1;
   if (c->values == 0)
     return bad_line(&f->at, "the first row has %zu field%s, expected values%s", c->count, c->count == 1 ? "" : "s",
                     c->labelled ? " and a label" : "");
   if (c->steps) {
-    if (!like) place_in_order(c, (int)c->values);
+    if (!placed) place_in_order(c, (int)c->values);
     c->channels = (int)c->values;
     return SPARC_OK;
   }
+  if (!by_name && o->like && o->like->values && (size_t)o->like->values != c->values)
+    return bad_line(&f->at, "%zu values in a row without names, expected %d", c->values, o->like->values);
   if (like && place_by_name(c, like)) return SPARC_OK;
   if (like)
     return bad_line(&f->at, "the steps of the channels are not %s_0, %s_1, ... without a gap, the same of each",
                     quote(like->channel[0]).text, quote(like->channel[0]).text);
-  if (c->named && !o->channels && place_by_name(c, NULL)) return SPARC_OK;
-  const int channels = o->channels ? o->channels : 1;
-  if (c->values % (size_t)channels)
-    return bad_line(&f->at, "%zu values in a row are not a multiple of %d channels", c->values, channels);
-  if (!c->named || !place_by_name(c, NULL) || c->channels != channels) place_in_order(c, channels);
+  if (c->named && !placed && !o->channels && place_by_name(c, NULL)) return SPARC_OK;
+  const sparc_status status = divide_row(c, f, channels);
+  if (status != SPARC_OK) return status;
+  if (placed)
+    c->channels = channels;
+  else if (!c->named || !place_by_name(c, NULL) || c->channels != channels)
+    place_in_order(c, channels);
   return SPARC_OK;
 }
 
 /* ---- together ---- */
 
+static bool has_index(const csv_columns *c) {
+  const column_list list = list_of(c);
+  return columns_have_index(&list);
+}
+
 static sparc_status learn_roles(csv_columns *c, const csv_text *f, locale_t locale, const sparc_read_options *o,
                                 bool by_name) {
-  const sparc_status status = by_name ? assign_like(c, f, o) : assign_roles(c, f, o);
+  const sparc_status status = by_name ? csv_assign_like(c, f, o) : assign_roles(c, f, o);
   const column_list list = list_of(c);
   if (status == SPARC_OK && (o->header > 0 || (o->header == 0 && columns_have_header(&list, locale, f->decimal))))
     c->named = true;
@@ -366,7 +272,7 @@ static sparc_status learn_roles(csv_columns *c, const csv_text *f, locale_t loca
  */
 static bool goes_by_name(csv_columns *c, const csv_text *f, locale_t locale, const sparc_read_options *o) {
   if (!o->like || o->header < 0) return false;
-  if (o->header > 0 || has_names(c, o->like)) return true;
+  if (o->header > 0 || csv_has_names(c, o->like, locale, f->decimal)) return true;
   const bool known = assign_roles(c, f, o) == SPARC_OK;
   for (size_t i = 0; i < c->count && !known; i++) c->at[i].role = COLUMN_VALUE;
   const column_list list = list_of(c);
@@ -407,48 +313,6 @@ void csv_columns_free(csv_columns *c) {
   *c = (csv_columns){.count = 0};
 }
 
-/* ---- names ---- */
-
-/* the channel's name: of a step the column's, of a series what stands before the number */
-static char *channel_name(const csv_columns *c, char *text) {
-  span name = {text, strlen(text)};
-  int index;
-  if (!c->steps && split_name(name, &name, &index)) text[name.size] = '\0';
-  return text;
-}
-
-/* whether the names of a series' values are those of channels and steps; others say nothing of channels */
-static bool names_count_steps(const csv_columns *c) {
-  span stem;
-  int index;
-  for (size_t i = 0; i < c->count; i++)
-    if (c->at[i].role == COLUMN_VALUE && !split_name(c->at[i].name, &stem, &index)) return false;
-  return true;
-}
-
-sparc_status csv_columns_names(const csv_columns *c, const csv_text *f, column_names **out) {
-  *out = NULL;
-  if (!c->named) return SPARC_OK;
-  char **name = copy_names(c);
-  const char **list = sparc_alloc((c->count + (size_t)c->channels + 1) * sizeof *list), **ignore = list + c->channels;
-  const bool of_channels = c->steps || (c->channels > 1 && names_count_steps(c));
-  sparc_columns names = {.channels = of_channels ? c->channels : 0, .steps = c->steps};
-  for (size_t i = 0; name && list && i < c->count; i++) {
-    const column_role role = c->at[i].role;
-    if (role == COLUMN_LABEL) names.label = name[i];
-    if (role == COLUMN_ID) names.id = name[i];
-    if (role == COLUMN_TIME) names.time = name[i];
-    if (role == COLUMN_IGNORED) ignore[names.ignored++] = name[i];
-    if (role == COLUMN_VALUE && c->at[i].slot < (size_t)names.channels) list[c->at[i].slot] = channel_name(c, name[i]);
-  }
-  names.channel = list;
-  names.ignore = ignore;
-  if (name && list) *out = column_names_copy(&names);
-  sparc_free(name);
-  sparc_free(list);
-  return *out ? SPARC_OK : fail(SPARC_NO_MEMORY, "%s: no memory for the names of %zu columns", f->at.label, c->count);
-}
-
 /* ---- rows ---- */
 
 /* digits, one comma, digits; or with a semicolon, where the commas were taken for separators */
@@ -461,28 +325,11 @@ static bool has_decimal_comma(span s) {
   return true;
 }
 
-/* 2024-05-31, 31.05.2024, 5/31/24, with or without a time of day behind it */
-static bool is_date(span s) {
-  size_t digits = 0, marks = 0, i = 0;
-  char mark = 0;
-  for (; i < s.size && marks <= 2; i++) {
-    if (s.at[i] >= '0' && s.at[i] <= '9') {
-      digits++;
-    } else if (strchr("-/.", s.at[i]) && s.at[i] && digits && (!mark || mark == s.at[i])) {
-      mark = s.at[i];
-      marks++;
-    } else {
-      break;
-    }
-  }
-  return marks == 2 && digits >= 4 && digits <= 8;
-}
-
 /* what may be behind a value that is no number */
 static const char *hint_for(span text) {
   text = span_trim(text);
   if (has_decimal_comma(text)) return "; is that a decimal comma? Then --decimal ,";
-  if (is_date(text)) return "; is that a date? Then --ignore or --time with its column";
+  if (column_is_date(text)) return "; is that a date? Then --ignore or --time with its column";
   return "; --ignore leaves a column out";
 }
 

@@ -20,7 +20,8 @@ typedef struct csv_columns {
   int channels;  /* of the series that a row holds */
   bool named;    /* the first row is a header */
   bool labelled;
-  bool steps; /* a row is one step, and the values are its channels */
+  bool steps;   /* a row is one step, and the values are its channels */
+  bool counted; /* names of values are those of channels and steps: ax_0,ax_1,...,ay_0,... */
 } csv_columns;
 
 /* csv_columns_learn learns from the first row, which is read again later, and from the options. A row is a step when
@@ -28,8 +29,38 @@ typedef struct csv_columns {
 sparc_status csv_columns_learn(csv_columns *c, csv_text f, locale_t locale, const sparc_read_options *o);
 void csv_columns_free(csv_columns *c);
 
-/* csv_columns_names makes *out what a header says of the columns, NULL if there is none */
-sparc_status csv_columns_names(const csv_columns *c, const csv_text *f, column_names **out);
+/* csv_columns_names makes *out what a header says of the columns, NULL if there is none. Values of a row have names
+ * unless these only say which step one is. */
+sparc_status csv_columns_names(const csv_columns *c, const csv_text *f, const sparc_read_options *o,
+                               column_names **out);
+
+/* csv_find_header says whether a line that rows may follow is a header, and fails where one lacks columns that the
+ * options ask for; `name` stands for the line in sentences */
+sparc_status csv_find_header(const char *line, size_t size, const char *name, const sparc_read_options *o, bool *named);
+
+/* ---- what csv_columns.c and csv_names.c share ---- */
+
+/* the text of the first row without quotes and blanks around it; may lie in `room` */
+span csv_column_name(const csv_columns *c, size_t i, char room[COLUMN_NAME]);
+
+/* csv_split_name splits "acc_x_12" into "acc_x" and 12 */
+bool csv_split_name(span name, span *stem, int *index);
+
+/* csv_give_role gives a column the only role that it has; csv_assign does so by its name or number from 1, which may be
+ * NULL; csv_assign_ignored does so with those that the options ignore, which may be missing if the other table ignored
+ * them; csv_assign_last makes the last column that nothing else is said of the label */
+sparc_status csv_give_role(csv_columns *c, const csv_text *f, size_t i, span name, column_role role);
+sparc_status csv_assign(csv_columns *c, const csv_text *f, const char *name, int header, column_role role);
+sparc_status csv_assign_ignored(csv_columns *c, const csv_text *f, const sparc_read_options *o);
+void csv_assign_last(csv_columns *c);
+
+/* csv_has_names says whether the first row has names of another table; numbers are not enough unless all are there.
+ * csv_assign_like gives columns the roles that they have there and values their slots; what the options say of columns
+ * is about what that table has no name for. */
+bool csv_has_names(const csv_columns *c, const sparc_columns *like, locale_t locale, char decimal);
+sparc_status csv_assign_like(csv_columns *c, const csv_text *f, const sparc_read_options *o);
+
+/* ---- rows ---- */
 
 /* one row, before anything is made of it */
 typedef struct csv_row {

@@ -2,18 +2,16 @@
 /* csv_long.c: CSV in the long format, one step of one series a row: id,time,value,...,label.
  *
  * Rows with the same id are one example, wherever they stand; without an id the file is one series. Times put the steps
- * in order, as numbers or, where one of them is none, as texts, so that ISO dates work. Examples come in the order in
- * which their ids do.
+ * in order, all as numbers or all as texts (column_rules.h). Examples come in the order in which their ids do.
  */
 #include "data/csv_columns.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct step {
-  span id, time;
-  double number; /* the time, NaN if it is no number */
+  span id;
+  column_time time;
   field label;
   size_t row;   /* place among the rows, and of its values */
   size_t first; /* row in which the id came first */
@@ -24,7 +22,7 @@ typedef struct long_rows {
   step *steps;
   float *values; /* [count][channels] */
   size_t count, capacity, channels;
-  bool labelled;
+  bool labelled, timed;
   float *targets; /* room for those of the steps of an example; NULL: examples have labels */
 } long_rows;
 
@@ -46,6 +44,15 @@ static bool make_room(long_rows *r) {
   return enough;
 }
 
+/* the time of a step, of the same kind as that of the first */
+static sparc_status read_time(const builder *b, const csv_text *f, span text, step *s, const step *first) {
+  const char *expected = column_time_read(b->c, f->decimal, text, &s->time);
+  if (expected) return bad_line(&f->at, "the time is '%s', expected %s", span_quote(text).text, expected);
+  if (!column_times_mix(&s->time, &first->time)) return SPARC_OK;
+  return bad_line(&f->at, "the time is '%s', but '%s' in line %zu: expected numbers only, or texts only",
+                  span_quote(text).text, span_quote(first->time.text).text, first->line);
+}
+
 static sparc_status collect(builder *b, csv_text *f, const csv_columns *c, long_rows *r) {
   while (csv_next_row(f)) {
     csv_row row;
@@ -54,8 +61,9 @@ static sparc_status collect(builder *b, csv_text *f, const csv_columns *c, long_
     const sparc_status status = csv_read_row(f, c, b->c, r->values + r->count * r->channels, &row);
     if (status != SPARC_OK) return status;
     step *s = &r->steps[r->count];
-    *s = (step){.id = row.id.text, .time = row.time.text, .label = row.label, .row = r->count, .line = f->at.line};
-    if (parse_double(b->c, span_trim(s->time), &s->number) != NUMBER_FINITE) s->number = NAN;
+    *s = (step){.id = row.id.text, .label = row.label, .row = r->count, .line = f->at.line};
+    const sparc_status timed = r->timed ? read_time(b, f, row.time.text, s, &r->steps[0]) : SPARC_OK;
+    if (timed != SPARC_OK) return timed;
     r->count++;
   }
   return SPARC_OK;
@@ -63,39 +71,26 @@ static sparc_status collect(builder *b, csv_text *f, const csv_columns *c, long_
 
 /* ---- order ---- */
 
-static int compare_spans(span a, span b) {
-  const size_t shorter = a.size < b.size ? a.size : b.size;
-  const int order = shorter ? memcmp(a.at, b.at, shorter) : 0;
-  return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 static int by_row(const step *a, const step *b) { return (a->row > b->row) - (a->row < b->row); }
 
 static int compare_ids(const void *x, const void *y) {
   const step *a = x, *b = y;
-  const int order = compare_spans(a->id, b->id);
+  const int order = span_compare(a->id, b->id);
   return order ? order : by_row(a, b);
 }
 
 static int compare_times(const void *x, const void *y) {
   const step *a = x, *b = y;
   if (a->first != b->first) return a->first < b->first ? -1 : 1;
-  if (isnan(a->number) || isnan(b->number)) {
-    const int order = compare_spans(a->time, b->time);
-    return order ? order : by_row(a, b);
-  }
-  if (a->number != b->number) return a->number < b->number ? -1 : 1;
-  return by_row(a, b);
+  const int order = column_time_compare(&a->time, &b->time);
+  return order ? order : by_row(a, b);
 }
 
 /* steps of one id stand together, in the order of time */
 static void sort_steps(long_rows *r) {
-  bool numbers = true;
-  for (size_t i = 0; i < r->count; i++) numbers = numbers && !isnan(r->steps[i].number);
-  for (size_t i = 0; i < r->count && !numbers; i++) r->steps[i].number = NAN;
   qsort(r->steps, r->count, sizeof *r->steps, compare_ids);
   for (size_t i = 0; i < r->count; i++) {
-    const bool same = i > 0 && compare_spans(r->steps[i].id, r->steps[i - 1].id) == 0;
+    const bool same = i > 0 && span_compare(r->steps[i].id, r->steps[i - 1].id) == 0;
     r->steps[i].first = same ? r->steps[i - 1].first : r->steps[i].row;
   }
   qsort(r->steps, r->count, sizeof *r->steps, compare_times);
@@ -119,7 +114,7 @@ static sparc_status label_example(builder *b, const csv_text *f, const step *ste
   lines at = f->at;
   for (size_t i = 1; i < count; i++) {
     at.line = steps[i].line;
-    if (compare_spans(span_trim(steps[i].label.text), span_trim(steps[0].label.text)) != 0)
+    if (span_compare(span_trim(steps[i].label.text), span_trim(steps[0].label.text)) != 0)
       return bad_line(&at, "the label of id '%s' is '%s', but '%s' in line %zu", span_quote(steps[i].id).text,
                       span_quote(steps[i].label.text).text, span_quote(steps[0].label.text).text, steps[0].line);
   }
@@ -131,7 +126,7 @@ static sparc_status label_example(builder *b, const csv_text *f, const step *ste
 static bool labels_vary(const long_rows *r) {
   for (size_t i = 1; i < r->count; i++)
     if (r->steps[i].first == r->steps[i - 1].first &&
-        compare_spans(span_trim(r->steps[i].label.text), span_trim(r->steps[i - 1].label.text)) != 0)
+        span_compare(span_trim(r->steps[i].label.text), span_trim(r->steps[i - 1].label.text)) != 0)
       return true;
   return false;
 }
@@ -140,7 +135,7 @@ static bool labels_vary(const long_rows *r) {
 static sparc_status keep_texts(builder *b, const step *steps, size_t count) {
   sparc_status status = b->texts->ids ? builder_text(b, span_trim(steps[0].id)) : SPARC_OK;
   for (size_t i = 0; i < count && b->texts->times && status == SPARC_OK; i++)
-    status = builder_text(b, span_trim(steps[i].time));
+    status = builder_text(b, steps[i].time.text);
   return status;
 }
 
@@ -162,17 +157,16 @@ static sparc_status append_example(builder *b, const csv_text *f, const long_row
   return label_example(b, f, r->steps + from, count);
 }
 
-/* which texts there are to keep */
-static void note_texts(text_block *texts, const csv_columns *c) {
-  for (size_t i = 0; i < c->count; i++) {
-    texts->ids = texts->ids || c->at[i].role == COLUMN_ID;
-    texts->times = texts->times || c->at[i].role == COLUMN_TIME;
-  }
+static bool has_role(const csv_columns *c, column_role role) {
+  size_t i = 0;
+  while (i < c->count && c->at[i].role != role) i++;
+  return i < c->count;
 }
 
 sparc_status read_csv_long(builder *b, csv_text *f, const csv_columns *c) {
-  long_rows r = {.channels = c->values, .labelled = c->labelled};
-  if (b->texts) note_texts(b->texts, c);
+  long_rows r = {.channels = c->values, .labelled = c->labelled, .timed = has_role(c, COLUMN_TIME)};
+  if (b->texts) b->texts->ids = b->texts->ids || has_role(c, COLUMN_ID);
+  if (b->texts) b->texts->times = b->texts->times || r.timed;
   b->channels = c->channels;
   sparc_status status = collect(b, f, c, &r);
   if (status == SPARC_OK && r.count) {

@@ -115,6 +115,34 @@ static sparc_data_format format_by_looks(const source *s, locale_t c) {
   return memchr(line.at, ',', line.size) || memchr(line.at, ';', line.size) ? SPARC_DATA_CSV : SPARC_DATA_UCR;
 }
 
+/* how many fields behind the first are words, and how many numbers; what begins as a number and is none is neither */
+static void count_fields(span line, locale_t c, size_t *words, size_t *numbers) {
+  const char separator = memchr(line.at, '\t', line.size) ? '\t' : memchr(line.at, ',', line.size) ? ',' : ';';
+  bool more = true;
+  *words = *numbers = 0;
+  (void)span_cut(&line, separator, &more);
+  while (more) {
+    float unused;
+    const span text = span_trim(span_cut(&line, separator, &more));
+    const number_kind kind = parse_float(c, text, &unused);
+    *numbers += kind == NUMBER_FINITE;
+    *words += kind == NUMBER_WRONG && !strchr("+-.0123456789", text.at[0]);
+  }
+}
+
+/* a line of UCR has numbers behind its label: more words than numbers, and then a line of numbers, are a table with a
+ * header, whatever the name of the file ends in */
+static bool has_header(const source *s, locale_t c) {
+  lines t;
+  span first, second;
+  size_t words, numbers, unused;
+  if (!lines_try(&t, s) || !lines_next_used(&t, &first) || !lines_next_used(&t, &second)) return false;
+  count_fields(first, c, &words, &numbers);
+  if (words <= numbers) return false;
+  count_fields(second, c, &unused, &numbers);
+  return numbers > 0;
+}
+
 static bool is_safetensors(const source *s) {
   return s->size > 8 && s->bytes[8] == '{' && !s->bytes[4] && !s->bytes[5] && !s->bytes[6] && !s->bytes[7];
 }
@@ -125,6 +153,7 @@ static sparc_status choose_format(const source *s, const char *path, const sparc
   if (*format == SPARC_DATA_AUTO) *format = format_by_magic(s);
   if (*format == SPARC_DATA_AUTO) *format = format_by_name(base_name(path));
   if (*format == SPARC_DATA_AUTO) *format = format_by_looks(s, c);
+  if (*format == SPARC_DATA_UCR && o->format == SPARC_DATA_AUTO && has_header(s, c)) *format = SPARC_DATA_CSV;
   if (*format != SPARC_DATA_AUTO) return SPARC_OK;
   if (is_safetensors(s)) return fail(SPARC_FORMAT, "%s: a safetensors file, such as a model is, and no data", s->label);
   return fail(SPARC_FORMAT, "%s: unknown format: neither rows of numbers nor ts, NPY, NPZ, IDX or CIFAR-10 binary",

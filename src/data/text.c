@@ -31,6 +31,12 @@ bool span_is(span s, const char *word) {
   return s.size == strlen(word) && (s.size == 0 || strncasecmp(s.at, word, s.size) == 0);
 }
 
+int span_compare(span a, span b) {
+  const size_t shorter = a.size < b.size ? a.size : b.size;
+  const int order = shorter ? memcmp(a.at, b.at, shorter) : 0;
+  return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
 span span_cut(span *rest, char separator, bool *more) {
   const char *found = rest->size ? memchr(rest->at, separator, rest->size) : NULL;
   span part = found ? span_of(rest->at, found) : *rest;
@@ -193,10 +199,11 @@ bool lines_next_used(lines *t, span *line) {
   return false;
 }
 
-sparc_status one_line(const char *name, sparc_status status) {
-  char sentence[512];
+sparc_status one_line(const char *name, size_t line, sparc_status status) {
+  char sentence[512], place[32];
   const size_t length = strlen(name);
+  const size_t digits = (size_t)snprintf(place, sizeof place, ":%zu:", line) - 1;
   snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  if (strncmp(sentence, name, length) != 0 || strncmp(sentence + length, ":1:", 3) != 0) return status;
-  return fail(status, "%s%s", name, sentence + length + 2);
+  if (strncmp(sentence, name, length) != 0 || strncmp(sentence + length, place, digits + 1) != 0) return status;
+  return fail(status, "%s%s", name, sentence + length + digits);
 }

@@ -24,6 +24,9 @@ span span_trim(span s);
 /* span_is compares with a word, without regard to the case of ASCII letters */
 bool span_is(span s, const char *word);
 
+/* span_compare orders texts by their bytes, a shorter one before those that begin with it */
+int span_compare(span a, span b);
+
 /* span_cut returns the part of *rest up to the next separator and moves *rest behind it; *more says whether there was a
  * separator, that is whether another part follows */
 span span_cut(span *rest, char separator, bool *more);
@@ -75,9 +78,9 @@ bool lines_next_used(lines *t, span *line);
 /* lines_done says that nothing behind the cursor, from where it was called first, will be looked at again */
 void lines_done(lines *t);
 
-/* one_line makes of a complaint about "NAME:1:" one about "NAME": what was read is a line of something else, whose name
- * says which */
-sparc_status one_line(const char *name, sparc_status status);
+/* one_line makes of a complaint about "NAME:LINE:" one about "NAME": what was read there is a line of something else,
+ * whose name says which */
+sparc_status one_line(const char *name, size_t line, sparc_status status);
 
 /* the complaint about the current line; a macro, so that the compiler checks the format */
 #define bad_line(t, format, ...) fail(SPARC_FORMAT, "%s:%zu: " format, (t)->label, (t)->line, __VA_ARGS__)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { LINE_MOST = 1 << 28 }; /* bytes */
-enum { INPUT = 'i', TARGET = 't', LABEL = 'l', ID = '#', NOTHING = '-' };
+enum { INPUT = 'i', TARGET = 't', LABEL = 'l', ID = '#', TIME = '@', NOTHING = '-' };
 
 static sparc_status no_memory(const char *name) { return fail(SPARC_NO_MEMORY, "%s: no memory for its columns", name); }
 
@@ -64,7 +64,7 @@ static span name_of(const void *columns, size_t i, char room[COLUMN_NAME]) {
 }
 
 static column_role role_of(const void *columns, size_t i) {
-  static const char letters[] = {INPUT, LABEL, ID, 0, NOTHING, TARGET}; /* by column_role */
+  static const char letters[] = {INPUT, LABEL, ID, TIME, NOTHING, TARGET}; /* by column_role */
   const char *at = memchr(letters, ((const stream_columns *)columns)->role[i], sizeof letters);
   return at ? (column_role)(at - letters) : COLUMN_IGNORED;
 }
@@ -135,7 +135,7 @@ static sparc_status number_columns(stream_columns *c, const char *name) {
 
 /* known columns, in the order in which they were */
 static sparc_status take_roles(stream_columns *c, const char *name, const char *roles) {
-  if (strlen(roles) != c->count || strspn(roles, "itl#-") != c->count)
+  if (strlen(roles) != c->count || strspn(roles, STREAM_ROLES) != c->count)
     return fail(SPARC_FORMAT, "%s: %zu columns, but %zu were learned from", name, c->count, strlen(roles));
   memcpy(c->role, roles, c->count);
   return SPARC_OK;
@@ -153,15 +153,20 @@ static size_t find_known(const stream_known *known, const char *text) {
   return j;
 }
 
+/* whether the first line has a known name; that of a number, or none, may stand in any line */
 static bool has_known(const stream_columns *c, const stream_known *known) {
-  for (size_t i = 0; i < c->count; i++)
-    if (known->roles[find_known(known, c->name[i])]) return true;
+  for (size_t i = 0; i < c->count; i++) {
+    float unused;
+    const span text = {c->name[i], strlen(c->name[i])};
+    const bool word = parse_decimal(c->locale, c->decimal, text, &unused) == NUMBER_WRONG;
+    if (word && known->roles[find_known(known, c->name[i])]) return true;
+  }
   return false;
 }
 
 static bool is_needed(const stream_known *known, size_t j) {
   const char role = known->roles[j];
-  return role == INPUT || role == ID || (!known->truth_optional && (role == TARGET || role == LABEL));
+  return role == INPUT || role == ID || role == TIME || (!known->truth_optional && (role == TARGET || role == LABEL));
 }
 
 /* how many known columns of the same role stand before one */
@@ -226,7 +231,15 @@ static sparc_status give_roles(const stream_options *o, const char *name, stream
   sparc_status status = assign(c, name, o->target, TARGET);
   if (status == SPARC_OK) status = assign(c, name, o->label, LABEL);
   if (status == SPARC_OK) status = assign(c, name, o->id, ID);
+  if (status == SPARC_OK) status = assign(c, name, column_time_name(o->time), TIME);
   return status == SPARC_OK ? assign(c, name, o->ignore, NOTHING) : status;
+}
+
+/* whether the first line is a header, and if so whether an index stands in front of it */
+static void find_header(stream_columns *c, bool known) {
+  const column_list list = list_of(c);
+  c->named = c->named || columns_have_header(&list, c->locale, c->decimal);
+  if (c->named && !known && columns_have_index(&list)) c->role[0] = NOTHING;
 }
 
 static sparc_status check_options(const stream_options *o) {
@@ -254,15 +267,14 @@ sparc_status stream_learn(const stream_options *o, const stream_known *known, co
     source_close(&s);
   }
   if (status == SPARC_OK) status = known ? take_known(c, name, known) : give_roles(o, name, c);
-  if (status != SPARC_OK) return one_line(name, status);
+  if (status != SPARC_OK) return one_line(name, 1, status);
+  find_header(c, known != NULL);
   if (!c->by_name) place_columns(c);
   for (size_t i = 0; i < c->count; i++) {
     c->inputs += c->role[i] == INPUT;
     c->targets += c->role[i] == TARGET;
   }
   if (c->inputs == 0) return fail(SPARC_INVALID, "%s: no column is left as an input", name);
-  const column_list list = list_of(c);
-  c->named = c->named || columns_have_header(&list, c->locale, c->decimal);
   if (c->named) return SPARC_OK;
   return known && known->names ? borrow_names(c, name, known) : number_columns(c, name);
 }
@@ -310,14 +322,23 @@ static sparc_status read_label(const stream_columns *c, const field *x, const ch
 }
 
 /* a field is never longer than its line */
-static void read_id(const field *x, char *id) {
-  const span text = csv_plain(x, id, x->text.size);
-  memmove(id, text.at, text.size);
-  id[text.size] = '\0';
+static void read_text(const field *x, char *copy) {
+  const span text = csv_plain(x, copy, x->text.size);
+  memmove(copy, text.at, text.size);
+  copy[text.size] = '\0';
+}
+
+static sparc_status read_time(const stream_columns *c, size_t column, const field *x, const char *name, char *copy) {
+  column_time unused;
+  read_text(x, copy);
+  const char *expected = column_time_read(c->locale, c->decimal, (span){copy, strlen(copy)}, &unused);
+  if (!expected) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%s: '%s' is '%s', expected %s", name, quote(c->name[column]).text,
+              span_quote(x->text).text, expected);
 }
 
 static sparc_status read_fields(const stream_columns *c, csv_text *f, const char *name, float *x, float *target,
-                                char *id, stream_step *step) {
+                                const stream_texts *texts, stream_step *step) {
   sparc_status status = SPARC_OK;
   field v = {.last = false};
   size_t known = 0, i = 0;
@@ -326,7 +347,8 @@ static sparc_status read_fields(const stream_columns *c, csv_text *f, const char
     if (status != SPARC_OK) break;
     if (c->role[i] == INPUT) status = read_number(c, i, &v, name, &x[c->slot[i]]);
     if (c->role[i] == LABEL) status = read_label(c, &v, name, step);
-    if (c->role[i] == ID) read_id(&v, id);
+    if (c->role[i] == ID) read_text(&v, texts->id);
+    if (c->role[i] == TIME) status = read_time(c, i, &v, name, texts->time);
     if (c->role[i] != TARGET) continue;
     status = read_number(c, i, &v, name, &target[c->slot[i]]);
     known += status == SPARC_OK && isfinite(target[c->slot[i]]);
@@ -339,16 +361,29 @@ static sparc_status read_fields(const stream_columns *c, csv_text *f, const char
 }
 
 sparc_status stream_read(const stream_columns *c, const char *line, size_t size, const char *name, float *x,
-                         float *target, char *id, stream_step *step) {
+                         float *target, const stream_texts *texts, stream_step *step) {
   source s;
   csv_text f;
   *step = (stream_step){.label = -1};
-  *id = '\0';
+  *texts->id = *texts->time = '\0';
   sparc_status status = open_line(line, size, name, c->decimal, &s, &f);
   if (status == SPARC_OK) {
     f.separator = c->separator;
-    status = read_fields(c, &f, name, x, target, id, step);
+    status = read_fields(c, &f, name, x, target, texts, step);
     source_close(&s);
   }
-  return status == SPARC_OK ? SPARC_OK : one_line(name, status);
+  return status == SPARC_OK ? SPARC_OK : one_line(name, 1, status);
+}
+
+sparc_status stream_check_order(const stream_columns *c, const char *name, const char *last, const char *time) {
+  column_time before, now;
+  if (!*last || !*time) return SPARC_OK;
+  (void)column_time_read(c->locale, c->decimal, (span){last, strlen(last)}, &before);
+  (void)column_time_read(c->locale, c->decimal, (span){time, strlen(time)}, &now);
+  if (column_times_mix(&before, &now))
+    return fail(SPARC_FORMAT, "%s: the time is '%s' after '%s', expected numbers only, or texts only", name,
+                quote(time).text, quote(last).text);
+  if (column_time_compare(&before, &now) <= 0) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%s: the time is '%s', before '%s' of the last line: expected lines in the order of time",
+              name, quote(time).text, quote(last).text);
 }

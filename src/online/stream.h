@@ -2,7 +2,8 @@
 /* stream.h: lines of comma-separated text as inputs and truths: a step a line.
  *
  * The first line says how many columns there are, and may name them. Columns of targets or of the label hold the truth,
- * which may be missing; those to be ignored are passed over; all others are inputs.
+ * which may be missing; those to be ignored are passed over, and so is an index without a name; all others are inputs.
+ * Rules that files have, too, are those of data/column_rules.h.
  */
 #ifndef SPARC_ONLINE_STREAM_H
 #define SPARC_ONLINE_STREAM_H
@@ -17,6 +18,7 @@ typedef struct stream_options {
   const char *label;   /* a column; NULL: none. Not together with target. */
   const char *classes; /* what stands in the column of the label, commas between them; NULL without a label */
   const char *id;      /* a column; where it changes a new sequence begins. NULL: all lines are one */
+  const char *time;    /* a column that says in which order lines are; NULL or "none": none does */
   const char *ignore;  /* columns */
   char decimal;        /* the decimal point */
 } stream_options;
@@ -28,7 +30,8 @@ typedef struct stream_known {
   bool truth_optional;      /* targets and label may be missing */
 } stream_known;
 
-/* i: an input, t: a target, l: the label, #: the id, -: nothing */
+/* i: an input, t: a target, l: the label, #: the id, @: the time, -: nothing */
+#define STREAM_ROLES "itl#@-"
 typedef struct stream_columns {
   char *role;   /* (count), and a zero */
   char **name;  /* (count): what the first line has there, what is known, or "column 3" */
@@ -55,11 +58,19 @@ typedef struct stream_step {
   int label;  /* the class */
 } stream_step;
 
+/* the texts of a line, without zeros, "" where there is none; each has as many bytes as the line, and one */
+typedef struct stream_texts {
+  char *id;   /* of the sequence */
+  char *time; /* of the step */
+} stream_texts;
+
 /* stream_read reads a line; `name` stands for it in sentences: a file and the number of the line. An input or target
- * that is missing is NAN; one that is no number is SPARC_FORMAT. The id of the sequence is a text without zeros, ""
- * where there is none. */
+ * that is missing is NAN; one that is no number is SPARC_FORMAT, and so is a time that cannot be put in order. */
 sparc_status stream_read(const stream_columns *c, const char *line, size_t size, const char *name,
-                         float *x /* inputs */, float *target /* targets */, char *id /* size + 1 */,
+                         float *x /* inputs */, float *target /* targets */, const stream_texts *texts,
                          stream_step *step);
+
+/* stream_check_order fails with SPARC_FORMAT where the time of a line is before that of the last one */
+sparc_status stream_check_order(const stream_columns *c, const char *name, const char *last, const char *time);
 
 #endif

@@ -101,9 +101,12 @@ static sparc_status scale_targets(run_data *d, bool forecast) {
 }
 
 static sparc_status check_labels(const sparc_dataset *part, const char *name) {
-  for (int i = 0; i < sparc_dataset_count(part); i++)
-    if (sparc_dataset_class(part, i) < 0) return fail(SPARC_FORMAT, "%s has examples without a label", name);
-  return SPARC_OK;
+  const int count = sparc_dataset_count(part);
+  int unlabelled = 0;
+  for (int i = 0; i < count; i++) unlabelled += sparc_dataset_class(part, i) < 0;
+  if (unlabelled == 0) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%s has examples without a label, %d of %d in a part; expected a class for each", name,
+              unlabelled, count);
 }
 
 static sparc_status prepare_part(const run_data *d, sparc_dataset *part, const sparc_read_options *read) {

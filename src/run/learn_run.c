@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "data/column_names.h"
+#include "data/column_rules.h"
 #include "io/json.h"
 #include "online/learner.h"
 #include "online/learner_settings.h"
@@ -54,6 +55,13 @@ static const setting learn_rows[] = {
      .group = stream_group,
      .argument = "COLUMN",
      .help = "Where this column changes a new sequence begins (default: all lines are one)"},
+    {.name = "time",
+     .type = SETTING_TEXT,
+     .offset = AT(time),
+     .group = stream_group,
+     .argument = "COLUMN",
+     .help = "This column is the time, not an input; lines must be in its order (default, or none: there is no such "
+             "column)"},
     {.name = "ignore",
      .type = SETTING_TEXT,
      .offset = AT(ignore),
@@ -171,9 +179,9 @@ struct sparc_learn_run {
   const char **column;   /* their names; NULL: none that can be kept */
   json_t *column_names;  /* of a file, which `column` then refers to */
   char warning[256];
-  char *id, *next_id; /* of the sequence that the last line belongs to, and of that of the line at hand */
-  size_t id_room;     /* bytes of either */
-  long *frequency;    /* (outputs) of classes */
+  stream_texts previous, current; /* of the last line that was learned from, and of the line at hand */
+  size_t text_room;               /* bytes of each */
+  long *frequency;                /* (outputs) of classes */
   long truths, right;
   double loss, naive, last;
   long lasts; /* truths that had one before them */
@@ -187,38 +195,53 @@ struct sparc_learn_run {
 #define KEY_OUTPUTS "stream.outputs"
 #define KEY_DECIMAL "stream.decimal"
 #define KEY_ID      "stream.id"
+#define KEY_TIME    "stream.time"
 #define KEY_NAMES   "stream.names"
 
-/* ---- ids ------------------------------------------------------------------------------------------- */
+/* ---- ids and times --------------------------------------------------------------------------------- */
 
 static bool is_utf8(const char *text) { return span_is_utf8((span){text, strlen(text)}); }
 
 /* whether the learner is written to a file, which holds UTF-8 only */
 static bool is_saved(const sparc_learn_run *run) { return run->config.model && !run->config.frozen; }
 
-/* room for ids of size - 1 bytes; the last id stays */
-static sparc_status reserve_id(sparc_learn_run *run, size_t size) {
-  if (run->id && size <= run->id_room) return SPARC_OK;
-  const size_t room = size < 2 * run->id_room ? 2 * run->id_room : size;
-  char *id = sparc_alloc(room), *next_id = sparc_alloc(room);
-  if (!id || !next_id) {
-    sparc_free(id);
-    sparc_free(next_id);
-    return fail(SPARC_NO_MEMORY, "no memory for an id of %zu bytes", size);
-  }
-  if (run->id) memcpy(id, run->id, run->id_room);
-  sparc_free(run->id);
-  sparc_free(run->next_id);
-  run->id = id;
-  run->next_id = next_id;
-  run->id_room = room;
+/* makes room in a text; it stays as it is */
+static bool enlarge(char **text, size_t from, size_t to) {
+  char *larger = sparc_alloc(to);
+  if (!larger) return false;
+  if (*text) memcpy(larger, *text, from);
+  sparc_free(*text);
+  *text = larger;
+  return true;
+}
+
+/* room for texts of size - 1 bytes */
+static sparc_status reserve_texts(sparc_learn_run *run, size_t size) {
+  if (size <= run->text_room) return SPARC_OK;
+  const size_t room = size < 2 * run->text_room ? 2 * run->text_room : size;
+  char **const all[] = {&run->previous.id, &run->previous.time, &run->current.id, &run->current.time};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (!enlarge(all[i], run->text_room, room))
+      return fail(SPARC_NO_MEMORY, "no memory for an id or a time of %zu bytes", size);
+  run->text_room = room;
   return SPARC_OK;
 }
 
-static sparc_status check_id(const sparc_learn_run *run, const char *name) {
-  if (!is_saved(run) || is_utf8(run->next_id)) return SPARC_OK;
-  return fail(SPARC_FORMAT, "%s: the id '%s' is not UTF-8 text, so the learner cannot be written to '%.200s'", name,
-              span_quote((span){run->next_id, strlen(run->next_id)}).text, run->config.model);
+static sparc_status check_text(const sparc_learn_run *run, const char *name, const char *what, const char *text) {
+  if (!is_saved(run) || is_utf8(text)) return SPARC_OK;
+  return fail(SPARC_FORMAT, "%s: the %s '%s' is not UTF-8 text, so the learner cannot be written to '%.200s'", name,
+              what, span_quote((span){text, strlen(text)}).text, run->config.model);
+}
+
+static bool begins_sequence(const sparc_learn_run *run) { return strcmp(run->current.id, run->previous.id) != 0; }
+
+/* whether the line at hand may follow the last one */
+static sparc_status check_texts(const sparc_learn_run *run) {
+  const char *name = run->line_name;
+  sparc_status status = check_text(run, name, "id", run->current.id);
+  if (status == SPARC_OK) status = check_text(run, name, "time", run->current.time);
+  if (status != SPARC_OK || begins_sequence(run)) return status;
+  return stream_check_order(&run->columns, name, run->previous.time, run->current.time);
 }
 
 static sparc_status check_classes(const sparc_learn_run *run) {
@@ -242,6 +265,7 @@ static stream_options options_of(const sparc_learn_run_config *c) {
                           .label = c->label,
                           .classes = c->classes,
                           .id = c->id,
+                          .time = c->time,
                           .ignore = c->ignore,
                           .decimal = c->decimal ? *c->decimal : '.'};
 }
@@ -338,7 +362,7 @@ static bool roles_fit(const char *roles, const sparc_learner_config *c) {
     targets += *role == 't';
     labels += *role == 'l';
   }
-  return strspn(roles, "itl#-") == strlen(roles) && inputs == (size_t)c->network.inputs &&
+  return strspn(roles, STREAM_ROLES) == strlen(roles) && inputs == (size_t)c->network.inputs &&
          targets == (size_t)(c->goal == SPARC_LEARN_NUMBERS ? c->outputs : 0) &&
          (labels > 0) == (c->goal == SPARC_LEARN_CLASSES);
 }
@@ -355,13 +379,23 @@ static bool classes_fit(const sparc_learn_run *run) {
 
 /* ---- the names of columns ---- */
 
+/* whether columns can be found by their names: those that are left out may have any, or none */
+static bool names_fit(const char *roles, const char *const *name) {
+  const char **used = malloc((strlen(roles) + 1) * sizeof *used);
+  sparc_columns all = {.channel = used};
+  for (size_t i = 0; used && roles[i]; i++)
+    if (roles[i] != '-') used[all.channels++] = name[i];
+  const bool fit = used && column_names_check(&all, 0) == SPARC_OK;
+  free(used);
+  return fit;
+}
+
 /* remembers roles and, where they are fit for it, names of columns */
 static sparc_status keep_columns(sparc_learn_run *run, const char *roles, const char *const *name) {
   const size_t count = strlen(roles);
-  const sparc_columns all = {.channels = (int)count, .channel = name};
   run->roles = strdup(roles);
   if (!run->roles) return fail(SPARC_NO_MEMORY, "no memory for %zu columns", count);
-  if (!name || column_names_check(&all, 0) != SPARC_OK) return SPARC_OK;
+  if (!name || !names_fit(roles, name)) return SPARC_OK;
   run->column = malloc((count + 1) * sizeof *run->column);
   if (!run->column) return fail(SPARC_NO_MEMORY, "no memory for the names of %zu columns", count);
   memcpy(run->column, name, count * sizeof *name);
@@ -398,11 +432,21 @@ static void note_match(sparc_learn_run *run, const char *input) {
            quote(input).text);
 }
 
+/* id and time of the last line that was learned from; an older file has no time */
+static sparc_status recall_texts(sparc_learn_run *run, const sparc_tensors *file) {
+  const char *id = sparc_tensors_metadata_find(file, KEY_ID), *time = sparc_tensors_metadata_find(file, KEY_TIME);
+  const size_t ids = id ? strlen(id) + 1 : 1, times = time ? strlen(time) + 1 : 1;
+  const sparc_status status = reserve_texts(run, ids > times ? ids : times);
+  if (status == SPARC_OK && id) memcpy(run->previous.id, id, ids);
+  if (status == SPARC_OK && time) memcpy(run->previous.time, time, times);
+  return status;
+}
+
 static sparc_status read_stream(sparc_learn_run *run, const sparc_tensors *file, const char *line, size_t size,
                                 const char *name) {
   const char *path = run->config.model;
   const char *roles = sparc_tensors_metadata_find(file, KEY_COLUMNS);
-  const char *decimal = sparc_tensors_metadata_find(file, KEY_DECIMAL), *id = sparc_tensors_metadata_find(file, KEY_ID);
+  const char *decimal = sparc_tensors_metadata_find(file, KEY_DECIMAL);
   const sparc_learner_config c = sparc_learner_config_of(run->learner);
   if (!roles || !roles_fit(roles, &c)) return missing_key(path, KEY_COLUMNS);
   if (!decimal || !*decimal || check_decimal(decimal) != SPARC_OK) return missing_key(path, KEY_DECIMAL);
@@ -416,9 +460,7 @@ static sparc_status read_stream(sparc_learn_run *run, const sparc_tensors *file,
   if (status == SPARC_INVALID || (status == SPARC_OK && !classes_fit(run))) return missing_key(path, KEY_CLASSES);
   if (status != SPARC_OK) return status;
   if (!run->config.by_position) note_match(run, name);
-  status = reserve_id(run, id ? strlen(id) + 1 : 1);
-  if (status == SPARC_OK && id) memcpy(run->id, id, strlen(id) + 1);
-  return status;
+  return recall_texts(run, file);
 }
 
 /* ---- settings that are given again ------------------------------------------------------------------ */
@@ -503,50 +545,89 @@ static void list_columns(const stream_columns *c, char role, char *text, size_t 
     if (c->role[i] == role) used += (size_t)snprintf(text + used, size - used, "%s%s", used ? "," : "", c->name[i]);
 }
 
-static bool same_classes(const stream_columns *a, const stream_columns *b) {
-  bool same = a->classes == b->classes;
-  for (size_t k = 0; same && k < a->classes; k++) same = strcmp(a->class_name[k], b->class_name[k]) == 0;
+/* whether lists with commas between their texts are the same, whatever blanks there are */
+static bool same_list(const char *a, const char *b) {
+  span left = {a, strlen(a)}, right = {b, strlen(b)};
+  bool more = true, others = true, same = true;
+  while (same && more) {
+    const span x = span_trim(span_cut(&left, ',', &more)), y = span_trim(span_cut(&right, ',', &others));
+    same = span_compare(x, y) == 0 && more == others;
+  }
   return same;
 }
 
-static sparc_status compare_roles(const sparc_learn_run *run, const stream_columns *now) {
-  const sparc_learn_run_config *c = &run->config;
-  const struct {
-    const char *name, *given;
-    char role;
-  } rows[] = {{"target", c->target, 't'}, {"label", c->label, 'l'}, {"id", c->id, '#'}, {"ignore", c->ignore, '-'}};
-  const stream_columns *then = &run->columns;
-  char text[200];
-  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-    for (size_t i = 0; rows[r].given && i < now->count; i++) {
-      if ((now->role[i] == rows[r].role) == (then->role[i] == rows[r].role)) continue;
-      list_columns(then, rows[r].role, text, sizeof text);
-      return differs(run, rows[r].name, rows[r].given, text);
-    }
-  return SPARC_OK;
+static bool is_name(span text, const char *name) { return span_compare(text, (span){name, strlen(name)}) == 0; }
+
+/* whether a column of this name was learned from, in this role or, role 0, in any */
+static bool is_known(const sparc_learn_run *run, span text, char role) {
+  for (size_t i = 0; run->column && run->roles[i]; i++)
+    if (is_name(text, run->column[i]) && (!role || run->roles[i] == role)) return true;
+  return false;
 }
 
-/* the columns as the options have them, on this first line */
-static sparc_status compare_columns(const sparc_learn_run *run, const char *classes, const char *line, size_t size,
-                                    const char *name) {
+/* whether a setting names a column, by name or number */
+static bool is_listed(const char *list, const stream_columns *c, size_t column) {
+  span rest = {list, strlen(list)};
+  for (bool more = true; more;) {
+    const span text = span_trim(span_cut(&rest, ',', &more));
+    int number;
+    if (is_name(text, c->name[column]) || (parse_int(text, &number) && (size_t)number == column + 1)) return true;
+  }
+  return false;
+}
+
+typedef struct role_setting {
+  const char *name, *list;
+  char role;
+} role_setting;
+
+/* Columns that are known and not needed may be named and absent, or there and unknown: what is left out, and targets of
+ * a frozen learner. */
+static sparc_status compare_role(const sparc_learn_run *run, const role_setting *given, const char *line) {
+  const stream_columns *then = &run->columns;
+  span rest = {given->list, strlen(given->list)};
+  bool same = true;
+  for (bool more = true; more;) {
+    const span text = span_trim(span_cut(&rest, ',', &more));
+    bool there = false;
+    for (size_t i = 0; i < then->count; i++) {
+      int number;
+      if (!is_name(text, then->name[i]) && !(parse_int(text, &number) && (size_t)number == i + 1)) continue;
+      there = true;
+      same = same && then->role[i] == given->role;
+    }
+    if (!there && !is_known(run, text, 0))
+      return fail(SPARC_INVALID, "%s: there is no column '%s', expected a name in it or a number from 1 to %zu", line,
+                  span_quote(text).text, then->count);
+    same = same && (there || is_known(run, text, given->role));
+  }
+  for (size_t i = 0; i < then->count; i++) {
+    const span name = {then->name[i], strlen(then->name[i])};
+    if (then->role[i] != given->role || (run->column && !is_known(run, name, 0)) || !name.size) continue;
+    same = same && is_listed(given->list, then, i);
+  }
+  if (same) return SPARC_OK;
+  char text[200];
+  list_columns(then, given->role, text, sizeof text);
+  return differs(run, given->name, given->list, text);
+}
+
+/* what the settings say of columns is what the learner has; `line` is the name of the first line */
+static sparc_status compare_columns(const sparc_learn_run *run, const char *classes, const char *line) {
   const sparc_learn_run_config *c = &run->config;
+  const role_setting rows[] = {{"target", c->target, 't'},
+                               {"label", c->label, 'l'},
+                               {"id", c->id, '#'},
+                               {"time", column_time_name(c->time), '@'},
+                               {"ignore", c->ignore, '-'}};
   const char then[2] = {run->columns.decimal, '\0'};
   if (c->decimal && strcmp(c->decimal, then) != 0) return differs(run, "decimal", c->decimal, then);
-  if (c->classes && !classes) return differs(run, "classes", c->classes, "none");
-  if (!c->target && !c->label && !c->id && !c->ignore && !c->classes) return SPARC_OK;
-  stream_options options = options_of(c);
-  options.decimal = run->columns.decimal;
-  stream_columns now;
-  char label[32] = "";
-  for (size_t i = 0; i < run->columns.count; i++)
-    if (run->columns.role[i] == 'l') snprintf(label, sizeof label, "%zu", i + 1);
-  if (options.classes && !options.label) options.label = label;
-  if (options.label && !options.classes) options.classes = classes;
-  sparc_status status = stream_learn(&options, NULL, line, size, name, &now);
-  if (status == SPARC_OK) status = compare_roles(run, &now);
-  if (status == SPARC_OK && c->classes && !same_classes(&now, &run->columns))
-    status = differs(run, "classes", c->classes, classes);
-  stream_free(&now);
+  if (c->classes && !(classes && same_list(c->classes, classes)))
+    return differs(run, "classes", c->classes, classes ? classes : "none");
+  if (c->time && !rows[3].list && strchr(run->roles, '@')) return differs(run, "time", c->time, "a column");
+  sparc_status status = SPARC_OK;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows && status == SPARC_OK; i++)
+    if (rows[i].list) status = compare_role(run, &rows[i], line);
   return status;
 }
 
@@ -563,8 +644,7 @@ static sparc_status restore(void *kind, long *done) {
   if (status == SPARC_OK) status = compare_rows(run, &then);
   if (status == SPARC_OK) status = compare_horizons(run, &then);
   if (status == SPARC_OK) status = compare_cell(run, &then.network);
-  if (status == SPARC_OK)
-    status = compare_columns(run, sparc_tensors_metadata_find(file, KEY_CLASSES), line, size, name);
+  if (status == SPARC_OK) status = compare_columns(run, sparc_tensors_metadata_find(file, KEY_CLASSES), name);
   sparc_tensors_close(file);
   *done = sparc_learner_report_of(run->learner).steps;
   return status;
@@ -699,7 +779,9 @@ void sparc_learn_run_free(sparc_learn_run *run) {
   engine_close(&run->engine);
   sparc_learner_free(run->learner);
   stream_free(&run->columns);
-  void *memory[] = {run->x, run->target, run->y, run->outputs, run->channels, run->frequency, run->id, run->next_id};
+  void *memory[] = {run->x,          run->target,      run->y,           run->outputs,
+                    run->channels,   run->frequency,   run->previous.id, run->previous.time,
+                    run->current.id, run->current.time};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
   json_decref(run->names);
   json_decref(run->column_names);
@@ -714,6 +796,22 @@ static bool is_ready(const sparc_learn_run *run) { return run && run->engine.beg
 const sparc_learner *sparc_learn_run_learner(const sparc_learn_run *run) { return is_ready(run) ? run->learner : NULL; }
 const char *const *sparc_learn_run_outputs(const sparc_learn_run *run) { return is_ready(run) ? run->outputs : NULL; }
 const char *const *sparc_learn_run_channels(const sparc_learn_run *run) { return is_ready(run) ? run->channels : NULL; }
+
+/* the name of the only column of a role; NULL: there is none */
+static const char *column_of_role(const stream_columns *c, char role) {
+  const char *at = strchr(c->role, role);
+  return at ? c->name[at - c->role] : NULL;
+}
+
+learn_run_texts learn_run_texts_of(const sparc_learn_run *run) {
+  learn_run_texts texts = {.id = NULL};
+  if (!is_ready(run)) return texts;
+  texts.id_name = column_of_role(&run->columns, '#');
+  texts.time_name = column_of_role(&run->columns, '@');
+  if (texts.id_name) texts.id = run->previous.id;
+  if (texts.time_name) texts.time = run->previous.time;
+  return texts;
+}
 
 const int *sparc_learn_run_horizons(const sparc_learn_run *run, int *count) {
   const int horizons = is_ready(run) ? run->horizons : 0;
@@ -761,10 +859,10 @@ static void count_horizons(sparc_learn_run *run) {
 
 /* a new id begins a sequence */
 static void follow_id(sparc_learn_run *run) {
-  if (strcmp(run->next_id, run->id) != 0) sparc_learner_begin(run->learner);
-  char *last = run->id;
-  run->id = run->next_id;
-  run->next_id = last;
+  if (begins_sequence(run)) sparc_learner_begin(run->learner);
+  const stream_texts previous = run->previous;
+  run->previous = run->current;
+  run->current = previous;
 }
 
 static sparc_status take_step(sparc_learn_run *run, const stream_step *step) {
@@ -784,11 +882,11 @@ static sparc_status take_step(sparc_learn_run *run, const stream_step *step) {
 static sparc_status advance(void *kind, long *done, bool *due) {
   sparc_learn_run *run = kind;
   stream_step step;
-  sparc_status status = reserve_id(run, run->line_size + 1);
+  sparc_status status = reserve_texts(run, run->line_size + 1);
   if (status == SPARC_OK)
-    status =
-        stream_read(&run->columns, run->line, run->line_size, run->line_name, run->x, run->target, run->next_id, &step);
-  if (status == SPARC_OK) status = check_id(run, run->line_name);
+    status = stream_read(&run->columns, run->line, run->line_size, run->line_name, run->x, run->target, &run->current,
+                         &step);
+  if (status == SPARC_OK) status = check_texts(run);
   if (status == SPARC_OK) status = take_step(run, &step);
   if (status != SPARC_OK) return status;
   run->stepped = true;
@@ -834,7 +932,8 @@ static sparc_columns columns_of(const sparc_learn_run *run, const char **room) {
     if (role == 'i') room[c.channels++] = name;
     if (role == 'l') c.label = name;
     if (role == '#') c.id = name;
-    if (role == '-' || role == 't') ignore[c.ignored++] = name;
+    if (role == '@') c.time = name;
+    if ((role == '-' || role == 't') && column_name_valid(name)) ignore[c.ignored++] = name;
   }
   return c;
 }
@@ -860,9 +959,12 @@ static sparc_status save(void *kind, const char *path) {
     status = fail(SPARC_NO_MEMORY, "no memory for the names of outputs");
   if (status == SPARC_OK) {
     const char decimal[2] = {c->decimal, '\0'};
-    sparc_metadata all[6] = {
-        {KEY_COLUMNS, run->roles}, {KEY_OUTPUTS, outputs}, {KEY_DECIMAL, decimal}, {KEY_ID, run->id ? run->id : ""}};
+    sparc_metadata all[7] = {{KEY_COLUMNS, run->roles},
+                             {KEY_OUTPUTS, outputs},
+                             {KEY_DECIMAL, decimal},
+                             {KEY_ID, run->previous.id ? run->previous.id : ""}};
     size_t entries = 4;
+    if (run->previous.time && *run->previous.time) all[entries++] = (sparc_metadata){KEY_TIME, run->previous.time};
     if (c->classes) all[entries++] = (sparc_metadata){KEY_CLASSES, classes};
     if (names) all[entries++] = (sparc_metadata){KEY_NAMES, names};
     const sparc_columns known = names ? columns_of(run, room) : (sparc_columns){.steps = 1};

@@ -9,4 +9,12 @@
 /* learn_form binds the tables of network, learner and stream to a configuration */
 settings_form learn_form(sparc_learn_run_config *config);
 
+/* id and time of the last line that was learned from, and what their columns are called; NULL: there is no such column */
+typedef struct learn_run_texts {
+  const char *id_name, *id;
+  const char *time_name, *time;
+} learn_run_texts;
+
+learn_run_texts learn_run_texts_of(const sparc_learn_run *run);
+
 #endif

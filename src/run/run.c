@@ -126,6 +126,7 @@ static sparc_status settle(sparc_run *run) {
   return status;
 }
 
+  if (borrows && status == SPARC_OK) status = start_check_columns(&run->start, &run->data.preprocessing);
 sparc_status sparc_run_create(const sparc_run_config *config, sparc_run **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
   *out = NULL;

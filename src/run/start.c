@@ -4,6 +4,7 @@
 #include "run/start.h"
 
 #include "base/error.h"
+#include "io/dtype.h"
 #include "io/folder_file.h"
 #include "io/settings.h"
 #include "train/train_settings.h"
@@ -55,6 +56,27 @@ sparc_status start_check(const checkpoint *file, const sparc_network_config *net
                   now ? now : "", then ? then : "", file->path);
   }
   return SPARC_OK;
+}
+
+/* names of channels, or else of values; *count 0: there are none */
+static const char *const *names_of(const sparc_columns *c, int *count) {
+  *count = !c ? 0 : c->channels ? c->channels : c->values;
+  return !c ? NULL : c->channels ? c->channel : c->value;
+}
+
+sparc_status start_check_columns(const checkpoint *file, const sparc_preprocessing *preprocessing) {
+  int count, others, moved = -1;
+  const char *const *now = names_of(preprocessing->columns, &count);
+  const char *const *then = names_of(file->preprocessing.view.columns, &others);
+  for (int i = 0; i < count && count == others; i++) {
+    int j = 0;
+    while (j < others && strcmp(now[i], then[j]) != 0) j++;
+    if (j == others) return SPARC_OK; /* another table */
+    if (i != j && moved < 0) moved = i;
+  }
+  if (count != others || moved < 0) return SPARC_OK;
+  return fail(SPARC_FORMAT, "column '%s' of the data stands where '%s' does in '%.200s': put them in the same order",
+              quote(now[moved]).text, quote(then[moved]).text, file->path);
 }
 
 static bool same_labels(const sparc_preprocessing *a, const sparc_preprocessing *b) {

@@ -19,6 +19,9 @@ sparc_status start_open(const char *model, start_name *path, checkpoint *out);
 void start_inherit(const checkpoint *file, bool one_answer, sparc_run_config *config);
 sparc_status start_check(const checkpoint *file, const sparc_network_config *network);
 
+/* start_check_columns refuses a table that has the columns of the file's in another order: its weights go by place */
+sparc_status start_check_columns(const checkpoint *file, const sparc_preprocessing *preprocessing);
+
 /* start_has_head tells whether the file's head is one for these classes or targets, read in the same way */
 bool start_has_head(const checkpoint *file, const sparc_head_config *head, const sparc_preprocessing *preprocessing);
 

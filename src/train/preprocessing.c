@@ -156,7 +156,8 @@ static sparc_status read_labels(const sparc_tensors *file, const char *path, int
 
 static sparc_status read_columns(const sparc_tensors *file, const char *path, int channels, stored_preprocessing *out) {
   sparc_columns *c = &out->columns;
-  static const char *const keys[] = {KEY_CHANNELS, KEY_IGNORED, KEY_LABEL_COLUMN, KEY_ID_COLUMN, KEY_TIME_COLUMN};
+  static const char *const keys[] = {KEY_CHANNELS,     KEY_IGNORED,   KEY_VALUES,
+                                     KEY_LABEL_COLUMN, KEY_ID_COLUMN, KEY_TIME_COLUMN};
   const char *rows = sparc_tensors_metadata_find(file, KEY_ROWS);
   for (size_t i = 0; i < sizeof keys / sizeof *keys && !rows; i++)
     if (sparc_tensors_metadata_find(file, keys[i]))
@@ -170,9 +171,12 @@ static sparc_status read_columns(const sparc_tensors *file, const char *path, in
       read_texts(file, path, KEY_CHANNELS, channels, &out->name_tree[0], &out->names[0], &c->channels);
   if (status == SPARC_OK)
     status = read_texts(file, path, KEY_IGNORED, -1, &out->name_tree[1], &out->names[1], &c->ignored);
+  if (status == SPARC_OK)
+    status = read_texts(file, path, KEY_VALUES, -1, &out->name_tree[2], &out->names[2], &c->values);
   if (status != SPARC_OK) return status;
   c->channel = out->names[0];
   c->ignore = out->names[1];
+  c->value = out->names[2];
   c->label = sparc_tensors_metadata_find(file, KEY_LABEL_COLUMN);
   c->id = sparc_tensors_metadata_find(file, KEY_ID_COLUMN);
   c->time = sparc_tensors_metadata_find(file, KEY_TIME_COLUMN);
@@ -206,7 +210,7 @@ void preprocessing_free(stored_preprocessing *p) {
   sparc_free(p->targets);
   sparc_free(p->labels);
   json_tree_free(p->labels_tree);
-  for (int i = 0; i < 2; i++) {
+  for (size_t i = 0; i < sizeof p->names / sizeof *p->names; i++) {
     sparc_free(p->names[i]);
     json_tree_free(p->name_tree[i]);
   }

@@ -15,12 +15,13 @@
 #define KEY_TARGET_CHANGE    "preprocessing.target_change" /* "1": targets are changes of the channels */
 #define KEY_CHANNELS         "preprocessing.channels"      /* names of columns: JSON arrays of strings */
 #define KEY_IGNORED          "preprocessing.ignored"
+#define KEY_VALUES           "preprocessing.values"
 #define KEY_LABEL_COLUMN     "preprocessing.label_column"
 #define KEY_ID_COLUMN        "preprocessing.id_column"
 #define KEY_TIME_COLUMN      "preprocessing.time_column"
 #define KEY_ROWS             "preprocessing.rows" /* "steps" or "series"; absent: columns have no names */
 
-enum { PREPROCESSING_KEYS = 13, PREPROCESSING_TEXTS = 7 };
+enum { PREPROCESSING_KEYS = 14, PREPROCESSING_TEXTS = 8 };
 
 /* preprocessing_check says whether p, which may be NULL, goes with a network */
 sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_network_config *config);
@@ -43,8 +44,8 @@ typedef struct stored_preprocessing {
   struct json_tree *labels_tree;  /* holds the labels' text */
   const char **labels;            /* (classes) */
   sparc_columns columns;          /* of the view, if it has any */
-  struct json_tree *name_tree[2]; /* hold the names of channels and of what is ignored */
-  const char **names[2];          /* likewise */
+  struct json_tree *name_tree[3]; /* hold the names of channels, of what is ignored, and of values */
+  const char **names[3];          /* likewise */
 } stored_preprocessing;
 
 /* path stands for the file in sentences */

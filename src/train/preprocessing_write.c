@@ -44,13 +44,15 @@ static void add_entry(preprocessing_text *out, const char *key, const char *valu
   out->entry[out->count++] = (sparc_metadata){.key = key, .value = value};
 }
 
-/* the names of columns; their texts are memory[5] and memory[6] */
+/* the names of columns; their texts are memory[5] to memory[7] */
 static sparc_status print_columns(const sparc_columns *c, preprocessing_text *out) {
   if (!c) return SPARC_OK;
   if (c->channels && !(out->memory[5] = print_texts(c->channel, c->channels))) return no_memory();
   if (c->ignored && !(out->memory[6] = print_texts(c->ignore, c->ignored))) return no_memory();
+  if (c->values && !(out->memory[7] = print_texts(c->value, c->values))) return no_memory();
   if (c->channels) add_entry(out, KEY_CHANNELS, out->memory[5]);
   if (c->ignored) add_entry(out, KEY_IGNORED, out->memory[6]);
+  if (c->values) add_entry(out, KEY_VALUES, out->memory[7]);
   if (c->label) add_entry(out, KEY_LABEL_COLUMN, c->label);
   if (c->id) add_entry(out, KEY_ID_COLUMN, c->id);
   if (c->time) add_entry(out, KEY_TIME_COLUMN, c->time);

@@ -163,12 +163,138 @@ complains "column 'b' is missing"
 cmp missing.safetensors <(head -151 stream.csv >first.csv && "$SPARC" learn first.csv --ignore n --model again.safetensors "${quiet[@]}" && cat again.safetensors) ||
   fail "a stream that was refused has changed the learner"
 
-# ---- rows of several channels whose names count no steps: they go by position
-awk -v OFS=, 'BEGIN { srand(3); print "p,q,r,s,kind"; for (i = 0; i < 40; i++) print rand() + i % 2, rand(), rand() + i % 2, rand(), i % 2 ? "on" : "off" }' >pairs.csv
+# targets keep their names, and columns their places in any order
+expect 0 learn stream.csv --target b --ignore n --model target.safetensors "${quiet[@]}"
+cp target.safetensors again.safetensors
+(echo "b,new,a" && tail -n +152 stream.csv | awk -F, '{print $2 ",9," $1}') >target_rest.csv
+expect 0 learn target_rest.csv --target b --ignore n --resume --model target.safetensors
+mv out by_name
+(echo "a,b,n" && tail -n +152 stream.csv) >target_tail.csv
+expect 0 learn target_tail.csv --resume --model again.safetensors
+cmp out by_name || fail "a target in another place gives other predictions"
+cmp target.safetensors again.safetensors || fail "a target in another place gives another learner"
+expect 0 predict target.safetensors target_rest.csv
+[ "$(head -1 out)" = "row,step,b" ] || fail "no name of the target: $(head -1 out)"
+cut -d, -f2,3 target_rest.csv >no_target.csv
+expect 0 predict target.safetensors no_target.csv
+[ "$(head -1 out)" = "row,step,b" ] || fail "no name of the target: $(head -1 out)"
+expect 3 learn no_target.csv --resume --model target.safetensors --quiet
+complains "column 'b' is missing"
+expect 0 learn no_target.csv --resume --frozen --model target.safetensors --target b --quiet
+
+# ---- a row for each example, values by their names ----
+awk -v OFS=, 'BEGIN { srand(7); print "x,\"du \"\"z\"\"\",gr\303\266\303\237e,note,label"
+  for (i = 0; i < 40; i++) printf "%.4f,%.4f,%.4f,n,%s\n", i % 2 + rand(), 5 * rand(), 3 - i % 2 + rand(), i % 2 ? "on" : "off" }' >features.csv
+expect 0 train features.csv --ignore note "${small[@]}" --out features
+expect 0 predict features features.csv
+no_complaint
+mv out whole
+[ "$(wc -l <whole)" = 41 ] || fail "not a prediction for every row"
+columns "5 3 2 1" features.csv >moved.csv
+expect 0 predict features moved.csv
+no_complaint
+cmp out whole || fail "values in another order give other predictions"
+expect 0 eval features moved.csv --json
+mv out by_name
+expect 0 eval features features.csv --json
+[ "$(grep -o '"loss":[^,]*' out)" = "$(grep -o '"loss":[^,]*' by_name)" ] || fail "values in another order give another loss"
+columns "3 4 2 1" features.csv | sed '1s/$/,x_2/; 2,$s/$/,nonsense/' >more.csv
+expect 0 predict features more.csv
+no_complaint
+cmp out whole || fail "further columns, or a missing label, give other predictions"
+tr , '\t' <moved.csv >moved.tsv
+expect 0 predict features moved.tsv
+no_complaint
+cmp out whole || fail "tabs give other predictions"
+columns "1 3 5" features.csv >missing.csv
+expect 3 predict features missing.csv
+complains "missing.csv: column 'du \"z\"' is missing; there are 'x', 'größe', 'label'"
+expect 3 eval features missing.csv
+complains "column 'du \"z\"' is missing"
+sed '1s/^x/X/' features.csv >capital.csv
+expect 3 predict features capital.csv
+complains "column 'x' is missing; there are 'X', 'du \"z\"', 'größe', 'note', 'label'; did you mean 'X'?"
+sed '1s/gr[^,]*e/x/' features.csv >twice.csv
+expect 3 predict features twice.csv
+complains "column 'x' is there twice"
+sed '1s/.*/a,b,c,d,label/' features.csv >renamed.csv
+expect 3 predict features renamed.csv
+complains "columns 'x', 'du \"z\"', 'größe' are missing"
+expect 0 predict features features.csv --by-position --ignore 4
+no_complaint
+cmp out whole || fail "columns by position give other predictions"
+columns "1 2 3" features.csv | tail -n +2 >bare.csv
+expect 0 predict features bare.csv --label none
+complains "warning: bare.csv has no names of values: its columns are taken in the order x, du \"z\", größe"
+cmp out whole || fail "columns without names give other predictions"
+sed 's/$/,7/' bare.csv >longer.csv
+expect 3 predict features longer.csv --label none
+complains "longer.csv:1: 4 values in a row without names, expected 3"
+"$SPARC" predict features - <more.csv >out
+cmp out whole || fail "rows of standard input with names give other predictions"
+"$SPARC" predict features - <bare.csv >out 2>err
+complains "warning: standard input has no names of values"
+cmp out whole || fail "rows of standard input without names give other predictions"
+code=0
+"$SPARC" predict features - <missing.csv >out 2>err || code=$?
+[ $code = 3 ] || fail "a missing value of rows on standard input: exit code $code"
+complains "standard input, line 1: column 'du \"z\"' is missing"
+(head -3 more.csv && echo "1,2,3") | "$SPARC" predict features - >out 2>err || code=$?
+complains "standard input, line 4: 3 fields, expected 5"
+cmp out <(head -3 whole) || fail "rows before a bad one have no predictions"
+
+# weights of another model go by place: the same columns in another order are refused, other tables are not
+columns "3 2 1 5" features.csv >moved.csv
+expect 3 train moved.csv --from features "${small[@]}" --out onward
+complains "column 'größe' of the data stands where 'x' does in 'features/best.safetensors': put them in the same order"
+expect 0 train features.csv --ignore note --from features "${small[@]}" --out onward
+expect 0 train renamed.csv --ignore d --from features "${small[@]}" --out elsewhere
+
+# several channels by --channels: values by their names, too
+columns "1 2 3 4 6" <(awk -v OFS=, 'BEGIN { srand(3); print "p,q,r,s,n,kind"; for (i = 0; i < 40; i++) print rand() + i % 2, rand(), rand() + i % 2, rand(), 0, i % 2 ? "on" : "off" }') >pairs.csv
 expect 0 train pairs.csv --label kind --channels 2 "${small[@]}" --out pairs
 expect 0 predict pairs pairs.csv
-[ "$(wc -l <out)" = 41 ] || fail "not a prediction for every row"
+mv out whole
+[ "$(wc -l <whole)" = 41 ] || fail "not a prediction for every row"
 expect 0 eval pairs pairs.csv
+columns "4 1 5 3 2" pairs.csv >moved.csv
+expect 0 predict pairs moved.csv
+cmp out whole || fail "values of two channels in another order give other predictions"
+
+# names that only say which step a value is go by position: series may have another length, or other days
+awk 'BEGIN { srand(9); print "0,1,2,3,label"; for (i = 0; i < 40; i++) printf "%.3f,%.3f,%.3f,%.3f,%d\n", rand() + i % 2, rand(), rand(), rand(), i % 2 }' >counted.csv
+expect 0 train counted.csv "${small[@]}" --out counted
+columns "1 2 3 5" counted.csv >shorter.csv
+expect 0 predict counted shorter.csv
+no_complaint
+sed '1s/.*/2024-01-01,2024-01-02,2024-01-03,2024-01-04,label/' counted.csv >days.csv
+expect 0 train days.csv "${small[@]}" --out days
+sed '1s/2024/2025/g' days.csv >later.csv
+expect 0 predict days later.csv
+no_complaint
+# but other names do not go unnoticed
+sed '1s/.*/x,y,z,w,label/' counted.csv >named.csv
+expect 0 predict counted named.csv
+complains "warning: the model has no names of values: those of named.csv are taken in the order x, y, z, w"
+# one channel keeps its name: what is no step of it is left out
+awk -v OFS=, '{print NR == 1 ? "extra" : "?!", $1, $2, $3, $4}' FS=, one.csv >one_more.csv
+expect 0 predict one one.csv
+mv out whole
+expect 0 predict one one_more.csv
+cmp out whole || fail "a further column next to counted steps gives other predictions"
+sed '1s/a_/b_/g' one.csv >one_other.csv
+expect 3 predict one one_other.csv
+complains "column 'a' is missing"
+
+# the test partition goes by the names of values, too
+mkdir Rows
+cp features.csv Rows/Rows_TRAIN.csv
+columns "3 5 1 2" features.csv >Rows/Rows_TEST.csv
+expect 0 train Rows --ignore note --label label "${small[@]}" --official --out rows
+expect 0 eval rows Rows --json
+mv out by_set
+expect 0 eval rows features.csv --json
+[ "$(grep -o '"loss":[^,]*' out)" = "$(grep -o '"loss":[^,]*' by_set)" ] || fail "a test part in another order differs"
 
 # ---- names of hostile files ----
 printf 'x\302\23331m,y\n' >escape.csv # the control sequence introducer of C1

@@ -272,9 +272,10 @@ long=$(printf 'x%.0s' {1..100})
 awk -v id="$long" 'BEGIN { for (t = 0; t < 40; t++) printf "%s%d,%.3f\n", id, int(t / 10), sin(t) }' >long.csv
 awk '{ sub(/^x+/, "x"); print }' long.csv >short.csv
 expect 0 learn short.csv --id 1 --model short.safetensors "${small[@]}"
-mv out short.out
+cut -d, -f1,3- out >short.out
 expect 0 learn long.csv --id 1 --model long.safetensors "${small[@]}"
-cmp out short.out || fail "long ids that differ at their ends are one"
+[ "$(sed -n 1,2p out | cut -d, -f1,2)" = "$(printf 'step,column 1\n1,%s0' "$long")" ] || fail "no ids: $(sed -n 1,2p out)"
+cut -d, -f1,3- out | cmp - short.out || fail "long ids that differ at their ends are one"
 head -25 long.csv | "$SPARC" learn - --id 1 --model parts.safetensors "${small[@]}" >/dev/null
 tail -n +26 long.csv | "$SPARC" learn - --resume --model parts.safetensors --quiet >/dev/null
 cmp long.safetensors parts.safetensors || fail "a sequence with a long id does not go on to the bit"

@@ -28,6 +28,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   o = csv;
   o.like = &rows;
   try_bytes(data, size, o);
+  const sparc_columns values = {.values = 2, .value = names, .label = "y"};
+  o = csv;
+  o.like = &values;
+  try_bytes(data, size, o);
   o = csv;
   o.goal = SPARC_GOAL_FORECAST, o.texts = 1;
   try_bytes(data, size, o);

@@ -25,11 +25,15 @@ static void read_steps(const stream_columns *c, const char *at, const char *end)
     const char *stop = memchr(at, '\n', (size_t)(end - at));
     stop = stop ? stop + 1 : end;
     stream_step step;
-    char *id = malloc((size_t)(stop - at) + 1);
-    require(id != NULL, "memory for an id");
-    const sparc_status status = stream_read(c, at, (size_t)(stop - at), "fuzz, line 2", x, target, id, &step);
-    require(strlen(id) <= (size_t)(stop - at), "an id is a part of its line");
-    free(id);
+    const stream_texts texts = {malloc((size_t)(stop - at) + 1), malloc((size_t)(stop - at) + 1)};
+    require(texts.id && texts.time, "memory for id and time");
+    const sparc_status status = stream_read(c, at, (size_t)(stop - at), "fuzz, line 2", x, target, &texts, &step);
+    require(strlen(texts.id) <= (size_t)(stop - at), "an id is a part of its line");
+    require(strlen(texts.time) <= (size_t)(stop - at), "a time is a part of its line");
+    if (status == SPARC_OK)
+      require(stream_check_order(c, "fuzz", texts.time, texts.time) == SPARC_OK, "no time is before itself");
+    free(texts.id);
+    free(texts.time);
     require(status == SPARC_OK || (status == SPARC_FORMAT && strstr(sparc_error(), "fuzz")),
             "a refusal names the line");
     for (size_t i = 0; status == SPARC_OK && i < c->inputs; i++) require(!isinf(x[i]), "inputs are numbers or missing");
@@ -49,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       {.target = "2", .decimal = '.'},
       {.target = "y,z", .ignore = "1", .decimal = ','},
       {.label = "2", .classes = "a,b", .id = "3", .decimal = '.'},
+      {.time = "1", .decimal = ','},
   };
   if (size < 2) return 0;
   const char *at = (const char *)data + 1, *end = (const char *)data + size;

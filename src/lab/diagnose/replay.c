@@ -208,10 +208,11 @@ static sparc_status load_data(replay *r, const replay_options *options) {
   const char *name = options->data ? options->data : from.config.data;
   if (status == SPARC_OK && !name)
     status = fail(SPARC_FORMAT, "'%.200s' does not say what it was trained on, expected --data", r->path);
-  const sparc_data_options how = {
+  sparc_data_options how = {
       .root = options->root ? options->root : from.config.root,
       .protocol = protocol && strcmp(protocol, "official") == 0 ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
       .read = read_settled(&from.config.read)};
+  how.read.like = r->file.preprocessing.view.columns;
   if (status == SPARC_OK) status = run_data_load(name, &how, &r->data);
   data_sources_free(&from);
   return status;
