@@ -49,7 +49,7 @@ test-device: build ## every gate of the kernels of devices (docs/gpu.md); says w
 	@scripts/install-packages.sh device || true
 	@scripts/test-device.sh $(RELEASE)
 
-test-cluster: build ## a grid on a real Slurm of this machine and under GNU parallel (docs/cluster.md); says what was skipped
+test-cluster: build ## a grid on a real Slurm of this machine and under GNU parallel, runs on ranks killed 20 times (docs/cluster.md)
 	@scripts/install-packages.sh cluster || true
 	@scripts/test-cluster.sh $(RELEASE)
 

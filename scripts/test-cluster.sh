@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# test-cluster.sh BUILD: a grid of small runs on a real Slurm of one node and under GNU parallel; says what ran and what
-# was skipped, and fails if anything that ran failed, or if nothing did.
+# test-cluster.sh BUILD [TEST...]: a grid of small runs on a real Slurm of one node and under GNU parallel, and runs on several ranks of
+# an MPI job; says what ran and what was skipped, and fails if anything that ran failed, or if nothing did.
+#
+# Runs on ranks are those of tests/cli/ranks.sh and ranks_rl.sh, with 1 and 2 threads at every number of ranks, and with 20
+# kills each.
 #
 # Each scheduler gets the list that `sparc lab jobs` prints for it. In the middle of it one runner is killed with
 # SIGKILL. In the end every run must have been finished exactly once: each says so in one line of JSON, and its weights
@@ -10,7 +13,9 @@
 set -euo pipefail
 
 build=${1:?the folder of the build}
+chosen=("${@:2}") # parallel, make, ranks, slurm; none: all
 sparc=$(realpath "$build/sparc")
+root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 scratch=$(mktemp -d /tmp/sparc-cluster-XXXXXX)
 daemons=()
 ran=0
@@ -225,6 +230,31 @@ test_requeue() {
   say requeue "ok: saved at SIGUSR1, queued again, the same weights in the end"
 }
 
+# a training run on two ranks as docs/cluster.md submits it: told by SIGUSR1, it saves and is queued again
+test_training() {
+  local options=(train tracking --modes 4 --batch 4 --updates 600 --validate-every 10 --shards 2 --threads 1 --quiet) id file _
+  "$sparc" "${options[@]}" --out alone >/dev/null
+  cat >train.sh <<END
+#!/bin/bash
+#SBATCH --ntasks=2 --mem=400M --signal=B:USR1@120 --output=train.out --open-mode=append
+mpirun $sparc ${options[*]} --out train --resume-or-create &
+trap 'pkill -USR1 -P \$! sparc' USR1
+wait \$! || wait \$!
+if [ \$? = 130 ]; then scontrol requeue "\$SLURM_JOB_ID"; fi
+END
+  id=$(sbatch --parsable train.sh)
+  for _ in $(seq 600); do
+    [ -s train/last.safetensors ] && break
+    sleep 0.1
+  done
+  scancel --batch --signal=USR1 "$id"
+  until_idle
+  [ "$(scontrol show job "$id" | grep -o 'Restarts=[0-9]*')" = Restarts=1 ]
+  [ "$(grep -c 'interrupted after update' train.out)" = 1 ]
+  for file in last.safetensors best.safetensors metrics.jsonl; do cmp "alone/$file" "train/$file"; done
+  say training "ok: two ranks saved at SIGUSR1, queued again, the same files in the end"
+}
+
 # the daemons end with the subshell of the test
 test_slurm() {
   trap stop_daemons EXIT
@@ -234,12 +264,35 @@ test_slurm() {
   fi
   test_array
   test_requeue
+  if command -v mpirun >/dev/null && [ -e "$(dirname "$sparc")/sparc-mpi.so" ]; then
+    test_training
+  else
+    skip training "mpirun is not installed, or sparc was built without MPI"
+  fi
+}
+
+# ---- ranks: the tests of the suite, in full
+test_ranks() {
+  local script log=$scratch/ranks.log code
+  for script in ranks ranks_rl; do
+    code=0
+    SPARC=$sparc SPARC_SOURCE_DIR=$root SPARC_ALL=1 SPARC_KILLS=20 bash "$root/tests/cli/$script.sh" >"$log" 2>&1 || code=$?
+    if [ $code = 77 ]; then
+      say $script "SKIPPED: $(tail -n 1 "$log" | sed 's/^skipped: //')"
+    elif [ $code != 0 ]; then
+      cat "$log"
+      return 1
+    else
+      say $script "ok: $(grep ' kills of live runs' "$log")"
+    fi
+  done
 }
 
 # attempt NAME PROGRAM...: runs test_NAME if these programs are there
 attempt() {
   local name=$1 program code
   shift
+  if [ ${#chosen[@]} -gt 0 ] && [[ " ${chosen[*]} " != *" $name "* ]]; then return 0; fi
   for program; do
     if ! command -v "$program" >/dev/null; then
       skip "$name" "$program is not installed"
@@ -263,6 +316,7 @@ attempt() {
 
 attempt parallel parallel
 attempt make make
+attempt ranks mpirun
 if [ "$(id -u)" = 0 ]; then
   attempt slurm slurmctld slurmd sbatch munged
 else

@@ -33,29 +33,50 @@ static int gather(const void *mine, int bytes, void *all) {
   return 0;
 }
 
-static int exchange(const float *send, const int *send_counts, float *receive, const int *receive_counts) {
-  hall.sent[me] = send;
-  hall.counts[me] = send_counts;
-  meet();
-  for (int i = 0; i < hall.size; i++) {
-    const float *from = hall.sent[i];
-    for (int k = 0; k < me; k++) from += hall.counts[i][k];
-    assert_int_equal(hall.counts[i][me], receive_counts[i]);
-    memcpy(receive, from, (size_t)receive_counts[i] * sizeof *receive);
-    receive += receive_counts[i];
-  }
-  meet();
+/* Transfers happen when they are waited for: whoever changes their arrays before loses what was there. */
+static _Thread_local struct transfer {
+  const float *send;
+  const int *send_counts, *receive_counts;
+  float *receive;
+} started[RANKS_TICKETS];
+
+static int exchange(int ticket, const float *send, const int *send_counts, float *receive, const int *receive_counts) {
+  assert_null(started[ticket].receive);
+  started[ticket] = (struct transfer){send, send_counts, receive_counts, receive};
   return 0;
 }
 
-static int complete(float *all, const int *counts) {
-  hall.sent[me] = all;
+static int complete(int ticket, float *all, const int *counts) { return exchange(ticket, NULL, counts, all, NULL); }
+
+static void finish_exchange(const struct transfer *t) {
+  float *receive = t->receive;
+  for (int i = 0; i < hall.size; i++) {
+    const float *from = hall.sent[i];
+    for (int k = 0; k < me; k++) from += hall.counts[i][k];
+    assert_int_equal(hall.counts[i][me], t->receive_counts[i]);
+    memcpy(receive, from, (size_t)t->receive_counts[i] * sizeof *receive);
+    receive += t->receive_counts[i];
+  }
+}
+
+static void finish_complete(const struct transfer *t) {
+  for (int i = 0, at = 0; i < hall.size; at += t->send_counts[i++])
+    if (i != me)
+      memcpy(t->receive + at, (const float *)hall.sent[i] + at, (size_t)t->send_counts[i] * sizeof *t->receive);
+}
+
+static int wait(int ticket) {
+  struct transfer *t = &started[ticket];
+  hall.sent[me] = t->send ? t->send : t->receive;
+  hall.counts[me] = t->send_counts;
   meet();
-  for (int i = 0, at = 0; i < hall.size; at += counts[i++])
-    if (i != me) memcpy(all + at, (const float *)hall.sent[i] + at, (size_t)counts[i] * sizeof *all);
+  (t->send ? finish_exchange : finish_complete)(t);
   meet();
+  *t = (struct transfer){NULL, NULL, NULL, NULL};
   return 0;
 }
+
+static int advance(void) { return 0; }
 
 static void close_link(void) {}
 
@@ -66,6 +87,8 @@ static ranks *enter(int rank) {
                            .gather = gather,
                            .exchange = exchange,
                            .complete = complete,
+                           .advance = advance,
+                           .wait = wait,
                            .close = close_link};
   ranks *group;
   me = rank;
@@ -99,13 +122,19 @@ static void sum_shards(ranks *group, float *out) {
   void *memory = sparc_alloc(size.used);
   arena block = arena_over(memory, size.used);
   shard_sum_carve(&block, &s);
-  for (int again = 0; again < 2; again++) { /* the second time with buffers that are used */
+  for (int again = 0; again < 3; again++) { /* with buffers that are used, and the last shard bit by bit */
     shard_sum_begin(&s);
     for (int i = s.own.first; i < s.own.end; i++) {
       float *leaf = shard_sum_leaf(&s);
-      for (size_t k = 0; k < s.width; k++) leaf[k] += problem.leaves[(size_t)i * s.width + k];
-      shard_sum_add(&s, i);
+      const bool grows = again == 2 && i == s.own.end - 1;
+      if (grows) shard_sum_add(&s, i);
+      for (size_t k = s.width; k-- > 0;) {
+        leaf[k] += problem.leaves[(size_t)i * s.width + k];
+        if (grows && (k % 5 == 3 || k == 0)) shard_sum_ready(&s, k);
+      }
+      if (!grows) shard_sum_add(&s, i);
     }
+    assert_true(s.pieces <= SHARD_PIECES);
     assert_int_equal(shard_sum_finish(&s, out), SPARC_OK);
   }
   sparc_free(memory);

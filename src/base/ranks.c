@@ -23,7 +23,8 @@ struct ranks {
   bool broken;     /* and there is no way to */
   record *records; /* (size) */
   double *pace;    /* (size): busy seconds between agreements, lately */
-  double since;    /* the last agreement */
+  double agreed;   /* when the last agreement ended */
+  double sending;  /* seconds spent in transfers since */
   ranks_times times;
 };
 
@@ -40,7 +41,7 @@ sparc_status ranks_create(const ranks_link *link, ranks **out) {
     return fail(SPARC_NO_MEMORY, "no memory for %d ranks", link->size);
   }
   memset(pace, 0, size * sizeof *pace);
-  *r = (ranks){.link = *link, .records = records, .pace = pace, .since = seconds_now()};
+  *r = (ranks){.link = *link, .records = records, .pace = pace, .agreed = seconds_now()};
   *out = r;
   return SPARC_OK;
 }
@@ -77,6 +78,20 @@ static void note_pace(ranks *r) {
   for (int i = 0; i < r->link.size; i++) r->pace[i] += 0.1 * (r->records[i].busy - r->pace[i]);
 }
 
+/* divides the time since the last agreement */
+static void note_times(ranks *r, double busy) {
+  const double now = seconds_now(), idle = now - r->agreed - busy;
+  double longest = busy;
+  for (int i = 0; i < r->link.size; i++)
+    if (r->records[i].busy > longest) longest = r->records[i].busy;
+  const double waiting = longest - busy < idle ? longest - busy : idle;
+  r->times.computing += busy;
+  r->times.waiting += waiting;
+  r->times.communicating += idle - waiting;
+  r->agreed = now;
+  r->sending = 0;
+}
+
 /* the first failure, as everybody tells it */
 static sparc_status conclude(ranks *r, bool *stop) {
   for (int i = 0; i < r->link.size; i++) {
@@ -93,14 +108,10 @@ static sparc_status conclude(ranks *r, bool *stop) {
 
 sparc_status ranks_agree(ranks *r, sparc_status mine, bool *stop) {
   if (!r || r->over) return mine;
-  const double arrived = seconds_now();
-  record own = {.status = (int)mine, .stop = stop && *stop, .busy = arrived - r->since};
+  record own = {.status = (int)mine, .stop = stop && *stop, .busy = seconds_now() - r->agreed - r->sending};
   if (mine != SPARC_OK) snprintf(own.sentence, sizeof own.sentence, "%s", sparc_error());
-  const bool broken = r->link.gather(&own, (int)sizeof own, r->records) != 0;
-  r->since = seconds_now();
-  r->times.computing += own.busy;
-  r->times.waiting += r->since - arrived;
-  if (broken) return broken_link(r);
+  if (r->link.gather(&own, (int)sizeof own, r->records) != 0) return broken_link(r);
+  note_times(r, own.busy);
   for (int i = 0; i < r->link.size; i++) r->records[i].sentence[sizeof own.sentence - 1] = '\0';
   note_pace(r);
   return conclude(r, stop);
@@ -122,11 +133,10 @@ int ranks_slowest(const ranks *r, double *share) {
 
 /* ---- bytes --------------------------------------------------------------------------------------- */
 
-/* seconds that are spent in sending are not busy ones */
-static void count_communication(ranks *r, double begun) {
-  const double spent = seconds_now() - begun;
-  r->times.communicating += spent;
-  r->since += spent;
+/* what a transfer that began at this moment came to; its seconds are not busy ones */
+static sparc_status transferred(ranks *r, double begun, int failed) {
+  r->sending += seconds_now() - begun;
+  return failed ? broken_link(r) : SPARC_OK;
 }
 
 sparc_status ranks_gather(ranks *r, const void *mine, size_t bytes, void *all) {
@@ -136,22 +146,26 @@ sparc_status ranks_gather(ranks *r, const void *mine, size_t bytes, void *all) {
   }
   if (bytes > INT_MAX) return fail(SPARC_UNSUPPORTED, "%zu bytes are too many for one message", bytes);
   const double begun = seconds_now();
-  const int failed = r->link.gather(mine, (int)bytes, all);
-  count_communication(r, begun);
-  return failed ? broken_link(r) : SPARC_OK;
+  return transferred(r, begun, r->link.gather(mine, (int)bytes, all));
 }
 
-sparc_status ranks_exchange(ranks *r, const float *send, const int *send_counts, float *receive,
+sparc_status ranks_exchange(ranks *r, int ticket, const float *send, const int *send_counts, float *receive,
                             const int *receive_counts) {
   const double begun = seconds_now();
-  const int failed = r->link.exchange(send, send_counts, receive, receive_counts);
-  count_communication(r, begun);
-  return failed ? broken_link(r) : SPARC_OK;
+  return transferred(r, begun, r->link.exchange(ticket, send, send_counts, receive, receive_counts));
 }
 
-sparc_status ranks_complete(ranks *r, float *all, const int *counts) {
+sparc_status ranks_complete(ranks *r, int ticket, float *all, const int *counts) {
   const double begun = seconds_now();
-  const int failed = r->link.complete(all, counts);
-  count_communication(r, begun);
-  return failed ? broken_link(r) : SPARC_OK;
+  return transferred(r, begun, r->link.complete(ticket, all, counts));
+}
+
+sparc_status ranks_advance(ranks *r) {
+  const double begun = seconds_now();
+  return transferred(r, begun, r->link.advance());
+}
+
+sparc_status ranks_wait(ranks *r, int ticket) {
+  const double begun = seconds_now();
+  return transferred(r, begun, r->link.wait(ticket));
 }

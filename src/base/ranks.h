@@ -17,17 +17,22 @@
 #include <stddef.h>
 
 /* What carries the bytes; functions return 0, or another number if they fail. Counts are in floats where a size in bytes
- * might not fit an int. */
-enum { RANKS_LINK_VERSION = 1, RANKS_NAME = 64 };
+ * might not fit an int.
+ *
+ * exchange and complete only start a transfer, under a ticket from 0 to RANKS_TICKETS - 1 that is free. All ranks start
+ * them in the same order. Their arrays, counts included, must stay as they are until `wait` returns. */
+enum { RANKS_LINK_VERSION = 2, RANKS_NAME = 64, RANKS_TICKETS = 32 };
 typedef struct ranks_link {
   int version, rank, size;
   char library[RANKS_NAME]; /* "Open MPI v4.1.4" */
   /* all (size, bytes) <- mine (bytes) of every rank */
   int (*gather)(const void *mine, int bytes, void *all);
   /* parts of `send`, one behind the other, to each rank, and theirs to `receive`; counts (size) */
-  int (*exchange)(const float *send, const int *send_counts, float *receive, const int *receive_counts);
+  int (*exchange)(int ticket, const float *send, const int *send_counts, float *receive, const int *receive_counts);
   /* all <- the parts of every rank, one behind the other, of which mine stands in its place already; counts (size) */
-  int (*complete)(float *all, const int *counts);
+  int (*complete)(int ticket, float *all, const int *counts);
+  int (*advance)(void); /* lets started transfers move on */
+  int (*wait)(int ticket);
   void (*abort)(int code);
   void (*close)(void);
 } ranks_link;
@@ -49,9 +54,11 @@ sparc_status ranks_agree(ranks *r, sparc_status mine, bool *stop);
 /* As in a link, with the time counted. They do not agree first: a caller that may have failed does so before. r NULL is
  * for ranks_gather alone. */
 sparc_status ranks_gather(ranks *r, const void *mine, size_t bytes, void *all);
-sparc_status ranks_exchange(ranks *r, const float *send, const int *send_counts, float *receive,
+sparc_status ranks_exchange(ranks *r, int ticket, const float *send, const int *send_counts, float *receive,
                             const int *receive_counts);
-sparc_status ranks_complete(ranks *r, float *all, const int *counts);
+sparc_status ranks_complete(ranks *r, int ticket, float *all, const int *counts);
+sparc_status ranks_advance(ranks *r);
+sparc_status ranks_wait(ranks *r, int ticket);
 
 /* which shards, or streams, of `count` a rank owns: as many as any other, one behind the other */
 typedef struct shard_range {
@@ -59,8 +66,8 @@ typedef struct shard_range {
 } shard_range;
 shard_range ranks_share(const ranks *r, int count);
 
-/* Where the time went since the group was made: in computing, in sending and receiving, and in waiting for others to
- * agree. */
+/* Where the time went, up to the last agreement. Between two agreements a rank computes for some seconds, others for
+ * more: what it lacks of the longest is waiting, and what is left of its time is communication. */
 typedef struct ranks_times {
   double computing, communicating, waiting; /* seconds */
 } ranks_times;

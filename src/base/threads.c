@@ -208,7 +208,20 @@ static size_t columns_from(size_t start, size_t width) {
   return rest < COLUMNS ? rest : COLUMNS;
 }
 
+/* two partial sums need no array of totals */
+static void ordered_add_pair(float *restrict out, const float *restrict first, const float *restrict second,
+                             size_t width) {
+  for (size_t i = 0; i < width; i++) {
+    const double total = 0.0 + (double)first[i] + (double)second[i];
+    out[i] = (float)((double)out[i] + total);
+  }
+}
+
 void ordered_add_f32(float *restrict out, const float *restrict partials, size_t tiles, size_t stride, size_t width) {
+  if (tiles == 2) {
+    ordered_add_pair(out, partials, partials + stride, width);
+    return;
+  }
   for (size_t start = 0; start < width; start += COLUMNS) {
     size_t n = columns_from(start, width);
     double total[COLUMNS] = {0};

@@ -15,13 +15,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct ranks; /* base/ranks.h */
+
 typedef struct bench_settings {
   int threads;
-  double seconds;     /* per problem */
-  bool quick;         /* short sequences in the suites: a look, whose verdicts do not bind */
-  const char *kernel; /* the kernels to use; NULL: as the environment says, else the best */
-  const char *device; /* "opencl:1": the device of the suite paper; NULL: the CPU */
-  bool fast;          /* the device may use the approximations of its hardware */
+  double seconds;      /* per problem */
+  bool quick;          /* short sequences in the suites: a look, whose verdicts do not bind */
+  const char *kernel;  /* the kernels to use; NULL: as the environment says, else the best */
+  const char *device;  /* "opencl:1": the device of the suite paper; NULL: the CPU */
+  bool fast;           /* the device may use the approximations of its hardware */
+  struct ranks *group; /* of the suite scale: all ranks measure together; NULL: one process */
 } bench_settings;
 
 /* ---- problems ----------------------------------------------------------------------------------- */
@@ -102,10 +105,10 @@ typedef struct bench_training {
 typedef struct bench_rl {
   const char *task, *cell, *kernel;
   bool stored, usual; /* sensitivities are stored, not rebuilt from records; a run would do so by itself */
+  bool windows;       /* there are none: truncated backpropagation */
   int H, epochs, threads;
   double steps_per_second;
   double environment, collection, update;            /* seconds of an iteration; collection without its environment */
-  bool windows;       /* there are none: truncated backpropagation */
   double collection_bound, update_bound;             /* an environment is its own bound */
   double update_bytes, update_products, update_cell; /* what the update's bound is made of */
   double ratio;                                      /* of the iteration to the sum of its bounds */
@@ -117,13 +120,13 @@ typedef struct bench_rl {
   bool reached;               /* the ratio and, where the rival is known and the way is the usual one, all the rest */
 } bench_rl;
 
-/* time and memory while one of B, T, H grows: time against the line a + b n, memory against its formula */
-typedef struct bench_growth_row {
-  const char *problem, *kernel, *memory_formula;
 static inline const char *bench_rl_way(const bench_rl *r) {
   return r->windows ? "window" : r->stored ? "stored" : "free";
 }
 
+/* time and memory while one of B, T, H grows: time against the line a + b n, memory against its formula */
+typedef struct bench_growth_row {
+  const char *problem, *kernel, *memory_formula;
   int B, T, H;
   double mode_steps, seconds;
   double line_seconds, deviation; /* seconds / line_seconds - 1 */
@@ -251,8 +254,9 @@ bool bench_measure(bench_session *session, const char *text);
  * the calling thread: what many processors share of their memory is not in the figures. */
 bool bench_plan(bench_session *session, const char *problem);
 
-/* bench_check says, before anything is measured, what is wrong with the text of a problem or suite. */
-sparc_status bench_check(const char *text);
+/* bench_check says, before anything is measured, what is wrong with the text of a problem or suite: several ranks measure
+ * the suite scale and nothing else, and one process everything else. */
+sparc_status bench_check(const bench_settings *settings, const char *text);
 
 /* bench_is_suite tells suites from problems. */
 bool bench_is_suite(const char *text);

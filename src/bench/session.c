@@ -3,6 +3,7 @@
 #include "bench/session.h"
 
 #include "base/error.h"
+#include "base/ranks.h"
 #include "bench/limits.h"
 #include "bench/suites/suites.h"
 
@@ -137,6 +138,10 @@ static const struct suite {
     {"train", "the training step of a classifier, against the cost of its arithmetic", suite_train},
     {"rl", "an iteration of PPO in the paper's settings, against its bounds and against JAX, on 1 and 2 threads",
      suite_rl},
+    {"scale",
+     "the training step of a classifier on the ranks of an MPI job (mpirun -n 2 sparc bench scale), and a model of "
+     "64 and 1,024 ranks",
+     suite_scale},
     {"growth", "time and memory as B, T and H grow, against a line and a formula, on 1 thread", suite_growth},
     {"paper", "the paper's efficiency figure and naive-versus-accelerated tables, on this machine", suite_paper},
 };
@@ -155,11 +160,22 @@ bool bench_measure(bench_session *session, const char *text) {
   return suite ? suite->run(session) : measure_problem(session, text);
 }
 
-sparc_status bench_check(const char *text) {
+static sparc_status check_ranks(const ranks *group, const char *text) {
+  const bool scale = strcmp(text, "scale") == 0;
+  if (scale && !group)
+    return fail(SPARC_INVALID, "scale measures the ranks of an MPI job: mpirun -n 2 sparc bench scale");
+  if (group && !scale)
+    return fail(SPARC_INVALID, "%d ranks measure the suite scale, not %s; start it without mpirun", ranks_count(group),
+                text);
+  return SPARC_OK;
+}
+
+sparc_status bench_check(const bench_settings *settings, const char *text) {
   const char *names[SUITES + 1] = {NULL};
   bench_problem problem;
   for (size_t i = 0; i < SUITES; i++) names[i] = suites[i].name;
-  return bench_is_suite(text) ? SPARC_OK : bench_parse(text, names, &problem);
+  const sparc_status status = bench_is_suite(text) ? SPARC_OK : bench_parse(text, names, &problem);
+  return status == SPARC_OK ? check_ranks(settings->group, text) : status;
 }
 
 void bench_usage(char *text, size_t capacity) {

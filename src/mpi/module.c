@@ -18,36 +18,49 @@ static int gather(const void *mine, int bytes, void *all) {
   return MPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, MPI_COMM_WORLD) != MPI_SUCCESS;
 }
 
-/* where the parts of each rank begin */
-static void place(int size, const int *counts, int *places) {
-  for (int i = 0, at = 0; i < size; at += counts[i++]) places[i] = at;
+/* what is on its way: a transfer and where the parts of each rank begin, which MPI reads until it is over */
+static MPI_Request request[RANKS_TICKETS];
+static int *places[RANKS_TICKETS];
+
+static int *place_parts(int ticket, int arrays) {
+  free(places[ticket]);
+  return places[ticket] = malloc((size_t)arrays * (size_t)world_size() * sizeof(int));
 }
 
-static int exchange(const float *send, const int *send_counts, float *receive, const int *receive_counts) {
-  const int size = world_size();
-  int *places = malloc(2 * (size_t)size * sizeof *places);
-  if (!places) return 1;
-  place(size, send_counts, places);
-  place(size, receive_counts, places + size);
-  const int failed = MPI_Alltoallv(send, send_counts, places, MPI_FLOAT, receive, receive_counts, places + size,
-                                   MPI_FLOAT, MPI_COMM_WORLD) != MPI_SUCCESS;
-  free(places);
-  return failed;
+static void place(int size, const int *counts, int *at) {
+  for (int i = 0, next = 0; i < size; next += counts[i++]) at[i] = next;
 }
 
-static int complete(float *all, const int *counts) {
+static int exchange(int ticket, const float *send, const int *send_counts, float *receive, const int *receive_counts) {
   const int size = world_size();
-  int *places = malloc((size_t)size * sizeof *places);
-  if (!places) return 1;
-  place(size, counts, places);
-  const int failed =
-      MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, counts, places, MPI_FLOAT, MPI_COMM_WORLD) != MPI_SUCCESS;
-  free(places);
-  return failed;
+  int *const at = place_parts(ticket, 2);
+  if (!at) return 1;
+  place(size, send_counts, at);
+  place(size, receive_counts, at + size);
+  return MPI_Ialltoallv(send, send_counts, at, MPI_FLOAT, receive, receive_counts, at + size, MPI_FLOAT, MPI_COMM_WORLD,
+                        &request[ticket]) != MPI_SUCCESS;
 }
+
+static int complete(int ticket, float *all, const int *counts) {
+  int *const at = place_parts(ticket, 1);
+  if (!at) return 1;
+  place(world_size(), counts, at);
+  return MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, counts, at, MPI_FLOAT, MPI_COMM_WORLD,
+                         &request[ticket]) != MPI_SUCCESS;
+}
+
+static int advance(void) {
+  int which, over;
+  return MPI_Testany(RANKS_TICKETS, request, &which, &over, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+}
+
+static int wait(int ticket) { return MPI_Wait(&request[ticket], MPI_STATUS_IGNORE) != MPI_SUCCESS; }
 
 static void end(int code) { MPI_Abort(MPI_COMM_WORLD, code); }
-static void close_all(void) { MPI_Finalize(); }
+static void close_all(void) {
+  for (int i = 0; i < RANKS_TICKETS; i++) free(places[i]);
+  MPI_Finalize();
+}
 
 /* the first line, as far as a comma, of what the implementation says of itself */
 static void name_library(char name[RANKS_NAME]) {
@@ -69,11 +82,14 @@ int sparc_mpi_open(int version, ranks_link *out) {
   MPI_Initialized(&ready);
   if (!ready && MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS) return 2;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (int i = 0; i < RANKS_TICKETS; i++) request[i] = MPI_REQUEST_NULL;
   *out = (ranks_link){.version = version,
                       .size = world_size(),
                       .gather = gather,
                       .exchange = exchange,
                       .complete = complete,
+                      .advance = advance,
+                      .wait = wait,
                       .abort = end,
                       .close = close_all};
   MPI_Comm_rank(MPI_COMM_WORLD, &out->rank);

@@ -272,6 +272,12 @@ bool network_cell_sequence(const sparc_network_plan *plan, const sparc_network_s
       .x = cell.x, .mask = cell.mask, .state0 = cell.state0, .y = cell.y, .state_last = cell.state_last};
   return true;
 }
+
+const float *network_pooled(const sparc_network_plan *plan, const sparc_network_sequence *sequence, void *work) {
+  network_run r;
+  start_run(&r, plan, NULL, sequence, work);
+  return plan->network->head[0].input == SPARC_HEAD_LAST ? r.memory.last : r.memory.mean;
+}
 #endif
 
 /* ---- backward ---------------------------------------------------------------------------------- */
@@ -299,12 +305,16 @@ static real *layer_backward(const network_run *r, const network_gradient *gradie
   return dx;
 }
 
-sparc_status PUBLIC(sparc_network_backward)(const sparc_network_plan *plan, const real *prepared,
-                                            const network_sequence *sequence, const network_gradient *gradient,
-                                            void *work) {
+static void tell(const gradient_listener *listener, size_t from) {
+  if (listener) listener->ready(listener->context, from);
+}
+
+static sparc_status backward(const sparc_network_plan *plan, const real *prepared, const network_sequence *sequence,
+                             const network_gradient *gradient, const gradient_listener *listener, void *work) {
   const sparc_status status = check_backward(plan, prepared, sequence, gradient, work);
   if (status != SPARC_OK) return status;
   const sparc_network *net = plan->network;
+  const sparc_layer *last = net->layer[net->layers - 1];
   network_run r;
   start_run(&r, plan, prepared, sequence, work);
   real *d = r.memory.cotangents[0];
@@ -321,12 +331,31 @@ sparc_status PUBLIC(sparc_network_backward)(const sparc_network_plan *plan, cons
   const int written = is_written(&r);
   r.stages->heads_backward(&r.pass);
   if (!written || reads_rows(net)) r.stages->pool_backward(&r.pass, written);
-  for (size_t i = net->layers; i-- > 0;) d = layer_backward(&r, gradient, i, d);
+  tell(listener, last->params_at + last->params);
+  for (size_t i = net->layers; i-- > 0;) {
+    d = layer_backward(&r, gradient, i, d);
+    if (net->layer[i]->params_at > 0) tell(listener, net->layer[i]->params_at);
+  }
   r.pass.dembedded = d;
   if (has_embedding(net))
     r.stages->embed_backward(&r.pass);
   else if (gradient->dx && d != gradient->dx)
     r.stages->copy_rows(plan->tokens, (size_t)net->config.inputs, d, (size_t)net->config.inputs, gradient->dx,
                         (size_t)net->config.inputs);
+  tell(listener, 0);
   return SPARC_OK;
 }
+
+sparc_status PUBLIC(sparc_network_backward)(const sparc_network_plan *plan, const real *prepared,
+                                            const network_sequence *sequence, const network_gradient *gradient,
+                                            void *work) {
+  return backward(plan, prepared, sequence, gradient, NULL, work);
+}
+
+#ifndef SPARC_DOUBLE
+sparc_status network_backward(const sparc_network_plan *plan, const float *prepared,
+                              const sparc_network_sequence *sequence, const sparc_network_gradient *gradient,
+                              const gradient_listener *listener, void *work) {
+  return backward(plan, prepared, sequence, gradient, listener, work);
+}
+#endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* network_run.h: what a forward over whole sequences leaves behind, for those who look inside. */
+/* network_run.h: what a forward over whole sequences leaves behind, for those who look inside, and how far a backward
+ * has come, for those who send gradients. */
 #ifndef SPARC_NN_NETWORK_RUN_H
 #define SPARC_NN_NETWORK_RUN_H
 
@@ -9,5 +10,20 @@
  * around a cell */
 bool network_cell_sequence(const sparc_network_plan *plan, const sparc_network_sequence *sequence, size_t layer,
                            void *work, sparc_sequence *out);
+
+/* told while a backward runs, on the thread that called it: the gradient is final from number `from` on. Numbers fall: heads
+ * first, then layers from the last to the first, and 0 in the end. */
+typedef struct gradient_listener {
+  void (*ready)(void *context, size_t from);
+  void *context;
+} gradient_listener;
+
+/* network_backward is sparc_network_backward with a listener, which may be NULL */
+sparc_status network_backward(const sparc_network_plan *plan, const float *prepared,
+                              const sparc_network_sequence *sequence, const sparc_network_gradient *gradient,
+                              const gradient_listener *listener, void *work);
+
+/* what a first head on one row of a sequence read in the forward just run with the same work: (B, features) */
+const float *network_pooled(const sparc_network_plan *plan, const sparc_network_sequence *sequence, void *work);
 
 #endif

@@ -29,13 +29,19 @@ typedef struct run_place {
 } run_place;
 
 /* Operations get the structure of their kind. Those that may be NULL do nothing then. */
+/* into how many shards what is divided, by name of its option */
+typedef struct run_shards {
+  int shards, whole;
+  const char *option;
+} run_shards;
+
 typedef struct run_ops {
   sparc_status (*create)(void *run);              /* first weights; nothing is written yet */
   sparc_status (*restore)(void *run, long *done); /* what the checkpoint has, and how many steps that are */
   json_t *(*config)(const void *run);             /* config.json; NULL: no memory. Of a folder only */
   provenance (*provenance)(const void *run);      /* what it is made of. Of a folder only */
   long (*work)(const void *run, long steps);      /* `done` of provenance for so many steps; may be NULL: steps */
-  int (*shards)(const void *run);                 /* that ranks share; NULL: it runs on one only */
+  run_shards (*shards)(const void *run);          /* that ranks share; NULL: it runs on one only */
   sparc_status (*gather)(void *run);              /* brings to rank 0 what `save` writes; may be NULL */
   sparc_status (*recall)(void *run);              /* takes from the metrics what checkpoints do not have; may be NULL */
   sparc_status (*advance)(void *run, long *done, bool *due); /* one step; due: a checkpoint follows */

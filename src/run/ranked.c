@@ -46,15 +46,24 @@ static void list_divisors(int number, char *text, size_t size) {
       used += (size_t)snprintf(text + used, size - used, "%s%d", d == 1 ? "" : d == number ? " or " : ", ", d);
 }
 
-static sparc_status check_count(int count, int shards) {
-  char divisors[160];
-  if (shards % count == 0) return SPARC_OK;
-  if (shards == 1)
-    return fail(SPARC_INVALID, "%d ranks have nothing to share, as a batch is not divided: --shards %d divides it",
-                count, count);
-  list_divisors(shards, divisors, sizeof divisors);
-  return fail(SPARC_INVALID, "%d ranks cannot share %d shards evenly, expected %s ranks, or --shards %d", count, shards,
-              divisors, count * (1 + shards / count));
+/* options with which this number of ranks can share: as few shards as possible, of a larger whole if need be */
+static void suggest_shards(int count, const run_shards *s, char *text, size_t size) {
+  if (s->whole % count == 0)
+    snprintf(text, size, "--shards %d", count);
+  else
+    snprintf(text, size, "--shards %d --%s %d", count, s->option, (s->whole / count + 1) * count);
+}
+
+static sparc_status check_count(int count, run_shards s) {
+  char divisors[160], suggestion[80];
+  if (s.shards % count == 0) return SPARC_OK;
+  suggest_shards(count, &s, suggestion, sizeof suggestion);
+  if (s.shards == 1)
+    return fail(SPARC_INVALID, "%d ranks have nothing to share, as --%s is not divided: add %s", count, s.option,
+                suggestion);
+  list_divisors(s.shards, divisors, sizeof divisors);
+  return fail(SPARC_INVALID, "%d ranks cannot share %d shards evenly, expected %s ranks, or %s", count, s.shards,
+              divisors, suggestion);
 }
 
 /* ---- what they bring ----------------------------------------------------------------------------- */

@@ -337,7 +337,10 @@ static sparc_status save(void *kind, const char *path) {
   return sparc_ppo_save(((const sparc_rl_run *)kind)->ppo, NULL, 0, path);
 }
 
-static int count_shards(const void *kind) { return ppo_shards(&((const sparc_rl_run *)kind)->config.ppo); }
+static run_shards count_shards(const void *kind) {
+  const sparc_ppo_config *c = &((const sparc_rl_run *)kind)->config.ppo;
+  return (run_shards){ppo_shards(c), c->streams, "streams"};
+}
 
 static sparc_status gather(void *kind) {
   const sparc_ppo *ppo = ((const sparc_rl_run *)kind)->ppo;

@@ -510,7 +510,10 @@ static sparc_status conclude(void *kind) {
   return SPARC_OK;
 }
 
-static int count_shards(const void *kind) { return trainer_shards(&((const sparc_run *)kind)->config.train); }
+static run_shards count_shards(const void *kind) {
+  const sparc_train_config *c = &((const sparc_run *)kind)->config.train;
+  return (run_shards){trainer_shards(c), c->batch, "batch"};
+}
 
 void run_join(sparc_run *run, ranks *group, int threads) { engine_join(&run->engine, group, threads); }
 

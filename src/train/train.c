@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/shard_sum.h"
 #include "nn/head.h"
+#include "nn/network_run.h"
 #include "nn/optimiser_step.h"
 #include "sparc/random.h"
 #include "train/augment.h"
@@ -338,17 +339,6 @@ static double rate_of(const sparc_trainer *t) {
   return sparc_schedule_rate(&rates, t->update);
 }
 
-/* adds the gradient of the shard whose outputs have been computed */
-static sparc_status differentiate(sparc_trainer *t, const sparc_dropout *dropout, double share, float *dparams) {
-  batch *b = t->batch;
-  const size_t outputs = b->B * (b->steps ? b->T : 1) * b->K;
-  for (size_t i = 0; share != 1 && i < outputs; i++) b->doutput[i] = (float)(share * (double)b->doutput[i]);
-  const sparc_network_sequence sequence = batch_sequence(b, dropout);
-  const float *const doutputs[] = {b->doutput};
-  const sparc_network_gradient gradient = {.doutputs = doutputs, .dparams = dparams};
-  return sparc_network_backward(b->plan, t->prepared, &sequence, &gradient, b->work);
-}
-
 /* why the loss is not finite: outputs that are not, or else the loss itself. They are computed once more, because the
  * loss rearranges them. */
 static sparc_status refuse_loss(sparc_trainer *t, const sparc_dropout *dropout, double loss) {
@@ -371,10 +361,14 @@ static void augment_shard(sparc_trainer *t, int shard) {
             b->x + row * b->T * b->C, t->room);
 }
 
-static sparc_status differentiate_shard(sparc_trainer *t, int shard, float *dparams, shard_part *part) {
+static sparc_dropout dropout_of(const sparc_trainer *t, int shard) {
+  return (sparc_dropout){.seed = t->config.seed, .update = (uint64_t)t->update * (uint64_t)t->shards + (uint64_t)shard};
+}
+
+/* a shard as far as the gradient of its loss by the outputs */
+static sparc_status forward_shard(sparc_trainer *t, int shard, shard_part *part) {
   batch *b = t->batch;
-  const sparc_dropout dropout = {.seed = t->config.seed,
-                                 .update = (uint64_t)t->update * (uint64_t)t->shards + (uint64_t)shard};
+  const sparc_dropout dropout = dropout_of(t, shard);
   const example_source source = source_of(&t->samples);
   choose_examples(t, shard);
   sparc_status status = batch_load(b, &source);
@@ -386,24 +380,56 @@ static sparc_status differentiate_shard(sparc_trainer *t, int shard, float *dpar
   const double loss = batch_loss(b, b->B, true), share = share_of_shard(t);
   if (!isfinite(loss)) return refuse_loss(t, &dropout, loss);
   part->loss = share * loss;
-  return differentiate(t, &dropout, share, dparams);
+  const size_t outputs = b->B * (b->steps ? b->T : 1) * b->K;
+  for (size_t i = 0; share != 1 && i < outputs; i++) b->doutput[i] = (float)(share * (double)b->doutput[i]);
+  return SPARC_OK;
 }
 
-/* the gradient of all shards, those of the other ranks included, and what they report */
-static sparc_status differentiate_shards(sparc_trainer *t, bool *stop) {
+/* adds the gradient of the shard that has gone forward; listener: may be NULL */
+static sparc_status backward_shard(sparc_trainer *t, int shard, const gradient_listener *listener, float *dparams) {
+  batch *b = t->batch;
+  const sparc_dropout dropout = dropout_of(t, shard);
+  const sparc_network_sequence sequence = batch_sequence(b, &dropout);
+  const float *const doutputs[] = {b->doutput};
+  const sparc_network_gradient gradient = {.doutputs = doutputs, .dparams = dparams};
+  return network_backward(b->plan, t->prepared, &sequence, &gradient, listener, b->work);
+}
+
+static sparc_status differentiate_shard(sparc_trainer *t, int shard, float *dparams, shard_part *part) {
+  const sparc_status status = forward_shard(t, shard, part);
+  return status == SPARC_OK ? backward_shard(t, shard, NULL, dparams) : status;
+}
+
+/* all ranks have what each shard reports */
+static sparc_status gather_parts(sparc_trainer *t) {
   const shard_range own = t->sum.own;
+  const size_t count = (size_t)(own.end - own.first);
+  shard_part *mine = t->part + t->shards;
+  if (!t->group) return SPARC_OK;
+  memcpy(mine, t->part + own.first, count * sizeof *mine);
+  return ranks_gather(t->group, mine, count * sizeof *mine, t->part);
+}
+
+static void send_ready(void *sum, size_t from) { shard_sum_ready(sum, from); }
+
+/* the gradient of all shards, those of the other ranks included, and what they report. Ranks agree when all have gone
+ * forward, after which nothing fails, and send the gradient while the last shard goes backward. */
+static sparc_status differentiate_shards(sparc_trainer *t, bool *stop) {
+  const int last = t->sum.own.end - 1;
+  const gradient_listener listener = {send_ready, &t->sum};
   sparc_status status = SPARC_OK;
   shard_sum_begin(&t->sum);
-  for (int s = own.first; s < own.end && status == SPARC_OK; s++) {
+  for (int s = t->sum.own.first; s < last && status == SPARC_OK; s++) {
     status = differentiate_shard(t, s, shard_sum_leaf(&t->sum), &t->part[s]);
     if (status == SPARC_OK) shard_sum_add(&t->sum, s);
   }
+  if (status == SPARC_OK) status = forward_shard(t, last, &t->part[last]);
   status = ranks_agree(t->group, status, stop);
-  if (status != SPARC_OK || !t->group) return status == SPARC_OK ? shard_sum_finish(&t->sum, t->gradient) : status;
-  const size_t count = (size_t)(own.end - own.first);
-  shard_part *mine = t->part + t->shards;
-  memcpy(mine, t->part + own.first, count * sizeof *mine);
-  status = ranks_gather(t->group, mine, count * sizeof *mine, t->part);
+  if (status == SPARC_OK) status = gather_parts(t);
+  if (status != SPARC_OK) return status;
+  float *const leaf = shard_sum_leaf(&t->sum);
+  shard_sum_add(&t->sum, last);
+  status = backward_shard(t, last, t->group ? &listener : NULL, leaf);
   return status == SPARC_OK ? shard_sum_finish(&t->sum, t->gradient) : status;
 }
 

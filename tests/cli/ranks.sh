@@ -2,26 +2,19 @@
 # SPDX-License-Identifier: MIT
 # ranks.sh: one run on several ranks of an MPI job: the same bits for every number of ranks and threads, after kills, too;
 # signals, failures, and one message for all ranks. Skipped (77) without mpirun or without MPI in the build.
-# SPARC_KILLS is the number of kills at random moments, 3 by default.
+# SPARC_KILLS is the number of kills at random moments, 2 by default; SPARC_ALL: all numbers of ranks with all numbers of
+# threads. `make test-cluster` sets both.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+# shellcheck source=tests/cli/ranks.bash
+. "$(dirname "${BASH_SOURCE[0]}")/ranks.bash"
 unset SPARC_DATA
-if ! command -v mpirun >/dev/null || [ ! -e "$(dirname "$SPARC")/sparc-mpi.so" ] || [ -n "${SPARC_SANITIZE:-}" ]; then
-  echo "skipped: there is no mpirun, no sparc-mpi.so, or a sanitizer"
+if [ -n "$(no_ranks)" ]; then
+  echo "skipped: $(no_ranks)"
   exit 77
 fi
 cd "$scratch"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers
-export OMPI_MCA_btl_vader_single_copy_mechanism=none
-launch=(mpirun)
-if mpirun --version | grep -q 'Open MPI'; then launch+=(--oversubscribe --bind-to none --quiet); fi
 
-# on N ARGUMENT...: the tool on N ranks
-on() {
-  local ranks=$1
-  shift
-  timeout 120 "${launch[@]}" -n "$ranks" "$SPARC" "$@"
-}
 # refuse_on N CODE SENTENCE ARGUMENT...: all ranks end with the code, and there is one message
 refuse_on() {
   local ranks=$1 code=$2 sentence=$3 got=0
@@ -36,7 +29,6 @@ check_refusal() {
   grep -qF -- "$2" messages || fail "no message says: $2"
   [ "$(wc -l <messages)" = 1 ] || fail "there are $(wc -l <messages) messages, expected one: $2"
 }
-same() { cmp "$1" "$2" || fail "$1 and $2 differ"; }
 
 # ---- every cell, classes and numbers: a plain process and 1, 2 and 4 ranks, with 1 and 2 threads
 for cell in sparc lru rtu rglru gateloop gru mamba3; do
@@ -44,10 +36,20 @@ for cell in sparc lru rtu rglru gateloop gru mamba3; do
     options=(train "$task" --cell "$cell" --modes 8 --updates 6 --validate-every 3 --batch 8 --shards 4 --seed 5 --quiet)
     "$SPARC" "${options[@]}" --out plain --force --threads 2 >/dev/null
     for ranks in 1 2 4; do
-      on $ranks "${options[@]}" --out ranks --force --threads $((1 + ranks % 4 / 2)) >/dev/null
-      for file in last.safetensors best.safetensors metrics.jsonl; do same plain/$file ranks/$file; done
+      for threads in $(threads_or $((1 + ranks % 4 / 2))); do
+        on "$ranks" "${options[@]}" --out ranks --force --threads "$threads" >/dev/null
+        for file in last.safetensors best.safetensors metrics.jsonl; do same plain/$file ranks/$file; done
+      done
     done
   done
+done
+
+# ---- a gradient that is large enough to be sent in pieces while the layers below go backward
+options=(train event-order --layers 3 --width 64 --modes 64 --updates 3 --validate-every 3 --batch 4 --shards 4 --quiet)
+"$SPARC" "${options[@]}" --out plain --force >/dev/null
+for ranks in 2 4; do
+  on $ranks "${options[@]}" --out ranks --force >/dev/null
+  same plain/last.safetensors ranks/last.safetensors
 done
 
 # ---- layers, dropout, augmentation, averages, class weights and labels by step; shards that are no power of two
@@ -73,8 +75,9 @@ complains "shards is 5, expected a divisor of batch, which is 12"
 
 # ---- what is refused, once for all ranks
 small=(train tracking --modes 4 --updates 4 --batch 12 --quiet)
-refuse_on 2 2 "2 ranks have nothing to share, as a batch is not divided: --shards 2 divides it" "${small[@]}" --out no
-refuse_on 4 2 "4 ranks cannot share 6 shards evenly, expected 1, 2, 3 or 6 ranks, or --shards 8" "${small[@]}" --shards 6 --out no
+refuse_on 2 2 "2 ranks have nothing to share, as --batch is not divided: add --shards 2" "${small[@]}" --out no
+refuse_on 4 2 "4 ranks cannot share 6 shards evenly, expected 1, 2, 3 or 6 ranks, or --shards 4" "${small[@]}" --shards 6 --out no
+refuse_on 3 2 "3 ranks cannot share 4 shards evenly, expected 1, 2 or 4 ranks, or --shards 3 --batch 18" "${small[@]}" --batch 16 --shards 4 --out no
 refuse_on 2 3 "there is no file 'nothing'" train nothing --shards 2
 refuse_on 2 2 "'plain' holds a run already" "${small[@]}" --shards 2 --out plain
 refuse_on 2 2 "start it without mpirun" eval plain tracking
@@ -134,52 +137,18 @@ grep -q '^6 of 6 runs are done' out || fail "two ranks do not finish a grid: $(c
 refuse_on 2 2 "start it without mpirun" lab table tiny.json
 
 # ---- signals: all ranks save and end with 130; another number of ranks goes on to the same bits
-long=(train tracking --modes 8 --updates 300 --validate-every 20 --batch 16 --shards 4 --quiet)
-"$SPARC" "${long[@]}" --out whole >/dev/null
-# start N: in the background, until there is a checkpoint; leaves launcher
-start() {
-  timeout 120 "${launch[@]}" -n "$1" "$SPARC" "${long[@]}" --out part --resume-or-create >out 2>err &
-  launcher=$!
-  for _ in $(seq 600); do
-    if [ -s part/last.safetensors ] || ! kill -s 0 $launcher 2>/dev/null; then break; fi
-    sleep 0.05
-  done
-}
-# ranks_of: the processes of the run, whoever started them
-ranks_of() { pgrep -f -- "^$SPARC train tracking.*--out part" || true; }
+long_run whole --updates 600 train tracking --modes 8 --validate-every 20 --batch 16 --shards 4 --quiet
 for signal in USR1 TERM; do
   rm -rf part
-  start 2
-  for pid in $(ranks_of); do kill -s $signal "$pid" 2>/dev/null || true; done
+  start 2 part "${long[@]}"
+  for pid in $(ranks_of part | tail -n 1); do kill -s $signal "$pid"; done
   got=0
   wait $launcher || got=$?
-  [ $got = 130 ] || [ $got = 0 ] || fail "SIG$signal: exit code $got, expected 130: $(cat err)"
-  if [ $got = 130 ]; then
-    [ "$(grep -c '^sparc train: interrupted after update' err)" = 1 ] || fail "SIG$signal: $(cat err)"
-  fi
+  [ $got = 130 ] || fail "SIG$signal: exit code $got, expected 130: $(cat err)"
+  [ "$(grep -c '^sparc train: interrupted after update' err)" = 1 ] || fail "SIG$signal: $(cat err)"
   on 4 "${long[@]}" --out part --resume >/dev/null
   for file in last.safetensors best.safetensors metrics.jsonl; do same whole/$file part/$file; done
 done
 
 # ---- kills at random moments: the job ends within seconds with a code other than 0, and goes on with other ranks
-rm -rf part
-RANDOM=${SPARC_SEED:=$$}
-echo "seed $SPARC_SEED"
-numbers=(2 4 1)
-for kill in $(seq "${SPARC_KILLS:-3}"); do
-  start "${numbers[$((kill % 3))]}"
-  sleep "0.$((RANDOM % 10))"
-  mapfile -t pids < <(ranks_of)
-  if [ ${#pids[@]} -gt 0 ]; then
-    kill -s KILL "${pids[$((RANDOM % ${#pids[@]}))]}" 2>/dev/null || true
-    before=$SECONDS
-    got=0
-    wait $launcher || got=$?
-    [ $((SECONDS - before)) -lt 30 ] || fail "a killed rank did not end the job for $((SECONDS - before)) seconds"
-  else
-    wait $launcher || true
-  fi
-  rm -f part/lock.*
-done
-on 2 "${long[@]}" --out part --resume-or-create >/dev/null
-for file in last.safetensors best.safetensors metrics.jsonl; do same whole/$file part/$file; done
+survive "${SPARC_KILLS:-2}" whole 'last.safetensors best.safetensors metrics.jsonl' "${long[@]}"

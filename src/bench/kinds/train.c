@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "bench/cell.h"
+#include "bench/kinds/train.h"
 #include "sparc/double.h"
 #include "sparc/network.h"
 #include "sparc/random.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASSES = 10, EXAMPLES = 64, CHECK_B = 2, CHECK_T = 24 };
+enum { CLASSES = CLASSIFIER_CLASSES, EXAMPLES = 64, CHECK_B = 2, CHECK_T = 24 };
 
 typedef struct training {
   int B, T, W, L;
@@ -149,6 +150,25 @@ static void add_stages(bench_case *c, training *t) {
   }
 }
 
+sparc_status bench_classifier(const char *cell, int width, int layers, char *options, sparc_network_config *out) {
+  static const sparc_head_config head = {.input = SPARC_HEAD_MEAN, .outputs = CLASSES};
+  sparc_cell_config fit;
+  const sparc_status status = sparc_cell_fit(cell, 2 * width, &fit, options, PROBLEM_TEXT);
+  if (status != SPARC_OK) return status;
+  *out = (sparc_network_config){.cell = cell,
+                                .cell_options = options,
+                                .H = fit.H,
+                                .inputs = 1,
+                                .embedding = SPARC_EMBED_LINEAR,
+                                .width = width,
+                                .layers = layers,
+                                .dropout = 0.1,
+                                .init = SPARC_INIT_CLASSIFICATION,
+                                .head = &head,
+                                .heads = 1};
+  return SPARC_OK;
+}
+
 static sparc_status create(bench_case *c) {
   training *t = c->state = calloc(1, sizeof *t);
   if (!t) return fail(SPARC_NO_MEMORY, "%s: no memory", c->problem->text);
@@ -156,23 +176,11 @@ static sparc_status create(bench_case *c) {
   t->T = (int)bench_value(c->problem, "T");
   t->W = (int)bench_value(c->problem, "W");
   t->L = (int)bench_value(c->problem, "L");
-  sparc_cell_config fit;
   char options[PROBLEM_TEXT];
-  sparc_status status = sparc_cell_fit(c->problem->cell, 2 * t->W, &fit, options, sizeof options);
+  sparc_status status = bench_classifier(c->problem->cell, t->W, t->L, options, &t->config);
   if (status != SPARC_OK) return status;
-  static const sparc_head_config head = {.input = SPARC_HEAD_MEAN, .outputs = CLASSES};
-  t->config = (sparc_network_config){.cell = c->problem->cell,
-                                     .cell_options = *c->problem->options ? c->problem->options : options,
-                                     .H = fit.H,
-                                     .inputs = 1,
-                                     .embedding = SPARC_EMBED_LINEAR,
-                                     .width = t->W,
-                                     .layers = t->L,
-                                     .dropout = 0.1,
-                                     .init = SPARC_INIT_CLASSIFICATION,
-                                     .head = &head,
-                                     .heads = 1,
-                                     .kernel = c->wanted};
+  if (*c->problem->options) t->config.cell_options = c->problem->options;
+  t->config.kernel = c->wanted;
   status = sparc_network_create(&t->config, &t->network);
   if (status == SPARC_OK) status = sparc_network_plan_create(t->network, t->B, t->T, c->threads, &t->plan);
   if (status == SPARC_OK) status = make_room(c, t);
@@ -181,7 +189,7 @@ static sparc_status create(bench_case *c) {
   if (status == SPARC_OK) status = make_trainer(c, t);
   if (status != SPARC_OK) return status;
   c->kernel = sparc_cell_kernel(sparc_network_cell(t->network));
-  c->H = fit.H;
+  c->H = t->config.H;
   add_stages(c, t);
   return SPARC_OK;
 }

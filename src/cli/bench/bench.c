@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "cli/bench/output.h"
+#include "cli/ranks.h"
 #include "device/device.h"
 #include "sparc/kernels.h"
 
@@ -36,7 +37,7 @@ typedef struct bench_arguments {
 } bench_arguments;
 
 static const struct argp_option bench_options[] = {
-    {"threads", KEY_THREADS, "N", 0, "Use N threads (default: all processors)", 0},
+    {"threads", KEY_THREADS, "N", 0, "Use N threads (default: all processors; of the suite scale: 1 in each rank)", 0},
     {"kernel", KEY_KERNEL, "NAME", 0, "Use these kernels (default: the best; see `sparc info`)", 0},
     {"seconds", KEY_SECONDS, "S", 0, "Measure each problem for about S seconds (default: 1)", 0},
     {"json", KEY_JSON, NULL, 0, "Print one JSON object per stage, goal or table row", 0},
@@ -214,7 +215,7 @@ static exit_code check_arguments(const bench_arguments *arguments, const char *c
   }
   sparc_status status = arguments->settings.kernel ? SPARC_OK : sparc_kernel_choose(NULL, &chosen);
   for (size_t i = 0; status == SPARC_OK && problems[i]; i++) {
-    status = bench_check(problems[i]);
+    status = bench_check(&arguments->settings, problems[i]);
     if (status == SPARC_OK && (arguments->compare || arguments->plan) && bench_is_suite(problems[i])) {
       cli_message(printer->who, "--%s goes with problems, not with the suite %s",
                   arguments->compare ? "compare" : "plan", problems[i]);
@@ -273,7 +274,8 @@ static exit_code run_bench(int argc, char **argv) {
   bench_settings *settings = &arguments.settings;
   if (argp_parse(&bench_argp, argc, argv, 0, NULL, &arguments) != 0) return EXIT_USAGE;
   (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a run takes minutes: every result shows when it is there */
-  if (settings->threads == 0) settings->threads = thread_count(0);
+  settings->group = cli_ranks();
+  if (settings->threads == 0) settings->threads = settings->group ? 1 : thread_count(0);
   if (settings->quick) settings->seconds /= 10;
   const char *const *usual = arguments.plan ? usual_plans : usual_problems;
   const char *const *problems = arguments.problems ? (const char *const *)arguments.problems : usual;
@@ -305,4 +307,4 @@ static exit_code run_bench(int argc, char **argv) {
 }
 
 const cli_command command_bench = {"bench", "measure speed beside the limits of this machine", &bench_argp, run_bench,
-                                   CLI_ONE_RANK};
+                                   CLI_ALL_RANKS};
