@@ -5,7 +5,7 @@
 #   SPARC_DATA=/path/to/data scripts/training-length.sh run [FOLDER]     train by both; stop and start it at any time
 #   SPARC_DATA=/path/to/data scripts/training-length.sh table [FOLDER]   print what is there
 #
-# Each set is trained by the default recipe and by --recipe paper, with the same seeds, and measured once on its test
+# Each set is trained by the default recipe, with gradients, and by --recipe paper, with the same seeds, and measured once on its test
 # partition with the checkpoint of the best validation. FOLDER (runs/training-length) gets the runs and one JSON file of
 # each. SETS names the data sets, SEEDS the seeds, JOBS how many runs go on at the same time (one thread each), SPARC the
 # tool.
@@ -25,7 +25,7 @@ work() {
   xargs -P "${JOBS:-$(nproc)}" -L 1 sh -c '
     run=$1-$2-s$3
     [ -s "$run.json" ] && exit 0
-    "$SPARC" train "$1" --recipe "$2" --seed "$3" --threads 1 --out "$run" --resume-or-create --json --quiet \
+    "$SPARC" train "$1" --recipe "$2" --readout gradient --seed "$3" --threads 1 --out "$run" --resume-or-create --json --quiet \
       >"$run.part" || exit 255
     mv "$run.part" "$run.json"
   ' worker

@@ -947,6 +947,8 @@ static void test_columns(void **state) {
       {{.key = "preprocessing.channels", .text = "[\"a\",\"\"]"}, "columns.channel 1 is ''"},
       {{.key = "preprocessing.channels", .text = list}, "columns.channel 0 is 'xxx"},
       {{.key = "preprocessing.ignored", .text = "[]"}, "expected an array of strings"},
+      {{.key = "preprocessing.values", .text = "[\"a\",\"b\"]"}, "columns.values is 2, expected 0 where channels have"},
+      {{.key = "preprocessing.values", .text = "[]"}, "expected an array of strings"},
       {{.key = "preprocessing.time_column", .text = ""}, "columns.time 0 is ''"},
       {{.key = "preprocessing.label_column", .text = long_name}, "columns.label 0 is 'xxx"},
   };
@@ -963,7 +965,26 @@ static void test_columns(void **state) {
   assert_int_equal(sparc_trainer_save(trainer, &(sparc_preprocessing){.columns = &wrong}, NULL, 0, in_folder("c")),
                    SPARC_INVALID);
   expect_sentence("columns.channels is 1, expected 0 or 2");
+  /* values of a row that is a series, of two channels */
+  const char *const value[] = {"p", "q", "r", "s", "r"};
+  sparc_columns values = {.values = 4, .value = value, .label = "k"};
+  if (sparc_trainer_save(trainer, &(sparc_preprocessing){.columns = &values}, NULL, 0, in_folder("v")) != SPARC_OK)
+    fail_msg("%s", sparc_error());
+  values.values = 3;
+  assert_int_equal(sparc_trainer_save(trainer, &(sparc_preprocessing){.columns = &values}, NULL, 0, in_folder("c")),
+                   SPARC_INVALID);
+  expect_sentence("columns.values is 3, expected a multiple of 2");
+  values.values = 4;
+  values.value = value + 1;
+  assert_int_equal(sparc_trainer_save(trainer, &(sparc_preprocessing){.columns = &values}, NULL, 0, in_folder("c")),
+                   SPARC_INVALID);
+  expect_sentence("columns.value has a name twice");
   sparc_trainer_free(trainer);
+  sparc_model *rows = load("v", 1);
+  assert_int_equal(sparc_model_preprocessing(rows)->columns->values, 4);
+  for (int i = 0; i < 4; i++) assert_string_equal(sparc_model_preprocessing(rows)->columns->value[i], value[i]);
+  assert_int_equal(sparc_model_preprocessing(rows)->columns->channels, 0);
+  sparc_model_free(rows);
   sparc_model *model = load("a", 1);
   const sparc_columns *stored = sparc_model_preprocessing(model)->columns;
   assert_non_null(stored);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* layer.h: kinds of layers, and how a program adds its own (docs/adding-a-layer.md).
  *
- * A network is a stack of layers between embedding and heads (network.h). Two kinds come with the library:
+ * A network is a stack of layers between embedding and heads (network.h). Three kinds come with the library:
  *
  *   residual  layer norm, cell, readout, GELU, gated linear unit, added to its input
  *   cell      a cell and the features of its output
+ *   bank      one-pole filters of values and differences, with soft thresholds: modes=N, thresholds=N
  *
- * Both take cell=KIND, H=N and the options of that cell, residual also dropout=P, cell also features=NAME; what is not
+ * The first two take cell=KIND, H=N and the options of that cell, residual also dropout=P, cell also features=NAME; what is not
  * given is as the network's configuration says. A kind is a table: a layout that declares parameters and sizes for one
  * width of its input, and functions that prepare weights, run whole sequences forward and backward and take single
  * steps, in float and, where gradients are to be checked, in double. Functions allocate nothing; what they compute must

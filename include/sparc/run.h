@@ -29,13 +29,17 @@ extern "C" {
 /* What takes the place of what is not given. */
 typedef enum sparc_run_recipe {
   SPARC_RECIPE_PAPER, /* the paper's settings, to the letter */
-  SPARC_RECIPE_SMALL, /* as SIZED, with what helps on few examples of classes: see docs/small-sets.md */
+  SPARC_RECIPE_SMALL, /* few examples of classes: SPARC_READOUT_RIDGE where nothing is given of the network and its
+                         training (docs/accuracy.md), else as SIZED with noise on the values (docs/small-sets.md) */
   SPARC_RECIPE_AUTO,  /* PAPER for generated tasks, SMALL for data sets of classes with at most SPARC_SMALL_ROWS
                          examples to fit, else SIZED; the default */
   SPARC_RECIPE_SIZED  /* the paper's settings with a length that depends on the number of examples: SPARC_SIZED_EPOCHS,
                          within SPARC_SIZED_LEAST updates and the paper's 20000, validated twenty times; training stops
                          after SPARC_SIZED_PATIENCE validations that are no better. With updates or epochs given: PAPER */
 } sparc_run_recipe;
+/* of train.readout SPARC_READOUT_RIDGE: one layer of kind bank in the place of the network that settings describe */
+#define SPARC_BANK_MODES      256
+#define SPARC_BANK_THRESHOLDS 8
 enum { SPARC_SMALL_ROWS = 200, SPARC_SIZED_EPOCHS = 40, SPARC_SIZED_LEAST = 1000, SPARC_SIZED_PATIENCE = 8 };
 
 /* Everything may stay as sparc_run_defaults leaves it, except data: the paper's settings for data sets, or those of the

@@ -58,6 +58,8 @@ typedef struct sparc_train_config {
   double window;     /* most of the steps that is left out, the rest stretched to the old length */
   double average;    /* the weights that are evaluated and saved are a moving average with this decay; 0: the last */
 
+  int readout; /* a sparc_readout */
+
   int shards; /* a batch is divided into so many shards, whose gradients are summed in a fixed order, so that several
                * processes can compute them (docs/cluster.md); it must divide batch. 0 and 1: it is not divided */
 } sparc_train_config;
@@ -66,6 +68,14 @@ typedef enum sparc_class_weights {
   SPARC_CLASS_WEIGHTS_NONE = 0, /* every example counts alike */
   SPARC_CLASS_WEIGHTS_BALANCED  /* every class does: n examples in K classes, n_c of this one, count n / (K n_c) */
 } sparc_class_weights;
+
+/* How a network is trained. */
+typedef enum sparc_readout {
+  SPARC_READOUT_GRADIENT = 0, /* all parameters by gradients */
+  SPARC_READOUT_RIDGE /* the head alone, which is linear and of classes, in closed form: one update draws a filter
+                                 bank in front for the samples (layer kind bank) and fits the head by ridge regression;
+                                 its report has the leave-one-out loss and accuracy. At most 4096 samples. */
+} sparc_readout;
 
 /* The paper's settings: classification (20,000 updates, batch 32, rate 1.95e-3 from and to 1e-6, warm-up 2000,
  * recurrent rate 1/4, decay 0.05) and the generated tasks (constant rate 0.01, batch 64, clip 1). The network part is

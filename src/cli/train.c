@@ -71,7 +71,10 @@ static void announce_recipe(const train_command *t, const sparc_run_config *c, i
     if (parts[i].value > 0)
       used +=
           (size_t)snprintf(list + used, sizeof list - used, "%s%s %g", used ? ", " : "", parts[i].name, parts[i].value);
-  if (c->recipe == SPARC_RECIPE_SMALL)
+  if (c->train.readout == SPARC_READOUT_RIDGE)
+    progress_note(t->progress, "recipe    %s, for %d rows: ridge readout (--readout gradient to train all weights)",
+                  recipe_name(c->recipe), rows);
+  else if (c->recipe == SPARC_RECIPE_SMALL)
     progress_note(t->progress, "recipe    small, for %d rows: %s (--recipe paper for none)", rows,
                   used ? list : "nothing");
   else if (used)
@@ -82,6 +85,16 @@ static void announce_recipe(const train_command *t, const sparc_run_config *c, i
                   c->train.updates, rows, c->patience);
 }
 
+/* a score of few rows says little: folds measure with every row once */
+static void announce_validation(const train_command *t, const sparc_run_config *c, const sparc_run_data *d) {
+  enum { FEW = 20, FOLDS = 5 };
+  const int rows = d->fit.count + d->validation.count, scored = d->validation.count;
+  if (scored == 0 || scored >= FEW || d->test.count || c->read.folds > 0 || c->read.goal == SPARC_GOAL_FORECAST) return;
+  progress_note(t->progress,
+                "validate  %d row%s choose%s the checkpoint, which is few: --folds %d validates with all %d", scored,
+                scored > 1 ? "s" : "", scored > 1 ? "" : "s", rows < FOLDS ? rows : FOLDS, rows);
+}
+
 static void announce_start(const train_command *t, const sparc_run_config *c) {
   const sparc_run_result r = sparc_run_result_of(t->run);
   if (c->from && r.first == 0)
@@ -89,18 +102,27 @@ static void announce_start(const train_command *t, const sparc_run_config *c) {
                   r.new_head ? "with a new head: its classes or its head are others" : "with its head");
 }
 
+static void announce_network(const train_command *t, const sparc_run_config *c) {
+  const sparc_network_config *n = &c->train.network;
+  if (c->train.readout == SPARC_READOUT_RIDGE)
+    progress_note(t->progress, "network   %d filters with %d thresholds each, ridge readout: %zu parameters",
+                  SPARC_BANK_MODES, SPARC_BANK_THRESHOLDS, parameters(t->run));
+  else
+    progress_note(t->progress, "network   %s (%s), %d modes, %d layers: %zu parameters", n->cell, n->cell_options, n->H,
+                  n->layers, parameters(t->run));
+}
+
 static void announce(const train_command *t) {
   const sparc_run_data d = sparc_run_data_of(t->run);
   const sparc_run_config c = sparc_run_config_of(t->run);
-  const sparc_network_config *n = &c.train.network;
   const long first = sparc_run_result_of(t->run).first;
   progress_note(t->progress, "data      %s: %d to fit, %d to validate, %d to test; %d channels, up to %d steps", d.name,
                 d.fit.count, d.validation.count, d.test.count, d.fit.channels, d.fit.longest);
   if (d.remark[0]) progress_note(t->progress, "warning   %s", d.remark);
   if (d.differs[0]) progress_note(t->progress, "          not as in the paper: %s", d.differs);
-  progress_note(t->progress, "network   %s (%s), %d modes, %d layers: %zu parameters", n->cell, n->cell_options, n->H,
-                n->layers, parameters(t->run));
+  announce_network(t, &c);
   announce_recipe(t, &c, d.fit.count);
+  announce_validation(t, &c, &d);
   announce_start(t, &c);
   progress_note(t->progress, first ? "run       %s, continued after update %ld" : "run       %s", c.folder, first);
 }
@@ -250,7 +272,12 @@ static json_t *json_result(const sparc_run *run) {
       "best", json_score(run, &r.best), "final", json_score(run, &r.final), "test", json_test(run, &r.test),
       "updates_per_second", r.seconds > 0 ? json_real(updates_per_second(&r)) : json_null(), "model", json_text(model));
   const char *name;
+  const bool ridge = c.train.readout == SPARC_READOUT_RIDGE;
   if (object) json_object_set_new(object, "recipe", json_string(recipe_name(c.recipe)));
+  if (object) json_object_set_new(object, "readout", json_string(ridge ? "ridge" : "gradient"));
+  static const char *const of_cells[] = {"cell", "variant", "options"};
+  for (size_t i = 0; object && ridge && i < sizeof of_cells / sizeof *of_cells; i++)
+    json_object_set_new(object, of_cells[i], json_null());
   if (object && r.early) json_object_set_new(object, "early", json_true());
   if (object && r.expired) json_object_set_new(object, "expired", json_true());
   if (object && merit_of(run) == R2) json_object_set_new(object, "naive_mse", json_real(r.naive));

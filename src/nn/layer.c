@@ -3,6 +3,7 @@
 #include "nn/layer.h"
 
 #include "base/error.h"
+#include "nn/bank.h"
 #include "nn/cell_layer.h"
 
 #include <assert.h>
@@ -11,7 +12,7 @@
 
 /* ---- kinds ------------------------------------------------------------------------------------- */
 
-static const sparc_layer_kind *const kinds[] = {&layer_residual, &layer_cell, NULL};
+static const sparc_layer_kind *const kinds[] = {&layer_residual, &layer_cell, &layer_bank, NULL};
 
 const sparc_layer_kind *const *sparc_layer_kinds(void) { return kinds; }
 
@@ -26,7 +27,7 @@ static sparc_status find_kind(const sparc_network_config *network, const char *n
   if (!*out && name) *out = find_in(kinds, name);
   if (!name) return fail(SPARC_INVALID, "layer.kind is NULL, expected the name of a kind");
   if (!*out)
-    return fail(SPARC_INVALID, "layer.kind is '%.40s', expected residual, cell or a name in network.kinds", name);
+    return fail(SPARC_INVALID, "layer.kind is '%.40s', expected residual, cell, bank or a name in network.kinds", name);
   const sparc_layer_ops *ops = (*out)->ops;
   if (!(*out)->layout || !ops || !ops->forward || !ops->step)
     return fail(SPARC_INVALID, "layer kind %.40s has no layout, forward or step", name);

@@ -97,8 +97,11 @@ static sparc_status recall_defaults(sparc_run *run) {
   const sparc_status status = run_folder_read_config(&run->engine.folder, &then);
   if (status != SPARC_OK) return status;
   const char *recipe = json_string_value(json_object_get(then, "recipe"));
+  const char *readout = json_string_value(json_object_get(then, "readout"));
   const char *division = json_string_value(json_object_get(then, "division"));
   if (c->recipe < 0 || c->recipe == SPARC_RECIPE_AUTO) c->recipe = recipe_named(recipe);
+  if (c->train.readout < 0)
+    c->train.readout = readout && strcmp(readout, "ridge") == 0 ? SPARC_READOUT_RIDGE : SPARC_READOUT_GRADIENT;
   if (divides)
     c->read.division = division && strcmp(division, "sound") == 0 ? SPARC_DIVISION_SOUND : SPARC_DIVISION_PAPER;
   /* a length that was chosen by size, or cut to fit a time */
@@ -123,10 +126,10 @@ static sparc_status settle(sparc_run *run) {
     start_inherit(&run->start, usual_head(&run->data) != SPARC_HEAD_STEPS, &run->config);
   if (status == SPARC_OK) status = run_settle(&run->config, &run->data, run->options, &run->head);
   if (borrows && status == SPARC_OK) status = start_check(&run->start, &run->config.train.network);
+  if (borrows && status == SPARC_OK) status = start_check_columns(&run->start, &run->data.preprocessing);
   return status;
 }
 
-  if (borrows && status == SPARC_OK) status = start_check_columns(&run->start, &run->data.preprocessing);
 sparc_status sparc_run_create(const sparc_run_config *config, sparc_run **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
   *out = NULL;
@@ -345,6 +348,13 @@ static sparc_status move_end(sparc_run *run, const run_end *then) {
   return has_folder(run) ? engine_write_config(&run->engine) : SPARC_OK;
 }
 
+/* how the checkpoint was trained; of a network of given kinds, which follows from the readout, it has no cell */
+static sparc_train_config restored_config(const sparc_run *run) {
+  sparc_train_config train = *sparc_trainer_config_of(run->trainer);
+  if (train.readout == SPARC_READOUT_RIDGE) train.network = run->config.train.network;
+  return train;
+}
+
 static sparc_status restore(void *kind, long *done) {
   sparc_run *run = kind;
   const run_folder *folder = &run->engine.folder;
@@ -356,7 +366,10 @@ static sparc_status restore(void *kind, long *done) {
   status = read_extras(run);
   if (status == SPARC_OK)
     status = trainer_restore(folder->last, &run->data.fit, threads_of(run), run->engine.group, &run->trainer);
-  if (status == SPARC_OK) status = compare_config(run, sparc_trainer_config_of(run->trainer), &then);
+  if (status == SPARC_OK) {
+    const sparc_train_config restored = restored_config(run);
+    status = compare_config(run, &restored, &then);
+  }
   if (status != SPARC_OK) return run_folder_blame(folder, status);
   *done = sparc_trainer_updates_done(run->trainer);
   return move_end(run, &then);

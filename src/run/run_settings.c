@@ -128,6 +128,26 @@ int recipe_named(const char *name) {
 
 static bool is_given(double value) { return value >= 0; }
 
+static bool is_of_training(const char *group) {
+  return group &&
+         (strcmp(group, "Network:") == 0 || strcmp(group, "Training:") == 0 || strcmp(group, "Regularisation:") == 0);
+}
+
+/* whether a setting of the network or its training is given, which then is trained by gradients */
+static bool asks_for_gradients(const sparc_run_config *config) {
+  static const char *const silent[] = {"seed", "threads", "recipe", "readout"};
+  sparc_run_config c = *config;
+  const settings_form form = run_form(&c);
+  void *at;
+  const setting *s;
+  for (int i = 0; (s = settings_row(&form, i, &at)) != NULL; i++) {
+    bool counts = is_of_training(s->group);
+    for (size_t k = 0; k < sizeof silent / sizeof *silent; k++) counts = counts && strcmp(s->name, silent[k]) != 0;
+    if (counts && setting_is_set(s, at)) return true;
+  }
+  return false;
+}
+
 /* what the study of small sets came to (docs/small-sets.md): noise of a tenth of what a channel varies by */
 static const double small_jitter = 0.1;
 
@@ -142,7 +162,31 @@ static sparc_status settle_recipe(sparc_run_config *c, const run_data *d) {
   if (c->recipe == SPARC_RECIPE_SIZED && d->task) return fail(SPARC_INVALID, "recipe is sized, which is for data sets");
   if (c->recipe != SPARC_RECIPE_SMALL) return SPARC_OK;
   if (!has_classes(d)) return fail(SPARC_INVALID, "recipe is small, which is for classes of a data set");
-  if (!is_given(c->train.jitter)) c->train.jitter = small_jitter;
+  if (c->train.readout < 0 && d->fit.count <= SPARC_SMALL_ROWS && !asks_for_gradients(c))
+    c->train.readout = SPARC_READOUT_RIDGE;
+  if (!is_given(c->train.jitter) && c->train.readout != SPARC_READOUT_RIDGE) c->train.jitter = small_jitter;
+  return SPARC_OK;
+}
+
+/* one update fits a closed form; what is trained by gradients has no say in it */
+#define TEXT_OF(number)   #number
+#define OPTION_OF(number) TEXT_OF(number)
+static const sparc_layer_config bank_layer = {
+    "bank", "modes=" OPTION_OF(SPARC_BANK_MODES) ",thresholds=" OPTION_OF(SPARC_BANK_THRESHOLDS)};
+enum { BANK_BATCH = 8 }; /* features of every step of a batch are in memory */
+
+static sparc_status settle_readout(sparc_run_config *c, const run_data *d) {
+  sparc_network_config *n = &c->train.network;
+  if (c->train.readout != SPARC_READOUT_RIDGE) return SPARC_OK;
+  if (!has_classes(d)) return fail(SPARC_INVALID, "readout is ridge, which is for classes of a data set");
+  if (c->from) return fail(SPARC_INVALID, "readout is ridge, which draws its filters; it begins with no model");
+  if (c->train.updates > 1 || c->epochs > 0 || n->layers > 1 || (int)n->embedding > SPARC_EMBED_NONE)
+    return fail(SPARC_INVALID, "readout is ridge, which has one layer, no embedding and one update");
+  c->train.updates = 1;
+  if (c->train.batch < 1) c->train.batch = BANK_BATCH;
+  n->embedding = SPARC_EMBED_NONE;
+  n->layers = 1;
+  n->layer = &bank_layer;
   return SPARC_OK;
 }
 
@@ -236,6 +280,7 @@ sparc_status run_settle(sparc_run_config *c, const run_data *d, char options[CEL
   sparc_status status = settings_check(&form, false);
   if (status == SPARC_OK) status = check_run(c, d);
   if (status == SPARC_OK) status = settle_recipe(c, d);
+  if (status == SPARC_OK) status = settle_readout(c, d);
   settle_batch(&c->train, d->task);
   if (status == SPARC_OK) settle_length(c, d);
   if (status == SPARC_OK) status = settle_epochs(c, d);

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "nn/head.h"
 #include "nn/losses.h"
+#include "nn/network_run.h"
 
 #include <math.h>
 #include <string.h>
@@ -421,6 +422,18 @@ sparc_status batch_predict(batch *b, const float *prepared, const example_source
     sparc_status status = visit(b, prepared, s, first, &n);
     if (status != SPARC_OK) return status;
     deliver(b, s, n, outputs + first * row);
+  }
+  return SPARC_OK;
+}
+
+sparc_status batch_features(batch *b, const float *prepared, const example_source *s, float *features) {
+  const size_t F = b->network->features;
+  size_t n;
+  for (size_t first = 0; first < (size_t)s->samples->count; first += n) {
+    const sparc_status status = visit(b, prepared, s, first, &n);
+    if (status != SPARC_OK) return status;
+    const sparc_network_sequence sequence = batch_sequence(b, NULL);
+    memcpy(features + first * F, network_pooled(b->plan, &sequence, b->work), n * F * sizeof *features);
   }
   return SPARC_OK;
 }

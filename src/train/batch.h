@@ -82,4 +82,8 @@ size_t batch_right(const batch *b, size_t n);
 sparc_status batch_evaluate(batch *b, const float *prepared, const example_source *source, sparc_evaluation *out);
 sparc_status batch_predict(batch *b, const float *prepared, const example_source *source, float *outputs);
 
+/* batch_features goes through all samples likewise; features (count, features of the network) get what a head on one row
+ * of a sequence reads */
+sparc_status batch_features(batch *b, const float *prepared, const example_source *source, float *features);
+
 #endif

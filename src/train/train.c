@@ -23,6 +23,7 @@
 #include "sparc/random.h"
 #include "train/augment.h"
 #include "train/batch.h"
+#include "train/closed_form.h"
 #include "train/train_settings.h"
 
 #include <inttypes.h>
@@ -170,6 +171,8 @@ static sparc_status check_regularisation(const sparc_trainer *t, const sparc_sam
   if (numbers && c->class_weights) return fail(SPARC_INVALID, "class-weights are given, but the head learns numbers");
   if (numbers && c->smoothing > 0)
     return fail(SPARC_INVALID, "smoothing is %g, but the head learns numbers and no classes", c->smoothing);
+  if (c->readout == SPARC_READOUT_RIDGE && (t->shards > 1 || t->group))
+    return fail(SPARC_UNSUPPORTED, "readout is ridge, which is not divided into shards");
   if (steps && c->window > 0)
     return fail(SPARC_INVALID, "window is %g, but the head is on every step, and its targets are not stretched",
                 c->window);
@@ -213,6 +216,7 @@ static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc
     *status = check_examples(network, &source);
   }
   if (*status == SPARC_OK) *status = check_regularisation(t, samples);
+  if (*status == SPARC_OK && config->readout == SPARC_READOUT_RIDGE) *status = check_closed_form(network, samples);
   if (*status == SPARC_OK) *status = check_shards(t);
   if (*status == SPARC_OK)
     *status = batch_create(network, (size_t)(config->batch / t->shards), (size_t)samples->longest, config->threads,
@@ -476,7 +480,21 @@ sparc_status sparc_trainer_update(sparc_trainer *t, sparc_update_report *report)
   return t ? trainer_update(t, NULL, report) : fail(SPARC_INVALID, "trainer is NULL");
 }
 
+/* weights that the average would follow slowly are all there is of a closed form */
+static sparc_status fit_in_closed_form(sparc_trainer *t, sparc_update_report *report) {
+  sparc_update_report made = {.update = t->update + 1};
+  sparc_status status =
+      fit_closed_form(t->network, &t->samples, t->config.seed, t->batch, t->weights, t->prepared, &made);
+  if (status == SPARC_OK && t->average) memcpy(t->average, t->weights, t->params * sizeof *t->average);
+  if (status == SPARC_OK) status = prepare(t);
+  if (status != SPARC_OK) return status;
+  t->update++;
+  if (report) *report = made;
+  return SPARC_OK;
+}
+
 sparc_status trainer_update(sparc_trainer *t, bool *stop, sparc_update_report *report) {
+  if (t->config.readout == SPARC_READOUT_RIDGE) return fit_in_closed_form(t, report);
   sparc_update_report made = {.update = 0};
   sparc_status status = trainer_differentiate(t, stop, &made);
   if (status == SPARC_OK) status = trainer_apply(t, &made);

@@ -18,6 +18,9 @@ static const char *const inits[] = {"control", "classification", NULL};
 
 static const char *const class_weights[] = {"none", "balanced", NULL};
 
+/* in the order of sparc_readout */
+static const char *const readouts[] = {"gradient", "ridge", NULL};
+
 static const char network[] = "Network:", training[] = "Training:", regularisation[] = "Regularisation:";
 
 static const setting network_rows[] = {
@@ -317,6 +320,19 @@ static const setting training_rows[] = {
      .argument = "S",
      .help = "Divide every batch into S shards, which the ranks of an MPI job share; results depend on S, but not on "
              "the number of ranks (0: it is not divided)"},
+    {.name = "readout",
+     .key = "train.readout",
+     .later = true,
+     .type = SETTING_CHOICE,
+     .commands = COMMAND_TRAIN,
+     .offset = TRAINING(readout),
+     .choices = readouts,
+     .usual = {"gradient"},
+     .group = training,
+     .argument = "HOW",
+     .help =
+         "gradient: train all weights; ridge: draw a fixed bank of filters and fit the head in closed form (classes "
+         "with at most 200 rows: ridge, unless a network or training option is given)"},
     {.name = "cosine",
      .key = "train.cosine",
      .type = SETTING_INT,

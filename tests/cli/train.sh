@@ -180,7 +180,7 @@ expect 3 train single.tsv --out refused
 complains "has 1 class, expected at least 2"
 { cat waves_TRAIN.tsv && sed '1!d; s/^class 0/?/' waves_TRAIN.tsv; } >unlabelled.tsv
 expect 3 train unlabelled.tsv --out refused
-complains "has examples without a label"
+complains "has examples without a label, 1 of"
 [ ! -e refused ] || fail "a refused run has a folder"
 
 expect 2 train waves_TRAIN.tsv "${small[@]}" --updates 5 --out first

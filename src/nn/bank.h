@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* bank.h: a layer that is a bank of spectral filters, and how it is drawn for the data that it will see. */
+#ifndef SPARC_NN_BANK_H
+#define SPARC_NN_BANK_H
+
+#include "nn/layer.h"
+
+extern const sparc_layer_kind layer_bank;
+extern const sparc_layer_ops bank_ops_f32;
+extern const sparc_layer_ops_f64 bank_ops_f64;
+
+/* Offsets in the layer's params. Feature p M + m reads mode m. */
+typedef struct bank {
+  size_t C, M, P; /* channels, modes, thresholds of each */
+  size_t decay;   /* (M): nu, |lambda| = exp(-exp(nu)) */
+  size_t angle;   /* (M): theta, arg lambda */
+  size_t input;   /* (M, 2 C): weights of values and of differences */
+  size_t re, im;  /* (P, M): what a feature reads of its mode */
+  size_t bias;    /* (P, M) */
+} bank;
+
+static inline const bank *bank_of(const sparc_layer *layer) { return layer->own; }
+
+/* steps of a sequence that the layer will see; (length, channels) */
+typedef struct bank_signal {
+  const float *x;
+  int length;
+} bank_signal;
+
+/* bank_calibrate draws the layer's params: time constants from one step to a quarter of the longest signal, log-uniformly,
+ * at most one oscillation in a time constant, directions at random, and thresholds at random quantiles of what
+ * features have on the signals. */
+sparc_status bank_calibrate(const sparc_layer *layer, uint64_t seed, size_t signals, const bank_signal *signal,
+                            float *params);
+
+#endif

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# ridge.sh: `sparc train --readout ridge`: a head in closed form on a bank of filters, its files, and what it refuses.
+# shellcheck source=tests/cli/common.bash
+. "$(dirname "${BASH_SOURCE[0]}")/common.bash"
+unset SPARC_DATA
+
+cd "$scratch"
+# pulses that are wide or narrow, anywhere: the mean of the values says nothing
+pulses() { # COUNT SEED
+  awk -v n="$1" -v seed="$2" 'BEGIN {
+    srand(seed)
+    for (i = 0; i < n; i++) {
+      wide = i % 2; place = 5 + int(20 * rand())
+      for (t = 0; t < 40; t++) {
+        inside = t >= place && t < place + (wide ? 8 : 2)
+        printf "%.4f,", (inside ? (wide ? 1 : 4) : 0) + 0.1 * rand()
+      }
+      print wide ? "wide" : "narrow"
+    }}'
+}
+pulses 40 1 >pulses.csv
+pulses 60 2 >later.csv
+
+expect 0 train pulses.csv --readout ridge --out run --progress plain --threads 1
+complains "network   256 filters with 8 thresholds each, ridge readout"
+expect 0 eval run later.csv --json
+prints '"accuracy":1'
+grep -q '"readout": "ridge"' run/config.json || fail "config.json does not say how the head was fitted"
+
+expect 0 train pulses.csv --readout ridge --out json --json --quiet
+prints '"cell":null'
+prints '"readout":"ridge"'
+
+# the same bits on any number of threads, and a run that is over is resumed as it is
+expect 0 train pulses.csv --readout ridge --out three --quiet --threads 3
+cmp run/best.safetensors three/best.safetensors || fail "the model depends on the number of threads"
+cp run/last.safetensors before
+expect 0 train --resume --out run --quiet
+cmp before run/last.safetensors || fail "resuming a finished run changes it"
+
+# another seed is another bank
+expect 0 train pulses.csv --readout ridge --out seed --quiet --seed 1
+! cmp -s run/best.safetensors seed/best.safetensors || fail "the seed has no effect"
+
+# it is what few rows get, unless something is said of the network or its training
+expect 0 train pulses.csv --out chosen --threads 1 --progress plain
+complains "recipe    small, for 36 rows: ridge readout"
+cmp run/best.safetensors chosen/best.safetensors || fail "few rows get another readout"
+expect 0 train --resume --out chosen --quiet
+for given in "--recipe paper --updates 2" "--cell lru --updates 2" "--readout gradient --updates 2 --jitter 0.1"; do
+  # shellcheck disable=SC2086 # words
+  expect 0 train pulses.csv $given --out given --force --quiet
+  ! grep -q '"readout": "ridge"' given/config.json || fail "$given does not train by gradients"
+done
+
+# gradients are as they were
+expect 0 train pulses.csv --readout gradient --updates 3 --layers 1 --width 4 --budget 4 --out gradient --quiet
+expect 0 train pulses.csv --updates 3 --layers 1 --width 4 --budget 4 --out default --quiet
+cmp gradient/best.safetensors default/best.safetensors || fail "gradients are not the default"
+
+expect 2 train tracking --readout ridge --out none
+complains "readout is ridge, which is for classes of a data set"
+expect 2 train pulses.csv --readout ridge --updates 5 --out none
+complains "readout is ridge, which has one layer, no embedding and one update"
+expect 2 train pulses.csv --readout ridge --from gradient --out none
+complains "readout is ridge, which draws its filters; it begins with no model"
+[ ! -e none ] || fail "a refused run leaves a folder"
