@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # test-python.sh BUILD [PACKAGE...]: builds the wheel in BUILD/wheels, installs it with NumPy, pandas and each PACKAGE that
-# can be had (default: torch, scikit-learn, aeon, river, gymnasium, sb3-contrib) into an environment of its own, and runs the tests of the Python package and its tool there,
-# with a PATH that has no compiler and without the libraries that the wheel brings.
+# can be had (default: torch, scikit-learn, aeon, river, gymnasium, sb3-contrib, mypy) into an environment of its own, and
+# runs the tests of the package and its tool there, with a PATH that has no compiler and without the libraries that the
+# wheel brings.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
-[ $# -gt 0 ] || set -- torch scikit-learn aeon river gymnasium sb3-contrib
+[ $# -gt 0 ] || set -- torch scikit-learn aeon river gymnasium sb3-contrib mypy
 tree=$PWD
 
 if ! python3 -m venv --help >/dev/null 2>&1; then

@@ -8,6 +8,7 @@ import ctypes
 import ctypes.util
 import operator
 import os
+import signal
 import sys
 import threading
 import weakref
@@ -81,7 +82,8 @@ class sparc_forecast_score(Structure):
 
 class sparc_columns(Structure):
     _fields_ = [("channels", c_int), ("channel", POINTER(c_char_p)), ("ignored", c_int), ("ignore", POINTER(c_char_p)),
-                ("label", c_char_p), ("id", c_char_p), ("time", c_char_p), ("steps", c_int)]
+                ("label", c_char_p), ("id", c_char_p), ("time", c_char_p), ("steps", c_int), ("values", c_int),
+                ("value", POINTER(c_char_p))]
 
 
 class sparc_preprocessing(Structure):
@@ -151,7 +153,7 @@ class sparc_train_config(Structure):
                 ("recurrent_rate", c_double), ("decay", c_double), ("clip", c_double), ("threads", c_int),
                 ("class_weights", c_int), ("smoothing", c_double), ("jitter", c_double), ("scaling", c_double),
                 ("window", c_double), ("average", c_double),
-                ("shards", c_int)]
+                ("readout", c_int), ("shards", c_int)]
 
 
 class sparc_update_report(Structure):
@@ -312,7 +314,6 @@ _CALLS = {
     "sparc_model_step": (None, [_P, _P, _P, _P]),
     "sparc_model_predict": (None, [_P, POINTER(sparc_samples), _P]),
     "sparc_dataset_parse": (None, [c_char_p, c_size_t, c_char_p, POINTER(sparc_read_options), _P]),
-    "sparc_samples_of_dataset": (sparc_samples, [_P]),
     "sparc_learner_defaults": (sparc_learner_config, []),
     "sparc_learner_create": (None, [POINTER(sparc_learner_config), _P]),
     "sparc_learner_restore": (None, [c_char_p, _P]),
@@ -331,14 +332,10 @@ _CALLS = {
     "sparc_learner_network": (_P, [_P]),
     "sparc_learner_params": (_P, [_P]),
     "sparc_step_streams": (None, [_P, _P, c_int, _P, _P, _P, _P, _P, c_int]),
-    "sparc_rtrl_batch_work_size": (c_size_t, [_P, c_int]),
-    "sparc_rtrl_batch_gradient": (None, [_P, _P, c_int, _P, _P, _P, _P, _P, _P, _P, c_int]),
     "sparc_dataset_read": (None, [c_char_p, POINTER(sparc_read_options), _P]),
     "sparc_dataset_name": (c_char_p, [_P]),
     "sparc_dataset_count": (c_int, [_P]),
     "sparc_dataset_channels": (c_int, [_P]),
-    "sparc_dataset_shortest": (c_int, [_P]),
-    "sparc_dataset_longest": (c_int, [_P]),
     "sparc_dataset_missing": (c_size_t, [_P]),
     "sparc_dataset_length": (c_int, [_P, c_int]),
     "sparc_dataset_series": (_P, [_P, c_int]),
@@ -370,9 +367,7 @@ _CALLS = {
     "sparc_run_open": (None, [c_char_p, c_int, _P]),
     "sparc_run_execute": (None, [_P, RUN_FN, _P]),
     "sparc_run_result_of": (sparc_run_result, [_P]),
-    "sparc_run_config_of": (sparc_run_config, [_P]),
     "sparc_env_names": (POINTER(c_char_p), []),
-    "sparc_env_find": (None, [c_char_p, POINTER(POINTER(sparc_env_kind))]),
     "sparc_env_refuse": (c_int, [c_char_p, c_char_p]),
     "sparc_envs_create": (None, [POINTER(sparc_envs_config), _P]),
     "sparc_envs_shape": (sparc_env_shape, [_P]),
@@ -402,7 +397,6 @@ _VOIDS = {
     "sparc_data_split_free": [POINTER(sparc_data_split)],
     "sparc_envs_save": [_P, _P],
     "sparc_random_init": [POINTER(sparc_random), c_uint64, c_char_p, c_char_p],
-    "sparc_random_seek": [POINTER(sparc_random), c_uint64],
 }
 # the same in float and, with _f64, in double
 _TWINS = {
@@ -499,6 +493,9 @@ class Guarded:
             raise AttributeError(f"{name} of a {type(self).__name__} cannot be changed")
         object.__setattr__(self, name, value)
 
+    def __reduce__(self):
+        raise TypeError(f"a {type(self).__name__} cannot be pickled or copied")
+
     def __delattr__(self, name):
         if name in self._fixed:
             raise AttributeError(f"{name} of a {type(self).__name__} cannot be deleted")
@@ -523,22 +520,77 @@ if hasattr(os, "register_at_fork"):
                         after_in_child=Guarded._after_fork)
 
 
+class Interrupt:
+    """Within it, the first Ctrl-C sets `asked`, and the second one interrupts at once. An exception that a signal raises in a
+    callback of the library would be lost before the callback could catch it."""
+
+    def __enter__(self):
+        self.asked, self._before = False, None
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.getsignal(signal.SIGINT)
+            if callable(self._before):
+                signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def _ask(self, number, frame):
+        if self.asked:
+            return self._before(number, frame)
+        self.asked = True
+
+    def __exit__(self, *exception):
+        if callable(self._before):
+            signal.signal(signal.SIGINT, self._before)
+
+
 def text(value):
     """Text, or None, for a `const char *`."""
     return None if value is None else os.fsencode(value)
 
 
-def integer(value, name):
-    """A number that a C int holds; ctypes would cut off what does not fit."""
-    value = operator.index(value)
-    if not -2**31 <= value < 2**31:
-        raise ValueError(f"{name} is {value}, expected a number of 32 bits")
+def integer(value, name, low=-2**31, high=2**31 - 1):
+    """A whole number that a C int, or another range, holds; ctypes would cut off what does not fit."""
+    try:
+        value = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}, expected a whole number") from None
+    if not low <= value <= high:
+        raise ValueError(f"{name} is {value}, expected {low} to {high}")
     return value
+
+
+_RANGES = {kind: (-2**(8 * ctypes.sizeof(kind) - 1), 2**(8 * ctypes.sizeof(kind) - 1) - 1) for kind in (c_int, c_long)}
+_RANGES.update({kind: (0, 2**(8 * ctypes.sizeof(kind)) - 1) for kind in (c_size_t, c_uint64)})
+
+
+def assign(structure, member, value, name):
+    """Sets a member of a structure; name: what the caller calls it. Texts and paths are kept by the structure."""
+    kind = dict(structure._fields_)[member]
+    if kind is c_char_p:
+        if not isinstance(value, (str, bytes, os.PathLike)):
+            raise TypeError(f"{name} is {value!r}, expected a text")
+        value = text(value)
+    elif kind in _RANGES:
+        value = integer(value, name, *_RANGES[kind])
+    elif kind is c_double:
+        try:
+            value = float(value)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} is {value!r}, expected a number") from None
+    setattr(structure, member, value)
 
 
 def address(array):
     """Where an array or None begins."""
     return None if array is None else array.ctypes.data
+
+
+def numbers(values, dtype, name):
+    """values as an aligned, contiguous array of this type, copied if need be. What NumPy would drop silently is refused."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, expected a plain one: filled() makes it")
+    if np.iscomplexobj(values):
+        raise TypeError(f"{name} is complex, expected real numbers")
+    return np.require(values, dtype, ["C", "A"])
 
 
 def array(values, dtype, shape, name, written=False):
@@ -548,7 +600,7 @@ def array(values, dtype, shape, name, written=False):
     if values is None and not written:
         return None
     if not written:
-        values = np.require(values, dtype, ["C", "A"])
+        values = numbers(values, dtype, name)
     elif not isinstance(values, np.ndarray) or values.dtype != dtype:
         found = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
         raise TypeError(f"{name} is {found}, expected a NumPy array of {dtype}")

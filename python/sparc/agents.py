@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 import tempfile
-import threading
 import warnings
 from pathlib import Path
 from typing import Any, Callable, Optional
 
 import numpy as np
 
-from ._library import (Error, Guarded, Handle, address, array, integer, library, sparc_metadata,
-                       sparc_ppo_config, sparc_ppo_report, sparc_random, text)
-from .environments import Environments, External, Shape, environment_names
+from ._library import (Error, Guarded, Handle, Interrupt, address, array, assign, library, sparc_metadata, sparc_ppo_config,
+                       sparc_ppo_report, sparc_random, text)
+from .environments import Environments, External, Shape, environment_names, similar_names
 
 __all__ = ["Agent", "PPO"]
 
@@ -47,9 +45,7 @@ def _set(config, name, value):
         if value not in _CHOICES[name]:
             raise ValueError(f"{name} is {value!r}, expected one of {', '.join(_CHOICES[name])}")
         value = _CHOICES[name].index(value)
-    elif isinstance(value, (str, os.PathLike)):
-        value = text(value)
-    setattr(config, _RENAMED.get(name, name), value)
+    assign(config, _RENAMED.get(name, name), value, name)
 
 
 def _report(c) -> dict[str, float]:
@@ -67,25 +63,23 @@ def _report(c) -> dict[str, float]:
     return row
 
 
-class _Interrupt:
-    """Within it, the first Ctrl-C asks to stop after the rollout under way, the second one interrupts at once."""
+def _is_native(env):
+    """Whether this is a name of the library's own environments, or a path to a plugin."""
+    if not isinstance(env, (str, os.PathLike)):
+        return False
+    name = os.fspath(env)
+    return name in environment_names() or (os.sep in name and not name.startswith("sparc/"))
 
-    def __enter__(self):
-        self.asked, self._before = False, None
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.getsignal(signal.SIGINT)
-            if callable(self._before):
-                signal.signal(signal.SIGINT, self._ask)
-        return self
 
-    def _ask(self, number, frame):
-        if self.asked:
-            return self._before(number, frame)
-        self.asked = True
-
-    def __exit__(self, *exception):
-        if callable(self._before):
-            signal.signal(signal.SIGINT, self._before)
+def _gymnasium(env):
+    """What makes environments of Gymnasium."""
+    try:
+        from .gymnasium import defaults, vector_of
+    except ImportError as missing:
+        found = repr(env) if isinstance(env, str) else f"a {type(env).__name__}"
+        raise Error("invalid", f"env is {found}: {similar_names(env)}, and those of Gymnasium need a package that cannot be "
+                    f"imported ({missing})") from None
+    return defaults, vector_of
 
 
 class PPO(Guarded):
@@ -117,9 +111,8 @@ class PPO(Guarded):
         self._fix(history=[])
         self._broken = False
         external, name = None, env
-        if not isinstance(env, (str, os.PathLike)) or (env not in environment_names() and os.sep not in str(env)) or (
-                str(env).startswith("sparc/")):
-            from .gymnasium import defaults, vector_of
+        if not _is_native(env):
+            defaults, vector_of = _gymnasium(env)
             streams = settings.get("streams")
             if _restore is not None:
                 streams = _restore[1]
@@ -195,7 +188,7 @@ class PPO(Guarded):
         pandas.DataFrame(ppo.history) has one row per rollout. Ctrl-C stops after the rollout under way and raises
         KeyboardInterrupt; the run can then be saved, or trained on."""
         last = self.steps + steps
-        with _Interrupt() as interrupt:
+        with Interrupt() as interrupt:
             while self.steps < last and not interrupt.asked:
                 row = self._iterate()
                 if callback is not None and callback(self, row) is False:
@@ -313,7 +306,7 @@ class Agent(Guarded):
         if isinstance(env, str) and env in environment_names():
             vector = _Native(Environments(env, min(episodes, 16), seed=seed))
         else:
-            from .gymnasium import vector_of
+            _, vector_of = _gymnasium(env)
             vector, _ = vector_of(env, None if isinstance(env, str) or callable(env) else 1, seed)
         encoded, state = vector.reset(), self.state(vector.n)
         starts, running, returns = np.ones(vector.n), np.zeros(vector.n), []

@@ -8,12 +8,17 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._library import (Guarded, Handle, address, aligned, array, integer, library, sparc_cell_config,
+from ._library import (Guarded, Handle, address, aligned, array, integer, library, numbers, sparc_cell_config,
                        sparc_plan_config, sparc_sequence, sparc_sequence_gradient, text)
+
+__all__ = ["Block", "Cell", "Gradient", "Run", "Sizes", "Stream", "Streams", "kinds"]
 
 Sizes = namedtuple("Sizes", "params prepared state output tape trace")
 Block = namedtuple("Block", "name shape offset size")
 Gradient = namedtuple("Gradient", "params x state0")
+Sizes.__doc__ = "How many numbers a cell has of each kind, for one stream."
+Block.__doc__ = "A named part of a flat array of parameters."
+Gradient.__doc__ = "Gradients of the parameters, the inputs and the first state."
 
 _STYLES = {"control": 0, "classification": 1}
 _PLANS = 32  # shapes that a cell remembers
@@ -119,7 +124,7 @@ class Run(Guarded):
 
     def __init__(self, cell, prepared, x, mask, state0, threads, chunk):
         super().__init__()
-        x = np.asarray(x)
+        x = numbers(x, prepared.dtype, "x")
         if x.ndim != 3:
             raise ValueError(f"x has {x.ndim} dimensions, expected streams, steps and inputs")
         B, T, _ = x.shape
@@ -234,6 +239,11 @@ class Streams(Guarded):
         self._stepped = False
         self.update(params)
 
+    def __reduce__(self):
+        with self._lock:
+            return _streams_of, (self.cell, self.n, self.threads, self._prepared, self.states, self.traces, self._tapes,
+                                 self._stepped)
+
     def update(self, params: np.ndarray) -> None:
         """Takes other parameters from the next step on; states and sensitivities stay as they are."""
         with self._lock:
@@ -275,6 +285,17 @@ class Streams(Guarded):
                 library.sparc_rtrl_gradient(self.cell._handle, address(self._prepared), address(self.traces[i]),
                                             address(self._tapes[i]), address(dy[i]), address(dparams), address(dx[i]))
         return dparams, dx
+
+
+def _streams_of(cell, n, threads, prepared, states, traces, tapes, stepped):
+    """Streams as they were pickled."""
+    streams = Streams(cell, np.zeros(cell.sizes.params, np.float32), n, traces is not None, threads)
+    streams._prepared = array(prepared, np.float32, (cell.sizes.prepared,), "prepared")
+    for own, values in ((streams.states, states), (streams.traces, traces), (streams._tapes, tapes)):
+        if own is not None:
+            own[:] = values
+    streams._stepped = bool(stepped)
+    return streams
 
 
 def _stream_of(cell, prepared, sensitivities, state, trace, tape):

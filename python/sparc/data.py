@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import io
+import operator
 from typing import Any, Optional, Sequence
 
 import numpy as np
 
-from ._library import (Guarded, Handle, address, array, library, sparc_data_options, sparc_data_split,
-                       sparc_read_options, text)
+from ._library import (Guarded, Handle, address, array, assign, integer, library, numbers, sparc_data_options,
+                       sparc_data_split, sparc_read_options, text)
 
 __all__ = ["Dataset", "load_split"]
 
@@ -23,7 +24,7 @@ _CHOICES = {
     "goal": ["classify", "regress", "forecast"],
 }
 _OPTIONS = sorted({name for name, _ in sparc_read_options._fields_} -
-                  {"labels_data", "labels_size", "classes", "class_count"})
+                  {"labels_data", "labels_size", "classes", "class_count", "like"})
 
 
 def read_options(settings: dict, options: Optional[sparc_read_options] = None) -> sparc_read_options:
@@ -38,13 +39,13 @@ def read_options(settings: dict, options: Optional[sparc_read_options] = None) -
             if value not in _CHOICES[name]:
                 raise ValueError(f"{name} is {value!r}, expected one of {', '.join(_CHOICES[name])}")
             value = _CHOICES[name].index(value)
-        setattr(options, name, text(value) if not isinstance(value, (int, float)) else value)
+        assign(options, name, value, name)
     return options
 
 
 def sequences(x: Any) -> list[np.ndarray]:
     """x[N, T, C], [N, T] of one channel, or a list of [T, C] or [T], as a list of float32 [T, C] with one C."""
-    rows = [np.asarray(row, np.float32) for row in x]
+    rows = [numbers(row, np.float32, "x") for row in x]
     rows = [row[:, None] if row.ndim == 1 else row for row in rows]
     if not rows or any(row.ndim != 2 or 0 in row.shape for row in rows):
         raise ValueError("x has no sequences, or empty ones, expected [N, T], [N, T, C], or a list of [T] or [T, C]")
@@ -127,6 +128,9 @@ class Dataset(Guarded):
                    goal: str = "classify", name: str = "frame") -> "Dataset":
         """A pandas frame. Long format, one step a row: `id` tells the sequences apart and `time` orders their steps.
         Without them one sequence a row, whose values are the other columns. label: the column of labels; None: none."""
+        for column in (id, time, label):
+            if column is not None and column not in frame.columns:
+                raise ValueError(f"the frame has no column {column!r}, expected one of {', '.join(map(str, frame.columns))}")
         values = [column for column in frame.columns if column not in (id, time, label)]
         if id is None and time is None:
             y = None if label is None else frame[label].tolist()
@@ -141,11 +145,31 @@ class Dataset(Guarded):
             y = [group[label].iloc[0] for group in groups]
         return cls.from_arrays([group[values].to_numpy(np.float32) for group in groups], y, goal, name)
 
+    def content(self) -> tuple[list[np.ndarray], Any, str]:
+        """The sequences, their labels (names of classes, or numbers; None: none) and the goal: what from_arrays() takes."""
+        rows = [self[i] for i in range(len(self))]
+        targets = self.targets
+        if targets is not None:
+            if library.sparc_dataset_target_steps(self._handle):
+                raise TypeError(f"{self!r} has targets for every step: keep the series, and the horizon of the forecasts")
+            numbers = np.stack(targets)
+            return rows, numbers[:, 0] if numbers.shape[1] == 1 else numbers, "regress"
+        labels = self.labels
+        if len(labels) and labels.min() < 0:
+            return rows, None, "classify"
+        return rows, [self.classes[k] for k in labels], "classify"
+
+    def __reduce__(self):
+        return _dataset_of, (*self.content(), self.name, self.classes)
+
     def __len__(self) -> int:
         return self.count
 
-    def __getitem__(self, i: int) -> np.ndarray:
-        """The values [T, C] of one sequence."""
+    def __getitem__(self, i: Any) -> Any:
+        """The values [T, C] of one sequence, or the data set of a slice."""
+        if isinstance(i, slice):
+            return self.subset(range(*i.indices(len(self))))
+        i = operator.index(i)
         if not -len(self) <= i < len(self):
             raise IndexError(f"there is no sequence {i}, expected 0 to {len(self) - 1}")
         i %= len(self)
@@ -195,6 +219,12 @@ class Dataset(Guarded):
             library.sparc_dataset_fill_missing(self._handle)
         return self
 
+    def forecast(self, horizon: int) -> "Dataset":
+        """Makes the targets of every step what each channel changes by within `horizon` steps, in place."""
+        with self._lock:
+            library.sparc_dataset_forecast(self._handle, integer(horizon, "horizon"))
+        return self
+
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation of each channel."""
         mean, deviation = np.empty(self.channels), np.empty(self.channels)
@@ -211,6 +241,16 @@ class Dataset(Guarded):
 
     def __repr__(self) -> str:
         return f"<Dataset {self.name!r}: {len(self)} sequences, {self.channels} channels, {len(self.classes)} classes>"
+
+
+def _dataset_of(rows, y, goal, name, classes):
+    """A data set as it was pickled; classes keep their numbers, also those of no sequence."""
+    data, ending = packed(rows, y, goal)
+    options = read_options({"goal": goal, "unlabelled": int(y is None)})
+    names = (ctypes.c_char_p * len(classes))(*(each.encode() for each in classes))
+    if classes:
+        options.classes, options.class_count = names, len(classes)
+    return Dataset._parse(data, name + ending, options)
 
 
 def load_split(name: str, root: Any = None, official: bool = False, **options: Any) -> dict[str, Optional[Dataset]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import difflib
 from collections import namedtuple
 from typing import Any, Optional
 
@@ -30,6 +31,12 @@ def environment_names() -> list[str]:
     while names[len(found)]:
         found.append(names[len(found)].decode())
     return found
+
+
+def similar_names(name: Any) -> str:
+    """What to say of a name that is no built-in environment."""
+    near = difflib.get_close_matches(name, environment_names(), 1) if isinstance(name, str) else []
+    return f"did you mean {near[0]!r} of this library" if near else "sparc.environment_names() lists those of this library"
 
 
 class Environments(Guarded):

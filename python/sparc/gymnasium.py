@@ -21,7 +21,7 @@ import numpy as np
 from gymnasium import spaces as gym_spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from .environments import Environments, Shape, environment_names
+from .environments import Environments, Shape, environment_names, similar_names
 
 __all__ = ["Spaces", "SparcEnv", "SparcVectorEnv", "environment_id", "register"]
 
@@ -65,7 +65,10 @@ class Spaces:
         """One observation as float32[observation]."""
         if not self.plain:
             observation = gym_spaces.flatten(self.observation, observation)
-        return np.asarray(observation, np.float32).reshape(self.shape.observation)
+        flat = np.asarray(observation, np.float32)
+        if flat.size != self.shape.observation:
+            raise ValueError(f"an observation has the shape {flat.shape}, but the space is {self.observation}")
+        return flat.reshape(self.shape.observation)
 
     def encode(self, observation: Any) -> tuple[np.ndarray, bool]:
         """One observation, or a batch of them, as float32[n, observation]; whether it was one."""
@@ -78,7 +81,7 @@ class Spaces:
         if self.shape.choices:
             return self.action.start + int(action[0])
         action = self._centre + self._half * action.reshape(self.action.shape)
-        return np.clip(action, self._low, self._high).astype(self.action.dtype)
+        return np.asarray(np.clip(action, self._low, self._high), self.action.dtype)
 
     def decode(self, actions: np.ndarray, single: bool) -> np.ndarray:
         """float32[n, action] as the environment takes them."""
@@ -163,6 +166,14 @@ class _Vector:
         return self._flatten(observations), rewards, starts
 
 
+def _make(name):
+    """The environment of a name; one that Gymnasium does not know may be a mistyped one of the library."""
+    try:
+        return gymnasium.make(name)
+    except gymnasium.error.UnregisteredEnv as error:
+        raise type(error)(f"{error} ({similar_names(name)})") from None
+
+
 def vector_of(env: Any, streams: Optional[int], seed: Optional[int]):
     """Environments with the calls of environments.External, and the name of the task."""
     if isinstance(env, VectorEnv):
@@ -170,7 +181,7 @@ def vector_of(env: Any, streams: Optional[int], seed: Optional[int]):
             raise ValueError(f"streams is {streams}, but the vector environment has {env.num_envs}")
         return _Vector(env, seed), _name(env)
     if isinstance(env, str):
-        env = functools.partial(gymnasium.make, env)
+        env = functools.partial(_make, env)
     if callable(env) and not isinstance(env, gymnasium.Env):
         made = [env() for _ in range(streams or STREAMS)]
     elif isinstance(env, (list, tuple)):
@@ -225,6 +236,7 @@ class SparcEnv(gymnasium.Env):
         self.observation_space, self.action_space = _space(self._envs.shape)
 
     def reset(self, *, seed: Optional[int] = None, options: Optional[dict] = None):
+        """Starts an episode; a seed starts the environment anew."""
         super().reset(seed=seed)
         if seed is not None:
             self._envs = Environments(self.name, 1, self.options, seed)
@@ -233,6 +245,7 @@ class SparcEnv(gymnasium.Env):
         return observation.copy(), {}
 
     def step(self, action: Any):
+        """Takes an action."""
         if self._next is not None:
             raise gymnasium.error.ResetNeeded("the episode has ended: call reset() before step()")
         made = self._envs.step(np.asarray(action, np.float32).reshape(1, -1))
@@ -264,6 +277,7 @@ class SparcVectorEnv(VectorEnv):
         self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
 
     def reset(self, *, seed: Any = None, options: Optional[dict] = None):
+        """Starts an episode everywhere; a seed starts the environments anew."""
         super().reset(seed=seed if seed is None or np.isscalar(seed) else seed[0])
         if seed is not None:
             first = int(seed if np.isscalar(seed) else seed[0])
@@ -272,6 +286,7 @@ class SparcVectorEnv(VectorEnv):
         return self._last.copy(), {}
 
     def step(self, actions: Any):
+        """Takes an action in every environment."""
         made = self._envs.step(np.asarray(actions, np.float32).reshape(self.num_envs, -1))
         terminated = made.starts != 0
         info: dict[str, Any] = {}

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections import namedtuple
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-from ._library import (Error, Guarded, Handle, address, array, integer, library, sparc_arrays, sparc_evaluation, text)
+from ._library import (Error, Guarded, Handle, address, array, integer, library, numbers, sparc_arrays, sparc_evaluation,
+                       text)
+from .data import Dataset
 from .networks import Network, Preprocessing, config_of
 
 __all__ = ["Evaluation", "Model"]
 
-Evaluation = namedtuple("Evaluation", [name for name, _ in sparc_evaluation._fields_])
-Evaluation.__doc__ = """How good a model is on examples: mean loss, accuracy of classes, nmse, mse and r2 of numbers."""
+
+class Evaluation(NamedTuple):
+    """How good a model is on examples: mean loss, accuracy of classes, nmse, mse and r2 of numbers."""
+
+    examples: int
+    loss: float
+    accuracy: float
+    nmse: float
+    mse: float
+    r2: float
 
 
 def _read(path):
@@ -54,15 +63,17 @@ class Arrays:
 
 def rows_of(x: Any, channels: int) -> list[np.ndarray]:
     """x[N, T, channels], [N, T] of one channel, or a list of [T, channels] or [T], as a list of float32 [T, channels]."""
+    if isinstance(x, Dataset):
+        x = [x[i] for i in range(len(x))]
     if isinstance(x, np.ndarray) and x.dtype != object:
         if x.ndim == 2:
             x = x[:, :, None]
         if x.ndim != 3 or x.shape[2] != channels or 0 in x.shape:
             raise ValueError(f"x has the shape {x.shape}, expected sequences, steps and {channels} inputs")
-        return list(np.require(x, np.float32, ["C", "A"]))
+        return list(numbers(x, np.float32, "x"))
     rows = []
     for i, row in enumerate(x):
-        row = np.require(row, np.float32, ["C", "A"])
+        row = numbers(row, np.float32, f"sequence {i}")
         row = row[:, None] if row.ndim == 1 and channels == 1 else row
         if row.ndim != 2 or row.shape[1] != channels or 0 in row.shape:
             raise ValueError(f"sequence {i} has the shape {row.shape}, expected steps and {channels} inputs")
@@ -125,8 +136,9 @@ class Model(Guarded):
                              numbers(known.target_deviation, known.targets))
 
     def predict(self, x: Any) -> np.ndarray:
-        """Predictions for x[N, T, inputs], [N, T] of one channel, or a list of sequences of different lengths: [N, outputs],
-        or [N, T, outputs] of a model of every step, with T the greatest length and zeros behind shorter sequences."""
+        """Predictions for x[N, T, inputs], [N, T] of one channel, a list of sequences of different lengths, or a Dataset:
+        [N, outputs], or [N, T, outputs] of a model of every step, with T the greatest length and zeros behind shorter
+        sequences."""
         arrays = Arrays(x, self.inputs)
         n = len(arrays.rows)
         shape = (n, int(arrays.lengths.max()), self.outputs) if self._every_step else (n, self.outputs)
@@ -135,8 +147,13 @@ class Model(Guarded):
             library.sparc_model_predict(self._handle, ctypes.byref(arrays.samples), address(y))
         return y
 
-    def evaluate(self, x: Any, y: Any) -> Evaluation:
-        """Compares predictions for x with labels (names or numbers of `labels`), or with numbers."""
+    def evaluate(self, x: Any, y: Any = None) -> Evaluation:
+        """Compares predictions for x with labels (names of `labels`), or with numbers; a Dataset has its own."""
+        if isinstance(x, Dataset):
+            x, own, _ = x.content()
+            y = own if y is None else y
+        if y is None:
+            raise ValueError("y is missing: what should have been predicted")
         if self.labels:
             names = {name: i for i, name in enumerate(self.labels)}
             unknown = sorted({str(label) for label in y} - set(names))

@@ -15,14 +15,15 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
-from ._library import (Error, Guarded, Handle, address, aligned, array, integer, library, sparc_dropout, sparc_head_config,
-                       sparc_metadata, sparc_network_config, sparc_network_gradient, sparc_network_sequence,
-                       sparc_preprocessing, text)
+from ._library import (Error, Guarded, Handle, address, aligned, array, integer, library, numbers, sparc_dropout,
+                       sparc_head_config, sparc_metadata, sparc_network_config, sparc_network_gradient,
+                       sparc_network_sequence, sparc_preprocessing, text)
 from .cells import Block, Gradient
 
 __all__ = ["Network", "Preprocessing"]
 
 NetworkSizes = namedtuple("NetworkSizes", "params prepared state outputs tape trace trace_exact")
+NetworkSizes.__doc__ = "How many numbers a network has of each kind, for one stream."
 Preprocessing = namedtuple("Preprocessing", "mean deviation labels target_mean target_deviation",
                            defaults=(None, None, None, None, None))
 Preprocessing.__doc__ = """What a model file has besides weights: raw inputs become (x - mean) / deviation, labels name the
@@ -192,7 +193,7 @@ class NetworkRun(Guarded):
 
     def __init__(self, network, prepared, x, mask, state0, lengths, dropout, threads):
         super().__init__()
-        x = np.asarray(x)
+        x = numbers(x, prepared.dtype, "x")
         if x.ndim != 3:
             raise ValueError(f"x has {x.ndim} dimensions, expected streams, steps and inputs")
         B, T, _ = x.shape

@@ -7,8 +7,8 @@
         model.learn_one(x, y)
 
 predict_one(x) and the learn_one(x, y) behind it are one step of the stream, as in river's progressive validation: the
-network takes x once. Features are those of the first x, in its order; a missing one is NaN. Learners are recurrent, so
-the order of samples counts.
+network takes x once. Features are those of the first x, sorted by their names; a missing one is NaN, and others are
+ignored. Learners are recurrent, so the order of samples counts.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import math
 from typing import Any, Hashable, Optional
 
 import numpy as np
-from river import base
+from river import base, time_series
 
 from .learners import Learner
 
@@ -35,7 +35,7 @@ class _Online:
 
     def _vector(self, x: dict) -> np.ndarray:
         if not self._features:
-            self._features = list(x)
+            self._features = sorted(x, key=str)
             if not self._features:
                 raise ValueError("x has no features, expected at least one")
         return np.array([x.get(name, math.nan) for name in self._features], np.float32)
@@ -64,9 +64,11 @@ class SparcOnlineRegressor(_Online, base.Regressor):
         return self._make(goal="numbers", outputs=1)
 
     def predict_one(self, x: dict) -> float:
+        """The number for x; the network takes x now."""
         return float(self._step(x)[0])
 
     def learn_one(self, x: dict, y: float) -> "SparcOnlineRegressor":
+        """Learns that y belongs to x."""
         self._step(x)
         self._learner.learn([y])
         self._last = None
@@ -90,15 +92,18 @@ class SparcOnlineClassifier(_Online, base.Classifier):
         return self._make(goal="classes", outputs=self.classes)
 
     def predict_proba_one(self, x: dict) -> dict:
-        p = self._step(x)[:len(self._labels)]
-        total = float(p.sum())
-        return {label: float(value) / total for label, value in zip(self._labels, p)} if self._labels else {}
+        """The probability of each class so far; the network takes x now."""
+        p = self._step(x)[:len(self._labels)].astype(np.float64)
+        total = p.sum()
+        return {label: float(value / total) for label, value in zip(self._labels, p)} if self._labels else {}
 
     def predict_one(self, x: dict) -> Any:
+        """The most probable class for x; None before the first one."""
         p = self.predict_proba_one(x)
         return max(p, key=p.get) if p else None
 
     def learn_one(self, x: dict, y: Any) -> "SparcOnlineClassifier":
+        """Learns that x is of class y."""
         self._step(x)
         if y not in self._labels:
             if len(self._labels) == self.classes:
@@ -109,7 +114,7 @@ class SparcOnlineClassifier(_Online, base.Classifier):
         return self
 
 
-class SparcOnlineForecaster(_Online):
+class SparcOnlineForecaster(_Online, time_series.base.Forecaster):
     """Forecasts a series up to `horizon` steps ahead, by the mixture of `sparc learn`. learn_one(y) takes the next value,
     forecast(horizon) gives the values behind it, as river's time series models do."""
 
@@ -124,12 +129,14 @@ class SparcOnlineForecaster(_Online):
         return self._make(goal="forecast", horizons=list(range(1, self.horizon + 1)))
 
     def learn_one(self, y: float, x: Optional[dict] = None) -> "SparcOnlineForecaster":
+        """Learns from the next value of the series; x is ignored."""
         if self._learner is None:
             self._learner = self._first_learner()
         self._output = self._learner.step([y])
         return self
 
     def forecast(self, horizon: int, xs: Optional[list] = None) -> list[float]:
+        """The next `horizon` values; zeros before the first one. xs are ignored."""
         if self._output is None:
             return [0.0] * horizon
         if horizon > self.horizon:

@@ -17,10 +17,10 @@ import weakref
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from ._library import (RUN_FN, Guarded, Handle, integer, library, sparc_run_config,
+from ._library import (RUN_FN, Guarded, Handle, Interrupt, assign, integer, library, sparc_run_config,
                        sparc_train_config, text)
 from .data import _OPTIONS as _READ
-from .data import packed, read_options
+from .data import Dataset, packed, read_options
 from .models import Model
 
 __all__ = ["Run", "frame", "grid"]
@@ -30,6 +30,7 @@ _CHOICES = {
     "recipe": ["paper", "small", "auto", "sized"],
     "head": ["mean", "last"],
     "class_weights": ["none", "balanced"],
+    "readout": ["gradient", "ridge"],
     "embedding": ["none", "linear", "tanh", "symbols"],
 }
 _RENAMED = {"modes": "H", "from_": "from"}
@@ -54,14 +55,37 @@ def _apply(config, settings):
             if value not in _CHOICES[name]:
                 raise ValueError(f"{name} is {value!r}, expected one of {', '.join(_CHOICES[name])}")
             value = _CHOICES[name].index(value)
-        setattr(target, _RENAMED.get(name, name), text(value) if isinstance(value, (str, os.PathLike)) else value)
+        assign(target, _RENAMED.get(name, name), value, name)
+
+
+def _written(folder, content, ending, force):
+    """The file beside the folder that has these bytes. That of a run that exists is kept: resuming needs it as it was."""
+    path = folder.with_name(folder.name + ending)
+    if (folder / "config.json").exists() and not force:
+        if not path.exists() or path.read_bytes() != content:
+            raise ValueError(f"{os.fspath(folder)!r} holds a run of other data: Run.open continues it, force=True replaces "
+                             "it")
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def _content(arrays, goal):
+    """(x, y), or (x,) of a forecast, as the bytes of a file, and the ending of its name."""
+    x, y = (*arrays, None)[:2] if len(arrays) in (1, 2) else (None, None)
+    if x is None:
+        raise ValueError(f"data has {len(arrays)} entries, expected arrays (x, y)")
+    if y is None and goal != "forecast":
+        raise ValueError("data has no labels: expected arrays (x, y), or goal='forecast'")
+    return packed(x, y, goal)
 
 
 class Run(Guarded):
     """A training run.
 
-    data     a generated task, a named data set, a file, or arrays: (x, y) with x[N, T, C] or a list of [T, C]. Arrays are
-             written beside the folder, as FOLDER.npz or FOLDER.ts, so that the run can be resumed
+    data     a generated task, a named data set, a file, a Dataset, or arrays: (x, y) with x[N, T, C] or a list of [T, C].
+             Arrays are written beside the folder, as FOLDER.npz or FOLDER.ts, so that the run can be resumed
     folder   where config.json, metrics and checkpoints go; None: a temporary folder, which goes with the run
 
     Settings are those of `sparc train` by the names of sparc_run_config, sparc_train_config, sparc_network_config and
@@ -78,11 +102,14 @@ class Run(Guarded):
             folder = Path(temporary) / "run"
         folder = Path(folder)
         if _handle is None:
-            if isinstance(data, tuple):
-                content, ending = packed(*data, goal=settings.get("goal", "classify"))
-                data = folder.with_name(folder.name + ending)
-                data.parent.mkdir(parents=True, exist_ok=True)
-                data.write_bytes(content)
+            if isinstance(data, Dataset):
+                *data, goal = data.content()
+                settings = settings if goal == "classify" else {"goal": goal, **settings}
+            if isinstance(data, (tuple, list)):
+                content, ending = _content(data, settings.get("goal") or "classify")
+                data = _written(folder, content, ending, bool(settings.get("force")))
+            if not isinstance(data, (str, os.PathLike)):
+                raise TypeError(f"data is {type(data).__name__}, expected a name, a path, arrays (x, y) or a sparc.Dataset")
             config = library.sparc_run_defaults()
             config.data, config.folder = text(data), text(folder)
             _apply(config, dict(settings))
@@ -105,13 +132,13 @@ class Run(Guarded):
 
         def called(user, event):
             try:
-                return int(callback is not None and callback(_event(event[0])) is False)
+                return int(interrupt.asked or (callback is not None and callback(_event(event[0])) is False))
             except BaseException as raised:
                 failure.append(raised)
                 return 1
 
         function = RUN_FN(called)
-        with self._lock:
+        with self._lock, Interrupt() as interrupt:
             try:
                 library.sparc_run_execute(self._handle, function, None)
             except BaseException:
@@ -119,6 +146,8 @@ class Run(Guarded):
                     raise
         if failure:
             raise failure[0]
+        if interrupt.asked and not self.result["finished"]:
+            raise KeyboardInterrupt
         return self
 
     @property
@@ -126,6 +155,12 @@ class Run(Guarded):
         """How the run stands: finished, done (updates), best and final scores, and test where there is such a part."""
         with self._lock:
             return _dictionary(library.sparc_run_result_of(self._handle))
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings of config.json, which `sparc train --config` takes; {} before the run has begun."""
+        path = self.folder / "config.json"
+        return json.loads(path.read_text()) if path.exists() else {}
 
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl; frame(run.metrics()) is a pandas frame."""

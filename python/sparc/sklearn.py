@@ -17,11 +17,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (_check_feature_names, check_array, check_consistent_length, check_is_fitted,
                                       column_or_1d)
 
 from .__main__ import run_tool
+from ._library import Error
 from .models import Model
 
 __all__ = ["SparcClassifier", "SparcForecaster", "SparcRegressor"]
@@ -90,7 +92,10 @@ def _write(rows, targets, folder):
 
 def _run(arguments):
     """`sparc train`, and the JSON object that it prints."""
-    return json.loads(run_tool(["train", "--json", "--quiet", *arguments]).splitlines()[-1])
+    try:
+        return json.loads(run_tool(["train", "--json", "--quiet", *arguments]).splitlines()[-1])
+    except Error as error:  # options of the tool are parameters here
+        raise Error(error.status, str(error).removeprefix("--")) from None
 
 
 class _Estimator(BaseEstimator):
@@ -172,6 +177,8 @@ def _targets(y, rows):
     if y is None:
         raise ValueError("this estimator requires y to be passed, but the target y is None")
     y = column_or_1d(y, warn=True)
+    if y.dtype == object and any(label is None or label != label for label in y):
+        raise ValueError("y contains NaN or None, expected a label for each sequence")
     check_consistent_length(rows, y)
     return y
 
@@ -225,12 +232,29 @@ class SparcForecaster(_Estimator):
         self.horizon = horizon
         self.context = context
 
+    def _table(self, series):
+        """The series as [T, C]; columns of a pandas frame are found by the names that they had in fit."""
+        if hasattr(series, "columns") and hasattr(self, "feature_names_in_"):
+            absent = [name for name in self.feature_names_in_ if name not in series.columns]
+            if absent:
+                raise ValueError(f"the series has no column {absent[0]!r}, which it had in fit")
+            series = series[list(self.feature_names_in_)]
+        values = np.asarray(series, np.float64)
+        table = values[:, None] if values.ndim == 1 else values
+        if table.ndim != 2 or 0 in table.shape:
+            raise ValueError(f"the series has the shape {values.shape}, expected [T] or [T, C], none of them 0")
+        if not np.isfinite(table).all():
+            raise ValueError("the series contains NaN or infinity")
+        return table
+
     def fit(self, series: Any, y: Any = None) -> "SparcForecaster":
-        series = np.asarray(series, np.float64)
-        table = series[:, None] if series.ndim == 1 else series
-        if table.ndim != 2 or len(table) < self.horizon + 2 or not np.isfinite(table).all():
-            raise ValueError(f"the series has the shape {series.shape}, expected finite [T] or [T, C] with T above "
-                             f"{self.horizon + 1}")
+        """Trains on one series."""
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        table = self._table(series)
+        if len(table) < self.horizon + 2:
+            raise ValueError(f"the series has {len(table)} steps, expected at least {self.horizon + 2} for horizon "
+                             f"{self.horizon}")
+        _check_feature_names(self, series, reset=True)
         more = ["--task=forecast", f"--horizon={self.horizon}", "--time=time"]
         if self.context is not None:
             more.append(f"--context={self.context}")
@@ -245,7 +269,24 @@ class SparcForecaster(_Estimator):
         self._model = Model("checkpoint_", threads=self.threads or 0, _data=self.checkpoint_)
         return self
 
+    def _forecasts(self, table):
+        """The forecasts [T, C] that the model makes along a series."""
+        model = self._loaded()
+        if table.shape[1] != self.n_channels_in_:
+            raise ValueError(f"the series has {table.shape[1]} channels, expected {self.n_channels_in_} as in fit")
+        return model.predict(table[None].astype(np.float32))[0]
+
     def predict(self, series: Any) -> Any:
-        series = np.asarray(series, np.float64)
-        y = self._outputs([series if series.ndim == 1 else series.T])[0]
-        return y[0] if series.ndim == 1 else y
+        """The value, or the value of each channel, `horizon` steps behind the end of a series."""
+        check_is_fitted(self, "checkpoint_")
+        y = self._forecasts(self._table(series))[-1].astype(np.float64)
+        return y[0] if np.ndim(series) == 1 else y
+
+    def score(self, series: Any, y: Any = None) -> float:
+        """R2 of the forecasts along a series, each made of the values up to its step; the mean over channels."""
+        check_is_fitted(self, "checkpoint_")
+        table = self._table(series)
+        if len(table) < self.horizon + 2:
+            raise ValueError(f"the series has {len(table)} steps, expected at least {self.horizon + 2} for horizon "
+                             f"{self.horizon}")
+        return float(r2_score(table[self.horizon:], self._forecasts(table)[:-self.horizon]))

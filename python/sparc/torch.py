@@ -125,6 +125,16 @@ def _no_vmap(name):
     torch.library.register_vmap(name, vmap)
 
 
+def _no_transforms():
+    """torch.func.jvp would take an operator without a formula for a constant; grad would say what its author should do."""
+    if torch.compiler.is_compiling():
+        return
+    transform, kinds = torch._C._functorch.peek_interpreter_stack(), torch._C._functorch.TransformType
+    if transform is not None and transform.key() in (kinds.Grad, kinds.Jvp):
+        raise RuntimeError("modules of sparc.torch do not support the transforms of torch.func (grad, vjp, jvp, ...): use "
+                           "backward() or torch.autograd.grad")
+
+
 # ---- a cell ----
 
 
@@ -305,12 +315,16 @@ class _Module(torch.nn.Module):
             values = torch.from_numpy(params[block.offset:block.offset + block.size].copy()).reshape(block.shape)
             module.register_parameter(leaf, torch.nn.Parameter(values))
 
+    def _named(self, name) -> Tensor:
+        """A parameter, or the tensor that torch.func.functional_call has put in its place."""
+        return functools.reduce(getattr, name.split("."), self)
+
     def flat(self) -> Tensor:
         """All parameters as one tensor, in the order of the library."""
-        return torch.cat([self.get_parameter(name).reshape(-1) for name in self._names])
+        return torch.cat([self._named(name).reshape(-1) for name in self._names])
 
     def _cast(self, name, tensor):
-        dtype = self.get_parameter(self._names[0]).dtype
+        dtype = self._named(self._names[0]).dtype
         if dtype not in _SUFFIX:
             raise TypeError(f"parameters are {dtype}, expected float32 or float64")
         if tensor is None or tensor.dtype == dtype:
@@ -320,9 +334,17 @@ class _Module(torch.nn.Module):
         return tensor.to(dtype)
 
     def _arguments(self, x, state, mask):
-        for name, tensor in (("x", x), ("state", state), ("mask", mask), ("parameters", self.get_parameter(self._names[0]))):
-            if tensor is not None and tensor.device.type not in ("cpu", "meta"):
-                raise RuntimeError(f"{name} is on {tensor.device}, expected cpu")
+        _no_transforms()
+        device = self._named(self._names[0]).device
+        if device.type not in ("cpu", "meta"):
+            raise RuntimeError(f"parameters are on {device}, expected cpu")
+        for name, tensor in (("x", x), ("state", state), ("mask", mask)):
+            if tensor is None:
+                continue
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"{name} is {type(tensor).__name__}, expected a torch.Tensor")
+            if tensor.device != device:
+                raise RuntimeError(f"{name} is on {tensor.device}, expected {device} as the parameters")
         return self._cast("x", x), self._cast("state", state), self._cast("mask", mask)
 
 
@@ -349,12 +371,14 @@ class Layer(_Module):
         return _cell(self.description)
 
     def forward(self, x: Tensor, state: Optional[Tensor] = None, mask: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
+        """Runs x[B, T, inputs]; gives y[B, T, outputs] and the state behind the last step."""
         x, state, mask = self._arguments(x, state, mask)
         _checked(x, self.inputs, state=(state, (x.shape[0], self.state_size)), mask=(mask, tuple(x.shape[:2])))
         y, last, _ = torch.ops.sparc.sequence(self.flat(), x, mask, state, self.description, self.threads, self.chunk)
         return y, last
 
     def extra_repr(self) -> str:
+        """What print(layer) shows."""
         return f"{self.kind!r}, inputs={self.inputs}, modes={self.modes}, options={self.options!r}"
 
 
@@ -383,10 +407,13 @@ class Network(_Module):
 
     def forward(self, x: Tensor, state: Optional[Tensor] = None, mask: Optional[Tensor] = None,
                 lengths: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
+        """Runs x[B, T, inputs]; gives the outputs of the head and the state behind the last step."""
         x, state, mask = self._arguments(x, state, mask)
         B, T = x.shape[0], x.shape[1]
         _checked(x, self.inputs, state=(state, (B, self.state_size)), mask=(mask, (B, T)), lengths=(lengths, (B,)))
         if lengths is not None:
+            if lengths.is_floating_point():
+                raise TypeError(f"lengths are {lengths.dtype}, expected whole numbers")
             lengths = lengths.to(torch.int32)
         drop = None
         if self.training and self.dropout > 0:
@@ -420,4 +447,5 @@ class Network(_Module):
         return module
 
     def extra_repr(self) -> str:
+        """What print(network) shows."""
         return ", ".join(f"{name}={value!r}" for name, value in json.loads(self.config).items() if value is not None)

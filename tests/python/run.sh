@@ -3,11 +3,7 @@
 # run.sh TREE LIBRARY: the tests of the Python package against a shared library, by the first interpreter that has NumPy;
 # exit code 77 where there is none.
 set -euo pipefail
-for python in "${PYTHON:-python3}" python3 /usr/bin/python3; do
-  "$python" -c 'import numpy' 2>/dev/null && break
-  python=
-done
-if [ -z "$python" ]; then
+if ! python=$("$1/tests/python/interpreter.sh"); then
   echo "no Python with NumPy: skipped"
   exit 77
 fi

@@ -83,7 +83,23 @@ class Native(unittest.TestCase):
             sparc.PPO("repeat-previous", colour=1)
 
     @unittest.skipUnless(hasattr(signal, "pthread_kill"), "this system has no signals for threads")
+    def test_settings_are_checked(self):
+        for settings, kind, sentence in (({"rollout": 2**32 + 64}, ValueError, "rollout is 4294967360, expected"),
+                                         ({"seed": -1}, ValueError, "seed is -1, expected 0 to"),
+                                         ({"modes": 8.5}, TypeError, "modes is 8.5, expected a whole number"),
+                                         ({"discount": "x"}, TypeError, "discount is 'x', expected a number"),
+                                         ({"cell": 3}, TypeError, "cell is 3, expected a text"),
+                                         ({"colour": 3}, TypeError, "no setting 'colour'")):
+            with self.assertRaisesRegex(kind, sentence):
+                sparc.PPO("repeat-previous", **{**SMALL, **settings})
+        with self.assertRaisesRegex(Exception, "did you mean 'repeat-previous'"):
+            sparc.PPO("repeat-previus")
+        with self.assertRaisesRegex(TypeError, "a PPO cannot be pickled"):
+            pickle.dumps(sparc.PPO("repeat-previous", **SMALL))
+
     def test_interrupts(self):
+        # a test that runs in the background inherits an ignored signal
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
         ppo = sparc.PPO("repeat-previous", **SMALL)
         main = threading.main_thread().ident
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The examples of docs/python.md run, one after the other, in one folder and one namespace; and so do python/examples."""
+"""The examples of docs/python.md run, one after the other, in one folder and one namespace; and so do python/examples.
+Public names have docstrings and types."""
+import importlib
+import inspect
 import os
 import re
 import subprocess
@@ -47,6 +50,41 @@ class Pages(unittest.TestCase):
             finally:
                 os.chdir(before)
         self.assertGreaterEqual(run, 4)
+
+
+class Names(unittest.TestCase):
+    """What a reader of help() and a type checker see."""
+
+    MODULES = ("sparc", "sparc.agents", "sparc.cells", "sparc.data", "sparc.environments", "sparc.learners", "sparc.models",
+               "sparc.networks", "sparc.runs", *PACKAGES)
+
+    def undocumented(self, module):
+        """Public names of a module, and of its classes, without a docstring."""
+        self.assertTrue(module.__doc__)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if not (inspect.isclass(value) or inspect.isfunction(value)):
+                continue
+            if not value.__doc__:
+                yield f"{module.__name__}.{name}"
+            for member, own in vars(value).items() if inspect.isclass(value) else ():
+                function = own.fget if isinstance(own, property) else getattr(own, "__func__", own)
+                if inspect.isfunction(function) and not member.startswith("_") and not function.__doc__:
+                    yield f"{module.__name__}.{name}.{member}"
+
+    def test_docstrings(self):
+        for name in self.MODULES:
+            if find_spec(PACKAGES.get(name, "numpy")):
+                self.assertEqual(list(self.undocumented(importlib.import_module(name))), [])
+
+    @unittest.skipIf(find_spec("mypy") is None, "there is no mypy")
+    def test_types(self):
+        package = Path(importlib.import_module("sparc").__file__).parents[1]
+        with tempfile.TemporaryDirectory() as folder:
+            run = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--cache-dir", folder,
+                                  str(TREE / "tests" / "python" / "typed_program.py")], capture_output=True, text=True,
+                                 env={**os.environ, "MYPYPATH": "" if package.name == "site-packages" else str(package)})
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
 
 
 class Programs(unittest.TestCase):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import sparc
+from sparc.__main__ import run_tool
 
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 
@@ -117,6 +118,62 @@ class Learners(unittest.TestCase):
             learner.learn(1)
         with self.assertRaisesRegex(sparc.Error, "channel 0 of the input is inf"):
             learner.step(np.inf)
+        for settings, kind, sentence in (({"modes": 2**32 + 8}, ValueError, "modes is 4294967304, expected"),
+                                         ({"modes": "8"}, TypeError, "modes is '8', expected a whole number"),
+                                         ({"rate": "fast"}, TypeError, "rate is 'fast', expected a number")):
+            with self.assertRaisesRegex(kind, sentence):
+                sparc.Learner(inputs=2, outputs=1, **settings)
+
+    def test_scores_and_periods(self):
+        learner = sparc.Learner(inputs=1, goal="forecast", horizons=[1, 4])
+        rng = np.random.default_rng(1)
+        for t in range(400):
+            learner.step(np.sin(2 * np.pi * t / 12) + 0.01 * rng.standard_normal())
+        scores = learner.scores
+        self.assertEqual(list(scores), [1, 4])
+        self.assertEqual(scores[4].channels, 1)
+        self.assertLess(scores[4].loss, scores[4].persistence)
+        self.assertIn(12, learner.periods())
+        with self.assertRaises(sparc.Error):
+            learner.periods(1)
+        with tempfile.TemporaryDirectory() as folder:
+            learner.save(Path(folder) / "learner.safetensors")
+            np.testing.assert_array_equal(sparc.Model(Path(folder) / "learner.safetensors").params, learner.params)
+
+    def test_the_tool_continues(self):
+        """`sparc learn --resume` and Learner.restore continue each other's files bit-exactly."""
+        rng = np.random.default_rng(2)
+        x, y = rng.standard_normal((60, 2)).astype(np.float32), rng.integers(0, 2, 60)
+        settings = {"forecast": {}, "numbers": {"outputs": 1}, "classes": {"outputs": 2}}
+        for goal, more in settings.items():
+            learner = sparc.Learner(inputs=2, goal=goal, modes=8, **more)
+
+            def feed(rows):
+                for t in rows:
+                    learner.step(x[t])
+                    if goal != "forecast":
+                        learner.learn(y[t])
+
+            with self.subTest(goal), tempfile.TemporaryDirectory() as folder:
+                path, lines = Path(folder) / "learner.safetensors", Path(folder) / "lines.csv"
+                feed(range(30))
+                learner.save(path, labels=["no", "yes"] if goal == "classes" else None)
+                target = {"forecast": "", "numbers": ",{}", "classes": ",{}"}[goal]
+                label = (lambda t: ["no", "yes"][y[t]]) if goal == "classes" else (lambda t: y[t])
+                lines.write_text("".join(f"{float(x[t, 0])!r},{float(x[t, 1])!r}{target.format(label(t))}\n"
+                                         for t in range(30, 60)))
+                run_tool(["learn", "--resume", "--model", str(path), str(lines)])
+                feed(range(30, 60))
+                again = sparc.Learner.restore(path)
+                self.assertEqual(again.report.steps, 60)
+                np.testing.assert_array_equal(again.params, learner.params)
+                before = path.read_bytes()
+                again.save(path)  # names of classes and columns stay
+                self.assertEqual(path.read_bytes(), before)
+
+    def test_modes(self):
+        one, two = (sparc.Learner(inputs=2, outputs=1, **{name: 8}) for name in ("modes", "H"))
+        np.testing.assert_array_equal(one.step([1, 2]), two.step([1, 2]))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import numpy as np
 import sparc
 
 try:
-    from river import evaluate, metrics
+    from river import evaluate, metrics, time_series
 
     from sparc.river import SparcOnlineClassifier, SparcOnlineForecaster, SparcOnlineRegressor
 except ImportError as error:
@@ -53,6 +53,10 @@ class Batches(unittest.TestCase):
             plain.gradient(dy)
         with self.assertRaisesRegex(ValueError, "there was no step yet"):
             sparc.Streams(cell, params, 4, sensitivities=True).gradient(dy)
+        other = pickle.loads(pickle.dumps(exact))
+        for one, two in ((exact.gradient(dy), other.gradient(dy)), ([exact.step(x[3])], [other.step(x[3])])):
+            for a, b in zip(one, two):
+                np.testing.assert_array_equal(a, b)
 
 
 @unittest.skipIf(evaluate is None, missing)
@@ -92,6 +96,24 @@ class Online(unittest.TestCase):
         np.testing.assert_allclose(model.forecast(3), np.sin(0.3 * np.arange(300, 303)), atol=0.1)
         with self.assertRaisesRegex(ValueError, "made for 3"):
             model.forecast(4)
+        self.assertIsInstance(model, time_series.base.Forecaster)
+
+    def test_features_that_change(self):
+        model = SparcOnlineRegressor(modes=8)
+        for t in range(20):
+            model.learn_one({"a": np.sin(t), "b": 1.0} if t % 3 else {"c": 3.0, "b": 1.0}, np.sin(t))
+        other = copy.deepcopy(model)
+        self.assertEqual(model.predict_one({"a": 0.1, "b": 2.0}), other.predict_one({"b": 2.0, "a": 0.1, "d": "new"}))
+        with self.assertRaisesRegex(ValueError, "x has no features"):
+            SparcOnlineRegressor().predict_one({})
+
+    def test_rivers_own_checks(self):
+        from river import checks
+        for model in (SparcOnlineRegressor(modes=8), SparcOnlineClassifier(modes=8)):
+            for check in checks.yield_checks(model):
+                name = getattr(check, "__name__", None) or check.func.__name__
+                with self.subTest(f"{type(model).__name__} {name}"):
+                    check(model.clone())
 
 
 if __name__ == "__main__":

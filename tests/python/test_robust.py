@@ -67,6 +67,15 @@ class Arrays(unittest.TestCase):
                      x.tolist()):
             np.testing.assert_array_equal(cell.forward(params, same).y, want)
 
+    def test_numbers_that_would_be_dropped(self):
+        cell = sparc.Cell("sparc", 3, 8)
+        params, x = cell.init(), np.ones((1, 4, 3))
+        for values, sentence in ((x + 1j, "x is complex"), (np.ma.array(x, mask=x > 0), "x is a masked array")):
+            with self.assertRaisesRegex(TypeError, sentence):
+                cell.forward(params, values)
+            with self.assertRaisesRegex(TypeError, sentence):
+                sparc.Dataset.from_arrays(values)
+
     def test_a_replaced_state_or_trace(self):
         cell = sparc.Cell("sparc", 3, 8)
         stream, x = cell.stream(cell.init(), sensitivities=True), np.zeros(3)
@@ -97,7 +106,7 @@ class Arrays(unittest.TestCase):
                 setattr(thing, name, 1)
             with self.assertRaisesRegex(AttributeError, "cannot be deleted"):
                 delattr(thing, name)
-        with self.assertRaisesRegex(ValueError, "inputs is 4294967299, expected a number of 32 bits"):
+        with self.assertRaisesRegex(ValueError, "inputs is 4294967299, expected -2147483648 to 2147483647"):
             sparc.Cell("sparc", 2**32 + 3, 8)
 
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Data sets, networks, training runs, grids."""
+import pickle
+import signal
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -62,6 +65,13 @@ class Data(unittest.TestCase):
         self.assertEqual(data.fill_missing().missing, 0)
         self.assertTrue(np.isfinite(data[2]).all())
 
+    def test_forecasts(self):
+        x = np.cumsum(np.random.default_rng(1).standard_normal((2, 20, 2)), axis=1).astype(np.float32)
+        targets = sparc.Dataset.from_arrays(x).forecast(3).targets
+        np.testing.assert_allclose(targets[1][:17], x[1, 3:20] - x[1, :17], atol=1e-6)
+        with self.assertRaisesRegex(TypeError, "targets for every step"):
+            pickle.dumps(sparc.Dataset.from_arrays(x).forecast(3))
+
     def test_refusals(self):
         rows, y = waves(4)
         with self.assertRaisesRegex(ValueError, "y has 3 entries, expected 4"):
@@ -72,6 +82,22 @@ class Data(unittest.TestCase):
             sparc.Dataset.read("x.csv", colour=1)
         with self.assertRaises(sparc.Error):
             sparc.Dataset.read("/nowhere/x.csv")
+        with self.assertRaisesRegex(ValueError, "max_rows is 9223372036854775808, expected"):
+            sparc.Dataset.read("/nowhere/x.csv", max_rows=2**63)
+        with self.assertRaisesRegex(IndexError, "there is no sequence 4"):
+            sparc.Dataset.from_arrays(rows, y)[4]
+
+    def test_slices_and_pickles(self):
+        for lengths in ((30, 31), (10, 40)):
+            rows, y = waves(12, lengths)
+            data = sparc.Dataset.from_arrays(rows, np.array(["slow", "fast"])[y], name="waves")
+            part = pickle.loads(pickle.dumps(data[::2]))  # of one class, which keeps its number
+            self.assertEqual((part.classes, list(part.labels), len(part)), (["fast", "slow"], [1] * 6, 6))
+            for i in range(6):
+                np.testing.assert_array_equal(part[i], data[2 * i])
+        numbers = sparc.Dataset.from_arrays(rows, 0.5 * y, goal="regress")
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(numbers)).targets, numbers.targets)
+        self.assertEqual(pickle.loads(pickle.dumps(sparc.Dataset.from_arrays(rows))).classes, [])
 
     @unittest.skipUnless(pandas, "there is no pandas")
     def test_frames(self):
@@ -87,6 +113,8 @@ class Data(unittest.TestCase):
         data = sparc.Dataset.from_frame(wide, label="y")
         np.testing.assert_array_equal(data.labels, [0, 1, 0])
         np.testing.assert_array_equal(data[1][:, 0], [4, 5, 6, 7])
+        with self.assertRaisesRegex(ValueError, "the frame has no column 'z', expected one of 0, 1, 2, 3, y"):
+            sparc.Dataset.from_frame(wide, label="z")
 
     def test_files_and_splits(self):
         rows, y = waves(40)
@@ -130,6 +158,59 @@ class Runs(unittest.TestCase):
             again = sparc.Run.open(Path(folder) / "b" / "run", threads=2).execute()
             self.assertEqual(again.result["finished"], 1)
             self.assertEqual((Path(folder) / "b" / "run" / "last.safetensors").read_bytes(), want)
+
+    def test_data_of_a_run(self):
+        rows, y = waves(40)
+        runs = [sparc.Run(data, updates=5, **SMALL).execute() for data in ((rows, y), sparc.Dataset.from_arrays(rows, y))]
+        self.assertEqual(*(run.checkpoint.read_bytes() for run in runs))
+        data = sparc.Dataset.from_arrays(rows, y)
+        model = runs[0].model()
+        np.testing.assert_array_equal(model.predict(data), model.predict(np.stack(rows)))
+        self.assertEqual(model.evaluate(data), model.evaluate(rows, y))
+        with self.assertRaisesRegex(ValueError, "y is missing"):
+            model.evaluate(rows)
+        self.assertEqual((runs[0].config["updates"], runs[0].config["cell"]), (5, "sparc"))
+        numbers = sparc.Dataset.from_arrays(rows, 0.5 * y, goal="regress")
+        self.assertEqual(sparc.Run(numbers, updates=5, **SMALL).execute().model().labels, [])
+        for data, kind, sentence in ((np.stack(rows), TypeError, "data is ndarray, expected a name"),
+                                     ((rows,), ValueError, "data has no labels"),
+                                     ((rows, y, y), ValueError, "data has 3 entries")):
+            with self.assertRaisesRegex(kind, sentence):
+                sparc.Run(data, updates=5, **SMALL)
+        with self.assertRaisesRegex(TypeError, "updates is 'x', expected a whole number"):
+            sparc.Run((rows, y), updates="x")
+
+    def test_data_of_a_run_are_kept(self):
+        rows, y = waves(40)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "run"
+            sparc.Run((rows, y), path, updates=3, **SMALL).execute()
+            before = path.with_name("run.npz").read_bytes()
+            with self.assertRaisesRegex(ValueError, "holds a run of other data"):
+                sparc.Run((rows, 1 - y), path, updates=3, resume=True, **SMALL)
+            with self.assertRaisesRegex(sparc.Error, "holds a run already"):
+                sparc.Run((rows, y), path, updates=3, **SMALL).execute()
+            self.assertEqual(path.with_name("run.npz").read_bytes(), before)
+            self.assertEqual(sparc.Run((rows, y), path, updates=3, resume=True, **SMALL).execute().result["done"], 3)
+            sparc.Run((rows, 1 - y), path, updates=3, force=True, **SMALL).execute()
+
+    def test_interrupts(self):
+        """Ctrl-C that arrives within the library, without a callback, saves and stops; the run continues bit-exactly."""
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        rows, y = waves(60)
+        with tempfile.TemporaryDirectory() as folder:
+            run = sparc.Run((rows, y), Path(folder) / "run", updates=10**6, **SMALL)
+            timer = threading.Timer(0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+            timer.start()
+            with self.assertRaises(KeyboardInterrupt):
+                run.execute()
+            timer.join()
+            done = run.result["done"]
+            self.assertTrue(0 < done == run.result["saved"] < 10**6)
+            self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+            again = sparc.Run.open(Path(folder) / "run")
+            again.execute(lambda event: event.get("update", 0) < done + 2)
+            self.assertEqual(again.result["done"], done + 2)
 
     def test_exceptions_and_settings(self):
         rows, y = waves(30, (20, 30))

@@ -99,6 +99,27 @@ class Estimators(unittest.TestCase):
         forecaster = SparcForecaster(horizon=3, **{**SMALL, "updates": 600}).fit(series)
         error = abs(forecaster.predict(series[:200]) - series[202])
         self.assertLess(error, 0.3)
+        self.assertGreater(forecaster.score(series), 0.8)
+        self.assertEqual(forecaster.predict(series[:, None]).shape, (1,))
+        with self.assertRaisesRegex(ValueError, "has 2 channels, expected 1"):
+            forecaster.predict(np.zeros((50, 2)))
+        with self.assertRaisesRegex(ValueError, "the series contains NaN"):
+            SparcForecaster(**SMALL).fit(np.where(series > 5.9, np.nan, series))
+        with self.assertRaisesRegex(ValueError, "has 3 steps, expected at least 5"):
+            SparcForecaster(horizon=3, **SMALL).fit(series[:3])
+
+    @unittest.skipIf(find_spec("pandas") is None, "there is no pandas")
+    def test_columns_of_forecasts_have_names(self):
+        import pandas
+        t = np.arange(200)
+        frame = pandas.DataFrame({"a": np.sin(0.2 * t), "b": 3 + np.cos(0.2 * t)})
+        forecaster = SparcForecaster(**SMALL).fit(frame)
+        want = forecaster.predict(frame)
+        np.testing.assert_array_equal(forecaster.predict(frame[["b", "a"]].assign(other=1.0)), want)
+        self.assertEqual(forecaster.score(frame[["b", "a"]]), forecaster.score(frame))
+        with self.assertRaisesRegex(ValueError, "no column 'b', which it had in fit"):
+            forecaster.predict(frame[["a"]])
+        self.assertFalse(hasattr(forecaster.fit(frame.to_numpy()), "feature_names_in_"))
 
     def test_estimator_checks(self):
         from sklearn.utils.estimator_checks import check_estimator
@@ -139,6 +160,10 @@ class Estimators(unittest.TestCase):
             SparcClassifier(**SMALL).fit(rows, ["a"] * 20)
         with self.assertRaisesRegex(sparc.Error, "unknown cell kind 'spark'"):
             SparcClassifier(**{**SMALL, "cell": "spark"}).fit(rows, names)
+        with self.assertRaisesRegex(sparc.Error, "^modes is '-1', expected"):
+            SparcClassifier(**{**SMALL, "modes": -1}).fit(rows, names)
+        with self.assertRaisesRegex(ValueError, "y contains NaN or None"):
+            SparcClassifier(**SMALL).fit(rows, np.array(["a", None] * 10, object))
         from sklearn.exceptions import NotFittedError
         with self.assertRaises(NotFittedError):
             SparcRegressor().predict(rows)

@@ -177,6 +177,25 @@ class Layers(unittest.TestCase):
             layer.bfloat16()(torch.zeros(2, 5, 3, dtype=torch.bfloat16))
         with self.assertRaisesRegex(RuntimeError, "does not support torch.vmap"):
             torch.vmap(lambda x: Layer("sparc", 3, 8)(x)[0])(torch.zeros(4, 2, 5, 3))
+        layer = Layer("sparc", 3, 8)
+        with self.assertRaisesRegex(TypeError, "x is ndarray, expected a torch.Tensor"):
+            layer(np.zeros((2, 5, 3), np.float32))
+        zeros, ones = torch.zeros(2, 5, 3), torch.ones(2, 5, 3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch's own, of its scripts
+            for transform in (lambda: torch.func.jvp(lambda x: layer(x)[0], (zeros,), (ones,)),
+                              lambda: torch.func.grad(lambda x: layer(x)[0].sum())(zeros)):
+                with self.assertRaisesRegex(RuntimeError, "do not support the transforms of torch.func"):
+                    transform()
+        with self.assertRaisesRegex(RuntimeError, "x is on cpu, expected meta"):
+            layer.to("meta")(torch.zeros(2, 5, 3))
+        with self.assertRaisesRegex(TypeError, "lengths are torch.float32"):
+            Network(inputs=3, outputs=2, modes=8)(torch.zeros(2, 5, 3), lengths=torch.tensor([1.5, 2.0]))
+
+    def test_functional_calls(self):
+        layer, other, x = Layer("sparc", 3, 8, seed=1), Layer("sparc", 3, 8, seed=2), torch.randn(2, 5, 3)
+        y, _ = torch.func.functional_call(layer, dict(other.named_parameters()), (x,))
+        self.assertTrue(torch.equal(y, other(x)[0]))
 
     def test_autocast(self):
         front, layer, x = torch.nn.Linear(3, 3), Layer("sparc", 3, 8), torch.randn(2, 5, 3)
