@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* conv.c: a short causal convolution as a layer kind of a program's own: channel by channel over the last `taps` steps
+/* conv.c: a short causal convolution as a layer kind outside the library: channel by channel over the last `taps` steps
  * of the segment, added to the input: y_t = x_t + b + sum_k w_k x_{t-k}. Compile it twice, the second time with
- * SPARC_DOUBLE, and name &conv_kind in network_config.kinds. */
+ * SPARC_DOUBLE, and list &conv_kind in sparc_network_config.kinds. */
 #include "sparc/layer.h"
 
 #include <string.h>
@@ -25,14 +25,14 @@ static conv conv_of(const sparc_layer *layer) {
                 block[1].offset};
 }
 
-/* whether step t sees the input of k steps before: no segment starts in between */
+/* whether the input k steps earlier belongs to the segment of step t */
 static int sees(const real *mask, size_t t, size_t k) {
   for (size_t i = 0; mask && i < k && i <= t; i++)
     if (mask[t - i] == 0) return 0;
   return 1;
 }
 
-/* the row of that input, in the sequence or in the state before it; NULL: there is none */
+/* the row of that input, in x or in the state before it; NULL: none */
 static size_t place_of(const conv *v, size_t t, size_t k) { return (k <= t ? t - k : v->taps - 1 + t - k) * v->C; }
 static real *row_of(const conv *v, real *x, real *state, size_t t, size_t k) {
   real *base = k <= t ? x : state;
@@ -58,7 +58,7 @@ static void forward(const sparc_layer *layer, const TYPED(sparc_layer_sequence) 
     const real *x = s->x + b * T * C, *mask = s->mask ? s->mask + b * T : NULL;
     const real *state = s->state0 ? s->state0 + b * s->stride : NULL;
     for (size_t t = 0; t < T; t++) convolve(&v, s->params, x, mask, state, t, s->y + (b * T + t) * C);
-    for (size_t k = 0; s->state_last && k + 1 < v.taps; k++) { /* the input of k steps before the last one */
+    for (size_t k = 0; s->state_last && k + 1 < v.taps; k++) { /* the input k steps before the last one */
       real *to = s->state_last + b * s->stride + (v.taps - 2 - k) * C;
       const real *from = sees(mask, T - 1, k) ? input_of(&v, x, state, T - 1, k) : NULL;
       for (size_t c = 0; c < C; c++) to[c] = from ? from[c] : 0;

@@ -10,9 +10,9 @@ static sparc_status layout(sparc_cell *cell) {
   add_projection(cell, CONTENT, -1); /* pre[j] = (W x)_j */
   cell->parts = 1;                   /* 1: real state, 2: complex state [re | im] */
   cell->pre = cell->projected;
-  cell->constant_count = (size_t)cell->H; /* what derive fills: a */
-  cell->sums = 1;                         /* gradient sums per mode: that of a */
-  cell->outer = cell->scalar = 1;         /* RTRL traces per mode: rows of D, and numbers; 0 without RTRL */
+  cell->constant_count = (size_t)cell->H; /* written by derive: a */
+  cell->sums = 1;                         /* gradient sums per mode: dL/da */
+  cell->outer = cell->scalar = 1;         /* RTRL traces per mode: rows of D, and scalars; 0 without RTRL */
   sparc_status status = add_sink(cell, (rtrl_sink){.outer = true, .block = CONTENT});
   return status == SPARC_OK ? add_sink(cell, (rtrl_sink){.block = DECAY_LOGIT}) : status;
 }
@@ -45,7 +45,7 @@ static void sums_gradient(const sparc_cell *cell, const real *a, const double *s
   for (int j = 0; j < cell->H; j++) dlogit[j] += (real)((double)(a[j] * (1 - a[j])) * sums[j]);
 }
 static void drivers(const sparc_cell *cell, const real *a, const TYPED(token) * token, const real *kept,
-                    const real *a_t, const real *b_t, real *outer, real *scalar) { /* RTRL: dh_t through this step */
+                    const real *a_t, const real *b_t, real *outer, real *scalar) { /* RTRL: dh_t by this step alone */
   (void)a_t, (void)b_t;
   for (int j = 0; j < cell->H; j++) outer[j] = 1 - a[j], scalar[j] = a[j] * (1 - a[j]) * (kept[j] - token->pre[j]);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* agent.c: an agent in a program of one's own: load it, feed observations, get actions.
+/* agent.c: run a trained agent in a program: load it, feed observations, get actions.
  *
- *   agent FILE    plays an episode of cart-pole with an agent that `sparc rl cartpole` has saved; without FILE it first
- *                 trains one for a few seconds
+ *   agent [FILE]    plays an episode of cart-pole with an agent saved by `sparc rl cartpole`; without FILE it first
+ *                   trains one for a few seconds
  *
  * Build against the installed library: cc agent.c $(pkg-config --cflags --libs sparc)
  */
@@ -15,7 +15,7 @@ static int train(const char *path) {
   sparc_ppo_config config;
   sparc_ppo *ppo = NULL;
   sparc_ppo_defaults("cartpole", &config);
-  config.threads = 1; /* so small an agent gains little from more */
+  config.threads = 1; /* more threads hardly help so small an agent */
   sparc_status status = sparc_ppo_create(&config, &ppo);
   for (int k = 0; k < 8 && status == SPARC_OK; k++) status = sparc_ppo_iterate(ppo, NULL);
   if (status == SPARC_OK) status = sparc_ppo_save(ppo, NULL, 0, path);

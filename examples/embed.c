@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* embed.c: use a trained model in another program: load it once, then one call per input. It needs sparc/model.h alone,
- * so it builds against the inference library, too (docs/embedding.md).
+/* embed.c: run a trained model in another program: load it once, then one call per input. It includes sparc/model.h
+ * alone, so it also builds against the inference library (docs/embedding.md).
  *
- *   embed MODEL [FILE]     FILE, or standard input: one step per line, the channels with blanks or commas between them;
+ *   embed MODEL [FILE]     FILE, or standard input: one step per line, channels separated by blanks or commas;
  *                          an empty line starts a new sequence
  *
  * Build against the installed library: cc embed.c $(pkg-config --cflags --libs sparc)
@@ -17,7 +17,7 @@ static int report(const char *what) {
   return 1;
 }
 
-/* how many numbers of a line there are, up to most */
+/* the number of values in a line, at most `most` */
 static int read_step(char *line, int most, float *x) {
   int n = 0;
   for (char *end; n < most; n++, line = end) {
@@ -36,7 +36,7 @@ int main(int count, char **arguments) {
   FILE *file = count == 3 ? fopen(arguments[2], "r") : stdin;
   if (!file) return report("the values cannot be opened");
 
-  /* all that a stream needs between its inputs is the state */
+  /* the state is the whole memory of a stream */
   const int inputs = sparc_model_inputs(model), outputs = sparc_model_outputs(model);
   const size_t state_bytes = sparc_model_state_size(model) * sizeof(float);
   float *state = sparc_alloc(state_bytes), *x = sparc_alloc((size_t)inputs * sizeof *x);

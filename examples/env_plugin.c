@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* env_plugin.c: an environment of one's own: a corridor whose entrance says which way to turn at its end.
+/* env_plugin.c: an environment as a plugin: a corridor with a sign at its entrance that tells where to turn at its end.
  *
  *   cc -shared -fPIC -o env_plugin.so env_plugin.c $(pkg-config --cflags sparc)
  *   sparc envs ./env_plugin.so --options length=20 --play oracle
  *
- * The program that loads it brings the library's functions. In C, the same table can be given as
+ * The program that loads the plugin provides the library's functions. A C program can pass the same table in
  * sparc_envs_config.kind.
  */
 #include <sparc/env.h>
@@ -15,7 +15,7 @@ typedef struct corridor { /* the model: constant, shared by all environments */
   int length;
 } corridor;
 
-typedef struct walk { /* the state: everything that changes, without pointers */
+typedef struct walk { /* the state: all mutable data, without pointers */
   int at, left;
 } walk;
 
@@ -33,7 +33,7 @@ static sparc_status corridor_open(const char *options, sparc_env_shape *shape, v
 
 static size_t corridor_state_bytes(const void *model) { return (void)model, sizeof(walk); }
 
-/* the sign at the entrance, and whether this is the end */
+/* observation: the sign, visible at the entrance only, and whether this is the end */
 static void look(const corridor *c, const walk *w, float *observation) {
   observation[0] = w->at > 0 ? 0.0F : w->left ? -1.0F : 1.0F;
   observation[1] = w->at == c->length;
@@ -62,7 +62,7 @@ static void corridor_oracle(const void *model, void *scratch, const void *state,
   *action = (float)((const walk *)state)->left;
 }
 
-/* saved states come from files: nothing that can be checked is believed */
+/* saved states come from untrusted files: check every member */
 static int corridor_state_valid(const void *model, const void *state, int steps) {
   (void)model;
   const walk *w = state;

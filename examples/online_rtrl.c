@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* online_rtrl.c: learn from a stream with exact RTRL: no stored history, no truncation, one update per input.
  *
- * The target is a leaky sum that an event wipes out: s <- 0.9 s + u, and s <- u at an event. A fixed recurrence cannot
- * forget on command; the cell has to learn to open its retention control when it sees the event.
+ * The target is a leaky sum that an event resets: s <- 0.9 s + u, and s <- u at an event. A fixed recurrence cannot
+ * forget on demand; the cell has to learn to lower its retention at an event.
  *
  * Build against the installed library: cc online_rtrl.c $(pkg-config --cflags --libs sparc)
  */
@@ -12,7 +12,7 @@
 
 enum { D = 2, H = 8, STEPS = 40000, REPORT = 5000 };
 
-/* plain Adam over one flat array; `moments` holds 2 n zeros at the start */
+/* plain Adam over one flat array; `moments` [2][n] starts at zero */
 static void adam(float *params, const float *gradient, float *moments, size_t n, int step, float rate) {
   const float scale = rate * sqrtf(1 - powf(0.999f, (float)step)) / (1 - powf(0.9f, (float)step));
   for (size_t i = 0; i < n; i++) {
@@ -40,18 +40,18 @@ int main(void) {
   sparc_random_init(&stream, 1, "example", "online");
   double error_sum = 0, target_sum = 0, nmse = 1;
   for (int t = 1; t <= STEPS; t++) {
-    /* the world */
+    /* the next input and its target */
     const float u = (float)sparc_random_normal(&stream), event = sparc_random_uniform(&stream) < 0.1;
     const float x[D] = {u, event};
     target = (event > 0 ? 0 : 0.9f * target) + u;
 
-    /* predict, and carry the exact sensitivities along */
+    /* predict, and advance the exact sensitivities */
     if (sparc_prepare(cell, params, prepared) != SPARC_OK) return 1;
     sparc_step_rtrl(cell, prepared, state, trace, x, 1, y, tape);
     float error = -target;
     for (int i = 0; i < 2 * H; i++) error += readout[i] * y[i];
 
-    /* the gradient of this step's squared error reaches back to the first step */
+    /* the gradient of this step's squared error, through all steps so far */
     for (size_t i = 0; i < total; i++) gradient[i] = 0;
     for (int i = 0; i < 2 * H; i++) dy[i] = error * readout[i], gradient[n.params + (size_t)i] = error * y[i];
     sparc_rtrl_gradient(cell, prepared, trace, tape, dy, gradient, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* stream_learner.c: a machine that is forecast while it runs, learns meanwhile, and is stopped and started again.
+/* stream_learner.c: forecast a stream while learning from it online, with saving and restoring.
  *
- * Two sensors swing; half way the machine changes its speed. The learner knows nothing in advance: it forecasts three
- * steps ahead, learns from what then comes, and finds the new speed by itself. In between it goes through a file, as
- * it would when the program ends.
+ * Two sensors oscillate; half way their frequency changes. The learner starts untrained, forecasts three steps ahead,
+ * learns from the values that follow, and adapts to the new frequency. Every 1000 steps it is saved to a file and
+ * restored, as if the program had been restarted.
  *
  * Build against the installed library: cc stream_learner.c $(pkg-config --cflags --libs sparc)
  */
@@ -31,10 +31,10 @@ int main(void) {
     const sparc_learner_report report = sparc_learner_report_of(learner);
     if (report.judged) error += report.loss, naive += report.naive;
     if (t % PART != 0) continue;
-    printf("step %5d  error %.1e of the naive one%s\n", t, error / naive, t == STEPS / 2 ? ", the speed changes" : "");
+    printf("step %5d  error %.1e of persistence%s\n", t, error / naive, t == STEPS / 2 ? ", new frequency" : "");
     if (t < STEPS) error = naive = 0;
 
-    /* everything that going on needs is in the file */
+    /* the file holds everything that is needed to continue bit-exactly */
     if (sparc_learner_save(learner, NULL, NULL, 0, "stream_learner.safetensors") != SPARC_OK) return 1;
     sparc_learner_free(learner);
     if (sparc_learner_restore("stream_learner.safetensors", &learner) != SPARC_OK) return 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* streaming.c: embed a cell: prepare once, then one call per input. Constant memory, no allocation in the loop.
+/* streaming.c: run a cell on a stream: prepare once, then one call per input. Constant memory, no allocation in the
+ * loop.
  *
  * Build against the installed library: cc streaming.c $(pkg-config --cflags --libs sparc)
  */
@@ -18,14 +19,14 @@ int main(void) {
   float *state = sparc_alloc(n.state * sizeof *state), *tape = sparc_alloc(n.tape * sizeof *tape);
   if (!params || !prepared || !state || !tape) return 1;
 
-  /* weights would come from a file (sparc_tensors_open); here they are drawn */
+  /* random weights; a real program would read them from a file (sparc_tensors_open) */
   sparc_cell_init(cell, SPARC_INIT_CLASSIFICATION, 1, NULL, params);
   if (sparc_prepare(cell, params, prepared) != SPARC_OK) return 1;
 
   printf("%zu parameters, %zu numbers carried from step to step\n", n.params, n.state);
   for (int t = 0; t < 6; t++) {
     const float x[2] = {sinf(0.5f * (float)t), 1};
-    const float mask = t == 3 ? 0 : 1; /* a new segment starts at step 3: the past is forgotten */
+    const float mask = t == 3 ? 0 : 1; /* a new segment starts at step 3, from state zero */
     if (sparc_step(cell, prepared, state, x, mask, NULL, tape) != SPARC_OK) return 1;
     printf("t %d%s  h0 = %+.4f %+.4fi\n", t, mask == 0 ? " (new segment)" : "", (double)state[0], (double)state[4]);
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* train_csv.c [FILE [MODEL]]: train a classifier on a CSV file (one series a row, its label last), test it on rows kept
- * apart, and save it. Without arguments it makes up a file.   cc train_csv.c $(pkg-config --cflags --libs sparc) */
+/* train_csv.c [FILE [MODEL]]: train a classifier on a CSV file (one series per row, label last), test it on held-out
+ * rows, and save it. Without arguments it generates a file.   cc train_csv.c $(pkg-config --cflags --libs sparc) */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <sparc/train.h>
@@ -20,16 +20,16 @@ static void make_up(FILE *file) {
 }
 
 int main(int argc, char **argv) {
-  char path[] = "train_csv-XXXXXX"; /* in the folder it runs in, and only while it is read */
+  char path[] = "train_csv-XXXXXX"; /* in the current folder, removed once it is read */
   FILE *file = argc > 1 ? NULL : fdopen(mkstemp(path), "w");
   if (file) make_up(file), fclose(file);
   const sparc_data_options options = {.read = {.format = SPARC_DATA_CSV}};
-  sparc_data_split split; /* nine tenths to fit, one tenth to validate */
+  sparc_data_split split; /* nine tenths for fitting, one tenth for validation */
   const sparc_status status = sparc_data_load(argc > 1 ? argv[1] : path, &options, &split);
   if (file) unlink(path);
   if (status != SPARC_OK) return give_up();
 
-  /* the fit rows alone say how to normalise all */
+  /* normalise all rows with the statistics of the fit rows */
   double mean, deviation;
   if (sparc_normalisation_fit(split.fit, &mean, &deviation) != SPARC_OK ||
       sparc_dataset_normalise(split.fit, &mean, &deviation) != SPARC_OK ||
@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
     if (sparc_trainer_update(trainer, &report) != SPARC_OK) return give_up();
   sparc_evaluation result;
   if (sparc_trainer_evaluate(trainer, &held_out, &result) != SPARC_OK) return give_up();
-  printf("loss %.3f, accuracy %.2f on %ld rows kept apart\n", report.loss, result.accuracy, result.examples);
+  printf("loss %.3f, accuracy %.2f on %ld held-out rows\n", report.loss, result.accuracy, result.examples);
   const sparc_preprocessing treatment = {.channels = 1, .mean = &mean, .deviation = &deviation};
   if (argc > 2 && sparc_trainer_save(trainer, &treatment, NULL, 0, argv[2]) != SPARC_OK) return give_up();
   sparc_trainer_free(trainer);

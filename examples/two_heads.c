@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* two_heads.c: one network, two heads, two ways to the same gradient.
+/* two_heads.c: one network, two heads, two methods for the same gradient.
  *
- * The input is noise; one head learns its leaky sum, the other its value three steps ago. Every update takes the
- * gradient of a stretch of the stream twice: step by step, with sensitivities that are carried along, and by going back
- * through the whole stretch. The first needs no stored past; both are exact, so they agree to rounding.
+ * The input is noise; one head learns its leaky sum, the other its value three steps ago. Every update computes the
+ * gradient over 64 steps twice: online by exact RTRL, and by backpropagation through the 64 steps. RTRL stores no past;
+ * both are exact, so they agree to rounding.
  *
  * Build against the installed library: cc two_heads.c $(pkg-config --cflags --libs sparc)
  */
@@ -43,7 +43,7 @@ int main(void) {
     memset(online, 0, n.params * sizeof *online);
     memset(back, 0, n.params * sizeof *back);
 
-    /* step by step: the gradient of a step's loss is there as soon as the step is */
+    /* RTRL: the gradient of a step's loss is available at the step */
     for (int t = 0; t < T; t++) {
       float y[HEADS];
       leaky = 0.8f * leaky + x[t];
@@ -53,7 +53,7 @@ int main(void) {
       loss += 0.5 * T * (double)(dy[t][0] * dy[t][0] + dy[t][1] * dy[t][1]);
     }
 
-    /* the whole stretch: forward, then back through time */
+    /* BPTT: forward over all steps, then backward */
     float *const outputs[HEADS] = {sum, echo};
     const float *const doutputs[HEADS] = {dsum, decho};
     const sparc_network_sequence sequence = {.x = x, .outputs = outputs};

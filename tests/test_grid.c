@@ -154,7 +154,7 @@ static void test_refusals(void **state) {
        "problem has {shap}"},
       {"{\"name\": \"x\", \"tasks\": [{\"name\": \"t\", \"settings\": {\"task\": \"repeat-first\"}}], \"methods\": "
        "[{\"name\": \"m\", \"settings\": {\"seed\": 1}}]}",
-       "seed is not for a grid to say"},
+       "a grid cannot set seed"},
       {"{\"name\": \"x\", \"score\": {\"windw\": 1}, \"tasks\": [{\"name\": \"t\"}]}", "did you mean 'window'?"},
       {"{\"name\": \"x\", \"score\": {\"take\": \"best\", \"window\": 3}, \"tasks\": [{\"name\": \"t\"}]}",
        "window is 3, expected 1"},

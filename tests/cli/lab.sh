@@ -65,7 +65,7 @@ refuse 2 "a selection is NAME/TASK/METHOD/sSEED" lab status popgym/repeat-first/
 refuse 2 "seeds are 'x'" lab status popgym --seeds x
 refuse 2 "seeds are '0'" lab status popgym --seeds 0
 refuse 2 "seeds are '4-2'" lab status popgym --seeds 4-2
-refuse 2 "both choose" lab status popgym/repeat-first --tasks cartpole
+refuse 2 "both select" lab status popgym/repeat-first --tasks cartpole
 refuse 2 "--scale is '0', expected a number" lab status popgym --scale 0
 refuse 2 "unknown match 'parms'; did you mean 'params'?" lab status popgym --match parms
 refuse 2 "--jobs is not for \`sparc lab status\`" lab status popgym --jobs 2
@@ -82,9 +82,9 @@ refuse 3 "updates is '0', expected a whole number" lab run bad.json
 change 's/"name": "rtu"/"name": "..\/rtu"/'
 refuse 3 "bad.json: methods[1]: name is '../rtu'" lab run bad.json
 change 's/"name": "rtu"/"name": "sparc"/'
-refuse 3 "a method before is called 'sparc', too" lab run bad.json
+refuse 3 "an earlier method is also called 'sparc'" lab run bad.json
 change 's/"rtu": 0.358/"rtu": "0.358"/'
-refuse 3 "bad.json: paper: tracking: rtu is neither a number nor [mean, deviation]" lab run bad.json
+refuse 3 "bad.json: paper: tracking: rtu is neither a number nor [mean, stddev]" lab run bad.json
 change 's/"kind": "train"/"kind": "trian"/'
 refuse 3 "unknown kind 'trian'; did you mean 'train'?" lab run bad.json
 
@@ -304,7 +304,7 @@ assert len(runs) == 2 * len(fields), len(runs)
 assert "difference" in text and "Unfinished" not in text
 END
 fi
-grep -q "4 finished runs of SPARC have not been looked into" reference/report.html || fail "nobody misses diagnostics"
+grep -q "4 finished runs of SPARC are not diagnosed" reference/report.html || fail "nobody misses diagnostics"
 
 # ---- inside the trained cells: of the reference, once, and on the page
 expect 0 lab diagnose tiny.json --out reference --quiet
@@ -318,7 +318,7 @@ prints '"job":"order/rtu/s0"'
 [ -s reference/tiny/diagnostics/order/rtu/s0.json ] || fail "a method that was asked for is not diagnosed"
 rm reference/tiny/diagnostics/order/rtu/s0.json
 expect 0 lab report reference/tiny
-if grep -q "have not been looked into" reference/report.html; then fail "diagnostics that are there are missed"; fi
+if grep -q "are not diagnosed" reference/report.html; then fail "diagnostics that are there are missed"; fi
 if [ -n "$python" ]; then
   "$python" - <<'END' || fail "the report does not show what is inside the cells"
 import json, statistics, xml.etree.ElementTree as xml
@@ -337,7 +337,7 @@ survival = [100 * f["whole"]["survival"] for f in files]
 expected = "%.2f ± %.2f" % (statistics.mean(survival), statistics.stdev(survival))
 assert any(r[0] == "Tracking" and expected in r for r in rows), expected
 assert any(r[0] == "no-phase-clock" for r in rows) and any("First 10 %" in r for r in rows)
-assert "the memory" in "".join(page.itertext())
+assert ": mode states" in "".join(page.itertext())
 END
 fi
 # what is not at hand is named, and the rest is done

@@ -73,7 +73,7 @@ expect 3 rl --resume --out run --quiet --plugin ./p.so
 complains "run/config.json: out is not for a run's configuration to say"
 sed 's|"steps"|"out": "elsewhere", "steps"|' grid.json >out.json
 expect 3 lab run out.json --out results --plugin ./p.so
-complains "settings: out is not for a grid to say"
+complains "settings: a grid cannot set out"
 for name in .. ../up /tmp/up .hidden -o 'a b'; do
   sed "s|\"own\"|\"$name\"|" grid.json >name.json
   expect 3 lab run name.json --out results --plugin ./p.so

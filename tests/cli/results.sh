@@ -203,7 +203,7 @@ for file in old/tiny/*/*/*/result.json; do
 done
 rm old/tiny/*/*/*/provenance.json
 expect 0 lab table tiny.json --out old
-prints "not recorded on which examples"
+prints "examples not recorded"
 expect 0 lab export tiny.json --out old --to older --commit 9917925
 prints "7 runs exported to older, 0 were there, 1 are not finished"
 grep -q '"commit": "9917925"' older/tiny/tracking/sparc/s0/result.json || fail "the commit that was given is not noted"
@@ -276,7 +276,7 @@ swept 's/"batch": \[8, 16\]/"batch": 8/' "sweep: batch is no list"
 swept 's/"batch": \[8, 16\]/"batch": [8, [1]]/' "sweep: batch[1] is neither a number nor a text"
 swept 's/"batch": \[8, 16\]/"bath": [8]/' "unknown key 'bath'"
 swept 's/"batch": \[8, 16\]/"cell": ["..\/x"]/' "name is 'sparc-lr0.001-cell../x'"
-swept 's/"batch": \[8, 16\]/"batch": [8, 8]/' "a method before is called 'sparc-lr0.001-batch8', too"
+swept 's/"batch": \[8, 16\]/"batch": [8, 8]/' "an earlier method is also called 'sparc-lr0.001-batch8'"
 swept "s/\"batch\": \\[8, 16\\]/\"batch\": [$(seq -s, 1 40)]/" "with their sweeps there are 81 methods, expected at most 64"
 
 # ---- one CSV of all runs

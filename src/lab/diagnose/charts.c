@@ -131,8 +131,8 @@ static json_t *path_of_mode(const view *v, int j) {
 static json_t *portraits(const view *v) {
   json_t *modes = json_array();
   for (int k = 0; k < PORTRAITS && k < v->seen->H; k++) json_array_append_new(modes, path_of_mode(v, v->loudest[k]));
-  return json_pack("{s:s, s:s, s:o, s:o, s:o}", "kind", "portrait", "title", "States of the loudest modes", "events",
-                   events(v), "names", event_names(v), "modes", modes);
+  return json_pack("{s:s, s:s, s:o, s:o, s:o}", "kind", "portrait", "title", "States of the modes with the most energy",
+                   "events", events(v), "names", event_names(v), "modes", modes);
 }
 
 json_t *view_charts(const view *v) {

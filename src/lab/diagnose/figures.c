@@ -218,7 +218,7 @@ static void portrait_script(FILE *f, const void *context) {
   fprintf(f, "set xrange [-1.2:%.2f]\nset yrange [%.2f:1.4]\n", 2.4 * columns - 1.2, -2.6 * (rows - 1) - 1.2);
   fprintf(f, "set palette defined (0 '#c6dbef', 1 '#2171b5', 2 '#08306b')\nset cbrange [1:%d]\n", v->T > 1 ? v->T : 2);
   fprintf(f, "set cblabel 'step'\nset cbtics out\n");
-  put_heading(f, s, "states of the loudest modes in the complex plane");
+  put_heading(f, s, "states of the modes with the most energy in the complex plane");
   put_event_names(f, v);
   for (int k = 0; k < n; k++) {
     const sparc_mode *m = view_mode(v, 0, v->loudest[k]);
@@ -256,7 +256,7 @@ static const struct figure_kind {
      controls_script},
     {"energy", "Energy of every mode over time, persistent modes at the top.", 900, 480, has_states, energy_data,
      energy_script},
-    {"portrait", "Paths of the states of the modes with the most energy, each in units of its farthest point.", 900,
+    {"portrait", "Paths of the states of the modes with the most energy, each scaled to its largest magnitude.", 900,
      600, view_is_complex, portrait_data, portrait_script},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };

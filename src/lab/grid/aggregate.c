@@ -18,7 +18,7 @@ sparc_status aggregate_score(size_t count, const double *values, const grid_scor
   if (count < window) return fail(SPARC_INVALID, "the log has %zu values of the %zu of the window", count, window);
   for (size_t i = first; i < count; i++)
     if (!isfinite(values[i]))
-      return fail(SPARC_NOT_FINITE, "value %zu of %zu is %g; every one that counts must be finite", i + 1, count,
+      return fail(SPARC_NOT_FINITE, "value %zu of %zu is %g; every value of the window must be finite", i + 1, count,
                   values[i]);
   double x = rule->best ? values[0] : mean_of(window, values + first);
   /* a negative scale turns the order round */

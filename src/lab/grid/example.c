@@ -193,7 +193,7 @@ static void put_time_axis(FILE *f, const sparc_task *task, bool last) {
 /* symbols as dots, one row for each; the events stand out by their letters */
 static void put_symbols(FILE *f, const sparc_task *task) {
   char question[96];
-  snprintf(question, sizeof question, "symbols; the answer is %s", task->class_names[task->evaluation.label[0]]);
+  snprintf(question, sizeof question, "symbols; the class is %s", task->class_names[task->evaluation.label[0]]);
   put_heading(f, "Input", "#1d2530", question);
   fprintf(f, "set yrange [%d.5:0.3]\nset ytics (", task->D);
   int names = 0;
@@ -224,8 +224,8 @@ static void put_classes(FILE *f, const example *e, const example_row *row) {
   for (int k = 1; k < task->O; k++)
     if (last[k] > last[answer]) answer = k;
   char verdict[96];
-  snprintf(verdict, sizeof verdict, "answers %s with probability %.2f: %s", task->class_names[answer],
-           (double)last[answer], answer == label ? "right" : "wrong");
+  snprintf(verdict, sizeof verdict, "predicts %s with probability %.2f: %s", task->class_names[answer],
+           (double)last[answer], answer == label ? "correct" : "wrong");
   put_heading(f, row->title, row->colour, verdict);
   fprintf(f, "set yrange [-0.03:1.03]\nset ytics 0,0.5,1\nplot ");
   /* the two that matter are drawn last, over the others */

@@ -287,7 +287,7 @@ static sparc_status read_task(const grid *g, const json_t *object, const place *
   if (status == SPARC_OK && own_score) status = read_score(own_score, &at, &t->score);
   for (int i = 0; status == SPARC_OK && i < g->tasks; i++)
     if (strcmp(g->task[i].name, t->name) == 0)
-      status = fail(SPARC_FORMAT, "%s: a task before is called '%s', too", p->text, t->name);
+      status = fail(SPARC_FORMAT, "%s: an earlier task is also called '%s'", p->text, t->name);
   return status;
 }
 
@@ -308,7 +308,7 @@ static sparc_status read_method(const grid *g, const json_t *object, const place
   }
   for (int i = 0; status == SPARC_OK && i < g->methods; i++)
     if (strcmp(g->method[i].name, m->name) == 0)
-      status = fail(SPARC_FORMAT, "%s: a method before is called '%s', too", p->text, m->name);
+      status = fail(SPARC_FORMAT, "%s: an earlier method is also called '%s'", p->text, m->name);
   return status;
 }
 
@@ -370,7 +370,7 @@ static sparc_status read_seeds(grid *g, const place *p) {
       return fail(SPARC_FORMAT, "%s: seeds[%zu] is no whole number from 0", p->text, i);
     g->seed[g->seeds] = (uint64_t)json_integer_value(value);
     for (int k = 0; k < g->seeds; k++)
-      if (g->seed[k] == g->seed[g->seeds]) return fail(SPARC_FORMAT, "%s: seeds[%zu] stands there twice", p->text, i);
+      if (g->seed[k] == g->seed[g->seeds]) return fail(SPARC_FORMAT, "%s: seeds[%zu] is given twice", p->text, i);
     g->seeds++;
   }
   return SPARC_OK;
@@ -424,7 +424,7 @@ static sparc_status check_paper_row(const grid *g, const place *p, const json_t 
   if (status != SPARC_OK) return status;
   json_object_foreach((json_t *)row, key, value) {
     if (!paper_number(value, &mean, &deviation))
-      return fail(SPARC_FORMAT, "%s: %s is neither a number nor [mean, deviation]", p->text, key);
+      return fail(SPARC_FORMAT, "%s: %s is neither a number nor [mean, stddev]", p->text, key);
   }
   return SPARC_OK;
 }
@@ -540,7 +540,7 @@ static sparc_status check_settings(const grid *g, const place *p) {
                         : fail(SPARC_NO_MEMORY, "no memory for a grid");
       for (size_t i = 0; i < sizeof ours / sizeof *ours && status == SPARC_OK; i++)
         if (json_object_get(settings, ours[i]))
-          status = fail(SPARC_FORMAT, "%s: settings: %s is not for a grid to say", at.text, ours[i]);
+          status = fail(SPARC_FORMAT, "%s: settings: a grid cannot set %s", at.text, ours[i]);
       json_decref(settings);
     }
   return status;

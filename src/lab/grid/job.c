@@ -376,7 +376,8 @@ static sparc_status find_printed(const grid_score *score, char *printed, double 
     json_decref(object);
   }
   if (found == 1) return SPARC_OK;
-  return fail(SPARC_FORMAT, "%d of the printed lines have a %s where the score wants one", found, score->metric);
+  return fail(SPARC_FORMAT, "%d of the printed lines have a %s that matches the score, expected one", found,
+              score->metric);
 }
 
 static sparc_status score_printed(const char *folder, const grid_score *score, double *value) {

@@ -68,7 +68,7 @@ static sparc_status nearest(const json_t *settings, int inputs, size_t wanted, i
     best = params;
     *budget = b;
   }
-  return best ? SPARC_OK : fail(SPARC_INVALID, "no budget gives a cell of about %zu parameters", wanted);
+  return best ? SPARC_OK : fail(SPARC_INVALID, "no state size gives a cell of about %zu parameters", wanted);
 }
 
 sparc_status match_params(const grid *g, int task, int method, int *budget) {

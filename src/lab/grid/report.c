@@ -133,7 +133,7 @@ static void put_scores(html_page *page, const grid_results *r) {
     html_chart_end(page);
   }
   html_figure_end(page,
-                  "Bars: here, with the deviation over seeds; an ellipsis where a field is unfinished. Diamonds: "
+                  "Bars: mean and standard deviation over seeds; an ellipsis marks an unfinished entry. Diamonds: "
                   "the paper.");
 }
 
@@ -188,7 +188,8 @@ static sparc_status put_curves(html_page *page, const grid_jobs *jobs) {
     }
     html_chart_end(page);
   }
-  html_figure_end(page, "Moving averages over the window of the score, mean over seeds; the band is one deviation.");
+  html_figure_end(page,
+                  "Moving averages over the window of the score, mean over seeds; the band is one standard deviation.");
   return status;
 }
 
@@ -200,8 +201,9 @@ static void put_examples(html_page *page, const grid_jobs *jobs, const grid_draw
     snprintf(name, sizeof name, "example-%s", t->name);
     html_subsection(page, t->title);
     html_drawing(page, name, drawn->example[task],
-                 "The first evaluation sequence: the input, and what every method says after each step. Of classes the "
-                 "probability if the sequence ended there: the right one in colour, a wrong answer in black.");
+                 "The first evaluation sequence: the input, and the prediction of every method after each step. For "
+                 "classes, the probability if the sequence ended there: the correct class in colour, a wrong "
+                 "prediction in black.");
   }
   if (*drawn->reason) html_remark(page, "Figures are missing: %s.", drawn->reason);
 }
@@ -301,7 +303,7 @@ static void put_progress(html_page *page, const grid_results *r) {
     failed += r->field[i].count[JOB_FAILED];
   }
   if (done == r->jobs->count) return;
-  html_remark(page, "Unfinished: %d of %d runs are done%s. Fields without a number say how far they are.", done,
+  html_remark(page, "Unfinished: %d of %d runs are done%s. Entries without a number show the progress.", done,
               r->jobs->count, failed ? " and some have failed" : "");
 }
 
@@ -309,8 +311,8 @@ static void put_progress(html_page *page, const grid_results *r) {
 
 sparc_status lab_report_begin(html_page *page, const char *path) {
   return html_begin(page, path, "Results of the lab",
-                    "Adaptive spectral recurrence: what was run here beside what the paper reports. Click on a heading "
-                    "to sort a table, point at a chart to read its values.");
+                    "Adaptive spectral recurrence: these runs next to the paper's numbers. Click a heading to sort a "
+                    "table; point at a chart to read its values.");
 }
 
 sparc_status lab_report_add(html_page *page, const grid_results *r, const grid_drawing *drawn) {
@@ -321,7 +323,7 @@ sparc_status lab_report_add(html_page *page, const grid_results *r, const grid_d
   snprintf(title, sizeof title, "%.150s%s%s%s", jobs->g->title, *mark ? " (" : "", mark, *mark ? ")" : "");
   html_section(page, title);
   if (jobs->scope.scale != 1)
-    html_remark(page, "Budgets are %g of the experiment's own: not the paper's protocol.", jobs->scope.scale);
+    html_remark(page, "Steps and updates are scaled by %g: not the paper's protocol.", jobs->scope.scale);
   put_progress(page, r);
   sparc_status status = put_tables(page, r);
   if (status == SPARC_OK) put_scores(page, r);
@@ -335,7 +337,7 @@ sparc_status lab_report_add(html_page *page, const grid_results *r, const grid_d
 }
 
 sparc_status lab_report_end(html_page *page) {
-  html_section(page, "Made with");
+  html_section(page, "Software");
   html_paragraph(page, "sparc %s, commit %s, %s build by %s.", sparc_version(), build_commit(), build_type(),
                  build_compiler());
   return html_end(page);

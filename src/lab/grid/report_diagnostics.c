@@ -53,9 +53,9 @@ static void put_view(html_page *page, const grid_jobs *jobs, const diagnosis *d,
   for (size_t i = 0; i < json_array_size(charts); i++) put_chart(page, json_array_get(charts, i));
   snprintf(
       caption, sizeof caption,
-      "%s%s, seed %llu, under the first of its recordings. Rings are the baselines of the modes, dots where control "
-      "moves them; vertical lines are events or the starts of episodes. Energies are |h|², persistent modes at the "
-      "top; paths are in units of their farthest point and grow stronger with time.",
+      "%s%s, seed %llu, on its first recording. Rings are the eigenvalues without control, dots those with control; "
+      "vertical lines are events or the starts of episodes. Energies are |h|², persistent modes at the top; paths are "
+      "scaled to their largest magnitude and more opaque with time.",
       d->replay.title, part, (unsigned long long)job->seed);
   html_figure_end(page, caption);
 }
@@ -66,7 +66,7 @@ static void put_views(html_page *page, const grid_jobs *jobs, const grid_diagnos
     if (i > 0 && strcmp(d->run[i].replay.title, d->run[i - 1].replay.title) == 0) continue;
     const json_t *views = json_object_get(d->run[i].record, "views");
     char title[REPLAY_TITLE + 16];
-    snprintf(title, sizeof title, "%s: the memory", d->run[i].replay.title);
+    snprintf(title, sizeof title, "%s: mode states", d->run[i].replay.title);
     html_subsection(page, title);
     for (size_t k = 0; k < json_array_size(views); k++)
       put_view(page, jobs, &d->run[i], d->job[i], json_array_get(views, k));
@@ -85,14 +85,14 @@ sparc_status report_put_diagnostics(html_page *page, const grid_jobs *jobs) {
     html_paragraph(
         page,
         "%s, %d runs: eight examples of the validation part, or 1024 steps of the environment, per run; means "
-        "over layers, then mean ± sample deviation over seeds.",
+        "over layers, then mean ± sample standard deviation over seeds.",
         reference, d.count);
     status = put_tables(page, &d);
   }
   if (status == SPARC_OK) put_views(page, jobs, &d);
   if (d.missing)
-    html_paragraph(page, "%d finished runs of %s have not been looked into: `sparc lab diagnose %s` does.", d.missing,
-                   reference, jobs->g->name);
+    html_paragraph(page, "%d finished runs of %s are not diagnosed: run `sparc lab diagnose %s`.", d.missing, reference,
+                   jobs->g->name);
   grid_diagnoses_free(&d);
   return status;
 }

@@ -93,13 +93,13 @@ static void compare_protocol(const grid_jobs *jobs, const grid_job *job, field_r
   if (*p->departure) add_words(f->departure, "%s", p->departure);
   if (p->budget && p->budget != job->budget)
     add_words(f->departure, "%ld %s, the paper %ld", job->budget, t->kind == GRID_RL ? "steps" : "updates", p->budget);
-  if (!p->budget && jobs->scope.scale != 1) add_words(f->departure, "%g of the budget", jobs->scope.scale);
+  if (!p->budget && jobs->scope.scale != 1) add_words(f->departure, "%g of the steps or updates", jobs->scope.scale);
   if (jobs->scope.match_params && f->method != jobs->g->reference) add_words(f->departure, "matched parameters");
   if (!f->count[JOB_DONE] || !has_examples(t, job)) return;
   if (*f->made.departure)
     add_words(f->departure, "%s", f->made.departure);
   else if (!f->made.fit)
-    add_words(f->departure, "not recorded on which examples");
+    add_words(f->departure, "examples not recorded");
   else if (p->fit && (f->made.fit != p->fit || f->made.validation != p->validation))
     add_words(f->departure, "%d and %d examples, the paper %d and %d", f->made.fit, f->made.validation, p->fit,
               p->validation);
@@ -164,7 +164,7 @@ static void write_note(grid_results *r) {
   const int seeds = r->jobs->chosen.seeds;
   add_note(r, "%s%s", r->jobs->g->note, *r->jobs->g->note ? " " : "");
   if (seeds > 1)
-    add_note(r, "Mean ± sample deviation over %d seeds.", seeds);
+    add_note(r, "Mean ± sample standard deviation over %d seeds.", seeds);
   else
     add_note(r, "One seed.");
   note_departures(r);

@@ -127,7 +127,7 @@ static sparc_status cut(char *path, const char *part[PARTS]) {
 
 static sparc_status one_way(const char *what, const char *in_path, const char *in_list) {
   if (!in_path || !in_list || strcmp(in_path, "*") == 0) return SPARC_OK;
-  return fail(SPARC_INVALID, "'%.60s' and --%s %.60s both choose; one of them is enough", in_path, what, in_list);
+  return fail(SPARC_INVALID, "'%.60s' and --%s %.60s both select; give one of them", in_path, what, in_list);
 }
 
 static const char *either(const char *in_path, const char *in_list) { return in_list ? in_list : in_path; }
