@@ -17,8 +17,8 @@ enum { ROLLOUTS = 25 };
 
 static sparc_rl_run_config small_run(const char *path) {
   sparc_rl_run_config config;
-  const settings_form form = rl_form(&config);
-  settings_clear(&form);
+  const settings_binding binding = rl_binding(&config);
+  settings_clear(&binding);
   config.ppo.task = "repeat-previous";
   config.ppo.task_options = "lag=1";
   config.ppo.steps = 64;

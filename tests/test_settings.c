@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_settings.c: tables of settings: ranges, what was not given, sources above each other, JSON and back; and that
- * the tables of the library are sound. */
+/* test_settings.c: tables of settings: ranges, unset values, precedence of sources, JSON; and the consistency of the
+ * library's tables. */
 #include "io/settings.h"
 #include "run/run_settings.h"
 #include "scratch.h"
@@ -25,32 +25,40 @@ static const char *const colours[] = {"red", "green", "blue", NULL};
 #define AT(member) offsetof(toy, member)
 static const setting rows[] = {
     {.name = "subject", .type = SETTING_TEXT, .offset = AT(subject), .letter = POSITIONAL},
-    {.name = "name", .type = SETTING_TEXT, .offset = AT(name), .usual = {"Ann"}, .voids = "count"},
+    {.name = "name", .type = SETTING_TEXT, .offset = AT(name), .defaults = {"Ann"}, .overrides = "count"},
     {.name = "count",
      .type = SETTING_INT,
      .offset = AT(count),
      .low = 1,
      .high = 9,
-     .usual = {"3", "5"},
-     .voids = "size"},
-    {.name = "size", .type = SETTING_INT, .role = SHORTHAND, .offset = AT(size), .low = 1, .high = 9, .voids = "count"},
+     .defaults = {"3", "5"},
+     .overrides = "size"},
+    {.name = "size",
+     .type = SETTING_INT,
+     .role = SHORTHAND,
+     .offset = AT(size),
+     .low = 1,
+     .high = 9,
+     .overrides = "count"},
     {.name = "steps", .type = SETTING_LONG, .role = FREE, .offset = AT(steps), .low = 0, .high = 1e9},
-    {.name = "rate", .type = SETTING_REAL, .offset = AT(rate), .low = 0, .high = 2, .usual = {"0.5"}},
+    {.name = "rate", .type = SETTING_REAL, .offset = AT(rate), .low = 0, .high = 2, .defaults = {"0.5"}},
     {.name = "seed", .type = SETTING_SEED, .offset = AT(seed)},
     {.name = "loud", .type = SETTING_FLAG, .offset = AT(loud)},
-    {.name = "colour", .type = SETTING_CHOICE, .offset = AT(colour), .choices = colours, .usual = {"green"}},
+    {.name = "colour", .type = SETTING_CHOICE, .offset = AT(colour), .choices = colours, .defaults = {"green"}},
     {.name = "hidden", .type = SETTING_TEXT, .role = COMMAND_LINE, .commands = COMMAND_RL, .offset = AT(hidden)},
 };
 static const settings_table table = {rows, sizeof rows / sizeof *rows};
 
-static settings_form form_of(toy *t) { return (settings_form){.command = COMMAND_TRAIN, .part = {{&table, t}}}; }
+static settings_binding binding_of(toy *t) {
+  return (settings_binding){.command = COMMAND_TRAIN, .part = {{&table, t}}};
+}
 
 static toy cleared(void) {
   toy t;
-  const settings_form form = form_of(&t);
+  const settings_binding binding = binding_of(&t);
   memset(&t, 0x5a, sizeof t);
-  t.hidden = NULL; /* not a setting of this command, so nobody touches it */
-  settings_clear(&form);
+  t.hidden = NULL; /* not a setting of this command, so it is not changed */
+  settings_clear(&binding);
   return t;
 }
 
@@ -60,12 +68,12 @@ static void expect_sentence(const char *part) {
 
 /* applies one setting as the command line would */
 static sparc_status give(toy *t, const char *name, const char *text) {
-  const settings_form form = form_of(t);
+  const settings_binding binding = binding_of(t);
   settings_source source = {.where = NULL};
-  const int i = settings_find(&form, name);
+  const int i = settings_find(&binding, name);
   assert_true(i >= 0);
   source.text[i] = text;
-  return settings_apply(&form, &source);
+  return settings_apply(&binding, &source);
 }
 
 /* ---- values ------------------------------------------------------------------------------------- */
@@ -73,24 +81,24 @@ static sparc_status give(toy *t, const char *name, const char *text) {
 static void test_nothing_is_given(void **state) {
   (void)state;
   toy t = cleared();
-  const settings_form form = form_of(&t);
+  const settings_binding binding = binding_of(&t);
   assert_null(t.subject);
   assert_int_equal(t.count, 0);
   assert_int_equal(t.steps, -1);
   assert_int_equal(t.colour, -1);
   assert_true(t.rate == -1);
-  assert_int_equal(settings_check(&form, false), SPARC_OK);
-  assert_int_equal(settings_check(&form, true), SPARC_INVALID);
+  assert_int_equal(settings_check(&binding, false), SPARC_OK);
+  assert_int_equal(settings_check(&binding, true), SPARC_INVALID);
   expect_sentence("count is 0, expected a whole number from 1 to 9");
-  settings_fill(&form, USUAL_TASK);
+  settings_fill_defaults(&binding, DEFAULT_TASK);
   assert_string_equal(t.name, "Ann");
   assert_int_equal(t.count, 5);
   assert_int_equal(t.colour, 1);
   assert_true(t.rate == 0.5);
   t.size = 2;
-  assert_int_equal(settings_check(&form, true), SPARC_OK);
+  assert_int_equal(settings_check(&binding, true), SPARC_OK);
   t.rate = NAN;
-  assert_int_equal(settings_check(&form, false), SPARC_INVALID);
+  assert_int_equal(settings_check(&binding, false), SPARC_INVALID);
   expect_sentence("rate is nan, expected a number from 0 to 2");
 }
 
@@ -145,12 +153,12 @@ static void test_exponents_are_exact(void **state) {
   assert_int_equal(t.steps, 250000);
 }
 
-/* what one source says makes void what a lower one said, but not what it says itself */
-static void test_sources_above_each_other(void **state) {
+/* a source overrides settings of a lower one, but not its own */
+static void test_precedence(void **state) {
   (void)state;
   toy t = cleared();
   assert_int_equal(give(&t, "count", "4"), SPARC_OK);
-  assert_int_equal(give(&t, "name", "Ann"), SPARC_OK); /* the usual name: nothing new */
+  assert_int_equal(give(&t, "name", "Ann"), SPARC_OK); /* the default: nothing changes */
   assert_int_equal(t.count, 4);
   assert_int_equal(give(&t, "name", "Bob"), SPARC_OK);
   assert_int_equal(t.count, 0);
@@ -161,13 +169,13 @@ static void test_sources_above_each_other(void **state) {
   assert_int_equal(t.count, 0);
   assert_int_equal(t.size, 2);
 
-  const settings_form form = form_of(&t);
+  const settings_binding binding = binding_of(&t);
   settings_source both = {.where = NULL};
-  both.text[settings_find(&form, "count")] = "1";
-  both.text[settings_find(&form, "size")] = "1";
-  assert_int_equal(settings_apply(&form, &both), SPARC_INVALID);
+  both.text[settings_find(&binding, "count")] = "1";
+  both.text[settings_find(&binding, "size")] = "1";
+  assert_int_equal(settings_apply(&binding, &both), SPARC_INVALID);
   expect_sentence("--count and --size exclude each other");
-  assert_int_equal(settings_find(&form, "hidden"), -1);
+  assert_int_equal(settings_find(&binding, "hidden"), -1);
 }
 
 /* ---- files -------------------------------------------------------------------------------------- */
@@ -178,10 +186,10 @@ static sparc_status read_text(toy *t, const char *text) {
   assert_non_null(file);
   fputs(text, file);
   fclose(file);
-  const settings_form form = form_of(t);
+  const settings_binding binding = binding_of(t);
   settings_source source = {.where = NULL};
-  sparc_status status = settings_read_file(&form, path, &source);
-  if (status == SPARC_OK) status = settings_apply(&form, &source);
+  sparc_status status = settings_read_file(&binding, path, &source);
+  if (status == SPARC_OK) status = settings_apply(&binding, &source);
   t->subject = t->name = NULL; /* they point into the file */
   settings_source_free(&source);
   return status;
@@ -211,35 +219,35 @@ static void test_files(void **state) {
     if (status == SPARC_OK) assert_true(t.count == 2 && t.rate == 1.5 && t.loud && t.seed == UINT64_MAX);
   }
   toy t = cleared();
-  const settings_form form = form_of(&t);
+  const settings_binding binding = binding_of(&t);
   settings_source source = {.where = NULL};
-  assert_int_equal(settings_read_file(&form, in_folder("missing"), &source), SPARC_IO);
+  assert_int_equal(settings_read_file(&binding, in_folder("missing"), &source), SPARC_IO);
   settings_source_free(&source);
 }
 
 static void test_json_and_comparison(void **state) {
   (void)state;
   toy t = cleared(), u = t;
-  const settings_form form = form_of(&t), other = form_of(&u);
-  settings_fill(&form, USUAL_DATA);
+  const settings_binding binding = binding_of(&t), other = binding_of(&u);
+  settings_fill_defaults(&binding, DEFAULT_DATA);
   t.subject = "waves\xff";
   t.size = 4;
   t.seed = UINT64_MAX;
   u = t;
   u.steps = 7;
-  json_t *first = settings_json(&form), *second = settings_json(&other);
+  json_t *first = settings_json(&binding), *second = settings_json(&other);
   char *text = json_dumps(first, JSON_COMPACT);
   assert_string_equal(text,
                       "{\"subject\":\"waves\\\\xff\",\"name\":\"Ann\",\"count\":3,\"rate\":0.5,"
                       "\"seed\":\"18446744073709551615\",\"loud\":false,\"colour\":\"green\"}");
   free(text);
   assert_int_equal(json_integer_value(json_object_get(second, "steps")), 7);
-  assert_int_equal(settings_compare(&form, first, second, "there"), SPARC_OK); /* what is FREE may differ */
+  assert_int_equal(settings_compare(&binding, first, second, "there"), SPARC_OK); /* what is FREE may differ */
   json_object_set_new(second, "rate", json_real(0.25));
-  assert_int_equal(settings_compare(&form, first, second, "there"), SPARC_INVALID);
+  assert_int_equal(settings_compare(&binding, first, second, "there"), SPARC_INVALID);
   expect_sentence("rate is 0.5, but 0.25 in there; a resumed run keeps its settings");
   json_object_del(second, "rate");
-  assert_int_equal(settings_compare(&form, first, second, "there"), SPARC_INVALID);
+  assert_int_equal(settings_compare(&binding, first, second, "there"), SPARC_INVALID);
   expect_sentence("rate is 0.5, but not set in there");
   json_decref(first);
   json_decref(second);
@@ -247,22 +255,22 @@ static void test_json_and_comparison(void **state) {
 
 /* ---- the library's tables ------------------------------------------------------------------------ */
 
-/* every default lies in its range, every name and letter is there once, and whatever a row voids exists */
-static void test_tables_are_sound(void **state) {
+/* every default is in range, names and letters are unique, and overridden settings exist */
+static void test_tables_are_consistent(void **state) {
   (void)state;
   sparc_run_config config = sparc_run_defaults();
-  const settings_form form = run_form(&config);
+  const settings_binding binding = run_binding(&config);
   const setting *s, *other;
   int count = 0;
-  for (; (s = settings_row(&form, count, NULL)); count++) {
+  for (; (s = settings_row(&binding, count, NULL)); count++) {
     assert_non_null(s->name);
     if (s->role != STORED && s->letter != POSITIONAL) assert_true(s->help && s->group);
     for (int k = 0; k < count; k++) {
-      other = settings_row(&form, k, NULL);
-      if (strcmp(s->name, other->name) == 0) fail_msg("'%s' is there twice", s->name);
+      other = settings_row(&binding, k, NULL);
+      if (strcmp(s->name, other->name) == 0) fail_msg("'%s' is not unique", s->name);
       if (s->letter && s->letter == other->letter) fail_msg("%s and %s share a letter", s->name, other->name);
     }
-    for (int u = 0; u < USUALS; u++) {
+    for (int u = 0; u < DEFAULT_KINDS; u++) {
       union {
         const char *text;
         int whole;
@@ -270,15 +278,17 @@ static void test_tables_are_sound(void **state) {
         uint64_t seed;
         double real;
       } value;
-      if (s->usual[u] && strcmp(s->usual[u], TASKS_OWN) != 0 && !setting_parse(s, s->usual[u], true, &value))
-        fail_msg("the default '%s' of %s is not possible", s->usual[u], s->name);
+      if (s->defaults[u] && strcmp(s->defaults[u], TASK_SPECIFIC) != 0 &&
+          !setting_parse(s, s->defaults[u], true, &value))
+        fail_msg("the default '%s' of %s is not possible", s->defaults[u], s->name);
     }
     char names[128], *rest = names, *name;
-    snprintf(names, sizeof names, "%s", s->voids ? s->voids : "");
+    snprintf(names, sizeof names, "%s", s->overrides ? s->overrides : "");
     while ((name = strsep(&rest, " ")))
-      if (*name && settings_find(&form, name) < 0) fail_msg("%s voids '%s', which there is none of", s->name, name);
+      if (*name && settings_find(&binding, name) < 0)
+        fail_msg("%s overrides '%s', which does not exist", s->name, name);
   }
-  assert_true(count > 20 && count + 8 <= SETTINGS_MOST);
+  assert_true(count > 20 && count + 8 <= MAX_SETTINGS);
 }
 
 static void test_paper_defaults(void **state) {
@@ -333,10 +343,10 @@ int main(void) {
       cmocka_unit_test(test_nothing_is_given),
       cmocka_unit_test(test_values_and_refusals),
       cmocka_unit_test(test_exponents_are_exact),
-      cmocka_unit_test(test_sources_above_each_other),
+      cmocka_unit_test(test_precedence),
       cmocka_unit_test_teardown(test_files, empty_folder),
       cmocka_unit_test(test_json_and_comparison),
-      cmocka_unit_test(test_tables_are_sound),
+      cmocka_unit_test(test_tables_are_consistent),
       cmocka_unit_test(test_paper_defaults),
       cmocka_unit_test(test_names_of_cells),
   };

@@ -6,10 +6,10 @@
 #include "sparc/train.h"
 
 /* a row for --by-position, over a structure S with a member by_position */
-#define BY_POSITION_SETTING(S)                                                                        \
-  {                                                                                                   \
-    .name = "by-position", .type = SETTING_FLAG, .role = OUTSIDE, .offset = offsetof(S, by_position), \
-    .group = "Data:", .help = "Take columns in the order of the file, whatever their names are"       \
+#define BY_POSITION_SETTING(S)                                                                           \
+  {                                                                                                      \
+    .name = "by-position", .type = SETTING_FLAG, .role = UNRECORDED, .offset = offsetof(S, by_position), \
+    .group = "Data:", .help = "Take columns in the order of the file, whatever their names are"          \
   }
 
 /* channels_like is what read.like should be: the names that the model has, in `room`, without those that the command

@@ -372,7 +372,7 @@ static exit_code describe(const char *who, const data_settings *settings, const 
 static exit_code load_and_describe(const char *who, const data_settings *settings) {
   sparc_data_options options = {.root = settings->root,
                                 .protocol = settings->official ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
-                                .read = read_settled(&settings->read)};
+                                .read = resolve_read_options(&settings->read)};
   if ((int)settings->read.division < 0) options.read.division = SPARC_DIVISION_SOUND; /* as `sparc train` */
   const char *name = strcmp(settings->name, "-") == 0 ? "/dev/stdin" : settings->name;
   sparc_data_split split;
@@ -386,12 +386,12 @@ static exit_code load_and_describe(const char *who, const data_settings *setting
 
 static exit_code run_data(int argc, char **argv) {
   data_settings settings = {.name = NULL};
-  const settings_form form = {
+  const settings_binding binding = {
       .command = COMMAND_DATA,
       .part = {{&data_table, &settings}, {&read_settings, &settings.read}, {&tool_table, &settings.tool}}};
   cli_sources *sources;
   const sparc_status status =
-      cli_settings_read(argc, argv, &(cli_usage){.doc = doc, .arguments = "[NAME|FILE|-]"}, &form, &sources);
+      cli_settings_read(argc, argv, &(cli_usage){.doc = doc, .arguments = "[NAME|FILE|-]"}, &binding, &sources);
   const exit_code code = status != SPARC_OK ? refuse(argv[0], status)
                          : settings.name    ? load_and_describe(argv[0], &settings)
                                             : list_names(argv[0], &settings);

@@ -38,8 +38,8 @@ static const setting demo_rows[] = {
     {.name = "cells",
      .type = SETTING_TEXT,
      .offset = DEMO(cells),
-     .usual = {"sparc,rtu,rglru"},
-     .voids = "all-cells",
+     .defaults = {"sparc,rtu,rglru"},
+     .overrides = "all-cells",
      .group = experiment_group,
      .letter = 'c',
      .argument = "A,B",
@@ -47,14 +47,14 @@ static const setting demo_rows[] = {
     {.name = "all-cells",
      .type = SETTING_FLAG,
      .offset = DEMO(all_cells),
-     .voids = "cells",
+     .overrides = "cells",
      .group = experiment_group,
      .letter = 'a',
      .help = "Train every cell"},
     {.name = "tasks",
      .type = SETTING_TEXT,
      .offset = DEMO(tasks),
-     .usual = {"event-order,tracking"},
+     .defaults = {"event-order,tracking"},
      .group = experiment_group,
      .letter = 't',
      .argument = "A,B",
@@ -74,7 +74,7 @@ static const setting demo_rows[] = {
     {.name = "seed",
      .type = SETTING_SEED,
      .offset = DEMO(seed),
-     .usual = {"0"},
+     .defaults = {"0"},
      .group = experiment_group,
      .letter = 's',
      .argument = "N",
@@ -84,7 +84,7 @@ static const setting demo_rows[] = {
      .offset = DEMO(seeds),
      .low = 1,
      .high = 1000,
-     .usual = {"1"},
+     .defaults = {"1"},
      .group = experiment_group,
      .letter = 'n',
      .argument = "N",
@@ -285,12 +285,12 @@ static exit_code demo(const char *who, const demo_settings *s, const tool_settin
 static exit_code run_demo(int argc, char **argv) {
   demo_settings s;
   tool_settings tool;
-  const settings_form form = {.command = COMMAND_DEMO, .part = {{&demo_table, &s}, {&tool_table, &tool}}};
+  const settings_binding binding = {.command = COMMAND_DEMO, .part = {{&demo_table, &s}, {&tool_table, &tool}}};
   cli_sources *sources;
-  const sparc_status status = cli_settings_read(argc, argv, &(cli_usage){.doc = doc}, &form, &sources);
+  const sparc_status status = cli_settings_read(argc, argv, &(cli_usage){.doc = doc}, &binding, &sources);
   exit_code code = cli_exit_code(status);
   if (status == SPARC_OK) {
-    settings_fill(&form, USUAL_DATA);
+    settings_fill_defaults(&binding, DEFAULT_DATA);
     code = demo(argv[0], &s, &tool);
   } else {
     cli_message(argv[0], "%s", sparc_error());

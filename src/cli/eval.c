@@ -73,7 +73,7 @@ static const setting eval_rows[] = {
      .offset = offsetof(eval_settings, window),
      .low = 0,
      .high = 1,
-     .usual = {"0.1"},
+     .defaults = {"0.1"},
      .needs = "baseline",
      .group = "Baseline:",
      .argument = "X",
@@ -177,9 +177,9 @@ static sparc_status find_subject(const eval_settings *e, const sparc_model *mode
   const char *protocol = sparc_model_metadata(model, "run.protocol");
   sparc_read_options recalled = e->read;
   sparc_columns names;
-  const sparc_status status = read_recall(model, &recalled);
+  const sparc_status status = read_options_inherit(model, &recalled);
   if (status != SPARC_OK) return status;
-  sparc_read_options read = read_settled(&recalled);
+  sparc_read_options read = resolve_read_options(&recalled);
   read.like = e->by_position ? NULL : channels_like(model, &e->read, &names);
   read.classes = p->classes ? p->labels : NULL;
   read.class_count = p->classes;
@@ -376,7 +376,7 @@ static sparc_status search_nearest(const eval_settings *e, const sparc_data_spli
 
 static sparc_status evaluate_baseline(const eval_settings *e) {
   const sparc_data_options options = {
-      .root = e->root, .protocol = SPARC_PROTOCOL_OFFICIAL, .read = read_settled(&e->read)};
+      .root = e->root, .protocol = SPARC_PROTOCOL_OFFICIAL, .read = resolve_read_options(&e->read)};
   sparc_data_split split;
   sparc_status status = sparc_data_load(e->argument[0], &options, &split);
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(split.fit);
@@ -397,14 +397,15 @@ static sparc_status evaluate_either(eval_settings *s) {
 
 static exit_code run_eval(int argc, char **argv) {
   eval_settings settings = {.who = argv[0]};
-  const settings_form form = {
+  const settings_binding binding = {
       .command = COMMAND_EVAL,
       .part = {{&eval_table, &settings}, {&read_settings, &settings.read}, {&tool_table, &settings.tool}}};
   const cli_usage usage = {.doc = doc, .arguments = "MODEL FILE|NAME\n--baseline=NAME FILE|NAME"};
   cli_sources *sources;
-  sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);
+  sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   if (status == SPARC_OK) {
-    settings_fill(&(settings_form){.part = {{&eval_table, &settings}, {&tool_table, &settings.tool}}}, USUAL_DATA);
+    settings_fill_defaults(&(settings_binding){.part = {{&eval_table, &settings}, {&tool_table, &settings.tool}}},
+                           DEFAULT_DATA);
     status = evaluate_either(&settings);
   }
   if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());

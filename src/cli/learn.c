@@ -52,28 +52,28 @@ static const setting learn_rows[] = {
      .argument = "FILE|-"},
     {.name = "format",
      .type = SETTING_CHOICE,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .offset = offsetof(learn_options, style),
      .choices = styles,
-     .usual = {"csv"},
+     .defaults = {"csv"},
      .group = "Output:",
      .argument = "F",
      .help = "Write answers as csv or jsonl, or none"},
     {.name = "intervals",
      .type = SETTING_FLAG,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .offset = offsetof(learn_options, intervals),
      .group = "Output:",
      .help = "Write the prediction interval of every forecast, too"},
     {.name = "anomaly",
      .type = SETTING_FLAG,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .offset = offsetof(learn_options, anomaly),
      .group = "Output:",
      .help = "Write how far every value lies from its forecast, too; above 1 it is outside the interval"},
     {.name = "keep-going",
      .type = SETTING_FLAG,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .offset = offsetof(learn_options, keep_going),
      .group = "Stream:",
      .help = "Report a bad line, leave it out and go on"},
@@ -363,15 +363,16 @@ static exit_code work(learn_command *c) {
 
 static exit_code run_learn(int argc, char **argv) {
   learn_command c = {.who = argv[0], .input = {.descriptor = -1}};
-  settings_form form = learn_form(&c.config);
-  settings_join(&form, &learn_table, &c.options);
-  settings_join(&form, &tool_table, &c.tool);
+  settings_binding binding = learn_binding(&c.config);
+  settings_bind(&binding, &learn_table, &c.options);
+  settings_bind(&binding, &tool_table, &c.tool);
   cli_sources *sources;
-  sparc_status status = cli_settings_read(argc, argv, &(cli_usage){.doc = doc}, &form, &sources);
+  sparc_status status = cli_settings_read(argc, argv, &(cli_usage){.doc = doc}, &binding, &sources);
   if (status == SPARC_OK && !c.options.input) status = fail(SPARC_INVALID, "expected a FILE, or - for standard input");
   exit_code code;
   if (status == SPARC_OK) {
-    settings_fill(&(settings_form){.part = {{&tool_table, &c.tool}, {&learn_table, &c.options}}}, USUAL_DATA);
+    settings_fill_defaults(&(settings_binding){.part = {{&tool_table, &c.tool}, {&learn_table, &c.options}}},
+                           DEFAULT_DATA);
     interrupt_catch();
     /* a file size limit must give an error like a full disk, not a signal */
     signal(SIGXFSZ, SIG_IGN);

@@ -55,7 +55,7 @@ static const setting predict_rows[] = {
      .type = SETTING_CHOICE,
      .offset = offsetof(predict_settings, style),
      .choices = answer_styles,
-     .usual = {"csv"},
+     .defaults = {"csv"},
      .group = "Output:",
      .argument = "F",
      .help = "Write csv or jsonl"},
@@ -145,7 +145,7 @@ static sparc_status predict_dataset(sparc_model *model, const sparc_dataset *dat
 
 static sparc_status predict_file(sparc_model *model, const predict_settings *s, answers *w) {
   /* the model's labels as the only ones allowed: values that are taken for labels do not go unnoticed */
-  sparc_read_options read = read_settled(&s->read);
+  sparc_read_options read = resolve_read_options(&s->read);
   read.classes = w->labels;
   read.class_count = w->labels ? w->outputs : 0;
   read.texts = 1;
@@ -454,7 +454,7 @@ static sparc_status predict(const char *who, predict_settings *s) {
   sparc_model *model;
   sparc_status status = cli_model_load(s->model, s->input, s->threads, &model);
   if (status == SPARC_OK && !s->by_position) s->read.like = channels_like(model, &s->read, &s->like);
-  if (status == SPARC_OK) status = read_recall(model, &s->read);
+  if (status == SPARC_OK) status = read_options_inherit(model, &s->read);
   if (status == SPARC_OK) {
     const sparc_network_config network = sparc_network_config_of(sparc_model_network(model));
     const sparc_preprocessing *known = sparc_model_preprocessing(model);
@@ -487,14 +487,14 @@ static sparc_status check_input(const predict_settings *s) {
 
 static exit_code run_predict(int argc, char **argv) {
   predict_settings settings = {.model = NULL};
-  const settings_form form = {.command = COMMAND_PREDICT,
-                              .part = {{&predict_table, &settings}, {&read_settings, &settings.read}}};
+  const settings_binding binding = {.command = COMMAND_PREDICT,
+                                    .part = {{&predict_table, &settings}, {&read_settings, &settings.read}}};
   cli_sources *sources;
   sparc_status status =
-      cli_settings_read(argc, argv, &(cli_usage){.doc = doc, .arguments = "MODEL FILE|-"}, &form, &sources);
+      cli_settings_read(argc, argv, &(cli_usage){.doc = doc, .arguments = "MODEL FILE|-"}, &binding, &sources);
   if (status == SPARC_OK) status = check_input(&settings);
   if (status == SPARC_OK) {
-    settings_fill(&(settings_form){.part = {{&predict_table, &settings}}}, USUAL_DATA);
+    settings_fill_defaults(&(settings_binding){.part = {{&predict_table, &settings}}}, DEFAULT_DATA);
     status = predict(argv[0], &settings);
   }
   if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());

@@ -44,7 +44,7 @@ static const setting work_rows[] = {
      .offset = offsetof(rl_work, episodes),
      .low = 1,
      .high = PLAYER_MOST_EPISODES,
-     .usual = {"100"},
+     .defaults = {"100"},
      .needs = "eval",
      .group = "Instead of a run:",
      .argument = "N",
@@ -117,8 +117,8 @@ static void show_start(rl_command *c) {
 }
 
 static const char *obsnorm_name(sparc_obsnorm obsnorm) {
-  const settings_form form = {.part = {{&ppo_settings, NULL}}};
-  return settings_row(&form, settings_find(&form, "obsnorm"), NULL)->choices[obsnorm];
+  const settings_binding binding = {.part = {{&ppo_settings, NULL}}};
+  return settings_row(&binding, settings_find(&binding, "obsnorm"), NULL)->choices[obsnorm];
 }
 
 /* which run this is, the same in every object that is printed */
@@ -388,17 +388,17 @@ static sparc_status check_plugin(const rl_command *c) {
 
 static exit_code run_rl(int argc, char **argv) {
   rl_command c = {.who = argv[0], .out = -1};
-  settings_form form = rl_form(&c.config);
-  settings_join(&form, &tool_table, &c.tool);
-  settings_join(&form, &work_table, &c.work);
+  settings_binding binding = rl_binding(&c.config);
+  settings_bind(&binding, &tool_table, &c.tool);
+  settings_bind(&binding, &work_table, &c.work);
   cli_sources *sources;
   const cli_usage usage = {.doc = doc, .folder = find_folder, .config = &c.config};
-  sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);
+  sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   c.plugins[0] = c.work.plugin;
-  if (status == SPARC_OK && !cli_typed(sources, &form, "task")) status = check_plugin(&c);
+  if (status == SPARC_OK && !cli_typed(sources, &binding, "task")) status = check_plugin(&c);
   exit_code code;
   if (status == SPARC_OK) {
-    settings_fill(&(settings_form){.part = {{&tool_table, &c.tool}, {&work_table, &c.work}}}, USUAL_DATA);
+    settings_fill_defaults(&(settings_binding){.part = {{&tool_table, &c.tool}, {&work_table, &c.work}}}, DEFAULT_DATA);
     interrupt_catch();
     /* a file size limit must give an error like a full disk, not a signal */
     signal(SIGXFSZ, SIG_IGN);

@@ -21,7 +21,7 @@ enum { MOST_SEEDS = 1000 };
 #define JOBS_SETTING(S)                                                                                             \
   {                                                                                                                 \
     .name = "jobs", .type = SETTING_INT, .role = COMMAND_LINE, .offset = offsetof(S, jobs), .low = 1, .high = 1024, \
-    .usual = {"1"}, .needs = "seeds folds", .group = "Instead of a run:", .argument = "N",                          \
+    .defaults = {"1"}, .needs = "seeds folds", .group = "Instead of a run:", .argument = "N",                       \
     .help = "Of several runs, N at a time, each in a process"                                                       \
   }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* settings.c: argp's options, with their help and defaults, from tables of settings; and the order of precedence. */
+/* settings.c: argp options with help and defaults from tables of settings, and the order of precedence. */
 #include "cli/settings.h"
 
 #include "base/error.h"
@@ -33,7 +33,7 @@ static const setting tool_rows[] = {
      .help = "Read settings from a JSON FILE; options win"},
     {.name = "quiet",
      .type = SETTING_FLAG,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .commands = COMMAND_TRAIN | COMMAND_RL | COMMAND_DEMO | COMMAND_EVAL | COMMAND_LEARN,
      .offset = offsetof(tool_settings, quiet),
      .group = "Run:",
@@ -41,7 +41,7 @@ static const setting tool_rows[] = {
      .help = "Print results and errors only: no progress, no hints"},
     {.name = "json",
      .type = SETTING_FLAG,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .commands = COMMAND_TRAIN | COMMAND_RL | COMMAND_DEMO | COMMAND_DATA | COMMAND_EVAL | COMMAND_LEARN,
      .offset = offsetof(tool_settings, json),
      .group = "Run:",
@@ -49,11 +49,11 @@ static const setting tool_rows[] = {
      .help = "Print JSON: one object for each result"},
     {.name = "progress",
      .type = SETTING_CHOICE,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .commands = COMMAND_TRAIN | COMMAND_RL | COMMAND_DEMO | COMMAND_EVAL | COMMAND_LEARN,
      .offset = offsetof(tool_settings, progress),
      .choices = styles,
-     .usual = {"auto"},
+     .defaults = {"auto"},
      .group = "Run:",
      .letter = 'p',
      .argument = "HOW",
@@ -67,17 +67,17 @@ const settings_table tool_table = {tool_rows, sizeof tool_rows / sizeof *tool_ro
 enum { GROUPS_MOST = 10, HELP_SIZE = 256 };
 
 typedef struct option_list {
-  struct argp_option option[SETTINGS_MOST + GROUPS_MOST + 1];
+  struct argp_option option[MAX_SETTINGS + GROUPS_MOST + 1];
   int options;
   const char *group[GROUPS_MOST];
   int groups;
-  char help[SETTINGS_MOST][HELP_SIZE];
+  char help[MAX_SETTINGS][HELP_SIZE];
   const char *arguments; /* NULL: the command has none */
 } option_list;
 
 static int key_of(const setting *s, int i) { return s->letter && s->letter != POSITIONAL ? s->letter : 256 + i; }
 
-/* the number of a group, from 1; a new one gets its heading */
+/* the number of a group, from 1; a new one is added with its heading */
 static int group_number(option_list *list, const char *title) {
   for (int g = 0; g < list->groups; g++)
     if (strcmp(list->group[g], title) == 0) return g + 1;
@@ -87,7 +87,7 @@ static int group_number(option_list *list, const char *title) {
 }
 
 static void print_help(const setting *s, char help[HELP_SIZE]) {
-  const char *data = s->usual[USUAL_DATA], *task = s->usual[USUAL_TASK];
+  const char *data = s->defaults[DEFAULT_DATA], *task = s->defaults[DEFAULT_TASK];
   if (task)
     snprintf(help, HELP_SIZE, "%s (default: %s; generated tasks: %s)", s->help, data, task);
   else if (data)
@@ -96,9 +96,9 @@ static void print_help(const setting *s, char help[HELP_SIZE]) {
     snprintf(help, HELP_SIZE, "%s", s->help);
 }
 
-static void list_options(const settings_form *form, option_list *list) {
+static void list_options(const settings_binding *binding, option_list *list) {
   const setting *s;
-  for (int i = 0; (s = settings_row(form, i, NULL)); i++) {
+  for (int i = 0; (s = settings_row(binding, i, NULL)); i++) {
     if (s->letter == POSITIONAL) list->arguments = s->argument;
     if (s->role == STORED || (s->letter == POSITIONAL && !s->option)) continue;
     const int group = group_number(list, s->group);
@@ -114,15 +114,15 @@ static void list_options(const settings_form *form, option_list *list) {
 /* ---- the command line ---------------------------------------------------------------------------- */
 
 typedef struct line_input {
-  const settings_form *form;
+  const settings_binding *binding;
   settings_source *source;
 } line_input;
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
   const line_input *input = state->input;
   const setting *s;
-  const char *taken = NULL; /* the last argument that is there already */
-  for (int i = 0; (s = settings_row(input->form, i, NULL)); i++) {
+  const char *taken = NULL; /* the last positional argument that is already given */
+  for (int i = 0; (s = settings_row(input->binding, i, NULL)); i++) {
     if (s->role == STORED || (key == ARGP_KEY_ARG ? s->letter != POSITIONAL : key_of(s, i) != key)) continue;
     if (s->letter == POSITIONAL && input->source->text[i]) {
       taken = s->argument;
@@ -137,16 +137,16 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
   return EINVAL;
 }
 
-static sparc_status read_line(int argc, char **argv, const cli_usage *usage, const settings_form *form,
+static sparc_status read_line(int argc, char **argv, const cli_usage *usage, const settings_binding *binding,
                               settings_source *source) {
   option_list *list = calloc(1, sizeof *list);
   if (!list) return fail(SPARC_NO_MEMORY, "no memory for the options");
-  list_options(form, list);
+  list_options(binding, list);
   const struct argp argp = {.options = list->option,
                             .parser = parse_option,
                             .args_doc = usage->arguments ? usage->arguments : list->arguments,
                             .doc = usage->doc};
-  line_input input = {form, source};
+  line_input input = {binding, source};
   if (cli_refuse_unknown_options(&argp, argc, argv)) exit(EXIT_USAGE);
   const error_t error = argp_parse(&argp, argc, argv, 0, NULL, &input);
   free(list);
@@ -155,59 +155,59 @@ static sparc_status read_line(int argc, char **argv, const cli_usage *usage, con
 
 /* ---- precedence ---------------------------------------------------------------------------------- */
 
-/* what the command line gives for a setting, NULL: nothing */
-static const char *text_of(const settings_form *form, const settings_source *source, const char *name) {
-  const int i = settings_find(form, name);
+/* the text that the command line gives for a setting; NULL: none */
+static const char *text_of(const settings_binding *binding, const settings_source *source, const char *name) {
+  const int i = settings_find(binding, name);
   return i >= 0 ? source->text[i] : NULL;
 }
 
-static sparc_status merge(const settings_form *form, const cli_sources *s) {
+static sparc_status merge(const settings_binding *binding, const cli_sources *s) {
   const settings_source *const sources[] = {&s->run, &s->file, &s->line};
   sparc_status status = SPARC_OK;
-  settings_clear(form);
+  settings_clear(binding);
   for (size_t i = 0; i < sizeof sources / sizeof *sources && status == SPARC_OK; i++)
-    status = settings_apply(form, sources[i]);
+    status = settings_apply(binding, sources[i]);
   return status;
 }
 
-/* The configuration of the run to be resumed, if it got as far as writing one. Only what a run writes there counts: it
- * does not say where to write. Of several runs those that are not there yet are begun, and who runs them demands that
- * one is. */
-static sparc_status read_run(const cli_usage *usage, const settings_form *form, cli_sources *s) {
+/* Read config.json of the run to be resumed, if there is one; only settings that runs write are allowed in it. With
+ * several seeds or folds, the caller checks that at least one of the runs exists. */
+static sparc_status read_run(const cli_usage *usage, const settings_binding *binding, cli_sources *s) {
   char path[sizeof s->folder.path];
   bool found = false;
   sparc_status status = usage->folder(usage->config, path, sizeof path);
   if (status == SPARC_OK) status = run_folder_at(path, &s->folder);
-  const bool folds = text_of(form, &s->line, "folds") && !text_of(form, &s->line, "fold");
-  if (status == SPARC_OK && text_of(form, &s->line, "resume") && !text_of(form, &s->line, "seeds") && !folds)
+  const bool folds = text_of(binding, &s->line, "folds") && !text_of(binding, &s->line, "fold");
+  if (status == SPARC_OK && text_of(binding, &s->line, "resume") && !text_of(binding, &s->line, "seeds") && !folds)
     status = run_folder_require(&s->folder);
   if (status == SPARC_OK) status = folder_file_find(s->folder.config, &found);
-  if (status == SPARC_OK && found) status = run_folder_settings(&s->folder, form, &s->run);
+  if (status == SPARC_OK && found) status = run_folder_settings(&s->folder, binding, &s->run);
   const setting *row;
-  for (int i = 0; status == SPARC_OK && (row = settings_row(form, i, NULL)); i++)
+  for (int i = 0; status == SPARC_OK && (row = settings_row(binding, i, NULL)); i++)
     if (s->run.text[i] && row->role != DEFINES && row->role != FREE)
-      status = fail(SPARC_FORMAT, "%.200s: %s is not for a run's configuration to say", s->folder.config, row->name);
+      status =
+          fail(SPARC_FORMAT, "%.200s: %s is not allowed in the configuration of a run", s->folder.config, row->name);
   return status;
 }
 
-sparc_status cli_settings_read(int argc, char **argv, const cli_usage *usage, const settings_form *form,
+sparc_status cli_settings_read(int argc, char **argv, const cli_usage *usage, const settings_binding *binding,
                                cli_sources **sources) {
   cli_sources *s = *sources = calloc(1, sizeof *s);
   if (!s) return fail(SPARC_NO_MEMORY, "no memory for the settings");
-  sparc_status status = read_line(argc, argv, usage, form, &s->line);
-  const char *file = text_of(form, &s->line, "config");
-  if (status == SPARC_OK && file) status = settings_read_file(form, file, &s->file);
-  if (status == SPARC_OK) status = merge(form, s);
-  const bool resumes = text_of(form, &s->line, "resume") || text_of(form, &s->line, "resume-or-create");
+  sparc_status status = read_line(argc, argv, usage, binding, &s->line);
+  const char *file = text_of(binding, &s->line, "config");
+  if (status == SPARC_OK && file) status = settings_read_file(binding, file, &s->file);
+  if (status == SPARC_OK) status = merge(binding, s);
+  const bool resumes = text_of(binding, &s->line, "resume") || text_of(binding, &s->line, "resume-or-create");
   if (status == SPARC_OK && usage->folder && resumes) {
-    status = read_run(usage, form, s);
-    if (status == SPARC_OK) status = merge(form, s);
+    status = read_run(usage, binding, s);
+    if (status == SPARC_OK) status = merge(binding, s);
   }
   return status;
 }
 
-bool cli_typed(const cli_sources *s, const settings_form *form, const char *name) {
-  return text_of(form, &s->line, name) != NULL;
+bool cli_typed(const cli_sources *s, const settings_binding *binding, const char *name) {
+  return text_of(binding, &s->line, name) != NULL;
 }
 
 void cli_sources_free(cli_sources *s) {

@@ -9,7 +9,7 @@
 
 #include "io/settings.h"
 
-/* what every command with settings has besides those of its work */
+/* settings that several commands share */
 typedef struct tool_settings {
   const char *config;
   int quiet, json;
@@ -20,22 +20,22 @@ extern const settings_table tool_table; /* over tool_settings */
 
 typedef struct cli_usage {
   const char *doc;       /* as argp has it */
-  const char *arguments; /* likewise; NULL: as the row of the argument says */
-  /* where --resume looks for config.json, by the command's own configuration; NULL: there is no --resume */
+  const char *arguments; /* likewise; NULL: from the row of the argument */
+  /* folder of the run to resume, from the command's configuration; NULL: the command has no --resume */
   sparc_status (*folder)(const void *config, char *path, size_t size);
   const void *config;
 } cli_usage;
 
 typedef struct cli_sources cli_sources; /* the texts that settings point to */
 
-/* cli_settings_read parses the command line, refusing unknown options with a suggestion, and the files that it leads
- * to; the settings go to the structures of the form. Wrong usage and --help end the program, as argp does.
- * cli_sources_free releases the texts, also after a failure. */
-sparc_status cli_settings_read(int argc, char **argv, const cli_usage *usage, const settings_form *form,
+/* Parse the command line and the files that it names into the structures of the binding. Unknown options are rejected
+ * with a suggestion; wrong usage and --help end the program, as argp does. cli_sources_free() releases the texts, also
+ * after a failure. */
+sparc_status cli_settings_read(int argc, char **argv, const cli_usage *usage, const settings_binding *binding,
                                cli_sources **sources);
 
-/* cli_typed says whether the command line itself gives a setting, and not a file that it leads to */
-bool cli_typed(const cli_sources *sources, const settings_form *form, const char *name);
+/* Whether the command line itself, not a file that it names, gives a setting. */
+bool cli_typed(const cli_sources *sources, const settings_binding *binding, const char *name);
 void cli_sources_free(cli_sources *sources); /* may be NULL */
 
 #endif

@@ -448,15 +448,15 @@ static const char doc[] =
 
 static exit_code run_train(int argc, char **argv) {
   train_command t = {.who = argv[0], .out = -1};
-  settings_form form = run_form(&t.config);
-  settings_join(&form, &tool_table, &t.tool);
-  settings_join(&form, &work_table, &t.work);
+  settings_binding binding = run_binding(&t.config);
+  settings_bind(&binding, &tool_table, &t.tool);
+  settings_bind(&binding, &work_table, &t.work);
   cli_sources *sources;
   const cli_usage usage = {.doc = doc, .folder = find_folder, .config = &t.config};
-  const sparc_status status = cli_settings_read(argc, argv, &usage, &form, &sources);
+  const sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   exit_code code;
   if (status == SPARC_OK) {
-    settings_fill(&(settings_form){.part = {{&tool_table, &t.tool}, {&work_table, &t.work}}}, USUAL_DATA);
+    settings_fill_defaults(&(settings_binding){.part = {{&tool_table, &t.tool}, {&work_table, &t.work}}}, DEFAULT_DATA);
     interrupt_catch();
     /* a file size limit must give an error like a full disk, not a signal */
     signal(SIGXFSZ, SIG_IGN);

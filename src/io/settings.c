@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* settings.c: values from texts and back, for any structure that a table describes. */
+/* settings.c: parse, print, check and copy the members of structures that tables describe. */
 #include "io/settings.h"
 
 #include "base/c_locale.h"
@@ -14,24 +14,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-void settings_join(settings_form *form, const settings_table *table, void *at) {
+void settings_bind(settings_binding *binding, const settings_table *table, void *at) {
   int p = 0;
-  while (form->part[p].table) p++;
-  form->part[p] = (settings_part){table, at};
+  while (binding->part[p].table) p++;
+  binding->part[p] = (settings_part){table, at};
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
 
-static bool is_seen(const settings_form *form, const setting *s) {
-  return !form->command || !s->commands || (s->commands & form->command);
+static bool is_seen(const settings_binding *binding, const setting *s) {
+  return !binding->command || !s->commands || (s->commands & binding->command);
 }
 
-const setting *settings_row(const settings_form *form, int i, void **at) {
-  for (int p = 0; p < SETTINGS_PARTS && form->part[p].table; p++) {
-    const settings_part *part = &form->part[p];
+const setting *settings_row(const settings_binding *binding, int i, void **at) {
+  for (int p = 0; p < MAX_SETTINGS_PARTS && binding->part[p].table; p++) {
+    const settings_part *part = &binding->part[p];
     for (int r = 0; r < part->table->rows; r++) {
       const setting *s = &part->table->row[r];
-      if (!is_seen(form, s) || i-- > 0) continue;
+      if (!is_seen(binding, s) || i-- > 0) continue;
       if (at) *at = (char *)part->at + s->offset;
       return s;
     }
@@ -41,9 +41,9 @@ const setting *settings_row(const settings_form *form, int i, void **at) {
 
 static bool has_option(const setting *s) { return s->role != STORED; }
 
-int settings_find(const settings_form *form, const char *name) {
+int settings_find(const settings_binding *binding, const char *name) {
   const setting *s;
-  for (int i = 0; (s = settings_row(form, i, NULL)); i++)
+  for (int i = 0; (s = settings_row(binding, i, NULL)); i++)
     if (has_option(s) && strcmp(s->name, name) == 0) return i;
   return -1;
 }
@@ -200,11 +200,11 @@ static bool is_in_range(const setting *s, const void *at) {
   return !has_range(s) || (number >= s->low && number <= highest(s));
 }
 
-bool setting_parse(const setting *s, const char *text, bool ranged, void *at) {
-  return parse_value(s, text, at) && (!ranged || is_in_range(s, at));
+bool setting_parse(const setting *s, const char *text, bool check_range, void *at) {
+  return parse_value(s, text, at) && (!check_range || is_in_range(s, at));
 }
 
-const char *setting_print(const setting *s, const void *at, char room[SETTING_TEXT_SIZE]) {
+const char *setting_print(const setting *s, const void *at, char buffer[SETTING_TEXT_SIZE]) {
   switch (s->type) {
     case SETTING_TEXT:
       return *(const char *const *)at;
@@ -213,34 +213,34 @@ const char *setting_print(const setting *s, const void *at, char room[SETTING_TE
     case SETTING_FLAG:
       return *(const int *)at ? "true" : "false";
     case SETTING_INT:
-      snprintf(room, SETTING_TEXT_SIZE, "%d", *(const int *)at);
+      snprintf(buffer, SETTING_TEXT_SIZE, "%d", *(const int *)at);
       break;
     case SETTING_LONG:
-      snprintf(room, SETTING_TEXT_SIZE, "%ld", *(const long *)at);
+      snprintf(buffer, SETTING_TEXT_SIZE, "%ld", *(const long *)at);
       break;
     case SETTING_SEED:
-      snprintf(room, SETTING_TEXT_SIZE, "%" PRIu64, *(const uint64_t *)at);
+      snprintf(buffer, SETTING_TEXT_SIZE, "%" PRIu64, *(const uint64_t *)at);
       break;
     case SETTING_REAL:
-      snprintf(room, SETTING_TEXT_SIZE, "%.17g", *(const double *)at);
+      snprintf(buffer, SETTING_TEXT_SIZE, "%.17g", *(const double *)at);
       break;
   }
-  return room;
+  return buffer;
 }
 
 /* "auto, plain or none" */
-static void list_choices(const char *const *choices, char *room, size_t size) {
+static void list_choices(const char *const *choices, char *buffer, size_t size) {
   size_t used = 0;
-  room[0] = '\0';
+  buffer[0] = '\0';
   for (size_t i = 0; choices[i] && used < size; i++)
-    used += (size_t)snprintf(room + used, size - used, "%s%s",
+    used += (size_t)snprintf(buffer + used, size - used, "%s%s",
                              i == 0           ? ""
                              : choices[i + 1] ? ", "
                                               : " or ",
                              choices[i]);
 }
 
-const char *setting_expected(const setting *s, bool ranged, char *room, size_t size) {
+const char *setting_expected(const setting *s, bool check_range, char *buffer, size_t size) {
   switch (s->type) {
     case SETTING_TEXT:
       return "text";
@@ -249,30 +249,30 @@ const char *setting_expected(const setting *s, bool ranged, char *room, size_t s
     case SETTING_SEED:
       return "a whole number from 0 to 18446744073709551615";
     case SETTING_CHOICE:
-      list_choices(s->choices, room, size);
-      return room;
+      list_choices(s->choices, buffer, size);
+      return buffer;
     case SETTING_REAL:
-      if (!ranged) return "a number";
-      snprintf(room, size, "a number from %g to %g", s->low, s->high);
-      return room;
+      if (!check_range) return "a number";
+      snprintf(buffer, size, "a number from %g to %g", s->low, s->high);
+      return buffer;
     case SETTING_INT:
     case SETTING_LONG:
-      if (!ranged) return "a whole number";
-      snprintf(room, size, "a whole number from %.0f to %.0f", s->low, s->high);
-      return room;
+      if (!check_range) return "a whole number";
+      snprintf(buffer, size, "a whole number from %.0f to %.0f", s->low, s->high);
+      return buffer;
   }
-  return room;
+  return buffer;
 }
 
-/* ---- whole forms --------------------------------------------------------------------------------- */
+/* ---- whole bindings ------------------------------------------------------------------------------ */
 
-void settings_clear(const settings_form *form) {
+void settings_clear(const settings_binding *binding) {
   const setting *s;
   void *at;
-  for (int i = 0; (s = settings_row(form, i, &at)); i++) setting_unset(s, at);
+  for (int i = 0; (s = settings_row(binding, i, &at)); i++) setting_unset(s, at);
 }
 
-/* what a caller of the library knows it by: the last word of the key is the name of the member */
+/* the last word of the key is the name of the member */
 static const char *member_name(const setting *s) {
   const char *dot = s->key ? strrchr(s->key, '.') : NULL;
   return dot ? dot + 1 : s->key ? s->key : s->name;
@@ -280,10 +280,10 @@ static const char *member_name(const setting *s) {
 
 static bool may_be_unset(const setting *s) { return s->type == SETTING_TEXT || s->role == FREE; }
 
-sparc_status settings_check(const settings_form *form, bool complete) {
+sparc_status settings_check(const settings_binding *binding, bool complete) {
   const setting *s;
   void *at;
-  for (int i = 0; (s = settings_row(form, i, &at)); i++) {
+  for (int i = 0; (s = settings_row(binding, i, &at)); i++) {
     if (s->role == STORED && !complete) continue;
     if (!setting_is_set(s, at) ? !complete || may_be_unset(s) : is_in_range(s, at)) continue;
     char expected[96];
@@ -293,13 +293,13 @@ sparc_status settings_check(const settings_form *form, bool complete) {
   return SPARC_OK;
 }
 
-void settings_fill(const settings_form *form, int usual) {
+void settings_fill_defaults(const settings_binding *binding, int kind) {
   const setting *s;
   void *at;
   const locale_guard guard = enter_c_locale();
-  for (int i = 0; (s = settings_row(form, i, &at)); i++) {
-    const char *text = s->usual[usual] ? s->usual[usual] : s->usual[USUAL_DATA];
-    if (text && strcmp(text, TASKS_OWN) != 0 && !setting_is_set(s, at)) (void)setting_parse(s, text, false, at);
+  for (int i = 0; (s = settings_row(binding, i, &at)); i++) {
+    const char *text = s->defaults[kind] ? s->defaults[kind] : s->defaults[DEFAULT_DATA];
+    if (text && strcmp(text, TASK_SPECIFIC) != 0 && !setting_is_set(s, at)) (void)setting_parse(s, text, false, at);
   }
   leave_c_locale(guard);
 }
@@ -312,19 +312,19 @@ static size_t size_of(const setting *s) {
   return sizes[s->type];
 }
 
-void settings_inherit(const settings_form *to, const settings_form *from) {
+void settings_inherit(const settings_binding *to, const settings_binding *from) {
   const setting *s;
   void *at, *source;
   for (int i = 0; (s = settings_row(to, i, &at)) && settings_row(from, i, &source); i++)
     if (!setting_is_set(s, at)) memcpy(at, source, size_of(s));
 }
 
-sparc_status settings_keep_texts(const settings_form *form, settings_texts *texts) {
-  settings_form all = *form;
+sparc_status settings_copy_texts(const settings_binding *binding, settings_texts *texts) {
+  settings_binding all = *binding;
   const setting *s;
   void *at;
-  all.command = 0; /* what a command does not have may be set by a caller of the library */
-  for (int i = 0; i < SETTINGS_MOST && (s = settings_row(&all, i, &at)); i++) {
+  all.command = 0; /* callers of the library may set what the command does not have */
+  for (int i = 0; i < MAX_SETTINGS && (s = settings_row(&all, i, &at)); i++) {
     if (s->type != SETTING_TEXT || !*(const char **)at) continue;
     texts->text[i] = strdup(*(const char **)at);
     if (!texts->text[i]) return fail(SPARC_NO_MEMORY, "no memory for a configuration");
@@ -334,5 +334,5 @@ sparc_status settings_keep_texts(const settings_form *form, settings_texts *text
 }
 
 void settings_texts_free(settings_texts *texts) {
-  for (int i = 0; i < SETTINGS_MOST; i++) free(texts->text[i]);
+  for (int i = 0; i < MAX_SETTINGS; i++) free(texts->text[i]);
 }

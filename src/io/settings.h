@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* settings.h: what can be set, said once.
+/* settings.h: tables of settings.
  *
- * A row of a table describes one member of a structure: its name, type, range, default and help, which commands have
- * it, and under which key a checkpoint stores it. Options of the command line, keys of configuration files, config.json
- * and the metadata of checkpoints are all made from the rows, so they cannot disagree.
+ * A row describes one member of a structure: name, type, range, default and help, the commands that have it, and its key
+ * in the metadata of checkpoints. Options of the command line, keys of configuration files, config.json and the metadata
+ * of checkpoints are derived from the same rows.
  *
- * A form binds tables to the structures in memory that they describe, one table for each. A setting that nobody gave
- * is "unset": a text is NULL, a number one below its least value. Seeds and flags are always set.
+ * A binding connects tables to the structures that they describe. A setting that is not given is "unset": a text is
+ * NULL, a number is one below its minimum. Seeds and flags are always set.
  */
 #ifndef SPARC_IO_SETTINGS_H
 #define SPARC_IO_SETTINGS_H
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct json_t json_t; /* of jansson, which the reader of checkpoints does without */
+typedef struct json_t json_t; /* of jansson, which the reader of checkpoints does not need */
 
 typedef enum setting_type {
   SETTING_TEXT,  /* const char * */
@@ -25,17 +25,17 @@ typedef enum setting_type {
   SETTING_SEED,  /* uint64_t */
   SETTING_REAL,  /* double, from low to high */
   SETTING_FLAG,  /* int, 0 or 1 */
-  SETTING_CHOICE /* an enumeration as int: the place of the name in choices; low is 0 */
+  SETTING_CHOICE /* an enumeration as int: index of the name in choices; low is 0 */
 } setting_type;
 
-/* what a setting is to a run */
+/* how a setting relates to a run */
 typedef enum setting_role {
   DEFINES,      /* part of config.json; cannot change when a run is resumed */
   FREE,         /* part of config.json if it was given; changes no result */
-  SHORTHAND,    /* another way to say something that is in config.json */
-  OUTSIDE,      /* may stand in a configuration file, but is not written to config.json */
+  SHORTHAND,    /* resolved into another setting, which is in config.json */
+  UNRECORDED,   /* allowed in a configuration file, not written to config.json */
   COMMAND_LINE, /* not allowed in a configuration file */
-  STORED        /* no option at all: follows from the others, and is written to checkpoints */
+  STORED        /* not an option: derived from the others and written to checkpoints */
 } setting_role;
 
 /* the commands that have a setting; 0 in a row: all of them */
@@ -49,29 +49,29 @@ enum {
   COMMAND_LEARN = 64
 };
 
-/* defaults of a row: for data sets, and where the generated tasks have another one, for these */
-enum { USUAL_DATA, USUAL_TASK, USUALS };
-#define TASKS_OWN "their own" /* the task says it */
+/* Kinds of defaults: for data sets, and for generated tasks where these differ. */
+enum { DEFAULT_DATA, DEFAULT_TASK, DEFAULT_KINDS };
+#define TASK_SPECIFIC "task-specific" /* the task defines it */
 
-enum { POSITIONAL = 1 }; /* instead of a letter: an argument without an option in front of it, in the order of rows */
+enum { POSITIONAL = 1 }; /* instead of a letter: an argument without an option, in the order of rows */
 
 typedef struct setting {
-  const char *name; /* of the option and of the key in files */
-  const char *key;  /* in the metadata of checkpoints; NULL: not there */
-  bool later; /* a file that does not say it, because it is older or because it is so, means 0 or the first choice */
+  const char *name;    /* of the option and of the key in files */
+  const char *key;     /* in the metadata of checkpoints; NULL: not there */
+  bool zero_if_absent; /* a file without the key means 0 or the first choice; zero values are not written */
   setting_type type;
   setting_role role;
   unsigned commands;
   int letter;         /* short option; 0: none */
-  const char *option; /* of what is POSITIONAL: the option that says the same; NULL: none */
+  const char *option; /* of a POSITIONAL argument: an equivalent option; NULL: none */
   size_t offset;      /* in the structure */
   double low, high;
-  const char *const *choices; /* ends with NULL */
-  const char *usual[USUALS];  /* as text; NULL: what is computed, or for tasks the same */
-  const char *voids;          /* names, blanks between: what this one makes void where a source below gave it. Two that
-                                 void each other cannot be given together. */
-  const char *needs; /* options of the command line, blanks between: without any of them this one has no effect */
-  const char *group; /* heading in the help */
+  const char *const *choices;          /* ends with NULL */
+  const char *defaults[DEFAULT_KINDS]; /* as text; NULL: computed, or for tasks the same as for data */
+  const char *overrides; /* names, separated by blanks: settings of a lower source that this one replaces. Two settings
+                            that override each other exclude each other within a source. */
+  const char *needs;     /* options, separated by blanks; at least one must be given with this one */
+  const char *group;     /* heading in the help */
   const char *argument, *help;
 } setting;
 
@@ -80,105 +80,106 @@ typedef struct settings_table {
   int rows;
 } settings_table;
 
-enum { SETTINGS_PARTS = 6, SETTINGS_MOST = 96, SETTING_TEXT_SIZE = 32 };
+enum { MAX_SETTINGS_PARTS = 6, MAX_SETTINGS = 96, SETTING_TEXT_SIZE = 32 };
 
 typedef struct settings_part {
   const settings_table *table;
   void *at; /* the structure; NULL where only the table is needed */
 } settings_part;
 
-typedef struct settings_form {
+typedef struct settings_binding {
   unsigned command; /* one of COMMAND_...; 0: everything is seen */
-  settings_part part[SETTINGS_PARTS];
-} settings_form;
+  settings_part part[MAX_SETTINGS_PARTS];
+} settings_binding;
 
-/* settings_join adds a table and its structure behind the parts of a form; there must be room */
-void settings_join(settings_form *form, const settings_table *table, void *at);
+/* Append a table and its structure to a binding, which must have a free part. */
+void settings_bind(settings_binding *binding, const settings_table *table, void *at);
 
-/* ---- rows, counted through all parts; those that the command does not have are left out ---- */
+/* ---- rows, numbered through all parts without those that the command does not have ---- */
 
-/* settings_row is row i, NULL behind the last; *at (if not NULL) is the member that it describes */
-const setting *settings_row(const settings_form *form, int i, void **at);
-int settings_find(const settings_form *form, const char *name); /* -1: there is none */
+/* Return row i, NULL after the last; *at (may be NULL) is the member that it describes. */
+const setting *settings_row(const settings_binding *binding, int i, void **at);
+int settings_find(const settings_binding *binding, const char *name); /* -1: none */
 
 /* ---- one value ---- */
 
 bool setting_is_set(const setting *s, const void *at);
 void setting_unset(const setting *s, void *at);
-bool setting_is_zero(const setting *s, const void *at); /* 0, the first choice, false; of a text: none */
+bool setting_is_zero(const setting *s, const void *at); /* 0, the first choice, false; NULL for a text */
 
-/* setting_parse reads a text; false: it is no such value or, with ranged, outside the range */
-bool setting_parse(const setting *s, const char *text, bool ranged, void *at);
+/* Parse a text; false: it is not a value of this type or, with check_range, outside the range. */
+bool setting_parse(const setting *s, const char *text, bool check_range, void *at);
 
-/* setting_parse_whole reads an integer as all settings have it: 1000000 or, for the same, 1e6; 2.5e5, not 1.5 */
+/* Parse an integer, with or without an exponent: 1000000, 1e6, 2.5e5; not 1.5. */
 bool setting_parse_whole(const char *text, long low, long high, long *value);
 
-/* setting_print is the value as text; numbers are printed to room, so that they read back as the same */
-const char *setting_print(const setting *s, const void *at, char room[SETTING_TEXT_SIZE]);
+/* Return the value as text. Numbers are printed to buffer and parse back to the same value. */
+const char *setting_print(const setting *s, const void *at, char buffer[SETTING_TEXT_SIZE]);
 
-/* setting_expected says what setting_parse wants: "a whole number from 1 to 8", "auto, plain or none" */
-const char *setting_expected(const setting *s, bool ranged, char *room, size_t size);
+/* Describe valid values: "a whole number from 1 to 8", "auto, plain or none". */
+const char *setting_expected(const setting *s, bool check_range, char *buffer, size_t size);
 
-/* ---- whole forms ---- */
+/* ---- whole bindings ---- */
 
-void settings_clear(const settings_form *form); /* unsets everything; seeds and flags are 0 */
+void settings_clear(const settings_binding *binding); /* unset everything; seeds and flags become 0 */
 
-/* settings_check demands that what is set lies in its range and, with complete, that everything is set but texts and
- * what is FREE. What is STORED follows from the rest, so it is looked at only when the form is complete. */
-sparc_status settings_check(const settings_form *form, bool complete);
+/* Check that set values lie in their range and, with complete, that everything is set except texts and FREE settings.
+ * STORED rows are checked only with complete. */
+sparc_status settings_check(const settings_binding *binding, bool complete);
 
-/* settings_fill gives the usual value to what is unset and has one */
-void settings_fill(const settings_form *form, int usual);
+/* Set unset rows to their default of this kind (DEFAULT_DATA or DEFAULT_TASK) where they have one. */
+void settings_fill_defaults(const settings_binding *binding, int kind);
 
-/* settings_inherit takes what is unset in `to` from `from`, a form with the same tables */
-void settings_inherit(const settings_form *to, const settings_form *from);
+/* Copy what is unset in `to` from `from`, a binding of the same tables. */
+void settings_inherit(const settings_binding *to, const settings_binding *from);
 
-/* settings_keep_texts makes copies of all texts of a form and puts them in their place; settings_texts_free releases
- * them, also after a failure. texts must be zero. */
+/* Replace all texts by copies that settings_texts_free() releases, also after a failure. texts must be zero. */
 typedef struct settings_texts {
-  char *text[SETTINGS_MOST]; /* by row */
+  char *text[MAX_SETTINGS]; /* by row */
 } settings_texts;
-sparc_status settings_keep_texts(const settings_form *form, settings_texts *texts);
+sparc_status settings_copy_texts(const settings_binding *binding, settings_texts *texts);
 void settings_texts_free(settings_texts *texts);
 
-/* ---- sources: a text for each setting that the command line or a file gives ---- */
+/* ---- sources: the texts given by the command line or a file ---- */
 
 typedef struct settings_source {
-  const char *where;               /* the file; NULL: the command line */
-  const char *text[SETTINGS_MOST]; /* by row */
-  char number[SETTINGS_MOST][SETTING_TEXT_SIZE];
-  json_t *file; /* its strings are in use */
+  const char *where;              /* the file; NULL: the command line */
+  const char *text[MAX_SETTINGS]; /* by row */
+  char number[MAX_SETTINGS][SETTING_TEXT_SIZE];
+  json_t *file; /* owns the strings */
 } settings_source;
 
-/* settings_read_file reads a JSON object with the names of settings as keys. SPARC_IO: there is no such file,
- * SPARC_FORMAT: it is no JSON object, SPARC_INVALID: a key or the type of its value makes no sense. source must be
- * zero; settings_source_free releases it in any case. */
-sparc_status settings_read_file(const settings_form *form, const char *path, settings_source *source);
+/* Read a JSON object whose keys are names of settings. SPARC_IO: the file cannot be read, SPARC_FORMAT: it is not a JSON
+ * object, SPARC_INVALID: a key is unknown or the type of its value is wrong. source must be zero; release it with
+ * settings_source_free(), also after a failure. */
+sparc_status settings_read_file(const settings_binding *binding, const char *path, settings_source *source);
 
-/* settings_read_json takes over the reference to such an object; `where` names it in messages */
-sparc_status settings_read_json(const settings_form *form, const char *where, json_t *object, settings_source *source);
+/* The same for an object in memory, whose reference is taken over; `where` names it in messages. */
+sparc_status settings_read_json(const settings_binding *binding, const char *where, json_t *object,
+                                settings_source *source);
 void settings_source_free(settings_source *source);
 
-/* settings_apply puts what a source says above what is there; texts go on living in the source */
-sparc_status settings_apply(const settings_form *form, const settings_source *source);
+/* Apply a source on top of the present values; texts remain owned by the source. */
+sparc_status settings_apply(const settings_binding *binding, const settings_source *source);
 
-/* ---- the metadata of files: every row that has a key; callers are in the C locale ---- */
+/* ---- metadata of files: rows with a key; callers are in the C locale ---- */
 
-/* settings_list_metadata puts the present values into `entry` and returns how many there are; numbers live in `room`. A
- * row that is `later` and zero is left out. */
-size_t settings_list_metadata(const settings_form *form, sparc_metadata *entry, char (*room)[SETTING_TEXT_SIZE]);
+/* List the present values in `entry` and return their number; numbers are printed to `buffer`. Zero values of
+ * zero_if_absent rows are left out. */
+size_t settings_list_metadata(const settings_binding *binding, sparc_metadata *entry,
+                              char (*buffer)[SETTING_TEXT_SIZE]);
 
-/* setting_read_metadata fetches one value; without ranged its range is left to those who use it. SPARC_FORMAT names the
- * file, here `path`, and the key. */
-sparc_status setting_read_metadata(const sparc_tensors *file, const char *path, const setting *s, bool ranged,
+/* Read one value. SPARC_FORMAT: it is missing or invalid; the message names the file, `path`, and the key. */
+sparc_status setting_read_metadata(const sparc_tensors *file, const char *path, const setting *s, bool check_range,
                                    void *at);
 
 /* ---- the configuration of a run ---- */
 
-/* settings_json is what DEFINES the run and what is FREE and set; a new reference, NULL without memory */
-json_t *settings_json(const settings_form *form);
+/* Return an object with DEFINES rows and FREE rows that are set; a new reference, NULL without memory. */
+json_t *settings_json(const settings_binding *binding);
 
-/* settings_compare demands that two such objects define the same run; then_name tells where the second comes from */
-sparc_status settings_compare(const settings_form *form, const json_t *now, const json_t *then, const char *then_name);
+/* Check that two such objects define the same run; then_name is the origin of the second. */
+sparc_status settings_compare(const settings_binding *binding, const json_t *now, const json_t *then,
+                              const char *then_name);
 
 #endif

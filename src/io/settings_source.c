@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* settings_source.c: settings from the command line and from configuration files, and the configuration of a run. Every
- * source is a list of texts, so these and checkpoints share one parser and one set of sentences. */
+ * source is a list of texts, so that all sources share the parser and the error messages. */
 #include "base/c_locale.h"
 #include "base/error.h"
 #include "io/json.h"
@@ -11,23 +11,23 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool may_stand_in_file(const setting *s) { return s->role != STORED && s->role != COMMAND_LINE; }
+static bool is_allowed_in_file(const setting *s) { return s->role != STORED && s->role != COMMAND_LINE; }
 
 /* ---- files --------------------------------------------------------------------------------------- */
 
-static sparc_status refuse_key(const settings_form *form, const char *path, const char *key) {
-  const char *names[SETTINGS_MOST + 1];
+static sparc_status refuse_key(const settings_binding *binding, const char *path, const char *key) {
+  const char *names[MAX_SETTINGS + 1];
   const setting *s;
   int count = 0;
-  for (int i = 0; (s = settings_row(form, i, NULL)); i++)
-    if (may_stand_in_file(s)) names[count++] = s->name;
+  for (int i = 0; (s = settings_row(binding, i, NULL)); i++)
+    if (is_allowed_in_file(s)) names[count++] = s->name;
   names[count] = NULL;
   const char *guess = closest(key, names);
   return guess ? fail(SPARC_INVALID, "%.200s: unknown key '%.60s'; did you mean '%s'?", path, key, guess)
                : fail(SPARC_INVALID, "%.200s: unknown key '%.60s', expected the name of a setting", path, key);
 }
 
-/* the text of a JSON value, as it would stand on the command line; NULL for lists, objects and null */
+/* a JSON value as on the command line; NULL for arrays, objects and null */
 static const char *json_as_text(const json_t *value, char number[SETTING_TEXT_SIZE]) {
   switch (json_typeof(value)) {
     case JSON_STRING:
@@ -47,10 +47,11 @@ static const char *json_as_text(const json_t *value, char number[SETTING_TEXT_SI
   }
 }
 
-static sparc_status read_key(const settings_form *form, const char *key, const json_t *value, settings_source *to) {
-  const int i = settings_find(form, key);
-  const setting *s = i >= 0 ? settings_row(form, i, NULL) : NULL;
-  if (!s || !may_stand_in_file(s)) return refuse_key(form, to->where, key);
+static sparc_status read_key(const settings_binding *binding, const char *key, const json_t *value,
+                             settings_source *to) {
+  const int i = settings_find(binding, key);
+  const setting *s = i >= 0 ? settings_row(binding, i, NULL) : NULL;
+  if (!s || !is_allowed_in_file(s)) return refuse_key(binding, to->where, key);
   if (s->letter == POSITIONAL && !json_is_string(value))
     return fail(SPARC_INVALID, "%.200s: %s is not a string", to->where, key);
   to->text[i] = json_as_text(value, to->number[i]);
@@ -58,32 +59,33 @@ static sparc_status read_key(const settings_form *form, const char *key, const j
   return fail(SPARC_INVALID, "%.200s: %s is neither a string nor a number nor true or false", to->where, key);
 }
 
-static sparc_status read_keys(const settings_form *form, settings_source *source) {
+static sparc_status read_keys(const settings_binding *binding, settings_source *source) {
   const char *key;
   json_t *value;
   json_object_foreach(source->file, key, value) {
-    const sparc_status status = read_key(form, key, value, source);
+    const sparc_status status = read_key(binding, key, value, source);
     if (status != SPARC_OK) return status;
   }
   return SPARC_OK;
 }
 
-sparc_status settings_read_json(const settings_form *form, const char *where, json_t *object, settings_source *source) {
+sparc_status settings_read_json(const settings_binding *binding, const char *where, json_t *object,
+                                settings_source *source) {
   source->where = where;
   source->file = object;
   if (!json_is_object(object)) return fail(SPARC_FORMAT, "%.200s: expected one JSON object", where);
   const locale_guard guard = enter_c_locale();
-  const sparc_status status = read_keys(form, source);
+  const sparc_status status = read_keys(binding, source);
   leave_c_locale(guard);
   return status;
 }
 
-sparc_status settings_read_file(const settings_form *form, const char *path, settings_source *source) {
+sparc_status settings_read_file(const settings_binding *binding, const char *path, settings_source *source) {
   json_error_t error;
   json_t *object = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
   if (!object && error.line < 0) return fail(SPARC_IO, "cannot read '%.200s': %s", path, strerror(errno));
   if (!object) return fail(SPARC_FORMAT, "%.200s:%d: %s", path, error.line, error.text);
-  return settings_read_json(form, path, object, source);
+  return settings_read_json(binding, path, object, source);
 }
 
 void settings_source_free(settings_source *source) {
@@ -93,27 +95,27 @@ void settings_source_free(settings_source *source) {
 
 /* ---- sources ------------------------------------------------------------------------------------- */
 
-/* whether a list of names with blanks between them has this one */
-static bool lists(const char *names, const char *name) {
+/* whether a blank-separated list contains a name */
+static bool contains_name(const char *names, const char *name) {
   const size_t length = strlen(name);
   for (const char *found = names; found && (found = strstr(found, name)); found += length)
     if ((found == names || found[-1] == ' ') && (found[length] == ' ' || !found[length])) return true;
   return false;
 }
 
-static sparc_status check_exclusions(const settings_form *form, const settings_source *source) {
+static sparc_status check_exclusions(const settings_binding *binding, const settings_source *source) {
   const setting *a, *b;
-  for (int i = 0; (a = settings_row(form, i, NULL)); i++)
-    for (int k = i + 1; source->text[i] && (b = settings_row(form, k, NULL)); k++)
-      if (source->text[k] && lists(a->voids, b->name) && lists(b->voids, a->name))
+  for (int i = 0; (a = settings_row(binding, i, NULL)); i++)
+    for (int k = i + 1; source->text[i] && (b = settings_row(binding, k, NULL)); k++)
+      if (source->text[k] && contains_name(a->overrides, b->name) && contains_name(b->overrides, a->name))
         return fail(SPARC_INVALID, "--%s and --%s exclude each other", a->name, b->name);
   return SPARC_OK;
 }
 
-/* an option that has no effect without another is a mistake; `needs` may name several, of which one is enough */
-static sparc_status check_companions(const settings_form *form, const settings_source *source) {
+/* an option without effect is an error; one of several in `needs` is enough */
+static sparc_status check_needs(const settings_binding *binding, const settings_source *source) {
   const setting *s;
-  for (int i = 0; (s = settings_row(form, i, NULL)); i++) {
+  for (int i = 0; (s = settings_row(binding, i, NULL)); i++) {
     char without[96] = "", word[32];
     size_t used = 0;
     bool found = !source->text[i] || !s->needs;
@@ -121,7 +123,7 @@ static sparc_status check_companions(const settings_form *form, const settings_s
       const size_t length = strcspn(at, " ");
       snprintf(word, sizeof word, "%.*s", (int)length, at);
       at += length;
-      const int k = settings_find(form, word);
+      const int k = settings_find(binding, word);
       if (k < 0) continue;
       found = source->text[k] != NULL;
       used += (size_t)snprintf(without + used, sizeof without - used, "%s--%s", used ? " or " : "", word);
@@ -131,43 +133,43 @@ static sparc_status check_companions(const settings_form *form, const settings_s
   return SPARC_OK;
 }
 
-static void clear_voided(const settings_form *form, const char *voids) {
+static void clear_named(const settings_binding *binding, const char *names) {
   const setting *s;
   void *at;
-  for (int i = 0; (s = settings_row(form, i, &at)); i++)
-    if (lists(voids, s->name)) setting_unset(s, at);
+  for (int i = 0; (s = settings_row(binding, i, &at)); i++)
+    if (contains_name(names, s->name)) setting_unset(s, at);
 }
 
-/* what a source says voids other things that one below said of the same matter, unless it says nothing new */
-static void clear_outdone(const settings_form *form, const settings_source *source) {
+/* A later source overrides an earlier one for the same setting, unless the value is the same. */
+static void clear_overridden(const settings_binding *binding, const settings_source *source) {
   const setting *s;
   void *at;
-  for (int i = 0; (s = settings_row(form, i, &at)); i++) {
-    if (!source->text[i] || !s->voids) continue;
-    const char *below = s->type != SETTING_TEXT ? NULL : *(char **)at ? *(const char **)at : s->usual[USUAL_DATA];
-    if (!below || strcmp(below, source->text[i]) != 0) clear_voided(form, s->voids);
+  for (int i = 0; (s = settings_row(binding, i, &at)); i++) {
+    if (!source->text[i] || !s->overrides) continue;
+    const char *below = s->type != SETTING_TEXT ? NULL : *(char **)at ? *(const char **)at : s->defaults[DEFAULT_DATA];
+    if (!below || strcmp(below, source->text[i]) != 0) clear_named(binding, s->overrides);
   }
 }
 
 static sparc_status refuse_value(const settings_source *source, const setting *s, const char *text) {
   char expected[96];
-  const char *wanted = setting_expected(s, true, expected, sizeof expected);
-  if (!source->where) return fail(SPARC_INVALID, "--%s is '%.100s', expected %s", s->name, text, wanted);
-  return fail(SPARC_INVALID, "%.200s: %s is '%.100s', expected %s", source->where, s->name, text, wanted);
+  const char *valid = setting_expected(s, true, expected, sizeof expected);
+  if (!source->where) return fail(SPARC_INVALID, "--%s is '%.100s', expected %s", s->name, text, valid);
+  return fail(SPARC_INVALID, "%.200s: %s is '%.100s', expected %s", source->where, s->name, text, valid);
 }
 
-sparc_status settings_apply(const settings_form *form, const settings_source *source) {
+sparc_status settings_apply(const settings_binding *binding, const settings_source *source) {
   const setting *s;
   void *at;
-  clear_outdone(form, source);
+  clear_overridden(binding, source);
   const locale_guard guard = enter_c_locale();
   sparc_status status = SPARC_OK;
-  for (int i = 0; status == SPARC_OK && (s = settings_row(form, i, &at)); i++)
+  for (int i = 0; status == SPARC_OK && (s = settings_row(binding, i, &at)); i++)
     if (source->text[i] && !setting_parse(s, source->text[i], true, at))
       status = refuse_value(source, s, source->text[i]);
   leave_c_locale(guard);
-  if (status == SPARC_OK) status = check_exclusions(form, source);
-  return status == SPARC_OK ? check_companions(form, source) : status;
+  if (status == SPARC_OK) status = check_exclusions(binding, source);
+  return status == SPARC_OK ? check_needs(binding, source) : status;
 }
 
 /* ---- the configuration of a run ------------------------------------------------------------------ */
@@ -187,7 +189,7 @@ static json_t *json_value(const setting *s, const void *at) {
       return json_integer(*(const int *)at);
     case SETTING_LONG:
       return json_integer(*(const long *)at);
-    case SETTING_SEED: /* what JSON's integers cannot hold becomes text */
+    case SETTING_SEED: /* text where JSON integers overflow */
       if (*(const uint64_t *)at <= INT64_MAX) return json_integer((json_int_t) * (const uint64_t *)at);
       return json_string(setting_print(s, at, text));
   }
@@ -198,13 +200,13 @@ static bool is_written(const setting *s, const void *at) {
   return (s->role == DEFINES || s->role == FREE) && setting_is_set(s, at);
 }
 
-json_t *settings_json(const settings_form *form) {
+json_t *settings_json(const settings_binding *binding) {
   json_t *object = json_object();
-  /* what the run is about comes first */
+  /* the data set or task comes first */
   for (int positional = 1; positional >= 0; positional--) {
     const setting *s;
     void *at;
-    for (int i = 0; object && (s = settings_row(form, i, &at)); i++) {
+    for (int i = 0; object && (s = settings_row(binding, i, &at)); i++) {
       if ((s->letter == POSITIONAL) != positional || !is_written(s, at)) continue;
       if (json_object_set_new(object, s->name, json_value(s, at)) == 0) continue;
       json_decref(object);
@@ -226,19 +228,20 @@ static sparc_status compare_value(const char *name, const json_t *now, const jso
   return status;
 }
 
-/* what an object says of a setting, a new reference; NULL: nothing */
-static json_t *said_by(const json_t *object, const setting *s) {
+/* the value of a setting in an object, a new reference; NULL: absent */
+static json_t *value_in(const json_t *object, const setting *s) {
   static const uint64_t zero; /* as large as any value */
   json_t *value = json_object_get(object, s->name);
-  return value || !s->later ? json_incref(value) : json_value(s, &zero);
+  return value || !s->zero_if_absent ? json_incref(value) : json_value(s, &zero);
 }
 
-sparc_status settings_compare(const settings_form *form, const json_t *now, const json_t *then, const char *then_name) {
+sparc_status settings_compare(const settings_binding *binding, const json_t *now, const json_t *then,
+                              const char *then_name) {
   const setting *s;
   sparc_status status = SPARC_OK;
-  for (int i = 0; status == SPARC_OK && (s = settings_row(form, i, NULL)); i++) {
+  for (int i = 0; status == SPARC_OK && (s = settings_row(binding, i, NULL)); i++) {
     if (s->role != DEFINES) continue;
-    json_t *mine = said_by(now, s), *other = said_by(then, s);
+    json_t *mine = value_in(now, s), *other = value_in(then, s);
     status = compare_value(s->name, mine, other, then_name);
     json_decref(mine);
     json_decref(other);

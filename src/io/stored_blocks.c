@@ -90,12 +90,12 @@ sparc_status stored_array_read(const sparc_tensors *file, const char *path, cons
                                : stored_f32_read(file, path, a->name, -INFINITY, a->data, count);
 }
 
-sparc_status stored_settings_read(const sparc_tensors *file, const char *path, const settings_form *form) {
+sparc_status stored_settings_read(const sparc_tensors *file, const char *path, const settings_binding *binding) {
   const locale_guard guard = enter_c_locale();
   sparc_status status = SPARC_OK;
   const setting *s;
   void *at;
-  for (int i = 0; status == SPARC_OK && (s = settings_row(form, i, &at)); i++)
+  for (int i = 0; status == SPARC_OK && (s = settings_row(binding, i, &at)); i++)
     if (s->key) status = setting_read_metadata(file, path, s, true, at);
   leave_c_locale(guard);
   return status;

@@ -53,7 +53,7 @@ sparc_status stored_array_check(const sparc_tensors *file, const char *path, con
 sparc_status stored_array_read(const sparc_tensors *file, const char *path, const stored_array *a); /* finite numbers */
 
 /* stored_settings_read reads every setting of the form that has a key, in the range that it has */
-sparc_status stored_settings_read(const sparc_tensors *file, const char *path, const settings_form *form);
+sparc_status stored_settings_read(const sparc_tensors *file, const char *path, const settings_binding *binding);
 
 /* stored_blame makes a failure by an argument, which a file has caused, one of the file: "'PATH': WHAT: ..." */
 sparc_status stored_blame(const char *path, const char *what, sparc_status status);
@@ -81,7 +81,7 @@ void stored_list_tensor(stored_listing *l, const sparc_tensor_source *tensor);
 /* the format comes first, then the settings of one form, then other entries; texts must live until the file is written
  */
 void stored_list_format(stored_listing *l, const char *format, const char *version);
-void stored_list_settings(stored_listing *l, const settings_form *form);
+void stored_list_settings(stored_listing *l, const settings_binding *binding);
 void stored_list_entries(stored_listing *l, const sparc_metadata *entry, size_t count);
 
 #endif

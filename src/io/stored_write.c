@@ -9,8 +9,8 @@ sparc_status stored_listing_create(stored_blocks b, size_t arrays, size_t tensor
   *l = (stored_listing){
       .tensor = sparc_alloc((arrays * b.blocks + tensors) * sizeof *l->tensor),
       .name = sparc_alloc(arrays * b.blocks * sizeof *l->name),
-      .metadata = sparc_alloc((STORED_IDENTITIES + SETTINGS_MOST + entries) * sizeof *l->metadata),
-      .value = sparc_alloc(SETTINGS_MOST * sizeof *l->value),
+      .metadata = sparc_alloc((STORED_IDENTITIES + MAX_SETTINGS + entries) * sizeof *l->metadata),
+      .value = sparc_alloc(MAX_SETTINGS * sizeof *l->value),
   };
   if (l->tensor && l->name && l->metadata && l->value) return SPARC_OK;
   return fail(SPARC_NO_MEMORY, "no memory for the tables of a checkpoint of %zu tensors", arrays * b.blocks + tensors);
@@ -54,8 +54,8 @@ void stored_list_format(stored_listing *l, const char *format, const char *versi
     l->metadata[l->entries++] = (sparc_metadata){stored_identity_keys[i], identity[i]};
 }
 
-void stored_list_settings(stored_listing *l, const settings_form *form) {
-  l->entries += settings_list_metadata(form, l->metadata + l->entries, l->value);
+void stored_list_settings(stored_listing *l, const settings_binding *binding) {
+  l->entries += settings_list_metadata(binding, l->metadata + l->entries, l->value);
 }
 
 void stored_list_entries(stored_listing *l, const sparc_metadata *entry, size_t count) {

@@ -20,9 +20,9 @@ static const double INPUT_LIMIT = 10; /* deviations */
 
 sparc_learner_config sparc_learner_defaults(void) {
   sparc_learner_config c = {.goal = SPARC_LEARN_NUMBERS};
-  const settings_form form = {.part = {{&learner_settings, &c}}};
-  settings_clear(&form);
-  settings_fill(&form, USUAL_DATA);
+  const settings_binding binding = {.part = {{&learner_settings, &c}}};
+  settings_clear(&binding);
+  settings_fill_defaults(&binding, DEFAULT_DATA);
   c.goal = SPARC_LEARN_NUMBERS;
   c.horizon = 0;
   c.network = (sparc_network_config){.cell = "sparc", .H = 64, .init = SPARC_INIT_CLASSIFICATION};
@@ -42,7 +42,7 @@ static int count_horizons(const sparc_learner_config *c) {
 
 static sparc_status check_config(const sparc_learner_config *config) {
   sparc_learner_config c = *config;
-  const sparc_status status = settings_check(&(settings_form){.part = {{&learner_settings, &c}}}, true);
+  const sparc_status status = settings_check(&(settings_binding){.part = {{&learner_settings, &c}}}, true);
   if (status != SPARC_OK) return status;
   if (c.goal == SPARC_LEARN_FORECAST && c.horizon < 1)
     return fail(SPARC_INVALID, "horizon is %d, expected at least 1 for a forecast", c.horizon);

@@ -90,8 +90,8 @@ static size_t list_arrays(const sparc_learner *l, stored_array list[LEARNER_ARRA
 }
 
 /* the settings that have a key of the learner's own */
-static settings_form form_over(sparc_learner_config *config, learner_counts *counts) {
-  return (settings_form){.part = {{&learner_settings, config}, {&count_settings, counts}}};
+static settings_binding binding_of(sparc_learner_config *config, learner_counts *counts) {
+  return (settings_binding){.part = {{&learner_settings, config}, {&count_settings, counts}}};
 }
 
 /* ---- saving -------------------------------------------------------------------------------------- */
@@ -170,9 +170,9 @@ typedef struct listing {
 static size_t list_entries(const sparc_learner *l, const sparc_metadata *extra, size_t extra_count, listing *to) {
   sparc_learner_config config = l->config;
   learner_counts counts = l->at;
-  const settings_form form = form_over(&config, &counts);
+  const settings_binding binding = binding_of(&config, &counts);
   const locale_guard guard = enter_c_locale();
-  size_t count = settings_list_metadata(&form, to->entry, to->text);
+  size_t count = settings_list_metadata(&binding, to->entry, to->text);
   leave_c_locale(guard);
   for (size_t i = 0; i < extra_count; i++) to->entry[count++] = extra[i];
   return count;
@@ -203,8 +203,8 @@ sparc_status learner_save(const sparc_learner *l, const char *const *labels, con
                 "not written to '%.200s'",
                 path);
   listing room = {.numbers = sparc_alloc(2 * (l->inputs + l->outputs) * sizeof *room.numbers),
-                  .entry = sparc_alloc((SETTINGS_MOST + extra_count) * sizeof *room.entry),
-                  .text = sparc_alloc(SETTINGS_MOST * sizeof *room.text)};
+                  .entry = sparc_alloc((MAX_SETTINGS + extra_count) * sizeof *room.entry),
+                  .text = sparc_alloc(MAX_SETTINGS * sizeof *room.text)};
   const sparc_status status = room.numbers && room.entry && room.text
                                   ? write_file(l, labels, columns, extra, extra_count, &room, path)
                                   : fail(SPARC_NO_MEMORY, "no memory for the tables of a learner's file");
@@ -222,8 +222,8 @@ sparc_status sparc_learner_save(const sparc_learner *l, const char *const *label
 /* ---- restoring ----------------------------------------------------------------------------------- */
 
 static sparc_status read_settings_of(const checkpoint *c, sparc_learner_config *config, learner_counts *counts) {
-  const settings_form form = form_over(config, counts);
-  return stored_settings_read(c->file, c->path, &form);
+  const settings_binding binding = binding_of(config, counts);
+  return stored_settings_read(c->file, c->path, &binding);
 }
 
 static sparc_learner_config config_of(const checkpoint *c) {

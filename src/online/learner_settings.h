@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* learner_settings.h: the settings of a learner, beside those of its network. */
+/* learner_settings.h: the settings of a learner without those of its network. */
 #ifndef SPARC_ONLINE_LEARNER_SETTINGS_H
 #define SPARC_ONLINE_LEARNER_SETTINGS_H
 

@@ -61,8 +61,8 @@ static const setting state_rows[] = {
 };
 static const settings_table state_settings = {state_rows, sizeof state_rows / sizeof *state_rows};
 
-static settings_form form_over(stored_run *run) {
-  return (settings_form){.part = {{&ppo_settings, &run->config}, {&state_settings, run}}};
+static settings_binding binding_of(stored_run *run) {
+  return (settings_binding){.part = {{&ppo_settings, &run->config}, {&state_settings, run}}};
 }
 
 static sparc_status identify(const sparc_tensors *file, const char *path) {
@@ -79,9 +79,9 @@ static sparc_status identify(const sparc_tensors *file, const char *path) {
 
 sparc_status stored_run_read(const sparc_tensors *file, const char *path, stored_run *out) {
   *out = (stored_run){.rollouts = 0};
-  const settings_form form = form_over(out);
+  const settings_binding binding = binding_of(out);
   const sparc_status status = identify(file, path);
-  return status == SPARC_OK ? stored_settings_read(file, path, &form) : status;
+  return status == SPARC_OK ? stored_settings_read(file, path, &binding) : status;
 }
 
 /* ---- tensors ---------------------------------------------------------------------------------------- */
@@ -185,7 +185,7 @@ static void list_all(stored_listing *l, const sparc_ppo *ppo, other *others, voi
   const size_t count = list_others(ppo, others);
   size_t bytes = environments_bytes(ppo);
   stored_run run = {.config = ppo->own.config, .shape = ppo->shape, .rollouts = ppo->rollouts};
-  const settings_form form = form_over(&run);
+  const settings_binding binding = binding_of(&run);
   stored_arrays_of(ppo->network, ppo->params, ppo->moments, array);
   stored_list_blocks(l, stored_blocks_of(ppo->network), array, STORED_ARRAYS);
   for (size_t i = 0; i < count; i++) stored_list_array(l, &others[i].array);
@@ -200,7 +200,7 @@ static void list_all(stored_listing *l, const sparc_ppo *ppo, other *others, voi
                                                .shape = {bytes},
                                                .data = environments});
   stored_list_format(l, FORMAT, FORMAT_VERSION);
-  stored_list_settings(l, &form);
+  stored_list_settings(l, &binding);
 }
 
 sparc_status sparc_ppo_save(const sparc_ppo *ppo, const sparc_metadata *extra, size_t extra_count, const char *path) {

@@ -45,9 +45,9 @@ sparc_status sparc_ppo_defaults(const char *task, sparc_ppo_config *config) {
   if (!task || !config) return fail(SPARC_INVALID, "%s is NULL", task ? "config" : "task");
   const column *c = column_of(task);
   *config = (sparc_ppo_config){.kind = NULL};
-  const settings_form form = {.part = {{&ppo_settings, config}}};
-  settings_clear(&form);
-  settings_fill(&form, USUAL_DATA);
+  const settings_binding binding = {.part = {{&ppo_settings, config}}};
+  settings_clear(&binding);
+  settings_fill_defaults(&binding, DEFAULT_DATA);
   config->task = task;
   config->budget = c->budget;
   config->rollouts = c->rollouts;
@@ -64,7 +64,7 @@ static sparc_status check_numbers(const sparc_ppo_config *config) {
   enum { MOST_THREADS = 1 << 16 };
   sparc_ppo_config c = *config;
   if (c.H == 0) c.H = 1; /* the budget says it */
-  const sparc_status status = settings_check(&(settings_form){.part = {{&ppo_settings, &c}}}, true);
+  const sparc_status status = settings_check(&(settings_binding){.part = {{&ppo_settings, &c}}}, true);
   if (status != SPARC_OK) return status;
   if (c.interval > c.steps)
     return fail(SPARC_INVALID, "interval (--interval) is %d, expected 0 to the %d steps of a rollout (--rollout)",

@@ -129,21 +129,21 @@ sparc_status run_folder_read_config(const run_folder *folder, json_t **config) {
   return fail(SPARC_FORMAT, "'%.300s' has a checkpoint but no config.json, so it is no run to resume", folder->path);
 }
 
-sparc_status run_folder_settings(const run_folder *folder, const settings_form *form, settings_source *source) {
+sparc_status run_folder_settings(const run_folder *folder, const settings_binding *binding, settings_source *source) {
   json_t *object;
   const sparc_status status = json_read(folder->config, JSON_REJECT_DUPLICATES, &object);
   if (status != SPARC_OK) return status;
   if (!object) return fail(SPARC_IO, "cannot read '%.300s': %s", folder->config, strerror(ENOENT));
-  return settings_read_json(form, folder->config, object, source);
+  return settings_read_json(binding, folder->config, object, source);
 }
 
 /* ---- resuming ------------------------------------------------------------------------------------ */
 
-sparc_status run_folder_compare(const run_folder *folder, const settings_form *form, json_t *present) {
+sparc_status run_folder_compare(const run_folder *folder, const settings_binding *binding, json_t *present) {
   json_t *then = NULL;
   sparc_status status = present ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the configuration");
   if (status == SPARC_OK) status = run_folder_read_config(folder, &then);
-  if (status == SPARC_OK) status = settings_compare(form, present, then, folder->config);
+  if (status == SPARC_OK) status = settings_compare(binding, present, then, folder->config);
   json_decref(then);
   json_decref(present);
   return status;

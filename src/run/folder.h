@@ -42,11 +42,11 @@ sparc_status run_folder_write_config(const run_folder *folder, const json_t *con
 sparc_status run_folder_read_config(const run_folder *folder, json_t **config);
 
 /* run_folder_settings reads config.json as a source of settings, whose messages name folder->config */
-sparc_status run_folder_settings(const run_folder *folder, const settings_form *form, settings_source *source);
+sparc_status run_folder_settings(const run_folder *folder, const settings_binding *binding, settings_source *source);
 
 /* run_folder_compare says whether config.json defines the same run as `present`, an object of the form's settings whose
  * reference it takes; NULL: there was no memory for it */
-sparc_status run_folder_compare(const run_folder *folder, const settings_form *form, json_t *present);
+sparc_status run_folder_compare(const run_folder *folder, const settings_binding *binding, json_t *present);
 
 /* run_folder_blame turns what is impossible because last.safetensors says it into an error of that file */
 sparc_status run_folder_blame(const run_folder *folder, sparc_status status);

@@ -32,14 +32,14 @@ static const setting learn_rows[] = {
     {.name = "target",
      .type = SETTING_TEXT,
      .offset = AT(target),
-     .voids = "label",
+     .overrides = "label",
      .group = stream_group,
      .argument = "COLUMN,...",
      .help = "Learn to say the numbers in these columns, by name or number (default: forecast all)"},
     {.name = "label",
      .type = SETTING_TEXT,
      .offset = AT(label),
-     .voids = "target",
+     .overrides = "target",
      .group = stream_group,
      .argument = "COLUMN",
      .help = "Learn to say the class in this column; --classes names them"},
@@ -70,7 +70,7 @@ static const setting learn_rows[] = {
      .help = "Leave these columns out"},
     {.name = "by-position",
      .type = SETTING_FLAG,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .offset = AT(by_position),
      .group = stream_group,
      .help = "Resuming: take columns in the order of the stream, whatever their names are"},
@@ -83,13 +83,13 @@ static const setting learn_rows[] = {
     {.name = "horizons",
      .type = SETTING_TEXT,
      .offset = AT(horizons),
-     .voids = "horizon",
+     .overrides = "horizon",
      .group = "Forecasts:",
      .argument = "N,...",
      .help = "Forecast several numbers of steps ahead at once; the network is an expert for the first"},
     {.name = "model",
      .type = SETTING_TEXT,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .offset = AT(model),
      .group = file_group,
      .letter = 'm',
@@ -97,11 +97,11 @@ static const setting learn_rows[] = {
      .help = "Keep the learner in FILE, which is a model, too (default: nowhere)"},
     {.name = "save-every",
      .type = SETTING_LONG,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .offset = AT(save_every),
      .low = 0,
      .high = 1e15,
-     .usual = {"0"},
+     .defaults = {"0"},
      .group = file_group,
      .argument = "N",
      .help = "Write FILE after every N steps, too, not only at the end"},
@@ -109,42 +109,42 @@ static const setting learn_rows[] = {
      .type = SETTING_FLAG,
      .role = COMMAND_LINE,
      .offset = AT(resume),
-     .voids = "force resume-or-create",
+     .overrides = "force resume-or-create",
      .group = file_group,
      .help = "Go on with the learner in FILE, bit-exactly; there must be one"},
     {.name = "resume-or-create",
      .type = SETTING_FLAG,
      .role = COMMAND_LINE,
      .offset = AT(resume_or_create),
-     .voids = "force resume",
+     .overrides = "force resume",
      .group = file_group,
      .help = "Go on with the learner in FILE, or begin one if there is none"},
     {.name = "force",
      .type = SETTING_FLAG,
      .role = COMMAND_LINE,
      .offset = AT(force),
-     .voids = "resume resume-or-create",
+     .overrides = "resume resume-or-create",
      .group = file_group,
      .help = "Replace FILE"},
     {.name = "frozen",
      .type = SETTING_FLAG,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .offset = AT(frozen),
      .group = file_group,
      .help = "Answer and judge, but learn nothing"},
 };
 static const settings_table learn_settings = {learn_rows, sizeof learn_rows / sizeof *learn_rows};
 
-settings_form learn_form(sparc_learn_run_config *c) {
-  return (settings_form){
+settings_binding learn_binding(sparc_learn_run_config *c) {
+  return (settings_binding){
       .command = COMMAND_LEARN,
       .part = {{&network_settings, &c->learner.network}, {&learner_settings, &c->learner}, {&learn_settings, c}}};
 }
 
 sparc_learn_run_config sparc_learn_run_defaults(void) {
   sparc_learn_run_config config = {.model = NULL};
-  const settings_form form = learn_form(&config);
-  settings_clear(&form);
+  const settings_binding binding = learn_binding(&config);
+  settings_clear(&binding);
   return config;
 }
 
@@ -292,14 +292,14 @@ enum { MIXTURE_MODES = 16 };
 
 static sparc_status settle(sparc_learn_run_config *c, const stream_columns *columns, char options[CELL_OPTIONS_SIZE]) {
   sparc_learner_config *l = &c->learner;
-  const settings_form form = learn_form(c);
-  sparc_status status = settings_check(&form, false);
+  const settings_binding binding = learn_binding(c);
+  sparc_status status = settings_check(&binding, false);
   if (status != SPARC_OK) return status;
   const bool embeds = (int)l->network.embedding > SPARC_EMBED_NONE;
   if (!embeds && l->network.width > 0)
     return fail(SPARC_INVALID, "width is %d, but there is no embedding that could have it", l->network.width);
   const bool sized = l->network.H > 0 || c->budget > 0;
-  settings_fill(&form, USUAL_DATA);
+  settings_fill_defaults(&binding, DEFAULT_DATA);
   l->goal = c->label ? SPARC_LEARN_CLASSES : c->target ? SPARC_LEARN_NUMBERS : SPARC_LEARN_FORECAST;
   if (c->horizons && l->goal != SPARC_LEARN_FORECAST)
     return fail(SPARC_INVALID, "horizons go with forecasts, not with target or label: expected horizon");
@@ -481,10 +481,10 @@ static const char *print_value(const setting *s, const void *at, char room[SETTI
 /* rows of the network and the learner; what stands for a cell is looked at as a whole, and a seed of 0 as not given */
 static sparc_status compare_rows(sparc_learn_run *run, sparc_learner_config *then) {
   sparc_learner_config *now = &run->config.learner;
-  const settings_form here = {.command = COMMAND_LEARN,
-                              .part = {{&network_settings, &now->network}, {&learner_settings, now}}};
-  const settings_form there = {.command = COMMAND_LEARN,
-                               .part = {{&network_settings, &then->network}, {&learner_settings, then}}};
+  const settings_binding here = {.command = COMMAND_LEARN,
+                                 .part = {{&network_settings, &now->network}, {&learner_settings, now}}};
+  const settings_binding there = {.command = COMMAND_LEARN,
+                                  .part = {{&network_settings, &then->network}, {&learner_settings, then}}};
   const setting *s;
   void *at, *other;
   for (int i = 0; (s = settings_row(&here, i, &at)) && settings_row(&there, i, &other); i++) {
@@ -722,8 +722,8 @@ static const run_ops streaming;
 
 static sparc_status open_engine(sparc_learn_run *run) {
   sparc_learn_run_config *c = &run->config;
-  const settings_form form = learn_form(c);
-  sparc_status status = settings_keep_texts(&form, &run->texts);
+  const settings_binding binding = learn_binding(c);
+  sparc_status status = settings_copy_texts(&binding, &run->texts);
   if (status == SPARC_OK) status = check_decimal(c->decimal);
   const run_place place = {.file = c->model,
                            .resume = c->resume,

@@ -6,8 +6,8 @@
 #include "io/settings.h"
 #include "sparc/learn_run.h"
 
-/* learn_form binds the tables of network, learner and stream to a configuration */
-settings_form learn_form(sparc_learn_run_config *config);
+/* learn_binding binds the tables of network, learner and stream to a configuration */
+settings_binding learn_binding(sparc_learn_run_config *config);
 
 /* id and time of the last line that was learned from, and what their columns are called; NULL: there is no such column */
 typedef struct learn_run_texts {

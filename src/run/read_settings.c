@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* read_settings.c: the table of data reading. Rows with a key are those that describe the files a model is for, as
- * opposed to one file; they are stored with the model, so that `sparc predict` reads what `sparc train` has read. */
+/* read_settings.c: the table of data reading. Rows with a key are stored with a model, so that `sparc predict` reads
+ * files like `sparc train` did. */
 #include "run/read_settings.h"
 
 #include "base/error.h"
@@ -88,7 +88,7 @@ static const setting read_rows[] = {
      .help = "NPZ: the array of the labels (default: y, Y, y_train, Y_train, labels or arr_1)"},
     {.name = "unlabelled",
      .type = SETTING_FLAG,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .commands = COMMAND_DATA | COMMAND_PREDICT,
      .offset = READ(unlabelled),
      .group = data,
@@ -151,13 +151,13 @@ static const setting read_rows[] = {
      .offset = READ(validation),
      .low = 0.01,
      .high = 0.9,
-     .voids = "official",
+     .overrides = "official",
      .group = data,
      .argument = "X",
      .help = "Part of the training examples of each class that validates (default: 0.1)"},
     {.name = "division",
      .key = "read.division",
-     .later = true,
+     .zero_if_absent = true,
      .type = SETTING_CHOICE,
      .commands = COMMAND_DATA | COMMAND_TRAIN | COMMAND_EVAL,
      .offset = READ(division),
@@ -167,20 +167,20 @@ static const setting read_rows[] = {
      .help = "Validate at least one example of each class, and a series with its past (sound), or as the paper"},
     {.name = "folds",
      .key = "read.folds",
-     .later = true,
+     .zero_if_absent = true,
      .type = SETTING_INT,
      .commands = COMMAND_DATA | COMMAND_TRAIN | COMMAND_EVAL,
      .offset = READ(folds),
      .low = 1,
      .high = 1 << 20,
-     .voids = "validation official",
+     .overrides = "validation official",
      .group = data,
      .argument = "K",
      .help =
          "Deal the training examples of each class to K folds; `sparc train` trains K times, each validated by one"},
     {.name = "fold",
      .key = "read.fold",
-     .later = true,
+     .zero_if_absent = true,
      .type = SETTING_INT,
      .commands = COMMAND_DATA | COMMAND_TRAIN | COMMAND_EVAL,
      .offset = READ(fold),
@@ -202,9 +202,9 @@ static const setting read_rows[] = {
 };
 
 const settings_table read_settings = {read_rows, sizeof read_rows / sizeof *read_rows};
-_Static_assert(sizeof read_rows / sizeof *read_rows <= READ_SETTINGS_MOST, "room for every row");
+_Static_assert(sizeof read_rows / sizeof *read_rows <= MAX_READ_SETTINGS, "MAX_READ_SETTINGS is too small");
 
-sparc_read_options read_settled(const sparc_read_options *given) {
+sparc_read_options resolve_read_options(const sparc_read_options *given) {
   sparc_read_options read = *given;
   if ((int)read.format < 0) read.format = SPARC_DATA_AUTO;
   if ((int)read.goal < 0) read.goal = SPARC_GOAL_CLASSIFY;
@@ -217,26 +217,26 @@ sparc_read_options read_settled(const sparc_read_options *given) {
 
 /* ---- with a model -------------------------------------------------------------------------------- */
 
-size_t read_remember(const sparc_read_options *read, sparc_metadata entries[READ_SETTINGS_MOST],
-                     char room[READ_SETTINGS_MOST][SETTING_TEXT_SIZE]) {
+size_t read_options_metadata(const sparc_read_options *read, sparc_metadata entries[MAX_READ_SETTINGS],
+                             char buffer[MAX_READ_SETTINGS][SETTING_TEXT_SIZE]) {
   sparc_read_options copy = *read;
-  const settings_form form = {.part = {{&read_settings, &copy}}};
+  const settings_binding binding = {.part = {{&read_settings, &copy}}};
   const setting *s;
   void *at;
   size_t count = 0;
-  for (int i = 0; (s = settings_row(&form, i, &at)); i++) {
-    if (!s->key || !setting_is_set(s, at) || (s->later && setting_is_zero(s, at))) continue;
-    entries[count] = (sparc_metadata){.key = s->key, .value = setting_print(s, at, room[count])};
+  for (int i = 0; (s = settings_row(&binding, i, &at)); i++) {
+    if (!s->key || !setting_is_set(s, at) || (s->zero_if_absent && setting_is_zero(s, at))) continue;
+    entries[count] = (sparc_metadata){.key = s->key, .value = setting_print(s, at, buffer[count])};
     count++;
   }
   return count;
 }
 
-sparc_status read_recall(const sparc_model *model, sparc_read_options *read) {
-  const settings_form form = {.part = {{&read_settings, read}}};
+sparc_status read_options_inherit(const sparc_model *model, sparc_read_options *read) {
+  const settings_binding binding = {.part = {{&read_settings, read}}};
   const setting *s;
   void *at;
-  for (int i = 0; (s = settings_row(&form, i, &at)); i++) {
+  for (int i = 0; (s = settings_row(&binding, i, &at)); i++) {
     const char *text = s->key && !setting_is_set(s, at) ? sparc_model_metadata(model, s->key) : NULL;
     char expected[96];
     if (text && !setting_parse(s, text, true, at))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* read_settings.h: how data files are read, as one table for every command that reads them. */
+/* read_settings.h: the table of sparc_read_options, shared by all commands that read data files. */
 #ifndef SPARC_RUN_READ_SETTINGS_H
 #define SPARC_RUN_READ_SETTINGS_H
 
@@ -15,16 +15,15 @@ extern const settings_table read_settings; /* over sparc_read_options */
     .group = "Data:", .argument = "DIR", .help = "Look for named data sets in DIR (default: $SPARC_DATA)" \
   }
 
-/* read_settled is what settings say as the library takes it: what nobody gave is the default, --label none means rows
- * without labels */
-sparc_read_options read_settled(const sparc_read_options *given);
+/* Return the options with defaults where nothing is given; label "none" means rows without labels. */
+sparc_read_options resolve_read_options(const sparc_read_options *given);
 
-enum { READ_SETTINGS_MOST = 24 };
+enum { MAX_READ_SETTINGS = 24 };
 
-/* read_remember lists what a model must know to read other files as its own was read; it returns the number of entries
- * and prints numbers to room. read_recall takes what was not given from a model's metadata. */
-size_t read_remember(const sparc_read_options *read, sparc_metadata entries[READ_SETTINGS_MOST],
-                     char room[READ_SETTINGS_MOST][SETTING_TEXT_SIZE]);
-sparc_status read_recall(const sparc_model *model, sparc_read_options *read);
+/* read_options_metadata() lists the options that a model stores to read other files like its training data, and returns
+ * their number; numbers are printed to buffer. read_options_inherit() takes options that are not given from a model. */
+size_t read_options_metadata(const sparc_read_options *read, sparc_metadata entries[MAX_READ_SETTINGS],
+                             char buffer[MAX_READ_SETTINGS][SETTING_TEXT_SIZE]);
+sparc_status read_options_inherit(const sparc_model *model, sparc_read_options *read);
 
 #endif

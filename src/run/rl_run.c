@@ -48,12 +48,12 @@ static const run_ops reinforcement;
 
 static sparc_status settle(sparc_rl_run *run) {
   sparc_rl_run_config *c = &run->config;
-  const settings_form form = rl_form(c);
-  sparc_status status = settings_keep_texts(&form, &run->texts);
+  const settings_binding binding = rl_binding(c);
+  sparc_status status = settings_copy_texts(&binding, &run->texts);
   const run_place place = {
       .folder = c->folder, .resume = c->resume, .resume_or_create = c->resume_or_create, .force = c->force};
   if (status == SPARC_OK) status = engine_open(&run->engine, &reinforcement, run, &place);
-  if (status == SPARC_OK) status = rl_settle(c, run->options);
+  if (status == SPARC_OK) status = rl_resolve(c, run->options);
   if (status == SPARC_OK) status = ppo_describe(&c->ppo, &run->described);
   if (status != SPARC_OK) return status;
   run->engine.seed = c->ppo.seed;
@@ -82,8 +82,8 @@ sparc_status sparc_rl_run_create(const sparc_rl_run_config *config, sparc_rl_run
 static sparc_status create_from(const run_folder *folder, const settings_source *source, int threads,
                                 sparc_rl_run **out) {
   sparc_rl_run_config config = sparc_rl_run_defaults();
-  const settings_form form = rl_form(&config);
-  sparc_status status = settings_apply(&form, source);
+  const settings_binding binding = rl_binding(&config);
+  sparc_status status = settings_apply(&binding, source);
   config.folder = folder->path;
   config.resume = 1;
   config.ppo.threads = threads;
@@ -97,11 +97,11 @@ sparc_status sparc_rl_run_open(const char *path, int threads, sparc_rl_run **out
   if (!path) return fail(SPARC_INVALID, "folder is NULL, expected that of a run");
   run_folder folder = {.path = ""};
   sparc_rl_run_config config = sparc_rl_run_defaults();
-  const settings_form form = rl_form(&config);
+  const settings_binding binding = rl_binding(&config);
   settings_source *source = sparc_alloc(sizeof *source);
   if (!source) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
   sparc_status status = run_folder_at(path, &folder);
-  if (status == SPARC_OK) status = run_folder_settings(&folder, &form, source);
+  if (status == SPARC_OK) status = run_folder_settings(&folder, &binding, source);
   if (status == SPARC_OK) status = create_from(&folder, source, threads, out);
   settings_source_free(source);
   sparc_free(source);
@@ -236,8 +236,8 @@ static sparc_status recall(void *kind) {
 
 static json_t *json_of(const sparc_rl_run_config *config) {
   sparc_rl_run_config c = *config;
-  const settings_form form = rl_form(&c);
-  return settings_json(&form);
+  const settings_binding binding = rl_binding(&c);
+  return settings_json(&binding);
 }
 
 static json_t *config_json(const void *kind) { return json_of(&((const sparc_rl_run *)kind)->config); }
@@ -268,13 +268,13 @@ static sparc_status create(void *kind) {
 /* whether config.json defines the same run as the settled configuration with this agent, for so many steps */
 static sparc_status compare_config(const sparc_rl_run *run, const sparc_ppo_config *ppo, long total_steps) {
   sparc_rl_run_config c = run->config;
-  const settings_form form = rl_form(&c);
+  const settings_binding binding = rl_binding(&c);
   c.ppo = *ppo;
   c.total_steps = total_steps;
   /* a checkpoint has what auto chose, and auto for a cell without sensitivities */
   if (run->config.ppo.traces == SPARC_TRACES_AUTO || ppo->traces == SPARC_TRACES_AUTO)
     c.ppo.traces = run->config.ppo.traces;
-  return run_folder_compare(&run->engine.folder, &form, json_of(&c));
+  return run_folder_compare(&run->engine.folder, &binding, json_of(&c));
 }
 
 /* whether the checkpoint is of the same run: before it is restored, which takes the memory that it asks for. The steps

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rl_settings.c: the table, and the paper's settings for the task in the place of what was not given. */
+/* rl_settings.c: the table, and the paper's settings of the task for what is not given. */
 #include "run/rl_settings.h"
 
 #include "base/error.h"
@@ -40,32 +40,32 @@ static const setting rl_rows[] = {
 
 static const settings_table rl_settings = {rl_rows, sizeof rl_rows / sizeof *rl_rows};
 
-settings_form rl_form(sparc_rl_run_config *config) {
-  return (settings_form){.command = COMMAND_RL, .part = {{&ppo_settings, &config->ppo}, {&rl_settings, config}}};
+settings_binding rl_binding(sparc_rl_run_config *config) {
+  return (settings_binding){.command = COMMAND_RL, .part = {{&ppo_settings, &config->ppo}, {&rl_settings, config}}};
 }
 
 sparc_rl_run_config sparc_rl_run_defaults(void) {
   sparc_rl_run_config config = {.folder = NULL};
-  const settings_form form = rl_form(&config);
-  settings_clear(&form);
+  const settings_binding binding = rl_binding(&config);
+  settings_clear(&binding);
   return config;
 }
 
-/* ---- what was not given -------------------------------------------------------------------------- */
+/* ---- settings that are not given ----------------------------------------------------------------- */
 
-static sparc_status usual_config(const char *name, sparc_rl_run_config *usual) {
-  const settings_form form = rl_form(usual);
-  settings_clear(&form);
-  const sparc_status status = sparc_ppo_defaults(name, &usual->ppo);
+static sparc_status default_config(const char *name, sparc_rl_run_config *defaults) {
+  const settings_binding binding = rl_binding(defaults);
+  settings_clear(&binding);
+  const sparc_status status = sparc_ppo_defaults(name, &defaults->ppo);
   if (status != SPARC_OK) return status;
-  usual->ppo.task_options = "";
-  usual->ppo.threads = 1; /* a minibatch is too short to be shared well, and seeds can run side by side */
-  usual->budget = usual->ppo.budget;
-  usual->total_steps = usual->ppo.rollouts * usual->ppo.steps;
+  defaults->ppo.task_options = "";
+  defaults->ppo.threads = 1; /* a minibatch is too short to be shared well, and seeds can run side by side */
+  defaults->budget = defaults->ppo.budget;
+  defaults->total_steps = defaults->ppo.rollouts * defaults->ppo.steps;
   return SPARC_OK;
 }
 
-static cell_wish wish_of(const sparc_rl_run_config *c) {
+static cell_wish cell_request_of(const sparc_rl_run_config *c) {
   return (cell_wish){.kind = c->ppo.cell ? c->ppo.cell : "sparc",
                      .options = c->ppo.cell_options,
                      .variant = c->variant,
@@ -74,32 +74,32 @@ static cell_wish wish_of(const sparc_rl_run_config *c) {
                      .overrule = rl_resumes(c)};
 }
 
-static sparc_status settle_cell(sparc_rl_run_config *c, char options[CELL_OPTIONS_SIZE]) {
-  const cell_wish wish = wish_of(c);
+static sparc_status resolve_cell(sparc_rl_run_config *c, char options[CELL_OPTIONS_SIZE]) {
+  const cell_wish wish = cell_request_of(c);
   const sparc_status status = cell_settle(&wish, c->ppo.width, &c->ppo.H, options);
   c->ppo.cell_options = options;
   return status;
 }
 
-sparc_status rl_settle(sparc_rl_run_config *c, char options[CELL_OPTIONS_SIZE]) {
-  sparc_rl_run_config usual = {.folder = NULL};
-  const settings_form form = rl_form(c), paper = rl_form(&usual);
-  sparc_status status = settings_check(&form, false);
-  if (status == SPARC_OK) status = usual_config(c->ppo.task, &usual);
+sparc_status rl_resolve(sparc_rl_run_config *c, char options[CELL_OPTIONS_SIZE]) {
+  sparc_rl_run_config defaults = {.folder = NULL};
+  const settings_binding binding = rl_binding(c), paper = rl_binding(&defaults);
+  sparc_status status = settings_check(&binding, false);
+  if (status == SPARC_OK) status = default_config(c->ppo.task, &defaults);
   if (status != SPARC_OK) return status;
-  settings_inherit(&form, &paper);
+  settings_inherit(&binding, &paper);
   c->ppo.kind = NULL;
-  if (c->ppo.shards == 1) c->ppo.shards = 0; /* the same, and not written */
+  if (c->ppo.shards == 1) c->ppo.shards = 0; /* equivalent, and not written */
   c->ppo.budget = c->budget;
   c->ppo.memory_limit = (size_t)c->memory_limit_mb * 1000000;
   c->ppo.rollouts = c->total_steps / c->ppo.steps > 0 ? c->total_steps / c->ppo.steps : 1;
   c->total_steps = c->ppo.rollouts * c->ppo.steps;
-  return settle_cell(c, options);
+  return resolve_cell(c, options);
 }
 
 /* ---- the folder ---------------------------------------------------------------------------------- */
 
 sparc_status rl_default_folder(const sparc_rl_run_config *c, char *path, size_t size) {
-  const cell_wish wish = wish_of(c);
+  const cell_wish wish = cell_request_of(c);
   return default_folder(c->ppo.task, c->ppo.task_options ? c->ppo.task_options : "", &wish, c->ppo.seed, path, size);
 }

@@ -57,7 +57,7 @@ static sparc_status load_data(sparc_run *run) {
   const sparc_run_config *c = &run->config;
   const sparc_data_options options = {.root = c->root,
                                       .protocol = c->official ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
-                                      .read = read_settled(&c->read)};
+                                      .read = resolve_read_options(&c->read)};
   return run_data_load(c->data, &options, &run->data);
 }
 
@@ -114,8 +114,8 @@ static sparc_status recall_defaults(sparc_run *run) {
 }
 
 static sparc_status settle(sparc_run *run) {
-  const settings_form form = run_form(&run->config);
-  sparc_status status = settings_keep_texts(&form, &run->texts);
+  const settings_binding binding = run_binding(&run->config);
+  sparc_status status = settings_copy_texts(&binding, &run->texts);
   if (status == SPARC_OK) status = open_engine(run);
   if (status == SPARC_OK) status = recall_defaults(run);
   if (status == SPARC_OK) status = load_data(run);
@@ -123,8 +123,8 @@ static sparc_status settle(sparc_run *run) {
   const bool borrows = run->config.from && !run->engine.continues;
   if (borrows) status = start_open(run->config.from, &run->start_path, &run->start);
   if (borrows && status == SPARC_OK)
-    start_inherit(&run->start, usual_head(&run->data) != SPARC_HEAD_STEPS, &run->config);
-  if (status == SPARC_OK) status = run_settle(&run->config, &run->data, run->options, &run->head);
+    start_inherit(&run->start, default_head(&run->data) != SPARC_HEAD_STEPS, &run->config);
+  if (status == SPARC_OK) status = run_resolve(&run->config, &run->data, run->options, &run->head);
   if (borrows && status == SPARC_OK) status = start_check(&run->start, &run->config.train.network);
   if (borrows && status == SPARC_OK) status = start_check_columns(&run->start, &run->data.preprocessing);
   return status;
@@ -155,11 +155,11 @@ sparc_status sparc_run_open(const char *folder, int threads, sparc_run **out) {
   sparc_status status = run_folder_at(folder, &names);
   if (status != SPARC_OK) return status;
   sparc_run_config config = sparc_run_defaults();
-  const settings_form form = run_form(&config);
+  const settings_binding binding = run_binding(&config);
   settings_source *source = sparc_alloc(sizeof *source);
   if (!source) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
-  status = run_folder_settings(&names, &form, source);
-  if (status == SPARC_OK) status = settings_apply(&form, source);
+  status = run_folder_settings(&names, &binding, source);
+  if (status == SPARC_OK) status = settings_apply(&binding, source);
   if (status == SPARC_OK) {
     config.folder = folder;
     config.resume = 1;
@@ -212,7 +212,7 @@ sparc_run_data sparc_run_data_of(const sparc_run *run) {
 
 /* ---- checkpoints --------------------------------------------------------------------------------- */
 
-enum { EXTRAS = 5, EXTRA_SIZE = 40, EXTRAS_MOST = EXTRAS + 1 + READ_SETTINGS_MOST };
+enum { EXTRAS = 5, EXTRA_SIZE = 40, EXTRAS_MOST = EXTRAS + 1 + MAX_READ_SETTINGS };
 static const char best_mse_key[] = "run.best_mse"; /* with targets only */
 static const char *const extra_keys[EXTRAS] = {"run.best_update", "run.best_merit", "run.best_loss",
                                                "run.data_checksum", "run.protocol"};
@@ -224,7 +224,7 @@ static const char *protocol_of(const sparc_run *run) {
 static sparc_status save(void *kind, const char *path) {
   const sparc_run *run = kind;
   char text[EXTRAS][EXTRA_SIZE], best_mse[EXTRA_SIZE];
-  char numbers[READ_SETTINGS_MOST][SETTING_TEXT_SIZE];
+  char numbers[MAX_READ_SETTINGS][SETTING_TEXT_SIZE];
   sparc_metadata extra[EXTRAS_MOST];
   snprintf(text[0], EXTRA_SIZE, "%ld", run->result.best.update);
   snprintf(text[1], EXTRA_SIZE, "%.17g", run->result.best.merit);
@@ -235,7 +235,7 @@ static sparc_status save(void *kind, const char *path) {
   size_t count = EXTRAS;
   snprintf(best_mse, sizeof best_mse, "%.17g", run->result.best.mse);
   if (has_targets(run)) extra[count++] = (sparc_metadata){.key = best_mse_key, .value = best_mse};
-  if (!run->data.task) count += read_remember(&run->config.read, extra + count, numbers);
+  if (!run->data.task) count += read_options_metadata(&run->config.read, extra + count, numbers);
   return sparc_trainer_save(run->trainer, &run->data.preprocessing, extra, count, path);
 }
 
@@ -336,8 +336,8 @@ static sparc_status compare_config(const sparc_run *run, const sparc_train_confi
   c.train = *train;
   c.train.updates = then->updates;
   c.patience = then->patience;
-  const settings_form form = run_form(&c);
-  return run_folder_compare(&run->engine.folder, &form, run_config_json(&c));
+  const settings_binding binding = run_binding(&c);
+  return run_folder_compare(&run->engine.folder, &binding, run_config_json(&c));
 }
 
 /* config.json has the last word on the end: a kill right behind it leaves a checkpoint that knows the former one */

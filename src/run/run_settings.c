@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run_settings.c: what was not given, after the paper. */
+/* run_settings.c: the table of a training run, and the paper's settings for what is not given. */
 #include "run/run_settings.h"
 
 #include "base/error.h"
@@ -24,7 +24,7 @@ static const char *const heads[] = {"mean", "last", NULL};
 static const setting run_rows[] = {
     {.name = "data", .type = SETTING_TEXT, .offset = RUN(data), .letter = POSITIONAL, .argument = "DATA|TASK"},
     VARIANT_SETTING(sparc_run_config),
-    BUDGET_SETTING(sparc_run_config, "128", TASKS_OWN),
+    BUDGET_SETTING(sparc_run_config, "128", TASK_SPECIFIC),
     {.name = "head",
      .type = SETTING_CHOICE,
      .offset = RUN(head),
@@ -44,7 +44,7 @@ static const setting run_rows[] = {
      .offset = RUN(epochs),
      .low = 1,
      .high = INT32_MAX,
-     .voids = "updates",
+     .overrides = "updates",
      .group = training,
      .letter = 'e',
      .argument = "N",
@@ -69,7 +69,7 @@ static const setting run_rows[] = {
      .help = "Stop after N validations in a row that are no better than the best before (default: 8, or never where "
              "updates, epochs or --recipe paper are given)"},
     {.name = "recipe",
-     .later = true,
+     .zero_if_absent = true,
      .type = SETTING_CHOICE,
      .offset = RUN(recipe),
      .choices = recipes,
@@ -78,7 +78,7 @@ static const setting run_rows[] = {
      .help = "Defaults: paper, sized (length by rows), small (few rows), auto (default: auto, small or sized)"},
     {.name = "time-budget",
      .type = SETTING_REAL,
-     .role = OUTSIDE,
+     .role = UNRECORDED,
      .offset = RUN(time_budget),
      .low = 1,
      .high = 1e9,
@@ -88,7 +88,7 @@ static const setting run_rows[] = {
     {.name = "official",
      .type = SETTING_FLAG,
      .offset = RUN(official),
-     .voids = "validation",
+     .overrides = "validation",
      .group = data,
      .help = "Fit on the whole training partition, report on the test partition"},
     THREADS_SETTING(sparc_run_config, train.threads, "all processors"),
@@ -101,18 +101,18 @@ static const setting run_rows[] = {
 
 const settings_table run_settings = {run_rows, sizeof run_rows / sizeof *run_rows};
 
-settings_form run_form(sparc_run_config *config) {
-  return (settings_form){.command = COMMAND_TRAIN,
-                         .part = {{&network_settings, &config->train.network},
-                                  {&training_settings, &config->train},
-                                  {&run_settings, config},
-                                  {&read_settings, &config->read}}};
+settings_binding run_binding(sparc_run_config *config) {
+  return (settings_binding){.command = COMMAND_TRAIN,
+                            .part = {{&network_settings, &config->train.network},
+                                     {&training_settings, &config->train},
+                                     {&run_settings, config},
+                                     {&read_settings, &config->read}}};
 }
 
 sparc_run_config sparc_run_defaults(void) {
   sparc_run_config config = {.data = NULL};
-  const settings_form form = run_form(&config);
-  settings_clear(&form);
+  const settings_binding binding = run_binding(&config);
+  settings_clear(&binding);
   return config;
 }
 
@@ -124,7 +124,7 @@ int recipe_named(const char *name) {
   return name && recipes[i] ? i : SPARC_RECIPE_PAPER;
 }
 
-/* ---- what was not given -------------------------------------------------------------------------- */
+/* ---- settings that are not given ----------------------------------------------------------------- */
 
 static bool is_given(double value) { return value >= 0; }
 
@@ -133,27 +133,27 @@ static bool is_of_training(const char *group) {
          (strcmp(group, "Network:") == 0 || strcmp(group, "Training:") == 0 || strcmp(group, "Regularisation:") == 0);
 }
 
-/* whether a setting of the network or its training is given, which then is trained by gradients */
-static bool asks_for_gradients(const sparc_run_config *config) {
-  static const char *const silent[] = {"seed", "threads", "recipe", "readout"};
+/* whether a setting of the network or its training is given, which implies training by gradients */
+static bool requests_gradients(const sparc_run_config *config) {
+  static const char *const neutral[] = {"seed", "threads", "recipe", "readout"};
   sparc_run_config c = *config;
-  const settings_form form = run_form(&c);
+  const settings_binding binding = run_binding(&c);
   void *at;
   const setting *s;
-  for (int i = 0; (s = settings_row(&form, i, &at)) != NULL; i++) {
+  for (int i = 0; (s = settings_row(&binding, i, &at)) != NULL; i++) {
     bool counts = is_of_training(s->group);
-    for (size_t k = 0; k < sizeof silent / sizeof *silent; k++) counts = counts && strcmp(s->name, silent[k]) != 0;
+    for (size_t k = 0; k < sizeof neutral / sizeof *neutral; k++) counts = counts && strcmp(s->name, neutral[k]) != 0;
     if (counts && setting_is_set(s, at)) return true;
   }
   return false;
 }
 
-/* what the study of small sets came to (docs/small-sets.md): noise of a tenth of what a channel varies by */
+/* from docs/small-sets.md: noise of a tenth of the standard deviation of a channel */
 static const double small_jitter = 0.1;
 
 static bool has_classes(const run_data *d) { return !d->task && d->preprocessing.classes > 0; }
 
-static sparc_status settle_recipe(sparc_run_config *c, const run_data *d) {
+static sparc_status resolve_recipe(sparc_run_config *c, const run_data *d) {
   if (c->recipe < 0) c->recipe = SPARC_RECIPE_AUTO;
   if (c->recipe == SPARC_RECIPE_AUTO)
     c->recipe = d->task                                              ? SPARC_RECIPE_PAPER
@@ -162,24 +162,24 @@ static sparc_status settle_recipe(sparc_run_config *c, const run_data *d) {
   if (c->recipe == SPARC_RECIPE_SIZED && d->task) return fail(SPARC_INVALID, "recipe is sized, which is for data sets");
   if (c->recipe != SPARC_RECIPE_SMALL) return SPARC_OK;
   if (!has_classes(d)) return fail(SPARC_INVALID, "recipe is small, which is for classes of a data set");
-  if (c->train.readout < 0 && d->fit.count <= SPARC_SMALL_ROWS && !asks_for_gradients(c))
+  if (c->train.readout < 0 && d->fit.count <= SPARC_SMALL_ROWS && !requests_gradients(c))
     c->train.readout = SPARC_READOUT_RIDGE;
   if (!is_given(c->train.jitter) && c->train.readout != SPARC_READOUT_RIDGE) c->train.jitter = small_jitter;
   return SPARC_OK;
 }
 
-/* one update fits a closed form; what is trained by gradients has no say in it */
+/* a closed form takes one update and ignores settings of gradient descent */
 #define TEXT_OF(number)   #number
 #define OPTION_OF(number) TEXT_OF(number)
 static const sparc_layer_config bank_layer = {
     "bank", "modes=" OPTION_OF(SPARC_BANK_MODES) ",thresholds=" OPTION_OF(SPARC_BANK_THRESHOLDS)};
 enum { BANK_BATCH = 8 }; /* features of every step of a batch are in memory */
 
-static sparc_status settle_readout(sparc_run_config *c, const run_data *d) {
+static sparc_status resolve_readout(sparc_run_config *c, const run_data *d) {
   sparc_network_config *n = &c->train.network;
   if (c->train.readout != SPARC_READOUT_RIDGE) return SPARC_OK;
   if (!has_classes(d)) return fail(SPARC_INVALID, "readout is ridge, which is for classes of a data set");
-  if (c->from) return fail(SPARC_INVALID, "readout is ridge, which draws its filters; it begins with no model");
+  if (c->from) return fail(SPARC_INVALID, "readout is ridge, which draws its filters and takes no initial weights");
   if (c->train.updates > 1 || c->epochs > 0 || n->layers > 1 || (int)n->embedding > SPARC_EMBED_NONE)
     return fail(SPARC_INVALID, "readout is ridge, which has one layer, no embedding and one update");
   c->train.updates = 1;
@@ -190,17 +190,17 @@ static sparc_status settle_readout(sparc_run_config *c, const run_data *d) {
   return SPARC_OK;
 }
 
-/* a length by the number of examples, and an end where validation shows no progress; batch is settled */
-static void settle_length(sparc_run_config *c, const run_data *d) {
+/* The length depends on the number of examples, and training stops without progress on validation. batch is resolved. */
+static void resolve_length(sparc_run_config *c, const run_data *d) {
   if (c->recipe == SPARC_RECIPE_PAPER || c->train.updates > 0 || c->epochs > 0) return;
-  const double wanted = ceil((double)SPARC_SIZED_EPOCHS * d->fit.count / c->train.batch);
+  const double updates = ceil((double)SPARC_SIZED_EPOCHS * d->fit.count / c->train.batch);
   const long most = sparc_train_classification().updates;
-  c->train.updates = wanted < SPARC_SIZED_LEAST ? SPARC_SIZED_LEAST : wanted > (double)most ? most : (long)wanted;
+  c->train.updates = updates < SPARC_SIZED_LEAST ? SPARC_SIZED_LEAST : updates > (double)most ? most : (long)updates;
   if (c->validate_every == 0) c->validate_every = c->train.updates / 20;
   if (c->patience < 1 && d->validation.count > 0) c->patience = SPARC_SIZED_PATIENCE;
 }
 
-static sparc_status settle_epochs(sparc_run_config *c, const run_data *d) {
+static sparc_status resolve_epochs(sparc_run_config *c, const run_data *d) {
   const double rows = (double)d->fit.count;
   if (c->epochs < 1) return SPARC_OK;
   const double updates = ceil((double)c->epochs * rows / (double)c->train.batch);
@@ -211,51 +211,52 @@ static sparc_status settle_epochs(sparc_run_config *c, const run_data *d) {
   return SPARC_OK;
 }
 
-static void settle_batch(sparc_train_config *t, const sparc_task *task) {
+static void resolve_batch(sparc_train_config *t, const sparc_task *task) {
   if (t->batch < 1) t->batch = (task ? sparc_train_task(task) : sparc_train_classification()).batch;
 }
 
-static void settle_training(sparc_train_config *t, const sparc_task *task) {
-  sparc_train_config usual = task ? sparc_train_task(task) : sparc_train_classification();
-  const settings_form given = {.part = {{&training_settings, t}}}, paper = {.part = {{&training_settings, &usual}}};
-  /* a generated task has a constant rate unless a schedule is asked for */
-  t->cosine = usual.cosine || is_given(t->floor) || is_given((double)t->warmup);
+static void resolve_training(sparc_train_config *t, const sparc_task *task) {
+  sparc_train_config defaults = task ? sparc_train_task(task) : sparc_train_classification();
+  const settings_binding given = {.part = {{&training_settings, t}}},
+                         paper = {.part = {{&training_settings, &defaults}}};
+  /* a generated task has a constant learning rate unless a schedule is requested */
+  t->cosine = defaults.cosine || is_given(t->floor) || is_given((double)t->warmup);
   const bool own_floor = is_given(t->floor), own_warmup = is_given((double)t->warmup);
   settings_inherit(&given, &paper);
   if (!own_warmup) t->warmup = t->cosine ? t->updates / 10 : 0;
-  /* a small rate with the floor of the paper */
+  /* a learning rate below the floor of the paper */
   if (!own_floor && t->floor > t->rate) t->floor = t->rate;
 }
 
-static sparc_embedding usual_embedding(const sparc_network_config *n) {
+static sparc_embedding default_embedding(const sparc_network_config *n) {
   return n->layers ? SPARC_EMBED_LINEAR : SPARC_EMBED_NONE;
 }
 
-sparc_head_input usual_head(const run_data *d) {
+sparc_head_input default_head(const run_data *d) {
   if (!d->task) return d->target_steps ? SPARC_HEAD_STEPS : SPARC_HEAD_MEAN;
   return d->task->target_kind == SPARC_TARGET_CLASS ? SPARC_HEAD_LAST : SPARC_HEAD_STEPS;
 }
 
 static sparc_status check_run(const sparc_run_config *c, const run_data *d) {
-  if (c->head >= 0 && usual_head(d) == SPARC_HEAD_STEPS)
+  if (c->head >= 0 && default_head(d) == SPARC_HEAD_STEPS)
     return fail(SPARC_INVALID, "head is %s, but there is a target for every step", heads[c->head]);
   if (c->patience > 0 && d->validation.count == 0)
     return fail(SPARC_INVALID, "patience is %d, but there is no validation part", c->patience);
   return SPARC_OK;
 }
 
-static void settle_network(sparc_network_config *n, const run_data *d, int chosen, sparc_head_config *head) {
+static void resolve_network(sparc_network_config *n, const run_data *d, int chosen, sparc_head_config *head) {
   const sparc_task *task = d->task;
-  *head = (sparc_head_config){.input = chosen >= 0 ? (sparc_head_input)chosen : usual_head(d), .outputs = d->outputs};
+  *head = (sparc_head_config){.input = chosen >= 0 ? (sparc_head_input)chosen : default_head(d), .outputs = d->outputs};
   n->head = head;
   n->heads = 1;
   n->inputs = d->channels;
-  if ((int)n->embedding < 0) n->embedding = usual_embedding(n);
+  if ((int)n->embedding < 0) n->embedding = default_embedding(n);
   n->features = task && n->layers == 0 && task->training.relu ? SPARC_FEATURES_RELU : SPARC_FEATURES_OUTPUT;
   n->init = task ? task->training.init : SPARC_INIT_CLASSIFICATION;
 }
 
-static cell_wish wish_of(const sparc_run_config *c) {
+static cell_wish cell_request_of(const sparc_run_config *c) {
   const sparc_network_config *n = &c->train.network;
   return (cell_wish){.kind = n->cell ? n->cell : "sparc",
                      .options = n->cell_options,
@@ -265,34 +266,34 @@ static cell_wish wish_of(const sparc_run_config *c) {
                      .overrule = c->resume};
 }
 
-static sparc_status settle_cell(sparc_run_config *c, char options[CELL_OPTIONS_SIZE]) {
+static sparc_status resolve_cell(sparc_run_config *c, char options[CELL_OPTIONS_SIZE]) {
   sparc_network_config *n = &c->train.network;
-  const cell_wish wish = wish_of(c);
+  const cell_wish wish = cell_request_of(c);
   const sparc_status status =
       cell_settle(&wish, n->embedding == SPARC_EMBED_NONE ? n->inputs : n->width, &n->H, options);
   n->cell_options = options;
   return status;
 }
 
-sparc_status run_settle(sparc_run_config *c, const run_data *d, char options[CELL_OPTIONS_SIZE],
-                        sparc_head_config *head) {
-  const settings_form form = run_form(c);
-  sparc_status status = settings_check(&form, false);
+sparc_status run_resolve(sparc_run_config *c, const run_data *d, char options[CELL_OPTIONS_SIZE],
+                         sparc_head_config *head) {
+  const settings_binding binding = run_binding(c);
+  sparc_status status = settings_check(&binding, false);
   if (status == SPARC_OK) status = check_run(c, d);
-  if (status == SPARC_OK) status = settle_recipe(c, d);
-  if (status == SPARC_OK) status = settle_readout(c, d);
-  settle_batch(&c->train, d->task);
-  if (status == SPARC_OK) settle_length(c, d);
-  if (status == SPARC_OK) status = settle_epochs(c, d);
+  if (status == SPARC_OK) status = resolve_recipe(c, d);
+  if (status == SPARC_OK) status = resolve_readout(c, d);
+  resolve_batch(&c->train, d->task);
+  if (status == SPARC_OK) resolve_length(c, d);
+  if (status == SPARC_OK) status = resolve_epochs(c, d);
   if (status != SPARC_OK) return status;
-  settle_training(&c->train, d->task);
+  resolve_training(&c->train, d->task);
   if (d->task && c->budget == 0) c->budget = d->task->training.state;
-  settings_fill(&form, d->task ? USUAL_TASK : USUAL_DATA);
-  if (c->train.shards == 1) c->train.shards = 0; /* the same, and not written */
-  settle_network(&c->train.network, d, c->head, head);
+  settings_fill_defaults(&binding, d->task ? DEFAULT_TASK : DEFAULT_DATA);
+  if (c->train.shards == 1) c->train.shards = 0; /* equivalent, and not written */
+  resolve_network(&c->train.network, d, c->head, head);
   if (c->validate_every == 0) c->validate_every = c->train.updates / 10 < 500 ? c->train.updates / 10 : 500;
   if (c->validate_every < 1) c->validate_every = 1;
-  return settle_cell(c, options);
+  return resolve_cell(c, options);
 }
 
 /* ---- the folder ---------------------------------------------------------------------------------- */
@@ -319,7 +320,7 @@ sparc_status default_folder(const char *source, const char *options, const cell_
 }
 
 sparc_status run_default_folder(const sparc_run_config *c, char *path, size_t size) {
-  const cell_wish wish = wish_of(c);
+  const cell_wish wish = cell_request_of(c);
   return default_folder(c->data, "", &wish, c->train.seed, path, size);
 }
 
@@ -327,10 +328,10 @@ sparc_status run_default_folder(const sparc_run_config *c, char *path, size_t si
 
 json_t *run_config_json(const sparc_run_config *config) {
   sparc_run_config c = *config;
-  /* what goes without saying is not said */
-  if (c.train.network.embedding == usual_embedding(&c.train.network)) c.train.network.embedding = (sparc_embedding)-1;
-  /* of a constant rate, naming floor or warm-up would ask for a schedule */
+  /* defaults that depend on other settings are not written */
+  if (c.train.network.embedding == default_embedding(&c.train.network)) c.train.network.embedding = (sparc_embedding)-1;
+  /* with a constant learning rate, floor or warmup in the file would request a schedule */
   if (!c.train.cosine) c.train.floor = c.train.warmup = -1;
-  const settings_form form = run_form(&c);
-  return settings_json(&form);
+  const settings_binding binding = run_binding(&c);
+  return settings_json(&binding);
 }

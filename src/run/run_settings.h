@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run_settings.h: the settings of a run: which there are, what takes the place of those that were not given, and what
- * is written to config.json. */
+/* run_settings.h: the settings of a training run, the resolution of those that are not given, and config.json. */
 #ifndef SPARC_RUN_RUN_SETTINGS_H
 #define SPARC_RUN_RUN_SETTINGS_H
 
@@ -17,11 +16,12 @@
     .group = "Network:", .argument = "NAME", .help = "Short for the cell option variant=NAME"   \
   }
 
-#define BUDGET_SETTING(S, data_default, task_default)                                                             \
-  {                                                                                                               \
-    .name = "budget", .type = SETTING_INT, .role = SHORTHAND, .offset = offsetof(S, budget), .low = 1,            \
-    .high = 1 << 20, .usual = {data_default, task_default}, .voids = "modes", .group = "Network:", .letter = 'b', \
-    .argument = "N", .help = "Instead of modes: real coordinates of each cell's state"                            \
+#define BUDGET_SETTING(S, data_default, task_default)                                                  \
+  {                                                                                                    \
+    .name = "budget", .type = SETTING_INT, .role = SHORTHAND, .offset = offsetof(S, budget), .low = 1, \
+    .high = 1 << 20, .defaults = {data_default, task_default}, .overrides = "modes",                   \
+    .group = "Network:", .letter = 'b', .argument = "N",                                               \
+    .help = "Instead of modes: real coordinates of each cell's state"                                  \
   }
 
 #define THREADS_SETTING(S, member, default_number)                                                               \
@@ -33,30 +33,31 @@
 
 #define FOLDER_SETTING(S, default_name)                                                                 \
   {                                                                                                     \
-    .name = "out", .type = SETTING_TEXT, .role = OUTSIDE, .offset = offsetof(S, folder),                \
+    .name = "out", .type = SETTING_TEXT, .role = UNRECORDED, .offset = offsetof(S, folder),             \
     .group = "Run:", .letter = 'o', .argument = "DIR", .help = "Run folder (default: " default_name ")" \
   }
 
 #define RESUME_SETTING(S)                                                                        \
   {                                                                                              \
     .name = "resume", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, resume), \
-    .voids = "force resume-or-create",                                                           \
+    .overrides = "force resume-or-create",                                                       \
     .group = "Run:", .help = "Continue the run in the folder, bit-exactly; there must be one"    \
   }
 
 #define RESUME_OR_CREATE_SETTING(S)                                                                                  \
   {                                                                                                                  \
     .name = "resume-or-create", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, resume_or_create), \
-    .voids = "force resume", .group = "Run:", .help = "Continue the run in the folder, or begin it if there is none" \
+    .overrides = "force resume",                                                                                     \
+    .group = "Run:", .help = "Continue the run in the folder, or begin it if there is none"                          \
   }
 
-#define FORCE_SETTING(S)                                                                         \
-  {                                                                                              \
-    .name = "force", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, force),   \
-    .voids = "resume resume-or-create", .group = "Run:", .help = "Replace the run in the folder" \
+#define FORCE_SETTING(S)                                                                             \
+  {                                                                                                  \
+    .name = "force", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, force),       \
+    .overrides = "resume resume-or-create", .group = "Run:", .help = "Replace the run in the folder" \
   }
 
-/* default_folder names the folder of a run after what it learns from, with these options, its cell and its seed:
+/* Name the folder of a run after its task or data and their options, its cell and its seed:
  * runs/repeat-previous-lag_1-sparc-s0 */
 sparc_status default_folder(const char *source, const char *options, const cell_wish *wish, uint64_t seed, char *path,
                             size_t size);
@@ -66,25 +67,24 @@ sparc_status default_folder(const char *source, const char *options, const cell_
 extern const settings_table
     run_settings; /* over sparc_run_config, beside those of network, training and data reading */
 
-/* run_form binds all tables to a configuration */
-settings_form run_form(sparc_run_config *config);
+/* Bind all tables to a configuration. */
+settings_binding run_binding(sparc_run_config *config);
 
-/* usual_head is what the head reads that nothing is said of */
-sparc_head_input usual_head(const run_data *data);
+/* The input of the head where none is given. */
+sparc_head_input default_head(const run_data *data);
 
-/* run_settle fills in what was not given; the text of the cell's options goes to `options`, the network's head to
- * `head` */
-sparc_status run_settle(sparc_run_config *config, const run_data *data, char options[CELL_OPTIONS_SIZE],
-                        sparc_head_config *head);
+/* Fill in settings that are not given. The options of the cell are written to `options`, the head to `head`. */
+sparc_status run_resolve(sparc_run_config *config, const run_data *data, char options[CELL_OPTIONS_SIZE],
+                         sparc_head_config *head);
 
-/* recipe_named is the recipe that a file names; the paper's where it names none */
+/* The recipe of this name; the paper's where name is NULL or unknown. */
 int recipe_named(const char *name);
 const char *recipe_name(int recipe);
 
-/* run_default_folder names the folder of a run after what is known before its data are: runs/FordA-sparc-s1 */
+/* The default folder of a run, known before its data are loaded: runs/FordA-sparc-s1 */
 sparc_status run_default_folder(const sparc_run_config *config, char *path, size_t size);
 
-/* run_config_json is a settled configuration as config.json has it; NULL without memory */
+/* Return a resolved configuration as in config.json; NULL without memory. */
 json_t *run_config_json(const sparc_run_config *config);
 
 #endif

@@ -50,15 +50,15 @@ static const setting state_rows[] = {
 };
 static const settings_table state_settings = {state_rows, sizeof state_rows / sizeof *state_rows};
 
-settings_form checkpoint_form(training_state *state, int format) {
-  settings_form form = {.part = {{&network_settings, &state->config.network},
-                                 {&head_settings, &state->head},
-                                 {&training_settings, &state->config},
-                                 {&state_settings, state}}};
-  if (format < 3) return form;
-  form.part[4] = (settings_part){&symbol_settings, &state->config.network};
-  form.part[5] = (settings_part){&head_kind_settings, &state->head};
-  return form;
+settings_binding checkpoint_binding(training_state *state, int format) {
+  settings_binding binding = {.part = {{&network_settings, &state->config.network},
+                                       {&head_settings, &state->head},
+                                       {&training_settings, &state->config},
+                                       {&state_settings, state}}};
+  if (format < 3) return binding;
+  binding.part[4] = (settings_part){&symbol_settings, &state->config.network};
+  binding.part[5] = (settings_part){&head_kind_settings, &state->head};
+  return binding;
 }
 
 /* ---- reading: metadata -------------------------------------------------------------------------- */
@@ -108,10 +108,10 @@ static sparc_status finish_first_format(checkpoint *c) {
 }
 
 static sparc_status read_fields(checkpoint *c) {
-  const settings_form form = checkpoint_form(&c->state, c->format);
+  const settings_binding binding = checkpoint_binding(&c->state, c->format);
   const setting *s;
   void *at;
-  for (int i = 0; (s = settings_row(&form, i, &at)); i++) {
+  for (int i = 0; (s = settings_row(&binding, i, &at)); i++) {
     if (!s->key || (c->format == 1 && !is_in_first_format(s->key))) continue;
     const sparc_status status = read_field(c, s, at);
     if (status != SPARC_OK) return status;
@@ -174,7 +174,7 @@ static sparc_status make_network(checkpoint *c) {
   if (layer && network->cell && !*network->cell) network->cell = network->cell_options = NULL;
   network->head = &c->state.head;
   network->heads = 1;
-  sparc_status status = settings_check(&(settings_form){.part = {{&state_settings, &c->state}}}, true);
+  sparc_status status = settings_check(&(settings_binding){.part = {{&state_settings, &c->state}}}, true);
   if (status == SPARC_OK) status = check_train_config(&c->state.config);
   if (status == SPARC_OK) status = sparc_network_create(network, &c->network);
   sparc_free(layer);

@@ -47,8 +47,8 @@ typedef struct training_state {
   int examples;           /* number of training examples: with another one the batches would be others */
 } training_state;
 
-/* checkpoint_form binds a state to everything that a checkpoint of a format stores of it; not every row has a key */
-settings_form checkpoint_form(training_state *state, int format);
+/* checkpoint_binding binds a state to everything that a checkpoint of a format stores of it; not every row has a key */
+settings_binding checkpoint_binding(training_state *state, int format);
 
 typedef struct checkpoint_content {
   const sparc_network *network;

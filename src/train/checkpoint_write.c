@@ -18,9 +18,9 @@ static bool is_own_key(const char *key) {
   for (size_t i = 0; i < STORED_IDENTITIES; i++)
     if (strcmp(key, stored_identity_keys[i]) == 0) return true;
   training_state none = {.update = 0};
-  const settings_form form = checkpoint_form(&none, CHECKPOINT_VERSION);
+  const settings_binding binding = checkpoint_binding(&none, CHECKPOINT_VERSION);
   const setting *s;
-  for (int i = 0; (s = settings_row(&form, i, NULL)); i++)
+  for (int i = 0; (s = settings_row(&binding, i, NULL)); i++)
     if (s->key && strcmp(key, s->key) == 0) return true;
   return false;
 }
@@ -87,7 +87,7 @@ static sparc_status write_file(const char *path, const checkpoint_content *c, co
   training_state state = c->state;
   sparc_network_config *network = &state.config.network;
   if (!network->cell) network->cell = network->cell_options = ""; /* no layer has one */
-  const settings_form form = checkpoint_form(&state, format);
+  const settings_binding binding = checkpoint_binding(&state, format);
   b.block = sparc_network_blocks(c->network, &b.blocks);
   const size_t all =
       checkpoint_arrays(&c->numbers, sparc_network_sizes_of(c->network).params, c->state.config.average > 0, array);
@@ -99,7 +99,7 @@ static sparc_status write_file(const char *path, const checkpoint_content *c, co
     for (size_t i = 0; i < c->tensor_count; i++) stored_list_tensor(&l, &c->tensors[i]);
     snprintf(version, sizeof version, "%d", format);
     stored_list_format(&l, CHECKPOINT_FORMAT, version);
-    stored_list_settings(&l, &form);
+    stored_list_settings(&l, &binding);
     stored_list_entries(&l, layers->entry, layers->count);
     stored_list_entries(&l, text->entry, text->count);
     stored_list_entries(&l, c->extra, c->extra_count);

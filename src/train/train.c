@@ -62,27 +62,27 @@ struct sparc_trainer {
 
 /* ---- configuration ------------------------------------------------------------------------------ */
 
-static settings_form form_over(sparc_train_config *config) {
-  return (settings_form){.part = {{&training_settings, config}}};
+static settings_binding binding_of(sparc_train_config *config) {
+  return (settings_binding){.part = {{&training_settings, config}}};
 }
 
-static sparc_train_config usual_config(int usual) {
+static sparc_train_config default_config(int kind) {
   sparc_train_config c = {.threads = 0};
-  const settings_form form = form_over(&c);
-  settings_clear(&form);
-  settings_fill(&form, usual);
+  const settings_binding binding = binding_of(&c);
+  settings_clear(&binding);
+  settings_fill_defaults(&binding, kind);
   return c;
 }
 
 sparc_train_config sparc_train_classification(void) {
-  sparc_train_config c = usual_config(USUAL_DATA);
+  sparc_train_config c = default_config(DEFAULT_DATA);
   c.warmup = c.updates / 10;
   return c;
 }
 
 sparc_train_config sparc_train_task(const sparc_task *task) {
   if (!task) return (sparc_train_config){0};
-  sparc_train_config c = usual_config(USUAL_TASK);
+  sparc_train_config c = default_config(DEFAULT_TASK);
   const sparc_task_training *t = &task->training;
   c.batch = t->batch;
   c.updates = t->updates;
@@ -96,8 +96,8 @@ sparc_train_config sparc_train_task(const sparc_task *task) {
 sparc_status check_train_config(const sparc_train_config *config) {
   enum { MOST_THREADS = 1 << 16 };
   sparc_train_config c = *config;
-  const settings_form form = form_over(&c);
-  const sparc_status status = settings_check(&form, true);
+  const settings_binding binding = binding_of(&c);
+  const sparc_status status = settings_check(&binding, true);
   if (status != SPARC_OK) return status;
   if (c.warmup > c.updates) return fail(SPARC_INVALID, "warmup is %ld, expected 0 to %ld", c.warmup, c.updates);
   if (c.floor > c.rate) return fail(SPARC_INVALID, "floor is %g, expected 0 to %g", c.floor, c.rate);

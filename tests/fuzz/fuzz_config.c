@@ -24,7 +24,7 @@ static json_t *settle(sparc_run_config *config) {
   const run_data data = {.channels = 2, .outputs = 3};
   char options[CELL_OPTIONS_SIZE];
   sparc_head_config head;
-  if (!config->data || run_settle(config, &data, options, &head) != SPARC_OK) return NULL;
+  if (!config->data || run_resolve(config, &data, options, &head) != SPARC_OK) return NULL;
   json_t *object = run_config_json(config);
   require(object != NULL, "settings as JSON");
   return object;
@@ -37,13 +37,13 @@ static json_t *read_file(const void *bytes, size_t size) {
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);
 
   sparc_run_config config = sparc_run_defaults();
-  const settings_form form = run_form(&config);
+  const settings_binding binding = run_binding(&config);
   settings_source source = {.where = NULL};
   json_t *object = NULL;
-  sparc_status status = settings_read_file(&form, path, &source);
+  sparc_status status = settings_read_file(&binding, path, &source);
   require(status == SPARC_OK || status == SPARC_INVALID || status == SPARC_FORMAT, "a status of reading");
   if (status == SPARC_OK) {
-    status = settings_apply(&form, &source);
+    status = settings_apply(&binding, &source);
     require(status == SPARC_OK || status == SPARC_INVALID, "a status of applying");
     if (status == SPARC_OK) object = settle(&config);
   }
@@ -60,8 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   json_t *again = read_file(text, strlen(text));
   require(again != NULL, "a configuration that was written is read");
   sparc_run_config any = sparc_run_defaults();
-  const settings_form form = run_form(&any);
-  require(settings_compare(&form, again, first, "the first") == SPARC_OK,
+  const settings_binding binding = run_binding(&any);
+  require(settings_compare(&binding, again, first, "the first") == SPARC_OK,
           "a configuration that was written is the same");
   json_decref(first);
   json_decref(again);

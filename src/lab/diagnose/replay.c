@@ -183,18 +183,18 @@ static void data_sources_free(data_sources *s) {
 
 /* what the run was started with */
 static sparc_status read_config(const run_folder *folder, data_sources *s) {
-  const settings_form form = run_form(&s->config);
+  const settings_binding binding = run_binding(&s->config);
   s->folder = sparc_alloc(sizeof *s->folder);
   if (!s->folder) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
-  const sparc_status status = run_folder_settings(folder, &form, s->folder);
-  return status == SPARC_OK ? settings_apply(&form, s->folder) : status;
+  const sparc_status status = run_folder_settings(folder, &binding, s->folder);
+  return status == SPARC_OK ? settings_apply(&binding, s->folder) : status;
 }
 
 /* else what the model remembers of it */
 static sparc_status recall_config(const replay *r, data_sources *s) {
   s->config.data = r->file.preprocessing.view.data;
   const sparc_status status = sparc_model_load(r->path, 1, &s->model);
-  return status == SPARC_OK ? read_recall(s->model, &s->config.read) : status;
+  return status == SPARC_OK ? read_options_inherit(s->model, &s->config.read) : status;
 }
 
 static sparc_status load_data(replay *r, const replay_options *options) {
@@ -211,7 +211,7 @@ static sparc_status load_data(replay *r, const replay_options *options) {
   sparc_data_options how = {
       .root = options->root ? options->root : from.config.root,
       .protocol = protocol && strcmp(protocol, "official") == 0 ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
-      .read = read_settled(&from.config.read)};
+      .read = resolve_read_options(&from.config.read)};
   how.read.like = r->file.preprocessing.view.columns;
   if (status == SPARC_OK) status = run_data_load(name, &how, &r->data);
   data_sources_free(&from);

@@ -117,13 +117,13 @@ static sparc_status time_run(const sparc_run_config *config, double *rate) {
 
 sparc_status estimate_training(const grid_job *job, int threads, double *rate) {
   sparc_run_config config = sparc_run_defaults();
-  const settings_form form = run_form(&config);
+  const settings_binding binding = run_binding(&config);
   settings_source *source = sparc_alloc(sizeof *source);
   *rate = 0;
   if (!source) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
-  settings_clear(&form);
-  sparc_status status = settings_read_json(&form, "settings", json_incref(job->settings), source);
-  if (status == SPARC_OK) status = settings_apply(&form, source);
+  settings_clear(&binding);
+  sparc_status status = settings_read_json(&binding, "settings", json_incref(job->settings), source);
+  if (status == SPARC_OK) status = settings_apply(&binding, source);
   config.folder = NULL;
   config.train.threads = threads;
   if (status == SPARC_OK) status = time_run(&config, rate);
@@ -137,14 +137,14 @@ sparc_status estimate_training(const grid_job *job, int threads, double *rate) {
 double estimate_memory(const grid_job *job) {
   if (job->kind != GRID_RL) return 0;
   sparc_rl_run_config config = {.folder = NULL};
-  const settings_form form = rl_form(&config);
+  const settings_binding binding = rl_binding(&config);
   settings_source *source = sparc_alloc(sizeof *source);
   if (!source) return 0;
-  settings_clear(&form);
+  settings_clear(&binding);
   sparc_rl_run *run = NULL;
   double bytes = 0;
-  sparc_status status = settings_read_json(&form, "settings", json_incref(job->settings), source);
-  if (status == SPARC_OK) status = settings_apply(&form, source);
+  sparc_status status = settings_read_json(&binding, "settings", json_incref(job->settings), source);
+  if (status == SPARC_OK) status = settings_apply(&binding, source);
   config.folder = job->folder;
   if (status == SPARC_OK) status = sparc_rl_run_create(&config, &run);
   if (status == SPARC_OK) {

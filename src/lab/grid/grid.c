@@ -221,7 +221,7 @@ static const char *const *training_metrics(const sparc_run_config *run) {
   metrics_goal goal = METRICS_CLASSES;
   if (is_task(run->data) && !task_has_classes(run->data))
     goal = METRICS_TASK_TARGETS;
-  else if (!is_task(run->data) && read_settled(&run->read).goal != SPARC_GOAL_CLASSIFY)
+  else if (!is_task(run->data) && resolve_read_options(&run->read).goal != SPARC_GOAL_CLASSIFY)
     goal = METRICS_TARGETS;
   return metrics_of_training(goal, run->official != 1);
 }
@@ -464,12 +464,12 @@ static sparc_status blame(const place *p) {
 }
 
 /* on the form of the command, as --config has it */
-static sparc_status try_form(const settings_form *form, json_t *settings) {
+static sparc_status try_apply(const settings_binding *binding, json_t *settings) {
   settings_source *source = sparc_alloc(sizeof *source);
   if (!source) return fail(SPARC_NO_MEMORY, "no memory for settings");
-  settings_clear(form);
-  sparc_status status = settings_read_json(form, "settings", json_incref(settings), source);
-  if (status == SPARC_OK) status = settings_apply(form, source);
+  settings_clear(binding);
+  sparc_status status = settings_read_json(binding, "settings", json_incref(settings), source);
+  if (status == SPARC_OK) status = settings_apply(binding, source);
   settings_source_free(source);
   sparc_free(source);
   return status;
@@ -512,11 +512,11 @@ static sparc_status need(const json_t *settings, const char *key) {
 static sparc_status try_settings(grid_kind kind, json_t *settings, const char *metric, const place *p) {
   sparc_rl_run_config rl = {.folder = NULL};
   sparc_run_config run = sparc_run_defaults();
-  const settings_form forms[] = {[GRID_RL] = rl_form(&rl), [GRID_TRAIN] = run_form(&run)};
+  const settings_binding bindings[] = {[GRID_RL] = rl_binding(&rl), [GRID_TRAIN] = run_binding(&run)};
   static const char *const needed[] = {
       [GRID_RL] = "task", [GRID_TRAIN] = "data", [GRID_BENCH] = "problem", [GRID_CHECK] = "file"};
   sparc_status status = SPARC_OK;
-  if (kind <= GRID_TRAIN) status = try_form(&forms[kind], settings);
+  if (kind <= GRID_TRAIN) status = try_apply(&bindings[kind], settings);
   if (kind == GRID_CHECK) status = check_object(settings, &(place){.text = "settings"}, check_keys);
   if (status == SPARC_OK) status = need(settings, needed[kind]);
   if (status == SPARC_OK && kind == GRID_BENCH) {
