@@ -13,7 +13,7 @@ The methods, the same for every set:
 
     sparc        `sparc train SET_TRAIN --official` with its defaults
     ridge        `sparc train SET_TRAIN --official --readout ridge`
-    dtw          `sparc eval --baseline dtw --window 1`: one nearest neighbour, no bound on warping; it has no seed
+    dtw          `sparc eval --baseline dtw --warping-window 1`: one nearest neighbour, no bound on warping; it has no seed
     minirocket   aeon's MiniRocketClassifier with its defaults: 10,000 features, standardised, ridge regression with the
                  alpha of logspace(-3, 3, 10) that leave-one-out prefers
     gru          torch: channels z-scored by the training part, one GRU of 128 units, mean over the steps, linear;
@@ -107,7 +107,7 @@ def ridge(data, seed):
 
 def dtw(data, _):
     begin = time.monotonic()
-    result = tool("eval", "--baseline", "dtw", "--window", "1", data.train_path)
+    result = tool("eval", "--baseline", "dtw", "--warping-window", "1", data.train_path)
     return result["accuracy"], time.monotonic() - begin
 
 

@@ -37,7 +37,7 @@ learn mixture --ignore y --cell lru --horizon 2
 # ---- sparc rl --resume: a run of 3 rollouts is stopped before the last by its own budget
 rl() { # NAME TASK OPTION...
   rm -rf run
-  local small=(--rollout 16 --minibatches 2 --epochs 1 --width 4 --threads 1 --quiet --out run)
+  local small=(--rollout-steps 16 --minibatches 2 --epochs 1 --width 4 --threads 1 --quiet --out run)
   "$sparc" rl "$2" --modes 2 --steps 32 "${small[@]}" "${@:3}" >/dev/null
   sed -i 's/"steps": *32/"steps": 48/' run/config.json
   bundle "rl_resume/$1" run/config.json run/last.safetensors run/metrics.jsonl
@@ -61,7 +61,7 @@ train() { # NAME DATA OPTION...
   bundle "train_resume/$1" "${files[@]}" data.csv
 }
 train classes data.csv
-train regression data.csv --task regress --cell lru
+train regression data.csv --objective regress --cell lru
 train task tracking --cell rtu --layers 0
 train from data.csv
 cp run/best.safetensors from.safetensors

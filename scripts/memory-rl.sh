@@ -27,14 +27,14 @@ runs() {
   done
   for task in hopper-p cheetah-p; do echo "$task-sparc $task --steps 1001472"; done
 
-  local unmarked=repeat-first-unmarked short="--steps 1001472" together="--streams 16 --rate 3e-4 --entropy 0.01"
+  local unmarked=repeat-first-unmarked short="--steps 1001472" together="--streams 16 --learning-rate 3e-4 --entropy-coefficient 0.01"
   echo "$unmarked-sparc $unmarked"
   for cell in rtu gru; do echo "$unmarked-$cell $unmarked $short --cell $cell"; done
   echo "$unmarked-exact $unmarked $short --encoder exact"
   echo "$unmarked-streams $unmarked $short --streams 16"
-  echo "$unmarked-entropy $unmarked $short --entropy 0.01"
-  echo "$unmarked-entropy5 $unmarked $short --entropy 0.05"
-  echo "$unmarked-rate $unmarked $short --rate 1e-4"
+  echo "$unmarked-entropy $unmarked $short --entropy-coefficient 0.01"
+  echo "$unmarked-entropy5 $unmarked $short --entropy-coefficient 0.05"
+  echo "$unmarked-rate $unmarked $short --learning-rate 1e-4"
   echo "$unmarked-together $unmarked $short $together"
   echo "$unmarked-together-exact $unmarked $short $together --encoder exact"
   echo "$unmarked-together-exact-rtu $unmarked $short $together --encoder exact --cell rtu"

@@ -32,15 +32,15 @@ usage() {
 options_of() { # CANDIDATE
   case $1 in
   paper) ;;
-  smooth) echo "--smoothing 0.1" ;;
-  clip) echo "--clip 1" ;;
-  slow) echo "--rate 0.0005" ;;
+  smooth) echo "--label-smoothing 0.1" ;;
+  clip) echo "--max-gradient-norm 1" ;;
+  slow) echo "--learning-rate 0.0005" ;;
   dropout) echo "--dropout 0.3" ;;
-  both) echo "--jitter 0.1 --scaling 0.1 --window 0.1 --smoothing 0.1" ;;
-  window) echo "--jitter 0.1 --window 0.1" ;;
+  both) echo "--jitter 0.1 --scaling 0.1 --crop 0.1 --label-smoothing 0.1" ;;
+  window) echo "--jitter 0.1 --crop 0.1" ;;
   jitter) echo "--jitter 0.1" ;;
   noise) echo "--jitter 0.3" ;;
-  soft) echo "--jitter 0.1 --smoothing 0.1" ;;
+  soft) echo "--jitter 0.1 --label-smoothing 0.1" ;;
   *) echo "small-sets.sh: no candidate '$1'" >&2 && exit 2 ;;
   esac
 }

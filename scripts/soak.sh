@@ -110,7 +110,7 @@ train_line() {
 train_files() { digest "$1" run/config.json run/last.safetensors run/best.safetensors run/metrics.jsonl run/metrics.csv; }
 
 rl_line() {
-  line=(rl repeat-previous --modes 4 --width 8 --rollout 128 --minibatches 4 --epochs 2 --steps 5e3 --threads 1 --quiet
+  line=(rl repeat-previous --modes 4 --width 8 --rollout-steps 128 --minibatches 4 --epochs 2 --steps 5e3 --threads 1 --quiet
     --out "$1/run" "$resume")
 }
 rl_files() { digest "$1" run/config.json run/last.safetensors run/metrics.jsonl run/metrics.csv; }

@@ -645,10 +645,11 @@ static void bad_configurations_are_refused(void **state) {
   expect_refusal(&c, "full");
   c = good;
   c.streams = 3;
-  expect_refusal(&c, "steps of a rollout (--rollout) is 256, expected a multiple of streams (--streams), 3");
+  expect_refusal(&c, "steps of a rollout (--rollout-steps) is 256, expected a multiple of streams (--streams), 3");
   c = good;
   c.minibatches = 3;
-  expect_refusal(&c, "steps of a rollout (--rollout) is 256, expected a multiple of minibatches (--minibatches), 3");
+  expect_refusal(&c,
+                 "steps of a rollout (--rollout-steps) is 256, expected a multiple of minibatches (--minibatches), 3");
   c = good;
   c.discount = 1.5;
   expect_refusal(&c, "discount is 1.5, expected a number from 0 to 1");
@@ -666,7 +667,7 @@ static void bad_configurations_are_refused(void **state) {
   expect_refusal(&c, "rewardnorm is 2, expected none or return");
   c = good;
   c.interval = 257;
-  expect_refusal(&c, "interval (--interval) is 257, expected 0 to the 256 steps of a rollout (--rollout)");
+  expect_refusal(&c, "interval (--trace-interval) is 257, expected 0 to the 256 steps of a rollout (--rollout-steps)");
   c = good;
   c.threads = -1;
   expect_refusal(&c, "threads is -1, expected 0 to 65536");

@@ -238,7 +238,7 @@ static void what_makes_no_sense_is_refused(void **state) {
   c = good;
   c.ppo.minibatches = 7;
   expect_refusal(&c, SPARC_INVALID,
-                 "steps of a rollout (--rollout) is 64, expected a multiple of minibatches (--minibatches), 7");
+                 "steps of a rollout (--rollout-steps) is 64, expected a multiple of minibatches (--minibatches), 7");
   c = good;
   c.ppo.traces = SPARC_TRACES_STORED;
   c.memory_limit_mb = 1;

@@ -41,7 +41,13 @@ static const setting rows[] = {
      .high = 9,
      .overrides = "count"},
     {.name = "steps", .type = SETTING_LONG, .role = FREE, .offset = AT(steps), .low = 0, .high = 1e9},
-    {.name = "rate", .type = SETTING_REAL, .offset = AT(rate), .low = 0, .high = 2, .defaults = {"0.5"}},
+    {.name = "learning-rate",
+     .old_name = "rate",
+     .type = SETTING_REAL,
+     .offset = AT(rate),
+     .low = 0,
+     .high = 2,
+     .defaults = {"0.5"}},
     {.name = "seed", .type = SETTING_SEED, .offset = AT(seed)},
     {.name = "loud", .type = SETTING_FLAG, .offset = AT(loud)},
     {.name = "colour", .type = SETTING_CHOICE, .offset = AT(colour), .choices = colours, .defaults = {"green"}},
@@ -99,7 +105,7 @@ static void test_nothing_is_given(void **state) {
   assert_int_equal(settings_check(&binding, true), SPARC_OK);
   t.rate = NAN;
   assert_int_equal(settings_check(&binding, false), SPARC_INVALID);
-  expect_sentence("rate is nan, expected a number from 0 to 2");
+  expect_sentence("learning-rate is nan, expected a number from 0 to 2");
 }
 
 static void test_values_and_refusals(void **state) {
@@ -121,9 +127,9 @@ static void test_values_and_refusals(void **state) {
       {"steps", "2.55e1", "--steps is '2.55e1'"},
       {"steps", "99999999999999999999", "--steps is '99999999999999999999'"},
       {"rate", "2", NULL},
-      {"rate", "2.1", "--rate is '2.1', expected a number from 0 to 2"},
-      {"rate", "nan", "--rate is 'nan'"},
-      {"rate", "0x", "--rate is '0x'"},
+      {"rate", "2.1", "--learning-rate is '2.1', expected a number from 0 to 2"},
+      {"rate", "nan", "--learning-rate is 'nan'"},
+      {"rate", "0x", "--learning-rate is '0x'"},
       {"seed", "18446744073709551615", NULL},
       {"seed", "1e19", NULL},
       {"seed", "2e19", "--seed is '2e19'"},
@@ -202,6 +208,8 @@ static void test_files(void **state) {
     sparc_status status;
   } cases[] = {
       {"{\"count\": 2, \"rate\": 1.5, \"loud\": true, \"seed\": \"18446744073709551615\"}", "", SPARC_OK},
+      {"{\"count\": 2, \"learning-rate\": 1.5, \"loud\": true, \"seed\": \"18446744073709551615\"}", "", SPARC_OK},
+      {"{\"rate\": 1, \"learning-rate\": 1}", "rate and learning-rate are the same setting", SPARC_INVALID},
       {"{\"cuont\": 2}", "unknown key 'cuont'; did you mean 'count'?", SPARC_INVALID},
       {"{\"hidden\": 2}", "unknown key 'hidden'", SPARC_INVALID},
       {"{\"count\": [2]}", "count is neither a string nor a number", SPARC_INVALID},
@@ -245,10 +253,16 @@ static void test_json_and_comparison(void **state) {
   assert_int_equal(settings_compare(&binding, first, second, "there"), SPARC_OK); /* what is FREE may differ */
   json_object_set_new(second, "rate", json_real(0.25));
   assert_int_equal(settings_compare(&binding, first, second, "there"), SPARC_INVALID);
-  expect_sentence("rate is 0.5, but 0.25 in there; a resumed run keeps its settings");
+  expect_sentence("learning-rate is 0.5, but 0.25 in there; a resumed run keeps its settings");
   json_object_del(second, "rate");
   assert_int_equal(settings_compare(&binding, first, second, "there"), SPARC_INVALID);
-  expect_sentence("rate is 0.5, but not set in there");
+  expect_sentence("learning-rate is 0.5, but not set in there");
+  json_object_set_new(second, "learning-rate", json_real(0.5));
+  assert_int_equal(settings_compare(&binding, first, second, "there"), SPARC_OK);
+  json_t *canonical = settings_canonical_json(&binding, second);
+  assert_true(json_real_value(json_object_get(canonical, "rate")) == 0.5);
+  assert_null(json_object_get(canonical, "learning-rate"));
+  json_decref(canonical);
   json_decref(first);
   json_decref(second);
 }
@@ -267,7 +281,10 @@ static void test_tables_are_consistent(void **state) {
     if (s->role != STORED && s->letter != POSITIONAL) assert_true(s->help && s->group);
     for (int k = 0; k < count; k++) {
       other = settings_row(&binding, k, NULL);
-      if (strcmp(s->name, other->name) == 0) fail_msg("'%s' is not unique", s->name);
+      const char *old = setting_canonical_name(s), *other_old = setting_canonical_name(other);
+      if (strcmp(s->name, other->name) == 0 || strcmp(old, other_old) == 0 || strcmp(s->name, other_old) == 0 ||
+          strcmp(old, other->name) == 0)
+        fail_msg("'%s' or '%s' is not unique", s->name, old);
       if (s->letter && s->letter == other->letter) fail_msg("%s and %s share a letter", s->name, other->name);
     }
     for (int u = 0; u < DEFAULT_KINDS; u++) {

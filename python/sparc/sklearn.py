@@ -214,7 +214,7 @@ class SparcRegressor(RegressorMixin, _Estimator):
         """Trains on sequences and a number for each."""
         rows = self._fitted_to(X)
         y = check_array(_targets(y, rows), dtype=np.float64, ensure_2d=False, input_name="y")
-        return self._train(rows, y, "--task=regress")
+        return self._train(rows, y, "--objective=regress")
 
     def predict(self, X: Any) -> np.ndarray:
         """A number for each sequence."""
@@ -255,7 +255,7 @@ class SparcForecaster(_Estimator):
             raise ValueError(f"the series has {len(table)} steps, expected at least {self.horizon + 2} for horizon "
                              f"{self.horizon}")
         _check_feature_names(self, series, reset=True)
-        more = ["--task=forecast", f"--horizon={self.horizon}", "--time=time"]
+        more = ["--objective=forecast", f"--horizon={self.horizon}", "--time=time"]
         if self.context is not None:
             more.append(f"--context={self.context}")
         with tempfile.TemporaryDirectory() as folder:

@@ -68,7 +68,8 @@ static const setting eval_rows[] = {
      .argument = "NAME",
      .help = "Without MODEL: classify the official test partition by NAME, which is 1nn, the nearest neighbour by "
              "Euclidean distance (of unequal lengths by warping), or dtw, that by dynamic time warping"},
-    {.name = "window",
+    {.name = "warping-window",
+     .old_name = "window",
      .type = SETTING_REAL,
      .offset = offsetof(eval_settings, window),
      .low = 0,

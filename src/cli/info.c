@@ -27,13 +27,16 @@ typedef struct info_settings {
 
 /* ---- options ------------------------------------------------------------------------------------ */
 
+enum { OLD_BUDGET = 256 };
+
 static const struct argp_option info_options[] = {
     {"json", 'j', NULL, 0, "Print one JSON object, or one for each FILE or cell", 0},
     {"cells", 'c', NULL, 0, "Print what each cell costs: parameters, state, trace, stored rollout", 0},
     {"options", 'o', NULL, 0, "Print the options of every cell: values, default, meaning", 0},
     {"inputs", 'D', "N", 0, "With --cells: the input width, 64 by default", 0},
-    {"budget", 'b', "N", 0, "With --cells: real state coordinates, 384 and 128 by default", 0},
-    {"modes", 'H', "N", 0, "With --cells: modes (or real coordinates) instead of a budget", 0},
+    {"state-size", 'b', "N", 0, "With --cells: real state coordinates, 384 and 128 by default", 0},
+    {"budget", OLD_BUDGET, "N", OPTION_HIDDEN, NULL, 0},
+    {"modes", 'H', "N", 0, "With --cells: modes (or real coordinates) instead of a state size", 0},
     {0}};
 
 enum { WIDEST = 1 << 20 };
@@ -53,8 +56,11 @@ static error_t parse_info(int key, char *argument, struct argp_state *state) {
       return 0;
     case 'D':
       return cli_parse_int(state, "inputs", argument, 1, WIDEST, &settings->of_cells.D);
+    case OLD_BUDGET:
+      cli_message(state->name, "--budget is now --state-size");
+      return cli_parse_int(state, "state-size", argument, 1, WIDEST, &settings->of_cells.budget);
     case 'b':
-      return cli_parse_int(state, "budget", argument, 1, WIDEST, &settings->of_cells.budget);
+      return cli_parse_int(state, "state-size", argument, 1, WIDEST, &settings->of_cells.budget);
     case 'H':
       return cli_parse_int(state, "modes", argument, 1, WIDEST, &settings->of_cells.H);
     case ARGP_KEY_END:
@@ -62,7 +68,7 @@ static error_t parse_info(int key, char *argument, struct argp_state *state) {
       if ((settings->cells || settings->options) && settings->files)
         argp_error(state, "%s takes no FILE", settings->cells ? "--cells" : "--options");
       if (settings->of_cells.H && settings->of_cells.budget)
-        argp_error(state, "--modes and --budget exclude each other");
+        argp_error(state, "--modes and --state-size exclude each other");
       return 0;
     case ARGP_KEY_ARGS:
       settings->files = state->argv + state->next;

@@ -64,12 +64,12 @@ const settings_table tool_table = {tool_rows, sizeof tool_rows / sizeof *tool_ro
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
-enum { GROUPS_MOST = 10, HELP_SIZE = 256 };
+enum { MAX_GROUPS = 10, HELP_SIZE = 256, OLD_NAME = 1024 /* added to the key of an option */ };
 
 typedef struct option_list {
-  struct argp_option option[MAX_SETTINGS + GROUPS_MOST + 1];
+  struct argp_option option[2 * MAX_SETTINGS + MAX_GROUPS + 1];
   int options;
-  const char *group[GROUPS_MOST];
+  const char *group[MAX_GROUPS];
   int groups;
   char help[MAX_SETTINGS][HELP_SIZE];
   const char *arguments; /* NULL: the command has none */
@@ -108,6 +108,9 @@ static void list_options(const settings_binding *binding, option_list *list) {
                                                          .arg = s->argument,
                                                          .doc = list->help[i],
                                                          .group = group};
+    if (s->old_name)
+      list->option[list->options++] = (struct argp_option){
+          .name = s->old_name, .key = OLD_NAME + i, .arg = s->argument, .flags = OPTION_HIDDEN, .group = group};
   }
 }
 
@@ -116,14 +119,18 @@ static void list_options(const settings_binding *binding, option_list *list) {
 typedef struct line_input {
   const settings_binding *binding;
   settings_source *source;
+  bool old_name[MAX_SETTINGS]; /* by row: given by its old name */
 } line_input;
 
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
-  const line_input *input = state->input;
+  line_input *input = state->input;
   const setting *s;
   const char *taken = NULL; /* the last positional argument that is already given */
   for (int i = 0; (s = settings_row(input->binding, i, NULL)); i++) {
-    if (s->role == STORED || (key == ARGP_KEY_ARG ? s->letter != POSITIONAL : key_of(s, i) != key)) continue;
+    const bool old_name = s->old_name && key == OLD_NAME + i;
+    if (s->role == STORED || (key == ARGP_KEY_ARG ? s->letter != POSITIONAL : key_of(s, i) != key && !old_name))
+      continue;
+    if (old_name) input->old_name[i] = true;
     if (s->letter == POSITIONAL && input->source->text[i]) {
       taken = s->argument;
       continue;
@@ -137,6 +144,20 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
   return EINVAL;
 }
 
+/* the text that the command line gives for a setting; NULL: none */
+static const char *text_of(const settings_binding *binding, const settings_source *source, const char *name) {
+  const int i = settings_find(binding, name);
+  return i >= 0 ? source->text[i] : NULL;
+}
+
+/* options of 0.2.0 are accepted with a warning */
+static void warn_of_old_names(const char *who, const line_input *input) {
+  const setting *s;
+  if (text_of(input->binding, input->source, "quiet")) return;
+  for (int i = 0; (s = settings_row(input->binding, i, NULL)); i++)
+    if (input->old_name[i]) cli_message(who, "--%s is now --%s", s->old_name, s->name);
+}
+
 static sparc_status read_line(int argc, char **argv, const cli_usage *usage, const settings_binding *binding,
                               settings_source *source) {
   option_list *list = calloc(1, sizeof *list);
@@ -146,20 +167,15 @@ static sparc_status read_line(int argc, char **argv, const cli_usage *usage, con
                             .parser = parse_option,
                             .args_doc = usage->arguments ? usage->arguments : list->arguments,
                             .doc = usage->doc};
-  line_input input = {binding, source};
+  line_input input = {.binding = binding, .source = source};
   if (cli_refuse_unknown_options(&argp, argc, argv)) exit(EXIT_USAGE);
   const error_t error = argp_parse(&argp, argc, argv, 0, NULL, &input);
   free(list);
+  if (error == 0) warn_of_old_names(argv[0], &input);
   return error == 0 ? SPARC_OK : fail(SPARC_INVALID, "cannot parse the command line: %s", strerror(error));
 }
 
 /* ---- precedence ---------------------------------------------------------------------------------- */
-
-/* the text that the command line gives for a setting; NULL: none */
-static const char *text_of(const settings_binding *binding, const settings_source *source, const char *name) {
-  const int i = settings_find(binding, name);
-  return i >= 0 ? source->text[i] : NULL;
-}
 
 static sparc_status merge(const settings_binding *binding, const cli_sources *s) {
   const settings_source *const sources[] = {&s->run, &s->file, &s->line};

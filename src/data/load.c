@@ -169,7 +169,7 @@ static void remark_on_classes(sparc_data_split *out) {
   if (out->fit->targets || rows < 10 || 5 * (long)classes < 4 * (long)rows) return;
   snprintf(out->remark, sizeof out->remark,
            "%d classes in %d rows: the label may be in another column (--label), or be a number to predict "
-           "(--task regress)",
+           "(--objective regress)",
            classes, rows);
 }
 

@@ -44,9 +44,11 @@ static bool has_option(const setting *s) { return s->role != STORED; }
 int settings_find(const settings_binding *binding, const char *name) {
   const setting *s;
   for (int i = 0; (s = settings_row(binding, i, NULL)); i++)
-    if (has_option(s) && strcmp(s->name, name) == 0) return i;
+    if (has_option(s) && (strcmp(s->name, name) == 0 || strcmp(setting_canonical_name(s), name) == 0)) return i;
   return -1;
 }
+
+const char *setting_canonical_name(const setting *s) { return s->old_name ? s->old_name : s->name; }
 
 /* ---- one value ----------------------------------------------------------------------------------- */
 

@@ -56,9 +56,11 @@ enum { DEFAULT_DATA, DEFAULT_TASK, DEFAULT_KINDS };
 enum { POSITIONAL = 1 }; /* instead of a letter: an argument without an option, in the order of rows */
 
 typedef struct setting {
-  const char *name;    /* of the option and of the key in files */
-  const char *key;     /* in the metadata of checkpoints; NULL: not there */
-  bool zero_if_absent; /* a file without the key means 0 or the first choice; zero values are not written */
+  const char *name;     /* of the option and of the key in files */
+  const char *old_name; /* of version 0.2.0; NULL: the same. Accepted wherever name is; config.json and digests of runs
+                           use it, so that renaming a setting does not invalidate existing runs. */
+  const char *key;      /* in the metadata of checkpoints; NULL: not there */
+  bool zero_if_absent;  /* a file without the key means 0 or the first choice; zero values are not written */
   setting_type type;
   setting_role role;
   unsigned commands;
@@ -99,7 +101,10 @@ void settings_bind(settings_binding *binding, const settings_table *table, void 
 
 /* Return row i, NULL after the last; *at (may be NULL) is the member that it describes. */
 const setting *settings_row(const settings_binding *binding, int i, void **at);
-int settings_find(const settings_binding *binding, const char *name); /* -1: none */
+int settings_find(const settings_binding *binding, const char *name); /* by name or old name; -1: none */
+
+/* The name in config.json and in digests of runs. */
+const char *setting_canonical_name(const setting *s);
 
 /* ---- one value ---- */
 
@@ -158,6 +163,9 @@ sparc_status settings_read_file(const settings_binding *binding, const char *pat
 sparc_status settings_read_json(const settings_binding *binding, const char *where, json_t *object,
                                 settings_source *source);
 void settings_source_free(settings_source *source);
+
+/* Return a copy of a JSON object with the canonical names of settings as keys; a new reference, NULL without memory. */
+json_t *settings_canonical_json(const settings_binding *binding, const json_t *object);
 
 /* Apply a source on top of the present values; texts remain owned by the source. */
 sparc_status settings_apply(const settings_binding *binding, const settings_source *source);

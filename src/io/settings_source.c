@@ -54,6 +54,8 @@ static sparc_status read_key(const settings_binding *binding, const char *key, c
   if (!s || !is_allowed_in_file(s)) return refuse_key(binding, to->where, key);
   if (s->letter == POSITIONAL && !json_is_string(value))
     return fail(SPARC_INVALID, "%.200s: %s is not a string", to->where, key);
+  if (to->text[i])
+    return fail(SPARC_INVALID, "%.200s: %s and %s are the same setting", to->where, s->old_name, s->name);
   to->text[i] = json_as_text(value, to->number[i]);
   if (to->text[i]) return SPARC_OK;
   return fail(SPARC_INVALID, "%.200s: %s is neither a string nor a number nor true or false", to->where, key);
@@ -91,6 +93,19 @@ sparc_status settings_read_file(const settings_binding *binding, const char *pat
 void settings_source_free(settings_source *source) {
   json_decref(source->file);
   *source = (settings_source){.where = NULL};
+}
+
+json_t *settings_canonical_json(const settings_binding *binding, const json_t *object) {
+  json_t *copy = json_object(), *value;
+  const char *key;
+  json_object_foreach((json_t *)object, key, value) {
+    const int i = settings_find(binding, key);
+    const char *name = i >= 0 ? setting_canonical_name(settings_row(binding, i, NULL)) : key;
+    if (copy && json_object_set(copy, name, value) == 0) continue;
+    json_decref(copy);
+    return NULL;
+  }
+  return copy;
 }
 
 /* ---- sources ------------------------------------------------------------------------------------- */
@@ -208,7 +223,7 @@ json_t *settings_json(const settings_binding *binding) {
     void *at;
     for (int i = 0; object && (s = settings_row(binding, i, &at)); i++) {
       if ((s->letter == POSITIONAL) != positional || !is_written(s, at)) continue;
-      if (json_object_set_new(object, s->name, json_value(s, at)) == 0) continue;
+      if (json_object_set_new(object, setting_canonical_name(s), json_value(s, at)) == 0) continue;
       json_decref(object);
       object = NULL;
     }
@@ -231,7 +246,8 @@ static sparc_status compare_value(const char *name, const json_t *now, const jso
 /* the value of a setting in an object, a new reference; NULL: absent */
 static json_t *value_in(const json_t *object, const setting *s) {
   static const uint64_t zero; /* as large as any value */
-  json_t *value = json_object_get(object, s->name);
+  json_t *value = json_object_get(object, setting_canonical_name(s));
+  if (!value) value = json_object_get(object, s->name);
   return value || !s->zero_if_absent ? json_incref(value) : json_value(s, &zero);
 }
 

@@ -67,7 +67,8 @@ static sparc_status check_numbers(const sparc_ppo_config *config) {
   const sparc_status status = settings_check(&(settings_binding){.part = {{&ppo_settings, &c}}}, true);
   if (status != SPARC_OK) return status;
   if (c.interval > c.steps)
-    return fail(SPARC_INVALID, "interval (--interval) is %d, expected 0 to the %d steps of a rollout (--rollout)",
+    return fail(SPARC_INVALID,
+                "interval (--trace-interval) is %d, expected 0 to the %d steps of a rollout (--rollout-steps)",
                 c.interval, c.steps);
   if (c.threads < 0 || c.threads > MOST_THREADS)
     return fail(SPARC_INVALID, "threads is %d, expected 0 to %d", c.threads, MOST_THREADS);
@@ -76,11 +77,12 @@ static sparc_status check_numbers(const sparc_ppo_config *config) {
 
 static sparc_status check_divisions(const sparc_ppo_config *c) {
   if (c->steps % c->streams != 0)
-    return fail(SPARC_INVALID, "steps of a rollout (--rollout) is %d, expected a multiple of streams (--streams), %d",
-                c->steps, c->streams);
+    return fail(SPARC_INVALID,
+                "steps of a rollout (--rollout-steps) is %d, expected a multiple of streams (--streams), %d", c->steps,
+                c->streams);
   if (c->steps % c->minibatches != 0)
     return fail(SPARC_INVALID,
-                "steps of a rollout (--rollout) is %d, expected a multiple of minibatches (--minibatches), %d",
+                "steps of a rollout (--rollout-steps) is %d, expected a multiple of minibatches (--minibatches), %d",
                 c->steps, c->minibatches);
   const int shards = c->shards > 1 ? c->shards : 1;
   if (c->streams % shards != 0)

@@ -28,7 +28,7 @@ static const char stream_group[] = "Stream:", file_group[] = "Learner:";
 
 static const setting learn_rows[] = {
     VARIANT_SETTING(sparc_learn_run_config),
-    BUDGET_SETTING(sparc_learn_run_config, "128", NULL),
+    STATE_SIZE_SETTING(sparc_learn_run_config, "128", NULL),
     {.name = "target",
      .type = SETTING_TEXT,
      .offset = AT(target),

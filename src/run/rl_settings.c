@@ -12,7 +12,7 @@
 
 static const setting rl_rows[] = {
     VARIANT_SETTING(sparc_rl_run_config),
-    BUDGET_SETTING(sparc_rl_run_config, NULL, NULL),
+    STATE_SIZE_SETTING(sparc_rl_run_config, NULL, NULL),
     {.name = "steps",
      .type = SETTING_LONG,
      .offset = AT(total_steps),

@@ -24,7 +24,7 @@ static const char *const heads[] = {"mean", "last", NULL};
 static const setting run_rows[] = {
     {.name = "data", .type = SETTING_TEXT, .offset = RUN(data), .letter = POSITIONAL, .argument = "DATA|TASK"},
     VARIANT_SETTING(sparc_run_config),
-    BUDGET_SETTING(sparc_run_config, "128", TASK_SPECIFIC),
+    STATE_SIZE_SETTING(sparc_run_config, "128", TASK_SPECIFIC),
     {.name = "head",
      .type = SETTING_CHOICE,
      .offset = RUN(head),

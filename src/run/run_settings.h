@@ -16,12 +16,12 @@
     .group = "Network:", .argument = "NAME", .help = "Short for the cell option variant=NAME"   \
   }
 
-#define BUDGET_SETTING(S, data_default, task_default)                                                  \
-  {                                                                                                    \
-    .name = "budget", .type = SETTING_INT, .role = SHORTHAND, .offset = offsetof(S, budget), .low = 1, \
-    .high = 1 << 20, .defaults = {data_default, task_default}, .overrides = "modes",                   \
-    .group = "Network:", .letter = 'b', .argument = "N",                                               \
-    .help = "Instead of modes: real coordinates of each cell's state"                                  \
+#define STATE_SIZE_SETTING(S, data_default, task_default)                                                              \
+  {                                                                                                                    \
+    .name = "state-size", .old_name = "budget", .type = SETTING_INT, .role = SHORTHAND, .offset = offsetof(S, budget), \
+    .low = 1, .high = 1 << 20, .defaults = {data_default, task_default}, .overrides = "modes",                         \
+    .group = "Network:", .letter = 'b', .argument = "N",                                                               \
+    .help = "Instead of modes: real coordinates of each cell's state"                                                  \
   }
 
 #define THREADS_SETTING(S, member, default_number)                                                               \

@@ -7,7 +7,7 @@
 unset SPARC_DATA
 
 cd "$scratch"
-small=(--layers 1 --width 8 --budget 8 --batch 4 --rate 0.02 --updates 30 --threads 1 --quiet)
+small=(--layers 1 --width 8 --state-size 8 --batch 4 --learning-rate 0.02 --updates 30 --threads 1 --quiet)
 awk 'BEGIN {
   srand(3)
   print "subject,hour,speed,note,load,kind"
@@ -130,11 +130,11 @@ cmp out whole || fail "a row without its label gives other predictions"
 
 # ---- names of targets ----
 sed '1s/kind/price/; s/,p$/,1.5/; s/,q$/,2.5/' one.csv >prices.csv
-expect 0 train prices.csv --task regress "${small[@]}" --out price
+expect 0 train prices.csv --objective regress "${small[@]}" --out price
 expect 0 predict price prices.csv
 [ "$(head -1 out)" = "row,price" ] || fail "another header: $(head -1 out)"
 awk 'BEGIN {print "day,level"; for (t = 1; t <= 80; t++) printf "2024-%03d,%.3f\n", t, sin(t / 3)}' >series.csv
-expect 0 train series.csv --task forecast --time day --horizon 2 "${small[@]}" --out forecast
+expect 0 train series.csv --objective forecast --time day --horizon 2 "${small[@]}" --out forecast
 expect 0 predict forecast series.csv
 [ "$(head -2 out | cut -d, -f1-3)" = "$(printf 'row,step,day\n1,1,2024-001')" ] || fail "no times: $(head -2 out)"
 [ "$(head -1 out | cut -d, -f4)" = "level+2" ] || fail "no name of the target: $(head -1 out)"
@@ -299,7 +299,7 @@ expect 0 eval rows features.csv --json
 # ---- names of hostile files ----
 printf 'x\302\23331m,y\n' >escape.csv # the control sequence introducer of C1
 for i in $(seq 40); do echo "$i,$((i * i % 7))"; done >>escape.csv
-expect 0 train escape.csv --task forecast --time none "${small[@]}" --out escape
+expect 0 train escape.csv --objective forecast --time none "${small[@]}" --out escape
 printf 'z,y\n1,2\n' >other.csv
 expect 3 predict escape other.csv
 if LC_ALL=C grep -q "$(printf '\302\233')" err; then fail "an escape sequence of a model reaches the terminal"; fi

@@ -55,7 +55,7 @@ awk 'BEGIN {
   }
 }' >waves.csv
 sed 's/,0\./,0.1/' waves.csv >others.csv
-expect 0 train waves.csv --label 1 --layers 2 --width 8 --budget 8 --batch 8 --updates 10 --out waves --quiet
+expect 0 train waves.csv --label 1 --layers 2 --width 8 --state-size 8 --batch 8 --updates 10 --out waves --quiet
 expect 0 diagnose waves
 prints 'waves (sparc), layer 2'
 # recordings and variants are looked at in parallel, and the last digits do not tell

@@ -6,7 +6,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA
 cd "$scratch"
-small=(--layers 1 --width 8 --budget 8 --batch 8 --updates 40 --quiet --force)
+small=(--layers 1 --width 8 --state-size 8 --batch 8 --updates 40 --quiet --force)
 
 # npy DESCR SHAPE: the head of an NPY file
 npy() {
@@ -108,7 +108,7 @@ awk 'BEGIN {
 mkdir Bumps
 head -12 Bumps_all.tsv >Bumps/Bumps_TRAIN.tsv
 tail -12 Bumps_all.tsv >Bumps/Bumps_TEST.tsv
-expect 0 eval --baseline 1nn Bumps --window 0.2 --progress plain
+expect 0 eval --baseline 1nn Bumps --warping-window 0.2 --progress plain
 prints 'nearest neighbour of 12 by dynamic time warping, window 0.2 of the length'
 prints 'accuracy  1.0000'
 complains '12/12'

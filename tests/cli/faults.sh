@@ -18,8 +18,8 @@ tried=0
 
 # ---- what is there before
 
-train=(train tracking --updates 4 --validate-every 2 --budget 8 --batch 2 --threads 1 --quiet --out work/run)
-rl=(rl repeat-first --steps 768 --rollout 64 --minibatches 2 --epochs 1 --budget 8 --width 8 --threads 1 --quiet
+train=(train tracking --updates 4 --validate-every 2 --state-size 8 --batch 2 --threads 1 --quiet --out work/run)
+rl=(rl repeat-first --steps 768 --rollout-steps 64 --minibatches 2 --epochs 1 --state-size 8 --width 8 --threads 1 --quiet
   --out work/run)
 seq 80 | awk '{ printf "%.4f\n", sin($1 / 5) }' >stream.csv
 cat >small.json <<'END'
@@ -46,7 +46,7 @@ make_before nothing
 make_before train "${train[@]}"
 make_before learn learn stream.csv --modes 4 --model work/learner.safetensors --quiet --format none
 make_before lab lab run small.json --threads 1 --quiet --out work/results
-make_before model train classes.csv --label 1 --updates 4 --validate-every 2 --layers 1 --width 8 --budget 8 --batch 4 \
+make_before model train classes.csv --label 1 --updates 4 --validate-every 2 --layers 1 --width 8 --state-size 8 --batch 4 \
   --threads 1 --quiet --out work/run
 
 # with_fault KIND AT ERROR LASTS ARGUMENT...: leaves out, err and the exit code in `got`

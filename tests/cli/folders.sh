@@ -7,8 +7,8 @@
 unset SPARC_DATA
 cd "$scratch"
 
-train=(tracking --updates 4 --validate-every 2 --budget 8 --batch 2 --threads 1 --quiet)
-rl=(repeat-first --steps 128 --rollout 64 --minibatches 2 --epochs 1 --budget 8 --width 8 --threads 1 --quiet)
+train=(tracking --updates 4 --validate-every 2 --state-size 8 --batch 2 --threads 1 --quiet)
+rl=(repeat-first --steps 128 --rollout-steps 64 --minibatches 2 --epochs 1 --state-size 8 --width 8 --threads 1 --quiet)
 expect 0 train "${train[@]}" --out good-train
 expect 0 rl "${rl[@]}" --out good-rl
 echo precious >victim

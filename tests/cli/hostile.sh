@@ -125,7 +125,7 @@ nothing_ran
 
 # ---- a command that is suggested is one command, of the words meant
 odd="it's; touch PWNED13 \`touch PWNED14\` \$(touch PWNED15)"$'\n\033[31m'
-expect 0 rl repeat-previous --options lag=1 --steps 64 --rollout 64 --modes 4 --width 4 --out "$odd"
+expect 0 rl repeat-previous --options lag=1 --steps 64 --rollout-steps 64 --modes 4 --width 4 --out "$odd"
 plain out err
 suggestion=$(grep -F 'sparc rl --eval ' out)
 eval "set -- $suggestion"

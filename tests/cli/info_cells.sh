@@ -6,7 +6,7 @@
 
 # row BUDGET CELL H PARAMS STATE TRACE
 row() {
-  expect 0 info --cells --budget "$1"
+  expect 0 info --cells --state-size "$1"
   local line
   line=$(sed 's/ (local)/-local/' "$scratch/out" | awk -v cell="$2" '$1 == cell {print $2, $3, $4, $5}')
   [ "$line" = "$3 $4 $5 $6" ] || fail "budget $1, cell $2: '$line', expected '$3 $4 $5 $6'"
@@ -34,7 +34,7 @@ row 128 gru 128 74240 128 0
 # both budgets by default, as JSON too
 expect 0 info --cells
 [ "$(grep -c '^sparc ' "$scratch/out")" = 2 ] || fail "the default is not both budgets"
-expect 0 info --cells --json --budget 128
+expect 0 info --cells --json --state-size 128
 rows=$(grep -c '"cell"' "$scratch/out")
 expect 0 info
 kinds=$(awk '$1 == "cells" {print NF - 1}' "$scratch/out")
@@ -56,6 +56,6 @@ grep -q '"option":"transition".*"choices":\["polar","complex"\],"default":"polar
 expect 2 info --options --cells
 
 # what makes no sense
-expect 2 info --cells --budget 0
-expect 2 info --cells --modes 4 --budget 8
+expect 2 info --cells --state-size 0
+expect 2 info --cells --modes 4 --state-size 8
 expect 2 info --cells "$vectors/sparc-one.safetensors"

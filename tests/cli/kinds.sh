@@ -27,6 +27,6 @@ for kind in "${kinds[@]}"; do
   expect 0 eval "run-$kind" tracking
   prints "NMSE"
 
-  expect 0 rl repeat-first --cell "$kind" --steps 64 --rollout 32 --minibatches 2 --quiet --out "agent-$kind"
+  expect 0 rl repeat-first --cell "$kind" --steps 64 --rollout-steps 32 --minibatches 2 --quiet --out "agent-$kind"
   prints "$kind ("
 done

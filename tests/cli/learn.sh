@@ -55,13 +55,13 @@ complains "empty.csv is empty"
 no_output
 
 # ---- a forecast ----
-expect 0 learn one.csv --modes 16 --rate 0.003 --model wave.safetensors --progress plain
+expect 0 learn one.csv --modes 16 --learning-rate 0.003 --model wave.safetensors --progress plain
 [ "$(head -1 out)" = "step,wave" ] || fail "no heading"
 [ "$(wc -l <out)" = "$lines" ] || fail "not an answer for every step"
 tail -1 out | grep -Eq '^3000,2[0-9.]*$|^3000,1[0-9.]*$' || fail "the last answer is not that of step 3000"
 complains "stream    3000 steps, 2999 truths, 2999 updates"
 complains "learner   wave.safetensors"
-expect 0 learn one.csv --modes 16 --rate 0.003 --json
+expect 0 learn one.csv --modes 16 --learning-rate 0.003 --json
 no_complaint
 [ "$(wc -l <out)" = 1 ] || fail "--json prints more than one object"
 awk '{ match($0, /"recent_loss":[0-9.e-]+/); l = substr($0, RSTART + 14, RLENGTH - 14) + 0
@@ -81,11 +81,11 @@ expect 0 learn one.csv --format none "${small[@]}"
 no_output
 
 # ---- numbers and classes, told at once or later; a truth may be missing ----
-expect 0 learn wave.csv --target echo --ignore time,sign,run --json --rate 0.003
+expect 0 learn wave.csv --target echo --ignore time,sign,run --json --learning-rate 0.003
 prints '"goal":"numbers"'
 prints '"truths":3000'
 sed '100,199s/above\|below//' wave.csv >gaps.csv
-expect 0 learn gaps.csv --label sign --classes below,above --ignore time,echo,run --format csv --rate 0.003 --progress plain
+expect 0 learn gaps.csv --label sign --classes below,above --ignore time,echo,run --format csv --learning-rate 0.003 --progress plain
 [ "$(head -1 out)" = "step,class,p(below),p(above)" ] || fail "no heading of classes"
 complains "3000 steps, 2900 truths"
 accuracy=$(sed -n 's/^accuracy .*, \([0-9.]*\) in the last.*/\1/p' err)
@@ -110,7 +110,7 @@ expect 0 learn german.csv --decimal , --ignore 2 "${small[@]}"
 cmp <(cut -d, -f2 plain.out | tail -n +2) <(cut -d, -f2 out | tail -n +2) || fail "decimal commas change the answers"
 
 # ---- two streams are one ----
-for options in "--horizon 1" "--horizon 5 --every 3" "--target 1 --horizon 2 --cell rtu"; do
+for options in "--horizon 1" "--horizon 5 --update-every 3" "--target 1 --horizon 2 --cell rtu"; do
   file=one.csv
   [[ $options == *target* ]] && cut -d, -f2,3 wave.csv >two.csv && file=two.csv
   # shellcheck disable=SC2086
@@ -123,7 +123,7 @@ for options in "--horizon 1" "--horizon 5 --every 3" "--target 1 --horizon 2 --c
   cmp whole.out part.out || fail "$options: other answers after a pause"
   cmp whole.safetensors part.safetensors || fail "$options: another learner after a pause"
 done
-expect 2 learn two.csv --resume --model whole.safetensors --rate 0.1
+expect 2 learn two.csv --resume --model whole.safetensors --learning-rate 0.1
 complains "rate is '0.1', but '0.001' in 'whole.safetensors'; a learner that is resumed keeps its settings"
 expect 3 learn wave.csv --resume --model whole.safetensors --by-position
 complains "5 columns, but 2 were learned from"
@@ -131,7 +131,7 @@ printf '\0' | dd of=whole.safetensors bs=1 seek=40 conv=notrunc status=none
 expect 3 learn two.csv --resume --model whole.safetensors
 
 # ---- the same command line goes on, another one is told what differs ----
-numbers=(wave.csv --target echo --id run --ignore time,sign --horizon 2 --cell rtu --budget 16 --rate 0.002 --seed 3
+numbers=(wave.csv --target echo --id run --ignore time,sign --horizon 2 --cell rtu --state-size 16 --learning-rate 0.002 --seed 3
   --hidden 4 --normalise none --quiet --format none)
 classes=(wave.csv --label sign --classes above,below --ignore 1,echo,5 --variant neutral-gate --modes 4 --decimal .
   --quiet --format none)
@@ -157,7 +157,7 @@ differ "ignore is 'time', but 'time,echo,run'" --ignore time
 differ "id is 'run', but 'none'" --id run
 differ "variant is 'full', but 'neutral-gate'" --variant full
 differ "modes is '8', but '4'" --modes 8
-differ "budget is '8 modes', but '4 modes'" --budget 16
+differ "budget is '8 modes', but '4 modes'" --state-size 16
 differ "cell is 'rtu', but 'sparc'" --cell rtu
 differ "seed is '9', but '0'" --seed 9
 differ "decimal is ',', but '.'" --decimal ,

@@ -7,7 +7,7 @@
 unset SPARC_DATA
 
 cd "$scratch"
-tiny=(--layers 1 --width 4 --budget 4 --threads 1)
+tiny=(--layers 1 --width 4 --state-size 4 --threads 1)
 rows() { # COUNT: two classes of six steps
   awk -v n="$1" 'BEGIN {srand(4); for (i = 0; i < n; i++) {for (t = 0; t < 6; t++) printf "%.3f,", i % 2 + rand(); print "c" i % 2}}'
 }
@@ -22,7 +22,7 @@ complains "length    at most 1000 updates for 36 rows; ends after 8 validations 
 [ "$(setting few recipe) $(setting few updates) $(setting few patience) $(setting few validate-every)" = "small 1000 8 50" ] ||
   fail "another length: $(cat few/config.json)"
 awk 'BEGIN {srand(9); for (i = 0; i < 60; i++) {for (t = 0; t < 6; t++) printf "%.3f,", rand(); print rand() < 0.5 ? "a" : "b"}}' >noise.csv
-expect 0 train noise.csv "${tiny[@]}" --width 16 --rate 0.02 --out noise --quiet
+expect 0 train noise.csv "${tiny[@]}" --width 16 --learning-rate 0.02 --out noise --quiet
 prints "early     no better in 8 validations"
 rows 2000 >many.csv
 expect 0 train many.csv "${tiny[@]}" --validation 0.5 --time-budget 1 --out many --quiet # 1000 rows fit

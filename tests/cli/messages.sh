@@ -18,21 +18,21 @@ refuse() {
 }
 
 # ---- the option that is wrong, by its name
-refuse "steps of a rollout (--rollout) is 100, expected a multiple of minibatches (--minibatches), " \
-  rl cartpole --rollout 100 --steps 2048
-refuse "steps of a rollout (--rollout) is 128, expected a multiple of streams (--streams), 3" \
-  rl cartpole --rollout 128 --streams 3
+refuse "steps of a rollout (--rollout-steps) is 100, expected a multiple of minibatches (--minibatches), " \
+  rl cartpole --rollout-steps 100 --steps 2048
+refuse "steps of a rollout (--rollout-steps) is 128, expected a multiple of streams (--streams), 3" \
+  rl cartpole --rollout-steps 128 --streams 3
 
 # ---- options without the one that they belong to
 refuse "--jobs has no effect without --seeds" train tracking --jobs 2
 refuse "--jobs has no effect without --seeds" rl cartpole --jobs 2
 refuse "--greedy has no effect without --eval" rl cartpole --greedy
 refuse "--episodes has no effect without --eval" rl cartpole --episodes 10
-expect 2 eval model.safetensors data.csv --window 0.2
-complains "--window has no effect without --baseline"
+expect 2 eval model.safetensors data.csv --warping-window 0.2
+complains "--warping-window has no effect without --baseline"
 
 # ---- whole numbers
-small=(cartpole --rollout 128 --minibatches 4 --epochs 1 --budget 4 --width 8 --threads 1)
+small=(cartpole --rollout-steps 128 --minibatches 4 --epochs 1 --state-size 4 --width 8 --threads 1)
 expect 0 rl "${small[@]}" --steps 2.56e2 --seed 1e1 --out agent --json --quiet
 prints '"seed":10,'
 prints '"rollouts":2,"steps":256,'
@@ -61,7 +61,7 @@ no_output
 # ---- files without labels, columns of text
 awk 'BEGIN { for (i = 0; i < 40; i++) printf "%d.25,%d.5,%d,%s\n", i % 7, i % 5, i % 3, i % 2 ? "up" : "down" }' >labelled.csv
 cut -d, -f1-3 labelled.csv >values.csv
-expect 0 train labelled.csv --layers 1 --width 8 --budget 4 --batch 8 --updates 2 --threads 1 --out model --quiet
+expect 0 train labelled.csv --layers 1 --width 8 --state-size 4 --batch 8 --updates 2 --threads 1 --out model --quiet
 expect 3 predict model values.csv
 complains "if the file has no labels, add -u (--unlabelled)"
 expect 0 predict model values.csv -u

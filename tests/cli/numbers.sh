@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA
 cd "$scratch"
-small=(--layers 1 --width 8 --budget 8 --batch 16 --rate 0.02 --quiet --force)
+small=(--layers 1 --width 8 --state-size 8 --batch 16 --learning-rate 0.02 --quiet --force)
 
 # number KEY: the last number of this key in the JSON that was printed
 number() { grep -o "\"$1\":[-0-9.e+]*" out | tail -1 | cut -d: -f2; }
@@ -23,9 +23,9 @@ awk 'BEGIN {
     print line 1000 * a > file
   }
 }'
-expect 0 data Waves --task regress
+expect 0 data Waves --objective regress
 prints 'greatest'
-expect 0 train Waves --task regress --updates 400 --out run "${small[@]}" --json
+expect 0 train Waves --objective regress --updates 400 --out run "${small[@]}" --json
 less "$(number mse)" "$(awk -v n="$(number naive_mse)" 'BEGIN {print n / 4}')" "the test MSE beside a quarter of the naive one"
 grep -q '"task": "regress"' run/config.json || fail "config.json does not know the task"
 grep -q '"validation_r2"' run/metrics.jsonl || fail "the metrics have no R2"
@@ -33,7 +33,7 @@ expect 0 eval run Waves --json
 less 0.75 "$(number r2)" "R2 on the test part"
 expect 0 eval run Waves/Waves_TEST.csv
 prints 'naive     MSE'
-expect 0 train Waves --task regress --updates 400 --out run --resume --quiet
+expect 0 train Waves --objective regress --updates 400 --out run --resume --quiet
 prints 'naive     MSE'
 prints 'MSE '
 
@@ -48,8 +48,8 @@ expect 0 predict run Waves/Waves_TEST.csv --format jsonl
 head -1 out | grep -q '^{"row":1,"outputs":\[[-0-9.e+]*\]}$' || fail "another object: $(head -1 out)"
 
 # a run that is stopped and resumed ends with the same bytes
-expect 0 train Waves --task regress --updates 60 --validate-every 20 --out one "${small[@]}"
-"$SPARC" train Waves --task regress --updates 60 --validate-every 20 --out two "${small[@]}" >out 2>err &
+expect 0 train Waves --objective regress --updates 60 --validate-every 20 --out one "${small[@]}"
+"$SPARC" train Waves --objective regress --updates 60 --validate-every 20 --out two "${small[@]}" >out 2>err &
 pid=$!
 until [ -e two/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.01; done
 kill -TERM $pid 2>/dev/null || true
@@ -70,7 +70,7 @@ awk 'BEGIN {
     }
   }
 }' >sums.csv
-expect 0 train sums.csv --task regress --id id --time t --updates 300 --out sums "${small[@]}" --json
+expect 0 train sums.csv --objective regress --id id --time t --updates 300 --out sums "${small[@]}" --json
 less 0.6 "$(number r2)" "R2 of running sums"
 expect 0 predict sums sums.csv
 [ "$(sed -n 1p out)" = row,id,step,t,sum ] || fail "predictions do not name id, time and target: $(sed -n 1p out)"
@@ -79,9 +79,9 @@ expect 0 predict sums sums.csv
 
 # ---- forecasts of one long series, and of many short ones
 awk 'BEGIN {print "when,value"; for (t = 0; t < 600; t++) printf "%d,%.4f\n", t, 100 + 20 * sin(t / 3)}' >sine.csv
-expect 0 data sine.csv --task forecast --time when
+expect 0 data sine.csv --objective forecast --time when
 prints 'one series of 600 steps: the first 480 fit in windows of 64, the next 60 validate, the last 60 test'
-expect 0 train sine.csv --task forecast --horizon 3 --time when --updates 400 --out sine "${small[@]}" --json
+expect 0 train sine.csv --objective forecast --horizon 3 --time when --updates 400 --out sine "${small[@]}" --json
 less "$(number mse)" "$(number naive_mse)" "a forecast beside the present value"
 expect 0 eval sine sine.csv
 prints 'naive     MSE'
@@ -94,18 +94,18 @@ sed 1d sine.csv | cut -d, -f2 >values
 paste whole stepwise | awk '{ d = $1 - $2; if (d * d > 1e-4) { print; exit 1 } }' || fail "step by step other forecasts"
 # a series that grows: the last part is at a level, and has swings, that the fit part never had
 awk 'BEGIN {print "t,v"; for (t = 0; t < 200; t++) printf "%d,%.3f\n", t, (100 + 2 * t) * (1 + 0.2 * sin(t / 2))}' >grows.csv
-expect 0 train grows.csv --task forecast --time t --updates 300 --out grows "${small[@]}" --json
+expect 0 train grows.csv --objective forecast --time t --updates 300 --out grows "${small[@]}" --json
 less "$(number mse)" "$(number naive_mse)" "a forecast of a series that grows"
-expect 0 train Waves --task forecast --label none --channels 1 --updates 40 --out many "${small[@]}"
+expect 0 train Waves --objective forecast --label none --channels 1 --updates 40 --out many "${small[@]}"
 prints 'R2'
 
 # ---- refusals
-expect 3 train sums.csv --task regress --id id --label none --out none "${small[@]}"
+expect 3 train sums.csv --objective regress --id id --label none --out none "${small[@]}"
 complains 'has no targets'
 printf '@targetLabel true\n@data\n1,2:0.5\n3,4:1.5\n' >targets.ts
 expect 3 data targets.ts
-complains 'the labels are numbers, expected --task regress'
-expect 2 train Waves --task guess
-complains "--task is 'guess', expected classify, regress or forecast"
-expect 3 train sine.csv --task forecast --horizon 90 --time when --out none "${small[@]}"
+complains 'the labels are numbers, expected --objective regress'
+expect 2 train Waves --objective guess
+complains "--objective is 'guess', expected classify, regress or forecast"
+expect 3 train sine.csv --objective forecast --horizon 90 --time when --out none "${small[@]}"
 complains 'too few to forecast 90 ahead'

@@ -17,7 +17,7 @@ awk 'BEGIN {
   }
 }' >rows.csv
 export SPARC_KERNEL=plain
-expect 0 train rows.csv --recipe paper --layers 2 --width 8 --budget 8 --batch 8 --updates 12 --seed 3 --threads 1 --quiet --out run
+expect 0 train rows.csv --recipe paper --layers 2 --width 8 --state-size 8 --batch 8 --updates 12 --seed 3 --threads 1 --quiet --out run
 
 # the numbers of a safetensors file, without the header that names them
 tensors() { tail -c "+$(($(od -An -tu8 -N8 "$1") + 9))" "$1"; }
@@ -33,6 +33,6 @@ paste <(od -An -v -w4 -tf4 new.bin) <(od -An -v -w4 -tf4 old.bin) |
   fail "--recipe paper trains other numbers than before"
 
 # a default would not: the test can tell recipes apart
-expect 0 train rows.csv --recipe small --layers 2 --width 8 --budget 8 --batch 8 --updates 12 --seed 3 --threads 1 --quiet --out other
+expect 0 train rows.csv --recipe small --layers 2 --width 8 --state-size 8 --batch 8 --updates 12 --seed 3 --threads 1 --quiet --out other
 tensors other/last.safetensors | cmp -s - old.bin && fail "another recipe trains the same bits"
 exit 0

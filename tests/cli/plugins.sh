@@ -21,7 +21,7 @@ refuses() {
 }
 
 # ---- agents, runs and files of settings
-small=(--steps 64 --rollout 32 --modes 4 --width 4 --quiet)
+small=(--steps 64 --rollout-steps 32 --modes 4 --width 4 --quiet)
 loads 0 rl ./p.so "${small[@]}" --out run
 loads 0 rl --env ./p.so "${small[@]}" --out env
 refuses 2 rl --eval run --episodes 2

@@ -16,7 +16,7 @@ awk 'BEGIN {
   }
 }' >waves.csv
 sed 's/^"[^"]*",//; s/^slow,//' waves.csv >values.csv
-expect 0 train waves.csv --label 1 --layers 1 --width 8 --budget 8 --batch 8 --rate 0.02 --updates 120 --out run \
+expect 0 train waves.csv --label 1 --layers 1 --width 8 --state-size 8 --batch 8 --learning-rate 0.02 --updates 120 --out run \
   --quiet
 model=run/best.safetensors
 

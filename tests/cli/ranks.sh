@@ -59,7 +59,7 @@ csv=labelled.csv
   for i in $(seq 60); do echo "0.$((i * 37 % 100)),0.$((i * 53 % 97)),$((i % 3))"; done
 } >$csv
 options=(train $csv --label label --layers 2 --width 8 --modes 4 --dropout 0.2 --updates 8 --validate-every 4 --batch 12
-  --shards 12 --jitter 0.1 --smoothing 0.1 --average 0.9 --class-weights balanced --quiet)
+  --shards 12 --jitter 0.1 --label-smoothing 0.1 --ema-decay 0.9 --class-weights balanced --quiet)
 "$SPARC" "${options[@]}" --out plain --force >/dev/null
 for ranks in 2 3 4; do
   on $ranks "${options[@]}" --out ranks --force >/dev/null

@@ -9,7 +9,7 @@
 # shellcheck source=tests/cli/ranks.bash
 . "$(dirname "${BASH_SOURCE[0]}")/ranks.bash"
 cd "$scratch"
-common=(--streams 4 --shards 4 --rollout 64 --minibatches 2 --epochs 2 --budget 16 --seed 3 --quiet)
+common=(--streams 4 --shards 4 --rollout-steps 64 --minibatches 2 --epochs 2 --state-size 16 --seed 3 --quiet)
 
 # ---- stored sensitivities, records with grouped traces, windows, normalised observations, exact encoders
 try() {

@@ -83,9 +83,9 @@ lists() {
 written() { grep -o '"[a-z_0-9]*":' "$1" | tr -d '":' | sort -u | grep -v '^update$' | tr '\n' ' ' | sed 's/ $//'; }
 lists train '{"data": "tracking"}' "$(written $run/metrics.jsonl)"
 lists train '{"data": "rows.csv"}' "$(written results/tiny/rows/sparc/s0/metrics.jsonl)"
-expect 0 train rows.csv --task regress --updates 20 --cell rtu --budget 8 --out regress --quiet
+expect 0 train rows.csv --objective regress --updates 20 --cell rtu --state-size 8 --out regress --quiet
 lists train '{"data": "rows.csv", "task": "regress"}' "$(written regress/metrics.jsonl)"
-expect 0 rl repeat-first --steps 512 --rollout 256 --cell rtu --budget 8 --out agent --quiet --json
+expect 0 rl repeat-first --steps 512 --rollout-steps 256 --cell rtu --state-size 8 --out agent --quiet --json
 prints '"provenance":{"version":'
 lists rl '{"task": "repeat-first"}' "$(written agent/metrics.jsonl)"
 
@@ -105,16 +105,16 @@ checksum() { sed -n 's/.*"data_checksum": "\(.*\)".*/\1/p' "$1"; }
 
 # ---- the seconds of a run that was stopped cover all its parts, and its parts are listed
 seconds() { sed -n 's/.*"seconds": \([^,]*\).*/\1/p' "$1"; }
-expect 0 train tracking --updates 40 --budget 16 --out parts --quiet
+expect 0 train tracking --updates 40 --state-size 16 --out parts --quiet
 sed -i 's/"seconds": .*/"seconds": 1000.5,/; s/"commit": ".*"/"commit": "0123abc"/' parts/provenance.json
-expect 0 train tracking --updates 60 --budget 16 --out parts --resume --quiet
+expect 0 train tracking --updates 60 --state-size 16 --out parts --resume --quiet
 awk -v s="$(seconds parts/provenance.json)" 'BEGIN { exit !(s > 1000.5 && s < 1500) }' ||
   fail "the seconds of a resumed run are $(seconds parts/provenance.json)"
 grep -q "\"commit\": \"0123abc, $commit\"" parts/provenance.json || fail "the first part of the run is forgotten"
 grep -q '"done": 60' parts/provenance.json || fail "the updates of the first part are forgotten"
 # a run of an earlier version has no such file
 rm parts/provenance.json
-expect 0 train tracking --updates 70 --budget 16 --out parts --resume --quiet
+expect 0 train tracking --updates 70 --state-size 16 --out parts --resume --quiet
 grep -q "\"commit\": \"unknown, $commit\"" parts/provenance.json || fail "an unknown part is not said to be unknown"
 
 # ---- numbers whose data or budget are not the paper's are marked, in every format

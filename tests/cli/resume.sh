@@ -16,7 +16,7 @@ awk 'BEGIN {
     print ""
   }
 }' >waves.csv
-options=(waves.csv --label 1 --layers 2 --width 16 --budget 16 --batch 8 --updates 600 --validate-every 40
+options=(waves.csv --label 1 --layers 2 --width 16 --state-size 16 --batch 8 --updates 600 --validate-every 40
   --threads 2 --quiet)
 
 same_run() { # FOLDER
@@ -137,7 +137,7 @@ complains "exclude each other"
 expect 0 train "${options[@]}" --resume-or-create --updates 40 --out created
 [ -e created/last.safetensors ] || fail "--resume-or-create creates nothing"
 # of several seeds one must be there
-seeds=(waves.csv --label 1 --layers 1 --width 8 --budget 8 --batch 4 --updates 4 --threads 1 --quiet --out several)
+seeds=(waves.csv --label 1 --layers 1 --width 8 --state-size 8 --batch 4 --updates 4 --threads 1 --quiet --out several)
 expect 3 train "${seeds[@]}" --seeds 1-2 --resume
 complains "there is no run to resume in 'several/s1'"
 [ ! -e several ] || fail "a mistyped folder of seeds was made"
@@ -161,7 +161,7 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 # ---- resuming needs the same settings, data and a sound checkpoint
-expect 2 train "${options[@]}" --resume --out INT/run --rate 0.5
+expect 2 train "${options[@]}" --resume --out INT/run --learning-rate 0.5
 complains "rate is 0.5, but 0.00195 in INT/run/config.json; a resumed run keeps its settings"
 expect 2 train --resume --cell gru --out INT/run
 complains 'cell is "gru", but "sparc" in'

@@ -55,8 +55,8 @@ for given in "--recipe paper --updates 2" "--cell lru --updates 2" "--readout gr
 done
 
 # gradients are as they were
-expect 0 train pulses.csv --readout gradient --updates 3 --layers 1 --width 4 --budget 4 --out gradient --quiet
-expect 0 train pulses.csv --updates 3 --layers 1 --width 4 --budget 4 --out default --quiet
+expect 0 train pulses.csv --readout gradient --updates 3 --layers 1 --width 4 --state-size 4 --out gradient --quiet
+expect 0 train pulses.csv --updates 3 --layers 1 --width 4 --state-size 4 --out default --quiet
 cmp gradient/best.safetensors default/best.safetensors || fail "gradients are not the default"
 
 expect 2 train tracking --readout ridge --out none

@@ -7,7 +7,7 @@
 : "${EXAMPLE_PLUGIN:?the example}" "${PLUGIN_DIR:?the shared objects with a fault each}"
 
 cd "$scratch"
-small=(repeat-previous --options lag=1 --rollout 128 --minibatches 4 --epochs 2 --budget 16 --width 16 --threads 1)
+small=(repeat-previous --options lag=1 --rollout-steps 128 --minibatches 4 --epochs 2 --state-size 16 --width 16 --threads 1)
 options=("${small[@]}" --steps 19250) # 150 rollouts and a rest that is left out
 agent=reference/run/last.safetensors
 
@@ -106,7 +106,7 @@ same_run killed/run
 
 # ---- physics too goes on to the bit, in builds that have it
 if "$SPARC" envs hopper-p >/dev/null 2>&1; then
-  robot=(hopper-p --rollout 128 --minibatches 4 --epochs 1 --budget 16 --width 16 --threads 1 --steps 12800 --quiet)
+  robot=(hopper-p --rollout-steps 128 --minibatches 4 --epochs 1 --state-size 16 --width 16 --threads 1 --steps 12800 --quiet)
   expect 0 rl "${robot[@]}" --out robot/whole/run
   kill_and_resume robot/killed/run "${robot[@]}"
   for name in last.safetensors metrics.jsonl metrics.csv config.json; do
@@ -126,7 +126,7 @@ if command -v flock >/dev/null; then
   exec 7>&-
 fi
 
-expect 2 rl --resume --out INT/run --rate 0.5
+expect 2 rl --resume --out INT/run --learning-rate 0.5
 complains "rate is 0.5, but 0.0001 in INT/run/config.json; a resumed run keeps its settings"
 expect 2 rl "${options[@]}" --out INT/run
 complains "'INT/run' holds a run already"
@@ -157,7 +157,7 @@ expect 0 rl "${options[@]}" --out TERM/run --force
 same_run TERM/run
 
 # ---- the configuration of one run is a file for others, and options win
-expect 0 rl --config reference/run/config.json --steps 256 --cell gru --budget 16 --out gru --quiet
+expect 0 rl --config reference/run/config.json --steps 256 --cell gru --state-size 16 --out gru --quiet
 prints "cell      gru (16 modes, "
 expect 0 rl --config reference/run/config.json --steps 256 --cell-options variant=neutral-gate --traces stored --encoder exact \
   --streams 2 --out variant
@@ -241,7 +241,7 @@ expect 0 rl "${small[@]}" --steps 128 --cell rtu --seed 4 --quiet
 [ -e runs/repeat-previous-lag_1-rtu-s4/last.safetensors ] || fail "the run is in another folder: $(ls runs)"
 
 # ---- an environment of one's own
-own=(--steps 256 --rollout 128 --budget 16 --width 16 --quiet)
+own=(--steps 256 --rollout-steps 128 --state-size 16 --width 16 --quiet)
 expect 0 rl "$EXAMPLE_PLUGIN" "${own[@]}" --out plugin
 expect 0 rl --env "$EXAMPLE_PLUGIN" "${own[@]}" --out env/plugin
 cmp plugin/last.safetensors env/plugin/last.safetensors || fail "--env gives another run"
@@ -266,7 +266,7 @@ wrong "cartpole has no options, got 'size'" cartpole --options size=hard
 wrong "did you mean '--streams'?" cartpole --steams 4
 wrong "--steps is '0', expected a whole number from 1" cartpole --steps 0
 wrong "--obsnorm is 'all', expected none, feature or pooled" cartpole --obsnorm all
-wrong "steps of a rollout (--rollout) is 2048, expected a multiple of streams (--streams), 3" cartpole --streams 3
+wrong "steps of a rollout (--rollout-steps) is 2048, expected a multiple of streams (--streams), 3" cartpole --streams 3
 wrong "expected one TASK|./PLUGIN.so, got 'b' as well" a b
 wrong "expected one TASK|./PLUGIN.so, got 'a' as well" a --env b
 wrong "unknown environment 'cartpol'; did you mean 'cartpole'?" --env cartpol
@@ -277,7 +277,7 @@ complains "(traces: free)"
 [ ! -e other ] || fail "a run that is refused makes a folder"
 
 # ---- sensitivities by current parameters: measuring changes nothing else, replaying does
-fresh=("${small[@]}" --steps 640 --quiet --traces stored --rate 1e-3)
+fresh=("${small[@]}" --steps 640 --quiet --traces stored --learning-rate 1e-3)
 for how in none epoch measure; do expect 0 rl "${fresh[@]}" --refresh $how --out refresh-$how; done
 sed 's/,"stale_.*/}/' refresh-measure/metrics.jsonl | cmp - refresh-none/metrics.jsonl || fail "measuring changes the run"
 if cmp -s refresh-none/metrics.jsonl refresh-epoch/metrics.jsonl; then fail "--refresh epoch is ignored"; fi

@@ -22,7 +22,7 @@ waves() {
 cd "$scratch"
 waves 1 90 >waves_TRAIN.tsv
 waves 2 45 >waves_TEST.tsv
-small=(--layers 1 --width 8 --budget 8 --batch 8 --rate 0.02 --threads 1)
+small=(--layers 1 --width 8 --state-size 8 --batch 8 --learning-rate 0.02 --threads 1)
 
 same() { # FOLDER FOLDER: but for config.json, which names the folder's updates
   local name
@@ -34,7 +34,7 @@ says() { grep -q "$2" "$1/config.json" || fail "$1/config.json does not say $2: 
 updates_of() { "$SPARC" info --json "$1" | sed -n 's/.*"update":"\([0-9]*\)".*/\1/p'; }
 
 # ---- a finished run is extended: of a constant rate nothing tells it from one that was longer from the start
-task=(tracking --budget 8 --batch 16 --validate-every 5 --threads 1 --quiet)
+task=(tracking --state-size 8 --batch 16 --validate-every 5 --threads 1 --quiet)
 expect 0 train "${task[@]}" --updates 20 --out long/run
 expect 0 train "${task[@]}" --updates 10 --out short/run
 expect 0 train --resume --updates 20 --out short/run --quiet
@@ -42,7 +42,7 @@ same long/run short/run
 cmp long/run/config.json short/run/config.json || fail "an extended run is another one by its configuration"
 expect 2 train --resume --updates 15 --out short/run
 complains "updates is 15, but the run has done 20 already"
-expect 2 train --resume --updates 30 --rate 0.5 --out short/run
+expect 2 train --resume --updates 30 --learning-rate 0.5 --out short/run
 complains "rate is 0.5, but 0.01 in short/run/config.json"
 says short/run '"updates": 20'
 # killed right behind the new configuration, before a checkpoint knows of it
@@ -125,7 +125,7 @@ complains "--head is 'max', expected mean or last"
 
 # ---- from a model: with its head where the classes are the same, else with a new one
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 100 --out source --quiet
-expect 0 train waves_TRAIN.tsv --batch 8 --rate 0 --decay 0 --updates 1 --from source --out same --threads 1
+expect 0 train waves_TRAIN.tsv --batch 8 --learning-rate 0 --weight-decay 0 --updates 1 --from source --out same --threads 1
 complains "from      source, with its head"
 expect 0 eval source waves_TEST.tsv
 grep -v '^model' out >by-source
@@ -185,7 +185,7 @@ says ruled '"recipe": "small"'
 says ruled '"jitter": 0.1'
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --jitter 0.3 --out ruled --force
 complains "recipe    small, for 81 rows: jitter 0.3 (--recipe paper for none)"
-expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --smoothing 0.2 --out ruled --force
+expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --label-smoothing 0.2 --out ruled --force
 complains "smoothing 0.2, jitter 0.1"
 expect 0 train waves_TRAIN.tsv "${small[@]}" --updates 5 --recipe paper --out papers
 grep -q "recipe" err && fail "the paper's settings are a recipe"
@@ -197,7 +197,7 @@ expect 0 train many.tsv "${small[@]}" --updates 2 --out many --json
 prints '"recipe":"sized"'
 expect 0 train many.tsv "${small[@]}" --updates 2 --recipe small --out many --force --json
 prints '"recipe":"small"'
-expect 0 train tracking --updates 2 --budget 8 --out task --json
+expect 0 train tracking --updates 2 --state-size 8 --out task --json
 prints '"recipe":"paper"'
 expect 2 train tracking --recipe small --out refused
 complains "recipe is small, which is for classes of a data set"
@@ -229,7 +229,7 @@ END
 done
 
 # ---- all of it at once, on any number of threads, interrupted or not
-all=(waves_TRAIN.tsv "${small[@]}" --jitter 0.2 --scaling 0.2 --window 0.3 --smoothing 0.2 --average 0.9
+all=(waves_TRAIN.tsv "${small[@]}" --jitter 0.2 --scaling 0.2 --crop 0.3 --label-smoothing 0.2 --ema-decay 0.9
   --class-weights balanced --validate-every 20 --quiet)
 expect 0 train "${all[@]}" --updates 200 --out whole/run
 expect 0 train "${all[@]}" --updates 200 --threads 3 --out threads/run

@@ -7,7 +7,7 @@
 unset SPARC_DATA
 
 cd "$scratch"
-small=(--layers 1 --width 8 --budget 8 --batch 4 --updates 20 --threads 1 --quiet)
+small=(--layers 1 --width 8 --state-size 8 --batch 4 --updates 20 --threads 1 --quiet)
 awk 'BEGIN { print "when,a,b"; for (t = 0; t < 200; t++) printf "%d,%.5f,%.5f\n", t + 8, sin(t / 5), cos(t / 7) }' >stream.csv
 
 # ---- learn: the time is no input, and is written next to predictions ----
@@ -89,26 +89,26 @@ cmp out swapped || fail "an index without a name keeps columns from being found 
 day() { awk -v form="$1" 'BEGIN { print "day,v"; for (t = 1; t <= 80; t++) printf form ",%.3f\n", 1 + t % 28, sin(t / 3) }'; }
 for form in '%02d.05.2024' '5/%d/24' '2024-5-%d' '%d:00'; do
   day "$form" >days.csv
-  expect 3 train days.csv --task forecast --time day "${small[@]}" --out never
+  expect 3 train days.csv --objective forecast --time day "${small[@]}" --out never
   complains "days.csv:2: the time is '"
   complains "expected a time whose text can be put in order, such as 2024-05-31 08:15, or a number"
   expect 3 learn days.csv --time day --quiet
   complains "days.csv, line 2: 'day' is '"
 done
 sed '5s/^[0-9]*//' stream.csv >gap.csv
-expect 3 train gap.csv --task forecast --time when "${small[@]}" --out never
+expect 3 train gap.csv --objective forecast --time when "${small[@]}" --out never
 complains "gap.csv:5: the time is '', expected a time"
 expect 3 learn gap.csv --time when --quiet
 complains "gap.csv, line 5: 'when' is '', expected a time"
 sed '5s/^[0-9]*/noon/' stream.csv >mixed.csv
-expect 3 train mixed.csv --task forecast --time when "${small[@]}" --out never
+expect 3 train mixed.csv --objective forecast --time when "${small[@]}" --out never
 complains "mixed.csv:5: the time is 'noon', but '8' in line 2: expected numbers only, or texts only"
 expect 3 learn mixed.csv --time when --quiet
 complains "mixed.csv, line 5: the time is 'noon' after '10', expected numbers only, or texts only"
 # rows in any order, decimal commas: 9,5 is before 10,5
 awk -F, 'NR == 1 { print "when;v"; next } { sub(/\./, ",", $2); printf "%d,5;%s\n", $1, $2 }' stream.csv >ordered.csv
 (head -1 ordered.csv && tail -n +2 ordered.csv | sort -R --random-source=stream.csv) >shuffled.csv
-expect 0 train ordered.csv --task forecast --time when --decimal , "${small[@]}" --out ordered
+expect 0 train ordered.csv --objective forecast --time when --decimal , "${small[@]}" --out ordered
 expect 0 predict ordered ordered.csv
 mv out whole
 expect 0 predict ordered shuffled.csv

@@ -21,7 +21,7 @@ waves() {
 cd "$scratch"
 waves 1 90 >waves_TRAIN.tsv
 waves 2 45 >waves_TEST.tsv
-small=(--layers 1 --width 8 --budget 8 --batch 8 --rate 0.02)
+small=(--layers 1 --width 8 --state-size 8 --batch 8 --learning-rate 0.02)
 
 # accuracy KEY: of a part of the JSON object just printed, in thousandths
 accuracy() { sed -n "s/.*\"$1\":{[^}]*\"accuracy\":\([0-9.]*\).*/\1/p" out | awk '{printf "%d", 1000 * $1 + 0.5}'; }
@@ -121,7 +121,7 @@ expect 0 train --config settings.json --seed 4 --updates 25 --out other
 cmp -s from-file/best.safetensors other/best.safetensors && fail "the seed changes nothing"
 
 # an embedding that does not go without saying
-expect 0 train tracking --updates 2 --budget 8 --embedding tanh --width 6 --out embedded --quiet
+expect 0 train tracking --updates 2 --state-size 8 --embedding tanh --width 6 --out embedded --quiet
 grep -q '"embedding": "tanh"' embedded/config.json || fail "the embedding is not in config.json"
 expect 0 train --config embedded/config.json --out again/embedded --quiet
 cmp embedded/best.safetensors again/embedded/best.safetensors || fail "config.json loses the embedding"
@@ -163,10 +163,10 @@ refuse() { # SENTENCE ARGUMENT...
 refuse "no DATA or TASK given"
 refuse "unknown option '--udpates'; did you mean '--updates'?" waves_TRAIN.tsv --udpates 5
 refuse "--updates is '0', expected a whole number from 1 to 2147483647" waves_TRAIN.tsv --updates 0
-refuse "--rate is 'x', expected a number" waves_TRAIN.tsv --rate x
+refuse "--learning-rate is 'x', expected a number" waves_TRAIN.tsv --learning-rate x
 refuse "--seed is '-1', expected a whole number" waves_TRAIN.tsv --seed -1
 refuse "--progress is 'loud', expected auto, plain or none" waves_TRAIN.tsv --progress loud
-refuse "--modes and --budget exclude each other" waves_TRAIN.tsv --modes 4 --budget 8
+refuse "--modes and --state-size exclude each other" waves_TRAIN.tsv --modes 4 --state-size 8
 refuse "--resume and --force exclude each other" waves_TRAIN.tsv --resume --force
 refuse "did you mean 'sparc'?" waves_TRAIN.tsv --cell spark
 refuse "did you mean 'phase-only'?" waves_TRAIN.tsv --variant phase-onyl
@@ -234,13 +234,13 @@ mkdir tiny
 if unshare -rm mount -t tmpfs tmpfs tiny 2>/dev/null; then
   # shellcheck disable=SC2016
   unshare -rm bash -c 'mount -t tmpfs -o size=8k tmpfs tiny && cd tiny &&
-    ! "$0" train tracking --updates 20 --budget 8 --quiet --out run 2>../err && find run -empty >../empty' "$SPARC" ||
+    ! "$0" train tracking --updates 20 --state-size 8 --quiet --out run 2>../err && find run -empty >../empty' "$SPARC" ||
     fail "a tiny disk is no error"
   complains "No space left on device"
   [ ! -s empty ] || fail "an empty file is left behind: $(cat empty)"
 fi
 
-expect 4 train waves_TRAIN.tsv "${small[@]}" --rate 1000000 --warmup 0 --updates 200 --validate-every 1 --out runaway
+expect 4 train waves_TRAIN.tsv "${small[@]}" --learning-rate 1000000 --warmup 0 --updates 200 --validate-every 1 --out runaway
 grep -q 'update [0-9]' err || fail "the update is not named"
 grep -Eq '(gradient of|element [0-9]+ of|, in) (embedding|layers|head|cell)[a-z0-9_.]*' err || fail "no tensor is named"
 if [ -e runaway/last.safetensors ]; then
@@ -294,7 +294,7 @@ complains "has no test partition"
 expect 2 eval --baseline 2nn near_TRAIN.tsv
 expect 2 eval --baseline 1nn first/best.safetensors near_TRAIN.tsv
 
-expect 0 train tracking --updates 6 --budget 8 --batch 16 --json --quiet --out task
+expect 0 train tracking --updates 6 --state-size 8 --batch 16 --json --quiet --out task
 no_complaint
 prints '"nmse":'
 prints '"score":'

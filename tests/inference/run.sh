@@ -108,8 +108,8 @@ judge() {
 
 for cell in sparc rtu lru rglru gateloop mamba3 gru; do
   quietly "$SPARC" train "$work/classes.csv" -c $cell -L 2 -w 8 -H 8 -n 6 -o "$work/$cell-classes"
-  quietly "$SPARC" train "$work/numbers.csv" --task regress -c $cell -L 0 -H 8 -n 6 -o "$work/$cell-numbers"
-  quietly "$SPARC" train "$work/path.csv" --task forecast --time t -c $cell -L 1 -w 8 -H 8 -n 6 -o "$work/$cell-steps"
+  quietly "$SPARC" train "$work/numbers.csv" --objective regress -c $cell -L 0 -H 8 -n 6 -o "$work/$cell-numbers"
+  quietly "$SPARC" train "$work/path.csv" --objective forecast --time t -c $cell -L 1 -w 8 -H 8 -n 6 -o "$work/$cell-steps"
   judge "$work/$cell-classes/best.safetensors"
   judge "$work/$cell-numbers/best.safetensors"
   judge "$work/$cell-steps/best.safetensors" --steps

@@ -446,14 +446,25 @@ static sparc_status read_paper(const grid *g, const place *p, const char *key, c
 
 /* ---- settings ------------------------------------------------------------------------------------ */
 
+/* with canonical names as keys, so that digests do not depend on renamed settings */
+static json_t *canonical_settings(grid_kind kind, const json_t *settings) {
+  sparc_rl_run_config rl;
+  sparc_run_config run;
+  const settings_binding bindings[] = {[GRID_RL] = rl_binding(&rl), [GRID_TRAIN] = run_binding(&run)};
+  return kind <= GRID_TRAIN ? settings_canonical_json(&bindings[kind], settings) : json_copy((json_t *)settings);
+}
+
 json_t *grid_settings(const grid *g, int task, int method) {
   const json_t *parts[] = {g->settings, g->task[task].settings, g->method[method].settings};
   json_t *all = json_object();
-  for (size_t i = 0; all && i < sizeof parts / sizeof *parts; i++)
-    if (parts[i] && json_object_update(all, (json_t *)parts[i]) != 0) {
-      json_decref(all);
-      all = NULL;
-    }
+  for (size_t i = 0; all && i < sizeof parts / sizeof *parts; i++) {
+    json_t *part = parts[i] ? canonical_settings(g->task[task].kind, parts[i]) : json_object();
+    const bool merged = part && json_object_update(all, part) == 0;
+    json_decref(part);
+    if (merged) continue;
+    json_decref(all);
+    all = NULL;
+  }
   return all;
 }
 
