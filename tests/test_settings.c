@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_settings.c: tables of settings: ranges, unset values, precedence of sources, JSON; and the consistency of the
  * library's tables. */
-#include "io/settings.h"
+#include "io/settings_rows.h"
 #include "run/run_settings.h"
 #include "scratch.h"
 #include "train/train_settings.h"
@@ -22,48 +22,30 @@ typedef struct toy {
 
 static const char *const colours[] = {"red", "green", "blue", NULL};
 
-#define AT(member) offsetof(toy, member)
+#define SETTING_STRUCT toy
 static const setting rows[] = {
-    {.name = "subject", .type = SETTING_TEXT, .offset = AT(subject), .letter = POSITIONAL},
-    {.name = "name", .type = SETTING_TEXT, .offset = AT(name), .defaults = {"Ann"}, .overrides = "count"},
-    {.name = "count",
-     .type = SETTING_INT,
-     .offset = AT(count),
-     .low = 1,
-     .high = 9,
-     .defaults = {"3", "5"},
-     .overrides = "size"},
-    {.name = "size",
-     .type = SETTING_INT,
-     .role = SHORTHAND,
-     .offset = AT(size),
-     .low = 1,
-     .high = 9,
-     .overrides = "count"},
-    {.name = "steps", .type = SETTING_LONG, .role = FREE, .offset = AT(steps), .low = 0, .high = 1e9},
-    {.name = "learning-rate",
-     .old_name = "rate",
-     .type = SETTING_REAL,
-     .offset = AT(rate),
-     .low = 0,
-     .high = 2,
-     .defaults = {"0.5"}},
-    {.name = "seed", .type = SETTING_SEED, .offset = AT(seed)},
-    {.name = "loud", .type = SETTING_FLAG, .offset = AT(loud)},
-    {.name = "colour", .type = SETTING_CHOICE, .offset = AT(colour), .choices = colours, .defaults = {"green"}},
-    {.name = "hidden", .type = SETTING_TEXT, .role = COMMAND_LINE, .commands = COMMAND_RL, .offset = AT(hidden)},
+    {"subject", NULL, TEXT(subject), ROLE(SUBJECT)},
+    {"name", NULL, TEXT(name), DEFAULT("Ann"), OVERRIDES("count")},
+    {"count", NULL, INT(count, 1, 9), DEFAULTS("3", "5"), OVERRIDES("size")},
+    {"size", NULL, INT(size, 1, 9), ROLE(SHORTHAND), OVERRIDES("count")},
+    {"steps", NULL, LONG(steps, 0, 1e9), ROLE(FREE)},
+    {"learning-rate", NULL, REAL(rate, 0, 2), DEFAULT("0.5"), OLD("rate")},
+    {"seed", NULL, SEED(seed)},
+    {"loud", NULL, FLAG(loud)},
+    {"colour", NULL, CHOICE(colour, colours), DEFAULT("green")},
+    {"hidden", NULL, TEXT(hidden), ROLE(COMMAND_LINE)},
 };
-static const settings_table table = {rows, sizeof rows / sizeof *rows};
+static const settings_table table = SETTINGS_TABLE(rows);
 
 static settings_binding binding_of(toy *t) {
-  return (settings_binding){.command = COMMAND_TRAIN, .part = {{&table, t}}};
+  return (settings_binding){.part = {{&table, t, .prefix = "toy.", .without = "hidden"}}};
 }
 
 static toy cleared(void) {
   toy t;
   const settings_binding binding = binding_of(&t);
   memset(&t, 0x5a, sizeof t);
-  t.hidden = NULL; /* not a setting of this command, so it is not changed */
+  t.hidden = NULL; /* not in this binding, so it is not changed */
   settings_clear(&binding);
   return t;
 }
@@ -75,7 +57,7 @@ static void expect_sentence(const char *part) {
 /* applies one setting as the command line would */
 static sparc_status give(toy *t, const char *name, const char *text) {
   const settings_binding binding = binding_of(t);
-  settings_source source = {.where = NULL};
+  settings_source source = {.prefix = "--"};
   const int i = settings_find(&binding, name);
   assert_true(i >= 0);
   source.text[i] = text;
@@ -95,7 +77,7 @@ static void test_nothing_is_given(void **state) {
   assert_true(t.rate == -1);
   assert_int_equal(settings_check(&binding, false), SPARC_OK);
   assert_int_equal(settings_check(&binding, true), SPARC_INVALID);
-  expect_sentence("count is 0, expected a whole number from 1 to 9");
+  expect_sentence("toy.count is 0, expected a whole number from 1 to 9");
   settings_fill_defaults(&binding, DEFAULT_TASK);
   assert_string_equal(t.name, "Ann");
   assert_int_equal(t.count, 5);
@@ -105,7 +87,7 @@ static void test_nothing_is_given(void **state) {
   assert_int_equal(settings_check(&binding, true), SPARC_OK);
   t.rate = NAN;
   assert_int_equal(settings_check(&binding, false), SPARC_INVALID);
-  expect_sentence("learning-rate is nan, expected a number from 0 to 2");
+  expect_sentence("toy.rate is nan, expected a number from 0 to 2");
 }
 
 static void test_values_and_refusals(void **state) {
@@ -176,7 +158,7 @@ static void test_precedence(void **state) {
   assert_int_equal(t.size, 2);
 
   const settings_binding binding = binding_of(&t);
-  settings_source both = {.where = NULL};
+  settings_source both = {.prefix = "--"};
   both.text[settings_find(&binding, "count")] = "1";
   both.text[settings_find(&binding, "size")] = "1";
   assert_int_equal(settings_apply(&binding, &both), SPARC_INVALID);
@@ -269,7 +251,7 @@ static void test_json_and_comparison(void **state) {
 
 /* ---- the library's tables ------------------------------------------------------------------------ */
 
-/* every default is in range, names and letters are unique, and overridden settings exist */
+/* every default is in range, names are unique, and overridden settings exist */
 static void test_tables_are_consistent(void **state) {
   (void)state;
   sparc_run_config config = sparc_run_defaults();
@@ -278,14 +260,12 @@ static void test_tables_are_consistent(void **state) {
   int count = 0;
   for (; (s = settings_row(&binding, count, NULL)); count++) {
     assert_non_null(s->name);
-    if (s->role != STORED && s->letter != POSITIONAL) assert_true(s->help && s->group);
     for (int k = 0; k < count; k++) {
       other = settings_row(&binding, k, NULL);
       const char *old = setting_canonical_name(s), *other_old = setting_canonical_name(other);
       if (strcmp(s->name, other->name) == 0 || strcmp(old, other_old) == 0 || strcmp(s->name, other_old) == 0 ||
           strcmp(old, other->name) == 0)
         fail_msg("'%s' or '%s' is not unique", s->name, old);
-      if (s->letter && s->letter == other->letter) fail_msg("%s and %s share a letter", s->name, other->name);
     }
     for (int u = 0; u < DEFAULT_KINDS; u++) {
       union {

@@ -5,12 +5,9 @@
 
 #include "sparc/train.h"
 
-/* a row for --by-position, over a structure S with a member by_position */
-#define BY_POSITION_SETTING(S)                                                                           \
-  {                                                                                                      \
-    .name = "by-position", .type = SETTING_FLAG, .role = UNRECORDED, .offset = offsetof(S, by_position), \
-    .group = "Data:", .help = "Take columns in the order of the file, whatever their names are"          \
-  }
+/* a row (io/settings_rows.h) of a structure with a member by_position */
+#define BY_POSITION_SETTING \
+  { "by-position", NULL, FLAG(by_position), ROLE(UNRECORDED) }
 
 /* channels_like is what read.like should be: the names that the model has, in `room`, without those that the command
  * line says something else of; `given` is what it says of reading. NULL: there are none. */

@@ -7,6 +7,7 @@
 #include "cli/settings.h"
 #include "data/catalog.h"
 #include "io/json.h"
+#include "io/settings_rows.h"
 #include "run/read_settings.h"
 
 #include <langinfo.h>
@@ -24,20 +25,21 @@ typedef struct data_settings {
 
 /* ---- options ------------------------------------------------------------------------------------ */
 
+#define SETTING_STRUCT data_settings
 static const setting data_rows[] = {
-    {.name = "name",
-     .type = SETTING_TEXT,
-     .offset = offsetof(data_settings, name),
-     .letter = POSITIONAL,
-     .argument = "NAME or FILE"},
-    ROOT_SETTING(data_settings),
-    {.name = "official",
-     .type = SETTING_FLAG,
-     .offset = offsetof(data_settings, official),
-     .group = "Data:",
-     .help = "Fit on the whole training partition instead of validating on a tenth of it"},
+    {"name", NULL, TEXT(name), ROLE(SUBJECT)},
+    ROOT_SETTING,
+    {"official", NULL, FLAG(official)},
 };
-static const settings_table data_table = {data_rows, sizeof data_rows / sizeof *data_rows};
+static const settings_table data_table = SETTINGS_TABLE(data_rows);
+
+static const cli_option data_options[] = {
+    {"name", POSITIONAL, .argument = "NAME or FILE"},
+    ROOT_OPTION,
+    {"official", 0, "Data:", NULL,
+     .help = "Fit on the whole training partition instead of validating on a tenth of it"},
+    {.name = NULL},
+};
 
 static const char doc[] =
     "Print the parts of a data set with their sizes, lengths and missing values, and its classes with the mean series "
@@ -386,12 +388,13 @@ static exit_code load_and_describe(const char *who, const data_settings *setting
 
 static exit_code run_data(int argc, char **argv) {
   data_settings settings = {.name = NULL};
-  const settings_binding binding = {
-      .command = COMMAND_DATA,
-      .part = {{&data_table, &settings}, {&read_settings, &settings.read}, {&tool_table, &settings.tool}}};
+  const settings_binding binding = {.part = {{&data_table, &settings},
+                                             {&read_settings, &settings.read},
+                                             {&tool_table, &settings.tool, .without = "config quiet progress"}}};
   cli_sources *sources;
-  const sparc_status status =
-      cli_settings_read(argc, argv, &(cli_usage){.doc = doc, .arguments = "[NAME|FILE|-]"}, &binding, &sources);
+  const cli_usage usage = {
+      .options = {data_options, read_options, tool_options}, .doc = doc, .arguments = "[NAME|FILE|-]"};
+  const sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   const exit_code code = status != SPARC_OK ? refuse(argv[0], status)
                          : settings.name    ? load_and_describe(argv[0], &settings)
                                             : list_names(argv[0], &settings);

@@ -8,6 +8,7 @@
 #include "cli/lab/lab.h"
 #include "cli/settings.h"
 #include "io/folder_file.h"
+#include "io/settings_rows.h"
 #include "lab/grid/report.h"
 #include "sparc/cell.h"
 #include "sparc/tasks.h"
@@ -30,94 +31,39 @@ typedef struct demo_settings {
   const char *folder;
 } demo_settings;
 
-#define DEMO(member) offsetof(demo_settings, member)
-
-static const char experiment_group[] = "Experiment:";
-
+#define SETTING_STRUCT demo_settings
 static const setting demo_rows[] = {
-    {.name = "cells",
-     .type = SETTING_TEXT,
-     .offset = DEMO(cells),
-     .defaults = {"sparc,rtu,rglru"},
-     .overrides = "all-cells",
-     .group = experiment_group,
-     .letter = 'c',
-     .argument = "A,B",
-     .help = "Train these cells"},
-    {.name = "all-cells",
-     .type = SETTING_FLAG,
-     .offset = DEMO(all_cells),
-     .overrides = "cells",
-     .group = experiment_group,
-     .letter = 'a',
-     .help = "Train every cell"},
-    {.name = "tasks",
-     .type = SETTING_TEXT,
-     .offset = DEMO(tasks),
-     .defaults = {"event-order,tracking"},
-     .group = experiment_group,
-     .letter = 't',
-     .argument = "A,B",
-     .help = "Train on these tasks"},
-    {.name = "variant",
-     .type = SETTING_TEXT,
-     .offset = DEMO(variant),
-     .group = experiment_group,
-     .argument = "NAME",
-     .help = "Train this variant of the cells that have variants"},
-    {.name = "cell-options",
-     .old_name = "options",
-     .type = SETTING_TEXT,
-     .offset = DEMO(options),
-     .group = experiment_group,
-     .argument = "LIST",
-     .help = "Train the cells with these options, key=value,..., instead of the rows of the table"},
-    {.name = "seed",
-     .type = SETTING_SEED,
-     .offset = DEMO(seed),
-     .defaults = {"0"},
-     .group = experiment_group,
-     .letter = 's',
-     .argument = "N",
-     .help = "The first seed"},
-    {.name = "seeds",
-     .type = SETTING_INT,
-     .offset = DEMO(seeds),
-     .low = 1,
-     .high = 1000,
-     .defaults = {"1"},
-     .group = experiment_group,
-     .letter = 'n',
-     .argument = "N",
-     .help = "Train with N seeds, counted from the first"},
-    {.name = "updates",
-     .type = SETTING_LONG,
-     .offset = DEMO(updates),
-     .low = 1,
-     .high = 1000000,
-     .group = experiment_group,
-     .letter = 'u',
-     .argument = "N",
-     .help = "Stop after N updates (default: what the task says, 1200 and 450)"},
-    {.name = "threads",
-     .type = SETTING_INT,
-     .offset = DEMO(threads),
-     .low = 1,
-     .high = THREADS_MAX,
-     .group = experiment_group,
-     .letter = 'T',
-     .argument = "N",
-     .help = "Train up to N runs at a time (default: as many as there are processors)"},
-    {.name = "out",
-     .type = SETTING_TEXT,
-     .offset = DEMO(folder),
-     .group = "Run:",
-     .letter = 'o',
-     .argument = "DIR",
-     .help = "Put report and runs into DIR, which must be new or empty (default: report, report-2, ...)"},
+    {"cells", NULL, TEXT(cells), DEFAULT("sparc,rtu,rglru"), OVERRIDES("all-cells")},
+    {"all-cells", NULL, FLAG(all_cells), OVERRIDES("cells")},
+    {"tasks", NULL, TEXT(tasks), DEFAULT("event-order,tracking")},
+    {"variant", NULL, TEXT(variant)},
+    {"cell-options", NULL, TEXT(options), OLD("options")},
+    {"seed", NULL, SEED(seed), DEFAULT("0")},
+    {"seeds", NULL, INT(seeds, 1, 1000), DEFAULT("1")},
+    {"updates", NULL, LONG(updates, 1, 1000000)},
+    {"threads", NULL, INT(threads, 1, THREADS_MAX)},
+    {"out", NULL, TEXT(folder)},
 };
 
-static const settings_table demo_table = {demo_rows, sizeof demo_rows / sizeof *demo_rows};
+static const settings_table demo_table = SETTINGS_TABLE(demo_rows);
+
+static const char experiment[] = "Experiment:";
+
+static const cli_option demo_options[] = {
+    {"cells", 'c', experiment, "A,B", .help = "Train these cells"},
+    {"all-cells", 'a', experiment, NULL, .help = "Train every cell"},
+    {"tasks", 't', experiment, "A,B", .help = "Train on these tasks"},
+    {"variant", 0, experiment, "NAME", .help = "Train this variant of the cells that have variants"},
+    {"cell-options", 0, experiment, "LIST",
+     .help = "Train the cells with these options, key=value,..., instead of the paper's"},
+    {"seed", 's', experiment, "N", .help = "First seed"},
+    {"seeds", 'n', experiment, "N", .help = "Train with N seeds, counted from the first"},
+    {"updates", 'u', experiment, "N", .help = "Stop after N updates (default: those of the task, 1200 and 450)"},
+    {"threads", 'T', experiment, "N", .help = "Train up to N runs at a time (default: the number of processors)"},
+    {"out", 'o', "Run:", "DIR",
+     .help = "Write report and runs to DIR, which must be new or empty (default: report, report-2, ...)"},
+    {.name = NULL},
+};
 
 static const char doc[] =
     "Train cells on the diagnostic tasks, print their scores beside the paper's, and write a report with figures."
@@ -286,9 +232,10 @@ static exit_code demo(const char *who, const demo_settings *s, const tool_settin
 static exit_code run_demo(int argc, char **argv) {
   demo_settings s;
   tool_settings tool;
-  const settings_binding binding = {.command = COMMAND_DEMO, .part = {{&demo_table, &s}, {&tool_table, &tool}}};
+  const settings_binding binding = {.part = {{&demo_table, &s}, {&tool_table, &tool, .without = "config"}}};
   cli_sources *sources;
-  const sparc_status status = cli_settings_read(argc, argv, &(cli_usage){.doc = doc}, &binding, &sources);
+  const sparc_status status = cli_settings_read(
+      argc, argv, &(cli_usage){.options = {demo_options, tool_options}, .doc = doc}, &binding, &sources);
   exit_code code = cli_exit_code(status);
   if (status == SPARC_OK) {
     settings_fill_defaults(&binding, DEFAULT_DATA);

@@ -10,6 +10,7 @@
 #include "data/nearest.h"
 #include "io/dtype.h"
 #include "io/json.h"
+#include "io/settings_rows.h"
 #include "nn/head.h"
 #include "run/data.h"
 #include "run/read_settings.h"
@@ -40,48 +41,35 @@ typedef struct eval_settings {
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
+#define SETTING_STRUCT eval_settings
 static const setting eval_rows[] = {
-    {.name = "model",
-     .type = SETTING_TEXT,
-     .offset = offsetof(eval_settings, argument[0]),
-     .letter = POSITIONAL,
-     .argument = "MODEL"},
-    {.name = "data",
-     .type = SETTING_TEXT,
-     .offset = offsetof(eval_settings, argument[1]),
-     .letter = POSITIONAL,
-     .argument = "FILE or NAME"},
-    {.name = "part",
-     .type = SETTING_CHOICE,
-     .offset = offsetof(eval_settings, part),
-     .choices = part_names,
-     .group = "Data:",
-     .argument = "PART",
-     .help = "Evaluate on the part fit, validation or test of the data set"},
-    ROOT_SETTING(eval_settings),
-    BY_POSITION_SETTING(eval_settings),
-    {.name = "baseline",
-     .type = SETTING_CHOICE,
-     .offset = offsetof(eval_settings, baseline),
-     .choices = baselines,
-     .group = "Baseline:",
-     .argument = "NAME",
-     .help = "Without MODEL: classify the official test partition by NAME, which is 1nn, the nearest neighbour by "
-             "Euclidean distance (of unequal lengths by warping), or dtw, that by dynamic time warping"},
-    {.name = "warping-window",
-     .old_name = "window",
-     .type = SETTING_REAL,
-     .offset = offsetof(eval_settings, window),
-     .low = 0,
-     .high = 1,
-     .defaults = {"0.1"},
-     .needs = "baseline",
-     .group = "Baseline:",
-     .argument = "X",
-     .help = "Greatest shift of warping, as a fraction of the length"},
-    THREADS_SETTING(eval_settings, threads, "all processors"),
+    {"model", NULL, TEXT(argument[0]), ROLE(SUBJECT)},
+    {"data", NULL, TEXT(argument[1]), ROLE(SUBJECT)},
+    {"part", NULL, CHOICE(part, part_names)},
+    ROOT_SETTING,
+    BY_POSITION_SETTING,
+    {"baseline", NULL, CHOICE(baseline, baselines)},
+    {"warping-window", NULL, REAL(window, 0, 1), DEFAULT("0.1"), OLD("window")},
+    THREADS_SETTING(threads),
 };
-static const settings_table eval_table = {eval_rows, sizeof eval_rows / sizeof *eval_rows};
+static const settings_table eval_table = SETTINGS_TABLE(eval_rows);
+
+static const cli_option eval_options[] = {
+    {"model", POSITIONAL, .argument = "MODEL"},
+    {"data", POSITIONAL, .argument = "FILE or NAME"},
+    {"part", 0, "Data:", "PART", .help = "Evaluate on the part fit, validation or test of the data set"},
+    ROOT_OPTION,
+    BY_POSITION_OPTION,
+    {"baseline", 0, "Baseline:", "NAME",
+     .help = "Without MODEL: classify the official test partition by the nearest neighbour: 1nn (Euclidean distance; "
+             "dynamic "
+             "time "
+             "warping for unequal lengths) or dtw (dynamic time warping)"},
+    {"warping-window", 0, "Baseline:", "X", .help = "Maximum shift of warping, as a fraction of the length",
+     .needs = "baseline"},
+    THREADS_OPTION,
+    {.name = NULL},
+};
 
 static const char doc[] =
     "Evaluate a trained MODEL, a checkpoint or a run folder with its best one, on a labelled FILE, a named data set, "
@@ -398,10 +386,12 @@ static sparc_status evaluate_either(eval_settings *s) {
 
 static exit_code run_eval(int argc, char **argv) {
   eval_settings settings = {.who = argv[0]};
-  const settings_binding binding = {
-      .command = COMMAND_EVAL,
-      .part = {{&eval_table, &settings}, {&read_settings, &settings.read}, {&tool_table, &settings.tool}}};
-  const cli_usage usage = {.doc = doc, .arguments = "MODEL FILE|NAME\n--baseline=NAME FILE|NAME"};
+  const settings_binding binding = {.part = {{&eval_table, &settings},
+                                             {&read_settings, &settings.read, .without = "unlabelled"},
+                                             {&tool_table, &settings.tool, .without = "config"}}};
+  const cli_usage usage = {.options = {eval_options, read_options, tool_options},
+                           .doc = doc,
+                           .arguments = "MODEL FILE|NAME\n--baseline=NAME FILE|NAME"};
   cli_sources *sources;
   sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   if (status == SPARC_OK) {

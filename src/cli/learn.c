@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "io/json.h"
+#include "io/settings_rows.h"
 #include "online/learner_settings.h"
 #include "run/learn_run.h"
 
@@ -20,17 +21,17 @@
 enum { CSV, JSONL, NONE }; /* the order of styles */
 static const char *const styles[] = {"csv", "jsonl", "none", NULL};
 
-typedef struct learn_options {
+typedef struct learn_output {
   const char *input;
   int style;
   int keep_going;
   int intervals, anomaly;
-} learn_options;
+} learn_output;
 
 typedef struct learn_command {
   const char *who;
   sparc_learn_run_config config;
-  learn_options options;
+  learn_output options;
   tool_settings tool;
   sparc_learn_run *run;
   answers answers;
@@ -43,42 +44,15 @@ typedef struct learn_command {
   bool unwritten; /* the learner's file could not be locked or written */
 } learn_command;
 
+#define SETTING_STRUCT learn_output
 static const setting learn_rows[] = {
-    {.name = "input",
-     .type = SETTING_TEXT,
-     .role = COMMAND_LINE,
-     .offset = offsetof(learn_options, input),
-     .letter = POSITIONAL,
-     .argument = "FILE|-"},
-    {.name = "format",
-     .type = SETTING_CHOICE,
-     .role = UNRECORDED,
-     .offset = offsetof(learn_options, style),
-     .choices = styles,
-     .defaults = {"csv"},
-     .group = "Output:",
-     .argument = "F",
-     .help = "Write answers as csv or jsonl, or none"},
-    {.name = "intervals",
-     .type = SETTING_FLAG,
-     .role = UNRECORDED,
-     .offset = offsetof(learn_options, intervals),
-     .group = "Output:",
-     .help = "Write the prediction interval of every forecast, too"},
-    {.name = "anomaly",
-     .type = SETTING_FLAG,
-     .role = UNRECORDED,
-     .offset = offsetof(learn_options, anomaly),
-     .group = "Output:",
-     .help = "Write how far every value lies from its forecast, too; above 1 it is outside the interval"},
-    {.name = "keep-going",
-     .type = SETTING_FLAG,
-     .role = UNRECORDED,
-     .offset = offsetof(learn_options, keep_going),
-     .group = "Stream:",
-     .help = "Report a bad line, leave it out and go on"},
+    {"input", NULL, TEXT(input), ROLE(COMMAND_LINE)},
+    {"format", NULL, CHOICE(style, styles), ROLE(UNRECORDED), DEFAULT("csv")},
+    {"intervals", NULL, FLAG(intervals), ROLE(UNRECORDED)},
+    {"anomaly", NULL, FLAG(anomaly), ROLE(UNRECORDED)},
+    {"keep-going", NULL, FLAG(keep_going), ROLE(UNRECORDED)},
 };
-static const settings_table learn_table = {learn_rows, sizeof learn_rows / sizeof *learn_rows};
+static const settings_table learn_table = SETTINGS_TABLE(learn_rows);
 
 static const char doc[] =
     "Learn from a stream while it runs. Each line of FILE, or of standard input, is a step, numbers with commas "
@@ -367,7 +341,8 @@ static exit_code run_learn(int argc, char **argv) {
   settings_bind(&binding, &learn_table, &c.options);
   settings_bind(&binding, &tool_table, &c.tool);
   cli_sources *sources;
-  sparc_status status = cli_settings_read(argc, argv, &(cli_usage){.doc = doc}, &binding, &sources);
+  sparc_status status = cli_settings_read(
+      argc, argv, &(cli_usage){.options = {learn_options, tool_options}, .doc = doc}, &binding, &sources);
   if (status == SPARC_OK && !c.options.input) status = fail(SPARC_INVALID, "expected a FILE, or - for standard input");
   exit_code code;
   if (status == SPARC_OK) {

@@ -12,6 +12,7 @@
 #include "cli/input.h"
 #include "cli/settings.h"
 #include "data/csv_columns.h"
+#include "io/settings_rows.h"
 #include "nn/head.h"
 #include "online/stream.h"
 #include "run/read_settings.h"
@@ -40,39 +41,28 @@ typedef struct predict_settings {
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
+#define SETTING_STRUCT predict_settings
 static const setting predict_rows[] = {
-    {.name = "model",
-     .type = SETTING_TEXT,
-     .offset = offsetof(predict_settings, model),
-     .letter = POSITIONAL,
-     .argument = "MODEL"},
-    {.name = "input",
-     .type = SETTING_TEXT,
-     .offset = offsetof(predict_settings, input),
-     .letter = POSITIONAL,
-     .argument = "FILE"},
-    {.name = "format",
-     .type = SETTING_CHOICE,
-     .offset = offsetof(predict_settings, style),
-     .choices = answer_styles,
-     .defaults = {"csv"},
-     .group = "Output:",
-     .argument = "F",
-     .help = "Write csv or jsonl"},
-    {.name = "follow",
-     .type = SETTING_FLAG,
-     .offset = offsetof(predict_settings, follow),
-     .group = "Standard input:",
-     .help = "Each line is the next step of one sequence; answer each as it comes"},
-    {.name = "keep-going",
-     .type = SETTING_FLAG,
-     .offset = offsetof(predict_settings, keep_going),
-     .group = "Standard input:",
-     .help = "Report a bad line, leave it out and go on"},
-    BY_POSITION_SETTING(predict_settings),
-    THREADS_SETTING(predict_settings, threads, "all processors"),
+    {"model", NULL, TEXT(model), ROLE(SUBJECT)},
+    {"input", NULL, TEXT(input), ROLE(SUBJECT)},
+    {"format", NULL, CHOICE(style, answer_styles), DEFAULT("csv")},
+    {"follow", NULL, FLAG(follow)},
+    {"keep-going", NULL, FLAG(keep_going)},
+    BY_POSITION_SETTING,
+    THREADS_SETTING(threads),
 };
-static const settings_table predict_table = {predict_rows, sizeof predict_rows / sizeof *predict_rows};
+static const settings_table predict_table = SETTINGS_TABLE(predict_rows);
+
+static const cli_option predict_options[] = {
+    {"model", POSITIONAL, .argument = "MODEL"},
+    {"input", POSITIONAL, .argument = "FILE"},
+    {"format", 0, "Output:", "F", .help = "Write csv or jsonl"},
+    {"follow", 0, "Standard input:", NULL, .help = "Each line is the next step of one sequence; predict after each"},
+    {"keep-going", 0, "Standard input:", NULL, .help = "Report and skip malformed lines"},
+    BY_POSITION_OPTION,
+    THREADS_OPTION,
+    {.name = NULL},
+};
 
 static const char doc[] =
     "Print the class and the probability of every class for each row of FILE, which may have any format that "
@@ -487,11 +477,12 @@ static sparc_status check_input(const predict_settings *s) {
 
 static exit_code run_predict(int argc, char **argv) {
   predict_settings settings = {.model = NULL};
-  const settings_binding binding = {.command = COMMAND_PREDICT,
-                                    .part = {{&predict_table, &settings}, {&read_settings, &settings.read}}};
+  const settings_binding binding = {
+      .part = {{&predict_table, &settings},
+               {&read_settings, &settings.read, .without = "context format validation split folds fold"}}};
   cli_sources *sources;
-  sparc_status status =
-      cli_settings_read(argc, argv, &(cli_usage){.doc = doc, .arguments = "MODEL FILE|-"}, &binding, &sources);
+  const cli_usage usage = {.options = {predict_options, read_options}, .doc = doc, .arguments = "MODEL FILE|-"};
+  sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   if (status == SPARC_OK) status = check_input(&settings);
   if (status == SPARC_OK) {
     settings_fill_defaults(&(settings_binding){.part = {{&predict_table, &settings}}}, DEFAULT_DATA);

@@ -8,6 +8,7 @@
 #include "cli/settings.h"
 #include "envs/envs.h"
 #include "io/json.h"
+#include "io/settings_rows.h"
 #include "rl/player.h"
 #include "rl/score.h"
 #include "rl/settings.h"
@@ -29,45 +30,17 @@ typedef struct rl_work {
   int jobs;
 } rl_work;
 
+#define SETTING_STRUCT rl_work
 static const setting work_rows[] = {
-    {.name = "eval",
-     .type = SETTING_TEXT,
-     .role = COMMAND_LINE,
-     .offset = offsetof(rl_work, eval),
-     .group = "Instead of a run:",
-     .letter = 'e',
-     .argument = "AGENT",
-     .help = "Evaluate AGENT, a run folder or its last.safetensors, on its own task, or on TASK"},
-    {.name = "episodes",
-     .type = SETTING_INT,
-     .role = COMMAND_LINE,
-     .offset = offsetof(rl_work, episodes),
-     .low = 1,
-     .high = PLAYER_MOST_EPISODES,
-     .defaults = {"100"},
-     .needs = "eval",
-     .group = "Instead of a run:",
-     .argument = "N",
-     .help = "With --eval: play N episodes"},
-    {.name = "greedy",
-     .type = SETTING_FLAG,
-     .role = COMMAND_LINE,
-     .offset = offsetof(rl_work, greedy),
-     .needs = "eval",
-     .group = "Instead of a run:",
-     .help = "With --eval: take the most probable actions instead of drawing them"},
-    {.name = "plugin",
-     .type = SETTING_TEXT,
-     .role = COMMAND_LINE,
-     .offset = offsetof(rl_work, plugin),
-     .group = "Task:",
-     .argument = "./PLUGIN.so",
-     .help = "Load this plugin if an agent or a file of settings names it as its task"},
-    SEEDS_SETTING(rl_work),
-    JOBS_SETTING(rl_work),
+    {"eval", NULL, TEXT(eval), ROLE(COMMAND_LINE)},
+    {"episodes", NULL, INT(episodes, 1, PLAYER_MOST_EPISODES), ROLE(COMMAND_LINE), DEFAULT("100")},
+    {"greedy", NULL, FLAG(greedy), ROLE(COMMAND_LINE)},
+    {"plugin", NULL, TEXT(plugin), ROLE(COMMAND_LINE)},
+    SEEDS_SETTING,
+    JOBS_SETTING,
 };
 
-static const settings_table work_table = {work_rows, sizeof work_rows / sizeof *work_rows};
+static const settings_table work_table = SETTINGS_TABLE(work_rows);
 
 typedef struct rl_command {
   const char *who; /* opens messages */
@@ -392,7 +365,8 @@ static exit_code run_rl(int argc, char **argv) {
   settings_bind(&binding, &tool_table, &c.tool);
   settings_bind(&binding, &work_table, &c.work);
   cli_sources *sources;
-  const cli_usage usage = {.doc = doc, .folder = find_folder, .config = &c.config};
+  const cli_usage usage = {
+      .options = {rl_options, tool_options}, .doc = doc, .folder = find_folder, .config = &c.config};
   sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   c.plugins[0] = c.work.plugin;
   if (status == SPARC_OK && !cli_typed(sources, &binding, "task")) status = check_plugin(&c);

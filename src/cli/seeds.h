@@ -10,20 +10,11 @@
 
 enum { MOST_SEEDS = 1000 };
 
-/* rows over a structure S with members of these names */
-#define SEEDS_SETTING(S)                                                                       \
-  {                                                                                            \
-    .name = "seeds", .type = SETTING_TEXT, .role = COMMAND_LINE, .offset = offsetof(S, seeds), \
-    .group = "Instead of a run:", .argument = "A-B",                                           \
-    .help = "One run for each of the seeds, every one in a folder of its own"                  \
-  }
-
-#define JOBS_SETTING(S)                                                                                             \
-  {                                                                                                                 \
-    .name = "jobs", .type = SETTING_INT, .role = COMMAND_LINE, .offset = offsetof(S, jobs), .low = 1, .high = 1024, \
-    .defaults = {"1"}, .needs = "seeds folds", .group = "Instead of a run:", .argument = "N",                       \
-    .help = "Of several runs, N at a time, each in a process"                                                       \
-  }
+/* rows (io/settings_rows.h) of a structure with members of these names */
+/* clang-format off */
+#define SEEDS_SETTING {"seeds", NULL, TEXT(seeds), ROLE(COMMAND_LINE)}
+#define JOBS_SETTING  {"jobs", NULL, INT(jobs, 1, 1024), ROLE(COMMAND_LINE), DEFAULT("1")}
+/* clang-format on */
 
 /* runs that differ in their seed, each in a process of its own */
 typedef struct seeds_work {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* settings.c: argp options with help and defaults from tables of settings, and the order of precedence. */
+/* settings.c: argp options from tables of settings and of options, and the order of precedence. */
 #include "cli/settings.h"
 
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "io/folder_file.h"
+#include "io/settings_rows.h"
 #include "run/folder.h"
 
 #include <errno.h>
@@ -17,125 +18,104 @@ struct cli_sources {
   run_folder folder;
 };
 
-/* ---- settings of every command ------------------------------------------------------------------- */
+/* ---- settings of several commands ---------------------------------------------------------------- */
 
 static const char *const styles[] = {
     [PROGRESS_AUTO] = "auto", [PROGRESS_PLAIN] = "plain", [PROGRESS_NONE] = "none", NULL};
 
+#define SETTING_STRUCT tool_settings
 static const setting tool_rows[] = {
-    {.name = "config",
-     .type = SETTING_TEXT,
-     .role = COMMAND_LINE,
-     .commands = COMMAND_TRAIN | COMMAND_RL | COMMAND_LEARN,
-     .offset = offsetof(tool_settings, config),
-     .group = "Run:",
-     .argument = "FILE",
-     .help = "Read settings from a JSON FILE; options win"},
-    {.name = "quiet",
-     .type = SETTING_FLAG,
-     .role = UNRECORDED,
-     .commands = COMMAND_TRAIN | COMMAND_RL | COMMAND_DEMO | COMMAND_EVAL | COMMAND_LEARN,
-     .offset = offsetof(tool_settings, quiet),
-     .group = "Run:",
-     .letter = 'q',
-     .help = "Print results and errors only: no progress, no hints"},
-    {.name = "json",
-     .type = SETTING_FLAG,
-     .role = UNRECORDED,
-     .commands = COMMAND_TRAIN | COMMAND_RL | COMMAND_DEMO | COMMAND_DATA | COMMAND_EVAL | COMMAND_LEARN,
-     .offset = offsetof(tool_settings, json),
-     .group = "Run:",
-     .letter = 'j',
-     .help = "Print JSON: one object for each result"},
-    {.name = "progress",
-     .type = SETTING_CHOICE,
-     .role = UNRECORDED,
-     .commands = COMMAND_TRAIN | COMMAND_RL | COMMAND_DEMO | COMMAND_EVAL | COMMAND_LEARN,
-     .offset = offsetof(tool_settings, progress),
-     .choices = styles,
-     .defaults = {"auto"},
-     .group = "Run:",
-     .letter = 'p',
-     .argument = "HOW",
-     .help = "auto, plain (one line now and then) or none"},
+    {"config", NULL, TEXT(config), ROLE(COMMAND_LINE)},
+    {"quiet", NULL, FLAG(quiet), ROLE(UNRECORDED)},
+    {"json", NULL, FLAG(json), ROLE(UNRECORDED)},
+    {"progress", NULL, CHOICE(progress, styles), ROLE(UNRECORDED), DEFAULT("auto")},
 };
 
-const settings_table tool_table = {tool_rows, sizeof tool_rows / sizeof *tool_rows};
+const settings_table tool_table = SETTINGS_TABLE(tool_rows);
 
 /* ---- options ------------------------------------------------------------------------------------- */
 
 enum { MAX_GROUPS = 10, HELP_SIZE = 256, OLD_NAME = 1024 /* added to the key of an option */ };
 
-typedef struct option_list {
+typedef struct command_line {
+  const cli_usage *usage;
+  const settings_binding *binding;
+  settings_source *source;
+  bool old_name[MAX_SETTINGS]; /* by row: given by its old name */
   struct argp_option option[2 * MAX_SETTINGS + MAX_GROUPS + 1];
   int options;
   const char *group[MAX_GROUPS];
   int groups;
   char help[MAX_SETTINGS][HELP_SIZE];
   const char *arguments; /* NULL: the command has none */
-} option_list;
+} command_line;
 
-static int key_of(const setting *s, int i) { return s->letter && s->letter != POSITIONAL ? s->letter : 256 + i; }
+/* the option of a setting; NULL: it has none */
+static const cli_option *option_of(const cli_usage *usage, const setting *s) {
+  if (s->role == STORED) return NULL;
+  for (int t = 0; t < MAX_OPTION_TABLES && usage->options[t]; t++)
+    for (const cli_option *o = usage->options[t]; o->name; o++)
+      if (strcmp(o->name, s->name) == 0) return o;
+  return NULL;
+}
+
+static int key_of(const cli_option *o, int i) { return o->letter && o->letter != POSITIONAL ? o->letter : 256 + i; }
 
 /* the number of a group, from 1; a new one is added with its heading */
-static int group_number(option_list *list, const char *title) {
-  for (int g = 0; g < list->groups; g++)
-    if (strcmp(list->group[g], title) == 0) return g + 1;
-  list->group[list->groups++] = title;
-  list->option[list->options++] = (struct argp_option){.doc = title, .group = list->groups};
-  return list->groups;
+static int group_number(command_line *line, const char *title) {
+  for (int g = 0; g < line->groups; g++)
+    if (strcmp(line->group[g], title) == 0) return g + 1;
+  line->group[line->groups++] = title;
+  line->option[line->options++] = (struct argp_option){.doc = title, .group = line->groups};
+  return line->groups;
 }
 
-static void print_help(const setting *s, char help[HELP_SIZE]) {
+static void print_help(const setting *s, const cli_option *o, char help[HELP_SIZE]) {
   const char *data = s->defaults[DEFAULT_DATA], *task = s->defaults[DEFAULT_TASK];
   if (task)
-    snprintf(help, HELP_SIZE, "%s (default: %s; generated tasks: %s)", s->help, data, task);
+    snprintf(help, HELP_SIZE, "%s (default: %s; generated tasks: %s)", o->help, data, task);
   else if (data)
-    snprintf(help, HELP_SIZE, "%s (default: %s)", s->help, data);
+    snprintf(help, HELP_SIZE, "%s (default: %s)", o->help, data);
   else
-    snprintf(help, HELP_SIZE, "%s", s->help);
+    snprintf(help, HELP_SIZE, "%s", o->help);
 }
 
-static void list_options(const settings_binding *binding, option_list *list) {
+static void list_options(command_line *line) {
   const setting *s;
-  for (int i = 0; (s = settings_row(binding, i, NULL)); i++) {
-    if (s->letter == POSITIONAL) list->arguments = s->argument;
-    if (s->role == STORED || (s->letter == POSITIONAL && !s->option)) continue;
-    const int group = group_number(list, s->group);
-    print_help(s, list->help[i]);
-    list->option[list->options++] = (struct argp_option){.name = s->option ? s->option : s->name,
-                                                         .key = key_of(s, i),
-                                                         .arg = s->argument,
-                                                         .doc = list->help[i],
+  for (int i = 0; (s = settings_row(line->binding, i, NULL)); i++) {
+    const cli_option *o = option_of(line->usage, s);
+    if (!o) continue;
+    if (o->letter == POSITIONAL) line->arguments = o->argument;
+    if (o->letter == POSITIONAL && !o->option) continue;
+    const int group = group_number(line, o->group);
+    print_help(s, o, line->help[i]);
+    line->option[line->options++] = (struct argp_option){.name = o->option ? o->option : s->name,
+                                                         .key = key_of(o, i),
+                                                         .arg = o->argument,
+                                                         .doc = line->help[i],
                                                          .group = group};
     if (s->old_name)
-      list->option[list->options++] = (struct argp_option){
-          .name = s->old_name, .key = OLD_NAME + i, .arg = s->argument, .flags = OPTION_HIDDEN, .group = group};
+      line->option[line->options++] = (struct argp_option){
+          .name = s->old_name, .key = OLD_NAME + i, .arg = o->argument, .flags = OPTION_HIDDEN, .group = group};
   }
 }
 
 /* ---- the command line ---------------------------------------------------------------------------- */
 
-typedef struct line_input {
-  const settings_binding *binding;
-  settings_source *source;
-  bool old_name[MAX_SETTINGS]; /* by row: given by its old name */
-} line_input;
-
 static error_t parse_option(int key, char *argument, struct argp_state *state) {
-  line_input *input = state->input;
+  command_line *line = state->input;
   const setting *s;
   const char *taken = NULL; /* the last positional argument that is already given */
-  for (int i = 0; (s = settings_row(input->binding, i, NULL)); i++) {
+  for (int i = 0; (s = settings_row(line->binding, i, NULL)); i++) {
+    const cli_option *o = option_of(line->usage, s);
     const bool old_name = s->old_name && key == OLD_NAME + i;
-    if (s->role == STORED || (key == ARGP_KEY_ARG ? s->letter != POSITIONAL : key_of(s, i) != key && !old_name))
-      continue;
-    if (old_name) input->old_name[i] = true;
-    if (s->letter == POSITIONAL && input->source->text[i]) {
-      taken = s->argument;
+    if (!o || (key == ARGP_KEY_ARG ? o->letter != POSITIONAL : key_of(o, i) != key && !old_name)) continue;
+    if (o->letter == POSITIONAL && line->source->text[i]) {
+      taken = o->argument;
       continue;
     }
-    input->source->text[i] = s->type == SETTING_FLAG ? "true" : argument;
+    line->old_name[i] |= old_name;
+    line->source->text[i] = s->type == SETTING_FLAG ? "true" : argument;
     return 0;
   }
   if (taken) argp_error(state, "expected one %s, got '%s' as well", taken, argument);
@@ -151,27 +131,53 @@ static const char *text_of(const settings_binding *binding, const settings_sourc
 }
 
 /* options of 0.2.0 are accepted with a warning */
-static void warn_of_old_names(const char *who, const line_input *input) {
+static void warn_of_old_names(const char *who, const command_line *line) {
   const setting *s;
-  if (text_of(input->binding, input->source, "quiet")) return;
-  for (int i = 0; (s = settings_row(input->binding, i, NULL)); i++)
-    if (input->old_name[i]) cli_message(who, "--%s is now --%s", s->old_name, s->name);
+  if (text_of(line->binding, line->source, "quiet")) return;
+  for (int i = 0; (s = settings_row(line->binding, i, NULL)); i++)
+    if (line->old_name[i]) cli_message(who, "--%s is now --%s", s->old_name, s->name);
+}
+
+/* an option without effect is an error; one of several in `needs` is enough */
+static sparc_status check_needs(const cli_usage *usage, const settings_binding *binding,
+                                const settings_source *source) {
+  const setting *s;
+  for (int i = 0; (s = settings_row(binding, i, NULL)); i++) {
+    const cli_option *o = source->text[i] ? option_of(usage, s) : NULL;
+    char without[96] = "", word[32];
+    size_t used = 0;
+    bool found = !o || !o->needs;
+    for (const char *at = found ? NULL : o->needs; !found && *at; at += strspn(at, " ")) {
+      const size_t length = strcspn(at, " ");
+      snprintf(word, sizeof word, "%.*s", (int)length, at);
+      at += length;
+      const int k = settings_find(binding, word);
+      if (k < 0) continue;
+      found = source->text[k] != NULL;
+      used += (size_t)snprintf(without + used, sizeof without - used, "%s--%s", used ? " or " : "", word);
+    }
+    if (!found) return fail(SPARC_INVALID, "--%s has no effect without %s", s->name, without);
+  }
+  return SPARC_OK;
 }
 
 static sparc_status read_line(int argc, char **argv, const cli_usage *usage, const settings_binding *binding,
                               settings_source *source) {
-  option_list *list = calloc(1, sizeof *list);
-  if (!list) return fail(SPARC_NO_MEMORY, "no memory for the options");
-  list_options(binding, list);
-  const struct argp argp = {.options = list->option,
+  command_line *line = calloc(1, sizeof *line);
+  if (!line) return fail(SPARC_NO_MEMORY, "no memory for the options");
+  line->usage = usage;
+  line->binding = binding;
+  line->source = source;
+  source->prefix = "--";
+  list_options(line);
+  const struct argp argp = {.options = line->option,
                             .parser = parse_option,
-                            .args_doc = usage->arguments ? usage->arguments : list->arguments,
+                            .args_doc = usage->arguments ? usage->arguments : line->arguments,
                             .doc = usage->doc};
-  line_input input = {.binding = binding, .source = source};
   if (cli_refuse_unknown_options(&argp, argc, argv)) exit(EXIT_USAGE);
-  const error_t error = argp_parse(&argp, argc, argv, 0, NULL, &input);
-  free(list);
-  if (error == 0) warn_of_old_names(argv[0], &input);
+  const error_t error = argp_parse(&argp, argc, argv, 0, NULL, line);
+  if (error == 0) warn_of_old_names(argv[0], line);
+  free(line);
   return error == 0 ? SPARC_OK : fail(SPARC_INVALID, "cannot parse the command line: %s", strerror(error));
 }
 
@@ -200,7 +206,7 @@ static sparc_status read_run(const cli_usage *usage, const settings_binding *bin
   if (status == SPARC_OK && found) status = run_folder_settings(&s->folder, binding, &s->run);
   const setting *row;
   for (int i = 0; status == SPARC_OK && (row = settings_row(binding, i, NULL)); i++)
-    if (s->run.text[i] && row->role != DEFINES && row->role != FREE)
+    if (s->run.text[i] && row->role != SUBJECT && row->role != DEFINES && row->role != FREE)
       status =
           fail(SPARC_FORMAT, "%.200s: %s is not allowed in the configuration of a run", s->folder.config, row->name);
   return status;
@@ -214,6 +220,7 @@ sparc_status cli_settings_read(int argc, char **argv, const cli_usage *usage, co
   const char *file = text_of(binding, &s->line, "config");
   if (status == SPARC_OK && file) status = settings_read_file(binding, file, &s->file);
   if (status == SPARC_OK) status = merge(binding, s);
+  if (status == SPARC_OK) status = check_needs(usage, binding, &s->line);
   const bool resumes = text_of(binding, &s->line, "resume") || text_of(binding, &s->line, "resume-or-create");
   if (status == SPARC_OK && usage->folder && resumes) {
     status = read_run(usage, binding, s);

@@ -7,6 +7,7 @@
 #ifndef SPARC_CLI_SETTINGS_H
 #define SPARC_CLI_SETTINGS_H
 
+#include "cli/options.h"
 #include "io/settings.h"
 
 /* settings that several commands share */
@@ -18,9 +19,13 @@ typedef struct tool_settings {
 
 extern const settings_table tool_table; /* over tool_settings */
 
+enum { MAX_OPTION_TABLES = 4 };
+
 typedef struct cli_usage {
-  const char *doc;       /* as argp has it */
-  const char *arguments; /* likewise; NULL: from the row of the argument */
+  const cli_option
+      *options[MAX_OPTION_TABLES]; /* the first row of a name counts; settings without a row are no options */
+  const char *doc;                 /* as argp has it */
+  const char *arguments;           /* likewise; NULL: from the row of the argument */
   /* folder of the run to resume, from the command's configuration; NULL: the command has no --resume */
   sparc_status (*folder)(const void *config, char *path, size_t size);
   const void *config;

@@ -9,6 +9,7 @@
 #include "cli/seeds.h"
 #include "cli/settings.h"
 #include "io/json.h"
+#include "io/settings_rows.h"
 #include "run/launch.h"
 #include "run/provenance.h"
 #include "run/ranked.h"
@@ -21,8 +22,9 @@ typedef struct train_work {
   int jobs;
 } train_work;
 
-static const setting work_rows[] = {SEEDS_SETTING(train_work), JOBS_SETTING(train_work)};
-static const settings_table work_table = {work_rows, sizeof work_rows / sizeof *work_rows};
+#define SETTING_STRUCT train_work
+static const setting work_rows[] = {SEEDS_SETTING, JOBS_SETTING};
+static const settings_table work_table = SETTINGS_TABLE(work_rows);
 
 typedef struct train_command {
   const char *who; /* opens messages */
@@ -452,7 +454,8 @@ static exit_code run_train(int argc, char **argv) {
   settings_bind(&binding, &tool_table, &t.tool);
   settings_bind(&binding, &work_table, &t.work);
   cli_sources *sources;
-  const cli_usage usage = {.doc = doc, .folder = find_folder, .config = &t.config};
+  const cli_usage usage = {
+      .options = {train_options, read_options, tool_options}, .doc = doc, .folder = find_folder, .config = &t.config};
   const sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   exit_code code;
   if (status == SPARC_OK) {

@@ -17,13 +17,16 @@
 void settings_bind(settings_binding *binding, const settings_table *table, void *at) {
   int p = 0;
   while (binding->part[p].table) p++;
-  binding->part[p] = (settings_part){table, at};
+  binding->part[p] = (settings_part){.table = table, .at = at};
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
 
-static bool is_seen(const settings_binding *binding, const setting *s) {
-  return !binding->command || !s->commands || (s->commands & binding->command);
+bool settings_list_contains(const char *names, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *found = names; found && (found = strstr(found, name)); found += length)
+    if ((found == names || found[-1] == ' ') && (found[length] == ' ' || !found[length])) return true;
+  return false;
 }
 
 const setting *settings_row(const settings_binding *binding, int i, void **at) {
@@ -31,7 +34,7 @@ const setting *settings_row(const settings_binding *binding, int i, void **at) {
     const settings_part *part = &binding->part[p];
     for (int r = 0; r < part->table->rows; r++) {
       const setting *s = &part->table->row[r];
-      if (!is_seen(binding, s) || i-- > 0) continue;
+      if ((part->without && settings_list_contains(part->without, s->name)) || i-- > 0) continue;
       if (at) *at = (char *)part->at + s->offset;
       return s;
     }
@@ -274,10 +277,22 @@ void settings_clear(const settings_binding *binding) {
   for (int i = 0; (s = settings_row(binding, i, &at)); i++) setting_unset(s, at);
 }
 
-/* the last word of the key is the name of the member */
 static const char *member_name(const setting *s) {
   const char *dot = s->key ? strrchr(s->key, '.') : NULL;
-  return dot ? dot + 1 : s->key ? s->key : s->name;
+  return s->member ? s->member : dot ? dot + 1 : s->key ? s->key : s->name;
+}
+
+/* the part of row i */
+static const settings_part *part_of(const settings_binding *binding, int i) {
+  const settings_part *part = binding->part;
+  for (int rows = 0; part < binding->part + MAX_SETTINGS_PARTS && part->table; part++) {
+    const settings_binding alone = {.part = {*part}};
+    while (settings_row(&alone, rows, NULL)) rows++;
+    if (i < rows) break;
+    i -= rows;
+    rows = 0;
+  }
+  return part;
 }
 
 static bool may_be_unset(const setting *s) { return s->type == SETTING_TEXT || s->role == FREE; }
@@ -289,7 +304,8 @@ sparc_status settings_check(const settings_binding *binding, bool complete) {
     if (s->role == STORED && !complete) continue;
     if (!setting_is_set(s, at) ? !complete || may_be_unset(s) : is_in_range(s, at)) continue;
     char expected[96];
-    return fail(SPARC_INVALID, "%s is %g, expected %s", member_name(s), number_at(s, at),
+    const char *prefix = part_of(binding, i)->prefix;
+    return fail(SPARC_INVALID, "%s%s is %g, expected %s", prefix ? prefix : "", member_name(s), number_at(s, at),
                 setting_expected(s, true, expected, sizeof expected));
   }
   return SPARC_OK;
@@ -322,11 +338,9 @@ void settings_inherit(const settings_binding *to, const settings_binding *from) 
 }
 
 sparc_status settings_copy_texts(const settings_binding *binding, settings_texts *texts) {
-  settings_binding all = *binding;
   const setting *s;
   void *at;
-  all.command = 0; /* callers of the library may set what the command does not have */
-  for (int i = 0; i < MAX_SETTINGS && (s = settings_row(&all, i, &at)); i++) {
+  for (int i = 0; i < MAX_SETTINGS && (s = settings_row(binding, i, &at)); i++) {
     if (s->type != SETTING_TEXT || !*(const char **)at) continue;
     texts->text[i] = strdup(*(const char **)at);
     if (!texts->text[i]) return fail(SPARC_NO_MEMORY, "no memory for a configuration");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* settings.h: tables of settings.
  *
- * A row describes one member of a structure: name, type, range, default and help, the commands that have it, and its key
- * in the metadata of checkpoints. Options of the command line, keys of configuration files, config.json and the metadata
- * of checkpoints are derived from the same rows.
+ * A row describes one member of a structure: name, type, range, default, and key in the metadata of checkpoints.
+ * Options of the command line, keys of configuration files, config.json and the metadata of checkpoints are derived
+ * from the same rows. io/settings_rows.h has macros to write them.
  *
  * A binding connects tables to the structures that they describe. A setting that is not given is "unset": a text is
  * NULL, a number is one below its minimum. Seeds and flags are always set.
@@ -31,6 +31,7 @@ typedef enum setting_type {
 /* how a setting relates to a run */
 typedef enum setting_role {
   DEFINES,      /* part of config.json; cannot change when a run is resumed */
+  SUBJECT,      /* the data or task of a run: the same, a string, and first in config.json */
   FREE,         /* part of config.json if it was given; changes no result */
   SHORTHAND,    /* resolved into another setting, which is in config.json */
   UNRECORDED,   /* allowed in a configuration file, not written to config.json */
@@ -38,43 +39,25 @@ typedef enum setting_role {
   STORED        /* not an option: derived from the others and written to checkpoints */
 } setting_role;
 
-/* the commands that have a setting; 0 in a row: all of them */
-enum {
-  COMMAND_TRAIN = 1,
-  COMMAND_RL = 2,
-  COMMAND_DEMO = 4,
-  COMMAND_DATA = 8,
-  COMMAND_EVAL = 16,
-  COMMAND_PREDICT = 32,
-  COMMAND_LEARN = 64
-};
-
 /* Kinds of defaults: for data sets, and for generated tasks where these differ. */
 enum { DEFAULT_DATA, DEFAULT_TASK, DEFAULT_KINDS };
 #define TASK_SPECIFIC "task-specific" /* the task defines it */
 
-enum { POSITIONAL = 1 }; /* instead of a letter: an argument without an option, in the order of rows */
-
 typedef struct setting {
-  const char *name;     /* of the option and of the key in files */
-  const char *old_name; /* of version 0.2.0; NULL: the same. Accepted wherever name is; config.json and digests of runs
-                           use it, so that renaming a setting does not invalidate existing runs. */
-  const char *key;      /* in the metadata of checkpoints; NULL: not there */
-  bool zero_if_absent;  /* a file without the key means 0 or the first choice; zero values are not written */
+  const char *name; /* of the option and of the key in files */
+  const char *key;  /* in the metadata of checkpoints; NULL: not stored */
   setting_type type;
   setting_role role;
-  unsigned commands;
-  int letter;         /* short option; 0: none */
-  const char *option; /* of a POSITIONAL argument: an equivalent option; NULL: none */
-  size_t offset;      /* in the structure */
+  const char *member; /* name of the member of the structure; NULL: the last word of the key */
+  size_t offset;      /* of the member */
   double low, high;
   const char *const *choices;          /* ends with NULL */
   const char *defaults[DEFAULT_KINDS]; /* as text; NULL: computed, or for tasks the same as for data */
+  const char *old_name;  /* of version 0.2.0; NULL: the same. Accepted wherever name is; config.json and digests of runs
+                           use it, so that renaming a setting does not invalidate existing runs. */
   const char *overrides; /* names, separated by blanks: settings of a lower source that this one replaces. Two settings
                             that override each other exclude each other within a source. */
-  const char *needs;     /* options, separated by blanks; at least one must be given with this one */
-  const char *group;     /* heading in the help */
-  const char *argument, *help;
+  bool zero_if_absent;   /* a file without the key means 0 or the first choice; zero values are not written */
 } setting;
 
 typedef struct settings_table {
@@ -86,22 +69,26 @@ enum { MAX_SETTINGS_PARTS = 6, MAX_SETTINGS = 96, SETTING_TEXT_SIZE = 32 };
 
 typedef struct settings_part {
   const settings_table *table;
-  void *at; /* the structure; NULL where only the table is needed */
+  void *at;            /* the structure; NULL where only the table is needed */
+  const char *prefix;  /* of the members in messages, as in "train."; NULL: none */
+  const char *without; /* names, separated by blanks: rows that this binding does not have; NULL: none */
 } settings_part;
 
 typedef struct settings_binding {
-  unsigned command; /* one of COMMAND_...; 0: everything is seen */
   settings_part part[MAX_SETTINGS_PARTS];
 } settings_binding;
 
 /* Append a table and its structure to a binding, which must have a free part. */
 void settings_bind(settings_binding *binding, const settings_table *table, void *at);
 
-/* ---- rows, numbered through all parts without those that the command does not have ---- */
+/* ---- rows, numbered through all parts ---- */
 
 /* Return row i, NULL after the last; *at (may be NULL) is the member that it describes. */
 const setting *settings_row(const settings_binding *binding, int i, void **at);
 int settings_find(const settings_binding *binding, const char *name); /* by name or old name; -1: none */
+
+/* Whether a list of names, separated by blanks, has this one; names may be NULL. */
+bool settings_list_contains(const char *names, const char *name);
 
 /* The name in config.json and in digests of runs. */
 const char *setting_canonical_name(const setting *s);
@@ -148,14 +135,15 @@ void settings_texts_free(settings_texts *texts);
 /* ---- sources: the texts given by the command line or a file ---- */
 
 typedef struct settings_source {
-  const char *where;              /* the file; NULL: the command line */
+  const char *where;              /* the file; NULL: none */
+  const char *prefix;             /* of names in messages, "--" for options; NULL: none */
   const char *text[MAX_SETTINGS]; /* by row */
   char number[MAX_SETTINGS][SETTING_TEXT_SIZE];
   json_t *file; /* owns the strings */
 } settings_source;
 
-/* Read a JSON object whose keys are names of settings. SPARC_IO: the file cannot be read, SPARC_FORMAT: it is not a JSON
- * object, SPARC_INVALID: a key is unknown or the type of its value is wrong. source must be zero; release it with
+/* Read a JSON object whose keys are names of settings. SPARC_IO: the file cannot be read, SPARC_FORMAT: it is not a
+ * JSON object, SPARC_INVALID: a key is unknown or the type of its value is wrong. source must be zero; release it with
  * settings_source_free(), also after a failure. */
 sparc_status settings_read_file(const settings_binding *binding, const char *path, settings_source *source);
 
@@ -183,7 +171,7 @@ sparc_status setting_read_metadata(const sparc_tensors *file, const char *path, 
 
 /* ---- the configuration of a run ---- */
 
-/* Return an object with DEFINES rows and FREE rows that are set; a new reference, NULL without memory. */
+/* Return an object with SUBJECT, DEFINES and FREE rows that are set; a new reference, NULL without memory. */
 json_t *settings_json(const settings_binding *binding);
 
 /* Check that two such objects define the same run; then_name is the origin of the second. */

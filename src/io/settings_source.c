@@ -52,7 +52,7 @@ static sparc_status read_key(const settings_binding *binding, const char *key, c
   const int i = settings_find(binding, key);
   const setting *s = i >= 0 ? settings_row(binding, i, NULL) : NULL;
   if (!s || !is_allowed_in_file(s)) return refuse_key(binding, to->where, key);
-  if (s->letter == POSITIONAL && !json_is_string(value))
+  if (s->role == SUBJECT && !json_is_string(value))
     return fail(SPARC_INVALID, "%.200s: %s is not a string", to->where, key);
   if (to->text[i])
     return fail(SPARC_INVALID, "%.200s: %s and %s are the same setting", to->where, s->old_name, s->name);
@@ -110,41 +110,14 @@ json_t *settings_canonical_json(const settings_binding *binding, const json_t *o
 
 /* ---- sources ------------------------------------------------------------------------------------- */
 
-/* whether a blank-separated list contains a name */
-static bool contains_name(const char *names, const char *name) {
-  const size_t length = strlen(name);
-  for (const char *found = names; found && (found = strstr(found, name)); found += length)
-    if ((found == names || found[-1] == ' ') && (found[length] == ' ' || !found[length])) return true;
-  return false;
-}
-
 static sparc_status check_exclusions(const settings_binding *binding, const settings_source *source) {
+  const char *prefix = source->prefix ? source->prefix : "";
   const setting *a, *b;
   for (int i = 0; (a = settings_row(binding, i, NULL)); i++)
     for (int k = i + 1; source->text[i] && (b = settings_row(binding, k, NULL)); k++)
-      if (source->text[k] && contains_name(a->overrides, b->name) && contains_name(b->overrides, a->name))
-        return fail(SPARC_INVALID, "--%s and --%s exclude each other", a->name, b->name);
-  return SPARC_OK;
-}
-
-/* an option without effect is an error; one of several in `needs` is enough */
-static sparc_status check_needs(const settings_binding *binding, const settings_source *source) {
-  const setting *s;
-  for (int i = 0; (s = settings_row(binding, i, NULL)); i++) {
-    char without[96] = "", word[32];
-    size_t used = 0;
-    bool found = !source->text[i] || !s->needs;
-    for (const char *at = s->needs; !found && *at; at += strspn(at, " ")) {
-      const size_t length = strcspn(at, " ");
-      snprintf(word, sizeof word, "%.*s", (int)length, at);
-      at += length;
-      const int k = settings_find(binding, word);
-      if (k < 0) continue;
-      found = source->text[k] != NULL;
-      used += (size_t)snprintf(without + used, sizeof without - used, "%s--%s", used ? " or " : "", word);
-    }
-    if (!found) return fail(SPARC_INVALID, "--%s has no effect without %s", s->name, without);
-  }
+      if (source->text[k] && settings_list_contains(a->overrides, b->name) &&
+          settings_list_contains(b->overrides, a->name))
+        return fail(SPARC_INVALID, "%s%s and %s%s exclude each other", prefix, a->name, prefix, b->name);
   return SPARC_OK;
 }
 
@@ -152,7 +125,7 @@ static void clear_named(const settings_binding *binding, const char *names) {
   const setting *s;
   void *at;
   for (int i = 0; (s = settings_row(binding, i, &at)); i++)
-    if (contains_name(names, s->name)) setting_unset(s, at);
+    if (settings_list_contains(names, s->name)) setting_unset(s, at);
 }
 
 /* A later source overrides an earlier one for the same setting, unless the value is the same. */
@@ -169,8 +142,10 @@ static void clear_overridden(const settings_binding *binding, const settings_sou
 static sparc_status refuse_value(const settings_source *source, const setting *s, const char *text) {
   char expected[96];
   const char *valid = setting_expected(s, true, expected, sizeof expected);
-  if (!source->where) return fail(SPARC_INVALID, "--%s is '%.100s', expected %s", s->name, text, valid);
-  return fail(SPARC_INVALID, "%.200s: %s is '%.100s', expected %s", source->where, s->name, text, valid);
+  if (source->where)
+    return fail(SPARC_INVALID, "%.200s: %s is '%.100s', expected %s", source->where, s->name, text, valid);
+  return fail(SPARC_INVALID, "%s%s is '%.100s', expected %s", source->prefix ? source->prefix : "", s->name, text,
+              valid);
 }
 
 sparc_status settings_apply(const settings_binding *binding, const settings_source *source) {
@@ -183,8 +158,7 @@ sparc_status settings_apply(const settings_binding *binding, const settings_sour
     if (source->text[i] && !setting_parse(s, source->text[i], true, at))
       status = refuse_value(source, s, source->text[i]);
   leave_c_locale(guard);
-  if (status == SPARC_OK) status = check_exclusions(binding, source);
-  return status == SPARC_OK ? check_needs(binding, source) : status;
+  return status == SPARC_OK ? check_exclusions(binding, source) : status;
 }
 
 /* ---- the configuration of a run ------------------------------------------------------------------ */
@@ -212,17 +186,16 @@ static json_t *json_value(const setting *s, const void *at) {
 }
 
 static bool is_written(const setting *s, const void *at) {
-  return (s->role == DEFINES || s->role == FREE) && setting_is_set(s, at);
+  return (s->role == SUBJECT || s->role == DEFINES || s->role == FREE) && setting_is_set(s, at);
 }
 
 json_t *settings_json(const settings_binding *binding) {
   json_t *object = json_object();
-  /* the data set or task comes first */
-  for (int positional = 1; positional >= 0; positional--) {
+  for (int subject = 1; subject >= 0; subject--) {
     const setting *s;
     void *at;
     for (int i = 0; object && (s = settings_row(binding, i, &at)); i++) {
-      if ((s->letter == POSITIONAL) != positional || !is_written(s, at)) continue;
+      if ((s->role == SUBJECT) != subject || !is_written(s, at)) continue;
       if (json_object_set_new(object, setting_canonical_name(s), json_value(s, at)) == 0) continue;
       json_decref(object);
       object = NULL;
@@ -256,7 +229,7 @@ sparc_status settings_compare(const settings_binding *binding, const json_t *now
   const setting *s;
   sparc_status status = SPARC_OK;
   for (int i = 0; status == SPARC_OK && (s = settings_row(binding, i, NULL)); i++) {
-    if (s->role != DEFINES) continue;
+    if (s->role != DEFINES && s->role != SUBJECT) continue;
     json_t *mine = value_in(now, s), *other = value_in(then, s);
     status = compare_value(s->name, mine, other, then_name);
     json_decref(mine);

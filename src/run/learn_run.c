@@ -7,6 +7,7 @@
 #include "data/column_names.h"
 #include "data/column_rules.h"
 #include "io/json.h"
+#include "io/settings_rows.h"
 #include "online/learner.h"
 #include "online/learner_settings.h"
 #include "online/stream.h"
@@ -22,123 +23,34 @@
 
 /* ---- settings ------------------------------------------------------------------------------------- */
 
-#define AT(member) offsetof(sparc_learn_run_config, member)
-
-static const char stream_group[] = "Stream:", file_group[] = "Learner:";
-
+#define SETTING_STRUCT sparc_learn_run_config
 static const setting learn_rows[] = {
-    VARIANT_SETTING(sparc_learn_run_config),
-    STATE_SIZE_SETTING(sparc_learn_run_config, "128", NULL),
-    {.name = "target",
-     .type = SETTING_TEXT,
-     .offset = AT(target),
-     .overrides = "label",
-     .group = stream_group,
-     .argument = "COLUMN,...",
-     .help = "Learn to say the numbers in these columns, by name or number (default: forecast all)"},
-    {.name = "label",
-     .type = SETTING_TEXT,
-     .offset = AT(label),
-     .overrides = "target",
-     .group = stream_group,
-     .argument = "COLUMN",
-     .help = "Learn to say the class in this column; --classes names them"},
-    {.name = "classes",
-     .type = SETTING_TEXT,
-     .offset = AT(classes),
-     .group = stream_group,
-     .argument = "A,B,...",
-     .help = "What stands in the column of the label"},
-    {.name = "id",
-     .type = SETTING_TEXT,
-     .offset = AT(id),
-     .group = stream_group,
-     .argument = "COLUMN",
-     .help = "Where this column changes a new sequence begins (default: all lines are one)"},
-    {.name = "time",
-     .type = SETTING_TEXT,
-     .offset = AT(time),
-     .group = stream_group,
-     .argument = "COLUMN",
-     .help = "This column is the time, not an input; lines must be in its order (default, or none: there is no such "
-             "column)"},
-    {.name = "ignore",
-     .type = SETTING_TEXT,
-     .offset = AT(ignore),
-     .group = stream_group,
-     .argument = "COLUMN,...",
-     .help = "Leave these columns out"},
-    {.name = "by-position",
-     .type = SETTING_FLAG,
-     .role = UNRECORDED,
-     .offset = AT(by_position),
-     .group = stream_group,
-     .help = "Resuming: take columns in the order of the stream, whatever their names are"},
-    {.name = "decimal",
-     .type = SETTING_TEXT,
-     .offset = AT(decimal),
-     .group = stream_group,
-     .argument = "C",
-     .help = "The decimal point of numbers, . or , (default: .)"},
-    {.name = "horizons",
-     .type = SETTING_TEXT,
-     .offset = AT(horizons),
-     .overrides = "horizon",
-     .group = "Forecasts:",
-     .argument = "N,...",
-     .help = "Forecast several numbers of steps ahead at once; the network is an expert for the first"},
-    {.name = "model",
-     .type = SETTING_TEXT,
-     .role = UNRECORDED,
-     .offset = AT(model),
-     .group = file_group,
-     .letter = 'm',
-     .argument = "FILE",
-     .help = "Keep the learner in FILE, which is a model, too (default: nowhere)"},
-    {.name = "save-every",
-     .type = SETTING_LONG,
-     .role = UNRECORDED,
-     .offset = AT(save_every),
-     .low = 0,
-     .high = 1e15,
-     .defaults = {"0"},
-     .group = file_group,
-     .argument = "N",
-     .help = "Write FILE after every N steps, too, not only at the end"},
-    {.name = "resume",
-     .type = SETTING_FLAG,
-     .role = COMMAND_LINE,
-     .offset = AT(resume),
-     .overrides = "force resume-or-create",
-     .group = file_group,
-     .help = "Go on with the learner in FILE, bit-exactly; there must be one"},
-    {.name = "resume-or-create",
-     .type = SETTING_FLAG,
-     .role = COMMAND_LINE,
-     .offset = AT(resume_or_create),
-     .overrides = "force resume",
-     .group = file_group,
-     .help = "Go on with the learner in FILE, or begin one if there is none"},
-    {.name = "force",
-     .type = SETTING_FLAG,
-     .role = COMMAND_LINE,
-     .offset = AT(force),
-     .overrides = "resume resume-or-create",
-     .group = file_group,
-     .help = "Replace FILE"},
-    {.name = "frozen",
-     .type = SETTING_FLAG,
-     .role = UNRECORDED,
-     .offset = AT(frozen),
-     .group = file_group,
-     .help = "Answer and judge, but learn nothing"},
+    VARIANT_SETTING,
+    STATE_SIZE_SETTING("128", NULL),
+    {"target", NULL, TEXT(target), OVERRIDES("label")},
+    {"label", NULL, TEXT(label), OVERRIDES("target")},
+    {"classes", NULL, TEXT(classes)},
+    {"id", NULL, TEXT(id)},
+    {"time", NULL, TEXT(time)},
+    {"ignore", NULL, TEXT(ignore)},
+    {"by-position", NULL, FLAG(by_position), ROLE(UNRECORDED)},
+    {"decimal", NULL, TEXT(decimal)},
+    {"horizons", NULL, TEXT(horizons), OVERRIDES("horizon")},
+    {"model", NULL, TEXT(model), ROLE(UNRECORDED)},
+    {"save-every", NULL, LONG(save_every, 0, 1e15), ROLE(UNRECORDED), DEFAULT("0")},
+    {"resume", NULL, FLAG(resume), ROLE(COMMAND_LINE), OVERRIDES("force resume-or-create")},
+    {"resume-or-create", NULL, FLAG(resume_or_create), ROLE(COMMAND_LINE), OVERRIDES("force resume")},
+    {"force", NULL, FLAG(force), ROLE(COMMAND_LINE), OVERRIDES("resume resume-or-create")},
+    {"frozen", NULL, FLAG(frozen), ROLE(UNRECORDED)},
 };
-static const settings_table learn_settings = {learn_rows, sizeof learn_rows / sizeof *learn_rows};
+static const settings_table learn_settings = SETTINGS_TABLE(learn_rows);
+
+static const char not_learned[] = "layers dropout"; /* a learner has one layer */
 
 settings_binding learn_binding(sparc_learn_run_config *c) {
-  return (settings_binding){
-      .command = COMMAND_LEARN,
-      .part = {{&network_settings, &c->learner.network}, {&learner_settings, &c->learner}, {&learn_settings, c}}};
+  return (settings_binding){.part = {{&network_settings, &c->learner.network, "learner.network.", not_learned},
+                                     {&learner_settings, &c->learner, .prefix = "learner."},
+                                     {&learn_settings, c}}};
 }
 
 sparc_learn_run_config sparc_learn_run_defaults(void) {
@@ -481,10 +393,10 @@ static const char *print_value(const setting *s, const void *at, char room[SETTI
 /* rows of the network and the learner; what stands for a cell is looked at as a whole, and a seed of 0 as not given */
 static sparc_status compare_rows(sparc_learn_run *run, sparc_learner_config *then) {
   sparc_learner_config *now = &run->config.learner;
-  const settings_binding here = {.command = COMMAND_LEARN,
-                                 .part = {{&network_settings, &now->network}, {&learner_settings, now}}};
-  const settings_binding there = {.command = COMMAND_LEARN,
-                                  .part = {{&network_settings, &then->network}, {&learner_settings, then}}};
+  const settings_binding here = {
+      .part = {{&network_settings, &now->network, .without = not_learned}, {&learner_settings, now}}};
+  const settings_binding there = {
+      .part = {{&network_settings, &then->network, .without = not_learned}, {&learner_settings, then}}};
   const setting *s;
   void *at, *other;
   for (int i = 0; (s = settings_row(&here, i, &at)) && settings_row(&there, i, &other); i++) {

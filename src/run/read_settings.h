@@ -8,12 +8,9 @@
 
 extern const settings_table read_settings; /* over sparc_read_options */
 
-/* a row for the folder of named data sets, over a structure S with a member `root` */
-#define ROOT_SETTING(S)                                                                                   \
-  {                                                                                                       \
-    .name = "root", .type = SETTING_TEXT, .role = FREE, .offset = offsetof(S, root),                      \
-    .group = "Data:", .argument = "DIR", .help = "Look for named data sets in DIR (default: $SPARC_DATA)" \
-  }
+/* a row for the folder of named data sets (io/settings_rows.h), of a structure with a member `root` */
+#define ROOT_SETTING \
+  { "root", NULL, TEXT(root), ROLE(FREE) }
 
 /* Return the options with defaults where nothing is given; label "none" means rows without labels. */
 sparc_read_options resolve_read_options(const sparc_read_options *given);

@@ -3,45 +3,29 @@
 #include "run/rl_settings.h"
 
 #include "base/error.h"
+#include "io/settings_rows.h"
 #include "rl/settings.h"
 #include "run/run_settings.h"
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 
-#define AT(member) offsetof(sparc_rl_run_config, member)
-
+#define SETTING_STRUCT sparc_rl_run_config
 static const setting rl_rows[] = {
-    VARIANT_SETTING(sparc_rl_run_config),
-    STATE_SIZE_SETTING(sparc_rl_run_config, NULL, NULL),
-    {.name = "steps",
-     .type = SETTING_LONG,
-     .offset = AT(total_steps),
-     .low = 1,
-     .high = 1e15,
-     .group = "Training:",
-     .letter = 'n',
-     .argument = "N",
-     .help = "Environment steps of the run, in whole rollouts (default: the paper's, 3999744; robots 4999168)"},
-    {.name = "memory-limit",
-     .type = SETTING_LONG,
-     .role = FREE,
-     .offset = AT(memory_limit_mb),
-     .low = 1,
-     .high = 1e9,
-     .group = "Training:",
-     .argument = "MB",
-     .help = "Refuse a run that needs more megabytes (default: no limit)"},
-    THREADS_SETTING(sparc_rl_run_config, ppo.threads, "1"),
-    FOLDER_SETTING(sparc_rl_run_config, "runs/TASK-CELL-sSEED, options of either behind it"),
-    RESUME_SETTING(sparc_rl_run_config),
-    RESUME_OR_CREATE_SETTING(sparc_rl_run_config),
-    FORCE_SETTING(sparc_rl_run_config),
+    VARIANT_SETTING,
+    STATE_SIZE_SETTING(NULL, NULL),
+    {"steps", NULL, LONG(total_steps, 1, 1e15)},
+    {"memory-limit", NULL, LONG(memory_limit_mb, 1, 1e9), ROLE(FREE)},
+    THREADS_SETTING(ppo.threads),
+    FOLDER_SETTING,
+    RESUME_SETTING,
+    RESUME_OR_CREATE_SETTING,
+    FORCE_SETTING,
 };
 
-static const settings_table rl_settings = {rl_rows, sizeof rl_rows / sizeof *rl_rows};
+static const settings_table rl_settings = SETTINGS_TABLE(rl_rows);
 
 settings_binding rl_binding(sparc_rl_run_config *config) {
-  return (settings_binding){.command = COMMAND_RL, .part = {{&ppo_settings, &config->ppo}, {&rl_settings, config}}};
+  return (settings_binding){.part = {{&ppo_settings, &config->ppo, .prefix = "ppo."}, {&rl_settings, config}}};
 }
 
 sparc_rl_run_config sparc_rl_run_defaults(void) {

@@ -3,6 +3,7 @@
 #include "run/run_settings.h"
 
 #include "base/error.h"
+#include "io/settings_rows.h"
 #include "run/read_settings.h"
 #include "train/train_settings.h"
 
@@ -13,100 +14,38 @@
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 
-#define RUN(member) offsetof(sparc_run_config, member)
-
-static const char data[] = "Data:", training[] = "Training:";
-
 /* in the order of sparc_run_recipe, and of sparc_head_input as far as a head of classes goes */
 static const char *const recipes[] = {"paper", "small", "auto", "sized", NULL};
 static const char *const heads[] = {"mean", "last", NULL};
 
+#define SETTING_STRUCT sparc_run_config
 static const setting run_rows[] = {
-    {.name = "data", .type = SETTING_TEXT, .offset = RUN(data), .letter = POSITIONAL, .argument = "DATA|TASK"},
-    VARIANT_SETTING(sparc_run_config),
-    STATE_SIZE_SETTING(sparc_run_config, "128", TASK_SPECIFIC),
-    {.name = "head",
-     .type = SETTING_CHOICE,
-     .offset = RUN(head),
-     .choices = heads,
-     .group = "Network:",
-     .argument = "HOW",
-     .help = "The head reads the mean over all steps or the last one (default: mean; generated tasks: last)"},
-    {.name = "from",
-     .type = SETTING_TEXT,
-     .offset = RUN(from),
-     .group = "Network:",
-     .argument = "MODEL",
-     .help = "Begin with the weights of a checkpoint or run; a new head where its classes are others"},
-    {.name = "epochs",
-     .type = SETTING_LONG,
-     .role = SHORTHAND,
-     .offset = RUN(epochs),
-     .low = 1,
-     .high = INT32_MAX,
-     .overrides = "updates",
-     .group = training,
-     .letter = 'e',
-     .argument = "N",
-     .help = "Instead of updates: times through the examples"},
-    {.name = "validate-every",
-     .type = SETTING_LONG,
-     .offset = RUN(validate_every),
-     .low = 1,
-     .high = INT32_MAX,
-     .group = training,
-     .letter = 'v',
-     .argument = "N",
-     .help = "Validate and save after every N updates (default: a twentieth of a length that is chosen by size, else "
-             "500, or a tenth of all if that is less)"},
-    {.name = "patience",
-     .type = SETTING_INT,
-     .offset = RUN(patience),
-     .low = 1,
-     .high = INT32_MAX,
-     .group = training,
-     .argument = "N",
-     .help = "Stop after N validations in a row that are no better than the best before (default: 8, or never where "
-             "updates, epochs or --recipe paper are given)"},
-    {.name = "recipe",
-     .zero_if_absent = true,
-     .type = SETTING_CHOICE,
-     .offset = RUN(recipe),
-     .choices = recipes,
-     .group = "Regularisation:",
-     .argument = "WHICH",
-     .help = "Defaults: paper, sized (length by rows), small (few rows), auto (default: auto, small or sized)"},
-    {.name = "time-budget",
-     .type = SETTING_REAL,
-     .role = UNRECORDED,
-     .offset = RUN(time_budget),
-     .low = 1,
-     .high = 1e9,
-     .group = training,
-     .argument = "SECONDS",
-     .help = "Shorten the run to what fits, and end it when the time is over"},
-    {.name = "official",
-     .type = SETTING_FLAG,
-     .offset = RUN(official),
-     .overrides = "validation",
-     .group = data,
-     .help = "Fit on the whole training partition, report on the test partition"},
-    THREADS_SETTING(sparc_run_config, train.threads, "all processors"),
-    ROOT_SETTING(sparc_run_config),
-    FOLDER_SETTING(sparc_run_config, "runs/DATA-CELL-sSEED, with a variant and options behind CELL"),
-    RESUME_SETTING(sparc_run_config),
-    RESUME_OR_CREATE_SETTING(sparc_run_config),
-    FORCE_SETTING(sparc_run_config),
+    {"data", NULL, TEXT(data), ROLE(SUBJECT)},
+    VARIANT_SETTING,
+    STATE_SIZE_SETTING("128", TASK_SPECIFIC),
+    {"head", NULL, CHOICE(head, heads)},
+    {"from", NULL, TEXT(from)},
+    {"epochs", NULL, LONG(epochs, 1, INT32_MAX), ROLE(SHORTHAND), OVERRIDES("updates")},
+    {"validate-every", NULL, LONG(validate_every, 1, INT32_MAX)},
+    {"patience", NULL, INT(patience, 1, INT32_MAX)},
+    {"recipe", NULL, CHOICE(recipe, recipes), ZERO_IF_ABSENT},
+    {"time-budget", NULL, REAL(time_budget, 1, 1e9), ROLE(UNRECORDED)},
+    {"official", NULL, FLAG(official), OVERRIDES("validation")},
+    THREADS_SETTING(train.threads),
+    ROOT_SETTING,
+    FOLDER_SETTING,
+    RESUME_SETTING,
+    RESUME_OR_CREATE_SETTING,
+    FORCE_SETTING,
 };
 
-const settings_table run_settings = {run_rows, sizeof run_rows / sizeof *run_rows};
+const settings_table run_settings = SETTINGS_TABLE(run_rows);
 
 settings_binding run_binding(sparc_run_config *config) {
-  return (settings_binding){.command = COMMAND_TRAIN,
-                            .part = {{&network_settings, &config->train.network},
-                                     {&training_settings, &config->train},
+  return (settings_binding){.part = {{&network_settings, &config->train.network, .prefix = "train.network."},
+                                     {&training_settings, &config->train, .prefix = "train."},
                                      {&run_settings, config},
-                                     {&read_settings, &config->read}}};
+                                     {&read_settings, &config->read, .prefix = "read.", .without = "unlabelled"}}};
 }
 
 sparc_run_config sparc_run_defaults(void) {
@@ -128,23 +67,27 @@ int recipe_named(const char *name) {
 
 static bool is_given(double value) { return value >= 0; }
 
-static bool is_of_training(const char *group) {
-  return group &&
-         (strcmp(group, "Network:") == 0 || strcmp(group, "Training:") == 0 || strcmp(group, "Regularisation:") == 0);
+static bool is_listed(const char *const *names, const char *name) {
+  while (*names && strcmp(*names, name) != 0) names++;
+  return *names != NULL;
 }
 
 /* whether a setting of the network or its training is given, which implies training by gradients */
 static bool requests_gradients(const sparc_run_config *config) {
-  static const char *const neutral[] = {"seed", "threads", "recipe", "readout"};
+  static const char *const neutral[] = {"seed", "readout", NULL};
+  static const char *const of_run[] = {"variant",        "state-size", "head",        "from", "epochs",
+                                       "validate-every", "patience",   "time-budget", NULL};
   sparc_run_config c = *config;
-  const settings_binding binding = run_binding(&c);
+  const settings_binding tables[] = {
+      {.part = {{&network_settings, &c.train.network}, {&training_settings, &c.train}}},
+      {.part = {{&run_settings, &c}}},
+  };
   void *at;
   const setting *s;
-  for (int i = 0; (s = settings_row(&binding, i, &at)) != NULL; i++) {
-    bool counts = is_of_training(s->group);
-    for (size_t k = 0; k < sizeof neutral / sizeof *neutral; k++) counts = counts && strcmp(s->name, neutral[k]) != 0;
-    if (counts && setting_is_set(s, at)) return true;
-  }
+  for (int k = 0; k < 2; k++)
+    for (int i = 0; (s = settings_row(&tables[k], i, &at)) != NULL; i++)
+      if (s->role != STORED && (k ? is_listed(of_run, s->name) : !is_listed(neutral, s->name)) && setting_is_set(s, at))
+        return true;
   return false;
 }
 
@@ -190,7 +133,7 @@ static sparc_status resolve_readout(sparc_run_config *c, const run_data *d) {
   return SPARC_OK;
 }
 
-/* The length depends on the number of examples, and training stops without progress on validation. batch is resolved. */
+/* A length by the number of examples, and an end without progress on validation; batch is resolved before. */
 static void resolve_length(sparc_run_config *c, const run_data *d) {
   if (c->recipe == SPARC_RECIPE_PAPER || c->train.updates > 0 || c->epochs > 0) return;
   const double updates = ceil((double)SPARC_SIZED_EPOCHS * d->fit.count / c->train.batch);

@@ -8,54 +8,21 @@
 #include "run/data.h"
 #include "sparc/run.h"
 
-/* ---- rows that every kind of run has, over a structure S with members of these names ---- */
+/* ---- rows (io/settings_rows.h) that all kinds of runs share, of structures with members of these names ---- */
 
-#define VARIANT_SETTING(S)                                                                      \
-  {                                                                                             \
-    .name = "variant", .type = SETTING_TEXT, .role = SHORTHAND, .offset = offsetof(S, variant), \
-    .group = "Network:", .argument = "NAME", .help = "Short for the cell option variant=NAME"   \
-  }
-
-#define STATE_SIZE_SETTING(S, data_default, task_default)                                                              \
-  {                                                                                                                    \
-    .name = "state-size", .old_name = "budget", .type = SETTING_INT, .role = SHORTHAND, .offset = offsetof(S, budget), \
-    .low = 1, .high = 1 << 20, .defaults = {data_default, task_default}, .overrides = "modes",                         \
-    .group = "Network:", .letter = 'b', .argument = "N",                                                               \
-    .help = "Instead of modes: real coordinates of each cell's state"                                                  \
-  }
-
-#define THREADS_SETTING(S, member, default_number)                                                               \
-  {                                                                                                              \
-    .name = "threads", .type = SETTING_INT, .role = FREE, .offset = offsetof(S, member), .low = 1, .high = 1024, \
-    .group = "Training:", .letter = 'T', .argument = "N",                                                        \
-    .help = "Use at most N threads (default: " default_number ")"                                                \
-  }
-
-#define FOLDER_SETTING(S, default_name)                                                                 \
-  {                                                                                                     \
-    .name = "out", .type = SETTING_TEXT, .role = UNRECORDED, .offset = offsetof(S, folder),             \
-    .group = "Run:", .letter = 'o', .argument = "DIR", .help = "Run folder (default: " default_name ")" \
-  }
-
-#define RESUME_SETTING(S)                                                                        \
-  {                                                                                              \
-    .name = "resume", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, resume), \
-    .overrides = "force resume-or-create",                                                       \
-    .group = "Run:", .help = "Continue the run in the folder, bit-exactly; there must be one"    \
-  }
-
-#define RESUME_OR_CREATE_SETTING(S)                                                                                  \
-  {                                                                                                                  \
-    .name = "resume-or-create", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, resume_or_create), \
-    .overrides = "force resume",                                                                                     \
-    .group = "Run:", .help = "Continue the run in the folder, or begin it if there is none"                          \
-  }
-
-#define FORCE_SETTING(S)                                                                             \
-  {                                                                                                  \
-    .name = "force", .type = SETTING_FLAG, .role = COMMAND_LINE, .offset = offsetof(S, force),       \
-    .overrides = "resume resume-or-create", .group = "Run:", .help = "Replace the run in the folder" \
-  }
+/* clang-format off */
+#define VARIANT_SETTING                 {"variant", NULL, TEXT(variant), ROLE(SHORTHAND)}
+#define STATE_SIZE_SETTING(data, task)  {"state-size", NULL, INT(budget, 1, 1 << 20), ROLE(SHORTHAND), \
+                                         DEFAULTS(data, task), OVERRIDES("modes"), OLD("budget")}
+#define THREADS_SETTING(m)              {"threads", NULL, INT(m, 1, 1024), ROLE(FREE)}
+#define FOLDER_SETTING                  {"out", NULL, TEXT(folder), ROLE(UNRECORDED)}
+#define RESUME_SETTING                  {"resume", NULL, FLAG(resume), ROLE(COMMAND_LINE), \
+                                         OVERRIDES("force resume-or-create")}
+#define RESUME_OR_CREATE_SETTING        {"resume-or-create", NULL, FLAG(resume_or_create), ROLE(COMMAND_LINE), \
+                                         OVERRIDES("force resume")}
+#define FORCE_SETTING                   {"force", NULL, FLAG(force), ROLE(COMMAND_LINE), \
+                                         OVERRIDES("resume resume-or-create")}
+/* clang-format on */
 
 /* Name the folder of a run after its task or data and their options, its cell and its seed:
  * runs/repeat-previous-lag_1-sparc-s0 */

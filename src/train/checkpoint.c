@@ -56,8 +56,8 @@ settings_binding checkpoint_binding(training_state *state, int format) {
                                        {&training_settings, &state->config},
                                        {&state_settings, state}}};
   if (format < 3) return binding;
-  binding.part[4] = (settings_part){&symbol_settings, &state->config.network};
-  binding.part[5] = (settings_part){&head_kind_settings, &state->head};
+  settings_bind(&binding, &symbol_settings, &state->config.network);
+  settings_bind(&binding, &head_kind_settings, &state->head);
   return binding;
 }
 

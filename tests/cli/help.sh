@@ -36,6 +36,8 @@ for command in "${commands[@]}"; do
   expect 0 help "$command"
   cmp "$scratch/out" "$scratch/command-help" || fail "'sparc help $command' and 'sparc $command --help' differ"
   for option in ${must[$command]-} help usage version; do prints "--$option"; done
+  letters=$(grep -oE '^ +-[A-Za-z?](,|$)' "$scratch/command-help" | sort | uniq -d)
+  [ -z "$letters" ] || fail "options of $command share a letter: $letters"
   expect 0 "$command" --usage
   prints "Usage: sparc $command"
 
