@@ -197,6 +197,8 @@ static void call_without_anything(void) {
   REFUSES(sparc_lazy_update_f64, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
   REFUSES(sparc_learn_run_begin, (NULL, NULL, 0, NULL));
   ZERO(sparc_learn_run_channels, (NULL));
+  REFUSES(sparc_learn_run_config_mark, (NULL, NULL));
+  REFUSES(sparc_learn_run_config_set, (NULL, NULL, NULL));
   REFUSES(sparc_learn_run_create, (NULL, NULL));
   ZERO(sparc_learn_run_defaults, ().model);
   QUIET(sparc_learn_run_free, (NULL));
@@ -327,7 +329,9 @@ static void call_without_anything(void) {
   REFUSES(sparc_record_step_f64, (NULL, NULL, 1, 1, NULL));
   ZERO(sparc_record_work_size, (NULL, 1, 1, 1, 1));
   ZERO(sparc_record_work_size_f64, (NULL, 1, 1, 1, 1));
+  REFUSES(sparc_rl_run_config_mark, (NULL, NULL));
   ZERO(sparc_rl_run_config_of, (NULL).folder);
+  REFUSES(sparc_rl_run_config_set, (NULL, NULL, NULL));
   REFUSES(sparc_rl_run_create, (NULL, NULL));
   ZERO(sparc_rl_run_defaults, ().folder);
   REFUSES(sparc_rl_run_execute, (NULL, NULL, NULL));
@@ -344,7 +348,9 @@ static void call_without_anything(void) {
   REFUSES(sparc_rtrl_gradient_f64, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
   REFUSES(sparc_rtrl_update, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
   REFUSES(sparc_rtrl_update_f64, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  REFUSES(sparc_run_config_mark, (NULL, NULL));
   ZERO(sparc_run_config_of, (NULL).data);
+  REFUSES(sparc_run_config_set, (NULL, NULL, NULL));
   REFUSES(sparc_run_create, (NULL, NULL));
   ZERO(sparc_run_data_of, (NULL).name);
   ZERO(sparc_run_defaults, ().data);

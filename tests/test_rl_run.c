@@ -16,9 +16,7 @@ enum { ROLLOUTS = 25 };
 /* ---- a small run --------------------------------------------------------------------------------- */
 
 static sparc_rl_run_config small_run(const char *path) {
-  sparc_rl_run_config config;
-  const settings_binding binding = rl_binding(&config);
-  settings_clear(&binding);
+  sparc_rl_run_config config = sparc_rl_run_defaults();
   config.ppo.task = "repeat-previous";
   config.ppo.task_options = "lag=1";
   config.ppo.steps = 64;

@@ -200,6 +200,40 @@ static void test_settled_configuration(void **state) {
   sparc_run_free(run);
 }
 
+/* a member is given if it is not 0, if it is marked, or if it is set by name */
+static void test_given_members(void **state) {
+  (void)state;
+  sparc_run_config config = sparc_run_defaults();
+  config.data = "tracking";
+  config.train.clip = 0;
+  config.train.decay = 0.25;
+  sparc_run *run;
+  make_run(&config, &run);
+  assert_true(sparc_run_config_of(run).train.clip == 1 && sparc_run_config_of(run).train.decay == 0.25);
+  sparc_run_free(run);
+
+  require_ok(sparc_run_config_mark(&config, &config.train.clip), "marking");
+  require_ok(sparc_run_config_mark(&config, &config.patience), "marking"); /* from 1: 0 is not given */
+  require_ok(sparc_run_config_set(&config, "batch", "16"), "setting");
+  require_ok(sparc_run_config_set(&config, "learning-rate", "0"), "setting");
+  require_ok(sparc_run_config_set(&config, "cell", "rtu"), "setting");
+  make_run(&config, &run);
+  const sparc_run_config c = sparc_run_config_of(run);
+  assert_true(c.train.clip == 0 && c.train.rate == 0 && c.train.batch == 16 && c.patience == 0);
+  assert_string_equal(c.train.network.cell, "rtu");
+  sparc_run_free(run);
+
+  assert_int_equal(sparc_run_config_mark(&config, &run), SPARC_INVALID);
+  assert_int_equal(sparc_run_config_set(&config, "bacth", "16"), SPARC_INVALID);
+  expect_sentence("unknown key 'bacth'; did you mean 'batch'?");
+  assert_int_equal(sparc_run_config_set(&config, "batch", "0"), SPARC_INVALID);
+  expect_sentence("train.batch is '0', expected a whole number from 1 to");
+  assert_int_equal(sparc_run_config_set(&config, "batch", NULL), SPARC_INVALID);
+  config.train.network.layers = -1;
+  assert_int_equal(sparc_run_create(&config, &run), SPARC_INVALID);
+  expect_sentence("train.network.layers is -1, expected a whole number from 0");
+}
+
 static void expect_bad_config(const sparc_run_config *config, sparc_status want, const char *sentence) {
   sparc_run *run = (sparc_run *)&want;
   const sparc_status status = sparc_run_create(config, &run);
@@ -225,7 +259,7 @@ static void test_refusals(void **state) {
   expect_bad_config(&c, SPARC_INVALID, "full-gate");
   c = good;
   c.train.rate = -2;
-  expect_bad_config(&c, SPARC_INVALID, "rate is -2, expected a number from 0");
+  expect_bad_config(&c, SPARC_INVALID, "train.rate is -2, expected a number from 0");
   c = good;
   c.resume = 1;
   expect_bad_config(&c, SPARC_INVALID, "folder is NULL");
@@ -266,6 +300,7 @@ static void test_failures(void **state) {
   c = small_run(NULL);
   c.train.rate = 1e6;
   c.train.clip = 0;
+  require_ok(sparc_run_config_mark(&c, &c.train.clip), "marking");
   c.train.network.layers = 2;
   expect_failure(&c, SPARC_NOT_FINITE, false, "update");
   /* force replaces the run */
@@ -284,6 +319,7 @@ int main(void) {
       cmocka_unit_test_teardown(test_stop_and_resume, empty_folder),
       cmocka_unit_test_teardown(test_executing_again, empty_folder),
       cmocka_unit_test(test_settled_configuration),
+      cmocka_unit_test(test_given_members),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test_teardown(test_failures, empty_folder),
   };

@@ -18,6 +18,7 @@ typedef struct toy {
   long steps;
   uint64_t seed;
   double rate;
+  uint64_t given;
 } toy;
 
 static const char *const colours[] = {"red", "green", "blue", NULL};
@@ -38,7 +39,7 @@ static const setting rows[] = {
 static const settings_table table = SETTINGS_TABLE(rows);
 
 static settings_binding binding_of(toy *t) {
-  return (settings_binding){.part = {{&table, t, .prefix = "toy.", .without = "hidden"}}};
+  return (settings_binding){.part = {{&table, t, &t->given, "toy.", "hidden"}}};
 }
 
 static toy cleared(void) {
@@ -72,9 +73,12 @@ static void test_nothing_is_given(void **state) {
   const settings_binding binding = binding_of(&t);
   assert_null(t.subject);
   assert_int_equal(t.count, 0);
-  assert_int_equal(t.steps, -1);
-  assert_int_equal(t.colour, -1);
-  assert_true(t.rate == -1);
+  assert_int_equal(t.steps, 0);
+  assert_int_equal(t.colour, 0);
+  assert_true(t.rate == 0);
+  for (int i = 0; settings_row(&binding, i, NULL); i++)
+    assert_int_equal(settings_is_given(&binding, i),
+                     i == settings_find(&binding, "seed") || i == settings_find(&binding, "loud"));
   assert_int_equal(settings_check(&binding, false), SPARC_OK);
   assert_int_equal(settings_check(&binding, true), SPARC_INVALID);
   expect_sentence("toy.count is 0, expected a whole number from 1 to 9");
@@ -88,6 +92,31 @@ static void test_nothing_is_given(void **state) {
   t.rate = NAN;
   assert_int_equal(settings_check(&binding, false), SPARC_INVALID);
   expect_sentence("toy.rate is nan, expected a number from 0 to 2");
+}
+
+/* 0 is given by a source or a mark; other values always are */
+static void test_given_zeros(void **state) {
+  (void)state;
+  toy t = cleared();
+  const settings_binding binding = binding_of(&t);
+  const int rate = settings_find(&binding, "learning-rate"), steps = settings_find(&binding, "steps");
+  assert_int_equal(settings_find_member(&binding, &t.rate), rate);
+  t.steps = 3;
+  assert_true(settings_is_given(&binding, steps) && !settings_is_given(&binding, rate));
+  assert_int_equal(settings_set(&binding, "rate", "0"), SPARC_OK);
+  assert_int_equal(settings_mark_member(&binding, &t.colour), SPARC_OK);
+  assert_int_equal(settings_mark_member(&binding, &t.count), SPARC_OK); /* 0 is not possible */
+  assert_int_equal(settings_mark_member(&binding, &t.given), SPARC_INVALID);
+  settings_fill_defaults(&binding, DEFAULT_DATA);
+  assert_true(t.rate == 0 && t.colour == 0 && t.count == 3 && settings_is_given(&binding, rate));
+  settings_unset(&binding, rate);
+  assert_false(settings_is_given(&binding, rate));
+  toy u = cleared();
+  const settings_binding to = binding_of(&u);
+  u.count = 7;
+  settings_inherit(&to, &binding);
+  assert_true(u.count == 7 && u.steps == 3 && settings_is_given(&to, settings_find(&to, "colour")));
+  assert_false(settings_is_given(&to, rate));
 }
 
 static void test_values_and_refusals(void **state) {
@@ -337,15 +366,11 @@ static void test_names_of_cells(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nothing_is_given),
-      cmocka_unit_test(test_values_and_refusals),
-      cmocka_unit_test(test_exponents_are_exact),
-      cmocka_unit_test(test_precedence),
-      cmocka_unit_test_teardown(test_files, empty_folder),
-      cmocka_unit_test(test_json_and_comparison),
-      cmocka_unit_test(test_tables_are_consistent),
-      cmocka_unit_test(test_paper_defaults),
-      cmocka_unit_test(test_names_of_cells),
+      cmocka_unit_test(test_nothing_is_given),    cmocka_unit_test(test_given_zeros),
+      cmocka_unit_test(test_values_and_refusals), cmocka_unit_test(test_exponents_are_exact),
+      cmocka_unit_test(test_precedence),          cmocka_unit_test_teardown(test_files, empty_folder),
+      cmocka_unit_test(test_json_and_comparison), cmocka_unit_test(test_tables_are_consistent),
+      cmocka_unit_test(test_paper_defaults),      cmocka_unit_test(test_names_of_cells),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

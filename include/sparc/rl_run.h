@@ -26,8 +26,9 @@ extern "C" {
 
 /* ---- configuration ----------------------------------------------------------------------------- */
 
-/* Everything may stay as sparc_rl_run_defaults leaves it, except ppo.task: sparc_ppo_defaults of the task takes the
- * place of what is not given. "Not given" is NULL, or one below the least number that is possible. */
+/* Only ppo.task is required. sparc_ppo_defaults() of the task replaces members that are not given. A member is given if
+ * it is not 0 or NULL; to give a member the value 0, mark it after the assignment or set it by its name, as in
+ * sparc/run.h. */
 typedef struct sparc_rl_run_config {
   sparc_ppo_config ppo; /* its kind is not used; its rollouts, budget and memory_limit follow from what stands below */
   const char *variant;  /* short for the cell option variant=NAME */
@@ -38,9 +39,15 @@ typedef struct sparc_rl_run_config {
   int resume;           /* 1: continue the run in the folder, which must have one, with the same settings */
   int resume_or_create; /* 1: as resume, but begin the run if the folder has none */
   int force;            /* 1: replace the run in the folder */
+  uint64_t given[2];    /* bit set of marked members */
 } sparc_rl_run_config;
 
+/* A configuration in which nothing is given. */
 SPARC_API sparc_rl_run_config sparc_rl_run_defaults(void);
+
+/* As sparc_run_config_set() and sparc_run_config_mark(), with the options of `sparc rl`. */
+SPARC_API sparc_status sparc_rl_run_config_set(sparc_rl_run_config *config, const char *name, const char *value);
+SPARC_API sparc_status sparc_rl_run_config_mark(sparc_rl_run_config *config, const void *member);
 
 /* ---- what happens ------------------------------------------------------------------------------ */
 

@@ -166,7 +166,7 @@ class sparc_run_config(Structure):
                 ("train", sparc_train_config), ("variant", c_char_p), ("budget", c_int), ("recipe", c_int),
                 ("head", c_int), ("epochs", c_long), ("patience", c_int), ("from", c_char_p), ("folder", c_char_p),
                 ("validate_every", c_long), ("resume", c_int), ("resume_or_create", c_int), ("force", c_int),
-                ("time_budget", c_double)]
+                ("time_budget", c_double), ("given", c_uint64 * 4)]
 
 
 class sparc_run_score(Structure):
@@ -363,6 +363,7 @@ _CALLS = {
     "sparc_network_init": (None, [_P, c_uint64, _P]),
     "sparc_network_plan_create": (None, [_P, c_int, c_int, c_int, _P]),
     "sparc_run_defaults": (sparc_run_config, []),
+    "sparc_run_config_mark": (None, [POINTER(sparc_run_config), _P]),
     "sparc_run_create": (None, [POINTER(sparc_run_config), _P]),
     "sparc_run_open": (None, [c_char_p, c_int, _P]),
     "sparc_run_execute": (None, [_P, RUN_FN, _P]),

@@ -36,13 +36,23 @@ _CHOICES = {
 _RENAMED = {"modes": "H", "from_": "from"}
 _NETWORK = {"cell", "cell_options", "modes", "embedding", "width", "layers", "dropout"}
 _TRAIN = {name for name, _ in sparc_train_config._fields_} - {"network"}
-_RUN = {name for name, _ in sparc_run_config._fields_} - {"data", "read", "train", "from"} | {"from_"}
+_RUN = {name for name, _ in sparc_run_config._fields_} - {"data", "read", "train", "from", "given"} | {"from_"}
+_UNMARKED = {"unlabelled", "header", "limit", "texts"}  # not settings of a run
+
+
+def _mark(config, target, member):
+    """Marks a member of the configuration as given, which 0 needs."""
+    offset = getattr(type(target), member).offset
+    library.sparc_run_config_mark(ctypes.byref(config), ctypes.addressof(target) + offset)
 
 
 def _apply(config, settings):
     """Settings by their names into the structure that has them; texts are kept by the structure."""
     read = {name: settings.pop(name) for name in list(settings) if name in _READ}
     read_options(read, config.read)
+    for name, value in read.items():
+        if value is not None and name not in _UNMARKED:
+            _mark(config, config.read, name)
     for name, value in settings.items():
         target = (config.train.network if name in _NETWORK else config.train if name in _TRAIN else
                   config if name in _RUN else None)
@@ -56,6 +66,7 @@ def _apply(config, settings):
                 raise ValueError(f"{name} is {value!r}, expected one of {', '.join(_CHOICES[name])}")
             value = _CHOICES[name].index(value)
         assign(target, _RENAMED.get(name, name), value, name)
+        _mark(config, target, _RENAMED.get(name, name))
 
 
 def _written(folder, content, ending, force):

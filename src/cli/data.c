@@ -21,6 +21,8 @@ typedef struct data_settings {
   int official;
   sparc_read_options read;
   tool_settings tool;
+  uint64_t given, read_given;
+  bool split_given;
 } data_settings;
 
 /* ---- options ------------------------------------------------------------------------------------ */
@@ -375,7 +377,7 @@ static exit_code load_and_describe(const char *who, const data_settings *setting
   sparc_data_options options = {.root = settings->root,
                                 .protocol = settings->official ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
                                 .read = resolve_read_options(&settings->read)};
-  if ((int)settings->read.division < 0) options.read.division = SPARC_DIVISION_SOUND; /* as `sparc train` */
+  if (!settings->split_given) options.read.division = SPARC_DIVISION_SOUND; /* as `sparc train` */
   const char *name = strcmp(settings->name, "-") == 0 ? "/dev/stdin" : settings->name;
   sparc_data_split split;
   const sparc_status status = cli_hint_unlabelled(name, &options.read, sparc_data_load(name, &options, &split));
@@ -388,13 +390,15 @@ static exit_code load_and_describe(const char *who, const data_settings *setting
 
 static exit_code run_data(int argc, char **argv) {
   data_settings settings = {.name = NULL};
-  const settings_binding binding = {.part = {{&data_table, &settings},
-                                             {&read_settings, &settings.read},
-                                             {&tool_table, &settings.tool, .without = "config quiet progress"}}};
+  const settings_binding binding = {
+      .part = {{&data_table, &settings, &settings.given},
+               {&read_settings, &settings.read, &settings.read_given},
+               {&tool_table, &settings.tool, &settings.tool.given, .without = "config quiet progress"}}};
   cli_sources *sources;
   const cli_usage usage = {
       .options = {data_options, read_options, tool_options}, .doc = doc, .arguments = "[NAME|FILE|-]"};
   const sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
+  settings.split_given = settings_is_given(&binding, settings_find(&binding, "split"));
   const exit_code code = status != SPARC_OK ? refuse(argv[0], status)
                          : settings.name    ? load_and_describe(argv[0], &settings)
                                             : list_names(argv[0], &settings);

@@ -29,6 +29,7 @@ typedef struct demo_settings {
   int seeds, threads;
   long updates;
   const char *folder;
+  uint64_t given;
 } demo_settings;
 
 #define SETTING_STRUCT demo_settings
@@ -230,9 +231,10 @@ static exit_code demo(const char *who, const demo_settings *s, const tool_settin
 }
 
 static exit_code run_demo(int argc, char **argv) {
-  demo_settings s;
-  tool_settings tool;
-  const settings_binding binding = {.part = {{&demo_table, &s}, {&tool_table, &tool, .without = "config"}}};
+  demo_settings s = {.cells = NULL};
+  tool_settings tool = {.config = NULL};
+  const settings_binding binding = {
+      .part = {{&demo_table, &s, &s.given}, {&tool_table, &tool, &tool.given, .without = "config"}}};
   cli_sources *sources;
   const sparc_status status = cli_settings_read(
       argc, argv, &(cli_usage){.options = {demo_options, tool_options}, .doc = doc}, &binding, &sources);

@@ -30,13 +30,14 @@ typedef struct eval_settings {
   const char *who, *argument[2];
   char model[CLI_PATH]; /* the file that the first of two arguments stands for */
   const char *root;
-  int part;     /* -1: none was asked for */
+  int part;     /* -1: not given */
   int baseline; /* -1: a model */
   double window;
   int threads;
   int by_position;
   sparc_read_options read;
   tool_settings tool;
+  uint64_t given, read_given;
 } eval_settings;
 
 /* ---- options ------------------------------------------------------------------------------------- */
@@ -166,7 +167,8 @@ static sparc_status find_subject(const eval_settings *e, const sparc_model *mode
   const char *protocol = sparc_model_metadata(model, "run.protocol");
   sparc_read_options recalled = e->read;
   sparc_columns names;
-  const sparc_status status = read_options_inherit(model, &recalled);
+  uint64_t given = e->read_given;
+  const sparc_status status = read_options_inherit(model, &recalled, &given);
   if (status != SPARC_OK) return status;
   sparc_read_options read = resolve_read_options(&recalled);
   read.like = e->by_position ? NULL : channels_like(model, &e->read, &names);
@@ -386,17 +388,21 @@ static sparc_status evaluate_either(eval_settings *s) {
 
 static exit_code run_eval(int argc, char **argv) {
   eval_settings settings = {.who = argv[0]};
-  const settings_binding binding = {.part = {{&eval_table, &settings},
-                                             {&read_settings, &settings.read, .without = "unlabelled"},
-                                             {&tool_table, &settings.tool, .without = "config"}}};
+  const settings_binding binding = {
+      .part = {{&eval_table, &settings, &settings.given},
+               {&read_settings, &settings.read, &settings.read_given, .without = "unlabelled"},
+               {&tool_table, &settings.tool, &settings.tool.given, .without = "config"}}};
   const cli_usage usage = {.options = {eval_options, read_options, tool_options},
                            .doc = doc,
                            .arguments = "MODEL FILE|NAME\n--baseline=NAME FILE|NAME"};
   cli_sources *sources;
   sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   if (status == SPARC_OK) {
-    settings_fill_defaults(&(settings_binding){.part = {{&eval_table, &settings}, {&tool_table, &settings.tool}}},
-                           DEFAULT_DATA);
+    const settings_binding of_tool = {
+        .part = {{&eval_table, &settings, &settings.given}, {&tool_table, &settings.tool, &settings.tool.given}}};
+    settings_fill_defaults(&of_tool, DEFAULT_DATA);
+    if (!settings_is_given(&binding, settings_find(&binding, "part"))) settings.part = -1;
+    if (!settings_is_given(&binding, settings_find(&binding, "baseline"))) settings.baseline = -1;
     status = evaluate_either(&settings);
   }
   if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());

@@ -26,6 +26,7 @@ typedef struct learn_output {
   int style;
   int keep_going;
   int intervals, anomaly;
+  uint64_t given;
 } learn_output;
 
 typedef struct learn_command {
@@ -338,16 +339,17 @@ static exit_code work(learn_command *c) {
 static exit_code run_learn(int argc, char **argv) {
   learn_command c = {.who = argv[0], .input = {.descriptor = -1}};
   settings_binding binding = learn_binding(&c.config);
-  settings_bind(&binding, &learn_table, &c.options);
-  settings_bind(&binding, &tool_table, &c.tool);
+  settings_bind(&binding, &learn_table, &c.options, &c.options.given);
+  settings_bind(&binding, &tool_table, &c.tool, &c.tool.given);
   cli_sources *sources;
   sparc_status status = cli_settings_read(
       argc, argv, &(cli_usage){.options = {learn_options, tool_options}, .doc = doc}, &binding, &sources);
   if (status == SPARC_OK && !c.options.input) status = fail(SPARC_INVALID, "expected a FILE, or - for standard input");
   exit_code code;
   if (status == SPARC_OK) {
-    settings_fill_defaults(&(settings_binding){.part = {{&tool_table, &c.tool}, {&learn_table, &c.options}}},
-                           DEFAULT_DATA);
+    const settings_binding of_tool = {
+        .part = {{&tool_table, &c.tool, &c.tool.given}, {&learn_table, &c.options, &c.options.given}}};
+    settings_fill_defaults(&of_tool, DEFAULT_DATA);
     interrupt_catch();
     /* a file size limit must give an error like a full disk, not a signal */
     signal(SIGXFSZ, SIG_IGN);

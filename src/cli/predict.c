@@ -37,6 +37,7 @@ typedef struct predict_settings {
   int by_position;
   sparc_read_options read;
   sparc_columns like; /* names that columns are matched with */
+  uint64_t given, read_given;
 } predict_settings;
 
 /* ---- options ------------------------------------------------------------------------------------- */
@@ -444,7 +445,7 @@ static sparc_status predict(const char *who, predict_settings *s) {
   sparc_model *model;
   sparc_status status = cli_model_load(s->model, s->input, s->threads, &model);
   if (status == SPARC_OK && !s->by_position) s->read.like = channels_like(model, &s->read, &s->like);
-  if (status == SPARC_OK) status = read_options_inherit(model, &s->read);
+  if (status == SPARC_OK) status = read_options_inherit(model, &s->read, &s->read_given);
   if (status == SPARC_OK) {
     const sparc_network_config network = sparc_network_config_of(sparc_model_network(model));
     const sparc_preprocessing *known = sparc_model_preprocessing(model);
@@ -477,15 +478,15 @@ static sparc_status check_input(const predict_settings *s) {
 
 static exit_code run_predict(int argc, char **argv) {
   predict_settings settings = {.model = NULL};
-  const settings_binding binding = {
-      .part = {{&predict_table, &settings},
-               {&read_settings, &settings.read, .without = "context format validation split folds fold"}}};
+  const settings_binding binding = {.part = {{&predict_table, &settings, &settings.given},
+                                             {&read_settings, &settings.read, &settings.read_given,
+                                              .without = "context format validation split folds fold"}}};
   cli_sources *sources;
   const cli_usage usage = {.options = {predict_options, read_options}, .doc = doc, .arguments = "MODEL FILE|-"};
   sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   if (status == SPARC_OK) status = check_input(&settings);
   if (status == SPARC_OK) {
-    settings_fill_defaults(&(settings_binding){.part = {{&predict_table, &settings}}}, DEFAULT_DATA);
+    settings_fill_defaults(&(settings_binding){.part = {{&predict_table, &settings, &settings.given}}}, DEFAULT_DATA);
     status = predict(argv[0], &settings);
   }
   if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());

@@ -28,6 +28,7 @@ typedef struct rl_work {
   const char *plugin;
   const char *seeds;
   int jobs;
+  uint64_t given;
 } rl_work;
 
 #define SETTING_STRUCT rl_work
@@ -362,8 +363,8 @@ static sparc_status check_plugin(const rl_command *c) {
 static exit_code run_rl(int argc, char **argv) {
   rl_command c = {.who = argv[0], .out = -1};
   settings_binding binding = rl_binding(&c.config);
-  settings_bind(&binding, &tool_table, &c.tool);
-  settings_bind(&binding, &work_table, &c.work);
+  settings_bind(&binding, &tool_table, &c.tool, &c.tool.given);
+  settings_bind(&binding, &work_table, &c.work, &c.work.given);
   cli_sources *sources;
   const cli_usage usage = {
       .options = {rl_options, tool_options}, .doc = doc, .folder = find_folder, .config = &c.config};
@@ -372,7 +373,9 @@ static exit_code run_rl(int argc, char **argv) {
   if (status == SPARC_OK && !cli_typed(sources, &binding, "task")) status = check_plugin(&c);
   exit_code code;
   if (status == SPARC_OK) {
-    settings_fill_defaults(&(settings_binding){.part = {{&tool_table, &c.tool}, {&work_table, &c.work}}}, DEFAULT_DATA);
+    const settings_binding of_tool = {
+        .part = {{&tool_table, &c.tool, &c.tool.given}, {&work_table, &c.work, &c.work.given}}};
+    settings_fill_defaults(&of_tool, DEFAULT_DATA);
     interrupt_catch();
     /* a file size limit must give an error like a full disk, not a signal */
     signal(SIGXFSZ, SIG_IGN);

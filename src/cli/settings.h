@@ -15,6 +15,7 @@ typedef struct tool_settings {
   const char *config;
   int quiet, json;
   int progress; /* a progress_style */
+  uint64_t given;
 } tool_settings;
 
 extern const settings_table tool_table; /* over tool_settings */

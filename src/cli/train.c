@@ -20,6 +20,7 @@
 typedef struct train_work {
   const char *seeds;
   int jobs;
+  uint64_t given;
 } train_work;
 
 #define SETTING_STRUCT train_work
@@ -451,15 +452,17 @@ static const char doc[] =
 static exit_code run_train(int argc, char **argv) {
   train_command t = {.who = argv[0], .out = -1};
   settings_binding binding = run_binding(&t.config);
-  settings_bind(&binding, &tool_table, &t.tool);
-  settings_bind(&binding, &work_table, &t.work);
+  settings_bind(&binding, &tool_table, &t.tool, &t.tool.given);
+  settings_bind(&binding, &work_table, &t.work, &t.work.given);
   cli_sources *sources;
   const cli_usage usage = {
       .options = {train_options, read_options, tool_options}, .doc = doc, .folder = find_folder, .config = &t.config};
   const sparc_status status = cli_settings_read(argc, argv, &usage, &binding, &sources);
   exit_code code;
   if (status == SPARC_OK) {
-    settings_fill_defaults(&(settings_binding){.part = {{&tool_table, &t.tool}, {&work_table, &t.work}}}, DEFAULT_DATA);
+    const settings_binding of_tool = {
+        .part = {{&tool_table, &t.tool, &t.tool.given}, {&work_table, &t.work, &t.work.given}}};
+    settings_fill_defaults(&of_tool, DEFAULT_DATA);
     interrupt_catch();
     /* a file size limit must give an error like a full disk, not a signal */
     signal(SIGXFSZ, SIG_IGN);

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void settings_bind(settings_binding *binding, const settings_table *table, void *at) {
+void settings_bind(settings_binding *binding, const settings_table *table, void *at, uint64_t *given) {
   int p = 0;
   while (binding->part[p].table) p++;
-  binding->part[p] = (settings_part){.table = table, .at = at};
+  binding->part[p] = (settings_part){.table = table, .at = at, .given = given};
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
@@ -29,17 +29,27 @@ bool settings_list_contains(const char *names, const char *name) {
   return false;
 }
 
-const setting *settings_row(const settings_binding *binding, int i, void **at) {
+/* row i: its part and its number in the table of the part */
+typedef struct place {
+  const settings_part *part; /* NULL: there is no such row */
+  int row;
+} place;
+
+static place find_row(const settings_binding *binding, int i) {
   for (int p = 0; p < MAX_SETTINGS_PARTS && binding->part[p].table; p++) {
     const settings_part *part = &binding->part[p];
-    for (int r = 0; r < part->table->rows; r++) {
-      const setting *s = &part->table->row[r];
-      if ((part->without && settings_list_contains(part->without, s->name)) || i-- > 0) continue;
-      if (at) *at = (char *)part->at + s->offset;
-      return s;
-    }
+    for (int r = 0; r < part->table->rows; r++)
+      if (!settings_list_contains(part->without, part->table->row[r].name) && i-- == 0) return (place){part, r};
   }
-  return NULL;
+  return (place){NULL, 0};
+}
+
+static void *member_at(place p) { return (char *)p.part->at + p.part->table->row[p.row].offset; }
+
+const setting *settings_row(const settings_binding *binding, int i, void **at) {
+  const place p = find_row(binding, i);
+  if (p.part && at) *at = member_at(p);
+  return p.part ? &p.part->table->row[p.row] : NULL;
 }
 
 static bool has_option(const setting *s) { return s->role != STORED; }
@@ -73,9 +83,12 @@ static double number_at(const setting *s, const void *at) {
   }
 }
 
-bool setting_is_set(const setting *s, const void *at) {
-  if (s->type == SETTING_TEXT) return *(const char *const *)at != NULL;
-  return !has_range(s) || number_at(s, at) != s->low - 1;
+static size_t size_of(const setting *s) {
+  static const size_t sizes[] = {
+      [SETTING_TEXT] = sizeof(char *),   [SETTING_INT] = sizeof(int),     [SETTING_LONG] = sizeof(long),
+      [SETTING_SEED] = sizeof(uint64_t), [SETTING_REAL] = sizeof(double), [SETTING_FLAG] = sizeof(int),
+      [SETTING_CHOICE] = sizeof(int)};
+  return sizes[s->type];
 }
 
 bool setting_is_zero(const setting *s, const void *at) {
@@ -91,29 +104,53 @@ bool setting_is_zero(const setting *s, const void *at) {
   }
 }
 
-void setting_unset(const setting *s, void *at) {
-  switch (s->type) {
-    case SETTING_TEXT:
-      *(const char **)at = NULL;
-      break;
-    case SETTING_INT:
-    case SETTING_CHOICE:
-      *(int *)at = (int)s->low - 1;
-      break;
-    case SETTING_LONG:
-      *(long *)at = (long)s->low - 1;
-      break;
-    case SETTING_REAL:
-      *(double *)at = s->low - 1;
-      break;
-    case SETTING_SEED:
-      *(uint64_t *)at = 0;
-      break;
-    case SETTING_FLAG:
-      *(int *)at = 0;
-      break;
-  }
+static double highest(const setting *s) {
+  if (s->type != SETTING_CHOICE) return s->high;
+  int choices = 0;
+  while (s->choices[choices]) choices++;
+  return choices - 1;
 }
+
+static bool is_in_range(const setting *s, const void *at) {
+  const double number = number_at(s, at);
+  return !has_range(s) || (number >= s->low && number <= highest(s));
+}
+
+/* ---- given settings ------------------------------------------------------------------------------ */
+
+int settings_find_member(const settings_binding *binding, const void *member) {
+  void *at;
+  for (int i = 0; settings_row(binding, i, &at); i++)
+    if (at == member) return i;
+  return -1;
+}
+
+bool settings_is_given(const settings_binding *binding, int i) {
+  const place p = find_row(binding, i);
+  const setting *s = &p.part->table->row[p.row];
+  if (s->type == SETTING_TEXT) return *(const char *const *)member_at(p) != NULL;
+  return !has_range(s) || !p.part->given || (*p.part->given >> p.row & 1) || !setting_is_zero(s, member_at(p));
+}
+
+void settings_mark(const settings_binding *binding, int i) {
+  const place p = find_row(binding, i);
+  if (p.part->given) *p.part->given |= UINT64_C(1) << p.row;
+}
+
+sparc_status settings_mark_member(const settings_binding *binding, const void *member) {
+  const int i = settings_find_member(binding, member);
+  if (i < 0) return fail(SPARC_INVALID, "member is not the address of a setting in the configuration");
+  if (is_in_range(settings_row(binding, i, NULL), member)) settings_mark(binding, i);
+  return SPARC_OK;
+}
+
+void settings_unset(const settings_binding *binding, int i) {
+  const place p = find_row(binding, i);
+  memset(member_at(p), 0, size_of(&p.part->table->row[p.row]));
+  if (p.part->given) *p.part->given &= ~(UINT64_C(1) << p.row);
+}
+
+/* ---- texts --------------------------------------------------------------------------------------- */
 
 /* appends digits to a number; false: it leaves the range */
 static bool append_digits(const char **text, uint64_t *value, int *count) {
@@ -193,18 +230,6 @@ static bool parse_value(const setting *s, const char *text, void *at) {
   return false;
 }
 
-static double highest(const setting *s) {
-  if (s->type != SETTING_CHOICE) return s->high;
-  int choices = 0;
-  while (s->choices[choices]) choices++;
-  return choices - 1;
-}
-
-static bool is_in_range(const setting *s, const void *at) {
-  const double number = number_at(s, at);
-  return !has_range(s) || (number >= s->low && number <= highest(s));
-}
-
 bool setting_parse(const setting *s, const char *text, bool check_range, void *at) {
   return parse_value(s, text, at) && (!check_range || is_in_range(s, at));
 }
@@ -272,69 +297,64 @@ const char *setting_expected(const setting *s, bool check_range, char *buffer, s
 /* ---- whole bindings ------------------------------------------------------------------------------ */
 
 void settings_clear(const settings_binding *binding) {
-  const setting *s;
-  void *at;
-  for (int i = 0; (s = settings_row(binding, i, &at)); i++) setting_unset(s, at);
+  for (int i = 0; settings_row(binding, i, NULL); i++) settings_unset(binding, i);
 }
 
-static const char *member_name(const setting *s) {
+const char *settings_member(const settings_binding *binding, int i, char path[SETTING_MEMBER_SIZE]) {
+  const place p = find_row(binding, i);
+  const setting *s = &p.part->table->row[p.row];
   const char *dot = s->key ? strrchr(s->key, '.') : NULL;
-  return s->member ? s->member : dot ? dot + 1 : s->key ? s->key : s->name;
+  snprintf(path, SETTING_MEMBER_SIZE, "%s%s", p.part->prefix ? p.part->prefix : "",
+           s->member ? s->member
+           : dot     ? dot + 1
+           : s->key  ? s->key
+                     : s->name);
+  return path;
 }
 
-/* the part of row i */
-static const settings_part *part_of(const settings_binding *binding, int i) {
-  const settings_part *part = binding->part;
-  for (int rows = 0; part < binding->part + MAX_SETTINGS_PARTS && part->table; part++) {
-    const settings_binding alone = {.part = {*part}};
-    while (settings_row(&alone, rows, NULL)) rows++;
-    if (i < rows) break;
-    i -= rows;
-    rows = 0;
-  }
-  return part;
-}
-
-static bool may_be_unset(const setting *s) { return s->type == SETTING_TEXT || s->role == FREE; }
+static bool is_optional(const setting *s) { return s->type == SETTING_TEXT || s->role == FREE; }
 
 sparc_status settings_check(const settings_binding *binding, bool complete) {
   const setting *s;
   void *at;
   for (int i = 0; (s = settings_row(binding, i, &at)); i++) {
     if (s->role == STORED && !complete) continue;
-    if (!setting_is_set(s, at) ? !complete || may_be_unset(s) : is_in_range(s, at)) continue;
-    char expected[96];
-    const char *prefix = part_of(binding, i)->prefix;
-    return fail(SPARC_INVALID, "%s%s is %g, expected %s", prefix ? prefix : "", member_name(s), number_at(s, at),
+    if (!settings_is_given(binding, i) ? !complete || is_optional(s) : is_in_range(s, at)) continue;
+    char expected[96], path[SETTING_MEMBER_SIZE];
+    return fail(SPARC_INVALID, "%s is %g, expected %s", settings_member(binding, i, path), number_at(s, at),
                 setting_expected(s, true, expected, sizeof expected));
   }
   return SPARC_OK;
 }
 
-void settings_fill_defaults(const settings_binding *binding, int kind) {
+static void set_defaults(const settings_binding *binding, int kind, bool all) {
   const setting *s;
   void *at;
   const locale_guard guard = enter_c_locale();
   for (int i = 0; (s = settings_row(binding, i, &at)); i++) {
     const char *text = s->defaults[kind] ? s->defaults[kind] : s->defaults[DEFAULT_DATA];
-    if (text && strcmp(text, TASK_SPECIFIC) != 0 && !setting_is_set(s, at)) (void)setting_parse(s, text, false, at);
+    if (!text || strcmp(text, TASK_SPECIFIC) == 0 || (!all && settings_is_given(binding, i))) continue;
+    (void)setting_parse(s, text, false, at);
+    settings_mark(binding, i);
   }
   leave_c_locale(guard);
 }
 
-static size_t size_of(const setting *s) {
-  static const size_t sizes[] = {
-      [SETTING_TEXT] = sizeof(char *),   [SETTING_INT] = sizeof(int),     [SETTING_LONG] = sizeof(long),
-      [SETTING_SEED] = sizeof(uint64_t), [SETTING_REAL] = sizeof(double), [SETTING_FLAG] = sizeof(int),
-      [SETTING_CHOICE] = sizeof(int)};
-  return sizes[s->type];
+void settings_fill_defaults(const settings_binding *binding, int kind) { set_defaults(binding, kind, false); }
+
+void settings_reset(const settings_binding *binding, int kind) {
+  settings_clear(binding);
+  set_defaults(binding, kind, true);
 }
 
 void settings_inherit(const settings_binding *to, const settings_binding *from) {
   const setting *s;
   void *at, *source;
-  for (int i = 0; (s = settings_row(to, i, &at)) && settings_row(from, i, &source); i++)
-    if (!setting_is_set(s, at)) memcpy(at, source, size_of(s));
+  for (int i = 0; (s = settings_row(to, i, &at)) && settings_row(from, i, &source); i++) {
+    const bool given = settings_is_given(to, i);
+    if (!given) memcpy(at, source, size_of(s));
+    if (given || settings_is_given(from, i)) settings_mark(to, i);
+  }
 }
 
 sparc_status settings_copy_texts(const settings_binding *binding, settings_texts *texts) {

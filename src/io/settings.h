@@ -5,8 +5,8 @@
  * Options of the command line, keys of configuration files, config.json and the metadata of checkpoints are derived
  * from the same rows. io/settings_rows.h has macros to write them.
  *
- * A binding connects tables to the structures that they describe. A setting that is not given is "unset": a text is
- * NULL, a number is one below its minimum. Seeds and flags are always set.
+ * A binding connects tables to the structures that they describe and to bit sets of given settings. A number is given
+ * if its bit is set or if it is not 0, a text if it is not NULL; seeds and flags are always given.
  */
 #ifndef SPARC_IO_SETTINGS_H
 #define SPARC_IO_SETTINGS_H
@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct json_t json_t; /* of jansson, which the reader of checkpoints does not need */
 
@@ -65,11 +66,12 @@ typedef struct settings_table {
   int rows;
 } settings_table;
 
-enum { MAX_SETTINGS_PARTS = 6, MAX_SETTINGS = 96, SETTING_TEXT_SIZE = 32 };
+enum { MAX_SETTINGS_PARTS = 6, MAX_SETTINGS = 96, SETTING_TEXT_SIZE = 32, SETTING_MEMBER_SIZE = 96 };
 
 typedef struct settings_part {
   const settings_table *table;
   void *at;            /* the structure; NULL where only the table is needed */
+  uint64_t *given;     /* bit r: row r of the table is given; NULL: everything is */
   const char *prefix;  /* of the members in messages, as in "train."; NULL: none */
   const char *without; /* names, separated by blanks: rows that this binding does not have; NULL: none */
 } settings_part;
@@ -78,8 +80,8 @@ typedef struct settings_binding {
   settings_part part[MAX_SETTINGS_PARTS];
 } settings_binding;
 
-/* Append a table and its structure to a binding, which must have a free part. */
-void settings_bind(settings_binding *binding, const settings_table *table, void *at);
+/* Append a table, its structure and its bit set (may be NULL) to a binding, which must have a free part. */
+void settings_bind(settings_binding *binding, const settings_table *table, void *at, uint64_t *given);
 
 /* ---- rows, numbered through all parts ---- */
 
@@ -93,10 +95,20 @@ bool settings_list_contains(const char *names, const char *name);
 /* The name in config.json and in digests of runs. */
 const char *setting_canonical_name(const setting *s);
 
+/* Print the path of the member, as in "train.batch". */
+const char *settings_member(const settings_binding *binding, int i, char path[SETTING_MEMBER_SIZE]);
+
+int settings_find_member(const settings_binding *binding, const void *member); /* by address; -1: none */
+
+bool settings_is_given(const settings_binding *binding, int i);
+void settings_mark(const settings_binding *binding, int i); /* as given */
+
+/* Mark by address; 0 below the minimum remains not given. SPARC_INVALID: the address is not that of a setting. */
+sparc_status settings_mark_member(const settings_binding *binding, const void *member);
+void settings_unset(const settings_binding *binding, int i); /* to 0 or NULL, not given */
+
 /* ---- one value ---- */
 
-bool setting_is_set(const setting *s, const void *at);
-void setting_unset(const setting *s, void *at);
 bool setting_is_zero(const setting *s, const void *at); /* 0, the first choice, false; NULL for a text */
 
 /* Parse a text; false: it is not a value of this type or, with check_range, outside the range. */
@@ -113,16 +125,19 @@ const char *setting_expected(const setting *s, bool check_range, char *buffer, s
 
 /* ---- whole bindings ---- */
 
-void settings_clear(const settings_binding *binding); /* unset everything; seeds and flags become 0 */
+void settings_clear(const settings_binding *binding); /* unset everything */
 
-/* Check that set values lie in their range and, with complete, that everything is set except texts and FREE settings.
- * STORED rows are checked only with complete. */
+/* Check that given values lie in their range and, with complete, that everything is given except texts and FREE
+ * settings. STORED rows are checked only with complete. */
 sparc_status settings_check(const settings_binding *binding, bool complete);
 
-/* Set unset rows to their default of this kind (DEFAULT_DATA or DEFAULT_TASK) where they have one. */
+/* Set rows that are not given to their default of this kind (DEFAULT_DATA or DEFAULT_TASK) where they have one. */
 void settings_fill_defaults(const settings_binding *binding, int kind);
 
-/* Copy what is unset in `to` from `from`, a binding of the same tables. */
+/* Set all rows to their default, or to 0 or NULL. */
+void settings_reset(const settings_binding *binding, int kind);
+
+/* Copy what is not given in `to` from `from`, a binding of the same tables. */
 void settings_inherit(const settings_binding *to, const settings_binding *from);
 
 /* Replace all texts by copies that settings_texts_free() releases, also after a failure. texts must be zero. */
@@ -158,6 +173,10 @@ json_t *settings_canonical_json(const settings_binding *binding, const json_t *o
 /* Apply a source on top of the present values; texts remain owned by the source. */
 sparc_status settings_apply(const settings_binding *binding, const settings_source *source);
 
+/* Set one setting by name: parse the text, check its range and mark the setting as given. A text must outlive the
+ * structure. */
+sparc_status settings_set(const settings_binding *binding, const char *name, const char *text);
+
 /* ---- metadata of files: rows with a key; callers are in the C locale ---- */
 
 /* List the present values in `entry` and return their number; numbers are printed to `buffer`. Zero values of
@@ -171,7 +190,7 @@ sparc_status setting_read_metadata(const sparc_tensors *file, const char *path, 
 
 /* ---- the configuration of a run ---- */
 
-/* Return an object with SUBJECT, DEFINES and FREE rows that are set; a new reference, NULL without memory. */
+/* Return an object with SUBJECT, DEFINES and FREE rows that are given; a new reference, NULL without memory. */
 json_t *settings_json(const settings_binding *binding);
 
 /* Check that two such objects define the same run; then_name is the origin of the second. */

@@ -123,9 +123,8 @@ static sparc_status check_exclusions(const settings_binding *binding, const sett
 
 static void clear_named(const settings_binding *binding, const char *names) {
   const setting *s;
-  void *at;
-  for (int i = 0; (s = settings_row(binding, i, &at)); i++)
-    if (settings_list_contains(names, s->name)) setting_unset(s, at);
+  for (int i = 0; (s = settings_row(binding, i, NULL)); i++)
+    if (settings_list_contains(names, s->name)) settings_unset(binding, i);
 }
 
 /* A later source overrides an earlier one for the same setting, unless the value is the same. */
@@ -139,13 +138,15 @@ static void clear_overridden(const settings_binding *binding, const settings_sou
   }
 }
 
-static sparc_status refuse_value(const settings_source *source, const setting *s, const char *text) {
-  char expected[96];
+static sparc_status refuse_value(const settings_binding *binding, int i, const settings_source *source) {
+  const setting *s = settings_row(binding, i, NULL);
+  const char *text = source->text[i];
+  char expected[96], path[SETTING_MEMBER_SIZE];
   const char *valid = setting_expected(s, true, expected, sizeof expected);
   if (source->where)
     return fail(SPARC_INVALID, "%.200s: %s is '%.100s', expected %s", source->where, s->name, text, valid);
-  return fail(SPARC_INVALID, "%s%s is '%.100s', expected %s", source->prefix ? source->prefix : "", s->name, text,
-              valid);
+  if (source->prefix) return fail(SPARC_INVALID, "%s%s is '%.100s', expected %s", source->prefix, s->name, text, valid);
+  return fail(SPARC_INVALID, "%s is '%.100s', expected %s", settings_member(binding, i, path), text, valid);
 }
 
 sparc_status settings_apply(const settings_binding *binding, const settings_source *source) {
@@ -154,11 +155,24 @@ sparc_status settings_apply(const settings_binding *binding, const settings_sour
   clear_overridden(binding, source);
   const locale_guard guard = enter_c_locale();
   sparc_status status = SPARC_OK;
-  for (int i = 0; status == SPARC_OK && (s = settings_row(binding, i, &at)); i++)
-    if (source->text[i] && !setting_parse(s, source->text[i], true, at))
-      status = refuse_value(source, s, source->text[i]);
+  for (int i = 0; status == SPARC_OK && (s = settings_row(binding, i, &at)); i++) {
+    if (!source->text[i]) continue;
+    if (setting_parse(s, source->text[i], true, at))
+      settings_mark(binding, i);
+    else
+      status = refuse_value(binding, i, source);
+  }
   leave_c_locale(guard);
   return status == SPARC_OK ? check_exclusions(binding, source) : status;
+}
+
+sparc_status settings_set(const settings_binding *binding, const char *name, const char *text) {
+  settings_source source = {.where = NULL};
+  if (!name || !text) return fail(SPARC_INVALID, "%s is NULL", name ? "value" : "name");
+  const int i = settings_find(binding, name);
+  if (i < 0) return refuse_key(binding, "settings", name);
+  source.text[i] = text;
+  return settings_apply(binding, &source);
 }
 
 /* ---- the configuration of a run ------------------------------------------------------------------ */
@@ -185,8 +199,9 @@ static json_t *json_value(const setting *s, const void *at) {
   return NULL;
 }
 
-static bool is_written(const setting *s, const void *at) {
-  return (s->role == SUBJECT || s->role == DEFINES || s->role == FREE) && setting_is_set(s, at);
+static bool is_written(const settings_binding *binding, int i) {
+  const setting_role role = settings_row(binding, i, NULL)->role;
+  return (role == SUBJECT || role == DEFINES || role == FREE) && settings_is_given(binding, i);
 }
 
 json_t *settings_json(const settings_binding *binding) {
@@ -195,7 +210,7 @@ json_t *settings_json(const settings_binding *binding) {
     const setting *s;
     void *at;
     for (int i = 0; object && (s = settings_row(binding, i, &at)); i++) {
-      if ((s->role == SUBJECT) != subject || !is_written(s, at)) continue;
+      if ((s->role == SUBJECT) != subject || !is_written(binding, i)) continue;
       if (json_object_set_new(object, setting_canonical_name(s), json_value(s, at)) == 0) continue;
       json_decref(object);
       object = NULL;

@@ -21,8 +21,7 @@ static const double INPUT_LIMIT = 10; /* deviations */
 sparc_learner_config sparc_learner_defaults(void) {
   sparc_learner_config c = {.goal = SPARC_LEARN_NUMBERS};
   const settings_binding binding = {.part = {{&learner_settings, &c}}};
-  settings_clear(&binding);
-  settings_fill_defaults(&binding, DEFAULT_DATA);
+  settings_reset(&binding, DEFAULT_DATA);
   c.goal = SPARC_LEARN_NUMBERS;
   c.horizon = 0;
   c.network = (sparc_network_config){.cell = "sparc", .H = 64, .init = SPARC_INIT_CLASSIFICATION};

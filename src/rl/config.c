@@ -46,8 +46,7 @@ sparc_status sparc_ppo_defaults(const char *task, sparc_ppo_config *config) {
   const column *c = column_of(task);
   *config = (sparc_ppo_config){.kind = NULL};
   const settings_binding binding = {.part = {{&ppo_settings, config}}};
-  settings_clear(&binding);
-  settings_fill_defaults(&binding, DEFAULT_DATA);
+  settings_reset(&binding, DEFAULT_DATA);
   config->task = task;
   config->budget = c->budget;
   config->rollouts = c->rollouts;

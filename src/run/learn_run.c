@@ -48,9 +48,11 @@ static const settings_table learn_settings = SETTINGS_TABLE(learn_rows);
 static const char not_learned[] = "layers dropout"; /* a learner has one layer */
 
 settings_binding learn_binding(sparc_learn_run_config *c) {
-  return (settings_binding){.part = {{&network_settings, &c->learner.network, "learner.network.", not_learned},
-                                     {&learner_settings, &c->learner, .prefix = "learner."},
-                                     {&learn_settings, c}}};
+  uint64_t *given = c->given;
+  return (settings_binding){
+      .part = {{&network_settings, &c->learner.network, &given[0], "learner.network.", not_learned},
+               {&learner_settings, &c->learner, &given[1], "learner."},
+               {&learn_settings, c, &given[2]}}};
 }
 
 sparc_learn_run_config sparc_learn_run_defaults(void) {
@@ -58,6 +60,18 @@ sparc_learn_run_config sparc_learn_run_defaults(void) {
   const settings_binding binding = learn_binding(&config);
   settings_clear(&binding);
   return config;
+}
+
+sparc_status sparc_learn_run_config_set(sparc_learn_run_config *config, const char *name, const char *value) {
+  if (!config) return fail(SPARC_INVALID, "config is NULL");
+  const settings_binding binding = learn_binding(config);
+  return settings_set(&binding, name, value);
+}
+
+sparc_status sparc_learn_run_config_mark(sparc_learn_run_config *config, const void *member) {
+  if (!config) return fail(SPARC_INVALID, "config is NULL");
+  const settings_binding binding = learn_binding(config);
+  return settings_mark_member(&binding, member);
 }
 
 /* ---- what it is ----------------------------------------------------------------------------------- */
@@ -207,7 +221,7 @@ static sparc_status settle(sparc_learn_run_config *c, const stream_columns *colu
   const settings_binding binding = learn_binding(c);
   sparc_status status = settings_check(&binding, false);
   if (status != SPARC_OK) return status;
-  const bool embeds = (int)l->network.embedding > SPARC_EMBED_NONE;
+  const bool embeds = l->network.embedding != SPARC_EMBED_NONE;
   if (!embeds && l->network.width > 0)
     return fail(SPARC_INVALID, "width is %d, but there is no embedding that could have it", l->network.width);
   const bool sized = l->network.H > 0 || c->budget > 0;
@@ -218,7 +232,8 @@ static sparc_status settle(sparc_learn_run_config *c, const stream_columns *colu
   if (c->horizons) status = read_horizons(c->horizons, l);
   if (status != SPARC_OK) return status;
   const bool mixture = l->goal == SPARC_LEARN_FORECAST && l->forecaster == SPARC_FORECAST_MIXTURE;
-  if (l->horizon < 0) l->horizon = l->goal == SPARC_LEARN_FORECAST;
+  if (!c->horizons && !settings_is_given(&binding, settings_find_member(&binding, &l->horizon)))
+    l->horizon = l->goal == SPARC_LEARN_FORECAST;
   l->outputs = (int)(c->label ? columns->classes : c->target ? columns->targets : 0);
   sparc_network_config *n = &l->network;
   n->inputs = (int)columns->inputs;
@@ -393,15 +408,16 @@ static const char *print_value(const setting *s, const void *at, char room[SETTI
 /* rows of the network and the learner; what stands for a cell is looked at as a whole, and a seed of 0 as not given */
 static sparc_status compare_rows(sparc_learn_run *run, sparc_learner_config *then) {
   sparc_learner_config *now = &run->config.learner;
-  const settings_binding here = {
-      .part = {{&network_settings, &now->network, .without = not_learned}, {&learner_settings, now}}};
+  uint64_t *given = run->config.given;
+  const settings_binding here = {.part = {{&network_settings, &now->network, &given[0], .without = not_learned},
+                                          {&learner_settings, now, &given[1]}}};
   const settings_binding there = {
       .part = {{&network_settings, &then->network, .without = not_learned}, {&learner_settings, then}}};
   const setting *s;
   void *at, *other;
   for (int i = 0; (s = settings_row(&here, i, &at)) && settings_row(&there, i, &other); i++) {
     char room[2][SETTING_TEXT_SIZE];
-    if (s->role == STORED || !setting_is_set(s, at) || strcmp(s->name, "cell-options") == 0) continue;
+    if (s->role == STORED || !settings_is_given(&here, i) || strcmp(s->name, "cell-options") == 0) continue;
     if (s->type == SETTING_SEED && setting_is_zero(s, at)) continue;
     const char *mine = print_value(s, at, room[0]), *theirs = print_value(s, other, room[1]);
     if (strcmp(mine, theirs ? theirs : "") != 0) return differs(run, s->name, mine, theirs ? theirs : "");

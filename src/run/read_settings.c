@@ -45,10 +45,6 @@ _Static_assert(sizeof read_rows / sizeof *read_rows <= MAX_READ_SETTINGS, "MAX_R
 
 sparc_read_options resolve_read_options(const sparc_read_options *given) {
   sparc_read_options read = *given;
-  if ((int)read.format < 0) read.format = SPARC_DATA_AUTO;
-  if ((int)read.goal < 0) read.goal = SPARC_GOAL_CLASSIFY;
-  if (read.validation < 0) read.validation = 0;
-  if ((int)read.division < 0) read.division = SPARC_DIVISION_PAPER;
   if (read.label_column && strcmp(read.label_column, "none") == 0) read.unlabelled = 1;
   if (read.unlabelled) read.label_column = NULL;
   return read;
@@ -56,27 +52,27 @@ sparc_read_options resolve_read_options(const sparc_read_options *given) {
 
 /* ---- with a model -------------------------------------------------------------------------------- */
 
-size_t read_options_metadata(const sparc_read_options *read, sparc_metadata entries[MAX_READ_SETTINGS],
+size_t read_options_metadata(const sparc_read_options *read, uint64_t given, sparc_metadata entries[MAX_READ_SETTINGS],
                              char buffer[MAX_READ_SETTINGS][SETTING_TEXT_SIZE]) {
   sparc_read_options copy = *read;
-  const settings_binding binding = {.part = {{&read_settings, &copy}}};
+  const settings_binding binding = {.part = {{&read_settings, &copy, &given}}};
   const setting *s;
   void *at;
   size_t count = 0;
   for (int i = 0; (s = settings_row(&binding, i, &at)); i++) {
-    if (!s->key || !setting_is_set(s, at) || (s->zero_if_absent && setting_is_zero(s, at))) continue;
+    if (!s->key || !settings_is_given(&binding, i) || (s->zero_if_absent && setting_is_zero(s, at))) continue;
     entries[count] = (sparc_metadata){.key = s->key, .value = setting_print(s, at, buffer[count])};
     count++;
   }
   return count;
 }
 
-sparc_status read_options_inherit(const sparc_model *model, sparc_read_options *read) {
-  const settings_binding binding = {.part = {{&read_settings, read}}};
+sparc_status read_options_inherit(const sparc_model *model, sparc_read_options *read, uint64_t *given) {
+  const settings_binding binding = {.part = {{&read_settings, read, given}}};
   const setting *s;
   void *at;
   for (int i = 0; (s = settings_row(&binding, i, &at)); i++) {
-    const char *text = s->key && !setting_is_set(s, at) ? sparc_model_metadata(model, s->key) : NULL;
+    const char *text = s->key && !settings_is_given(&binding, i) ? sparc_model_metadata(model, s->key) : NULL;
     char expected[96];
     if (text && !setting_parse(s, text, true, at))
       return fail(SPARC_FORMAT, "the model's metadata '%s' is '%.60s', expected %s", s->key, text,

@@ -12,15 +12,16 @@ extern const settings_table read_settings; /* over sparc_read_options */
 #define ROOT_SETTING \
   { "root", NULL, TEXT(root), ROLE(FREE) }
 
-/* Return the options with defaults where nothing is given; label "none" means rows without labels. */
+/* Return the options as the library expects them: label "none" means rows without labels. */
 sparc_read_options resolve_read_options(const sparc_read_options *given);
 
 enum { MAX_READ_SETTINGS = 24 };
 
 /* read_options_metadata() lists the options that a model stores to read other files like its training data, and returns
- * their number; numbers are printed to buffer. read_options_inherit() takes options that are not given from a model. */
-size_t read_options_metadata(const sparc_read_options *read, sparc_metadata entries[MAX_READ_SETTINGS],
+ * their number; numbers are printed to buffer. read_options_inherit() takes options that are not given from a model.
+ * given is the bit set of given options. */
+size_t read_options_metadata(const sparc_read_options *read, uint64_t given, sparc_metadata entries[MAX_READ_SETTINGS],
                              char buffer[MAX_READ_SETTINGS][SETTING_TEXT_SIZE]);
-sparc_status read_options_inherit(const sparc_model *model, sparc_read_options *read);
+sparc_status read_options_inherit(const sparc_model *model, sparc_read_options *read, uint64_t *given);
 
 #endif

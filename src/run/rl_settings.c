@@ -25,7 +25,8 @@ static const setting rl_rows[] = {
 static const settings_table rl_settings = SETTINGS_TABLE(rl_rows);
 
 settings_binding rl_binding(sparc_rl_run_config *config) {
-  return (settings_binding){.part = {{&ppo_settings, &config->ppo, .prefix = "ppo."}, {&rl_settings, config}}};
+  return (settings_binding){
+      .part = {{&ppo_settings, &config->ppo, &config->given[0], "ppo."}, {&rl_settings, config, &config->given[1]}}};
 }
 
 sparc_rl_run_config sparc_rl_run_defaults(void) {
@@ -35,13 +36,25 @@ sparc_rl_run_config sparc_rl_run_defaults(void) {
   return config;
 }
 
+sparc_status sparc_rl_run_config_set(sparc_rl_run_config *config, const char *name, const char *value) {
+  if (!config) return fail(SPARC_INVALID, "config is NULL");
+  const settings_binding binding = rl_binding(config);
+  return settings_set(&binding, name, value);
+}
+
+sparc_status sparc_rl_run_config_mark(sparc_rl_run_config *config, const void *member) {
+  if (!config) return fail(SPARC_INVALID, "config is NULL");
+  const settings_binding binding = rl_binding(config);
+  return settings_mark_member(&binding, member);
+}
+
 /* ---- settings that are not given ----------------------------------------------------------------- */
 
 static sparc_status default_config(const char *name, sparc_rl_run_config *defaults) {
-  const settings_binding binding = rl_binding(defaults);
-  settings_clear(&binding);
+  *defaults = sparc_rl_run_defaults();
   const sparc_status status = sparc_ppo_defaults(name, &defaults->ppo);
   if (status != SPARC_OK) return status;
+  defaults->given[0] = UINT64_MAX; /* sparc_ppo_defaults() sets all of them */
   defaults->ppo.task_options = "";
   defaults->ppo.threads = 1; /* a minibatch is too short to be shared well, and seeds can run side by side */
   defaults->budget = defaults->ppo.budget;

@@ -81,17 +81,17 @@ static sparc_status open_engine(sparc_run *run) {
 
 /* the paper's recipe divides as the paper does; a generated task has its parts */
 static sparc_data_division usual_division(const sparc_run_config *c) {
-  return c->recipe == SPARC_RECIPE_PAPER ? SPARC_DIVISION_PAPER : SPARC_DIVISION_SOUND;
+  return run_is_given(c, &c->recipe) && c->recipe == SPARC_RECIPE_PAPER ? SPARC_DIVISION_PAPER : SPARC_DIVISION_SOUND;
 }
 
 /* what a run that continues was begun with, where nothing is said: recipe and division depend on the version that began
  * it. One whose configuration does not name them had the paper's. */
 static sparc_status recall_defaults(sparc_run *run) {
   sparc_run_config *c = &run->config;
-  const bool divides = (int)c->read.division < 0 && !is_task(c->data);
+  const bool divides = !run_is_given(c, &c->read.division) && !is_task(c->data);
   if (!run->engine.continues) {
     if (divides) c->read.division = usual_division(c);
-    return SPARC_OK;
+    return divides ? sparc_run_config_mark(c, &c->read.division) : SPARC_OK;
   }
   json_t *then = NULL;
   const sparc_status status = run_folder_read_config(&run->engine.folder, &then);
@@ -99,11 +99,14 @@ static sparc_status recall_defaults(sparc_run *run) {
   const char *recipe = json_string_value(json_object_get(then, "recipe"));
   const char *readout = json_string_value(json_object_get(then, "readout"));
   const char *division = json_string_value(json_object_get(then, "division"));
-  if (c->recipe < 0 || c->recipe == SPARC_RECIPE_AUTO) c->recipe = recipe_named(recipe);
-  if (c->train.readout < 0)
+  if (!run_is_given(c, &c->recipe) || c->recipe == SPARC_RECIPE_AUTO) c->recipe = recipe_named(recipe);
+  if (!run_is_given(c, &c->train.readout))
     c->train.readout = readout && strcmp(readout, "ridge") == 0 ? SPARC_READOUT_RIDGE : SPARC_READOUT_GRADIENT;
   if (divides)
     c->read.division = division && strcmp(division, "sound") == 0 ? SPARC_DIVISION_SOUND : SPARC_DIVISION_PAPER;
+  (void)sparc_run_config_mark(c, &c->recipe);
+  (void)sparc_run_config_mark(c, &c->train.readout);
+  if (divides) (void)sparc_run_config_mark(c, &c->read.division);
   /* a length that was chosen by size, or cut to fit a time */
   if (c->train.updates < 1 && c->epochs < 1)
     c->train.updates = (long)json_integer_value(json_object_get(then, "updates"));
@@ -235,7 +238,7 @@ static sparc_status save(void *kind, const char *path) {
   size_t count = EXTRAS;
   snprintf(best_mse, sizeof best_mse, "%.17g", run->result.best.mse);
   if (has_targets(run)) extra[count++] = (sparc_metadata){.key = best_mse_key, .value = best_mse};
-  if (!run->data.task) count += read_options_metadata(&run->config.read, extra + count, numbers);
+  if (!run->data.task) count += read_options_metadata(&run->config.read, run->config.given[3], extra + count, numbers);
   return sparc_trainer_save(run->trainer, &run->data.preprocessing, extra, count, path);
 }
 

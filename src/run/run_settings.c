@@ -42,10 +42,11 @@ static const setting run_rows[] = {
 const settings_table run_settings = SETTINGS_TABLE(run_rows);
 
 settings_binding run_binding(sparc_run_config *config) {
-  return (settings_binding){.part = {{&network_settings, &config->train.network, .prefix = "train.network."},
-                                     {&training_settings, &config->train, .prefix = "train."},
-                                     {&run_settings, config},
-                                     {&read_settings, &config->read, .prefix = "read.", .without = "unlabelled"}}};
+  uint64_t *given = config->given;
+  return (settings_binding){.part = {{&network_settings, &config->train.network, &given[0], "train.network."},
+                                     {&training_settings, &config->train, &given[1], "train."},
+                                     {&run_settings, config, &given[2]},
+                                     {&read_settings, &config->read, &given[3], "read.", "unlabelled"}}};
 }
 
 sparc_run_config sparc_run_defaults(void) {
@@ -53,6 +54,23 @@ sparc_run_config sparc_run_defaults(void) {
   const settings_binding binding = run_binding(&config);
   settings_clear(&binding);
   return config;
+}
+
+sparc_status sparc_run_config_set(sparc_run_config *config, const char *name, const char *value) {
+  if (!config) return fail(SPARC_INVALID, "config is NULL");
+  const settings_binding binding = run_binding(config);
+  return settings_set(&binding, name, value);
+}
+
+sparc_status sparc_run_config_mark(sparc_run_config *config, const void *member) {
+  if (!config) return fail(SPARC_INVALID, "config is NULL");
+  const settings_binding binding = run_binding(config);
+  return settings_mark_member(&binding, member);
+}
+
+bool run_is_given(const sparc_run_config *config, const void *member) {
+  const settings_binding binding = run_binding((sparc_run_config *)config);
+  return settings_is_given(&binding, settings_find_member(&binding, member));
 }
 
 const char *recipe_name(int recipe) { return recipes[recipe]; }
@@ -64,8 +82,6 @@ int recipe_named(const char *name) {
 }
 
 /* ---- settings that are not given ----------------------------------------------------------------- */
-
-static bool is_given(double value) { return value >= 0; }
 
 static bool is_listed(const char *const *names, const char *name) {
   while (*names && strcmp(*names, name) != 0) names++;
@@ -79,14 +95,14 @@ static bool requests_gradients(const sparc_run_config *config) {
                                        "validate-every", "patience",   "time-budget", NULL};
   sparc_run_config c = *config;
   const settings_binding tables[] = {
-      {.part = {{&network_settings, &c.train.network}, {&training_settings, &c.train}}},
-      {.part = {{&run_settings, &c}}},
+      {.part = {{&network_settings, &c.train.network, &c.given[0]}, {&training_settings, &c.train, &c.given[1]}}},
+      {.part = {{&run_settings, &c, &c.given[2]}}},
   };
-  void *at;
   const setting *s;
   for (int k = 0; k < 2; k++)
-    for (int i = 0; (s = settings_row(&tables[k], i, &at)) != NULL; i++)
-      if (s->role != STORED && (k ? is_listed(of_run, s->name) : !is_listed(neutral, s->name)) && setting_is_set(s, at))
+    for (int i = 0; (s = settings_row(&tables[k], i, NULL)) != NULL; i++)
+      if (s->role != STORED && (k ? is_listed(of_run, s->name) : !is_listed(neutral, s->name)) &&
+          settings_is_given(&tables[k], i))
         return true;
   return false;
 }
@@ -97,17 +113,17 @@ static const double small_jitter = 0.1;
 static bool has_classes(const run_data *d) { return !d->task && d->preprocessing.classes > 0; }
 
 static sparc_status resolve_recipe(sparc_run_config *c, const run_data *d) {
-  if (c->recipe < 0) c->recipe = SPARC_RECIPE_AUTO;
-  if (c->recipe == SPARC_RECIPE_AUTO)
+  if (!run_is_given(c, &c->recipe) || c->recipe == SPARC_RECIPE_AUTO)
     c->recipe = d->task                                              ? SPARC_RECIPE_PAPER
                 : has_classes(d) && d->fit.count <= SPARC_SMALL_ROWS ? SPARC_RECIPE_SMALL
                                                                      : SPARC_RECIPE_SIZED;
+  (void)sparc_run_config_mark(c, &c->recipe);
   if (c->recipe == SPARC_RECIPE_SIZED && d->task) return fail(SPARC_INVALID, "recipe is sized, which is for data sets");
   if (c->recipe != SPARC_RECIPE_SMALL) return SPARC_OK;
   if (!has_classes(d)) return fail(SPARC_INVALID, "recipe is small, which is for classes of a data set");
-  if (c->train.readout < 0 && d->fit.count <= SPARC_SMALL_ROWS && !requests_gradients(c))
+  if (!run_is_given(c, &c->train.readout) && d->fit.count <= SPARC_SMALL_ROWS && !requests_gradients(c))
     c->train.readout = SPARC_READOUT_RIDGE;
-  if (!is_given(c->train.jitter) && c->train.readout != SPARC_READOUT_RIDGE) c->train.jitter = small_jitter;
+  if (!run_is_given(c, &c->train.jitter) && c->train.readout != SPARC_READOUT_RIDGE) c->train.jitter = small_jitter;
   return SPARC_OK;
 }
 
@@ -123,11 +139,11 @@ static sparc_status resolve_readout(sparc_run_config *c, const run_data *d) {
   if (c->train.readout != SPARC_READOUT_RIDGE) return SPARC_OK;
   if (!has_classes(d)) return fail(SPARC_INVALID, "readout is ridge, which is for classes of a data set");
   if (c->from) return fail(SPARC_INVALID, "readout is ridge, which draws its filters and takes no initial weights");
-  if (c->train.updates > 1 || c->epochs > 0 || n->layers > 1 || (int)n->embedding > SPARC_EMBED_NONE)
+  if (c->train.updates > 1 || c->epochs > 0 || n->layers > 1 || n->embedding != SPARC_EMBED_NONE)
     return fail(SPARC_INVALID, "readout is ridge, which has one layer, no embedding and one update");
   c->train.updates = 1;
   if (c->train.batch < 1) c->train.batch = BANK_BATCH;
-  n->embedding = SPARC_EMBED_NONE;
+  (void)sparc_run_config_mark(c, &n->embedding);
   n->layers = 1;
   n->layer = &bank_layer;
   return SPARC_OK;
@@ -158,13 +174,14 @@ static void resolve_batch(sparc_train_config *t, const sparc_task *task) {
   if (t->batch < 1) t->batch = (task ? sparc_train_task(task) : sparc_train_classification()).batch;
 }
 
-static void resolve_training(sparc_train_config *t, const sparc_task *task) {
+static void resolve_training(sparc_run_config *c, const sparc_task *task) {
+  sparc_train_config *t = &c->train;
   sparc_train_config defaults = task ? sparc_train_task(task) : sparc_train_classification();
-  const settings_binding given = {.part = {{&training_settings, t}}},
+  const settings_binding given = {.part = {{&training_settings, t, &c->given[1]}}},
                          paper = {.part = {{&training_settings, &defaults}}};
+  const bool own_floor = run_is_given(c, &t->floor), own_warmup = run_is_given(c, &t->warmup);
   /* a generated task has a constant learning rate unless a schedule is requested */
-  t->cosine = defaults.cosine || is_given(t->floor) || is_given((double)t->warmup);
-  const bool own_floor = is_given(t->floor), own_warmup = is_given((double)t->warmup);
+  t->cosine = defaults.cosine || own_floor || own_warmup;
   settings_inherit(&given, &paper);
   if (!own_warmup) t->warmup = t->cosine ? t->updates / 10 : 0;
   /* a learning rate below the floor of the paper */
@@ -181,20 +198,22 @@ sparc_head_input default_head(const run_data *d) {
 }
 
 static sparc_status check_run(const sparc_run_config *c, const run_data *d) {
-  if (c->head >= 0 && default_head(d) == SPARC_HEAD_STEPS)
+  if (run_is_given(c, &c->head) && default_head(d) == SPARC_HEAD_STEPS)
     return fail(SPARC_INVALID, "head is %s, but there is a target for every step", heads[c->head]);
   if (c->patience > 0 && d->validation.count == 0)
     return fail(SPARC_INVALID, "patience is %d, but there is no validation part", c->patience);
   return SPARC_OK;
 }
 
-static void resolve_network(sparc_network_config *n, const run_data *d, int chosen, sparc_head_config *head) {
+static void resolve_network(sparc_run_config *c, const run_data *d, sparc_head_config *head) {
+  sparc_network_config *n = &c->train.network;
   const sparc_task *task = d->task;
-  *head = (sparc_head_config){.input = chosen >= 0 ? (sparc_head_input)chosen : default_head(d), .outputs = d->outputs};
+  *head = (sparc_head_config){.input = run_is_given(c, &c->head) ? (sparc_head_input)c->head : default_head(d),
+                              .outputs = d->outputs};
   n->head = head;
   n->heads = 1;
   n->inputs = d->channels;
-  if ((int)n->embedding < 0) n->embedding = default_embedding(n);
+  if (!run_is_given(c, &n->embedding)) n->embedding = default_embedding(n);
   n->features = task && n->layers == 0 && task->training.relu ? SPARC_FEATURES_RELU : SPARC_FEATURES_OUTPUT;
   n->init = task ? task->training.init : SPARC_INIT_CLASSIFICATION;
 }
@@ -229,11 +248,11 @@ sparc_status run_resolve(sparc_run_config *c, const run_data *d, char options[CE
   if (status == SPARC_OK) resolve_length(c, d);
   if (status == SPARC_OK) status = resolve_epochs(c, d);
   if (status != SPARC_OK) return status;
-  resolve_training(&c->train, d->task);
+  resolve_training(c, d->task);
   if (d->task && c->budget == 0) c->budget = d->task->training.state;
   settings_fill_defaults(&binding, d->task ? DEFAULT_TASK : DEFAULT_DATA);
   if (c->train.shards == 1) c->train.shards = 0; /* equivalent, and not written */
-  resolve_network(&c->train.network, d, c->head, head);
+  resolve_network(c, d, head);
   if (c->validate_every == 0) c->validate_every = c->train.updates / 10 < 500 ? c->train.updates / 10 : 500;
   if (c->validate_every < 1) c->validate_every = 1;
   return resolve_cell(c, options);
@@ -271,10 +290,14 @@ sparc_status run_default_folder(const sparc_run_config *c, char *path, size_t si
 
 json_t *run_config_json(const sparc_run_config *config) {
   sparc_run_config c = *config;
-  /* defaults that depend on other settings are not written */
-  if (c.train.network.embedding == default_embedding(&c.train.network)) c.train.network.embedding = (sparc_embedding)-1;
-  /* with a constant learning rate, floor or warmup in the file would request a schedule */
-  if (!c.train.cosine) c.train.floor = c.train.warmup = -1;
   const settings_binding binding = run_binding(&c);
+  /* defaults that depend on other settings are not written */
+  if (c.train.network.embedding == default_embedding(&c.train.network))
+    settings_unset(&binding, settings_find_member(&binding, &c.train.network.embedding));
+  /* with a constant learning rate, floor or warmup in the file would request a schedule */
+  if (!c.train.cosine) {
+    settings_unset(&binding, settings_find_member(&binding, &c.train.floor));
+    settings_unset(&binding, settings_find_member(&binding, &c.train.warmup));
+  }
   return settings_json(&binding);
 }

@@ -7,6 +7,7 @@
 #include "io/dtype.h"
 #include "io/folder_file.h"
 #include "io/settings.h"
+#include "run/run_settings.h"
 #include "train/train_settings.h"
 
 #include <stdio.h>
@@ -32,11 +33,16 @@ void start_inherit(const checkpoint *file, bool one_answer, sparc_run_config *co
     if (!n->cell_options && !config->variant) n->cell_options = theirs->cell_options;
     if (n->H < 1 && config->budget < 1) n->H = theirs->H;
   }
-  if (n->layers < 0) n->layers = theirs->layers;
+  if (!run_is_given(config, &n->layers)) n->layers = theirs->layers;
   if (n->width < 1) n->width = theirs->width;
-  if ((int)n->embedding < 0) n->embedding = theirs->embedding;
+  if (!run_is_given(config, &n->embedding)) n->embedding = theirs->embedding;
   const sparc_head_input head = file->state.head.input;
-  if (config->head < 0 && one_answer && (head == SPARC_HEAD_MEAN || head == SPARC_HEAD_LAST)) config->head = (int)head;
+  (void)sparc_run_config_mark(config, &n->layers);
+  (void)sparc_run_config_mark(config, &n->embedding);
+  if (run_is_given(config, &config->head) || !one_answer || (head != SPARC_HEAD_MEAN && head != SPARC_HEAD_LAST))
+    return;
+  config->head = (int)head;
+  (void)sparc_run_config_mark(config, &config->head);
 }
 
 sparc_status start_check(const checkpoint *file, const sparc_network_config *network) {

@@ -56,8 +56,8 @@ settings_binding checkpoint_binding(training_state *state, int format) {
                                        {&training_settings, &state->config},
                                        {&state_settings, state}}};
   if (format < 3) return binding;
-  settings_bind(&binding, &symbol_settings, &state->config.network);
-  settings_bind(&binding, &head_kind_settings, &state->head);
+  settings_bind(&binding, &symbol_settings, &state->config.network, NULL);
+  settings_bind(&binding, &head_kind_settings, &state->head, NULL);
   return binding;
 }
 

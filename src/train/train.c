@@ -69,8 +69,7 @@ static settings_binding binding_of(sparc_train_config *config) {
 static sparc_train_config default_config(int kind) {
   sparc_train_config c = {.threads = 0};
   const settings_binding binding = binding_of(&c);
-  settings_clear(&binding);
-  settings_fill_defaults(&binding, kind);
+  settings_reset(&binding, kind);
   return c;
 }
 

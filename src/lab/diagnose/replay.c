@@ -194,7 +194,7 @@ static sparc_status read_config(const run_folder *folder, data_sources *s) {
 static sparc_status recall_config(const replay *r, data_sources *s) {
   s->config.data = r->file.preprocessing.view.data;
   const sparc_status status = sparc_model_load(r->path, 1, &s->model);
-  return status == SPARC_OK ? read_options_inherit(s->model, &s->config.read) : status;
+  return status == SPARC_OK ? read_options_inherit(s->model, &s->config.read, &s->config.given[3]) : status;
 }
 
 static sparc_status load_data(replay *r, const replay_options *options) {
