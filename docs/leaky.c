@@ -19,7 +19,7 @@ static sparc_status layout(sparc_cell *cell) {
 static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_t seed, const char *name, float *p) {
   (void)style;
   sparc_random stream = block_stream(seed, name, "content");
-  return sparc_random_lecun_normal(&stream, p, cell->block[CONTENT].size, cell->D);
+  return random_lecun_normal(&stream, p, cell->block[CONTENT].size, cell->D);
 }
 static void derive(const sparc_cell *cell, const real *params, real *a) { /* once per change of params, in double */
   const real *logit = params + cell->block[DECAY_LOGIT].offset;
@@ -52,8 +52,8 @@ static void drivers(const sparc_cell *cell, const real *a, const TYPED(token) * 
 static const sparc_option options[] = {{.name = NULL}};
 static const cell_description about = {.kind = {.name = "leaky",
                                                 .summary = "leaky integrators",
-                                                .readout = SPARC_READOUT_REAL,
-                                                .features = SPARC_POLICY_OUTPUT,
+                                                .readout = READOUT_REAL,
+                                                .features = POLICY_OUTPUT,
                                                 .coordinates = 1,
                                                 .options = options},
                                        .layout = layout,

@@ -26,7 +26,7 @@ static void adam(float *params, const float *gradient, float *moments, size_t n,
 int main(void) {
   sparc_cell *cell;
   if (sparc_cell_create(&(sparc_cell_config){.kind = "sparc", .D = D, .H = H}, &cell) != SPARC_OK) return 1;
-  const sparc_sizes n = sparc_cell_sizes(cell);
+  const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
   const size_t total = n.params + n.output; /* the cell, then a linear readout */
   float *params = sparc_alloc(total * sizeof *params), *gradient = sparc_alloc(total * sizeof *gradient);
   float *moments = sparc_alloc(2 * total * sizeof *moments), *prepared = sparc_alloc(n.prepared * sizeof *prepared);

@@ -14,12 +14,12 @@ int main(void) {
     fprintf(stderr, "%s\n", sparc_error());
     return 1;
   }
-  const sparc_sizes n = sparc_cell_sizes(cell);
+  const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
   float *params = sparc_alloc(n.params * sizeof *params), *prepared = sparc_alloc(n.prepared * sizeof *prepared);
   float *state = sparc_alloc(n.state * sizeof *state), *tape = sparc_alloc(n.tape * sizeof *tape);
   if (!params || !prepared || !state || !tape) return 1;
 
-  /* random weights; a real program would read them from a file (sparc_tensors_open) */
+  /* random weights; a real program would read them from a file (sparc_tensors_load) */
   sparc_cell_init(cell, SPARC_INIT_CLASSIFICATION, 1, NULL, params);
   if (sparc_prepare(cell, params, prepared) != SPARC_OK) return 1;
 

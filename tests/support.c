@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "support.h"
 
+#include "cells/cell.h"
 #include "cells/reference/reference.h"
 #include "unit.h"
 
@@ -36,7 +37,7 @@ static int print_draw(const sparc_option *option, sparc_random *stream, char *te
 static void draw_options(const char *kind, sparc_random *stream, char *text, size_t size) {
   size_t used = 0;
   text[0] = '\0';
-  for (const sparc_option *option = sparc_cell_describe(kind)->options; option->name; option++) {
+  for (const sparc_option *option = cell_about(kind)->kind.options; option->name; option++) {
     if (sparc_random_below(stream, 5) == 0) continue;
     if (used) used += (size_t)snprintf(text + used, size - used, ",");
     used += (size_t)print_draw(option, stream, text + used, size - used);
@@ -90,7 +91,7 @@ problem problem_create(const sparc_cell_config *config, int B, int T, mask_kind 
     fprintf(stderr, "%s (%s)\n", sparc_error(), config->options);
     abort();
   }
-  p.n = sparc_cell_sizes(p.cell);
+  p.n = sparc_cell_sizes_of(p.cell);
   const size_t tokens = (size_t)B * (size_t)T, states = (size_t)B * p.n.state;
 
   /* away from the initialisation, where controllers and gates are zero and hide mistakes */
@@ -127,8 +128,9 @@ void problem_free(problem *p) {
 
 const char *problem_text(const problem *p) {
   static char text[512];
-  snprintf(text, sizeof text, "%s B=%d T=%d D=%d H=%d mask=%s state0=%s %s", sparc_cell_kind(p->cell), p->B, p->T, p->D,
-           sparc_cell_modes(p->cell), p->mask ? "yes" : "no", p->state0 ? "yes" : "no", sparc_cell_options(p->cell));
+  snprintf(text, sizeof text, "%s B=%d T=%d D=%d H=%d mask=%s state0=%s %s", sparc_cell_config_of(p->cell).kind, p->B,
+           p->T, p->D, sparc_cell_config_of(p->cell).H, p->mask ? "yes" : "no", p->state0 ? "yes" : "no",
+           sparc_cell_config_of(p->cell).options);
   return text;
 }
 

@@ -15,7 +15,7 @@ typedef enum mask_kind { MASK_NONE, MASK_ONES, MASK_ZEROS, MASK_FIRST, MASK_RAND
 
 typedef struct problem {
   sparc_cell *cell;
-  sparc_sizes n;
+  sparc_cell_sizes n;
   int B, T, D;
   double *params, *x, *mask, *state0, *dy, *dstate_last; /* mask and state0 may be NULL */
   double trace0; /* every number of the trace before the first step: 0, or something that a reset must drop */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "support_device.h"
 
+#include "base/bf16.h"
 #include "device/device.h"
 #include "unit.h"
 
@@ -156,9 +157,9 @@ void run_device(sparc_device *device, const problem *p, const sparc_device_plan_
   sparc_device_plan *plan;
   device_check(sparc_device_plan_create(device, p->cell, p->B, p->T, config, &plan));
   const sparc_slice params = upload(device, p->params, p->n.params, false);
-  const sparc_slice prepared = poisoned_block(device, sparc_device_plan_prepared_bytes(plan));
-  const sparc_slice saved = poisoned_block(device, sparc_device_plan_saved_bytes(plan));
-  const sparc_slice work = poisoned_block(device, sparc_device_plan_work_bytes(plan));
+  const sparc_slice prepared = poisoned_block(device, sparc_device_plan_sizes_of(plan).prepared);
+  const sparc_slice saved = poisoned_block(device, sparc_device_plan_sizes_of(plan).saved);
+  const sparc_slice work = poisoned_block(device, sparc_device_plan_sizes_of(plan).work);
   const sparc_device_sequence sequence = {.x = upload(device, p->x, tokens * D, bf16),
                                           .mask = upload(device, p->mask, tokens, false),
                                           .state0 = upload(device, p->state0, states, false),
@@ -198,7 +199,7 @@ void run_device(sparc_device *device, const problem *p, const sparc_device_plan_
 }
 
 void round_to_bf16(double *values, size_t n) {
-  for (size_t i = 0; i < n; i++) values[i] = (double)sparc_float_from_bf16(sparc_bf16_from_float((float)values[i]));
+  for (size_t i = 0; i < n; i++) values[i] = (double)float_from_bf16(bf16_from_float((float)values[i]));
 }
 
 void expect_rounded(const char *what, size_t n, const double *got, const double *want, double tolerance) {

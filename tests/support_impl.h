@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* support_impl.h: the runners of support.h in one precision; included by support_f32.c and support_f64.c. */
 #include "base/real.h"
-#include "sparc/double.h"
+#include "cells/plan.h"
+#include "rtrl/rtrl_f64.h"
 #include "support.h"
 
 #include <stdio.h>
@@ -45,8 +46,7 @@ void TYPED(run_sequence)(const problem *p, const sparc_plan_config *config, bool
   real *prepared = prepare(p);
   sparc_plan *plan;
   must(sparc_plan_create(p->cell, p->B, p->T, config, &plan));
-  void *saved = sparc_alloc(PUBLIC(sparc_plan_saved_bytes)(plan)),
-       *work = sparc_alloc(PUBLIC(sparc_plan_work_bytes)(plan));
+  void *saved = sparc_alloc(TYPED(plan_sizes)(plan).saved), *work = sparc_alloc(TYPED(plan_sizes)(plan).work);
   real *x = narrow(p->x, tokens * D), *mask = narrow(p->mask, tokens), *state0 = narrow(p->state0, B * p->n.state);
   real *dy = narrow(p->dy, tokens * p->n.output), *dlast = narrow(p->dstate_last, B * p->n.state);
   real *y = sparc_alloc(tokens * p->n.output * sizeof *y), *last = sparc_alloc(B * p->n.state * sizeof *last);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* support_lazy_impl.h: the runner of support_lazy.h in one precision. */
 #include "base/real.h"
-#include "sparc/double.h"
+#include "rtrl/rtrl_f64.h"
 #include "support_lazy.h"
 #include "unit.h"
 
@@ -51,7 +51,8 @@ static void lazily(run *r, real mask, bool loss, size_t t) {
     must(PUBLIC(sparc_step)(cell, r->prepared, r->state, r->x, mask, r->y, r->tape));
     must(PUBLIC(sparc_lazy_update)(cell, r->prepared, &r->lazy, r->tape, loss ? r->dy : NULL, r->dparams, r->dx));
   } else {
-    must(PUBLIC(sparc_lazy_step)(cell, r->prepared, &r->lazy, r->state, r->x, mask, r->y, r->tape, r->dparams));
+    must(PUBLIC(sparc_step)(cell, r->prepared, r->state, r->x, mask, r->y, r->tape));
+    must(PUBLIC(sparc_lazy_update)(cell, r->prepared, &r->lazy, r->tape, NULL, r->dparams, NULL));
   }
   if (r->s->flush_early && t % 11 == 10) must(PUBLIC(sparc_lazy_flush)(cell, &r->lazy, r->dparams));
 }
@@ -93,7 +94,7 @@ void TYPED(run_schedule)(const problem *p, const schedule *s, result *out) {
            .dy = zeros(p->n.output),
            .dx = zeros((size_t)p->D),
            .lazy = {.capacity = chunk}};
-  const size_t size = sparc_lazy_size(p->cell, chunk);
+  const size_t size = sparc_rtrl_sizes_of(p->cell, &(sparc_rtrl_shape){.chunk = chunk}).lazy;
   r.lazy.trace = zeros(p->n.trace);
   r.lazy.steps = zeros(size + 1);
   /* what a chunk does not write it must not read, and it ends where it says */

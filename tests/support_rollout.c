@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "support_rollout.h"
 
+#include "base/random.h"
+
 #include <string.h>
 
 /* n numbers that float holds exactly */
@@ -20,7 +22,7 @@ rollout rollout_create(const sparc_cell_config *config, int T, int n, double cha
   for (size_t i = 0; i < r.p.n.params; i++) r.params[i] = (double)(float)(r.params[i] + r.p.params[i]);
   r.steps = sparc_alloc((size_t)T * sizeof *r.steps);
   int *order = sparc_alloc((size_t)T * sizeof *order);
-  sparc_random_permutation(stream, order, T);
+  random_permutation(stream, order, T);
   r.x = draw(stream, (size_t)n * D, change);
   for (int i = 0; i < n; i++) {
     r.steps[i] = order[i];

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* support_rollout_impl.h: the runners of support_rollout.h in one precision. */
 #include "base/real.h"
-#include "sparc/double.h"
+#include "rtrl/rtrl_f64.h"
+#include "rtrl/sizes.h"
+#include "seq/step_f64.h"
 #include "support_rollout.h"
 #include "unit.h"
 
@@ -51,7 +53,7 @@ void TYPED(run_jacobian)(const problem *p, const double *x, double mask, double 
 typedef struct collection {
   const rollout *r;
   const sparc_cell *cell;
-  sparc_sizes n;
+  sparc_cell_sizes n;
   size_t T, D;
   real *prepared, *states, *traces, *records, *x, *mask;
 } collection;
@@ -68,7 +70,7 @@ static collection collect(const rollout *r) {
   c.mask = zeros(T);
   c.states = zeros((T + 1) * S);
   c.traces = zeros((T + 1) * trace);
-  c.records = zeros(sparc_record_size(p->cell, p->T));
+  c.records = zeros(sparc_rtrl_sizes_of(p->cell, &(sparc_rtrl_shape){.T = p->T}).records);
   must(PUBLIC(sparc_prepare)(p->cell, params, c.prepared));
   for (size_t i = 0; i < S; i++) c.states[i] = p->state0 ? (real)p->state0[i] : 0;
   for (size_t i = 0; i < trace; i++) c.traces[i] = (real)r->trace0[i];
@@ -156,7 +158,7 @@ static void check_work(real *work, size_t size) {
 void TYPED(run_batch)(const rollout *r, int threads, minibatch *out) {
   collection c = collect(r);
   items m = take_items(&c);
-  const size_t bytes = (c.T + 1) * c.n.trace * sizeof(real), size = PUBLIC(sparc_rtrl_batch_work_size)(c.cell, r->n);
+  const size_t bytes = (c.T + 1) * c.n.trace * sizeof(real), size = TYPED(batch_work_size)(c.cell, r->n);
   real *kept = sparc_alloc(bytes), *work = work_of(size);
   const real **traces = sparc_alloc(m.n * sizeof *traces);
   memcpy(kept, c.traces, bytes);
@@ -188,7 +190,7 @@ void TYPED(run_records)(const rollout *r, const record_options *options, minibat
   collection c = collect(r);
   items m = take_items(&c);
   const int interval = options->interval, symbols = options->symbols ? r->symbols : 0;
-  const size_t size = PUBLIC(sparc_record_work_size)(c.cell, r->p.T, r->n, interval, symbols);
+  const size_t size = TYPED(record_work_size)(c.cell, r->p.T, r->n, interval, symbols);
   real *work = work_of(size), *dinput = zeros(c.T * c.D);
   real *checkpoints = interval > 0 ? checkpoints_of(&c, (size_t)interval) : NULL;
   PUBLIC(sparc_record_view) view = view_of(&c);
@@ -208,7 +210,7 @@ void TYPED(run_records)(const rollout *r, const record_options *options, minibat
 
 void TYPED(run_boundary)(const rollout *r, int from, int to, double *got, double *want) {
   collection c = collect(r);
-  const size_t size = PUBLIC(sparc_record_work_size)(c.cell, r->p.T, 1, 0, 0), trace = c.n.trace;
+  const size_t size = TYPED(record_work_size)(c.cell, r->p.T, 1, 0, 0), trace = c.n.trace;
   real *work = work_of(size), *Z = zeros(trace);
   const PUBLIC(sparc_record_view) view = view_of(&c);
   memcpy(Z, c.traces + (size_t)from * trace, trace * sizeof(real));

@@ -6,6 +6,7 @@
  * float result rounded once, to the bit, and hence within half a unit of the last place of the exact answer, apart from
  * float's own error.
  */
+#include "base/bf16.h"
 #include "base/threads.h"
 #include "kernels/kernels.h"
 #include "sparc/bf16.h"
@@ -41,7 +42,7 @@ static uint16_t slow_rounding(uint32_t bits) {
 }
 
 static void expect_rounding(uint32_t bits) {
-  const uint16_t got = sparc_bf16_from_float(float_of(bits));
+  const uint16_t got = bf16_from_float(float_of(bits));
   if (got != slow_rounding(bits)) fail_msg("%08x becomes %04x, not %04x", bits, got, slow_rounding(bits));
 }
 
@@ -50,10 +51,10 @@ static void test_every_bf16(void **state) {
   (void)state;
   for (uint32_t high = 0; high <= 0xffff; high++) {
     const uint16_t value = (uint16_t)high;
-    const float wide = sparc_float_from_bf16(value);
+    const float wide = float_from_bf16(value);
     assert_int_equal(bits_of(wide), high << 16);
     /* there and back: the same bits, a NaN quiet */
-    assert_int_equal(sparc_bf16_from_float(wide), is_nan(high << 16) ? high | 0x40 : high);
+    assert_int_equal(bf16_from_float(wide), is_nan(high << 16) ? high | 0x40 : high);
     static const uint32_t low[] = {0, 1, 0x7ffe, 0x7fff, 0x8000, 0x8001, 0xfffe, 0xffff};
     for (size_t i = 0; i < sizeof low / sizeof *low; i++) expect_rounding(high << 16 | low[i]);
   }
@@ -78,11 +79,11 @@ static void test_known_values(void **state) {
                {0x1p-134f, 0}, /* a tie with zero */
                {0x1.8p-134f, 1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    assert_int_equal(sparc_bf16_from_float(cases[i].in), cases[i].out);
-  assert_true(isnan(sparc_float_from_bf16(sparc_bf16_from_float(NAN))));
+    assert_int_equal(bf16_from_float(cases[i].in), cases[i].out);
+  assert_true(isnan(float_from_bf16(bf16_from_float(NAN))));
   /* a NaN whose payload is all in the lower half must not become an infinity */
-  assert_int_equal(sparc_bf16_from_float(float_of(0x7f800001)), 0x7fc0);
-  assert_int_equal(sparc_bf16_from_float(float_of(0xff80ffff)), 0xffc0);
+  assert_int_equal(bf16_from_float(float_of(0x7f800001)), 0x7fc0);
+  assert_int_equal(bf16_from_float(float_of(0xff80ffff)), 0xffc0);
 }
 
 /* half the distance of neighbouring bfloat16 around x: they have 8 significant bits */
@@ -97,7 +98,7 @@ static void test_half_unit(void **state) {
   for (int i = 0; i < 1000000; i++) {
     const int exponent = (int)sparc_random_below(&stream, 250) - 125;
     const double x = (double)(float)ldexp(1 + sparc_random_uniform(&stream), exponent);
-    const double error = fabs((double)sparc_float_from_bf16(sparc_bf16_from_float((float)x)) - x);
+    const double error = fabs((double)float_from_bf16(bf16_from_float((float)x)) - x);
     worst = fmax(worst, error / half_unit(x));
   }
   assert_true(worst <= 1 && worst > 0.99);
@@ -159,12 +160,12 @@ static void test_arrays(void **state) {
 /* ---- sequences ----------------------------------------------------------------------------------- */
 
 static void round_all(double *values, size_t n) {
-  for (size_t i = 0; i < n; i++) values[i] = (double)sparc_float_from_bf16(sparc_bf16_from_float((float)values[i]));
+  for (size_t i = 0; i < n; i++) values[i] = (double)float_from_bf16(bf16_from_float((float)values[i]));
 }
 
 static sparc_bf16 *narrow_all(const double *values, size_t n) {
   sparc_bf16 *out = sparc_alloc(n * sizeof *out);
-  for (size_t i = 0; i < n; i++) out[i] = sparc_bf16_from_float((float)values[i]);
+  for (size_t i = 0; i < n; i++) out[i] = bf16_from_float((float)values[i]);
   return out;
 }
 
@@ -204,7 +205,8 @@ static void half_free(half *h) {
 static void run_half(const problem *p, const sparc_plan_config *config, half *h) {
   sparc_plan *plan;
   assert_int_equal(sparc_plan_create(p->cell, p->B, p->T, config, &plan), SPARC_OK);
-  const size_t saved_bytes = sparc_plan_saved_bytes_bf16(plan), work_bytes = sparc_plan_work_bytes_bf16(plan);
+  const size_t saved_bytes = sparc_plan_sizes_of(plan, SPARC_BFLOAT16).saved,
+               work_bytes = sparc_plan_sizes_of(plan, SPARC_BFLOAT16).work;
   void *saved = sparc_alloc(saved_bytes), *work = sparc_alloc(work_bytes);
   float *params = floats_of(p->params, p->n.params), *prepared = sparc_alloc(p->n.prepared * sizeof *prepared);
   assert_int_equal(sparc_prepare(p->cell, params, prepared), SPARC_OK);
@@ -228,9 +230,9 @@ static void run_half(const problem *p, const sparc_plan_config *config, half *h)
 static void expect_rounded(const problem *p, const half *got, const result *want) {
   const size_t B = (size_t)p->B, tokens = B * (size_t)p->T;
   for (size_t i = 0; i < tokens * p->n.output; i++)
-    if (got->y[i] != sparc_bf16_from_float((float)want->y[i])) fail_msg("y[%zu] differs for %s", i, problem_text(p));
+    if (got->y[i] != bf16_from_float((float)want->y[i])) fail_msg("y[%zu] differs for %s", i, problem_text(p));
   for (size_t i = 0; i < tokens * (size_t)p->D; i++)
-    if (got->dx[i] != sparc_bf16_from_float((float)want->dx[i])) fail_msg("dx[%zu] differs for %s", i, problem_text(p));
+    if (got->dx[i] != bf16_from_float((float)want->dx[i])) fail_msg("dx[%zu] differs for %s", i, problem_text(p));
   for (size_t i = 0; i < B * p->n.state; i++)
     if ((double)got->last[i] != want->state_last[i] || (double)got->dstate0[i] != want->dstate0[i])
       fail_msg("state %zu differs for %s", i, problem_text(p));
@@ -244,7 +246,7 @@ static void expect_half_unit(const problem *p, const char *what, size_t n, const
   double scale = 1;
   for (size_t i = 0; i < n; i++) scale = fmax(scale, fabs(want[i]));
   for (size_t i = 0; i < n; i++) {
-    const double error = fabs((double)sparc_float_from_bf16(got[i]) - want[i]);
+    const double error = fabs((double)float_from_bf16(got[i]) - want[i]);
     if (!(error <= half_unit(want[i]) + tolerance * scale))
       fail_msg("%s[%zu] is off by %.3g, %g expected, for %s", what, i, error, want[i], problem_text(p));
   }
@@ -320,10 +322,10 @@ static void test_sizes(void **state) {
   assert_int_equal(sparc_cell_create(&(sparc_cell_config){.kind = "sparc", .D = 16, .H = 32}, &cell), SPARC_OK);
   assert_int_equal(sparc_plan_create(cell, 4, 64, NULL, &plan), SPARC_OK);
   const size_t tokens = 4 * 64, line = 64;
-  const size_t saved = sparc_plan_saved_bytes(plan) + tokens * 64 * sizeof(float);
-  const size_t work = sparc_plan_work_bytes(plan) + tokens * (16 + 64 + 16) * sizeof(float);
-  assert_in_range(sparc_plan_saved_bytes_bf16(plan), saved, saved + line);
-  assert_in_range(sparc_plan_work_bytes_bf16(plan), work, work + line);
+  const size_t saved = sparc_plan_sizes_of(plan, SPARC_FLOAT32).saved + tokens * 64 * sizeof(float);
+  const size_t work = sparc_plan_sizes_of(plan, SPARC_FLOAT32).work + tokens * (16 + 64 + 16) * sizeof(float);
+  assert_in_range(sparc_plan_sizes_of(plan, SPARC_BFLOAT16).saved, saved, saved + line);
+  assert_in_range(sparc_plan_sizes_of(plan, SPARC_BFLOAT16).work, work, work + line);
   sparc_plan_free(plan);
   sparc_cell_free(cell);
 }
@@ -339,8 +341,9 @@ static void test_missing_arguments(void **state) {
   sparc_plan *plan;
   assert_int_equal(sparc_cell_create(&(sparc_cell_config){.kind = "lru", .D = 1, .H = 1}, &cell), SPARC_OK);
   assert_int_equal(sparc_plan_create(cell, 1, 1, NULL, &plan), SPARC_OK);
-  void *saved = sparc_alloc(sparc_plan_saved_bytes_bf16(plan)), *work = sparc_alloc(sparc_plan_work_bytes_bf16(plan));
-  float *prepared = sparc_alloc(sparc_cell_sizes(cell).prepared * sizeof *prepared);
+  void *saved = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_BFLOAT16).saved),
+       *work = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_BFLOAT16).work);
+  float *prepared = sparc_alloc(sparc_cell_sizes_of(cell).prepared * sizeof *prepared);
   const float mask[] = {0.5f};
   sparc_bf16 x[1] = {0}, y[2] = {0x1234, 0x1234}, dy[2] = {0};
   const sparc_sequence_bf16 io = {.x = x, .y = y}, no_x = {.y = y}, no_y = {.x = x};

@@ -7,6 +7,7 @@
  *
  * test_cells [SHAPES [KIND]]: so many random problems per kind and identity, of one kind alone.
  */
+#include "base/bf16.h"
 #include "cells/reference/reference.h"
 #include "support.h"
 #include "support_lazy.h"
@@ -297,7 +298,7 @@ static void update_is_step_and_gradient(const problem *p, sparc_random *stream) 
 /* one stream, or a few, of a width that 8 and 16 threads share: tiles are cut further there */
 static void many_threads_change_no_bit(const problem *given, sparc_random *stream) {
   const int widths[] = {256, 272, 264, 520}, threads[] = {2, 8, 16};
-  sparc_cell_config config = {.kind = sparc_cell_kind(given->cell),
+  sparc_cell_config config = {.kind = sparc_cell_config_of(given->cell).kind,
                               .D = sparc_random_below(stream, 2) ? 9 : 136,
                               .H = widths[sparc_random_below(stream, 4)]};
   sparc_cell *cell;
@@ -328,14 +329,15 @@ static void run_bf16(const problem *p, const sparc_plan_config *config, result *
   for (size_t i = 0; i < p->n.params; i++) params[i] = (float)p->params[i];
   for (size_t i = 0; i < tokens; i++) mask[i] = p->mask ? (float)p->mask[i] : 1;
   for (size_t i = 0; i < B * S; i++) state0[i] = p->state0 ? (float)p->state0[i] : 0;
-  for (size_t i = 0; i < tokens * D; i++) x[i] = sparc_bf16_from_float((float)p->x[i]);
+  for (size_t i = 0; i < tokens * D; i++) x[i] = bf16_from_float((float)p->x[i]);
   sparc_plan *plan;
   assert_int_equal(sparc_prepare(p->cell, params, prepared), SPARC_OK);
   assert_int_equal(sparc_plan_create(p->cell, p->B, p->T, config, &plan), SPARC_OK);
-  void *saved = sparc_alloc(sparc_plan_saved_bytes_bf16(plan)), *work = sparc_alloc(sparc_plan_work_bytes_bf16(plan));
+  void *saved = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_BFLOAT16).saved),
+       *work = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_BFLOAT16).work);
   const sparc_sequence_bf16 io = {.x = x, .mask = mask, .state0 = state0, .y = y, .state_last = last};
   assert_int_equal(sparc_forward_bf16(plan, prepared, &io, saved, work), SPARC_OK);
-  for (size_t i = 0; i < tokens * O; i++) r->y[i] = (double)sparc_float_from_bf16(y[i]);
+  for (size_t i = 0; i < tokens * O; i++) r->y[i] = (double)float_from_bf16(y[i]);
   for (size_t i = 0; i < B * S; i++) r->state_last[i] = (double)last[i];
   void *blocks[] = {params, prepared, mask, state0, last, x, y, saved, work};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) sparc_free(blocks[i]);

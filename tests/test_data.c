@@ -2,6 +2,7 @@
 /* test_data.c: readers, label maps, missing values, normalisation, splits and named data sets. Every format is written
  * here byte by byte, good and bad; real data is used where it is at hand (SPARC_DATA, or ../shared/data beside the
  * source tree) and its absence is said. */
+#include "base/random.h"
 #include "data/catalog.h"
 #include "scratch.h"
 #include "sparc/data.h"
@@ -1484,7 +1485,7 @@ static void test_named_images(void **state) {
   int order[100], seen[100] = {0}, fixed = 0;
   sparc_random stream;
   sparc_random_init(&stream, 1, "data", "pmnist permutation");
-  sparc_random_permutation(&stream, order, 100);
+  random_permutation(&stream, order, 100);
   for (int k = 0; k < 100; k++) {
     assert_true(sparc_dataset_series(plain.fit, 0)[k] == (float)k);
     const int pixel = (int)sparc_dataset_series(permuted.fit, 0)[k];

@@ -287,7 +287,7 @@ static void test_chunks(void **state) {
     sparc_device_plan *plan;
     device_check(sparc_cell_create(&(sparc_cell_config){.kind = "rtu", .D = 1, .H = cases[i].H}, &cell));
     device_check(sparc_device_plan_create(under_test.device, cell, cases[i].B, cases[i].T, NULL, &plan));
-    assert_int_equal(sparc_device_plan_chunks(plan), cases[i].chunks);
+    assert_int_equal(sparc_device_plan_sizes_of(plan).chunks, cases[i].chunks);
     sparc_device_plan_free(plan);
     sparc_cell_free(cell);
   }
@@ -319,7 +319,7 @@ static void test_names(void **state) {
   sparc_device_close(NULL);
   sparc_memory_free(NULL);
   sparc_device_plan_free(NULL);
-  assert_int_equal(sparc_device_plan_work_bytes(NULL), 0);
+  assert_int_equal(sparc_device_plan_sizes_of(NULL).work, 0);
 }
 
 /* a program that names no device gets a GPU or nothing */
@@ -456,9 +456,9 @@ static small_plan make_small(const char *kind) {
   small_plan s = {.cell = NULL};
   device_check(sparc_cell_create(&(sparc_cell_config){.kind = kind, .D = SMALL_D, .H = SMALL_H}, &s.cell));
   device_check(sparc_device_plan_create(under_test.device, s.cell, 1, SMALL_T, NULL, &s.plan));
-  s.prepared = device_block(under_test.device, sparc_device_plan_prepared_bytes(s.plan));
-  s.saved = device_block(under_test.device, sparc_device_plan_saved_bytes(s.plan));
-  s.work = device_block(under_test.device, sparc_device_plan_work_bytes(s.plan));
+  s.prepared = device_block(under_test.device, sparc_device_plan_sizes_of(s.plan).prepared);
+  s.saved = device_block(under_test.device, sparc_device_plan_sizes_of(s.plan).saved);
+  s.work = device_block(under_test.device, sparc_device_plan_sizes_of(s.plan).work);
   s.arrays = device_block(under_test.device, 4096);
   s.sequence = (sparc_device_sequence){.x = s.arrays, .mask = {s.arrays.memory, 1024}, .y = {s.arrays.memory, 2048}};
   return s;

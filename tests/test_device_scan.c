@@ -106,12 +106,12 @@ typedef struct scan_arrays {
 static scan_arrays upload_problem(const scan_problem *p, const sparc_device_scan *scan) {
   sparc_device *device = under_test.device;
   const bool bf16 = p->config.bf16, spectral = is_spectral(p);
-  const size_t work = sparc_device_scan_work_bytes(scan), prepared = sparc_device_scan_prepared_bytes(scan);
+  const size_t work = sparc_device_scan_sizes_of(scan).work, prepared = sparc_device_scan_sizes_of(scan).prepared;
   const sparc_slice none = {NULL, 0};
   scan_arrays s = {.nu = upload(device, p->nu, p->H, false),
                    .theta = upload(device, p->theta, p->H, false),
                    .prepared = prepared > 0 ? poisoned_block(device, prepared) : none,
-                   .saved = poisoned_block(device, sparc_device_scan_saved_bytes(scan)),
+                   .saved = poisoned_block(device, sparc_device_scan_sizes_of(scan).saved),
                    .work = work > 0 ? poisoned_block(device, work) : none};
   s.data = (sparc_device_scan_data){.controls = spectral ? upload(device, p->controls, 2 * p->tokens, false) : none,
                                     .a = spectral ? none : upload(device, p->a, p->rows, false),
@@ -425,7 +425,7 @@ static void test_refused(void **state) {
   }
   expect_failure(sparc_device_scan_create(device, NULL, &scan), SPARC_INVALID, "config is NULL");
   sparc_device_scan_free(NULL);
-  assert_int_equal(sparc_device_scan_work_bytes(NULL), 0);
+  assert_int_equal(sparc_device_scan_sizes_of(NULL).work, 0);
 }
 
 /* arrays that are missing, constants that are none, controls beyond their range */
@@ -437,7 +437,7 @@ static void test_arguments(void **state) {
   sparc_device_scan *scan;
   const sparc_slice none = {NULL, 0};
   device_check(sparc_device_scan_create(under_test.device, &config, &scan));
-  assert_int_equal(sparc_device_scan_chunks(scan), 1);
+  assert_int_equal(sparc_device_scan_sizes_of(scan).chunks, 1);
   p.nu[1] = -1;
   p.controls[6] = 1.5;
   scan_arrays s = upload_problem(&p, scan);

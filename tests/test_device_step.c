@@ -38,9 +38,9 @@ static stepper make_stepper(const problem *p, bool bf16) {
   stepper s;
   device_check(sparc_device_plan_create(device, p->cell, p->B, 1, &(sparc_device_plan_config){.bf16 = bf16}, &s.plan));
   s.params = upload(device, p->params, p->n.params, false);
-  s.prepared = poisoned_block(device, sparc_device_plan_prepared_bytes(s.plan));
-  s.saved = poisoned_block(device, sparc_device_plan_saved_bytes(s.plan));
-  s.work = poisoned_block(device, sparc_device_plan_work_bytes(s.plan));
+  s.prepared = poisoned_block(device, sparc_device_plan_sizes_of(s.plan).prepared);
+  s.saved = poisoned_block(device, sparc_device_plan_sizes_of(s.plan).saved);
+  s.work = poisoned_block(device, sparc_device_plan_sizes_of(s.plan).work);
   s.state_last = poisoned_block(device, states * sizeof(float));
   s.streams = (sparc_device_streams){
       .x = device_block(device, B * (size_t)p->D * sizeof(float)),

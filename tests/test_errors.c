@@ -85,11 +85,11 @@ static void test_options_text(void **state) {
   const sparc_cell_config config = {.kind = "sparc", .D = 2, .H = 3, .options = "variant=no-phase-clock,kappa_r=1.25"};
   assert_int_equal(sparc_cell_create(&config, &cell), SPARC_OK);
   /* the canonical text makes the same cell */
-  const sparc_cell_config copy = {.kind = "sparc", .D = 2, .H = 3, .options = sparc_cell_options(cell)};
+  const sparc_cell_config copy = {.kind = "sparc", .D = 2, .H = 3, .options = sparc_cell_config_of(cell).options};
   assert_int_equal(sparc_cell_create(&copy, &again), SPARC_OK);
-  assert_string_equal(sparc_cell_options(cell), sparc_cell_options(again));
-  assert_non_null(strstr(sparc_cell_options(cell), "variant=no-phase-clock"));
-  assert_non_null(strstr(sparc_cell_options(cell), "kappa_r=1.25"));
+  assert_string_equal(sparc_cell_config_of(cell).options, sparc_cell_config_of(again).options);
+  assert_non_null(strstr(sparc_cell_config_of(cell).options, "variant=no-phase-clock"));
+  assert_non_null(strstr(sparc_cell_config_of(cell).options, "kappa_r=1.25"));
   sparc_cell_free(cell);
   sparc_cell_free(again);
 }
@@ -108,7 +108,7 @@ static void test_options_ignore_the_locale(void **state) {
   const sparc_status status = sparc_cell_create(&config, &cell);
   setlocale(LC_NUMERIC, before);
   assert_int_equal(status, SPARC_OK);
-  assert_non_null(strstr(sparc_cell_options(cell), "kappa_r=1.25"));
+  assert_non_null(strstr(sparc_cell_config_of(cell).options, "kappa_r=1.25"));
   sparc_cell_free(cell);
 }
 
@@ -147,9 +147,10 @@ static void test_huge_plans(void **state) {
         expect_error(status, SPARC_INVALID, "too large", "parameters");
         continue;
       }
-      const size_t bytes = sparc_plan_work_bytes(plan) + sparc_plan_saved_bytes(plan);
+      const size_t bytes =
+          sparc_plan_sizes_of(plan, SPARC_FLOAT32).work + sparc_plan_sizes_of(plan, SPARC_FLOAT32).saved;
       if (bytes < before) fail_msg("%s: %zu bytes for %d streams, %zu for half of them", *kind, bytes, B, before);
-      assert_true(sparc_plan_work_bytes_f64(plan) >= sparc_plan_work_bytes(plan));
+      assert_true(sparc_plan_sizes_of(plan, SPARC_FLOAT64).work >= sparc_plan_sizes_of(plan, SPARC_FLOAT32).work);
       before = bytes;
       sparc_plan_free(plan);
     }
@@ -170,11 +171,11 @@ typedef struct call {
 static void start(call *c) {
   memset(c, 0, sizeof *c);
   c->cell = small_cell();
-  const sparc_sizes n = sparc_cell_sizes(c->cell);
+  const sparc_cell_sizes n = sparc_cell_sizes_of(c->cell);
   assert_true(n.params <= 64 && n.prepared <= 1024 && n.tape <= 1024 && n.trace <= 512);
   assert_int_equal(sparc_plan_create(c->cell, 2, 4, NULL, &c->plan), SPARC_OK);
-  c->saved = sparc_alloc(sparc_plan_saved_bytes(c->plan));
-  c->work = sparc_alloc(sparc_plan_work_bytes(c->plan));
+  c->saved = sparc_alloc(sparc_plan_sizes_of(c->plan, SPARC_FLOAT32).saved);
+  c->work = sparc_alloc(sparc_plan_sizes_of(c->plan, SPARC_FLOAT32).work);
   for (size_t i = 0; i < 8; i++) c->mask[i] = 1;
   for (size_t i = 0; i < 48; i++) c->y[i] = 42;
   assert_int_equal(sparc_prepare(c->cell, c->params, c->prepared), SPARC_OK);

@@ -6,6 +6,7 @@
  * formulas written out here, never from the code under test.
  */
 #include "cells/cell.h"
+#include "rtrl/rtrl_f64.h"
 #include "sparc/double.h"
 #include "support.h"
 #include "unit.h"
@@ -39,9 +40,9 @@ static void must(sparc_status status) {
 static problem twin_create(const problem *p, const char *kind, const char *options) {
   problem twin = *p;
   const sparc_cell_config config = {
-      .kind = kind, .D = sparc_cell_inputs(p->cell), .H = sparc_cell_modes(p->cell), .options = options};
+      .kind = kind, .D = sparc_cell_config_of(p->cell).D, .H = sparc_cell_config_of(p->cell).H, .options = options};
   must(sparc_cell_create(&config, &twin.cell));
-  twin.n = sparc_cell_sizes(twin.cell);
+  twin.n = sparc_cell_sizes_of(twin.cell);
   twin.params = sparc_alloc(twin.n.params * sizeof *twin.params);
   for (size_t i = 0; i < p->cell->blocks; i++) {
     const sparc_block *block = &p->cell->block[i];
@@ -74,7 +75,7 @@ static double rtu_gain_slope(double log_decay) {
 static void set_rtu_gain(const problem *rtu, problem *other) {
   const double *log_decay = param_of(rtu, "log_decay");
   double *log_gain = param_of(other, "log_gain");
-  for (int j = 0; j < sparc_cell_modes(rtu->cell); j++) log_gain[j] = log(rtu_gain(log_decay[j]));
+  for (int j = 0; j < sparc_cell_config_of(rtu->cell).H; j++) log_gain[j] = log(rtu_gain(log_decay[j]));
 }
 
 /* ---- traces ------------------------------------------------------------------------------------ */
@@ -263,7 +264,7 @@ static void expect_same_recurrence(const problem *p, const result *got, const pr
 /* RTU's decay also moves its gain: without that part its gradient is the one of a cell with a free gain */
 static void expect_decay_through_gain(const problem *rtu, const result *got, const problem *free_gain,
                                       const result *want) {
-  const size_t H = (size_t)sparc_cell_modes(rtu->cell);
+  const size_t H = (size_t)sparc_cell_config_of(rtu->cell).H;
   const double *log_decay = param_of(rtu, "log_decay");
   const double *ddecay = want->dparams + block_of(free_gain, "log_decay")->offset;
   const double *dgain = want->dparams + block_of(free_gain, "log_gain")->offset;
@@ -447,7 +448,7 @@ static void test_sizes_and_groups(void **state) {
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     sparc_cell *cell;
     must(sparc_cell_create(&(sparc_cell_config){.kind = table[i].kind, .D = 64, .H = table[i].H}, &cell));
-    const sparc_sizes n = sparc_cell_sizes(cell);
+    const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
     size_t spans;
     const sparc_span *span = sparc_cell_spans(cell, &spans);
     assert_int_equal(n.params, table[i].params);
@@ -475,7 +476,7 @@ static bool same_start(const char *kind, const char *other, sparc_init_style sty
     assert_true(index >= 0);
     offset[i] = cell->block[index].offset;
     size = cell->block[index].size;
-    params[i] = sparc_alloc(sparc_cell_sizes(cell).params * sizeof **params);
+    params[i] = sparc_alloc(sparc_cell_sizes_of(cell).params * sizeof **params);
     must(sparc_cell_init(cell, style, 11, "layer", params[i]));
     sparc_cell_free(cell);
   }

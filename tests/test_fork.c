@@ -26,7 +26,7 @@ static float params[400], prepared[4096], x[B * T * D], dy[B * T * 2 * H];
 static int create(void **state) {
   (void)state;
   if (sparc_cell_create(&(sparc_cell_config){.kind = "sparc", .D = D, .H = H}, &cell) != SPARC_OK) return -1;
-  const sparc_sizes n = sparc_cell_sizes(cell);
+  const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
   assert_true(n.params <= sizeof params / sizeof *params && n.prepared <= sizeof prepared / sizeof *prepared);
   for (int i = 0; i < B * T * D; i++) x[i] = sinf(0.7f * (float)i);
   for (int i = 0; i < B * T * 2 * H; i++) dy[i] = cosf(0.3f * (float)i);
@@ -44,7 +44,8 @@ static void compute(outcome *out) {
   sparc_plan *plan;
   memset(out, 0, sizeof *out);
   assert_int_equal(sparc_plan_create(cell, B, T, &(sparc_plan_config){.threads = THREADS}, &plan), SPARC_OK);
-  void *saved = sparc_alloc(sparc_plan_saved_bytes(plan)), *work = sparc_alloc(sparc_plan_work_bytes(plan));
+  void *saved = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_FLOAT32).saved),
+       *work = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_FLOAT32).work);
   const sparc_sequence io = {.x = x, .y = out->y};
   const sparc_sequence_gradient gradient = {.dy = dy, .dx = out->dx, .dparams = out->dparams};
   assert_int_equal(sparc_forward(plan, prepared, &io, saved, work), SPARC_OK);

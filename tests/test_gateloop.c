@@ -5,6 +5,7 @@
  * transitions, the sum of RTRL against BPTT under a nonlinear loss, the magnitude of the transition, and finite
  * numbers at the ends of the range.
  */
+#include "rtrl/rtrl_f64.h"
 #include "sparc/double.h"
 #include "support.h"
 #include "unit.h"
@@ -43,7 +44,7 @@ static void test_sizes_match_the_tables(void **state) {
   } rows[] = {{192, 86400, 99072}, {64, 28800, 33024}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     sparc_cell *cell = create(NULL, 64, rows[i].H);
-    const sparc_sizes sizes = sparc_cell_sizes(cell);
+    const sparc_cell_sizes sizes = sparc_cell_sizes_of(cell);
     assert_int_equal(sizes.params, rows[i].params);
     assert_int_equal(sizes.trace, rows[i].trace);
     assert_int_equal(sizes.state, 2 * rows[i].H);
@@ -67,7 +68,7 @@ static void test_blocks_and_groups(void **state) {
               {"gate", H, D, 0},
               {"output", D, H, 0}};
   sparc_cell *cell = create(NULL, D, H);
-  assert_string_equal(sparc_cell_options(cell), "transition=polar");
+  assert_string_equal(sparc_cell_config_of(cell).options, "transition=polar");
   size_t blocks, spans, offset = 0;
   const sparc_block *block = sparc_cell_blocks(cell, &blocks);
   assert_int_equal(blocks, sizeof want / sizeof *want);
@@ -86,7 +87,7 @@ static void test_blocks_and_groups(void **state) {
   assert_int_equal(span[0].group, SPARC_RECURRENT);
   assert_int_equal(span[0].size, block_named(cell, "query")->offset);
   assert_int_equal(span[1].group, SPARC_REGULAR);
-  assert_int_equal(span[1].offset + span[1].size, sparc_cell_sizes(cell).params);
+  assert_int_equal(span[1].offset + span[1].size, sparc_cell_sizes_of(cell).params);
   sparc_cell_free(cell);
 
   assert_int_equal(
@@ -101,7 +102,7 @@ static void test_initial_draws(void **state) {
   (void)state;
   enum { D = 16, H = 100 };
   sparc_cell *cell = create(NULL, D, H);
-  const size_t P = sparc_cell_sizes(cell).params;
+  const size_t P = sparc_cell_sizes_of(cell).params;
   float *control = sparc_alloc(P * sizeof *control), *classification = sparc_alloc(P * sizeof *control);
   assert_int_equal(sparc_cell_init(cell, SPARC_INIT_CONTROL, 3, "a", control), SPARC_OK);
   assert_int_equal(sparc_cell_init(cell, SPARC_INIT_CLASSIFICATION, 3, "a", classification), SPARC_OK);
@@ -269,13 +270,13 @@ static void test_traces_are_differences(void **state) {
 
 typedef struct stream {
   sparc_cell *cell;
-  sparc_sizes n;
+  sparc_cell_sizes n;
   float *params, *prepared, *state, *trace, *tape, *y, *dparams;
 } stream;
 
 static stream stream_create(const char *options, int D, int H) {
   stream s = {.cell = create(options, D, H)};
-  s.n = sparc_cell_sizes(s.cell);
+  s.n = sparc_cell_sizes_of(s.cell);
   float **arrays[] = {&s.params, &s.prepared, &s.state, &s.trace, &s.tape, &s.y, &s.dparams};
   const size_t counts[] = {s.n.params, s.n.prepared, s.n.state, s.n.trace, s.n.tape, s.n.output, s.n.params};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) *arrays[i] = sparc_alloc(counts[i] * sizeof(float));

@@ -32,7 +32,7 @@ static void test_sizes_and_groups(void **state) {
   } cases[] = {{384, 517632}, {128, 74240}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     sparc_cell *cell = make(64, cases[i].H);
-    const sparc_sizes n = sparc_cell_sizes(cell);
+    const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
     assert_int_equal(n.params, cases[i].params);
     assert_int_equal(n.state, cases[i].H);
     assert_int_equal(n.output, cases[i].H);
@@ -54,7 +54,7 @@ static void test_initialisation(void **state) {
   (void)state;
   enum { D = 64, H = 48 };
   sparc_cell *cell = make(D, H);
-  const size_t size = sparc_cell_sizes(cell).params;
+  const size_t size = sparc_cell_sizes_of(cell).params;
   float *a = sparc_alloc(size * sizeof *a), *b = sparc_alloc(size * sizeof *b);
   assert_int_equal(sparc_cell_init(cell, SPARC_INIT_CONTROL, 7, "layer", a), SPARC_OK);
   assert_int_equal(sparc_cell_init(cell, SPARC_INIT_CLASSIFICATION, 7, "layer", b), SPARC_OK);

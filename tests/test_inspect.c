@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_inspect.c: what sparc_cell_inspect says of a cell against the cell itself, the reference and numbers by hand. */
+#include "cells/cell.h"
 #include "support.h"
 #include "support_network.h"
 #include "unit.h"
@@ -38,8 +39,12 @@ static const sparc_mode *mode_at(const sparc_inspection *seen, int b, int t, int
   return &seen->mode[((size_t)b * (size_t)seen->T + (size_t)t) * (size_t)seen->H + (size_t)j];
 }
 
-static bool is_kind(const problem *p, const char *kind) { return strcmp(sparc_cell_kind(p->cell), kind) == 0; }
-static bool is_complex(const problem *p) { return sparc_cell_describe(sparc_cell_kind(p->cell))->coordinates == 2; }
+static bool is_kind(const problem *p, const char *kind) {
+  return strcmp(sparc_cell_config_of(p->cell).kind, kind) == 0;
+}
+static bool is_complex(const problem *p) {
+  return cell_about(sparc_cell_config_of(p->cell).kind)->kind.coordinates == 2;
+}
 static bool shows_state(const problem *p) { return p->n.output == p->n.state && !is_kind(p, "gateloop"); }
 
 /* states in the cell's own layout: (B, T, S) */
@@ -133,7 +138,7 @@ static sparc_mode one_mode(const char *options, const float *x, int steps, int a
   sparc_cell *cell;
   sparc_inspection *seen;
   assert_int_equal(sparc_cell_create(&config, &cell), SPARC_OK);
-  assert_int_equal(sparc_cell_sizes(cell).params, sizeof params / sizeof *params);
+  assert_int_equal(sparc_cell_sizes_of(cell).params, sizeof params / sizeof *params);
   const sparc_sequence sequence = {.x = x};
   assert_int_equal(sparc_cell_inspect(cell, params, 1, steps, &sequence, &seen), SPARC_OK);
   const sparc_mode mode = *mode_at(seen, 0, at, 0);
@@ -228,7 +233,7 @@ static void test_absent(void **state) {
 /* the last states of every layer are those that the network's own forward leaves */
 static void expect_layers(const sparc_network_config *config, unsigned with) {
   trial t = make_trial(config, 2, 7, with | WITH_STATE_LAST);
-  const size_t tokens = (size_t)t.B * (size_t)t.T, S = sparc_cell_sizes(sparc_network_cell(t.network)).state;
+  const size_t tokens = (size_t)t.B * (size_t)t.T, S = sparc_cell_sizes_of(sparc_network_cell(t.network)).state;
   float *params = narrow(t.p, t.n.params), *x = narrow(t.x, tokens * TRIAL_INPUTS);
   float *mask = narrow(t.mask, tokens), *state0 = narrow(t.state0, (size_t)t.B * t.n.state);
   float *last = sparc_alloc((size_t)t.B * t.n.state * sizeof *last), *room = sparc_alloc(t.outputs * sizeof *room);

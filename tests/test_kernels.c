@@ -2,6 +2,8 @@
 /* test_kernels.c: the public choice of kernels (sparc/kernels.h): what there is, what a configuration gets, what it is
  * refused; and that the environment variable has the last word. The environment is never changed: level.sh runs this
  * program once for every value of SPARC_KERNEL. */
+#include "kernels/kernels.h"
+#include "seq/scan.h"
 #include "sparc/sparc.h"
 #include "unit.h"
 
@@ -18,44 +20,44 @@ static const char *expected(const char *wanted) { return override() ? override()
 
 static void test_names(void **state) {
   (void)state;
-  const char *const *names = sparc_kernel_names(), *chosen;
+  const char *const *names = kernel_names(), *chosen;
   size_t count = 0;
   while (names[count]) count++;
   assert_true(count >= 2);
   assert_string_equal(names[count - 1], "plain");
-  assert_true(sparc_kernel_available("plain"));
-  assert_true(sparc_kernel_available(names[count - 2]));
-  assert_false(sparc_kernel_available("mmx"));
-  assert_false(sparc_kernel_available(NULL));
+  assert_true(kernel_available("plain"));
+  assert_true(kernel_available(names[count - 2]));
+  assert_false(kernel_available("mmx"));
+  assert_false(kernel_available(NULL));
 
   size_t best = 0;
-  while (!sparc_kernel_available(names[best])) best++;
-  assert_int_equal(sparc_kernel_choose(NULL, &chosen), SPARC_OK);
+  while (!kernel_available(names[best])) best++;
+  assert_int_equal(kernel_resolve(NULL, &chosen), SPARC_OK);
   assert_string_equal(chosen, expected(names[best]));
 }
 
 static void test_configurations(void **state) {
   (void)state;
-  for (const char *const *name = sparc_kernel_names(); *name; name++) {
+  for (const char *const *name = kernel_names(); *name; name++) {
     sparc_cell *cell;
     sparc_scan *scan;
     sparc_network *network;
     const sparc_cell_config of_cell = {.kind = "sparc", .D = 3, .H = 4, .kernel = *name};
     const sparc_scan_config of_scan = {.B = 1, .T = 2, .H = 4, .kernel = *name};
-    if (!sparc_kernel_available(*name) && !override()) {
+    if (!kernel_available(*name) && !override()) {
       assert_int_equal(sparc_cell_create(&of_cell, &cell), SPARC_INVALID);
       assert_non_null(strstr(sparc_error(), "which this machine cannot run"));
       continue;
     }
     assert_int_equal(sparc_cell_create(&of_cell, &cell), SPARC_OK);
-    assert_string_equal(sparc_cell_kernel(cell), expected(*name));
+    assert_string_equal(sparc_cell_config_of(cell).kernel, expected(*name));
     assert_int_equal(sparc_scan_create(&of_scan, &scan), SPARC_OK);
-    if (strcmp(expected(*name), "plain") != 0) assert_string_equal(sparc_scan_kernel(scan), expected(*name));
+    if (strcmp(expected(*name), "plain") != 0) assert_string_equal(scan_kernel_name(scan), expected(*name));
     const sparc_head_config head = {.input = SPARC_HEAD_LAST, .outputs = 2};
     const sparc_network_config of_network = {
         .cell = "sparc", .kernel = *name, .H = 4, .inputs = 3, .head = &head, .heads = 1};
     assert_int_equal(sparc_network_create(&of_network, &network), SPARC_OK);
-    assert_string_equal(sparc_cell_kernel(sparc_network_cell(network)), expected(*name));
+    assert_string_equal(sparc_cell_config_of(sparc_network_cell(network)).kernel, expected(*name));
     sparc_network_free(network);
     sparc_scan_free(scan);
     sparc_cell_free(cell);
@@ -65,10 +67,9 @@ static void test_configurations(void **state) {
 static void test_refusals(void **state) {
   (void)state;
   const char *chosen = "";
-  assert_int_equal(sparc_kernel_choose(NULL, NULL), SPARC_INVALID);
   if (override()) return;
   sparc_cell *cell;
-  assert_int_equal(sparc_kernel_choose("mmx", &chosen), SPARC_INVALID);
+  assert_int_equal(kernel_resolve("mmx", &chosen), SPARC_INVALID);
   assert_null(chosen);
   assert_int_equal(strncmp(sparc_error(), "kernel is 'mmx', expected ", 26), 0);
   const sparc_cell_config config = {.kind = "gru", .D = 3, .H = 4, .kernel = "mmx"};

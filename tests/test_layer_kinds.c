@@ -370,19 +370,19 @@ static void expect_bad_file(sparc_tensors *good, const char *key, const char *va
   enum { MOST = 128 };
   sparc_tensor_source tensor[MOST] = {{.name = NULL}};
   sparc_metadata entry[MOST];
-  size_t entries = 0, count = sparc_tensors_count(good);
+  size_t entries = 0, count = sparc_tensors_contents_of(good).count;
   assert_true(count <= MOST);
   for (size_t i = 0; i < count; i++) {
-    const sparc_tensor_info *t = sparc_tensors_at(good, i);
+    const sparc_tensor_info *t = &sparc_tensors_contents_of(good).tensors[i];
     float *data = sparc_alloc(t->bytes);
-    must(sparc_tensors_read_bytes(good, t->name, data, t->bytes));
+    must(sparc_tensors_read(good, t->name, SPARC_U8, data, t->bytes));
     tensor[i] =
         (sparc_tensor_source){.name = t->name, .dtype = t->dtype, .in_type = t->dtype, .rank = t->rank, .data = data};
     memcpy(tensor[i].shape, t->shape, sizeof tensor[i].shape);
   }
   bool found = false;
-  for (size_t i = 0; i < sparc_tensors_metadata_count(good); i++) {
-    entry[entries] = *sparc_tensors_metadata_at(good, i);
+  for (size_t i = 0; i < sparc_tensors_contents_of(good).metadata_count; i++) {
+    entry[entries] = sparc_tensors_contents_of(good).metadata[i];
     if (strcmp(entry[entries].key, key) == 0) {
       found = true;
       entry[entries].value = value;
@@ -392,7 +392,7 @@ static void expect_bad_file(sparc_tensors *good, const char *key, const char *va
   }
   if (!found) entry[entries++] = (sparc_metadata){key, value};
   const char *path = in_folder("bad.safetensors");
-  must(sparc_tensors_write(path, tensor, count, entry, entries));
+  must(sparc_tensors_save(path, tensor, count, entry, entries));
   for (size_t i = 0; i < count; i++) sparc_free((void *)(uintptr_t)tensor[i].data);
   sparc_model *model;
   refuses(sparc_model_load(path, 1, &model), want, sentence);
@@ -417,7 +417,7 @@ static void test_bad_files(void **state) {
   must(sparc_model_load(path, 1, &model));
   sparc_model_free(model);
   sparc_tensors *good;
-  must(sparc_tensors_open(path, &good));
+  must(sparc_tensors_load(path, &good));
   expect_bad_file(good, "network.layer.1.kind", NULL, SPARC_FORMAT, "'network.layer.1.kind' is missing");
   expect_bad_file(good, "network.layer.1.kind", "attention", SPARC_FORMAT, "layer 1 is of the kind 'attention'");
   expect_bad_file(good, "network.layer.1.kind", "residual", SPARC_FORMAT, "");
@@ -429,7 +429,7 @@ static void test_bad_files(void **state) {
   expect_bad_file(good, "network.layer.0.options", "cell=nothing,H=5", SPARC_FORMAT, "nothing");
   expect_bad_file(good, "network.layer.0.options", "H=5,=,,=5", SPARC_FORMAT, "");
   expect_bad_file(good, "format_version", "3", SPARC_FORMAT, "");
-  sparc_tensors_close(good);
+  sparc_tensors_free(good);
   sparc_trainer_free(trainer);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_layers.c: every layer's backward against finite differences, float against double on every kernel table, and
  * what is particular to each layer. */
+#include "kernels/kernels.h"
 #include "nn/layers_impl.h"
-#include "sparc/kernels.h"
 #include "sparc/random.h"
 #include "support.h"
 #include "support_layers.h"
@@ -137,7 +137,7 @@ typedef struct table_row {
 static size_t all_tables(table_row rows[KERNELS_MAX + 1]) {
   size_t count = 0;
   rows[count++] = (table_row){"no table", NULL};
-  for (const char *const *name = sparc_kernel_names(); *name; name++)
+  for (const char *const *name = kernel_names(); *name; name++)
     if (kernels_find(*name)) rows[count++] = (table_row){*name, kernels_find(*name)};
   return count;
 }

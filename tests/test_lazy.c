@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_lazy.c: lazy RTRL is stepwise RTRL, whatever the chunk, the resets and the changes of parameters. */
+#include "kernels/kernels.h"
 #include "support_lazy.h"
 #include "unit.h"
 
@@ -106,8 +107,8 @@ static void test_double(void **unused) {
 
 static void test_every_kernel(void **unused) {
   (void)unused;
-  for (const char *const *name = sparc_kernel_names(); *name; name++)
-    if (sparc_kernel_available(*name)) compare_all(run_schedule_f32, *name, (tolerances){1e-6, 1e-5});
+  for (const char *const *name = kernel_names(); *name; name++)
+    if (kernel_available(*name)) compare_all(run_schedule_f32, *name, (tolerances){1e-6, 1e-5});
 }
 
 /* a segment that starts at a step knows nothing of what was before, finite or not */
@@ -134,11 +135,12 @@ static void test_no_gradient(void **unused) {
   float *x = sparc_alloc((size_t)p.D * sizeof *x);
   for (size_t i = 0; i < p.n.params; i++) params[i] = (float)p.params[i];
   sparc_lazy lazy = {.capacity = 3, .trace = sparc_alloc(p.n.trace * sizeof(float))};
-  lazy.steps = sparc_alloc(sparc_lazy_size(p.cell, 3) * sizeof(float));
+  lazy.steps = sparc_alloc(sparc_rtrl_sizes_of(p.cell, &(sparc_rtrl_shape){.chunk = 3}).lazy * sizeof(float));
   assert_int_equal(sparc_prepare(p.cell, params, prepared), SPARC_OK);
   for (int t = 0; t < 7; t++) {
     assert_int_equal(lazy.count, t % 3);
-    assert_int_equal(sparc_lazy_step(p.cell, prepared, &lazy, state, x, 1, NULL, tape, NULL), SPARC_OK);
+    assert_int_equal(sparc_step(p.cell, prepared, state, x, 1, NULL, tape), SPARC_OK);
+    assert_int_equal(sparc_lazy_update(p.cell, prepared, &lazy, tape, NULL, NULL, NULL), SPARC_OK);
   }
   assert_int_equal(sparc_lazy_flush(p.cell, &lazy, NULL), SPARC_OK);
   assert_int_equal(lazy.count, 0);
@@ -152,7 +154,7 @@ static void test_no_gradient(void **unused) {
   assert_int_equal(lazy.gradients, 1);
   assert_int_equal(sparc_lazy_flush(p.cell, &lazy, NULL), SPARC_INVALID);
   assert_non_null(strstr(sparc_error(), "dparams"));
-  assert_int_equal(sparc_lazy_step(p.cell, prepared, &lazy, state, x, 1, NULL, tape, NULL), SPARC_INVALID);
+  assert_int_equal(sparc_lazy_update(p.cell, prepared, &lazy, tape, NULL, NULL, NULL), SPARC_INVALID);
   assert_int_equal(sparc_lazy_flush(p.cell, &lazy, dparams), SPARC_OK);
   assert_int_equal(lazy.gradients, 0);
   void *blocks[] = {params, prepared, state, tape, x, lazy.trace, lazy.steps, dparams, dy};
@@ -165,9 +167,9 @@ static void test_arguments(void **unused) {
   sparc_cell *cell, *gru;
   assert_int_equal(sparc_cell_create(&(sparc_cell_config){.kind = "sparc", .D = 3, .H = 4}, &cell), SPARC_OK);
   assert_int_equal(sparc_cell_create(&(sparc_cell_config){.kind = "gru", .D = 3, .H = 4}, &gru), SPARC_OK);
-  assert_int_equal(sparc_lazy_size(NULL, 4), 0);
-  assert_int_equal(sparc_lazy_size(cell, 0), 0);
-  assert_int_equal(sparc_lazy_size(gru, 4), 0);
+  assert_int_equal(sparc_rtrl_sizes_of(NULL, &(sparc_rtrl_shape){.chunk = 4}).lazy, 0);
+  assert_int_equal(sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.chunk = 0}).lazy, 0);
+  assert_int_equal(sparc_rtrl_sizes_of(gru, &(sparc_rtrl_shape){.chunk = 4}).lazy, 0);
   float some[4] = {0};
   assert_int_equal(sparc_lazy_flush(gru, &(sparc_lazy){.capacity = 1, .trace = some, .steps = some}, some),
                    SPARC_UNSUPPORTED);
@@ -194,8 +196,8 @@ static void test_memory_of_a_rollout(void **unused) {
     sparc_cell *cell;
     assert_int_equal(sparc_cell_create(&(sparc_cell_config){.kind = "sparc", .D = 64, .H = widths[i]}, &cell),
                      SPARC_OK);
-    const size_t trace = sparc_cell_sizes(cell).trace;
-    assert_true(40 * (sparc_lazy_size(cell, 2048) + trace) <= 2048 * trace);
+    const size_t trace = sparc_cell_sizes_of(cell).trace;
+    assert_true(40 * (sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.chunk = 2048}).lazy + trace) <= 2048 * trace);
     sparc_cell_free(cell);
   }
 }

@@ -555,25 +555,25 @@ static void rewrite(const char *from, const char *to, const char *key, const cha
   sparc_metadata kept[MOST];
   sparc_tensor_source tensors[MOST];
   size_t entries = 0, count = 0;
-  assert_int_equal(sparc_tensors_open(from, &file), SPARC_OK);
-  for (size_t i = 0; i < sparc_tensors_metadata_count(file); i++) {
-    kept[entries] = *sparc_tensors_metadata_at(file, i);
+  assert_int_equal(sparc_tensors_load(from, &file), SPARC_OK);
+  for (size_t i = 0; i < sparc_tensors_contents_of(file).metadata_count; i++) {
+    kept[entries] = sparc_tensors_contents_of(file).metadata[i];
     if (key && strcmp(kept[entries].key, key) == 0) kept[entries].value = value;
     entries += kept[entries].value != NULL;
   }
-  for (size_t i = 0; i < sparc_tensors_count(file); i++) {
-    const sparc_tensor_info *info = sparc_tensors_at(file, i);
+  for (size_t i = 0; i < sparc_tensors_contents_of(file).count; i++) {
+    const sparc_tensor_info *info = &sparc_tensors_contents_of(file).tensors[i];
     if (tensor && strcmp(info->name, tensor) == 0) continue;
     sparc_tensor_source *t = &tensors[count++];
     *t = (sparc_tensor_source){.name = info->name, .dtype = info->dtype, .in_type = info->dtype, .rank = info->rank};
     memcpy(t->shape, info->shape, sizeof t->shape);
     void *data = malloc(info->bytes);
-    assert_int_equal(sparc_tensors_read_bytes(file, info->name, data, info->bytes), SPARC_OK);
+    assert_int_equal(sparc_tensors_read(file, info->name, SPARC_U8, data, info->bytes), SPARC_OK);
     t->data = data;
   }
-  assert_int_equal(sparc_tensors_write(to, tensors, count, kept, entries), SPARC_OK);
+  assert_int_equal(sparc_tensors_save(to, tensors, count, kept, entries), SPARC_OK);
   for (size_t i = 0; i < count; i++) free((void *)(uintptr_t)tensors[i].data);
-  sparc_tensors_close(file);
+  sparc_tensors_free(file);
 }
 
 static void files_that_are_no_learners_are_refused(void **state) {

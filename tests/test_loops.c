@@ -101,7 +101,8 @@ static void test_wanted_gradients(void **state) {
     const size_t tokens = (size_t)(p.B * p.T), inputs = tokens * (size_t)p.D, states = (size_t)p.B * p.n.state;
     sparc_plan *plan;
     assert_int_equal(sparc_plan_create(p.cell, p.B, p.T, NULL, &plan), SPARC_OK);
-    void *saved = sparc_alloc(sparc_plan_saved_bytes(plan)), *work = sparc_alloc(sparc_plan_work_bytes(plan));
+    void *saved = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_FLOAT32).saved),
+         *work = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_FLOAT32).work);
     float *params = narrow(p.params, p.n.params), *prepared = sparc_alloc(p.n.prepared * sizeof *prepared);
     float *x = narrow(p.x, inputs), *mask = narrow(p.mask, tokens), *dy = narrow(p.dy, tokens * p.n.output);
     float *y = sparc_alloc(tokens * p.n.output * sizeof *y);
@@ -118,7 +119,8 @@ static void test_wanted_gradients(void **state) {
     for (size_t i = 0; i < 3; i++) {
       gradient = (sparc_sequence_gradient){.dy = dy};
       *(float **[]){&gradient.dx, &gradient.dstate0, &gradient.dparams}[i] = alone[i];
-      memset(work, 0xff, sparc_plan_work_bytes(plan)); /* NaN, lest it leans on what the run before has left */
+      memset(work, 0xff,
+             sparc_plan_sizes_of(plan, SPARC_FLOAT32).work); /* NaN, lest it leans on what the run before has left */
       assert_int_equal(sparc_backward(plan, prepared, &io, saved, &gradient, work), SPARC_OK);
       assert_memory_equal(alone[i], all[i], counts[i] * sizeof(float));
     }

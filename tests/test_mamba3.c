@@ -37,7 +37,7 @@ static void test_sizes(void **state) {
   } cases[] = {{"state=6", 14084, 484}, {NULL, 13404, 204}, {"heads=4,head_dim=16,state=2,angles=1", 13404, 204}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     sparc_cell *cell = make(64, cases[i].options);
-    const sparc_sizes n = sparc_cell_sizes(cell);
+    const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
     assert_int_equal(n.params, cases[i].params);
     assert_int_equal(n.state, cases[i].state);
     assert_int_equal(n.output, 64);
@@ -53,10 +53,10 @@ static void test_options(void **state) {
     const char *options, *angles;
   } cases[] = {{NULL, "angles=1"}, {"state=7", "angles=3"}, {"state=1", "angles=0"}, {"angles=2,state=6", "angles=2"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    sparc_cell *cell = make(3, cases[i].options), *again = make(3, sparc_cell_options(cell));
-    assert_non_null(strstr(sparc_cell_options(cell), cases[i].angles));
-    assert_string_equal(sparc_cell_options(cell), sparc_cell_options(again));
-    assert_int_equal(sparc_cell_sizes(cell).params, sparc_cell_sizes(again).params);
+    sparc_cell *cell = make(3, cases[i].options), *again = make(3, sparc_cell_config_of(cell).options);
+    assert_non_null(strstr(sparc_cell_config_of(cell).options, cases[i].angles));
+    assert_string_equal(sparc_cell_config_of(cell).options, sparc_cell_config_of(again).options);
+    assert_int_equal(sparc_cell_sizes_of(cell).params, sparc_cell_sizes_of(again).params);
     sparc_cell_free(cell);
     sparc_cell_free(again);
   }
@@ -101,7 +101,7 @@ static void test_groups(void **state) {
     assert_int_equal(spans[i].group, want[i].group);
     offset += spans[i].size;
   }
-  assert_int_equal(offset, sparc_cell_sizes(cell).params);
+  assert_int_equal(offset, sparc_cell_sizes_of(cell).params);
   sparc_cell_free(cell);
 }
 
@@ -109,7 +109,7 @@ static void test_initialisation(void **state) {
   (void)state;
   enum { D = 64, HEADS = 32 };
   sparc_cell *cell = make(D, "heads=32,head_dim=4");
-  const size_t size = sparc_cell_sizes(cell).params;
+  const size_t size = sparc_cell_sizes_of(cell).params;
   float *a = sparc_alloc(size * sizeof *a), *b = sparc_alloc(size * sizeof *b);
   assert_int_equal(sparc_cell_init(cell, SPARC_INIT_CONTROL, 7, "layer", a), SPARC_OK);
   assert_int_equal(sparc_cell_init(cell, SPARC_INIT_CLASSIFICATION, 7, "layer", b), SPARC_OK);
@@ -276,7 +276,7 @@ static void test_no_rotation(void **state) {
 
   problem still = p;
   still.cell = make(D, "heads=2,head_dim=3,state=5,angles=0");
-  still.n = sparc_cell_sizes(still.cell);
+  still.n = sparc_cell_sizes_of(still.cell);
   still.params = sparc_alloc(still.n.params * sizeof(double));
   memcpy(still.params, p.params, (size_t)(ROW_OM * D) * sizeof(double));
   memcpy(still.params + ROW_OM * D, p.params + (ROW_OM + ANGLES) * D, (still.n.params - ROW_OM * D) * sizeof(double));

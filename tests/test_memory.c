@@ -87,7 +87,8 @@ static long step_allocations(const problem *p) {
   float *tape = sparc_alloc(p->n.tape * sizeof *tape), *y = sparc_alloc(p->n.output * sizeof *y);
   float *dparams = sparc_alloc(p->n.params * sizeof *dparams), *x = sparc_alloc((size_t)p->D * sizeof *x);
   sparc_lazy lazy = {.capacity = 2, .trace = trace};
-  lazy.steps = sparc_alloc((sparc_lazy_size(p->cell, 2) + 1) * sizeof *lazy.steps);
+  lazy.steps =
+      sparc_alloc((sparc_rtrl_sizes_of(p->cell, &(sparc_rtrl_shape){.chunk = 2}).lazy + 1) * sizeof *lazy.steps);
   const long before = allocations;
   assert_int_equal(sparc_prepare(p->cell, params, prepared), SPARC_OK);
   assert_int_equal(sparc_step(p->cell, prepared, state, x, 1, y, tape), SPARC_OK);
@@ -113,7 +114,8 @@ static long sequence_allocations(const problem *p, sparc_plan_config config) {
   float *x = sparc_alloc(tokens * (size_t)p->D * sizeof *x), *y = sparc_alloc(tokens * p->n.output * sizeof *y);
   float *dx = sparc_alloc(tokens * (size_t)p->D * sizeof *dx), *dparams = sparc_alloc(p->n.params * sizeof *dparams);
   float *last = sparc_alloc(states * sizeof *last);
-  void *saved = sparc_alloc(sparc_plan_saved_bytes(plan)), *work = sparc_alloc(sparc_plan_work_bytes(plan));
+  void *saved = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_FLOAT32).saved),
+       *work = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_FLOAT32).work);
   assert_int_equal(sparc_prepare(p->cell, params, prepared), SPARC_OK);
   const sparc_sequence io = {.x = x, .y = y, .state_last = last};
   const sparc_sequence_gradient gradient = {.dy = y, .dstate_last = last, .dx = dx, .dparams = dparams};
@@ -137,7 +139,8 @@ static long bf16_allocations(const problem *p) {
   assert_int_equal(sparc_plan_create(p->cell, p->B, p->T, &(sparc_plan_config){.threads = 2}, &plan), SPARC_OK);
   float *params = sparc_alloc(p->n.params * sizeof *params), *prepared = sparc_alloc(p->n.prepared * sizeof *prepared);
   sparc_bf16 *x = sparc_alloc(tokens * (size_t)p->D * sizeof *x), *y = sparc_alloc(tokens * p->n.output * sizeof *y);
-  void *saved = sparc_alloc(sparc_plan_saved_bytes_bf16(plan)), *work = sparc_alloc(sparc_plan_work_bytes_bf16(plan));
+  void *saved = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_BFLOAT16).saved),
+       *work = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_BFLOAT16).work);
   assert_int_equal(sparc_prepare(p->cell, params, prepared), SPARC_OK);
   const sparc_sequence_bf16 io = {.x = x, .y = y};
   const sparc_sequence_gradient_bf16 gradient = {.dy = y, .dx = x, .dparams = params};
@@ -228,7 +231,7 @@ static sparc_status create_all(const char *kind) {
   float params[4096];
   sparc_status status = sparc_cell_create(&config, &cell);
   if (status == SPARC_OK) {
-    assert_true(sparc_cell_sizes(cell).params <= sizeof params / sizeof *params);
+    assert_true(sparc_cell_sizes_of(cell).params <= sizeof params / sizeof *params);
     status = sparc_cell_init(cell, SPARC_INIT_CONTROL, 1, NULL, params);
   } else {
     assert_null(cell);
@@ -243,9 +246,9 @@ static sparc_status create_all(const char *kind) {
 static sparc_status read_vector(const char *path) {
   sparc_tensors *tensors = NULL;
   double x[2 * 19 * 5];
-  sparc_status status = sparc_tensors_open(path, &tensors);
-  if (status == SPARC_OK) status = sparc_tensors_read_f64(tensors, "x", x, sizeof x / sizeof *x);
-  sparc_tensors_close(tensors);
+  sparc_status status = sparc_tensors_load(path, &tensors);
+  if (status == SPARC_OK) status = sparc_tensors_read(tensors, "x", SPARC_F64, x, sizeof x / sizeof *x);
+  sparc_tensors_free(tensors);
   return status;
 }
 
@@ -255,7 +258,7 @@ static sparc_status write_tensors(const char *path) {
       {.name = "a", .dtype = SPARC_F32, .rank = 2, .shape = {2, 3}, .in_type = SPARC_F32, .data = values},
       {.name = "b", .dtype = SPARC_F64, .rank = 1, .shape = {6}, .in_type = SPARC_F32, .data = values}};
   const sparc_metadata metadata[] = {{.key = "k", .value = "v"}};
-  return sparc_tensors_write(path, sources, 2, metadata, 1);
+  return sparc_tensors_save(path, sources, 2, metadata, 1);
 }
 
 static sparc_status learn_and_keep(const char *path) {

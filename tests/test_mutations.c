@@ -29,18 +29,18 @@ typedef struct file_copy {
 
 static file_copy copy_of(const char *path) {
   file_copy c = {.entries = 0};
-  if (sparc_tensors_open(path, &c.file) != SPARC_OK) fail_msg("%s", sparc_error());
-  c.entries = sparc_tensors_metadata_count(c.file);
-  c.tensors = sparc_tensors_count(c.file);
+  if (sparc_tensors_load(path, &c.file) != SPARC_OK) fail_msg("%s", sparc_error());
+  c.entries = sparc_tensors_contents_of(c.file).metadata_count;
+  c.tensors = sparc_tensors_contents_of(c.file).count;
   assert_true(c.entries <= MOST && c.tensors <= MOST);
-  for (size_t i = 0; i < c.entries; i++) c.metadata[i] = *sparc_tensors_metadata_at(c.file, i);
+  for (size_t i = 0; i < c.entries; i++) c.metadata[i] = sparc_tensors_contents_of(c.file).metadata[i];
   for (size_t i = 0; i < c.tensors; i++) {
-    const sparc_tensor_info *info = sparc_tensors_at(c.file, i);
+    const sparc_tensor_info *info = &sparc_tensors_contents_of(c.file).tensors[i];
     sparc_tensor_source *t = &c.tensor[i];
     *t = (sparc_tensor_source){.name = info->name, .dtype = info->dtype, .in_type = info->dtype, .rank = info->rank};
     memcpy(t->shape, info->shape, sizeof t->shape);
     void *data = malloc(info->bytes + sizeof(double));
-    assert_int_equal(sparc_tensors_read_bytes(c.file, info->name, data, info->bytes), SPARC_OK);
+    assert_int_equal(sparc_tensors_read(c.file, info->name, SPARC_U8, data, info->bytes), SPARC_OK);
     t->data = data;
   }
   return c;
@@ -48,11 +48,11 @@ static file_copy copy_of(const char *path) {
 
 static void free_copy(file_copy *c) {
   for (size_t i = 0; i < c->tensors; i++) free((void *)(uintptr_t)c->tensor[i].data);
-  sparc_tensors_close(c->file);
+  sparc_tensors_free(c->file);
 }
 
 static void write_copy(const file_copy *c, const char *path) {
-  if (sparc_tensors_write(path, c->tensor, c->tensors, c->metadata, c->entries) != SPARC_OK)
+  if (sparc_tensors_save(path, c->tensor, c->tensors, c->metadata, c->entries) != SPARC_OK)
     fail_msg("%s", sparc_error());
 }
 

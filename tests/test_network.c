@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_network.c: networks around every cell over whole sequences: the formulas against plain loops, gradients against
  * finite differences, float against double, threads, padding, dropout, sizes, and what is refused. */
+#include "base/random.h"
 #include "nn/layers_impl.h"
 #include "nn/losses.h" /* beside layers_impl.h: the compiler compares the declarations */
 #include "sparc/double.h"
@@ -217,10 +218,11 @@ static void plain_norm(size_t width, const double *u, const double *scale, const
 static void plain_cell(const sparc_cell *cell, const double *params, int length, const double *x, double *y) {
   sparc_plan *plan;
   assert_int_equal(sparc_plan_create(cell, 1, length, &(sparc_plan_config){.threads = 1}, &plan), SPARC_OK);
-  double *prepared = sparc_alloc(sparc_cell_sizes(cell).prepared * sizeof *prepared);
+  double *prepared = sparc_alloc(sparc_cell_sizes_of(cell).prepared * sizeof *prepared);
   double *mask = sparc_alloc((size_t)length * sizeof *mask);
   for (int s = 1; s < length; s++) mask[s] = 1;
-  void *saved = sparc_alloc(sparc_plan_saved_bytes_f64(plan)), *work = sparc_alloc(sparc_plan_work_bytes_f64(plan));
+  void *saved = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_FLOAT64).saved),
+       *work = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_FLOAT64).work);
   assert_int_equal(sparc_prepare_f64(cell, params, prepared), SPARC_OK);
   const sparc_sequence_f64 io = {.x = x, .mask = mask, .y = y};
   assert_int_equal(sparc_forward_f64(plan, prepared, &io, saved, work), SPARC_OK);
@@ -231,7 +233,7 @@ static void plain_cell(const sparc_cell *cell, const double *params, int length,
 
 /* what the network adds to the residual stream at one step; y is the cell's output */
 static void plain_behind(const trial *t, int layer, size_t width, const double *x, const double *y, double *u) {
-  const size_t H = (size_t)sparc_cell_modes(sparc_network_cell(t->network));
+  const size_t H = (size_t)sparc_cell_config_of(sparc_network_cell(t->network)).H;
   const double *re = values_of(t, layer, "readout.re"), *im = values_of(t, layer, "readout.im");
   const double *whole = values_of(t, layer, "readout.weight"), *skip = values_of(t, layer, "readout.skip");
   const double *value = values_of(t, layer, "glu.value.weight"), *gate = values_of(t, layer, "glu.gate.weight");
@@ -250,7 +252,7 @@ static void plain_behind(const trial *t, int layer, size_t width, const double *
 static void plain_body(const trial *t, int b, double *u) {
   const sparc_network_config config = sparc_network_config_of(t->network);
   const sparc_cell *cell = sparc_network_cell(t->network);
-  const size_t width = (size_t)config.width, O = sparc_cell_sizes(cell).output, L = (size_t)t->lengths[b];
+  const size_t width = (size_t)config.width, O = sparc_cell_sizes_of(cell).output, L = (size_t)t->lengths[b];
   char first[64];
   snprintf(first, sizeof first, "cell.%s", sparc_cell_blocks(cell, NULL)[0].name);
   double *x = sparc_alloc(L * width * sizeof *x), *y = sparc_alloc(L * O * sizeof *y);
@@ -457,7 +459,7 @@ static void load_batch(uint64_t seed, int update, const toy *data, toy_batch *ba
     snprintf(name, sizeof name, "epoch.%d", place / EXAMPLES);
     sparc_random stream;
     sparc_random_init(&stream, seed, "batches", name);
-    sparc_random_permutation(&stream, order, EXAMPLES);
+    random_permutation(&stream, order, EXAMPLES);
     const int index = batch->index[b] = order[place % EXAMPLES];
     batch->length[b] = data->length[index];
     for (int i = 0; i < data->length[index] * INPUTS; i++) batch->x[b * STEPS * INPUTS + i] = (double)data->x[index][i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_ppo.c: whole runs of PPO: alignment of carries and resets, minibatches, the same bits for any number of threads
  * and after restoring, agents from files, bad configurations, and that something is learned. */
+#include "base/random.h"
 #include "rl/actor_critic.h"
 #include "rl/ppo.h"
 #include "scratch.h"
@@ -137,7 +138,7 @@ static void check_coverage(size_t N, size_t T, size_t window, size_t M) {
   int order[MOST], rows[MOST], seen[MOST] = {0};
   sparc_random stream;
   sparc_random_init(&stream, 5, "test", "coverage");
-  sparc_random_permutation(&stream, order, (int)(N * T / window));
+  random_permutation(&stream, order, (int)(N * T / window));
   for (size_t k = 0; k < N * T / M; k++) {
     rollout_items(&r, window, order, k, M, rows);
     for (size_t m = 0; m < M; m++) {
@@ -473,14 +474,14 @@ static void rewrite(const char *from, const char *to, const char *key, const cha
   sparc_tensors *file;
   sparc_metadata kept[64];
   size_t count = 0;
-  assert_int_equal(sparc_tensors_open(from, &file), SPARC_OK);
-  for (size_t i = 0; i < sparc_tensors_metadata_count(file); i++) {
-    kept[count] = *sparc_tensors_metadata_at(file, i);
+  assert_int_equal(sparc_tensors_load(from, &file), SPARC_OK);
+  for (size_t i = 0; i < sparc_tensors_contents_of(file).metadata_count; i++) {
+    kept[count] = sparc_tensors_contents_of(file).metadata[i];
     if (strcmp(kept[count].key, key) == 0) kept[count].value = value;
     count += kept[count].value != NULL;
   }
-  assert_int_equal(sparc_tensors_write(to, NULL, 0, kept, count), SPARC_OK);
-  sparc_tensors_close(file);
+  assert_int_equal(sparc_tensors_save(to, NULL, 0, kept, count), SPARC_OK);
+  sparc_tensors_free(file);
 }
 
 static void files_that_are_no_agents_are_refused(void **state) {

@@ -6,7 +6,8 @@
 #include "nn/network_encoder_impl.h"
 #include "nn/network_step_impl.h"
 #include "rl/gradient_impl.h"
-#include "sparc/rollout.h"
+#include "rtrl/sizes.h"
+#include "sparc/rtrl.h"
 #include "unit.h"
 
 #include <math.h>
@@ -54,7 +55,7 @@ static agent make_agent(const char *cell, const policy *p, sparc_random *stream)
       {.name = "log_std", .input = SPARC_HEAD_CONSTANT, .outputs = (int)p->action}};
   sparc_cell_config fitted;
   char options[128];
-  must(sparc_cell_fit(cell, strcmp(cell, "mamba3") == 0 ? 64 : 8, &fitted, options, sizeof options));
+  must(cell_fit(cell, strcmp(cell, "mamba3") == 0 ? 64 : 8, &fitted, options, sizeof options));
   const sparc_network_config config = {.cell = cell,
                                        .cell_options = options,
                                        .H = fitted.H,
@@ -135,7 +136,7 @@ static void collect(const agent *a, bool warm, sparc_random *stream, history *h)
   h->inputs = zeros(T * WIDTH);
   h->symbol_x = zeros(SYMBOLS * INPUTS);
   h->symbol_inputs = zeros(SYMBOLS * WIDTH);
-  h->records = zeros(sparc_record_size(cell, T));
+  h->records = zeros(sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.T = T}).records);
   h->prepared = zeros(cell->sizes.prepared);
   h->grouped = zeros((T + 1) * grouped_trace_size_f64(cell, SYMBOLS));
   h->symbol_pre = zeros(SYMBOLS * (size_t)cell->pre);
@@ -203,8 +204,8 @@ typedef struct batch_memory {
 
 static batch_memory make_batch(const agent *a, size_t M) {
   const sparc_cell *cell = a->network->cell;
-  const size_t stored = sparc_rtrl_batch_work_size_f64(cell, (int)M);
-  const size_t recorded = sparc_record_work_size_f64(cell, T, (int)M, 0, 0);
+  const size_t stored = batch_work_size_f64(cell, (int)M);
+  const size_t recorded = record_work_size_f64(cell, T, (int)M, 0, 0);
   const size_t grouped = a->n.trace ? grouped_work_size_f64(cell, (int)M, CORNERS) : 0;
   const size_t encoder = encoder_elements(a->network, M, T);
   batch_memory m = {.b = {.M = M}};

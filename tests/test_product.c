@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_product.c: the product kernels of every instruction set that this machine has, over random shapes and strides,
  * against sums in double, and their transposes. */
+#include "base/random.h"
 #include "kernels/kernels.h"
-#include "sparc/random.h"
 #include "sparc/sparc.h"
 #include "unit.h"
 
@@ -21,13 +21,13 @@ typedef struct example {
 } example;
 
 static size_t draw(sparc_random *stream, size_t low, size_t high) {
-  return low + (size_t)(sparc_random_uniform_f32(stream) * (float)(high - low + 1));
+  return low + (size_t)(random_uniform_f32(stream) * (float)(high - low + 1));
 }
 
 static float *draw_array(sparc_random *stream, size_t count) {
   float *array = malloc((count + 1) * sizeof *array);
   assert_non_null(array);
-  for (size_t i = 0; i < count; i++) array[i] = 2 * sparc_random_uniform_f32(stream) - 1;
+  for (size_t i = 0; i < count; i++) array[i] = 2 * random_uniform_f32(stream) - 1;
   return array;
 }
 
@@ -139,7 +139,7 @@ static void expect_panels_alike(const char *name, const kernels *table, example 
 static void test_products(void **state) {
   (void)state;
   size_t tried = 0;
-  for (const char *const *name = sparc_kernel_names(); *name; name++) {
+  for (const char *const *name = kernel_names(); *name; name++) {
     const kernels *table = kernels_find(*name);
     if (!table || !table->product) continue;
     sparc_random stream;
@@ -182,7 +182,7 @@ static void expect_transpose(const kernels *table, sparc_random *stream, size_t 
 
 static void test_transposes(void **state) {
   (void)state;
-  for (const char *const *name = sparc_kernel_names(); *name; name++) {
+  for (const char *const *name = kernel_names(); *name; name++) {
     const kernels *table = kernels_find(*name);
     if (!table || !table->transpose) continue;
     sparc_random stream;

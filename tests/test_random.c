@@ -145,15 +145,15 @@ static void streams_are_independent(void **state) {
 static void draw_u32(sparc_random *r) { sparc_random_u32(r); }
 static void draw_u64(sparc_random *r) { sparc_random_u64(r); }
 static void draw_uniform(sparc_random *r) { sparc_random_uniform(r); }
-static void draw_uniform_f32(sparc_random *r) { sparc_random_uniform_f32(r); }
+static void draw_uniform_f32(sparc_random *r) { random_uniform_f32(r); }
 static void draw_below(sparc_random *r) { sparc_random_below(r, 0xc0000001); }
 static void draw_normal(sparc_random *r) { sparc_random_normal(r); }
-static void draw_truncated(sparc_random *r) { sparc_random_truncated_normal(r); }
-static void draw_ring(sparc_random *r) { sparc_random_ring(r, 0.1, 0.9); }
-static void draw_phase(sparc_random *r) { sparc_random_phase(r, 1); }
+static void draw_truncated(sparc_random *r) { random_truncated_normal(r); }
+static void draw_ring(sparc_random *r) { random_ring(r, 0.1, 0.9); }
+static void draw_phase(sparc_random *r) { random_phase(r, 1); }
 static void draw_permutation(sparc_random *r) {
   int values[5];
-  sparc_random_permutation(r, values, 5);
+  random_permutation(r, values, 5);
 }
 static void draw_fill_normal(sparc_random *r) {
   float values[5];
@@ -161,19 +161,19 @@ static void draw_fill_normal(sparc_random *r) {
 }
 static void draw_fill_uniform(sparc_random *r) {
   float values[5];
-  sparc_random_fill_uniform(r, values, 5, 0, 1);
+  random_fill_uniform(r, values, 5, 0, 1);
 }
 static void draw_lecun(sparc_random *r) {
   float values[3];
-  assert_int_equal(sparc_random_lecun_normal(r, values, 3, 7), SPARC_OK);
+  assert_int_equal(random_lecun_normal(r, values, 3, 7), SPARC_OK);
 }
 static void draw_torch(sparc_random *r) {
   float values[3];
-  assert_int_equal(sparc_random_torch_uniform(r, values, 3, 7), SPARC_OK);
+  assert_int_equal(random_torch_uniform(r, values, 3, 7), SPARC_OK);
 }
 static void draw_orthogonal(sparc_random *r) {
   float values[15];
-  assert_int_equal(sparc_random_orthogonal(r, values, 3, 5, 1), SPARC_OK);
+  assert_int_equal(random_orthogonal(r, values, 3, 5, 1), SPARC_OK);
 }
 
 /* after any draw from any position, tell and seek reproduce what follows, in a stream opened afresh */
@@ -245,22 +245,22 @@ static double torch_cdf(double x) { return uniform_cdf((x * sqrt(48) + 1) / 2); 
 static double wide_cdf(double x) { return uniform_cdf((x + 3) / 8); }
 static double scaled_cdf(double x) { return normal_cdf(x / 2.5); }
 
-static double sample_f32(sparc_random *r) { return (double)sparc_random_uniform_f32(r); }
-static double sample_ring(sparc_random *r) { return sparc_random_ring(r, 0.9, 0.999); }
-static double sample_phase(sparc_random *r) { return sparc_random_phase(r, 6.28); }
+static double sample_f32(sparc_random *r) { return (double)random_uniform_f32(r); }
+static double sample_ring(sparc_random *r) { return random_ring(r, 0.9, 0.999); }
+static double sample_phase(sparc_random *r) { return random_phase(r, 6.28); }
 static double sample_lecun(sparc_random *r) {
   float x;
-  sparc_random_lecun_normal(r, &x, 1, 48);
+  random_lecun_normal(r, &x, 1, 48);
   return (double)x;
 }
 static double sample_torch(sparc_random *r) {
   float x;
-  sparc_random_torch_uniform(r, &x, 1, 48);
+  random_torch_uniform(r, &x, 1, 48);
   return (double)x;
 }
 static double sample_wide(sparc_random *r) {
   float x;
-  sparc_random_fill_uniform(r, &x, 1, -3, 5);
+  random_fill_uniform(r, &x, 1, -3, 5);
   return (double)x;
 }
 static double sample_scaled(sparc_random *r) {
@@ -280,7 +280,7 @@ static void distributions(void **state) {
   } cases[] = {{"uniform", sparc_random_uniform, uniform_cdf},
                {"uniform_f32", sample_f32, uniform_cdf},
                {"normal", sparc_random_normal, normal_cdf},
-               {"truncated", sparc_random_truncated_normal, truncated_cdf},
+               {"truncated", random_truncated_normal, truncated_cdf},
                {"ring", sample_ring, ring_cdf},
                {"phase", sample_phase, phase_cdf},
                {"lecun", sample_lecun, lecun_cdf},
@@ -320,7 +320,7 @@ static void normal_moments(void **state) {
 
   double squares = 0;
   for (int i = 0; i < N; i++) {
-    double x = sparc_random_truncated_normal(&r);
+    double x = random_truncated_normal(&r);
     assert_true(fabs(x) <= 2);
     squares += x * x;
   }
@@ -334,12 +334,12 @@ static void initialisers_scale_draws(void **state) {
   for (size_t k = 0; k < COUNT(fans); k++) {
     float lecun, torch, normal, uniform;
     sparc_random r = stream(20, "scale"), same = r;
-    assert_int_equal(sparc_random_lecun_normal(&r, &lecun, 1, fans[k]), SPARC_OK);
-    assert_int_equal(sparc_random_torch_uniform(&r, &torch, 1, fans[k]), SPARC_OK);
+    assert_int_equal(random_lecun_normal(&r, &lecun, 1, fans[k]), SPARC_OK);
+    assert_int_equal(random_torch_uniform(&r, &torch, 1, fans[k]), SPARC_OK);
     sparc_random_fill_normal(&r, &normal, 1, fans[k]);
-    sparc_random_fill_uniform(&r, &uniform, 1, -fans[k], 3 * fans[k]);
+    random_fill_uniform(&r, &uniform, 1, -fans[k], 3 * fans[k]);
     double scale = 1 / sqrt(fans[k] * truncated_variance());
-    assert_true(fabs((double)lecun / (scale * sparc_random_truncated_normal(&same)) - 1) < 1e-7);
+    assert_true(fabs((double)lecun / (scale * random_truncated_normal(&same)) - 1) < 1e-7);
     assert_true(fabs((double)torch / ((2 * sparc_random_uniform(&same) - 1) / sqrt(fans[k])) - 1) < 1e-7);
     assert_true(fabs((double)normal / (fans[k] * sparc_random_normal(&same)) - 1) < 1e-7);
     assert_true(fabs((double)uniform / (fans[k] * (4 * sparc_random_uniform(&same) - 1)) - 1) < 1e-7);
@@ -367,18 +367,18 @@ static void ends_of_the_range(void **state) {
   sparc_random zeros = stream_of(0, 0), ones = stream_of(~0u, ~0u), r;
   assert_true((r = zeros, sparc_random_uniform(&r)) == 0x1p-53);
   assert_true((r = ones, sparc_random_uniform(&r)) == 1 - 0x1p-53);
-  assert_true((r = zeros, sparc_random_uniform_f32(&r)) == 0x1p-24f);
-  assert_true((r = ones, sparc_random_uniform_f32(&r)) == 1 - 0x1p-24f);
+  assert_true((r = zeros, random_uniform_f32(&r)) == 0x1p-24f);
+  assert_true((r = ones, random_uniform_f32(&r)) == 1 - 0x1p-24f);
   double lowest = (r = zeros, sparc_random_normal(&r)), highest = (r = ones, sparc_random_normal(&r));
   assert_true(lowest == -highest && highest > 8.2 && highest < 8.3);
-  lowest = (r = zeros, sparc_random_truncated_normal(&r)), highest = (r = ones, sparc_random_truncated_normal(&r));
+  lowest = (r = zeros, random_truncated_normal(&r)), highest = (r = ones, random_truncated_normal(&r));
   assert_true(lowest == -highest && highest <= 2 && highest > 2 - 1e-14);
 
   /* the clamps that keep logarithms finite */
-  assert_true((r = zeros, sparc_random_ring(&r, 0, 1)) == 1e-12);
-  assert_true((r = ones, sparc_random_ring(&r, 0, 1)) == 1 - 1e-7);
-  assert_true((r = zeros, sparc_random_phase(&r, 2)) == 2e-7);
-  assert_true((r = ones, sparc_random_phase(&r, 2)) < 2);
+  assert_true((r = zeros, random_ring(&r, 0, 1)) == 1e-12);
+  assert_true((r = ones, random_ring(&r, 0, 1)) == 1 - 1e-7);
+  assert_true((r = zeros, random_phase(&r, 2)) == 2e-7);
+  assert_true((r = ones, random_phase(&r, 2)) < 2);
 
   /* the low word comes first */
   r = stream_of(0x01234567, 0x89abcdef);
@@ -425,7 +425,7 @@ static void permutations_are_even(void **state) {
   int counts[24] = {0}, values[100], seen[100] = {0};
   for (int i = 0; i < N; i++) {
     /* the rank of a permutation of four: how many later values are smaller, in the factorial base */
-    sparc_random_permutation(&r, values, 4);
+    random_permutation(&r, values, 4);
     int rank = 0;
     for (int a = 0; a < 4; a++) {
       int smaller = 0;
@@ -436,19 +436,19 @@ static void permutations_are_even(void **state) {
   }
   assert_cells_even(counts, 24, N);
 
-  sparc_random_permutation(&r, values, 100);
+  random_permutation(&r, values, 100);
   for (int i = 0; i < 100; i++) seen[values[i]]++;
   for (int i = 0; i < 100; i++) assert_int_equal(seen[i], 1);
 
   /* shuffling keeps the multiset, and nothing is drawn for nothing */
   int deck[6] = {7, 7, -1, 5, 5, 5}, sum = 0;
-  sparc_random_shuffle(&r, deck, 6);
+  random_shuffle(&r, deck, 6);
   for (int i = 0; i < 6; i++) sum += deck[i] * deck[i];
   assert_int_equal(sum, 2 * 49 + 1 + 3 * 25);
   uint64_t position = sparc_random_tell(&r);
-  sparc_random_shuffle(&r, deck, 1);
-  sparc_random_shuffle(&r, NULL, 0);
-  sparc_random_permutation(&r, NULL, -3);
+  random_shuffle(&r, deck, 1);
+  random_shuffle(&r, NULL, 0);
+  random_permutation(&r, NULL, -3);
   assert_int_equal(sparc_random_tell(&r), position);
 }
 
@@ -509,7 +509,7 @@ static void orthogonal_layout(void **state) {
     float matrix[18];
     double vectors[18], diagonal[4];
     sparc_random r = stream(17, "layout"), again = r;
-    assert_int_equal(sparc_random_orthogonal(&r, matrix, rows, cols, -1.5), SPARC_OK);
+    assert_int_equal(random_orthogonal(&r, matrix, rows, cols, -1.5), SPARC_OK);
     orthonormal_draw(&again, vectors, diagonal, count, length);
     for (size_t i = 0; i < (size_t)rows; i++)
       for (size_t j = 0; j < (size_t)cols; j++) {
@@ -551,18 +551,18 @@ static void refusals(void **state) {
   sparc_random_seek(&r, 5);
   float w[4] = {1, 2, 3, 4};
   const float untouched[4] = {1, 2, 3, 4};
-  assert_refused(sparc_random_lecun_normal(&r, w, 4, 0), SPARC_INVALID, "fan_in is 0", &r);
-  assert_refused(sparc_random_lecun_normal(&r, NULL, 4, 1), SPARC_INVALID, "values is NULL", &r);
-  assert_refused(sparc_random_torch_uniform(&r, w, 4, -3), SPARC_INVALID, "fan_in is -3", &r);
-  assert_refused(sparc_random_torch_uniform(&r, NULL, 1, 1), SPARC_INVALID, "values is NULL", &r);
-  assert_refused(sparc_random_orthogonal(&r, NULL, 2, 2, 1), SPARC_INVALID, "values is NULL", &r);
-  assert_refused(sparc_random_orthogonal(&r, w, 0, 2, 1), SPARC_INVALID, "rows is 0", &r);
-  assert_refused(sparc_random_orthogonal(&r, w, 2, -2, 1), SPARC_INVALID, "cols is -2", &r);
-  assert_refused(sparc_random_orthogonal(&r, w, 2, 2, NAN), SPARC_INVALID, "gain is", &r);
-  assert_refused(sparc_random_orthogonal(&r, w, 2, 2, INFINITY), SPARC_INVALID, "gain is inf", &r);
-  assert_refused(sparc_random_orthogonal(&r, w, INT32_MAX, INT32_MAX, 1), SPARC_NO_MEMORY, "2147483647 x", &r);
+  assert_refused(random_lecun_normal(&r, w, 4, 0), SPARC_INVALID, "fan_in is 0", &r);
+  assert_refused(random_lecun_normal(&r, NULL, 4, 1), SPARC_INVALID, "values is NULL", &r);
+  assert_refused(random_torch_uniform(&r, w, 4, -3), SPARC_INVALID, "fan_in is -3", &r);
+  assert_refused(random_torch_uniform(&r, NULL, 1, 1), SPARC_INVALID, "values is NULL", &r);
+  assert_refused(random_orthogonal(&r, NULL, 2, 2, 1), SPARC_INVALID, "values is NULL", &r);
+  assert_refused(random_orthogonal(&r, w, 0, 2, 1), SPARC_INVALID, "rows is 0", &r);
+  assert_refused(random_orthogonal(&r, w, 2, -2, 1), SPARC_INVALID, "cols is -2", &r);
+  assert_refused(random_orthogonal(&r, w, 2, 2, NAN), SPARC_INVALID, "gain is", &r);
+  assert_refused(random_orthogonal(&r, w, 2, 2, INFINITY), SPARC_INVALID, "gain is inf", &r);
+  assert_refused(random_orthogonal(&r, w, INT32_MAX, INT32_MAX, 1), SPARC_NO_MEMORY, "2147483647 x", &r);
   assert_memory_equal(w, untouched, sizeof w);
-  assert_int_equal(sparc_random_lecun_normal(&r, NULL, 0, 1), SPARC_OK);
+  assert_int_equal(random_lecun_normal(&r, NULL, 0, 1), SPARC_OK);
 }
 
 int main(void) {

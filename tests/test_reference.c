@@ -40,7 +40,7 @@ static problem make_problem(const char *kind, const char *options, int B, int T,
   sparc_cell_config config = {.kind = kind, .D = D, .H = H, .options = options};
   if (sparc_cell_create(&config, &p.cell) != SPARC_OK)
     fail_msg("%s (%s): %s", kind, options ? options : "no options", sparc_error());
-  sparc_sizes sizes = sparc_cell_sizes(p.cell);
+  sparc_cell_sizes sizes = sparc_cell_sizes_of(p.cell);
   size_t b = (size_t)B, tokens = b * (size_t)T;
   p.P = sizes.params;
   p.S = sizes.state;
@@ -148,8 +148,8 @@ static int metadata_int(const sparc_tensors *file, const char *key) {
 static void options_of(const sparc_tensors *file, const char *kind, char text[256]) {
   size_t used = 0;
   text[0] = '\0';
-  for (size_t i = 0; i < sparc_tensors_metadata_count(file); i++) {
-    const sparc_metadata *m = sparc_tensors_metadata_at(file, i);
+  for (size_t i = 0; i < sparc_tensors_contents_of(file).metadata_count; i++) {
+    const sparc_metadata *m = &sparc_tensors_contents_of(file).metadata[i];
     if (strcmp(m->key, "cell") == 0 || strlen(m->key) == 1) continue;
     if (strcmp(m->key, "source") == 0 || strcmp(m->key, "description") == 0) continue;
     used += (size_t)snprintf(text + used, 256 - used, "%s%s=%s", used ? "," : "", m->key, m->value);
@@ -162,7 +162,7 @@ static void options_of(const sparc_tensors *file, const char *kind, char text[25
 }
 
 static void read_tensor(const sparc_tensors *file, const char *name, double *out, size_t n) {
-  if (sparc_tensors_read_f64(file, name, out, n) != SPARC_OK) fail_msg("%s", sparc_error());
+  if (sparc_tensors_read(file, name, SPARC_F64, out, n) != SPARC_OK) fail_msg("%s", sparc_error());
 }
 
 static double compare_tensor(const sparc_tensors *file, const char *path, const char *name, const double *got,
@@ -176,7 +176,7 @@ static double compare_tensor(const sparc_tensors *file, const char *path, const 
 
 static double check_vector(const char *path, const char *kind) {
   sparc_tensors *file;
-  if (sparc_tensors_open(path, &file) != SPARC_OK) fail_msg("%s", sparc_error());
+  if (sparc_tensors_load(path, &file) != SPARC_OK) fail_msg("%s", sparc_error());
   assert_string_equal(sparc_tensors_metadata_find(file, "cell"), kind);
   char options[256], name[64];
   options_of(file, kind, options);
@@ -207,7 +207,7 @@ static double check_vector(const char *path, const char *kind) {
     worst = fmax(worst, compare_tensor(file, path, name, p.dparams + block->offset, block->size));
   }
   free_problem(&p);
-  sparc_tensors_close(file);
+  sparc_tensors_free(file);
   return worst;
 }
 

@@ -3,6 +3,7 @@
  * local projection gradient, the bounded root, its sizes and its limits. What it shares with every cell is in
  * test_cells.c. */
 #include "cells/cell.h"
+#include "rtrl/rtrl_f64.h"
 #include "sparc/double.h"
 #include "support.h"
 #include "unit.h"
@@ -35,7 +36,7 @@ static problem with_options(const problem *given, const char *options) {
   problem p = *given;
   const sparc_cell_config config = {.kind = "rglru", .D = given->D, .H = given->cell->H, .options = options};
   assert_int_equal(sparc_cell_create(&config, &p.cell), SPARC_OK);
-  p.n = sparc_cell_sizes(p.cell);
+  p.n = sparc_cell_sizes_of(p.cell);
   return p;
 }
 
@@ -409,7 +410,7 @@ static void test_sizes(void **state) {
     const sparc_cell_config config = {.kind = "rglru", .D = 64, .H = table[i].H, .options = table[i].options};
     sparc_cell *cell;
     assert_int_equal(sparc_cell_create(&config, &cell), SPARC_OK);
-    const sparc_sizes n = sparc_cell_sizes(cell);
+    const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
     assert_int_equal(n.params, table[i].params);
     assert_int_equal(n.trace, table[i].trace);
     assert_int_equal(n.state, table[i].H);
@@ -470,7 +471,7 @@ static void check_initial_draws(const char *options, double power) {
   const sparc_cell_config config = {.kind = "rglru", .D = 16, .H = 512, .options = options};
   sparc_cell *cell;
   assert_int_equal(sparc_cell_create(&config, &cell), SPARC_OK);
-  const size_t count = sparc_cell_sizes(cell).params;
+  const size_t count = sparc_cell_sizes_of(cell).params;
   float *control = sparc_alloc(count * sizeof(float)), *other = sparc_alloc(count * sizeof(float));
   assert_int_equal(sparc_cell_init(cell, SPARC_INIT_CONTROL, 7, NULL, control), SPARC_OK);
   assert_int_equal(sparc_cell_init(cell, SPARC_INIT_CLASSIFICATION, 7, NULL, other), SPARC_OK);

@@ -140,9 +140,9 @@ static void test_batch_arguments(void **unused) {
   const float *traces[1] = {NULL};
   assert_int_equal(sparc_cell_create(&(sparc_cell_config){.kind = "sparc", .D = 3, .H = 4}, &cell), SPARC_OK);
   assert_int_equal(sparc_cell_create(&(sparc_cell_config){.kind = "gru", .D = 3, .H = 4}, &gru), SPARC_OK);
-  assert_int_equal(sparc_rtrl_batch_work_size(gru, 4), 0);
-  assert_int_equal(sparc_rtrl_batch_work_size(NULL, 4), 0);
-  assert_int_equal(sparc_rtrl_batch_work_size(cell, 0), 0);
+  assert_int_equal(sparc_rtrl_sizes_of(gru, &(sparc_rtrl_shape){.n = 4}).batch_work, 0);
+  assert_int_equal(sparc_rtrl_sizes_of(NULL, &(sparc_rtrl_shape){.n = 4}).batch_work, 0);
+  assert_int_equal(sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.n = 0}).batch_work, 0);
   assert_int_equal(sparc_rtrl_batch_gradient(gru, some, 1, traces, some, some, some, NULL, NULL, some, 1),
                    SPARC_UNSUPPORTED);
   assert_int_equal(sparc_rtrl_batch_gradient(cell, some, 0, traces, some, some, some, NULL, NULL, some, 1),
@@ -321,7 +321,8 @@ static void test_memory_of_records(void **unused) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     sparc_cell *cell;
     assert_int_equal(sparc_cell_create(&sizes[i], &cell), SPARC_OK);
-    const double traces = 2048 * (double)sparc_cell_sizes(cell).trace, records = (double)sparc_record_size(cell, 2048);
+    const double traces = 2048 * (double)sparc_cell_sizes_of(cell).trace,
+                 records = (double)sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.T = 2048}).records;
     print_message("%s: traces %.1f MB, records %.1f MB, ratio %.0f\n", sizes[i].kind, 4e-6 * traces, 4e-6 * records,
                   traces / records);
     assert_true(traces >= 40 * records);
@@ -335,11 +336,11 @@ static void test_record_arguments(void **unused) {
   assert_int_equal(sparc_cell_create(&(sparc_cell_config){.kind = "sparc", .D = 3, .H = 4}, &cell), SPARC_OK);
   assert_int_equal(sparc_cell_create(&(sparc_cell_config){.kind = "gru", .D = 3, .H = 4}, &gru), SPARC_OK);
   float *some = sparc_alloc(4096 * sizeof *some);
-  assert_int_equal(sparc_record_size(gru, 4), 0);
-  assert_int_equal(sparc_record_size(cell, 0), 0);
-  assert_int_equal(sparc_record_work_size(gru, 4, 1, 0, 0), 0);
-  assert_int_equal(sparc_record_work_size(cell, 4, 0, 0, 0), 0);
-  assert_true(sparc_record_work_size(cell, 4, 2, 0, 0) <= 4096);
+  assert_int_equal(sparc_rtrl_sizes_of(gru, &(sparc_rtrl_shape){.T = 4}).records, 0);
+  assert_int_equal(sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.T = 0}).records, 0);
+  assert_int_equal(sparc_rtrl_sizes_of(gru, &(sparc_rtrl_shape){.T = 4, .n = 1}).record_work, 0);
+  assert_int_equal(sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.T = 4, .n = 0}).record_work, 0);
+  assert_true(sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.T = 4, .n = 2}).record_work <= 4096);
   assert_int_equal(sparc_record_step(cell, some, 4, 4, some), SPARC_INVALID);
   assert_non_null(strstr(sparc_error(), "t is 4"));
   assert_int_equal(sparc_record_step(gru, some, 4, 0, some), SPARC_UNSUPPORTED);

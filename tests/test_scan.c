@@ -117,9 +117,9 @@ static void solve(const problem *p, bool in_place, size_t shift, solution *s) {
   const size_t modes = (size_t)p->config.H, controls = 2 * (size_t)p->config.B * (size_t)p->config.T;
   sparc_scan *scan;
   assert_int_equal(sparc_scan_create(&p->config, &scan), SPARC_OK);
-  float *constants = floats(sparc_scan_constants(scan));
+  float *constants = floats(sparc_scan_sizes_of(scan).constants);
   assert_int_equal(sparc_scan_prepare(scan, p->nu, p->theta, constants), SPARC_OK);
-  void *work = sparc_alloc(sparc_scan_work_bytes(scan));
+  void *work = sparc_alloc(sparc_scan_sizes_of(scan).work);
   float *b = floats(p->row + shift), *h = floats(p->row + shift), *dh = floats(p->row), *db = floats(p->row);
   *s = (solution){floats(p->row),   floats(p->state), floats(p->row), floats(controls),
                   floats(p->state), floats(modes),    floats(modes)};
@@ -390,9 +390,9 @@ static void test_sums_are_added(void **state) {
   solve(&p, false, 0, &once);
   sparc_scan *scan;
   assert_int_equal(sparc_scan_create(&p.config, &scan), SPARC_OK);
-  float *constants = floats(sparc_scan_constants(scan)), dnu[70], dtheta[70], *db = floats(p.row);
+  float *constants = floats(sparc_scan_sizes_of(scan).constants), dnu[70], dtheta[70], *db = floats(p.row);
   assert_int_equal(sparc_scan_prepare(scan, p.nu, p.theta, constants), SPARC_OK);
-  void *work = sparc_alloc(sparc_scan_work_bytes(scan));
+  void *work = sparc_alloc(sparc_scan_sizes_of(scan).work);
   for (size_t i = 0; i < 70; i++) dnu[i] = dtheta[i] = 1000;
   const sparc_scan_data data = {.controls = p.controls, .mask = p.mask, .state0 = p.state0, .h = once.h};
   const sparc_scan_gradient gradient = {
@@ -519,15 +519,15 @@ static void solve_real(const real_problem *p, bool in_place, real_solution *s) {
   memcpy(a, p->a, p->row * sizeof *a);
   memcpy(x, p->x, p->row * sizeof *x);
   memcpy(dh, p->dh, p->row * sizeof *dh);
-  const sparc_real_scan_data data = {
+  const real_scan_data data = {
       .a = a, .mask = p->mask, .state0 = p->state0, .x = x, .h = in_place ? x : s->h, .state_last = s->state_last};
-  assert_int_equal(sparc_real_scan_forward(scan, &data), SPARC_OK);
-  const sparc_real_scan_gradient gradient = {.dh = dh,
-                                             .dstate_last = p->dstate_last,
-                                             .dx = in_place ? dh : s->dx,
-                                             .da = in_place ? a : s->da,
-                                             .dstate0 = s->dstate0};
-  assert_int_equal(sparc_real_scan_backward(scan, &data, &gradient), SPARC_OK);
+  assert_int_equal(real_scan_forward(scan, &data), SPARC_OK);
+  const real_scan_gradient gradient = {.dh = dh,
+                                       .dstate_last = p->dstate_last,
+                                       .dx = in_place ? dh : s->dx,
+                                       .da = in_place ? a : s->da,
+                                       .dstate0 = s->dstate0};
+  assert_int_equal(real_scan_backward(scan, &data, &gradient), SPARC_OK);
   if (in_place) {
     memcpy(s->h, x, p->row * sizeof *x);
     memcpy(s->dx, dh, p->row * sizeof *x);
@@ -587,30 +587,17 @@ static void test_real(void **state) {
   }
 }
 
-/* ---- sizes, order, refusals ------------------------------------------------------------------------ */
-
-/* what the two-control scan keeps for backward against a scan that is given its transitions, at equal width */
-static void test_storage(void **state) {
-  (void)state;
-  const sparc_scan_config spectral = {.B = 8, .T = 16384, .H = 512}, real = {.B = 8, .T = 16384, .H = 1024};
-  sparc_scan *two, *given;
-  assert_int_equal(sparc_scan_create(&spectral, &two), SPARC_OK);
-  assert_int_equal(sparc_scan_create(&real, &given), SPARC_OK);
-  const size_t tokens = (size_t)8 * 16384;
-  assert_int_equal(sparc_scan_saved_bytes(two), 8 * tokens);
-  assert_int_equal(sparc_real_scan_saved_bytes(given), 8 * tokens * 512);
-  sparc_scan_free(two), sparc_scan_free(given);
-}
+/* ---- order, refusals ------------------------------------------------------------------------ */
 
 static void test_order(void **state) {
   (void)state;
   const float nu[] = {3, 1, 2, 1, 0.5f};
   int order[5];
   static const int want[] = {4, 1, 3, 2, 0};
-  assert_int_equal(sparc_scan_order(5, nu, order), SPARC_OK);
+  assert_int_equal(scan_order(5, nu, order), SPARC_OK);
   assert_memory_equal(order, want, sizeof want);
-  assert_int_equal(sparc_scan_order(0, nu, order), SPARC_INVALID);
-  assert_int_equal(sparc_scan_order(5, NULL, order), SPARC_INVALID);
+  assert_int_equal(scan_order(0, nu, order), SPARC_INVALID);
+  assert_int_equal(scan_order(5, NULL, order), SPARC_INVALID);
 }
 
 static void refuse_config(sparc_scan_config config, const char *sentence) {
@@ -630,7 +617,7 @@ static void test_refusals(void **state) {
   sparc_scan *scan;
   const sparc_scan_config config = {.B = 1, .T = 2, .H = 1};
   assert_int_equal(sparc_scan_create(&config, &scan), SPARC_OK);
-  float *constants = floats(sparc_scan_constants(scan)), b[4] = {0}, h[4], nu = -1, theta = 0;
+  float *constants = floats(sparc_scan_sizes_of(scan).constants), b[4] = {0}, h[4], nu = -1, theta = 0;
   float mask[] = {1, 0.5f}, controls[] = {0, 0, 1.5f, 0};
   assert_int_equal(sparc_scan_prepare(scan, &nu, &theta, constants), SPARC_INVALID);
   assert_string_equal(sparc_error(), "nu[0] is -1, expected a finite number that is not negative");
@@ -648,7 +635,7 @@ static void test_refusals(void **state) {
   assert_int_equal(sparc_scan_forward(scan, constants, &data), SPARC_INVALID);
   assert_string_equal(sparc_error(), "data.b is NULL");
   assert_int_equal(sparc_scan_backward(scan, constants, &data, NULL, h), SPARC_INVALID);
-  assert_int_equal(sparc_real_scan_forward(scan, &(sparc_real_scan_data){.x = b, .h = h}), SPARC_INVALID);
+  assert_int_equal(real_scan_forward(scan, &(real_scan_data){.x = b, .h = h}), SPARC_INVALID);
   assert_string_equal(sparc_error(), "data.a is NULL");
   sparc_free(constants);
   sparc_scan_free(scan);
@@ -668,7 +655,7 @@ static void test_huge_shapes(void **state) {
     assert_in_range(scan->real_width, 1, SCAN_CARRIED);
     assert_in_range(scan->sum_width, 1, SCAN_MODES);
     assert_true(scan_jobs(scan) >= (size_t)B && scan_jobs(scan) <= (size_t)B * (size_t)H);
-    assert_true(sparc_scan_work_bytes(scan) >= (size_t)B * (size_t)H * 2 * sizeof(double));
+    assert_true(sparc_scan_sizes_of(scan).work >= (size_t)B * (size_t)H * 2 * sizeof(double));
     sparc_scan_free(scan);
   }
   sparc_scan *scan;
@@ -682,7 +669,6 @@ int main(void) {
                                      cmocka_unit_test(test_streaming_rows), cmocka_unit_test(test_sums_are_added),
                                      cmocka_unit_test(test_extreme_decays), cmocka_unit_test(test_reset_heals),
                                      cmocka_unit_test(test_wide_phase),     cmocka_unit_test(test_real),
-                                     cmocka_unit_test(test_storage),        cmocka_unit_test(test_order),
-                                     cmocka_unit_test(test_refusals)};
+                                     cmocka_unit_test(test_order),          cmocka_unit_test(test_refusals)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

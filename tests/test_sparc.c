@@ -33,7 +33,7 @@ static void test_contraction(void **state) {
   (void)state;
   enum { H = 4096, STEPS = 64 };
   sparc_cell *cell = make(1, H, NULL);
-  const sparc_sizes n = sparc_cell_sizes(cell);
+  const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
   float *params = sparc_alloc(n.params * sizeof *params), *prepared = sparc_alloc(n.prepared * sizeof *prepared);
   float *h = sparc_alloc(n.state * sizeof *h), *tape = sparc_alloc(n.tape * sizeof *tape);
   sparc_random stream;
@@ -97,8 +97,8 @@ static void test_extreme_values(void **state) {
   sparc_random_init(&stream, 4, "extreme", "");
   for (int round = 0; round < 600; round++) {
     problem p = problem_random("sparc", &stream);
-    const bool linear = strstr(sparc_cell_options(p.cell), "linear") != NULL;
-    const bool shared = strstr(sparc_cell_options(p.cell), "unshared") == NULL; /* of one mode, too */
+    const bool linear = strstr(sparc_cell_config_of(p.cell).options, "linear") != NULL;
+    const bool shared = strstr(sparc_cell_config_of(p.cell).options, "unshared") == NULL; /* of one mode, too */
     const bool bounded = !linear && shared && block_of(p.cell, "ctrl_phase")->size == (size_t)p.D + 1;
     if (round % 3 != 0) spoil_params(&p, &stream);
     if (round % 3 == 0 || (round % 3 == 2 && bounded)) spoil_inputs(&p, &stream);
@@ -142,7 +142,7 @@ static void test_initialisation(void **state) {
   (void)state;
   enum { D = 64, H = 512 };
   sparc_cell *cell = make(D, H, NULL);
-  const size_t size = sparc_cell_sizes(cell).params;
+  const size_t size = sparc_cell_sizes_of(cell).params;
   float *a = sparc_alloc(size * sizeof *a), *b = sparc_alloc(size * sizeof *b);
   const struct {
     sparc_init_style style;
@@ -194,7 +194,7 @@ static void test_initialisation(void **state) {
 static void test_sizes_and_groups(void **state) {
   (void)state;
   sparc_cell *cell = make(64, 192, NULL);
-  const sparc_sizes n = sparc_cell_sizes(cell);
+  const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
   assert_int_equal(n.params, 25666);                       /* 2HD + 5H + 2(D+1) */
   assert_int_equal(n.trace, 2 * (4 * 192 * 64 + 7 * 192)); /* 4HD + 7H complex [eq:app_trace_storage] */
   assert_int_equal(n.state, 384);
@@ -215,21 +215,21 @@ static void test_sizes_and_groups(void **state) {
 
   /* unshared control: H controllers of each kind */
   cell = make(4, 8, "variant=unshared-control");
-  assert_int_equal(sparc_cell_sizes(cell).params, 2 * 8 * 4 + 5 * 8 + 2 * 8 * 5);
-  assert_int_equal(sparc_cell_sizes(cell).trace, 2 * (4 * 8 * 4 + 7 * 8));
+  assert_int_equal(sparc_cell_sizes_of(cell).params, 2 * 8 * 4 + 5 * 8 + 2 * 8 * 5);
+  assert_int_equal(sparc_cell_sizes_of(cell).trace, 2 * (4 * 8 * 4 + 7 * 8));
   sparc_cell_free(cell);
 
   /* groups: as many of each kind */
   cell = make(4, 8, "groups=2");
-  assert_int_equal(sparc_cell_sizes(cell).params, 2 * 8 * 4 + 5 * 8 + 2 * 2 * 5);
-  assert_int_equal(sparc_cell_sizes(cell).trace, 2 * (4 * 8 * 4 + 7 * 8));
+  assert_int_equal(sparc_cell_sizes_of(cell).params, 2 * 8 * 4 + 5 * 8 + 2 * 2 * 5);
+  assert_int_equal(sparc_cell_sizes_of(cell).trace, 2 * (4 * 8 * 4 + 7 * 8));
   assert_int_equal(sparc_trace_size(cell, "ctrl_phase"), 2 * 8 * 5);
   sparc_cell_free(cell);
 
   /* a hidden layer of 3: its rows and biases, and controllers of 3 inputs */
   cell = make(4, 8, "hidden=3");
-  assert_int_equal(sparc_cell_sizes(cell).params, 2 * 8 * 4 + 5 * 8 + 2 * 4 + 3 * 5);
-  assert_int_equal(sparc_cell_sizes(cell).trace, 2 * ((2 + 3) * 8 * 4 + (7 + 3 * 3) * 8));
+  assert_int_equal(sparc_cell_sizes_of(cell).params, 2 * 8 * 4 + 5 * 8 + 2 * 4 + 3 * 5);
+  assert_int_equal(sparc_cell_sizes_of(cell).trace, 2 * ((2 + 3) * 8 * 4 + (7 + 3 * 3) * 8));
   assert_int_equal(sparc_trace_size(cell, "ctrl_hidden"), 2 * 8 * 3 * 5);
   sparc_cell_free(cell);
 }
@@ -242,7 +242,7 @@ static void expect_equal_cells(const char *options, const char *twin_options) {
   problem p = problem_create(&config, 3, 17, MASK_RANDOM, &stream), twin = p;
   result got = result_create(&p), want = result_create(&p);
   twin.cell = make(5, 12, twin_options);
-  assert_int_equal(sparc_cell_sizes(twin.cell).params, p.n.params);
+  assert_int_equal(sparc_cell_sizes_of(twin.cell).params, p.n.params);
   run_sequence_f32(&p, NULL, true, &got);
   run_sequence_f32(&twin, NULL, true, &want);
   assert_memory_equal(got.y, want.y, (size_t)(p.B * p.T) * p.n.output * sizeof *got.y);
@@ -264,9 +264,9 @@ static void test_stored_options_stay(void **state) {
       "variant=full,content=tanh,kappa_r=2.7725887222397811,kappa_p=1.5707963267948966,"
       "projection=dense";
   sparc_cell *cell = make(3, 4, NULL), *grouped = make(3, 4, "groups=2");
-  assert_string_equal(sparc_cell_options(cell), stored);
-  assert_true(strncmp(sparc_cell_options(grouped), stored, strlen(stored)) == 0);
-  assert_string_equal(sparc_cell_options(grouped) + strlen(stored), ",groups=2");
+  assert_string_equal(sparc_cell_config_of(cell).options, stored);
+  assert_true(strncmp(sparc_cell_config_of(grouped).options, stored, strlen(stored)) == 0);
+  assert_string_equal(sparc_cell_config_of(grouped).options + strlen(stored), ",groups=2");
   sparc_cell_free(cell);
   sparc_cell_free(grouped);
 }
@@ -289,7 +289,7 @@ static void test_equal_groups_are_one(void **state) {
   problem one = problem_create(&(sparc_cell_config){.kind = "sparc", .D = D, .H = H}, B, T, MASK_RANDOM, &stream);
   problem many = one;
   many.cell = make(D, H, "groups=4");
-  many.n = sparc_cell_sizes(many.cell);
+  many.n = sparc_cell_sizes_of(many.cell);
   many.params = sparc_alloc(many.n.params * sizeof *many.params);
   const size_t controllers = offset_of(one.cell, "ctrl_retention");
   memcpy(many.params, one.params, controllers * sizeof *many.params);
@@ -323,7 +323,7 @@ static void test_two_controls_are_stored(void **state) {
   sparc_plan *plan;
   assert_int_equal(sparc_plan_create(cell, B, T, NULL, &plan), SPARC_OK);
   const size_t tokens = (size_t)B * T, content = tokens * 2 * H * sizeof(float);
-  assert_int_equal(sparc_plan_saved_bytes(plan) - content, tokens * 8);
+  assert_int_equal(sparc_plan_sizes_of(plan, SPARC_FLOAT32).saved - content, tokens * 8);
   sparc_plan_free(plan);
   sparc_cell_free(cell);
 
@@ -331,12 +331,12 @@ static void test_two_controls_are_stored(void **state) {
   for (int modes = 32; modes <= 4 * H; modes *= 2) {
     cell = make(2 * modes, modes, "projection=none");
     assert_int_equal(sparc_plan_create(cell, B, T, NULL, &plan), SPARC_OK);
-    assert_int_equal(sparc_plan_saved_bytes(plan), tokens * 8);
+    assert_int_equal(sparc_plan_sizes_of(plan, SPARC_FLOAT32).saved, tokens * 8);
     /* nor does backward's scratch have a transition per mode: two sums per token and tile of modes, and their total */
-    const size_t short_work = sparc_plan_work_bytes(plan);
+    const size_t short_work = sparc_plan_sizes_of(plan, SPARC_FLOAT32).work;
     sparc_plan_free(plan);
     assert_int_equal(sparc_plan_create(cell, B, 2 * T, NULL, &plan), SPARC_OK);
-    assert_in_range(sparc_plan_work_bytes(plan) - short_work, tokens * 8, tokens * 8 * (8 + 1));
+    assert_in_range(sparc_plan_sizes_of(plan, SPARC_FLOAT32).work - short_work, tokens * 8, tokens * 8 * (8 + 1));
     sparc_plan_free(plan);
     sparc_cell_free(cell);
   }

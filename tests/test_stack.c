@@ -69,11 +69,12 @@ static void sequence(const char *kind) {
   sparc_plan *plan;
   need(sparc_cell_create(&(sparc_cell_config){.kind = kind, .D = D, .H = H}, &cell), kind, "create");
   need(sparc_plan_create(cell, B, T, &(sparc_plan_config){.threads = 2}, &plan), kind, "plan");
-  const sparc_sizes n = sparc_cell_sizes(cell);
+  const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
   float *params = floats(n.params), *prepared = floats(n.prepared), *dparams = floats(n.params);
   float *x = floats(B * T * D), *y = floats(B * T * n.output), *dx = floats(B * T * D);
   float *state = floats(B * n.state), *tape = floats(B * n.tape), *trace = floats(n.trace);
-  void *saved = sparc_alloc(sparc_plan_saved_bytes(plan)), *work = sparc_alloc(sparc_plan_work_bytes(plan));
+  void *saved = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_FLOAT32).saved),
+       *work = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_FLOAT32).work);
   need(sparc_cell_init(cell, SPARC_INIT_CLASSIFICATION, 1, NULL, params), kind, "init");
   need(sparc_prepare(cell, params, prepared), kind, "prepare");
 

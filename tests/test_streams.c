@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_streams.c: many streams at once are the same streams one by one, to the last bit. */
+#include "kernels/kernels.h"
+#include "seq/step_f64.h"
 #include "support.h"
 #include "unit.h"
 
@@ -88,8 +90,8 @@ static void compare_kinds(const char *kernel) {
 
 static void test_bits(void **unused) {
   (void)unused;
-  for (const char *const *name = sparc_kernel_names(); *name; name++)
-    if (sparc_kernel_available(*name)) compare_kinds(*name);
+  for (const char *const *name = kernel_names(); *name; name++)
+    if (kernel_available(*name)) compare_kinds(*name);
 }
 
 /* the tapes are those of single steps: RTRL goes on from them */

@@ -2,9 +2,9 @@
 /* test_traces.c: one step of the rows of a trace, by the kernels of every instruction set that this machine has: rows
  * whose driver has one part or both, of all lengths, in place and from one array to another, with and without
  * contraction, some modes after the others, against sums in double; and the same step on several threads. */
+#include "base/random.h"
 #include "kernels/kernels.h"
 #include "rtrl/rtrl_impl.h"
-#include "sparc/random.h"
 #include "sparc/sparc.h"
 #include "unit.h"
 
@@ -19,7 +19,7 @@ static const driver_part parts[DRIVER_SLOTS] = {DRIVER_REAL, DRIVER_IMAGINARY, D
 static float a[2 * H], c[ROWS * 2 * H], x[D_MAX], weights[ROWS * 2 * H], before[ENTRIES], after[ENTRIES], outs[OUTS];
 
 static void draw(sparc_random *stream, float *values, size_t count) {
-  for (size_t i = 0; i < count; i++) values[i] = 2 * sparc_random_uniform_f32(stream) - 1;
+  for (size_t i = 0; i < count; i++) values[i] = 2 * random_uniform_f32(stream) - 1;
 }
 
 /* what a part of a driver that is said to be zero holds must not matter */
@@ -60,7 +60,7 @@ static void test_steps(void **state) {
   sparc_random stream;
   sparc_random_init(&stream, 1, "traces", "");
   size_t tried = 0;
-  for (const char *const *name = sparc_kernel_names(); *name; name++) {
+  for (const char *const *name = kernel_names(); *name; name++) {
     const kernels *table = kernels_find(*name);
     if (!table || !table->online.trace) continue;
     tried++;
@@ -111,7 +111,7 @@ static void test_steps(void **state) {
 /* traces that are large enough to be divided, over some steps with a reset among them */
 static void take_steps(const sparc_cell *cell, const float *prepared, const float *inputs, int threads, float *traces) {
   enum { STEPS = 6 };
-  const sparc_sizes n = sparc_cell_sizes(cell);
+  const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
   float *state = sparc_alloc(n.state * sizeof *state), *tape = sparc_alloc(n.tape * sizeof *tape);
   memset(traces, 0, n.trace * sizeof *traces);
   for (size_t t = 0; t < STEPS; t++) {
@@ -129,7 +129,7 @@ static void test_threads_change_no_bit(void **state) {
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) {
     sparc_cell *cell;
     if (sparc_cell_create(&(sparc_cell_config){.kind = *kind, .D = 64, .H = 136}, &cell) != SPARC_OK) continue;
-    const sparc_sizes n = sparc_cell_sizes(cell);
+    const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
     if (n.trace > 0) {
       float *params = sparc_alloc(n.params * sizeof *params), *prepared = sparc_alloc(n.prepared * sizeof *prepared);
       float *want = sparc_alloc(2 * n.trace * sizeof *want), *got = sparc_alloc(2 * n.trace * sizeof *got);

@@ -769,13 +769,13 @@ static void rewrite(const edit *e) {
   sparc_metadata metadata[MOST];
   size_t tensors = 0, entries = 0;
   sparc_tensors *file;
-  assert_int_equal(sparc_tensors_open(in_folder("a"), &file), SPARC_OK);
-  for (size_t i = 0; i < sparc_tensors_count(file); i++) {
-    const sparc_tensor_info *info = sparc_tensors_at(file, i);
+  assert_int_equal(sparc_tensors_load(in_folder("a"), &file), SPARC_OK);
+  for (size_t i = 0; i < sparc_tensors_contents_of(file).count; i++) {
+    const sparc_tensor_info *info = &sparc_tensors_contents_of(file).tensors[i];
     if (is_dropped(e, info->name)) continue;
     assert_true(tensors < MOST && info->elements + 8 < ROOM);
     float *values = numbers[tensors];
-    assert_int_equal(sparc_tensors_read_f32(file, info->name, values, info->elements), SPARC_OK);
+    assert_int_equal(sparc_tensors_read(file, info->name, SPARC_F32, values, info->elements), SPARC_OK);
     sparc_tensor_source *s = &sources[tensors++];
     *s = (sparc_tensor_source){
         .name = info->name, .dtype = SPARC_F32, .in_type = SPARC_F32, .rank = info->rank, .data = values};
@@ -786,8 +786,8 @@ static void rewrite(const edit *e) {
     if (e->longer) s->rank = 1, s->shape[0] = info->elements + e->longer;
   }
   bool replaced = !e->key;
-  for (size_t i = 0; i < sparc_tensors_metadata_count(file); i++) {
-    metadata[entries] = *sparc_tensors_metadata_at(file, i);
+  for (size_t i = 0; i < sparc_tensors_contents_of(file).metadata_count; i++) {
+    metadata[entries] = sparc_tensors_contents_of(file).metadata[i];
     if (is_dropped(e, metadata[entries].key)) continue;
     if (e->key && strcmp(metadata[entries].key, e->key) == 0) metadata[entries].value = e->text, replaced = true;
     entries++;
@@ -796,9 +796,9 @@ static void rewrite(const edit *e) {
   if (e->tensor && !sparc_tensors_find(file, e->tensor))
     sources[tensors++] = (sparc_tensor_source){
         .name = e->tensor, .dtype = SPARC_F32, .in_type = SPARC_F32, .rank = 1, .shape = {1}, .data = &e->first};
-  if (sparc_tensors_write(in_folder("b"), sources, tensors, metadata, entries) != SPARC_OK)
+  if (sparc_tensors_save(in_folder("b"), sources, tensors, metadata, entries) != SPARC_OK)
     fail_msg("%s", sparc_error());
-  sparc_tensors_close(file);
+  sparc_tensors_free(file);
 }
 
 /* neither a trainer nor, where it concerns one, a model is made, and the sentence names file and cause */

@@ -74,7 +74,7 @@ typedef struct sparc_layer_config {
 typedef struct sparc_network_config {
   const char *cell;         /* kind, see sparc_cell_kinds */
   const char *cell_options; /* NULL: defaults */
-  const char *kernel;       /* set of kernels, see sparc/kernels.h; NULL: the best for this machine */
+  const char *kernel;       /* kernel set, see cell.h; NULL: the best for this machine */
   int H;                    /* modes (or real coordinates) of each cell */
   int inputs;               /* channels of the input sequence */
   sparc_embedding embedding;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.h: options as text, "key=value,key=value", as cells and environments take them: what one of them may be. */
+/* options.h: table of the options that a layer or environment accepts as text, "key=value,key=value". */
 #ifndef SPARC_OPTIONS_H
 #define SPARC_OPTIONS_H
 
@@ -9,15 +9,15 @@ extern "C" {
 
 typedef enum sparc_option_type { SPARC_OPTION_INT, SPARC_OPTION_REAL, SPARC_OPTION_CHOICE } sparc_option_type;
 
-/* A table of options ends with a NULL name. */
+/* A table ends with a NULL name. */
 typedef struct sparc_option {
   const char *name;
   sparc_option_type type;
-  int later;                  /* 1: added to a table that files were written by; stored only if it is not the default */
-  double fallback;            /* default value; for a choice, its index */
+  int later;                  /* 1: added after files with this table were written; stored only if not the default */
+  double fallback;            /* default value; index of a choice */
   double low, high;           /* inclusive range of a number */
   const char *const *choices; /* NULL-terminated names of a choice */
-  const char *help;           /* one sentence without a full stop */
+  const char *help;           /* one sentence without a period */
 } sparc_option;
 
 #ifdef __cplusplus

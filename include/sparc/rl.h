@@ -60,7 +60,7 @@ typedef struct sparc_ppo_config {
   /* the agent */
   const char *cell;         /* see sparc_cell_kinds */
   const char *cell_options; /* NULL: defaults */
-  int H;                    /* modes; 0: a state of `budget` real coordinates, see sparc_cell_fit */
+  int H;                    /* modes; 0: a state of `budget` real coordinates */
   int budget;
   int width; /* of the embedding and of both heads' hidden layers */
   sparc_agent_init init;

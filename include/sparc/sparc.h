@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sparc.h: everything. Adaptive spectral recurrence: cells, whole sequences, exact RTRL, files. */
+/* sparc.h: includes all headers of the library. */
 #ifndef SPARC_SPARC_H
 #define SPARC_SPARC_H
 
@@ -11,19 +11,17 @@
 #include "sparc/double.h"
 #include "sparc/env.h"
 #include "sparc/inspect.h"
-#include "sparc/kernels.h"
 #include "sparc/layer.h"
 #include "sparc/learn_run.h"
 #include "sparc/learner.h"
 #include "sparc/model.h"
 #include "sparc/network.h"
-#include "sparc/online.h"
 #include "sparc/optimiser.h"
 #include "sparc/options.h"
 #include "sparc/random.h"
 #include "sparc/rl.h"
 #include "sparc/rl_run.h"
-#include "sparc/rollout.h"
+#include "sparc/rtrl.h"
 #include "sparc/run.h"
 #include "sparc/safetensors.h"
 #include "sparc/scan.h"

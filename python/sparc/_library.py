@@ -31,7 +31,7 @@ class sparc_cell_config(Structure):
     _fields_ = [("kind", c_char_p), ("D", c_int), ("H", c_int), ("options", c_char_p), ("kernel", c_char_p)]
 
 
-class sparc_sizes(Structure):
+class sparc_cell_sizes(Structure):
     _fields_ = [(name, c_size_t) for name in ("params", "prepared", "state", "output", "tape", "trace")]
 
 
@@ -41,6 +41,10 @@ class sparc_block(Structure):
 
 class sparc_plan_config(Structure):
     _fields_ = [("threads", c_int), ("chunk", c_int)]
+
+
+class sparc_plan_sizes(Structure):
+    _fields_ = [("saved", c_size_t), ("work", c_size_t)]
 
 
 class sparc_sequence(Structure):
@@ -299,12 +303,12 @@ _CALLS = {
     "sparc_version": (c_char_p, []),
     "sparc_cell_kinds": (POINTER(c_char_p), []),
     "sparc_cell_create": (None, [POINTER(sparc_cell_config), _P]),
-    "sparc_cell_options": (c_char_p, [_P]),
-    "sparc_cell_kernel": (c_char_p, [_P]),
-    "sparc_cell_sizes": (sparc_sizes, [_P]),
+    "sparc_cell_config_of": (sparc_cell_config, [_P]),
+    "sparc_cell_sizes_of": (sparc_cell_sizes, [_P]),
     "sparc_cell_blocks": (POINTER(sparc_block), [_P, POINTER(c_size_t)]),
     "sparc_cell_init": (None, [_P, c_int, c_uint64, c_char_p, _P]),
     "sparc_plan_create": (None, [_P, c_int, c_int, POINTER(sparc_plan_config), _P]),
+    "sparc_plan_sizes_of": (sparc_plan_sizes, [_P, c_int]),
     "sparc_model_parse": (None, [c_char_p, c_size_t, c_char_p, c_int, _P]),
     "sparc_model_inputs": (c_int, [_P]),
     "sparc_model_outputs": (c_int, [_P]),
@@ -402,8 +406,6 @@ _VOIDS = {
 # the same in float and, with _f64, in double
 _TWINS = {
     "sparc_prepare": (None, [_P, _P, _P]),
-    "sparc_plan_saved_bytes": (c_size_t, [_P]),
-    "sparc_plan_work_bytes": (c_size_t, [_P]),
     "sparc_forward": (None, [_P, _P, POINTER(sparc_sequence), _P, _P]),
     "sparc_backward": (None, [_P, _P, POINTER(sparc_sequence), _P, POINTER(sparc_sequence_gradient), _P]),
     "sparc_network_prepare": (None, [_P, _P, _P]),

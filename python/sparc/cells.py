@@ -23,6 +23,7 @@ Gradient.__doc__ = "Gradients of the parameters, the inputs and the first state.
 _STYLES = {"control": 0, "classification": 1}
 _PLANS = 32  # shapes that a cell remembers
 _SUFFIX = {np.dtype(np.float32): "", np.dtype(np.float64): "_f64"}
+_PRECISION = {np.dtype(np.float32): 0, np.dtype(np.float64): 1}  # sparc_precision
 
 
 def kinds() -> list[str]:
@@ -54,11 +55,11 @@ class Cell(Guarded):
         inputs, modes = integer(inputs, "inputs"), integer(modes, "modes")
         config = sparc_cell_config(text(kind), inputs, modes, text(options), text(kernel))
         handle = Handle(lambda out: library.sparc_cell_create(ctypes.byref(config), out), "sparc_cell_free")
-        sizes, count = library.sparc_cell_sizes(handle), ctypes.c_size_t()
+        resolved = library.sparc_cell_config_of(handle)
+        sizes, count = library.sparc_cell_sizes_of(handle), ctypes.c_size_t()
         blocks = library.sparc_cell_blocks(handle, ctypes.byref(count))
         self._fix(_arguments=(kind, inputs, modes, options, kernel), _handle=handle, _plans={}, kind=kind, inputs=inputs,
-                  modes=modes, options=library.sparc_cell_options(handle).decode(),
-                  kernel=library.sparc_cell_kernel(handle).decode(),
+                  modes=modes, options=resolved.options.decode(), kernel=resolved.kernel.decode(),
                   sizes=Sizes(*(getattr(sizes, name) for name in Sizes._fields)),
                   blocks=tuple(Block(b.name.decode(), tuple(b.shape[:b.rank]), b.offset, b.size)
                                for b in blocks[:count.value]))
@@ -130,14 +131,14 @@ class Run(Guarded):
         B, T, _ = x.shape
         dtype, n = prepared.dtype, cell.sizes
         plan = cell._plan(B, T, threads, chunk)
+        sizes = library.sparc_plan_sizes_of(plan, _PRECISION[dtype])
         arrays = (array(x, dtype, (B, T, cell.inputs), "x"), array(mask, dtype, (B, T), "mask"),
                   array(state0, dtype, (B, n.state), "state0"), np.empty((B, T, n.output), dtype),
                   np.empty((B, n.state), dtype))
         # the structure has addresses alone: the arrays behind it live as long as it does
         self._fix(cell=cell, y=arrays[3], state_last=arrays[4], _dtype=dtype, _shape=(B, T), _plan=plan,
                   _prepared=prepared, _arrays=arrays, _sequence=sparc_sequence(*map(address, arrays)),
-                  _saved=aligned(_call("sparc_plan_saved_bytes", dtype)(plan)),
-                  _work=aligned(_call("sparc_plan_work_bytes", dtype)(plan)))
+                  _saved=aligned(sizes.saved), _work=aligned(sizes.work))
         _call("sparc_forward", dtype)(plan, address(prepared), ctypes.byref(self._sequence), address(self._saved),
                                       address(self._work))
 

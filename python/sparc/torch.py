@@ -31,6 +31,7 @@ from .networks import Preprocessing
 __all__ = ["Layer", "Network"]
 
 _SUFFIX = {torch.float32: "", torch.float64: "_f64"}
+_PRECISION = {"": 0, "_f64": 1}  # sparc_precision
 
 
 # ---- what the operators share ----
@@ -83,7 +84,7 @@ def _bound(bytes_of, B, T, *arguments):
 
 
 def _saved_bytes(suffix, cell, threads, chunk, B, T):
-    return getattr(library, "sparc_plan_saved_bytes" + suffix)(_cell(cell)._plan(B, T, threads, chunk))
+    return library.sparc_plan_sizes_of(_cell(cell)._plan(B, T, threads, chunk), _PRECISION[suffix]).saved
 
 
 def _work_bytes(suffix, config, threads, chunk, B, T):
@@ -150,7 +151,7 @@ def _sequence(params: Tensor, x: Tensor, mask: Optional[Tensor], state0: Optiona
     saved = _memory(_bound(_saved_bytes, B, T, *arguments), _saved_bytes(*arguments, B, T))
     prepared = _prepared(made, "sparc_prepare", params)
     sequence = sparc_sequence(*map(_pointer, (x, mask, state0, y, last)))
-    work = _scratch.take(getattr(library, "sparc_plan_work_bytes" + suffix)(plan))
+    work = _scratch.take(library.sparc_plan_sizes_of(plan, _PRECISION[suffix]).work)
     getattr(library, "sparc_forward" + suffix)(plan, prepared.data_ptr(), ctypes.byref(sequence), saved.data_ptr(), work)
     return y, last, saved
 
@@ -175,7 +176,7 @@ def _sequence_backward(params: Tensor, x: Tensor, mask: Optional[Tensor], state0
     prepared = _prepared(made, "sparc_prepare", params)
     sequence = sparc_sequence(*map(_pointer, (x, mask, state0, y, None)))
     gradient = sparc_sequence_gradient(*map(_pointer, (dy, dlast, dx, dstate0, dparams)))
-    work = _scratch.take(getattr(library, "sparc_plan_work_bytes" + suffix)(plan))
+    work = _scratch.take(library.sparc_plan_sizes_of(plan, _PRECISION[suffix]).work)
     getattr(library, "sparc_backward" + suffix)(plan, prepared.data_ptr(), ctypes.byref(sequence), saved.data_ptr(),
                                                 ctypes.byref(gradient), work)
     return dparams, dx, dstate0

@@ -72,7 +72,7 @@ uint64_t sparc_random_u64(sparc_random *r) {
 
 double sparc_random_uniform(sparc_random *r) { return r ? (double)(sparc_random_u64(r) >> 11 | 1) * 0x1p-53 : 0; }
 
-float sparc_random_uniform_f32(sparc_random *r) { return r ? (float)(next_word(r) >> 8 | 1) * 0x1p-24f : 0; }
+float random_uniform_f32(sparc_random *r) { return r ? (float)(next_word(r) >> 8 | 1) * 0x1p-24f : 0; }
 
 /* the high word of word * n is uniform once the 2^32 mod n smallest low words are rejected (Lemire 2019) */
 uint32_t sparc_random_below(sparc_random *r, uint32_t n) {
@@ -121,14 +121,14 @@ double normal_quantile(double q) {
 /* uniform - 1/2 is exact, and so is the tail probability that normal_quantile derives from it */
 double sparc_random_normal(sparc_random *r) { return r ? normal_quantile(sparc_random_uniform(r) - 0.5) : 0; }
 
-double sparc_random_truncated_normal(sparc_random *r) {
+double random_truncated_normal(sparc_random *r) {
   if (!r) return 0;
   const double mass = 0.95449973610364158560; /* of the normal distribution on [-2, 2]: erf(sqrt 2) */
   double x = normal_quantile((sparc_random_uniform(r) - 0.5) * mass);
   return x < -2 ? -2 : x > 2 ? 2 : x;
 }
 
-void sparc_random_shuffle(sparc_random *r, int *values, int count) {
+void random_shuffle(sparc_random *r, int *values, int count) {
   if (!r || !values) return;
   for (int i = count - 1; i > 0; i--) {
     uint32_t j = sparc_random_below(r, (uint32_t)i + 1);
@@ -138,16 +138,16 @@ void sparc_random_shuffle(sparc_random *r, int *values, int count) {
   }
 }
 
-void sparc_random_permutation(sparc_random *r, int *values, int count) {
+void random_permutation(sparc_random *r, int *values, int count) {
   for (int i = 0; values && i < count; i++) values[i] = i;
-  sparc_random_shuffle(r, values, count);
+  random_shuffle(r, values, count);
 }
 
 void sparc_random_fill_normal(sparc_random *r, float *values, size_t count, double deviation) {
   for (size_t i = 0; values && i < count; i++) values[i] = (float)(deviation * sparc_random_normal(r));
 }
 
-void sparc_random_fill_uniform(sparc_random *r, float *values, size_t count, double lo, double hi) {
+void random_fill_uniform(sparc_random *r, float *values, size_t count, double lo, double hi) {
   for (size_t i = 0; values && i < count; i++) values[i] = (float)(lo + (hi - lo) * sparc_random_uniform(r));
 }
 
@@ -160,20 +160,20 @@ static sparc_status check_array(const sparc_random *r, const float *values, size
   return SPARC_OK;
 }
 
-sparc_status sparc_random_lecun_normal(sparc_random *r, float *values, size_t count, int fan_in) {
+sparc_status random_lecun_normal(sparc_random *r, float *values, size_t count, int fan_in) {
   const double truncated_stddev = 0.87962566103423978; /* of the normal distribution cut to [-2, 2] */
   sparc_status status = check_array(r, values, count, fan_in);
   if (status != SPARC_OK) return status;
   double scale = sqrt(1.0 / fan_in) / truncated_stddev;
-  for (size_t i = 0; i < count; i++) values[i] = (float)(scale * sparc_random_truncated_normal(r));
+  for (size_t i = 0; i < count; i++) values[i] = (float)(scale * random_truncated_normal(r));
   return SPARC_OK;
 }
 
-sparc_status sparc_random_torch_uniform(sparc_random *r, float *values, size_t count, int fan_in) {
+sparc_status random_torch_uniform(sparc_random *r, float *values, size_t count, int fan_in) {
   sparc_status status = check_array(r, values, count, fan_in);
   if (status != SPARC_OK) return status;
   double bound = 1 / sqrt(fan_in);
-  sparc_random_fill_uniform(r, values, count, -bound, bound);
+  random_fill_uniform(r, values, count, -bound, bound);
   return SPARC_OK;
 }
 
@@ -228,7 +228,7 @@ void orthonormal_draw(sparc_random *r, double *restrict vectors, double *restric
       for (size_t i = 0; i < length; i++) vectors[k * length + i] *= -1;
 }
 
-sparc_status sparc_random_orthogonal(sparc_random *r, float *values, int rows, int cols, double gain) {
+sparc_status random_orthogonal(sparc_random *r, float *values, int rows, int cols, double gain) {
   if (!r) return fail(SPARC_INVALID, "r is NULL, expected a random stream");
   if (!values) return fail(SPARC_INVALID, "values is NULL, expected room for rows * cols floats");
   if (rows < 1) return fail(SPARC_INVALID, "rows is %d, expected at least 1", rows);
@@ -251,14 +251,14 @@ sparc_status sparc_random_orthogonal(sparc_random *r, float *values, int rows, i
   return SPARC_OK;
 }
 
-double sparc_random_ring(sparc_random *r, double rmin, double rmax) {
+double random_ring(sparc_random *r, double rmin, double rmax) {
   if (!r) return 0;
   const double lowest = 1e-12, highest = 1 - 1e-7;
   double s = rmin * rmin + (rmax * rmax - rmin * rmin) * sparc_random_uniform(r);
   return s < lowest ? lowest : s > highest ? highest : s;
 }
 
-double sparc_random_phase(sparc_random *r, double c) {
+double random_phase(sparc_random *r, double c) {
   if (!r) return 0;
   double v = sparc_random_uniform(r);
   return c * (v < 1e-7 ? 1e-7 : v);

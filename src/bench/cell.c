@@ -25,7 +25,7 @@ static void stir(const sparc_cell *cell, float *params) {
     if (zeros < blocks[i].size) continue;
     /* rows that see the input get a sum of order one, vectors of modes a moderate value */
     const int row = blocks[i].rank == 2 ? blocks[i].shape[1] : blocks[i].shape[0];
-    const bool sees_input = blocks[i].rank == 2 || row == sparc_cell_inputs(cell) + 1;
+    const bool sees_input = blocks[i].rank == 2 || row == sparc_cell_config_of(cell).D + 1;
     const float scale = sees_input ? 1 / sqrtf((float)row) : 0.5f;
     bench_fill(values, blocks[i].size, blocks[i].name);
     for (size_t k = 0; k < blocks[i].size; k++) values[k] *= scale;
@@ -37,7 +37,7 @@ enum { OPTIONS_CAPACITY = 2 * PROBLEM_TEXT };
 /* the state gets as many real coordinates as the input has, the way the paper matches cells; options that the problem
  * gives come behind those of the match, and win */
 static sparc_status match_cell(const bench_problem *p, sparc_cell_config *config, char options[OPTIONS_CAPACITY]) {
-  sparc_status status = sparc_cell_fit(p->cell, config->D + config->D % 2, config, options, PROBLEM_TEXT);
+  sparc_status status = cell_fit(p->cell, config->D + config->D % 2, config, options, PROBLEM_TEXT);
   if (status != SPARC_OK) return status;
   const size_t used = strlen(options);
   snprintf(options + used, OPTIONS_CAPACITY - used, "%s%s", used && *p->options ? "," : "", p->options);
@@ -56,9 +56,9 @@ sparc_status bench_cell_create(bench_case *c, int D, int H, bench_cell *out) {
     snprintf(reason, sizeof reason, "%s", sparc_error());
     return fail(status, "%s: %s", p->text, reason);
   }
-  c->kernel = sparc_cell_kernel(out->cell);
-  c->H = sparc_cell_modes(out->cell);
-  const sparc_sizes sizes = sparc_cell_sizes(out->cell);
+  c->kernel = sparc_cell_config_of(out->cell).kernel;
+  c->H = sparc_cell_config_of(out->cell).H;
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(out->cell);
   out->params = sparc_alloc(sizes.params * sizeof(float));
   out->prepared = sparc_alloc(sizes.prepared * sizeof(float));
   if (!out->params || !out->prepared) return fail(SPARC_NO_MEMORY, "%s: no memory for the parameters", p->text);
@@ -84,9 +84,9 @@ static double *widen(double *to, const float *from, size_t n) {
 
 sparc_status bench_reference(const bench_cell *cell, int B, int T, const float *x, const float *dy,
                              bench_answers *out) {
-  const sparc_sizes sizes = sparc_cell_sizes(cell->cell);
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(cell->cell);
   const size_t tokens = (size_t)B * (size_t)T, P = sizes.params;
-  const size_t inputs = tokens * (size_t)sparc_cell_inputs(cell->cell), outputs = tokens * sizes.output;
+  const size_t inputs = tokens * (size_t)sparc_cell_config_of(cell->cell).D, outputs = tokens * sizes.output;
   const size_t numbers = 2 * (inputs + outputs + P);
   double *memory = sparc_alloc(numbers * sizeof *memory);
   if (!memory) return fail(SPARC_NO_MEMORY, "no memory for %zu numbers of the reference", numbers);
@@ -129,8 +129,8 @@ typedef struct short_run {
 } short_run;
 
 static void carve_run(short_run *run, arena *a, const sparc_plan *plan, size_t inputs, size_t outputs, size_t params) {
-  run->saved = arena_take(a, sparc_plan_saved_bytes(plan), 1);
-  run->work = arena_take(a, sparc_plan_work_bytes(plan), 1);
+  run->saved = arena_take(a, sparc_plan_sizes_of(plan, SPARC_FLOAT32).saved, 1);
+  run->work = arena_take(a, sparc_plan_sizes_of(plan, SPARC_FLOAT32).work, 1);
   run->y = arena_take(a, outputs, sizeof(float));
   run->dx = arena_take(a, inputs, sizeof(float));
   run->dparams = arena_take(a, params, sizeof(float));
@@ -147,9 +147,9 @@ static sparc_status run_plan(const bench_cell *cell, const sparc_plan *plan, con
 
 sparc_status bench_check_sequence(bench_case *c, const bench_cell *cell, int B, int T, const float *x,
                                   const float *dy) {
-  const sparc_sizes sizes = sparc_cell_sizes(cell->cell);
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(cell->cell);
   const size_t tokens = (size_t)B * (size_t)T;
-  const size_t inputs = tokens * (size_t)sparc_cell_inputs(cell->cell), outputs = tokens * sizes.output;
+  const size_t inputs = tokens * (size_t)sparc_cell_config_of(cell->cell).D, outputs = tokens * sizes.output;
   sparc_plan *plan;
   sparc_status status = sparc_plan_create(cell->cell, B, T, &(sparc_plan_config){.threads = c->threads}, &plan);
   if (status != SPARC_OK) return status;
@@ -180,7 +180,7 @@ sparc_status bench_check_sequence(bench_case *c, const bench_cell *cell, int B, 
 
 int bench_check_length(const bench_cell *cell) {
   /* a token costs the reference a few nanoseconds per parameter */
-  const double tokens = 2e7 / (double)sparc_cell_sizes(cell->cell).params;
+  const double tokens = 2e7 / (double)sparc_cell_sizes_of(cell->cell).params;
   return tokens > 64 ? 64 : tokens < 4 ? 4 : (int)tokens;
 }
 

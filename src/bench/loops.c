@@ -6,7 +6,7 @@
  */
 #include "bench/loops.h"
 
-#include "sparc/kernels.h"
+#include "kernels/kernels.h"
 
 #include <string.h>
 
@@ -69,7 +69,7 @@
 const bench_loops *bench_loops_for(const char *wanted) {
 #if defined(__x86_64__)
   const char *kernel;
-  if (sparc_kernel_choose(wanted, &kernel) != SPARC_OK) return &table_baseline;
+  if (kernel_resolve(wanted, &kernel) != SPARC_OK) return &table_baseline;
   if (strcmp(kernel, table_avx512.name) == 0) return &table_avx512;
   if (strcmp(kernel, table_avx2.name) == 0) return &table_avx2;
 #else

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernels/kernels.h"
+#include "sparc/rtrl.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -161,12 +162,7 @@ const cell_description *cell_about(const char *kind) {
   return NULL;
 }
 
-const sparc_cell_description *sparc_cell_describe(const char *kind) {
-  const cell_description *about = cell_about(kind);
-  return about ? &about->kind : NULL;
-}
-
-sparc_status sparc_cell_fit(const char *kind, int budget, sparc_cell_config *config, char *options, size_t size) {
+sparc_status cell_fit(const char *kind, int state_size, sparc_cell_config *config, char *options, size_t size) {
   if (!kind || !config || !options || size == 0)
     return fail(SPARC_INVALID, "%s is NULL or empty", !kind ? "kind" : !config ? "config" : "options");
   size_t index = 0;
@@ -174,13 +170,13 @@ sparc_status sparc_cell_fit(const char *kind, int budget, sparc_cell_config *con
   if (status != SPARC_OK) return status;
   const cell_description *about = cell_entry_f32(index)->about;
   const int coordinates = about->kind.coordinates;
-  if (budget < 1 || budget % coordinates != 0)
-    return fail(SPARC_INVALID, "budget is %d, expected a positive multiple of %d for cell %s", budget, coordinates,
-                kind);
+  if (state_size < 1 || state_size % coordinates != 0)
+    return fail(SPARC_INVALID, "state size is %d, expected a positive multiple of %d for cell %s", state_size,
+                coordinates, kind);
   config->kind = about->kind.name;
-  config->H = budget / coordinates;
+  config->H = state_size / coordinates;
   options[0] = '\0';
-  if (about->fit_budget) status = about->fit_budget(budget, &config->H, options, size);
+  if (about->fit) status = about->fit(state_size, &config->H, options, size);
   config->options = options;
   return status;
 }
@@ -249,12 +245,16 @@ void sparc_cell_free(sparc_cell *cell) {
 
 /* ---- queries ----------------------------------------------------------------------------------- */
 
-const char *sparc_cell_kind(const sparc_cell *cell) { return cell ? cell->about->kind.name : NULL; }
-int sparc_cell_inputs(const sparc_cell *cell) { return cell ? cell->D : 0; }
-int sparc_cell_modes(const sparc_cell *cell) { return cell ? cell->H : 0; }
-const char *sparc_cell_options(const sparc_cell *cell) { return cell ? cell->options_text : NULL; }
-const char *sparc_cell_kernel(const sparc_cell *cell) { return cell ? cell->kernels->name : NULL; }
-sparc_sizes sparc_cell_sizes(const sparc_cell *cell) { return cell ? cell->sizes : (sparc_sizes){0}; }
+sparc_cell_config sparc_cell_config_of(const sparc_cell *cell) {
+  if (!cell) return (sparc_cell_config){0};
+  return (sparc_cell_config){.kind = cell->about->kind.name,
+                             .D = cell->D,
+                             .H = cell->H,
+                             .options = cell->options_text,
+                             .kernel = cell->kernels->name};
+}
+
+sparc_cell_sizes sparc_cell_sizes_of(const sparc_cell *cell) { return cell ? cell->sizes : (sparc_cell_sizes){0}; }
 
 const sparc_block *sparc_cell_blocks(const sparc_cell *cell, size_t *count) {
   if (count) *count = cell ? cell->blocks : 0;

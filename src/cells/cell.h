@@ -10,9 +10,10 @@
 #define SPARC_CELLS_CELL_H
 
 #include "base/options.h"
+#include "base/random.h"
 #include "kernels/online.h"
 #include "sparc/cell.h"
-#include "sparc/random.h"
+#include "sparc/options.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,15 +59,37 @@ typedef struct rtrl_sink {
 
 /* ---- the cell ---------------------------------------------------------------------------------- */
 
+/* readout of a classifier after a cell with output h */
+typedef enum cell_readout {
+  READOUT_COMPLEX, /* Re(C h) + skip x */
+  READOUT_REAL,    /* C h + skip x */
+  READOUT_NONE     /* none: the cell ends in a projection */
+} cell_readout;
+
+/* input of a policy's heads */
+typedef enum cell_features {
+  POLICY_RELU,    /* max(h, 0) */
+  POLICY_READOUT, /* Re(C h) with a square C */
+  POLICY_OUTPUT   /* h */
+} cell_features;
+
+typedef struct cell_kind {
+  const char *name, *summary;
+  int coordinates; /* real state coordinates per H */
+  cell_readout readout;
+  cell_features features;
+  const sparc_option *options; /* ends with a NULL name */
+} cell_kind;
+
 typedef struct cell_description {
-  sparc_cell_description kind;          /* what users can ask for */
+  cell_kind kind;
   const char *rows_option, *rows_block; /* one more of this integer option is one more row of this block; `sparc check`
                                            reads it off a file. NULL: none */
   struct {
     int forward, backward;
   } mode_flops; /* of the fused loops, per mode and token, for the benchmark; 0: not counted */
-  /* H and options for a state of `budget` real coordinates; NULL: H = budget / coordinates, default options */
-  sparc_status (*fit_budget)(int budget, int *H, char *options, size_t size);
+  /* H and options for a state of `state_size` real coordinates; NULL: H = state_size / coordinates, default options */
+  sparc_status (*fit)(int state_size, int *H, char *options, size_t size);
   /* layout declares blocks, projections and traces; it may refuse a combination of options */
   sparc_status (*layout)(sparc_cell *cell);
   /* init draws every block of params (which starts as zeros) from block_stream */
@@ -96,7 +119,7 @@ struct sparc_cell {
   sparc_block block[MAX_BLOCKS];
   sparc_span span[MAX_SPANS];
   size_t blocks, spans;
-  sparc_sizes sizes; /* a layout without projections sets prepared, state, output and tape itself */
+  sparc_cell_sizes sizes; /* a layout without projections sets prepared, state, output and tape itself */
 
   /* diagonal affine cells: set by layout */
   int parts;         /* 2: complex state, planar [re | im]; 1: real state; 0: not a diagonal affine cell */
@@ -137,8 +160,11 @@ sparc_random block_stream(uint64_t seed, const char *cell_name, const char *bloc
 
 /* ---- for everybody ------------------------------------------------------------------------------ */
 
-/* what the library knows of a kind; NULL: there is none */
+/* the description of a kind; NULL: there is none */
 const cell_description *cell_about(const char *kind);
+/* cell_fit sets kind, H and options of config for a state of `state_size` real coordinates, the way the paper matches
+ * cells: half as many complex modes, as many real ones. The text is written to options[size]. */
+sparc_status cell_fit(const char *kind, int state_size, sparc_cell_config *config, char *options, size_t size);
 /* the value of a named option; the name must be in the kind's table */
 double cell_option(const sparc_cell *cell, const char *name);
 /* the name of the choice that an option of named choices has */

@@ -89,7 +89,7 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
     const sparc_block *block = &cell->block[i];
     sparc_random stream = block_stream(seed, name, block->name);
     const int fan_in = i == OUTPUT ? cell->H : cell->D;
-    sparc_status status = sparc_random_torch_uniform(&stream, params + block->offset, block->size, fan_in);
+    sparc_status status = random_torch_uniform(&stream, params + block->offset, block->size, fan_in);
     if (status != SPARC_OK) return status;
   }
   return SPARC_OK;
@@ -100,8 +100,8 @@ static const cell_description about = {
         {
             .name = "gateloop",
             .summary = "per-channel magnitude and phase control, key-value write, gated output",
-            .readout = SPARC_READOUT_NONE,
-            .features = SPARC_POLICY_OUTPUT,
+            .readout = READOUT_NONE,
+            .features = POLICY_OUTPUT,
             .coordinates = 2,
             .options = options,
         },

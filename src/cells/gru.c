@@ -104,8 +104,8 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
   for (int i = INPUT; i < BIAS && status == SPARC_OK; i++) {
     const sparc_block *block = &cell->block[i];
     sparc_random stream = block_stream(seed, name, block->name);
-    status = i < RECURRENT ? sparc_random_lecun_normal(&stream, params + block->offset, block->size, cell->D)
-                           : sparc_random_orthogonal(&stream, params + block->offset, cell->H, cell->H, 1);
+    status = i < RECURRENT ? random_lecun_normal(&stream, params + block->offset, block->size, cell->D)
+                           : random_orthogonal(&stream, params + block->offset, cell->H, cell->H, 1);
   }
   return status;
 }
@@ -117,8 +117,8 @@ static const cell_description about = {
         {
             .name = "gru",
             .summary = "gated recurrent unit, H real units; trained by truncated backpropagation",
-            .readout = SPARC_READOUT_REAL,
-            .features = SPARC_POLICY_OUTPUT,
+            .readout = READOUT_REAL,
+            .features = POLICY_OUTPUT,
             .coordinates = 1,
             .options = options,
         },

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "cells/cell.h"
 #include "cells/reference/reference.h"
 
 /* the caller's sequence in double */
@@ -11,7 +12,7 @@ typedef struct inspected_run {
   double *params, *x, *mask, *state0, *y;
 } inspected_run;
 
-static inspected_run carve_run(arena *a, sparc_sizes n, size_t D, size_t B, size_t T) {
+static inspected_run carve_run(arena *a, sparc_cell_sizes n, size_t D, size_t B, size_t T) {
   return (inspected_run){.params = arena_take(a, n.params, sizeof(double)),
                          .x = arena_take(a, B * T * D, sizeof(double)),
                          .mask = arena_take(a, B * T, sizeof(double)),
@@ -31,8 +32,8 @@ typedef struct owned_inspection {
 
 static sparc_status inspect(const sparc_cell *cell, const float *params, const sparc_sequence *sequence,
                             owned_inspection *to) {
-  const size_t B = (size_t)to->view.B, T = (size_t)to->view.T, D = (size_t)sparc_cell_inputs(cell);
-  const sparc_sizes n = sparc_cell_sizes(cell);
+  const size_t B = (size_t)to->view.B, T = (size_t)to->view.T, D = (size_t)cell->D;
+  const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
   arena measured = arena_measure();
   carve_run(&measured, n, D, B, T);
   void *memory = sparc_alloc(measured.used);

@@ -43,7 +43,7 @@ static const cell_description about = {
         {
             .name = "lru",
             .summary = "fixed complex modes with a free write gain",
-            .features = SPARC_POLICY_READOUT,
+            .features = POLICY_READOUT,
             .coordinates = 2,
             .options = options,
         },

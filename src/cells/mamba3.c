@@ -202,20 +202,20 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
   }
 
   stream = block_stream(seed, name, block[INPUT].name);
-  sparc_status status = sparc_random_torch_uniform(&stream, params + block[INPUT].offset, block[INPUT].size, cell->D);
+  sparc_status status = random_torch_uniform(&stream, params + block[INPUT].offset, block[INPUT].size, cell->D);
   if (status != SPARC_OK) return status;
   stream = block_stream(seed, name, block[OUTPUT].name);
-  return sparc_random_torch_uniform(&stream, params + block[OUTPUT].offset, block[OUTPUT].size, (int)n.inner);
+  return random_torch_uniform(&stream, params + block[OUTPUT].offset, block[OUTPUT].size, (int)n.inner);
 }
 
-/* the budget counts S alone: four heads of 16, so that the state size is a 64th of it (m3-1) */
-static sparc_status fit_budget(int budget, int *H, char *text, size_t size) {
+/* four heads of 16: the `state` option is a 64th of the state size (m3-1) */
+static sparc_status fit(int state_size, int *H, char *text, size_t size) {
   enum { HEADS = 4, HEAD_DIM = 16, INNER = HEADS * HEAD_DIM };
-  if (budget < INNER || budget % INNER != 0)
-    return fail(SPARC_INVALID, "a state of %d coordinates is not a multiple of %d, which cell mamba3 needs", budget,
+  if (state_size < INNER || state_size % INNER != 0)
+    return fail(SPARC_INVALID, "a state of %d coordinates is not a multiple of %d, which cell mamba3 needs", state_size,
                 (int)INNER);
   *H = INNER;
-  snprintf(text, size, "heads=%d,head_dim=%d,state=%d", (int)HEADS, (int)HEAD_DIM, budget / INNER);
+  snprintf(text, size, "heads=%d,head_dim=%d,state=%d", (int)HEADS, (int)HEAD_DIM, state_size / INNER);
   return SPARC_OK;
 }
 
@@ -225,12 +225,12 @@ static const cell_description about = {
             .name = "mamba3",
             .summary =
                 "Mamba-3, heads * head_dim channels of state numbers each (H is not used); truncated backpropagation",
-            .readout = SPARC_READOUT_NONE,
-            .features = SPARC_POLICY_OUTPUT,
+            .readout = READOUT_NONE,
+            .features = POLICY_OUTPUT,
             .coordinates = 1,
             .options = options,
         },
-    .fit_budget = fit_budget,
+    .fit = fit,
     .layout = layout,
     .init = init,
     .rows_option = "angles",
@@ -522,7 +522,7 @@ static void step_stream(const sparc_cell *cell, const real *prepared, real *stat
 
 static void step(const sparc_cell *cell, const real *prepared, size_t n, real *states, const real *x, const real *masks,
                  real *y, real *tapes) {
-  const sparc_sizes *size = &cell->sizes;
+  const sparc_cell_sizes *size = &cell->sizes;
   for (size_t i = 0; i < n; i++)
     step_stream(cell, prepared, states + i * size->state, x + i * (size_t)cell->D, masks ? masks[i] : 1,
                 y ? y + i * size->output : NULL, tapes + i * size->tape);

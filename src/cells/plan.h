@@ -14,6 +14,11 @@ struct sparc_plan {
   int threads;
 };
 
+/* sparc_plan_sizes_of for one precision */
+sparc_plan_sizes plan_sizes_f32(const sparc_plan *plan);
+sparc_plan_sizes plan_sizes_f64(const sparc_plan *plan);
+sparc_plan_sizes plan_sizes_bf16(const sparc_plan *plan);
+
 /* the widest row that any array of a cell's call has per token, in elements */
 size_t plan_row(const sparc_cell *cell);
 

@@ -160,7 +160,7 @@ static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_
   const double share = cell->option[OPTION_RING] == RING_BASE ? 1 : DECAY_SCALE;
   sparc_random stream = block_stream(seed, name, decay->name);
   for (size_t j = 0; j < decay->size; j++) {
-    const double square = sparc_random_ring(&stream, 0.9, 0.999) + 1e-8;
+    const double square = random_ring(&stream, 0.9, 0.999) + 1e-8;
     params[decay->offset + j] = (float)log(expm1(-0.5 * log(square) / share));
   }
   return SPARC_OK;
@@ -171,8 +171,8 @@ static const cell_description about = {
         {
             .name = "rglru",
             .summary = "real recurrence with block-diagonal retention and input gates",
-            .readout = SPARC_READOUT_REAL,
-            .features = SPARC_POLICY_OUTPUT,
+            .readout = READOUT_REAL,
+            .features = POLICY_OUTPUT,
             .coordinates = 1,
             .options = options,
         },

@@ -29,7 +29,7 @@ static const cell_description about = {
         {
             .name = "rtu",
             .summary = "fixed complex modes, write normalised by the decay",
-            .features = SPARC_POLICY_RELU,
+            .features = POLICY_RELU,
             .coordinates = 2,
             .options = options,
         },

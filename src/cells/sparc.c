@@ -259,7 +259,7 @@ static const cell_description about = {
         {
             .name = "sparc",
             .summary = "shared phase and retention control over complex modes",
-            .features = SPARC_POLICY_RELU,
+            .features = POLICY_RELU,
             .coordinates = 2,
             .options = options,
         },

@@ -11,9 +11,9 @@ void init_spectrum(sparc_init_style style, uint64_t seed, const char *name, int 
   const bool control = style != SPARC_INIT_CLASSIFICATION;
   sparc_random radius = block_stream(seed, name, "log_decay"), phase = block_stream(seed, name, "log_freq");
   for (int j = 0; j < H; j++) {
-    const double square = control ? sparc_random_ring(&radius, 0, 1) : sparc_random_ring(&radius, 0.9, 0.999);
+    const double square = control ? random_ring(&radius, 0, 1) : random_ring(&radius, 0.9, 0.999);
     log_decay[j] = (float)log(-0.5 * log(square));
-    log_freq[j] = (float)log(sparc_random_phase(&phase, control ? 6.28 : 2 * 3.14159265358979323846));
+    log_freq[j] = (float)log(random_phase(&phase, control ? 6.28 : 2 * 3.14159265358979323846));
   }
 }
 
@@ -27,7 +27,7 @@ void init_log_gain(sparc_init_style style, int H, const float *log_decay, float 
 sparc_status init_content(sparc_init_style style, uint64_t seed, const char *name, int D, const sparc_block *block,
                           float *params) {
   sparc_random stream = block_stream(seed, name, block->name);
-  if (style == SPARC_INIT_CONTROL) return sparc_random_lecun_normal(&stream, params + block->offset, block->size, D);
+  if (style == SPARC_INIT_CONTROL) return random_lecun_normal(&stream, params + block->offset, block->size, D);
   sparc_random_fill_normal(&stream, params + block->offset, block->size, 1 / sqrt(2.0 * D));
   return SPARC_OK;
 }

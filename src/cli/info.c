@@ -7,12 +7,14 @@
 #include "cli/cli.h"
 #include "cli/info_cells.h"
 #include "cli/ranks.h"
+#include "device/device.h"
 #include "envs/robots.h"
+#include "io/dtype.h"
 #include "io/json.h"
+#include "kernels/kernels.h"
 #include "run/launch.h"
 #include "sparc/cell.h"
 #include "sparc/device.h"
-#include "sparc/kernels.h"
 #include "sparc/safetensors.h"
 
 #include <stdlib.h>
@@ -111,7 +113,7 @@ static void print_caches(const cpu_info *cpu) {
 /* one line for each device of every backend */
 static void print_devices(void) {
   const char *heading = "devices  ";
-  for (const char *const *backend = sparc_device_backends(); *backend; backend++) {
+  for (const char *const *backend = device_backends(); *backend; backend++) {
     int count = 0;
     sparc_device_count(*backend, &count);
     for (int i = 0; i < count; i++) {
@@ -145,8 +147,8 @@ static void print_build(const char *kernel) {
   printf("features  %s\n", features);
   print_caches(&cpu);
   printf("kernels   %s (of", kernel);
-  for (const char *const *name = sparc_kernel_names(); *name; name++)
-    if (sparc_kernel_available(*name)) printf(" %s", *name);
+  for (const char *const *name = kernel_names(); *name; name++)
+    if (kernel_available(*name)) printf(" %s", *name);
   printf(")\n");
   printf("blas      %s, in the benchmark alone\n", build_blas());
   printf("jansson   %s\n", jansson_version_str());
@@ -176,14 +178,14 @@ static json_t *json_kinds(void) {
 
 static json_t *json_kernel_sets(void) {
   json_t *list = json_array();
-  for (const char *const *name = sparc_kernel_names(); *name; name++)
-    json_array_append_new(list, json_pack("{s:s, s:b}", "name", *name, "available", sparc_kernel_available(*name)));
+  for (const char *const *name = kernel_names(); *name; name++)
+    json_array_append_new(list, json_pack("{s:s, s:b}", "name", *name, "available", kernel_available(*name)));
   return list;
 }
 
 static json_t *json_devices(void) {
   json_t *list = json_array();
-  for (const char *const *backend = sparc_device_backends(); *backend; backend++) {
+  for (const char *const *backend = device_backends(); *backend; backend++) {
     int count = 0;
     sparc_device_count(*backend, &count);
     for (int i = 0; i < count; i++) {
@@ -223,10 +225,10 @@ static int widest(int width, const char *text) { return (int)strlen(text) > widt
 
 static void print_metadata(const sparc_tensors *file) {
   int width = 0;
-  const size_t count = sparc_tensors_metadata_count(file);
-  for (size_t i = 0; i < count; i++) width = widest(width, sparc_tensors_metadata_at(file, i)->key);
+  const size_t count = sparc_tensors_contents_of(file).metadata_count;
+  for (size_t i = 0; i < count; i++) width = widest(width, sparc_tensors_contents_of(file).metadata[i].key);
   for (size_t i = 0; i < count; i++) {
-    const sparc_metadata *m = sparc_tensors_metadata_at(file, i);
+    const sparc_metadata *m = &sparc_tensors_contents_of(file).metadata[i];
     printf("  ");
     cli_text(m->key, width);
     printf(" = ");
@@ -237,7 +239,7 @@ static void print_metadata(const sparc_tensors *file) {
 
 /* "[2,19,5]", padded to width */
 static void print_shape(const sparc_tensor_info *t, int width) {
-  char text[SPARC_TENSOR_RANK_MAX * 24] = "[";
+  char text[SPARC_TENSOR_MAX_RANK * 24] = "[";
   size_t used = 1;
   for (int i = 0; i < t->rank; i++)
     used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu", i ? "," : "", t->shape[i]);
@@ -248,16 +250,16 @@ static void print_shape(const sparc_tensor_info *t, int width) {
 static void print_file(const char *path, const sparc_tensors *file) {
   size_t total = 0;
   int width = 0;
-  const size_t count = sparc_tensors_count(file);
-  for (size_t i = 0; i < count; i++) width = widest(width, sparc_tensors_at(file, i)->name);
+  const size_t count = sparc_tensors_contents_of(file).count;
+  for (size_t i = 0; i < count; i++) width = widest(width, sparc_tensors_contents_of(file).tensors[i].name);
   cli_text(path, 0);
   putchar('\n');
   print_metadata(file);
   for (size_t i = 0; i < count; i++) {
-    const sparc_tensor_info *t = sparc_tensors_at(file, i);
+    const sparc_tensor_info *t = &sparc_tensors_contents_of(file).tensors[i];
     printf("  ");
     cli_text(t->name, width);
-    printf("  %-4s  ", sparc_dtype_name(t->dtype));
+    printf("  %-4s  ", dtype_name(t->dtype));
     print_shape(t, 14);
     printf("  %10zu bytes\n", t->bytes);
     total += t->bytes;
@@ -268,19 +270,19 @@ static void print_file(const char *path, const sparc_tensors *file) {
 static json_t *json_tensor(const sparc_tensor_info *t) {
   json_t *shape = json_array();
   for (int i = 0; i < t->rank; i++) json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
-  return json_pack("{s:o, s:s, s:o, s:I, s:I}", "name", json_text(t->name), "dtype", sparc_dtype_name(t->dtype),
-                   "shape", shape, "offset", (json_int_t)t->offset, "bytes", (json_int_t)t->bytes);
+  return json_pack("{s:o, s:s, s:o, s:I, s:I}", "name", json_text(t->name), "dtype", dtype_name(t->dtype), "shape",
+                   shape, "offset", (json_int_t)t->offset, "bytes", (json_int_t)t->bytes);
 }
 
 static json_t *json_file(const char *path, const sparc_tensors *file) {
   json_t *metadata = json_object(), *tensors = json_array();
   size_t total = 0;
-  for (size_t i = 0; i < sparc_tensors_metadata_count(file); i++) {
-    const sparc_metadata *m = sparc_tensors_metadata_at(file, i);
+  for (size_t i = 0; i < sparc_tensors_contents_of(file).metadata_count; i++) {
+    const sparc_metadata *m = &sparc_tensors_contents_of(file).metadata[i];
     json_object_set_new(metadata, m->key, json_text(m->value));
   }
-  for (size_t i = 0; i < sparc_tensors_count(file); i++) {
-    const sparc_tensor_info *t = sparc_tensors_at(file, i);
+  for (size_t i = 0; i < sparc_tensors_contents_of(file).count; i++) {
+    const sparc_tensor_info *t = &sparc_tensors_contents_of(file).tensors[i];
     json_array_append_new(tensors, json_tensor(t));
     total += t->bytes;
   }
@@ -292,7 +294,7 @@ static exit_code describe_file(const char *who, const char *name, bool json) {
   sparc_tensors *file;
   char path[CLI_PATH];
   sparc_status status = cli_model_path(name, path);
-  if (status == SPARC_OK) status = sparc_tensors_open(path, &file);
+  if (status == SPARC_OK) status = sparc_tensors_load(path, &file);
   if (status != SPARC_OK) {
     cli_message(who, "%s", sparc_error());
     return cli_exit_code(status);
@@ -301,7 +303,7 @@ static exit_code describe_file(const char *who, const char *name, bool json) {
     cli_json_line(who, json_file(path, file));
   else
     print_file(path, file);
-  sparc_tensors_close(file);
+  sparc_tensors_free(file);
   return EXIT_DONE;
 }
 
@@ -346,7 +348,7 @@ static exit_code run_info(int argc, char **argv) {
   }
   if (cli_ranks()) return describe_ranks(argv[0], settings.json);
   const char *kernel;
-  const sparc_status status = sparc_kernel_choose(NULL, &kernel);
+  const sparc_status status = kernel_resolve(NULL, &kernel);
   if (status != SPARC_OK) {
     cli_message(argv[0], "%s", sparc_error());
     return cli_exit_code(status);

@@ -7,6 +7,7 @@
  */
 #include "cli/info_cells.h"
 
+#include "cells/cell.h"
 #include "sparc/cell.h"
 
 #include <string.h>
@@ -30,9 +31,9 @@ static void print_header(int D, int budget, int H) {
 }
 
 static void print_row(const cell_row *row, const cells_settings *settings, int budget, const sparc_cell *cell) {
-  const sparc_sizes n = sparc_cell_sizes(cell);
-  const size_t H = (size_t)sparc_cell_modes(cell);
-  const size_t params = n.params + (sparc_cell_describe(row->kind)->features == SPARC_POLICY_READOUT ? 2 * H * H : 0);
+  const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
+  const size_t H = (size_t)sparc_cell_config_of(cell).H;
+  const size_t params = n.params + (cell_about(row->kind)->kind.features == POLICY_READOUT ? 2 * H * H : 0);
   const size_t per_step = n.trace ? n.trace : n.state;
   const double megabytes = (double)(per_step * ROLLOUT * sizeof(float)) / 1e6;
   if (!settings->json) {
@@ -42,13 +43,13 @@ static void print_row(const cell_row *row, const cells_settings *settings, int b
   cli_json_line("sparc info", json_pack("{s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:s}", "cell", row->label, "D",
                                         settings->D, "budget", budget, "H", (json_int_t)H, "params", (json_int_t)params,
                                         "state", (json_int_t)n.state, "trace", (json_int_t)n.trace, "rollout_mb",
-                                        megabytes, "options", sparc_cell_options(cell)));
+                                        megabytes, "options", sparc_cell_config_of(cell).options));
 }
 
 static sparc_status describe_row(const cell_row *row, const cells_settings *settings, int budget) {
   char options[OPTIONS_SIZE] = "";
   sparc_cell_config config = {.kind = row->kind, .H = settings->H, .options = options};
-  sparc_status status = budget ? sparc_cell_fit(row->kind, budget, &config, options, sizeof options) : SPARC_OK;
+  sparc_status status = budget ? cell_fit(row->kind, budget, &config, options, sizeof options) : SPARC_OK;
   if (status != SPARC_OK) return status;
   if (row->options) config.options = row->options;
   config.D = settings->D;
@@ -69,7 +70,7 @@ static exit_code describe_kind(const char *who, const cell_row *row, const cells
 
 /* whether traces of the projection can be left out */
 static bool has_local_traces(const char *kind) {
-  const sparc_option *option = sparc_cell_describe(kind)->options;
+  const sparc_option *option = cell_about(kind)->kind.options;
   while (option->name && strcmp(option->name, "proj_trace") != 0) option++;
   return option->name;
 }
@@ -126,7 +127,7 @@ static json_t *json_option(const char *kind, const sparc_option *option) {
 
 exit_code info_cell_options(bool json) {
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) {
-    const sparc_cell_description *about = sparc_cell_describe(*kind);
+    const cell_kind *about = &cell_about(*kind)->kind;
     if (!json) printf("%s: %s\n", about->name, about->summary);
     for (const sparc_option *option = about->options; option->name; option++) {
       if (json)

@@ -9,7 +9,7 @@
  */
 #include "data/split.h"
 
-#include "sparc/random.h"
+#include "base/random.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static int set_quotas(const sparc_dataset *d, double part, bool every_class, int
 static void choose(const sparc_dataset *d, int *order, int *quotas, bool *chosen) {
   sparc_random stream;
   sparc_random_init(&stream, DATA_SEED, "data", "validation split");
-  sparc_random_permutation(&stream, order, d->count);
+  random_permutation(&stream, order, d->count);
   for (int i = 0; i < d->count; i++) {
     int *quota = &quotas[d->examples[order[i]].class_index + 1];
     if (*quota > 0) --*quota, chosen[order[i]] = true;
@@ -62,7 +62,7 @@ static sparc_status take(const sparc_dataset *d, const bool *chosen, bool wanted
 static void deal(const sparc_dataset *d, int folds, int fold, int *order, bool *chosen) {
   sparc_random stream;
   sparc_random_init(&stream, DATA_SEED, "data", "folds");
-  sparc_random_permutation(&stream, order, d->count);
+  random_permutation(&stream, order, d->count);
   int next = 0;
   for (int c = -1; c < d->map->count; c++)
     for (int i = 0; i < d->count; i++) {
@@ -133,7 +133,7 @@ sparc_status permute_steps(sparc_dataset *d) {
   if (order && old) {
     sparc_random stream;
     sparc_random_init(&stream, DATA_SEED, "data", "pmnist permutation");
-    sparc_random_permutation(&stream, order, length);
+    random_permutation(&stream, order, length);
     for (int i = 0; i < d->count; i++) permute_series(dataset_values(d, i), old, order, length, d->channels);
   } else {
     status = fail(SPARC_NO_MEMORY, "no memory for the order of %d steps", length);

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "data/tasks.h"
-#include "sparc/random.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -71,7 +71,7 @@ static void draw_event_order(sparc_random *r, const arrays *s) {
 static void draw_event_order_anywhere(sparc_random *r, const arrays *s) {
   int symbols[STEPS], steps[STEPS];
   draw_distractors(r, symbols);
-  sparc_random_permutation(r, steps, STEPS);
+  random_permutation(r, steps, STEPS);
   place_events(symbols, steps, s);
 }
 

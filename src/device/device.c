@@ -15,7 +15,7 @@ static const device_backend *const backends[] = {&backend_cuda, &backend_opencl}
 enum { BACKENDS = sizeof backends / sizeof *backends };
 static const char *const backend_names[BACKENDS + 1] = {"cuda", "opencl", NULL};
 
-const char *const *sparc_device_backends(void) { return backend_names; }
+const char *const *device_backends(void) { return backend_names; }
 
 /* NULL: there is none of this name */
 static const device_backend *find_backend(const char *name) {

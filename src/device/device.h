@@ -25,6 +25,9 @@ struct sparc_memory {
   size_t bytes;
 };
 
+/* device_backends returns the NULL-terminated list of backends. */
+const char *const *device_backends(void);
+
 /* device_parse reads "opencl" or "opencl:1" into the backend and index of a configuration. */
 sparc_status device_parse(const char *text, sparc_device_config *config);
 

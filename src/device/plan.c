@@ -146,7 +146,7 @@ static sparc_status make_kernels(sparc_device_plan *plan) {
 /* ---- plan --------------------------------------------------------------------------------------- */
 
 static sparc_status make_host_arrays(sparc_device_plan *plan) {
-  const sparc_sizes *sizes = &plan->cell->sizes;
+  const sparc_cell_sizes *sizes = &plan->cell->sizes;
   plan->params = sparc_alloc(sizes->params * sizeof(float));
   plan->prepared = sparc_alloc(sizes->prepared * sizeof(float));
   plan->image = sparc_alloc(plan->shape.prepared_bytes);
@@ -192,7 +192,10 @@ void sparc_device_plan_free(sparc_device_plan *plan) {
   sparc_free(plan);
 }
 
-int sparc_device_plan_chunks(const sparc_device_plan *plan) { return plan ? plan->shape.strip.chunks : 0; }
-size_t sparc_device_plan_prepared_bytes(const sparc_device_plan *plan) { return plan ? plan->shape.prepared_bytes : 0; }
-size_t sparc_device_plan_saved_bytes(const sparc_device_plan *plan) { return plan ? plan->shape.saved_bytes : 0; }
-size_t sparc_device_plan_work_bytes(const sparc_device_plan *plan) { return plan ? plan->shape.work_bytes : 0; }
+sparc_device_sizes sparc_device_plan_sizes_of(const sparc_device_plan *plan) {
+  if (!plan) return (sparc_device_sizes){0};
+  return (sparc_device_sizes){.prepared = plan->shape.prepared_bytes,
+                              .saved = plan->shape.saved_bytes,
+                              .work = plan->shape.work_bytes,
+                              .chunks = plan->shape.strip.chunks};
+}

@@ -146,10 +146,13 @@ void sparc_device_scan_free(sparc_device_scan *scan) {
   sparc_free(scan);
 }
 
-int sparc_device_scan_chunks(const sparc_device_scan *scan) { return scan ? scan->shape.strip.chunks : 0; }
-size_t sparc_device_scan_prepared_bytes(const sparc_device_scan *scan) { return scan ? scan->shape.prepared_bytes : 0; }
-size_t sparc_device_scan_saved_bytes(const sparc_device_scan *scan) { return scan ? scan->shape.saved_bytes : 0; }
-size_t sparc_device_scan_work_bytes(const sparc_device_scan *scan) { return scan ? scan->shape.work_bytes : 0; }
+sparc_device_sizes sparc_device_scan_sizes_of(const sparc_device_scan *scan) {
+  if (!scan) return (sparc_device_sizes){0};
+  return (sparc_device_sizes){.prepared = scan->shape.prepared_bytes,
+                              .saved = scan->shape.saved_bytes,
+                              .work = scan->shape.work_bytes,
+                              .chunks = scan->shape.strip.chunks};
+}
 
 /* ---- constants ---------------------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "base/options.h"
+#include "base/random.h"
 #include "envs/envs.h"
 
 #include <math.h>
@@ -93,7 +94,7 @@ static void shuffled_deck(const card_model *m, sparc_random *random, int *card) 
     card[i] = value;
     value = value + 1 == m->values ? 0 : value + 1;
   }
-  sparc_random_shuffle(random, card, m->cards);
+  random_shuffle(random, card, m->cards);
 }
 
 static void cards_reset(const void *model, void *scratch, void *state, sparc_random *random, float *observation) {

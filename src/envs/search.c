@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "base/options.h"
+#include "base/random.h"
 #include "envs/envs.h"
 
 #include <stdbool.h>
@@ -224,7 +225,7 @@ static void concentration_reset(const void *model, void *scratch, void *state, s
   concentration_state *s = state;
   memset(s, 0, sizeof *s);
   for (int card = 0; card < CARDS; card++) s->colour[card] = card % COLOURS;
-  sparc_random_shuffle(random, s->colour, CARDS);
+  random_shuffle(random, s->colour, CARDS);
   s->turned = -1;
   concentration_show(s, -1, -1, observation);
 }

@@ -144,12 +144,12 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 const dtype_row *dtype_get(sparc_dtype dtype) { return (size_t)dtype < ROWS ? &rows[dtype] : NULL; }
 
-const char *sparc_dtype_name(sparc_dtype dtype) {
+const char *dtype_name(sparc_dtype dtype) {
   const dtype_row *row = dtype_get(dtype);
   return row ? row->name : "unknown";
 }
 
-size_t sparc_dtype_size(sparc_dtype dtype) {
+size_t dtype_size(sparc_dtype dtype) {
   const dtype_row *row = dtype_get(dtype);
   return row ? row->size : 0;
 }

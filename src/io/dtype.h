@@ -28,6 +28,11 @@ typedef struct dtype_row {
 /* dtype_get returns the row of a dtype, NULL for a value outside the enumeration */
 const dtype_row *dtype_get(sparc_dtype dtype);
 
+/* dtype_name returns the name used in files, for example "BF16", dtype_size the bytes of one element; "unknown" and 0
+ * for a value outside the enumeration */
+const char *dtype_name(sparc_dtype dtype);
+size_t dtype_size(sparc_dtype dtype);
+
 /* dtype_parse finds a dtype by the name used in files; false if there is none */
 bool dtype_parse(const char *name, sparc_dtype *dtype);
 

@@ -90,16 +90,16 @@ static sparc_status parse_dtype(const sparc_tensors *t, const json_node *dtype, 
 static sparc_status parse_shape(const sparc_tensors *t, const json_node *shape, sparc_tensor_info *info) {
   if (shape->kind != NODE_ARRAY)
     return bad_tensor(t, info->name, "shape is %s, expected an array", describe(shape).text);
-  if (shape->count > SPARC_TENSOR_RANK_MAX)
+  if (shape->count > SPARC_TENSOR_MAX_RANK)
     return bad_tensor(t, info->name, "shape has %zu dimensions, expected at most %d", shape->count,
-                      SPARC_TENSOR_RANK_MAX);
+                      SPARC_TENSOR_MAX_RANK);
   info->rank = (int)shape->count;
   const json_node *dimension = json_child(shape);
   for (int i = 0; i < info->rank; i++, dimension = json_next(dimension)) {
     if (!to_size(dimension, &info->shape[i]))
       return bad_tensor(t, info->name, "shape[%d] is %s, expected an integer >= 0", i, describe(dimension).text);
   }
-  if (!shape_size(info->shape, info->rank, sparc_dtype_size(info->dtype), &info->elements, &info->bytes))
+  if (!shape_size(info->shape, info->rank, dtype_size(info->dtype), &info->elements, &info->bytes))
     return bad_tensor(t, info->name, "the size of shape %s overflows", quote_shape(info->shape, info->rank).text);
   return SPARC_OK;
 }
@@ -121,8 +121,7 @@ static sparc_status parse_offsets(const sparc_tensors *t, const json_node *offse
                       available);
   if (end - begin != info->bytes)
     return bad_tensor(t, info->name, "data_offsets [%zu, %zu] span %zu bytes, but shape %s of %s needs %zu", begin, end,
-                      end - begin, quote_shape(info->shape, info->rank).text, sparc_dtype_name(info->dtype),
-                      info->bytes);
+                      end - begin, quote_shape(info->shape, info->rank).text, dtype_name(info->dtype), info->bytes);
   info->offset = begin;
   return SPARC_OK;
 }
@@ -278,7 +277,7 @@ static sparc_status finish(sparc_tensors *t, sparc_status status, sparc_tensors 
   if (status == SPARC_OK) {
     *out = t;
   } else {
-    sparc_tensors_close(t);
+    sparc_tensors_free(t);
   }
   return status;
 }
@@ -298,7 +297,7 @@ static sparc_status open_file(sparc_tensors *t, const char *path) {
   return load(t);
 }
 
-sparc_status sparc_tensors_open(const char *path, sparc_tensors **out) {
+sparc_status sparc_tensors_load(const char *path, sparc_tensors **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected a place for the opened file");
   *out = NULL;
   if (!path) return fail(SPARC_INVALID, "path is NULL, expected the name of a safetensors file");
@@ -325,7 +324,7 @@ sparc_status sparc_tensors_parse(const void *data, size_t size, const char *name
   return finish(t, copy_and_load(t, data, size), out);
 }
 
-void sparc_tensors_close(sparc_tensors *t) {
+void sparc_tensors_free(sparc_tensors *t) {
   if (!t) return;
   if (t->file >= 0) close(t->file);
   json_tree_free(t->header);
@@ -339,10 +338,10 @@ void sparc_tensors_close(sparc_tensors *t) {
 
 /* ---- queries ---- */
 
-size_t sparc_tensors_count(const sparc_tensors *t) { return t ? t->count : 0; }
-
-const sparc_tensor_info *sparc_tensors_at(const sparc_tensors *t, size_t i) {
-  return t && i < t->count ? &t->list[i] : NULL;
+sparc_tensors_contents sparc_tensors_contents_of(const sparc_tensors *t) {
+  if (!t) return (sparc_tensors_contents){0};
+  return (sparc_tensors_contents){
+      .tensors = t->list, .count = t->count, .metadata = t->metadata, .metadata_count = t->metadata_count};
 }
 
 const sparc_tensor_info *sparc_tensors_find(const sparc_tensors *t, const char *name) {
@@ -350,12 +349,6 @@ const sparc_tensor_info *sparc_tensors_find(const sparc_tensors *t, const char *
   const sparc_tensor_info wanted = {.name = name}, *key = &wanted;
   sparc_tensor_info *const *found = bsearch(&key, t->index, t->count, sizeof(sparc_tensor_info *), compare_names);
   return found ? *found : NULL;
-}
-
-size_t sparc_tensors_metadata_count(const sparc_tensors *t) { return t ? t->metadata_count : 0; }
-
-const sparc_metadata *sparc_tensors_metadata_at(const sparc_tensors *t, size_t i) {
-  return t && i < t->metadata_count ? &t->metadata[i] : NULL;
 }
 
 const char *sparc_tensors_metadata_find(const sparc_tensors *t, const char *key) {
@@ -367,49 +360,43 @@ const char *sparc_tensors_metadata_find(const sparc_tensors *t, const char *key)
 
 /* ---- elements ---- */
 
-/* piece by piece into the float or the double array, whichever is not NULL */
-static sparc_status copy_elements(const sparc_tensors *t, const sparc_tensor_info *info, float *f32, double *f64) {
+/* piece by piece into an array of floats or doubles */
+static sparc_status copy_elements(const sparc_tensors *t, const sparc_tensor_info *info, sparc_dtype dtype, void *out) {
   uint8_t piece[16384];
   const dtype_row *type = dtype_get(info->dtype);
-  const size_t most = sizeof piece / type->size;
+  const size_t capacity = sizeof piece / type->size;
   for (size_t done = 0, count; done < info->elements; done += count) {
-    count = info->elements - done < most ? info->elements - done : most;
+    count = info->elements - done < capacity ? info->elements - done : capacity;
     sparc_status status = read_at(t, piece, t->data_start + info->offset + done * type->size, count * type->size);
     if (status != SPARC_OK) return status;
-    if (f32) type->to_f32(piece, f32 + done, count);
-    if (f64) type->to_f64(piece, f64 + done, count);
+    if (dtype == SPARC_F32)
+      type->to_f32(piece, (float *)out + done, count);
+    else
+      type->to_f64(piece, (double *)out + done, count);
   }
   return SPARC_OK;
 }
 
-static sparc_status read_elements(const sparc_tensors *t, const char *name, float *f32, double *f64, size_t elements) {
-  if (!t) return fail(SPARC_INVALID, "tensors is NULL, expected an opened file");
+sparc_status sparc_tensors_read(const sparc_tensors *t, const char *name, sparc_dtype dtype, void *out, size_t count) {
+  const bool bytes = dtype == SPARC_U8;
+  if (!t) return fail(SPARC_INVALID, "tensors is NULL, expected a loaded file");
   if (!name) return fail(SPARC_INVALID, "name is NULL, expected the name of a tensor");
-  if (!f32 && !f64 && elements) return fail(SPARC_INVALID, "out is NULL, expected room for %zu elements", elements);
+  if (!bytes && dtype != SPARC_F32 && dtype != SPARC_F64)
+    return fail(SPARC_INVALID, "dtype is %s, expected F32, F64 or U8", dtype_name(dtype));
+  if (!out && count)
+    return fail(SPARC_INVALID, "out is NULL, expected an array of %zu %s", count, bytes ? "bytes" : "elements");
 
   const sparc_tensor_info *info = sparc_tensors_find(t, name);
   if (!info) return fail(SPARC_FORMAT, "%s: there is no tensor '%s'", t->label, quote(name).text);
-  if (info->elements != elements)
+  if (bytes) {
+    if (info->bytes != count) return bad_tensor(t, name, "it has %zu bytes, expected %zu", info->bytes, count);
+    return read_at(t, out, t->data_start + info->offset, count);
+  }
+  if (info->elements != count)
     return bad_tensor(t, name, "shape %s has %zu elements, expected %zu", quote_shape(info->shape, info->rank).text,
-                      info->elements, elements);
+                      info->elements, count);
   if (!dtype_get(info->dtype)->to_f32)
     return fail(SPARC_UNSUPPORTED, "%s: tensor '%s' has dtype %s; only F64, F32 and BF16 can be read as numbers",
-                t->label, quote(name).text, sparc_dtype_name(info->dtype));
-  return copy_elements(t, info, f32, f64);
-}
-
-sparc_status sparc_tensors_read_f32(const sparc_tensors *t, const char *name, float *out, size_t elements) {
-  return read_elements(t, name, out, NULL, elements);
-}
-
-sparc_status sparc_tensors_read_f64(const sparc_tensors *t, const char *name, double *out, size_t elements) {
-  return read_elements(t, name, NULL, out, elements);
-}
-
-sparc_status sparc_tensors_read_bytes(const sparc_tensors *t, const char *name, void *out, size_t bytes) {
-  if (!t || !name || (!out && bytes)) return fail(SPARC_INVALID, "%s is NULL", !t ? "tensors" : !name ? "name" : "out");
-  const sparc_tensor_info *info = sparc_tensors_find(t, name);
-  if (!info) return fail(SPARC_FORMAT, "%s: there is no tensor '%s'", t->label, quote(name).text);
-  if (info->bytes != bytes) return bad_tensor(t, name, "it has %zu bytes, expected %zu", info->bytes, bytes);
-  return read_at(t, out, t->data_start + info->offset, bytes);
+                t->label, quote(name).text, dtype_name(info->dtype));
+  return copy_elements(t, info, dtype, out);
 }

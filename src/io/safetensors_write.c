@@ -68,13 +68,13 @@ static sparc_status check_tensor(const sparc_tensor_source *source, size_t index
   const bool bytes = source->dtype == SPARC_U8 && source->in_type == SPARC_U8; /* as they are */
   if (!type || (!type->from_f32 && !bytes))
     return fail(SPARC_INVALID, "tensor '%s': dtype is %s (%d), expected SPARC_F64, SPARC_F32 or SPARC_BF16",
-                quote(name).text, sparc_dtype_name(source->dtype), (int)source->dtype);
+                quote(name).text, dtype_name(source->dtype), (int)source->dtype);
   if (!bytes && source->in_type != SPARC_F64 && source->in_type != SPARC_F32)
     return fail(SPARC_INVALID, "tensor '%s': in_type is %s (%d), expected SPARC_F64 or SPARC_F32", quote(name).text,
-                sparc_dtype_name(source->in_type), (int)source->in_type);
-  if (source->rank < 0 || source->rank > SPARC_TENSOR_RANK_MAX)
+                dtype_name(source->in_type), (int)source->in_type);
+  if (source->rank < 0 || source->rank > SPARC_TENSOR_MAX_RANK)
     return fail(SPARC_INVALID, "tensor '%s': rank is %d, expected 0 to %d", quote(name).text, source->rank,
-                SPARC_TENSOR_RANK_MAX);
+                SPARC_TENSOR_MAX_RANK);
 
   *out = (item){.source = source, .type = type};
   bool fits = shape_size(source->shape, source->rank, type->size, &out->elements, &out->bytes);
@@ -214,8 +214,8 @@ static sparc_status write_file(const writer *w, const char *path) {
   return status;
 }
 
-sparc_status sparc_tensors_write(const char *path, const sparc_tensor_source *tensors, size_t count,
-                                 const sparc_metadata *metadata, size_t metadata_count) {
+sparc_status sparc_tensors_save(const char *path, const sparc_tensor_source *tensors, size_t count,
+                                const sparc_metadata *metadata, size_t metadata_count) {
   if (!path) return fail(SPARC_INVALID, "path is NULL, expected the name of the file to write");
   if (!tensors && count) return fail(SPARC_INVALID, "tensors is NULL, expected %zu tensors", count);
   if (!metadata && metadata_count) return fail(SPARC_INVALID, "metadata is NULL, expected %zu entries", metadata_count);

@@ -64,10 +64,11 @@ static bool is_block(const char *name, stored_blocks b, const block_array *array
 sparc_status stored_surplus_check(const sparc_tensors *file, const char *path, stored_blocks b,
                                   const block_array *array, size_t arrays, const char *const *others) {
   size_t count = 0;
-  for (size_t i = 0; i < sparc_tensors_count(file); i++) count += !is_other(sparc_tensors_at(file, i)->name, others);
+  for (size_t i = 0; i < sparc_tensors_contents_of(file).count; i++)
+    count += !is_other(sparc_tensors_contents_of(file).tensors[i].name, others);
   if (count == b.blocks * arrays) return SPARC_OK; /* they are all there, so there are no others */
-  for (size_t i = 0; i < sparc_tensors_count(file); i++) {
-    const char *name = sparc_tensors_at(file, i)->name;
+  for (size_t i = 0; i < sparc_tensors_contents_of(file).count; i++) {
+    const char *name = sparc_tensors_contents_of(file).tensors[i].name;
     if (!is_other(name, others) && !is_block(name, b, array, arrays))
       return fail(SPARC_FORMAT, "'%.200s': tensor '%s' does not belong to the stored configuration", path,
                   quote(name).text);

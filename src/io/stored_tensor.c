@@ -14,8 +14,8 @@ sparc_status stored_tensor_check(const sparc_tensors *file, const char *path, co
   if (!info) return fail(SPARC_FORMAT, "'%.200s': tensor '%s' is missing", path, name);
   if (info->dtype == dtype && info->rank == rank && memcmp(info->shape, shape, (size_t)rank * sizeof *shape) == 0)
     return SPARC_OK;
-  return fail(SPARC_FORMAT, "'%.200s': tensor '%s' is %s %s, expected %s %s", path, name, sparc_dtype_name(info->dtype),
-              quote_shape(info->shape, info->rank).text, sparc_dtype_name(dtype), quote_shape(shape, rank).text);
+  return fail(SPARC_FORMAT, "'%.200s': tensor '%s' is %s %s, expected %s %s", path, name, dtype_name(info->dtype),
+              quote_shape(info->shape, info->rank).text, dtype_name(dtype), quote_shape(shape, rank).text);
 }
 
 static sparc_status check_number(const char *path, const char *name, size_t i, double value, double least) {
@@ -26,14 +26,14 @@ static sparc_status check_number(const char *path, const char *name, size_t i, d
 
 sparc_status stored_f32_read(const sparc_tensors *file, const char *path, const char *name, double least, float *out,
                              size_t count) {
-  sparc_status status = sparc_tensors_read_f32(file, name, out, count);
+  sparc_status status = sparc_tensors_read(file, name, SPARC_F32, out, count);
   for (size_t i = 0; i < count && status == SPARC_OK; i++) status = check_number(path, name, i, (double)out[i], least);
   return status;
 }
 
 sparc_status stored_f64_read(const sparc_tensors *file, const char *path, const char *name, double least, double *out,
                              size_t count) {
-  sparc_status status = sparc_tensors_read_f64(file, name, out, count);
+  sparc_status status = sparc_tensors_read(file, name, SPARC_F64, out, count);
   for (size_t i = 0; i < count && status == SPARC_OK; i++) status = check_number(path, name, i, out[i], least);
   return status;
 }

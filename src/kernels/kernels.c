@@ -5,7 +5,6 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "sparc/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,12 +43,11 @@ static const struct {
 enum { SETS = sizeof sets / sizeof *sets };
 _Static_assert((int)SETS <= (int)KERNELS_MAX, "KERNELS_MAX is too small");
 
-const char *const *sparc_kernel_names(void) { return names; }
+const char *const *kernel_names(void) { return names; }
 
-int sparc_kernel_available(const char *name) { return name && kernels_find(name); }
+bool kernel_available(const char *name) { return name && kernels_find(name); }
 
-sparc_status sparc_kernel_choose(const char *kernel, const char **name) {
-  if (!name) return fail(SPARC_INVALID, "name is NULL, expected where to put the name");
+sparc_status kernel_resolve(const char *kernel, const char **name) {
   const kernels *chosen;
   sparc_status status = kernels_choose(kernel, &chosen);
   *name = status == SPARC_OK ? chosen->name : NULL;

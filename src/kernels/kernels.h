@@ -2,7 +2,7 @@
 /* kernels.h: the float32 inner loops, one table per instruction set.
  *
  * The bodies are written once (kernels_body.h), over registers or as loops that compilers turn into vector code, and
- * compiled once per instruction set. A cell remembers the table it was created with (see sparc/kernels.h for the
+ * compiled once per instruction set. A cell keeps the table it was created with (see sparc/cell.h for the
  * choice) and falls back to its scalar C where a slot is NULL.
  */
 #ifndef SPARC_KERNELS_KERNELS_H
@@ -113,7 +113,15 @@ typedef struct kernels {
   scan_kernels scan;
 } kernels;
 
-/* kernels_choose is sparc_kernel_choose (sparc/kernels.h) for the table itself */
+/* kernel_names returns the NULL-terminated list of sets, best first; the last one, "plain", is scalar C */
+const char *const *kernel_names(void);
+/* whether this processor can run a set */
+bool kernel_available(const char *name);
+
+/* kernels_choose returns the table of the set that a configuration with this `kernel` gets (NULL: the best), with
+ * SPARC_KERNEL applied; SPARC_INVALID where there is no such set or the processor cannot run it. kernel_resolve returns
+ * its name. */
+sparc_status kernel_resolve(const char *kernel, const char **name);
 sparc_status kernels_choose(const char *kernel, const kernels **out);
 /* kernels_find gives the named table, or the best for NULL, whatever the environment says; NULL: this machine cannot
  * run it, or there is none */

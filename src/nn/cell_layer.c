@@ -58,8 +58,9 @@ static void split_options(const sparc_option *rules, const char *text, cell_requ
 
 /* options that give the same layer in a network whose configuration names another cell */
 static sparc_status resolve_options(sparc_layer *layer, const cell_request *request) {
-  const int length = snprintf(layer->resolved, sizeof layer->resolved, "cell=%s%s%s,%s", sparc_cell_kind(layer->cell),
-                              *request->own ? "," : "", request->own, sparc_cell_options(layer->cell));
+  const int length =
+      snprintf(layer->resolved, sizeof layer->resolved, "cell=%s%s%s,%s", sparc_cell_config_of(layer->cell).kind,
+               *request->own ? "," : "", request->own, sparc_cell_config_of(layer->cell).options);
   if (length < (int)sizeof layer->resolved) return SPARC_OK;
   return fail(SPARC_INVALID,
               "options of layer %zu with those of its cell are %d characters long, at most %d are allowed",
@@ -108,12 +109,12 @@ static readout_offsets add_readout(sparc_layer *layer, bool has_im, size_t out) 
 
 static void add_residual_blocks(sparc_layer *layer, cell_layer *at) {
   const size_t width = at->width;
-  const sparc_cell_readout readout = layer->cell->about->kind.readout;
+  const cell_readout readout = layer->cell->about->kind.readout;
   at->norm_scale = add(layer, "norm.scale", width, 0, SPARC_START_ONES, 0);
   at->norm_bias = add(layer, "norm.bias", width, 0, SPARC_START_ZEROS, 0);
   layer_add_cell(layer);
-  if (readout != SPARC_READOUT_NONE) {
-    at->readout = add_readout(layer, readout == SPARC_READOUT_COMPLEX, width);
+  if (readout != READOUT_NONE) {
+    at->readout = add_readout(layer, readout == READOUT_COMPLEX, width);
     at->skip = add(layer, "readout.skip", width, 0, SPARC_START_NORMAL, 1);
   }
   at->glu = (dense_offsets){.in = width, .out = 2 * width};
@@ -137,7 +138,7 @@ static size_t take_places(const place *places, size_t count) {
 
 /* the orders of both tables are those of learner files */
 static void lay_out_tape(sparc_layer *layer, cell_layer *at) {
-  const sparc_sizes *cell = &layer->cell->sizes;
+  const sparc_cell_sizes *cell = &layer->cell->sizes;
   const size_t width = at->width, read = width ? at->readout.out : 0;
   const place tape[] = {{&at->state, cell->state},  {&at->tape, cell->tape},    {&at->y, cell->output},
                         {&at->mean, width ? 1 : 0}, {&at->rstd, width ? 1 : 0}, {&at->normed, width},
@@ -182,9 +183,9 @@ static sparc_status lay_out_residual(sparc_layer *layer, sparc_layer_sizes *size
   return SPARC_OK;
 }
 
-static sparc_cell_features features_of(const sparc_cell *cell, int features) {
+static cell_features features_of(const sparc_cell *cell, int features) {
   if (features == SPARC_FEATURES_POLICY) return cell->about->kind.features;
-  return features == SPARC_FEATURES_RELU ? SPARC_POLICY_RELU : SPARC_POLICY_OUTPUT;
+  return features == SPARC_FEATURES_RELU ? POLICY_RELU : POLICY_OUTPUT;
 }
 
 static sparc_status lay_out_cell(sparc_layer *layer, sparc_layer_sizes *sizes) {
@@ -196,9 +197,9 @@ static sparc_status lay_out_cell(sparc_layer *layer, sparc_layer_sizes *sizes) {
   const int features = value[SECOND] >= 0 ? (int)value[SECOND] : (int)layer->network->features;
   layer_add_cell(layer);
   at->reads = features_of(layer->cell, features);
-  if (at->reads == SPARC_POLICY_READOUT) at->readout = add_readout(layer, true, (size_t)layer->cell->H);
+  if (at->reads == POLICY_READOUT) at->readout = add_readout(layer, true, (size_t)layer->cell->H);
   finish(layer, at);
-  sizes->outputs = at->reads == SPARC_POLICY_READOUT ? at->readout.out : layer->cell->sizes.output;
+  sizes->outputs = at->reads == POLICY_READOUT ? at->readout.out : layer->cell->sizes.output;
   layer->cell_reads_input = true;
   layer->output_on_tape = !has_features(at) && !layer->network->layer;
   layer->output_place = at->y;

@@ -20,7 +20,7 @@ typedef struct cell_layer {
   size_t norm_scale, norm_bias, skip;
   readout_offsets readout; /* none for cells that end in a projection */
   dense_offsets glu;
-  sparc_cell_features reads; /* width 0: what heads read of the cell */
+  cell_features reads; /* width 0: what heads read of the cell */
   /* on the tape of a step, as elements of one stream: array `at` of n streams starts at tape + n * at */
   size_t state, tape, y, mean, rstd, normed, read, gelu, gated;
   /* and in the scratch of its gradient */
@@ -30,7 +30,7 @@ typedef struct cell_layer {
 static inline const cell_layer *cell_layer_of(const sparc_layer *layer) { return layer->own; }
 
 /* where the features are the output itself, there is nothing to do */
-static inline bool has_features(const cell_layer *at) { return at->width == 0 && at->reads != SPARC_POLICY_OUTPUT; }
+static inline bool has_features(const cell_layer *at) { return at->width == 0 && at->reads != POLICY_OUTPUT; }
 
 typedef struct cell_layer_plan {
   const executor *executor;

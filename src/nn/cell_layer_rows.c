@@ -40,7 +40,7 @@ void pre_cell_rows_backward(const weight_view *w, const cell_layer *at, size_t n
 /* ---- features of a bare cell ------------------------------------------------------------------- */
 
 void feature_rows(const weight_view *w, const cell_layer *at, size_t n, size_t O, const real *y, real *z) {
-  if (at->reads == SPARC_POLICY_READOUT)
+  if (at->reads == POLICY_READOUT)
     readout_rows(w, &at->readout, n, y, z);
   else
     relu_forward(n, O, y, z);
@@ -48,7 +48,7 @@ void feature_rows(const weight_view *w, const cell_layer *at, size_t n, size_t O
 
 void feature_rows_backward(const weight_view *w, const cell_layer *at, size_t n, size_t O, const real *y,
                            const real *dz, real *dy) {
-  if (at->reads == SPARC_POLICY_READOUT)
+  if (at->reads == POLICY_READOUT)
     readout_rows_backward(w, &at->readout, n, dz, dy);
   else
     relu_backward(n, O, y, dz, dy);

@@ -37,7 +37,7 @@ static layer_saved carve_saved(arena *a, const sparc_layer *layer, size_t B, siz
   m.g = arena_take(a, N * width, sizeof(real));
   m.o = arena_take(a, N * 2 * width, sizeof(real));
   m.masks = arena_take(a, B * DROPOUT_PLACES * width, sizeof(real));
-  m.cell = arena_take(a, PUBLIC(sparc_plan_saved_bytes)(plan->cell), 1);
+  m.cell = arena_take(a, TYPED(plan_sizes)(plan->cell).saved, 1);
   return m;
 }
 
@@ -53,7 +53,7 @@ static layer_work carve_work(arena *a, const sparc_layer *layer, size_t B, size_
   m.dstate0 = arena_take(a, B * S, sizeof(real));
   m.dstate_last = arena_take(a, B * S, sizeof(real));
   m.scratch = arena_take(a, stages_of(plan->executor)->layer_scratch(at, B, T), 1);
-  m.cell = arena_take(a, PUBLIC(sparc_plan_work_bytes)(plan->cell), 1);
+  m.cell = arena_take(a, TYPED(plan_sizes)(plan->cell).work, 1);
   return m;
 }
 

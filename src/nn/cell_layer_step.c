@@ -2,7 +2,7 @@
 /* cell_layer_step.c: one step of n streams through a layer around a cell, and its parts before and behind the cell with
  * their gradients, for RTRL. */
 #include "nn/cell_layer_step_impl.h"
-#include "sparc/double.h"
+#include "seq/step_f64.h"
 
 #include <string.h>
 
@@ -80,7 +80,7 @@ static void behind(const sparc_layer *layer, const layer_streams *s, range rows)
 
 /* the cell, from and to the streams' states */
 static void step_cell(const sparc_layer *layer, const layer_streams *s, const TYPED(layer_step) * call, range rows) {
-  const sparc_sizes *cell = &layer->cell->sizes;
+  const sparc_cell_sizes *cell = &layer->cell->sizes;
   const cell_layer *at = cell_layer_of(layer);
   const size_t S = cell->state, first = rows.first;
   real *states = rows_at(s->tape, s->n, at->state, first, S), *carried = call->states + first * call->stride;

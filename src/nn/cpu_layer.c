@@ -7,6 +7,7 @@
  * added in their order.
  */
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/threads.h"
 #include "nn/cell_layer_impl.h"
 #include "nn/cpu_impl.h"
@@ -93,7 +94,7 @@ void TYPED(cpu_draw_masks)(const layer_pass *p, const sparc_dropout *dropout, si
     for (size_t b = 0; b < p->B; b++)
       for (size_t i = 0; i < width; i++)
         p->masks[(b * DROPOUT_PLACES + place) * width + i] =
-            (double)sparc_random_uniform_f32(&stream) < probability ? 0 : (real)(1 / (1 - probability));
+            (double)random_uniform_f32(&stream) < probability ? 0 : (real)(1 / (1 - probability));
   }
 }
 
@@ -112,7 +113,7 @@ static void post_cell(void *context, size_t tile) {
 }
 
 static size_t features_width(const layer_pass *p) {
-  return p->at->reads == SPARC_POLICY_READOUT ? p->at->readout.out : p->output;
+  return p->at->reads == POLICY_READOUT ? p->at->readout.out : p->output;
 }
 
 static void features(void *context, size_t tile) {

@@ -3,6 +3,7 @@
 #include "nn/layer.h"
 
 #include "base/error.h"
+#include "base/random.h"
 #include "nn/bank.h"
 #include "nn/cell_layer.h"
 
@@ -165,9 +166,9 @@ sparc_status block_init(const sparc_block *block, block_start start, uint64_t se
       sparc_random_fill_normal(&stream, values, block->size, start.scale);
       break;
     case SPARC_START_LECUN:
-      return sparc_random_lecun_normal(&stream, values, block->size, block->shape[1]);
+      return random_lecun_normal(&stream, values, block->size, block->shape[1]);
     case SPARC_START_ORTHOGONAL:
-      return sparc_random_orthogonal(&stream, values, block->shape[0], block->shape[1], start.scale);
+      return random_orthogonal(&stream, values, block->shape[0], block->shape[1], start.scale);
     default:
       break;
   }

@@ -348,8 +348,8 @@ static void keep_config(sparc_network *net, const sparc_network_config *config) 
   const sparc_cell *cell = NULL;
   for (size_t i = 0; i < net->layers && !cell; i++) cell = net->layer[i]->cell;
   net->config = *config;
-  net->config.cell = sparc_cell_kind(cell);
-  net->config.cell_options = sparc_cell_options(cell);
+  net->config.cell = sparc_cell_config_of(cell).kind;
+  net->config.cell_options = sparc_cell_config_of(cell).options;
   net->config.kernel = net->kernels->name;
   net->config.head = net->head_config;
   for (int i = 0; i < config->heads; i++) {

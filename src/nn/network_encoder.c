@@ -11,7 +11,7 @@
 #include "cells/affine/affine_impl.h"
 #include "nn/network_encoder_impl.h"
 #include "nn/network_rows_impl.h"
-#include "sparc/double.h"
+#include "rtrl/rtrl_f64.h"
 
 #include <string.h>
 

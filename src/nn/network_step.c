@@ -12,8 +12,8 @@
 #include "nn/network_encoder_impl.h"
 #include "nn/network_rows_impl.h"
 #include "nn/network_step_impl.h"
+#include "rtrl/rtrl_f64.h"
 #include "rtrl/rtrl_impl.h"
-#include "sparc/double.h"
 
 #include <string.h>
 

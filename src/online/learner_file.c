@@ -257,7 +257,8 @@ static sparc_status check_arrays(const checkpoint *c, const sparc_learner *l) {
   sparc_status status = SPARC_OK;
   for (size_t i = 0; i < count && status == SPARC_OK; i++) status = stored_array_check(c->file, c->path, &array[i]);
   size_t stored = 0;
-  for (size_t i = 0; i < sparc_tensors_count(c->file); i++) stored += is_of_learner(sparc_tensors_at(c->file, i)->name);
+  for (size_t i = 0; i < sparc_tensors_contents_of(c->file).count; i++)
+    stored += is_of_learner(sparc_tensors_contents_of(c->file).tensors[i].name);
   if (status != SPARC_OK || stored == count) return status;
   return fail(SPARC_FORMAT, "'%.200s' has %zu tensors '" LEARNER_PREFIX "...', expected %zu", c->path, stored, count);
 }

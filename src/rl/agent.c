@@ -60,7 +60,7 @@ static sparc_status check_shape(const char *path, const sparc_env_shape *s) {
 
 static sparc_status load(sparc_agent *agent, const char *path) {
   stored_run run;
-  sparc_status status = sparc_tensors_open(path, &agent->file);
+  sparc_status status = sparc_tensors_load(path, &agent->file);
   if (status == SPARC_OK) status = stored_run_read(agent->file, path, &run);
   if (status == SPARC_OK) status = check_shape(path, &run.shape);
   if (status == SPARC_OK)
@@ -103,7 +103,7 @@ sparc_status sparc_agent_load(const char *path, sparc_agent **out) {
 void sparc_agent_free(sparc_agent *agent) {
   if (!agent) return;
   sparc_network_free(agent->network);
-  sparc_tensors_close(agent->file);
+  sparc_tensors_free(agent->file);
   sparc_free(agent->memory);
   sparc_free(agent);
 }

@@ -219,7 +219,7 @@ sparc_status sparc_ppo_save(const sparc_ppo *ppo, const sparc_metadata *extra, s
   if (status == SPARC_OK && others && environments) {
     list_all(&l, ppo, others, environments);
     stored_list_entries(&l, extra, extra_count);
-    status = sparc_tensors_write(path, l.tensor, l.tensors, l.metadata, l.entries);
+    status = sparc_tensors_save(path, l.tensor, l.tensors, l.metadata, l.entries);
   }
   leave_c_locale(guard);
   stored_listing_free(&l);
@@ -305,7 +305,7 @@ static sparc_status make_run(const sparc_tensors *file, const ppo_source *from, 
 static sparc_status read_team(const sparc_tensors *file, const char *path, sparc_ppo *ppo) {
   size_t bytes;
   void *state = team_environments(ppo->team, &bytes);
-  sparc_status status = sparc_tensors_read_bytes(file, ENVIRONMENTS, state, bytes);
+  sparc_status status = sparc_tensors_read(file, ENVIRONMENTS, SPARC_U8, state, bytes);
   if (status == SPARC_OK) status = stored_blame(path, "tensor '" ENVIRONMENTS "'", team_scatter(ppo->team));
   if (status == SPARC_OK && is_external(sparc_envs_kind(ppo->envs)))
     status = ppo_begin_episodes(ppo);
@@ -319,7 +319,7 @@ static sparc_status read_environments(const sparc_tensors *file, const char *pat
   const size_t bytes = sparc_envs_state_bytes(ppo->envs);
   void *state = sparc_alloc(bytes);
   if (!state) return fail(SPARC_NO_MEMORY, "no memory for the state of the environments");
-  sparc_status status = sparc_tensors_read_bytes(file, ENVIRONMENTS, state, bytes);
+  sparc_status status = sparc_tensors_read(file, ENVIRONMENTS, SPARC_U8, state, bytes);
   if (status == SPARC_OK)
     status = stored_blame(path, "tensor '" ENVIRONMENTS "'", sparc_envs_restore(ppo->envs, state, bytes));
   if (status == SPARC_OK && is_external(sparc_envs_kind(ppo->envs)))
@@ -355,10 +355,10 @@ static sparc_status read_others(const sparc_tensors *file, const char *path, con
   sparc_status status = SPARC_OK;
   for (size_t i = 0; i < count && status == SPARC_OK; i++) status = read_other(file, path, &others[i]);
   const size_t expected = STORED_ARRAYS * stored_blocks_of(ppo->network).blocks + count + 1;
-  if (status == SPARC_OK && sparc_tensors_count(file) != expected)
+  if (status == SPARC_OK && sparc_tensors_contents_of(file).count != expected)
     status =
         fail(SPARC_FORMAT, "'%.200s' has %zu tensors, expected %zu: some do not belong to the stored configuration",
-             path, sparc_tensors_count(file), expected);
+             path, sparc_tensors_contents_of(file).count, expected);
   sparc_free(others);
   return status;
 }
@@ -397,10 +397,10 @@ sparc_status ppo_restore(const ppo_source *from, sparc_ppo **out) {
   *out = NULL;
   if (!from->path) return fail(SPARC_INVALID, "path is NULL");
   sparc_tensors *file;
-  sparc_status status = sparc_tensors_open(from->path, &file);
+  sparc_status status = sparc_tensors_load(from->path, &file);
   if (status != SPARC_OK) return status;
   status = restore(file, from, out);
-  sparc_tensors_close(file);
+  sparc_tensors_free(file);
   return status;
 }
 

@@ -4,6 +4,7 @@
 #include "rl/config.h"
 
 #include "base/error.h"
+#include "cells/cell.h"
 #include "rl/settings.h"
 
 #include <stdio.h>
@@ -120,7 +121,7 @@ static sparc_status copy_strings(owned_config *out) {
 static sparc_status fit_cell(owned_config *out) {
   sparc_cell_config fitted;
   char options[CONFIG_TEXT / 2], joined[CONFIG_TEXT];
-  sparc_status status = sparc_cell_fit(out->cell, out->config.budget, &fitted, options, sizeof options);
+  sparc_status status = cell_fit(out->cell, out->config.budget, &fitted, options, sizeof options);
   if (status != SPARC_OK) return status;
   out->config.H = fitted.H;
   if (!fitted.options || !*fitted.options) return SPARC_OK;

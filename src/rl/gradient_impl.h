@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "rl/loss_impl.h"
 #include "rtrl/grouped_impl.h"
-#include "sparc/double.h"
+#include "rtrl/rtrl_f64.h"
 #include "sparc/network.h"
 
 /* steps of a window where a configuration names none: the paper's truncated backpropagation */

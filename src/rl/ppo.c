@@ -47,9 +47,12 @@ static size_t past_work(const sparc_ppo *ppo) {
   const sparc_cell *cell = ppo->network->cell;
   const int M = (int)ppo->batch.M, T = (int)ppo->rollout.n.T;
   const int interval = ppo->rollout.n.checkpoints ? ppo->own.config.interval : 0;
-  if (ppo->way == BY_TRACES) return sparc_rtrl_batch_work_size(cell, M);
+  if (ppo->way == BY_TRACES) return sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.n = M}).batch_work;
   if (ppo->way == BY_WINDOWS) return 0;
-  const size_t records = ppo->rollout.n.records ? sparc_record_work_size(cell, T, M, interval, 0) : 0;
+  const size_t records =
+      ppo->rollout.n.records
+          ? sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.T = T, .n = M, .interval = interval}).record_work
+          : 0;
   const size_t grouped = ppo->rollout.n.grouped ? grouped_work_size_f32(cell, M, (int)ppo->rollout.n.groups) : 0;
   return records > grouped ? records : grouped;
 }
@@ -136,7 +139,7 @@ static void size_past(sparc_ppo *ppo, time_gradient way) {
   rollout_sizes *n = &ppo->rollout.n;
   ppo->way = corners ? BY_RECORDS : way;
   n->trace = ppo->way == BY_TRACES ? trace : 0;
-  n->records = recorded ? sparc_record_size(cell, (int)n->T) : 0;
+  n->records = recorded ? sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.T = (int)n->T}).records : 0;
   n->boundary = ppo->way == BY_RECORDS ? trace : 0;
   n->checkpoints = recorded && interval > 0 ? (n->T - 1) / (size_t)interval : 0;
   n->corners = corners;

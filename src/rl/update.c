@@ -3,6 +3,7 @@
  * the sensitivities that the rollout kept, or that a replay with newer parameters has made; advantages and targets are
  * never refreshed. */
 #include "base/error.h"
+#include "base/random.h"
 #include "nn/network.h"
 #include "nn/optimiser_step.h"
 #include "rl/ppo.h"
@@ -22,7 +23,7 @@ static void shuffle(sparc_ppo *ppo, int epoch) {
   if (ppo_shards(&ppo->own.config) > 1) snprintf(name + used, sizeof name - (size_t)used, ".%d", ppo->shard);
   sparc_random stream;
   sparc_random_init(&stream, ppo->own.config.seed, "minibatches", name);
-  sparc_random_permutation(&stream, ppo->choice.order, (int)(r->n.N * r->n.T / window_of(ppo)));
+  random_permutation(&stream, ppo->choice.order, (int)(r->n.N * r->n.T / window_of(ppo)));
 }
 
 /* out (M, width) <- rows of an array of the rollout */

@@ -129,7 +129,7 @@ void TYPED(item_gradients)(item_batch *batch, int threads) {
 
 /* ---- the call ------------------------------------------------------------------------------------ */
 
-size_t PUBLIC(sparc_rtrl_batch_work_size)(const sparc_cell *cell, int n) {
+size_t TYPED(batch_work_size)(const sparc_cell *cell, int n) {
   if (!cell || cell->sizes.trace == 0 || n < 1) return 0;
   arena a = arena_measure();
   (void)TYPED(open_item_batch)(&a, cell, (size_t)n);

@@ -2,7 +2,7 @@
 #include "rtrl/chunk.h"
 
 #include "base/memory.h"
-#include "sparc/online.h"
+#include "rtrl/sizes.h"
 
 static bool has_channel(const sparc_cell *cell, const rtrl_sink *sink) {
   return cell->parts == 2 && sink->outer && sink->factor == FACTOR_CONSTANT;
@@ -59,7 +59,7 @@ chunk_layout chunk_layout_of(const sparc_cell *cell, int capacity) {
   return at;
 }
 
-size_t sparc_lazy_size(const sparc_cell *cell, int capacity) {
-  if (!cell || cell->sizes.trace == 0 || capacity < 1) return 0;
-  return chunk_layout_of(cell, capacity).total;
+size_t lazy_size(const sparc_cell *cell, int chunk) {
+  if (!cell || cell->sizes.trace == 0 || chunk < 1) return 0;
+  return chunk_layout_of(cell, chunk).total;
 }

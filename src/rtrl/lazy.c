@@ -235,15 +235,6 @@ sparc_status PUBLIC(sparc_lazy_update)(const sparc_cell *cell, const real *prepa
   return SPARC_OK;
 }
 
-sparc_status PUBLIC(sparc_lazy_step)(const sparc_cell *cell, const real *prepared, lazy_block *lazy, real *state,
-                                     const real *x, real mask, real *y, real *tape, real *dparams) {
-  sparc_status status = TYPED(check_step)(cell, prepared, state, x, mask, tape);
-  if (status == SPARC_OK) status = check_lazy(cell, lazy, false, dparams);
-  if (status != SPARC_OK) return status;
-  status = PUBLIC(sparc_step)(cell, prepared, state, x, mask, y, tape);
-  return status == SPARC_OK ? PUBLIC(sparc_lazy_update)(cell, prepared, lazy, tape, NULL, dparams, NULL) : status;
-}
-
 sparc_status PUBLIC(sparc_lazy_flush)(const sparc_cell *cell, lazy_block *lazy, real *dparams) {
   sparc_status status = check_lazy(cell, lazy, false, dparams);
   if (status != SPARC_OK || !lazy->steps) return status;

@@ -45,7 +45,7 @@ static size_t carve_records(const sparc_cell *cell, size_t T, real *records, rec
 }
 
 #ifndef SPARC_DOUBLE
-size_t sparc_record_size(const sparc_cell *cell, int T) {
+size_t record_size(const sparc_cell *cell, int T) {
   return !cell || cell->sizes.trace == 0 || T < 1 ? 0 : carve_records(cell, (size_t)T, NULL, NULL);
 }
 #endif
@@ -474,13 +474,13 @@ typedef struct boundary_work {
 
 static boundary_work carve_boundary(arena *a, const sparc_cell *cell) {
   boundary_work w = {.lazy = {.capacity = BOUNDARY_CHUNK}};
-  w.lazy.steps = arena_take(a, sparc_lazy_size(cell, BOUNDARY_CHUNK), sizeof(real));
+  w.lazy.steps = arena_take(a, lazy_size(cell, BOUNDARY_CHUNK), sizeof(real));
   w.state = arena_take(a, cell->sizes.state, sizeof(real));
   w.tape = arena_take(a, cell->sizes.tape, sizeof(real));
   return w;
 }
 
-size_t PUBLIC(sparc_record_work_size)(const sparc_cell *cell, int T, int n, int interval, int symbols) {
+size_t TYPED(record_work_size)(const sparc_cell *cell, int T, int n, int interval, int symbols) {
   if (!cell || cell->sizes.trace == 0 || T < 1 || n < 1 || interval < 0 || symbols < 0) return 0;
   arena gradient = arena_measure(), boundary = arena_measure();
   (void)carve_run(&gradient, cell, (size_t)T, (size_t)n, interval, (size_t)symbols);
@@ -570,8 +570,9 @@ sparc_status PUBLIC(sparc_record_boundary)(const sparc_cell *cell, const record_
   for (size_t t = (size_t)from; t < (size_t)to; t++)
     if (rows.mask[t] == 0) first = t;
   memcpy(w.state, view->states + first * S, S * sizeof(real));
-  for (size_t t = first; t < (size_t)to && status == SPARC_OK; t++)
-    status = PUBLIC(sparc_lazy_step)(cell, view->prepared, &w.lazy, w.state, rows.x + t * D, rows.mask[t], NULL, w.tape,
-                                     NULL);
+  for (size_t t = first; t < (size_t)to && status == SPARC_OK; t++) {
+    status = PUBLIC(sparc_step)(cell, view->prepared, w.state, rows.x + t * D, rows.mask[t], NULL, w.tape);
+    if (status == SPARC_OK) status = PUBLIC(sparc_lazy_update)(cell, view->prepared, &w.lazy, w.tape, NULL, NULL, NULL);
+  }
   return status == SPARC_OK ? PUBLIC(sparc_lazy_flush)(cell, &w.lazy, NULL) : status;
 }

@@ -4,6 +4,8 @@
 #define SPARC_RTRL_RTRL_IMPL_H
 
 #include "cells/affine/affine_impl.h"
+#include "rtrl/rtrl_f64.h"
+#include "rtrl/sizes.h"
 #include "seq/step_impl.h"
 
 #include <stdbool.h>

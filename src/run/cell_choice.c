@@ -43,7 +43,7 @@ sparc_status cell_settle(const cell_wish *w, int inputs, int *modes, char option
   char fitted[CELL_OPTIONS_SIZE] = "", wish[CELL_OPTIONS_SIZE];
   sparc_cell_config config = {.H = w->modes};
   sparc_status status = SPARC_OK;
-  if (w->modes == 0) status = sparc_cell_fit(w->kind, w->budget, &config, fitted, sizeof fitted);
+  if (w->modes == 0) status = cell_fit(w->kind, w->budget, &config, fitted, sizeof fitted);
   if (status == SPARC_OK) status = join_options(w, fitted, wish);
   if (status != SPARC_OK) return status;
   config = (sparc_cell_config){.kind = w->kind, .D = inputs, .H = config.H, .options = wish};
@@ -51,7 +51,7 @@ sparc_status cell_settle(const cell_wish *w, int inputs, int *modes, char option
   status = sparc_cell_create(&config, &cell);
   if (status != SPARC_OK) return status;
   *modes = config.H;
-  snprintf(options, CELL_OPTIONS_SIZE, "%s", sparc_cell_options(cell));
+  snprintf(options, CELL_OPTIONS_SIZE, "%s", sparc_cell_config_of(cell).options);
   sparc_cell_free(cell);
   return SPARC_OK;
 }

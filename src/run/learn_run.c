@@ -567,13 +567,13 @@ static sparc_status restore(void *kind, long *done) {
   if (status != SPARC_OK) return status;
   sparc_learner_config then = sparc_learner_config_of(run->learner);
   sparc_tensors *file;
-  status = sparc_tensors_open(run->config.model, &file);
+  status = sparc_tensors_load(run->config.model, &file);
   if (status == SPARC_OK) status = read_stream(run, file, line, size, name);
   if (status == SPARC_OK) status = compare_rows(run, &then);
   if (status == SPARC_OK) status = compare_horizons(run, &then);
   if (status == SPARC_OK) status = compare_cell(run, &then.network);
   if (status == SPARC_OK) status = compare_columns(run, sparc_tensors_metadata_find(file, KEY_CLASSES), name);
-  sparc_tensors_close(file);
+  sparc_tensors_free(file);
   *done = sparc_learner_report_of(run->learner).steps;
   return status;
 }

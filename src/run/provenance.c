@@ -8,7 +8,7 @@
 #include "base/threads.h"
 #include "io/atomic_file.h"
 #include "io/json.h"
-#include "sparc/kernels.h"
+#include "kernels/kernels.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -36,7 +36,7 @@ enum { TEXTS = sizeof texts / sizeof *texts };
 provenance provenance_of_build(const char *kernel, int threads) {
   provenance p = {.threads = thread_count(threads)};
   const char *name = "";
-  (void)sparc_kernel_choose(kernel, &name);
+  (void)kernel_resolve(kernel, &name);
   snprintf(p.version, sizeof p.version, "%s", sparc_version());
   snprintf(p.commit, sizeof p.commit, "%s", build_commit());
   snprintf(p.kernels, sizeof p.kernels, "%s", name ? name : "");

@@ -283,11 +283,11 @@ static sparc_status compare_checkpoint(const sparc_rl_run *run) {
   const char *path = run->engine.folder.last;
   sparc_tensors *file;
   stored_run stored;
-  sparc_status status = sparc_tensors_open(path, &file);
+  sparc_status status = sparc_tensors_load(path, &file);
   if (status == SPARC_OK) status = stored_run_read(file, path, &stored);
   if (status == SPARC_OK)
     status = compare_config(run, &stored.config, run->config.ppo.rollouts * run->config.ppo.steps);
-  sparc_tensors_close(file);
+  sparc_tensors_free(file);
   return status;
 }
 

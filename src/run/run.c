@@ -303,7 +303,7 @@ static sparc_status read_best(const char *path, const char *const text[EXTRAS], 
 static sparc_status read_extras(sparc_run *run) {
   const char *path = run->engine.folder.last, *text[EXTRAS];
   sparc_tensors *file;
-  sparc_status status = sparc_tensors_open(path, &file);
+  sparc_status status = sparc_tensors_load(path, &file);
   if (status != SPARC_OK) return status;
   for (int i = 0; i < EXTRAS; i++) text[i] = sparc_tensors_metadata_find(file, extra_keys[i]);
   for (int i = 0; i < EXTRAS && status == SPARC_OK; i++)
@@ -313,7 +313,7 @@ static sparc_status read_extras(sparc_run *run) {
   if (status == SPARC_OK && strtoul(text[3], NULL, 16) != run->data.checksum)
     status = fail(SPARC_FORMAT, "the examples of '%.200s' are not those that '%.200s' was trained on", run->config.data,
                   path);
-  sparc_tensors_close(file);
+  sparc_tensors_free(file);
   return status;
 }
 

@@ -17,29 +17,14 @@
 #include "cells/tiles.h"
 #include "kernels/kernels.h"
 
-#include <string.h>
-
 /* ---- numbers and arrays -------------------------------------------------------------------------- */
 
-static inline uint16_t narrowed(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bf16_of_float_bits(bits);
-}
-
-static inline float widened(uint16_t value) {
-  const uint32_t bits = float_bits_of_bf16(value);
-  float out;
-  memcpy(&out, &bits, sizeof out);
-  return out;
-}
-
 static void narrow_plain(size_t n, const float *restrict in, uint16_t *restrict out) {
-  for (size_t i = 0; i < n; i++) out[i] = narrowed(in[i]);
+  for (size_t i = 0; i < n; i++) out[i] = bf16_from_float(in[i]);
 }
 
 static void widen_plain(size_t n, const uint16_t *restrict in, float *restrict out) {
-  for (size_t i = 0; i < n; i++) out[i] = widened(in[i]);
+  for (size_t i = 0; i < n; i++) out[i] = float_from_bf16(in[i]);
 }
 
 /* every slot filled */
@@ -55,9 +40,6 @@ static bf16_kernels kernels_for(size_t n) {
   if (n < WORTH_ASKING || kernels_choose(NULL, &chosen) != SPARC_OK) return (bf16_kernels){narrow_plain, widen_plain};
   return complete(&chosen->bf16);
 }
-
-sparc_bf16 sparc_bf16_from_float(float value) { return narrowed(value); }
-float sparc_float_from_bf16(sparc_bf16 value) { return widened(value); }
 
 void sparc_bf16_from_floats(size_t n, const float *in, sparc_bf16 *out) {
   if (in && out) kernels_for(n).narrow(n, in, out);
@@ -122,31 +104,24 @@ typedef struct work_view {
 } work_view;
 
 static saved_view carve_saved(arena *a, const sparc_plan *plan) {
-  saved_view view = {.engine = arena_take(a, sparc_plan_saved_bytes(plan), 1)};
+  saved_view view = {.engine = arena_take(a, plan_sizes_f32(plan).saved, 1)};
   view.y = arena_take(a, outputs_of(plan), sizeof(float));
   return view;
 }
 
 static work_view carve_work(arena *a, const sparc_plan *plan) {
-  work_view view = {.engine = arena_take(a, sparc_plan_work_bytes(plan), 1)};
+  work_view view = {.engine = arena_take(a, plan_sizes_f32(plan).work, 1)};
   view.x = arena_take(a, inputs_of(plan), sizeof(float));
   view.dy = arena_take(a, outputs_of(plan), sizeof(float));
   view.dx = arena_take(a, inputs_of(plan), sizeof(float));
   return view;
 }
 
-size_t sparc_plan_saved_bytes_bf16(const sparc_plan *plan) {
-  if (!plan) return 0;
-  arena a = arena_measure();
-  carve_saved(&a, plan);
-  return a.used;
-}
-
-size_t sparc_plan_work_bytes_bf16(const sparc_plan *plan) {
-  if (!plan) return 0;
-  arena a = arena_measure();
-  carve_work(&a, plan);
-  return a.used;
+sparc_plan_sizes plan_sizes_bf16(const sparc_plan *plan) {
+  arena saved = arena_measure(), work = arena_measure();
+  carve_saved(&saved, plan);
+  carve_work(&work, plan);
+  return (sparc_plan_sizes){.saved = saved.used, .work = work.used};
 }
 
 /* ---- sequences ----------------------------------------------------------------------------------- */

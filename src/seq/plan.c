@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 size_t plan_row(const sparc_cell *cell) {
-  const sparc_sizes *sizes = &cell->sizes;
+  const sparc_cell_sizes *sizes = &cell->sizes;
   size_t row = sizes->state > sizes->output ? sizes->state : sizes->output;
   if ((size_t)cell->pre > row) row = (size_t)cell->pre;
   return row > (size_t)cell->D ? row : (size_t)cell->D;
@@ -71,3 +71,12 @@ sparc_status sparc_plan_create(const sparc_cell *cell, int B, int T, const sparc
 }
 
 void sparc_plan_free(sparc_plan *plan) { sparc_free(plan); }
+
+sparc_plan_sizes sparc_plan_sizes_of(const sparc_plan *plan, sparc_precision precision) {
+  if (plan && precision == SPARC_FLOAT32) return plan_sizes_f32(plan);
+#ifndef SPARC_INFERENCE /* which has float alone */
+  if (plan && precision == SPARC_FLOAT64) return plan_sizes_f64(plan);
+  if (plan && precision == SPARC_BFLOAT16) return plan_sizes_bf16(plan);
+#endif
+  return (sparc_plan_sizes){0};
+}

@@ -101,21 +101,11 @@ sparc_status sparc_scan_create(const sparc_scan_config *config, sparc_scan **out
 }
 
 void sparc_scan_free(sparc_scan *scan) { sparc_free(scan); }
-const char *sparc_scan_kernel(const sparc_scan *scan) { return scan ? scan->name : NULL; }
+const char *scan_kernel_name(const sparc_scan *scan) { return scan->name; }
 
 static size_t tokens_of(const sparc_scan *scan) { return (size_t)scan->config.B * (size_t)scan->config.T; }
 
-size_t sparc_scan_saved_bytes(const sparc_scan *scan) { return scan ? tokens_of(scan) * 2 * sizeof(float) : 0; }
-
-size_t sparc_real_scan_saved_bytes(const sparc_scan *scan) {
-  return scan ? tokens_of(scan) * (size_t)scan->config.H * sizeof(float) : 0;
-}
-
 /* ---- constants ----------------------------------------------------------------------------------- */
-
-size_t sparc_scan_constants(const sparc_scan *scan) {
-  return scan ? pieces_of(scan->config.H, SCAN_TILE) * sizeof(scan_tile) / sizeof(float) : 0;
-}
 
 static void fill_tile(scan_tile *tile, size_t n, const float *nu, const float *theta) {
   static const float LARGEST_DECAY = 1e25f;
@@ -159,7 +149,7 @@ static int compare_decays(const void *a, const void *b, void *nu) {
   return x < y ? -1 : x > y ? 1 : (i > j) - (i < j);
 }
 
-sparc_status sparc_scan_order(int H, const float *nu, int *order) {
+sparc_status scan_order(int H, const float *nu, int *order) {
   if (H < 1) return fail(SPARC_INVALID, "H is %d, expected at least 1", H);
   if (!nu || !order) return fail(SPARC_INVALID, "%s is NULL", !nu ? "nu" : "order");
   for (int i = 0; i < H; i++) {
@@ -233,7 +223,7 @@ void scan_backward_job(const sparc_scan *scan, const scan_tile *tiles, const spa
   scan->kernels->spectral_adjoint(&rows);
 }
 
-void real_scan_forward_job(const sparc_scan *scan, const sparc_real_scan_data *data, size_t job, size_t from, size_t to,
+void real_scan_forward_job(const sparc_scan *scan, const real_scan_data *data, size_t job, size_t from, size_t to,
                            float *carried) {
   const job_place p = place_of(scan, scan->real_width, job);
   const size_t H = (size_t)scan->config.H, token = p.b * (size_t)scan->config.T + from;
@@ -250,9 +240,8 @@ void real_scan_forward_job(const sparc_scan *scan, const sparc_real_scan_data *d
   scan->kernels->real(&rows);
 }
 
-void real_scan_backward_job(const sparc_scan *scan, const sparc_real_scan_data *data,
-                            const sparc_real_scan_gradient *gradient, size_t job, size_t from, size_t to,
-                            float *carried) {
+void real_scan_backward_job(const sparc_scan *scan, const real_scan_data *data, const real_scan_gradient *gradient,
+                            size_t job, size_t from, size_t to, float *carried) {
   const job_place p = place_of(scan, scan->real_width, job);
   const size_t H = (size_t)scan->config.H, token = p.b * (size_t)scan->config.T + from;
   const float *entrance = data->state0 ? data->state0 + p.b * H + p.first : zero_row;
@@ -354,13 +343,14 @@ static void carve(const sparc_scan *scan, arena *a, float **dcontrols, double **
   *sums = arena_take(a, (size_t)scan->config.B * 2 * (size_t)scan->config.H, sizeof(double));
 }
 
-size_t sparc_scan_work_bytes(const sparc_scan *scan) {
-  if (!scan) return 0;
+sparc_scan_sizes sparc_scan_sizes_of(const sparc_scan *scan) {
+  if (!scan) return (sparc_scan_sizes){0};
   float *dcontrols;
   double *sums;
   arena measure = arena_measure();
   carve(scan, &measure, &dcontrols, &sums);
-  return measure.used;
+  return (sparc_scan_sizes){.constants = pieces_of(scan->config.H, SCAN_TILE) * sizeof(scan_tile) / sizeof(float),
+                            .work = measure.used};
 }
 
 static void run_backward(void *context, size_t job) {
@@ -394,7 +384,7 @@ sparc_status sparc_scan_backward(const sparc_scan *scan, const float *constants,
   const size_t H = (size_t)scan->config.H, controls = 2 * tokens_of(scan);
   scan_call call = {
       .scan = scan, .tiles = (const scan_tile *)(const void *)constants, .data = data, .gradient = gradient};
-  arena place = arena_over(work, sparc_scan_work_bytes(scan));
+  arena place = arena_over(work, sparc_scan_sizes_of(scan).work);
   carve(scan, &place, &call.dcontrols, &call.sums);
   memset(call.sums, 0, (size_t)scan->config.B * 2 * H * sizeof *call.sums);
   parallel_for(scan->threads, scan_backward_jobs(scan, data), run_backward, &call);
@@ -411,7 +401,7 @@ sparc_status sparc_scan_backward(const sparc_scan *scan, const float *constants,
 
 /* ---- real calls ---------------------------------------------------------------------------------- */
 
-static sparc_status check_real(const sparc_scan *scan, const sparc_real_scan_data *data) {
+static sparc_status check_real(const sparc_scan *scan, const real_scan_data *data) {
   sparc_status status = require(scan, "scan");
   if (status == SPARC_OK) status = require(data, "data");
   if (status == SPARC_OK) status = require(data->a, "data.a");
@@ -421,8 +411,8 @@ static sparc_status check_real(const sparc_scan *scan, const sparc_real_scan_dat
 
 typedef struct real_call {
   const sparc_scan *scan;
-  const sparc_real_scan_data *data;
-  const sparc_real_scan_gradient *gradient;
+  const real_scan_data *data;
+  const real_scan_gradient *gradient;
 } real_call;
 
 /* copies a job's part of a row of every stream; nothing where either side is NULL */
@@ -440,7 +430,7 @@ static void run_real_forward(void *context, size_t job) {
   copy_part(c->data->state_last ? c->data->state_last + at : NULL, carried, p.n);
 }
 
-sparc_status sparc_real_scan_forward(const sparc_scan *scan, const sparc_real_scan_data *data) {
+sparc_status real_scan_forward(const sparc_scan *scan, const real_scan_data *data) {
   sparc_status status = check_real(scan, data);
   if (status == SPARC_OK) status = require(data->x, "data.x");
   if (status != SPARC_OK) return status;
@@ -459,8 +449,8 @@ static void run_real_backward(void *context, size_t job) {
   copy_part(c->gradient->dstate0 ? c->gradient->dstate0 + at : NULL, carried, p.n);
 }
 
-sparc_status sparc_real_scan_backward(const sparc_scan *scan, const sparc_real_scan_data *data,
-                                      const sparc_real_scan_gradient *gradient) {
+sparc_status real_scan_backward(const sparc_scan *scan, const real_scan_data *data,
+                                const real_scan_gradient *gradient) {
   sparc_status status = check_real(scan, data);
   if (status == SPARC_OK) status = require(gradient, "gradient");
   if (status == SPARC_OK) status = require(gradient->dh, "gradient.dh");

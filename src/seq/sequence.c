@@ -5,12 +5,10 @@
 #include "base/threads.h"
 #include "seq/sequence_impl.h"
 
-size_t PUBLIC(sparc_plan_saved_bytes)(const sparc_plan *plan) {
-  return plan ? TYPED(ops_of)(plan->cell)->saved_count(plan) * sizeof(real) : 0;
-}
-
-size_t PUBLIC(sparc_plan_work_bytes)(const sparc_plan *plan) {
-  return plan ? TYPED(ops_of)(plan->cell)->work_count(plan) * sizeof(real) : 0;
+sparc_plan_sizes TYPED(plan_sizes)(const sparc_plan *plan) {
+  const TYPED(cell_ops) *ops = TYPED(ops_of)(plan->cell);
+  return (sparc_plan_sizes){.saved = ops->saved_count(plan) * sizeof(real),
+                            .work = ops->work_count(plan) * sizeof(real)};
 }
 
 static sparc_status require(const void *pointer, const char *name) {

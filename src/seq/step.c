@@ -53,7 +53,7 @@ typedef struct streams {
 
 static void step_tile(void *context, size_t tile) {
   const streams *s = context;
-  const sparc_sizes *size = &s->cell->sizes;
+  const sparc_cell_sizes *size = &s->cell->sizes;
   const range r = range_of(s->n, s->tile, tile);
   TYPED(ops_of)
   (s->cell)->step(s->cell, s->prepared, r.n, s->states + r.first * size->state, s->x + r.first * (size_t)s->cell->D,

@@ -4,7 +4,7 @@
 #define SPARC_SEQ_STEP_IMPL_H
 
 #include "cells/cell_impl.h"
-#include "sparc/double.h"
+#include "seq/step_f64.h"
 
 /* what every one-step call requires of its arguments */
 sparc_status TYPED(check_step)(const sparc_cell *cell, const real *prepared, const real *state, const real *x,

@@ -193,8 +193,8 @@ static sparc_status check_tensors(const checkpoint *c, bool resumable) {
   static const char *const others[] = {LEARNER_PREFIX, NULL};
   size_t moments = 0;
   const stored_blocks b = blocks_of(c->network);
-  for (size_t i = 0; i < sparc_tensors_count(c->file); i++)
-    moments += begins_with(sparc_tensors_at(c->file, i)->name, "opt.");
+  for (size_t i = 0; i < sparc_tensors_contents_of(c->file).count; i++)
+    moments += begins_with(sparc_tensors_contents_of(c->file).tensors[i].name, "opt.");
   if (resumable && moments == 0)
     return fail(
         SPARC_FORMAT,
@@ -234,7 +234,7 @@ sparc_status checkpoint_open(const char *path, bool resumable, checkpoint *out) 
 sparc_status checkpoint_open_kinds(const char *path, const sparc_layer_kind *const *kinds, bool resumable,
                                    checkpoint *out) {
   *out = (checkpoint){.path = path, .kinds = kinds};
-  return finish(out, sparc_tensors_open(path, &out->file), resumable);
+  return finish(out, sparc_tensors_load(path, &out->file), resumable);
 }
 
 sparc_status checkpoint_parse(const void *data, size_t size, const char *name, checkpoint *out) {
@@ -245,7 +245,7 @@ sparc_status checkpoint_parse(const void *data, size_t size, const char *name, c
 void checkpoint_close(checkpoint *c) {
   preprocessing_free(&c->preprocessing);
   sparc_network_free(c->network);
-  sparc_tensors_close(c->file);
+  sparc_tensors_free(c->file);
   *c = (checkpoint){.path = NULL};
 }
 

@@ -103,7 +103,7 @@ static sparc_status write_file(const char *path, const checkpoint_content *c, co
     stored_list_entries(&l, layers->entry, layers->count);
     stored_list_entries(&l, text->entry, text->count);
     stored_list_entries(&l, c->extra, c->extra_count);
-    status = sparc_tensors_write(path, l.tensor, l.tensors, l.metadata, l.entries);
+    status = sparc_tensors_save(path, l.tensor, l.tensors, l.metadata, l.entries);
   }
   stored_listing_free(&l);
   return status;

@@ -16,11 +16,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/shard_sum.h"
 #include "nn/head.h"
 #include "nn/network_run.h"
 #include "nn/optimiser_step.h"
-#include "sparc/random.h"
 #include "train/augment.h"
 #include "train/batch.h"
 #include "train/closed_form.h"
@@ -140,7 +140,7 @@ static void shuffle_epoch(sparc_trainer *t, uint64_t epoch) {
   snprintf(name, sizeof name, "epoch.%" PRIu64, epoch);
   sparc_random stream;
   sparc_random_init(&stream, t->config.seed, "batches", name);
-  sparc_random_permutation(&stream, t->order, t->samples.count);
+  random_permutation(&stream, t->order, t->samples.count);
   t->epoch = epoch;
 }
 

@@ -23,7 +23,7 @@ int main(void) {
   /* a cell with drawn parameters */
   sparc_cell *cell;
   need(sparc_cell_create(&(sparc_cell_config){.kind = "sparc", .D = D, .H = H}, &cell), "create");
-  sparc_sizes size = sparc_cell_sizes(cell);
+  sparc_cell_sizes size = sparc_cell_sizes_of(cell);
   float *params = sparc_alloc(size.params * sizeof(float)), *prepared = sparc_alloc(size.prepared * sizeof(float));
   need(sparc_cell_init(cell, SPARC_INIT_CONTROL, 1, NULL, params), "init");
   need(sparc_prepare(cell, params, prepared), "prepare");
@@ -33,7 +33,8 @@ int main(void) {
   need(sparc_plan_create(cell, 1, T, NULL, &plan), "plan");
   float x[T * D], *y = sparc_alloc(T * size.output * sizeof(float));
   for (int i = 0; i < T * D; i++) x[i] = sinf(1.0f + (float)i);
-  void *saved = sparc_alloc(sparc_plan_saved_bytes(plan)), *work = sparc_alloc(sparc_plan_work_bytes(plan));
+  const sparc_plan_sizes bytes = sparc_plan_sizes_of(plan, SPARC_FLOAT32);
+  void *saved = sparc_alloc(bytes.saved), *work = sparc_alloc(bytes.work);
   need(sparc_forward(plan, prepared, &(sparc_sequence){.x = x, .y = y}, saved, work), "forward");
 
   /* the same step by step */

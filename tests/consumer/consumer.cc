@@ -18,7 +18,7 @@ int main() {
     return 1;
   }
 
-  const sparc_sizes size = sparc_cell_sizes(cell.get());
+  const sparc_cell_sizes size = sparc_cell_sizes_of(cell.get());
   std::vector<float> params(size.params), prepared(size.prepared), state(size.state), tape(size.tape), y(size.output);
   const std::vector<float> x{1.0f, -2.0f, 0.5f};
   if (sparc_cell_init(cell.get(), SPARC_INIT_CONTROL, 1, nullptr, params.data()) != SPARC_OK ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_safetensors.c: libFuzzer target of the safetensors reader. Whatever the bytes, parsing returns a status and a
  * sentence; what it accepts can be listed, found and read, and fills the data section exactly. */
+#include "io/dtype.h"
 #include "sparc/safetensors.h"
 
 #include <stdint.h>
@@ -22,9 +23,9 @@ static void read_both(const sparc_tensors *tensors, const sparc_tensor_info *inf
   float *f32 = malloc(info->elements * sizeof *f32 + 1);
   double *f64 = malloc(info->elements * sizeof *f64 + 1);
   require(f32 && f64, "memory for the elements");
-  require(sparc_tensors_read_f32(tensors, info->name, f32, info->elements) == expected, "status of read_f32");
-  require(sparc_tensors_read_f64(tensors, info->name, f64, info->elements) == expected, "status of read_f64");
-  require(sparc_tensors_read_f64(tensors, info->name, f64, info->elements + 1) == SPARC_FORMAT, "element count");
+  require(sparc_tensors_read(tensors, info->name, SPARC_F32, f32, info->elements) == expected, "status of read_f32");
+  require(sparc_tensors_read(tensors, info->name, SPARC_F64, f64, info->elements) == expected, "status of read_f64");
+  require(sparc_tensors_read(tensors, info->name, SPARC_F64, f64, info->elements + 1) == SPARC_FORMAT, "element count");
   free(f32);
   free(f64);
 }
@@ -38,20 +39,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
 
   size_t bytes = 0, header = 0;
-  for (size_t i = 0; i < sparc_tensors_count(tensors); i++) {
-    const sparc_tensor_info *info = sparc_tensors_at(tensors, i);
+  for (size_t i = 0; i < sparc_tensors_contents_of(tensors).count; i++) {
+    const sparc_tensor_info *info = &sparc_tensors_contents_of(tensors).tensors[i];
     require(info->offset == bytes, "tensors tile the data");
     require(sparc_tensors_find(tensors, info->name) == info, "a listed tensor is found");
-    require(info->bytes == info->elements * sparc_dtype_size(info->dtype), "bytes = elements x size");
+    require(info->bytes == info->elements * dtype_size(info->dtype), "bytes = elements x size");
     read_both(tensors, info);
     bytes += info->bytes;
   }
   for (int i = 0; i < 8; i++) header |= (size_t)data[i] << 8 * i;
   require(8 + header + bytes == size, "the tensors fill the file");
-  for (size_t i = 0; i < sparc_tensors_metadata_count(tensors); i++) {
-    const sparc_metadata *entry = sparc_tensors_metadata_at(tensors, i);
+  for (size_t i = 0; i < sparc_tensors_contents_of(tensors).metadata_count; i++) {
+    const sparc_metadata *entry = &sparc_tensors_contents_of(tensors).metadata[i];
     require(sparc_tensors_metadata_find(tensors, entry->key) == entry->value, "listed metadata is found");
   }
-  sparc_tensors_close(tensors);
+  sparc_tensors_free(tensors);
   return 0;
 }

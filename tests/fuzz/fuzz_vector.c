@@ -7,8 +7,8 @@
 
 static void check(const vector_file *v, double limit) {
   require(v->B >= 1 && v->T >= 1, "sizes");
-  require(v->length[ARRAY_PARAMS] == sparc_cell_sizes(v->cell).params, "every parameter");
-  require(v->length[ARRAY_X] == (size_t)v->B * (size_t)v->T * (size_t)sparc_cell_inputs(v->cell), "every input");
+  require(v->length[ARRAY_PARAMS] == sparc_cell_sizes_of(v->cell).params, "every parameter");
+  require(v->length[ARRAY_X] == (size_t)v->B * (size_t)v->T * (size_t)sparc_cell_config_of(v->cell).D, "every input");
   for (size_t s = 0; s < v->slots; s++)
     for (size_t i = 0; i < v->slot[s].size; i++)
       require(fabs(v->array[v->slot[s].array][v->slot[s].offset + i]) <= limit, "a finite number");

@@ -20,6 +20,7 @@ STRUCTURES = [s for s in vars(_library).values()
 ENUMERATORS = {
     "SPARC_INIT_CONTROL": cells._STYLES["control"],
     "SPARC_INIT_CLASSIFICATION": cells._STYLES["classification"],
+    "SPARC_FLOAT64": cells._PRECISION[cells.np.dtype("float64")],
     "SPARC_ENV_VERSION": environments._VERSION,
     "SPARC_INVALID": environments._INVALID,
     "SPARC_TRACES_FREE": agents._CHOICES["traces"].index("free"),

@@ -43,7 +43,7 @@ static sparc_status hash_row(const device_mixer *m, int row, float *room, uint64
 
 /* room: as many floats as the longest array has */
 static sparc_status run(device_mixer *m, float *room, uint64_t *hash) {
-  const size_t params = sparc_cell_sizes(m->cell.cell).params;
+  const size_t params = sparc_cell_sizes_of(m->cell.cell).params;
   fill(room, params, 1);
   sparc_status status = device_mixer_set_params(m, room);
   fill(room, device_mixer_elements(m, MIXER_X), 2);
@@ -60,7 +60,7 @@ static sparc_status run(device_mixer *m, float *room, uint64_t *hash) {
 }
 
 static size_t longest(const device_mixer *m) {
-  size_t n = sparc_cell_sizes(m->cell.cell).params;
+  size_t n = sparc_cell_sizes_of(m->cell.cell).params;
   for (int row = 0; row < MIXER_ROWS; row++)
     if (device_mixer_elements(m, row) > n) n = device_mixer_elements(m, row);
   return n;

@@ -17,13 +17,13 @@ static size_t element_bytes(const device_mixer *m) { return m->config.bf16 ? siz
 size_t device_mixer_elements(const device_mixer *m, int row) { return m->row_bytes[row] / element_bytes(m); }
 
 static sparc_status make_arrays(sparc_device *device, device_mixer *m) {
-  const sparc_sizes sizes = sparc_cell_sizes(m->cell.cell);
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(m->cell.cell);
   const size_t tokens = (size_t)m->config.B * (size_t)m->config.T, element = element_bytes(m);
   const size_t inputs = tokens * (size_t)m->config.D * element, outputs = tokens * sizes.output * element;
   const size_t bytes[MIXER_BLOCKS] = {[MIXER_PARAMS] = sizes.params * sizeof(float),
-                                      [MIXER_PREPARED] = sparc_device_plan_prepared_bytes(m->plan),
-                                      [MIXER_SAVED] = sparc_device_plan_saved_bytes(m->plan),
-                                      [MIXER_WORK] = sparc_device_plan_work_bytes(m->plan),
+                                      [MIXER_PREPARED] = sparc_device_plan_sizes_of(m->plan).prepared,
+                                      [MIXER_SAVED] = sparc_device_plan_sizes_of(m->plan).saved,
+                                      [MIXER_WORK] = sparc_device_plan_sizes_of(m->plan).work,
                                       [MIXER_DPARAMS] = sizes.params * sizeof(float)};
   m->row_bytes[MIXER_X] = m->row_bytes[MIXER_DX] = inputs;
   m->row_bytes[MIXER_Y] = m->row_bytes[MIXER_DY] = outputs;
@@ -80,13 +80,13 @@ static sparc_status make_cell(device_mixer *m) {
 }
 
 static sparc_status load_params(const device_mixer *m) {
-  const size_t bytes = sparc_cell_sizes(m->cell.cell).params * sizeof(float);
+  const size_t bytes = sparc_cell_sizes_of(m->cell.cell).params * sizeof(float);
   const sparc_status status = sparc_memory_write(m->block[MIXER_PARAMS], m->cell.params, bytes);
   return status == SPARC_OK ? sparc_device_prepare(m->plan, m->block[MIXER_PARAMS], m->block[MIXER_PREPARED]) : status;
 }
 
 sparc_status device_mixer_set_params(device_mixer *m, const float *params) {
-  memcpy(m->cell.params, params, sparc_cell_sizes(m->cell.cell).params * sizeof(float));
+  memcpy(m->cell.params, params, sparc_cell_sizes_of(m->cell.cell).params * sizeof(float));
   return load_params(m);
 }
 

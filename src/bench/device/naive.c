@@ -22,8 +22,8 @@ static sparc_slice at(const device_naive *n, int array, int t) {
 static sparc_status make_arrays(sparc_device *device, device_naive *n) {
   enum { ALIGNMENT = 256 };
   const device_mixer *m = &n->step;
-  const size_t states = (size_t)m->config.B * sparc_cell_sizes(m->cell.cell).state * sizeof(float);
-  const size_t saved = sparc_device_plan_saved_bytes(m->plan);
+  const size_t states = (size_t)m->config.B * sparc_cell_sizes_of(m->cell.cell).state * sizeof(float);
+  const size_t saved = sparc_device_plan_sizes_of(m->plan).saved;
   n->bytes[STEP_X] = n->bytes[STEP_DX] = m->row_bytes[MIXER_X];
   n->bytes[STEP_Y] = n->bytes[STEP_DY] = m->row_bytes[MIXER_Y];
   n->bytes[STEP_SAVED] = (saved + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;

@@ -12,9 +12,9 @@ static void measure(const device_scan *s, size_t n[SCAN_ARRAYS]) {
   const size_t tokens = (size_t)s->config.B * (size_t)s->config.T, H = (size_t)s->config.H;
   const size_t row = is_spectral(s) ? 2 * H : H, given = tokens * (is_spectral(s) ? 2 : H);
   const size_t modes = is_spectral(s) ? H : 0;
-  n[SCAN_PREPARED] = sparc_device_scan_prepared_bytes(s->scan) / sizeof(float);
-  n[SCAN_SAVED] = sparc_device_scan_saved_bytes(s->scan) / sizeof(float);
-  n[SCAN_WORK] = sparc_device_scan_work_bytes(s->scan) / sizeof(float);
+  n[SCAN_PREPARED] = sparc_device_scan_sizes_of(s->scan).prepared / sizeof(float);
+  n[SCAN_SAVED] = sparc_device_scan_sizes_of(s->scan).saved / sizeof(float);
+  n[SCAN_WORK] = sparc_device_scan_sizes_of(s->scan).work / sizeof(float);
   n[SCAN_GIVEN] = n[SCAN_DGIVEN] = given;
   n[SCAN_B] = n[SCAN_H] = n[SCAN_DH] = n[SCAN_DB] = tokens * row;
   n[SCAN_NU] = n[SCAN_THETA] = n[SCAN_DNU] = n[SCAN_DTHETA] = modes;

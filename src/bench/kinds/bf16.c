@@ -108,7 +108,7 @@ static void full_backward(void *context, size_t piece, int thread, int threads) 
 /* gradients are added up, and must not grow from pass to pass */
 static void clear_gradient(void *context) {
   const boundary *m = context;
-  memset(m->dparams, 0, sparc_cell_sizes(m->cell.cell).params * sizeof(float));
+  memset(m->dparams, 0, sparc_cell_sizes_of(m->cell.cell).params * sizeof(float));
 }
 
 /* ---- memory -------------------------------------------------------------------------------------- */
@@ -124,12 +124,12 @@ static void carve(boundary *m, arena *a) {
   m->half_dx = arena_take(a, inputs, sizeof(sparc_bf16));
   m->half_y = arena_take(a, outputs, sizeof(sparc_bf16));
   m->half_dy = arena_take(a, outputs, sizeof(sparc_bf16));
-  m->dparams = arena_take(a, sparc_cell_sizes(m->cell.cell).params, sizeof(float));
+  m->dparams = arena_take(a, sparc_cell_sizes_of(m->cell.cell).params, sizeof(float));
   m->states = arena_take(a, rows * m->S, sizeof(float));
   m->dstates = arena_take(a, rows * m->S, sizeof(float));
-  m->saved_stride = (sparc_plan_saved_bytes_bf16(m->plan) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+  m->saved_stride = (sparc_plan_sizes_of(m->plan, SPARC_BFLOAT16).saved + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
   m->saved = arena_take(a, m->pieces * m->saved_stride, 1);
-  m->work = arena_take(a, sparc_plan_work_bytes_bf16(m->plan), 1);
+  m->work = arena_take(a, sparc_plan_sizes_of(m->plan, SPARC_BFLOAT16).work, 1);
 }
 
 /* the same numbers in both precisions */
@@ -143,7 +143,7 @@ static void fill(float *full, sparc_bf16 *half, size_t n, const char *name) {
 
 static void add_stages(bench_case *c, boundary *m) {
   const sparc_cell *cell = m->cell.cell;
-  const double tokens = (double)m->B * (double)m->T, modes = tokens * sparc_cell_modes(cell);
+  const double tokens = (double)m->B * (double)m->T, modes = tokens * sparc_cell_config_of(cell).H;
   const double product = tokens * bench_product_flops(cell), row = (double)m->D, out = (double)m->O;
   const struct {
     const char *name;
@@ -202,8 +202,8 @@ static sparc_status create(bench_case *c) {
   m->D = (int)bench_value(c->problem, "D");
   sparc_status status = bench_cell_create(c, m->D, (int)bench_value(c->problem, "H"), &m->cell);
   if (status != SPARC_OK) return status;
-  m->S = sparc_cell_sizes(m->cell.cell).state;
-  m->O = sparc_cell_sizes(m->cell.cell).output;
+  m->S = sparc_cell_sizes_of(m->cell.cell).state;
+  m->O = sparc_cell_sizes_of(m->cell.cell).output;
   m->piece_T = piece_length(m->B, m->T);
   m->pieces = (size_t)(m->T / m->piece_T);
   status = sparc_plan_create(m->cell.cell, m->B, m->piece_T, &(sparc_plan_config){.threads = c->threads}, &m->plan);
@@ -233,7 +233,8 @@ static sparc_status create(bench_case *c) {
 static sparc_status check_short(bench_case *c, boundary *m, const sparc_plan *plan, int T) {
   const size_t inputs = (size_t)T * (size_t)m->D, outputs = (size_t)T * m->O;
   bench_answers want;
-  void *saved = sparc_alloc(sparc_plan_saved_bytes_bf16(plan)), *work = sparc_alloc(sparc_plan_work_bytes_bf16(plan));
+  void *saved = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_BFLOAT16).saved),
+       *work = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_BFLOAT16).work);
   const sparc_sequence_bf16 sequence = {.x = m->half_x, .y = m->half_y};
   const sparc_sequence_gradient_bf16 gradient = {.dy = m->half_dy, .dx = m->half_dx, .dparams = m->dparams};
   clear_gradient(m);

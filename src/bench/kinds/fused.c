@@ -309,7 +309,7 @@ static sparc_status verify(bench_case *c) {
   if (f->ops->output)
     return fail(SPARC_UNSUPPORTED, "%s: the output of this cell is not its state: no reference for the kernel alone",
                 c->problem->text);
-  const size_t tokens = (size_t)(f->T < 48 ? f->T : 48), P = sparc_cell_sizes(f->cell.cell).params;
+  const size_t tokens = (size_t)(f->T < 48 ? f->T : 48), P = sparc_cell_sizes_of(f->cell.cell).params;
   float *x = sparc_alloc((tokens * CHECK_D + P) * sizeof *x);
   if (!x) return fail(SPARC_NO_MEMORY, "%s: no memory to verify it", c->problem->text);
   sparc_status status = check_short(c, tokens, x, x + tokens * CHECK_D);

@@ -35,7 +35,7 @@ typedef struct mixer {
 /* half a millisecond by a rough estimate; but not fewer tokens than keep the matrix products in shape */
 static int piece_length(const bench_case *c, const mixer *m) {
   if (bench_value(c->problem, "whole")) return m->T;
-  const double per_token = 2e-11 * (double)m->D * (double)m->O + 3e-9 * (double)sparc_cell_modes(m->cell.cell);
+  const double per_token = 2e-11 * (double)m->D * (double)m->O + 3e-9 * (double)sparc_cell_config_of(m->cell.cell).H;
   double tokens = 0.5e-3 / per_token;
   if (tokens < 512) tokens = 512;
   double steps = tokens / m->B;
@@ -94,7 +94,7 @@ static void one_call(void *context, size_t piece, int thread, int threads) {
 /* gradients are added up, and must not grow from pass to pass */
 static void clear_gradient(void *context) {
   const mixer *m = context;
-  memset(m->dparams, 0, sparc_cell_sizes(m->cell.cell).params * sizeof(float));
+  memset(m->dparams, 0, sparc_cell_sizes_of(m->cell.cell).params * sizeof(float));
 }
 
 /* ---- memory ------------------------------------------------------------------------------------- */
@@ -108,15 +108,16 @@ static void carve(mixer *m, arena *a) {
   m->dx = arena_take(a, tokens * (size_t)m->D, sizeof(float));
   m->y = arena_take(a, tokens * m->O, sizeof(float));
   m->dy = arena_take(a, tokens * m->O, sizeof(float));
-  m->dparams = arena_take(a, sparc_cell_sizes(m->cell.cell).params, sizeof(float));
+  m->dparams = arena_take(a, sparc_cell_sizes_of(m->cell.cell).params, sizeof(float));
   m->states = arena_take(a, rows * m->S, sizeof(float));
   m->dstates = arena_take(a, rows * m->S, sizeof(float));
-  m->saved_stride = whole_lines(sparc_plan_saved_bytes(m->plan));
-  m->saved = arena_take(a, larger(m->pieces * m->saved_stride, sparc_plan_saved_bytes(m->whole)), 1);
+  m->saved_stride = whole_lines(sparc_plan_sizes_of(m->plan, SPARC_FLOAT32).saved);
+  m->saved = arena_take(a, larger(m->pieces * m->saved_stride, sparc_plan_sizes_of(m->whole, SPARC_FLOAT32).saved), 1);
 
   /* scratch of neighbouring pieces may overlap at the end */
-  const size_t whole = whole_lines(sparc_plan_work_bytes(m->whole));
-  const size_t piece = whole_lines(larger(sparc_plan_work_bytes(m->plan), sparc_plan_work_bytes(m->last)));
+  const size_t whole = whole_lines(sparc_plan_sizes_of(m->whole, SPARC_FLOAT32).work);
+  const size_t piece = whole_lines(
+      larger(sparc_plan_sizes_of(m->plan, SPARC_FLOAT32).work, sparc_plan_sizes_of(m->last, SPARC_FLOAT32).work));
   m->work_stride = m->pieces > 1 && whole > piece ? (whole - piece) / (m->pieces - 1) / CACHE_LINE * CACHE_LINE : 0;
   m->work = arena_take(a, larger(whole, piece), 1);
 }
@@ -124,21 +125,21 @@ static void carve(mixer *m, arena *a) {
 /* what a caller needs: x, dx, y, dy, the states between calls and their gradients, parameters, their gradient, their
  * prepared form, and the two blocks of the plan */
 static size_t needed_bytes(const mixer *m) {
-  const sparc_sizes sizes = sparc_cell_sizes(m->cell.cell);
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(m->cell.cell);
   const size_t tokens = (size_t)m->B * (size_t)m->T;
   return (2 * tokens * ((size_t)m->D + m->O) + 2 * (m->pieces + 1) * (size_t)m->B * m->S + 2 * sizes.params +
           sizes.prepared) *
              sizeof(float) +
-         sparc_plan_saved_bytes(m->whole) + sparc_plan_work_bytes(m->whole);
+         sparc_plan_sizes_of(m->whole, SPARC_FLOAT32).saved + sparc_plan_sizes_of(m->whole, SPARC_FLOAT32).work;
 }
 
 static void write_formula(bench_case *c, const mixer *m) {
-  const sparc_sizes sizes = sparc_cell_sizes(m->cell.cell);
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(m->cell.cell);
   snprintf(c->formula, sizeof c->formula,
            "4 (2 B T (D + O) + 2 (N + 1) B S + 2 P + R) + saved + work; B %d, T %d, D %d, O %zu, S %zu, N %zu calls, "
            "P %zu parameters, R %zu prepared, saved %zu, work %zu",
-           m->B, m->T, m->D, m->O, m->S, m->pieces, sizes.params, sizes.prepared, sparc_plan_saved_bytes(m->whole),
-           sparc_plan_work_bytes(m->whole));
+           m->B, m->T, m->D, m->O, m->S, m->pieces, sizes.params, sizes.prepared,
+           sparc_plan_sizes_of(m->whole, SPARC_FLOAT32).saved, sparc_plan_sizes_of(m->whole, SPARC_FLOAT32).work);
 }
 
 static sparc_status plan_pieces(bench_case *c, mixer *m) {
@@ -156,9 +157,10 @@ static sparc_status plan_pieces(bench_case *c, mixer *m) {
 
 static void add_stages(bench_case *c, mixer *m) {
   const sparc_cell *cell = m->cell.cell;
-  const double tokens = (double)m->B * (double)m->T, modes = tokens * sparc_cell_modes(cell);
+  const double tokens = (double)m->B * (double)m->T, modes = tokens * sparc_cell_config_of(cell).H;
   const double product = tokens * bench_product_flops(cell);
-  const double saved = (double)sparc_plan_saved_bytes(m->whole), row = 4 * (double)m->D, out = 4 * (double)m->O;
+  const double saved = (double)sparc_plan_sizes_of(m->whole, SPARC_FLOAT32).saved, row = 4 * (double)m->D,
+               out = 4 * (double)m->O;
   const struct {
     const char *name;
     void (*run)(void *, size_t, int, int);
@@ -230,8 +232,8 @@ static sparc_status create(bench_case *c) {
   m->D = (int)bench_value(c->problem, "D");
   sparc_status status = create_cell(c, m);
   if (status != SPARC_OK) return status;
-  m->S = sparc_cell_sizes(m->cell.cell).state;
-  m->O = sparc_cell_sizes(m->cell.cell).output;
+  m->S = sparc_cell_sizes_of(m->cell.cell).state;
+  m->O = sparc_cell_sizes_of(m->cell.cell).output;
   status = plan_pieces(c, m);
   if (status != SPARC_OK) return status;
 
@@ -257,7 +259,7 @@ static sparc_status create(bench_case *c) {
 static sparc_status check_pieces(bench_case *c, const mixer *m) {
   const bench_task call = {.context = (void *)m, .pieces = 1, .run = one_call, .refresh = clear_gradient};
   if (m->B > 1 || m->pieces == 1) return SPARC_OK;
-  const size_t P = sparc_cell_sizes(m->cell.cell).params;
+  const size_t P = sparc_cell_sizes_of(m->cell.cell).params;
   double *want = malloc(P * sizeof *want);
   if (!want) return fail(SPARC_NO_MEMORY, "%s: no memory to verify it", c->problem->text);
   bench_pass(&call);

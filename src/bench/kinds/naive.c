@@ -46,7 +46,7 @@ static void run_backward(void *context, size_t piece, int thread, int threads) {
 
 static void clear_gradient(void *context) {
   const eager *e = context;
-  memset(e->dparams, 0, sparc_cell_sizes(e->cell.cell).params * sizeof(float));
+  memset(e->dparams, 0, sparc_cell_sizes_of(e->cell.cell).params * sizeof(float));
 }
 
 static void carve(eager *e, arena *a) {
@@ -60,7 +60,7 @@ static void carve(eager *e, arena *a) {
   e->dcontent = arena_take(a, 2 * given * e->H, sizeof(float));
   e->controls = arena_take(a, 2 * given, sizeof(float));
   e->dcontrols = arena_take(a, 2 * given, sizeof(float));
-  e->dparams = arena_take(a, sparc_cell_sizes(e->cell.cell).params, sizeof(float));
+  e->dparams = arena_take(a, sparc_cell_sizes_of(e->cell.cell).params, sizeof(float));
 }
 
 static void destroy(bench_case *c) {

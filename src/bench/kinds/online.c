@@ -14,7 +14,7 @@
 #include "bench/cell.h"
 #include "bench/loops.h"
 #include "cells/cell.h"
-#include "sparc/online.h"
+#include "sparc/rtrl.h"
 
 #include <cblas.h>
 #include <stdlib.h>
@@ -177,13 +177,13 @@ static void restart(void *context) {
   for (size_t e = 0; e < o->E && o->trace_size > 0; e++)
     o->lazy[e] = (sparc_lazy){
         .capacity = (int)o->K, .trace = o->trace + e * o->trace_size, .steps = o->steps + e * o->chunk_size};
-  memset(o->dparams, 0, sparc_cell_sizes(o->cell.cell).params * sizeof(float));
+  memset(o->dparams, 0, sparc_cell_sizes_of(o->cell.cell).params * sizeof(float));
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
 static void carve(online *o, arena *a) {
-  const sparc_sizes sizes = sparc_cell_sizes(o->cell.cell);
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(o->cell.cell);
   const size_t projected = (size_t)o->cell.cell->projected;
   o->x = arena_take(a, POOL * o->D, sizeof(float));
   o->xs = arena_take(a, POOL * o->E * o->D, sizeof(float));
@@ -209,16 +209,17 @@ static void destroy(bench_case *c) {
 }
 
 static sparc_status measure(bench_case *c, online *o, bool with_trace) {
-  const sparc_sizes sizes = sparc_cell_sizes(o->cell.cell);
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(o->cell.cell);
   o->O = sizes.output;
   o->S = sizes.state;
   o->tape_size = sizes.tape;
   if (!with_trace) return SPARC_OK;
   if (sizes.trace == 0)
-    return fail(SPARC_UNSUPPORTED, "%s: the cell %s has no RTRL form", c->problem->text, sparc_cell_kind(o->cell.cell));
+    return fail(SPARC_UNSUPPORTED, "%s: the cell %s has no RTRL form", c->problem->text,
+                sparc_cell_config_of(o->cell.cell).kind);
   o->K = (size_t)bench_value(c->problem, "K");
   o->trace_size = sizes.trace;
-  o->chunk_size = sparc_lazy_size(o->cell.cell, (int)o->K);
+  o->chunk_size = sparc_rtrl_sizes_of(o->cell.cell, &(sparc_rtrl_shape){.chunk = (int)o->K}).lazy;
   return SPARC_OK;
 }
 
@@ -252,7 +253,7 @@ static sparc_status create(bench_case *c, bool with_trace, size_t streams) {
   arena place = arena_over(o->memory, measured.used);
   carve(o, &place);
   fill(o);
-  const sparc_sizes sizes = sparc_cell_sizes(o->cell.cell);
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(o->cell.cell);
   const size_t of_stream = sizes.state + o->D + o->O + o->trace_size + o->chunk_size;
   const size_t tapes = (o->trace_size > 0 ? 1 : o->E) * sizes.tape;
   c->memory = (sizes.params + sizes.prepared + tapes + o->E * of_stream) * sizeof(float);
@@ -270,15 +271,15 @@ static bench_stage *add_stage(bench_case *c, const char *name, size_t steps, voi
   task.pieces = crowd ? taken * o->groups : steps > 1 ? 1 : taken;
   bench_stage *stage = bench_stage_add(c, name, task);
   stage->calls = (double)(taken * o->E);
-  stage->modes = sparc_cell_modes(o->cell.cell);
+  stage->modes = sparc_cell_config_of(o->cell.cell).H;
   return stage;
 }
 
 /* operations and least bytes of a step: every parameter is read once for all streams */
 static void cost_of_step(const online *o, bench_stage *stage) {
-  const sparc_sizes sizes = sparc_cell_sizes(o->cell.cell);
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(o->cell.cell);
   stage->flops = bench_product_flops(o->cell.cell) +
-                 (double)sparc_cell_modes(o->cell.cell) * bench_mode_flops(o->cell.cell, false);
+                 (double)sparc_cell_config_of(o->cell.cell).H * bench_mode_flops(o->cell.cell, false);
   stage->bytes =
       4 * ((double)sizes.params / (double)o->E + (double)o->D + 2 * (double)sizes.state + (double)sizes.output);
 }
@@ -329,7 +330,7 @@ static sparc_status create_rtrl(bench_case *c) {
 static sparc_status create_prepare(bench_case *c) {
   sparc_status status = create(c, false, 1);
   if (status != SPARC_OK) return status;
-  const sparc_sizes sizes = sparc_cell_sizes(((online *)c->state)->cell.cell);
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(((online *)c->state)->cell.cell);
   bench_stage *stage =
       bench_stage_add(c, "prepare", (bench_task){.context = c->state, .pieces = 1, .run = run_prepare});
   stage->bytes = 4 * (double)(sizes.params + sizes.prepared);

@@ -270,8 +270,8 @@ static sparc_status create(bench_case *c) {
   if (status == SPARC_OK) status = make_environment(a, &config);
   if (status == SPARC_OK && a->ppo->way == BY_RECORDS && !a->ppo->rollout.n.grouped) status = count_reached(a);
   if (status != SPARC_OK) return status;
-  c->kernel = sparc_cell_kernel(sparc_ppo_network(a->ppo)->cell);
-  c->H = sparc_cell_modes(sparc_ppo_network(a->ppo)->cell);
+  c->kernel = sparc_cell_config_of(sparc_ppo_network(a->ppo)->cell).kernel;
+  c->H = sparc_cell_config_of(sparc_ppo_network(a->ppo)->cell).H;
   add_stages(c, a);
   return SPARC_OK;
 }

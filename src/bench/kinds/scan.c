@@ -74,15 +74,15 @@ static sparc_scan_data spectral_data(const scan_bench *s) {
       .controls = s->cell == CELL_SPARC ? s->controls : NULL, .b = s->in_place ? s->out : s->b, .h = s->out};
 }
 
-static sparc_real_scan_data real_data(const scan_bench *s) {
-  return (sparc_real_scan_data){.a = s->a, .x = s->in_place ? s->out : s->b, .h = s->out};
+static real_scan_data real_data(const scan_bench *s) {
+  return (real_scan_data){.a = s->a, .x = s->in_place ? s->out : s->b, .h = s->out};
 }
 
 static void forward_piece(void *context, size_t piece, int thread, int threads) {
   const scan_bench *s = context;
   const range r = tokens_in(s, piece);
   const sparc_scan_data data = spectral_data(s);
-  const sparc_real_scan_data real = real_data(s);
+  const real_scan_data real = real_data(s);
   for (size_t job = (size_t)thread; job < jobs_of(s); job += (size_t)threads) {
     float *carried = s->carried + job * SCAN_CARRIED;
     if (s->cell == CELL_RGLRU)
@@ -96,11 +96,11 @@ static void backward_piece(void *context, size_t piece, int thread, int threads)
   const scan_bench *s = context;
   const range r = tokens_in(s, piece);
   sparc_scan_data data = spectral_data(s);
-  sparc_real_scan_data real = real_data(s);
+  real_scan_data real = real_data(s);
   data.h = real.h = s->h;
   const float *dh = s->in_place ? s->db : s->dh;
   const sparc_scan_gradient gradient = {.dh = dh, .db = s->db};
-  const sparc_real_scan_gradient real_gradient = {.dh = dh, .dx = s->db, .da = s->da};
+  const real_scan_gradient real_gradient = {.dh = dh, .dx = s->db, .da = s->da};
   for (size_t job = (size_t)thread; job < jobs_of(s); job += (size_t)threads) {
     float *carried = s->carried + job * SCAN_CARRIED;
     if (s->cell == CELL_RGLRU)
@@ -191,7 +191,7 @@ static sparc_status fill_spectrum(scan_bench *s) {
   if (!order) return fail(SPARC_NO_MEMORY, "no memory for the order of %d modes", s->H);
   init_spectrum(SPARC_INIT_CLASSIFICATION, 1, "scan", s->H, decay, frequency);
   for (size_t i = 0; i < H; i++) decay[i] = expf(decay[i]), frequency[i] = expf(frequency[i]);
-  sparc_status status = sparc_scan_order(s->H, decay, order);
+  sparc_status status = scan_order(s->H, decay, order);
   for (size_t i = 0; status == SPARC_OK && i < H; i++) {
     const size_t mode = s->sorted ? (size_t)order[i] : i;
     s->nu[i] = decay[mode];
@@ -240,7 +240,7 @@ static void carve(scan_bench *s, arena *a) {
   s->theta = arena_take(a, H, sizeof(float));
   s->cos = arena_take(a, H, sizeof(float));
   s->sin = arena_take(a, H, sizeof(float));
-  s->constants = arena_take(a, real ? 0 : sparc_scan_constants(s->scan), sizeof(float));
+  s->constants = arena_take(a, real ? 0 : sparc_scan_sizes_of(s->scan).constants, sizeof(float));
   s->controls = arena_take(a, 2 * tokens_of(s), sizeof(float));
   s->carried = arena_take(a, largest(jobs, check_jobs) * SCAN_CARRIED, sizeof(float));
   s->states = arena_take(a, (size_t)s->B * row_of(s), sizeof(float));
@@ -297,7 +297,7 @@ static sparc_status describe(bench_case *c, scan_bench *s) {
   config.T = s->T < CHECK_TOKENS ? s->T : CHECK_TOKENS;
   if (status == SPARC_OK) status = sparc_scan_create(&config, &s->check);
   if (status != SPARC_OK) return status;
-  c->kernel = sparc_scan_kernel(s->scan);
+  c->kernel = scan_kernel_name(s->scan);
   scan_rivals(s->scan->kernels->lanes, s->rival);
   /* a quarter of a millisecond at half a nanosecond per mode and thread, in blocks as the adjoint works */
   const double steps = 0.25e-3 * c->threads / (0.5e-9 * s->B * s->H);

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "bench/cell.h"
 #include "bench/kinds/train.h"
+#include "cells/cell.h"
 #include "sparc/double.h"
 #include "sparc/network.h"
 #include "sparc/random.h"
@@ -126,13 +127,13 @@ static sparc_status make_trainer(const bench_case *c, training *t) {
 /* products of a token in one layer and in the embedding, forward; the backward has twice as many */
 static double product_flops(const training *t) {
   const sparc_cell *cell = sparc_network_cell(t->network);
-  const double width = t->W, readout = (double)sparc_cell_sizes(cell).output;
+  const double width = t->W, readout = (double)sparc_cell_sizes_of(cell).output;
   return 2 * width + t->L * (bench_product_flops(cell) + 2 * readout * width + 4 * width * width);
 }
 
 static void add_stages(bench_case *c, training *t) {
   const sparc_cell *cell = sparc_network_cell(t->network);
-  const double tokens = (double)t->B * t->T, modes = tokens * t->L * sparc_cell_modes(cell);
+  const double tokens = (double)t->B * t->T, modes = tokens * t->L * sparc_cell_config_of(cell).H;
   const bool counted = bench_product_flops(cell) > 0;
   for (int i = 0; i < 2; i++) {
     bench_stage *stage = bench_stage_add(
@@ -153,7 +154,7 @@ static void add_stages(bench_case *c, training *t) {
 sparc_status bench_classifier(const char *cell, int width, int layers, char *options, sparc_network_config *out) {
   static const sparc_head_config head = {.input = SPARC_HEAD_MEAN, .outputs = CLASSES};
   sparc_cell_config fit;
-  const sparc_status status = sparc_cell_fit(cell, 2 * width, &fit, options, PROBLEM_TEXT);
+  const sparc_status status = cell_fit(cell, 2 * width, &fit, options, PROBLEM_TEXT);
   if (status != SPARC_OK) return status;
   *out = (sparc_network_config){.cell = cell,
                                 .cell_options = options,
@@ -188,7 +189,7 @@ static sparc_status create(bench_case *c) {
   if (status == SPARC_OK) status = sparc_network_prepare(t->network, t->params, t->prepared);
   if (status == SPARC_OK) status = make_trainer(c, t);
   if (status != SPARC_OK) return status;
-  c->kernel = sparc_cell_kernel(sparc_network_cell(t->network));
+  c->kernel = sparc_cell_config_of(sparc_network_cell(t->network)).kernel;
   c->H = t->config.H;
   add_stages(c, t);
   return SPARC_OK;

@@ -191,18 +191,18 @@ static void carve(naive *n, arena *a) {
 sparc_status naive_create(const sparc_cell *cell, const float *params, int B, int T, bool project, naive **out) {
   static const char variant[] = "variant=full,content=tanh";
   *out = NULL;
-  if (strcmp(sparc_cell_kind(cell), "sparc") != 0 ||
-      strncmp(sparc_cell_options(cell), variant, sizeof variant - 1) != 0)
+  if (strcmp(sparc_cell_config_of(cell).kind, "sparc") != 0 ||
+      strncmp(sparc_cell_config_of(cell).options, variant, sizeof variant - 1) != 0)
     return fail(SPARC_UNSUPPORTED, "the naive implementation is of cell sparc with %s, not of %s with %s", variant,
-                sparc_cell_kind(cell), sparc_cell_options(cell));
+                sparc_cell_config_of(cell).kind, sparc_cell_config_of(cell).options);
   naive *n = calloc(1, sizeof *n);
   if (!n) return fail(SPARC_NO_MEMORY, "no memory for the naive implementation");
   *n = (naive){.cell = cell,
                .params = params,
                .B = B,
                .T = T,
-               .s = {(size_t)B * (size_t)T, (size_t)sparc_cell_modes(cell)},
-               .D = (size_t)sparc_cell_inputs(cell),
+               .s = {(size_t)B * (size_t)T, (size_t)sparc_cell_config_of(cell).H},
+               .D = (size_t)sparc_cell_config_of(cell).D,
                .project = project,
                .kappa_r = (float)cell_option(cell, "kappa_r"),
                .kappa_p = (float)cell_option(cell, "kappa_p")};

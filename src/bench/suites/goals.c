@@ -8,7 +8,7 @@
 #include "bench/kinds/online.h"
 #include "bench/kinds/scan.h"
 #include "bench/suites/suites.h"
-#include "sparc/online.h"
+#include "sparc/rtrl.h"
 
 #include <math.h>
 #include <string.h>
@@ -104,7 +104,8 @@ static double stored_by_lazy(const bench_case *c) {
                                     .H = (int)bench_value(c->problem, "H"),
                                     .options = c->problem->options};
   if (sparc_cell_create(&config, &cell) != SPARC_OK) return NAN;
-  const double trace = (double)sparc_cell_sizes(cell).trace, chunk = (double)sparc_lazy_size(cell, ROLLOUT);
+  const double trace = (double)sparc_cell_sizes_of(cell).trace,
+               chunk = (double)sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.chunk = ROLLOUT}).lazy;
   sparc_cell_free(cell);
   return ROLLOUT * trace / (chunk + trace);
 }

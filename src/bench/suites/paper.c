@@ -122,11 +122,12 @@ static double stated_bytes(const bench_paper_mixer *row, int projection, const s
   double bytes = NAN;
   if (sparc_cell_create(&config, &cell) != SPARC_OK) return NAN;
   if (sparc_plan_create(cell, row->B, row->T, &(sparc_plan_config){.threads = row->threads}, &plan) == SPARC_OK) {
-    const sparc_sizes sizes = sparc_cell_sizes(cell);
+    const sparc_cell_sizes sizes = sparc_cell_sizes_of(cell);
     const double streams = row->B, tokens = streams * row->T;
     bytes = 4 * (2 * tokens * ((double)row->width + (double)sizes.output) + 4 * streams * (double)sizes.state +
                  2 * (double)sizes.params + (double)sizes.prepared) +
-            (double)sparc_plan_saved_bytes(plan) + (double)sparc_plan_work_bytes(plan);
+            (double)sparc_plan_sizes_of(plan, SPARC_FLOAT32).saved +
+            (double)sparc_plan_sizes_of(plan, SPARC_FLOAT32).work;
     sparc_plan_free(plan);
   }
   sparc_cell_free(cell);

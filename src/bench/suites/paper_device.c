@@ -349,7 +349,7 @@ static sparc_status compare_all(const device_run *run, const device_mixer *m, fl
   if (status == SPARC_OK) status = device_mixer_read(m, MIXER_DX, room);
   if (status == SPARC_OK)
     *good &= put_agreement(run, "dx", GRADIENT_TOLERANCE, room, want.dx, device_mixer_elements(m, MIXER_DX));
-  const size_t params = sparc_cell_sizes(m->cell.cell).params;
+  const size_t params = sparc_cell_sizes_of(m->cell.cell).params;
   if (status == SPARC_OK) status = sparc_memory_read(m->block[MIXER_DPARAMS], room, params * sizeof *room);
   size_t count;
   const sparc_block *blocks = sparc_cell_blocks(m->cell.cell, &count);

@@ -31,12 +31,12 @@ static const reference_cell *find_reference(const char *kind) {
 }
 
 size_t reference_modes(const sparc_cell *cell) {
-  const reference_cell *reference = find_reference(sparc_cell_kind(cell));
+  const reference_cell *reference = find_reference(cell->about->kind.name);
   return reference && reference->modes ? reference->modes(cell) : (size_t)cell->H;
 }
 
 bool reference_has(const sparc_cell *cell) {
-  const reference_cell *reference = find_reference(sparc_cell_kind(cell));
+  const reference_cell *reference = find_reference(cell->about->kind.name);
   return reference && (!reference->knows || reference->knows(cell));
 }
 
@@ -102,10 +102,10 @@ static void stream_backward(const sparc_cell *cell, const reference_cell *refere
 static sparc_status evaluate(const sparc_cell *cell, const reference_run *run, sparc_mode *modes) {
   sparc_status status = validate(cell, run);
   if (status) return status;
-  const reference_cell *reference = find_reference(sparc_cell_kind(cell));
+  const reference_cell *reference = find_reference(cell->about->kind.name);
   if (!reference || !reference_has(cell))
     return fail(SPARC_UNSUPPORTED, "cell '%s' with %s has no reference, expected one of those in src/cells/reference",
-                sparc_cell_kind(cell), *sparc_cell_options(cell) ? sparc_cell_options(cell) : "no options");
+                cell->about->kind.name, *cell->options_text ? cell->options_text : "no options");
 
   /* one block for everything */
   size_t states = ((size_t)run->T + 1) * cell->sizes.state, S = cell->sizes.state, D = (size_t)cell->D;

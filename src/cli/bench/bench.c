@@ -9,7 +9,7 @@
 #include "cli/bench/output.h"
 #include "cli/ranks.h"
 #include "device/device.h"
-#include "sparc/kernels.h"
+#include "kernels/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -180,9 +180,9 @@ const char *bench_verdict_name(bench_verdict verdict) {
 }
 
 static exit_code check_kernel(const char *who, const char *name) {
-  const char *chosen, *near = closest(name, sparc_kernel_names());
-  if (sparc_kernel_available(name)) {
-    if (sparc_kernel_choose(name, &chosen) == SPARC_OK && strcmp(chosen, name) == 0) return EXIT_DONE;
+  const char *chosen, *near = closest(name, kernel_names());
+  if (kernel_available(name)) {
+    if (kernel_resolve(name, &chosen) == SPARC_OK && strcmp(chosen, name) == 0) return EXIT_DONE;
     cli_message(who, "--kernel is '%s', and the environment variable SPARC_KERNEL says otherwise", name);
   } else if (near && strcmp(near, name) != 0)
     cli_message(who, "--kernel is '%s'; did you mean '%s'?", name, near);
@@ -213,7 +213,7 @@ static exit_code check_arguments(const bench_arguments *arguments, const char *c
     const exit_code code = check_kernel(printer->who, arguments->settings.kernel);
     if (code != EXIT_DONE) return code;
   }
-  sparc_status status = arguments->settings.kernel ? SPARC_OK : sparc_kernel_choose(NULL, &chosen);
+  sparc_status status = arguments->settings.kernel ? SPARC_OK : kernel_resolve(NULL, &chosen);
   for (size_t i = 0; status == SPARC_OK && problems[i]; i++) {
     status = bench_check(&arguments->settings, problems[i]);
     if (status == SPARC_OK && (arguments->compare || arguments->plan) && bench_is_suite(problems[i])) {
@@ -290,7 +290,7 @@ static exit_code run_bench(int argc, char **argv) {
   const char *kernel = settings->kernel;
   const bench_output *output = arguments.html ? &bench_html : arguments.json ? &bench_json : &bench_text;
   sparc_status status = bench_session_create(settings, output, &printer, &session);
-  if (status == SPARC_OK && arguments.html) status = sparc_kernel_choose(kernel, &kernel);
+  if (status == SPARC_OK && arguments.html) status = kernel_resolve(kernel, &kernel);
   if (status == SPARC_OK && arguments.html) status = bench_html_begin(&printer, arguments.html, kernel);
   if (status != SPARC_OK)
     bench_report_failure(&printer, status);

@@ -34,7 +34,7 @@ size_t list_paths(const vector_file *vector, bool in_double, check_path paths[MA
   add_path(paths, &count, PATH_STEP, "step");
   add_path(paths, &count, PATH_SEQUENCE, "sequential");
   for (size_t i = 0; is_affine && i < sizeof chunks / sizeof *chunks; i++) add_chunked(paths, &count, chunks[i]);
-  if (sparc_cell_sizes(vector->cell).trace > 0) add_path(paths, &count, PATH_RTRL, "rtrl");
+  if (sparc_cell_sizes_of(vector->cell).trace > 0) add_path(paths, &count, PATH_RTRL, "rtrl");
   return count;
 }
 

@@ -56,9 +56,9 @@ static sparc_status set_up(const vector_file *v, const check_path *path, sparc_d
   const sparc_device_plan_config config = {.chunks = path->chunk};
   sparc_status status = sparc_device_plan_create(device, v->cell, v->B, v->T, &config, &s->plan);
   if (status != SPARC_OK) return status;
-  size_t bytes[BLOCKS] = {[PREPARED] = sparc_device_plan_prepared_bytes(s->plan),
-                          [SAVED] = sparc_device_plan_saved_bytes(s->plan),
-                          [WORK] = sparc_device_plan_work_bytes(s->plan)};
+  size_t bytes[BLOCKS] = {[PREPARED] = sparc_device_plan_sizes_of(s->plan).prepared,
+                          [SAVED] = sparc_device_plan_sizes_of(s->plan).saved,
+                          [WORK] = sparc_device_plan_sizes_of(s->plan).work};
   for (int a = 0; a < ARRAYS; a++) bytes[a] = a == ARRAY_TRACE ? 0 : v->length[a] * sizeof(float);
   for (int i = 0; i < BLOCKS && status == SPARC_OK; i++) status = make_block(device, bytes[i], &s->block[i]);
   for (int a = 0; a < FIRST_WANTED && status == SPARC_OK; a++)

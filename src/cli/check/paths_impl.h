@@ -10,8 +10,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/real.h"
+#include "cells/plan.h"
 #include "cli/check/paths.h"
-#include "sparc/double.h"
+#include "rtrl/rtrl_f64.h"
 
 #include <string.h>
 
@@ -26,7 +27,7 @@ typedef struct TYPED(stand) {
 /* ---- memory ------------------------------------------------------------------------------------- */
 
 static void carve(const vector_file *v, TYPED(stand) * s, arena *a) {
-  const sparc_sizes sizes = sparc_cell_sizes(v->cell);
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(v->cell);
   for (int i = 0; i < ARRAYS; i++) s->array[i] = arena_take(a, v->length[i], sizeof(real));
   s->prepared = arena_take(a, sizes.prepared, sizeof(real));
   s->state = arena_take(a, sizes.state, sizeof(real));
@@ -61,7 +62,7 @@ static void zero(real *values, size_t count) { memset(values, 0, count * sizeof 
 
 /* the state before the first step of batch row b; a vector without state0 starts cold */
 static void start_row(const vector_file *v, const TYPED(stand) * s, size_t b) {
-  const size_t S = sparc_cell_sizes(v->cell).state;
+  const size_t S = sparc_cell_sizes_of(v->cell).state;
   if (v->length[ARRAY_STATE0] > 0)
     memcpy(s->state, s->array[ARRAY_STATE0] + b * S, S * sizeof *s->state);
   else
@@ -111,8 +112,8 @@ static sparc_status run_sequence(const vector_file *v, const check_path *path, i
   sparc_status status =
       sparc_plan_create(v->cell, v->B, v->T, &(sparc_plan_config){.threads = threads, .chunk = path->chunk}, &plan);
   if (status != SPARC_OK) return status;
-  void *saved = allocate_poisoned(PUBLIC(sparc_plan_saved_bytes)(plan));
-  void *work = allocate_poisoned(PUBLIC(sparc_plan_work_bytes)(plan));
+  void *saved = allocate_poisoned(TYPED(plan_sizes)(plan).saved);
+  void *work = allocate_poisoned(TYPED(plan_sizes)(plan).work);
   status = saved && work ? run_plan(v, plan, s, saved, work)
                          : fail(SPARC_NO_MEMORY, "%.200s: no memory for path %s", v->path, path->name);
   sparc_free(work);
@@ -155,7 +156,7 @@ static sparc_status run_rtrl(const vector_file *v, const check_path *path, int t
   for (size_t b = 0; b < B; b++) {
     sparc_status status = SPARC_OK;
     start_row(v, s, b);
-    zero(s->trace, sparc_cell_sizes(v->cell).trace);
+    zero(s->trace, sparc_cell_sizes_of(v->cell).trace);
     for (size_t n = b * T; n < (b + 1) * T && status == SPARC_OK; n++) status = learn_step(v, s, n);
     if (status == SPARC_OK && b == 0) status = read_traces(v, s);
     if (status != SPARC_OK) return status;

@@ -142,7 +142,7 @@ static const check_error *worst_of(const check_report *report, const vector_file
 static bool is_paper_setting(const check_report *report, const vector_file *v) {
   bool all = true;
   for (size_t i = 0; i < PAPER_ROWS; i++) all = all && worst_of(report, v, paper_table[i].tensor);
-  return all && !report->in_double && v->B == 2 && v->T == 64 && sparc_cell_inputs(v->cell) == 32;
+  return all && !report->in_double && v->B == 2 && v->T == 64 && sparc_cell_config_of(v->cell).D == 32;
 }
 
 void report_end(const check_report *report, const vector_file *vector) {

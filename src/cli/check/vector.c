@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "io/dtype.h"
+#include "sparc/rtrl.h"
 #include "sparc/safetensors.h"
 
 #include <errno.h>
@@ -66,8 +68,8 @@ static sparc_status append_option(const vector_file *v, char text[METADATA_TEXT]
 /* every other key must be an option of the cell, which sparc_cell_create judges */
 static sparc_status collect_options(const vector_file *v, const sparc_tensors *file, char text[METADATA_TEXT]) {
   text[0] = '\0';
-  for (size_t i = 0; i < sparc_tensors_metadata_count(file); i++) {
-    const sparc_metadata *m = sparc_tensors_metadata_at(file, i);
+  for (size_t i = 0; i < sparc_tensors_contents_of(file).metadata_count; i++) {
+    const sparc_metadata *m = &sparc_tensors_contents_of(file).metadata[i];
     if (!is_option_key(m->key)) continue;
     if (strpbrk(m->key, ",=") || strchr(m->value, ','))
       return fail(SPARC_FORMAT, "%.200s: metadata '%.40s' is '%.40s', expected an option of the cell", v->path, m->key,
@@ -147,7 +149,7 @@ static sparc_status add_slot(vector_file *v, const sparc_tensors *file, const ch
   }
   if (info->dtype != SPARC_F64 && info->dtype != SPARC_F32 && info->dtype != SPARC_BF16)
     return fail(SPARC_FORMAT, "%.200s: tensor '%s' has dtype %s, expected F64, F32 or BF16", v->path, slot->name,
-                sparc_dtype_name(info->dtype));
+                dtype_name(info->dtype));
   slot->array = array;
   slot->block = block;
   slot->offset = v->length[array];
@@ -159,8 +161,8 @@ static sparc_status add_slot(vector_file *v, const sparc_tensors *file, const ch
 
 /* the tensors that every file has, and those of the carried state, which come in pairs */
 static sparc_status add_sequence_slots(vector_file *v, const sparc_tensors *file) {
-  const sparc_sizes sizes = sparc_cell_sizes(v->cell);
-  const size_t B = (size_t)v->B, T = (size_t)v->T, D = (size_t)sparc_cell_inputs(v->cell);
+  const sparc_cell_sizes sizes = sparc_cell_sizes_of(v->cell);
+  const size_t B = (size_t)v->B, T = (size_t)v->T, D = (size_t)sparc_cell_config_of(v->cell).D;
   const size_t inputs[] = {B, T, D}, outputs[] = {B, T, sizes.output}, states[] = {B, sizes.state};
   const struct {
     const char *name;
@@ -191,7 +193,7 @@ static sparc_status add_trace_slot(vector_file *v, const sparc_tensors *file, co
   char name[64];
   snprintf(name, sizeof name, "trace.%s", block->name);
   if (!sparc_tensors_find(file, name)) return SPARC_OK;
-  size_t shape[3], H = (size_t)sparc_cell_modes(v->cell), row = sparc_trace_size(v->cell, block->name) / H;
+  size_t shape[3], H = (size_t)sparc_cell_config_of(v->cell).H, row = sparc_trace_size(v->cell, block->name) / H;
   int rank = 0;
   if (row == 0)
     return fail(SPARC_FORMAT, "%.200s: there is a tensor '%s', but this cell has no such trace", v->path, name);
@@ -219,13 +221,13 @@ static sparc_status add_block_slots(vector_file *v, const sparc_tensors *file) {
 static sparc_status refuse_strangers(const vector_file *v, const sparc_tensors *file) {
   const char *names[MAX_SLOTS + 1] = {NULL};
   for (size_t i = 0; i < v->slots; i++) names[i] = v->slot[i].name;
-  for (size_t i = 0; i < sparc_tensors_count(file); i++) {
-    const char *name = sparc_tensors_at(file, i)->name;
+  for (size_t i = 0; i < sparc_tensors_contents_of(file).count; i++) {
+    const char *name = sparc_tensors_contents_of(file).tensors[i].name;
     size_t k = 0;
     while (k < v->slots && strcmp(names[k], name) != 0) k++;
     if (k == v->slots)
       return fail(SPARC_FORMAT, "%.200s: tensor '%.80s' does not belong to a vector of cell %s", v->path, name,
-                  sparc_cell_kind(v->cell));
+                  sparc_cell_config_of(v->cell).kind);
   }
   return SPARC_OK;
 }
@@ -256,7 +258,7 @@ static sparc_status read_numbers(vector_file *v, const sparc_tensors *file, doub
   for (size_t i = 0; i < v->slots; i++) {
     const vector_slot *slot = &v->slot[i];
     double *place = v->array[slot->array] + slot->offset;
-    sparc_status status = sparc_tensors_read_f64(file, slot->name, place, slot->size);
+    sparc_status status = sparc_tensors_read(file, slot->name, SPARC_F64, place, slot->size);
     if (status == SPARC_OK) status = check_numbers(v, slot, limit);
     if (status != SPARC_OK) return status;
   }
@@ -266,14 +268,14 @@ static sparc_status read_numbers(vector_file *v, const sparc_tensors *file, doub
 sparc_status vector_load(const char *path, double limit, vector_file *vector) {
   sparc_tensors *file;
   *vector = (vector_file){.path = path};
-  sparc_status status = sparc_tensors_open(path, &file);
+  sparc_status status = sparc_tensors_load(path, &file);
   if (status != SPARC_OK) return status;
   status = create_cell(vector, file);
   if (status == SPARC_OK) status = add_sequence_slots(vector, file);
   if (status == SPARC_OK) status = add_block_slots(vector, file);
   if (status == SPARC_OK) status = refuse_strangers(vector, file);
   if (status == SPARC_OK) status = read_numbers(vector, file, limit);
-  sparc_tensors_close(file);
+  sparc_tensors_free(file);
   if (status != SPARC_OK) vector_free(vector);
   return status;
 }

@@ -54,7 +54,7 @@ static sparc_status setup_create(uint64_t seed, setup *s) {
   sparc_status status = sparc_cell_create(&config, &s->cell);
   if (status == SPARC_OK) status = sparc_cell_create(&fixed, &s->fixed);
   if (status != SPARC_OK) return status;
-  s->params = sparc_alloc(sparc_cell_sizes(s->cell).params * sizeof *s->params);
+  s->params = sparc_alloc(sparc_cell_sizes_of(s->cell).params * sizeof *s->params);
   if (!s->params) return fail(SPARC_NO_MEMORY, "no memory for a demonstration");
   status = sparc_cell_init(s->cell, SPARC_INIT_CONTROL, seed, "demonstration", s->params);
   fill(s, "log_decay", -3, s->params);
@@ -156,7 +156,7 @@ static sparc_status follow(const future *f, const sparc_cell *cell, const float 
 }
 
 static sparc_status follow_rules(setup *s, const future *f, demonstration *out) {
-  const size_t n = sparc_cell_sizes(s->cell).params;
+  const size_t n = sparc_cell_sizes_of(s->cell).params;
   float *params = sparc_alloc(n * sizeof *params);
   if (!params) return fail(SPARC_NO_MEMORY, "no memory for a demonstration");
   sparc_status status = SPARC_OK;

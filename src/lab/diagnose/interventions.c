@@ -3,6 +3,7 @@
 #include "lab/diagnose/interventions.h"
 
 #include "base/error.h"
+#include "cells/cell.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 /* ---- which --------------------------------------------------------------------------------------- */
 
 static const char *const *variants_of(const sparc_cell *cell) {
-  const sparc_option *option = sparc_cell_describe(sparc_cell_kind(cell))->options;
+  const sparc_option *option = cell_about(sparc_cell_config_of(cell).kind)->kind.options;
   for (; option->name; option++)
     if (strcmp(option->name, "variant") == 0) return option->choices;
   return NULL;
@@ -23,7 +24,8 @@ static const char *computes_as(const char *variant) { return strcmp(variant, "fr
 static sparc_network_config with_variant(const sparc_network *network, const char *variant,
                                          char options[CELL_OPTIONS_SIZE]) {
   sparc_network_config config = sparc_network_config_of(network);
-  snprintf(options, CELL_OPTIONS_SIZE, "%s,variant=%s", sparc_cell_options(sparc_network_cell(network)), variant);
+  snprintf(options, CELL_OPTIONS_SIZE, "%s,variant=%s", sparc_cell_config_of(sparc_network_cell(network)).options,
+           variant);
   config.cell_options = options;
   return config;
 }
@@ -49,7 +51,7 @@ int intervention_names(const replay *r, const char *names[INTERVENTIONS_MOST]) {
   const sparc_cell *cell = sparc_network_cell(r->network);
   char own[64];
   int count = 0;
-  if (!cell_variant(sparc_cell_options(cell), own, sizeof own)) return 0;
+  if (!cell_variant(sparc_cell_config_of(cell).options, own, sizeof own)) return 0;
   for (const char *const *name = variants_of(cell); name && *name && count < INTERVENTIONS_MOST; name++)
     if (computes_as(*name) == *name && strcmp(*name, computes_as(own)) != 0 && fits(r, *name)) names[count++] = *name;
   return count;

@@ -129,8 +129,8 @@ static json_t *json_run(const diagnosis *d) {
   json_int_t steps = 0;
   for (int k = 0; k < r->recordings; k++) steps += r->recording[k].T;
   return json_pack("{s:o, s:o, s:o, s:s, s:s, s:i, s:i, s:I}", "path", json_text(r->path), "task", json_text(r->task),
-                   "cell", json_text(r->cell), "options", sparc_cell_options(sparc_network_cell(r->network)), "part",
-                   r->part, "layers", d->layers, "recordings", r->recordings, "steps", steps);
+                   "cell", json_text(r->cell), "options", sparc_cell_config_of(sparc_network_cell(r->network)).options,
+                   "part", r->part, "layers", d->layers, "recordings", r->recordings, "steps", steps);
 }
 
 static sparc_status print_json(FILE *f, const diagnosis *runs, int count, const diagnosis_tables *tables) {

@@ -48,7 +48,7 @@ static sparc_status find_checkpoint(const char *path, replay *r) {
 
 static sparc_status name_cell(replay *r) {
   const sparc_cell *cell = sparc_network_cell(r->network);
-  const cell_wish wish = {.kind = sparc_cell_kind(cell), .options = sparc_cell_options(cell)};
+  const cell_wish wish = {.kind = sparc_cell_config_of(cell).kind, .options = sparc_cell_config_of(cell).options};
   char said[CELL_OPTIONS_SIZE];
   const sparc_status status = cell_said(&wish, said);
   if (status != SPARC_OK) return status;
@@ -287,11 +287,11 @@ static sparc_status open_model(replay *r, const replay_options *options) {
 
 static sparc_status identify(const char *path, bool *agent) {
   sparc_tensors *file;
-  const sparc_status status = sparc_tensors_open(path, &file);
+  const sparc_status status = sparc_tensors_load(path, &file);
   if (status != SPARC_OK) return status;
   const char *format = sparc_tensors_metadata_find(file, "format");
   *agent = format && strcmp(format, "sparc-agent") == 0;
-  sparc_tensors_close(file);
+  sparc_tensors_free(file);
   return SPARC_OK;
 }
 

@@ -110,7 +110,7 @@ static sparc_status output_width(const json_t *method, int budget, int D, size_t
   sparc_status status = cell_settle(&wish, D, &modes, options);
   if (status == SPARC_OK)
     status = sparc_cell_create(&(sparc_cell_config){.kind = wish.kind, .D = D, .H = modes, .options = options}, &cell);
-  if (status == SPARC_OK) *width = sparc_cell_sizes(cell).output;
+  if (status == SPARC_OK) *width = sparc_cell_sizes_of(cell).output;
   sparc_cell_free(cell);
   return status;
 }

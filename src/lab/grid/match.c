@@ -52,7 +52,7 @@ static sparc_status cell_params(const json_t *settings, int inputs, int budget, 
   if (status == SPARC_OK)
     status =
         sparc_cell_create(&(sparc_cell_config){.kind = wish.kind, .D = inputs, .H = modes, .options = options}, &cell);
-  if (status == SPARC_OK) *params = sparc_cell_sizes(cell).params;
+  if (status == SPARC_OK) *params = sparc_cell_sizes_of(cell).params;
   sparc_cell_free(cell);
   return status;
 }
