@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* support.h: random problems for any cell and every way to solve them, for the property tests.
+/* support.h: random problems for any cell and all ways to solve them, for the property tests.
  *
  * A problem holds doubles that are exactly representable in float, so that a float run is judged on its
  * arithmetic alone. Runners return doubles whatever precision they compute in.

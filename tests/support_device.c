@@ -81,9 +81,9 @@ char *text_with_mistake(const char *text) {
     fprintf(stderr, "the kernels have no place for the mistake '%s'\n", planted->name);
     exit(1);
   }
-  const size_t before = (size_t)(at - text), behind = before + strlen(planted->from);
+  const size_t before = (size_t)(at - text), rest = before + strlen(planted->from);
   strcpy(out + before, planted->to);
-  strcat(out, text + behind);
+  strcat(out, text + rest);
   return out;
 }
 

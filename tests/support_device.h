@@ -18,7 +18,7 @@ typedef struct device_under_test {
 extern device_under_test under_test;
 
 void device_arguments(int argc, char **argv);
-/* setup and teardown of a group; without a device tests are skipped and say so */
+/* setup and teardown of a group; without a device tests are skipped with a message */
 int open_device(void **state);
 int close_device(void **state);
 /* skips the running test where there is no device */

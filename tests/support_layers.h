@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* support_layers.h: the layers of src/nn behind one interface in both precisions, for test_layers.c.
+/* support_layers.h: the layers of src/nn with one interface in both precisions, for test_layers.c.
  *
  * A problem holds doubles that float represents exactly. Runners give doubles whatever precision they compute in. A
  * gradient that a layer overwrites starts as NaN and one that it adds to starts at one half, which is taken off again:

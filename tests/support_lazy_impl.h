@@ -97,7 +97,7 @@ void TYPED(run_schedule)(const problem *p, const schedule *s, result *out) {
   const size_t size = sparc_rtrl_sizes_of(p->cell, &(sparc_rtrl_shape){.chunk = chunk}).lazy;
   r.lazy.trace = zeros(p->n.trace);
   r.lazy.steps = zeros(size + 1);
-  /* what a chunk does not write it must not read, and it ends where it says */
+  /* what a chunk does not write it must not read, and it ends at its size */
   for (size_t i = 0; i < size; i++) r.lazy.steps[i] = (real)NAN;
   r.lazy.steps[size] = 7;
   narrow(p->params, p->n.params, r.params);

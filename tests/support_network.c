@@ -62,16 +62,16 @@ sparc_network_config many_heads_config(const char *kind, int layers) {
 
 /* ---- trials ------------------------------------------------------------------------------------ */
 
-double *draw_numbers(sparc_random *stream, size_t n, double deviation) {
+double *draw_numbers(sparc_random *stream, size_t n, double stddev) {
   double *values = sparc_alloc(n * sizeof *values);
-  for (size_t i = 0; i < n; i++) values[i] = (double)(float)(deviation * sparc_random_normal(stream));
+  for (size_t i = 0; i < n; i++) values[i] = (double)(float)(stddev * sparc_random_normal(stream));
   return values;
 }
 
 double greatest(size_t n, const double *values) {
-  double most = 0;
-  for (size_t i = 0; i < n; i++) most = fmax(most, fabs(values[i]));
-  return most;
+  double largest = 0;
+  for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(values[i]));
+  return largest;
 }
 
 static size_t head_numbers(const sparc_head_config *head, int B, int T) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* support_network.h: networks around any cell with random numbers, and every way to run them.
+/* support_network.h: networks around any cell with random numbers, and all ways to run them.
  *
  * A trial holds doubles that float holds exactly, so that a float run is judged on its arithmetic alone. Its loss is
  * the sum of cotangent * y + y^2 / 2 over the outputs that count, and of cotangent * state_last. Runners return doubles
@@ -18,12 +18,12 @@ enum { TRIAL_INPUTS = 2, TRIAL_OUTPUTS = 3, TRIAL_HEADS = 5 };
 /* sizes that a kind accepts at H = 4 */
 const char *small_options(const char *kind);
 
-/* one head of TRIAL_OUTPUTS behind layers of width 5 with a linear embedding, or behind the bare cell */
+/* one head of TRIAL_OUTPUTS after layers of width 5 with a linear embedding, or after the bare cell */
 sparc_network_config plain_config(const char *kind, int layers, sparc_head_input head);
 /* the network of a policy: tanh embedding, bare cell, policy features, an actor and a critic with hidden layers on
  * every step, and constants */
 sparc_network_config policy_config(const char *kind);
-/* one head of each kind, some with hidden layers, behind what plain_config has in front */
+/* one head of each kind, some with hidden layers, after what plain_config puts before it */
 sparc_network_config many_heads_config(const char *kind, int layers);
 
 typedef struct trial {
@@ -35,7 +35,7 @@ typedef struct trial {
   size_t first[TRIAL_HEADS + 1];          /* of each head among them */
   double *p, *x;                          /* (params), (B, T, inputs) */
   double *mask, *state0;                  /* (B, T), (B, state); NULL where the trial has none */
-  double *cotangent, *cotangent_of_state; /* (outputs), (B, state) or NULL: state_last is not asked for */
+  double *cotangent, *cotangent_of_state; /* (outputs), (B, state) or NULL: state_last is not requested */
   int *lengths;                           /* (B) */
   const sparc_dropout *dropout;
   char text[160];
@@ -46,7 +46,7 @@ enum { WITH_LENGTHS = 1, WITH_MASK = 2, WITH_STATE0 = 4, WITH_STATE_LAST = 8 };
 trial make_trial(const sparc_network_config *config, int B, int T, unsigned with);
 void free_trial(trial *t);
 
-/* 1 where the loss counts output i, 0 behind the end of a sequence */
+/* 1 where the loss counts output i, 0 after the end of a sequence */
 double trial_counts(const trial *t, size_t i);
 double trial_loss(const trial *t, const double *output, const double *state_last, double *doutput);
 
@@ -84,7 +84,7 @@ void free_runner(runner *r);
 double forward_network_f64(const trial *t, runner *r, outcome *o);
 
 /* doubles that are floats */
-double *draw_numbers(sparc_random *stream, size_t n, double deviation);
+double *draw_numbers(sparc_random *stream, size_t n, double stddev);
 double greatest(size_t n, const double *values);
 
 #endif

@@ -28,7 +28,7 @@ static void widen(size_t n, const real *from, double *to) {
   for (size_t i = 0; i < n; i++) to[i] = (double)from[i];
 }
 
-/* the numbers of a trial in this precision, and room for results */
+/* the numbers of a trial in this precision, and arrays for results */
 typedef struct arrays {
   size_t tokens, inputs, states;
   real *x, *mask, *state0, *dstate_last, *prepared;
@@ -102,7 +102,7 @@ void TYPED(run_network)(const trial *t, int threads, outcome *o) {
 
 /* ---- one input at a time ----------------------------------------------------------------------- */
 
-/* where the output of a head at step s of stream b stands in a sequence call; false: nowhere */
+/* where the output of a head at step s of stream b is in a sequence call; false: nowhere */
 static bool place_of(const trial *t, int head, int b, int s, size_t *at) {
   const sparc_head_config *h = &t->config.head[head];
   const bool steps = h->input == SPARC_HEAD_STEPS, constant = h->input == SPARC_HEAD_CONSTANT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* support_rollout.h: runners of sparc/rollout.h in both precisions. */
+/* support_rollout.h: runners of sparc/rtrl.h in both precisions. */
 #ifndef SPARC_TESTS_SUPPORT_ROLLOUT_H
 #define SPARC_TESTS_SUPPORT_ROLLOUT_H
 
@@ -27,7 +27,7 @@ void rollout_free(rollout *r);
 /* gives the rollout's steps one of a few inputs each */
 void rollout_draw_symbols(rollout *r, int symbols, sparc_random *stream);
 
-/* the gradient of a minibatch, and what else a way to it gives */
+/* the gradient of a minibatch, and the other results of a method */
 typedef struct minibatch {
   double *dparams; /* (params) */
   double *dx;      /* (n, D) */

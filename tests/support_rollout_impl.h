@@ -142,7 +142,7 @@ void TYPED(run_items)(const rollout *r, minibatch *out) {
   collection_free(&c);
 }
 
-/* work that must suffice, must not be read before it is written, and ends where it says */
+/* work that must suffice, must not be read before it is written, and ends at its size */
 static real *work_of(size_t size) {
   real *work = zeros(size + 1);
   for (size_t i = 0; i < size; i++) work[i] = (real)NAN;

@@ -251,30 +251,30 @@ static void every_tile_runs_once(void **state) {
   }
 }
 
-/* what a watcher has heard, and what the tiles left */
-typedef struct heard {
+/* the calls of a watcher, and the results of the tiles */
+typedef struct watched {
   size_t loops, tiles, done, order[8];
-} heard;
+} watched;
 
 static void hear_loop(void *context, size_t tiles) {
-  heard *h = context;
+  watched *h = context;
   h->loops++;
   h->tiles += tiles;
 }
 static void hear_tile(void *context) {
-  heard *h = context;
+  watched *h = context;
   assert_int_equal(h->done, h->tiles - 4 + h->order[h->tiles - 1]); /* the tile before it has run, and no other */
   h->done++;
 }
 static void note_order(void *context, size_t tile) {
-  heard *h = context;
+  watched *h = context;
   h->order[h->tiles - 1] = tile;
 }
 
 /* loops of a watched thread run on it, in order; afterwards everything is as before */
 static void loops_can_be_watched(void **state) {
   (void)state;
-  heard h = {0};
+  watched h = {0};
   parallel_watch(&(parallel_watcher){hear_loop, hear_tile, &h});
   parallel_for(3, 4, note_order, &h);
   parallel_for(1, 4, note_order, &h);
@@ -406,7 +406,7 @@ static void denormals_are_flushed_in_tiles_only(void **state) {
     assert_int_equal(denormals_survive(), 3);
   }
 
-  /* a caller that flushes already goes on flushing */
+  /* a caller that flushes already keeps flushing */
   uint64_t saved = flush_denormals_begin();
   assert_int_equal(denormals_survive(), 0);
   int survivors[8];
@@ -577,7 +577,7 @@ static void clocks_go_forward(void **state) {
 
 static double value_at(const void *values, size_t i) { return ((const double *)values)[i]; }
 
-/* around an offset whose square has no room for the differences */
+/* around an offset whose square cannot hold the differences */
 static void moments_do_not_cancel(void **state) {
   (void)state;
   const double offset = 1e9, values[] = {offset + 1, NAN, offset + 3, offset + 8};

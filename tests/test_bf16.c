@@ -3,7 +3,7 @@
  *
  * Conversions: every bfloat16 and its neighbourhood, and random bit patterns, against rounding done the slow way, in
  * every length that vector code treats differently, with denormals flushed and not. Sequences: what comes out is the
- * float result rounded once, to the bit, and hence within half a unit of the last place of the exact answer, apart from
+ * float result rounded once, bit-exactly, and hence within half a unit of the last place of the exact result, apart from
  * float's own error.
  */
 #include "base/bf16.h"

@@ -263,7 +263,7 @@ static void threads_change_no_bit(const problem *p, sparc_random *stream) {
   result_free(&other);
 }
 
-/* gradients of step t's loss seen by RTRL repeat to the bit as well */
+/* gradients of step t's loss seen by RTRL repeat bit-exactly as well */
 static void rtrl_repeats(const problem *p, sparc_random *stream) {
   (void)stream;
   if (p->n.trace == 0) return;
@@ -428,7 +428,7 @@ static void free_reset(problem *p) {
   sparc_free(p->state0);
 }
 
-/* What follows a reset is what follows it after another past, to the bit: outputs, the last state, and the trace of the
+/* What follows a reset is what follows it after another past, bit-exactly: outputs, the last state, and the trace of the
  * stream that the path shows. */
 static void expect_same_future(const problem *p, const char *what, size_t s, const result *a, const result *b,
                                bool traced) {
@@ -437,7 +437,7 @@ static void expect_same_future(const problem *p, const char *what, size_t s, con
   for (size_t i = 0; i < B; i++)
     same = same && memcmp(a->y + (i * T + s) * O, b->y + (i * T + s) * O, (T - s) * O * sizeof(double)) == 0;
   if (traced) same = same && memcmp(a->trace, b->trace, p->n.trace * sizeof(double)) == 0;
-  if (!same) fail_msg("%s: what was before the reset at step %zu shows behind it for %s", what, s, problem_text(p));
+  if (!same) fail_msg("%s: what was before the reset at step %zu shows after it for %s", what, s, problem_text(p));
 }
 
 /* the steps from s on alone: a trace that never saw the past */
@@ -473,7 +473,7 @@ static void reset_drops_the_past(const problem *given, sparc_random *stream) {
     run_rtrl_f32(&ruined, &a);
     run_rtrl_f32(&tail, &alone);
     if (memcmp(a.trace, alone.trace, given->n.trace * sizeof(double)) != 0)
-      fail_msg("the trace after a reset at step %zu is not that of the steps behind it alone for %s", s,
+      fail_msg("the trace after a reset at step %zu is not that of the steps after it alone for %s", s,
                problem_text(given));
   }
   result_free(&a), result_free(&b), result_free(&alone);

@@ -3,7 +3,7 @@
  *
  * test_device [BACKEND[:INDEX] [COUNT]]: the device to test (opencl), and how many random shapes to compare. Without a
  * COUNT only few sets of kernels are compiled, which takes PoCL ten seconds each; `make test` runs the rest on the shim
- * of tests/device, `make test-device` on both. Without the device, tests that need one are skipped and say so.
+ * of tests/device, `make test-device` on both. Without the device, tests that need one are skipped with a message.
  */
 #include "device/device.h"
 #include "scratch.h"
@@ -77,7 +77,7 @@ static void compare_memories(problem *p, int chunks, bool bf16) {
 
 typedef struct device_case {
   const char *kind, *options;
-  int D, H; /* D 0: what projection=none asks for */
+  int D, H; /* D 0: the width that projection=none requires */
 } device_case;
 
 static sparc_cell_config config_of(const device_case *c, int H) {
@@ -228,7 +228,7 @@ static void test_repeats(void **state) {
   problem_free(&p);
 }
 
-/* a reset at step s: a NaN before it does not show behind it, a NaN gradient behind it does not show before it */
+/* a reset at step s: a NaN before it does not show after it, a NaN gradient after it does not show before it */
 static void expect_reset(const device_case *c, int T, int s, int chunks, bool bf16) {
   sparc_random stream;
   sparc_random_init(&stream, 6, "resets", "");
@@ -310,7 +310,7 @@ static void test_names(void **state) {
                  "unknown backend 'metal'");
   assert_null(opened);
   setenv("SPARC_DEVICE", "opencl:x", 1);
-  expect_failure(sparc_device_open(NULL, &opened), SPARC_INVALID, "has no index behind the colon");
+  expect_failure(sparc_device_open(NULL, &opened), SPARC_INVALID, "has no index after the colon");
   setenv("SPARC_DEVICE", "opencl:77", 1);
   assert_int_not_equal(sparc_device_open(NULL, &opened), SPARC_OK);
   assert_true(strstr(sparc_error(), "opencl:77 does not exist") || strstr(sparc_error(), "opencl has no device"));
@@ -343,7 +343,7 @@ static sparc_status describe_without(int index, sparc_device_info *info) {
   return SPARC_OK;
 }
 
-/* what a device lacks for exact arithmetic is named, and the way without it */
+/* what a device lacks for exact arithmetic is named, and the fast mode */
 static void test_missing_capabilities(void **state) {
   (void)state;
   device_backend lacking = backend_opencl;
@@ -355,7 +355,7 @@ static void test_missing_capabilities(void **state) {
   assert_null(opened);
 }
 
-/* and that way keeps the tolerances */
+/* which keeps the tolerances */
 static void test_fast(void **state) {
   (void)state;
   need_device();
@@ -401,7 +401,7 @@ static void test_plans_refused(void **state) {
        1,
        0,
        SPARC_UNSUPPORTED,
-       "a hidden layer in front of its controllers does not run"},
+       "a hidden layer before its controllers does not run"},
       {{.kind = "rtu", .D = 2, .H = 2}, 0, 1, 0, SPARC_INVALID, "B is 0"},
       {{.kind = "rtu", .D = 2, .H = 2}, 1, 1, 17, SPARC_INVALID, "chunks is 17"},
       {{.kind = "rtu", .D = 2, .H = 2}, 1 << 16, 1 << 16, 0, SPARC_INVALID, "32-bit offsets"},
@@ -428,8 +428,8 @@ static void test_memory(void **state) {
   for (int i = 0; i < 100; i++) bytes[i] = 1;
   device_check(sparc_memory_read(block, bytes, 100));
   for (int i = 0; i < 100; i++) assert_int_equal(bytes[i], 0);
-  expect_failure(sparc_memory_write(block, bytes, 101), SPARC_INVALID, "ends behind its block");
-  expect_failure(sparc_memory_read((sparc_slice){block.memory, 101}, bytes, 0), SPARC_INVALID, "ends behind its block");
+  expect_failure(sparc_memory_write(block, bytes, 101), SPARC_INVALID, "ends past its block");
+  expect_failure(sparc_memory_read((sparc_slice){block.memory, 101}, bytes, 0), SPARC_INVALID, "ends past its block");
   expect_failure(sparc_memory_read((sparc_slice){NULL, 0}, bytes, 1), SPARC_INVALID, "has no memory");
   expect_failure(sparc_memory_copy(block, (sparc_slice){block.memory, 10}, 20), SPARC_INVALID, "overlap");
   expect_failure(sparc_memory_create(under_test.device, (size_t)1 << 62, &huge), SPARC_NO_MEMORY, "too large for");
@@ -471,7 +471,7 @@ static void free_small(small_plan *s) {
   sparc_cell_free(s->cell);
 }
 
-/* a mask that is none is told by the next wait, once; the call itself only enqueues */
+/* a mask that is none is reported once, by the next wait; the call itself only enqueues */
 static void test_masks(void **state) {
   (void)state;
   need_device();
@@ -501,7 +501,7 @@ static void test_arguments(void **state) {
   expect_failure(sparc_device_forward(s.plan, s.prepared, &bad, s.saved, s.work), SPARC_INVALID, "a multiple of 4");
   bad.x = (sparc_slice){s.arrays.memory, 4092};
   expect_failure(sparc_device_forward(s.plan, s.prepared, &bad, s.saved, s.work), SPARC_INVALID,
-                 "sequence.x ends behind its block");
+                 "sequence.x ends past its block");
   expect_failure(sparc_device_forward(s.plan, s.prepared, &s.sequence, none, s.work), SPARC_INVALID, "saved is absent");
   expect_failure(
       sparc_device_backward(s.plan, s.prepared, &s.sequence, s.saved, &(sparc_device_gradient){.dy = none}, s.work),

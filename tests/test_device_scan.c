@@ -359,7 +359,7 @@ static void test_random(void **state) {
   }
 }
 
-/* a NaN before a reset does not show behind it, nor a NaN gradient behind it before it */
+/* a NaN before a reset does not show after it, nor a NaN gradient after it before it */
 static void test_resets(void **state) {
   (void)state;
   need_device();
@@ -450,7 +450,7 @@ static void test_arguments(void **state) {
   device_check(sparc_device_wait(under_test.device));
   s.gradient.db.offset = 4;
   expect_failure(sparc_device_scan_backward(scan, s.prepared, &s.data, s.saved, &s.gradient, s.work), SPARC_INVALID,
-                 "gradient.db ends behind its block");
+                 "gradient.db ends past its block");
   free_arrays(&s);
   free_problem(&p);
   sparc_device_scan_free(scan);

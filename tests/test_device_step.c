@@ -12,7 +12,7 @@ typedef struct step_case {
   bool bf16;
 } step_case;
 
-/* those in front run without a COUNT */
+/* those before it run without a COUNT */
 static const step_case cases[] = {
     {{.kind = "sparc", .D = 40, .H = 37}, false},
     {{.kind = "rtu", .D = 3, .H = 33}, false},

@@ -128,7 +128,7 @@ static void test_plan_create(void **state) {
   sparc_cell_free(cell);
 }
 
-/* the greatest cells: what a plan needs is refused or can be told in bytes, and does not shrink for more streams */
+/* the greatest cells: what a plan needs is refused or fits in bytes, and does not shrink for more streams */
 static void test_huge_plans(void **state) {
   (void)state;
   enum { WIDEST = 1 << 24 };

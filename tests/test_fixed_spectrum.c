@@ -370,7 +370,7 @@ static void test_contraction(void **state) {
     for (int round = 0; round < ROUNDS; round++) {
       problem p = problem_create(&config, 1, 1, MASK_NONE, &stream);
       for (size_t j = 0; j < H; j++) {
-        /* half of the modes are as persistent as float can tell, the rest range over everything */
+        /* half of the modes are as persistent as float can represent, the rest range over everything */
         param_of(&p, "log_decay")[j] =
             (double)(float)(j % 2 ? -15 - 100 * sparc_random_uniform(&stream) : 40 * sparc_random_normal(&stream));
         param_of(&p, "log_freq")[j] = (double)(float)(3 * sparc_random_normal(&stream));
@@ -499,7 +499,7 @@ static void test_paired_initialisation(void **state) {
   assert_false(same_start("lru", "sparc", SPARC_INIT_CONTROL, "content_re"));
 }
 
-/* the distributions of docs/cells.md: log_gain is log sqrt(1 - r^2) and content has deviation 1 / sqrt(2 D) */
+/* the distributions of docs/cells.md: log_gain is log sqrt(1 - r^2) and content has standard deviation 1 / sqrt(2 D) */
 static void test_lru_initialisation(void **state) {
   (void)state;
   enum { D = 32, H = 512 };

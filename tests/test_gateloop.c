@@ -129,7 +129,7 @@ static void test_initial_draws(void **state) {
 
 /* ---- gradients --------------------------------------------------------------------------------- */
 
-/* L = sum dy . y + y . y / 2, plus dstate_last . state_last when wanted */
+/* L = sum dy . y + y . y / 2, plus dstate_last . state_last when requested */
 static double loss(const problem *p, bool with_last, result *r) {
   double sum = 0;
   run_sequence_f64(p, NULL, with_last, r);
@@ -377,7 +377,7 @@ static void test_reset_clears_traces(void **state) {
   }
 }
 
-/* a step that is not asked for y leaves a tape that gives the same gradient */
+/* a step that is not requested y leaves a tape that gives the same gradient */
 static void test_gradient_needs_no_y(void **state) {
   (void)state;
   const float x[] = {0.5f, -1.25f, 2}, dy[] = {1, -2, 0.25f};

@@ -236,9 +236,9 @@ static void expect_layers(const sparc_network_config *config, unsigned with) {
   const size_t tokens = (size_t)t.B * (size_t)t.T, S = sparc_cell_sizes_of(sparc_network_cell(t.network)).state;
   float *params = narrow(t.p, t.n.params), *x = narrow(t.x, tokens * TRIAL_INPUTS);
   float *mask = narrow(t.mask, tokens), *state0 = narrow(t.state0, (size_t)t.B * t.n.state);
-  float *last = sparc_alloc((size_t)t.B * t.n.state * sizeof *last), *room = sparc_alloc(t.outputs * sizeof *room);
+  float *last = sparc_alloc((size_t)t.B * t.n.state * sizeof *last), *buffer = sparc_alloc(t.outputs * sizeof *buffer);
   float *outputs[TRIAL_HEADS];
-  for (int i = 0; i < config->heads; i++) outputs[i] = room + t.first[i];
+  for (int i = 0; i < config->heads; i++) outputs[i] = buffer + t.first[i];
   const sparc_network_sequence sequence = {
       .x = x, .mask = mask, .state0 = state0, .outputs = outputs, .state_last = last};
   for (int layer = 0; layer < (config->layers ? config->layers : 1); layer++) {
@@ -260,7 +260,7 @@ static void expect_layers(const sparc_network_config *config, unsigned with) {
   sparc_free(mask);
   sparc_free(state0);
   sparc_free(last);
-  sparc_free(room);
+  sparc_free(buffer);
   free_trial(&t);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_kernels.c: the public choice of kernels (sparc/kernels.h): what there is, what a configuration gets, what it is
+/* test_kernels.c: the public choice of kernels (sparc/cell.h): what there is, what a configuration gets, what it is
  * refused; and that the environment variable has the last word. The environment is never changed: level.sh runs this
  * program once for every value of SPARC_KERNEL. */
 #include "kernels/kernels.h"
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* what the environment asks for; NULL: nothing */
+/* the set that the environment requests; NULL: none */
 static const char * override(void) {
   const char *name = getenv("SPARC_KERNEL");
   return name && *name ? name : NULL;
 }
 
-static const char *expected(const char *wanted) { return override() ? override() : wanted; }
+static const char *expected(const char *requested) { return override() ? override() : requested; }
 
 static void test_names(void **state) {
   (void)state;

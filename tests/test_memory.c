@@ -174,7 +174,7 @@ static void test_no_allocation_inside(void **unused) {
   }
 }
 
-/* steps, truths and updates, with both streams of a horizon */
+/* steps, targets and updates, with both streams of a horizon */
 static void test_no_allocation_while_learning(void **unused) {
   (void)unused;
   need_own_allocator();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_null.c: every public function is called with NULL for every pointer, and those that work on an object again
- * with one pointer after the other left out. They answer with SPARC_INVALID and a sentence, with zero, or do nothing.
+ * with one pointer after the other left out. They return SPARC_INVALID and a sentence, with zero, or do nothing.
  *
  * A call runs in a process of its own, so that one that crashes is named and the others are still tried. The first list
  * must have the order of exported-symbols.txt: a new function that is not in it fails the test.
@@ -22,15 +22,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST = 2048 };
+enum { MAX_CALLS = 2048 };
 enum { SURVIVED = 0, WRONG = 42 }; /* exit codes */
 
-static const char *called[MOST];
+static const char *called[MAX_CALLS];
 static size_t calls, bad;
 
 /* true in the process that makes the call; the caller waits for it here */
 static bool is_caller(const char *name) {
-  assert_true(calls < MOST);
+  assert_true(calls < MAX_CALLS);
   called[calls++] = name;
   fflush(NULL);
   const pid_t child = fork();
@@ -44,17 +44,17 @@ static bool is_caller(const char *name) {
   int how = 0;
   assert_int_equal(waitpid(child, &how, 0), child);
   if (WIFEXITED(how) && WEXITSTATUS(how) == SURVIVED) return false;
-  print_error("%s(NULL...): %s\n", name, WIFEXITED(how) && WEXITSTATUS(how) == WRONG ? "wrong answer" : "crashed");
+  print_error("%s(NULL...): %s\n", name, WIFEXITED(how) && WEXITSTATUS(how) == WRONG ? "wrong result" : "crashed");
   bad++;
   return false;
 }
 
-static void answer(bool right) { _exit(right ? SURVIVED : WRONG); }
+static void finish(bool correct) { _exit(correct ? SURVIVED : WRONG); }
 static bool refused(sparc_status status) { return status == SPARC_INVALID && strstr(sparc_error(), "NULL"); }
 
 #define CALL(name, condition)                \
   do                                         \
-    if (is_caller(#name)) answer(condition); \
+    if (is_caller(#name)) finish(condition); \
   while (0)
 #define REFUSES(name, arguments) CALL(name, refused(name arguments)) /* SPARC_INVALID; the sentence says NULL */
 #define ZERO(name, arguments)    CALL(name, !(name arguments))       /* NULL, zero, or a structure of them */

@@ -14,7 +14,7 @@
 
 enum { SHAPES = 150 };
 
-/* operands with room behind every row, and what C held before */
+/* operands with padding after every row, and what C held before */
 typedef struct example {
   product_operands o;
   float *A, *B, *C, *before, *bias;
@@ -110,7 +110,7 @@ static void expect_rows_alone(const char *name, product_fn *product, const examp
   }
 }
 
-/* B in panels, with nothing behind the last number */
+/* B in panels, with nothing after the last number */
 static float *panels_of(const product_operands *o, size_t width) {
   float *panels = malloc(o->K * o->N * sizeof *panels + 1), *to = panels;
   assert_non_null(panels);

@@ -41,7 +41,7 @@ static sparc_random stream_of(uint32_t first, uint32_t second) {
 static void philox_known_answers(void **state) {
   (void)state;
   static const struct {
-    uint32_t counter[4], key[2], answer[4];
+    uint32_t counter[4], key[2], output[4];
   } known[] = {
       {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
       {{~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
@@ -55,12 +55,12 @@ static void philox_known_answers(void **state) {
     memcpy(counter.v, known[k].counter, sizeof counter.v);
     memcpy(key.v, known[k].key, sizeof key.v);
     counter = philox4x32(counter, key);
-    assert_memory_equal(counter.v, known[k].answer, sizeof counter.v);
+    assert_memory_equal(counter.v, known[k].output, sizeof counter.v);
   }
 
   /* the zero stream is the zero key and counter */
   sparc_random zero = {.position = 0};
-  for (size_t i = 0; i < 4; i++) assert_int_equal(sparc_random_u32(&zero), known[0].answer[i]);
+  for (size_t i = 0; i < 4; i++) assert_int_equal(sparc_random_u32(&zero), known[0].output[i]);
 }
 
 /* frozen words, from an independent implementation of the hash and of Philox */

@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 16 };
+enum { MAX_RANKS = 16 };
 
 /* what the threads share */
 static struct {
   pthread_barrier_t barrier;
   int size;
-  const void *sent[MOST];
-  const int *counts[MOST];
+  const void *sent[MAX_RANKS];
+  const int *counts[MAX_RANKS];
 } hall;
 static _Thread_local int me;
 
@@ -98,7 +98,7 @@ static ranks *enter(int rank) {
 
 /* each rank in a thread of its own */
 static void run_ranks(int count, void *(*body)(void *rank)) {
-  pthread_t thread[MOST];
+  pthread_t thread[MAX_RANKS];
   hall.size = count;
   pthread_barrier_init(&hall.barrier, NULL, (unsigned)count);
   for (long i = 0; i < count; i++) assert_int_equal(pthread_create(&thread[i], NULL, body, (void *)i), 0);
@@ -161,7 +161,7 @@ static void test_sums(void **state) {
   for (size_t a = 0; a < sizeof shards / sizeof *shards; a++)
     for (size_t b = 0; b < sizeof widths / sizeof *widths; b++) {
       const size_t count = (size_t)shards[a] * widths[b];
-      float *leaves = malloc(count * sizeof *leaves), *sums = malloc(MOST * widths[b] * sizeof *sums);
+      float *leaves = malloc(count * sizeof *leaves), *sums = malloc(MAX_RANKS * widths[b] * sizeof *sums);
       sparc_random stream;
       sparc_random_init(&stream, 1, "leaves", "");
       for (size_t i = 0; i < count; i++) leaves[i] = (float)sparc_random_normal(&stream);
@@ -178,7 +178,7 @@ static void test_sums(void **state) {
       }
       float *alone = malloc(widths[b] * sizeof *alone);
       memcpy(alone, sums, widths[b] * sizeof *alone);
-      for (int r = 2; r <= MOST && r <= shards[a]; r++) {
+      for (int r = 2; r <= MAX_RANKS && r <= shards[a]; r++) {
         if (shards[a] % r != 0) continue;
         run_ranks(r, sum_as_rank);
         for (int i = 0; i < r; i++) assert_memory_equal(sums + (size_t)i * widths[b], alone, widths[b] * sizeof *alone);
@@ -197,7 +197,7 @@ static void *agree_and_fail(void *rank) {
   assert_int_equal(ranks_agree(group, SPARC_OK, NULL), SPARC_OK);
   assert_int_equal(ranks_agree(group, SPARC_OK, &stop), SPARC_OK);
   assert_true(stop);
-  /* two fail: the first in order is that of all, and is told by name */
+  /* two fail: the first in order is reported by all, with its rank */
   const sparc_status mine = me == 1   ? fail(SPARC_FORMAT, "the file of one is bad")
                             : me == 3 ? fail(SPARC_IO, "the disk of three is full")
                                       : SPARC_OK;

@@ -626,7 +626,7 @@ static void test_optional_arrays(void **state) {
   memset(p.dstate_last, 0, 2 * p.S * sizeof(double));
   evaluate(&p);
 
-  /* absent mask, state0 and dstate_last mean ones, zeros and zeros; absent results are not wanted; dparams adds up */
+  /* absent mask, state0 and dstate_last mean ones, zeros and zeros; absent results are not computed; dparams adds up */
   double *y = numbers(tokens * p.O), *dparams = numbers(p.P);
   for (size_t i = 0; i < p.P; i++) dparams[i] = 1;
   reference_run run = {.B = 2, .T = 5, .params = p.params, .x = p.x, .dy = p.dy, .y = y, .dparams = dparams};

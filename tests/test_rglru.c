@@ -459,7 +459,7 @@ static void test_bad_options(void **state) {
   }
 }
 
-static double deviation(size_t count, const float *values) {
+static double stddev(size_t count, const float *values) {
   double sum = 0;
   for (size_t i = 0; i < count; i++) sum += (double)values[i] * (double)values[i];
   return sqrt(sum / (double)count);
@@ -480,7 +480,7 @@ static void check_initial_draws(const char *options, double power) {
   for (size_t b = 0; b < cell->blocks; b++) {
     const sparc_block *block = &cell->block[b];
     const float *values = control + block->offset;
-    const double spread = deviation(block->size, values);
+    const double spread = stddev(block->size, values);
     if (block->rank == 2) {
       assert_true(fabs(spread * sqrt((double)block->shape[1]) - 1) < 0.04);
     } else if (strcmp(block->name, "decay_logit") != 0) {

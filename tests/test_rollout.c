@@ -351,7 +351,7 @@ static void test_record_arguments(void **unused) {
   const struct {
     sparc_record_view view;
     int steps[2];
-    const char *says;
+    const char *message;
   } wrong[] = {
       {{.T = 4, .records = some, .states = some}, {0, 1}, "prepared"},
       {{.T = 4, .prepared = some, .states = some}, {0, 1}, "records"},
@@ -367,7 +367,7 @@ static void test_record_arguments(void **unused) {
     assert_int_equal(sparc_record_gradient(cell, some, &wrong[i].view, 2, wrong[i].steps, some, some, some, NULL, NULL,
                                            NULL, some, 1),
                      SPARC_INVALID);
-    if (!strstr(sparc_error(), wrong[i].says)) fail_msg("'%s' does not say '%s'", sparc_error(), wrong[i].says);
+    if (!strstr(sparc_error(), wrong[i].message)) fail_msg("'%s' does not say '%s'", sparc_error(), wrong[i].message);
   }
   assert_int_equal(
       sparc_record_gradient(cell, some, &good, 0, wrong[0].steps, some, some, some, NULL, NULL, NULL, some, 1),

@@ -731,7 +731,7 @@ static void test_survives_every_bit_flip(void **state) {
   free(file.data);
 }
 
-/* the seeds of the fuzzer say in their names what they are */
+/* the seeds of the fuzzer have descriptive names */
 static void check_seed(const char *directory, const char *name) {
   char path[PATH_ROOM];
   snprintf(path, sizeof path, "%s/%s", directory, name);
@@ -785,7 +785,7 @@ static void test_open_failures(void **state) {
   assert_null(sparc_tensors_metadata_find(NULL, "x"));
 }
 
-/* a sparse file of four gigabytes must be refused for what it says, not for what it would cost to load */
+/* a sparse file of four gigabytes must be refused for its header, not for what it would cost to load */
 static void test_large_file_is_cheap(void **state) {
   (void)state;
   FILE *file = fopen(in_folder("sparse.st"), "wb");
@@ -941,7 +941,7 @@ static void test_write_failures_by_path(void **state) {
   assert_sentence("its last component is empty");
   assert_int_equal(sparc_tensors_save("", NULL, 0, NULL, 0), SPARC_INVALID);
 
-  /* a name of 255 bytes is legal, but leaves no room for the temporary one */
+  /* a name of 255 bytes is legal, but leaves no space for the temporary one */
   char name[256];
   memset(name, 'n', 255);
   name[255] = '\0';
@@ -1108,7 +1108,7 @@ static void *scarce_malloc(size_t size) {
 }
 
 /* the JSON library of the writer runs out of memory at its first, second, ... allocation: a status, no leak, nothing
- * left behind */
+ * left over */
 static void test_survives_failing_allocations(void **state) {
   (void)state;
   static const float numbers[2] = {1, 2};

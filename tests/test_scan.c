@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_scan.c: the scans alone (sparc/scan.h) against the reference in double, on random shapes; the reference against
- * its own finite differences; in place against out of place and thread counts to the bit; sizes and refusals. */
+ * its own finite differences; in place against out of place and thread counts bit-exactly; sizes and refusals. */
 #include "base/error.h"
 #include "kernels/kernels.h"
 #include "seq/scan.h"
@@ -146,29 +146,29 @@ static void solve(const problem *p, bool in_place, size_t shift, solution *s) {
   sparc_scan_free(scan);
 }
 
-/* the arrays of one stream of the reference, and room for its answers */
-typedef struct truth {
+/* the arrays of one stream of the reference, and arrays for its results */
+typedef struct reference_arrays {
   double *nu, *theta, *controls, *mask, *state0, *b, *h, *dh, *dstate_last, *db, *dcontrols, *dstate0, *dnu, *dtheta;
-} truth;
+} reference_arrays;
 
 static const float *part(const float *array, size_t offset) { return array ? array + offset : NULL; }
 
-static scan_reference reference_of(const problem *p, size_t b, truth *t) {
+static scan_reference reference_of(const problem *p, size_t b, reference_arrays *t) {
   const size_t T = (size_t)p->config.T, S = 2 * (size_t)p->config.H, H = S / 2, row = T * S;
-  *t = (truth){.nu = wide(p->nu, H),
-               .theta = wide(p->theta, H),
-               .controls = wide(part(p->controls, b * 2 * T), 2 * T),
-               .mask = wide(part(p->mask, b * T), T),
-               .state0 = wide(part(p->state0, b * S), S),
-               .b = wide(p->b + b * row, row),
-               .h = doubles(row),
-               .dh = wide(p->dh + b * row, row),
-               .dstate_last = wide(part(p->dstate_last, b * S), S),
-               .db = doubles(row),
-               .dcontrols = doubles(2 * T),
-               .dstate0 = doubles(S),
-               .dnu = doubles(H),
-               .dtheta = doubles(H)};
+  *t = (reference_arrays){.nu = wide(p->nu, H),
+                          .theta = wide(p->theta, H),
+                          .controls = wide(part(p->controls, b * 2 * T), 2 * T),
+                          .mask = wide(part(p->mask, b * T), T),
+                          .state0 = wide(part(p->state0, b * S), S),
+                          .b = wide(p->b + b * row, row),
+                          .h = doubles(row),
+                          .dh = wide(p->dh + b * row, row),
+                          .dstate_last = wide(part(p->dstate_last, b * S), S),
+                          .db = doubles(row),
+                          .dcontrols = doubles(2 * T),
+                          .dstate0 = doubles(S),
+                          .dnu = doubles(H),
+                          .dtheta = doubles(H)};
   return (scan_reference){p->config.T,
                           p->config.H,
                           (double)p->config.kappa_r,
@@ -189,7 +189,7 @@ static scan_reference reference_of(const problem *p, size_t b, truth *t) {
                           t->dtheta};
 }
 
-static void free_truth(truth *t) {
+static void free_reference(reference_arrays *t) {
   double *arrays[] = {t->nu, t->theta,       t->controls, t->mask,      t->state0,  t->b,   t->h,
                       t->dh, t->dstate_last, t->db,       t->dcontrols, t->dstate0, t->dnu, t->dtheta};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) sparc_free(arrays[i]);
@@ -223,7 +223,7 @@ static void judge(const problem *p, const solution *s) {
   const size_t S = 2 * (size_t)H, row = (size_t)T * S;
   double *dnu = doubles((size_t)H), *dtheta = doubles((size_t)H), magnitude = 0;
   for (size_t b = 0; b < (size_t)B; b++) {
-    truth t;
+    reference_arrays t;
     const scan_reference reference = reference_of(p, b, &t);
     scan_reference_forward(&reference);
     scan_reference_backward(&reference);
@@ -235,7 +235,7 @@ static void judge(const problem *p, const solution *s) {
       agree("dcontrols", B, T, H, s->dcontrols + b * 2 * (size_t)T, t.dcontrols, 2 * (size_t)T, GRADIENT_BOUND);
     for (int j = 0; j < H; j++) dnu[j] += t.dnu[j], dtheta[j] += t.dtheta[j];
     if (H < FEW_MODES) magnitude += magnitude_of(&reference);
-    free_truth(&t);
+    free_reference(&t);
   }
   agree("dnu", B, T, H, s->dnu, dnu, (size_t)H, GRADIENT_BOUND * fmax(1, magnitude / largest_of(dnu, H)));
   agree("dtheta", B, T, H, s->dtheta, dtheta, (size_t)H, GRADIENT_BOUND * fmax(1, magnitude / largest_of(dtheta, H)));
@@ -284,7 +284,7 @@ static void test_reference(void **state) {
   sparc_random_init(&r, 1, "test", "scan reference");
   for (int shape = 0; shape < 12; shape++) {
     problem p;
-    truth t;
+    reference_arrays t;
     make_problem(&r, 1, draw_int(&r, 1, 9), draw_int(&r, 1, 4), LARGE, &p);
     const scan_reference s = reference_of(&p, 0, &t);
     const size_t T = (size_t)s.T, H = (size_t)s.H;
@@ -295,7 +295,7 @@ static void test_reference(void **state) {
     differentiate(&s, "controls", t.controls, t.dcontrols, 2 * T);
     differentiate(&s, "state0", t.state0, t.dstate0, 2 * H);
     differentiate(&s, "b", t.b, t.db, T * 2 * H);
-    free_truth(&t);
+    free_reference(&t);
     free_problem(&p);
   }
 }

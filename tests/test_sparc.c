@@ -40,7 +40,7 @@ static void test_contraction(void **state) {
   sparc_random_init(&stream, 3, "contraction", "");
   for (int step = 0; step < STEPS; step++) {
     for (size_t j = 0; j < H; j++) {
-      /* half of the modes are as persistent as float can tell, the rest range over everything */
+      /* half of the modes are as persistent as float can represent, the rest range over everything */
       params[offset_of(cell, "log_decay") + j] =
           (float)(j % 2 ? -15 - 100 * sparc_random_uniform(&stream) : 40 * sparc_random_normal(&stream));
       params[offset_of(cell, "log_freq") + j] = (float)(3 * sparc_random_normal(&stream));

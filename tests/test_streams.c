@@ -19,7 +19,7 @@ static float *copy(const double *from, size_t count) {
   return to;
 }
 
-/* the problem's streams as they stand before their first step */
+/* the problem's streams before their first step */
 static arrays arrays_create(const problem *p) {
   const size_t B = (size_t)p->B;
   arrays a = {.prepared = sparc_alloc(p->n.prepared * sizeof(float)),
@@ -77,7 +77,7 @@ static void compare_kinds(const char *kernel) {
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) {
     static const int streams[] = {1, 2, 5, 6, 7, 12, 13, 40};
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
-      /* widths that leave columns over behind every tile of the projection */
+      /* widths that leave columns over after every tile of the projection */
       const int D = 1 + (int)sparc_random_below(&stream, 40), H = 8 * (1 + (int)sparc_random_below(&stream, 12));
       const sparc_cell_config config = {
           .kind = *kind, .D = D, .H = strcmp(*kind, "rglru") ? H + (int)(i % 3) : H, .kernel = kernel};
@@ -94,7 +94,7 @@ static void test_bits(void **unused) {
     if (kernel_available(*name)) compare_kinds(*name);
 }
 
-/* the tapes are those of single steps: RTRL goes on from them */
+/* the tapes are those of single steps: RTRL continues from them */
 static void test_tapes(void **unused) {
   (void)unused;
   sparc_random stream;

@@ -166,9 +166,9 @@ enum { ARITHMETICS = sizeof arithmetics / sizeof *arithmetics };
 
 static bool runs_here(const arithmetic *a) { return (cpu_detect().features & a->needs) == a->needs; }
 
-/* ---- truth --------------------------------------------------------------------------------------- */
+/* ---- reference --------------------------------------------------------------------------------------- */
 
-typedef double truth_fn(double x);
+typedef double reference_fn(double x);
 
 static double rho_truth(double x) { return exp2(x); }
 static double one_minus_truth(double x) { return x < -0x1p-8 ? 1 - exp2(x) : -expm1(x * 0.693147180559945309417); }
@@ -206,7 +206,7 @@ static void note_error(double got, double want, error *worst) {
 /* the floats sign * [first, last] as bit patterns of their magnitude, every `stride`-th */
 typedef struct sweep {
   evaluate_fn *evaluate;
-  truth_fn *truth[2];
+  reference_fn *reference[2];
   uint32_t first, last, stride;
   uint32_t sign; /* 0 or the sign bit */
 } sweep;
@@ -228,7 +228,7 @@ static void sweep_batch(const sweep *s, uint64_t from, uint64_t to, error worst[
   }
   s->evaluate(x, got[0], got[1]);
   for (uint64_t i = 0; i < to - from; i++)
-    for (size_t k = 0; k < 2; k++) note_error((double)got[k][i], s->truth[k]((double)x[i]), &worst[k]);
+    for (size_t k = 0; k < 2; k++) note_error((double)got[k][i], s->reference[k]((double)x[i]), &worst[k]);
 }
 
 static void sweep_tile(void *context, size_t tile) {
@@ -267,7 +267,7 @@ typedef struct bound {
 typedef struct claim {
   const char *names[2];
   int function;
-  truth_fn *truth[2];
+  reference_fn *reference[2];
   bool negative;
   float low, high; /* magnitudes */
   uint32_t stride;
@@ -343,8 +343,9 @@ static const claim claims[] = {
 };
 
 static void check_claim(const arithmetic *a, const claim *c) {
-  const sweep s = {a->evaluate[c->function], {c->truth[0], c->truth[1]}, bits_of_float(c->low),
-                   bits_of_float(c->high),   c->stride * coarser,        c->negative ? UINT32_C(1) << 31 : 0};
+  const sweep s = {a->evaluate[c->function], {c->reference[0], c->reference[1]},
+                   bits_of_float(c->low),    bits_of_float(c->high),
+                   c->stride * coarser,      c->negative ? UINT32_C(1) << 31 : 0};
   error worst[2] = {{0, 0}, {0, 0}};
   run_sweep(&s, worst);
   for (size_t k = 0; k < 2; k++) {
@@ -431,7 +432,7 @@ static void test_turns_keep_their_length(void **state) {
   if (!(longest * (1 - 0x1p-22) * (1 + 0x1p-24) < 1)) fail_msg("a turn of length 1 + %.3g", longest - 1);
 }
 
-/* cos is even and sin is odd, to the bit: their sweeps need one sign only */
+/* cos is even and sin is odd, bit-exactly: their sweeps need one sign only */
 static void test_symmetry(void **state) {
   (void)state;
   float x[2][BATCH], re[2][BATCH], im[2][BATCH];

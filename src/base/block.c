@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* block.c: what can be wrong with a block of the caller. */
+/* block.c: checks of a block of the caller. */
 #include "base/block.h"
 
 #include "base/error.h"
@@ -12,6 +12,6 @@ sparc_status check_block(const void *block, const char *name) {
   const unsigned beyond = (unsigned)((uintptr_t)block % CACHE_LINE);
   if (beyond == 0) return SPARC_OK;
   return fail(SPARC_INVALID,
-              "%s begins %u bytes behind a multiple of %d, expected a block of sparc_alloc or one as aligned", name,
+              "%s begins %u bytes after a multiple of %d, expected a block of sparc_alloc or one as aligned", name,
               beyond, (int)CACHE_LINE);
 }

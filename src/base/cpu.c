@@ -97,7 +97,7 @@ static void read_brand(char brand[49]) { (void)brand; }
 
 #endif
 
-/* the C library answers -1 or 0 for what it does not know */
+/* sysconf returns -1 or 0 for unknown values */
 static long system_value(int name) {
   long value = sysconf(name);
   return value > 0 ? value : 0;
@@ -129,8 +129,8 @@ size_t cpu_feature_names(unsigned features, char *text, size_t capacity) {
   if (capacity > 0) text[0] = '\0';
   for (size_t k = 0; k < FEATURE_COUNT; k++) {
     if (!(features & feature_names[k].feature)) continue;
-    size_t room = length < capacity ? capacity - length : 0;
-    length += (size_t)snprintf(room ? text + length : NULL, room, "%s%s", length ? " " : "", feature_names[k].name);
+    size_t space = length < capacity ? capacity - length : 0;
+    length += (size_t)snprintf(space ? text + length : NULL, space, "%s%s", length ? " " : "", feature_names[k].name);
   }
   return length;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu.h: what this machine offers. Asked for afresh on every call, so nothing global is kept. */
+/* cpu.h: processor features and caches. Detected on every call; there is no global state. */
 #ifndef SPARC_BASE_CPU_H
 #define SPARC_BASE_CPU_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* error.h: how the library reports failure. Every fallible function ends in `return fail(...)`. */
+/* error.h: error reporting. A function that fails ends in `return fail(...)`. */
 #ifndef SPARC_BASE_ERROR_H
 #define SPARC_BASE_ERROR_H
 
@@ -7,7 +7,7 @@
 
 #include <stdarg.h>
 
-/* set_error stores the sentence for sparc_error() of this thread */
+/* set_error stores the error message for sparc_error() of this thread */
 void set_error(const char *format, va_list arguments);
 
 /* fail stores the formatted sentence and returns status; its body is here so that static analysis sees the latter */
@@ -19,7 +19,7 @@ __attribute__((format(printf, 2, 3))) static inline sparc_status fail(sparc_stat
   return status;
 }
 
-/* log_line sends a remark to the callback of this thread, if there is one */
+/* log_line sends a line to the log callback of this thread, if there is one */
 __attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);
 
 /* closest returns the candidate with the smallest edit distance to word when it is near enough to be

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash.h: FNV-1a with 64 bits. It tells contents apart and detects accidents; it does not protect against an adversary.
+/* hash.h: FNV-1a with 64 bits. Detects accidental changes; not collision-resistant against an adversary.
  */
 #ifndef SPARC_BASE_HASH_H
 #define SPARC_BASE_HASH_H

@@ -21,7 +21,7 @@ void moments_merge(running_moments *m, double mean, double variance, double coun
   m->count = total;
 }
 
-double moments_deviation(const running_moments *m) { return sqrt(m->variance + VARIANCE_FLOOR); }
+double moments_stddev(const running_moments *m) { return sqrt(m->variance + VARIANCE_FLOOR); }
 
 /* ---- samples ------------------------------------------------------------------------------------- */
 

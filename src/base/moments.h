@@ -20,7 +20,7 @@ running_moments moments_initial(void);
 bool moments_valid(const running_moments *m); /* whether such numbers can have them: for those that come from files */
 /* merges a batch of `count` numbers with this mean and population variance */
 void moments_merge(running_moments *m, double mean, double variance, double count);
-double moments_deviation(const running_moments *m); /* above 0 */
+double moments_stddev(const running_moments *m); /* above 0 */
 
 /* ---- of a batch ---- */
 

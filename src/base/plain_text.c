@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* plain_text.c: decoding UTF-8, and what takes the place of characters that are not plain. */
+/* plain_text.c: decoding UTF-8, and replacing characters that are not plain. */
 #include "base/plain_text.h"
 
 #include <string.h>

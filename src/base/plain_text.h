@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* plain_text.h: text that comes from a file and is shown to a person.
+/* plain_text.h: text from files that is shown to a user.
  *
- * A name or title in somebody else's file must not act on the terminal, page or script that it is shown in. A character
+ * A name or title in an untrusted file must not affect the terminal, page or script that shows it. A character
  * is plain unless it is a control character (C0, DEL, C1: these start terminal escape sequences), a separator of lines,
  * or a mark that reverses the direction of the text around it. A byte that belongs to no UTF-8 character is not plain.
  */

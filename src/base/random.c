@@ -143,8 +143,8 @@ void random_permutation(sparc_random *r, int *values, int count) {
   random_shuffle(r, values, count);
 }
 
-void sparc_random_fill_normal(sparc_random *r, float *values, size_t count, double deviation) {
-  for (size_t i = 0; values && i < count; i++) values[i] = (float)(deviation * sparc_random_normal(r));
+void sparc_random_fill_normal(sparc_random *r, float *values, size_t count, double stddev) {
+  for (size_t i = 0; values && i < count; i++) values[i] = (float)(stddev * sparc_random_normal(r));
 }
 
 void random_fill_uniform(sparc_random *r, float *values, size_t count, double lo, double hi) {
@@ -155,7 +155,7 @@ void random_fill_uniform(sparc_random *r, float *values, size_t count, double lo
 
 static sparc_status check_array(const sparc_random *r, const float *values, size_t count, int fan_in) {
   if (!r) return fail(SPARC_INVALID, "r is NULL, expected a random stream");
-  if (!values && count > 0) return fail(SPARC_INVALID, "values is NULL, expected room for %zu floats", count);
+  if (!values && count > 0) return fail(SPARC_INVALID, "values is NULL, expected an array of %zu floats", count);
   if (fan_in < 1) return fail(SPARC_INVALID, "fan_in is %d, expected at least 1", fan_in);
   return SPARC_OK;
 }
@@ -230,7 +230,7 @@ void orthonormal_draw(sparc_random *r, double *restrict vectors, double *restric
 
 sparc_status random_orthogonal(sparc_random *r, float *values, int rows, int cols, double gain) {
   if (!r) return fail(SPARC_INVALID, "r is NULL, expected a random stream");
-  if (!values) return fail(SPARC_INVALID, "values is NULL, expected room for rows * cols floats");
+  if (!values) return fail(SPARC_INVALID, "values is NULL, expected an array of rows * cols floats");
   if (rows < 1) return fail(SPARC_INVALID, "rows is %d, expected at least 1", rows);
   if (cols < 1) return fail(SPARC_INVALID, "cols is %d, expected at least 1", cols);
   if (!isfinite(gain)) return fail(SPARC_INVALID, "gain is %g, expected a finite number", gain);

@@ -9,18 +9,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* what every rank says when all agree */
+/* the record of a rank in an agreement */
 typedef struct record {
   int status;  /* a sparc_status */
-  int stop;    /* whether it wants to */
+  int stop;    /* whether it requests a stop */
   double busy; /* seconds since the last agreement */
   char sentence[496];
 } record;
 
 struct ranks {
   ranks_link link;
-  bool over;       /* a rank has failed; there is nobody to talk to any more */
-  bool broken;     /* and there is no way to */
+  bool over;       /* a rank has failed; no more communication */
+  bool broken;     /* the link failed */
   record *records; /* (size) */
   double *pace;    /* (size): busy seconds between agreements, lately */
   double agreed;   /* when the last agreement ended */
@@ -92,7 +92,7 @@ static void note_times(ranks *r, double busy) {
   r->sending = 0;
 }
 
-/* the first failure, as everybody tells it */
+/* the message of the first failure */
 static sparc_status conclude(ranks *r, bool *stop) {
   for (int i = 0; i < r->link.size; i++) {
     const record *other = &r->records[i];
@@ -133,7 +133,7 @@ int ranks_slowest(const ranks *r, double *share) {
 
 /* ---- bytes --------------------------------------------------------------------------------------- */
 
-/* what a transfer that began at this moment came to; its seconds are not busy ones */
+/* the status of a transfer that began at this time; its seconds do not count as busy */
 static sparc_status transferred(ranks *r, double begun, int failed) {
   r->sending += seconds_now() - begun;
   return failed ? broken_link(r) : SPARC_OK;

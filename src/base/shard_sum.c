@@ -40,8 +40,8 @@ void shard_sum_carve(arena *a, shard_sum *s) {
   const size_t count = (size_t)ranks_count(s->group);
   s->own = ranks_share(s->group, s->shards);
   /* a node for every level on the way up and another on the way down, and a leaf */
-  const int buffers = s->own.end - s->own.first + 1, most = 2 * levels_of(s->own.end - s->own.first) + 1;
-  s->frees = buffers < most ? buffers : most;
+  const int buffers = s->own.end - s->own.first + 1, bound = 2 * levels_of(s->own.end - s->own.first) + 1;
+  s->frees = buffers < bound ? buffers : bound;
   for (int i = 0; i < s->frees; i++) s->free[i] = arena_take(a, s->width, sizeof(float));
   s->nodes = 0;
   if (!s->group) return;
@@ -196,7 +196,7 @@ static sparc_status send_piece(shard_sum *s) {
 
 static size_t least_piece(const shard_sum *s) {
   const size_t eighth = (s->width + SHARD_PIECES - 2) / (SHARD_PIECES - 1);
-  const size_t least = (size_t)SHARD_PIECE_LEAST * (size_t)ranks_count(s->group);
+  const size_t least = (size_t)SHARD_PIECE_MIN * (size_t)ranks_count(s->group);
   return eighth > least ? eighth : least;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shard_sum.h: the sum of the gradients of S shards, whose bits do not depend on how many ranks compute them.
+/* shard_sum.h: the sum of the gradients of S shards, bit-identical for any number of ranks.
  *
  * Shards are the leaves of a binary tree over their numbers: a node of size z = 1, 2, 4, ... holds the shards from k z to
  * (k + 1) z - 1, as far as there are so many, and is the sum, in float, of its two halves. A rank adds up the nodes that
@@ -17,14 +17,14 @@
 #include "base/memory.h"
 #include "base/ranks.h"
 
-enum { SHARDS_MAX = 1 << 16, SHARD_NODES = 34, SHARD_PIECES = 9, SHARD_PIECE_LEAST = 1 << 10 };
+enum { SHARDS_MAX = 1 << 16, SHARD_NODES = 34, SHARD_PIECES = 9, SHARD_PIECE_MIN = 1 << 10 };
 
 typedef struct shard_node {
   int first, size; /* shards */
   float *sum;      /* (width) */
 } shard_node;
 
-/* numbers [first, end) on their way between ranks */
+/* numbers [first, end) in transfer between ranks */
 typedef struct shard_piece {
   size_t first, end;
   float *receive;                             /* (nodes of all ranks, slice of this rank) */
@@ -51,14 +51,14 @@ typedef struct shard_sum {
 /* places the arrays: shards a multiple of the ranks. The members of *s before `own` are the caller's. */
 void shard_sum_carve(arena *a, shard_sum *s);
 
-/* shard_sum_begin forgets all; then for each own shard in its order: shard_sum_leaf is a buffer of zeros for its
+/* shard_sum_begin resets the sum; then for each own shard in its order: shard_sum_leaf is a buffer of zeros for its
  * gradient, and shard_sum_add takes it in. The gradient of the last own shard may still be growing when it is taken in. */
 void shard_sum_begin(shard_sum *s);
 float *shard_sum_leaf(shard_sum *s);
 void shard_sum_add(shard_sum *s, int shard);
 
-/* shard_sum_ready says that the last own shard's gradient is final from number `from` on, and sends what is worth it. All
- * ranks must have agreed before, and must call it with the same numbers, falling ones. */
+/* shard_sum_ready marks the last own shard's gradient as final from number `from` on, and sends it if it is large
+ * enough. All ranks must have agreed before, and must call it with the same numbers, in descending order. */
 void shard_sum_ready(shard_sum *s, size_t from);
 
 /* shard_sum_finish: out (width) <- the sum over all shards, on every rank. All ranks must have agreed before. */

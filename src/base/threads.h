@@ -2,7 +2,7 @@
 /* threads.h: parallel loops whose results do not depend on the number of threads.
  *
  * Work is cut into tiles; how many is a property of the problem. A tile writes only what belongs to it,
- * and sums over tiles are formed afterwards in tile order, so 1, 2 or 7 threads give the same bits.
+ * and sums over tiles are formed afterwards in tile order, so results are bit-identical for any number of threads.
  */
 #ifndef SPARC_BASE_THREADS_H
 #define SPARC_BASE_THREADS_H
@@ -16,19 +16,19 @@
 
 /* parallel_for calls body(context, tile) once for every tile, on up to `threads` threads (see thread_count), the caller
  * among them, and returns when all tiles are done. Tiles are handed out as threads become free. Denormals are flushed
- * while tiles run. Inside a tile the call runs serially on the spot. Nothing is allocated here; the thread runtime may
+ * while tiles run. A nested call runs serially on the calling thread. Nothing is allocated here; the thread runtime may
  * allocate when a team first starts. */
 void parallel_for(int threads, size_t tiles, void (*body)(void *context, size_t tile), void *context);
 
-/* A watcher hears of the loops that its thread starts: how many tiles one has, then each of them when it is done. */
+/* A watcher is called for the loops that its thread starts: with the number of tiles, then after each tile. */
 typedef struct parallel_watcher {
   void (*loop)(void *context, size_t tiles);
   void (*tile)(void *context);
   void *context;
 } parallel_watcher;
 
-/* parallel_watch lets every loop of the calling thread run on this thread alone, tile by tile in their order, and tells
- * the watcher, which must live until NULL ends it. So one processor shows what many would have to do. */
+/* parallel_watch runs every loop of the calling thread on this thread alone, tile by tile in order, and calls the
+ * watcher, which must live until parallel_watch(NULL). It measures how the work of one processor would be divided. */
 void parallel_watch(const parallel_watcher *watcher);
 
 /* thread_count turns a request into a number of threads: all that are available for requests below 1. Never more than
@@ -50,7 +50,7 @@ void ordered_add_f32(float *restrict out, const float *restrict partials, size_t
 void ordered_add_f64(double *restrict out, const double *restrict partials, size_t tiles, size_t stride, size_t width);
 
 /* flush_denormals_begin makes this thread treat denormal operands and results as zero and returns the former mode
- * for flush_denormals_end. Other control bits and the sticky exception flags are left alone. A denormal costs a hundred
+ * for flush_denormals_end. Other control bits and the sticky exception flags are unchanged. A denormal costs a hundred
  * cycles and a decaying state runs into them. On machines without such a mode both do nothing. */
 #if defined(__SSE__)
 #define FLUSH_BITS UINT64_C(0x8040) /* MXCSR: flush to zero, denormals are zero */

@@ -8,7 +8,7 @@ enum { WORKSPACE_BYTES = 320 << 10 };
 
 /* thread_workspace returns WORKSPACE_BYTES on a cache line, the same block in every call of a thread. The first call
  * allocates it (of a team's members: when the team first runs), the end of the thread frees it. NULL: there is no
- * memory; the caller does without. One function at a time may use it. */
+ * memory; the caller works without it. One function at a time may use it. */
 void *thread_workspace(void);
 
 #endif

@@ -206,7 +206,7 @@ static sparc_status describe(sparc_cell *cell, const sparc_cell_config *config) 
   cell->H = config->H;
   if ((status = parse_options(cell, config->options)) != SPARC_OK) return status;
   if ((status = cell->about->layout(cell)) != SPARC_OK) return status;
-  /* printed now: the layout may have settled an option that follows from others */
+  /* printed now: the layout may have resolved an option that follows from others */
   options_print(cell->about->kind.options, cell->option, cell->options_text);
   if (cell->parts) size_affine_cell(cell);
   return SPARC_OK;

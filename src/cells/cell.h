@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cell.h: what a cell kind tells the rest of the library about itself, apart from its arithmetic.
+/* cell.h: the description of a cell kind, apart from its arithmetic.
  *
  * A kind is a table of options and a layout function that declares, for one D, H and set of options, the
  * named parameter blocks, the projections of the input, and the slots and sinks of the RTRL trace. Sizes,
  * optimiser groups, checkpoints, `sparc check` and the engines in src/seq and src/rtrl read those tables
- * and know no cell by name. The arithmetic is in cell_impl.h.
+ * and depend on no particular cell. The arithmetic is in cell_impl.h.
  */
 #ifndef SPARC_CELLS_CELL_H
 #define SPARC_CELLS_CELL_H
@@ -40,7 +40,7 @@ typedef struct projection {
 /* ---- RTRL -------------------------------------------------------------------------------------- */
 
 /* Per state coordinate j the trace holds `outer` rows of D entries, driven by c_j x^T, and `scalar` single
- * entries, driven by c_j. A sink says which parameters such a slot is the sensitivity to. */
+ * entries, driven by c_j. A sink names the parameters that such a slot is the sensitivity to. */
 typedef enum sink_row { ROW_OF_MODE, ROW_SHARED, ROW_OF_GROUP } sink_row;
 typedef enum sink_factor { FACTOR_ONE, FACTOR_I, FACTOR_CONSTANT } sink_factor;
 
@@ -158,7 +158,7 @@ sparc_status add_sink(sparc_cell *cell, rtrl_sink sink);
 /* block_stream opens the random stream of one block */
 sparc_random block_stream(uint64_t seed, const char *cell_name, const char *block);
 
-/* ---- for everybody ------------------------------------------------------------------------------ */
+/* ---- queries ------------------------------------------------------------------------------------ */
 
 /* the description of a kind; NULL: there is none */
 const cell_description *cell_about(const char *kind);
@@ -176,10 +176,10 @@ int cell_block_index(const sparc_cell *cell, const char *name);
 /* elements of a block that one state coordinate sees through one sink: the whole of a shared block, else a row */
 size_t sink_row_length(const sparc_cell *cell, const rtrl_sink *sink);
 /* coordinates with common rows, and the elements from their rows to those of the next ones; coordinate j adds to
- * j / sink_group * sink_stride behind the row of coordinate 0 */
+ * j / sink_group * sink_stride after the row of coordinate 0 */
 size_t sink_group(const rtrl_sink *sink);
 size_t sink_stride(const sparc_cell *cell, const rtrl_sink *sink);
-/* the registry: entry i in one precision, or NULL behind the last */
+/* the registry: entry i in one precision, or NULL past the last */
 const cell_entry *cell_entry_f32(size_t i);
 const cell_entry *cell_entry_f64(size_t i);
 

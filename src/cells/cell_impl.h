@@ -2,7 +2,7 @@
 /* cell_impl.h: the arithmetic of a cell, in one precision (see base/real.h).
  *
  * Diagonal affine cells, h_t = m_t a_t . h_{t-1} + b_t with a_t and b_t functions of x_t alone, fill in affine_ops; the
- * engine in cells/affine makes cell_ops of them, and src/rtrl goes on from its steps. The work is cut into four stages,
+ * engine in cells/affine makes cell_ops of them, and src/rtrl continues from its steps. The work is cut into four stages,
  * each with its backward:
  *
  *   project       pre[:, :projected] = W x + bias          engine, from the cell's projection table
@@ -52,8 +52,8 @@ typedef struct TYPED(span) {
   const real *mask;   /* (tokens); NULL: ones */
   const real *x;      /* (tokens, D) */
   real *dx;           /* adjoint of cells with direct_input: rows of D, dx_stride apart, to be overwritten */
-  size_t dx_stride;   /* D, or 0: nobody asks for dx, one row takes it all */
-  size_t earlier;     /* adjoint: rows of all arrays in front of these, which come next */
+  size_t dx_stride;   /* D, or 0: dx is not requested, one row takes it all */
+  size_t earlier;     /* adjoint: rows of all arrays before these, which come next */
   real *dmodes; /* adjoint: (tokens, shared, H), gets what every mode has of dshared; NULL: dshared gets the sum */
 } TYPED(span);
 
@@ -107,7 +107,7 @@ typedef struct TYPED(affine_ops) {
   /* adds the gradients of per-mode parameters, given the sums (sums, H) */
   void (*sums_gradient)(const sparc_cell *cell, const real *constants, const double *sums, real *dparams);
 
-  /* the fused loops that serve a cell with these constants; NULL, or a result of NULL: none, and the engine goes on
+  /* the fused loops that serve a cell with these constants; NULL, or a result of NULL: none, and the engine continues
    * with coefficients, adjoint and drivers */
   const TYPED(fused_ops) * (*fused)(const sparc_cell *cell, const real *constants);
 
@@ -163,7 +163,7 @@ typedef struct TYPED(cell_ops) {
   size_t (*work_count)(const sparc_plan *plan);
   void (*forward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call);
   void (*backward)(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call);
-  const TYPED(affine_ops) * affine; /* the arithmetic behind the rest, where the affine engine fills it, and behind
+  const TYPED(affine_ops) * affine; /* the arithmetic of the rest, where the affine engine fills it, and of
                                        RTRL; NULL for cells of another form */
 } TYPED(cell_ops);
 

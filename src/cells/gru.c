@@ -138,7 +138,7 @@ static void copy_matrix(const sparc_cell *cell, size_t cols, const int *gate_at,
   (cell, 3 * H, cols, (range){(size_t)gate_at[gate] * H, H}, source + gate * H * cols, cols, WEIGHT_MAX, out);
 }
 
-/* the blocks of a kind lie one behind the other, so three gates are one matrix with 3H rows */
+/* the blocks of a kind lie one after the other, so three gates are one matrix with 3H rows */
 static void prepare(const sparc_cell *cell, const real *params, real *prepared) {
   const size_t D = (size_t)cell->D, H = (size_t)cell->H;
   const prepared_layout at = prepared_layout_of(cell);
@@ -298,8 +298,8 @@ enum { FEWEST_ROWS = 24 };
 /* blocks that a thread would take one after the other go through time as one group: the recurrent weights, which may be
  * larger than a cache, are read once for all of them */
 static size_t blocks_of_group(size_t blocks, size_t tile, size_t threads) {
-  const size_t share = tiles_of(blocks, threads), most = GROUP_STREAMS / tile;
-  return share < most ? share : most;
+  const size_t share = tiles_of(blocks, threads), bound = GROUP_STREAMS / tile;
+  return share < bound ? share : bound;
 }
 
 static run start_run(const sparc_plan *plan, const real *prepared, const TYPED(sequence_call) * call) {

@@ -24,7 +24,7 @@ static void widen(size_t n, const float *from, double *to) {
   for (size_t i = 0; from && i < n; i++) to[i] = (double)from[i];
 }
 
-/* the object and, behind it, its modes */
+/* the object and, after it, its modes */
 typedef struct owned_inspection {
   sparc_inspection view;
   sparc_mode mode[];
@@ -65,14 +65,14 @@ sparc_status sparc_cell_inspect(const sparc_cell *cell, const float *params, int
   if (!sequence->x) return fail(SPARC_INVALID, "sequence.x is NULL, expected inputs of shape [B][T][D]");
   if (B < 1 || T < 1) return fail(SPARC_INVALID, "%s is %d, expected at least 1", B < 1 ? "B" : "T", B < 1 ? B : T);
   const size_t H = reference_modes(cell), count = (size_t)B * (size_t)T * H;
-  owned_inspection *made = sparc_alloc(sizeof *made + count * sizeof *made->mode);
-  if (!made) return fail(SPARC_NO_MEMORY, "no memory for an inspection of %zu modes", count);
-  made->view = (sparc_inspection){.B = B, .T = T, .H = (int)H, .mode = made->mode};
-  const sparc_status status = inspect(cell, params, sequence, made);
+  owned_inspection *owned = sparc_alloc(sizeof *owned + count * sizeof *owned->mode);
+  if (!owned) return fail(SPARC_NO_MEMORY, "no memory for an inspection of %zu modes", count);
+  owned->view = (sparc_inspection){.B = B, .T = T, .H = (int)H, .mode = owned->mode};
+  const sparc_status status = inspect(cell, params, sequence, owned);
   if (status == SPARC_OK)
-    *out = &made->view;
+    *out = &owned->view;
   else
-    sparc_free(made);
+    sparc_free(owned);
   return status;
 }
 

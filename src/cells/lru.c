@@ -29,7 +29,7 @@ static sparc_status layout(sparc_cell *cell) {
   return add_spectrum_sinks(cell, sizeof sinks / sizeof *sinks, sinks);
 }
 
-/* content and gain are drawn alike in both styles: normal with deviation 1 / sqrt(2 D), and sqrt(1 - exp(-2 nu)) */
+/* content and gain are drawn alike in both styles: normal with standard deviation 1 / sqrt(2 D), and sqrt(1 - exp(-2 nu)) */
 static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_t seed, const char *name,
                          float *params) {
   const sparc_init_style own = SPARC_INIT_CLASSIFICATION;

@@ -22,8 +22,8 @@ sparc_plan_sizes plan_sizes_bf16(const sparc_plan *plan);
 /* the widest row that any array of a cell's call has per token, in elements */
 size_t plan_row(const sparc_cell *cell);
 
-/* plan_check says whether B sequences of T steps fit with rows of `row` elements per token and gradients of `params`
- * numbers; *useful becomes the number of threads, of which an automatic choice gives each enough to do */
+/* plan_check returns whether B sequences of T steps fit with rows of `row` elements per token and gradients of `params`
+ * numbers; *useful becomes the number of threads; an automatic choice gives each enough work */
 sparc_status plan_check(int B, int T, int threads, size_t row, size_t params, int *useful);
 
 #endif

@@ -18,8 +18,8 @@ static sparc_status check_finite(const sparc_cell *cell, const real *params) {
 
 /* to may be from */
 static void limited_copy(size_t n, const real *from, double limit, real *to) {
-  const real most = (real)limit;
-  for (size_t i = 0; i < n; i++) to[i] = from[i] > most ? most : from[i] < -most ? -most : from[i];
+  const real bound = (real)limit;
+  for (size_t i = 0; i < n; i++) to[i] = from[i] > bound ? bound : from[i] < -bound ? -bound : from[i];
 }
 
 void TYPED(put_rows)(const sparc_cell *cell, size_t K, size_t N, range rows, const real *from, size_t stride,

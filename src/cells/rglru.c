@@ -68,7 +68,7 @@ static int block_at(const sparc_cell *cell, int position) {
   return has_content(cell) ? position : position - GATE_RETENTION;
 }
 
-/* per-coordinate gradients that the adjoint accumulates, and the RTRL scalar slots in the same order; behind them
+/* per-coordinate gradients that the adjoint accumulates, and the RTRL scalar slots in the same order; after them
  * come k slots for each row of the two gates and, with exact traces, k for the content biases of the block */
 
 /* the columns of pre where the content is projected */
@@ -146,7 +146,7 @@ static sparc_status layout(sparc_cell *cell) {
 }
 
 /* The same for control and classification: softplus(Lambda), or c softplus(Lambda), is -log(radius) with the radius in
- * a ring near 1. The first is what Griffin's code does, the second what its text says. */
+ * a ring near 1. The first is what Griffin's code does, the second what its text states. */
 static sparc_status init(const sparc_cell *cell, sparc_init_style style, uint64_t seed, const char *name,
                          float *params) {
   (void)style;
@@ -512,7 +512,7 @@ static void spread_columns(const sparc_cell *cell, const real *constants, const 
   }
 }
 
-/* proj_trace=local: the projection as if it belonged to an encoder in front of the cell */
+/* proj_trace=local: the projection as if it belonged to an encoder before the cell */
 static void direct_gradient(const sparc_cell *cell, const real *x, const real *pre, const real *dpre, const real *dy,
                             real *dparams) {
   (void)pre, (void)dy;

@@ -3,7 +3,7 @@
 #ifndef SPARC_CELLS_RGLRU_H
 #define SPARC_CELLS_RGLRU_H
 
-/* arrays of H constants; behind them the cell keeps the gates' weights */
+/* arrays of H constants; after them the cell keeps the gates' weights */
 enum {
   K_RATE,           /* c softplus(Lambda) */
   K_RATE_SLOPE,     /* c sigma(Lambda), its derivative */
@@ -12,7 +12,7 @@ enum {
   CONSTANT_ROWS
 };
 
-/* contents are cut at +-this, so that with |x| up to 1e30 and any parameters no intermediate behind the projection
+/* contents are cut at +-this, so that with |x| up to 1e30 and any parameters no intermediate after the projection
  * leaves the range of float32 */
 #define RGLRU_CONTENT_MAX 1e34f
 

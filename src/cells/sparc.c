@@ -11,7 +11,7 @@
  *
  * With groups=G the modes are cut into G runs of H / G neighbours, each with controllers of its own: G = 1 is the
  * paper's cell, G = H its variant unshared-control. Between these the controls of a token are spread over the modes, so
- * that everything behind them is that of unshared controls. With hidden=m a SiLU layer stands in front of the
+ * that everything after them is that of unshared controls. With hidden=m a SiLU layer comes before the
  * controllers (sparc_controls.c).
  *
  * The component-removal variants [tab:component_ablation_definitions] are rows of one table of interventions
@@ -96,7 +96,7 @@ static const sparc_option options[] = {
      .fallback = 0,
      .low = 0,
      .high = MAX_HIDDEN,
-     .help = "units of a SiLU layer in front of the controllers, 0 (the paper's) or from 2 on",
+     .help = "units of a SiLU layer before the controllers, 0 (the paper's) or from 2 on",
      .later = 1},
     {.name = NULL}};
 
@@ -117,10 +117,10 @@ sparc_rules cell_rules_of(const sparc_cell *cell) {
 
 static bool has_controller_rows(const sparc_cell *cell) { return is_unshared(cell) || cell_groups_of(cell) > 1; }
 
-/* the outer slots of the controllers behind those of the content */
+/* the outer slots of the controllers after those of the content */
 static int control_slot(const sparc_cell *cell, int slot) { return has_content(cell) ? slot : slot - OUTER_R; }
 
-/* slots of a hidden layer: its rows in the place of the controllers', behind the other scalars its biases, and the
+/* slots of a hidden layer: its rows in the place of the controllers', after the other scalars its biases, and the
  * weights of the controllers */
 enum { HIDDEN_BIAS, HIDDEN_TO_R, HIDDEN_TO_P };
 static int hidden_slot(const sparc_cell *cell, int what, int k) { return SCALAR_SLOTS + what * hidden_of(cell) + k; }
@@ -316,7 +316,7 @@ static void derive(const sparc_cell *cell, const real *params, real *constants) 
   const double least = smallest * exp(-cell->option[OPTION_KAPPA_R]);
   constants[instance_constant(cell)] = (real)kernel_instance(cell, least < 2 * (double)DECAY_FLOOR);
   if (cell->shared == 0) return;
-  /* retention, phase and hidden layer lie one behind the other, among the parameters as here */
+  /* retention, phase and hidden layer lie one after the other, among the parameters as here */
   const real *controllers = params + block[control_block(cell, CTRL_RETENTION)].offset;
   memcpy(constants + controller_constants(cell), controllers,
          (instance_constant(cell) - controller_constants(cell)) * sizeof(real));
@@ -530,7 +530,7 @@ static void adjoint(const sparc_cell *cell, const real *constants, const TYPED(t
   }
 }
 
-/* the blocks of the per-mode parameters lie one behind the other in the order of the sums */
+/* the blocks of the per-mode parameters lie one after the other in the order of the sums */
 static void sums_gradient(const sparc_cell *cell, const real *constants, const double *sums, real *dparams) {
   (void)constants;
   const size_t H = (size_t)cell->H;
@@ -540,7 +540,7 @@ static void sums_gradient(const sparc_cell *cell, const real *constants, const d
 
 /* ---- RTRL -------------------------------------------------------------------------------------- */
 
-/* with a hidden layer, the drivers of both controllers, in the outer slots of OUTER_R and OUTER_P, give way to those of
+/* with a hidden layer, the drivers of both controllers, in the outer slots of OUTER_R and OUTER_P, are replaced by those of
  * its rows */
 static void expand_hidden(const sparc_cell *cell, const real *constants, const real *pre, real *outer, real *scalar) {
   if (!hidden_of(cell)) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sparc.h: what the options of a SPARC cell say: its rules, its controllers, and where its parameters lie. */
+/* sparc.h: the options of a SPARC cell: its rules, its controllers, and the layout of its parameters. */
 #ifndef SPARC_CELLS_SPARC_H
 #define SPARC_CELLS_SPARC_H
 
@@ -22,13 +22,13 @@ sparc_rules cell_rules_of(const sparc_cell *cell);
 /* pairs of controllers; with more than one of them they are rows of a matrix */
 int cell_groups_of(const sparc_cell *cell);
 
-/* units of the SiLU layer in front of the controllers; 0: they read the input */
+/* units of the SiLU layer before the controllers; 0: they read the input */
 static inline int hidden_of(const sparc_cell *cell) { return (int)cell->option[OPTION_HIDDEN]; }
 
 /* numbers that a shared controller reads, without its bias */
 static inline int controller_inputs(const sparc_cell *cell) { return hidden_of(cell) > 0 ? hidden_of(cell) : cell->D; }
 
-/* the controls of a group are spread over its modes, which read them behind the projected columns */
+/* the controls of a group are spread over its modes, which read them after the projected columns */
 static inline bool spreads_controls(const sparc_cell *cell) {
   return cell_rules_of(cell).controls == CONTROLS_PER_MODE && cell_groups_of(cell) < cell->H;
 }
@@ -50,16 +50,16 @@ enum {
 static inline bool has_content(const sparc_cell *cell) { return cell->option[OPTION_PROJECTION] == 0; }
 static inline int control_block(const sparc_cell *cell, int block) { return has_content(cell) ? block : block - 2; }
 
-/* where the controls r | p of the groups, or the hidden units, start among the pre-activations: behind the content, if
+/* where the controls r | p of the groups, or the hidden units, start among the pre-activations: after the content, if
  * that is there too */
 static inline size_t group_controls(const sparc_cell *cell) { return cell->direct_input ? 0 : 2 * (size_t)cell->H; }
 
-/* where the controls of the modes do: these columns, or their copies behind them */
+/* where the controls of the modes do: these columns, or their copies after them */
 static inline size_t own_controls(const sparc_cell *cell) {
   return spreads_controls(cell) ? (size_t)cell->projected : group_controls(cell);
 }
 
-/* the constants behind those of the modes: w_r and w_p with their biases, the hidden layer's rows with theirs, and the
+/* the constants after those of the modes: w_r and w_p with their biases, the hidden layer's rows with theirs, and the
  * number of the kernel */
 static inline size_t controller_constants(const sparc_cell *cell) { return (size_t)K_COUNT * (size_t)cell->H; }
 static inline size_t hidden_constants(const sparc_cell *cell) {

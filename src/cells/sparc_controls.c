@@ -35,14 +35,14 @@ static void shared_controls(const sparc_cell *cell, const real *constants, size_
   }
 }
 
-/* ---- a hidden layer in front of the controllers -------------------------------------------------- */
+/* ---- a hidden layer before the controllers -------------------------------------------------- */
 
 /* SiLU of a pre-activation, and its slope */
 typedef struct unit {
   real value, slope;
 } unit;
 
-/* a pre-activation that has overflowed counts as this: the unit and the controls behind it stay finite */
+/* a pre-activation that has overflowed counts as this: the unit and the controls after it stay finite */
 static const real UNIT_MAX = (real)1e30;
 
 static inline unit hidden_unit(real a) {

@@ -20,7 +20,7 @@ void init_spectrum(sparc_init_style style, uint64_t seed, const char *name, int 
  * [eq:app_rl_gain_initialization] */
 void init_log_gain(sparc_init_style style, int H, const float *log_decay, float *log_gain);
 
-/* content matrix: lecun_normal(D) for control (RTU), normal with deviation 1 / sqrt(2 D) for classification (LRU) */
+/* content matrix: lecun_normal(D) for control (RTU), normal with standard deviation 1 / sqrt(2 D) for classification (LRU) */
 sparc_status init_content(sparc_init_style style, uint64_t seed, const char *name, int D, const sparc_block *block,
                           float *params);
 

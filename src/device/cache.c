@@ -111,7 +111,7 @@ static program_binary read_file(int folder, const char *name) {
   return out;
 }
 
-/* the binary behind the header, or none where a byte is not as it must be */
+/* the binary after the header, or none where a byte is not as it must be */
 static program_binary accept_entry(const char *key, program_binary file) {
   char header[HEADER_TEXT + 64];
   const size_t length = strlen(key);

@@ -9,7 +9,7 @@
 static bool is_controlled(const sparc_cell *cell) { return cell_rules_of(cell).controls == CONTROLS_SHARED; }
 
 static const char *refusal(const sparc_cell *cell) {
-  if (hidden_of(cell)) return "a hidden layer in front of its controllers";
+  if (hidden_of(cell)) return "a hidden layer before its controllers";
   return cell_rules_of(cell).controls == CONTROLS_PER_MODE ? "controls that its modes do not share" : NULL;
 }
 
@@ -97,7 +97,7 @@ static sparc_status tokens(const device_call *call) {
   return launch_run(set, &l);
 }
 
-/* the controllers' gradient in parts, if parameters are asked for, and dx of an input that is the content */
+/* the controllers' gradient in parts, if parameters are requested, and dx of an input that is the content */
 static sparc_status controller_gradient(const device_call *call) {
   const sparc_device_plan *plan = call->plan;
   const plan_shape *s = &plan->shape;
@@ -134,7 +134,7 @@ static sparc_status tokens_backward(const device_call *call) {
   return status == SPARC_OK ? controller_gradient(call) : status;
 }
 
-/* the blocks of the modes lie one behind the other in the order of the sums, the controllers likewise */
+/* the blocks of the modes lie one after the other in the order of the sums, the controllers likewise */
 static sparc_status parameters(const device_call *call) {
   const sparc_cell *cell = call->plan->cell;
   const plan_shape *s = &call->plan->shape;

@@ -207,7 +207,7 @@ static sparc_status cuda_copy(void *context, void *from, size_t from_offset, voi
 
 /* ---- programs ----------------------------------------------------------------------------------- */
 
-/* the first lines of the compiler's log for the sentence, all of them for the log */
+/* the first lines of the compiler's log for the error message, all of them for the log */
 static sparc_status report_build(const nvrtc_calls *nvrtc, nvrtcProgram program, nvrtcResult code) {
   size_t size = 0;
   nvrtc->nvrtcGetProgramLogSize(program, &size);

@@ -67,7 +67,7 @@ sparc_status device_parse(const char *text, sparc_device_config *config) {
   char *end;
   const long value = strtol(colon + 1, &end, 10);
   if (end == colon + 1 || *end || value < 0 || value > INT_MAX)
-    return fail(SPARC_INVALID, "device '%.100s' has no index behind the colon, expected for example opencl:0", text);
+    return fail(SPARC_INVALID, "device '%.100s' has no index after the colon, expected for example opencl:0", text);
   config->index = (int)value;
   return SPARC_OK;
 }
@@ -143,7 +143,7 @@ sparc_device_info sparc_device_info_of(const sparc_device *device) {
   return device ? device->info : (sparc_device_info){0};
 }
 
-/* what kernels found wrong with their inputs; said once */
+/* invalid inputs found by kernels; reported once */
 static sparc_status check_fault(sparc_device *device) {
   static const int32_t none[FAULTS] = {0};
   int32_t fault[FAULTS];
@@ -198,7 +198,7 @@ sparc_status slice_check(const sparc_device *device, sparc_slice slice, size_t b
   if (slice.offset % alignment != 0)
     return fail(SPARC_INVALID, "%s has the offset %zu, expected a multiple of %zu", name, slice.offset, alignment);
   if (slice.offset > slice.memory->bytes || bytes > slice.memory->bytes - slice.offset)
-    return fail(SPARC_INVALID, "%s ends behind its block: offset %zu, %zu bytes, in a block of %zu", name, slice.offset,
+    return fail(SPARC_INVALID, "%s ends past its block: offset %zu, %zu bytes, in a block of %zu", name, slice.offset,
                 bytes, slice.memory->bytes);
   return SPARC_OK;
 }

@@ -35,7 +35,7 @@ sparc_status device_parse(const char *text, sparc_device_config *config);
 sparc_status device_open_on(const device_backend *backend, const sparc_device_config *config, int index,
                             sparc_device **out);
 
-/* slice_check fails unless `bytes` bytes of a slice lie inside a block of this device. name opens the sentence. */
+/* slice_check fails unless `bytes` bytes of a slice lie inside a block of this device. name opens the error message. */
 sparc_status slice_check(const sparc_device *device, sparc_slice slice, size_t bytes, size_t alignment,
                          const char *name);
 

@@ -87,12 +87,12 @@ static void list_devices(const opencl_calls *cl, device_list *list) {
   list->count = 0;
   if (cl->clGetPlatformIDs(MAX_PLATFORMS, platforms, &count) != CL_SUCCESS) return;
   for (cl_uint i = 0; i < count && i < MAX_PLATFORMS; i++) {
-    const cl_uint room = (cl_uint)(MAX_DEVICES - list->count);
+    const cl_uint space = (cl_uint)(MAX_DEVICES - list->count);
     cl_uint found = 0;
-    if (room == 0 ||
-        cl->clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, room, list->device + list->count, &found) != CL_SUCCESS)
+    if (space == 0 ||
+        cl->clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, space, list->device + list->count, &found) != CL_SUCCESS)
       continue;
-    for (cl_uint d = 0; d < found && d < room; d++) list->platform[list->count++] = platforms[i];
+    for (cl_uint d = 0; d < found && d < space; d++) list->platform[list->count++] = platforms[i];
   }
 }
 
@@ -257,7 +257,7 @@ static sparc_status opencl_copy(void *context, void *from, size_t from_offset, v
 static const char exact_options[] = "-cl-std=CL1.2 -w -cl-fp32-correctly-rounded-divide-sqrt";
 static const char fast_options[] = "-cl-std=CL1.2 -w -cl-mad-enable -cl-denorms-are-zero -cl-no-signed-zeros";
 
-/* the first lines of the compiler's log for the sentence, all of them for the log */
+/* the first lines of the compiler's log for the error message, all of them for the log */
 static sparc_status report_build(opencl_context *c, cl_program program, cl_int code) {
   size_t size = 0;
   c->cl.clGetProgramBuildInfo(program, c->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
@@ -322,9 +322,9 @@ static void opencl_release_program(void *context, void *program) {
 static sparc_status opencl_kernel(void *context, void *program, const char *name, void **kernel) {
   opencl_context *c = context;
   cl_int code;
-  cl_kernel made = c->cl.clCreateKernel(program, name, &code);
+  cl_kernel created = c->cl.clCreateKernel(program, name, &code);
   if (code != CL_SUCCESS) return fail(SPARC_DEVICE, "kernel %s: %s (%d)", name, error_name(code), (int)code);
-  *kernel = made;
+  *kernel = created;
   return SPARC_OK;
 }
 

@@ -14,9 +14,9 @@ static const device_cell *const device_cells[] = {&device_cell_sparc, &device_ce
 
 /* ---- shape -------------------------------------------------------------------------------------- */
 
-void cut_tokens(int n, size_t most, int *pieces, int *piece) {
-  const size_t blocks = ceil_quotient((size_t)n, PRODUCT_BLOCK), limit = most < 1 ? 1 : most;
-  *piece = (int)(ceil_quotient(blocks, limit) * PRODUCT_BLOCK);
+void cut_tokens(int n, size_t limit, int *pieces, int *piece) {
+  const size_t blocks = ceil_quotient((size_t)n, PRODUCT_BLOCK), bound = limit < 1 ? 1 : limit;
+  *piece = (int)(ceil_quotient(blocks, bound) * PRODUCT_BLOCK);
   *pieces = (int)ceil_quotient((size_t)n, (size_t)*piece);
 }
 
@@ -46,7 +46,7 @@ static plan_shape shape_of(const device_cell *of_cell, const sparc_cell *cell, i
   return s;
 }
 
-/* what is asked for, to measure how many streams would fit */
+/* what is requested, to measure how many streams would fit */
 typedef struct plan_request {
   const device_cell *of_cell;
   const sparc_cell *cell;

@@ -2,7 +2,7 @@
 /* plan.h: a plan for sequences on a device: shapes, places in memory, kernels, and what a cell adds to them.
  *
  * The stages of a forward are: project (a matrix product, if the cell has one), tokens (the cell's: controls or gates),
- * then the strips (kernels/strip.k). Backward goes the other way. A cell fills in a device_cell.
+ * then the strips (kernels/strip.k). Backward runs them in reverse. A cell fills in a device_cell.
  */
 #ifndef SPARC_DEVICE_PLAN_H
 #define SPARC_DEVICE_PLAN_H
@@ -77,8 +77,8 @@ extern const device_cell device_cell_sparc, device_cell_rtu, device_cell_lru, de
 sparc_status device_cell_check(const sparc_cell *cell);
 /* ---- for cells ------------------------------------------------------------------------------------ */
 
-/* pieces that n tokens are cut into: `most` at most, of a multiple of PRODUCT_BLOCK tokens */
-void cut_tokens(int n, size_t most, int *pieces, int *piece);
+/* pieces that n tokens are cut into: at most `limit`, of a multiple of PRODUCT_BLOCK tokens */
+void cut_tokens(int n, size_t limit, int *pieces, int *piece);
 
 /* dparams[offset + i] += sum over `count` parts, `stride` floats apart, of element first + i, for i below n */
 sparc_status add_to_params(const device_call *call, region parts, size_t count, size_t stride, size_t first, size_t n,

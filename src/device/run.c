@@ -106,13 +106,13 @@ static sparc_status weight_gradient(const device_call *call) {
   pass_product(&l, s->strip.columns, s->D, s->strip.tokens, s->weight_piece);
   sparc_status status = launch_run(set, &l);
   if (status != SPARC_OK) return status;
-  /* the rows of all projections lie one behind the other in params */
+  /* the rows of all projections lie one after the other in params */
   return add_to_params(call, s->weight_parts, (size_t)s->weight_pieces, n, 0, n, plan->cell->project[0].weight);
 }
 
 /* ---- strips ------------------------------------------------------------------------------------- */
 
-/* tokens: what the modes know of a token, its controls or its mask */
+/* tokens: the controls or the mask of a token */
 static strip_arrays arrays_of(const device_call *call) {
   const plan_shape *s = &call->plan->shape;
   const sparc_device_sequence *sequence = call->sequence;

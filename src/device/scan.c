@@ -26,7 +26,7 @@ struct sparc_device_scan {
   sparc_device_scan_config config;
   scan_shape shape;
   kernel_set kernels;
-  float *image; /* of the constants; behind it nu and theta */
+  float *image; /* of the constants; after it nu and theta */
 };
 
 static bool is_spectral(const sparc_device_scan_config *c) { return c->kind == SPARC_SCAN_SPECTRAL; }

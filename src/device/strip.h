@@ -29,7 +29,7 @@ typedef struct strip_shape {
 
 strip_shape strip_shape_of(int B, int T, int H, int parts, int sums, int chunks);
 
-/* chunks that T steps are really cut into when `chunks` are asked for */
+/* chunks that T steps are really cut into when `chunks` are requested */
 int device_chunks_of(int T, int chunks);
 
 /* floats of the marks, of the chunks' maps (0 for one chunk), of the tiles' parts of dcontrols, of the sums */
@@ -48,7 +48,7 @@ sparc_status strip_check(int B, int T, int D, int H, int chunks);
 typedef struct strip_arrays {
   sparc_slice constants;
   int tail;            /* the element of constants where a cell keeps numbers of its own */
-  sparc_slice content; /* as the kernels' content_io: floats behind a projection */
+  sparc_slice content; /* as the kernels' content_io: floats after a projection */
   bool content_floats;
   sparc_slice tokens, gates, maps, marks;
   sparc_slice state0, y, state_last;

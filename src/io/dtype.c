@@ -173,8 +173,8 @@ bool shape_size(const size_t *shape, int rank, size_t element_size, size_t *elem
 
 quotable quote(const char *text) {
   quotable out = {""};
-  size_t length = 0, room = sizeof out.text - sizeof "...";
-  for (; length < room && text[length]; length++) {
+  size_t length = 0, space = sizeof out.text - sizeof "...";
+  for (; length < space && text[length]; length++) {
     unsigned char c = (unsigned char)text[length];
     out.text[length] = c < 0x20 || c == 0x7f ? '?' : (char)c;
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dtype.h: what the safetensors reader and writer share: the table of element types with their conversions, sizes of
- * shapes, and text from files made fit for a sentence. */
+/* dtype.h: shared by the safetensors reader and writer: the table of element types with their conversions, sizes of
+ * shapes, and text from files for error messages. */
 #ifndef SPARC_IO_DTYPE_H
 #define SPARC_IO_DTYPE_H
 
@@ -43,7 +43,7 @@ bool shape_size(const size_t *shape, int rank, size_t element_size, size_t *elem
 uint64_t load_u64(const uint8_t *bytes);
 void store_u64(uint8_t *bytes, uint64_t value);
 
-/* text from a file, short and without control characters, by value so that a sentence can quote several */
+/* text from a file, short and without control characters, by value so that a message can quote several */
 typedef struct quotable {
   char text[100];
 } quotable;

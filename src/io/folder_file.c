@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* folder_file.c: every name is looked at before it is opened, so that the sentence can say what it is and no device is
- * opened at all, and again through the descriptor, in case that it was exchanged in between. */
+/* folder_file.c: the type of every name is checked before it is opened, so that error messages name it and no device is
+ * opened, and again through the descriptor, in case it was replaced in between. */
 #include "io/folder_file.h"
 
 #include "base/error.h"
@@ -36,8 +36,8 @@ static sparc_status demand(const char *path, mode_t mode, mode_t kind) {
   return fail(SPARC_FORMAT, "'%.300s' is %s; refused, expected %s here", path, kind_name(mode), kind_name(kind));
 }
 
-/* looks at a name without following it; one below a file does not exist either */
-static sparc_status look(const char *path, mode_t kind, bool *found) {
+/* checks the type of a name without following links; a name below a file does not exist */
+static sparc_status check_kind(const char *path, mode_t kind, bool *found) {
   struct stat status;
   *found = lstat(path, &status) == 0;
   if (*found) return demand(path, status.st_mode, kind);
@@ -46,10 +46,10 @@ static sparc_status look(const char *path, mode_t kind, bool *found) {
 
 /* ---- files --------------------------------------------------------------------------------------- */
 
-sparc_status folder_file_find(const char *path, bool *found) { return look(path, S_IFREG, found); }
+sparc_status folder_file_find(const char *path, bool *found) { return check_kind(path, S_IFREG, found); }
 
-/* an open file as the caller wants it: regular, emptied if so asked, and blocking again */
-static sparc_status settle(const char *path, int flags, int file) {
+/* an open file is regular; it is truncated if requested, and blocking again */
+static sparc_status check_opened(const char *path, int flags, int file) {
   struct stat status;
   if (fstat(file, &status) != 0) return cannot("read the status of", path);
   const sparc_status regular = demand(path, status.st_mode, S_IFREG);
@@ -65,7 +65,7 @@ sparc_status folder_file_open(const char *path, int flags, int *file) {
   if (status != SPARC_OK || (!found && !(flags & O_CREAT))) return status;
   *file = open(path, (flags & ~O_TRUNC) | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
   if (*file < 0) return errno == ENOENT && !(flags & O_CREAT) ? SPARC_OK : cannot("open", path);
-  status = settle(path, flags, *file);
+  status = check_opened(path, flags, *file);
   if (status == SPARC_OK) return SPARC_OK;
   close(*file);
   *file = -1;
@@ -92,9 +92,9 @@ sparc_status folder_file_stream(const char *path, const char *mode, FILE **out) 
 static sparc_status read_all(const char *path, FILE *stream, char **text, size_t *size) {
   struct stat status;
   if (fstat(fileno(stream), &status) != 0) return cannot("read the status of", path);
-  if (status.st_size > FOLDER_FILE_MOST)
+  if (status.st_size > FOLDER_FILE_MAX)
     return fail(SPARC_FORMAT, "'%.300s' has %lld bytes, expected at most %d", path, (long long)status.st_size,
-                FOLDER_FILE_MOST);
+                FOLDER_FILE_MAX);
   *text = malloc((size_t)status.st_size + 1);
   if (!*text) return fail(SPARC_NO_MEMORY, "no memory for the %lld bytes of '%.300s'", (long long)status.st_size, path);
   errno = 0;
@@ -138,7 +138,7 @@ static sparc_status walk(const char *root, const char *below, sparc_status (*vis
 
 static sparc_status check_one(const char *path) {
   bool found;
-  return look(path, S_IFDIR, &found);
+  return check_kind(path, S_IFDIR, &found);
 }
 
 static sparc_status make_one(const char *path) {

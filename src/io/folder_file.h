@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* folder_file.h: files in folders that the tool itself keeps: those of runs and of results.
+/* folder_file.h: files in folders of runs and results.
  *
- * Such a folder may have been made by somebody else. A symbolic link in it could lead to any file of the user, a pipe
+ * Such a folder may come from somebody else. A symbolic link in it could lead to any file of the user, a pipe
  * would block whoever opens it; so everything here is a regular file, and every folder below the one that the user has
  * named is a folder. Anything else is SPARC_FORMAT. That a file does not exist is no failure; that it cannot be read is
  * SPARC_IO, and never taken for the former. Files that the user names, such as data, are not opened by these.
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* folder_file_find tells whether there is such a file. */
+/* folder_file_find returns whether there is such a file. */
 sparc_status folder_file_find(const char *path, bool *found);
 
 /* folder_file_open opens a file with these flags of open(2); links are not followed, and O_TRUNC empties the file only
@@ -24,9 +24,9 @@ sparc_status folder_file_open(const char *path, int flags, int *file);
 /* folder_file_stream opens a file with the mode "r", "r+" or "a" of fopen; *out is NULL where there is none. */
 sparc_status folder_file_stream(const char *path, const char *mode, FILE **out);
 
-/* folder_file_read reads a whole file of at most FOLDER_FILE_MOST bytes. *text has a zero byte behind its *size bytes
+/* folder_file_read reads a whole file of at most FOLDER_FILE_MAX bytes. *text has a zero byte after its *size bytes
  * and is to be released with free(); NULL: there is no such file. */
-enum { FOLDER_FILE_MOST = 64 << 20 };
+enum { FOLDER_FILE_MAX = 64 << 20 };
 sparc_status folder_file_read(const char *path, char **text, size_t *size);
 
 /* folder_check demands that what exists of the folders `below`, A/B/C, is folders and no links; root may be one.

@@ -46,7 +46,7 @@ sparc_status json_read(const char *path, size_t flags, json_t **out) {
   sparc_status status = folder_file_read(path, &text, &size);
   if (status != SPARC_OK || !text) return status;
   *out = json_loadb(text, size, flags, &error);
-  if (!*out && !*error.text) /* jansson says nothing when it has no memory */
+  if (!*out && !*error.text) /* jansson has no message when it is out of memory */
     status = fail(SPARC_NO_MEMORY, "no memory for the values of '%.300s'", path);
   else if (!*out)
     status = fail(SPARC_FORMAT, "%.200s:%d: %s", path, error.line, error.text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* json_tree.c: recursive descent over one text. Nodes lie in one array in the order of the text, their strings in one
- * buffer: a string is never longer than it was with its quotes, and a number has a separator behind it to spare. */
+ * buffer: a string is never longer than it was with its quotes, and a number has a separator after it to spare. */
 #include "io/json_tree.h"
 
 #include "base/memory.h"
@@ -24,13 +24,13 @@ typedef struct parser {
   const unsigned char *text;
   size_t length, at;
   json_tree *tree;
-  char *room; /* where the next string goes */
+  char *next; /* where the next string goes */
   json_fault *fault;
 } parser;
 
 /* ---- faults -------------------------------------------------------------------------------------- */
 
-/* false, with the place of `at` or, behind the end, of the last byte */
+/* false, with the place of `at` or, past the end, of the last byte */
 __attribute__((format(printf, 2, 3))) static bool refuse(parser *p, const char *format, ...) {
   json_fault *f = p->fault;
   const size_t at = p->at < p->length ? p->at : p->length ? p->length - 1 : 0;
@@ -83,8 +83,8 @@ static bool skip_digits(parser *p) {
 static void put_code(parser *p, uint32_t code) {
   const unsigned shift[] = {0, 6, 12, 18}, lead[] = {0, 0xc0, 0xe0, 0xf0};
   const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  *p->room++ = (char)(lead[more] | code >> shift[more]);
-  for (int i = more - 1; i >= 0; i--) *p->room++ = (char)(0x80 | (code >> shift[i] & 0x3f));
+  *p->next++ = (char)(lead[more] | code >> shift[more]);
+  for (int i = more - 1; i >= 0; i--) *p->next++ = (char)(0x80 | (code >> shift[i] & 0x3f));
 }
 
 static bool read_hex(parser *p, uint32_t *value) {
@@ -97,7 +97,7 @@ static bool read_hex(parser *p, uint32_t *value) {
   return true;
 }
 
-/* behind \u: one code, or the two halves of one beyond 16 bits */
+/* after \u: one code, or the two halves of one beyond 16 bits */
 static bool read_code(parser *p) {
   uint32_t code, low;
   if (!read_hex(p, &code)) return false;
@@ -119,12 +119,12 @@ static bool read_escape(parser *p) {
   const char *found = c > 0 ? strchr(from, c) : NULL;
   if (!found) return unexpected(p, "an escape");
   p->at++;
-  *p->room++ = to[found - from];
+  *p->next++ = to[found - from];
   return true;
 }
 
 static bool read_string(parser *p, const char **out) {
-  *out = p->room;
+  *out = p->next;
   if (!take(p, '"')) return unexpected(p, "a string");
   while (!take(p, '"')) {
     const int c = peek(p);
@@ -136,11 +136,11 @@ static bool read_string(parser *p, const char **out) {
     }
     const size_t size = utf8_length((const char *)p->text + p->at, p->length - p->at);
     if (!size) return refuse(p, "unable to decode byte 0x%02x", (unsigned)c);
-    memcpy(p->room, p->text + p->at, size);
-    p->room += size;
+    memcpy(p->next, p->text + p->at, size);
+    p->next += size;
     p->at += size;
   }
-  *p->room++ = '\0';
+  *p->next++ = '\0';
   return true;
 }
 
@@ -173,10 +173,10 @@ static bool read_number(parser *p, json_node *node) {
     if (!take(p, '+')) take(p, '-');
     if (!skip_digits(p)) return false;
   }
-  node->text = p->room;
-  memcpy(p->room, p->text + begin, p->at - begin);
-  p->room += p->at - begin;
-  *p->room++ = '\0';
+  node->text = p->next;
+  memcpy(p->next, p->text + begin, p->at - begin);
+  p->next += p->at - begin;
+  *p->next++ = '\0';
   return node->kind == NODE_REAL || read_integer(p, node);
 }
 
@@ -229,7 +229,7 @@ static bool check_keys(parser *p, size_t object) {
 /* NOLINTBEGIN(misc-no-recursion): not deeper than JSON_DEPTH */
 static bool read_value(parser *p, const char *key, int depth);
 
-/* the children of node `at`, whose opening bracket is behind us */
+/* the children of node `at`, whose opening bracket is already consumed */
 static bool read_children(parser *p, size_t at, int close, int depth) {
   const bool object = close == '}';
   if (depth == JSON_DEPTH) return refuse(p, "maximum parsing depth reached");
@@ -279,7 +279,7 @@ json_tree *json_tree_parse(const char *text, size_t length, json_fault *fault) {
   json_tree *t = sparc_alloc(sizeof *t);
   if (!t) return NULL;
   t->strings = sparc_alloc(length + 1);
-  parser p = {.text = (const unsigned char *)text, .length = length, .tree = t, .room = t->strings, .fault = fault};
+  parser p = {.text = (const unsigned char *)text, .length = length, .tree = t, .next = t->strings, .fault = fault};
   bool good = t->strings && read_value(&p, NULL, 0);
   skip_blanks(&p);
   if (good && p.at < length) good = unexpected(&p, "the end");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* json_tree.h: JSON from files that nobody trusts, as a tree.
+/* json_tree.h: a tree of JSON from untrusted files.
  *
  * Strict: RFC 8259 in UTF-8, no key twice in an object, no NUL in a string, integers of 64 bits, JSON_DEPTH levels. The
- * headers of safetensors files are read by it, so that whoever only uses a trained model needs no JSON library.
+ * headers of safetensors files are read by it, so that inference needs no JSON library.
  */
 #ifndef SPARC_IO_JSON_TREE_H
 #define SPARC_IO_JSON_TREE_H
@@ -23,7 +23,7 @@ typedef enum node_kind {
   NODE_NULL
 } node_kind;
 
-/* a value; what it contains stands behind it, so the first child is the next node */
+/* a value; its contents follow it, so the first child is the next node */
 typedef struct json_node {
   node_kind kind;
   const char *key;   /* in an object */

@@ -318,7 +318,7 @@ sparc_status sparc_tensors_parse(const void *data, size_t size, const char *name
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected a place for the parsed file");
   *out = NULL;
   if (!data && size) return fail(SPARC_INVALID, "data is NULL, expected %zu bytes", size);
-  if (!name) return fail(SPARC_INVALID, "name is NULL, expected what to call the data in error sentences");
+  if (!name) return fail(SPARC_INVALID, "name is NULL, expected a name of the data for error messages");
   sparc_tensors *t = create(name);
   if (!t) return fail(SPARC_NO_MEMORY, "no memory to parse '%.300s'", name);
   return finish(t, copy_and_load(t, data, size), out);
@@ -346,14 +346,14 @@ sparc_tensors_contents sparc_tensors_contents_of(const sparc_tensors *t) {
 
 const sparc_tensor_info *sparc_tensors_find(const sparc_tensors *t, const char *name) {
   if (!t || !name || !t->count) return NULL;
-  const sparc_tensor_info wanted = {.name = name}, *key = &wanted;
+  const sparc_tensor_info target = {.name = name}, *key = &target;
   sparc_tensor_info *const *found = bsearch(&key, t->index, t->count, sizeof(sparc_tensor_info *), compare_names);
   return found ? *found : NULL;
 }
 
 const char *sparc_tensors_metadata_find(const sparc_tensors *t, const char *key) {
   if (!t || !key || !t->metadata_count) return NULL;
-  const sparc_metadata wanted = {.key = key}, *at = &wanted;
+  const sparc_metadata target = {.key = key}, *at = &target;
   const sparc_metadata **found = bsearch(&at, t->keys, t->metadata_count, sizeof(const sparc_metadata *), compare_keys);
   return found ? (*found)->value : NULL;
 }

@@ -189,9 +189,9 @@ static sparc_status build_header(writer *w) {
 static sparc_status write_tensor(atomic_file *file, const item *it) {
   if (it->source->in_type == SPARC_U8) return atomic_file_write(file, it->source->data, it->bytes);
   uint8_t piece[16384];
-  const size_t most = sizeof piece / it->type->size;
+  const size_t capacity = sizeof piece / it->type->size;
   for (size_t done = 0, count; done < it->elements; done += count) {
-    count = it->elements - done < most ? it->elements - done : most;
+    count = it->elements - done < capacity ? it->elements - done : capacity;
     if (it->source->in_type == SPARC_F64) {
       it->type->from_f64((const double *)it->source->data + done, piece, count);
     } else {

@@ -30,7 +30,7 @@ typedef struct block_array {
   float *data;
 } block_array;
 
-/* every block of these arrays in its shape: before memory is taken that only a file asks for */
+/* every block of these arrays in its shape: before memory of a size given by the file is allocated */
 sparc_status stored_blocks_check(const sparc_tensors *file, const char *path, stored_blocks b, const block_array *array,
                                  size_t arrays);
 /* whether the file has tensors besides these and those whose names begin with one of `others`, which ends with NULL;
@@ -69,7 +69,7 @@ typedef struct stored_listing {
   size_t tensors, names, entries;
 } stored_listing;
 
-/* with room for so many arrays of the blocks, further tensors and further entries; stored_listing_free releases what
+/* with space for so many arrays of the blocks, further tensors and further entries; stored_listing_free releases what
  * *l holds in any case */
 sparc_status stored_listing_create(stored_blocks b, size_t arrays, size_t tensors, size_t entries, stored_listing *l);
 void stored_listing_free(stored_listing *l);

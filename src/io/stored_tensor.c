@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stored_tensor.c: one sentence for each way in which a tensor can be wrong. */
+/* stored_tensor.c: one error message for each defect of a tensor. */
 #include "io/stored_tensor.h"
 
 #include "base/error.h"

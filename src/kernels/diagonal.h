@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* diagonal.h: float32 inner loops of the diagonal cells beside SPARC's fused scan: fixed spectra (RTU, LRU), RG-LRU,
- * GateLoop, the dot products behind SPARC's shared controls; and Mamba-3's output gate.
+ * GateLoop, the dot products after SPARC's shared controls; and Mamba-3's output gate.
  *
  * "Rows" are consecutive tokens of one stream and modes [first, first + n) of H, n <= KERNEL_TILE. A scan gets the
  * state before the first token and leaves the one after the last; an adjoint gets the cotangent of the last state from

@@ -123,10 +123,10 @@ typedef struct loop_scratch {
 } loop_scratch;
 
 VMATH float largest_of(size_t n, const float *x) {
-  float most = 0;
-#pragma omp simd reduction(max : most)
-  for (size_t i = 0; i < n; i++) most = larger(fabsf(x[i]), most);
-  return most;
+  float largest = 0;
+#pragma omp simd reduction(max : largest)
+  for (size_t i = 0; i < n; i++) largest = larger(fabsf(x[i]), largest);
+  return largest;
 }
 
 static void phases_of(size_t n, const float *be, loop_scratch *out) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gru.h: the unit loops of the gated recurrent unit, as slots of the kernel table.
  *
- * Rows as in src/cells/gru.c, whose scalar functions say what is computed: gates (4 H) is r | z | n | s, dgates (4 H)
+ * Rows as in src/cells/gru.c, whose scalar functions define what is computed: gates (4 H) is r | z | n | s, dgates (4 H)
  * is n | r | z | s, the product (3 H), everything else (H).
  */
 #ifndef SPARC_KERNELS_GRU_H

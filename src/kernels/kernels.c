@@ -61,24 +61,24 @@ const kernels *kernels_find(const char *name) {
   return NULL;
 }
 
-/* the sentence for a set that cannot be had; `who` asked for it */
-static sparc_status refuse(const char *who, const char *wanted) {
+/* the error message for an unavailable set; `who` names the source of the request */
+static sparc_status refuse(const char *who, const char *requested) {
   char list[64] = "";
   for (size_t i = 0, used = 0; i < SETS && used < sizeof list; i++) {
-    if (strcmp(wanted, names[i]) == 0)
-      return fail(SPARC_INVALID, "%s is '%s', which this machine cannot run", who, wanted);
+    if (strcmp(requested, names[i]) == 0)
+      return fail(SPARC_INVALID, "%s is '%s', which this machine cannot run", who, requested);
     const char *separator = i == 0 ? "" : i + 1 < SETS ? ", " : " or ";
     used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", separator, names[i]);
   }
-  return fail(SPARC_INVALID, "%s is '%s', expected %s", who, wanted, list);
+  return fail(SPARC_INVALID, "%s is '%s', expected %s", who, requested, list);
 }
 
 sparc_status kernels_choose(const char *kernel, const kernels **out) {
   const char *override = getenv("SPARC_KERNEL");
   const bool overridden = override && *override;
-  const char *wanted = overridden ? override : kernel;
-  *out = kernels_find(wanted);
-  return *out ? SPARC_OK : refuse(overridden ? "SPARC_KERNEL" : "kernel", wanted);
+  const char *requested = overridden ? override : kernel;
+  *out = kernels_find(requested);
+  return *out ? SPARC_OK : refuse(overridden ? "SPARC_KERNEL" : "kernel", requested);
 }
 
 const kernels *kernels_portable(void) { return sets[SETS - 2].table; }

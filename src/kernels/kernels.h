@@ -72,7 +72,7 @@ typedef struct sparc_adjoint_rows {
   size_t d_own_stride;
   float *dshared; /* (tokens, 2): overwritten; unused with d_own, which per-mode controls must have */
   float *sums;    /* (SUM_COUNT, n): added to; the caller flushes it to double every few tokens */
-  size_t earlier; /* rows of all these arrays in front of the first token, which come next */
+  size_t earlier; /* rows of all these arrays before the first token, which come next */
 } sparc_adjoint_rows;
 
 /* the sums over modes [first, first + n) of what an adjoint has left in d_own */
@@ -123,10 +123,10 @@ bool kernel_available(const char *name);
  * its name. */
 sparc_status kernel_resolve(const char *kernel, const char **name);
 sparc_status kernels_choose(const char *kernel, const kernels **out);
-/* kernels_find gives the named table, or the best for NULL, whatever the environment says; NULL: this machine cannot
+/* kernels_find returns the named table, or the best for NULL, ignoring the environment; NULL: this machine cannot
  * run it, or there is none */
 const kernels *kernels_find(const char *name);
-/* kernels_portable gives the set that every processor of this architecture runs, for calls without a scalar form */
+/* kernels_portable returns the set that every processor of this architecture runs, for calls without a scalar form */
 const kernels *kernels_portable(void);
 enum { KERNELS_MAX = 8 }; /* more sets than any build has */
 

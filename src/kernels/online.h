@@ -58,7 +58,7 @@ typedef struct lazy_slot {
 } lazy_slot;
 #define NO_PART ((size_t)-1)
 
-/* the outer rows over a chunk of steps. With P_s the product of the a behind step s, and A_s the cotangent of the state
+/* the outer rows over a chunk of steps. With P_s the product of the a after step s, and A_s the cotangent of the state
  * after step s, g_s + conj(a_{s+1}) A_{s+1}:
  *   out += Re(conj(conj(a_0) A_0) Z) + sum_s Re(conj(A_s) c_s) x_s
  *   Z   <- P Z + sum_s P_s c_s x_s */

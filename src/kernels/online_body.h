@@ -561,7 +561,7 @@ VMATH contract_row contract_row_of(const batch_rows *r, const lazy_sink *sink, s
   return k;
 }
 
-/* asks for a row of the next items: what is read of an item is too short for the processor to look ahead by itself */
+/* prefetches a row of the next items: what is read of an item is too short for the hardware prefetcher */
 VMATH void prefetch_items(const batch_rows *r, const lazy_sink *sink, size_t from, size_t j) {
   const size_t width = r->parts * r->D, at = (j * r->rows + sink->slot) * width;
   for (size_t i = from; i < from + CONTRACT_ITEMS && i < r->items; i++)

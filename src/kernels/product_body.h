@@ -34,7 +34,7 @@ typedef float product_copy[PRODUCT_BLOCK_ROWS * PRODUCT_STEP];
 _Static_assert(PRODUCT_DEPTH *PRODUCT_TRANSPOSED_STEP <= PRODUCT_BLOCK_ROWS * PRODUCT_STEP, "a transposed block fits");
 _Static_assert(sizeof(product_copy[2]) <= WORKSPACE_BYTES, "two blocks fit");
 
-/* terms of a sum that is formed in about the time that memory needs to answer */
+/* terms of a sum that is formed in about the time of a memory access */
 enum { PRODUCT_LEAD = 32 };
 
 /* rows of A from which on packing a panel pays, columns of C from which on packing A does, and the distance of rows

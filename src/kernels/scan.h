@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scan.h: recurrences alone, as slots of the kernel table: content is given, transitions are made on the way.
+/* scan.h: recurrences alone, as slots of the kernel table: content is given, transitions are computed on the fly.
  *
  *   spectral   h_t = m_t lambda_t h_{t-1} + b_t,   lambda = rho exp(i [theta + (1 - rho) kappa_p p]),
  *              rho = exp(-nu exp(kappa_r r))       [eq:sara_transition, eq:app_masked_scan]
@@ -55,7 +55,7 @@ typedef struct spectral_adjoint_rows {
   const float *before_re, *before_im; /* (n): the state before the first token */
   const float *dh;                    /* (tokens, 2 H) */
   float *db;                          /* (tokens, 2 H); may be dh */
-  size_t earlier;                     /* rows of h and dh in front of these, which come next */
+  size_t earlier;                     /* rows of h and dh before these, which come next */
   float *dcontrols;                   /* (tokens, 2): overwritten with the sums over this run of modes */
   double *by_nu, *by_theta;           /* (n): added to */
 } spectral_adjoint_rows;

@@ -85,7 +85,7 @@ VMATH void transition_at_token(size_t ways, scan_path path, const tile_token *t,
 }
 
 /* The prefetcher of the processor stops at the end of a page, and a row of a usual width is one: what follows is
- * prefetched while this row is worked on, some pages ahead, because memory that other threads use answers late. Both
+ * prefetched while this row is worked on, some pages ahead, because memory shared with other threads has a high latency. Both
  * halves of a tile, H apart, into the second-level cache. */
 VMATH size_t rows_ahead(size_t H) {
   enum { MODES_AHEAD = 1024 };
@@ -389,7 +389,7 @@ VMATH void adjoint_tokens(const spectral_adjoint_rows *s, bool fixed, size_t fro
   }
 }
 
-/* Not inlined: a compiler that knows the sums to be nobody else's reads them one group ahead, and spills them. */
+/* Not inlined: a compiler that can prove the sums unaliased loads them one group ahead, and spills them. */
 __attribute__((noinline)) static void adjoint_controlled(const spectral_adjoint_rows *s, size_t from, size_t n,
                                                          float *sums) {
   adjoint_tokens(s, false, from, n, sums);

@@ -99,7 +99,7 @@ typedef struct token_row {
 /* the controls of one register of modes: shared ones, or their own */
 typedef struct block_controls {
   lanes scale[WAYS], root_scale[WAYS], phase[WAYS], r[WAYS], p[WAYS];
-  lanes power_r[WAYS], power_p[WAYS]; /* -r and -p in powers of two, as the gate wants them */
+  lanes power_r[WAYS], power_p[WAYS]; /* -r and -p in powers of two, as the gate needs them */
 } block_controls;
 
 VMATH void controls_at(sparc_rules rules, size_t ways, const sparc_rows *rows, const token_row *token, size_t i,
@@ -187,7 +187,7 @@ VMATH void norm_at(sparc_rules rules, bool small, size_t ways, const mode_block 
   EACH_WAY(k) v->psi[k] = e[k] * inverse[k] * inverse[k];
 }
 
-/* Content and gate; all quotients share one division. A gate closes no further than to 2^-64, lest the product of the
+/* Content and gate; all quotients share one division. A gate closes no further than to 2^-64, so that the product of the
  * denominators overflows. */
 VMATH void write_at(sparc_rules rules, bool small, size_t ways, const mode_block *b, const block_controls *c,
                     const lanes *z_re, const lanes *z_im, const lanes *gain, block_values *v) {
@@ -240,7 +240,7 @@ VMATH void values_at(sparc_rules rules, bool floor, bool small, size_t ways, con
 /* ---- tiles and groups of tokens ------------------------------------------------------------------ */
 
 /* The largest decay of each tile, and infinity where a gate is so wide open or shut that its exponent could leave the
- * range of floats: such tiles never take the short way. */
+ * range of floats: such tiles never take the short path. */
 typedef struct tile_limits {
   float decay[SPARC_TILES];
 } tile_limits;
@@ -248,10 +248,10 @@ typedef struct tile_limits {
 VMATH lanes magnitude_of(lanes x) { return (lanes)((lane_bits)x & UINT32_C(0x7fffffff)); }
 
 VMATH float largest_lane(lanes v) {
-  float part[LANES], most = 0;
+  float part[LANES], largest = 0;
   store_lanes(part, v);
-  for (size_t i = 0; i < LANES; i++) most = part[i] > most ? part[i] : most;
-  return most;
+  for (size_t i = 0; i < LANES; i++) largest = part[i] > largest ? part[i] : largest;
+  return largest;
 }
 
 /* tiles are counted from mode 0, so that it does not matter which run of modes a mode is in */

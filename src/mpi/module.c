@@ -18,7 +18,7 @@ static int gather(const void *mine, int bytes, void *all) {
   return MPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, MPI_COMM_WORLD) != MPI_SUCCESS;
 }
 
-/* what is on its way: a transfer and where the parts of each rank begin, which MPI reads until it is over */
+/* a transfer in progress and where the parts of each rank begin, which MPI reads until it is over */
 static MPI_Request request[RANKS_TICKETS];
 static int *places[RANKS_TICKETS];
 
@@ -62,13 +62,13 @@ static void close_all(void) {
   MPI_Finalize();
 }
 
-/* the first line, as far as a comma, of what the implementation says of itself */
+/* the first line, as far as a comma, of the name of the implementation */
 static void name_library(char name[RANKS_NAME]) {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   MPI_Get_library_version(text, &length);
-  const size_t wanted = strcspn(text, ",\n");
-  const size_t kept = wanted < RANKS_NAME - 1 ? wanted : RANKS_NAME - 1;
+  const size_t line = strcspn(text, ",\n");
+  const size_t kept = line < RANKS_NAME - 1 ? line : RANKS_NAME - 1;
   memcpy(name, text, kept);
   name[kept] = '\0';
 }

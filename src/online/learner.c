@@ -216,7 +216,7 @@ static void take_input(sparc_learner *l, const float *x, float *out) {
     if (!l->config.normalise || missing) continue;
     running_moments *m = &l->input_moments[i];
     if (!l->frozen) remember(l, m, (double)out[i]);
-    const double z = ((double)out[i] - m->mean) / moments_deviation(m);
+    const double z = ((double)out[i] - m->mean) / moments_stddev(m);
     out[i] = (float)fmax(-INPUT_LIMIT, fmin(z, INPUT_LIMIT));
   }
 }
@@ -229,7 +229,7 @@ static void give_answer(const sparc_learner *l, const float *raw, const float *p
   }
   for (size_t k = 0; k < l->outputs; k++) {
     const running_moments *m = &l->target_moments[k];
-    y[k] = scales_targets(l) ? (float)((double)raw[k] * moments_deviation(m) + m->mean) : raw[k];
+    y[k] = scales_targets(l) ? (float)((double)raw[k] * moments_stddev(m) + m->mean) : raw[k];
     if (l->config.goal == SPARC_LEARN_FORECAST) y[k] += present[k];
   }
 }
@@ -240,7 +240,7 @@ static void take_target(sparc_learner *l, const float *target, const float *pres
     double value = (double)target[k] - (l->config.goal == SPARC_LEARN_FORECAST ? (double)present[k] : 0);
     running_moments *m = &l->target_moments[k];
     if (!l->frozen) remember(l, m, value);
-    l->target[k] = (float)(scales_targets(l) ? (value - m->mean) / moments_deviation(m) : value);
+    l->target[k] = (float)(scales_targets(l) ? (value - m->mean) / moments_stddev(m) : value);
   }
 }
 

@@ -120,7 +120,7 @@ static numbers numbers_of(const running_moments *m, size_t count, double *room) 
   const numbers n = {room, room + count};
   for (size_t i = 0; i < count; i++) {
     n.mean[i] = m[i].mean;
-    n.deviation[i] = moments_deviation(&m[i]);
+    n.deviation[i] = moments_stddev(&m[i]);
   }
   return n;
 }

@@ -15,7 +15,7 @@ static void normalise_features(const observation_normaliser *n, bool learn, floa
   for (size_t i = 0; i < n->width; i++) {
     running_moments *m = &n->moments[i];
     if (learn) moments_merge(m, (double)observation[i], 0, 1);
-    const double z = ((double)observation[i] - m->mean) / moments_deviation(m);
+    const double z = ((double)observation[i] - m->mean) / moments_stddev(m);
     observation[i] = (float)fmax(-FEATURE_LIMIT, fmin(z, FEATURE_LIMIT));
   }
 }
@@ -30,7 +30,7 @@ static void normalise_pooled(const observation_normaliser *n, bool learn, float 
     moments_merge(m, batch.mean, batch.variance, (double)n->width);
   }
   for (size_t i = 0; i < n->width; i++)
-    observation[i] = (float)(((double)observation[i] - m->mean) / moments_deviation(m));
+    observation[i] = (float)(((double)observation[i] - m->mean) / moments_stddev(m));
 }
 
 void observation_normalise(const observation_normaliser *n, bool learn, float *observation) {
@@ -43,5 +43,5 @@ float reward_normalise(reward_normaliser *n, size_t stream, float reward, bool d
   double *accumulated = &n->accumulated[stream];
   *accumulated = (done ? 0 : n->discount * *accumulated) + (double)reward;
   moments_merge(&n->moments, *accumulated, 0, 1);
-  return (float)((double)reward / moments_deviation(&n->moments));
+  return (float)((double)reward / moments_stddev(&n->moments));
 }

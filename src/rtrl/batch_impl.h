@@ -9,7 +9,7 @@
 
 /* ---- many traces (traces.c) ---------------------------------------------------------------------- */
 
-/* Traces and the cotangents that look at them: dparams += sum_i Re(conj(g_i) f Z_i), f the factors of the sinks. */
+/* Traces and their cotangents: dparams += sum_i Re(conj(g_i) f Z_i), f the factors of the sinks. */
 typedef struct TYPED(trace_batch) {
   const sparc_cell *cell;
   size_t n;        /* traces so far */
@@ -20,7 +20,7 @@ typedef struct TYPED(trace_batch) {
   size_t channels; /* the cotangent itself, then one for every factor that is multiplied into it beforehand */
 } TYPED(trace_batch);
 
-/* takes room for n traces; measures when the arena does */
+/* allocates n traces; measures when the arena does */
 TYPED(trace_batch) TYPED(open_trace_batch)(arena *a, const sparc_cell *cell, size_t n);
 /* one more: cotangent y (S), factors of sinks from these constants */
 void TYPED(add_trace)(TYPED(trace_batch) * batch, const real *constants, const real *Z, const real *y);
@@ -47,7 +47,7 @@ void TYPED(item_gradients)(TYPED(item_batch) * batch, int threads);
 /* whether item i carries anything over from the step before it */
 bool TYPED(item_has_past)(const TYPED(item_batch) * batch, size_t i);
 
-/* elements of real behind an arena's measurement, with room to align any pointer, and the arena over such work */
+/* elements of real after an arena's measurement, with space to align any pointer, and the arena over such work */
 static inline size_t TYPED(work_elements)(const arena *a) { return (a->used + CACHE_LINE) / sizeof(real) + 1; }
 static inline arena TYPED(work_arena)(real *work) {
   const uintptr_t at = (uintptr_t)work, aligned = (at + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;

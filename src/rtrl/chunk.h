@@ -23,7 +23,7 @@ chunk_layout chunk_layout_of(const sparc_cell *cell, int capacity);
 
 /* which rows of H a step keeps of an outer slot's driver */
 lazy_slot chunk_slot(const sparc_cell *cell, int slot);
-/* the channel of cotangents that an outer sink looks through, and whether the slot is to be turned by i besides */
+/* the channel of cotangents of an outer sink, and whether the slot is to be turned by i besides */
 size_t chunk_channel(const sparc_cell *cell, const rtrl_sink *sink);
 bool chunk_turned(const sparc_cell *cell, const rtrl_sink *sink);
 

@@ -10,7 +10,7 @@
 typedef TYPED(grouping) grouping;
 typedef TYPED(column_batch) column_batch;
 
-/* the rows in front of those of the symbols */
+/* the rows before those of the symbols */
 enum { CARRIED, OWN, SYMBOLS };
 
 size_t TYPED(column_trace_size)(const sparc_cell *cell, int symbols) {
@@ -56,7 +56,7 @@ void TYPED(column_trace_step)(const sparc_cell *cell, const real *prepared, real
   }
 }
 
-/* ---- what it stands for --------------------------------------------------------------------------------- */
+/* ---- the trace of a grouped one --------------------------------------------------------------------------------- */
 
 /* the rows of a trace += c x^T; a corner has one entry */
 static void add_outer(const sparc_cell *cell, const real *outer, const real *x, real *trace) {

@@ -77,7 +77,7 @@ void TYPED(grouped_trace_step)(const sparc_cell *cell, const real *prepared, rea
   flush_denormals_end(mode);
 }
 
-/* ---- what it stands for --------------------------------------------------------------------------------- */
+/* ---- the trace of a grouped one --------------------------------------------------------------------------------- */
 
 /* z += p Z, one number of each */
 static void add_carried(const sparc_cell *cell, const real *p, size_t j, const real *Z_re, const real *Z_im, real *re,

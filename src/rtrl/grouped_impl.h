@@ -26,18 +26,18 @@ typedef struct TYPED(grouping) {
 size_t TYPED(grouped_trace_size)(const sparc_cell *cell, int symbols);
 /* the one before the first step */
 void TYPED(grouped_trace_start)(const sparc_cell *cell, int symbols, real *trace);
-/* the one behind the step that filled the tape, whose input was this symbol; cells with columns take any input, which
+/* the one after the step that filled the tape, whose input was this symbol; cells with columns take any input, which
  * is symbol -1 of D + 1 corners (columns_impl.h) */
 void TYPED(grouped_trace_step)(const sparc_cell *cell, const real *prepared, real *tape, int symbols, int symbol,
                                const real *before, real *after);
 /* pre (symbols, pre) of a grouping; for cells with columns, for others nothing */
 void TYPED(grouped_pre)(const sparc_cell *cell, const real *prepared, int symbols, const real *inputs, real *pre);
-/* the trace that a grouped one stands for; the tape of a step is scratch */
+/* the trace of a grouped one; the tape of a step is scratch */
 void TYPED(grouped_trace_expand)(const sparc_cell *cell, const TYPED(grouping) * grouping, const real *grouped,
                                  real *tape, real *trace);
 
 /* sparc_rtrl_batch_gradient from grouped traces (n). dinputs (symbols, D) and dstate (S), both added to or NULL,
- * receive what the items owe to the inputs of earlier steps and to the state before the rollout. */
+ * receive what the items contribute to the inputs of earlier steps and to the state before the rollout. */
 size_t TYPED(grouped_work_size)(const sparc_cell *cell, int n, int symbols);
 void TYPED(grouped_gradient)(const sparc_cell *cell, const real *prepared, const TYPED(grouping) * grouping, int n,
                              const real *const *traces, real *tapes, const real *dy, real *dparams, real *dx,

@@ -3,7 +3,7 @@
  *
  * An outer slot is driven by c x^T because its parameters are the row W of a pre-activation W x: f c, with f the factor
  * of the sink, is the derivative of the state by that pre-activation, and f c W its share of dh/dx. So the drivers and
- * the table of sinks give the whole Jacobian wherever every way of the input to the state leads through such a row.
+ * the table of sinks give the whole Jacobian wherever the input reaches the state only through such rows.
  * Where one does not, one cotangent per state coordinate goes back through the step.
  */
 #include "base/error.h"

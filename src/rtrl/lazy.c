@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lazy.c: RTRL that touches the long rows of its trace once per chunk of steps.
  *
- *   Z_T  = P_0 Z_0 + sum_s P_s c_s x_s^T,    P_s the product of the transitions behind step s
+ *   Z_T  = P_0 Z_0 + sum_s P_s c_s x_s^T,    P_s the product of the transitions after step s
  *   sum_t Re(conj g_t Z_t) = Re(conj(A_0) Z_0) + sum_s Re(conj(A_s) c_s) x_s^T,    A the reverse scan of g
  *
  * Each step leaves its transition, drivers, input and cotangent in the chunk; the products with the inputs then are one

@@ -71,11 +71,11 @@ sparc_status PUBLIC(sparc_record_step)(const sparc_cell *cell, const real *tape,
 enum { NONE = -1 };
 
 /* steps [begin, end) of the scan, at most SPAN of them, last one first; before them the cotangent of an item enters,
- * behind them the scan may end at a trace */
+ * after them the scan may end at a trace */
 typedef struct piece {
   size_t begin, end;
   int item, stop; /* or NONE */
-  bool fresh;     /* a new chain: nothing comes from the steps behind */
+  bool fresh;     /* a new chain: nothing comes from the steps after */
 } piece;
 
 typedef struct course {
@@ -95,7 +95,7 @@ static int stop_before(const record_view *view, size_t t) {
   return view->checkpoints && t % interval == 0 ? (int)(t / interval) : NONE;
 }
 
-/* the open piece ends in front of step `begin` */
+/* the open piece ends before step `begin` */
 static void close_piece(course *c, piece *open, size_t begin, int stop) {
   open->begin = begin;
   open->stop = stop;
@@ -255,7 +255,7 @@ static void clear_output_columns(const run *r, range modes, size_t steps, real *
   }
 }
 
-/* the columns of these modes: runs of H of the projected ones, but not those of groups, and copies of these behind them
+/* the columns of these modes: runs of H of the projected ones, but not those of groups, and copies of these after them
  */
 static void add_columns(const run *r, range modes, const real *dpre, real *sum) {
   const size_t projected = (size_t)r->cell->projected;
@@ -420,7 +420,7 @@ static void start_symbols(const run *r) {
   memset(r->symbol_dshared_sums, 0, GROUPS * r->mode_tiles * symbols * r->shared * sizeof(real));
 }
 
-/* cotangents of traces so far: of items right behind one */
+/* cotangents of traces so far: of items directly after one */
 static void start_stops(const run *r) {
   const size_t stops = stops_of(r->T, r->view->checkpoints ? r->view->interval : 0);
   memset(r->stops, 0, stops * r->S * sizeof(real));
@@ -541,7 +541,7 @@ sparc_status PUBLIC(sparc_record_gradient)(const sparc_cell *cell, const real *p
   r.fused = TYPED(fused_of)(cell, r.weights.constants);
   r.dparams = dparams;
   r.dinput = dinput;
-  r.grouped = view->symbol && !dinput; /* the inputs' cotangents are wanted step by step */
+  r.grouped = view->symbol && !dinput; /* the inputs' cotangents are needed step by step */
   r.items.weights = TYPED(view_prepared)(cell, prepared);
   r.items.tapes = tapes;
   r.items.dy = dy;

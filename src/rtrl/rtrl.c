@@ -151,8 +151,8 @@ static void advance_tile(void *context, size_t tile) {
 
 static void advance_by_kernel(const sparc_cell *cell, const trace_rows *rows, size_t floats, int threads) {
   enum { WORTH_A_THREAD = 1 << 14 }; /* floats */
-  const size_t most = floats / WORTH_A_THREAD;
-  trace_tiles t = {.cell = cell, .rows = *rows, .tiles = (size_t)threads < most ? (size_t)threads : most};
+  const size_t useful = floats / WORTH_A_THREAD;
+  trace_tiles t = {.cell = cell, .rows = *rows, .tiles = (size_t)threads < useful ? (size_t)threads : useful};
   if (t.tiles > 1)
     parallel_for(threads, t.tiles, advance_tile, &t);
   else
@@ -268,7 +268,7 @@ static void contract_rows(const sparc_cell *cell, const rtrl_sink *sink, const r
   }
 }
 
-/* all modes add to the same number: a sum in double over the parts, which lie one behind the other as those of the
+/* all modes add to the same number: a sum in double over the parts, which lie one after the other as those of the
  * weights do */
 static void contract_number(const sparc_cell *cell, const rtrl_sink *sink, const real *weights, const real *trace,
                             real *dblock) {
@@ -420,7 +420,7 @@ void state_gradient(const sparc_cell *cell, const real *constants, const TYPED(t
     memcpy(tape->dstate, dy, cell->sizes.state * sizeof(real));
 }
 
-/* the present of everything that no trace covers: the input, and parameters behind the state */
+/* the present of everything that no trace covers: the input, and parameters after the state */
 void local_gradient(const sparc_cell *cell, const TYPED(prepared_view) * weights, const TYPED(tape_view) * tape,
                     const real *dy, real *dparams, real *dx) {
   const TYPED(affine_ops) *ops = TYPED(ops_of)(cell)->affine;

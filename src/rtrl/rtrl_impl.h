@@ -18,7 +18,7 @@ sparc_status TYPED(check_rtrl)(const sparc_cell *cell, const real *trace);
 sparc_status TYPED(step_rtrl)(const sparc_cell *cell, const real *prepared, real *state, const real *before,
                               real *trace, const real *x, real mask, real *y, real *tape, int threads);
 
-/* the single numbers of a trace, behind its rows */
+/* the single numbers of a trace, after its rows */
 static inline real *TYPED(scalar_traces)(const sparc_cell *cell, real *trace) {
   return trace + cell->sizes.state * (size_t)cell->outer * (size_t)cell->D;
 }
@@ -63,7 +63,7 @@ bool TYPED(sinks_cover_input)(const sparc_cell *cell);
 typedef enum TYPED(sink_choice) { TYPED(ALL_SINKS), TYPED(SCALAR_SINKS) } TYPED(sink_choice);
 void TYPED(contract)(const sparc_cell *cell, const real *constants, const real *trace, const TYPED(tape_view) * tape,
                      TYPED(sink_choice) choice, real *dparams);
-/* the present of everything that no trace covers: the input, and parameters behind the state; dparams and dx may be
+/* the present of everything that no trace covers: the input, and parameters after the state; dparams and dx may be
  * NULL */
 void TYPED(local_gradient)(const sparc_cell *cell, const TYPED(prepared_view) * weights, const TYPED(tape_view) * tape,
                            const real *dy, real *dparams, real *dx);

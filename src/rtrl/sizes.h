@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sizes.h: the parts of sparc_rtrl_sizes_of, in elements. A size is 0 where sparc/rtrl.h says so. */
+/* sizes.h: the parts of sparc_rtrl_sizes_of, in elements. A size is 0 where sparc/rtrl.h documents it. */
 #ifndef SPARC_RTRL_SIZES_H
 #define SPARC_RTRL_SIZES_H
 

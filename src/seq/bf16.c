@@ -32,8 +32,8 @@ static bf16_kernels complete(const bf16_kernels *k) {
   return (bf16_kernels){k->narrow ? k->narrow : narrow_plain, k->widen ? k->widen : widen_plain};
 }
 
-/* Asking the processor what it can do takes longer than a short array. All tables give the same bits, so the choice is
- * a matter of speed alone and has no way to fail. */
+/* Detecting the processor takes longer than converting a short array. All tables give bit-identical results, so the choice is
+ * a matter of speed alone and cannot fail. */
 static bf16_kernels kernels_for(size_t n) {
   enum { WORTH_ASKING = 1 << 20 };
   const kernels *chosen;
@@ -175,12 +175,12 @@ sparc_status sparc_backward_bf16(const sparc_plan *plan, const float *prepared, 
   widen(plan, inputs_of(plan), sequence->x, scratch.x);
   widen(plan, outputs_of(plan), gradient->dy, scratch.dy);
   const sparc_sequence inside = {.x = scratch.x, .mask = sequence->mask, .state0 = sequence->state0, .y = kept.y};
-  const sparc_sequence_gradient wanted = {.dy = scratch.dy,
-                                          .dstate_last = gradient->dstate_last,
-                                          .dx = gradient->dx ? scratch.dx : NULL,
-                                          .dstate0 = gradient->dstate0,
-                                          .dparams = gradient->dparams};
-  status = sparc_backward(plan, prepared, &inside, kept.engine, &wanted, scratch.engine);
+  const sparc_sequence_gradient requested = {.dy = scratch.dy,
+                                             .dstate_last = gradient->dstate_last,
+                                             .dx = gradient->dx ? scratch.dx : NULL,
+                                             .dstate0 = gradient->dstate0,
+                                             .dparams = gradient->dparams};
+  status = sparc_backward(plan, prepared, &inside, kept.engine, &requested, scratch.engine);
   if (status == SPARC_OK && gradient->dx) narrow(plan, inputs_of(plan), scratch.dx, gradient->dx);
   return status;
 }

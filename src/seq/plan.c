@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* plan.c: planning. Everything that can be wrong with a shape is found here, once. */
+/* plan.c: planning. All checks of a shape are made here, once. */
 #include "cells/plan.h"
 
 #include "base/error.h"
@@ -25,18 +25,18 @@ static int choose_threads(int requested, size_t elements) {
   return useful < (size_t)available ? (int)useful : available;
 }
 
-/* byte counts of the largest arrays must fit with room to spare: rows of tokens, and sums of the gradient that streams
+/* byte counts of the largest arrays must fit with a margin: rows of tokens, and sums of the gradient that streams
  * or runs of some ten tokens have of their own */
 sparc_status plan_check(int B, int T, int threads, size_t row, size_t params, int *useful) {
   enum { FEWEST_TOKENS = 16 };
-  const size_t most = SIZE_MAX / 64 / sizeof(double);
+  const size_t bound = SIZE_MAX / 64 / sizeof(double);
   if (B < 1 || T < 1) return fail(SPARC_INVALID, "%s is %d, expected at least 1", B < 1 ? "B" : "T", B < 1 ? B : T);
   if (threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", threads);
   int overflow = 0;
   const size_t tokens = size_product((size_t)B, (size_t)T, &overflow);
   const size_t elements = size_product(tokens, row, &overflow);
   const size_t sums = size_product((size_t)B + tokens / FEWEST_TOKENS, params, &overflow);
-  if (overflow || tokens > INT32_MAX || elements > most || sums > most)
+  if (overflow || tokens > INT32_MAX || elements > bound || sums > bound)
     return fail(SPARC_INVALID, "B * T = %d * %d is too large for rows of %zu elements and %zu parameters", B, T, row,
                 params);
   *useful = choose_threads(threads, elements);

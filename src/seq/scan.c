@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scan.c: the public scans: what can be wrong with their arguments, and how the work is cut into jobs.
+/* scan.c: the scans: argument checks, and how the work is cut into jobs.
  *
  * A job is one stream and up to SCAN_MODES modes: whole rows stream best. A lone stream is cut into halves of its
  * modes, so that two threads have work. Where jobs share sums, those over the modes that a control steers, they depend
@@ -37,9 +37,9 @@ size_t real_scan_jobs(const sparc_scan *scan) {
 }
 
 /* one of `pieces` runs of a row, in whole tiles */
-static int job_width(int H, int pieces, int most) {
+static int job_width(int H, int pieces, int limit) {
   const size_t rounded = (pieces_of(H, pieces) + SCAN_TILE - 1) / SCAN_TILE * SCAN_TILE;
-  return rounded < (size_t)most ? (int)rounded : most;
+  return rounded < (size_t)limit ? (int)rounded : limit;
 }
 
 /* runs of a row by the shape alone, and those that give work to more threads than that */
@@ -309,7 +309,7 @@ static sparc_status check_spectral(const sparc_scan *scan, const float *constant
   return status == SPARC_OK ? check_controls(scan, data->controls) : status;
 }
 
-/* what every job of a call knows */
+/* the arguments of a call, shared by its jobs */
 typedef struct scan_call {
   const sparc_scan *scan;
   const scan_tile *tiles;

@@ -11,7 +11,7 @@ one=$vectors/sparc-one.safetensors
 expect 2 check --device opnecl "$one"
 complains "unknown backend 'opnecl'; did you mean 'opencl'?"
 expect 2 check --device opencl:x "$one"
-complains "has no index behind the colon"
+complains "has no index after the colon"
 expect 2 check --device opencl --double "$one"
 complains "exclude each other"
 expect 2 check --hashes "$one"

@@ -247,7 +247,7 @@ FAKE CUresult cuModuleUnload(CUmodule module) {
 FAKE CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
   if (module == (CUmodule)&cubin) {
     char section[128];
-    const size_t length = (size_t)snprintf(section, sizeof section, ".text.%s", name) + 1; /* with the byte behind it */
+    const size_t length = (size_t)snprintf(section, sizeof section, ".text.%s", name) + 1; /* with the byte after it */
     *function = memmem(cubin.bytes, cubin.size, section, length);
     return *function ? CUDA_SUCCESS : ERROR_NOT_FOUND;
   }
@@ -270,7 +270,7 @@ FAKE CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsign
     const unsigned at = order && strcmp(order, "descending") == 0 ? x - 1 - group : group;
     run.failure = run_group((int)at, order);
   }
-  return CUDA_SUCCESS; /* work is asynchronous: the next call that waits tells */
+  return CUDA_SUCCESS; /* work is asynchronous: the next call that waits reports it */
 }
 
 /* ---- compiler -------------------------------------------------------------------------------------- */

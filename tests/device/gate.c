@@ -6,7 +6,7 @@
  * Prints a hash of the bits of each problem, and fails when a number is beyond tolerance. PLANT makes a mistake in the
  * kernels before they are compiled, which the gate must notice; `none` makes none. COUNT problems are run from FIRST on.
  * `device_gate text:N` prints the text of problem N instead, for compilers that run without a device; `device_gate
- * plans` stops behind the plans, which have compiled their kernels, for the real NVRTC and a driver that needs no GPU.
+ * plans` stops after the plans, which have compiled their kernels, for the real NVRTC and a driver that needs no GPU.
  */
 #include "base/hash.h"
 #include "device/plan.h"
@@ -23,7 +23,7 @@
 
 static int text_of = -1; /* print the text of this problem */
 static bool plans_only;
-static size_t most;    /* problems to run; 0: all */
+static size_t limit;   /* problems to run; 0: all */
 static size_t skipped; /* problems before the first */
 
 static sparc_status print_text(void *context, const char *text, bool fast, void **program) {
@@ -60,7 +60,7 @@ static uint64_t hash_doubles(uint64_t hash, const double *values, size_t n) {
 
 static sparc_device *device;
 
-/* a NaN in the first input does not show behind a reset in the middle of a run */
+/* a NaN in the first input does not show after a reset in the middle of a run */
 static void expect_reset(problem *p, const sparc_device_plan_config *config) {
   enum { RESET = 14 };
   result ruined = result_create(p);
@@ -116,7 +116,7 @@ static void run_problem(const struct small_problem *small, size_t seed) {
 static void test_problems(void **state) {
   (void)state;
   const size_t count = sizeof problems / sizeof *problems;
-  for (size_t i = skipped; i < count && (most == 0 || i - skipped < most); i++) run_problem(&problems[i], i);
+  for (size_t i = skipped; i < count && (limit == 0 || i - skipped < limit); i++) run_problem(&problems[i], i);
 }
 
 int main(int argc, char **argv) {
@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
   if (argc > 1 && strncmp(argv[1], "text:", 5) == 0) text_of = atoi(argv[1] + 5);
   plans_only = argc > 1 && strcmp(argv[1], "plans") == 0;
   device_check(device_parse(text_of >= 0 || plans_only ? "cuda" : argc > 1 ? argv[1] : "opencl", &config));
-  if (argc > 3) most = (size_t)atoi(argv[3]);
+  if (argc > 3) limit = (size_t)atoi(argv[3]);
   if (argc > 4) skipped = (size_t)atoi(argv[4]);
   sparc_status status = sparc_device_open(&config, &device);
   if (status == SPARC_UNSUPPORTED) { /* Oclgrind has exact arithmetic, but does not say so */

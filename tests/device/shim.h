@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shim.h: the kernels' dialect as C++ on the CPU; fake_cuda.c puts it in front of every program that it compiles.
+/* shim.h: the kernels' dialect as C++ on the CPU; fake_cuda.c puts it before every program that it compiles.
  *
  * Work-items are fibres of one thread, so a local array is a static one. The run time, in fake_cuda.c, switches fibres
  * at barriers and fills local arrays with NaN before a group starts. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* affine_impl.h: the engine of the diagonal affine cells, which fills their cell_ops from their affine_ops: prepared
- * weights, steps, sequences. RTRL (src/rtrl) goes on from the tape that a step leaves. */
+ * weights, steps, sequences. RTRL (src/rtrl) continues from the tape that a step leaves. */
 #ifndef SPARC_CELLS_AFFINE_AFFINE_IMPL_H
 #define SPARC_CELLS_AFFINE_AFFINE_IMPL_H
 
@@ -26,7 +26,7 @@ void TYPED(affine_backward)(const sparc_plan *plan, const real *prepared, const 
 
 /* ---- prepared weights ---------------------------------------------------------------------------- */
 
-/* The projection as K x N for tokens (products want it so), the biases, the projection as N x K for the input
+/* The projection as K x N for tokens (the layout of products), the biases, the projection as N x K for the input
  * gradient, then the cell's constants. Both lie in panels. */
 typedef struct TYPED(prepared_view) {
   const real *weight_in;  /* (D, projected) */

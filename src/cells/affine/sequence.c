@@ -41,7 +41,7 @@ typedef struct work_view {
   real *dshared;          /* (B T, shared) */
   double *sum_partials;   /* (B groups, sums, H) */
   double *sums;           /* (sums, H) */
-  real *discarded;        /* (B groups, D): stands in for dx when nobody asks for it */
+  real *discarded;        /* (B groups, D): replaces dx when it is not requested */
 } work_view;
 
 static saved_view carve_saved(arena *a, const sparc_plan *plan) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* step.c: one input of an affine cell. The same stages as a whole sequence, for a single token; of many
- * streams, the weights are read once for all inputs, and behind the projection every stream goes its own way. */
+ * streams, the weights are read once for all inputs, and after the projection the streams are independent. */
 #include "cells/affine/affine_impl.h"
 #include "kernels/gemm_impl.h"
 

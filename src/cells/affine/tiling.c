@@ -18,10 +18,10 @@ static int choose_mode_tile(int H, int streams) {
 static int choose_token_tile(const sparc_cell *cell, size_t tokens) {
   enum { SMALL_WEIGHTS = 1 << 15, AT_A_TIME = 6 };
   const bool small = (size_t)cell->projected * (size_t)cell->D <= SMALL_WEIGHTS;
-  const size_t most = small ? TOKEN_TILE / 2 : TOKEN_TILE + AT_A_TIME, shares = small ? 4 : 2;
-  const size_t count = tiles_of(tiles_of(tokens, most), shares) * shares;
+  const size_t largest = small ? TOKEN_TILE / 2 : TOKEN_TILE + AT_A_TIME, shares = small ? 4 : 2;
+  const size_t count = tiles_of(tiles_of(tokens, largest), shares) * shares;
   const size_t even = tiles_of(tiles_of(tokens, count), AT_A_TIME) * AT_A_TIME;
-  return (int)(tokens <= most ? most : even);
+  return (int)(tokens <= largest ? largest : even);
 }
 
 /* one of `pieces` parts of a whole, rounded up to a multiple of unit */

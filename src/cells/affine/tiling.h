@@ -3,7 +3,7 @@
  *
  * Sums that cross tiles are formed in tile order, so those tiles follow from the problem alone: that makes results
  * independent of the number of threads. What a tile computes for itself may be cut further where there are more threads
- * than tiles, because its bits do not depend on its neighbours: modes on their way through time, and columns of
+ * than tiles, because its bits do not depend on its neighbours: modes over time, and columns of
  * products by the kernels.
  */
 #ifndef SPARC_CELLS_AFFINE_TILING_H

@@ -169,8 +169,8 @@ static size_t row_tile(const sparc_cell *cell, int threads, const projection *p)
   const size_t quarter = (size_t)p->rows / 4, tile = quarter / ROW_TILE * ROW_TILE + ROW_TILE;
   const size_t share = tiles_of((size_t)cell->projected, threads > 1 ? (size_t)threads : 1);
   const size_t even = tiles_of(share, AT_A_TIME) * AT_A_TIME, some = even > FEWEST ? even : FEWEST;
-  const size_t most = some < MAX_ROW_TILE ? some : MAX_ROW_TILE;
-  return tile < most ? tile : most;
+  const size_t bound = some < MAX_ROW_TILE ? some : MAX_ROW_TILE;
+  return tile < bound ? tile : bound;
 }
 
 static size_t row_tiles(const sparc_cell *cell, int threads, const projection *p) {

@@ -27,7 +27,7 @@ typedef struct TYPED(token_block) {
   const real *dy;     /* (n, O); NULL: these tokens belong to the past, whose gradient is that of traces alone */
   real *dpre;         /* (n, pre) */
   real *dshared;      /* (n, shared) */
-  real *dx;           /* (n, D); NULL: nobody asks */
+  real *dx;           /* (n, D); NULL: not requested */
   bool dx_started;    /* dx is added to; with direct_input it holds the adjoint's part */
   int threads;        /* that share the gradient; 0 counts as 1. The result does not depend on it. */
 } TYPED(token_block);

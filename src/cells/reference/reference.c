@@ -20,7 +20,7 @@ typedef struct buffers {
   double *states;  /* (T + 1, S) of one stream: before the first step, after each step */
   double *dstate;  /* (S) */
   double *dx;      /* (D) */
-  double *dparams; /* (P), stands in for a NULL of the caller */
+  double *dparams; /* (P), replaces a NULL of the caller */
   double *scratch; /* of one step */
 } buffers;
 
@@ -37,7 +37,7 @@ size_t reference_modes(const sparc_cell *cell) {
 
 bool reference_has(const sparc_cell *cell) {
   const reference_cell *reference = find_reference(cell->about->kind.name);
-  return reference && (!reference->knows || reference->knows(cell));
+  return reference && (!reference->supports || reference->supports(cell));
 }
 
 static sparc_status validate(const sparc_cell *cell, const reference_run *run) {
@@ -47,7 +47,7 @@ static sparc_status validate(const sparc_cell *cell, const reference_run *run) {
   if (run->T < 1) return fail(SPARC_INVALID, "T is %d, expected at least 1 step", run->T);
   if (!run->params) return fail(SPARC_INVALID, "params is NULL, expected the cell's parameters");
   if (!run->x) return fail(SPARC_INVALID, "x is NULL, expected inputs of shape [B][T][D]");
-  if (!run->y) return fail(SPARC_INVALID, "y is NULL, expected room for outputs of shape [B][T][O]");
+  if (!run->y) return fail(SPARC_INVALID, "y is NULL, expected an array of outputs of shape [B][T][O]");
   return SPARC_OK;
 }
 

@@ -28,13 +28,13 @@ typedef struct reference_run {
   double *dstate0;           /* (B, S), overwritten; may be NULL */
 } reference_run;
 
-/* reference_has tells whether there is one for a cell with its options. */
+/* reference_has returns whether there is one for a cell with its options. */
 bool reference_has(const sparc_cell *cell);
 
 /* reference_evaluate runs the cell forward and, with dy, backward. It allocates its own scratch. */
 sparc_status reference_evaluate(const sparc_cell *cell, const reference_run *run);
 
-/* reference_inspect runs the cell forward and says what every mode does at every step. */
+/* reference_inspect runs the cell forward and fills in every mode of every step. */
 sparc_status reference_inspect(const sparc_cell *cell, const reference_run *run, sparc_mode *modes /* (B, T, modes) */);
 /* how many modes that is per step */
 size_t reference_modes(const sparc_cell *cell);

@@ -36,8 +36,8 @@ typedef struct reference_cell {
                         double *dx /* += */);
   /* what the step does, mode by mode; `state` is what it has left */
   void (*inspect)(const reference_input *in, const double *state, sparc_mode *modes);
-  size_t (*modes)(const sparc_cell *cell); /* NULL: H */
-  bool (*knows)(const sparc_cell *cell);   /* a cell with these options; NULL: all of them */
+  size_t (*modes)(const sparc_cell *cell);  /* NULL: H */
+  bool (*supports)(const sparc_cell *cell); /* a cell with these options; NULL: all of them */
 } reference_cell;
 
 extern const reference_cell reference_sparc, reference_rtu, reference_lru, reference_rglru, reference_gateloop,

@@ -65,7 +65,7 @@ static const intervention *intervention_of(const sparc_cell *cell) {
   return NULL;
 }
 
-static bool knows(const sparc_cell *cell) { return intervention_of(cell); }
+static bool supports(const sparc_cell *cell) { return intervention_of(cell); }
 
 /* row of the controllers that mode j sees: that of its group, of which there are H without sharing */
 static int controller_row(const sparc_cell *cell, int j) {
@@ -292,4 +292,4 @@ static void inspect(const reference_input *in, const double *state, sparc_mode *
   }
 }
 
-const reference_cell reference_sparc = {"sparc", no_scratch, step, step_backward, inspect, NULL, knows};
+const reference_cell reference_sparc = {"sparc", no_scratch, step, step_backward, inspect, NULL, supports};
