@@ -12,7 +12,7 @@ shift 2
 names=("$@")
 if [ ${#names[@]} = 0 ]; then
   names=(claim data errors exports film gnuplot grid inspect learner null optimiser plain_text random reliable
-    rl_run run safetensors settings sheet sparc statistics tasks)
+    rl_run run safetensors settings sparc statistics tasks text_table)
 fi
 
 # valgrind does not know AVX-512

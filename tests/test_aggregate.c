@@ -64,10 +64,10 @@ static void test_spread(void **state) {
   const double values[] = {1, 2, 6};
   aggregate_summary s = aggregate_summarise(3, values);
   close_to("the mean", s.mean, 3);
-  close_to("the sample deviation", s.deviation, sqrt(7));
+  close_to("the sample deviation", s.stddev, sqrt(7));
   s = aggregate_summarise(1, values);
   close_to("the mean of one", s.mean, 1);
-  assert_true(isnan(s.deviation));
+  assert_true(isnan(s.stddev));
   assert_int_equal(aggregate_summarise(0, values).count, 0);
 }
 
@@ -77,7 +77,7 @@ static void test_paired(void **state) {
   const double values[] = {2, 2, 11}, reference[] = {1, 2, 6};
   const aggregate_summary s = aggregate_paired(3, values, reference);
   close_to("the mean difference", s.mean, 2);
-  close_to("its deviation", s.deviation, sqrt(7));
+  close_to("its stddev", s.stddev, sqrt(7));
 }
 
 /* competition ranks of 0.9, 0.8, 0.8, 0.7: 1, 2, 2, 4 */
@@ -100,9 +100,9 @@ static void test_ranks(void **state) {
 static void test_marks(void **state) {
   (void)state;
   const double values[] = {99.6667, 99.67, 99.668, 99.0, 99.3333, 99.0, 99.6701, NAN};
-  const sheet_mark expected[] = {MARK_BEST,   MARK_BEST, MARK_BEST, MARK_NONE,
+  const table_mark expected[] = {MARK_BEST,   MARK_BEST, MARK_BEST, MARK_NONE,
                                  MARK_SECOND, MARK_NONE, MARK_BEST, MARK_NONE};
-  sheet_mark marks[8];
+  table_mark marks[8];
   aggregate_marks(8, values, 2, true, marks);
   for (int i = 0; i < 8; i++) assert_int_equal(marks[i], expected[i]);
   aggregate_marks(8, values, 2, false, marks);

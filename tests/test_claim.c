@@ -39,7 +39,7 @@ static bool take(claim *c) {
 
 static bool is_held(claim_holder *holder) {
   bool held;
-  assert_int_equal(claim_look(folder, holder, &held), SPARC_OK);
+  assert_int_equal(claim_inspect(folder, holder, &held), SPARC_OK);
   return held;
 }
 

@@ -2,7 +2,7 @@
 /* test_diagnose.c: replays, interventions, the two ends of training, and the identity of history differences. */
 #include "lab/diagnose/demonstration.h"
 #include "lab/diagnose/diagnosis.h"
-#include "lab/diagnose/record.h"
+#include "lab/diagnose/diagnosis_record.h"
 #include "lab/diagnose/tables.h"
 #include "lab/diagnose/view.h"
 #include "scratch.h"
@@ -259,7 +259,7 @@ static void test_tables(void **state) {
   const double a = d[0].whole[SURVIVAL], b = d[1].whole[SURVIVAL];
   assert_int_equal(survival->count, 2);
   expect("mean of two runs", survival->mean, (a + b) / 2, 1e-15);
-  expect("deviation of two runs", survival->stddev, fabs(a - b) / sqrt(2), 1e-12);
+  expect("stddev of two runs", survival->stddev, fabs(a - b) / sqrt(2), 1e-12);
   assert_int_equal(t->cell[t->columns + 3].value.count, 0); /* RTU adds no phase */
   diagnosis_tables_free(&tables);
   for (int i = 0; i < 3; i++) diagnosis_free(&d[i]);
@@ -275,11 +275,11 @@ static void test_paper(void **state) {
   for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
     int count = 0;
     for (const paper_number *n = paper_numbers; n->table; n++)
-      if (strcmp(n->table, known[k].table) == 0) count += isnan(n->deviation) ? 1 : 2;
+      if (strcmp(n->table, known[k].table) == 0) count += isnan(n->stddev) ? 1 : 2;
     assert_int_equal(count, known[k].numbers);
   }
   const paper_number *n = paper_find("gate", "repeat-first", "saturation", 0);
-  assert_true(n && n->mean == 95.73 && n->deviation == 1.79);
+  assert_true(n && n->mean == 95.73 && n->stddev == 1.79);
   n = paper_find("retention", "Ant-P", "clock_ratio", 0);
   assert_true(n && n->mean == 45.33);
   n = paper_find("layers", "UWaveGestureLibraryAll", "gate_deviation", 4);
@@ -296,20 +296,20 @@ static void test_paper_columns(void **state) {
   (void)state;
   diagnosis d[2] = {{.layers = 1}, {.layers = 1}};
   diagnosis_tables tables;
-  sheet s;
+  text_table s;
   for (int i = 0; i < 2; i++) {
     snprintf(d[i].replay.title, sizeof d[i].replay.title, i ? "RepeatFirst, RTU" : "RepeatFirst");
     for (int k = 0; k < STATISTICS; k++) d[i].whole[k] = 0.5;
   }
   snprintf(d[0].replay.paper, sizeof d[0].replay.paper, "RepeatFirst");
   expect_ok(diagnosis_tables_create(d, 2, &tables));
-  assert_true(diagnosis_sheet(&tables.table[0], &s));
+  assert_true(diagnosis_text_table(&tables.table[0], &s));
   assert_int_equal(s.columns, 2);
-  assert_string_equal(sheet_at(&s, 0, 1, 0)->text, "50.00");
-  assert_string_equal(sheet_at(&s, 0, 1, 1)->text, "95.73 ± 1.79");
-  assert_string_equal(sheet_at(&s, 0, 2, 1)->text, "1.816");
-  assert_string_equal(sheet_at(&s, 1, 1, 1)->text, "");
-  sheet_free(&s);
+  assert_string_equal(text_table_at(&s, 0, 1, 0)->text, "50.00");
+  assert_string_equal(text_table_at(&s, 0, 1, 1)->text, "95.73 ± 1.79");
+  assert_string_equal(text_table_at(&s, 0, 2, 1)->text, "1.816");
+  assert_string_equal(text_table_at(&s, 1, 1, 1)->text, "");
+  text_table_free(&s);
   diagnosis_tables_free(&tables);
 }
 
@@ -327,7 +327,7 @@ static void test_record(void **state) {
   const json_t *views = json_object_get(record, "views");
   assert_int_equal(json_array_size(views), 1);
   assert_int_equal(json_array_size(json_object_get(json_array_get(views, 0), "charts")), 4);
-  expect_ok(diagnosis_recall(record, "a task", &read));
+  expect_ok(diagnosis_from_record(record, "a task", &read));
   assert_string_equal(read.replay.title, "a task");
   assert_int_equal(read.layers, 1);
   for (int s = 0; s < STATISTICS; s++) {
@@ -341,7 +341,7 @@ static void test_record(void **state) {
   }
   diagnosis_free(&read);
   diagnosis_free(&measured);
-  assert_int_equal(diagnosis_recall(json_object(), "nothing", &read), SPARC_FORMAT);
+  assert_int_equal(diagnosis_from_record(json_object(), "nothing", &read), SPARC_FORMAT);
 }
 
 /* the charts of a view say what the inspection does */
@@ -368,10 +368,10 @@ static void test_charts(void **state) {
   assert_int_equal(strlen(cells), (size_t)v.T * (size_t)v.seen->H);
   for (int i = 0; i < v.T * v.seen->H; i++) {
     const double e = view_energy(view_mode(&v, i % v.T, v.order[i / v.T]));
-    assert_int_equal(cells[i] == '_', log10(e / view_greatest_energy(&v)) > -4 * 0.5 / 63);
+    assert_int_equal(cells[i] == '_', log10(e / view_max_energy(&v)) > -4 * 0.5 / 63);
   }
-  const json_t *loudest = json_array_get(json_object_get(portrait, "modes"), 0);
-  assert_int_equal(json_integer_value(json_object_get(loudest, "mode")), v.loudest[0] + 1);
+  const json_t *by_energy = json_array_get(json_object_get(portrait, "modes"), 0);
+  assert_int_equal(json_integer_value(json_object_get(by_energy, "mode")), v.by_energy[0] + 1);
   json_decref(charts);
   view_close(&v);
   diagnosis_free(&d);

@@ -2,7 +2,7 @@
 /* test_grid.c: grids: the built-in ones, files cut off and changed at every place, selections, settings of runs, and
  * results that count only when they are complete. */
 #include "lab/grid/curves.h"
-#include "lab/grid/demo.h"
+#include "lab/grid/demo_grid.h"
 #include "lab/grid/estimate.h"
 #include "lab/grid/grid.h"
 #include "lab/grid/job.h"
@@ -49,7 +49,7 @@ static void test_builtin(void **state) {
     assert_string_equal(g.name, *name);
     selection all;
     grid_jobs jobs;
-    const selection_wish wish = {.path = NULL};
+    const selection_request wish = {.path = NULL};
     assert_int_equal(selection_make(&g, &wish, &all), SPARC_OK);
     if (grid_jobs_create(&g, &all, &(grid_scope){.out = "nowhere", .scale = 0.5}, &jobs) != SPARC_OK)
       fail_msg("%s: %s", *name, sparc_error());
@@ -64,7 +64,7 @@ static void test_paper(void **state) {
   (void)state;
   static const struct {
     const char *grid, *task, *method;
-    double mean, deviation; /* NAN: none is printed; mean NAN: nothing is */
+    double mean, stddev; /* NAN: none is printed; mean NAN: nothing is */
   } known[] = {{"popgym", "repeat-first", "sparc", 0.829, 0.008},
                {"popgym", "repeat-previous", "rglru", -0.004, NAN},
                {"popgym", "cartpole", "sparc", 0.959, 0.026},
@@ -87,10 +87,10 @@ static void test_paper(void **state) {
     int task = 0, method = 0;
     while (strcmp(g.task[task].name, known[i].task) != 0) assert_in_range(++task, 0, g.tasks - 1);
     while (strcmp(g.method[method].name, known[i].method) != 0) assert_in_range(++method, 0, g.methods - 1);
-    double mean = NAN, deviation = NAN;
-    const bool printed = grid_paper(&g, task, method, &mean, &deviation);
+    double mean = NAN, stddev = NAN;
+    const bool printed = grid_paper(&g, task, method, &mean, &stddev);
     assert_int_equal(printed, !isnan(known[i].mean));
-    if (printed) assert_true(mean == known[i].mean && (isnan(deviation) || deviation == known[i].deviation));
+    if (printed) assert_true(mean == known[i].mean && (isnan(stddev) || stddev == known[i].stddev));
     grid_free(&g);
   }
 }
@@ -194,8 +194,8 @@ static void test_part(void **state) {
   assert_true(g.tasks == 2 && g.methods == 2 && g.seeds == 1 && g.seed[0] == 7);
   assert_string_equal(g.task[1].name, "repeat-first");
   assert_string_equal(g.method[g.reference].name, "sparc");
-  double mean, deviation;
-  assert_true(grid_paper(&g, 1, 1, &mean, &deviation) && mean == 0.829 && deviation == 0.008);
+  double mean, stddev;
+  assert_true(grid_paper(&g, 1, 1, &mean, &stddev) && mean == 0.829 && stddev == 0.008);
   assert_null(json_object_get(g.file, "of"));
   grid_free(&whole);
   grid_free(&g);
@@ -207,12 +207,12 @@ static void test_demo(void **state) {
   static const char *const cells[] = {"rglru", "gateloop", "sparc", NULL}, *const tasks[] = {"tracking", NULL};
   demo_request request = {.cells = cells, .tasks = tasks, .seed = 5, .seeds = 2, .updates = 9};
   grid g;
-  double mean, deviation;
+  double mean, stddev;
   assert_int_equal(demo_grid(&request, &g), SPARC_OK);
   assert_true(g.methods == 4 && g.seeds == 2 && g.seed[1] == 6 && g.reference == 0);
   assert_string_equal(g.method[1].name, "rglru-dense");
-  assert_true(grid_paper(&g, 0, 1, &mean, &deviation) && mean == 0.382);
-  assert_false(grid_paper(&g, 0, 0, &mean, &deviation));
+  assert_true(grid_paper(&g, 0, 1, &mean, &stddev) && mean == 0.382);
+  assert_false(grid_paper(&g, 0, 0, &mean, &stddev));
   json_t *settings = grid_settings(&g, 0, 3);
   assert_int_equal(json_integer_value(json_object_get(settings, "updates")), 9);
   assert_string_equal(json_string_value(json_object_get(settings, "embedding")), "linear"); /* for GateLoop */
@@ -223,7 +223,7 @@ static void test_demo(void **state) {
   request.options = "content=linear";
   assert_int_equal(demo_grid(&request, &g), SPARC_OK);
   assert_string_equal(g.method[0].title, "SPARC, content=linear");
-  assert_false(grid_paper(&g, 0, 0, &mean, &deviation));
+  assert_false(grid_paper(&g, 0, 0, &mean, &stddev));
   assert_null(json_object_get(g.settings, "embedding"));
   grid_free(&g);
 
@@ -239,7 +239,7 @@ static void test_selection(void **state) {
   grid g;
   parse(two_tasks, &g);
   static const struct {
-    selection_wish wish;
+    selection_request wish;
     int tasks, methods, seeds;
     uint64_t last;
   } good[] = {{{.path = NULL}, 2, 3, 2, 5},
@@ -263,11 +263,11 @@ static void test_selection(void **state) {
     assert_int_equal(s.seeds, good[i].seeds);
     assert_true(s.seed[s.seeds - 1] == good[i].last);
   }
-  static const selection_wish wrong[] = {{.path = "c"},        {.path = "a/x"},        {.path = "a/rtu/5"},
-                                         {.path = "a/rtu/s4"}, {.path = "a/rtu/s5/x"}, {.path = "a", .tasks = "b"},
-                                         {.tasks = "a,a"},     {.tasks = ""},          {.seeds = "-1"},
-                                         {.seeds = "1001"},    {.seeds = "0-1000"},    {.seeds = "1-"},
-                                         {.seeds = ""}};
+  static const selection_request wrong[] = {{.path = "c"},        {.path = "a/x"},        {.path = "a/rtu/5"},
+                                            {.path = "a/rtu/s4"}, {.path = "a/rtu/s5/x"}, {.path = "a", .tasks = "b"},
+                                            {.tasks = "a,a"},     {.tasks = ""},          {.seeds = "-1"},
+                                            {.seeds = "1001"},    {.seeds = "0-1000"},    {.seeds = "1-"},
+                                            {.seeds = ""}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     selection s;
     if (selection_make(&g, &wrong[i], &s) != SPARC_INVALID) fail_msg("wish %zu is accepted", i);
@@ -298,7 +298,7 @@ static void test_split(void **state) {
 
 static void make_jobs(const grid *g, const char *methods, double scale, grid_jobs *jobs) {
   selection s;
-  assert_int_equal(selection_make(g, &(selection_wish){.methods = methods}, &s), SPARC_OK);
+  assert_int_equal(selection_make(g, &(selection_request){.methods = methods}, &s), SPARC_OK);
   if (grid_jobs_create(g, &s, &(grid_scope){.out = folder, .scale = scale}, jobs) != SPARC_OK)
     fail_msg("%s", sparc_error());
 }
@@ -436,9 +436,9 @@ static void test_results(void **state) {
   assert_int_equal(grid_results_read(&jobs, &r), SPARC_OK);
   const field_result *sparc = grid_field(&r, 0, 0), *rtu = grid_field(&r, 0, 1), *gru = grid_field(&r, 0, 2),
                      *refused = grid_field(&r, 1, 0);
-  assert_true(sparc->ours.count == 2 && sparc->ours.mean == 2 && sparc->ours.deviation == sqrt(2));
-  assert_true(rtu->ours.mean == 4 && rtu->ours.deviation == sqrt(8));
-  assert_true(rtu->difference.mean == 2 && rtu->difference.deviation == sqrt(2));
+  assert_true(sparc->ours.count == 2 && sparc->ours.mean == 2 && sparc->ours.stddev == sqrt(2));
+  assert_true(rtu->ours.mean == 4 && rtu->ours.stddev == sqrt(8));
+  assert_true(rtu->difference.mean == 2 && rtu->difference.stddev == sqrt(2));
   assert_true(sparc->mark == MARK_BEST && rtu->mark == MARK_SECOND);
   assert_int_equal(sparc->rank, 0); /* gru is missing */
   assert_int_equal(sparc->parameters, 12);
@@ -451,7 +451,7 @@ static void test_results(void **state) {
   field_state(&r, grid_field(&r, 1, 1), text, sizeof text);
   assert_string_equal(text, "waiting");
   job_report report;
-  assert_int_equal(job_look(grid_job_at(&jobs, 1, 0, 0), &report), SPARC_OK);
+  assert_int_equal(job_inspect(grid_job_at(&jobs, 1, 0, 0), &report), SPARC_OK);
   assert_int_equal(report.state, JOB_DONE);
   assert_non_null(strstr(job_score_of(&jobs, grid_job_at(&jobs, 1, 0, 0)).reason, "1 values of the 2"));
   assert_true(grid_job_at(&jobs, 0, 0, 0)->budget == 100 && report.result.rate == 50);
@@ -484,7 +484,7 @@ static void test_curve(void **state) {
   assert_int_equal(grid_curve_read(&jobs, 0, 0, 100, &c), SPARC_OK);
   assert_int_equal(c.count, 2);
   assert_true(c.x[0] == 2 && isnan(c.mean[0]));
-  assert_true(c.x[1] == 3 && c.mean[1] == 2 && c.deviation[1] == sqrt(2));
+  assert_true(c.x[1] == 3 && c.mean[1] == 2 && c.stddev[1] == sqrt(2));
   grid_curve_free(&c);
   assert_int_equal(grid_curve_read(&jobs, 0, 0, 1, &c), SPARC_OK); /* thinned out, with the last */
   assert_true(c.count == 2 && c.x[1] == 3);
@@ -508,9 +508,9 @@ static void test_changed(void **state) {
   memcpy(strstr(other, "100"), "101", 3);
   parse(other, &g);
   make_jobs(&g, NULL, 1, &jobs);
-  assert_int_equal(job_look(grid_job_at(&jobs, 0, 0, 0), &report), SPARC_OK);
+  assert_int_equal(job_inspect(grid_job_at(&jobs, 0, 0, 0), &report), SPARC_OK);
   assert_int_equal(report.state, JOB_CHANGED);
-  assert_int_equal(job_look(grid_job_at(&jobs, 0, 0, 1), &report), SPARC_OK);
+  assert_int_equal(job_inspect(grid_job_at(&jobs, 0, 0, 1), &report), SPARC_OK);
   assert_int_equal(report.state, JOB_WAITING);
   grid_jobs_free(&jobs);
   grid_free(&g);

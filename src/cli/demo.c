@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* demo.c: `sparc demo`: the grid of the paper's Figure 1, cells on diagnostic tasks, in a fresh folder: run, table,
  * figures and page of `sparc lab` in one command. */
-#include "lab/grid/demo.h"
-
 #include "base/error.h"
 #include "base/threads.h"
 #include "cli/lab/lab.h"
 #include "cli/settings.h"
 #include "io/folder_file.h"
 #include "io/settings_rows.h"
+#include "lab/grid/demo_grid.h"
 #include "lab/grid/report.h"
 #include "sparc/cell.h"
 #include "sparc/tasks.h"
@@ -76,7 +75,7 @@ static const char doc[] =
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-enum { NAMES_MOST = 16 };
+enum { MAX_NAMES = 16 };
 
 /* cuts a list of names at its commas and checks each; the names found are those of `known` */
 static sparc_status choose(const char *what, const char *list, const char *const *known, const char **chosen) {
@@ -90,7 +89,7 @@ static sparc_status choose(const char *what, const char *list, const char *const
     if (!known[k]) return unknown_name(what, name, known);
     for (int i = 0; i < count; i++)
       if (chosen[i] == known[k]) return fail(SPARC_INVALID, "%s '%s' is named twice", what, name);
-    if (count == NAMES_MOST) return fail(SPARC_INVALID, "more than %d names of a %s", NAMES_MOST, what);
+    if (count == MAX_NAMES) return fail(SPARC_INVALID, "more than %d names of a %s", MAX_NAMES, what);
     chosen[count++] = known[k];
   }
   chosen[count] = NULL;
@@ -98,7 +97,7 @@ static sparc_status choose(const char *what, const char *list, const char *const
 }
 
 static sparc_status make_grid(const demo_settings *s, grid *g) {
-  const char *cells[NAMES_MOST + 1], *tasks[NAMES_MOST + 1];
+  const char *cells[MAX_NAMES + 1], *tasks[MAX_NAMES + 1];
   sparc_status status = choose("task", s->tasks, sparc_task_names(), tasks);
   if (status == SPARC_OK) status = choose("cell", s->cells, sparc_cell_kinds(), cells);
   if (status != SPARC_OK) return status;
@@ -192,7 +191,7 @@ static exit_code show_results(const lab_options *o, const grid_jobs *jobs) {
 static exit_code train(const lab_options *o, const grid *g) {
   selection all;
   grid_jobs jobs = {.g = NULL};
-  sparc_status status = selection_make(g, &(selection_wish){.path = NULL}, &all);
+  sparc_status status = selection_make(g, &(selection_request){.path = NULL}, &all);
   if (status == SPARC_OK) status = grid_jobs_create(g, &all, &(grid_scope){.out = o->out, .scale = 1}, &jobs);
   exit_code code = cli_exit_code(status);
   if (status == SPARC_OK) {

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "io/folder_file.h"
 #include "lab/diagnose/demonstration.h"
-#include "lab/diagnose/figures.h"
+#include "lab/diagnose/diagnose_figures.h"
 #include "lab/diagnose/tables.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ typedef struct diagnose_settings {
   int format;
   const char *figures; /* folder; NULL: none */
   bool demonstration;
-  bool unwritten; /* it failed because figures could not be written */
+  bool io_failed; /* it failed because figures could not be written */
   replay_options replay;
   const char *plugin[CLI_PLUGINS + 1]; /* ends with NULL */
 } diagnose_settings;
@@ -55,8 +55,8 @@ static const struct argp_option diagnose_options[] = {
     {0}};
 
 static error_t parse_format(const struct argp_state *state, const char *name, int *format) {
-  for (*format = 0; sheet_formats[*format]; ++*format)
-    if (strcmp(sheet_formats[*format], name) == 0) return 0;
+  for (*format = 0; table_format_names[*format]; ++*format)
+    if (strcmp(table_format_names[*format], name) == 0) return 0;
   argp_error(state, "--format is '%s', expected text, markdown, latex, csv or json", name);
   return EINVAL;
 }
@@ -124,7 +124,7 @@ static const struct argp diagnose_argp = {
 static sparc_status print(const diagnose_settings *s, const diagnosis *runs) {
   diagnosis_tables tables;
   sparc_status status = diagnosis_tables_create(runs, s->paths, &tables);
-  if (status == SPARC_OK) status = diagnosis_print(stdout, (sheet_format)s->format, runs, s->paths, &tables);
+  if (status == SPARC_OK) status = diagnosis_print(stdout, (table_format)s->format, runs, s->paths, &tables);
   diagnosis_tables_free(&tables);
   return status;
 }
@@ -134,7 +134,7 @@ static sparc_status report_figures(const diagnose_settings *s, int count, bool d
   if (!drawn)
     return fail(SPARC_UNSUPPORTED, "gnuplot is not installed (Debian: gnuplot-nox); '%.200s' has the data and scripts",
                 s->figures);
-  if (s->format != SHEET_TEXT) return SPARC_OK;
+  if (s->format != FORMAT_TEXT) return SPARC_OK;
   printf("%d figure%s in ", count, count == 1 ? "" : "s");
   cli_text(s->figures, 0);
   putchar('\n');
@@ -149,7 +149,7 @@ static sparc_status draw(diagnose_settings *s, const diagnosis *runs) {
   for (int i = 0; i < figures.count; i++) drawn = drawn && figures.figure[i].drawn;
   if (status == SPARC_OK) status = report_figures(s, figures.count, drawn);
   diagnosis_figures_free(&figures);
-  s->unwritten = status != SPARC_OK;
+  s->io_failed = status != SPARC_OK;
   return status;
 }
 
@@ -168,7 +168,7 @@ static sparc_status diagnose_runs(diagnose_settings *s) {
 /* ---- the demonstration --------------------------------------------------------------------------- */
 
 static void print_demonstration(const char *who, const diagnose_settings *s, const demonstration *d) {
-  if (s->format == SHEET_JSON) {
+  if (s->format == FORMAT_JSON) {
     cli_json_line(who,
                   json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "own_writes", d->error[WRITES_OWN], "other_writes",
                             d->error[WRITES_OTHER], "no_writes", d->error[WRITES_NOTHING], "fixed_transitions",
@@ -198,7 +198,7 @@ static sparc_status show_demonstration(const char *who, diagnose_settings *s) {
   status = make_folders(s->figures);
   if (status == SPARC_OK) status = demonstration_draw(&d, s->figures, "demonstration", &drawn);
   if (status == SPARC_OK) status = report_figures(s, 1, drawn);
-  s->unwritten = status != SPARC_OK;
+  s->io_failed = status != SPARC_OK;
   return status;
 }
 
@@ -208,7 +208,7 @@ static exit_code run_diagnose(int argc, char **argv) {
   if (argp_parse(&diagnose_argp, argc, argv, 0, NULL, &s) != 0) return EXIT_USAGE;
   const sparc_status status = s.demonstration ? show_demonstration(argv[0], &s) : diagnose_runs(&s);
   if (status != SPARC_OK) cli_message(argv[0], "%s", sparc_error());
-  return s.unwritten ? EXIT_FAILED : cli_exit_code(status);
+  return s.io_failed ? EXIT_FAILED : cli_exit_code(status);
 }
 
 const cli_command command_diagnose = {"diagnose", "look inside trained cells: tables and figures", &diagnose_argp,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* jobs.c: processes by fork. Each is the leader of its own group: a Ctrl-C reaches the first process only, which passes
- * it on once; two signals would end the others before they have saved. When the first process is killed the system
- * kills the others, so that whoever takes over finds nobody at work. */
+/* jobs.c: child processes by fork. Each leads its own process group, so that Ctrl-C reaches only the parent, which
+ * forwards it once: a second signal would end a child before it has saved. When the parent is killed, the kernel kills
+ * the children (PR_SET_PDEATHSIG), so that a new runner can take over. */
 #include "cli/jobs.h"
 
 #include "base/clock.h"
@@ -23,82 +23,82 @@ enum { TICK = 50 }; /* milliseconds */
 
 typedef struct worker {
   pid_t pid; /* 0: free */
-  int part, pipe;
-  double begun;
-  char *text; /* of the line that is coming in */
-  size_t length, room;
+  int task_index, pipe;
+  double started;
+  char *text; /* incomplete output line */
+  size_t length, capacity;
 } worker;
 
-typedef struct workforce {
+typedef struct job_pool {
   const char *who;
   const cli_jobs *jobs;
-  worker *list;        /* (most) */
-  struct pollfd *news; /* (most) */
+  worker *list;          /* (max_running) */
+  struct pollfd *polled; /* (max_running) */
   int running;
-  bool over;       /* no more are begun */
-  bool told;       /* those that run have been asked to stop */
-  exit_code worst; /* the first that is not EXIT_DONE */
-} workforce;
+  bool over;       /* no more jobs are started */
+  bool stop_sent;  /* SIGTERM was sent to the running jobs */
+  exit_code worst; /* first code other than EXIT_DONE */
+} job_pool;
 
-/* ---- beginning ----------------------------------------------------------------------------------- */
+/* ---- starting ------------------------------------------------------------------------------------ */
 
-static _Noreturn void work(const cli_jobs *jobs, int part, int pipe, pid_t parent) {
+static _Noreturn void work(const cli_jobs *jobs, int task_index, int pipe, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(EXIT_FAILED); /* it died before that counted */
-  /* whole lines, as several processes may write to one file */
+  if (getppid() != parent) _exit(EXIT_FAILED); /* the parent died before prctl */
+  /* line-buffered: several processes may write to one file */
   setvbuf(stdout, NULL, _IOLBF, 1 << 16);
-  exit_code code = jobs->work(jobs->user, part, pipe);
+  exit_code code = jobs->work(jobs->user, task_index, pipe);
   if (fflush(stdout) != 0) code = EXIT_FAILED;
   _exit((int)code);
 }
 
-static bool begin(const cli_jobs *jobs, int part, worker *w) {
+static bool start(const cli_jobs *jobs, int task_index, worker *w) {
   int ends[2];
   fflush(stdout);
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
   const pid_t parent = getpid(), pid = fork();
-  if (pid == 0) work(jobs, part, ends[1], parent);
+  if (pid == 0) work(jobs, task_index, ends[1], parent);
   close(ends[1]);
   if (pid < 0) {
     close(ends[0]);
     return false;
   }
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  *w = (worker){.pid = pid, .part = part, .pipe = ends[0], .begun = seconds_now()};
+  *w = (worker){.pid = pid, .task_index = task_index, .pipe = ends[0], .started = seconds_now()};
   return true;
 }
 
-static worker *free_worker(const workforce *f) {
-  for (int i = 0; i < f->jobs->most; i++)
+static worker *free_worker(const job_pool *f) {
+  for (int i = 0; i < f->jobs->max_running; i++)
     if (f->list[i].pid == 0) return &f->list[i];
   return NULL;
 }
 
-static void begin_some(workforce *f) {
+static void start_jobs(job_pool *f) {
   for (worker *w; !f->over && (w = free_worker(f)) != NULL;) {
-    const int part = f->jobs->next(f->jobs->user);
-    if (part == CLI_JOBS_LATER) return;
-    f->over = part == CLI_JOBS_OVER;
+    const int task_index = f->jobs->next(f->jobs->user);
+    if (task_index == CLI_JOBS_LATER) return;
+    f->over = task_index == CLI_JOBS_OVER;
     if (f->over) return;
-    if (begin(f->jobs, part, w)) {
+    if (start(f->jobs, task_index, w)) {
       f->running++;
       continue;
     }
-    cli_message(f->who, "cannot begin a process: %s", strerror(errno));
+    cli_message(f->who, "cannot start a process: %s", strerror(errno));
     f->worst = EXIT_FAILED;
     f->over = true;
   }
 }
 
-/* ---- meanwhile ----------------------------------------------------------------------------------- */
+/* ---- output -------------------------------------------------------------------------------------- */
 
-static void take_in(const cli_jobs *jobs, worker *w, const char *bytes, size_t count) {
-  if (w->length + count + 1 > w->room) {
+static void append_output(const cli_jobs *jobs, worker *w, const char *bytes, size_t count) {
+  if (w->length + count + 1 > w->capacity) {
     char *text = realloc(w->text, 2 * (w->length + count) + 1);
     if (!text) return;
     w->text = text;
-    w->room = 2 * (w->length + count) + 1;
+    w->capacity = 2 * (w->length + count) + 1;
   }
   memcpy(w->text + w->length, bytes, count);
   w->length += count;
@@ -106,81 +106,83 @@ static void take_in(const cli_jobs *jobs, worker *w, const char *bytes, size_t c
   char *line = w->text;
   for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1) {
     *end = '\0';
-    jobs->heard(jobs->user, w->part, line);
+    jobs->on_line(jobs->user, w->task_index, line);
   }
   w->length = strlen(line);
   memmove(w->text, line, w->length + 1);
 }
 
-static void listen(const cli_jobs *jobs, worker *w) {
+static void read_output(const cli_jobs *jobs, worker *w) {
   char bytes[4096];
-  for (ssize_t got; (got = read(w->pipe, bytes, sizeof bytes)) > 0;) take_in(jobs, w, bytes, (size_t)got);
+  for (ssize_t got; (got = read(w->pipe, bytes, sizeof bytes)) > 0;) append_output(jobs, w, bytes, (size_t)got);
 }
 
-/* until somebody writes or a moment has passed */
-static void wait_for_news(const workforce *f) {
+/* waits for output, at most TICK */
+static void wait_for_output(const job_pool *f) {
   nfds_t count = 0;
   bool silent = false;
-  for (int i = 0; i < f->jobs->most; i++)
-    if (f->list[i].pid > 0) f->news[count++] = (struct pollfd){.fd = f->list[i].pipe, .events = POLLIN};
-  poll(f->news, count, TICK);
-  /* a pipe whose other end is closed is always news */
-  for (nfds_t i = 0; i < count; i++) silent |= f->news[i].revents == POLLHUP;
+  for (int i = 0; i < f->jobs->max_running; i++)
+    if (f->list[i].pid > 0) f->polled[count++] = (struct pollfd){.fd = f->list[i].pipe, .events = POLLIN};
+  poll(f->polled, count, TICK);
+  /* a pipe whose other end is closed always polls ready */
+  for (nfds_t i = 0; i < count; i++) silent |= f->polled[i].revents == POLLHUP;
   if (silent) nanosleep(&(struct timespec){.tv_nsec = 1000000L * TICK / 10}, NULL);
 }
 
 /* ---- the end ------------------------------------------------------------------------------------- */
 
-static void end(workforce *f, worker *w, int status, const struct rusage *usage) {
-  listen(f->jobs, w);
+static void end(job_pool *f, worker *w, int status, const struct rusage *usage) {
+  read_output(f->jobs, w);
   const cli_job_end how = {.code = WIFEXITED(status) ? (exit_code)WEXITSTATUS(status) : EXIT_FAILED,
                            .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-                           .seconds = seconds_now() - w->begun,
+                           .seconds = seconds_now() - w->started,
                            .memory_mb = (double)usage->ru_maxrss * 1024 / 1e6};
   close(w->pipe);
   free(w->text);
-  const int part = w->part;
+  const int task_index = w->task_index;
   *w = (worker){.pid = 0};
   f->running--;
   if (f->worst == EXIT_DONE) f->worst = how.code;
-  f->jobs->ended(f->jobs->user, part, &how);
+  f->jobs->on_end(f->jobs->user, task_index, &how);
 }
 
-static void end_those_over(workforce *f) {
-  for (int i = 0; i < f->jobs->most; i++) {
+static void reap_jobs(job_pool *f) {
+  for (int i = 0; i < f->jobs->max_running; i++) {
     worker *w = &f->list[i];
     int status;
     struct rusage usage;
-    if (w->pid > 0 && f->jobs->doomed && f->jobs->doomed(f->jobs->user, w->part)) kill(w->pid, SIGKILL);
-    if (w->pid > 0) listen(f->jobs, w);
+    if (w->pid > 0 && f->jobs->should_kill && f->jobs->should_kill(f->jobs->user, w->task_index)) kill(w->pid, SIGKILL);
+    if (w->pid > 0) read_output(f->jobs, w);
     if (w->pid > 0 && wait4(w->pid, &status, WNOHANG, &usage) > 0) end(f, w, status, &usage);
   }
 }
 
-static void pass_signal_on(workforce *f) {
-  if (!interrupt_requested() || f->told) return;
-  f->told = f->over = true;
-  for (int i = 0; i < f->jobs->most; i++)
+static void forward_signal(job_pool *f) {
+  if (!interrupt_requested() || f->stop_sent) return;
+  f->stop_sent = f->over = true;
+  for (int i = 0; i < f->jobs->max_running; i++)
     if (f->list[i].pid > 0) kill(f->list[i].pid, SIGTERM);
 }
 
 exit_code cli_jobs_run(const char *who, const cli_jobs *jobs) {
-  const size_t most = (size_t)jobs->most;
-  workforce f = {
-      .who = who, .jobs = jobs, .list = calloc(most, sizeof(worker)), .news = calloc(most, sizeof(struct pollfd))};
-  if (!f.list || !f.news) {
-    cli_message(who, "no memory for %d processes", jobs->most);
+  const size_t max_running = (size_t)jobs->max_running;
+  job_pool f = {.who = who,
+                .jobs = jobs,
+                .list = calloc(max_running, sizeof(worker)),
+                .polled = calloc(max_running, sizeof(struct pollfd))};
+  if (!f.list || !f.polled) {
+    cli_message(who, "no memory for %d processes", jobs->max_running);
     f.worst = EXIT_FAILED;
     f.over = true;
   }
   while (f.running > 0 || !f.over) {
-    pass_signal_on(&f);
-    begin_some(&f);
-    wait_for_news(&f);
-    end_those_over(&f);
+    forward_signal(&f);
+    start_jobs(&f);
+    wait_for_output(&f);
+    reap_jobs(&f);
     if (jobs->tick) jobs->tick(jobs->user);
   }
   free(f.list);
-  free(f.news);
-  return f.worst == EXIT_DONE && f.told ? EXIT_INTERRUPTED : f.worst;
+  free(f.polled);
+  return f.worst == EXIT_DONE && f.stop_sent ? EXIT_INTERRUPTED : f.worst;
 }

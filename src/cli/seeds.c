@@ -29,7 +29,7 @@ typedef struct seed_runs {
   const seeds_work *work;
   uint64_t first;
   int count, next;
-  double heard[MOST_SEEDS]; /* by part; NAN: nothing */
+  double score[MOST_SEEDS]; /* by seed; NAN: none */
   char name[sizeof((seeds_scores *)0)->name];
 } seed_runs;
 
@@ -69,10 +69,10 @@ static sparc_status require_one(const seed_runs *s) {
   return status;
 }
 
-static void hear_score(void *user, int i, const char *line) {
+static void read_score(void *user, int i, const char *line) {
   seed_runs *s = user;
   char *end;
-  s->heard[i] = strtod(line, &end);
+  s->score[i] = strtod(line, &end);
   snprintf(s->name, sizeof s->name, "%s", *end == ' ' ? end + 1 : "");
 }
 
@@ -80,18 +80,18 @@ static void show_seed(void *user, int i, const cli_job_end *end) {
   const seed_runs *s = user;
   if (end->code == EXIT_DONE && !s->work->quiet)
     printf("%s %-6llu %s %.4f\n", unit_of(s->work), (unsigned long long)s->first + (unsigned long long)i, s->name,
-           s->heard[i]);
+           s->score[i]);
   fflush(stdout);
 }
 
 static seeds_scores scores_of(const seed_runs *s) {
   seeds_scores r = {.least = INFINITY, .most = -INFINITY};
   for (int i = 0; i < s->count; i++) {
-    if (isnan(s->heard[i])) continue;
-    r.least = fmin(r.least, s->heard[i]);
-    r.most = fmax(r.most, s->heard[i]);
+    if (isnan(s->score[i])) continue;
+    r.least = fmin(r.least, s->score[i]);
+    r.most = fmax(r.most, s->score[i]);
   }
-  const sample_summary all = sample_summarise((size_t)s->count, s->heard);
+  const sample_summary all = sample_summarise((size_t)s->count, s->score);
   r.count = all.count;
   if (all.count > 0) r.mean = all.mean;
   if (all.count > 1) r.deviation = all.stddev;
@@ -101,8 +101,12 @@ static seeds_scores scores_of(const seed_runs *s) {
 
 exit_code seeds_run(const seeds_work *work, seeds_scores *scores) {
   seed_runs s = {.work = work};
-  const cli_jobs jobs = {
-      .most = work->jobs, .next = next_seed, .work = work_on_seed, .heard = hear_score, .ended = show_seed, .user = &s};
+  const cli_jobs jobs = {.max_running = work->jobs,
+                         .next = next_seed,
+                         .work = work_on_seed,
+                         .on_line = read_score,
+                         .on_end = show_seed,
+                         .user = &s};
   *scores = (seeds_scores){.count = 0};
   sparc_status status = parse(work->seeds, &s.first, &s.count);
   if (status == SPARC_OK && work->resumes) status = require_one(&s);
@@ -110,7 +114,7 @@ exit_code seeds_run(const seeds_work *work, seeds_scores *scores) {
     cli_message(work->who, "%s", sparc_error());
     return cli_exit_code(status);
   }
-  for (int i = 0; i < s.count; i++) s.heard[i] = NAN;
+  for (int i = 0; i < s.count; i++) s.score[i] = NAN;
   const exit_code code = cli_jobs_run(work->who, &jobs);
   *scores = scores_of(&s);
   return code;

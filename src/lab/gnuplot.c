@@ -23,7 +23,7 @@
 
 /* Text between two others, with a character before each of those that are marked. A single quote becomes an apostrophe:
  * doubling it, which gnuplot documents, does not work at the beginning of a string. */
-static gnuplot_string compose(const char *before, const char *text, const char *behind, const char *marked, char mark) {
+static gnuplot_string compose(const char *before, const char *text, const char *after, const char *marked, char mark) {
   static const char apostrophe[] = "’";
   gnuplot_string out;
   char plain[(sizeof out.text - 32) / 3]; /* every character may take three */
@@ -36,7 +36,7 @@ static gnuplot_string compose(const char *before, const char *text, const char *
     memcpy(out.text + used, *c == '\'' ? apostrophe : c, size);
     used += size;
   }
-  snprintf(out.text + used, sizeof out.text - used, "%s", behind);
+  snprintf(out.text + used, sizeof out.text - used, "%s", after);
   return out;
 }
 

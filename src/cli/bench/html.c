@@ -107,7 +107,7 @@ static void put_tally(void *context, const bench_tally *t) {
                  t->stretches, t->set_stretches,
                  printer->settings.quick ? " in a quick run, whose verdicts do not bind" : "");
   if (t->one_processor)
-    html_remark(&printer->page, "This machine gives the process one processor: the rows of two threads mean nothing.");
+    html_warning(&printer->page, "This machine gives the process one processor: the rows of two threads mean nothing.");
 }
 
 static void put_training(void *context, const bench_training *t) {

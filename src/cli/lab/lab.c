@@ -72,7 +72,7 @@ static sparc_status visit_folder(const lab_options *o, const char *folder, lab_v
   grid_jobs jobs = {.g = NULL};
   selection all;
   sparc_status status = grid_folder_open(folder, &g, &scope);
-  if (status == SPARC_OK) status = selection_make(&g, &(selection_wish){.path = NULL}, &all);
+  if (status == SPARC_OK) status = selection_make(&g, &(selection_request){.path = NULL}, &all);
   if (status == SPARC_OK) status = grid_jobs_create(&g, &all, &scope, &jobs);
   if (status == SPARC_OK) status = grid_jobs_check(&jobs);
   if (status == SPARC_OK) status = find_runs(o, &jobs);
@@ -244,13 +244,13 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
   note_option(in, key);
   switch (key) {
     case KEY_TASKS:
-      o->wish.tasks = argument;
+      o->request.tasks = argument;
       return 0;
     case KEY_METHODS:
-      o->wish.methods = argument;
+      o->request.methods = argument;
       return 0;
     case KEY_SEEDS:
-      o->wish.seeds = argument;
+      o->request.seeds = argument;
       return 0;
     case KEY_SCALE:
       o->scale = parse_number(state, "scale", argument, 1e-6, 1000);
@@ -356,7 +356,7 @@ static sparc_status resolve_format(lab_input *in) {
       [JOBS_PARALLEL] = "parallel", [JOBS_SLURM] = "slurm", [JOBS_MAKE] = "make", [JOBS_JSON] = "json", NULL};
   lab_options *o = &in->options;
   const bool jobs = in->verb && in->verb->with == lab_jobs;
-  const char *const *names = jobs ? lists : sheet_formats;
+  const char *const *names = jobs ? lists : table_format_names;
   int i = 0;
   if (!o->format_name) return SPARC_OK;
   while (names[i] && strcmp(names[i], o->format_name) != 0) i++;
@@ -364,7 +364,7 @@ static sparc_status resolve_format(lab_input *in) {
   if (jobs)
     o->jobs_format = (lab_jobs_format)i;
   else
-    o->format = (sheet_format)i;
+    o->format = (table_format)i;
   return SPARC_OK;
 }
 
@@ -375,7 +375,7 @@ static sparc_status check(lab_input *in) {
   if (!in->verb) return fail(SPARC_INVALID, "no VERB given; `sparc lab --help` lists them");
   if (in->verb->target == TARGET_NEEDED && !o->target)
     return fail(SPARC_INVALID, "no NAME given; `sparc lab list` has some");
-  if (o->runs && (o->json || (o->format != SHEET_TEXT && o->format != SHEET_CSV)))
+  if (o->runs && (o->json || (o->format != FORMAT_TEXT && o->format != FORMAT_CSV)))
     return fail(SPARC_INVALID, "--runs prints CSV, and no other format");
   if (strcmp(in->verb->name, "export") == 0 && !o->to)
     return fail(SPARC_INVALID, "no --to DIR given, expected the folder of kept results");
@@ -434,7 +434,7 @@ static sparc_status open_target(const lab_input *in, lab_options *o, char out[CL
     o->out = scope->out = out;
     return open_results(in, g, scope);
   }
-  return selection_split(o->target, name, sizeof name, &o->wish.path)
+  return selection_split(o->target, name, sizeof name, &o->request.path)
              ? grid_open(name, g)
              : fail(SPARC_INVALID, "the name of the experiment is too long");
 }
@@ -456,7 +456,7 @@ static exit_code work(const lab_input *in) {
   grid_scope scope;
   selection chosen;
   sparc_status status = open_target(in, &o, out, &g, &scope);
-  if (status == SPARC_OK) status = selection_make(&g, &o.wish, &chosen);
+  if (status == SPARC_OK) status = selection_make(&g, &o.request, &chosen);
   if (status == SPARC_OK) status = grid_jobs_create(&g, &chosen, &scope, &jobs);
   if (status == SPARC_OK && (in->verb->with == lab_run || in->verb->with == lab_jobs))
     status = check_plugins(&o, &jobs);

@@ -20,13 +20,13 @@ typedef struct lab_options {
   const char *results[LAB_RESULTS]; /* more folders of results, which are only read */
   int more_results;
   const char *to, *commit; /* of an export: where to, and the build that made what does not say */
-  selection_wish wish;
+  selection_request request;
   double scale;
   bool match_params;
   int jobs, threads;       /* 0: as many as there are processors */
   double memory_mb;        /* 0: no limit */
   const char *format_name; /* NULL: the usual */
-  sheet_format format;     /* of tables */
+  table_format format;     /* of tables */
   lab_jobs_format jobs_format;
   const char *scale_text, *out_text; /* as they were given; NULL: they were not */
   const char *numbers;               /* of the jobs to run, as "3,7-9"; NULL: all */
@@ -68,11 +68,11 @@ exit_code lab_each(const lab_options *options, lab_visit visit, void *user, int 
 /* lab_arguments is the command line of a job's command, its folder and its settings in the files named; `room` holds
  * what has to be put together. A plugin of the grid has been permitted, and the command is told so. */
 enum { LAB_ARGUMENTS = 18 };
-typedef struct lab_room {
+typedef struct lab_buffers {
   char threads[16], seconds[32], problem[GRID_PROBLEM];
-} lab_room;
-sparc_status lab_arguments(const grid_job *job, const char *folder, const char *settings, int threads, lab_room *room,
-                           char *arguments[LAB_ARGUMENTS]);
+} lab_buffers;
+sparc_status lab_arguments(const grid_job *job, const char *folder, const char *settings, int threads,
+                           lab_buffers *buffers, char *arguments[LAB_ARGUMENTS]);
 
 /* lab_become makes this process the job's command: what it prints goes to `out`, what it says to a log. Returns only
  * if that fails or a signal has asked to stop. */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { DISC_POINTS = 1600, DISC_STEPS_MOST = 60, ENERGY_ROWS = 96, ENERGY_SHADES = 64, PORTRAITS = 6 };
+enum { DISC_POINTS = 1600, MAX_DISC_STEPS = 60, ENERGY_ROWS = 96, ENERGY_SHADES = 64, PORTRAITS = 6 };
 static const double ENERGY_DECADES = 4;
 
 static json_t *rounded(double value) { return isfinite(value) ? json_real(round(1000 * value) / 1000) : json_null(); }
@@ -18,9 +18,11 @@ static json_t *pair(double a, double b) { return json_pack("[o, o]", rounded(a),
 
 /* of every mode its baseline and where it was: [[re, im], [re, im, r], ...] */
 static json_t *disc_of_mode(const view *v, int j) {
-  int steps[DISC_STEPS_MOST];
-  const int share = DISC_POINTS / v->seen->H, most = share < 4 ? 4 : share < DISC_STEPS_MOST ? share : DISC_STEPS_MOST;
-  const int count = view_disc_steps(v, j, most, 0.01, steps);
+  int steps[MAX_DISC_STEPS];
+  const int share = DISC_POINTS / v->seen->H, max_steps = share < 4                ? 4
+                                                          : share < MAX_DISC_STEPS ? share
+                                                                                   : MAX_DISC_STEPS;
+  const int count = view_distinct_steps(v, j, max_steps, 0.01, steps);
   const sparc_mode *first = view_mode(v, 0, j);
   json_t *list = json_array();
   json_array_append_new(list, view_has_baseline(v)
@@ -59,12 +61,12 @@ static json_t *event_names(const view *v) {
   return list;
 }
 
-/* [step, value] or, where modes have controls of their own, [step, mean, least, most] */
+/* [step, value] or, where modes have controls of their own, [step, mean, min, max] */
 static json_t *control_point(int t, const view_control *c) {
   json_t *point = json_pack("[i, o]", t + 1, rounded(c->mean));
-  if (c->most - c->least > 1e-9) {
-    json_array_append_new(point, rounded(c->least));
-    json_array_append_new(point, rounded(c->most));
+  if (c->max - c->min > 1e-9) {
+    json_array_append_new(point, rounded(c->min));
+    json_array_append_new(point, rounded(c->max));
   }
   return point;
 }
@@ -84,8 +86,8 @@ static json_t *controls(const view *v) {
                    "step", "y", "", "range", -1, 1, "events", events(v), "names", event_names(v), "lines", lines);
 }
 
-/* neighbours in the order share a row where there are more modes than rows: the loudest of them */
-static char *shades(const view *v, int rows, double most) {
+/* neighbours in the order share a row where there are more modes than rows: the by_energy of them */
+static char *shades(const view *v, int rows, double max_log_energy) {
   /* those of URLs: none means anything to JSON or to a page */
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   char *text = calloc((size_t)rows * (size_t)v->T + 1, 1);
@@ -94,7 +96,7 @@ static char *shades(const view *v, int rows, double most) {
       double e = 0;
       for (int k = row * v->seen->H / rows; k < (row + 1) * v->seen->H / rows; k++)
         e = fmax(e, view_energy(view_mode(v, t, v->order[k])));
-      const double above = e > 0 ? (log10(e) - most) / ENERGY_DECADES + 1 : 0;
+      const double above = e > 0 ? (log10(e) - max_log_energy) / ENERGY_DECADES + 1 : 0;
       const int shade = (int)(fmin(fmax(above, 0), 1) * (ENERGY_SHADES - 1) + 0.5);
       text[row * v->T + t] = digits[shade];
     }
@@ -103,12 +105,13 @@ static char *shades(const view *v, int rows, double most) {
 
 static json_t *energies(const view *v) {
   const int rows = v->seen->H < ENERGY_ROWS ? v->seen->H : ENERGY_ROWS;
-  const double most = log10(view_greatest_energy(v));
-  char *text = shades(v, rows, most);
-  json_t *chart = json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:[o, o], s:o, s:o, s:s}", "kind", "energy", "title",
-                            "Energy of the modes", "rows", rows, "steps", v->T, "modes", v->seen->H, "ordered",
-                            !isnan(view_mode(v, 0, 0)->e), "range", rounded(most - ENERGY_DECADES), rounded(most),
-                            "events", events(v), "names", event_names(v), "cells", text ? text : "");
+  const double max_log_energy = log10(view_max_energy(v));
+  char *text = shades(v, rows, max_log_energy);
+  json_t *chart =
+      json_pack("{s:s, s:s, s:i, s:i, s:i, s:b, s:[o, o], s:o, s:o, s:s}", "kind", "energy", "title",
+                "Energy of the modes", "rows", rows, "steps", v->T, "modes", v->seen->H, "ordered",
+                !isnan(view_mode(v, 0, 0)->e), "range", rounded(max_log_energy - ENERGY_DECADES),
+                rounded(max_log_energy), "events", events(v), "names", event_names(v), "cells", text ? text : "");
   free(text);
   return chart;
 }
@@ -130,7 +133,7 @@ static json_t *path_of_mode(const view *v, int j) {
 
 static json_t *portraits(const view *v) {
   json_t *modes = json_array();
-  for (int k = 0; k < PORTRAITS && k < v->seen->H; k++) json_array_append_new(modes, path_of_mode(v, v->loudest[k]));
+  for (int k = 0; k < PORTRAITS && k < v->seen->H; k++) json_array_append_new(modes, path_of_mode(v, v->by_energy[k]));
   return json_pack("{s:s, s:s, s:o, s:o, s:o}", "kind", "portrait", "title", "States of the modes with the most energy",
                    "events", events(v), "names", event_names(v), "modes", modes);
 }

@@ -30,12 +30,12 @@ static void setup_free(setup *s) {
 }
 
 /* n numbers of a block, drawn around its own */
-static void shake(setup *s, const char *name, double deviation, float *params) {
+static void perturb(setup *s, const char *name, double stddev, float *params) {
   size_t count;
   const sparc_block *block = sparc_cell_blocks(s->cell, &count);
   for (size_t i = 0; i < count; i++)
     for (size_t k = 0; strcmp(block[i].name, name) == 0 && k < block[i].size; k++)
-      params[block[i].offset + k] += (float)(deviation * sparc_random_normal(&s->random));
+      params[block[i].offset + k] += (float)(stddev * sparc_random_normal(&s->random));
 }
 
 static void fill(const setup *s, const char *name, float value, float *params) {
@@ -60,9 +60,9 @@ static sparc_status setup_create(uint64_t seed, setup *s) {
   fill(s, "log_decay", -3, s->params);
   fill(s, "log_freq", -1.5F, s->params);
   static const char *const spread[] = {"log_decay", "log_freq", "gate_phase", "gate_retention"};
-  for (size_t i = 0; i < sizeof spread / sizeof *spread; i++) shake(s, spread[i], 0.5, s->params);
-  shake(s, "ctrl_retention", 1, s->params);
-  shake(s, "ctrl_phase", 1, s->params);
+  for (size_t i = 0; i < sizeof spread / sizeof *spread; i++) perturb(s, spread[i], 0.5, s->params);
+  perturb(s, "ctrl_retention", 1, s->params);
+  perturb(s, "ctrl_phase", 1, s->params);
   return status;
 }
 
@@ -78,7 +78,7 @@ static double complex transition_of(const sparc_mode *m) { return m->rho * cexp(
 static double square(double complex z) { return creal(z) * creal(z) + cimag(z) * cimag(z); }
 
 /* B states (B, 2 H), each left by a history of its own */
-static sparc_status live_through(setup *s, int B, float *states) {
+static sparc_status run_histories(setup *s, int B, float *states) {
   float *x = sparc_alloc((size_t)B * HISTORY * D * sizeof *x);
   if (!x) return fail(SPARC_NO_MEMORY, "no memory for %d histories", B);
   draw_inputs(s, B, HISTORY, false, x);
@@ -143,7 +143,8 @@ static double compare(const sparc_inspection *seen, const future *f, double *sho
 static void change_writes(setup *s, write_rule rule, float *params) {
   static const char *const written[] = {"content_re", "content_im", "log_gain", "gate_phase", "gate_retention"};
   if (rule == WRITES_NOTHING) fill(s, "log_gain", -80, params);
-  for (size_t i = 0; rule == WRITES_OTHER && i < sizeof written / sizeof *written; i++) shake(s, written[i], 1, params);
+  for (size_t i = 0; rule == WRITES_OTHER && i < sizeof written / sizeof *written; i++)
+    perturb(s, written[i], 1, params);
 }
 
 static sparc_status follow(const future *f, const sparc_cell *cell, const float *params, double *shown, double *error) {
@@ -173,7 +174,7 @@ static sparc_status follow_rules(setup *s, const future *f, demonstration *out) 
 static sparc_status compare_futures(setup *s, demonstration *out) {
   future f = {.x = {0}};
   sparc_inspection *seen;
-  sparc_status status = live_through(s, 2, f.states[0]);
+  sparc_status status = run_histories(s, 2, f.states[0]);
   if (status != SPARC_OK) return status;
   draw_inputs(s, 2, STEPS, true, f.x);
   status = look(s->cell, s->params, &f, &seen);
@@ -228,7 +229,7 @@ static sparc_status imitate_input(setup *s, const float *states, imitation *sums
 static sparc_status compare_imitation(setup *s, demonstration *out) {
   float states[HISTORIES * 2 * H];
   imitation sums = {0, 0, 0};
-  sparc_status status = live_through(s, HISTORIES, states);
+  sparc_status status = run_histories(s, HISTORIES, states);
   for (int i = 0; i < DEMONSTRATION_INPUTS && status == SPARC_OK; i++) status = imitate_input(s, states, &sums);
   out->left = sums.left / sums.all;
   out->left_predicted = sums.predicted / sums.all;

@@ -14,8 +14,8 @@ typedef struct diagnosis {
   double whole[STATISTICS];    /* mean of the layers */
   double (*layer)[STATISTICS]; /* (layers): means over the recordings in which a statistic exists */
   int layers;
-  const char *intervention[INTERVENTIONS_MOST];
-  double change[INTERVENTIONS_MOST];
+  const char *intervention[MAX_INTERVENTIONS];
+  double change[MAX_INTERVENTIONS];
   int interventions;
   training_log log;
   json_t *record; /* of one that was read from a file (record.h): the names above are its own; NULL: it was measured */

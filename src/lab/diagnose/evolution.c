@@ -28,10 +28,10 @@ const logged_metric logged_metrics[LOGGED_METRICS] = {
 /* room doubles whenever the count is a power of two */
 static bool append(series *s, long place, double value) {
   if ((s->count & (s->count - 1)) == 0) {
-    const size_t room = s->count ? 2 * s->count : 1;
-    long *places = realloc(s->place, room * sizeof *places);
+    const size_t capacity = s->count ? 2 * s->count : 1;
+    long *places = realloc(s->place, capacity * sizeof *places);
     if (places) s->place = places;
-    double *values = realloc(s->value, room * sizeof *values);
+    double *values = realloc(s->value, capacity * sizeof *values);
     if (values) s->value = values;
     if (!places || !values) return false;
   }

@@ -47,12 +47,12 @@ static bool fits(const replay *r, const char *variant) {
   return same;
 }
 
-int intervention_names(const replay *r, const char *names[INTERVENTIONS_MOST]) {
+int intervention_names(const replay *r, const char *names[MAX_INTERVENTIONS]) {
   const sparc_cell *cell = sparc_network_cell(r->network);
   char own[64];
   int count = 0;
   if (!cell_variant(sparc_cell_config_of(cell).options, own, sizeof own)) return 0;
-  for (const char *const *name = variants_of(cell); name && *name && count < INTERVENTIONS_MOST; name++)
+  for (const char *const *name = variants_of(cell); name && *name && count < MAX_INTERVENTIONS; name++)
     if (computes_as(*name) == *name && strcmp(*name, computes_as(own)) != 0 && fits(r, *name)) names[count++] = *name;
   return count;
 }
@@ -80,13 +80,13 @@ double divergence_of_classes(size_t classes, const float *original, const float 
   return fmax(sum, 0);
 }
 
-double divergence_of_normals(size_t n, const float *mean, const float *log_deviation, const float *changed_mean,
-                             const float *changed_log_deviation) {
+double divergence_of_normals(size_t n, const float *mean, const float *log_stddev, const float *changed_mean,
+                             const float *changed_log_stddev) {
   double sum = 0;
   for (size_t d = 0; d < n; d++) {
     const double off = (double)mean[d] - (double)changed_mean[d];
-    const double widening = (double)changed_log_deviation[d] - (double)log_deviation[d];
-    const double precision = exp(-2 * (double)changed_log_deviation[d]);
+    const double widening = (double)changed_log_stddev[d] - (double)log_stddev[d];
+    const double precision = exp(-2 * (double)changed_log_stddev[d]);
     sum += widening + (exp(-2 * widening) - 1 + off * off * precision) / 2;
   }
   return fmax(sum, 0);

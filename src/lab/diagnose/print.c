@@ -12,12 +12,12 @@
 
 /* ---- for people ---------------------------------------------------------------------------------- */
 
-static void fill_cell(const table_cell *from, sheet_cell *to) {
+static void fill_cell(const table_cell *from, text_table_cell *to) {
   const sample_summary *v = &from->value;
   if (v->count == 0)
-    snprintf(to->text, SHEET_CELL, "-");
+    snprintf(to->text, TEXT_TABLE_CELL, "-");
   else
-    sheet_pair(v->mean * from->scale, v->stddev * from->scale, from->digits, to->text);
+    text_table_mean_stddev(v->mean * from->scale, v->stddev * from->scale, from->digits, to->text);
 }
 
 static bool has_paper(const table *t) {
@@ -26,10 +26,10 @@ static bool has_paper(const table *t) {
   return false;
 }
 
-bool diagnosis_sheet(const table *t, sheet *out) {
+bool diagnosis_text_table(const table *t, text_table *out) {
   const bool paper = has_paper(t);
-  if (!sheet_create(t->rows, t->columns, paper ? 2 : 1, out)) return false;
-  snprintf(out->title, SHEET_TITLE, "%s", t->title);
+  if (!text_table_create(t->rows, t->columns, paper ? 2 : 1, out)) return false;
+  snprintf(out->title, TEXT_TABLE_TITLE, "%s", t->title);
   snprintf(out->label, sizeof out->label, "diagnostics-%s", t->key);
   if (paper) {
     out->column[0] = "here";
@@ -37,27 +37,27 @@ bool diagnosis_sheet(const table *t, sheet *out) {
   }
   out->corner = t->first;
   out->note = t->note;
-  for (int c = 0; c < t->columns; c++) snprintf(out->group[c], SHEET_TITLE, "%s", t->column[c].heading);
+  for (int c = 0; c < t->columns; c++) snprintf(out->group[c], TEXT_TABLE_TITLE, "%s", t->column[c].heading);
   for (int r = 0; r < t->rows; r++) {
-    snprintf(out->row[r], SHEET_TITLE, "%s", t->label[r]);
+    snprintf(out->row[r], TEXT_TABLE_TITLE, "%s", t->label[r]);
     for (int c = 0; c < t->columns; c++) {
       const table_cell *cell = &t->cell[r * t->columns + c];
-      fill_cell(cell, sheet_at(out, r, c, 0));
+      fill_cell(cell, text_table_at(out, r, c, 0));
       if (cell->paper)
-        sheet_pair(cell->paper->mean, cell->paper->deviation, cell->digits, sheet_at(out, r, c, 1)->text);
+        text_table_mean_stddev(cell->paper->mean, cell->paper->stddev, cell->digits, text_table_at(out, r, c, 1)->text);
     }
   }
   return true;
 }
 
-static sparc_status put_table(FILE *f, sheet_format format, const table *t) {
-  sheet s;
-  const bool made = diagnosis_sheet(t, &s);
+static sparc_status put_table(FILE *f, table_format format, const table *t) {
+  text_table s;
+  const bool made = diagnosis_text_table(t, &s);
   if (made) {
-    sheet_write(&s, format, f);
+    text_table_write(&s, format, f);
     putc('\n', f);
   }
-  sheet_free(&s);
+  text_table_free(&s);
   return made ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for a table");
 }
 
@@ -73,10 +73,10 @@ static void put_runs(FILE *f, const diagnosis *runs, int count) {
   putc('\n', f);
 }
 
-static sparc_status print_for_people(FILE *f, sheet_format format, const diagnosis *runs, int count,
+static sparc_status print_for_people(FILE *f, table_format format, const diagnosis *runs, int count,
                                      const diagnosis_tables *tables) {
   sparc_status status = SPARC_OK;
-  if (format == SHEET_TEXT) put_runs(f, runs, count);
+  if (format == FORMAT_TEXT) put_runs(f, runs, count);
   for (int i = 0; i < tables->count && status == SPARC_OK; i++)
     if (tables->table[i].rows) status = put_table(f, format, &tables->table[i]);
   return status;
@@ -145,15 +145,15 @@ static sparc_status print_json(FILE *f, const diagnosis *runs, int count, const 
   return printed ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the tables");
 }
 
-sparc_status diagnosis_print(FILE *stream, sheet_format format, const diagnosis *runs, int count,
+sparc_status diagnosis_print(FILE *stream, table_format format, const diagnosis *runs, int count,
                              const diagnosis_tables *tables) {
   sparc_status status = SPARC_OK;
   const locale_guard guard = enter_c_locale();
-  if (format == SHEET_CSV)
+  if (format == FORMAT_CSV)
     print_csv(stream, tables);
   else
-    status = format == SHEET_JSON ? print_json(stream, runs, count, tables)
-                                  : print_for_people(stream, format, runs, count, tables);
+    status = format == FORMAT_JSON ? print_json(stream, runs, count, tables)
+                                   : print_for_people(stream, format, runs, count, tables);
   leave_c_locale(guard);
   return status;
 }

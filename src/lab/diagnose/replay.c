@@ -70,7 +70,7 @@ static bool reserve(replay *r, int recordings, size_t tokens, bool masks, bool e
   return r->recording && r->memory && (!events || r->event_memory);
 }
 
-static sparc_status no_room(size_t tokens) { return fail(SPARC_NO_MEMORY, "no memory to record %zu steps", tokens); }
+static sparc_status no_memory(size_t tokens) { return fail(SPARC_NO_MEMORY, "no memory to record %zu steps", tokens); }
 
 /* ---- agents -------------------------------------------------------------------------------------- */
 
@@ -136,7 +136,7 @@ static sparc_status record_episodes(const replay *r, stage *s, recording *to) {
 
 static sparc_status play(replay *r, const replay_options *options) {
   const size_t steps = (size_t)options->steps;
-  if (!reserve(r, 1, steps, true, true)) return no_room(steps);
+  if (!reserve(r, 1, steps, true, true)) return no_memory(steps);
   r->recording[0] = (recording){.T = options->steps,
                                 .x = r->memory,
                                 .mask = r->memory + steps * (size_t)sparc_agent_shape(r->agent).observation,
@@ -191,7 +191,7 @@ static sparc_status read_config(const run_folder *folder, data_sources *s) {
 }
 
 /* else what the model remembers of it */
-static sparc_status recall_config(const replay *r, data_sources *s) {
+static sparc_status config_from_model(const replay *r, data_sources *s) {
   s->config.data = r->file.preprocessing.view.data;
   const sparc_status status = sparc_model_load(r->path, 1, &s->model);
   return status == SPARC_OK ? read_options_inherit(s->model, &s->config.read, &s->config.given[3]) : status;
@@ -204,7 +204,7 @@ static sparc_status load_data(replay *r, const replay_options *options) {
   bool found;
   sparc_status status = run_folder_at(r->folder, &folder);
   if (status == SPARC_OK) status = folder_file_find(folder.config, &found);
-  if (status == SPARC_OK) status = found ? read_config(&folder, &from) : recall_config(r, &from);
+  if (status == SPARC_OK) status = found ? read_config(&folder, &from) : config_from_model(r, &from);
   const char *name = options->data ? options->data : from.config.data;
   if (status == SPARC_OK && !name)
     status = fail(SPARC_FORMAT, "'%.200s' does not say what it was trained on, expected --data", r->path);
@@ -234,14 +234,14 @@ static sparc_status check_data(const replay *r) {
   return SPARC_OK;
 }
 
-static sparc_status record_examples(replay *r, int most) {
+static sparc_status record_examples(replay *r, int max_examples) {
   const sparc_samples *samples = r->data.validation.count ? &r->data.validation : &r->data.fit;
   const sparc_task *task = r->data.task;
   const size_t inputs = (size_t)samples->channels;
-  const int count = samples->count < most ? samples->count : most;
+  const int count = samples->count < max_examples ? samples->count : max_examples;
   size_t tokens = 0;
   for (int i = 0; i < count; i++) tokens += (size_t)samples->at(samples->source, i).length;
-  if (!reserve(r, count, tokens, false, task != NULL)) return no_room(tokens);
+  if (!reserve(r, count, tokens, false, task != NULL)) return no_memory(tokens);
   size_t used = 0;
   for (int i = 0; i < count; i++) {
     const sparc_sample s = samples->at(samples->source, i);

@@ -85,7 +85,7 @@ static double course_at(const void *values, size_t t) {
   return c->of(&c->f->mode[t * (size_t)c->f->H + (size_t)c->j]);
 }
 
-static double deviation_over_time(const fragment *f, mode_function *of) {
+static double stddev_over_time(const fragment *f, mode_function *of) {
   double sum = 0;
   for (int j = 0; j < f->H; j++) sum += sqrt(batch_moments_of((size_t)f->T, course_at, &(course){f, of, j}).variance);
   return sum / f->H;
@@ -147,7 +147,7 @@ static bool has_activation(const fragment *f) {
 
 double fragment_statistic(const fragment *f, statistic_id id) {
   if (id == SATURATION && !has_activation(f)) return NAN;
-  if (definitions[id].deviates) return deviation_over_time(f, definitions[id].deviates);
+  if (definitions[id].deviates) return stddev_over_time(f, definitions[id].deviates);
   const double value = quotient(f, definitions[id].above, definitions[id].below);
   return id == STATE_RMS ? sqrt(value) : value;
 }

@@ -8,7 +8,7 @@
 #include "sparc/inspect.h"
 
 typedef enum statistic_id {
-  GATE_DEVIATION,       /* deviation of a mode's gate over time, mean of the modes */
+  GATE_DEVIATION,       /* stddev of a mode's gate over time, mean of the modes */
   SATURATION,           /* share of real and imaginary contents with a magnitude above 0.95 */
   GATE_RATIO,           /* energy of the writes over theirs with a gate of 1 */
   CONTENT_RATIO,        /* energy of the writes over theirs with linear content */
@@ -17,7 +17,7 @@ typedef enum statistic_id {
   CONTENT_SLOPE,        /* mean derivative of the activation there */
   GAIN,                 /* mean reference gain exp(beta) */
   GAIN_RATIO,           /* mean dynamic gain ratio, the normalisation */
-  GAIN_RATIO_DEVIATION, /* its deviation over time, mean of the modes */
+  GAIN_RATIO_DEVIATION, /* its stddev over time, mean of the modes */
   GAIN_PRODUCT,         /* mean product of both */
   DECAY_SCALE,          /* mean decay over the mode's own */
   SURVIVAL,             /* energy of the kept states behind the transition over that before */

@@ -63,13 +63,13 @@ static sparc_status make_groups(const diagnosis *runs, int count, grouping *g) {
 
 /* ---- building ------------------------------------------------------------------------------------ */
 
-static sparc_status start_table(diagnosis_tables *tables, table about, int columns, int most_rows, table **out) {
+static sparc_status start_table(diagnosis_tables *tables, table about, int columns, int max_rows, table **out) {
   table *t = &tables->table[tables->count++];
   *t = about;
   t->columns = columns;
   t->column = sparc_alloc((size_t)columns * sizeof *t->column);
-  t->label = sparc_alloc((size_t)most_rows * sizeof *t->label);
-  t->cell = sparc_alloc((size_t)most_rows * (size_t)columns * sizeof *t->cell);
+  t->label = sparc_alloc((size_t)max_rows * sizeof *t->label);
+  t->cell = sparc_alloc((size_t)max_rows * (size_t)columns * sizeof *t->cell);
   *out = t;
   return t->column && t->label && t->cell ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for a table");
 }
@@ -146,9 +146,9 @@ static sparc_status add_paper_tables(const grouping *g, diagnosis_tables *tables
 }
 
 static int layers_of(const group *of) {
-  int most = 0;
-  for (int i = 0; i < of->runs; i++) most = of->run[i]->layers > most ? of->run[i]->layers : most;
-  return most;
+  int max_layers = 0;
+  for (int i = 0; i < of->runs; i++) max_layers = of->run[i]->layers > max_layers ? of->run[i]->layers : max_layers;
+  return max_layers;
 }
 
 static sparc_status add_layers(const grouping *g, diagnosis_tables *tables) {
@@ -183,11 +183,11 @@ static double change_of(const diagnosis *d, const char *variant) {
 }
 
 /* every variant that some run knows, in the order of the first run that does */
-static int all_interventions(const grouping *g, const char *names[INTERVENTIONS_MOST]) {
+static int all_interventions(const grouping *g, const char *names[MAX_INTERVENTIONS]) {
   int count = 0;
   for (int i = 0; i < g->groups; i++)
     for (int k = 0; k < g->group[i].runs; k++)
-      for (int v = 0; v < g->group[i].run[k]->interventions && count < INTERVENTIONS_MOST; v++) {
+      for (int v = 0; v < g->group[i].run[k]->interventions && count < MAX_INTERVENTIONS; v++) {
         const char *name = g->group[i].run[k]->intervention[v];
         int at = 0;
         while (at < count && strcmp(names[at], name) != 0) at++;
@@ -199,7 +199,7 @@ static int all_interventions(const grouping *g, const char *names[INTERVENTIONS_
 static bool knows_interventions(const group *of) { return of->run[0]->interventions > 0; }
 
 static sparc_status add_interventions(const grouping *g, diagnosis_tables *tables) {
-  const char *names[INTERVENTIONS_MOST];
+  const char *names[MAX_INTERVENTIONS];
   const int rows = all_interventions(g, names);
   if (rows == 0) return SPARC_OK;
   table *t;

@@ -6,8 +6,8 @@
 
 #include "base/moments.h"
 #include "lab/diagnose/diagnosis.h"
-#include "lab/diagnose/paper.h"
-#include "lab/sheet.h"
+#include "lab/diagnose/paper_numbers.h"
+#include "lab/text_table.h"
 
 enum { TABLE_LABEL = REPLAY_TITLE + 40 };
 
@@ -40,11 +40,11 @@ typedef struct diagnosis_tables {
 sparc_status diagnosis_tables_create(const diagnosis *runs, int count, diagnosis_tables *out);
 void diagnosis_tables_free(diagnosis_tables *tables); /* a zeroed one is fine, too */
 
-/* diagnosis_sheet is a table as people read it; false: no memory. sheet_free releases what *out holds in any case. */
-bool diagnosis_sheet(const table *t, sheet *out);
+/* diagnosis_text_table is a table as people read it; false: no memory. text_table_free releases what *out holds in any case. */
+bool diagnosis_text_table(const table *t, text_table *out);
 
 /* diagnosis_print writes all tables, and what they are of */
-sparc_status diagnosis_print(FILE *stream, sheet_format format, const diagnosis *runs, int count,
+sparc_status diagnosis_print(FILE *stream, table_format format, const diagnosis *runs, int count,
                              const diagnosis_tables *tables);
 
 #endif

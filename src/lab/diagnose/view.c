@@ -11,10 +11,10 @@ enum { SHOWN_STEPS = 200 };
 
 double view_energy(const sparc_mode *m) { return m->h_re * m->h_re + (isnan(m->h_im) ? 0 : m->h_im * m->h_im); }
 
-double view_greatest_energy(const view *v) {
-  double most = 0;
-  for (int i = 0; i < v->T * v->seen->H; i++) most = fmax(most, view_energy(&v->seen->mode[i]));
-  return most > 0 ? most : 1;
+double view_max_energy(const view *v) {
+  double max = 0;
+  for (int i = 0; i < v->T * v->seen->H; i++) max = fmax(max, view_energy(&v->seen->mode[i]));
+  return max > 0 ? max : 1;
 }
 
 /* ---- order --------------------------------------------------------------------------------------- */
@@ -54,10 +54,10 @@ sparc_status view_open(const replay *r, int layer, view *out) {
   const size_t H = (size_t)out->seen->H;
   out->T = out->seen->T < SHOWN_STEPS ? out->seen->T : SHOWN_STEPS;
   out->order = sparc_alloc(H * sizeof *out->order);
-  out->loudest = sparc_alloc(H * sizeof *out->loudest);
-  if (!out->order || !out->loudest) status = fail(SPARC_NO_MEMORY, "no memory for %zu modes", H);
+  out->by_energy = sparc_alloc(H * sizeof *out->by_energy);
+  if (!out->order || !out->by_energy) status = fail(SPARC_NO_MEMORY, "no memory for %zu modes", H);
   if (status == SPARC_OK) status = rank_modes(out, decay, out->order);
-  if (status == SPARC_OK) status = rank_modes(out, negative_energy, out->loudest);
+  if (status == SPARC_OK) status = rank_modes(out, negative_energy, out->by_energy);
   if (status != SPARC_OK) view_close(out);
   return status;
 }
@@ -65,7 +65,7 @@ sparc_status view_open(const replay *r, int layer, view *out) {
 void view_close(view *v) {
   sparc_inspection_free(v->seen);
   sparc_free(v->order);
-  sparc_free(v->loudest);
+  sparc_free(v->by_energy);
   *v = (view){.T = 0};
 }
 
@@ -76,7 +76,7 @@ bool view_has_controls(const view *v) { return !isnan(view_mode(v, 0, 0)->r); }
 bool view_has_baseline(const view *v) { return !isnan(view_mode(v, 0, 0)->nu) && view_has_controls(v); }
 bool view_is_complex(const view *v) { return !isnan(view_mode(v, 0, 0)->h_im); }
 
-static bool was_here(const view *v, int j, const int *steps, int count, const sparc_mode *m, double distance) {
+static bool is_near_earlier(const view *v, int j, const int *steps, int count, const sparc_mode *m, double distance) {
   const double re = m->rho * cos(m->angle), im = m->rho * sin(m->angle);
   for (int i = 0; i < count; i++) {
     const sparc_mode *other = view_mode(v, steps[i], j);
@@ -85,25 +85,25 @@ static bool was_here(const view *v, int j, const int *steps, int count, const sp
   return false;
 }
 
-int view_disc_steps(const view *v, int j, int most, double distance, int *steps) {
-  const int T = v->seen->T, looked = T < most ? T : most;
+int view_distinct_steps(const view *v, int j, int max_steps, double distance, int *steps) {
+  const int T = v->seen->T, looked = T < max_steps ? T : max_steps;
   int count = 0;
   for (int i = 0; i < looked; i++) {
     const int t = (int)((long)i * T / looked);
-    if (!was_here(v, j, steps, count, view_mode(v, t, j), distance)) steps[count++] = t;
+    if (!is_near_earlier(v, j, steps, count, view_mode(v, t, j), distance)) steps[count++] = t;
   }
   return count;
 }
 
 /* the controls that modes see: one pair for all, or one for each */
 void view_controls(const view *v, int t, view_control controls[2]) {
-  for (int i = 0; i < 2; i++) controls[i] = (view_control){.mean = 0, .least = 1, .most = -1};
+  for (int i = 0; i < 2; i++) controls[i] = (view_control){.mean = 0, .min = 1, .max = -1};
   for (int j = 0; j < v->seen->H; j++) {
     const double seen[2] = {view_mode(v, t, j)->r, view_mode(v, t, j)->p};
     for (int i = 0; i < 2; i++) {
       controls[i].mean += seen[i] / v->seen->H;
-      controls[i].least = fmin(controls[i].least, seen[i]);
-      controls[i].most = fmax(controls[i].most, seen[i]);
+      controls[i].min = fmin(controls[i].min, seen[i]);
+      controls[i].max = fmax(controls[i].max, seen[i]);
     }
   }
 }

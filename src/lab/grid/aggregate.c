@@ -33,12 +33,12 @@ sparc_status aggregate_score(size_t count, const double *values, const grid_scor
 
 aggregate_summary aggregate_summarise(int count, const double *values) {
   const sample_summary sample = sample_summarise((size_t)count, values);
-  aggregate_summary s = {.count = count, .mean = NAN, .deviation = NAN, .low = NAN, .high = NAN};
+  aggregate_summary s = {.count = count, .mean = NAN, .stddev = NAN, .low = NAN, .high = NAN};
   if (sample.count < count) return s; /* one that is missing is no number to leave out */
   s.mean = sample.mean;
-  s.deviation = sample.stddev;
+  s.stddev = sample.stddev;
   if (count < 2) return s;
-  const double half = student_half_width(count, s.deviation);
+  const double half = student_half_width(count, s.stddev);
   s.low = s.mean - half;
   s.high = s.mean + half;
   return s;
@@ -46,7 +46,7 @@ aggregate_summary aggregate_summarise(int count, const double *values) {
 
 aggregate_summary aggregate_paired(int count, const double *values, const double *reference) {
   double *difference = calloc((size_t)count + 1, sizeof *difference);
-  if (!difference) return (aggregate_summary){.mean = NAN, .deviation = NAN};
+  if (!difference) return (aggregate_summary){.mean = NAN, .stddev = NAN};
   for (int i = 0; i < count; i++) difference[i] = values[i] - reference[i];
   const aggregate_summary s = aggregate_summarise(count, difference);
   free(difference);
@@ -63,7 +63,7 @@ int aggregate_rank(double value, int count, const double *others, bool higher) {
 
 static double as_printed(double value, int digits) {
   char text[64];
-  sheet_number(value, digits, text, sizeof text);
+  text_table_number(value, digits, text, sizeof text);
   return strtod(text, NULL);
 }
 
@@ -78,7 +78,7 @@ static double best_below(int count, const double *values, int digits, bool highe
   return best;
 }
 
-void aggregate_marks(int count, const double *values, int digits, bool higher, sheet_mark *marks) {
+void aggregate_marks(int count, const double *values, int digits, bool higher, table_mark *marks) {
   const double best = best_below(count, values, digits, higher, NAN),
                second = isnan(best) ? NAN : best_below(count, values, digits, higher, best);
   for (int i = 0; i < count; i++) {

@@ -103,13 +103,13 @@ static long number_of(const char *name) {
 }
 
 /* of a folder that does not exist 0 */
-static sparc_status find_highest(const char *folder, long *most) {
-  *most = 0;
+static sparc_status find_highest(const char *folder, long *highest) {
+  *highest = 0;
   DIR *entries = opendir(folder);
   if (!entries) return errno == ENOENT ? SPARC_OK : fail(SPARC_IO, "cannot list '%.300s': %s", folder, strerror(errno));
   errno = 0;
   for (struct dirent *e; (e = readdir(entries));)
-    if (number_of(e->d_name) > *most) *most = number_of(e->d_name);
+    if (number_of(e->d_name) > *highest) *highest = number_of(e->d_name);
   const int reason = errno;
   closedir(entries);
   return reason ? fail(SPARC_IO, "cannot list '%.300s': %s", folder, strerror(reason)) : SPARC_OK;
@@ -210,7 +210,7 @@ void claim_drop(claim *c) {
   c->number = 0;
 }
 
-sparc_status claim_look(const char *folder, claim_holder *holder, bool *held) {
+sparc_status claim_inspect(const char *folder, claim_holder *holder, bool *held) {
   char path[CLAIM_PATH];
   long last;
   *held = false;

@@ -38,8 +38,8 @@ bool claim_renew(const claim *c);
 void claim_return(claim *c);
 void claim_drop(claim *c);
 
-/* claim_look says whether somebody holds the folder, and who; nobody has one that does not exist. A claim that cannot
+/* claim_inspect says whether somebody holds the folder, and who; nobody has one that does not exist. A claim that cannot
  * be read is a failure: it may be somebody's. */
-sparc_status claim_look(const char *folder, claim_holder *holder, bool *held);
+sparc_status claim_inspect(const char *folder, claim_holder *holder, bool *held);
 
 #endif

@@ -44,10 +44,10 @@ static sparc_status read_run(const grid_job *job, const grid_score *score, traje
 }
 
 /* every stride-th point from the first whole window on, and the last */
-static size_t choose_points(const trajectories *t, const grid_score *score, size_t most, size_t *chosen) {
+static size_t choose_points(const trajectories *t, const grid_score *score, size_t max_points, size_t *chosen) {
   const size_t first = (size_t)score->window - 1;
   if (t->count <= first) return 0;
-  const size_t stride = (t->count - first + most - 1) / most;
+  const size_t stride = (t->count - first + max_points - 1) / max_points;
   size_t points = 0;
   for (size_t i = first; i < t->count; i += stride) chosen[points++] = i;
   if (chosen[points - 1] != t->count - 1) chosen[points++] = t->count - 1;
@@ -55,12 +55,12 @@ static size_t choose_points(const trajectories *t, const grid_score *score, size
 }
 
 static void summarise(const trajectories *t, const grid_score *score, size_t i, size_t to, grid_curve *out) {
-  double values[GRID_SEEDS];
+  double values[GRID_MAX_SEEDS];
   for (int run = 0; run < t->runs; run++) values[run] = score->offset + score->scale * t->value[run][i];
   const aggregate_summary s = aggregate_summarise(t->runs, values);
   out->x[to] = t->x[i];
   out->mean[to] = s.mean;
-  out->deviation[to] = s.deviation;
+  out->stddev[to] = s.stddev;
 }
 
 /* a field that has a run without a log has no curve */
@@ -70,23 +70,23 @@ static bool are_complete(const trajectories *t) {
   return t->x != NULL;
 }
 
-static sparc_status build(const trajectories *t, const grid_score *score, size_t most, grid_curve *out) {
+static sparc_status build(const trajectories *t, const grid_score *score, size_t max_points, grid_curve *out) {
   if (!are_complete(t)) return SPARC_OK;
-  size_t *chosen = calloc(most + 2, sizeof *chosen);
-  out->x = calloc(3 * (most + 2), sizeof *out->x);
+  size_t *chosen = calloc(max_points + 2, sizeof *chosen);
+  out->x = calloc(3 * (max_points + 2), sizeof *out->x);
   if (!chosen || !out->x) {
     free(chosen);
-    return fail(SPARC_NO_MEMORY, "no memory for a curve of %zu points", most);
+    return fail(SPARC_NO_MEMORY, "no memory for a curve of %zu points", max_points);
   }
-  out->mean = out->x + most + 2;
-  out->deviation = out->mean + most + 2;
-  out->count = choose_points(t, score, most, chosen);
+  out->mean = out->x + max_points + 2;
+  out->stddev = out->mean + max_points + 2;
+  out->count = choose_points(t, score, max_points, chosen);
   for (size_t i = 0; i < out->count; i++) summarise(t, score, chosen[i], i, out);
   free(chosen);
   return SPARC_OK;
 }
 
-sparc_status grid_curve_read(const grid_jobs *jobs, int task, int method, size_t most, grid_curve *out) {
+sparc_status grid_curve_read(const grid_jobs *jobs, int task, int method, size_t max_points, grid_curve *out) {
   const selection *s = &jobs->chosen;
   const grid_score score = grid_score_of(jobs->g, s->task[task], s->method[method]);
   *out = (grid_curve){.count = 0};
@@ -96,7 +96,7 @@ sparc_status grid_curve_read(const grid_jobs *jobs, int task, int method, size_t
   sparc_status status = SPARC_OK;
   for (int i = 0; i < s->seeds && status == SPARC_OK; i++)
     status = read_run(grid_job_at(jobs, task, method, i), &score, &t, i);
-  if (status == SPARC_OK) status = build(&t, &score, most, out);
+  if (status == SPARC_OK) status = build(&t, &score, max_points, out);
   free_trajectories(&t);
   if (status != SPARC_OK) grid_curve_free(out);
   return status;

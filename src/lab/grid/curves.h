@@ -7,15 +7,15 @@
 #include "lab/grid/job.h"
 
 typedef struct grid_curve {
-  size_t count;             /* 0: some run has not come far enough */
-  double *x;                /* (count) environment steps or updates */
-  double *mean, *deviation; /* (count) in the unit of the score; NAN: a single run has no deviation, and a rollout that
+  size_t count;          /* 0: some run has not come far enough */
+  double *x;             /* (count) environment steps or updates */
+  double *mean, *stddev; /* (count) in the unit of the score; NAN: a single run has no stddev, and a rollout that
                                finished no episode no value */
 } grid_curve;
 
 /* grid_curve_read reads the logs of a field, given by its places in the selection, whether its runs are finished or
- * not, and thins the curve out to about `most` points. */
-sparc_status grid_curve_read(const grid_jobs *jobs, int task, int method, size_t most, grid_curve *out);
+ * not, and thins the curve out to about `max_points` points. */
+sparc_status grid_curve_read(const grid_jobs *jobs, int task, int method, size_t max_points, grid_curve *out);
 void grid_curve_free(grid_curve *c); /* a zeroed one is fine, too */
 
 #endif

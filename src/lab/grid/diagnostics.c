@@ -7,13 +7,13 @@
 #include "io/atomic_file.h"
 #include "io/folder_file.h"
 #include "io/json.h"
-#include "lab/diagnose/record.h"
+#include "lab/diagnose/diagnosis_record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool grid_diagnosed(const grid_jobs *jobs, const grid_job *job) {
+bool grid_is_diagnosed(const grid_jobs *jobs, const grid_job *job) {
   return job->kind <= GRID_TRAIN && (job->method == jobs->g->reference || jobs->chosen.methods < jobs->g->methods);
 }
 
@@ -101,7 +101,7 @@ static bool is_paper_cell(const json_t *settings) {
 static sparc_status add(const grid_jobs *jobs, const grid_job *job, json_t *record, grid_diagnoses *out) {
   char title[REPLAY_TITLE];
   title_of(jobs, job, title);
-  sparc_status status = diagnosis_recall(record, title, &out->run[out->count]);
+  sparc_status status = diagnosis_from_record(record, title, &out->run[out->count]);
   if (status != SPARC_OK)
     return fail(status, "the diagnosis of %s in '%.200s' is damaged; remove it", job->name, jobs->folder);
   out->job[out->count] = job;
@@ -111,8 +111,9 @@ static sparc_status add(const grid_jobs *jobs, const grid_job *job, json_t *reco
 }
 
 sparc_status grid_diagnoses_read(const grid_jobs *jobs, grid_diagnoses *out) {
-  const size_t most = (size_t)jobs->count + 1;
-  *out = (grid_diagnoses){.run = sparc_alloc(most * sizeof *out->run), .job = sparc_alloc(most * sizeof *out->job)};
+  const size_t capacity = (size_t)jobs->count + 1;
+  *out = (grid_diagnoses){.run = sparc_alloc(capacity * sizeof *out->run),
+                          .job = sparc_alloc(capacity * sizeof *out->job)};
   sparc_status status = SPARC_OK;
   if (!out->run || !out->job) {
     grid_diagnoses_free(out);
@@ -125,8 +126,8 @@ sparc_status grid_diagnoses_read(const grid_jobs *jobs, grid_diagnoses *out) {
     status = load(jobs, job, &record);
     if (record) {
       status = add(jobs, job, record, out);
-    } else if (status == SPARC_OK && grid_diagnosed(jobs, job)) {
-      status = job_look(job, &report);
+    } else if (status == SPARC_OK && grid_is_diagnosed(jobs, job)) {
+      status = job_inspect(job, &report);
       out->missing += report.state == JOB_DONE;
     }
   }

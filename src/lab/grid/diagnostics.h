@@ -7,9 +7,9 @@
 #include "lab/diagnose/diagnosis.h"
 #include "lab/grid/job.h"
 
-/* grid_diagnosed says whether a run is among those that are looked into unless others are asked for: its method is the
+/* grid_is_diagnosed says whether a run is among those that are looked into unless others are asked for: its method is the
  * reference, or the selection leaves methods out */
-bool grid_diagnosed(const grid_jobs *jobs, const grid_job *job);
+bool grid_is_diagnosed(const grid_jobs *jobs, const grid_job *job);
 
 void grid_diagnosis_file(const grid_jobs *jobs, const grid_job *job, char path[JOB_PATH]);
 

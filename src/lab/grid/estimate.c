@@ -19,7 +19,7 @@ job_cost estimate_measured(const grid_jobs *jobs, const grid_job *job) {
     const grid_job *other = &jobs->job[i];
     if (other->task != job->task || other->method != job->method) continue;
     job_report report;
-    if (job_look(other, &report) != SPARC_OK || report.state != JOB_DONE) continue;
+    if (job_inspect(other, &report) != SPARC_OK || report.state != JOB_DONE) continue;
     cost.memory_mb = fmax(cost.memory_mb, report.result.memory_mb);
     if (report.result.rate <= 0) continue;
     sum += 1 / report.result.rate;

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "io/folder_file.h"
 #include "lab/gnuplot.h"
-#include "lab/grid/figures.h"
+#include "lab/grid/grid_figures.h"
 #include "run/data.h"
 #include "sparc/model.h"
 #include "sparc/train.h"
@@ -220,19 +220,19 @@ static void put_classes(FILE *f, const example *e, const example_row *row) {
   const sparc_task *task = e->task;
   const float *last = row->outputs + (size_t)(task->T - 1) * (size_t)task->O;
   const int label = task->evaluation.label[0];
-  int answer = 0;
+  int predicted = 0;
   for (int k = 1; k < task->O; k++)
-    if (last[k] > last[answer]) answer = k;
-  char verdict[96];
-  snprintf(verdict, sizeof verdict, "predicts %s with probability %.2f: %s", task->class_names[answer],
-           (double)last[answer], answer == label ? "correct" : "wrong");
-  put_heading(f, row->title, row->colour, verdict);
+    if (last[k] > last[predicted]) predicted = k;
+  char heading[96];
+  snprintf(heading, sizeof heading, "predicts %s with probability %.2f: %s", task->class_names[predicted],
+           (double)last[predicted], predicted == label ? "correct" : "wrong");
+  put_heading(f, row->title, row->colour, heading);
   fprintf(f, "set yrange [-0.03:1.03]\nset ytics 0,0.5,1\nplot ");
   /* the two that matter are drawn last, over the others */
-  int order[2] = {answer, label}, drawn = 0;
+  int order[2] = {predicted, label}, drawn = 0;
   for (int k = 0; k < task->O + 2; k++) {
     const int class = k < task->O ? k : order[k - task->O];
-    if (k < task->O ? (k == answer || k == label) : (k == task->O && answer == label)) continue;
+    if (k < task->O ? (k == predicted || k == label) : (k == task->O && predicted == label)) continue;
     const char *colour = k < task->O ? "#b4bcc6" : class == label ? row->colour : "#1d2530";
     fprintf(f, "%sdata using 'step':%s with lines linewidth %s linecolor rgb '%s' notitle", drawn++ ? ", \\\n  " : "",
             column_of(row, task->class_names[class]).text, k < task->O ? "1" : "2.5", colour);
@@ -265,13 +265,13 @@ static void widen_range(const sparc_task *task, const float *z, double *low, dou
 
 /* the first coordinate; one range for all panels: whole numbers around targets and predictions */
 static void put_track(FILE *f, const example *e, const example_row *row) {
-  char verdict[96];
+  char heading[96];
   double low = 0, high = 0;
   widen_range(e->task, e->task->evaluation.target, &low, &high);
   for (int m = 0; m < e->rows; m++) widen_range(e->task, e->row[m].outputs, &low, &high);
-  snprintf(verdict, sizeof verdict, "first coordinate over the target (grey); %.30s of all sequences %.3f", e->unit,
+  snprintf(heading, sizeof heading, "first coordinate over the target (grey); %.30s of all sequences %.3f", e->unit,
            row->score);
-  put_heading(f, row->title, row->colour, verdict);
+  put_heading(f, row->title, row->colour, heading);
   fprintf(f, "set yrange [%g:%g]\nset ytics %g\n", low, high, fmax(1, ceil((high - low) / 4)));
   fprintf(f,
           "plot data using 'step':'target z1' with lines linewidth 5 linecolor rgb '#c4cad2' notitle, \\\n  data using "

@@ -17,7 +17,7 @@ typedef struct example {
   sparc_task *task;
   const char *unit; /* of the scores */
   int rows;
-  example_row row[GRID_MOST]; /* methods whose first seed is finished and has its checkpoint */
+  example_row row[GRID_MAX_ENTRIES]; /* methods whose first seed is finished and has its checkpoint */
 } example;
 
 /* example_exists tells whether there is one: the task is a diagnostic one, and some method can be shown. */

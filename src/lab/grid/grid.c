@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "data/tasks.h"
-#include "lab/grid/part.h"
+#include "lab/grid/derived_grid.h"
 #include "lab/grid/sweep.h"
 #include "run/metrics.h"
 #include "run/read_settings.h"
@@ -175,8 +175,8 @@ static sparc_status read_score(const json_t *object, const place *p, grid_score 
   return status;
 }
 
-static grid_score usual_score(grid_kind kind) {
-  static const grid_score usual[] = {
+static grid_score default_score(grid_kind kind) {
+  static const grid_score defaults[] = {
       [GRID_RL] = {.metric = "return", .unit = "return", .window = 100, .higher = true, .digits = 3, .scale = 1},
       [GRID_TRAIN] = {.metric = "validation_accuracy",
                       .unit = "accuracy, %",
@@ -187,7 +187,7 @@ static grid_score usual_score(grid_kind kind) {
                       .scale = 100},
       [GRID_BENCH] = {.metric = "seconds", .unit = "ms", .window = 1, .digits = -1, .scale = 1000},
       [GRID_CHECK] = {.metric = "e_norm", .unit = "error", .window = 1, .digits = -1, .scale = 1}};
-  return usual[kind];
+  return defaults[kind];
 }
 
 grid_score grid_score_of(const grid *g, int task, int method) {
@@ -268,23 +268,23 @@ static sparc_status read_range(const json_t *object, const place *p, grid_task *
 
 static sparc_status read_task(const grid *g, const json_t *object, const place *p, int kind, const json_t *score,
                               grid_task *t) {
-  const json_t *own_score = NULL;
+  const json_t *task_score = NULL;
   sparc_status status = check_object(object, p, task_keys);
   if (status == SPARC_OK) status = read_name(object, p, &t->name);
   t->title = t->name;
   if (status == SPARC_OK) status = read_text(object, "title", p, &t->title);
   if (status == SPARC_OK) status = read_choice(object, "kind", p, kinds, &kind);
   if (status == SPARC_OK) status = read_object(object, "settings", p, &t->settings);
-  if (status == SPARC_OK) status = read_object(object, "score", p, &own_score);
+  if (status == SPARC_OK) status = read_object(object, "score", p, &task_score);
   if (status == SPARC_OK) status = read_range(object, p, t);
   t->kind = (grid_kind)kind;
-  t->score = usual_score(t->kind);
+  t->score = default_score(t->kind);
   t->protocol.departure = "";
   if (status == SPARC_OK) status = read_protocol(g->file, p, &t->protocol);
   if (status == SPARC_OK) status = read_protocol(object, p, &t->protocol);
   const place at = inside(p, "score");
   if (status == SPARC_OK && score) status = read_score(score, &at, &t->score);
-  if (status == SPARC_OK && own_score) status = read_score(own_score, &at, &t->score);
+  if (status == SPARC_OK && task_score) status = read_score(task_score, &at, &t->score);
   for (int i = 0; status == SPARC_OK && i < g->tasks; i++)
     if (strcmp(g->task[i].name, t->name) == 0)
       status = fail(SPARC_FORMAT, "%s: an earlier task is also called '%s'", p->text, t->name);
@@ -302,7 +302,7 @@ static sparc_status read_method(const grid *g, const json_t *object, const place
   m->baseline = json_is_true(json_object_get(object, "baseline"));
   if (status == SPARC_OK && m->score) {
     const place at = inside(p, "score");
-    grid_score score = usual_score(GRID_RL);
+    grid_score score = default_score(GRID_RL);
     score.window = 1;
     status = read_score(m->score, &at, &score);
   }
@@ -312,16 +312,17 @@ static sparc_status read_method(const grid *g, const json_t *object, const place
   return status;
 }
 
-static sparc_status read_list(const json_t *file, const char *key, size_t most, const place *p, const json_t **list) {
+static sparc_status read_list(const json_t *file, const char *key, size_t max_count, const place *p,
+                              const json_t **list) {
   *list = json_object_get(file, key);
-  if (!json_is_array(*list) || json_array_size(*list) < 1 || json_array_size(*list) > most)
-    return fail(SPARC_FORMAT, "%s: %s is no list of 1 to %zu", p->text, key, most);
+  if (!json_is_array(*list) || json_array_size(*list) < 1 || json_array_size(*list) > max_count)
+    return fail(SPARC_FORMAT, "%s: %s is no list of 1 to %zu", p->text, key, max_count);
   return SPARC_OK;
 }
 
 static sparc_status read_tasks(grid *g, const place *p, int kind) {
   const json_t *list, *score;
-  sparc_status status = read_list(g->file, "tasks", GRID_MOST, p, &list);
+  sparc_status status = read_list(g->file, "tasks", GRID_MAX_ENTRIES, p, &list);
   if (status == SPARC_OK) status = read_object(g->file, "score", p, &score);
   for (size_t i = 0; status == SPARC_OK && i < json_array_size(list); i++) {
     const place at = nth(p, "tasks", i);
@@ -338,15 +339,15 @@ static sparc_status read_sweep(grid *g, const place *p, const json_t **list, int
   if (!sweep_is_in(g->file)) return SPARC_OK;
   const sparc_status status = sweep_expand(g->file, p->text, reference, &g->expanded, first);
   *list = g->expanded;
-  if (status == SPARC_OK && json_array_size(*list) > GRID_MOST)
+  if (status == SPARC_OK && json_array_size(*list) > GRID_MAX_ENTRIES)
     return fail(SPARC_FORMAT, "%s: with their sweeps there are %zu methods, expected at most %d", p->text,
-                json_array_size(*list), GRID_MOST);
+                json_array_size(*list), GRID_MAX_ENTRIES);
   return status;
 }
 
 static sparc_status read_methods(grid *g, const place *p, int *first) {
   const json_t *list;
-  sparc_status status = read_list(g->file, "methods", GRID_MOST, p, &list);
+  sparc_status status = read_list(g->file, "methods", GRID_MAX_ENTRIES, p, &list);
   if (status == SPARC_OK) status = read_sweep(g, p, &list, first);
   for (size_t i = 0; status == SPARC_OK && i < json_array_size(list); i++) {
     const place at = nth(p, "methods", i);
@@ -362,7 +363,7 @@ static sparc_status read_seeds(grid *g, const place *p) {
     g->seeds = 1;
     return SPARC_OK;
   }
-  const sparc_status status = read_list(g->file, "seeds", GRID_SEEDS, p, &list);
+  const sparc_status status = read_list(g->file, "seeds", GRID_MAX_SEEDS, p, &list);
   if (status != SPARC_OK) return status;
   for (size_t i = 0; i < json_array_size(list); i++) {
     const json_t *value = json_array_get(list, i);
@@ -377,7 +378,7 @@ static sparc_status read_seeds(grid *g, const place *p) {
 }
 
 static sparc_status read_reference(grid *g, const place *p, int first) {
-  const char *names[GRID_MOST + 1] = {NULL};
+  const char *names[GRID_MAX_ENTRIES + 1] = {NULL};
   if (first >= 0) {
     g->reference = first;
     return SPARC_OK;
@@ -389,48 +390,48 @@ static sparc_status read_reference(grid *g, const place *p, int first) {
 /* ---- the paper's numbers ------------------------------------------------------------------------- */
 
 /* 0.448 or [0.829, 0.008] */
-static bool paper_number(const json_t *value, double *mean, double *deviation) {
+static bool paper_number(const json_t *value, double *mean, double *stddev) {
   const json_t *first = json_is_array(value) ? json_array_get(value, 0) : value, *second = json_array_get(value, 1);
   if (!json_is_number(first) || (second && !json_is_number(second))) return false;
   *mean = json_number_value(first);
-  *deviation = second ? json_number_value(second) : NAN;
+  *stddev = second ? json_number_value(second) : NAN;
   return !json_is_array(value) || json_array_size(value) <= 2;
 }
 
-static bool number_of(const grid *g, const json_t *numbers, int task, int method, double *mean, double *deviation) {
+static bool number_of(const grid *g, const json_t *numbers, int task, int method, double *mean, double *stddev) {
   const json_t *row = json_object_get(numbers, g->task[task].name);
-  return paper_number(json_object_get(row, g->method[method].name), mean, deviation);
+  return paper_number(json_object_get(row, g->method[method].name), mean, stddev);
 }
 
-bool grid_paper(const grid *g, int task, int method, double *mean, double *deviation) {
-  return number_of(g, g->paper, task, method, mean, deviation);
+bool grid_paper(const grid *g, int task, int method, double *mean, double *stddev) {
+  return number_of(g, g->paper, task, method, mean, stddev);
 }
 
-bool grid_paper_difference(const grid *g, int task, int method, double *mean, double *deviation) {
-  return number_of(g, g->differences, task, method, mean, deviation);
+bool grid_paper_difference(const grid *g, int task, int method, double *mean, double *stddev) {
+  return number_of(g, g->differences, task, method, mean, stddev);
 }
 
 double grid_paper_rank(const grid *g, int method) {
-  double mean, deviation;
-  return paper_number(json_object_get(g->ranks, g->method[method].name), &mean, &deviation) ? mean : NAN;
+  double mean, stddev;
+  return paper_number(json_object_get(g->ranks, g->method[method].name), &mean, &stddev) ? mean : NAN;
 }
 
 static sparc_status check_paper_row(const grid *g, const place *p, const json_t *row) {
-  const char *names[GRID_MOST + 1] = {NULL}, *key;
+  const char *names[GRID_MAX_ENTRIES + 1] = {NULL}, *key;
   json_t *value;
-  double mean, deviation;
+  double mean, stddev;
   for (int i = 0; i < g->methods; i++) names[i] = g->method[i].name;
   const sparc_status status = check_object(row, p, names);
   if (status != SPARC_OK) return status;
   json_object_foreach((json_t *)row, key, value) {
-    if (!paper_number(value, &mean, &deviation))
+    if (!paper_number(value, &mean, &stddev))
       return fail(SPARC_FORMAT, "%s: %s is neither a number nor [mean, stddev]", p->text, key);
   }
   return SPARC_OK;
 }
 
 static sparc_status read_paper(const grid *g, const place *p, const char *key, const json_t **numbers) {
-  const char *names[GRID_MOST + 1] = {NULL}, *task;
+  const char *names[GRID_MAX_ENTRIES + 1] = {NULL}, *task;
   json_t *row;
   sparc_status status = read_object(g->file, key, p, numbers);
   if (status != SPARC_OK || !*numbers) return status;
@@ -468,7 +469,7 @@ json_t *grid_settings(const grid *g, int task, int method) {
   return all;
 }
 
-static sparc_status blame(const place *p) {
+static sparc_status fail_at(const place *p) {
   char sentence[256];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());
   return fail(SPARC_FORMAT, "%s: %s", p->text, sentence);
@@ -535,11 +536,11 @@ static sparc_status try_settings(grid_kind kind, json_t *settings, const char *m
     status = grid_problem(settings, problem);
   }
   if (status == SPARC_OK) status = check_metric(kind, &run, metric);
-  return status == SPARC_OK || status == SPARC_NO_MEMORY ? status : blame(p);
+  return status == SPARC_OK || status == SPARC_NO_MEMORY ? status : fail_at(p);
 }
 
 static sparc_status check_settings(const grid *g, const place *p) {
-  static const char *const ours[] = {"seed", "out", "threads"};
+  static const char *const reserved[] = {"seed", "out", "threads"};
   sparc_status status = SPARC_OK;
   for (int t = 0; t < g->tasks; t++)
     for (int m = 0; m < g->methods && status == SPARC_OK; m++) {
@@ -549,9 +550,9 @@ static sparc_status check_settings(const grid *g, const place *p) {
       const place at = inside(p, cell);
       status = settings ? try_settings(g->task[t].kind, settings, grid_score_of(g, t, m).metric, &at)
                         : fail(SPARC_NO_MEMORY, "no memory for a grid");
-      for (size_t i = 0; i < sizeof ours / sizeof *ours && status == SPARC_OK; i++)
-        if (json_object_get(settings, ours[i]))
-          status = fail(SPARC_FORMAT, "%s: settings: a grid cannot set %s", at.text, ours[i]);
+      for (size_t i = 0; i < sizeof reserved / sizeof *reserved && status == SPARC_OK; i++)
+        if (json_object_get(settings, reserved[i]))
+          status = fail(SPARC_FORMAT, "%s: settings: a grid cannot set %s", at.text, reserved[i]);
       json_decref(settings);
     }
   return status;
@@ -587,11 +588,11 @@ sparc_status grid_parse(const char *text, size_t size, const char *where, grid *
   if (!out->file) return fail(SPARC_FORMAT, "%.200s:%d: %s", where, error.line, error.text);
   const place p = place_at(where);
   const sparc_status status = grid_derive(&out->file);
-  if (status == SPARC_FORMAT) return blame(&p);
+  if (status == SPARC_FORMAT) return fail_at(&p);
   return status == SPARC_OK ? read_grid(out, &p) : status;
 }
 
-sparc_status grid_take(json_t *file, const char *where, grid *out) {
+sparc_status grid_from_json(json_t *file, const char *where, grid *out) {
   const place p = place_at(where);
   *out = (grid){.file = file};
   return read_grid(out, &p);

@@ -36,7 +36,7 @@ typedef enum grid_kind {
   GRID_CHECK  /* `sparc check` of the file that the settings name */
 } grid_kind;
 
-enum { GRID_NAME = 64, GRID_MOST = 64, GRID_SEEDS = 1000, GRID_PROBLEM = 256 };
+enum { GRID_NAME = 64, GRID_MAX_ENTRIES = 64, GRID_MAX_SEEDS = 1000, GRID_PROBLEM = 256 };
 
 /* How a run's log becomes a number, in `unit`: offset + scale x. For RL and training x comes from the values of
  * `metric` in metrics.jsonl; for the other kinds it is the one value of `metric` among what the command printed, in the
@@ -80,18 +80,18 @@ typedef struct grid {
   json_t *expanded; /* methods of a grid with sweeps, each with one value of every setting; else NULL */
   const char *name, *title, *note;
   const json_t *settings, *paper, *differences, *ranks; /* NULL: none */
-  grid_task task[GRID_MOST];
-  grid_method method[GRID_MOST];
+  grid_task task[GRID_MAX_ENTRIES];
+  grid_method method[GRID_MAX_ENTRIES];
   int tasks, methods, seeds;
-  uint64_t seed[GRID_SEEDS];
+  uint64_t seed[GRID_MAX_SEEDS];
   int reference; /* the method that others are compared with */
 } grid;
 
 /* grid_parse reads a text; `where` names it in messages. SPARC_FORMAT: it is no grid, and sparc_error() says where.
  * grid_free releases what *out holds in any case. */
 sparc_status grid_parse(const char *text, size_t size, const char *where, grid *out);
-sparc_status grid_take(json_t *file, const char *where, grid *out); /* of JSON; the reference goes over */
-void grid_free(grid *g);                                            /* a zeroed one is fine, too */
+sparc_status grid_from_json(json_t *file, const char *where, grid *out); /* of JSON; the reference goes over */
+void grid_free(grid *g);                                                 /* a zeroed one is fine, too */
 
 /* grid_open reads a built-in grid, or the file if `name` ends in .json. SPARC_INVALID: there is no such grid;
  * SPARC_IO, SPARC_FORMAT: of the file. */
@@ -112,10 +112,10 @@ json_t *grid_settings(const grid *g, int task, int method);
 /* grid_problem is the problem of a benchmark, with {key} replaced by the setting of that name */
 sparc_status grid_problem(const json_t *settings, char problem[GRID_PROBLEM]);
 
-/* grid_paper is the paper's number for a cell; false: it prints none. *deviation is NAN where it prints no spread. */
-bool grid_paper(const grid *g, int task, int method, double *mean, double *deviation);
+/* grid_paper is the paper's number for a cell; false: it prints none. *stddev is NAN where it prints no spread. */
+bool grid_paper(const grid *g, int task, int method, double *mean, double *stddev);
 /* grid_paper_difference is what it prints of the paired difference to the reference */
-bool grid_paper_difference(const grid *g, int task, int method, double *mean, double *deviation);
+bool grid_paper_difference(const grid *g, int task, int method, double *mean, double *stddev);
 /* grid_paper_rank is the mean rank that it prints for a method; NAN: none */
 double grid_paper_rank(const grid *g, int method);
 

@@ -71,7 +71,7 @@ static sparc_status put_setting(grid_job *job, const char *key, json_t *value) {
              : fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
 }
 
-static sparc_status usual_updates(const char *data, long *updates) {
+static sparc_status default_updates(const char *data, long *updates) {
   *updates = sparc_train_classification().updates;
   if (!is_task(data)) return SPARC_OK;
   sparc_task *task;
@@ -82,7 +82,7 @@ static sparc_status usual_updates(const char *data, long *updates) {
   return SPARC_OK;
 }
 
-static sparc_status usual_steps(const char *task, long *steps) {
+static sparc_status default_steps(const char *task, long *steps) {
   sparc_ppo_config ppo;
   const sparc_status status = sparc_ppo_defaults(task, &ppo);
   if (status == SPARC_OK) *steps = ppo.rollouts * ppo.steps;
@@ -90,18 +90,18 @@ static sparc_status usual_steps(const char *task, long *steps) {
 }
 
 /* the length of the run becomes part of its settings, so that it shows there */
-static sparc_status settle_budget(grid_job *job, double scale) {
+static sparc_status resolve_budget(grid_job *job, double scale) {
   const char *key = job->kind == GRID_RL ? "steps" : "updates";
   job->budget = 1;
   if (job->kind > GRID_TRAIN) return SPARC_OK;
-  const json_t *said = json_object_get(job->settings, key);
+  const json_t *given = json_object_get(job->settings, key);
   sparc_status status = SPARC_OK;
-  if (said)
-    job->budget = (long)json_integer_value(said);
+  if (given)
+    job->budget = (long)json_integer_value(given);
   else if (job->kind == GRID_RL)
-    status = usual_steps(json_string_value(json_object_get(job->settings, "task")), &job->budget);
+    status = default_steps(json_string_value(json_object_get(job->settings, "task")), &job->budget);
   else
-    status = usual_updates(json_string_value(json_object_get(job->settings, "data")), &job->budget);
+    status = default_updates(json_string_value(json_object_get(job->settings, "data")), &job->budget);
   if (status != SPARC_OK) return status;
   job->budget = (long)fmax(1, round(scale * (double)job->budget));
   status = put_setting(job, key, json_integer(job->budget));
@@ -113,15 +113,15 @@ static sparc_status settle_budget(grid_job *job, double scale) {
   return status;
 }
 
-static sparc_status settle(const grid_jobs *jobs, grid_job *job) {
+static sparc_status resolve_settings(const grid_jobs *jobs, grid_job *job) {
   const grid *g = jobs->g;
   job->settings = grid_settings(g, job->task, job->method);
   if (!job->settings) return fail(SPARC_NO_MEMORY, "no memory for the settings of a run");
-  sparc_status status = settle_budget(job, jobs->scope.scale);
+  sparc_status status = resolve_budget(job, jobs->scope.scale);
   if (status == SPARC_OK && jobs->scope.match_params && job->kind <= GRID_TRAIN && job->method != g->reference) {
-    int budget = 0;
-    status = match_params(g, job->task, job->method, &budget);
-    if (status == SPARC_OK) status = put_setting(job, "budget", json_integer(budget));
+    int state_size = 0;
+    status = match_params(g, job->task, job->method, &state_size);
+    if (status == SPARC_OK) status = put_setting(job, "budget", json_integer(state_size));
   }
   if (status == SPARC_OK && job->kind <= GRID_TRAIN)
     status = put_setting(job, "seed", json_integer((json_int_t)job->seed));
@@ -154,7 +154,7 @@ static sparc_status add(grid_jobs *jobs, int task, int method, uint64_t seed) {
   snprintf(job->name, sizeof job->name, "%s/%s/s%llu", jobs->g->task[task].name, jobs->g->method[method].name,
            (unsigned long long)seed);
   snprintf(job->folder, sizeof job->folder, "%s/%s", jobs->folder, job->name);
-  return settle(jobs, job);
+  return resolve_settings(jobs, job);
 }
 
 sparc_status grid_jobs_create(const grid *g, const selection *chosen, const grid_scope *scope, grid_jobs *out) {
@@ -300,16 +300,17 @@ static sparc_status compare_settings(const grid_job *job, const json_t *began, b
 }
 
 /* what has no result: somebody works on it, it failed, or it was stopped */
-static sparc_status look_at_rest(const grid_job *job, const json_t *began, const json_t *failure, job_report *out) {
+static sparc_status inspect_unfinished(const grid_job *job, const json_t *began, const json_t *failure,
+                                       job_report *out) {
   bool held = false;
   sparc_status status = read_fraction(job, &out->done);
-  if (status == SPARC_OK) status = claim_look(job->folder, &out->holder, &held);
+  if (status == SPARC_OK) status = claim_inspect(job->folder, &out->holder, &held);
   out->state = held ? JOB_RUNNING : failure ? JOB_FAILED : began ? JOB_STOPPED : JOB_WAITING;
   text_in(failure, "message", out->message, sizeof out->message);
   return status;
 }
 
-static sparc_status look_at_own(const grid_job *job, job_report *out) {
+static sparc_status inspect_own_folder(const grid_job *job, job_report *out) {
   json_t *result = NULL, *failure = NULL, *began = NULL;
   bool changed = false;
   sparc_status status = store_load(job->folder, result_file, &result);
@@ -324,7 +325,7 @@ static sparc_status look_at_own(const grid_job *job, job_report *out) {
     out->done = 1;
     read_result(result, &out->result);
   } else if (status == SPARC_OK) {
-    status = look_at_rest(job, began, failure, out);
+    status = inspect_unfinished(job, began, failure, out);
   }
   json_decref(result);
   json_decref(failure);
@@ -332,10 +333,10 @@ static sparc_status look_at_own(const grid_job *job, job_report *out) {
   return status;
 }
 
-sparc_status job_look(const grid_job *job, job_report *out) {
+sparc_status job_inspect(const grid_job *job, job_report *out) {
   json_t *result;
   *out = (job_report){.state = JOB_WAITING};
-  sparc_status status = look_at_own(job, out);
+  sparc_status status = inspect_own_folder(job, out);
   if (status != SPARC_OK || out->state == JOB_DONE || !job->imported) return status;
   status = store_load(job->imported, result_file, &result);
   if (same_settings(job, result)) {
@@ -349,7 +350,7 @@ sparc_status job_look(const grid_job *job, job_report *out) {
 const char *job_source(const grid_job *job) {
   job_report own = {.state = JOB_WAITING};
   if (!job->imported) return job->folder;
-  (void)look_at_own(job, &own); /* whoever asks has looked at the job before */
+  (void)inspect_own_folder(job, &own); /* whoever asks has looked at the job before */
   return own.state == JOB_DONE ? job->folder : job->imported;
 }
 
@@ -363,11 +364,11 @@ sparc_status job_curve(const grid_job *job, const char *metric, double **values,
 static sparc_status find_printed(const grid_score *score, char *printed, double *value) {
   int found = 0;
   for (char *rest = printed, *line; (line = strsep(&rest, "\n")) != NULL;) {
-    json_t *object = json_loads(line, 0, NULL), *wanted;
+    json_t *object = json_loads(line, 0, NULL), *expected;
     const char *key;
     bool fits = json_is_number(json_object_get(object, score->metric));
-    json_object_foreach((json_t *)score->where, key, wanted) {
-      fits &= json_equal(json_object_get(object, key), wanted);
+    json_object_foreach((json_t *)score->where, key, expected) {
+      fits &= json_equal(json_object_get(object, key), expected);
     }
     if (fits) {
       *value = number_in(object, score->metric, NAN);
@@ -444,7 +445,7 @@ int job_compare(const grid_jobs *jobs, const grid_job *job, char sentence[3 * JO
   const char *source = job_source(job);
   job_report report;
   int count = 0;
-  if (!job->imported || job_look(job, &report) != SPARC_OK) return 0;
+  if (!job->imported || job_inspect(job, &report) != SPARC_OK) return 0;
   for (int k = 0; report.state == JOB_DONE && k < jobs->found.count; k++) {
     const store_run *run = &jobs->found.run[k];
     if (strcmp(run->folder, source) == 0 || !is_same(jobs, job, run)) continue;

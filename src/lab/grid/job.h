@@ -113,7 +113,7 @@ typedef struct job_report {
 } job_report;
 
 /* SPARC_IO, SPARC_FORMAT: one of its files is there but cannot be read, so that the state is not known */
-sparc_status job_look(const grid_job *job, job_report *out);
+sparc_status job_inspect(const grid_job *job, job_report *out);
 
 typedef struct job_score {
   double value;          /* in the unit of the score; NAN: refused, as reason says */

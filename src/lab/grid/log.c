@@ -16,8 +16,8 @@
 #include <zlib.h>
 
 static const char metrics_name[] = "metrics.jsonl", scores_name[] = "scores.jsonl.gz", complete_key[] = "complete";
-enum { LOG_PATH = 4200, LINE_MOST = 1 << 16, THINNING = 10, THIN_DIGITS = 4 };
-static const size_t size_most = (size_t)1 << 30; /* of what a file unpacks to */
+enum { LOG_PATH = 4200, MAX_LINE = 1 << 16, THINNING = 10, THIN_DIGITS = 4 };
+static const size_t max_size = (size_t)1 << 30; /* of what a file unpacks to */
 
 /* ---- lines --------------------------------------------------------------------------------------- */
 
@@ -51,7 +51,7 @@ static sparc_status open_file(reader *r, const char *folder, const char *name) {
 static const char *next_line(reader *r, sparc_status *status) {
   int code = Z_OK;
   *status = SPARC_OK;
-  if (!gzgets(r->file, r->line, LINE_MOST)) {
+  if (!gzgets(r->file, r->line, MAX_LINE)) {
     const char *message = gzerror(r->file, &code);
     if (code != Z_OK && code != Z_BUF_ERROR)
       *status = fail(code == Z_ERRNO       ? SPARC_IO
@@ -64,7 +64,7 @@ static const char *next_line(reader *r, sparc_status *status) {
   }
   const size_t length = strlen(r->line);
   r->read += length;
-  if (length + 1 == LINE_MOST || r->read > size_most) {
+  if (length + 1 == MAX_LINE || r->read > max_size) {
     *status = fail(SPARC_FORMAT, "'%.300s' has more or longer lines than any log", r->path);
     return NULL;
   }
@@ -98,7 +98,7 @@ static sparc_status read_heading(reader *r) {
 }
 
 static sparc_status reader_open(const char *folder, reader *r) {
-  *r = (reader){.line = malloc(LINE_MOST)};
+  *r = (reader){.line = malloc(MAX_LINE)};
   if (!r->line) return fail(SPARC_NO_MEMORY, "no memory for a line of a log");
   sparc_status status = open_file(r, folder, metrics_name);
   if (status != SPARC_OK || r->file) return status;
@@ -122,18 +122,18 @@ static bool is_complete(const reader *r, const char *metric) {
 
 typedef struct curve {
   double *values, *places;
-  size_t count, room;
+  size_t count, capacity;
 } curve;
 
 static sparc_status append(curve *c, double place, double value) {
-  if (c->count == c->room) {
-    const size_t room = c->room ? 2 * c->room : 256;
-    double *values = realloc(c->values, room * sizeof *values);
+  if (c->count == c->capacity) {
+    const size_t capacity = c->capacity ? 2 * c->capacity : 256;
+    double *values = realloc(c->values, capacity * sizeof *values);
     if (values) c->values = values;
-    double *places = realloc(c->places, room * sizeof *places);
+    double *places = realloc(c->places, capacity * sizeof *places);
     if (places) c->places = places;
     if (!values || !places) return fail(SPARC_NO_MEMORY, "no memory for a log");
-    c->room = room;
+    c->capacity = capacity;
   }
   c->values[c->count] = value;
   c->places[c->count++] = place;

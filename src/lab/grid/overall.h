@@ -11,10 +11,11 @@
 #include "lab/grid/results.h"
 
 typedef struct overall {
-  int tasks;                    /* that take part; 0: the rest means nothing */
-  double *score;                /* (methods, tasks, seeds), normalised */
-  interval iqm[GRID_MOST];      /* interquartile mean, by method of the selection */
-  interval improved[GRID_MOST]; /* probability that a run of the method is better than one of the reference; NAN of the
+  int tasks;                      /* that take part; 0: the rest means nothing */
+  double *score;                  /* (methods, tasks, seeds), normalised */
+  interval iqm[GRID_MAX_ENTRIES]; /* interquartile mean, by method of the selection */
+  interval improved
+      [GRID_MAX_ENTRIES]; /* probability that a run of the method is better than one of the reference; NAN of the
                                    reference itself, and of all where it is not in the selection */
 } overall;
 

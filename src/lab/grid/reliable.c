@@ -150,4 +150,4 @@ static double student_quantile(int degrees) {
   return sqrt(degrees) * tan(low);
 }
 
-double student_half_width(int count, double deviation) { return student_quantile(count - 1) * deviation / sqrt(count); }
+double student_half_width(int count, double stddev) { return student_quantile(count - 1) * stddev / sqrt(count); }

@@ -45,6 +45,6 @@ sparc_status interval_of_profile(const run_scores *scores, int thresholds, const
 
 /* student_half_width is half of the 95 % interval of the mean of `count` values, at least two, with this sample
  * deviation */
-double student_half_width(int count, double deviation);
+double student_half_width(int count, double stddev);
 
 #endif

@@ -16,20 +16,20 @@ enum { CURVE_POINTS = 200, SHORT_TEXT = 64 };
 
 /* ---- tables -------------------------------------------------------------------------------------- */
 
-static html_mark mark_of(const sheet_cell *cell) {
+static html_mark mark_of(const text_table_cell *cell) {
   static const html_mark marks[] = {[MARK_NONE] = HTML_PLAIN, [MARK_BEST] = HTML_BEST, [MARK_SECOND] = HTML_SECOND};
   return cell->unfinished ? HTML_UNFINISHED : marks[cell->mark];
 }
 
 /* a column in which nothing stands, such as the paper's of a task that it does not have, is left out */
-static bool is_shown(const sheet *t, int group, int column) {
+static bool is_shown(const text_table *t, int group, int column) {
   for (int row = 0; row < t->rows; row++)
-    if (*sheet_at(t, row, group, column)->text) return true;
+    if (*text_table_at(t, row, group, column)->text) return true;
   return column == 0;
 }
 
 /* a group's title spans its columns, which have titles of their own where there are several; returns their number */
-static int make_headings(const sheet *t, const char **over, const char **under) {
+static int make_headings(const text_table *t, const char **over, const char **under) {
   int columns = 1;
   over[0] = t->columns > 1 ? "" : t->corner;
   under[0] = t->corner;
@@ -42,23 +42,23 @@ static int make_headings(const sheet *t, const char **over, const char **under) 
   return columns;
 }
 
-static void put_row(html_page *page, const sheet *t, int row) {
+static void put_row(html_page *page, const text_table *t, int row) {
   html_table_row_begin(page, false);
   html_table_cell(page, t->row[row], HTML_PLAIN);
   for (int group = 0; group < t->groups; group++)
     for (int c = 0; c < t->columns; c++) {
-      const sheet_cell *cell = sheet_at(t, row, group, c);
+      const text_table_cell *cell = text_table_at(t, row, group, c);
       if (is_shown(t, group, c)) html_table_cell(page, cell->text, mark_of(cell));
     }
   html_table_row_end(page);
 }
 
-sparc_status report_put_sheet(html_page *page, const sheet *t) {
-  const size_t most = 1 + (size_t)t->groups * (size_t)t->columns;
-  const char **over = calloc(2 * most, sizeof *over);
+sparc_status report_put_text_table(html_page *page, const text_table *t) {
+  const size_t capacity = 1 + (size_t)t->groups * (size_t)t->columns;
+  const char **over = calloc(2 * capacity, sizeof *over);
   if (!over) return fail(SPARC_NO_MEMORY, "no memory for the headings of a table");
-  const int columns = make_headings(t, over, over + most);
-  html_table_begin(page, (const char *const *const[]){over, over + most}, t->columns > 1 ? 2 : 1, columns);
+  const int columns = make_headings(t, over, over + capacity);
+  html_table_begin(page, (const char *const *const[]){over, over + capacity}, t->columns > 1 ? 2 : 1, columns);
   for (int row = 0; row < t->rows; row++) put_row(page, t, row);
   html_table_end(page);
   free(over);
@@ -66,46 +66,47 @@ sparc_status report_put_sheet(html_page *page, const sheet *t) {
 }
 
 /* what was measured here less what the paper prints; "" where either is missing */
-static void print_difference(const field_result *f, int digits, char text[SHEET_CELL]) {
+static void print_difference(const field_result *f, int digits, char text[TEXT_TABLE_CELL]) {
   char number[SHORT_TEXT] = "";
-  if (f->ours.count && f->in_paper) sheet_number(f->ours.mean - f->paper, digits, number, sizeof number);
-  snprintf(text, SHEET_CELL, "%s%s", *number && *number != '-' ? "+" : "", number);
+  if (f->ours.count && f->in_paper) text_table_number(f->ours.mean - f->paper, digits, number, sizeof number);
+  snprintf(text, TEXT_TABLE_CELL, "%s%s", *number && *number != '-' ? "+" : "", number);
 }
 
 /* the scores with a third column in each group where the paper has numbers */
-static bool add_differences(const grid_results *r, const sheet *from, sheet *out) {
+static bool add_differences(const grid_results *r, const text_table *from, text_table *out) {
   const bool turned = table_has_tasks_in_rows(r);
-  if (!sheet_create(from->rows, from->groups, 3, out)) return false;
-  for (int row = 0; row < from->rows; row++) memcpy(out->row[row], from->row[row], SHEET_TITLE);
-  for (int group = 0; group < from->groups; group++) memcpy(out->group[group], from->group[group], SHEET_TITLE);
+  if (!text_table_create(from->rows, from->groups, 3, out)) return false;
+  for (int row = 0; row < from->rows; row++) memcpy(out->row[row], from->row[row], TEXT_TABLE_TITLE);
+  for (int group = 0; group < from->groups; group++) memcpy(out->group[group], from->group[group], TEXT_TABLE_TITLE);
   for (int row = 0; row < from->rows; row++)
     for (int group = 0; group < from->groups; group++) {
       const field_result *f = turned ? grid_field(r, row, group) : grid_field(r, group, row);
-      for (int c = 0; c < 2; c++) *sheet_at(out, row, group, c) = *sheet_at(from, row, group, c);
-      print_difference(f, grid_score_of(r->jobs->g, f->task, f->method).digits, sheet_at(out, row, group, 2)->text);
+      for (int c = 0; c < 2; c++) *text_table_at(out, row, group, c) = *text_table_at(from, row, group, c);
+      print_difference(f, grid_score_of(r->jobs->g, f->task, f->method).digits,
+                       text_table_at(out, row, group, 2)->text);
     }
   for (int c = 0; c < 2; c++) out->column[c] = from->column[c];
   out->column[2] = "difference";
   return true;
 }
 
-static sparc_status put_table(html_page *page, const grid_results *r, table_kind kind, const sheet *t) {
+static sparc_status put_table(html_page *page, const grid_results *r, table_kind kind, const text_table *t) {
   if (kind != TABLE_SCORES) html_subsection(page, t->title);
-  if (kind != TABLE_SCORES || t->columns < 2) return report_put_sheet(page, t);
-  sheet wide;
-  const sparc_status status =
-      add_differences(r, t, &wide) ? report_put_sheet(page, &wide) : fail(SPARC_NO_MEMORY, "no memory for a table");
-  sheet_free(&wide);
+  if (kind != TABLE_SCORES || t->columns < 2) return report_put_text_table(page, t);
+  text_table wide;
+  const sparc_status status = add_differences(r, t, &wide) ? report_put_text_table(page, &wide)
+                                                           : fail(SPARC_NO_MEMORY, "no memory for a table");
+  text_table_free(&wide);
   return status;
 }
 
 static sparc_status put_tables(html_page *page, const grid_results *r) {
   sparc_status status = SPARC_OK;
   for (int kind = 0; kind < TABLE_KINDS && status == SPARC_OK; kind++) {
-    sheet t;
+    text_table t;
     if (table_make(r, (table_kind)kind, &t)) status = put_table(page, r, (table_kind)kind, &t);
     if (status == SPARC_OK && t.rows && *t.note) html_paragraph(page, "%s", t.note);
-    sheet_free(&t);
+    text_table_free(&t);
   }
   html_paragraph(page, "Bold: best; underlined: second best.");
   return status;
@@ -127,7 +128,7 @@ static void put_scores(html_page *page, const grid_results *r) {
       html_chart_bar(page, &(html_bar){.name = jobs->g->method[f->method].title,
                                        .colour = grid_colour(jobs->g, f->method),
                                        .value = f->ours.count ? f->ours.mean : NAN,
-                                       .deviation = f->ours.count > 1 ? f->ours.deviation : NAN,
+                                       .stddev = f->ours.count > 1 ? f->ours.stddev : NAN,
                                        .paper = f->in_paper ? f->paper : NAN});
     }
     html_chart_end(page);
@@ -150,8 +151,8 @@ static void put_curve(html_page *page, const grid_jobs *jobs, int method, grid_c
   const grid *g = jobs->g;
   double *low = malloc(2 * curve->count * sizeof *low);
   for (size_t i = 0; low && i < curve->count; i++) {
-    low[i] = curve->mean[i] - curve->deviation[i];
-    low[curve->count + i] = curve->mean[i] + curve->deviation[i];
+    low[i] = curve->mean[i] - curve->stddev[i];
+    low[curve->count + i] = curve->mean[i] + curve->stddev[i];
   }
   const bool spread = low && jobs->chosen.seeds > 1;
   html_chart_line(page, &(html_line){.name = g->method[method].title,
@@ -205,7 +206,7 @@ static void put_examples(html_page *page, const grid_jobs *jobs, const grid_draw
                  "classes, the probability if the sequence ended there: the correct class in colour, a wrong "
                  "prediction in black.");
   }
-  if (*drawn->reason) html_remark(page, "Figures are missing: %s.", drawn->reason);
+  if (*drawn->reason) html_warning(page, "Figures are missing: %s.", drawn->reason);
 }
 
 /* ---- what it rests on ---------------------------------------------------------------------------- */
@@ -252,7 +253,7 @@ static void print_done(const grid_jobs *jobs, const grid_job *job, const job_rep
 static void put_run(html_page *page, const grid_results *r, int run) {
   const grid_job *job = &r->jobs->job[run];
   job_report report;
-  const bool known = job_look(job, &report) == SPARC_OK;
+  const bool known = job_inspect(job, &report) == SPARC_OK;
   const job_result *result = &report.result;
   const bool done = report.state == JOB_DONE;
   char state[JOB_TEXT + SHORT_TEXT], score[SHORT_TEXT], parameters[SHORT_TEXT], seconds[SHORT_TEXT], memory[SHORT_TEXT];
@@ -303,8 +304,8 @@ static void put_progress(html_page *page, const grid_results *r) {
     failed += r->field[i].count[JOB_FAILED];
   }
   if (done == r->jobs->count) return;
-  html_remark(page, "Unfinished: %d of %d runs are done%s. Entries without a number show the progress.", done,
-              r->jobs->count, failed ? " and some have failed" : "");
+  html_warning(page, "Unfinished: %d of %d runs are done%s. Entries without a number show the progress.", done,
+               r->jobs->count, failed ? " and some have failed" : "");
 }
 
 /* ---- the page ------------------------------------------------------------------------------------ */
@@ -319,11 +320,11 @@ sparc_status lab_report_add(html_page *page, const grid_results *r, const grid_d
   const grid_jobs *jobs = r->jobs;
   char mark[96];
   grid_scope_mark(&jobs->scope, mark, sizeof mark);
-  char title[SHEET_TITLE];
+  char title[TEXT_TABLE_TITLE];
   snprintf(title, sizeof title, "%.150s%s%s%s", jobs->g->title, *mark ? " (" : "", mark, *mark ? ")" : "");
   html_section(page, title);
   if (jobs->scope.scale != 1)
-    html_remark(page, "Steps and updates are scaled by %g: not the paper's protocol.", jobs->scope.scale);
+    html_warning(page, "Steps and updates are scaled by %g: not the paper's protocol.", jobs->scope.scale);
   put_progress(page, r);
   sparc_status status = put_tables(page, r);
   if (status == SPARC_OK) put_scores(page, r);

@@ -3,7 +3,7 @@
 #ifndef SPARC_LAB_GRID_REPORT_H
 #define SPARC_LAB_GRID_REPORT_H
 
-#include "lab/grid/figures.h"
+#include "lab/grid/grid_figures.h"
 #include "lab/html/html.h"
 
 /* lab_report_begin opens the page; lab_report_add puts an experiment into it: tables beside the paper's, scores and

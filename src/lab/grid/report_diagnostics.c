@@ -12,14 +12,14 @@
 /* ---- tables -------------------------------------------------------------------------------------- */
 
 static sparc_status put_table(html_page *page, const table *t) {
-  sheet s;
-  sparc_status status = diagnosis_sheet(t, &s) ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for a table");
+  text_table s;
+  sparc_status status = diagnosis_text_table(t, &s) ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for a table");
   if (status == SPARC_OK) {
     html_subsection(page, s.title);
-    status = report_put_sheet(page, &s);
+    status = report_put_text_table(page, &s);
     html_paragraph(page, "%s", s.note);
   }
-  sheet_free(&s);
+  text_table_free(&s);
   return status;
 }
 

@@ -5,10 +5,10 @@
 
 #include "lab/grid/job.h"
 #include "lab/html/html.h"
-#include "lab/sheet.h"
+#include "lab/text_table.h"
 
-/* report_put_sheet puts a table into the page, without its title and note */
-sparc_status report_put_sheet(html_page *page, const sheet *t);
+/* report_put_text_table puts a table into the page, without its title and note */
+sparc_status report_put_text_table(html_page *page, const text_table *t);
 
 /* report_put_diagnostics puts in what has been diagnosed (diagnostics.h): the paper's tables, and views of one run of
  * each task; a sentence where there is something left to diagnose */

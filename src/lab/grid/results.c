@@ -41,14 +41,14 @@ static sparc_status add_run(const grid_job *job, const job_report *report, const
   return SPARC_OK;
 }
 
-static sparc_status look_at_runs(const grid_results *r, int task, int method, field_result *f, double *score) {
+static sparc_status read_runs(const grid_results *r, int task, int method, field_result *f, double *score) {
   const int seeds = r->jobs->chosen.seeds;
   const grid_job *known = NULL; /* a run that says what its data are */
   sparc_status status = SPARC_OK;
   for (int s = 0; s < seeds && status == SPARC_OK; s++) {
     const grid_job *job = grid_job_at(r->jobs, task, method, s);
     job_report report;
-    status = job_look(job, &report);
+    status = job_inspect(job, &report);
     if (status != SPARC_OK) return status;
     f->count[report.state]++;
     f->done += report.done / seeds;
@@ -64,9 +64,9 @@ static sparc_status look_at_runs(const grid_results *r, int task, int method, fi
 }
 
 static void read_paper(const grid *g, field_result *f) {
-  f->in_paper = grid_paper(g, f->task, f->method, &f->paper, &f->paper_deviation);
+  f->in_paper = grid_paper(g, f->task, f->method, &f->paper, &f->paper_stddev);
   f->difference_in_paper =
-      grid_paper_difference(g, f->task, f->method, &f->paper_difference, &f->paper_difference_deviation);
+      grid_paper_difference(g, f->task, f->method, &f->paper_difference, &f->paper_difference_stddev);
 }
 
 /* ---- the paper's protocol ------------------------------------------------------------------------ */
@@ -116,7 +116,7 @@ __attribute__((format(printf, 2, 3))) static void add_note(grid_results *r, cons
 }
 
 /* whether an earlier field of the same task says the same */
-static bool is_told(const grid_results *r, const field_result *f) {
+static bool is_reported(const grid_results *r, const field_result *f) {
   for (const field_result *other = r->field; other < f; other++)
     if (other->task == f->task && strcmp(other->departure, f->departure) == 0) return true;
   return false;
@@ -140,7 +140,7 @@ static void note_departures(grid_results *r) {
   if (one) add_note(r, "%s.", first->departure);
   for (int i = 0; !one && i < fields; i++) {
     const field_result *f = &r->field[i];
-    if (!is_marked(f) || is_told(r, f)) continue;
+    if (!is_marked(f) || is_reported(r, f)) continue;
     add_note(r, "%s%s: %s", f == first ? "" : ". ", r->jobs->g->task[f->task].title, f->departure);
   }
   if (!one) add_note(r, ".");
@@ -206,13 +206,13 @@ static int rivals_of(const grid_results *r, int task, int method, double *means)
 }
 
 static int count_rivals(const grid_results *r) {
-  double means[GRID_MOST];
+  double means[GRID_MAX_ENTRIES];
   return r->jobs->chosen.methods ? 1 + rivals_of(r, 0, 0, means) : 0;
 }
 
 /* a rank among methods that are not all there would be better than it is */
 static void rank(const grid_results *r, int task) {
-  double means[GRID_MOST];
+  double means[GRID_MAX_ENTRIES];
   for (int m = 0; m < r->jobs->chosen.methods; m++) {
     field_result *f = field_at(r, task, m);
     const int rivals = rivals_of(r, task, m, means);
@@ -225,8 +225,8 @@ static void rank(const grid_results *r, int task) {
 
 static void mark(const grid_results *r, int task) {
   const int methods = r->jobs->chosen.methods;
-  double means[GRID_MOST];
-  sheet_mark marks[GRID_MOST];
+  double means[GRID_MAX_ENTRIES];
+  table_mark marks[GRID_MAX_ENTRIES];
   for (int m = 0; m < methods; m++) {
     const field_result *f = field_at(r, task, m);
     means[m] = f->ours.count ? f->ours.mean : NAN;
@@ -261,7 +261,7 @@ static sparc_status read_field(grid_results *r, int task, int method) {
   field_result *f = field_at(r, task, method);
   f->task = s->task[task];
   f->method = s->method[method];
-  const sparc_status status = look_at_runs(r, task, method, f, r->score + (size_t)(f - r->field) * (size_t)s->seeds);
+  const sparc_status status = read_runs(r, task, method, f, r->score + (size_t)(f - r->field) * (size_t)s->seeds);
   read_paper(r->jobs->g, f);
   compare_protocol(r->jobs, grid_job_at(r->jobs, task, method, 0), f);
   provenance all = f->made;
@@ -305,16 +305,16 @@ void grid_results_free(grid_results *r) {
 }
 
 void field_state(const grid_results *r, const field_result *f, char *text, size_t size) {
-  static const job_state told[] = {JOB_RUNNING, JOB_STOPPED, JOB_FAILED, JOB_CHANGED};
+  static const job_state listed[] = {JOB_RUNNING, JOB_STOPPED, JOB_FAILED, JOB_CHANGED};
   const int seeds = r->jobs->chosen.seeds, scored = f->count[JOB_DONE] - f->refused;
   if (f->count[JOB_WAITING] == seeds) {
     snprintf(text, size, "waiting");
     return;
   }
   size_t used = (size_t)snprintf(text, size, "%d of %d done", scored, seeds);
-  for (size_t i = 0; i < sizeof told / sizeof *told && used < size; i++)
-    if (f->count[told[i]])
-      used += (size_t)snprintf(text + used, size - used, ", %d %s", f->count[told[i]], job_state_name(told[i]));
+  for (size_t i = 0; i < sizeof listed / sizeof *listed && used < size; i++)
+    if (f->count[listed[i]])
+      used += (size_t)snprintf(text + used, size - used, ", %d %s", f->count[listed[i]], job_state_name(listed[i]));
   if (f->refused && used < size) used += (size_t)snprintf(text + used, size - used, ", %d without a score", f->refused);
   if (f->count[JOB_RUNNING] + f->count[JOB_STOPPED] && used < size)
     snprintf(text + used, size - used, ", %.0f%%", 100 * f->done);

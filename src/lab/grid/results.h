@@ -26,22 +26,22 @@ typedef struct field_result {
   char departure[DEPARTURE];    /* how data, split or budget are not those of the paper's number; "": they are */
   aggregate_summary ours;       /* count 0: unfinished */
   aggregate_summary difference; /* to the reference under the same seeds; count 0: there is none */
-  sheet_mark mark;              /* among the methods of the task */
+  table_mark mark;              /* among the methods of the task */
   int rank;                     /* 0: none */
   bool in_paper, difference_in_paper;
-  double paper, paper_deviation; /* NAN: no deviation */
-  double paper_difference, paper_difference_deviation;
+  double paper, paper_stddev; /* NAN: no stddev */
+  double paper_difference, paper_difference_stddev;
 } field_result;
 
 typedef struct grid_results {
   const grid_jobs *jobs;
-  field_result *field;         /* (tasks, methods) of the selection */
-  double *score;               /* (tasks, methods, seeds) */
-  double mean_rank[GRID_MOST]; /* by method, over the tasks that have a rank for it */
-  int ranked[GRID_MOST];       /* so many */
-  int rivals;                  /* that a method is ranked among, itself included */
-  provenance made;             /* of all finished runs */
-  char note[RESULTS_NOTE];     /* the grid's, what the numbers are, and what is to be known of the runs */
+  field_result *field;                /* (tasks, methods) of the selection */
+  double *score;                      /* (tasks, methods, seeds) */
+  double mean_rank[GRID_MAX_ENTRIES]; /* by method, over the tasks that have a rank for it */
+  int ranked[GRID_MAX_ENTRIES];       /* so many */
+  int rivals;                         /* that a method is ranked among, itself included */
+  provenance made;                    /* of all finished runs */
+  char note[RESULTS_NOTE];            /* the grid's, what the numbers are, and what is to be known of the runs */
 } grid_results;
 
 /* grid_results_read looks at every run. The jobs must outlive the results. SPARC_FORMAT: runs of a field are on

@@ -25,7 +25,7 @@ bool selection_split(const char *text, char *name, size_t size, const char **pat
 
 typedef struct names {
   const char *what;
-  const char *list[GRID_MOST + 1];
+  const char *list[GRID_MAX_ENTRIES + 1];
   int *chosen, *count;
 } names;
 
@@ -60,7 +60,7 @@ static sparc_status choose(const names *n, const char *list) {
 
 static sparc_status refuse_seeds(const char *text) {
   return fail(SPARC_INVALID, "seeds are '%.60s', expected a number of them or FIRST-LAST, at most %d", text,
-              GRID_SEEDS);
+              GRID_MAX_SEEDS);
 }
 
 static bool parse_whole(const char **text, uint64_t *value) {
@@ -76,7 +76,7 @@ static sparc_status choose_range(const char *text, selection *out) {
   const char *c = text;
   uint64_t first, last;
   if (!parse_whole(&c, &first) || *c++ != '-' || !parse_whole(&c, &last) || *c || last < first ||
-      last - first >= GRID_SEEDS)
+      last - first >= GRID_MAX_SEEDS)
     return refuse_seeds(text);
   for (uint64_t seed = first; seed - first <= last - first; seed++) {
     out->seed[out->seeds++] = seed;
@@ -89,7 +89,7 @@ static sparc_status choose_seeds(const grid *g, const char *text, selection *out
   const char *c = text;
   uint64_t count = (uint64_t)g->seeds;
   if (text && strchr(text, '-')) return choose_range(text, out);
-  if (text && (!parse_whole(&c, &count) || *c || count < 1 || count > GRID_SEEDS)) return refuse_seeds(text);
+  if (text && (!parse_whole(&c, &count) || *c || count < 1 || count > GRID_MAX_SEEDS)) return refuse_seeds(text);
   for (; out->seeds < (int)count; out->seeds++)
     out->seed[out->seeds] = out->seeds < g->seeds ? g->seed[out->seeds] : out->seed[out->seeds - 1] + 1;
   return SPARC_OK;
@@ -132,20 +132,20 @@ static sparc_status one_way(const char *what, const char *in_path, const char *i
 
 static const char *either(const char *in_path, const char *in_list) { return in_list ? in_list : in_path; }
 
-sparc_status selection_make(const grid *g, const selection_wish *wish, selection *out) {
+sparc_status selection_make(const grid *g, const selection_request *request, selection *out) {
   *out = (selection){.tasks = 0};
   names tasks = {.what = "task", .chosen = out->task, .count = &out->tasks},
         methods = {.what = "method", .chosen = out->method, .count = &out->methods};
   for (int i = 0; i < g->tasks; i++) tasks.list[i] = g->task[i].name;
   for (int i = 0; i < g->methods; i++) methods.list[i] = g->method[i].name;
   const char *part[PARTS] = {NULL};
-  char *path = strdup(wish->path ? wish->path : "");
+  char *path = strdup(request->path ? request->path : "");
   sparc_status status = path ? cut(path, part) : fail(SPARC_NO_MEMORY, "no memory for a selection");
-  if (status == SPARC_OK) status = one_way("tasks", part[0], wish->tasks);
-  if (status == SPARC_OK) status = one_way("methods", part[1], wish->methods);
-  if (status == SPARC_OK) status = choose(&tasks, either(part[0], wish->tasks));
-  if (status == SPARC_OK) status = choose(&methods, either(part[1], wish->methods));
-  if (status == SPARC_OK) status = choose_seeds(g, wish->seeds, out);
+  if (status == SPARC_OK) status = one_way("tasks", part[0], request->tasks);
+  if (status == SPARC_OK) status = one_way("methods", part[1], request->methods);
+  if (status == SPARC_OK) status = choose(&tasks, either(part[0], request->tasks));
+  if (status == SPARC_OK) status = choose(&methods, either(part[1], request->methods));
+  if (status == SPARC_OK) status = choose_seeds(g, request->seeds, out);
   if (status == SPARC_OK && part[2] && strcmp(part[2], "*") != 0) status = keep_seed(part[2], out);
   free(path);
   return status;

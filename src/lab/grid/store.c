@@ -38,12 +38,12 @@ static sparc_status read_digest(const char *folder, char digest[STORE_DIGEST]) {
   *digest = '\0';
   sparc_status status = store_load(folder, "result.json", &result);
   if (!result) return status;
-  const char *said = json_string_value(json_object_get(result, "digest"));
+  const char *stored = json_string_value(json_object_get(result, "digest"));
   settings = json_incref(json_object_get(result, "settings"));
   if (!settings) status = store_load(folder, "job.json", &settings);
   if (settings) status = store_digest(settings, digest);
-  if (!settings && said) snprintf(digest, STORE_DIGEST, "%.16s", said);
-  if (!said || strcmp(said, digest) != 0) *digest = '\0';
+  if (!settings && stored) snprintf(digest, STORE_DIGEST, "%.16s", stored);
+  if (!stored || strcmp(stored, digest) != 0) *digest = '\0';
   json_decref(settings);
   json_decref(result);
   return status;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SWEPT_TITLE = 256, SWEPT_PART = 128, VALUES_MOST = 64 };
+enum { SWEPT_TITLE = 256, SWEPT_PART = 128, MAX_VALUES = 64 };
 
 /* keys that names have a short form of, and the setting that each stands for */
 static const struct {
@@ -47,14 +47,14 @@ static int extend(json_t *method, const char *key, const char *otherwise, const 
 /* a copy of the method with one value; NULL: no memory */
 static json_t *with_value(const json_t *method, const char *key, json_t *value, const char *text) {
   const char *setting, *letters, *name = json_string_value(json_object_get(method, "name"));
-  char behind_name[SWEPT_PART], behind_title[SWEPT_PART];
+  char name_suffix[SWEPT_PART], title_suffix[SWEPT_PART];
   name_setting(key, &setting, &letters);
-  snprintf(behind_name, sizeof behind_name, "-%.40s%.60s", letters, text);
-  snprintf(behind_title, sizeof behind_title, ", %.40s %.60s", letters, text);
+  snprintf(name_suffix, sizeof name_suffix, "-%.40s%.60s", letters, text);
+  snprintf(title_suffix, sizeof title_suffix, ", %.40s %.60s", letters, text);
   json_t *copy = json_deep_copy(method);
   if (copy && !json_object_get(copy, "settings")) json_object_set_new(copy, "settings", json_object());
   if (copy && json_object_set(json_object_get(copy, "settings"), setting, value) == 0 &&
-      extend(copy, "title", name ? name : "", behind_title) == 0 && extend(copy, "name", "", behind_name) == 0)
+      extend(copy, "title", name ? name : "", title_suffix) == 0 && extend(copy, "name", "", name_suffix) == 0)
     return copy;
   json_decref(copy);
   return NULL;
@@ -63,8 +63,8 @@ static json_t *with_value(const json_t *method, const char *key, json_t *value, 
 /* every method of the list with every value */
 static sparc_status vary(json_t **list, const char *key, const json_t *values, const char *where) {
   const size_t count = json_array_size(values);
-  if (count < 1 || count > VALUES_MOST)
-    return fail(SPARC_FORMAT, "%.200s: sweep: %.60s is no list of 1 to %d values", where, key, VALUES_MOST);
+  if (count < 1 || count > MAX_VALUES)
+    return fail(SPARC_FORMAT, "%.200s: sweep: %.60s is no list of 1 to %d values", where, key, MAX_VALUES);
   json_t *varied = json_array();
   sparc_status status = SPARC_OK;
   for (size_t m = 0; m < json_array_size(*list); m++)

@@ -32,22 +32,22 @@ static bool any_rank(const grid_results *r) {
 }
 
 /* "Partially observable continuous control, scale 0.1: differences to SPARC" */
-static void make_title(const grid_results *r, table_kind kind, char title[SHEET_TITLE]) {
+static void make_title(const grid_results *r, table_kind kind, char title[TEXT_TABLE_TITLE]) {
   const grid *g = r->jobs->g;
   char mark[96], what[128] = "";
   grid_scope_mark(&r->jobs->scope, mark, sizeof mark);
   if (kind == TABLE_DIFFERENCES) snprintf(what, sizeof what, ": difference to %s", g->method[g->reference].title);
   if (kind == TABLE_RANKS) snprintf(what, sizeof what, ": mean competition rank");
   if (kind == TABLE_OVERALL) snprintf(what, sizeof what, ": normalised scores over tasks");
-  snprintf(title, SHEET_TITLE, "%.100s%s%s%s%s", g->title, *mark ? " (" : "", mark, *mark ? ")" : "", what);
+  snprintf(title, TEXT_TABLE_TITLE, "%.100s%s%s%s%s", g->title, *mark ? " (" : "", mark, *mark ? ")" : "", what);
 }
 
-static void fill_ours(const grid_results *r, table_kind kind, const field_result *f, sheet_cell *c) {
+static void fill_ours(const grid_results *r, table_kind kind, const field_result *f, text_table_cell *c) {
   const grid_score score = grid_score_of(r->jobs->g, f->task, f->method);
   const aggregate_summary *s = kind == TABLE_SCORES ? &f->ours : &f->difference;
   c->unfinished = s->count == 0;
   if (s->count) {
-    sheet_pair(s->mean, s->deviation, score.digits, c->text);
+    text_table_mean_stddev(s->mean, s->stddev, score.digits, c->text);
     if (*f->departure && (kind == TABLE_SCORES || f->difference_in_paper))
       strncat(c->text, RESULTS_MARK, sizeof c->text - strlen(c->text) - 1);
   } else if (kind == TABLE_SCORES) {
@@ -56,21 +56,21 @@ static void fill_ours(const grid_results *r, table_kind kind, const field_result
   if (kind == TABLE_SCORES) c->mark = f->mark;
 }
 
-static void fill_paper(const grid_results *r, table_kind kind, const field_result *f, sheet_cell *c) {
+static void fill_paper(const grid_results *r, table_kind kind, const field_result *f, text_table_cell *c) {
   const grid_score score = grid_score_of(r->jobs->g, f->task, f->method);
-  if (kind == TABLE_SCORES && f->in_paper) sheet_pair(f->paper, f->paper_deviation, score.digits, c->text);
+  if (kind == TABLE_SCORES && f->in_paper) text_table_mean_stddev(f->paper, f->paper_stddev, score.digits, c->text);
   if (kind == TABLE_DIFFERENCES && f->difference_in_paper)
-    sheet_pair(f->paper_difference, f->paper_difference_deviation, score.digits, c->text);
+    text_table_mean_stddev(f->paper_difference, f->paper_difference_stddev, score.digits, c->text);
 }
 
 /* "[-0.210, -0.043] worse": an order is claimed only where the interval excludes zero */
-static void fill_interval(const grid_results *r, const field_result *f, sheet_cell *c) {
+static void fill_interval(const grid_results *r, const field_result *f, text_table_cell *c) {
   const grid_score score = grid_score_of(r->jobs->g, f->task, f->method);
   const aggregate_summary *d = &f->difference;
   char low[32], high[32];
   if (d->count < 2) return;
-  sheet_number(d->low, score.digits, low, sizeof low);
-  sheet_number(d->high, score.digits, high, sizeof high);
+  text_table_number(d->low, score.digits, low, sizeof low);
+  text_table_number(d->high, score.digits, high, sizeof high);
   const bool above = d->low > 0, below = d->high < 0;
   snprintf(c->text, sizeof c->text, "[%s, %s]%s", low, high,
            !above && !below        ? ""
@@ -87,7 +87,7 @@ static int shown_methods(const grid_results *r, table_kind kind, int *shown) {
   return count;
 }
 
-static void fill(const grid_results *r, table_kind kind, int task, int method, sheet_cell *c, bool paper) {
+static void fill(const grid_results *r, table_kind kind, int task, int method, text_table_cell *c, bool paper) {
   const field_result *f = grid_field(r, task, method);
   fill_ours(r, kind, f, c++);
   if (kind == TABLE_DIFFERENCES) fill_interval(r, f, c++);
@@ -97,85 +97,88 @@ static void fill(const grid_results *r, table_kind kind, int task, int method, s
 bool table_has_tasks_in_rows(const grid_results *r) { return r->jobs->chosen.tasks > r->jobs->chosen.methods; }
 
 /* "Event order: error, %" where tasks are, and plain titles of methods */
-static void title_fields(const grid_results *r, const int *shown, int methods, sheet *t) {
+static void title_fields(const grid_results *r, const int *shown, int methods, text_table *t) {
   const selection *s = &r->jobs->chosen;
   const grid *g = r->jobs->g;
   const bool turned = table_has_tasks_in_rows(r);
   for (int i = 0; i < s->tasks; i++)
-    snprintf((turned ? t->row : t->group)[i], SHEET_TITLE, "%s: %s", g->task[s->task[i]].title,
+    snprintf((turned ? t->row : t->group)[i], TEXT_TABLE_TITLE, "%s: %s", g->task[s->task[i]].title,
              grid_score_of(g, s->task[i], s->method[0]).unit);
   for (int m = 0; m < methods; m++)
-    snprintf((turned ? t->group : t->row)[m], SHEET_TITLE, "%s", g->method[s->method[shown[m]]].title);
+    snprintf((turned ? t->group : t->row)[m], TEXT_TABLE_TITLE, "%s", g->method[s->method[shown[m]]].title);
 }
 
-static bool make_fields(const grid_results *r, table_kind kind, sheet *t) {
+static bool make_fields(const grid_results *r, table_kind kind, text_table *t) {
   const selection *s = &r->jobs->chosen;
-  int shown[GRID_MOST];
+  int shown[GRID_MAX_ENTRIES];
   const bool turned = table_has_tasks_in_rows(r), paper = any_paper(r, kind), intervals = kind == TABLE_DIFFERENCES;
   const int methods = shown_methods(r, kind, shown), columns = 1 + intervals + paper;
-  if (methods == 0 || !sheet_create(turned ? s->tasks : methods, turned ? methods : s->tasks, columns, t)) return false;
+  if (methods == 0 || !text_table_create(turned ? s->tasks : methods, turned ? methods : s->tasks, columns, t))
+    return false;
   title_fields(r, shown, methods, t);
   if (columns > 1) t->column[0] = "here";
   if (intervals) t->column[1] = "95 % interval";
   if (paper) t->column[columns - 1] = "paper";
   for (int i = 0; i < s->tasks; i++)
-    for (int m = 0; m < methods; m++) fill(r, kind, i, shown[m], sheet_at(t, turned ? i : m, turned ? m : i, 0), paper);
+    for (int m = 0; m < methods; m++)
+      fill(r, kind, i, shown[m], text_table_at(t, turned ? i : m, turned ? m : i, 0), paper);
   return true;
 }
 
-static bool make_ranks(const grid_results *r, sheet *t) {
+static bool make_ranks(const grid_results *r, text_table *t) {
   const selection *s = &r->jobs->chosen;
   if (!any_rank(r)) return false;
   const int columns = r->jobs->g->ranks ? 2 : 1;
-  if (!sheet_create(s->methods, 1, columns, t)) return false;
-  snprintf(t->group[0], SHEET_TITLE, "mean rank among %d methods", r->rivals);
+  if (!text_table_create(s->methods, 1, columns, t)) return false;
+  snprintf(t->group[0], TEXT_TABLE_TITLE, "mean rank among %d methods", r->rivals);
   if (columns == 2) {
     t->column[0] = "here";
     t->column[1] = "paper";
   }
   for (int m = 0; m < s->methods; m++) {
     const double paper = grid_paper_rank(r->jobs->g, s->method[m]);
-    snprintf(t->row[m], SHEET_TITLE, "%s", r->jobs->g->method[s->method[m]].title);
+    snprintf(t->row[m], TEXT_TABLE_TITLE, "%s", r->jobs->g->method[s->method[m]].title);
     if (r->ranked[m])
-      snprintf(sheet_at(t, m, 0, 0)->text, SHEET_CELL, "%.4f over %d tasks", r->mean_rank[m], r->ranked[m]);
-    if (!isnan(paper)) snprintf(sheet_at(t, m, 0, 1)->text, SHEET_CELL, "%.4f", paper);
+      snprintf(text_table_at(t, m, 0, 0)->text, TEXT_TABLE_CELL, "%.4f over %d tasks", r->mean_rank[m], r->ranked[m]);
+    if (!isnan(paper)) snprintf(text_table_at(t, m, 0, 1)->text, TEXT_TABLE_CELL, "%.4f", paper);
   }
   return true;
 }
 
-static void put_interval(const interval *i, sheet_cell *c) {
+static void put_interval(const interval *i, text_table_cell *c) {
   if (!isnan(i->estimate)) snprintf(c->text, sizeof c->text, "%.3f [%.3f, %.3f]", i->estimate, i->low, i->high);
 }
 
-static void fill_overall(const grid_results *r, const overall *o, sheet *t) {
+static void fill_overall(const grid_results *r, const overall *o, text_table *t) {
   const selection *s = &r->jobs->chosen;
   const grid *g = r->jobs->g;
-  snprintf(t->group[0], SHEET_TITLE, "interquartile mean over %d task%s", o->tasks, o->tasks == 1 ? "" : "s");
-  snprintf(t->group[1], SHEET_TITLE, "P(better than %s)", g->method[g->reference].title);
+  snprintf(t->group[0], TEXT_TABLE_TITLE, "interquartile mean over %d task%s", o->tasks, o->tasks == 1 ? "" : "s");
+  snprintf(t->group[1], TEXT_TABLE_TITLE, "P(better than %s)", g->method[g->reference].title);
   for (int m = 0; m < s->methods; m++) {
-    snprintf(t->row[m], SHEET_TITLE, "%s", g->method[s->method[m]].title);
-    put_interval(&o->iqm[m], sheet_at(t, m, 0, 0));
-    put_interval(&o->improved[m], sheet_at(t, m, 1, 0));
+    snprintf(t->row[m], TEXT_TABLE_TITLE, "%s", g->method[s->method[m]].title);
+    put_interval(&o->iqm[m], text_table_at(t, m, 0, 0));
+    put_interval(&o->improved[m], text_table_at(t, m, 1, 0));
   }
 }
 
-static bool make_overall(const grid_results *r, sheet *t) {
+static bool make_overall(const grid_results *r, text_table *t) {
   overall o;
-  const bool done = overall_read(r, &o) == SPARC_OK && o.tasks > 0 && sheet_create(r->jobs->chosen.methods, 2, 1, t);
+  const bool done =
+      overall_read(r, &o) == SPARC_OK && o.tasks > 0 && text_table_create(r->jobs->chosen.methods, 2, 1, t);
   if (done) fill_overall(r, &o, t);
   overall_free(&o);
   return done;
 }
 
-static bool make_differences(const grid_results *r, sheet *t) {
+static bool make_differences(const grid_results *r, text_table *t) {
   return any_difference(r) && make_fields(r, TABLE_DIFFERENCES, t);
 }
-static bool make_scores(const grid_results *r, sheet *t) { return make_fields(r, TABLE_SCORES, t); }
+static bool make_scores(const grid_results *r, text_table *t) { return make_fields(r, TABLE_SCORES, t); }
 
-bool table_make(const grid_results *r, table_kind kind, sheet *out) {
+bool table_make(const grid_results *r, table_kind kind, text_table *out) {
   static const struct {
     const char *name, *note;
-    bool (*make)(const grid_results *r, sheet *t);
+    bool (*make)(const grid_results *r, text_table *t);
   } kinds[TABLE_KINDS] = {
       [TABLE_SCORES] = {"scores", NULL, make_scores},
       [TABLE_DIFFERENCES] = {"differences",
@@ -188,7 +191,7 @@ bool table_make(const grid_results *r, table_kind kind, sheet *out) {
                          "bootstrap that is stratified by task (Agarwal et al. 2021).",
                          make_overall},
   };
-  *out = (sheet){.rows = 0};
+  *out = (text_table){.rows = 0};
   if (!kinds[kind].make(r, out)) return false;
   make_title(r, kind, out->title);
   snprintf(out->label, sizeof out->label, "%s-%s", r->jobs->g->name, kinds[kind].name);
@@ -206,7 +209,7 @@ void table_write_csv(const grid_results *r, FILE *stream) {
           "commit,version,kernels,machine\n");
   for (int i = 0; i < jobs->chosen.tasks * jobs->chosen.methods; i++) {
     const field_result *s = &r->field[i];
-    char state[SHEET_CELL] = "done";
+    char state[TEXT_TABLE_CELL] = "done";
     const bool finished = s->ours.count > 0;
     if (!finished) field_state(r, s, state, sizeof state);
     fprintf(stream, "%s,%g,%s,%s,%s,", jobs->g->name, jobs->scope.scale, jobs->scope.match_params ? "params" : "state",
@@ -215,17 +218,17 @@ void table_write_csv(const grid_results *r, FILE *stream) {
     fprintf(stream, ",%d,", jobs->chosen.seeds);
     csv_put_text(stream, state);
     csv_put_number(stream, finished, s->ours.mean);
-    csv_put_number(stream, finished, s->ours.deviation);
+    csv_put_number(stream, finished, s->ours.stddev);
     csv_put_number(stream, finished, s->ours.low);
     csv_put_number(stream, finished, s->ours.high);
     csv_put_number(stream, s->in_paper, s->paper);
-    csv_put_number(stream, s->in_paper, s->paper_deviation);
+    csv_put_number(stream, s->in_paper, s->paper_stddev);
     csv_put_number(stream, s->difference.count > 0, s->difference.mean);
-    csv_put_number(stream, s->difference.count > 0, s->difference.deviation);
+    csv_put_number(stream, s->difference.count > 0, s->difference.stddev);
     csv_put_number(stream, s->difference.count > 0, s->difference.low);
     csv_put_number(stream, s->difference.count > 0, s->difference.high);
     csv_put_number(stream, s->difference_in_paper, s->paper_difference);
-    csv_put_number(stream, s->difference_in_paper, s->paper_difference_deviation);
+    csv_put_number(stream, s->difference_in_paper, s->paper_difference_stddev);
     csv_put_number(stream, s->rank > 0, s->rank);
     csv_put_number(stream, s->parameters > 0, (double)s->parameters);
     const char *const texts[] = {
@@ -273,7 +276,7 @@ static sparc_status put_run(const grid_results *r, int run, json_t *names, FILE 
   const char *key;
   json_t *unused;
   job_report report;
-  const sparc_status status = job_look(job, &report);
+  const sparc_status status = job_inspect(job, &report);
   if (status != SPARC_OK) return status;
   const provenance *made = &report.result.made;
   const bool done = report.state == JOB_DONE;

@@ -4,10 +4,10 @@
 #define SPARC_LAB_GRID_TABLE_H
 
 #include "lab/grid/results.h"
-#include "lab/sheet.h"
+#include "lab/text_table.h"
 
 typedef enum table_kind {
-  TABLE_SCORES,      /* mean and deviation over seeds */
+  TABLE_SCORES,      /* mean and stddev over seeds */
   TABLE_DIFFERENCES, /* to the reference, paired by seed, with their intervals */
   TABLE_RANKS,       /* mean competition ranks over tasks */
   TABLE_OVERALL,     /* interquartile means and probabilities of improvement over tasks */
@@ -16,9 +16,9 @@ typedef enum table_kind {
 
 /* table_make fills in a table; false: there is nothing to put into it, or no memory. Rows are methods and groups tasks
  * or, where there are more tasks than methods, the other way round; in each group stands what was measured here, of
- * differences the interval, and where the paper has numbers what it prints. sheet_free releases what *out holds in any
+ * differences the interval, and where the paper has numbers what it prints. text_table_free releases what *out holds in any
  * case. */
-bool table_make(const grid_results *r, table_kind kind, sheet *out);
+bool table_make(const grid_results *r, table_kind kind, text_table *out);
 bool table_has_tasks_in_rows(const grid_results *r);
 
 /* table_write_csv prints all results, a row for each field */

@@ -102,7 +102,7 @@ void html_chart_bar(html_page *p, const html_bar *bar) {
   fputs("\"value\":", p->out);
   put_number(p->out, bar->value);
   fputs(",\"deviation\":", p->out);
-  put_number(p->out, bar->deviation);
+  put_number(p->out, bar->stddev);
   fputs(",\"paper\":", p->out);
   put_number(p->out, bar->paper);
   putc('}', p->out);

@@ -53,10 +53,10 @@ void html_paragraph(html_page *p, const char *format, ...) {
   va_end(arguments);
 }
 
-void html_remark(html_page *p, const char *format, ...) {
+void html_warning(html_page *p, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  put_paragraph(p->out, "<p class=\"remark\">", format, arguments);
+  put_paragraph(p->out, "<p class=\"warning\">", format, arguments);
   va_end(arguments);
 }
 
@@ -134,10 +134,10 @@ void html_drawing(html_page *p, const char *name, const char *svg, const char *c
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
 
-static void put_file(FILE *out, const char *before, const embedded_file *file, const char *behind) {
+static void put_file(FILE *out, const char *before, const embedded_file *file, const char *after) {
   fputs(before, out);
   fwrite(file->bytes, 1, file->size, out);
-  fputs(behind, out);
+  fputs(after, out);
 }
 
 sparc_status html_begin(html_page *p, const char *path, const char *title, const char *lead) {

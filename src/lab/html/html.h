@@ -36,8 +36,8 @@ void html_subsection(html_page *page, const char *title);
 void html_details_begin(html_page *page, const char *title);
 void html_details_end(html_page *page);
 __attribute__((format(printf, 2, 3))) void html_paragraph(html_page *page, const char *format, ...);
-/* html_remark is a paragraph that stands out */
-__attribute__((format(printf, 2, 3))) void html_remark(html_page *page, const char *format, ...);
+/* html_warning is a paragraph that stands out */
+__attribute__((format(printf, 2, 3))) void html_warning(html_page *page, const char *format, ...);
 
 /* ---- tables: the first column is text, the others are numbers ---- */
 
@@ -75,7 +75,7 @@ typedef struct html_line {
 
 typedef struct html_bar {
   const char *name, *colour;
-  double value, deviation, paper; /* NaN: not known */
+  double value, stddev, paper; /* NaN: not known */
 } html_bar;
 
 void html_figure_begin(html_page *page, const char *name);

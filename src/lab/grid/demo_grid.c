@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* demo.c: the grid of `sparc demo` is put together as JSON, from those that are built in: titles, colours, budgets and
  * the paper's numbers stand there and nowhere else. */
-#include "lab/grid/demo.h"
+#include "lab/grid/demo_grid.h"
 
 #include "base/error.h"
-#include "lab/grid/part.h"
+#include "lab/grid/derived_grid.h"
 #include "run/cell_choice.h"
 #include "sparc/tasks.h"
 
@@ -23,9 +23,9 @@ static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) ==
 
 /* the methods of the grid that are this cell with this variant and no other options, or the defaults and other options
  */
-static int find_rows(const json_t *methods, const char *cell, const char *variant, json_t *rows[GRID_MOST]) {
+static int find_rows(const json_t *methods, const char *cell, const char *variant, json_t *rows[GRID_MAX_ENTRIES]) {
   int count = 0;
-  for (size_t i = 0; i < json_array_size(methods) && count < GRID_MOST; i++) {
+  for (size_t i = 0; i < json_array_size(methods) && count < GRID_MAX_ENTRIES; i++) {
     json_t *m = json_array_get(methods, i);
     if (same(setting_of(m, "cell"), cell) && same(setting_of(m, "variant"), variant)) rows[count++] = m;
   }
@@ -64,18 +64,18 @@ static sparc_status append_new(json_t *rows, json_t *row) {
 
 static sparc_status add_cell(const json_t *methods, const char *cell, const demo_request *q, bool variants,
                              json_t *rows) {
-  json_t *usual[GRID_MOST], *varied[GRID_MOST];
+  json_t *defaults[GRID_MAX_ENTRIES], *varied[GRID_MAX_ENTRIES];
   const cell_wish wish = {.kind = cell, .options = q->options, .variant = variants ? q->variant : NULL};
   char said[CELL_OPTIONS_SIZE];
   sparc_status status = cell_said(&wish, said);
   if (status != SPARC_OK) return status;
-  const bool asked = wish.options || wish.variant;
-  const int count = find_rows(methods, cell, NULL, usual);
-  const char *title = count ? json_string_value(json_object_get(usual[0], "title")) : cell;
+  const bool requested = wish.options || wish.variant;
+  const int count = find_rows(methods, cell, NULL, defaults);
+  const char *title = count ? json_string_value(json_object_get(defaults[0], "title")) : cell;
   if (*said && !wish.options && find_rows(methods, cell, wish.variant, varied) == 1) return append(rows, varied[0]);
   if (*said || count == 0) return append_new(rows, new_row(&wish, title, said));
-  /* without options all rows of the cell, otherwise that of the defaults, which were asked for */
-  for (int i = 0; i < (asked ? 1 : count) && status == SPARC_OK; i++) status = append(rows, usual[i]);
+  /* without options all rows of the cell, otherwise that of the defaults, which were requested for */
+  for (int i = 0; i < (requested ? 1 : count) && status == SPARC_OK; i++) status = append(rows, defaults[i]);
   return status;
 }
 
@@ -93,7 +93,7 @@ static sparc_status choose_methods(json_t *file, const demo_request *q) {
     status = fail(SPARC_INVALID, "variant is '%.60s', but none of the cells has variants", q->variant);
   if (status == SPARC_OK && json_object_set(file, "methods", rows) != 0) status = no_memory();
   json_decref(rows);
-  return status == SPARC_OK ? grid_keep(file, NULL, NULL) : status; /* the paper's numbers of those that are left */
+  return status == SPARC_OK ? grid_select(file, NULL, NULL) : status; /* the paper's numbers of those that are left */
 }
 
 /* ---- the embedding ------------------------------------------------------------------------------- */
@@ -157,7 +157,7 @@ static sparc_status choose_tasks(json_t *file, const demo_request *q) {
   sparc_status status = names ? SPARC_OK : no_memory();
   for (const char *const *name = q->tasks; *name && status == SPARC_OK; name++)
     status = append_new(names, json_string(*name));
-  if (status == SPARC_OK) status = grid_keep(file, names, NULL);
+  if (status == SPARC_OK) status = grid_select(file, names, NULL);
   json_decref(names);
   if (status != SPARC_OK || q->updates == 0) return status;
   json_array_foreach(json_object_get(file, "tasks"), i, task) {
@@ -193,8 +193,8 @@ sparc_status demo_grid(const demo_request *q, grid *out) {
     return status;
   }
   json_object_del(file, "reference"); /* the first method */
-  json_t *rows[GRID_MOST];
+  json_t *rows[GRID_MAX_ENTRIES];
   if (find_rows(json_object_get(file, "methods"), "rglru", NULL, rows) < 2)
     json_object_del(file, "note"); /* on those */
-  return grid_take(file, "demo", out);
+  return grid_from_json(file, "demo", out);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* paper.c: the numbers of [tab:gate_activity] and [tab:retention_phase], and those that the text names. */
-#include "lab/diagnose/paper.h"
+#include "lab/diagnose/paper_numbers.h"
 
 #include <ctype.h>
 #include <math.h>

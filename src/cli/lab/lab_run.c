@@ -2,7 +2,7 @@
 /* run.c: `sparc lab run`: the jobs of a grid in processes of their own, some at a time, within a budget of threads and
  * memory.
  *
- * The folder of the grid is the only list of jobs. A job is looked at when there is room for one, claimed, run, and its
+ * The folder of the grid is the only list of jobs. A job is looked at when there is buffers for one, claimed, run, and its
  * result written; whoever else works in the folder does the same, so the two never need to know of each other. Seeds
  * come one after the other: the whole table fills up with the first seed before the second begins.
  */
@@ -49,7 +49,7 @@ typedef struct runner {
   const grid_jobs *jobs;
   entry *list; /* (count) in the order of the work */
   int count;
-  int most, threads;
+  int max_jobs, threads;
   double memory; /* MB that running jobs take together */
   int running;
   double scanned, renewed; /* when */
@@ -76,7 +76,7 @@ static void note_error(runner *r, entry *e) {
 static bool is_open(runner *r, entry *e) {
   job_report report;
   if (e->state != ENTRY_OPEN) return false;
-  if (job_look(e->job, &report) != SPARC_OK) {
+  if (job_inspect(e->job, &report) != SPARC_OK) {
     note_error(r, e);
     return false;
   }
@@ -106,7 +106,7 @@ static double memory_of(const runner *r, const grid_job *job) {
   if (r->o->memory_mb <= 0) return 0;
   const double measured = estimate_measured(r->jobs, job).memory_mb;
   const double known = measured > 0 ? measured : estimate_memory(job);
-  return known > 0 ? known : r->o->memory_mb / r->most;
+  return known > 0 ? known : r->o->memory_mb / r->max_jobs;
 }
 
 /* a job that is larger than the whole budget runs alone; a benchmark runs alone, too */
@@ -195,17 +195,17 @@ static exit_code work(void *user, int i, int out) {
   const runner *r = user;
   const grid_job *job = r->list[i].job;
   char settings[JOB_PATH], log[JOB_PATH], *arguments[LAB_ARGUMENTS];
-  lab_room room = {.threads = ""};
+  lab_buffers buffers = {.threads = ""};
   job_file(job, "job.json", settings);
   job_file(job, "log.txt", log);
-  if (lab_arguments(job, job->folder, settings, r->threads, &room, arguments) != SPARC_OK) {
+  if (lab_arguments(job, job->folder, settings, r->threads, &buffers, arguments) != SPARC_OK) {
     cli_message(r->o->who, "%s", sparc_error());
     return EXIT_FAILED;
   }
   return lab_become(arguments, out, log);
 }
 
-static void heard(void *user, int i, const char *line) {
+static void on_line(void *user, int i, const char *line) {
   entry *e = &((runner *)user)->list[i];
   const bool adds = e->job->kind > GRID_TRAIN && e->printed;
   const size_t before = adds ? strlen(e->printed) : 0;
@@ -216,7 +216,7 @@ static void heard(void *user, int i, const char *line) {
   e->printed = text;
 }
 
-static void tell_done(const runner *r, const entry *e, const job_result *result) {
+static void report_done(const runner *r, const entry *e, const job_result *result) {
   const char *unit = grid_score_of(r->jobs->g, e->job->task, e->job->method).unit;
   const job_score score = job_score_of(r->jobs, e->job);
   const double seconds = result->made.seconds;
@@ -250,7 +250,7 @@ static void finish(runner *r, entry *e, const cli_job_end *how) {
   e->done = 1;
   e->rate = result.rate;
   progress_reweigh(r->shown, in_steps(r, weigh(r)));
-  tell_done(r, e, &result);
+  report_done(r, e, &result);
 }
 
 static void give_up(runner *r, entry *e, const cli_job_end *how) {
@@ -265,7 +265,7 @@ static void give_up(runner *r, entry *e, const cli_job_end *how) {
   note_failure(r, e, message);
 }
 
-static void ended(void *user, int i, const cli_job_end *how) {
+static void on_end(void *user, int i, const cli_job_end *how) {
   runner *r = user;
   entry *e = &r->list[i];
   r->running--;
@@ -285,7 +285,7 @@ static void ended(void *user, int i, const cli_job_end *how) {
   e->printed = NULL;
 }
 
-static bool doomed(void *user, int i) { return ((runner *)user)->list[i].lost; }
+static bool should_kill(void *user, int i) { return ((runner *)user)->list[i].lost; }
 
 /* ---- meanwhile ----------------------------------------------------------------------------------- */
 
@@ -295,7 +295,7 @@ static void renew(runner *r) {
     if (e->state != ENTRY_OURS) continue;
     e->lost = !claim_renew(&e->held);
     job_report report;
-    if (job_look(e->job, &report) == SPARC_OK) e->done = report.done;
+    if (job_inspect(e->job, &report) == SPARC_OK) e->done = report.done;
   }
 }
 
@@ -330,12 +330,12 @@ static void tick(void *user) {
 
 /* the rollouts of an RL run; 0: it is another */
 static long rollouts_of(const grid_job *job) {
-  sparc_ppo_config usual;
-  const json_t *own = json_object_get(job->settings, "rollout");
+  sparc_ppo_config defaults;
+  const json_t *rollout = json_object_get(job->settings, "rollout");
   if (job->kind != GRID_RL ||
-      sparc_ppo_defaults(json_string_value(json_object_get(job->settings, "task")), &usual) != SPARC_OK)
+      sparc_ppo_defaults(json_string_value(json_object_get(job->settings, "task")), &defaults) != SPARC_OK)
     return 0;
-  const long rollouts = job->budget / (json_is_integer(own) ? (long)json_integer_value(own) : usual.steps);
+  const long rollouts = job->budget / (json_is_integer(rollout) ? (long)json_integer_value(rollout) : defaults.steps);
   return rollouts > 0 ? rollouts : 1; /* a run has at least one */
 }
 
@@ -386,10 +386,10 @@ static sparc_status list_jobs(runner *r) {
   return SPARC_OK;
 }
 
-static void look_before(runner *r) {
+static void read_progress(runner *r) {
   for (int i = 0; i < r->count; i++) {
     job_report report;
-    (void)job_look(r->list[i].job, &report); /* what cannot be read is told of when its turn comes */
+    (void)job_inspect(r->list[i].job, &report); /* what cannot be read is told of when its turn comes */
     r->list[i].before = r->list[i].done = report.done;
     r->list[i].rate = report.result.rate;
   }
@@ -413,12 +413,12 @@ static void summarise(const runner *r) {
 
 exit_code lab_run(const lab_options *o, const grid_jobs *jobs) {
   if (o->dry_run) return lab_plan(o, jobs);
-  const int threads = o->threads ? o->threads : launch_share(thread_count(0)), most = o->jobs ? o->jobs : threads;
+  const int threads = o->threads ? o->threads : launch_share(thread_count(0)), max_jobs = o->jobs ? o->jobs : threads;
   runner r = {.o = o,
               .jobs = jobs,
               .list = calloc((size_t)jobs->count, sizeof(entry)),
-              .most = most,
-              .threads = threads / most > 1 ? threads / most : 1};
+              .max_jobs = max_jobs,
+              .threads = threads / max_jobs > 1 ? threads / max_jobs : 1};
   sparc_status status = r.list ? list_jobs(&r) : fail(SPARC_NO_MEMORY, "no memory for a list of runs");
   if (status == SPARC_OK) {
     status = grid_jobs_write(jobs);
@@ -431,16 +431,16 @@ exit_code lab_run(const lab_options *o, const grid_jobs *jobs) {
   }
   warn_of_short_runs(o, jobs);
   interrupt_catch();
-  look_before(&r);
+  read_progress(&r);
   const long first = in_steps(&r, weigh(&r));
   r.shown = progress_start(o->quiet ? PROGRESS_NONE : o->progress, jobs->g->name, first, 1000L * r.count);
-  cli_jobs_run(o->who, &(cli_jobs){.most = most,
+  cli_jobs_run(o->who, &(cli_jobs){.max_running = max_jobs,
                                    .next = next,
                                    .work = work,
-                                   .heard = heard,
-                                   .ended = ended,
+                                   .on_line = on_line,
+                                   .on_end = on_end,
                                    .tick = tick,
-                                   .doomed = doomed,
+                                   .should_kill = should_kill,
                                    .user = &r});
   progress_finish(r.shown);
   summarise(&r);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* table.c: `sparc lab table`: what the runs amount to, beside the paper's numbers. */
-#include "lab/grid/table.h"
-
 #include "cli/lab/lab.h"
 #include "io/json.h"
+#include "lab/grid/table.h"
 
 #include <math.h>
 
@@ -16,7 +15,7 @@ static void add(json_t *object, json_t *more) {
 }
 
 static json_t *json_field(const grid_results *r, const field_result *f) {
-  char state[SHEET_CELL] = "done";
+  char state[TEXT_TABLE_CELL] = "done";
   const grid_jobs *jobs = r->jobs;
   const bool finished = f->ours.count > 0;
   if (!finished) field_state(r, f, state, sizeof state);
@@ -25,14 +24,14 @@ static json_t *json_field(const grid_results *r, const field_result *f) {
                 "match", jobs->scope.match_params ? "params" : "state", "task", jobs->g->task[f->task].name, "method",
                 jobs->g->method[f->method].name, "unit", grid_score_of(jobs->g, f->task, f->method).unit, "seeds",
                 jobs->chosen.seeds, "state", state, "imported", f->imported);
-  add(object, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i}", "mean", number(finished, f->ours.mean),
-                        "sd", number(finished, f->ours.deviation), "paper", number(f->in_paper, f->paper), "paper_sd",
-                        number(f->in_paper, f->paper_deviation), "difference",
-                        number(f->difference.count > 0, f->difference.mean), "difference_sd",
-                        number(f->difference.count > 0, f->difference.deviation), "paper_difference",
-                        number(f->difference_in_paper, f->paper_difference), "paper_difference_sd",
-                        number(f->difference_in_paper, f->paper_difference_deviation), "rank", f->rank, "ranked_among",
-                        r->rivals));
+  add(object,
+      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:i}", "mean", number(finished, f->ours.mean), "sd",
+                number(finished, f->ours.stddev), "paper", number(f->in_paper, f->paper), "paper_sd",
+                number(f->in_paper, f->paper_stddev), "difference", number(f->difference.count > 0, f->difference.mean),
+                "difference_sd", number(f->difference.count > 0, f->difference.stddev), "paper_difference",
+                number(f->difference_in_paper, f->paper_difference), "paper_difference_sd",
+                number(f->difference_in_paper, f->paper_difference_stddev), "rank", f->rank, "ranked_among",
+                r->rivals));
   add(object,
       json_pack("{s:o, s:o, s:o, s:o}", "low", number(finished, f->ours.low), "high", number(finished, f->ours.high),
                 "difference_low", number(f->difference.count > 0, f->difference.low), "difference_high",
@@ -44,20 +43,20 @@ static json_t *json_field(const grid_results *r, const field_result *f) {
   return object;
 }
 
-static bool print_table(const grid_results *r, table_kind kind, sheet_format format, const char *before) {
-  sheet t;
+static bool print_table(const grid_results *r, table_kind kind, table_format format, const char *before) {
+  text_table t;
   const bool made = table_make(r, kind, &t);
   if (made) {
     fputs(before, stdout);
-    sheet_write(&t, format, stdout);
+    text_table_write(&t, format, stdout);
   }
-  sheet_free(&t);
+  text_table_free(&t);
   return made;
 }
 
-void lab_print_scores(const grid_results *r) { print_table(r, TABLE_SCORES, SHEET_TEXT, ""); }
+void lab_print_scores(const grid_results *r) { print_table(r, TABLE_SCORES, FORMAT_TEXT, ""); }
 
-static void print_tables(const grid_results *r, sheet_format format) {
+static void print_tables(const grid_results *r, table_format format) {
   bool first = true;
   for (int kind = 0; kind < TABLE_KINDS; kind++) first &= !print_table(r, (table_kind)kind, format, first ? "" : "\n");
 }
@@ -71,10 +70,10 @@ exit_code lab_table(const lab_options *o, const grid_jobs *jobs) {
   }
   if (o->runs)
     status = table_write_runs(&r, stdout);
-  else if (o->json || o->format == SHEET_JSON)
+  else if (o->json || o->format == FORMAT_JSON)
     for (int i = 0; i < jobs->chosen.tasks * jobs->chosen.methods; i++)
       cli_json_line(o->who, json_field(&r, &r.field[i]));
-  else if (o->format == SHEET_CSV)
+  else if (o->format == FORMAT_CSV)
     table_write_csv(&r, stdout);
   else
     print_tables(&r, o->format);

@@ -23,7 +23,7 @@ typedef struct tally {
 static void export_job(const lab_options *o, const grid_jobs *jobs, const grid_job *job, tally *t) {
   job_report report;
   bool written = false;
-  sparc_status status = job_look(job, &report);
+  sparc_status status = job_inspect(job, &report);
   if (status == SPARC_OK && report.state != JOB_DONE) {
     t->unfinished++;
     return;

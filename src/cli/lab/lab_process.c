@@ -16,15 +16,15 @@ static char *text_of(const json_t *settings, const char *key) {
   return (char *)json_string_value(json_object_get(settings, key));
 }
 
-sparc_status lab_arguments(const grid_job *job, const char *folder, const char *settings, int threads, lab_room *room,
-                           char *arguments[LAB_ARGUMENTS]) {
+sparc_status lab_arguments(const grid_job *job, const char *folder, const char *settings, int threads,
+                           lab_buffers *buffers, char *arguments[LAB_ARGUMENTS]) {
   int n = 0;
-  snprintf(room->threads, sizeof room->threads, "%d", threads);
+  snprintf(buffers->threads, sizeof buffers->threads, "%d", threads);
   arguments[n++] = (char *)"sparc";
   arguments[n++] = (char *)grid_kind_name(job->kind);
   arguments[n++] = (char *)"--json";
   arguments[n++] = (char *)"--threads";
-  arguments[n++] = room->threads;
+  arguments[n++] = buffers->threads;
   sparc_status status = SPARC_OK;
   switch (job->kind) {
     case GRID_RL:
@@ -46,15 +46,15 @@ sparc_status lab_arguments(const grid_job *job, const char *folder, const char *
       }
       break;
     case GRID_BENCH:
-      status = grid_problem(job->settings, room->problem);
+      status = grid_problem(job->settings, buffers->problem);
       if (json_is_number(json_object_get(job->settings, "seconds"))) {
-        snprintf(room->seconds, sizeof room->seconds, "%g",
+        snprintf(buffers->seconds, sizeof buffers->seconds, "%g",
                  json_number_value(json_object_get(job->settings, "seconds")));
         arguments[n++] = (char *)"--seconds";
-        arguments[n++] = room->seconds;
+        arguments[n++] = buffers->seconds;
       }
       arguments[n++] = (char *)"--";
-      arguments[n++] = room->problem;
+      arguments[n++] = buffers->problem;
       break;
     case GRID_CHECK:
       arguments[n++] = (char *)"--";

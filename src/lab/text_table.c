@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sheet.c: one writer for each format. Texts may come from files of strangers, so each writer takes away what its
+/* text_table.c: one writer for each format. Texts may come from files of strangers, so each writer takes away what its
  * format would act upon. */
-#include "lab/sheet.h"
+#include "lab/text_table.h"
 
 #include "base/plain_text.h"
 
@@ -9,50 +9,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const sheet_formats[] = {[SHEET_TEXT] = "text", [SHEET_MARKDOWN] = "markdown", [SHEET_LATEX] = "latex",
-                                     [SHEET_CSV] = "csv",   [SHEET_JSON] = "json",         NULL};
+const char *const table_format_names[] = {
+    [FORMAT_TEXT] = "text", [FORMAT_MARKDOWN] = "markdown", [FORMAT_LATEX] = "latex",
+    [FORMAT_CSV] = "csv",   [FORMAT_JSON] = "json",         NULL};
 
-bool sheet_create(int rows, int groups, int columns, sheet *out) {
-  *out = (sheet){.corner = "", .note = "", .rows = rows, .groups = groups, .columns = columns};
-  for (int c = 0; c < SHEET_COLUMNS; c++) out->column[c] = "";
+bool text_table_create(int rows, int groups, int columns, text_table *out) {
+  *out = (text_table){.corner = "", .note = "", .rows = rows, .groups = groups, .columns = columns};
+  for (int c = 0; c < TEXT_TABLE_MAX_COLUMNS; c++) out->column[c] = "";
   out->row = calloc((size_t)rows + 1, sizeof *out->row);
   out->group = calloc((size_t)groups + 1, sizeof *out->group);
   out->cell = calloc((size_t)rows * (size_t)groups * (size_t)columns + 1, sizeof *out->cell);
   return out->row && out->group && out->cell;
 }
 
-void sheet_free(sheet *s) {
+void text_table_free(text_table *s) {
   free(s->row);
   free(s->group);
   free(s->cell);
-  *s = (sheet){.rows = 0};
+  *s = (text_table){.rows = 0};
 }
 
-sheet_cell *sheet_at(const sheet *s, int row, int group, int column) {
+text_table_cell *text_table_at(const text_table *s, int row, int group, int column) {
   return &s->cell[((size_t)row * (size_t)s->groups + (size_t)group) * (size_t)s->columns + (size_t)column];
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------- */
 
-void sheet_number(double value, int digits, char *text, size_t size) {
+void text_table_number(double value, int digits, char *text, size_t size) {
   if (digits < 0)
     snprintf(text, size, "%.3g", value);
   else
     snprintf(text, size, "%.*f", digits, value);
 }
 
-void sheet_pair(double mean, double deviation, int digits, char text[SHEET_CELL]) {
+void text_table_mean_stddev(double mean, double stddev, int digits, char text[TEXT_TABLE_CELL]) {
   char first[32], second[32];
-  sheet_number(mean, digits, first, sizeof first);
-  sheet_number(deviation, digits, second, sizeof second);
-  snprintf(text, SHEET_CELL, isnan(deviation) ? "%s" : "%s ± %s", first, second);
+  text_table_number(mean, digits, first, sizeof first);
+  text_table_number(stddev, digits, second, sizeof second);
+  snprintf(text, TEXT_TABLE_CELL, isnan(stddev) ? "%s" : "%s ± %s", first, second);
 }
 
 /* ---- text of strangers ----------------------------------------------------------------------------- */
 
 /* characters that a format acts upon, and what they are written with */
 typedef struct escape {
-  const char *characters, *before, *behind; /* behind NULL: `before` takes the character's place */
+  const char *characters, *before, *after; /* after NULL: `before` takes the character's place */
 } escape;
 
 /* writes the first character of text and returns its length in bytes; the list ends with NULL */
@@ -60,7 +61,7 @@ static size_t put_escaped_character(FILE *f, const char *text, const escape *e) 
   while (e->characters && !strchr(e->characters, *text)) e++;
   if (!e->characters) return (size_t)put_plain_character(f, text);
   fputs(e->before, f);
-  if (e->behind) fprintf(f, "%c%s", *text, e->behind);
+  if (e->after) fprintf(f, "%c%s", *text, e->after);
   return 1;
 }
 
@@ -82,36 +83,36 @@ enum { LINE = 118, GAP = 2 };
 
 static int larger(int a, int b) { return a > b ? a : b; }
 
-static bool has_marks(const sheet *s) {
+static bool has_marks(const text_table *s) {
   for (int i = 0; i < s->rows * s->groups * s->columns; i++)
     if (s->cell[i].mark != MARK_NONE) return true;
   return false;
 }
 
 /* where some cells have a sign behind them, the others have a blank */
-static void marked(const sheet *s, const sheet_cell *c, char text[SHEET_CELL + 4]) {
+static void marked(const text_table *s, const text_table_cell *c, char text[TEXT_TABLE_CELL + 4]) {
   static const char *const signs[] = {[MARK_NONE] = " ", [MARK_BEST] = "*", [MARK_SECOND] = "+"};
-  snprintf(text, SHEET_CELL + 4, "%s%s", c->text, has_marks(s) ? signs[c->mark] : "");
+  snprintf(text, TEXT_TABLE_CELL + 4, "%s%s", c->text, has_marks(s) ? signs[c->mark] : "");
 }
 
-static int column_width(const sheet *s, int group, int column) {
-  char text[SHEET_CELL + 4];
+static int column_width(const text_table *s, int group, int column) {
+  char text[TEXT_TABLE_CELL + 4];
   int width = plain_columns(s->column[column]) + has_marks(s);
   for (int r = 0; r < s->rows; r++) {
-    marked(s, sheet_at(s, r, group, column), text);
+    marked(s, text_table_at(s, r, group, column), text);
     width = larger(width, plain_columns(text));
   }
   return width;
 }
 
 /* what its columns take, without what a long title adds */
-static int columns_width(const sheet *s, int group) {
+static int columns_width(const text_table *s, int group) {
   int width = 0;
   for (int c = 0; c < s->columns; c++) width += GAP + column_width(s, group, c);
   return width;
 }
 
-static int group_width(const sheet *s, int group) {
+static int group_width(const text_table *s, int group) {
   return larger(columns_width(s, group), GAP + plain_columns(s->group[group]));
 }
 
@@ -122,7 +123,7 @@ static void put(FILE *f, const char *text, int width, bool right) {
   fprintf(f, "%*s", right ? 0 : pad, "");
 }
 
-static int block_end(const sheet *s, int first, int titles) {
+static int block_end(const text_table *s, int first, int titles) {
   int width = titles, group = first;
   while (group < s->groups && (group == first || width + group_width(s, group) <= LINE))
     width += group_width(s, group++);
@@ -130,12 +131,12 @@ static int block_end(const sheet *s, int first, int titles) {
 }
 
 /* the first column of a group has the room that its title needs beyond all columns */
-static int place_width(const sheet *s, int group, int column) {
+static int place_width(const text_table *s, int group, int column) {
   const int spare = group_width(s, group) - columns_width(s, group);
   return GAP + column_width(s, group, column) + (column == 0 ? spare : 0);
 }
 
-static void put_heading(const sheet *s, int first, int end, int titles, FILE *f) {
+static void put_heading(const text_table *s, int first, int end, int titles, FILE *f) {
   put(f, s->corner, titles, false);
   for (int g = first; g < end; g++) put(f, s->group[g], group_width(s, g), true);
   putc('\n', f);
@@ -143,19 +144,19 @@ static void put_heading(const sheet *s, int first, int end, int titles, FILE *f)
   put(f, "", titles, false);
   for (int g = first; g < end; g++)
     for (int c = 0; c < s->columns; c++) {
-      char heading[SHEET_TITLE];
+      char heading[TEXT_TABLE_TITLE];
       snprintf(heading, sizeof heading, "%s%s", s->column[c], has_marks(s) ? " " : "");
       put(f, heading, place_width(s, g, c), true);
     }
   putc('\n', f);
 }
 
-static void put_row(const sheet *s, int row, int first, int end, int titles, FILE *f) {
-  char text[SHEET_CELL + 4];
+static void put_row(const text_table *s, int row, int first, int end, int titles, FILE *f) {
+  char text[TEXT_TABLE_CELL + 4];
   put(f, s->row[row], titles, false);
   for (int g = first; g < end; g++)
     for (int c = 0; c < s->columns; c++) {
-      marked(s, sheet_at(s, row, g, c), text);
+      marked(s, text_table_at(s, row, g, c), text);
       put(f, text, place_width(s, g, c), true);
     }
   putc('\n', f);
@@ -179,7 +180,7 @@ static void put_note(const char *note, FILE *f) {
   free(text);
 }
 
-static void write_text(const sheet *s, FILE *f) {
+static void write_text(const text_table *s, FILE *f) {
   int titles = plain_columns(s->corner);
   for (int r = 0; r < s->rows; r++) titles = larger(titles, plain_columns(s->row[r]));
   put(f, s->title, 0, false);
@@ -203,7 +204,7 @@ static void put_markdown(FILE *f, const char *text) {
   while (*text) text += put_escaped_character(f, text, escapes);
 }
 
-static void write_markdown(const sheet *s, FILE *f) {
+static void write_markdown(const text_table *s, FILE *f) {
   static const char *const around[] = {[MARK_NONE] = "", [MARK_BEST] = "**", [MARK_SECOND] = "*"};
   fprintf(f, "### ");
   put_markdown(f, s->title);
@@ -223,7 +224,7 @@ static void write_markdown(const sheet *s, FILE *f) {
     put_markdown(f, s->row[r]);
     fprintf(f, " |");
     for (int i = 0; i < s->groups * s->columns; i++) {
-      const sheet_cell *cell = sheet_at(s, r, i / s->columns, i % s->columns);
+      const text_table_cell *cell = text_table_at(s, r, i / s->columns, i % s->columns);
       fprintf(f, " %s", around[cell->mark]);
       put_markdown(f, cell->text);
       fprintf(f, "%s |", around[cell->mark]);
@@ -263,14 +264,14 @@ static void put_latex(FILE *f, const char *text) {
   }
 }
 
-static void put_latex_cell(FILE *f, const sheet_cell *c) {
+static void put_latex_cell(FILE *f, const text_table_cell *c) {
   static const char *const before[] = {[MARK_NONE] = "", [MARK_BEST] = "\\textbf{", [MARK_SECOND] = "\\underline{"};
   fputs(before[c->mark], f);
   put_latex(f, c->text);
   if (c->mark) putc('}', f);
 }
 
-static void put_latex_headings(const sheet *s, FILE *f) {
+static void put_latex_headings(const text_table *s, FILE *f) {
   put_latex(f, s->corner);
   for (int g = 0; g < s->groups; g++) {
     if (s->columns > 1)
@@ -288,7 +289,7 @@ static void put_latex_headings(const sheet *s, FILE *f) {
   fprintf(f, "\\\\\n");
 }
 
-static void write_latex(const sheet *s, FILE *f) {
+static void write_latex(const text_table *s, FILE *f) {
   fprintf(f, "\\begin{table}\n\\centering\n\\caption{");
   put_latex(f, s->title);
   fprintf(f, ".}\n");
@@ -300,7 +301,7 @@ static void write_latex(const sheet *s, FILE *f) {
     put_latex(f, s->row[r]);
     for (int i = 0; i < s->groups * s->columns; i++) {
       fputs(" & ", f);
-      put_latex_cell(f, sheet_at(s, r, i / s->columns, i % s->columns));
+      put_latex_cell(f, text_table_at(s, r, i / s->columns, i % s->columns));
     }
     fprintf(f, "\\\\\n");
   }
@@ -313,8 +314,8 @@ static void write_latex(const sheet *s, FILE *f) {
   fprintf(f, "\\end{table}\n");
 }
 
-void sheet_write(const sheet *s, sheet_format format, FILE *stream) {
-  static void (*const writers[])(const sheet *, FILE *) = {
-      [SHEET_TEXT] = write_text, [SHEET_MARKDOWN] = write_markdown, [SHEET_LATEX] = write_latex};
+void text_table_write(const text_table *s, table_format format, FILE *stream) {
+  static void (*const writers[])(const text_table *, FILE *) = {
+      [FORMAT_TEXT] = write_text, [FORMAT_MARKDOWN] = write_markdown, [FORMAT_LATEX] = write_latex};
   writers[format](s, stream);
 }

@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sheet.c: a small table in every format for people, letter by letter, and texts that a format would act upon. */
-#include "lab/sheet.h"
+#include "lab/text_table.h"
 #include "unit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void fill(sheet *s) {
-  assert_true(sheet_create(2, 1, 2, s));
-  snprintf(s->title, SHEET_TITLE, "Errors_1");
+static void fill(text_table *s) {
+  assert_true(text_table_create(2, 1, 2, s));
+  snprintf(s->title, TEXT_TABLE_TITLE, "Errors_1");
   snprintf(s->label, sizeof s->label, "errors-1");
   s->corner = "Cell";
   s->note = "A note & more.";
-  snprintf(s->group[0], SHEET_TITLE, "Order: %%");
+  snprintf(s->group[0], TEXT_TABLE_TITLE, "Order: %%");
   s->column[0] = "here";
   s->column[1] = "paper";
-  snprintf(s->row[0], SHEET_TITLE, "A|B");
-  snprintf(s->row[1], SHEET_TITLE, "C");
-  sheet_pair(1.25, 0.5, 2, sheet_at(s, 0, 0, 0)->text);
-  sheet_pair(-3, NAN, 1, sheet_at(s, 1, 0, 0)->text);
-  sheet_number(1234.5, -1, sheet_at(s, 1, 0, 1)->text, SHEET_CELL);
-  strcat(sheet_at(s, 1, 0, 1)->text, "†");
-  sheet_at(s, 0, 0, 0)->mark = MARK_SECOND;
-  sheet_at(s, 1, 0, 0)->mark = MARK_BEST;
+  snprintf(s->row[0], TEXT_TABLE_TITLE, "A|B");
+  snprintf(s->row[1], TEXT_TABLE_TITLE, "C");
+  text_table_mean_stddev(1.25, 0.5, 2, text_table_at(s, 0, 0, 0)->text);
+  text_table_mean_stddev(-3, NAN, 1, text_table_at(s, 1, 0, 0)->text);
+  text_table_number(1234.5, -1, text_table_at(s, 1, 0, 1)->text, TEXT_TABLE_CELL);
+  strcat(text_table_at(s, 1, 0, 1)->text, "†");
+  text_table_at(s, 0, 0, 0)->mark = MARK_SECOND;
+  text_table_at(s, 1, 0, 0)->mark = MARK_BEST;
 }
 
-static void expect(sheet_format format, const char *want) {
+static void expect(table_format format, const char *want) {
   char *text = NULL;
   size_t size = 0;
-  sheet s;
+  text_table s;
   fill(&s);
   FILE *stream = open_memstream(&text, &size);
   assert_non_null(stream);
-  sheet_write(&s, format, stream);
+  text_table_write(&s, format, stream);
   fclose(stream);
-  if (strcmp(text, want) != 0) fail_msg("%s is\n%s\nexpected\n%s", sheet_formats[format], text, want);
+  if (strcmp(text, want) != 0) fail_msg("%s is\n%s\nexpected\n%s", table_format_names[format], text, want);
   free(text);
-  sheet_free(&s);
+  text_table_free(&s);
 }
 
 static void test_formats(void **state) {
   (void)state;
-  expect(SHEET_TEXT,
+  expect(FORMAT_TEXT,
          "Errors_1\n\n"
          "Cell                  Order: %\n"
          "             here       paper \n"
@@ -50,14 +50,14 @@ static void test_formats(void **state) {
          "C            -3.0*  1.23e+03† \n\n"
          "A note & more.\n"
          "* best, + second best.\n");
-  expect(SHEET_MARKDOWN,
+  expect(FORMAT_MARKDOWN,
          "### Errors\\_1\n\n"
          "| Cell | Order: %, here | Order: %, paper |\n"
          "|:---|---:|---:|\n"
          "| A\\|B | *1.25 ± 0.50* |  |\n"
          "| C | **-3.0** | 1.23e+03† |\n\n"
          "A note & more. Bold: best; italic: second best.\n");
-  expect(SHEET_LATEX,
+  expect(FORMAT_LATEX,
          "\\begin{table}\n\\centering\n\\caption{Errors\\_1.}\n"
          "\\label{tab:"
          "errors-1}\n\\begin{tabular}{@{}l*{2}{r}@{}}\n\\toprule\n"
@@ -74,30 +74,30 @@ static void test_hostile(void **state) {
   (void)state;
   static const char text[] = "a\033[31m|\n\\input{x}[*~^\"<\xff";
   static const struct {
-    sheet_format format;
+    table_format format;
     const char *want; /* of that text */
   } cases[] = {
-      {SHEET_TEXT, "a?[31m| \\input{x}[*~^\"<?"},
-      {SHEET_MARKDOWN, "a?\\[31m\\| \\\\input{x}\\[\\*\\~^\"\\<?"},
-      {SHEET_LATEX, "a?{[}31m$|$ \\textbackslash{}input\\{x\\}{[}{*}\\textasciitilde{}\\textasciicircum{}{\"}$<$?"}};
+      {FORMAT_TEXT, "a?[31m| \\input{x}[*~^\"<?"},
+      {FORMAT_MARKDOWN, "a?\\[31m\\| \\\\input{x}\\[\\*\\~^\"\\<?"},
+      {FORMAT_LATEX, "a?{[}31m$|$ \\textbackslash{}input\\{x\\}{[}{*}\\textasciitilde{}\\textasciicircum{}{\"}$<$?"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    sheet s;
-    assert_true(sheet_create(1, 1, 1, &s));
-    snprintf(s.title, SHEET_TITLE, "%s", text);
-    snprintf(s.row[0], SHEET_TITLE, "%s", text);
-    snprintf(s.group[0], SHEET_TITLE, "%s", text);
-    snprintf(sheet_at(&s, 0, 0, 0)->text, SHEET_CELL, "%s", text);
+    text_table s;
+    assert_true(text_table_create(1, 1, 1, &s));
+    snprintf(s.title, TEXT_TABLE_TITLE, "%s", text);
+    snprintf(s.row[0], TEXT_TABLE_TITLE, "%s", text);
+    snprintf(s.group[0], TEXT_TABLE_TITLE, "%s", text);
+    snprintf(text_table_at(&s, 0, 0, 0)->text, TEXT_TABLE_CELL, "%s", text);
     s.corner = s.note = text;
     char *written = NULL;
     size_t size = 0, found = 0;
     FILE *stream = open_memstream(&written, &size);
     assert_non_null(stream);
-    sheet_write(&s, cases[i].format, stream);
+    text_table_write(&s, cases[i].format, stream);
     fclose(stream);
     for (const char *at = written; (at = strstr(at, cases[i].want)); at++) found++;
     if (found != 6) fail_msg("%zu of 6 texts are as expected in\n%s", found, written);
     free(written);
-    sheet_free(&s);
+    text_table_free(&s);
   }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* figures.h: seeing the memory of a trained cell: its eigenvalues in the unit disc and where control moves them, the
  * controls over time, the energy of every mode, and the paths of states in the complex plane. */
-#ifndef SPARC_LAB_DIAGNOSE_FIGURES_H
-#define SPARC_LAB_DIAGNOSE_FIGURES_H
+#ifndef SPARC_LAB_DIAGNOSE_DIAGNOSE_FIGURES_H
+#define SPARC_LAB_DIAGNOSE_DIAGNOSE_FIGURES_H
 
 #include "lab/diagnose/diagnosis.h"
 

@@ -68,7 +68,7 @@ exit_code lab_status(const lab_options *o, const grid_jobs *jobs) {
     const grid_job *job = &jobs->job[i];
     job_report r;
     job_score score = {.value = NAN};
-    sparc_status status = job_look(job, &r);
+    sparc_status status = job_inspect(job, &r);
     if (status == SPARC_OK && r.state == JOB_DONE && (o->json || !o->quiet)) {
       score = job_score_of(jobs, job);
       status = score.status;

@@ -2,10 +2,10 @@
 /* figure.c: `sparc lab figure`: learning curves and scores as SVG and PNG. */
 #include "cli/lab/lab.h"
 #include "io/json.h"
-#include "lab/grid/figures.h"
+#include "lab/grid/grid_figures.h"
 
 static void print_files(const lab_options *o, const grid_results *r, const grid_drawing *drawing) {
-  grid_figure figures[FIGURES_MOST];
+  grid_figure figures[GRID_MAX_FIGURES];
   const int count = grid_figures(r, figures);
   char folder[JOB_PATH], path[JOB_PATH + sizeof figures->name + 8];
   grid_figures_folder(r->jobs, folder);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* figures.h: the results of a grid as data files, as gnuplot scripts that draw them, and drawn as SVG and PNG. */
-#ifndef SPARC_LAB_GRID_FIGURES_H
-#define SPARC_LAB_GRID_FIGURES_H
+#ifndef SPARC_LAB_GRID_GRID_FIGURES_H
+#define SPARC_LAB_GRID_GRID_FIGURES_H
 
 #include "lab/grid/results.h"
 
@@ -19,18 +19,18 @@ typedef struct grid_figure {
   int task; /* of curves and examples, in the selection */
 } grid_figure;
 
-enum { FIGURES_MOST = 2 * GRID_MOST + 2 };
+enum { GRID_MAX_FIGURES = 2 * GRID_MAX_ENTRIES + 2 };
 
 /* grid_figures lists those that there is something to draw for, and returns their number */
-int grid_figures(const grid_results *r, grid_figure figures[FIGURES_MOST]);
+int grid_figures(const grid_results *r, grid_figure figures[GRID_MAX_FIGURES]);
 
 /* the folder of the figures, in that of the grid */
 void grid_figures_folder(const grid_jobs *jobs, char path[JOB_PATH]);
 
 typedef struct grid_drawing {
-  int figures;              /* drawn */
-  char reason[JOB_TEXT];    /* why some are missing; "": none is */
-  char *example[GRID_MOST]; /* by task of the selection: the SVG of its example; NULL: none */
+  int figures;                     /* drawn */
+  char reason[JOB_TEXT];           /* why some are missing; "": none is */
+  char *example[GRID_MAX_ENTRIES]; /* by task of the selection: the SVG of its example; NULL: none */
 } grid_drawing;
 
 /* grid_figures_draw writes data and scripts, and draws. A figure that cannot be drawn is no failure: *drawing says why.

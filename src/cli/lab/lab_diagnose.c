@@ -12,7 +12,7 @@ typedef struct tally {
   exit_code worst;
 } tally;
 
-static void tell(const lab_options *o, const grid_jobs *jobs, const grid_job *job, progress *shown) {
+static void report_file(const lab_options *o, const grid_jobs *jobs, const grid_job *job, progress *shown) {
   char path[JOB_PATH];
   grid_diagnosis_file(jobs, job, path);
   if (o->json) {
@@ -23,13 +23,13 @@ static void tell(const lab_options *o, const grid_jobs *jobs, const grid_job *jo
   }
 }
 
-static void look_into(const lab_options *o, const grid_jobs *jobs, const grid_job *job, progress *shown, tally *t) {
+static void diagnose_job(const lab_options *o, const grid_jobs *jobs, const grid_job *job, progress *shown, tally *t) {
   job_report report;
   bool found = false;
   replay_options options = replay_defaults();
   options.threads = o->threads;
   options.plugins = o->plugin;
-  sparc_status status = job_look(job, &report);
+  sparc_status status = job_inspect(job, &report);
   if (status == SPARC_OK) status = grid_diagnosis_find(jobs, job, &found);
   if (status == SPARC_OK && report.state != JOB_DONE) {
     t->unfinished++;
@@ -37,14 +37,14 @@ static void look_into(const lab_options *o, const grid_jobs *jobs, const grid_jo
     t->there++;
   } else if (status == SPARC_OK && (status = grid_diagnose(jobs, job, &options)) == SPARC_OK) {
     t->made++;
-    tell(o, jobs, job, shown);
+    report_file(o, jobs, job, shown);
   }
   if (status == SPARC_OK) return;
   cli_message(o->who, "%s: %s", job->name, sparc_error());
   if (t->worst == EXIT_DONE) t->worst = cli_exit_code(status);
 }
 
-static void tell_all(const lab_options *o, const grid_jobs *jobs, const tally *t) {
+static void print_summary(const lab_options *o, const grid_jobs *jobs, const tally *t) {
   if (o->json || o->quiet) return;
   printf("%d diagnoses made, %d were there", t->made, t->there);
   if (t->unfinished) printf(", %d runs are not finished", t->unfinished);
@@ -54,7 +54,7 @@ static void tell_all(const lab_options *o, const grid_jobs *jobs, const tally *t
 exit_code lab_diagnose(const lab_options *o, const grid_jobs *jobs) {
   tally t = {.worst = EXIT_DONE};
   int of = 0, done = 0;
-  for (int i = 0; i < jobs->count; i++) of += grid_diagnosed(jobs, &jobs->job[i]);
+  for (int i = 0; i < jobs->count; i++) of += grid_is_diagnosed(jobs, &jobs->job[i]);
   if (of == 0) {
     cli_message(o->who, "%s trains nothing that could be looked into", jobs->g->name);
     return EXIT_USAGE;
@@ -62,11 +62,11 @@ exit_code lab_diagnose(const lab_options *o, const grid_jobs *jobs) {
   interrupt_catch();
   progress *shown = progress_start(o->quiet ? PROGRESS_NONE : o->progress, jobs->g->name, 0, of);
   for (int i = 0; i < jobs->count && !interrupt_requested(); i++) {
-    if (!grid_diagnosed(jobs, &jobs->job[i])) continue;
+    if (!grid_is_diagnosed(jobs, &jobs->job[i])) continue;
     progress_step(shown, done++, NAN, jobs->job[i].name);
-    look_into(o, jobs, &jobs->job[i], shown, &t);
+    diagnose_job(o, jobs, &jobs->job[i], shown, &t);
   }
   progress_finish(shown);
-  tell_all(o, jobs, &t);
+  print_summary(o, jobs, &t);
   return interrupt_requested() ? EXIT_INTERRUPTED : t.worst;
 }

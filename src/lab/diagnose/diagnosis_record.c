@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* record.c: numbers under the keys of their statistics; what is not there is null. */
-#include "lab/diagnose/record.h"
+#include "lab/diagnose/diagnosis_record.h"
 
 #include "base/error.h"
 #include "io/json.h"
@@ -58,21 +58,21 @@ sparc_status diagnosis_record(const diagnosis *d, json_t **out) {
 
 static double value_of(const json_t *value) { return json_is_number(value) ? json_number_value(value) : NAN; }
 
-static void recall_statistics(const json_t *object, double *values) {
+static void read_statistics(const json_t *object, double *values) {
   for (int s = 0; s < STATISTICS; s++) values[s] = value_of(json_object_get(object, statistic_table[s].key));
 }
 
-static void recall_interventions(const json_t *object, diagnosis *d) {
+static void read_interventions(const json_t *object, diagnosis *d) {
   const char *name;
   json_t *value;
   json_object_foreach((json_t *)object, name, value) {
-    if (d->interventions == INTERVENTIONS_MOST) break;
+    if (d->interventions == MAX_INTERVENTIONS) break;
     d->intervention[d->interventions] = name;
     d->change[d->interventions++] = value_of(value);
   }
 }
 
-sparc_status diagnosis_recall(json_t *record, const char *title, diagnosis *out) {
+sparc_status diagnosis_from_record(json_t *record, const char *title, diagnosis *out) {
   const json_t *layers = json_object_get(record, "layers"), *whole = json_object_get(record, "whole");
   *out = (diagnosis){.layers = (int)json_array_size(layers), .record = record};
   if (!json_is_object(whole) || out->layers < 1) {
@@ -85,8 +85,8 @@ sparc_status diagnosis_recall(json_t *record, const char *title, diagnosis *out)
     return fail(SPARC_NO_MEMORY, "no memory for a diagnosis");
   }
   snprintf(out->replay.title, sizeof out->replay.title, "%s", title);
-  recall_statistics(whole, out->whole);
-  for (int i = 0; i < out->layers; i++) recall_statistics(json_array_get(layers, (size_t)i), out->layer[i]);
-  recall_interventions(json_object_get(record, "interventions"), out);
+  read_statistics(whole, out->whole);
+  for (int i = 0; i < out->layers; i++) read_statistics(json_array_get(layers, (size_t)i), out->layer[i]);
+  read_interventions(json_object_get(record, "interventions"), out);
   return SPARC_OK;
 }

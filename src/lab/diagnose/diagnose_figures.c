@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* figures.c: four views of one layer under one recording, as data and scripts of gnuplot. */
-#include "lab/diagnose/figures.h"
+#include "lab/diagnose/diagnose_figures.h"
 
 #include "base/error.h"
 #include "lab/diagnose/view.h"
@@ -78,7 +78,7 @@ static sparc_status disc_data(FILE *f, const void *context) {
   fprintf(f, "mode,step,re,im,r,base re,base im\n");
   for (int j = 0; j < v->seen->H; j++) {
     int steps[DISC_STEPS];
-    const int count = view_disc_steps(v, j, DISC_STEPS, 0.002, steps);
+    const int count = view_distinct_steps(v, j, DISC_STEPS, 0.002, steps);
     for (int i = 0; i < count; i++) {
       const sparc_mode *m = view_mode(v, steps[i], j);
       fprintf(f, "%d,%d,%.6g,%.6g,%.6g,%.6g,%.6g\n", j + 1, steps[i] + 1, m->rho * cos(m->angle),
@@ -127,8 +127,8 @@ static sparc_status controls_data(FILE *f, const void *context) {
   for (int t = 0; t < v->T; t++) {
     view_control c[2];
     view_controls(v, t, c);
-    fprintf(f, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", t + 1, c[0].mean, c[0].least, c[0].most, c[1].mean, c[1].least,
-            c[1].most);
+    fprintf(f, "%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", t + 1, c[0].mean, c[0].min, c[0].max, c[1].mean, c[1].min,
+            c[1].max);
   }
   return SPARC_OK;
 }
@@ -168,15 +168,15 @@ static sparc_status energy_data(FILE *f, const void *context) {
 static void energy_script(FILE *f, const void *context) {
   const scene *s = context;
   const view *v = &s->view;
-  const double most = log10(view_greatest_energy(v));
+  const double max_log_energy = log10(view_max_energy(v));
   fprintf(f, "set tmargin 4\nset xrange [0.5:%d.5]\nset yrange [%d.5:0.5]\nset xlabel 'step'\n", v->T, v->seen->H);
   fprintf(f, "set ylabel 'mode, %s'\n",
           isnan(view_mode(v, 0, 0)->e) ? "as stored" : "from the most persistent to the fastest");
   fprintf(f, "set palette defined (0 '#0d0887', 1 '#7e03a8', 2 '#cc4778', 3 '#f89540', 4 '#f0f921')\n");
-  fprintf(f, "set cbrange [%.3f:%.3f]\nset cblabel 'log₁₀ |h|²'\n", most - 4, most);
+  fprintf(f, "set cbrange [%.3f:%.3f]\nset cblabel 'log₁₀ |h|²'\n", max_log_energy - 4, max_log_energy);
   put_heading(f, s, "energy of the modes");
   put_event_lines(f, v, "front", "#ffffff");
-  fprintf(f, "decades(e) = e > 0 ? log10(e) : %.3f\n", most - 4);
+  fprintf(f, "decades(e) = e > 0 ? log10(e) : %.3f\n", max_log_energy - 4);
   fprintf(f, "plot data using 'step':'rank':(decades(column('energy'))) with image notitle\n");
 }
 
@@ -197,12 +197,12 @@ static sparc_status portrait_data(FILE *f, const void *context) {
   fprintf(f, "mode,step,event,re,im,x,y\n");
   for (int k = 0; k < portraits_of(v); k++) {
     double farthest = 0;
-    for (int t = 0; t < v->T; t++) farthest = fmax(farthest, sqrt(view_energy(view_mode(v, t, v->loudest[k]))));
+    for (int t = 0; t < v->T; t++) farthest = fmax(farthest, sqrt(view_energy(view_mode(v, t, v->by_energy[k]))));
     const double scale = farthest > 0 ? 1 / farthest : 1, x = portrait_x(k), y = portrait_y(k);
     if (k) fprintf(f, "\n"); /* a gap between lines */
     for (int t = 0; t < v->T; t++) {
-      const sparc_mode *m = view_mode(v, t, v->loudest[k]);
-      fprintf(f, "%d,%d,%d,%.6g,%.6g,%.6g,%.6g\n", v->loudest[k] + 1, t + 1, v->from->event ? v->from->event[t] : -1,
+      const sparc_mode *m = view_mode(v, t, v->by_energy[k]);
+      fprintf(f, "%d,%d,%d,%.6g,%.6g,%.6g,%.6g\n", v->by_energy[k] + 1, t + 1, v->from->event ? v->from->event[t] : -1,
               m->h_re, m->h_im, x + scale * m->h_re, y + scale * m->h_im);
     }
   }
@@ -221,13 +221,13 @@ static void portrait_script(FILE *f, const void *context) {
   put_heading(f, s, "states of the modes with the most energy in the complex plane");
   put_event_names(f, v);
   for (int k = 0; k < n; k++) {
-    const sparc_mode *m = view_mode(v, 0, v->loudest[k]);
+    const sparc_mode *m = view_mode(v, 0, v->by_energy[k]);
     const double x = portrait_x(k), y = portrait_y(k);
     fprintf(f, "set object %d circle at %.2f,%.2f size 1 fillstyle empty border linecolor rgb '#dfe3e8'\n", k + 1, x,
             y);
     fprintf(f, "set arrow from %.2f,%.2f to %.2f,%.2f nohead back linecolor rgb '#dfe3e8'\n", x - 1, y, x + 1, y);
     fprintf(f, "set arrow from %.2f,%.2f to %.2f,%.2f nohead back linecolor rgb '#dfe3e8'\n", x, y - 1, x, y + 1);
-    fprintf(f, "set label 'mode %d", v->loudest[k] + 1);
+    fprintf(f, "set label 'mode %d", v->by_energy[k] + 1);
     if (!isnan(m->nu)) fprintf(f, ", memory of %.3g steps", 1 / m->nu);
     fprintf(f, "' at %.2f,%.2f center font ',11' textcolor rgb '#3c4650'\n", x, y + 1.12);
   }
@@ -323,10 +323,10 @@ static void layer_name(const diagnosis *runs, int run, int layer, char name[LAYE
 }
 
 sparc_status diagnosis_draw(const diagnosis *runs, int count, const char *folder, diagnosis_figures *out) {
-  size_t most = 0;
-  for (int i = 0; i < count; i++) most += (size_t)runs[i].layers * KINDS;
-  *out = (diagnosis_figures){.figure = sparc_alloc(most * sizeof *out->figure)};
-  if (!out->figure) return fail(SPARC_NO_MEMORY, "no memory for %zu figures", most);
+  size_t max_figures = 0;
+  for (int i = 0; i < count; i++) max_figures += (size_t)runs[i].layers * KINDS;
+  *out = (diagnosis_figures){.figure = sparc_alloc(max_figures * sizeof *out->figure)};
+  if (!out->figure) return fail(SPARC_NO_MEMORY, "no memory for %zu figures", max_figures);
   sparc_status status = SPARC_OK;
   for (int i = 0; i < count; i++)
     for (int layer = 0; layer < runs[i].layers && status == SPARC_OK; layer++) {

@@ -18,7 +18,7 @@
 /* What is asked of a scheduler beyond the estimates: other processors are slower, and a run that exceeds its memory is
  * lost. Slurm accepts arrays of 1001 entries unless it is configured otherwise. */
 static const double time_factor = 1.5, memory_factor = 1.25;
-enum { SPARE_MINUTES = 5, SPARE_MB = 64, MOST_ENTRIES = 1000, WORDS = 48 };
+enum { SPARE_MINUTES = 5, SPARE_MB = 64, MAX_ENTRIES = 1000, WORDS = 48 };
 
 /* an unfinished run */
 typedef struct item {
@@ -56,9 +56,9 @@ static void add(command *c, const char *option, const char *value) {
 static command command_of(const job_list *l, const char *verb) {
   const lab_options *o = l->o;
   command c = {.word = {l->program, "lab", verb}, .count = 3};
-  add(&c, "--tasks", o->wish.tasks);
-  add(&c, "--methods", o->wish.methods);
-  add(&c, "--seeds", o->wish.seeds);
+  add(&c, "--tasks", o->request.tasks);
+  add(&c, "--methods", o->request.methods);
+  add(&c, "--seeds", o->request.seeds);
   add(&c, "--scale", o->scale_text);
   if (o->match_params) add(&c, "--match", "params");
   add(&c, "--out", o->out_text);
@@ -284,7 +284,7 @@ static sparc_status list_items(job_list *l) {
   for (int i = 0; i < l->jobs->count; i++) {
     const grid_job *job = grid_job_in_order(l->jobs, i);
     job_report report;
-    const sparc_status status = job_look(job, &report);
+    const sparc_status status = job_inspect(job, &report);
     if (status != SPARC_OK) return status;
     if (report.state == JOB_DONE) continue;
     if (report.state == JOB_CHANGED)
@@ -330,7 +330,7 @@ static exit_code print_list(job_list *l) {
   }
   l->program[length] = '\0';
   l->chunk = l->o->chunk ? l->o->chunk : 1;
-  if (!l->o->chunk && format == JOBS_SLURM) l->chunk = (l->count + MOST_ENTRIES - 1) / MOST_ENTRIES;
+  if (!l->o->chunk && format == JOBS_SLURM) l->chunk = (l->count + MAX_ENTRIES - 1) / MAX_ENTRIES;
   if (l->count == 0) {
     cli_message(l->o->who, "all %d runs are finished", l->jobs->count);
     return EXIT_DONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* demo.h: the grid of `sparc demo`: the built-in grid figure1 for any cells, a row of figure1-full where it has one. */
-#ifndef SPARC_LAB_GRID_DEMO_H
-#define SPARC_LAB_GRID_DEMO_H
+#ifndef SPARC_LAB_GRID_DEMO_GRID_H
+#define SPARC_LAB_GRID_DEMO_GRID_H
 
 #include "lab/grid/grid.h"
 

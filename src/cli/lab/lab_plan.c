@@ -34,7 +34,7 @@ typedef struct planner {
   line *list;
   int lines, next, threads;
   char folder[64]; /* of probes */
-  double begun;
+  double started;
   progress *shown;
 } planner;
 
@@ -50,7 +50,7 @@ static bool needs_probe(const line *l) { return l->left > 0 && l->cost.rate == 0
 static int next_probe(void *user) {
   planner *p = user;
   while (p->next < p->lines && !needs_probe(&p->list[p->next])) p->next++;
-  p->begun = seconds_now();
+  p->started = seconds_now();
   progress_step(p->shown, p->next, NAN, p->next < p->lines ? p->list[p->next].job->name : "");
   return p->next < p->lines ? p->next++ : CLI_JOBS_OVER;
 }
@@ -89,11 +89,11 @@ static exit_code probe(void *user, int i, int out) {
   const planner *p = user;
   const grid_job *job = p->list[i].job;
   char settings[96], run[96], log[96], *arguments[LAB_ARGUMENTS];
-  lab_room room = {.threads = ""};
+  lab_buffers buffers = {.threads = ""};
   probe_files(p, i, settings, run, log);
   if (job->kind == GRID_TRAIN) return probe_training(p, job, out, log);
   if (write_probe(job, settings) != SPARC_OK ||
-      lab_arguments(job, run, settings, p->threads, &room, arguments) != SPARC_OK) {
+      lab_arguments(job, run, settings, p->threads, &buffers, arguments) != SPARC_OK) {
     cli_message(p->o->who, "%s", sparc_error());
     return EXIT_FAILED;
   }
@@ -101,7 +101,7 @@ static exit_code probe(void *user, int i, int out) {
 }
 
 /* the last object has the rate */
-static void hear_rate(void *user, int i, const char *text) {
+static void read_rate(void *user, int i, const char *text) {
   line *l = &((planner *)user)->list[i];
   json_t *object = json_loads(text, 0, NULL);
   const json_t *rate = json_object_get(object, l->job->kind == GRID_RL ? "steps_per_second" : "updates_per_second");
@@ -122,9 +122,9 @@ static void end_probe(void *user, int i, const cli_job_end *how) {
     snprintf(l->reason, sizeof l->reason, "its beginning failed");
 }
 
-static bool is_long(void *user, int i) {
+static bool is_timed_out(void *user, int i) {
   (void)i;
-  return seconds_now() - ((const planner *)user)->begun > PROBE_SECONDS;
+  return seconds_now() - ((const planner *)user)->started > PROBE_SECONDS;
 }
 
 static exit_code probe_all(planner *p) {
@@ -136,12 +136,12 @@ static exit_code probe_all(planner *p) {
   }
   interrupt_catch();
   p->shown = progress_start(p->o->quiet ? PROGRESS_NONE : p->o->progress, "measuring", 0, p->lines);
-  const exit_code code = cli_jobs_run(p->o->who, &(cli_jobs){.most = 1,
+  const exit_code code = cli_jobs_run(p->o->who, &(cli_jobs){.max_running = 1,
                                                              .next = next_probe,
                                                              .work = probe,
-                                                             .heard = hear_rate,
-                                                             .ended = end_probe,
-                                                             .doomed = is_long,
+                                                             .on_line = read_rate,
+                                                             .on_end = end_probe,
+                                                             .should_kill = is_timed_out,
                                                              .user = p});
   progress_finish(p->shown);
   nftw(p->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
@@ -159,7 +159,7 @@ static sparc_status list_lines(const grid_jobs *jobs, planner *p) {
       for (int i = 0; i < s->seeds; i++) {
         const grid_job *job = grid_job_at(jobs, t, m, i);
         job_report report;
-        const sparc_status status = job_look(job, &report);
+        const sparc_status status = job_inspect(job, &report);
         if (status != SPARC_OK) return status;
         if (report.state == JOB_DONE || report.state == JOB_CHANGED) continue;
         l->left++;
@@ -208,7 +208,7 @@ static void print_line(const line *l) {
   putchar('\n');
 }
 
-static void print_plan(const grid_jobs *jobs, const planner *p, int most) {
+static void print_plan(const grid_jobs *jobs, const planner *p, int max_jobs) {
   double seconds = 0, largest = 0;
   int left = 0, unknown = 0;
   if (!p->o->json) printf("%-38s %5s %11s %10s %10s %10s\n", "run", "runs", "budget", "per second", "hours", "MB");
@@ -229,7 +229,7 @@ static void print_plan(const grid_jobs *jobs, const planner *p, int most) {
   char mark[96];
   grid_scope_mark(&jobs->scope, mark, sizeof mark);
   printf("%s%s%s%s: %d runs, %.3g hours of work, %.3g with %d at a time, %.0f MB for the largest\n", jobs->g->name,
-         *mark ? " (" : "", mark, *mark ? ")" : "", left, seconds / 3600, seconds / 3600 / most, most, largest);
+         *mark ? " (" : "", mark, *mark ? ")" : "", left, seconds / 3600, seconds / 3600 / max_jobs, max_jobs, largest);
   if (unknown) printf("%d runs are not in these hours\n", unknown);
 }
 
@@ -248,10 +248,10 @@ static exit_code make_plan(const lab_options *o, const grid_jobs *jobs, int thre
 }
 
 exit_code lab_plan(const lab_options *o, const grid_jobs *jobs) {
-  const int threads = o->threads ? o->threads : thread_count(0), most = o->jobs ? o->jobs : threads;
+  const int threads = o->threads ? o->threads : thread_count(0), max_jobs = o->jobs ? o->jobs : threads;
   planner p;
-  const exit_code code = make_plan(o, jobs, threads / most > 1 ? threads / most : 1, &p);
-  if (code == EXIT_DONE) print_plan(jobs, &p, most);
+  const exit_code code = make_plan(o, jobs, threads / max_jobs > 1 ? threads / max_jobs : 1, &p);
+  if (code == EXIT_DONE) print_plan(jobs, &p, max_jobs);
   free(p.list);
   return code;
 }

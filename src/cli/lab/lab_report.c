@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: `sparc lab report`: tables, charts, settings and runs on one page. */
-#include "lab/grid/report.h"
-
 #include "cli/lab/lab.h"
 #include "io/json.h"
+#include "lab/grid/report.h"
 
 static sparc_status add(void *page, const grid_jobs *jobs) {
   grid_results r;

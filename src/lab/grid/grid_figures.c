@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* figures.c: learning curves of every task, all scores beside the paper's, profiles over tasks, and examples. */
-#include "lab/grid/figures.h"
+#include "lab/grid/grid_figures.h"
 
 #include "base/error.h"
 #include "io/folder_file.h"
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CURVE_POINTS_MOST = 300, PROFILE_POINTS = 101 };
+enum { MAX_CURVE_POINTS = 300, PROFILE_POINTS = 101 };
 
 const char *grid_colour(const grid *g, int method) {
   static const char *const palette[] = {"#D55E00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#B8860B",
@@ -47,7 +47,7 @@ static bool has_scores(const grid_results *r, int task) {
   return false;
 }
 
-int grid_figures(const grid_results *r, grid_figure figures[FIGURES_MOST]) {
+int grid_figures(const grid_results *r, grid_figure figures[GRID_MAX_FIGURES]) {
   int count = 0;
   bool scores = false;
   for (int t = 0; t < r->jobs->chosen.tasks; t++) scores |= has_scores(r, t);
@@ -103,9 +103,9 @@ static sparc_status write_curves(FILE *f, const void *context) {
   fprintf(f, "method,x,mean,low,high\n");
   for (int m = 0; m < o->r->jobs->chosen.methods && status == SPARC_OK; m++) {
     grid_curve c;
-    status = grid_curve_read(o->r->jobs, o->figure->task, m, CURVE_POINTS_MOST, &c);
+    status = grid_curve_read(o->r->jobs, o->figure->task, m, MAX_CURVE_POINTS, &c);
     for (size_t i = 0; status == SPARC_OK && i < c.count; i++) {
-      const double spread = isnan(c.deviation[i]) ? 0 : c.deviation[i];
+      const double spread = isnan(c.stddev[i]) ? 0 : c.stddev[i];
       fprintf(f, "%s,%.9g", method_name(o->r, m), c.x[i]);
       put_value(f, c.mean[i]);
       put_value(f, c.mean[i] - spread);
@@ -125,7 +125,7 @@ static void put_field(FILE *f, const grid_results *r, const field_result *s, int
 static void put_score(FILE *f, const grid_results *r, const field_result *s, int method) {
   put_field(f, r, s, method);
   put_value(f, s->ours.count ? s->ours.mean : NAN);
-  put_value(f, s->ours.count && isfinite(s->ours.deviation) ? s->ours.deviation : 0);
+  put_value(f, s->ours.count && isfinite(s->ours.stddev) ? s->ours.stddev : 0);
   put_value(f, s->in_paper ? s->paper : NAN);
   fputs(",NaN\n", f);
   for (int i = 0; i < r->jobs->chosen.seeds && r->jobs->chosen.seeds > 1; i++) {
@@ -360,7 +360,7 @@ static sparc_status draw_results(const grid_results *r, const grid_figure *figur
 
 sparc_status grid_figures_draw(const grid_results *r, grid_drawing *drawing) {
   *drawing = (grid_drawing){.figures = 0};
-  grid_figure figures[FIGURES_MOST];
+  grid_figure figures[GRID_MAX_FIGURES];
   const int count = grid_figures(r, figures);
   sparc_status status = count > 0 ? folder_make(r->jobs->folder, "figures") : SPARC_OK;
   for (int i = 0; i < count && status == SPARC_OK; i++) {
@@ -371,6 +371,6 @@ sparc_status grid_figures_draw(const grid_results *r, grid_drawing *drawing) {
 }
 
 void grid_drawing_free(grid_drawing *drawing) {
-  for (int t = 0; t < GRID_MOST; t++) sparc_free(drawing->example[t]);
+  for (int t = 0; t < GRID_MAX_ENTRIES; t++) sparc_free(drawing->example[t]);
   *drawing = (grid_drawing){.figures = 0};
 }

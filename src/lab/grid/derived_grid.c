@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* part.c: choosing tasks and methods of a grid while it is JSON, so that what comes of it is read, checked and copied
  * into folders of results as any other grid. */
-#include "lab/grid/part.h"
+#include "lab/grid/derived_grid.h"
 
 #include "base/error.h"
 #include "lab/grid/grid.h"
@@ -36,8 +36,9 @@ static json_t *find_entry(const json_t *list, const char *name) {
 }
 
 static sparc_status unknown_entry(const char *what, const char *name, const json_t *list) {
-  const char *names[GRID_MOST + 1] = {NULL};
-  for (size_t i = 0; i < json_array_size(list) && i < GRID_MOST; i++) names[i] = name_of(json_array_get(list, i));
+  const char *names[GRID_MAX_ENTRIES + 1] = {NULL};
+  for (size_t i = 0; i < json_array_size(list) && i < GRID_MAX_ENTRIES; i++)
+    names[i] = name_of(json_array_get(list, i));
   return unknown_name(what, name, names);
 }
 
@@ -75,7 +76,7 @@ static void drop_table(json_t *table, const json_t *file) {
   json_object_foreach(table, task, row) drop_numbers(row, json_object_get(file, "methods"));
 }
 
-sparc_status grid_keep(json_t *file, const json_t *tasks, const json_t *methods) {
+sparc_status grid_select(json_t *file, const json_t *tasks, const json_t *methods) {
   sparc_status status = SPARC_OK;
   if (tasks) status = keep_entries(file, "tasks", "task", tasks);
   if (methods && status == SPARC_OK) status = keep_entries(file, "methods", "method", methods);
@@ -98,7 +99,7 @@ sparc_status grid_derive(json_t **file) {
   const json_t *tasks = json_object_get(*file, "tasks"), *methods = json_object_get(*file, "methods");
   if (status == SPARC_OK && ((tasks && !json_is_array(tasks)) || (methods && !json_is_array(methods))))
     status = fail(SPARC_FORMAT, "tasks or methods is no list of names");
-  if (status == SPARC_OK) status = grid_keep(base, tasks, methods);
+  if (status == SPARC_OK) status = grid_select(base, tasks, methods);
   static const char *const used[] = {"of", "tasks", "methods"};
   for (size_t i = 0; i < sizeof used / sizeof *used && status == SPARC_OK; i++) json_object_del(*file, used[i]);
   if (status == SPARC_OK && json_object_update(base, *file) != 0) status = no_memory();
