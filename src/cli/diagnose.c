@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* diagnose.c: `sparc diagnose`: what trained cells do with their inputs, as tables and figures. */
+/* diagnose.c: `sparc diagnose`: statistics, interventions and figures of trained cells. */
 #include "base/error.h"
 #include "base/threads.h"
 #include "cli/cli.h"
@@ -29,7 +29,7 @@ typedef struct diagnose_settings {
   int format;
   const char *figures; /* folder; NULL: none */
   bool demonstration;
-  bool io_failed; /* it failed because figures could not be written */
+  bool io_failed; /* figures could not be written */
   replay_options replay;
   const char *plugin[CLI_PLUGINS + 1]; /* ends with NULL */
 } diagnose_settings;
@@ -38,20 +38,16 @@ typedef struct diagnose_settings {
 
 static const struct argp_option diagnose_options[] = {
     {"format", 'f', "F", 0, "Print tables as text, markdown, latex, csv or json (default: text)", 0},
-    {"figures", DIAGNOSE_KEY_FIGURES, "DIR", 0,
-     "Draw what the cells do: SVG and PNG figures in DIR, with their data and scripts", 0},
+    {"figures", DIAGNOSE_KEY_FIGURES, "DIR", 0, "Write figures (SVG, PNG, data and gnuplot scripts) to DIR", 0},
     {"demonstration", DIAGNOSE_KEY_DEMONSTRATION, NULL, 0,
-     "Instead of runs: show in numbers why writing cannot replace control of the transition", 0},
-    {"examples", DIAGNOSE_KEY_EXAMPLES, "N", 0,
-     "Models: look at the first N examples of the validation part (default: 8)", 0},
-    {"steps", DIAGNOSE_KEY_STEPS, "N", 0, "Agents: look at the first N steps of a fixed stream (default: 1024)", 0},
-    {"seed", DIAGNOSE_KEY_SEED, "N", 0, "Agents: seed of the stream (default: 0)", 0},
-    {"data", DIAGNOSE_KEY_DATA, "FILE|NAME", 0, "Models: where the data are now, if not where the run had them", 0},
-    {"root", DIAGNOSE_KEY_ROOT, "DIR", 0,
-     "Look for named data sets in DIR (default: that of the run, else $SPARC_DATA)", 0},
-    {"plugin", DIAGNOSE_KEY_PLUGIN, "./PLUGIN.so", 0,
-     "Agents: load this plugin if it is the task of one; may be given several times", 0},
-    {"threads", 'T', "N", 0, "Use N threads; the numbers do not depend on it (default: all processors)", 0},
+     "Instead of runs: show numerically why input-dependent writes cannot replace transition control", 0},
+    {"examples", DIAGNOSE_KEY_EXAMPLES, "N", 0, "Models: use the first N validation examples (default: 8)", 0},
+    {"steps", DIAGNOSE_KEY_STEPS, "N", 0, "Agents: record N environment steps (default: 1024)", 0},
+    {"seed", DIAGNOSE_KEY_SEED, "N", 0, "Agents: seed of the environment and the actions (default: 0)", 0},
+    {"data", DIAGNOSE_KEY_DATA, "FILE|NAME", 0, "Models: data set to use instead of the recorded path", 0},
+    {"root", DIAGNOSE_KEY_ROOT, "DIR", 0, "Folder of named data sets (default: that of the run, else $SPARC_DATA)", 0},
+    {"plugin", DIAGNOSE_KEY_PLUGIN, "./PLUGIN.so", 0, "Agents: load this environment plugin; may be repeated", 0},
+    {"threads", 'T', "N", 0, "Number of threads; results do not depend on it (default: all processors)", 0},
     {0}};
 
 static error_t parse_format(const struct argp_state *state, const char *name, int *format) {
@@ -109,14 +105,14 @@ static const struct argp diagnose_argp = {
     .parser = parse_diagnose,
     .args_doc = "CHECKPOINT|FOLDER...\n--demonstration",
     .doc =
-        "Say what trained cells do: how their gates, contents and gains write, how long they retain, how far they "
-        "turn, "
-        "what changes when a part is taken away, and how training got there. A run is a model of `sparc train`, an "
-        "agent of `sparc rl`, or the folder of one; runs of the same task and cell are averaged.\v"
-        "A model reads the first examples of its validation part, an agent plays its task from a reset; both are the "
-        "same in every call. See docs/diagnostics.md for what is measured.\n\n"
-        "Exit status: 0 done, 1 failed, 2 usage, 3 a file is missing, malformed or no checkpoint, or the data are not "
-        "those of the run.",
+        "Measure trained cells: gate activity, saturation, write scales, retention and phase, the effect of removing "
+        "components (interventions), and changes during training. Arguments are checkpoints or run folders of `sparc "
+        "train` and `sparc rl`; runs of the same task and cell are averaged.\v"
+        "Models are run on the first validation examples, agents in their environment from a reset; both are "
+        "deterministic. docs/diagnostics.md defines the statistics.\n\n"
+        "Exit status: 0 success, 1 failed, 2 usage, 3 a file is missing, malformed or not a checkpoint, or the data "
+        "are "
+        "not those of the run.",
 };
 
 /* ---- the command --------------------------------------------------------------------------------- */
@@ -129,7 +125,7 @@ static sparc_status print(const diagnose_settings *s, const diagnosis *runs) {
   return status;
 }
 
-/* figures that were asked for and could not be drawn are a failure, though their data and scripts are there */
+/* without gnuplot, data and scripts are written, and the command fails */
 static sparc_status report_figures(const diagnose_settings *s, int count, bool drawn) {
   if (!drawn)
     return fail(SPARC_UNSUPPORTED, "gnuplot is not installed (Debian: gnuplot-nox); '%.200s' has the data and scripts",
@@ -176,15 +172,15 @@ static void print_demonstration(const char *who, const diagnose_settings *s, con
     return;
   }
   printf(
-      "Two streams with different histories read the same %d inputs. Distance of their difference from the\n"
-      "product of the adaptive transitions times the first one, at most, relative to the first:\n\n",
+      "Two streams with different histories read the same %d inputs. Maximum deviation of their state difference\n"
+      "from the product of the adaptive transitions times the initial difference, relative to the latter:\n\n",
       DEMONSTRATION_STEPS);
   for (int i = 0; i < WRITE_RULES; i++)
     printf("  adaptive transitions, %-16s %.1e\n", write_rule_names[i], d->error[i]);
   printf("  fixed transitions, adaptive writes    %.1e\n\n", d->fixed_error);
   printf(
-      "%d inputs, each behind %d histories: the best write over a fixed transition leaves %.1f %% of the variance\n"
-      "of the adaptive cell's states; (A - A_0)(h - mean h) has %.1f %%.\n",
+      "%d inputs after %d histories each: with a fixed transition, the best input-only write leaves %.1f %% of the\n"
+      "variance of the adaptive cell's states unexplained; (A - A_0)(h - mean h) predicts %.1f %%.\n",
       DEMONSTRATION_INPUTS, DEMONSTRATION_HISTORIES, 100 * d->left, 100 * d->left_predicted);
 }
 
@@ -211,5 +207,5 @@ static exit_code run_diagnose(int argc, char **argv) {
   return s.io_failed ? EXIT_FAILED : cli_exit_code(status);
 }
 
-const cli_command command_diagnose = {"diagnose", "look inside trained cells: tables and figures", &diagnose_argp,
+const cli_command command_diagnose = {"diagnose", "measure trained cells: tables and figures", &diagnose_argp,
                                       run_diagnose, CLI_ONE_RANK};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* gnuplot.c: text in scripts, running gnuplot on a script, and fetching the figure.
+/* gnuplot.c: quoting of text, running gnuplot on a script, and reading the figure.
  *
- * The script names its data and its figure relative to its own folder, so that a user can edit and run it there again.
- * gnuplot gets no standard input and a process group of its own: an interrupt at the terminal is for the tool, which
- * finishes its report.
+ * Scripts refer to data and output relative to their own folder, so that a user can edit and rerun them there. gnuplot
+ * runs without standard input and in its own process group: Ctrl-C reaches only the tool, which finishes its report.
  */
 #include "lab/gnuplot.h"
 
@@ -21,8 +20,8 @@
 
 /* ---- text ---------------------------------------------------------------------------------------- */
 
-/* Text between two others, with a character before each of those that are marked. A single quote becomes an apostrophe:
- * doubling it, which gnuplot documents, does not work at the beginning of a string. */
+/* Concatenates before, text and after, with `mark` before each character of `marked`. A single quote becomes an
+ * apostrophe: doubling it, as gnuplot documents, does not work at the start of a string. */
 static gnuplot_string compose(const char *before, const char *text, const char *after, const char *marked, char mark) {
   static const char apostrophe[] = "’";
   gnuplot_string out;
@@ -69,8 +68,8 @@ void gnuplot_terminal(FILE *script, const char *terminal, const gnuplot_canvas *
 
 /* ---- the program -------------------------------------------------------------------------------- */
 
-/* starts gnuplot with its complaints going to the pipe; an errno, 0: started */
-static int spawn(const char *folder, const char *script, int complaints, pid_t *child) {
+/* starts gnuplot with standard error connected to the pipe; returns an errno, 0 on success */
+static int spawn(const char *folder, const char *script, int error_pipe, pid_t *child) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   int error = posix_spawn_file_actions_init(&actions);
@@ -81,11 +80,11 @@ static int spawn(const char *folder, const char *script, int complaints, pid_t *
     return error;
   }
   char program[] = "gnuplot", path[PATH_MAX];
-  snprintf(path, sizeof path, "./%s", script); /* no option, whatever it begins with */
+  snprintf(path, sizeof path, "./%s", script); /* ./ so that it is never an option */
   char *arguments[] = {program, path, NULL};
   error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   if (!error) error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  if (!error) error = posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO);
+  if (!error) error = posix_spawn_file_actions_adddup2(&actions, error_pipe, STDERR_FILENO);
   if (!error) error = posix_spawn_file_actions_addchdir_np(&actions, folder);
   if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
   if (!error) error = posix_spawnp(child, program, &actions, &attributes, arguments, environ);
@@ -94,8 +93,8 @@ static int spawn(const char *folder, const char *script, int complaints, pid_t *
   return error;
 }
 
-/* reads the pipe to its end and keeps the beginning as one line */
-static void listen(int pipe, char *text, size_t size) {
+/* reads the pipe to its end and keeps the first `size` bytes as one line */
+static void read_pipe(int pipe, char *text, size_t size) {
   size_t used = 0;
   char bytes[512];
   for (ssize_t got; (got = read(pipe, bytes, sizeof bytes)) > 0 || (got < 0 && errno == EINTR);)
@@ -116,13 +115,13 @@ static sparc_status run(const char *folder, const char *script) {
     if (error == ENOENT) return fail(SPARC_UNSUPPORTED, "gnuplot is not installed (Debian: gnuplot-nox)");
     return fail(SPARC_IO, "cannot run gnuplot: %s", strerror(error));
   }
-  char complaint[200];
-  listen(ends[0], complaint, sizeof complaint);
+  char message[200];
+  read_pipe(ends[0], message, sizeof message);
   close(ends[0]);
   while (waitpid(child, &outcome, 0) < 0)
     if (errno != EINTR) return fail(SPARC_IO, "cannot wait for gnuplot: %s", strerror(errno));
   if (WIFEXITED(outcome) && WEXITSTATUS(outcome) == 0) return SPARC_OK;
-  return fail(SPARC_IO, "gnuplot could not draw '%s': %s", script, *complaint ? complaint : "it gave no reason");
+  return fail(SPARC_IO, "gnuplot could not draw '%s': %s", script, *message ? message : "no message");
 }
 
 /* ---- the figure --------------------------------------------------------------------------------- */
@@ -146,7 +145,7 @@ static sparc_status read_text(const char *path, char **text) {
   return status;
 }
 
-/* an old figure must not pass for a new one, nor a link lead gnuplot to another file */
+/* removes old output: it must not be mistaken for new output, and a link must not redirect gnuplot */
 static sparc_status remove_old(const char *folder, const char *name, const char *extension, char path[PATH_MAX]) {
   if (snprintf(path, PATH_MAX, "%s/%s.%s", folder, name, extension) >= PATH_MAX)
     return fail(SPARC_INVALID, "the name of figure '%.200s' is too long", name);

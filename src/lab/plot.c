@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* plot.c: writing a figure's files. A script refers to its data by headings, so that it can be read, changed and run
- * again by hand. It draws twice, as SVG and as PNG: a single plot by `replot`, panels by a second copy of the script,
- * because gnuplot cannot repeat a multiplot. */
+/* plot.c: writes a figure's files. Scripts refer to columns by their headings, so that they can be edited and rerun by
+ * hand. They draw SVG and PNG: a single plot by `replot`, a multiplot by a second copy of its commands, because gnuplot
+ * cannot replot a multiplot. */
 #include "lab/plot.h"
 
 #include "base/c_locale.h"

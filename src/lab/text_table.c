@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* text_table.c: one writer for each format. Texts may come from files of strangers, so each writer takes away what its
- * format would act upon. */
+/* text_table.c: one writer per format. Text may come from untrusted files, so each writer escapes the characters that
+ * are special in its format. */
 #include "lab/text_table.h"
 
 #include "base/plain_text.h"
@@ -49,9 +49,9 @@ void text_table_mean_stddev(double mean, double stddev, int digits, char text[TE
   snprintf(text, TEXT_TABLE_CELL, isnan(stddev) ? "%s" : "%s ± %s", first, second);
 }
 
-/* ---- text of strangers ----------------------------------------------------------------------------- */
+/* ---- escaping -------------------------------------------------------------------------------------- */
 
-/* characters that a format acts upon, and what they are written with */
+/* special characters of a format, and what is written around them */
 typedef struct escape {
   const char *characters, *before, *after; /* after NULL: `before` takes the character's place */
 } escape;
@@ -77,7 +77,7 @@ void csv_put_number(FILE *stream, bool there, double value) {
   if (there && isfinite(value)) fprintf(stream, "%.9g", value);
 }
 
-/* ---- text: as many groups beside each other as a line has room for --------------------------------- */
+/* ---- plain text: as many groups side by side as fit into a line -------------------------------------- */
 
 enum { LINE = 118, GAP = 2 };
 
@@ -89,7 +89,7 @@ static bool has_marks(const text_table *s) {
   return false;
 }
 
-/* where some cells have a sign behind them, the others have a blank */
+/* if some cells have a mark after them, the others get a blank */
 static void marked(const text_table *s, const text_table_cell *c, char text[TEXT_TABLE_CELL + 4]) {
   static const char *const signs[] = {[MARK_NONE] = " ", [MARK_BEST] = "*", [MARK_SECOND] = "+"};
   snprintf(text, TEXT_TABLE_CELL + 4, "%s%s", c->text, has_marks(s) ? signs[c->mark] : "");
@@ -105,7 +105,7 @@ static int column_width(const text_table *s, int group, int column) {
   return width;
 }
 
-/* what its columns take, without what a long title adds */
+/* width of the columns, without the extra width of a long title */
 static int columns_width(const text_table *s, int group) {
   int width = 0;
   for (int c = 0; c < s->columns; c++) width += GAP + column_width(s, group, c);
@@ -130,7 +130,7 @@ static int block_end(const text_table *s, int first, int titles) {
   return group;
 }
 
-/* the first column of a group has the room that its title needs beyond all columns */
+/* the first column of a group is widened to fit the group's title */
 static int place_width(const text_table *s, int group, int column) {
   const int spare = group_width(s, group) - columns_width(s, group);
   return GAP + column_width(s, group, column) + (column == 0 ? spare : 0);
@@ -162,7 +162,7 @@ static void put_row(const text_table *s, int row, int first, int end, int titles
   putc('\n', f);
 }
 
-/* broken into lines between words */
+/* wrapped between words */
 static void put_note(const char *note, FILE *f) {
   char *text = strdup(note), *rest = text;
   int column = 0;
@@ -240,7 +240,7 @@ static void write_markdown(const text_table *s, FILE *f) {
 /* ---- LaTeX: booktabs ----------------------------------------------------------------------------- */
 
 static void put_latex(FILE *f, const char *text) {
-  /* a line may begin with the text, where brackets and a star would be arguments of the \\ before it */
+  /* at the start of a line, brackets and a star would be arguments of the preceding \\ */
   static const escape escapes[] = {{"|<>", "$", "$"},
                                    {"&%$#_{}", "\\", ""},
                                    {"[]*\"", "{", "}"},

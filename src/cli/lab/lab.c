@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lab.c: `sparc lab VERB NAME`: experiments as grids of tasks, methods and seeds: options, verbs, and what is short. */
+/* lab.c: `sparc lab VERB NAME`: experiments as grids of tasks, methods and seeds. Options, verbs, list and show. */
 #include "cli/lab/lab.h"
 
 #include "base/error.h"
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- verbs without a grid's runs ----------------------------------------------------------------- */
+/* ---- list and show ------------------------------------------------------------------------------- */
 
 static exit_code list(const lab_options *o) {
   for (const char *const *name = grid_names(); *name; name++) {
@@ -54,13 +54,13 @@ static exit_code show(const lab_options *o) {
 
 /* ---- runs elsewhere ------------------------------------------------------------------------------ */
 
-/* finds them, and tells of those that disagree with what counts */
+/* finds finished runs in other folders, and warns of those that disagree with the run that is used */
 static sparc_status find_runs(const lab_options *o, grid_jobs *jobs) {
   const sparc_status status = grid_jobs_find(jobs, o->results, o->more_results);
   if (status != SPARC_OK) return status;
   char sentence[3 * JOB_TEXT];
   for (int i = 0; i < jobs->count; i++)
-    if (job_compare(jobs, &jobs->job[i], sentence)) cli_message(o->who, "warning: %s; the first counts", sentence);
+    if (job_compare(jobs, &jobs->job[i], sentence)) cli_message(o->who, "warning: %s; the first is used", sentence);
   return SPARC_OK;
 }
 
@@ -82,14 +82,55 @@ static sparc_status visit_folder(const lab_options *o, const char *folder, lab_v
   return status;
 }
 
-/* whether a folder is that of an experiment */
+/* whether a folder contains an experiment (lab.json) */
 static sparc_status find_grid(const char *folder, bool *found) {
   char file[CLI_PATH + 16];
   snprintf(file, sizeof file, "%s/lab.json", folder);
   return folder_file_find(file, found);
 }
 
-exit_code lab_each(const lab_options *o, lab_visit visit, void *user, int *visited) {
+/* an experiment's folder and its position in the order of visits */
+typedef struct experiment {
+  char folder[CLI_PATH];
+  int position, index;
+} experiment;
+
+static int by_position(const void *a, const void *b) {
+  const experiment *x = a, *y = b;
+  return x->position != y->position ? x->position - y->position : x->index - y->index;
+}
+
+/* a grid that cannot be read comes first; the visit reports why */
+static int position_of(const char *folder, lab_position position) {
+  grid g;
+  grid_scope scope = {.scale = 1};
+  const int found = grid_folder_open(folder, &g, &scope) == SPARC_OK ? position(&g, &scope) : -1;
+  grid_free(&g);
+  return found;
+}
+
+/* Lists the experiments among the folder's entries; returns their number, and in *code the last failure. */
+static int list_experiments(const lab_options *o, struct dirent *const *entries, int count, lab_position position,
+                            experiment *out, exit_code *code) {
+  int experiments = 0;
+  for (int i = 0; i < count; i++) {
+    experiment *e = &out[experiments];
+    bool found = false;
+    snprintf(e->folder, sizeof e->folder, "%s/%s", o->out, entries[i]->d_name);
+    const sparc_status status = find_grid(e->folder, &found);
+    if (status != SPARC_OK) {
+      cli_message(o->who, "%s", sparc_error());
+      *code = cli_exit_code(status);
+    }
+    if (!found) continue;
+    e->index = experiments++;
+    e->position = position ? position_of(e->folder, position) : 0;
+  }
+  qsort(out, (size_t)experiments, sizeof *out, by_position);
+  return experiments;
+}
+
+exit_code lab_each(const lab_options *o, lab_position position, lab_visit visit, void *user, int *visited) {
   struct dirent **entries = NULL;
   const int count = scandir(o->out, &entries, NULL, alphasort);
   exit_code code = EXIT_DONE;
@@ -98,21 +139,23 @@ exit_code lab_each(const lab_options *o, lab_visit visit, void *user, int *visit
     cli_message(o->who, "cannot list '%s': %s", o->out, strerror(errno));
     return EXIT_INPUT;
   }
-  for (int i = 0; i < count; i++) {
-    char folder[CLI_PATH];
-    bool found = false;
-    snprintf(folder, sizeof folder, "%s/%s", o->out, entries[i]->d_name);
-    sparc_status status = find_grid(folder, &found);
-    *visited += found;
-    if (status == SPARC_OK && found) status = visit_folder(o, folder, visit, user);
-    if (status != SPARC_OK) {
-      cli_message(o->who, "%s", sparc_error());
-      code = cli_exit_code(status);
-    }
-    free(entries[i]);
+  experiment *list = calloc(count > 0 ? (size_t)count : 1, sizeof *list);
+  if (list) *visited = list_experiments(o, entries, count, position, list, &code);
+  for (int i = 0; i < *visited; i++) {
+    const sparc_status status = visit_folder(o, list[i].folder, visit, user);
+    if (status == SPARC_OK) continue;
+    cli_message(o->who, "%s", sparc_error());
+    code = cli_exit_code(status);
   }
+  if (!list) {
+    cli_message(o->who, "no memory for a list of experiments");
+    code = EXIT_FAILED;
+  } else if (*visited == 0) {
+    cli_message(o->who, "there are no results in '%s'", o->out);
+  }
+  for (int i = 0; i < count; i++) free(entries[i]);
   free(entries);
-  if (*visited == 0) cli_message(o->who, "there are no results in '%s'", o->out);
+  free(list);
   return code;
 }
 
@@ -140,37 +183,39 @@ static const struct argp_option lab_argp_options[] = {
     {"tasks", KEY_TASKS, "A,B", 0, "These tasks only", 1},
     {"methods", KEY_METHODS, "A,B", 0, "These methods only", 1},
     {"seeds", KEY_SEEDS, "N|A-B", 0, "The first N seeds, or those from A to B (default: those of the grid)", 1},
-    {"scale", KEY_SCALE, "X", 0, "Multiply every budget by X; folder and tables say so (default: 1)", 1},
+    {"scale", KEY_SCALE, "X", 0, "Multiply steps and updates by X; folder and tables are marked (default: 1)", 1},
     {"match", KEY_MATCH, "WHAT", 0,
-     "What cells of a task have in common: state, or params, as many as the reference has (default: state)", 1},
-    {"out", 'o', "DIR", 0, "The folder of all results (default: results)", 1},
+     "Size of the cells: equal state size (state), or as many parameters as the reference (params) (default: state)",
+     1},
+    {"out", 'o', "DIR", 0, "Results folder (default: results)", 1},
     {"results", KEY_RESULTS, "DIR", 0,
-     "Count the finished runs in DIR, too, such as docs/results; may be repeated. Nothing is written there", 1},
+     "Also use the finished runs in DIR, for example docs/results; read only; may be repeated", 1},
     {NULL, 0, NULL, 0, "Running:", 2},
-    {"jobs", 'J', "N", 0, "N runs at a time (default: as many as there are threads)", 2},
-    {"threads", 'T', "N", 0, "N threads for all runs together (default: all processors)", 2},
-    {"memory", KEY_MEMORY, "MB", 0, "Begin no run that would take all of them beyond MB (default: no limit)", 2},
-    {"retry", KEY_RETRY, NULL, 0, "Try what failed before again", 2},
+    {"jobs", 'J', "N", 0, "Run N runs in parallel (default: one per thread)", 2},
+    {"threads", 'T', "N", 0, "Total number of threads of all runs (default: all processors)", 2},
+    {"memory", KEY_MEMORY, "MB", 0,
+     "Memory limit of all runs in MB; a run starts only if its expected memory fits (default: none)", 2},
+    {"retry", KEY_RETRY, NULL, 0, "Run failed runs again", 2},
     {"job", KEY_JOB, "K", 0,
-     "Only the runs with these numbers, as `sparc lab jobs` counts them: 3, or 3,7-9; what another machine has claimed "
-     "is waited for until the claim is seen to be alive",
+     "Only the runs with these numbers of `sparc lab jobs`: 3, or 3,7-9. Waits for a run that another machine has "
+     "claimed until the claim is known to be alive",
      2},
-    {"chunk", KEY_CHUNK, "N", 0, "Of jobs: N runs in each entry (default: 1, or as many as 1000 entries need)", 2},
-    {"plugin", KEY_PLUGIN, "./PLUGIN.so", 0, "Load this plugin if a task is one; may be given several times", 2},
-    {"dry-run", 'n', NULL, 0, "Run nothing: print the runs, hours at this machine's rates, and memory", 2},
+    {"chunk", KEY_CHUNK, "N", 0, "jobs: runs per entry (default: 1, or what keeps the list at 1000 entries)", 2},
+    {"plugin", KEY_PLUGIN, "./PLUGIN.so", 0, "Load this environment plugin; may be repeated", 2},
+    {"dry-run", 'n', NULL, 0, "Run nothing; print the number of runs, the hours at this machine's speed, and memory",
+     2},
     {NULL, 0, NULL, 0, "Export:", 3},
-    {"to", KEY_TO, "DIR", 0, "The folder of kept results", 3},
-    {"commit", KEY_COMMIT, "HASH", 0, "The build that made those runs that do not record theirs", 3},
+    {"to", KEY_TO, "DIR", 0, "Destination folder", 3},
+    {"commit", KEY_COMMIT, "HASH", 0, "Commit to record for runs that do not record their own", 3},
     {NULL, 0, NULL, 0, "Output:", 4},
     {"format", 'f', "F", 0,
-     "Tables as text, markdown, latex, csv or json (default: text); jobs for parallel, slurm, make or json (default: "
+     "table: text, markdown, latex, csv or json (default: text); jobs: parallel, slurm, make or json (default: "
      "parallel)",
      4},
-    {"runs", KEY_RUNS, NULL, 0, "Of table: a row of CSV for every run, with its score, its settings and what made it",
-     4},
-    {"json", 'j', NULL, 0, "Print JSON: one object for each run or line", 4},
-    {"quiet", 'q', NULL, 0, "Print results and errors only: no progress, no hints", 4},
-    {"progress", 'p', "HOW", 0, "auto, plain (one line now and then) or none (default: auto)", 4},
+    {"runs", KEY_RUNS, NULL, 0, "table: one CSV row per run, with score, settings and provenance", 4},
+    {"json", 'j', NULL, 0, "Print JSON, one object per line", 4},
+    {"quiet", 'q', NULL, 0, "Print results and errors only", 4},
+    {"progress", 'p', "HOW", 0, "Progress display: auto, plain (occasional lines) or none (default: auto)", 4},
     {0}};
 
 typedef enum target_use { TARGET_NONE, TARGET_OPTIONAL, TARGET_NEEDED } target_use;
@@ -178,9 +223,9 @@ typedef enum target_use { TARGET_NONE, TARGET_OPTIONAL, TARGET_NEEDED } target_u
 typedef struct verb {
   const char *name;
   target_use target;
-  const char *options;                                       /* those that it has; names with blanks between */
-  exit_code (*alone)(const lab_options *);                   /* without a grid's runs */
-  exit_code (*with)(const lab_options *, const grid_jobs *); /* on the target's */
+  const char *options;                                       /* accepted options, separated by blanks */
+  exit_code (*alone)(const lab_options *);                   /* without a target; may be NULL */
+  exit_code (*with)(const lab_options *, const grid_jobs *); /* on the target's runs; may be NULL */
 } verb;
 
 #define WHICH "tasks methods seeds scale match out results"
@@ -321,22 +366,23 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
 }
 
 static const char doc[] =
-    "Experiments: tables of tasks by methods by seeds, run, resumed and aggregated. VERB is one of\n"
-    "  list     the built-in experiments\n"
-    "  show     the JSON of one, to start from for one of your own\n"
-    "  run      its runs, in parallel processes; what is finished stays, what was stopped goes on\n"
-    "  jobs     a list of its unfinished runs for a scheduler: a job array of Slurm, GNU parallel, make\n"
-    "  status   how far they are; without NAME, all that DIR holds\n"
-    "  table    mean and spread over seeds beside the paper's, differences, ranks\n"
-    "  figure   learning curves and scores as SVG and PNG, by gnuplot\n"
-    "  diagnose what the trained cells of the reference do, or of the methods chosen: for the report\n"
-    "  report   DIR/report.html: all of it on one page; without NAME, of all that DIR holds\n"
-    "  export   result and score log of every finished run, small enough to commit, to another folder\n"
-    "NAME is a built-in experiment or a JSON file, with a part of it behind: popgym/repeat-first, 'popgym/*/sparc', "
-    "popgym/repeat-first/sparc/s0; or the folder of one, results/popgym-x0.1, which knows its scale."
-    "\vA run's folder DIR/NAME/TASK/METHOD/sSEED is that of `sparc rl` or `sparc train`. Several processes, on several "
-    "machines, may run one experiment in one folder. Exit status: 0 done, 1 a run failed or a file could not be "
-    "written, 2 usage, 3 a file is missing or malformed, 130 interrupted, with what was under way saved.";
+    "Run experiments: grids of tasks, methods and seeds. VERB is one of\n"
+    "  list     list the built-in experiments\n"
+    "  show     print an experiment as JSON, a template for your own\n"
+    "  run      run in parallel processes; finished runs are kept, interrupted ones resumed\n"
+    "  jobs     print the unfinished runs for a scheduler: Slurm job array, GNU parallel, make\n"
+    "  status   show progress; without NAME, of all experiments in DIR\n"
+    "  table    print means and standard deviations next to the paper's, differences, ranks\n"
+    "  figure   draw learning curves and scores as SVG and PNG (gnuplot)\n"
+    "  diagnose measure the trained cells of the reference, or of the selected methods, for the report\n"
+    "  report   write DIR/report.html; without NAME, with all experiments in DIR\n"
+    "  export   copy result and score log of finished runs to another folder, small enough to commit\n"
+    "NAME is a built-in experiment or a JSON file, optionally with a selection: popgym/repeat-first, 'popgym/*/sparc', "
+    "popgym/repeat-first/sparc/s0; or the folder of an experiment, results/popgym-x0.1, which records its scale."
+    "\vEach run has a run folder of `sparc rl` or `sparc train`, DIR/NAME/TASK/METHOD/sSEED. Several processes, also "
+    "on "
+    "several machines, can share one results folder. Exit status: 0 success, 1 a run failed or a file could not be "
+    "written, 2 usage, 3 a file is missing or malformed, 130 interrupted after saving.";
 
 static const struct argp lab_argp = {
     .options = lab_argp_options, .parser = parse_lab, .args_doc = "VERB [NAME[/TASK[/METHOD[/sSEED]]]]", .doc = doc};
@@ -350,7 +396,7 @@ static bool lists(const char *names, const char *name) {
   return false;
 }
 
-/* what a name means depends on the verb, which may stand behind it */
+/* the meaning of a format depends on the verb, which may follow it on the command line */
 static sparc_status resolve_format(lab_input *in) {
   static const char *const lists[] = {
       [JOBS_PARALLEL] = "parallel", [JOBS_SLURM] = "slurm", [JOBS_MAKE] = "make", [JOBS_JSON] = "json", NULL};
@@ -374,11 +420,11 @@ static sparc_status check(lab_input *in) {
   if (named != SPARC_OK) return named;
   if (!in->verb) return fail(SPARC_INVALID, "no VERB given; `sparc lab --help` lists them");
   if (in->verb->target == TARGET_NEEDED && !o->target)
-    return fail(SPARC_INVALID, "no NAME given; `sparc lab list` has some");
+    return fail(SPARC_INVALID, "no NAME given; `sparc lab list` lists the built-in experiments");
   if (o->runs && (o->json || (o->format != FORMAT_TEXT && o->format != FORMAT_CSV)))
-    return fail(SPARC_INVALID, "--runs prints CSV, and no other format");
+    return fail(SPARC_INVALID, "--runs prints CSV only");
   if (strcmp(in->verb->name, "export") == 0 && !o->to)
-    return fail(SPARC_INVALID, "no --to DIR given, expected the folder of kept results");
+    return fail(SPARC_INVALID, "no --to DIR given, expected the destination folder");
   for (int i = 0; i < o->more_results; i++)
     if (access(o->results[i], R_OK | X_OK) != 0)
       return fail(SPARC_IO, "cannot read the folder of results '%.200s': %s", o->results[i], strerror(errno));
@@ -390,7 +436,7 @@ static sparc_status check(lab_input *in) {
   return SPARC_OK;
 }
 
-/* a folder that the user names may be a link, those that are found in one may not */
+/* a folder given by the user may be a symbolic link; folders inside it may not */
 static void resolve_link(char path[CLI_PATH]) {
   struct stat status;
   char *resolved = lstat(path, &status) == 0 && S_ISLNK(status.st_mode) ? realpath(path, NULL) : NULL;
@@ -398,8 +444,8 @@ static void resolve_link(char path[CLI_PATH]) {
   free(resolved);
 }
 
-/* whether the target is the folder of an experiment, as OUT/popgym-x0.1 is; the folder of all results is `out` then. A
- * path has a slash, so that what lies in the present folder does not hide an experiment's name. */
+/* Whether the target is the folder of an experiment, such as OUT/popgym-x0.1; `out` is then its results folder. Only a
+ * path with a slash counts, so that an entry of the current folder does not hide a built-in experiment. */
 static sparc_status find_results(const char *target, char out[CLI_PATH], bool *found) {
   *found = false;
   if (!strchr(target, '/')) return SPARC_OK;
@@ -413,13 +459,13 @@ static sparc_status find_results(const char *target, char out[CLI_PATH], bool *f
   return SPARC_OK;
 }
 
-/* such a folder says itself what it holds */
+/* opens such a folder, whose lab.json determines scale, match and out */
 static sparc_status open_results(const lab_input *in, grid *g, grid_scope *scope) {
   static const char *const decided[] = {"scale", "match", "out"};
   for (int i = 0; i < in->count; i++)
     for (size_t k = 0; k < sizeof decided / sizeof *decided; k++)
       if (strcmp(in->given[i], decided[k]) == 0)
-        return fail(SPARC_INVALID, "--%s does not go with a folder of results, '%.200s'", decided[k],
+        return fail(SPARC_INVALID, "--%s cannot be combined with the results folder '%.200s'", decided[k],
                     in->options.target);
   return grid_folder_open(in->options.target, g, scope);
 }
@@ -439,7 +485,7 @@ static sparc_status open_target(const lab_input *in, lab_options *o, char out[CL
              : fail(SPARC_INVALID, "the name of the experiment is too long");
 }
 
-/* a grid does not get the code of a plugin run by naming it */
+/* a grid cannot load a plugin that the user did not permit with --plugin */
 static sparc_status check_plugins(const lab_options *o, const grid_jobs *jobs) {
   sparc_status status = SPARC_OK;
   for (int i = 0; i < jobs->count && status == SPARC_OK; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lab.h: what the verbs of `sparc lab` share. */
+/* lab.h: options and functions shared by the verbs of `sparc lab`. */
 #ifndef SPARC_CLI_LAB_LAB_H
 #define SPARC_CLI_LAB_LAB_H
 
@@ -10,34 +10,34 @@
 
 enum { LAB_RESULTS = 16 };
 
-/* how `sparc lab jobs` writes its list */
+/* output of `sparc lab jobs` */
 typedef enum lab_jobs_format { JOBS_PARALLEL, JOBS_SLURM, JOBS_MAKE, JOBS_JSON } lab_jobs_format;
 
 typedef struct lab_options {
-  char who[32]; /* opens messages: "sparc lab run" */
+  char who[32]; /* prefix of messages: "sparc lab run" */
   const char *target;
   const char *out;
-  const char *results[LAB_RESULTS]; /* more folders of results, which are only read */
+  const char *results[LAB_RESULTS]; /* additional results folders, read only */
   int more_results;
-  const char *to, *commit; /* of an export: where to, and the build that made what does not say */
+  const char *to, *commit; /* export: destination, and commit of runs that do not record theirs */
   selection_request request;
   double scale;
   bool match_params;
-  int jobs, threads;       /* 0: as many as there are processors */
+  int jobs, threads;       /* 0: number of processors */
   double memory_mb;        /* 0: no limit */
-  const char *format_name; /* NULL: the usual */
+  const char *format_name; /* NULL: default */
   table_format format;     /* of tables */
   lab_jobs_format jobs_format;
-  const char *scale_text, *out_text; /* as they were given; NULL: they were not */
-  const char *numbers;               /* of the jobs to run, as "3,7-9"; NULL: all */
-  int chunk;                         /* of a list of jobs: runs of one entry; 0: the usual */
+  const char *scale_text, *out_text; /* as given; NULL: default */
+  const char *numbers;               /* job numbers to run, "3,7-9"; NULL: all */
+  int chunk;                         /* runs per entry of a job list; 0: default */
   bool retry, dry_run, runs, json, quiet;
-  bool summary;                        /* of a run: what is done in the end, and what to type next */
-  const char *plugin[CLI_PLUGINS + 1]; /* that the grid and its agents may name; ends with NULL */
+  bool summary;                        /* print a summary and the next command after a run */
+  const char *plugin[CLI_PLUGINS + 1]; /* permitted plugins, NULL-terminated */
   progress_style progress;
 } lab_options;
 
-/* the verbs that work on a part of a grid */
+/* verbs that work on selected runs of a grid */
 exit_code lab_run(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_plan(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_jobs(const lab_options *options, const grid_jobs *jobs);
@@ -48,25 +48,26 @@ exit_code lab_diagnose(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_report(const lab_options *options, const grid_jobs *jobs);
 exit_code lab_export(const lab_options *options, const grid_jobs *jobs);
 
-/* lab_estimate says what runs take by task and method: from finished runs or, where there are none, by a probe on this
- * machine with so many threads */
+/* Estimates the cost of a run per task and method: from finished runs or, without any, from a short trial on this
+ * machine with this number of threads. */
 exit_code lab_estimate(const lab_options *options, const grid_jobs *jobs, int threads,
                        job_cost *costs /* (tasks, methods) */);
 
-/* lab_print_scores prints the table of scores */
+/* prints the table of scores */
 void lab_print_scores(const grid_results *r);
 
-/* those that work on all experiments in the folder of results */
+/* verbs that work on all experiments of the results folder */
 exit_code lab_status_of_all(const lab_options *options);
 exit_code lab_report_of_all(const lab_options *options);
 
-/* lab_each visits these experiments, every one whole; what fails is told of, and the rest goes on. *visited says how
- * many there were. */
+/* Visits every experiment of the results folder, in order of `position` (ascending; NULL: all equal), then of names.
+ * Failures are reported and the remaining experiments are visited. *visited is the number of experiments. */
 typedef sparc_status (*lab_visit)(void *user, const grid_jobs *jobs);
-exit_code lab_each(const lab_options *options, lab_visit visit, void *user, int *visited);
+typedef int (*lab_position)(const grid *g, const grid_scope *scope);
+exit_code lab_each(const lab_options *options, lab_position position, lab_visit visit, void *user, int *visited);
 
-/* lab_arguments is the command line of a job's command, its folder and its settings in the files named; `room` holds
- * what has to be put together. A plugin of the grid has been permitted, and the command is told so. */
+/* Builds the command line of a job, which runs in `folder` with the settings file `settings`. `buffers` holds generated
+ * strings. Plugins must have been permitted before; the command line contains --plugin. */
 enum { LAB_ARGUMENTS = 18 };
 typedef struct lab_buffers {
   char threads[16], seconds[32], problem[GRID_PROBLEM];
@@ -74,11 +75,11 @@ typedef struct lab_buffers {
 sparc_status lab_arguments(const grid_job *job, const char *folder, const char *settings, int threads,
                            lab_buffers *buffers, char *arguments[LAB_ARGUMENTS]);
 
-/* lab_become makes this process the job's command: what it prints goes to `out`, what it says to a log. Returns only
- * if that fails or a signal has asked to stop. */
+/* Replaces this process by the job's command (exec), with standard output to `out` and standard error to the log file.
+ * Returns only on failure or if a stop was requested. */
 exit_code lab_become(char *const *arguments, int out, const char *log);
 
-/* lab_last_line is the last line of a file that says something; false: there is none */
+/* Reads the last non-empty line of a file; false: there is none. */
 bool lab_last_line(const char *path, char text[JOB_TEXT]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* diagnose.c: `sparc lab diagnose`: a look into the trained cells of an experiment, kept beside its runs. */
+/* lab_diagnose.c: `sparc lab diagnose`: diagnoses of an experiment's trained cells, stored beside its runs. */
 #include "base/error.h"
 #include "cli/lab/lab.h"
 #include "io/json.h"
@@ -46,9 +46,9 @@ static void diagnose_job(const lab_options *o, const grid_jobs *jobs, const grid
 
 static void print_summary(const lab_options *o, const grid_jobs *jobs, const tally *t) {
   if (o->json || o->quiet) return;
-  printf("%d diagnoses made, %d were there", t->made, t->there);
+  printf("%d runs diagnosed, %d already done", t->made, t->there);
   if (t->unfinished) printf(", %d runs are not finished", t->unfinished);
-  printf("; they are in %s/diagnostics, and `sparc lab report` shows them\n", jobs->folder);
+  printf("; results in %s/diagnostics, shown by `sparc lab report`\n", jobs->folder);
 }
 
 exit_code lab_diagnose(const lab_options *o, const grid_jobs *jobs) {
@@ -56,7 +56,7 @@ exit_code lab_diagnose(const lab_options *o, const grid_jobs *jobs) {
   int of = 0, done = 0;
   for (int i = 0; i < jobs->count; i++) of += grid_is_diagnosed(jobs, &jobs->job[i]);
   if (of == 0) {
-    cli_message(o->who, "%s trains nothing that could be looked into", jobs->g->name);
+    cli_message(o->who, "%s has no trained runs to diagnose", jobs->g->name);
     return EXIT_USAGE;
   }
   interrupt_catch();

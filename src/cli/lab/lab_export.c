@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* export.c: `sparc lab export`: what is to be kept of finished runs: the result of each and its score log. */
+/* lab_export.c: `sparc lab export`: copies result and score log of finished runs to another folder. */
 #include "base/error.h"
 #include "cli/lab/lab.h"
 #include "io/json.h"
 
 #include <string.h>
 
-/* the grid beside the runs, so that the folder is one of results */
+/* writes lab.json, so that the destination is a results folder */
 static sparc_status write_grid(const grid_jobs *jobs, const char *to) {
   grid_jobs there = *jobs;
   there.scope.out = to;
@@ -47,6 +47,6 @@ exit_code lab_export(const lab_options *o, const grid_jobs *jobs) {
   }
   for (int i = 0; i < jobs->count; i++) export_job(o, jobs, &jobs->job[i], &t);
   if (!o->json && !o->quiet)
-    printf("%d runs exported to %s, %d were there, %d are not finished\n", t.written, o->to, t.there, t.unfinished);
+    printf("%d runs exported to %s, %d already there, %d not finished\n", t.written, o->to, t.there, t.unfinished);
   return t.worst;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* figure.c: `sparc lab figure`: learning curves and scores as SVG and PNG. */
+/* lab_figure.c: `sparc lab figure`: learning curves and scores as SVG and PNG. */
 #include "cli/lab/lab.h"
 #include "io/json.h"
 #include "lab/grid/grid_figures.h"

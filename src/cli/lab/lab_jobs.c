@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* jobs.c: `sparc lab jobs`: the unfinished runs of a grid as a list for a scheduler.
+/* lab_jobs.c: `sparc lab jobs`: the unfinished runs of a grid as a list for a scheduler.
  *
- * An entry is the command `sparc lab run NAME ... --job K`. Its number counts all runs that are chosen, finished or
- * not, so a list stays valid while its runs finish. Whoever starts an entry twice does no harm: runs are claimed, and
- * what is finished is not begun. Words of the user and of the grid are quoted for the shell; a Makefile doubles their
- * dollars.
+ * An entry is the command `sparc lab run NAME ... --job K`. K numbers all selected runs, finished or not, so that a list
+ * stays valid while runs finish. Starting an entry twice is harmless: runs are claimed, and finished runs are skipped.
+ * Arguments are quoted for the shell; in a Makefile, dollars are doubled.
  */
 #include "base/error.h"
 #include "cli/lab/lab.h"
@@ -15,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is asked of a scheduler beyond the estimates: other processors are slower, and a run that exceeds its memory is
- * lost. Slurm accepts arrays of 1001 entries unless it is configured otherwise. */
+/* Safety margins on the estimates: other processors may be slower, and a run that exceeds its memory is killed. Slurm
+ * accepts arrays of up to 1001 entries by default. */
 static const double time_factor = 1.5, memory_factor = 1.25;
 enum { SPARE_MINUTES = 5, SPARE_MB = 64, MAX_ENTRIES = 1000, WORDS = 48 };
 
@@ -34,7 +33,7 @@ typedef struct job_list {
   const grid_jobs *jobs;
   item *items;
   int count;
-  int chunk; /* items of an entry */
+  int chunk; /* runs per entry */
   int threads;
   char program[CLI_PATH];
 } job_list;
@@ -52,7 +51,7 @@ static void add(command *c, const char *option, const char *value) {
   c->word[c->count++] = value;
 }
 
-/* `sparc lab VERB` on the same part of the grid. The numbers of --job are left to the caller. */
+/* `sparc lab VERB` with the same selection. The caller adds --job. */
 static command command_of(const job_list *l, const char *verb) {
   const lab_options *o = l->o;
   command c = {.word = {l->program, "lab", verb}, .count = 3};
@@ -72,12 +71,12 @@ static command run_command(const job_list *l, const char *threads) {
   add(&c, "--jobs", "1");
   add(&c, "--threads", threads);
   c.word[c.count++] = "--retry";
-  c.word[c.count++] = "--json"; /* a line for each run that it finishes, and no other */
+  c.word[c.count++] = "--json"; /* one line per finished run */
   c.word[c.count++] = "--quiet";
   return c;
 }
 
-/* NAME comes last: one that begins with '-' is no option */
+/* NAME comes last, after -- if it begins with '-' */
 static void add_target(const job_list *l, command *c) {
   if (*l->o->target == '-') c->word[c->count++] = "--";
   c->word[c->count++] = l->o->target;
@@ -107,7 +106,7 @@ static int entry_end(const job_list *l, int entry) {
   return end < l->count ? end : l->count;
 }
 
-/* the numbers of an entry's runs, neighbours as a range: "3", "4-7,9" */
+/* the numbers of an entry's runs, consecutive ones as a range: "3", "4-7,9" */
 static void print_numbers(const job_list *l, int entry, FILE *stream) {
   const int end = entry_end(l, entry);
   for (int i = entry * l->chunk; i < end;) {
@@ -120,7 +119,7 @@ static void print_numbers(const job_list *l, int entry, FILE *stream) {
   }
 }
 
-/* what the longest entry takes; NAN: unknown of a run */
+/* seconds of the longest entry; NAN if unknown for a run */
 static double longest_entry(const job_list *l) {
   double longest = 0;
   for (int entry = 0; entry < entries_of(l); entry++) {
@@ -132,7 +131,7 @@ static double longest_entry(const job_list *l) {
   return longest;
 }
 
-/* 0: unknown of a run */
+/* MB of the largest run; 0 if unknown for a run */
 static double largest_run(const job_list *l) {
   double largest = 0;
   for (int i = 0; i < l->count; i++) {
@@ -142,7 +141,7 @@ static double largest_run(const job_list *l) {
   return largest;
 }
 
-/* ---- GNU parallel: one command a line ------------------------------------------------------------ */
+/* ---- GNU parallel: a command per line ------------------------------------------------------------ */
 
 static void print_entry_command(const job_list *l, int entry, bool make) {
   char threads[16];
@@ -167,7 +166,7 @@ static void print_parallel(const job_list *l) {
 static void print_make(const job_list *l) {
   command table = command_of(l, "table");
   add_target(l, &table);
-  printf("# %s: %d runs, then the table. make -j N -f FILE runs N at a time; -k goes on where one fails.\n",
+  printf("# %s: %d runs, then the table. make -j N -f FILE runs N at a time; -k continues after a failure.\n",
          l->jobs->g->name, l->count);
   printf("SHELL := /bin/bash\n.PHONY: table");
   for (int entry = 0; entry < entries_of(l); entry++) printf(" job-%d", entry);
@@ -184,9 +183,8 @@ static void print_make(const job_list *l) {
 
 /* ---- Slurm --------------------------------------------------------------------------------------- */
 
-/* A limit of time is announced by SIGUSR1, upon which the runs are saved and the entry is queued again. So is one that
- * was killed, up to three times; what scancel stops stays stopped. The shell waits once more for a program that is
- * saving. */
+/* Slurm sends SIGUSR1 before the time limit: the run is saved and the entry requeued. A killed entry is requeued up to
+ * three times; an entry stopped by scancel is not. The shell waits again while the program is saving. */
 static const char entry_script[] =
     "again=\n"
     "\"${run[@]}\" --job \"${jobs[$SLURM_ARRAY_TASK_ID]}\" \"${name[@]}\" &\n"
@@ -250,7 +248,7 @@ static void print_slurm(const job_list *l) {
   fputs(entry_script, stdout);
 }
 
-/* ---- JSON: one object a run ---------------------------------------------------------------------- */
+/* ---- JSON: an object per run --------------------------------------------------------------------- */
 
 static json_t *command_json(const command *c) {
   json_t *words = json_array();
@@ -279,7 +277,7 @@ static void print_json(const job_list *l) {
 
 /* ---- all of it ----------------------------------------------------------------------------------- */
 
-/* those that are not finished, without their costs */
+/* unfinished runs; `seconds` holds the remaining budget until estimate_items */
 static sparc_status list_items(job_list *l) {
   for (int i = 0; i < l->jobs->count; i++) {
     const grid_job *job = grid_job_in_order(l->jobs, i);
@@ -288,7 +286,7 @@ static sparc_status list_items(job_list *l) {
     if (status != SPARC_OK) return status;
     if (report.state == JOB_DONE) continue;
     if (report.state == JOB_CHANGED)
-      return fail(SPARC_INVALID, "the folder of %s has a run with other settings; remove it, or take another --out",
+      return fail(SPARC_INVALID, "the folder of %s contains a run with other settings; remove it, or use another --out",
                   job->name);
     l->items[l->count++] =
         (item){.job = job, .number = i, .state = report.state, .seconds = (1 - report.done) * (double)job->budget};
@@ -296,7 +294,7 @@ static sparc_status list_items(job_list *l) {
   return SPARC_OK;
 }
 
-/* from budgets to seconds; benchmarks and checks take about what they are told to */
+/* converts budgets to seconds; benchmarks and checks run for a fixed time */
 static exit_code estimate_items(job_list *l) {
   const selection *s = &l->jobs->chosen;
   job_cost *costs = calloc((size_t)s->tasks * (size_t)s->methods, sizeof *costs);

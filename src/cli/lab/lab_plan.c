@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* plan.c: `sparc lab run --dry-run`: what is left to do, how long that will take and how much memory.
+/* lab_plan.c: `sparc lab run --dry-run`: remaining runs, time and memory.
  *
- * Rates are those of finished runs of the same task and method. Where there are none, the beginning of such a run is
- * done: of training a few updates, of reinforcement learning two rollouts in a folder of its own, which is removed
- * again.
+ * Speeds are those of finished runs of the same task and method. Without any, the start of such a run is measured: a few
+ * updates of training, or two rollouts of reinforcement learning in a temporary folder.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,14 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* a probe that takes longer than this has no rate; what data take to load is part of it, and of no rate */
+/* a probe that takes longer is killed; loading data counts here, but not in the measured speed */
 enum { PROBE_ROLLOUTS = 2, PROBE_SECONDS = 600 };
 
 /* a field of the table */
 typedef struct line {
   const grid_job *job; /* its first run */
-  int left;            /* runs to do */
-  double budget;       /* of what is left of them */
+  int left;            /* unfinished runs */
+  double budget;       /* their remaining steps or updates */
   job_cost cost;
   char reason[JOB_TEXT]; /* why the rate is unknown */
 } line;
@@ -33,7 +32,7 @@ typedef struct planner {
   const lab_options *o;
   line *list;
   int lines, next, threads;
-  char folder[64]; /* of probes */
+  char folder[64]; /* temporary, of probes */
   double started;
   progress *shown;
 } planner;
@@ -55,7 +54,7 @@ static int next_probe(void *user) {
   return p->next < p->lines ? p->next++ : CLI_JOBS_OVER;
 }
 
-/* a run like the job's of reinforcement learning, but short */
+/* writes the settings of a short version of an RL job */
 static sparc_status write_probe(const grid_job *job, const char *path) {
   json_t *settings = json_deep_copy(job->settings);
   const json_t *rollout = json_object_get(settings, "rollout");
@@ -72,7 +71,7 @@ static void probe_files(const planner *p, int i, char settings[96], char run[96]
   snprintf(log, 96, "%s/%d.txt", p->folder, i);
 }
 
-/* what would stand in the log of a command */
+/* on failure, writes the reason to the log */
 static exit_code probe_training(const planner *p, const grid_job *job, int out, const char *log) {
   double rate;
   if (estimate_training(job, p->threads, &rate) == SPARC_OK) {
@@ -100,7 +99,7 @@ static exit_code probe(void *user, int i, int out) {
   return lab_become(arguments, out, log);
 }
 
-/* the last object has the rate */
+/* the last line has the speed */
 static void read_rate(void *user, int i, const char *text) {
   line *l = &((planner *)user)->list[i];
   json_t *object = json_loads(text, 0, NULL);
@@ -117,9 +116,9 @@ static void end_probe(void *user, int i, const cli_job_end *how) {
   if (how->code == EXIT_DONE)
     l->cost.memory_mb = how->memory_mb;
   else if (how->signal)
-    snprintf(l->reason, sizeof l->reason, "its beginning takes more than %d seconds", PROBE_SECONDS);
+    snprintf(l->reason, sizeof l->reason, "the first steps take more than %d seconds", PROBE_SECONDS);
   else if (!lab_last_line(log, l->reason))
-    snprintf(l->reason, sizeof l->reason, "its beginning failed");
+    snprintf(l->reason, sizeof l->reason, "the first steps failed");
 }
 
 static bool is_timed_out(void *user, int i) {
@@ -171,7 +170,7 @@ static sparc_status list_lines(const grid_jobs *jobs, planner *p) {
   return SPARC_OK;
 }
 
-/* benchmarks take about what they are told to */
+/* benchmarks run for a fixed time */
 static double seconds_of(const line *l) {
   if (l->left == 0) return 0;
   if (l->job->kind > GRID_TRAIN) return 3.0 * l->left;
@@ -230,10 +229,10 @@ static void print_plan(const grid_jobs *jobs, const planner *p, int max_jobs) {
   grid_scope_mark(&jobs->scope, mark, sizeof mark);
   printf("%s%s%s%s: %d runs, %.3g hours of work, %.3g with %d at a time, %.0f MB for the largest\n", jobs->g->name,
          *mark ? " (" : "", mark, *mark ? ")" : "", left, seconds / 3600, seconds / 3600 / max_jobs, max_jobs, largest);
-  if (unknown) printf("%d runs are not in these hours\n", unknown);
+  if (unknown) printf("%d runs have no estimate and are not included\n", unknown);
 }
 
-/* p->list is to be released with free() in any case */
+/* the caller frees p->list in any case */
 static exit_code make_plan(const lab_options *o, const grid_jobs *jobs, int threads, planner *p) {
   *p = (planner){.o = o,
                  .list = calloc((size_t)jobs->chosen.tasks * (size_t)jobs->chosen.methods, sizeof(line)),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process.c: a job as a process: this very program with another command. */
+/* lab_process.c: a job as a child process: this program with another command. */
 #include "cli/lab/lab.h"
 #include "cli/progress.h"
 #include "envs/envs.h"
@@ -39,7 +39,7 @@ sparc_status lab_arguments(const grid_job *job, const char *folder, const char *
         arguments[n++] = (char *)"--plugin";
         arguments[n++] = text_of(job->settings, "task");
       }
-      /* an experiment is after the paper unless it says otherwise */
+      /* experiments use the paper's recipe unless they set another */
       if (job->kind == GRID_TRAIN && !json_object_get(job->settings, "recipe")) {
         arguments[n++] = (char *)"--recipe";
         arguments[n++] = (char *)"paper";
@@ -72,12 +72,12 @@ exit_code lab_become(char *const *arguments, int out, const char *log) {
     cli_message("sparc lab", "%s", sparc_error());
     return EXIT_FAILED;
   }
-  launch_forget(); /* mpirun started this process, and not the command */
+  launch_forget(); /* the command is not an MPI rank, although this process may be one */
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
       dup2(words, STDERR_FILENO) >= 0)
     execv("/proc/self/exe", arguments);
-  cli_message("sparc lab", "cannot begin the program again: %s", strerror(errno));
+  cli_message("sparc lab", "cannot start this program again: %s", strerror(errno));
   return EXIT_FAILED;
 }
 
@@ -86,7 +86,7 @@ bool lab_last_line(const char *path, char text[JOB_TEXT]) {
   bool found = false;
   FILE *file;
   if (folder_file_stream(path, "r", &file) != SPARC_OK || !file) return false;
-  /* of a long line what fits; what follows in it is no line of its own */
+  /* long lines are truncated; the rest of a line is skipped */
   for (bool begins = true; fgets(line, sizeof line, file);) {
     const bool ends = strchr(line, '\n') != NULL;
     line[strcspn(line, "\n")] = '\0';

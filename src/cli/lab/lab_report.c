@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c: `sparc lab report`: tables, charts, settings and runs on one page. */
+/* lab_report.c: `sparc lab report`: tables, charts, settings and runs on one page. */
 #include "cli/lab/lab.h"
 #include "io/json.h"
 #include "lab/grid/report.h"
@@ -48,7 +48,7 @@ exit_code lab_report_of_all(const lab_options *o) {
   int experiments;
   const exit_code code = begin(o, &page, path);
   if (code != EXIT_DONE) return code;
-  const exit_code work = lab_each(o, add, &page, &experiments);
+  const exit_code work = lab_each(o, lab_report_position, add, &page, &experiments);
   if (work == EXIT_DONE && experiments > 0) return end(o, &page, path);
   html_abandon(&page);
   return work == EXIT_DONE ? EXIT_INPUT : work;

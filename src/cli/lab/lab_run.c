@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c: `sparc lab run`: the jobs of a grid in processes of their own, some at a time, within a budget of threads and
- * memory.
+/* lab_run.c: `sparc lab run`: the jobs of a grid in child processes, within limits of threads and memory.
  *
- * The folder of the grid is the only list of jobs. A job is looked at when there is buffers for one, claimed, run, and its
- * result written; whoever else works in the folder does the same, so the two never need to know of each other. Seeds
- * come one after the other: the whole table fills up with the first seed before the second begins.
+ * The folder of the grid is the job list. When a process slot is free, the runner inspects a job's folder, claims it,
+ * runs it and writes its result. Other runners do the same, so that runners need no communication. Jobs are ordered by
+ * seed: all tasks and methods run with the first seed before the second starts.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -22,35 +21,35 @@
 static const double rescan_seconds = 2;
 
 typedef enum entry_state {
-  ENTRY_OPEN,    /* to be looked at */
+  ENTRY_OPEN,    /* state not decided yet */
   ENTRY_OURS,    /* runs here */
-  ENTRY_DONE,    /* finished, here or before */
-  ENTRY_FAILED,  /* and not to be tried again */
-  ENTRY_STOPPED, /* was ours, and was interrupted */
+  ENTRY_DONE,    /* finished, now or earlier */
+  ENTRY_FAILED,  /* not retried */
+  ENTRY_STOPPED, /* ran here and was interrupted */
 } entry_state;
 
 typedef struct entry {
   const grid_job *job;
   entry_state state;
   claim held;
-  bool lost;     /* the claim is somebody else's now */
-  double seen;   /* when somebody else was first seen at work on it; 0: never */
-  bool retried;  /* a failure is cleared once */
-  char *printed; /* lines, or of RL and training the last one */
-  double before; /* fraction that was done when this runner began */
+  bool lost;     /* another runner has taken the claim */
+  double seen;   /* when another runner was first seen on it; 0: never */
+  bool retried;  /* a failure is retried once */
+  char *printed; /* output lines; of RL and training only the last */
+  double before; /* fraction done when this runner started */
   double done;   /* fraction */
   double rate;   /* budget per second; 0: unknown */
-  double share;  /* of all work; all together 1 */
-  double needs;  /* MB, while it runs */
+  double share;  /* of the total work; sums to 1 */
+  double needs;  /* expected memory, MB */
 } entry;
 
 typedef struct runner {
   const lab_options *o;
   const grid_jobs *jobs;
-  entry *list; /* (count) in the order of the work */
+  entry *list; /* (count) in order of execution */
   int count;
   int max_jobs, threads;
-  double memory; /* MB that running jobs take together */
+  double memory; /* MB, sum over running jobs */
   int running;
   double scanned, renewed; /* when */
   progress *shown;
@@ -65,14 +64,14 @@ static void note_failure(runner *r, entry *e, const char *message) {
   cli_message(r->o->who, "%s failed: %s", e->job->name, message);
 }
 
-/* of a failure of the library */
+/* with sparc_error() as the message */
 static void note_error(runner *r, entry *e) {
   char sentence[JOB_TEXT];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());
   note_failure(r, e, sentence);
 }
 
-/* whether the look at its folder leaves the job open to us */
+/* inspects the job's folder; returns true if the job can be started */
 static bool is_open(runner *r, entry *e) {
   job_report report;
   if (e->state != ENTRY_OPEN) return false;
@@ -89,13 +88,13 @@ static bool is_open(runner *r, entry *e) {
       if (e->seen == 0) e->seen = seconds_now();
       return false;
     case JOB_CHANGED:
-      note_failure(r, e, "its folder has a run with other settings; remove it, or take another --out");
+      note_failure(r, e, "its folder contains a run with other settings; remove it, or use another --out");
       return false;
     case JOB_FAILED:
       if (r->o->retry && !e->retried) return true;
       e->state = ENTRY_FAILED;
       if (r->worst == EXIT_DONE) r->worst = EXIT_FAILED;
-      cli_message(r->o->who, "%s failed before, --retry tries it again: %s", e->job->name, report.message);
+      cli_message(r->o->who, "%s failed before, --retry runs it again: %s", e->job->name, report.message);
       return false;
     default:
       return true;
@@ -109,7 +108,7 @@ static double memory_of(const runner *r, const grid_job *job) {
   return known > 0 ? known : r->o->memory_mb / r->max_jobs;
 }
 
-/* a job that is larger than the whole budget runs alone; a benchmark runs alone, too */
+/* a job above the memory limit runs alone, as do benchmarks */
 static bool fits(const runner *r, const entry *e) {
   if (r->running == 0) return true;
   for (int i = 0; i < r->count; i++)
@@ -136,10 +135,10 @@ static job_hold take(runner *r, entry *e) {
   return JOB_TAKEN;
 }
 
-/* A claim of another machine whose runner was killed expires only some time after that. Who asked for certain jobs
- * waits that long before he leaves one to others, as whoever was killed may have been himself. */
+/* A claim of a killed runner on another machine expires after CLAIM_EXPIRY. With --job, the runner waits that long before
+ * it leaves a claimed job to others, because the claim may be that of its own killed predecessor. */
 static bool may_be_dead(const runner *r, const entry *e, double time) {
-  const launch l = launch_read(); /* the first of several ranks tells in the end what all have done */
+  const launch l = launch_read(); /* rank 0 prints the summary of all ranks, so it waits for them */
   if (l.size > 1 && l.rank == 0 && e->state == ENTRY_OPEN && e->seen > 0) return true;
   return r->o->numbers && e->state == ENTRY_OPEN && e->seen > 0 && time - e->seen < 1.1 * CLAIM_EXPIRY;
 }
@@ -160,15 +159,15 @@ static int next(void *user) {
     if (hold == JOB_TAKEN) return i;
     waits |= hold == JOB_LOCKED;
   }
-  /* what others work on is theirs to finish */
+  /* jobs claimed by other runners are left to them */
   if (!waits && r->running == 0) return CLI_JOBS_OVER;
   r->scanned = time;
   return CLI_JOBS_LATER;
 }
 
-/* ---- the time that is left ----------------------------------------------------------------------- */
+/* ---- remaining time ------------------------------------------------------------------------------ */
 
-/* weighs the jobs by what they are likely to take, as far as finished ones tell, and returns what was done before */
+/* weights jobs by their expected time, estimated from finished jobs; returns the share done before this runner */
 static double weigh(runner *r) {
   const size_t all = (size_t)r->jobs->count;
   double *rates = calloc(all, sizeof *rates), *seconds = calloc(all, sizeof *seconds);
@@ -186,7 +185,7 @@ static double weigh(runner *r) {
   return before;
 }
 
-/* what the display counts: thousandths of a job of average length */
+/* progress units: thousandths of an average job */
 static long in_steps(const runner *r, double share) { return lround(1000.0 * r->count * share); }
 
 /* ---- working ------------------------------------------------------------------------------------- */
@@ -233,7 +232,7 @@ static void report_done(const runner *r, const entry *e, const job_result *resul
 
 static void finish(runner *r, entry *e, const cli_job_end *how) {
   job_result result = {.made.seconds = how->seconds, .memory_mb = how->memory_mb};
-  if (!claim_renew(&e->held)) { /* whoever has it now will finish it */
+  if (!claim_renew(&e->held)) { /* the new owner will finish it */
     e->state = ENTRY_OPEN;
     return;
   }
@@ -257,9 +256,9 @@ static void give_up(runner *r, entry *e, const cli_job_end *how) {
   char message[JOB_TEXT], log[JOB_PATH];
   job_file(e->job, "log.txt", log);
   if (how->signal)
-    snprintf(message, sizeof message, "signal %d ended it (%s)", how->signal, strsignal(how->signal));
+    snprintf(message, sizeof message, "killed by signal %d (%s)", how->signal, strsignal(how->signal));
   else if (!lab_last_line(log, message))
-    snprintf(message, sizeof message, "it ended with code %d and gave no reason", (int)how->code);
+    snprintf(message, sizeof message, "exited with code %d without a message", (int)how->code);
   (void)job_fail(e->job, message);
   claim_return(&e->held);
   note_failure(r, e, message);
@@ -287,7 +286,7 @@ static void on_end(void *user, int i, const cli_job_end *how) {
 
 static bool should_kill(void *user, int i) { return ((runner *)user)->list[i].lost; }
 
-/* ---- meanwhile ----------------------------------------------------------------------------------- */
+/* ---- claims and progress ------------------------------------------------------------------------- */
 
 static void renew(runner *r) {
   for (int i = 0; i < r->count; i++) {
@@ -326,9 +325,9 @@ static void tick(void *user) {
   show(r);
 }
 
-/* ---- before -------------------------------------------------------------------------------------- */
+/* ---- warnings ------------------------------------------------------------------------------------ */
 
-/* the rollouts of an RL run; 0: it is another */
+/* number of rollouts of an RL run; 0 for other kinds */
 static long rollouts_of(const grid_job *job) {
   sparc_ppo_config defaults;
   const json_t *rollout = json_object_get(job->settings, "rollout");
@@ -349,13 +348,13 @@ static void warn_of_short_runs(const lab_options *o, const grid_jobs *jobs) {
     window = score.window;
   }
   if (count && !o->quiet)
-    cli_message(o->who, "%d runs have fewer rollouts than the %d that a score is made of, and will have none", count,
+    cli_message(o->who, "%d runs have fewer rollouts than the score window of %d and will have no score", count,
                 window);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------- */
 
-/* "3,7-9": whether it names a number; false in *valid: it is no such list, or goes beyond the last */
+/* Whether a list such as "3,7-9" contains a number. *valid is false for a malformed list or numbers >= count. */
 static bool names_number(const char *text, int number, int count, bool *valid) {
   bool found = false;
   *valid = true;
@@ -372,7 +371,7 @@ static bool names_number(const char *text, int number, int count, bool *valid) {
   }
 }
 
-/* all jobs, or those that are asked for by number */
+/* all jobs, or those of --job */
 static sparc_status list_jobs(runner *r) {
   const char *numbers = r->o->numbers;
   for (int i = 0; i < r->jobs->count; i++) {
@@ -389,7 +388,7 @@ static sparc_status list_jobs(runner *r) {
 static void read_progress(runner *r) {
   for (int i = 0; i < r->count; i++) {
     job_report report;
-    (void)job_inspect(r->list[i].job, &report); /* what cannot be read is told of when its turn comes */
+    (void)job_inspect(r->list[i].job, &report); /* errors are reported when the job's turn comes */
     r->list[i].before = r->list[i].done = report.done;
     r->list[i].rate = report.result.rate;
   }
@@ -405,10 +404,9 @@ static void summarise(const runner *r) {
   if (!r->o->summary || r->o->json || r->o->quiet) return;
   printf("%d of %d runs are done", finished, r->count);
   if (failed) printf(", %d failed", failed);
-  if (left) printf(", %d are left%s", left, interrupt_requested() ? "" : " to others");
+  if (left) printf(", %d are unfinished%s", left, interrupt_requested() ? "" : " (claimed by other runners)");
   printf("; results are in %s\n", r->jobs->folder);
-  if (finished)
-    printf("\nWhat to type next: `sparc lab table` or `sparc lab report`, with the same name and options\n");
+  if (finished) printf("\nNext: `sparc lab table` or `sparc lab report` with the same name and options\n");
 }
 
 exit_code lab_run(const lab_options *o, const grid_jobs *jobs) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* status.c: `sparc lab status`: how far a grid is, run by run or as a table of counts. */
+/* lab_status.c: `sparc lab status`: the state of every run, and counts by state. */
 #include "cli/lab/lab.h"
 #include "io/json.h"
 
@@ -8,7 +8,7 @@
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
-/* what came of a finished run, and what made it */
+/* adds score, size, speed and provenance of a finished run */
 static void add_result(json_t *object, const job_report *r, const job_score *score) {
   json_t *made = provenance_json(&r->result.made);
   json_object_set_new(object, "score", number(score->value));
@@ -17,7 +17,7 @@ static void add_result(json_t *object, const job_report *r, const job_score *sco
   json_object_set_new(object, "parameters", json_integer(r->result.parameters));
   json_object_set_new(object, "rate", json_real(r->result.rate));
   json_object_set_new(object, "memory_mb", json_real(r->result.memory_mb));
-  json_object_del(made, "done"); /* what it is a key for is in the object already */
+  json_object_del(made, "done"); /* "done" is the fraction in this object */
   json_object_update(object, made);
   json_decref(made);
 }
@@ -99,7 +99,7 @@ typedef struct counting {
   exit_code worst;
 } counting;
 
-/* a line for an experiment */
+/* one line per experiment */
 static sparc_status count_runs(void *user, const grid_jobs *jobs) {
   counting *c = user;
   const exit_code code = lab_status(&c->options, jobs);
@@ -111,6 +111,6 @@ exit_code lab_status_of_all(const lab_options *o) {
   counting c = {.options = *o, .worst = EXIT_DONE};
   int experiments;
   c.options.quiet = true;
-  const exit_code code = lab_each(o, count_runs, &c, &experiments);
+  const exit_code code = lab_each(o, NULL, count_runs, &c, &experiments);
   return code == EXIT_DONE ? c.worst : code;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c: `sparc lab table`: what the runs amount to, beside the paper's numbers. */
+/* lab_table.c: `sparc lab table`: aggregated results next to the paper's numbers. */
 #include "cli/lab/lab.h"
 #include "io/json.h"
 #include "lab/grid/table.h"
@@ -8,7 +8,7 @@
 
 static json_t *number(bool there, double value) { return there && isfinite(value) ? json_real(value) : json_null(); }
 
-/* adds an object and drops its reference */
+/* merges `more` into `object` and releases it */
 static void add(json_t *object, json_t *more) {
   json_object_update(object, more);
   json_decref(more);

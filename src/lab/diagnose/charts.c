@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* charts.c: the four views as data that a page draws itself, so that they are as wide as the reader's screen and as
- * dark. What a picture cannot show is not written: three digits behind the point, and of energies 64 shades. */
+/* charts.c: the four views as chart data for page.js, which draws them at the width and colours of the page. Numbers are
+ * rounded to what a picture can show: three decimals, and 64 levels of energy. */
 #include "lab/diagnose/view.h"
 
 #include <math.h>
@@ -11,12 +11,12 @@ static const double ENERGY_DECADES = 4;
 
 static json_t *rounded(double value) { return isfinite(value) ? json_real(round(1000 * value) / 1000) : json_null(); }
 
-/* takes over the references; a NULL among them shows in the end, when the array is dumped without it */
+/* takes the references; a NULL (no memory) is detected when the chart is dumped */
 static json_t *pair(double a, double b) { return json_pack("[o, o]", rounded(a), rounded(b)); }
 
 /* ---- eigenvalues --------------------------------------------------------------------------------- */
 
-/* of every mode its baseline and where it was: [[re, im], [re, im, r], ...] */
+/* of every mode the baseline and the eigenvalues at steps: [[re, im], [re, im, r], ...] */
 static json_t *disc_of_mode(const view *v, int j) {
   int steps[MAX_DISC_STEPS];
   const int share = DISC_POINTS / v->seen->H, max_steps = share < 4                ? 4
@@ -46,7 +46,7 @@ static json_t *disc(const view *v) {
 
 /* ---- over time ----------------------------------------------------------------------------------- */
 
-/* [step, index of its name]; the names are beside them */
+/* [step, index into names] */
 static json_t *events(const view *v) {
   json_t *list = json_array();
   for (int t = 0; v->from->event && t < v->T; t++)
@@ -61,7 +61,7 @@ static json_t *event_names(const view *v) {
   return list;
 }
 
-/* [step, value] or, where modes have controls of their own, [step, mean, min, max] */
+/* [step, value], or [step, mean, min, max] if modes have different controls */
 static json_t *control_point(int t, const view_control *c) {
   json_t *point = json_pack("[i, o]", t + 1, rounded(c->mean));
   if (c->max - c->min > 1e-9) {
@@ -86,9 +86,9 @@ static json_t *controls(const view *v) {
                    "step", "y", "", "range", -1, 1, "events", events(v), "names", event_names(v), "lines", lines);
 }
 
-/* neighbours in the order share a row where there are more modes than rows: the by_energy of them */
+/* with more modes than rows, adjacent modes share a row, which shows their maximum */
 static char *shades(const view *v, int rows, double max_log_energy) {
-  /* those of URLs: none means anything to JSON or to a page */
+  /* URL-safe base64 digits need no escaping in JSON or HTML */
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   char *text = calloc((size_t)rows * (size_t)v->T + 1, 1);
   for (int row = 0; text && row < rows; row++)
@@ -116,9 +116,9 @@ static json_t *energies(const view *v) {
   return chart;
 }
 
-/* ---- paths --------------------------------------------------------------------------------------- */
+/* ---- trajectories --------------------------------------------------------------------------------------- */
 
-/* in units of the farthest point of the mode's path */
+/* normalised to the maximum magnitude of the mode */
 static json_t *path_of_mode(const view *v, int j) {
   double farthest = 0;
   json_t *path = json_array();
@@ -134,8 +134,9 @@ static json_t *path_of_mode(const view *v, int j) {
 static json_t *portraits(const view *v) {
   json_t *modes = json_array();
   for (int k = 0; k < PORTRAITS && k < v->seen->H; k++) json_array_append_new(modes, path_of_mode(v, v->by_energy[k]));
-  return json_pack("{s:s, s:s, s:o, s:o, s:o}", "kind", "portrait", "title", "States of the modes with the most energy",
-                   "events", events(v), "names", event_names(v), "modes", modes);
+  return json_pack("{s:s, s:s, s:o, s:o, s:o}", "kind", "portrait", "title",
+                   "States of the modes with the highest energy", "events", events(v), "names", event_names(v), "modes",
+                   modes);
 }
 
 json_t *view_charts(const view *v) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* demonstration.c: two histories and one future, and the best imitation by writing. */
+/* demonstration.c: two histories with equal inputs, and the best approximation by input-only writes. */
 #include "lab/diagnose/demonstration.h"
 
 #include "base/error.h"
@@ -29,7 +29,7 @@ static void setup_free(setup *s) {
   sparc_free(s->params);
 }
 
-/* n numbers of a block, drawn around its own */
+/* adds noise to a block of parameters */
 static void perturb(setup *s, const char *name, double stddev, float *params) {
   size_t count;
   const sparc_block *block = sparc_cell_blocks(s->cell, &count);
@@ -45,7 +45,7 @@ static void fill(const setup *s, const char *name, float value, float *params) {
     for (size_t k = 0; strcmp(block[i].name, name) == 0 && k < block[i].size; k++) params[block[i].offset + k] = value;
 }
 
-/* persistent modes with lively controls */
+/* slow modes with strong controls */
 static sparc_status setup_create(uint64_t seed, setup *s) {
   const sparc_cell_config config = {.kind = "sparc", .D = D, .H = H, .options = "variant=full"};
   const sparc_cell_config fixed = {.kind = "sparc", .D = D, .H = H, .options = "variant=static-transition"};
@@ -77,7 +77,7 @@ static double complex state_of(const sparc_mode *m) { return m->h_re + m->h_im *
 static double complex transition_of(const sparc_mode *m) { return m->rho * cexp(m->angle * I); }
 static double square(double complex z) { return creal(z) * creal(z) + cimag(z) * cimag(z); }
 
-/* B states (B, 2 H), each left by a history of its own */
+/* B final states (B, 2 H) of different histories */
 static sparc_status run_histories(setup *s, int B, float *states) {
   float *x = sparc_alloc((size_t)B * HISTORY * D * sizeof *x);
   if (!x) return fail(SPARC_NO_MEMORY, "no memory for %d histories", B);
@@ -96,10 +96,10 @@ static sparc_status run_histories(setup *s, int B, float *states) {
   return status;
 }
 
-/* ---- two histories, one future ------------------------------------------------------------------- */
+/* ---- two histories, same inputs ------------------------------------------------------------------- */
 
 typedef struct future {
-  float states[2][2 * H];           /* what the two histories left */
+  float states[2][2 * H];           /* states after the two histories */
   float x[2 * STEPS * D];           /* (2, STEPS, D): the same twice */
   double complex product[STEPS][H]; /* of the full cell's transitions so far */
 } future;
@@ -126,7 +126,7 @@ static void multiply_transitions(const sparc_inspection *seen, future *f, double
   }
 }
 
-/* the real part of mode 0's difference, and the greatest distance from what the transitions alone make of the first */
+/* real part of mode 0's difference; returns the maximum deviation from the product of the transitions */
 static double compare(const sparc_inspection *seen, const future *f, double *shown) {
   double worst = 0;
   for (int t = 0; t < STEPS; t++) {
@@ -139,7 +139,7 @@ static double compare(const sparc_inspection *seen, const future *f, double *sho
   return worst;
 }
 
-/* parameters that transitions do not read */
+/* changes parameters that the transitions do not use */
 static void change_writes(setup *s, write_rule rule, float *params) {
   static const char *const written[] = {"content_re", "content_im", "log_gain", "gate_phase", "gate_retention"};
   if (rule == WRITES_NOTHING) fill(s, "log_gain", -80, params);
@@ -184,17 +184,17 @@ static sparc_status compare_futures(setup *s, demonstration *out) {
   return follow_rules(s, &f, out);
 }
 
-/* ---- the best imitation -------------------------------------------------------------------------- */
+/* ---- best approximation -------------------------------------------------------------------------- */
 
-/* energies over modes, histories and inputs: what the best write leaves, what it should leave, what it imitates */
+/* energies summed over modes, histories and inputs: residual of the best write, its prediction, total variance */
 typedef struct imitation {
   double left, predicted, all;
 } imitation;
 
 static double complex kept_of(const sparc_mode *m) { return m->kept_re + m->kept_im * I; }
 
-/* one mode and input behind many histories: h_t of the full cell against lambda_0 h_{t-1} + b' with the best b', the
- * mean of what is missing */
+/* one mode and input after many histories: h_t of the full cell against lambda_0 h_{t-1} + b' with the best b', the mean
+ * residual */
 static void imitate(const sparc_inspection *full, const sparc_inspection *fixed, int j, imitation *sums) {
   const double complex still = transition_of(&fixed->mode[j]);
   double complex missing = 0, kept = 0, reached = 0;
@@ -261,14 +261,14 @@ static void put_script(FILE *f, const void *context) {
   static const char *const columns[WRITE_RULES] = {"own", "other", "none"};
   static const double sizes[WRITE_RULES] = {1.5, 0.95, 0.45};
   fprintf(f,
-          "set tmargin 4\nset xlabel 'steps after the histories met' offset 0,0.4\nset ylabel 'Re(h - h′), one "
+          "set tmargin 4\nset xlabel 'steps with equal inputs' offset 0,0.4\nset ylabel 'Re(h - h′), one "
           "mode'\n");
   fprintf(f,
           "set xrange [0:%d]\nset xzeroaxis linecolor rgb '#c8ced6' linewidth 1\nset key below maxcols 2 Left "
           "reverse samplen 2\n",
           STEPS + 1);
   fprintf(f,
-          "set label 1 'What is left of a difference between two histories' font 'Helvetica:Bold,14' at graph 0, "
+          "set label 1 'Difference between two histories over time' font 'Helvetica:Bold,14' at graph 0, "
           "graph 1 left offset 0,1.6\n");
   fprintf(f,
           "plot data using 'step':'product' with lines linewidth 2 linecolor rgb '#1c242c' title 'product of "

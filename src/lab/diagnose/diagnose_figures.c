@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.c: four views of one layer under one recording, as data and scripts of gnuplot. */
+/* diagnose_figures.c: four views of one layer on one recording, as data and gnuplot scripts. */
 #include "lab/diagnose/diagnose_figures.h"
 
 #include "base/error.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* what the scripts need to know */
+/* context of the scripts */
 typedef struct scene {
   view view;
   const char *title;
@@ -30,10 +30,10 @@ static bool has_event(const view *v, int event) {
   return false;
 }
 
-/* the steps that a name of 11 points takes in a plot of about 800 pixels */
+/* width of a name in steps, for 11 points and a plot of about 800 pixels */
 static int name_steps(const view *v, const char *name) { return 1 + (8 + 7 * (int)strlen(name)) * v->T / 800; }
 
-/* a line through the plot at every event, with its name above where there is room; colour NULL: that of the event */
+/* a line at every event, with its name above if it fits; colour NULL: the event's colour */
 static void put_event_lines(FILE *f, const view *v, const char *layer, const char *colour) {
   int free_from = INT_MIN;
   for (int t = 0; v->from->event && t < v->T; t++) {
@@ -72,7 +72,7 @@ static void put_heading(FILE *f, const scene *s, const char *what) {
 
 static bool has_states(const view *v) { return v->seen->H > 0; }
 
-/* every mode at some of all recorded steps, to the width of a point; the baseline is NaN for cells without one */
+/* every mode at distinct steps, to the width of a point; the baseline is NaN for cells without one */
 static sparc_status disc_data(FILE *f, const void *context) {
   const view *v = &((const scene *)context)->view;
   fprintf(f, "mode,step,re,im,r,base re,base im\n");
@@ -164,14 +164,13 @@ static sparc_status energy_data(FILE *f, const void *context) {
   return SPARC_OK;
 }
 
-/* four decades below the greatest energy are told apart */
+/* shows four decades below the maximum energy */
 static void energy_script(FILE *f, const void *context) {
   const scene *s = context;
   const view *v = &s->view;
   const double max_log_energy = log10(view_max_energy(v));
   fprintf(f, "set tmargin 4\nset xrange [0.5:%d.5]\nset yrange [%d.5:0.5]\nset xlabel 'step'\n", v->T, v->seen->H);
-  fprintf(f, "set ylabel 'mode, %s'\n",
-          isnan(view_mode(v, 0, 0)->e) ? "as stored" : "from the most persistent to the fastest");
+  fprintf(f, "set ylabel 'mode, %s'\n", isnan(view_mode(v, 0, 0)->e) ? "as stored" : "slowest to fastest");
   fprintf(f, "set palette defined (0 '#0d0887', 1 '#7e03a8', 2 '#cc4778', 3 '#f89540', 4 '#f0f921')\n");
   fprintf(f, "set cbrange [%.3f:%.3f]\nset cblabel 'log₁₀ |h|²'\n", max_log_energy - 4, max_log_energy);
   put_heading(f, s, "energy of the modes");
@@ -180,7 +179,7 @@ static void energy_script(FILE *f, const void *context) {
   fprintf(f, "plot data using 'step':'rank':(decades(column('energy'))) with image notitle\n");
 }
 
-/* ---- paths --------------------------------------------------------------------------------------- */
+/* ---- trajectories --------------------------------------------------------------------------------------- */
 
 static int portraits_of(const view *v) { return v->seen->H < PORTRAITS ? v->seen->H : PORTRAITS; }
 
@@ -191,7 +190,7 @@ static double portrait_y(int k) {
   return -2.6 * row;
 }
 
-/* in units of the farthest point of the mode's path */
+/* normalised to the maximum magnitude of the mode */
 static sparc_status portrait_data(FILE *f, const void *context) {
   const view *v = &((const scene *)context)->view;
   fprintf(f, "mode,step,event,re,im,x,y\n");
@@ -218,7 +217,7 @@ static void portrait_script(FILE *f, const void *context) {
   fprintf(f, "set xrange [-1.2:%.2f]\nset yrange [%.2f:1.4]\n", 2.4 * columns - 1.2, -2.6 * (rows - 1) - 1.2);
   fprintf(f, "set palette defined (0 '#c6dbef', 1 '#2171b5', 2 '#08306b')\nset cbrange [1:%d]\n", v->T > 1 ? v->T : 2);
   fprintf(f, "set cblabel 'step'\nset cbtics out\n");
-  put_heading(f, s, "states of the modes with the most energy in the complex plane");
+  put_heading(f, s, "states of the modes with the highest energy");
   put_event_names(f, v);
   for (int k = 0; k < n; k++) {
     const sparc_mode *m = view_mode(v, 0, v->by_energy[k]);
@@ -228,7 +227,7 @@ static void portrait_script(FILE *f, const void *context) {
     fprintf(f, "set arrow from %.2f,%.2f to %.2f,%.2f nohead back linecolor rgb '#dfe3e8'\n", x - 1, y, x + 1, y);
     fprintf(f, "set arrow from %.2f,%.2f to %.2f,%.2f nohead back linecolor rgb '#dfe3e8'\n", x, y - 1, x, y + 1);
     fprintf(f, "set label 'mode %d", v->by_energy[k] + 1);
-    if (!isnan(m->nu)) fprintf(f, ", memory of %.3g steps", 1 / m->nu);
+    if (!isnan(m->nu)) fprintf(f, ", time constant %.3g steps", 1 / m->nu);
     fprintf(f, "' at %.2f,%.2f center font ',11' textcolor rgb '#3c4650'\n", x, y + 1.12);
   }
   fprintf(f, "plot data using 'x':'y':'step' with lines linewidth 1.5 linecolor palette notitle");
@@ -241,7 +240,7 @@ static void portrait_script(FILE *f, const void *context) {
   fprintf(f, "\n");
 }
 
-/* ---- all of them --------------------------------------------------------------------------------- */
+/* ---- drawing ------------------------------------------------------------------------------------- */
 
 static const struct figure_kind {
   const char *name, *caption;
@@ -250,18 +249,18 @@ static const struct figure_kind {
   sparc_status (*data)(FILE *f, const void *context);
   void (*script)(FILE *f, const void *context);
 } kinds[] = {
-    {"disc", "Eigenvalues of the modes in the unit disc: the baseline, and where control moves them at recorded steps.",
-     680, 600, view_has_disc, disc_data, disc_script},
+    {"disc", "Eigenvalues of the modes in the unit disc: baseline, and under control at recorded steps.", 680, 600,
+     view_has_disc, disc_data, disc_script},
     {"controls", "The two controls over time; vertical lines are events.", 900, 320, view_has_controls, controls_data,
      controls_script},
-    {"energy", "Energy of every mode over time, persistent modes at the top.", 900, 480, has_states, energy_data,
+    {"energy", "Energy of every mode over time, slowest modes at the top.", 900, 480, has_states, energy_data,
      energy_script},
-    {"portrait", "Paths of the states of the modes with the most energy, each scaled to its largest magnitude.", 900,
+    {"portrait", "Trajectories of the modes with the highest energy, each normalised to its maximum magnitude.", 900,
      600, view_is_complex, portrait_data, portrait_script},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* room for a task and cell, and with the number of a run and a layer behind them */
+/* maximum length of task and cell, and with the numbers of run and layer */
 enum { BASE_NAME = FIGURE_NAME - 60, LAYER_NAME = FIGURE_NAME - 16 };
 
 static sparc_status draw_scene(const scene *s, const char *folder, const char *name, diagnosis_figures *out) {
@@ -302,13 +301,13 @@ static sparc_status draw_layer(const diagnosis *d, int run, int layer, const cha
 /* "event-order-sparc" */
 static void base_name(const diagnosis *d, char name[BASE_NAME]) {
   const replay *r = &d->replay;
-  enum { HALF = BASE_NAME / 2 - 1 }; /* of long names the beginning */
+  enum { HALF = BASE_NAME / 2 - 1 }; /* long names are truncated */
   snprintf(name, BASE_NAME, "%.*s-%.*s", HALF, r->task, HALF, r->cell);
   for (char *at = name; *at; at++)
     if (!isalnum((unsigned char)*at) && !strchr("-._", *at)) *at = '-';
 }
 
-/* runs with the same base name are counted from the second on */
+/* runs with the same base name are numbered from the second on */
 static void layer_name(const diagnosis *runs, int run, int layer, char name[LAYER_NAME]) {
   char base[BASE_NAME], other[BASE_NAME], number[16] = "", depth[24] = "";
   int same = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.h: seeing the memory of a trained cell: its eigenvalues in the unit disc and where control moves them, the
- * controls over time, the energy of every mode, and the paths of states in the complex plane. */
+/* diagnose_figures.h: figures of a trained cell: eigenvalues in the unit disc with and without control, controls over
+ * time, energy of every mode, and trajectories of states in the complex plane. */
 #ifndef SPARC_LAB_DIAGNOSE_DIAGNOSE_FIGURES_H
 #define SPARC_LAB_DIAGNOSE_DIAGNOSE_FIGURES_H
 
@@ -22,9 +22,9 @@ typedef struct diagnosis_figures {
   int count;
 } diagnosis_figures;
 
-/* diagnosis_draw writes data and scripts of every run and layer, under its first recording, into a folder that is
- * there, and has them drawn. Views that need what a cell does not have are left out. */
+/* Writes data and scripts of every run and layer, for its first recording, to an existing folder and draws them. Views
+ * that do not apply to a cell are left out. */
 sparc_status diagnosis_draw(const diagnosis *runs, int count, const char *folder, diagnosis_figures *out);
-void diagnosis_figures_free(diagnosis_figures *figures); /* a zeroed one is fine, too */
+void diagnosis_figures_free(diagnosis_figures *figures); /* accepts a zeroed structure */
 
 #endif

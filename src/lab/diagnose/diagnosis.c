@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* diagnosis.c: statistics are taken of each layer and recording and averaged over recordings, then over layers, so that
- * a run counts once when runs are compared [app:component_diagnostics].
+/* diagnosis.c: statistics per layer and recording, averaged over recordings, then over layers
+ * [app:component_diagnostics].
  *
- * Recordings, and then variants with recordings, are looked at in parallel: each leaves numbers of its own, which are
- * summed afterwards in order. Threads inside a network would have to meet after every layer, and mostly wait.
+ * Recordings, and then pairs of variant and recording, are processed in parallel; their numbers are summed in order
+ * afterwards. Threads inside a network would synchronise after every layer and mostly wait.
  */
 #include "lab/diagnose/diagnosis.h"
 
@@ -27,7 +27,7 @@ sparc_status diagnosis_inspect(const replay *r, int layer, const recording *from
 
 /* ---- in parallel --------------------------------------------------------------------------------- */
 
-/* how a tile went; the sentence is kept, as errors belong to threads */
+/* status of a tile, with its message, because sparc_error() is per thread */
 typedef struct outcome {
   sparc_status status;
   char sentence[512];
@@ -55,7 +55,7 @@ static sparc_status run_tiles(const measuring *m, int threads, size_t tiles, voi
 
 /* ---- statistics ---------------------------------------------------------------------------------- */
 
-/* the numbers of a statistic of a layer, one for each recording */
+/* values of a layer's statistic, (recordings) */
 static double *values_of(const measuring *m, int layer, int id) {
   return m->values + ((size_t)layer * STATISTICS + (size_t)id) * (size_t)m->d->replay.recordings;
 }

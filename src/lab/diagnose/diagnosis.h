@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* diagnosis.h: everything that is measured of one trained run. */
+/* diagnosis.h: all measurements of one trained run. */
 #ifndef SPARC_LAB_DIAGNOSE_DIAGNOSIS_H
 #define SPARC_LAB_DIAGNOSE_DIAGNOSIS_H
 
@@ -12,20 +12,20 @@
 typedef struct diagnosis {
   replay replay;
   double whole[STATISTICS];    /* mean of the layers */
-  double (*layer)[STATISTICS]; /* (layers): means over the recordings in which a statistic exists */
+  double (*layer)[STATISTICS]; /* (layers): means over the recordings that have the statistic */
   int layers;
   const char *intervention[MAX_INTERVENTIONS];
   double change[MAX_INTERVENTIONS];
   int interventions;
   training_log log;
-  json_t *record; /* of one that was read from a file (record.h): the names above are its own; NULL: it was measured */
+  json_t *record; /* if read from a file (diagnosis_record.h): owns the names above; NULL: measured */
 } diagnosis;
 
-/* diagnose opens a checkpoint, or that of a run folder, and measures it. On failure there is nothing to free. */
+/* Opens a checkpoint, or that of a run folder, and measures it. On failure there is nothing to free. */
 sparc_status diagnose(const char *path, const replay_options *options, diagnosis *out);
-void diagnosis_free(diagnosis *d); /* a zeroed one is fine, too */
+void diagnosis_free(diagnosis *d); /* accepts a zeroed structure */
 
-/* diagnosis_inspect looks at one layer under one recording */
+/* inspects one layer on one recording */
 sparc_status diagnosis_inspect(const replay *r, int layer, const recording *from, sparc_inspection **out);
 
 #endif

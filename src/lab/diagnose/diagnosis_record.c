@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record.c: numbers under the keys of their statistics; what is not there is null. */
+/* diagnosis_record.c: numbers by the keys of their statistics; missing values are null. */
 #include "lab/diagnose/diagnosis_record.h"
 
 #include "base/error.h"

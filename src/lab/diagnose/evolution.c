@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* evolution.c: reading metrics and comparing their two ends. */
+/* evolution.c: reads metrics and averages their first and last tenth. */
 #include "lab/diagnose/evolution.h"
 
 #include "base/error.h"
@@ -25,7 +25,7 @@ const logged_metric logged_metrics[LOGGED_METRICS] = {
 
 /* ---- reading ------------------------------------------------------------------------------------- */
 
-/* room doubles whenever the count is a power of two */
+/* the capacity doubles when the count is a power of two */
 static bool append(series *s, long place, double value) {
   if ((s->count & (s->count - 1)) == 0) {
     const size_t capacity = s->count ? 2 * s->count : 1;
@@ -40,7 +40,7 @@ static bool append(series *s, long place, double value) {
   return true;
 }
 
-/* environment steps where there are some, else updates */
+/* environment steps if logged, else updates */
 static bool place_of(const json_t *object, long *place) {
   const json_t *steps = json_object_get(object, "steps"), *update = json_object_get(object, "update");
   *place = (long)json_integer_value(json_is_integer(steps) ? steps : update);
@@ -55,7 +55,7 @@ static sparc_status read_line(void *user, json_t *object) {
     const json_t *value = json_object_get(object, logged_metrics[i].key);
     series *to = &log->metric[i];
     if (!json_is_number(value) || !isfinite(json_number_value(value))) continue;
-    if (to->count && to->place[to->count - 1] >= place) continue; /* logged twice, as the end of a run is */
+    if (to->count && to->place[to->count - 1] >= place) continue; /* the end of a run is logged twice */
     if (!append(to, place, json_number_value(value))) return fail(SPARC_NO_MEMORY, "no memory for metrics");
   }
   return SPARC_OK;
@@ -80,7 +80,7 @@ void training_log_free(training_log *log) {
 
 /* ---- comparing ----------------------------------------------------------------------------------- */
 
-/* the next place that all have, from the positions `at` (runs) on; false: there is none */
+/* advances `at` (runs) to the next position common to all runs; false: none */
 static bool find_common(const training_log *const *logs, int runs, int metric, size_t *at) {
   for (bool moved = true; moved;) {
     long farthest = LONG_MIN;
@@ -97,7 +97,7 @@ static bool find_common(const training_log *const *logs, int runs, int metric, s
   return true;
 }
 
-/* adds what lies at common places [first, first + n) */
+/* sums the values at common positions [first, first + n); returns the number of common positions */
 static size_t walk(const training_log *const *logs, int runs, int metric, size_t *at, size_t first, size_t n,
                    double *sums) {
   size_t found = 0;

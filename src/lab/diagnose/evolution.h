@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* evolution.h: how logged quantities changed in training: their means over the first and the last tenth of the places
- * at which every run of a group has a finite number [app:component_diagnostics]. */
+/* evolution.h: changes of logged metrics during training: means over the first and last tenth of the positions at which
+ * every run of a group has a finite value [app:component_diagnostics]. */
 #ifndef SPARC_LAB_DIAGNOSE_EVOLUTION_H
 #define SPARC_LAB_DIAGNOSE_EVOLUTION_H
 
@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 typedef struct logged_metric {
-  const char *key, *title; /* in metrics.jsonl, and for people */
+  const char *key, *title; /* in metrics.jsonl; in tables */
   double scale;
   int digits;
 } logged_metric;
@@ -17,9 +17,9 @@ typedef struct logged_metric {
 enum { LOGGED_METRICS = 8 };
 extern const logged_metric logged_metrics[LOGGED_METRICS];
 
-/* where a run logged which number; places ascend */
+/* logged values with ascending positions */
 typedef struct series {
-  long *place; /* (count): steps of the environment, or updates */
+  long *place; /* (count): environment steps or updates */
   double *value;
   size_t count;
 } series;
@@ -28,16 +28,16 @@ typedef struct training_log {
   series metric[LOGGED_METRICS]; /* count 0: not logged */
 } training_log;
 
-/* training_log_read reads metrics.jsonl of a folder; a folder without one gives an empty log. */
+/* Reads metrics.jsonl of a folder; without it the log is empty. */
 sparc_status training_log_read(const char *folder, training_log *out);
-void training_log_free(training_log *log); /* a zeroed one is fine, too */
+void training_log_free(training_log *log); /* accepts a zeroed structure */
 
 typedef struct evolution {
   double first, last;
 } evolution;
 
-/* evolution_of gives every run's means over the tenths of common places; returns the number of common places, 0: there
- * are none, and out is not written. */
+/* Computes every run's means over the first and last tenth of the common positions. Returns the number of common
+ * positions; 0: none, and out is not written. */
 size_t evolution_of(const training_log *const *logs, int runs, int metric, evolution *out /* (runs) */);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interventions.c: the same network with another variant of its cell, run over the same recording. */
+/* interventions.c: the same network with another variant of its cell, run on the same recording. */
 #include "lab/diagnose/interventions.h"
 
 #include "base/error.h"
@@ -18,7 +18,7 @@ static const char *const *variants_of(const sparc_cell *cell) {
   return NULL;
 }
 
-/* a frozen gain is one that was not learnt: the cell computes what the full one does */
+/* frozen-gain only affects training; the forward computation is that of the full cell */
 static const char *computes_as(const char *variant) { return strcmp(variant, "frozen-gain") == 0 ? "full" : variant; }
 
 static sparc_network_config with_variant(const sparc_network *network, const char *variant,
@@ -59,15 +59,15 @@ int intervention_names(const replay *r, const char *names[MAX_INTERVENTIONS]) {
 
 /* ---- divergences --------------------------------------------------------------------------------- */
 
-/* log of the sum of exp(logits), n >= 1; the greatest contributes 1 to the sum */
+/* log of the sum of exp(logits), n >= 1; the maximum contributes 1 to the scaled sum */
 static double log_sum_exp(size_t n, const float *logits) {
-  size_t greatest = 0;
+  size_t max = 0;
   double others = 0;
   for (size_t k = 1; k < n; k++)
-    if (logits[k] > logits[greatest]) greatest = k;
+    if (logits[k] > logits[max]) max = k;
   for (size_t k = 0; k < n; k++)
-    if (k != greatest) others += exp((double)logits[k] - (double)logits[greatest]);
-  return (double)logits[greatest] + log1p(others);
+    if (k != max) others += exp((double)logits[k] - (double)logits[max]);
+  return (double)logits[max] + log1p(others);
 }
 
 double divergence_of_classes(size_t classes, const float *original, const float *changed) {

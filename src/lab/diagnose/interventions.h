@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interventions.h: how far predictions move when a part of the trained cell is taken away, on the same recorded inputs
- * and with the same parameters. */
+/* interventions.h: change of predictions when a component of the trained cell is removed, with the same recorded inputs
+ * and parameters. */
 #ifndef SPARC_LAB_DIAGNOSE_INTERVENTIONS_H
 #define SPARC_LAB_DIAGNOSE_INTERVENTIONS_H
 
@@ -8,18 +8,16 @@
 
 enum { MAX_INTERVENTIONS = 32 };
 
-/* The variants of the cell that compute something else from parameters of the same layout; returns how many. 0: the
- * cell has no variants. */
+/* Lists the variants of the cell with the same parameter layout that compute something else; returns their number. */
 int intervention_names(const replay *r, const char *names[MAX_INTERVENTIONS]);
 
-/* what a variant changes over the rows, steps or examples, of recordings; `change / scale` of their sums is the mean of
- * the divergence of the predicted distributions, KL(original || variant), of a head of numbers the NMSE of the
- * variant's as predictions of the original's */
+/* Sums over the rows (steps or examples) of recordings. change / scale is the mean divergence KL(original || variant) of
+ * the predicted distributions; for regression heads, the NMSE of the variant's outputs to the original's. */
 typedef struct intervention_sums {
   double change, scale;
 } intervention_sums;
 
-/* intervene runs a variant over a recording of which the outputs are known */
+/* runs a variant on a recording whose original outputs are given */
 sparc_status intervene(const replay *r, const char *variant, const recording *from, const replay_outputs *original,
                        intervention_sums *sums);
 

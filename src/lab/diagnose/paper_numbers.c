@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* paper.c: the numbers of [tab:gate_activity] and [tab:retention_phase], and those that the text names. */
+/* paper_numbers.c: numbers of [tab:gate_activity], [tab:retention_phase] and the text. */
 #include "lab/diagnose/paper_numbers.h"
 
 #include <ctype.h>
@@ -77,11 +77,11 @@ const paper_number paper_numbers[] = {
 };
 /* clang-format on */
 
-/* names of data sets that are not the paper's titles in other letters */
+/* data sets whose name differs from the paper's title */
 static const char *const other_names[][2] = {
     {"UWaveGestureLibraryAll", "UWave"}, {"pmnist", "Permuted MNIST"}, {"cifar10-gray", "Seq. CIFAR-10 Gray"}};
 
-/* letters and digits count, and their case does not */
+/* compares letters and digits, ignoring case */
 static bool is_named(const char *a, const char *b) {
   for (;; a++, b++) {
     while (*a && !isalnum((unsigned char)*a)) a++;

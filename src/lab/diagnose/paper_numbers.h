@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* paper.h: what the paper prints of its trained cells [app:component_diagnostics], all of SPARC. */
+/* paper_numbers.h: the paper's diagnostics of trained SPARC cells [app:component_diagnostics]. */
 #ifndef SPARC_LAB_DIAGNOSE_PAPER_NUMBERS_H
 #define SPARC_LAB_DIAGNOSE_PAPER_NUMBERS_H
 
@@ -10,13 +10,12 @@ typedef struct paper_number {
   const char *task;    /* as the paper titles it */
   const char *key;     /* of a statistic, a variant or a logged metric */
   int place;           /* layer, counted from 1; of the evolution 1 first, 2 last tenth; else 0 */
-  double mean, stddev; /* in the units of print; NAN: it prints no stddev */
+  double mean, stddev; /* in printed units; stddev NAN: not given */
 } paper_number;
 
-extern const paper_number paper_numbers[]; /* ends with a table that is NULL */
+extern const paper_number paper_numbers[]; /* terminated by table NULL */
 
-/* paper_find looks a number up; `task` is a title or a name, such as RepeatFirst and repeat-first. NULL: the paper does
- * not print it. */
+/* Finds a number; `task` is a title or a name, such as RepeatFirst or repeat-first. NULL: not in the paper. */
 const paper_number *paper_find(const char *table, const char *task, const char *key, int place);
 
 #endif

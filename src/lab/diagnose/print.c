@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* print.c: tables in all formats. Those for people have rounded numbers in the paper's units, those for programs plain
- * ones, CSV in long form. */
+/* print.c: tables in all formats. Text formats have rounded numbers in the paper's units; CSV (long form) and JSON have
+ * unscaled numbers. */
 #include "base/c_locale.h"
 #include "base/error.h"
 #include "base/plain_text.h"
@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <math.h>
 
-/* ---- for people ---------------------------------------------------------------------------------- */
+/* ---- text formats -------------------------------------------------------------------------------- */
 
 static void fill_cell(const table_cell *from, text_table_cell *to) {
   const sample_summary *v = &from->value;
@@ -73,8 +73,8 @@ static void put_runs(FILE *f, const diagnosis *runs, int count) {
   putc('\n', f);
 }
 
-static sparc_status print_for_people(FILE *f, table_format format, const diagnosis *runs, int count,
-                                     const diagnosis_tables *tables) {
+static sparc_status print_text_tables(FILE *f, table_format format, const diagnosis *runs, int count,
+                                      const diagnosis_tables *tables) {
   sparc_status status = SPARC_OK;
   if (format == FORMAT_TEXT) put_runs(f, runs, count);
   for (int i = 0; i < tables->count && status == SPARC_OK; i++)
@@ -82,9 +82,9 @@ static sparc_status print_for_people(FILE *f, table_format format, const diagnos
   return status;
 }
 
-/* ---- for programs -------------------------------------------------------------------------------- */
+/* ---- CSV and JSON -------------------------------------------------------------------------------- */
 
-/* as a plain number, like those measured here */
+/* unscaled, like the measured numbers */
 static double plain_paper(const table_cell *cell) { return cell->paper ? cell->paper->mean / cell->scale : NAN; }
 
 static void print_csv(FILE *f, const diagnosis_tables *tables) {
@@ -153,7 +153,7 @@ sparc_status diagnosis_print(FILE *stream, table_format format, const diagnosis 
     print_csv(stream, tables);
   else
     status = format == FORMAT_JSON ? print_json(stream, runs, count, tables)
-                                   : print_for_people(stream, format, runs, count, tables);
+                                   : print_text_tables(stream, format, runs, count, tables);
   leave_c_locale(guard);
   return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* replay.c: loading what was trained, and recording what it reads. */
+/* replay.c: loads trained networks and records their inputs. */
 #include "lab/diagnose/replay.h"
 
 #include "base/error.h"
@@ -18,14 +18,14 @@
 
 replay_options replay_defaults(void) { return (replay_options){.examples = 8, .steps = 1024}; }
 
-/* ---- where it is --------------------------------------------------------------------------------- */
+/* ---- checkpoint ---------------------------------------------------------------------------------- */
 
 static bool is_folder(const char *path) {
   struct stat status;
   return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* of a run folder the best checkpoint or, where no validation chose one, the last */
+/* of a run folder the best checkpoint or, without validation, the last */
 static sparc_status find_checkpoint(const char *path, replay *r) {
   run_folder folder;
   char place[RUN_PATH];
@@ -61,7 +61,7 @@ static sparc_status name_cell(replay *r) {
 
 /* ---- memory -------------------------------------------------------------------------------------- */
 
-/* arrays of `tokens` steps, shared out to recordings from the front */
+/* arrays of `tokens` steps for all recordings */
 static bool reserve(replay *r, int recordings, size_t tokens, bool masks, bool events) {
   const size_t inputs = (size_t)sparc_network_config_of(r->network).inputs;
   r->recording = sparc_alloc((size_t)recordings * sizeof *r->recording);
@@ -168,7 +168,7 @@ static sparc_status open_agent(replay *r, const replay_options *options) {
 
 /* ---- models -------------------------------------------------------------------------------------- */
 
-/* where the data are and how they were read */
+/* location of the data and how to read them */
 typedef struct data_sources {
   sparc_run_config config; /* data, root and read count */
   settings_source *folder; /* the texts of config.json; NULL: there is none */
@@ -181,7 +181,7 @@ static void data_sources_free(data_sources *s) {
   sparc_model_free(s->model);
 }
 
-/* what the run was started with */
+/* settings of the run */
 static sparc_status read_config(const run_folder *folder, data_sources *s) {
   const settings_binding binding = run_binding(&s->config);
   s->folder = sparc_alloc(sizeof *s->folder);
@@ -190,7 +190,7 @@ static sparc_status read_config(const run_folder *folder, data_sources *s) {
   return status == SPARC_OK ? settings_apply(&binding, s->folder) : status;
 }
 
-/* else what the model remembers of it */
+/* otherwise those in the model's metadata */
 static sparc_status config_from_model(const replay *r, data_sources *s) {
   s->config.data = r->file.preprocessing.view.data;
   const sparc_status status = sparc_model_load(r->path, 1, &s->model);
@@ -207,7 +207,7 @@ static sparc_status load_data(replay *r, const replay_options *options) {
   if (status == SPARC_OK) status = found ? read_config(&folder, &from) : config_from_model(r, &from);
   const char *name = options->data ? options->data : from.config.data;
   if (status == SPARC_OK && !name)
-    status = fail(SPARC_FORMAT, "'%.200s' does not say what it was trained on, expected --data", r->path);
+    status = fail(SPARC_FORMAT, "'%.200s' does not record its training data, expected --data", r->path);
   sparc_data_options how = {
       .root = options->root ? options->root : from.config.root,
       .protocol = protocol && strcmp(protocol, "official") == 0 ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
@@ -273,7 +273,7 @@ static sparc_status open_model(replay *r, const replay_options *options) {
   if (status == SPARC_OK) status = load_data(r, options);
   if (status == SPARC_OK) status = check_data(r);
   if (status != SPARC_OK) return status;
-  /* under the name that they had in training */
+  /* with the name used in training */
   const char *trained = r->file.preprocessing.view.data;
   snprintf(r->task, sizeof r->task, "%s", trained ? trained : r->data.split.name);
   const sparc_head_config *head = sparc_network_config_of(r->network).head;

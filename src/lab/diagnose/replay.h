@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* replay.h: a trained network and the inputs on which it is looked at, the same for every intervention.
+/* replay.h: a trained network and recorded inputs, the same for every intervention.
  *
- * Agents play their own task from a reset, for 1024 steps in the paper; models read the first examples of the
- * validation part, eight in the paper. What the network read is recorded, behind normalisation
- * [app:component_diagnostics].
+ * Agents run in their environment from a reset, for 1024 steps in the paper; models read the first validation examples,
+ * eight in the paper. The network's inputs are recorded after normalisation [app:component_diagnostics].
  */
 #ifndef SPARC_LAB_DIAGNOSE_REPLAY_H
 #define SPARC_LAB_DIAGNOSE_REPLAY_H
@@ -15,21 +14,21 @@
 #include "train/checkpoint.h"
 
 typedef struct replay_options {
-  const char *data, *root;    /* NULL: as the run and the environment say */
-  int examples;               /* of a model, at most */
+  const char *data, *root;    /* NULL: those of the run, then of the environment */
+  int examples;               /* of a model, maximum */
   int steps;                  /* of an agent */
   uint64_t seed;              /* of an agent's environment and actions */
-  int threads;                /* 0: as many as there are processors; results do not depend on them */
-  const char *const *plugins; /* that agents may play; ends with NULL; NULL: none */
+  int threads;                /* 0: number of processors; results do not depend on it */
+  const char *const *plugins; /* permitted for agents, NULL-terminated; NULL: none */
 } replay_options;
 
 replay_options replay_defaults(void); /* the paper's */
 
-/* what the outputs of the first head say */
+/* distribution given by the first head's outputs */
 typedef enum distribution {
   DISTRIBUTION_CLASSES, /* logits: of an example, or of each step of a policy */
-  DISTRIBUTION_NORMAL,  /* means of each step, with the deviations of the last head */
-  DISTRIBUTION_NONE     /* numbers, with no distribution */
+  DISTRIBUTION_NORMAL,  /* means of each step; log standard deviations in the last head */
+  DISTRIBUTION_NONE     /* regression outputs */
 } distribution;
 
 /* one stream as the network reads it */
@@ -37,18 +36,18 @@ typedef struct recording {
   int T;
   float *x;    /* (T, inputs) */
   float *mask; /* (T): 0 where an episode begins; NULL: one segment */
-  int *event;  /* (T): what happens, an index into event_names, -1: nothing; NULL: nobody knows */
+  int *event;  /* (T): index into event_names, -1: none; NULL: unknown */
 } recording;
 
 enum { REPLAY_TITLE = 300 };
 
 typedef struct replay {
   char path[RUN_PATH];      /* of the checkpoint */
-  char folder[RUN_PATH];    /* where it is, and its run's metrics are */
+  char folder[RUN_PATH];    /* of the checkpoint and the run's metrics */
   char task[128];           /* or data set */
-  char title[REPLAY_TITLE]; /* task and, if it is not SPARC as it is, cell: what runs are grouped by */
+  char title[REPLAY_TITLE]; /* task and cell; runs are grouped by it */
   char cell[128];           /* "sparc", "sparc-neutral-gate", "rtu" */
-  char paper[128];          /* the task in the paper's tables, which are of SPARC as it is; "": none */
+  char paper[128];          /* task in the paper's tables, which are of the full SPARC cell; "": none */
   const sparc_network *network;
   const float *params;
   distribution distribution;
@@ -65,12 +64,12 @@ typedef struct replay {
   int *event_memory;
 } replay;
 
-/* replay_open loads a checkpoint, or that of a run folder, and records. SPARC_FORMAT: it is none, or the data are not
- * those that it was trained on. On failure there is nothing to close. */
+/* Loads a checkpoint, or that of a run folder, and records. Returns SPARC_FORMAT if it is not a checkpoint or was trained
+ * on other data. On failure there is nothing to close. */
 sparc_status replay_open(const char *path, const replay_options *options, replay *out);
-void replay_close(replay *r); /* a zeroed one is fine, too */
+void replay_close(replay *r); /* accepts a zeroed structure */
 
-/* how many cells the network has, one behind the other */
+/* number of recurrent layers */
 int replay_layers(const replay *r);
 
 /* outputs of all heads for one recording */
@@ -83,7 +82,7 @@ typedef struct replay_outputs {
 sparc_status replay_outputs_create(const replay *r, const recording *from, replay_outputs *out);
 void replay_outputs_free(replay_outputs *outputs);
 
-/* the recording as a call takes it */
+/* the recording as an argument of network functions */
 sparc_network_sequence replay_sequence(const recording *from, const replay_outputs *outputs);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* statistics.c: one function for each statistic. Sums over steps and modes share one loop: a statistic is a quotient of
- * two sums, or a mean over modes of a deviation over time. */
+ * two sums, or a mean over modes of a standard deviation over time. */
 #include "lab/diagnose/statistics.h"
 
 #include "base/moments.h"
@@ -113,7 +113,7 @@ const statistic statistic_table[STATISTICS] = {
     [STATE_RMS] = {"state_rms", "State RMS", 1, 3},
 };
 
-/* what each is: a sum over another, or with `deviates` a deviation over time */
+/* a ratio of sums or, with `deviates`, a standard deviation over time */
 static const struct {
   mode_function *above, *below, *deviates;
 } definitions[STATISTICS] = {

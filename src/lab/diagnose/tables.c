@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tables.c: from runs to tables [tab:gate_activity] [tab:retention_phase]. */
+/* tables.c: tables of diagnosed runs [tab:gate_activity] [tab:retention_phase]. */
 #include "lab/diagnose/tables.h"
 
 #include "base/error.h"
@@ -9,7 +9,7 @@
 
 /* ---- groups -------------------------------------------------------------------------------------- */
 
-/* runs of the same task and cell, in the order in which the first of each was given */
+/* runs of the same task and cell, in order of their first run */
 typedef struct group {
   const char *title;
   const diagnosis **run; /* (runs) */
@@ -123,22 +123,21 @@ static sparc_status add_paper_tables(const grouping *g, diagnosis_tables *tables
       {.key = "gate",
        .title = "Write-gate activity and content saturation",
        .first = "Task",
-       .note =
-           "Gate SD: per-mode temporal deviation. Saturation: share of real and imaginary contents above 0.95. Gate "
-           "ratio, content: write energy over that with a neutral gate, over that with linear content."},
+       .note = "Gate SD: temporal standard deviation per mode. Saturation: share of real and imaginary contents above "
+               "0.95. Gate ratio, content: write energy relative to a neutral gate and to linear content."},
       {.key = "retention",
        .title = "Retention and phase activity",
        .first = "Task",
-       .note = "Decay scale: effective over baseline decay. Surv.: history energy behind the transition over that "
-               "before; rel.: over survival under the baseline decay. Phase: absolute additional rotation. Clock: that "
-               "over its value without the clock."},
+       .note = "Decay scale: effective over baseline decay. Surv.: history energy after the transition over that "
+               "before; rel.: relative to survival under the baseline decay. Phase: absolute additional rotation. "
+               "Clock: that "
+               "relative to its value without the clock."},
       {.key = "scales",
        .title = "Static and dynamic write scales",
        .first = "Task",
-       .note =
-           "Ref. gain: exp(beta). Gain ratio: dynamic normalisation, with its temporal deviation. Product: of both. "
-           "Norm.: write energy over that without the dynamic ratio. Input |z|, slope: content before its "
-           "activation, and the activation's derivative there."},
+       .note = "Ref. gain: exp(beta). Gain ratio: dynamic normalisation, with its temporal SD. Product: of both. "
+               "Norm.: write energy relative to that without the dynamic ratio. Input |z|, slope: content before its "
+               "activation, and the activation's derivative there."},
   };
   sparc_status status = add_statistics(g, about[0], gate, COUNT(gate), tables);
   if (status == SPARC_OK) status = add_statistics(g, about[1], retention, COUNT(retention), tables);
@@ -175,14 +174,14 @@ static sparc_status add_layers(const grouping *g, diagnosis_tables *tables) {
   return SPARC_OK;
 }
 
-/* the change that a variant makes to a run; NAN: the run does not know it */
+/* change of a run's predictions under a variant; NAN: not measured */
 static double change_of(const diagnosis *d, const char *variant) {
   for (int i = 0; i < d->interventions; i++)
     if (strcmp(d->intervention[i], variant) == 0) return d->change[i];
   return NAN;
 }
 
-/* every variant that some run knows, in the order of the first run that does */
+/* variants of all runs, in order of appearance */
 static int all_interventions(const grouping *g, const char *names[MAX_INTERVENTIONS]) {
   int count = 0;
   for (int i = 0; i < g->groups; i++)
@@ -196,7 +195,7 @@ static int all_interventions(const grouping *g, const char *names[MAX_INTERVENTI
   return count;
 }
 
-static bool knows_interventions(const group *of) { return of->run[0]->interventions > 0; }
+static bool has_interventions(const group *of) { return of->run[0]->interventions > 0; }
 
 static sparc_status add_interventions(const grouping *g, diagnosis_tables *tables) {
   const char *names[MAX_INTERVENTIONS];
@@ -208,16 +207,16 @@ static sparc_status add_interventions(const grouping *g, diagnosis_tables *table
                        .first = "Variant",
                        .note =
                            "Mean divergence KL(original || variant) of the policy or prediction, with the parameters "
-                           "and the recorded inputs held fixed; of a head of numbers the NMSE of the variant's "
-                           "outputs to the original's."};
+                           "and the recorded inputs held fixed; for regression, the NMSE of the variant's outputs "
+                           "to the original's."};
   int columns = 0;
-  for (int i = 0; i < g->groups; i++) columns += knows_interventions(&g->group[i]);
+  for (int i = 0; i < g->groups; i++) columns += has_interventions(&g->group[i]);
   const sparc_status status = start_table(tables, about, columns, rows, &t);
   if (status != SPARC_OK) return status;
   for (; t->rows < rows; t->rows++) snprintf(t->label[t->rows], TABLE_LABEL, "%s", names[t->rows]);
   for (int i = 0, c = 0; i < g->groups; i++) {
     const group *of = &g->group[i];
-    if (!knows_interventions(of)) continue;
+    if (!has_interventions(of)) continue;
     set_column(t, c, of->title, of->title);
     for (int row = 0; row < rows; row++) {
       for (int k = 0; k < of->runs; k++) g->values[k] = change_of(of->run[k], names[row]);
@@ -231,7 +230,7 @@ static sparc_status add_interventions(const grouping *g, diagnosis_tables *table
   return SPARC_OK;
 }
 
-/* one row of the two ends of training; nothing where the runs have no place in common */
+/* a row of the first and last tenth of training; none if the runs have no common positions */
 static void add_evolution_row(const grouping *g, const group *of, int metric, table *t) {
   const logged_metric *m = &logged_metrics[metric];
   for (int i = 0; i < of->runs; i++) g->log[i] = &of->run[i]->log;
@@ -253,8 +252,8 @@ static sparc_status add_evolution(const grouping *g, diagnosis_tables *tables) {
                        .title = "Training evolution",
                        .first = "Task and metric",
                        .note =
-                           "Means over the first and last tenth of the places at which all runs logged a finite "
-                           "number. The logged gate SD is over all modes and steps of a rollout together."};
+                           "Means over the first and last tenth of the positions at which all runs logged a finite "
+                           "value. The logged gate SD is over all modes and steps of a rollout."};
   const sparc_status status = start_table(tables, about, 2, g->groups * LOGGED_METRICS, &t);
   if (status != SPARC_OK) return status;
   set_column(t, 0, "first", "First 10 %");

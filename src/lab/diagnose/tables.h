@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tables.h: diagnoses of several runs as tables with the paper's columns. Runs of the same task and cell are one row:
- * their mean and, of more than one, the deviation of the sample, beside what the paper prints of the task. */
+/* tables.h: diagnoses of several runs as tables with the paper's columns. Runs of the same task and cell form a row: mean
+ * and sample standard deviation, next to the paper's number. */
 #ifndef SPARC_LAB_DIAGNOSE_TABLES_H
 #define SPARC_LAB_DIAGNOSE_TABLES_H
 
@@ -13,9 +13,9 @@ enum { TABLE_LABEL = REPLAY_TITLE + 40 };
 
 typedef struct table_cell {
   sample_summary value; /* count 0: there is no number */
-  double scale;         /* in tables for people; files for programs have plain numbers */
+  double scale;         /* in text tables; CSV and JSON are unscaled */
   int digits;
-  const paper_number *paper; /* NULL: the paper prints none */
+  const paper_number *paper; /* NULL: not in the paper */
 } table_cell;
 
 typedef struct table_column {
@@ -38,12 +38,12 @@ typedef struct diagnosis_tables {
 } diagnosis_tables;
 
 sparc_status diagnosis_tables_create(const diagnosis *runs, int count, diagnosis_tables *out);
-void diagnosis_tables_free(diagnosis_tables *tables); /* a zeroed one is fine, too */
+void diagnosis_tables_free(diagnosis_tables *tables); /* accepts a zeroed structure */
 
-/* diagnosis_text_table is a table as people read it; false: no memory. text_table_free releases what *out holds in any case. */
+/* Formats a table; false: no memory. Call text_table_free in any case. */
 bool diagnosis_text_table(const table *t, text_table *out);
 
-/* diagnosis_print writes all tables, and what they are of */
+/* prints all tables and a description of the runs */
 sparc_status diagnosis_print(FILE *stream, table_format format, const diagnosis *runs, int count,
                              const diagnosis_tables *tables);
 

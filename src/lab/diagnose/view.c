@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* view.c: order among modes, and which steps are worth showing. */
+/* view.c: order of modes, and selection of steps. */
 #include "lab/diagnose/view.h"
 
 #include "base/error.h"
@@ -69,7 +69,7 @@ void view_close(view *v) {
   *v = (view){.T = 0};
 }
 
-/* ---- what there is ------------------------------------------------------------------------------- */
+/* ---- which views apply --------------------------------------------------------------------------- */
 
 bool view_has_disc(const view *v) { return !isnan(view_mode(v, 0, 0)->angle) && !isnan(view_mode(v, 0, 0)->h_im); }
 bool view_has_controls(const view *v) { return !isnan(view_mode(v, 0, 0)->r); }
@@ -95,7 +95,7 @@ int view_distinct_steps(const view *v, int j, int max_steps, double distance, in
   return count;
 }
 
-/* the controls that modes see: one pair for all, or one for each */
+/* the modes share one pair of controls, or have one each */
 void view_controls(const view *v, int t, view_control controls[2]) {
   for (int i = 0; i < 2; i++) controls[i] = (view_control){.mean = 0, .min = 1, .max = -1};
   for (int j = 0; j < v->seen->H; j++) {

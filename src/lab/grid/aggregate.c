@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* aggregate.c: what rl/score.h is for one learning curve, for runs of any kind and for tables [app:metrics_figures]. */
+/* aggregate.c: scores of runs of any kind, and statistics of tables [app:metrics_figures]. */
 #include "lab/grid/aggregate.h"
 
 #include "base/error.h"
@@ -21,7 +21,7 @@ sparc_status aggregate_score(size_t count, const double *values, const grid_scor
       return fail(SPARC_NOT_FINITE, "value %zu of %zu is %g; every value of the window must be finite", i + 1, count,
                   values[i]);
   double x = rule->best ? values[0] : mean_of(window, values + first);
-  /* a negative scale turns the order round */
+  /* a negative scale reverses the order */
   const bool higher = rule->scale < 0 ? !rule->higher : rule->higher;
   for (size_t i = 1; rule->best && i < count; i++)
     if (is_better(values[i], x, higher)) x = values[i];
@@ -34,7 +34,7 @@ sparc_status aggregate_score(size_t count, const double *values, const grid_scor
 aggregate_summary aggregate_summarise(int count, const double *values) {
   const sample_summary sample = sample_summarise((size_t)count, values);
   aggregate_summary s = {.count = count, .mean = NAN, .stddev = NAN, .low = NAN, .high = NAN};
-  if (sample.count < count) return s; /* one that is missing is no number to leave out */
+  if (sample.count < count) return s; /* a missing value must not be ignored */
   s.mean = sample.mean;
   s.stddev = sample.stddev;
   if (count < 2) return s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* builtin.c: finding a grid by its name: one that the library carries inside itself, or a file. */
+/* builtin.c: opens a grid by name: a built-in one or a file. */
 #include "base/error.h"
 #include "lab/grid/grid.h"
 #include "lab/grid/grids.h"
@@ -32,7 +32,7 @@ static sparc_status read_file(const char *path, grid *out) {
   if (!file) return fail(SPARC_IO, "cannot read '%.300s': %s", path, strerror(errno));
   char *text = NULL;
   size_t size = 0;
-  /* a file has no zero byte, so this reads all of it, or up to what JSON refuses */
+  /* reads up to a zero byte, which JSON does not allow */
   const ssize_t got = getdelim(&text, &size, '\0', file);
   const int failed = ferror(file);
   fclose(file);

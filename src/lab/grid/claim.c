@@ -26,8 +26,8 @@ static void path_of(const char *folder, long number, char path[CLAIM_PATH]) {
 
 /* ---- holders ------------------------------------------------------------------------------------- */
 
-/* the 22nd field of /proc/PID/stat, counted behind the name in parentheses, which may hold anything; 0: unknown. The
- * third says whether the process has ended and waits for its parent to notice, for ever if that is a poor init. */
+/* Field 22 of /proc/PID/stat, counted after the command name, which may contain any character; 0: unknown. Field 3 tells
+ * whether the process is a zombie, which can last if init does not reap it. */
 static unsigned long long start_of(long pid, bool *ended) {
   char path[64], text[1024];
   *ended = false;
@@ -50,7 +50,7 @@ static claim_holder myself(void) {
   return h;
 }
 
-/* a claim whose owner gave it back, or that is not what claim_take writes, has no holder: his number is 0 */
+/* a returned or malformed claim has no holder: pid 0 */
 static sparc_status read_holder(const char *path, claim_holder *h) {
   char *text;
   size_t size;
@@ -93,7 +93,7 @@ static sparc_status find_live(const char *path, time_t now, claim_holder *h, boo
 
 /* ---- files --------------------------------------------------------------------------------------- */
 
-/* "claim.12" is 12; 0: it is something else */
+/* 12 for "claim.12"; 0: not a claim */
 static long number_of(const char *name) {
   char *end;
   if (strncmp(name, prefix, strlen(prefix)) != 0) return 0;
@@ -102,7 +102,7 @@ static long number_of(const char *name) {
   return number > 0 && !*end ? number : 0;
 }
 
-/* of a folder that does not exist 0 */
+/* 0 for a missing folder */
 static sparc_status find_highest(const char *folder, long *highest) {
   *highest = 0;
   DIR *entries = opendir(folder);
@@ -115,7 +115,7 @@ static sparc_status find_highest(const char *folder, long *highest) {
   return reason ? fail(SPARC_IO, "cannot list '%.300s': %s", folder, strerror(reason)) : SPARC_OK;
 }
 
-/* removes claims below a number; with everything also those above it and what killed processes left */
+/* removes claims below a number or, with `everything`, all claims and files of killed processes */
 static void clear(const char *folder, long number, bool everything) {
   DIR *entries = opendir(folder);
   for (struct dirent *e; entries && (e = readdir(entries));) {
@@ -126,12 +126,12 @@ static void clear(const char *folder, long number, bool everything) {
   if (entries) closedir(entries);
 }
 
-/* a file of our own beside the claims; its time is that of the file system's clock */
+/* writes a private file beside the claims; its time is that of the file system's clock */
 static sparc_status write_own(const char *folder, const claim_holder *h, char path[CLAIM_PATH], time_t *now) {
   snprintf(path, CLAIM_PATH, "%.3900s/%sof.%.100s.%ld", folder, prefix, h->host, h->pid);
   struct stat status = {.st_mtime = 0};
   FILE *file;
-  /* one that is there is from a process that died, and had our number */
+  /* an existing file is from a dead process with the same pid */
   if (unlink(path) != 0 && errno != ENOENT) return fail(SPARC_IO, "cannot write '%.300s': %s", path, strerror(errno));
   const sparc_status opened = folder_file_stream(path, "a", &file);
   if (opened != SPARC_OK) return opened;
@@ -158,12 +158,11 @@ sparc_status claim_take(const char *folder, claim *out, bool *taken) {
     return fail(SPARC_INVALID, "the name of folder '%.200s' is too long", folder);
   sparc_status status = write_own(folder, &me, own, &now);
   if (status != SPARC_OK) return status;
-  long last = 0, outdone = 0;
+  long last = 0, newest = 0;
   bool live = false;
   status = find_highest(folder, &last);
   if (status == SPARC_OK && last == LONG_MAX)
-    status =
-        fail(SPARC_INVALID, "'%.300s' has a claim with the greatest number that there is: remove %s*", folder, prefix);
+    status = fail(SPARC_INVALID, "'%.300s' has a claim with the largest possible number: remove %s*", folder, prefix);
   path_of(folder, last, path);
   if (status == SPARC_OK && last > 0) status = find_live(path, now, &other, &live);
   if (status == SPARC_OK && !live) {
@@ -171,9 +170,9 @@ sparc_status claim_take(const char *folder, claim *out, bool *taken) {
     *taken = link(own, path) == 0;
     if (!*taken && errno != EEXIST && errno != ENOENT) /* ENOENT: a finished job's folder was cleared */
       status = fail(SPARC_IO, "cannot claim '%.300s': %s", folder, strerror(errno));
-    /* whoever looked before somebody else took and returned the folder has a number that counts no more */
-    if (*taken) status = find_highest(folder, &outdone);
-    if (*taken && (status != SPARC_OK || outdone > last + 1)) {
+    /* another process may have taken and returned the folder meanwhile: this number is outdated then */
+    if (*taken) status = find_highest(folder, &newest);
+    if (*taken && (status != SPARC_OK || newest > last + 1)) {
       unlink(path);
       *taken = false;
     }
@@ -197,7 +196,7 @@ bool claim_renew(const claim *c) {
 void claim_return(claim *c) {
   char path[CLAIM_PATH];
   path_of(c->folder, c->number, path);
-  FILE *file = NULL; /* not if another has removed it */
+  FILE *file = NULL; /* only if it still exists */
   if (c->number && folder_file_stream(path, "r+", &file) == SPARC_OK && file) {
     if (ftruncate(fileno(file), 0) == 0) fputs("{}\n", file);
     fclose(file);

@@ -8,11 +8,11 @@
 
 #include <stdlib.h>
 
-/* the smoothed values of every run, cut to the length of the shortest */
+/* smoothed values of every run, truncated to the shortest */
 typedef struct trajectories {
   int runs;
   size_t count;
-  double *x;      /* of the first run; positions are the same for all */
+  double *x;      /* of the first run; all runs have the same positions */
   double **value; /* (runs) */
 } trajectories;
 
@@ -43,7 +43,7 @@ static sparc_status read_run(const grid_job *job, const grid_score *score, traje
   return SPARC_OK;
 }
 
-/* every stride-th point from the first whole window on, and the last */
+/* every stride-th point from the first full window on, and the last */
 static size_t choose_points(const trajectories *t, const grid_score *score, size_t max_points, size_t *chosen) {
   const size_t first = (size_t)score->window - 1;
   if (t->count <= first) return 0;
@@ -63,7 +63,7 @@ static void summarise(const trajectories *t, const grid_score *score, size_t i, 
   out->stddev[to] = s.stddev;
 }
 
-/* a field that has a run without a log has no curve */
+/* without all logs there is no curve */
 static bool are_complete(const trajectories *t) {
   for (int run = 0; run < t->runs; run++)
     if (!t->value[run]) return false;

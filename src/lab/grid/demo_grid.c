@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* demo.c: the grid of `sparc demo` is put together as JSON, from those that are built in: titles, colours, budgets and
- * the paper's numbers stand there and nowhere else. */
+/* demo_grid.c: composes the grid of `sparc demo` as JSON from the built-in grids, which define titles, colours, budgets
+ * and the paper's numbers. */
 #include "lab/grid/demo_grid.h"
 
 #include "base/error.h"
@@ -21,8 +21,7 @@ static bool same(const char *a, const char *b) { return a && b ? strcmp(a, b) ==
 
 /* ---- methods ------------------------------------------------------------------------------------- */
 
-/* the methods of the grid that are this cell with this variant and no other options, or the defaults and other options
- */
+/* methods of the grid with this cell and variant */
 static int find_rows(const json_t *methods, const char *cell, const char *variant, json_t *rows[GRID_MAX_ENTRIES]) {
   int count = 0;
   for (size_t i = 0; i < json_array_size(methods) && count < GRID_MAX_ENTRIES; i++) {
@@ -41,7 +40,7 @@ static sparc_status has_variants(const char *kind, bool *has) {
   return status;
 }
 
-/* a method with options of its own; `title` is that of the cell */
+/* a method with its own options; `title` is the cell's */
 static json_t *new_row(const cell_wish *wish, const char *title, const char *said) {
   char name[GRID_NAME], whole[CELL_OPTIONS_SIZE + 128];
   options_file_name(wish->kind, said, name, sizeof name);
@@ -55,7 +54,7 @@ static sparc_status append(json_t *rows, json_t *row) {
   return row && json_array_append(rows, row) == 0 ? SPARC_OK : no_memory();
 }
 
-/* takes over the reference */
+/* takes the reference */
 static sparc_status append_new(json_t *rows, json_t *row) {
   const sparc_status status = append(rows, row);
   json_decref(row);
@@ -74,7 +73,7 @@ static sparc_status add_cell(const json_t *methods, const char *cell, const demo
   const char *title = count ? json_string_value(json_object_get(defaults[0], "title")) : cell;
   if (*said && !wish.options && find_rows(methods, cell, wish.variant, varied) == 1) return append(rows, varied[0]);
   if (*said || count == 0) return append_new(rows, new_row(&wish, title, said));
-  /* without options all rows of the cell, otherwise that of the defaults, which were requested for */
+  /* all rows of the cell; with explicitly requested defaults only the first */
   for (int i = 0; i < (requested ? 1 : count) && status == SPARC_OK; i++) status = append(rows, defaults[i]);
   return status;
 }
@@ -93,7 +92,8 @@ static sparc_status choose_methods(json_t *file, const demo_request *q) {
     status = fail(SPARC_INVALID, "variant is '%.60s', but none of the cells has variants", q->variant);
   if (status == SPARC_OK && json_object_set(file, "methods", rows) != 0) status = no_memory();
   json_decref(rows);
-  return status == SPARC_OK ? grid_select(file, NULL, NULL) : status; /* the paper's numbers of those that are left */
+  return status == SPARC_OK ? grid_select(file, NULL, NULL)
+                            : status; /* keeps the paper's numbers of the remaining methods */
 }
 
 /* ---- the embedding ------------------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ static sparc_status output_width(const json_t *method, int budget, int D, size_t
   return status;
 }
 
-/* whether a method's output would be wider behind an embedding */
+/* whether a method's output is wider after an embedding */
 static sparc_status needs_width(const json_t *methods, const sparc_task *task, int embedding, bool *needs) {
   sparc_status status = SPARC_OK;
   for (size_t i = 0; i < json_array_size(methods) && status == SPARC_OK && !*needs; i++) {
@@ -128,7 +128,7 @@ static sparc_status needs_width(const json_t *methods, const sparc_task *task, i
   return status;
 }
 
-/* figure1-full has an embedding in front of every cell; figure1, which has none, says the rest */
+/* figure1-full has an embedding before every cell; without one, settings are those of figure1 */
 static sparc_status choose_embedding(json_t *file, const demo_request *q) {
   static const char *const without[] = {"note", "settings", "protocol"};
   const int width = (int)json_integer_value(json_object_get(json_object_get(file, "settings"), "width"));
@@ -195,6 +195,6 @@ sparc_status demo_grid(const demo_request *q, grid *out) {
   json_object_del(file, "reference"); /* the first method */
   json_t *rows[GRID_MAX_ENTRIES];
   if (find_rows(json_object_get(file, "methods"), "rglru", NULL, rows) < 2)
-    json_object_del(file, "note"); /* on those */
+    json_object_del(file, "note"); /* the note is about its two rows */
   return grid_from_json(file, "demo", out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* demo.h: the grid of `sparc demo`: the built-in grid figure1 for any cells, a row of figure1-full where it has one. */
+/* demo_grid.h: the grid of `sparc demo`: figure1 for any cells, with rows of figure1-full if it has them. */
 #ifndef SPARC_LAB_GRID_DEMO_GRID_H
 #define SPARC_LAB_GRID_DEMO_GRID_H
 
@@ -7,16 +7,16 @@
 
 typedef struct demo_request {
   const char *const *cells, *const *tasks; /* names, NULL-terminated */
-  const char *variant;                     /* for the cells that have variants; NULL: none was asked for */
-  const char *options;                     /* for all cells; NULL: none were asked for */
+  const char *variant;                     /* of the cells that have variants; NULL: not requested */
+  const char *options;                     /* of all cells; NULL: not requested */
   uint64_t seed;                           /* the first */
   int seeds;
-  long updates; /* 0: as many as the task says */
+  long updates; /* 0: the task's default */
 } demo_request;
 
-/* demo_grid makes the grid. A cell has its rows of the paper's comparison, or one with what was asked for, or one by
- * its own name. Where a cell's output is narrow because a task has few inputs, every cell gets the linear embedding of
- * figure1-full, so that all see the same. *out is to be released with grid_free in any case. */
+/* Creates the grid. A cell gets its rows of the paper's comparison, or one row with the requested options, or one row
+ * with its name. If a cell's output is narrow because a task has few inputs, all cells get the linear embedding of
+ * figure1-full. Call grid_free on *out in any case. */
 sparc_status demo_grid(const demo_request *request, grid *out);
 
 #endif

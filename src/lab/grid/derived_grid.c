@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* part.c: choosing tasks and methods of a grid while it is JSON, so that what comes of it is read, checked and copied
- * into folders of results as any other grid. */
+/* derived_grid.c: selects tasks and methods on the JSON level, so that the result is parsed, checked and written to
+ * results folders like any other grid. */
 #include "lab/grid/derived_grid.h"
 
 #include "base/error.h"
@@ -42,7 +42,7 @@ static sparc_status unknown_entry(const char *what, const char *name, const json
   return unknown_name(what, name, names);
 }
 
-/* the list under `key` becomes that of the entries named */
+/* reduces the list `key` to the named entries */
 static sparc_status keep_entries(json_t *file, const char *key, const char *what, const json_t *names) {
   const json_t *list = json_object_get(file, key);
   json_t *kept = json_array(), *name;
@@ -59,7 +59,7 @@ static sparc_status keep_entries(json_t *file, const char *key, const char *what
   return status;
 }
 
-/* removes the numbers of entries that are gone */
+/* removes the numbers of removed entries */
 static void drop_numbers(json_t *numbers, const json_t *list) {
   const char *name;
   json_t *value;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* part.h: grids that are made of a built-in one.
+/* derived_grid.h: grids derived from a built-in one.
  *
  *   {"of": "figure1-full", "name": "figure1", "tasks": ["event-order", "tracking"], "methods": ["sparc", "rtu"]}
  *
- * takes the tasks and methods named, in this order, with the paper's numbers for them. A list that is left out means
- * all; every other key replaces that of the built-in grid. */
+ * selects the named tasks and methods, in this order, with the paper's numbers. A missing list selects all; other keys
+ * replace those of the built-in grid. */
 #ifndef SPARC_LAB_GRID_DERIVED_GRID_H
 #define SPARC_LAB_GRID_DERIVED_GRID_H
 
@@ -12,14 +12,13 @@
 
 #include <jansson.h>
 
-/* grid_base is the JSON of a built-in grid, a new reference; SPARC_INVALID: there is none of this name */
+/* Loads the JSON of a built-in grid, a new reference. Returns SPARC_INVALID for an unknown name. */
 sparc_status grid_base(const char *name, json_t **out);
 
-/* grid_select reduces a grid to the tasks and methods named, NULL: to all. SPARC_INVALID: it has no such. */
+/* Reduces a grid to the named tasks and methods (NULL: all). Returns SPARC_INVALID for an unknown name. */
 sparc_status grid_select(json_t *file, const json_t *tasks, const json_t *methods);
 
-/* grid_derive replaces *file by what it stands for if it has "of"; the reference goes over. SPARC_FORMAT: it cannot be
- * made, as sparc_error() says. */
+/* If *file has "of", replaces it by the derived grid and takes the reference. Returns SPARC_FORMAT if it is invalid. */
 sparc_status grid_derive(json_t **file);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* diagnostics.c: files of diagnoses: making and finding them. A file has the digest of its run's settings: runs with
- * the same settings and seed have the same parameters, so what stands there stays true. */
+/* diagnostics.c: reads and writes files of diagnoses. A file contains the digest of its run's settings: runs with equal
+ * settings and seed have equal parameters, so the file remains valid. */
 #include "lab/grid/diagnostics.h"
 
 #include "base/error.h"
@@ -21,7 +21,7 @@ void grid_diagnosis_file(const grid_jobs *jobs, const grid_job *job, char path[J
   snprintf(path, JOB_PATH, "%s/diagnostics/%s.json", jobs->folder, job->name);
 }
 
-/* a new reference; NULL: there is none of this run, or it is damaged, and can be made again */
+/* a new reference; NULL: missing, of another run, or damaged */
 static sparc_status load(const grid_jobs *jobs, const grid_job *job, json_t **record) {
   char path[JOB_PATH];
   bool found;
@@ -91,7 +91,7 @@ static void title_of(const grid_jobs *jobs, const grid_job *job, char title[REPL
     snprintf(title, REPLAY_TITLE, "%s, %s", task, method);
 }
 
-/* the paper's tables are of SPARC as it is */
+/* the paper's tables are of the full SPARC cell */
 static bool is_paper_cell(const json_t *settings) {
   const char *cell = json_string_value(json_object_get(settings, "cell"));
   return (!cell || strcmp(cell, "sparc") == 0) && !json_object_get(settings, "variant") &&

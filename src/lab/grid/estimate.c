@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* estimate.c: by what others took, by trying, or by adding up. */
+/* estimate.c: from finished runs, from a short trial, or from memory sizes. */
 #include "lab/grid/estimate.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { PROGRAM_MB = 40 }; /* code, libraries, and what the system keeps for a process */
+enum { PROGRAM_MB = 40 }; /* code, libraries and process overhead */
 
 job_cost estimate_measured(const grid_jobs *jobs, const grid_job *job) {
   job_cost cost = {.rate = 0};
@@ -33,8 +33,8 @@ job_cost estimate_measured(const grid_jobs *jobs, const grid_job *job) {
 
 enum { LEVELS = 3 };
 
-/* whether a rate of one job says something of the other, at a level from the best to the worst */
-static bool is_like(const grid_job *a, const grid_job *b, int level) {
+/* whether jobs are similar: level 0 task and method, 1 method, 2 kind */
+static bool are_similar(const grid_job *a, const grid_job *b, int level) {
   if (a->kind != b->kind) return false;
   return level == 2 || (a->method == b->method && (level == 1 || a->task == b->task));
 }
@@ -43,7 +43,7 @@ static double mean_rate(const grid_jobs *jobs, const double *rates, const grid_j
   double sum = 0;
   int count = 0;
   for (int i = 0; i < jobs->count; i++) {
-    if (rates[i] <= 0 || !is_like(job, &jobs->job[i], level)) continue;
+    if (rates[i] <= 0 || !are_similar(job, &jobs->job[i], level)) continue;
     sum += 1 / rates[i];
     count++;
   }
@@ -64,7 +64,7 @@ void estimate_seconds(const grid_jobs *jobs, const double *rates, double *second
     if (seconds[i] == 0) seconds[i] = known ? sum / known : 1;
 }
 
-/* ---- trying -------------------------------------------------------------------------------------- */
+/* ---- trial run ----------------------------------------------------------------------------------- */
 
 typedef struct trial {
   double last; /* time of the last event */
@@ -73,7 +73,7 @@ typedef struct trial {
   bool validated;
 } trial;
 
-/* asks the run to stop when enough is known */
+/* stops the run after enough updates */
 static int watch(void *user, const sparc_run_event *event) {
   trial *t = user;
   const double time = seconds_now(), spent = time - t->last;
@@ -88,7 +88,7 @@ static int watch(void *user, const sparc_run_event *event) {
   return t->updates >= ESTIMATE_UPDATES || t->updating > ESTIMATE_SECONDS;
 }
 
-/* what a validation takes, by some of its examples */
+/* seconds of a validation, extrapolated from a subset */
 static sparc_status time_validation(const sparc_run *run, double *seconds) {
   sparc_samples some = sparc_run_data_of(run).validation;
   sparc_evaluation unused;
@@ -96,9 +96,9 @@ static sparc_status time_validation(const sparc_run *run, double *seconds) {
   *seconds = 0;
   if (all == 0) return SPARC_OK;
   if (some.count > ESTIMATE_EXAMPLES) some.count = ESTIMATE_EXAMPLES;
-  const double begun = seconds_now();
+  const double started = seconds_now();
   const sparc_status status = sparc_trainer_evaluate(sparc_run_trainer(run), &some, &unused);
-  *seconds = (seconds_now() - begun) * all / some.count;
+  *seconds = (seconds_now() - started) * all / some.count;
   return status;
 }
 
@@ -132,7 +132,7 @@ sparc_status estimate_training(const grid_job *job, int threads, double *rate) {
   return status;
 }
 
-/* ---- adding up ----------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------------- */
 
 double estimate_memory(const grid_job *job) {
   if (job->kind != GRID_RL) return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* estimate.h: what a run will take, before it runs. */
+/* estimate.h: time and memory of a run before it starts. */
 #ifndef SPARC_LAB_GRID_ESTIMATE_H
 #define SPARC_LAB_GRID_ESTIMATE_H
 
@@ -10,21 +10,19 @@ typedef struct job_cost {
   double memory_mb; /* 0: unknown */
 } job_cost;
 
-/* estimate_measured takes rate and memory from the finished runs of the same task and method */
+/* speed and memory of the finished runs of the same task and method */
 job_cost estimate_measured(const grid_jobs *jobs, const grid_job *job);
 
-/* estimate_seconds fills in what each job takes as a whole, in the order of the jobs, from the rates that are known of
- * some (budget per second; 0: unknown): those of the same task and method, else of the method, else of the kind. Jobs
- * of which nothing is known take as long as each other. */
+/* Estimates the total seconds of each job from the known rates (budget per second; 0: unknown) of the same task and
+ * method, else of the same method, else of the same kind. Jobs without any get the mean of the others. */
 void estimate_seconds(const grid_jobs *jobs, const double *rates /* (count) */, double *seconds /* (count) */);
 
-/* estimate_training does the first few updates of a training run, without a folder, and validates on a part of what it
- * validates on: *rate is updates per second with the validations that go with them, however long the data take to load.
- * It stops after the update that goes beyond ESTIMATE_SECONDS. */
+/* Runs the first updates of a training run without a folder, and a validation on a subset. *rate is updates per second
+ * including validation, excluding the loading of data. Stops after ESTIMATE_UPDATES or ESTIMATE_SECONDS. */
 enum { ESTIMATE_UPDATES = 4, ESTIMATE_SECONDS = 15, ESTIMATE_EXAMPLES = 64 };
 sparc_status estimate_training(const grid_job *job, int threads, double *rate);
 
-/* estimate_memory adds up what an RL run allocates; 0: another kind, or its settings make no sense */
+/* Memory that an RL run allocates, in MB; 0 for other kinds or invalid settings. */
 double estimate_memory(const grid_job *job);
 
 #endif

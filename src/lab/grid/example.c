@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* example.c: the evaluation sequence as a figure of small multiples: one narrow panel for each method under the input
- * they all see, with the events as vertical lines through all panels. */
+/* example.c: an evaluation sequence as small multiples: the input and a panel per method, with events as vertical lines
+ * through all panels. */
 #include "lab/grid/example.h"
 
 #include "base/error.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what the methods say ------------------------------------------------------------------------ */
+/* ---- outputs of the methods ---------------------------------------------------------------------- */
 
 static const char *data_of(const grid_results *r, int task) {
   const grid_task *t = &r->jobs->g->task[r->jobs->chosen.task[task]];
@@ -23,7 +23,7 @@ static const char *data_of(const grid_results *r, int task) {
   return t->kind == GRID_TRAIN && data && is_task(data) ? data : NULL;
 }
 
-/* the checkpoint of the first seed; false: it is not finished, or its checkpoint is elsewhere */
+/* the checkpoint of the first seed; false: unfinished, or imported without a checkpoint */
 static bool find_checkpoint(const grid_results *r, int task, int method, char path[JOB_PATH]) {
   const grid_job *job = grid_job_at(r->jobs, task, method, 0);
   bool found = false;
@@ -123,7 +123,7 @@ static void put_headings(FILE *f, const example *e) {
   fputc('\n', f);
 }
 
-/* what all methods see and what is asked of them, then what each of them says */
+/* inputs and targets, then the outputs of each method */
 sparc_status example_data(FILE *f, const void *context) {
   const example *e = context;
   const sparc_task *task = e->task;
@@ -147,7 +147,7 @@ enum { LEFT = 70, RIGHT = 20, TOP = 42, INPUT_PANEL = 130, METHOD_PANEL = 96, GA
 
 int example_height(const example *e) { return TOP + INPUT_PANEL + e->rows * (GAP + METHOD_PANEL) + BOTTOM; }
 
-/* the heading of a column: a method and one of its numbers */
+/* heading of a column: method and output */
 static gnuplot_string column_of(const example_row *row, const char *what) {
   char name[2 * GRID_NAME];
   snprintf(name, sizeof name, "%s %s", row->name, what);
@@ -190,11 +190,11 @@ static void put_time_axis(FILE *f, const sparc_task *task, bool last) {
 
 /* ---- classes ------------------------------------------------------------------------------------- */
 
-/* symbols as dots, one row for each; the events stand out by their letters */
+/* symbols as dots, a row per symbol; events are labelled */
 static void put_symbols(FILE *f, const sparc_task *task) {
-  char question[96];
-  snprintf(question, sizeof question, "symbols; the class is %s", task->class_names[task->evaluation.label[0]]);
-  put_heading(f, "Input", "#1d2530", question);
+  char heading[96];
+  snprintf(heading, sizeof heading, "symbols; the class is %s", task->class_names[task->evaluation.label[0]]);
+  put_heading(f, "Input", "#1d2530", heading);
   fprintf(f, "set yrange [%d.5:0.3]\nset ytics (", task->D);
   int names = 0;
   for (const char *const *name = task->event_names; *name; name++, names++)
@@ -215,7 +215,7 @@ static void put_symbols(FILE *f, const sparc_task *task) {
   fprintf(f, "\nunset label\n");
 }
 
-/* the class probabilities after each step: the true class in colour, a wrong answer in black */
+/* class probabilities after each step: the correct class in colour, a wrong prediction in black */
 static void put_classes(FILE *f, const example *e, const example_row *row) {
   const sparc_task *task = e->task;
   const float *last = row->outputs + (size_t)(task->T - 1) * (size_t)task->O;
@@ -228,7 +228,7 @@ static void put_classes(FILE *f, const example *e, const example_row *row) {
            (double)last[predicted], predicted == label ? "correct" : "wrong");
   put_heading(f, row->title, row->colour, heading);
   fprintf(f, "set yrange [-0.03:1.03]\nset ytics 0,0.5,1\nplot ");
-  /* the two that matter are drawn last, over the others */
+  /* the predicted and the correct class are drawn last */
   int order[2] = {predicted, label}, drawn = 0;
   for (int k = 0; k < task->O + 2; k++) {
     const int class = k < task->O ? k : order[k - task->O];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* grid.c: reading a grid.
+/* grid.c: parses a grid.
  *
- * Every object has a table of the keys that it may have, so that a mistyped key is found and corrected, whatever it
- * belongs to. Names become names of folders and are kept to what is safe there. The settings of every run are tried on
- * the form of its command, so that a wrong one shows before the first run and not after the last.
+ * Each object has a table of known keys, so that a mistyped key gets a suggestion. Names are used as folder names and are
+ * restricted to safe characters. The settings of every task and method are parsed as by their command, so that errors
+ * are found before the first run.
  */
 #include "lab/grid/grid.h"
 
@@ -22,7 +22,7 @@
 
 enum { PLACE = 400 };
 
-/* where in the file something stands: "grid.json: tasks[2]" */
+/* a position in the file: "grid.json: tasks[2]" */
 typedef struct place {
   char text[PLACE];
 } place;
@@ -81,7 +81,7 @@ static sparc_status check_object(const json_t *object, const place *p, const cha
   return SPARC_OK;
 }
 
-/* a text that may be missing; an empty one stands for nothing */
+/* an optional string */
 static sparc_status read_text(const json_t *object, const char *key, const place *p, const char **text) {
   const json_t *value = json_object_get(object, key);
   if (!value) return SPARC_OK;
@@ -120,7 +120,7 @@ static sparc_status read_colour(const json_t *object, const place *p, const char
   return fail(SPARC_FORMAT, "%s: colour is '%.60s', expected # and six hexadecimal digits", p->text, *colour);
 }
 
-/* "repeat-first": what may be the name of a folder and a part of a selection */
+/* "repeat-first": a valid folder name and part of a selection */
 static sparc_status read_name(const json_t *object, const place *p, const char **name) {
   static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   const sparc_status status = read_text(object, "name", p, name);
@@ -147,12 +147,12 @@ static sparc_status read_whole(const json_t *object, const char *key, const plac
   const json_t *value = json_object_get(object, key);
   if (!value) return SPARC_OK;
   if (!json_is_integer(value) || json_integer_value(value) < low || json_integer_value(value) > high)
-    return fail(SPARC_FORMAT, "%s: %s is no whole number from %d to %d", p->text, key, low, high);
+    return fail(SPARC_FORMAT, "%s: %s is not an integer from %d to %d", p->text, key, low, high);
   *number = (int)json_integer_value(value);
   return SPARC_OK;
 }
 
-/* what an object says of a score goes over what is there */
+/* an object's values override those in *s */
 static sparc_status read_score(const json_t *object, const place *p, grid_score *s) {
   static const char *const takes[] = {"last", "best", NULL}, *const betters[] = {"lower", "higher", NULL};
   const json_t *where = NULL;
@@ -198,7 +198,7 @@ grid_score grid_score_of(const grid *g, int task, int method) {
 
 /* ---- metrics ------------------------------------------------------------------------------------- */
 
-/* what `sparc bench --json` and `sparc check --json` print */
+/* numbers printed by `sparc bench --json` and `sparc check --json` */
 static const char *const bench_metrics[] = {"seconds",
                                             "ns_per_mode",
                                             "gb_per_s",
@@ -226,7 +226,7 @@ static const char *const *training_metrics(const sparc_run_config *run) {
   return metrics_of_training(goal, run->official != 1);
 }
 
-/* a metric that is never written would show only after the last run */
+/* rejects metrics that the run does not write, before it runs */
 static sparc_status check_metric(grid_kind kind, const sparc_run_config *run, const char *metric) {
   const char *const *const names[] = {[GRID_RL] = rl_metrics,
                                       [GRID_TRAIN] = kind == GRID_TRAIN ? training_metrics(run) : NULL,
@@ -316,7 +316,7 @@ static sparc_status read_list(const json_t *file, const char *key, size_t max_co
                               const json_t **list) {
   *list = json_object_get(file, key);
   if (!json_is_array(*list) || json_array_size(*list) < 1 || json_array_size(*list) > max_count)
-    return fail(SPARC_FORMAT, "%s: %s is no list of 1 to %zu", p->text, key, max_count);
+    return fail(SPARC_FORMAT, "%s: %s is not a list of 1 to %zu entries", p->text, key, max_count);
   return SPARC_OK;
 }
 
@@ -332,7 +332,7 @@ static sparc_status read_tasks(grid *g, const place *p, int kind) {
   return status;
 }
 
-/* *first: the place of the reference where that is a method of which a sweep made several; else -1 */
+/* *first: index of the reference if a sweep expanded it, else -1 */
 static sparc_status read_sweep(grid *g, const place *p, const json_t **list, int *first) {
   const char *reference = json_string_value(json_object_get(g->file, "reference"));
   *first = -1;
@@ -368,7 +368,7 @@ static sparc_status read_seeds(grid *g, const place *p) {
   for (size_t i = 0; i < json_array_size(list); i++) {
     const json_t *value = json_array_get(list, i);
     if (!json_is_integer(value) || json_integer_value(value) < 0)
-      return fail(SPARC_FORMAT, "%s: seeds[%zu] is no whole number from 0", p->text, i);
+      return fail(SPARC_FORMAT, "%s: seeds[%zu] is not a non-negative integer", p->text, i);
     g->seed[g->seeds] = (uint64_t)json_integer_value(value);
     for (int k = 0; k < g->seeds; k++)
       if (g->seed[k] == g->seed[g->seeds]) return fail(SPARC_FORMAT, "%s: seeds[%zu] is given twice", p->text, i);
@@ -475,7 +475,7 @@ static sparc_status fail_at(const place *p) {
   return fail(SPARC_FORMAT, "%s: %s", p->text, sentence);
 }
 
-/* on the form of the command, as --config has it */
+/* parses settings as --config does */
 static sparc_status try_apply(const settings_binding *binding, json_t *settings) {
   settings_source *source = sparc_alloc(sizeof *source);
   if (!source) return fail(SPARC_NO_MEMORY, "no memory for settings");
@@ -487,7 +487,7 @@ static sparc_status try_apply(const settings_binding *binding, json_t *settings)
   return status;
 }
 
-/* appends what {key} stands for */
+/* appends the value of {key} */
 static sparc_status fill_in(const json_t *settings, const char *key, size_t length, FILE *out) {
   const char *name;
   json_t *value;
@@ -496,7 +496,7 @@ static sparc_status fill_in(const json_t *settings, const char *key, size_t leng
     fputs(json_string_value(value), out);
     return SPARC_OK;
   }
-  return fail(SPARC_FORMAT, "settings: problem has {%.*s}, but there is no such text", (int)length, key);
+  return fail(SPARC_FORMAT, "settings: problem has {%.*s}, but there is no such string setting", (int)length, key);
 }
 
 sparc_status grid_problem(const json_t *settings, char problem[GRID_PROBLEM]) {
@@ -558,7 +558,7 @@ static sparc_status check_settings(const grid *g, const place *p) {
   return status;
 }
 
-/* ---- a whole grid -------------------------------------------------------------------------------- */
+/* ---- the grid ------------------------------------------------------------------------------------ */
 
 static sparc_status read_grid(grid *g, const place *p) {
   int kind = GRID_RL, first = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.c: learning curves of every task, all scores beside the paper's, profiles over tasks, and examples. */
+/* grid_figures.c: scores next to the paper's, performance profiles, learning curves and examples. */
 #include "lab/grid/grid_figures.h"
 
 #include "base/error.h"
@@ -27,7 +27,7 @@ const char *grid_colour(const grid *g, int method) {
 
 static const grid *grid_of(const grid_results *r) { return r->jobs->g; }
 
-/* a look at the curve is cheap beside drawing it */
+/* reading a curve is cheap compared to drawing it */
 static bool has_curve(const grid_results *r, int task, int method) {
   grid_curve c;
   const bool has = grid_curve_read(r->jobs, task, method, 2, &c) == SPARC_OK && c.count > 1;
@@ -96,7 +96,7 @@ static grid_score score_of(const grid_results *r, int task) {
   return grid_score_of(grid_of(r), r->jobs->chosen.task[task], r->jobs->chosen.method[0]);
 }
 
-/* method,x,mean,low,high: the methods one after the other, as each has points of its own */
+/* method,x,mean,low,high: one method after the other, because their points differ */
 static sparc_status write_curves(FILE *f, const void *context) {
   const output *o = context;
   sparc_status status = SPARC_OK;
@@ -121,7 +121,7 @@ static void put_field(FILE *f, const grid_results *r, const field_result *s, int
   fprintf(f, "%s,%s,%d", grid_of(r)->task[s->task].name, method_name(r, method), method);
 }
 
-/* a row for each field, and one for each of its runs */
+/* a row per field, and one per run */
 static void put_score(FILE *f, const grid_results *r, const field_result *s, int method) {
   put_field(f, r, s, method);
   put_value(f, s->ours.count ? s->ours.mean : NAN);
@@ -146,7 +146,7 @@ static sparc_status write_scores(FILE *f, const void *context) {
   return SPARC_OK;
 }
 
-/* thresholds from the lowest to the highest normalised score, a little beyond both */
+/* thresholds from slightly below the lowest to slightly above the highest normalised score */
 static void profile_thresholds(const grid_results *r, const overall *all, double threshold[PROFILE_POINTS]) {
   double low = INFINITY, high = -INFINITY;
   const int count = r->jobs->chosen.methods * all->tasks * r->jobs->chosen.seeds;
@@ -197,7 +197,7 @@ static void put_lines_style(FILE *f) {
   fprintf(f, "set grid y linecolor rgb '#e6eaee'\nset key outside right top vertical samplen 2\n");
 }
 
-/* lines of methods with a band under all of them; a row of another method is no point */
+/* lines of methods over their bands; rows of other methods are skipped as NaN */
 static void put_lines(FILE *f, const output *o, bool (*shown)(const grid_results *r, int task, int method)) {
   const grid_results *r = o->r;
   const char *separator = "plot ";
@@ -237,12 +237,12 @@ static void put_profile_body(FILE *f, const void *context) {
   const output *o = context;
   put_lines_style(f);
   put_title(f, o->r, grid_of(o->r)->title);
-  fprintf(f, "set xlabel 'normalised score: 0 random, 1 optimal'\nset ylabel 'fraction of runs above it'\n");
+  fprintf(f, "set xlabel 'normalised score (0: random, 1: optimal)'\nset ylabel 'fraction of runs above'\n");
   fprintf(f, "set yrange [0:1.02]\n");
   put_lines(f, o, has_profile);
 }
 
-/* panels of scores: a row for each method, up to three panels beside each other */
+/* panels of scores: a row per method, up to three panels side by side */
 enum { PANELS = 3, PANEL_WIDTH = 320, NAMES = 150, ROW = 22, PANEL_EDGE = 80 };
 
 typedef struct panels {
@@ -307,7 +307,7 @@ static void put_scores_body(FILE *f, const void *context) {
   fprintf(f, "unset multiplot\n");
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------- */
+/* ---- drawing ------------------------------------------------------------------------------------- */
 
 static sparc_status draw(const plot *p, const grid_results *r, grid_drawing *drawing, char **svg) {
   char folder[JOB_PATH];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.h: the results of a grid as data files, as gnuplot scripts that draw them, and drawn as SVG and PNG. */
+/* grid_figures.h: figures of a grid's results: data files, gnuplot scripts, SVG and PNG. */
 #ifndef SPARC_LAB_GRID_GRID_FIGURES_H
 #define SPARC_LAB_GRID_GRID_FIGURES_H
 
 #include "lab/grid/results.h"
 
 typedef enum figure_kind {
-  FIGURE_SCORES,   /* of all tasks: means, spreads, single runs and the paper's numbers */
-  FIGURE_PROFILES, /* fractions of runs above each normalised score (reliable.h) */
-  FIGURE_CURVES,   /* the learning curves of one task */
-  FIGURE_EXAMPLE,  /* an evaluation sequence of a diagnostic task and what the methods say of it (example.h) */
+  FIGURE_SCORES,   /* all tasks: means, standard deviations, single runs and the paper's means */
+  FIGURE_PROFILES, /* performance profiles: fraction of runs above each normalised score (reliable.h) */
+  FIGURE_CURVES,   /* learning curves of one task */
+  FIGURE_EXAMPLE,  /* an evaluation sequence of a diagnostic task and the methods' outputs (example.h) */
   FIGURE_KINDS
 } figure_kind;
 
@@ -21,25 +21,24 @@ typedef struct grid_figure {
 
 enum { GRID_MAX_FIGURES = 2 * GRID_MAX_ENTRIES + 2 };
 
-/* grid_figures lists those that there is something to draw for, and returns their number */
+/* lists the figures that have data; returns their number */
 int grid_figures(const grid_results *r, grid_figure figures[GRID_MAX_FIGURES]);
 
-/* the folder of the figures, in that of the grid */
+/* the figures folder of the grid */
 void grid_figures_folder(const grid_jobs *jobs, char path[JOB_PATH]);
 
 typedef struct grid_drawing {
   int figures;                     /* drawn */
-  char reason[JOB_TEXT];           /* why some are missing; "": none is */
+  char reason[JOB_TEXT];           /* why figures are missing; "": none is missing */
   char *example[GRID_MAX_ENTRIES]; /* by task of the selection: the SVG of its example; NULL: none */
 } grid_drawing;
 
-/* grid_figures_draw writes data and scripts, and draws. A figure that cannot be drawn is no failure: *drawing says why.
- * grid_drawing_free releases what *drawing holds in any case. */
+/* Writes data and scripts, and draws. A figure that cannot be drawn is not an error; *drawing has the reason. Call
+ * grid_drawing_free in any case. */
 sparc_status grid_figures_draw(const grid_results *r, grid_drawing *drawing);
-void grid_drawing_free(grid_drawing *drawing); /* a zeroed one is fine, too */
+void grid_drawing_free(grid_drawing *drawing); /* accepts a zeroed structure */
 
-/* grid_colour is the colour of a method of the grid: its own, or one of a palette that the colour-blind can tell apart
- */
+/* colour of a method: its own, or one of a colour-blind safe palette */
 const char *grid_colour(const grid *g, int method);
 
 #endif

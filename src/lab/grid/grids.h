@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* grids.h: the built-in grids (src/lab/grids) inside the tool. */
+/* grids.h: the embedded built-in grids (src/lab/grids). */
 #ifndef SPARC_LAB_GRID_GRIDS_H
 #define SPARC_LAB_GRID_GRIDS_H
 
 #include "io/embedded.h"
 
-/* every grid, in the order in which `sparc lab list` has them: the file's identifier, and its name */
+/* all grids in the order of `sparc lab list`: identifier of the embedded file, name */
 #define GRID_FILES(ROW)                 \
   ROW(figure1, "figure1")               \
   ROW(figure1_full, "figure1-full")     \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job.c: from a grid to its runs, and from a folder to the state of one. */
+/* job.c: the runs of a grid, their state, scores and results. */
 #include "lab/grid/job.h"
 
 #include "base/error.h"
@@ -26,12 +26,12 @@ static const char settings_file[] = "job.json", result_file[] = "result.json", f
 
 /* ---- files --------------------------------------------------------------------------------------- */
 
-static double number_in(const json_t *object, const char *key, double otherwise) {
+static double number_in(const json_t *object, const char *key, double default_value) {
   const json_t *value = json_object_get(object, key);
-  return json_is_number(value) ? json_number_value(value) : otherwise;
+  return json_is_number(value) ? json_number_value(value) : default_value;
 }
 
-/* takes over the reference */
+/* takes the reference */
 static sparc_status write_json(const char *path, json_t *object) {
   char *text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
   json_decref(object);
@@ -64,7 +64,7 @@ static sparc_status find(const grid_job *job, const char *name, bool *found) {
 
 /* ---- settings ------------------------------------------------------------------------------------ */
 
-/* takes over the reference to the value */
+/* takes the reference to the value */
 static sparc_status put_setting(grid_job *job, const char *key, json_t *value) {
   return json_object_set_new(job->settings, key, value) == 0
              ? SPARC_OK
@@ -89,7 +89,7 @@ static sparc_status default_steps(const char *task, long *steps) {
   return status;
 }
 
-/* the length of the run becomes part of its settings, so that it shows there */
+/* stores the scaled budget in the settings */
 static sparc_status resolve_budget(grid_job *job, double scale) {
   const char *key = job->kind == GRID_RL ? "steps" : "updates";
   job->budget = 1;
@@ -105,7 +105,7 @@ static sparc_status resolve_budget(grid_job *job, double scale) {
   if (status != SPARC_OK) return status;
   job->budget = (long)fmax(1, round(scale * (double)job->budget));
   status = put_setting(job, key, json_integer(job->budget));
-  /* validations keep their number */
+  /* the number of validations stays the same */
   const json_t *every = json_object_get(job->settings, "validate-every");
   if (status == SPARC_OK && every && scale != 1)
     status =
@@ -171,7 +171,7 @@ sparc_status grid_jobs_create(const grid *g, const selection *chosen, const grid
   return status;
 }
 
-/* whether a run that was found is that of the job, and not the one in its own folder */
+/* whether a run found elsewhere has the job's settings; the job's own folder does not count */
 static bool is_same(const grid_jobs *jobs, const grid_job *job, const store_run *run) {
   char name[JOB_PATH];
   snprintf(name, sizeof name, "%s/%s", strrchr(jobs->folder, '/') + 1, job->name);
@@ -266,7 +266,7 @@ static void read_result(const json_t *object, job_result *r) {
   provenance_from(object, &r->made);
 }
 
-/* how far the log has come; it is written in blocks, so a line may be cut off at the end */
+/* fraction of the budget in the log, whose last line may be incomplete */
 static sparc_status read_fraction(const grid_job *job, double *fraction) {
   enum { TAIL = 4096 };
   char path[JOB_PATH], tail[TAIL + 1];
@@ -290,33 +290,33 @@ static sparc_status read_fraction(const grid_job *job, double *fraction) {
   return SPARC_OK;
 }
 
-/* what was begun with other settings is not this job */
-static sparc_status compare_settings(const grid_job *job, const json_t *began, bool *changed) {
+/* *changed: job.json has other settings */
+static sparc_status compare_settings(const grid_job *job, const json_t *started, bool *changed) {
   char digest[STORE_DIGEST];
   *changed = false;
-  const sparc_status status = began ? store_digest(began, digest) : SPARC_OK;
-  if (status == SPARC_OK && began) *changed = strcmp(digest, job->digest) != 0;
+  const sparc_status status = started ? store_digest(started, digest) : SPARC_OK;
+  if (status == SPARC_OK && started) *changed = strcmp(digest, job->digest) != 0;
   return status;
 }
 
-/* what has no result: somebody works on it, it failed, or it was stopped */
-static sparc_status inspect_unfinished(const grid_job *job, const json_t *began, const json_t *failure,
+/* state without a result: running, failed, stopped or waiting */
+static sparc_status inspect_unfinished(const grid_job *job, const json_t *started, const json_t *failure,
                                        job_report *out) {
   bool held = false;
   sparc_status status = read_fraction(job, &out->done);
   if (status == SPARC_OK) status = claim_inspect(job->folder, &out->holder, &held);
-  out->state = held ? JOB_RUNNING : failure ? JOB_FAILED : began ? JOB_STOPPED : JOB_WAITING;
+  out->state = held ? JOB_RUNNING : failure ? JOB_FAILED : started ? JOB_STOPPED : JOB_WAITING;
   text_in(failure, "message", out->message, sizeof out->message);
   return status;
 }
 
 static sparc_status inspect_own_folder(const grid_job *job, job_report *out) {
-  json_t *result = NULL, *failure = NULL, *began = NULL;
+  json_t *result = NULL, *failure = NULL, *started = NULL;
   bool changed = false;
   sparc_status status = store_load(job->folder, result_file, &result);
   if (status == SPARC_OK && !result) status = store_load(job->folder, failure_file, &failure);
-  if (status == SPARC_OK && !result) status = store_load(job->folder, settings_file, &began);
-  if (status == SPARC_OK) status = compare_settings(job, began, &changed);
+  if (status == SPARC_OK && !result) status = store_load(job->folder, settings_file, &started);
+  if (status == SPARC_OK) status = compare_settings(job, started, &changed);
   if (result) changed = !same_settings(job, result);
   if (status == SPARC_OK && changed) {
     out->state = JOB_CHANGED;
@@ -325,11 +325,11 @@ static sparc_status inspect_own_folder(const grid_job *job, job_report *out) {
     out->done = 1;
     read_result(result, &out->result);
   } else if (status == SPARC_OK) {
-    status = inspect_unfinished(job, began, failure, out);
+    status = inspect_unfinished(job, started, failure, out);
   }
   json_decref(result);
   json_decref(failure);
-  json_decref(began);
+  json_decref(started);
   return status;
 }
 
@@ -350,7 +350,7 @@ sparc_status job_inspect(const grid_job *job, job_report *out) {
 const char *job_source(const grid_job *job) {
   job_report own = {.state = JOB_WAITING};
   if (!job->imported) return job->folder;
-  (void)inspect_own_folder(job, &own); /* whoever asks has looked at the job before */
+  (void)inspect_own_folder(job, &own); /* callers have checked the state before */
   return own.state == JOB_DONE ? job->folder : job->imported;
 }
 
@@ -360,7 +360,7 @@ sparc_status job_curve(const grid_job *job, const char *metric, double **values,
   return log_read(job_source(job), metric, job->kind == GRID_RL ? "steps" : "update", values, updates, count);
 }
 
-/* the one value of the metric among the printed lines that have all of `where` */
+/* the metric's value in the only output line that matches `where` */
 static sparc_status find_printed(const grid_score *score, char *printed, double *value) {
   int found = 0;
   for (char *rest = printed, *line; (line = strsep(&rest, "\n")) != NULL;) {
@@ -377,8 +377,7 @@ static sparc_status find_printed(const grid_score *score, char *printed, double 
     json_decref(object);
   }
   if (found == 1) return SPARC_OK;
-  return fail(SPARC_FORMAT, "%d of the printed lines have a %s that matches the score, expected one", found,
-              score->metric);
+  return fail(SPARC_FORMAT, "%d output lines with %s match the score, expected one", found, score->metric);
 }
 
 static sparc_status score_printed(const char *folder, const grid_score *score, double *value) {
@@ -400,7 +399,7 @@ static sparc_status score_logged(const char *folder, const grid_score *score, do
   return status;
 }
 
-/* a run whose log is short, damaged or not finite where it counts has no score */
+/* a log that is too short, damaged or not finite has no score */
 static job_score score_in(const grid_jobs *jobs, const grid_job *job, const char *folder) {
   const grid_score rule = grid_score_of(jobs->g, job->task, job->method);
   job_score score = {.value = NAN};
@@ -416,7 +415,7 @@ static job_score score_in(const grid_jobs *jobs, const grid_job *job, const char
 
 job_score job_score_of(const grid_jobs *jobs, const grid_job *job) { return score_in(jobs, job, job_source(job)); }
 
-/* whether two finished runs disagree, and on what */
+/* whether two finished runs have different data or scores */
 static bool disagree(const grid_jobs *jobs, const grid_job *job, const char *first, const char *second,
                      char sentence[3 * JOB_TEXT]) {
   job_result one, other;
@@ -454,9 +453,9 @@ int job_compare(const grid_jobs *jobs, const grid_job *job, char sentence[3 * JO
   return count;
 }
 
-/* ---- the work of a runner ------------------------------------------------------------------------ */
+/* ---- running ------------------------------------------------------------------------------------- */
 
-/* whoever writes a run there without a claim: a run by hand, or one that is still dying with its runner */
+/* a process without a claim may hold the run's lock: a manual run, or a run whose runner has just been killed */
 static sparc_status find_lock(const grid_job *job, bool *locked) {
   run_folder folder;
   run_lock lock = {.held = false};
@@ -467,7 +466,7 @@ static sparc_status find_lock(const grid_job *job, bool *locked) {
   return lock.busy ? SPARC_OK : status;
 }
 
-/* what the job's command and its runner will write must be files that may be written */
+/* the files of the command and the runner must be regular files, or absent */
 static sparc_status check_files(const grid_job *job) {
   const char *const names[] = {settings_file, result_file, failure_file, log_file};
   run_folder folder;
@@ -478,13 +477,13 @@ static sparc_status check_files(const grid_job *job) {
   return status;
 }
 
-/* of a claim that was taken */
+/* after taking the claim */
 static sparc_status decide(const grid_job *job, claim *held, job_hold *hold) {
   bool finished = false, locked = false;
   sparc_status status = check_files(job);
   if (status == SPARC_OK) status = find(job, result_file, &finished);
   if (status == SPARC_OK && !finished) status = find_lock(job, &locked);
-  /* it may have been finished between a look and the claim */
+  /* another runner may have finished it before the claim */
   if (status == SPARC_OK && finished)
     claim_drop(held);
   else if (status != SPARC_OK || locked)
@@ -516,7 +515,7 @@ sparc_status job_fail(const grid_job *job, const char *message) {
   return write_job_json(job, failure_file, json_pack("{s:s}", "message", message));
 }
 
-/* takes over the reference of `object` */
+/* takes the reference of `object` */
 static json_t *add_result(json_t *object, const grid_job *job, const job_result *r) {
   json_t *made = provenance_json(&r->made);
   const int failed = json_object_set_new(object, "digest", json_string(job->digest)) |
@@ -568,7 +567,7 @@ sparc_status job_finish(const grid_job *job, const char *printed, job_result *r)
   return write_job_json(job, result_file, result_json(job, r));
 }
 
-/* ---- keeping results ----------------------------------------------------------------------------- */
+/* ---- export -------------------------------------------------------------------------------------- */
 
 static sparc_status write_kept(const grid_jobs *jobs, const grid_job *job, const char *to, const char *folder,
                                const char *commit) {
@@ -578,7 +577,7 @@ static sparc_status write_kept(const grid_jobs *jobs, const grid_job *job, const
   sparc_status status = store_load(source, result_file, &result);
   if (status != SPARC_OK) return status;
   if (!result) return fail(SPARC_FORMAT, "'%.300s' has no result", source);
-  /* results of earlier versions have a score, which the log has, and do not have their settings */
+  /* results of earlier versions contain a score and no settings */
   json_object_del(result, "score");
   json_object_del(result, "reason");
   json_object_set(result, "settings", job->settings);
@@ -602,9 +601,9 @@ sparc_status job_export(const grid_jobs *jobs, const grid_job *job, const char *
   if (status != SPARC_OK) return status;
   const bool other = there && !same_settings(job, there), same = there && !other;
   json_decref(there);
-  if (other) return fail(SPARC_INVALID, "'%.300s' has a run with other settings; remove it first", folder);
+  if (other) return fail(SPARC_INVALID, "'%.300s' contains a run with other settings; remove it first", folder);
   if (same && disagree(jobs, job, job_source(job), folder, sentence))
-    return fail(SPARC_INVALID, "%s; remove the one that is wrong", sentence);
+    return fail(SPARC_INVALID, "%s; remove the wrong one", sentence);
   if (same) return SPARC_OK;
   *written = true;
   return write_kept(jobs, job, to, folder, commit);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log.c: reading logs line by line, compressed or not, and thinning them out. zlib reads plain files as they are. */
+/* log.c: reads logs line by line, compressed or not (zlib also reads plain files), and writes score logs. */
 #include "lab/grid/log.h"
 
 #include "base/error.h"
@@ -17,7 +17,7 @@
 
 static const char metrics_name[] = "metrics.jsonl", scores_name[] = "scores.jsonl.gz", complete_key[] = "complete";
 enum { LOG_PATH = 4200, MAX_LINE = 1 << 16, THINNING = 10, THIN_DIGITS = 4 };
-static const size_t max_size = (size_t)1 << 30; /* of what a file unpacks to */
+static const size_t max_size = (size_t)1 << 30; /* uncompressed */
 
 /* ---- lines --------------------------------------------------------------------------------------- */
 
@@ -47,7 +47,7 @@ static sparc_status open_file(reader *r, const char *folder, const char *name) {
   return fail(SPARC_NO_MEMORY, "no memory to read '%.300s'", r->path);
 }
 
-/* the next whole line without its end; NULL: there is none, and *status says whether that is a failure */
+/* next complete line without its newline; NULL at the end, or on failure (*status) */
 static const char *next_line(reader *r, sparc_status *status) {
   int code = Z_OK;
   *status = SPARC_OK;
@@ -68,7 +68,7 @@ static const char *next_line(reader *r, sparc_status *status) {
     *status = fail(SPARC_FORMAT, "'%.300s' has more or longer lines than any log", r->path);
     return NULL;
   }
-  /* a run that is under way may be in the middle of a line */
+  /* the last line of a running job may be incomplete */
   if (length == 0 || r->line[length - 1] != '\n') {
     if (r->kept) *status = fail(SPARC_FORMAT, "'%.300s' is cut off", r->path);
     return NULL;
@@ -77,7 +77,7 @@ static const char *next_line(reader *r, sparc_status *status) {
   return r->line;
 }
 
-/* jansson says nothing when it has no memory */
+/* jansson gives no text if it runs out of memory */
 static sparc_status parse_line(const reader *r, const char *line, json_t **object) {
   json_error_t error = {.text = ""};
   *object = json_loads(line, 0, &error);
@@ -189,9 +189,9 @@ sparc_status log_text(const char *folder, char **text) {
   return status;
 }
 
-/* ---- keeping ------------------------------------------------------------------------------------- */
+/* ---- score logs ---------------------------------------------------------------------------------- */
 
-/* what scores and curves are made of */
+/* metrics of scores and curves */
 static const char *const always[] = {
     "update",   "steps",           "episodes",       "return",          "length",        "loss",
     "accuracy", "validation_loss", "validation_mse", "validation_nmse", "validation_r2", "validation_accuracy",
@@ -209,8 +209,8 @@ static double rounded(double value) {
   return strtod(text, NULL);
 }
 
-/* a line of the score log; `whole`: one that has the other metrics, too. Lines that have none of the metrics, as those
- * that a command without metrics prints, stay as they are. */
+/* a line of the score log; `whole`: with the other metrics, too. Lines without "update", the output of commands without
+ * metrics, are copied. */
 static json_t *thin(const json_t *object, const char *metric, bool whole) {
   const char *key;
   json_t *value, *out = json_object();
@@ -244,7 +244,7 @@ static json_t *heading(const char *metric) {
   return json_pack("{s:o}", complete_key, names);
 }
 
-/* a score log is kept as it is, line by line; its heading names what it has */
+/* a score log is copied line by line, with its heading */
 static sparc_status pack_all(reader *r, const char *metric, gzFile out, const char *path) {
   const char *line;
   json_t *names = r->kept ? json_pack("{s:O}", complete_key, r->complete) : heading(metric);
@@ -258,7 +258,7 @@ static sparc_status pack_all(reader *r, const char *metric, gzFile out, const ch
   return status;
 }
 
-/* compressed into the stream of the new file; the header of gzip has no time, so equal logs are equal files */
+/* the gzip header has no time stamp, so that equal logs give equal files */
 sparc_status log_keep(const char *folder, const char *metric, const char *to) {
   char path[LOG_PATH];
   reader r;

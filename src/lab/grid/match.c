@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* match.c: cells of equal numbers of parameters, by trying every budget: a description of a cell costs microseconds. */
+/* match.c: tries every state size; creating a cell's description takes microseconds. */
 #include "lab/grid/match.h"
 
 #include "base/error.h"
@@ -15,7 +15,7 @@ static int whole(const json_t *settings, const char *key, int default_value) {
   return json_is_integer(value) ? (int)json_integer_value(value) : default_value;
 }
 
-/* what goes into the cell, and the real coordinates of its state where nobody says how many */
+/* number of inputs and state size of the cell, with the defaults of the task */
 static sparc_status shape_of(grid_kind kind, const json_t *settings, int *inputs, int *state_size) {
   *inputs = whole(settings, "width", DEFAULT_WIDTH);
   *state_size = DEFAULT_STATE_SIZE;
@@ -57,7 +57,7 @@ static sparc_status cell_params(const json_t *settings, int inputs, int state_si
   return status;
 }
 
-/* budgets that a kind cannot have are passed over */
+/* skips state sizes that the cell cannot have */
 static sparc_status nearest(const json_t *settings, int inputs, size_t target, int *state_size) {
   size_t best = 0, params = 0;
   for (int b = 1; b <= MAX_STATE_SIZE && params < 2 * target; b++) {

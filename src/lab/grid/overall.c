@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool takes_part(const grid_results *r, int task) {
+static bool is_included(const grid_results *r, int task) {
   const selection *s = &r->jobs->chosen;
   bool complete = !isnan(r->jobs->g->task[s->task[task]].random);
   for (int m = 0; m < s->methods; m++) complete &= grid_field(r, task, m)->ours.count > 0;
@@ -26,7 +26,7 @@ static void fill(const grid_results *r, overall *o) {
   double *out = o->score;
   for (int m = 0; m < s->methods; m++)
     for (int t = 0; t < s->tasks; t++) {
-      if (!takes_part(r, t)) continue;
+      if (!is_included(r, t)) continue;
       normalise(r, t, m, out);
       out += s->seeds;
     }
@@ -49,7 +49,7 @@ static sparc_status compare(const grid_results *r, overall *o, int method) {
 
 int overall_tasks(const grid_results *r) {
   int count = 0;
-  for (int t = 0; t < r->jobs->chosen.tasks; t++) count += takes_part(r, t);
+  for (int t = 0; t < r->jobs->chosen.tasks; t++) count += is_included(r, t);
   return count;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* overall.h: what methods amount to over all tasks, with intervals (reliable.h).
+/* overall.h: aggregate scores of methods over all tasks, with confidence intervals (reliable.h).
  *
- * A score is normalised to 0 for a random and 1 for an optimal policy, as the grid's tasks give them ("range"). Tasks
- * take part that have a range and are finished by every method of the selection.
+ * Scores are normalised to 0 for a random and 1 for an optimal policy ("range" of a task). Included are tasks with a
+ * range that every selected method has finished.
  */
 #ifndef SPARC_LAB_GRID_OVERALL_H
 #define SPARC_LAB_GRID_OVERALL_H
@@ -11,7 +11,7 @@
 #include "lab/grid/results.h"
 
 typedef struct overall {
-  int tasks;                      /* that take part; 0: the rest means nothing */
+  int tasks;                      /* included; 0: the other members are undefined */
   double *score;                  /* (methods, tasks, seeds), normalised */
   interval iqm[GRID_MAX_ENTRIES]; /* interquartile mean, by method of the selection */
   interval improved
@@ -19,14 +19,14 @@ typedef struct overall {
                                    reference itself, and of all where it is not in the selection */
 } overall;
 
-/* overall_tasks is their number alone */
+/* number of included tasks */
 int overall_tasks(const grid_results *r);
 
-/* overall_read computes them; overall_free releases what *out holds in any case */
+/* Computes the aggregates. Call overall_free in any case. */
 sparc_status overall_read(const grid_results *r, overall *out);
 void overall_free(overall *o);
 
-/* the normalised scores of a method of the selection */
+/* normalised scores of a selected method */
 run_scores overall_scores(const grid_results *r, const overall *o, int method);
 
 #endif

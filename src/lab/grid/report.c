@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c: a section for each experiment, from what it says to what it rests on: tables, charts, settings, runs. */
+/* report.c: a section for each experiment: tables, charts, examples, diagnostics, settings, runs. */
 #include "lab/grid/report.h"
 
 #include "base/build_info.h"
@@ -7,6 +7,7 @@
 #include "lab/grid/curves.h"
 #include "lab/grid/report_parts.h"
 #include "lab/grid/table.h"
+#include "run/data.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,14 +22,14 @@ static html_mark mark_of(const text_table_cell *cell) {
   return cell->unfinished ? HTML_UNFINISHED : marks[cell->mark];
 }
 
-/* a column in which nothing stands, such as the paper's of a task that it does not have, is left out */
+/* empty columns, such as the paper's for a task that it does not have, are left out */
 static bool is_shown(const text_table *t, int group, int column) {
   for (int row = 0; row < t->rows; row++)
     if (*text_table_at(t, row, group, column)->text) return true;
   return column == 0;
 }
 
-/* a group's title spans its columns, which have titles of their own where there are several; returns their number */
+/* Writes two rows of headings: group titles, which span their columns, and column titles. Returns the number of columns. */
 static int make_headings(const text_table *t, const char **over, const char **under) {
   int columns = 1;
   over[0] = t->columns > 1 ? "" : t->corner;
@@ -65,14 +66,14 @@ sparc_status report_put_text_table(html_page *page, const text_table *t) {
   return SPARC_OK;
 }
 
-/* what was measured here less what the paper prints; "" where either is missing */
+/* measured minus paper; "" if either is missing */
 static void print_difference(const field_result *f, int digits, char text[TEXT_TABLE_CELL]) {
   char number[SHORT_TEXT] = "";
   if (f->ours.count && f->in_paper) text_table_number(f->ours.mean - f->paper, digits, number, sizeof number);
   snprintf(text, TEXT_TABLE_CELL, "%s%s", *number && *number != '-' ? "+" : "", number);
 }
 
-/* the scores with a third column in each group where the paper has numbers */
+/* the scores with a third column in each group: the difference to the paper */
 static bool add_differences(const grid_results *r, const text_table *from, text_table *out) {
   const bool turned = table_has_tasks_in_rows(r);
   if (!text_table_create(from->rows, from->groups, 3, out)) return false;
@@ -134,11 +135,11 @@ static void put_scores(html_page *page, const grid_results *r) {
     html_chart_end(page);
   }
   html_figure_end(page,
-                  "Bars: mean and standard deviation over seeds; an ellipsis marks an unfinished entry. Diamonds: "
-                  "the paper.");
+                  "Bars: mean over seeds; lines: one standard deviation; an ellipsis: unfinished. Diamonds: the "
+                  "paper's mean.");
 }
 
-/* with many methods colours come again; the later ones are dashed */
+/* with many methods colours repeat; the later lines are dashed */
 static bool is_repeated(const grid_jobs *jobs, int method) {
   const char *colour = grid_colour(jobs->g, method);
   for (int m = 0; m < jobs->chosen.methods && jobs->chosen.method[m] != method; m++)
@@ -146,7 +147,7 @@ static bool is_repeated(const grid_jobs *jobs, int method) {
   return false;
 }
 
-/* the curve as a line with its spread; mean and deviation become the limits of the band */
+/* the mean as a line with a band of one standard deviation */
 static void put_curve(html_page *page, const grid_jobs *jobs, int method, grid_curve *curve) {
   const grid *g = jobs->g;
   double *low = malloc(2 * curve->count * sizeof *low);
@@ -190,7 +191,8 @@ static sparc_status put_curves(html_page *page, const grid_jobs *jobs) {
     html_chart_end(page);
   }
   html_figure_end(page,
-                  "Moving averages over the window of the score, mean over seeds; the band is one standard deviation.");
+                  "Learning curves: moving average over the score window, mean over seeds; bands: one standard "
+                  "deviation.");
   return status;
 }
 
@@ -202,14 +204,13 @@ static void put_examples(html_page *page, const grid_jobs *jobs, const grid_draw
     snprintf(name, sizeof name, "example-%s", t->name);
     html_subsection(page, t->title);
     html_drawing(page, name, drawn->example[task],
-                 "The first evaluation sequence: the input, and the prediction of every method after each step. For "
-                 "classes, the probability if the sequence ended there: the correct class in colour, a wrong "
-                 "prediction in black.");
+                 "First evaluation sequence: the input, and each method's prediction after every step. Classification: "
+                 "class probabilities after each prefix; coloured: the correct class, black: a wrong prediction.");
   }
   if (*drawn->reason) html_warning(page, "Figures are missing: %s.", drawn->reason);
 }
 
-/* ---- what it rests on ---------------------------------------------------------------------------- */
+/* ---- settings and runs --------------------------------------------------------------------------- */
 
 static void put_settings_of(html_page *page, const char *title, const json_t *settings) {
   char *text = settings ? json_dumps(settings, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
@@ -241,7 +242,7 @@ static void print_number(char text[SHORT_TEXT], bool there, const char *format, 
 
 static const char *or_dash(const char *text) { return *text ? text : "-"; }
 
-/* what a finished run is to be called: its score is missing for a reason */
+/* state of a finished run: "done", or the reason why it has no score */
 static void print_done(const grid_jobs *jobs, const grid_job *job, const job_report *report, double score, char *state,
                        size_t size) {
   if (isfinite(score))
@@ -308,12 +309,51 @@ static void put_progress(html_page *page, const grid_results *r) {
                r->jobs->count, failed ? " and some have failed" : "");
 }
 
+/* ---- budgets ------------------------------------------------------------------------------------- */
+
+static bool is_diagnostic(const grid *g) {
+  for (int t = 0; t < g->tasks; t++) {
+    const char *data = json_string_value(json_object_get(g->task[t].settings, "data"));
+    if (g->task[t].kind != GRID_TRAIN || !data || !is_task(data)) return false;
+  }
+  return true;
+}
+
+/* whether a task trains for fewer steps or updates than the paper */
+static bool is_shortened(const grid *g, int task) {
+  const grid_task *t = &g->task[task];
+  const char *key = t->kind == GRID_RL ? "steps" : "updates";
+  const json_t *own = json_object_get(t->settings, key), *steps = own ? own : json_object_get(g->settings, key);
+  return json_is_integer(steps) && json_integer_value(steps) < t->protocol.budget;
+}
+
+static bool is_reduced(const grid *g, const grid_scope *scope) {
+  bool reduced = scope->scale < 1;
+  for (int t = 0; t < g->tasks; t++) reduced |= is_shortened(g, t);
+  return reduced;
+}
+
+int lab_report_position(const grid *g, const grid_scope *scope) {
+  return is_reduced(g, scope) ? 2 : is_diagnostic(g) ? 0 : 1;
+}
+
+static void put_budget(html_page *page, const grid_jobs *jobs) {
+  if (jobs->scope.scale != 1)
+    html_warning(page, "%s budget: steps and updates are multiplied by %g. Scores are not comparable to the paper's.",
+                 jobs->scope.scale < 1 ? "Reduced" : "Extended", jobs->scope.scale);
+  else if (is_reduced(jobs->g, &jobs->scope))
+    html_warning(page,
+                 "Reduced budget: fewer steps or updates than in the paper. Scores are not comparable to the "
+                 "paper's.");
+}
+
 /* ---- the page ------------------------------------------------------------------------------------ */
 
 sparc_status lab_report_begin(html_page *page, const char *path) {
-  return html_begin(page, path, "Results of the lab",
-                    "Adaptive spectral recurrence: these runs next to the paper's numbers. Click a heading to sort a "
-                    "table; point at a chart to read its values.");
+  return html_begin(page, path, "Experiment results",
+                    "Adaptive spectral recurrence: runs of this machine or folder next to the paper's numbers. "
+                    "Diagnostic tasks come first, experiments with a reduced budget last. Click a heading to sort a "
+                    "table; hover over a chart to read its values.");
 }
 
 sparc_status lab_report_add(html_page *page, const grid_results *r, const grid_drawing *drawn) {
@@ -323,8 +363,7 @@ sparc_status lab_report_add(html_page *page, const grid_results *r, const grid_d
   char title[TEXT_TABLE_TITLE];
   snprintf(title, sizeof title, "%.150s%s%s%s", jobs->g->title, *mark ? " (" : "", mark, *mark ? ")" : "");
   html_section(page, title);
-  if (jobs->scope.scale != 1)
-    html_warning(page, "Steps and updates are scaled by %g: not the paper's protocol.", jobs->scope.scale);
+  put_budget(page, jobs);
   put_progress(page, r);
   sparc_status status = put_tables(page, r);
   if (status == SPARC_OK) put_scores(page, r);

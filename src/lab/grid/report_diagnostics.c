@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report_diagnostics.c: a look into the trained cells, as part of the report. */
+/* report_diagnostics.c: diagnoses of trained cells in the report. */
 #include "base/error.h"
 #include "lab/diagnose/tables.h"
 #include "lab/grid/diagnostics.h"
@@ -53,14 +53,14 @@ static void put_view(html_page *page, const grid_jobs *jobs, const diagnosis *d,
   for (size_t i = 0; i < json_array_size(charts); i++) put_chart(page, json_array_get(charts, i));
   snprintf(
       caption, sizeof caption,
-      "%s%s, seed %llu, on its first recording. Rings are the eigenvalues without control, dots those with control; "
-      "vertical lines are events or the starts of episodes. Energies are |h|², persistent modes at the top; paths are "
-      "scaled to their largest magnitude and more opaque with time.",
+      "%s%s, seed %llu, first recording. Rings: eigenvalues without control; dots: with control; vertical lines: "
+      "events or episode starts. Energy: |h|², slowest modes at the top. Trajectories are normalised to their maximum "
+      "magnitude; opacity increases with time.",
       d->replay.title, part, (unsigned long long)job->seed);
   html_figure_end(page, caption);
 }
 
-/* the first run of each task and method stands for the others */
+/* shows the first run of each task and method */
 static void put_views(html_page *page, const grid_jobs *jobs, const grid_diagnoses *d) {
   for (int i = 0; i < d->count; i++) {
     if (i > 0 && strcmp(d->run[i].replay.title, d->run[i - 1].replay.title) == 0) continue;
@@ -81,11 +81,11 @@ sparc_status report_put_diagnostics(html_page *page, const grid_jobs *jobs) {
   if (status != SPARC_OK) return status;
   const char *reference = jobs->g->method[jobs->g->reference].title;
   if (d.count) {
-    html_subsection(page, "Inside the trained cells");
+    html_subsection(page, "Diagnostics of the trained cells");
     html_paragraph(
         page,
-        "%s, %d runs: eight examples of the validation part, or 1024 steps of the environment, per run; means "
-        "over layers, then mean ± sample standard deviation over seeds.",
+        "%s, %d runs: eight validation examples or 1024 environment steps per run; averaged over layers, then mean "
+        "± sample standard deviation over seeds.",
         reference, d.count);
     status = put_tables(page, &d);
   }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report_parts.h: what the files that write the report have in common. */
+/* report_parts.h: functions shared by the files that write the report. */
 #ifndef SPARC_LAB_GRID_REPORT_PARTS_H
 #define SPARC_LAB_GRID_REPORT_PARTS_H
 
@@ -7,11 +7,11 @@
 #include "lab/html/html.h"
 #include "lab/text_table.h"
 
-/* report_put_text_table puts a table into the page, without its title and note */
+/* adds a table without its title and note */
 sparc_status report_put_text_table(html_page *page, const text_table *t);
 
-/* report_put_diagnostics puts in what has been diagnosed (diagnostics.h): the paper's tables, and views of one run of
- * each task; a sentence where there is something left to diagnose */
+/* Adds the diagnoses (diagnostics.h): the paper's tables and mode states of one run per task; names the command if
+ * finished runs are not diagnosed yet. */
 sparc_status report_put_diagnostics(html_page *page, const grid_jobs *jobs);
 
 #endif

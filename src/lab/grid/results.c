@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* results.c: looking at all runs, then one statistic after the other. */
+/* results.c: reads all runs and computes statistics, ranks, marks and notes. */
 #include "lab/grid/results.h"
 
 #include "base/error.h"
@@ -17,20 +17,20 @@ static field_result *field_at(const grid_results *r, int task, int method) {
 
 /* ---- fields -------------------------------------------------------------------------------------- */
 
-/* what results of earlier versions do not say */
+/* facts that results of earlier versions do not record */
 static void fill_unknown(provenance *p) {
   char *const texts[] = {p->version, p->commit, p->kernels, p->machine};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if (!*texts[i]) snprintf(texts[i], PROVENANCE_TEXT, "unknown");
 }
 
-/* adds a finished run to its field; the mean of a field is of one set of data */
+/* adds a finished run to its field; all runs of a field must have the same data */
 static sparc_status add_run(const grid_job *job, const job_report *report, const grid_job **known, field_result *f) {
   provenance made = report->result.made;
   fill_unknown(&made);
   if (*known && *made.data && strcmp(f->made.data, made.data) != 0)
     return fail(SPARC_FORMAT,
-                "%s has data %s and %s has %s; runs on different data are not averaged, so choose seeds or remove one",
+                "%s has data %s and %s has %s; runs on different data are not averaged; select seeds or remove one",
                 (*known)->name, f->made.data, job->name, made.data);
   if (*made.data) *known = job;
   if (!*made.data) memcpy(made.data, f->made.data, sizeof made.data);
@@ -43,7 +43,7 @@ static sparc_status add_run(const grid_job *job, const job_report *report, const
 
 static sparc_status read_runs(const grid_results *r, int task, int method, field_result *f, double *score) {
   const int seeds = r->jobs->chosen.seeds;
-  const grid_job *known = NULL; /* a run that says what its data are */
+  const grid_job *known = NULL; /* a run that records its data */
   sparc_status status = SPARC_OK;
   for (int s = 0; s < seeds && status == SPARC_OK; s++) {
     const grid_job *job = grid_job_at(r->jobs, task, method, s);
@@ -85,7 +85,7 @@ static bool has_examples(const grid_task *t, const grid_job *job) {
   return t->kind == GRID_TRAIN && data && !is_task(data);
 }
 
-/* how a field whose number the paper has was not measured as there */
+/* departures from the paper's protocol, for fields with a number of the paper */
 static void compare_protocol(const grid_jobs *jobs, const grid_job *job, field_result *f) {
   const grid_task *t = &jobs->g->task[f->task];
   const grid_protocol *p = &t->protocol;
@@ -115,7 +115,7 @@ __attribute__((format(printf, 2, 3))) static void add_note(grid_results *r, cons
   va_end(arguments);
 }
 
-/* whether an earlier field of the same task says the same */
+/* whether an earlier field of the same task has the same departure */
 static bool is_reported(const grid_results *r, const field_result *f) {
   for (const field_result *other = r->field; other < f; other++)
     if (other->task == f->task && strcmp(other->departure, f->departure) == 0) return true;
@@ -190,7 +190,7 @@ static void compare(const grid_results *r, int task) {
   }
 }
 
-/* baselines, where the grid names some, are what everything is ranked among; else all methods */
+/* means of the methods that a method is ranked among: the baselines, if the grid has some, else all */
 static int rivals_of(const grid_results *r, int task, int method, double *means) {
   const grid_jobs *jobs = r->jobs;
   bool any = false;
@@ -210,7 +210,7 @@ static int count_rivals(const grid_results *r) {
   return r->jobs->chosen.methods ? 1 + rivals_of(r, 0, 0, means) : 0;
 }
 
-/* a rank among methods that are not all there would be better than it is */
+/* ranks need all methods: a rank among finished ones only would be too good */
 static void rank(const grid_results *r, int task) {
   double means[GRID_MAX_ENTRIES];
   for (int m = 0; m < r->jobs->chosen.methods; m++) {
@@ -236,14 +236,14 @@ static void mark(const grid_results *r, int task) {
   for (int m = 0; m < methods; m++) field_at(r, task, m)->mark = marks[m];
 }
 
-/* methods with scores of their own measure different things */
+/* methods with their own score definitions are not comparable */
 static bool are_comparable(const grid_jobs *jobs) {
   for (int m = 0; m < jobs->chosen.methods; m++)
     if (jobs->g->method[jobs->chosen.method[m]].score) return false;
   return jobs->chosen.methods > 1;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------- */
+/* ---- the grid ------------------------------------------------------------------------------------ */
 
 static void average_ranks(grid_results *r) {
   for (int m = 0; m < r->jobs->chosen.methods; m++) {

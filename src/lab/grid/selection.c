@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* selection.c: names to places in the grid. */
+/* selection.c: resolves names to indices of the grid. */
 #include "lab/grid/selection.h"
 
 #include "base/error.h"
@@ -12,7 +12,7 @@
 bool selection_split(const char *text, char *name, size_t size, const char **path) {
   static const char extension[] = ".json";
   const char *file = strstr(text, extension), *end = NULL;
-  /* the first .json with nothing or a slash behind it ends the name of a file */
+  /* the first .json followed by nothing or a slash ends a file name */
   for (; file && !end; file = strstr(file + 1, extension))
     if (file[strlen(extension)] == '/' || !file[strlen(extension)]) end = file + strlen(extension);
   if (!end) end = text + strcspn(text, "/");
@@ -41,7 +41,7 @@ static sparc_status add_name(const names *n, const char *name) {
 
 static int by_place(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-/* "A,B"; NULL and "*": all. They come in the order of the grid, whatever the list's. */
+/* "A,B"; NULL and "*": all. Sorted in the order of the grid. */
 static sparc_status choose(const names *n, const char *list) {
   sparc_status status = SPARC_OK;
   if (!list || strcmp(list, "*") == 0) {
@@ -95,7 +95,7 @@ static sparc_status choose_seeds(const grid *g, const char *text, selection *out
   return SPARC_OK;
 }
 
-/* "s0", one of those chosen */
+/* "s0": keeps one of the selected seeds */
 static sparc_status keep_seed(const char *text, selection *out) {
   const char *c = text + 1;
   uint64_t seed;

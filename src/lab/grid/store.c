@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* store.c: walking through folders of results. */
+/* store.c: traverses results folders. */
 #include "lab/grid/store.h"
 
 #include "base/error.h"
@@ -32,7 +32,7 @@ sparc_status store_load(const char *folder, const char *name, json_t **out) {
   return json_read(path, 0, out);
 }
 
-/* the digest of a result, which must be that of the settings that stand beside it; "": it is not, or there is none */
+/* digest of a result, checked against its settings; "": mismatch, or no result */
 static sparc_status read_digest(const char *folder, char digest[STORE_DIGEST]) {
   json_t *result, *settings = NULL;
   *digest = '\0';
@@ -54,7 +54,7 @@ static sparc_status add_run(store *s, const char *folder, size_t root) {
   const sparc_status status = read_digest(folder, run.digest);
   if (status != SPARC_OK && status != SPARC_FORMAT) return status;
   if (status == SPARC_FORMAT || !*run.digest) return SPARC_OK;
-  /* room doubles whenever the count is a power of two */
+  /* the capacity doubles when the count is a power of two */
   if ((s->count & (s->count - 1)) == 0) {
     store_run *list = realloc(s->run, (s->count ? 2 * (size_t)s->count : 1) * sizeof *list);
     if (list) s->run = list;

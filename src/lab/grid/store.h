@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* store.h: finished runs in folders of results, found by the digest of their settings.
+/* store.h: finished runs of results folders, identified by the digest of their settings.
  *
- * A folder of results holds RESULTS/GRID/TASK/METHOD/sSEED/result.json, as `sparc lab run` leaves it, or as `sparc lab
- * export` keeps it. Links are not followed.
+ * A results folder contains RESULTS/GRID/TASK/METHOD/sSEED/result.json, written by `sparc lab run` or `sparc lab export`.
+ * Symbolic links are not followed.
  */
 #ifndef SPARC_LAB_GRID_STORE_H
 #define SPARC_LAB_GRID_STORE_H
@@ -21,19 +21,19 @@ typedef struct store_run {
 } store_run;
 
 typedef struct store {
-  store_run *run; /* (count) in the order in which they were found */
+  store_run *run; /* (count) in order of discovery */
   int count;
 } store;
 
-/* store_add adds the finished runs of a folder of results. One that is not there holds none; results that make no sense
- * are passed over, those that cannot be read are not. */
+/* Adds the finished runs of a results folder; a missing folder has none. Invalid results are skipped; unreadable files
+ * are an error. */
 sparc_status store_add(store *s, const char *results);
-void store_free(store *s); /* a zeroed one is fine, too */
+void store_free(store *s); /* accepts a zeroed structure */
 
-/* store_digest is the digest of settings: they are told apart, not protected */
+/* digest of settings, for identification only (not cryptographic) */
 sparc_status store_digest(const json_t *settings, char digest[STORE_DIGEST]);
 
-/* store_load reads a JSON file of a results folder as json_read does; *out is NULL where there is none */
+/* Reads a JSON file of a folder like json_read; *out is NULL if it does not exist. */
 sparc_status store_load(const char *folder, const char *name, json_t **out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep.c: one setting after the other, so that the last varies fastest. */
+/* sweep.c: expands one setting after the other; the last varies fastest. */
 #include "lab/grid/sweep.h"
 
 #include "base/error.h"
@@ -9,7 +9,7 @@
 
 enum { SWEPT_TITLE = 256, SWEPT_PART = 128, MAX_VALUES = 64 };
 
-/* keys that names have a short form of, and the setting that each stands for */
+/* keys with a short form in names, and their setting */
 static const struct {
   const char *key, *setting, *letters;
 } known[] = {{"learning_rate", "rate", "lr"}, {"learning-rate", "rate", "lr"}, {"rate", "rate", "lr"}};
@@ -36,7 +36,7 @@ static bool print_value(const json_t *value, char *text, size_t size) {
   return true;
 }
 
-/* a text of the method with something behind it */
+/* appends to a text of the method */
 static int extend(json_t *method, const char *key, const char *otherwise, const char *more) {
   const char *old = json_string_value(json_object_get(method, key));
   char text[SWEPT_TITLE];
@@ -81,7 +81,7 @@ static sparc_status vary(json_t **list, const char *key, const json_t *values, c
   return status;
 }
 
-/* the methods that one becomes, behind those of `to` */
+/* appends the expansion of a method to `to` */
 static sparc_status expand_method(const json_t *method, const json_t *sweep, const char *where, json_t *to) {
   const char *key;
   json_t *values, *copy = json_deep_copy(method), *list = json_array();

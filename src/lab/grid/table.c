@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c: from results to tables of texts and marks, and all of them as CSV. */
+/* table.c: tables of results as formatted cells, and CSV. */
 #include "lab/grid/table.h"
 
 #include "base/error.h"
@@ -63,7 +63,7 @@ static void fill_paper(const grid_results *r, table_kind kind, const field_resul
     text_table_mean_stddev(f->paper_difference, f->paper_difference_stddev, score.digits, c->text);
 }
 
-/* "[-0.210, -0.043] worse": an order is claimed only where the interval excludes zero */
+/* "[-0.210, -0.043] worse": better or worse only if the interval excludes zero */
 static void fill_interval(const grid_results *r, const field_result *f, text_table_cell *c) {
   const grid_score score = grid_score_of(r->jobs->g, f->task, f->method);
   const aggregate_summary *d = &f->difference;
@@ -78,7 +78,7 @@ static void fill_interval(const grid_results *r, const field_result *f, text_tab
                                    : " worse");
 }
 
-/* the methods that have a row: of differences the reference has none */
+/* methods shown; differences leave out the reference */
 static int shown_methods(const grid_results *r, table_kind kind, int *shown) {
   const selection *s = &r->jobs->chosen;
   int count = 0;
@@ -96,7 +96,7 @@ static void fill(const grid_results *r, table_kind kind, int task, int method, t
 
 bool table_has_tasks_in_rows(const grid_results *r) { return r->jobs->chosen.tasks > r->jobs->chosen.methods; }
 
-/* "Event order: error, %" where tasks are, and plain titles of methods */
+/* tasks as "Event order: error, %", methods by their titles */
 static void title_fields(const grid_results *r, const int *shown, int methods, text_table *t) {
   const selection *s = &r->jobs->chosen;
   const grid *g = r->jobs->g;
@@ -182,13 +182,13 @@ bool table_make(const grid_results *r, table_kind kind, text_table *out) {
   } kinds[TABLE_KINDS] = {
       [TABLE_SCORES] = {"scores", NULL, make_scores},
       [TABLE_DIFFERENCES] = {"differences",
-                             "Paired by seed; intervals by Student's distribution. Better and worse are claimed only "
-                             "where the interval excludes zero.",
+                             "Paired by seed; 95 % confidence intervals (Student's t). Marked better or worse only if "
+                             "the interval excludes zero.",
                              make_differences},
       [TABLE_RANKS] = {"ranks", "", make_ranks},
       [TABLE_OVERALL] = {"overall",
-                         "Scores are normalised to 0 for a random and 1 for an optimal policy; 95 % intervals by a "
-                         "bootstrap that is stratified by task (Agarwal et al. 2021).",
+                         "Scores are normalised to 0 for a random and 1 for an optimal policy; 95 % confidence "
+                         "intervals by stratified bootstrap (Agarwal et al. 2021).",
                          make_overall},
   };
   *out = (text_table){.rows = 0};
@@ -241,9 +241,9 @@ void table_write_csv(const grid_results *r, FILE *stream) {
   }
 }
 
-/* ---- a row for each run -------------------------------------------------------------------------- */
+/* ---- a row per run ------------------------------------------------------------------------------- */
 
-/* the settings that some run has, in the order in which they are met */
+/* names of all settings of all runs, in order of appearance */
 static json_t *list_settings(const grid_jobs *jobs) {
   json_t *names = json_object();
   for (int i = 0; i < jobs->count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* chart.c: charts as data for page.js: one JSON object in a script element, which a browser does not show. */
+/* chart.c: charts as data for page.js: one JSON object in a script element. */
 #include "io/xml.h"
 #include "lab/html/html.h"
 
@@ -14,7 +14,7 @@ static void put_character(FILE *out, const char *text, const text_character *c, 
     fwrite(text, 1, (size_t)c->length, out);
 }
 
-/* a string of JSON inside a page: what could end the element or break the XML is written as an escape */
+/* a JSON string inside a page; characters that could end the element or break the XML are escaped */
 static void put_string(FILE *out, const char *text) {
   putc('"', out);
   while (*text) {
@@ -38,7 +38,7 @@ static void put_number(FILE *out, double value) {
     fputs("null", out);
 }
 
-/* what stands before an item of the open chart: the key of the list before the first, a comma before the others */
+/* separator before an item of the open chart: the list's key before the first, a comma before the others */
 static void put_item(html_page *p, const char *list) {
   if (p->items++ == 0)
     fprintf(p->out, "\"%s\":[", list);
@@ -61,8 +61,7 @@ void html_chart_begin(html_page *p, const html_chart *chart) {
   p->items = 0;
 }
 
-/* such characters stand only inside the strings of JSON, where they may be escapes as well; blanks stand outside, too
- */
+/* escaped characters occur only inside JSON strings; blanks also occur outside */
 void html_chart_object(html_page *p, const char *title, const char *json) {
   fputs("<div class=\"chart\"><h4>", p->out);
   xml_put(p->out, title);
@@ -101,7 +100,7 @@ void html_chart_bar(html_page *p, const html_bar *bar) {
   put_member(p->out, "colour", bar->colour);
   fputs("\"value\":", p->out);
   put_number(p->out, bar->value);
-  fputs(",\"deviation\":", p->out);
+  fputs(",\"stddev\":", p->out);
   put_number(p->out, bar->stddev);
   fputs(",\"paper\":", p->out);
   put_number(p->out, bar->paper);

@@ -103,7 +103,7 @@ void html_table_end(html_page *p) { fputs("</tbody>\n</table></div>\n", p->out);
 
 /* ---- drawings ----------------------------------------------------------------------------------- */
 
-/* what stands before an identifier where it is defined or used */
+/* length of the text before an identifier at its definition or use; 0: none follows */
 static size_t identifier_follows(const char *text) {
   static const char *const marks[] = {" id=\"", " id='", "url(#", "href=\"#", "href='#"};
   for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
@@ -111,8 +111,8 @@ static size_t identifier_follows(const char *text) {
   return 0;
 }
 
-/* a document becomes an element: the XML declaration and document type go, and since several figures share one page
- * each identifier gets the figure's name in front */
+/* Writes the <svg> element of a document, without XML declaration and document type. Identifiers are prefixed by the
+ * figure's name, because several figures share a page. */
 static void put_svg(FILE *out, const char *name, const char *svg) {
   const char *start = strstr(svg, "<svg");
   for (const char *c = start ? start : ""; *c;) {

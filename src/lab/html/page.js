@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* page.js: what a page of tables and charts does by itself: charts are drawn from the data beside them as wide as the
- * page is, show values under the pointer, and tables sort by the column that is clicked. Needs nothing from outside. */
+/* page.js: draws charts from embedded data at the width of the page, shows values under the pointer, and sorts tables
+ * by a clicked column. Has no dependencies. */
 "use strict";
 (() => {
   const space = "http://www.w3.org/2000/svg";
@@ -43,7 +43,7 @@
     return low < high ? [low, high] : [low - 0.5, high + 0.5];
   }
 
-  /* ---- lines: points are [x, y, low, high], the last two only where there is a spread ---- */
+  /* ---- lines: points are [x, y, low, high], the last two only with a band ---- */
 
   function path(points, x, y, column) {
     let text = "", pen = "M";
@@ -66,9 +66,9 @@
     const [x0, x1] = range(all.map((p) => p[0]));
     let [y0, y1] = chart.range || range(all.flatMap((p) => p.slice(1)));
     if (chart.zero) y0 = Math.min(0, y0);
-    const room = (y1 - y0) * 0.04;
-    y1 += room;
-    if (!chart.zero || y0 < 0) y0 -= room;
+    const margin = (y1 - y0) * 0.04;
+    y1 += margin;
+    if (!chart.zero || y0 < 0) y0 -= margin;
     const x = (v) => left + (v - x0) / (x1 - x0) * (width - left - right);
     const y = (v) => height - bottom - (v - y0) / (y1 - y0) * (height - top - bottom);
     const canvas = svg(place, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title});
@@ -77,7 +77,7 @@
       svg(canvas, "text", {x: left - 6, y: y(v) + 4, "text-anchor": "end"}, shown(v));
     }
     for (const v of ticks(x0, x1, width / 90)) {
-      const edge = x(v) > width - right - 20; /* a label there would leave the picture */
+      const edge = x(v) > width - right - 20; /* a centred label would be cut off */
       svg(canvas, "text", {x: edge ? width - 2 : x(v), y: height - bottom + 16, "text-anchor": edge ? "end" : "middle"}, shown(v));
     }
     svg(canvas, "line", {class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom});
@@ -95,7 +95,7 @@
       svg(canvas, "path", {d: path(line.points, x, y, 1), fill: "none", stroke: line.colour, "stroke-width": 1.8, "stroke-linejoin": "round", "stroke-dasharray": line.dashed ? "5 4" : "none"});
     for (const line of chart.lines) {
       const present = line.points.filter((p) => p[1] !== null);
-      if (present.length !== 1) continue; /* a line of one point is none */
+      if (present.length !== 1) continue; /* a single point is drawn as a dot */
       const [at, value, low, high] = present[0];
       svg(canvas, "circle", {cx: x(at), cy: y(value), r: 3.5, fill: line.colour});
       if (low !== undefined && low !== null) svg(canvas, "line", {x1: x(at), x2: x(at), y1: y(low), y2: y(high), stroke: line.colour});
@@ -138,14 +138,14 @@
     }
   }
 
-  /* ---- bars: a row for each, with its spread and the paper's value as a diamond; both numbers in columns of their
-     own at the right, so that neither stands beside the mark of the other ---- */
+  /* ---- bars: a row per bar, with its standard deviation as a line and the paper's value as a diamond; both numbers
+     in columns at the right ---- */
 
   function drawBars(place, chart) {
     const width = Math.max(260, place.clientWidth), row = 28, top = 20, bottom = 36;
     const height = top + row * chart.bars.length + bottom, column = 52, inPaper = chart.bars.some((bar) => bar.paper !== null);
     const left = Math.min(width * 0.5, 18 + 6.4 * Math.max(...chart.bars.map((bar) => bar.name.length))), right = 12 + column * (inPaper ? 2 : 1);
-    const ends = chart.bars.flatMap((bar) => [bar.value, bar.paper, bar.value === null ? null : bar.value + (bar.deviation || 0)]);
+    const ends = chart.bars.flatMap((bar) => [bar.value, bar.paper, bar.value === null ? null : bar.value + (bar.stddev || 0)]);
     const [low, high] = range(ends.concat(0));
     const x = (v) => left + (v - low) / (high - low) * (width - left - right);
     const canvas = svg(place, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title});
@@ -160,12 +160,12 @@
     chart.bars.forEach((bar, i) => {
       const middle = top + row * (i + 0.5), group = svg(canvas, "g", {});
       const paper = bar.paper === null ? "" : `, paper ${shown(bar.paper)}`;
-      svg(group, "title", {}, bar.value === null ? `${bar.name}: unfinished${paper}` : `${bar.name}: ${shown(bar.value)}${bar.deviation ? " ± " + shown(bar.deviation) : ""}${paper}`);
+      svg(group, "title", {}, bar.value === null ? `${bar.name}: unfinished${paper}` : `${bar.name}: ${shown(bar.value)}${bar.stddev ? " ± " + shown(bar.stddev) : ""}${paper}`);
       svg(group, "text", {x: left - 12, y: middle + 4, "text-anchor": "end"}, bar.name);
       if (bar.value !== null) {
         const from = Math.min(x(0), x(bar.value));
         svg(group, "rect", {x: from, y: middle - 8, width: Math.max(1, Math.abs(x(bar.value) - x(0))), height: 16, fill: bar.colour, rx: 2});
-        if (bar.deviation) svg(group, "line", {class: "spread", x1: x(bar.value - bar.deviation), x2: x(bar.value + bar.deviation), y1: middle, y2: middle});
+        if (bar.stddev) svg(group, "line", {class: "spread", x1: x(bar.value - bar.stddev), x2: x(bar.value + bar.stddev), y1: middle, y2: middle});
       }
       if (bar.paper !== null) {
         const p = x(bar.paper);
@@ -176,12 +176,12 @@
     });
   }
 
-  /* ---- inside a cell ---- */
+  /* ---- mode states of a cell ---- */
 
   const eventColours = ["#c0417f", "#2f9e6e", "#7b62c9", "#c98a12", "#2a93a8", "#b5533c"];
   const eventColour = (i) => eventColours[i % eventColours.length];
 
-  /* a line at every event, and its name above where there is room */
+  /* a line at every event, and its name above if it fits */
   function drawEvents(canvas, chart, x, top, bottom) {
     let free = -Infinity;
     for (const [step, which] of chart.events) {
@@ -199,7 +199,7 @@
   /* blue retains longer, red forgets; grey, readable on light and dark, is in between */
   const controlColour = (r) => rgb(r < 0 ? mix([150, 156, 166], [40, 110, 220], -r) : mix([150, 156, 166], [214, 48, 72], r));
 
-  /* a square picture in the middle of its place */
+  /* a centred square picture */
   function square(place, title, most) {
     const width = Math.max(260, place.clientWidth), size = Math.min(width, most), left = (width - size) / 2;
     const canvas = svg(place, "svg", {viewBox: `0 0 ${width} ${size}`, role: "img", "aria-label": title});
@@ -336,7 +336,7 @@
         const rows = [...body.rows].map((tr) => ({tr, value: number(tr.cells[column]), text: tr.cells[column] ? tr.cells[column].textContent : ""}));
         rows.sort((a, b) => {
           if (a.value === null && b.value === null) return a.text.localeCompare(b.text) * (down ? -1 : 1);
-          if (a.value === null || b.value === null) return a.value === null ? 1 : -1; /* what is not there comes last */
+          if (a.value === null || b.value === null) return a.value === null ? 1 : -1; /* missing values come last */
           return (a.value - b.value) * (down ? -1 : 1);
         });
         for (const {tr} of rows) body.appendChild(tr);
