@@ -143,11 +143,11 @@ static void test_refusals(void **state) {
   } bad[] = {
       {"[]", "expected an object"},
       {"{}", "name is missing"},
-      {"{\"name\": \"x\"}", "tasks is no list"},
+      {"{\"name\": \"x\"}", "tasks is not a list"},
       {"{\"name\": \".\", \"tasks\": []}", "name is '.'"},
-      {"{\"name\": \"x\", \"tasks\": []}", "tasks is no list"},
+      {"{\"name\": \"x\", \"tasks\": []}", "tasks is not a list"},
       {"{\"name\": \"x\", \"tasks\": [{}]}", "tasks[0]: name is missing"},
-      {"{\"name\": \"x\", \"tasks\": [{\"name\": \"t\"}]}", "methods is no list"},
+      {"{\"name\": \"x\", \"tasks\": [{\"name\": \"t\"}]}", "methods is not a list"},
       {"{\"name\": \"x\", \"tasks\": [{\"name\": \"t\"}], \"methods\": [{\"name\": \"m\"}]}", "task is not given"},
       {"{\"name\": \"x\", \"kind\": \"bench\", \"tasks\": [{\"name\": \"t\"}], \"methods\": [{\"name\": \"m\", "
        "\"settings\": {\"problem\": \"mixer:{shap}\"}}]}",
@@ -159,13 +159,13 @@ static void test_refusals(void **state) {
       {"{\"name\": \"x\", \"score\": {\"take\": \"best\", \"window\": 3}, \"tasks\": [{\"name\": \"t\"}]}",
        "window is 3, expected 1"},
       {"{\"name\": \"x\",\n\"name\": \"y\"}", "test:2:"},
-      {"{\"name\": \"x\", \"of\": 3}", "of is no text"},
+      {"{\"name\": \"x\", \"of\": 3}", "of is not a string"},
       {"{\"name\": \"x\", \"of\": \"popgim\"}", "did you mean 'popgym'?"},
       {"{\"name\": \"x\", \"of\": \"figure1\"}", "part of another grid"},
-      {"{\"name\": \"x\", \"of\": \"popgym\", \"tasks\": \"cartpole\"}", "no list of names"},
+      {"{\"name\": \"x\", \"of\": \"popgym\", \"tasks\": \"cartpole\"}", "not a list of names"},
       {"{\"name\": \"x\", \"of\": \"popgym\", \"tasks\": [\"cartpol\"]}", "unknown task 'cartpol'"},
       {"{\"name\": \"x\", \"of\": \"popgym\", \"methods\": [{\"name\": \"sparc\"}]}", "unknown method ''"},
-      {"{\"name\": \"x\", \"of\": \"popgym\", \"tasks\": []}", "tasks is no list"},
+      {"{\"name\": \"x\", \"of\": \"popgym\", \"tasks\": []}", "tasks is not a list"},
       {"{\"name\": \"x\", \"of\": \"popgym\", \"titel\": \"y\"}", "did you mean 'title'?"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

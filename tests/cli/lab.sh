@@ -174,7 +174,7 @@ complains "order/sparc/s0 failed: sparc train:"
 expect 0 lab status broken.json --out broken
 prints "4 failed, 4 done"
 expect 1 lab run broken.json --out broken --quiet
-complains "failed before, --retry tries it again"
+complains "failed before, --retry runs it again"
 awk 'BEGIN { for (i = 0; i < 40; i++) { printf "%d", i % 2; for (t = 0; t < 8; t++) printf ",%g", (i % 2) * t; print "" } }' |
   sed 's/\([^,]*\),\(.*\)/\2,\1/' >absent.csv
 expect 0 lab run broken.json --out broken --quiet --retry
@@ -183,7 +183,7 @@ expect 0 lab run broken.json --out broken --quiet --retry
 # ---- other settings are another experiment
 sed 's/"updates": 40/"updates": 41/' tiny.json >other.json
 expect 1 lab run other.json/tracking/sparc/s0 --out reference --quiet
-complains "its folder has a run with other settings"
+complains "its folder contains a run with other settings"
 expect 0 lab run tiny.json --out reference --quiet # the folder is that of the grid again
 
 # ---- a budget of memory that is too small for two runs lets one run at a time
@@ -312,7 +312,7 @@ expect 0 lab diagnose tiny.json --out reference --quiet
   "./order/sparc/s0.json ./order/sparc/s1.json ./tracking/sparc/s0.json ./tracking/sparc/s1.json " ] ||
   fail "other runs than those of the reference are diagnosed"
 expect 0 lab diagnose reference/tiny
-prints "0 diagnoses made, 4 were there"
+prints "0 runs diagnosed, 4 already done"
 expect 0 lab diagnose tiny.json/order/rtu/s0 --out reference --json
 prints '"job":"order/rtu/s0"'
 [ -s reference/tiny/diagnostics/order/rtu/s0.json ] || fail "a method that was asked for is not diagnosed"
@@ -353,12 +353,12 @@ cmp torn/tiny/diagnostics/tracking/sparc/s0.json reference/tiny/diagnostics/trac
   fail "a second look shows something else"
 expect 0 lab diagnose tiny.json --out nowhere
 prints "4 runs are not finished"
-refuse 2 "trains nothing that could be looked into" lab diagnose agreement --out nowhere
+refuse 2 "has no trained runs to diagnose" lab diagnose agreement --out nowhere
 
 # ---- a folder of results is a name, and says itself how large its budgets are
 expect 0 lab table slow/tiny-x50
 prints "A tiny grid (scale 50)"
-refuse 2 "--scale does not go with a folder of results" lab table slow/tiny-x50 --scale 50
+refuse 2 "--scale cannot be combined with the results folder" lab table slow/tiny-x50 --scale 50
 expect 0 lab status reference/tiny --json
 [ "$(wc -l <"$scratch/out")" = 8 ] || fail "there are $(wc -l <"$scratch/out") lines instead of 8"
 for key in score seed digest rate machine version; do prints "\"$key\":"; done

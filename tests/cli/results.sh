@@ -160,10 +160,10 @@ rows 60 >rows.csv
 expect 2 lab export tiny.json
 complains "no --to DIR given"
 expect 0 lab export tiny.json --to kept
-prints "8 runs exported to kept, 0 were there, 0 are not finished"
+prints "8 runs exported to kept, 0 already there, 0 not finished"
 [ "$(cd kept/tiny/tracking/sparc/s0 && echo *)" = "result.json scores.jsonl.gz" ] || fail "other files are kept"
 expect 0 lab export tiny.json --to kept
-prints "0 runs exported to kept, 8 were there"
+prints "0 runs exported to kept, 8 already there"
 for format in text csv; do
   expect 0 lab table tiny.json --format $format
   cp "$scratch/out" whole.$format
@@ -205,7 +205,7 @@ rm old/tiny/*/*/*/provenance.json
 expect 0 lab table tiny.json --out old
 prints "examples not recorded"
 expect 0 lab export tiny.json --out old --to older --commit 9917925
-prints "7 runs exported to older, 0 were there, 1 are not finished"
+prints "7 runs exported to older, 0 already there, 1 not finished"
 grep -q '"commit": "9917925"' older/tiny/tracking/sparc/s0/result.json || fail "the commit that was given is not noted"
 if grep -q '"score"' older/tiny/tracking/sparc/s0/result.json; then fail "a score is kept beside its log"; fi
 [ "$(score_of tiny.json/tracking/sparc/s0 --out old)" = "$(score_of tiny.json/tracking/sparc/s0)" ] || fail "an old score counts"
@@ -224,7 +224,7 @@ cp -r kept wrong
 cp other/tiny/tracking/rtu/s1/scores.jsonl.gz wrong/tiny/tracking/rtu/s0/
 expect 0 lab table tiny.json --results wrong
 complains "warning: 'results/tiny/tracking/rtu/s0' has the score"
-complains "for equal settings; the first counts"
+complains "for equal settings; the first is used"
 cmp "$scratch/out" whole.text || fail "the wrong result counts"
 expect 3 lab export tiny.json --to wrong
 complains "tracking/rtu/s0: 'results/tiny/tracking/rtu/s0' has the score"
@@ -271,8 +271,8 @@ swept() {
   expect 3 lab run bad.json --out never
   complains "$2"
 }
-swept 's/"batch": \[8, 16\]/"batch": []/' "bad.json: sweep: batch is no list of 1 to 64 values"
-swept 's/"batch": \[8, 16\]/"batch": 8/' "sweep: batch is no list"
+swept 's/"batch": \[8, 16\]/"batch": []/' "bad.json: sweep: batch is not a list of 1 to 64 values"
+swept 's/"batch": \[8, 16\]/"batch": 8/' "sweep: batch is not a list"
 swept 's/"batch": \[8, 16\]/"batch": [8, [1]]/' "sweep: batch[1] is neither a number nor a text"
 swept 's/"batch": \[8, 16\]/"bath": [8]/' "unknown key 'bath'"
 swept 's/"batch": \[8, 16\]/"cell": ["..\/x"]/' "name is 'sparc-lr0.001-cell../x'"

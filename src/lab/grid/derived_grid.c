@@ -92,13 +92,13 @@ sparc_status grid_select(json_t *file, const json_t *tasks, const json_t *method
 sparc_status grid_derive(json_t **file) {
   json_t *of = json_object_get(*file, "of"), *base = NULL;
   if (!of) return SPARC_OK;
-  if (!json_is_string(of)) return fail(SPARC_FORMAT, "of is no text, expected the name of a built-in grid");
+  if (!json_is_string(of)) return fail(SPARC_FORMAT, "of is not a string, expected the name of a built-in grid");
   sparc_status status = grid_base(json_string_value(of), &base);
   if (status == SPARC_OK && json_object_get(base, "of"))
     status = fail(SPARC_FORMAT, "of is '%s', which is a part of another grid itself", json_string_value(of));
   const json_t *tasks = json_object_get(*file, "tasks"), *methods = json_object_get(*file, "methods");
   if (status == SPARC_OK && ((tasks && !json_is_array(tasks)) || (methods && !json_is_array(methods))))
-    status = fail(SPARC_FORMAT, "tasks or methods is no list of names");
+    status = fail(SPARC_FORMAT, "tasks or methods is not a list of names");
   if (status == SPARC_OK) status = grid_select(base, tasks, methods);
   static const char *const used[] = {"of", "tasks", "methods"};
   for (size_t i = 0; i < sizeof used / sizeof *used && status == SPARC_OK; i++) json_object_del(*file, used[i]);

@@ -14,7 +14,7 @@
  *
  * Settings are those of --config files of the command of the kind. Settings of a method override those of the task,
  * which override those of the grid. A task may have its own `kind`, `score` and `protocol`, a method its own `score`. A
- * `sweep`, {"rate": [1e-4, 3e-4]}, of the grid or a method creates a method for every combination of values, such as
+ * `sweep`, {"learning-rate": [1e-4, 3e-4]}, of the grid or a method creates a method for every combination of values, such as
  * sparc-lr0.0003. With `of`, a grid is derived from a built-in one (derived_grid.h). docs/lab.md describes all keys.
  */
 #ifndef SPARC_LAB_GRID_GRID_H

@@ -64,7 +64,7 @@ static json_t *with_value(const json_t *method, const char *key, json_t *value, 
 static sparc_status vary(json_t **list, const char *key, const json_t *values, const char *where) {
   const size_t count = json_array_size(values);
   if (count < 1 || count > MAX_VALUES)
-    return fail(SPARC_FORMAT, "%.200s: sweep: %.60s is no list of 1 to %d values", where, key, MAX_VALUES);
+    return fail(SPARC_FORMAT, "%.200s: sweep: %.60s is not a list of 1 to %d values", where, key, MAX_VALUES);
   json_t *varied = json_array();
   sparc_status status = SPARC_OK;
   for (size_t m = 0; m < json_array_size(*list); m++)
