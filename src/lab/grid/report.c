@@ -167,19 +167,27 @@ static void put_curve(html_page *page, const grid_jobs *jobs, int method, grid_c
   free(low);
 }
 
-static bool has_curves(const grid_task *t) { return t->kind == GRID_RL || t->kind == GRID_TRAIN; }
+static bool has_curves(const grid_jobs *jobs, int task) {
+  size_t points = 0;
+  for (int m = 0; m < jobs->chosen.methods && points == 0; m++) {
+    grid_curve curve;
+    if (grid_curve_read(jobs, task, m, 2, &curve) == SPARC_OK) points = curve.count;
+    grid_curve_free(&curve);
+  }
+  return points > 0;
+}
 
 static sparc_status put_curves(html_page *page, const grid_jobs *jobs) {
   sparc_status status = SPARC_OK;
   char name[GRID_NAME + 16];
   bool any = false;
-  for (int task = 0; task < jobs->chosen.tasks; task++) any |= has_curves(&jobs->g->task[jobs->chosen.task[task]]);
+  for (int task = 0; task < jobs->chosen.tasks; task++) any |= has_curves(jobs, task);
   if (!any) return SPARC_OK;
   snprintf(name, sizeof name, "%s-curves", jobs->g->name);
   html_figure_begin(page, name);
   for (int task = 0; task < jobs->chosen.tasks && status == SPARC_OK; task++) {
     const grid_task *t = &jobs->g->task[jobs->chosen.task[task]];
-    if (!has_curves(t)) continue;
+    if (!has_curves(jobs, task)) continue;
     const char *axis = t->kind == GRID_RL ? "steps" : "updates";
     html_chart_begin(page, &(html_chart){.title = t->title, .x = axis, .y = t->score.unit});
     for (int m = 0; m < jobs->chosen.methods && status == SPARC_OK; m++) {
