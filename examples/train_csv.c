@@ -25,21 +25,21 @@ int main(int argc, char **argv) {
   if (file) make_up(file), fclose(file);
   const sparc_data_options options = {.read = {.format = SPARC_DATA_CSV}};
   sparc_data_split split; /* nine tenths for fitting, one tenth for validation */
-  const sparc_status status = sparc_data_load(argc > 1 ? argv[1] : path, &options, &split);
+  const sparc_status status = sparc_data_split_load(argc > 1 ? argv[1] : path, &options, &split);
   if (file) unlink(path);
   if (status != SPARC_OK) return give_up();
 
   /* normalise all rows with the statistics of the fit rows */
-  double mean, deviation;
-  if (sparc_normalisation_fit(split.fit, &mean, &deviation) != SPARC_OK ||
-      sparc_dataset_normalise(split.fit, &mean, &deviation) != SPARC_OK ||
-      sparc_dataset_normalise(split.validation, &mean, &deviation) != SPARC_OK)
+  double mean, stddev;
+  if (sparc_dataset_moments(split.fit, &mean, &stddev) != SPARC_OK ||
+      sparc_dataset_normalise(split.fit, &mean, &stddev) != SPARC_OK ||
+      sparc_dataset_normalise(split.validation, &mean, &stddev) != SPARC_OK)
     return give_up();
   const sparc_samples fit = sparc_samples_of_dataset(split.fit), held_out = sparc_samples_of_dataset(split.validation);
 
   sparc_train_config config =
       sparc_train_classification(); /* the paper's settings, but a small network and few updates */
-  const sparc_head_config head = {.input = SPARC_HEAD_MEAN, .outputs = sparc_dataset_classes(split.fit)};
+  const sparc_head_config head = {.input = SPARC_HEAD_MEAN, .outputs = sparc_dataset_info_of(split.fit).classes};
   config.network = (sparc_network_config){.cell = "sparc", .H = 16, .inputs = 1, .layers = 2, .width = 16};
   config.network.embedding = SPARC_EMBED_LINEAR, config.network.init = SPARC_INIT_CLASSIFICATION;
   config.network.head = &head, config.network.heads = 1;
@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
   sparc_evaluation result;
   if (sparc_trainer_evaluate(trainer, &held_out, &result) != SPARC_OK) return give_up();
   printf("loss %.3f, accuracy %.2f on %ld held-out rows\n", report.loss, result.accuracy, result.examples);
-  const sparc_preprocessing treatment = {.channels = 1, .mean = &mean, .deviation = &deviation};
+  const sparc_preprocessing treatment = {.channels = 1, .mean = &mean, .deviation = &stddev};
   if (argc > 2 && sparc_trainer_save(trainer, &treatment, NULL, 0, argv[2]) != SPARC_OK) return give_up();
   sparc_trainer_free(trainer);
   sparc_data_split_free(&split);

@@ -57,9 +57,9 @@ static void refuse_bytes(const char *name, const bytes *b, sparc_read_options o,
 }
 
 static void expect_series(const sparc_dataset *d, int i, int count, const float *values) {
-  assert_int_equal(sparc_dataset_length(d, i) * sparc_dataset_channels(d), count);
+  assert_int_equal(sparc_dataset_example(d, i).length * sparc_dataset_info_of(d).channels, count);
   for (int k = 0; k < count; k++) {
-    const float got = sparc_dataset_series(d, i)[k];
+    const float got = sparc_dataset_example(d, i).x[k];
     if (!(got == values[k] || (isnan(got) && isnan(values[k]))))
       fail_msg("example %d, value %d is %g, expected %g", i, k, (double)got, (double)values[k]);
   }
@@ -68,7 +68,7 @@ static void expect_series(const sparc_dataset *d, int i, int count, const float 
   expect_series(d, i, (int)(sizeof(float[]){__VA_ARGS__} / sizeof(float)), (float[]){__VA_ARGS__})
 
 static void expect_label(const sparc_dataset *d, int i, const char *label) {
-  assert_string_equal(sparc_dataset_label(d, sparc_dataset_class(d, i)), label);
+  assert_string_equal(sparc_dataset_class_name(d, sparc_dataset_example(d, i).label), label);
 }
 
 /* ---- NPY ---- */
@@ -113,7 +113,7 @@ static void test_npy_text_labels(void **state) {
   const uint32_t unicode[] = {'n', 'o', 0, 0xe9, 0x1f642, 0, 'n', 'o', 0};
   bytes y = npy("<U3", false, "(3,)", unicode, sizeof unicode);
   sparc_dataset *d = read_bytes("x.npy", &x, (sparc_read_options){.labels_data = y.data, .labels_size = y.size});
-  assert_int_equal(sparc_dataset_classes(d), 2);
+  assert_int_equal(sparc_dataset_info_of(d).classes, 2);
   expect_label(d, 0, "no");
   expect_label(d, 1, "\xc3\xa9\xf0\x9f\x99\x82");
   expect_label(d, 2, "no");
@@ -223,7 +223,7 @@ static void test_npz(void **state) {
   refuse_bytes("a.npz", &named, (sparc_read_options){.series_array = "X"},
                "a.npz: there is no array 'X', expected one of kind, signal");
   sparc_dataset *d = read_bytes("a.npz", &named, (sparc_read_options){.series_array = "signal"});
-  assert_int_equal(sparc_dataset_classes(d), 0);
+  assert_int_equal(sparc_dataset_info_of(d).classes, 0);
   sparc_dataset_free(d);
 }
 
@@ -284,24 +284,24 @@ static void test_csv_columns(void **state) {
 static void test_csv_channels(void **state) {
   (void)state;
   sparc_dataset *d = read_text("1,2,3,4,x\n5,6,7,8,y\n", (sparc_read_options){.channels = 2});
-  assert_int_equal(sparc_dataset_channels(d), 2);
+  assert_int_equal(sparc_dataset_info_of(d).channels, 2);
   SERIES(d, 0, 1, 2, 3, 4);
   sparc_dataset_free(d);
   /* names tell channel and step, in any order */
   d = read_text("gx_1,gx_2,gy_2,gy_1,kind\n1,2,30,20,x\n", (sparc_read_options){.unlabelled = 0});
-  assert_int_equal(sparc_dataset_channels(d), 2);
+  assert_int_equal(sparc_dataset_info_of(d).channels, 2);
   SERIES(d, 0, 1, 20, 2, 30);
   sparc_dataset_free(d);
   /* of a single name, too; a step that is missing makes them no names of steps */
   d = read_text("t_1,t_0,kind\n1,2,x\n", (sparc_read_options){.unlabelled = 0});
-  assert_int_equal(sparc_dataset_channels(d), 1);
+  assert_int_equal(sparc_dataset_info_of(d).channels, 1);
   SERIES(d, 0, 2, 1);
   sparc_dataset_free(d);
   d = read_text("t_2,t_0,kind\n1,2,x\n", (sparc_read_options){.unlabelled = 0});
   SERIES(d, 0, 1, 2);
   sparc_dataset_free(d);
   d = read_text("a_0,a_1,b_0,b_2,kind\n1,2,3,4,x\n", (sparc_read_options){.unlabelled = 0});
-  assert_int_equal(sparc_dataset_channels(d), 1);
+  assert_int_equal(sparc_dataset_info_of(d).channels, 1);
   sparc_dataset_free(d);
   refuse_text("1,2,3,x\n", (sparc_read_options){.channels = 2},
               "toy.csv:1: 3 values in a row are not a multiple of 2 channels");
@@ -318,8 +318,8 @@ static void test_csv_long(void **state) {
       "p,9,8,8,down\n"
       "q,10,5,6,up\n",
       (sparc_read_options){.id_column = "id", .time_column = "t"});
-  assert_int_equal(sparc_dataset_count(d), 2);
-  assert_int_equal(sparc_dataset_channels(d), 2);
+  assert_int_equal(sparc_dataset_info_of(d).count, 2);
+  assert_int_equal(sparc_dataset_info_of(d).channels, 2);
   SERIES(d, 0, 1, 2, 3, 4, 5, 6);
   SERIES(d, 1, 8, 8, 9, 9);
   expect_label(d, 0, "up");
@@ -328,7 +328,7 @@ static void test_csv_long(void **state) {
   /* dates order as texts; without an id the file is one series */
   d = read_text("date,value\n2024-01-03,3\n2024-01-01,1\n2024-01-02,2\n",
                 (sparc_read_options){.time_column = "date", .unlabelled = 1});
-  assert_int_equal(sparc_dataset_count(d), 1);
+  assert_int_equal(sparc_dataset_info_of(d).count, 1);
   SERIES(d, 0, 1, 2, 3);
   sparc_dataset_free(d);
   refuse_text("id,a,kind\n1,2,x\n1,3,y\n", (sparc_read_options){.id_column = "id"},
@@ -351,7 +351,7 @@ static void test_csv_spellings(void **state) {
   sparc_dataset_free(d);
   /* which are labels where a label stands */
   d = read_text("1,NA\n2,none\n", (sparc_read_options){.unlabelled = 0});
-  assert_int_equal(sparc_dataset_classes(d), 2);
+  assert_int_equal(sparc_dataset_info_of(d).classes, 2);
   sparc_dataset_free(d);
 }
 
@@ -388,14 +388,14 @@ static void test_ts_comments(void **state) {
 
 static void expect_target(const sparc_dataset *d, int i, int count, const float *values) {
   for (int k = 0; k < count; k++)
-    if (sparc_dataset_target(d, i)[k] != values[k])
-      fail_msg("target %d of example %d is %g, expected %g", k, i, (double)sparc_dataset_target(d, i)[k],
+    if (sparc_dataset_example(d, i).target[k] != values[k])
+      fail_msg("target %d of example %d is %g, expected %g", k, i, (double)sparc_dataset_example(d, i).target[k],
                (double)values[k]);
 }
 #define TARGET(d, i, ...) \
   expect_target(d, i, (int)(sizeof(float[]){__VA_ARGS__} / sizeof(float)), (float[]){__VA_ARGS__})
 
-static const sparc_read_options regress = {.goal = SPARC_GOAL_REGRESS};
+static const sparc_read_options regress = {.objective = SPARC_OBJECTIVE_REGRESS};
 
 static void test_text_targets(void **state) {
   (void)state;
@@ -403,18 +403,22 @@ static void test_text_targets(void **state) {
     const char *name, *text;
     sparc_read_options o;
   } cases[] = {
-      {"x.csv", "1,2,0.5\n3,4,-1e3\n", {.goal = SPARC_GOAL_REGRESS}},
-      {"x.csv", "y;a;b\n0,5;1;2\n-1000;3;4\n", {.goal = SPARC_GOAL_REGRESS, .label_column = "y", .decimal = ","}},
-      {"x.tsv", "0.5\t1\t2\n-1000\t3\t4\n", {.goal = SPARC_GOAL_REGRESS}},
-      {"x.ts", "@targetLabel true\n@data\n1,2:0.5\n3,4:-1000\n", {.goal = SPARC_GOAL_REGRESS}},
-      {"x.csv", "id,v,y\na,1,.5\na,2,.5\nb,3,-1000\nb,4,-1000\n", {.goal = SPARC_GOAL_REGRESS, .id_column = "id"}},
+      {"x.csv", "1,2,0.5\n3,4,-1e3\n", {.objective = SPARC_OBJECTIVE_REGRESS}},
+      {"x.csv",
+       "y;a;b\n0,5;1;2\n-1000;3;4\n",
+       {.objective = SPARC_OBJECTIVE_REGRESS, .label_column = "y", .decimal = ","}},
+      {"x.tsv", "0.5\t1\t2\n-1000\t3\t4\n", {.objective = SPARC_OBJECTIVE_REGRESS}},
+      {"x.ts", "@targetLabel true\n@data\n1,2:0.5\n3,4:-1000\n", {.objective = SPARC_OBJECTIVE_REGRESS}},
+      {"x.csv",
+       "id,v,y\na,1,.5\na,2,.5\nb,3,-1000\nb,4,-1000\n",
+       {.objective = SPARC_OBJECTIVE_REGRESS, .id_column = "id"}},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const bytes b = text(cases[i].text);
     sparc_dataset *d = read_bytes(cases[i].name, &b, cases[i].o);
-    assert_int_equal(sparc_dataset_targets(d), 1);
-    assert_int_equal(sparc_dataset_target_steps(d), 0);
-    assert_int_equal(sparc_dataset_classes(d), 0);
+    assert_int_equal(sparc_dataset_info_of(d).targets, 1);
+    assert_int_equal(sparc_dataset_info_of(d).target_steps, 0);
+    assert_int_equal(sparc_dataset_info_of(d).classes, 0);
     SERIES(d, 1, 3, 4);
     TARGET(d, 0, 0.5F);
     TARGET(d, 1, -1000);
@@ -434,8 +438,8 @@ static void test_text_targets(void **state) {
 static void test_step_targets(void **state) {
   (void)state;
   sparc_dataset *d = read_text("id,v,y\na,1,10\na,2,20\nb,3,30\n",
-                               (sparc_read_options){.goal = SPARC_GOAL_REGRESS, .id_column = "id"});
-  assert_int_equal(sparc_dataset_target_steps(d), 1);
+                               (sparc_read_options){.objective = SPARC_OBJECTIVE_REGRESS, .id_column = "id"});
+  assert_int_equal(sparc_dataset_info_of(d).target_steps, 1);
   TARGET(d, 0, 10, 20);
   TARGET(d, 1, 30);
   sparc_dataset_free(d);
@@ -460,8 +464,8 @@ static void test_array_targets(void **state) {
     sparc_read_options o = regress;
     o.labels_data = targets.data, o.labels_size = targets.size;
     sparc_dataset *d = read_bytes("x.npy", &series, o);
-    assert_int_equal(sparc_dataset_targets(d), cases[i].width);
-    assert_int_equal(sparc_dataset_target_steps(d), cases[i].steps);
+    assert_int_equal(sparc_dataset_info_of(d).targets, cases[i].width);
+    assert_int_equal(sparc_dataset_info_of(d).target_steps, cases[i].steps);
     TARGET(d, 1, cases[i].second);
     sparc_dataset_free(d);
   }
@@ -473,15 +477,15 @@ static void test_array_targets(void **state) {
 
 static void test_forecast(void **state) {
   (void)state;
-  sparc_dataset *d =
-      read_text("1,10,2,20,3,30\n4,40,5,50,6,60\n", (sparc_read_options){.goal = SPARC_GOAL_FORECAST, .channels = 2});
+  sparc_dataset *d = read_text("1,10,2,20,3,30\n4,40,5,50,6,60\n",
+                               (sparc_read_options){.objective = SPARC_OBJECTIVE_FORECAST, .channels = 2});
   assert_int_equal(sparc_dataset_forecast(d, 1), SPARC_OK);
-  assert_int_equal(sparc_dataset_targets(d), 2);
+  assert_int_equal(sparc_dataset_info_of(d).targets, 2);
   SERIES(d, 1, 0, 0, 1, 10);
   TARGET(d, 1, 1, 10, 1, 10);
   assert_int_equal(sparc_dataset_forecast(d, 1), SPARC_INVALID);
   sparc_dataset_free(d);
-  d = read_text("1,2\n", (sparc_read_options){.goal = SPARC_GOAL_FORECAST});
+  d = read_text("1,2\n", (sparc_read_options){.objective = SPARC_OBJECTIVE_FORECAST});
   assert_int_equal(sparc_dataset_forecast(d, 2), SPARC_INVALID);
   assert_non_null(strstr(sparc_error(), "has 2 steps, expected more than the horizon of 2"));
   sparc_dataset_free(d);

@@ -603,7 +603,7 @@ static void test_preprocessing(void **state) {
   if (sparc_dataset_parse(csv, strlen(csv), "toy.csv", NULL, &raw) != SPARC_OK) fail_msg("%s", sparc_error());
   assert_int_equal(sparc_dataset_subset(raw, all, 4, NULL, &ready), SPARC_OK);
   double mean, deviation;
-  assert_int_equal(sparc_normalisation_fit(raw, &mean, &deviation), SPARC_OK);
+  assert_int_equal(sparc_dataset_moments(raw, &mean, &deviation), SPARC_OK);
   assert_int_equal(sparc_dataset_normalise(ready, &mean, &deviation), SPARC_OK);
   const sparc_samples raw_samples = sparc_samples_of_dataset(raw), samples = sparc_samples_of_dataset(ready);
   assert_int_equal(samples.count, 4);
@@ -615,7 +615,7 @@ static void test_preprocessing(void **state) {
   sparc_trainer *trainer;
   assert_int_equal(sparc_trainer_create(&config, &samples, &trainer), SPARC_OK);
   advance(trainer, 5);
-  const char *const labels[] = {sparc_dataset_label(raw, 0), "\xc3\xa9 \\ \"\n"};
+  const char *const labels[] = {sparc_dataset_class_name(raw, 0), "\xc3\xa9 \\ \"\n"};
   const sparc_preprocessing given = {
       .channels = 1, .mean = &mean, .deviation = &deviation, .classes = 2, .labels = labels, .data = "toy"};
   const sparc_metadata extra[] = {{"run", "seven"}, {"note", "\xc3\xbc"}};

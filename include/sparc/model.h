@@ -27,8 +27,9 @@ typedef struct sparc_sample {
   int label;           /* class, for a head of classes; -1: unknown */
   const float *target; /* [length][outputs], for a head on every step; [outputs] for another one that learns numbers */
   const int *labels;   /* [length]: classes, for a head of classes on every step; else NULL */
-  int context; /* steps in front that only prepare the state, for a head on every step: they have no loss and are
+  int context;    /* steps in front that only prepare the state, for a head on every step: they have no loss and are
                           not measured; less than length */
+  const char *id; /* of the example in its data set; NULL: none */
 } sparc_sample;
 
 /* A view of examples wherever they are stored; what it points to must outlive it. */

@@ -23,16 +23,7 @@ extern "C" {
 SPARC_API sparc_samples sparc_samples_of_dataset(const sparc_dataset *dataset);
 SPARC_API sparc_samples sparc_samples_of_task(const sparc_task *task, int evaluation); /* 0: training part */
 
-/* Examples in the caller's own arrays. sparc_samples_of_arrays copies nothing: the struct and all that it points to
- * must outlive the view. */
-typedef struct sparc_arrays {
-  int count, channels;
-  const float *const *x;      /* (count): [length][channels] */
-  const int *lengths;         /* (count) */
-  const int *labels;          /* (count): classes, -1: unknown; NULL: none are known */
-  const float *const *target; /* (count): [targets], or [length][targets] with target_steps; NULL: none */
-  int targets, target_steps;
-} sparc_arrays;
+/* A view of arrays. Nothing is copied: the struct and all that it points to must outlive the view. */
 SPARC_API sparc_samples sparc_samples_of_arrays(const sparc_arrays *arrays);
 
 /* ---- training ---------------------------------------------------------------------------------- */

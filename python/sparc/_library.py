@@ -103,13 +103,13 @@ class sparc_samples(Structure):
 
 
 class sparc_read_options(Structure):
-    _fields_ = [("format", c_int), ("goal", c_int), ("horizon", c_int), ("context", c_int), ("unlabelled", c_int),
+    _fields_ = [("format", c_int), ("objective", c_int), ("horizon", c_int), ("context", c_int), ("unlabelled", c_int),
                 ("label_column", c_char_p), ("ignore_columns", c_char_p), ("id_column", c_char_p),
                 ("time_column", c_char_p), ("channels", c_int), ("decimal", c_char_p), ("header", c_int),
                 ("labels_path", c_char_p), ("labels_data", c_void_p), ("labels_size", c_size_t),
                 ("series_array", c_char_p), ("labels_array", c_char_p), ("classes", POINTER(c_char_p)),
-                ("class_count", c_int), ("limit", c_size_t), ("max_rows", c_long), ("validation", c_double),
-                ("folds", c_int), ("fold", c_int), ("like", POINTER(sparc_columns)), ("division", c_int), ("texts", c_int)]
+                ("class_count", c_int), ("max_bytes", c_size_t), ("max_rows", c_long), ("validation", c_double),
+                ("folds", c_int), ("fold", c_int), ("columns", POINTER(sparc_columns)), ("division", c_int), ("texts", c_int)]
 
 
 class sparc_network_sizes(Structure):
@@ -135,11 +135,18 @@ class sparc_evaluation(Structure):
 
 class sparc_arrays(Structure):
     _fields_ = [("count", c_int), ("channels", c_int), ("x", c_void_p), ("lengths", c_void_p), ("labels", c_void_p),
-                ("target", c_void_p), ("targets", c_int), ("target_steps", c_int)]
+                ("target", c_void_p), ("targets", c_int), ("target_steps", c_int), ("classes", c_int),
+                ("class_names", c_void_p), ("label_names", c_void_p)]
 
 
 class sparc_sample(Structure):
-    _fields_ = [("x", c_void_p), ("length", c_int), ("label", c_int), ("target", c_void_p), ("labels", c_void_p), ("context", c_int)]
+    _fields_ = [("x", POINTER(c_float)), ("length", c_int), ("label", c_int), ("target", POINTER(c_float)),
+                ("labels", c_void_p), ("context", c_int), ("id", c_char_p)]
+
+
+class sparc_dataset_info(Structure):
+    _fields_ = [("name", c_char_p), ("count", c_int), ("channels", c_int), ("shortest", c_int), ("longest", c_int),
+                ("missing", c_size_t), ("classes", c_int), ("targets", c_int), ("target_steps", c_int)]
 
 
 class sparc_data_options(Structure):
@@ -148,7 +155,8 @@ class sparc_data_options(Structure):
 
 class sparc_data_split(Structure):
     _fields_ = [("fit", c_void_p), ("validation", c_void_p), ("test", c_void_p), ("name", c_char * 128),
-                ("protocol", c_char * 256), ("remark", c_char * 256), ("differs", c_char * 256)]
+                ("protocol", c_char * 256), ("warning", c_char * 256),
+                ("paper_difference", c_char * 256)]
 
 
 class sparc_train_config(Structure):
@@ -317,7 +325,6 @@ _CALLS = {
     "sparc_model_state_size": (c_size_t, [_P]),
     "sparc_model_step": (None, [_P, _P, _P, _P]),
     "sparc_model_predict": (None, [_P, POINTER(sparc_samples), _P]),
-    "sparc_dataset_parse": (None, [c_char_p, c_size_t, c_char_p, POINTER(sparc_read_options), _P]),
     "sparc_learner_defaults": (sparc_learner_config, []),
     "sparc_learner_create": (None, [POINTER(sparc_learner_config), _P]),
     "sparc_learner_restore": (None, [c_char_p, _P]),
@@ -336,25 +343,17 @@ _CALLS = {
     "sparc_learner_network": (_P, [_P]),
     "sparc_learner_params": (_P, [_P]),
     "sparc_step_streams": (None, [_P, _P, c_int, _P, _P, _P, _P, _P, c_int]),
-    "sparc_dataset_read": (None, [c_char_p, POINTER(sparc_read_options), _P]),
-    "sparc_dataset_name": (c_char_p, [_P]),
-    "sparc_dataset_count": (c_int, [_P]),
-    "sparc_dataset_channels": (c_int, [_P]),
-    "sparc_dataset_missing": (c_size_t, [_P]),
-    "sparc_dataset_length": (c_int, [_P, c_int]),
-    "sparc_dataset_series": (_P, [_P, c_int]),
-    "sparc_dataset_class": (c_int, [_P, c_int]),
-    "sparc_dataset_targets": (c_int, [_P]),
-    "sparc_dataset_target_steps": (c_int, [_P]),
-    "sparc_dataset_target": (_P, [_P, c_int]),
-    "sparc_dataset_classes": (c_int, [_P]),
-    "sparc_dataset_label": (c_char_p, [_P, c_int]),
+    "sparc_dataset_load": (None, [c_char_p, POINTER(sparc_read_options), _P]),
+    "sparc_dataset_from_arrays": (None, [POINTER(sparc_arrays), c_char_p, _P]),
+    "sparc_dataset_info_of": (sparc_dataset_info, [_P]),
+    "sparc_dataset_example": (sparc_sample, [_P, c_int]),
+    "sparc_dataset_class_name": (c_char_p, [_P, c_int]),
     "sparc_dataset_subset": (None, [_P, _P, c_int, c_char_p, _P]),
     "sparc_dataset_fill_missing": (None, [_P]),
     "sparc_dataset_forecast": (None, [_P, c_int]),
     "sparc_dataset_normalise": (None, [_P, _P, _P]),
-    "sparc_normalisation_fit": (None, [_P, _P, _P]),
-    "sparc_data_load": (None, [c_char_p, POINTER(sparc_data_options), POINTER(sparc_data_split)]),
+    "sparc_dataset_moments": (None, [_P, _P, _P]),
+    "sparc_data_split_load": (None, [c_char_p, POINTER(sparc_data_options), POINTER(sparc_data_split)]),
     "sparc_model_evaluate": (None, [_P, POINTER(sparc_samples), POINTER(sparc_evaluation)]),
     "sparc_model_network": (_P, [_P]),
     "sparc_model_params": (None, [_P, _P]),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Data sets: labelled sequences from arrays, lists of different lengths, pandas frames and files.
+"""Data sets: labelled sequences from arrays, ragged lists, pandas frames and files.
 
     data = sparc.Dataset.from_arrays(x, y)         # x[N, T, C], or a list of [T, C]
     data = sparc.Dataset.from_frame(frame, id="run", time="t", label="class")
-    data = sparc.Dataset.read("gun.csv", label_column="class")
+    data = sparc.Dataset.load("gun.csv", label_column="class")
 """
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
-from ._library import (Guarded, Handle, address, array, assign, integer, library, numbers, sparc_data_options,
-                       sparc_data_split, sparc_read_options, text)
+from ._library import (Guarded, Handle, address, array, assign, integer, library, numbers, sparc_arrays,
+                       sparc_data_options, sparc_data_split, sparc_read_options, text)
 
 __all__ = ["Dataset", "load_split"]
 
 _CHOICES = {
     "format": ["auto", "ucr", "ts", "csv", "npy", "idx", "cifar", "npz"],
-    "goal": ["classify", "regress", "forecast"],
+    "objective": ["classify", "regress", "forecast"],
 }
 _OPTIONS = sorted({name for name, _ in sparc_read_options._fields_} -
-                  {"labels_data", "labels_size", "classes", "class_count", "like"})
+                  {"labels_data", "labels_size", "classes", "class_count", "columns"})
 
 
 def read_options(settings: dict, options: Optional[sparc_read_options] = None) -> sparc_read_options:
-    """The members of sparc_read_options by their names, choices by theirs; options: what to start from."""
+    """Settings as sparc_read_options; enumerations are given by name. options: what to start from."""
     options = sparc_read_options() if options is None else options
     for name, value in settings.items():
         if name not in _OPTIONS:
@@ -55,8 +55,8 @@ def sequences(x: Any) -> list[np.ndarray]:
     return rows
 
 
-def packed(x: Any, y: Any = None, goal: str = "classify") -> tuple[bytes, str]:
-    """Sequences and labels as the bytes of a file, and the ending of its name: NPZ for equal lengths, else ts."""
+def packed(x: Any, y: Any = None, objective: str = "classify") -> tuple[bytes, str]:
+    """Sequences and labels as the bytes of a file, and its suffix: NPZ for equal lengths, else ts."""
     rows = sequences(x)
     if y is not None and len(y) != len(rows):
         raise ValueError(f"y has {len(y)} entries, expected {len(rows)}, one for each sequence")
@@ -71,13 +71,13 @@ def packed(x: Any, y: Any = None, goal: str = "classify") -> tuple[bytes, str]:
     if y is not None and np.ndim(y[0]) != 0:
         raise ValueError("targets of sequences of different lengths are one number each")
     labels = None if y is None else [str(label) for label in y]
-    if labels is not None and goal == "classify" and any(c in label for label in labels for c in " :,\t\n"):
+    if labels is not None and objective == "classify" and any(c in label for label in labels for c in " :,\t\n"):
         raise ValueError("labels of sequences of different lengths have no blanks, colons or commas")
     lines = ["@problemName data", "@timeStamps false", f"@missing {str(any(np.isnan(r).any() for r in rows)).lower()}",
              f"@univariate {str(rows[0].shape[1] == 1).lower()}", f"@dimensions {rows[0].shape[1]}", "@equalLength false"]
     if labels is None:
         lines.append("@classLabel false")
-    elif goal == "classify":
+    elif objective == "classify":
         lines.append("@classLabel true " + " ".join(sorted(set(labels))))
     else:
         lines.append("@targetLabel true")
@@ -88,8 +88,43 @@ def packed(x: Any, y: Any = None, goal: str = "classify") -> tuple[bytes, str]:
     return ("\n".join(lines) + "\n").encode(), ".ts"
 
 
+def _label_names(y: Any, count: int) -> list[bytes]:
+    """Labels [count] as text: integers, whole floats and strings."""
+    y = np.asarray(y)
+    if y.shape not in ((count,), (count, 1)):
+        raise ValueError(f"y has the shape {y.shape}, expected ({count},), one label for each sequence")
+    if y.dtype.kind == "f":
+        if not (np.isfinite(y) & (y == np.floor(y))).all():
+            raise ValueError("y has labels that are not whole numbers; objective='regress' predicts numbers")
+        y = y.astype(np.int64)
+    if y.dtype.kind == "b":
+        y = y.astype(np.uint8)
+    names = [str(label).encode() for label in y.ravel().tolist()]
+    if any(b"\0" in name for name in names):
+        raise ValueError("y has a label with a zero byte, expected text")
+    return names
+
+
+def _targets(y: Any, rows: list[np.ndarray]) -> tuple[list[np.ndarray], int, bool]:
+    """Targets as float32 arrays, the numbers of each, and whether every step has one. y[i] is a number, [K], [T] with T
+    the steps of sequence i, or [T, K]."""
+    targets = [numbers(target, np.float32, "y") for target in y]
+    ranks = {target.ndim for target in targets}
+    matching = all(target.ndim and len(target) == len(row) for target, row in zip(targets, rows))
+    steps = ranks == {2} or (ranks == {1} and matching and any(len(row) > 1 for row in rows))
+    width = 1 if ranks == {0} or (steps and ranks == {1}) else targets[0].shape[-1]
+    expected = [(len(row) if steps else 1) * width for row in rows]
+    if len(ranks) > 1 or max(ranks) > 2 or (steps and not matching) or [t.size for t in targets] != expected or not width:
+        raise ValueError("y has targets of different shapes, expected for every sequence a number, [K], [T] or [T, K]")
+    return targets, width, steps
+
+
+def _strings(texts: Sequence[bytes]) -> Any:
+    return (ctypes.c_char_p * len(texts))(*texts)
+
+
 class Dataset(Guarded):
-    """Labelled sequences in the library. Made by read(), from_arrays(), from_frame() or load_split()."""
+    """Labelled sequences. Created by load(), from_arrays(), from_frame() or load_split()."""
 
     name: str
     count: int
@@ -98,43 +133,35 @@ class Dataset(Guarded):
 
     def __init__(self, _handle: Handle):
         super().__init__()
-        self._fix(_handle=_handle, name=library.sparc_dataset_name(_handle).decode(),
-                  count=library.sparc_dataset_count(_handle), channels=library.sparc_dataset_channels(_handle),
-                  classes=[library.sparc_dataset_label(_handle, k).decode()
-                           for k in range(library.sparc_dataset_classes(_handle))])
+        info = library.sparc_dataset_info_of(_handle)
+        self._fix(_handle=_handle, name=info.name.decode(), count=info.count, channels=info.channels,
+                  classes=[library.sparc_dataset_class_name(_handle, k).decode() for k in range(info.classes)])
 
     @classmethod
-    def read(cls, path: Any, **options: Any) -> "Dataset":
-        """Reads a file: UCR, ts, CSV, NPY, NPZ, IDX or CIFAR, plain or gzip. Options are the members of
-        sparc_read_options (sparc/data.h): format="csv", label_column="class", goal="regress", ..."""
+    def load(cls, path: Any, **options: Any) -> "Dataset":
+        """Loads a file: UCR, ts, CSV, NPY, NPZ, IDX or CIFAR, plain or gzip. Options are the members of
+        sparc_read_options (sparc/data.h): format="csv", label_column="class", objective="regress", ..."""
         c = read_options(options)
-        return cls(Handle(lambda out: library.sparc_dataset_read(text(path), ctypes.byref(c), out), "sparc_dataset_free"))
+        return cls(Handle(lambda out: library.sparc_dataset_load(text(path), ctypes.byref(c), out), "sparc_dataset_free"))
 
     @classmethod
-    def _parse(cls, data, name, options):
-        return cls(Handle(lambda out: library.sparc_dataset_parse(data, len(data), text(name), ctypes.byref(options), out),
-                          "sparc_dataset_free"))
-
-    @classmethod
-    def from_arrays(cls, x: Any, y: Any = None, goal: str = "classify", name: str = "data") -> "Dataset":
-        """Sequences x[N, T, C], [N, T], or a list of [T, C] or [T]; y are names or numbers of classes, or with
-        goal="regress" numbers. NaN is a missing value."""
-        data, ending = packed(x, y, goal)
-        options = read_options({"goal": goal, "unlabelled": int(y is None)})
-        return cls._parse(data, name + ending, options)
+    def from_arrays(cls, x: Any, y: Any = None, objective: str = "classify", name: str = "data") -> "Dataset":
+        """Sequences x[N, T, C], [N, T], or a list of [T, C] or [T]. y: labels [N], integers or strings; with
+        objective="regress" numbers [N] or [N, K], or of every step [N, T] or [N, T, K]. NaN in x is a missing value."""
+        return _dataset_of(x, y, objective, name, [])
 
     @classmethod
     def from_frame(cls, frame: Any, id: Optional[str] = None, time: Optional[str] = None, label: Optional[str] = None,
-                   goal: str = "classify", name: str = "frame") -> "Dataset":
-        """A pandas frame. Long format, one step a row: `id` tells the sequences apart and `time` orders their steps.
-        Without them one sequence a row, whose values are the other columns. label: the column of labels; None: none."""
+                   objective: str = "classify", name: str = "frame") -> "Dataset":
+        """A pandas frame. Long format, one step per row: `id` identifies the sequence and `time` orders its steps.
+        Without them one sequence per row, whose values are the other columns. label: column of labels; None: none."""
         for column in (id, time, label):
             if column is not None and column not in frame.columns:
                 raise ValueError(f"the frame has no column {column!r}, expected one of {', '.join(map(str, frame.columns))}")
         values = [column for column in frame.columns if column not in (id, time, label)]
         if id is None and time is None:
             y = None if label is None else frame[label].tolist()
-            return cls.from_arrays(frame[values].to_numpy(np.float32), y, goal, name)
+            return cls.from_arrays(frame[values].to_numpy(np.float32), y, objective, name)
         order = frame if time is None else frame.sort_values(time, kind="stable")
         groups = [order] if id is None else [group for _, group in order.groupby(id, sort=True)]
         y = None
@@ -143,15 +170,15 @@ class Dataset(Guarded):
                 if group[label].nunique(dropna=False) != 1:
                     raise ValueError(f"a sequence has several values of {label!r}, expected one label for each {id!r}")
             y = [group[label].iloc[0] for group in groups]
-        return cls.from_arrays([group[values].to_numpy(np.float32) for group in groups], y, goal, name)
+        return cls.from_arrays([group[values].to_numpy(np.float32) for group in groups], y, objective, name)
 
     def content(self) -> tuple[list[np.ndarray], Any, str]:
-        """The sequences, their labels (names of classes, or numbers; None: none) and the goal: what from_arrays() takes."""
+        """The sequences, their labels (class names or numbers; None: none) and the objective: arguments of from_arrays()."""
         rows = [self[i] for i in range(len(self))]
         targets = self.targets
         if targets is not None:
-            if library.sparc_dataset_target_steps(self._handle):
-                raise TypeError(f"{self!r} has targets for every step: keep the series, and the horizon of the forecasts")
+            if library.sparc_dataset_info_of(self._handle).target_steps:
+                raise TypeError(f"{self!r} has targets for every step: keep the series and the forecast horizon")
             numbers = np.stack(targets)
             return rows, numbers[:, 0] if numbers.shape[1] == 1 else numbers, "regress"
         labels = self.labels
@@ -174,38 +201,36 @@ class Dataset(Guarded):
             raise IndexError(f"there is no sequence {i}, expected 0 to {len(self) - 1}")
         i %= len(self)
         with self._lock:
-            shape = (library.sparc_dataset_length(self._handle, i), self.channels)
-            pointer = ctypes.cast(library.sparc_dataset_series(self._handle, i), ctypes.POINTER(ctypes.c_float))
-            return np.ctypeslib.as_array(pointer, shape).copy()
+            example = library.sparc_dataset_example(self._handle, i)
+            return np.ctypeslib.as_array(example.x, (example.length, self.channels)).copy()
 
     @property
     def lengths(self) -> np.ndarray:
         """The steps of each sequence."""
-        return np.array([library.sparc_dataset_length(self._handle, i) for i in range(len(self))], np.int32)
+        return np.array([library.sparc_dataset_example(self._handle, i).length for i in range(len(self))], np.int32)
 
     @property
     def labels(self) -> np.ndarray:
-        """The number of each sequence's class, an index of `classes`; -1: unlabelled."""
-        return np.array([library.sparc_dataset_class(self._handle, i) for i in range(len(self))], np.int32)
+        """The class of each sequence, an index of `classes`; -1: unlabelled."""
+        return np.array([library.sparc_dataset_example(self._handle, i).label for i in range(len(self))], np.int32)
 
     @property
     def targets(self) -> Optional[list[np.ndarray]]:
-        """Numbers to be learned, [targets] or [T, targets] for each sequence; None: there are none."""
-        width = library.sparc_dataset_targets(self._handle)
-        if not width:
+        """Numeric targets, [targets] or [T, targets] for each sequence; None: none."""
+        info = library.sparc_dataset_info_of(self._handle)
+        if not info.targets:
             return None
         found = []
         for i in range(len(self)):
-            pointer = ctypes.cast(library.sparc_dataset_target(self._handle, i), ctypes.POINTER(ctypes.c_float))
-            steps = library.sparc_dataset_length(self._handle, i)
-            shape = (steps, width) if library.sparc_dataset_target_steps(self._handle) else (width,)
-            found.append(np.ctypeslib.as_array(pointer, shape).copy())
+            example = library.sparc_dataset_example(self._handle, i)
+            shape = (example.length, info.targets) if info.target_steps else (info.targets,)
+            found.append(np.ctypeslib.as_array(example.target, shape).copy())
         return found
 
     @property
     def missing(self) -> int:
-        """How many values are missing, which are NaN."""
-        return library.sparc_dataset_missing(self._handle)
+        """The number of missing values, which are NaN."""
+        return library.sparc_dataset_info_of(self._handle).missing
 
     def subset(self, indices: Sequence[int], name: Optional[str] = None) -> "Dataset":
         """These sequences, in this order; values are shared."""
@@ -214,51 +239,65 @@ class Dataset(Guarded):
                                                                        text(name), out), "sparc_dataset_free"))
 
     def fill_missing(self) -> "Dataset":
-        """Replaces missing values by straight lines between their neighbours, in place."""
+        """Replaces missing values by linear interpolation, in place."""
         with self._lock:
             library.sparc_dataset_fill_missing(self._handle)
         return self
 
     def forecast(self, horizon: int) -> "Dataset":
-        """Makes the targets of every step what each channel changes by within `horizon` steps, in place."""
+        """Sets the targets of step t to x[t + horizon] - x[t] and its inputs to x[t] - x[t - 1], in place."""
         with self._lock:
             library.sparc_dataset_forecast(self._handle, integer(horizon, "horizon"))
         return self
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation of each channel."""
-        mean, deviation = np.empty(self.channels), np.empty(self.channels)
-        library.sparc_normalisation_fit(self._handle, address(mean), address(deviation))
-        return mean, deviation
+        mean, stddev = np.empty(self.channels), np.empty(self.channels)
+        library.sparc_dataset_moments(self._handle, address(mean), address(stddev))
+        return mean, stddev
 
-    def normalise(self, mean: Any, deviation: Any) -> "Dataset":
-        """(x - mean) / deviation, in place."""
+    def normalise(self, mean: Any, stddev: Any) -> "Dataset":
+        """(x - mean) / stddev, in place."""
         mean = array(mean, np.float64, (self.channels,), "mean")
-        deviation = array(deviation, np.float64, (self.channels,), "deviation")
+        stddev = array(stddev, np.float64, (self.channels,), "stddev")
         with self._lock:
-            library.sparc_dataset_normalise(self._handle, address(mean), address(deviation))
+            library.sparc_dataset_normalise(self._handle, address(mean), address(stddev))
         return self
 
     def __repr__(self) -> str:
         return f"<Dataset {self.name!r}: {len(self)} sequences, {self.channels} channels, {len(self.classes)} classes>"
 
 
-def _dataset_of(rows, y, goal, name, classes):
-    """A data set as it was pickled; classes keep their numbers, also those of no sequence."""
-    data, ending = packed(rows, y, goal)
-    options = read_options({"goal": goal, "unlabelled": int(y is None)})
-    names = (ctypes.c_char_p * len(classes))(*(each.encode() for each in classes))
+def _dataset_of(x, y, objective, name, classes):
+    """A data set of arrays. classes: names of the classes in order, of which some may have no sequence; []: those of y."""
+    read_options({"objective": objective})  # refuses other names
+    rows = sequences(x)
+    lengths = np.array([len(row) for row in rows], np.int32)
+    values = (ctypes.c_void_p * len(rows))(*map(address, rows))
+    arrays = sparc_arrays(len(rows), rows[0].shape[1], ctypes.addressof(values), address(lengths))
+    keep = []
+    if y is not None and len(y) != len(rows):
+        raise ValueError(f"y has {len(y)} entries, expected {len(rows)}, one for each sequence")
+    if y is not None and objective == "regress":
+        targets, arrays.targets, arrays.target_steps = _targets(y, rows)
+        keep += [targets, (ctypes.c_void_p * len(rows))(*map(address, targets))]
+        arrays.target = ctypes.addressof(keep[-1])
+    elif y is not None and objective == "classify":
+        keep.append(_strings(_label_names(y, len(rows))))
+        arrays.label_names = ctypes.addressof(keep[-1])
     if classes:
-        options.classes, options.class_count = names, len(classes)
-    return Dataset._parse(data, name + ending, options)
+        keep.append(_strings([each.encode() for each in classes]))
+        arrays.classes, arrays.class_names = len(classes), ctypes.addressof(keep[-1])
+    return Dataset(Handle(lambda out: library.sparc_dataset_from_arrays(ctypes.byref(arrays), text(name), out),
+                          "sparc_dataset_free"))
 
 
 def load_split(name: str, root: Any = None, official: bool = False, **options: Any) -> dict[str, Optional[Dataset]]:
-    """A named data set ("FordA"), a folder or a file in its parts "fit", "validation" and "test"; None where there is no
-    such part. root: the folder of named data sets, or the environment variable SPARC_DATA."""
+    """The parts "fit", "validation" and "test" of a named data set ("FordA"), a folder or a file; None: no such part.
+    root: folder of named data sets; None: the environment variable SPARC_DATA."""
     c = sparc_data_options(root=text(root), protocol=int(official), read=read_options(options))
     split = sparc_data_split()
-    library.sparc_data_load(text(name), ctypes.byref(c), ctypes.byref(split))
+    library.sparc_data_split_load(text(name), ctypes.byref(c), ctypes.byref(split))
     parts: dict[str, Optional[Dataset]] = {}
     try:
         for part in ("fit", "validation", "test"):

@@ -82,14 +82,14 @@ def _written(folder, content, ending, force):
     return path
 
 
-def _content(arrays, goal):
+def _content(arrays, objective):
     """(x, y), or (x,) of a forecast, as the bytes of a file, and the ending of its name."""
     x, y = (*arrays, None)[:2] if len(arrays) in (1, 2) else (None, None)
     if x is None:
         raise ValueError(f"data has {len(arrays)} entries, expected arrays (x, y)")
-    if y is None and goal != "forecast":
-        raise ValueError("data has no labels: expected arrays (x, y), or goal='forecast'")
-    return packed(x, y, goal)
+    if y is None and objective != "forecast":
+        raise ValueError("data has no labels: expected arrays (x, y), or objective='forecast'")
+    return packed(x, y, objective)
 
 
 class Run(Guarded):
@@ -100,7 +100,7 @@ class Run(Guarded):
     folder   where config.json, metrics and checkpoints go; None: a temporary folder, which goes with the run
 
     Settings are those of `sparc train` by the names of sparc_run_config, sparc_train_config, sparc_network_config and
-    sparc_read_options: cell, modes, layers, updates, batch, rate, seed, threads, goal="regress", resume=True, force=True,
+    sparc_read_options: cell, modes, layers, updates, batch, rate, seed, threads, objective="regress", resume=True, force=True,
     ... What is not given is the paper's."""
 
     folder: Path
@@ -114,10 +114,10 @@ class Run(Guarded):
         folder = Path(folder)
         if _handle is None:
             if isinstance(data, Dataset):
-                *data, goal = data.content()
-                settings = settings if goal == "classify" else {"goal": goal, **settings}
+                *data, objective = data.content()
+                settings = settings if objective == "classify" else {"objective": objective, **settings}
             if isinstance(data, (tuple, list)):
-                content, ending = _content(data, settings.get("goal") or "classify")
+                content, ending = _content(data, settings.get("objective") or "classify")
                 data = _written(folder, content, ending, bool(settings.get("force")))
             if not isinstance(data, (str, os.PathLike)):
                 raise TypeError(f"data is {type(data).__name__}, expected a name, a path, arrays (x, y) or a sparc.Dataset")

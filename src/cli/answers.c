@@ -51,7 +51,7 @@ void answers_use(answers *w, const sparc_dataset *data) {
   w->example = 0;
 }
 
-static const char *id_of(const answers *w) { return w->data ? sparc_dataset_id(w->data, w->example) : w->id; }
+static const char *id_of(const answers *w) { return w->data ? sparc_dataset_example(w->data, w->example).id : w->id; }
 static const char *time_of(const answers *w, int step) {
   return w->data ? sparc_dataset_time(w->data, w->example, step) : NULL;
 }

@@ -9,7 +9,7 @@
 #define BY_POSITION_SETTING \
   { "by-position", NULL, FLAG(by_position), ROLE(UNRECORDED) }
 
-/* channels_like is what read.like should be: the names that the model has, in `room`, without those that the command
+/* channels_like is what read.columns should be: the names that the model has, in `room`, without those that the command
  * line says something else of; `given` is what it says of reading. NULL: there are none. */
 const sparc_columns *channels_like(const sparc_model *model, const sparc_read_options *given, sparc_columns *room);
 

@@ -366,7 +366,7 @@ sparc_status cli_hint_unlabelled(const char *path, const sparc_read_options *rea
   sparc_read_options values_only = *read;
   values_only.unlabelled = 1;
   sparc_dataset *dataset;
-  const bool readable = sparc_dataset_read(path, &values_only, &dataset) == SPARC_OK;
+  const bool readable = sparc_dataset_load(path, &values_only, &dataset) == SPARC_OK;
   sparc_dataset_free(dataset);
   return fail(status, "%s%s", sentence, readable ? "; if the file has no labels, add -u (--unlabelled)" : "");
 }

@@ -66,10 +66,10 @@ static int compare_ints(const void *a, const void *b) {
 
 /* the lower median of the lengths; 0 without memory */
 static int median_length(const sparc_dataset *d) {
-  const int count = sparc_dataset_count(d);
+  const int count = sparc_dataset_info_of(d).count;
   int *lengths = malloc((size_t)count * sizeof *lengths);
   if (!lengths) return 0;
-  for (int i = 0; i < count; i++) lengths[i] = sparc_dataset_length(d, i);
+  for (int i = 0; i < count; i++) lengths[i] = sparc_dataset_example(d, i).length;
   qsort(lengths, (size_t)count, sizeof *lengths, compare_ints);
   const int median = lengths[(count - 1) / 2];
   free(lengths);
@@ -77,8 +77,9 @@ static int median_length(const sparc_dataset *d) {
 }
 
 static int count_class(const sparc_dataset *d, int class_index) {
+  const int examples = sparc_dataset_info_of(d).count;
   int count = 0;
-  for (int i = 0; d && i < sparc_dataset_count(d); i++) count += sparc_dataset_class(d, i) == class_index;
+  for (int i = 0; i < examples; i++) count += sparc_dataset_example(d, i).label == class_index;
   return count;
 }
 
@@ -88,13 +89,14 @@ typedef struct target_facts {
 
 /* one number of the targets, over all examples and, where they have their own, steps */
 static target_facts measure_target(const sparc_dataset *d, int k) {
-  const int width = sparc_dataset_targets(d);
+  const sparc_dataset_info info = sparc_dataset_info_of(d);
   target_facts f = {.least = INFINITY, .greatest = -INFINITY};
   sample_sums sums = {0};
-  for (int i = 0; i < sparc_dataset_count(d); i++) {
-    const float *target = sparc_dataset_target(d, i) + k;
-    const int rows = sparc_dataset_target_steps(d) ? sparc_dataset_length(d, i) : 1;
-    for (int t = 0; t < rows; t++, target += width) {
+  for (int i = 0; i < info.count; i++) {
+    const sparc_sample e = sparc_dataset_example(d, i);
+    const float *target = e.target + k;
+    const int rows = info.target_steps ? e.length : 1;
+    for (int t = 0; t < rows; t++, target += info.targets) {
       sample_add(&sums, *target);
       f.least = fmin(f.least, *target);
       f.greatest = fmax(f.greatest, *target);
@@ -111,19 +113,20 @@ enum { COLUMNS = 48 };
 
 /* the mean course of a class in its first channel, over relative time; NaN where there are no values */
 static void mean_course(const sparc_dataset *d, int class_index, int columns, double *course) {
-  const int channels = sparc_dataset_channels(d);
+  const sparc_dataset_info info = sparc_dataset_info_of(d);
   double sums[COLUMNS] = {0};
   long counts[COLUMNS] = {0};
-  for (int i = 0; i < sparc_dataset_count(d); i++) {
-    if (sparc_dataset_class(d, i) != class_index) continue;
-    const float *x = sparc_dataset_series(d, i);
-    const long length = sparc_dataset_length(d, i);
+  for (int i = 0; i < info.count; i++) {
+    const sparc_sample e = sparc_dataset_example(d, i);
+    if (e.label != class_index) continue;
+    const long length = e.length;
     for (int column = 0; column < columns; column++) {
       /* at least one step, also where a series has fewer steps than there are columns */
       const long from = column * length / columns, to = (column + 1) * length / columns;
       for (long t = from; t < to || t == from; t++) {
-        if (isnan(x[t * channels])) continue;
-        sums[column] += x[t * channels];
+        const float value = e.x[t * info.channels];
+        if (isnan(value)) continue;
+        sums[column] += value;
         counts[column]++;
       }
     }
@@ -166,12 +169,12 @@ static void print_parts(const sparc_data_split *split) {
     const sparc_dataset *d = part_of(split, part);
     if (!d) continue;
     char lengths[40];
-    const int shortest = sparc_dataset_shortest(d), longest = sparc_dataset_longest(d);
-    if (shortest == longest)
-      snprintf(lengths, sizeof lengths, "%d", longest);
+    const sparc_dataset_info info = sparc_dataset_info_of(d);
+    if (info.shortest == info.longest)
+      snprintf(lengths, sizeof lengths, "%d", info.longest);
     else
-      snprintf(lengths, sizeof lengths, "%d/%d/%d", shortest, median_length(d), longest);
-    printf("  %-10s  %8d  %-17s  %7zu\n", part_names[part], sparc_dataset_count(d), lengths, sparc_dataset_missing(d));
+      snprintf(lengths, sizeof lengths, "%d/%d/%d", info.shortest, median_length(d), info.longest);
+    printf("  %-10s  %8d  %-17s  %7zu\n", part_names[part], info.count, lengths, info.missing);
   }
 }
 
@@ -181,16 +184,17 @@ static void print_scale(int channels, const double *mean, const double *std) {
 }
 
 static int label_width(const sparc_dataset *d) {
+  const int classes = sparc_dataset_info_of(d).classes;
   int width = (int)strlen("class");
-  for (int c = 0; c < sparc_dataset_classes(d); c++) {
-    const int size = (int)strlen(sparc_dataset_label(d, c));
+  for (int c = 0; c < classes; c++) {
+    const int size = (int)strlen(sparc_dataset_class_name(d, c));
     if (size > width && size <= 32) width = size;
   }
   return width;
 }
 
 static void print_class(const sparc_data_split *split, int class_index, int width) {
-  const char *label = sparc_dataset_label(split->fit, class_index);
+  const char *label = sparc_dataset_class_name(split->fit, class_index);
   printf("  ");
   cli_text(label ? label : "(none)", width);
   for (int part = 0; part < PARTS; part++)
@@ -200,7 +204,7 @@ static void print_class(const sparc_data_split *split, int class_index, int widt
 
 /* one line for each class, all courses on one scale */
 static void print_classes(const sparc_data_split *split, double *courses, int first, int columns) {
-  const int classes = sparc_dataset_classes(split->fit), width = label_width(split->fit);
+  const int classes = sparc_dataset_info_of(split->fit).classes, width = label_width(split->fit);
   const bool utf8 = terminal_is_utf8();
   double low = INFINITY, high = -INFINITY;
   for (int c = first; c < classes; c++) {
@@ -224,7 +228,8 @@ static void print_targets(const sparc_data_split *split) {
   printf("  %-10s  %-8s  %12s  %12s  %12s  %12s\n", "part", "target", "mean", "std", "least", "greatest");
   for (int part = 0; part < PARTS; part++) {
     const sparc_dataset *d = part_of(split, part);
-    for (int k = 0; d && k < sparc_dataset_targets(d); k++) {
+    const int targets = sparc_dataset_info_of(d).targets;
+    for (int k = 0; k < targets; k++) {
       const target_facts f = measure_target(d, k);
       printf("  %-10s  %-8d  %12.6g  %12.6g  %12.6g  %12.6g\n", part_names[part], k + 1, f.mean, f.std, f.least,
              f.greatest);
@@ -239,21 +244,22 @@ static bool has_unlabelled(const sparc_data_split *split) {
 }
 
 static exit_code print_split(const char *who, const sparc_data_split *split, const double *mean, const double *std) {
-  const int longest = sparc_dataset_longest(split->fit), columns = longest < COLUMNS ? longest : COLUMNS;
-  double *courses = malloc(((size_t)sparc_dataset_classes(split->fit) + 1) * (size_t)columns * sizeof *courses);
+  const sparc_dataset_info fit = sparc_dataset_info_of(split->fit);
+  const int columns = fit.longest < COLUMNS ? fit.longest : COLUMNS;
+  double *courses = malloc(((size_t)fit.classes + 1) * (size_t)columns * sizeof *courses);
   if (!courses) {
     cli_message(who, "no memory for the classes");
     return EXIT_FAILED;
   }
   cli_text(split->name, 0);
   printf("\n  %s\n", split->protocol);
-  if (*split->differs) printf("  not as in the paper: %s\n", split->differs);
+  if (*split->paper_difference) printf("  not as in the paper: %s\n", split->paper_difference);
   putchar('\n');
   print_parts(split);
   putchar('\n');
-  print_scale(sparc_dataset_channels(split->fit), mean, std);
+  print_scale(fit.channels, mean, std);
   putchar('\n');
-  if (sparc_dataset_targets(split->fit))
+  if (fit.targets)
     print_targets(split);
   else
     print_classes(split, courses, has_unlabelled(split) ? -1 : 0, columns);
@@ -268,18 +274,19 @@ static json_t *json_parts(const sparc_data_split *split) {
   for (int part = 0; part < PARTS; part++) {
     const sparc_dataset *d = part_of(split, part);
     if (!d) continue;
-    json_array_append_new(
-        list, json_pack("{s:s, s:i, s:i, s:i, s:i, s:I}", "part", part_names[part], "examples", sparc_dataset_count(d),
-                        "shortest", sparc_dataset_shortest(d), "median", median_length(d), "longest",
-                        sparc_dataset_longest(d), "missing", (json_int_t)sparc_dataset_missing(d)));
+    const sparc_dataset_info info = sparc_dataset_info_of(d);
+    json_array_append_new(list, json_pack("{s:s, s:i, s:i, s:i, s:i, s:I}", "part", part_names[part], "examples",
+                                          info.count, "shortest", info.shortest, "median", median_length(d), "longest",
+                                          info.longest, "missing", (json_int_t)info.missing));
   }
   return list;
 }
 
 static json_t *json_classes(const sparc_data_split *split) {
+  const int classes = sparc_dataset_info_of(split->fit).classes;
   json_t *list = json_array();
-  for (int c = has_unlabelled(split) ? -1 : 0; c < sparc_dataset_classes(split->fit); c++) {
-    const char *label = sparc_dataset_label(split->fit, c);
+  for (int c = has_unlabelled(split) ? -1 : 0; c < classes; c++) {
+    const char *label = sparc_dataset_class_name(split->fit, c);
     json_t *entry = json_pack("{s:i, s:o}", "class", c, "label", label ? json_text(label) : json_null());
     for (int part = 0; part < PARTS; part++)
       if (part_of(split, part))
@@ -293,7 +300,8 @@ static json_t *json_targets(const sparc_data_split *split) {
   json_t *list = json_array();
   for (int part = 0; part < PARTS; part++) {
     const sparc_dataset *d = part_of(split, part);
-    for (int k = 0; d && k < sparc_dataset_targets(d); k++) {
+    const int targets = sparc_dataset_info_of(d).targets;
+    for (int k = 0; k < targets; k++) {
       const target_facts f = measure_target(d, k);
       json_array_append_new(list, json_pack("{s:s, s:i, s:f, s:f, s:f, s:f}", "part", part_names[part], "target", k + 1,
                                             "mean", f.mean, "std", f.std, "least", f.least, "greatest", f.greatest));
@@ -309,12 +317,12 @@ static json_t *json_reals(const double *values, int count) {
 }
 
 static json_t *json_split(const sparc_data_split *split, const double *mean, const double *std) {
-  const int channels = sparc_dataset_channels(split->fit);
+  const sparc_dataset_info fit = sparc_dataset_info_of(split->fit);
   json_t *object =
       json_pack("{s:o, s:s, s:s, s:i, s:o, s:o, s:o, s:o}", "name", json_text(split->name), "protocol", split->protocol,
-                "differs", split->differs, "channels", channels, "mean", json_reals(mean, channels), "std",
-                json_reals(std, channels), "parts", json_parts(split), "classes", json_classes(split));
-  if (object && sparc_dataset_targets(split->fit)) json_object_set_new(object, "targets", json_targets(split));
+                "differs", split->paper_difference, "channels", fit.channels, "mean", json_reals(mean, fit.channels),
+                "std", json_reals(std, fit.channels), "parts", json_parts(split), "classes", json_classes(split));
+  if (object && fit.targets) json_object_set_new(object, "targets", json_targets(split));
   return object;
 }
 
@@ -354,7 +362,7 @@ static exit_code list_names(const char *who, const data_settings *settings) {
 }
 
 static exit_code describe(const char *who, const data_settings *settings, const sparc_data_split *split) {
-  const size_t channels = (size_t)sparc_dataset_channels(split->fit);
+  const size_t channels = (size_t)sparc_dataset_info_of(split->fit).channels;
   double *mean = malloc(2 * channels * sizeof *mean);
   if (!mean) {
     cli_message(who, "no memory for %zu channels", channels);
@@ -362,7 +370,7 @@ static exit_code describe(const char *who, const data_settings *settings, const 
   }
   double *std = mean + channels;
   exit_code code = EXIT_DONE;
-  sparc_status status = sparc_normalisation_fit(split->fit, mean, std);
+  sparc_status status = sparc_dataset_moments(split->fit, mean, std);
   if (status != SPARC_OK)
     code = refuse(who, SPARC_FORMAT);
   else if (settings->tool.json)
@@ -380,9 +388,9 @@ static exit_code load_and_describe(const char *who, const data_settings *setting
   if (!settings->split_given) options.read.division = SPARC_DIVISION_SOUND; /* as `sparc train` */
   const char *name = strcmp(settings->name, "-") == 0 ? "/dev/stdin" : settings->name;
   sparc_data_split split;
-  const sparc_status status = cli_hint_unlabelled(name, &options.read, sparc_data_load(name, &options, &split));
+  const sparc_status status = cli_hint_unlabelled(name, &options.read, sparc_data_split_load(name, &options, &split));
   if (status != SPARC_OK) return refuse(who, status);
-  if (*split.remark) cli_message(who, "warning: %s", split.remark);
+  if (*split.warning) cli_message(who, "warning: %s", split.warning);
   const exit_code code = describe(who, settings, &split);
   sparc_data_split_free(&split);
   return code;

@@ -123,7 +123,7 @@ static sparc_status find_task_part(const eval_settings *e, subject *s) {
 static sparc_status use_dataset(sparc_dataset *dataset, const sparc_read_options *read, const char *name,
                                 const char *part, subject *s) {
   sparc_status status = sparc_dataset_fill_missing(dataset);
-  s->forecast = read->goal == SPARC_GOAL_FORECAST;
+  s->forecast = read->objective == SPARC_OBJECTIVE_FORECAST;
   if (status == SPARC_OK && s->forecast) status = sparc_dataset_forecast(dataset, read->horizon ? read->horizon : 1);
   if (status == SPARC_INVALID) {
     char sentence[512];
@@ -139,14 +139,15 @@ static sparc_status use_dataset(sparc_dataset *dataset, const sparc_read_options
 /* a table without the column of the label reads as one of unlabelled examples, which nothing can be compared with */
 static sparc_status check_label(const sparc_dataset *dataset, const sparc_read_options *read, const char *name) {
   const sparc_columns *columns = sparc_dataset_columns(dataset);
-  if (!read->like || !read->like->label || !columns || columns->label || read->goal == SPARC_GOAL_FORECAST)
+  if (!read->columns || !read->columns->label || !columns || columns->label ||
+      read->objective == SPARC_OBJECTIVE_FORECAST)
     return SPARC_OK;
   return fail(SPARC_FORMAT, "%.200s: column '%s' is missing, which held the label in training", name,
-              quote(read->like->label).text);
+              quote(read->columns->label).text);
 }
 
 static sparc_status find_set_part(const eval_settings *e, const sparc_data_options *options, subject *s) {
-  const sparc_status status = sparc_data_load(e->argument[1], options, &s->split);
+  const sparc_status status = sparc_data_split_load(e->argument[1], options, &s->split);
   if (status != SPARC_OK) return status;
   sparc_dataset *const parts[PARTS] = {s->split.fit, s->split.validation, s->split.test};
   const int part = e->part >= 0 ? e->part : parts[TEST] ? TEST : VALIDATION;
@@ -171,15 +172,15 @@ static sparc_status find_subject(const eval_settings *e, const sparc_model *mode
   const sparc_status status = read_options_inherit(model, &recalled, &given);
   if (status != SPARC_OK) return status;
   sparc_read_options read = resolve_read_options(&recalled);
-  read.like = e->by_position ? NULL : channels_like(model, &e->read, &names);
+  read.columns = e->by_position ? NULL : channels_like(model, &e->read, &names);
   read.classes = p->classes ? p->labels : NULL;
   read.class_count = p->classes;
   if (is_task(e->argument[1])) return find_task_part(e, s);
   if (e->part < 0 && is_file(e->argument[1])) {
-    sparc_status read_status = sparc_dataset_read(e->argument[1], &read, &s->whole);
+    sparc_status read_status = sparc_dataset_load(e->argument[1], &read, &s->whole);
     if (read_status == SPARC_OK) read_status = check_label(s->whole, &read, e->argument[1]);
     if (read_status != SPARC_OK) return read_status;
-    if (!e->by_position) channels_warn(e->who, e->argument[1], read.like, sparc_dataset_columns(s->whole));
+    if (!e->by_position) channels_warn(e->who, e->argument[1], read.columns, sparc_dataset_columns(s->whole));
     return use_dataset(s->whole, &read, e->argument[1], "all", s);
   }
   const bool official = protocol && strcmp(protocol, "official") == 0;
@@ -331,7 +332,7 @@ static sparc_status evaluate_model(const eval_settings *e) {
 /* ---- the nearest neighbour ----------------------------------------------------------------------- */
 
 static void report_baseline(const eval_settings *e, const sparc_data_split *split, bool warping, int right) {
-  const int examples = sparc_dataset_count(split->test), neighbours = sparc_dataset_count(split->fit);
+  const int examples = sparc_dataset_info_of(split->test).count, neighbours = sparc_dataset_info_of(split->fit).count;
   const double accuracy = (double)right / examples;
   if (e->tool.json) {
     json_t *object = json_pack("{s:s, s:s, s:o, s:s, s:i, s:i, s:f}", "baseline", baselines[e->baseline], "distance",
@@ -353,11 +354,11 @@ static void report_baseline(const eval_settings *e, const sparc_data_split *spli
 static void show_nearest(void *user, int done) { progress_step(user, done, 0, ""); }
 
 static sparc_status search_nearest(const eval_settings *e, const sparc_data_split *split) {
-  const bool warping = e->baseline == WARPED || !nearest_can_do_without_warping(split->fit, split->test);
+  const bool warping = e->baseline == WARPED || !nearest_equal_lengths(split->fit, split->test);
   progress *p = progress_start(e->tool.quiet ? PROGRESS_NONE : (progress_style)e->tool.progress, baselines[e->baseline],
-                               0, sparc_dataset_count(split->test));
+                               0, sparc_dataset_info_of(split->test).count);
   const nearest_config config = {
-      .warping = warping, .window = e->window, .threads = e->threads, .tell = show_nearest, .user = p};
+      .warping = warping, .window = e->window, .threads = e->threads, .on_progress = show_nearest, .user = p};
   int right = 0;
   const sparc_status status = nearest_neighbour(split->fit, split->test, &config, &right);
   progress_finish(p);
@@ -369,7 +370,7 @@ static sparc_status evaluate_baseline(const eval_settings *e) {
   const sparc_data_options options = {
       .root = e->root, .protocol = SPARC_PROTOCOL_OFFICIAL, .read = resolve_read_options(&e->read)};
   sparc_data_split split;
-  sparc_status status = sparc_data_load(e->argument[0], &options, &split);
+  sparc_status status = sparc_data_split_load(e->argument[0], &options, &split);
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(split.fit);
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(split.test);
   if (status == SPARC_OK) status = search_nearest(e, &split);

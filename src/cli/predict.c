@@ -113,19 +113,18 @@ typedef struct window { /* some examples of a data set */
 
 static sparc_sample window_sample(const void *user, int index) {
   const window *w = user;
-  return (sparc_sample){.x = sparc_dataset_series(w->dataset, w->first + index),
-                        .length = sparc_dataset_length(w->dataset, w->first + index),
-                        .label = -1};
+  const sparc_sample e = sparc_dataset_example(w->dataset, w->first + index);
+  return (sparc_sample){.x = e.x, .length = e.length, .label = -1};
 }
 
 static sparc_status predict_dataset(sparc_model *model, const sparc_dataset *dataset, answers *w) {
-  const int count = sparc_dataset_count(dataset);
+  const int count = sparc_dataset_info_of(dataset).count;
   sparc_status status = SPARC_OK;
   for (int first = 0; first < count && status == SPARC_OK && !cli_output_lost(); first += BATCH) {
     const window some = {dataset, first};
     const sparc_samples samples = {.count = count - first < BATCH ? count - first : BATCH,
-                                   .channels = sparc_dataset_channels(dataset),
-                                   .longest = sparc_dataset_longest(dataset),
+                                   .channels = sparc_dataset_info_of(dataset).channels,
+                                   .longest = sparc_dataset_info_of(dataset).longest,
                                    .source = &some,
                                    .at = window_sample};
     status = predict_batch(model, &samples, w);
@@ -141,10 +140,10 @@ static sparc_status predict_file(sparc_model *model, const predict_settings *s, 
   read.class_count = w->labels ? w->outputs : 0;
   read.texts = 1;
   sparc_dataset *dataset;
-  sparc_status status = cli_hint_unlabelled(s->input, &read, sparc_dataset_read(s->input, &read, &dataset));
+  sparc_status status = cli_hint_unlabelled(s->input, &read, sparc_dataset_load(s->input, &read, &dataset));
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(dataset);
   if (status == SPARC_OK) {
-    if (!s->by_position) channels_warn(w->who, s->input, read.like, sparc_dataset_columns(dataset));
+    if (!s->by_position) channels_warn(w->who, s->input, read.columns, sparc_dataset_columns(dataset));
     answers_use(w, dataset);
     answers_header(w);
     status = predict_dataset(model, dataset, w);
@@ -172,8 +171,8 @@ typedef struct pending { /* rows that have been read and not yet answered */
 } pending;
 
 static sparc_sample pending_sample(const void *user, int index) {
-  const sparc_dataset *row = ((const pending *)user)->row[index];
-  return (sparc_sample){.x = sparc_dataset_series(row, 0), .length = sparc_dataset_length(row, 0), .label = -1};
+  const sparc_sample e = sparc_dataset_example(((const pending *)user)->row[index], 0);
+  return (sparc_sample){.x = e.x, .length = e.length, .label = -1};
 }
 
 static void drop_rows(pending *p) {
@@ -237,7 +236,7 @@ static sparc_status find_header(pending *p, const char *text, size_t size, const
   const line_name name = name_line(p);
   sparc_read_options read = p->read;
   read.header = 0;
-  read.like = p->like;
+  read.columns = p->like;
   sparc_status status = csv_find_header(text, size, name.text, &read, &p->named);
   if (status != SPARC_OK) return one_line(name.text, 1, status);
   if (!p->named) {
@@ -265,17 +264,18 @@ static sparc_status take_row(pending *p, const char *text, size_t size, const an
     return blame(name_line(p).text, status);
   }
   p->row[p->count++] = row;
-  if (sparc_dataset_length(row, 0) > p->longest) p->longest = sparc_dataset_length(row, 0);
+  const int length = sparc_dataset_example(row, 0).length;
+  if (length > p->longest) p->longest = length;
   return SPARC_OK;
 }
 
 /* a step may not be filled in: what comes after it is not known */
 static sparc_status check_one_step(const pending *p, const sparc_dataset *row) {
-  const int values = sparc_dataset_length(row, 0) * sparc_dataset_channels(row);
+  const int values = sparc_dataset_example(row, 0).length * sparc_dataset_info_of(row).channels;
   if (values != p->read.channels)
     return fail(SPARC_FORMAT, "%s: %d values, expected the %d of one step", name_line(p).text, values,
                 p->read.channels);
-  if (sparc_dataset_missing(row) > 0)
+  if (sparc_dataset_info_of(row).missing > 0)
     return fail(SPARC_FORMAT, "%s: a value is missing, expected all of a step", name_line(p).text);
   return SPARC_OK;
 }
@@ -328,7 +328,7 @@ static sparc_status read_unnamed(pending *p, const char *text, size_t size) {
   sparc_dataset *row;
   sparc_status status = parse_line(p, text, size, &row);
   if (status == SPARC_OK) status = check_one_step(p, row);
-  if (status == SPARC_OK) memcpy(p->x, sparc_dataset_series(row, 0), (size_t)p->read.channels * sizeof *p->x);
+  if (status == SPARC_OK) memcpy(p->x, sparc_dataset_example(row, 0).x, (size_t)p->read.channels * sizeof *p->x);
   sparc_dataset_free(row);
   return status;
 }
@@ -380,7 +380,7 @@ static sparc_status read_rows(sparc_model *model, pending *p, bool keep_going, a
 
 static sparc_status predict_stream(sparc_model *model, const predict_settings *s, answers *w) {
   const int inputs = sparc_network_config_of(sparc_model_network(model)).inputs;
-  const sparc_columns *like = s->read.like;
+  const sparc_columns *like = s->read.columns;
   const bool fits = like && (s->follow ? like->channels == inputs : !like->steps);
   pending p = {.read = {.format = SPARC_DATA_CSV,
                         .unlabelled = 1,
@@ -444,7 +444,7 @@ static const char **name_outputs(const sparc_model *model, const sparc_read_opti
 static sparc_status predict(const char *who, predict_settings *s) {
   sparc_model *model;
   sparc_status status = cli_model_load(s->model, s->input, s->threads, &model);
-  if (status == SPARC_OK && !s->by_position) s->read.like = channels_like(model, &s->read, &s->like);
+  if (status == SPARC_OK && !s->by_position) s->read.columns = channels_like(model, &s->read, &s->like);
   if (status == SPARC_OK) status = read_options_inherit(model, &s->read, &s->read_given);
   if (status == SPARC_OK) {
     const sparc_network_config network = sparc_network_config_of(sparc_model_network(model));

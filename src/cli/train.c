@@ -92,7 +92,9 @@ static void announce_recipe(const train_command *t, const sparc_run_config *c, i
 static void announce_validation(const train_command *t, const sparc_run_config *c, const sparc_run_data *d) {
   enum { FEW = 20, FOLDS = 5 };
   const int rows = d->fit.count + d->validation.count, scored = d->validation.count;
-  if (scored == 0 || scored >= FEW || d->test.count || c->read.folds > 0 || c->read.goal == SPARC_GOAL_FORECAST) return;
+  if (scored == 0 || scored >= FEW || d->test.count || c->read.folds > 0 ||
+      c->read.objective == SPARC_OBJECTIVE_FORECAST)
+    return;
   progress_note(t->progress,
                 "validate  %d row%s choose%s the checkpoint, which is few: --folds %d validates with all %d", scored,
                 scored > 1 ? "s" : "", scored > 1 ? "" : "s", rows < FOLDS ? rows : FOLDS, rows);
@@ -188,7 +190,8 @@ static double named_score(const sparc_run *run, const sparc_run_score *s, const 
 }
 
 static const char *naive_name(const sparc_run *run) {
-  return sparc_run_config_of(run).read.goal == SPARC_GOAL_FORECAST ? "the present value" : "the mean of the fit part";
+  return sparc_run_config_of(run).read.objective == SPARC_OBJECTIVE_FORECAST ? "the present value"
+                                                                             : "the mean of the fit part";
 }
 
 static void print_score(const sparc_run *run, const char *title, const sparc_run_score *s) {

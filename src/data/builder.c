@@ -158,6 +158,19 @@ sparc_status builder_label(builder *b, const char *where, span label) {
   return SPARC_OK;
 }
 
+sparc_status builder_classes(builder *b, const char *member, const char *const *names, int count) {
+  for (int i = 0; i < count; i++)
+    if (!names[i] || !*names[i] || strlen(names[i]) > LABEL_MAX || !span_is_utf8((span){names[i], strlen(names[i])}))
+      return fail(SPARC_INVALID, "%s[%d] is '%s', expected 1 to %d bytes of UTF-8 text", member, i,
+                  names[i] ? span_quote((span){names[i], strlen(names[i])}).text : "NULL", LABEL_MAX);
+  const char *duplicate = NULL;
+  b->map = class_map_create(names, count, b->c, &duplicate);
+  if (!b->map) return fail(SPARC_NO_MEMORY, "no memory for %d classes", count);
+  if (duplicate)
+    return fail(SPARC_INVALID, "%s has '%s' twice, expected different labels", member, quote(duplicate).text);
+  return SPARC_OK;
+}
+
 place place_line(const lines *t) {
   place p;
   snprintf(p.text, sizeof p.text, "%s:%zu", t->label, t->line);

@@ -30,15 +30,16 @@ static const variant variants[] = {
      .suffixes = series_suffixes,
      .train = {"*_part1319"},
      .validation = "*_part577",
-     .differs = "1319 rows of the official TEST fit and 577 of the 3601 rows of the official TRAIN validate; the paper "
-                "has 3240 and 361 rows of TRAIN"},
+     .paper_difference =
+         "1319 rows of the official TEST fit and 577 of the 3601 rows of the official TRAIN validate; the paper "
+         "has 3240 and 361 rows of TRAIN"},
     {.name = "UWaveGestureLibraryAll",
      .title = "UWave X+Y+Z",
      .folders = ucr_folders,
      .suffixes = series_suffixes,
      .train = {"*_XYZ_TRAIN"},
      .test = "*_XYZ_TEST",
-     .differs = "the X, Y and Z sets joined row by row and z-normalised, not the archive's files"},
+     .paper_difference = "the X, Y and Z sets joined row by row and z-normalised, not the archive's files"},
     {.name = "pmnist",
      .title = "Permuted MNIST",
      .folders = mnist_folders,

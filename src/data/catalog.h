@@ -23,7 +23,7 @@ typedef struct variant {
   const char *test;                 /* pattern, may be absent; NULL: there is none */
   bool labels;                      /* labels are in files beside the images */
   bool permuted;                    /* steps are put into the fixed random order */
-  const char *differs;              /* how it is not what the paper used; NULL: it may be */
+  const char *paper_difference;     /* how it is not what the paper used; NULL: it may be */
 } variant;
 
 /* the configuration of the paper [tab:classification_data] */

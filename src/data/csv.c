@@ -51,7 +51,7 @@ sparc_status csv_find_header(const char *line, size_t size, const char *name, co
   *named = false;
   const locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (!locale) return fail(SPARC_NO_MEMORY, "no memory for the numbers of %s", name);
-  sparc_status status = source_borrow(&s, line, size, name, SPARC_DATA_LIMIT, 0);
+  sparc_status status = source_borrow(&s, line, size, name, SPARC_DATA_MAX_BYTES, 0);
   if (status == SPARC_OK) {
     status = csv_open(&f, &s, o->decimal ? *o->decimal : '.');
     if (status == SPARC_OK) status = csv_columns_learn(&c, f, locale, o);

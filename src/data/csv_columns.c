@@ -95,7 +95,7 @@ sparc_status csv_assign_ignored(csv_columns *c, const csv_text *f, const sparc_r
     const span name = span_trim(span_cut(&rest, ',', &more));
     size_t i = 0;
     sparc_status status = find_column(c, f, name, o->header, &i);
-    if (status != SPARC_OK && was_ignored(o->like, name)) continue;
+    if (status != SPARC_OK && was_ignored(o->columns, name)) continue;
     if (status == SPARC_OK) status = csv_give_role(c, f, i, name, COLUMN_IGNORED);
     if (status != SPARC_OK) return status;
   }
@@ -200,9 +200,9 @@ static bool has_more_rows(csv_text f, size_t count) {
  * single column; a series where names count steps, channels are given, or rows are long. */
 static sparc_status settle_rows(csv_columns *c, const csv_text *f, const sparc_read_options *o, bool index) {
   enum { SHORT_ROW = 64 };
-  const sparc_columns *like = o->like;
+  const sparc_columns *like = o->columns;
   c->steps = o->id_column || o->time_column || (like && like->steps);
-  if (c->steps || o->goal != SPARC_GOAL_FORECAST) return SPARC_OK;
+  if (c->steps || o->objective != SPARC_OBJECTIVE_FORECAST) return SPARC_OK;
   if (index || c->values == 1) {
     c->steps = true;
     return SPARC_OK;
@@ -224,8 +224,8 @@ static sparc_status divide_row(const csv_columns *c, const csv_text *f, int chan
 }
 
 static sparc_status place_values(csv_columns *c, const csv_text *f, const sparc_read_options *o, bool by_name) {
-  const sparc_columns *like = by_name && o->like->channels ? o->like : NULL;
-  const bool placed = like || (by_name && o->like->values); /* a column of a step, or a value of a row */
+  const sparc_columns *like = by_name && o->columns->channels ? o->columns : NULL;
+  const bool placed = like || (by_name && o->columns->values); /* a column of a step, or a value of a row */
   const int channels = o->channels ? o->channels : 1;
   if (c->values == 0)
     return bad_line(&f->at, "the first row has %zu field%s, expected values%s", c->count, c->count == 1 ? "" : "s",
@@ -235,8 +235,8 @@ static sparc_status place_values(csv_columns *c, const csv_text *f, const sparc_
     c->channels = (int)c->values;
     return SPARC_OK;
   }
-  if (!by_name && o->like && o->like->values && (size_t)o->like->values != c->values)
-    return bad_line(&f->at, "%zu values in a row without names, expected %d", c->values, o->like->values);
+  if (!by_name && o->columns && o->columns->values && (size_t)o->columns->values != c->values)
+    return bad_line(&f->at, "%zu values in a row without names, expected %d", c->values, o->columns->values);
   if (like && place_by_name(c, like)) return SPARC_OK;
   if (like)
     return bad_line(&f->at, "the steps of the channels are not %s_0, %s_1, ... without a gap, the same of each",
@@ -271,8 +271,8 @@ static sparc_status learn_roles(csv_columns *c, const csv_text *f, locale_t loca
 /* whether columns are to be found by the names of another table: the first row has one of them, or is a header anyway
  */
 static bool goes_by_name(csv_columns *c, const csv_text *f, locale_t locale, const sparc_read_options *o) {
-  if (!o->like || o->header < 0) return false;
-  if (o->header > 0 || csv_has_names(c, o->like, locale, f->decimal)) return true;
+  if (!o->columns || o->header < 0) return false;
+  if (o->header > 0 || csv_has_names(c, o->columns, locale, f->decimal)) return true;
   const bool known = assign_roles(c, f, o) == SPARC_OK;
   for (size_t i = 0; i < c->count && !known; i++) c->at[i].role = COLUMN_VALUE;
   const column_list list = list_of(c);
@@ -284,8 +284,8 @@ static bool goes_by_name(csv_columns *c, const csv_text *f, locale_t locale, con
 
 /* the column of an index becomes the time where rows are steps */
 static void take_index(csv_columns *c, const sparc_read_options *o) {
-  const bool steps = o->goal == SPARC_GOAL_FORECAST || (o->like && o->like->steps);
-  c->at[0].role = steps && !o->time_column && !(o->like && o->like->time) ? COLUMN_TIME : COLUMN_IGNORED;
+  const bool steps = o->objective == SPARC_OBJECTIVE_FORECAST || (o->columns && o->columns->steps);
+  c->at[0].role = steps && !o->time_column && !(o->columns && o->columns->time) ? COLUMN_TIME : COLUMN_IGNORED;
 }
 
 sparc_status csv_columns_learn(csv_columns *c, csv_text f, locale_t locale, const sparc_read_options *o) {

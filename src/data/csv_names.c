@@ -57,7 +57,7 @@ static char *channel_name(const csv_columns *c, char *text) {
 static sparc_columns sort_names(const csv_columns *c, const sparc_read_options *o, char **name, const char **value,
                                 const char **ignore) {
   const bool channels = c->steps || c->counted;
-  const bool values = !channels && o->goal != SPARC_GOAL_FORECAST && !names_only_steps(c);
+  const bool values = !channels && o->objective != SPARC_OBJECTIVE_FORECAST && !names_only_steps(c);
   sparc_columns names = {.channels = channels ? c->channels : 0,
                          .channel = value,
                          .ignore = ignore,
@@ -215,7 +215,7 @@ static sparc_status assign_values(csv_columns *c, const csv_text *f, const sparc
 
 /* a label may be missing, then examples are unlabelled; one that is not asked for is left out */
 static sparc_status assign_label(csv_columns *c, const csv_text *f, const sparc_read_options *o, bool values) {
-  const sparc_columns *like = o->like;
+  const sparc_columns *like = o->columns;
   if (c->labelled && !like->label) {
     if (o->label_column) return csv_assign(c, f, o->label_column, o->header, COLUMN_LABEL);
     if (!values) csv_assign_last(c);
@@ -235,7 +235,7 @@ static void ignore_like(csv_columns *c, const sparc_columns *like) {
 }
 
 sparc_status csv_assign_like(csv_columns *c, const csv_text *f, const sparc_read_options *o) {
-  const sparc_columns *like = o->like;
+  const sparc_columns *like = o->columns;
   const bool values = like->channels || like->values;
   sparc_status status =
       like->id ? need_like(c, f, like->id, COLUMN_ID) : csv_assign(c, f, o->id_column, o->header, COLUMN_ID);

@@ -13,56 +13,62 @@
 
 /* ---- access ---- */
 
-const char *sparc_dataset_name(const sparc_dataset *d) { return d ? d->name : NULL; }
-int sparc_dataset_count(const sparc_dataset *d) { return d ? d->count : 0; }
-int sparc_dataset_channels(const sparc_dataset *d) { return d ? d->channels : 0; }
-int sparc_dataset_classes(const sparc_dataset *d) { return d ? d->map->count : 0; }
-
 static const example *find(const sparc_dataset *d, int i) {
   return d && i >= 0 && i < d->count ? &d->examples[i] : NULL;
 }
 
-int sparc_dataset_length(const sparc_dataset *d, int i) {
-  const example *e = find(d, i);
-  return e ? e->length : 0;
+int dataset_shortest(const sparc_dataset *d) {
+  int length = INT_MAX;
+  for (int i = 0; i < d->count; i++)
+    if (d->examples[i].length < length) length = d->examples[i].length;
+  return length;
 }
 
-const float *sparc_dataset_series(const sparc_dataset *d, int i) {
-  const example *e = find(d, i);
-  return e ? d->block->values + e->offset : NULL;
+int dataset_longest(const sparc_dataset *d) {
+  int length = 0;
+  for (int i = 0; i < d->count; i++)
+    if (d->examples[i].length > length) length = d->examples[i].length;
+  return length;
 }
 
-int sparc_dataset_class(const sparc_dataset *d, int i) {
-  const example *e = find(d, i);
-  return e ? e->class_index : -1;
+size_t dataset_missing(const sparc_dataset *d) {
+  size_t missing = 0;
+  for (int i = 0; i < d->count; i++) missing += d->examples[i].missing;
+  return missing;
 }
 
-int sparc_dataset_targets(const sparc_dataset *d) { return d && d->targets ? d->target_width : 0; }
-int sparc_dataset_target_steps(const sparc_dataset *d) { return d && d->targets && d->target_steps; }
-
-const float *sparc_dataset_target(const sparc_dataset *d, int i) {
-  const example *e = find(d, i);
-  return e && d->targets ? d->targets->values + e->target : NULL;
-}
-
-const char *sparc_dataset_label(const sparc_dataset *d, int class_index) {
-  return class_index >= 0 && class_index < sparc_dataset_classes(d) ? d->map->names[class_index] : NULL;
-}
-
-int sparc_dataset_context(const sparc_dataset *d, int i) {
-  const example *e = find(d, i);
-  return e ? e->context : 0;
-}
-
-const sparc_columns *sparc_dataset_columns(const sparc_dataset *d) {
-  return d && d->columns ? &d->columns->view : NULL;
+sparc_dataset_info sparc_dataset_info_of(const sparc_dataset *d) {
+  if (!d) return (sparc_dataset_info){0};
+  return (sparc_dataset_info){.name = d->name,
+                              .count = d->count,
+                              .channels = d->channels,
+                              .shortest = dataset_shortest(d),
+                              .longest = dataset_longest(d),
+                              .missing = dataset_missing(d),
+                              .classes = d->map->count,
+                              .targets = d->targets ? d->target_width : 0,
+                              .target_steps = d->targets && d->target_steps};
 }
 
 static const char *text_at(const sparc_dataset *d, size_t i) { return d->texts->bytes + d->texts->at[i]; }
 
-const char *sparc_dataset_id(const sparc_dataset *d, int i) {
+sparc_sample sparc_dataset_example(const sparc_dataset *d, int i) {
   const example *e = find(d, i);
-  return e && d->texts && d->texts->ids ? text_at(d, e->text) : NULL;
+  if (!e) return (sparc_sample){.label = -1};
+  return (sparc_sample){.x = d->block->values + e->offset,
+                        .length = e->length,
+                        .label = e->class_index,
+                        .target = d->targets ? d->targets->values + e->target : NULL,
+                        .context = e->context,
+                        .id = d->texts && d->texts->ids ? text_at(d, e->text) : NULL};
+}
+
+const char *sparc_dataset_class_name(const sparc_dataset *d, int class_index) {
+  return d && class_index >= 0 && class_index < d->map->count ? d->map->names[class_index] : NULL;
+}
+
+const sparc_columns *sparc_dataset_columns(const sparc_dataset *d) {
+  return d && d->columns ? &d->columns->view : NULL;
 }
 
 const char *sparc_dataset_time(const sparc_dataset *d, int i, int step) {
@@ -70,28 +76,6 @@ const char *sparc_dataset_time(const sparc_dataset *d, int i, int step) {
   if (!e || !d->texts || !d->texts->times || step < 0 || step >= e->length) return NULL;
   return text_at(d, e->text + d->texts->ids + (size_t)step);
 }
-
-int sparc_dataset_shortest(const sparc_dataset *d) {
-  int length = d ? INT_MAX : 0;
-  for (int i = 0; i < sparc_dataset_count(d); i++)
-    if (d->examples[i].length < length) length = d->examples[i].length;
-  return length;
-}
-
-int sparc_dataset_longest(const sparc_dataset *d) {
-  int length = 0;
-  for (int i = 0; i < sparc_dataset_count(d); i++)
-    if (d->examples[i].length > length) length = d->examples[i].length;
-  return length;
-}
-
-size_t sparc_dataset_missing(const sparc_dataset *d) {
-  size_t missing = 0;
-  for (int i = 0; i < sparc_dataset_count(d); i++) missing += d->examples[i].missing;
-  return missing;
-}
-
-float *dataset_values(sparc_dataset *d, int i) { return d->block->values + d->examples[i].offset; }
 
 /* ---- life ---- */
 
@@ -258,7 +242,7 @@ static sparc_status check_fillable(const sparc_dataset *d) {
 
 sparc_status sparc_dataset_fill_missing(sparc_dataset *d) {
   if (!d) return fail(SPARC_INVALID, "dataset is NULL, expected a data set");
-  if (sparc_dataset_missing(d) == 0) return SPARC_OK;
+  if (dataset_missing(d) == 0) return SPARC_OK;
   sparc_status status = check_fillable(d);
   if (status == SPARC_OK) status = dataset_own(d);
   if (status != SPARC_OK) return status;

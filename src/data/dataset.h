@@ -45,23 +45,32 @@ struct sparc_dataset {
   text_block *texts;     /* NULL: not kept */
 };
 
-/* dataset_values returns the values of an example for writing. Before the first write call dataset_own, which gives the
- * data set a copy of its own if the block is shared. */
-float *dataset_values(sparc_dataset *d, int i);
+int dataset_shortest(const sparc_dataset *d);   /* least length */
+int dataset_longest(const sparc_dataset *d);    /* greatest length */
+size_t dataset_missing(const sparc_dataset *d); /* missing values */
+
+/* dataset_x and dataset_target return the values [length][channels] and the targets of an example */
+static inline const float *dataset_x(const sparc_dataset *d, int i) { return d->block->values + d->examples[i].offset; }
+static inline const float *dataset_target(const sparc_dataset *d, int i) {
+  return d->targets->values + d->examples[i].target;
+}
+
+/* dataset_values returns the values of an example for writing. Call dataset_own before the first write: it copies the
+ * block if it is shared. */
+static inline float *dataset_values(sparc_dataset *d, int i) { return d->block->values + d->examples[i].offset; }
 sparc_status dataset_own(sparc_dataset *d);
 
-/* dataset_continue makes a data set of what a series has from step `from` to `to`, in pieces of `piece` steps and the
- * horizon, each with up to `history` steps before it as its context */
+/* dataset_continue makes a data set of steps `from` to `to` of a series, in pieces of piece + horizon steps, each with
+ * up to `history` preceding steps as its context */
 sparc_status dataset_continue(const sparc_dataset *d, int from, int to, int history, int piece, int horizon,
                               sparc_dataset **out);
 
-/* dataset_window makes a data set of windows of one series: `length` steps each, or fewer where there are no more, from
- * step `from` to `to`, `stride` apart */
+/* dataset_window makes a data set of windows of one series: at most `length` steps each, `stride` apart, from step `from`
+ * to `to` */
 sparc_status dataset_window(const sparc_dataset *d, int from, int to, int length, int stride, sparc_dataset **out);
 
-/* dataset_target_scale computes mean and deviation of each of the target's numbers, as sparc_normalisation_fit does of
- * channels */
-void dataset_target_scale(const sparc_dataset *d, double *mean, double *deviation);
+/* dataset_target_moments computes mean and standard deviation of each number of the targets */
+void dataset_target_moments(const sparc_dataset *d, double *mean, double *stddev);
 
 void text_block_release(text_block *texts); /* NULL is fine */
 
@@ -112,6 +121,9 @@ size_t builder_end(builder *b, size_t length);
 /* builder_label labels the last example, by a class or, with `numbers`, by a target. `where` starts the sentence if the
  * label is refused. A missing label leaves the example unlabelled; a missing target is refused. */
 sparc_status builder_label(builder *b, const char *where, span label);
+
+/* builder_classes sets the classes that labels may have; `member` names the option in error texts */
+sparc_status builder_classes(builder *b, const char *member, const char *const *names, int count);
 
 /* builder_parse_target reads a number; builder_target gives the last example `width` numbers, or so many for each of
  * its steps */

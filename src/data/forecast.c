@@ -20,7 +20,7 @@ sparc_status sparc_dataset_forecast(sparc_dataset *d, int horizon) {
   if (!d) return fail(SPARC_INVALID, "dataset is NULL, expected a data set");
   if (horizon < 1) return fail(SPARC_INVALID, "horizon is %d, expected at least 1", horizon);
   if (d->targets) return fail(SPARC_INVALID, "'%s' has targets already", quote(d->name).text);
-  if (sparc_dataset_missing(d))
+  if (dataset_missing(d))
     return fail(SPARC_INVALID, "'%s' has missing values, expected none: sparc_dataset_fill_missing",
                 quote(d->name).text);
   sparc_status status = check_lengths(d, horizon);
@@ -72,7 +72,7 @@ sparc_status dataset_window(const sparc_dataset *d, int from, int to, int length
   b.max_rows = SIZE_MAX;
   for (int at = from; status == SPARC_OK; at += stride) {
     const int steps = to - at < length ? to - at : length;
-    status = append_window(&b, sparc_dataset_series(d, 0) + (size_t)at * (size_t)d->channels, steps);
+    status = append_window(&b, dataset_x(d, 0) + (size_t)at * (size_t)d->channels, steps);
     if (at + length >= to) break;
   }
   if (status == SPARC_OK) status = builder_finish(&b, d->name, out);
@@ -90,7 +90,7 @@ sparc_status dataset_continue(const sparc_dataset *d, int from, int to, int hist
   /* what is left must have a target */
   for (int at = from; status == SPARC_OK && to - at > horizon; at += piece) {
     const int begin = at > history ? at - history : 0, end = to - at - horizon > piece ? at + piece + horizon : to;
-    status = append_window(&b, sparc_dataset_series(d, 0) + (size_t)begin * (size_t)d->channels, end - begin);
+    status = append_window(&b, dataset_x(d, 0) + (size_t)begin * (size_t)d->channels, end - begin);
     if (status == SPARC_OK) b.examples[b.count - 1].context = at - begin;
   }
   if (status == SPARC_OK) status = builder_finish(&b, d->name, out);

@@ -35,7 +35,7 @@ static sparc_status read_part(const request *r, const char *const *paths, int co
   const bool named = r->where->variant != NULL;
   if (named) read.labels_path = NULL, read.labels_data = NULL;
   if (like) read.classes = like->map->names, read.class_count = like->map->count;
-  if (like && like->columns) read.like = &like->columns->view;
+  if (like && like->columns) read.columns = &like->columns->view;
   sparc_status status = named && r->where->variant->labels ? need_labels(paths[0]) : SPARC_OK;
   if (status == SPARC_OK) status = read_files(paths, count, &read, out);
   if (status == SPARC_OK && named && r->where->variant->permuted) status = permute_steps(*out);
@@ -90,7 +90,8 @@ static sparc_status divide_by_time(const request *r, sparc_data_split *out) {
 }
 
 static bool is_one_series(const request *r, const sparc_dataset *train) {
-  return r->read.goal == SPARC_GOAL_FORECAST && train->count == 1 && !r->where->test[0] && !r->where->validation[0];
+  return r->read.objective == SPARC_OBJECTIVE_FORECAST && train->count == 1 && !r->where->test[0] &&
+         !r->where->validation[0];
 }
 
 /* divides the training partition; out->fit holds all of it at first */
@@ -149,25 +150,25 @@ static void compare_with_paper(const request *r, sparc_data_split *out) {
   const variant *v = r->where->variant;
   const paper_set *paper = v ? catalog_paper(r->name) : NULL;
   if (!paper) return;
-  const int validation = out->validation ? out->validation->count : 0, length = sparc_dataset_longest(out->fit);
-  if (v->differs)
-    snprintf(out->differs, sizeof out->differs, "%s", v->differs);
+  const int validation = out->validation ? out->validation->count : 0, length = dataset_longest(out->fit);
+  if (v->paper_difference)
+    snprintf(out->paper_difference, sizeof out->paper_difference, "%s", v->paper_difference);
   else if (r->protocol == SPARC_PROTOCOL_OFFICIAL)
-    snprintf(out->differs, sizeof out->differs, "the paper fits %d of the training examples and reports on %d others",
-             paper->fit, paper->validation);
+    snprintf(out->paper_difference, sizeof out->paper_difference,
+             "the paper fits %d of the training examples and reports on %d others", paper->fit, paper->validation);
   else if (out->fit->count != paper->fit || validation != paper->validation || length != paper->length ||
            out->fit->map->count != paper->classes)
-    snprintf(out->differs, sizeof out->differs,
+    snprintf(out->paper_difference, sizeof out->paper_difference,
              "%d fit and %d validation examples of %d steps in %d classes; the paper has %d, %d, %d and %d",
              out->fit->count, validation, length, out->fit->map->count, paper->fit, paper->validation, paper->length,
              paper->classes);
 }
 
 /* labels that hardly ever repeat are rather something else */
-static void remark_on_classes(sparc_data_split *out) {
+static void warn_of_classes(sparc_data_split *out) {
   const int rows = out->fit->count + (out->validation ? out->validation->count : 0), classes = out->fit->map->count;
   if (out->fit->targets || rows < 10 || 5 * (long)classes < 4 * (long)rows) return;
-  snprintf(out->remark, sizeof out->remark,
+  snprintf(out->warning, sizeof out->warning,
            "%d classes in %d rows: the label may be in another column (--label), or be a number to predict "
            "(--objective regress)",
            classes, rows);
@@ -193,7 +194,7 @@ static sparc_status load(const request *r, sparc_data_split *out) {
   if (status == SPARC_OK) status = name_parts(r, out);
   if (status != SPARC_OK) return status;
   compare_with_paper(r, out);
-  remark_on_classes(out);
+  warn_of_classes(out);
   return status;
 }
 
@@ -274,7 +275,7 @@ static sparc_status resolve(const char *name, const char *root, location *where,
   return not_found(root, r->environment, name);
 }
 
-sparc_status sparc_data_load(const char *name, const sparc_data_options *options, sparc_data_split *out) {
+sparc_status sparc_data_split_load(const char *name, const sparc_data_options *options, sparc_data_split *out) {
   static const sparc_data_options defaults;
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected a place for the split");
   *out = (sparc_data_split){.fit = NULL};

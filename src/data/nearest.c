@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* nearest.c: one nearest neighbour, by Euclidean distance or by dynamic time warping.
+/* nearest.c: 1-nearest-neighbour classification, by Euclidean distance or dynamic time warping (DTW).
  *
- * Warping pairs the steps of two series so that the sum of squared differences over the pairs is least; pairs go on in
- * both series, and are at most a window apart. With D(i, j) the least sum up to the pair (i, j),
+ * DTW pairs the steps of two series monotonically, at most a window apart, so that the sum of squared differences over
+ * the pairs is least. With D(i, j) the least sum up to the pair (i, j),
  *
  *   D(i, j) = |x_i - z_j|^2 + min(D(i-1, j), D(i, j-1), D(i-1, j-1)),
  *
- * of which two rows are kept. A row whose least entry is already beyond the nearest neighbour so far ends the search.
+ * of which two rows are kept. A row whose least entry exceeds the nearest distance so far ends the search.
  */
 #include "data/nearest.h"
 
-#include "base/error.h"
 #include "base/threads.h"
+#include "data/dataset.h"
 
 #include <math.h>
 
-enum { AT_ONCE = 32 }; /* test examples between two reports */
+enum { BATCH = 32 }; /* test examples between two progress reports */
 
 typedef struct search {
   const sparc_dataset *train, *test;
   const nearest_config *config;
   size_t channels, longest;
-  int first;    /* test example of tile 0 */
-  double *rows; /* of warping: (tiles, 2, longest + 1) */
-  bool *right;  /* one for each test example */
+  int first;     /* test example of tile 0 */
+  double *rows;  /* of warping: (tiles, 2, longest + 1) */
+  bool *correct; /* (test examples) */
 } search;
 
 static double squared_distance(const float *a, const float *b, size_t count) {
@@ -64,63 +64,60 @@ static double warped_distance(const search *s, const float *x, size_t n, const f
 static void classify(void *context, size_t tile) {
   const search *s = context;
   const int i = s->first + (int)tile;
-  const float *x = sparc_dataset_series(s->test, i);
-  const size_t length = (size_t)sparc_dataset_length(s->test, i);
+  const float *x = dataset_x(s->test, i);
+  const size_t length = (size_t)s->test->examples[i].length;
   double least = INFINITY;
   int nearest = -1;
-  for (int k = 0; k < sparc_dataset_count(s->train); k++) {
-    const float *z = sparc_dataset_series(s->train, k);
-    const double distance = s->config->warping
-                                ? warped_distance(s, x, length, z, (size_t)sparc_dataset_length(s->train, k), least,
-                                                  s->rows + tile * 2 * (s->longest + 1))
-                                : squared_distance(x, z, length * s->channels);
+  for (int k = 0; k < s->train->count; k++) {
+    const float *z = dataset_x(s->train, k);
+    const double distance = s->config->warping ? warped_distance(s, x, length, z, (size_t)s->train->examples[k].length,
+                                                                 least, s->rows + tile * 2 * (s->longest + 1))
+                                               : squared_distance(x, z, length * s->channels);
     if (distance >= least) continue;
     least = distance;
     nearest = k;
   }
-  s->right[i] = nearest >= 0 && sparc_dataset_class(s->train, nearest) == sparc_dataset_class(s->test, i);
+  s->correct[i] = nearest >= 0 && s->train->examples[nearest].class_index == s->test->examples[i].class_index;
 }
 
-bool nearest_can_do_without_warping(const sparc_dataset *train, const sparc_dataset *test) {
-  const int length = sparc_dataset_longest(train);
-  return sparc_dataset_shortest(train) == length && sparc_dataset_shortest(test) == length &&
-         sparc_dataset_longest(test) == length;
+bool nearest_equal_lengths(const sparc_dataset *train, const sparc_dataset *test) {
+  const int length = dataset_longest(train);
+  return dataset_shortest(train) == length && dataset_shortest(test) == length && dataset_longest(test) == length;
 }
 
 static size_t longest_of(const sparc_dataset *a, const sparc_dataset *b) {
-  const int x = sparc_dataset_longest(a), y = sparc_dataset_longest(b);
+  const int x = dataset_longest(a), y = dataset_longest(b);
   return (size_t)(x > y ? x : y);
 }
 
-/* some test examples at a time, so that there is something to tell in between */
+/* BATCH test examples at a time, with a progress report after each batch */
 static int classify_all(search *s) {
-  const int count = sparc_dataset_count(s->test);
-  int right = 0;
-  for (s->first = 0; s->first < count; s->first += AT_ONCE) {
-    const int tiles = count - s->first < AT_ONCE ? count - s->first : AT_ONCE;
+  const int count = s->test->count;
+  int correct = 0;
+  for (s->first = 0; s->first < count; s->first += BATCH) {
+    const int tiles = count - s->first < BATCH ? count - s->first : BATCH;
     parallel_for(s->config->threads, (size_t)tiles, classify, s);
-    if (s->config->tell) s->config->tell(s->config->user, s->first + tiles);
+    if (s->config->on_progress) s->config->on_progress(s->config->user, s->first + tiles);
   }
-  for (int i = 0; i < count; i++) right += s->right[i];
-  return right;
+  for (int i = 0; i < count; i++) correct += s->correct[i];
+  return correct;
 }
 
 sparc_status nearest_neighbour(const sparc_dataset *train, const sparc_dataset *test, const nearest_config *config,
-                               int *right) {
-  if (!config->warping && !nearest_can_do_without_warping(train, test))
+                               int *correct) {
+  if (!config->warping && !nearest_equal_lengths(train, test))
     return fail(SPARC_UNSUPPORTED, "%s has series of %d to %d steps; the Euclidean distance needs equal lengths",
-                sparc_dataset_name(test), sparc_dataset_shortest(test), sparc_dataset_longest(test));
-  const int count = sparc_dataset_count(test);
+                test->name, dataset_shortest(test), dataset_longest(test));
   search s = {.train = train,
               .test = test,
               .config = config,
-              .channels = (size_t)sparc_dataset_channels(train),
+              .channels = (size_t)train->channels,
               .longest = longest_of(train, test),
-              .right = sparc_alloc((size_t)count * sizeof *s.right)};
-  s.rows = sparc_alloc(config->warping ? 2 * (s.longest + 1) * AT_ONCE * sizeof *s.rows : 1);
-  const bool enough = s.right && s.rows;
-  if (enough) *right = classify_all(&s);
-  sparc_free(s.right);
+              .correct = sparc_alloc((size_t)test->count * sizeof *s.correct)};
+  s.rows = sparc_alloc(config->warping ? 2 * (s.longest + 1) * BATCH * sizeof *s.rows : 1);
+  const bool enough = s.correct && s.rows;
+  if (enough) *correct = classify_all(&s);
+  sparc_free(s.correct);
   sparc_free(s.rows);
-  return enough ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for %d answers", count);
+  return enough ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for %d predictions", test->count);
 }

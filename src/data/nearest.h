@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nearest.h: the classic yardstick of time series classification, the label of the nearest training example. */
+/* nearest.h: the 1-nearest-neighbour baseline of time series classification. */
 #ifndef SPARC_DATA_NEAREST_H
 #define SPARC_DATA_NEAREST_H
 
@@ -9,18 +9,18 @@
 
 typedef struct nearest_config {
   bool warping;  /* dynamic time warping, else the Euclidean distance */
-  double window; /* of warping: greatest shift in time as a fraction of the longer of two series */
+  double window; /* warping: greatest shift in time as a fraction of the longer of two series */
   int threads;
-  void (*tell)(void *user, int done); /* how many examples are classified; may be NULL */
+  void (*on_progress)(void *user, int done); /* examples classified so far; may be NULL */
   void *user;
 } nearest_config;
 
-/* nearest_can_do_without_warping says whether all examples have one length, which the Euclidean distance needs */
-bool nearest_can_do_without_warping(const sparc_dataset *train, const sparc_dataset *test);
+/* nearest_equal_lengths returns whether all examples have one length, which the Euclidean distance requires */
+bool nearest_equal_lengths(const sparc_dataset *train, const sparc_dataset *test);
 
-/* nearest_neighbour gives every example of test the class of the example of train with the least distance, the first
- * among equals, and counts how many are right. Distances are computed in double. */
+/* nearest_neighbour predicts the class of every example of test as that of the nearest example of train, the first among
+ * equals, and counts the correct predictions. Distances are computed in double. */
 sparc_status nearest_neighbour(const sparc_dataset *train, const sparc_dataset *test, const nearest_config *config,
-                               int *right);
+                               int *correct);
 
 #endif

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* normalise.c: one z-score for all values of a channel [app:classification_data]. It is fitted on the fit subset; its
- * two numbers belong to the model. */
+/* normalise.c: z-scores of channels [app:classification_data]. Mean and standard deviation are those of the fit subset
+ * and are stored with the model. */
+#include "data/normalise.h"
+
 #include "data/dataset.h"
 
 #include <math.h>
 
-/* sums f(x) = (x - centre)^power over the values of a channel that are there */
+/* sums f(x) = (x - centre)^power over the values of a channel that are not missing */
 static double sum_channel(const sparc_dataset *d, int channel, double centre, int power, size_t *count) {
   double total = 0;
   *count = 0;
   for (int i = 0; i < d->count; i++) {
-    /* one sum for each example keeps the running total from swallowing small terms */
+    /* one partial sum per example limits rounding errors */
     double part = 0;
-    const float *x = sparc_dataset_series(d, i) + channel;
+    const float *x = dataset_x(d, i) + channel;
     for (int t = 0; t < d->examples[i].length; t++) {
       const float value = x[(size_t)t * (size_t)d->channels];
       if (isnan(value)) continue;
@@ -30,7 +32,7 @@ static double sum_target(const sparc_dataset *d, int k, double centre, int power
   double total = 0;
   *count = 0;
   for (int i = 0; i < d->count; i++) {
-    const float *target = sparc_dataset_target(d, i) + k;
+    const float *target = dataset_target(d, i) + k;
     const int rows = d->target_steps ? d->examples[i].length : 1;
     for (int t = 0; t < rows; t++, target += d->target_width, ++*count) {
       const double distance = *target - centre;
@@ -40,65 +42,61 @@ static double sum_target(const sparc_dataset *d, int k, double centre, int power
   return total;
 }
 
-/* mean and population deviation in two passes; a constant has the deviation 1. false: there is no value */
-static bool fit_scale(double (*sum)(const sparc_dataset *d, int which, double centre, int power, size_t *count),
-                      const sparc_dataset *d, int which, double *mean, double *deviation) {
+/* mean and population standard deviation in two passes; a constant has the standard deviation 1. false: no value */
+static bool moments(double (*sum)(const sparc_dataset *d, int which, double centre, int power, size_t *count),
+                    const sparc_dataset *d, int which, double *mean, double *stddev) {
   size_t count;
   const double total = sum(d, which, 0, 1, &count);
   if (count == 0) return false;
   *mean = total / (double)count;
-  *deviation = sqrt(sum(d, which, *mean, 2, &count) / (double)count);
-  if (!(*deviation > 0)) *deviation = 1;
+  *stddev = sqrt(sum(d, which, *mean, 2, &count) / (double)count);
+  if (!(*stddev > 0)) *stddev = 1;
   return true;
 }
 
-sparc_status sparc_normalisation_fit(const sparc_dataset *fit, double *mean, double *deviation) {
-  if (!fit || !mean || !deviation)
-    return fail(SPARC_INVALID, "%s is NULL", !fit ? "fit" : !mean ? "mean" : "deviation");
-  for (int c = 0; c < fit->channels; c++)
-    if (!fit_scale(sum_channel, fit, c, &mean[c], &deviation[c]))
+sparc_status sparc_dataset_moments(const sparc_dataset *d, double *mean, double *stddev) {
+  if (!d || !mean || !stddev) return fail(SPARC_INVALID, "%s is NULL", !d ? "dataset" : !mean ? "mean" : "stddev");
+  for (int c = 0; c < d->channels; c++)
+    if (!moments(sum_channel, d, c, &mean[c], &stddev[c]))
       return fail(SPARC_INVALID, "all values of channel %d of '%s' are missing, expected at least one", c + 1,
-                  quote(fit->name).text);
+                  quote(d->name).text);
   return SPARC_OK;
 }
 
-void dataset_target_scale(const sparc_dataset *d, double *mean, double *deviation) {
-  for (int k = 0; k < d->target_width; k++) fit_scale(sum_target, d, k, &mean[k], &deviation[k]);
+void dataset_target_moments(const sparc_dataset *d, double *mean, double *stddev) {
+  for (int k = 0; k < d->target_width; k++) moments(sum_target, d, k, &mean[k], &stddev[k]);
 }
 
-void sparc_normalise(const float *in, float *out, int steps, int channels, const double *mean,
-                     const double *deviation) {
-  if (!in || !out || !mean || !deviation) return;
+void normalise_rows(const float *in, float *out, int steps, int channels, const double *mean, const double *stddev) {
+  if (!in || !out || !mean || !stddev) return;
   for (int t = 0; t < steps; t++)
-    for (int c = 0; c < channels; c++, in++, out++) *out = (float)((*in - mean[c]) / deviation[c]);
+    for (int c = 0; c < channels; c++, in++, out++) *out = (float)((*in - mean[c]) / stddev[c]);
 }
 
-static sparc_status check_results(const sparc_dataset *d, const double *mean, const double *deviation) {
+static sparc_status check_results(const sparc_dataset *d, const double *mean, const double *stddev) {
   for (int i = 0; i < d->count; i++) {
-    const float *x = sparc_dataset_series(d, i);
+    const float *x = dataset_x(d, i);
     for (int t = 0; t < d->examples[i].length; t++)
       for (int c = 0; c < d->channels; c++, x++)
-        if (isinf((float)((*x - mean[c]) / deviation[c])))
+        if (isinf((float)((*x - mean[c]) / stddev[c])))
           return fail(SPARC_NOT_FINITE, "example %d of '%s': value %g less %g divided by %g is too large for a float",
-                      i, quote(d->name).text, *x, mean[c], deviation[c]);
+                      i, quote(d->name).text, *x, mean[c], stddev[c]);
   }
   return SPARC_OK;
 }
 
-sparc_status sparc_dataset_normalise(sparc_dataset *d, const double *mean, const double *deviation) {
-  if (!d || !mean || !deviation)
-    return fail(SPARC_INVALID, "%s is NULL", !d ? "dataset" : !mean ? "mean" : "deviation");
+sparc_status sparc_dataset_normalise(sparc_dataset *d, const double *mean, const double *stddev) {
+  if (!d || !mean || !stddev) return fail(SPARC_INVALID, "%s is NULL", !d ? "dataset" : !mean ? "mean" : "stddev");
   for (int c = 0; c < d->channels; c++)
-    if (!isfinite(mean[c]) || !isfinite(deviation[c]) || !(deviation[c] > 0))
-      return fail(SPARC_INVALID,
-                  "mean[%d] is %g and deviation[%d] is %g, expected finite numbers and deviation above 0", c, mean[c],
-                  c, deviation[c]);
-  sparc_status status = check_results(d, mean, deviation);
+    if (!isfinite(mean[c]) || !isfinite(stddev[c]) || !(stddev[c] > 0))
+      return fail(SPARC_INVALID, "mean[%d] is %g and stddev[%d] is %g, expected finite numbers and stddev above 0", c,
+                  mean[c], c, stddev[c]);
+  sparc_status status = check_results(d, mean, stddev);
   if (status == SPARC_OK) status = dataset_own(d);
   if (status != SPARC_OK) return status;
   for (int i = 0; i < d->count; i++) {
     float *x = dataset_values(d, i);
-    sparc_normalise(x, x, d->examples[i].length, d->channels, mean, deviation);
+    normalise_rows(x, x, d->examples[i].length, d->channels, mean, stddev);
   }
   return SPARC_OK;
 }

@@ -27,24 +27,6 @@ static const struct {
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-const char *sparc_data_format_name(sparc_data_format format) {
-  return (size_t)format < FORMATS ? formats[format].name : NULL;
-}
-
-sparc_status sparc_data_format_parse(const char *name, sparc_data_format *out) {
-  const char *names[FORMATS + 1] = {NULL};
-  if (!name || !out) return fail(SPARC_INVALID, "%s is NULL", name ? "out" : "name");
-  for (int i = 0; i < FORMATS; i++) {
-    names[i] = formats[i].name;
-    if (strcmp(name, names[i]) != 0) continue;
-    *out = (sparc_data_format)i;
-    return SPARC_OK;
-  }
-  const char *guess = closest(name, names);
-  if (guess) return fail(SPARC_INVALID, "format is '%s'; did you mean '%s'?", quote(name).text, guess);
-  return fail(SPARC_INVALID, "format is '%s', expected auto, ucr, ts, csv, npy, npz, idx or cifar", quote(name).text);
-}
-
 /* ---- the format of a file ---- */
 
 static bool ends_with(span s, const char *end) {
@@ -165,8 +147,8 @@ static sparc_status choose_format(const source *s, const char *path, const sparc
 static sparc_status check_options(const sparc_read_options *o) {
   if ((size_t)o->format >= FORMATS)
     return fail(SPARC_INVALID, "format is %d, expected a sparc_data_format", (int)o->format);
-  if ((unsigned)o->goal > SPARC_GOAL_FORECAST)
-    return fail(SPARC_INVALID, "goal is %d, expected a sparc_data_goal", (int)o->goal);
+  if ((unsigned)o->objective > SPARC_OBJECTIVE_FORECAST)
+    return fail(SPARC_INVALID, "objective is %d, expected a sparc_objective", (int)o->objective);
   if ((unsigned)o->division > SPARC_DIVISION_SOUND)
     return fail(SPARC_INVALID, "division is %d, expected a sparc_data_division", (int)o->division);
   if (o->horizon < 0 || o->context < 0)
@@ -178,19 +160,11 @@ static sparc_status check_options(const sparc_read_options *o) {
     return fail(SPARC_INVALID, "decimal is '%s', expected . or ,", quote(o->decimal).text);
   if (o->class_count < 0 || (o->class_count && !o->classes))
     return fail(SPARC_INVALID, "class_count is %d, expected 0 or the number of classes", o->class_count);
-  const sparc_status names = column_names_check(o->like, 0);
-  if (names != SPARC_OK) return names;
-  for (int i = 0; i < o->class_count; i++) {
-    const char *name = o->classes[i];
-    if (!name || !*name || strlen(name) > LABEL_MAX || !span_is_utf8((span){name, strlen(name)}))
-      return fail(SPARC_INVALID, "classes[%d] is '%s', expected 1 to %d bytes of UTF-8 text", i,
-                  name ? span_quote((span){name, strlen(name)}).text : "NULL", LABEL_MAX);
-  }
-  return SPARC_OK;
+  return column_names_check(o->columns, 0);
 }
 
 static sparc_status prepare(builder *b, const sparc_read_options *o) {
-  b->numbers = o->goal == SPARC_GOAL_REGRESS;
+  b->numbers = o->objective == SPARC_OBJECTIVE_REGRESS;
   b->decimal = o->decimal ? *o->decimal : '.';
   b->max_rows = o->max_rows ? (size_t)o->max_rows : SPARC_DATA_MAX_ROWS;
   if (o->texts) {
@@ -198,17 +172,12 @@ static sparc_status prepare(builder *b, const sparc_read_options *o) {
     if (!b->texts) return fail(SPARC_NO_MEMORY, "no memory for the texts of a data set");
     atomic_init(&b->texts->references, 1);
   }
-  if (!o->class_count) return SPARC_OK;
-  const char *duplicate = NULL;
-  b->map = class_map_create(o->classes, o->class_count, b->c, &duplicate);
-  if (!b->map) return fail(SPARC_NO_MEMORY, "no memory for %d classes", o->class_count);
-  if (duplicate) return fail(SPARC_INVALID, "classes has '%s' twice, expected different labels", quote(duplicate).text);
-  return SPARC_OK;
+  return o->class_count ? builder_classes(b, "classes", o->classes, o->class_count) : SPARC_OK;
 }
 
 static size_t limit_of(const sparc_read_options *o) {
-  if (!o->limit) return SPARC_DATA_LIMIT;
-  return o->limit < PTRDIFF_MAX ? o->limit : PTRDIFF_MAX;
+  if (!o->max_bytes) return SPARC_DATA_MAX_BYTES;
+  return o->max_bytes < PTRDIFF_MAX ? o->max_bytes : PTRDIFF_MAX;
 }
 
 /* ---- sources ---- */
@@ -243,12 +212,13 @@ static sparc_status read_source(builder *b, const source *s, const char *name, c
                                 const sparc_read_options *given) {
   sparc_read_options options = *given;
   const sparc_read_options *o = &options;
-  if (options.goal == SPARC_GOAL_FORECAST && !options.label_column) options.unlabelled = 1;
+  if (options.objective == SPARC_OBJECTIVE_FORECAST && !options.label_column) options.unlabelled = 1;
   if (s->size == 0) return fail(SPARC_FORMAT, "%s:1: the file is empty", s->label);
   sparc_data_format format;
   sparc_status status = choose_format(s, name, o, b->c, &format);
   if (status != SPARC_OK) return status;
-  if (o->goal == SPARC_GOAL_FORECAST && o->format == SPARC_DATA_AUTO && format == SPARC_DATA_UCR && is_one_column(s))
+  if (o->objective == SPARC_OBJECTIVE_FORECAST && o->format == SPARC_DATA_AUTO && format == SPARC_DATA_UCR &&
+      is_one_column(s))
     format = SPARC_DATA_CSV; /* a series as `sparc learn` reads it */
   const bool second = formats[format].second_file;
   if ((o->labels_path || o->labels_data) && !second)
@@ -305,7 +275,7 @@ sparc_status read_files(const char *const *paths, int count, const sparc_read_op
   return status;
 }
 
-sparc_status sparc_dataset_read(const char *path, const sparc_read_options *options, sparc_dataset **out) {
+sparc_status sparc_dataset_load(const char *path, const sparc_read_options *options, sparc_dataset **out) {
   static const sparc_read_options defaults;
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected a place for the data set");
   *out = NULL;

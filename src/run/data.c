@@ -39,7 +39,7 @@ static unsigned long identity_of(const sparc_dataset *fit, const sparc_dataset *
   for (int i = 0; i < 2; i++) {
     if (!parts[i]) continue;
     const sparc_samples samples = sparc_samples_of_dataset(parts[i]);
-    sum = add_samples(sum, &samples, sparc_dataset_targets(parts[i]));
+    sum = add_samples(sum, &samples, sparc_dataset_info_of(parts[i]).targets);
   }
   return sum;
 }
@@ -73,13 +73,13 @@ static sparc_status suggest_task(const char *name, sparc_status status) {
 }
 
 static sparc_status list_labels(run_data *d) {
-  const int classes = sparc_dataset_classes(d->split.fit);
+  const int classes = sparc_dataset_info_of(d->split.fit).classes;
   if (classes < 2)
     return fail(SPARC_FORMAT, "%s has %d class%s, expected at least 2", d->split.name, classes,
                 classes == 1 ? "" : "es");
   d->labels = sparc_alloc((size_t)classes * sizeof *d->labels);
   if (!d->labels) return fail(SPARC_NO_MEMORY, "no memory for %d labels", classes);
-  for (int i = 0; i < classes; i++) d->labels[i] = sparc_dataset_label(d->split.fit, i);
+  for (int i = 0; i < classes; i++) d->labels[i] = sparc_dataset_class_name(d->split.fit, i);
   d->outputs = d->preprocessing.classes = classes;
   d->preprocessing.labels = d->labels;
   return SPARC_OK;
@@ -87,32 +87,32 @@ static sparc_status list_labels(run_data *d) {
 
 /* targets are learned with mean 0 and deviation 1 over the fit part */
 static sparc_status scale_targets(run_data *d, bool forecast) {
-  const int targets = sparc_dataset_targets(d->split.fit);
+  const int targets = sparc_dataset_info_of(d->split.fit).targets;
   if (targets < 1) return fail(SPARC_FORMAT, "%s has no targets, expected a number for every series", d->split.name);
   d->target_mean = sparc_alloc(2 * (size_t)targets * sizeof *d->target_mean);
   if (!d->target_mean) return fail(SPARC_NO_MEMORY, "no memory for %d targets", targets);
-  dataset_target_scale(d->split.fit, d->target_mean, d->target_mean + targets);
+  dataset_target_moments(d->split.fit, d->target_mean, d->target_mean + targets);
   d->outputs = d->preprocessing.targets = targets;
   d->preprocessing.target_mean = d->target_mean;
   d->preprocessing.target_deviation = d->target_mean + targets;
-  d->target_steps = sparc_dataset_target_steps(d->split.fit);
+  d->target_steps = sparc_dataset_info_of(d->split.fit).target_steps;
   d->preprocessing.change = forecast;
   return SPARC_OK;
 }
 
 static sparc_status check_labels(const sparc_dataset *part, const char *name) {
-  const int count = sparc_dataset_count(part);
+  const int count = sparc_dataset_info_of(part).count;
   int unlabelled = 0;
-  for (int i = 0; i < count; i++) unlabelled += sparc_dataset_class(part, i) < 0;
+  for (int i = 0; i < count; i++) unlabelled += sparc_dataset_example(part, i).label < 0;
   if (unlabelled == 0) return SPARC_OK;
   return fail(SPARC_FORMAT, "%s has examples without a label, %d of %d in a part; expected a class for each", name,
               unlabelled, count);
 }
 
 static sparc_status prepare_part(const run_data *d, sparc_dataset *part, const sparc_read_options *read) {
-  sparc_status status = read->goal == SPARC_GOAL_CLASSIFY ? check_labels(part, d->split.name) : SPARC_OK;
+  sparc_status status = read->objective == SPARC_OBJECTIVE_CLASSIFY ? check_labels(part, d->split.name) : SPARC_OK;
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(part);
-  if (status == SPARC_OK && read->goal == SPARC_GOAL_FORECAST)
+  if (status == SPARC_OK && read->objective == SPARC_OBJECTIVE_FORECAST)
     status = sparc_dataset_forecast(part, read->horizon ? read->horizon : 1);
   return status;
 }
@@ -123,7 +123,7 @@ static sparc_status prepare(run_data *d, const sparc_read_options *read) {
   sparc_status status = SPARC_OK;
   for (int i = 0; i < 3 && status == SPARC_OK; i++)
     if (parts[i]) status = prepare_part(d, parts[i], read);
-  if (status == SPARC_OK) status = sparc_normalisation_fit(d->split.fit, mean, deviation);
+  if (status == SPARC_OK) status = sparc_dataset_moments(d->split.fit, mean, deviation);
   for (int i = 0; i < 2 && status == SPARC_OK; i++)
     if (parts[i]) status = sparc_dataset_normalise(parts[i], mean, deviation);
   /* what is wrong here is wrong with the data */
@@ -141,10 +141,10 @@ static sparc_samples samples_of(const run_data *d, const sparc_dataset *part) {
 }
 
 static sparc_status load_set(const char *name, const sparc_data_options *options, run_data *d) {
-  sparc_status status = suggest_task(name, sparc_data_load(name, options, &d->split));
+  sparc_status status = suggest_task(name, sparc_data_split_load(name, options, &d->split));
   if (status != SPARC_OK) return status;
   d->identity = identity_of(d->split.fit, d->split.validation);
-  d->channels = sparc_dataset_channels(d->split.fit);
+  d->channels = sparc_dataset_info_of(d->split.fit).channels;
   d->mean = sparc_alloc(2 * (size_t)d->channels * sizeof *d->mean);
   if (!d->mean) return fail(SPARC_NO_MEMORY, "no memory for %d channels", d->channels);
   d->preprocessing = (sparc_preprocessing){.channels = d->channels,
@@ -152,10 +152,10 @@ static sparc_status load_set(const char *name, const sparc_data_options *options
                                            .deviation = d->mean + d->channels,
                                            .data = d->split.name,
                                            .columns = sparc_dataset_columns(d->split.fit)};
-  if (options->read.goal == SPARC_GOAL_CLASSIFY) status = list_labels(d);
+  if (options->read.objective == SPARC_OBJECTIVE_CLASSIFY) status = list_labels(d);
   if (status == SPARC_OK) status = prepare(d, &options->read);
-  if (status == SPARC_OK && options->read.goal != SPARC_GOAL_CLASSIFY)
-    status = scale_targets(d, options->read.goal == SPARC_GOAL_FORECAST);
+  if (status == SPARC_OK && options->read.objective != SPARC_OBJECTIVE_CLASSIFY)
+    status = scale_targets(d, options->read.objective == SPARC_OBJECTIVE_FORECAST);
   if (status != SPARC_OK) return status;
   d->fit = samples_of(d, d->split.fit);
   if (d->split.validation) d->validation = samples_of(d, d->split.validation);

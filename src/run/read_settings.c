@@ -11,15 +11,15 @@
 /* in the order of sparc_data_format */
 static const char *const formats[] = {"auto", "ucr", "ts", "csv", "npy", "idx", "cifar", "npz", NULL};
 
-/* in the order of sparc_data_goal */
-static const char *const goals[] = {"classify", "regress", "forecast", NULL};
+/* in the order of sparc_objective */
+static const char *const objectives[] = {"classify", "regress", "forecast", NULL};
 
 /* in the order of sparc_data_division */
 static const char *const divisions[] = {"paper", "sound", NULL};
 
 #define SETTING_STRUCT sparc_read_options
 static const setting read_rows[] = {
-    {"objective", "read.task", CHOICE(goal, goals), OLD("task")},
+    {"objective", "read.task", CHOICE(objective, objectives), OLD("task")},
     {"horizon", "read.horizon", INT(horizon, 1, 1 << 20)},
     {"context", NULL, INT(context, 1, 1 << 24)},
     {"format", NULL, CHOICE(format, formats)},

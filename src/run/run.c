@@ -205,8 +205,8 @@ sparc_run_data sparc_run_data_of(const sparc_run *run) {
   if (!run) return (sparc_run_data){0};
   const run_data *d = &run->data;
   return (sparc_run_data){.name = d->task ? d->task->name : d->split.name,
-                          .remark = d->split.remark,
-                          .differs = d->split.differs,
+                          .remark = d->split.warning,
+                          .differs = d->split.paper_difference,
                           .task = d->task,
                           .fit = d->fit,
                           .validation = d->validation,
@@ -248,7 +248,7 @@ static provenance describe(const void *kind) {
   provenance p = provenance_of_build(run->config.train.network.kernel, threads_of(run));
   snprintf(p.data, sizeof p.data, "%08lx", d->identity);
   snprintf(p.split, sizeof p.split, "%s", protocol_of(run));
-  snprintf(p.departure, sizeof p.departure, "%s", d->split.differs);
+  snprintf(p.departure, sizeof p.departure, "%s", d->split.paper_difference);
   p.fit = d->fit.count;
   p.validation = d->validation.count;
   return p;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/normalise.h"
 #include "nn/head.h"
 #include "nn/losses.h"
 #include "nn/network_run.h"
@@ -181,7 +182,7 @@ void source_inputs(const example_source *s, const sparc_sample *e, int first, in
     values = x;
   }
   if (s->mean)
-    sparc_normalise(values, x, n, C, s->mean, s->deviation);
+    normalise_rows(values, x, n, C, s->mean, s->deviation);
   else if (values != x)
     memcpy(x, values, count * sizeof *x);
 }
@@ -219,7 +220,7 @@ sparc_status batch_load(batch *b, const example_source *s) {
     const size_t count = (size_t)rows * b->K;
     const float *from = e.target + (size_t)e.context * b->K;
     if (s->target_mean)
-      sparc_normalise(from, target, rows, (int)b->K, s->target_mean, s->target_deviation);
+      normalise_rows(from, target, rows, (int)b->K, s->target_mean, s->target_deviation);
     else
       memcpy(target, from, count * sizeof *target);
     target += count;

@@ -2,6 +2,7 @@
 /* model.c: using what was trained: weights, normalisation and labels from one file, applied to raw values. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/normalise.h"
 #include "nn/head.h"
 #include "nn/losses.h"
 #include "train/batch.h"
@@ -182,7 +183,7 @@ sparc_status sparc_model_step(sparc_model *m, float *state, const float *x, floa
   }
   if (p->change) x = m->x;
   if (p->mean) {
-    sparc_normalise(x, m->x, 1, config.inputs, p->mean, p->deviation);
+    normalise_rows(x, m->x, 1, config.inputs, p->mean, p->deviation);
     x = m->x;
   }
   const sparc_status status = sparc_network_step(m->file.network, m->prepared, 1, state, x, &mask, outputs, m->tape, 1);

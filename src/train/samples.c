@@ -5,24 +5,18 @@
 
 /* ---- data sets --------------------------------------------------------------------------------- */
 
-static sparc_sample dataset_sample(const void *source, int index) {
-  const sparc_dataset *dataset = source;
-  return (sparc_sample){.x = sparc_dataset_series(dataset, index),
-                        .length = sparc_dataset_length(dataset, index),
-                        .label = sparc_dataset_class(dataset, index),
-                        .target = sparc_dataset_target(dataset, index),
-                        .context = sparc_dataset_context(dataset, index)};
-}
+static sparc_sample dataset_sample(const void *source, int index) { return sparc_dataset_example(source, index); }
 
 sparc_samples sparc_samples_of_dataset(const sparc_dataset *dataset) {
   if (!dataset) return (sparc_samples){0};
-  return (sparc_samples){.count = sparc_dataset_count(dataset),
-                         .channels = sparc_dataset_channels(dataset),
-                         .longest = sparc_dataset_longest(dataset),
+  const sparc_dataset_info info = sparc_dataset_info_of(dataset);
+  return (sparc_samples){.count = info.count,
+                         .channels = info.channels,
+                         .longest = info.longest,
                          .source = dataset,
                          .at = dataset_sample,
-                         .targets = sparc_dataset_targets(dataset),
-                         .target_steps = sparc_dataset_target_steps(dataset)};
+                         .targets = info.targets,
+                         .target_steps = info.target_steps};
 }
 
 /* ---- generated tasks --------------------------------------------------------------------------- */

@@ -23,48 +23,50 @@ static void require(int condition, const char *what) {
 
 /* every value is finite or missing, and the missing ones are counted */
 static void check_values(const sparc_dataset *d) {
+  const sparc_dataset_info info = sparc_dataset_info_of(d);
   size_t missing = 0;
-  for (int i = 0; i < sparc_dataset_count(d); i++) {
-    const int length = sparc_dataset_length(d, i);
-    require(length >= sparc_dataset_shortest(d) && length <= sparc_dataset_longest(d) && length >= 1, "a length");
-    for (size_t k = 0; k < (size_t)length * (size_t)sparc_dataset_channels(d); k++) {
-      const float value = sparc_dataset_series(d, i)[k];
-      require(isfinite(value) || isnan(value), "a finite value");
-      missing += isnan(value) != 0;
+  for (int i = 0; i < info.count; i++) {
+    const sparc_sample e = sparc_dataset_example(d, i);
+    require(e.length >= info.shortest && e.length <= info.longest && e.length >= 1, "a length");
+    for (size_t k = 0; k < (size_t)e.length * (size_t)info.channels; k++) {
+      require(isfinite(e.x[k]) || isnan(e.x[k]), "a finite value");
+      missing += isnan(e.x[k]) != 0;
     }
   }
-  require(missing == sparc_dataset_missing(d), "the count of missing values");
+  require(missing == info.missing, "the count of missing values");
 }
 
 static void check_labels(const sparc_dataset *d) {
-  const int classes = sparc_dataset_classes(d);
+  const int classes = sparc_dataset_info_of(d).classes;
   for (int c = 0; c < classes; c++) {
-    require(*sparc_dataset_label(d, c) != '\0', "a label");
-    require(!c || strcmp(sparc_dataset_label(d, c), sparc_dataset_label(d, c - 1)) != 0, "labels that differ");
+    require(*sparc_dataset_class_name(d, c) != '\0', "a label");
+    require(!c || strcmp(sparc_dataset_class_name(d, c), sparc_dataset_class_name(d, c - 1)) != 0,
+            "labels that differ");
   }
-  for (int i = 0; i < sparc_dataset_count(d); i++)
-    require(sparc_dataset_class(d, i) >= -1 && sparc_dataset_class(d, i) < classes, "a class");
+  for (int i = 0, examples = sparc_dataset_info_of(d).count; i < examples; i++)
+    require(sparc_dataset_example(d, i).label >= -1 && sparc_dataset_example(d, i).label < classes, "a class");
 }
 
 static void check_targets(const sparc_dataset *d) {
-  const size_t width = (size_t)sparc_dataset_targets(d);
-  for (int i = 0; width && i < sparc_dataset_count(d); i++) {
-    const size_t rows = sparc_dataset_target_steps(d) ? (size_t)sparc_dataset_length(d, i) : 1;
-    for (size_t k = 0; k < rows * width; k++) require(isfinite(sparc_dataset_target(d, i)[k]), "a finite target");
+  const sparc_dataset_info info = sparc_dataset_info_of(d);
+  for (int i = 0; info.targets && i < info.count; i++) {
+    const sparc_sample e = sparc_dataset_example(d, i);
+    const size_t rows = info.target_steps ? (size_t)e.length : 1;
+    for (size_t k = 0; k < rows * (size_t)info.targets; k++) require(isfinite(e.target[k]), "a finite target");
   }
 }
 
 /* a view is filled and normalised; the data set must not notice */
 static void check_changes(const sparc_dataset *d) {
-  const int last = sparc_dataset_count(d) - 1, twice[] = {last, 0, last};
-  const size_t missing = sparc_dataset_missing(d), channels = (size_t)sparc_dataset_channels(d);
+  const int last = sparc_dataset_info_of(d).count - 1, twice[] = {last, 0, last};
+  const size_t missing = sparc_dataset_info_of(d).missing, channels = (size_t)sparc_dataset_info_of(d).channels;
   sparc_dataset *view;
   require(sparc_dataset_subset(d, twice, 3, "view", &view) == SPARC_OK, "a subset");
   sparc_status status = sparc_dataset_fill_missing(view);
-  require(status == SPARC_OK ? sparc_dataset_missing(view) == 0 : status == SPARC_INVALID, "filled");
+  require(status == SPARC_OK ? sparc_dataset_info_of(view).missing == 0 : status == SPARC_INVALID, "filled");
   double *scale = malloc(2 * channels * sizeof *scale);
   require(scale != NULL, "memory");
-  status = sparc_normalisation_fit(view, scale, scale + channels);
+  status = sparc_dataset_moments(view, scale, scale + channels);
   if (status == SPARC_OK) {
     for (size_t c = 0; c < channels; c++)
       require(isfinite(scale[c]) && isfinite(scale[channels + c]) && scale[channels + c] > 0, "a scale");
@@ -76,24 +78,24 @@ static void check_changes(const sparc_dataset *d) {
   free(scale);
   check_values(view);
   sparc_dataset_free(view);
-  require(sparc_dataset_missing(d) == missing, "the source is as it was");
+  require(sparc_dataset_info_of(d).missing == missing, "the source is as it was");
   check_values(d);
 }
 
 static inline void try_bytes(const uint8_t *data, size_t size, sparc_read_options o) {
   sparc_dataset *d = NULL;
-  o.limit = (size_t)1 << 24;
+  o.max_bytes = (size_t)1 << 24;
   const sparc_status status = sparc_dataset_parse(data, size, "fuzz", &o, &d);
   if (status != SPARC_OK) {
     /* a table that can be read in two ways is no fault of its format */
-    const bool ambiguous = o.goal == SPARC_GOAL_FORECAST && status == SPARC_INVALID;
+    const bool ambiguous = o.objective == SPARC_OBJECTIVE_FORECAST && status == SPARC_INVALID;
     require((status == SPARC_FORMAT || ambiguous) && !d, "a refusal is one of the format");
     require(strncmp(sparc_error(), "fuzz:", 5) == 0 || strncmp(sparc_error(), "fuzz[", 5) == 0 ||
                 strncmp(sparc_error(), "labels:", 7) == 0,
             "a sentence");
     return;
   }
-  require(sparc_dataset_count(d) >= 1 && sparc_dataset_channels(d) >= 1, "an example and a channel");
+  require(sparc_dataset_info_of(d).count >= 1 && sparc_dataset_info_of(d).channels >= 1, "an example and a channel");
   check_values(d);
   check_labels(d);
   check_targets(d);

@@ -28,7 +28,7 @@ static size_t pack(const uint8_t *data, size_t size, uint8_t *out, size_t room) 
 
 /* what the bytes give: a data set, or NULL and a sentence */
 static sparc_dataset *parse(const uint8_t *data, size_t size, char sentence[512]) {
-  const sparc_read_options o = {.format = SPARC_DATA_UCR, .limit = (size_t)1 << 24};
+  const sparc_read_options o = {.format = SPARC_DATA_UCR, .max_bytes = (size_t)1 << 24};
   sparc_dataset *d = NULL;
   const sparc_status status = sparc_dataset_parse(data, size, "fuzz", &o, &d);
   require(status == SPARC_OK || status == SPARC_FORMAT, "a status");
@@ -39,11 +39,11 @@ static sparc_dataset *parse(const uint8_t *data, size_t size, char sentence[512]
 static void compare(const sparc_dataset *a, const sparc_dataset *b) {
   require((a == NULL) == (b == NULL), "packed data is read as the plain one is");
   if (!a) return;
-  require(sparc_dataset_count(a) == sparc_dataset_count(b), "as many examples");
-  for (int i = 0; i < sparc_dataset_count(a); i++) {
-    const size_t bytes = (size_t)sparc_dataset_length(a, i) * sizeof(float);
-    require(sparc_dataset_length(a, i) == sparc_dataset_length(b, i), "as many steps");
-    require(memcmp(sparc_dataset_series(a, i), sparc_dataset_series(b, i), bytes) == 0, "the same values");
+  require(sparc_dataset_info_of(a).count == sparc_dataset_info_of(b).count, "as many examples");
+  for (int i = 0, examples = sparc_dataset_info_of(a).count; i < examples; i++) {
+    const size_t bytes = (size_t)sparc_dataset_example(a, i).length * sizeof(float);
+    require(sparc_dataset_example(a, i).length == sparc_dataset_example(b, i).length, "as many steps");
+    require(memcmp(sparc_dataset_example(a, i).x, sparc_dataset_example(b, i).x, bytes) == 0, "the same values");
   }
 }
 

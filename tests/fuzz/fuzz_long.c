@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   sparc_read_options o = csv;
   o.id_column = "1", o.time_column = "2";
   try_bytes(data, size, o);
-  o.goal = SPARC_GOAL_REGRESS;
+  o.objective = SPARC_OBJECTIVE_REGRESS;
   try_bytes(data, size, o);
   o = csv;
   o.time_column = "t", o.unlabelled = 1;
@@ -17,23 +17,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   o.channels = 2, o.decimal = ",", o.ignore_columns = "1";
   try_bytes(data, size, o);
   o = csv;
-  o.goal = SPARC_GOAL_REGRESS, o.max_rows = 3;
+  o.objective = SPARC_OBJECTIVE_REGRESS, o.max_rows = 3;
   try_bytes(data, size, o);
   static const char *const names[] = {"ax", "b"}, *const none[] = {"c"};
   const sparc_columns like = {.channels = 2, .channel = names, .ignored = 1, .ignore = none, .label = "y", .steps = 1};
   const sparc_columns rows = {.channels = 2, .channel = names, .label = "y"};
   o = csv;
-  o.like = &like, o.texts = 1, o.time_column = "none";
+  o.columns = &like, o.texts = 1, o.time_column = "none";
   try_bytes(data, size, o);
   o = csv;
-  o.like = &rows;
+  o.columns = &rows;
   try_bytes(data, size, o);
   const sparc_columns values = {.values = 2, .value = names, .label = "y"};
   o = csv;
-  o.like = &values;
+  o.columns = &values;
   try_bytes(data, size, o);
   o = csv;
-  o.goal = SPARC_GOAL_FORECAST, o.texts = 1;
+  o.objective = SPARC_OBJECTIVE_FORECAST, o.texts = 1;
   try_bytes(data, size, o);
   return 0;
 }

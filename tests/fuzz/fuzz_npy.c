@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   sparc_read_options o = {
       .format = SPARC_DATA_NPY, .labels_data = size > first ? labels : NULL, .labels_size = size - first};
   try_bytes(array, first, o);
-  o.goal = SPARC_GOAL_REGRESS;
+  o.objective = SPARC_OBJECTIVE_REGRESS;
   try_bytes(array, first, o);
   free(array);
   free(labels);

@@ -6,6 +6,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   try_bytes(data, size, (sparc_read_options){.format = SPARC_DATA_NPZ});
   try_bytes(data, size, (sparc_read_options){.format = SPARC_DATA_NPZ, .series_array = "y", .labels_array = "x"});
-  try_bytes(data, size, (sparc_read_options){.format = SPARC_DATA_NPZ, .goal = SPARC_GOAL_REGRESS});
+  try_bytes(data, size, (sparc_read_options){.format = SPARC_DATA_NPZ, .objective = SPARC_OBJECTIVE_REGRESS});
   return 0;
 }

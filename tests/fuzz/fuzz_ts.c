@@ -7,6 +7,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const char *const classes[] = {"left", "right"};
   try_bytes(data, size, (sparc_read_options){.format = SPARC_DATA_TS});
   try_bytes(data, size, (sparc_read_options){.format = SPARC_DATA_TS, .classes = classes, .class_count = 2});
-  try_bytes(data, size, (sparc_read_options){.format = SPARC_DATA_TS, .goal = SPARC_GOAL_REGRESS});
+  try_bytes(data, size, (sparc_read_options){.format = SPARC_DATA_TS, .objective = SPARC_OBJECTIVE_REGRESS});
   return 0;
 }

@@ -59,7 +59,7 @@ class Data(unittest.TestCase):
     def test_numbers_and_missing_values(self):
         rows, y = waves(6)
         rows[2][4:6] = np.nan
-        data = sparc.Dataset.from_arrays(np.stack(rows), 0.5 * y, goal="regress")
+        data = sparc.Dataset.from_arrays(np.stack(rows), 0.5 * y, objective="regress")
         np.testing.assert_allclose(np.concatenate(data.targets), 0.5 * y)
         self.assertEqual(data.missing, 2)
         self.assertEqual(data.fill_missing().missing, 0)
@@ -79,11 +79,11 @@ class Data(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "expected the same number"):
             sparc.Dataset.from_arrays([np.zeros((3, 1)), np.zeros((3, 2))], [0, 1])
         with self.assertRaisesRegex(TypeError, "reading has no option 'colour'"):
-            sparc.Dataset.read("x.csv", colour=1)
+            sparc.Dataset.load("x.csv", colour=1)
         with self.assertRaises(sparc.Error):
-            sparc.Dataset.read("/nowhere/x.csv")
+            sparc.Dataset.load("/nowhere/x.csv")
         with self.assertRaisesRegex(ValueError, "max_rows is 9223372036854775808, expected"):
-            sparc.Dataset.read("/nowhere/x.csv", max_rows=2**63)
+            sparc.Dataset.load("/nowhere/x.csv", max_rows=2**63)
         with self.assertRaisesRegex(IndexError, "there is no sequence 4"):
             sparc.Dataset.from_arrays(rows, y)[4]
 
@@ -95,7 +95,7 @@ class Data(unittest.TestCase):
             self.assertEqual((part.classes, list(part.labels), len(part)), (["fast", "slow"], [1] * 6, 6))
             for i in range(6):
                 np.testing.assert_array_equal(part[i], data[2 * i])
-        numbers = sparc.Dataset.from_arrays(rows, 0.5 * y, goal="regress")
+        numbers = sparc.Dataset.from_arrays(rows, 0.5 * y, objective="regress")
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(numbers)).targets, numbers.targets)
         self.assertEqual(pickle.loads(pickle.dumps(sparc.Dataset.from_arrays(rows))).classes, [])
 
@@ -122,7 +122,7 @@ class Data(unittest.TestCase):
             path = Path(folder) / "waves.csv"
             path.write_text("\n".join(",".join([str(label), *(repr(float(v)) for v in row)])
                                       for label, row in zip(y, rows)) + "\n")
-            data = sparc.Dataset.read(path, label_column="1", format="csv")
+            data = sparc.Dataset.load(path, label_column="1", format="csv")
             np.testing.assert_array_equal(data.labels, y)
             parts = sparc.load_split(path, label_column="1", format="csv", validation=0.25)
         self.assertIsNone(parts["test"])
@@ -170,7 +170,7 @@ class Runs(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "y is missing"):
             model.evaluate(rows)
         self.assertEqual((runs[0].config["updates"], runs[0].config["cell"]), (5, "sparc"))
-        numbers = sparc.Dataset.from_arrays(rows, 0.5 * y, goal="regress")
+        numbers = sparc.Dataset.from_arrays(rows, 0.5 * y, objective="regress")
         self.assertEqual(sparc.Run(numbers, updates=5, **SMALL).execute().model().labels, [])
         for data, kind, sentence in ((np.stack(rows), TypeError, "data is ndarray, expected a name"),
                                      ((rows,), ValueError, "data has no labels"),

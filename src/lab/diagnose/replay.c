@@ -212,7 +212,7 @@ static sparc_status load_data(replay *r, const replay_options *options) {
       .root = options->root ? options->root : from.config.root,
       .protocol = protocol && strcmp(protocol, "official") == 0 ? SPARC_PROTOCOL_OFFICIAL : SPARC_PROTOCOL_PAPER,
       .read = resolve_read_options(&from.config.read)};
-  how.read.like = r->file.preprocessing.view.columns;
+  how.read.columns = r->file.preprocessing.view.columns;
   if (status == SPARC_OK) status = run_data_load(name, &how, &r->data);
   data_sources_free(&from);
   return status;

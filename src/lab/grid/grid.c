@@ -221,7 +221,7 @@ static const char *const *training_metrics(const sparc_run_config *run) {
   metrics_goal goal = METRICS_CLASSES;
   if (is_task(run->data) && !task_has_classes(run->data))
     goal = METRICS_TASK_TARGETS;
-  else if (!is_task(run->data) && resolve_read_options(&run->read).goal != SPARC_GOAL_CLASSIFY)
+  else if (!is_task(run->data) && resolve_read_options(&run->read).objective != SPARC_OBJECTIVE_CLASSIFY)
     goal = METRICS_TARGETS;
   return metrics_of_training(goal, run->official != 1);
 }
