@@ -369,8 +369,7 @@ static void test_ts_errors(void **state) {
       {"@missing true false\n@classLabel true\n@data\n1:a\n", "toy.ts:1: @missing is 'true false'"},
       {"@timeStamps true\n@classLabel true\n@data\n",
        "toy.ts:1: @timeStamps true: series with time stamps cannot be read"},
-      {"@targetLabel true\n@data\n",
-       "toy.ts:1: @targetLabel true: the labels are numbers, expected --objective regress"},
+      {"@targetLabel true\n@data\n", "toy.ts:1: @targetLabel true: the labels are numbers, expected objective regress"},
       {"@classLabel true\n@data\n(0,1),(1,2):a\n", "toy.ts:3: channel 1 starts with '('"},
       {"@missing true\n@missing true\n@data\n", "toy.ts:2: @missing is given again, the first time was line 1"},
       {"@dimension 2\n@dimensions 2\n@data\n", "toy.ts:2: @dimensions is given again"},
@@ -598,8 +597,8 @@ static void test_csv_forecast(void **state) {
   static const char table[] = "a,b\n1,2\n3,4\n5,6\n";
   assert_int_equal(parse("t.csv", table, strlen(table), &forecast, &d), SPARC_INVALID);
   assert_null(d);
-  assert_non_null(strstr(sparc_error(), "--time"));
-  assert_non_null(strstr(sparc_error(), "--id"));
+  assert_non_null(strstr(sparc_error(), "time_column COLUMN"));
+  assert_non_null(strstr(sparc_error(), "id_column COLUMN"));
   sparc_read_options o = forecast;
   o.time_column = "none";
   d = good("t.csv", table, strlen(table), &o);

@@ -219,7 +219,7 @@ static void test_npz(void **state) {
   }
   const bytes named = archive("signal.npy", "kind.npy", false);
   refuse_bytes("a.npz", &named, (sparc_read_options){.unlabelled = 0},
-               "a.npz: which array holds the series? Expected --x with one of kind, signal");
+               "a.npz: no array has a default name for the series, expected series_array with one of kind, signal");
   refuse_bytes("a.npz", &named, (sparc_read_options){.series_array = "X"},
                "a.npz: there is no array 'X', expected one of kind, signal");
   sparc_dataset *d = read_bytes("a.npz", &named, (sparc_read_options){.series_array = "signal"});
@@ -359,9 +359,9 @@ static void test_csv_hints(void **state) {
   (void)state;
   const sparc_read_options usual = {.unlabelled = 0};
   refuse_text("1;2;x\n1,5;2;y\n", usual,
-              "toy.csv:2: column 1 is '1,5', expected a number, NaN or ?; is that a decimal comma?");
-  refuse_text("1,2,3,4,x\n2024-01-05,2,3,4,y\n", usual, "is that a date? Then --ignore or --time with its column");
-  refuse_text("1,2,3,4,x\n5/31/24 12:00,2,3,4,y\n", usual, "is that a date?");
+              "toy.csv:2: column 1 is '1,5', expected a number, NaN or ?; for a decimal comma set decimal ,");
+  refuse_text("1,2,3,4,x\n2024-01-05,2,3,4,y\n", usual, "for a date set ignore_columns or time_column to its column");
+  refuse_text("1,2,3,4,x\n5/31/24 12:00,2,3,4,y\n", usual, "for a date set");
   bytes b = {.size = 0};
   put(&b,
       "\xff\xfe"
@@ -371,7 +371,7 @@ static void test_csv_hints(void **state) {
   refuse_bytes("toy", &b, usual, "toy: the text is UTF-16, expected UTF-8");
   refuse_text("1,2,x\r3,4,y\r", usual, "toy.csv:1: a carriage return alone in column 6");
   refuse_text("1,x\n2,y\n3,z\n", (sparc_read_options){.max_rows = 2},
-              "toy.csv: more than the limit of 2 rows; --max-rows allows more");
+              "toy.csv: more than the limit of 2 rows; max_rows allows more");
   const bytes prose = text("Dear reader,\nthis is no data\n");
   refuse_bytes("letter", &prose, usual, "letter: unknown format");
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/plain_text.h"
+#include "cli/option_names.h"
 #include "cli/ranks.h"
 #include "io/folder_file.h"
 #include "io/json.h"
@@ -203,7 +204,7 @@ void cli_message(const char *who, const char *format, ...) {
   /* keep the order of data and messages when both go to one place */
   fflush(stdout);
   fprintf(stderr, "%s: ", who);
-  put_escaped(stderr, sentence);
+  put_escaped(stderr, option_names(sentence).text);
   putc('\n', stderr);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/plain_text.h"
+#include "cli/option_names.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -213,7 +214,7 @@ void progress_note(progress *p, const char *format, ...) {
   vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
   make_plain(line); /* names in it may come from a hostile file */
-  fprintf(stderr, "%s\n", line);
+  fprintf(stderr, "%s\n", option_names(line).text);
   if (p->live && p->done > p->first) show(p, seconds_now());
 }
 

@@ -68,7 +68,7 @@ static size_t next_capacity(size_t capacity, size_t needed) {
 /* ---- examples ---- */
 
 sparc_status builder_too_many(const builder *b) {
-  return fail(SPARC_FORMAT, "%s: more than the limit of %zu rows; --max-rows allows more", b->label, b->max_rows);
+  return fail(SPARC_FORMAT, "%s: more than the limit of %zu rows; max_rows allows more", b->label, b->max_rows);
 }
 
 sparc_status builder_begin(builder *b, size_t length, float **values) {

@@ -211,10 +211,11 @@ static sparc_status settle_rows(csv_columns *c, const csv_text *f, const sparc_r
   if (o->channels || c->values >= SHORT_ROW || like || (c->named && place_by_name(&trial, NULL)) ||
       !has_more_rows(*f, c->values + (c->named ? 1 : 0)))
     return SPARC_OK;
-  return fail(SPARC_INVALID,
-              "%s: is each of its many rows of %zu values a step, or a series? --time COLUMN (or --time none: in the "
-              "order of the file) makes it a step, with --id COLUMN of one of several series; --channels 1 a series",
-              f->at.label, c->values);
+  return fail(
+      SPARC_INVALID,
+      "%s: rows of %zu values may be steps or series: time_column COLUMN (or time_column none: in the order of the "
+      "file) makes a row a step, with id_column COLUMN of one of several series; channels 1 makes it a series",
+      f->at.label, c->values);
 }
 
 /* how many channels the values of a row are divided into */
@@ -325,12 +326,12 @@ static bool has_decimal_comma(span s) {
   return true;
 }
 
-/* what may be behind a value that is no number */
+/* a hint for a value that is not a number */
 static const char *hint_for(span text) {
   text = span_trim(text);
-  if (has_decimal_comma(text)) return "; is that a decimal comma? Then --decimal ,";
-  if (column_is_date(text)) return "; is that a date? Then --ignore or --time with its column";
-  return "; --ignore leaves a column out";
+  if (has_decimal_comma(text)) return "; for a decimal comma set decimal ,";
+  if (column_is_date(text)) return "; for a date set ignore_columns or time_column to its column";
+  return "; ignore_columns skips a column";
 }
 
 /* "2" or, where the first row has names, "2 ('speed')" */

@@ -169,8 +169,8 @@ static void warn_of_classes(sparc_data_split *out) {
   const int rows = out->fit->count + (out->validation ? out->validation->count : 0), classes = out->fit->map->count;
   if (out->fit->targets || rows < 10 || 5 * (long)classes < 4 * (long)rows) return;
   snprintf(out->warning, sizeof out->warning,
-           "%d classes in %d rows: the label may be in another column (--label), or be a number to predict "
-           "(--objective regress)",
+           "%d classes in %d rows: the label may be in another column (label_column), or be a number to predict "
+           "(objective regress)",
            classes, rows);
 }
 

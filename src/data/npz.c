@@ -139,8 +139,8 @@ sparc_status read_npz(builder *b, const source *s, const source *unused, const s
   member x, y = {.name = {"", 0}};
   sparc_status status = choose(s, o->series_array, series_names, &x);
   if (status == SPARC_OK && !x.name.size)
-    return fail(SPARC_FORMAT, "%s: which array holds the series? Expected --x with one of %s", s->label,
-                list_members(s).text);
+    return fail(SPARC_FORMAT, "%s: no array has a default name for the series, expected series_array with one of %s",
+                s->label, list_members(s).text);
   if (status == SPARC_OK && !o->unlabelled) status = choose(s, o->labels_array, label_names, &y);
   if (status == SPARC_OK) status = open_member(s, &x, s->limit, &series);
   if (status == SPARC_OK && y.name.size) status = open_member(s, &y, s->limit, &labels);

@@ -93,7 +93,7 @@ static sparc_status count_rows(const source *s, const growing *out, size_t from,
   while ((at = memchr(at, '\n', (size_t)(end - at)))) at++, ++*rows;
   /* as many lines may hold a header, comments or nothing */
   if (*rows / 2 <= s->max_rows) return SPARC_OK;
-  return fail(SPARC_FORMAT, "%s: the gzip data unpacks to more than the limit of %zu rows; --max-rows allows more",
+  return fail(SPARC_FORMAT, "%s: the gzip data unpacks to more than the limit of %zu rows; max_rows allows more",
               s->label, s->max_rows);
 }
 

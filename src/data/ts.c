@@ -172,8 +172,8 @@ static sparc_status check_header(const lines *t, const header *h, const truths *
     return fail(SPARC_FORMAT, "%s:%zu: @targetLabel true, but line %zu says @classLabel true", t->label,
                 h->entries[TARGET].line, h->entries[CLASSES].line);
   if (x->target == 1 && !numbers)
-    return fail(SPARC_FORMAT, "%s:%zu: @targetLabel true: the labels are numbers, expected --objective regress",
-                t->label, h->entries[TARGET].line);
+    return fail(SPARC_FORMAT, "%s:%zu: @targetLabel true: the labels are numbers, expected objective regress", t->label,
+                h->entries[TARGET].line);
   if (x->labelled == UNSET && x->target == UNSET)
     return bad_line(t, "@data without @classLabel before it, expected @classLabel %s", "true or false");
   if (h->channels != UNSET && univariate && (x->univariate == 1) != (h->channels == 1))

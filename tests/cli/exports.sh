@@ -53,7 +53,7 @@ complains 'standard input, line 1: 3 values in a row are not a multiple of 2 cha
 # ---- as many decimal commas as semicolons: the commas are taken for separators, and the sentence says what may be wrong
 printf '1,5;2,5;a\n3,5;4,5;b\n' >commas.csv
 expect 3 data commas.csv
-complains "column 2 ('5;2') is '5;4', expected a number, NaN or ?; is that a decimal comma? Then --decimal ,"
+complains "column 2 ('5;2') is '5;4', expected a number, NaN or ?; for a decimal comma set --decimal ,"
 expect 0 data commas.csv --decimal ,
 
 # ---- CSV in the long format, with a decimal comma and a comment column; a model remembers how its files are read

@@ -13,7 +13,7 @@ awk 'BEGIN {print "day,level,load"; for (t = 1; t <= 150; t++) printf "2024-%03d
 # ---- what a row is ----
 cut -d, -f2,3 table.csv >two.csv
 expect 2 train two.csv --objective forecast "${small[@]}" --out two
-complains "two.csv: is each of its many rows of 2 values a step, or a series? --time COLUMN"
+complains "two.csv: rows of 2 values may be steps or series: --time COLUMN (or --time none:"
 complains "--id COLUMN"
 [ ! -e two ] || fail "a run was begun"
 expect 0 train two.csv --objective forecast --time none "${small[@]}" --out two
