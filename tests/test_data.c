@@ -1477,7 +1477,7 @@ static void test_named_images(void **state) {
 
   sparc_data_split plain = load("mnist", &o), permuted = load("pmnist", &o);
   assert_string_equal(plain.name, "MNIST");
-  assert_string_equal(plain.differs, "");
+  assert_string_equal(plain.paper_difference, "");
   assert_string_equal(permuted.name, "Permuted MNIST");
   int order[100], seen[100] = {0}, fixed = 0;
   sparc_random stream;

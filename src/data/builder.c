@@ -28,10 +28,9 @@ void builder_close(builder *b) {
   *b = (builder){.count = 0};
 }
 
-/* ---- room ---- */
+/* ---- memory ---- */
 
-/* the array with another capacity; NULL leaves the old one. The system moves a large one without copying it, so that it
- * is never there twice. */
+/* the array with another capacity; NULL: no memory, the old one is kept. realloc remaps large blocks without copying. */
 static void *resized(void *old, size_t capacity, size_t size) {
   return capacity > SIZE_MAX / size ? NULL : realloc(old, capacity * size);
 }
@@ -95,7 +94,7 @@ size_t builder_end(builder *b, size_t length) {
   return missing;
 }
 
-/* fewer words than a missing value may have: "none" and "NA" are classes of somebody */
+/* fewer words than for missing values: "none" and "NA" may be class names */
 static bool label_is_missing(span label) {
   static const char *const words[] = {"", "?", "nan", "-nan", "+nan"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -194,12 +193,12 @@ sparc_status builder_text(builder *b, span text) {
     t->at = at;
     t->capacity = capacity;
   }
-  if (t->used + text.size + 1 > t->room) {
-    const size_t room = next_capacity(t->room, t->used + text.size + 1);
-    char *bytes = resized(t->bytes, room, 1);
+  if (t->used + text.size + 1 > t->bytes_capacity) {
+    const size_t capacity = next_capacity(t->bytes_capacity, t->used + text.size + 1);
+    char *bytes = resized(t->bytes, capacity, 1);
     if (!bytes) return no_memory();
     t->bytes = bytes;
-    t->room = room;
+    t->bytes_capacity = capacity;
   }
   t->at[t->count++] = t->used;
   if (text.size) memcpy(t->bytes + t->used, text.at, text.size);
@@ -211,7 +210,7 @@ sparc_status builder_text(builder *b, span text) {
 /* ---- the end ---- */
 
 /* numbers the classes when they were collected */
-static sparc_status settle_classes(builder *b) {
+static sparc_status number_classes(builder *b) {
   if (b->map) return SPARC_OK;
   int *classes = sparc_alloc(b->count * sizeof *classes);
   if (!classes) return no_memory();
@@ -235,7 +234,7 @@ static sparc_status shrink(builder *b) {
 sparc_status builder_finish(builder *b, const char *name, sparc_dataset **out) {
   if (b->targeted && b->targeted != b->count)
     return fail(SPARC_FORMAT, "%s: %zu of %zu series have targets, expected all", name, b->targeted, b->count);
-  sparc_status status = settle_classes(b);
+  sparc_status status = number_classes(b);
   if (status == SPARC_OK) status = shrink(b);
   if (status != SPARC_OK) return status;
   sparc_dataset *d = sparc_alloc(sizeof *d);

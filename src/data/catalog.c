@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* catalog.c: names of data sets as a table of the ways in which they may lie on a disk. The first way whose files exist
- * is taken, so what the paper used comes before what resembles it. */
+/* catalog.c: table of the layouts of named data sets on disk. The first layout whose files exist is used, so that of the
+ * paper precedes similar ones. */
 #include "data/catalog.h"
 
 #include <dirent.h>

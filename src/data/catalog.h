@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* catalog.h: the data sets that can be asked for by name, and where their files are. */
+/* catalog.h: named data sets and the locations of their files. */
 #ifndef SPARC_DATA_CATALOG_H
 #define SPARC_DATA_CATALOG_H
 
@@ -7,12 +7,12 @@
 
 #include <limits.h>
 
-/* what the files of a set of series may end with, for sentences */
+/* suffixes of files of series, for error texts */
 #define CATALOG_SUFFIXES "{.tsv,.ts,.txt,.csv,.npz,.npy}[.gz]"
 
 enum { CATALOG_PARTS = 5 }; /* files that a training partition may be split into */
 
-/* One way in which a data set may lie on the disk. In patterns * stands for the name. */
+/* One layout of a data set on disk. In patterns * is replaced by the name. */
 typedef struct variant {
   const char *name;                 /* NULL: any */
   const char *title;                /* the name in reports; NULL: the name itself */
@@ -23,7 +23,7 @@ typedef struct variant {
   const char *test;                 /* pattern, may be absent; NULL: there is none */
   bool labels;                      /* labels are in files beside the images */
   bool permuted;                    /* steps are put into the fixed random order */
-  const char *paper_difference;     /* how it is not what the paper used; NULL: it may be */
+  const char *paper_difference;     /* how it differs from the paper's; NULL: it does not */
 } variant;
 
 /* the configuration of the paper [tab:classification_data] */
@@ -40,7 +40,7 @@ typedef struct location {
 } location;
 
 /* catalog_root is the folder of named data sets: the one given, else that of SPARC_DATA; NULL if there is neither.
- * catalog_check_root blames the one who named it if it is no folder. */
+ * catalog_check_root fails if it is not a folder, naming the source of the setting. */
 const char *catalog_root(const char *given);
 sparc_status catalog_check_root(const char *root, bool from_environment);
 
@@ -48,13 +48,13 @@ sparc_status catalog_check_root(const char *root, bool from_environment);
 bool catalog_find(const char *root, const char *name, location *out);
 bool catalog_find_in(const char *folder, const char *name, location *out);
 
-/* catalog_pattern writes what is looked for first, for a sentence: a path and the endings that it may have */
+/* catalog_pattern writes the first path searched and its possible suffixes, for error texts */
 void catalog_pattern(const char *root, const char *name, char *text, size_t capacity);
 
 /* catalog_paper returns the paper's configuration of a name, NULL if it has none */
 const paper_set *catalog_paper(const char *name);
 
-/* catalog_names lists what there is below a root, sorted, ends with NULL. Release with catalog_names_free. */
+/* catalog_names lists the data sets below a root, sorted, NULL-terminated. Release with catalog_names_free. */
 sparc_status catalog_names(const char *root, char ***names);
 void catalog_names_free(char **names);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* column_names.c: keeping names, and the sentence about those that are missing. */
+/* column_names.c: copies of column names, and the error for missing ones. */
 #include "data/column_names.h"
 
 #include <stdio.h>
@@ -33,21 +33,21 @@ static int are_distinct(const char *const *name, int count) {
 
 static size_t bytes_of(const char *text) { return text ? strlen(text) + 1 : 0; }
 
-static const char *copy_text(char **room, const char *text) {
+static const char *copy_text(char **buffer, const char *text) {
   if (!text) return NULL;
   const size_t size = strlen(text) + 1;
-  char *copy = memcpy(*room, text, size);
-  *room += size;
+  char *copy = memcpy(*buffer, text, size);
+  *buffer += size;
   return copy;
 }
 
 static const char *valid_or_null(const char *text) { return column_name_valid(text) ? text : NULL; }
 
-/* names copied to `list`, texts to *room; those that are not valid are left out. Returns how many there are. */
-static int copy_list(const char **list, const char *const *from, int count, char **room) {
+/* names copied to `list`, texts to *buffer; those that are not valid are left out. Returns how many there are. */
+static int copy_list(const char **list, const char *const *from, int count, char **buffer) {
   int kept = 0;
   for (int i = 0; i < count; i++)
-    if (column_name_valid(from[i])) list[kept++] = copy_text(room, from[i]);
+    if (column_name_valid(from[i])) list[kept++] = copy_text(buffer, from[i]);
   return kept;
 }
 
@@ -68,20 +68,20 @@ column_names *column_names_copy(const sparc_columns *given) {
   column_names *names = sparc_alloc(sizeof *names + entries * sizeof(char *) + texts);
   if (!names) return NULL;
   const char **channel = (const char **)(names + 1), **value = channel + from.channels, **ignore = value + from.values;
-  char *room = (char *)(ignore + from.ignored);
+  char *buffer = (char *)(ignore + from.ignored);
   atomic_init(&names->references, 1);
-  copy_list(channel, from.channel, from.channels, &room);
-  copy_list(value, from.value, from.values, &room);
+  copy_list(channel, from.channel, from.channels, &buffer);
+  copy_list(value, from.value, from.values, &buffer);
   names->view = (sparc_columns){.channels = from.channels,
                                 .channel = from.channels ? channel : NULL,
-                                .ignored = copy_list(ignore, from.ignore, from.ignored, &room),
+                                .ignored = copy_list(ignore, from.ignore, from.ignored, &buffer),
                                 .steps = from.steps != 0,
                                 .values = from.values,
                                 .value = from.values ? value : NULL};
   names->view.ignore = names->view.ignored ? ignore : NULL;
-  names->view.label = copy_text(&room, from.label);
-  names->view.id = copy_text(&room, from.id);
-  names->view.time = copy_text(&room, from.time);
+  names->view.label = copy_text(&buffer, from.label);
+  names->view.id = copy_text(&buffer, from.id);
+  names->view.time = copy_text(&buffer, from.time);
   return names;
 }
 
@@ -146,14 +146,14 @@ sparc_status column_names_check(const sparc_columns *names, int channels) {
   return status;
 }
 
-/* ---- what is missing ---- */
+/* ---- missing names ---- */
 
 typedef struct name_list {
   char text[160];
   size_t used;
 } name_list;
 
-/* as many names as there is room for; the last that fits is followed by "..." if there are more */
+/* as many names as fit, followed by "..." if there are more */
 static void list_name(name_list *list, const char *name) {
   enum { DOTS = 6 };
   const quotable shown = quote(name);
@@ -173,30 +173,30 @@ static bool is_among(const char *text, const char *const *list, size_t count) {
   return i < count;
 }
 
-/* what may be meant by a name: one that is nothing else; `room` has as many places as `have`, and one more */
-static const char *guess_name(const char *name, const char *const *wanted, size_t count, const char *const *have,
-                              const char **room) {
+/* a suggestion for a name: a similar one that is not required; buffer [names of `have` + 1] */
+static const char *guess_name(const char *name, const char *const *required, size_t count, const char *const *have,
+                              const char **buffer) {
   size_t free_names = 0;
   for (const char *const *other = have; *other; other++)
-    if (!is_among(*other, wanted, count)) room[free_names++] = *other;
-  room[free_names] = NULL;
-  return closest(name, room);
+    if (!is_among(*other, required, count)) buffer[free_names++] = *other;
+  buffer[free_names] = NULL;
+  return closest(name, buffer);
 }
 
-sparc_status columns_missing(const char *where, const char *const *wanted, size_t count, const bool *found,
+sparc_status columns_missing(const char *where, const char *const *required, size_t count, const bool *found,
                              const char *const *have) {
   name_list missing = {.used = 0}, there = {.used = 0};
   const char *first = NULL;
   size_t lost = 0, names = 0;
   for (size_t i = 0; i < count; i++) {
     if (found[i]) continue;
-    list_name(&missing, wanted[i]);
-    if (!lost++) first = wanted[i];
+    list_name(&missing, required[i]);
+    if (!lost++) first = required[i];
   }
   for (; have[names]; names++) list_name(&there, have[names]);
-  const char **room = malloc((names + 1) * sizeof *room);
-  const char *guess = room && first ? guess_name(first, wanted, count, have, room) : NULL;
-  free(room);
+  const char **buffer = malloc((names + 1) * sizeof *buffer);
+  const char *guess = buffer && first ? guess_name(first, required, count, have, buffer) : NULL;
+  free(buffer);
   return fail(SPARC_FORMAT, "%s: column%s %s %s missing; there %s %s%s%s%s", where, lost == 1 ? "" : "s", missing.text,
               lost == 1 ? "is" : "are", names > 1 ? "are" : "is", there.used ? there.text : "none",
               guess ? "; did you mean '" : "", guess ? quote(guess).text : "", guess ? "'?" : "");

@@ -7,22 +7,22 @@
 
 bool column_find(const column_list *list, span text, size_t *out, bool *named) {
   int number;
-  char room[COLUMN_NAME];
+  char buffer[COLUMN_NAME];
   if (parse_int(text, &number) && number >= 1 && (size_t)number <= list->count) {
     *out = (size_t)number - 1;
     return true;
   }
   for (*out = 0; named && *out < list->count; ++*out) {
-    const span name = list->name(list->columns, *out, room);
+    const span name = list->name(list->columns, *out, buffer);
     if (name.size == text.size && memcmp(name.at, text.at, text.size) == 0) return *named = true;
   }
   return false;
 }
 
 static bool is_usual_label(span name) {
-  static const char *const usual[] = {"label", "labels", "class", "target", "y"};
-  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-    if (span_is(name, usual[i])) return true;
+  static const char *const common[] = {"label", "labels", "class", "target", "y"};
+  for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+    if (span_is(name, common[i])) return true;
   return false;
 }
 
@@ -30,8 +30,8 @@ bool columns_have_header(const column_list *list, locale_t locale, char decimal)
   size_t words = 0, values = 0;
   for (size_t i = 0; i < list->count; i++) {
     const column_role role = list->role(list->columns, i);
-    char room[COLUMN_NAME];
-    const span name = list->name(list->columns, i, room);
+    char buffer[COLUMN_NAME];
+    const span name = list->name(list->columns, i, buffer);
     float unused;
     if (role == COLUMN_LABEL && is_usual_label(name)) return true;
     if (role != COLUMN_VALUE && role != COLUMN_TARGET) continue;
@@ -42,10 +42,10 @@ bool columns_have_header(const column_list *list, locale_t locale, char decimal)
 }
 
 bool columns_have_index(const column_list *list) {
-  char room[COLUMN_NAME];
+  char buffer[COLUMN_NAME];
   if (list->count < 2 || list->role(list->columns, 0) != COLUMN_VALUE) return false;
   for (size_t i = 0; i < list->count; i++)
-    if ((span_trim(list->name(list->columns, i, room)).size > 0) != (i > 0)) return false;
+    if ((span_trim(list->name(list->columns, i, buffer)).size > 0) != (i > 0)) return false;
   return true;
 }
 

@@ -13,8 +13,8 @@ static sparc_status read_row(builder *b, csv_text *f, const csv_columns *c) {
     return bad_line(&f->at, "all %zu values are missing, expected at least one number", c->values);
   builder_end(b, length);
   if (!c->labelled) return SPARC_OK;
-  char room[LABEL_MAX + 2];
-  return builder_label(b, place_line(&f->at).text, csv_plain(&row.label, room, sizeof room));
+  char buffer[LABEL_MAX + 2];
+  return builder_label(b, place_line(&f->at).text, csv_plain(&row.label, buffer, sizeof buffer));
 }
 
 static sparc_status read_wide(builder *b, csv_text *f, const csv_columns *c) {

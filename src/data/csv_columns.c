@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* csv_columns.c: label, id, time, values: which column is which, and what to say when a value is none.
+/* csv_columns.c: the roles of columns (label, id, time, value), and errors of values.
  *
  * The first row is a header by the rules of column_rules.h, or if the options name one of its fields. Values of several
- * channels stand step by step, or are told by names such as a_0,a_1,...,b_0,b_1,... in any order. With the names of
- * another table (options like) columns are found by these (csv_names.c), and what has another name is left out.
+ * channels are in the order of steps, or have names such as a_0,a_1,...,b_0,b_1,... in any order. With the names of
+ * another table (options columns) columns are found by name (csv_names.c), and others are skipped.
  *
  * A first column without a name among named ones is an index, as pandas writes it: the time of a step, else nothing.
  */
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_NAMES = 256 }; /* of channels */
+enum { MAX_NAMES = 256 }; /* of channels */
 
 /* ---- finding columns ---- */
 
@@ -31,20 +31,20 @@ static sparc_status list_columns(csv_columns *c, csv_text f) {
   return status;
 }
 
-static span name_of(const void *columns, size_t i, char room[COLUMN_NAME]) {
+static span name_of(const void *columns, size_t i, char buffer[COLUMN_NAME]) {
   const field x = {.text = ((const column *)columns)[i].name, .quote = 1};
-  return csv_plain(&x, room, COLUMN_NAME);
+  return csv_plain(&x, buffer, COLUMN_NAME);
 }
 
-span csv_column_name(const csv_columns *c, size_t i, char room[COLUMN_NAME]) {
-  return span_trim(name_of(c->at, i, room));
+span csv_column_name(const csv_columns *c, size_t i, char buffer[COLUMN_NAME]) {
+  return span_trim(name_of(c->at, i, buffer));
 }
 
 static column_role role_of(const void *columns, size_t i) { return ((const column *)columns)[i].role; }
 
 static column_list list_of(const csv_columns *c) { return (column_list){c->at, c->count, name_of, role_of}; }
 
-/* what the first row has, for a sentence */
+/* the fields of the first row, for error texts */
 static quotable list_names(const csv_columns *c) {
   char list[sizeof(quotable) + 1] = "";
   size_t used = 0;
@@ -81,7 +81,7 @@ sparc_status csv_assign(csv_columns *c, const csv_text *f, const char *name, int
   return status == SPARC_OK ? csv_give_role(c, f, i, text, role) : status;
 }
 
-/* whether another table, which this one is read like, had a column to ignore */
+/* whether the other table had a column to ignore */
 static bool was_ignored(const sparc_columns *like, span name) {
   for (int k = 0; like && k < like->ignored; k++)
     if (span_compare(name, (span){like->ignore[k], strlen(like->ignore[k])}) == 0) return true;
@@ -132,7 +132,7 @@ bool csv_split_name(span name, span *stem, int *index) {
 
 /* the names of channels, in the order in which they come */
 typedef struct channel_names {
-  span stem[MOST_NAMES];
+  span stem[MAX_NAMES];
   int count;
 } channel_names;
 
@@ -140,7 +140,7 @@ typedef struct channel_names {
 static int channel_of(channel_names *names, span stem) {
   for (int i = 0; i < names->count; i++)
     if (names->stem[i].size == stem.size && memcmp(names->stem[i].at, stem.at, stem.size) == 0) return i;
-  if (names->count == MOST_NAMES) return -1;
+  if (names->count == MAX_NAMES) return -1;
   names->stem[names->count] = stem;
   return names->count++;
 }
@@ -163,7 +163,7 @@ static bool learn_names(const csv_columns *c, channel_names *names, int *first) 
 static bool place_by_name(csv_columns *c, const sparc_columns *like) {
   channel_names names = {.count = 0};
   int first;
-  for (int k = 0; like && k < like->channels && k < MOST_NAMES; k++)
+  for (int k = 0; like && k < like->channels && k < MAX_NAMES; k++)
     names.stem[names.count++] = (span){like->channel[k], strlen(like->channel[k])};
   if (!learn_names(c, &names, &first)) return false;
   bool *taken = sparc_alloc(c->values * sizeof *taken);
@@ -336,9 +336,9 @@ static const char *hint_for(span text) {
 
 /* "2" or, where the first row has names, "2 ('speed')" */
 static quotable column_name(const csv_columns *c, size_t i) {
-  char text[sizeof(quotable) + 32], room[LABEL_MAX + 1];
+  char text[sizeof(quotable) + 32], buffer[LABEL_MAX + 1];
   const field x = {.text = span_trim(c->at[i].name), .quote = 1};
-  const quotable name = span_quote(csv_plain(&x, room, sizeof room));
+  const quotable name = span_quote(csv_plain(&x, buffer, sizeof buffer));
   snprintf(text, sizeof text, c->named ? "%zu ('%s')" : "%zu", i + 1, name.text);
   return quote(text);
 }
@@ -348,7 +348,7 @@ sparc_status csv_read_row(csv_text *f, const csv_columns *c, locale_t locale, fl
   number_kind wrong_kind = NUMBER_FINITE;
   size_t i = 0, wrong_column = 0;
   *row = (csv_row){.label = {.text = {"?", 1}}};
-  /* a row with a field too few has its label in the column of a number, so the number of fields is judged first */
+  /* a row with a field too few has its label in the column of a number, so the number of fields is checked first */
   for (; !x.last; i++) {
     const sparc_status status = csv_next_field(f, &x);
     if (status != SPARC_OK) return status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* csv_long.c: CSV in the long format, one step of one series a row: id,time,value,...,label.
  *
- * Rows with the same id are one example, wherever they stand; without an id the file is one series. Times put the steps
- * in order, all as numbers or all as texts (column_rules.h). Examples come in the order in which their ids do.
+ * Rows with the same id are one example, in any place of the file; without an id the file is one series. Times order the
+ * steps, all as numbers or all as texts (column_rules.h). Examples come in the order in which their ids do.
  */
 #include "data/csv_columns.h"
 
@@ -23,7 +23,7 @@ typedef struct long_rows {
   float *values; /* [count][channels] */
   size_t count, capacity, channels;
   bool labelled, timed;
-  float *targets; /* room for those of the steps of an example; NULL: examples have labels */
+  float *targets; /* buffer for the targets of one example; NULL: examples have labels */
 } long_rows;
 
 /* ---- collecting ---- */
@@ -86,7 +86,7 @@ static int compare_times(const void *x, const void *y) {
   return order ? order : by_row(a, b);
 }
 
-/* steps of one id stand together, in the order of time */
+/* sorts steps by id, then by time */
 static void sort_steps(long_rows *r) {
   qsort(r->steps, r->count, sizeof *r->steps, compare_ids);
   for (size_t i = 0; i < r->count; i++) {
@@ -98,19 +98,19 @@ static void sort_steps(long_rows *r) {
 
 /* ---- examples ---- */
 
-/* the targets of every step; `room` has a number for each */
-static sparc_status target_steps(builder *b, const csv_text *f, const step *steps, size_t count, float *room) {
+/* the targets of every step; buffer [length] */
+static sparc_status target_steps(builder *b, const csv_text *f, const step *steps, size_t count, float *buffer) {
   lines at = f->at;
   for (size_t i = 0; i < count; i++) {
     at.line = steps[i].line;
-    const sparc_status status = builder_parse_target(b, place_line(&at).text, steps[i].label.text, &room[i]);
+    const sparc_status status = builder_parse_target(b, place_line(&at).text, steps[i].label.text, &buffer[i]);
     if (status != SPARC_OK) return status;
   }
-  return builder_target(b, place_line(&at).text, room, 1, true);
+  return builder_target(b, place_line(&at).text, buffer, 1, true);
 }
 
 static sparc_status label_example(builder *b, const csv_text *f, const step *steps, size_t count) {
-  char room[LABEL_MAX + 2];
+  char buffer[LABEL_MAX + 2];
   lines at = f->at;
   for (size_t i = 1; i < count; i++) {
     at.line = steps[i].line;
@@ -119,7 +119,7 @@ static sparc_status label_example(builder *b, const csv_text *f, const step *ste
                       span_quote(steps[i].label.text).text, span_quote(steps[0].label.text).text, steps[0].line);
   }
   at.line = steps[0].line;
-  return builder_label(b, place_line(&at).text, csv_plain(&steps[0].label, room, sizeof room));
+  return builder_label(b, place_line(&at).text, csv_plain(&steps[0].label, buffer, sizeof buffer));
 }
 
 /* numbers that change within an example are targets of its steps */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* csv_names.c: the names in the header of a CSV file: those that a data set keeps, and columns found by those of another.
  *
- * What is kept of the values depends on what their names say:
+ * What is kept of the values depends on their names:
  *
  *   rows are steps                          the names of the channels
  *   rows are series, ax_0,ax_1,...,ay_0     the names of the channels, ax and ay: series may have other lengths
- *   rows are series, 0,1,2,... or dates     nothing: they only say which step a value is; likewise in forecasts
+ *   rows are series, 0,1,2,... or dates     nothing: they only number the steps; likewise in forecasts
  *   rows are series, anything else          the names of the values, each of which another table must have
  */
 #include "data/csv_columns.h"
@@ -15,13 +15,13 @@
 
 /* ---- names to keep ---- */
 
-/* all names of the first row, with NULL behind them; sparc_free releases the list */
+/* all names of the first row, NULL-terminated; sparc_free releases the list */
 static char **copy_names(const csv_columns *c) {
   char **list = sparc_alloc((c->count + 1) * (sizeof *list + COLUMN_NAME));
   char *text = list ? (char *)(list + c->count + 1) : NULL;
   for (size_t i = 0; list && i < c->count; i++, text += COLUMN_NAME) {
-    char room[COLUMN_NAME];
-    const span name = csv_column_name(c, i, room);
+    char buffer[COLUMN_NAME];
+    const span name = csv_column_name(c, i, buffer);
     if (name.size < COLUMN_NAME) memcpy(text, name.at, name.size); /* a longer one is none */
     list[i] = text;
   }
@@ -33,10 +33,10 @@ static bool names_only_steps(const csv_columns *c) {
   bool dates = true, counts = true;
   int next = -1;
   for (size_t i = 0; i < c->count; i++) {
-    char room[COLUMN_NAME];
+    char buffer[COLUMN_NAME];
     int number;
     if (c->at[i].role != COLUMN_VALUE) continue;
-    const span name = csv_column_name(c, i, room);
+    const span name = csv_column_name(c, i, buffer);
     dates = dates && column_is_date(name);
     counts = counts && parse_int(name, &number) && (next < 0 || number == next);
     if (counts && number == INT32_MAX) counts = false;
@@ -45,7 +45,7 @@ static bool names_only_steps(const csv_columns *c) {
   return dates || counts;
 }
 
-/* the channel's name: of a step the column's, of a series what stands before the number */
+/* the channel's name: of a step the column's, of a series the part before the number */
 static char *channel_name(const csv_columns *c, char *text) {
   span name = {text, strlen(text)};
   int index;
@@ -102,7 +102,7 @@ typedef struct entry {
 typedef struct catalogue {
   const char *const *name;
   size_t count;
-  bool counted;  /* a name stands before the number of a step */
+  bool counted;  /* a name precedes the number of a step */
   entry *sorted; /* (count), by text; NULL without memory */
 } catalogue;
 
@@ -124,8 +124,8 @@ static catalogue catalogue_of(const sparc_columns *like) {
 
 /* the place of the name that a column has; count: none of them */
 static size_t find_place(const catalogue *t, const csv_columns *c, size_t i) {
-  char room[COLUMN_NAME];
-  entry key = {.text = csv_column_name(c, i, room)};
+  char buffer[COLUMN_NAME];
+  entry key = {.text = csv_column_name(c, i, buffer)};
   int index;
   if (!t->sorted || (t->counted && !csv_split_name(key.text, &key.text, &index))) return t->count;
   const entry *found = bsearch(&key, t->sorted, t->count, sizeof *t->sorted, compare_entries);
@@ -134,10 +134,10 @@ static size_t find_place(const catalogue *t, const csv_columns *c, size_t i) {
 
 /* the column of exactly this name; count: there is none */
 static size_t find_name(const csv_columns *c, const char *name) {
-  char room[COLUMN_NAME];
+  char buffer[COLUMN_NAME];
   size_t i = 0;
   for (; name && i < c->count; i++)
-    if (span_compare(csv_column_name(c, i, room), (span){name, strlen(name)}) == 0) break;
+    if (span_compare(csv_column_name(c, i, buffer), (span){name, strlen(name)}) == 0) break;
   return name ? i : c->count;
 }
 
@@ -167,11 +167,11 @@ bool csv_has_names(const csv_columns *c, const sparc_columns *like, locale_t loc
 
 /* ---- roles as in another table ---- */
 
-static sparc_status report_missing(const csv_columns *c, const csv_text *f, const char *const *wanted, size_t count,
+static sparc_status report_missing(const csv_columns *c, const csv_text *f, const char *const *required, size_t count,
                                    const bool *found) {
   char **have = copy_names(c);
   if (!have) return fail(SPARC_NO_MEMORY, "%s: no memory for %zu columns", f->at.label, c->count);
-  const sparc_status status = columns_missing(f->at.label, wanted, count, found, (const char *const *)have);
+  const sparc_status status = columns_missing(f->at.label, required, count, found, (const char *const *)have);
   sparc_free(have);
   return status;
 }
@@ -213,7 +213,7 @@ static sparc_status assign_values(csv_columns *c, const csv_text *f, const sparc
   return status;
 }
 
-/* a label may be missing, then examples are unlabelled; one that is not asked for is left out */
+/* a label may be missing, then examples are unlabelled; one that is not requested is skipped */
 static sparc_status assign_label(csv_columns *c, const csv_text *f, const sparc_read_options *o, bool values) {
   const sparc_columns *like = o->columns;
   if (c->labelled && !like->label) {
@@ -226,7 +226,7 @@ static sparc_status assign_label(csv_columns *c, const csv_text *f, const sparc_
   return there ? need_like(c, f, like->label, c->labelled ? COLUMN_LABEL : COLUMN_IGNORED) : SPARC_OK;
 }
 
-/* leaves out what the other table left out, unless the options say that it is something */
+/* skips the columns that the other table ignored, unless the options give them a role */
 static void ignore_like(csv_columns *c, const sparc_columns *like) {
   for (int k = 0; k < like->ignored; k++) {
     const size_t i = find_name(c, like->ignore[k]);

@@ -69,14 +69,14 @@ bool csv_next_row(csv_text *f) {
   return false;
 }
 
-span csv_plain(const field *x, char *room, size_t capacity) {
+span csv_plain(const field *x, char *buffer, size_t capacity) {
   size_t used = 0;
   if (!x->quote || !memchr(x->text.at, '"', x->text.size)) return x->text;
   for (size_t i = 0; i < x->text.size && used < capacity; i++) {
-    room[used++] = x->text.at[i];
+    buffer[used++] = x->text.at[i];
     if (x->text.at[i] == '"') i++;
   }
-  return (span){room, used};
+  return (span){buffer, used};
 }
 
 /* ---- the separator ---- */

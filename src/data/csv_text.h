@@ -18,15 +18,15 @@ typedef struct csv_text {
   char decimal; /* the decimal point of numbers */
 } csv_text;
 
-/* csv_open finds the separator: what a line "sep=;" in front says, else the one of comma, semicolon and tab that the
- * first row has most of. The cursor stands before the first row, if there is one. */
+/* csv_open finds the separator: that of a first line "sep=;", else the most frequent of comma, semicolon and tab in
+ * the first row. The cursor is then before the first row, if there is one. */
 sparc_status csv_open(csv_text *f, const source *s, char decimal);
 
-/* csv_next_row skips blank lines and says whether a row follows; its line becomes the current one */
+/* csv_next_row skips blank lines and returns whether a row follows; its line becomes the current one */
 bool csv_next_row(csv_text *f);
 sparc_status csv_next_field(csv_text *f, field *out);
 
 /* csv_plain is the text of a field with its doubled quotes halved, as far as it fits */
-span csv_plain(const field *x, char *room, size_t capacity);
+span csv_plain(const field *x, char *buffer, size_t capacity);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* dataset.c: data sets as views of shared values: access, subsets, copies on write, missing values.
  *
- * The fit and the validation part of a split are views of one block, so that a split costs a few bytes an example. A
- * view that is changed takes a copy of what it sees, unless nobody else looks at the block.
+ * The fit and the validation part of a split are views of one block, so that a split costs a few bytes per example.
+ * A view is copied when it is modified, unless it is the only one of its block.
  */
 #include "data/dataset.h"
 
@@ -77,7 +77,7 @@ const char *sparc_dataset_time(const sparc_dataset *d, int i, int step) {
   return text_at(d, e->text + d->texts->ids + (size_t)step);
 }
 
-/* ---- life ---- */
+/* ---- creation and release ---- */
 
 static void release_block(value_block *block) {
   if (!block || atomic_fetch_sub(&block->references, 1) != 1) return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dataset.h: what a data set is made of, and the builder that readers fill. */
+/* dataset.h: the structure of a data set, and the builder that readers fill. */
 #ifndef SPARC_DATA_DATASET_H
 #define SPARC_DATA_DATASET_H
 
@@ -20,16 +20,16 @@ typedef struct example {
   size_t missing; /* values that are NaN */
   size_t target;  /* of its first target in their block */
   size_t text;    /* of its id among the texts; those of its times follow */
-  int context;    /* steps that lie before what is measured */
+  int context;    /* steps before those that are scored */
 } example;
 
 /* ids and times as the file has them, shared */
 typedef struct text_block {
   atomic_int references;
-  char *bytes; /* one text behind the other, each terminated */
-  size_t *at;  /* where each begins */
-  size_t count, capacity, used, room;
-  bool ids, times; /* which of them there are */
+  char *bytes; /* terminated texts, one after the other */
+  size_t *at;  /* (count): offset of each text */
+  size_t count, capacity, used, bytes_capacity;
+  bool ids, times; /* which of them are kept */
 } text_block;
 
 struct sparc_dataset {
@@ -72,14 +72,14 @@ sparc_status dataset_window(const sparc_dataset *d, int from, int to, int length
 /* dataset_target_moments computes mean and standard deviation of each number of the targets */
 void dataset_target_moments(const sparc_dataset *d, double *mean, double *stddev);
 
-void text_block_release(text_block *texts); /* NULL is fine */
+void text_block_release(text_block *texts); /* may be NULL */
 
 /* dataset_rename sets the name; false without memory */
 bool dataset_rename(sparc_dataset *d, const char *name);
 
 /* ---- building ---- */
 
-/* One example after the other: builder_begin gives room for its values, builder_end keeps them, then builder_label
+/* One example after the other: builder_begin reserves its values, builder_end keeps them, then builder_label
  * names its class. Files read one after the other into the same builder are joined. */
 typedef struct builder {
   locale_t c;                  /* the locale "C" */
@@ -101,7 +101,7 @@ typedef struct builder {
   const char *label;     /* of the source that is being read */
   size_t max_rows;       /* more are refused */
   column_names *columns; /* of the first file that has names */
-  text_block *texts;     /* NULL: not asked for */
+  text_block *texts;     /* NULL: not kept */
 } builder;
 
 sparc_status builder_open(builder *b);
@@ -110,16 +110,16 @@ void builder_close(builder *b);
 /* builder_expect reserves memory for this many further examples and values */
 sparc_status builder_expect(builder *b, size_t examples, size_t values);
 
-/* builder_too_many refuses a row or example behind the greatest allowed number */
+/* builder_too_many fails: there are more than max_rows rows or examples */
 sparc_status builder_too_many(const builder *b);
 
-/* builder_begin gives room for length steps; builder_end keeps the first `length` of them and returns how many of their
- * values are missing */
+/* builder_begin reserves `length` steps; builder_end keeps the first `length` of them and returns the number of missing
+ * values */
 sparc_status builder_begin(builder *b, size_t length, float **values);
 size_t builder_end(builder *b, size_t length);
 
-/* builder_label labels the last example, by a class or, with `numbers`, by a target. `where` starts the sentence if the
- * label is refused. A missing label leaves the example unlabelled; a missing target is refused. */
+/* builder_label labels the last example, by a class or, with `numbers`, by a target. `where` starts the error
+ * text. A missing label leaves the example unlabelled; a missing target is refused. */
 sparc_status builder_label(builder *b, const char *where, span label);
 
 /* builder_classes sets the classes that labels may have; `member` names the option in error texts */
@@ -136,7 +136,7 @@ sparc_status builder_text(builder *b, span text);
 /* builder_finish makes the data set and leaves the builder empty */
 sparc_status builder_finish(builder *b, const char *name, sparc_dataset **out);
 
-/* where an example stands: "file:line" or "file: example n", counted from 1, for sentences */
+/* the position of an example for error texts: "file:line" or "file: example n", counted from 1 */
 typedef struct place {
   char text[232];
 } place;

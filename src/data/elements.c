@@ -94,7 +94,7 @@ sparc_status elements_check(const elements *e) {
 /* ---- examples ---- */
 
 static sparc_status convert(const elements *e, size_t row, size_t count, float *out) {
-  /* pixels are most of what is read */
+  /* fast path for pixels */
   if (e->size == 1 && e->kind == ELEMENT_UNSIGNED) {
     for (size_t i = 0; i < count; i++) out[i] = *element_at(e, index_of(e, row, count, i));
     return SPARC_OK;
@@ -119,27 +119,27 @@ static size_t encode(uint32_t c, char *out) {
   return size;
 }
 
-/* a text without the zeros behind it, as much as a label may have and one byte more */
-static span load_text(const elements *e, size_t index, char room[LABEL_MAX + 5]) {
+/* a text without trailing zeros, at most one byte longer than a label may be */
+static span load_text(const elements *e, size_t index, char buffer[LABEL_MAX + 5]) {
   const size_t width = e->kind == ELEMENT_UNICODE ? 4 : 1, count = e->size / width;
   const uint8_t *bytes = element_at(e, index);
   size_t used = 0, end = 0;
   for (size_t i = 0; i < count && used <= LABEL_MAX; i++) {
     const uint32_t c = (uint32_t)compose(bytes + i * width, width, e->big_endian);
     if (width == 1)
-      room[used++] = (char)c;
+      buffer[used++] = (char)c;
     else
-      used += encode(c, room + used);
+      used += encode(c, buffer + used);
     if (c) end = used;
   }
-  return (span){room, end};
+  return (span){buffer, end};
 }
 
 static bool is_text(const elements *e) { return e->kind == ELEMENT_BYTES || e->kind == ELEMENT_UNICODE; }
 
 static sparc_status append_text(builder *b, const elements *labels, size_t row) {
-  char room[LABEL_MAX + 5];
-  const span text = load_text(labels, row, room);
+  char buffer[LABEL_MAX + 5];
+  const span text = load_text(labels, row, buffer);
   if (text.size && memchr(text.at, '\0', text.size))
     return fail(SPARC_FORMAT, "%s: the label '%s' has a zero inside, expected text",
                 place_example(labels->source, row + 1).text, span_quote(text).text);

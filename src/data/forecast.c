@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* forecast.c: series whose targets are what their own values will have changed by, given what they have changed by.
- * Both are without the level: one that a series has never had before, as most have that grow, is no harder than others.
- */
+/* forecast.c: forecasting examples: inputs x[t] - x[t - 1], targets x[t + horizon] - x[t]. Differences have no level, so
+ * series that grow beyond the range of the fit part remain predictable. */
 #include "data/dataset.h"
 
 #include <string.h>
@@ -87,7 +86,7 @@ sparc_status dataset_continue(const sparc_dataset *d, int from, int to, int hist
   b.channels = d->channels;
   b.columns = column_names_share(d->columns);
   b.max_rows = SIZE_MAX;
-  /* what is left must have a target */
+  /* the remaining steps must have a target */
   for (int at = from; status == SPARC_OK && to - at > horizon; at += piece) {
     const int begin = at > history ? at - history : 0, end = to - at - horizon > piece ? at + piece + horizon : to;
     status = append_window(&b, dataset_x(d, 0) + (size_t)begin * (size_t)d->channels, end - begin);

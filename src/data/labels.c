@@ -48,7 +48,7 @@ static double number_of(locale_t c, span text) {
 
 /* ---- lists ---- */
 
-/* room for one more of `size` bytes in an array of which `used` are in use */
+/* grows an array of elements of `size` bytes, of which `used` are in use, by `more` */
 static void *reserve(void *old, size_t used, size_t more, size_t *capacity, size_t size) {
   if (used + more <= *capacity) return old;
   const size_t larger = 2 * *capacity > used + more ? 2 * *capacity : used + more + 64;
@@ -82,7 +82,7 @@ void label_list_free(label_list *list) {
 
 /* ---- maps ---- */
 
-/* carves the map, its arrays and room for the texts out of one block */
+/* lays out the map, its arrays and the texts in one block */
 static class_map *layout(arena *a, int count, size_t text_bytes, char **texts) {
   class_map *map = arena_take(a, 1, sizeof *map);
   const char **names = arena_take(a, (size_t)count + 1, sizeof *names);

@@ -49,12 +49,12 @@ class_map *class_map_collect(label_list *list, int *classes);
 class_map *class_map_create(const char *const *names, int count, locale_t c, const char **duplicate);
 
 class_map *class_map_share(class_map *map);
-void class_map_release(class_map *map); /* NULL is fine */
+void class_map_release(class_map *map); /* may be NULL */
 
 /* class_map_find returns the class of a label, -1 if there is none */
 int class_map_find(const class_map *map, locale_t c, span label);
 
-/* class_map_quote lists the first labels for a sentence */
+/* class_map_quote lists the first labels for error texts */
 quotable class_map_quote(const class_map *map);
 
 #endif

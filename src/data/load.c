@@ -10,7 +10,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* what is being loaded, and how */
+/* a data set to load */
 typedef struct request {
   const char *name; /* as in the catalog, or of the file */
   const location *where;
@@ -58,14 +58,14 @@ static sparc_status read_other(const request *r, const char *path, const sparc_d
 
 /* ---- the split ---- */
 
-/* one long series is divided by time: eight tenths fit, one validates, one tests. Each part is cut into windows, those
- * that fit overlapping, those that measure side by side. */
+/* one long series is divided by time: 80 % fit, 10 % validation, 10 % test. Each part is cut into windows: overlapping
+ * ones for fitting, adjacent ones for evaluation. */
 static sparc_status divide_by_time(const request *r, sparc_data_split *out) {
-  enum { USUAL_CONTEXT = 64, HISTORY = 1024 };
+  enum { DEFAULT_CONTEXT = 64, HISTORY = 1024 };
   sparc_dataset *series = out->fit;
   const int length = series->examples[0].length, horizon = r->read.horizon ? r->read.horizon : 1;
   const int first = (int)(8L * length / 10), second = (int)(9L * length / 10);
-  int context = r->read.context ? r->read.context : first / 4 < USUAL_CONTEXT ? first / 4 : USUAL_CONTEXT;
+  int context = r->read.context ? r->read.context : first / 4 < DEFAULT_CONTEXT ? first / 4 : DEFAULT_CONTEXT;
   if (context < 1) context = 1;
   if (second - first <= horizon || length - second <= horizon)
     return fail(SPARC_FORMAT, "'%s' has %d steps, too few to forecast %d ahead and to measure it", quote(r->name).text,
@@ -145,7 +145,7 @@ static sparc_status divide(const request *r, sparc_data_split *out) {
   return SPARC_OK;
 }
 
-/* how this is not what the paper used */
+/* how the data differ from the paper's */
 static void compare_with_paper(const request *r, sparc_data_split *out) {
   const variant *v = r->where->variant;
   const paper_set *paper = v ? catalog_paper(r->name) : NULL;
@@ -164,7 +164,7 @@ static void compare_with_paper(const request *r, sparc_data_split *out) {
              paper->classes);
 }
 
-/* labels that hardly ever repeat are rather something else */
+/* labels that hardly ever repeat are probably not labels */
 static void warn_of_classes(sparc_data_split *out) {
   const int rows = out->fit->count + (out->validation ? out->validation->count : 0), classes = out->fit->map->count;
   if (out->fit->targets || rows < 10 || 5 * (long)classes < 4 * (long)rows) return;
@@ -176,7 +176,7 @@ static void warn_of_classes(sparc_data_split *out) {
 
 static sparc_status name_parts(const request *r, sparc_data_split *out) {
   const variant *v = r->where->variant;
-  /* a file may call itself something */
+  /* a file may contain its name */
   const char *title = v && v->title ? v->title : v ? r->name : out->fit->name;
   snprintf(out->name, sizeof out->name, "%s", title);
   sparc_dataset *const parts[] = {out->fit, out->validation, out->test};
@@ -200,7 +200,7 @@ static sparc_status load(const request *r, sparc_data_split *out) {
 
 /* ---- names and paths ---- */
 
-/* a name that exists below the root and resembles the one that was asked for */
+/* a name below the root that resembles the requested one */
 static void suggest(const char *root, const char *name, char *text, size_t capacity) {
   char **names;
   *text = '\0';
@@ -226,7 +226,7 @@ static sparc_status not_found(const char *root, bool from_environment, const cha
               guess);
 }
 
-/* "x_TRAIN.tsv" brings "x_TEST.tsv" along */
+/* finds "x_TEST.tsv" beside "x_TRAIN.tsv" */
 static void find_test(location *where) {
   struct stat status;
   const char *path = where->train[0], *slash = strrchr(path, '/'), *mark = NULL;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { PREFIX = 8 }; /* magic and version */
-enum { MOST_CHARACTERS = 1 << 20 };
+enum { MAX_CHARACTERS = 1 << 20 };
 
 typedef struct npy_header {
   span descr;
@@ -121,7 +121,7 @@ static bool parse_text_type(span descr, elements *e) {
   if (descr.size < 3 || !strchr("US", descr.at[1]) || !parse_int((span){descr.at + 2, descr.size - 2}, &characters))
     return false;
   const bool unicode = descr.at[1] == 'U';
-  if (!strchr(unicode ? "<>" : "|<>", descr.at[0]) || characters < 1 || characters > MOST_CHARACTERS) return false;
+  if (!strchr(unicode ? "<>" : "|<>", descr.at[0]) || characters < 1 || characters > MAX_CHARACTERS) return false;
   e->kind = unicode ? ELEMENT_UNICODE : ELEMENT_BYTES;
   e->size = (size_t)characters * (unicode ? 4 : 1);
   e->big_endian = descr.at[0] == '>';

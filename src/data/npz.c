@@ -2,7 +2,7 @@
 /* npz.c: NumPy's archives of named arrays: a ZIP file with one NPY file for each, stored or deflated.
  *
  * A ZIP file is read from its end: a record there points to a directory of the members, each of which points to a
- * header in front of the member's bytes. Sizes are taken from the directory, as writers of streams leave them open in
+ * header before the member's bytes. Sizes are taken from the directory, as writers of streams leave them open in
  * the header. Archives beyond 4 GiB, which would need other records, are refused.
  */
 #include "data/elements.h"
@@ -41,7 +41,7 @@ static sparc_status damaged(const source *s, const char *what) {
 
 static sparc_status open_directory(const source *s, directory *d) {
   *d = (directory){.source = s};
-  const size_t room = END_SIZE + COMMENT_MAX, first = s->size > room ? s->size - room : 0;
+  const size_t tail = END_SIZE + COMMENT_MAX, first = s->size > tail ? s->size - tail : 0;
   for (size_t at = s->size < END_SIZE ? 0 : s->size - END_SIZE + 1; at-- > first;) {
     const uint8_t *record = s->bytes + at;
     if (memcmp(record, "PK\5\6", 4) != 0) continue;
@@ -55,7 +55,7 @@ static sparc_status open_directory(const source *s, directory *d) {
   return damaged(s, "it has no directory at its end; is it truncated?");
 }
 
-/* the next member; its name is empty behind the last */
+/* the next member; its name is empty after the last */
 static sparc_status next_member(directory *d, member *out) {
   *out = (member){.name = {"", 0}};
   if (d->at == d->end) return SPARC_OK;
@@ -94,7 +94,7 @@ static sparc_status find_member(const source *s, const char *name, member *found
   return status;
 }
 
-/* the names of all members, for a sentence */
+/* the names of all members, for error texts */
 static quotable list_members(const source *s) {
   char list[sizeof(quotable) + 1] = "";
   size_t used = 0;
@@ -107,12 +107,12 @@ static quotable list_members(const source *s) {
 }
 
 static sparc_status open_member(const source *s, const member *m, size_t limit, source *out) {
-  const size_t room = s->size > m->header ? s->size - m->header : 0;
+  const size_t available = s->size > m->header ? s->size - m->header : 0;
   const uint8_t *header = s->bytes + m->header;
-  if (room < HEADER_SIZE || memcmp(header, "PK\3\4", 4) != 0)
+  if (available < HEADER_SIZE || memcmp(header, "PK\3\4", 4) != 0)
     return damaged(s, "a member is not where the directory says");
   const size_t skip = HEADER_SIZE + load(header + 26, 2) + load(header + 28, 2);
-  if (skip > room || m->packed > room - skip) return damaged(s, "a member is cut");
+  if (skip > available || m->packed > available - skip) return damaged(s, "a member is cut");
   if (m->method != STORED_AS_IS && m->method != DEFLATED)
     return fail(SPARC_FORMAT, "%s: '%s' is packed by method %d, expected numpy.savez or savez_compressed", s->label,
                 span_quote(m->name).text, m->method);
@@ -122,10 +122,11 @@ static sparc_status open_member(const source *s, const member *m, size_t limit, 
 
 /* ---- arrays ---- */
 
-/* one of the usual names, unless the caller gives one; *have says whether the archive holds it */
-static sparc_status choose(const source *s, const char *given, const char *const *usual, member *m) {
-  sparc_status status = find_member(s, given ? given : usual[0], m);
-  for (int i = 1; !given && status == SPARC_OK && !m->name.size && usual[i]; i++) status = find_member(s, usual[i], m);
+/* the given name, or the first of the default names that the archive holds; m->name is empty if there is none */
+static sparc_status choose(const source *s, const char *given, const char *const *defaults, member *m) {
+  sparc_status status = find_member(s, given ? given : defaults[0], m);
+  for (int i = 1; !given && status == SPARC_OK && !m->name.size && defaults[i]; i++)
+    status = find_member(s, defaults[i], m);
   if (status != SPARC_OK || m->name.size || !given) return status;
   return fail(SPARC_FORMAT, "%s: there is no array '%s', expected one of %s", s->label, quote(given).text,
               list_members(s).text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* read.c: which reader reads a file, and everything around the readers: options, sources, the finished data set. */
+/* read.c: loading a file: options, format detection, sources, and the finished data set. */
 #include "data/dataset.h"
 
 #include <ctype.h>
@@ -84,20 +84,20 @@ static bool has_numbers(lines t, locale_t c) {
   return false;
 }
 
-/* what is left when the name tells nothing: binary files are CIFAR batches; text with tabs or without commas is UCR.
- * AUTO: it is no data. */
+/* the format by content, if the name gives none: binary files are CIFAR batches; text with tabs or without commas is UCR.
+ * AUTO: not data. */
 static sparc_data_format format_by_looks(const source *s, locale_t c) {
   enum { CIFAR_RECORD = 3073 };
   lines t;
   span line;
-  if (source_is_utf16(s)) return SPARC_DATA_CSV; /* which says so */
+  if (source_is_utf16(s)) return SPARC_DATA_CSV; /* whose reader reports it */
   if (!lines_try(&t, s)) return s->size % CIFAR_RECORD || s->bytes[0] > 9 ? SPARC_DATA_AUTO : SPARC_DATA_CIFAR;
   if (!has_numbers(t, c)) return SPARC_DATA_AUTO;
   if (!lines_next_used(&t, &line) || memchr(line.at, '\t', line.size)) return SPARC_DATA_UCR;
   return memchr(line.at, ',', line.size) || memchr(line.at, ';', line.size) ? SPARC_DATA_CSV : SPARC_DATA_UCR;
 }
 
-/* how many fields behind the first are words, and how many numbers; what begins as a number and is none is neither */
+/* how many fields after the first are words, and how many numbers; a malformed number is neither */
 static void count_fields(span line, locale_t c, size_t *words, size_t *numbers) {
   const char separator = memchr(line.at, '\t', line.size) ? '\t' : memchr(line.at, ',', line.size) ? ',' : ';';
   bool more = true;
@@ -112,8 +112,8 @@ static void count_fields(span line, locale_t c, size_t *words, size_t *numbers) 
   }
 }
 
-/* a line of UCR has numbers behind its label: more words than numbers, and then a line of numbers, are a table with a
- * header, whatever the name of the file ends in */
+/* a line of UCR has numbers after its label; more words than numbers, followed by a line of numbers, are a table with
+ * a header, whatever the suffix of the file */
 static bool has_header(const source *s, locale_t c) {
   lines t;
   span first, second;
@@ -137,7 +137,7 @@ static sparc_status choose_format(const source *s, const char *path, const sparc
   if (*format == SPARC_DATA_AUTO) *format = format_by_looks(s, c);
   if (*format == SPARC_DATA_UCR && o->format == SPARC_DATA_AUTO && has_header(s, c)) *format = SPARC_DATA_CSV;
   if (*format != SPARC_DATA_AUTO) return SPARC_OK;
-  if (is_safetensors(s)) return fail(SPARC_FORMAT, "%s: a safetensors file, such as a model is, and no data", s->label);
+  if (is_safetensors(s)) return fail(SPARC_FORMAT, "%s: a safetensors file, such as a model, not data", s->label);
   return fail(SPARC_FORMAT, "%s: unknown format: neither rows of numbers nor ts, NPY, NPZ, IDX or CIFAR-10 binary",
               s->label);
 }
@@ -182,8 +182,8 @@ static size_t limit_of(const sparc_read_options *o) {
 
 /* ---- sources ---- */
 
-/* the labels in a file of their own: given in memory, given by path, or beside the images. *have says whether there are
- * any; then they must be closed. */
+/* the labels in a file of their own: given in memory, given by path, or beside the images. *have: there are
+ * any, and they must be closed. */
 static sparc_status open_labels(source *labels, const char *path, const sparc_read_options *o, bool *have) {
   char beside[PATH_MAX];
   *have = true;
@@ -232,7 +232,7 @@ static sparc_status read_source(builder *b, const source *s, const char *name, c
   return status;
 }
 
-/* while a source is read, sentences of the builder name it */
+/* while a source is read, error texts of the builder name it */
 static sparc_status append(builder *b, const source *s, const char *name, const char *path,
                            const sparc_read_options *o) {
   b->label = s->label;
@@ -298,7 +298,7 @@ sparc_status sparc_dataset_parse(const void *data, size_t size, const char *name
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected a place for the data set");
   *out = NULL;
   if (!data && size) return fail(SPARC_INVALID, "data is NULL, expected %zu bytes", size);
-  if (!name) return fail(SPARC_INVALID, "name is NULL, expected what to call the data in error sentences");
+  if (!name) return fail(SPARC_INVALID, "name is NULL, expected a name for error texts");
   if (!options) options = &defaults;
   sparc_status status = check_options(options);
   if (status != SPARC_OK) return status;

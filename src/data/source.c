@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* source.c: reading files whole, and gzip.
  *
- * Data files are read whole because a reader over one block of bytes is easy to fuzz. What a text takes is given back
- * while its numbers are made from it (forget_bytes), so that the two never take their full room together. gzip is told
- * by its magic bytes. A small file can unpack to a very large one, so the output grows as it is produced and stops at
- * the limit.
+ * Data files are read whole because a reader over one block of bytes is easy to fuzz. The memory of text is released
+ * while its numbers are parsed (forget_bytes), so that text and numbers never take their full size together. gzip is
+ * detected by its magic bytes. A small file can unpack to a very large one, so the output grows as it is produced and
+ * stops at the limit.
  */
 #include "data/source.h"
 
@@ -67,8 +67,8 @@ const char *forget_bytes(const char *from, const char *to) {
 
 static bool is_gzip(const uint8_t *bytes, size_t size) { return size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b; }
 
-/* the last four bytes hold the unpacked size modulo 2^32; a lie costs a copy or, since deflate cannot do better than
- * 1032:1, some memory in proportion to the file. One byte more lets the stream end without another block. */
+/* the last four bytes hold the unpacked size modulo 2^32; a wrong size costs a copy or, since deflate cannot do better
+ * than 1032:1, some memory in proportion to the file. One byte more lets the stream end without another block. */
 static size_t size_hint(const uint8_t *bytes, size_t size) {
   if (size < 18) return 0;
   const uint8_t *tail = bytes + size - 4;
@@ -86,7 +86,7 @@ static bool begins_as_text(const uint8_t *bytes) {
   return bytes[0] >= 0x20 ? bytes[0] < 0x80 || bytes[0] >= 0xc0 : strchr("\t\n\r", bytes[0]) && bytes[0];
 }
 
-/* a small packed file may hold very many short rows, which take far more room as examples than as text */
+/* a small packed file may hold very many short rows, which take far more memory as examples than as text */
 static sparc_status count_rows(const source *s, const growing *out, size_t from, size_t *rows) {
   if (!s->max_rows || !out->used || !begins_as_text(out->bytes)) return SPARC_OK;
   const uint8_t *at = out->bytes + from, *end = out->bytes + out->used;
@@ -99,17 +99,17 @@ static sparc_status count_rows(const source *s, const growing *out, size_t from,
 
 /* unpacks members one after the other until the input is used up */
 static sparc_status inflate_all(const source *s, z_stream *z, const uint8_t *in, size_t size, growing *out) {
-  enum { PIECE = 1 << 20, ROOM = 1 << 24 };
+  enum { PIECE = 1 << 20, MAX_OUTPUT = 1 << 24 };
   const char *kept = (const char *)in; /* packed bytes from here on are still needed */
   size_t taken = 0, rows = 0;
   for (;;) {
     const size_t before = out->used;
     if (!make_room(out)) return no_memory(s, out);
-    const size_t rest = size - taken, room = out->capacity - out->used;
+    const size_t rest = size - taken, available = out->capacity - out->used;
     z->next_in = in + taken;
     z->avail_in = rest < PIECE ? (uInt)rest : PIECE;
     z->next_out = out->bytes + out->used;
-    z->avail_out = room < ROOM ? (uInt)room : ROOM;
+    z->avail_out = available < MAX_OUTPUT ? (uInt)available : MAX_CHUNK;
     const int code = inflate(z, Z_NO_FLUSH);
     taken = (size_t)(z->next_in - in);
     out->used = (size_t)(z->next_out - out->bytes);
@@ -144,27 +144,27 @@ static sparc_status gunzip(const source *s, const uint8_t *in, size_t size, grow
 
 /* ---- members of archives ---- */
 
-/* the whole of a deflated member; a lie about its size costs memory in proportion to its packed bytes at most */
+/* the whole of a deflated member; a wrong size costs memory in proportion to its packed bytes at most */
 static sparc_status inflate_member(source *out, const uint8_t *bytes, size_t size, size_t unpacked) {
   z_stream z = {.zalloc = Z_NULL};
   if (unpacked / 1032 > size) return fail(SPARC_FORMAT, "%s: the packed data is damaged: its size", out->label);
-  uint8_t *room = malloc(unpacked + 1);
-  if (!room || inflateInit2(&z, -MAX_WBITS) != Z_OK) {
-    free(room);
+  uint8_t *buffer = malloc(unpacked + 1);
+  if (!buffer || inflateInit2(&z, -MAX_WBITS) != Z_OK) {
+    free(buffer);
     return fail(SPARC_NO_MEMORY, "%s: no memory for %zu bytes", out->label, unpacked);
   }
-  out->bytes = out->owned = room;
+  out->bytes = out->owned = buffer;
   int code = Z_OK;
   size_t taken = 0, made = 0;
   while (code == Z_OK && made <= unpacked) {
     const size_t rest = size - taken, space = unpacked + 1 - made;
     z.next_in = bytes + taken;
     z.avail_in = rest < UINT_MAX ? (uInt)rest : UINT_MAX;
-    z.next_out = room + made;
+    z.next_out = buffer + made;
     z.avail_out = space < UINT_MAX ? (uInt)space : UINT_MAX;
     code = inflate(&z, Z_NO_FLUSH);
     taken = (size_t)(z.next_in - bytes);
-    made = (size_t)(z.next_out - room);
+    made = (size_t)(z.next_out - buffer);
   }
   inflateEnd(&z);
   if (code == Z_MEM_ERROR) return fail(SPARC_NO_MEMORY, "%s: no memory for %zu bytes", out->label, unpacked);
@@ -178,12 +178,12 @@ sparc_status source_member(source *out, const uint8_t *bytes, size_t size, bool 
   if (unpacked > limit)
     return fail(SPARC_FORMAT, "%s: %zu bytes, more than the limit of %zu bytes", out->label, unpacked, limit);
   if (!deflated && size != unpacked)
-    return fail(SPARC_FORMAT, "%s: %zu bytes, but its directory says %zu", out->label, size, unpacked);
+    return fail(SPARC_FORMAT, "%s: %zu bytes, but %zu in its directory", out->label, size, unpacked);
   out->bytes = bytes;
   out->size = unpacked;
   sparc_status status = deflated ? inflate_member(out, bytes, size, unpacked) : SPARC_OK;
   if (status == SPARC_OK && crc32_z(0, out->bytes, out->size) != checksum)
-    status = fail(SPARC_FORMAT, "%s: the data does not have the checksum that its directory says", out->label);
+    status = fail(SPARC_FORMAT, "%s: the data does not have the checksum in its directory", out->label);
   if (status != SPARC_OK) source_close(out);
   return status;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* split.c: fixed random choices about data [app:classification_data].
+/* split.c: the fixed random splits and permutations of data [app:classification_data].
  *
  * The paper validates on a part of the training partition and gives sizes: 361 of 3601, 100 of 1000, 90 of 896, 5999 of
  * 60000, 5000 of 50000. These are the sums over the classes of n/10, rounded with ties to even; no rule without classes
  * gives 5999 of 60000. So the split is stratified, by this rule for every data set, and for other parts than a tenth.
- * Few examples of a class leave none of it to validate by that rule; with every_class one validates all the same. What was
- * drawn depends on a seed of its own, never on that of a training run.
+ * By that rule a small class may have no validation example; with every_class it has one. The selection depends on a
+ * fixed seed, never on that of a training run.
  */
 #include "data/split.h"
 
@@ -16,8 +16,8 @@
 
 enum { DATA_SEED = 1 };
 
-/* a part of n to the nearest whole number, ties to even, and never all of them; a tie is one though the part, as a
- * binary number, is only near the decimal one */
+/* a part of n to the nearest whole number, ties to even, never all of them; n * part is rounded to 9 digits first, so
+ * that decimal ties are ties */
 static int share_of(int n, double part) {
   const double digits = 1e9, exact = round((double)n * part * digits) / digits;
   const int share = (int)nearbyint(exact);
@@ -34,12 +34,12 @@ static int set_quotas(const sparc_dataset *d, double part, bool every_class, int
     const int share = share_of(quotas[c], part);
     total += quotas[c] = every_class && quotas[c] > 1 && share < 1 ? 1 : share;
   }
-  /* few examples of each class leave none; one is better */
+  /* at least one in total */
   if (total == 0 && d->count > 1) total = quotas[largest] = 1;
   return total;
 }
 
-/* walks through the examples in random order and takes those whose class has not had its share */
+/* takes examples in random order until the quota of their class is used */
 static void choose(const sparc_dataset *d, int *order, int *quotas, bool *chosen) {
   sparc_random stream;
   sparc_random_init(&stream, DATA_SEED, "data", "validation split");
@@ -50,16 +50,16 @@ static void choose(const sparc_dataset *d, int *order, int *quotas, bool *chosen
   }
 }
 
-static sparc_status take(const sparc_dataset *d, const bool *chosen, bool wanted, int *indices, sparc_dataset **out) {
+static sparc_status take(const sparc_dataset *d, const bool *chosen, bool value, int *indices, sparc_dataset **out) {
   int count = 0;
   for (int i = 0; i < d->count; i++)
-    if (chosen[i] == wanted) indices[count++] = i;
+    if (chosen[i] == value) indices[count++] = i;
   return count ? sparc_dataset_subset(d, indices, count, NULL, out) : SPARC_OK;
 }
 
-/* deals the examples of each class, in random order, to the folds in turn; where one class ends the next one goes on, so
- * that folds are as even as can be */
-static void deal(const sparc_dataset *d, int folds, int fold, int *order, bool *chosen) {
+/* assigns the examples of each class, in random order, to the folds in turn, continuing from class to class so that fold
+ * sizes differ by at most one */
+static void assign_folds(const sparc_dataset *d, int folds, int fold, int *order, bool *chosen) {
   sparc_random stream;
   sparc_random_init(&stream, DATA_SEED, "data", "folds");
   random_permutation(&stream, order, d->count);
@@ -89,7 +89,7 @@ static sparc_status divide(const sparc_dataset *d, const choice *how, sparc_data
     status = fail(SPARC_NO_MEMORY, "no memory to split %d examples", d->count);
   } else {
     if (how->folds)
-      deal(d, how->folds, how->fold, indices, chosen);
+      assign_folds(d, how->folds, how->fold, indices, chosen);
     else if (set_quotas(d, how->part, how->every_class, quotas))
       choose(d, indices, quotas, chosen);
     status = take(d, chosen, false, indices, fit);

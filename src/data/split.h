@@ -11,7 +11,7 @@
 sparc_status split_part(const sparc_dataset *d, double part, bool every_class, sparc_dataset **fit,
                         sparc_dataset **validation);
 
-/* split_fold deals the examples of each class to `folds` parts; the one with number `fold`, from 1, becomes *validation */
+/* split_fold assigns the examples of each class to `folds` parts; part `fold`, from 1, becomes *validation */
 sparc_status split_fold(const sparc_dataset *d, int folds, int fold, sparc_dataset **fit, sparc_dataset **validation);
 
 /* permute_steps puts the steps of every example into one fixed random order. All examples must have one length. */

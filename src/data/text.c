@@ -71,7 +71,7 @@ quotable span_quote(span s) {
 
 enum { NUMBER_ROOM = 128 };
 
-/* copies the characters of a decimal number; tells what else the text may be */
+/* copies the characters of a decimal number; returns the kind of other text */
 static number_kind classify(span s, char copy[static NUMBER_ROOM]) {
   static const char *const missing[] = {"",    "?",    "nan", "-nan", "+nan", "na",
                                         "n/a", "#n/a", "#na", "<na>", "null", "none"};

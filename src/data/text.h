@@ -27,11 +27,11 @@ bool span_is(span s, const char *word);
 /* span_compare orders texts by their bytes, a shorter one before those that begin with it */
 int span_compare(span a, span b);
 
-/* span_cut returns the part of *rest up to the next separator and moves *rest behind it; *more says whether there was a
- * separator, that is whether another part follows */
+/* span_cut returns the part of *rest up to the next separator and moves *rest after it; *more: there was a
+ * separator, so another part follows */
 span span_cut(span *rest, char separator, bool *more);
 
-/* span_quote makes text from a file fit for a sentence; bytes that are not UTF-8 become question marks */
+/* span_quote makes text from a file safe for error texts; bytes that are not UTF-8 become question marks */
 quotable span_quote(span s);
 bool span_is_utf8(span s);
 
@@ -58,16 +58,15 @@ typedef struct lines {
   const char *label; /* of the source */
   const char *at, *end;
   size_t line;        /* number of the line that was read last, from 1 */
-  const char *forget; /* what stands before `at` from here on is not needed again; NULL: all of it may be */
+  const char *forget; /* bytes from here to `at` are not needed again; NULL: all may be */
   bool owned;         /* the source may be forgotten at all */
 } lines;
 
 /* source_is_utf16 recognises the byte order marks of UTF-16 */
 bool source_is_utf16(const source *s);
 
-/* lines_open skips a byte order mark and makes sure that there is nothing but text; lines_try does so without a
- * sentence
- */
+/* lines_open skips a byte order mark and fails if there are bytes that are not text; lines_try does so without an error
+ * text */
 sparc_status lines_open(lines *t, const source *s);
 bool lines_try(lines *t, const source *s);
 
@@ -75,14 +74,13 @@ bool lines_try(lines *t, const source *s);
 bool lines_next(lines *t, span *line);
 bool lines_next_used(lines *t, span *line);
 
-/* lines_done says that nothing behind the cursor, from where it was called first, will be looked at again */
+/* lines_done allows the memory of lines already read, from the first call on, to be released */
 void lines_done(lines *t);
 
-/* one_line makes of a complaint about "NAME:LINE:" one about "NAME": what was read there is a line of something else,
- * whose name says which */
+/* one_line changes the error text "NAME:LINE: ..." to "NAME: ...", for a source that is a single line named by NAME */
 sparc_status one_line(const char *name, size_t line, sparc_status status);
 
-/* the complaint about the current line; a macro, so that the compiler checks the format */
+/* fails with an error text about the current line; a macro, so that the compiler checks the format */
 #define bad_line(t, format, ...) fail(SPARC_FORMAT, "%s:%zu: " format, (t)->label, (t)->line, __VA_ARGS__)
 
 #endif

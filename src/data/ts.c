@@ -9,9 +9,8 @@
  *   @data
  *   1,2,3:4,5,6:left           channel : channel : label
  *
- * The header tells what the data must be. Where the two disagree one of them is wrong and nobody knows which, so the
- * file is refused with both in the sentence. Keys that are not listed below are remarked upon in the log and otherwise
- * ignored.
+ * The header declares the data. If they disagree the file is refused, and the error text has both. Unknown keys are
+ * logged and ignored.
  */
 #include "data/dataset.h"
 
@@ -88,7 +87,7 @@ static sparc_status read_entries(lines *t, header *h) {
   return fail(SPARC_FORMAT, "%s:%zu: the file ends without @data", t->label, t->line + !t->line);
 }
 
-/* a truth value: 1, 0, or UNSET when the header does not say */
+/* a boolean entry: 1, 0, or UNSET if it is absent */
 static sparc_status read_truth(const lines *t, const header *h, key k, const char *name, int *out) {
   const entry *e = &h->entries[k];
   *out = UNSET;
@@ -112,10 +111,10 @@ static sparc_status read_whole(const lines *t, const header *h, key k, const cha
   return SPARC_OK;
 }
 
-/* the labels behind "@classLabel true" are the classes, unless the caller has given some */
-static sparc_status read_classes(builder *b, const lines *t, const header *h, bool wanted) {
+/* the labels after "@classLabel true" are the classes, unless the options have some */
+static sparc_status read_classes(builder *b, const lines *t, const header *h, bool labelled) {
   const entry *e = &h->entries[CLASSES];
-  if (!e->line || !h->labelled || !wanted || b->map) return SPARC_OK;
+  if (!e->line || !h->labelled || !labelled || b->map) return SPARC_OK;
   span rest = e->value;
   first_word(&rest);
   if (!rest.size) return SPARC_OK;
@@ -135,12 +134,12 @@ static sparc_status read_classes(builder *b, const lines *t, const header *h, bo
   return status;
 }
 
-/* the truth values of a header */
-typedef struct truths {
+/* the boolean entries of a header: 1, 0 or UNSET */
+typedef struct flags {
   int stamps, missing, univariate, equal, labelled, target;
-} truths;
+} flags;
 
-static sparc_status read_values(const lines *t, header *h, truths *x) {
+static sparc_status read_values(const lines *t, header *h, flags *x) {
   const struct {
     key key;
     const char *name;
@@ -154,7 +153,7 @@ static sparc_status read_values(const lines *t, header *h, truths *x) {
   sparc_status status = SPARC_OK;
   for (size_t i = 0; i < sizeof fields / sizeof *fields && status == SPARC_OK; i++)
     status = fields[i].read(t, h, fields[i].key, fields[i].name, fields[i].out);
-  /* a length that is said not to be common has no meaning */
+  /* without @equalLength true the length is ignored */
   h->length = UNSET;
   if (status == SPARC_OK && x->equal != 0) status = read_whole(t, h, LENGTH, "@seriesLength", &h->length);
   h->equal = x->equal == 1;
@@ -163,7 +162,7 @@ static sparc_status read_values(const lines *t, header *h, truths *x) {
   return status;
 }
 
-static sparc_status check_header(const lines *t, const header *h, const truths *x, bool numbers) {
+static sparc_status check_header(const lines *t, const header *h, const flags *x, bool numbers) {
   const size_t univariate = h->entries[UNIVARIATE].line, dimension = h->entries[DIMENSION].line;
   if (x->stamps == 1)
     return fail(SPARC_FORMAT, "%s:%zu: @timeStamps true: series with time stamps cannot be read", t->label,
@@ -251,7 +250,7 @@ static sparc_status read_channel(const builder *b, const lines *t, const header 
   return SPARC_OK;
 }
 
-/* the steps of a series, the same for all its channels; known before memory is asked for */
+/* the steps of a series, the same for all its channels; known before memory is allocated */
 static sparc_status measure(const lines *t, span series, size_t *length) {
   bool more = true;
   for (size_t c = 0; more; c++) {
@@ -292,7 +291,7 @@ sparc_status read_ts(builder *b, const source *s, const source *labels, const sp
   (void)labels;
   lines t;
   header h = {.channels = UNSET};
-  truths x;
+  flags x;
   sparc_status status = lines_open(&t, s);
   if (status == SPARC_OK) status = read_entries(&t, &h);
   if (status == SPARC_OK) status = read_values(&t, &h, &x);

@@ -15,7 +15,7 @@ static char separator_of(span line) {
   return memchr(line.at, ',', line.size) ? ',' : ' ';
 }
 
-/* the next field of a line, trimmed; *more says whether the line goes on. A run of blanks is one separator. */
+/* the next field of a line, trimmed; *more: the line has more fields. A run of blanks is one separator. */
 static span next_field(span *rest, char separator, bool *more) {
   if (separator != ' ') return span_trim(span_cut(rest, separator, more));
   *rest = span_trim(*rest);

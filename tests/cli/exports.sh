@@ -124,7 +124,7 @@ complains "'long.csv' is not a model; the MODEL comes before the data"
 expect 3 eval long.csv numbers.csv
 complains "'long.csv' is not a model"
 expect 3 data long/best.safetensors
-complains 'a safetensors file, such as a model is, and no data'
+complains 'a safetensors file, such as a model, not data'
 head -c 5000 /dev/urandom >noise
 printf '\x01' | dd of=noise conv=notrunc status=none
 expect 3 data noise
