@@ -50,7 +50,7 @@ typedef struct sparc_dataset_info {
   int target_steps;      /* 1: every step has a target, 0: every example has one */
 } sparc_dataset_info;
 
-/* Return the sizes of a data set; all zero for NULL. Takes time proportional to N. */
+/* Return the sizes of a data set; all zero for NULL. */
 SPARC_API sparc_dataset_info sparc_dataset_info_of(const sparc_dataset *dataset);
 
 /* Return example i: x [length][C], label (-1: unlabelled), target [targets] or [length][targets] (NULL: none), context

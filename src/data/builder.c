@@ -262,6 +262,7 @@ sparc_status builder_finish(builder *b, const char *name, sparc_dataset **out) {
   d->channels = b->channels;
   b->values = NULL;
   b->examples = NULL;
+  dataset_measure(d);
   *out = d;
   return SPARC_OK;
 }

@@ -17,24 +17,14 @@ static const example *find(const sparc_dataset *d, int i) {
   return d && i >= 0 && i < d->count ? &d->examples[i] : NULL;
 }
 
-int dataset_shortest(const sparc_dataset *d) {
-  int length = INT_MAX;
-  for (int i = 0; i < d->count; i++)
-    if (d->examples[i].length < length) length = d->examples[i].length;
-  return length;
-}
-
-int dataset_longest(const sparc_dataset *d) {
-  int length = 0;
-  for (int i = 0; i < d->count; i++)
-    if (d->examples[i].length > length) length = d->examples[i].length;
-  return length;
-}
-
-size_t dataset_missing(const sparc_dataset *d) {
-  size_t missing = 0;
-  for (int i = 0; i < d->count; i++) missing += d->examples[i].missing;
-  return missing;
+void dataset_measure(sparc_dataset *d) {
+  d->shortest = INT_MAX, d->longest = 0, d->missing = 0;
+  for (int i = 0; i < d->count; i++) {
+    const example *e = &d->examples[i];
+    if (e->length < d->shortest) d->shortest = e->length;
+    if (e->length > d->longest) d->longest = e->length;
+    d->missing += e->missing;
+  }
 }
 
 sparc_dataset_info sparc_dataset_info_of(const sparc_dataset *d) {
@@ -42,9 +32,9 @@ sparc_dataset_info sparc_dataset_info_of(const sparc_dataset *d) {
   return (sparc_dataset_info){.name = d->name,
                               .count = d->count,
                               .channels = d->channels,
-                              .shortest = dataset_shortest(d),
-                              .longest = dataset_longest(d),
-                              .missing = dataset_missing(d),
+                              .shortest = d->shortest,
+                              .longest = d->longest,
+                              .missing = d->missing,
                               .classes = d->map->count,
                               .targets = d->targets ? d->target_width : 0,
                               .target_steps = d->targets && d->target_steps};
@@ -151,6 +141,7 @@ sparc_status sparc_dataset_subset(const sparc_dataset *d, const int *indices, in
   view->columns = column_names_share(d->columns);
   if (d->texts) atomic_fetch_add(&d->texts->references, 1);
   view->texts = d->texts;
+  dataset_measure(view);
   *out = view;
   return SPARC_OK;
 }
@@ -242,7 +233,7 @@ static sparc_status check_fillable(const sparc_dataset *d) {
 
 sparc_status sparc_dataset_fill_missing(sparc_dataset *d) {
   if (!d) return fail(SPARC_INVALID, "dataset is NULL, expected a data set");
-  if (dataset_missing(d) == 0) return SPARC_OK;
+  if (d->missing == 0) return SPARC_OK;
   sparc_status status = check_fillable(d);
   if (status == SPARC_OK) status = dataset_own(d);
   if (status != SPARC_OK) return status;
@@ -251,5 +242,6 @@ sparc_status sparc_dataset_fill_missing(sparc_dataset *d) {
     for (int c = 0; c < d->channels; c++) fill_channel(dataset_values(d, i) + c, d->examples[i].length, d->channels);
     d->examples[i].missing = 0;
   }
+  dataset_measure(d);
   return SPARC_OK;
 }

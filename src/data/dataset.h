@@ -38,6 +38,8 @@ struct sparc_dataset {
   class_map *map;
   example *examples; /* [count] */
   int count, channels;
+  int shortest, longest; /* least and greatest length */
+  size_t missing;        /* values */
   value_block *targets;  /* NULL: none */
   int target_width;      /* numbers of one target */
   bool target_steps;     /* one for every step */
@@ -45,9 +47,8 @@ struct sparc_dataset {
   text_block *texts;     /* NULL: not kept */
 };
 
-int dataset_shortest(const sparc_dataset *d);   /* least length */
-int dataset_longest(const sparc_dataset *d);    /* greatest length */
-size_t dataset_missing(const sparc_dataset *d); /* missing values */
+/* dataset_measure updates shortest, longest and missing after a change of the examples */
+void dataset_measure(sparc_dataset *d);
 
 /* dataset_x and dataset_target return the values [length][channels] and the targets of an example */
 static inline const float *dataset_x(const sparc_dataset *d, int i) { return d->block->values + d->examples[i].offset; }

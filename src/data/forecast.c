@@ -19,7 +19,7 @@ sparc_status sparc_dataset_forecast(sparc_dataset *d, int horizon) {
   if (!d) return fail(SPARC_INVALID, "dataset is NULL, expected a data set");
   if (horizon < 1) return fail(SPARC_INVALID, "horizon is %d, expected at least 1", horizon);
   if (d->targets) return fail(SPARC_INVALID, "'%s' has targets already", quote(d->name).text);
-  if (dataset_missing(d))
+  if (d->missing)
     return fail(SPARC_INVALID, "'%s' has missing values, expected none: sparc_dataset_fill_missing",
                 quote(d->name).text);
   sparc_status status = check_lengths(d, horizon);
@@ -49,6 +49,7 @@ sparc_status sparc_dataset_forecast(sparc_dataset *d, int horizon) {
   d->targets = block;
   d->target_width = d->channels;
   d->target_steps = true;
+  dataset_measure(d);
   return SPARC_OK;
 }
 

@@ -150,7 +150,7 @@ static void compare_with_paper(const request *r, sparc_data_split *out) {
   const variant *v = r->where->variant;
   const paper_set *paper = v ? catalog_paper(r->name) : NULL;
   if (!paper) return;
-  const int validation = out->validation ? out->validation->count : 0, length = dataset_longest(out->fit);
+  const int validation = out->validation ? out->validation->count : 0, length = out->fit->longest;
   if (v->paper_difference)
     snprintf(out->paper_difference, sizeof out->paper_difference, "%s", v->paper_difference);
   else if (r->protocol == SPARC_PROTOCOL_OFFICIAL)

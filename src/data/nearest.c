@@ -81,12 +81,12 @@ static void classify(void *context, size_t tile) {
 }
 
 bool nearest_equal_lengths(const sparc_dataset *train, const sparc_dataset *test) {
-  const int length = dataset_longest(train);
-  return dataset_shortest(train) == length && dataset_shortest(test) == length && dataset_longest(test) == length;
+  const int length = train->longest;
+  return train->shortest == length && test->shortest == length && test->longest == length;
 }
 
 static size_t longest_of(const sparc_dataset *a, const sparc_dataset *b) {
-  const int x = dataset_longest(a), y = dataset_longest(b);
+  const int x = a->longest, y = b->longest;
   return (size_t)(x > y ? x : y);
 }
 
@@ -107,7 +107,7 @@ sparc_status nearest_neighbour(const sparc_dataset *train, const sparc_dataset *
                                int *correct) {
   if (!config->warping && !nearest_equal_lengths(train, test))
     return fail(SPARC_UNSUPPORTED, "%s has series of %d to %d steps; the Euclidean distance needs equal lengths",
-                test->name, dataset_shortest(test), dataset_longest(test));
+                test->name, test->shortest, test->longest);
   search s = {.train = train,
               .test = test,
               .config = config,

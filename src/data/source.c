@@ -40,7 +40,7 @@ static bool grow(growing *g, size_t capacity) {
   return true;
 }
 
-static bool make_room(growing *g) {
+static bool reserve(growing *g) {
   enum { FIRST = 1 << 16 };
   return g->used < g->capacity || grow(g, g->capacity < FIRST ? FIRST : 2 * g->capacity);
 }
@@ -104,12 +104,12 @@ static sparc_status inflate_all(const source *s, z_stream *z, const uint8_t *in,
   size_t taken = 0, rows = 0;
   for (;;) {
     const size_t before = out->used;
-    if (!make_room(out)) return no_memory(s, out);
+    if (!reserve(out)) return no_memory(s, out);
     const size_t rest = size - taken, available = out->capacity - out->used;
     z->next_in = in + taken;
     z->avail_in = rest < PIECE ? (uInt)rest : PIECE;
     z->next_out = out->bytes + out->used;
-    z->avail_out = available < MAX_OUTPUT ? (uInt)available : MAX_CHUNK;
+    z->avail_out = available < MAX_OUTPUT ? (uInt)available : MAX_OUTPUT;
     const int code = inflate(z, Z_NO_FLUSH);
     taken = (size_t)(z->next_in - in);
     out->used = (size_t)(z->next_out - out->bytes);
@@ -209,7 +209,7 @@ static sparc_status unpack(source *s, size_t limit) {
 
 static sparc_status read_all(const source *s, int file, growing *g) {
   for (;;) {
-    if (!make_room(g)) return no_memory(s, g);
+    if (!reserve(g)) return no_memory(s, g);
     ssize_t got = read(file, g->bytes + g->used, g->capacity - g->used);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(SPARC_IO, "%s: reading at byte %zu: %s", s->label, g->used, strerror(errno));

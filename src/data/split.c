@@ -122,10 +122,10 @@ static void permute_series(float *x, float *old, const int *order, int length, i
 }
 
 sparc_status permute_steps(sparc_dataset *d) {
-  const int length = dataset_longest(d);
-  if (dataset_shortest(d) != length)
-    return fail(SPARC_INVALID, "examples of %d to %d steps cannot be permuted alike, expected one length",
-                dataset_shortest(d), length);
+  const int length = d->longest;
+  if (d->shortest != length)
+    return fail(SPARC_INVALID, "examples of %d to %d steps cannot be permuted alike, expected one length", d->shortest,
+                length);
   sparc_status status = dataset_own(d);
   if (status != SPARC_OK) return status;
   int *order = sparc_alloc((size_t)length * sizeof *order);
