@@ -109,12 +109,13 @@ def _targets(y: Any, rows: list[np.ndarray]) -> tuple[list[np.ndarray], int, boo
     """Targets as float32 arrays, the numbers of each, and whether every step has one. y[i] is a number, [K], [T] with T
     the steps of sequence i, or [T, K]."""
     targets = [numbers(target, np.float32, "y") for target in y]
-    ranks = {target.ndim for target in targets}
-    matching = all(target.ndim and len(target) == len(row) for target, row in zip(targets, rows))
-    steps = ranks == {2} or (ranks == {1} and matching and any(len(row) > 1 for row in rows))
-    width = 1 if ranks == {0} or (steps and ranks == {1}) else targets[0].shape[-1]
-    expected = [(len(row) if steps else 1) * width for row in rows]
-    if len(ranks) > 1 or max(ranks) > 2 or (steps and not matching) or [t.size for t in targets] != expected or not width:
+    shapes = [target.shape for target in targets]
+    rank = len(shapes[0])
+    matching = rank > 0 and all(shape[:1] == (len(row),) for shape, row in zip(shapes, rows))
+    steps = matching and (rank == 2 or any(len(row) > 1 for row in rows))
+    value = () if rank == 0 or (rank == 1 and steps) else shapes[0][-1:]
+    width = value[0] if value else 1
+    if not width or any(shape != ((len(row),) if steps else ()) + value for shape, row in zip(shapes, rows)):
         raise ValueError("y has targets of different shapes, expected for every sequence a number, [K], [T] or [T, K]")
     return targets, width, steps
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The readers of NPY, NPZ and CSV against NumPy and pandas: what both read is the same to the bit, and what only they read is
+"""The readers of NPY, NPZ and CSV against NumPy and pandas: what both read is bit-identical, and what only they read is
 refused with a sentence (docs/data.md lists it). Random files come from a seed that a failure prints."""
 import ctypes
 import io
@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 
-from sparc._library import _candidates, sparc_read_options
+from sparc._library import _candidates, sparc_dataset_info, sparc_read_options, sparc_sample
 
 try:
     with warnings.catch_warnings():
@@ -28,8 +28,9 @@ ROUNDS = int(os.environ.get("SPARC_ROUNDS", 60))
 library = ctypes.CDLL(_candidates()[0])
 library.sparc_dataset_parse.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
 library.sparc_error.restype = ctypes.c_char_p
-library.sparc_dataset_series.restype = ctypes.POINTER(ctypes.c_float)
-library.sparc_dataset_label.restype = ctypes.c_char_p
+library.sparc_dataset_info_of.restype = sparc_dataset_info
+library.sparc_dataset_example.restype = sparc_sample
+library.sparc_dataset_class_name.restype = ctypes.c_char_p
 
 
 class Refused(Exception):
@@ -43,12 +44,11 @@ def read(data, name, **options):
     status = library.sparc_dataset_parse(data, len(data), name.encode(), ctypes.byref(given), ctypes.byref(handle))
     if status != 0:
         raise Refused(library.sparc_error().decode())
-    series, labels, channels = [], [], library.sparc_dataset_channels(handle)
-    for i in range(library.sparc_dataset_count(handle)):
-        shape = library.sparc_dataset_length(handle, i), channels
-        series.append(np.ctypeslib.as_array(library.sparc_dataset_series(handle, i), shape).copy())
-        index = library.sparc_dataset_class(handle, i)
-        labels.append(library.sparc_dataset_label(handle, index).decode() if index >= 0 else None)
+    series, labels, info = [], [], library.sparc_dataset_info_of(handle)
+    for i in range(info.count):
+        example = library.sparc_dataset_example(handle, i)
+        series.append(np.ctypeslib.as_array(example.x, (example.length, info.channels)).copy())
+        labels.append(library.sparc_dataset_class_name(handle, example.label).decode() if example.label >= 0 else None)
     library.sparc_dataset_free(handle)
     return series, labels
 

@@ -87,6 +87,43 @@ class Data(unittest.TestCase):
         with self.assertRaisesRegex(IndexError, "there is no sequence 4"):
             sparc.Dataset.from_arrays(rows, y)[4]
 
+    def test_labels_and_targets_of_arrays(self):
+        rows, _ = waves(3, (4, 9))
+        data = sparc.Dataset.from_arrays(rows, ["up: fast, or not", "", "down"])  # "": unlabelled
+        self.assertEqual((data.classes, list(data.labels)), (["down", "up: fast, or not"], [1, -1, 0]))
+        for y in ([10, 9, 10], [10.0, 9.0, 10.0], np.array([[10], [9], [10]], np.uint8), ["10", "9", "10"]):
+            data = sparc.Dataset.from_arrays(rows, y)
+            self.assertEqual((data.classes, list(data.labels)), (["9", "10"], [1, 0, 1]))
+        self.assertEqual(sparc.Dataset.from_arrays(rows, [True, False, True]).classes, ["0", "1"])
+        # one target each, several, one of every step, several of every step
+        for y in ([0.5, 1.5, -1], [[1, 2]] * 3, [2 * row for row in rows], [np.stack([row, -row], 1) for row in rows]):
+            found = sparc.Dataset.from_arrays(rows, y, objective="regress").targets
+            for one, want in zip(found, y):
+                np.testing.assert_array_equal(one.ravel(), np.asarray(want, np.float32).ravel())
+        self.assertEqual(found[1].shape, (len(rows[1]), 2))
+
+    def test_arrays_that_are_refused(self):
+        rows, y = waves(3, (4, 9))
+        for bad, sentence in (([0.5, 1, 2], "not whole numbers"), ([np.nan, 1, 2], "not whole numbers"),
+                              ([[1, 2]] * 3, r"shape \(3, 2\), expected \(3,\)"), (["a\0b", "a", "b"], "zero byte")):
+            with self.assertRaisesRegex(ValueError, sentence):
+                sparc.Dataset.from_arrays(rows, bad)
+        for bad in ([1, [1], 2], [[1, 2], [1], [2]], [[[1]]] * 3, [[[[1]]]] * 3, [[]] * 3):
+            with self.assertRaisesRegex(ValueError, "targets of different shapes"):
+                sparc.Dataset.from_arrays(rows, bad, objective="regress")
+        with self.assertRaisesRegex(sparc.Error, r"value 0 of target\[1\] is nan"):
+            sparc.Dataset.from_arrays(rows, [1, np.nan, 2], objective="regress")
+        with self.assertRaisesRegex(sparc.Error, r"value 2 of x\[1\] is inf"):
+            sparc.Dataset.from_arrays([[1, 2, 3], [1, 2, np.inf]])
+        with self.assertRaisesRegex(sparc.Error, r"all 2 values of x\[1\] are missing"):
+            sparc.Dataset.from_arrays([[1, 2, 3], [np.nan, np.nan]])
+        with self.assertRaisesRegex(sparc.Error, r"label_names\[2\]: the label 'x+\.*' has 300 bytes"):
+            sparc.Dataset.from_arrays(rows, ["a", "b", "x" * 300])
+        with self.assertRaisesRegex(ValueError, "objective is 'guess', expected one of classify, regress, forecast"):
+            sparc.Dataset.from_arrays(rows, y, objective="guess")
+        with self.assertRaisesRegex(ValueError, "no sequences, or empty ones"):
+            sparc.Dataset.from_arrays([])
+
     def test_slices_and_pickles(self):
         for lengths in ((30, 31), (10, 40)):
             rows, y = waves(12, lengths)
