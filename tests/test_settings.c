@@ -107,6 +107,7 @@ static void test_given_zeros(void **state) {
   assert_int_equal(settings_mark_member(&binding, &t.colour), SPARC_OK);
   assert_int_equal(settings_mark_member(&binding, &t.count), SPARC_OK); /* 0 is not possible */
   assert_int_equal(settings_mark_member(&binding, &t.given), SPARC_INVALID);
+  assert_false(settings_is_given(&binding, settings_find(&binding, "count")));
   settings_fill_defaults(&binding, DEFAULT_DATA);
   assert_true(t.rate == 0 && t.colour == 0 && t.count == 3 && settings_is_given(&binding, rate));
   settings_unset(&binding, rate);

@@ -129,7 +129,8 @@ bool settings_is_given(const settings_binding *binding, int i) {
   const place p = find_row(binding, i);
   const setting *s = &p.part->table->row[p.row];
   if (s->type == SETTING_TEXT) return *(const char *const *)member_at(p) != NULL;
-  return !has_range(s) || !p.part->given || (*p.part->given >> p.row & 1) || !setting_is_zero(s, member_at(p));
+  if (!has_range(s) || !p.part->given || !setting_is_zero(s, member_at(p))) return true;
+  return s->low <= 0 && (*p.part->given >> p.row & 1);
 }
 
 void settings_mark(const settings_binding *binding, int i) {
@@ -140,7 +141,7 @@ void settings_mark(const settings_binding *binding, int i) {
 sparc_status settings_mark_member(const settings_binding *binding, const void *member) {
   const int i = settings_find_member(binding, member);
   if (i < 0) return fail(SPARC_INVALID, "member is not the address of a setting in the configuration");
-  if (is_in_range(settings_row(binding, i, NULL), member)) settings_mark(binding, i);
+  settings_mark(binding, i);
   return SPARC_OK;
 }
 

@@ -6,7 +6,8 @@
  * from the same rows. io/settings_rows.h has macros to write them.
  *
  * A binding connects tables to the structures that they describe and to bit sets of given settings. A number is given
- * if its bit is set or if it is not 0, a text if it is not NULL; seeds and flags are always given.
+ * if it is not 0, or if its bit is set and its range includes 0; a text if it is not NULL. Seeds and flags are always
+ * given.
  */
 #ifndef SPARC_IO_SETTINGS_H
 #define SPARC_IO_SETTINGS_H
@@ -103,7 +104,7 @@ int settings_find_member(const settings_binding *binding, const void *member); /
 bool settings_is_given(const settings_binding *binding, int i);
 void settings_mark(const settings_binding *binding, int i); /* as given */
 
-/* Mark by address; 0 below the minimum remains not given. SPARC_INVALID: the address is not that of a setting. */
+/* Mark by address. SPARC_INVALID: the address is not that of a setting. */
 sparc_status settings_mark_member(const settings_binding *binding, const void *member);
 void settings_unset(const settings_binding *binding, int i); /* to 0 or NULL, not given */
 

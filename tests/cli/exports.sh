@@ -165,8 +165,8 @@ expect 3 data few.csv.gz --max-rows 19
 complains 'few.csv.gz: more than the limit of 19 rows; --max-rows allows more'
 
 # ---- options by the names of other tools
-for pair in lr:rate learning-rate:rate batch-size:batch hidden:modes output:out label-column:label early-stopping:patience \
-  val-split:validation pretrained:from label-smoothing:smoothing max-epochs:epochs; do
+for pair in lr:learning-rate batch-size:batch hidden:modes output:out label-column:label early-stopping:patience \
+  val-split:validation pretrained:from max-epochs:epochs; do
   expect 2 train long.csv "--${pair%:*}" 1
   complains "unknown option '--${pair%:*}'; did you mean '--${pair#*:}'?"
 done

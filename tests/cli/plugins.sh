@@ -70,7 +70,7 @@ complains "--plugin is not for \`sparc lab table\`"
 # ---- files do not say where to write
 sed -i 's|"task"|"out": "elsewhere", "task"|' run/config.json
 expect 3 rl --resume --out run --quiet --plugin ./p.so
-complains "run/config.json: out is not for a run's configuration to say"
+complains "run/config.json: out is not allowed in the configuration of a run"
 sed 's|"steps"|"out": "elsewhere", "steps"|' grid.json >out.json
 expect 3 lab run out.json --out results --plugin ./p.so
 complains "settings: a grid cannot set out"

@@ -64,5 +64,5 @@ complains "readout is ridge, which is for classes of a data set"
 expect 2 train pulses.csv --readout ridge --updates 5 --out none
 complains "readout is ridge, which has one layer, no embedding and one update"
 expect 2 train pulses.csv --readout ridge --from gradient --out none
-complains "readout is ridge, which draws its filters; it begins with no model"
+complains "readout is ridge, which draws its filters and takes no initial weights"
 [ ! -e none ] || fail "a refused run leaves a folder"

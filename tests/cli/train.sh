@@ -141,7 +141,7 @@ wrong() { # CODE SENTENCE JSON
 }
 wrong 2 "wrong.json: unknown key 'updtes'; did you mean 'updates'?" '{"data": "waves_TRAIN.tsv", "updtes": 5}'
 wrong 2 "wrong.json: unknown key 'resume'" '{"data": "waves_TRAIN.tsv", "resume": true}'
-wrong 2 "wrong.json: rate is 'fast', expected a number from 0 to 1e+06" '{"data": "waves_TRAIN.tsv", "rate": "fast"}'
+wrong 2 "wrong.json: learning-rate is 'fast', expected a number from 0 to 1e+06" '{"data": "waves_TRAIN.tsv", "rate": "fast"}'
 wrong 2 "wrong.json: batch is '1.5', expected a whole number from 1" '{"data": "waves_TRAIN.tsv", "batch": 1.5}'
 wrong 2 "wrong.json: official is '1', expected true or false" '{"data": "waves_TRAIN.tsv", "official": 1}'
 wrong 2 "wrong.json: layers is neither a string nor" '{"data": "waves_TRAIN.tsv", "layers": [1]}'
