@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# lab-results.sh RESULTS [OUT]: what is worth keeping of a folder of results of `sparc lab run`, by the same commands that
-# anybody would use. OUT, docs/results by default, gets
+# lab-results.sh RESULTS [OUT]: tables, figures and results of a results folder of `sparc lab run`, small enough to commit.
+# Writes to OUT, docs/results by default,
 #   NAME/table.md       the tables
 #   NAME/*.svg, *.csv   learning curves and scores as figures, and the data that they show
-#   NAME/results.jsonl  a line for each run: score, seed, digest of its settings, rate, and what made it
+#   NAME/results.jsonl  a line per run: score, seed, digest of its settings, speed, provenance
 #   NAME/TASK/METHOD/sSEED/  result and score log of each finished run: `sparc lab --results OUT` reads them again
-# for every experiment NAME that RESULTS or OUT holds, tables and figures of the tasks and methods that have a run in
-# either. COMMIT is noted as the build of runs that do not record theirs. SPARC names the tool, build/release/sparc by
-# default. What is inside the trained cells is measured on the way, where it was not
-# before, and stays in RESULTS, as does report.html, all experiments on one page.
+# for every experiment NAME of RESULTS or OUT, with tables and figures of the tasks and methods that have a run in either.
+# COMMIT is recorded for runs that do not record their commit. SPARC is the tool, build/release/sparc by default. Runs that
+# are not diagnosed yet are diagnosed in RESULTS, where report.html shows all experiments.
 set -euo pipefail
 if [ $# -lt 1 ] || [ $# -gt 2 ]; then
   echo "usage: $0 RESULTS [OUT]" >&2
@@ -19,13 +18,13 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 results=${1%/} out=${2:-$root/docs/results}
 sparc=${SPARC:-$root/build/release/sparc}
 
-# with_runs FOLDER 1|2: its tasks, or its methods, of which a run is done, with commas between them
+# with_runs FOLDER 1|2: tasks, or methods, with a finished run, separated by commas
 with_runs() {
   "$sparc" lab status "$1" --results "$out" --json | grep -F '"state":"done"' | sed 's/.*"job":"\([^"]*\)".*/\1/' |
     cut -d / -f "$2" | sort -u | paste -s -d , -
 }
 
-# what only OUT has, from other machines, is looked at from here, too
+# experiments that only OUT has are included
 mkdir -p "$results" "$out"
 for grid in "$out"/*/lab.json; do
   name=$(basename "$(dirname "$grid")")
@@ -44,7 +43,7 @@ for folder in "$results"/*/; do
   mkdir -p "$to"
   rm -f "$to"/*.svg "$to"/*.csv
   "$sparc" lab export "$folder" --to "$out" ${COMMIT:+--commit "$COMMIT"} --quiet
-  "$sparc" lab diagnose "$folder" --quiet || echo "$0: $folder is not diagnosed as a whole" >&2
+  "$sparc" lab diagnose "$folder" --quiet || echo "$0: some runs of $folder are not diagnosed" >&2
   some=(--results "$out" --tasks "$(with_runs "$folder" 1)" --methods "$(with_runs "$folder" 2)")
   "$sparc" lab table "$folder" "${some[@]}" --format markdown >"$to/table.md"
   "$sparc" lab status "$folder" "${some[@]}" --json >"$to/results.jsonl"
@@ -58,4 +57,4 @@ if [ "$found" = 0 ]; then
   exit 3
 fi
 "$sparc" lab report --out "$results" --results "$out" >/dev/null
-echo "$found experiments in $out; $results/report.html shows them on one page"
+echo "$found experiments in $out; report: $results/report.html"

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# reproduction.sh write|check: the tables of docs/reproduction.md and of README.md, from the runs in docs/results, by the
-# commands that anybody would use. write puts them between the markers of the pages; check fails when a page has others.
-# SPARC names the tool, build/release/sparc by default.
+# reproduction.sh write|check: the tables of docs/reproduction.md and README.md from the runs in docs/results. write
+# inserts them between the markers of the pages; check fails if a page differs. SPARC is the tool, build/release/sparc by
+# default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 sparc=${SPARC:-build/release/sparc}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# table NAME [ARGUMENT...]: a grid, as far as runs are committed
+# table NAME [ARGUMENT...]: table of a grid's committed runs
 table() { "$sparc" lab table "$1" --results docs/results --out "$scratch/none" "${@:2}" 2>/dev/null; }
 
 # shellcheck disable=SC2016 # a program of awk
-# fields of CSV without commas inside quotes, as tabs
+# splits CSV lines with quoted fields
 columns='
   function fields(line, out,    n, i, c, quoted) {
     n = 1; out[1] = ""; quoted = 0
@@ -29,8 +29,8 @@ columns='
   FNR == 1 { delete head; fields($0, head); part++; next }
   { fields($0, f) }'
 
-# join NAME: task, method, unit, number of finished runs, of all, their mean, sample deviation, the paper's number and its
-# deviation
+# join NAME: task, method, unit, numbers of finished and of all runs, mean, sample standard deviation, the paper's mean and
+# standard deviation
 join() {
   table "$1" --runs >"$scratch/runs.csv"
   table "$1" --format csv >"$scratch/cells.csv"
@@ -56,14 +56,14 @@ join() {
     }' "$scratch/runs.csv" "$scratch/cells.csv"
 }
 
-# half the width of the 95 % interval of a mean of n values is this many sample deviations over sqrt(n)
+# half the width of the 95 % confidence interval of a mean of n values (Student's t)
 students='function half(n, sd) {
     split("0 12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262", t, " ")
     return n > 1 && n <= 10 ? t[n] * sd / sqrt(n) : ""
   }
   function show(x) { return x == "" ? "" : sprintf(x >= 100 || x <= -100 ? "%.1f" : "%.3f", x) }'
 
-# grid_table NAME: the finished part of a grid, and how the rest is run
+# grid_table NAME: finished runs of a grid, and the command for the others
 grid_table() {
   local runs finished
   join "$1" >"$scratch/join.tsv"
@@ -88,7 +88,7 @@ grid_table() {
   fi
 }
 
-# what SPARC reaches, for the README
+# SPARC's scores, for the README
 short_table() {
   echo "| task | SPARC here | seeds | paper |"
   echo "|:---|---:|---:|---:|"
@@ -100,7 +100,7 @@ short_table() {
   done
 }
 
-# made_by WHAT: what stands between the markers of a block
+# made_by WHAT: contents of a block
 made_by() {
   case $1 in
     short) short_table ;;
@@ -108,7 +108,7 @@ made_by() {
   esac
 }
 
-# fill PAGE: the page with every block made anew
+# fill PAGE: the page with all blocks regenerated
 fill() {
   local line inside=
   while IFS= read -r line || [ -n "$line" ]; do
@@ -132,7 +132,7 @@ for page in docs/reproduction.md README.md; do
     write) cp "$scratch/page" "$page" ;;
     check)
       if ! diff --unified=0 "$page" "$scratch/page"; then
-        echo "$page has other numbers than docs/results: run scripts/reproduction.sh write" >&2
+        echo "$page differs from docs/results: run scripts/reproduction.sh write" >&2
         status=1
       fi
       ;;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_aggregate.c: scores, curves, spreads, differences, ranks and marks, on numbers worked out by hand. */
+/* test_aggregate.c: scores, curves, standard deviations, differences, ranks and marks, against values computed by hand. */
 #include "lab/grid/aggregate.h"
 #include "unit.h"
 
@@ -71,7 +71,7 @@ static void test_spread(void **state) {
   assert_int_equal(aggregate_summarise(0, values).count, 0);
 }
 
-/* differences 1, 0, 5: mean 2, squares 1 + 4 + 9 = 14, over 2: 7; the spreads of the two themselves differ from it */
+/* differences 1, 0, 5: mean 2, squares 1 + 4 + 9 = 14, over 2: 7; the standard deviations of the two differ from it */
 static void test_paired(void **state) {
   (void)state;
   const double values[] = {2, 2, 11}, reference[] = {1, 2, 6};

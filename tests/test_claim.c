@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_claim.c: claims among processes: one wins, the dead are succeeded, the late are refused. */
+/* test_claim.c: claims among processes: one owner, takeover from dead owners, rejection of outdated claims. */
 #include "lab/grid/claim.h"
 #include "scratch.h"
 #include "unit.h"
@@ -55,7 +55,7 @@ static void test_life(void **state) {
   assert_true(claim_renew(&mine));
   claim_return(&mine);
   assert_false(is_held(&holder));
-  assert_true(take(&other)); /* a claim that was given back can be taken, under a new number */
+  assert_true(take(&other)); /* a returned claim can be taken, with a new number */
   assert_int_equal(other.number, 2);
   assert_int_equal(entries(), 1);
   claim_drop(&other);
@@ -72,7 +72,7 @@ static pid_t take_in_child(void) {
   return child;
 }
 
-/* the claim of a process that is gone */
+/* the claim of a process that no longer exists */
 static void test_dead_process(void **state) {
   (void)state;
   int status;
@@ -84,7 +84,7 @@ static void test_dead_process(void **state) {
   assert_true(take(&mine));
 }
 
-/* one that has ended and whose parent has not looked at it yet is gone, too */
+/* a zombie counts as dead */
 static void test_zombie(void **state) {
   (void)state;
   const pid_t child = take_in_child();
@@ -95,7 +95,7 @@ static void test_zombie(void **state) {
   waitpid(child, NULL, 0);
 }
 
-/* a number of a process that was used again is another process */
+/* a reused process id is another process */
 static void test_used_again(void **state) {
   (void)state;
   char host[128] = "", text[256];
@@ -121,7 +121,7 @@ static void test_other_machine(void **state) {
   assert_true(take(&mine));
 }
 
-/* whoever was thought dead finds out that the folder is another's */
+/* an owner whose claim expired and was taken over cannot renew it */
 static void test_outdone(void **state) {
   (void)state;
   claim mine;
@@ -141,7 +141,7 @@ static void test_garbage(void **state) {
   assert_int_equal(claim_take(in_folder("absent"), &mine, &(bool){false}), SPARC_IO);
 }
 
-/* there is no number after the greatest, and nothing stays behind */
+/* the largest number has no successor; no files are left */
 static void test_numbers_end(void **state) {
   (void)state;
   claim mine;
@@ -156,7 +156,7 @@ static void test_numbers_end(void **state) {
   assert_int_equal(entries(), before);
 }
 
-/* many processes, one folder, as long as nobody is done: never two holders at once */
+/* many processes, one folder: never two owners at once */
 static void test_contest(void **state) {
   (void)state;
   enum { PROCESSES = 8, TURNS = 40 };

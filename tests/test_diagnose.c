@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_diagnose.c: replays, interventions, the two ends of training, and the identity of history differences. */
+/* test_diagnose.c: replays, interventions, training evolution, and the identity of history differences. */
 #include "lab/diagnose/demonstration.h"
 #include "lab/diagnose/diagnosis.h"
 #include "lab/diagnose/diagnosis_record.h"
@@ -45,7 +45,7 @@ static void test_divergences(void **state) {
   expect("KL of a normal to itself", divergence_of_normals(2, mean, log_one, mean, log_one), 0, 0);
 }
 
-/* ---- the two ends of training -------------------------------------------------------------------- */
+/* ---- training evolution -------------------------------------------------------------------------- */
 
 static void write_metrics(const char *text) {
   FILE *file = fopen(in_folder("metrics.jsonl"), "w");
@@ -62,7 +62,7 @@ static void test_evolution(void **state) {
   const int metric = 1; /* gate_deviation */
   assert_string_equal(logged_metrics[metric].key, "gate_deviation");
 
-  /* twenty places; the second run lacks the first and has a null at the third */
+  /* twenty positions; the second run lacks the first and has null at the third */
   char text[8192] = "", line[128];
   for (int i = 1; i <= 20; i++) {
     snprintf(line, sizeof line, "{\"update\":%d,\"steps\":%d,\"gate_deviation\":%d}\n", i, 100 * i, i);
@@ -82,10 +82,10 @@ static void test_evolution(void **state) {
              10 * i);
     strcat(text, line);
   }
-  strcat(text, "{\"steps\":2100,\"gate_dev"); /* still being written */
+  strcat(text, "{\"steps\":2100,\"gate_dev"); /* incomplete last line */
   write_metrics(text);
   expect_ok(training_log_read(folder, &log[1]));
-  /* 18 common places: 2, 4, 5, ... 20 */
+  /* 18 common positions: 2, 4, 5, ... 20 */
   assert_int_equal(evolution_of(logs, 2, metric, ends), 18);
   expect("run 1, first", ends[0].first, 3, 0);
   expect("run 2, first", ends[1].first, 30, 0);
@@ -113,7 +113,7 @@ static void train(const char *to, const char *data, const char *cell, long updat
   sparc_run_free(run);
 }
 
-/* KL of the first recordings by steps of a stream instead of the sequence call */
+/* KL of the first recordings, computed step by step instead of by the sequence call */
 static double divergence_by_steps(const replay *r, const char *variant) {
   char options[256];
   sparc_network_config config = sparc_network_config_of(r->network);
@@ -161,7 +161,7 @@ static void test_model(void **state) {
   assert_string_equal(d.replay.title, "event-order (sparc)");
   assert_string_equal(d.replay.part, "validation");
   assert_int_equal(d.layers, 1);
-  /* the full cell knows all variants but its own two names and the one with other parameters */
+  /* all variants except the cell's own two names and the one with another parameter layout */
   assert_int_equal(d.interventions, 9);
   for (int i = 0; i < d.interventions; i++) {
     assert_string_not_equal(d.intervention[i], "full");
@@ -221,11 +221,11 @@ static void test_agent(void **state) {
     assert_memory_equal(r->recording[0].x, second.replay.recording[0].x, 200 * inputs * sizeof(float));
     assert_memory_equal(first.whole, second.whole, sizeof first.whole);
     assert_memory_equal(first.change, second.change, (size_t)first.interventions * sizeof(double));
-    /* an agent that has learnt once uses its controls a little */
+    /* after one update the agent's controls are small but nonzero */
     assert_true(first.whole[PHASE_DEGREES] > 0 && first.whole[CLOCK_RATIO] < 1);
     for (int k = 0; k < first.interventions; k++) assert_true(isfinite(first.change[k]) && first.change[k] >= 0);
 
-    /* a data set is not what an agent plays */
+    /* agents take no data set */
     options.data = "event-order";
     diagnosis none;
     assert_int_equal(diagnose(path, &options, &none), SPARC_INVALID);
@@ -236,7 +236,7 @@ static void test_agent(void **state) {
 
 /* ---- tables -------------------------------------------------------------------------------------- */
 
-/* two runs of one task are one row with a deviation, another cell is another row */
+/* two runs of one task form a row with a standard deviation, another cell another row */
 static void test_tables(void **state) {
   (void)state;
   static const char *const cells[] = {"sparc", "sparc", "rtu"};
@@ -265,7 +265,7 @@ static void test_tables(void **state) {
   for (int i = 0; i < 3; i++) diagnosis_free(&d[i]);
 }
 
-/* the paper's numbers: so many of each table, and some looked up by hand */
+/* the paper's numbers: counts per table, and some copied by hand */
 static void test_paper(void **state) {
   (void)state;
   static const struct {
@@ -291,7 +291,7 @@ static void test_paper(void **state) {
   assert_null(paper_find("gate", "", "saturation", 0));
 }
 
-/* SPARC on a task of the paper has its numbers beside ours, in the units of print; another cell has none */
+/* SPARC on a task of the paper has the paper's numbers, in printed units; another cell has none */
 static void test_paper_columns(void **state) {
   (void)state;
   diagnosis d[2] = {{.layers = 1}, {.layers = 1}};
@@ -315,7 +315,7 @@ static void test_paper_columns(void **state) {
 
 /* ---- records ------------------------------------------------------------------------------------- */
 
-/* what is read from a record is what was measured; another object is refused */
+/* a record reproduces the measurements; another object is rejected */
 static void test_record(void **state) {
   (void)state;
   diagnosis measured, read;
@@ -344,7 +344,7 @@ static void test_record(void **state) {
   assert_int_equal(diagnosis_from_record(json_object(), "nothing", &read), SPARC_FORMAT);
 }
 
-/* the charts of a view say what the inspection does */
+/* charts of a view agree with the inspection */
 static void test_charts(void **state) {
   (void)state;
   diagnosis d;
@@ -363,7 +363,7 @@ static void test_charts(void **state) {
   const json_t *point = json_array_get(json_object_get(r, "points"), 6);
   expect("step", (double)json_integer_value(json_array_get(point, 0)), 7, 0);
   expect("control", json_real_value(json_array_get(point, 1)), view_mode(&v, 6, 0)->r, 5.01e-4);
-  /* modes stand in the order of their persistence, and the greatest energy has the last of the shades */
+  /* modes are ordered by decay, and the maximum energy has the highest level */
   const char *cells = json_string_value(json_object_get(energy, "cells"));
   assert_int_equal(strlen(cells), (size_t)v.T * (size_t)v.seen->H);
   for (int i = 0; i < v.T * v.seen->H; i++) {
@@ -435,7 +435,7 @@ static void test_demonstration(void **state) {
     demonstration d;
     expect_ok(demonstrate(s, &d));
     for (int i = 0; i < WRITE_RULES; i++) expect(write_rule_names[i], d.error[i], 0, 1e-13);
-    /* a fixed transition cannot follow, and no write makes it */
+    /* a fixed transition cannot reproduce it with any write */
     assert_true(d.fixed_error > 0.1);
     assert_true(d.left > 1e-3);
     expect("what the best write leaves", d.left, d.left_predicted, 1e-12);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_gnuplot.c: no text makes gnuplot evaluate anything, by the text of scripts and, where it is installed, by
- * running it on them. */
+/* test_gnuplot.c: no text is evaluated by gnuplot: checks of scripts and, if gnuplot is installed, runs of them. */
 #include "lab/gnuplot.h"
 #include "scratch.h"
 #include "unit.h"
@@ -59,7 +58,7 @@ static void test_text(void **state) {
   assert_string_equal(gnuplot_file("<touch x", ".csv").text, "'./<touch x.csv'");
 }
 
-/* cut, but closed */
+/* truncated, but with closing quotes */
 static void test_long_text(void **state) {
   (void)state;
   char text[5000];
@@ -71,7 +70,7 @@ static void test_long_text(void **state) {
   assert_ptr_equal(strchr(s.text + 1, '\''), s.text + length - 1);
 }
 
-/* every place that a figure has for a text */
+/* every position of text in a figure */
 static void put_script(FILE *f, const char *name, const char *text) {
   const gnuplot_canvas canvas = {.name = name, .width = 300, .height = 200, .points = 10};
   const gnuplot_string data = gnuplot_file("data", ".csv"), t = gnuplot_text(text);
@@ -85,7 +84,7 @@ static void put_script(FILE *f, const char *name, const char *text) {
   fprintf(f, "  %s using 2:2 with points title '%s'\n", data.text, gnuplot_enhanced(text).text);
 }
 
-/* nothing that gnuplot gives a meaning stands outside single quotes, which hold no line's end */
+/* no special characters of gnuplot outside single quotes, and no newline inside them */
 static void check_script(const char *script, const char *text) {
   bool quoted = false;
   for (const char *c = script; *c; c++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_grid.c: grids: the built-in ones, files cut off and changed at every place, selections, settings of runs, and
- * results that count only when they are complete. */
+/* test_grid.c: built-in grids, truncated and modified files, selections, settings of runs, and results, which require
+ * all seeds. */
 #include "lab/grid/curves.h"
 #include "lab/grid/demo_grid.h"
 #include "lab/grid/estimate.h"
@@ -59,12 +59,12 @@ static void test_builtin(void **state) {
   }
 }
 
-/* what the paper prints, looked up by hand */
+/* the paper's numbers, copied by hand */
 static void test_paper(void **state) {
   (void)state;
   static const struct {
     const char *grid, *task, *method;
-    double mean, stddev; /* NAN: none is printed; mean NAN: nothing is */
+    double mean, stddev; /* NAN: not given; mean NAN: no number */
   } known[] = {{"popgym", "repeat-first", "sparc", 0.829, 0.008},
                {"popgym", "repeat-previous", "rglru", -0.004, NAN},
                {"popgym", "cartpole", "sparc", 0.959, 0.026},
@@ -95,7 +95,7 @@ static void test_paper(void **state) {
   }
 }
 
-/* the mean ranks of the paper's text, and the ablations that it did not run */
+/* mean ranks of the paper's text, and ablations that it does not have */
 static void test_paper_ranks(void **state) {
   (void)state;
   grid g;
@@ -111,7 +111,7 @@ static void test_paper_ranks(void **state) {
   grid_free(&g);
 }
 
-/* every beginning of a file, and the file with every byte changed, is a grid or is refused with a sentence */
+/* every prefix of a file, and the file with any byte changed, is a grid or is rejected with a message */
 static void test_garbage(void **state) {
   (void)state;
   size_t size;
@@ -174,7 +174,7 @@ static void test_refusals(void **state) {
     if (!strstr(sparc_error(), bad[i].sentence)) fail_msg("'%s' does not say '%s'", sparc_error(), bad[i].sentence);
     grid_free(&g);
   }
-  grid g; /* a null among the settings is neither a text nor a number */
+  grid g; /* null is neither a string nor a number */
   assert_int_equal(grid_parse(small, strlen(small), "test", &g), SPARC_FORMAT);
   grid_free(&g);
 }
@@ -201,7 +201,7 @@ static void test_part(void **state) {
   grid_free(&g);
 }
 
-/* the rows of a cell, what was asked for instead, and a cell that no grid has heard of is the business of kinds.sh */
+/* rows of a cell, and rows with requested options; kinds.sh tests cells that no grid has */
 static void test_demo(void **state) {
   (void)state;
   static const char *const cells[] = {"rglru", "gateloop", "sparc", NULL}, *const tasks[] = {"tracking", NULL};
@@ -337,7 +337,7 @@ static void test_match(void **state) {
   grid_free(&g);
 }
 
-/* what a job takes: by rates of its field, else of its method, else of its kind */
+/* seconds of a job: from speeds of its field, else of its method, else of its kind */
 static void test_estimates(void **state) {
   (void)state;
   grid g;
@@ -359,7 +359,7 @@ static void test_estimates(void **state) {
   grid_free(&g);
 }
 
-/* parts of a run: facts are listed once, times and work add up, the data are those of the last part */
+/* provenance of a resumed run: facts are listed once, times and steps are summed, data are those of the last part */
 static void test_provenance(void **state) {
   (void)state;
   const provenance first = {.commit = "aaa, bbb", .machine = "M", .data = "1", .seconds = 10, .done = 5, .threads = 1};
@@ -374,7 +374,7 @@ static void test_provenance(void **state) {
   provenance third = {.commit = "aa, ccc, aaa"};
   provenance_join(&second, &third);
   assert_string_equal(third.commit, "aaa, bbb, aa, ccc");
-  for (int i = 0; i < 100; i++) { /* a list that is full stays as it is */
+  for (int i = 0; i < 100; i++) { /* a full list does not change */
     provenance next = {.version = ""};
     snprintf(next.commit, sizeof next.commit, "commit%d", i);
     provenance_join(&third, &next);
@@ -391,7 +391,7 @@ static void test_provenance(void **state) {
 
 /* ---- results ------------------------------------------------------------------------------------- */
 
-/* what a run leaves: its log and its result */
+/* writes the log and result of a run */
 static void finish_run(const grid_jobs *jobs, int task, int method, int seed, const double *values, size_t count) {
   const grid_job *job = grid_job_at(jobs, task, method, seed);
   char path[JOB_PATH];
@@ -430,7 +430,7 @@ static void test_results(void **state) {
   finish_run(&jobs, 0, 1, 0, (double[]){2, 2}, 2);
   finish_run(&jobs, 0, 1, 1, (double[]){5, 7}, 2);
   finish_run(&jobs, 0, 2, 0, (double[]){5, 7}, 2);
-  /* task b: a window that is short, and one with a hole */
+  /* task b: a log shorter than the window, and one with a NAN */
   finish_run(&jobs, 1, 0, 0, (double[]){5}, 1);
   finish_run(&jobs, 1, 0, 1, (double[]){5, NAN}, 2);
   assert_int_equal(grid_results_read(&jobs, &r), SPARC_OK);
@@ -478,7 +478,7 @@ static void test_curve(void **state) {
   make_jobs(&g, NULL, 1, &jobs);
   finish_run(&jobs, 0, 0, 0, (double[]){9, 0.5, 1.5}, 3);
   assert_int_equal(grid_curve_read(&jobs, 0, 0, 100, &c), SPARC_OK);
-  assert_int_equal(c.count, 0); /* the other seed has not begun */
+  assert_int_equal(c.count, 0); /* the other seed has not started */
   grid_curve_free(&c);
   finish_run(&jobs, 0, 0, 1, (double[]){NAN, 3, 3, 3}, 4);
   assert_int_equal(grid_curve_read(&jobs, 0, 0, 100, &c), SPARC_OK);
@@ -486,14 +486,14 @@ static void test_curve(void **state) {
   assert_true(c.x[0] == 2 && isnan(c.mean[0]));
   assert_true(c.x[1] == 3 && c.mean[1] == 2 && c.stddev[1] == sqrt(2));
   grid_curve_free(&c);
-  assert_int_equal(grid_curve_read(&jobs, 0, 0, 1, &c), SPARC_OK); /* thinned out, with the last */
+  assert_int_equal(grid_curve_read(&jobs, 0, 0, 1, &c), SPARC_OK); /* thinned, including the last point */
   assert_true(c.count == 2 && c.x[1] == 3);
   grid_curve_free(&c);
   grid_jobs_free(&jobs);
   grid_free(&g);
 }
 
-/* a folder with other settings is not the job */
+/* a folder with other settings belongs to another job */
 static void test_changed(void **state) {
   (void)state;
   grid g;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_reliable.c: intervals against cases done by hand, and against rliable's figures for one matrix of scores. */
+/* test_reliable.c: confidence intervals against hand-computed cases and against rliable for one matrix of scores. */
 #include "lab/grid/reliable.h"
 #include "unit.h"
 
@@ -13,7 +13,7 @@ static void test_interquartile_mean(void **state) {
   (void)state;
   double eight[] = {8, 1, 7, 2, 6, 3, 5, 100}; /* 1 2 | 3 5 6 7 | 8 100 */
   assert_close("eight values", interquartile_mean(8, eight), 5.25, 1e-12);
-  double three[] = {3, 1, 5}; /* a quarter of three is no value */
+  double three[] = {3, 1, 5}; /* a quarter of three values is none */
   assert_close("three values", interquartile_mean(3, three), 3, 1e-12);
   double one[] = {4};
   assert_close("one value", interquartile_mean(1, one), 4, 0);
@@ -76,7 +76,7 @@ static void test_bootstrap_bounds(void **state) {
   assert_close("high", i.high, 1, 0);
 }
 
-/* strata: runs never leave their task, so a matrix that is constant within tasks has no spread */
+/* strata: runs never leave their task, so a matrix that is constant within tasks has zero-width intervals */
 static void test_strata(void **state) {
   (void)state;
   const double scores[] = {0, 0, 0, 1, 1, 1, 5, 5, 5};
@@ -86,7 +86,7 @@ static void test_strata(void **state) {
   assert_close("high", i.high, i.estimate, 1e-12);
 }
 
-/* the same numbers twice: a table must not change from call to call */
+/* repeated calls give the same numbers */
 static void test_repeatable(void **state) {
   (void)state;
   interval a, b;

@@ -98,7 +98,7 @@ static void test_by_hand(void **state) {
   /* 0.96 and -0.99 of eight numbers */
   expect(&f, SATURATION, 2.0 / 8);
 
-  /* |u|^2 and |z|^2 of the four, and gain^2, norm^2, gate^2 in front of them */
+  /* |u|^2 and |z|^2 of the four, times gain^2, norm^2, gate^2 */
   const double u[] = {0.96 * 0.96, 0.64, 0.99 * 0.99 + 0.25, 0.49}, z[] = {4, 1, 10, 1};
   const double gain[] = {1, 9, 1, 9}, norm[] = {1, 0.25, 4, 2.25}, gate[] = {1, 0.25, 4, 0.25};
   double write = 0, neutral = 0, linear = 0, unscaled = 0;
@@ -122,7 +122,7 @@ static void test_by_hand(void **state) {
   expect(&f, GAIN_PRODUCT, (1 + 1.5 + 2 + 4.5) / 4);
 
   expect(&f, DECAY_SCALE, 1.5);
-  /* energies 4, 16 and 2 before; behind the transitions 1, 1 and 1/8; with the modes' own decays 1, 4 and 1/2 */
+  /* energies 4, 16 and 2 before; after the transitions 1, 1 and 1/8; with the modes' own decays 1, 4 and 1/2 */
   expect(&f, SURVIVAL, 2.125 / 22);
   expect(&f, RELATIVE_SURVIVAL, 2.125 / 5.5);
 
@@ -131,7 +131,7 @@ static void test_by_hand(void **state) {
   expect(&f, STATE_RMS, sqrt((2 + 10 + 4) / 8.0));
 }
 
-/* what is not there stays away from numbers */
+/* statistics that do not apply are NAN */
 static void test_absent(void **state) {
   (void)state;
   sparc_mode mode[4];

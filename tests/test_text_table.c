@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sheet.c: a small table in every format for people, letter by letter, and texts that a format would act upon. */
+/* test_text_table.c: exact output of a small table in every text format, and escaping of special characters. */
 #include "lab/text_table.h"
 #include "unit.h"
 
@@ -69,7 +69,7 @@ static void test_formats(void **state) {
          "\\par\\smallskip{\\footnotesize A note \\& more. Bold: best; underlined: second best.}\n\\end{table}\n");
 }
 
-/* texts of strangers in every place, in every format */
+/* untrusted text in every position and format */
 static void test_hostile(void **state) {
   (void)state;
   static const char text[] = "a\033[31m|\n\\input{x}[*~^\"<\xff";

@@ -151,7 +151,7 @@ if grep -q embedding "$out/figure1/tracking/gru/s7/job.json"; then fail "an embe
 same_as_train gateloop --cells gateloop -- --cell gateloop --embedding linear --width 64
 grep -q '"embedding": "linear"' "$out/figure1/tracking/gateloop/s7/job.json" || fail "GateLoop has no embedding"
 expect 0 demo --tasks tracking --cells sparc,mamba3 --updates 1 --quiet --out "$scratch/embedded"
-prints "a linear embedding of width 64 in front of every cell"
+prints "a linear embedding of width 64 before every cell"
 [ "$(grep -l '"embedding": "linear"' "$scratch"/embedded/figure1/tracking/*/s0/job.json | wc -l)" = 2 ] ||
   fail "not every cell has the embedding"
 grep -q "linear embedding of width 64" "$scratch/embedded/index.html" || fail "the page is silent on the embedding"

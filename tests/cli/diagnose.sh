@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# diagnose.sh: `sparc diagnose`: models and agents, all formats, figures, the demonstration, and what goes wrong.
+# diagnose.sh: `sparc diagnose`: models and agents, all formats, figures, the demonstration, and errors.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA

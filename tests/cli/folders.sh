@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# folders.sh: folders of runs and of results that somebody else has made: links, pipes and files that are too large in
-# them are refused, and what they lead to stays as it is.
+# folders.sh: untrusted run and results folders: links, pipes and oversized files in them are rejected, and the targets of
+# links are not changed.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# hostile.sh: text of somebody else's files never acts: not in gnuplot, not on a terminal, not in Markdown, LaTeX or
-# HTML, and not in a command that a message suggests. tests/hostile has files that once ran a shell.
+# hostile.sh: text of untrusted files is never executed or interpreted: by gnuplot, a terminal, Markdown, LaTeX, HTML, or
+# a suggested command. tests/hostile has files that once ran a shell.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA

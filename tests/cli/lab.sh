@@ -39,7 +39,7 @@ refuse() {
   no_output
 }
 
-# ---- built-in grids: all can be shown, and what is shown is a grid
+# ---- built-in grids: the output of `lab show` is a valid grid
 expect 0 lab list
 mapfile -t names < <(cut -d' ' -f1 "$scratch/out")
 [ "${#names[@]}" -ge 8 ] || fail "there are ${#names[@]} built-in grids"
@@ -51,7 +51,7 @@ for name in "${names[@]}"; do
 done
 [ ! -e nowhere ] || fail "looking at a grid made a folder"
 
-# ---- names and files that are wrong
+# ---- invalid names and files
 refuse 2 "no VERB given" lab
 refuse 2 "unknown verb 'rnu'; did you mean 'run'?" lab rnu
 refuse 2 "no NAME given" lab run
@@ -119,7 +119,7 @@ same_results() {
   [ "$(find "$1" -name result.json | wc -l)" = 8 ] || fail "not all runs of $1 are done"
 }
 
-# ---- an interrupt saves what is under way
+# ---- an interrupt saves the current runs
 "$SPARC" lab run tiny.json --scale 50 --out slow --jobs 2 --quiet >out 2>err &
 pid=$!
 until [ "$(find slow -name last.safetensors 2>/dev/null | wc -l)" -ge 2 ]; do sleep 0.05; done
@@ -134,7 +134,7 @@ expect 0 lab status tiny.json --scale 50 --out slow
 grep -Eq '^slow/tiny-x50: 8 runs, [1-6] waiting, 2 stopped(, [1-5] done)?$' "$scratch/out" ||
   fail "the two runs under way are not stopped: $(tail -1 "$scratch/out")"
 
-# ---- kills at random moments lose no finished run; runs that are over before begin anew
+# ---- kills at random times lose no finished run
 RANDOM=${SPARC_SEED:-$$}
 echo "seed ${SPARC_SEED:-$$}"
 kills=0
@@ -155,7 +155,7 @@ done
 expect 0 lab run tiny.json --out killed --jobs 2 --quiet
 same_results killed
 
-# ---- two runners share the work, and do each run once
+# ---- two runners share the work; each run is done once
 "$SPARC" lab run tiny.json --out shared --jobs 1 --json --progress none >first 2>err &
 one=$!
 "$SPARC" lab run tiny.json --out shared --jobs 1 --json --progress none >second 2>err2 &
@@ -166,7 +166,7 @@ wait $two || fail "the second runner failed: $(cat err2)"
 [ "$(cat first second | grep -o '"job":"[^"]*"' | sort -u | wc -l)" = 8 ] || fail "a run was done twice"
 same_results shared
 
-# ---- failures are remembered, and tried again on request
+# ---- failures are recorded, and retried on request
 sed 's/"data": "event-order"/"data": "absent.csv"/' tiny.json >broken.json
 expect 1 lab run broken.json --out broken --quiet
 complains "order/sparc/s0 failed: sparc train:"
@@ -186,7 +186,7 @@ expect 1 lab run other.json/tracking/sparc/s0 --out reference --quiet
 complains "its folder contains a run with other settings"
 expect 0 lab run tiny.json --out reference --quiet # the folder is that of the grid again
 
-# ---- a budget of memory that is too small for two runs lets one run at a time
+# ---- with a small memory limit, runs are sequential
 expect 0 lab run tiny.json/tracking --out narrow --jobs 2 --memory 1 --quiet
 [ "$(find narrow -name result.json | wc -l)" = 4 ] || fail "not all runs are done"
 expect 0 lab status --out narrow
@@ -196,7 +196,7 @@ prints "narrow/tiny: 8 runs, 4 waiting, 4 done"
 expect 0 lab run tiny.json/tracking/rtu/s0 --match params --quiet
 grep -q '"budget"' results/tiny-params/tracking/rtu/s0/job.json || fail "no budget was matched"
 
-# ---- tables: finished fields with the paper's numbers, unfinished ones with their state
+# ---- tables: finished fields next to the paper's numbers, unfinished ones with their state
 expect 0 lab table tiny.json --out reference
 prints "A tiny grid"
 prints "0.096 ± 0.010"
@@ -252,7 +252,7 @@ for field in map(json.loads, lines.splitlines()):
 END
 fi
 
-# ---- figures: data and scripts are always there, pictures where gnuplot is
+# ---- figures: data and scripts always, pictures if gnuplot is installed
 expect 0 lab figure tiny.json --out reference
 for name in scores profiles curve-tracking curve-order; do
   for extension in gp csv; do
@@ -304,9 +304,9 @@ assert len(runs) == 2 * len(fields), len(runs)
 assert "difference" in text and "Unfinished" not in text
 END
 fi
-grep -q "4 finished runs of SPARC are not diagnosed" reference/report.html || fail "nobody misses diagnostics"
+grep -q "4 finished runs of SPARC are not diagnosed" reference/report.html || fail "missing diagnoses are not reported"
 
-# ---- inside the trained cells: of the reference, once, and on the page
+# ---- diagnoses of the reference's cells, once, and in the report
 expect 0 lab diagnose tiny.json --out reference --quiet
 [ "$(cd reference/tiny/diagnostics && find . -name '*.json' | sort | tr '\n' ' ')" = \
   "./order/sparc/s0.json ./order/sparc/s1.json ./tracking/sparc/s0.json ./tracking/sparc/s1.json " ] ||
@@ -340,7 +340,7 @@ assert any(r[0] == "no-phase-clock" for r in rows) and any("First 10 %" in r for
 assert ": mode states" in "".join(page.itertext())
 END
 fi
-# what is not at hand is named, and the rest is done
+# a missing checkpoint is reported, and the other runs are diagnosed
 cp -r reference torn
 rm torn/tiny/diagnostics/{order,tracking}/sparc/s0.json torn/tiny/order/sparc/s0/*.safetensors
 expect 3 lab diagnose torn/tiny --quiet
@@ -355,7 +355,7 @@ expect 0 lab diagnose tiny.json --out nowhere
 prints "4 runs are not finished"
 refuse 2 "has no trained runs to diagnose" lab diagnose agreement --out nowhere
 
-# ---- a folder of results is a name, and says itself how large its budgets are
+# ---- a results folder can be given instead of a name; it records its scale
 expect 0 lab table slow/tiny-x50
 prints "A tiny grid (scale 50)"
 refuse 2 "--scale cannot be combined with the results folder" lab table slow/tiny-x50 --scale 50
@@ -363,7 +363,7 @@ expect 0 lab status reference/tiny --json
 [ "$(wc -l <"$scratch/out")" = 8 ] || fail "there are $(wc -l <"$scratch/out") lines instead of 8"
 for key in score seed digest rate machine version; do prints "\"$key\":"; done
 
-# ---- what is worth keeping
+# ---- scripts/lab-results.sh
 "$SPARC_SOURCE_DIR/scripts/lab-results.sh" reference kept >out || fail "the results could not be kept"
 for file in tiny/table.md tiny/results.jsonl tiny/curve-tracking.csv tiny/scores.csv; do
   [ -s kept/$file ] || fail "$file is not kept"
@@ -373,6 +373,24 @@ grep -q '^| SPARC |' kept/tiny/table.md || fail "the table is no Markdown"
 expect 0 lab report tiny.json --tasks tracking --seeds 3 --out reference
 grep -q "Unfinished: " reference/report.html || fail "the report does not say what is missing"
 expect 0 lab report --out reference
+
+# ---- a report opens with diagnostic tasks; experiments with a reduced budget come last and are annotated
+rl='{"name": "a", "title": "RL", "kind": "rl", "settings": {"steps": 4096}, "methods": [{"name": "sparc"}],
+ "tasks": [{"name": "first", "settings": {"task": "repeat-first"}, "protocol": {"budget": 4096}}]}'
+# folder NAME SCALE GRID
+folder() {
+  mkdir -p "ordered/$1"
+  printf '{"scale": %s, "match_params": false, "grid": %s}' "$2" "$3" >"ordered/$1/lab.json"
+}
+folder a 1 "$rl"
+folder a-x0.5 0.5 "$rl"
+folder b 1 "$(sed 's/"name": "a"/"name": "b"/; s/"RL"/"Short"/; s/"budget": 4096/"budget": 8192/' <<<"$rl")"
+folder tiny 1 "$(cat tiny.json)"
+expect 0 lab report --out ordered
+[ "$(grep -o '<h2>[^<]*' ordered/report.html | tr '\n' ' ')" = \
+  "<h2>A tiny grid <h2>RL <h2>RL (scale 0.5) <h2>Short <h2>Software " ] || fail "the sections are in another order"
+[ "$(grep -c 'Reduced budget: ' ordered/report.html)" = 2 ] || fail "reduced budgets are not annotated"
+
 mkdir -p bare
 expect 3 lab report --out bare
 complains "there are no results in"

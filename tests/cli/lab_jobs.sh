@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# lab_jobs.sh: lists of runs for schedulers: their formats, numbers, chunks and quotes, and `sparc lab run --job`. A real
-# Slurm and GNU parallel are for `make test-cluster`.
+# lab_jobs.sh: lists of runs for schedulers: their formats, numbers, chunks and quotes, and `sparc lab run --job`. `make
+# test-cluster` tests them with Slurm and GNU parallel.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA

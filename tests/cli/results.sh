@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# results.sh: what results of experiments say: scores by the rule of today, what made a run, data that must not be mixed,
-# departures from the paper, results that are kept and read again elsewhere.
+# results.sh: results of experiments: scores by the current definition, provenance, runs on different data, departures
+# from the paper, exported results, and finished runs that count under old and new names of settings.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA
@@ -34,7 +34,7 @@ END
 expect 0 lab run tiny.json --quiet
 run=results/tiny/tracking/sparc/s0
 
-# ---- a score is what the rule of today makes of the log, whatever was true when the run ended
+# ---- scores are computed from the log with the current definition
 # by_hand FOLDER EXPRESSION: of the list v of the metric
 by_hand() {
   "$python" -c "
@@ -57,7 +57,7 @@ sed 's/"take": "last"/"take": "last", "window": 9/' tiny.json >wide.json
 expect 0 lab table wide.json
 prints "2 without a score"
 
-# ---- a metric that a kind of run does not write is refused before anything runs
+# ---- a metric that the runs do not write is rejected before the first run
 # unknown SED SENTENCE
 unknown() {
   sed "$1" tiny.json >bad.json
@@ -69,8 +69,8 @@ unknown 's/"validation_nmse"/"validation_nsme"/' "tracking/sparc: unknown metric
 unknown 's/"validation_nmse"/"validation_accuracy"/' "unknown metric 'validation_accuracy'" # tracking has no classes
 unknown 's/"data": "rows.csv"}/"data": "rows.csv", "task": "regress"}/' "unknown metric 'validation_accuracy'"
 unknown 's/"data": "rows.csv"}/"data": "rows.csv", "official": true}/' "unknown metric 'validation_accuracy'"
-# lists KIND SETTINGS METRICS: what an experiment of a kind offers is exactly what its runs write, but for the age of
-# sensitivities, which runs with refresh=measure write, see rl.sh
+# lists KIND SETTINGS METRICS: the metrics that an experiment accepts are those that its runs write, except for the
+# staleness of sensitivities, see rl.sh
 lists() {
   printf '{"name": "x", "kind": "%s", "score": {"metric": "?", "take": "last", "window": 1}, "tasks": [{"name": "t", "settings": %s}], "methods": [{"name": "m"}]}' \
     "$1" "$2" >bad.json
@@ -89,7 +89,7 @@ expect 0 rl repeat-first --steps 512 --rollout-steps 256 --cell rtu --state-size
 prints '"provenance":{"version":'
 lists rl '{"task": "repeat-first"}' "$(written agent/metrics.jsonl)"
 
-# ---- every result says what made it
+# ---- every result has its provenance
 commit=$("$SPARC" info --json | sed 's/.*"commit":"\([^"]*\)".*/\1/')
 for file in agent/provenance.json $run/provenance.json $run/result.json; do
   for key in version commit kernels machine threads seconds; do
@@ -98,12 +98,12 @@ for file in agent/provenance.json $run/provenance.json $run/result.json; do
   grep -q "\"commit\": \"$commit\"" $file || fail "$file has another commit than $commit"
 done
 grep -q '"data_checksum": "[0-9a-f]\{8\}"' $run/result.json || fail "the result does not say on what data"
-# the checksum is of the data, not of the seed or the method; other rows have another one
+# the checksum depends on the data only
 checksum() { sed -n 's/.*"data_checksum": "\(.*\)".*/\1/p' "$1"; }
 [ "$(checksum results/tiny/rows/sparc/s0/result.json)" = "$(checksum results/tiny/rows/rtu/s1/result.json)" ] ||
   fail "the same data have two checksums"
 
-# ---- the seconds of a run that was stopped cover all its parts, and its parts are listed
+# ---- the provenance of a resumed run covers all its parts
 seconds() { sed -n 's/.*"seconds": \([^,]*\).*/\1/p' "$1"; }
 expect 0 train tracking --updates 40 --state-size 16 --out parts --quiet
 sed -i 's/"seconds": .*/"seconds": 1000.5,/; s/"commit": ".*"/"commit": "0123abc"/' parts/provenance.json
@@ -112,12 +112,12 @@ awk -v s="$(seconds parts/provenance.json)" 'BEGIN { exit !(s > 1000.5 && s < 15
   fail "the seconds of a resumed run are $(seconds parts/provenance.json)"
 grep -q "\"commit\": \"0123abc, $commit\"" parts/provenance.json || fail "the first part of the run is forgotten"
 grep -q '"done": 60' parts/provenance.json || fail "the updates of the first part are forgotten"
-# a run of an earlier version has no such file
+# runs of earlier versions have no provenance.json
 rm parts/provenance.json
 expect 0 train tracking --updates 70 --state-size 16 --out parts --resume --quiet
 grep -q "\"commit\": \"unknown, $commit\"" parts/provenance.json || fail "an unknown part is not said to be unknown"
 
-# ---- numbers whose data or budget are not the paper's are marked, in every format
+# ---- results with other data or budgets than the paper are marked in every format
 expect 0 lab table tiny.json
 grep -q '^SPARC .*0\.[0-9]* ± 0\.[0-9]*\*  *0.096000' "$scratch/out" || grep -q '^SPARC .*0\.[0-9]* ± 0\.[0-9]*+  *0.096000' "$scratch/out" ||
   fail "a number that is as in the paper is marked"
@@ -139,7 +139,7 @@ prints 'Bold: best; underlined: second best.'
 expect 0 lab report tiny.json --scale 0.5
 grep -q "† Not as in the paper: Tracking: 20 updates, the paper 40. Rows: " results/report.html || fail "the report marks nothing"
 
-# ---- runs of different builds are told apart; runs on different data are not averaged
+# ---- runs of different builds are noted; runs on different data are not averaged
 cp -r results mixed
 sed -i 's/"commit": ".*"/"commit": "0123abc"/; s/"machine": ".*"/"machine": "A and B"/' mixed/tiny/tracking/sparc/s1/result.json
 expect 0 lab table tiny.json --out mixed --format markdown
@@ -156,7 +156,7 @@ done
 expect 0 lab table tiny.json --out mixed --seeds 1
 rows 60 >rows.csv
 
-# ---- kept results count where the runs are not
+# ---- exported results count without their run folders
 expect 2 lab export tiny.json
 complains "no --to DIR given"
 expect 0 lab export tiny.json --to kept
@@ -183,7 +183,7 @@ expect 0 lab report tiny.json --out elsewhere --results kept
 grep -q "done, imported" elsewhere/report.html || fail "the report does not say what is imported"
 expect 0 lab table kept/tiny
 cmp "$scratch/out" whole.text || fail "a folder of kept results is no name"
-# what the score log does not have in full makes no score
+# a metric that is incomplete in the score log gives no score
 sed 's/"validation_nmse"/"gradient_norm"/' tiny.json >thin.json
 expect 0 lab status thin.json/tracking/sparc/s0 --out elsewhere --results kept
 prints "does not have gradient_norm in full"
@@ -194,7 +194,7 @@ if grep -q '"reason"' "$scratch/out"; then fail "the metric of the score is not 
 expect 3 lab status tiny.json --results absent
 complains "cannot read the folder of results 'absent'"
 
-# an unfinished run is not exported; a result of an earlier version is, with the commit that is given
+# unfinished runs are not exported; results of earlier versions are, with the given commit
 cp -r results old
 rm old/tiny/rows/rtu/s1/result.json
 for file in old/tiny/*/*/*/result.json; do
@@ -218,7 +218,18 @@ no_output
 expect 0 lab status twin.json/tracking/full/s0
 prints "imported from results/tiny/tracking/sparc/s0"
 
-# ---- results that disagree are told of, and are not replaced
+# ---- digests do not depend on renamed settings: finished runs count under both names
+digests() { "$SPARC" lab status "$1" --json | grep -o '"digest":"[^"]*"'; }
+sed 's/"budget": 16,/"state-size": 16,/' tiny.json >renamed.json
+[ "$(digests tiny.json)" = "$(digests renamed.json)" ] || fail "a renamed setting changes the digest"
+expect 0 lab status renamed.json
+prints "8 runs, 8 done"
+expect 0 lab status figure1 --out none --results "$SPARC_SOURCE_DIR/docs/results"
+prints "24 runs, 24 done (24 imported)"
+expect 0 lab status popgym --out none --results "$SPARC_SOURCE_DIR/docs/results"
+prints "147 runs, 137 waiting, 10 done (10 imported)"
+
+# ---- results that disagree cause a warning and are not replaced
 cp -r kept wrong
 "$SPARC" lab export tiny.json/tracking/rtu/s1 --to other >/dev/null
 cp other/tiny/tracking/rtu/s1/scores.jsonl.gz wrong/tiny/tracking/rtu/s0/
@@ -233,7 +244,7 @@ expect 0 lab status tiny.json --results wrong
 complains "for equal settings"
 complains "has 00000000"
 
-# ---- damaged and hostile results count for nothing
+# ---- damaged and hostile results are ignored
 cp -r kept damaged
 head -c 200 kept/tiny/tracking/sparc/s0/scores.jsonl.gz >damaged/tiny/tracking/sparc/s0/scores.jsonl.gz
 echo '{"digest": 3}' >damaged/tiny/tracking/sparc/s1/result.json

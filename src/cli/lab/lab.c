@@ -5,11 +5,9 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "envs/envs.h"
-#include "io/folder_file.h"
 #include "io/json.h"
 #include "run/launch.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,113 +48,6 @@ static exit_code show(const lab_options *o) {
     putchar('\n');
   grid_free(&g);
   return cli_exit_code(status);
-}
-
-/* ---- runs elsewhere ------------------------------------------------------------------------------ */
-
-/* finds finished runs in other folders, and warns of those that disagree with the run that is used */
-static sparc_status find_runs(const lab_options *o, grid_jobs *jobs) {
-  const sparc_status status = grid_jobs_find(jobs, o->results, o->more_results);
-  if (status != SPARC_OK) return status;
-  char sentence[3 * JOB_TEXT];
-  for (int i = 0; i < jobs->count; i++)
-    if (job_compare(jobs, &jobs->job[i], sentence)) cli_message(o->who, "warning: %s; the first is used", sentence);
-  return SPARC_OK;
-}
-
-/* ---- all experiments of a folder ----------------------------------------------------------------- */
-
-static sparc_status visit_folder(const lab_options *o, const char *folder, lab_visit visit, void *user) {
-  grid g;
-  grid_scope scope = {.out = o->out};
-  grid_jobs jobs = {.g = NULL};
-  selection all;
-  sparc_status status = grid_folder_open(folder, &g, &scope);
-  if (status == SPARC_OK) status = selection_make(&g, &(selection_request){.path = NULL}, &all);
-  if (status == SPARC_OK) status = grid_jobs_create(&g, &all, &scope, &jobs);
-  if (status == SPARC_OK) status = grid_jobs_check(&jobs);
-  if (status == SPARC_OK) status = find_runs(o, &jobs);
-  if (status == SPARC_OK) status = visit(user, &jobs);
-  grid_jobs_free(&jobs);
-  grid_free(&g);
-  return status;
-}
-
-/* whether a folder contains an experiment (lab.json) */
-static sparc_status find_grid(const char *folder, bool *found) {
-  char file[CLI_PATH + 16];
-  snprintf(file, sizeof file, "%s/lab.json", folder);
-  return folder_file_find(file, found);
-}
-
-/* an experiment's folder and its position in the order of visits */
-typedef struct experiment {
-  char folder[CLI_PATH];
-  int position, index;
-} experiment;
-
-static int by_position(const void *a, const void *b) {
-  const experiment *x = a, *y = b;
-  return x->position != y->position ? x->position - y->position : x->index - y->index;
-}
-
-/* a grid that cannot be read comes first; the visit reports why */
-static int position_of(const char *folder, lab_position position) {
-  grid g;
-  grid_scope scope = {.scale = 1};
-  const int found = grid_folder_open(folder, &g, &scope) == SPARC_OK ? position(&g, &scope) : -1;
-  grid_free(&g);
-  return found;
-}
-
-/* Lists the experiments among the folder's entries; returns their number, and in *code the last failure. */
-static int list_experiments(const lab_options *o, struct dirent *const *entries, int count, lab_position position,
-                            experiment *out, exit_code *code) {
-  int experiments = 0;
-  for (int i = 0; i < count; i++) {
-    experiment *e = &out[experiments];
-    bool found = false;
-    snprintf(e->folder, sizeof e->folder, "%s/%s", o->out, entries[i]->d_name);
-    const sparc_status status = find_grid(e->folder, &found);
-    if (status != SPARC_OK) {
-      cli_message(o->who, "%s", sparc_error());
-      *code = cli_exit_code(status);
-    }
-    if (!found) continue;
-    e->index = experiments++;
-    e->position = position ? position_of(e->folder, position) : 0;
-  }
-  qsort(out, (size_t)experiments, sizeof *out, by_position);
-  return experiments;
-}
-
-exit_code lab_each(const lab_options *o, lab_position position, lab_visit visit, void *user, int *visited) {
-  struct dirent **entries = NULL;
-  const int count = scandir(o->out, &entries, NULL, alphasort);
-  exit_code code = EXIT_DONE;
-  *visited = 0;
-  if (count < 0 && errno != ENOENT) {
-    cli_message(o->who, "cannot list '%s': %s", o->out, strerror(errno));
-    return EXIT_INPUT;
-  }
-  experiment *list = calloc(count > 0 ? (size_t)count : 1, sizeof *list);
-  if (list) *visited = list_experiments(o, entries, count, position, list, &code);
-  for (int i = 0; i < *visited; i++) {
-    const sparc_status status = visit_folder(o, list[i].folder, visit, user);
-    if (status == SPARC_OK) continue;
-    cli_message(o->who, "%s", sparc_error());
-    code = cli_exit_code(status);
-  }
-  if (!list) {
-    cli_message(o->who, "no memory for a list of experiments");
-    code = EXIT_FAILED;
-  } else if (*visited == 0) {
-    cli_message(o->who, "there are no results in '%s'", o->out);
-  }
-  for (int i = 0; i < count; i++) free(entries[i]);
-  free(entries);
-  free(list);
-  return code;
 }
 
 /* ---- options ------------------------------------------------------------------------------------- */
@@ -282,11 +173,9 @@ static void note_option(lab_input *in, int key) {
     if (o->key == key && o->name && in->count < 32) in->given[in->count++] = o->name;
 }
 
-static error_t parse_lab(int key, char *argument, struct argp_state *state) {
-  static const char *const matches[] = {"state", "params", NULL}, *const styles[] = {"auto", "plain", "none", NULL};
-  lab_input *in = state->input;
-  lab_options *o = &in->options;
-  note_option(in, key);
+/* options that select runs and results; ARGP_ERR_UNKNOWN: another key */
+static error_t parse_selection(int key, char *argument, struct argp_state *state, lab_options *o) {
+  static const char *const matches[] = {"state", "params", NULL};
   switch (key) {
     case KEY_TASKS:
       o->request.tasks = argument;
@@ -301,25 +190,24 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
       o->scale = parse_number(state, "scale", argument, 1e-6, 1000);
       o->scale_text = argument;
       return 0;
-    case KEY_RESULTS:
-      if (o->more_results == LAB_RESULTS) argp_error(state, "expected at most %d times --results", LAB_RESULTS);
-      o->results[o->more_results++] = argument;
-      return 0;
-    case KEY_TO:
-      o->to = argument;
-      return 0;
-    case KEY_RUNS:
-      o->runs = true;
-      return 0;
-    case KEY_COMMIT:
-      o->commit = argument;
-      return 0;
     case KEY_MATCH:
       o->match_params = parse_choice(state, "match", argument, matches) == 1;
       return 0;
     case 'o':
       o->out = o->out_text = argument;
       return 0;
+    case KEY_RESULTS:
+      if (o->more_results == LAB_RESULTS) argp_error(state, "expected at most %d times --results", LAB_RESULTS);
+      o->results[o->more_results++] = argument;
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+/* options of running; ARGP_ERR_UNKNOWN: another key */
+static error_t parse_running(int key, char *argument, struct argp_state *state, lab_options *o) {
+  switch (key) {
     case 'J':
       return cli_parse_int(state, "jobs", argument, 1, 1024, &o->jobs);
     case 'T':
@@ -340,6 +228,24 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
     case 'n':
       o->dry_run = true;
       return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+/* options of export and output; ARGP_ERR_UNKNOWN: another key */
+static error_t parse_output(int key, char *argument, struct argp_state *state, lab_options *o) {
+  static const char *const styles[] = {"auto", "plain", "none", NULL};
+  switch (key) {
+    case KEY_TO:
+      o->to = argument;
+      return 0;
+    case KEY_COMMIT:
+      o->commit = argument;
+      return 0;
+    case KEY_RUNS:
+      o->runs = true;
+      return 0;
     case 'f':
       o->format_name = argument;
       return 0;
@@ -352,17 +258,33 @@ static error_t parse_lab(int key, char *argument, struct argp_state *state) {
     case 'p':
       o->progress = (progress_style)parse_choice(state, "progress", argument, styles);
       return 0;
-    case ARGP_KEY_ARG:
-      if (!in->verb)
-        in->verb = find_verb(state, argument);
-      else if (!o->target)
-        o->target = argument;
-      else
-        argp_error(state, "expected one NAME, got '%s' as well", argument);
-      return 0;
     default:
       return ARGP_ERR_UNKNOWN;
   }
+}
+
+static void parse_argument(char *argument, struct argp_state *state, lab_input *in) {
+  if (!in->verb)
+    in->verb = find_verb(state, argument);
+  else if (!in->options.target)
+    in->options.target = argument;
+  else
+    argp_error(state, "expected one NAME, got '%s' as well", argument);
+}
+
+static error_t parse_lab(int key, char *argument, struct argp_state *state) {
+  static error_t (*const groups[])(int, char *, struct argp_state *, lab_options *) = {parse_selection, parse_running,
+                                                                                       parse_output};
+  lab_input *in = state->input;
+  error_t error = ARGP_ERR_UNKNOWN;
+  note_option(in, key);
+  if (key == ARGP_KEY_ARG) {
+    parse_argument(argument, state, in);
+    return 0;
+  }
+  for (size_t i = 0; i < sizeof groups / sizeof *groups && error == ARGP_ERR_UNKNOWN; i++)
+    error = groups[i](key, argument, state, &in->options);
+  return error;
 }
 
 static const char doc[] =
@@ -451,7 +373,7 @@ static sparc_status find_results(const char *target, char out[CLI_PATH], bool *f
   if (!strchr(target, '/')) return SPARC_OK;
   snprintf(out, CLI_PATH, "%s", target);
   for (size_t n = strlen(out); n > 1 && out[n - 1] == '/'; n--) out[n - 1] = '\0';
-  const sparc_status status = find_grid(out, found);
+  const sparc_status status = lab_find_grid(out, found);
   if (status != SPARC_OK || !*found) return status;
   resolve_link(out);
   char *slash = strrchr(out, '/');
@@ -507,7 +429,7 @@ static exit_code work(const lab_input *in) {
   if (status == SPARC_OK && (in->verb->with == lab_run || in->verb->with == lab_jobs))
     status = check_plugins(&o, &jobs);
   if (status == SPARC_OK) status = grid_jobs_check(&jobs);
-  if (status == SPARC_OK) status = find_runs(&o, &jobs);
+  if (status == SPARC_OK) status = lab_find_runs(&o, &jobs);
   exit_code code = cli_exit_code(status);
   if (status == SPARC_OK)
     code = in->verb->with(&o, &jobs);

@@ -60,6 +60,12 @@ void lab_print_scores(const grid_results *r);
 exit_code lab_status_of_all(const lab_options *options);
 exit_code lab_report_of_all(const lab_options *options);
 
+/* Finds finished runs in other folders, and warns of those that disagree with the run that is used. */
+sparc_status lab_find_runs(const lab_options *options, grid_jobs *jobs);
+
+/* whether a folder contains an experiment (lab.json) */
+sparc_status lab_find_grid(const char *folder, bool *found);
+
 /* Visits every experiment of the results folder, in order of `position` (ascending; NULL: all equal), then of names.
  * Failures are reported and the remaining experiments are visited. *visited is the number of experiments. */
 typedef sparc_status (*lab_visit)(void *user, const grid_jobs *jobs);

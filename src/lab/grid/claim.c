@@ -26,7 +26,7 @@ static void path_of(const char *folder, long number, char path[CLAIM_PATH]) {
 
 /* ---- holders ------------------------------------------------------------------------------------- */
 
-/* Field 22 of /proc/PID/stat, counted after the command name, which may contain any character; 0: unknown. Field 3 tells
+/* Field 22 of /proc/PID/stat, counted after the command name, which may contain any character; 0: unknown. Field 3 shows
  * whether the process is a zombie, which can last if init does not reap it. */
 static unsigned long long start_of(long pid, bool *ended) {
   char path[64], text[1024];
