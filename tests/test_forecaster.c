@@ -339,7 +339,7 @@ static void requests_are_checked(void **state) {
   (void)state;
   forecaster *f;
   assert_int_equal(forecaster_create(1, (const int[]){0}, 1, 0.9, &f), SPARC_INVALID);
-  assert_int_equal(forecaster_create(1, (const int[]){HORIZON_MOST + 1}, 1, 0.9, &f), SPARC_INVALID);
+  assert_int_equal(forecaster_create(1, (const int[]){MAX_HORIZON + 1}, 1, 0.9, &f), SPARC_INVALID);
   assert_int_equal(forecaster_create(1, (const int[]){2, 2}, 2, 0.9, &f), SPARC_INVALID);
   assert_non_null(strstr(sparc_error(), "horizon 2 is given twice"));
   assert_int_equal(forecaster_create(1, (const int[]){2}, 1, 1, &f), SPARC_INVALID);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_learn_run.c: runs over streams from C: fed line by line, cut in two and resumed to equal bytes, locked, and what
- * is refused. */
+/* test_learn_run.c: runs over streams: line by line, split and resumed to identical files, locked, and errors. */
+#include "run/learn_run.h"
 #include "scratch.h"
-#include "sparc/learn_run.h"
 #include "unit.h"
 
 #include <math.h>
@@ -39,12 +38,12 @@ static sparc_learn_run *feed(const sparc_learn_run_config *config, int first, in
   char line[64];
   const float *prediction;
   require_ok(sparc_learn_run_create(config, &run), "creating a run");
-  assert_null(sparc_learn_run_learner(run));
+  assert_null(sparc_learn_run_info_of(run).learner);
   assert_int_equal(sparc_learn_run_result_of(run).saved, -1);
   line_of(first, line);
   expect_refusal(sparc_learn_run_line(run, line, strlen(line), "a line", &prediction), SPARC_INVALID, "has not begun");
   require_ok(sparc_learn_run_begin(run, line, strlen(line), "the first line"), "beginning");
-  expect_refusal(sparc_learn_run_begin(run, line, strlen(line), "a line"), SPARC_INVALID, "has begun before");
+  expect_refusal(sparc_learn_run_begin(run, line, strlen(line), "a line"), SPARC_INVALID, "has already begun");
   for (int t = first; t < end; t++) {
     line_of(t, line);
     require_ok(sparc_learn_run_line(run, line, strlen(line), "a line", &prediction), "a line");
@@ -73,12 +72,9 @@ static void streams_in_two_parts_leave_the_same_file(void **state) {
   require_ok(sparc_learn_run_save(run), "saving");
   const sparc_learn_run_score score = sparc_learn_run_score_of(run);
   assert_true(score.targets == LINES - 1 && score.loss > 0 && score.recent_loss == score.loss);
-  int horizons;
-  assert_int_equal(*sparc_learn_run_horizons(run, &horizons), 1);
-  assert_int_equal(horizons, 1);
-  assert_true(sparc_learn_run_horizon_score_of(run, 0).targets > 0);
-  assert_true(isnan(sparc_learn_run_horizon_score_of(run, 1).loss));
-  assert_string_equal(sparc_learn_run_channels(run)[1], "column 2");
+  assert_int_equal(score.horizons, 1);
+  assert_true(score.horizon[0].horizon == 1 && score.horizon[0].targets > 0 && score.horizon[0].loss > 0);
+  assert_string_equal(sparc_learn_run_info_of(run).inputs[1], "column 2");
   sparc_learn_run_free(run);
 
   config = small_run(part);
@@ -90,7 +86,7 @@ static void streams_in_two_parts_leave_the_same_file(void **state) {
   config.save_every = 0;
   run = feed(&config, 25, LINES);
   const sparc_learn_run_result r = sparc_learn_run_result_of(run);
-  assert_true(r.resumed && r.first == 25 && r.done == LINES && !r.unwritten);
+  assert_true(r.resumed && r.first == 25 && r.done == LINES && !r.io_failed);
   require_ok(sparc_learn_run_save(run), "saving");
   sparc_learn_run_free(run);
   size_t sizes[2];
@@ -101,7 +97,7 @@ static void streams_in_two_parts_leave_the_same_file(void **state) {
   free(files[1]);
 }
 
-static void what_makes_no_sense_is_refused(void **state) {
+static void invalid_calls_are_rejected(void **state) {
   (void)state;
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%s", in_folder("refused"));
@@ -118,12 +114,12 @@ static void what_makes_no_sense_is_refused(void **state) {
   config.decimal = ";";
   expect_refusal(sparc_learn_run_create(&config, &run), SPARC_INVALID, "decimal is ';'");
 
-  /* one run at a time has the file; afterwards it is there, and is not replaced by mistake */
+  /* the file is locked by one run at a time; an existing file is not replaced without force */
   config = small_run(path);
   run = feed(&config, 0, 5);
   require_ok(sparc_learn_run_create(&config, &other), "creating another run");
-  expect_refusal(sparc_learn_run_lock(other), SPARC_IO, "another process is using");
-  assert_true(sparc_learn_run_result_of(other).unwritten);
+  expect_refusal(learn_run_lock(other), SPARC_IO, "another process is using");
+  assert_true(sparc_learn_run_result_of(other).io_failed);
   sparc_learn_run_free(other);
   require_ok(sparc_learn_run_save(run), "saving");
   sparc_learn_run_free(run);
@@ -131,7 +127,7 @@ static void what_makes_no_sense_is_refused(void **state) {
   expect_refusal(sparc_learn_run_begin(run, "1,2", 3, "line 1"), SPARC_INVALID, "is there already");
   sparc_learn_run_free(run);
 
-  /* a line that makes no sense changes nothing; a frozen run writes nothing */
+  /* a malformed line changes nothing; a frozen run writes nothing */
   config.resume = config.frozen = 1;
   const float *prediction;
   run = feed(&config, 5, 6);
@@ -146,7 +142,7 @@ static void what_makes_no_sense_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(streams_in_two_parts_leave_the_same_file),
-      cmocka_unit_test(what_makes_no_sense_is_refused),
+      cmocka_unit_test(invalid_calls_are_rejected),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -174,7 +174,7 @@ static void test_no_allocation_inside(void **unused) {
   }
 }
 
-/* steps, targets and updates, with both streams of a horizon */
+/* steps, targets and updates, with both passes of a horizon */
 static void test_no_allocation_while_learning(void **unused) {
   (void)unused;
   need_own_allocator();
@@ -190,7 +190,7 @@ static void test_no_allocation_while_learning(void **unused) {
       const float x[2] = {(float)t, 1}, target = (float)(t % 3);
       float y;
       assert_int_equal(sparc_learner_step(learner, x, &y), SPARC_OK);
-      if (t >= horizon) assert_int_equal(sparc_learner_learn(learner, &target), SPARC_OK);
+      if (t >= horizon) assert_int_equal(sparc_learner_observe(learner, &target), SPARC_OK);
     }
     assert_int_equal(allocations - before, 0);
     assert_true(sparc_learner_report_of(learner).updates > 10);
@@ -265,13 +265,13 @@ static sparc_status learn_and_keep(const char *path) {
   sparc_learner_config config = sparc_learner_defaults();
   config.network.inputs = 1;
   config.network.H = 4;
-  config.goal = SPARC_LEARN_FORECAST;
+  config.objective = SPARC_LEARN_FORECAST;
   config.horizon = 2;
   sparc_learner *learner, *restored = NULL;
   sparc_status status = sparc_learner_create(&config, &learner);
   for (int t = 0; t < 5 && status == SPARC_OK; t++) status = sparc_learner_step(learner, &(float){(float)t}, NULL);
   if (status == SPARC_OK) status = sparc_learner_save(learner, NULL, NULL, 0, path);
-  if (status == SPARC_OK) status = sparc_learner_restore(path, &restored);
+  if (status == SPARC_OK) status = sparc_learner_load(path, &restored);
   sparc_learner_free(learner);
   sparc_learner_free(restored);
   return status;

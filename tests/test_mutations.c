@@ -209,7 +209,7 @@ static void learners_go_on_or_are_refused(void **state) {
   goals[2].ignore = "2";
   goals[2].learner.network.embedding = SPARC_EMBED_TANH;
   goals[2].learner.network.width = 3;
-  goals[2].learner.every = 4;
+  goals[2].learner.update_every = 4;
   for (size_t i = 0; i < COUNT(goals); i++) {
     sparc_learn_run *run;
     goals[i].learner.network.H = 2;

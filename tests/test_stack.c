@@ -153,11 +153,11 @@ static void learning(const char *kind) {
   for (int t = 0; t < 3; t++) {
     float x = (float)t, y;
     need(sparc_learner_step(learner, &x, &y), kind, "step of a learner");
-    need(sparc_learner_learn(learner, &x), kind, "learn");
+    need(sparc_learner_observe(learner, &x), kind, "learn");
   }
   need(sparc_learner_save(learner, NULL, NULL, 0, path), kind, "save");
   sparc_learner_free(learner);
-  need(sparc_learner_restore(path, &learner), kind, "restore");
+  need(sparc_learner_load(path, &learner), kind, "restore");
   sparc_learner_free(learner);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* learn_run.h: a learner that is fed with lines of text, measures its error, and is kept in a file.
+/* learn_run.h: online learning from lines of text, with scores and a learner file. `sparc learn` is this with a progress
+ * line.
  *
  *   sparc_learn_run_config config = sparc_learn_run_defaults();
  *   config.model = "learner.safetensors";
@@ -12,9 +13,8 @@
  *       sparc_learn_run_save(run) != SPARC_OK) return report(sparc_error());
  *   sparc_learn_run_free(run);
  *
- * A line is a step: numbers with commas between them; the first line may name the columns. A run that is resumed
- * continues bit-exactly: learning two streams in sequence gives the same file as learning their concatenation.
- * `sparc learn` is this with a progress line.
+ * A line is a step: comma-separated numbers; the first line may name the columns. A resumed run continues bit-exactly:
+ * learning two streams in sequence gives the same file as learning their concatenation.
  */
 #ifndef SPARC_LEARN_RUN_H
 #define SPARC_LEARN_RUN_H
@@ -28,26 +28,26 @@ extern "C" {
 /* ---- configuration ----------------------------------------------------------------------------- */
 
 /* No member is required. A member is given if it is not 0 or NULL; to give a member the value 0, mark it after the
- * assignment or set it by its name, as in sparc/run.h. Columns are given by name or by number, from 1. */
+ * assignment or set it by its name, as in sparc/run.h. Columns are given by name or by number, from 1; lists are
+ * comma-separated. */
 typedef struct sparc_learn_run_config {
-  sparc_learner_config learner; /* its goal, inputs and outputs follow from the stream */
+  sparc_learner_config learner; /* objective, inputs and outputs follow from the stream */
   const char *variant;          /* short for the cell option variant=NAME */
-  int budget;                   /* instead of H: real coordinates of the cell's state */
-  const char *target;           /* columns of numbers to learn, commas between them; all are forecast without target and
-                                   label */
-  const char *label, *classes;  /* the column of a class to learn, and the names of the classes, commas between them */
-  const char *id;               /* a new sequence begins where this column changes */
-  const char *time;             /* a column of times, which must not fall within a sequence; it is no input */
-  const char *ignore;           /* columns to leave out, commas between them */
-  const char *horizons;         /* of forecasts: numbers of steps, commas between them */
-  const char *decimal;          /* the decimal point: . or a comma */
-  const char *model;            /* the file that the learner is kept in; NULL: none */
-  long save_every;              /* steps between writes of the file; 0: only sparc_learn_run_save writes it */
-  int resume;                   /* 1: continue the learner of the file; settings that are given must be its own */
-  int resume_or_create;         /* 1: as resume, but begin a learner if there is no such file */
+  int budget;                   /* real coordinates of the cell's state, instead of H */
+  const char *target;           /* columns of numbers to predict. Without target and label all columns are forecast */
+  const char *label, *classes;  /* the column of the class to predict, and the names of the classes */
+  const char *id;               /* a new sequence starts where this column changes */
+  const char *time;             /* a column of times, which must not decrease within a sequence; not an input */
+  const char *ignore;           /* columns to leave out */
+  const char *horizons;         /* forecasts: numbers of steps */
+  const char *decimal;          /* decimal point: "." or "," */
+  const char *model;            /* the learner's file; NULL: none */
+  long save_every;              /* steps between writes of the file; 0: only sparc_learn_run_save() writes it */
+  int resume;                   /* 1: continue the learner of the file; given settings must match it */
+  int resume_or_create;         /* 1: like resume, but start a new learner if there is no file */
   int force;                    /* 1: replace the file */
-  int frozen;                   /* 1: predict only; the file is not written */
-  int by_position;              /* 1: a continued stream has its columns in the same order, whatever their names are */
+  int frozen;                   /* 1: predict and score only; the file is not written */
+  int by_position;              /* 1: match the columns of a continued stream by position, not by name */
   uint64_t given[3];            /* bit set of marked members */
 } sparc_learn_run_config;
 
@@ -62,67 +62,66 @@ SPARC_API sparc_status sparc_learn_run_config_mark(sparc_learn_run_config *confi
 
 typedef struct sparc_learn_run sparc_learn_run; /* opaque; used by one thread at a time */
 
-/* sparc_learn_run_create checks the configuration and looks for the file, which is not touched yet. Strings are copied.
- * SPARC_IO: there is no file to resume from. */
+/* Check the configuration and look for the file, which is not read yet. Strings are copied. SPARC_IO: there is no file
+ * to resume from. */
 SPARC_API sparc_status sparc_learn_run_create(const sparc_learn_run_config *config, sparc_learn_run **out);
 SPARC_API void sparc_learn_run_free(sparc_learn_run *run); /* run may be NULL; nothing is written */
 
-/* sparc_learn_run_lock keeps other runs away from the file until this one is freed. sparc_learn_run_begin does so, too:
- * this is for callers that wait for their first line. SPARC_IO: another process uses the file. */
-SPARC_API sparc_status sparc_learn_run_lock(sparc_learn_run *run);
-
-/* sparc_learn_run_begin creates the learner for a stream with this first line, or restores it. `name` stands for the
- * line in messages. SPARC_INVALID: a setting makes no sense, or is not that of the file. */
+/* Create or load the learner for a stream with this first line, and
+ * lock the file until the run is freed. `name` identifies the line in error messages. SPARC_INVALID: a setting is wrong
+ * or does not match the file. SPARC_IO: another process uses the file. */
 SPARC_API sparc_status sparc_learn_run_begin(sparc_learn_run *run, const char *line, size_t size, const char *name);
 
-/* sparc_learn_run_line takes a line, the first one included. *prediction is that of the step, valid until the next
- * call, and NULL if the line only names columns. SPARC_FORMAT: the line makes no sense, and nothing has changed. A
- * failure with a prediction is one of writing the file: the step is done. */
+/* Process a line, including the first one. *prediction is valid until the next call, and NULL if the line only names
+ * columns. SPARC_FORMAT: the line is malformed, and nothing has changed. An error with a prediction is a failure to
+ * write the file; the step has been made. */
 SPARC_API sparc_status sparc_learn_run_line(sparc_learn_run *run, const char *line, size_t size, const char *name,
                                             const float **prediction);
 
-/* sparc_learn_run_save writes the file, if there is to be one */
+/* Write the learner's file, if the run has one. */
 SPARC_API sparc_status sparc_learn_run_save(sparc_learn_run *run);
 
-/* ---- what came of it --------------------------------------------------------------------------- */
+/* ---- results ----------------------------------------------------------------------------------- */
+
+typedef struct sparc_learn_run_info {
+  const sparc_learner *learner;
+  const char *const *inputs;  /* names of the input columns */
+  const char *const *outputs; /* names of the outputs: columns or classes */
+} sparc_learn_run_info;
+
+/* Zero before the run has begun. */
+SPARC_API sparc_learn_run_info sparc_learn_run_info_of(const sparc_learn_run *run);
 
 typedef struct sparc_learn_run_result {
-  int resumed;         /* 1: the learner was restored from the file */
-  int unwritten;       /* 1: the file could not be locked or written */
-  long first, done;    /* steps when the run began, and now */
+  int resumed;         /* 1: the learner was loaded from the file */
+  int io_failed;       /* 1: the file could not be locked or written */
+  long first, done;    /* steps at the start of the run, and now */
   long saved;          /* steps in the file; -1: none */
-  const char *warning; /* how columns of a continued stream were taken by position; NULL: by name */
+  const char *warning; /* how columns of a continued stream were matched by position; NULL: by name */
 } sparc_learn_run_result;
 SPARC_API sparc_learn_run_result sparc_learn_run_result_of(const sparc_learn_run *run);
 
-/* means over the targets since the run began, each scored before it is learned from; NAN where there are none */
+/* Scores of one horizon of a mixture; errors are mean squared errors. */
+typedef struct sparc_horizon_score {
+  int horizon;
+  long targets, intervals;
+  double loss, persistence, seasonal_naive;
+  double coverage; /* share of the intervals that contain their target */
+} sparc_horizon_score;
+
+/* Means over the targets of the run, each scored before it is learned from; NAN where there are none. */
 enum { SPARC_LEARN_RUN_RECENT = 1000 };
 typedef struct sparc_learn_run_score {
   long targets;
   double loss;     /* mean squared error, or cross-entropy */
-  double baseline; /* numbers: error of persistence or of the running mean; classes:
-                                                           the share of the most frequent one */
-  double accuracy; /* of classes */
+  double baseline; /* numbers: error of persistence or of the running mean; classes: frequency of the most common one */
+  double accuracy; /* classes */
   double recent_loss, recent_baseline, recent_accuracy; /* over the last SPARC_LEARN_RUN_RECENT targets */
-  double last_target;                                   /* numbers: error of the target before, where there was one */
+  double last_target;                                   /* regression: error of the previous target as a prediction */
+  int horizons;                                         /* of a mixture; otherwise 0 */
+  sparc_horizon_score horizon[SPARC_MAX_HORIZONS];
 } sparc_learn_run_score;
 SPARC_API sparc_learn_run_score sparc_learn_run_score_of(const sparc_learn_run *run);
-
-/* the same for one horizon of a mixture, by its place in the list of horizons */
-typedef struct sparc_learn_run_horizon_score {
-  long targets, intervals;
-  double loss, persistence, seasonal_naive; /* mean squared errors */
-  double covered;                           /* share of targets inside their interval */
-} sparc_learn_run_horizon_score;
-SPARC_API sparc_learn_run_horizon_score sparc_learn_run_horizon_score_of(const sparc_learn_run *run, int horizon);
-
-/* sparc_learn_run_horizons lists the horizons of a mixture; NULL and 0 of other learners */
-SPARC_API const int *sparc_learn_run_horizons(const sparc_learn_run *run, int *count);
-
-/* NULL before the run has begun: the learner, names of its outputs (columns or classes) and of its inputs */
-SPARC_API const sparc_learner *sparc_learn_run_learner(const sparc_learn_run *run);
-SPARC_API const char *const *sparc_learn_run_outputs(const sparc_learn_run *run);
-SPARC_API const char *const *sparc_learn_run_channels(const sparc_learn_run *run);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* learner.h: a network that learns while it runs.
+/* learner.h: online learning with exact gradients (RTRL).
  *
- * A stream brings an input, the learner answers, and is told what would have been right: at once, some steps later, or,
- * of a forecast, by the stream itself. Exact sensitivities are carried along (RTRL), so the gradient of an answer
- * reaches back through all of the stream while memory stays as it is; nothing is allocated after creation.
+ * sparc_learner_step() takes an input and returns a prediction; sparc_learner_observe() supplies its target, at once or
+ * some steps later, and updates the weights. Forecasts take their targets from the inputs that follow. The gradient
+ * reaches back to the start of the sequence in constant memory; nothing is allocated after creation.
  *
  *   sparc_learner_config config = sparc_learner_defaults();
  *   config.network.inputs = 3;
@@ -13,13 +13,13 @@
  *   while (next(x)) {
  *     sparc_learner_step(learner, x, y);
  *     use(y);
- *     if (is_known(target)) sparc_learner_learn(learner, target);
+ *     if (is_known(target)) sparc_learner_observe(learner, target);
  *   }
  *   sparc_learner_save(learner, NULL, NULL, 0, "learner.safetensors");
  *
- * Weights change while sensitivities are kept: what these say of the past is true of the weights that were used then,
- * as in all online use of RTRL. The file is a model, too (sparc/model.h), which answers without learning; of a mixture
- * that model is its network alone.
+ * Sensitivities are not recomputed when weights change; they remain derivatives at the weights used at the time (stale
+ * traces). The file of a learner is also a model (sparc/model.h), which predicts without learning; the model of a
+ * mixture is its network alone.
  */
 #ifndef SPARC_LEARNER_H
 #define SPARC_LEARNER_H
@@ -31,52 +31,53 @@
 extern "C" {
 #endif
 
-typedef enum sparc_learner_goal {
-  SPARC_LEARN_NUMBERS, /* outputs are numbers; squared error */
-  SPARC_LEARN_CLASSES, /* outputs are the probabilities of classes; cross-entropy */
-  SPARC_LEARN_FORECAST /* outputs are the inputs `horizon` steps ahead. They are learned from change to change, so that
-                          a stream may drift anywhere. */
-} sparc_learner_goal;
+typedef enum sparc_learner_objective {
+  SPARC_LEARN_REGRESS,  /* outputs are numbers; squared error */
+  SPARC_LEARN_CLASSIFY, /* outputs are class probabilities; cross-entropy */
+  SPARC_LEARN_FORECAST  /* outputs are the inputs `horizon` steps ahead, learned as differences, so that a stream may
+                           drift; squared error */
+} sparc_learner_objective;
 
 typedef enum sparc_forecaster {
   SPARC_FORECAST_NETWORK, /* the network alone */
-  SPARC_FORECAST_MIXTURE  /* a mixture of experts for every channel: regressions on lags, levels, seasonal values and
-                             fixed modes, seasonal and persistence forecasts, and the network */
+  SPARC_FORECAST_MIXTURE  /* a mixture of experts per channel: regressions on lags, levels, seasonal values and fixed
+                             modes, seasonal and persistence forecasts, and the network */
 } sparc_forecaster;
 
-enum { SPARC_HORIZONS_MOST = 8 }; /* of a mixture */
+enum { SPARC_MAX_HORIZONS = 8 }; /* of a mixture */
 
 typedef struct sparc_learner_config {
-  sparc_network_config network; /* cell, options, kernel, H, inputs, embedding, width, layers, features and init
-                                   count. The cell needs an RTRL form, and layers is 0 or 1; the head is made from what
-                                   follows. */
-  sparc_learner_goal goal;
-  int outputs; /* numbers, or classes; of a forecast 0, or inputs times horizons */
-  int hidden;  /* width of a tanh layer in front of the outputs; 0: none */
-  int horizon; /* steps from an answer to its truth. 0: the truth of a step is told before the next one; of forecasts
-                  at least 1. */
+  sparc_network_config network; /* cell, options, kernel, H, inputs, embedding, width, layers (0 or 1), features and
+                                   init are used. The cell needs an RTRL form. The head follows from the members below.
+                                 */
+  sparc_learner_objective objective;
+  int outputs; /* numbers or classes; forecasts: 0, or inputs times horizons */
+  int hidden;  /* width of a tanh layer before the outputs; 0: none */
+  int horizon; /* steps from a prediction to its target. 0: the target arrives before the next step; forecasts: at
+                  least 1 */
 
-  uint64_t seed;         /* of the first weights */
-  double rate;           /* of Adam, constant */
-  double recurrent_rate; /* of recurrent parameters relative to it */
-  double decay;          /* weight decay of regular parameters */
-  double clip;           /* greatest norm of the gradient; 0: no limit */
-  int every;             /* truths from one update of the weights to the next, over which gradients are averaged */
-  sparc_encoder_gradient encoder; /* exact is local where there is nothing in front of the cell, or a residual layer */
+  uint64_t seed;             /* of the initial weights */
+  double learning_rate;      /* of Adam, constant */
+  double recurrent_lr_scale; /* learning rate of recurrent parameters relative to learning_rate */
+  double weight_decay;       /* of non-recurrent parameters */
+  double max_gradient_norm;  /* 0: no limit */
+  int update_every;          /* targets per update; their gradients are averaged */
+  sparc_encoder_gradient
+      encoder; /* exact falls back to local without a layer before the cell, or with a residual one */
 
-  int normalise; /* 1: inputs and targets are taken relative to their running mean and deviation, inputs clipped to 10
-                    deviations; 0: as they are */
-  double memory; /* how many steps back these reach; 0: to the beginning */
+  int normalise;            /* 1: standardise inputs and targets by their running mean and standard deviation, and clip
+                               inputs to 10 standard deviations; 0: use raw values */
+  double normaliser_window; /* steps that the running statistics cover; 0: all */
 
-  sparc_forecaster forecaster;                /* of forecasts; else SPARC_FORECAST_NETWORK is taken */
-  int more_horizons[SPARC_HORIZONS_MOST - 1]; /* of a mixture, besides `horizon`, which the network forecasts; they end
-                                                 with the first 0 */
-  double coverage;                            /* of the prediction intervals of a mixture, above 0 and below 1 */
+  sparc_forecaster forecaster;               /* forecasts only; other objectives use SPARC_FORECAST_NETWORK */
+  int more_horizons[SPARC_MAX_HORIZONS - 1]; /* of a mixture, after `horizon`, which the network forecasts; the first 0
+                                                ends the list */
+  double coverage;                           /* of the prediction intervals of a mixture, in (0, 1) */
 } sparc_learner_config;
 
-/* SPARC with 64 modes and no embedding, initialised as for classification, rate 0.001, clip 1, an update with every
- * truth; numbers that are told at once; forecasts by a mixture, intervals of coverage 0.9. inputs and outputs are left
- * to the caller. */
+/* Default configuration: SPARC with 64 modes, no embedding, classification initialisation; regression with horizon 0;
+ * learning_rate 0.001, max_gradient_norm 1, update_every 1; forecasts by a mixture with coverage 0.9. The caller sets
+ * network.inputs and outputs. */
 SPARC_API sparc_learner_config sparc_learner_defaults(void);
 
 typedef struct sparc_learner sparc_learner; /* opaque; used by one thread at a time */
@@ -84,71 +85,79 @@ typedef struct sparc_learner sparc_learner; /* opaque; used by one thread at a t
 SPARC_API sparc_status sparc_learner_create(const sparc_learner_config *config, sparc_learner **out);
 SPARC_API void sparc_learner_free(sparc_learner *learner); /* learner may be NULL */
 
-/* sparc_learner_step takes an input and gives the answer: numbers in their units, or probabilities. Of a forecast it
- * first learns from what this input says about an earlier answer; y holds all channels of the first horizon, then those
- * of the next. NAN is a missing value: a forecast continues with its prediction of it, else the running mean is taken.
- * SPARC_NOT_FINITE: an input is infinite, and nothing has changed; or a gradient is not finite, and it has been
- * dropped. y may be NULL. */
+/* Take one input and predict: numbers in their original units, or probabilities. A forecaster first learns from x, which
+ * is the target of an earlier prediction; y then holds all channels of the first horizon, followed by those of the
+ * next. NAN is a missing value: a forecaster replaces it by its own prediction, other learners by the running mean.
+ * SPARC_NOT_FINITE: an input is infinite and nothing has changed, or a gradient is not finite and has been dropped. */
 SPARC_API sparc_status sparc_learner_step(sparc_learner *learner, const float *x /* inputs */,
                                           float *y /* outputs, or NULL */);
 
-/* sparc_learner_learn tells the truth about the answer of `horizon` steps ago (0: the last one), of classes
- * sparc_learner_learn_class does. It may be left out where the truth is not known. SPARC_INVALID: there is no such
- * answer, or it was told before. */
-SPARC_API sparc_status sparc_learner_learn(sparc_learner *learner, const float *target /* outputs */);
-SPARC_API sparc_status sparc_learner_learn_class(sparc_learner *learner, int label);
+/* Supply the target of the prediction made `horizon` steps ago (0: the last one) and update the weights. The call may be
+ * omitted if the target is unknown. SPARC_INVALID: there is no such prediction, or its target was observed before. */
+SPARC_API sparc_status sparc_learner_observe(sparc_learner *learner, const float *target /* outputs */);
+SPARC_API sparc_status sparc_learner_observe_class(sparc_learner *learner, int label);
 
-/* sparc_learner_begin says that the next input starts a new sequence: nothing is carried over but what was learned. */
-SPARC_API sparc_status sparc_learner_begin(sparc_learner *learner);
+/* Start a new sequence with the next input: the recurrent state and its sensitivities are reset; weights, optimiser
+ * moments and running statistics are kept. */
+SPARC_API sparc_status sparc_learner_reset_state(sparc_learner *learner);
 
-/* sparc_learner_freeze(1) stops learning: weights and moments stay as they are, truths are only judged; 0 goes on. */
+/* Stop (1) or continue (0) learning. A frozen learner only scores its targets. */
 SPARC_API sparc_status sparc_learner_freeze(sparc_learner *learner, int frozen);
 
 typedef struct sparc_learner_report {
-  long steps, truths, updates;
-  int judged;   /* 1: the last call of step or learn judged an answer, so that loss and naive are of that call */
-  double loss;  /* of the answer as it was given: mean squared error per number in units, or cross-entropy */
-  double naive; /* squared error of the forecast that nothing changes, or of the mean of the targets so far; of
-                   classes 0 */
-  int right;    /* classes: 1 if the most probable one was right */
+  long steps, targets, updates;
+  int scored;           /* 1: the last step or observe call scored a prediction; loss and baseline belong to it */
+  double loss;          /* of the prediction as it was made: mean squared error in original units, or cross-entropy */
+  double baseline;      /* squared error of persistence (forecasts) or of the running mean of the targets; classes: 0 */
+  int correct;          /* classes: 1 if the most probable class was the target */
   double gradient_norm; /* of the last update, before clipping */
-  double last;          /* numbers: squared error of the last target known when the prediction was scored; else 0 */
+  double last_target;   /* regression: squared error of the previous target as a prediction; otherwise 0 */
 } sparc_learner_report;
 
 SPARC_API sparc_learner_report sparc_learner_report_of(const sparc_learner *learner);
 
-/* ---- a mixture; calls on other learners return SPARC_INVALID ---- */
+/* ---- mixtures; other learners return SPARC_INVALID ---- */
 
-/* sparc_learner_interval is the prediction interval of the last answer; NAN before the first 8 targets */
+/* Prediction interval of the last prediction; NAN before the first 8 targets. */
 SPARC_API sparc_status sparc_learner_interval(const sparc_learner *learner, float *low, float *high /* outputs */);
 
-/* sparc_learner_anomaly is the distance of the last input from its prediction (first horizon), in half widths of the
- * interval: above 1 it lies outside. NAN where there is no interval or no value. */
+/* Distance of the last input from its prediction (first horizon) in half widths of the interval: above 1 it lies
+ * outside. NAN without an interval or a value. */
 SPARC_API sparc_status sparc_learner_anomaly(const sparc_learner *learner, float *score /* inputs */);
 
-/* scores of the predictions whose target the last input was: mean squared errors over `channels`, 0 if there are none.
- * The seasonal naive forecast has the period that was detected; without one it is persistence. */
+/* Scores of the predictions whose target was the last input: mean squared errors over `channels`, 0 if there are none.
+ * The seasonal naive forecast uses the detected period; without one it is persistence. */
 typedef struct sparc_forecast_score {
   int channels;
   double loss, persistence, seasonal_naive;
   int intervals, covered; /* channels whose prediction had an interval, and those with the input inside */
 } sparc_forecast_score;
 
-SPARC_API sparc_status sparc_learner_forecast_score(const sparc_learner *learner, int horizon /* its place, from 0 */,
+SPARC_API sparc_status sparc_learner_forecast_score(const sparc_learner *learner, int horizon /* index, from 0 */,
                                                     sparc_forecast_score *out);
-/* the detected periods of a channel, 0: none */
+
+/* Detected seasonal periods of a channel; 0: none. */
 SPARC_API sparc_status sparc_learner_periods(const sparc_learner *learner, int channel, int period[2]);
 
-SPARC_API sparc_learner_config sparc_learner_config_of(const sparc_learner *learner); /* with the network's head */
-SPARC_API const sparc_network *sparc_learner_network(const sparc_learner *learner);
-SPARC_API const float *sparc_learner_params(const sparc_learner *learner);
+/* ---- contents and files ---- */
 
-/* sparc_learner_save writes everything that going on needs, atomically: weights, moments, state, sensitivities, answers
- * that wait for their truth, configuration, labels of the classes (NULL: none) and extra (pairs of strings).
- * sparc_learner_restore makes the learner of such a file, which goes on to the bit. */
+SPARC_API sparc_learner_config sparc_learner_config_of(const sparc_learner *learner); /* with the network's head */
+
+typedef struct sparc_learner_info {
+  const sparc_network *network;
+  const float *params; /* (param_count) current weights */
+  size_t param_count;
+} sparc_learner_info;
+
+/* Valid until the learner is freed; zero for NULL. */
+SPARC_API sparc_learner_info sparc_learner_info_of(const sparc_learner *learner);
+
+/* Write the complete learner atomically: weights, moments, state, sensitivities, predictions that wait for their target,
+ * configuration, class labels (may be NULL) and extra metadata (may be NULL). sparc_learner_load() reads such a file;
+ * the learner continues bit-exactly. */
 SPARC_API sparc_status sparc_learner_save(const sparc_learner *learner, const char *const *labels,
                                           const sparc_metadata *extra, size_t extra_count, const char *path);
-SPARC_API sparc_status sparc_learner_restore(const char *path, sparc_learner **out);
+SPARC_API sparc_status sparc_learner_load(const char *path, sparc_learner **out);
 
 #ifdef __cplusplus
 }

@@ -28,13 +28,13 @@ def main():
     arguments = parser.parse_args()
     piped = sys.stdin is not None and not sys.stdin.isatty()
     values = [float(line) for line in sys.stdin if line.strip()] if piped else []
-    learner = sparc.Learner(inputs=1, goal="forecast", horizon=arguments.horizon)
+    learner = sparc.Learner(inputs=1, objective="forecast", horizon=arguments.horizon)
     error = baseline = scored = 0
     for value in values or changing(arguments.steps):
         learner.step(value)
         report = learner.report
-        if report.judged:
-            error, baseline, scored = error + report.loss, baseline + report.naive, scored + 1
+        if report.scored:
+            error, baseline, scored = error + report.loss, baseline + report.baseline, scored + 1
     low, high = learner.interval
     print(f"{scored} forecasts {arguments.horizon} steps ahead: mean squared error {error / scored:.4f}, of persistence "
           f"{baseline / scored:.4f}; the next lies between {low[0]:.3f} and {high[0]:.3f}")

@@ -9,7 +9,7 @@
     model = sparc.Model("runs/FordA-sparc-s1/best.safetensors")
     probabilities = model.predict(x)
 
-    learner = sparc.Learner(inputs=1, goal="forecast")
+    learner = sparc.Learner(inputs=1, objective="forecast")
     for x in stream: forecast = learner.step(x)
 
     run = sparc.Run("FordA", folder="runs/mine", cell="rtu").execute()

@@ -68,15 +68,20 @@ class sparc_network_config(Structure):
 
 
 class sparc_learner_config(Structure):
-    _fields_ = [("network", sparc_network_config), ("goal", c_int), ("outputs", c_int), ("hidden", c_int),
-                ("horizon", c_int), ("seed", c_uint64), ("rate", c_double), ("recurrent_rate", c_double),
-                ("decay", c_double), ("clip", c_double), ("every", c_int), ("encoder", c_int), ("normalise", c_int),
-                ("memory", c_double), ("forecaster", c_int), ("more_horizons", c_int * 7), ("coverage", c_double)]
+    _fields_ = [("network", sparc_network_config), ("objective", c_int), ("outputs", c_int), ("hidden", c_int),
+                ("horizon", c_int), ("seed", c_uint64), ("learning_rate", c_double), ("recurrent_lr_scale", c_double),
+                ("weight_decay", c_double), ("max_gradient_norm", c_double), ("update_every", c_int),
+                ("encoder", c_int), ("normalise", c_int), ("normaliser_window", c_double), ("forecaster", c_int),
+                ("more_horizons", c_int * 7), ("coverage", c_double)]
+
+
+class sparc_learner_info(Structure):
+    _fields_ = [("network", c_void_p), ("params", POINTER(c_float)), ("param_count", c_size_t)]
 
 
 class sparc_learner_report(Structure):
-    _fields_ = [("steps", c_long), ("truths", c_long), ("updates", c_long), ("judged", c_int), ("loss", c_double),
-                ("naive", c_double), ("right", c_int), ("gradient_norm", c_double), ("last", c_double)]
+    _fields_ = [("steps", c_long), ("targets", c_long), ("updates", c_long), ("scored", c_int), ("loss", c_double),
+                ("baseline", c_double), ("correct", c_int), ("gradient_norm", c_double), ("last_target", c_double)]
 
 
 class sparc_forecast_score(Structure):
@@ -327,12 +332,12 @@ _CALLS = {
     "sparc_model_predict": (None, [_P, POINTER(sparc_samples), _P]),
     "sparc_learner_defaults": (sparc_learner_config, []),
     "sparc_learner_create": (None, [POINTER(sparc_learner_config), _P]),
-    "sparc_learner_restore": (None, [c_char_p, _P]),
+    "sparc_learner_load": (None, [c_char_p, _P]),
     "sparc_learner_save": (None, [_P, POINTER(c_char_p), _P, c_size_t, c_char_p]),
     "sparc_learner_step": (None, [_P, _P, _P]),
-    "sparc_learner_learn": (None, [_P, _P]),
-    "sparc_learner_learn_class": (None, [_P, c_int]),
-    "sparc_learner_begin": (None, [_P]),
+    "sparc_learner_observe": (None, [_P, _P]),
+    "sparc_learner_observe_class": (None, [_P, c_int]),
+    "sparc_learner_reset_state": (None, [_P]),
     "sparc_learner_freeze": (None, [_P, c_int]),
     "sparc_learner_report_of": (sparc_learner_report, [_P]),
     "sparc_learner_config_of": (sparc_learner_config, [_P]),
@@ -340,8 +345,7 @@ _CALLS = {
     "sparc_learner_anomaly": (None, [_P, _P]),
     "sparc_learner_forecast_score": (None, [_P, c_int, POINTER(sparc_forecast_score)]),
     "sparc_learner_periods": (None, [_P, c_int, _P]),
-    "sparc_learner_network": (_P, [_P]),
-    "sparc_learner_params": (_P, [_P]),
+    "sparc_learner_info_of": (sparc_learner_info, [_P]),
     "sparc_step_streams": (None, [_P, _P, c_int, _P, _P, _P, _P, _P, c_int]),
     "sparc_dataset_load": (None, [c_char_p, POINTER(sparc_read_options), _P]),
     "sparc_dataset_from_arrays": (None, [POINTER(sparc_arrays), c_char_p, _P]),

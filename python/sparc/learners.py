@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Networks that learn while they run."""
+"""Online learning with exact gradients (RTRL)."""
 from __future__ import annotations
 
 import ctypes
@@ -17,22 +17,22 @@ __all__ = ["ForecastScore", "Learner", "Report"]
 
 
 class Report(NamedTuple):
-    """Counts of a learner, and how good its last answer was of which the truth is known (judged: there is one)."""
+    """Counts of a learner, and the score of the last prediction whose target is known (scored: the last call had one)."""
 
     steps: int
-    truths: int
+    targets: int
     updates: int
-    judged: int
+    scored: int
     loss: float
-    naive: float
-    right: int
+    baseline: float
+    correct: int
     gradient_norm: float
-    last: float
+    last_target: float
 
 
 class ForecastScore(NamedTuple):
-    """Mean squared errors over `channels`, 0 if there were none, of forecasts, of persistence and of the seasonal naive
-    forecast; how many forecasts had an interval, and how many of these covered the value."""
+    """Mean squared errors over `channels` (0: none) of the forecasts, of persistence and of the seasonal naive forecast;
+    the number of forecasts with an interval, and of intervals that cover the value."""
 
     channels: int
     loss: float
@@ -43,7 +43,7 @@ class ForecastScore(NamedTuple):
 
 
 _CHOICES = {
-    "goal": ["numbers", "classes", "forecast"],
+    "objective": ["regress", "classify", "forecast"],
     "embedding": ["none", "linear", "tanh"],
     "encoder": ["local", "exact"],
     "init": ["control", "classification"],
@@ -51,8 +51,8 @@ _CHOICES = {
     "forecaster": ["network", "mixture"],
 }
 _NETWORK = {"cell", "cell_options", "kernel", "H", "inputs", "embedding", "width", "layers", "features", "init"}
-_OWN = {"goal", "outputs", "hidden", "horizon", "seed", "rate", "recurrent_rate", "decay", "clip", "every", "encoder",
-        "normalise", "memory", "forecaster", "coverage"}
+_OWN = {"objective", "outputs", "hidden", "horizon", "seed", "learning_rate", "recurrent_lr_scale", "weight_decay",
+        "max_gradient_norm", "update_every", "encoder", "normalise", "normaliser_window", "forecaster", "coverage"}
 
 
 _RENAMED = {"modes": "H"}
@@ -60,7 +60,7 @@ _STREAM = [f"stream.{key}" for key in ("columns", "classes", "outputs", "decimal
 
 
 def _set(config, name, value):
-    """One setting of a configuration, by the name that it has in Python."""
+    """Assign one setting by its Python name."""
     member = _RENAMED.get(name, name)
     if member not in _NETWORK | _OWN:
         known = sorted((_NETWORK | _OWN | set(_RENAMED)) - set(_RENAMED.values()))
@@ -73,32 +73,32 @@ def _set(config, name, value):
 
 
 class Learner(Guarded):
-    """A network that learns while it runs, with exact sensitivities.
+    """An online learner with exact gradients (RTRL).
 
         learner = sparc.Learner(inputs=3, outputs=1)
-        y = learner.step(x); learner.learn(target)
-        learner = sparc.Learner(inputs=1, goal="forecast", horizon=8, cell="rtu", modes=32, rate=0.003)
+        y = learner.step(x); learner.observe(target)
+        learner = sparc.Learner(inputs=1, objective="forecast", horizon=8, cell="rtu", modes=32, learning_rate=0.003)
         y = learner.step(x)
 
-    Settings are the members of sparc_learner_config (sparc/learner.h), choices by their names, and modes for H. A forecast
-    may have several horizons: horizons=[1, 6]. NaN is a missing value."""
+    Settings are the members of sparc_learner_config (sparc/learner.h), with names for enumerations and modes for H. A
+    forecaster may have several horizons: horizons=[1, 6]. NaN is a missing value."""
 
-    goal: str
+    objective: str
     inputs: int
     outputs: int
     horizon: int
     horizons: list[int]
 
-    def __init__(self, inputs: Optional[int] = None, _restore: Any = None, **settings: Any):
+    def __init__(self, inputs: Optional[int] = None, _file: Any = None, **settings: Any):
         super().__init__()
-        if _restore is None:
+        if _file is None:
             config = library.sparc_learner_defaults()
             horizons = [integer(h, "horizons") for h in settings.pop("horizons", None) or []]
             if len(horizons) > 1 + len(config.more_horizons):
                 raise ValueError(f"{len(horizons)} horizons, expected at most {1 + len(config.more_horizons)}")
             for k, h in enumerate(horizons[1:]):
                 config.more_horizons[k] = h
-            if horizons or settings.get("goal") == "forecast":
+            if horizons or settings.get("objective") == "forecast":
                 config.horizon = horizons[0] if horizons else 1
             for name, value in {"inputs": inputs, **settings}.items():
                 if value is not None:
@@ -109,22 +109,22 @@ class Learner(Guarded):
         else:
 
             def create(out):
-                library.sparc_learner_restore(text(_restore), out)
+                library.sparc_learner_load(text(_file), out)
 
         handle = Handle(create, "sparc_learner_free")
         resolved = library.sparc_learner_config_of(handle)
-        self._fix(_handle=handle, goal=_CHOICES["goal"][resolved.goal], inputs=resolved.network.inputs,
-                  outputs=resolved.outputs, horizon=resolved.horizon,
+        self._fix(_handle=handle, objective=_CHOICES["objective"][resolved.objective],
+                  inputs=resolved.network.inputs, outputs=resolved.outputs, horizon=resolved.horizon,
                   horizons=[resolved.horizon] + [h for h in resolved.more_horizons if h])
         self._frozen = False
         self._labels: Optional[list[str]] = None
         self._stream: dict[str, str] = {}
 
     @classmethod
-    def restore(cls, path: Any) -> "Learner":
-        """The learner of a file that save() or `sparc learn` wrote; it continues bit-exactly, and keeps names of columns and
+    def load(cls, path: Any) -> "Learner":
+        """Load a learner saved by save() or `sparc learn`. It continues bit-exactly and keeps the names of columns and
         classes."""
-        learner, model = cls(_restore=path), Model(path, threads=1)
+        learner, model = cls(_file=path), Model(path, threads=1)
         learner._labels = model.labels or None
         learner._stream = {key: value for key in _STREAM if (value := model.metadata(key)) is not None}
         return learner
@@ -136,7 +136,7 @@ class Learner(Guarded):
             return _learner_of, (path.read_bytes(), self._frozen)
 
     def step(self, x: Any) -> np.ndarray:
-        """Takes x[inputs] and gives the answer y[outputs]; of a forecast it first learns from x."""
+        """Take x[inputs] and return the prediction y[outputs]; a forecaster first learns from x."""
         x = array(np.atleast_1d(x), np.float32, (self.inputs,), "x")
         y = np.empty(self.outputs, np.float32)
         with self._lock:
@@ -145,7 +145,7 @@ class Learner(Guarded):
 
     @property
     def interval(self) -> tuple[np.ndarray, np.ndarray]:
-        """The prediction interval (low[outputs], high[outputs]) of the last forecast by a mixture; NaN: none yet."""
+        """Prediction interval (low[outputs], high[outputs]) of the last forecast of a mixture; NaN: none yet."""
         low, high = np.empty(self.outputs, np.float32), np.empty(self.outputs, np.float32)
         with self._lock:
             library.sparc_learner_interval(self._handle, address(low), address(high))
@@ -153,7 +153,7 @@ class Learner(Guarded):
 
     @property
     def anomaly(self) -> np.ndarray:
-        """How far x[inputs] of the last step lay from its forecast; above 1: outside the interval. NaN: there is none."""
+        """Distance of the last x[inputs] from its forecast, in half widths of the interval; above 1: outside. NaN: none."""
         score = np.empty(self.inputs, np.float32)
         with self._lock:
             library.sparc_learner_anomaly(self._handle, address(score))
@@ -161,7 +161,7 @@ class Learner(Guarded):
 
     @property
     def scores(self) -> dict[int, ForecastScore]:
-        """Of each horizon: the forecasts whose target the last input was."""
+        """Scores per horizon of the forecasts whose target was the last input."""
         found, score = {}, sparc_forecast_score()
         with self._lock:
             for k, horizon in enumerate(self.horizons):
@@ -170,7 +170,7 @@ class Learner(Guarded):
         return found
 
     def periods(self, channel: int = 0) -> list[int]:
-        """The periods that a mixture has detected in a channel, at most two."""
+        """Seasonal periods that a mixture has detected in a channel, at most two."""
         found = (ctypes.c_int * 2)()
         with self._lock:
             library.sparc_learner_periods(self._handle, integer(channel, "channel"), found)
@@ -178,44 +178,44 @@ class Learner(Guarded):
 
     @property
     def params(self) -> np.ndarray:
-        """A copy of the parameters as they are now, flat; Network.load() of a saved learner has them by name."""
+        """A flat copy of the current parameters; Network.load() of a saved learner has them by name."""
         with self._lock:
-            size = library.sparc_network_sizes_of(library.sparc_learner_network(self._handle)).params
-            pointer = ctypes.cast(library.sparc_learner_params(self._handle), ctypes.POINTER(ctypes.c_float))
-            return np.ctypeslib.as_array(pointer, (size,)).copy()
+            info = library.sparc_learner_info_of(self._handle)
+            return np.ctypeslib.as_array(info.params, (info.param_count,)).copy()
 
-    def learn(self, truth: Any) -> None:
-        """Tells the truth about the answer of `horizon` steps ago: numbers[outputs], or the number of a class."""
-        if self.goal == "classes":
-            label = integer(int(truth), "truth")
+    def observe(self, target: Any) -> None:
+        """Supply the target of the prediction made `horizon` steps ago, numbers[outputs] or the index of a class, and update
+        the weights."""
+        if self.objective == "classify":
+            label = integer(int(target), "target")
             with self._lock:
-                library.sparc_learner_learn_class(self._handle, label)
+                library.sparc_learner_observe_class(self._handle, label)
         else:
-            truth = array(np.atleast_1d(truth), np.float32, (self.outputs,), "truth")
+            target = array(np.atleast_1d(target), np.float32, (self.outputs,), "target")
             with self._lock:
-                library.sparc_learner_learn(self._handle, address(truth))
+                library.sparc_learner_observe(self._handle, address(target))
 
-    def begin(self) -> None:
-        """The next input starts a new sequence."""
+    def reset_state(self) -> None:
+        """Start a new sequence with the next input."""
         with self._lock:
-            library.sparc_learner_begin(self._handle)
+            library.sparc_learner_reset_state(self._handle)
 
     def freeze(self, frozen: bool = True) -> None:
-        """Stops learning, or goes on with it."""
+        """Stop (True) or continue (False) learning."""
         with self._lock:
             library.sparc_learner_freeze(self._handle, bool(frozen))
             self._frozen = bool(frozen)
 
     @property
     def report(self) -> Report:
-        """Counts, and how good the last answer was of which the truth is known."""
+        """Counts, and the score of the last prediction whose target is known."""
         with self._lock:
             r = library.sparc_learner_report_of(self._handle)
         return Report(*(getattr(r, name) for name in Report._fields))
 
     def save(self, path: Any, labels: Optional[Sequence[Any]] = None) -> None:
-        """Writes everything that continuing needs, here or by `sparc learn --resume`, whose columns are then the inputs,
-        followed by the targets or the label. The file is a Model, too."""
+        """Write the complete learner. load() and `sparc learn --resume` continue it; for the latter, columns are the inputs
+        followed by the targets or the label. The file is also a Model."""
         if labels is not None and len(labels) != self.outputs:
             raise ValueError(f"{len(labels)} labels, expected {self.outputs}")
         known = self._labels if labels is None else [str(label) for label in labels]
@@ -226,23 +226,23 @@ class Learner(Guarded):
             library.sparc_learner_save(self._handle, names, extra if stream else None, len(stream), text(path))
 
     def _columns(self, labels):
-        """How `sparc learn` reads lines for this learner: all inputs, then all targets or one label."""
+        """Metadata of the columns for `sparc learn`: all inputs, then all targets or one label."""
         outputs = labels or [str(k) for k in range(self.outputs)]
-        roles = {"numbers": "t" * self.outputs, "classes": "l", "forecast": ""}[self.goal]
+        roles = {"regress": "t" * self.outputs, "classify": "l", "forecast": ""}[self.objective]
         stream = {"stream.columns": "i" * self.inputs + roles, "stream.outputs": json.dumps(outputs), "stream.decimal": ".",
                   "stream.id": ""}
-        if self.goal == "classes":
-            if any("," in label for label in outputs):  # which the tool separates classes by
+        if self.objective == "classify":
+            if any("," in label for label in outputs):  # the tool separates classes by commas
                 return {}
             stream["stream.classes"] = ",".join(outputs)
         return stream
 
 
 def _learner_of(data, frozen):
-    """A learner as it was pickled."""
+    """Unpickle a learner."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "learner.safetensors"
         path.write_bytes(data)
-        learner = Learner.restore(path)
+        learner = Learner.load(path)
     learner.freeze(frozen)
     return learner

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Online models in river's style: learn_one and predict_one over dictionaries, by networks that learn with exact RTRL.
+"""Online models with river's interface (learn_one, predict_one) over recurrent networks trained by exact RTRL.
 
-    model = SparcOnlineRegressor(modes=32, rate=0.003)
+    model = SparcOnlineRegressor(modes=32, learning_rate=0.003)
     for x, y in stream:
         y_pred = model.predict_one(x)
         model.learn_one(x, y)
 
-predict_one(x) and the learn_one(x, y) behind it are one step of the stream, as in river's progressive validation: the
-network takes x once. Features are those of the first x, sorted by their names; a missing one is NaN, and others are
-ignored. Learners are recurrent, so the order of samples counts.
+predict_one(x) followed by learn_one(x, y) is one step of the stream, as in river's progressive validation: the network
+takes x once. The features are those of the first x, sorted by name; a missing feature is NaN, other features are
+ignored. Learners are recurrent, so the order of samples matters.
 """
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["SparcOnlineClassifier", "SparcOnlineForecaster", "SparcOnlineRegress
 
 
 class _Online:
-    """What the models share: the learner, made with the first sample, and the sample that it has taken already."""
+    """Shared by the models: the learner, created with the first sample, and the sample it has already taken."""
 
     def _begin(self, **settings):
         self._settings = {name: value for name, value in settings.items() if value is not None}
         self._learner: Optional[Learner] = None
         self._features: list[Hashable] = []
-        self._last: Optional[np.ndarray] = None  # the input of a prediction that was not learned from yet
+        self._last: Optional[np.ndarray] = None  # input of a prediction whose target is not yet known
         self._output: Optional[np.ndarray] = None
 
     def _vector(self, x: dict) -> np.ndarray:
@@ -44,7 +44,7 @@ class _Online:
         return Learner(inputs=len(self._features), **self._settings, **more)
 
     def _step(self, x: dict) -> np.ndarray:
-        """The output for x, of a step that is taken once for each sample."""
+        """The output for x; each sample takes one step."""
         vector = self._vector(x)
         if self._learner is None:
             self._learner = self._first_learner()
@@ -56,32 +56,33 @@ class _Online:
 class SparcOnlineRegressor(_Online, base.Regressor):
     """Predicts a number for each step of a stream."""
 
-    def __init__(self, cell: str = "sparc", modes: int = 64, rate: Optional[float] = None, seed: int = 0):
-        self.cell, self.modes, self.rate, self.seed = cell, modes, rate, seed
-        self._begin(cell=cell, H=modes, rate=rate, seed=seed)
+    def __init__(self, cell: str = "sparc", modes: int = 64, learning_rate: Optional[float] = None, seed: int = 0):
+        self.cell, self.modes, self.learning_rate, self.seed = cell, modes, learning_rate, seed
+        self._begin(cell=cell, H=modes, learning_rate=learning_rate, seed=seed)
 
     def _first_learner(self):
-        return self._make(goal="numbers", outputs=1)
+        return self._make(objective="regress", outputs=1)
 
     def predict_one(self, x: dict) -> float:
-        """The number for x; the network takes x now."""
+        """Predict the number for x; takes the step."""
         return float(self._step(x)[0])
 
     def learn_one(self, x: dict, y: float) -> "SparcOnlineRegressor":
-        """Learns that y belongs to x."""
+        """Update the network with target y of x."""
         self._step(x)
-        self._learner.learn([y])
+        self._learner.observe([y])
         self._last = None
         return self
 
 
 class SparcOnlineClassifier(_Online, base.Classifier):
-    """Predicts a class for each step of a stream, of at most `classes` classes, which are numbered as they come."""
+    """Predicts a class for each step of a stream; at most `classes` classes, numbered in the order they appear."""
 
-    def __init__(self, cell: str = "sparc", modes: int = 64, rate: Optional[float] = None, classes: int = 16,
+    def __init__(self, cell: str = "sparc", modes: int = 64, learning_rate: Optional[float] = None, classes: int = 16,
                  seed: int = 0):
-        self.cell, self.modes, self.rate, self.classes, self.seed = cell, modes, rate, classes, seed
-        self._begin(cell=cell, H=modes, rate=rate, seed=seed)
+        self.cell, self.modes, self.learning_rate, self.classes = cell, modes, learning_rate, classes
+        self.seed = seed
+        self._begin(cell=cell, H=modes, learning_rate=learning_rate, seed=seed)
         self._labels: list[Any] = []
 
     @property
@@ -89,47 +90,47 @@ class SparcOnlineClassifier(_Online, base.Classifier):
         return True
 
     def _first_learner(self):
-        return self._make(goal="classes", outputs=self.classes)
+        return self._make(objective="classify", outputs=self.classes)
 
     def predict_proba_one(self, x: dict) -> dict:
-        """The probability of each class so far; the network takes x now."""
+        """Probabilities of the classes seen so far; takes the step."""
         p = self._step(x)[:len(self._labels)].astype(np.float64)
         total = p.sum()
         return {label: float(value / total) for label, value in zip(self._labels, p)} if self._labels else {}
 
     def predict_one(self, x: dict) -> Any:
-        """The most probable class for x; None before the first one."""
+        """The most probable class for x; None before the first class."""
         p = self.predict_proba_one(x)
         return max(p, key=p.get) if p else None
 
     def learn_one(self, x: dict, y: Any) -> "SparcOnlineClassifier":
-        """Learns that x is of class y."""
+        """Update the network with class y of x."""
         self._step(x)
         if y not in self._labels:
             if len(self._labels) == self.classes:
                 raise ValueError(f"{y!r} is class {self.classes + 1}, expected at most {self.classes}: classes={self.classes}")
             self._labels.append(y)
-        self._learner.learn(self._labels.index(y))
+        self._learner.observe(self._labels.index(y))
         self._last = None
         return self
 
 
 class SparcOnlineForecaster(_Online, time_series.base.Forecaster):
-    """Forecasts a series up to `horizon` steps ahead, by the mixture of `sparc learn`. learn_one(y) takes the next value,
-    forecast(horizon) gives the values behind it, as river's time series models do."""
+    """Forecasts a series up to `horizon` steps ahead with the mixture of `sparc learn`. learn_one(y) takes the next value,
+    forecast(horizon) returns the values after it, as river's time series models do."""
 
-    def __init__(self, horizon: int = 1, modes: int = 64, rate: Optional[float] = None, seed: int = 0):
+    def __init__(self, horizon: int = 1, modes: int = 64, learning_rate: Optional[float] = None, seed: int = 0):
         if not 1 <= horizon <= 8:
             raise ValueError(f"horizon is {horizon}, expected 1 to 8")
-        self.horizon, self.modes, self.rate, self.seed = horizon, modes, rate, seed
-        self._begin(H=modes, rate=rate, seed=seed)
+        self.horizon, self.modes, self.learning_rate, self.seed = horizon, modes, learning_rate, seed
+        self._begin(H=modes, learning_rate=learning_rate, seed=seed)
         self._features = ["y"]
 
     def _first_learner(self):
-        return self._make(goal="forecast", horizons=list(range(1, self.horizon + 1)))
+        return self._make(objective="forecast", horizons=list(range(1, self.horizon + 1)))
 
     def learn_one(self, y: float, x: Optional[dict] = None) -> "SparcOnlineForecaster":
-        """Learns from the next value of the series; x is ignored."""
+        """Learn from the next value of the series; x is ignored."""
         if self._learner is None:
             self._learner = self._first_learner()
         self._output = self._learner.step([y])
@@ -140,5 +141,5 @@ class SparcOnlineForecaster(_Online, time_series.base.Forecaster):
         if self._output is None:
             return [0.0] * horizon
         if horizon > self.horizon:
-            raise ValueError(f"horizon is {horizon}, but the model was made for {self.horizon}")
+            raise ValueError(f"horizon is {horizon}, expected at most {self.horizon}")
         return [float(value) for value in self._output[:horizon]]

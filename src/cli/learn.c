@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* learn.c: `sparc learn`: a stream of lines goes in, answers come out, and the learner gets better meanwhile. */
+/* learn.c: `sparc learn`: online learning from a stream of lines. */
 #include "base/error.h"
 #include "cli/answers.h"
 #include "cli/cli.h"
@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,13 +37,13 @@ typedef struct learn_command {
   tool_settings tool;
   sparc_learn_run *run;
   answers answers;
-  float *low, *high, *anomaly; /* (outputs), (outputs), (inputs) of a step; NULL: not asked for */
+  float *low, *high, *anomaly; /* (outputs), (outputs), (inputs) of a step; NULL: not requested */
   progress *progress;
   line_input input;
   long line;
   char name[300]; /* of the line */
   bool begun;     /* there is a learner */
-  bool unwritten; /* the learner's file could not be locked or written */
+  bool io_failed; /* the learner's file could not be locked or written */
 } learn_command;
 
 #define SETTING_STRUCT learn_output
@@ -56,110 +57,110 @@ static const setting learn_rows[] = {
 static const settings_table learn_table = SETTINGS_TABLE(learn_rows);
 
 static const char doc[] =
-    "Learn from a stream while it runs. Each line of FILE, or of standard input, is a step, numbers with commas "
-    "between them; the first line may name the columns. Every step is answered, and then learned from, by gradients "
-    "that reach back through all of the stream in memory that does not grow. Without --target and --label all columns "
-    "are forecast, --horizon steps ahead; with them the truth stands in those columns, of this step or of the one "
-    "--horizon steps ago, and may be missing."
-    "\vAnswers go to standard output, how good they are to standard error. With --json one object at the end takes the "
-    "place of both. SIGINT, SIGTERM and SIGHUP end the stream, and the learner is written. Exit status: 0 done, 1 a "
-    "file could not be written or the cell has no RTRL form, 2 usage, 3 the input is missing or malformed, 4 a number "
-    "that is not finite, 130 interrupted.";
+    "Learn online from a stream. Each line of FILE, or of standard input, is a step of comma-separated numbers; the "
+    "first line may name the columns. Each step is predicted first and then learned from, with exact gradients (RTRL) "
+    "over the whole stream in constant memory. Without --target and --label all columns are forecast, --horizon steps "
+    "ahead; with them these columns hold the target of this step, or of the step --horizon steps ago; it may be "
+    "missing."
+    "\vPredictions go to standard output, scores to standard error. --json replaces both by one object at the end. "
+    "SIGINT, SIGTERM and SIGHUP end the stream, and the learner is written. Exit status: 0 done, 1 a file could not be "
+    "written or the cell has no RTRL form, 2 usage, 3 the input is missing or malformed, 4 a number that is not "
+    "finite, 130 interrupted.";
 
-/* ---- what is said --------------------------------------------------------------------------------- */
+/* ---- output --------------------------------------------------------------------------------- */
+
+static const sparc_learner *learner_of(const learn_command *c) { return sparc_learn_run_info_of(c->run).learner; }
 
 static bool learns_classes(const learn_command *c) {
-  return sparc_learner_config_of(sparc_learn_run_learner(c->run)).goal == SPARC_LEARN_CLASSES;
+  return sparc_learner_config_of(learner_of(c)).objective == SPARC_LEARN_CLASSIFY;
 }
 
 static void describe_score(const learn_command *c, char *text, size_t size) {
   const sparc_learn_run_score s = sparc_learn_run_score_of(c->run);
   if (s.targets == 0)
-    snprintf(text, size, "no truth yet");
+    snprintf(text, size, "no target yet");
   else if (learns_classes(c))
     snprintf(text, size, "accuracy %.4f", s.recent_accuracy);
   else
     snprintf(text, size, "rmse %.4g", sqrt(s.recent_loss));
 }
 
-static void tell_progress(const learn_command *c) {
-  enum { SELDOM = 256 };
-  const long steps = sparc_learner_report_of(sparc_learn_run_learner(c->run)).steps;
-  if (steps % SELDOM != 0) return;
+static void report_progress(const learn_command *c) {
+  enum { PROGRESS_STEPS = 256 };
+  const long steps = sparc_learner_report_of(learner_of(c)).steps;
+  if (steps % PROGRESS_STEPS != 0) return;
   char text[96];
   describe_score(c, text, sizeof text);
   const sparc_learn_run_score s = sparc_learn_run_score_of(c->run);
   progress_step(c->progress, steps, learns_classes(c) ? s.recent_accuracy : sqrt(s.recent_loss), text);
 }
 
-/* of a mixture: each horizon next to its baselines */
-static void tell_horizons(const learn_command *c) {
-  int count;
-  const int *horizon = sparc_learn_run_horizons(c->run, &count);
-  for (int j = 0; j < count; j++) {
-    const sparc_learn_run_horizon_score s = sparc_learn_run_horizon_score_of(c->run, j);
-    if (s.targets == 0) continue;
-    fprintf(stderr, "horizon   %d: rmse %.5g; persistence %.5g, seasonal naive %.5g", horizon[j], sqrt(s.loss),
-            sqrt(s.persistence), sqrt(s.seasonal_naive));
-    if (s.intervals > 0)
-      fprintf(stderr, "; %g %% intervals cover %.4f of %ld",
-              100 * sparc_learner_config_of(sparc_learn_run_learner(c->run)).coverage, s.covered, s.intervals);
+/* scores and baselines of each horizon of a mixture */
+static void report_horizons(const learn_command *c) {
+  const sparc_learn_run_score all = sparc_learn_run_score_of(c->run);
+  for (int j = 0; j < all.horizons; j++) {
+    const sparc_horizon_score *s = &all.horizon[j];
+    if (s->targets == 0) continue;
+    fprintf(stderr, "horizon   %d: rmse %.5g; persistence %.5g, seasonal naive %.5g", s->horizon, sqrt(s->loss),
+            sqrt(s->persistence), sqrt(s->seasonal_naive));
+    if (s->intervals > 0)
+      fprintf(stderr, "; %g %% intervals cover %.4f of %ld", 100 * sparc_learner_config_of(learner_of(c)).coverage,
+              s->coverage, s->intervals);
     fputc('\n', stderr);
   }
 }
 
-static void tell_periods(const learn_command *c) {
-  const sparc_learner_config l = sparc_learner_config_of(sparc_learn_run_learner(c->run));
+static void report_periods(const learn_command *c) {
+  const sparc_learner_config l = sparc_learner_config_of(learner_of(c));
   const int inputs = l.forecaster == SPARC_FORECAST_MIXTURE ? l.network.inputs : 0;
   for (int i = 0, period[2]; i < inputs; i++) {
-    (void)sparc_learner_periods(sparc_learn_run_learner(c->run), i, period);
-    if (period[0] > 0) fprintf(stderr, "period    %s: %d\n", sparc_learn_run_channels(c->run)[i], period[0]);
+    (void)sparc_learner_periods(learner_of(c), i, period);
+    if (period[0] > 0) fprintf(stderr, "period    %s: %d\n", sparc_learn_run_info_of(c->run).inputs[i], period[0]);
   }
 }
 
-static void tell_result(const learn_command *c) {
-  const sparc_learner_report r = sparc_learner_report_of(sparc_learn_run_learner(c->run));
+static void report_result(const learn_command *c) {
+  const sparc_learner_report r = sparc_learner_report_of(learner_of(c));
   const sparc_learn_run_score s = sparc_learn_run_score_of(c->run);
   const long recent = s.targets < SPARC_LEARN_RUN_RECENT ? s.targets : SPARC_LEARN_RUN_RECENT;
-  fprintf(stderr, "stream    %ld steps, %ld truths, %ld updates\n", r.steps, r.truths, r.updates);
+  fprintf(stderr, "stream    %ld steps, %ld targets, %ld updates\n", r.steps, r.targets, r.updates);
   if (s.targets > 0 && learns_classes(c))
-    fprintf(stderr, "accuracy  %.4f, %.4f in the last %ld; the most frequent class has %.4f\n", s.accuracy,
-            s.recent_accuracy, recent, s.baseline);
+    fprintf(stderr, "accuracy  %.4f, %.4f in the last %ld; most frequent class %.4f\n", s.accuracy, s.recent_accuracy,
+            recent, s.baseline);
   else if (s.targets > 0)
-    fprintf(stderr, "rmse      %.5g, %.5g in the last %ld; naive %.5g, %.5g\n", sqrt(s.loss), sqrt(s.recent_loss),
+    fprintf(stderr, "rmse      %.5g, %.5g in the last %ld; baseline %.5g, %.5g\n", sqrt(s.loss), sqrt(s.recent_loss),
             recent, sqrt(s.baseline), sqrt(s.recent_baseline));
   if (isfinite(s.last_target)) fprintf(stderr, "baseline  last target: rmse %.5g\n", sqrt(s.last_target));
-  tell_horizons(c);
-  tell_periods(c);
-  if (c->config.model && !c->config.frozen && !c->unwritten) fprintf(stderr, "learner   %s\n", c->config.model);
+  report_horizons(c);
+  report_periods(c);
+  if (c->config.model && !c->config.frozen && !c->io_failed) fprintf(stderr, "learner   %s\n", c->config.model);
 }
 
 static json_t *number_or_null(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
-/* scores of a mixture; NULL of other learners */
+/* scores of a mixture; NULL for other learners */
 static json_t *horizons_json(const learn_command *c) {
-  int count;
-  const int *horizon = sparc_learn_run_horizons(c->run, &count);
-  json_t *array = count > 0 ? json_array() : NULL;
-  for (int j = 0; array && j < count; j++) {
-    const sparc_learn_run_horizon_score s = sparc_learn_run_horizon_score_of(c->run, j);
+  const sparc_learn_run_score all = sparc_learn_run_score_of(c->run);
+  json_t *array = all.horizons > 0 ? json_array() : NULL;
+  for (int j = 0; array && j < all.horizons; j++) {
+    const sparc_horizon_score *s = &all.horizon[j];
     json_array_append_new(
-        array, json_pack("{s:i, s:I, s:o, s:o, s:o, s:o}", "horizon", horizon[j], "targets", (json_int_t)s.targets,
-                         "loss", number_or_null(s.loss), "persistence", number_or_null(s.persistence), "seasonal_naive",
-                         number_or_null(s.seasonal_naive), "covered", number_or_null(s.covered)));
+        array, json_pack("{s:i, s:I, s:o, s:o, s:o, s:o}", "horizon", s->horizon, "targets", (json_int_t)s->targets,
+                         "loss", number_or_null(s->loss), "persistence", number_or_null(s->persistence),
+                         "seasonal_naive", number_or_null(s->seasonal_naive), "covered", number_or_null(s->coverage)));
   }
   return array;
 }
 
 static void print_json(const learn_command *c) {
-  const sparc_learner_config l = sparc_learner_config_of(sparc_learn_run_learner(c->run));
-  const sparc_learner_report r = sparc_learner_report_of(sparc_learn_run_learner(c->run));
+  const sparc_learner_config l = sparc_learner_config_of(learner_of(c));
+  const sparc_learner_report r = sparc_learner_report_of(learner_of(c));
   const sparc_learn_run_score s = sparc_learn_run_score_of(c->run);
-  json_t *object =
-      json_pack("{s:o, s:s, s:s, s:o, s:s, s:I, s:i, s:I, s:I, s:I}", "input", json_text(c->options.input), "goal",
-                learner_goals[l.goal], "cell", l.network.cell, "variant", cli_json_variant(l.network.cell_options),
-                "options", l.network.cell_options, "seed", (json_int_t)l.seed, "horizon", l.horizon, "steps",
-                (json_int_t)r.steps, "truths", (json_int_t)r.truths, "updates", (json_int_t)r.updates);
+  json_t *object = json_pack("{s:o, s:s, s:s, s:o, s:s, s:I, s:i, s:I, s:I, s:I}", "input", json_text(c->options.input),
+                             "goal", learner_objectives[l.objective], "cell", l.network.cell, "variant",
+                             cli_json_variant(l.network.cell_options), "options", l.network.cell_options, "seed",
+                             (json_int_t)l.seed, "horizon", l.horizon, "steps", (json_int_t)r.steps, "truths",
+                             (json_int_t)r.targets, "updates", (json_int_t)r.updates);
   if (object) {
     json_object_set_new(object, "loss", number_or_null(s.loss));
     json_object_set_new(object, "recent_loss", number_or_null(s.recent_loss));
@@ -178,18 +179,18 @@ static void print_json(const learn_command *c) {
   cli_json_line(c->who, object);
 }
 
-static bool prints_answers(const learn_command *c) { return !c->tool.json && c->options.style != NONE; }
+static bool prints_predictions(const learn_command *c) { return !c->tool.json && c->options.style != NONE; }
 
-static void print_answer(learn_command *c, const float *answer) {
-  if (!prints_answers(c)) return;
-  const sparc_learner *learner = sparc_learn_run_learner(c->run);
+static void print_prediction(learn_command *c, const float *prediction) {
+  if (!prints_predictions(c)) return;
+  const sparc_learner *learner = learner_of(c);
   const learn_run_texts texts = learn_run_texts_of(c->run);
   c->answers.row = sparc_learner_report_of(learner).steps;
   c->answers.id = texts.id;
   c->answers.time = texts.time;
   if (c->low) (void)sparc_learner_interval(learner, c->low, c->high);
   if (c->anomaly) (void)sparc_learner_anomaly(learner, c->anomaly);
-  (c->answers.kind == ANSWER_CLASSES ? answers_class : answers_numbers)(&c->answers, answer);
+  (c->answers.kind == ANSWER_CLASSES ? answers_class : answers_numbers)(&c->answers, prediction);
 }
 
 /* ---- the stream ----------------------------------------------------------------------------------- */
@@ -206,7 +207,7 @@ static sparc_status open_input(learn_command *c) {
   return SPARC_OK;
 }
 
-/* the next line that is not blank, and its name; *size 0: there is none */
+/* the next non-blank line, and its name; *size 0: none */
 static sparc_status next_line(learn_command *c, const char **line, size_t *size) {
   sparc_status status;
   do {
@@ -217,12 +218,12 @@ static sparc_status next_line(learn_command *c, const char **line, size_t *size)
   return status;
 }
 
-/* arrays of what is written beside forecasts */
+/* arrays for intervals and anomalies */
 static sparc_status make_extras(learn_command *c, const sparc_learner_config *l) {
   const size_t outputs = (size_t)l->outputs, inputs = (size_t)l->network.inputs;
   if (!c->options.intervals && !c->options.anomaly) return SPARC_OK;
   if (l->forecaster != SPARC_FORECAST_MIXTURE)
-    return fail(SPARC_INVALID, "%s needs a forecast by a mixture, without target and label",
+    return fail(SPARC_INVALID, "%s needs the forecast of a mixture, without target and label",
                 c->options.intervals ? "intervals" : "anomaly");
   if (c->options.intervals) {
     c->low = sparc_alloc(outputs * sizeof *c->low);
@@ -237,16 +238,16 @@ static sparc_status make_extras(learn_command *c, const sparc_learner_config *l)
 static sparc_status begin(learn_command *c, const char *line, size_t size) {
   sparc_status status = sparc_learn_run_begin(c->run, line, size, c->name);
   if (status != SPARC_OK) return status;
-  const sparc_learner_config l = sparc_learner_config_of(sparc_learn_run_learner(c->run));
+  const sparc_learner_config l = sparc_learner_config_of(learner_of(c));
   status = make_extras(c, &l);
   if (status != SPARC_OK) return status;
   c->begun = true;
   const char *warning = sparc_learn_run_result_of(c->run).warning;
   if (warning && !c->tool.quiet) cli_message(c->who, "warning: %s", warning);
-  const bool classes = l.goal == SPARC_LEARN_CLASSES;
+  const bool classes = l.objective == SPARC_LEARN_CLASSIFY;
   c->answers = (answers){.who = c->who,
-                         .labels = classes ? sparc_learn_run_outputs(c->run) : NULL,
-                         .names = classes ? NULL : sparc_learn_run_outputs(c->run),
+                         .labels = classes ? sparc_learn_run_info_of(c->run).outputs : NULL,
+                         .names = classes ? NULL : sparc_learn_run_info_of(c->run).outputs,
                          .outputs = l.outputs,
                          .kind = classes ? ANSWER_CLASSES : ANSWER_NUMBERS,
                          .unit = "step",
@@ -254,28 +255,28 @@ static sparc_status begin(learn_command *c, const char *line, size_t size) {
                          .low = c->low,
                          .high = c->high,
                          .anomaly = c->anomaly,
-                         .channel = sparc_learn_run_channels(c->run),
+                         .channel = sparc_learn_run_info_of(c->run).inputs,
                          .inputs = l.network.inputs,
                          .id_name = learn_run_texts_of(c->run).id_name,
                          .time_name = learn_run_texts_of(c->run).time_name,
                          .terminal = isatty(STDOUT_FILENO)};
-  if (prints_answers(c)) answers_header(&c->answers);
+  if (prints_predictions(c)) answers_header(&c->answers);
   progress_note(c->progress, "learner   %s (%d modes, %zu parameters), inputs %d, outputs %d%s", l.network.cell,
-                l.network.H, sparc_network_sizes_of(sparc_learner_network(sparc_learn_run_learner(c->run))).params,
-                l.network.inputs, l.outputs, sparc_learn_run_result_of(c->run).resumed ? ", continued" : "");
+                l.network.H, sparc_learner_info_of(learner_of(c)).param_count, l.network.inputs, l.outputs,
+                sparc_learn_run_result_of(c->run).resumed ? ", continued" : "");
   return SPARC_OK;
 }
 
 static sparc_status take_line(learn_command *c, const char *line, size_t size) {
-  const float *answer;
-  const sparc_status status = sparc_learn_run_line(c->run, line, size, c->name, &answer);
+  const float *prediction;
+  const sparc_status status = sparc_learn_run_line(c->run, line, size, c->name, &prediction);
   if (status == SPARC_FORMAT && c->options.keep_going) {
-    cli_message(c->who, "%s; the line is left out", sparc_error());
+    cli_message(c->who, "%s; the line is skipped", sparc_error());
     return SPARC_OK;
   }
-  if (answer) {
-    print_answer(c, answer);
-    tell_progress(c);
+  if (prediction) {
+    print_prediction(c, prediction);
+    report_progress(c);
   }
   return status;
 }
@@ -285,7 +286,7 @@ static sparc_status read_stream(learn_command *c) {
   size_t size;
   sparc_status status = next_line(c, &line, &size);
   if (status == SPARC_OK && size == 0 && !finished())
-    status = fail(SPARC_FORMAT, "%.200s is empty, expected a line for each step", c->input.name);
+    status = fail(SPARC_FORMAT, "%.200s is empty, expected one line per step", c->input.name);
   if (status == SPARC_OK && size > 0) status = begin(c, line, size);
   while (status == SPARC_OK && size > 0 && !finished()) {
     status = take_line(c, line, size);
@@ -295,22 +296,22 @@ static sparc_status read_stream(learn_command *c) {
   return status;
 }
 
-/* whatever ended the stream but a number that is not finite, what was learned is kept */
+/* saves the learner, unless a number was not finite */
 static sparc_status finish(learn_command *c, sparc_status status) {
-  c->unwritten = sparc_learn_run_result_of(c->run).unwritten;
-  if (!c->begun || c->unwritten || status == SPARC_NOT_FINITE) return status;
-  char sentence[512];
-  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  c->io_failed = sparc_learn_run_result_of(c->run).io_failed;
+  if (!c->begun || c->io_failed || status == SPARC_NOT_FINITE) return status;
+  char message[512];
+  snprintf(message, sizeof message, "%s", sparc_error());
   const sparc_status saved = sparc_learn_run_save(c->run);
-  c->unwritten = saved != SPARC_OK;
+  c->io_failed = saved != SPARC_OK;
   if (status == SPARC_OK) return saved;
-  return fail(status, "%s", sentence);
+  return fail(status, "%s", message);
 }
 
-/* a line that is rewritten in place and answers do not go together on one terminal */
+/* a terminal that shows predictions cannot show a progress line that is rewritten in place */
 static progress_style style_of(const learn_command *c) {
   if (c->tool.quiet || c->tool.json) return PROGRESS_NONE;
-  const bool shared = prints_answers(c) && isatty(STDOUT_FILENO);
+  const bool shared = prints_predictions(c) && isatty(STDOUT_FILENO);
   return shared && c->tool.progress == PROGRESS_AUTO ? PROGRESS_PLAIN : (progress_style)c->tool.progress;
 }
 
@@ -319,11 +320,11 @@ static exit_code work(learn_command *c) {
   c->progress = progress_start(style, c->options.input, 0, 0);
   sparc_status status = open_input(c);
   if (status == SPARC_OK) status = sparc_learn_run_create(&c->config, &c->run);
-  if (status == SPARC_OK) status = sparc_learn_run_lock(c->run);
+  if (status == SPARC_OK) status = learn_run_lock(c->run);
   if (status == SPARC_OK) status = read_stream(c);
   status = finish(c, status);
   progress_finish(c->progress);
-  if (c->begun && style != PROGRESS_NONE) tell_result(c);
+  if (c->begun && style != PROGRESS_NONE) report_result(c);
   if (c->begun && c->tool.json && status == SPARC_OK) print_json(c);
   if (status != SPARC_OK) cli_message(c->who, "%s", sparc_error());
   sparc_learn_run_free(c->run);
@@ -332,7 +333,7 @@ static exit_code work(learn_command *c) {
   sparc_free(c->anomaly);
   if (c->input.descriptor > STDIN_FILENO) close(c->input.descriptor);
   input_free(&c->input);
-  if (c->unwritten) return EXIT_FAILED;
+  if (c->io_failed) return EXIT_FAILED;
   return status == SPARC_OK && interrupt_requested() ? EXIT_INTERRUPTED : cli_exit_code(status);
 }
 
@@ -362,4 +363,4 @@ static exit_code run_learn(int argc, char **argv) {
   return code;
 }
 
-const cli_command command_learn = {"learn", "learn from a stream while it runs", NULL, run_learn, CLI_ONE_RANK};
+const cli_command command_learn = {"learn", "learn online from a stream", NULL, run_learn, CLI_ONE_RANK};

@@ -300,7 +300,7 @@ static sparc_status learn_header(pending *p, const char *text, size_t size) {
   roles[p->like->channels] = '\0';
   const stream_options options = {.decimal = p->read.decimal ? *p->read.decimal : '.'};
   const stream_known known = {.roles = roles, .names = p->like->channel};
-  const sparc_status status = stream_learn(&options, &known, text, size, name_line(p).text, &p->columns);
+  const sparc_status status = stream_open(&options, &known, text, size, name_line(p).text, &p->columns);
   free(roles);
   p->named = status == SPARC_OK && p->columns.by_name;
   return status;

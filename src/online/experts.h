@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* experts.h: the experts of a forecast and the features they see.
+/* experts.h: the experts of a forecaster and their features.
  *
  * All predict a change y[t+h] - y[t] and are linear in y, so none needs a mean. d[t] = y[t] - y[t-1].
  *
@@ -7,21 +7,21 @@
  *   levels    (EMA_tau(y) - y) / sqrt(tau / 2), tau = 2, 8, 32, 128
  *   modes     24 fixed rotations driven by d: real and imaginary parts, log-spaced angles
  *   seasonal  of a period m, M = m ceil(h / m): y[t+h-M] - y[t-M]; y[t-m] - y[t]; y[t+h-M-m] - y[t-M-m];
- *             y[t-1-m] - y[t-1]; the first one shifted by +1 (if it is known by then) and by -1; per-phase EWMA of the
+ *             y[t-1-m] - y[t-1]; the first one shifted by +1 (if it is known) and by -1; per-phase EWMA of the
  *             h-step change, gains .3 and .1
  *   of log y  12 lags, levels, seasonal, while every y was positive
  *
- * What lies before the sequence is 0. Values come from a history of the last HISTORY ones.
+ * Values before the sequence are 0. Features use the last HISTORY values.
  */
 #ifndef SPARC_ONLINE_EXPERTS_H
 #define SPARC_ONLINE_EXPERTS_H
 
 #include "online/periods.h"
 
-enum { HISTORY = 2048, HORIZON_MOST = HISTORY - 2 * PERIOD_MOST - 2 };
+enum { HISTORY = 2048, MAX_HORIZON = HISTORY - 2 * MAX_PERIOD - 2 };
 enum { LAGS = 24, LOG_LAGS = 12, LEVELS = 4, MODES = 24, SEASONAL = 8, PHASE_GAINS = 2 };
 
-/* places in a row of features */
+/* offsets in a row of features */
 enum {
   AT_LAGS = 0,
   AT_LEVELS = AT_LAGS + LAGS,
@@ -55,14 +55,14 @@ typedef struct expert {
   expert_kind kind;
   double prior, forgetting;
   bool logarithm;
-  unsigned slots; /* bit k: sees the period of slot k, and is rebuilt when it changes */
-  int one_step;   /* EXPERT_ITERATED: the place of its regression in one_step_experts */
+  unsigned slots; /* bit k: uses the period of slot k, and is refitted when it changes */
+  int one_step;   /* EXPERT_ITERATED: index of its regression in one_step_experts */
   feature_run run[EXPERT_RUNS];
 } expert;
 
 extern const expert experts[];
-enum { EXPERTS = 23, SEASONAL_NAIVE_EXPERT = 12 /* its place */ };
-enum { ONE_STEP_EXPERTS = 3, CLEANING_EXPERT = 2 /* the one that recognises outliers */ };
+enum { EXPERTS = 23, SEASONAL_NAIVE_EXPERT = 12 /* index */ };
+enum { ONE_STEP_EXPERTS = 3, CLEANING_EXPERT = 2 /* detects outliers */ };
 extern const expert one_step_experts[ONE_STEP_EXPERTS];
 
 int expert_features(const expert *e);
@@ -89,7 +89,7 @@ typedef struct mode_gains {
 mode_gains mode_gains_of(void);
 void modes_observe(mode_bank *b, const mode_gains *g, double d);
 
-/* y[t-k] of a ring of values, as seen at time t; `oldest` is the first time that it still holds */
+/* y[t-k] of a ring of values, as seen at time t; `oldest` is the first time it holds */
 typedef struct value_ring {
   const double *value; /* (HISTORY) */
   long t, oldest;
@@ -98,14 +98,14 @@ typedef struct value_ring {
 static inline bool ring_has(const value_ring *r, long k) { return k >= 0 && r->t - k >= r->oldest; }
 static inline double ring_back(const value_ring *r, long k) { return r->value[(r->t - k) % HISTORY]; }
 
-/* y[t-a] - y[t-b], or 0 where one of them is not there */
+/* y[t-a] - y[t-b]; 0 if one of them is not in the history */
 static inline double ring_change(const value_ring *r, long a, long b) {
   return ring_has(r, a) && ring_has(r, b) ? ring_back(r, a) - ring_back(r, b) : 0;
 }
 
 typedef struct phase_means {
-  double start; /* the value from which it counts */
-  double mean[PHASE_GAINS][PERIOD_MOST];
+  double start; /* index of the first value */
+  double mean[PHASE_GAINS][MAX_PERIOD];
 } phase_means; /* doubles only */
 
 void phases_observe(phase_means *p, const value_ring *r, long h, long m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* forecaster.c: from values to features, targets of experts and predictions. */
+/* forecaster.c: features, training and predictions of the experts. */
 #include "online/forecaster.h"
 
 #include "base/error.h"
@@ -13,14 +13,14 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { REPLAY = 512 };                                          /* values */
-enum { CLEAN_AFTER = 24, BELIEVE_AFTER = 5, ERROR_SPAN = 200 }; /* values */
+enum { REPLAY = 512 };                                        /* values */
+enum { CLEAN_AFTER = 24, SHIFT_AFTER = 5, ERROR_SPAN = 200 }; /* values */
 
-static const double DOUBT = 0.7; /* of a single outlier; two that agree are predicted by */
+static const double DOUBT = 0.7; /* share of a single outlier added to predictions; two that agree are added in full */
 
-/* ---- what it is made of ----------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------- */
 
-/* All of these hold doubles only: they are stored as they are. */
+/* These hold doubles only and are stored as is. */
 
 typedef struct scale_state {
   double square, slow, count; /* running mean squares over 1000 and over 1e5 changes */
@@ -28,12 +28,12 @@ typedef struct scale_state {
 
 typedef struct channel_state {
   double t;                                /* values of this sequence */
-  double y, raw;                           /* the last one: as the experts see it, and as it came */
-  double positive;                         /* 1: every y was above 0 */
-  double gap;                              /* missing values up to now */
-  double error_square, error_peak, errors; /* of the one-step forecast that recognises outliers */
-  double outliers;                         /* in a row */
-  double doubt;                            /* what predictions add while the last one is not believed */
+  double y, raw;                           /* last value: as seen by the experts, and raw */
+  double positive;                         /* 1: all y were above 0 */
+  double gap;                              /* consecutive missing values */
+  double error_square, error_peak, errors; /* of the one-step forecast that detects outliers */
+  double outliers;                         /* consecutive */
+  double doubt;                            /* added to predictions while the last value is a suspected outlier */
   double fast, slow;                       /* EMA_4 and EMA_64 */
   scale_state scale;                       /* of d */
   level_bank levels, log_levels;
@@ -54,8 +54,8 @@ typedef struct horizon_state {
 typedef struct waiting {
   double row[FEATURES], x[EXPERTS];
   double power, boa, mean, doubt; /* of the mixture; the prediction is mean + doubt */
-  double width;                   /* half the interval or -1 */
-  double raw, known;              /* the present value; 1: it was not missing */
+  double width;                   /* half the interval; -1: none */
+  double raw, known;              /* current value; 1: not missing */
 } waiting;
 
 enum {
@@ -81,11 +81,11 @@ struct forecaster {
   horizon_place *place;        /* (horizons) */
   sparc_forecast_score *score; /* (horizons) */
   double *state;               /* (channels, numbers) */
-  double *iterated;            /* (ONE_STEP_EXPERTS, horizons) of the channel at hand */
+  double *iterated;            /* (ONE_STEP_EXPERTS, horizons) of the current channel */
   float *anomaly;              /* (channels) */
 };
 
-/* one channel of a forecaster at work */
+/* one channel of a forecaster */
 typedef struct channel {
   forecaster *f;
   channel_state *s;
@@ -165,8 +165,8 @@ static sparc_status check_request(const int *horizon, int horizons, double cover
   if (!(coverage > 0 && coverage < 1))
     return fail(SPARC_INVALID, "coverage is %g, expected a number above 0 and below 1", coverage);
   for (int j = 0; j < horizons; j++) {
-    if (horizon[j] < 1 || horizon[j] > HORIZON_MOST)
-      return fail(SPARC_INVALID, "horizon is %d, expected 1 to %d for a mixture of experts", horizon[j], HORIZON_MOST);
+    if (horizon[j] < 1 || horizon[j] > MAX_HORIZON)
+      return fail(SPARC_INVALID, "horizon is %d, expected 1 to %d for a mixture of experts", horizon[j], MAX_HORIZON);
     for (int i = 0; i < j; i++)
       if (horizon[i] == horizon[j]) return fail(SPARC_INVALID, "horizon %d is given twice", horizon[j]);
   }
@@ -214,14 +214,14 @@ void forecaster_free(forecaster *f) {
   sparc_free(f);
 }
 
-void forecaster_begin(forecaster *f) {
+void forecaster_reset_state(forecaster *f) {
   for (size_t i = 0; i < f->channels; i++) {
     const channel c = channel_of(f, i);
     c.s->t = c.s->gap = c.s->outliers = c.s->doubt = 0;
     memset(c.s->lag, 0, sizeof c.s->lag);
     memset(c.s->log_lag, 0, sizeof c.s->log_lag);
     memset(&c.s->modes, 0, sizeof c.s->modes);
-    periods_begin(&c.s->periods);
+    periods_reset_state(&c.s->periods);
     for (int j = 0; j < f->horizons; j++) {
       memset(horizon_of(&c, j)->phases, 0, sizeof horizon_of(&c, j)->phases);
       memset(horizon_of(&c, j)->log_phases, 0, sizeof horizon_of(&c, j)->log_phases);
@@ -240,13 +240,13 @@ static void scale_observe(scale_state *s, double change) {
   s->slow += (change * change - s->slow) / fmin(s->count, 1e5);
 }
 
-/* sigma, or 0 while it is too small to learn by */
+/* sigma; 0: too small to learn from */
 static double usable_scale(const scale_state *s, double y) {
   const double sigma = sqrt(s->square);
   return sigma > 1e-100 && sigma >= 1e-9 * fabs(y) && sigma >= 1e-5 * sqrt(s->slow) ? sigma : 0;
 }
 
-static double limit(double x, double most) { return fmax(-most, fmin(x, most)); }
+static double limit(double x, double bound) { return fmax(-bound, fmin(x, bound)); }
 
 static void update_regression(const rls *r, const expert *e, const double *row, double change, double sigma) {
   double x[EXPERT_FEATURES];
@@ -262,8 +262,8 @@ static value_ring ring_of(const channel_state *s, bool logarithm, long t) {
   return (value_ring){logarithm ? s->log_history : s->history, t, last < HISTORY ? 0 : last - HISTORY + 1};
 }
 
-/* those that depend on no horizon, at the present */
-static void present_features(const channel_state *s, double *row) {
+/* current features that do not depend on a horizon */
+static void current_features(const channel_state *s, double *row) {
   memcpy(row + AT_LAGS, s->lag, sizeof s->lag);
   levels_features(&s->levels, s->y, row + AT_LEVELS);
   memcpy(row + AT_MODES, s->modes.state, sizeof s->modes.state);
@@ -320,7 +320,7 @@ static void replay_row(const channel *c, int j, unsigned changed, const double *
   }
 }
 
-/* the past of a horizon with the present periods: regressions, phases, and rows that wait for their target */
+/* refits regressions, phases and waiting rows of a horizon to the past with the current periods */
 static void replay(const channel *c, int j, unsigned changed) {
   channel_state *s = c->s;
   horizon_state *q = horizon_of(c, j);
@@ -356,7 +356,7 @@ static void replay(const channel *c, int j, unsigned changed) {
 /* the change to the next value by a one-step regression */
 static double one_step_change(const channel *c, int k) {
   double row[FEATURES], x[EXPERT_FEATURES];
-  present_features(c->s, row);
+  current_features(c->s, row);
   expert_gather(&one_step_experts[k], row, x);
   const rls r = one_step_of(c, k);
   return limit(rls_predict(&r, x), 10 * sqrt(c->s->scale.square));
@@ -369,8 +369,8 @@ static double clean_value(channel_state *s, double x, double change, bool frozen
   if (s->t == 0 || s->gap > 0) return x;
   const double error = x - (s->y + change);
   const double width = fmax(12 * sqrt(s->error_square), s->error_peak);
-  const bool outlier = s->errors >= CLEAN_AFTER && width > 0 && fabs(error) > width && s->outliers < BELIEVE_AFTER;
-  const bool after_outlier = s->outliers > 0 && s->outliers < BELIEVE_AFTER; /* its forecast is off, too */
+  const bool outlier = s->errors >= CLEAN_AFTER && width > 0 && fabs(error) > width && s->outliers < SHIFT_AFTER;
+  const bool after_outlier = s->outliers > 0 && s->outliers < SHIFT_AFTER; /* its forecast is off, too */
   s->outliers = outlier ? s->outliers + 1 : 0;
   if (!frozen && !outlier && !after_outlier) {
     s->errors++;
@@ -382,7 +382,7 @@ static double clean_value(channel_state *s, double x, double change, bool frozen
   return seen;
 }
 
-/* logarithms of a history that has moved; the log experts retire if it is no longer positive */
+/* recomputes logarithms of a shifted history; log experts are disabled if it is no longer positive */
 static void renew_logarithms(channel_state *s, long values) {
   for (long i = 0; s->positive && i < values; i++) {
     if (s->history[i] > 0)
@@ -394,15 +394,15 @@ static void renew_logarithms(channel_state *s, long values) {
     s->log_levels.ema[k] = log(s->levels.ema[k] > 0 ? s->levels.ema[k] : s->y);
 }
 
-/* an outlier that stays is a new level: the past moves there, so the jump is neither a change to learn from nor one to
- * predict by. Predictions that wait remain what they were. */
-static void move_level(const channel *c) {
+/* Persistent outliers are a new level: the history is shifted to it, so that the jump is neither learned nor predicted.
+ * Waiting predictions keep their values. */
+static void shift_level(const channel *c) {
   channel_state *s = c->s;
   const double shift = s->raw - s->y;
   const long values = s->t < HISTORY ? (long)s->t : HISTORY;
   for (long i = 0; i < values; i++) s->history[i] += shift;
   for (int k = 0; k < LEVELS; k++) s->levels.ema[k] += shift;
-  for (int i = 0; i < BELIEVE_AFTER; i++) s->lag[i] = s->log_lag[i] = 0;
+  for (int i = 0; i < SHIFT_AFTER; i++) s->lag[i] = s->log_lag[i] = 0;
   s->fast += shift;
   s->slow += shift;
   s->y += shift;
@@ -444,7 +444,7 @@ static void score_prediction(const channel *c, int j, const waiting *w, double x
   if (j == 0) c->f->anomaly[i] = (float)(error == 0 ? 0 : fmin(error / w->width, 1e9));
 }
 
-/* the regressions of a horizon learn that y has followed */
+/* updates the regressions of a horizon with target y */
 static void learn_regressions(const channel *c, int j, const waiting *w, double base, double y) {
   horizon_state *q = horizon_of(c, j);
   const bool logs = c->s->positive && y > 0;
@@ -460,7 +460,7 @@ static void learn_regressions(const channel *c, int j, const waiting *w, double 
   }
 }
 
-/* a value that is there is the target of one prediction of every horizon */
+/* a value is the target of one prediction of every horizon */
 static void learn_value(const channel *c, double x, double y, bool frozen) {
   const long t = (long)c->s->t;
   const value_ring r = ring_of(c->s, false, t - 1);
@@ -484,7 +484,7 @@ static void learn_one_step(const channel *c, double y) {
   scale_observe(&c->s->scale, y - c->s->y);
   const double sigma = usable_scale(&c->s->scale, y);
   if (!(sigma > 0)) return;
-  present_features(c->s, row);
+  current_features(c->s, row);
   for (int k = 0; k < ONE_STEP_EXPERTS; k++) {
     if (k != CLEANING_EXPERT && c->f->longest == 1) continue;
     const rls r = one_step_of(c, k);
@@ -492,7 +492,7 @@ static void learn_one_step(const channel *c, double y) {
   }
 }
 
-/* y becomes the present value */
+/* appends y to the history */
 static void push_value(const channel *c, double y, bool frozen) {
   channel_state *s = c->s;
   const bool first = s->t == 0;
@@ -522,9 +522,9 @@ static void push_value(const channel *c, double y, bool frozen) {
 static void observe_channel(const channel *c, double x, bool frozen) {
   channel_state *s = c->s;
   const bool missing = isnan(x);
-  if (missing && s->t == 0) return; /* a sequence begins with its first value */
-  const bool stays = s->outliers >= BELIEVE_AFTER && s->gap == 0 && fabs(x - s->raw) < fabs(x - s->y);
-  if (!missing && stays) move_level(c);
+  if (missing && s->t == 0) return; /* a sequence starts with its first value */
+  const bool persists = s->outliers >= SHIFT_AFTER && s->gap == 0 && fabs(x - s->raw) < fabs(x - s->y);
+  if (!missing && persists) shift_level(c);
   const double change = s->t > 0 ? one_step_change(c, CLEANING_EXPERT) : 0;
   const double y = missing ? s->y + change * pow(0.9, s->gap) : clean_value(s, x, change, frozen);
   if (!missing) {
@@ -554,18 +554,18 @@ void forecaster_observe(forecaster *f, const float *x, bool frozen, float *clean
 
 /* ---- predictions -------------------------------------------------------------------------------------- */
 
-/* a one-step regression goes on with its own predictions; those of every horizon are kept */
+/* iterates a one-step regression on its own predictions; stores those of every horizon */
 static void iterate(const channel *c, int k) {
   const channel_state *s = c->s;
   const rls r = one_step_of(c, k);
   double row[FEATURES] = {0}, x[EXPERT_FEATURES], y = s->y;
   level_bank levels = s->levels;
-  const double most = 10 * sqrt(s->scale.square);
+  const double bound = 10 * sqrt(s->scale.square);
   memcpy(row + AT_LAGS, s->lag, sizeof s->lag);
   for (long step = 1; step <= c->f->longest; step++) {
     levels_features(&levels, y, row + AT_LEVELS);
     expert_gather(&one_step_experts[k], row, x);
-    const double change = limit(rls_predict(&r, x), most);
+    const double change = limit(rls_predict(&r, x), bound);
     y += change;
     memmove(row + AT_LAGS + 1, row + AT_LAGS, (LAGS - 1) * sizeof *row);
     row[AT_LAGS] = change;
@@ -652,7 +652,7 @@ void forecaster_predict(forecaster *f, const float *network, float *y) {
   for (size_t i = 0; i < f->channels; i++) {
     const channel c = channel_of(f, i);
     double row[FEATURES];
-    if (c.s->t > 0) present_features(c.s, row);
+    if (c.s->t > 0) current_features(c.s, row);
     for (int k = 0; f->longest > 1 && c.s->t > 0 && k < ONE_STEP_EXPERTS; k++) iterate(&c, k);
     for (int j = 0; j < f->horizons; j++) {
       float *to = y + (size_t)j * f->channels + i;
@@ -691,7 +691,7 @@ void forecaster_periods(const forecaster *f, size_t i, int period[2]) {
   for (int k = 0; k < PERIOD_SLOTS; k++) period[k] = (int)c.s->periods.period[k];
 }
 
-/* ---- states from files ---------------------------------------------------------------------------------- */
+/* ---- validation of stored states ---------------------------------------------------------------------------------- */
 
 static bool is_count(double x) { return x >= 0 && x <= 0x1p53 && x == floor(x); }
 static bool is_flag(double x) { return x == 0 || x == 1; }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* learner.c: steps, truths and updates of a network that learns while it runs [eq:rtrl_recurrence,
- * eq:online_loss_gradient]. */
+/* learner.c: steps, targets and updates of an online learner [eq:rtrl_recurrence, eq:online_loss_gradient]. */
 #include "online/learner.h"
 
 #include "base/error.h"
@@ -14,28 +13,28 @@
 #include <math.h>
 #include <string.h>
 
-static const double INPUT_LIMIT = 10; /* deviations */
+static const double INPUT_LIMIT = 10; /* standard deviations */
 
 /* ---- life cycle --------------------------------------------------------------------------------- */
 
 sparc_learner_config sparc_learner_defaults(void) {
-  sparc_learner_config c = {.goal = SPARC_LEARN_NUMBERS};
+  sparc_learner_config c = {.objective = SPARC_LEARN_REGRESS};
   const settings_binding binding = {.part = {{&learner_settings, &c}}};
   settings_reset(&binding, DEFAULT_DATA);
-  c.goal = SPARC_LEARN_NUMBERS;
+  c.objective = SPARC_LEARN_REGRESS;
   c.horizon = 0;
   c.network = (sparc_network_config){.cell = "sparc", .H = 64, .init = SPARC_INIT_CLASSIFICATION};
   return c;
 }
 
 static bool is_mixture(const sparc_learner_config *c) {
-  return c->goal == SPARC_LEARN_FORECAST && c->forecaster == SPARC_FORECAST_MIXTURE;
+  return c->objective == SPARC_LEARN_FORECAST && c->forecaster == SPARC_FORECAST_MIXTURE;
 }
 
-/* horizons of a mixture; 0: it is none */
+/* horizons of a mixture; 0 for other learners */
 static int count_horizons(const sparc_learner_config *c) {
   int count = is_mixture(c);
-  while (count > 0 && count < SPARC_HORIZONS_MOST && c->more_horizons[count - 1] != 0) count++;
+  while (count > 0 && count < SPARC_MAX_HORIZONS && c->more_horizons[count - 1] != 0) count++;
   return count;
 }
 
@@ -43,29 +42,29 @@ static sparc_status check_config(const sparc_learner_config *config) {
   sparc_learner_config c = *config;
   const sparc_status status = settings_check(&(settings_binding){.part = {{&learner_settings, &c}}}, true);
   if (status != SPARC_OK) return status;
-  if (c.goal == SPARC_LEARN_FORECAST && c.horizon < 1)
+  if (c.objective == SPARC_LEARN_FORECAST && c.horizon < 1)
     return fail(SPARC_INVALID, "horizon is %d, expected at least 1 for a forecast", c.horizon);
   const long forecasts = (long)c.network.inputs * (count_horizons(&c) + (c.forecaster == SPARC_FORECAST_NETWORK));
-  if (c.goal == SPARC_LEARN_FORECAST && c.outputs != 0 && c.outputs != forecasts)
-    return fail(SPARC_INVALID, "outputs is %d, expected 0 or the %ld inputs that are forecast", c.outputs, forecasts);
-  const int least = c.goal == SPARC_LEARN_CLASSES ? 2 : 1;
-  if (c.goal != SPARC_LEARN_FORECAST && c.outputs < least)
-    return fail(SPARC_INVALID, "outputs is %d, expected at least %d", c.outputs, least);
+  if (c.objective == SPARC_LEARN_FORECAST && c.outputs != 0 && c.outputs != forecasts)
+    return fail(SPARC_INVALID, "outputs is %d, expected 0 or %ld, one for each forecast input", c.outputs, forecasts);
+  const int minimum = c.objective == SPARC_LEARN_CLASSIFY ? 2 : 1;
+  if (c.objective != SPARC_LEARN_FORECAST && c.outputs < minimum)
+    return fail(SPARC_INVALID, "outputs is %d, expected at least %d", c.outputs, minimum);
   return SPARC_OK;
 }
 
-/* settings of a mixture say nothing of other learners */
+/* clears the settings of a mixture in other learners */
 static sparc_status make_forecaster(sparc_learner *l) {
   sparc_learner_config *c = &l->config;
   l->horizons = count_horizons(c);
   memset(c->more_horizons + (l->horizons ? l->horizons - 1 : 0), 0,
-         (size_t)(SPARC_HORIZONS_MOST - 1 - (l->horizons ? l->horizons - 1 : 0)) * sizeof *c->more_horizons);
+         (size_t)(SPARC_MAX_HORIZONS - 1 - (l->horizons ? l->horizons - 1 : 0)) * sizeof *c->more_horizons);
   if (l->horizons == 0) {
     c->forecaster = SPARC_FORECAST_NETWORK;
     c->coverage = 0;
     return SPARC_OK;
   }
-  int horizon[SPARC_HORIZONS_MOST] = {c->horizon};
+  int horizon[SPARC_MAX_HORIZONS] = {c->horizon};
   memcpy(horizon + 1, c->more_horizons, sizeof c->more_horizons);
   for (int j = 0; j < l->horizons; j++) l->horizon[j] = horizon[j];
   c->outputs = c->network.inputs * l->horizons;
@@ -74,8 +73,8 @@ static sparc_status make_forecaster(sparc_learner *l) {
 
 static sparc_status make_network(sparc_learner *l) {
   sparc_learner_config *c = &l->config;
-  if (c->goal == SPARC_LEARN_FORECAST) c->outputs = c->network.inputs;
-  l->head = (sparc_head_config){.input = c->goal == SPARC_LEARN_CLASSES ? SPARC_HEAD_LAST : SPARC_HEAD_STEPS,
+  if (c->objective == SPARC_LEARN_FORECAST) c->outputs = c->network.inputs;
+  l->head = (sparc_head_config){.input = c->objective == SPARC_LEARN_CLASSIFY ? SPARC_HEAD_LAST : SPARC_HEAD_STEPS,
                                 .outputs = c->outputs,
                                 .hidden = c->hidden};
   c->network.head = &l->head;
@@ -88,14 +87,13 @@ static sparc_status make_network(sparc_learner *l) {
   l->n = sparc_network_sizes_of(l->network);
   if (l->n.trace == 0)
     return fail(SPARC_UNSUPPORTED,
-                "cell %s with %d layers cannot learn while it runs: expected a cell with an RTRL form, and 0 or 1 "
-                "layers",
+                "cell %s with %d layers cannot learn online: expected a cell with an RTRL form and 0 or 1 layers",
                 c->network.cell, c->network.layers);
   l->trace = c->encoder == SPARC_ENCODER_EXACT && l->n.trace_exact ? l->n.trace_exact : l->n.trace;
-  if (l->trace == l->n.trace) c->encoder = SPARC_ENCODER_LOCAL; /* nothing to be exact about, or no form of it */
+  if (l->trace == l->n.trace) c->encoder = SPARC_ENCODER_LOCAL; /* no embedding, or no exact form */
   l->inputs = (size_t)c->network.inputs;
   l->outputs = (size_t)c->outputs;
-  l->lag = (size_t)(c->goal == SPARC_LEARN_FORECAST ? c->horizon - 1 : c->horizon);
+  l->lag = (size_t)(c->objective == SPARC_LEARN_FORECAST ? c->horizon - 1 : c->horizon);
   return SPARC_OK;
 }
 
@@ -154,7 +152,7 @@ sparc_learner *learner_describe(const sparc_learner_config *config, sparc_status
 }
 
 sparc_status sparc_learner_create(const sparc_learner_config *config, sparc_learner **out) {
-  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the learner");
+  if (!out) return fail(SPARC_INVALID, "out is NULL");
   *out = NULL;
   if (!config) return fail(SPARC_INVALID, "config is NULL");
   sparc_status status;
@@ -182,80 +180,83 @@ sparc_learner_report sparc_learner_report_of(const sparc_learner *l) {
   if (!l) return (sparc_learner_report){0};
   sparc_learner_report report = l->report;
   report.steps = l->at.steps;
-  report.truths = l->at.truths;
+  report.targets = l->at.targets;
   report.updates = l->at.updates;
   return report;
 }
 
 sparc_learner_config sparc_learner_config_of(const sparc_learner *l) {
-  return l ? l->config : (sparc_learner_config){.goal = SPARC_LEARN_NUMBERS};
+  return l ? l->config : (sparc_learner_config){.objective = SPARC_LEARN_REGRESS};
 }
-const sparc_network *sparc_learner_network(const sparc_learner *l) { return l ? l->network : NULL; }
-const float *sparc_learner_params(const sparc_learner *l) { return l ? l->params : NULL; }
 
-/* ---- units -------------------------------------------------------------------------------------- */
+sparc_learner_info sparc_learner_info_of(const sparc_learner *l) {
+  if (!l) return (sparc_learner_info){.network = NULL};
+  return (sparc_learner_info){.network = l->network, .params = l->params, .param_count = l->n.params};
+}
+
+/* ---- normalisation -------------------------------------------------------------------------------------- */
 
 static size_t slot_of(const sparc_learner *l, long step) { return (size_t)step % (l->lag + 1); }
 
-static void remember(const sparc_learner *l, running_moments *m, double value) {
+static void update_moments(const sparc_learner *l, running_moments *m, double value) {
   moments_merge(m, value, 0, 1);
-  if (l->config.memory > 0 && m->count > l->config.memory) m->count = l->config.memory;
+  if (l->config.normaliser_window > 0 && m->count > l->config.normaliser_window) m->count = l->config.normaliser_window;
 }
 
 static bool scales_targets(const sparc_learner *l) {
-  return l->config.normalise && l->config.goal != SPARC_LEARN_CLASSES;
+  return l->config.normalise && l->config.objective != SPARC_LEARN_CLASSIFY;
 }
 
-/* what the network is given of x: of a forecast the change since the step before */
-static void take_input(sparc_learner *l, const float *x, float *out) {
+/* network input from x; forecasts use the change since the previous step */
+static void encode_input(sparc_learner *l, const float *x, float *out) {
   const float *before = l->waiting_present + slot_of(l, l->at.steps + (long)l->lag) * l->inputs;
-  const bool change = l->config.goal == SPARC_LEARN_FORECAST;
+  const bool change = l->config.objective == SPARC_LEARN_FORECAST;
   for (size_t i = 0; i < l->inputs; i++) {
     const bool missing = isnan(x[i]);
     out[i] = missing ? 0 : !change ? x[i] : l->at.fresh ? 0 : x[i] - before[i];
     if (!l->config.normalise || missing) continue;
     running_moments *m = &l->input_moments[i];
-    if (!l->frozen) remember(l, m, (double)out[i]);
+    if (!l->frozen) update_moments(l, m, (double)out[i]);
     const double z = ((double)out[i] - m->mean) / moments_stddev(m);
     out[i] = (float)fmax(-INPUT_LIMIT, fmin(z, INPUT_LIMIT));
   }
 }
 
-/* an answer in units, or as probabilities; present: of the input that it belongs to */
-static void give_answer(const sparc_learner *l, const float *raw, const float *present, float *y) {
-  if (l->config.goal == SPARC_LEARN_CLASSES) {
+/* the prediction y in original units, or as probabilities; present: the input of its step */
+static void decode_output(const sparc_learner *l, const float *raw, const float *present, float *y) {
+  if (l->config.objective == SPARC_LEARN_CLASSIFY) {
     cross_entropy_f32(1, l->outputs, raw, &(int){0}, y, NULL);
     return;
   }
   for (size_t k = 0; k < l->outputs; k++) {
     const running_moments *m = &l->target_moments[k];
     y[k] = scales_targets(l) ? (float)((double)raw[k] * moments_stddev(m) + m->mean) : raw[k];
-    if (l->config.goal == SPARC_LEARN_FORECAST) y[k] += present[k];
+    if (l->config.objective == SPARC_LEARN_FORECAST) y[k] += present[k];
   }
 }
 
-/* the truth as the network should have said it */
-static void take_target(sparc_learner *l, const float *target, const float *present) {
+/* l->target from a target in original units */
+static void encode_target(sparc_learner *l, const float *target, const float *present) {
   for (size_t k = 0; k < l->outputs; k++) {
-    double value = (double)target[k] - (l->config.goal == SPARC_LEARN_FORECAST ? (double)present[k] : 0);
+    double value = (double)target[k] - (l->config.objective == SPARC_LEARN_FORECAST ? (double)present[k] : 0);
     running_moments *m = &l->target_moments[k];
-    if (!l->frozen) remember(l, m, value);
+    if (!l->frozen) update_moments(l, m, value);
     l->target[k] = (float)(scales_targets(l) ? (value - m->mean) / moments_stddev(m) : value);
   }
 }
 
 /* ---- learning ------------------------------------------------------------------------------------ */
 
-/* a gradient that is not finite is dropped */
+/* drops a gradient that is not finite */
 static sparc_status update(sparc_learner *l) {
   const sparc_learner_config *c = &l->config;
   sparc_adam_config adam = sparc_adam_defaults();
-  adam.decay = c->decay;
-  adam.recurrent_rate = c->recurrent_rate;
+  adam.decay = c->weight_decay;
+  adam.recurrent_rate = c->recurrent_lr_scale;
   const optimiser_step step = {.network = l->network,
                                .adam = adam,
-                               .learning_rate = c->rate,
-                               .max_norm = c->clip,
+                               .learning_rate = c->learning_rate,
+                               .max_norm = c->max_gradient_norm,
                                .update = l->at.updates + 1,
                                .event = "step",
                                .number = l->at.steps,
@@ -264,9 +265,9 @@ static sparc_status update(sparc_learner *l) {
                                .moments = l->moments,
                                .params = l->params,
                                .prepared = l->prepared};
-  const float part = 1 / (float)l->at.pending;
+  const float scale = 1 / (float)l->at.pending;
   double norm;
-  for (size_t i = 0; i < l->n.params; i++) l->gradient[i] *= part;
+  for (size_t i = 0; i < l->n.params; i++) l->gradient[i] *= scale;
   const sparc_status status = optimiser_take_step(&step, &norm);
   if (status == SPARC_OK) {
     l->at.updates++;
@@ -277,16 +278,16 @@ static sparc_status update(sparc_learner *l) {
   return status;
 }
 
-/* the stream that learns takes the step that waits longest */
-static sparc_status follow(sparc_learner *l, long step) {
+/* the trailing pass takes the oldest waiting step */
+static sparc_status advance_trailing(sparc_learner *l, long step) {
   const size_t slot = slot_of(l, step);
   return sparc_network_step_rtrl(l->network, l->prepared, l->config.encoder, l->state, l->sensitivities,
                                  l->waiting_x + slot * l->inputs, l->waiting_mask[slot], l->raw, l->tape);
 }
 
-/* adds the gradient of l->raw, which l->target or the class should have been */
+/* adds the gradient of the loss of l->raw for l->target or the label */
 static sparc_status add_gradient(sparc_learner *l, int label) {
-  if (l->config.goal == SPARC_LEARN_CLASSES)
+  if (l->config.objective == SPARC_LEARN_CLASSIFY)
     cross_entropy_f32(1, l->outputs, l->raw, &label, l->target, l->dy);
   else
     mean_squared_error_f32(l->outputs, l->raw, l->target, l->dy);
@@ -294,147 +295,150 @@ static sparc_status add_gradient(sparc_learner *l, int label) {
                                                           l->tape, l->dy, l->gradient, NULL);
   if (status != SPARC_OK) return status;
   l->at.pending++;
-  return l->at.pending == l->config.every ? update(l) : SPARC_OK;
+  return l->at.pending == l->config.update_every ? update(l) : SPARC_OK;
 }
 
-/* squared error of the target before this one; NAN before there was one */
+/* squared error of the previous target as a prediction; NAN for the first */
 static double last_target_error(const sparc_learner *l, const float *target) {
   double sum = 0;
   for (size_t k = 0; k < l->outputs; k++) sum += pow((double)l->last_target[k] - (double)target[k], 2);
   return sum / (double)l->outputs;
 }
 
-/* squared error of somebody who has seen the stream, but knows no better than that nothing changes, or than the mean */
-static double naive_error(const sparc_learner *l, const float *present, const float *target) {
+/* squared error of persistence (forecasts) or of the running mean */
+static double baseline_error(const sparc_learner *l, const float *present, const float *target) {
   double sum = 0;
   for (size_t k = 0; k < l->outputs; k++) {
-    const double guess = l->config.goal == SPARC_LEARN_FORECAST ? (double)present[k] : l->target_moments[k].mean;
-    sum += pow(guess - (double)target[k], 2);
+    const double prediction =
+        l->config.objective == SPARC_LEARN_FORECAST ? (double)present[k] : l->target_moments[k].mean;
+    sum += pow(prediction - (double)target[k], 2);
   }
   return sum / (double)l->outputs;
 }
 
-/* how good the answer was when it was given */
-static void judge(sparc_learner *l, size_t slot, const float *target, int label) {
+/* scores the prediction as it was made */
+static void score_prediction(sparc_learner *l, size_t slot, const float *target, int label) {
   const float *y = l->waiting_y + slot * l->outputs;
-  l->report.judged = 1;
-  if (l->config.goal == SPARC_LEARN_CLASSES) {
+  l->report.scored = 1;
+  if (l->config.objective == SPARC_LEARN_CLASSIFY) {
     size_t best = 0;
     for (size_t k = 1; k < l->outputs; k++) best = y[k] > y[best] ? k : best;
-    l->report.right = (int)best == label;
+    l->report.correct = (int)best == label;
     l->report.loss = -log(fmax((double)y[label], 1e-30));
     return;
   }
   l->report.loss = mean_squared_error_f32(l->outputs, y, target, NULL);
-  l->report.naive = naive_error(l, l->waiting_present + slot * l->inputs, target);
-  if (l->config.goal != SPARC_LEARN_NUMBERS) return;
-  l->report.last = last_target_error(l, target);
+  l->report.baseline = baseline_error(l, l->waiting_present + slot * l->inputs, target);
+  if (l->config.objective != SPARC_LEARN_REGRESS) return;
+  l->report.last_target = last_target_error(l, target);
   memcpy(l->last_target, target, l->outputs * sizeof *target);
 }
 
-/* the truth of a step that waits is known */
-static sparc_status tell(sparc_learner *l, long step, const float *target, int label) {
+/* scores and learns from the target of a waiting step */
+static sparc_status observe(sparc_learner *l, long step, const float *target, int label) {
   const size_t slot = slot_of(l, step);
-  judge(l, slot, target, label);
-  if (l->config.goal != SPARC_LEARN_CLASSES) take_target(l, target, l->waiting_present + slot * l->inputs);
-  const sparc_status status = l->lag ? follow(l, step) : SPARC_OK;
+  score_prediction(l, slot, target, label);
+  if (l->config.objective != SPARC_LEARN_CLASSIFY) encode_target(l, target, l->waiting_present + slot * l->inputs);
+  const sparc_status status = l->lag ? advance_trailing(l, step) : SPARC_OK;
   if (status != SPARC_OK) return status;
-  l->at.told = step + 1;
-  l->at.truths++;
+  l->at.resolved = step + 1;
+  l->at.targets++;
   return l->frozen ? SPARC_OK : add_gradient(l, label);
 }
 
-/* the step that the next truth belongs to */
-static long step_to_tell(const sparc_learner *l) { return l->at.steps - 1 - (long)l->lag; }
+/* the step of the next target */
+static long target_step(const sparc_learner *l) { return l->at.steps - 1 - (long)l->lag; }
 
-static sparc_status check_truth(const sparc_learner *l) {
-  const long step = step_to_tell(l);
+static sparc_status check_target_step(const sparc_learner *l) {
+  const long step = target_step(l);
   if (step < 0)
-    return fail(SPARC_INVALID, "there is no answer to judge yet: %ld steps were taken, and a truth is of %zu steps ago",
-                l->at.steps, l->lag);
-  if (l->at.told > step) return fail(SPARC_INVALID, "the truth of step %ld has been told before", step + 1);
+    return fail(
+        SPARC_INVALID,
+        "there is no prediction to score yet: %ld steps were made, and a target belongs to the step %zu steps ago",
+        l->at.steps, l->lag);
+  if (l->at.resolved > step) return fail(SPARC_INVALID, "the target of step %ld was observed before", step + 1);
   return SPARC_OK;
 }
 
-sparc_status sparc_learner_learn(sparc_learner *l, const float *target) {
+sparc_status sparc_learner_observe(sparc_learner *l, const float *target) {
   if (!l || !target) return fail(SPARC_INVALID, "%s is NULL", l ? "target" : "learner");
-  if (l->config.goal != SPARC_LEARN_NUMBERS)
-    return fail(SPARC_INVALID, "this learner is not told numbers: %s",
-                l->config.goal == SPARC_LEARN_CLASSES ? "it learns classes, see sparc_learner_learn_class"
-                                                      : "it forecasts, and the inputs are what it learns from");
+  if (l->config.objective != SPARC_LEARN_REGRESS)
+    return fail(SPARC_INVALID, "this learner does not take numbers as targets: %s",
+                l->config.objective == SPARC_LEARN_CLASSIFY ? "it classifies, see sparc_learner_observe_class"
+                                                            : "it forecasts, and its inputs are the targets");
   for (size_t k = 0; k < l->outputs; k++)
     if (!isfinite(target[k]))
       return fail(SPARC_NOT_FINITE, "target %zu is %g, expected a finite number", k, (double)target[k]);
-  const sparc_status status = check_truth(l);
-  return status == SPARC_OK ? tell(l, step_to_tell(l), target, 0) : status;
+  const sparc_status status = check_target_step(l);
+  return status == SPARC_OK ? observe(l, target_step(l), target, 0) : status;
 }
 
-sparc_status sparc_learner_learn_class(sparc_learner *l, int label) {
+sparc_status sparc_learner_observe_class(sparc_learner *l, int label) {
   if (!l) return fail(SPARC_INVALID, "learner is NULL");
-  if (l->config.goal != SPARC_LEARN_CLASSES) return fail(SPARC_INVALID, "this learner does not learn classes");
+  if (l->config.objective != SPARC_LEARN_CLASSIFY) return fail(SPARC_INVALID, "this learner does not classify");
   if (label < 0 || (size_t)label >= l->outputs)
     return fail(SPARC_INVALID, "label is %d, expected 0 to %zu", label, l->outputs - 1);
-  const sparc_status status = check_truth(l);
-  return status == SPARC_OK ? tell(l, step_to_tell(l), NULL, label) : status;
+  const sparc_status status = check_target_step(l);
+  return status == SPARC_OK ? observe(l, target_step(l), NULL, label) : status;
 }
 
 /* ---- steps --------------------------------------------------------------------------------------- */
 
-/* before the oldest step that waits is overwritten: what was not told of it will not be */
-static sparc_status let_go(sparc_learner *l) {
-  const long step = step_to_tell(l);
-  if (step < 0 || l->at.told > step) return SPARC_OK;
-  l->at.told = step + 1;
-  return l->lag ? follow(l, step) : SPARC_OK;
+/* the oldest waiting step will be overwritten; its target can no longer be observed */
+static sparc_status skip_target(sparc_learner *l) {
+  const long step = target_step(l);
+  if (step < 0 || l->at.resolved > step) return SPARC_OK;
+  l->at.resolved = step + 1;
+  return l->lag ? advance_trailing(l, step) : SPARC_OK;
 }
 
-/* of a forecast: x is the truth about an answer, unless a sequence has begun since */
-static sparc_status learn_from_input(sparc_learner *l, const float *x) {
-  const long step = step_to_tell(l);
-  if (l->config.goal != SPARC_LEARN_FORECAST || l->at.fresh || step < l->at.first) return SPARC_OK;
-  return tell(l, step, x, 0);
+/* forecasts: x is the target of an earlier prediction of the same sequence */
+static sparc_status observe_input(sparc_learner *l, const float *x) {
+  const long step = target_step(l);
+  if (l->config.objective != SPARC_LEARN_FORECAST || l->at.fresh || step < l->at.first) return SPARC_OK;
+  return observe(l, step, x, 0);
 }
 
-static sparc_status answer(sparc_learner *l, const float *x) {
+static sparc_status predict(sparc_learner *l, const float *x) {
   const size_t slot = slot_of(l, l->at.steps);
-  float *given = l->waiting_x + slot * l->inputs, *present = l->waiting_present + slot * l->inputs;
-  take_input(l, x, given);
+  float *input = l->waiting_x + slot * l->inputs, *present = l->waiting_present + slot * l->inputs;
+  encode_input(l, x, input);
   for (size_t i = 0; i < l->inputs; i++) present[i] = isnan(x[i]) ? 0 : x[i];
   l->waiting_mask[slot] = l->at.fresh ? 0 : 1;
   if (l->at.fresh) l->at.first = l->at.steps;
-  const sparc_status status = l->lag ? sparc_network_step(l->network, l->prepared, 1, l->ahead, given,
+  const sparc_status status = l->lag ? sparc_network_step(l->network, l->prepared, 1, l->ahead, input,
                                                           &l->waiting_mask[slot], l->raw, l->tape, 1)
-                                     : follow(l, l->at.steps);
+                                     : advance_trailing(l, l->at.steps);
   if (status != SPARC_OK) return status;
-  give_answer(l, l->raw, present, l->waiting_y + slot * l->outputs);
+  decode_output(l, l->raw, present, l->waiting_y + slot * l->outputs);
   l->at.fresh = 0;
   l->at.steps++;
   return SPARC_OK;
 }
 
-/* what the network is given of an input with gaps: a forecast goes on with the value before, or the mixture's of it */
-static void fill_gaps(sparc_learner *l, const float *x) {
+/* l->clean: x with missing values replaced by the previous value (forecasts) or by the mixture */
+static void fill_missing(sparc_learner *l, const float *x) {
   const float *before = l->waiting_present + slot_of(l, l->at.steps + (long)l->lag) * l->inputs;
   memcpy(l->clean, x, l->inputs * sizeof *x);
   if (l->forecaster)
     forecaster_observe(l->forecaster, x, l->frozen, l->clean);
-  else if (l->config.goal == SPARC_LEARN_FORECAST)
+  else if (l->config.objective == SPARC_LEARN_FORECAST)
     for (size_t i = 0; i < l->inputs; i++)
       if (isnan(x[i])) l->clean[i] = l->at.steps > 0 ? before[i] : 0;
 }
 
-static bool has_gaps(const sparc_learner *l, const float *x) {
-  bool gaps = false;
-  for (size_t i = 0; i < l->inputs; i++) gaps = gaps || isnan(x[i]);
-  return gaps;
+static bool has_missing(const sparc_learner *l, const float *x) {
+  bool missing = false;
+  for (size_t i = 0; i < l->inputs; i++) missing = missing || isnan(x[i]);
+  return missing;
 }
 
-/* the mixture scores and answers in the network's place */
-static void answer_by_mixture(sparc_learner *l) {
+/* the mixture replaces the prediction and the score of the network */
+static void predict_by_mixture(sparc_learner *l) {
   const sparc_forecast_score score = forecaster_score(l->forecaster, 0);
-  l->report.judged = score.channels > 0;
+  l->report.scored = score.channels > 0;
   l->report.loss = score.loss;
-  l->report.naive = score.persistence;
+  l->report.baseline = score.persistence;
   forecaster_predict(l->forecaster, l->waiting_y + slot_of(l, l->at.steps - 1) * l->outputs, l->predictions);
 }
 
@@ -443,23 +447,23 @@ sparc_status sparc_learner_step(sparc_learner *l, const float *x, float *y) {
   for (size_t i = 0; i < l->inputs; i++)
     if (isinf(x[i]))
       return fail(SPARC_NOT_FINITE, "channel %zu of the input is %g, expected a finite number", i, (double)x[i]);
-  l->report.judged = 0;
-  fill_gaps(l, x);
-  sparc_status learned = has_gaps(l, x) ? SPARC_OK : learn_from_input(l, l->clean);
+  l->report.scored = 0;
+  fill_missing(l, x);
+  sparc_status learned = has_missing(l, x) ? SPARC_OK : observe_input(l, l->clean);
   if (learned != SPARC_OK && learned != SPARC_NOT_FINITE) return learned;
-  sparc_status status = let_go(l);
-  if (status == SPARC_OK) status = answer(l, l->clean);
+  sparc_status status = skip_target(l);
+  if (status == SPARC_OK) status = predict(l, l->clean);
   if (status != SPARC_OK) return status;
-  if (l->forecaster) answer_by_mixture(l), learned = SPARC_OK; /* the network is one of many experts */
-  const float *given = l->forecaster ? l->predictions : l->waiting_y + slot_of(l, l->at.steps - 1) * l->outputs;
-  if (y) memcpy(y, given, (size_t)l->config.outputs * sizeof *y);
+  if (l->forecaster) predict_by_mixture(l), learned = SPARC_OK; /* the network is one of the experts */
+  const float *output = l->forecaster ? l->predictions : l->waiting_y + slot_of(l, l->at.steps - 1) * l->outputs;
+  if (y) memcpy(y, output, (size_t)l->config.outputs * sizeof *y);
   return learned;
 }
 
-sparc_status sparc_learner_begin(sparc_learner *l) {
+sparc_status sparc_learner_reset_state(sparc_learner *l) {
   if (!l) return fail(SPARC_INVALID, "learner is NULL");
   l->at.fresh = 1;
-  if (l->forecaster) forecaster_begin(l->forecaster);
+  if (l->forecaster) forecaster_reset_state(l->forecaster);
   return SPARC_OK;
 }
 
@@ -473,7 +477,7 @@ sparc_status sparc_learner_freeze(sparc_learner *l, int frozen) {
 
 static sparc_status check_mixture(const sparc_learner *l, const void *out) {
   if (!l || !out) return fail(SPARC_INVALID, "%s is NULL", l ? "out" : "learner");
-  return l->forecaster ? SPARC_OK : fail(SPARC_INVALID, "this learner does not forecast by a mixture of experts");
+  return l->forecaster ? SPARC_OK : fail(SPARC_INVALID, "this learner is not a mixture of experts");
 }
 
 sparc_status sparc_learner_interval(const sparc_learner *l, float *low, float *high) {
@@ -492,7 +496,7 @@ sparc_status sparc_learner_forecast_score(const sparc_learner *l, int horizon, s
   const sparc_status status = check_mixture(l, out);
   if (status != SPARC_OK) return status;
   if (horizon < 0 || horizon >= l->horizons)
-    return fail(SPARC_INVALID, "horizon is %d, expected its place from 0 to %d", horizon, l->horizons - 1);
+    return fail(SPARC_INVALID, "horizon is %d, expected an index from 0 to %d", horizon, l->horizons - 1);
   *out = forecaster_score(l->forecaster, horizon);
   return SPARC_OK;
 }

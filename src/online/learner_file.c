@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* learner_file.c: learners as checkpoints (train/checkpoint.h) with tensors of their own, whose names begin with
- * "learner.": what a model needs is where every model has it, and a reader of models passes the rest over. */
+/* learner_file.c: saving and loading of learners. The file is a checkpoint (train/checkpoint.h) with additional tensors
+ * "learner.*", which readers of models ignore. */
 #include "base/c_locale.h"
 #include "base/error.h"
 #include "io/stored_tensor.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what is stored beside a checkpoint ----------------------------------------------------------- */
+/* ---- additional contents of the file ----------------------------------------------------------- */
 
 #define KEY_HORIZONS   LEARNER_PREFIX "horizons"
 #define KEY_FORECASTER LEARNER_PREFIX "forecaster"
@@ -26,11 +26,11 @@ static const setting count_rows[] = {
      .role = STORED,
      .offset = AT(steps),
      .high = 0x1p53},
-    {.name = "told",
+    {.name = "resolved",
      .key = LEARNER_PREFIX "told",
      .type = SETTING_LONG,
      .role = STORED,
-     .offset = AT(told),
+     .offset = AT(resolved),
      .high = 0x1p53},
     {.name = "first",
      .key = LEARNER_PREFIX "first",
@@ -38,11 +38,11 @@ static const setting count_rows[] = {
      .role = STORED,
      .offset = AT(first),
      .high = 0x1p53},
-    {.name = "truths",
+    {.name = "targets",
      .key = LEARNER_PREFIX "truths",
      .type = SETTING_LONG,
      .role = STORED,
-     .offset = AT(truths),
+     .offset = AT(targets),
      .high = 0x1p53},
     {.name = "pending",
      .key = LEARNER_PREFIX "pending",
@@ -78,10 +78,10 @@ static size_t list_arrays(const sparc_learner *l, stored_array list[LEARNER_ARRA
   };
   size_t count = sizeof all / sizeof *all;
   memcpy(list, all, sizeof all);
-  /* without a lag the stream ahead is the one that learns */
+  /* without a lag there is one state */
   if (l->lag) list[count++] = (stored_array){LEARNER_PREFIX "ahead", SPARC_F32, 1, l->n.state, l->ahead};
   if (!l->forecaster) return count;
-  /* NOLINTNEXTLINE(performance-no-int-to-ptr): who saves reads it only, who restores owns the learner */
+  /* NOLINTNEXTLINE(performance-no-int-to-ptr): only read when saving; owned when loading */
   void *const horizon = (void *)(uintptr_t)(const void *)l->horizon;
   list[count++] = (stored_array){KEY_HORIZONS, SPARC_F64, 1, (size_t)l->horizons, horizon};
   list[count++] = (stored_array){KEY_FORECASTER, SPARC_F64, l->inputs, forecaster_numbers(l->forecaster),
@@ -89,61 +89,61 @@ static size_t list_arrays(const sparc_learner *l, stored_array list[LEARNER_ARRA
   return count;
 }
 
-/* the settings that have a key of the learner's own */
+/* settings stored under keys of the learner */
 static settings_binding binding_of(sparc_learner_config *config, learner_counts *counts) {
   return (settings_binding){.part = {{&learner_settings, config}, {&count_settings, counts}}};
 }
 
 /* ---- saving -------------------------------------------------------------------------------------- */
 
-/* a learner as the checkpoint of a run has it */
+/* the training state of a checkpoint */
 static training_state training_of(const sparc_learner *l) {
   const sparc_learner_config *c = &l->config;
   return (training_state){.config = {.network = c->network,
                                      .seed = c->seed,
                                      .batch = 1,
                                      .updates = INT32_MAX,
-                                     .rate = c->rate,
-                                     .recurrent_rate = c->recurrent_rate,
-                                     .decay = c->decay,
-                                     .clip = c->clip},
+                                     .rate = c->learning_rate,
+                                     .recurrent_rate = c->recurrent_lr_scale,
+                                     .decay = c->weight_decay,
+                                     .clip = c->max_gradient_norm},
                           .head = l->head,
                           .update = l->at.updates,
                           .examples = 1};
 }
 
-typedef struct numbers {
-  double *mean, *deviation;
-} numbers;
+typedef struct normaliser {
+  double *mean, *stddev; /* (count) */
+} normaliser;
 
-static numbers numbers_of(const running_moments *m, size_t count, double *room) {
-  const numbers n = {room, room + count};
+static normaliser normaliser_of(const running_moments *m, size_t count, double *buffer /* 2, count */) {
+  const normaliser n = {buffer, buffer + count};
   for (size_t i = 0; i < count; i++) {
     n.mean[i] = m[i].mean;
-    n.deviation[i] = moments_stddev(&m[i]);
+    n.stddev[i] = moments_stddev(&m[i]);
   }
   return n;
 }
 
-/* what a model that does not learn has to know; room for 2 (inputs + outputs) numbers */
-static sparc_preprocessing preprocessing_of(const sparc_learner *l, const char *const *labels, double *room) {
-  sparc_preprocessing p = {.change = l->config.goal == SPARC_LEARN_FORECAST};
+/* preprocessing of the model in the file; buffer: (2, inputs + outputs) */
+static sparc_preprocessing preprocessing_of(const sparc_learner *l, const char *const *labels, double *buffer) {
+  sparc_preprocessing p = {.change = l->config.objective == SPARC_LEARN_FORECAST};
   if (l->config.normalise) {
-    const numbers inputs = numbers_of(l->input_moments, l->inputs, room);
+    const normaliser inputs = normaliser_of(l->input_moments, l->inputs, buffer);
     p.channels = (int)l->inputs;
     p.mean = inputs.mean;
-    p.deviation = inputs.deviation;
+    p.deviation = inputs.stddev;
   }
-  if (l->config.goal == SPARC_LEARN_CLASSES) {
+  if (l->config.objective == SPARC_LEARN_CLASSIFY) {
     p.classes = labels ? (int)l->outputs : 0;
     p.labels = labels;
     return p;
   }
-  numbers targets = numbers_of(l->target_moments, l->outputs, room + 2 * l->inputs);
-  for (size_t k = 0; !l->config.normalise && k < l->outputs; k++) targets.mean[k] = 0, targets.deviation[k] = 1;
+  normaliser targets = normaliser_of(l->target_moments, l->outputs, buffer + 2 * l->inputs);
+  for (size_t k = 0; !l->config.normalise && k < l->outputs; k++) targets.mean[k] = 0, targets.stddev[k] = 1;
   p.targets = (int)l->outputs;
   p.target_mean = targets.mean;
-  p.target_deviation = targets.deviation;
+  p.target_deviation = targets.stddev;
   return p;
 }
 
@@ -160,9 +160,9 @@ static size_t list_tensors(const sparc_learner *l, sparc_tensor_source tensor[LE
   return count;
 }
 
-/* what a file needs memory for */
+/* buffers for writing a file */
 typedef struct listing {
-  double *numbers; /* (2, inputs + outputs): of the preprocessing */
+  double *numbers; /* (2, inputs + outputs) of the preprocessing */
   sparc_metadata *entry;
   char (*text)[SETTING_TEXT_SIZE];
 } listing;
@@ -179,9 +179,9 @@ static size_t list_entries(const sparc_learner *l, const sparc_metadata *extra, 
 }
 
 static sparc_status write_file(const sparc_learner *l, const char *const *labels, const sparc_columns *columns,
-                               const sparc_metadata *extra, size_t extra_count, listing *room, const char *path) {
+                               const sparc_metadata *extra, size_t extra_count, listing *buffers, const char *path) {
   sparc_tensor_source tensor[LEARNER_ARRAYS];
-  sparc_preprocessing preprocessing = preprocessing_of(l, labels, room->numbers);
+  sparc_preprocessing preprocessing = preprocessing_of(l, labels, buffers->numbers);
   preprocessing.columns = columns;
   return checkpoint_write(path, &(checkpoint_content){.network = l->network,
                                                       .state = training_of(l),
@@ -189,8 +189,8 @@ static sparc_status write_file(const sparc_learner *l, const char *const *labels
                                                       .preprocessing = &preprocessing,
                                                       .tensors = tensor,
                                                       .tensor_count = list_tensors(l, tensor),
-                                                      .extra = room->entry,
-                                                      .extra_count = list_entries(l, extra, extra_count, room)});
+                                                      .extra = buffers->entry,
+                                                      .extra_count = list_entries(l, extra, extra_count, buffers)});
 }
 
 sparc_status learner_save(const sparc_learner *l, const char *const *labels, const sparc_columns *columns,
@@ -199,18 +199,18 @@ sparc_status learner_save(const sparc_learner *l, const char *const *labels, con
   if (extra_count && !extra) return fail(SPARC_INVALID, "extra is NULL, expected %zu entries", extra_count);
   if (l->forecaster && !forecaster_valid(l->forecaster))
     return fail(SPARC_NOT_FINITE,
-                "the experts of the learner hold a number that is not finite or out of range; it is "
-                "not written to '%.200s'",
+                "the experts of the learner hold a number that is not finite or out of range; "
+                "'%.200s' is not written",
                 path);
-  listing room = {.numbers = sparc_alloc(2 * (l->inputs + l->outputs) * sizeof *room.numbers),
-                  .entry = sparc_alloc((MAX_SETTINGS + extra_count) * sizeof *room.entry),
-                  .text = sparc_alloc(MAX_SETTINGS * sizeof *room.text)};
-  const sparc_status status = room.numbers && room.entry && room.text
-                                  ? write_file(l, labels, columns, extra, extra_count, &room, path)
+  listing buffers = {.numbers = sparc_alloc(2 * (l->inputs + l->outputs) * sizeof *buffers.numbers),
+                     .entry = sparc_alloc((MAX_SETTINGS + extra_count) * sizeof *buffers.entry),
+                     .text = sparc_alloc(MAX_SETTINGS * sizeof *buffers.text)};
+  const sparc_status status = buffers.numbers && buffers.entry && buffers.text
+                                  ? write_file(l, labels, columns, extra, extra_count, &buffers, path)
                                   : fail(SPARC_NO_MEMORY, "no memory for the tables of a learner's file");
-  sparc_free(room.numbers);
-  sparc_free(room.entry);
-  sparc_free(room.text);
+  sparc_free(buffers.numbers);
+  sparc_free(buffers.entry);
+  sparc_free(buffers.text);
   return status;
 }
 
@@ -219,7 +219,7 @@ sparc_status sparc_learner_save(const sparc_learner *l, const char *const *label
   return learner_save(l, labels, NULL, extra, extra_count, path);
 }
 
-/* ---- restoring ----------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------------- */
 
 static sparc_status read_settings_of(const checkpoint *c, sparc_learner_config *config, learner_counts *counts) {
   const settings_binding binding = binding_of(config, counts);
@@ -232,25 +232,27 @@ static sparc_learner_config config_of(const checkpoint *c) {
                                 .outputs = t->network.head->outputs,
                                 .hidden = t->network.head->hidden,
                                 .seed = t->seed,
-                                .rate = t->rate,
-                                .recurrent_rate = t->recurrent_rate,
-                                .decay = t->decay,
-                                .clip = t->clip};
+                                .learning_rate = t->rate,
+                                .recurrent_lr_scale = t->recurrent_rate,
+                                .weight_decay = t->decay,
+                                .max_gradient_norm = t->clip};
 }
 
-/* numbers of which one follows from another, before anything is counted by them */
+/* the counters must be consistent */
 static sparc_status check_counts(const checkpoint *c, const sparc_learner *l, const learner_counts *at) {
-  const long known = at->steps - (long)l->lag; /* steps whose truth could be told */
-  if (at->told <= (known > 0 ? known : 0) && at->told >= known - 1 && at->first + (at->fresh ? 0 : 1) <= at->steps &&
-      at->truths <= at->told && at->updates <= at->truths && at->pending < l->config.every && at->pending <= at->truths)
+  const long known = at->steps - (long)l->lag; /* steps whose target can be known */
+  if (at->resolved <= (known > 0 ? known : 0) && at->resolved >= known - 1 &&
+      at->first + (at->fresh ? 0 : 1) <= at->steps && at->targets <= at->resolved && at->updates <= at->targets &&
+      at->pending < l->config.update_every && at->pending <= at->targets)
     return SPARC_OK;
-  return fail(SPARC_FORMAT, "'%.200s': %ld steps, %ld told, %ld truths, %ld updates and %d pending do not go together",
-              c->path, at->steps, at->told, at->truths, at->updates, at->pending);
+  return fail(SPARC_FORMAT,
+              "'%.200s': %ld steps, %ld resolved, %ld targets, %ld updates and %d pending are inconsistent", c->path,
+              at->steps, at->resolved, at->targets, at->updates, at->pending);
 }
 
 static bool is_of_learner(const char *name) { return strncmp(name, LEARNER_PREFIX, strlen(LEARNER_PREFIX)) == 0; }
 
-/* every array in its type and shape, and no others: before memory is taken that only the file asks for */
+/* the file has exactly these arrays, with their types and shapes; checked before memory is allocated */
 static sparc_status check_arrays(const checkpoint *c, const sparc_learner *l) {
   stored_array array[LEARNER_ARRAYS];
   const size_t count = list_arrays(l, array);
@@ -280,9 +282,9 @@ static sparc_status check_masks(const checkpoint *c, const sparc_learner *l) {
   return SPARC_OK;
 }
 
-/* predictions that wait for their target are probabilities where classes are learned */
+/* waiting predictions of classes are probabilities */
 static sparc_status check_predictions(const checkpoint *c, const sparc_learner *l) {
-  if (l->config.goal != SPARC_LEARN_CLASSES) return SPARC_OK;
+  if (l->config.objective != SPARC_LEARN_CLASSIFY) return SPARC_OK;
   for (size_t i = 0; i < (l->lag + 1) * l->outputs; i++)
     if (!(l->waiting_y[i] >= 0 && l->waiting_y[i] <= 1))
       return fail(SPARC_FORMAT,
@@ -293,7 +295,7 @@ static sparc_status check_predictions(const checkpoint *c, const sparc_learner *
 
 static sparc_status check_forecaster(const checkpoint *c, const sparc_learner *l) {
   if (!l->forecaster || forecaster_valid(l->forecaster)) return SPARC_OK;
-  return fail(SPARC_FORMAT, "'%.200s': tensor '" KEY_FORECASTER "' holds numbers that no forecaster can have", c->path);
+  return fail(SPARC_FORMAT, "'%.200s': tensor '" KEY_FORECASTER "' holds values that are out of range", c->path);
 }
 
 static sparc_status read_arrays(const checkpoint *c, sparc_learner *l) {
@@ -309,15 +311,15 @@ static sparc_status read_arrays(const checkpoint *c, sparc_learner *l) {
   return status == SPARC_OK ? sparc_network_prepare(l->network, l->params, l->prepared) : status;
 }
 
-/* the horizons of a mixture: the first is that of the network */
+/* the horizons of a mixture; the first is that of the network */
 static sparc_status read_horizons(const checkpoint *c, sparc_learner_config *config) {
   if (config->forecaster != SPARC_FORECAST_MIXTURE) return SPARC_OK;
-  double horizon[SPARC_HORIZONS_MOST] = {0};
+  double horizon[SPARC_MAX_HORIZONS] = {0};
   const sparc_tensor_info *info = sparc_tensors_find(c->file, KEY_HORIZONS);
   const size_t count = info && info->rank == 2 ? info->shape[1] : 0;
-  if (count < 1 || count > SPARC_HORIZONS_MOST)
-    return fail(SPARC_FORMAT, "'%.200s': tensor '" KEY_HORIZONS "' is missing, or has not 1 to %d elements", c->path,
-                SPARC_HORIZONS_MOST);
+  if (count < 1 || count > SPARC_MAX_HORIZONS)
+    return fail(SPARC_FORMAT, "'%.200s': tensor '" KEY_HORIZONS "' is missing or does not have 1 to %d elements",
+                c->path, SPARC_MAX_HORIZONS);
   sparc_status status = stored_tensor_check(c->file, c->path, KEY_HORIZONS, SPARC_F64, (const size_t[]){1, count}, 2);
   if (status == SPARC_OK) status = stored_f64_read(c->file, c->path, KEY_HORIZONS, 1, horizon, count);
   for (size_t j = 0; status == SPARC_OK && j < count; j++) {
@@ -329,15 +331,15 @@ static sparc_status read_horizons(const checkpoint *c, sparc_learner_config *con
   return status;
 }
 
-static sparc_status restore(const checkpoint *c, sparc_learner **out) {
+static sparc_status load(const checkpoint *c, sparc_learner **out) {
   sparc_learner_config config = config_of(c);
   learner_counts counts = {.updates = c->state.update};
   sparc_status status = read_settings_of(c, &config, &counts);
   if (status == SPARC_OK) status = read_horizons(c, &config);
   if (status != SPARC_OK) return status;
-  if (config.goal == SPARC_LEARN_FORECAST) {
+  if (config.objective == SPARC_LEARN_FORECAST) {
     if (config.outputs != config.network.inputs)
-      return fail(SPARC_FORMAT, "'%.200s': %d outputs of a network that forecasts %d inputs", c->path, config.outputs,
+      return fail(SPARC_FORMAT, "'%.200s': %d outputs, expected one for each of %d inputs", c->path, config.outputs,
                   config.network.inputs);
     config.outputs = 0; /* follows from the horizons */
   }
@@ -361,16 +363,16 @@ static sparc_status restore(const checkpoint *c, sparc_learner **out) {
   return status;
 }
 
-sparc_status sparc_learner_restore(const char *path, sparc_learner **out) {
-  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the learner");
+sparc_status sparc_learner_load(const char *path, sparc_learner **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL");
   *out = NULL;
   if (!path) return fail(SPARC_INVALID, "path is NULL");
   checkpoint c;
   sparc_status status = checkpoint_open(path, true, &c);
   if (status != SPARC_OK) return status;
   if (!sparc_tensors_metadata_find(c.file, LEARNER_PREFIX "goal"))
-    status = fail(SPARC_FORMAT, "'%.200s' is a model, but not one that learns while it runs", path);
-  if (status == SPARC_OK) status = restore(&c, out);
+    status = fail(SPARC_FORMAT, "'%.200s' is a model, but not a learner", path);
+  if (status == SPARC_OK) status = load(&c, out);
   checkpoint_close(&c);
   return status;
 }

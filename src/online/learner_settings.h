@@ -5,7 +5,7 @@
 
 #include "io/settings.h"
 
-extern const settings_table learner_settings; /* over sparc_learner_config, without its network and outputs */
-extern const char *const learner_goals[];     /* names, by sparc_learner_goal; ends with NULL */
+extern const settings_table learner_settings;  /* over sparc_learner_config, without its network and outputs */
+extern const char *const learner_objectives[]; /* names, by sparc_learner_objective; ends with NULL */
 
 #endif

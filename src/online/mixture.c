@@ -6,20 +6,20 @@
 
 enum { CAP_AFTER = 20, ERROR_SPAN = 100 }; /* targets */
 
-static double greatest(int n, const double *prior, const double *value) {
-  double most = 0;
+static double maximum(int n, const double *prior, const double *value) {
+  double result = 0;
   for (int k = 0; k < n; k++)
-    if (prior[k] > 0 && value[k] > most) most = value[k];
-  return most;
+    if (prior[k] > 0 && value[k] > result) result = value[k];
+  return result;
 }
 
-/* the mean of x with weights exp(a); a of experts that take no part is not looked at */
+/* mean of x with weights exp(a); disabled experts are skipped */
 static double weighted(int n, const double *prior, const double *a, const double *x) {
-  double most = -INFINITY, sum = 0, mean = 0;
+  double top = -INFINITY, sum = 0, mean = 0;
   for (int k = 0; k < n; k++)
-    if (prior[k] > 0 && a[k] > most) most = a[k];
+    if (prior[k] > 0 && a[k] > top) top = a[k];
   for (int k = 0; k < n; k++) {
-    const double w = prior[k] > 0 ? exp(a[k] - most) : 0;
+    const double w = prior[k] > 0 ? exp(a[k] - top) : 0;
     sum += w;
     if (w > 0) mean += w * x[k];
   }
@@ -27,8 +27,8 @@ static double weighted(int n, const double *prior, const double *a, const double
 }
 
 static double power_half(const mixture *m, int n, const double *prior, const double *x) {
-  double a[MIXTURE_MOST] = {0};
-  const double tiny = 1e-14 * greatest(n, prior, m->loss), power = 8 * fmin(1, m->weight / 20);
+  double a[MAX_EXPERTS] = {0};
+  const double tiny = 1e-14 * maximum(n, prior, m->loss), power = 8 * fmin(1, m->weight / 20);
   for (int k = 0; k < n; k++) {
     if (prior[k] <= 0) continue;
     a[k] = log(prior[k]) - (tiny > 0 ? power * log(m->loss[k] + tiny) : 0);
@@ -36,20 +36,20 @@ static double power_half(const mixture *m, int n, const double *prior, const dou
   return weighted(n, prior, a, x);
 }
 
-/* eta of all experts; 0: nothing is known yet */
-static void learning_rates(const mixture *m, int n, const double *prior, double eta[MIXTURE_MOST]) {
-  const double range = greatest(n, prior, m->range), square = greatest(n, prior, m->square);
-  double taking_part = 0;
-  for (int k = 0; k < n; k++) taking_part += prior[k] > 0;
+/* eta of all experts; 0: no targets yet */
+static void learning_rates(const mixture *m, int n, const double *prior, double eta[MAX_EXPERTS]) {
+  const double range = maximum(n, prior, m->range), square = maximum(n, prior, m->square);
+  double active = 0;
+  for (int k = 0; k < n; k++) active += prior[k] > 0;
   for (int k = 0; k < n; k++) {
     eta[k] = 0;
     if (range > 0 && square > 0)
-      eta[k] = fmin(0.5 / fmax(m->range[k], 1e-3 * range), sqrt(log(taking_part) / fmax(m->square[k], 1e-6 * square)));
+      eta[k] = fmin(0.5 / fmax(m->range[k], 1e-3 * range), sqrt(log(active) / fmax(m->square[k], 1e-6 * square)));
   }
 }
 
 static double boa_half(const mixture *m, int n, const double *prior, const double *x) {
-  double a[MIXTURE_MOST] = {0}, eta[MIXTURE_MOST];
+  double a[MAX_EXPERTS] = {0}, eta[MAX_EXPERTS];
   learning_rates(m, n, prior, eta);
   for (int k = 0; k < n; k++) {
     if (prior[k] <= 0) continue;
@@ -73,7 +73,7 @@ static void observe_power(mixture *m, int n, const double *prior, const double *
   m->weight = 0.99 * m->weight + 1;
 }
 
-/* a value that surprises both halves says little about which is better */
+/* errors are capped: a value that neither half predicts does not separate them */
 static void observe_halves(mixture *m, mixture_prediction p, double y) {
   const double error[2] = {(y - p.power) * (y - p.power), (y - p.boa) * (y - p.boa)};
   const double cap = m->targets < CAP_AFTER ? INFINITY : 50 * fmax(m->error[0], m->error[1]);
@@ -82,7 +82,7 @@ static void observe_halves(mixture *m, mixture_prediction p, double y) {
 }
 
 static void observe_boa(mixture *m, int n, const double *prior, const double *x, double p, double y) {
-  double r[MIXTURE_MOST] = {0}, eta[MIXTURE_MOST];
+  double r[MAX_EXPERTS] = {0}, eta[MAX_EXPERTS];
   for (int k = 0; k < n; k++) {
     if (prior[k] <= 0) continue;
     r[k] = 2 * (y - p) * (x[k] - p);
@@ -104,7 +104,7 @@ bool mixture_valid(const mixture *m) {
   for (int k = 0; k < 2; k++)
     if (!(m->error[k] >= 0 && m->error[k] <= 1e150)) return false;
   if (!(m->targets >= 0 && m->targets <= ERROR_SPAN && m->weight >= 0 && m->weight <= 100.5)) return false;
-  for (int k = 0; k < MIXTURE_MOST; k++)
+  for (int k = 0; k < MAX_EXPERTS; k++)
     if (!(m->loss[k] >= 0 && m->loss[k] <= 1e150 && fabs(m->regret[k]) <= 1e150 && m->square[k] >= 0 &&
           m->square[k] <= 1e200 && m->range[k] >= 0 && m->range[k] <= 1e150))
       return false;

@@ -10,7 +10,7 @@
  *          R_k = .998 R_k + r_k - eta_k r_k^2;  w_k ~ pi_k eta_k exp(eta_k R_k)
  *
  * The prediction is the mean of both halves with weights s2^-4, each with its own s2: equal where they are equally
- * good. Where early errors were large and late ones are tiny BOA is slow to tell the experts apart, and power is not.
+ * good. Where early errors were large and late ones are tiny BOA separates the experts slowly; power does not.
  * The floors of E and V are needed: an expert equal to p has r = 0, would get an infinite eta and keep all weight.
  */
 #ifndef SPARC_ONLINE_MIXTURE_H
@@ -18,20 +18,20 @@
 
 #include <stdbool.h>
 
-enum { MIXTURE_MOST = 32 };
+enum { MAX_EXPERTS = 32 };
 
 typedef struct mixture {
   double error[2], targets, weight; /* s2 of both halves and how many targets it is of; N */
-  double loss[MIXTURE_MOST];        /* L */
-  double regret[MIXTURE_MOST], square[MIXTURE_MOST], range[MIXTURE_MOST]; /* R, V, E */
-} mixture;                                                                /* doubles only: it is stored as it is */
+  double loss[MAX_EXPERTS];         /* L */
+  double regret[MAX_EXPERTS], square[MAX_EXPERTS], range[MAX_EXPERTS]; /* R, V, E */
+} mixture;                                                             /* doubles only: stored as is */
 
 typedef struct mixture_prediction {
   double power, boa; /* the halves */
   double mean;       /* of both: the prediction */
 } mixture_prediction;
 
-/* prior 0: the expert takes no part */
+/* prior 0: the expert is disabled */
 mixture_prediction mixture_predict(const mixture *m, int experts, const double *prior, const double *x);
 void mixture_observe(mixture *m, int experts, const double *prior, const double *x, mixture_prediction p, double y);
 bool mixture_valid(const mixture *m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* periods.c: autocorrelations of a stream, and the choice of periods. */
+/* periods.c: running autocorrelations and selection of periods. */
 #include "online/periods.h"
 
 #include <math.h>
@@ -7,9 +7,9 @@
 
 static const double PERIOD_DISCOUNT = 0.9995;
 
-enum { EARLY = 200, SELDOM = 8, DWELL = 100 }; /* values */
+enum { INITIAL_VALUES = 200, CHECK_EVERY = 8, MIN_DWELL = 100 }; /* values */
 
-void periods_begin(period_detector *p) {
+void periods_reset_state(period_detector *p) {
   p->values = 0;
   memset(p->u, 0, sizeof p->u);
 }
@@ -19,9 +19,9 @@ static void correlate(double *restrict C, const double *restrict u, int lags) {
 }
 
 void periods_observe(period_detector *p, const double u[PERIOD_SLOTS]) {
-  const int lags = p->values < PERIOD_MOST ? (int)p->values : PERIOD_MOST;
+  const int lags = p->values < MAX_PERIOD ? (int)p->values : MAX_PERIOD;
   for (int k = 0; k < PERIOD_SLOTS; k++) {
-    memmove(p->u[k] + 1, p->u[k], PERIOD_MOST * sizeof *p->u[k]);
+    memmove(p->u[k] + 1, p->u[k], MAX_PERIOD * sizeof *p->u[k]);
     p->u[k][0] = u[k];
     correlate(p->C[k], p->u[k], lags);
   }
@@ -30,12 +30,12 @@ void periods_observe(period_detector *p, const double u[PERIOD_SLOTS]) {
   p->quiet++;
 }
 
-/* rho of every lag that has been seen; returns how many there are, 0 for a signal that is constant */
-static int correlations(const period_detector *p, int slot, double rho[PERIOD_MOST + 1]) {
+/* rho of every observed lag; returns their number, 0 for a constant signal */
+static int correlations(const period_detector *p, int slot, double rho[MAX_PERIOD + 1]) {
   const double power = p->N[0] > 0 ? p->C[slot][0] / p->N[0] : 0;
   int m = 0;
   if (!(power > 0)) return 0;
-  for (; m <= PERIOD_MOST && p->N[m] > 0; m++) rho[m] = p->C[slot][m] / p->N[m] / power;
+  for (; m <= MAX_PERIOD && p->N[m] > 0; m++) rho[m] = p->C[slot][m] / p->N[m] / power;
   return m;
 }
 
@@ -52,8 +52,8 @@ static int best_period(const period_detector *p, int slot, const double *rho, in
     dip = fmin(dip, rho[m]);
     if (!peak || !clear || !(score_of(p, rho, m) > 0)) continue;
     if (slot == 1 && too_near(p->period[0], m)) continue;
-    const double held = best ? score_of(p, rho, best) : 0;
-    if (!best || score_of(p, rho, m) > held + (slot == 0 ? 0.1 * (1 + held) : 0.02)) best = m;
+    const double score = best ? score_of(p, rho, best) : 0;
+    if (!best || score_of(p, rho, m) > score + (slot == 0 ? 0.1 * (1 + score) : 0.02)) best = m;
   }
   return best;
 }
@@ -67,9 +67,9 @@ static bool is_better(const period_detector *p, int slot, const double *rho, int
 
 unsigned periods_update(period_detector *p) {
   unsigned changed = 0;
-  double rho[PERIOD_MOST + 1];
-  const bool settled = p->values > EARLY;
-  if (settled && (fmod(p->values, SELDOM) != 0 || p->quiet < fmax(DWELL, p->values / 10))) return 0;
+  double rho[MAX_PERIOD + 1];
+  const bool initial = p->values <= INITIAL_VALUES;
+  if (!initial && (fmod(p->values, CHECK_EVERY) != 0 || p->quiet < fmax(MIN_DWELL, p->values / 10))) return 0;
   for (int slot = 0; slot < PERIOD_SLOTS; slot++) {
     const int lags = correlations(p, slot, rho);
     const int m = lags > 2 ? best_period(p, slot, rho, lags) : 0;
@@ -81,15 +81,15 @@ unsigned periods_update(period_detector *p) {
   return changed;
 }
 
-static bool is_count(double x, double most) { return x >= 0 && x <= most && x == floor(x); }
+static bool is_count(double x, double maximum) { return x >= 0 && x <= maximum && x == floor(x); }
 
 bool periods_valid(const period_detector *p) {
   for (int k = 0; k < PERIOD_SLOTS; k++) {
-    if (!is_count(p->period[k], PERIOD_MOST) || p->period[k] == 1) return false;
-    for (int m = 0; m <= PERIOD_MOST; m++)
+    if (!is_count(p->period[k], MAX_PERIOD) || p->period[k] == 1) return false;
+    for (int m = 0; m <= MAX_PERIOD; m++)
       if (!(fabs(p->u[k][m]) <= 1e6) || !(fabs(p->C[k][m]) <= 1e16)) return false;
   }
-  for (int m = 0; m <= PERIOD_MOST; m++)
+  for (int m = 0; m <= MAX_PERIOD; m++)
     if (!(p->N[m] >= 0 && p->N[m] <= 1e4)) return false;
   return is_count(p->values, 0x1p53) && is_count(p->quiet, 0x1p53);
 }

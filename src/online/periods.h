@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* periods.h: detection of up to two seasonal periods by running autocorrelations.
  *
- * With u[t] in standard deviations, discount g = PERIOD_DISCOUNT, for every lag m up to PERIOD_MOST:
+ * With u[t] in standard deviations, discount g = PERIOD_DISCOUNT, for every lag m up to MAX_PERIOD:
  *
  *   C_m = g C_m + u[t] u[t-m],  N_m = g N_m + 1,  rho_m = (C_m / N_m) / (C_0 / N_0),  score_m = rho_m - 2 / sqrt(N_m)
  *
@@ -16,21 +16,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PERIOD_MOST = 400, PERIOD_SLOTS = 2 };
+enum { MAX_PERIOD = 400, PERIOD_SLOTS = 2 };
 
 typedef struct period_detector {
-  double period[PERIOD_SLOTS];             /* 0: none */
-  double values;                           /* since the sequence began */
-  double quiet;                            /* values since the last change of a period */
-  double u[PERIOD_SLOTS][PERIOD_MOST + 1]; /* the latest first */
-  double C[PERIOD_SLOTS][PERIOD_MOST + 1];
-  double N[PERIOD_MOST + 1];
-} period_detector; /* doubles only: it is stored as it is */
+  double period[PERIOD_SLOTS];            /* 0: none */
+  double values;                          /* since the sequence began */
+  double quiet;                           /* values since the last change of a period */
+  double u[PERIOD_SLOTS][MAX_PERIOD + 1]; /* latest first */
+  double C[PERIOD_SLOTS][MAX_PERIOD + 1];
+  double N[MAX_PERIOD + 1];
+} period_detector; /* doubles only: stored as is */
 
-void periods_begin(period_detector *p); /* a new sequence: what was found stays */
+void periods_reset_state(period_detector *p); /* a new sequence; detected periods are kept */
 void periods_observe(period_detector *p, const double u[PERIOD_SLOTS]);
 
-/* periods_update looks for better periods; the result has bit k set if that of slot k has changed */
+/* periods_update selects periods; bit k of the result is set if that of slot k has changed */
 unsigned periods_update(period_detector *p);
 bool periods_valid(const period_detector *p);
 

@@ -59,7 +59,7 @@ static void add_row(const rls *r, double *x, double target, int first, double fa
 }
 
 static void add_ridge(const rls *r) {
-  double x[RLS_MOST] = {0};
+  double x[MAX_WEIGHTS] = {0};
   const int k = (int)fmod(*r->updates / RIDGE_EVERY, r->n);
   x[k] = sqrt(RIDGE_EVERY * r->n * (1 - r->forgetting) * r->precision[k]);
   if (x[k] > 0) add_row(r, x, 0, k, 1);
@@ -74,7 +74,7 @@ static void solve(const rls *r) {
 }
 
 void rls_update(const rls *r, const double *x, double target) {
-  double row[RLS_MOST];
+  double row[MAX_WEIGHTS];
   memcpy(row, x, (size_t)r->n * sizeof *row);
   add_row(r, row, target, 0, sqrt(r->forgetting));
   *r->updates += 1;

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { RLS_MOST = 128, RIDGE_EVERY = 8 };
+enum { MAX_WEIGHTS = 128, RIDGE_EVERY = 8 };
 
 typedef struct rls {
   int n;
@@ -36,6 +36,6 @@ rls rls_over(double *state, int n, double forgetting, const double *precision);
 void rls_reset(const rls *r);
 double rls_predict(const rls *r, const double *x /* n */);
 void rls_update(const rls *r, const double *x /* n */, double target);
-bool rls_valid(const rls *r); /* whether a state from a file can be continued */
+bool rls_valid(const rls *r); /* whether a loaded state is valid */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stream.c: fields by data/csv_text.h, of one line at a time: a quoted field does not go over lines here. */
+/* stream.c: parsing of single lines with data/csv_text.h; quoted fields do not span lines. */
 #include "online/stream.h"
 
 #include "base/error.h"
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_MOST = 1 << 28 }; /* bytes */
-enum { INPUT = 'i', TARGET = 't', LABEL = 'l', ID = '#', TIME = '@', NOTHING = '-' };
+enum { MAX_LINE = 1 << 28 }; /* bytes */
+enum { INPUT = 'i', TARGET = 't', LABEL = 'l', ID = '#', TIME = '@', IGNORED = '-' };
 
 static sparc_status no_memory(const char *name) { return fail(SPARC_NO_MEMORY, "%s: no memory for its columns", name); }
 
-/* a cursor over the only row of a line */
+/* a cursor over the row of a line */
 static sparc_status open_line(const char *line, size_t size, const char *name, char decimal, source *s, csv_text *f) {
-  sparc_status status = source_borrow(s, line, size, name, LINE_MOST, 0);
+  sparc_status status = source_borrow(s, line, size, name, MAX_LINE, 0);
   if (status != SPARC_OK) return status;
   status = csv_open(f, s, decimal);
   if (status == SPARC_OK && !csv_next_row(f)) status = fail(SPARC_FORMAT, "%s: the line is empty", name);
@@ -50,21 +50,21 @@ static sparc_status read_names(csv_text f, const char *name, stream_columns *c) 
   if (!c->role || !c->name || !c->slot) return no_memory(name);
   memset(c->role, INPUT, c->count);
   for (size_t i = 0; i < c->count && status == SPARC_OK; i++) {
-    char room[256];
+    char buffer[256];
     status = csv_next_field(&f, &x);
-    if (status == SPARC_OK && !(c->name[i] = copy_text(csv_plain(&x, room, sizeof room)))) status = no_memory(name);
+    if (status == SPARC_OK && !(c->name[i] = copy_text(csv_plain(&x, buffer, sizeof buffer)))) status = no_memory(name);
   }
   return status;
 }
 
-static span name_of(const void *columns, size_t i, char room[COLUMN_NAME]) {
-  (void)room;
+static span name_of(const void *columns, size_t i, char buffer[COLUMN_NAME]) {
+  (void)buffer;
   const stream_columns *c = columns;
   return (span){c->name[i], strlen(c->name[i])};
 }
 
 static column_role role_of(const void *columns, size_t i) {
-  static const char letters[] = {INPUT, LABEL, ID, TIME, NOTHING, TARGET}; /* by column_role */
+  static const char letters[] = {INPUT, LABEL, ID, TIME, IGNORED, TARGET}; /* by column_role */
   const char *at = memchr(letters, ((const stream_columns *)columns)->role[i], sizeof letters);
   return at ? (column_role)(at - letters) : COLUMN_IGNORED;
 }
@@ -86,7 +86,7 @@ static sparc_status assign(stream_columns *c, const char *name, const char *list
     const sparc_status status = find_column(c, name, text, &i);
     if (status != SPARC_OK) return status;
     if (c->role[i] != INPUT)
-      return fail(SPARC_INVALID, "%s: column '%s' cannot be two things at once", name, span_quote(text).text);
+      return fail(SPARC_INVALID, "%s: column '%s' is given two roles", name, span_quote(text).text);
     c->role[i] = role;
   }
   return SPARC_OK;
@@ -101,9 +101,9 @@ static sparc_status check_distinct(char *const *name, size_t count) {
   qsort(sorted, count, sizeof *sorted, compare_texts);
   size_t i = 1;
   while (i < count && strcmp(sorted[i - 1], sorted[i]) != 0) i++;
-  const char *twice = i < count ? sorted[i] : NULL;
+  const char *duplicate = i < count ? sorted[i] : NULL;
   free(sorted);
-  return twice ? fail(SPARC_INVALID, "class '%.60s' is named twice", twice) : SPARC_OK;
+  return duplicate ? fail(SPARC_INVALID, "class '%.60s' is given twice", duplicate) : SPARC_OK;
 }
 
 static sparc_status list_classes(stream_columns *c, const char *list) {
@@ -112,7 +112,7 @@ static sparc_status list_classes(stream_columns *c, const char *list) {
   if (!c->class_name) return no_memory("classes");
   for (bool more = true; more;) {
     const span text = span_trim(span_cut(&rest, ',', &more));
-    if (!text.size) return fail(SPARC_INVALID, "classes is '%.80s', expected names with commas between them", list);
+    if (!text.size) return fail(SPARC_INVALID, "classes is '%.80s', expected comma-separated names", list);
     char *copy = copy_text(text);
     if (!copy) return no_memory("classes");
     c->class_name[c->classes++] = copy;
@@ -121,7 +121,7 @@ static sparc_status list_classes(stream_columns *c, const char *list) {
   return check_distinct(c->class_name, c->classes);
 }
 
-/* the first line holds numbers: columns are called by theirs */
+/* without a header columns are named by number */
 static sparc_status number_columns(stream_columns *c, const char *name) {
   for (size_t i = 0; i < c->count; i++) {
     char text[32];
@@ -133,10 +133,10 @@ static sparc_status number_columns(stream_columns *c, const char *name) {
   return SPARC_OK;
 }
 
-/* known columns, in the order in which they were */
-static sparc_status take_roles(stream_columns *c, const char *name, const char *roles) {
+/* known columns by position */
+static sparc_status match_positions(stream_columns *c, const char *name, const char *roles) {
   if (strlen(roles) != c->count || strspn(roles, STREAM_ROLES) != c->count)
-    return fail(SPARC_FORMAT, "%s: %zu columns, but %zu were learned from", name, c->count, strlen(roles));
+    return fail(SPARC_FORMAT, "%s: %zu columns, expected the %zu of the learner", name, c->count, strlen(roles));
   memcpy(c->role, roles, c->count);
   return SPARC_OK;
 }
@@ -146,14 +146,14 @@ static bool same_name(const char *a, const char *b) {
   return x.size == y.size && memcmp(x.at, y.at, x.size) == 0;
 }
 
-/* the known column of this name; count: there is none */
+/* index of the known column of this name; the number of columns if there is none */
 static size_t find_known(const stream_known *known, const char *text) {
   size_t j = 0;
   while (known->roles[j] && !same_name(known->names[j], text)) j++;
   return j;
 }
 
-/* whether the first line has a known name; that of a number, or none, may stand in any line */
+/* whether the first line has a known name; names that are numbers or empty do not count */
 static bool has_known(const stream_columns *c, const stream_known *known) {
   for (size_t i = 0; i < c->count; i++) {
     float unused;
@@ -166,27 +166,27 @@ static bool has_known(const stream_columns *c, const stream_known *known) {
 
 static bool is_needed(const stream_known *known, size_t j) {
   const char role = known->roles[j];
-  return role == INPUT || role == ID || role == TIME || (!known->truth_optional && (role == TARGET || role == LABEL));
+  return role == INPUT || role == ID || role == TIME || (!known->target_optional && (role == TARGET || role == LABEL));
 }
 
-/* how many known columns of the same role stand before one */
-static size_t place_among(const char *roles, size_t j) {
-  size_t place = 0;
-  for (size_t k = 0; k < j; k++) place += roles[k] == roles[j];
-  return place;
+/* index of a known column among those of its role */
+static size_t index_in_role(const char *roles, size_t j) {
+  size_t index = 0;
+  for (size_t k = 0; k < j; k++) index += roles[k] == roles[j];
+  return index;
 }
 
-/* known columns by their names; found (columns that are known) is zero */
+/* known columns by name; found: (known columns), zero */
 static sparc_status match_names(stream_columns *c, const char *name, const stream_known *known, bool *found) {
   const size_t count = strlen(known->roles);
   bool complete = true;
   for (size_t i = 0; i < c->count; i++) {
     const size_t j = find_known(known, c->name[i]);
-    c->role[i] = j < count ? known->roles[j] : NOTHING;
+    c->role[i] = j < count ? known->roles[j] : IGNORED;
     if (j == count) continue;
     if (found[j]) return fail(SPARC_FORMAT, "%s: column '%s' is there twice", name, quote(known->names[j]).text);
     found[j] = true;
-    c->slot[i] = place_among(known->roles, j);
+    c->slot[i] = index_in_role(known->roles, j);
   }
   for (size_t j = 0; j < count; j++) {
     found[j] = found[j] || !is_needed(known, j);
@@ -195,8 +195,8 @@ static sparc_status match_names(stream_columns *c, const char *name, const strea
   return complete ? SPARC_OK : columns_missing(name, known->names, count, found, (const char *const *)c->name);
 }
 
-/* what a stream without a header calls its columns */
-static sparc_status borrow_names(stream_columns *c, const char *name, const stream_known *known) {
+/* names the columns of a stream without a header */
+static sparc_status copy_names(stream_columns *c, const char *name, const stream_known *known) {
   for (size_t i = 0; i < c->count; i++) {
     free(c->name[i]);
     c->name[i] = copy_text((span){known->names[i], strlen(known->names[i])});
@@ -205,11 +205,11 @@ static sparc_status borrow_names(stream_columns *c, const char *name, const stre
   return SPARC_OK;
 }
 
-/* the columns of a stream that goes on */
-static sparc_status take_known(stream_columns *c, const char *name, const stream_known *known) {
-  const column_list list = list_of(c); /* all are inputs yet */
+/* roles of the columns of a continued stream */
+static sparc_status match_known(stream_columns *c, const char *name, const stream_known *known) {
+  const column_list list = list_of(c); /* all are still inputs */
   if (!known->names || !(has_known(c, known) || columns_have_header(&list, c->locale, c->decimal)))
-    return take_roles(c, name, known->roles);
+    return match_positions(c, name, known->roles);
   bool *found = calloc(strlen(known->roles) + 1, sizeof *found);
   if (!found) return no_memory(name);
   const sparc_status status = match_names(c, name, known, found);
@@ -218,8 +218,8 @@ static sparc_status take_known(stream_columns *c, const char *name, const stream
   return status;
 }
 
-/* inputs and targets in the order of their columns */
-static void place_columns(stream_columns *c) {
+/* numbers inputs and targets in the order of their columns */
+static void assign_slots(stream_columns *c) {
   size_t inputs = 0, targets = 0;
   for (size_t i = 0; i < c->count; i++) {
     if (c->role[i] == INPUT) c->slot[i] = inputs++;
@@ -227,56 +227,55 @@ static void place_columns(stream_columns *c) {
   }
 }
 
-static sparc_status give_roles(const stream_options *o, const char *name, stream_columns *c) {
+static sparc_status assign_roles(const stream_options *o, const char *name, stream_columns *c) {
   sparc_status status = assign(c, name, o->target, TARGET);
   if (status == SPARC_OK) status = assign(c, name, o->label, LABEL);
   if (status == SPARC_OK) status = assign(c, name, o->id, ID);
   if (status == SPARC_OK) status = assign(c, name, column_time_name(o->time), TIME);
-  return status == SPARC_OK ? assign(c, name, o->ignore, NOTHING) : status;
+  return status == SPARC_OK ? assign(c, name, o->ignore, IGNORED) : status;
 }
 
-/* whether the first line is a header, and if so whether an index stands in front of it */
-static void find_header(stream_columns *c, bool known) {
+/* detects a header, and an index column in it */
+static void detect_header(stream_columns *c, bool known) {
   const column_list list = list_of(c);
   c->named = c->named || columns_have_header(&list, c->locale, c->decimal);
-  if (c->named && !known && columns_have_index(&list)) c->role[0] = NOTHING;
+  if (c->named && !known && columns_have_index(&list)) c->role[0] = IGNORED;
 }
 
 static sparc_status check_options(const stream_options *o) {
   if (o->target && o->label) return fail(SPARC_INVALID, "target and label exclude each other");
   if (o->label && !o->classes)
-    return fail(SPARC_INVALID, "label is '%.60s', but nothing says which classes there are: expected classes, too",
-                o->label);
-  if (o->classes && !o->label) return fail(SPARC_INVALID, "classes go with a label");
+    return fail(SPARC_INVALID, "label is '%.60s' without classes: expected classes, too", o->label);
+  if (o->classes && !o->label) return fail(SPARC_INVALID, "classes is given without label");
   return SPARC_OK;
 }
 
-sparc_status stream_learn(const stream_options *o, const stream_known *known, const char *line, size_t size,
-                          const char *name, stream_columns *c) {
+sparc_status stream_open(const stream_options *o, const stream_known *known, const char *line, size_t size,
+                         const char *name, stream_columns *c) {
   *c = (stream_columns){.decimal = o->decimal ? o->decimal : '.', .locale = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
   source s;
   csv_text f;
   sparc_status status = known ? SPARC_OK : check_options(o);
   if (status == SPARC_OK && o->classes) status = list_classes(c, o->classes);
   if (status == SPARC_OK && size > 1 && line[0] == '\x1f' && line[1] == '\x8b')
-    status = fail(SPARC_FORMAT, "%s: this is gzip data, expected text: zcat unpacks it", name);
+    status = fail(SPARC_FORMAT, "%s: this is gzip data, expected text; decompress it with zcat", name);
   if (status == SPARC_OK) status = open_line(line, size, name, c->decimal, &s, &f);
   if (status == SPARC_OK) {
     c->separator = f.separator;
     status = read_names(f, name, c);
     source_close(&s);
   }
-  if (status == SPARC_OK) status = known ? take_known(c, name, known) : give_roles(o, name, c);
+  if (status == SPARC_OK) status = known ? match_known(c, name, known) : assign_roles(o, name, c);
   if (status != SPARC_OK) return one_line(name, 1, status);
-  find_header(c, known != NULL);
-  if (!c->by_name) place_columns(c);
+  detect_header(c, known != NULL);
+  if (!c->by_name) assign_slots(c);
   for (size_t i = 0; i < c->count; i++) {
     c->inputs += c->role[i] == INPUT;
     c->targets += c->role[i] == TARGET;
   }
-  if (c->inputs == 0) return fail(SPARC_INVALID, "%s: no column is left as an input", name);
+  if (c->inputs == 0) return fail(SPARC_INVALID, "%s: no column is an input", name);
   if (c->named) return SPARC_OK;
-  return known && known->names ? borrow_names(c, name, known) : number_columns(c, name);
+  return known && known->names ? copy_names(c, name, known) : number_columns(c, name);
 }
 
 void stream_free(stream_columns *c) {
@@ -292,7 +291,7 @@ void stream_free(stream_columns *c) {
 
 /* ---- a line --------------------------------------------------------------------------------------- */
 
-/* a number, or NAN where it is missing */
+/* a number; NAN if it is missing */
 static sparc_status read_number(const stream_columns *c, size_t column, const field *x, const char *name,
                                 float *value) {
   const number_kind kind = parse_decimal(c->locale, c->decimal, x->text, value);
@@ -304,24 +303,24 @@ static sparc_status read_number(const stream_columns *c, size_t column, const fi
 }
 
 static sparc_status read_label(const stream_columns *c, const field *x, const char *name, stream_step *step) {
-  char room[256];
-  const span text = span_trim(csv_plain(x, room, sizeof room));
-  step->known = text.size > 0;
-  if (!step->known) return SPARC_OK;
+  char buffer[256];
+  const span text = span_trim(csv_plain(x, buffer, sizeof buffer));
+  step->has_target = text.size > 0;
+  if (!step->has_target) return SPARC_OK;
   for (size_t k = 0; k < c->classes; k++)
     if (strlen(c->class_name[k]) == text.size && memcmp(c->class_name[k], text.at, text.size) == 0) {
       step->label = (int)k;
       return SPARC_OK;
     }
-  char got[256];
-  snprintf(got, sizeof got, "%s", span_quote(text).text);
-  const char *near = closest(got, (const char *const *)c->class_name);
-  return near ? fail(SPARC_FORMAT, "%s: unknown class '%s'; did you mean '%s'?", name, got, near)
-              : fail(SPARC_FORMAT, "%s: unknown class '%s', expected one of the %zu that were named", name, got,
+  char value[256];
+  snprintf(value, sizeof value, "%s", span_quote(text).text);
+  const char *near = closest(value, (const char *const *)c->class_name);
+  return near ? fail(SPARC_FORMAT, "%s: unknown class '%s'; did you mean '%s'?", name, value, near)
+              : fail(SPARC_FORMAT, "%s: unknown class '%s', expected one of the %zu given classes", name, value,
                      c->classes);
 }
 
-/* a field is never longer than its line */
+/* copy has the size of the line */
 static void read_text(const field *x, char *copy) {
   const span text = csv_plain(x, copy, x->text.size);
   memmove(copy, text.at, text.size);
@@ -341,7 +340,7 @@ static sparc_status read_fields(const stream_columns *c, csv_text *f, const char
                                 const stream_texts *texts, stream_step *step) {
   sparc_status status = SPARC_OK;
   field v = {.last = false};
-  size_t known = 0, i = 0;
+  size_t observed = 0, i = 0;
   for (; i < c->count && !v.last && status == SPARC_OK; i++) {
     status = csv_next_field(f, &v);
     if (status != SPARC_OK) break;
@@ -351,12 +350,12 @@ static sparc_status read_fields(const stream_columns *c, csv_text *f, const char
     if (c->role[i] == TIME) status = read_time(c, i, &v, name, texts->time);
     if (c->role[i] != TARGET) continue;
     status = read_number(c, i, &v, name, &target[c->slot[i]]);
-    known += status == SPARC_OK && isfinite(target[c->slot[i]]);
+    observed += status == SPARC_OK && isfinite(target[c->slot[i]]);
   }
   if (status == SPARC_OK && (i < c->count || !v.last))
-    return fail(SPARC_FORMAT, "%s: %s than %zu fields, expected as many as the first line has", name,
+    return fail(SPARC_FORMAT, "%s: %s than %zu fields, expected as many as in the first line", name,
                 i < c->count ? "fewer" : "more", c->count);
-  if (c->targets) step->known = known == c->targets;
+  if (c->targets) step->has_target = observed == c->targets;
   return status;
 }
 
@@ -384,6 +383,6 @@ sparc_status stream_check_order(const stream_columns *c, const char *name, const
     return fail(SPARC_FORMAT, "%s: the time is '%s' after '%s', expected numbers only, or texts only", name,
                 quote(time).text, quote(last).text);
   if (column_time_compare(&before, &now) <= 0) return SPARC_OK;
-  return fail(SPARC_FORMAT, "%s: the time is '%s', before '%s' of the last line: expected lines in the order of time",
+  return fail(SPARC_FORMAT, "%s: the time is '%s', before '%s' of the previous line; expected lines in order of time",
               name, quote(time).text, quote(last).text);
 }

@@ -155,7 +155,7 @@ expect 0 predict part.safetensors rest.csv
 [ "$(head -1 out)" = "row,step,a+1,b+1" ] || fail "another header: $(head -1 out)"
 tail -n +152 stream.csv >tail.csv
 expect 0 learn tail.csv --resume --model bare.safetensors --format none
-complains "warning: tail.csv, line 1 has no header: its columns are taken in the order in which they were learned from"
+complains "warning: tail.csv, line 1 has no header: columns are matched by position"
 cmp whole.safetensors bare.safetensors || fail "a stream without a header gives another learner"
 sed '1s/b/bb/' rest.csv >wrong.csv
 expect 3 learn wrong.csv --resume --model missing.safetensors "${quiet[@]}"

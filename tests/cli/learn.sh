@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# learn.sh: `sparc learn`: forecasts, numbers and classes from streams, files that go on to the bit, signals, bad lines.
+# learn.sh: `sparc learn`: forecasts, numbers and classes from streams, files that continue bit-exactly, signals, malformed lines.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 cd "$scratch"
@@ -35,17 +35,17 @@ complains "expected classes, too"
 expect 2 learn wave.csv --label sign --classes above
 complains "expected at least two names"
 expect 2 learn wave.csv --target echo --ignore echo
-complains "cannot be two things at once"
+complains "is given two roles"
 expect 1 learn one.csv --cell gru
-complains "cell gru with 0 layers cannot learn while it runs"
+complains "cell gru with 0 layers cannot learn online"
 expect 2 learn one.csv --width 8
-complains "width is 8, but there is no embedding that could have it"
+complains "width is 8, but the network has no embedding"
 expect 2 learn one.csv --horizon 0
 complains "horizon is 0, expected at least 1 for a forecast"
 expect 2 learn one.csv --decimal ';'
 complains "decimal is ';', expected . or a comma"
 expect 2 learn one.csv --resume
-complains "resume needs the file of a learner"
+complains "resume needs a learner file"
 expect 3 learn one.csv --resume --model none.safetensors
 complains "there is no learner to resume in 'none.safetensors'; resume-or-create begins one"
 [ ! -e none.safetensors ] || fail "a file appeared"
@@ -57,9 +57,9 @@ no_output
 # ---- a forecast ----
 expect 0 learn one.csv --modes 16 --learning-rate 0.003 --model wave.safetensors --progress plain
 [ "$(head -1 out)" = "step,wave" ] || fail "no heading"
-[ "$(wc -l <out)" = "$lines" ] || fail "not an answer for every step"
-tail -1 out | grep -Eq '^3000,2[0-9.]*$|^3000,1[0-9.]*$' || fail "the last answer is not that of step 3000"
-complains "stream    3000 steps, 2999 truths, 2999 updates"
+[ "$(wc -l <out)" = "$lines" ] || fail "not a prediction for every step"
+tail -1 out | grep -Eq '^3000,2[0-9.]*$|^3000,1[0-9.]*$' || fail "the last prediction is not that of step 3000"
+complains "stream    3000 steps, 2999 targets, 2999 updates"
 complains "learner   wave.safetensors"
 expect 0 learn one.csv --modes 16 --learning-rate 0.003 --json
 no_complaint
@@ -80,14 +80,14 @@ complains "learn.json: unknown key 'horizn'; did you mean 'horizon'?"
 expect 0 learn one.csv --format none "${small[@]}"
 no_output
 
-# ---- numbers and classes, told at once or later; a truth may be missing ----
+# ---- regression and classification, with immediate, delayed and missing targets ----
 expect 0 learn wave.csv --target echo --ignore time,sign,run --json --learning-rate 0.003
 prints '"goal":"numbers"'
 prints '"truths":3000'
 sed '100,199s/above\|below//' wave.csv >gaps.csv
 expect 0 learn gaps.csv --label sign --classes below,above --ignore time,echo,run --format csv --learning-rate 0.003 --progress plain
 [ "$(head -1 out)" = "step,class,p(below),p(above)" ] || fail "no heading of classes"
-complains "3000 steps, 2900 truths"
+complains "3000 steps, 2900 targets"
 accuracy=$(sed -n 's/^accuracy .*, \([0-9.]*\) in the last.*/\1/p' err)
 awk -v a="$accuracy" 'BEGIN { exit !(a > 0.9) }' || fail "an accuracy of $accuracy"
 expect 0 learn wave.csv --target echo --ignore time,sign,run --horizon 2 --json
@@ -107,7 +107,7 @@ mv out plain.out
 "$SPARC" learn - "${small[@]}" <one.csv >piped.out
 cmp plain.out piped.out || fail "standard input and a file differ"
 expect 0 learn german.csv --decimal , --ignore 2 "${small[@]}"
-cmp <(cut -d, -f2 plain.out | tail -n +2) <(cut -d, -f2 out | tail -n +2) || fail "decimal commas change the answers"
+cmp <(cut -d, -f2 plain.out | tail -n +2) <(cut -d, -f2 out | tail -n +2) || fail "decimal commas change the predictions"
 
 # ---- two streams are one ----
 for options in "--horizon 1" "--horizon 5 --update-every 3" "--target 1 --horizon 2 --cell rtu"; do
@@ -120,17 +120,17 @@ for options in "--horizon 1" "--horizon 5 --update-every 3" "--target 1 --horizo
   head -1001 $file | "$SPARC" learn - $options --model part.safetensors --force "${small[@]}" >part.out
   sed -n 1002,1008p $file | "$SPARC" learn - --resume --model part.safetensors --quiet | tail -n +2 >>part.out
   tail -n +1009 $file | "$SPARC" learn - --resume --model part.safetensors --quiet --save-every 100 | tail -n +2 >>part.out
-  cmp whole.out part.out || fail "$options: other answers after a pause"
+  cmp whole.out part.out || fail "$options: other predictions after a pause"
   cmp whole.safetensors part.safetensors || fail "$options: another learner after a pause"
 done
 expect 2 learn two.csv --resume --model whole.safetensors --learning-rate 0.1
 complains "rate is '0.1', but '0.001' in 'whole.safetensors'; a learner that is resumed keeps its settings"
 expect 3 learn wave.csv --resume --model whole.safetensors --by-position
-complains "5 columns, but 2 were learned from"
+complains "5 columns, expected the 2 of the learner"
 printf '\0' | dd of=whole.safetensors bs=1 seek=40 conv=notrunc status=none
 expect 3 learn two.csv --resume --model whole.safetensors
 
-# ---- the same command line goes on, another one is told what differs ----
+# ---- the same options continue a learner, different ones are errors ----
 numbers=(wave.csv --target echo --id run --ignore time,sign --horizon 2 --cell rtu --state-size 16 --learning-rate 0.002 --seed 3
   --hidden 4 --normalise none --quiet --format none)
 classes=(wave.csv --label sign --classes above,below --ignore 1,echo,5 --variant neutral-gate --modes 4 --decimal .
@@ -157,7 +157,7 @@ differ "ignore is 'time', but 'time,echo,run'" --ignore time
 differ "id is 'run', but 'none'" --id run
 differ "variant is 'full', but 'neutral-gate'" --variant full
 differ "modes is '8', but '4'" --modes 8
-differ "budget is '8 modes', but '4 modes'" --state-size 16
+differ "state-size is '8 modes', but '4 modes'" --state-size 16
 differ "cell is 'rtu', but 'sparc'" --cell rtu
 differ "seed is '9', but '0'" --seed 9
 differ "decimal is ',', but '.'" --decimal ,
@@ -169,7 +169,7 @@ expect 0 learn "${classes[@]}" --model again.safetensors --resume-or-create
 mv again.safetensors twice.safetensors
 expect 0 learn "${classes[@]}" --model again.safetensors
 expect 0 learn "${classes[@]}" --model again.safetensors --resume
-cmp again.safetensors twice.safetensors || fail "--resume-or-create goes on with another learner"
+cmp again.safetensors twice.safetensors || fail "--resume-or-create continues another learner"
 
 # ---- the file is a model; a frozen learner leaves it alone ----
 cp wave.safetensors before
@@ -182,20 +182,20 @@ cmp wave.safetensors before || fail "a frozen learner was written"
 expect 0 info wave.safetensors
 tail -5 one.csv >rows.csv
 "$SPARC" predict wave.safetensors - --follow <rows.csv >out 2>err || fail "predict cannot use a learner"
-[ "$(wc -l <out)" = 6 ] || fail "predict does not answer five steps"
+[ "$(wc -l <out)" = 6 ] || fail "predict does not predict five steps"
 
 # ---- bad lines ----
 printf '1,2\n3,x\n4,5\n' >bad.csv
 expect 3 learn bad.csv --quiet --model bad.safetensors
 complains "bad.csv, line 2: 'column 2' is 'x', expected a number"
-[ "$(wc -l <out)" = 2 ] || fail "the step before the bad line is not answered"
+[ "$(wc -l <out)" = 2 ] || fail "the step before the bad line has no prediction"
 [ -s bad.safetensors ] || fail "what was learned before a bad line is lost"
 expect 0 learn bad.csv --quiet --keep-going
-complains "the line is left out"
-[ "$(wc -l <out)" = 3 ] || fail "not two answers around a bad line"
+complains "the line is skipped"
+[ "$(wc -l <out)" = 3 ] || fail "not two predictions around a bad line"
 gzip -c one.csv >packed.csv.gz
 expect 3 learn packed.csv.gz --quiet
-complains "packed.csv.gz, line 1: this is gzip data, expected text: zcat unpacks it"
+complains "packed.csv.gz, line 1: this is gzip data, expected text; decompress it with zcat"
 printf '2026-01-01,5\n2026-01-02,6\n2026-01-03,7\n' >dates.csv
 expect 3 learn dates.csv --quiet
 complains "is '2026-01-02', expected a number, NaN or ?; ignore leaves a column out"
@@ -204,7 +204,7 @@ expect 0 learn dates.csv --ignore 1 --quiet
 # the first line is a header by the rules of files: half of the fields are words; one among numbers is a mistake
 printf 'a,b\n1,2\n3,4\n' >named.csv
 expect 0 learn named.csv --quiet
-[ "$(wc -l <out)" = 3 ] || fail "the header is not told from the steps"
+[ "$(wc -l <out)" = 3 ] || fail "the header is taken for a step"
 printf 'x,2,3\n1,2,3\n' >word.csv
 expect 3 learn word.csv --quiet
 complains "word.csv, line 1: 'column 1' is 'x', expected a number"
@@ -241,30 +241,30 @@ awk '{ match($0, /"horizons":\[\{"horizon":1,"targets":[0-9]+,"loss":[0-9.e-]+/)
 prints '"covered":0.'
 tail -3 pair.csv | "$SPARC" predict pair.safetensors - --follow >out 2>err || fail "predict cannot use the network of a mixture"
 expect 2 learn pair.csv --horizons 1,x
-complains "horizons is '1,x', expected up to 8 whole numbers from 1"
+complains "horizons is '1,x', expected up to 8 comma-separated whole numbers from 1"
 expect 2 learn pair.csv --horizons 1,6 --forecaster network
-complains "a network forecasts one"
+complains "a network has one horizon"
 expect 2 learn pair.csv --target b --intervals
-complains "intervals needs a forecast by a mixture"
+complains "intervals needs the forecast of a mixture"
 expect 2 learn pair.csv --horizon 5000
 complains "horizon is 5000, expected 1 to"
 expect 0 learn pair.csv --target b --progress plain
 complains "last target: rmse"
-complains "stream    600 steps, 600 truths"
+complains "stream    600 steps, 600 targets"
 expect 2 learn one.csv --coverage 1
 complains "coverage is 1, expected a number above 0 and below 1"
 
-# ---- learners of an older version go on ----
+# ---- learners of an older version continue ----
 tar -xf "$SPARC_SOURCE_DIR/tests/fuzz/corpus/learn_resume/forecast"
 expect 0 learn stream.csv --model learner.safetensors --resume --quiet
 expect 2 learn stream.csv --model learner.safetensors --resume --forecaster mixture
 complains "forecaster is 'mixture', but 'network' in 'learner.safetensors'"
 
-# ---- learners that say what cannot be ----
+# ---- inconsistent learners ----
 for input in bad-targets bad-label; do
   tar -xf "$SPARC_SOURCE_DIR/tests/fuzz/corpus/learn_resume/$input"
   expect 3 learn stream.csv --model learner.safetensors --resume --quiet
-  complains "'learner.safetensors': metadata 'stream.columns' is missing or makes no sense"
+  complains "'learner.safetensors': metadata 'stream.columns' is missing or invalid"
 done
 
 # ---- ids have any length, and what no file can hold is refused at its line ----
@@ -278,7 +278,7 @@ expect 0 learn long.csv --id 1 --model long.safetensors "${small[@]}"
 cut -d, -f1,3- out | cmp - short.out || fail "long ids that differ at their ends are one"
 head -25 long.csv | "$SPARC" learn - --id 1 --model parts.safetensors "${small[@]}" >/dev/null
 tail -n +26 long.csv | "$SPARC" learn - --resume --model parts.safetensors --quiet >/dev/null
-cmp long.safetensors parts.safetensors || fail "a sequence with a long id does not go on to the bit"
+cmp long.safetensors parts.safetensors || fail "a sequence with a long id does not continue bit-exactly"
 printf '"a ""b""",1\n"a ""b""",2\n"a ""c""",3\n' >quoted.csv
 expect 0 learn quoted.csv --id 1 --model quoted.safetensors "${small[@]}"
 "$SPARC" info --json quoted.safetensors | grep -qF 'a \"c\"' || fail "a quoted id is not kept"
@@ -322,7 +322,7 @@ for _ in $(seq 100); do
   [ "$(wc -l <signal.out)" = 20 ] && break
   sleep 0.1
 done
-[ "$(wc -l <signal.out)" = 20 ] || fail "answers do not come while the stream goes on"
+[ "$(wc -l <signal.out)" = 20 ] || fail "predictions are not written while the stream runs"
 kill -INT $job
 code=0
 wait $job || code=$?
@@ -330,7 +330,7 @@ exec 9>&-
 [ $code = 130 ] || fail "exit code $code after SIGINT, expected 130"
 tail -n +21 one.csv | "$SPARC" learn - --resume --model signal.safetensors --quiet >rest.out
 expect 0 learn one.csv --model whole.safetensors --force "${small[@]}"
-cmp signal.safetensors whole.safetensors || fail "a learner that was stopped does not go on to the bit"
+cmp signal.safetensors whole.safetensors || fail "a learner that was stopped does not continue bit-exactly"
 
 # ---- a file that cannot be written ----
 expect 1 learn one.csv --model missing/folder/x.safetensors "${small[@]}"

@@ -23,16 +23,16 @@ expect 0 learn stream.csv --time none --quiet
 expect 2 learn stream.csv --time wen
 complains "there is no column 'wen'"
 expect 2 learn stream.csv --time when --ignore when
-complains "column 'when' cannot be two things at once"
+complains "column 'when' is given two roles"
 
 # ---- lines out of order ----
 (sed -n 1,101p stream.csv && sed -n 51p stream.csv && sed -n '102,$p' stream.csv) >back.csv
 expect 3 learn back.csv --time when --model back.safetensors --quiet
-complains "back.csv, line 102: the time is '57', before '107' of the last line"
+complains "back.csv, line 102: the time is '57', before '107' of the previous line"
 [ "$(wc -l <out)" = 101 ] || fail "lines before the one out of order have no predictions"
 expect 0 learn back.csv --time when --keep-going
 cmp out timed || fail "a line out of order that is left out changes predictions"
-complains "line 102: the time is '57', before '107' of the last line: expected lines in the order of time; the line is left out"
+complains "line 102: the time is '57', before '107' of the previous line; expected lines in order of time; the line is skipped"
 # times may repeat, and a new sequence begins anew
 awk -F, -v OFS=, 'NR == 1 { print "run", $0; next } { print NR < 102 ? "x" : "y", int(($1 - 8) % 100 / 2), $2, $3 }' stream.csv >runs.csv
 expect 0 learn runs.csv --id run --time when --quiet
@@ -48,7 +48,7 @@ cp parts.safetensors other.safetensors
 expect 0 learn rest.csv --time when --resume --model parts.safetensors --format none --quiet
 cmp parts.safetensors timed.safetensors || fail "two parts give another learner"
 expect 3 learn first.csv --resume --model parts.safetensors --quiet
-complains "first.csv, line 2: the time is '8', before '207' of the last line"
+complains "first.csv, line 2: the time is '8', before '207' of the previous line"
 cmp parts.safetensors timed.safetensors || fail "a stream that was refused has changed the learner"
 sed '1s/when/then/' rest.csv >renamed.csv
 expect 3 learn renamed.csv --resume --model other.safetensors --quiet
@@ -115,4 +115,4 @@ expect 0 predict ordered shuffled.csv
 cmp out whole || fail "rows in another order give another series"
 expect 0 learn ordered.csv --time when --decimal , --format none --quiet
 expect 3 learn shuffled.csv --time when --decimal , --format none --quiet
-complains "expected lines in the order of time"
+complains "expected lines in order of time"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_learner.c: libFuzzer target of the reader of learners. A file is refused or gives a learner, which then answers
- * and is told truths. */
+/* fuzz_learner.c: libFuzzer target of sparc_learner_load. A file is rejected or gives a learner, which then predicts and
+ * observes targets. */
 #include "sparc/learner.h"
 #include "tensor_file.h"
 
 #include <math.h>
 
-/* arrays have exactly the size that the configuration asks for, so that the sanitizer sees one element too many */
+/* arrays have exactly the required size, so that the sanitizer detects overruns */
 static void learn(sparc_learner *learner) {
   const sparc_learner_config c = sparc_learner_config_of(learner);
   float *x = calloc((size_t)c.network.inputs, sizeof *x), *y = calloc((size_t)c.outputs, sizeof *y);
@@ -16,9 +16,10 @@ static void learn(sparc_learner *learner) {
     sparc_status status = sparc_learner_step(learner, x, y);
     require(status == SPARC_OK || status == SPARC_NOT_FINITE, "a learner that was restored answers");
     require(sparc_learner_report_of(learner).steps == before + 1, "and counts its steps");
-    if (before + 1 <= c.horizon || c.goal == SPARC_LEARN_FORECAST) continue;
+    if (before + 1 <= c.horizon || c.objective == SPARC_LEARN_FORECAST) continue;
     memset(y, 0, (size_t)c.outputs * sizeof *y);
-    status = c.goal == SPARC_LEARN_CLASSES ? sparc_learner_learn_class(learner, 0) : sparc_learner_learn(learner, y);
+    status = c.objective == SPARC_LEARN_CLASSIFY ? sparc_learner_observe_class(learner, 0)
+                                                 : sparc_learner_observe(learner, y);
     require(status == SPARC_OK || status == SPARC_NOT_FINITE, "a learner that has answered learns");
   }
   free(x);
@@ -30,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const int file = tensor_file(data, size, path);
   if (file < 0) return 0;
   sparc_learner *learner;
-  const sparc_status status = sparc_learner_restore(path, &learner);
+  const sparc_status status = sparc_learner_load(path, &learner);
   if (status == SPARC_OK)
     learn(learner);
   else

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_stream.c: libFuzzer target of lines that are learned from. The first byte chooses the options; the first line
- * gives the columns, and each other one is a step or is refused. */
+/* fuzz_stream.c: libFuzzer target of streams. The first byte selects the options; the first line has the columns, and each further line is a step or is rejected. */
 #include "online/stream.h"
 
 #include <math.h>
@@ -17,30 +16,33 @@ static void require(int condition, const char *what) {
   abort();
 }
 
-/* arrays have exactly the size that the columns ask for, so that the sanitizer sees one element too many */
+static const char *line_end(const char *at, const char *end) {
+  const char *stop = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+  return stop ? stop + 1 : end;
+}
+
+/* arrays have exactly the required size, so that the sanitizer detects overruns */
 static void read_steps(const stream_columns *c, const char *at, const char *end) {
   float *x = malloc(c->inputs * sizeof *x), *target = malloc((c->targets + 1) * sizeof *target);
   require(x && target, "memory for a step");
   while (at < end) {
-    const char *stop = memchr(at, '\n', (size_t)(end - at));
-    stop = stop ? stop + 1 : end;
+    const char *stop = line_end(at, end);
     stream_step step;
     const stream_texts texts = {malloc((size_t)(stop - at) + 1), malloc((size_t)(stop - at) + 1)};
     require(texts.id && texts.time, "memory for id and time");
     const sparc_status status = stream_read(c, at, (size_t)(stop - at), "fuzz, line 2", x, target, &texts, &step);
-    require(strlen(texts.id) <= (size_t)(stop - at), "an id is a part of its line");
-    require(strlen(texts.time) <= (size_t)(stop - at), "a time is a part of its line");
+    require(strlen(texts.id) <= (size_t)(stop - at), "an id is not longer than its line");
+    require(strlen(texts.time) <= (size_t)(stop - at), "a time is not longer than its line");
     if (status == SPARC_OK)
       require(stream_check_order(c, "fuzz", texts.time, texts.time) == SPARC_OK, "no time is before itself");
     free(texts.id);
     free(texts.time);
-    require(status == SPARC_OK || (status == SPARC_FORMAT && strstr(sparc_error(), "fuzz")),
-            "a refusal names the line");
+    require(status == SPARC_OK || (status == SPARC_FORMAT && strstr(sparc_error(), "fuzz")), "an error names the line");
     for (size_t i = 0; status == SPARC_OK && i < c->inputs; i++) require(!isinf(x[i]), "inputs are numbers or missing");
-    for (size_t i = 0; status == SPARC_OK && step.known && i < c->targets; i++)
+    for (size_t i = 0; status == SPARC_OK && step.has_target && i < c->targets; i++)
       require(isfinite(target[i]), "targets are finite");
-    if (status == SPARC_OK && step.known && c->classes)
-      require(step.label >= 0 && (size_t)step.label < c->classes, "a class that there is");
+    if (status == SPARC_OK && step.has_target && c->classes)
+      require(step.label >= 0 && (size_t)step.label < c->classes, "a label is the index of a class");
     at = stop;
   }
   free(x);
@@ -57,19 +59,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   };
   if (size < 2) return 0;
   const char *at = (const char *)data + 1, *end = (const char *)data + size;
-  const char *stop = memchr(at, '\n', (size_t)(end - at));
-  stop = stop ? stop + 1 : end;
+  const char *stop = line_end(at, end);
   stream_columns columns;
   const stream_options *o = &options[data[0] % (sizeof options / sizeof *options)];
   static const char *const names[] = {"b", "a", "y"};
-  const stream_known known = {.roles = "iit", .names = names, .truth_optional = data[0] & 1};
+  const stream_known known = {.roles = "iit", .names = names, .target_optional = data[0] & 1};
   const bool resumed = data[0] & 0x40;
-  const sparc_status status = stream_learn(resumed ? &options[0] : o, resumed ? &known : NULL, at, (size_t)(stop - at),
-                                           "fuzz, line 1", &columns);
+  const sparc_status status = stream_open(resumed ? &options[0] : o, resumed ? &known : NULL, at, (size_t)(stop - at),
+                                          "fuzz, line 1", &columns);
   if (status == SPARC_OK)
     read_steps(&columns, columns.named ? stop : at, end);
   else
-    require(status == SPARC_FORMAT || status == SPARC_INVALID || status == SPARC_NO_MEMORY, "a refusal");
+    require(status == SPARC_FORMAT || status == SPARC_INVALID || status == SPARC_NO_MEMORY, "an error of the input");
   stream_free(&columns);
   return 0;
 }

@@ -47,19 +47,19 @@ class Models(unittest.TestCase):
 class Learners(unittest.TestCase):
 
     def test_forecasts(self):
-        learner = sparc.Learner(inputs=1, goal="forecast", horizon=2, H=16, rate=0.003)
-        self.assertEqual((learner.goal, learner.outputs, learner.horizon), ("forecast", 1, 2))
-        loss = naive = 0
+        learner = sparc.Learner(inputs=1, objective="forecast", horizon=2, H=16, learning_rate=0.003)
+        self.assertEqual((learner.objective, learner.outputs, learner.horizon), ("forecast", 1, 2))
+        loss = baseline = 0
         for t, x in enumerate(wave(3000)):
             learner.step(x)
             report = learner.report
             if t >= 2500:
-                self.assertTrue(report.judged)
-                loss, naive = loss + report.loss, naive + report.naive
-        self.assertLess(loss, 0.1 * naive)
+                self.assertTrue(report.scored)
+                loss, baseline = loss + report.loss, baseline + report.baseline
+        self.assertLess(loss, 0.1 * baseline)
 
     def test_several_horizons(self):
-        learner = sparc.Learner(inputs=1, goal="forecast", horizons=[1, 6], H=4)
+        learner = sparc.Learner(inputs=1, objective="forecast", horizons=[1, 6], H=4)
         self.assertEqual((learner.outputs, learner.horizons), (2, [1, 6]))
         for t, x in enumerate(wave(300)):
             y = learner.step(np.nan if t % 10 == 4 else x)
@@ -68,38 +68,38 @@ class Learners(unittest.TestCase):
         learner.step(1e3)
         self.assertGreater(learner.anomaly[0], 10)
         with self.assertRaisesRegex(ValueError, "9 horizons, expected at most 8"):
-            sparc.Learner(inputs=1, goal="forecast", horizons=range(1, 10))
+            sparc.Learner(inputs=1, objective="forecast", horizons=range(1, 10))
 
-    def test_numbers_and_classes(self):
+    def test_regression_and_classification(self):
         x = np.random.default_rng(3).standard_normal(500).astype(np.float32)
         numbers = sparc.Learner(inputs=1, outputs=1, cell="rtu", H=16)
-        classes = sparc.Learner(inputs=1, outputs=2, goal="classes", embedding="tanh", width=8)
+        classes = sparc.Learner(inputs=1, outputs=2, objective="classify", embedding="tanh", width=8)
         for t in range(1, 500):
             numbers.step(x[t])
-            numbers.learn(x[t - 1])
+            numbers.observe(x[t - 1])
             self.assertAlmostEqual(classes.step(x[t]).sum(), 1, places=5)
-            classes.learn(x[t - 1] > 0)
-        self.assertEqual(numbers.report.truths, 499)
+            classes.observe(x[t - 1] > 0)
+        self.assertEqual(numbers.report.targets, 499)
         self.assertEqual(classes.report.updates, 499)
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "learner.safetensors"
-            whole, part = (sparc.Learner(inputs=1, goal="forecast", horizon=3, H=8, forecaster="network")
+            whole, part = (sparc.Learner(inputs=1, objective="forecast", horizon=3, H=8, forecaster="network")
                            for _ in range(2))
             for t, x in enumerate(wave(200)):
                 if t % 50 == 7:
                     part.save(path)
-                    part = sparc.Learner.restore(path)
+                    part = sparc.Learner.load(path)
                 np.testing.assert_array_equal(whole.step(x), part.step(x))
             part.save(path)
             model, state = sparc.Model(path), None
-            part.begin()
+            part.reset_state()
             part.freeze()
             state = model.state()
             for x in wave(20):
                 np.testing.assert_allclose(part.step(x), model.step(state, x), rtol=1e-5)
-            classes = sparc.Learner(inputs=1, outputs=2, goal="classes")
+            classes = sparc.Learner(inputs=1, outputs=2, objective="classify")
             classes.save(path, labels=["no", "yes"])
             self.assertEqual(sparc.Model(path).labels, ["no", "yes"])
             with self.assertRaisesRegex(ValueError, "1 labels, expected 2"):
@@ -108,24 +108,24 @@ class Learners(unittest.TestCase):
     def test_mistakes(self):
         with self.assertRaisesRegex(TypeError, "no setting 'speed'"):
             sparc.Learner(inputs=1, outputs=1, speed=3)
-        with self.assertRaisesRegex(ValueError, "goal is 'guess', expected one of numbers, classes, forecast"):
-            sparc.Learner(inputs=1, goal="guess")
-        with self.assertRaisesRegex(sparc.Error, "cell gru .* cannot learn while it runs") as caught:
+        with self.assertRaisesRegex(ValueError, "objective is 'guess', expected one of regress, classify, forecast"):
+            sparc.Learner(inputs=1, objective="guess")
+        with self.assertRaisesRegex(sparc.Error, "cell gru .* cannot learn online") as caught:
             sparc.Learner(inputs=1, outputs=1, cell="gru")
         self.assertEqual(caught.exception.status, "unsupported")
         learner = sparc.Learner(inputs=1, outputs=1)
-        with self.assertRaisesRegex(sparc.Error, "no answer to judge yet"):
-            learner.learn(1)
+        with self.assertRaisesRegex(sparc.Error, "no prediction to score yet"):
+            learner.observe(1)
         with self.assertRaisesRegex(sparc.Error, "channel 0 of the input is inf"):
             learner.step(np.inf)
         for settings, kind, sentence in (({"modes": 2**32 + 8}, ValueError, "modes is 4294967304, expected"),
                                          ({"modes": "8"}, TypeError, "modes is '8', expected a whole number"),
-                                         ({"rate": "fast"}, TypeError, "rate is 'fast', expected a number")):
+                                         ({"learning_rate": "fast"}, TypeError, "learning_rate is 'fast', expected a number")):
             with self.assertRaisesRegex(kind, sentence):
                 sparc.Learner(inputs=2, outputs=1, **settings)
 
     def test_scores_and_periods(self):
-        learner = sparc.Learner(inputs=1, goal="forecast", horizons=[1, 4])
+        learner = sparc.Learner(inputs=1, objective="forecast", horizons=[1, 4])
         rng = np.random.default_rng(1)
         for t in range(400):
             learner.step(np.sin(2 * np.pi * t / 12) + 0.01 * rng.standard_normal())
@@ -141,30 +141,30 @@ class Learners(unittest.TestCase):
             np.testing.assert_array_equal(sparc.Model(Path(folder) / "learner.safetensors").params, learner.params)
 
     def test_the_tool_continues(self):
-        """`sparc learn --resume` and Learner.restore continue each other's files bit-exactly."""
+        """`sparc learn --resume` and Learner.load continue each other's files bit-exactly."""
         rng = np.random.default_rng(2)
         x, y = rng.standard_normal((60, 2)).astype(np.float32), rng.integers(0, 2, 60)
-        settings = {"forecast": {}, "numbers": {"outputs": 1}, "classes": {"outputs": 2}}
-        for goal, more in settings.items():
-            learner = sparc.Learner(inputs=2, goal=goal, modes=8, **more)
+        settings = {"forecast": {}, "regress": {"outputs": 1}, "classify": {"outputs": 2}}
+        for objective, more in settings.items():
+            learner = sparc.Learner(inputs=2, objective=objective, modes=8, **more)
 
             def feed(rows):
                 for t in rows:
                     learner.step(x[t])
-                    if goal != "forecast":
-                        learner.learn(y[t])
+                    if objective != "forecast":
+                        learner.observe(y[t])
 
-            with self.subTest(goal), tempfile.TemporaryDirectory() as folder:
+            with self.subTest(objective), tempfile.TemporaryDirectory() as folder:
                 path, lines = Path(folder) / "learner.safetensors", Path(folder) / "lines.csv"
                 feed(range(30))
-                learner.save(path, labels=["no", "yes"] if goal == "classes" else None)
-                target = {"forecast": "", "numbers": ",{}", "classes": ",{}"}[goal]
-                label = (lambda t: ["no", "yes"][y[t]]) if goal == "classes" else (lambda t: y[t])
+                learner.save(path, labels=["no", "yes"] if objective == "classify" else None)
+                target = {"forecast": "", "regress": ",{}", "classify": ",{}"}[objective]
+                label = (lambda t: ["no", "yes"][y[t]]) if objective == "classify" else (lambda t: y[t])
                 lines.write_text("".join(f"{float(x[t, 0])!r},{float(x[t, 1])!r}{target.format(label(t))}\n"
                                          for t in range(30, 60)))
                 run_tool(["learn", "--resume", "--model", str(path), str(lines)])
                 feed(range(30, 60))
-                again = sparc.Learner.restore(path)
+                again = sparc.Learner.load(path)
                 self.assertEqual(again.report.steps, 60)
                 np.testing.assert_array_equal(again.params, learner.params)
                 before = path.read_bytes()

@@ -66,10 +66,10 @@ class Online(unittest.TestCase):
         rng = np.random.default_rng(2)
         values = rng.standard_normal(1500)
         stream = [({"a": values[t], "b": float(rng.standard_normal())}, values[t - 2]) for t in range(2, 1500)]
-        model = SparcOnlineRegressor(modes=16, rate=0.01)
+        model = SparcOnlineRegressor(modes=16, learning_rate=0.01)
         score = evaluate.progressive_val_score(stream, model, metrics.MAE())
         self.assertLess(score.get(), 0.6)  # of the mean 0.8
-        again = SparcOnlineRegressor(modes=16, rate=0.01)
+        again = SparcOnlineRegressor(modes=16, learning_rate=0.01)
         for x, y in stream[:50]:
             again.learn_one(x, y)
         other = pickle.loads(pickle.dumps(again))
@@ -82,7 +82,7 @@ class Online(unittest.TestCase):
         rng = np.random.default_rng(3)
         bits = rng.integers(0, 2, 1500)
         stream = [({"bit": float(bits[t])}, "one" if bits[t - 1] else "zero") for t in range(1, 1500)]
-        model = SparcOnlineClassifier(modes=16, rate=0.01, classes=3)
+        model = SparcOnlineClassifier(modes=16, learning_rate=0.01, classes=3)
         self.assertIsNone(model.predict_one({"bit": 0.0}))
         score = evaluate.progressive_val_score(stream, model, metrics.Accuracy())
         self.assertGreater(score.get(), 0.75)
@@ -94,7 +94,7 @@ class Online(unittest.TestCase):
         for t in range(300):
             model.learn_one(np.sin(0.3 * t))
         np.testing.assert_allclose(model.forecast(3), np.sin(0.3 * np.arange(300, 303)), atol=0.1)
-        with self.assertRaisesRegex(ValueError, "made for 3"):
+        with self.assertRaisesRegex(ValueError, "expected at most 3"):
             model.forecast(4)
         self.assertIsInstance(model, time_series.base.Forecaster)
 

@@ -146,7 +146,7 @@ class Threads(unittest.TestCase):
 
     def test_a_stream_and_a_learner_are_shared(self):
         cell = sparc.Cell("sparc", 3, 8)
-        stream, learner = cell.stream(cell.init(), sensitivities=True), sparc.Learner(inputs=1, goal="forecast", horizon=1, H=8)
+        stream, learner = cell.stream(cell.init(), sensitivities=True), sparc.Learner(inputs=1, objective="forecast", horizon=1, H=8)
 
         def work(i):
             for t in range(100):
@@ -194,7 +194,7 @@ class Forks(unittest.TestCase):
         cell, model = sparc.Cell("sparc", 3, 16), sparc.Model(CHECKPOINTS[0], threads=2)
         params, rng = cell.init(), np.random.default_rng(3)
         x, z = rng.standard_normal((4, 300, 3)), rng.standard_normal((9, 40, model.inputs))
-        learner = sparc.Learner(inputs=1, goal="forecast", horizon=1, H=8)
+        learner = sparc.Learner(inputs=1, objective="forecast", horizon=1, H=8)
         learner.step(0.1)
         _inherited.update(cell=cell, params=params, x=x, model=model, z=z, learner=learner)
         want = (*_forward(cell, params, x, 3), model.predict(z), copy.deepcopy(learner).step(0.5))
@@ -268,7 +268,7 @@ class Pickles(unittest.TestCase):
                 np.testing.assert_array_equal(other.predict(x), model.predict(x))
 
     def test_learners(self):
-        learner = sparc.Learner(inputs=1, goal="forecast", horizon=3, H=8)
+        learner = sparc.Learner(inputs=1, objective="forecast", horizon=3, H=8)
         for t in range(50):
             learner.step(np.sin(0.3 * t))
         others = self.copies(learner)

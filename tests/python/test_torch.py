@@ -121,7 +121,7 @@ class Layers(unittest.TestCase):
         self.assertFalse(torch.equal(fresh(x)[0], layer(x)[0]))
         fresh.load_state_dict(layer.state_dict())
         self.assertTrue(torch.equal(fresh(x)[0], layer(x)[0]))
-        for thing in (sparc.Cell("sparc", 3, 8), sparc.Learner(inputs=1, goal="forecast", horizon=1)):
+        for thing in (sparc.Cell("sparc", 3, 8), sparc.Learner(inputs=1, objective="forecast", horizon=1)):
             file = io.BytesIO()
             torch.save(thing, file)
             file.seek(0)

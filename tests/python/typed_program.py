@@ -39,7 +39,7 @@ def agents(path: str) -> float:
     action, state = agent.predict(np.zeros(agent.shape.observation))
     envs: Environments = Environments("repeat-previous", n=2)
     step = envs.step(np.zeros(2))
-    learner: Learner = Learner(inputs=1, goal="forecast")
+    learner: Learner = Learner(inputs=1, objective="forecast")
     learner.step(0.5)
     network: Network = Network(inputs=1, outputs=2)
     print(network.sizes.params, step.rewards.sum(), state.shape, action, learner.report.steps)
