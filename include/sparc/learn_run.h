@@ -67,7 +67,7 @@ typedef struct sparc_learn_run sparc_learn_run; /* opaque; used by one thread at
 SPARC_API sparc_status sparc_learn_run_create(const sparc_learn_run_config *config, sparc_learn_run **out);
 SPARC_API void sparc_learn_run_free(sparc_learn_run *run); /* run may be NULL; nothing is written */
 
-/* Create or load the learner for a stream with this first line, and
+/* Create or load the learner for a stream with this first line, which may follow a line "sep=;" in the same text, and
  * lock the file until the run is freed. `name` identifies the line in error messages. SPARC_INVALID: a setting is wrong
  * or does not match the file. SPARC_IO: another process uses the file. */
 SPARC_API sparc_status sparc_learn_run_begin(sparc_learn_run *run, const char *line, size_t size, const char *name);

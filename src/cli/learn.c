@@ -6,6 +6,7 @@
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
+#include "data/csv_text.h"
 #include "io/json.h"
 #include "io/settings_rows.h"
 #include "online/learner_settings.h"
@@ -16,6 +17,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,6 +43,7 @@ typedef struct learn_command {
   progress *progress;
   line_input input;
   long line;
+  char *first;    /* the first line after a line "sep=;", with it; NULL: none */
   char name[300]; /* of the line */
   bool begun;     /* there is a learner */
   bool io_failed; /* the learner's file could not be locked or written */
@@ -281,10 +284,26 @@ static sparc_status take_line(learn_command *c, const char *line, size_t size) {
   return status;
 }
 
+/* the first line; a line "sep=;" before it stays part of it */
+static sparc_status first_line(learn_command *c, const char **line, size_t *size) {
+  sparc_status status = next_line(c, line, size);
+  const char separator = status == SPARC_OK ? csv_separator_line((span){*line, *size}) : '\0';
+  if (!separator) return status;
+  status = next_line(c, line, size);
+  if (status != SPARC_OK || *size == 0) return status;
+  c->first = malloc(*size + sizeof "sep=;\n");
+  if (!c->first) return fail(SPARC_NO_MEMORY, "no memory for a line of %s", c->input.name);
+  const size_t hint = (size_t)sprintf(c->first, "sep=%c\n", separator);
+  memcpy(c->first + hint, *line, *size);
+  *line = c->first;
+  *size += hint;
+  return SPARC_OK;
+}
+
 static sparc_status read_stream(learn_command *c) {
   const char *line;
   size_t size;
-  sparc_status status = next_line(c, &line, &size);
+  sparc_status status = first_line(c, &line, &size);
   if (status == SPARC_OK && size == 0 && !finished())
     status = fail(SPARC_FORMAT, "%.200s is empty, expected one line per step", c->input.name);
   if (status == SPARC_OK && size > 0) status = begin(c, line, size);
@@ -331,6 +350,7 @@ static exit_code work(learn_command *c) {
   sparc_free(c->low);
   sparc_free(c->high);
   sparc_free(c->anomaly);
+  free(c->first);
   if (c->input.descriptor > STDIN_FILENO) close(c->input.descriptor);
   input_free(&c->input);
   if (c->io_failed) return EXIT_FAILED;

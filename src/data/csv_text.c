@@ -98,14 +98,20 @@ static char separator_of(const lines *t, char decimal) {
   return separator;
 }
 
+char csv_separator_line(span line) {
+  static const char mark[] = "\xef\xbb\xbf";
+  if (line.size > 3 && memcmp(line.at, mark, 3) == 0) line = (span){line.at + 3, line.size - 3};
+  while (line.size && (line.at[line.size - 1] == '\n' || line.at[line.size - 1] == '\r')) line.size--;
+  line = span_trim(line);
+  return line.size == 5 && span_is((span){line.at, 4}, "sep=") ? line.at[4] : '\0';
+}
+
 /* the first line of a file from a spreadsheet may do nothing but name the separator */
 static bool skip_hint(csv_text *f) {
   lines after = f->at;
   span line;
-  if (!lines_next_used(&after, &line)) return false;
-  line = span_trim(line);
-  if (line.size != 5 || !span_is((span){line.at, 4}, "sep=")) return false;
-  f->separator = line.at[4];
+  if (!lines_next_used(&after, &line) || !csv_separator_line(line)) return false;
+  f->separator = csv_separator_line(line);
   f->at = after;
   return true;
 }

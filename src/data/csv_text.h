@@ -22,6 +22,10 @@ typedef struct csv_text {
  * the first row. The cursor is then before the first row, if there is one. */
 sparc_status csv_open(csv_text *f, const source *s, char decimal);
 
+/* csv_separator_line returns the separator that a line "sep=;" names, with or without a byte order mark and a line
+ * end; 0 for other lines */
+char csv_separator_line(span line);
+
 /* csv_next_row skips blank lines and returns whether a row follows; its line becomes the current one */
 bool csv_next_row(csv_text *f);
 sparc_status csv_next_field(csv_text *f, field *out);

@@ -17,7 +17,7 @@ enum { INPUT = 'i', TARGET = 't', LABEL = 'l', ID = '#', TIME = '@', IGNORED = '
 
 static sparc_status no_memory(const char *name) { return fail(SPARC_NO_MEMORY, "%s: no memory for its columns", name); }
 
-/* a cursor over the row of a line */
+/* a cursor over the row of a line, which may follow a line "sep=;" */
 static sparc_status open_line(const char *line, size_t size, const char *name, char decimal, source *s, csv_text *f) {
   sparc_status status = source_borrow(s, line, size, name, MAX_LINE, 0);
   if (status != SPARC_OK) return status;
@@ -255,18 +255,20 @@ sparc_status stream_open(const stream_options *o, const stream_known *known, con
   *c = (stream_columns){.decimal = o->decimal ? o->decimal : '.', .locale = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
   source s;
   csv_text f;
+  size_t row = 1; /* its line in the text */
   sparc_status status = known ? SPARC_OK : check_options(o);
   if (status == SPARC_OK && o->classes) status = list_classes(c, o->classes);
   if (status == SPARC_OK && size > 1 && line[0] == '\x1f' && line[1] == '\x8b')
     status = fail(SPARC_FORMAT, "%s: this is gzip data, expected text; decompress it with zcat", name);
   if (status == SPARC_OK) status = open_line(line, size, name, c->decimal, &s, &f);
   if (status == SPARC_OK) {
+    row = f.at.line;
     c->separator = f.separator;
     status = read_names(f, name, c);
     source_close(&s);
   }
   if (status == SPARC_OK) status = known ? match_known(c, name, known) : assign_roles(o, name, c);
-  if (status != SPARC_OK) return one_line(name, 1, status);
+  if (status != SPARC_OK) return one_line(name, row, status);
   detect_header(c, known != NULL);
   if (!c->by_name) assign_slots(c);
   for (size_t i = 0; i < c->count; i++) {
@@ -363,15 +365,17 @@ sparc_status stream_read(const stream_columns *c, const char *line, size_t size,
                          float *target, const stream_texts *texts, stream_step *step) {
   source s;
   csv_text f;
+  size_t row = 1;
   *step = (stream_step){.label = -1};
   *texts->id = *texts->time = '\0';
   sparc_status status = open_line(line, size, name, c->decimal, &s, &f);
   if (status == SPARC_OK) {
+    row = f.at.line;
     f.separator = c->separator;
     status = read_fields(c, &f, name, x, target, texts, step);
     source_close(&s);
   }
-  return status == SPARC_OK ? SPARC_OK : one_line(name, 1, status);
+  return status == SPARC_OK ? SPARC_OK : one_line(name, row, status);
 }
 
 sparc_status stream_check_order(const stream_columns *c, const char *name, const char *last, const char *time) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* stream.h: lines of comma-separated text as inputs and targets, one step per line.
  *
- * The first line determines the number of columns and may name them. Targets
+ * The first line determines the number of columns and may name them; a line "sep=;" before it sets the separator. Targets
  * and labels may be missing. Ignored columns and an unnamed index are skipped; all other columns are inputs. Rules shared
  * with files are in data/column_rules.h.
  */

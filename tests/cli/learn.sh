@@ -208,6 +208,30 @@ expect 0 learn named.csv --quiet
 printf 'x,2,3\n1,2,3\n' >word.csv
 expect 3 learn word.csv --quiet
 complains "word.csv, line 1: 'column 1' is 'x', expected a number"
+# a line sep=; before the first line sets the separator, as in files
+printf 'a;b\n1;2\n3;4\n' >plain.csv
+printf 'sep=;\na;b\n1;2\n3;4\n' >separator.csv
+printf '\xef\xbb\xbfsep=|\r\n\r\na|b\r\n1|2\r\n3|4\r\n' >marked.csv
+expect 0 learn plain.csv --quiet --model plain.safetensors
+cp out plain.out
+for file in separator marked; do
+  expect 0 learn $file.csv --quiet --model $file.safetensors
+  cmp -s out plain.out || fail "$file.csv: other predictions than without the line sep="
+  cmp -s $file.safetensors plain.safetensors || fail "$file.csv: another learner than without the line sep="
+done
+expect 0 learn separator.csv --quiet --model plain.safetensors --resume
+printf 'sep=;\n1,2;3\n4;5,5\n' >comma.csv
+expect 0 learn comma.csv --decimal , --quiet
+[ "$(wc -l <out)" = 3 ] || fail "not two predictions after a line sep=; without a header"
+printf 'sep=;\n' >only.csv
+expect 3 learn only.csv --quiet
+complains "only.csv is empty"
+printf 'sep=;\n1;2\n3;x\n' >bad.csv
+expect 3 learn bad.csv --quiet
+complains "bad.csv, line 3: 'column 2' is 'x', expected a number"
+printf 'sep=;\n1;"2\n' >bad.csv
+expect 3 learn bad.csv --quiet
+complains "bad.csv, line 2: "
 printf '1,2\n\n3\n' >bad.csv
 expect 3 learn bad.csv --quiet
 complains "bad.csv, line 3: fewer than 2 fields"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_stream.c: libFuzzer target of streams. The first byte selects the options; the first line has the columns, and each further line is a step or is rejected. */
+/* fuzz_stream.c: libFuzzer target of streams. The first byte selects the options; the first line, after an optional line
+ * "sep=;", has the columns, and each further line is a step or is rejected. */
+#include "data/csv_text.h"
 #include "online/stream.h"
 
 #include <math.h>
@@ -60,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size < 2) return 0;
   const char *at = (const char *)data + 1, *end = (const char *)data + size;
   const char *stop = line_end(at, end);
+  if (csv_separator_line((span){at, (size_t)(stop - at)})) stop = line_end(stop, end);
   stream_columns columns;
   const stream_options *o = &options[data[0] % (sizeof options / sizeof *options)];
   static const char *const names[] = {"b", "a", "y"};
