@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* bench.h: the benchmark as a library: problems and suites in, records of what was measured out.
+/* bench.h: the benchmark as a library: measures problems and suites and reports records.
  *
- * A problem is a short string such as "mixer:B4:T2048:D512:cell=rglru"; a suite is the name of a set of problems with a
- * question of its own. A session measures either, and hands each record to its caller's bench_output as soon as it is
- * there. Nothing here prints or exits.
+ * A problem is a short string such as "mixer:B4:T2048:D512:cell=rglru"; a suite is a named set of problems.
+ * A session measures either and passes each record to the caller's bench_output as soon as it is complete. Nothing here
+ * prints or exits.
  *
- * In a record NaN is a figure that does not apply or was not measured. Records and their texts live during the call.
+ * NaN in a record: not applicable or not measured. Records and their texts are valid during the call.
  */
 #ifndef SPARC_BENCH_BENCH_H
 #define SPARC_BENCH_BENCH_H
@@ -20,8 +20,8 @@ struct ranks; /* base/ranks.h */
 typedef struct bench_settings {
   int threads;
   double seconds;      /* per problem */
-  bool quick;          /* short sequences in the suites: a look, whose verdicts do not bind */
-  const char *kernel;  /* the kernels to use; NULL: as the environment says, else the best */
+  bool quick;          /* short sequences in the suites; verdicts do not count */
+  const char *kernel;  /* the kernels to use; NULL: that of the environment, else the best */
   const char *device;  /* "opencl:1": the device of the suite paper; NULL: the CPU */
   bool fast;           /* the device may use the approximations of its hardware */
   struct ranks *group; /* of the suite scale: all ranks measure together; NULL: one process */
@@ -49,7 +49,7 @@ typedef struct bench_result {
   const char *tensor;                  /* its name */
   size_t memory_bytes, measured_bytes; /* by the sizes that the library states, and by the system; 0: unknown */
   const char *memory_formula;          /* "": not written down */
-  const char *level;                   /* of the memory that the problem lives in; "": not asked */
+  const char *level;                   /* memory level that holds the problem; "": not determined */
   double copy, triad, peak;            /* limits in the same run: GB/s at that level, GFLOP/s of multiply-adds */
   bench_figures stage[BENCH_STAGES];
   size_t stages;
@@ -74,14 +74,14 @@ typedef enum bench_verdict {
   BENCH_UNKNOWN
 } bench_verdict;
 
-/* something that the kernels are meant to reach */
+/* a performance goal of the kernels */
 typedef struct bench_goal {
   const char *name;
   bench_unit unit;
   bool at_most;                  /* the value should be small */
   double value, demand, stretch; /* NaN: no such mark is set */
   bench_verdict verdict;
-  const char *bound;           /* what it was judged by, where several may apply; NULL: the name says it */
+  const char *bound;           /* the bound that applied, if there are several; NULL: see name */
   const char *const *problems; /* that were compared */
   size_t count;
 } bench_goal;
@@ -104,8 +104,8 @@ typedef struct bench_training {
 /* an iteration of PPO with one stream, beside the cost of what it cannot do without at the rates of the same run */
 typedef struct bench_rl {
   const char *task, *cell, *kernel;
-  bool stored, usual; /* sensitivities are stored, not rebuilt from records; a run would do so by itself */
-  bool windows;       /* there are none: truncated backpropagation */
+  bool stored, is_default; /* sensitivities are stored, not recomputed from records; the default of a run */
+  bool windows;            /* there are none: truncated backpropagation */
   int H, epochs, threads;
   double steps_per_second;
   double environment, collection, update;            /* seconds of an iteration; collection without its environment */
@@ -117,10 +117,10 @@ typedef struct bench_rl {
   size_t memory_bytes, measured_bytes; /* as in bench_result */
   double memory_demand;
   double rival, rival_demand; /* steps per second of the JAX implementation on as many cores; NaN: none known */
-  bool reached;               /* the ratio and, where the rival is known and the way is the usual one, all the rest */
+  bool reached;               /* the ratio and, with a known rival and the default method, the others */
 } bench_rl;
 
-static inline const char *bench_rl_way(const bench_rl *r) {
+static inline const char *bench_rl_method(const bench_rl *r) {
   return r->windows ? "window" : r->stored ? "stored" : "free";
 }
 
@@ -206,7 +206,7 @@ typedef struct bench_entry {
   const char *key, *head; /* in JSON; above a column */
   const char *text;       /* NULL: a number */
   double number;
-  int digits; /* behind the point; of a text the width of its column */
+  int digits; /* decimals; of a text the width of its column */
 } bench_entry;
 
 /* a row of a table whose columns are the same in all its rows */
@@ -233,8 +233,8 @@ typedef struct bench_output {
   void (*plan_loop)(void *context, const bench_plan_loop *row);
   void (*plan_total)(void *context, const bench_plan_total *row);
   void (*row)(void *context, const bench_row *row);
-  void (*failed)(void *context, sparc_status status); /* sparc_error() says why; what else was asked for goes on */
-  bool (*stopped)(void *context);                     /* true: nobody wants the rest */
+  void (*failed)(void *context, sparc_status status); /* see sparc_error(); other problems are still measured */
+  bool (*stopped)(void *context);                     /* true: stop */
 } bench_output;
 
 /* ---- measuring ---------------------------------------------------------------------------------- */
@@ -246,19 +246,19 @@ sparc_status bench_session_create(const bench_settings *settings, const bench_ou
                                   bench_session **out);
 void bench_session_free(bench_session *session); /* may be NULL */
 
-/* bench_measure measures a problem or a suite. It is false if something failed, or if a demand was missed in a run
- * whose verdicts bind. */
+/* bench_measure measures a problem or a suite. Returns false if something failed, or if a demand was missed and
+ * verdicts count. */
 bool bench_measure(bench_session *session, const char *text);
 
-/* bench_plan hands over the loops over tiles of a problem for 1, 2, 4, 16 and 64 threads. Tiles are timed one by one on
- * the calling thread: what many processors share of their memory is not in the figures. */
+/* bench_plan reports the loops over tiles of a problem for 1, 2, 4, 16 and 64 threads. Tiles are timed one by one on
+ * the calling thread: contention for memory is not included. */
 bool bench_plan(bench_session *session, const char *problem);
 
-/* bench_check says, before anything is measured, what is wrong with the text of a problem or suite: several ranks measure
- * the suite scale and nothing else, and one process everything else. */
+/* bench_check validates the text of a problem or suite without measuring. Several ranks measure the suite scale only,
+ * one process all others. */
 sparc_status bench_check(const bench_settings *settings, const char *text);
 
-/* bench_is_suite tells suites from problems. */
+/* bench_is_suite returns whether the text names a suite. */
 bool bench_is_suite(const char *text);
 
 /* bench_usage writes the forms of problems and the suites, a line for each and one that explains it. */

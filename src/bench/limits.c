@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c: the limits as problems of their own (`peak`, `stream`), and a memory of those already measured.
+/* limits.c: the limits as problems (`peak`, `stream`), and a cache of those already measured.
  *
- * Rates count the bytes that the program asks for: a copy with ordinary stores moves half as much again, because a line
+ * Rates count the bytes that the program loads and stores: a copy with ordinary stores moves half as much again, because a line
  * is read before it is written. In-place rates count both directions.
  */
 #include "bench/limits.h"
@@ -40,7 +40,7 @@ static sparc_status create_peak(bench_case *c) {
   bench_team *team;
   sparc_status status = bench_machine_team(c->machine, c->threads, &team);
   if (status != SPARC_OK) return status;
-  p->loops = bench_loops_for(c->wanted);
+  p->loops = bench_loops_for(c->requested_kernel);
   p->rounds = PEAK_ROUNDS * (size_t)bench_value(c->problem, "N");
   c->kernel = p->loops->name;
   bench_stage *stage =
@@ -154,7 +154,7 @@ static sparc_status create_stream(bench_case *c) {
   if (!s) return fail(SPARC_NO_MEMORY, "%s: no memory", c->problem->text);
   bench_team *team;
   sparc_status status = bench_machine_team(c->machine, c->threads, &team);
-  s->loops = bench_loops_for(c->wanted);
+  s->loops = bench_loops_for(c->requested_kernel);
   c->kernel = s->loops->name;
   s->n = (size_t)bench_value(c->problem, "KiB") * 256;
   const size_t all = s->n * (size_t)c->threads, bytes = 3 * all * sizeof(float);
@@ -228,13 +228,13 @@ static size_t l2_bytes(void) {
 /* three arrays fill half a second-level cache; four times as much lives in the third level, if that is far larger; main
  * memory takes twice the third level, within reason */
 size_t bench_level_kib(bench_level level, int threads) {
-  enum { ARRAYS = 3, LEAST_MEMORY = 192 << 20, MOST_MEMORY = 768 << 20 };
+  enum { ARRAYS = 3, MIN_MEMORY = 192 << 20, MAX_MEMORY = 768 << 20 };
   const size_t l2 = l2_bytes(), l3 = cpu_detect().l3, n = (size_t)threads;
   size_t bytes = l2 / 2 * n;
   if (level == LEVEL_L3) bytes = l3 >= 8 * l2 * n ? 4 * l2 * n : 0;
   if (level == LEVEL_MEMORY) {
     const size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) / 8 * (size_t)sysconf(_SC_PAGESIZE);
-    bytes = 2 * l3 < LEAST_MEMORY ? LEAST_MEMORY : 2 * l3 > MOST_MEMORY ? MOST_MEMORY : 2 * l3;
+    bytes = 2 * l3 < MIN_MEMORY ? MIN_MEMORY : 2 * l3 > MAX_MEMORY ? MAX_MEMORY : 2 * l3;
     if (bytes > memory) bytes = memory;
   }
   return bytes / n / 1024 / ARRAYS;
@@ -245,7 +245,7 @@ bench_level bench_level_of(size_t bytes, int threads) {
   return bench_level_kib(LEVEL_L3, threads) > 0 && bytes <= cpu_detect().l3 / 4 ? LEVEL_L3 : LEVEL_MEMORY;
 }
 
-/* ---- memory of what was measured ---------------------------------------------------------------- */
+/* ---- cache of measured limits ---------------------------------------------------------------- */
 
 static struct limits_entry *find_limit(bench_machine *machine, int threads, size_t kib) {
   for (size_t i = 0; i < machine->limits; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.h: what this machine can do at most, measured in the same run as everything that is compared with it. */
+/* limits.h: peak rates of this machine, measured in the same run as the problems that are compared with them. */
 #ifndef SPARC_BENCH_LIMITS_H
 #define SPARC_BENCH_LIMITS_H
 
@@ -18,10 +18,10 @@ typedef enum bench_flow {
 
 const char *bench_level_name(bench_level level);
 
-/* bench_level_kib gives the size, per array and thread, that lives in a level of the memory; 0: no such level. */
+/* bench_level_kib gives the size, per array and thread, that fits a level of the memory; 0: no such level. */
 size_t bench_level_kib(bench_level level, int threads);
 
-/* bench_level_of tells in which level a problem of so many bytes lives. */
+/* bench_level_of returns the level that holds a problem of so many bytes. */
 bench_level bench_level_of(size_t bytes, int threads);
 
 /* bench_limit_peak gives multiply-adds in GFLOP/s, bench_limit_flows the rates of a level in GB/s (0 where the machine

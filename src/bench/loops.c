@@ -66,14 +66,14 @@
 
 #endif
 
-const bench_loops *bench_loops_for(const char *wanted) {
+const bench_loops *bench_loops_for(const char *requested) {
 #if defined(__x86_64__)
   const char *kernel;
-  if (kernel_resolve(wanted, &kernel) != SPARC_OK) return &table_baseline;
+  if (kernel_resolve(requested, &kernel) != SPARC_OK) return &table_baseline;
   if (strcmp(kernel, table_avx512.name) == 0) return &table_avx512;
   if (strcmp(kernel, table_avx2.name) == 0) return &table_avx2;
 #else
-  (void)wanted;
+  (void)requested;
 #endif
   return &table_baseline;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loops.h: the bare loops that show what a machine can do at most: multiply-add chains in registers, and streams
+/* loops.h: bare loops that reach the peak rates of a machine: multiply-add chains in registers, and streams
  * through memory. One table per instruction set, chosen at run time. */
 #ifndef SPARC_BENCH_LOOPS_H
 #define SPARC_BENCH_LOOPS_H
@@ -24,8 +24,8 @@ typedef struct bench_loops {
   void (*subtract)(float *restrict a, const float *restrict b, size_t n);
 } bench_loops;
 
-/* bench_loops_for returns the table of the instruction set that a wanted set of kernels (sparc_cell_config; NULL: as
+/* bench_loops_for returns the table of the instruction set that a requested set of kernels (sparc_cell_config; NULL: as
  * the environment says, else the best) is made for: kernels are held against what their own instructions could do. */
-const bench_loops *bench_loops_for(const char *wanted);
+const bench_loops *bench_loops_for(const char *requested);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* problem.c: reading problem strings, and the life of a problem that is to be timed. */
+/* problem.c: parsing problem strings, and setting up problems for timing. */
 #include "bench/problem.h"
 
 #include "base/error.h"
@@ -89,7 +89,7 @@ static sparc_status unknown_key(const bench_problem *p, const char *field, const
   return fail(SPARC_INVALID, "%s: unknown key in '%.60s', expected %s", p->text, field, list);
 }
 
-/* cell=NAME, or an option that the cell will judge */
+/* cell=NAME, or an option that the cell validates */
 static sparc_status parse_assignment(bench_problem *p, const char *field) {
   static const char *const cell[] = {"cell", NULL};
   char name[PROBLEM_TEXT];
@@ -244,7 +244,7 @@ static sparc_status check_error(const bench_case *c) {
 
 sparc_status bench_open(bench_machine *machine, const bench_problem *problem, int threads, const char *kernel,
                         bench_case *out) {
-  *out = (bench_case){.problem = problem, .machine = machine, .threads = threads, .wanted = kernel};
+  *out = (bench_case){.problem = problem, .machine = machine, .threads = threads, .requested_kernel = kernel};
   const bool fresh = forget_peak();
   const size_t before = resident_now();
   sparc_status status = problem->kind->create(out);

@@ -52,8 +52,8 @@ typedef struct bench_problem {
   char options[PROBLEM_TEXT]; /* its options, "a=b,c=d" */
 } bench_problem;
 
-/* bench_parse reads a problem. SPARC_INVALID says what is wrong, and what was probably meant. others (NULL-terminated)
- * are words that may stand in the same place, for the suggestion. */
+/* bench_parse reads a problem. SPARC_INVALID: the error text has a suggestion. others (NULL-terminated) are
+ * further words to suggest. */
 sparc_status bench_parse(const char *text, const char *const *others, bench_problem *out);
 
 /* bench_list_kinds writes the form of every kind and what it is, and gives the length of the text. */
@@ -63,7 +63,7 @@ size_t bench_list_kinds(char *text, size_t capacity);
 
 enum { TENSOR_NAME = 48, FORMULA_TEXT = 256 };
 
-/* something that is timed, or the sum of what stands before it */
+/* something that is timed, or the sum of preceding stages */
 typedef struct bench_stage {
   const char *name;
   bench_task task;
@@ -83,11 +83,11 @@ typedef struct bench_error {
 typedef struct bench_case {
   const bench_problem *problem;
   bench_machine *machine;
-  const char *wanted; /* kernels to use, as in sparc_cell_config */
-  const char *kernel; /* which kernels or library do the work */
-  int threads;        /* in: as asked; out: as used */
-  int H;              /* modes of its cell; 0: it has none */
-  void *state;        /* of the kind */
+  const char *requested_kernel; /* kernels to use, as in sparc_cell_config */
+  const char *kernel;           /* which kernels or library do the work */
+  int threads;                  /* in: requested; out: used */
+  int H;                        /* modes of its cell; 0: it has none */
+  void *state;                  /* of the kind */
   bench_stage stage[BENCH_STAGES];
   size_t stages;
   size_t footprint;           /* bytes that a pass touches */
@@ -98,7 +98,7 @@ typedef struct bench_case {
 } bench_case;
 
 typedef struct bench_key {
-  const char *name; /* upper case: a number follows; lower case: a word that is there or not */
+  const char *name; /* upper case: a number follows; lower case: a flag */
   const char *help;
   long fallback; /* value when absent; REQUIRED: it must be there */
 } bench_key;
@@ -136,7 +136,7 @@ BENCH_KINDS(BENCH_KIND_DECLARE)
 /* bench_value gives the value of a key of the problem; the key must be in the kind's table. */
 long bench_value(const bench_problem *problem, const char *key);
 
-/* bench_open sets the problem up on `threads` threads with the named kernels (NULL: as the environment says), measures
+/* bench_open sets the problem up on `threads` threads with the named kernels (NULL: that of the environment), measures
  * its memory, and verifies it. It refuses, with SPARC_UNSUPPORTED, what does not verify. *problem must outlive the
  * case. After a failure nothing is left to close. */
 sparc_status bench_open(bench_machine *machine, const bench_problem *problem, int threads, const char *kernel,
@@ -146,7 +146,7 @@ void bench_close(bench_case *c);
 /* bench_run times all stages of all cases side by side; see bench_time. */
 sparc_status bench_run(bench_case *cases, size_t count, double seconds, double patience);
 
-/* bench_has_stage tells whether a case has a stage: some need a library that a build may lack. */
+/* bench_has_stage returns whether a case has a stage: some need a library that a build may lack. */
 bool bench_has_stage(const bench_case *c, const char *stage);
 
 /* bench_seconds gives the seconds per call of a stage after bench_run; the stage must exist. */
@@ -154,7 +154,7 @@ double bench_seconds(const bench_case *c, const char *stage);
 
 /* ---- for kinds ---------------------------------------------------------------------------------- */
 
-/* bench_afford refuses problems that this machine's memory cannot hold, before it is asked for. */
+/* bench_afford refuses problems that exceed this machine's memory, before allocating it. */
 sparc_status bench_afford(const bench_case *c, size_t bytes);
 
 /* bench_stage_add appends a stage and returns it. */

@@ -45,10 +45,10 @@ void bench_return_memory(void) { (void)mallopt(M_MMAP_THRESHOLD, 1 << 16); }
 bool bench_open_all(bench_session *session, const char *const *texts, const int *threads, size_t count,
                     bench_problem *problems, bench_case *cases) {
   for (size_t i = 0; i < count; i++) {
-    const int wanted = threads && threads[i] > 0 ? threads[i] : session->settings.threads;
+    const int requested = threads && threads[i] > 0 ? threads[i] : session->settings.threads;
     sparc_status status = bench_parse(texts[i], NULL, &problems[i]);
     if (status == SPARC_OK)
-      status = bench_open(&session->machine, &problems[i], wanted, session->settings.kernel, &cases[i]);
+      status = bench_open(&session->machine, &problems[i], requested, session->settings.kernel, &cases[i]);
     if (status == SPARC_OK) continue;
     bench_close_all(cases, i);
     return bench_failed(session, status);

@@ -14,11 +14,11 @@ struct bench_session {
   bench_machine machine;
 };
 
-/* bench_failed hands the reason of the last failure to the output, and is false. */
+/* bench_failed reports the last failure to the output and returns false. */
 bool bench_failed(const bench_session *session, sparc_status status);
 
-/* bench_open_all parses and opens several problems, and hands over a failure. threads[i] == 0, or NULL: as the settings
- * say. The problems must outlive the cases. */
+/* bench_open_all parses and opens several problems, and reports a failure. threads[i] == 0, or NULL: as in the
+ * settings. The problems must outlive the cases. */
 bool bench_open_all(bench_session *session, const char *const *texts, const int *threads, size_t count,
                     bench_problem *problems, bench_case *cases);
 void bench_close_all(bench_case *cases, size_t count);

@@ -66,9 +66,9 @@ static inline void spin(unsigned *turns) {
 /* Thread i of a team stays on the i-th processor of this process: two threads on one processor would measure the
  * scheduler. The caller is bound during a pass only, for threads that it creates inherit the binding. */
 static void bind_to(int thread, const cpu_set_t *allowed) {
-  int wanted = thread % CPU_COUNT(allowed);
+  int requested = thread % CPU_COUNT(allowed);
   for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-    if (!CPU_ISSET(cpu, allowed) || wanted-- > 0) continue;
+    if (!CPU_ISSET(cpu, allowed) || requested-- > 0) continue;
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
@@ -188,9 +188,9 @@ void bench_team_free(bench_team *team) {
 
 /* ---- passes ------------------------------------------------------------------------------------- */
 
-enum { LEAST_PASSES = 10, HURRIED_PASSES = 3, MOST_PASSES = 1 << 14 };
+enum { LEAST_PASSES = 10, HURRIED_PASSES = 3, MAX_PASSES = 1 << 14 };
 
-/* with this much more time than asked for, ten passes are no longer insisted on */
+/* if ten passes take this many times the requested seconds, fewer are run */
 static const double HURRY = 5;
 
 /* pieces shorter than this are repeated until they are as long as the other */
@@ -198,7 +198,7 @@ static const double SHORT_PIECE = 50e-6, WANTED_PIECE = 200e-6;
 
 typedef struct record {
   double *shortest; /* (pieces) */
-  double *totals;   /* (MOST_PASSES) */
+  double *totals;   /* (MAX_PASSES) */
   double settled;   /* see bench_falls */
   int repeats;
 } record;
@@ -257,7 +257,7 @@ static void conclude(bench_task *task, const record *r, int passes) {
 
 /* fell: when a result was last seen to fall */
 static bool enough(int passes, double elapsed, double fell, double seconds, double patience) {
-  if (passes >= MOST_PASSES) return true;
+  if (passes >= MAX_PASSES) return true;
   if (passes < LEAST_PASSES) return passes >= HURRIED_PASSES && elapsed >= HURRY * patience * seconds;
   return elapsed >= seconds && (elapsed >= 2 * fell || elapsed >= patience * seconds);
 }
@@ -298,7 +298,7 @@ static void run_passes(bench_task *const *tasks, size_t count, double seconds, d
 
 sparc_status bench_time(bench_task *const *tasks, size_t count, double seconds, double patience) {
   if (count == 0) return SPARC_OK;
-  size_t numbers = count * MOST_PASSES;
+  size_t numbers = count * MAX_PASSES;
   for (size_t i = 0; i < count; i++) numbers += tasks[i]->pieces;
   record *records = calloc(count, sizeof *records);
   double *memory = calloc(numbers, sizeof *memory);
@@ -313,7 +313,7 @@ sparc_status bench_time(bench_task *const *tasks, size_t count, double seconds, 
     records[i].totals = next + tasks[i]->pieces;
     records[i].settled = INFINITY;
     for (size_t k = 0; k < tasks[i]->pieces; k++) records[i].shortest[k] = 1e300;
-    next = records[i].totals + MOST_PASSES;
+    next = records[i].totals + MAX_PASSES;
   }
   run_passes(tasks, count, seconds, patience, records);
   free(records);

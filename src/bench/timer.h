@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* timer.h: times on a machine that is never quite idle.
+/* timer.h: timing on a machine that is never quite idle.
  *
  * Work is cut into pieces of 0.1 to 1 ms where the problem allows it. A pass runs all pieces of a task; the passes of
  * all tasks of a run take turns, so that what disturbs one disturbs its competitors. The result of a task is the sum
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* bench_now gives seconds of a clock that nobody adjusts. */
+/* bench_now gives seconds of a monotonic clock. */
 double bench_now(void);
 
 /* ---- teams -------------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ typedef struct bench_task {
   int passes;
 } bench_task;
 
-/* bench_falls says whether a result fell since it last did, by more than a trifle; *settled is what it fell to,
+/* bench_falls returns whether a result fell since it last did, by more than a trifle; *settled is what it fell to,
  * infinite at first. */
 bool bench_falls(double result, double *settled);
 
@@ -52,7 +52,7 @@ bool bench_falls(double result, double *settled);
 void bench_pass(const bench_task *task);
 
 /* bench_time times the tasks side by side for about `seconds` in all, with at least ten passes, or three when these
- * would take far longer than that. While a result still falls it goes on, up to `patience` times as long. */
+ * would take far longer than that. While a result still falls it continues, up to `patience` times as long. */
 sparc_status bench_time(bench_task *const *tasks, size_t count, double seconds, double patience);
 
 #endif

@@ -35,8 +35,8 @@
 
 typedef enum exit_code {
   EXIT_DONE = 0,
-  EXIT_FAILED = 1,       /* the work was done or begun, and the answer is no */
-  EXIT_USAGE = 2,        /* the command line makes no sense */
+  EXIT_FAILED = 1,       /* the work failed, or a check did not pass */
+  EXIT_USAGE = 2,        /* the command line is invalid */
   EXIT_INPUT = 3,        /* an input file is missing, unreadable or malformed */
   EXIT_NOT_FINITE = 4,   /* a NaN or an infinity stopped the work */
   EXIT_INTERRUPTED = 130 /* SIGINT, after saving what can be saved */
@@ -66,18 +66,18 @@ void cli_print_version(FILE *stream, struct argp_state *state);
 /* cli_commands returns the NULL-terminated table of commands. */
 const cli_command *const *cli_commands(void);
 
-/* cli_find returns the command of that name; if there is none it says so on standard error, with a
- * suggestion, and returns NULL. who opens the message. */
+/* cli_find returns the command of that name; if there is none it prints a message with a
+ * suggestion and returns NULL. who starts the message. */
 const cli_command *cli_find(const char *who, const char *name);
 
 /* cli_run runs a command with its own arguments; argv[0] is ignored. */
 exit_code cli_run(const cli_command *command, int argc, char **argv);
 
 /* cli_refuse_unknown_options looks for long options that argp does not know (unambiguous or not, a prefix is
- * known), reports the first with a suggestion, and says whether there was one. */
+ * known), reports the first with a suggestion, and returns whether there was one. */
 bool cli_refuse_unknown_options(const struct argp *argp, int argc, char **argv);
 
-/* cli_exit_code is the one place where a status of the library becomes an exit code. */
+/* cli_exit_code maps a status of the library to an exit code. */
 exit_code cli_exit_code(sparc_status status);
 
 /* cli_message writes "who: sentence" to standard error. Characters that are not plain (base/plain_text.h) are escaped
@@ -103,7 +103,7 @@ void cli_json_line(const char *who, json_t *object);
 /* cli_json_variant is the variant among a cell's options as a JSON string, or null */
 json_t *cli_json_variant(const char *cell_options);
 
-/* cli_colour says whether verdicts on standard output may be coloured. */
+/* cli_colour returns whether verdicts on standard output may be coloured. */
 bool cli_colour(void);
 
 /* cli_guard_output makes sure that lost output never goes unnoticed: a closed, full or broken standard output
@@ -115,19 +115,19 @@ void cli_guard_output(void);
  * there is any. */
 void cli_guard_memory(void);
 
-/* cli_output_lost says whether writing has already failed, so that long work can stop early. */
+/* cli_output_lost returns whether writing has already failed, so that long work can stop early. */
 bool cli_output_lost(void);
 
-/* cli_model_path is the file that a MODEL or AGENT on the command line stands for: of a run folder its best checkpoint
- * or, where there is none, its last one */
+/* cli_model_path returns the file of a MODEL or AGENT argument: for a run folder its best checkpoint or, without one,
+ * its last one */
 sparc_status cli_model_path(const char *model, char path[CLI_PATH]);
 
-/* cli_model_load loads the model that MODEL stands for. What is no model is called so; `other`, the argument beside it,
- * is looked at to see whether the two were swapped. */
+/* cli_model_load loads the model of a MODEL argument. If it is not a model, the error text suggests swapping it with
+ * `other`, the next argument, if that is one. */
 sparc_status cli_model_load(const char *model, const char *other, int threads, sparc_model **out);
 
-/* cli_hint_unlabelled adds to the sentence about a file that cannot be read with labels that it can be read without;
- * returns the status that it is given. */
+/* cli_hint_unlabelled appends a hint to the error text of a file that can be read without labels only; returns
+ * `status`. */
 sparc_status cli_hint_unlabelled(const char *path, const sparc_read_options *read, sparc_status status);
 
 /* cli_add_plugin adds the path of a --plugin to those that files may name; the list is zero at first and ends with

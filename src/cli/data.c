@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* data.c: `sparc data`: what a data set or a data file holds, as the training commands will see it. */
+/* data.c: `sparc data`: describes a data set or a data file as the training commands read it. */
 #include "sparc/data.h"
 
 #include "base/moments.h"
@@ -46,7 +46,7 @@ static const cli_option data_options[] = {
 static const char doc[] =
     "Print the parts of a data set with their sizes, lengths and missing values, and its classes with the mean series "
     "of each. FILE may be UCR, ts, CSV, NPY, NPZ, IDX or CIFAR-10 binary, plain or gzip. Without an argument: list the "
-    "data sets that there are."
+    "available data sets."
     "\vExit status: 0 done, 2 usage, 3 a file is missing or malformed.";
 
 /* ---- facts -------------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@ static char *list_commands(int key, const char *text, void *input) {
   fputs("Commands:\n", stream);
   for (const cli_command *const *c = cli_commands(); *c; c++)
     fprintf(stream, "  %-10s %s\n", (*c)->name, (*c)->summary);
-  fputs("\n`sparc help COMMAND` tells more about one of them.", stream);
+  fputs("\n`sparc help COMMAND` prints the usage of a command.", stream);
   fclose(stream);
   return list;
 }
@@ -23,7 +23,7 @@ static char *list_commands(int key, const char *text, void *input) {
 const struct argp cli_tool = {
     .args_doc = "COMMAND [ARGUMENT...]",
     .doc =
-        "Recurrent cells with adaptive spectra: exact steps, scans, gradients and sensitivities."
+        "Adaptive spectral recurrence: train, evaluate and run recurrent networks."
         "\v(the list of commands)",
     .help_filter = list_commands,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* info.c: `sparc info`: what this build and this machine are, or what is in safetensors files. */
+/* info.c: `sparc info`: the build and the machine, or the contents of safetensors files. */
 #include "base/build_info.h"
 #include "base/cpu.h"
 #include "base/error.h"
@@ -33,7 +33,7 @@ enum { OLD_BUDGET = 256 };
 
 static const struct argp_option info_options[] = {
     {"json", 'j', NULL, 0, "Print one JSON object, or one for each FILE or cell", 0},
-    {"cells", 'c', NULL, 0, "Print what each cell costs: parameters, state, trace, stored rollout", 0},
+    {"cells", 'c', NULL, 0, "Print the sizes of each cell: parameters, state, trace, stored rollout", 0},
     {"options", 'o', NULL, 0, "Print the options of every cell: values, default, meaning", 0},
     {"inputs", 'D', "N", 0, "With --cells: the input width, 64 by default", 0},
     {"state-size", 'b', "N", 0, "With --cells: real state coordinates, 384 and 128 by default", 0},
@@ -86,7 +86,7 @@ static const struct argp info_argp = {
     .args_doc = "[FILE...]",
     .doc =
         "Without FILE: print the version, the build, the processor, the libraries and the threads. "
-        "With --cells: a table of the cells; with --options: what can be chosen of each. "
+        "With --cells: the sizes of each cell; with --options: the options of each cell. "
         "With safetensors FILEs: list their metadata and tensors."
         "\vExit status: 0 done, 2 usage, 3 a file is missing or malformed.",
 };

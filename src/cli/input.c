@@ -15,15 +15,15 @@ static char *find_end(const line_input *r) {
 }
 
 static sparc_status make_room(line_input *r) {
-  enum { ROOM = 1 << 16 };
+  enum { CHUNK = 1 << 16 };
   if (r->at > 0) memmove(r->data, r->data + r->at, r->used - r->at);
   r->used -= r->at;
   r->at = 0;
-  if (r->size - r->used >= ROOM) return SPARC_OK;
-  char *larger = realloc(r->data, 2 * (r->size + ROOM));
+  if (r->size - r->used >= CHUNK) return SPARC_OK;
+  char *larger = realloc(r->data, 2 * (r->size + CHUNK));
   if (!larger) return fail(SPARC_NO_MEMORY, "no memory for a line of %s", r->name);
   r->data = larger;
-  r->size = 2 * (r->size + ROOM);
+  r->size = 2 * (r->size + CHUNK);
   return SPARC_OK;
 }
 

@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
   if (argc < 1) return EXIT_USAGE;
   argv[0] = name;
 
-  /* the tool's own options: argp answers --help, --usage and --version and ends the program */
+  /* the tool's own options: argp handles --help, --usage and --version and ends the program */
   int command_at = 1;
   while (command_at < argc && argv[command_at][0] == '-') command_at++;
   if (cli_refuse_unknown_options(&cli_tool, command_at, argv)) return EXIT_USAGE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ranks.h: the tool as one of several ranks of an MPI job (base/ranks.h). Rank 0 speaks for all: the others' standard
- * output and error go nowhere, and what fails on one of them becomes the failure, and the message, of all. */
+/* ranks.h: the tool as one of several ranks of an MPI job (base/ranks.h). Only rank 0 writes: the standard output
+ * and error of others are discarded, and a failure of one rank becomes the failure, with its message, of all. */
 #ifndef SPARC_CLI_RANKS_H
 #define SPARC_CLI_RANKS_H
 
@@ -19,7 +19,7 @@ exit_code cli_ranks_leave(const char *who, exit_code code);
 /* cli_ranks is the group; NULL: this process is on its own */
 ranks *cli_ranks(void);
 
-/* cli_ranks_show adds to a line of progress how much time passes in waiting for the slowest rank, if it is much */
+/* cli_ranks_show adds to a line of progress the time spent waiting for the slowest rank, if it is large */
 void cli_ranks_show(char *text, size_t size);
 
 #endif

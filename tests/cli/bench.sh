@@ -92,7 +92,7 @@ complains "rivals are there for the cell sparc with H a multiple of 16"
 expect 2 bench ppo:stored:free
 complains "leave out stored or free"
 expect 1 bench --kernel plain ppo
-complains "a run takes the kernels that SPARC_KERNEL says"
+complains "a run uses the kernels of SPARC_KERNEL"
 expect 1 bench mixer:B1000:T1000000:D2048
 complains "and this machine has"
 

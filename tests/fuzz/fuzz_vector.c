@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_vector.c: libFuzzer target of the reader of golden vectors of `sparc check`. */
-#include "cli/check/vector.h"
+#include "cli/check/vector_file.h"
 #include "tensor_file.h"
 
 #include <math.h>

@@ -35,27 +35,27 @@ static void fill(float *values, size_t n, uint32_t seed) {
   }
 }
 
-static sparc_status hash_row(const device_mixer *m, int row, float *room, uint64_t *hash) {
-  const sparc_status status = device_mixer_read(m, row, room);
-  if (status == SPARC_OK) *hash = hash_bytes(*hash, room, device_mixer_elements(m, row) * sizeof *room);
+static sparc_status hash_row(const device_mixer *m, int row, float *buffer, uint64_t *hash) {
+  const sparc_status status = device_mixer_read(m, row, buffer);
+  if (status == SPARC_OK) *hash = hash_bytes(*hash, buffer, device_mixer_elements(m, row) * sizeof *buffer);
   return status;
 }
 
-/* room: as many floats as the longest array has */
-static sparc_status run(device_mixer *m, float *room, uint64_t *hash) {
+/* buffer: as many floats as the longest array has */
+static sparc_status run(device_mixer *m, float *buffer, uint64_t *hash) {
   const size_t params = sparc_cell_sizes_of(m->cell.cell).params;
-  fill(room, params, 1);
-  sparc_status status = device_mixer_set_params(m, room);
-  fill(room, device_mixer_elements(m, MIXER_X), 2);
-  if (status == SPARC_OK) status = device_mixer_write(m, MIXER_X, room);
-  fill(room, device_mixer_elements(m, MIXER_DY), 3);
-  if (status == SPARC_OK) status = device_mixer_write(m, MIXER_DY, room);
+  fill(buffer, params, 1);
+  sparc_status status = device_mixer_set_params(m, buffer);
+  fill(buffer, device_mixer_elements(m, MIXER_X), 2);
+  if (status == SPARC_OK) status = device_mixer_write(m, MIXER_X, buffer);
+  fill(buffer, device_mixer_elements(m, MIXER_DY), 3);
+  if (status == SPARC_OK) status = device_mixer_write(m, MIXER_DY, buffer);
   if (status == SPARC_OK) status = device_mixer_forward(m, 0);
   if (status == SPARC_OK) status = device_mixer_backward(m, 0);
-  if (status == SPARC_OK) status = hash_row(m, MIXER_Y, room, hash);
-  if (status == SPARC_OK) status = hash_row(m, MIXER_DX, room, hash);
-  if (status == SPARC_OK) status = sparc_memory_read(m->block[MIXER_DPARAMS], room, params * sizeof *room);
-  if (status == SPARC_OK) *hash = hash_bytes(*hash, room, params * sizeof *room);
+  if (status == SPARC_OK) status = hash_row(m, MIXER_Y, buffer, hash);
+  if (status == SPARC_OK) status = hash_row(m, MIXER_DX, buffer, hash);
+  if (status == SPARC_OK) status = sparc_memory_read(m->block[MIXER_DPARAMS], buffer, params * sizeof *buffer);
+  if (status == SPARC_OK) *hash = hash_bytes(*hash, buffer, params * sizeof *buffer);
   return status;
 }
 
@@ -80,9 +80,9 @@ sparc_status device_bits_of(sparc_device *device, int index, uint64_t *hash) {
     device_mixer m;
     status = device_mixer_create(device, &config, &m);
     if (status != SPARC_OK) return status;
-    float *room = malloc(longest(&m) * sizeof *room);
-    status = room ? run(&m, room, hash) : fail(SPARC_NO_MEMORY, "no memory for the results of a mixer");
-    free(room);
+    float *buffer = malloc(longest(&m) * sizeof *buffer);
+    status = buffer ? run(&m, buffer, hash) : fail(SPARC_NO_MEMORY, "no memory for the results of a mixer");
+    free(buffer);
     device_mixer_free(&m);
   }
   return status;

@@ -3,7 +3,7 @@
 #ifndef SPARC_BENCH_DEVICE_MIXER_H
 #define SPARC_BENCH_DEVICE_MIXER_H
 
-#include "bench/cell.h"
+#include "bench/bench_cell.h"
 #include "sparc/device.h"
 
 enum { MIXER_SETS = 8 };

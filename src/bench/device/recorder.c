@@ -153,7 +153,7 @@ static const device_backend backend_recorder = {
 
 /* ---- counting ----------------------------------------------------------------------------------- */
 
-/* what stands behind "KERNEL(size) name(" in the text, or NULL */
+/* the text after "KERNEL(size) name(", or NULL */
 static const char *find_kernel(const char *text, const char *kernel) {
   for (const char *at = text; (at = strstr(at, "\nKERNEL(")) != NULL; at++) {
     const char *name = strstr(at, ") ");

@@ -30,7 +30,7 @@ sparc_status recorder_open(bool fast, sparc_device **out);
 /* recorder_clear forgets the launches so far. */
 void recorder_clear(sparc_device *recorder);
 
-/* recorder_launches gives the launches since then, their bytes counted. Arrays of a block are told apart by where they
+/* recorder_launches gives the launches since then, their bytes counted. Arrays of a block are distinguished by where they
  * begin: record all calls that use a block, forward and backward, before asking. */
 sparc_status recorder_launches(sparc_device *recorder, const recorded_launch **launches, size_t *count);
 

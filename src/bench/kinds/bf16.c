@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "bench/cell.h"
+#include "bench/bench_cell.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static size_t at(const boundary *m, size_t piece, size_t width) {
 }
 static float *state_at(const boundary *m, float *states, size_t piece) { return states + piece * (size_t)m->B * m->S; }
 
-/* a call that fails does so from the first pass on, before anything is timed; verify asks */
+/* a call that fails does so from the first pass on, before anything is timed; verify checks */
 static void note(boundary *m, sparc_status status) {
   if (status != SPARC_OK) m->status = status;
 }
@@ -224,7 +224,7 @@ static sparc_status create(bench_case *c) {
   return SPARC_OK;
 }
 
-/* ---- truth --------------------------------------------------------------------------------------- */
+/* ---- reference --------------------------------------------------------------------------------------- */
 
 /* half a unit of bfloat16 on top of what float may be off */
 #define ROUNDING 0x1p-8
@@ -232,7 +232,7 @@ static sparc_status create(bench_case *c) {
 /* the first stream and steps against the reference, with the same cell, kernels and number of threads */
 static sparc_status check_short(bench_case *c, boundary *m, const sparc_plan *plan, int T) {
   const size_t inputs = (size_t)T * (size_t)m->D, outputs = (size_t)T * m->O;
-  bench_answers want;
+  bench_reference_result want;
   void *saved = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_BFLOAT16).saved),
        *work = sparc_alloc(sparc_plan_sizes_of(plan, SPARC_BFLOAT16).work);
   const sparc_sequence_bf16 sequence = {.x = m->half_x, .y = m->half_y};

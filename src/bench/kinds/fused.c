@@ -3,12 +3,12 @@
  *
  * This is what a cell's fast path does between the matrix products: content activation, coefficients, normalisation,
  * gate and recurrence in one sweep, and all per-mode gradients in the sweep back. It goes through the cell's table of
- * operations, so any cell with such a path can be asked for. Streams, or runs of modes when there are fewer streams
+ * operations, so any cell with such a path can be measured. Streams, or runs of modes when there are fewer streams
  * than threads, are shared by a team; rows are token-major, as everywhere.
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "bench/cell.h"
+#include "bench/bench_cell.h"
 #include "cells/affine/tokens_impl.h"
 
 #include <stdio.h>
@@ -237,7 +237,7 @@ static sparc_status create(bench_case *c) {
   return SPARC_OK;
 }
 
-/* ---- truth -------------------------------------------------------------------------------------- */
+/* ---- reference -------------------------------------------------------------------------------------- */
 
 /* from the adjoint's results to the gradient of every parameter */
 static void gather_gradient(const fused *f, size_t tokens, const float *x, float *dpre, float *dshared,
@@ -289,7 +289,7 @@ static void run_short(bench_case *c, size_t tokens) {
 
 static sparc_status check_short(bench_case *c, size_t tokens, float *x, float *dparams) {
   fused *f = c->state;
-  bench_answers want;
+  bench_reference_result want;
   bench_fill(x, tokens * CHECK_D, "x");
   sparc_status status = bench_reference(&f->cell, 1, (int)tokens, x, f->dstates, &want);
   if (status != SPARC_OK) return status;

@@ -8,7 +8,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "bench/cell.h"
+#include "bench/bench_cell.h"
 #include "sparc/sequence.h"
 
 #include <stdio.h>
@@ -54,7 +54,7 @@ static sparc_sequence sequence_of(const mixer *m, size_t piece) {
                           .state_last = m->states + (piece + 1) * row};
 }
 
-/* a call that fails does so from the first pass on, before anything is timed; verify asks */
+/* a call that fails does so from the first pass on, before anything is timed; verify checks */
 static void note(mixer *m, sparc_status status) {
   if (status != SPARC_OK) m->status = status;
 }
@@ -253,7 +253,7 @@ static sparc_status create(bench_case *c) {
   return SPARC_OK;
 }
 
-/* ---- truth -------------------------------------------------------------------------------------- */
+/* ---- reference -------------------------------------------------------------------------------------- */
 
 /* with one stream the pieces and the one call read the arrays alike, and must agree */
 static sparc_status check_pieces(bench_case *c, const mixer *m) {

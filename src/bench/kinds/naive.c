@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "bench/cell.h"
+#include "bench/bench_cell.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define NAIVE_OUTPUT_TOLERANCE   2e-5
 #define NAIVE_GRADIENT_TOLERANCE 1e-4
 
-enum { CHECK_D = 3 }; /* inputs behind the pre-activations of the check */
+enum { CHECK_D = 3 }; /* inputs before the pre-activations of the check */
 
 typedef struct eager {
   bench_cell cell;
@@ -118,7 +118,7 @@ static sparc_status create(bench_case *c) {
   return SPARC_OK;
 }
 
-/* ---- truth -------------------------------------------------------------------------------------- */
+/* ---- reference -------------------------------------------------------------------------------------- */
 
 /* the four projections of the cell: a column of the controls, or half of the content */
 static const struct target {
@@ -173,7 +173,7 @@ static void gather_gradient(const eager *e, size_t tokens, const float *x) {
 
 /* a short problem of the same width, through the same functions */
 static sparc_status check_short(bench_case *c, eager *e, const float *x, int T) {
-  bench_answers want;
+  bench_reference_result want;
   sparc_status status = bench_reference(&e->cell, 1, T, x, e->dy, &want);
   naive *small = NULL;
   if (status != SPARC_OK) return status;

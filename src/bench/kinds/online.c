@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* online.c: calls of microseconds: one step, one step with exact sensitivities, preparing the parameters.
  *
- * One stream, or E of them in turn, on one thread, fed from a small pool of inputs. Beside each call stand the bare
+ * One stream, or E of them in turn, on one thread, fed from a small pool of inputs. Each call is compared with the bare
  * operations that it cannot do without, timed in turn with it: the product of a step, and the sweep over the bytes of
  * the traces. A piece is one step of every stream, or a whole chunk of steps where traces are lazy, so that every piece
  * has its flush. Many streams with traces take their steps in groups, a piece each, which never repeat: a stream's turn
@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "bench/cell.h"
+#include "bench/bench_cell.h"
 #include "bench/loops.h"
 #include "cells/cell.h"
 #include "sparc/rtrl.h"
@@ -236,7 +236,7 @@ static sparc_status create(bench_case *c, bool with_trace, size_t streams) {
   online *o = c->state = calloc(1, sizeof *o);
   if (!o) return fail(SPARC_NO_MEMORY, "%s: no memory", c->problem->text);
   c->threads = 1;
-  o->loops = bench_loops_for(c->wanted);
+  o->loops = bench_loops_for(c->requested_kernel);
   o->D = (size_t)bench_value(c->problem, "D");
   o->E = streams;
   o->groups = with_trace && streams >= CROWD ? (streams + GROUP - 1) / GROUP : 1;
@@ -338,7 +338,7 @@ static sparc_status create_prepare(bench_case *c) {
   return SPARC_OK;
 }
 
-/* ---- truth -------------------------------------------------------------------------------------- */
+/* ---- reference -------------------------------------------------------------------------------------- */
 
 /* a block that reaches the state and has no trace (RG-LRU's content projection with proj_trace=local) gets only the
  * present part of its gradient */
@@ -355,7 +355,8 @@ static void lazy_step(void *context, size_t n, int thread, int threads) {
 }
 
 /* the pool as one sequence; the gradients of its steps add up to that of the sequence */
-static sparc_status check_pool(bench_case *c, void (*run)(void *, size_t, int, int), const bench_answers *want) {
+static sparc_status check_pool(bench_case *c, void (*run)(void *, size_t, int, int),
+                               const bench_reference_result *want) {
   online *o = c->state;
   const size_t streams = o->E, groups = o->groups;
   restart(o);
@@ -397,7 +398,7 @@ static sparc_status check_streams(bench_case *c) {
 static sparc_status verify_steps(bench_case *c) {
   const online *o = c->state;
   void (*const traced[])(void *, size_t, int, int) = {run_rtrl_gradient, run_rtrl_update, lazy_step};
-  bench_answers want;
+  bench_reference_result want;
   sparc_status status = o->status;
   if (status == SPARC_OK) status = bench_reference(&o->cell, 1, POOL, o->x, o->dy, &want);
   if (status != SPARC_OK) return status;

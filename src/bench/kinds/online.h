@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* online.h: what goals ask of a problem of the kind `rtrl`. */
+/* online.h: figures of the kind `rtrl` for goals. */
 #ifndef SPARC_BENCH_KINDS_ONLINE_H
 #define SPARC_BENCH_KINDS_ONLINE_H
 

@@ -9,7 +9,7 @@
 #include "bench/kinds/ppo.h"
 
 #include "base/error.h"
-#include "bench/cell.h"
+#include "bench/bench_cell.h"
 #include "nn/network.h"
 #include "rl/ppo.h"
 
@@ -173,7 +173,7 @@ bench_ppo_work bench_ppo_work_of(const bench_case *c) {
   sparc_ppo_config other = *config;
   sparc_ppo_memory memory = {.traces = config->traces};
   other.traces = SPARC_TRACES_AUTO;
-  w.usual =
+  w.is_default =
       w.way == BENCH_WINDOWS || (sparc_ppo_memory_of(&other, &memory) == SPARC_OK && memory.traces == config->traces);
   const double row = 4 * (double)(n->trace ? n->trace : n->grouped), record = 4 * (double)n->records / (double)n->T;
   w.written = w.steps * (row + record);
@@ -208,9 +208,8 @@ static sparc_status configure(const bench_case *c, sparc_ppo_config *out) {
   out->rate = 0;
   out->traces = stored ? SPARC_TRACES_STORED : bench_value(p, "free") ? SPARC_TRACES_FREE : SPARC_TRACES_AUTO;
   out->threads = c->threads;
-  if (c->wanted)
-    return fail(SPARC_UNSUPPORTED, "%s: a run takes the kernels that SPARC_KERNEL says, not those of --kernel",
-                p->text);
+  if (c->requested_kernel)
+    return fail(SPARC_UNSUPPORTED, "%s: a run uses the kernels of SPARC_KERNEL, not those of --kernel", p->text);
   if (stored && bench_value(p, "free")) return fail(SPARC_INVALID, "%s: leave out stored or free", p->text);
   return status;
 }
@@ -276,7 +275,7 @@ static sparc_status create(bench_case *c) {
   return SPARC_OK;
 }
 
-/* ---- truth -------------------------------------------------------------------------------------- */
+/* ---- reference -------------------------------------------------------------------------------------- */
 
 /* the gradient of the last minibatch of a short rollout */
 static sparc_status short_gradient(const sparc_ppo_config *config, sparc_ppo **ppo) {

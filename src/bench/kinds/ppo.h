@@ -12,9 +12,9 @@ typedef enum bench_ppo_way { BENCH_TRACES, BENCH_RECORDS, BENCH_WINDOWS } bench_
 typedef struct bench_ppo_work {
   int steps, items; /* collected; of all minibatches */
   bench_ppo_way way;
-  bool usual;                     /* auto would take it, too */
+  bool is_default;                /* the choice of auto */
   double layer_flops, cell_flops; /* products of one step forward: encoder and heads; the cell */
-  double written, read;           /* bytes of sensitivities or of what stands for them: by the collection, which reads
+  double written, read;           /* bytes of sensitivities or records: by the collection, which reads
                                    * them as well if they are sensitivities, and by the update */
   size_t kept;                    /* bytes of them that there are */
   double reached;                 /* recorded steps that the adjoint scans of all minibatches went through */

@@ -275,7 +275,7 @@ static sparc_status describe(bench_case *c, scan_bench *s) {
   s->H = (int)bench_value(p, "H");
   s->in_place = bench_value(p, "inplace") > 0;
   s->sorted = bench_value(p, "sorted") > 0;
-  s->loops = bench_loops_for(c->wanted);
+  s->loops = bench_loops_for(c->requested_kernel);
   if (s->in_place && bench_value(p, "nt") > 0)
     return fail(SPARC_INVALID, "%s: a scan in place has no non-temporal stores; leave out inplace or nt", p->text);
   sparc_status status = read_cell(c, &s->cell);
@@ -291,7 +291,7 @@ static sparc_status describe(bench_case *c, scan_bench *s) {
                               .kappa_p = KAPPA_P,
                               .threads = 1,
                               .streaming = bench_value(p, "nt") > 0,
-                              .kernel = c->wanted};
+                              .kernel = c->requested_kernel};
   status = sparc_scan_create(&config, &s->scan);
   config.B = 1;
   config.T = s->T < CHECK_TOKENS ? s->T : CHECK_TOKENS;
@@ -373,7 +373,7 @@ static sparc_status create(bench_case *c) {
   return SPARC_OK;
 }
 
-/* ---- truth -------------------------------------------------------------------------------------- */
+/* ---- reference -------------------------------------------------------------------------------------- */
 
 static const double SCAN_OUTPUT_TOLERANCE = 3e-6, SCAN_GRADIENT_TOLERANCE = 1e-5;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scan.h: what goals ask of a problem of the kind `scan`. */
+/* scan.h: figures of the kind `scan` for goals. */
 #ifndef SPARC_BENCH_KINDS_SCAN_H
 #define SPARC_BENCH_KINDS_SCAN_H
 

@@ -79,7 +79,7 @@ static sparc_status create(bench_case *c) {
   sgemm *g = c->state = calloc(1, sizeof *g);
   if (!g) return fail(SPARC_NO_MEMORY, "%s: no memory", c->problem->text);
   const bool blas = bench_value(c->problem, "blas") != 0;
-  sparc_status status = blas ? SPARC_OK : kernels_choose(c->wanted, &g->kernels);
+  sparc_status status = blas ? SPARC_OK : kernels_choose(c->requested_kernel, &g->kernels);
   if (status != SPARC_OK) return status;
   g->M = (size_t)bench_value(c->problem, "M");
   g->N = (size_t)bench_value(c->problem, "N");

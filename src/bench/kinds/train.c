@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "bench/cell.h"
+#include "bench/bench_cell.h"
 #include "bench/kinds/train.h"
 #include "cells/cell.h"
 #include "sparc/double.h"
@@ -181,7 +181,7 @@ static sparc_status create(bench_case *c) {
   sparc_status status = bench_classifier(c->problem->cell, t->W, t->L, options, &t->config);
   if (status != SPARC_OK) return status;
   if (*c->problem->options) t->config.cell_options = c->problem->options;
-  t->config.kernel = c->wanted;
+  t->config.kernel = c->requested_kernel;
   status = sparc_network_create(&t->config, &t->network);
   if (status == SPARC_OK) status = sparc_network_plan_create(t->network, t->B, t->T, c->threads, &t->plan);
   if (status == SPARC_OK) status = make_room(c, t);
@@ -195,15 +195,15 @@ static sparc_status create(bench_case *c) {
   return SPARC_OK;
 }
 
-/* ---- truth -------------------------------------------------------------------------------------- */
+/* ---- reference -------------------------------------------------------------------------------------- */
 
 /* a short batch in double: outputs and gradient */
-typedef struct answers {
+typedef struct reference_run {
   double *params, *prepared, *x, *outputs, *doutputs, *dparams;
   void *work;
-} answers;
+} reference_run;
 
-static void carve_answers(answers *d, arena *a, const training *t, const sparc_network_plan *plan) {
+static void carve_reference(reference_run *d, arena *a, const training *t, const sparc_network_plan *plan) {
   const size_t params = sparc_network_sizes_of(t->network).params;
   d->params = arena_take(a, params, sizeof(double));
   d->dparams = arena_take(a, params, sizeof(double));
@@ -220,7 +220,7 @@ static void widen(size_t count, const float *from, double *to) {
 
 static const sparc_dropout check_dropout = {1, 0};
 
-static sparc_status run_double(const sparc_network_plan *plan, const answers *d) {
+static sparc_status run_double(const sparc_network_plan *plan, const reference_run *d) {
   const sparc_network_sequence_f64 sequence = {.x = d->x, .dropout = &check_dropout, .outputs = &d->outputs};
   const double *const doutputs[] = {d->doutputs};
   const sparc_network_gradient_f64 gradient = {.doutputs = doutputs, .dparams = d->dparams};
@@ -238,15 +238,15 @@ static sparc_status run_single(const sparc_network_plan *plan, const training *t
 
 static sparc_status compare_short(bench_case *c, training *t, const sparc_network_plan *plan) {
   const size_t params = sparc_network_sizes_of(t->network).params, logits = (size_t)CHECK_B * CLASSES;
-  answers d;
+  reference_run d;
   arena measure = arena_measure();
-  carve_answers(&d, &measure, t, plan);
+  carve_reference(&d, &measure, t, plan);
   void *memory = sparc_alloc(measure.used), *work = sparc_alloc(sparc_network_plan_work_bytes(plan));
   sparc_status status = SPARC_OK;
   if (!memory || !work) status = fail(SPARC_NO_MEMORY, "%s: no memory to verify it", c->problem->text);
   if (status == SPARC_OK) {
     arena place = arena_over(memory, measure.used);
-    carve_answers(&d, &place, t, plan);
+    carve_reference(&d, &place, t, plan);
     widen(params, t->params, d.params);
     widen((size_t)CHECK_B * CHECK_T, t->x, d.x);
     widen(logits, t->doutputs, d.doutputs);

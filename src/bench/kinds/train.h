@@ -9,7 +9,7 @@
 enum { CLASSIFIER_CLASSES = 10 };
 
 /* bench_classifier describes the paper's classifier of one channel with 10 classes: `width` wide, its cell as large as fits
- * that. `options` (PROBLEM_TEXT) is room for those of the cell, and lives as long as *out is used. */
+ * that. `options` (PROBLEM_TEXT) is a buffer for those of the cell, and lives as long as *out is used. */
 sparc_status bench_classifier(const char *cell, int width, int layers, char *options, sparc_network_config *out);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct naive naive;
 
 enum { NAIVE_ARRAYS = 26 }; /* of tokens times modes: what the forward keeps, and scratch */
 
-/* naive_create makes room for B streams of T steps of a SPARC cell of the variant `full`. With `project` it starts from
+/* naive_create allocates B streams of T steps of a SPARC cell of the variant `full`. With `project` it starts from
  * inputs, else from pre-activations and controls. params must stay. */
 sparc_status naive_create(const sparc_cell *cell, const float *params, int B, int T, bool project, naive **out);
 void naive_free(naive *n); /* may be NULL */

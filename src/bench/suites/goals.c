@@ -32,7 +32,7 @@ typedef struct experiment {
   const char *problem[PROBLEMS]; /* NULL: fewer */
   const char *quick[PROBLEMS];   /* instead in a quick run; NULL: the same */
   goal goals[GOALS];             /* ends with a NULL name, or full */
-  int threads[PROBLEMS];         /* 0: as the settings say */
+  int threads[PROBLEMS];         /* 0: as in the settings */
   bool untimed;                  /* the verification is the measurement */
   bool optional;                 /* a value may be NaN: what it is compared with was not built */
 } experiment;

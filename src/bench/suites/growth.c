@@ -6,7 +6,7 @@
  * before a problem comes round again: 240 MB between forward and backward, twice that between backward and forward. A
  * larger last-level cache may keep a part. Small problems have several copies, so that their time is a mean. A call
  * forward and a call backward are timed whole; cut into pieces they would lie on a line by construction. Whole calls
- * are long enough to be interrupted, so the clock is that of the thread, which stands still meanwhile. One thread: a
+ * are long enough to be interrupted, so the clock is that of the thread, which stops meanwhile. One thread: a
  * team has a cost of its own, and shares the work unevenly when there is little.
  *
  * The line is time = a + b n, by least squares of the relative distances: a is what a call costs, b a mode-step.
@@ -35,7 +35,7 @@ static const double LINE_TOLERANCE = 0.15, MEMORY_TOLERANCE = 0.05;
 /* Large blocks come in huge pages. Problems that are not much larger are too small for the system to count. */
 static const double HUGE_PAGE = 2 << 20, MEMORY_FROM = 8e6;
 
-/* the problem behind a row of the result */
+/* the problem of a row of the result */
 typedef struct growing {
   bench_problem problem;
   bench_case cases[COPIES];

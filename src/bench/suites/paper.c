@@ -148,7 +148,7 @@ static sparc_status measure_bytes(bench_session *session, const bench_paper_mixe
   return SPARC_OK;
 }
 
-/* With the projection the full shape takes seconds, and most of its bytes are the same: there the system is not asked.
+/* With the projection the full shape takes seconds, and most of its bytes are the same: memory is not measured there.
  * Nor is it in a quick run, or where the machine has not enough memory. */
 static bool weigh_mixers(bench_session *session, bench_paper_mixer *row) {
   for (int projection = 0; projection < BENCH_PROJECTIONS; projection++)

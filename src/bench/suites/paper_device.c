@@ -4,7 +4,7 @@
  *
  * As in the paper: BF16 inputs and outputs, FP32 inside, gradients of inputs and parameters, mixers without their
  * projections; a second row has them. Both cells use the same algorithm (src/device/kernels/strip.k). The bytes that
- * the kernels move are counted from their launches and stand beside the rate of a copy on the same device.
+ * the kernels move are counted from their launches and compared with the copy rate of the same device.
  *
  * A device that is too slow for the paper's shapes, such as OpenCL on a CPU, gets shorter and narrower ones; the first
  * table says so.
@@ -334,27 +334,27 @@ static bool put_agreement(const device_run *run, const char *tensor, double tole
   return good;
 }
 
-/* room: as many floats as the longest array has */
-static sparc_status compare_all(const device_run *run, const device_mixer *m, float *x, float *dy, float *room,
+/* buffer: as many floats as the longest array has */
+static sparc_status compare_all(const device_run *run, const device_mixer *m, float *x, float *dy, float *buffer,
                                 bool *good) {
-  bench_answers want = {.memory = NULL};
+  bench_reference_result want = {.memory = NULL};
   sparc_status status = device_mixer_read(m, MIXER_X, x);
   if (status == SPARC_OK) status = device_mixer_read(m, MIXER_DY, dy);
   if (status == SPARC_OK) status = bench_reference(&m->cell, m->config.B, m->config.T, x, dy, &want);
   if (status == SPARC_OK) status = device_mixer_forward(m, 0);
   if (status == SPARC_OK) status = device_mixer_backward(m, 0);
-  if (status == SPARC_OK) status = device_mixer_read(m, MIXER_Y, room);
+  if (status == SPARC_OK) status = device_mixer_read(m, MIXER_Y, buffer);
   if (status == SPARC_OK)
-    *good = put_agreement(run, "y", OUTPUT_TOLERANCE, room, want.y, device_mixer_elements(m, MIXER_Y));
-  if (status == SPARC_OK) status = device_mixer_read(m, MIXER_DX, room);
+    *good = put_agreement(run, "y", OUTPUT_TOLERANCE, buffer, want.y, device_mixer_elements(m, MIXER_Y));
+  if (status == SPARC_OK) status = device_mixer_read(m, MIXER_DX, buffer);
   if (status == SPARC_OK)
-    *good &= put_agreement(run, "dx", GRADIENT_TOLERANCE, room, want.dx, device_mixer_elements(m, MIXER_DX));
+    *good &= put_agreement(run, "dx", GRADIENT_TOLERANCE, buffer, want.dx, device_mixer_elements(m, MIXER_DX));
   const size_t params = sparc_cell_sizes_of(m->cell.cell).params;
-  if (status == SPARC_OK) status = sparc_memory_read(m->block[MIXER_DPARAMS], room, params * sizeof *room);
+  if (status == SPARC_OK) status = sparc_memory_read(m->block[MIXER_DPARAMS], buffer, params * sizeof *buffer);
   size_t count;
   const sparc_block *blocks = sparc_cell_blocks(m->cell.cell, &count);
   for (size_t i = 0; i < count && status == SPARC_OK; i++)
-    *good &= put_agreement(run, blocks[i].name, GRADIENT_TOLERANCE, room + blocks[i].offset,
+    *good &= put_agreement(run, blocks[i].name, GRADIENT_TOLERANCE, buffer + blocks[i].offset,
                            want.dparams + blocks[i].offset, blocks[i].size);
   sparc_free(want.memory);
   return status;
@@ -369,10 +369,10 @@ static bool table_agreement(device_run *run) {
   if (!goes_on(run)) return false;
   sparc_status status = device_mixer_create(run->device, &config, &m);
   if (status != SPARC_OK) return row_failed(run, "agreement", status);
-  float *room = sparc_alloc(3 * longest * sizeof *room);
-  status = room ? compare_all(run, &m, room, room + longest, room + 2 * longest, &good)
-                : fail(SPARC_NO_MEMORY, "no memory for the results of a mixer");
-  sparc_free(room);
+  float *buffer = sparc_alloc(3 * longest * sizeof *buffer);
+  status = buffer ? compare_all(run, &m, buffer, buffer + longest, buffer + 2 * longest, &good)
+                  : fail(SPARC_NO_MEMORY, "no memory for the results of a mixer");
+  sparc_free(buffer);
   device_mixer_free(&m);
   return status == SPARC_OK ? good : row_failed(run, "agreement", status);
 }

@@ -20,10 +20,10 @@
 #include <math.h>
 #include <stdio.h>
 
-/* the problems behind a row; windows take the first ones */
+/* the problems of a row; windows take the first ones */
 enum { ITERATION, ONLINE, PRODUCT, STEPS, FUSED, PARTS, WINDOW_PARTS = STEPS };
 
-static const double MOST_RATIO = 1.8, MOST_BYTES = 400e6;
+static const double MAX_RATIO = 1.8, MAX_BYTES = 400e6;
 
 /* the paper's two settings; without physics robots are observations of their size */
 static const struct setting {
@@ -66,7 +66,7 @@ static sparc_status find_bounds(bench_session *session, const bench_case *cases,
   const double step = windows ? 0 : bench_seconds(&cases[STEPS], "streams") / r->threads;
   const double backward = windows ? 0 : bench_seconds(&cases[FUSED], "backward") / TOKENS / r->threads;
   const double passes = windows ? 3 : 2; /* the items' steps have the products of the cell forward */
-  r->usual = w.usual;
+  r->is_default = w.is_default;
   r->collection_bound = w.steps * bench_seconds(&cases[ONLINE], w.way == BENCH_TRACES ? "step+trace" : "step") +
                         (r->stored ? 2 : 1) * w.written * alone + w.steps * w.layer_flops * flop * r->threads;
   r->update_bytes = w.read * together;
@@ -107,10 +107,10 @@ static sparc_status conclude(bench_session *session, const bench_case *cases, co
   r->kernel = c->kernel;
   r->rival = s->rival && a->demand > 0 && r->threads <= 2 ? JAX_STEPS[r->threads - 1] : NAN;
   r->rival_demand = a->demand;
-  r->memory_demand = MOST_BYTES;
-  r->ratio_demand = MOST_RATIO;
+  r->memory_demand = MAX_BYTES;
+  r->ratio_demand = MAX_RATIO;
   r->reached = r->stored_ratio <= r->ratio_demand;
-  if (s->rival && r->usual)
+  if (s->rival && r->is_default)
     r->reached = r->reached && !(r->steps_per_second < r->rival_demand * r->rival) &&
                  (double)r->measured_bytes <= r->memory_demand;
   return status;

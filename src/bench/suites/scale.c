@@ -11,7 +11,7 @@
  */
 #include "base/error.h"
 #include "base/ranks.h"
-#include "bench/cell.h"
+#include "bench/bench_cell.h"
 #include "bench/kinds/train.h"
 #include "bench/suites/scale_model.h"
 #include "bench/suites/suites.h"
@@ -37,9 +37,9 @@ typedef struct scale_run {
   bench_session *session;
   ranks *group;
   int count, rank, B, T;
-  float *x;      /* (B count, T) */
-  split *told;   /* (count) */
-  size_t params; /* of the classifier */
+  float *x;        /* (B count, T) */
+  split *gathered; /* (count) */
+  size_t params;   /* of the classifier */
   sparc_trainer *trainer[WORKS];
   split best[WORKS];
 } scale_run;
@@ -72,8 +72,8 @@ static sparc_status prepare(scale_run *r) {
   sparc_network_config network;
   char options[PROBLEM_TEXT];
   r->x = sparc_alloc(numbers * sizeof *r->x);
-  r->told = sparc_alloc((size_t)r->count * sizeof *r->told);
-  if (!r->x || !r->told) return fail(SPARC_NO_MEMORY, "no memory for %d examples", r->B * r->count);
+  r->gathered = sparc_alloc((size_t)r->count * sizeof *r->gathered);
+  if (!r->x || !r->gathered) return fail(SPARC_NO_MEMORY, "no memory for %d examples", r->B * r->count);
   bench_fill(r->x, numbers, "x");
   sparc_status status = bench_classifier("sparc", WIDTH, LAYERS, options, &network);
   network.kernel = r->session->settings.kernel;
@@ -88,7 +88,7 @@ static sparc_status prepare(scale_run *r) {
 static void clean_up(scale_run *r) {
   for (int i = 0; i < WORKS; i++) sparc_trainer_free(r->trainer[i]);
   sparc_free(r->x);
-  sparc_free(r->told);
+  sparc_free(r->gathered);
 }
 
 /* ---- updates ------------------------------------------------------------------------------------- */
@@ -115,8 +115,8 @@ static sparc_status update_alone(scale_run *r) {
   status = ranks_agree(r->group, status, NULL);
   for (int work = ALONE; work <= ONE_ROW && status == SPARC_OK; work++) {
     const split mine = r->best[work];
-    status = ranks_gather(r->group, &mine, sizeof mine, r->told);
-    r->best[work] = r->told[0];
+    status = ranks_gather(r->group, &mine, sizeof mine, r->gathered);
+    r->best[work] = r->gathered[0];
   }
   return status;
 }
@@ -125,10 +125,10 @@ static sparc_status update_alone(scale_run *r) {
 static split join(const scale_run *r) {
   split all = {0, 0, 0, 0};
   for (int i = 0; i < r->count; i++) {
-    all.whole = fmax(all.whole, r->told[i].whole);
-    all.computing += r->told[i].computing / r->count;
-    all.communicating += r->told[i].communicating / r->count;
-    all.waiting += r->told[i].waiting / r->count;
+    all.whole = fmax(all.whole, r->gathered[i].whole);
+    all.computing += r->gathered[i].computing / r->count;
+    all.communicating += r->gathered[i].communicating / r->count;
+    all.waiting += r->gathered[i].waiting / r->count;
   }
   return all;
 }
@@ -144,12 +144,12 @@ static sparc_status update_together(scale_run *r, int work) {
   const ranks_times after = ranks_times_of(r->group);
   const split mine = {bench_now() - begun, after.computing - before.computing,
                       after.communicating - before.communicating, after.waiting - before.waiting};
-  status = ranks_gather(r->group, &mine, sizeof mine, r->told);
+  status = ranks_gather(r->group, &mine, sizeof mine, r->gathered);
   if (status == SPARC_OK) keep_shortest(&r->best[work], join(r));
   return status;
 }
 
-/* rounds go on for about twenty times the seconds of a problem; the first rank says when it is enough */
+/* rounds continue for about twenty times the seconds of a problem; the first rank decides when to stop */
 static sparc_status take_turns(scale_run *r) {
   const bench_settings *s = &r->session->settings;
   const int least = s->quick ? 3 : 10;
@@ -176,7 +176,7 @@ static sparc_status measure_latency(const scale_run *r, double *latency) {
   for (int pass = 0; pass < PASSES && status == SPARC_OK; pass++) {
     const double begun = bench_now();
     for (int i = 0; i < TIMES && status == SPARC_OK; i++)
-      status = ranks_gather(r->group, &mine.whole, sizeof mine.whole, r->told);
+      status = ranks_gather(r->group, &mine.whole, sizeof mine.whole, r->gathered);
     shortest = fmin(shortest, (bench_now() - begun) / TIMES);
   }
   *latency = shortest / scale_rounds(r->count);

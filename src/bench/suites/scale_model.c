@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scale_model.c: the seconds of what docs/cluster.md says that an update sends. */
+/* scale_model.c: the communication time of an update, see docs/cluster.md. */
 #include "bench/suites/scale_model.h"
 
 enum { AGREEMENT = 512, LOSSES = 16 }; /* bytes from every rank */

@@ -4,7 +4,7 @@
  *
  * Small records are gathered in ceil(log2 R) rounds. The slices of the gradient go from each rank to each other, and back
  * as parts of the sum (base/shard_sum.h): R - 1 messages each time, one after the other, as a ring or pairs send them. A
- * link carries as much in as out. Nothing is hidden behind computation: this is a bound from above.
+ * link carries as much in as out. No overlap with computation: this is an upper bound.
  */
 #ifndef SPARC_BENCH_SUITES_SCALE_MODEL_H
 #define SPARC_BENCH_SUITES_SCALE_MODEL_H

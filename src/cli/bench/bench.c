@@ -33,7 +33,7 @@ typedef struct bench_arguments {
   bench_settings settings;
   bool json, plan;
   const char *compare, *html;
-  char **problems; /* NULL-terminated; NULL: the usual ones */
+  char **problems; /* NULL-terminated; NULL: the defaults */
 } bench_arguments;
 
 static const struct argp_option bench_options[] = {
@@ -42,14 +42,16 @@ static const struct argp_option bench_options[] = {
     {"seconds", KEY_SECONDS, "S", 0, "Measure each problem for about S seconds (default: 1)", 0},
     {"json", KEY_JSON, NULL, 0, "Print one JSON object per stage, goal or table row", 0},
     {"compare", KEY_COMPARE, "FILE", 0, "Print the ratio to the results in FILE, which --json wrote", 0},
-    {"html", KEY_HTML, "FILE", 0, "Write a page with the machine and all figures, to look at and to send", 0},
+    {"html", KEY_HTML, "FILE", 0, "Write an HTML page with the machine and all figures", 0},
     {"device", KEY_DEVICE, "NAME", 0,
-     "With the suite paper: measure this device, for example cuda or opencl:1 (see `sparc info`), and write a page to "
-     "send back (--html, default: sparc-paper-NAME.html)",
+     "With the suite paper: measure this device, for example cuda or opencl:1 (see `sparc info`), and write an "
+     "HTML page (--html, default: sparc-paper-NAME.html)",
      0},
     {"fast", KEY_FAST, NULL, 0, "With --device: allow the approximations of its hardware", 0},
-    {"plan", KEY_PLAN, NULL, 0, "Print the tiles of each loop for 1 to 64 threads, and their longest share", 0},
-    {"quick", KEY_QUICK, NULL, 0, "Short sequences and few rows in the suites, a tenth of the time: a look only", 0},
+    {"plan", KEY_PLAN, NULL, 0, "Print the tiles of each loop for 1 to 64 threads, and the longest share of a thread",
+     0},
+    {"quick", KEY_QUICK, NULL, 0,
+     "Short sequences and few rows in the suites, a tenth of the time; verdicts do not count", 0},
     {0}};
 
 static double parse_seconds(const char *text, const struct argp_state *state) {
@@ -128,26 +130,27 @@ static const struct argp bench_argp = {
     .parser = parse_bench,
     .args_doc = "[PROBLEM|SUITE...]",
     .doc =
-        "Measure problems given as short strings, for example mixer:B4:T2048:D512:cell=rglru, beside the limits of the "
-        "machine measured in the same run. Without arguments: a usual selection."
+        "Measure problems given as short strings, for example mixer:B4:T2048:D512:cell=rglru, and compare them with "
+        "the "
+        "peak rates of the machine measured in the same run. Without arguments: a default selection."
         "\v(the list of problems)",
     .help_filter = list_problems,
 };
 
 /* ---- work --------------------------------------------------------------------------------------- */
 
-static const char *const usual_problems[] = {"mixer:B4:T2048:D512",
-                                             "mixer:B4:T2048:D512:cell=rglru:block=128",
-                                             "fused:B8:T2048:H512",
-                                             "step:H64:D64",
-                                             "rtrl:H64:D64",
-                                             "rtrl:H192:D64",
-                                             "prepare:H512:D512",
-                                             "sgemm:M8192:N1024:K2048",
-                                             NULL};
+static const char *const default_problems[] = {"mixer:B4:T2048:D512",
+                                               "mixer:B4:T2048:D512:cell=rglru:block=128",
+                                               "fused:B8:T2048:H512",
+                                               "step:H64:D64",
+                                               "rtrl:H64:D64",
+                                               "rtrl:H192:D64",
+                                               "prepare:H512:D512",
+                                               "sgemm:M8192:N1024:K2048",
+                                               NULL};
 
-static const char *const usual_plans[] = {"mixer:B4:T2048:D512", "mixer:B16:T256:D512:cell=gru", "train:B32:T784",
-                                          NULL};
+static const char *const default_plans[] = {"mixer:B4:T2048:D512", "mixer:B16:T256:D512:cell=gru", "train:B32:T784",
+                                            NULL};
 
 /* a problem that fails does not keep the others from being measured */
 static bool measure_all(bench_session *session, bench_printer *printer, bool plan, bool html,
@@ -183,7 +186,7 @@ static exit_code check_kernel(const char *who, const char *name) {
   const char *chosen, *near = closest(name, kernel_names());
   if (kernel_available(name)) {
     if (kernel_resolve(name, &chosen) == SPARC_OK && strcmp(chosen, name) == 0) return EXIT_DONE;
-    cli_message(who, "--kernel is '%s', and the environment variable SPARC_KERNEL says otherwise", name);
+    cli_message(who, "--kernel is '%s', but the environment variable SPARC_KERNEL differs", name);
   } else if (near && strcmp(near, name) != 0)
     cli_message(who, "--kernel is '%s'; did you mean '%s'?", name, near);
   else
@@ -277,8 +280,8 @@ static exit_code run_bench(int argc, char **argv) {
   settings->group = cli_ranks();
   if (settings->threads == 0) settings->threads = settings->group ? 1 : thread_count(0);
   if (settings->quick) settings->seconds /= 10;
-  const char *const *usual = arguments.plan ? usual_plans : usual_problems;
-  const char *const *problems = arguments.problems ? (const char *const *)arguments.problems : usual;
+  const char *const *defaults = arguments.plan ? default_plans : default_problems;
+  const char *const *problems = arguments.problems ? (const char *const *)arguments.problems : defaults;
 
   bench_printer printer = {.who = argv[0], .settings = *settings, .colour = cli_colour()};
   exit_code code = check_arguments(&arguments, problems, &printer);

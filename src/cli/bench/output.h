@@ -25,7 +25,7 @@ typedef struct bench_printer {
 
 extern const bench_output bench_text, bench_json, bench_html;
 
-/* bench_report_failure says why the last call failed, and remembers the exit code. All outputs have it. */
+/* bench_report_failure prints the last error and keeps the exit code; shared by all outputs. */
 void bench_report_failure(void *context, sparc_status status);
 bool bench_output_lost(void *context);
 
@@ -37,10 +37,10 @@ sparc_status bench_html_begin(bench_printer *printer, const char *path, const ch
 sparc_status bench_html_end(bench_printer *printer);
 /* bench_html_begin_device opens the page of a device, whose tables are printed besides. */
 sparc_status bench_html_begin_device(bench_printer *printer, const char *path);
-/* bench_html_has tells whether a page has room for what a problem or suite gives. */
+/* bench_html_has returns whether a page can show the records of a problem or suite. */
 bool bench_html_has(const char *text);
 
-/* bench_entry_text is a value as text, in room that it may use. */
+/* bench_entry_text returns a value as text, in `buffer` if needed. */
 enum { BENCH_ENTRY_TEXT = 32 };
 const char *bench_entry_text(const bench_entry *value, char text[BENCH_ENTRY_TEXT]);
 

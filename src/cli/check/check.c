@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* check.c: `sparc check FILE...`: does every path of this build give the answers of the golden vectors?
+/* check.c: `sparc check FILE...`: compares every path of this build with golden vectors.
  *
- * Three parts: vector.c reads a file, paths.c computes the answers in every way the cell has, and
- * report.c judges and prints. A bad file does not keep the others from being checked.
+ * Three parts: vector_file.c reads a file, paths.c computes the results on every path of the cell, and
+ * check_report.c compares and prints. A bad file does not keep the others from being checked.
  */
 #include "base/threads.h"
-#include "cli/check/report.h"
+#include "cli/check/check_report.h"
 #include "cli/cli.h"
 #include "device/device.h"
 
@@ -108,8 +108,8 @@ static const struct argp check_argp = {
     .parser = parse_check,
     .args_doc = "FILE...",
     .doc =
-        "Compute every golden vector FILE on every path that its cell has, and compare with the answers in it."
-        "\vE_abs is max|got - want|; E_norm is E_abs / max(1, max|want|).\n\n"
+        "Compute each golden vector FILE on every path of its cell and compare with the expected results in the file."
+        "\vE_abs is max|computed - expected|; E_norm is E_abs / max(1, max|expected|).\n\n"
         "Exit status: 0 all within tolerance, 1 something beyond it, 2 usage, 3 a file is missing or malformed.",
 };
 
@@ -174,7 +174,7 @@ static exit_code run_check(int argc, char **argv) {
     if (width > report->file_width) report->file_width = width;
   }
 
-  /* a bad file outweighs a failed comparison: its answers are unknown */
+  /* a bad file outweighs a failed comparison: its results are unknown */
   exit_code code = EXIT_DONE;
   for (char **file = settings.files; *file && !cli_output_lost(); file++) {
     exit_code of_file = check_file(&settings, *file);

@@ -43,10 +43,10 @@ size_t list_paths(const vector_file *vector, bool in_double, check_path paths[MA
 sparc_status result_create(const vector_file *vector, path_result *result) {
   *result = (path_result){.has = {false}};
   size_t total = 0;
-  for (int a = FIRST_WANTED; a < ARRAYS; a++) total += vector->length[a];
+  for (int a = FIRST_RESULT; a < ARRAYS; a++) total += vector->length[a];
   double *memory = sparc_alloc(total * sizeof *memory);
   if (!memory) return fail(SPARC_NO_MEMORY, "%.200s: no memory for %zu results", vector->path, total);
-  for (int a = FIRST_WANTED; a < ARRAYS; a++) {
+  for (int a = FIRST_RESULT; a < ARRAYS; a++) {
     result->array[a] = memory;
     memory += vector->length[a];
   }
@@ -54,7 +54,7 @@ sparc_status result_create(const vector_file *vector, path_result *result) {
 }
 
 void result_free(path_result *result) {
-  sparc_free(result->array[FIRST_WANTED]);
+  sparc_free(result->array[FIRST_RESULT]);
   *result = (path_result){.has = {false}};
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* paths.h: the ways in which the library can compute what a vector file asks for.
+/* paths.h: computation paths of the library for a golden vector.
  *
- * A path takes the inputs of a vector and returns the answers that it can give. Every path exists in both
+ * A path takes the inputs of a vector and returns the results that it can compute. Every path exists in both
  * precisions, from one source (paths_impl.h). Numbers cross this interface as doubles.
  */
 #ifndef SPARC_CLI_CHECK_PATHS_H
 #define SPARC_CLI_CHECK_PATHS_H
 
-#include "cli/check/vector.h"
+#include "cli/check/vector_file.h"
 #include "sparc/device.h"
 
 typedef enum path_kind {
@@ -24,10 +24,10 @@ typedef struct check_path {
   char name[24];
 } check_path;
 
-/* the answers of a path, in the layout of the vector's arrays */
+/* the results of a path, in the layout of the vector's arrays */
 typedef struct path_result {
-  double *array[ARRAYS]; /* only the wanted ones are set */
-  bool has[ARRAYS];      /* which of them the last path gave */
+  double *array[ARRAYS]; /* only results are set */
+  bool has[ARRAYS];      /* which of them the last path computed */
 } path_result;
 
 enum { MAX_PATHS = 10 };
@@ -35,16 +35,16 @@ enum { MAX_PATHS = 10 };
 /* list_paths names the paths that the cell of this vector has, and returns their number */
 size_t list_paths(const vector_file *vector, bool in_double, check_path paths[MAX_PATHS]);
 
-/* result_create makes room for the answers to a vector; result_free takes a zeroed result too */
+/* result_create allocates the results of a vector; result_free accepts a zeroed result */
 sparc_status result_create(const vector_file *vector, path_result *result);
 void result_free(path_result *result);
 
-/* run_path computes the answers, in float or double, on up to `threads` threads (0: all). What a path was to give
- * but did not write is NaN. */
+/* run_path computes the results, in float or double, on up to `threads` threads (0: all). Results that a path
+ * should have written but did not are NaN. */
 sparc_status run_path(const vector_file *vector, const check_path *path, bool in_double, int threads,
                       path_result *result);
 
-/* list_device_paths names the ways in which a device computes this vector; 0: none, and sparc_error says why */
+/* list_device_paths lists the paths of a device for this vector; 0: none, see sparc_error */
 size_t list_device_paths(const vector_file *vector, check_path paths[MAX_PATHS]);
 sparc_status run_device_path(const vector_file *vector, const check_path *path, sparc_device *device,
                              path_result *result);

@@ -25,11 +25,11 @@ size_t list_device_paths(const vector_file *vector, check_path paths[MAX_PATHS])
 enum { PREPARED = ARRAYS, SAVED, WORK, BLOCKS };
 
 /* the vector's arrays and the plan's blocks on the device */
-typedef struct device_stand {
+typedef struct device_workspace {
   sparc_device_plan *plan;
   sparc_slice block[BLOCKS];
-  float *host; /* room for the longest array */
-} device_stand;
+  float *host; /* buffer of the longest array */
+} device_workspace;
 
 static sparc_status make_block(sparc_device *device, size_t bytes, sparc_slice *out) {
   if (bytes == 0) return SPARC_OK;
@@ -43,12 +43,12 @@ static sparc_status make_block(sparc_device *device, size_t bytes, sparc_slice *
   return status;
 }
 
-static sparc_status upload(const vector_file *v, device_stand *s, int array, bool given) {
+static sparc_status upload(const vector_file *v, device_workspace *s, int array, bool given) {
   for (size_t i = 0; i < v->length[array]; i++) s->host[i] = given ? (float)v->array[array][i] : 0;
   return sparc_memory_write(s->block[array], s->host, v->length[array] * sizeof(float));
 }
 
-static sparc_status set_up(const vector_file *v, const check_path *path, sparc_device *device, device_stand *s) {
+static sparc_status set_up(const vector_file *v, const check_path *path, sparc_device *device, device_workspace *s) {
   size_t longest = 1;
   for (int a = 0; a < ARRAYS; a++) longest = v->length[a] > longest ? v->length[a] : longest;
   s->host = sparc_alloc(longest * sizeof(float));
@@ -61,13 +61,13 @@ static sparc_status set_up(const vector_file *v, const check_path *path, sparc_d
                           [WORK] = sparc_device_plan_sizes_of(s->plan).work};
   for (int a = 0; a < ARRAYS; a++) bytes[a] = a == ARRAY_TRACE ? 0 : v->length[a] * sizeof(float);
   for (int i = 0; i < BLOCKS && status == SPARC_OK; i++) status = make_block(device, bytes[i], &s->block[i]);
-  for (int a = 0; a < FIRST_WANTED && status == SPARC_OK; a++)
+  for (int a = 0; a < FIRST_RESULT && status == SPARC_OK; a++)
     if (bytes[a] > 0) status = upload(v, s, a, true);
   if (status == SPARC_OK) status = upload(v, s, ARRAY_DPARAMS, false);
   return status;
 }
 
-static sparc_status run_plan(const device_stand *s) {
+static sparc_status run_plan(const device_workspace *s) {
   const sparc_slice *block = s->block;
   const sparc_device_sequence sequence = {
       .x = block[ARRAY_X], .mask = block[ARRAY_MASK], .state0 = block[ARRAY_STATE0], .y = block[ARRAY_OUT]};
@@ -80,7 +80,7 @@ static sparc_status run_plan(const device_stand *s) {
   return status;
 }
 
-static sparc_status hand_over(const vector_file *v, const device_stand *s, path_result *result) {
+static sparc_status hand_over(const vector_file *v, const device_workspace *s, path_result *result) {
   for (int a = ARRAY_OUT; a <= ARRAY_DPARAMS; a++) {
     if (v->length[a] == 0) continue;
     const sparc_status status = sparc_memory_read(s->block[a], s->host, v->length[a] * sizeof(float));
@@ -93,13 +93,13 @@ static sparc_status hand_over(const vector_file *v, const device_stand *s, path_
 
 sparc_status run_device_path(const vector_file *vector, const check_path *path, sparc_device *device,
                              path_result *result) {
-  device_stand stand = {.plan = NULL};
+  device_workspace workspace = {.plan = NULL};
   memset(result->has, 0, sizeof result->has);
-  sparc_status status = set_up(vector, path, device, &stand);
-  if (status == SPARC_OK) status = run_plan(&stand);
-  if (status == SPARC_OK) status = hand_over(vector, &stand, result);
-  for (int i = 0; i < BLOCKS; i++) sparc_memory_free(stand.block[i].memory);
-  sparc_device_plan_free(stand.plan);
-  sparc_free(stand.host);
+  sparc_status status = set_up(vector, path, device, &workspace);
+  if (status == SPARC_OK) status = run_plan(&workspace);
+  if (status == SPARC_OK) status = hand_over(vector, &workspace, result);
+  for (int i = 0; i < BLOCKS; i++) sparc_memory_free(workspace.block[i].memory);
+  sparc_device_plan_free(workspace.plan);
+  sparc_free(workspace.host);
   return status;
 }

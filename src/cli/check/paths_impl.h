@@ -16,17 +16,17 @@
 
 #include <string.h>
 
-/* the vector and the answers in this precision, and what a stream of steps needs */
-typedef struct TYPED(stand) {
+/* the vector and the results in this precision, and what a stream of steps needs */
+typedef struct TYPED(workspace) {
   real *array[ARRAYS];
   real *prepared;
   real *state, *trace, *tape;
   void *memory;
-} TYPED(stand);
+} TYPED(workspace);
 
 /* ---- memory ------------------------------------------------------------------------------------- */
 
-static void carve(const vector_file *v, TYPED(stand) * s, arena *a) {
+static void carve(const vector_file *v, TYPED(workspace) * s, arena *a) {
   const sparc_cell_sizes sizes = sparc_cell_sizes_of(v->cell);
   for (int i = 0; i < ARRAYS; i++) s->array[i] = arena_take(a, v->length[i], sizeof(real));
   s->prepared = arena_take(a, sizes.prepared, sizeof(real));
@@ -41,27 +41,27 @@ static void *allocate_poisoned(size_t bytes) {
   return memory ? memset(memory, 0xff, bytes) : NULL;
 }
 
-static sparc_status set_up(const vector_file *v, TYPED(stand) * s) {
+static sparc_status set_up(const vector_file *v, TYPED(workspace) * s) {
   arena measure = arena_measure();
   carve(v, s, &measure);
   s->memory = allocate_poisoned(measure.used);
   if (!s->memory) return fail(SPARC_NO_MEMORY, "%.200s: no memory for %zu bytes", v->path, measure.used);
   arena place = arena_over(s->memory, measure.used);
   carve(v, s, &place);
-  for (int a = 0; a < FIRST_WANTED; a++)
+  for (int a = 0; a < FIRST_RESULT; a++)
     for (size_t i = 0; i < v->length[a]; i++) s->array[a][i] = (real)v->array[a][i];
   return PUBLIC(sparc_prepare)(v->cell, s->array[ARRAY_PARAMS], s->prepared);
 }
 
-static void hand_over(const vector_file *v, const TYPED(stand) * s, path_result *result) {
-  for (int a = FIRST_WANTED; a < ARRAYS; a++)
+static void hand_over(const vector_file *v, const TYPED(workspace) * s, path_result *result) {
+  for (int a = FIRST_RESULT; a < ARRAYS; a++)
     for (size_t i = 0; result->has[a] && i < v->length[a]; i++) result->array[a][i] = (double)s->array[a][i];
 }
 
 static void zero(real *values, size_t count) { memset(values, 0, count * sizeof *values); }
 
 /* the state before the first step of batch row b; a vector without state0 starts cold */
-static void start_row(const vector_file *v, const TYPED(stand) * s, size_t b) {
+static void start_row(const vector_file *v, const TYPED(workspace) * s, size_t b) {
   const size_t S = sparc_cell_sizes_of(v->cell).state;
   if (v->length[ARRAY_STATE0] > 0)
     memcpy(s->state, s->array[ARRAY_STATE0] + b * S, S * sizeof *s->state);
@@ -71,7 +71,7 @@ static void start_row(const vector_file *v, const TYPED(stand) * s, size_t b) {
 
 /* ---- steps -------------------------------------------------------------------------------------- */
 
-static sparc_status run_steps(const vector_file *v, const check_path *path, int threads, TYPED(stand) * s,
+static sparc_status run_steps(const vector_file *v, const check_path *path, int threads, TYPED(workspace) * s,
                               path_result *result) {
   (void)path, (void)threads;
   const size_t B = (size_t)v->B, T = (size_t)v->T, D = (size_t)v->cell->D, O = v->cell->sizes.output;
@@ -89,7 +89,8 @@ static sparc_status run_steps(const vector_file *v, const check_path *path, int 
 
 /* ---- sequences ---------------------------------------------------------------------------------- */
 
-static sparc_status run_plan(const vector_file *v, const sparc_plan *plan, TYPED(stand) * s, void *saved, void *work) {
+static sparc_status run_plan(const vector_file *v, const sparc_plan *plan, TYPED(workspace) * s, void *saved,
+                             void *work) {
   const bool has_state = v->length[ARRAY_STATE0] > 0;
   const PUBLIC(sparc_sequence) sequence = {.x = s->array[ARRAY_X],
                                            .mask = s->array[ARRAY_MASK],
@@ -105,7 +106,7 @@ static sparc_status run_plan(const vector_file *v, const sparc_plan *plan, TYPED
   return PUBLIC(sparc_backward)(plan, s->prepared, &sequence, saved, &gradient, work);
 }
 
-static sparc_status run_sequence(const vector_file *v, const check_path *path, int threads, TYPED(stand) * s,
+static sparc_status run_sequence(const vector_file *v, const check_path *path, int threads, TYPED(workspace) * s,
                                  path_result *result) {
   for (int a = ARRAY_OUT; a <= ARRAY_DPARAMS; a++) result->has[a] = true;
   sparc_plan *plan;
@@ -124,7 +125,7 @@ static sparc_status run_sequence(const vector_file *v, const check_path *path, i
 
 /* ---- real-time recurrent learning --------------------------------------------------------------- */
 
-static sparc_status read_traces(const vector_file *v, TYPED(stand) * s) {
+static sparc_status read_traces(const vector_file *v, TYPED(workspace) * s) {
   for (size_t i = 0; i < v->slots; i++) {
     const vector_slot *slot = &v->slot[i];
     if (slot->array != ARRAY_TRACE) continue;
@@ -136,7 +137,7 @@ static sparc_status read_traces(const vector_file *v, TYPED(stand) * s) {
 }
 
 /* one step and the gradient of its own loss; the gradients of all steps add up to that of the sequence */
-static sparc_status learn_step(const vector_file *v, TYPED(stand) * s, size_t n) {
+static sparc_status learn_step(const vector_file *v, TYPED(workspace) * s, size_t n) {
   const size_t D = (size_t)v->cell->D, O = v->cell->sizes.output;
   sparc_status status = PUBLIC(sparc_step_rtrl)(v->cell, s->prepared, s->state, s->trace, s->array[ARRAY_X] + n * D,
                                                 s->array[ARRAY_MASK][n], s->array[ARRAY_OUT] + n * O, s->tape);
@@ -145,7 +146,7 @@ static sparc_status learn_step(const vector_file *v, TYPED(stand) * s, size_t n)
                                      s->array[ARRAY_DPARAMS], s->array[ARRAY_DX] + n * D);
 }
 
-static sparc_status run_rtrl(const vector_file *v, const check_path *path, int threads, TYPED(stand) * s,
+static sparc_status run_rtrl(const vector_file *v, const check_path *path, int threads, TYPED(workspace) * s,
                              path_result *result) {
   (void)path, (void)threads;
   const size_t B = (size_t)v->B, T = (size_t)v->T;
@@ -167,17 +168,17 @@ static sparc_status run_rtrl(const vector_file *v, const check_path *path, int t
 /* ---- all ---------------------------------------------------------------------------------------- */
 
 sparc_status TYPED(run_path)(const vector_file *vector, const check_path *path, int threads, path_result *result) {
-  static sparc_status (*const runners[])(const vector_file *, const check_path *, int, TYPED(stand) *,
+  static sparc_status (*const runners[])(const vector_file *, const check_path *, int, TYPED(workspace) *,
                                          path_result *) = {
       [PATH_STEP] = run_steps,
       [PATH_SEQUENCE] = run_sequence,
       [PATH_RTRL] = run_rtrl,
   };
-  TYPED(stand) stand = {.memory = NULL};
-  sparc_status status = set_up(vector, &stand);
-  if (status == SPARC_OK) status = runners[path->kind](vector, path, threads, &stand, result);
-  if (status == SPARC_OK) hand_over(vector, &stand, result);
-  sparc_free(stand.memory);
+  TYPED(workspace) workspace = {.memory = NULL};
+  sparc_status status = set_up(vector, &workspace);
+  if (status == SPARC_OK) status = runners[path->kind](vector, path, threads, &workspace, result);
+  if (status == SPARC_OK) hand_over(vector, &workspace, result);
+  sparc_free(workspace.memory);
   return status;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* plan.c: what many threads would have to do, on a machine with few.
+/* thread_shares.c: the work of each of many threads, measured on a machine with few.
  *
  * The calls of a problem are planned for a number of threads and run tile by tile on one (parallel_watch). Then the
- * tiles are handed out with their times as parallel_for does it: every thread has neighbouring ones first, and takes
- * over what is left of the others' when it is done. The longest share says when the loop could be done.
+ * tiles are handed out with their times as parallel_for does it: every thread first has adjacent ones, then
+ * takes remaining ones of others. The longest share is the time of the loop.
  */
 #include "base/error.h"
 #include "base/threads.h"
@@ -15,11 +15,11 @@
 enum { PASSES = 3, LOOPS_MAX = 4096, PLAN_THREADS = 5 };
 static const int plan_threads[PLAN_THREADS] = {1, 2, 4, 16, 64};
 
-/* the tiles of a pass, loop behind loop, each with its shortest time of all passes */
+/* the tiles of a pass, loop after loop, each with its shortest time of all passes */
 typedef struct recording {
   size_t tiles[LOOPS_MAX], loops, count, capacity;
   double *seconds, last;
-  bool first, full; /* the first pass; more than there is room for */
+  bool first, full; /* the first pass; more than fit */
 } recording;
 
 static void hear_loop(void *context, size_t tiles) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* vector.h: a golden vector file in memory: one cell, its inputs and the exact answers.
+/* vector_file.h: a golden vector file in memory: one cell, its inputs and the expected results.
  *
  * Tensors of a kind lie one after another in one array of doubles, parameters in the order of the cell's block
- * table, so that answers and results have the same layout and are compared slot by slot.
+ * table, so that expected and computed results have the same layout and are compared slot by slot.
  */
-#ifndef SPARC_CLI_CHECK_VECTOR_H
-#define SPARC_CLI_CHECK_VECTOR_H
+#ifndef SPARC_CLI_CHECK_VECTOR_FILE_H
+#define SPARC_CLI_CHECK_VECTOR_FILE_H
 
 #include "cells/cell.h"
 
@@ -16,14 +16,14 @@ typedef enum vector_array {
   ARRAY_STATE0, /* (B, S); of length 0 when the cell starts cold */
   ARRAY_COT,    /* (B, T, O), the cotangent of the output: L = sum(cot * out) */
   ARRAY_PARAMS, /* (params) */
-  /* wanted */
+  /* results */
   ARRAY_OUT,     /* (B, T, O) */
   ARRAY_DX,      /* (B, T, D) */
   ARRAY_DSTATE0, /* (B, S) */
   ARRAY_DPARAMS, /* (params) */
   ARRAY_TRACE,   /* traces of batch row 0's last state, block after block */
   ARRAYS,
-  FIRST_WANTED = ARRAY_OUT
+  FIRST_RESULT = ARRAY_OUT
 } vector_array;
 
 /* one tensor of the file */
@@ -47,8 +47,8 @@ typedef struct vector_file {
 } vector_file;
 
 /* vector_load reads and checks a file: metadata, presence and shape of every tensor, finite numbers not beyond
- * limit, a mask of zeros and ones. The sentence of a failure starts with the path or quotes it; a file that is
- * not as it should be gives SPARC_FORMAT. On failure there is nothing to free. */
+ * limit, a mask of zeros and ones. The error text starts with the path or quotes it; a malformed file gives
+ * SPARC_FORMAT. On failure there is nothing to free. */
 sparc_status vector_load(const char *path, double limit, vector_file *vector);
 void vector_free(vector_file *vector);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c: `sparc bench limits`: what this machine can do at most, on one thread and on all. */
+/* limits_suite.c: `sparc bench limits`: what this machine can do at most, on one thread and on all. */
 #include "bench/limits.h"
-
 #include "bench/suites/suites.h"
 
 #include <stdio.h>

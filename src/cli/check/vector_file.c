@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* vector.c: reading golden vector files.
+/* vector_file.c: reading golden vector files.
  *
  * The shapes follow from the metadata and the cell's block table alone; no cell is known by name. Everything is
  * checked against the file's header before the first number is read, so a lying header costs no memory.
  */
-#include "cli/check/vector.h"
+#include "cli/check/vector_file.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -46,7 +46,7 @@ static sparc_status read_size(const vector_file *v, const sparc_tensors *file, c
   return SPARC_OK;
 }
 
-/* the cell itself, and what a file says about its origin */
+/* the cell itself, and the file's metadata about its origin */
 static const char *const other_keys[] = {"cell", "source", "description"};
 
 static bool is_option_key(const char *key) {
@@ -217,7 +217,7 @@ static sparc_status add_block_slots(vector_file *v, const sparc_tensors *file) {
   return SPARC_OK;
 }
 
-/* a tensor that nobody asked for is a mistake in its name: ignoring it would leave an answer unchecked */
+/* an unknown tensor is a misspelt name: ignoring it would leave a result unchecked */
 static sparc_status refuse_strangers(const vector_file *v, const sparc_tensors *file) {
   const char *names[MAX_SLOTS + 1] = {NULL};
   for (size_t i = 0; i < v->slots; i++) names[i] = v->slot[i].name;

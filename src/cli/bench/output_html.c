@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* html.c: the benchmark's records as one page that needs nothing beside it: the machine, what it can do at most, and
+/* output_html.c: the benchmark's records as one page that needs nothing beside it: the machine, what it can do at most, and
  * what of it the kernels reach. A table is opened by its first row and closed by what follows it. */
 #include "base/build_info.h"
 #include "base/cpu.h"
@@ -83,7 +83,7 @@ static void put_limit(void *context, const bench_limit *limit) {
 
 static void put_goal(void *context, const bench_goal *g) {
   static const char *const formats[] = {[BENCH_RATIO] = "%.2f", [BENCH_PERCENT] = "%.0f %%", [BENCH_E_NORM] = "%.1e"};
-  static const char *const heads[] = {"goal", "measured", "", "demanded", "stretch", "verdict", "judged by"};
+  static const char *const heads[] = {"goal", "measured", "", "demanded", "stretch", "verdict", "bound"};
   enum { COLUMNS = sizeof heads / sizeof *heads };
   bench_printer *printer = context;
   char value[CELL], demand[CELL], stretch[CELL];
@@ -167,7 +167,7 @@ static void put_row(void *context, const bench_row *r) {
 /* the sums of its rows */
 static void put_plan_total(void *context, const bench_plan_total *r) { (void)context, (void)r; }
 
-/* suites with tables of their own have no page: bench_html_has says so before they run */
+/* suites with their own tables have no page, see bench_html_has */
 static void put_rl(void *context, const bench_rl *r) { (void)context, (void)r; }
 static void put_growth(void *context, const bench_growth *r) { (void)context, (void)r; }
 static void put_paper_scan(void *context, const bench_paper_scan *r) { (void)context, (void)r; }

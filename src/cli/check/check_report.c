@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c: errors, tolerances and output of `sparc check`.
+/* check_report.c: errors, tolerances and output of `sparc check`.
  *
  * Tolerances are those of the golden vectors: in float 3e-6 for outputs and 1e-5 for gradients and traces, in
  * double 1e-12. A comparison passes only if E_norm <= tolerance is true, so NaN never passes.
  */
-#include "cli/check/report.h"
+#include "cli/check/check_report.h"
 
 #include "base/hash.h"
 #include "cli/cli.h"
@@ -66,7 +66,7 @@ static void print_row(check_report *report, const vector_file *v, const check_pa
 /* over the floats of all results, in the order of the arrays */
 static uint64_t hash_results(const vector_file *v, const path_result *result) {
   uint64_t hash = HASH_START;
-  for (int a = FIRST_WANTED; a < ARRAYS; a++) {
+  for (int a = FIRST_RESULT; a < ARRAYS; a++) {
     for (size_t i = 0; result->has[a] && i < v->length[a]; i++) {
       const float value = (float)result->array[a][i];
       hash = hash_bytes(hash, &value, sizeof value);
@@ -91,7 +91,7 @@ void report_path(check_report *report, const vector_file *vector, const check_pa
   if (report->hashes) print_hash(vector, path, result);
   for (size_t i = 0; i < vector->slots; i++) {
     const vector_slot *slot = &vector->slot[i];
-    if (slot->array < FIRST_WANTED || !result->has[slot->array]) continue;
+    if (slot->array < FIRST_RESULT || !result->has[slot->array]) continue;
     const double *got = result->array[slot->array] + slot->offset, *want = vector->array[slot->array] + slot->offset;
     check_error error = measure_error(got, want, slot->size), *worst = &report->worst[i];
     *worst = (check_error){worse(worst->absolute, error.absolute), worse(worst->normalised, error.normalised)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* report.h: judging results and printing the verdicts of `sparc check`. */
-#ifndef SPARC_CLI_CHECK_REPORT_H
-#define SPARC_CLI_CHECK_REPORT_H
+/* check_report.h: compares results and prints the verdicts of `sparc check`. */
+#ifndef SPARC_CLI_CHECK_CHECK_REPORT_H
+#define SPARC_CLI_CHECK_CHECK_REPORT_H
 
 #include "cli/check/paths.h"
 

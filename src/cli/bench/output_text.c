@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c: the benchmark's records as tables to read. The head of a table is printed with its first row. */
+/* output_text.c: the benchmark's records as tables to read. The head of a table is printed with its first row. */
 #include "cli/bench/output.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@ static void separate(bench_printer *printer) {
   printer->printed = true;
 }
 
-/* whether this row opens a table; tables are told apart by their names */
+/* whether this row opens a table; tables are distinguished by name */
 static bool opens(bench_printer *printer, const char *table) {
   if (printer->table && strcmp(printer->table, table) == 0) return false;
   separate(printer);
@@ -193,7 +193,7 @@ static void print_rl_head(const bench_rl *r) {
 static void print_rl(void *context, const bench_rl *r) {
   if (opens(context, "rl")) print_rl_head(r);
   printf("%-18s %-5s %-6s%c %3d %7.0f %6.1f %6.1f %6.1f %6.1f %6.1f %5.2f %6.2f %7.1f", r->task, r->cell,
-         bench_rl_way(r), r->usual ? '*' : ' ', r->threads, r->steps_per_second, 1e3 * r->environment,
+         bench_rl_method(r), r->is_default ? '*' : ' ', r->threads, r->steps_per_second, 1e3 * r->environment,
          1e3 * r->collection, 1e3 * r->collection_bound, 1e3 * r->update, 1e3 * r->update_bound, r->ratio,
          r->stored_ratio, 1e-6 * (double)r->measured_bytes);
   column(6, 2, r->steps_per_second / r->rival, "");

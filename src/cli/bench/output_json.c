@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json.c: the benchmark's records as JSON, one object a line. */
+/* output_json.c: the benchmark's records as JSON, one object a line. */
 #include "cli/bench/output.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ static void put_goal(void *context, const bench_goal *g) {
                          g->bound, "problems", problems, "quick", printer->settings.quick));
 }
 
-/* the objects say all */
+/* the objects are complete */
 static void put_tally(void *context, const bench_tally *tally) { (void)context, (void)tally; }
 
 static void put_training(void *context, const bench_training *t) {
@@ -76,16 +76,16 @@ static void put_rl(void *context, const bench_rl *r) {
       json_pack(
           "{s:s, s:s, s:s, s:b, s:i, s:i, s:i, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, "
           "s:I, s:f, s:o, s:o, s:f, s:s, s:b}",
-          "rl", r->task, "cell", r->cell, "traces", bench_rl_way(r), "auto", r->usual, "H", r->H, "epochs", r->epochs,
-          "threads", r->threads, "kernel", r->kernel, "steps_per_second", r->steps_per_second, "environment_seconds",
-          r->environment, "collection_seconds", r->collection, "collection_bound_seconds", r->collection_bound,
-          "update_seconds", r->update, "update_bound_seconds", r->update_bound, "update_bytes_seconds", r->update_bytes,
-          "update_products_seconds", r->update_products, "update_cell_seconds", r->update_cell, "ratio", r->ratio,
-          "stored_ratio", r->stored_ratio, "ratio_demand", r->ratio_demand, "memory_bytes", (json_int_t)r->memory_bytes,
-          "memory_measured_bytes", (json_int_t)r->measured_bytes, "memory_demand", r->memory_demand,
-          "jax_steps_per_second", number(r->rival), "speedup", number(r->steps_per_second / r->rival), "speedup_demand",
-          r->rival_demand, "verdict", bench_verdict_name(r->reached ? BENCH_DEMAND : BENCH_MISSED), "quick",
-          printer->settings.quick));
+          "rl", r->task, "cell", r->cell, "traces", bench_rl_method(r), "auto", r->is_default, "H", r->H, "epochs",
+          r->epochs, "threads", r->threads, "kernel", r->kernel, "steps_per_second", r->steps_per_second,
+          "environment_seconds", r->environment, "collection_seconds", r->collection, "collection_bound_seconds",
+          r->collection_bound, "update_seconds", r->update, "update_bound_seconds", r->update_bound,
+          "update_bytes_seconds", r->update_bytes, "update_products_seconds", r->update_products, "update_cell_seconds",
+          r->update_cell, "ratio", r->ratio, "stored_ratio", r->stored_ratio, "ratio_demand", r->ratio_demand,
+          "memory_bytes", (json_int_t)r->memory_bytes, "memory_measured_bytes", (json_int_t)r->measured_bytes,
+          "memory_demand", r->memory_demand, "jax_steps_per_second", number(r->rival), "speedup",
+          number(r->steps_per_second / r->rival), "speedup_demand", r->rival_demand, "verdict",
+          bench_verdict_name(r->reached ? BENCH_DEMAND : BENCH_MISSED), "quick", printer->settings.quick));
 }
 
 static void put_growth(void *context, const bench_growth *g) {

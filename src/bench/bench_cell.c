@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cell.c: cells with lively parameters, and the reference's answers. */
-#include "bench/cell.h"
+/* bench_cell.c: cells with random parameters, and the results of the reference. */
+#include "bench/bench_cell.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -34,8 +34,8 @@ static void stir(const sparc_cell *cell, float *params) {
 
 enum { OPTIONS_CAPACITY = 2 * PROBLEM_TEXT };
 
-/* the state gets as many real coordinates as the input has, the way the paper matches cells; options that the problem
- * gives come behind those of the match, and win */
+/* the state gets as many real coordinates as the input has, as in the paper; options of
+ * the problem follow those of the match and override them */
 static sparc_status match_cell(const bench_problem *p, sparc_cell_config *config, char options[OPTIONS_CAPACITY]) {
   sparc_status status = cell_fit(p->cell, config->D + config->D % 2, config, options, PROBLEM_TEXT);
   if (status != SPARC_OK) return status;
@@ -46,7 +46,7 @@ static sparc_status match_cell(const bench_problem *p, sparc_cell_config *config
 
 sparc_status bench_cell_create(bench_case *c, int D, int H, bench_cell *out) {
   const bench_problem *p = c->problem;
-  sparc_cell_config config = {.kind = p->cell, .D = D, .H = H, .options = p->options, .kernel = c->wanted};
+  sparc_cell_config config = {.kind = p->cell, .D = D, .H = H, .options = p->options, .kernel = c->requested_kernel};
   *out = (bench_cell){.cell = NULL};
   char options[OPTIONS_CAPACITY];
   sparc_status status = H == 0 ? match_cell(p, &config, options) : SPARC_OK;
@@ -83,7 +83,7 @@ static double *widen(double *to, const float *from, size_t n) {
 }
 
 sparc_status bench_reference(const bench_cell *cell, int B, int T, const float *x, const float *dy,
-                             bench_answers *out) {
+                             bench_reference_result *out) {
   const sparc_cell_sizes sizes = sparc_cell_sizes_of(cell->cell);
   const size_t tokens = (size_t)B * (size_t)T, P = sizes.params;
   const size_t inputs = tokens * (size_t)sparc_cell_config_of(cell->cell).D, outputs = tokens * sizes.output;
@@ -91,7 +91,8 @@ sparc_status bench_reference(const bench_cell *cell, int B, int T, const float *
   double *memory = sparc_alloc(numbers * sizeof *memory);
   if (!memory) return fail(SPARC_NO_MEMORY, "no memory for %zu numbers of the reference", numbers);
   double *wide_x = memory + 2 * P, *wide_dy = wide_x + 2 * inputs;
-  *out = (bench_answers){.dparams = memory + P, .dx = wide_x + inputs, .y = wide_dy + outputs, .memory = memory};
+  *out =
+      (bench_reference_result){.dparams = memory + P, .dx = wide_x + inputs, .y = wide_dy + outputs, .memory = memory};
   const reference_run run = {.B = B,
                              .T = T,
                              .params = widen(memory, cell->params, P),
@@ -103,23 +104,23 @@ sparc_status bench_reference(const bench_cell *cell, int B, int T, const float *
   sparc_status status = reference_evaluate(cell->cell, &run);
   if (status != SPARC_OK) {
     sparc_free(memory);
-    *out = (bench_answers){.memory = NULL};
+    *out = (bench_reference_result){.memory = NULL};
   }
   return status;
 }
 
 void bench_compare_block(bench_case *c, const sparc_block *block, double tolerance, const float *dparams,
-                         const bench_answers *answers) {
+                         const bench_reference_result *expected) {
   char name[TENSOR_NAME];
   snprintf(name, sizeof name, "grad.%s", block->name);
-  bench_compare(c, name, tolerance, dparams + block->offset, answers->dparams + block->offset, block->size);
+  bench_compare(c, name, tolerance, dparams + block->offset, expected->dparams + block->offset, block->size);
 }
 
 void bench_compare_blocks(bench_case *c, const bench_cell *cell, double tolerance, const float *dparams,
-                          const bench_answers *answers) {
+                          const bench_reference_result *expected) {
   size_t count;
   const sparc_block *blocks = sparc_cell_blocks(cell->cell, &count);
-  for (size_t i = 0; i < count; i++) bench_compare_block(c, &blocks[i], tolerance, dparams, answers);
+  for (size_t i = 0; i < count; i++) bench_compare_block(c, &blocks[i], tolerance, dparams, expected);
 }
 
 /* one run forward and backward, and what it gives */
@@ -157,7 +158,7 @@ sparc_status bench_check_sequence(bench_case *c, const bench_cell *cell, int B, 
   arena measured = arena_measure();
   carve_run(&run, &measured, plan, inputs, outputs, sizes.params);
   run.memory = sparc_alloc(measured.used);
-  bench_answers want = {.memory = NULL};
+  bench_reference_result want = {.memory = NULL};
   if (run.memory) {
     arena place = arena_over(run.memory, measured.used);
     carve_run(&run, &place, plan, inputs, outputs, sizes.params);
