@@ -60,16 +60,16 @@ static error_t parse_info(int key, char *argument, struct argp_state *state) {
       return cli_parse_int(state, "inputs", argument, 1, WIDEST, &settings->of_cells.D);
     case OLD_BUDGET:
       cli_message(state->name, "--budget is now --state-size");
-      return cli_parse_int(state, "state-size", argument, 1, WIDEST, &settings->of_cells.budget);
+      return cli_parse_int(state, "state-size", argument, 1, WIDEST, &settings->of_cells.state_size);
     case 'b':
-      return cli_parse_int(state, "state-size", argument, 1, WIDEST, &settings->of_cells.budget);
+      return cli_parse_int(state, "state-size", argument, 1, WIDEST, &settings->of_cells.state_size);
     case 'H':
       return cli_parse_int(state, "modes", argument, 1, WIDEST, &settings->of_cells.H);
     case ARGP_KEY_END:
       if (settings->cells && settings->options) argp_error(state, "--cells and --options exclude each other");
       if ((settings->cells || settings->options) && settings->files)
         argp_error(state, "%s takes no FILE", settings->cells ? "--cells" : "--options");
-      if (settings->of_cells.H && settings->of_cells.budget)
+      if (settings->of_cells.H && settings->of_cells.state_size)
         argp_error(state, "--modes and --state-size exclude each other");
       return 0;
     case ARGP_KEY_ARGS:

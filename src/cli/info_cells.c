@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* info_cells.c: `sparc info --cells`: what each cell costs at a given input width and state budget; `--options`: what
- * can be chosen.
+/* info_cells.c: `sparc info --cells`: sizes of each cell at a given input width and state size; `--options`: its
+ * options.
  *
  * Parameters include the path to the policy's features (LRU's square complex readout), as in the paper's comparison. A
  * stored rollout keeps the traces of every step, or the state of every step for cells without RTRL.
@@ -22,15 +22,15 @@ typedef struct cell_row {
   const char *options;
 } cell_row;
 
-static void print_header(int D, int budget, int H) {
-  if (budget)
-    printf("D = %d, %d real state coordinates\n", D, budget);
+static void print_header(int D, int state_size, int H) {
+  if (state_size)
+    printf("D = %d, %d real state coordinates\n", D, state_size);
   else
     printf("D = %d, H = %d\n", D, H);
   printf("%-14s %6s %10s %7s %12s %14s\n", "cell", "H", "params", "state", "trace", "rollout MB");
 }
 
-static void print_row(const cell_row *row, const cells_settings *settings, int budget, const sparc_cell *cell) {
+static void print_row(const cell_row *row, const cells_settings *settings, int state_size, const sparc_cell *cell) {
   const sparc_cell_sizes n = sparc_cell_sizes_of(cell);
   const size_t H = (size_t)sparc_cell_config_of(cell).H;
   const size_t params = n.params + (cell_about(row->kind)->kind.features == POLICY_READOUT ? 2 * H * H : 0);
@@ -41,28 +41,28 @@ static void print_row(const cell_row *row, const cells_settings *settings, int b
     return;
   }
   cli_json_line("sparc info", json_pack("{s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:s}", "cell", row->label, "D",
-                                        settings->D, "budget", budget, "H", (json_int_t)H, "params", (json_int_t)params,
+                                        settings->D, "budget", state_size, "H", (json_int_t)H, "params", (json_int_t)params,
                                         "state", (json_int_t)n.state, "trace", (json_int_t)n.trace, "rollout_mb",
                                         megabytes, "options", sparc_cell_config_of(cell).options));
 }
 
-static sparc_status describe_row(const cell_row *row, const cells_settings *settings, int budget) {
+static sparc_status describe_row(const cell_row *row, const cells_settings *settings, int state_size) {
   char options[OPTIONS_SIZE] = "";
   sparc_cell_config config = {.kind = row->kind, .H = settings->H, .options = options};
-  sparc_status status = budget ? cell_fit(row->kind, budget, &config, options, sizeof options) : SPARC_OK;
+  sparc_status status = state_size ? cell_fit(row->kind, state_size, &config, options, sizeof options) : SPARC_OK;
   if (status != SPARC_OK) return status;
   if (row->options) config.options = row->options;
   config.D = settings->D;
   sparc_cell *cell;
   status = sparc_cell_create(&config, &cell);
   if (status != SPARC_OK) return status;
-  print_row(row, settings, budget, cell);
+  print_row(row, settings, state_size, cell);
   sparc_cell_free(cell);
   return SPARC_OK;
 }
 
-static exit_code describe_kind(const char *who, const cell_row *row, const cells_settings *settings, int budget) {
-  const sparc_status status = describe_row(row, settings, budget);
+static exit_code describe_kind(const char *who, const cell_row *row, const cells_settings *settings, int state_size) {
+  const sparc_status status = describe_row(row, settings, state_size);
   if (status == SPARC_OK) return EXIT_DONE;
   cli_message(who, "%s: %s", row->label, sparc_error());
   return cli_exit_code(status);
@@ -76,15 +76,15 @@ static bool has_local_traces(const char *kind) {
 }
 
 /* every kind by its defaults, and once more with a local projection trace where there is one */
-static exit_code describe_all(const char *who, const cells_settings *settings, int budget) {
-  if (!settings->json) print_header(settings->D, budget, settings->H);
+static exit_code describe_all(const char *who, const cells_settings *settings, int state_size) {
+  if (!settings->json) print_header(settings->D, state_size, settings->H);
   exit_code worst = EXIT_DONE;
   for (const char *const *kind = sparc_cell_kinds(); *kind; kind++) {
     cell_row rows[] = {{*kind, "", NULL}, {*kind, "", "proj_trace=local"}};
     snprintf(rows[0].label, LABEL_SIZE, "%s", *kind);
     snprintf(rows[1].label, LABEL_SIZE, "%s (local)", *kind);
     for (size_t i = 0; i < (has_local_traces(*kind) ? 2 : 1); i++) {
-      const exit_code code = describe_kind(who, &rows[i], settings, budget);
+      const exit_code code = describe_kind(who, &rows[i], settings, state_size);
       if (code > worst) worst = code;
     }
   }
@@ -143,7 +143,7 @@ exit_code info_cell_options(bool json) {
 
 exit_code info_cells(const char *who, const cells_settings *settings) {
   if (settings->H) return describe_all(who, settings, 0);
-  if (settings->budget) return describe_all(who, settings, settings->budget);
+  if (settings->state_size) return describe_all(who, settings, settings->state_size);
   enum { CONTROL = 384, POPGYM = 128 };
   const exit_code first = describe_all(who, settings, CONTROL);
   if (!settings->json) putchar('\n');

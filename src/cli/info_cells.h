@@ -7,8 +7,8 @@
 
 typedef struct cells_settings {
   int D;      /* input width */
-  int budget; /* real state coordinates; 0: those of the paper's continuous control and POPGym */
-  int H;      /* modes instead of a budget; 0: none given */
+  int state_size; /* real state coordinates; 0: those of the paper's continuous control and POPGym */
+  int H;      /* modes instead of a state size; 0: none given */
   bool json;
 } cells_settings;
 
