@@ -49,8 +49,8 @@ static void test_builtin(void **state) {
     assert_string_equal(g.name, *name);
     selection all;
     grid_jobs jobs;
-    const selection_request wish = {.path = NULL};
-    assert_int_equal(selection_make(&g, &wish, &all), SPARC_OK);
+    const selection_request request = {.path = NULL};
+    assert_int_equal(selection_make(&g, &request, &all), SPARC_OK);
     if (grid_jobs_create(&g, &all, &(grid_scope){.out = "nowhere", .scale = 0.5}, &jobs) != SPARC_OK)
       fail_msg("%s: %s", *name, sparc_error());
     assert_int_equal(jobs.count, g.tasks * g.methods * g.seeds);
@@ -239,7 +239,7 @@ static void test_selection(void **state) {
   grid g;
   parse(two_tasks, &g);
   static const struct {
-    selection_request wish;
+    selection_request request;
     int tasks, methods, seeds;
     uint64_t last;
   } good[] = {{{.path = NULL}, 2, 3, 2, 5},
@@ -257,7 +257,7 @@ static void test_selection(void **state) {
               {{.seeds = "18446744073709551615-18446744073709551615"}, 2, 3, 1, UINT64_MAX}};
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     selection s;
-    if (selection_make(&g, &good[i].wish, &s) != SPARC_OK) fail_msg("wish %zu: %s", i, sparc_error());
+    if (selection_make(&g, &good[i].request, &s) != SPARC_OK) fail_msg("request %zu: %s", i, sparc_error());
     assert_int_equal(s.tasks, good[i].tasks);
     assert_int_equal(s.methods, good[i].methods);
     assert_int_equal(s.seeds, good[i].seeds);
@@ -270,7 +270,7 @@ static void test_selection(void **state) {
                                             {.seeds = ""}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     selection s;
-    if (selection_make(&g, &wrong[i], &s) != SPARC_INVALID) fail_msg("wish %zu is accepted", i);
+    if (selection_make(&g, &wrong[i], &s) != SPARC_INVALID) fail_msg("request %zu is accepted", i);
   }
   grid_free(&g);
 }
