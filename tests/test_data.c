@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_data.c: readers, label maps, missing values, normalisation, splits and named data sets. Every format is written
  * here byte by byte, good and bad; real data is used where it is at hand (SPARC_DATA, or ../shared/data beside the
- * source tree) and its absence is said. */
+ * source tree) and the test reports their absence. */
 #include "base/random.h"
 #include "data/catalog.h"
 #include "data/normalise.h"
@@ -436,7 +436,7 @@ static void test_csv(void **state) {
     sparc_dataset_free(d);
   }
 
-  /* quoted labels with everything in them; the line count goes on behind a line end in quotes */
+  /* quoted labels with everything in them; the line count continues after a line end in quotes */
   const char *text = "1,2,\"a, \"\"b\"\"\nc\"\n3,4,d\n5,,\n";
   sparc_dataset *d = good_text("toy.csv", text);
   expect_labels(d, LABELS("a, \"b\"\nc", "d"), CLASSES(0, 1, -1));
@@ -450,7 +450,7 @@ static void test_csv(void **state) {
   sparc_dataset_free(d);
 }
 
-/* columns by name: what a header says, and a second table found by it */
+/* columns by name: the header, and a second table read by its names */
 static void test_csv_names(void **state) {
   (void)state;
   const sparc_read_options o = {.id_column = "who", .time_column = "2", .ignore_columns = "n", .texts = 1};
@@ -745,7 +745,7 @@ static void test_idx_labels(void **state) {
   assert_int_equal(parse("x.tsv", "1\t2\n", 4, &o, &d), SPARC_INVALID);
   assert_non_null(strstr(sparc_error(), "labels are given, but x.tsv has its own in format ucr"));
 
-  /* beside the images, packed or not; a missing one that was asked for is an error */
+  /* beside the images, packed or not; a missing one that was requested is an error */
   three.data[7] = 2, three.size--;
   const char *path = spill("pair/train-images-idx3-ubyte", images.data, images.size);
   assert_int_equal(sparc_dataset_load(path, NULL, &d), SPARC_OK);
@@ -1619,7 +1619,7 @@ static void test_arrays(void **state) {
   expect_labels(d, LABELS("up", "down"), CLASSES(1, 0, -1));
   sparc_dataset_free(d);
 
-  /* labels by name: numbered as in files, or as class_names says */
+  /* labels by name: numbered as in files, or in the order of class_names */
   a = plain;
   a.label_names = (const char *const[]){"10", NULL, "9"};
   d = from_arrays(a, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_scale_model.c: the model behind `sparc bench scale`, against its formulas written out for a few numbers of ranks. */
+/* test_scale_model.c: the model of `sparc bench scale`, against its formulas written out for a few numbers of ranks. */
 #include "bench/suites/scale_model.h"
 #include "unit.h"
 

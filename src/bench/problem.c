@@ -110,7 +110,7 @@ static sparc_status parse_number(const bench_problem *p, const char *field, cons
   errno = 0;
   *value = strtol(digits, &end, 10);
   if (end == digits || *end || errno || *value < 1 || *value > VALUE_MAX)
-    return fail(SPARC_INVALID, "%s: '%.60s' has no whole number from 1 to %d behind its key", p->text, field,
+    return fail(SPARC_INVALID, "%s: '%.60s' has no whole number from 1 to %d after its key", p->text, field,
                 (int)VALUE_MAX);
   return SPARC_OK;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # bench.sh: `sparc bench`: problem strings, results as text and JSON, comparison with an earlier run, the goals' table.
-# What is measured here is too short to mean anything; that it is measured, verified and told is what counts.
+# What is measured here is too short to mean anything; that it is measured, verified and reported is what counts.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
@@ -34,7 +34,7 @@ refuse "the library stores right factors K x N; tb goes with blas" sgemm:M1:N1:K
 refuse "unknown key in 'cell=lru', expected M, N, K, ta, tb, blas" sgemm:M1:N1:K1:cell=lru
 refuse "the key B is there twice" mixer:B1:T1:D1:B2
 for number in '' 0 -1 1x 1.5 99999999999999999999; do
-  refuse "'B$number' has no whole number from 1 to 1073741824 behind its key" "mixer:B$number:T1:D1"
+  refuse "'B$number' has no whole number from 1 to 1073741824 after its key" "mixer:B$number:T1:D1"
 done
 refuse "unknown cell kind 'rglu'; did you mean 'rglru'?" mixer:B1:T1:D1:cell=rglu
 refuse "unknown option 'varient'; did you mean 'variant'?" mixer:B1:T1:D1:varient=full

@@ -24,7 +24,7 @@ done
 overwrite "$copy" out "$thousand"
 expect 1 check --quiet --double "$copy"
 
-# a flipped mask changes the answers; anything but 0 and 1 is refused
+# a flipped mask changes the results; anything but 0 and 1 is refused
 cp "$full" "$copy"
 first=$(od -An -tfD -j $(($(data_start "$copy") + $(tensor_offset "$copy" mask))) -N8 "$copy" | tr -d ' ')
 if [ "$first" = 1 ]; then overwrite "$copy" mask "$zero"; else overwrite "$copy" mask "$one"; fi

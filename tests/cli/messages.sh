@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # messages.sh: sentences name the option, column or file that is meant; options that would have no effect are refused;
-# whole numbers may have an exponent; --quiet prints no hints; a run folder stands for its checkpoint everywhere.
+# whole numbers may have an exponent; --quiet prints no hints; a run folder can be given instead of its checkpoint.
 # shellcheck source=tests/cli/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 unset SPARC_DATA

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_npz.c: libFuzzer target of the NPZ reader: archives with arrays of the usual names, with names that are asked
- * for, and with targets in the place of labels. */
+/* fuzz_npz.c: libFuzzer target of the NPZ reader: archives with arrays of the default names, with requested names,
+ * and with targets in the place of labels. */
 #include "dataset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

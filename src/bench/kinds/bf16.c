@@ -269,7 +269,7 @@ static sparc_status verify(bench_case *c) {
 
 const bench_kind bench_kind_bf16 = {
     .name = "bf16",
-    .summary = "sequences with bfloat16 inputs and outputs, float inside, beside all in float",
+    .summary = "sequences with bfloat16 inputs and outputs, float inside, compared with float throughout",
     .keys = {{"B", "streams", REQUIRED},
              {"T", "steps", REQUIRED},
              {"D", "width of the input", REQUIRED},

@@ -209,7 +209,7 @@ static sparc_status verify(bench_case *c) {
 
 const bench_kind bench_kind_naive = {
     .name = "naive",
-    .summary = "the mixer done eagerly, without D from pre-activations and controls",
+    .summary = "the unfused mixer; without D from pre-activations and controls",
     .keys = {{"B", "streams", REQUIRED}, {"T", "steps", REQUIRED}, {"H", "modes", REQUIRED}, {"D", "inputs", 0}},
     .cell = "sparc",
     .create = create,

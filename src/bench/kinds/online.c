@@ -420,7 +420,7 @@ static sparc_status verify_prepare(bench_case *c) {
 
 const bench_kind bench_kind_step = {
     .name = "step",
-    .summary = "one step of one stream, or of E streams singly and at once, beside its bare product",
+    .summary = "one step of one stream, or of E streams singly and at once, compared with its matrix product",
     .keys = {{"H", "modes", REQUIRED}, {"D", "width of the input", REQUIRED}, {"E", "streams", 1}},
     .cell = "sparc",
     .create = create_step,
@@ -430,7 +430,7 @@ const bench_kind bench_kind_step = {
 
 const bench_kind bench_kind_rtrl = {
     .name = "rtrl",
-    .summary = "one step with exact sensitivities, stepwise and in chunks of K, beside a sweep over their bytes",
+    .summary = "one step with exact sensitivities, stepwise and in chunks of K, compared with a sweep over their bytes",
     .keys = {{"H", "modes", REQUIRED},
              {"D", "width of the input", REQUIRED},
              {"K", "steps of a chunk", 16},
