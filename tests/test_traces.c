@@ -62,7 +62,7 @@ static void test_steps(void **state) {
   size_t tried = 0;
   for (const char *const *name = kernel_names(); *name; name++) {
     const kernels *table = kernels_find(*name);
-    if (!table || !table->online.trace) continue;
+    if (!table || !table->rtrl.trace) continue;
     tried++;
     for (size_t i = 0; i < 4 * sizeof lengths / sizeof *lengths; i++) {
       const bool in_place = i % 2, contract = i / 2 % 2;
@@ -96,10 +96,10 @@ static void test_steps(void **state) {
                       .weights = contract ? weights : NULL,
                       .out = out,
                       .out_stride = stride};
-      table->online.trace(&t);
+      table->rtrl.trace(&t);
       t.first = cut;
       t.n = H - cut;
-      table->online.trace(&t);
+      table->rtrl.trace(&t);
       expect_step(*name, &t, old, old_outs);
       if (!in_place) assert_memory_equal(before, old, sizeof old);
       if (!contract) assert_memory_equal(outs, old_outs, sizeof outs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu.c: processor features by cpuid or the kernel's auxiliary vector, caches and counts by sysconf.
  *
- * cpuid is read directly rather than through the compiler's helpers: they differ in which features they know
+ * cpuid is read directly rather than through the compiler's helpers: they differ in which features they support
  * and keep a global, and the brand string needs cpuid anyway.
  */
 #include "base/cpu.h"

@@ -10,7 +10,7 @@
 /* set_error stores the error message for sparc_error() of this thread */
 void set_error(const char *format, va_list arguments);
 
-/* fail stores the formatted sentence and returns status; its body is here so that static analysis sees the latter */
+/* fail stores the formatted message and returns status; its body is here so that static analysis sees the latter */
 __attribute__((format(printf, 2, 3))) static inline sparc_status fail(sparc_status status, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);

@@ -14,7 +14,7 @@ typedef struct record {
   int status;  /* a sparc_status */
   int stop;    /* whether it requests a stop */
   double busy; /* seconds since the last agreement */
-  char sentence[496];
+  char message[496];
 } record;
 
 struct ranks {
@@ -100,8 +100,8 @@ static sparc_status conclude(ranks *r, bool *stop) {
     if (other->status == SPARC_OK) continue;
     r->over = true;
     /* what goes wrong on rank 0 is likely to go wrong on all; of others it matters which */
-    return i == 0 ? fail((sparc_status)other->status, "%s", other->sentence)
-                  : fail((sparc_status)other->status, "rank %d: %s", i, other->sentence);
+    return i == 0 ? fail((sparc_status)other->status, "%s", other->message)
+                  : fail((sparc_status)other->status, "rank %d: %s", i, other->message);
   }
   return SPARC_OK;
 }
@@ -109,10 +109,10 @@ static sparc_status conclude(ranks *r, bool *stop) {
 sparc_status ranks_agree(ranks *r, sparc_status mine, bool *stop) {
   if (!r || r->over) return mine;
   record own = {.status = (int)mine, .stop = stop && *stop, .busy = seconds_now() - r->agreed - r->sending};
-  if (mine != SPARC_OK) snprintf(own.sentence, sizeof own.sentence, "%s", sparc_error());
+  if (mine != SPARC_OK) snprintf(own.message, sizeof own.message, "%s", sparc_error());
   if (r->link.gather(&own, (int)sizeof own, r->records) != 0) return broken_link(r);
   note_times(r, own.busy);
-  for (int i = 0; i < r->link.size; i++) r->records[i].sentence[sizeof own.sentence - 1] = '\0';
+  for (int i = 0; i < r->link.size; i++) r->records[i].message[sizeof own.message - 1] = '\0';
   note_pace(r);
   return conclude(r, stop);
 }

@@ -30,13 +30,13 @@ typedef struct share {
   size_t end;
 } share;
 
-enum { MOST_SHARES = 64 };
+enum { MAX_SHARES = 64 };
 
 typedef struct job {
   void (*body)(void *context, size_t tile);
   void *context;
   size_t shares;
-  share share[MOST_SHARES];
+  share share[MAX_SHARES];
 } job;
 
 /* set while this thread runs a tile, so that a loop within a tile stays on its thread */
@@ -177,7 +177,7 @@ void parallel_for(int threads, size_t tiles, void (*body)(void *context, size_t 
   job j;
   j.body = body;
   j.context = context;
-  j.shares = count < MOST_SHARES ? (size_t)count : MOST_SHARES;
+  j.shares = count < MAX_SHARES ? (size_t)count : MAX_SHARES;
   for (size_t i = 0; i < j.shares; i++) {
     atomic_init(&j.share[i].next, tiles * i / j.shares);
     j.share[i].end = tiles * (i + 1) / j.shares;

@@ -11,7 +11,7 @@
 
 #include "base/options.h"
 #include "base/random.h"
-#include "kernels/online.h"
+#include "kernels/rtrl.h"
 #include "sparc/cell.h"
 #include "sparc/options.h"
 

@@ -42,7 +42,7 @@ static const double VALUE_MAX = 1e12, KEY_MAX = 1e4, OUTPUT_MAX = 1e10;
 static const char *const decay_names[] = {"rational", "softplus", NULL};
 enum { OPTION_HEADS, OPTION_HEAD_DIM, OPTION_STATE, OPTION_ANGLES, OPTION_DECAY };
 enum { DECAY_RATIONAL, DECAY_SOFTPLUS };
-enum { ALL_PAIRS = -1 }; /* stands for state / 2 until layout knows the state */
+enum { ALL_PAIRS = -1 }; /* means state / 2; resolved by layout */
 enum { MAX_STATE = 256, MAX_ANGLES = MAX_STATE / 2 };
 
 static const sparc_option options[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* backend.h: what OpenCL and CUDA have in common, as one table of functions.
  *
- * A backend loads its driver at run time. Objects are opaque pointers of the backend; calls that fail leave a sentence
+ * A backend loads its driver at run time. Objects are opaque pointers of the backend; calls that fail leave an error message
  * with the driver's message. Work is enqueued in order; only read and wait block.
  */
 #ifndef SPARC_DEVICE_BACKEND_H

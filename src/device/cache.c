@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cache.c: see cache.h. A file is a header of text lines, which must match to the byte, and the driver's binary.
  *
- * The driver runs what it is given, so the folder must belong to the user and be writable by nobody else, and files in
+ * The driver runs what it is given, so the folder must belong to the user and be writable by no other user, and files in
  * it are opened without following links.
  */
 #include "device/cache.h"

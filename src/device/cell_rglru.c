@@ -12,9 +12,9 @@ static size_t block_width(const sparc_cell *cell) { return (size_t)cell_option(c
 static size_t gate_weights(const sparc_cell *cell) { return 2 * (size_t)cell->H * block_width(cell); }
 
 static void measure(const sparc_cell *cell, plan_shape *s) {
-  enum { MOST_PARTS = 1 << 22 }; /* floats that the gates' gradients may take before they are added up */
+  enum { MAX_PARTS = 1 << 22 }; /* floats that the gates' gradients may take before they are added up */
   const size_t H = (size_t)s->strip.H, tokens = (size_t)s->strip.tokens, weights = gate_weights(cell);
-  cut_tokens(s->strip.tokens, MOST_PARTS / weights, &s->gate_pieces, &s->gate_piece);
+  cut_tokens(s->strip.tokens, MAX_PARTS / weights, &s->gate_pieces, &s->gate_piece);
   s->constants = region_take(&s->prepared_bytes, CONSTANT_ROWS * H + 2);
   s->gates_in = region_take(&s->prepared_bytes, weights);
   s->gates_out = region_take(&s->prepared_bytes, weights);

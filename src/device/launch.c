@@ -53,7 +53,7 @@ kernel_launch launch_of(const kernel_set *set, kernel_id kernel, size_t groups) 
   return (kernel_launch){.kernel = set->kernel[kernel], .groups = groups};
 }
 
-/* an absent array is a buffer that nobody looks at, and no first element */
+/* an absent array is a buffer that is not read, and no first element */
 static void pass_array(const kernel_set *set, kernel_launch *launch, sparc_slice slice, size_t element) {
   const sparc_memory *memory = slice.memory ? slice.memory : set->device->fault;
   const int64_t first = slice.memory ? (int64_t)(slice.offset / element) : -1;

@@ -40,7 +40,7 @@ typedef struct kernel_set {
   void *kernel[KERNELS]; /* NULL: not needed */
 } kernel_set;
 
-/* kernels_build compiles a text and finds its kernels; `needed` says which of them it contains. */
+/* kernels_build compiles a text and finds its kernels; `needed` lists those it contains. */
 sparc_status kernels_build(kernel_set *set, const program_text *text, const bool needed[KERNELS]);
 void kernels_free(kernel_set *set);
 

@@ -5,7 +5,7 @@
  * directory is opened first and every name is resolved relative to it: a directory that cannot be opened, and hence not
  * be flushed, is found before anything is written.
  *
- * A temporary file is locked while it is written. One that nobody has locked and whose number is that of no process is
+ * A temporary file is locked while it is written. One that is not locked and whose number is that of no process is
  * left from a writer that died: the number alone could be that of a process on another machine.
  */
 #include "io/atomic_file.h"

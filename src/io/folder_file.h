@@ -2,7 +2,7 @@
 /* folder_file.h: files in folders of runs and results.
  *
  * Such a folder may come from somebody else. A symbolic link in it could lead to any file of the user, a pipe
- * would block whoever opens it; so everything here is a regular file, and every folder below the one that the user has
+ * would block its reader; so everything here is a regular file, and every folder below the one that the user has
  * named is a folder. Anything else is SPARC_FORMAT. That a file does not exist is no failure; that it cannot be read is
  * SPARC_IO, and never taken for the former. Files that the user names, such as data, are not opened by these.
  */

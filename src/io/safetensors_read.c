@@ -57,7 +57,7 @@ static sparc_status read_at(const sparc_tensors *t, void *out, size_t offset, si
 
 /* ---- one header entry ---- */
 
-/* a JSON value in a sentence: numbers by value, the rest by type */
+/* a JSON value in a message: numbers by value, the rest by type */
 static quotable describe(const json_node *value) {
   static const char *const types[] = {
       [NODE_OBJECT] = "an object",      [NODE_ARRAY] = "an array", [NODE_STRING] = "a string", [NODE_INTEGER] = "",

@@ -104,7 +104,7 @@ sparc_status stored_settings_read(const sparc_tensors *file, const char *path, c
 
 sparc_status stored_blame(const char *path, const char *what, sparc_status status) {
   if (status != SPARC_INVALID && status != SPARC_FORMAT) return status;
-  char sentence[256];
-  snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  return fail(SPARC_FORMAT, "'%.200s': %s: %s", path, what, sentence);
+  char message[256];
+  snprintf(message, sizeof message, "%s", sparc_error());
+  return fail(SPARC_FORMAT, "'%.200s': %s: %s", path, what, message);
 }

@@ -115,7 +115,7 @@ typedef struct diagonal_kernels {
                           float *by_p);
 } diagonal_kernels;
 
-/* diagonal_of gives these slots of a table: cells need not know the others. */
+/* diagonal_of returns these slots of a table, so that cells do not depend on the others. */
 struct kernels;
 const diagonal_kernels *diagonal_of(const struct kernels *table);
 

@@ -11,9 +11,9 @@
 #include "kernels/bf16.h"
 #include "kernels/diagonal.h"
 #include "kernels/gru.h"
-#include "kernels/online.h"
 #include "kernels/pointwise.h"
 #include "kernels/product.h"
+#include "kernels/rtrl.h"
 #include "kernels/scan.h"
 #include "kernels/sparc_rules.h"
 #include "sparc/base.h"
@@ -109,7 +109,7 @@ typedef struct kernels {
   pointwise_kernels pointwise;
   bf16_kernels bf16;
   diagonal_kernels diagonal;
-  online_kernels online;
+  rtrl_kernels rtrl;
   scan_kernels scan;
 } kernels;
 

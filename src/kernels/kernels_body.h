@@ -8,9 +8,9 @@
 #include "kernels/diagonal_body.h"
 #include "kernels/gru_body.h"
 #include "kernels/kernels.h"
-#include "kernels/online_body.h"
 #include "kernels/pointwise_body.h"
 #include "kernels/product_body.h"
+#include "kernels/rtrl_body.h"
 #include "kernels/scan_body.h"
 #include "kernels/sparc_body.h"
 
@@ -61,7 +61,7 @@ const kernels KERNEL_TABLE = {
     .pointwise = POINTWISE_KERNELS,
     .bf16 = BF16_KERNELS,
     .diagonal = DIAGONAL_KERNELS,
-    .online = ONLINE_KERNELS,
+    .rtrl = RTRL_KERNELS,
     .scan = SCAN_KERNELS,
 };
 

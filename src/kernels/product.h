@@ -2,8 +2,8 @@
 /* product.h: the float32 matrix product, as a slot of the kernel table.
  *
  * The shapes of this library are tall and narrow: many tokens, weights of some ten to some thousand rows and columns. A
- * product for them needs no packing of the left factor and only a panel of the right one at a time, which a BLAS that
- * prepares for anything cannot know; `sparc bench sgemm:...` shows both.
+ * product for them needs no packing of the left factor and only a panel of the right one at a time, unlike a
+ * general BLAS; `sparc bench sgemm:...` compares both.
  */
 #ifndef SPARC_KERNELS_PRODUCT_H
 #define SPARC_KERNELS_PRODUCT_H

@@ -162,7 +162,7 @@ VMATH void transition_at(sparc_rules rules, bool floor, bool small, size_t ways,
   transition_of(small ? RANGE_SMALL : RANGE_GENERAL, rules.adaptive_decay, rules.clock, ways, &in, &v->lambda);
 }
 
-/* the gain and, with an adaptive one, the norm sqrt(1 - exp(-2 e)) at the decay that knows no floor */
+/* the gain and, with an adaptive one, the norm sqrt(1 - exp(-2 e)) at the decay without a floor */
 VMATH void norm_at(sparc_rules rules, bool small, size_t ways, const mode_block *b, const block_controls *c,
                    block_values *v, lanes *gain) {
   lanes e[WAYS], rho[WAYS], one_minus[WAYS], root[WAYS], inverse[WAYS];

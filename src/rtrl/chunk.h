@@ -9,7 +9,7 @@
 #define SPARC_RTRL_CHUNK_H
 
 #include "cells/cell.h"
-#include "kernels/online.h"
+#include "kernels/rtrl.h"
 
 typedef struct chunk_layout {
   size_t x, mask, a, c, g; /* offsets in elements */

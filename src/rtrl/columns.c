@@ -103,8 +103,8 @@ void TYPED(open_column_batch)(arena *a, const sparc_cell *cell, int symbols, col
 static void contract_rows(const column_batch *b, size_t at, size_t rows, real *restrict out) {
   const size_t H = (size_t)b->cell->H;
 #ifndef SPARC_DOUBLE
-  if (b->cell->kernels->online.contract_vectors) {
-    b->cell->kernels->online.contract_vectors(&(vector_rows){
+  if (b->cell->kernels->rtrl.contract_vectors) {
+    b->cell->kernels->rtrl.contract_vectors(&(vector_rows){
         .H = H, .rows = rows, .items = b->n, .item = b->item, .z = b->traces, .at = at, .y = b->y, .out = out});
     return;
   }

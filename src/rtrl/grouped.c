@@ -181,8 +181,8 @@ static void add_contractions(const sparc_cell *cell, size_t rows, const real *re
                              real *restrict out) {
   const size_t H = (size_t)cell->H, S = cell->sizes.state;
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->online.entry_vectors) {
-    cell->kernels->online.entry_vectors(H, rows, (size_t)cell->parts, w, q, out);
+  if (cell->kernels->rtrl.entry_vectors) {
+    cell->kernels->rtrl.entry_vectors(H, rows, (size_t)cell->parts, w, q, out);
     return;
   }
 #endif

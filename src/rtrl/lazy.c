@@ -5,7 +5,7 @@
  *   sum_t Re(conj g_t Z_t) = Re(conj(A_0) Z_0) + sum_s Re(conj(A_s) c_s) x_s^T,    A the reverse scan of g
  *
  * Each step leaves its transition, drivers, input and cotangent in the chunk; the products with the inputs then are one
- * small matrix product per mode, with all sums in registers (kernels/online_body.h). The single numbers of a trace are
+ * small matrix product per mode, with all sums in registers (kernels/rtrl_body.h). The single numbers of a trace are
  * few: they advance, and are contracted, at every step. Without a kernel the steps are replayed mode by mode, while the
  * rows of the mode are in the cache: the same sums in the order of the stepwise form.
  */
@@ -139,7 +139,7 @@ static lazy_sink kernel_sink(const sparc_cell *cell, const rtrl_sink *sink, floa
 }
 
 static bool flush_by_kernel(const sparc_cell *cell, const chunk *k, float *trace, float *dparams) {
-  if (!cell->kernels->online.lazy || cell->outer > MAX_SLOTS) return false;
+  if (!cell->kernels->rtrl.lazy || cell->outer > MAX_SLOTS) return false;
   lazy_slot slot[MAX_SLOTS];
   lazy_sink sink[MAX_SINKS];
   size_t sinks = 0, live = 0;
@@ -155,25 +155,25 @@ static bool flush_by_kernel(const sparc_cell *cell, const chunk *k, float *trace
     live = t;
     forgotten = true;
   }
-  cell->kernels->online.lazy(&(lazy_rows){.H = (size_t)cell->H,
-                                          .D = (size_t)cell->D,
-                                          .rows = (size_t)cell->outer,
-                                          .parts = (size_t)cell->parts,
-                                          .steps = k->count,
-                                          .x = k->x,
-                                          .x_stride = k->at.x_stride,
-                                          .a = k->a,
-                                          .c = k->c,
-                                          .drivers = k->at.drivers,
-                                          .slot = slot,
-                                          .g = k->g,
-                                          .channels = k->at.channels,
-                                          .sink = sink,
-                                          .sinks = sinks,
-                                          .live = live,
-                                          .forgotten = forgotten,
-                                          .severed = k->mask[0] == 0,
-                                          .Z = trace});
+  cell->kernels->rtrl.lazy(&(lazy_rows){.H = (size_t)cell->H,
+                                        .D = (size_t)cell->D,
+                                        .rows = (size_t)cell->outer,
+                                        .parts = (size_t)cell->parts,
+                                        .steps = k->count,
+                                        .x = k->x,
+                                        .x_stride = k->at.x_stride,
+                                        .a = k->a,
+                                        .c = k->c,
+                                        .drivers = k->at.drivers,
+                                        .slot = slot,
+                                        .g = k->g,
+                                        .channels = k->at.channels,
+                                        .sink = sink,
+                                        .sinks = sinks,
+                                        .live = live,
+                                        .forgotten = forgotten,
+                                        .severed = k->mask[0] == 0,
+                                        .Z = trace});
   return true;
 }
 #endif

@@ -163,7 +163,7 @@ typedef struct run {
   double *sum_partials;      /* (GROUPS, sums, H) */
   double *sums;              /* (sums, H) */
   real *factors;             /* (constants): those of the rollout, but the factors of sinks are of now */
-  real *dcontent;            /* (T, D), or a row per tile that nobody reads; cells with direct_input only */
+  real *dcontent;            /* (T, D), or an unused row per tile; cells with direct_input only */
   record_rows symbol;        /* x, pre and shared of the first step of each symbol; mask: there is one */
   real *symbol_dpre;         /* (symbols, pre) */
   real *symbol_dpre_sums;    /* (GROUPS, symbols, pre) */

@@ -73,14 +73,14 @@ void advance_scalar(const sparc_cell *cell, const TYPED(tape_view) * tape, real 
   const size_t H = (size_t)cell->H, parts = (size_t)cell->parts;
   const real mask = *tape->mask;
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->online.entries) {
-    cell->kernels->online.entries(&(entry_rows){.H = H,
-                                                .entries = (size_t)cell->scalar,
-                                                .parts = parts,
-                                                .mask = mask,
-                                                .a = tape->a,
-                                                .c = tape->scalar,
-                                                .z = scalar_traces(cell, trace)});
+  if (cell->kernels->rtrl.entries) {
+    cell->kernels->rtrl.entries(&(entry_rows){.H = H,
+                                              .entries = (size_t)cell->scalar,
+                                              .parts = parts,
+                                              .mask = mask,
+                                              .a = tape->a,
+                                              .c = tape->scalar,
+                                              .z = scalar_traces(cell, trace)});
     return;
   }
 #endif
@@ -146,7 +146,7 @@ static void advance_tile(void *context, size_t tile) {
   const range modes = even_share(rows.H, t->tiles, tile);
   rows.first = modes.first;
   rows.n = modes.n;
-  t->cell->kernels->online.trace(&rows);
+  t->cell->kernels->rtrl.trace(&rows);
 }
 
 static void advance_by_kernel(const sparc_cell *cell, const trace_rows *rows, size_t floats, int threads) {
@@ -156,7 +156,7 @@ static void advance_by_kernel(const sparc_cell *cell, const trace_rows *rows, si
   if (t.tiles > 1)
     parallel_for(threads, t.tiles, advance_tile, &t);
   else
-    cell->kernels->online.trace(rows);
+    cell->kernels->rtrl.trace(rows);
 }
 #endif
 
@@ -167,7 +167,7 @@ static void advance_traces(const sparc_cell *cell, const TYPED(tape_view) * tape
   if (before != trace) memcpy(trace + rows, before + rows, (cell->sizes.trace - rows) * sizeof *trace);
   advance_scalar(cell, tape, trace);
 #ifndef SPARC_DOUBLE
-  if (cell->parts == 2 && cell->kernels->online.trace) {
+  if (cell->parts == 2 && cell->kernels->rtrl.trace) {
     const trace_rows outer = trace_rows_of(cell, tape, before, trace);
     advance_by_kernel(cell, &outer, rows, threads);
     return;
@@ -274,8 +274,8 @@ static void contract_number(const sparc_cell *cell, const rtrl_sink *sink, const
                             real *dblock) {
   const slot_view z = slot_of(cell, sink, trace, 0);
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->online.entry_number) {
-    dblock[sink->column] += (float)cell->kernels->online.entry_number(cell->sizes.state, weights, z.re);
+  if (cell->kernels->rtrl.entry_number) {
+    dblock[sink->column] += (float)cell->kernels->rtrl.entry_number(cell->sizes.state, weights, z.re);
     return;
   }
 #endif
@@ -308,8 +308,8 @@ static void contract_vector(const sparc_cell *cell, const rtrl_sink *sink, const
   const size_t H = (size_t)cell->H;
   const slot_view z = slot_of(cell, sink, trace, 0);
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->online.entry_vectors) {
-    cell->kernels->online.entry_vectors(H, 1, (size_t)cell->parts, weights, z.re, dblock);
+  if (cell->kernels->rtrl.entry_vectors) {
+    cell->kernels->rtrl.entry_vectors(H, 1, (size_t)cell->parts, weights, z.re, dblock);
     return;
   }
 #endif
@@ -483,7 +483,7 @@ static bool single_sinks(const sparc_cell *cell, const rtrl_sink **of_slot) {
 static bool update_outer(const sparc_cell *cell, const real *constants, const TYPED(tape_view) * tape, real *trace,
                          real *dparams) {
   const rtrl_sink *of_slot[MAX_OUTER];
-  if (cell->parts != 2 || !cell->kernels->online.trace || !single_sinks(cell, of_slot)) return false;
+  if (cell->parts != 2 || !cell->kernels->rtrl.trace || !single_sinks(cell, of_slot)) return false;
   real *out[MAX_OUTER];
   size_t stride[MAX_OUTER];
   for (int slot = 0; slot < cell->outer; slot++) {
@@ -498,7 +498,7 @@ static bool update_outer(const sparc_cell *cell, const real *constants, const TY
   rows.weights = tape->weights;
   rows.out = out;
   rows.out_stride = stride;
-  cell->kernels->online.trace(&rows);
+  cell->kernels->rtrl.trace(&rows);
   return true;
 }
 #endif

@@ -137,22 +137,22 @@ static bool contract_by_kernel(const trace_batch *batch, size_t tile, range mode
   const sparc_cell *cell = batch->cell;
   lazy_sink table[MAX_SINKS];
   size_t count = 0;
-  if (!cell->kernels->online.contract || count_sinks(cell, true, false) > MAX_SINKS) return false;
+  if (!cell->kernels->rtrl.contract || count_sinks(cell, true, false) > MAX_SINKS) return false;
   for (int slot = 0; slot < cell->outer; slot++)
     for (const rtrl_sink *sink = cell->sink; sink < cell->sink + cell->sinks; sink++)
       if (sink->outer && sink->slot == slot) table[count++] = kernel_sink(batch, sink, tile);
-  cell->kernels->online.contract(&(batch_rows){.H = (size_t)cell->H,
-                                               .D = (size_t)cell->D,
-                                               .rows = (size_t)cell->outer,
-                                               .parts = (size_t)cell->parts,
-                                               .first = modes.first,
-                                               .n = modes.n,
-                                               .items = batch->n,
-                                               .Z = batch->Z,
-                                               .g = batch->g,
-                                               .channels = batch->channels,
-                                               .sink = table,
-                                               .sinks = count});
+  cell->kernels->rtrl.contract(&(batch_rows){.H = (size_t)cell->H,
+                                             .D = (size_t)cell->D,
+                                             .rows = (size_t)cell->outer,
+                                             .parts = (size_t)cell->parts,
+                                             .first = modes.first,
+                                             .n = modes.n,
+                                             .items = batch->n,
+                                             .Z = batch->Z,
+                                             .g = batch->g,
+                                             .channels = batch->channels,
+                                             .sink = table,
+                                             .sinks = count});
   return true;
 }
 #endif
@@ -172,7 +172,7 @@ static void contract_modes(const trace_batch *batch, size_t tile) {
 /* all modes add to one number */
 static double contract_number(const sparc_cell *cell, const real *g, const real *z) {
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->online.entry_number) return cell->kernels->online.entry_number(cell->sizes.state, g, z);
+  if (cell->kernels->rtrl.entry_number) return cell->kernels->rtrl.entry_number(cell->sizes.state, g, z);
 #endif
   double sum = 0;
   for (size_t i = 0; i < cell->sizes.state; i++) sum += (double)g[i] * (double)z[i];
@@ -184,8 +184,8 @@ static void contract_numbers(const sparc_cell *cell, const rtrl_sink *sink, cons
   const size_t H = (size_t)cell->H, stride = sink_row_length(cell, sink);
   const real *im = cell->parts == 2 ? z + H : NULL;
 #ifndef SPARC_DOUBLE
-  if (cell->kernels->online.entry_vectors && sink->row == ROW_OF_MODE && stride == 1) {
-    cell->kernels->online.entry_vectors(H, 1, (size_t)cell->parts, g, z, out);
+  if (cell->kernels->rtrl.entry_vectors && sink->row == ROW_OF_MODE && stride == 1) {
+    cell->kernels->rtrl.entry_vectors(H, 1, (size_t)cell->parts, g, z, out);
     return;
   }
 #endif

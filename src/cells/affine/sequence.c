@@ -409,7 +409,7 @@ static real *dshared_partial_of(const run *r, const stream_tile *s) {
 }
 
 /* where the adjoint of a cell with direct_input leaves its part of dx for a token; the tokens of one tile may share a
- * row that nobody reads */
+ * row that is never read */
 static real *input_gradient_of(const run *r, const stream_tile *s, size_t token) {
   if (r->io->dx) return r->io->dx + token * r->D;
   return r->cell->direct_input ? r->work.discarded + (s->b * (size_t)r->tiling.groups + s->part) * r->D : NULL;

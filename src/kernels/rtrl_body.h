@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* online_body.h: the rows of RTRL traces. Included by kernels_body.h.
+/* rtrl_body.h: the rows of RTRL traces. Included by kernels_body.h.
  *
  * Sums stay in registers: a tile of rows and vectors of columns is loaded once, takes up all terms, and is stored once.
  * Literal tile sizes are unrolled away.
  */
 #include "kernels/lanes.h"
-#include "kernels/online.h"
+#include "kernels/rtrl.h"
 
 /* rows of two registers that fit beside their operands */
 enum { RANK_ROWS = REGISTERS / 4 };
@@ -557,7 +557,7 @@ VMATH contract_row contract_row_of(const batch_rows *r, const lazy_sink *sink, s
     k.w_re[i] = sink->turned ? im : re;
     k.w_im[i] = sink->turned ? -re : im;
   }
-  /* cppcheck-suppress uninitvar; nobody reads more items */
+  /* cppcheck-suppress uninitvar; no more items are read */
   return k;
 }
 
@@ -637,7 +637,7 @@ static void contract_vectors(const vector_rows *r) {
   for (; from < r->items; from++) contract_vector_items(r, from, 1);
 }
 
-#define ONLINE_KERNELS                                                                                              \
+#define RTRL_KERNELS                                                                                                \
   {                                                                                                                 \
     .trace = trace, .entries = entries, .entry_vectors = entry_vectors, .entry_number = entry_number, .lazy = lazy, \
     .contract = contract, .contract_vectors = contract_vectors                                                      \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* online.h: the float32 loops of RTRL, as slots of the kernel table: the rows of the trace that are driven by an outer
+/* rtrl.h: the float32 loops of RTRL, as slots of the kernel table: the rows of the trace that are driven by an outer
  * product with the input, one step or a chunk of steps or many traces at a time, and its single numbers. The plain
  * forms are in rtrl/rtrl.c, rtrl/lazy.c and rtrl/traces.c. */
-#ifndef SPARC_KERNELS_ONLINE_H
-#define SPARC_KERNELS_ONLINE_H
+#ifndef SPARC_KERNELS_RTRL_H
+#define SPARC_KERNELS_RTRL_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -101,7 +101,7 @@ typedef struct vector_rows {
   float *out;
 } vector_rows;
 
-typedef struct online_kernels {
+typedef struct rtrl_kernels {
   void (*trace)(const trace_rows *rows);
   void (*entries)(const entry_rows *rows);
   /* out (rows, H) += w_re z_re + w_im z_im, mode by mode; w is (parts, H), z (rows, parts, H) */
@@ -111,6 +111,6 @@ typedef struct online_kernels {
   void (*lazy)(const lazy_rows *rows);
   void (*contract)(const batch_rows *rows);
   void (*contract_vectors)(const vector_rows *rows);
-} online_kernels;
+} rtrl_kernels;
 
 #endif
