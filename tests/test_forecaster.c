@@ -128,44 +128,80 @@ static void periods_are_found(void **state) {
 
 /* ---- the mixture ----------------------------------------------------------------------------------------- */
 
+/* weights of two experts by their losses L */
+static double by_power(const double *prior, const double *L, const double *x, double power) {
+  const double least = fmin(L[0], L[1]);
+  double w[2];
+  for (int k = 0; k < 2; k++) w[k] = prior[k] * (least > 0 ? pow(L[k] / least, -power) : 1);
+  return (w[0] * x[0] + w[1] * x[1]) / (w[0] + w[1]);
+}
+
+static double squared(double x) { return x * x; }
+
 /* the formulas of mixture.h for two experts, written out */
 static void mixtures_follow_their_formulas(void **state) {
   (void)state;
   static const double prior[3] = {2, 1, 0}, x[][3] = {{1, 2, 9}, {2, 2.5, 9}, {0, 1, 9}, {4, 3, 9}},
                       y[] = {1.8, 2.1, 0.5, 3};
   mixture m = {.targets = 0};
-  double s2[2] = {0}, L[2] = {0}, n = 0, V[2] = {0}, E[2] = {0}, R[2] = {0}, eta[2] = {0};
+  double u = 0, M[3] = {0}, relative[2] = {0}, recent[2] = {0}, n[2] = {0};
+  double V[2] = {0}, E[2] = {0}, R[2] = {0}, eta[2] = {0};
   for (int t = 0; t < 120; t++) {
-    double w[2], b[2];
-    const double least = fmin(L[0], L[1]), power = 8 * fmin(1, n / 20);
-    for (int k = 0; k < 2; k++) {
-      w[k] = prior[k] * (least > 0 ? pow(L[k] / least, -power) : 1);
-      b[k] = prior[k] * (t > 0 ? eta[k] * exp(eta[k] * R[k]) : 1);
+    const double *z = x[t % 4], target = y[t % 4];
+    double b[2], p[3], r[2], sum = 0, mean = 0, least = INFINITY;
+    for (int k = 0; k < 2; k++) b[k] = prior[k] * (t > 0 ? eta[k] * exp(eta[k] * R[k]) : 1);
+    p[0] = by_power(prior, relative, z, 16 * fmin(1, n[0] / 20));
+    p[1] = by_power(prior, recent, z, 8 * fmin(1, n[1] / 20));
+    p[2] = (b[0] * z[0] + b[1] * z[1]) / (b[0] + b[1]);
+    for (int q = 0; q < 3; q++) {
+      const double w = t >= 30 ? pow(M[q], -8) : 1;
+      sum += w;
+      mean += w * p[q];
     }
-    const double p = (w[0] * x[t % 4][0] + w[1] * x[t % 4][1]) / (w[0] + w[1]);
-    const double q = (b[0] * x[t % 4][0] + b[1] * x[t % 4][1]) / (b[0] + b[1]);
-    const mixture_prediction got = mixture_predict(&m, 3, prior, x[t % 4]);
-    if (!(fabs(got.power - p) < 1e-9 && fabs(got.boa - q) < 1e-9))
-      fail_msg("step %d: %.12g and %.12g, expected %.12g and %.12g", t, got.power, got.boa, p, q);
-    const double a = t >= 100 ? pow(s2[0], -4) : 1, c = t >= 100 ? pow(s2[1], -4) : 1;
-    assert_true(fabs(got.mean - (a * p + c * q) / (a + c)) < 1e-9);
-    s2[0] += (pow(y[t % 4] - p, 2) - s2[0]) / fmin(t + 1, 100);
-    s2[1] += (pow(y[t % 4] - q, 2) - s2[1]) / fmin(t + 1, 100);
-    mixture_observe(&m, 3, prior, x[t % 4], got, y[t % 4]);
-    double r[2];
+    const mixture_prediction got = mixture_predict(&m, 3, prior, z);
+    for (int q = 0; q < 3; q++)
+      if (!(fabs(got.aggregate[q] - p[q]) < 1e-9))
+        fail_msg("step %d, aggregate %d: %.12g, expected %.12g", t, q, got.aggregate[q], p[q]);
+    assert_true(fabs(got.mean - mean / sum) < 1e-9);
+    mixture_observe(&m, 3, prior, z, &got, target);
+    const double unit = u > 0 ? u : 1;
+    for (int q = 0; q < 3; q++) {
+      M[q] = 0.9995 * M[q] + fmin(squared(target - p[q]) / unit, 50);
+      least = fmin(least, squared(target - p[q]));
+    }
     for (int k = 0; k < 2; k++) {
-      L[k] = 0.99 * L[k] + pow(y[t % 4] - x[t % 4][k], 2);
-      r[k] = 2 * (y[t % 4] - q) * (x[t % 4][k] - q);
+      relative[k] = 0.99 * relative[k] + fmin(squared(target - z[k]) / unit, 50);
+      recent[k] = 0.95 * recent[k] + squared(target - z[k]);
+      r[k] = 2 * (target - p[2]) * (z[k] - p[2]);
       V[k] = 0.998 * V[k] + r[k] * r[k];
       E[k] = fmax(0.98 * E[k], fabs(r[k]));
     }
-    n = 0.99 * n + 1;
+    n[0] = 0.99 * n[0] + 1;
+    n[1] = 0.95 * n[1] + 1;
+    u += (u > 0 ? fmin(least, 50 * u) - u : least) / fmin(t + 1, 10);
     for (int k = 0; k < 2; k++) {
       eta[k] = fmin(1 / (2 * fmax(E[k], 1e-3 * fmax(E[0], E[1]))), sqrt(log(2) / fmax(V[k], 1e-6 * fmax(V[0], V[1]))));
       R[k] = 0.998 * R[k] + r[k] - eta[k] * r[k] * r[k];
     }
   }
   assert_true(mixture_valid(&m));
+}
+
+/* an expert that is worse at first and then a thousand times better than the others determines the prediction */
+static void mixtures_follow_late_experts(void **state) {
+  (void)state;
+  static const double prior[3] = {1, 1, 1};
+  mixture m = {.targets = 0};
+  double square = 0;
+  for (int t = 0; t < 150; t++) {
+    const double y = sin(0.3 * t), late = t < 10 ? 3 : 1e-3,
+                 x[3] = {y + 0.9 * cos(t), y - sin(1.7 * t), y + late * cos(2.1 * t)};
+    const mixture_prediction p = mixture_predict(&m, 3, prior, x);
+    mixture_observe(&m, 3, prior, x, &p, y);
+    if (t >= 90) square += squared(p.mean - y) / 60;
+  }
+  assert_true(mixture_valid(&m));
+  if (!(sqrt(square) < 2e-3)) fail_msg("root mean squared error %g, expected below 0.002", sqrt(square));
 }
 
 /* ---- forecasts --------------------------------------------------------------------------------------------- */
@@ -388,6 +424,7 @@ int main(void) {
       cmocka_unit_test(ridges_last),
       cmocka_unit_test(periods_are_found),
       cmocka_unit_test(mixtures_follow_their_formulas),
+      cmocka_unit_test(mixtures_follow_late_experts),
       cmocka_unit_test(streams_are_forecast),
       cmocka_unit_test(hard_streams_stay_finite),
       cmocka_unit_test(outliers_are_passed_over),

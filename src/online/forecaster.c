@@ -53,9 +53,10 @@ typedef struct horizon_state {
 /* a prediction that waits for its target */
 typedef struct waiting {
   double row[FEATURES], x[EXPERTS];
-  double power, boa, mean, doubt; /* of the mixture; the prediction is mean + doubt */
-  double width;                   /* half the interval; -1: none */
-  double raw, known;              /* current value; 1: not missing */
+  mixture_prediction mixture;
+  double doubt;      /* the prediction is mixture.mean + doubt */
+  double width;      /* half the interval; -1: none */
+  double raw, known; /* current value; 1: not missing */
 } waiting;
 
 enum {
@@ -411,9 +412,8 @@ static void shift_level(const channel *c) {
     for (long t = 0; t < c->f->place[j].h; t++) {
       waiting *w = waiting_of(c, j, t);
       for (int k = 0; k < EXPERTS; k++) w->x[k] += shift;
-      w->power += shift;
-      w->boa += shift;
-      w->mean += shift;
+      for (int q = 0; q < MIXTURE_AGGREGATES; q++) w->mixture.aggregate[q] += shift;
+      w->mixture.mean += shift;
       w->doubt -= shift;
     }
 }
@@ -427,7 +427,7 @@ static void prior_of(const channel *c, int j, double prior[EXPERTS]) {
   }
 }
 
-static double prediction_of(const waiting *w) { return w->mean + w->doubt; }
+static double prediction_of(const waiting *w) { return w->mixture.mean + w->doubt; }
 
 static void score_prediction(const channel *c, int j, const waiting *w, double x) {
   sparc_forecast_score *score = &c->f->score[j];
@@ -474,7 +474,7 @@ static void learn_value(const channel *c, double x, double y, bool frozen) {
     if (frozen) continue;
     prior_of(c, j, prior);
     interval_observe(&q->interval, c->f->coverage, x - prediction_of(w), w->width);
-    mixture_observe(&q->mixture, EXPERTS, prior, w->x, (mixture_prediction){w->power, w->boa, w->mean}, y);
+    mixture_observe(&q->mixture, EXPERTS, prior, w->x, &w->mixture, y);
     if (w->known > 0) learn_regressions(c, j, w, ring_back(&r, h - 1), y);
   }
 }
@@ -635,10 +635,7 @@ static double predict_channel(const channel *c, int j, const double *row, double
   for (int slot = 0; slot < PERIOD_SLOTS; slot++) add_seasonal(s, q, c->f->place[j].h, t, slot, w->row);
   for (int k = 0; k < EXPERTS; k++) w->x[k] = expert_prediction(c, j, k, w->row, network);
   prior_of(c, j, prior);
-  const mixture_prediction p = mixture_predict(&q->mixture, EXPERTS, prior, w->x);
-  w->power = p.power;
-  w->boa = p.boa;
-  w->mean = p.mean;
+  w->mixture = mixture_predict(&q->mixture, EXPERTS, prior, w->x);
   w->doubt = s->doubt;
   w->width = interval_width(&q->interval);
   w->raw = s->raw;

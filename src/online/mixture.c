@@ -4,7 +4,12 @@
 
 #include <math.h>
 
-enum { CAP_AFTER = 20, ERROR_SPAN = 100 }; /* targets */
+enum { RAMP = 20, EQUAL = 30, UNIT_SPAN = 10, ERROR_SPAN = 100 }; /* targets */
+
+static const double CAP = 50, AGGREGATE_POWER = 8, AGGREGATE_DECAY = 0.9995;
+static const struct {
+  double decay, power;
+} powers[MIXTURE_POWERS] = {[MIXTURE_RELATIVE] = {0.99, 16}, [MIXTURE_RECENT] = {0.95, 8}};
 
 static double maximum(int n, const double *prior, const double *value) {
   double result = 0;
@@ -26,12 +31,13 @@ static double weighted(int n, const double *prior, const double *a, const double
   return mean / sum;
 }
 
-static double power_half(const mixture *m, int n, const double *prior, const double *x) {
+static double by_power(const mixture *m, int q, int n, const double *prior, const double *x) {
   double a[MAX_EXPERTS] = {0};
-  const double tiny = 1e-14 * maximum(n, prior, m->loss), power = 8 * fmin(1, m->weight / 20);
+  const double tiny = 1e-14 * maximum(n, prior, m->loss[q]);
+  const double power = powers[q].power * fmin(1, m->weight[q] / RAMP);
   for (int k = 0; k < n; k++) {
     if (prior[k] <= 0) continue;
-    a[k] = log(prior[k]) - (tiny > 0 ? power * log(m->loss[k] + tiny) : 0);
+    a[k] = log(prior[k]) - (tiny > 0 ? power * log(m->loss[q][k] + tiny) : 0);
   }
   return weighted(n, prior, a, x);
 }
@@ -48,7 +54,7 @@ static void learning_rates(const mixture *m, int n, const double *prior, double 
   }
 }
 
-static double boa_half(const mixture *m, int n, const double *prior, const double *x) {
+static double by_boa(const mixture *m, int n, const double *prior, const double *x) {
   double a[MAX_EXPERTS] = {0}, eta[MAX_EXPERTS];
   learning_rates(m, n, prior, eta);
   for (int k = 0; k < n; k++) {
@@ -59,26 +65,48 @@ static double boa_half(const mixture *m, int n, const double *prior, const doubl
 }
 
 mixture_prediction mixture_predict(const mixture *m, int experts, const double *prior, const double *x) {
-  const double power = power_half(m, experts, prior, x), boa = boa_half(m, experts, prior, x);
-  const double sum = m->error[0] + m->error[1];
-  if (!(sum > 0) || m->targets < ERROR_SPAN) return (mixture_prediction){power, boa, (power + boa) / 2};
-  const double a = pow(m->error[1] / sum, 4), b = pow(m->error[0] / sum, 4);
-  return (mixture_prediction){power, boa, (a * power + b * boa) / (a + b)};
+  static const double equal[MIXTURE_AGGREGATES] = {1, 1, 1};
+  mixture_prediction p;
+  for (int q = 0; q < MIXTURE_POWERS; q++) p.aggregate[q] = by_power(m, q, experts, prior, x);
+  p.aggregate[MIXTURE_BOA] = by_boa(m, experts, prior, x);
+  double a[MIXTURE_AGGREGATES] = {0};
+  const double tiny = 1e-14 * maximum(MIXTURE_AGGREGATES, equal, m->aggregate_loss);
+  for (int q = 0; q < MIXTURE_AGGREGATES && tiny > 0 && m->targets >= EQUAL; q++)
+    a[q] = -AGGREGATE_POWER * log(m->aggregate_loss[q] + tiny);
+  p.mean = weighted(MIXTURE_AGGREGATES, equal, a, p.aggregate);
+  return p;
 }
 
-static void observe_power(mixture *m, int n, const double *prior, const double *x, double y) {
-  const double cap = m->targets < CAP_AFTER ? INFINITY : 50 * m->error[0];
-  for (int k = 0; k < n; k++)
-    if (prior[k] > 0) m->loss[k] = 0.99 * m->loss[k] + fmin((y - x[k]) * (y - x[k]), cap);
-  m->weight = 0.99 * m->weight + 1;
+static double square_of(double x) { return x * x; }
+
+/* squared errors in units of u, capped: a value that nothing predicts does not separate experts */
+static double relative_loss(const mixture *m, double error) {
+  return m->unit > 0 ? fmin(square_of(error) / m->unit, CAP) : fmin(square_of(error), CAP);
 }
 
-/* errors are capped: a value that neither half predicts does not separate them */
-static void observe_halves(mixture *m, mixture_prediction p, double y) {
-  const double error[2] = {(y - p.power) * (y - p.power), (y - p.boa) * (y - p.boa)};
-  const double cap = m->targets < CAP_AFTER ? INFINITY : 50 * fmax(m->error[0], m->error[1]);
+static void observe_powers(mixture *m, int n, const double *prior, const double *x, double y) {
+  const double cap = m->targets < RAMP ? INFINITY : CAP * m->error;
+  for (int k = 0; k < n; k++) {
+    if (prior[k] <= 0) continue;
+    double *relative = &m->loss[MIXTURE_RELATIVE][k], *recent = &m->loss[MIXTURE_RECENT][k];
+    *relative = powers[MIXTURE_RELATIVE].decay * *relative + relative_loss(m, y - x[k]);
+    *recent = powers[MIXTURE_RECENT].decay * *recent + fmin(square_of(y - x[k]), cap);
+  }
+  for (int q = 0; q < MIXTURE_POWERS; q++) m->weight[q] = powers[q].decay * m->weight[q] + 1;
+}
+
+static void observe_aggregates(mixture *m, const mixture_prediction *p, double y) {
+  double least = INFINITY;
+  for (int q = 0; q < MIXTURE_AGGREGATES; q++) {
+    double *loss = &m->aggregate_loss[q];
+    *loss = AGGREGATE_DECAY * *loss + relative_loss(m, y - p->aggregate[q]);
+    least = fmin(least, square_of(y - p->aggregate[q]));
+  }
+  const double error = square_of(y - p->aggregate[MIXTURE_RECENT]);
+  const double cap = m->targets < RAMP ? INFINITY : CAP * m->error;
   m->targets = fmin(m->targets + 1, ERROR_SPAN);
-  for (int k = 0; k < 2; k++) m->error[k] += (fmin(error[k], cap) - m->error[k]) / m->targets;
+  m->unit += (m->unit > 0 ? fmin(least, CAP * m->unit) - m->unit : least) / fmin(m->targets, UNIT_SPAN);
+  m->error += (fmin(error, cap) - m->error) / m->targets;
 }
 
 static void observe_boa(mixture *m, int n, const double *prior, const double *x, double p, double y) {
@@ -94,19 +122,24 @@ static void observe_boa(mixture *m, int n, const double *prior, const double *x,
     if (prior[k] > 0) m->regret[k] = 0.998 * m->regret[k] + r[k] - eta[k] * r[k] * r[k];
 }
 
-void mixture_observe(mixture *m, int experts, const double *prior, const double *x, mixture_prediction p, double y) {
-  observe_power(m, experts, prior, x, y);
-  observe_boa(m, experts, prior, x, p.boa, y);
-  observe_halves(m, p, y);
+void mixture_observe(mixture *m, int experts, const double *prior, const double *x, const mixture_prediction *p,
+                     double y) {
+  observe_powers(m, experts, prior, x, y);
+  observe_boa(m, experts, prior, x, p->aggregate[MIXTURE_BOA], y);
+  observe_aggregates(m, p, y);
 }
 
+static bool within(double value, double high) { return value >= 0 && value <= high; }
+
 bool mixture_valid(const mixture *m) {
-  for (int k = 0; k < 2; k++)
-    if (!(m->error[k] >= 0 && m->error[k] <= 1e150)) return false;
-  if (!(m->targets >= 0 && m->targets <= ERROR_SPAN && m->weight >= 0 && m->weight <= 100.5)) return false;
+  bool valid = within(m->targets, ERROR_SPAN) && within(m->unit, 1e150) && within(m->error, 1e150);
+  for (int q = 0; q < MIXTURE_AGGREGATES; q++)
+    valid = valid && within(m->aggregate_loss[q], 1.01 * CAP / (1 - AGGREGATE_DECAY));
+  for (int q = 0; q < MIXTURE_POWERS; q++) {
+    valid = valid && within(m->weight[q], 1.01 / (1 - powers[q].decay));
+    for (int k = 0; k < MAX_EXPERTS; k++) valid = valid && within(m->loss[q][k], 1e150);
+  }
   for (int k = 0; k < MAX_EXPERTS; k++)
-    if (!(m->loss[k] >= 0 && m->loss[k] <= 1e150 && fabs(m->regret[k]) <= 1e150 && m->square[k] >= 0 &&
-          m->square[k] <= 1e200 && m->range[k] >= 0 && m->range[k] <= 1e150))
-      return false;
-  return true;
+    valid = valid && within(fabs(m->regret[k]), 1e150) && within(m->square[k], 1e200) && within(m->range[k], 1e150);
+  return valid;
 }
