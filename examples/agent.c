@@ -24,13 +24,13 @@ static int train(const char *path) {
 }
 
 static int play(sparc_agent *agent, sparc_envs *envs) {
-  float observation[2], action, reward, start = 1;
+  float observation[2], action, reward, mask = 0;
   double total = 0;
   int length = 0;
   if (sparc_envs_reset(envs, observation) != SPARC_OK) return complain();
   while (length == 0) {
-    if (sparc_agent_step(agent, observation, start != 0, NULL, &action) != SPARC_OK) return complain();
-    if (sparc_envs_step(envs, &action, observation, &reward, &start, &total, &length) != SPARC_OK) return complain();
+    if (sparc_agent_step(agent, observation, mask, NULL, &action) != SPARC_OK) return complain();
+    if (sparc_envs_step(envs, &action, observation, &reward, &mask, &total, &length) != SPARC_OK) return complain();
   }
   printf("the pole stood for %d steps\n", length);
   return 0;

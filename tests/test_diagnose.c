@@ -201,7 +201,7 @@ static void test_agent(void **state) {
     sparc_ppo *ppo;
     expect_ok(sparc_ppo_defaults(tasks[i], &config));
     config.H = 8;
-    config.steps = 128;
+    config.rollout_steps = 128;
     config.minibatches = 4;
     expect_ok(sparc_ppo_create(&config, &ppo));
     expect_ok(sparc_ppo_iterate(ppo, NULL));

@@ -22,7 +22,7 @@ typedef struct vector {
   sparc_envs *envs;
   sparc_env_shape shape;
   int n;
-  float *observations, *actions, *rewards, *starts;
+  float *observations, *actions, *rewards, *masks;
   double *returns;
   int *lengths;
 } vector;
@@ -31,12 +31,12 @@ static vector open_config(sparc_envs_config config) {
   vector v = {.n = config.n};
   if (sparc_envs_create(&config, &v.envs) != SPARC_OK)
     fail_msg("%s: %s", config.name ? config.name : "kind", sparc_error());
-  v.shape = sparc_envs_shape(v.envs);
+  v.shape = sparc_envs_info_of(v.envs).shape;
   const size_t n = (size_t)config.n;
   v.observations = calloc(n * (size_t)v.shape.observation, sizeof *v.observations);
   v.actions = calloc(n * (size_t)v.shape.action, sizeof *v.actions);
   v.rewards = calloc(n, sizeof *v.rewards);
-  v.starts = calloc(n, sizeof *v.starts);
+  v.masks = calloc(n, sizeof *v.masks);
   v.returns = calloc(n, sizeof *v.returns);
   v.lengths = calloc(n, sizeof *v.lengths);
   assert_int_equal(sparc_envs_reset(v.envs, v.observations), SPARC_OK);
@@ -52,13 +52,13 @@ static void close_vector(vector *v) {
   free(v->observations);
   free(v->actions);
   free(v->rewards);
-  free(v->starts);
+  free(v->masks);
   free(v->returns);
   free(v->lengths);
 }
 
 static void step(vector *v) {
-  if (sparc_envs_step(v->envs, v->actions, v->observations, v->rewards, v->starts, v->returns, v->lengths) != SPARC_OK)
+  if (sparc_envs_step(v->envs, v->actions, v->observations, v->rewards, v->masks, v->returns, v->lengths) != SPARC_OK)
     fail_msg("%s", sparc_error());
 }
 
@@ -81,9 +81,9 @@ static uint64_t run_digest(vector *v, sparc_random *random, int steps) {
     step(v);
     digest = mix(digest, v->observations, n * (size_t)v->shape.observation * sizeof(float));
     digest = mix(digest, v->rewards, n * sizeof(float));
-    digest = mix(digest, v->starts, n * sizeof(float));
+    digest = mix(digest, v->masks, n * sizeof(float));
     for (int i = 0; i < v->n; i++) {
-      if (v->starts[i] == 0) continue;
+      if (v->masks[i] != 0) continue;
       digest = mix(digest, &v->returns[i], sizeof(double));
       digest = mix(digest, &v->lengths[i], sizeof(int));
     }
@@ -132,7 +132,7 @@ static result play(const char *name, const char *options, policy choose, int epi
     }
     step(&v);
     for (int i = 0; i < N; i++) {
-      if (v.starts[i] == 0) continue;
+      if (v.masks[i] != 0) continue;
       watchers[i] = (watcher){0};
       if (played[i]++ >= episodes / N) continue;
       finished++;
@@ -215,7 +215,7 @@ static void test_random_returns(void **state) {
   };
   for (size_t i = 0; i < COUNT(rows); i++) {
     const sparc_env_kind *kind;
-    assert_int_equal(sparc_env_find(rows[i].name, &kind), SPARC_OK);
+    assert_int_equal(env_find(rows[i].name, &kind), SPARC_OK);
     assert_true(fabs(kind->random_return - rows[i].want) < 1e-3);
     assert_return(rows[i].name, "random", play(rows[i].name, NULL, rows[i].choose, rows[i].episodes), rows[i].want);
   }
@@ -296,7 +296,7 @@ static void test_pendulum_observer(void **state) {
   sparc_random random;
   result r = {0};
   double squares = 0;
-  assert_int_equal(sparc_env_find("noisy-pendulum", &kind), SPARC_OK);
+  assert_int_equal(env_find("noisy-pendulum", &kind), SPARC_OK);
   assert_int_equal(kind->open("", &shape, &model), SPARC_OK);
   sparc_random_init(&random, 3, "env", "observer");
   for (int episode = 0; episode < EPISODES; episode++) {
@@ -350,7 +350,7 @@ static void test_alignment(void **state) {
               {"concentration", 104}};
   for (size_t row = 0; row < COUNT(rows); row++) {
     vector v = open_vector(rows[row].name, NULL, 1, 5, 1);
-    const sparc_env_kind *kind = sparc_envs_kind(v.envs);
+    const sparc_env_kind *kind = sparc_envs_info_of(v.envs).kind;
     const size_t bytes = (size_t)v.shape.observation * sizeof(float);
     sparc_env_shape shape;
     void *model = NULL;
@@ -373,7 +373,7 @@ static void test_alignment(void **state) {
       if (done) kind->reset(model, NULL, by_hand, &random, seen);
       step(&v);
       assert_memory_equal(seen, v.observations, bytes);
-      assert_true(v.rewards[0] == reward && v.starts[0] == (float)done);
+      assert_true(v.rewards[0] == reward && v.masks[0] == (float)!done);
       if (!done) continue;
       assert_true(v.returns[0] == sum);
       assert_int_equal(v.lengths[0], t);
@@ -488,7 +488,7 @@ static void test_card_rules(void **state) {
     step(&v);
     const float unit = 1.0F / 52;
     assert_true(v.rewards[0] == (t < 52 ? 0 : t % 3 == 0 ? -unit : unit));
-    assert_true(v.starts[0] == (float)(t == 103));
+    assert_true(v.masks[0] == (float)(t != 103));
   }
   close_vector(&v);
 
@@ -500,7 +500,7 @@ static void test_card_rules(void **state) {
     step(&v);
     assert_true(v.rewards[0] == (card[t] == card[0] ? 1.0F / 51 : -1.0F / 51));
   }
-  assert_true(v.starts[0] == 1 && v.observations[4] == 1);
+  assert_true(v.masks[0] == 0 && v.observations[4] == 1);
   close_vector(&v);
 
   static const int lags[] = {4, 1};
@@ -558,10 +558,10 @@ static void test_search_rules(void **state) {
       step(&v);
       const int hit = v.rewards[0] > 0;
       assert_true(v.rewards[0] == (hit ? 1.0F / 12 : -1.0F / 52));
-      assert_true(v.starts[0] == 1 || v.observations[0] == (float)hit);
+      assert_true(v.masks[0] == 0 || v.observations[0] == (float)hit);
       assert_false(hit && hits[square]++);
       found += hit;
-    } while (v.starts[0] == 0);
+    } while (v.masks[0] != 0);
     assert_true(found == 12 || v.lengths[0] == 64);
   }
   close_vector(&v);
@@ -576,10 +576,10 @@ static void test_search_rules(void **state) {
       step(&v);
       const int mine = v.rewards[0] == -0.5F - 1.0F / 14;
       assert_true(mine || v.rewards[0] == (open[cell] ? -0.5F / 12 : 1.0F / 14));
-      assert_true(!mine || v.starts[0] == 1);
+      assert_true(!mine || v.masks[0] == 0);
       open[cell] = 1;
       mines += mine;
-    } while (v.starts[0] == 0);
+    } while (v.masks[0] != 0);
   }
   assert_in_range(mines, 30, 50);
   close_vector(&v);
@@ -614,7 +614,7 @@ static void take_step(const char *name, void *s, float action, float *seen, floa
   void *model;
   sparc_random random;
   sparc_random_init(&random, 0, "", "");
-  assert_int_equal(sparc_env_find(name, &kind), SPARC_OK);
+  assert_int_equal(env_find(name, &kind), SPARC_OK);
   assert_int_equal(kind->open("", &shape, &model), SPARC_OK);
   *done = 0;
   kind->step(model, NULL, s, &random, &action, seen, reward, done);
@@ -699,7 +699,7 @@ static void test_noise(void **state) {
     const sparc_env_kind *kind;
     sparc_env_shape shape;
     void *model;
-    assert_int_equal(sparc_env_find(rows[row].name, &kind), SPARC_OK);
+    assert_int_equal(env_find(rows[row].name, &kind), SPARC_OK);
     assert_int_equal(kind->open(rows[row].options ? rows[row].options : "", &shape, &model), SPARC_OK);
     sparc_random random;
     sparc_random_init(&random, 2, "", "");
@@ -771,7 +771,7 @@ static void test_save(void **state) {
     sparc_random random;
     sparc_random_init(&random, 8, "policy", "");
     run_digest(&one, &random, BEFORE);
-    const size_t bytes = sparc_envs_state_bytes(one.envs);
+    const size_t bytes = sparc_envs_info_of(one.envs).state_bytes;
     void *saved = malloc(bytes);
     sparc_envs_save(one.envs, saved);
     sparc_random again = random;
@@ -787,7 +787,7 @@ static void test_save(void **state) {
 static void test_restore_refuses(void **state) {
   (void)state;
   vector one = open_vector("repeat-previous", NULL, 3, 1, 1);
-  const size_t bytes = sparc_envs_state_bytes(one.envs);
+  const size_t bytes = sparc_envs_info_of(one.envs).state_bytes;
   char *saved = malloc(bytes), *before = malloc(bytes);
   sparc_envs_save(one.envs, saved);
   const struct {
@@ -810,7 +810,7 @@ static void test_restore_refuses(void **state) {
   sparc_envs_save(one.envs, before);
   saved[0] ^= 1;
   assert_int_equal(sparc_envs_restore(one.envs, saved, bytes), SPARC_FORMAT);
-  assert_non_null(strstr(sparc_error(), "no saved environments"));
+  assert_non_null(strstr(sparc_error(), "not saved environments"));
   sparc_envs_save(one.envs, saved);
   assert_memory_equal(saved, before, bytes);
   free(saved);
@@ -824,7 +824,7 @@ enum { LINE = 64, RANDOM = -4 * LINE, RETURN = -3 * LINE, LENGTH = -2 * LINE, FA
 static size_t saved_state(const vector *v, size_t bytes) {
   sparc_env_shape shape;
   void *model = NULL;
-  const sparc_env_kind *kind = sparc_envs_kind(v->envs);
+  const sparc_env_kind *kind = sparc_envs_info_of(v->envs).kind;
   assert_int_equal(kind->open("", &shape, &model), SPARC_OK);
   const size_t stride = (kind->state_bytes(model) + LINE - 1) / LINE * LINE;
   if (kind->close) kind->close(model);
@@ -875,7 +875,7 @@ static void test_impossible_states(void **state) {
               {"cartpole", RANDOM + 16, put_byte, 1, "this random stream"}}; /* at a word of another block */
   for (size_t i = 0; i < COUNT(rows); i++) {
     vector v = open_vector(rows[i].name, NULL, 1, 5, 1);
-    const size_t bytes = sparc_envs_state_bytes(v.envs);
+    const size_t bytes = sparc_envs_info_of(v.envs).state_bytes;
     char *saved = malloc(bytes), *before = malloc(bytes), *after = malloc(bytes);
     sparc_envs_save(v.envs, saved);
     sparc_envs_save(v.envs, before);
@@ -894,20 +894,20 @@ static void test_impossible_states(void **state) {
 
 /* states that episodes reach are accepted */
 static void restore_each_step(vector *v, int steps, sparc_random *random, char *saved) {
-  const size_t bytes = sparc_envs_state_bytes(v->envs);
+  const size_t bytes = sparc_envs_info_of(v->envs).state_bytes;
   for (int t = 0; t < steps; t++) {
     act_at_random(v, random);
     step(v);
     sparc_envs_save(v->envs, saved);
     if (sparc_envs_restore(v->envs, saved, bytes) != SPARC_OK)
-      fail_msg("%s, step %d: %s", sparc_envs_kind(v->envs)->name, t, sparc_error());
+      fail_msg("%s, step %d: %s", sparc_envs_info_of(v->envs).kind->name, t, sparc_error());
   }
 }
 
 /* whatever was restored goes on: it acts, draws and is drawn */
 static void go_on(vector *v, int steps, sparc_random *random) {
   double segments[4][5];
-  sparc_envs_segments(v->envs, 0, segments, 4);
+  envs_segments(v->envs, 0, segments, 4);
   for (int t = 0; t < steps; t++) {
     if (t % 2 || sparc_envs_oracle(v->envs, v->actions) != SPARC_OK) act_at_random(v, random);
     if (!envs_begun(v->envs)) assert_int_equal(sparc_envs_reset(v->envs, v->observations), SPARC_OK);
@@ -923,7 +923,7 @@ static void test_changed_states(void **state) {
   static const uint32_t words[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0x7ff80000, 0x7fefffff, 0x01010101, 52};
   for (const char *const *name = sparc_env_names(); *name; name++) {
     const sparc_env_kind *kind;
-    assert_int_equal(sparc_env_find(*name, &kind), SPARC_OK);
+    assert_int_equal(env_find(*name, &kind), SPARC_OK);
     if (!kind->step) continue; /* a robot without MuJoCo */
     assert_non_null(kind->state_valid);
     const bool robot = kind->scratch_create != NULL;
@@ -931,7 +931,7 @@ static void test_changed_states(void **state) {
     vector v = open_vector(*name, NULL, 1, 5, 1);
     sparc_random random;
     sparc_random_init(&random, 5, "policy", "");
-    const size_t bytes = sparc_envs_state_bytes(v.envs);
+    const size_t bytes = sparc_envs_info_of(v.envs).state_bytes;
     char *saved = malloc(bytes), *changed = malloc(bytes);
     restore_each_step(&v, robot ? 20 : 250, &random, saved);
     for (size_t at = 0; at + sizeof *words <= bytes; at += sizeof *words)
@@ -982,7 +982,7 @@ static void test_bad_calls(void **state) {
   assert_non_null(strstr(sparc_error(), "sparc_envs_reset"));
   assert_int_equal(sparc_envs_oracle(envs, a), SPARC_INVALID);
   assert_int_equal(sparc_envs_reset(envs, o), SPARC_OK);
-  const size_t bytes = sparc_envs_state_bytes(envs);
+  const size_t bytes = sparc_envs_info_of(envs).state_bytes;
   char *before = malloc(bytes), *after = malloc(bytes);
   sparc_envs_save(envs, before);
   static const float none[] = {-1, 4, 0.5F, NAN, INFINITY, 3e9F};
@@ -1007,7 +1007,7 @@ static void test_registry(void **state) {
   size_t count = 0;
   for (; names[count]; count++) {
     const sparc_env_kind *kind = NULL;
-    assert_int_equal(sparc_env_find(names[count], &kind), SPARC_OK);
+    assert_int_equal(env_find(names[count], &kind), SPARC_OK);
     assert_string_equal(kind->name, names[count]);
     assert_non_null(kind->summary);
     if (count < COUNT(native)) assert_string_equal(names[count], native[count]);
@@ -1026,11 +1026,11 @@ static void test_native_kinds_are_honest(void **state) {
     const sparc_env_kind *kind;
     sparc_env_shape shape;
     void *model = NULL;
-    assert_int_equal(sparc_env_find(native[k], &kind), SPARC_OK);
+    assert_int_equal(env_find(native[k], &kind), SPARC_OK);
     assert_int_equal(kind->open("", &shape, &model), SPARC_OK);
     sparc_status status = kind_check(kind, native[k], SPARC_INVALID);
     if (status == SPARC_OK) status = shape_check(&shape, kind->state_bytes(model), native[k], SPARC_INVALID);
-    if (status == SPARC_OK) status = kind_try(kind, model, &shape, native[k], SPARC_INVALID);
+    if (status == SPARC_OK) status = kind_test(kind, model, &shape, native[k], SPARC_INVALID);
     if (status != SPARC_OK) fail_msg("%s", sparc_error());
     if (kind->close) kind->close(model);
   }
@@ -1093,27 +1093,27 @@ static void test_faults(void **state) {
       const int broke = i > 0 && t == 3, ended = broke || (i == 0 && t == 8);
       const int count = i == 0 || t < 3 ? t : t - 3;
       assert_true(v.rewards[i] == (broke ? 0.0F : 1.0F));
-      assert_true(v.starts[i] == (float)ended);
+      assert_true(v.masks[i] == (float)!ended);
       assert_true(v.observations[2 * i] == (float)(ended ? 0 : count));
       assert_true(v.observations[2 * i + 1] == 0);
     }
     if (t == 3) assert_true(v.returns[1] == 2 && v.lengths[1] == 3);
   }
   assert_true(v.returns[0] == 8 && v.lengths[0] == 8); /* the library ends an episode at its horizon */
-  assert_int_equal(sparc_envs_faults(v.envs), 2);
+  assert_int_equal(sparc_envs_info_of(v.envs).faults, 2);
   float action;
   assert_int_equal(sparc_envs_oracle(v.envs, &action), SPARC_UNSUPPORTED);
   assert_string_equal(sparc_error(), "counter has no oracle");
   double segments[4][5];
-  assert_int_equal(sparc_envs_segments(v.envs, 0, segments, 4), 0);
+  assert_int_equal(envs_segments(v.envs, 0, segments, 4), 0);
   close_vector(&v);
 
   /* a torque that is not a number */
   v = open_vector("noisy-pendulum", NULL, 2, 0, 1);
   v.actions[0] = NAN;
   step(&v);
-  assert_true(v.starts[0] == 1 && v.rewards[0] == 0 && isfinite(v.observations[0]) && v.starts[1] == 0);
-  assert_int_equal(sparc_envs_faults(v.envs), 1);
+  assert_true(v.masks[0] == 0 && v.rewards[0] == 0 && isfinite(v.observations[0]) && v.masks[1] == 1);
+  assert_int_equal(sparc_envs_info_of(v.envs).faults, 1);
   close_vector(&v);
 }
 
@@ -1133,7 +1133,7 @@ static void test_kinds_of_version_1(void **state) {
   kind.state_valid = refuse_state;
   for (kind.version = 1; kind.version <= SPARC_ENV_VERSION; kind.version++) {
     vector v = open_config((sparc_envs_config){.kind = &kind, .n = 2, .threads = 1});
-    const size_t bytes = sparc_envs_state_bytes(v.envs);
+    const size_t bytes = sparc_envs_info_of(v.envs).state_bytes;
     char *saved = malloc(bytes);
     sparc_envs_save(v.envs, saved);
     assert_int_equal(sparc_envs_restore(v.envs, saved, bytes), kind.version == 1 ? SPARC_OK : SPARC_FORMAT);
@@ -1148,7 +1148,7 @@ static void test_nan_reset(void **state) {
   kind.reset = nan_reset;
   vector v = open_config((sparc_envs_config){.kind = &kind, .n = 1, .threads = 1});
   assert_true(v.observations[0] == 0 && v.observations[1] == 0);
-  assert_int_equal(sparc_envs_faults(v.envs), 1);
+  assert_int_equal(sparc_envs_info_of(v.envs).faults, 1);
   close_vector(&v);
 }
 
@@ -1158,6 +1158,7 @@ static void test_nan_reset(void **state) {
 typedef struct outside {
   int steps[4];
   int resets, breaks; /* breaks: what the next call does wrong */
+  int version;
 } outside;
 enum { NOTHING, REFUSES_STEP, SILENT, NAN_SHOWN, NAN_REWARD };
 static outside *outside_model;
@@ -1180,7 +1181,7 @@ static sparc_status outside_reset(void *model, int n, float *observations) {
 }
 
 static sparc_status outside_step(void *model, int n, const float *actions, float *observations, float *rewards,
-                                 float *starts) {
+                                 float *masks) {
   outside *o = model;
   if (o->breaks == REFUSES_STEP) return sparc_env_refuse("no %s today", "step");
   if (o->breaks == SILENT) return SPARC_IO;
@@ -1189,7 +1190,7 @@ static sparc_status outside_step(void *model, int n, const float *actions, float
     if (done) o->steps[i] = 0;
     observations[i] = o->breaks == NAN_SHOWN ? NAN : (float)o->steps[i];
     rewards[i] = o->breaks == NAN_REWARD ? NAN : 1 + actions[i];
-    starts[i] = done ? 7 : 0; /* any number but 0 is a start */
+    masks[i] = done == (o->version < 4) ? 7 : 0; /* any number but 0 is 1; version 3 writes 1 - mask */
   }
   return SPARC_OK;
 }
@@ -1200,25 +1201,26 @@ static const sparc_env_kind outside_kind = {.version = SPARC_ENV_VERSION,
                                             .reset_all = outside_reset,
                                             .step_all = outside_step};
 
-static void test_outside_kinds(void **state) {
-  (void)state;
-  outside o = {.resets = 0};
+static void check_outside_kind(int version) {
+  outside o = {.version = version};
   outside_model = &o;
-  vector v = open_config((sparc_envs_config){.kind = &outside_kind, .n = 4, .threads = 2});
+  sparc_env_kind kind = outside_kind;
+  kind.version = version;
+  vector v = open_config((sparc_envs_config){.kind = &kind, .n = 4, .threads = 2});
   assert_int_equal(o.resets, 1);
   for (int t = 1; t <= 12; t++) {
     for (int i = 0; i < 4; i++) v.actions[i] = (float)(i % 2);
     step(&v);
     for (int i = 0; i < 4; i++) {
       const int ended = t % (3 + i) == 0;
-      assert_true(v.starts[i] == (float)ended && v.rewards[i] == (float)(1 + i % 2));
+      assert_true(v.masks[i] == (float)!ended && v.rewards[i] == (float)(1 + i % 2));
       assert_true(v.observations[i] == (float)(t % (3 + i)));
       if (ended) assert_true(v.lengths[i] == 3 + i && v.returns[i] == (3 + i) * (1 + i % 2));
     }
   }
   /* an action that is none does not reach it */
   v.actions[0] = 2;
-  assert_int_equal(sparc_envs_step(v.envs, v.actions, v.observations, v.rewards, v.starts, NULL, NULL), SPARC_INVALID);
+  assert_int_equal(sparc_envs_step(v.envs, v.actions, v.observations, v.rewards, v.masks, NULL, NULL), SPARC_INVALID);
   v.actions[0] = 0;
   const struct {
     int breaks;
@@ -1230,7 +1232,7 @@ static void test_outside_kinds(void **state) {
                   {NAN_REWARD, SPARC_NOT_FINITE, "outside 0: the reward is not finite"}};
   for (size_t k = 0; k < COUNT(failures); k++) {
     o.breaks = failures[k].breaks;
-    assert_int_equal(sparc_envs_step(v.envs, v.actions, v.observations, v.rewards, v.starts, NULL, NULL),
+    assert_int_equal(sparc_envs_step(v.envs, v.actions, v.observations, v.rewards, v.masks, NULL, NULL),
                      failures[k].status);
     assert_string_equal(sparc_error(), failures[k].sentence);
   }
@@ -1240,17 +1242,22 @@ static void test_outside_kinds(void **state) {
   o.breaks = NOTHING;
 
   /* what is saved is no episode */
-  const size_t bytes = sparc_envs_state_bytes(v.envs);
+  const size_t bytes = sparc_envs_info_of(v.envs).state_bytes;
   char *saved = malloc(bytes);
   sparc_envs_save(v.envs, saved);
   assert_int_equal(sparc_envs_restore(v.envs, saved, bytes), SPARC_OK);
-  assert_int_equal(sparc_envs_step(v.envs, v.actions, v.observations, v.rewards, v.starts, NULL, NULL), SPARC_INVALID);
+  assert_int_equal(sparc_envs_step(v.envs, v.actions, v.observations, v.rewards, v.masks, NULL, NULL), SPARC_INVALID);
   assert_int_equal(sparc_envs_reset(v.envs, v.observations), SPARC_OK);
   step(&v);
   float action;
   assert_int_equal(sparc_envs_oracle(v.envs, &action), SPARC_UNSUPPORTED);
   free(saved);
   close_vector(&v);
+}
+
+static void test_outside_kinds(void **state) {
+  (void)state;
+  for (int version = 3; version <= SPARC_ENV_VERSION; version++) check_outside_kind(version);
 
   /* one of the two functions is not enough, and version 2 has neither */
   sparc_envs *envs;
@@ -1320,7 +1327,7 @@ static void test_dishonest_kinds(void **state) {
   kind.step = step_beyond;
   assert_refused(&kind, NULL, "'step' writes beyond the 8 bytes of its state");
   kind.step = step_hidden;
-  assert_refused(&kind, NULL, "counter does not repeat itself from a copied state");
+  assert_refused(&kind, NULL, "counter is not reproducible from a copied state");
   assert_refused(&counter, "silent", "counter refuses the options 'silent'");
 
   const struct {
@@ -1343,7 +1350,7 @@ static void test_dishonest_kinds(void **state) {
 static void test_example_plugin(void **state) {
   (void)state;
   vector loaded = open_vector(SPARC_EXAMPLE_PLUGIN, "length=4", 6, 2, 1);
-  assert_string_equal(sparc_envs_kind(loaded.envs)->name, "corridor");
+  assert_string_equal(sparc_envs_info_of(loaded.envs).kind->name, "corridor");
   void *handle = dlopen(SPARC_EXAMPLE_PLUGIN, RTLD_NOW), *address = dlsym(handle, "sparc_env_plugin");
   sparc_env_plugin_fn plugin;
   memcpy(&plugin, &address, sizeof plugin);
@@ -1354,7 +1361,7 @@ static void test_example_plugin(void **state) {
     assert_int_equal(sparc_envs_oracle(given.envs, given.actions), SPARC_OK);
     step(&loaded);
     step(&given);
-    assert_true(given.starts[5] == (float)(t % 5 == 0));
+    assert_true(given.masks[5] == (float)(t % 5 != 0));
     assert_true(loaded.rewards[5] == (float)(t % 5 == 0));
   }
   close_vector(&loaded);
@@ -1377,17 +1384,17 @@ static void test_stored_plugin(void **state) {
   close(file);
   assert_int_equal(sparc_ppo_defaults(SPARC_EXAMPLE_PLUGIN, &config), SPARC_OK);
   config.H = config.width = 4;
-  config.steps = config.streams = config.minibatches = 16;
+  config.rollout_steps = config.streams = config.minibatches = 16;
   assert_int_equal(sparc_ppo_create(&config, &ppo), SPARC_OK);
   assert_int_equal(sparc_ppo_save(ppo, NULL, 0, path), SPARC_OK);
   sparc_ppo_free(ppo);
-  assert_int_equal(sparc_ppo_restore(path, NULL, 1, &ppo), SPARC_INVALID);
+  assert_int_equal(sparc_ppo_load(path, NULL, 1, &ppo), SPARC_INVALID);
   assert_null(ppo);
   assert_non_null(strstr(sparc_error(), "names the plugin '"));
   assert_non_null(strstr(sparc_error(), "--plugin"));
   sparc_envs *envs;
   assert_int_equal(sparc_envs_create(&(sparc_envs_config){.name = SPARC_EXAMPLE_PLUGIN, .n = 1}, &envs), SPARC_OK);
-  if (sparc_ppo_restore(path, sparc_envs_kind(envs), 1, &ppo) != SPARC_OK) fail_msg("%s", sparc_error());
+  if (sparc_ppo_load(path, sparc_envs_info_of(envs).kind, 1, &ppo) != SPARC_OK) fail_msg("%s", sparc_error());
   sparc_ppo_free(ppo);
   sparc_envs_free(envs);
   unlink(path);
@@ -1401,7 +1408,7 @@ static void test_broken_plugins(void **state) {
     const char *says;
   } rows[] = {
       {SPARC_PLUGIN_DIR "/NO_ENTRY.so", SPARC_FORMAT, "without the function sparc_env_plugin"},
-      {SPARC_PLUGIN_DIR "/NO_KIND.so", SPARC_FORMAT, "gives no environment"},
+      {SPARC_PLUGIN_DIR "/NO_KIND.so", SPARC_FORMAT, "has no environment"},
       {SPARC_PLUGIN_DIR "/OLD_VERSION.so", SPARC_FORMAT, "is an environment of version 0, expected 1"},
       {SPARC_PLUGIN_DIR "/NO_STEP.so", SPARC_FORMAT, "without 'step'"},
       {SPARC_PLUGIN_DIR "/LARGE_STATE.so", SPARC_FORMAT, "'step' writes beyond the 4 bytes of its state"},

@@ -67,16 +67,16 @@ static const sparc_env_kind rolling = {.version = SPARC_ENV_VERSION,
 static film *play(const sparc_env_kind *kind) {
   sparc_envs *envs;
   film *f;
-  float observation[2], action[1], reward, start = 0;
+  float observation[2], action[1], reward, mask = 1;
   if (sparc_envs_create(&(sparc_envs_config){.kind = kind, .n = 1, .threads = 1}, &envs) != SPARC_OK)
     fail_msg("%s", sparc_error());
   assert_int_equal(film_create(envs, &f), SPARC_OK);
   assert_int_equal(sparc_envs_reset(envs, observation), SPARC_OK);
-  for (int t = 0; start == 0; t++) {
+  for (int t = 0; mask != 0; t++) {
     action[0] = (float)t;
-    assert_int_equal(film_look(f, envs, 0, observation), SPARC_OK);
-    assert_int_equal(sparc_envs_step(envs, action, observation, &reward, &start, NULL, NULL), SPARC_OK);
-    film_take(f, action, reward);
+    assert_int_equal(film_begin_step(f, envs, 0, observation), SPARC_OK);
+    assert_int_equal(sparc_envs_step(envs, action, observation, &reward, &mask, NULL, NULL), SPARC_OK);
+    film_end_step(f, action, reward);
   }
   sparc_envs_free(envs);
   return f;

@@ -55,7 +55,7 @@ typedef struct player {
 
 static player open_player(const char *name, const char *options, uint64_t seed) {
   player p = {0};
-  assert_int_equal(sparc_env_find(name, &p.kind), SPARC_OK);
+  assert_int_equal(env_find(name, &p.kind), SPARC_OK);
   if (p.kind->open(options, &p.shape, &p.model) != SPARC_OK) fail_msg("%s: %s", name, sparc_error());
   p.state = sparc_alloc(p.kind->state_bytes(p.model));
   p.d = p.kind->scratch_create(p.model);
@@ -339,7 +339,7 @@ static void test_options(void **state) {
   } bad[] = {{"act_clip=3", "act_clip"},         {"act_clip=1.5", "act_clip"},       {"reset=never", "reset"},
              {"integrator=rk5", "did you mean"}, {"intergator=rk4", "did you mean"}, {"reset", "no value"}};
   const sparc_env_kind *kind;
-  assert_int_equal(sparc_env_find("walker-p", &kind), SPARC_OK);
+  assert_int_equal(env_find("walker-p", &kind), SPARC_OK);
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     sparc_env_shape shape;
     void *model = NULL;
@@ -391,19 +391,18 @@ enum { STREAMS = 3 };
 
 /* a record of some steps, driven by numbers that depend on the step alone */
 typedef struct record {
-  float observations[STREAMS * MOST], rewards[STREAMS], starts[STREAMS];
+  float observations[STREAMS * MOST], rewards[STREAMS], masks[STREAMS];
 } record;
 
 static void drive(sparc_envs *envs, int first, int steps, record *out) {
-  const sparc_env_shape shape = sparc_envs_shape(envs);
+  const sparc_env_shape shape = sparc_envs_info_of(envs).shape;
   for (int t = first; t < first + steps; t++, out++) {
     float actions[STREAMS * MOST];
     sparc_random random;
     sparc_random_init(&random, (uint64_t)t, "drive", "");
     sparc_random_fill_normal(&random, actions, (size_t)(STREAMS * shape.action), 1);
     memset(out, 0, sizeof *out);
-    assert_int_equal(sparc_envs_step(envs, actions, out->observations, out->rewards, out->starts, NULL, NULL),
-                     SPARC_OK);
+    assert_int_equal(sparc_envs_step(envs, actions, out->observations, out->rewards, out->masks, NULL, NULL), SPARC_OK);
   }
 }
 
@@ -419,7 +418,7 @@ static void test_threads(void **state) {
       float first[STREAMS * MOST];
       assert_int_equal(sparc_envs_reset(envs, first), SPARC_OK);
       drive(envs, 0, steps[b], threads == 1 ? want : got);
-      assert_int_equal(sparc_envs_faults(envs), 0);
+      assert_int_equal(sparc_envs_info_of(envs).faults, 0);
       if (threads > 1) expect_bits(names[b], want, got, (size_t)steps[b] * sizeof *want);
       sparc_envs_free(envs);
     }
@@ -439,7 +438,7 @@ static void test_restore(void **state) {
                  *two = open_envs(bodies[b], options, STREAMS, 2, 99);
       assert_int_equal(sparc_envs_reset(one, want->observations), SPARC_OK);
       drive(one, 0, BEFORE, want);
-      const size_t bytes = sparc_envs_state_bytes(one);
+      const size_t bytes = sparc_envs_info_of(one).state_bytes;
       void *saved = sparc_alloc(bytes);
       sparc_envs_save(one, saved);
       drive(one, BEFORE, AFTER, want);
@@ -490,14 +489,14 @@ static void test_breakdown(void **state) {
     close_player(&p);
 
     sparc_envs *envs = open_envs(bodies[b], NULL, 2, 1, 8);
-    const int count = sparc_envs_shape(envs).action;
-    float observations[2 * MOST], actions[2 * MOST] = {0}, rewards[2], starts[2];
+    const int count = sparc_envs_info_of(envs).shape.action;
+    float observations[2 * MOST], actions[2 * MOST] = {0}, rewards[2], masks[2];
     assert_int_equal(sparc_envs_reset(envs, observations), SPARC_OK);
     actions[count] = NAN; /* the second environment's first motor */
-    assert_int_equal(sparc_envs_step(envs, actions, observations, rewards, starts, NULL, NULL), SPARC_OK);
-    assert_int_equal(sparc_envs_faults(envs), 1);
-    assert_true(starts[0] == 0 && starts[1] == 1 && rewards[1] == 0);
-    for (int i = 0; i < 2 * sparc_envs_shape(envs).observation; i++) assert_true(isfinite(observations[i]));
+    assert_int_equal(sparc_envs_step(envs, actions, observations, rewards, masks, NULL, NULL), SPARC_OK);
+    assert_int_equal(sparc_envs_info_of(envs).faults, 1);
+    assert_true(masks[0] == 1 && masks[1] == 0 && rewards[1] == 0);
+    for (int i = 0; i < 2 * sparc_envs_info_of(envs).shape.observation; i++) assert_true(isfinite(observations[i]));
     sparc_envs_free(envs);
   }
   assert_int_equal(heard, 0);

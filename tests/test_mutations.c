@@ -248,11 +248,11 @@ static void step_agent(const char *path, const char *change) {
   require_status(status, path, change);
   require_shape(status, change, true);
   if (status != SPARC_OK) return;
-  const sparc_env_shape shape = sparc_agent_shape(agent);
+  const sparc_env_shape shape = sparc_agent_info_of(agent).shape;
   float *observation = calloc((size_t)shape.observation, sizeof *observation);
   float *action = malloc((size_t)shape.action * sizeof *action);
   for (int t = 0; t < 3; t++) {
-    const sparc_status stepped = sparc_agent_step(agent, observation, t == 0, NULL, action);
+    const sparc_status stepped = sparc_agent_step(agent, observation, t > 0, NULL, action);
     assert_true(stepped == SPARC_OK || stepped == SPARC_NOT_FINITE);
     for (int i = 0; i < shape.action; i++) assert_true(isfinite(action[i]));
     assert_true(shape.choices == 0 || (action[0] >= 0 && action[0] < (float)shape.choices));
@@ -265,7 +265,7 @@ static void step_agent(const char *path, const char *change) {
 static void resume_agent(const char *path, const char *change, bool large) {
   step_agent(path, change);
   sparc_ppo *ppo;
-  const sparc_status status = sparc_ppo_restore(path, NULL, 1, &ppo);
+  const sparc_status status = sparc_ppo_load(path, NULL, 1, &ppo);
   require_status(status, path, change);
   require_shape(status, change, false);
   if (status != SPARC_OK) return;
@@ -288,11 +288,11 @@ static void agents_go_on_or_are_refused(void **state) {
     assert_int_equal(sparc_ppo_defaults(runs[i].task, &c), SPARC_OK);
     c.cell = runs[i].cell;
     c.obsnorm = runs[i].obsnorm;
-    c.rewardnorm = runs[i].obsnorm != SPARC_OBSNORM_NONE;
+    c.rewardnorm = runs[i].obsnorm != SPARC_OBSNORM_NONE ? SPARC_REWARDNORM_RETURN : SPARC_REWARDNORM_NONE;
     c.traces = runs[i].traces;
-    c.budget = c.width = 2;
+    c.state_size = c.width = 2;
     c.streams = 2;
-    c.steps = 16;
+    c.rollout_steps = 16;
     c.epochs = 1;
     c.minibatches = 2;
     c.threads = 1;

@@ -71,10 +71,9 @@ static void call_without_anything(void) {
   REFUSES(sparc_adam_update, (NULL, NULL, 1, 1, 1, 1, 1, NULL, NULL, NULL));
   REFUSES(sparc_adam_update_f64, (NULL, NULL, 1, 1, 1, 1, 1, NULL, NULL, NULL));
   QUIET(sparc_agent_free, (NULL));
+  ZERO(sparc_agent_info_of, (NULL).state_size);
   REFUSES(sparc_agent_load, (NULL, NULL));
   ZERO(sparc_agent_metadata, (NULL, NULL));
-  ZERO(sparc_agent_shape, (NULL).observation);
-  ZERO(sparc_agent_state_size, (NULL));
   REFUSES(sparc_agent_step, (NULL, NULL, 1, NULL, NULL));
   REFUSES(sparc_agent_step_state, (NULL, NULL, NULL, 1, NULL, NULL));
   CALL(sparc_alloc, (sparc_free(sparc_alloc(0)), true));
@@ -126,20 +125,15 @@ static void call_without_anything(void) {
   ZERO(sparc_device_scan_sizes_of, (NULL).work);
   REFUSES(sparc_device_step, (NULL, nowhere, NULL, nowhere));
   REFUSES(sparc_device_wait, (NULL));
-  REFUSES(sparc_env_find, (NULL, NULL));
   ANSWERS(sparc_env_names, ());
   REFUSES(sparc_env_refuse, (no_text));
   REFUSES(sparc_envs_create, (NULL, NULL));
-  ZERO(sparc_envs_faults, (NULL));
   QUIET(sparc_envs_free, (NULL));
-  ZERO(sparc_envs_kind, (NULL));
+  ZERO(sparc_envs_info_of, (NULL).state_bytes);
   REFUSES(sparc_envs_oracle, (NULL, NULL));
   REFUSES(sparc_envs_reset, (NULL, NULL));
   REFUSES(sparc_envs_restore, (NULL, NULL, 1));
   QUIET(sparc_envs_save, (NULL, NULL));
-  ZERO(sparc_envs_segments, (NULL, 1, NULL, 1));
-  ZERO(sparc_envs_shape, (NULL).observation);
-  ZERO(sparc_envs_state_bytes, (NULL));
   REFUSES(sparc_envs_step, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
   ANSWERS(sparc_error, ());
   REFUSES(sparc_error_rate, (1, 1, NULL, NULL, NULL));
@@ -238,16 +232,12 @@ static void call_without_anything(void) {
   REFUSES(sparc_plan_create, (NULL, 1, 1, NULL, NULL));
   QUIET(sparc_plan_free, (NULL));
   ZERO(sparc_plan_sizes_of, (NULL, SPARC_FLOAT32).work);
-  ZERO(sparc_ppo_config_of, (NULL));
   REFUSES(sparc_ppo_create, (NULL, NULL));
   REFUSES(sparc_ppo_defaults, (NULL, NULL));
   QUIET(sparc_ppo_free, (NULL));
+  ZERO(sparc_ppo_info_of, (NULL).config);
   REFUSES(sparc_ppo_iterate, (NULL, NULL));
-  REFUSES(sparc_ppo_memory_of, (NULL, NULL));
-  ZERO(sparc_ppo_network, (NULL));
-  ZERO(sparc_ppo_params, (NULL));
-  REFUSES(sparc_ppo_restore, (NULL, NULL, 1, NULL));
-  ZERO(sparc_ppo_rollouts_done, (NULL));
+  REFUSES(sparc_ppo_load, (NULL, NULL, 1, NULL));
   REFUSES(sparc_ppo_save, (NULL, NULL, 1, NULL));
   REFUSES(sparc_prepare, (NULL, NULL, NULL));
   REFUSES(sparc_prepare_f64, (NULL, NULL, NULL));
@@ -270,9 +260,8 @@ static void call_without_anything(void) {
   ZERO(sparc_rl_run_defaults, ().folder);
   REFUSES(sparc_rl_run_execute, (NULL, NULL, NULL));
   QUIET(sparc_rl_run_free, (NULL));
+  REFUSES(sparc_rl_run_load, (NULL, 1, NULL));
   ZERO(sparc_rl_run_memory_of, (NULL).other_bytes);
-  REFUSES(sparc_rl_run_open, (NULL, 1, NULL));
-  ZERO(sparc_rl_run_ppo, (NULL));
   ZERO(sparc_rl_run_result_of, (NULL).done);
   REFUSES(sparc_rtrl_batch_gradient, (NULL, NULL, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1));
   REFUSES(sparc_rtrl_gradient, (NULL, NULL, NULL, NULL, NULL, NULL, NULL));
@@ -546,18 +535,15 @@ static void call_learners(sparc_envs *envs, sparc_model *model, sparc_random *ra
   EACH(2, sparc_learner_load, (o(), o()));
   sparc_learner_free(learner);
 
-  EACH(2, sparc_env_find, (o(), o()));
   EACH(2, sparc_envs_create, (o(), o()));
   EACH(1, sparc_envs_reset, (envs, o()));
   EACH(6, sparc_envs_step, (envs, o(), o(), o(), o(), o(), o()));
   EACH(1, sparc_envs_save, (envs, o()));
-  EACH(1, sparc_envs_restore, (envs, o(), sparc_envs_state_bytes(envs)));
+  EACH(1, sparc_envs_restore, (envs, o(), sparc_envs_info_of(envs).state_bytes));
   EACH(1, sparc_envs_oracle, (envs, o()));
-  EACH(1, sparc_envs_segments, (envs, 0, o(), 1));
   EACH(2, sparc_ppo_defaults, (o(), o()));
-  EACH(2, sparc_ppo_memory_of, (o(), o()));
   EACH(2, sparc_ppo_create, (o(), o()));
-  EACH(3, sparc_ppo_restore, (o(), o(), 1, o()));
+  EACH(3, sparc_ppo_load, (o(), o(), 1, o()));
   EACH(2, sparc_agent_load, (o(), o()));
 
   EACH(3, sparc_trainer_create, (o(), o(), o()));
@@ -576,7 +562,7 @@ static void call_learners(sparc_envs *envs, sparc_model *model, sparc_random *ra
   EACH(2, sparc_run_open, (o(), 1, o()));
   EACH(2, sparc_rl_run_create, (o(), o()));
   EACH(2, sparc_learn_run_create, (o(), o()));
-  EACH(2, sparc_rl_run_open, (o(), 1, o()));
+  EACH(2, sparc_rl_run_load, (o(), 1, o()));
 
   EACH(5, sparc_adam_update, (o(), o(), 1, 1, 1, 1, 1, o(), o(), o()));
   EACH(5, sparc_adam_update_f64, (o(), o(), 1, 1, 1, 1, 1, o(), o(), o()));

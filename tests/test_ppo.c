@@ -17,9 +17,9 @@ static sparc_ppo_config small(const char *task, const char *cell) {
   sparc_ppo_config c;
   assert_int_equal(sparc_ppo_defaults(task, &c), SPARC_OK);
   c.cell = cell;
-  c.budget = strcmp(cell, "mamba3") == 0 ? 64 : 16;
+  c.state_size = strcmp(cell, "mamba3") == 0 ? 64 : 16;
   c.width = 16;
-  c.steps = 256;
+  c.rollout_steps = 256;
   c.epochs = 2;
   c.minibatches = 4;
   c.seed = 3;
@@ -60,14 +60,14 @@ static void defaults_are_the_papers(void **state) {
   for (size_t i = 0; i < COUNT(cases); i++) {
     sparc_ppo_config c;
     assert_int_equal(sparc_ppo_defaults(cases[i].task, &c), SPARC_OK);
-    assert_int_equal(c.rollouts * c.steps, cases[i].steps);
+    assert_int_equal(c.rollouts * c.rollout_steps, cases[i].steps);
     assert_int_equal(c.epochs, cases[i].epochs);
-    assert_int_equal(c.budget, cases[i].budget);
+    assert_int_equal(c.state_size, cases[i].budget);
     assert_int_equal(c.obsnorm == SPARC_OBSNORM_FEATURE && c.rewardnorm, cases[i].normalised);
-    assert_true(c.rate == cases[i].rate);
-    assert_true(c.steps == 2048 && c.streams == 1 && c.minibatches == 32 && c.width == 64);
-    assert_true(c.discount == 0.99 && c.lambda == 0.95 && c.clip == 0.2 && c.value_coefficient == 0.5);
-    assert_true(c.entropy_coefficient == 0 && c.gradient_clip == 0.5 && c.action_limit == 2);
+    assert_true(c.learning_rate == cases[i].rate);
+    assert_true(c.rollout_steps == 2048 && c.streams == 1 && c.minibatches == 32 && c.width == 64);
+    assert_true(c.discount == 0.99 && c.gae_lambda == 0.95 && c.clip_range == 0.2 && c.value_coefficient == 0.5);
+    assert_true(c.entropy_coefficient == 0 && c.max_gradient_norm == 0.5 && c.action_limit == 2);
   }
   /* parameters of two agents */
   const struct {
@@ -78,7 +78,7 @@ static void defaults_are_the_papers(void **state) {
     sparc_ppo_config c;
     assert_int_equal(sparc_ppo_defaults(agents[i].task, &c), SPARC_OK);
     sparc_ppo *ppo = create(&c);
-    assert_int_equal(sparc_network_sizes_of(sparc_ppo_network(ppo)).params, agents[i].params);
+    assert_int_equal(sparc_ppo_info_of(ppo).parameters, agents[i].params);
     sparc_ppo_free(ppo);
   }
 }
@@ -87,12 +87,12 @@ static void defaults_are_the_papers(void **state) {
 
 static const char *const cells[] = {"sparc", "rtu", "lru", "rglru", "gateloop", "gru", "mamba3"};
 
-/* with a rate of 0 every ratio stays 1 to rounding: what the update rebuilds from carries, starts and observations is
+/* with a rate of 0 every ratio stays 1 to rounding: what the update rebuilds from carries, masks and observations is
  * what the rollout saw, at its first step, behind resets, and in the second rollout, too */
 static void check_ratios(const char *task, const char *cell, int streams) {
   sparc_ppo_config c = small(task, cell);
   c.streams = streams;
-  c.rate = 0;
+  c.learning_rate = 0;
   sparc_ppo *ppo = create(&c);
   for (int k = 0; k < 2; k++) {
     const sparc_ppo_diagnostics d = iterate(ppo).update;
@@ -161,10 +161,10 @@ static void the_first_failing_stream_is_told_of(void **state) {
   c.threads = 4;
   sparc_ppo *ppo = create(&c);
   for (int round = 0; round < 20; round++) {
-    collection made;
-    collect_begin(ppo, &made);
-    for (size_t i = 2; i < 8; i++) ppo->rollout.starts[rollout_row(&ppo->rollout, i, 0)] = (float)i / 16;
-    assert_int_equal(collect_step(ppo, 0, &made), SPARC_INVALID);
+    collection_stats stats;
+    collect_begin(ppo, &stats);
+    for (size_t i = 2; i < 8; i++) ppo->rollout.masks[rollout_row(&ppo->rollout, i, 0)] = 1 - (float)i / 16;
+    assert_int_equal(collect_step(ppo, 0, &stats), SPARC_INVALID);
     assert_string_equal(sparc_error(), "stream 2: mask of stream 0 is 0.875, expected 0 or 1");
   }
   sparc_ppo_free(ppo);
@@ -174,17 +174,17 @@ static void minibatches_cover_every_step_once(void **state) {
   (void)state;
   check_coverage(1, 256, 1, 64);
   check_coverage(4, 64, 1, 32);
-  check_coverage(1, 256, WINDOW, 64);
-  check_coverage(2, 128, WINDOW, 64);
+  check_coverage(1, 256, TBPTT_STEPS, 64);
+  check_coverage(2, 128, TBPTT_STEPS, 64);
 }
 
 /* ---- the same bits ---------------------------------------------------------------------------------- */
 
 static float *params_after(sparc_ppo *ppo, int rollouts, size_t *bytes) {
   for (int k = 0; k < rollouts; k++) iterate(ppo);
-  *bytes = sparc_network_sizes_of(sparc_ppo_network(ppo)).params * sizeof(float);
+  *bytes = sparc_ppo_info_of(ppo).parameters * sizeof(float);
   float *copy = sparc_alloc(*bytes);
-  memcpy(copy, sparc_ppo_params(ppo), *bytes);
+  memcpy(copy, ppo->params, *bytes);
   return copy;
 }
 
@@ -215,7 +215,7 @@ static sparc_ppo_config config_of(const struct run_kind *kind) {
   c.encoder = kind->encoder;
   c.refresh = kind->refresh;
   c.obsnorm = strcmp(kind->task, "repeat-previous") == 0 ? SPARC_OBSNORM_NONE : SPARC_OBSNORM_FEATURE;
-  c.rewardnorm = 1;
+  c.rewardnorm = SPARC_REWARDNORM_RETURN;
   return c;
 }
 
@@ -224,7 +224,7 @@ static sparc_envs *elsewhere;
 
 static sparc_status elsewhere_open(const char *options, sparc_env_shape *shape, void **model) {
   (void)options, (void)model;
-  *shape = sparc_envs_shape(elsewhere);
+  *shape = sparc_envs_info_of(elsewhere).shape;
   return SPARC_OK;
 }
 
@@ -234,9 +234,9 @@ static sparc_status elsewhere_reset(void *model, int n, float *observations) {
 }
 
 static sparc_status elsewhere_step(void *model, int n, const float *actions, float *observations, float *rewards,
-                                   float *starts) {
+                                   float *masks) {
   (void)model, (void)n;
-  return sparc_envs_step(elsewhere, actions, observations, rewards, starts, NULL, NULL);
+  return sparc_envs_step(elsewhere, actions, observations, rewards, masks, NULL, NULL);
 }
 
 static void environments_elsewhere_change_no_bit(void **state) {
@@ -265,14 +265,14 @@ static void environments_elsewhere_change_no_bit(void **state) {
   const char *path = in_folder("elsewhere.safetensors");
   assert_int_equal(sparc_ppo_save(ppo, NULL, 0, path), SPARC_OK);
   sparc_ppo_free(ppo);
-  assert_int_equal(sparc_ppo_restore(path, NULL, 1, &ppo), SPARC_INVALID);
-  assert_int_equal(sparc_ppo_restore(path, &kind, 1, &ppo), SPARC_OK);
-  assert_int_equal(sparc_ppo_rollouts_done(ppo), 2);
-  assert_memory_equal(sparc_ppo_params(ppo), got, bytes);
+  assert_int_equal(sparc_ppo_load(path, NULL, 1, &ppo), SPARC_INVALID);
+  assert_int_equal(sparc_ppo_load(path, &kind, 1, &ppo), SPARC_OK);
+  assert_int_equal(sparc_ppo_info_of(ppo).rollouts_done, 2);
+  assert_memory_equal(ppo->params, got, bytes);
   const rollout *r = &ppo->rollout;
-  for (size_t i = 0; i < r->n.N; i++) assert_true(r->starts[rollout_row(r, i, r->n.T)] == 1);
+  for (size_t i = 0; i < r->n.N; i++) assert_true(r->masks[rollout_row(r, i, r->n.T)] == 0);
   iterate(ppo);
-  assert_int_equal(sparc_ppo_rollouts_done(ppo), 3);
+  assert_int_equal(sparc_ppo_info_of(ppo).rollouts_done, 3);
   sparc_ppo_free(ppo);
   sparc_envs_free(elsewhere);
   sparc_free(want);
@@ -308,8 +308,8 @@ static void restored_runs_continue_to_the_bit(void **state) {
     assert_int_equal(sparc_ppo_save(ppo, &extra, 1, in_folder("run.safetensors")), SPARC_OK);
     float *want = params_after(ppo, 2, &bytes);
     sparc_ppo_free(ppo);
-    if (sparc_ppo_restore(in_folder("run.safetensors"), NULL, 2, &restored) != SPARC_OK) fail_msg("%s", sparc_error());
-    assert_int_equal(sparc_ppo_rollouts_done(restored), 2);
+    if (sparc_ppo_load(in_folder("run.safetensors"), NULL, 2, &restored) != SPARC_OK) fail_msg("%s", sparc_error());
+    assert_int_equal(sparc_ppo_info_of(restored).rollouts_done, 2);
     float *got = params_after(restored, 2, &bytes);
     if (memcmp(got, want, bytes) != 0) fail_msg("%s %s: a restored run has other bits", c.cell, c.task);
     sparc_ppo_free(restored);
@@ -326,7 +326,7 @@ static void sensitivities_age(void **state) {
     c.streams = 2;
     c.refresh = SPARC_REFRESH_MEASURE;
     c.epochs = 3;
-    c.rate = 1e-2;
+    c.learning_rate = 1e-2;
     sparc_ppo *ppo = create(&c);
     iterate(ppo);
     const sparc_ppo_staleness s = iterate(ppo).staleness; /* the second rollout starts from a carry that is not zero */
@@ -345,10 +345,10 @@ static double norm_of(const char *task, const char *cell, int streams, sparc_enc
   sparc_ppo_config c = small(task, cell);
   c.streams = streams;
   c.traces = traces;
-  c.interval = interval;
+  c.trace_interval = interval;
   c.encoder = encoder;
   c.epochs = c.minibatches = 1;
-  c.rate = 1e-2;
+  c.learning_rate = 1e-2;
   sparc_ppo *ppo = create(&c);
   iterate(ppo);
   const double norm = iterate(ppo).update.gradient_norm;
@@ -420,7 +420,7 @@ static void too_many_symbols_are_no_harm(void **state) {
   (void)state;
   sparc_ppo_config c = small("moody", "sparc");
   c.kind = &moody_kind;
-  c.rate = 0; /* the same rollouts in both ways */
+  c.learning_rate = 0; /* the same rollouts in both ways */
   c.epochs = c.minibatches = 1;
   c.traces = SPARC_TRACES_STORED;
   sparc_ppo *stored = create(&c);
@@ -512,7 +512,7 @@ static void files_that_are_no_agents_are_refused(void **state) {
     assert_null(agent);
     if (!strstr(sparc_error(), cases[i].fragment))
       fail_msg("an agent with %s: the sentence is '%s', expected '%s'", cases[i].key, sparc_error(), cases[i].fragment);
-    assert_int_not_equal(sparc_ppo_restore(in_folder("bad"), NULL, 1, &restored), SPARC_OK);
+    assert_int_not_equal(sparc_ppo_load(in_folder("bad"), NULL, 1, &restored), SPARC_OK);
     assert_null(restored);
   }
 }
@@ -528,8 +528,8 @@ static void agents_act_as_the_run_would(void **state) {
   iterate(ppo);
   assert_int_equal(sparc_ppo_save(ppo, NULL, 0, in_folder("agent.safetensors")), SPARC_OK);
   if (sparc_agent_load(in_folder("agent.safetensors"), &agent) != SPARC_OK) fail_msg("%s", sparc_error());
-  assert_int_equal(sparc_agent_shape(agent).observation, 2);
-  assert_int_equal(sparc_agent_shape(agent).choices, 0);
+  assert_int_equal(sparc_agent_info_of(agent).shape.observation, 2);
+  assert_int_equal(sparc_agent_info_of(agent).shape.choices, 0);
   assert_string_equal(sparc_agent_metadata(agent, "task"), "noisy-pendulum");
   /* the mean of the policy, from the run's own parameters, moments and network */
   float *states = sparc_alloc(ppo->n.state * sizeof(float)), *tape = sparc_alloc(ppo->n.tape * sizeof(float));
@@ -539,14 +539,14 @@ static void agents_act_as_the_run_would(void **state) {
     memcpy(x, observation, sizeof x);
     observation_normalise(&ppo->observations, false, x);
     assert_int_equal(sparc_network_step(ppo->network, ppo->prepared, 1, states, x, &mask, y, tape, 1), SPARC_OK);
-    assert_int_equal(sparc_agent_step(agent, observation, t == 0, NULL, &action), SPARC_OK);
+    assert_int_equal(sparc_agent_step(agent, observation, mask, NULL, &action), SPARC_OK);
     assert_true(action == fmaxf(-2, fminf(y[0], 2)));
   }
   sparc_random stream;
   sparc_random_init(&stream, 1, "test", "agent");
   for (int t = 0; t < 200; t++) {
     float action;
-    assert_int_equal(sparc_agent_step(agent, (const float[]){1, 0}, 0, &stream, &action), SPARC_OK);
+    assert_int_equal(sparc_agent_step(agent, (const float[]){1, 0}, 1, &stream, &action), SPARC_OK);
     assert_true(action >= -2 && action <= 2);
   }
   sparc_free(states);
@@ -567,17 +567,17 @@ static void agents_serve_many_streams(void **state) {
   assert_int_equal(sparc_agent_load(in_folder("agent.safetensors"), &shared), SPARC_OK);
   for (int i = 0; i < STREAMS; i++)
     assert_int_equal(sparc_agent_load(in_folder("agent.safetensors"), &own[i]), SPARC_OK);
-  const size_t size = sparc_agent_state_size(shared);
+  const size_t size = sparc_agent_info_of(shared).state_size;
   float *states = sparc_alloc(STREAMS * size * sizeof *states);
   assert_true(states && size == ppo->n.state);
   for (int t = 0; t < STEPS; t++)
     for (int i = 0; i < STREAMS; i++) {
       const float observation[2] = {0.1f * (float)t, (float)i};
-      const int start = t == 0 || t == 5 + i;
+      const float mask = t == 0 || t == 5 + i ? 0 : 1;
       float action = 7, expected = 8;
-      assert_int_equal(sparc_agent_step_state(shared, states + (size_t)i * size, observation, start, NULL, &action),
+      assert_int_equal(sparc_agent_step_state(shared, states + (size_t)i * size, observation, mask, NULL, &action),
                        SPARC_OK);
-      assert_int_equal(sparc_agent_step(own[i], observation, start, NULL, &expected), SPARC_OK);
+      assert_int_equal(sparc_agent_step(own[i], observation, mask, NULL, &expected), SPARC_OK);
       assert_true(action == expected);
     }
   for (int i = 0; i < STREAMS; i++) sparc_agent_free(own[i]);
@@ -602,11 +602,11 @@ static void agents_refuse_what_is_not_finite(void **state) {
     for (int t = 0; t < 20; t++) {
       const float observation[2] = {0.1f * (float)t, -0.2f}, bad[2] = {observation[0], t % 2 ? NAN : -INFINITY};
       float action = 7, expected = 7;
-      assert_int_equal(sparc_agent_step(agent, bad, t == 0, &one, &action), SPARC_NOT_FINITE);
+      assert_int_equal(sparc_agent_step(agent, bad, t > 0, &one, &action), SPARC_NOT_FINITE);
       assert_non_null(strstr(sparc_error(), "observation 1 is "));
       assert_true(action == 0);
-      assert_int_equal(sparc_agent_step(agent, observation, t == 0, &one, &action), SPARC_OK);
-      assert_int_equal(sparc_agent_step(undisturbed, observation, t == 0, &two, &expected), SPARC_OK);
+      assert_int_equal(sparc_agent_step(agent, observation, t > 0, &one, &action), SPARC_OK);
+      assert_int_equal(sparc_agent_step(undisturbed, observation, t > 0, &two, &expected), SPARC_OK);
       assert_true(action == expected);
     }
     sparc_agent_free(agent);
@@ -616,7 +616,7 @@ static void agents_refuse_what_is_not_finite(void **state) {
     assert_int_equal(sparc_ppo_save(ppo, NULL, 0, in_folder("agent.safetensors")), SPARC_OK);
     assert_int_equal(sparc_agent_load(in_folder("agent.safetensors"), &agent), SPARC_OK);
     float action = 7;
-    assert_int_equal(sparc_agent_step(agent, (const float[]){1, 1}, 1, NULL, &action), SPARC_NOT_FINITE);
+    assert_int_equal(sparc_agent_step(agent, (const float[]){1, 1}, 0, NULL, &action), SPARC_NOT_FINITE);
     assert_true(action == 0);
     sparc_agent_free(agent);
     sparc_ppo_free(ppo);
@@ -667,8 +667,9 @@ static void bad_configurations_are_refused(void **state) {
   c.rewardnorm = 2;
   expect_refusal(&c, "rewardnorm is 2, expected none or return");
   c = good;
-  c.interval = 257;
-  expect_refusal(&c, "interval (--trace-interval) is 257, expected 0 to the 256 steps of a rollout (--rollout-steps)");
+  c.trace_interval = 257;
+  expect_refusal(
+      &c, "trace_interval (--trace-interval) is 257, expected 0 to the 256 steps of a rollout (--rollout-steps)");
   c = good;
   c.threads = -1;
   expect_refusal(&c, "threads is -1, expected 0 to 65536");
@@ -709,8 +710,8 @@ static void simple_tasks_are_learned(void **state) {
     sparc_ppo_defaults(cases[i].task, &c);
     c.task_options = cases[i].options;
     c.cell = cases[i].cell;
-    c.budget = 32;
-    c.rate = cases[i].rate;
+    c.state_size = 32;
+    c.learning_rate = cases[i].rate;
     c.threads = 1;
     const double got = learn(&c, cases[i].rollouts, cases[i].last);
     if (!(got >= cases[i].least))

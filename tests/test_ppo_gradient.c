@@ -233,20 +233,20 @@ static void fill_batch(const agent *a, const history *h, const int *steps, minib
   }
 }
 
-static learner learner_of(const agent *a, sparc_encoder_gradient encoder) {
-  return (learner){.network = a->network,
-                   .prepared = a->prepared,
-                   .policy = a->policy,
-                   .coefficients = {.clip = 0.2, .value = 0.5, .entropy = 0.01},
-                   .encoder = encoder,
-                   .threads = 1};
+static gradient_context context_of(const agent *a, sparc_encoder_gradient encoder) {
+  return (gradient_context){.network = a->network,
+                            .prepared = a->prepared,
+                            .policy = a->policy,
+                            .coefficients = {.clip = 0.2, .value = 0.5, .entropy = 0.01},
+                            .encoder = encoder,
+                            .threads = 1};
 }
 
 typedef enum source { NO_PAST, STORED, RECORDED, GROUPED, CORNERED } source;
 
 static void differentiate(const agent *a, const history *h, sparc_encoder_gradient encoder, source from, size_t M,
                           const int *steps, double *dparams) {
-  const learner l = learner_of(a, encoder);
+  const gradient_context g = context_of(a, encoder);
   batch_memory m = make_batch(a, M);
   const double *rows[T] = {NULL};
   const size_t first[2] = {0, M};
@@ -271,8 +271,8 @@ static void differentiate(const agent *a, const history *h, sparc_encoder_gradie
   for (size_t i = 0; i < M && from == STORED; i++)
     rows[i] = h->traces[encoder] + (size_t)steps[i] * trace_of(a, encoder);
   memset(dparams, 0, a->n.params * sizeof *dparams);
-  must(from >= RECORDED ? gradient_by_records(&l, &m.b, 1, &past, first, steps, rows, dparams, &d)
-                        : gradient_by_traces(&l, &m.b, rows, dparams, &d));
+  must(from >= RECORDED ? gradient_trace_free(&g, &m.b, 1, &past, first, steps, rows, dparams, &d)
+                        : gradient_stored_traces(&g, &m.b, rows, dparams, &d));
   sparc_free(m.memory);
 }
 
@@ -302,7 +302,7 @@ static const policy policies[] = {{.choices = 3, .action = 1}, {.choices = 0, .a
 typedef double (*loss_fn)(const agent *a, const history *h, size_t M, const int *steps);
 
 static double step_loss(const agent *a, const history *h, size_t M, const int *steps) {
-  const learner l = learner_of(a, SPARC_ENCODER_LOCAL);
+  const gradient_context g = context_of(a, SPARC_ENCODER_LOCAL);
   batch_memory m = make_batch(a, M);
   sparc_ppo_diagnostics d;
   fill_batch(a, h, steps, &m.b);
@@ -313,15 +313,15 @@ static double step_loss(const agent *a, const history *h, size_t M, const int *s
                                .values = m.b.values,
                                .advantages = m.b.advantages,
                                .value_targets = m.b.targets};
-  const double loss = ppo_loss(&l.coefficients, &l.policy, &items, m.b.y, m.b.dy, &d);
+  const double loss = ppo_loss(&g.coefficients, &g.policy, &items, m.b.y, m.b.dy, &d);
   sparc_free(m.memory);
   return loss;
 }
 
-static int window_steps = WINDOW;
+static int window_steps = TBPTT_STEPS;
 
 static void run_windows(const agent *a, const history *h, size_t M, const int *steps, double *dparams, double *loss) {
-  const learner l = learner_of(a, SPARC_ENCODER_LOCAL);
+  const gradient_context g = context_of(a, SPARC_ENCODER_LOCAL);
   batch_memory m = make_batch(a, M);
   sparc_network_plan *plan;
   sparc_ppo_diagnostics d;
@@ -329,8 +329,8 @@ static void run_windows(const agent *a, const history *h, size_t M, const int *s
   void *work = sparc_alloc(sparc_network_plan_work_bytes_f64(plan));
   fill_batch(a, h, steps, &m.b);
   memset(dparams, 0, a->n.params * sizeof *dparams);
-  must(gradient_by_windows(&l, &m.b, plan, work, dparams, &d));
-  *loss = d.policy_loss + l.coefficients.value * d.value_loss - l.coefficients.entropy * d.entropy;
+  must(gradient_tbptt(&g, &m.b, plan, work, dparams, &d));
+  *loss = d.policy_loss + g.coefficients.value * d.value_loss - g.coefficients.entropy * d.entropy;
   sparc_network_plan_free(plan);
   sparc_free(work);
   sparc_free(m.memory);
@@ -417,7 +417,7 @@ static void backpropagate(const agent *a, const history *h, double *dparams) {
   double *y = zeros(T * outputs), *dy = zeros(T * outputs);
   const sparc_network_sequence_f64 sequence = {.x = h->x, .mask = h->masks, .state0 = h->states, .outputs = heads};
   const sparc_network_gradient_f64 gradient = {.doutputs = (const double *const *)dheads, .dparams = dparams};
-  const learner l = learner_of(a, SPARC_ENCODER_EXACT);
+  const gradient_context g = context_of(a, SPARC_ENCODER_EXACT);
   const ppo_batch_f64 items = {.n = T,
                                .actions = h->actions,
                                .log_probabilities = h->log_probabilities,
@@ -434,7 +434,7 @@ static void backpropagate(const agent *a, const history *h, double *dparams) {
     y[t * outputs + A] = heads[1][t];
     if (!a->policy.choices) memcpy(y + t * outputs + A + 1, heads[2], A * sizeof *y);
   }
-  ppo_loss(&l.coefficients, &l.policy, &items, y, dy, &d);
+  ppo_loss(&g.coefficients, &g.policy, &items, y, dy, &d);
   for (size_t t = 0; t < T; t++) {
     memcpy(dheads[0] + t * A, dy + t * outputs, A * sizeof *y);
     dheads[1][t] = dy[t * outputs + A];

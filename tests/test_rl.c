@@ -25,12 +25,12 @@ static void expect_near(const char *what, size_t at, double got, double want, do
 
 /* adv_t as the sum over the steps of its episode, each advantage on its own */
 static double plain_advantage(size_t T, size_t t, double discount, double lambda, const float *r, const float *v,
-                              const float *start) {
+                              const float *mask) {
   double sum = 0, weight = 1;
   for (size_t s = t; s < T; s++) {
-    const double next = start[s + 1] != 0 ? 0 : discount * (double)v[s + 1];
+    const double next = mask[s + 1] == 0 ? 0 : discount * (double)v[s + 1];
     sum += weight * ((double)r[s] + next - (double)v[s]);
-    if (start[s + 1] != 0) break;
+    if (mask[s + 1] == 0) break;
     weight *= discount * lambda;
   }
   return sum;
@@ -42,16 +42,16 @@ static void advantages_are_discounted_sums(void **state) {
   sparc_random stream;
   sparc_random_init(&stream, SEED, "test", "gae");
   for (int run = 0; run < RUNS; run++) {
-    float r[T], v[T + 1], start[T + 1], adv[T], ret[T];
+    float r[T], v[T + 1], mask[T + 1], adv[T], ret[T];
     for (size_t t = 0; t <= T; t++) {
       if (t < T) r[t] = (float)sparc_random_normal(&stream);
       v[t] = (float)sparc_random_normal(&stream);
-      start[t] = sparc_random_below(&stream, 9) == 0;
+      mask[t] = sparc_random_below(&stream, 9) != 0;
     }
-    start[T] = (float)(run % 2); /* the rollout ends with an episode, or inside one */
-    gae(T, 0.99, 0.95, r, v, start, adv, ret);
+    mask[T] = (float)(run % 2 == 0); /* the rollout ends with an episode, or inside one */
+    gae(T, 0.99, 0.95, r, v, mask, adv, ret);
     for (size_t t = 0; t < T; t++) {
-      const double want = plain_advantage(T, t, 0.99, 0.95, r, v, start);
+      const double want = plain_advantage(T, t, 0.99, 0.95, r, v, mask);
       expect_near("advantage", t, (double)adv[t], want, 1e-5);
       expect_near("return", t, (double)ret[t], want + (double)v[t], 1e-5);
     }

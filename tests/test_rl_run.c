@@ -19,12 +19,12 @@ static sparc_rl_run_config small_run(const char *path) {
   sparc_rl_run_config config = sparc_rl_run_defaults();
   config.ppo.task = "repeat-previous";
   config.ppo.task_options = "lag=1";
-  config.ppo.steps = 64;
+  config.ppo.rollout_steps = 64;
   config.ppo.minibatches = 2;
   config.ppo.epochs = 1;
   config.ppo.width = 8;
   config.ppo.threads = 1;
-  config.budget = 8;
+  config.state_size = 8;
   config.total_steps = ROLLOUTS * 64 + 63; /* the rest is no rollout */
   config.folder = path;
   return config;
@@ -45,7 +45,7 @@ static int watch(void *user, const sparc_rl_run_event *event) {
   w->rollouts += event->stage == SPARC_RUN_UPDATE;
   assert_true((event->report != NULL) == (event->stage == SPARC_RUN_UPDATE));
   assert_true((event->message != NULL) == (event->stage == SPARC_RUN_FAILED));
-  if (event->stage != SPARC_RUN_FAILED) assert_non_null(sparc_rl_run_ppo(event->run));
+  if (event->stage != SPARC_RUN_FAILED) assert_non_null(rl_run_ppo(event->run));
   w->checkpoints += event->stage == SPARC_RUN_CHECKPOINT;
   w->finished += event->stage == SPARC_RUN_FINISHED;
   if (event->report) assert_int_equal(event->report->rollout, sparc_rl_run_result_of(event->run).done);
@@ -88,7 +88,7 @@ static void stopped_runs_continue_to_the_bit(void **state) {
   witness alone = {.started = 0};
   const sparc_rl_run_result want = execute(&config, &alone);
   assert_true(want.finished && want.done == ROLLOUTS && want.saved == ROLLOUTS && want.scored == ROLLOUTS);
-  assert_true(isfinite(want.score) && !want.unwritten);
+  assert_true(isfinite(want.score) && !want.io_failed);
   assert_true(alone.started == 1 && alone.rollouts == ROLLOUTS && alone.checkpoints == 3 && alone.finished == 1);
   for (size_t i = 0; i < COUNT(stops); i++) {
     char name[32];
@@ -130,8 +130,8 @@ static void runs_need_no_folder(void **state) {
 
   w = (witness){.stop_after = 7};
   execute(&config, &w);
-  assert_int_equal(sparc_rl_run_open(in_folder("missing"), 1, &run), SPARC_IO);
-  require_ok(sparc_rl_run_open(path, 1, &run), "opening the folder of a run");
+  assert_int_equal(sparc_rl_run_load(in_folder("missing"), 1, &run), SPARC_IO);
+  require_ok(sparc_rl_run_load(path, 1, &run), "opening the folder of a run");
   require_ok(sparc_rl_run_execute(run, NULL, NULL), "its second part");
   const sparc_rl_run_result got = sparc_rl_run_result_of(run);
   assert_true(got.finished && got.first == 7 && got.score == want.score);
@@ -146,10 +146,11 @@ static void settled_configurations_are_the_papers(void **state) {
   require_ok(sparc_rl_run_create(&config, &run), "creating the run");
   const sparc_rl_run_config settled = sparc_rl_run_config_of(run), *c = &settled;
   assert_true(c->ppo.rollouts == ROLLOUTS && c->total_steps == ROLLOUTS * 64 && c->ppo.H == 4);
-  assert_true(c->ppo.discount == 0.99 && c->ppo.lambda == 0.95 && c->ppo.clip == 0.2 && c->ppo.rate == 1e-4);
+  assert_true(c->ppo.discount == 0.99 && c->ppo.gae_lambda == 0.95 && c->ppo.clip_range == 0.2 &&
+              c->ppo.learning_rate == 1e-4);
   assert_non_null(strstr(c->ppo.cell_options, "variant=full"));
   assert_true(sparc_rl_run_memory_of(run).traces == SPARC_TRACES_FREE); /* the task has four symbols */
-  assert_null(sparc_rl_run_ppo(run));
+  assert_null(rl_run_ppo(run));
   assert_int_equal(sparc_rl_run_result_of(run).saved, -1);
   sparc_rl_run_free(run);
 }
@@ -240,8 +241,8 @@ static void what_makes_no_sense_is_refused(void **state) {
   c = good;
   c.ppo.traces = SPARC_TRACES_STORED;
   c.memory_limit_mb = 1;
-  c.ppo.steps = 2048;
-  c.budget = 128;
+  c.ppo.rollout_steps = 2048;
+  c.state_size = 128;
   expect_refusal(&c, SPARC_NO_MEMORY, "that memory_limit allows; records need");
 
   /* a folder that holds a run, and a run with other settings */

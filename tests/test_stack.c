@@ -175,7 +175,7 @@ static void acting(const char *kind) {
   const char *path = in_folder("agent.safetensors");
   need(sparc_ppo_defaults("cartpole", &config), kind, "defaults");
   config.cell = kind, config.cell_options = small_options(kind), config.H = 16, config.width = 16, config.threads = 2;
-  config.steps = 128, config.streams = 2, config.minibatches = 2, config.epochs = 1;
+  config.rollout_steps = 128, config.streams = 2, config.minibatches = 2, config.epochs = 1;
   need(sparc_ppo_create(&config, &ppo), kind, "agent");
   need(sparc_ppo_iterate(ppo, NULL), kind, "iterate");
   need(sparc_ppo_save(ppo, NULL, 0, path), kind, "save");
@@ -183,7 +183,7 @@ static void acting(const char *kind) {
   need(sparc_agent_load(path, &agent), kind, "load");
   const float observation[8] = {0};
   float action[8];
-  need(sparc_agent_step(agent, observation, 1, NULL, action), kind, "step of an agent");
+  need(sparc_agent_step(agent, observation, 0, NULL, action), kind, "step of an agent");
   sparc_agent_free(agent);
 }
 

@@ -42,7 +42,7 @@ def main():
     parser.add_argument("--out", help="write the agent here")
     arguments = parser.parse_args()
 
-    ppo = sparc.PPO(make, cell=arguments.cell, streams=8, rate=arguments.rate, seed=arguments.seed,
+    ppo = sparc.PPO(make, cell=arguments.cell, streams=8, learning_rate=arguments.rate, seed=arguments.seed,
                     threads=arguments.threads)
 
     def show(ppo, report):

@@ -43,7 +43,7 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(1)
 
-    ppo = sparc.PPO(arguments.env, streams=8, rate=3e-4, seed=arguments.seed, threads=1).train(arguments.steps)
+    ppo = sparc.PPO(arguments.env, streams=8, learning_rate=3e-4, seed=arguments.seed, threads=1).train(arguments.steps)
     rows = [("sparc", row["steps"], row["mean_return"]) for row in ppo.history if row["episodes"]]
     print(f"sparc: mean return {np.mean([row[2] for row in rows[-5:]]):.3f} in the last rollouts", flush=True)
 

@@ -228,13 +228,31 @@ class sparc_envs_config(Structure):
 
 class sparc_ppo_config(Structure):
     _fields_ = [("task", c_char_p), ("kind", POINTER(sparc_env_kind)), ("task_options", c_char_p), ("cell", c_char_p),
-                ("cell_options", c_char_p), ("H", c_int), ("budget", c_int), ("width", c_int), ("init", c_int),
-                ("seed", c_uint64), ("rollouts", c_long), ("steps", c_int), ("streams", c_int), ("shards", c_int), ("obsnorm", c_int),
-                ("rewardnorm", c_int), ("discount", c_double), ("lambda", c_double), ("action_limit", c_double),
-                ("epochs", c_int), ("minibatches", c_int), ("clip", c_double), ("value_coefficient", c_double),
-                ("entropy_coefficient", c_double), ("gradient_clip", c_double), ("rate", c_double), ("traces", c_int),
-                ("interval", c_int), ("refresh", c_int), ("tbptt", c_int), ("encoder", c_int),
+                ("cell_options", c_char_p), ("H", c_int), ("state_size", c_int), ("width", c_int), ("init", c_int),
+                ("seed", c_uint64), ("rollouts", c_long), ("rollout_steps", c_int), ("streams", c_int), ("shards", c_int),
+                ("obsnorm", c_int), ("rewardnorm", c_int), ("discount", c_double), ("gae_lambda", c_double), ("action_limit", c_double),
+                ("epochs", c_int), ("minibatches", c_int), ("clip_range", c_double), ("value_coefficient", c_double),
+                ("entropy_coefficient", c_double), ("max_gradient_norm", c_double), ("learning_rate", c_double), ("traces", c_int),
+                ("trace_interval", c_int), ("refresh", c_int), ("tbptt", c_int), ("encoder", c_int),
                 ("memory_limit", c_size_t), ("threads", c_int)]
+
+
+class sparc_envs_info(Structure):
+    _fields_ = [("kind", POINTER(sparc_env_kind)), ("shape", sparc_env_shape), ("n", c_int), ("faults", c_long),
+                ("state_bytes", c_size_t)]
+
+
+class sparc_agent_info(Structure):
+    _fields_ = [("shape", sparc_env_shape), ("state_size", c_size_t)]
+
+
+class sparc_ppo_memory(Structure):
+    _fields_ = [("stored_bytes", c_size_t), ("free_bytes", c_size_t), ("other_bytes", c_size_t), ("traces", c_int)]
+
+
+class sparc_ppo_info(Structure):
+    _fields_ = [("config", POINTER(sparc_ppo_config)), ("rollouts_done", c_long), ("parameters", c_size_t),
+                ("memory", sparc_ppo_memory)]
 
 
 class sparc_ppo_diagnostics(Structure):
@@ -378,25 +396,21 @@ _CALLS = {
     "sparc_env_names": (POINTER(c_char_p), []),
     "sparc_env_refuse": (c_int, [c_char_p, c_char_p]),
     "sparc_envs_create": (None, [POINTER(sparc_envs_config), _P]),
-    "sparc_envs_shape": (sparc_env_shape, [_P]),
+    "sparc_envs_info_of": (sparc_envs_info, [_P]),
     "sparc_envs_reset": (None, [_P, _P]),
     "sparc_envs_step": (None, [_P, _P, _P, _P, _P, _P, _P]),
-    "sparc_envs_faults": (c_long, [_P]),
-    "sparc_envs_state_bytes": (c_size_t, [_P]),
     "sparc_envs_restore": (None, [_P, _P, c_size_t]),
     "sparc_envs_oracle": (None, [_P, _P]),
     "sparc_ppo_defaults": (None, [c_char_p, POINTER(sparc_ppo_config)]),
     "sparc_ppo_create": (None, [POINTER(sparc_ppo_config), _P]),
     "sparc_ppo_iterate": (None, [_P, POINTER(sparc_ppo_report)]),
-    "sparc_ppo_rollouts_done": (c_long, [_P]),
-    "sparc_ppo_config_of": (POINTER(sparc_ppo_config), [_P]),
+    "sparc_ppo_info_of": (sparc_ppo_info, [_P]),
     "sparc_ppo_save": (None, [_P, _P, c_size_t, c_char_p]),
-    "sparc_ppo_restore": (None, [c_char_p, POINTER(sparc_env_kind), c_int, _P]),
+    "sparc_ppo_load": (None, [c_char_p, POINTER(sparc_env_kind), c_int, _P]),
     "sparc_agent_load": (None, [c_char_p, _P]),
-    "sparc_agent_shape": (sparc_env_shape, [_P]),
+    "sparc_agent_info_of": (sparc_agent_info, [_P]),
     "sparc_agent_metadata": (c_char_p, [_P, c_char_p]),
-    "sparc_agent_state_size": (c_size_t, [_P]),
-    "sparc_agent_step_state": (None, [_P, _P, _P, c_int, _P, _P]),
+    "sparc_agent_step_state": (None, [_P, _P, _P, c_float, _P, _P]),
 }
 _FREES = ("sparc_cell_free", "sparc_plan_free", "sparc_model_free", "sparc_dataset_free", "sparc_learner_free",
           "sparc_network_free", "sparc_network_plan_free", "sparc_run_free", "sparc_envs_free", "sparc_ppo_free",

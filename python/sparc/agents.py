@@ -28,12 +28,13 @@ __all__ = ["Agent", "PPO"]
 _CHOICES = {
     "init": ["paper", "released"],
     "obsnorm": ["none", "feature", "pooled"],
+    "rewardnorm": ["none", "return"],
     "traces": ["auto", "stored", "free"],
     "refresh": ["none", "epoch", "measure"],
     "encoder": ["local", "exact"],
 }
-_RENAMED = {"modes": "H", "lambda_": "lambda", "rollout": "steps"}
-_HIDDEN = {"task", "kind", "H", "lambda", "steps", "rollouts"}
+_RENAMED = {"modes": "H", "rollout": "rollout_steps"}
+_HIDDEN = {"task", "kind", "H", "rollout_steps", "rollouts"}
 _SETTINGS = sorted({name for name, _ in sparc_ppo_config._fields_} - _HIDDEN | set(_RENAMED))
 
 
@@ -87,14 +88,14 @@ class PPO(Guarded):
 
     env      the name of a built-in environment ("repeat-previous"), of one registered with Gymnasium ("CartPole-v1"),
              a Gymnasium environment, a function that makes one, or a vectorised one (see sparc.gymnasium)
-    cell     see sparc.kinds(); cell_options, modes, budget and width describe the network further
+    cell     see sparc.kinds(); cell_options, modes, state_size and width describe the network further
     streams  environments that are stepped side by side
     rollout  steps of a rollout, all streams together
 
     Other settings are the members of sparc_ppo_config (sparc/rl.h); their defaults are the paper's for the task. One
     seed gives the same run on any number of threads; an environment of Gymnasium must be deterministic for that.
 
-    Environments of Gymnasium cannot be saved: a restored run starts new episodes, and a warning says so."""
+    Environments of Gymnasium cannot be saved: a loaded run starts new episodes, and a warning says so."""
 
     env: Any
     task: str
@@ -105,7 +106,7 @@ class PPO(Guarded):
     seed: int
     history: list[dict[str, Any]]
 
-    def __init__(self, env: Any, cell: str = "sparc", *, seed: int = 0, threads: int = 0, _restore: Any = None,
+    def __init__(self, env: Any, cell: str = "sparc", *, seed: int = 0, threads: int = 0, _load: Any = None,
                  **settings: Any):
         super().__init__()
         self._fix(history=[])
@@ -114,18 +115,18 @@ class PPO(Guarded):
         if not _is_native(env):
             defaults, vector_of = _gymnasium(env)
             streams = settings.get("streams")
-            if _restore is not None:
-                streams = _restore[1]
+            if _load is not None:
+                streams = _load[1]
             vector, name = vector_of(env, streams, seed)
             external = External(name, vector)
             settings = {**defaults(vector), **settings, "streams": vector.n}
-        if _restore is not None:
-            handle = self._restored(_restore[0], external, threads)
+        if _load is not None:
+            handle = self._loaded(_load[0], external, threads)
         else:
             handle = self._created(name, external, {"cell": cell, "seed": seed, "threads": threads, **settings})
-        config = library.sparc_ppo_config_of(handle).contents
+        config = library.sparc_ppo_info_of(handle).config.contents
         self._fix(_handle=handle, _external=external, env=env, cell=config.cell.decode(), modes=config.H,
-                  rollout=config.steps, streams=config.streams, seed=config.seed, task=config.task.decode())
+                  rollout=config.rollout_steps, streams=config.streams, seed=config.seed, task=config.task.decode())
 
     @staticmethod
     def _call(external, call):
@@ -141,7 +142,7 @@ class PPO(Guarded):
         config = sparc_ppo_config()
         library.sparc_ppo_defaults(text(name), ctypes.byref(config))
         if "modes" in settings:
-            settings = {**settings, "budget": settings.get("budget") or config.budget}
+            settings = {**settings, "state_size": settings.get("state_size") or config.state_size}
         for key, value in settings.items():
             if value is not None:
                 _set(config, key, value)
@@ -155,31 +156,31 @@ class PPO(Guarded):
 
         return Handle(create, "sparc_ppo_free", keep=external)
 
-    def _restored(self, path, external, threads):
+    def _loaded(self, path, external, threads):
         kind = None if external is None else ctypes.pointer(external.kind)
         if external is not None:
-            warnings.warn("environments of Gymnasium cannot be saved: the restored run starts new episodes and does not "
+            warnings.warn("environments of Gymnasium cannot be saved: the loaded run starts new episodes and does not "
                           "continue bit-exactly", stacklevel=4)
 
         def create(out):
-            self._call(external, lambda: library.sparc_ppo_restore(text(path), kind, threads, out))
+            self._call(external, lambda: library.sparc_ppo_load(text(path), kind, threads, out))
 
         return Handle(create, "sparc_ppo_free", keep=external)
 
     @classmethod
-    def restore(cls, path: Any, env: Any = None, threads: int = 0) -> "PPO":
+    def load(cls, path: Any, env: Any = None, threads: int = 0) -> "PPO":
         """The run of a file that save() or `sparc rl` wrote. env: as in the constructor, for a task of Gymnasium."""
         agent = Agent(path)
         task = agent.metadata("task") or ""
         if env is None:
             env = task
-        return cls(env, threads=threads, _restore=(path, int(agent.metadata("streams") or 1)))
+        return cls(env, threads=threads, _load=(path, int(agent.metadata("streams") or 1)))
 
     @property
     def steps(self) -> int:
         """Environment steps so far."""
         with self._lock:
-            return library.sparc_ppo_rollouts_done(self._handle) * self.rollout
+            return library.sparc_ppo_info_of(self._handle).rollouts_done * self.rollout
 
     def train(self, steps: int, callback: Optional[Callable[["PPO", dict], Any]] = None) -> "PPO":
         """Trains for at least this many environment steps, in whole rollouts.
@@ -199,7 +200,7 @@ class PPO(Guarded):
 
     def _iterate(self):
         if self._broken:
-            raise Error("invalid", "the last rollout was not finished, so this run cannot go on; restore a saved one")
+            raise Error("invalid", "the last rollout was not finished, so this run cannot continue; load a saved one")
         report = sparc_ppo_report()
         with self._lock:
             self._broken = True
@@ -244,12 +245,11 @@ class Agent(Guarded):
             spaces = Spaces.of(spaces)
         data = Path(path).read_bytes()
         handle = Handle(lambda out: library.sparc_agent_load(text(path), out), "sparc_agent_free")
-        shape = library.sparc_agent_shape(handle)
+        info = library.sparc_agent_info_of(handle)
         random = sparc_random()
         library.sparc_random_init(ctypes.byref(random), seed, b"policy", b"agent")
         self._fix(_handle=handle, _data=data, _seed=seed, _random=random, spaces=spaces,
-                  shape=Shape(*(getattr(shape, field) for field in Shape._fields)),
-                  state_size=library.sparc_agent_state_size(handle))
+                  shape=Shape(*(getattr(info.shape, field) for field in Shape._fields)), state_size=info.state_size)
         if spaces is not None and spaces.shape[:3] != self.shape[:3]:
             raise ValueError(f"the agent is for {self.shape[:3]} observed numbers, choices and numbers of an action, but the "
                              f"environment has {spaces.shape[:3]}")
@@ -282,7 +282,7 @@ class Agent(Guarded):
         random = None if deterministic else ctypes.addressof(self._random)
         with self._lock:
             for i in range(n):
-                library.sparc_agent_step_state(self._handle, address(state[i]), address(raw[i]), int(starts[i] != 0),
+                library.sparc_agent_step_state(self._handle, address(state[i]), address(raw[i]), float(starts[i] == 0),
                                                random, address(actions[i]))
         return self._decoded(actions, single), state
 
@@ -309,7 +309,7 @@ class Agent(Guarded):
             _, vector_of = _gymnasium(env)
             vector, _ = vector_of(env, None if isinstance(env, str) or callable(env) else 1, seed)
         encoded, state = vector.reset(), self.state(vector.n)
-        starts, running, returns = np.ones(vector.n), np.zeros(vector.n), []
+        masks, running, returns = np.zeros(vector.n), np.zeros(vector.n), []
         actions = np.empty((vector.n, self.shape.action), np.float32)
         random = None if deterministic else ctypes.addressof(self._random)
         # every environment plays its share, so that short episodes are not counted more often than long ones
@@ -319,10 +319,10 @@ class Agent(Guarded):
             with self._lock:
                 for i in range(vector.n):
                     library.sparc_agent_step_state(self._handle, address(state[i]), address(encoded[i]),
-                                                   int(starts[i] != 0), random, address(actions[i]))
-            encoded, rewards, starts = vector.step(actions)
+                                                   float(masks[i] != 0), random, address(actions[i]))
+            encoded, rewards, masks = vector.step(actions)
             running += rewards
-            for i in np.flatnonzero(starts):
+            for i in np.flatnonzero(masks == 0):
                 if share[i]:
                     share[i] -= 1
                     returns.append(running[i])
@@ -340,8 +340,8 @@ class _Native:
         return self.envs.reset()
 
     def step(self, actions):
-        made = self.envs.step(actions)
-        return made.observations, made.rewards, made.starts
+        step = self.envs.step(actions)
+        return step.observations, step.rewards, step.masks
 
 
 def _agent_of(data, spaces, seed):

@@ -17,11 +17,11 @@ __all__ = ["Environments", "Shape", "Step", "environment_names"]
 Shape = namedtuple("Shape", "observation choices action horizon")
 Shape.__doc__ = """Sizes of a task: numbers of an observation, discrete choices (0: actions are continuous), numbers of an
 action, and the most steps of an episode."""
-Step = namedtuple("Step", "observations rewards starts returns lengths")
-Step.__doc__ = """One step of n environments. Where starts is 1, the observation opens a new episode, and returns and lengths
-are those of the episode that ended; elsewhere they are NaN and 0."""
+Step = namedtuple("Step", "observations rewards masks returns lengths")
+Step.__doc__ = """One step of n environments. Where masks is 0, the observation is the first of a new episode, and returns and
+lengths are those of the episode that ended; elsewhere masks is 1, returns NaN and lengths 0."""
 
-_VERSION = 3  # SPARC_ENV_VERSION
+_VERSION = 4  # SPARC_ENV_VERSION
 _INVALID = 1  # SPARC_INVALID
 
 
@@ -57,7 +57,7 @@ class Environments(Guarded):
         n, threads = integer(n, "n"), integer(threads, "threads")
         config = sparc_envs_config(name=text(name), options=text(options), n=n, seed=seed, threads=threads)
         handle = Handle(lambda out: library.sparc_envs_create(ctypes.byref(config), out), "sparc_envs_free")
-        shape = library.sparc_envs_shape(handle)
+        shape = library.sparc_envs_info_of(handle).shape
         self._fix(_arguments=(name, n, options, seed, threads), _handle=handle, name=name, n=n,
                   shape=Shape(*(getattr(shape, field) for field in Shape._fields)))
 
@@ -94,12 +94,12 @@ class Environments(Guarded):
     def faults(self) -> int:
         """Episodes that ended because a number was not finite."""
         with self._lock:
-            return library.sparc_envs_faults(self._handle)
+            return library.sparc_envs_info_of(self._handle).faults
 
     def save(self) -> bytes:
         """Everything that changes: episodes under way, random streams, counts."""
         with self._lock:
-            state = np.empty(library.sparc_envs_state_bytes(self._handle), np.uint8)
+            state = np.empty(library.sparc_envs_info_of(self._handle).state_bytes, np.uint8)
             library.sparc_envs_save(self._handle, address(state))
         return state.tobytes()
 
@@ -119,7 +119,7 @@ def _environments_of(arguments, state):
 
 class External:
     """Environments that live in Python, as a kind of the library. `vector` has n, shape, reset() -> observations and
-    step(actions) -> (observations, rewards, starts), all NumPy arrays. What they raise is kept, and raised by check()."""
+    step(actions) -> (observations, rewards, masks), all NumPy arrays. What they raise is kept, and raised by check()."""
 
     def __init__(self, name, vector):
         self.vector, self.failure = vector, None
@@ -158,7 +158,7 @@ class External:
 
         return self._guard(n, call)
 
-    def _step_all(self, model, n, actions, observations, rewards, starts):
+    def _step_all(self, model, n, actions, observations, rewards, masks):
         del model
 
         def call():
@@ -166,7 +166,7 @@ class External:
             made = self.vector.step(self._view(actions, n, shape.action).copy())
             self._view(observations, n, shape.observation)[:] = made[0]
             self._view(rewards, n)[:] = made[1]
-            self._view(starts, n)[:] = made[2]
+            self._view(masks, n)[:] = made[2]
 
         return self._guard(n, call)
 

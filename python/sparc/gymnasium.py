@@ -130,7 +130,7 @@ class _List:
         done = terminated or truncated
         if done:
             observation = env.reset()[0]
-        return self.spaces.flatten(observation), float(reward), float(done)
+        return self.spaces.flatten(observation), float(reward), float(not done)
 
     def step(self, actions):
         made = [self._step(env, action) for env, action in zip(self.envs, actions)]
@@ -160,10 +160,10 @@ class _Vector:
 
     def step(self, actions):
         observations, rewards, terminated, truncated, _ = self.envs.step(self.spaces.decode(actions, False))
-        starts = np.asarray(terminated) | np.asarray(truncated)
-        if self._masked and starts.any():
-            observations, _ = self.envs.reset(options={"reset_mask": starts})
-        return self._flatten(observations), rewards, starts
+        done = np.asarray(terminated) | np.asarray(truncated)
+        if self._masked and done.any():
+            observations, _ = self.envs.reset(options={"reset_mask": done})
+        return self._flatten(observations), rewards, ~done
 
 
 def _make(name):
@@ -209,7 +209,7 @@ def defaults(vector) -> dict:
     where they are symbols; a Box of actions ends at 1."""
     made: dict[str, Any] = {"action_limit": 1.0}
     if vector.spaces.plain:
-        made.update(obsnorm="feature", rewardnorm=1, epochs=4)
+        made.update(obsnorm="feature", rewardnorm="return", epochs=4)
     return made
 
 
@@ -249,7 +249,7 @@ class SparcEnv(gymnasium.Env):
         if self._next is not None:
             raise gymnasium.error.ResetNeeded("the episode has ended: call reset() before step()")
         made = self._envs.step(np.asarray(action, np.float32).reshape(1, -1))
-        terminated = bool(made.starts[0])
+        terminated = bool(made.masks[0] == 0)
         if terminated:
             self._next, observation = made.observations[0], self._last
         else:
@@ -288,7 +288,7 @@ class SparcVectorEnv(VectorEnv):
     def step(self, actions: Any):
         """Takes an action in every environment."""
         made = self._envs.step(np.asarray(actions, np.float32).reshape(self.num_envs, -1))
-        terminated = made.starts != 0
+        terminated = made.masks == 0
         info: dict[str, Any] = {}
         if terminated.any():
             final = np.empty(self.num_envs, object)

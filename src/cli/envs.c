@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* envs.c: `sparc envs`: which environments there are, and how episodes of one go under some policy. One episode is
- * played by a vector of one and printed step by step; of many, means are printed. */
+/* envs.c: `sparc envs`: lists environments, and plays episodes with a policy. One episode is printed step by step; for
+ * several, means are printed. */
+#include "envs/envs.h"
+
 #include "base/error.h"
 #include "cli/cli.h"
 #include "envs/film.h"
 #include "io/json.h"
 #include "rl/player.h"
-#include "sparc/env.h"
 
 #include <limits.h>
 #include <math.h>
@@ -26,19 +27,19 @@ typedef struct envs_settings {
 static const struct argp_option envs_options[] = {
     {"options", 'o', "LIST", 0, "Options of the environment, as key=value,...", 0},
     {"play", 'p', "POLICY", 0,
-     "Play an episode with the policy random, oracle or AGENT, a run folder or its last.safetensors; without NAME, of "
+     "Play an episode with the policy random, oracle or AGENT, a run folder or its last.safetensors; without NAME, on "
      "the environment that the agent was trained on",
      0},
-    {"greedy", KEY_GREEDY, NULL, 0, "An agent takes its most probable actions instead of drawing them", 0},
+    {"greedy", KEY_GREEDY, NULL, 0, "Take the most probable actions of an agent instead of drawing them", 0},
     {"episodes", 'n', "N", 0, "Play N episodes and print means only", 0},
     {"seed", 's', "N", 0, "Seed of episodes and policy (default: 0)", 0},
     {"csv", KEY_CSV, "FILE", 0, "Write the episode as a table", 0},
-    {"film", KEY_FILM, "FILE", 0, "Draw moments of the episode side by side, as SVG", 0},
+    {"film", KEY_FILM, "FILE", 0, "Draw the episode as a filmstrip (SVG)", 0},
     {"threads", 'T', "N", 0, "Use at most N threads (default: all processors)", 0},
     {"json", 'j', NULL, 0, "Print one JSON object per environment, or one for the episodes", 0},
     {0}};
 
-/* whatever is not the name of a policy */
+/* anything but the name of a policy */
 static bool is_agent(const char *play) { return strcmp(play, "random") != 0 && strcmp(play, "oracle") != 0; }
 
 static void check_settings(struct argp_state *state, const envs_settings *s) {
@@ -47,7 +48,7 @@ static void check_settings(struct argp_state *state, const envs_settings *s) {
   needs = s->episodes ? "episodes" : s->csv ? "csv" : s->film ? "film" : s->greedy ? "greedy" : NULL;
   if (!s->play && needs) argp_error(state, "--%s needs a policy: --play=random, --play=oracle or --play=AGENT", needs);
   if (s->episodes && (s->csv || s->film))
-    argp_error(state, "--%s is of one episode, it does not go with --episodes", s->csv ? "csv" : "film");
+    argp_error(state, "--%s records one episode and cannot be combined with --episodes", s->csv ? "csv" : "film");
 }
 
 static error_t parse_envs(int key, char *argument, struct argp_state *state) {
@@ -60,7 +61,7 @@ static error_t parse_envs(int key, char *argument, struct argp_state *state) {
       s->play = argument;
       return 0;
     case 'n':
-      return cli_parse_int(state, "episodes", argument, 1, PLAYER_MOST_EPISODES, &s->episodes);
+      return cli_parse_int(state, "episodes", argument, 1, PLAYER_MAX_EPISODES, &s->episodes);
     case 's':
       return cli_parse_int(state, "seed", argument, 0, INT_MAX, &s->seed);
     case KEY_GREEDY:
@@ -95,8 +96,8 @@ static const struct argp envs_argp = {
     .args_doc = "[NAME|./PLUGIN.so]",
     .doc =
         "List the environments for reinforcement learning with their sizes and the mean returns of a random and of "
-        "the best known policy, or describe one, or play it. A path with a slash loads an environment of your own."
-        "\vExit status: 0 done, 1 failed, 2 usage, 3 a plugin is missing or not what it should be.",
+        "the best known policy, or describe or play one. A path with a slash loads a plugin."
+        "\vExit status: 0 done, 1 failed, 2 usage, 3 a plugin is missing or invalid.",
 };
 
 static exit_code refuse(const char *who, sparc_status status) {
@@ -108,7 +109,7 @@ static exit_code refuse(const char *who, sparc_status status) {
 
 static json_t *json_mean(double value) { return isnan(value) ? json_null() : json_real(value); }
 
-/* shape is NULL where the environment cannot be opened */
+/* shape is NULL if the environment cannot be opened */
 static json_t *json_kind(const sparc_env_kind *kind, const sparc_env_shape *shape) {
   json_t *entry =
       json_pack("{s:o, s:o}", "name", json_text(kind->name), "summary", json_text(kind->summary ? kind->summary : ""));
@@ -151,7 +152,7 @@ static exit_code list_kinds(const char *who, const envs_settings *s) {
     const sparc_env_kind *kind = NULL;
     sparc_env_shape shape;
     void *model = NULL;
-    sparc_status status = sparc_env_find(*name, &kind);
+    sparc_status status = env_find(*name, &kind);
     if (status != SPARC_OK) return refuse(who, status);
     status = kind->open("", &shape, &model);
     if (status == SPARC_OK && model && kind->close) kind->close(model);
@@ -166,8 +167,8 @@ static exit_code list_kinds(const char *who, const envs_settings *s) {
 }
 
 static exit_code describe(const char *who, const envs_settings *s, const sparc_envs *envs) {
-  const sparc_env_kind *kind = sparc_envs_kind(envs);
-  const sparc_env_shape shape = sparc_envs_shape(envs);
+  const sparc_env_kind *kind = sparc_envs_info_of(envs).kind;
+  const sparc_env_shape shape = sparc_envs_info_of(envs).shape;
   if (s->json) {
     cli_json_line(who, json_kind(kind, &shape));
     return EXIT_DONE;
@@ -202,9 +203,9 @@ static sparc_status open_player(const envs_settings *s, int n, player *p) {
 }
 
 static void print_numbers(const float *values, int count) {
-  enum { MOST = 16 };
-  for (int i = 0; i < count && i < MOST; i++) printf(" %7.4g", (double)values[i]);
-  if (count > MOST) printf(" ... (%d)", count);
+  enum { MAX = 16 };
+  for (int i = 0; i < count && i < MAX; i++) printf(" %7.4g", (double)values[i]);
+  if (count > MAX) printf(" ... (%d)", count);
 }
 
 static void print_header(const player *p) {
@@ -212,19 +213,19 @@ static void print_header(const player *p) {
   printf("%5s  %-*s  %8s  %s\n", "step", width, "action", "reward", "observation before it");
 }
 
-/* plays an episode; what is seen before a step and what comes of it make a line */
+/* plays an episode; prints a line per step: the observation before it, action and reward */
 static sparc_status play_episode(player *p, film *f, bool print) {
   sparc_status status = SPARC_OK;
   float *seen = malloc((size_t)p->shape.observation * sizeof *seen);
   if (!seen) return fail(SPARC_NO_MEMORY, "no memory for an observation");
   if (print) print_header(p);
-  for (int step = 0; status == SPARC_OK && p->starts[0] == 0; step++) {
+  for (int step = 0; status == SPARC_OK && p->masks[0] != 0; step++) {
     memcpy(seen, p->observations, (size_t)p->shape.observation * sizeof *seen);
-    if (f) status = film_look(f, p->envs, 0, seen);
+    if (f) status = film_begin_step(f, p->envs, 0, seen);
     if (status == SPARC_OK) status = p->act(p);
-    if (status == SPARC_OK) status = player_advance(p);
+    if (status == SPARC_OK) status = player_step(p);
     if (status != SPARC_OK) break;
-    if (f) film_take(f, p->actions, p->rewards[0]);
+    if (f) film_end_step(f, p->actions, p->rewards[0]);
     if (!print) continue;
     printf("%5d ", step);
     print_numbers(p->actions, p->shape.action);
@@ -238,8 +239,8 @@ static sparc_status play_episode(player *p, film *f, bool print) {
 
 static sparc_status write_films(const envs_settings *s, const player *p, const film *f) {
   char title[128];
-  snprintf(title, sizeof title, "%s, policy %s, seed %d: return %.4g in %d steps", sparc_envs_kind(p->envs)->name,
-           s->play, s->seed, p->returns[0], p->lengths[0]);
+  snprintf(title, sizeof title, "%s, policy %s, seed %d: return %.4g in %d steps",
+           sparc_envs_info_of(p->envs).kind->name, s->play, s->seed, p->returns[0], p->lengths[0]);
   sparc_status status = SPARC_OK;
   if (s->csv) status = film_write_csv(f, s->csv);
   if (s->film && status == SPARC_OK) status = film_write_svg(f, s->film, title);
@@ -248,8 +249,8 @@ static sparc_status write_films(const envs_settings *s, const player *p, const f
 
 static void print_means(const char *who, const envs_settings *s, const player *p, int episodes, double mean, double sd,
                         double length) {
-  const char *name = sparc_envs_kind(p->envs)->name;
-  const long faults = sparc_envs_faults(p->envs);
+  const char *name = sparc_envs_info_of(p->envs).kind->name;
+  const long faults = sparc_envs_info_of(p->envs).faults;
   if (s->json)
     cli_json_line(who, json_pack("{s:o, s:o, s:i, s:i, s:f, s:f, s:f, s:I}", "name", json_text(name), "policy",
                                  json_text(s->play), "seed", s->seed, "episodes", episodes, "mean_return", mean, "sd",
@@ -259,15 +260,15 @@ static void print_means(const char *who, const envs_settings *s, const player *p
   else
     printf("%s, policy %s, %d episodes: mean return %.4f (sd %.4f), mean length %.1f\n", name, s->play, episodes, mean,
            sd, length);
-  if (faults && !s->json) printf("%ld episodes ended because a number was not finite\n", faults);
+  if (faults && !s->json) printf("%ld episodes ended because of non-finite numbers\n", faults);
 }
 
 static exit_code play_one(const char *who, const envs_settings *s) {
   player p;
   film *f = NULL;
   sparc_status status = open_player(s, 1, &p);
-  if (status == SPARC_OK && s->film && !sparc_envs_kind(p.envs)->segments)
-    status = fail(SPARC_UNSUPPORTED, "%s has nothing to draw", sparc_envs_kind(p.envs)->name);
+  if (status == SPARC_OK && s->film && !sparc_envs_info_of(p.envs).kind->segments)
+    status = fail(SPARC_UNSUPPORTED, "%s has nothing to draw", sparc_envs_info_of(p.envs).kind->name);
   if (status == SPARC_OK && (s->csv || s->film)) status = film_create(p.envs, &f);
   if (status == SPARC_OK) status = play_episode(&p, f, !s->json && !f);
   if (status == SPARC_OK && f) status = write_films(s, &p, f);
@@ -284,7 +285,7 @@ static exit_code play_many(const char *who, const envs_settings *s) {
   player_means m;
   sparc_status status = open_player(s, s->episodes < PLAYER_VECTOR ? s->episodes : PLAYER_VECTOR, &p);
   if (status == SPARC_OK) status = player_play(&p, s->episodes, cli_output_lost, &m);
-  if (status == SPARC_OK) print_means(who, s, &p, m.episodes, m.mean_return, m.deviation, m.mean_length);
+  if (status == SPARC_OK) print_means(who, s, &p, m.episodes, m.mean_return, m.stddev, m.mean_length);
   player_close(&p);
   return status == SPARC_OK ? EXIT_DONE : refuse(who, status);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rl.c: `sparc rl`: a run with its progress, several of them in parallel processes, or the evaluation of an agent. */
+/* rl.c: `sparc rl`: a run with its progress, several runs in parallel processes, or the evaluation of an agent. */
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
@@ -20,7 +20,7 @@
 #include <signal.h>
 #include <string.h>
 
-/* ---- settings besides those of a run ------------------------------------------------------------- */
+/* ---- settings of the command --------------------------------------------------------------------- */
 
 typedef struct rl_work {
   const char *eval;
@@ -34,7 +34,7 @@ typedef struct rl_work {
 #define SETTING_STRUCT rl_work
 static const setting work_rows[] = {
     {"eval", NULL, TEXT(eval), ROLE(COMMAND_LINE)},
-    {"episodes", NULL, INT(episodes, 1, PLAYER_MOST_EPISODES), ROLE(COMMAND_LINE), DEFAULT("100")},
+    {"episodes", NULL, INT(episodes, 1, PLAYER_MAX_EPISODES), ROLE(COMMAND_LINE), DEFAULT("100")},
     {"greedy", NULL, FLAG(greedy), ROLE(COMMAND_LINE)},
     {"plugin", NULL, TEXT(plugin), ROLE(COMMAND_LINE)},
     SEEDS_SETTING,
@@ -44,36 +44,35 @@ static const setting work_rows[] = {
 static const settings_table work_table = SETTINGS_TABLE(work_rows);
 
 typedef struct rl_command {
-  const char *who; /* opens messages */
+  const char *who; /* prefix of messages */
   sparc_rl_run_config config;
   tool_settings tool;
   rl_work work;
   char folder[CLI_PATH - 64];
   sparc_rl_run *run;
   progress *progress;
-  const char *plugins[2]; /* that files may name; ends with NULL */
-  int out;                /* one of several runs writes its score there and prints no summary; else -1 */
+  const char *plugins[2]; /* allowed in files; terminated by NULL */
+  int out;                /* of one of several runs: receives its score, no summary is printed; else -1 */
 } rl_command;
 
-/* ---- meanwhile ----------------------------------------------------------------------------------- */
+/* ---- progress ------------------------------------------------------------------------------------ */
 
 static double steps_per_second(const sparc_rl_run *run) {
   const sparc_rl_run_result r = sparc_rl_run_result_of(run);
-  return r.seconds > 0 ? (double)((r.done - r.first) * sparc_rl_run_config_of(run).ppo.steps) / r.seconds : 0;
+  return r.seconds > 0 ? (double)((r.done - r.first) * sparc_rl_run_config_of(run).ppo.rollout_steps) / r.seconds : 0;
 }
 
-static size_t parameters(const sparc_rl_run *run) {
-  return sparc_network_sizes_of(sparc_ppo_network(sparc_rl_run_ppo(run))).params;
-}
+static size_t parameters(const sparc_rl_run *run) { return sparc_ppo_info_of(rl_run_ppo(run)).parameters; }
 
 static void announce_memory(const rl_command *c) {
   const sparc_ppo_memory m = sparc_rl_run_memory_of(c->run);
   const double mega = 1e6, stored = (double)m.stored_bytes / mega, records = (double)m.free_bytes / mega,
                other = (double)m.other_bytes / mega;
   if (m.traces == SPARC_TRACES_AUTO)
-    progress_note(c->progress, "memory    %.1f MB; the cell learns by windows and keeps no sensitivities", other);
+    progress_note(c->progress, "memory    %.1f MB; truncated backpropagation stores no sensitivities", other);
   else
-    progress_note(c->progress, "memory    %.1f MB of sensitivities (%s; stored %.1f, free %.1f) and %.1f MB besides",
+    progress_note(c->progress,
+                  "memory    %.1f MB of sensitivities (%s; stored %.1f, free %.1f) and %.1f MB of other data",
                   m.traces == SPARC_TRACES_STORED ? stored : records,
                   m.traces == SPARC_TRACES_STORED ? "stored" : "free", stored, records, other);
 }
@@ -83,7 +82,7 @@ static void show_start(rl_command *c) {
   const sparc_rl_run_config config = sparc_rl_run_config_of(c->run);
   const sparc_ppo_config *p = &config.ppo;
   const long first = sparc_rl_run_result_of(c->run).first;
-  c->progress = progress_start(style, p->task, first * p->steps, p->rollouts * p->steps);
+  c->progress = progress_start(style, p->task, first * p->rollout_steps, p->rollouts * p->rollout_steps);
   progress_note(c->progress, "agent     %s (%s), %d modes: %zu parameters", p->cell, p->cell_options, p->H,
                 parameters(c->run));
   announce_memory(c);
@@ -95,7 +94,7 @@ static const char *obsnorm_name(sparc_obsnorm obsnorm) {
   return settings_row(&binding, settings_find(&binding, "obsnorm"), NULL)->choices[obsnorm];
 }
 
-/* which run this is, the same in every object that is printed */
+/* identification of the run, in every printed object */
 static json_t *json_run(const sparc_rl_run *run) {
   const sparc_rl_run_config config = sparc_rl_run_config_of(run);
   const sparc_ppo_config *p = &config.ppo;
@@ -127,7 +126,7 @@ static int watch(void *user, const sparc_rl_run_event *event) {
   return interrupt_requested() || cli_output_lost();
 }
 
-/* ---- what came of it ----------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------------------- */
 
 static void print_task(const sparc_ppo_config *p) {
   cli_text(p->task, 0);
@@ -202,7 +201,7 @@ static exit_code report_failure(const rl_command *c, sparc_status status) {
   cli_message(c->who, "%s", sparc_error());
   const sparc_rl_run_result r = c->run ? sparc_rl_run_result_of(c->run) : (sparc_rl_run_result){.saved = -1};
   if (r.saved >= 0) cli_message(c->who, "the checkpoint of rollout %ld in '%s' is intact", r.saved, c->folder);
-  return r.unwritten ? EXIT_FAILED : cli_exit_code(status);
+  return r.io_failed ? EXIT_FAILED : cli_exit_code(status);
 }
 
 static exit_code report_result(const rl_command *c) {
@@ -253,7 +252,7 @@ static exit_code run_one(rl_command *c) {
 
 /* ---- several runs -------------------------------------------------------------------------------- */
 
-/* in a process of its own: it says nothing but JSON, its score goes to the first process */
+/* in a separate process: prints only JSON, and sends its score to the first process */
 static exit_code run_seed(void *user, uint64_t seed, const char *folder, int out) {
   rl_command *c = user;
   c->config.ppo.seed = seed;
@@ -318,12 +317,12 @@ static sparc_status evaluate(const rl_command *c) {
   if (status == SPARC_OK) status = player_play(&p, episodes, cli_output_lost, &m);
   if (status == SPARC_OK && c->tool.json)
     cli_json_line(c->who, json_pack("{s:o, s:o, s:b, s:I, s:i, s:f, s:f, s:f}", "task",
-                                    json_text(sparc_envs_kind(p.envs)->name), "agent", json_text(path), "greedy",
-                                    c->work.greedy, "seed", (json_int_t)r->ppo.seed, "episodes", m.episodes,
-                                    "mean_return", m.mean_return, "sd", m.deviation, "mean_length", m.mean_length));
+                                    json_text(sparc_envs_info_of(p.envs).kind->name), "agent", json_text(path),
+                                    "greedy", c->work.greedy, "seed", (json_int_t)r->ppo.seed, "episodes", m.episodes,
+                                    "mean_return", m.mean_return, "sd", m.stddev, "mean_length", m.mean_length));
   else if (status == SPARC_OK)
-    printf("%s, %d episodes: mean return %.4f (sd %.4f), mean length %.1f\n", sparc_envs_kind(p.envs)->name, m.episodes,
-           m.mean_return, m.deviation, m.mean_length);
+    printf("%s, %d episodes: mean return %.4f (sd %.4f), mean length %.1f\n", sparc_envs_info_of(p.envs).kind->name,
+           m.episodes, m.mean_return, m.stddev, m.mean_length);
   player_close(&p);
   return status;
 }
@@ -340,21 +339,19 @@ static exit_code work(rl_command *c) {
     return status == SPARC_OK ? EXIT_DONE : report_failure(c, status);
   }
   if (!p->task || !*p->task)
-    return report_failure(
-        c, fail(SPARC_INVALID, "no TASK given; `sparc envs` lists them, `%s --help` tells more", c->who));
+    return report_failure(c, fail(SPARC_INVALID, "no TASK given; see `sparc envs` and `%s --help`", c->who));
   return c->work.seeds ? run_seeds(c) : run_one(c);
 }
 
 static const char doc[] =
-    "Train a recurrent agent by proximal policy optimisation with exact sensitivities, on one of the environments that "
-    "`sparc envs` lists or on one of your own. The defaults are the paper's settings for the task. The run folder gets "
+    "Train a recurrent agent by proximal policy optimisation with exact sensitivities, on one of the environments of "
+    "`sparc envs` or on a plugin. The defaults are the paper's settings for the task. The run folder gets "
     "config.json, metrics.jsonl, metrics.csv and the checkpoint last.safetensors, which is the agent."
-    "\vSIGINT, SIGTERM and SIGHUP save the run; --resume continues it to the bit. Exit status: 0 done, 1 a file could "
-    "not be "
-    "written or memory does not suffice, 2 usage, 3 an input file is missing or malformed, 4 a number that is not "
-    "finite, 130 interrupted.";
+    "\vSIGINT, SIGTERM and SIGHUP save the run; --resume continues it bit-exactly. Exit status: 0 done, 1 a file could "
+    "not be written or memory is exhausted, 2 usage, 3 an input file is missing or malformed, 4 a non-finite number, "
+    "130 interrupted.";
 
-/* a task that is not from the command line is from a file */
+/* a task that was not given on the command line comes from a file */
 static sparc_status check_plugin(const rl_command *c) {
   const char *file = c->tool.config ? c->tool.config : c->config.folder ? c->config.folder : "config.json";
   return plugin_permit(c->config.ppo.task, file, c->plugins);

@@ -2,7 +2,7 @@
 /* cards.c: the card tasks of POPGym: what was on the cards has to be remembered, counted or guessed.
  *
  * They share one skeleton. An episode shuffles a deck (or two) and shows a card per step; a task says what is seen at
- * step t and which answer is right at step t, if one is asked for. A right answer earns `scale`, a wrong one loses it.
+ * step t and the target action of step t, if there is one. The correct action earns `scale`, a wrong one costs it.
  * Where the sources of these tasks disagree, docs/environments.md says what is done here and why.
  */
 #include "base/error.h"
@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { DECK = 52, SUITS = 4, RANKS = 13, MOST_VALUES = RANKS, MOST_DECKS = 64 };
-enum { NOT_ASKED = -1 };
+enum { DECK = 52, SUITS = 4, RANKS = 13, MAX_VALUES = RANKS, MAX_DECKS = 64 };
+enum { NO_TARGET = -1 };
 
 typedef struct card_task card_task;
 
@@ -28,9 +28,9 @@ typedef struct card_model {
 } card_model;
 
 typedef struct card_state {
-  int t;                 /* step of the episode */
-  int seen[MOST_VALUES]; /* how often each value was shown before step t */
-  int card[];            /* the deck; count-recall: two of them, what is shown and what is asked for */
+  int t;                /* step of the episode */
+  int seen[MAX_VALUES]; /* how often each value was shown before step t */
+  int card[];           /* the deck; count-recall: two of them, shown cards and queried cards */
 } card_state;
 
 struct card_task {
@@ -40,8 +40,8 @@ struct card_task {
   /* the shape, where it is not one value seen, one named and one step per card, and the scale */
   void (*shape)(card_model *m, sparc_env_shape *shape);
   void (*show)(const card_model *m, const card_state *s, float *observation);
-  int (*target)(const card_model *m, const card_state *s); /* the right answer, or NOT_ASKED */
-  int (*guess)(const card_model *m, const card_state *s);  /* the oracle's answer where one is asked for */
+  int (*target)(const card_model *m, const card_state *s); /* the correct action, or NO_TARGET */
+  int (*guess)(const card_model *m, const card_state *s);  /* action of the oracle, if there is a target */
 };
 
 /* ---- the skeleton ------------------------------------------------------------------------------ */
@@ -55,9 +55,9 @@ enum { OPTION_SIZE, OPTION_DECKS, OPTION_EXTRA };
 #define SIZE \
   { .name = "size", .type = SPARC_OPTION_CHOICE, .choices = sizes, .help = "sets decks and lag" }
 #define DECKS \
-  { .name = "decks", .type = SPARC_OPTION_INT, .low = 1, .high = MOST_DECKS, .help = "decks put together" }
+  { .name = "decks", .type = SPARC_OPTION_INT, .low = 1, .high = MAX_DECKS, .help = "decks put together" }
 #define LAG \
-  { .name = "lag", .type = SPARC_OPTION_INT, .low = 1, .high = MOST_DECKS * DECK, .help = "steps back to the card" }
+  { .name = "lag", .type = SPARC_OPTION_INT, .low = 1, .high = MAX_DECKS * DECK, .help = "steps back to the card" }
 #define TYPES \
   { .name = "types", .type = SPARC_OPTION_CHOICE, .choices = types, .help = "different cards" }
 static const sparc_option deck_options[] = {SIZE, DECKS, {.name = NULL}};
@@ -77,10 +77,10 @@ static sparc_status open_cards(const char *name, const card_task *task, const ch
   if (m.lag >= m.cards) return fail(SPARC_INVALID, "option lag is %d, expected less than the %d cards", m.lag, m.cards);
   *shape = (sparc_env_shape){.observation = m.values, .choices = m.values, .action = 1, .horizon = m.cards};
   task->shape(&m, shape);
-  card_model *made = sparc_alloc(sizeof *made);
-  if (!made) return fail(SPARC_NO_MEMORY, "no memory for %s", name);
-  *made = m;
-  *model = made;
+  card_model *copy = sparc_alloc(sizeof *copy);
+  if (!copy) return fail(SPARC_NO_MEMORY, "no memory for %s", name);
+  *copy = m;
+  *model = copy;
   return SPARC_OK;
 }
 
@@ -113,7 +113,7 @@ static void cards_step(const void *model, void *scratch, void *state, sparc_rand
   const card_model *m = model;
   card_state *s = state;
   const int target = m->task->target(m, s);
-  *reward = target == NOT_ASKED ? 0 : (int)*action == target ? m->scale : -m->scale;
+  *reward = target == NO_TARGET ? 0 : (int)*action == target ? m->scale : -m->scale;
   if (s->t < m->cards) s->seen[s->card[s->t]]++;
   s->t++;
   m->task->show(m, s, observation);
@@ -121,7 +121,7 @@ static void cards_step(const void *model, void *scratch, void *state, sparc_rand
 
 /* every value equally often */
 static bool is_deck(const card_model *m, const int *card) {
-  int count[MOST_VALUES] = {0};
+  int count[MAX_VALUES] = {0};
   for (int i = 0; i < m->cards; i++) {
     if (card[i] < 0 || card[i] >= m->values) return false;
     count[card[i]]++;
@@ -134,7 +134,7 @@ static bool is_deck(const card_model *m, const int *card) {
 static int cards_state_valid(const void *model, const void *state, int steps) {
   const card_model *m = model;
   const card_state *s = state;
-  int seen[MOST_VALUES] = {0};
+  int seen[MAX_VALUES] = {0};
   for (int i = 0; i < m->task->shuffles; i++)
     if (!is_deck(m, s->card + (size_t)i * (size_t)m->cards)) return 0;
   for (int t = 0; t < steps && t < m->cards; t++) seen[s->card[t]]++;
@@ -145,7 +145,7 @@ static void cards_oracle(const void *model, void *scratch, const void *state, fl
   (void)scratch;
   const card_model *m = model;
   const card_state *s = state;
-  *action = m->task->target(m, s) == NOT_ASKED ? 0 : (float)m->task->guess(m, s);
+  *action = m->task->target(m, s) == NO_TARGET ? 0 : (float)m->task->guess(m, s);
 }
 
 static void one_hot(float *values, int count, int which) {
@@ -166,7 +166,7 @@ static void autoencode_shape(card_model *m, sparc_env_shape *shape) {
 }
 
 static int autoencode_target(const card_model *m, const card_state *s) {
-  return s->t < m->cards ? NOT_ASKED : s->card[2 * m->cards - 1 - s->t];
+  return s->t < m->cards ? NO_TARGET : s->card[2 * m->cards - 1 - s->t];
 }
 
 static const card_task autoencode = {
@@ -192,7 +192,7 @@ static void ascoded_show(const card_model *m, const card_state *s, float *observ
 }
 
 static int ascoded_target(const card_model *m, const card_state *s) {
-  if (s->t < m->cards) return NOT_ASKED;
+  if (s->t < m->cards) return NO_TARGET;
   const int back = 2 * m->cards - 1 - s->t;
   return s->card[back < 0 ? 0 : back];
 }
@@ -294,7 +294,7 @@ static void repeat_previous_shape(card_model *m, sparc_env_shape *shape) {
 }
 
 static int repeat_previous_target(const card_model *m, const card_state *s) {
-  return s->t < m->lag ? NOT_ASKED : s->card[s->t - m->lag];
+  return s->t < m->lag ? NO_TARGET : s->card[s->t - m->lag];
 }
 
 static const card_task repeat_previous = {
@@ -320,7 +320,7 @@ static void higher_lower_shape(card_model *m, sparc_env_shape *shape) {
 
 /* equal ranks score nothing, and the last card has no next */
 static int higher_lower_target(const card_model *m, const card_state *s) {
-  if (s->t + 1 >= m->cards || s->card[s->t + 1] == s->card[s->t]) return NOT_ASKED;
+  if (s->t + 1 >= m->cards || s->card[s->t + 1] == s->card[s->t]) return NO_TARGET;
   return s->card[s->t + 1] > s->card[s->t] ? HIGHER : LOWER;
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* film.c: the filmstrip and the table of an episode.
  *
- * The strip is a row of panels of one scale. The camera of a panel follows the first part, which for robots is the
- * trunk; the marks on the ground are metres of the world, so the way that was made can be read off. Parts are lines
- * with round ends, as wide as they are thick, each with a dark rim and a colour of its own, so that a front leg can be
- * told from a hind leg.
+ * The strip is a row of panels of equal scale. The camera of a panel follows the first part, the trunk of a robot; marks
+ * on the ground are metres in world coordinates, which show the distance covered. Parts are lines with round ends and a
+ * dark rim, each with a different colour, so that front and hind legs can be distinguished.
  */
 #include "envs/film.h"
 
 #include "base/c_locale.h"
 #include "base/error.h"
+#include "envs/envs.h"
 #include "io/atomic_file.h"
 #include "io/xml.h"
 
@@ -22,72 +22,72 @@ enum { SEGMENTS = 32, PANELS = 8 };
 
 /* ---- keeping ----------------------------------------------------------------------------------- */
 
-typedef struct look {
+typedef struct frame {
   int count;
   double segment[SEGMENTS][5]; /* x0, z0, x1, z1, radius */
-} look;
+} frame;
 
 struct film {
   const char *name; /* of the kind */
   int observation, action;
-  size_t steps, room;
-  look *looks;    /* room */
-  float *numbers; /* room, reward action observation */
+  size_t steps, capacity;
+  frame *frames;  /* capacity */
+  float *numbers; /* capacity, reward action observation */
 };
 
 static size_t row_size(const film *f) { return (size_t)(1 + f->action + f->observation); }
 static const float *row_of(const film *f, size_t step) { return f->numbers + step * row_size(f); }
 
 sparc_status film_create(const sparc_envs *envs, film **out) {
-  const sparc_env_shape shape = sparc_envs_shape(envs);
+  const sparc_env_shape shape = sparc_envs_info_of(envs).shape;
   film *f = calloc(1, sizeof *f);
   if (!f) return fail(SPARC_NO_MEMORY, "no memory for a film");
-  *f = (film){.name = sparc_envs_kind(envs)->name, .observation = shape.observation, .action = shape.action};
+  *f = (film){.name = sparc_envs_info_of(envs).kind->name, .observation = shape.observation, .action = shape.action};
   *out = f;
   return SPARC_OK;
 }
 
 void film_free(film *f) {
   if (!f) return;
-  free(f->looks);
+  free(f->frames);
   free(f->numbers);
   free(f);
 }
 
-static sparc_status make_room(film *f) {
-  if (f->steps < f->room) return SPARC_OK;
-  const size_t room = f->room ? 2 * f->room : 256;
-  look *looks = realloc(f->looks, room * sizeof *looks);
-  if (looks) f->looks = looks;
-  float *numbers = realloc(f->numbers, room * row_size(f) * sizeof *numbers);
+static sparc_status grow(film *f) {
+  if (f->steps < f->capacity) return SPARC_OK;
+  const size_t capacity = f->capacity ? 2 * f->capacity : 256;
+  frame *frames = realloc(f->frames, capacity * sizeof *frames);
+  if (frames) f->frames = frames;
+  float *numbers = realloc(f->numbers, capacity * row_size(f) * sizeof *numbers);
   if (numbers) f->numbers = numbers;
-  if (!looks || !numbers) return fail(SPARC_NO_MEMORY, "no memory for %zu steps of a film", room);
-  f->room = room;
+  if (!frames || !numbers) return fail(SPARC_NO_MEMORY, "no memory for %zu steps of a film", capacity);
+  f->capacity = capacity;
   return SPARC_OK;
 }
 
-sparc_status film_look(film *f, sparc_envs *envs, int i, const float *observation) {
-  const sparc_status status = make_room(f);
+sparc_status film_begin_step(film *f, sparc_envs *envs, int i, const float *observation) {
+  const sparc_status status = grow(f);
   if (status != SPARC_OK) return status;
-  look *l = &f->looks[f->steps];
-  l->count = sparc_envs_segments(envs, i, l->segment, SEGMENTS);
+  frame *l = &f->frames[f->steps];
+  l->count = envs_segments(envs, i, l->segment, SEGMENTS);
   float *row = f->numbers + f->steps * row_size(f);
   memcpy(row + 1 + f->action, observation, (size_t)f->observation * sizeof *row);
   return SPARC_OK;
 }
 
-void film_take(film *f, const float *action, float reward) {
+void film_end_step(film *f, const float *action, float reward) {
   float *row = f->numbers + f->steps++ * row_size(f);
   row[0] = reward;
   memcpy(row + 1, action, (size_t)f->action * sizeof *row);
 }
 
 /* the middle of the first part */
-static double centre_x(const look *l) { return (l->segment[0][0] + l->segment[0][2]) / 2; }
-static double centre_z(const look *l) { return (l->segment[0][1] + l->segment[0][3]) / 2; }
+static double centre_x(const frame *l) { return (l->segment[0][0] + l->segment[0][2]) / 2; }
+static double centre_z(const frame *l) { return (l->segment[0][1] + l->segment[0][3]) / 2; }
 
 /* the sum of the rewards of the first `steps` steps */
-static double paid(const film *f, size_t steps) {
+static double return_at(const film *f, size_t steps) {
   double sum = 0;
   for (size_t i = 0; i < steps; i++) sum += row_of(f, i)[0];
   return sum;
@@ -96,7 +96,7 @@ static double paid(const film *f, size_t steps) {
 /* ---- the picture ------------------------------------------------------------------------------- */
 
 /* pixels; nearer to the edge of a panel than EDGE a mark has no number */
-enum { PANEL_WIDTH = 168, PANEL_MOST = 260, GAP = 8, TITLE = 34, GROUND = 22, CAPTION = 20, EDGE = 10 };
+enum { PANEL_WIDTH = 168, PANEL_MAX_HEIGHT = 260, GAP = 8, TITLE = 34, GROUND = 22, CAPTION = 20, EDGE = 10 };
 
 /* what a panel shows of the world */
 typedef struct view {
@@ -115,7 +115,7 @@ static size_t panel_step(const film *f, size_t panel) {
 static view fit(const film *f) {
   view v = {.half = 0.1, .top = 0.1};
   for (size_t p = 0; p < panel_count(f); p++) {
-    const look *l = &f->looks[panel_step(f, p)];
+    const frame *l = &f->frames[panel_step(f, p)];
     for (int i = 0; i < l->count; i++) {
       const double *s = l->segment[i], x = centre_x(l);
       v.half = fmax(v.half, fmax(fabs(s[0] - x), fabs(s[2] - x)) + s[4]);
@@ -123,7 +123,7 @@ static view fit(const film *f) {
     }
   }
   v.half *= 1.1, v.top *= 1.1;
-  v.scale = fmin(PANEL_WIDTH / (2 * v.half), PANEL_MOST / v.top);
+  v.scale = fmin(PANEL_WIDTH / (2 * v.half), PANEL_MAX_HEIGHT / v.top);
   v.height = v.scale * v.top;
   return v;
 }
@@ -168,7 +168,7 @@ static void put_ground(FILE *out, const view *v, double camera) {
 
 static void put_panel(FILE *out, const film *f, const view *v, size_t panel) {
   const size_t step = panel_step(f, panel);
-  const look *l = &f->looks[step];
+  const frame *l = &f->frames[step];
   const double left = GAP + (double)panel * (PANEL_WIDTH + GAP), camera = centre_x(l), high = v->height + GROUND;
   /* an svg inside an svg cuts off what is outside of it */
   fprintf(out, "<svg x=\"%.0f\" y=\"%d\" width=\"%d\" height=\"%.2f\">\n", left, TITLE, PANEL_WIDTH, high);
@@ -177,7 +177,7 @@ static void put_panel(FILE *out, const film *f, const view *v, size_t panel) {
   for (int i = 0; i < l->count; i++)
     put_segment(out, v, camera, l->segment[i], l->count < 2 ? 0 : i / (l->count - 1.0));
   fprintf(out, "</svg>\n<text x=\"%.0f\" y=\"%.2f\">step %zu, return %.4g</text>\n", left, TITLE + high + 14, step,
-          paid(f, step));
+          return_at(f, step));
 }
 
 static void put_strip(FILE *out, const film *f, const char *title) {
@@ -202,7 +202,7 @@ static void put_strip(FILE *out, const film *f, const char *title) {
 
 static void put_table(FILE *out, const film *f, const char *title) {
   (void)title;
-  const bool drawn = f->steps > 0 && f->looks[0].count > 0;
+  const bool drawn = f->steps > 0 && f->frames[0].count > 0;
   fprintf(out, "step,reward,return%s", drawn ? ",x,z" : "");
   for (int i = 0; i < f->action; i++) fprintf(out, ",action%d", i);
   for (int i = 0; i < f->observation; i++) fprintf(out, ",observation%d", i);
@@ -212,7 +212,7 @@ static void put_table(FILE *out, const film *f, const char *title) {
     const float *row = row_of(f, step);
     sum += row[0];
     fprintf(out, "%zu,%.9g,%.9g", step, row[0], sum);
-    if (drawn) fprintf(out, ",%.9g,%.9g", centre_x(&f->looks[step]), centre_z(&f->looks[step]));
+    if (drawn) fprintf(out, ",%.9g,%.9g", centre_x(&f->frames[step]), centre_z(&f->frames[step]));
     for (size_t i = 1; i < row_size(f); i++) fprintf(out, ",%.9g", row[i]);
     putc('\n', out);
   }
@@ -232,7 +232,7 @@ static sparc_status write_file(const film *f, const char *path, const char *titl
 }
 
 sparc_status film_write_svg(const film *f, const char *path, const char *title) {
-  if (f->steps == 0 || f->looks[0].count == 0) return fail(SPARC_UNSUPPORTED, "%s has no side view to draw", f->name);
+  if (f->steps == 0 || f->frames[0].count == 0) return fail(SPARC_UNSUPPORTED, "%s has no side view to draw", f->name);
   return write_file(f, path, title, put_strip);
 }
 

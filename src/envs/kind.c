@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* kind.c: is a kind of somebody else's what it says? A kind that writes beyond its sizes would spoil the environments
- * beside it, and one that hides a part of its state could not be continued; both would show much later and elsewhere.
- * So it first plays some steps alone: between guard bytes, into an observation that is marked beforehand, and twice
- * from a copied state.
+/* kind.c: tests of plugins and custom kinds. A kind that writes beyond its sizes corrupts other environments, and one with
+ * hidden state cannot be continued; both would fail much later. Therefore every kind first runs some steps alone: between
+ * guard bytes, with a marked observation, and twice from a copied state.
  */
 #include "base/error.h"
 #include "base/hash.h"
@@ -15,7 +14,7 @@
 enum { LARGEST_WIDTH = 1 << 20, LARGEST_STATE = 1 << 30, GUARD_BYTE = 0xa5, TRIAL = 24 };
 static const size_t guard = 4096;
 
-/* a NaN that no computation makes: what still has these bits was not written */
+/* a NaN that no computation produces: numbers with these bits were not written */
 static const uint32_t unwritten = 0x7fed5a5a;
 
 void random_action(const sparc_env_shape *shape, sparc_random *random, float *action) {
@@ -29,7 +28,7 @@ void random_action(const sparc_env_shape *shape, sparc_random *random, float *ac
 
 bool is_external(const sparc_env_kind *kind) { return kind->version >= 3 && (kind->reset_all || kind->step_all); }
 
-/* the first function that a kind must have and lacks; NULL: none */
+/* the first missing function; NULL: none */
 static const char *missing_function(const sparc_env_kind *kind) {
   if (!kind->open) return "open";
   if (is_external(kind)) return !kind->reset_all ? "reset_all" : !kind->step_all ? "step_all" : NULL;
@@ -64,7 +63,7 @@ sparc_status shape_check(const sparc_env_shape *shape, size_t state_bytes, const
 
 /* ---- the trial --------------------------------------------------------------------------------- */
 
-/* memory between guards */
+/* memory between guard bytes */
 typedef struct guarded {
   unsigned char *block, *bytes;
   size_t size;
@@ -97,7 +96,7 @@ typedef struct trial {
   void *scratch, *copy;
   guarded state, observation, result; /* result: a reward and a done */
   float *action;
-  uint64_t digest; /* of what the last steps gave */
+  uint64_t digest; /* of the results of the last steps */
 } trial;
 
 static void mark(trial *t) {
@@ -112,7 +111,7 @@ static int count_unwritten(const trial *t) {
   return count;
 }
 
-static sparc_status judge(const trial *t, const char *function, int done) {
+static sparc_status check_writes(const trial *t, const char *function, int done) {
   if (!guards_hold(&t->state))
     return fail(t->refusal, "%s: '%s' writes beyond the %zu bytes of its state", t->who, function, t->state.size);
   if (!guards_hold(&t->observation))
@@ -126,13 +125,13 @@ static sparc_status judge(const trial *t, const char *function, int done) {
   return SPARC_OK;
 }
 
-static sparc_status try_reset(trial *t, sparc_random *random) {
+static sparc_status test_reset(trial *t, sparc_random *random) {
   mark(t);
   t->kind->reset(t->model, t->scratch, t->state.bytes, random, (float *)(void *)t->observation.bytes);
-  return judge(t, "reset", 0);
+  return check_writes(t, "reset", 0);
 }
 
-static sparc_status try_steps(trial *t, sparc_random *random, int steps) {
+static sparc_status test_steps(trial *t, sparc_random *random, int steps) {
   float *reward = (float *)(void *)t->result.bytes;
   int *done = (int *)(void *)(t->result.bytes + sizeof *reward);
   sparc_status status = SPARC_OK;
@@ -145,8 +144,8 @@ static sparc_status try_steps(trial *t, sparc_random *random, int steps) {
                   reward, done);
     t->digest = hash_bytes(t->digest, t->result.bytes, t->result.size);
     if (!*done) t->digest = hash_bytes(t->digest, t->observation.bytes, t->observation.size);
-    status = judge(t, "step", *done);
-    if (status == SPARC_OK && *done) status = try_reset(t, random);
+    status = check_writes(t, "step", *done);
+    if (status == SPARC_OK && *done) status = test_reset(t, random);
   }
   return status;
 }
@@ -154,31 +153,29 @@ static sparc_status try_steps(trial *t, sparc_random *random, int steps) {
 static sparc_status play_trial(trial *t) {
   sparc_random random;
   sparc_random_init(&random, 0, "env", "trial");
-  sparc_status status = try_reset(t, &random);
-  if (status == SPARC_OK) status = try_steps(t, &random, TRIAL);
+  sparc_status status = test_reset(t, &random);
+  if (status == SPARC_OK) status = test_steps(t, &random, TRIAL);
   if (status != SPARC_OK) return status;
 
   sparc_random again = random;
   memcpy(t->copy, t->state.bytes, t->state.size);
-  if ((status = try_steps(t, &random, TRIAL)) != SPARC_OK) return status;
+  if ((status = test_steps(t, &random, TRIAL)) != SPARC_OK) return status;
   const uint64_t first = t->digest;
   memcpy(t->state.bytes, t->copy, t->state.size);
-  if ((status = try_steps(t, &again, TRIAL)) != SPARC_OK) return status;
+  if ((status = test_steps(t, &again, TRIAL)) != SPARC_OK) return status;
   if (first == t->digest) return SPARC_OK;
-  return fail(t->refusal,
-              "%s does not repeat itself from a copied state: something that changes lies outside its %zu "
-              "bytes",
+  return fail(t->refusal, "%s is not reproducible from a copied state: it has mutable data outside its %zu bytes",
               t->who, t->state.size);
 }
 
-sparc_status kind_try(const sparc_env_kind *kind, const void *model, const sparc_env_shape *shape, const char *who,
-                      sparc_status refusal) {
+sparc_status kind_test(const sparc_env_kind *kind, const void *model, const sparc_env_shape *shape, const char *who,
+                       sparc_status refusal) {
   const size_t state_bytes = kind->state_bytes(model);
   trial t = {.kind = kind, .model = model, .shape = shape, .who = who, .refusal = refusal};
   t.copy = sparc_alloc(state_bytes);
   t.action = sparc_alloc((size_t)shape->action * sizeof *t.action);
   t.scratch = kind->scratch_create ? kind->scratch_create(model) : NULL;
-  sparc_status status = fail(SPARC_NO_MEMORY, "no memory to try %s", who);
+  sparc_status status = fail(SPARC_NO_MEMORY, "no memory to test %s", who);
   if (guarded_create(&t.state, state_bytes) &&
       guarded_create(&t.observation, (size_t)shape->observation * sizeof(float)) &&
       guarded_create(&t.result, sizeof(float) + sizeof(int)) && t.copy && t.action &&

@@ -14,15 +14,14 @@ static const char entry[] = "sparc_env_plugin";
 sparc_status plugin_load(const char *path, void **handle, const sparc_env_kind **out) {
   struct stat about;
   if (stat(path, &about) != 0) return fail(SPARC_IO, "cannot read the environment %s: %s", path, strerror(errno));
-  /* lazily bound calls would end the program in the middle of an episode */
+  /* with lazy binding, missing functions would abort the program within an episode */
   *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!*handle) return fail(SPARC_FORMAT, "%s does not load: %s", path, dlerror());
   sparc_env_plugin_fn plugin;
   if (!dynamic_function(*handle, entry, &plugin))
-    return fail(SPARC_FORMAT, "%s is a shared object without the function %s, which gives the environment", path,
-                entry);
+    return fail(SPARC_FORMAT, "%s is a shared object without the function %s", path, entry);
   *out = plugin();
-  if (!*out) return fail(SPARC_FORMAT, "%s gives no environment: its %s returns NULL", path, entry);
+  if (!*out) return fail(SPARC_FORMAT, "%s has no environment: %s returns NULL", path, entry);
   return SPARC_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* registry.c: the built-in kinds of environments. A new one is a row in its family's table and a name here. */
+/* registry.c: the built-in kinds of environments. To add one, add a row to its family's table and a name here. */
 #include "base/error.h"
 #include "envs/envs.h"
 
@@ -41,8 +41,7 @@ static const char *const names[] = {"autoencode",
 
 const char *const *sparc_env_names(void) { return names; }
 
-sparc_status sparc_env_find(const char *name, const sparc_env_kind **out) {
-  if (!name || !out) return fail(SPARC_INVALID, "%s is NULL", name ? "out" : "name");
+sparc_status env_find(const char *name, const sparc_env_kind **out) {
   for (const sparc_env_kind *const *const *family = families; *family; family++)
     for (const sparc_env_kind *const *kind = *family; *kind; kind++)
       if (strcmp((*kind)->name, name) == 0) {
@@ -56,7 +55,7 @@ sparc_status sparc_env_find(const char *name, const sparc_env_kind **out) {
 }
 
 sparc_status sparc_env_refuse(const char *format, ...) {
-  if (!format) return fail(SPARC_INVALID, "an environment refuses without a reason: format is NULL");
+  if (!format) return fail(SPARC_INVALID, "format is NULL, expected the reason of an environment");
   va_list arguments;
   va_start(arguments, format);
   set_error(format, arguments);

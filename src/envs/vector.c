@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* vector.c: n environments of one kind, stepped in tiles straight into the caller's arrays.
+/* vector.c: n environments of one kind, stepped in tiles, with results in the caller's arrays.
  *
- * All that changes lies in one block: a header, then random streams, returns, lengths, faults and states, each by
- * environment. Saving copies the block. Environments are independent of each other and the tiles depend on n alone, so
- * the number of threads cannot change a result.
+ * All mutable data are one block: a header, then random streams, returns, lengths, faults and states, each by
+ * environment. Saving copies the block. Environments are independent and the tiles depend only on n, so results do not
+ * depend on the number of threads.
  */
 #include "base/error.h"
 #include "base/hash.h"
@@ -18,21 +18,20 @@
 #include <string.h>
 
 enum {
-  MOST_ENVIRONMENTS = 1 << 20,
-  QUICK_TILE = 256, /* environments of a kind that steps in nanoseconds: less is not worth a second thread */
-  SLOW_TILES = 64   /* tiles, at most, of a kind with a scratch; every tile has its own */
+  MAX_ENVIRONMENTS = 1 << 20,
+  QUICK_TILE = 256, /* environments per tile of a fast kind; fewer do not justify a second thread */
+  SLOW_TILES = 64   /* greatest number of tiles of a kind with scratch memory, one scratch per tile */
 };
 
-/* opens the block of what changes; restore accepts a block whose header differs in nothing but `begun`, and of which
- * every number is possible */
+/* start of the block; restore accepts a block whose header differs only in `begun` and whose numbers are valid */
 typedef struct header {
   char format[8]; /* "sparcenv" */
   char name[40];
-  uint64_t options; /* of their text; 0: none */
+  uint64_t options; /* hash of the text; 0: none */
   uint64_t state_bytes;
   sparc_env_shape shape;
   int32_t n;
-  int32_t begun; /* whether there was a reset */
+  int32_t begun; /* whether sparc_envs_reset was called */
 } header;
 
 struct sparc_envs {
@@ -41,13 +40,13 @@ struct sparc_envs {
   sparc_env_shape shape;
   int n, threads;
   size_t tiles;
-  void **scratch; /* tiles; NULL: the kind needs none */
+  void **scratch; /* tiles; NULL: none */
 
-  void *block; /* what changes, in these pieces */
+  void *block; /* mutable data, divided into: */
   size_t block_bytes, stride;
   header *header;
   sparc_random *random; /* n */
-  double *returns;      /* n, of the episodes under way */
+  double *returns;      /* n, of the current episodes */
   int *lengths;         /* n */
   int64_t *faults;      /* n */
   char *states;         /* n, stride */
@@ -66,7 +65,7 @@ static size_t carve(sparc_envs *envs, arena a) {
   return a.used;
 }
 
-/* tells texts of options apart, whatever room they take */
+/* hash of the options */
 static uint64_t digest(const char *options) {
   return options && *options ? hash_bytes(HASH_START, options, strlen(options)) : 0;
 }
@@ -106,7 +105,7 @@ static sparc_status make_scratch(sparc_envs *envs) {
   return envs->scratch ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the scratch of %s", kind->name);
 }
 
-/* the kind of a configuration, and the status with which it is refused if it is not what it says; SPARC_OK: built-in */
+/* the kind of a configuration, and the status with which an invalid one is refused; SPARC_OK: built-in */
 static sparc_status find_kind(sparc_envs *envs, const sparc_envs_config *config, sparc_status *refusal) {
   *refusal = SPARC_OK;
   if (config->kind) {
@@ -114,7 +113,7 @@ static sparc_status find_kind(sparc_envs *envs, const sparc_envs_config *config,
     envs->kind = config->kind;
     return kind_check(config->kind, "the kind", *refusal);
   }
-  if (!is_plugin(config->name)) return sparc_env_find(config->name, &envs->kind);
+  if (!is_plugin(config->name)) return env_find(config->name, &envs->kind);
   *refusal = SPARC_FORMAT;
   sparc_status status = plugin_load(config->name, &envs->plugin, &envs->kind);
   return status == SPARC_OK ? kind_check(envs->kind, config->name, *refusal) : status;
@@ -124,7 +123,7 @@ static sparc_status set_up(sparc_envs *envs, const sparc_envs_config *config, in
   sparc_status refusal, status = find_kind(envs, config, &refusal);
   if (status != SPARC_OK) return status;
   const sparc_env_kind *kind = envs->kind;
-  /* in case the kind refuses without a word, or through another copy of the library */
+  /* default message, if the kind sets none or uses another copy of the library */
   if (refusal != SPARC_OK)
     fail(refusal, "%s refuses the options '%s'", kind->name, config->options ? config->options : "");
   if ((status = kind->open(config->options ? config->options : "", &envs->shape, &envs->model)) != SPARC_OK)
@@ -136,7 +135,7 @@ static sparc_status set_up(sparc_envs *envs, const sparc_envs_config *config, in
   if (refusal != SPARC_OK) {
     const char *who = config->kind ? kind->name : config->name;
     status = shape_check(&envs->shape, state_bytes, who, refusal);
-    if (status == SPARC_OK && !external) status = kind_try(kind, envs->model, &envs->shape, who, refusal);
+    if (status == SPARC_OK && !external) status = kind_test(kind, envs->model, &envs->shape, who, refusal);
     if (status != SPARC_OK) return status;
   }
   status = make_block(envs, config, first, state_bytes);
@@ -154,8 +153,8 @@ sparc_status envs_create_from(const sparc_envs_config *config, int first, sparc_
   if (!config->name == !config->kind)
     return fail(SPARC_INVALID, "%s given, expected one of them",
                 config->name ? "name and kind are" : "no name or kind is");
-  if (config->n < 1 || config->n > MOST_ENVIRONMENTS)
-    return fail(SPARC_INVALID, "n is %d, expected 1 to %d", config->n, (int)MOST_ENVIRONMENTS);
+  if (config->n < 1 || config->n > MAX_ENVIRONMENTS)
+    return fail(SPARC_INVALID, "n is %d, expected 1 to %d", config->n, (int)MAX_ENVIRONMENTS);
   sparc_envs *envs = sparc_alloc(sizeof *envs);
   if (!envs) return fail(SPARC_NO_MEMORY, "no memory for environments");
   sparc_status status = set_up(envs, config, first);
@@ -178,18 +177,30 @@ void sparc_envs_free(sparc_envs *envs) {
   sparc_free(envs);
 }
 
-const sparc_env_kind *sparc_envs_kind(const sparc_envs *envs) { return envs ? envs->kind : NULL; }
-sparc_env_shape sparc_envs_shape(const sparc_envs *envs) { return envs ? envs->shape : (sparc_env_shape){0}; }
+static long count_faults(const sparc_envs *envs) {
+  int64_t total = 0;
+  for (int i = 0; i < envs->n; i++) total += envs->faults[i];
+  return (long)total;
+}
+
+sparc_envs_info sparc_envs_info_of(const sparc_envs *envs) {
+  if (!envs) return (sparc_envs_info){.n = 0};
+  return (sparc_envs_info){.kind = envs->kind,
+                           .shape = envs->shape,
+                           .n = envs->n,
+                           .faults = count_faults(envs),
+                           .state_bytes = envs->block_bytes};
+}
 
 /* ---- stepping ---------------------------------------------------------------------------------- */
 
 typedef struct call {
   sparc_envs *envs;
   const float *actions;
-  float *observations, *rewards, *starts;
+  float *observations, *rewards, *masks;
   double *returns;
   int *lengths;
-  float *wishes; /* of the oracle */
+  float *oracle; /* actions of the oracle */
 } call;
 
 static int tile_start(const sparc_envs *envs, size_t tile) { return (int)((size_t)envs->n * tile / envs->tiles); }
@@ -198,7 +209,7 @@ static void *tile_scratch(const sparc_envs *envs, size_t tile) { return envs->sc
 
 static void *state_of(const sparc_envs *envs, int i) { return envs->states + (size_t)i * envs->stride; }
 
-/* compares exponents as integers: a loop without branches, which the compiler vectorises */
+/* compares exponents as integers; the loop has no branches and is vectorised */
 static int all_finite(const float *values, int count) {
   const int32_t infinity = 0x7f800000;
   int32_t largest = 0;
@@ -244,7 +255,7 @@ static void step_one(const call *c, void *scratch, int i) {
   envs->lengths[i]++;
   done = done || envs->lengths[i] >= envs->shape.horizon;
   c->rewards[i] = reward;
-  c->starts[i] = (float)done;
+  c->masks[i] = (float)!done;
   if (!done) return;
   if (c->returns) c->returns[i] = envs->returns[i];
   if (c->lengths) c->lengths[i] = envs->lengths[i];
@@ -257,9 +268,9 @@ static void step_tile(void *context, size_t tile) {
   for (int i = tile_start(c->envs, tile); i < tile_start(c->envs, tile + 1); i++) step_one(c, scratch, i);
 }
 
-/* ---- environments outside of the library --------------------------------------------------------- */
+/* ---- environments outside the library ------------------------------------------------------------ */
 
-/* nothing here can end an episode, so numbers that are not finite end the call */
+/* external episodes cannot be ended here, so non-finite numbers are an error of the call */
 static sparc_status check_finite(const sparc_envs *envs, const float *observations, const float *rewards) {
   const size_t width = (size_t)envs->shape.observation;
   for (int i = 0; i < envs->n; i++) {
@@ -272,7 +283,7 @@ static sparc_status check_finite(const sparc_envs *envs, const float *observatio
 }
 
 static sparc_status reset_external(sparc_envs *envs, float *observations) {
-  fail(SPARC_INVALID, "%s fails to reset", envs->kind->name); /* in case it fails without a word */
+  fail(SPARC_INVALID, "%s fails to reset", envs->kind->name); /* default message */
   const sparc_status status = envs->kind->reset_all(envs->model, envs->n, observations);
   for (int i = 0; i < envs->n; i++) {
     envs->returns[i] = 0;
@@ -284,14 +295,14 @@ static sparc_status reset_external(sparc_envs *envs, float *observations) {
 static sparc_status step_external(const call *c) {
   sparc_envs *envs = c->envs;
   fail(SPARC_INVALID, "%s fails to step", envs->kind->name);
-  sparc_status status = envs->kind->step_all(envs->model, envs->n, c->actions, c->observations, c->rewards, c->starts);
+  sparc_status status = envs->kind->step_all(envs->model, envs->n, c->actions, c->observations, c->rewards, c->masks);
   if (status == SPARC_OK) status = check_finite(envs, c->observations, c->rewards);
   if (status != SPARC_OK) return status;
   for (int i = 0; i < envs->n; i++) {
-    c->starts[i] = (float)(c->starts[i] != 0);
+    c->masks[i] = (float)((c->masks[i] != 0) == (envs->kind->version >= 4)); /* version 3 writes 1 - mask */
     envs->returns[i] += (double)c->rewards[i];
     envs->lengths[i] += envs->lengths[i] < INT_MAX;
-    if (c->starts[i] == 0) continue;
+    if (c->masks[i] != 0) continue;
     if (c->returns) c->returns[i] = envs->returns[i];
     if (c->lengths) c->lengths[i] = envs->lengths[i];
     envs->returns[i] = 0;
@@ -313,7 +324,7 @@ static sparc_status check_choices(const sparc_envs *envs, const float *actions) 
 
 static sparc_status check_begun(const sparc_envs *envs) {
   if (envs->header->begun) return SPARC_OK;
-  return fail(SPARC_INVALID, "no episode has begun, expected a call of sparc_envs_reset first");
+  return fail(SPARC_INVALID, "no episode has started, call sparc_envs_reset first");
 }
 
 sparc_status sparc_envs_reset(sparc_envs *envs, float *observations) {
@@ -326,33 +337,25 @@ sparc_status sparc_envs_reset(sparc_envs *envs, float *observations) {
   return SPARC_OK;
 }
 
-sparc_status sparc_envs_step(sparc_envs *envs, const float *actions, float *observations, float *rewards, float *starts,
+sparc_status sparc_envs_step(sparc_envs *envs, const float *actions, float *observations, float *rewards, float *masks,
                              double *returns, int *lengths) {
-  if (!envs || !actions || !observations || !rewards || !starts)
+  if (!envs || !actions || !observations || !rewards || !masks)
     return fail(SPARC_INVALID, "%s is NULL",
                 !envs           ? "envs"
                 : !actions      ? "actions"
                 : !observations ? "observations"
                 : !rewards      ? "rewards"
-                                : "starts");
+                                : "masks");
   sparc_status status = check_begun(envs);
   if (status == SPARC_OK && envs->shape.choices > 0) status = check_choices(envs, actions);
   if (status != SPARC_OK) return status;
-  call c = {envs, actions, observations, rewards, starts, returns, lengths, NULL};
+  call c = {envs, actions, observations, rewards, masks, returns, lengths, NULL};
   if (is_external(envs->kind)) return step_external(&c);
   parallel_for(envs->threads, envs->tiles, step_tile, &c);
   return SPARC_OK;
 }
 
-long sparc_envs_faults(const sparc_envs *envs) {
-  int64_t total = 0;
-  for (int i = 0; envs && i < envs->n; i++) total += envs->faults[i];
-  return (long)total;
-}
-
 /* ---- saving ------------------------------------------------------------------------------------ */
-
-size_t sparc_envs_state_bytes(const sparc_envs *envs) { return envs ? envs->block_bytes : 0; }
 
 void sparc_envs_save(const sparc_envs *envs, void *state) {
   if (envs && state) memcpy(state, envs->block, envs->block_bytes);
@@ -367,25 +370,26 @@ size_t envs_saved_bytes(const sparc_envs *envs, int n) {
 bool envs_begun(const sparc_envs *envs) { return envs->header->begun != 0; }
 
 static sparc_status check_header(const sparc_envs *envs, const void *state, size_t bytes) {
-  header saved, own = *envs->header;
+  header saved, expected = *envs->header;
   if (bytes < sizeof saved) return fail(SPARC_FORMAT, "the saved environments are %zu bytes, too few", bytes);
   memcpy(&saved, state, sizeof saved);
-  if (memcmp(saved.format, own.format, sizeof own.format) != 0)
-    return fail(SPARC_FORMAT, "these bytes are no saved environments");
-  if (strncmp(saved.name, own.name, sizeof own.name) != 0) {
+  if (memcmp(saved.format, expected.format, sizeof expected.format) != 0)
+    return fail(SPARC_FORMAT, "these bytes are not saved environments");
+  if (strncmp(saved.name, expected.name, sizeof expected.name) != 0) {
     saved.name[sizeof saved.name - 1] = '\0';
-    return fail(SPARC_FORMAT, "the saved environments are %s, expected %s", quote(saved.name).text, own.name);
+    return fail(SPARC_FORMAT, "the saved environments are %s, expected %s", quote(saved.name).text, expected.name);
   }
-  if (saved.n != own.n) return fail(SPARC_FORMAT, "there are %d saved environments, expected %d", saved.n, own.n);
-  own.begun = saved.begun;
-  if (memcmp(&saved, &own, sizeof own) != 0 || bytes != envs->block_bytes)
-    return fail(SPARC_FORMAT, "the saved environments are %s with other options", own.name);
+  if (saved.n != expected.n)
+    return fail(SPARC_FORMAT, "there are %d saved environments, expected %d", saved.n, expected.n);
+  expected.begun = saved.begun;
+  if (memcmp(&saved, &expected, sizeof expected) != 0 || bytes != envs->block_bytes)
+    return fail(SPARC_FORMAT, "the saved environments are %s with other options", expected.name);
   if (saved.begun != 0 && saved.begun != 1)
-    return fail(SPARC_FORMAT, "the saved environments say %d of whether they have begun", saved.begun);
+    return fail(SPARC_FORMAT, "the start flag of the saved environments is %d, expected 0 or 1", saved.begun);
   return SPARC_OK;
 }
 
-/* the cached words of a stream follow from its position */
+/* the cached words of a stream are a function of its position */
 static bool is_stream(const sparc_random *random) {
   sparc_random again = *random;
   sparc_random_seek(&again, random->position);
@@ -398,11 +402,11 @@ static bool is_state(const sparc_envs *saved, int i) {
   return kind->state_valid(saved->model, state_of(saved, i), saved->lengths[i]) != 0;
 }
 
-/* what is impossible about the saved environment i; NULL: nothing. Before the first reset there is no episode. */
-static const char *impossible_part(const sparc_envs *saved, int i) {
+/* the invalid part of the saved environment i; NULL: none. There is no episode before the first reset. */
+static const char *invalid_part(const sparc_envs *saved, int i) {
   const bool begun = saved->header->begun != 0;
   if (!is_stream(&saved->random[i])) return "random stream";
-  if (saved->faults[i] < 0 || saved->faults[i] > INT64_MAX / MOST_ENVIRONMENTS) return "number of faults";
+  if (saved->faults[i] < 0 || saved->faults[i] > INT64_MAX / MAX_ENVIRONMENTS) return "number of faults";
   const int horizon = is_external(saved->kind) ? INT_MAX : saved->shape.horizon;
   if (saved->lengths[i] < 0 || saved->lengths[i] >= horizon) return "length of an episode";
   if (!isfinite(saved->returns[i])) return "return";
@@ -411,8 +415,8 @@ static const char *impossible_part(const sparc_envs *saved, int i) {
 
 static sparc_status check_environments(const sparc_envs *saved) {
   for (int i = 0; i < saved->n; i++) {
-    const char *part = impossible_part(saved, i);
-    if (part) return fail(SPARC_FORMAT, "saved environment %d: %s cannot have this %s", i, saved->kind->name, part);
+    const char *part = invalid_part(saved, i);
+    if (part) return fail(SPARC_FORMAT, "saved environment %d: %s has an invalid %s", i, saved->kind->name, part);
   }
   return SPARC_OK;
 }
@@ -421,7 +425,7 @@ sparc_status sparc_envs_restore(sparc_envs *envs, const void *state, size_t byte
   if (!envs || !state) return fail(SPARC_INVALID, "%s is NULL", envs ? "state" : "envs");
   sparc_status status = check_header(envs, state, bytes);
   if (status != SPARC_OK) return status;
-  /* a copy, which is aligned as states are */
+  /* an aligned copy */
   sparc_envs saved = *envs;
   saved.block = sparc_alloc(bytes);
   if (!saved.block) return fail(SPARC_NO_MEMORY, "no memory for a copy of %zu bytes of environments", bytes);
@@ -434,14 +438,14 @@ sparc_status sparc_envs_restore(sparc_envs *envs, const void *state, size_t byte
   return status;
 }
 
-/* ---- what a kind offers besides ------------------------------------------------------------------ */
+/* ---- optional functions of a kind ---------------------------------------------------------------- */
 
 static void oracle_tile(void *context, size_t tile) {
   const call *c = context;
   const sparc_envs *envs = c->envs;
   void *scratch = tile_scratch(envs, tile);
   for (int i = tile_start(envs, tile); i < tile_start(envs, tile + 1); i++)
-    envs->kind->oracle(envs->model, scratch, state_of(envs, i), c->wishes + (size_t)i * (size_t)envs->shape.action);
+    envs->kind->oracle(envs->model, scratch, state_of(envs, i), c->oracle + (size_t)i * (size_t)envs->shape.action);
 }
 
 sparc_status sparc_envs_oracle(sparc_envs *envs, float *actions) {
@@ -450,14 +454,12 @@ sparc_status sparc_envs_oracle(sparc_envs *envs, float *actions) {
     return fail(SPARC_UNSUPPORTED, "%s has no oracle", envs->kind->name);
   sparc_status status = check_begun(envs);
   if (status != SPARC_OK) return status;
-  call c = {.envs = envs, .wishes = actions};
+  call c = {.envs = envs, .oracle = actions};
   parallel_for(envs->threads, envs->tiles, oracle_tile, &c);
   return SPARC_OK;
 }
 
-int sparc_envs_segments(sparc_envs *envs, int i, double (*segment)[5], int most) {
-  if (!envs || is_external(envs->kind) || !envs->kind->segments || !envs->header->begun || i < 0 || i >= envs->n ||
-      !segment)
-    return 0;
+int envs_segments(sparc_envs *envs, int i, double (*segment)[5], int most) {
+  if (is_external(envs->kind) || !envs->kind->segments || !envs->header->begun || i < 0 || i >= envs->n) return 0;
   return envs->kind->segments(envs->model, tile_scratch(envs, 0), state_of(envs, i), segment, most);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* actor_critic.c: the paper's actor-critic [eq:actor_critic_backbone] as a network configuration. Gains are those of
- * the reference, or of no orthogonal weights (0) as in the authors' released code; the encoder starts lecun_normal. */
+ * the reference, or 0 (no orthogonal weights) as in the authors' released code; the encoder is lecun_normal. */
 #include "rl/actor_critic.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* agent.c: a trained policy for any program: observations in, actions out. Weights and scratch are one object; the
- * carried state of a stream is an array, of which the agent has one of its own. */
+/* agent.c: inference with a trained policy. An agent has weights and scratch memory, and the recurrent state of one
+ * stream; callers may hold the states of further streams. */
 #include "rl/agent.h"
 
 #include "base/error.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 struct sparc_agent {
-  sparc_tensors *file; /* metadata live in it */
+  sparc_tensors *file; /* owns the metadata */
   sparc_env_shape shape;
   policy policy;
   double action_limit;
@@ -23,8 +23,8 @@ struct sparc_agent {
   sparc_network_sizes n;
   observation_normaliser observations;
   void *memory;
-  float *params, *prepared, *state; /* state: of the agent's own stream */
-  float *next, *tape, *y, *x;       /* scratch of a step; next: the state that it leads to */
+  float *params, *prepared, *state; /* state: of the agent's stream */
+  float *next, *tape, *y, *x;       /* scratch of a step; next: the state after it */
 };
 
 static void carve(arena *a, sparc_agent *agent) {
@@ -50,8 +50,8 @@ static sparc_status allocate(sparc_agent *agent) {
 }
 
 static sparc_status check_shape(const char *path, const sparc_env_shape *s) {
-  enum { MOST = 1 << 24 };
-  if (s->observation >= 1 && s->observation <= MOST && s->choices <= MOST && s->action >= 1 && s->action <= MOST &&
+  enum { MAX = 1 << 24 };
+  if (s->observation >= 1 && s->observation <= MAX && s->choices <= MAX && s->action >= 1 && s->action <= MAX &&
       (s->choices == 0 || s->action == 1))
     return SPARC_OK;
   return fail(SPARC_FORMAT, "'%.200s': %d observed numbers, %d choices and actions of %d are not possible", path,
@@ -67,7 +67,7 @@ static sparc_status load(sparc_agent *agent, const char *path) {
     status = stored_blame(path, "the stored configuration is not possible",
                           actor_critic_create(&run.config, &run.shape, &agent->network));
   if (status != SPARC_OK) return status;
-  block_array weights[STORED_ARRAYS]; /* of which an agent uses the first */
+  block_array weights[STORED_ARRAYS]; /* an agent uses the first */
   stored_arrays_of(agent->network, NULL, NULL, weights);
   status = stored_network_check(agent->file, path, agent->network);
   if (status != SPARC_OK) return status;
@@ -108,7 +108,10 @@ void sparc_agent_free(sparc_agent *agent) {
   sparc_free(agent);
 }
 
-sparc_env_shape sparc_agent_shape(const sparc_agent *agent) { return agent ? agent->shape : (sparc_env_shape){0}; }
+sparc_agent_info sparc_agent_info_of(const sparc_agent *agent) {
+  if (!agent) return (sparc_agent_info){.state_size = 0};
+  return (sparc_agent_info){.shape = agent->shape, .state_size = agent->n.state};
+}
 
 const char *sparc_agent_metadata(const sparc_agent *agent, const char *key) {
   return agent ? sparc_tensors_metadata_find(agent->file, key) : NULL;
@@ -125,9 +128,8 @@ static sparc_status check_finite(const char *what, const float *values, size_t c
   return SPARC_OK;
 }
 
-/* outputs and the next state of a raw observation */
-static sparc_status advance(sparc_agent *agent, const float *state, const float *observation, int start) {
-  const float mask = start ? 0 : 1;
+/* computes outputs and next state for a raw observation */
+static sparc_status advance(sparc_agent *agent, const float *state, const float *observation, float mask) {
   sparc_status status = check_finite("observation", observation, agent->observations.width);
   if (status != SPARC_OK) return status;
   memcpy(agent->x, observation, agent->observations.width * sizeof *observation);
@@ -139,9 +141,7 @@ static sparc_status advance(sparc_agent *agent, const float *state, const float 
   return status == SPARC_OK ? check_finite("the agent's state", agent->next, agent->n.state) : status;
 }
 
-size_t sparc_agent_state_size(const sparc_agent *agent) { return agent ? agent->n.state : 0; }
-
-sparc_status sparc_agent_step_state(sparc_agent *agent, float *state, const float *observation, int start,
+sparc_status sparc_agent_step_state(sparc_agent *agent, float *state, const float *observation, float mask,
                                     sparc_random *random, float *action) {
   if (!agent || !state || !observation || !action)
     return fail(SPARC_INVALID, "%s is NULL",
@@ -149,19 +149,19 @@ sparc_status sparc_agent_step_state(sparc_agent *agent, float *state, const floa
                 : !state       ? "state"
                 : !observation ? "observation"
                                : "action");
-  const sparc_status status = advance(agent, state, observation, start);
+  const sparc_status status = advance(agent, state, observation, mask);
   if (status != SPARC_OK) {
     memset(action, 0, (size_t)agent->shape.action * sizeof *action);
     return status;
   }
   memcpy(state, agent->next, agent->n.state * sizeof *state);
   policy_act(&agent->policy, agent->y, random, action);
-  policy_send(&agent->policy, agent->action_limit, action, action);
+  policy_clip(&agent->policy, agent->action_limit, action, action);
   return SPARC_OK;
 }
 
-sparc_status sparc_agent_step(sparc_agent *agent, const float *observation, int start, sparc_random *random,
+sparc_status sparc_agent_step(sparc_agent *agent, const float *observation, float mask, sparc_random *random,
                               float *action) {
   if (!agent) return fail(SPARC_INVALID, "agent is NULL");
-  return sparc_agent_step_state(agent, agent->state, observation, start, random, action);
+  return sparc_agent_step_state(agent, agent->state, observation, mask, random, action);
 }

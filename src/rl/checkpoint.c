@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint.c: saving and restoring runs. Tables say what a file holds; nothing else knows the fields. Reading
- * trusts nothing: whatever is missing or impossible gets a sentence with the file and the key or tensor. */
+/* checkpoint.c: saves and loads runs. Tables define the contents of a file. Files are not trusted: anything missing or
+ * invalid gives an error with the name of the file and of the key or tensor. */
 #include "rl/checkpoint.h"
 
 #include "base/c_locale.h"
@@ -26,7 +26,7 @@
 
 #define AT(member) offsetof(stored_run, member)
 
-/* what a file says beside the configuration */
+/* metadata besides the configuration */
 static const setting state_rows[] = {
     {.name = "observation",
      .key = "observation",
@@ -108,14 +108,15 @@ sparc_status stored_network_check(const sparc_tensors *file, const char *path, c
   return status == SPARC_OK ? stored_surplus_check(file, path, b, array, STORED_ARRAYS, others) : status;
 }
 
-/* what the numbers of an array can be; all of them are finite, and doubles within MOMENTS_RANGE */
-typedef enum content { NUMBERS, RUNNING_MOMENTS, ZERO_OR_ONE } content;
+/* Range of an array: finite numbers, doubles within MOMENTS_RANGE. Files store start flags, 1 - mask. */
+typedef enum content { NUMBERS, RUNNING_MOMENTS, START_FLAG } content;
 
-/* an array of a run beside those of the network */
+/* an array of a run besides those of the network */
 typedef struct other {
   char name[STORED_NAME];
   content content;
-  stored_array array; /* its name is that above */
+  stored_array array; /* its name is that above; the data of a start flag are `start` */
+  float start, *mask; /* of a start flag */
 } other;
 
 static other other_of(const char *name, content holds, size_t rows, size_t columns, void *data) {
@@ -124,21 +125,21 @@ static other other_of(const char *name, content holds, size_t rows, size_t colum
   return o;
 }
 
-/* what stream i carries from rollout to rollout */
+/* persistent state of stream i */
 static other carried(const char *name, content holds, size_t i, size_t width, float *data) {
   other o = {.content = holds, .array = {.dtype = SPARC_F32, .rows = 1, .columns = width, .data = data}};
   snprintf(o.name, sizeof o.name, "carry.%s.%zu", name, i);
   return o;
 }
 
-static size_t most_others(const sparc_ppo *ppo) { return 3 + 4 * (size_t)ppo->own.config.streams; }
+static size_t max_others(const sparc_ppo *ppo) { return 3 + 4 * (size_t)ppo->config.streams; }
 
-/* where that of stream i lies */
+/* pointers to the persistent state of stream i */
 static stream_carry carry_of(const sparc_ppo *ppo, size_t i) {
   const rollout *r = &ppo->rollout;
   const size_t last = rollout_row(r, i, r->n.T);
   if (ppo->team) return team_carry(ppo->team, i);
-  return (stream_carry){r->observations + last * r->n.observation, r->starts + last, r->states + last * r->n.state,
+  return (stream_carry){r->observations + last * r->n.observation, r->masks + last, r->states + last * r->n.state,
                         r->n.trace ? r->traces + last * r->n.trace : r->boundary + (r->n.N + i) * r->n.boundary};
 }
 
@@ -149,16 +150,22 @@ static size_t list_others(const sparc_ppo *ppo, other *list) {
   list[count++] = other_of(STORED_OBSERVATION_MOMENTS, RUNNING_MOMENTS, observation_moments(o->mode, o->width),
                            MOMENT_NUMBERS, o->moments);
   list[count++] = other_of("normaliser.reward", RUNNING_MOMENTS, 1, MOMENT_NUMBERS, (void *)&ppo->rewards.moments);
-  const size_t streams = (size_t)ppo->own.config.streams, trace = team_trace(ppo);
+  const size_t streams = (size_t)ppo->config.streams, trace = team_trace(ppo);
   list[count++] = other_of("normaliser.accumulated", NUMBERS, streams, 1, ppo->accumulated);
   for (size_t i = 0; i < streams; i++) {
     const stream_carry carry = carry_of(ppo, i);
     list[count++] = carried("observation", NUMBERS, i, r->n.observation, carry.observation);
-    list[count++] = carried("start", ZERO_OR_ONE, i, 1, carry.start);
+    list[count++] = carried("start", START_FLAG, i, 1, carry.mask);
     list[count++] = carried("state", NUMBERS, i, r->n.state, carry.state);
     if (trace) list[count++] = carried("trace", NUMBERS, i, trace, carry.trace);
   }
-  for (size_t i = 0; i < count; i++) list[i].array.name = list[i].name;
+  for (size_t i = 0; i < count; i++) {
+    list[i].array.name = list[i].name;
+    if (list[i].content != START_FLAG) continue;
+    list[i].mask = list[i].array.data;
+    list[i].start = 1 - *list[i].mask;
+    list[i].array.data = &list[i].start;
+  }
   return count;
 }
 
@@ -175,16 +182,16 @@ sparc_status stored_moments_read(const sparc_tensors *file, const char *path, co
 
 /* ---- saving ------------------------------------------------------------------------------------------ */
 
-/* of all environments, which lie shard by shard */
+/* of all environments, ordered by shard */
 static size_t environments_bytes(const sparc_ppo *ppo) {
-  return (size_t)ppo_shards(&ppo->own.config) * sparc_envs_state_bytes(ppo->envs);
+  return (size_t)ppo_shards(&ppo->config) * sparc_envs_info_of(ppo->envs).state_bytes;
 }
 
 static void list_all(stored_listing *l, const sparc_ppo *ppo, other *others, void *environments) {
   block_array array[STORED_ARRAYS];
   const size_t count = list_others(ppo, others);
   size_t bytes = environments_bytes(ppo);
-  stored_run run = {.config = ppo->own.config, .shape = ppo->shape, .rollouts = ppo->rollouts};
+  stored_run run = {.config = ppo->config, .shape = ppo->shape, .rollouts = ppo->rollouts};
   const settings_binding binding = binding_of(&run);
   stored_arrays_of(ppo->network, ppo->params, ppo->moments, array);
   stored_list_blocks(l, stored_blocks_of(ppo->network), array, STORED_ARRAYS);
@@ -209,10 +216,10 @@ sparc_status sparc_ppo_save(const sparc_ppo *ppo, const sparc_metadata *extra, s
   const locale_guard guard = enter_c_locale();
   const stored_blocks b = stored_blocks_of(ppo->network);
   stored_listing l;
-  sparc_status status = stored_listing_create(b, STORED_ARRAYS, most_others(ppo) + 1, extra_count, &l);
-  other *others = sparc_alloc(most_others(ppo) * sizeof *others);
+  sparc_status status = stored_listing_create(b, STORED_ARRAYS, max_others(ppo) + 1, extra_count, &l);
+  other *others = sparc_alloc(max_others(ppo) * sizeof *others);
   void *environments = sparc_alloc(environments_bytes(ppo));
-  /* those of other ranks have been gathered before, on all of them */
+  /* other ranks were gathered before, on all ranks */
   if (status == SPARC_OK && ppo->team && !ppo->group) status = team_gather(ppo->team);
   if (status == SPARC_OK && !(others && environments))
     status = fail(SPARC_NO_MEMORY, "no memory for the tables of a checkpoint of %zu tensors", b.blocks);
@@ -228,7 +235,7 @@ sparc_status sparc_ppo_save(const sparc_ppo *ppo, const sparc_metadata *extra, s
   return status;
 }
 
-/* ---- restoring: what the file asks for, before memory is taken ------------------------------------------ */
+/* ---- loading: checks before memory is allocated --------------------------------------------------------- */
 
 static const char impossible[] = "the stored configuration is not possible";
 
@@ -251,13 +258,13 @@ static sparc_status check_task(const sparc_tensors *file, const char *path, cons
   return status == SPARC_OK ? stored_tensor_check(file, path, ENVIRONMENTS, SPARC_U8, &state_bytes, 1) : status;
 }
 
-/* one environment tells the task's shape and how many bytes all of them take; with the network it goes again */
+/* one environment gives the shape of the task and the size of all states; it is freed together with the network */
 static sparc_status check_alone(const sparc_tensors *file, const char *path, const stored_run *run) {
   sparc_envs *one;
   const sparc_envs_config config = ppo_task_of(&run->config, 1);
   sparc_status status = stored_blame(path, impossible, sparc_envs_create(&config, &one));
   if (status != SPARC_OK) return status;
-  const sparc_env_shape shape = sparc_envs_shape(one);
+  const sparc_env_shape shape = sparc_envs_info_of(one).shape;
   const int shards = ppo_shards(&run->config);
   const size_t bytes = (size_t)shards * envs_saved_bytes(one, run->config.streams / shards);
   sparc_envs_free(one);
@@ -271,16 +278,16 @@ static sparc_status check_alone(const sparc_tensors *file, const char *path, con
   return status;
 }
 
-/* updates are counted in a long, and as a double in the optimiser */
+/* updates are counted as long, and as double in the optimiser */
 static sparc_status check_progress(const char *path, const stored_run *run) {
   const sparc_ppo_config *c = &run->config;
   const double updates = ((double)run->rollouts + 1) * c->epochs * c->minibatches;
   if (updates <= 0x1p53) return SPARC_OK;
-  return fail(SPARC_FORMAT, "'%.200s': %ld rollouts of %d epochs and %d minibatches are more updates than can be", path,
+  return fail(SPARC_FORMAT, "'%.200s': %ld rollouts of %d epochs and %d minibatches are too many updates", path,
               run->rollouts, c->epochs, c->minibatches);
 }
 
-/* a described run that the file fits, with its memory */
+/* a described and allocated run that matches the file */
 static sparc_status make_run(const sparc_tensors *file, const ppo_source *from, stored_run *run, sparc_ppo **out) {
   sparc_ppo *ppo = from->described;
   sparc_status status = check_progress(from->path, run);
@@ -290,24 +297,24 @@ static sparc_status make_run(const sparc_tensors *file, const ppo_source *from, 
   } else if (status == SPARC_OK) {
     status = check_task(file, from->path, run, &ppo->shape, environments_bytes(ppo));
     if (status == SPARC_OK) status = stored_network_check(file, from->path, ppo->network);
-    ppo->own.config.budget = run->config.budget; /* settings that name the modes leave it open */
+    ppo->config.state_size = run->config.state_size; /* undefined if modes are given */
   }
   if (status != SPARC_OK) return status;
   *out = ppo;
   ppo_choose_traces(ppo, run->config.traces, machine_memory()); /* the steps of a rollout are not in the file */
   status = stored_blame(from->path, impossible, ppo_allocate(ppo));
-  ppo->own.config.memory_limit = 0;
+  ppo->config.memory_limit = 0;
   return status;
 }
 
-/* ---- restoring: what it holds --------------------------------------------------------------------------- */
+/* ---- loading: tensors ----------------------------------------------------------------------------------- */
 
 static sparc_status read_team(const sparc_tensors *file, const char *path, sparc_ppo *ppo) {
   size_t bytes;
   void *state = team_environments(ppo->team, &bytes);
   sparc_status status = sparc_tensors_read(file, ENVIRONMENTS, SPARC_U8, state, bytes);
   if (status == SPARC_OK) status = stored_blame(path, "tensor '" ENVIRONMENTS "'", team_scatter(ppo->team));
-  if (status == SPARC_OK && is_external(sparc_envs_kind(ppo->envs)))
+  if (status == SPARC_OK && is_external(sparc_envs_info_of(ppo->envs).kind))
     status = ppo_begin_episodes(ppo);
   else if (status == SPARC_OK && !envs_begun(ppo->envs))
     status = fail(SPARC_FORMAT, "'%.200s': no episode of tensor '" ENVIRONMENTS "' has begun", path);
@@ -316,14 +323,14 @@ static sparc_status read_team(const sparc_tensors *file, const char *path, sparc
 
 static sparc_status read_environments(const sparc_tensors *file, const char *path, sparc_ppo *ppo) {
   if (ppo->team) return read_team(file, path, ppo);
-  const size_t bytes = sparc_envs_state_bytes(ppo->envs);
+  const size_t bytes = sparc_envs_info_of(ppo->envs).state_bytes;
   void *state = sparc_alloc(bytes);
   if (!state) return fail(SPARC_NO_MEMORY, "no memory for the state of the environments");
   sparc_status status = sparc_tensors_read(file, ENVIRONMENTS, SPARC_U8, state, bytes);
   if (status == SPARC_OK)
     status = stored_blame(path, "tensor '" ENVIRONMENTS "'", sparc_envs_restore(ppo->envs, state, bytes));
-  if (status == SPARC_OK && is_external(sparc_envs_kind(ppo->envs)))
-    status = ppo_begin_episodes(ppo); /* those of the file cannot be continued */
+  if (status == SPARC_OK && is_external(sparc_envs_info_of(ppo->envs).kind))
+    status = ppo_begin_episodes(ppo); /* external episodes cannot be continued */
   else if (status == SPARC_OK && !envs_begun(ppo->envs))
     status = fail(SPARC_FORMAT, "'%.200s': no episode of tensor '" ENVIRONMENTS "' has begun", path);
   sparc_free(state);
@@ -334,7 +341,7 @@ static bool is_possible(const other *o, size_t i) {
   const stored_array *a = &o->array;
   if (a->dtype == SPARC_F64) return fabs(((const double *)a->data)[i]) <= MOMENTS_RANGE;
   const float value = ((const float *)a->data)[i];
-  return o->content != ZERO_OR_ONE || value == 0 || value == 1;
+  return o->content != START_FLAG || value == 0 || value == 1;
 }
 
 static sparc_status read_other(const sparc_tensors *file, const char *path, const other *o) {
@@ -345,11 +352,12 @@ static sparc_status read_other(const sparc_tensors *file, const char *path, cons
   for (size_t i = 0; i < a->rows * a->columns && status == SPARC_OK; i++)
     if (!is_possible(o, i))
       return fail(SPARC_FORMAT, "'%.200s': element %zu of tensor '%s' is out of range", path, i, a->name);
+  if (status == SPARC_OK && o->content == START_FLAG) *o->mask = 1 - o->start;
   return status;
 }
 
 static sparc_status read_others(const sparc_tensors *file, const char *path, const sparc_ppo *ppo) {
-  other *others = sparc_alloc(most_others(ppo) * sizeof *others);
+  other *others = sparc_alloc(max_others(ppo) * sizeof *others);
   if (!others) return fail(SPARC_NO_MEMORY, "no memory for the table of a checkpoint");
   const size_t count = list_others(ppo, others);
   sparc_status status = SPARC_OK;
@@ -404,6 +412,6 @@ sparc_status ppo_restore(const ppo_source *from, sparc_ppo **out) {
   return status;
 }
 
-sparc_status sparc_ppo_restore(const char *path, const sparc_env_kind *kind, int threads, sparc_ppo **out) {
+sparc_status sparc_ppo_load(const char *path, const sparc_env_kind *kind, int threads, sparc_ppo **out) {
   return ppo_restore(&(ppo_source){.path = path, .kind = kind, .threads = threads}, out);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* collect.c: one rollout. Step t reads row t of the rollout and fills row t + 1. A start that came with an observation
- * resets the carry before the cell runs. Parameters are fixed within a rollout; the carry that enters it was made with
- * those of the rollout before. */
+/* collect.c: collects one rollout. Step t reads row t of the rollout and writes row t + 1. A mask of 0 resets state and
+ * sensitivities before the cell runs. Parameters are fixed within a rollout; the state before it was computed with those
+ * of the previous rollout. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/threads.h"
@@ -23,13 +23,13 @@ static void load(sparc_ppo *ppo, const float *states, size_t t) {
     const size_t row = rollout_row(r, i, t);
     memcpy(ppo->step.x + i * d, r->observations + row * d, d * sizeof(float));
     memcpy(ppo->step.states + i * S, states + row * S, S * sizeof(float));
-    ppo->step.masks[i] = 1 - r->starts[row];
+    ppo->step.masks[i] = r->masks[row];
   }
 }
 
-static sparc_status step_plainly(sparc_ppo *ppo) {
+static sparc_status step_without_traces(sparc_ppo *ppo) {
   return sparc_network_step(ppo->network, ppo->prepared, (int)ppo->rollout.n.N, ppo->step.states, ppo->step.x,
-                            ppo->step.masks, ppo->step.y, ppo->step.tapes, ppo->own.config.threads);
+                            ppo->step.masks, ppo->step.y, ppo->step.tapes, ppo->config.threads);
 }
 
 typedef struct stream_steps {
@@ -38,12 +38,12 @@ typedef struct stream_steps {
   size_t t;
   int threads;
   pthread_mutex_t lock; /* of what follows */
-  size_t failed;        /* the first stream whose step failed, whichever thread was first to fail */
+  size_t failed;        /* the first failed stream, independent of the order of threads */
   sparc_status status;
   char sentence[512];
 } stream_steps;
 
-/* a sentence belongs to the thread that failed, so it is copied */
+/* error messages are per thread, so the message is copied */
 static void note_failure(stream_steps *s, size_t i, sparc_status status) {
   pthread_mutex_lock(&s->lock);
   if (s->status == SPARC_OK || i < s->failed) {
@@ -54,7 +54,7 @@ static void note_failure(stream_steps *s, size_t i, sparc_status status) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* one stream with its sensitivities, which go from row t to row t + 1 */
+/* one stream with its sensitivities, from row t to row t + 1 */
 static void step_with_trace(void *context, size_t i) {
   stream_steps *s = context;
   sparc_ppo *ppo = s->ppo;
@@ -62,8 +62,8 @@ static void step_with_trace(void *context, size_t i) {
   const size_t width = r->n.trace;
   float *trace = s->traces + rollout_row(r, i, s->t) * width;
   const sparc_status status =
-      network_step_rtrl_f32(ppo->network, ppo->prepared, ppo->own.config.encoder, ppo->step.states + i * r->n.state,
-                            trace, trace + width, ppo->step.x + i * r->n.observation, ppo->step.masks[i],
+      network_step_rtrl_f32(ppo->network, ppo->prepared, ppo->config.encoder, ppo->step.states + i * r->n.state, trace,
+                            trace + width, ppo->step.x + i * r->n.observation, ppo->step.masks[i],
                             ppo->step.y + i * ppo->n.outputs, ppo->step.tapes + i * ppo->n.tape, s->threads);
   if (status != SPARC_OK) note_failure(s, i, status);
 }
@@ -72,10 +72,10 @@ static sparc_status step_with_traces(sparc_ppo *ppo, float *traces, size_t t) {
   stream_steps steps = {.ppo = ppo,
                         .traces = traces,
                         .t = t,
-                        .threads = thread_count(ppo->own.config.threads),
+                        .threads = thread_count(ppo->config.threads),
                         .lock = PTHREAD_MUTEX_INITIALIZER,
                         .status = SPARC_OK};
-  if (ppo->rollout.n.N == 1) /* outside of any loop, so that the sensitivities themselves are divided */
+  if (ppo->rollout.n.N == 1) /* not in a parallel loop, so that threads share the sensitivities */
     step_with_trace(&steps, 0);
   else
     parallel_for(steps.threads, ppo->rollout.n.N, step_with_trace, &steps);
@@ -84,43 +84,45 @@ static sparc_status step_with_traces(sparc_ppo *ppo, float *traces, size_t t) {
              : fail(steps.status, "stream %zu: %s", ppo_first_stream(ppo) + steps.failed, steps.sentence);
 }
 
-/* the tape of stream i's cell; a step with traces leaves one network's tape behind the other */
+/* the cell's tape of stream i; a step with traces stores the tapes of networks consecutively */
 static float *cell_tape_of(sparc_ppo *ppo, size_t i) {
   const size_t tape = ppo->network->cell->sizes.tape;
-  if (ppo->way == BY_TRACES) return network_tape_of_f32(ppo->network, 1, ppo->step.tapes + i * ppo->n.tape).cell_tapes;
+  if (ppo->gradient_method == STORED_TRACES)
+    return network_tape_of_f32(ppo->network, 1, ppo->step.tapes + i * ppo->n.tape).cell_tapes;
   return network_tape_of_f32(ppo->network, (int)ppo->rollout.n.N, ppo->step.tapes).cell_tapes + i * tape;
 }
 
-/* the states go to row t + 1 */
-static void keep_states(sparc_ppo *ppo, size_t t, collection *made) {
+/* copies the states to row t + 1 */
+static void keep_states(sparc_ppo *ppo, size_t t, collection_stats *stats) {
   const rollout *r = &ppo->rollout;
   const size_t S = r->n.state;
   for (size_t i = 0; i < r->n.N; i++) {
     const float *state = ppo->step.states + i * S;
     memcpy(r->states + rollout_row(r, i, t + 1) * S, state, S * sizeof *state);
-    for (size_t s = 0; s < S; s++) made->state_squares += (double)state[s] * (double)state[s];
+    for (size_t s = 0; s < S; s++) stats->state_squares += (double)state[s] * (double)state[s];
     tape_activity_f32(ppo->network->cell, ppo->prepared + ppo->network->cell_prepared, cell_tape_of(ppo, i),
-                      &made->activity);
+                      &stats->activity);
   }
 }
 
-/* outputs y of step t, with the carry moved to row t + 1 */
-static sparc_status step_network(sparc_ppo *ppo, size_t t, collection *made) {
+/* outputs y of step t; state and sensitivities advance to row t + 1 */
+static sparc_status step_network(sparc_ppo *ppo, size_t t, collection_stats *stats) {
   load(ppo, ppo->rollout.states, t);
-  const sparc_status status = ppo->way == BY_TRACES ? step_with_traces(ppo, ppo->rollout.traces, t) : step_plainly(ppo);
-  keep_states(ppo, t, made);
-  return status == SPARC_OK && ppo->way == BY_RECORDS ? records_keep(ppo, t) : status;
+  const sparc_status status =
+      ppo->gradient_method == STORED_TRACES ? step_with_traces(ppo, ppo->rollout.traces, t) : step_without_traces(ppo);
+  keep_states(ppo, t, stats);
+  return status == SPARC_OK && ppo->gradient_method == TRACE_FREE ? records_keep(ppo, t) : status;
 }
 
 static float value_of(const sparc_ppo *ppo, size_t i) {
   return ppo->step.y[i * ppo->n.outputs + policy_value(&ppo->policy)];
 }
 
-/* the values of row T, whose carry stays where it is */
-static sparc_status look_ahead(sparc_ppo *ppo) {
+/* values of row T; its state does not advance */
+static sparc_status bootstrap_values(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
   load(ppo, r->states, r->n.T);
-  const sparc_status status = step_plainly(ppo);
+  const sparc_status status = step_without_traces(ppo);
   for (size_t i = 0; i < r->n.N; i++) r->values[rollout_row(r, i, r->n.T)] = value_of(ppo, i);
   return status;
 }
@@ -134,95 +136,97 @@ static void act(sparc_ppo *ppo, size_t t) {
     const float *y = ppo->step.y + i * ppo->n.outputs;
     const size_t row = rollout_row(r, i, t);
     float *action = r->actions + row * A, entropy;
-    policy_act(&ppo->policy, y, &ppo->acting[i], action);
-    policy_send(&ppo->policy, ppo->own.config.action_limit, action, ppo->step.sent + i * A);
+    policy_act(&ppo->policy, y, &ppo->action_rng[i], action);
+    policy_clip(&ppo->policy, ppo->config.action_limit, action, ppo->step.clipped + i * A);
     r->log_probabilities[row] = policy_log_probability(&ppo->policy, y, action, &entropy);
     r->values[row] = value_of(ppo, i);
   }
 }
 
-/* what came back from environment i, normalised, and the episode that it may have ended */
-static void receive(sparc_ppo *ppo, size_t i, size_t t, collection *made) {
+/* stores the normalised transition of environment i, and counts a finished episode */
+static void receive(sparc_ppo *ppo, size_t i, size_t t, collection_stats *stats) {
   const rollout *r = &ppo->rollout;
   const step_scratch *s = &ppo->step;
   const size_t d = r->n.observation, row = rollout_row(r, i, t);
-  const bool done = s->starts[i] != 0;
-  made->episodes += done;
-  made->returns += done ? s->returns[i] : 0;
-  made->lengths += done ? s->lengths[i] : 0;
+  const bool done = s->next_masks[i] == 0;
+  stats->episodes += done;
+  stats->returns += done ? s->returns[i] : 0;
+  stats->lengths += done ? s->lengths[i] : 0;
   observation_normalise(&ppo->observations, true, s->x + i * d);
   memcpy(r->observations + (row + 1) * d, s->x + i * d, d * sizeof(float));
-  r->starts[row + 1] = s->starts[i];
-  r->rewards[row] =
-      ppo->own.config.rewardnorm ? reward_normalise(&ppo->rewards, i, s->rewards[i], done) : s->rewards[i];
+  r->masks[row + 1] = s->next_masks[i];
+  r->rewards[row] = ppo->config.rewardnorm != SPARC_REWARDNORM_NONE
+                        ? reward_normalise(&ppo->rewards, i, s->rewards[i], done)
+                        : s->rewards[i];
 }
 
-static sparc_status step_environments(sparc_ppo *ppo, collection *made) {
+static sparc_status step_environments(sparc_ppo *ppo, collection_stats *stats) {
   const step_scratch *s = &ppo->step;
   const double before = seconds_now();
-  const sparc_status status = sparc_envs_step(ppo->envs, s->sent, s->x, s->rewards, s->starts, s->returns, s->lengths);
-  made->environment_seconds += seconds_now() - before;
+  const sparc_status status =
+      sparc_envs_step(ppo->envs, s->clipped, s->x, s->rewards, s->next_masks, s->returns, s->lengths);
+  stats->environment_seconds += seconds_now() - before;
   return status;
 }
 
-void collect_receive(sparc_ppo *ppo, size_t t, collection *made) {
-  for (size_t i = 0; i < ppo->rollout.n.N; i++) receive(ppo, i, t, made);
+void collect_receive(sparc_ppo *ppo, size_t t, collection_stats *stats) {
+  for (size_t i = 0; i < ppo->rollout.n.N; i++) receive(ppo, i, t, stats);
 }
 
 /* ---- the rollout ----------------------------------------------------------------------------------- */
 
-/* actions of stream i take a fixed number of words, so their place in the stream follows from the rollout's number */
+/* an action takes a fixed number of random words, so the position follows from the number of rollouts */
 static void seek_actions(sparc_ppo *ppo) {
   const uint64_t words = policy_words(&ppo->policy);
   for (size_t i = 0; i < ppo->rollout.n.N; i++)
-    sparc_random_seek(&ppo->acting[i], (uint64_t)ppo->rollouts * ppo->rollout.n.T * words);
+    sparc_random_seek(&ppo->action_rng[i], (uint64_t)ppo->rollouts * ppo->rollout.n.T * words);
 }
 
-void collect_begin(sparc_ppo *ppo, collection *made) {
-  *made = (collection){.episodes = 0};
+void collect_begin(sparc_ppo *ppo, collection_stats *stats) {
+  *stats = (collection_stats){.episodes = 0};
   rollout_begin(&ppo->rollout);
-  if (ppo->way == BY_RECORDS) records_begin(ppo);
+  if (ppo->gradient_method == TRACE_FREE) records_begin(ppo);
   seek_actions(ppo);
 }
 
-sparc_status collect_move(sparc_ppo *ppo, size_t t, collection *made) {
-  const sparc_status status = step_network(ppo, t, made);
+sparc_status collect_act(sparc_ppo *ppo, size_t t, collection_stats *stats) {
+  const sparc_status status = step_network(ppo, t, stats);
   if (status != SPARC_OK) return status;
   act(ppo, t);
-  return step_environments(ppo, made);
+  return step_environments(ppo, stats);
 }
 
-sparc_status collect_step(sparc_ppo *ppo, size_t t, collection *made) {
-  const sparc_status status = collect_move(ppo, t, made);
-  if (status == SPARC_OK) collect_receive(ppo, t, made);
+sparc_status collect_step(sparc_ppo *ppo, size_t t, collection_stats *stats) {
+  const sparc_status status = collect_act(ppo, t, stats);
+  if (status == SPARC_OK) collect_receive(ppo, t, stats);
   return status;
 }
 
-sparc_status collect_finish(sparc_ppo *ppo, collection *made) {
+sparc_status collect_finish(sparc_ppo *ppo, collection_stats *stats) {
   const rollout *r = &ppo->rollout;
-  sparc_status status = look_ahead(ppo);
-  if (status == SPARC_OK && ppo->way == BY_RECORDS) status = records_finish(ppo);
+  sparc_status status = bootstrap_values(ppo);
+  if (status == SPARC_OK && ppo->gradient_method == TRACE_FREE) status = records_finish(ppo);
   for (size_t i = 0; i < r->n.N && status == SPARC_OK; i++) {
     const size_t row = rollout_row(r, i, 0);
-    gae(r->n.T, ppo->own.config.discount, ppo->own.config.lambda, r->rewards + row, r->values + row, r->starts + row,
+    gae(r->n.T, ppo->config.discount, ppo->config.gae_lambda, r->rewards + row, r->values + row, r->masks + row,
         r->advantages + row, r->targets + row);
   }
-  made->symbols = r->symbols.count > 0 ? r->symbols.count : 0;
-  made->faults = sparc_envs_faults(ppo->envs);
+  stats->symbols = r->symbols.count > 0 ? r->symbols.count : 0;
+  stats->faults = sparc_envs_info_of(ppo->envs).faults;
   return status;
 }
 
-sparc_status collect(sparc_ppo *ppo, collection *made) {
+sparc_status collect(sparc_ppo *ppo, collection_stats *stats) {
   sparc_status status = SPARC_OK;
-  collect_begin(ppo, made);
-  for (size_t t = 0; t < ppo->rollout.n.T && status == SPARC_OK; t++) status = collect_step(ppo, t, made);
-  return status == SPARC_OK ? collect_finish(ppo, made) : status;
+  collect_begin(ppo, stats);
+  for (size_t t = 0; t < ppo->rollout.n.T && status == SPARC_OK; t++) status = collect_step(ppo, t, stats);
+  return status == SPARC_OK ? collect_finish(ppo, stats) : status;
 }
 
-/* ---- once more ------------------------------------------------------------------------------------- */
+/* ---- replay ----------------------------------------------------------------------------------------- */
 
-/* row 0 of every stream is the carry that entered the rollout, whatever parameters made it */
-static void enter(const rollout *r, size_t width, const float *rows, float *out) {
+/* copies row 0 of every stream, the state before the rollout */
+static void copy_first_rows(const rollout *r, size_t width, const float *rows, float *out) {
   for (size_t i = 0; i < r->n.N; i++) {
     const size_t row = rollout_row(r, i, 0) * width;
     memcpy(out + row, rows + row, width * sizeof *out);
@@ -234,8 +238,8 @@ sparc_status replay(sparc_ppo *ppo) {
   const carries *c = &ppo->replayed;
   const size_t S = r->n.state;
   sparc_status status = SPARC_OK;
-  enter(r, S, r->states, c->states);
-  enter(r, r->n.trace, r->traces, c->traces);
+  copy_first_rows(r, S, r->states, c->states);
+  copy_first_rows(r, r->n.trace, r->traces, c->traces);
   for (size_t t = 0; t + 1 < r->n.T && status == SPARC_OK; t++) {
     load(ppo, c->states, t);
     status = step_with_traces(ppo, c->traces, t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* config.h: checking and completing the configuration of a run. */
+/* config.h: checks and resolves the configuration of a run. */
 #ifndef SPARC_RL_CONFIG_H
 #define SPARC_RL_CONFIG_H
 
@@ -7,14 +7,11 @@
 
 enum { CONFIG_TEXT = 512 };
 
-/* a configuration that owns its strings */
-typedef struct owned_config {
-  sparc_ppo_config config;
+typedef struct config_strings {
   char task[CONFIG_TEXT], task_options[CONFIG_TEXT], cell[CONFIG_TEXT], cell_options[CONFIG_TEXT];
-} owned_config;
+} config_strings;
 
-/* checks every number, copies the strings and finds H and the cell's options for the state's budget. The result points
- * into itself and must stay where it is. */
-sparc_status config_complete(const sparc_ppo_config *config, owned_config *out);
+/* Check all numbers, copy the strings, and resolve H and the cell's options from state_size. out points to strings. */
+sparc_status config_resolve(const sparc_ppo_config *config, sparc_ppo_config *out, config_strings *strings);
 
 #endif

@@ -12,7 +12,7 @@ static double real_at(const void *values, size_t i) { return (double)((const rea
 
 static batch_moments statistics_of(size_t n, const real *values) { return batch_moments_of(n, real_at, values); }
 
-/* what value estimates leave of their targets */
+/* targets minus value estimates */
 typedef struct residuals {
   const real *targets, *estimates;
   size_t stride; /* of the estimates */

@@ -13,9 +13,9 @@ typedef struct ppo_coefficients {
   double entropy; /* of the entropy bonus */
 } ppo_coefficients;
 
-/* n steps as they were collected. Advantages are normalised over the n steps inside the loss. Of a shard of a minibatch,
- * `whole` is the number of steps of all shards, over which the loss is a mean, and `moments` those of their advantages;
- * NULL: the n steps are the whole minibatch. */
+/* n collected steps. The loss normalises advantages over the n steps. For a shard of a minibatch, `whole` is the number of
+ * steps of all shards, over which the loss is a mean, and `moments` are those of their advantages; NULL: the n steps are
+ * the whole minibatch. */
 typedef struct TYPED(ppo_batch) {
   size_t n, whole;
   const batch_moments *moments;
@@ -23,8 +23,8 @@ typedef struct TYPED(ppo_batch) {
   const real *log_probabilities, *values, *advantages, *value_targets; /* (n) */
 } TYPED(ppo_batch);
 
-/* the loss for the outputs y (n, outputs) of the present parameters. Writes dy (n, outputs), and all of the minibatch's
- * diagnostics but the norm of the gradient. */
+/* The loss for outputs y (n, outputs) of the current parameters. Writes dy (n, outputs), and all diagnostics except the
+ * norm of the gradient. */
 double TYPED(ppo_loss)(const ppo_coefficients *c, const policy *p, const TYPED(ppo_batch) * batch, const real *y,
                        real *dy, sparc_ppo_diagnostics *diagnostics);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* normaliser.c: observations and rewards divided by their running deviations. */
+/* normaliser.c: normalisation of observations and rewards by running standard deviations. */
 #include "rl/normaliser.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ size_t observation_moments(sparc_obsnorm mode, size_t width) {
   return mode == SPARC_OBSNORM_FEATURE ? width : mode == SPARC_OBSNORM_POOLED ? 1 : 0;
 }
 
-/* every feature by its own moments */
+/* each feature by its moments */
 static void normalise_features(const observation_normaliser *n, bool learn, float *observation) {
   for (size_t i = 0; i < n->width; i++) {
     running_moments *m = &n->moments[i];
@@ -22,7 +22,7 @@ static void normalise_features(const observation_normaliser *n, bool learn, floa
 
 static double feature_at(const void *values, size_t i) { return (double)((const float *)values)[i]; }
 
-/* the features of an observation are one batch of a single pair of moments */
+/* all features of an observation are a batch of one mean and variance */
 static void normalise_pooled(const observation_normaliser *n, bool learn, float *observation) {
   running_moments *m = n->moments;
   if (learn) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* normaliser.h: running moments of observations and of discounted returns, and what they make of both.
+/* normaliser.h: normalisation by running moments of observations and of discounted returns.
  *
- * An observation first updates the moments and is then emitted as (o - mean) / sqrt(variance + 1e-8); a reward is
- * divided by the deviation of the discounted return that it belongs to. The emitted value is what the agent sees and
- * what a rollout keeps; it is never normalised again. Moments persist over episodes and rollouts, in double.
+ * An observation first updates the moments and then becomes (o - mean) / sqrt(variance + 1e-8); a reward is divided by
+ * the standard deviation of discounted returns. Rollouts store normalised values. Moments persist over episodes and
+ * rollouts, in double.
  */
 #ifndef SPARC_RL_NORMALISER_H
 #define SPARC_RL_NORMALISER_H
@@ -19,18 +19,18 @@ typedef struct observation_normaliser {
   running_moments *moments; /* (observation_moments): one per feature, or one for all */
 } observation_normaliser;
 
-/* how many moments a mode keeps: width, 1 or 0 */
+/* Number of moments of a mode: width, 1 or 0. */
 size_t observation_moments(sparc_obsnorm mode, size_t width);
-/* one observation in place; learn: it updates the moments first */
+/* Normalise one observation in place; learn: update the moments first. */
 void observation_normalise(const observation_normaliser *n, bool learn, float *observation /* (width) */);
 
 typedef struct reward_normaliser {
   double discount;
   running_moments moments;
-  double *accumulated; /* (streams): the discounted return of each stream so far */
+  double *accumulated; /* (streams): discounted return of each stream so far */
 } reward_normaliser;
 
-/* the emitted reward of one stream's step; done: that step ended an episode */
+/* The normalised reward of one stream's step; done: the step ended an episode. */
 float reward_normalise(reward_normaliser *n, size_t stream, float reward, bool done);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* player.c: policies and the episodes that they play. */
+/* player.c: policies and their episodes. */
 #include "rl/player.h"
 
 #include "base/error.h"
@@ -20,12 +20,12 @@ static sparc_status act_random(player *p) {
 
 static sparc_status act_oracle(player *p) { return sparc_envs_oracle(p->envs, p->actions); }
 
-/* the first step of all finds states of zero, as an episode's start leaves them */
+/* masks are initially 1: the initial states are zero, as after a mask of 0 */
 static sparc_status act_agent(player *p) {
   sparc_status status = SPARC_OK;
   for (int i = 0; i < p->n && status == SPARC_OK; i++)
-    status = sparc_agent_step_state(p->agent, p->states + (size_t)i * sparc_agent_state_size(p->agent),
-                                    p->observations + (size_t)i * (size_t)p->shape.observation, p->starts[i] != 0,
+    status = sparc_agent_step_state(p->agent, p->states + (size_t)i * sparc_agent_info_of(p->agent).state_size,
+                                    p->observations + (size_t)i * (size_t)p->shape.observation, p->masks[i],
                                     p->greedy ? NULL : &p->random, action_of(p, i));
   return status;
 }
@@ -39,7 +39,7 @@ static sparc_status load_agent(const char *path, player *p) {
   const sparc_status status = sparc_agent_load(path, &p->agent);
   p->act = act_agent;
   if (status != SPARC_OK) return status;
-  p->states = sparc_alloc((size_t)p->n * sparc_agent_state_size(p->agent) * sizeof *p->states);
+  p->states = sparc_alloc((size_t)p->n * sparc_agent_info_of(p->agent).state_size * sizeof *p->states);
   return p->states ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the states of %d agents", p->n);
 }
 
@@ -57,7 +57,7 @@ static sparc_status find_policy(const char *name, player *p) {
 
 /* ---- life cycle ---------------------------------------------------------------------------------- */
 
-/* the task that is asked for, or what the agent has learnt */
+/* the requested task, or that of the agent */
 static sparc_envs_config task_of(const sparc_envs_config *config, const player *p) {
   sparc_envs_config c = *config;
   if (c.name || !p->agent) return c;
@@ -68,12 +68,12 @@ static sparc_envs_config task_of(const sparc_envs_config *config, const player *
 
 static sparc_status check_agent(const char *path, const player *p) {
   if (!p->agent) return SPARC_OK;
-  const sparc_env_shape a = sparc_agent_shape(p->agent), e = p->shape;
+  const sparc_env_shape a = sparc_agent_info_of(p->agent).shape, e = p->shape;
   if (a.observation == e.observation && a.choices == e.choices && a.action == e.action) return SPARC_OK;
   return fail(SPARC_INVALID,
               "'%.200s' is an agent for %d observed numbers, %d choices and actions of %d, but %s has %d, %d and %d",
-              path, a.observation, a.choices, a.action, sparc_envs_kind(p->envs)->name, e.observation, e.choices,
-              e.action);
+              path, a.observation, a.choices, a.action, sparc_envs_info_of(p->envs).kind->name, e.observation,
+              e.choices, e.action);
 }
 
 static sparc_status allocate(player *p) {
@@ -85,7 +85,8 @@ static sparc_status allocate(player *p) {
   p->lengths = sparc_alloc(n * sizeof *p->lengths);
   if (!p->observations || !p->actions || !p->rewards || !p->returns || !p->lengths)
     return fail(SPARC_NO_MEMORY, "no memory for %d environments", p->n);
-  p->starts = p->rewards + n;
+  p->masks = p->rewards + n;
+  for (size_t i = 0; i < n; i++) p->masks[i] = 1;
   return SPARC_OK;
 }
 
@@ -94,12 +95,12 @@ sparc_status player_open(const sparc_envs_config *config, const char *policy, bo
   *p = (player){.n = config->n, .greedy = greedy};
   sparc_status status = find_policy(policy, p);
   if (status != SPARC_OK) return status;
-  if (greedy && !p->agent) return fail(SPARC_INVALID, "greedy is for agents, and '%s' is none", policy);
+  if (greedy && !p->agent) return fail(SPARC_INVALID, "greedy requires an agent, and '%s' is none", policy);
   const sparc_envs_config c = task_of(config, p);
   if (!config->name) status = plugin_permit(c.name, policy, plugins);
   if (status == SPARC_OK) status = sparc_envs_create(&c, &p->envs);
   if (status != SPARC_OK) return status;
-  p->shape = sparc_envs_shape(p->envs);
+  p->shape = sparc_envs_info_of(p->envs).shape;
   sparc_random_init(&p->random, c.seed, "policy", "random");
   status = check_agent(policy, p);
   if (status == SPARC_OK) status = allocate(p);
@@ -117,8 +118,8 @@ void player_close(player *p) {
   sparc_free(p->lengths);
 }
 
-sparc_status player_advance(player *p) {
-  return sparc_envs_step(p->envs, p->actions, p->observations, p->rewards, p->starts, p->returns, p->lengths);
+sparc_status player_step(player *p) {
+  return sparc_envs_step(p->envs, p->actions, p->observations, p->rewards, p->masks, p->returns, p->lengths);
 }
 
 /* ---- many episodes ------------------------------------------------------------------------------- */
@@ -139,10 +140,10 @@ static sparc_status play_all(player *p, int episodes, bool (*stop)(void), int *p
   sparc_status status = SPARC_OK;
   while (t->episodes < episodes && status == SPARC_OK && !(stop && stop())) {
     status = p->act(p);
-    if (status == SPARC_OK) status = player_advance(p);
+    if (status == SPARC_OK) status = player_step(p);
     for (int i = 0; i < p->n && status == SPARC_OK; i++) {
       const int share = episodes / p->n + (i < episodes % p->n);
-      if (p->starts[i] == 0 || played[i] >= share) continue;
+      if (p->masks[i] != 0 || played[i] >= share) continue;
       played[i]++;
       count_episode(t, p->returns[i], p->lengths[i]);
     }
@@ -158,7 +159,7 @@ sparc_status player_play(player *p, int episodes, bool (*stop)(void), player_mea
   sparc_free(played);
   *out = (player_means){.episodes = t.episodes,
                         .mean_return = sample_mean(&t.returns),
-                        .deviation = sqrt(sample_variance(&t.returns, t.episodes - 1)),
+                        .stddev = sqrt(sample_variance(&t.returns, t.episodes - 1)),
                         .mean_length = t.steps / t.episodes};
   return status;
 }

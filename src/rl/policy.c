@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* policy.c: categorical, l(a) = g_a - logsumexp(g), and Gaussian, l(a) = sum_d [-z_d^2 / 2 - log_std_d - log(2 pi) / 2]
- * with z_d = (a_d - mu_d) / exp(log_std_d). The Gaussian's action is the unclipped one. */
+ * with z_d = (a_d - mu_d) / exp(log_std_d). Gaussian actions are unclipped. */
 #include "rl/policy_impl.h"
 
 #include <math.h>
@@ -78,7 +78,7 @@ void policy_backward(const policy *p, const real *y, const real *action, real dl
 }
 
 #ifndef SPARC_DOUBLE
-/* the inverse of the distribution function; the last choice takes what rounding leaves over */
+/* inverse of the distribution function; the last choice absorbs rounding errors */
 static size_t choose(const policy *p, const float *logits, sparc_random *random) {
   const double norm = log_sum_exp(p, logits);
   double left = sparc_random_uniform(random);
@@ -96,9 +96,9 @@ static size_t most_probable(const policy *p, const float *logits) {
   return best;
 }
 
-void policy_send(const policy *p, double limit, const float *action, float *sent) {
+void policy_clip(const policy *p, double limit, const float *action, float *clipped) {
   for (size_t d = 0; d < p->action; d++)
-    sent[d] = p->choices ? action[d] : fmaxf((float)-limit, fminf(action[d], (float)limit));
+    clipped[d] = p->choices ? action[d] : fmaxf((float)-limit, fminf(action[d], (float)limit));
 }
 
 void policy_act(const policy *p, const float *y, sparc_random *random, float *action) {

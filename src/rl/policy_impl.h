@@ -6,10 +6,10 @@
 #include "base/real.h"
 #include "rl/policy.h"
 
-/* the log-probability of an action under outputs y (outputs), and the entropy of the distribution */
+/* Log-probability of an action for outputs y (outputs), and entropy of the distribution. */
 real TYPED(policy_log_probability)(const policy *p, const real *y, const real *action, real *entropy);
-/* writes the actor's and log_std's part of dy (outputs): dlog times the derivative of the log-probability plus
- * dentropy times that of the entropy */
+/* Write the actor and log_std parts of dy (outputs): dlog times the derivative of the log-probability plus dentropy times
+ * that of the entropy. */
 void TYPED(policy_backward)(const policy *p, const real *y, const real *action, real dlog, real dentropy, real *dy);
 
 #define policy_log_probability TYPED(policy_log_probability)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ppo.c: the life of a run. All memory is one block, taken when the run is made; an iteration allocates nothing. */
+/* ppo.c: creation of runs, and one iteration. All memory is one block, allocated once; an iteration allocates nothing. */
 #include "rl/ppo.h"
 
 #include "base/clock.h"
@@ -26,15 +26,15 @@ static void carve_step(arena *a, sparc_ppo *ppo) {
   s->states = take(a, N * ppo->n.state);
   s->y = take(a, N * ppo->n.outputs);
   s->tapes = take(a, N * ppo->n.tape);
-  s->sent = take(a, N * ppo->rollout.n.action);
+  s->clipped = take(a, N * ppo->rollout.n.action);
   s->rewards = take(a, N);
-  s->starts = take(a, N);
+  s->next_masks = take(a, N);
   s->returns = arena_take(a, N, sizeof *s->returns);
   s->lengths = arena_take(a, N, sizeof *s->lengths);
 }
 
-static void carve_choice(arena *a, sparc_ppo *ppo) {
-  choice *c = &ppo->choice;
+static void carve_index(arena *a, sparc_ppo *ppo) {
+  minibatch_index *c = &ppo->index;
   c->order = arena_take(a, ppo->rollout.n.N * ppo->rollout.n.T, sizeof *c->order);
   c->rows = arena_take(a, ppo->batch.M, sizeof *c->rows);
   c->traces = arena_take(a, ppo->batch.M, sizeof *c->traces);
@@ -42,13 +42,13 @@ static void carve_choice(arena *a, sparc_ppo *ppo) {
   c->steps = arena_take(a, ppo->batch.M, sizeof *c->steps);
 }
 
-/* work of the gradient through time */
+/* size of the work array of the gradient through time */
 static size_t past_work(const sparc_ppo *ppo) {
   const sparc_cell *cell = ppo->network->cell;
   const int M = (int)ppo->batch.M, T = (int)ppo->rollout.n.T;
-  const int interval = ppo->rollout.n.checkpoints ? ppo->own.config.interval : 0;
-  if (ppo->way == BY_TRACES) return sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.n = M}).batch_work;
-  if (ppo->way == BY_WINDOWS) return 0;
+  const int interval = ppo->rollout.n.checkpoints ? ppo->config.trace_interval : 0;
+  if (ppo->gradient_method == STORED_TRACES) return sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.n = M}).batch_work;
+  if (ppo->gradient_method == TBPTT) return 0;
   const size_t records =
       ppo->rollout.n.records
           ? sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.T = T, .n = M, .interval = interval}).record_work
@@ -58,23 +58,23 @@ static size_t past_work(const sparc_ppo *ppo) {
 }
 
 static void carve(arena *a, sparc_ppo *ppo) {
-  const size_t N = ppo->rollout.n.N, params = ppo->n.params, streams = (size_t)ppo->own.config.streams;
+  const size_t N = ppo->rollout.n.N, params = ppo->n.params, streams = (size_t)ppo->config.streams;
   observation_normaliser *o = &ppo->observations;
   ppo->params = take(a, params);
   ppo->moments = take(a, 2 * params);
   ppo->gradient = take(a, params);
   ppo->prepared = take(a, ppo->n.prepared);
-  ppo->collected_with = take(a, ppo->way == BY_RECORDS ? ppo->network->cell->sizes.prepared : 0);
+  ppo->collected_with = take(a, ppo->gradient_method == TRACE_FREE ? ppo->network->cell->sizes.prepared : 0);
   o->moments = arena_take(a, observation_moments(o->mode, o->width), sizeof *o->moments);
   ppo->accumulated = arena_take(a, streams, sizeof *ppo->accumulated);
-  ppo->acting = arena_take(a, N, sizeof *ppo->acting);
+  ppo->action_rng = arena_take(a, N, sizeof *ppo->action_rng);
   ppo->past = arena_take(a, N, sizeof *ppo->past);
   carve_step(a, ppo);
-  carve_choice(a, ppo);
-  const bool exact = ppo->own.config.encoder == SPARC_ENCODER_EXACT;
+  carve_index(a, ppo);
+  const bool exact = ppo->config.encoder == SPARC_ENCODER_EXACT;
   const size_t encoder = exact ? encoder_elements(ppo->network, ppo->batch.M, ppo->rollout.n.T) : 0;
   minibatch_carve(a, ppo->network, &ppo->policy, past_work(ppo), encoder, &ppo->batch);
-  if (ppo->own.config.refresh != SPARC_REFRESH_NONE) {
+  if (ppo->config.refresh != SPARC_REFRESH_NONE) {
     ppo->replayed.states = take(a, N * (ppo->rollout.n.T + 1) * ppo->n.state);
     ppo->replayed.traces = take(a, N * (ppo->rollout.n.T + 1) * ppo->rollout.n.trace);
     ppo->replayed_gradient = take(a, params);
@@ -98,7 +98,7 @@ static sparc_status allocate(sparc_ppo *ppo) {
   return SPARC_OK;
 }
 
-/* ---- the way through time ----------------------------------------------------------------------------- */
+/* ---- the gradient method ----------------------------------------------------------------------------- */
 
 sparc_envs_config ppo_task_of(const sparc_ppo_config *c, int n) {
   return (sparc_envs_config){.name = c->kind ? NULL : c->task,
@@ -109,55 +109,55 @@ sparc_envs_config ppo_task_of(const sparc_ppo_config *c, int n) {
                              .threads = c->threads};
 }
 
-/* how many distinct observations the task shows to random actions, 0 where they are too many to be grouped. A cell that
- * reads the input directly has no grouped traces. */
+/* number of distinct observations under random actions; 0: too many to be grouped. Cells that read the input directly
+ * have no grouped traces. */
 static sparc_status count_symbols(const sparc_ppo *ppo, int *count) {
-  const sparc_ppo_config *c = &ppo->own.config;
+  const sparc_ppo_config *c = &ppo->config;
   *count = 0;
-  if (c->kind && is_external(c->kind)) return SPARC_OK; /* there is one of it, which the run has opened */
+  if (c->kind && is_external(c->kind)) return SPARC_OK; /* only one exists, which the run has opened */
   if (c->obsnorm != SPARC_OBSNORM_NONE || grouped_trace_size_f32(ppo->network->cell, 1) == 0) return SPARC_OK;
   const sparc_envs_config envs = ppo_task_of(c, 1);
   return symbols_probe(&envs, count);
 }
 
-/* GRU and Mamba-3, which have no RTRL form, and whatever is told to */
-static bool learns_by_windows(const sparc_ppo *ppo) { return ppo->n.trace == 0 || ppo->own.config.tbptt > 0; }
+/* GRU and Mamba-3 have no RTRL form */
+static bool uses_tbptt(const sparc_ppo *ppo) { return ppo->n.trace == 0 || ppo->config.tbptt > 0; }
 
-/* whether grouped traces by corners are smaller stored sensitivities; a replay, and an exact encoder, need the others */
+/* whether stored sensitivities are grouped by corners, which are smaller; a replay and an exact encoder need full ones */
 static bool has_corners(const sparc_ppo *ppo) {
-  const sparc_ppo_config *c = &ppo->own.config;
+  const sparc_ppo_config *c = &ppo->config;
   return ppo->network->cell->columns > 0 && c->refresh == SPARC_REFRESH_NONE && c->encoder == SPARC_ENCODER_LOCAL;
 }
 
-/* sizes of what the rollout keeps for the gradient through time */
-static void size_past(sparc_ppo *ppo, time_gradient way) {
+/* sizes of what the rollout stores for the gradient through time */
+static void size_past(sparc_ppo *ppo, gradient_method method) {
   const sparc_cell *cell = ppo->network->cell;
-  const int interval = ppo->own.config.interval;
-  const bool exact = ppo->own.config.encoder == SPARC_ENCODER_EXACT;
+  const int interval = ppo->config.trace_interval;
+  const bool exact = ppo->config.encoder == SPARC_ENCODER_EXACT;
   const size_t trace = exact ? ppo->n.trace_exact : ppo->n.trace;
-  const bool corners = way == BY_TRACES && has_corners(ppo), recorded = way == BY_RECORDS;
+  const bool corners = method == STORED_TRACES && has_corners(ppo), recorded = method == TRACE_FREE;
   rollout_sizes *n = &ppo->rollout.n;
-  ppo->way = corners ? BY_RECORDS : way;
-  n->trace = ppo->way == BY_TRACES ? trace : 0;
+  ppo->gradient_method = corners ? TRACE_FREE : method;
+  n->trace = ppo->gradient_method == STORED_TRACES ? trace : 0;
   n->records = recorded ? sparc_rtrl_sizes_of(cell, &(sparc_rtrl_shape){.T = (int)n->T}).records : 0;
-  n->boundary = ppo->way == BY_RECORDS ? trace : 0;
+  n->boundary = ppo->gradient_method == TRACE_FREE ? trace : 0;
   n->checkpoints = recorded && interval > 0 ? (n->T - 1) / (size_t)interval : 0;
   n->corners = corners;
-  n->groups = corners ? (size_t)cell->D + 1 : recorded ? (size_t)ppo->rollout.symbols.most : 0;
+  n->groups = corners ? (size_t)cell->D + 1 : recorded ? (size_t)ppo->rollout.symbols.limit : 0;
   n->grouped = n->groups ? grouped_trace_size_f32(cell, (int)n->groups) : 0;
-  n->input = ppo->way == BY_RECORDS ? (size_t)cell->D : 0;
+  n->input = ppo->gradient_method == TRACE_FREE ? (size_t)cell->D : 0;
   n->pre = n->grouped ? (size_t)cell->pre : 0;
 }
 
-/* bytes of a rollout's sensitivities, or of what stands for them */
+/* bytes of a rollout's sensitivities, or of the records that replace them */
 static size_t past_bytes(const rollout_sizes *n) {
   const size_t per_stream = (n->T + 1) * (n->trace + n->grouped) + n->records + (2 + n->checkpoints) * n->boundary;
   return n->N * per_stream * sizeof(float);
 }
 
-/* of all shards: one process may have to do them alone */
+/* of all shards: one process may compute them alone */
 static sparc_ppo_memory times_shards(const sparc_ppo *ppo, sparc_ppo_memory m) {
-  const size_t shards = (size_t)ppo_shards(&ppo->own.config);
+  const size_t shards = (size_t)ppo_shards(&ppo->config);
   m.stored_bytes *= shards;
   m.free_bytes *= shards;
   m.other_bytes *= shards;
@@ -166,14 +166,14 @@ static sparc_ppo_memory times_shards(const sparc_ppo *ppo, sparc_ppo_memory m) {
 
 static sparc_ppo_memory measure_memory(sparc_ppo *ppo) {
   sparc_ppo_memory m = {.traces = SPARC_TRACES_AUTO};
-  if (!learns_by_windows(ppo)) {
-    size_past(ppo, BY_TRACES);
+  if (!uses_tbptt(ppo)) {
+    size_past(ppo, STORED_TRACES);
     m.stored_bytes = past_bytes(&ppo->rollout.n);
-    size_past(ppo, BY_RECORDS);
+    size_past(ppo, TRACE_FREE);
     m.free_bytes = past_bytes(&ppo->rollout.n);
     m.other_bytes = bytes_of(ppo) - m.free_bytes;
   } else {
-    size_past(ppo, BY_WINDOWS);
+    size_past(ppo, TBPTT);
     m.other_bytes = bytes_of(ppo);
   }
   return times_shards(ppo, m);
@@ -184,25 +184,25 @@ size_t machine_memory(void) {
   return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : (size_t)-1;
 }
 
-static void choose_way(sparc_ppo *ppo) {
-  const sparc_ppo_config *c = &ppo->own.config;
+static void choose_gradient_method(sparc_ppo *ppo) {
+  const sparc_ppo_config *c = &ppo->config;
   sparc_ppo_memory *m = &ppo->needs;
-  /* without being told, auto does not exceed half of the machine's memory */
+  /* the default limit of auto is half of the machine's memory */
   const size_t limit = c->memory_limit ? c->memory_limit : machine_memory() / 2;
-  if (learns_by_windows(ppo)) return;
+  if (uses_tbptt(ppo)) return;
   m->traces = c->traces;
   if (m->traces == SPARC_TRACES_AUTO)
     m->traces =
-        c->refresh == SPARC_REFRESH_NONE && (ppo->rollout.symbols.most > 0 || c->encoder == SPARC_ENCODER_EXACT ||
+        c->refresh == SPARC_REFRESH_NONE && (ppo->rollout.symbols.limit > 0 || c->encoder == SPARC_ENCODER_EXACT ||
                                              m->stored_bytes + m->other_bytes > limit)
             ? SPARC_TRACES_FREE
             : SPARC_TRACES_STORED;
-  size_past(ppo, m->traces == SPARC_TRACES_STORED ? BY_TRACES : BY_RECORDS);
+  size_past(ppo, m->traces == SPARC_TRACES_STORED ? STORED_TRACES : TRACE_FREE);
 }
 
 static sparc_status check_memory(const sparc_ppo *ppo) {
   const sparc_ppo_memory *m = &ppo->needs;
-  const double mega = 1e6, limit = (double)ppo->own.config.memory_limit;
+  const double mega = 1e6, limit = (double)ppo->config.memory_limit;
   const bool stored = m->traces == SPARC_TRACES_STORED;
   const double needed = (double)((stored ? m->stored_bytes : m->free_bytes) + m->other_bytes);
   if (limit == 0 || needed <= limit) return SPARC_OK;
@@ -218,17 +218,17 @@ static sparc_status check_memory(const sparc_ppo *ppo) {
 /* ---- life cycle -------------------------------------------------------------------------------------- */
 
 static sparc_status make_environments(sparc_ppo *ppo) {
-  const sparc_ppo_config *c = &ppo->own.config;
+  const sparc_ppo_config *c = &ppo->config;
   const int n = c->streams / ppo_shards(c);
   const sparc_envs_config envs = ppo_task_of(c, n);
   return envs_create_from(&envs, ppo->shard * n, &ppo->envs);
 }
 
 static sparc_status make_task(sparc_ppo *ppo) {
-  const sparc_ppo_config *c = &ppo->own.config;
+  const sparc_ppo_config *c = &ppo->config;
   sparc_status status = make_environments(ppo);
   if (status != SPARC_OK) return status;
-  ppo->shape = sparc_envs_shape(ppo->envs);
+  ppo->shape = sparc_envs_info_of(ppo->envs).shape;
   ppo->policy = policy_of(&ppo->shape);
   status = actor_critic_create(c, &ppo->shape, &ppo->network);
   if (status == SPARC_OK) ppo->n = sparc_network_sizes_of(ppo->network);
@@ -236,22 +236,22 @@ static sparc_status make_task(sparc_ppo *ppo) {
 }
 
 static void measure(sparc_ppo *ppo) {
-  const sparc_ppo_config *c = &ppo->own.config;
+  const sparc_ppo_config *c = &ppo->config;
   const int shards = ppo_shards(c);
   ppo->rollout.n = (rollout_sizes){.N = (size_t)(c->streams / shards),
-                                   .T = (size_t)(c->steps / c->streams),
+                                   .T = (size_t)(c->rollout_steps / c->streams),
                                    .observation = (size_t)ppo->shape.observation,
                                    .action = (size_t)ppo->shape.action,
                                    .state = ppo->n.state};
-  ppo->batch.M = (size_t)(c->steps / c->minibatches / shards);
+  ppo->batch.M = (size_t)(c->rollout_steps / c->minibatches / shards);
   ppo->observations = (observation_normaliser){.mode = c->obsnorm, .width = ppo->rollout.n.observation};
   ppo->rewards = (reward_normaliser){.discount = c->discount, .moments = moments_initial()};
 }
 
-static sparc_status plan_windows(sparc_ppo *ppo) {
-  const sparc_ppo_config *c = &ppo->own.config;
-  const int window = c->tbptt > 0 ? c->tbptt : WINDOW;
-  if (!learns_by_windows(ppo)) return SPARC_OK;
+static sparc_status plan_tbptt(sparc_ppo *ppo) {
+  const sparc_ppo_config *c = &ppo->config;
+  const int window = c->tbptt > 0 ? c->tbptt : TBPTT_STEPS;
+  if (!uses_tbptt(ppo)) return SPARC_OK;
   if (ppo->rollout.n.T % (size_t)window != 0 || ppo->batch.M % (size_t)window != 0)
     return fail(SPARC_INVALID, "cell %s learns by windows of %d steps, but a stream has %zu steps and a minibatch %zu",
                 c->cell, window, ppo->rollout.n.T, ppo->batch.M);
@@ -259,24 +259,25 @@ static sparc_status plan_windows(sparc_ppo *ppo) {
 }
 
 static sparc_status check_encoder(const sparc_ppo *ppo) {
-  const sparc_ppo_config *c = &ppo->own.config;
+  const sparc_ppo_config *c = &ppo->config;
   if (c->encoder == SPARC_ENCODER_LOCAL) return SPARC_OK;
   if (ppo->n.trace == 0)
     return fail(SPARC_UNSUPPORTED, "cell %s has no RTRL form, so its encoder has no exact sensitivities", c->cell);
   if (c->tbptt > 0)
-    return fail(SPARC_INVALID, "tbptt is %d, expected 0: exact encoder gradients go back to the rollout's beginning",
-                c->tbptt);
-  if (c->interval > 0)
-    return fail(SPARC_INVALID, "interval is %d, expected 0: exact encoder gradients go back to the rollout's beginning",
-                c->interval);
+    return fail(SPARC_INVALID,
+                "tbptt is %d, expected 0: exact encoder gradients reach back to the start of the rollout", c->tbptt);
+  if (c->trace_interval > 0)
+    return fail(SPARC_INVALID,
+                "trace_interval is %d, expected 0: exact encoder gradients reach back to the start of the rollout",
+                c->trace_interval);
   return SPARC_OK;
 }
 
-/* what is replayed are stored sensitivities */
+/* a replay recomputes stored sensitivities */
 static sparc_status check_refresh(const sparc_ppo *ppo) {
-  const sparc_ppo_config *c = &ppo->own.config;
+  const sparc_ppo_config *c = &ppo->config;
   if (c->refresh == SPARC_REFRESH_NONE) return SPARC_OK;
-  if (learns_by_windows(ppo))
+  if (uses_tbptt(ppo))
     return fail(
         SPARC_INVALID,
         "refresh is not none, but cell %s learns by truncated backpropagation here, which keeps no sensitivities",
@@ -287,23 +288,23 @@ static sparc_status check_refresh(const sparc_ppo *ppo) {
 }
 
 void ppo_choose_traces(sparc_ppo *ppo, sparc_traces traces, size_t memory_limit) {
-  ppo->own.config.traces = traces;
-  ppo->own.config.memory_limit = memory_limit;
+  ppo->config.traces = traces;
+  ppo->config.memory_limit = memory_limit;
   ppo->needs = measure_memory(ppo);
-  choose_way(ppo);
-  ppo->own.config.traces = ppo->needs.traces;
+  choose_gradient_method(ppo);
+  ppo->config.traces = ppo->needs.traces;
 }
 
 static sparc_status describe(const sparc_ppo_config *config, sparc_ppo *ppo) {
-  sparc_status status = config_complete(config, &ppo->own);
+  sparc_status status = config_resolve(config, &ppo->config, &ppo->strings);
   if (status == SPARC_OK) status = make_task(ppo);
   if (status != SPARC_OK) return status;
   measure(ppo);
   status = check_encoder(ppo);
   if (status == SPARC_OK) status = check_refresh(ppo);
-  if (status == SPARC_OK) status = plan_windows(ppo);
-  if (status == SPARC_OK) status = count_symbols(ppo, &ppo->rollout.symbols.most);
-  if (status == SPARC_OK) ppo_choose_traces(ppo, ppo->own.config.traces, ppo->own.config.memory_limit);
+  if (status == SPARC_OK) status = plan_tbptt(ppo);
+  if (status == SPARC_OK) status = count_symbols(ppo, &ppo->rollout.symbols.limit);
+  if (status == SPARC_OK) ppo_choose_traces(ppo, ppo->config.traces, ppo->config.memory_limit);
   return status;
 }
 
@@ -319,8 +320,7 @@ sparc_status ppo_describe(const sparc_ppo_config *config, sparc_ppo **out) {
   return status;
 }
 
-sparc_status sparc_ppo_memory_of(const sparc_ppo_config *config, sparc_ppo_memory *memory) {
-  if (!memory) return fail(SPARC_INVALID, "memory is NULL");
+sparc_status ppo_memory_of(const sparc_ppo_config *config, sparc_ppo_memory *memory) {
   sparc_ppo *ppo;
   const sparc_status status = ppo_describe(config, &ppo);
   if (ppo) *memory = ppo->needs;
@@ -332,7 +332,7 @@ static void open_streams(sparc_ppo *ppo) {
   for (size_t i = 0; i < ppo->rollout.n.N; i++) {
     char name[32];
     snprintf(name, sizeof name, "%zu", ppo_first_stream(ppo) + i);
-    sparc_random_init(&ppo->acting[i], ppo->own.config.seed, "policy", name);
+    sparc_random_init(&ppo->action_rng[i], ppo->config.seed, "policy", name);
   }
 }
 
@@ -342,18 +342,17 @@ sparc_status ppo_allocate(sparc_ppo *ppo) {
   if (status != SPARC_OK) return status;
   ppo->rewards.accumulated = ppo->accumulated + ppo_first_stream(ppo);
   open_streams(ppo);
-  const bool divided = ppo_shards(&ppo->own.config) > 1;
+  const bool divided = ppo_shards(&ppo->config) > 1;
   return divided && !ppo->borrows ? team_create(ppo, &ppo->team) : SPARC_OK;
 }
 
-/* the first observations, which lie in step.x, open an episode each */
 void ppo_open_episodes(sparc_ppo *ppo) {
   const rollout *r = &ppo->rollout;
   for (size_t i = 0; i < r->n.N; i++) {
     const size_t row = rollout_row(r, i, r->n.T), d = r->n.observation;
     observation_normalise(&ppo->observations, true, ppo->step.x + i * d);
     memcpy(r->observations + row * d, ppo->step.x + i * d, d * sizeof(float));
-    r->starts[row] = 1;
+    r->masks[row] = 0;
   }
 }
 
@@ -364,7 +363,7 @@ sparc_status ppo_begin_episodes(sparc_ppo *ppo) {
   return status;
 }
 
-/* state and sensitivities start at zero */
+/* states and sensitivities are initially zero */
 static sparc_status begin(sparc_ppo *ppo) {
   const observation_normaliser *o = &ppo->observations;
   for (size_t i = 0; i < observation_moments(o->mode, o->width); i++) o->moments[i] = moments_initial();
@@ -373,7 +372,7 @@ static sparc_status begin(sparc_ppo *ppo) {
 
 sparc_status ppo_start(sparc_ppo *ppo) {
   sparc_status status = ppo_allocate(ppo);
-  if (status == SPARC_OK) status = sparc_network_init(ppo->network, ppo->own.config.seed, ppo->params);
+  if (status == SPARC_OK) status = sparc_network_init(ppo->network, ppo->config.seed, ppo->params);
   if (status == SPARC_OK) status = sparc_network_prepare(ppo->network, ppo->params, ppo->prepared);
   return status == SPARC_OK ? begin(ppo) : status;
 }
@@ -398,14 +397,15 @@ void sparc_ppo_free(sparc_ppo *ppo) {
   sparc_free(ppo);
 }
 
-long sparc_ppo_rollouts_done(const sparc_ppo *ppo) { return ppo ? ppo->rollouts : 0; }
-const sparc_ppo_config *sparc_ppo_config_of(const sparc_ppo *ppo) { return ppo ? &ppo->own.config : NULL; }
-const sparc_network *sparc_ppo_network(const sparc_ppo *ppo) { return ppo ? ppo->network : NULL; }
-const float *sparc_ppo_params(const sparc_ppo *ppo) { return ppo ? ppo->params : NULL; }
+sparc_ppo_info sparc_ppo_info_of(const sparc_ppo *ppo) {
+  if (!ppo) return (sparc_ppo_info){.config = NULL};
+  return (sparc_ppo_info){
+      .config = &ppo->config, .rollouts_done = ppo->rollouts, .parameters = ppo->n.params, .memory = ppo->needs};
+}
 
 sparc_status ppo_join(sparc_ppo *ppo, ranks *group) {
   ppo->group = group;
-  ppo->shard = ranks_share(group, ppo_shards(&ppo->own.config)).first;
+  ppo->shard = ranks_share(group, ppo_shards(&ppo->config)).first;
   if (ppo->shard == 0) return SPARC_OK;
   sparc_envs_free(ppo->envs);
   ppo->envs = NULL;
@@ -413,7 +413,7 @@ sparc_status ppo_join(sparc_ppo *ppo, ranks *group) {
 }
 
 sparc_status ppo_describe_shard(const sparc_ppo *leader, int shard, sparc_ppo **out) {
-  sparc_ppo_config config = leader->own.config;
+  sparc_ppo_config config = leader->config;
   config.traces = leader->needs.traces;
   config.memory_limit = 0;
   sparc_status status = ppo_describe(&config, out);
@@ -426,9 +426,9 @@ sparc_status ppo_describe_shard(const sparc_ppo *leader, int shard, sparc_ppo **
   return status == SPARC_OK ? ppo_allocate(*out) : status;
 }
 
-static sparc_ppo_activity activity_of(const sparc_ppo *ppo, const collection *c) {
+static sparc_ppo_activity activity_of(const sparc_ppo *ppo, const collection_stats *c) {
   const cell_activity *a = &c->activity;
-  const double numbers = (double)ppo->own.config.steps * (double)ppo->n.state;
+  const double numbers = (double)ppo->config.rollout_steps * (double)ppo->n.state;
   const double gate = a->gate_sum / a->gates, variance = a->gate_squares / a->gates - gate * gate;
   return (sparc_ppo_activity){.saturation = a->contents > 0 ? a->saturated / a->contents : NAN,
                               .gate_deviation = a->gates > 0 ? sqrt(fmax(variance, 0)) : NAN,
@@ -442,25 +442,25 @@ sparc_status sparc_ppo_iterate(sparc_ppo *ppo, sparc_ppo_report *report) {
 }
 
 sparc_status ppo_iterate(sparc_ppo *ppo, bool *stop, sparc_ppo_report *report) {
-  sparc_ppo_report made = {.rollout = ppo->rollouts + 1};
-  collection collected;
+  sparc_ppo_report result = {.rollout = ppo->rollouts + 1};
+  collection_stats collected;
   const double start = seconds_now();
   sparc_status status = ppo->team ? team_collect(ppo->team, stop, &collected) : collect(ppo, &collected);
   const double middle = seconds_now();
-  if (status == SPARC_OK) status = ppo->team ? team_update(ppo->team, &made.update) : update(ppo, &made.update);
+  if (status == SPARC_OK) status = ppo->team ? team_update(ppo->team, &result.update) : update(ppo, &result.update);
   if (status != SPARC_OK) return status;
   ppo->rollouts++;
-  made.steps = ppo->rollouts * ppo->own.config.steps;
-  made.episodes = collected.episodes;
-  made.mean_return = collected.episodes ? collected.returns / collected.episodes : NAN;
-  made.mean_length = collected.episodes ? collected.lengths / collected.episodes : NAN;
-  made.activity = activity_of(ppo, &collected);
-  made.staleness = ppo->staleness;
-  made.symbols = collected.symbols;
-  made.faults = collected.faults;
-  made.environment_seconds = collected.environment_seconds;
-  made.collection_seconds = middle - start - collected.environment_seconds;
-  made.update_seconds = seconds_now() - middle;
-  if (report) *report = made;
+  result.steps = ppo->rollouts * ppo->config.rollout_steps;
+  result.episodes = collected.episodes;
+  result.mean_return = collected.episodes ? collected.returns / collected.episodes : NAN;
+  result.mean_length = collected.episodes ? collected.lengths / collected.episodes : NAN;
+  result.activity = activity_of(ppo, &collected);
+  result.staleness = ppo->staleness;
+  result.symbols = collected.symbols;
+  result.faults = collected.faults;
+  result.environment_seconds = collected.environment_seconds;
+  result.collection_seconds = middle - start - collected.environment_seconds;
+  result.update_seconds = seconds_now() - middle;
+  if (report) *report = result;
   return SPARC_OK;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* records.c: grouped traces go along as long as the observations of a rollout are few; the records, which are always
- * kept, serve when they are not. */
+/* records.c: records are always stored; grouped traces are used as long as a rollout has few distinct observations. */
 #include "rl/records.h"
 
 #include <string.h>
@@ -22,7 +21,7 @@ void records_begin(sparc_ppo *ppo) {
 
 /* ---- one step ------------------------------------------------------------------------------------------ */
 
-/* which symbol a step of stream i is; -1: one too many */
+/* symbol of a step of stream i; -1: too many symbols */
 static int symbol_of(rollout *r, size_t i, size_t t, const float *input) {
   const int before = r->symbols.count;
   const int symbol = symbols_find(&r->symbols, r->observations + rollout_row(r, i, t) * r->n.observation);
@@ -31,7 +30,7 @@ static int symbol_of(rollout *r, size_t i, size_t t, const float *input) {
   return symbol;
 }
 
-/* the next grouped trace of stream i; after one symbol too many there are none until the next rollout */
+/* the next grouped trace of stream i; none until the next rollout once there are too many symbols */
 static void keep_grouped(sparc_ppo *ppo, size_t i, size_t t, const float *input, float *tape) {
   rollout *r = &ppo->rollout;
   const int symbol = r->n.corners ? -1 : symbol_of(r, i, t, input);
@@ -72,7 +71,7 @@ static stream_past past_of(const sparc_ppo *ppo, size_t i) {
                       .boundary = boundary};
   if (r->n.checkpoints) {
     past.view.checkpoints = r->checkpoints + i * r->n.checkpoints * r->n.boundary;
-    past.view.interval = ppo->own.config.interval;
+    past.view.interval = ppo->config.trace_interval;
   }
   if (r->n.grouped && r->symbols.count >= 0) {
     past.grouped = r->grouped + row * r->n.grouped;
@@ -87,11 +86,11 @@ static stream_past past_of(const sparc_ppo *ppo, size_t i) {
   return past;
 }
 
-/* checkpoints, each from the one before it, and the boundary of the next rollout from the last */
+/* computes checkpoints successively, and the boundary of the next rollout */
 static sparc_status walk_records(sparc_ppo *ppo, const stream_past *past, size_t i, float *next) {
   const rollout *r = &ppo->rollout;
   const size_t width = r->n.boundary;
-  const int T = (int)r->n.T, interval = r->n.checkpoints ? ppo->own.config.interval : T;
+  const int T = (int)r->n.T, interval = r->n.checkpoints ? ppo->config.trace_interval : T;
   sparc_status status = SPARC_OK;
   memcpy(next, past->view.boundary, width * sizeof *next);
   for (int from = 0; from < T && status == SPARC_OK; from += interval) {
@@ -105,20 +104,20 @@ static sparc_status walk_records(sparc_ppo *ppo, const stream_past *past, size_t
   return status;
 }
 
-/* the encoder's sensitivities, behind those of the cell: the steps since the last start once more */
+/* the encoder's sensitivities, stored after those of the cell: recomputes the steps since the last segment start */
 static sparc_status replay_encoder(sparc_ppo *ppo, size_t i, float *next) {
   const rollout *r = &ppo->rollout;
   const sparc_network *net = ppo->network;
   const size_t cell_trace = net->cell->sizes.trace, d = r->n.observation, S = r->n.state;
   size_t first = 0;
   for (size_t t = 0; t < r->n.T; t++)
-    if (r->starts[rollout_row(r, i, t)] != 0) first = t;
+    if (r->masks[rollout_row(r, i, t)] == 0) first = t;
   memcpy(next + cell_trace, r->boundary + i * r->n.boundary + cell_trace, (r->n.boundary - cell_trace) * sizeof *next);
   const network_tape_f32 at = network_tape_of_f32(net, 1, ppo->step.tapes);
   sparc_status status = SPARC_OK;
   for (size_t t = first; t < r->n.T && status == SPARC_OK; t++) {
     const size_t row = rollout_row(r, i, t);
-    const float mask = 1 - r->starts[row], *x = r->observations + row * d;
+    const float mask = r->masks[row], *x = r->observations + row * d;
     memcpy(ppo->step.states, r->states + row * S, S * sizeof(float));
     status = sparc_network_step(net, ppo->prepared, 1, ppo->step.states, x, &mask, ppo->step.y, ppo->step.tapes, 1);
     if (status == SPARC_OK) encoder_advance_f32(net, ppo->prepared, x, at.cell_input, at.cell_tapes, next);
@@ -140,7 +139,7 @@ sparc_status records_finish(sparc_ppo *ppo) {
                                network_tape_of_f32(ppo->network, 1, ppo->step.tapes).cell_tapes, next);
     else
       status = walk_records(ppo, past, i, next);
-    if (status == SPARC_OK && ppo->own.config.encoder == SPARC_ENCODER_EXACT) status = replay_encoder(ppo, i, next);
+    if (status == SPARC_OK && ppo->config.encoder == SPARC_ENCODER_EXACT) status = replay_encoder(ppo, i, next);
   }
   return status;
 }

@@ -14,7 +14,7 @@ static float *take_of_streams(arena *a, const rollout *r, size_t width) {
 
 void rollout_carve(arena *a, rollout *r) {
   r->observations = take(a, r, r->n.observation);
-  r->starts = take(a, r, 1);
+  r->masks = take(a, r, 1);
   r->states = take(a, r, r->n.state);
   r->actions = take(a, r, r->n.action);
   r->rewards = take(a, r, 1);
@@ -42,7 +42,7 @@ static void carry_over(const rollout *r, size_t width, float *rows) {
 
 void rollout_begin(rollout *r) {
   carry_over(r, r->n.observation, r->observations);
-  carry_over(r, 1, r->starts);
+  carry_over(r, 1, r->masks);
   carry_over(r, r->n.state, r->states);
   carry_over(r, r->n.trace, r->traces);
   memcpy(r->boundary, r->boundary + r->n.N * r->n.boundary, r->n.N * r->n.boundary * sizeof(float));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* score.c: windows are summed afresh each time: K is some thousand, and a running sum would drift. */
+/* score.c: each window is summed separately, because a running sum would accumulate rounding errors. */
 #include "rl/score.h"
 
 #include "base/error.h"

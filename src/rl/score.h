@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* score.h: what a learning curve of m_k, the mean return of the episodes that rollout k finished, amounts to. */
+/* score.h: score and smoothing of a learning curve m_k, the mean return of episodes finished in rollout k. */
 #ifndef SPARC_RL_SCORE_H
 #define SPARC_RL_SCORE_H
 
@@ -7,10 +7,9 @@
 
 enum { SCORE_WINDOW = 100 };
 
-/* J = mean(m_{K-99} ... m_K), or of all when there are fewer. A rollout among them without a finite mean is refused:
- * one that finished no episode has none. */
+/* J = mean(m_{K-99} ... m_K), or of all if there are fewer. SPARC_NOT_FINITE: one of them finished no episode. */
 sparc_status score_of(size_t K, const double *means /* (K) */, double *score);
-/* smoothed[k] = mean of the `window` means that end with number k, counted from 0; NAN while there are fewer */
+/* smoothed[k] = mean of the `window` means up to index k; NAN if there are fewer. */
 void score_curve(size_t K, const double *means, size_t window, double *smoothed /* (K) */);
 
 #endif

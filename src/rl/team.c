@@ -11,23 +11,23 @@ struct ppo_team {
   sparc_ppo *leader;
   ranks *group; /* NULL: one process */
   int shards;
-  shard_range own;
-  sparc_ppo **shard; /* (own.end - own.first), the leader among them as the first */
+  shard_range local; /* of this rank */
+  sparc_ppo **shard; /* (local.end - local.first): the leader is the first */
   shard_sum sum;
   batch_moments moments;          /* of the advantages of a minibatch */
-  batch_moments *of_shard;        /* (2, shards): of each shard's part, and room to send from; as those below */
-  collection *made;               /* (2, shards) */
+  batch_moments *of_shard;        /* (2, shards): of each shard, and a send buffer; likewise below */
+  collection_stats *stats;        /* (2, shards) */
   sparc_ppo_diagnostics *updated; /* (2, shards) */
-  float *moves;       /* (2, shards, move): what the environments answered in a step, and whether it failed */
+  float *transitions; /* (2, shards, transition): observations, rewards and masks of a step, and a failure flag */
   float *carries;     /* (2, shards, carry) */
   char *environments; /* (2, shards, bytes): their states */
-  size_t move, carry, bytes;
+  size_t transition, carry, bytes;
   void *memory;
 };
 
-static int own_count(const ppo_team *t) { return t->own.end - t->own.first; }
-static sparc_ppo *own_shard(const ppo_team *t, int s) { return t->shard[s - t->own.first]; }
-static bool is_own(const ppo_team *t, int s) { return s >= t->own.first && s < t->own.end; }
+static int local_count(const ppo_team *t) { return t->local.end - t->local.first; }
+static sparc_ppo *local_shard(const ppo_team *t, int s) { return t->shard[s - t->local.first]; }
+static bool is_local(const ppo_team *t, int s) { return s >= t->local.first && s < t->local.end; }
 
 /* ---- life cycle ---------------------------------------------------------------------------------- */
 
@@ -37,18 +37,18 @@ size_t team_trace(const sparc_ppo *ppo) {
 
 static void carve(arena *a, ppo_team *t) {
   const size_t all = 2 * (size_t)t->shards;
-  t->shard = arena_take(a, (size_t)own_count(t), sizeof *t->shard);
+  t->shard = arena_take(a, (size_t)local_count(t), sizeof *t->shard);
   t->of_shard = arena_take(a, all, sizeof *t->of_shard);
-  t->made = arena_take(a, all, sizeof *t->made);
+  t->stats = arena_take(a, all, sizeof *t->stats);
   t->updated = arena_take(a, all, sizeof *t->updated);
-  t->moves = arena_take(a, all * t->move, sizeof *t->moves);
+  t->transitions = arena_take(a, all * t->transition, sizeof *t->transitions);
   t->carries = arena_take(a, all * t->carry, sizeof *t->carries);
   t->environments = arena_take(a, all * t->bytes, 1);
   shard_sum_carve(a, &t->sum);
 }
 
-/* what the leader has, others use */
-static void lend(const sparc_ppo *leader, sparc_ppo *shard) {
+/* shares the arrays of the leader */
+static void share(const sparc_ppo *leader, sparc_ppo *shard) {
   shard->params = leader->params;
   shard->prepared = leader->prepared;
   shard->observations.moments = leader->observations.moments;
@@ -56,7 +56,7 @@ static void lend(const sparc_ppo *leader, sparc_ppo *shard) {
 }
 
 sparc_status team_create(sparc_ppo *leader, ppo_team **out) {
-  const sparc_ppo_config *c = &leader->own.config;
+  const sparc_ppo_config *c = &leader->config;
   const rollout_sizes *n = &leader->rollout.n;
   *out = NULL;
   ppo_team *t = sparc_alloc(sizeof *t);
@@ -64,10 +64,10 @@ sparc_status team_create(sparc_ppo *leader, ppo_team **out) {
   *t = (ppo_team){.leader = leader,
                   .group = leader->group,
                   .shards = ppo_shards(c),
-                  .own = ranks_share(leader->group, ppo_shards(c)),
-                  .move = n->N * (n->observation + 2) + 1,
+                  .local = ranks_share(leader->group, ppo_shards(c)),
+                  .transition = n->N * (n->observation + 2) + 1,
                   .carry = n->N * (n->observation + 1 + n->state + team_trace(leader)),
-                  .bytes = sparc_envs_state_bytes(leader->envs)};
+                  .bytes = sparc_envs_info_of(leader->envs).state_bytes};
   t->sum = (shard_sum){.group = leader->group, .width = leader->n.params, .shards = t->shards, .threads = c->threads};
   *out = t;
   arena size = arena_measure();
@@ -77,73 +77,75 @@ sparc_status team_create(sparc_ppo *leader, ppo_team **out) {
     return fail(SPARC_NO_MEMORY, "no memory for the %zu bytes that %d shards share", size.used, t->shards);
   arena block = arena_over(t->memory, size.used);
   carve(&block, t);
-  memset(t->shard, 0, (size_t)own_count(t) * sizeof *t->shard);
+  memset(t->shard, 0, (size_t)local_count(t) * sizeof *t->shard);
   t->shard[0] = leader;
   sparc_status status = SPARC_OK;
-  for (int i = 1; i < own_count(t) && status == SPARC_OK; i++) {
-    status = ppo_describe_shard(leader, t->own.first + i, &t->shard[i]);
-    if (status == SPARC_OK) lend(leader, t->shard[i]);
+  for (int i = 1; i < local_count(t) && status == SPARC_OK; i++) {
+    status = ppo_describe_shard(leader, t->local.first + i, &t->shard[i]);
+    if (status == SPARC_OK) share(leader, t->shard[i]);
   }
-  for (int i = 0; i < own_count(t) && status == SPARC_OK; i++) {
+  for (int i = 0; i < local_count(t) && status == SPARC_OK; i++) {
     t->shard[i]->batch.moments = &t->moments;
-    t->shard[i]->batch.whole = (size_t)(c->steps / c->minibatches);
+    t->shard[i]->batch.whole = (size_t)(c->rollout_steps / c->minibatches);
   }
   return status;
 }
 
 void team_free(ppo_team *t) {
   if (!t) return;
-  for (int i = 1; t->memory && i < own_count(t); i++) sparc_ppo_free(t->shard[i]);
+  for (int i = 1; t->memory && i < local_count(t); i++) sparc_ppo_free(t->shard[i]);
   sparc_free(t->memory);
   sparc_free(t);
 }
 
-/* all (shards) <- what the ranks have of their own shards, which lies in its place already; behind it is room */
+/* all (shards) <- local shards of all ranks. Those of this rank are in place; a send buffer follows `all` */
 static sparc_status gather(const ppo_team *t, void *all, size_t bytes) {
-  const size_t own = (size_t)own_count(t) * bytes;
-  char *room = (char *)all + (size_t)t->shards * bytes;
+  const size_t size = (size_t)local_count(t) * bytes;
+  char *buffer = (char *)all + (size_t)t->shards * bytes;
   if (!t->group) return SPARC_OK;
-  memcpy(room, (char *)all + (size_t)t->own.first * bytes, own);
-  return ranks_gather(t->group, room, own, all);
+  memcpy(buffer, (char *)all + (size_t)t->local.first * bytes, size);
+  return ranks_gather(t->group, buffer, size, all);
 }
 
 /* ---- normalisers --------------------------------------------------------------------------------- */
 
 static bool normalises(const ppo_team *t) {
-  const sparc_ppo_config *c = &t->leader->own.config;
-  return c->obsnorm != SPARC_OBSNORM_NONE || c->rewardnorm;
+  const sparc_ppo_config *c = &t->leader->config;
+  return c->obsnorm != SPARC_OBSNORM_NONE || c->rewardnorm != SPARC_REWARDNORM_NONE;
 }
 
-/* the environments' answers of all shards, if a normaliser has to see them */
-static sparc_status exchange_moves(ppo_team *t, sparc_status status) {
+/* the transitions of all shards, if there are normalisers */
+static sparc_status exchange_transitions(ppo_team *t, sparc_status status) {
   if (!t->group || !normalises(t)) return status;
   bool failed = false;
-  for (int s = t->own.first; s < t->own.end; s++) {
-    const sparc_ppo *shard = own_shard(t, s);
+  for (int s = t->local.first; s < t->local.end; s++) {
+    const sparc_ppo *shard = local_shard(t, s);
     const size_t N = shard->rollout.n.N, x = N * shard->rollout.n.observation;
-    float *move = t->moves + (size_t)s * t->move;
-    memcpy(move, shard->step.x, x * sizeof *move);
-    memcpy(move + x, shard->step.rewards, N * sizeof *move);
-    memcpy(move + x + N, shard->step.starts, N * sizeof *move);
-    move[x + 2 * N] = status == SPARC_OK ? 0 : 1;
+    float *to = t->transitions + (size_t)s * t->transition;
+    memcpy(to, shard->step.x, x * sizeof *to);
+    memcpy(to + x, shard->step.rewards, N * sizeof *to);
+    memcpy(to + x + N, shard->step.next_masks, N * sizeof *to);
+    to[x + 2 * N] = status == SPARC_OK ? 0 : 1;
   }
-  const sparc_status sent = gather(t, t->moves, t->move * sizeof *t->moves);
-  for (int s = 0; s < t->shards && sent == SPARC_OK; s++) failed |= t->moves[(size_t)(s + 1) * t->move - 1] != 0;
-  /* one message for every step, and another where it tells of a failure */
+  const sparc_status sent = gather(t, t->transitions, t->transition * sizeof *t->transitions);
+  for (int s = 0; s < t->shards && sent == SPARC_OK; s++)
+    failed |= t->transitions[(size_t)(s + 1) * t->transition - 1] != 0;
+  /* one message per step, and another after a failure */
   return sent == SPARC_OK && failed ? ranks_agree(t->group, status, NULL) : sent;
 }
 
-/* what the normalisers learn from the streams of another rank; first: there are no rewards yet */
+/* updates the normalisers from the streams of another rank; first: there are no rewards yet */
 static void learn_from(ppo_team *t, int s, bool first) {
   sparc_ppo *leader = t->leader;
   const size_t N = leader->rollout.n.N, d = leader->rollout.n.observation;
-  float *x = t->moves + (size_t)s * t->move;
-  const float *rewards = x + N * d, *starts = rewards + N;
+  float *x = t->transitions + (size_t)s * t->transition;
+  const float *rewards = x + N * d, *masks = rewards + N;
   reward_normaliser normaliser = leader->rewards;
   normaliser.accumulated = leader->accumulated + (size_t)s * N;
   for (size_t i = 0; i < N; i++) {
     observation_normalise(&leader->observations, true, x + i * d);
-    if (!first && leader->own.config.rewardnorm) (void)reward_normalise(&normaliser, i, rewards[i], starts[i] != 0);
+    if (!first && leader->config.rewardnorm != SPARC_REWARDNORM_NONE)
+      (void)reward_normalise(&normaliser, i, rewards[i], masks[i] == 0);
   }
   leader->rewards.moments = normaliser.moments;
 }
@@ -152,13 +154,13 @@ static void learn_from(ppo_team *t, int s, bool first) {
 
 sparc_status team_begin(ppo_team *t) {
   sparc_status status = SPARC_OK;
-  for (int s = t->own.first; s < t->own.end && status == SPARC_OK; s++)
-    status = sparc_envs_reset(own_shard(t, s)->envs, own_shard(t, s)->step.x);
-  status = ranks_agree(t->group, status, NULL); /* a rank that has not come so far agrees elsewhere */
-  if (status == SPARC_OK) status = exchange_moves(t, status);
+  for (int s = t->local.first; s < t->local.end && status == SPARC_OK; s++)
+    status = sparc_envs_reset(local_shard(t, s)->envs, local_shard(t, s)->step.x);
+  status = ranks_agree(t->group, status, NULL); /* a rank that failed before agrees elsewhere */
+  if (status == SPARC_OK) status = exchange_transitions(t, status);
   for (int s = 0; s < t->shards && status == SPARC_OK; s++) {
-    if (is_own(t, s))
-      ppo_open_episodes(own_shard(t, s));
+    if (is_local(t, s))
+      ppo_open_episodes(local_shard(t, s));
     else if (normalises(t))
       learn_from(t, s, true);
   }
@@ -167,14 +169,14 @@ sparc_status team_begin(ppo_team *t) {
 
 static sparc_status collect_one(ppo_team *t, size_t step) {
   sparc_status status = SPARC_OK;
-  for (int s = t->own.first; s < t->own.end && status == SPARC_OK; s++)
-    status = collect_move(own_shard(t, s), step, &t->made[s]);
-  status = exchange_moves(t, status);
+  for (int s = t->local.first; s < t->local.end && status == SPARC_OK; s++)
+    status = collect_act(local_shard(t, s), step, &t->stats[s]);
+  status = exchange_transitions(t, status);
   for (int s = 0; s < t->shards && status == SPARC_OK; s++) {
-    if (is_own(t, s)) {
-      sparc_ppo *shard = own_shard(t, s);
+    if (is_local(t, s)) {
+      sparc_ppo *shard = local_shard(t, s);
       shard->rewards.moments = t->leader->rewards.moments;
-      collect_receive(shard, step, &t->made[s]);
+      collect_receive(shard, step, &t->stats[s]);
       t->leader->rewards.moments = shard->rewards.moments;
     } else if (normalises(t)) {
       learn_from(t, s, false);
@@ -183,7 +185,7 @@ static sparc_status collect_one(ppo_team *t, size_t step) {
   return status;
 }
 
-static void join(collection *all, const collection *part) {
+static void join(collection_stats *all, const collection_stats *part) {
   const double seconds = all->environment_seconds;
   all->episodes += part->episodes;
   all->returns += part->returns;
@@ -199,20 +201,20 @@ static void join(collection *all, const collection *part) {
   all->faults += part->faults;
 }
 
-sparc_status team_collect(ppo_team *t, bool *stop, collection *made) {
-  sparc_status status = ranks_agree(t->group, SPARC_OK, NULL); /* one that could not write is not here */
+sparc_status team_collect(ppo_team *t, bool *stop, collection_stats *stats) {
+  sparc_status status = ranks_agree(t->group, SPARC_OK, NULL); /* a rank that failed to write is not here */
   if (status != SPARC_OK) return status;
-  for (int s = t->own.first; s < t->own.end; s++) {
-    own_shard(t, s)->rollouts = t->leader->rollouts;
-    collect_begin(own_shard(t, s), &t->made[s]);
+  for (int s = t->local.first; s < t->local.end; s++) {
+    local_shard(t, s)->rollouts = t->leader->rollouts;
+    collect_begin(local_shard(t, s), &t->stats[s]);
   }
   for (size_t step = 0; step < t->leader->rollout.n.T && status == SPARC_OK; step++) status = collect_one(t, step);
-  for (int s = t->own.first; s < t->own.end && status == SPARC_OK; s++)
-    status = collect_finish(own_shard(t, s), &t->made[s]);
+  for (int s = t->local.first; s < t->local.end && status == SPARC_OK; s++)
+    status = collect_finish(local_shard(t, s), &t->stats[s]);
   status = ranks_agree(t->group, status, stop);
-  if (status == SPARC_OK) status = gather(t, t->made, sizeof *t->made);
-  *made = (collection){.episodes = 0};
-  for (int s = 0; s < t->shards && status == SPARC_OK; s++) join(made, &t->made[s]);
+  if (status == SPARC_OK) status = gather(t, t->stats, sizeof *t->stats);
+  *stats = (collection_stats){.episodes = 0};
+  for (int s = 0; s < t->shards && status == SPARC_OK; s++) join(stats, &t->stats[s]);
   return status;
 }
 
@@ -229,9 +231,9 @@ static batch_moments join_moments(const batch_moments *part, int count) {
   return all;
 }
 
-/* the leader's own gradient, which the optimiser takes, is the sum; while shards compute theirs, it is a leaf */
+/* shards write their gradients to leaves of the sum; the optimiser uses the sum in the leader's gradient */
 static sparc_status differentiate(ppo_team *t, int s, int epoch, int k) {
-  sparc_ppo *shard = own_shard(t, s);
+  sparc_ppo *shard = local_shard(t, s);
   float *const gradient = shard->gradient;
   shard->gradient = shard_sum_leaf(&t->sum);
   t->updated[s] = (sparc_ppo_diagnostics){.k1 = 0};
@@ -242,25 +244,25 @@ static sparc_status differentiate(ppo_team *t, int s, int epoch, int k) {
 }
 
 static sparc_status update_one(ppo_team *t, int epoch, int k, sparc_ppo_diagnostics *d) {
-  for (int s = t->own.first; s < t->own.end; s++) t->of_shard[s] = minibatch_moments(own_shard(t, s), epoch, k);
+  for (int s = t->local.first; s < t->local.end; s++) t->of_shard[s] = minibatch_moments(local_shard(t, s), epoch, k);
   sparc_status status = gather(t, t->of_shard, sizeof *t->of_shard);
   t->moments = join_moments(t->of_shard, t->shards);
   shard_sum_begin(&t->sum);
-  for (int s = t->own.first; s < t->own.end && status == SPARC_OK; s++) status = differentiate(t, s, epoch, k);
+  for (int s = t->local.first; s < t->local.end && status == SPARC_OK; s++) status = differentiate(t, s, epoch, k);
   status = ranks_agree(t->group, status, NULL);
   if (status == SPARC_OK) status = gather(t, t->updated, sizeof *t->updated);
   if (status == SPARC_OK) status = shard_sum_finish(&t->sum, t->leader->gradient);
   if (status != SPARC_OK) return status;
   *d = (sparc_ppo_diagnostics){.k1 = 0};
   for (int s = 0; s < t->shards; s++) {
-    t->updated[s].explained_variance /= t->shards; /* the mean over shards; the others are parts of a sum */
+    t->updated[s].explained_variance /= t->shards; /* mean over shards; the others are terms of a sum */
     add_diagnostics(d, &t->updated[s], 1);
   }
   return apply_minibatch(t->leader, epoch, k, d);
 }
 
 sparc_status team_update(ppo_team *t, sparc_ppo_diagnostics *diagnostics) {
-  const sparc_ppo_config *c = &t->leader->own.config;
+  const sparc_ppo_config *c = &t->leader->config;
   const long steps = (long)c->epochs * c->minibatches;
   sparc_status status = SPARC_OK;
   *diagnostics = (sparc_ppo_diagnostics){.k1 = 0};
@@ -272,7 +274,7 @@ sparc_status team_update(ppo_team *t, sparc_ppo_diagnostics *diagnostics) {
   return status;
 }
 
-/* ---- what is carried ----------------------------------------------------------------------------- */
+/* ---- persistent state ----------------------------------------------------------------------------- */
 
 stream_carry team_carry(const ppo_team *t, size_t stream) {
   const sparc_ppo *leader = t->leader;
@@ -286,25 +288,25 @@ void *team_environments(const ppo_team *t, size_t *bytes) {
   return t->environments;
 }
 
-/* the same of a stream of a shard */
+/* the same for a stream of a shard */
 static stream_carry carry_in(const sparc_ppo *shard, size_t i) {
   const rollout *r = &shard->rollout;
   const size_t last = rollout_row(r, i, r->n.T);
-  return (stream_carry){r->observations + last * r->n.observation, r->starts + last, r->states + last * r->n.state,
+  return (stream_carry){r->observations + last * r->n.observation, r->masks + last, r->states + last * r->n.state,
                         r->n.trace ? r->traces + last * r->n.trace : r->boundary + (r->n.N + i) * r->n.boundary};
 }
 
 static void copy_carry(const sparc_ppo *ppo, const stream_carry *from, const stream_carry *to) {
   const rollout_sizes *n = &ppo->rollout.n;
   memcpy(to->observation, from->observation, n->observation * sizeof(float));
-  *to->start = *from->start;
+  *to->mask = *from->mask;
   memcpy(to->state, from->state, n->state * sizeof(float));
   memcpy(to->trace, from->trace, team_trace(ppo) * sizeof(float));
 }
 
 sparc_status team_gather(ppo_team *t) {
-  for (int s = t->own.first; s < t->own.end; s++) {
-    const sparc_ppo *shard = own_shard(t, s);
+  for (int s = t->local.first; s < t->local.end; s++) {
+    const sparc_ppo *shard = local_shard(t, s);
     for (size_t i = 0; i < shard->rollout.n.N; i++) {
       const stream_carry from = carry_in(shard, i), to = team_carry(t, ppo_first_stream(shard) + i);
       copy_carry(shard, &from, &to);
@@ -318,8 +320,8 @@ sparc_status team_gather(ppo_team *t) {
 
 sparc_status team_scatter(ppo_team *t) {
   sparc_status status = SPARC_OK;
-  for (int s = t->own.first; s < t->own.end && status == SPARC_OK; s++) {
-    const sparc_ppo *shard = own_shard(t, s);
+  for (int s = t->local.first; s < t->local.end && status == SPARC_OK; s++) {
+    const sparc_ppo *shard = local_shard(t, s);
     for (size_t i = 0; i < shard->rollout.n.N; i++) {
       const stream_carry from = team_carry(t, ppo_first_stream(shard) + i), to = carry_in(shard, i);
       copy_carry(shard, &from, &to);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* update.c: epochs of minibatches over a rollout. An item is one step, rebuilt with current parameters on the carry and
- * the sensitivities that the rollout kept, or that a replay with newer parameters has made; advantages and targets are
- * never refreshed. */
+/* update.c: epochs of minibatches over a rollout. An item is one step, recomputed with current parameters from stored
+ * state and sensitivities, or from those of a replay with newer parameters; advantages and targets are not recomputed. */
 #include "base/error.h"
 #include "base/random.h"
 #include "nn/network.h"
@@ -12,24 +11,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- choosing items ------------------------------------------------------------------------------- */
+/* ---- selection of items --------------------------------------------------------------------------- */
 
-static size_t window_of(const sparc_ppo *ppo) { return ppo->way == BY_WINDOWS ? (size_t)ppo->plan->T : 1; }
+static size_t window_of(const sparc_ppo *ppo) { return ppo->gradient_method == TBPTT ? (size_t)ppo->plan->T : 1; }
 
 static void shuffle(sparc_ppo *ppo, int epoch) {
   const rollout *r = &ppo->rollout;
   char name[64];
   const int used = snprintf(name, sizeof name, "%ld.%d", ppo->rollouts, epoch);
-  if (ppo_shards(&ppo->own.config) > 1) snprintf(name + used, sizeof name - (size_t)used, ".%d", ppo->shard);
+  if (ppo_shards(&ppo->config) > 1) snprintf(name + used, sizeof name - (size_t)used, ".%d", ppo->shard);
   sparc_random stream;
-  sparc_random_init(&stream, ppo->own.config.seed, "minibatches", name);
-  random_permutation(&stream, ppo->choice.order, (int)(r->n.N * r->n.T / window_of(ppo)));
+  sparc_random_init(&stream, ppo->config.seed, "minibatches", name);
+  random_permutation(&stream, ppo->index.order, (int)(r->n.N * r->n.T / window_of(ppo)));
 }
 
 /* out (M, width) <- rows of an array of the rollout */
 static void gather(const sparc_ppo *ppo, size_t width, const float *rows, float *out) {
   for (size_t m = 0; m < ppo->batch.M; m++)
-    memcpy(out + m * width, rows + (size_t)ppo->choice.rows[m] * width, width * sizeof *out);
+    memcpy(out + m * width, rows + (size_t)ppo->index.rows[m] * width, width * sizeof *out);
 }
 
 static void gather_batch(sparc_ppo *ppo, const float *states) {
@@ -42,13 +41,13 @@ static void gather_batch(sparc_ppo *ppo, const float *states) {
   gather(ppo, 1, r->values, b->values);
   gather(ppo, 1, r->advantages, b->advantages);
   gather(ppo, 1, r->targets, b->targets);
-  for (size_t m = 0; m < b->M; m++) b->masks[m] = 1 - r->starts[ppo->choice.rows[m]];
+  for (size_t m = 0; m < b->M; m++) b->masks[m] = r->masks[ppo->index.rows[m]];
 }
 
-/* the items of each stream together, in the order they have */
+/* stable sort of the items by stream */
 static void sort_by_stream(sparc_ppo *ppo) {
   const size_t N = ppo->rollout.n.N, M = ppo->batch.M, of_stream = ppo->rollout.n.T + 1;
-  choice *c = &ppo->choice;
+  minibatch_index *c = &ppo->index;
   size_t count = 0;
   for (size_t i = 0; i < N; i++) {
     c->first[i] = count;
@@ -60,57 +59,57 @@ static void sort_by_stream(sparc_ppo *ppo) {
   for (size_t m = 0; m < M; m++) c->steps[m] = c->rows[m] % (int)of_stream;
 }
 
-static void choose(sparc_ppo *ppo, size_t k, const float *traces) {
+static void select_items(sparc_ppo *ppo, size_t k, const float *traces) {
   const rollout *r = &ppo->rollout;
-  choice *c = &ppo->choice;
+  minibatch_index *c = &ppo->index;
   rollout_items(r, window_of(ppo), c->order, k, ppo->batch.M, c->rows);
-  if (ppo->way == BY_RECORDS) sort_by_stream(ppo);
-  for (size_t m = 0; m < ppo->batch.M && ppo->way == BY_TRACES; m++)
+  if (ppo->gradient_method == TRACE_FREE) sort_by_stream(ppo);
+  for (size_t m = 0; m < ppo->batch.M && ppo->gradient_method == STORED_TRACES; m++)
     c->traces[m] = traces + (size_t)c->rows[m] * r->n.trace;
 }
 
-static double chosen_advantage(const void *values, size_t m) {
+static double selected_advantage(const void *values, size_t m) {
   const sparc_ppo *ppo = values;
-  return (double)ppo->rollout.advantages[ppo->choice.rows[m]];
+  return (double)ppo->rollout.advantages[ppo->index.rows[m]];
 }
 
 batch_moments minibatch_moments(sparc_ppo *ppo, int epoch, int k) {
   if (k == 0) shuffle(ppo, epoch);
-  rollout_items(&ppo->rollout, window_of(ppo), ppo->choice.order, (size_t)k, ppo->batch.M, ppo->choice.rows);
-  return batch_moments_of(ppo->batch.M, chosen_advantage, ppo);
+  rollout_items(&ppo->rollout, window_of(ppo), ppo->index.order, (size_t)k, ppo->batch.M, ppo->index.rows);
+  return batch_moments_of(ppo->batch.M, selected_advantage, ppo);
 }
 
 /* ---- the gradient ---------------------------------------------------------------------------------- */
 
 static sparc_status differentiate(sparc_ppo *ppo, sparc_ppo_diagnostics *d) {
-  const sparc_ppo_config *c = &ppo->own.config;
-  const learner l = {
+  const sparc_ppo_config *c = &ppo->config;
+  const gradient_context g = {
       .network = ppo->network,
       .prepared = ppo->prepared,
       .policy = ppo->policy,
-      .coefficients = {.clip = c->clip, .value = c->value_coefficient, .entropy = c->entropy_coefficient},
+      .coefficients = {.clip = c->clip_range, .value = c->value_coefficient, .entropy = c->entropy_coefficient},
       .encoder = c->encoder,
       .threads = c->threads};
   memset(ppo->gradient, 0, ppo->n.params * sizeof *ppo->gradient);
-  switch (ppo->way) {
-    case BY_TRACES:
-      return gradient_by_traces(&l, &ppo->batch, ppo->choice.traces, ppo->gradient, d);
-    case BY_RECORDS:
-      return gradient_by_records(&l, &ppo->batch, ppo->rollout.n.N, ppo->past, ppo->choice.first, ppo->choice.steps,
-                                 ppo->choice.traces, ppo->gradient, d);
+  switch (ppo->gradient_method) {
+    case STORED_TRACES:
+      return gradient_stored_traces(&g, &ppo->batch, ppo->index.traces, ppo->gradient, d);
+    case TRACE_FREE:
+      return gradient_trace_free(&g, &ppo->batch, ppo->rollout.n.N, ppo->past, ppo->index.first, ppo->index.steps,
+                                 ppo->index.traces, ppo->gradient, d);
     default:
-      return gradient_by_windows(&l, &ppo->batch, ppo->plan, ppo->plan_work, ppo->gradient, d);
+      return gradient_tbptt(&g, &ppo->batch, ppo->plan, ppo->plan_work, ppo->gradient, d);
   }
 }
 
-/* the gradient of minibatch k, its items on these carries */
+/* the gradient of minibatch k from these states and sensitivities */
 static sparc_status differentiate_on(sparc_ppo *ppo, const carries *on, int k, sparc_ppo_diagnostics *d) {
-  choose(ppo, (size_t)k, on->traces);
+  select_items(ppo, (size_t)k, on->traces);
   gather_batch(ppo, on->states);
   return differentiate(ppo, d);
 }
 
-/* ---- how old sensitivities are ------------------------------------------------------------------------ */
+/* ---- staleness of sensitivities ---------------------------------------------------------------------- */
 
 /* compares the gradients of the cell's parameters for the first minibatch of an epoch */
 static sparc_status measure_staleness(sparc_ppo *ppo, const carries *kept, int epoch) {
@@ -134,16 +133,16 @@ static sparc_status measure_staleness(sparc_ppo *ppo, const carries *kept, int e
   return status;
 }
 
-/* ---- the step along it ------------------------------------------------------------------------------ */
+/* ---- the optimiser step ----------------------------------------------------------------------------- */
 
 sparc_status apply_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d) {
-  const sparc_ppo_config *c = &ppo->own.config;
+  const sparc_ppo_config *c = &ppo->config;
   sparc_adam_config adam = sparc_adam_defaults();
   adam.epsilon = 1e-5;
   const optimiser_step step = {.network = ppo->network,
                                .adam = adam,
-                               .learning_rate = c->rate,
-                               .max_norm = c->gradient_clip,
+                               .learning_rate = c->learning_rate,
+                               .max_norm = c->max_gradient_norm,
                                .update = (ppo->rollouts * c->epochs + epoch) * c->minibatches + k + 1,
                                .event = "rollout",
                                .number = ppo->rollouts + 1,
@@ -171,7 +170,7 @@ void add_diagnostics(sparc_ppo_diagnostics *sum, const sparc_ppo_diagnostics *d,
 }
 
 sparc_status differentiate_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagnostics *d) {
-  const sparc_ppo_config *c = &ppo->own.config;
+  const sparc_ppo_config *c = &ppo->config;
   const carries kept = {ppo->rollout.states, ppo->rollout.traces};
   sparc_status status = SPARC_OK;
   if (k == 0) {
@@ -189,7 +188,7 @@ sparc_status update_minibatch(sparc_ppo *ppo, int epoch, int k, sparc_ppo_diagno
 }
 
 sparc_status update(sparc_ppo *ppo, sparc_ppo_diagnostics *diagnostics) {
-  const sparc_ppo_config *c = &ppo->own.config;
+  const sparc_ppo_config *c = &ppo->config;
   const long steps = (long)c->epochs * c->minibatches;
   sparc_status status = SPARC_OK;
   *diagnostics = (sparc_ppo_diagnostics){.k1 = 0};

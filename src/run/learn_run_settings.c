@@ -16,7 +16,7 @@
 #define SETTING_STRUCT sparc_learn_run_config
 static const setting learn_rows[] = {
     VARIANT_SETTING,
-    STATE_SIZE_SETTING("128", NULL),
+    STATE_SIZE_SETTING(budget, "128", NULL),
     {"target", NULL, TEXT(target), OVERRIDES("label")},
     {"label", NULL, TEXT(label), OVERRIDES("target")},
     {"classes", NULL, TEXT(classes)},

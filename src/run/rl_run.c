@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rl_run.c: reinforcement-learning runs: rollouts and their score, in the engine that every run has (engine.h). The
- * returns that the score is made of are kept as the metrics have them, with nine digits, so that a resumed run, which
- * reads them from there, has the same score.
+/* rl_run.c: reinforcement-learning runs on the engine of all runs (engine.h): rollouts and their score. Returns are kept
+ * with the nine digits of the metrics, so that a resumed run, which reads them from there, has the same score.
  */
 #include "run/rl_run.h"
 
@@ -21,32 +20,32 @@
 enum { ROLLOUTS_PER_CHECKPOINT = 10 };
 
 struct sparc_rl_run {
-  sparc_rl_run_config config; /* settled; its strings are `texts` and `options` */
+  sparc_rl_run_config config; /* resolved; its strings are `texts` and `options` */
   settings_texts texts;
   char options[CELL_OPTIONS_SIZE];
   run_engine engine;
-  sparc_ppo *described; /* from the creation on; what begins is the same object */
-  sparc_ppo *ppo;       /* NULL: not begun */
+  sparc_ppo *described; /* from the creation on; execution starts the same object */
+  sparc_ppo *ppo;       /* NULL: not started */
   double *returns;      /* (rollouts) mean return of each so far */
-  long recalled;        /* of them, those that were read from the metrics of a resumed run */
-  sparc_rl_run_fn fn;   /* of the execution under way */
+  long recalled;        /* number of returns read from the metrics of a resumed run */
+  sparc_rl_run_fn fn;   /* of the current execution */
   void *user;
 };
 
-static void tell(sparc_rl_run *run, const sparc_rl_run_event *event) {
+static void notify(sparc_rl_run *run, const sparc_rl_run_event *event) {
   if (run->fn && run->fn(run->user, event) != 0) run->engine.asked = true;
 }
 
-static void tell_stage(void *kind, sparc_run_stage stage, const char *message) {
+static void notify_stage(void *kind, sparc_run_stage stage, const char *message) {
   sparc_rl_run *run = kind;
-  tell(run, &(sparc_rl_run_event){.stage = stage, .run = run, .message = message});
+  notify(run, &(sparc_rl_run_event){.stage = stage, .run = run, .message = message});
 }
 
 /* ---- life cycle ---------------------------------------------------------------------------------- */
 
 static const run_ops reinforcement;
 
-static sparc_status settle(sparc_rl_run *run) {
+static sparc_status resolve(sparc_rl_run *run) {
   sparc_rl_run_config *c = &run->config;
   const settings_binding binding = rl_binding(c);
   sparc_status status = settings_copy_texts(&binding, &run->texts);
@@ -70,7 +69,7 @@ sparc_status sparc_rl_run_create(const sparc_rl_run_config *config, sparc_rl_run
   sparc_rl_run *run = sparc_alloc(sizeof *run);
   if (!run) return fail(SPARC_NO_MEMORY, "no memory for a run");
   run->config = *config;
-  const sparc_status status = settle(run);
+  const sparc_status status = resolve(run);
   if (status == SPARC_OK)
     *out = run;
   else
@@ -78,7 +77,7 @@ sparc_status sparc_rl_run_create(const sparc_rl_run_config *config, sparc_rl_run
   return status;
 }
 
-/* a plugin is code, and a file must not say which code is run */
+/* a plugin is code, which a file must not select */
 static sparc_status create_from(const run_folder *folder, const settings_source *source, int threads,
                                 sparc_rl_run **out) {
   sparc_rl_run_config config = sparc_rl_run_defaults();
@@ -91,7 +90,7 @@ static sparc_status create_from(const run_folder *folder, const settings_source 
   return status == SPARC_OK ? sparc_rl_run_create(&config, out) : status;
 }
 
-sparc_status sparc_rl_run_open(const char *path, int threads, sparc_rl_run **out) {
+sparc_status sparc_rl_run_load(const char *path, int threads, sparc_rl_run **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
   *out = NULL;
   if (!path) return fail(SPARC_INVALID, "folder is NULL, expected that of a run");
@@ -123,7 +122,7 @@ sparc_rl_run_config sparc_rl_run_config_of(const sparc_rl_run *run) {
 sparc_ppo_memory sparc_rl_run_memory_of(const sparc_rl_run *run) {
   return run ? run->described->needs : (sparc_ppo_memory){0};
 }
-const sparc_ppo *sparc_rl_run_ppo(const sparc_rl_run *run) { return run ? run->ppo : NULL; }
+const sparc_ppo *rl_run_ppo(const sparc_rl_run *run) { return run->ppo; }
 const provenance *rl_run_provenance(const sparc_rl_run *run) { return &run->engine.made; }
 
 sparc_rl_run_result sparc_rl_run_result_of(const sparc_rl_run *run) {
@@ -131,7 +130,7 @@ sparc_rl_run_result sparc_rl_run_result_of(const sparc_rl_run *run) {
   const run_engine *e = &run->engine;
   const size_t done = (size_t)e->done;
   sparc_rl_run_result result = {.finished = e->finished,
-                                .unwritten = e->io_failed,
+                                .io_failed = e->io_failed,
                                 .first = e->first,
                                 .done = e->done,
                                 .saved = e->saved,
@@ -143,7 +142,7 @@ sparc_rl_run_result sparc_rl_run_result_of(const sparc_rl_run *run) {
 
 /* ---- metrics ------------------------------------------------------------------------------------- */
 
-/* NAN: there is no such thing */
+/* NAN: null */
 static json_t *json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
 #define COUNTS(X) X("steps", steps) X("episodes", episodes) X("symbols", symbols) X("faults", faults)
@@ -168,7 +167,7 @@ static json_t *json_number(double value) { return isfinite(value) ? json_real(va
 const char *const rl_metrics[] = {COUNTS(NAME) REALS(NAME) "stale_cosine", "stale_ratio", NULL};
 #undef NAME
 
-/* how old sensitivities are: means over the epochs, and each epoch, from 1 */
+/* staleness of sensitivities: means over the epochs, and each epoch, from 1 */
 static int put_staleness(json_t *object, const sparc_ppo_staleness *s) {
   double cosine = 0, ratio = 0;
   int failed = 0;
@@ -205,14 +204,14 @@ static sparc_status log_rollout(sparc_rl_run *run, const sparc_ppo_report *repor
   return engine_log(&run->engine, rl_report_json(object, report));
 }
 
-/* a return as it stands in the metrics */
+/* a return with the digits of the metrics */
 static double as_logged(double value) {
   char text[40];
   snprintf(text, sizeof text, "%.9g", value);
   return strtod(text, NULL);
 }
 
-/* takes the return of the next rollout that is looked for */
+/* reads the return of the next expected rollout */
 static sparc_status take_return(void *user, json_t *object) {
   sparc_rl_run *run = user;
   const json_t *value = json_object_get(object, "return");
@@ -221,7 +220,7 @@ static sparc_status take_return(void *user, json_t *object) {
   return SPARC_OK;
 }
 
-/* the returns of the rollouts that the resumed run has behind it */
+/* reads the returns of earlier rollouts of a resumed run */
 static sparc_status recall(void *kind) {
   sparc_rl_run *run = kind;
   const char *path = run->engine.metrics.jsonl_path;
@@ -232,7 +231,7 @@ static sparc_status recall(void *kind) {
   return fail(SPARC_FORMAT, "'%.200s' has %ld of the %ld rollouts that the checkpoint has", path, run->recalled, first);
 }
 
-/* ---- beginning ----------------------------------------------------------------------------------- */
+/* ---- start --------------------------------------------------------------------------------------- */
 
 static json_t *json_of(const sparc_rl_run_config *config) {
   sparc_rl_run_config c = *config;
@@ -247,12 +246,12 @@ static provenance describe(const void *kind) {
 }
 
 static long count_steps(const void *kind, long rollouts) {
-  return rollouts * ((const sparc_rl_run *)kind)->config.ppo.steps;
+  return rollouts * ((const sparc_rl_run *)kind)->config.ppo.rollout_steps;
 }
 
-/* a rank has its part of the shards, and of the processors */
+/* shards and threads of this rank */
 static sparc_status take_shards(sparc_rl_run *run) {
-  sparc_ppo_config *c = &run->described->own.config;
+  sparc_ppo_config *c = &run->described->config;
   c->threads = engine_threads(&run->engine, c->threads);
   return ppo_join(run->described, run->engine.group);
 }
@@ -265,20 +264,20 @@ static sparc_status create(void *kind) {
   return status;
 }
 
-/* whether config.json defines the same run as the settled configuration with this agent, for so many steps */
+/* checks that config.json defines the same run as the resolved configuration with this agent and number of steps */
 static sparc_status compare_config(const sparc_rl_run *run, const sparc_ppo_config *ppo, long total_steps) {
   sparc_rl_run_config c = run->config;
   const settings_binding binding = rl_binding(&c);
   c.ppo = *ppo;
   c.total_steps = total_steps;
-  /* a checkpoint has what auto chose, and auto for a cell without sensitivities */
+  /* a checkpoint stores the resolved method, and auto for a cell without sensitivities */
   if (run->config.ppo.traces == SPARC_TRACES_AUTO || ppo->traces == SPARC_TRACES_AUTO)
     c.ppo.traces = run->config.ppo.traces;
   return run_folder_compare(&run->engine.folder, &binding, json_of(&c));
 }
 
-/* whether the checkpoint is of the same run: before it is restored, which takes the memory that it asks for. The steps
- * change nothing of what was learned so far: config.json says how many there are, so a run can be prolonged there. */
+/* checks that the checkpoint belongs to the run, before memory is allocated for it. The number of steps may differ from
+ * the checkpoint: it is defined by config.json, so a run can be extended there. */
 static sparc_status compare_checkpoint(const sparc_rl_run *run) {
   const char *path = run->engine.folder.last;
   sparc_tensors *file;
@@ -286,7 +285,7 @@ static sparc_status compare_checkpoint(const sparc_rl_run *run) {
   sparc_status status = sparc_tensors_load(path, &file);
   if (status == SPARC_OK) status = stored_run_read(file, path, &stored);
   if (status == SPARC_OK)
-    status = compare_config(run, &stored.config, run->config.ppo.rollouts * run->config.ppo.steps);
+    status = compare_config(run, &stored.config, run->config.ppo.rollouts * run->config.ppo.rollout_steps);
   sparc_tensors_free(file);
   return status;
 }
@@ -295,11 +294,11 @@ static sparc_status restore(void *kind, long *done) {
   sparc_rl_run *run = kind;
   const sparc_ppo_config *c = &run->config.ppo;
   const run_folder *folder = &run->engine.folder;
-  sparc_status status = compare_config(run, c, c->rollouts * c->steps);
+  sparc_status status = compare_config(run, c, c->rollouts * c->rollout_steps);
   if (status != SPARC_OK) return status;
   status = compare_checkpoint(run);
   if (status == SPARC_OK) status = take_shards(run);
-  /* the checkpoint's task may be a plugin only if it is the run's, which is the caller's choice */
+  /* the checkpoint may name a plugin only if the caller did */
   const char *const plugins[] = {c->task, NULL};
   const ppo_source from = {.path = folder->last,
                            .plugins = plugins,
@@ -307,7 +306,7 @@ static sparc_status restore(void *kind, long *done) {
                            .described = run->described};
   if (status == SPARC_OK) status = ppo_restore(&from, &run->ppo);
   if (status != SPARC_OK) return run_folder_blame(folder, status);
-  *done = sparc_ppo_rollouts_done(run->ppo);
+  *done = sparc_ppo_info_of(run->ppo).rollouts_done;
   if (*done <= c->rollouts) return SPARC_OK;
   return fail(SPARC_FORMAT, "'%.200s' has %ld rollouts, expected at most %ld", folder->last, *done, c->rollouts);
 }
@@ -324,7 +323,7 @@ static sparc_status advance(void *kind, long *done, bool *due) {
   run->returns[*done] = as_logged(report.mean_return);
   *done = report.rollout;
   *due = report.rollout % ROLLOUTS_PER_CHECKPOINT == 0 || report.rollout == run->config.ppo.rollouts;
-  tell(run, &(sparc_rl_run_event){.stage = SPARC_RUN_UPDATE, .run = run, .report = &report});
+  notify(run, &(sparc_rl_run_event){.stage = SPARC_RUN_UPDATE, .run = run, .report = &report});
   return log_rollout(run, &report);
 }
 
@@ -360,7 +359,7 @@ static const run_ops reinforcement = {.create = create,
                                       .advance = advance,
                                       .save = save,
                                       .is_over = is_over,
-                                      .tell = tell_stage};
+                                      .tell = notify_stage};
 
 sparc_status sparc_rl_run_execute(sparc_rl_run *run, sparc_rl_run_fn fn, void *user) {
   if (!run) return fail(SPARC_INVALID, "run is NULL");

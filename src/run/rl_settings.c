@@ -12,7 +12,7 @@
 #define SETTING_STRUCT sparc_rl_run_config
 static const setting rl_rows[] = {
     VARIANT_SETTING,
-    STATE_SIZE_SETTING(NULL, NULL),
+    STATE_SIZE_SETTING(state_size, NULL, NULL),
     {"steps", NULL, LONG(total_steps, 1, 1e15)},
     {"memory-limit", NULL, LONG(memory_limit_mb, 1, 1e9), ROLE(FREE)},
     THREADS_SETTING(ppo.threads),
@@ -57,8 +57,8 @@ static sparc_status default_config(const char *name, sparc_rl_run_config *defaul
   defaults->given[0] = UINT64_MAX; /* sparc_ppo_defaults() sets all of them */
   defaults->ppo.task_options = "";
   defaults->ppo.threads = 1; /* a minibatch is too short to be shared well, and seeds can run side by side */
-  defaults->budget = defaults->ppo.budget;
-  defaults->total_steps = defaults->ppo.rollouts * defaults->ppo.steps;
+  defaults->state_size = defaults->ppo.state_size;
+  defaults->total_steps = defaults->ppo.rollouts * defaults->ppo.rollout_steps;
   return SPARC_OK;
 }
 
@@ -67,7 +67,7 @@ static cell_wish cell_request_of(const sparc_rl_run_config *c) {
                      .options = c->ppo.cell_options,
                      .variant = c->variant,
                      .modes = c->ppo.H,
-                     .budget = c->budget,
+                     .budget = c->state_size,
                      .overrule = rl_resumes(c)};
 }
 
@@ -87,10 +87,10 @@ sparc_status rl_resolve(sparc_rl_run_config *c, char options[CELL_OPTIONS_SIZE])
   settings_inherit(&binding, &paper);
   c->ppo.kind = NULL;
   if (c->ppo.shards == 1) c->ppo.shards = 0; /* equivalent, and not written */
-  c->ppo.budget = c->budget;
+  c->ppo.state_size = c->state_size;
   c->ppo.memory_limit = (size_t)c->memory_limit_mb * 1000000;
-  c->ppo.rollouts = c->total_steps / c->ppo.steps > 0 ? c->total_steps / c->ppo.steps : 1;
-  c->total_steps = c->ppo.rollouts * c->ppo.steps;
+  c->ppo.rollouts = c->total_steps / c->ppo.rollout_steps > 0 ? c->total_steps / c->ppo.rollout_steps : 1;
+  c->total_steps = c->ppo.rollouts * c->ppo.rollout_steps;
   return resolve_cell(c, options);
 }
 

@@ -22,7 +22,7 @@ static const char *const heads[] = {"mean", "last", NULL};
 static const setting run_rows[] = {
     {"data", NULL, TEXT(data), ROLE(SUBJECT)},
     VARIANT_SETTING,
-    STATE_SIZE_SETTING("128", TASK_SPECIFIC),
+    STATE_SIZE_SETTING(budget, "128", TASK_SPECIFIC),
     {"head", NULL, CHOICE(head, heads)},
     {"from", NULL, TEXT(from)},
     {"epochs", NULL, LONG(epochs, 1, INT32_MAX), ROLE(SHORTHAND), OVERRIDES("updates")},

@@ -12,7 +12,7 @@
 
 /* clang-format off */
 #define VARIANT_SETTING                 {"variant", NULL, TEXT(variant), ROLE(SHORTHAND)}
-#define STATE_SIZE_SETTING(data, task)  {"state-size", NULL, INT(budget, 1, 1 << 20), ROLE(SHORTHAND), \
+#define STATE_SIZE_SETTING(m, data, task) {"state-size", NULL, INT(m, 1, 1 << 20), ROLE(SHORTHAND), \
                                          DEFAULTS(data, task), OVERRIDES("modes"), OLD("budget")}
 #define THREADS_SETTING(m)              {"threads", NULL, INT(m, 1, 1024), ROLE(FREE)}
 #define FOLDER_SETTING                  {"out", NULL, TEXT(folder), ROLE(UNRECORDED)}

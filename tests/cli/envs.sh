@@ -80,7 +80,7 @@ refuse() {
   no_output
 }
 refuse "$PLUGIN_DIR/NO_ENTRY.so" "without the function sparc_env_plugin"
-refuse "$PLUGIN_DIR/NO_KIND.so" "gives no environment"
+refuse "$PLUGIN_DIR/NO_KIND.so" "has no environment"
 refuse "$PLUGIN_DIR/OLD_VERSION.so" "is an environment of version 0, expected 1"
 refuse "$PLUGIN_DIR/NO_STEP.so" "without 'step'"
 refuse "$PLUGIN_DIR/LARGE_STATE.so" "'step' writes beyond the 4 bytes of its state"
@@ -104,7 +104,7 @@ wrong "expected one NAME, got 'b' as well" a b
 wrong "--options needs the NAME" --options size=hard
 wrong "--play needs the NAME" --play random
 wrong "--episodes needs a policy" cartpole --episodes 3
-wrong "--csv is of one episode" cartpole --play random --episodes 3 --csv x.csv
+wrong "--csv records one episode" cartpole --play random --episodes 3 --csv x.csv
 wrong "--episodes is '0', expected a whole number from 1" cartpole --play random --episodes 0
 wrong "did you mean '--episodes'?" cartpole --play random --epsiodes 4
 expect 3 envs cartpole --play agent.safetensors

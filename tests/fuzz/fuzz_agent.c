@@ -15,14 +15,14 @@ static void require_action(const sparc_env_shape *shape, const float *action) {
 
 /* both arrays have exactly the size that the shape asks for, so that the sanitizer sees one element too many */
 static void act(sparc_agent *agent) {
-  const sparc_env_shape shape = sparc_agent_shape(agent);
+  const sparc_env_shape shape = sparc_agent_info_of(agent).shape;
   float *observation = calloc((size_t)shape.observation, sizeof *observation);
   float *action = malloc((size_t)shape.action * sizeof *action);
   require(observation && action, "memory for a step");
   sparc_random random;
   sparc_random_init(&random, 0, "fuzz", NULL);
   for (int step = 0; step < 4; step++) {
-    const sparc_status status = sparc_agent_step(agent, observation, step == 0, step % 2 ? &random : NULL, action);
+    const sparc_status status = sparc_agent_step(agent, observation, step > 0, step % 2 ? &random : NULL, action);
     require(status == SPARC_OK || status == SPARC_NOT_FINITE, "an agent that was loaded acts");
     if (status == SPARC_OK) require_action(&shape, action);
   }

@@ -26,7 +26,7 @@ try:
 except ImportError:
     RecurrentPPO = None
 
-SMALL = {"rollout": 128, "minibatches": 4, "epochs": 2, "budget": 16, "width": 8, "threads": 1}
+SMALL = {"rollout": 128, "minibatches": 4, "epochs": 2, "state_size": 16, "width": 8, "threads": 1}
 
 
 class Native(unittest.TestCase):
@@ -61,7 +61,7 @@ class Native(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "agent.safetensors"
             ppo.save(path, {"author": "me"})
-            other = sparc.PPO.restore(path, threads=2)
+            other = sparc.PPO.load(path, threads=2)
             agent = sparc.Agent(path)
         self.assertEqual((other.cell, other.steps, agent.metadata("author")), ("rtu", 384, "me"))
         a, b = ppo.train(256).history[-1], other.train(256).history[-1]
@@ -183,8 +183,8 @@ class Gymnasium(unittest.TestCase):
 
     def test_the_same_run(self):
         """Through Gymnasium an agent learns what it learns without."""
-        settings = {**SMALL, "streams": 1, "seed": 4, "traces": "stored", "obsnorm": "none", "rewardnorm": 0, "rate": 1e-3,
-                    "action_limit": 2.0}
+        settings = {**SMALL, "streams": 1, "seed": 4, "traces": "stored", "obsnorm": "none", "rewardnorm": "none",
+                    "learning_rate": 1e-3, "action_limit": 2.0}
 
         class Same(sparc.gymnasium.SparcEnv):  # draws from the stream of the run's first environment
 
@@ -197,7 +197,7 @@ class Gymnasium(unittest.TestCase):
             self.assertEqual((a["policy_loss"], a["mean_return"]), (b["policy_loss"], b["mean_return"]))
 
     def test_spaces(self):
-        ppo = sparc.PPO(Corridor, streams=4, seed=1, **{**SMALL, "rate": 3e-3})
+        ppo = sparc.PPO(Corridor, streams=4, seed=1, **{**SMALL, "learning_rate": 3e-3})
         ppo.train(128 * 25)
         self.assertGreater(ppo.history[-1]["episodes"], ppo.history[0]["episodes"])
         self.assertLess(ppo.history[-1]["mean_length"], 6)
@@ -235,7 +235,7 @@ class Gymnasium(unittest.TestCase):
             path = Path(folder) / "agent.safetensors"
             ppo.save(path)
             with self.assertWarnsRegex(UserWarning, "cannot be saved"):
-                other = sparc.PPO.restore(path)
+                other = sparc.PPO.load(path)
             self.assertEqual((other.steps, other.streams, other.train(128).steps), (256, 2, 384))
             agent = sparc.Agent(path, gymnasium.make("CartPole-v1"))
             self.assertEqual(len(agent.evaluate("CartPole-v1", 4)), 4)

@@ -22,7 +22,7 @@ enum { POOL = 997 }; /* observations and actions, in turn */
 
 typedef struct agent {
   sparc_ppo *ppo;
-  collection collected;
+  collection_stats collected;
   sparc_envs *envs; /* timed alone */
   float *actions;   /* (POOL, action) */
   float *observation;
@@ -106,7 +106,7 @@ static void collect_piece(void *context, size_t piece, int thread, int threads) 
 static void update_piece(void *context, size_t piece, int thread, int threads) {
   (void)thread, (void)threads;
   agent *a = context;
-  const sparc_ppo_config *c = &a->ppo->own.config;
+  const sparc_ppo_config *c = &a->ppo->config;
   const int epoch = (int)piece / c->minibatches, k = (int)piece % c->minibatches;
   sparc_ppo_diagnostics d;
   note(a, update_minibatch(a->ppo, epoch, k, &d));
@@ -117,9 +117,9 @@ static void environment_piece(void *context, size_t piece, int thread, int threa
   (void)thread, (void)threads;
   agent *a = context;
   const size_t width = a->ppo->rollout.n.action;
-  float reward, start;
+  float reward, mask;
   for (size_t t = piece * PIECE_STEPS; t < (piece + 1) * PIECE_STEPS && t < a->ppo->rollout.n.T; t++)
-    note(a, sparc_envs_step(a->envs, a->actions + t % POOL * width, a->observation, &reward, &start, NULL, NULL));
+    note(a, sparc_envs_step(a->envs, a->actions + t % POOL * width, a->observation, &reward, &mask, NULL, NULL));
 }
 
 /* ---- what it does --------------------------------------------------------------------------------- */
@@ -130,7 +130,7 @@ static double scan_steps(const sparc_ppo *ppo, char *marked) {
   double count = 0;
   memset(marked, 0, r->n.T);
   for (size_t m = 0; m < ppo->batch.M; m++)
-    for (size_t t = (size_t)ppo->choice.steps[m]; t > 0 && r->starts[t] == 0 && !marked[t - 1]; t--) {
+    for (size_t t = (size_t)ppo->index.steps[m]; t > 0 && r->masks[t] != 0 && !marked[t - 1]; t--) {
       marked[t - 1] = 1;
       count++;
     }
@@ -140,13 +140,13 @@ static double scan_steps(const sparc_ppo *ppo, char *marked) {
 /* an iteration whose minibatches are counted */
 static sparc_status count_reached(agent *a) {
   sparc_ppo *ppo = a->ppo;
-  const int minibatches = ppo->own.config.epochs * ppo->own.config.minibatches;
+  const int minibatches = ppo->config.epochs * ppo->config.minibatches;
   char *marked = malloc(ppo->rollout.n.T);
   if (!marked) return fail(SPARC_NO_MEMORY, "no memory to count the steps of a rollout");
   sparc_status status = collect(ppo, &a->collected);
   for (int i = 0; i < minibatches && status == SPARC_OK; i++) {
     sparc_ppo_diagnostics d;
-    status = update_minibatch(ppo, i / ppo->own.config.minibatches, i % ppo->own.config.minibatches, &d);
+    status = update_minibatch(ppo, i / ppo->config.minibatches, i % ppo->config.minibatches, &d);
     a->reached += scan_steps(ppo, marked);
   }
   ppo->rollouts++;
@@ -162,11 +162,13 @@ static bool is_grouped(const sparc_ppo *ppo) {
 bench_ppo_work bench_ppo_work_of(const bench_case *c) {
   const agent *a = c->state;
   const sparc_ppo *ppo = a->ppo;
-  const sparc_ppo_config *config = &ppo->own.config;
+  const sparc_ppo_config *config = &ppo->config;
   const rollout_sizes *n = &ppo->rollout.n;
   const double hidden = 2.0 * config->width, outputs = (double)policy_actor(&ppo->policy) + 1;
-  bench_ppo_work w = {.steps = config->steps, .items = config->steps * config->epochs};
-  w.way = ppo->way == BY_WINDOWS ? BENCH_WINDOWS : ppo->way == BY_TRACES ? BENCH_TRACES : BENCH_RECORDS;
+  bench_ppo_work w = {.steps = config->rollout_steps, .items = config->rollout_steps * config->epochs};
+  w.way = ppo->gradient_method == TBPTT           ? BENCH_WINDOWS
+          : ppo->gradient_method == STORED_TRACES ? BENCH_TRACES
+                                                  : BENCH_RECORDS;
   w.layer_flops =
       2 * ((double)n->observation * config->width + (double)ppo->network->features * hidden + config->width * outputs);
   w.cell_flops = bench_product_flops(ppo->network->cell);
@@ -174,7 +176,7 @@ bench_ppo_work bench_ppo_work_of(const bench_case *c) {
   sparc_ppo_memory memory = {.traces = config->traces};
   other.traces = SPARC_TRACES_AUTO;
   w.is_default =
-      w.way == BENCH_WINDOWS || (sparc_ppo_memory_of(&other, &memory) == SPARC_OK && memory.traces == config->traces);
+      w.way == BENCH_WINDOWS || (ppo_memory_of(&other, &memory) == SPARC_OK && memory.traces == config->traces);
   const double row = 4 * (double)(n->trace ? n->trace : n->grouped), record = 4 * (double)n->records / (double)n->T;
   w.written = w.steps * (row + record);
   w.kept = (size_t)w.written;
@@ -204,8 +206,8 @@ static sparc_status configure(const bench_case *c, sparc_ppo_config *out) {
   out->H = (int)bench_value(p, "H");
   out->width = WIDTH;
   out->epochs = (int)bench_value(p, "E");
-  out->steps = (int)bench_value(p, "T");
-  out->rate = 0;
+  out->rollout_steps = (int)bench_value(p, "T");
+  out->learning_rate = 0;
   out->traces = stored ? SPARC_TRACES_STORED : bench_value(p, "free") ? SPARC_TRACES_FREE : SPARC_TRACES_AUTO;
   out->threads = c->threads;
   if (c->requested_kernel)
@@ -230,7 +232,7 @@ static sparc_status make_environment(agent *a, const sparc_ppo_config *config) {
       .name = config->kind ? NULL : config->task, .kind = config->kind, .n = 1, .threads = 1};
   sparc_status status = sparc_envs_create(&envs, &a->envs);
   if (status != SPARC_OK) return status;
-  const sparc_env_shape shape = sparc_envs_shape(a->envs);
+  const sparc_env_shape shape = sparc_envs_info_of(a->envs).shape;
   const size_t numbers = (size_t)POOL * (size_t)shape.action;
   a->actions = malloc(numbers * sizeof *a->actions);
   a->observation = malloc((size_t)shape.observation * sizeof *a->observation);
@@ -244,7 +246,7 @@ static sparc_status make_environment(agent *a, const sparc_ppo_config *config) {
 }
 
 static void add_stages(bench_case *c, agent *a) {
-  const sparc_ppo_config *config = &a->ppo->own.config;
+  const sparc_ppo_config *config = &a->ppo->config;
   const size_t pieces = (a->ppo->rollout.n.T + PIECE_STEPS - 1) / PIECE_STEPS;
   const size_t minibatches = (size_t)config->epochs * (size_t)config->minibatches;
   bench_stage_add(c, "collection", (bench_task){.context = a, .pieces = pieces, .cold = true, .run = collect_piece});
@@ -260,17 +262,18 @@ static sparc_status create(bench_case *c) {
   sparc_ppo_config config;
   sparc_ppo_memory memory;
   sparc_status status = configure(c, &config);
-  if (status == SPARC_OK) status = sparc_ppo_memory_of(&config, &memory);
+  if (status == SPARC_OK) status = ppo_memory_of(&config, &memory);
   if (status != SPARC_OK) return status;
   c->memory = memory.other_bytes + (memory.traces == SPARC_TRACES_STORED ? memory.stored_bytes : memory.free_bytes);
   c->footprint = c->memory;
   status = bench_afford(c, c->memory);
   if (status == SPARC_OK) status = sparc_ppo_create(&config, &a->ppo);
   if (status == SPARC_OK) status = make_environment(a, &config);
-  if (status == SPARC_OK && a->ppo->way == BY_RECORDS && !a->ppo->rollout.n.grouped) status = count_reached(a);
+  if (status == SPARC_OK && a->ppo->gradient_method == TRACE_FREE && !a->ppo->rollout.n.grouped)
+    status = count_reached(a);
   if (status != SPARC_OK) return status;
-  c->kernel = sparc_cell_config_of(sparc_ppo_network(a->ppo)->cell).kernel;
-  c->H = sparc_cell_config_of(sparc_ppo_network(a->ppo)->cell).H;
+  c->kernel = sparc_cell_config_of(a->ppo->network->cell).kernel;
+  c->H = sparc_cell_config_of(a->ppo->network->cell).H;
   add_stages(c, a);
   return SPARC_OK;
 }
@@ -289,12 +292,12 @@ static sparc_status verify(bench_case *c) {
   sparc_ppo_config config;
   sparc_status status = a->status == SPARC_OK ? configure(c, &config) : a->status;
   if (status != SPARC_OK) return status;
-  config.steps = config.steps < CHECK_STEPS ? config.steps : CHECK_STEPS;
+  config.rollout_steps = config.rollout_steps < CHECK_STEPS ? config.rollout_steps : CHECK_STEPS;
   config.epochs = 1;
   sparc_ppo_config other = config;
-  config.traces = a->ppo->own.config.traces;
+  config.traces = a->ppo->config.traces;
   other.traces = config.traces == SPARC_TRACES_STORED ? SPARC_TRACES_FREE : SPARC_TRACES_STORED;
-  if (a->ppo->way == BY_WINDOWS) other.threads = 1;
+  if (a->ppo->gradient_method == TBPTT) other.threads = 1;
   sparc_ppo *got = NULL, *want = NULL;
   status = short_gradient(&config, &got);
   if (status == SPARC_OK) status = short_gradient(&other, &want);

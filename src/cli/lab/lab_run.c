@@ -334,7 +334,8 @@ static long rollouts_of(const grid_job *job) {
   if (job->kind != GRID_RL ||
       sparc_ppo_defaults(json_string_value(json_object_get(job->settings, "task")), &defaults) != SPARC_OK)
     return 0;
-  const long rollouts = job->budget / (json_is_integer(rollout) ? (long)json_integer_value(rollout) : defaults.steps);
+  const long rollouts =
+      job->budget / (json_is_integer(rollout) ? (long)json_integer_value(rollout) : defaults.rollout_steps);
   return rollouts > 0 ? rollouts : 1; /* a run has at least one */
 }
 

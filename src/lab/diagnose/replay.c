@@ -80,7 +80,7 @@ static const char *const episode_events[] = {"episode", NULL};
 typedef struct stage {
   sparc_envs *envs;
   sparc_random random;
-  float *observation, *action, reward, start;
+  float *observation, *action, reward, mask;
   double episode_return;
   int length;
 } stage;
@@ -92,7 +92,7 @@ static void close_stage(stage *s) {
 }
 
 static sparc_status check_shape(const replay *r, const stage *s) {
-  const sparc_env_shape a = sparc_agent_shape(r->agent), e = sparc_envs_shape(s->envs);
+  const sparc_env_shape a = sparc_agent_info_of(r->agent).shape, e = sparc_envs_info_of(s->envs).shape;
   if (a.observation == e.observation && a.choices == e.choices && a.action == e.action) return SPARC_OK;
   return fail(SPARC_FORMAT,
               "'%.200s' is for %d observed numbers, %d choices and actions of %d, but task %s has %d, %d and %d",
@@ -105,13 +105,13 @@ static sparc_status open_stage(const replay *r, const replay_options *options, s
                                     .n = 1,
                                     .seed = options->seed,
                                     .threads = 1};
-  *s = (stage){.start = 1};
+  *s = (stage){.mask = 0};
   sparc_random_init(&s->random, options->seed, "diagnose", "actions");
   sparc_status status = plugin_permit(config.name, r->path, options->plugins);
   if (status == SPARC_OK) status = sparc_envs_create(&config, &s->envs);
   if (status == SPARC_OK) status = check_shape(r, s);
   if (status != SPARC_OK) return status;
-  const sparc_env_shape shape = sparc_envs_shape(s->envs);
+  const sparc_env_shape shape = sparc_envs_info_of(s->envs).shape;
   s->observation = sparc_alloc((size_t)shape.observation * sizeof *s->observation);
   s->action = sparc_alloc((size_t)shape.action * sizeof *s->action);
   if (!s->observation || !s->action) return fail(SPARC_NO_MEMORY, "no memory for an environment");
@@ -120,16 +120,16 @@ static sparc_status open_stage(const replay *r, const replay_options *options, s
 
 /* actions are drawn from the policy, as in training */
 static sparc_status record_episodes(const replay *r, stage *s, recording *to) {
-  const size_t inputs = (size_t)sparc_agent_shape(r->agent).observation;
+  const size_t inputs = (size_t)sparc_agent_info_of(r->agent).shape.observation;
   sparc_status status = SPARC_OK;
   for (int t = 0; t < to->T && status == SPARC_OK; t++) {
-    to->mask[t] = s->start == 0;
-    to->event[t] = s->start == 0 ? -1 : 0;
-    status = sparc_agent_step(r->agent, s->observation, s->start != 0, &s->random, s->action);
+    to->mask[t] = s->mask;
+    to->event[t] = s->mask != 0 ? -1 : 0;
+    status = sparc_agent_step(r->agent, s->observation, s->mask, &s->random, s->action);
     memcpy(to->x + (size_t)t * inputs, agent_input(r->agent), inputs * sizeof(float));
     if (status == SPARC_OK)
       status =
-          sparc_envs_step(s->envs, s->action, s->observation, &s->reward, &s->start, &s->episode_return, &s->length);
+          sparc_envs_step(s->envs, s->action, s->observation, &s->reward, &s->mask, &s->episode_return, &s->length);
   }
   return status;
 }
@@ -139,7 +139,7 @@ static sparc_status play(replay *r, const replay_options *options) {
   if (!reserve(r, 1, steps, true, true)) return no_memory(steps);
   r->recording[0] = (recording){.T = options->steps,
                                 .x = r->memory,
-                                .mask = r->memory + steps * (size_t)sparc_agent_shape(r->agent).observation,
+                                .mask = r->memory + steps * (size_t)sparc_agent_info_of(r->agent).shape.observation,
                                 .event = r->event_memory};
   r->recordings = 1;
   stage s;
@@ -159,7 +159,7 @@ static sparc_status open_agent(replay *r, const replay_options *options) {
            task_options);
   r->network = agent_network(r->agent);
   r->params = agent_params(r->agent);
-  r->distribution = sparc_agent_shape(r->agent).choices ? DISTRIBUTION_CLASSES : DISTRIBUTION_NORMAL;
+  r->distribution = sparc_agent_info_of(r->agent).shape.choices ? DISTRIBUTION_CLASSES : DISTRIBUTION_NORMAL;
   r->part = "episodes";
   r->event_names = episode_events;
   status = name_cell(r);

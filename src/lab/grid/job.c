@@ -68,7 +68,7 @@ static sparc_status default_updates(const char *data, long *updates) {
 static sparc_status default_steps(const char *task, long *steps) {
   sparc_ppo_config ppo;
   const sparc_status status = sparc_ppo_defaults(task, &ppo);
-  if (status == SPARC_OK) *steps = ppo.rollouts * ppo.steps;
+  if (status == SPARC_OK) *steps = ppo.rollouts * ppo.rollout_steps;
   return status;
 }
 

@@ -23,7 +23,7 @@ static sparc_status shape_of(grid_kind kind, const json_t *settings, int *inputs
   if (kind == GRID_RL) {
     sparc_ppo_config ppo;
     status = sparc_ppo_defaults(json_string_value(json_object_get(settings, "task")), &ppo);
-    if (status == SPARC_OK) *state_size = ppo.budget;
+    if (status == SPARC_OK) *state_size = ppo.state_size;
   }
   const char *data = kind == GRID_TRAIN ? json_string_value(json_object_get(settings, "data")) : NULL;
   if (data && is_task(data)) {
