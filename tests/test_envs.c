@@ -844,35 +844,35 @@ static void test_impossible_states(void **state) {
     void (*put)(char *to, double value);
     double value;
     const char *says;
-  } rows[] = {{"autoencode", 0, put_int, INT32_MAX, "this state"}, /* the step */
-              {"autoencode", 0, put_int, -1, "this state"},
-              {"autoencode", 4, put_int, -1, "this state"}, /* how often a suit was seen */
-              {"autoencode", 56, put_int, 4, "this state"}, /* a card */
-              {"count-recall", 56, put_int, -1, "this state"},
-              {"repeat-first", 56, put_int, 1000000, "this state"},
-              {"repeat-previous", 0, put_int, 2, "this state"}, /* not the length of the episode */
-              {"higher-lower", 60, put_int, 13, "this state"},
-              {"pendulum", 0, put_double, 1e9, "this state"},
-              {"noisy-pendulum", 8, put_double, 8.5, "this state"},
-              {"noisy-pendulum", 8, put_double, NAN, "this state"},
-              {"cartpole", 0, put_double, 2.5, "this state"},
-              {"noisy-cartpole", 24, put_double, INFINITY, "this state"},
-              {"bandit", 8, put_double, -0.5, "this state"},
-              {"bandit", 8, put_double, NAN, "this state"},
-              {"battleship", 0, put_byte, 2, "this state"},
-              {"battleship", 70, put_byte, 255, "this state"},
-              {"battleship", 128, put_int, 13, "this state"},
-              {"minesweeper", 3, put_byte, 200, "this state"},
-              {"minesweeper", 20, put_byte, 2, "this state"},
-              {"concentration", 0, put_int, 2, "this state"},
-              {"concentration", 208, put_byte, 1, "this state"},
-              {"concentration", 264, put_int, 52, "this state"},
-              {"concentration", 264, put_int, -2, "this state"},
-              {"cartpole", LENGTH, put_int, 200, "this length of an episode"},
-              {"cartpole", LENGTH, put_int, -1, "this length of an episode"},
-              {"cartpole", RETURN, put_double, NAN, "this return"},
-              {"cartpole", FAULTS + 7, put_byte, 0x80, "this number of faults"},
-              {"cartpole", RANDOM + 16, put_byte, 1, "this random stream"}}; /* at a word of another block */
+  } rows[] = {{"autoencode", 0, put_int, INT32_MAX, "invalid state"}, /* the step */
+              {"autoencode", 0, put_int, -1, "invalid state"},
+              {"autoencode", 4, put_int, -1, "invalid state"}, /* how often a suit was seen */
+              {"autoencode", 56, put_int, 4, "invalid state"}, /* a card */
+              {"count-recall", 56, put_int, -1, "invalid state"},
+              {"repeat-first", 56, put_int, 1000000, "invalid state"},
+              {"repeat-previous", 0, put_int, 2, "invalid state"}, /* not the length of the episode */
+              {"higher-lower", 60, put_int, 13, "invalid state"},
+              {"pendulum", 0, put_double, 1e9, "invalid state"},
+              {"noisy-pendulum", 8, put_double, 8.5, "invalid state"},
+              {"noisy-pendulum", 8, put_double, NAN, "invalid state"},
+              {"cartpole", 0, put_double, 2.5, "invalid state"},
+              {"noisy-cartpole", 24, put_double, INFINITY, "invalid state"},
+              {"bandit", 8, put_double, -0.5, "invalid state"},
+              {"bandit", 8, put_double, NAN, "invalid state"},
+              {"battleship", 0, put_byte, 2, "invalid state"},
+              {"battleship", 70, put_byte, 255, "invalid state"},
+              {"battleship", 128, put_int, 13, "invalid state"},
+              {"minesweeper", 3, put_byte, 200, "invalid state"},
+              {"minesweeper", 20, put_byte, 2, "invalid state"},
+              {"concentration", 0, put_int, 2, "invalid state"},
+              {"concentration", 208, put_byte, 1, "invalid state"},
+              {"concentration", 264, put_int, 52, "invalid state"},
+              {"concentration", 264, put_int, -2, "invalid state"},
+              {"cartpole", LENGTH, put_int, 200, "invalid length of an episode"},
+              {"cartpole", LENGTH, put_int, -1, "invalid length of an episode"},
+              {"cartpole", RETURN, put_double, NAN, "invalid return"},
+              {"cartpole", FAULTS + 7, put_byte, 0x80, "invalid number of faults"},
+              {"cartpole", RANDOM + 16, put_byte, 1, "invalid random stream"}}; /* at a word of another block */
   for (size_t i = 0; i < COUNT(rows); i++) {
     vector v = open_vector(rows[i].name, NULL, 1, 5, 1);
     const size_t bytes = sparc_envs_info_of(v.envs).state_bytes;

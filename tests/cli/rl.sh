@@ -232,7 +232,7 @@ greedy=$(grep -o '"mean_return":[^,]*' out)
 expect 0 envs repeat-previous --options lag=1 --play $agent --episodes 30 --greedy --json
 [ "$(grep -o '"mean_return":[^,]*' out)" = "$greedy" ] || fail "rl and envs play differently when greedy"
 expect 2 envs cartpole --play random --greedy
-complains ": greedy is for agents, and 'random' is none"
+complains ": greedy requires an agent, and 'random' is none"
 expect 2 envs cartpole --greedy
 complains "--greedy needs a policy"
 
