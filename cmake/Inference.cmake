@@ -42,7 +42,7 @@ file(CONFIGURE OUTPUT inference.map CONTENT "{ global: ${exported}; local: *; };
 
 add_library(sparc SHARED ${inference_sources})
 add_library(sparc::sparc ALIAS sparc)
-set_target_properties(sparc PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+set_target_properties(sparc PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${sparc_soversion}
   LINK_DEPENDS "${PROJECT_BINARY_DIR}/inference.map")
 target_compile_definitions(sparc PRIVATE _GNU_SOURCE SPARC_INFERENCE SPARC_USE_OPENMP=0)
 # small before all, but for what runs in every step: the cells' own loops, beside the kernels, which have their flags.

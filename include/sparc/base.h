@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 #define SPARC_VERSION_MAJOR 0
-#define SPARC_VERSION_MINOR 2
+#define SPARC_VERSION_MINOR 3
 #define SPARC_VERSION_PATCH 0
 
 #if defined(__GNUC__)

@@ -282,8 +282,8 @@ ENV_RESET_ALL = CFUNCTYPE(c_int, c_void_p, c_int, POINTER(c_float))
 ENV_STEP_ALL = CFUNCTYPE(c_int, c_void_p, c_int, *[POINTER(c_float)] * 4)
 
 # the structures above are those of this version; before 1.0 the next one may change them
-_VERSION = "0.2"
-_SONAME = "libsparc.so.0"
+_VERSION = "0.3"
+_SONAME = f"libsparc.so.{_VERSION}"
 
 
 def _prefixes():

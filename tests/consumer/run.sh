@@ -28,12 +28,13 @@ if grep -rl --binary-files=without-match -e "$work/first" -e "$build" "$work/pre
 fi
 "$work/prefix/bin/sparc" --version
 version=$("$PKG_CONFIG" --modversion sparc)
+soversion=${version%.*} # before 1.0
 
 # needs PROGRAM yes|no: whether the program loads libsparc at run time
 needs() {
   local found=no
-  if readelf --dynamic "$1" | grep -q 'NEEDED.*libsparc\.so\.0'; then found=yes; fi
-  [ "$found" = "$2" ] || { echo "$1: needs libsparc.so.0: $found, expected $2"; exit 1; }
+  if readelf --dynamic "$1" | grep -qF "[libsparc.so.$soversion]"; then found=yes; fi
+  [ "$found" = "$2" ] || { echo "$1: needs libsparc.so.$soversion: $found, expected $2"; exit 1; }
 }
 
 echo "-- CMake package"
@@ -100,5 +101,5 @@ else
   cp -r "$root/python/sparc" "$work/site"
   found=$(cd / && env -u SPARC_LIBRARY PYTHONPATH="$work/site" PYTHONDONTWRITEBYTECODE=1 "$python" -c \
     'import sparc; print(sparc.library_path)')
-  [ "$found" = "$(realpath "$work/prefix/$libdir/libsparc.so.0")" ] || { echo "Python uses $found"; exit 1; }
+  [ "$found" = "$(realpath "$work/prefix/$libdir/libsparc.so.$soversion")" ] || { echo "Python uses $found"; exit 1; }
 fi
