@@ -29,3 +29,4 @@ extern sparc_samples fit, validation;
 extern sparc_dataset *dataset;
 extern sparc_data_split split;
 extern sparc_task *task;
+extern sparc_run_config config;
