@@ -65,19 +65,19 @@ static void regressions_are_exact(void **state) {
   sparc_random_fill_normal(&random, x[0], ROWS * N, 1);
   sparc_random_fill_normal(&random, target, ROWS, 1);
   for (size_t f = 0; f < COUNT(forgetting); f++) {
-    double room[N * N + 2 * N + 1], want[N];
-    assert_int_equal(rls_numbers(N), COUNT(room));
-    const rls r = rls_over(room, N, forgetting[f], prec);
+    double state_numbers[N * N + 2 * N + 1], expected[N];
+    assert_int_equal(rls_numbers(N), COUNT(state_numbers));
+    const rls r = rls_over(state_numbers, N, forgetting[f], prec);
     rls_reset(&r);
     for (int t = 0; t < ROWS; t++) {
       double row[N], sum = 0;
       for (int i = 0; i < N; i++) row[i] = (double)x[t][i];
       rls_update(&r, row, (double)target[t]);
-      exact_weights(x, target, t + 1, forgetting[f], prec, want);
+      exact_weights(x, target, t + 1, forgetting[f], prec, expected);
       for (int i = 0; i < N; i++) {
-        if (!(fabs(r.w[i] - want[i]) <= 1e-9 * fmax(1, fabs(want[i]))))
-          fail_msg("forgetting %g, row %d: w[%d] is %.15g, expected %.15g", forgetting[f], t, i, r.w[i], want[i]);
-        sum += want[i] * row[i];
+        if (!(fabs(r.w[i] - expected[i]) <= 1e-9 * fmax(1, fabs(expected[i]))))
+          fail_msg("forgetting %g, row %d: w[%d] is %.15g, expected %.15g", forgetting[f], t, i, r.w[i], expected[i]);
+        sum += expected[i] * row[i];
       }
       assert_true(fabs(rls_predict(&r, row) - sum) <= 1e-8 * fmax(1, fabs(sum)));
     }
@@ -88,8 +88,8 @@ static void regressions_are_exact(void **state) {
 static void ridges_last(void **state) {
   (void)state;
   static const double prec[3] = {1, 2, 3};
-  double room[3 * 3 + 2 * 3 + 1];
-  const rls r = rls_over(room, 3, 0.97, prec);
+  double state_numbers[3 * 3 + 2 * 3 + 1];
+  const rls r = rls_over(state_numbers, 3, 0.97, prec);
   rls_reset(&r);
   rls_update(&r, (const double[]){1, 1, 1}, 3);
   assert_true(r.w[0] > 0.1);

@@ -14,15 +14,15 @@ static void require_ok(sparc_status status, const char *what) {
   if (status != SPARC_OK) fail_msg("%s: %s", what, sparc_error());
 }
 
-static void expect_refusal(sparc_status status, sparc_status want, const char *sentence) {
-  if (status != want || !strstr(sparc_error(), sentence))
-    fail_msg("%s: '%s', expected %s with '%s'", sparc_status_name(status), sparc_error(), sparc_status_name(want),
+static void expect_refusal(sparc_status status, sparc_status expected, const char *sentence) {
+  if (status != expected || !strstr(sparc_error(), sentence))
+    fail_msg("%s: '%s', expected %s with '%s'", sparc_status_name(status), sparc_error(), sparc_status_name(expected),
              sentence);
 }
 
-static const char *line_of(int t, char room[64]) {
-  snprintf(room, 64, "%.6f,%.6f", sin(0.3 * t), cos(0.11 * t));
-  return room;
+static const char *line_of(int t, char buffer[64]) {
+  snprintf(buffer, 64, "%.6f,%.6f", sin(0.3 * t), cos(0.11 * t));
+  return buffer;
 }
 
 static sparc_learn_run_config small_run(const char *model) {

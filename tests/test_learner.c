@@ -110,11 +110,11 @@ static float *whole_gradient(const sparc_learner *l, const float *x, const float
   return gradient;
 }
 
-static void expect_same_gradient(const char *what, const float *got, const float *want, size_t n) {
+static void expect_same_gradient(const char *what, const float *got, const float *expected, size_t n) {
   double error = 0, scale = 0;
   for (size_t i = 0; i < n; i++) {
-    error = fmax(error, fabs((double)got[i] - (double)want[i]));
-    scale = fmax(scale, fabs((double)want[i]));
+    error = fmax(error, fabs((double)got[i] - (double)expected[i]));
+    scale = fmax(scale, fabs((double)expected[i]));
   }
   if (!(error <= 1e-5 * scale) || scale == 0) fail_msg("%s: gradients differ by %g of %g", what, error, scale);
 }
@@ -141,13 +141,13 @@ static void check_gradient(const char *cell, sparc_learner_objective objective, 
       x[t][i] = t ? s.x[t][i] - s.x[t - 1][i] : 0;
       if (t < targets) change[t][i] = s.x[t + horizon][i] - s.x[t][i];
     }
-  float *want =
+  float *expected =
       whole_gradient(l, x[0], objective == SPARC_LEARN_FORECAST ? change[0] : s.target[0], s.label, STEPS, targets);
   char what[96];
   snprintf(what, sizeof what, "%s, objective %d, horizon %d, embedding %d", cell, objective, horizon, embedding);
   assert_int_equal(sparc_learner_report_of(l).targets, targets);
-  expect_same_gradient(what, l->gradient, want, l->n.params);
-  sparc_free(want);
+  expect_same_gradient(what, l->gradient, expected, l->n.params);
+  sparc_free(expected);
   sparc_learner_free(l);
 }
 
@@ -640,8 +640,8 @@ static void files_that_are_no_learners_are_refused(void **state) {
 
 /* ---- errors ------------------------------------------------------------------------------- */
 
-static void expect_refusal(sparc_status got, sparc_status want, const char *fragment) {
-  assert_int_equal(got, want);
+static void expect_refusal(sparc_status got, sparc_status expected, const char *fragment) {
+  assert_int_equal(got, expected);
   if (!strstr(sparc_error(), fragment)) fail_msg("the message is '%s', expected '%s'", sparc_error(), fragment);
 }
 

@@ -14,7 +14,7 @@ static void learn(sparc_learner *learner) {
   for (int step = 0; step < 4; step++) {
     const long before = sparc_learner_report_of(learner).steps;
     sparc_status status = sparc_learner_step(learner, x, y);
-    require(status == SPARC_OK || status == SPARC_NOT_FINITE, "a learner that was restored answers");
+    require(status == SPARC_OK || status == SPARC_NOT_FINITE, "a loaded learner predicts");
     require(sparc_learner_report_of(learner).steps == before + 1, "and counts its steps");
     if (before + 1 <= c.horizon || c.objective == SPARC_LEARN_FORECAST) continue;
     memset(y, 0, (size_t)c.outputs * sizeof *y);
