@@ -33,7 +33,7 @@ extern "C" {
 typedef struct sparc_learn_run_config {
   sparc_learner_config learner; /* objective, inputs and outputs follow from the stream */
   const char *variant;          /* short for the cell option variant=NAME */
-  int budget;                   /* real coordinates of the cell's state, instead of H */
+  int state_size;               /* real coordinates of the cell's state, instead of H */
   const char *target;           /* columns of numbers to predict. Without target and label all columns are forecast */
   const char *label, *classes;  /* the column of the class to predict, and the names of the classes */
   const char *id;               /* a new sequence starts where this column changes */

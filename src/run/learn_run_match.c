@@ -66,19 +66,19 @@ static sparc_status compare_cell(const sparc_learn_run *run, const sparc_network
   const sparc_learn_run_config *c = &run->config;
   const char *given = c->learner.network.cell_options;
   char all[2 * CELL_OPTIONS_SIZE], resolved[CELL_OPTIONS_SIZE], now[64], before[64] = "none";
-  if (!given && !c->variant && c->budget < 1) return SPARC_OK;
+  if (!given && !c->variant && c->state_size < 1) return SPARC_OK;
   int modes = 0;
   snprintf(all, sizeof all, "%s,%s", then->cell_options, given ? given : "");
   const cell_wish wish = {.kind = then->cell,
                           .options = all,
                           .variant = c->variant,
-                          .modes = c->budget < 1 ? then->H : 0,
-                          .budget = c->budget,
+                          .modes = c->state_size < 1 ? then->H : 0,
+                          .budget = c->state_size,
                           .overrule = true};
   const sparc_status status = cell_settle(&wish, then->width > 0 ? then->width : then->inputs, &modes, resolved);
   if (status != SPARC_OK) return status;
   snprintf(now, sizeof now, "%d modes", modes);
-  if (c->budget >= 1) snprintf(before, sizeof before, "%d modes", then->H);
+  if (c->state_size >= 1) snprintf(before, sizeof before, "%d modes", then->H);
   if (modes != then->H) return differs(run, "state-size", now, before);
   if (strcmp(resolved, then->cell_options) == 0) return SPARC_OK;
   if (given) return differs(run, "cell-options", given, then->cell_options);

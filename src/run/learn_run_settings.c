@@ -16,7 +16,7 @@
 #define SETTING_STRUCT sparc_learn_run_config
 static const setting learn_rows[] = {
     VARIANT_SETTING,
-    STATE_SIZE_SETTING(budget, "128", NULL),
+    STATE_SIZE_SETTING(state_size, "128", NULL),
     {"target", NULL, TEXT(target), OVERRIDES("label")},
     {"label", NULL, TEXT(label), OVERRIDES("target")},
     {"classes", NULL, TEXT(classes)},
@@ -99,7 +99,7 @@ sparc_status learn_run_resolve(sparc_learn_run_config *c, const stream_columns *
   const bool embeds = l->network.embedding != SPARC_EMBED_NONE;
   if (!embeds && l->network.width > 0)
     return fail(SPARC_INVALID, "width is %d, but the network has no embedding", l->network.width);
-  const bool sized = l->network.H > 0 || c->budget > 0;
+  const bool sized = l->network.H > 0 || c->state_size > 0;
   settings_fill_defaults(&binding, DEFAULT_DATA);
   l->objective = c->label ? SPARC_LEARN_CLASSIFY : c->target ? SPARC_LEARN_REGRESS : SPARC_LEARN_FORECAST;
   if (c->horizons && l->objective != SPARC_LEARN_FORECAST)
@@ -126,7 +126,7 @@ sparc_status learn_run_resolve(sparc_learn_run_config *c, const stream_columns *
                           .modes = n->H > 0            ? n->H
                                    : mixture && !sized ? MIXTURE_MODES
                                                        : 0,
-                          .budget = c->budget};
+                          .budget = c->state_size};
   status = cell_settle(&wish, embeds ? n->width : n->inputs, &n->H, options);
   n->cell_options = options;
   return status;
