@@ -38,12 +38,12 @@ int main(int argc, char **argv) {
   const sparc_samples fit = sparc_samples_of_dataset(split.fit), held_out = sparc_samples_of_dataset(split.validation);
 
   sparc_train_config config =
-      sparc_train_classification(); /* the paper's settings, but a small network and few updates */
+      sparc_train_defaults(NULL); /* the paper's settings, but a small network and few updates */
   const sparc_head_config head = {.input = SPARC_HEAD_MEAN, .outputs = sparc_dataset_info_of(split.fit).classes};
   config.network = (sparc_network_config){.cell = "sparc", .H = 16, .inputs = 1, .layers = 2, .width = 16};
   config.network.embedding = SPARC_EMBED_LINEAR, config.network.init = SPARC_INIT_CLASSIFICATION;
   config.network.head = &head, config.network.heads = 1;
-  config.updates = 100, config.warmup = 10, config.rate = 0.01;
+  config.updates = 100, config.warmup = 10, config.learning_rate = 0.01;
   sparc_trainer *trainer;
   sparc_update_report report = {0};
   if (sparc_trainer_create(&config, &fit, &trainer) != SPARC_OK) return give_up();
@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
   sparc_evaluation result;
   if (sparc_trainer_evaluate(trainer, &held_out, &result) != SPARC_OK) return give_up();
   printf("loss %.3f, accuracy %.2f on %ld held-out rows\n", report.loss, result.accuracy, result.examples);
-  const sparc_preprocessing treatment = {.channels = 1, .mean = &mean, .deviation = &stddev};
+  const sparc_preprocessing treatment = {.channels = 1, .mean = &mean, .stddev = &stddev};
   if (argc > 2 && sparc_trainer_save(trainer, &treatment, NULL, 0, argv[2]) != SPARC_OK) return give_up();
   sparc_trainer_free(trainer);
   sparc_data_split_free(&split);

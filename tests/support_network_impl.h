@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* support_network_impl.h: the runners of support_network.h in one precision. */
 #include "base/real.h"
+#include "nn/network.h"
 #include "support_network.h"
 #include "unit.h"
 

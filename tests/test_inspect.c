@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_inspect.c: what sparc_cell_inspect says of a cell against the cell itself, the reference and numbers by hand. */
 #include "cells/cell.h"
+#include "nn/network.h"
 #include "support.h"
 #include "support_network.h"
 #include "unit.h"
@@ -233,7 +234,7 @@ static void test_absent(void **state) {
 /* the last states of every layer are those that the network's own forward leaves */
 static void expect_layers(const sparc_network_config *config, unsigned with) {
   trial t = make_trial(config, 2, 7, with | WITH_STATE_LAST);
-  const size_t tokens = (size_t)t.B * (size_t)t.T, S = sparc_cell_sizes_of(sparc_network_cell(t.network)).state;
+  const size_t tokens = (size_t)t.B * (size_t)t.T, S = sparc_cell_sizes_of(network_cell(t.network)).state;
   float *params = narrow(t.p, t.n.params), *x = narrow(t.x, tokens * TRIAL_INPUTS);
   float *mask = narrow(t.mask, tokens), *state0 = narrow(t.state0, (size_t)t.B * t.n.state);
   float *last = sparc_alloc((size_t)t.B * t.n.state * sizeof *last), *buffer = sparc_alloc(t.outputs * sizeof *buffer);

@@ -3,6 +3,7 @@
  * refused; and that the environment variable has the last word. The environment is never changed: level.sh runs this
  * program once for every value of SPARC_KERNEL. */
 #include "kernels/kernels.h"
+#include "nn/network.h"
 #include "seq/scan.h"
 #include "sparc/sparc.h"
 #include "unit.h"
@@ -57,7 +58,7 @@ static void test_configurations(void **state) {
     const sparc_network_config of_network = {
         .cell = "sparc", .kernel = *name, .H = 4, .inputs = 3, .head = &head, .heads = 1};
     assert_int_equal(sparc_network_create(&of_network, &network), SPARC_OK);
-    assert_string_equal(sparc_cell_config_of(sparc_network_cell(network)).kernel, expected(*name));
+    assert_string_equal(sparc_cell_config_of(network_cell(network)).kernel, expected(*name));
     sparc_network_free(network);
     sparc_scan_free(scan);
     sparc_cell_free(cell);

@@ -253,14 +253,14 @@ static sparc_samples make_echo(echo *e) {
 
 static sparc_trainer *train(const sparc_network_config *network, const sparc_samples *samples, int updates,
                             sparc_evaluation *after) {
-  sparc_train_config config = sparc_train_classification();
+  sparc_train_config config = sparc_train_defaults(NULL);
   config.network = *network;
   config.network.init = SPARC_INIT_CLASSIFICATION;
   config.batch = 8;
   config.cosine = 0;
   config.warmup = 0;
-  config.rate = 0.02;
-  config.decay = 0;
+  config.learning_rate = 0.02;
+  config.weight_decay = 0;
   config.updates = updates;
   sparc_trainer *trainer;
   must(sparc_trainer_create(&config, samples, &trainer));
@@ -287,9 +287,9 @@ static void test_training(void **state) {
 /* ---- files ---------------------------------------------------------------------------------------- */
 
 static void same_params(const sparc_trainer *a, const sparc_trainer *b) {
-  const size_t n = sparc_network_sizes_of(sparc_trainer_network(a)).params;
-  assert_int_equal(n, sparc_network_sizes_of(sparc_trainer_network(b)).params);
-  assert_memory_equal(sparc_trainer_params(a), sparc_trainer_params(b), n * sizeof(float));
+  const size_t n = sparc_network_sizes_of(sparc_trainer_info_of(a).network).params;
+  assert_int_equal(n, sparc_network_sizes_of(sparc_trainer_info_of(b).network).params);
+  assert_memory_equal(sparc_trainer_info_of(a).params, sparc_trainer_info_of(b).params, n * sizeof(float));
 }
 
 /* kinds go through a file, and training continues to the bit; a layer keeps the cell that the configuration gave it */
@@ -311,14 +311,14 @@ static void test_kinds_in_files(void **state) {
   must(sparc_trainer_save(trainer, NULL, NULL, 0, path));
 
   /* the same network, the same next updates */
-  must(sparc_trainer_restore_kinds(path, &samples, own_kinds, 1, &again));
+  must(sparc_trainer_load(path, &samples, own_kinds, 1, &again));
   same_params(trainer, again);
   for (int i = 0; i < 3; i++) {
     must(sparc_trainer_update(trainer, NULL));
     must(sparc_trainer_update(again, NULL));
   }
   same_params(trainer, again);
-  const sparc_network_config stored = sparc_network_config_of(sparc_trainer_network(again));
+  const sparc_network_config stored = sparc_network_config_of(sparc_trainer_info_of(again).network);
   assert_string_equal(stored.layer[0].options, "taps=3");
   assert_non_null(strstr(stored.layer[1].options, "cell=gru,H=5"));
   assert_non_null(strstr(stored.layer[2].options, "cell=rtu,"));
@@ -336,7 +336,7 @@ static void test_kinds_in_files(void **state) {
   /* without the program's kind the file is refused, as are entries that belong to the checkpoint */
   refuses(sparc_model_load(path, 1, &model), SPARC_FORMAT, "layer 0 is of the kind 'conv'");
   sparc_trainer *none;
-  refuses(sparc_trainer_restore(path, &samples, 1, &none), SPARC_FORMAT, "layer 0 is of the kind 'conv'");
+  refuses(sparc_trainer_load(path, &samples, NULL, 1, &none), SPARC_FORMAT, "layer 0 is of the kind 'conv'");
   const sparc_metadata extra = {"network.layer.9.kind", "conv"};
   refuses(sparc_trainer_save(trainer, NULL, &extra, 1, path), SPARC_INVALID, "a checkpoint uses itself");
   sparc_trainer_free(again);
@@ -536,7 +536,7 @@ static void test_labels(void **state) {
   (void)state;
   static echo data;
   sparc_samples samples = make_echo(&data);
-  sparc_train_config config = sparc_train_classification();
+  sparc_train_config config = sparc_train_defaults(NULL);
   config.network = mixed_config();
   sparc_trainer *trainer;
   data.label[1][2] = SYMBOLS;

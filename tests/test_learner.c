@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_learner.c: online learners: gradients are those of the whole stream, a horizon only delays them, files continue
  * bit-exactly and are models, sequences are independent, and errors. */
+#include "nn/optimiser.h"
 #include "online/learner.h"
 #include "scratch.h"
 #include "sparc/model.h"
-#include "sparc/optimiser.h"
 #include "sparc/random.h"
 #include "sparc/tasks.h"
 #include "unit.h"
@@ -196,9 +196,9 @@ static void an_update_is_one_of_adam(void **state) {
   size_t count;
   const sparc_span *spans = sparc_network_spans(l->network, &count);
   sparc_adam_config adam = sparc_adam_defaults();
-  adam.decay = c.weight_decay;
-  adam.recurrent_rate = c.recurrent_lr_scale;
-  const double norm = sparc_gradient_clip(spans, count, P, 1, c.max_gradient_norm, gradient);
+  adam.weight_decay = c.weight_decay;
+  adam.recurrent_lr_scale = c.recurrent_lr_scale;
+  const double norm = gradient_clip_f32(spans, count, P, 1, c.max_gradient_norm, gradient);
   assert_int_equal(sparc_adam_update(&adam, spans, count, P, 1, 1, c.learning_rate, gradient, moments, params),
                    SPARC_OK);
   assert_memory_equal(l->params, params, P * sizeof *params);

@@ -4,8 +4,9 @@
 #include "base/random.h"
 #include "nn/layers_impl.h"
 #include "nn/losses.h" /* beside layers_impl.h: the compiler compares the declarations */
+#include "nn/network.h"
+#include "nn/optimiser.h"
 #include "sparc/double.h"
-#include "sparc/optimiser.h"
 #include "sparc/train.h"
 #include "support.h"
 #include "support_network.h"
@@ -233,7 +234,7 @@ static void plain_cell(const sparc_cell *cell, const double *params, int length,
 
 /* what the network adds to the residual stream at one step; y is the cell's output */
 static void plain_behind(const trial *t, int layer, size_t width, const double *x, const double *y, double *u) {
-  const size_t H = (size_t)sparc_cell_config_of(sparc_network_cell(t->network)).H;
+  const size_t H = (size_t)sparc_cell_config_of(network_cell(t->network)).H;
   const double *re = values_of(t, layer, "readout.re"), *im = values_of(t, layer, "readout.im");
   const double *whole = values_of(t, layer, "readout.weight"), *skip = values_of(t, layer, "readout.skip");
   const double *value = values_of(t, layer, "glu.value.weight"), *gate = values_of(t, layer, "glu.gate.weight");
@@ -251,7 +252,7 @@ static void plain_behind(const trial *t, int layer, size_t width, const double *
 /* the features [length][width] of example b */
 static void plain_body(const trial *t, int b, double *u) {
   const sparc_network_config config = sparc_network_config_of(t->network);
-  const sparc_cell *cell = sparc_network_cell(t->network);
+  const sparc_cell *cell = network_cell(t->network);
   const size_t width = (size_t)config.width, O = sparc_cell_sizes_of(cell).output, L = (size_t)t->lengths[b];
   char first[64];
   snprintf(first, sizeof first, "cell.%s", sparc_cell_blocks(cell, NULL)[0].name);
@@ -512,9 +513,10 @@ static void train_f64(const sparc_train_config *config, const toy *data, double 
   for (size_t i = 0; i < n; i++) p[i] = (double)initial[i];
 
   sparc_adam_config adam = sparc_adam_defaults();
-  adam.decay = config->decay;
-  adam.recurrent_rate = config->recurrent_rate;
-  const sparc_schedule rates = {SPARC_SCHEDULE_COSINE, config->rate, config->floor, config->warmup, config->updates};
+  adam.weight_decay = config->weight_decay;
+  adam.recurrent_lr_scale = config->recurrent_lr_scale;
+  const sparc_schedule rates = {SPARC_SCHEDULE_COSINE, config->learning_rate, config->min_learning_rate, config->warmup,
+                                config->updates};
   for (int update = 0; update < UPDATES; update++) {
     toy_batch batch;
     load_batch(config->seed, update, data, &batch);
@@ -530,8 +532,9 @@ static void train_f64(const sparc_train_config *config, const toy *data, double 
         config->network.head->input == SPARC_HEAD_STEPS ? squared_error(data, &batch) : entropy(data, &batch);
     memset(g, 0, n * sizeof *g);
     assert_int_equal(sparc_network_backward_f64(plan, prepared, &sequence, &gradient, work), SPARC_OK);
-    sparc_gradient_clip_f64(span, spans, n, 1, config->clip, g);
-    sparc_adam_update_f64(&adam, span, spans, n, 1, update + 1, sparc_schedule_rate(&rates, update), g, moments, p);
+    gradient_clip_f64(span, spans, n, 1, config->max_gradient_norm, g);
+    sparc_adam_update_f64(&adam, span, spans, n, 1, update + 1, sparc_schedule_learning_rate(&rates, update), g,
+                          moments, p);
   }
   void *memory[] = {initial, p, g, moments, prepared, work};
   for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) sparc_free(memory[i]);
@@ -540,15 +543,15 @@ static void train_f64(const sparc_train_config *config, const toy *data, double 
 }
 
 static sparc_train_config toy_config(const char *kind, sparc_head_input head) {
-  sparc_train_config config = sparc_train_classification();
+  sparc_train_config config = sparc_train_defaults(NULL);
   config.network = plain_config(kind, 2, head);
   config.network.width = 12;
   config.network.dropout = 0.1;
   config.batch = BATCH;
   config.updates = UPDATES;
   config.warmup = 2;
-  config.rate = 5e-3;
-  config.clip = 1;
+  config.learning_rate = 5e-3;
+  config.max_gradient_norm = 1;
   config.threads = 1;
   return config;
 }

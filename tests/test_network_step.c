@@ -216,7 +216,7 @@ static void test_rtrl_sums_up_to_the_sequence(void **state) {
       sparc_network *network;
       assert_int_equal(sparc_network_create(&configs[c], &network), SPARC_OK);
       const sparc_network_sizes sizes = sparc_network_sizes_of(network);
-      assert_int_equal(sizes.trace, sparc_cell_sizes_of(sparc_network_cell(network)).trace);
+      assert_int_equal(sizes.trace, sparc_cell_sizes_of(network_cell(network)).trace);
       sparc_network_free(network);
       if (sizes.trace == 0) continue;
       /* in front of a bare cell: an embedding adds to the trace, no embedding adds nothing */
@@ -236,14 +236,14 @@ enum { ITEMS = 29 };
 /* n items forward and backward through the parts; the cell's own gradient is left out: dcell_input is dcell_output */
 static void run_parts(const trial *t, const float *prepared, int first, int n, int threads, const float *x,
                       const float *dy, float *y, float *dparams, float *dx) {
-  const sparc_cell_sizes cell = sparc_cell_sizes_of(sparc_network_cell(t->network));
-  const size_t D = (size_t)sparc_cell_config_of(sparc_network_cell(t->network)).D, C = (size_t)t->config.inputs;
+  const sparc_cell_sizes cell = sparc_cell_sizes_of(network_cell(t->network));
+  const size_t D = (size_t)sparc_cell_config_of(network_cell(t->network)).D, C = (size_t)t->config.inputs;
   const size_t outputs = t->n.outputs, start = (size_t)first;
   float *tapes = sparc_alloc((size_t)n * t->n.tape * sizeof *tapes);
   float *states = sparc_alloc((size_t)n * cell.state * sizeof *states);
   const network_tape_f32 at = network_tape_of_f32(t->network, n, tapes);
   network_step_before_f32(t->network, prepared, n, x + start * C, tapes, threads);
-  assert_int_equal(sparc_step_streams(sparc_network_cell(t->network), prepared + t->network->cell_prepared, n, states,
+  assert_int_equal(sparc_step_streams(network_cell(t->network), prepared + t->network->cell_prepared, n, states,
                                       at.cell_input, NULL, at.cell_output, at.cell_tapes, threads),
                    SPARC_OK);
   network_step_behind_f32(t->network, prepared, n, tapes, y + start * outputs, threads);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_optimiser.c: Adam and AdamW against their formula in double, groups, clipping, the schedule of
  * docs/training.md, and the same bits for every number of threads. */
-#include "sparc/optimiser.h"
+#include "nn/optimiser.h"
 #include "sparc/random.h"
 #include "support.h"
 #include "unit.h"
@@ -43,8 +43,8 @@ typedef struct plain_adam {
 
 static void plain_step(plain_adam *a, const sparc_adam_config *c, sparc_group group, long step, double rate, double g) {
   if (group == SPARC_FROZEN) return;
-  const double own_rate = group == SPARC_RECURRENT ? rate * c->recurrent_rate : rate;
-  const double decay = group == SPARC_RECURRENT ? 0 : c->decay;
+  const double own_rate = group == SPARC_RECURRENT ? rate * c->recurrent_lr_scale : rate;
+  const double decay = group == SPARC_RECURRENT ? 0 : c->weight_decay;
   a->m = c->beta1 * a->m + (1 - c->beta1) * g;
   a->v = c->beta2 * a->v + (1 - c->beta2) * g * g;
   const double mhat = a->m / (1 - pow(c->beta1, (double)step)), vhat = a->v / (1 - pow(c->beta2, (double)step));
@@ -88,15 +88,15 @@ static void test_adam_is_the_formula(void **state) {
   (void)state;
   const sparc_adam_config config = sparc_adam_defaults();
   assert_true(config.beta1 == 0.9 && config.beta2 == 0.999 && config.epsilon == 1e-8);
-  assert_true(config.decay == 0 && config.recurrent_rate == 1);
+  assert_true(config.weight_decay == 0 && config.recurrent_lr_scale == 1);
   check_hundred_steps(&config, "adam");
 }
 
 static void test_adamw_is_the_formula(void **state) {
   (void)state;
   sparc_adam_config config = sparc_adam_defaults();
-  config.decay = 0.05;
-  config.recurrent_rate = 0.25;
+  config.weight_decay = 0.05;
+  config.recurrent_lr_scale = 0.25;
   check_hundred_steps(&config, "paper");
   config.beta1 = 0.5;
   config.beta2 = 0.9;
@@ -108,7 +108,7 @@ static void test_adamw_is_the_formula(void **state) {
 static void test_first_step_is_the_rate(void **state) {
   (void)state;
   sparc_adam_config config = sparc_adam_defaults();
-  config.recurrent_rate = 0.25;
+  config.recurrent_lr_scale = 0.25;
   double p[FEW] = {0}, g[FEW], moments[2 * FEW] = {0};
   for (size_t i = 0; i < FEW; i++) g[i] = (i % 2 ? -1 : 1) * pow(10, (double)(i % 6) - 2);
   sparc_adam_update_f64(&config, few, COUNT(few), FEW, 1, 1, 0.125, g, moments, p);
@@ -123,7 +123,7 @@ static void test_first_step_is_the_rate(void **state) {
 static void test_decay_is_for_regular_spans(void **state) {
   (void)state;
   sparc_adam_config config = sparc_adam_defaults();
-  config.decay = 0.05;
+  config.weight_decay = 0.05;
   double p[FEW], g[FEW] = {0}, moments[2 * FEW] = {0};
   for (size_t i = 0; i < FEW; i++) p[i] = (double)i + 1;
   for (long step = 1; step <= 10; step++)
@@ -141,14 +141,14 @@ static void test_decay_is_for_regular_spans(void **state) {
 static void test_frozen_spans_are_untouched(void **state) {
   (void)state;
   sparc_adam_config config = sparc_adam_defaults();
-  config.decay = 0.5;
+  config.weight_decay = 0.5;
   float p[FEW], g[FEW], moments[2 * FEW];
   for (size_t i = 0; i < FEW; i++) {
     p[i] = (float)i, moments[i] = 3, moments[FEW + i] = 5;
     g[i] = group_at(few, COUNT(few), i) == SPARC_FROZEN ? NAN : 1;
   }
   sparc_adam_update(&config, few, COUNT(few), FEW, 2, 1, 0.1, g, moments, p);
-  sparc_gradient_clip(few, COUNT(few), FEW, 2, 1e-3, g);
+  gradient_clip_f32(few, COUNT(few), FEW, 2, 1e-3, g);
   for (size_t i = 0; i < FEW; i++) {
     if (group_at(few, COUNT(few), i) == SPARC_FROZEN)
       assert_true(p[i] == (float)i && moments[i] == 3 && moments[FEW + i] == 5 && isnan(g[i]));
@@ -180,11 +180,11 @@ static void test_norm_leaves_out_frozen_spans(void **state) {
     g32[i] = (float)g[i];
     sum += frozen ? 0 : g[i] * g[i];
   }
-  assert_true(sparc_gradient_norm_f64(few, COUNT(few), 1, g) == sqrt(sum)); /* integers: every sum is exact */
-  assert_true(sparc_gradient_norm(few, COUNT(few), 1, g32) == sqrt(sum));
-  assert_true(sparc_gradient_norm(few, 0, 1, g32) == 0);
+  assert_true(gradient_norm_f64(few, COUNT(few), 1, g) == sqrt(sum)); /* integers: every sum is exact */
+  assert_true(gradient_norm_f32(few, COUNT(few), 1, g32) == sqrt(sum));
+  assert_true(gradient_norm_f32(few, 0, 1, g32) == 0);
   g[3] = NAN;
-  assert_true(isnan(sparc_gradient_norm_f64(few, COUNT(few), 1, g)));
+  assert_true(isnan(gradient_norm_f64(few, COUNT(few), 1, g)));
 }
 
 /* squares that float cannot hold are no reason for an infinite norm, and small ones do not vanish */
@@ -194,7 +194,7 @@ static void test_norm_has_the_range_of_double(void **state) {
   for (int sign = -1; sign <= 1; sign += 2) {
     for (size_t i = 0; i < FEW; i++) g[i] = sign < 0 ? 1e-30f : 1e30f;
     const double want = (double)g[0] * sqrt(25); /* 5 of 30 are frozen */
-    assert_true(fabs(sparc_gradient_norm(few, COUNT(few), 1, g) / want - 1) < 1e-14);
+    assert_true(fabs(gradient_norm_f32(few, COUNT(few), 1, g) / want - 1) < 1e-14);
   }
 }
 
@@ -205,13 +205,13 @@ static void test_clipping_scales_exactly(void **state) {
   float g32[FEW], before32[FEW];
   double g64[FEW], before64[FEW];
   for (size_t i = 0; i < FEW; i++) before32[i] = (float)(before64[i] = draw(&stream));
-  const double norm = sparc_gradient_norm_f64(few, COUNT(few), 1, before64);
+  const double norm = gradient_norm_f64(few, COUNT(few), 1, before64);
   const double limits[] = {0, -1, norm, 2 * norm, INFINITY, norm / 2, 1, 1e-3};
   for (size_t l = 0; l < COUNT(limits); l++) {
     memcpy(g32, before32, sizeof g32);
     memcpy(g64, before64, sizeof g64);
-    assert_true(sparc_gradient_clip_f64(few, COUNT(few), FEW, 1, limits[l], g64) == norm);
-    assert_true(sparc_gradient_clip(few, COUNT(few), FEW, 1, limits[l], g32) == norm);
+    assert_true(gradient_clip_f64(few, COUNT(few), FEW, 1, limits[l], g64) == norm);
+    assert_true(gradient_clip_f32(few, COUNT(few), FEW, 1, limits[l], g32) == norm);
     if (limits[l] <= 0 || norm <= limits[l]) {
       assert_memory_equal(g64, before64, sizeof g64);
       assert_memory_equal(g32, before32, sizeof g32);
@@ -222,8 +222,8 @@ static void test_clipping_scales_exactly(void **state) {
       assert_true(g64[i] == before64[i] * factor);
       assert_true(g32[i] == (float)(before64[i] * factor));
     }
-    assert_true(fabs(sparc_gradient_norm_f64(few, COUNT(few), 1, g64) / limits[l] - 1) < 1e-15);
-    assert_true(fabs(sparc_gradient_norm(few, COUNT(few), 1, g32) / limits[l] - 1) < 1e-7);
+    assert_true(fabs(gradient_norm_f64(few, COUNT(few), 1, g64) / limits[l] - 1) < 1e-15);
+    assert_true(fabs(gradient_norm_f32(few, COUNT(few), 1, g32) / limits[l] - 1) < 1e-7);
   }
 }
 
@@ -234,7 +234,7 @@ static void test_clipping_leaves_what_is_not_finite(void **state) {
   for (size_t b = 0; b < 2; b++) {
     float g[FEW];
     for (size_t i = 0; i < FEW; i++) g[i] = i == 2 ? bad[b] : 4;
-    assert_false(isfinite(sparc_gradient_clip(few, COUNT(few), FEW, 1, 1, g)));
+    assert_false(isfinite(gradient_clip_f32(few, COUNT(few), FEW, 1, 1, g)));
     for (size_t i = 0; i < FEW; i++) assert_true(i == 2 ? !isfinite(g[i]) : g[i] == 4);
   }
 }
@@ -250,15 +250,15 @@ static run run_with(int threads) {
   run r = {sparc_alloc(MANY * sizeof(float)), sparc_alloc(2 * MANY * sizeof(float)), sparc_alloc(MANY * sizeof(float)),
            0};
   sparc_adam_config config = sparc_adam_defaults();
-  config.decay = 0.05;
-  config.recurrent_rate = 0.25;
+  config.weight_decay = 0.05;
+  config.recurrent_lr_scale = 0.25;
   sparc_random stream;
   sparc_random_init(&stream, 3, "threads", "");
   sparc_random_fill_normal(&stream, r.params, MANY, 1);
   for (long step = 1; step <= 3; step++) {
     sparc_random_fill_normal(&stream, r.gradient, MANY, 1);
-    r.norm += sparc_gradient_clip(many, COUNT(many), MANY, threads, 1, r.gradient);
-    r.norm += sparc_gradient_norm(many, COUNT(many), threads, r.gradient);
+    r.norm += gradient_clip_f32(many, COUNT(many), MANY, threads, 1, r.gradient);
+    r.norm += gradient_norm_f32(many, COUNT(many), threads, r.gradient);
     sparc_adam_update(&config, many, COUNT(many), MANY, threads, step, 1e-2, r.gradient, r.moments, r.params);
   }
   return r;
@@ -291,8 +291,8 @@ static void test_tiles_cover_the_array(void **state) {
   double *p = sparc_alloc(MANY * sizeof *p), *g = sparc_alloc(MANY * sizeof *g);
   double *moments = sparc_alloc(2 * MANY * sizeof *moments), sum = 0;
   sparc_adam_config config = sparc_adam_defaults();
-  config.decay = 0.05;
-  config.recurrent_rate = 0.25;
+  config.weight_decay = 0.05;
+  config.recurrent_lr_scale = 0.25;
   for (size_t i = 0; i < MANY; i++) g[i] = (double)(i % 7) - 3, p[i] = (double)(i % 5);
   sparc_adam_update_f64(&config, many, COUNT(many), MANY, 3, 1, 0.01, g, moments, p);
   for (size_t i = 0; i < MANY; i++) {
@@ -302,7 +302,7 @@ static void test_tiles_cover_the_array(void **state) {
     if (fabs(p[i] - want.p) > 1e-14 * 5) fail_msg("element %zu: %.17g, expected %.17g", i, p[i], want.p);
     if (group != SPARC_FROZEN) sum += g[i] * g[i];
   }
-  assert_true(sparc_gradient_norm_f64(many, COUNT(many), 3, g) == sqrt(sum));
+  assert_true(gradient_norm_f64(many, COUNT(many), 3, g) == sqrt(sum));
   sparc_free(p);
   sparc_free(g);
   sparc_free(moments);
@@ -313,18 +313,18 @@ static void test_tiles_cover_the_array(void **state) {
 static void test_schedule_is_the_formula(void **state) {
   (void)state;
   const sparc_schedule s = {SPARC_SCHEDULE_COSINE, .peak = 1.95e-3, .floor = 1e-6, .warmup = 2000, .total = 20000};
-  assert_true(sparc_schedule_rate(&s, 0) == 1e-6);
-  assert_true(fabs(sparc_schedule_rate(&s, 2000) - 1.95e-3) < 1e-18);
-  assert_true(fabs(sparc_schedule_rate(&s, 1000) - (1e-6 + 1.949e-3 / 2)) < 1e-18);
-  assert_true(fabs(sparc_schedule_rate(&s, 11000) - (1e-6 + 1.949e-3 / 2)) < 1e-18);
+  assert_true(sparc_schedule_learning_rate(&s, 0) == 1e-6);
+  assert_true(fabs(sparc_schedule_learning_rate(&s, 2000) - 1.95e-3) < 1e-18);
+  assert_true(fabs(sparc_schedule_learning_rate(&s, 1000) - (1e-6 + 1.949e-3 / 2)) < 1e-18);
+  assert_true(fabs(sparc_schedule_learning_rate(&s, 11000) - (1e-6 + 1.949e-3 / 2)) < 1e-18);
   const double last = 1e-6 + (1.95e-3 - 1e-6) * 0.5 * (1 + cos(M_PI * 17999 / 18000));
-  assert_true(fabs(sparc_schedule_rate(&s, 19999) - last) < 1e-18);
-  assert_true(sparc_schedule_rate(&s, 20000) == 1e-6 && sparc_schedule_rate(&s, 30000) == 1e-6);
+  assert_true(fabs(sparc_schedule_learning_rate(&s, 19999) - last) < 1e-18);
+  assert_true(sparc_schedule_learning_rate(&s, 20000) == 1e-6 && sparc_schedule_learning_rate(&s, 30000) == 1e-6);
   for (long n = 0; n < 20000; n++) {
     const double want = n < 2000 ? 1e-6 + (1.95e-3 - 1e-6) * (double)n / 2000
                                  : 1e-6 + (1.95e-3 - 1e-6) * 0.5 * (1 + cos(M_PI * (double)(n - 2000) / 18000));
-    assert_true(fabs(sparc_schedule_rate(&s, n) - want) < 1e-17);
-    const double change = sparc_schedule_rate(&s, n + 1) - sparc_schedule_rate(&s, n);
+    assert_true(fabs(sparc_schedule_learning_rate(&s, n) - want) < 1e-17);
+    const double change = sparc_schedule_learning_rate(&s, n + 1) - sparc_schedule_learning_rate(&s, n);
     assert_true(n < 2000 ? change > 0 : change < 0);
   }
 }
@@ -335,10 +335,12 @@ static void test_schedule_at_its_edges(void **state) {
   const sparc_schedule constant = {SPARC_SCHEDULE_CONSTANT, .peak = 0.01};
   const sparc_schedule cold = {SPARC_SCHEDULE_COSINE, .peak = 1, .floor = 0.5, .warmup = 0, .total = 4};
   const sparc_schedule rising = {SPARC_SCHEDULE_COSINE, .peak = 1, .floor = 0, .warmup = 4, .total = 4};
-  assert_true(sparc_schedule_rate(&constant, 0) == 0.01 && sparc_schedule_rate(&constant, 1000000) == 0.01);
-  assert_true(sparc_schedule_rate(&cold, 0) == 1 && fabs(sparc_schedule_rate(&cold, 2) - 0.75) < 1e-15);
-  assert_true(sparc_schedule_rate(&rising, 0) == 0 && sparc_schedule_rate(&rising, 3) == 0.75 &&
-              sparc_schedule_rate(&rising, 4) == 0);
+  assert_true(sparc_schedule_learning_rate(&constant, 0) == 0.01 &&
+              sparc_schedule_learning_rate(&constant, 1000000) == 0.01);
+  assert_true(sparc_schedule_learning_rate(&cold, 0) == 1 &&
+              fabs(sparc_schedule_learning_rate(&cold, 2) - 0.75) < 1e-15);
+  assert_true(sparc_schedule_learning_rate(&rising, 0) == 0 && sparc_schedule_learning_rate(&rising, 3) == 0.75 &&
+              sparc_schedule_learning_rate(&rising, 4) == 0);
 }
 
 int main(void) {

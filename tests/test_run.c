@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_run.c: runs from C: events in their order, stopped by the callback and resumed to equal bytes, refusals, and
  * runs without a folder. */
+#include "run/run.h"
 #include "scratch.h"
-#include "sparc/run.h"
 #include "unit.h"
 
 #include <stdbool.h>
@@ -36,7 +36,7 @@ static sparc_run_config small_run(const char *path) {
   sparc_run_config config = sparc_run_defaults();
   config.data = "tracking";
   config.folder = path;
-  config.budget = 8;
+  config.state_size = 8;
   config.train.updates = UPDATES;
   config.train.batch = 16;
   config.train.seed = 3;
@@ -64,9 +64,9 @@ static void run_straight(witness *w) {
   make_run(&config, &run);
   require_ok(sparc_run_execute(run, watch, w), "the run that is left alone");
   const sparc_run_result r = sparc_run_result_of(run);
-  assert_true(r.finished && !r.unwritten && r.done == UPDATES && r.saved == UPDATES && r.first == 0);
+  assert_true(r.finished && !r.io_failed && r.done == UPDATES && r.saved == UPDATES && r.first == 0);
   assert_int_equal(r.final.update, UPDATES);
-  assert_true(r.best.update > 0 && r.best.merit >= r.final.merit && r.best.merit < 0);
+  assert_true(r.best.update > 0 && r.best.score >= r.final.score && r.best.score < 0);
   assert_int_equal(r.test.examples, 0);
   sparc_run_free(run);
 }
@@ -126,7 +126,7 @@ static void test_stop_and_resume(void **state) {
     make_run(&config, &run);
     require_ok(sparc_run_execute(run, watch, &w), "a run that is stopped");
     sparc_run_result r = sparc_run_result_of(run);
-    assert_true(!r.finished && !r.unwritten);
+    assert_true(!r.finished && !r.io_failed);
     assert_int_equal(r.done, stops[i].done);
     assert_int_equal(r.saved, stops[i].done);
     sparc_run_free(run);
@@ -136,7 +136,7 @@ static void test_stop_and_resume(void **state) {
     if (i % 2)
       make_run(&config, &run);
     else
-      require_ok(sparc_run_open(folder_name, 2, &run), "opening the folder");
+      require_ok(sparc_run_load(folder_name, 2, &run), "opening the folder");
     require_ok(sparc_run_execute(run, watch, &rest), "a run that is resumed");
     r = sparc_run_result_of(run);
     assert_true(r.finished && r.first == stops[i].done && r.done == UPDATES);
@@ -193,10 +193,10 @@ static void test_settled_configuration(void **state) {
   assert_int_equal(c.train.network.layers, 0);
   assert_int_equal(c.train.updates, 450);
   assert_int_equal(c.validate_every, 45);
-  assert_true(c.train.rate == 0.01 && c.train.clip == 1 && !c.train.cosine);
+  assert_true(c.train.learning_rate == 0.01 && c.train.max_gradient_norm == 1 && !c.train.cosine);
   const sparc_run_data d = sparc_run_data_of(run);
   assert_true(d.task && d.fit.count == 384 && d.validation.count == 512 && d.test.count == 0);
-  assert_null(sparc_run_trainer(run));
+  assert_null(run_trainer(run));
   sparc_run_free(run);
 }
 
@@ -205,21 +205,22 @@ static void test_given_members(void **state) {
   (void)state;
   sparc_run_config config = sparc_run_defaults();
   config.data = "tracking";
-  config.train.clip = 0;
-  config.train.decay = 0.25;
+  config.train.max_gradient_norm = 0;
+  config.train.weight_decay = 0.25;
   sparc_run *run;
   make_run(&config, &run);
-  assert_true(sparc_run_config_of(run).train.clip == 1 && sparc_run_config_of(run).train.decay == 0.25);
+  assert_true(sparc_run_config_of(run).train.max_gradient_norm == 1 &&
+              sparc_run_config_of(run).train.weight_decay == 0.25);
   sparc_run_free(run);
 
-  require_ok(sparc_run_config_mark(&config, &config.train.clip), "marking");
+  require_ok(sparc_run_config_mark(&config, &config.train.max_gradient_norm), "marking");
   require_ok(sparc_run_config_mark(&config, &config.patience), "marking"); /* from 1: 0 is not given */
   require_ok(sparc_run_config_set(&config, "batch", "16"), "setting");
   require_ok(sparc_run_config_set(&config, "learning-rate", "0"), "setting");
   require_ok(sparc_run_config_set(&config, "cell", "rtu"), "setting");
   make_run(&config, &run);
   const sparc_run_config c = sparc_run_config_of(run);
-  assert_true(c.train.clip == 0 && c.train.rate == 0 && c.train.batch == 16 && c.patience == 0);
+  assert_true(c.train.max_gradient_norm == 0 && c.train.learning_rate == 0 && c.train.batch == 16 && c.patience == 0);
   assert_string_equal(c.train.network.cell, "rtu");
   sparc_run_free(run);
 
@@ -258,13 +259,13 @@ static void test_refusals(void **state) {
   c.variant = "full-gate";
   expect_bad_config(&c, SPARC_INVALID, "full-gate");
   c = good;
-  c.train.rate = -2;
-  expect_bad_config(&c, SPARC_INVALID, "train.rate is -2, expected a number from 0");
+  c.train.learning_rate = -2;
+  expect_bad_config(&c, SPARC_INVALID, "train.learning_rate is -2, expected a number from 0");
   c = good;
   c.resume = 1;
   expect_bad_config(&c, SPARC_INVALID, "folder is NULL");
   sparc_run *run;
-  assert_int_equal(sparc_run_open(in_folder("nowhere"), 0, &run), SPARC_IO);
+  assert_int_equal(sparc_run_load(in_folder("nowhere"), 0, &run), SPARC_IO);
   assert_null(run);
   assert_int_equal(sparc_run_create(NULL, &run), SPARC_INVALID);
   assert_int_equal(sparc_run_execute(NULL, NULL, NULL), SPARC_INVALID);
@@ -280,7 +281,7 @@ static void expect_failure(const sparc_run_config *config, sparc_status want, bo
   expect_sentence(sentence);
   assert_non_null(strstr(w.message, sentence));
   assert_int_equal(w.stages[w.events - 1], 'X');
-  assert_int_equal(sparc_run_result_of(run).unwritten, unwritten);
+  assert_int_equal(sparc_run_result_of(run).io_failed, unwritten);
   assert_int_equal(sparc_run_execute(run, NULL, NULL), SPARC_INVALID);
   expect_sentence("has failed before");
   sparc_run_free(run);
@@ -293,14 +294,14 @@ static void test_failures(void **state) {
   sparc_run_config c = small_run(in_folder("straight/run"));
   expect_failure(&c, SPARC_INVALID, false, "holds a run already; resume continues it, force replaces it");
   c.resume = 1;
-  c.train.rate = 0.5;
+  c.train.learning_rate = 0.5;
   expect_failure(&c, SPARC_INVALID, false, "rate is 0.5, but 0.01 in");
   c = small_run(in_folder("straight/run/config.json/below"));
   expect_failure(&c, SPARC_IO, true, "Not a directory");
   c = small_run(NULL);
-  c.train.rate = 1e6;
-  c.train.clip = 0;
-  require_ok(sparc_run_config_mark(&c, &c.train.clip), "marking");
+  c.train.learning_rate = 1e6;
+  c.train.max_gradient_norm = 0;
+  require_ok(sparc_run_config_mark(&c, &c.train.max_gradient_norm), "marking");
   c.train.network.layers = 2;
   expect_failure(&c, SPARC_NOT_FINITE, false, "update");
   /* force replaces the run */

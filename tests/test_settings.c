@@ -320,20 +320,22 @@ static void test_tables_are_consistent(void **state) {
 
 static void test_paper_defaults(void **state) {
   (void)state;
-  const sparc_train_config c = sparc_train_classification();
+  const sparc_train_config c = sparc_train_defaults(NULL);
   assert_int_equal(c.updates, 20000);
   assert_int_equal(c.warmup, 2000);
   assert_int_equal(c.batch, 32);
   assert_int_equal(c.cosine, 1);
-  assert_true(c.rate == 1.95e-3 && c.floor == 1e-6 && c.recurrent_rate == 0.25 && c.decay == 0.05 && c.clip == 0);
+  assert_true(c.learning_rate == 1.95e-3 && c.min_learning_rate == 1e-6 && c.recurrent_lr_scale == 0.25 &&
+              c.weight_decay == 0.05 && c.max_gradient_norm == 0);
   sparc_task *task;
   assert_int_equal(sparc_task_create("tracking", &task), SPARC_OK);
-  const sparc_train_config t = sparc_train_task(task);
+  const sparc_train_config t = sparc_train_defaults(task);
   assert_int_equal(t.updates, 450);
   assert_int_equal(t.batch, 64);
   assert_int_equal(t.warmup, 0);
   assert_int_equal(t.cosine, 0);
-  assert_true(t.rate == 0.01 && t.floor == 0 && t.recurrent_rate == 1 && t.decay == 0 && t.clip == 1);
+  assert_true(t.learning_rate == 0.01 && t.min_learning_rate == 0 && t.recurrent_lr_scale == 1 && t.weight_decay == 0 &&
+              t.max_gradient_norm == 1);
   sparc_task_free(task);
 }
 

@@ -112,7 +112,7 @@ static void training(const char *kind) {
   float *x = floats(STEPS), y[2];
   const sparc_samples samples = {.count = EXAMPLES, .channels = 1, .longest = STEPS, .source = x, .at = example};
   const sparc_head_config head = {.input = SPARC_HEAD_MEAN, .outputs = 2};
-  sparc_train_config config = sparc_train_classification();
+  sparc_train_config config = sparc_train_defaults(NULL);
   config.network = (sparc_network_config){.cell = kind, .H = H, .inputs = 1, .layers = 1, .width = WIDTH};
   config.network.embedding = SPARC_EMBED_LINEAR, config.network.init = SPARC_INIT_CLASSIFICATION;
   config.network.head = &head, config.network.heads = 1;

@@ -4,7 +4,7 @@
  * The data have one fixed seed, so nothing here is flaky: a frequency beyond five standard deviations is a mistake of
  * the generator.
  */
-#include "sparc/tasks.h"
+#include "data/tasks.h"
 #include "unit.h"
 
 #include <complex.h>
@@ -76,8 +76,8 @@ static void check_shared_settings(const sparc_task *task) {
   assert_int_equal(task->evaluation.count, EVALUATION);
   const sparc_task_training *s = &task->training;
   assert_int_equal(s->batch, 64);
-  assert_int_equal(s->state, 128);
-  assert_true(s->rate == 0.01 && s->decay == 0 && s->clip == 1);
+  assert_int_equal(s->state_size, 128);
+  assert_true(s->learning_rate == 0.01 && s->weight_decay == 0 && s->max_gradient_norm == 1);
   assert_int_equal(s->init, SPARC_INIT_CONTROL);
 }
 
@@ -361,13 +361,13 @@ static void test_error_rate(void **state) {
   double score = -1;
 
   /* ties go to the lowest index: the predictions are 2, 0, 1, 1 */
-  assert_int_equal(sparc_error_rate(4, 3, logits[0], (const int[]){2, 0, 1, 1}, &score), SPARC_OK);
+  assert_int_equal(error_rate(4, 3, logits[0], (const int[]){2, 0, 1, 1}, &score), SPARC_OK);
   assert_true(score == 0);
-  assert_int_equal(sparc_error_rate(4, 3, logits[0], (const int[]){2, 1, 1, 1}, &score), SPARC_OK);
+  assert_int_equal(error_rate(4, 3, logits[0], (const int[]){2, 1, 1, 1}, &score), SPARC_OK);
   assert_true(score == 0.25);
-  assert_int_equal(sparc_error_rate(4, 3, logits[0], (const int[]){0, 2, 2, 2}, &score), SPARC_OK);
+  assert_int_equal(error_rate(4, 3, logits[0], (const int[]){0, 2, 2, 2}, &score), SPARC_OK);
   assert_true(score == 1);
-  assert_int_equal(sparc_error_rate(1, 1, logits[0], (const int[]){0}, &score), SPARC_OK);
+  assert_int_equal(error_rate(1, 1, logits[0], (const int[]){0}, &score), SPARC_OK);
   assert_true(score == 0);
 }
 
@@ -376,14 +376,14 @@ static void test_error_rate_errors(void **state) {
   const float logits[2][2] = {{1, 2}, {3, NAN}};
   const int label[2] = {0, 1};
   double score = -1;
-  expect_error(sparc_error_rate(0, 2, logits[0], label, &score), SPARC_INVALID, "count is 0", "expected");
-  expect_error(sparc_error_rate(2, 0, logits[0], label, &score), SPARC_INVALID, "classes is 0", "expected");
-  expect_error(sparc_error_rate(1, 2, NULL, label, &score), SPARC_INVALID, "logits is NULL", "1 x 2");
-  expect_error(sparc_error_rate(1, 2, logits[0], NULL, &score), SPARC_INVALID, "label is NULL", "expected");
-  expect_error(sparc_error_rate(1, 2, logits[0], label, NULL), SPARC_INVALID, "score is NULL", "expected");
-  expect_error(sparc_error_rate(1, 2, logits[0], (const int[]){2}, &score), SPARC_INVALID, "label[0] is 2", "0 to 1");
-  expect_error(sparc_error_rate(1, 2, logits[0], (const int[]){-1}, &score), SPARC_INVALID, "label[0] is -1", "0 to 1");
-  expect_error(sparc_error_rate(2, 2, logits[0], label, &score), SPARC_NOT_FINITE, "logits[1][1]", "NaN");
+  expect_error(error_rate(0, 2, logits[0], label, &score), SPARC_INVALID, "count is 0", "expected");
+  expect_error(error_rate(2, 0, logits[0], label, &score), SPARC_INVALID, "classes is 0", "expected");
+  expect_error(error_rate(1, 2, NULL, label, &score), SPARC_INVALID, "logits is NULL", "1 x 2");
+  expect_error(error_rate(1, 2, logits[0], NULL, &score), SPARC_INVALID, "label is NULL", "expected");
+  expect_error(error_rate(1, 2, logits[0], label, NULL), SPARC_INVALID, "score is NULL", "expected");
+  expect_error(error_rate(1, 2, logits[0], (const int[]){2}, &score), SPARC_INVALID, "label[0] is 2", "0 to 1");
+  expect_error(error_rate(1, 2, logits[0], (const int[]){-1}, &score), SPARC_INVALID, "label[0] is -1", "0 to 1");
+  expect_error(error_rate(2, 2, logits[0], label, &score), SPARC_NOT_FINITE, "logits[1][1]", "NaN");
   assert_true(score == -1);
 }
 
@@ -391,18 +391,18 @@ static void test_nmse(void **state) {
   (void)state;
   const float target[4] = {1, -2, 0, 2}, zeros[4] = {0, 0, 0, 0}, near[4] = {1, -2, 0.75f, 2};
   double score = -1;
-  assert_int_equal(sparc_nmse(4, target, target, &score), SPARC_OK);
+  assert_int_equal(nmse(4, target, target, &score), SPARC_OK);
   assert_true(score == 0);
-  assert_int_equal(sparc_nmse(4, zeros, target, &score), SPARC_OK);
+  assert_int_equal(nmse(4, zeros, target, &score), SPARC_OK);
   assert_true(score == 1);
-  assert_int_equal(sparc_nmse(4, near, target, &score), SPARC_OK);
+  assert_int_equal(nmse(4, near, target, &score), SPARC_OK);
   assert_true(score == 0.5625 / 9);
 
   /* sums are double: squares that overflow float, and a difference that float would round away */
   const float large[2] = {-3e38f, 3e38f}, larger[2] = {3e38f, -3e38f}, one[2] = {1, 0}, tiny[2] = {1, 1e-9f};
-  assert_int_equal(sparc_nmse(2, larger, large, &score), SPARC_OK);
+  assert_int_equal(nmse(2, larger, large, &score), SPARC_OK);
   assert_true(score == 4);
-  assert_int_equal(sparc_nmse(2, tiny, one, &score), SPARC_OK);
+  assert_int_equal(nmse(2, tiny, one, &score), SPARC_OK);
   assert_true(fabs(score - 1e-18) < 1e-24);
 }
 
@@ -410,15 +410,15 @@ static void test_nmse_errors(void **state) {
   (void)state;
   const float good[2] = {1, 2}, zeros[2] = {0, 0}, bad[2] = {1, NAN}, infinite[2] = {INFINITY, 1};
   double score = -1;
-  expect_error(sparc_nmse(2, NULL, good, &score), SPARC_INVALID, "prediction is NULL", "2 numbers");
-  expect_error(sparc_nmse(2, good, NULL, &score), SPARC_INVALID, "target is NULL", "2 numbers");
-  expect_error(sparc_nmse(2, good, good, NULL), SPARC_INVALID, "score is NULL", "expected");
-  expect_error(sparc_nmse(2, good, zeros, &score), SPARC_INVALID, "target holds 2 numbers", "none but 0");
-  expect_error(sparc_nmse(0, good, good, &score), SPARC_INVALID, "target holds 0 numbers", "none but 0");
-  expect_error(sparc_nmse(2, bad, good, &score), SPARC_NOT_FINITE, "prediction[1] is", "finite");
-  expect_error(sparc_nmse(2, good, bad, &score), SPARC_NOT_FINITE, "target[1] is", "finite");
-  expect_error(sparc_nmse(2, infinite, good, &score), SPARC_NOT_FINITE, "prediction[0] is inf", "finite");
-  expect_error(sparc_nmse(2, infinite, infinite, &score), SPARC_NOT_FINITE, "target[0] is inf", "finite");
+  expect_error(nmse(2, NULL, good, &score), SPARC_INVALID, "prediction is NULL", "2 numbers");
+  expect_error(nmse(2, good, NULL, &score), SPARC_INVALID, "target is NULL", "2 numbers");
+  expect_error(nmse(2, good, good, NULL), SPARC_INVALID, "score is NULL", "expected");
+  expect_error(nmse(2, good, zeros, &score), SPARC_INVALID, "target holds 2 numbers", "none but 0");
+  expect_error(nmse(0, good, good, &score), SPARC_INVALID, "target holds 0 numbers", "none but 0");
+  expect_error(nmse(2, bad, good, &score), SPARC_NOT_FINITE, "prediction[1] is", "finite");
+  expect_error(nmse(2, good, bad, &score), SPARC_NOT_FINITE, "target[1] is", "finite");
+  expect_error(nmse(2, infinite, good, &score), SPARC_NOT_FINITE, "prediction[0] is inf", "finite");
+  expect_error(nmse(2, infinite, infinite, &score), SPARC_NOT_FINITE, "target[0] is inf", "finite");
   assert_true(score == -1);
 }
 
@@ -432,7 +432,7 @@ static void test_score_of_event_order(void **state) {
     logits[n][n < 64 ? (right + 1) % ORDERS : right] = 1;
   }
   double score = -1;
-  assert_int_equal(sparc_task_score(task, &task->evaluation, logits[0], &score), SPARC_OK);
+  assert_int_equal(task_score(task, &task->evaluation, logits[0], &score), SPARC_OK);
   assert_true(score == 64.0 / EVALUATION);
   sparc_task_free(task);
 }
@@ -447,20 +447,19 @@ static void test_score_of_tracking(void **state) {
     const size_t count = (size_t)part->count * T * 2;
     double score = -1;
     for (size_t k = 0; k < count; k++) prediction[k] = part->target[k] / 2;
-    assert_int_equal(sparc_task_score(task, part, prediction, &score), SPARC_OK);
+    assert_int_equal(task_score(task, part, prediction, &score), SPARC_OK);
     assert_true(fabs(score - 0.25) < 1e-12);
-    assert_int_equal(sparc_task_score(task, part, part->target, &score), SPARC_OK);
+    assert_int_equal(task_score(task, part, part->target, &score), SPARC_OK);
     assert_true(score == 0);
     prediction[count - 1] = NAN;
-    expect_error(sparc_task_score(task, part, prediction, &score), SPARC_NOT_FINITE, "prediction[", "nan");
+    expect_error(task_score(task, part, prediction, &score), SPARC_NOT_FINITE, "prediction[", "nan");
   }
 
   double score = -1;
-  expect_error(sparc_task_score(NULL, &task->train, prediction, &score), SPARC_INVALID, "task is NULL", "expected");
-  expect_error(sparc_task_score(task, NULL, prediction, &score), SPARC_INVALID, "part is NULL", "'tracking'");
-  expect_error(sparc_task_score(task, &task->train, NULL, &score), SPARC_INVALID, "output is NULL", "'tracking'");
-  expect_error(sparc_task_score(task, &task->train, task->train.target, NULL), SPARC_INVALID, "score is NULL",
-               "expected");
+  expect_error(task_score(NULL, &task->train, prediction, &score), SPARC_INVALID, "task is NULL", "expected");
+  expect_error(task_score(task, NULL, prediction, &score), SPARC_INVALID, "part is NULL", "'tracking'");
+  expect_error(task_score(task, &task->train, NULL, &score), SPARC_INVALID, "output is NULL", "'tracking'");
+  expect_error(task_score(task, &task->train, task->train.target, NULL), SPARC_INVALID, "score is NULL", "expected");
   assert_true(score == -1);
   sparc_task_free(task);
 }

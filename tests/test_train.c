@@ -65,7 +65,7 @@ static const sparc_head_config toy_head[] = {
 };
 
 static sparc_train_config toy_config(sparc_head_input head) {
-  sparc_train_config config = sparc_train_classification();
+  sparc_train_config config = sparc_train_defaults(NULL);
   config.network = (sparc_network_config){.cell = "sparc",
                                           .H = 6,
                                           .inputs = CHANNELS,
@@ -80,8 +80,8 @@ static sparc_train_config toy_config(sparc_head_input head) {
   config.batch = 8;
   config.updates = 100;
   config.warmup = 10;
-  config.rate = 0.01;
-  config.clip = 1;
+  config.learning_rate = 0.01;
+  config.max_gradient_norm = 1;
   config.threads = 1;
   return config;
 }
@@ -119,7 +119,7 @@ static void save(const sparc_trainer *trainer, const char *name) {
 static sparc_trainer *restore(const char *name, toy *data, int threads) {
   const sparc_samples samples = samples_of(data);
   sparc_trainer *trainer;
-  if (sparc_trainer_restore(in_folder(name), &samples, threads, &trainer) != SPARC_OK) fail_msg("%s", sparc_error());
+  if (sparc_trainer_load(in_folder(name), &samples, NULL, threads, &trainer) != SPARC_OK) fail_msg("%s", sparc_error());
   return trainer;
 }
 
@@ -157,7 +157,7 @@ static void test_learns(void **state) {
     const sparc_update_report report = advance(trainer, config.updates);
     const sparc_evaluation after = evaluate(trainer, &samples);
     assert_int_equal(report.update, config.updates);
-    assert_int_equal(sparc_trainer_updates_done(trainer), config.updates);
+    assert_int_equal(sparc_trainer_info_of(trainer).updates, config.updates);
     assert_true(report.gradient_norm > 0);
     assert_int_equal(after.examples, COUNT);
     if (!(after.loss < 0.3 * before.loss)) fail_msg("head %d: loss %g to %g", head, before.loss, after.loss);
@@ -172,21 +172,22 @@ static void test_learns(void **state) {
 
 static void test_schedule_and_settings(void **state) {
   (void)state;
-  const sparc_train_config paper = sparc_train_classification();
+  const sparc_train_config paper = sparc_train_defaults(NULL);
   assert_true(paper.updates == 20000 && paper.batch == 32 && paper.warmup == 2000 && paper.cosine == 1);
-  assert_true(paper.rate == 1.95e-3 && paper.floor == 1e-6 && paper.recurrent_rate == 0.25 && paper.decay == 0.05);
-  assert_true(paper.clip == 0);
+  assert_true(paper.learning_rate == 1.95e-3 && paper.min_learning_rate == 1e-6 && paper.recurrent_lr_scale == 0.25 &&
+              paper.weight_decay == 0.05);
+  assert_true(paper.max_gradient_norm == 0);
 
   toy data;
   fill(&data);
   sparc_train_config config = toy_config(SPARC_HEAD_MEAN);
   config.updates = 4;
   config.warmup = 2;
-  config.floor = 0.002;
+  config.min_learning_rate = 0.002;
   sparc_trainer *trainer = create(&config, &data);
   const double want[] = {0.002, 0.006, 0.01, 0.006, 0.002, 0.002}; /* the last two lie behind the schedule */
   for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-    const double rate = advance(trainer, 1).rate;
+    const double rate = advance(trainer, 1).learning_rate;
     if (fabs(rate - want[i]) > 1e-15) fail_msg("rate %zu is %.17g, expected %.17g", i, rate, want[i]);
   }
   sparc_trainer_free(trainer);
@@ -198,17 +199,17 @@ static void test_groups(void **state) {
   toy data;
   fill(&data);
   sparc_train_config config = toy_config(SPARC_HEAD_MEAN);
-  config.recurrent_rate = 0;
+  config.recurrent_lr_scale = 0;
   config.network.cell_options = "variant=frozen-gain";
   sparc_trainer *trainer = create(&config, &data);
-  const sparc_network *network = sparc_trainer_network(trainer);
+  const sparc_network *network = sparc_trainer_info_of(trainer).network;
   float *first = sparc_alloc(sparc_network_sizes_of(network).params * sizeof *first);
   assert_int_equal(sparc_network_init(network, config.seed, first), SPARC_OK);
   advance(trainer, 3);
   size_t spans, kept = 0, moved = 0;
   const sparc_span *span = sparc_network_spans(network, &spans);
   for (size_t s = 0; s < spans; s++) {
-    const bool same = memcmp(sparc_trainer_params(trainer) + span[s].offset, first + span[s].offset,
+    const bool same = memcmp(sparc_trainer_info_of(trainer).params + span[s].offset, first + span[s].offset,
                              span[s].size * sizeof *first) == 0;
     assert_int_equal(same, span[s].group != SPARC_REGULAR);
     *(same ? &kept : &moved) += 1;
@@ -224,9 +225,10 @@ static void test_generated_tasks(void **state) {
     sparc_task *task;
     assert_int_equal(sparc_task_create(*name, &task), SPARC_OK);
     const bool classes = task->target_kind == SPARC_TARGET_CLASS;
-    sparc_train_config config = sparc_train_task(task);
-    assert_true(config.rate == 0.01 && config.batch == 64 && config.clip == 1 && config.cosine == 0);
-    assert_true(config.recurrent_rate == 1 && config.updates == task->training.updates && config.decay == 0);
+    sparc_train_config config = sparc_train_defaults(task);
+    assert_true(config.learning_rate == 0.01 && config.batch == 64 && config.max_gradient_norm == 1 &&
+                config.cosine == 0);
+    assert_true(config.recurrent_lr_scale == 1 && config.updates == task->training.updates && config.weight_decay == 0);
     const sparc_head_config head = {.input = classes ? SPARC_HEAD_LAST : SPARC_HEAD_STEPS, .outputs = task->O};
     config.network =
         (sparc_network_config){.cell = "sparc",
@@ -348,14 +350,14 @@ static void test_restored_runs_continue(void **state) {
 
     trainer = create(&config, &data);
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
-      advance(trainer, cuts[i] - sparc_trainer_updates_done(trainer));
+      advance(trainer, cuts[i] - sparc_trainer_info_of(trainer).updates);
       save(trainer, "b");
       sparc_trainer_free(trainer);
       trainer = restore("b", &data, 1 + (int)i % 3);
-      assert_int_equal(sparc_trainer_updates_done(trainer), cuts[i]);
-      assert_int_equal(sparc_trainer_config_of(trainer)->threads, 1 + (int)i % 3);
+      assert_int_equal(sparc_trainer_info_of(trainer).updates, cuts[i]);
+      assert_int_equal(sparc_trainer_info_of(trainer).config->threads, 1 + (int)i % 3);
     }
-    advance(trainer, end - sparc_trainer_updates_done(trainer));
+    advance(trainer, end - sparc_trainer_info_of(trainer).updates);
     save(trainer, "b");
     expect_same_files("a", "b");
     sparc_trainer_free(trainer);
@@ -452,9 +454,9 @@ static void test_networks_as_models(void **state) {
   sparc_trainer *trainer = create(&config, &data);
   advance(trainer, 5);
   save(trainer, "a");
-  const sparc_network *network = sparc_trainer_network(trainer);
+  const sparc_network *network = sparc_trainer_info_of(trainer).network;
   const size_t params = sparc_network_sizes_of(network).params;
-  assert_int_equal(sparc_network_save(network, sparc_trainer_params(trainer), NULL,
+  assert_int_equal(sparc_network_save(network, sparc_trainer_info_of(trainer).params, NULL,
                                       &(sparc_metadata){"from", "elsewhere"}, 1, in_folder("b")),
                    SPARC_OK);
   const float *x[COUNT];
@@ -481,11 +483,11 @@ static void test_networks_as_models(void **state) {
   assert_string_equal(sparc_model_metadata(second, "from"), "elsewhere");
   float *copy = malloc(params * sizeof *copy);
   assert_int_equal(sparc_model_params(second, copy), SPARC_OK);
-  assert_memory_equal(copy, sparc_trainer_params(trainer), params * sizeof *copy);
+  assert_memory_equal(copy, sparc_trainer_info_of(trainer).params, params * sizeof *copy);
 
   /* it cannot be trained on, and what is not finite is not written */
   sparc_trainer *again;
-  assert_int_equal(sparc_trainer_restore(in_folder("b"), &samples, 1, &again), SPARC_FORMAT);
+  assert_int_equal(sparc_trainer_load(in_folder("b"), &samples, NULL, 1, &again), SPARC_FORMAT);
   copy[0] = NAN;
   assert_int_equal(sparc_network_save(network, copy, NULL, NULL, 0, in_folder("c")), SPARC_NOT_FINITE);
   free(copy);
@@ -561,7 +563,7 @@ static void test_model_steps(void **state) {
     sparc_trainer *trainer = create(&config, &data);
     advance(trainer, 5);
     const double mean[CHANNELS] = {0.25, -0.5}, deviation[CHANNELS] = {2, 0.75};
-    const sparc_preprocessing p = {.channels = CHANNELS, .mean = mean, .deviation = deviation};
+    const sparc_preprocessing p = {.channels = CHANNELS, .mean = mean, .stddev = deviation};
     assert_int_equal(sparc_trainer_save(trainer, &p, NULL, 0, in_folder("a")), SPARC_OK);
     sparc_trainer_free(trainer);
     sparc_model *model = load("a", 1);
@@ -617,14 +619,14 @@ static void test_preprocessing(void **state) {
   advance(trainer, 5);
   const char *const labels[] = {sparc_dataset_class_name(raw, 0), "\xc3\xa9 \\ \"\n"};
   const sparc_preprocessing given = {
-      .channels = 1, .mean = &mean, .deviation = &deviation, .classes = 2, .labels = labels, .data = "toy"};
+      .channels = 1, .mean = &mean, .stddev = &deviation, .classes = 2, .labels = labels, .data = "toy"};
   const sparc_metadata extra[] = {{"run", "seven"}, {"note", "\xc3\xbc"}};
   if (sparc_trainer_save(trainer, &given, extra, 2, in_folder("a")) != SPARC_OK) fail_msg("%s", sparc_error());
 
   sparc_model *model = load("a", 1);
   const sparc_preprocessing *stored = sparc_model_preprocessing(model);
   assert_int_equal(stored->channels, 1);
-  assert_true(stored->mean[0] == mean && stored->deviation[0] == deviation);
+  assert_true(stored->mean[0] == mean && stored->stddev[0] == deviation);
   assert_int_equal(stored->classes, 2);
   for (int i = 0; i < 2; i++) assert_string_equal(stored->labels[i], labels[i]);
   assert_string_equal(stored->data, "toy");
@@ -673,16 +675,16 @@ static void test_every_setting_comes_back(void **state) {
                                           .heads = 1};
   config.seed = UINT64_MAX;
   config.cosine = 0;
-  config.rate = 0.1 / 3;
-  config.floor = 1e-300;
-  config.recurrent_rate = 1.0 / 7;
-  config.decay = 0.1;
-  config.clip = 1e17 / 3;
+  config.learning_rate = 0.1 / 3;
+  config.min_learning_rate = 1e-300;
+  config.recurrent_lr_scale = 1.0 / 7;
+  config.weight_decay = 0.1;
+  config.max_gradient_norm = 1e17 / 3;
   sparc_trainer *trainer = create(&config, &data);
   advance(trainer, 2);
   save(trainer, "a");
   sparc_trainer *other = restore("a", &data, 2);
-  const sparc_train_config *want = sparc_trainer_config_of(trainer), *got = sparc_trainer_config_of(other);
+  const sparc_train_config *want = sparc_trainer_info_of(trainer).config, *got = sparc_trainer_info_of(other).config;
   assert_string_equal(got->network.cell, want->network.cell);
   assert_string_equal(got->network.cell_options, want->network.cell_options);
   assert_true(got->network.H == 5 && got->network.inputs == CHANNELS && got->network.heads == 1);
@@ -694,9 +696,10 @@ static void test_every_setting_comes_back(void **state) {
   assert_true(got->network.head->hidden == 9 && got->network.head->hidden_gain == head.hidden_gain);
   assert_true(got->network.head->gain == head.gain);
   assert_true(got->seed == want->seed && got->batch == want->batch && got->updates == want->updates);
-  assert_true(got->warmup == want->warmup && got->cosine == 0 && got->rate == want->rate);
-  assert_true(got->floor == want->floor && got->recurrent_rate == want->recurrent_rate);
-  assert_true(got->decay == want->decay && got->clip == want->clip && got->threads == 2);
+  assert_true(got->warmup == want->warmup && got->cosine == 0 && got->learning_rate == want->learning_rate);
+  assert_true(got->min_learning_rate == want->min_learning_rate && got->recurrent_lr_scale == want->recurrent_lr_scale);
+  assert_true(got->weight_decay == want->weight_decay && got->max_gradient_norm == want->max_gradient_norm &&
+              got->threads == 2);
   sparc_trainer_free(other);
   sparc_trainer_free(trainer);
 }
@@ -735,9 +738,9 @@ static void test_locale(void **state) {
   sparc_trainer *trainer = create(&config, &data);
   save(trainer, "a");
   sparc_trainer *other = restore("a", &data, 1);
-  const double rate = sparc_trainer_config_of(other)->rate;
+  const double rate = sparc_trainer_info_of(other).config->learning_rate;
   setlocale(LC_NUMERIC, "C");
-  assert_true(rate == config.rate);
+  assert_true(rate == config.learning_rate);
   sparc_trainer_free(other);
   other = restore("a", &data, 1);
   sparc_trainer_free(other);
@@ -805,7 +808,7 @@ static void rewrite(const edit *e) {
 static void expect_refusal(toy *data, const char *sentence, bool model_too) {
   const sparc_samples samples = samples_of(data);
   sparc_trainer *trainer = (sparc_trainer *)data;
-  if (sparc_trainer_restore(in_folder("b"), &samples, 1, &trainer) != SPARC_FORMAT)
+  if (sparc_trainer_load(in_folder("b"), &samples, NULL, 1, &trainer) != SPARC_FORMAT)
     fail_msg("a file that should give '%s' gives '%s'", sentence, trainer ? "a trainer" : sparc_error());
   assert_null(trainer);
   expect_sentence(sentence);
@@ -1040,9 +1043,9 @@ static void test_refused_saves(void **state) {
     sparc_metadata extra;
     const char *sentence;
   } cases[] = {
-      {{.channels = 1, .mean = mean, .deviation = deviation}, {"k", "v"}, "preprocessing.channels is 1"},
+      {{.channels = 1, .mean = mean, .stddev = deviation}, {"k", "v"}, "preprocessing.channels is 1"},
       {{.channels = 2, .mean = mean}, {"k", "v"}, "preprocessing.deviation is NULL"},
-      {{.channels = 2, .mean = mean, .deviation = deviation}, {"k", "v"}, "channel 1 has mean 0 and deviation 0"},
+      {{.channels = 2, .mean = mean, .stddev = deviation}, {"k", "v"}, "channel 1 has mean 0 and deviation 0"},
       {{.classes = 2, .labels = labels},
        {"k", "v"},
        "preprocessing.classes is 2, expected 0 or the network's 3 classes"},
@@ -1069,18 +1072,18 @@ static void test_refused_saves(void **state) {
 
 /* the update fails with the sentence and leaves the trainer as it was */
 static void expect_not_finite(sparc_trainer *trainer, const char *sentence) {
-  const sparc_network *network = sparc_trainer_network(trainer);
+  const sparc_network *network = sparc_trainer_info_of(trainer).network;
   const size_t bytes = sparc_network_sizes_of(network).params * sizeof(float);
-  const long done = sparc_trainer_updates_done(trainer);
+  const long done = sparc_trainer_info_of(trainer).updates;
   float *before = sparc_alloc(bytes);
-  memcpy(before, sparc_trainer_params(trainer), bytes);
+  memcpy(before, sparc_trainer_info_of(trainer).params, bytes);
   save(trainer, "a");
   sparc_update_report report = {.update = -1};
   if (sparc_trainer_update(trainer, &report) != SPARC_NOT_FINITE) fail_msg("no '%s': %s", sentence, sparc_error());
   expect_sentence(sentence);
   assert_int_equal(report.update, -1);
-  assert_int_equal(sparc_trainer_updates_done(trainer), done);
-  assert_memory_equal(before, sparc_trainer_params(trainer), bytes);
+  assert_int_equal(sparc_trainer_info_of(trainer).updates, done);
+  assert_memory_equal(before, sparc_trainer_info_of(trainer).params, bytes);
   save(trainer, "b");
   expect_same_files("a", "b");
   sparc_free(before);
@@ -1089,7 +1092,7 @@ static void expect_not_finite(sparc_trainer *trainer, const char *sentence) {
 /* the last sentence names exactly one block of the network, as "PREFIX NAME SUFFIX" */
 static void expect_block(const sparc_trainer *trainer, const char *prefix, const char *suffix) {
   size_t blocks, named = 0;
-  const sparc_block *block = sparc_network_blocks(sparc_trainer_network(trainer), &blocks);
+  const sparc_block *block = sparc_network_blocks(sparc_trainer_info_of(trainer).network, &blocks);
   for (size_t b = 0; b < blocks; b++) {
     char text[192];
     snprintf(text, sizeof text, "%s%s%s", prefix, block[b].name, suffix);
@@ -1132,7 +1135,7 @@ static void test_gradient_that_is_not_finite(void **state) {
   sparc_trainer_free(trainer);
 
   /* finite, but its square is not */
-  config.clip = 0;
+  config.max_gradient_norm = 0;
   for (int i = 0; i < COUNT; i++)
     for (int j = 0; j < LONGEST * NUMBERS; j++) data.target[i][j] = 1e25F;
   trainer = create(&config, &data);
@@ -1154,8 +1157,8 @@ static void test_parameters_that_are_not_finite(void **state) {
   config.network.layers = config.network.width = 0;
   config.network.dropout = 0;
   config.cosine = 0;
-  config.rate = config.decay = 1e6;
-  config.recurrent_rate = 0;
+  config.learning_rate = config.weight_decay = 1e6;
+  config.recurrent_lr_scale = 0;
   sparc_trainer *trainer = create(&config, &data);
   advance(trainer, 3);
   expect_not_finite(trainer, "update 4 leads to impossible parameters: params: element 0 of head.weight is");
@@ -1176,7 +1179,7 @@ static void test_impossible_settings(void **state) {
   } cases[] = {{good, "batch is 0"},        {good, "updates is 0"},
                {good, "warmup is 101"},     {good, "cosine is 2"},
                {good, "threads is -1"},     {good, "rate is -0.5"},
-               {good, "rate is nan"},       {good, "floor is 1"},
+               {good, "rate is nan"},       {good, "min_learning_rate is 1"},
                {good, "clip is inf"},       {good, "recurrent_rate is -1"},
                {good, "decay is -1"},       {good, "width is 0"},
                {good, "unknown cell kind"}, {good, "class_weights is 2, expected none or balanced"}};
@@ -1185,12 +1188,12 @@ static void test_impossible_settings(void **state) {
   cases[2].config.warmup = 101;
   cases[3].config.cosine = 2;
   cases[4].config.threads = -1;
-  cases[5].config.rate = -0.5;
-  cases[6].config.rate = NAN;
-  cases[7].config.floor = 1;
-  cases[8].config.clip = INFINITY;
-  cases[9].config.recurrent_rate = -1;
-  cases[10].config.decay = -1;
+  cases[5].config.learning_rate = -0.5;
+  cases[6].config.learning_rate = NAN;
+  cases[7].config.min_learning_rate = 1;
+  cases[8].config.max_gradient_norm = INFINITY;
+  cases[9].config.recurrent_lr_scale = -1;
+  cases[10].config.weight_decay = -1;
   cases[11].config.network.width = 0;
   cases[12].config.network.cell = "spark";
   cases[13].config.class_weights = 2;
@@ -1261,7 +1264,7 @@ static void test_impossible_samples(void **state) {
   save(trainer, "a");
   sparc_trainer_free(trainer);
   bad = good, bad.count = COUNT - 1;
-  assert_int_equal(sparc_trainer_restore(in_folder("a"), &bad, 1, &trainer), SPARC_INVALID);
+  assert_int_equal(sparc_trainer_load(in_folder("a"), &bad, NULL, 1, &trainer), SPARC_INVALID);
   assert_null(trainer);
   expect_sentence("samples.count is 22");
   expect_sentence("was trained on 23 examples");

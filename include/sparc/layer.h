@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* layer.h: kinds of layers, and how a program adds its own (docs/adding-a-layer.md).
+/* layer.h: layer kinds, including a program's own (docs/adding-a-layer.md).
  *
  * A network is a stack of layers between embedding and heads (network.h). Three kinds come with the library:
  *
@@ -7,11 +7,11 @@
  *   cell      a cell and the features of its output
  *   bank      one-pole filters of values and differences, with soft thresholds: modes=N, thresholds=N
  *
- * The first two take cell=KIND, H=N and the options of that cell, residual also dropout=P, cell also features=NAME; what is not
- * given is as the network's configuration says. A kind is a table: a layout that declares parameters and sizes for one
- * width of its input, and functions that prepare weights, run whole sequences forward and backward and take single
- * steps, in float and, where gradients are to be checked, in double. Functions allocate nothing; what they compute must
- * not depend on `threads`.
+ * residual and cell take cell=KIND, H=N and the options of that cell, residual also dropout=P, cell also features=NAME;
+ * defaults are those of the network's configuration. A kind is a table of functions: layout declares parameters and
+ * sizes for a given input width; the others prepare weights, run whole sequences forward and backward and take single
+ * steps, in float and, for gradient checks, in double. Functions must not allocate memory, and results must not depend
+ * on `threads`.
  */
 #ifndef SPARC_LAYER_H
 #define SPARC_LAYER_H
@@ -25,13 +25,13 @@ extern "C" {
 
 /* ---- for a layout -------------------------------------------------------------------------------- */
 
-typedef struct sparc_layer sparc_layer; /* a layer of a network: constant once its layout has run */
+typedef struct sparc_layer sparc_layer; /* a layer of a network; constant after its layout */
 
 SPARC_API int sparc_layer_inputs(const sparc_layer *layer);                               /* width of its input */
-SPARC_API double sparc_layer_option(const sparc_layer *layer, const char *name);          /* of a choice its index */
+SPARC_API double sparc_layer_option(const sparc_layer *layer, const char *name);          /* index of a choice */
 SPARC_API const sparc_block *sparc_layer_blocks(const sparc_layer *layer, size_t *count); /* in order of addition */
 
-/* How a block starts. Every block has its own random stream, keyed by the seed and its name in the network. */
+/* Initial values of a block. Every block has its own random stream, keyed by the seed and its name in the network. */
 typedef enum sparc_start {
   SPARC_START_ZEROS,
   SPARC_START_ONES,
@@ -40,21 +40,21 @@ typedef enum sparc_start {
   SPARC_START_ORTHOGONAL /* scale: the gain */
 } sparc_start;
 
-/* sparc_layer_add_block appends a tensor of rows x cols numbers to the layer's parameters and returns its offset among
- * them; cols == 0 makes a vector. At most SPARC_LAYER_BLOCKS. */
+/* Append a rows x cols tensor to the layer's parameters, cols == 0: a vector, and return its offset in them. At most
+ * SPARC_LAYER_BLOCKS per layer. */
 enum { SPARC_LAYER_BLOCKS = 32 };
 SPARC_API size_t sparc_layer_add_block(sparc_layer *layer, const char *name, sparc_group group, int rows, int cols,
                                        sparc_start start, double scale);
 
-/* counts of elements */
+/* element counts */
 typedef struct sparc_layer_sizes {
-  size_t outputs;  /* width of the output; at first that of the input */
-  size_t prepared; /* what prepare writes */
-  size_t state;    /* carried numbers of one stream */
+  size_t outputs;  /* output width; initially the input width */
+  size_t prepared; /* written by prepare */
+  size_t state;    /* of one stream */
   size_t tape;     /* scratch of one step of one stream */
 } sparc_layer_sizes;
 
-/* ---- the calls, in float and in double ------------------------------------------------------------ */
+/* ---- calls, in float and in double ----------------------------------------------------------------- */
 
 /* whole sequences; states are `stride` elements apart */
 typedef struct sparc_layer_sequence {
@@ -67,14 +67,14 @@ typedef struct sparc_layer_sequence {
   float *y;                     /* [B][T][outputs] */
   float *state_last;            /* [B], state each; may be NULL */
   size_t stride;
-  void *saved, *work; /* what forward keeps for backward; scratch. Both 64-byte aligned. */
-  const void *plan;   /* of a kind that makes plans */
+  void *saved, *work; /* kept from forward to backward; scratch. Both 64-byte aligned. */
+  const void *plan;   /* of plan_create; NULL without one */
 } sparc_layer_sequence;
 
 typedef struct sparc_layer_gradient {
   const float *dy, *dstate_last; /* as y and state_last; dstate_last may be NULL: zeros */
   float *dx, *dstate0;           /* overwritten; each may be NULL */
-  float *dparams;                /* added to */
+  float *dparams;                /* accumulated */
 } sparc_layer_gradient;
 
 /* one step of streams [first, first + count) of n; arrays are those of all n */
@@ -135,16 +135,16 @@ typedef struct sparc_layer_ops_f64 {
 
 typedef struct sparc_layer_kind {
   const char *name, *summary;
-  const sparc_option *options; /* ends with a NULL name; NULL: layout reads the text itself */
+  const sparc_option *options; /* ends with a NULL name; NULL: layout parses the text */
   sparc_status (*layout)(sparc_layer *layer, sparc_layer_sizes *sizes);
   const sparc_layer_ops *ops;
-  const sparc_layer_ops_f64 *ops_f64; /* NULL: a network with such a layer has no calls in double */
-  /* what a call needs of B and T alone, made once per plan of the network; NULL: nothing */
+  const sparc_layer_ops_f64 *ops_f64; /* NULL: networks with this kind do not run in double */
+  /* data that depends on B and T only, created once per network plan; NULL: none */
   sparc_status (*plan_create)(const sparc_layer *layer, int B, int T, int threads, void **plan);
   void (*plan_free)(void *plan);
 } sparc_layer_kind;
 
-/* sparc_layer_kinds returns the kinds of the library, NULL-terminated. */
+/* The kinds of the library, NULL-terminated. */
 SPARC_API const sparc_layer_kind *const *sparc_layer_kinds(void);
 
 #ifdef __cplusplus

@@ -96,15 +96,15 @@ class sparc_columns(Structure):
 
 
 class sparc_preprocessing(Structure):
-    _fields_ = [("channels", c_int), ("mean", POINTER(c_double)), ("deviation", POINTER(c_double)), ("classes", c_int),
+    _fields_ = [("channels", c_int), ("mean", POINTER(c_double)), ("stddev", POINTER(c_double)), ("classes", c_int),
                 ("labels", POINTER(c_char_p)), ("targets", c_int), ("target_mean", POINTER(c_double)),
-                ("target_deviation", POINTER(c_double)), ("change", c_int), ("data", c_char_p),
+                ("target_stddev", POINTER(c_double)), ("change", c_int), ("data", c_char_p),
                 ("columns", POINTER(sparc_columns))]
 
 
 class sparc_samples(Structure):
     _fields_ = [("count", c_int), ("channels", c_int), ("longest", c_int), ("source", c_void_p), ("at", c_void_p),
-                ("targets", c_int), ("target_steps", c_int), ("target_mean", c_void_p), ("target_deviation", c_void_p)]
+                ("targets", c_int), ("target_steps", c_int), ("target_mean", c_void_p), ("target_stddev", c_void_p)]
 
 
 class sparc_read_options(Structure):
@@ -166,28 +166,28 @@ class sparc_data_split(Structure):
 
 class sparc_train_config(Structure):
     _fields_ = [("network", sparc_network_config), ("seed", c_uint64), ("batch", c_int), ("updates", c_long),
-                ("warmup", c_long), ("cosine", c_int), ("rate", c_double), ("floor", c_double),
-                ("recurrent_rate", c_double), ("decay", c_double), ("clip", c_double), ("threads", c_int),
-                ("class_weights", c_int), ("smoothing", c_double), ("jitter", c_double), ("scaling", c_double),
+                ("warmup", c_long), ("cosine", c_int), ("learning_rate", c_double), ("min_learning_rate", c_double),
+                ("recurrent_lr_scale", c_double), ("weight_decay", c_double), ("max_gradient_norm", c_double),
+                ("threads", c_int), ("class_weights", c_int), ("smoothing", c_double), ("jitter", c_double), ("scaling", c_double),
                 ("window", c_double), ("average", c_double),
                 ("readout", c_int), ("shards", c_int)]
 
 
 class sparc_update_report(Structure):
     _fields_ = [("update", c_long), ("loss", c_double), ("accuracy", c_double), ("gradient_norm", c_double),
-                ("rate", c_double)]
+                ("learning_rate", c_double)]
 
 
 class sparc_run_config(Structure):
     _fields_ = [("data", c_char_p), ("root", c_char_p), ("read", sparc_read_options), ("official", c_int),
-                ("train", sparc_train_config), ("variant", c_char_p), ("budget", c_int), ("recipe", c_int),
+                ("train", sparc_train_config), ("variant", c_char_p), ("state_size", c_int), ("recipe", c_int),
                 ("head", c_int), ("epochs", c_long), ("patience", c_int), ("from", c_char_p), ("folder", c_char_p),
                 ("validate_every", c_long), ("resume", c_int), ("resume_or_create", c_int), ("force", c_int),
                 ("time_budget", c_double), ("given", c_uint64 * 4)]
 
 
 class sparc_run_score(Structure):
-    _fields_ = [("update", c_long), ("merit", c_double), ("loss", c_double), ("mse", c_double)]
+    _fields_ = [("update", c_long), ("score", c_double), ("loss", c_double), ("mse", c_double)]
 
 
 class sparc_run_event(Structure):
@@ -196,9 +196,9 @@ class sparc_run_event(Structure):
 
 
 class sparc_run_result(Structure):
-    _fields_ = [("finished", c_int), ("unwritten", c_int), ("first", c_long), ("done", c_long), ("saved", c_long),
-                ("early", c_int), ("expired", c_int), ("new_head", c_int), ("seconds", c_double), ("best", sparc_run_score),
-                ("final", sparc_run_score), ("naive", c_double), ("test", sparc_evaluation)]
+    _fields_ = [("finished", c_int), ("io_failed", c_int), ("first", c_long), ("done", c_long), ("saved", c_long),
+                ("stopped_early", c_int), ("out_of_time", c_int), ("new_head", c_int), ("seconds", c_double),
+                ("best", sparc_run_score), ("final", sparc_run_score), ("baseline_mse", c_double), ("test", sparc_evaluation)]
 
 
 class sparc_random(Structure):
@@ -390,7 +390,7 @@ _CALLS = {
     "sparc_run_defaults": (sparc_run_config, []),
     "sparc_run_config_mark": (None, [POINTER(sparc_run_config), _P]),
     "sparc_run_create": (None, [POINTER(sparc_run_config), _P]),
-    "sparc_run_open": (None, [c_char_p, c_int, _P]),
+    "sparc_run_load": (None, [c_char_p, c_int, _P]),
     "sparc_run_execute": (None, [_P, RUN_FN, _P]),
     "sparc_run_result_of": (sparc_run_result, [_P]),
     "sparc_env_names": (POINTER(c_char_p), []),

@@ -131,9 +131,9 @@ class Model(Guarded):
         def numbers(pointer, count):
             return np.array(pointer[:count]) if count else None
 
-        return Preprocessing(numbers(known.mean, known.channels), numbers(known.deviation, known.channels),
+        return Preprocessing(numbers(known.mean, known.channels), numbers(known.stddev, known.channels),
                              self.labels or None, numbers(known.target_mean, known.targets),
-                             numbers(known.target_deviation, known.targets))
+                             numbers(known.target_stddev, known.targets))
 
     def predict(self, x: Any) -> np.ndarray:
         """Predictions for x[N, T, inputs], [N, T] of one channel, a list of sequences of different lengths, or a Dataset:

@@ -24,10 +24,10 @@ __all__ = ["Network", "Preprocessing"]
 
 NetworkSizes = namedtuple("NetworkSizes", "params prepared state outputs tape trace trace_exact")
 NetworkSizes.__doc__ = "How many numbers a network has of each kind, for one stream."
-Preprocessing = namedtuple("Preprocessing", "mean deviation labels target_mean target_deviation",
+Preprocessing = namedtuple("Preprocessing", "mean stddev labels target_mean target_stddev",
                            defaults=(None, None, None, None, None))
-Preprocessing.__doc__ = """What a model file has besides weights: raw inputs become (x - mean) / deviation, labels name the
-classes, and outputs of a regression are multiplied by target_deviation and moved by target_mean. None: absent."""
+Preprocessing.__doc__ = """Preprocessing stored in a model file: raw inputs become (x - mean) / stddev, labels name the
+classes, and outputs of a regression are multiplied by target_stddev and shifted by target_mean. None: absent."""
 
 _CHOICES = {
     "embedding": ["none", "linear", "tanh"],
@@ -163,21 +163,21 @@ class Network(Guarded):
         return y
 
     def save(self, params: np.ndarray, path: Any, labels: Optional[Sequence[Any]] = None, mean: Any = None,
-             deviation: Any = None, target_mean: Any = None, target_deviation: Any = None, data: Optional[str] = None,
+             stddev: Any = None, target_mean: Any = None, target_stddev: Any = None, data: Optional[str] = None,
              metadata: Optional[dict[str, str]] = None) -> None:
         """Writes a model file for `sparc eval`, `sparc predict` and sparc.Model. Weights are stored in float32."""
         params = array(params, np.float32, (self.sizes.params,), "params")
-        mean, deviation = _doubles(mean, "mean"), _doubles(deviation, "deviation")
-        target_mean, target_deviation = _doubles(target_mean, "target_mean"), _doubles(target_deviation,
-                                                                                       "target_deviation")
-        if (mean is None) != (deviation is None) or (target_mean is None) != (target_deviation is None):
-            raise ValueError("a mean is given without a deviation, or a deviation without a mean")
+        mean, stddev = _doubles(mean, "mean"), _doubles(stddev, "stddev")
+        target_mean, target_stddev = _doubles(target_mean, "target_mean"), _doubles(target_stddev,
+                                                                                       "target_stddev")
+        if (mean is None) != (stddev is None) or (target_mean is None) != (target_stddev is None):
+            raise ValueError("mean and stddev must be given together")
         names = [] if labels is None else [str(label).encode() for label in labels]
         known = sparc_preprocessing(
-            channels=0 if mean is None else len(mean), mean=_pointer(mean), deviation=_pointer(deviation),
+            channels=0 if mean is None else len(mean), mean=_pointer(mean), stddev=_pointer(stddev),
             classes=len(names), labels=(ctypes.c_char_p * len(names))(*names) if names else None,
             targets=0 if target_mean is None else len(target_mean), target_mean=_pointer(target_mean),
-            target_deviation=_pointer(target_deviation), data=text(data))
+            target_stddev=_pointer(target_stddev), data=text(data))
         extra = [(str(key).encode(), str(value).encode()) for key, value in (metadata or {}).items()]
         table = (sparc_metadata * len(extra))(*extra)
         library.sparc_network_save(self._handle, address(params), ctypes.byref(known), table if extra else None,

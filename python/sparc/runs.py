@@ -4,7 +4,7 @@
     run = sparc.Run("FordA", folder="runs/mine", cell="rtu", updates=2000, seed=1)
     run.execute(lambda event: print(event["stage"]))
     run.model().predict(x)
-    sparc.Run.open("runs/mine").execute()          # continues a stopped run, bit-exactly
+    sparc.Run.load("runs/mine").execute()          # continues a stopped run, bit-exactly
 """
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _written(folder, content, ending, force):
     path = folder.with_name(folder.name + ending)
     if (folder / "config.json").exists() and not force:
         if not path.exists() or path.read_bytes() != content:
-            raise ValueError(f"{os.fspath(folder)!r} holds a run of other data: Run.open continues it, force=True replaces "
+            raise ValueError(f"{os.fspath(folder)!r} holds a run of other data: Run.load continues it, force=True replaces "
                              "it")
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ class Run(Guarded):
     folder   where config.json, metrics and checkpoints go; None: a temporary folder, which goes with the run
 
     Settings are those of `sparc train` by the names of sparc_run_config, sparc_train_config, sparc_network_config and
-    sparc_read_options: cell, modes, layers, updates, batch, rate, seed, threads, objective="regress", resume=True, force=True,
+    sparc_read_options: cell, modes, layers, updates, batch, learning_rate, seed, threads, objective="regress", resume=True, force=True,
     ... What is not given is the paper's."""
 
     folder: Path
@@ -128,15 +128,15 @@ class Run(Guarded):
         self._fix(_handle=_handle, folder=folder)
 
     @classmethod
-    def open(cls, folder: Any, threads: int = 0) -> "Run":
-        """The run of a folder, to be continued."""
+    def load(cls, folder: Any, threads: int = 0) -> "Run":
+        """Load the run of a folder, to continue it."""
         threads = integer(threads, "threads")
-        handle = Handle(lambda out: library.sparc_run_open(text(folder), threads, out), "sparc_run_free")
+        handle = Handle(lambda out: library.sparc_run_load(text(folder), threads, out), "sparc_run_free")
         return cls(None, folder, _handle=handle)
 
     def execute(self, callback: Optional[Callable[[dict], Any]] = None) -> "Run":
         """Trains to the end of the schedule. callback(event) gets dictionaries with "stage": "started", "update" (with
-        update, loss, accuracy, gradient_norm, rate), "validated" (with update, merit, loss, mse, best), "checkpoint",
+        update, loss, accuracy, gradient_norm, learning_rate), "validated" (with update, score, loss, mse, best), "checkpoint",
         "finished" or "failed"; returning False saves and stops, and so do Ctrl-C and an exception, which is raised then.
         A stopped run may be executed again."""
         failure: list[BaseException] = []

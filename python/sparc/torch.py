@@ -426,12 +426,12 @@ class Network(_Module):
         """Raw values as the network takes them."""
         if self.preprocessing.mean is None:
             return x
-        mean, deviation = (torch.as_tensor(v, dtype=torch.float64) for v in self.preprocessing[:2])
-        return ((x.to(torch.float64) - mean) / deviation).to(x.dtype)
+        mean, stddev = (torch.as_tensor(v, dtype=torch.float64) for v in self.preprocessing[:2])
+        return ((x.to(torch.float64) - mean) / stddev).to(x.dtype)
 
     def save(self, path: Any, *, metadata: Optional[dict] = None, **preprocessing: Any) -> None:
         """Writes a model file for `sparc eval`, `sparc predict` and sparc.Model: weights in float32, and what the members
-        of Preprocessing say (labels=..., mean=..., deviation=...)."""
+        of Preprocessing say (labels=..., mean=..., stddev=...)."""
         known = self.preprocessing._replace(**preprocessing)
         params = self.flat().detach().to(torch.float32).numpy()
         self.description.save(params, path, metadata=metadata, **known._asdict())

@@ -13,6 +13,7 @@
 #include "run/launch.h"
 #include "run/provenance.h"
 #include "run/ranked.h"
+#include "run/run.h"
 #include "run/run_settings.h"
 
 #include <signal.h>
@@ -53,7 +54,7 @@ static merit merit_of(const sparc_run *run) {
 }
 
 static size_t parameters(const sparc_run *run) {
-  return sparc_network_sizes_of(sparc_trainer_network(sparc_run_trainer(run))).params;
+  return sparc_network_sizes_of(sparc_trainer_info_of(run_trainer(run)).network).params;
 }
 
 /* ---- meanwhile ----------------------------------------------------------------------------------- */
@@ -123,8 +124,8 @@ static void announce(const train_command *t) {
   const long first = sparc_run_result_of(t->run).first;
   progress_note(t->progress, "data      %s: %d to fit, %d to validate, %d to test; %d channels, up to %d steps", d.name,
                 d.fit.count, d.validation.count, d.test.count, d.fit.channels, d.fit.longest);
-  if (d.remark[0]) progress_note(t->progress, "warning   %s", d.remark);
-  if (d.differs[0]) progress_note(t->progress, "          not as in the paper: %s", d.differs);
+  if (d.warning[0]) progress_note(t->progress, "warning   %s", d.warning);
+  if (d.paper_difference[0]) progress_note(t->progress, "          not as in the paper: %s", d.paper_difference);
   announce_network(t, &c);
   announce_recipe(t, &c, d.fit.count);
   announce_validation(t, &c, &d);
@@ -153,7 +154,7 @@ static void show_update(const train_command *t, const sparc_update_report *r) {
 static void show_validation(const train_command *t, const sparc_run_score *s, bool best) {
   const merit m = merit_of(t->run);
   progress_note(t->progress, "update %ld: validation %s %.4f  loss %.4f%s", s->update, merits[m].name,
-                merits[m].sign * s->merit, s->loss, best ? "  (best)" : "");
+                merits[m].sign * s->score, s->loss, best ? "  (best)" : "");
 }
 
 static int watch(void *user, const sparc_run_event *event) {
@@ -186,7 +187,7 @@ static double updates_per_second(const sparc_run_result *r) {
 static double named_score(const sparc_run *run, const sparc_run_score *s, const char **name) {
   const sparc_task *task = sparc_run_data_of(run).task;
   *name = task ? task->score_name : merits[merit_of(run)].name;
-  return !task ? s->merit : merit_of(run) == ACCURACY ? 1 - s->merit : -s->merit;
+  return !task ? s->score : merit_of(run) == ACCURACY ? 1 - s->score : -s->score;
 }
 
 static const char *naive_name(const sparc_run *run) {
@@ -211,7 +212,7 @@ static void print_test(const sparc_run *run, const sparc_run_result *r) {
     printf("test      accuracy %.4f, loss %.4f, over %ld examples (official test)\n", e->accuracy, e->loss,
            e->examples);
   if (merit_of(run) == R2)
-    printf("naive     MSE %.6g, of %s on the %s part\n", r->naive, naive_name(run),
+    printf("naive     MSE %.6g, of %s on the %s part\n", r->baseline_mse, naive_name(run),
            e->examples > 0 ? "test" : "validation");
 }
 
@@ -221,7 +222,7 @@ typedef struct reason {
 
 static reason why_early(const sparc_run_config *c, const sparc_run_result *r) {
   reason why;
-  if (r->expired)
+  if (r->out_of_time)
     snprintf(why.text, sizeof why.text, "%g seconds were over", c->time_budget);
   else
     snprintf(why.text, sizeof why.text, "no better in %d validations", c->patience);
@@ -236,7 +237,8 @@ static void print_result(const sparc_run *run) {
   cli_text(sparc_run_data_of(run).name, 0);
   printf("\ncell      %s (%d modes, %d layers, %zu parameters), seed %llu, %ld updates\n", n->cell, n->H, n->layers,
          parameters(run), (unsigned long long)c.train.seed, r.done);
-  if (r.early) printf("early     %s, so %ld updates were not done\n", why_early(&c, &r).text, c.train.updates - r.done);
+  if (r.stopped_early)
+    printf("early     %s, so %ld updates were not done\n", why_early(&c, &r).text, c.train.updates - r.done);
   if (*n->cell_options) printf("options   %s\n", n->cell_options);
   print_score(run, "best", &r.best);
   print_score(run, "final", &r.final);
@@ -251,7 +253,7 @@ static json_t *json_score(const sparc_run *run, const sparc_run_score *s) {
   const merit m = merit_of(run);
   if (s->update == 0) return json_null();
   json_t *object = json_pack("{s:I, s:f, s:f}", "update", (json_int_t)s->update, "loss", s->loss, merits[m].key,
-                             merits[m].sign * s->merit);
+                             merits[m].sign * s->score);
   if (object && m == R2) json_object_set_new(object, "mse", json_real(s->mse));
   return object;
 }
@@ -284,9 +286,9 @@ static json_t *json_result(const sparc_run *run) {
   static const char *const of_cells[] = {"cell", "variant", "options"};
   for (size_t i = 0; object && ridge && i < sizeof of_cells / sizeof *of_cells; i++)
     json_object_set_new(object, of_cells[i], json_null());
-  if (object && r.early) json_object_set_new(object, "early", json_true());
-  if (object && r.expired) json_object_set_new(object, "expired", json_true());
-  if (object && merit_of(run) == R2) json_object_set_new(object, "naive_mse", json_real(r.naive));
+  if (object && r.stopped_early) json_object_set_new(object, "early", json_true());
+  if (object && r.out_of_time) json_object_set_new(object, "expired", json_true());
+  if (object && merit_of(run) == R2) json_object_set_new(object, "naive_mse", json_real(r.baseline_mse));
   if (object && d.task) json_object_set_new(object, "score", json_real(named_score(run, &r.final, &name)));
   if (object) json_object_set_new(object, "provenance", provenance_json(run_provenance(run)));
   return object;
@@ -307,11 +309,11 @@ static sparc_status find_folder(const void *config, char *path, size_t size) {
 static exit_code report_failure(const train_command *t, sparc_status status) {
   cli_message(t->who, "%s", sparc_error());
   const sparc_run_result r = t->run ? sparc_run_result_of(t->run) : (sparc_run_result){.saved = -1};
-  if (r.saved >= 0 && r.unwritten)
+  if (r.saved >= 0 && r.io_failed)
     cli_message(t->who, "the checkpoint of update %ld in '%s' is intact", r.saved, t->folder);
   else if (r.saved >= 0)
     cli_message(t->who, "the last good checkpoint, of update %ld, is '%s/last.safetensors'", r.saved, t->folder);
-  return r.unwritten ? EXIT_FAILED : cli_exit_code(status);
+  return r.io_failed ? EXIT_FAILED : cli_exit_code(status);
 }
 
 /* one run for each fold; a run of a single one says which */
@@ -325,7 +327,7 @@ static double compared_score(const sparc_run *run, const char **name) {
   if (sparc_run_config_of(run).read.folds > 1) r.test.examples = 0; /* a fold stands for data that were not seen */
   *name = r.test.examples > 0 ? (numbers ? "test R2" : "test accuracy")
                               : (numbers ? "validation R2" : "validation accuracy");
-  return r.test.examples == 0 ? r.best.merit : numbers ? r.test.r2 : r.test.accuracy;
+  return r.test.examples == 0 ? r.best.score : numbers ? r.test.r2 : r.test.accuracy;
 }
 
 /* a line that the first of several processes reads */

@@ -6,12 +6,11 @@
  * is drawn and computed in double and rounded once to float, and the rotations are literals, so that the data do not
  * depend on the C library's sine and cosine. tests/test_tasks.c holds their checksums.
  */
-#include "sparc/tasks.h"
+#include "data/tasks.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "data/tasks.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -188,10 +187,10 @@ static sparc_task describe(int row) {
       .event_names = r->event_names,
       .training = {.updates = r->updates,
                    .batch = 64,
-                   .state = 128,
-                   .rate = 0.01,
-                   .decay = 0,
-                   .clip = 1,
+                   .state_size = 128,
+                   .learning_rate = 0.01,
+                   .weight_decay = 0,
+                   .max_gradient_norm = 1,
                    .init = SPARC_INIT_CONTROL,
                    .relu = r->relu},
       .train.count = TRAIN,
@@ -289,7 +288,7 @@ void sparc_task_free(sparc_task *task) { sparc_free(task); }
 
 /* ---- scores ---------------------------------------------------------------------------------------- */
 
-sparc_status sparc_error_rate(size_t count, size_t classes, const float *logits, const int *label, double *score) {
+sparc_status error_rate(size_t count, size_t classes, const float *logits, const int *label, double *score) {
   if (count < 1) return fail(SPARC_INVALID, "count is 0, expected at least 1");
   if (classes < 1) return fail(SPARC_INVALID, "classes is 0, expected at least 1");
   if (!logits) return fail(SPARC_INVALID, "logits is NULL, expected %zu x %zu numbers", count, classes);
@@ -311,7 +310,7 @@ sparc_status sparc_error_rate(size_t count, size_t classes, const float *logits,
   return SPARC_OK;
 }
 
-sparc_status sparc_nmse(size_t count, const float *prediction, const float *target, double *score) {
+sparc_status nmse(size_t count, const float *prediction, const float *target, double *score) {
   if (!prediction) return fail(SPARC_INVALID, "prediction is NULL, expected %zu numbers", count);
   if (!target) return fail(SPARC_INVALID, "target is NULL, expected %zu numbers", count);
   if (!score) return fail(SPARC_INVALID, "score is NULL, expected where to put the NMSE");
@@ -319,12 +318,12 @@ sparc_status sparc_nmse(size_t count, const float *prediction, const float *targ
   /* squares of floats and their sums stay far inside the range of double */
   double errors = 0, power = 0;
   for (size_t i = 0; i < count; i++) {
-    const double wanted = target[i], error = prediction[i] - wanted;
-    if (!isfinite(wanted)) return fail(SPARC_NOT_FINITE, "target[%zu] is %g, expected a finite number", i, wanted);
+    const double expected = target[i], error = prediction[i] - expected;
+    if (!isfinite(expected)) return fail(SPARC_NOT_FINITE, "target[%zu] is %g, expected a finite number", i, expected);
     if (!isfinite(error))
       return fail(SPARC_NOT_FINITE, "prediction[%zu] is %g, expected a finite number", i, (double)prediction[i]);
     errors += error * error;
-    power += wanted * wanted;
+    power += expected * expected;
   }
   if (power == 0)
     return fail(SPARC_INVALID, "target holds %zu numbers and none but 0, expected one that is not", count);
@@ -332,11 +331,11 @@ sparc_status sparc_nmse(size_t count, const float *prediction, const float *targ
   return SPARC_OK;
 }
 
-sparc_status sparc_task_score(const sparc_task *task, const sparc_task_part *part, const float *output, double *score) {
+sparc_status task_score(const sparc_task *task, const sparc_task_part *part, const float *output, double *score) {
   if (!task) return fail(SPARC_INVALID, "task is NULL, expected one from sparc_task_create");
   if (!part) return fail(SPARC_INVALID, "part is NULL, expected a part of task '%s'", task->name);
   if (!output) return fail(SPARC_INVALID, "output is NULL, expected the outputs for task '%s'", task->name);
   const size_t n = (size_t)part->count, outputs = (size_t)task->O;
-  if (task->target_kind == SPARC_TARGET_CLASS) return sparc_error_rate(n, outputs, output, part->label, score);
-  return sparc_nmse(n * (size_t)task->T * outputs, output, part->target, score);
+  if (task->target_kind == SPARC_TARGET_CLASS) return error_rate(n, outputs, output, part->label, score);
+  return nmse(n * (size_t)task->T * outputs, output, part->target, score);
 }

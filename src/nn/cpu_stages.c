@@ -3,6 +3,7 @@
 #include "base/threads.h"
 #include "nn/cpu_impl.h"
 #include "nn/network_rows_impl.h"
+#include "nn/optimiser.h"
 #include "sparc/double.h"
 
 #include <string.h>
@@ -263,8 +264,8 @@ const TYPED(stages) TYPED(cpu_stages) = {.copy_rows = copy_rows,
                                          .pool_backward = LEARNING(pool_backward),
                                          .cross_entropy = TYPED(cross_entropy_soft),
                                          .squared_error = TYPED(mean_squared_error),
-                                         .gradient_norm = LEARNING(PUBLIC(sparc_gradient_norm)),
-                                         .gradient_clip = LEARNING(PUBLIC(sparc_gradient_clip)),
+                                         .gradient_norm = LEARNING(TYPED(gradient_norm)),
+                                         .gradient_clip = LEARNING(TYPED(gradient_clip)),
                                          .adam = LEARNING(PUBLIC(sparc_adam_update))};
 
 const executor_entry TYPED(cpu_entry) = {&TYPED(cpu_stages)};

@@ -406,7 +406,7 @@ sparc_network_config sparc_network_config_of(const sparc_network *net) {
 sparc_network_sizes sparc_network_sizes_of(const sparc_network *net) {
   return net ? net->sizes : (sparc_network_sizes){0};
 }
-const sparc_cell *sparc_network_cell(const sparc_network *net) { return net ? net->cell : NULL; }
+const sparc_cell *network_cell(const sparc_network *net) { return net ? net->cell : NULL; }
 
 const sparc_block *sparc_network_blocks(const sparc_network *net, size_t *count) {
   if (count) *count = net ? net->blocks : 0;

@@ -55,6 +55,17 @@ struct sparc_network {
   size_t cell_params, cell_prepared;
 };
 
+/* network_cell is the cell of the first layer that has one; NULL: there is none */
+const sparc_cell *network_cell(const sparc_network *network);
+
+/* sparc_network_step_rtrl and sparc_network_rtrl_gradient in double */
+sparc_status sparc_network_step_rtrl_f64(const sparc_network *network, const double *prepared,
+                                         sparc_encoder_gradient encoder, double *state, double *trace, const double *x,
+                                         double mask, double *y, double *tape);
+sparc_status sparc_network_rtrl_gradient_f64(const sparc_network *network, const double *prepared,
+                                             sparc_encoder_gradient encoder, const double *trace, double *tape,
+                                             const double *dy, double *dparams, double *dx);
+
 static inline bool reads_symbols(const sparc_network *net) { return net->config.embedding == SPARC_EMBED_SYMBOLS; }
 
 /* whether there is an embedding, and its width */

@@ -5,7 +5,7 @@
  * m += (1 - beta) (g - m): a constant gradient is their fixed point however beta rounds, while beta m + (1 - beta) g in
  * float would settle 1.3e-5 beside it for beta2 = 0.999. Factors that depend on the step alone are formed in double.
  */
-#include "sparc/optimiser.h"
+#include "nn/optimiser.h"
 
 #include "base/error.h"
 #include "base/real.h"
@@ -28,22 +28,22 @@ static range overlap(const sparc_span *span, range tile) {
 
 /* ---- Adam ---------------------------------------------------------------------------------------- */
 
-/* rate * mhat / (sqrt(vhat) + epsilon) = move m / (sqrt(scale v) + epsilon), and rate * decay = shrink */
+/* lr * mhat / (sqrt(vhat) + epsilon) = move m / (sqrt(scale v) + epsilon), and lr * weight_decay = shrink */
 typedef struct adam_factors {
   real blend_m, blend_v; /* 1 - beta1, 1 - beta2 */
   real scale, epsilon;
   real move[SPARC_FROZEN], shrink[SPARC_FROZEN]; /* by group */
 } adam_factors;
 
-static adam_factors factors_of(const sparc_adam_config *config, long step, double rate) {
+static adam_factors factors_of(const sparc_adam_config *config, long step, double lr) {
   const double debias = 1 - pow(config->beta1, (double)step);
   adam_factors f = {.blend_m = (real)(1 - config->beta1),
                     .blend_v = (real)(1 - config->beta2),
                     .scale = (real)(1 / (1 - pow(config->beta2, (double)step))),
                     .epsilon = (real)config->epsilon};
-  f.move[SPARC_RECURRENT] = (real)(rate * config->recurrent_rate / debias);
-  f.move[SPARC_REGULAR] = (real)(rate / debias);
-  f.shrink[SPARC_REGULAR] = (real)(rate * config->decay);
+  f.move[SPARC_RECURRENT] = (real)(lr * config->recurrent_lr_scale / debias);
+  f.move[SPARC_REGULAR] = (real)(lr / debias);
+  f.shrink[SPARC_REGULAR] = (real)(lr * config->weight_decay);
   return f;
 }
 
@@ -78,7 +78,7 @@ static void update_tile(void *context, size_t tile) {
 }
 
 sparc_status PUBLIC(sparc_adam_update)(const sparc_adam_config *config, const sparc_span *spans, size_t span_count,
-                                       size_t count, int threads, long step, double rate, const real *gradient,
+                                       size_t count, int threads, long step, double learning_rate, const real *gradient,
                                        real *moments, real *params) {
   if (!config || !spans || !gradient || !moments || !params)
     return fail(SPARC_INVALID, "%s is NULL",
@@ -87,8 +87,8 @@ sparc_status PUBLIC(sparc_adam_update)(const sparc_adam_config *config, const sp
                 : !gradient ? "gradient"
                 : !moments  ? "moments"
                             : "params");
-  if (step < 1) return fail(SPARC_INVALID, "step is %ld, expected the number of the update, from 1 on", step);
-  adam_job job = {factors_of(config, step, rate), spans, span_count, count, gradient, moments, params};
+  if (step < 1) return fail(SPARC_INVALID, "step is %ld, expected the update number, 1 or more", step);
+  adam_job job = {factors_of(config, step, learning_rate), spans, span_count, count, gradient, moments, params};
   parallel_for(threads, tiles_of(count, TILE), update_tile, &job);
   return SPARC_OK;
 }
@@ -127,7 +127,7 @@ static void norm_tile(void *context, size_t tile) {
   job->partial[tile] = sum;
 }
 
-double PUBLIC(sparc_gradient_norm)(const sparc_span *spans, size_t span_count, int threads, const real *gradient) {
+double TYPED(gradient_norm)(const sparc_span *spans, size_t span_count, int threads, const real *gradient) {
   if (!spans || !gradient) return 0;
   size_t count = 0;
   for (size_t i = 0; i < span_count; i++)
@@ -159,9 +159,9 @@ static void clip_tile(void *context, size_t tile) {
   }
 }
 
-double PUBLIC(sparc_gradient_clip)(const sparc_span *spans, size_t span_count, size_t count, int threads,
-                                   double max_norm, real *gradient) {
-  const double norm = PUBLIC(sparc_gradient_norm)(spans, span_count, threads, gradient);
+double TYPED(gradient_clip)(const sparc_span *spans, size_t span_count, size_t count, int threads, double max_norm,
+                            real *gradient) {
+  const double norm = TYPED(gradient_norm)(spans, span_count, threads, gradient);
   /* a gradient that is not finite is left for the caller to find */
   if (max_norm > 0 && norm > max_norm && isfinite(norm)) {
     clip_job job = {spans, span_count, count, max_norm / norm, gradient};

@@ -5,10 +5,10 @@
 #include <math.h>
 
 sparc_adam_config sparc_adam_defaults(void) {
-  return (sparc_adam_config){.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .decay = 0, .recurrent_rate = 1};
+  return (sparc_adam_config){.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0, .recurrent_lr_scale = 1};
 }
 
-double sparc_schedule_rate(const sparc_schedule *s, long update) {
+double sparc_schedule_learning_rate(const sparc_schedule *s, long update) {
   if (!s) return 0;
   if (s->kind == SPARC_SCHEDULE_CONSTANT) return s->peak;
   const double rise = s->peak - s->floor;

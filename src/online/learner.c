@@ -251,8 +251,8 @@ static void encode_target(sparc_learner *l, const float *target, const float *pr
 static sparc_status update(sparc_learner *l) {
   const sparc_learner_config *c = &l->config;
   sparc_adam_config adam = sparc_adam_defaults();
-  adam.decay = c->weight_decay;
-  adam.recurrent_rate = c->recurrent_lr_scale;
+  adam.weight_decay = c->weight_decay;
+  adam.recurrent_lr_scale = c->recurrent_lr_scale;
   const optimiser_step step = {.network = l->network,
                                .adam = adam,
                                .learning_rate = c->learning_rate,

@@ -103,10 +103,10 @@ static training_state training_of(const sparc_learner *l) {
                                      .seed = c->seed,
                                      .batch = 1,
                                      .updates = INT32_MAX,
-                                     .rate = c->learning_rate,
-                                     .recurrent_rate = c->recurrent_lr_scale,
-                                     .decay = c->weight_decay,
-                                     .clip = c->max_gradient_norm},
+                                     .learning_rate = c->learning_rate,
+                                     .recurrent_lr_scale = c->recurrent_lr_scale,
+                                     .weight_decay = c->weight_decay,
+                                     .max_gradient_norm = c->max_gradient_norm},
                           .head = l->head,
                           .update = l->at.updates,
                           .examples = 1};
@@ -132,7 +132,7 @@ static sparc_preprocessing preprocessing_of(const sparc_learner *l, const char *
     const normaliser inputs = normaliser_of(l->input_moments, l->inputs, buffer);
     p.channels = (int)l->inputs;
     p.mean = inputs.mean;
-    p.deviation = inputs.stddev;
+    p.stddev = inputs.stddev;
   }
   if (l->config.objective == SPARC_LEARN_CLASSIFY) {
     p.classes = labels ? (int)l->outputs : 0;
@@ -143,7 +143,7 @@ static sparc_preprocessing preprocessing_of(const sparc_learner *l, const char *
   for (size_t k = 0; !l->config.normalise && k < l->outputs; k++) targets.mean[k] = 0, targets.stddev[k] = 1;
   p.targets = (int)l->outputs;
   p.target_mean = targets.mean;
-  p.target_deviation = targets.stddev;
+  p.target_stddev = targets.stddev;
   return p;
 }
 
@@ -232,10 +232,10 @@ static sparc_learner_config config_of(const checkpoint *c) {
                                 .outputs = t->network.head->outputs,
                                 .hidden = t->network.head->hidden,
                                 .seed = t->seed,
-                                .learning_rate = t->rate,
-                                .recurrent_lr_scale = t->recurrent_rate,
-                                .weight_decay = t->decay,
-                                .max_gradient_norm = t->clip};
+                                .learning_rate = t->learning_rate,
+                                .recurrent_lr_scale = t->recurrent_lr_scale,
+                                .weight_decay = t->weight_decay,
+                                .max_gradient_norm = t->max_gradient_norm};
 }
 
 /* the counters must be consistent */

@@ -94,7 +94,7 @@ static sparc_status scale_targets(run_data *d, bool forecast) {
   dataset_target_moments(d->split.fit, d->target_mean, d->target_mean + targets);
   d->outputs = d->preprocessing.targets = targets;
   d->preprocessing.target_mean = d->target_mean;
-  d->preprocessing.target_deviation = d->target_mean + targets;
+  d->preprocessing.target_stddev = d->target_mean + targets;
   d->target_steps = sparc_dataset_info_of(d->split.fit).target_steps;
   d->preprocessing.change = forecast;
   return SPARC_OK;
@@ -136,7 +136,7 @@ static sparc_status prepare(run_data *d, const sparc_read_options *read) {
 static sparc_samples samples_of(const run_data *d, const sparc_dataset *part) {
   sparc_samples samples = sparc_samples_of_dataset(part);
   samples.target_mean = d->preprocessing.target_mean;
-  samples.target_deviation = d->preprocessing.target_deviation;
+  samples.target_stddev = d->preprocessing.target_stddev;
   return samples;
 }
 
@@ -149,7 +149,7 @@ static sparc_status load_set(const char *name, const sparc_data_options *options
   if (!d->mean) return fail(SPARC_NO_MEMORY, "no memory for %d channels", d->channels);
   d->preprocessing = (sparc_preprocessing){.channels = d->channels,
                                            .mean = d->mean,
-                                           .deviation = d->mean + d->channels,
+                                           .stddev = d->mean + d->channels,
                                            .data = d->split.name,
                                            .columns = sparc_dataset_columns(d->split.fit)};
   if (options->read.objective == SPARC_OBJECTIVE_CLASSIFY) status = list_labels(d);

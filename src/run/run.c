@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* run.c: training runs: data, updates, validations, and best.safetensors beside what every run has (engine.h). */
-#include "sparc/run.h"
+#include "run/run.h"
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -150,7 +150,7 @@ sparc_status sparc_run_create(const sparc_run_config *config, sparc_run **out) {
   return SPARC_OK;
 }
 
-sparc_status sparc_run_open(const char *folder, int threads, sparc_run **out) {
+sparc_status sparc_run_load(const char *folder, int threads, sparc_run **out) {
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the run");
   *out = NULL;
   if (!folder) return fail(SPARC_INVALID, "folder is NULL, expected that of a run");
@@ -186,14 +186,14 @@ void sparc_run_free(sparc_run *run) {
 
 sparc_run_config sparc_run_config_of(const sparc_run *run) { return run ? run->config : (sparc_run_config){0}; }
 const provenance *run_provenance(const sparc_run *run) { return &run->engine.made; }
-sparc_trainer *sparc_run_trainer(const sparc_run *run) { return run ? run->trainer : NULL; }
+sparc_trainer *run_trainer(const sparc_run *run) { return run ? run->trainer : NULL; }
 
 sparc_run_result sparc_run_result_of(const sparc_run *run) {
   if (!run) return (sparc_run_result){0};
   const run_engine *e = &run->engine;
   sparc_run_result result = run->result;
   result.finished = e->finished;
-  result.unwritten = e->io_failed;
+  result.io_failed = e->io_failed;
   result.first = e->first;
   result.done = e->done;
   result.saved = e->saved;
@@ -205,8 +205,8 @@ sparc_run_data sparc_run_data_of(const sparc_run *run) {
   if (!run) return (sparc_run_data){0};
   const run_data *d = &run->data;
   return (sparc_run_data){.name = d->task ? d->task->name : d->split.name,
-                          .remark = d->split.warning,
-                          .differs = d->split.paper_difference,
+                          .warning = d->split.warning,
+                          .paper_difference = d->split.paper_difference,
                           .task = d->task,
                           .fit = d->fit,
                           .validation = d->validation,
@@ -230,7 +230,7 @@ static sparc_status save(void *kind, const char *path) {
   char numbers[MAX_READ_SETTINGS][SETTING_TEXT_SIZE];
   sparc_metadata extra[EXTRAS_MOST];
   snprintf(text[0], EXTRA_SIZE, "%ld", run->result.best.update);
-  snprintf(text[1], EXTRA_SIZE, "%.17g", run->result.best.merit);
+  snprintf(text[1], EXTRA_SIZE, "%.17g", run->result.best.score);
   snprintf(text[2], EXTRA_SIZE, "%.17g", run->result.best.loss);
   snprintf(text[3], EXTRA_SIZE, "%08lx", run->data.checksum);
   snprintf(text[4], EXTRA_SIZE, "%s", protocol_of(run));
@@ -292,7 +292,7 @@ static sparc_status read_best(const char *path, const char *const text[EXTRAS], 
     return fail(SPARC_FORMAT, "'%.200s': metadata '%s' is '%s', expected a whole number from 0", path, extra_keys[0],
                 quote(text[0]).text);
   best->update = (long)update;
-  if (parse_number(text[1], &best->merit) && parse_number(text[2], &best->loss) &&
+  if (parse_number(text[1], &best->score) && parse_number(text[2], &best->loss) &&
       (!mse || parse_number(mse, &best->mse)))
     return SPARC_OK;
   return fail(SPARC_FORMAT, "'%.200s': metadata '%s', '%s' or '%s' is not a number", path, extra_keys[1], extra_keys[2],
@@ -353,7 +353,7 @@ static sparc_status move_end(sparc_run *run, const run_end *then) {
 
 /* how the checkpoint was trained; of a network of given kinds, which follows from the readout, it has no cell */
 static sparc_train_config restored_config(const sparc_run *run) {
-  sparc_train_config train = *sparc_trainer_config_of(run->trainer);
+  sparc_train_config train = *sparc_trainer_info_of(run->trainer).config;
   if (train.readout == SPARC_READOUT_RIDGE) train.network = run->config.train.network;
   return train;
 }
@@ -368,13 +368,13 @@ static sparc_status restore(void *kind, long *done) {
   if (status != SPARC_OK) return status;
   status = read_extras(run);
   if (status == SPARC_OK)
-    status = trainer_restore(folder->last, &run->data.fit, threads_of(run), run->engine.group, &run->trainer);
+    status = trainer_load(folder->last, &run->data.fit, NULL, threads_of(run), run->engine.group, &run->trainer);
   if (status == SPARC_OK) {
     const sparc_train_config restored = restored_config(run);
     status = compare_config(run, &restored, &then);
   }
   if (status != SPARC_OK) return run_folder_blame(folder, status);
-  *done = sparc_trainer_updates_done(run->trainer);
+  *done = sparc_trainer_info_of(run->trainer).updates;
   return move_end(run, &then);
 }
 
@@ -382,18 +382,18 @@ static sparc_status restore(void *kind, long *done) {
 
 static bool is_better(const sparc_run_score *a, const sparc_run_score *b) {
   if (b->update == 0) return true;
-  return a->merit > b->merit || (a->merit == b->merit && a->loss < b->loss);
+  return a->score > b->score || (a->score == b->score && a->loss < b->loss);
 }
 
 static sparc_status log_validation(sparc_run *run, const sparc_run_score *s) {
   if (has_targets(run))
     return engine_log(&run->engine,
                       json_pack("{s:I, s:f, s:f, s:f}", "update", (json_int_t)s->update, "validation_loss", s->loss,
-                                "validation_mse", s->mse, "validation_r2", s->merit));
+                                "validation_mse", s->mse, "validation_r2", s->score));
   const bool classes = is_classifier(run);
   return engine_log(&run->engine,
                     json_pack("{s:I, s:f, s:f}", "update", (json_int_t)s->update, "validation_loss", s->loss,
-                              classes ? "validation_accuracy" : "validation_nmse", classes ? s->merit : -s->merit));
+                              classes ? "validation_accuracy" : "validation_nmse", classes ? s->score : -s->score));
 }
 
 static sparc_status validate(sparc_run *run) {
@@ -404,7 +404,7 @@ static sparc_status validate(sparc_run *run) {
                   run->engine.done, e.loss);
   if (status != SPARC_OK) return status;
   run->result.final = (sparc_run_score){.update = run->engine.done,
-                                        .merit = has_targets(run)     ? e.r2
+                                        .score = has_targets(run)     ? e.r2
                                                  : is_classifier(run) ? e.accuracy
                                                                       : -e.nmse,
                                         .loss = e.loss,
@@ -431,7 +431,7 @@ static sparc_status measure(void *kind) {
 
 static sparc_status log_update(sparc_run *run, const sparc_update_report *r) {
   json_t *object = json_pack("{s:I, s:f, s:f, s:f}", "update", (json_int_t)r->update, "loss", r->loss, "gradient_norm",
-                             r->gradient_norm, "rate", r->rate);
+                             r->gradient_norm, "rate", r->learning_rate);
   if (object && is_classifier(run)) json_object_set_new(object, "accuracy", json_real(r->accuracy));
   return engine_log(&run->engine, object);
 }
@@ -476,8 +476,8 @@ static sparc_status advance(void *kind, long *done, bool *due) {
   if (status != SPARC_OK) return status;
   const long every = run->config.validate_every, log_every = (every + LOGS_PER_VALIDATION - 1) / LOGS_PER_VALIDATION;
   const bool last = report.update == run->config.train.updates;
-  run->result.expired = !last && is_out_of_time(run);
-  const bool ends = last || run->result.expired;
+  run->result.out_of_time = !last && is_out_of_time(run);
+  const bool ends = last || run->result.out_of_time;
   *due = report.update % every == 0 || ends;
   return report.update % log_every == 0 || ends ? log_update(run, &report) : SPARC_OK;
 }
@@ -494,7 +494,7 @@ static bool has_lost_patience(const sparc_run *run) {
 
 static bool is_over(const void *kind) {
   const sparc_run *run = kind;
-  return run->engine.done >= run->config.train.updates || run->result.expired || has_lost_patience(run);
+  return run->engine.done >= run->config.train.updates || run->result.out_of_time || has_lost_patience(run);
 }
 
 static sparc_status measure_test(sparc_run *run) {
@@ -508,7 +508,7 @@ static sparc_status measure_test(sparc_run *run) {
 static void measure_naive(sparc_run *run) {
   const run_data *d = &run->data;
   const bool test = d->test.count > 0;
-  run->result.naive = naive_error(test ? &d->test : &d->validation, &d->preprocessing);
+  run->result.baseline_mse = naive_error(test ? &d->test : &d->validation, &d->preprocessing);
 }
 
 static sparc_status conclude(void *kind) {
@@ -522,7 +522,7 @@ static sparc_status conclude(void *kind) {
   if (status == SPARC_OK && has_folder(run) && run->data.test.count > 0) status = measure_test(run);
   if (status != SPARC_OK) return status;
   if (has_targets(run)) measure_naive(run);
-  run->result.early = run->engine.done < run->config.train.updates;
+  run->result.stopped_early = run->engine.done < run->config.train.updates;
   return SPARC_OK;
 }
 

@@ -22,7 +22,7 @@ static const char *const heads[] = {"mean", "last", NULL};
 static const setting run_rows[] = {
     {"data", NULL, TEXT(data), ROLE(SUBJECT)},
     VARIANT_SETTING,
-    STATE_SIZE_SETTING(budget, "128", TASK_SPECIFIC),
+    STATE_SIZE_SETTING(state_size, "128", TASK_SPECIFIC),
     {"head", NULL, CHOICE(head, heads)},
     {"from", NULL, TEXT(from)},
     {"epochs", NULL, LONG(epochs, 1, INT32_MAX), ROLE(SHORTHAND), OVERRIDES("updates")},
@@ -73,12 +73,12 @@ bool run_is_given(const sparc_run_config *config, const void *member) {
   return settings_is_given(&binding, settings_find_member(&binding, member));
 }
 
-const char *recipe_name(int recipe) { return recipes[recipe]; }
+const char *recipe_name(sparc_run_recipe recipe) { return recipes[recipe]; }
 
-int recipe_named(const char *name) {
+sparc_run_recipe recipe_named(const char *name) {
   int i = 0;
   while (name && recipes[i] && strcmp(recipes[i], name) != 0) i++;
-  return name && recipes[i] ? i : SPARC_RECIPE_PAPER;
+  return name && recipes[i] ? (sparc_run_recipe)i : SPARC_RECIPE_PAPER;
 }
 
 /* ---- settings that are not given ----------------------------------------------------------------- */
@@ -153,8 +153,10 @@ static sparc_status resolve_readout(sparc_run_config *c, const run_data *d) {
 static void resolve_length(sparc_run_config *c, const run_data *d) {
   if (c->recipe == SPARC_RECIPE_PAPER || c->train.updates > 0 || c->epochs > 0) return;
   const double updates = ceil((double)SPARC_SIZED_EPOCHS * d->fit.count / c->train.batch);
-  const long most = sparc_train_classification().updates;
-  c->train.updates = updates < SPARC_SIZED_LEAST ? SPARC_SIZED_LEAST : updates > (double)most ? most : (long)updates;
+  const long most = sparc_train_defaults(NULL).updates;
+  c->train.updates = updates < SPARC_SIZED_MIN_UPDATES ? SPARC_SIZED_MIN_UPDATES
+                     : updates > (double)most          ? most
+                                                       : (long)updates;
   if (c->validate_every == 0) c->validate_every = c->train.updates / 20;
   if (c->patience < 1 && d->validation.count > 0) c->patience = SPARC_SIZED_PATIENCE;
 }
@@ -171,21 +173,21 @@ static sparc_status resolve_epochs(sparc_run_config *c, const run_data *d) {
 }
 
 static void resolve_batch(sparc_train_config *t, const sparc_task *task) {
-  if (t->batch < 1) t->batch = (task ? sparc_train_task(task) : sparc_train_classification()).batch;
+  if (t->batch < 1) t->batch = sparc_train_defaults(task).batch;
 }
 
 static void resolve_training(sparc_run_config *c, const sparc_task *task) {
   sparc_train_config *t = &c->train;
-  sparc_train_config defaults = task ? sparc_train_task(task) : sparc_train_classification();
+  sparc_train_config defaults = sparc_train_defaults(task);
   const settings_binding given = {.part = {{&training_settings, t, &c->given[1]}}},
                          paper = {.part = {{&training_settings, &defaults}}};
-  const bool own_floor = run_is_given(c, &t->floor), own_warmup = run_is_given(c, &t->warmup);
+  const bool own_minimum = run_is_given(c, &t->min_learning_rate), own_warmup = run_is_given(c, &t->warmup);
   /* a generated task has a constant learning rate unless a schedule is requested */
-  t->cosine = defaults.cosine || own_floor || own_warmup;
+  t->cosine = defaults.cosine || own_minimum || own_warmup;
   settings_inherit(&given, &paper);
   if (!own_warmup) t->warmup = t->cosine ? t->updates / 10 : 0;
-  /* a learning rate below the floor of the paper */
-  if (!own_floor && t->floor > t->rate) t->floor = t->rate;
+  /* a learning rate below the minimum of the paper */
+  if (!own_minimum && t->min_learning_rate > t->learning_rate) t->min_learning_rate = t->learning_rate;
 }
 
 static sparc_embedding default_embedding(const sparc_network_config *n) {
@@ -224,7 +226,7 @@ static cell_wish cell_request_of(const sparc_run_config *c) {
                      .options = n->cell_options,
                      .variant = c->variant,
                      .modes = n->H,
-                     .budget = c->budget,
+                     .budget = c->state_size,
                      .overrule = c->resume};
 }
 
@@ -249,7 +251,7 @@ sparc_status run_resolve(sparc_run_config *c, const run_data *d, char options[CE
   if (status == SPARC_OK) status = resolve_epochs(c, d);
   if (status != SPARC_OK) return status;
   resolve_training(c, d->task);
-  if (d->task && c->budget == 0) c->budget = d->task->training.state;
+  if (d->task && c->state_size == 0) c->state_size = d->task->training.state_size;
   settings_fill_defaults(&binding, d->task ? DEFAULT_TASK : DEFAULT_DATA);
   if (c->train.shards == 1) c->train.shards = 0; /* equivalent, and not written */
   resolve_network(c, d, head);
@@ -294,9 +296,9 @@ json_t *run_config_json(const sparc_run_config *config) {
   /* defaults that depend on other settings are not written */
   if (c.train.network.embedding == default_embedding(&c.train.network))
     settings_unset(&binding, settings_find_member(&binding, &c.train.network.embedding));
-  /* with a constant learning rate, floor or warmup in the file would request a schedule */
+  /* with a constant learning rate, min_learning_rate or warmup in the file would request a schedule */
   if (!c.train.cosine) {
-    settings_unset(&binding, settings_find_member(&binding, &c.train.floor));
+    settings_unset(&binding, settings_find_member(&binding, &c.train.min_learning_rate));
     settings_unset(&binding, settings_find_member(&binding, &c.train.warmup));
   }
   return settings_json(&binding);

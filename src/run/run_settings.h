@@ -48,8 +48,8 @@ sparc_status run_resolve(sparc_run_config *config, const run_data *data, char op
                          sparc_head_config *head);
 
 /* The recipe of this name; the paper's where name is NULL or unknown. */
-int recipe_named(const char *name);
-const char *recipe_name(int recipe);
+sparc_run_recipe recipe_named(const char *name);
+const char *recipe_name(sparc_run_recipe recipe);
 
 /* The default folder of a run, known before its data are loaded: runs/FordA-sparc-s1 */
 sparc_status run_default_folder(const sparc_run_config *config, char *path, size_t size);

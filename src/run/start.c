@@ -31,7 +31,7 @@ void start_inherit(const checkpoint *file, bool one_answer, sparc_run_config *co
   if (!n->cell) {
     n->cell = theirs->cell;
     if (!n->cell_options && !config->variant) n->cell_options = theirs->cell_options;
-    if (n->H < 1 && config->budget < 1) n->H = theirs->H;
+    if (n->H < 1 && config->state_size < 1) n->H = theirs->H;
   }
   if (!run_is_given(config, &n->layers)) n->layers = theirs->layers;
   if (n->width < 1) n->width = theirs->width;
@@ -41,7 +41,7 @@ void start_inherit(const checkpoint *file, bool one_answer, sparc_run_config *co
   (void)sparc_run_config_mark(config, &n->embedding);
   if (run_is_given(config, &config->head) || !one_answer || (head != SPARC_HEAD_MEAN && head != SPARC_HEAD_LAST))
     return;
-  config->head = (int)head;
+  config->head = head;
   (void)sparc_run_config_mark(config, &config->head);
 }
 

@@ -85,7 +85,7 @@ example_source source_of(const sparc_samples *samples) {
                           .answers = true,
                           .numbers = samples->targets > 0,
                           .target_mean = samples->target_mean,
-                          .target_deviation = samples->target_deviation};
+                          .target_deviation = samples->target_stddev};
 }
 
 sparc_status check_examples(const sparc_network *network, const example_source *s) {

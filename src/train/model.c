@@ -113,12 +113,12 @@ static sparc_status start(const sparc_model *m, const sparc_samples *samples, co
   const sparc_preprocessing *p = &m->file.preprocessing.view;
   *source = (example_source){.samples = samples,
                              .mean = p->mean,
-                             .deviation = p->deviation,
+                             .deviation = p->stddev,
                              .answers = answers,
                              .change = p->change && !answers,
                              .numbers = p->targets > 0,
                              .target_mean = p->target_mean,
-                             .target_deviation = p->target_deviation};
+                             .target_deviation = p->target_stddev};
   return SPARC_OK;
 }
 
@@ -183,12 +183,12 @@ sparc_status sparc_model_step(sparc_model *m, float *state, const float *x, floa
   }
   if (p->change) x = m->x;
   if (p->mean) {
-    normalise_rows(x, m->x, 1, config.inputs, p->mean, p->deviation);
+    normalise_rows(x, m->x, 1, config.inputs, p->mean, p->stddev);
     x = m->x;
   }
   const sparc_status status = sparc_network_step(m->file.network, m->prepared, 1, state, x, &mask, outputs, m->tape, 1);
   if (status == SPARC_OK && p->targets)
-    restore_targets(&(example_source){.target_mean = p->target_mean, .target_deviation = p->target_deviation}, 1,
+    restore_targets(&(example_source){.target_mean = p->target_mean, .target_deviation = p->target_stddev}, 1,
                     (size_t)config.head->outputs, outputs);
   else if (status == SPARC_OK && !head_learns_values(config.head, false))
     cross_entropy_f32(1, (size_t)config.head->outputs, outputs, &(int){0}, outputs, NULL);

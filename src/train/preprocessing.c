@@ -31,21 +31,21 @@ sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_netwo
   if (p->channels != 0 && p->channels != config->inputs)
     return fail(SPARC_INVALID, "preprocessing.channels is %d, expected 0 or the network's %d inputs", p->channels,
                 config->inputs);
-  if (p->channels && (!p->mean || !p->deviation))
+  if (p->channels && (!p->mean || !p->stddev))
     return fail(SPARC_INVALID, "preprocessing.%s is NULL, expected %d numbers", p->mean ? "deviation" : "mean",
                 p->channels);
   for (int i = 0; i < p->channels; i++)
-    if (!isfinite(p->mean[i]) || !isfinite(p->deviation[i]) || !(p->deviation[i] > 0))
+    if (!isfinite(p->mean[i]) || !isfinite(p->stddev[i]) || !(p->stddev[i] > 0))
       return fail(SPARC_INVALID,
                   "preprocessing: channel %d has mean %g and deviation %g, expected finite numbers and a deviation "
                   "above 0",
-                  i, p->mean[i], p->deviation[i]);
+                  i, p->mean[i], p->stddev[i]);
   if (p->targets != 0 && p->targets != config->head->outputs)
     return fail(SPARC_INVALID, "preprocessing.targets is %d, expected 0 or the network's %d outputs", p->targets,
                 config->head->outputs);
   for (int i = 0; i < p->targets; i++)
-    if (!p->target_mean || !p->target_deviation || !isfinite(p->target_mean[i]) || !isfinite(p->target_deviation[i]) ||
-        !(p->target_deviation[i] > 0))
+    if (!p->target_mean || !p->target_stddev || !isfinite(p->target_mean[i]) || !isfinite(p->target_stddev[i]) ||
+        !(p->target_stddev[i] > 0))
       return fail(SPARC_INVALID, "preprocessing: target %d has no finite mean and deviation above 0", i);
   if (p->change && !can_change(p, config))
     return fail(SPARC_INVALID, "preprocessing.change is %d, expected 0, or a target for every channel of every step",
@@ -112,8 +112,8 @@ static sparc_status read_normalisation(const sparc_tensors *file, const char *pa
     status = read_scale(file, path, KEY_TARGET_MEAN, KEY_TARGET_DEVIATION, outputs, &out->targets);
   if (status != SPARC_OK) return status;
   sparc_preprocessing *p = &out->view;
-  if (out->numbers) p->channels = channels, p->mean = out->numbers, p->deviation = out->numbers + channels;
-  if (out->targets) p->targets = outputs, p->target_mean = out->targets, p->target_deviation = out->targets + outputs;
+  if (out->numbers) p->channels = channels, p->mean = out->numbers, p->stddev = out->numbers + channels;
+  if (out->targets) p->targets = outputs, p->target_mean = out->targets, p->target_stddev = out->targets + outputs;
   return SPARC_OK;
 }
 

@@ -65,7 +65,7 @@ sparc_status preprocessing_print(const sparc_preprocessing *p, preprocessing_tex
   if (!p) return SPARC_OK;
   if (p->channels) {
     out->memory[0] = print_numbers(p->mean, p->channels);
-    out->memory[1] = print_numbers(p->deviation, p->channels);
+    out->memory[1] = print_numbers(p->stddev, p->channels);
     if (!out->memory[0] || !out->memory[1]) return no_memory();
     add_entry(out, KEY_MEAN, out->memory[0]);
     add_entry(out, KEY_DEVIATION, out->memory[1]);
@@ -77,7 +77,7 @@ sparc_status preprocessing_print(const sparc_preprocessing *p, preprocessing_tex
   }
   if (p->targets) {
     out->memory[3] = print_numbers(p->target_mean, p->targets);
-    out->memory[4] = print_numbers(p->target_deviation, p->targets);
+    out->memory[4] = print_numbers(p->target_stddev, p->targets);
     if (!out->memory[3] || !out->memory[4]) return no_memory();
     add_entry(out, KEY_TARGET_MEAN, out->memory[3]);
     add_entry(out, KEY_TARGET_DEVIATION, out->memory[4]);

@@ -73,22 +73,19 @@ static sparc_train_config default_config(int kind) {
   return c;
 }
 
-sparc_train_config sparc_train_classification(void) {
-  sparc_train_config c = default_config(DEFAULT_DATA);
-  c.warmup = c.updates / 10;
-  return c;
-}
-
-sparc_train_config sparc_train_task(const sparc_task *task) {
-  if (!task) return (sparc_train_config){0};
-  sparc_train_config c = default_config(DEFAULT_TASK);
+sparc_train_config sparc_train_defaults(const sparc_task *task) {
+  sparc_train_config c = default_config(task ? DEFAULT_TASK : DEFAULT_DATA);
+  if (!task) {
+    c.warmup = c.updates / 10;
+    return c;
+  }
   const sparc_task_training *t = &task->training;
   c.batch = t->batch;
   c.updates = t->updates;
   c.warmup = 0;
-  c.rate = t->rate;
-  c.decay = t->decay;
-  c.clip = t->clip;
+  c.learning_rate = t->learning_rate;
+  c.weight_decay = t->weight_decay;
+  c.max_gradient_norm = t->max_gradient_norm;
   return c;
 }
 
@@ -99,7 +96,8 @@ sparc_status check_train_config(const sparc_train_config *config) {
   const sparc_status status = settings_check(&binding, true);
   if (status != SPARC_OK) return status;
   if (c.warmup > c.updates) return fail(SPARC_INVALID, "warmup is %ld, expected 0 to %ld", c.warmup, c.updates);
-  if (c.floor > c.rate) return fail(SPARC_INVALID, "floor is %g, expected 0 to %g", c.floor, c.rate);
+  if (c.min_learning_rate > c.learning_rate)
+    return fail(SPARC_INVALID, "min_learning_rate is %g, expected 0 to %g", c.min_learning_rate, c.learning_rate);
   if (c.threads < 0 || c.threads > MOST_THREADS)
     return fail(SPARC_INVALID, "threads is %d, expected 0 to %d", c.threads, MOST_THREADS);
   return SPARC_OK;
@@ -294,10 +292,13 @@ void sparc_trainer_free(sparc_trainer *t) {
   sparc_free(t);
 }
 
-const sparc_network *sparc_trainer_network(const sparc_trainer *t) { return t ? t->network : NULL; }
-const float *sparc_trainer_params(const sparc_trainer *t) { return !t ? NULL : t->average ? t->average : t->weights; }
-long sparc_trainer_updates_done(const sparc_trainer *t) { return t ? t->update : 0; }
-const sparc_train_config *sparc_trainer_config_of(const sparc_trainer *t) { return t ? &t->config : NULL; }
+sparc_trainer_info sparc_trainer_info_of(const sparc_trainer *t) {
+  if (!t) return (sparc_trainer_info){0};
+  return (sparc_trainer_info){.config = &t->config,
+                              .network = t->network,
+                              .params = t->average ? t->average : t->weights,
+                              .updates = t->update};
+}
 
 /* ---- one update -------------------------------------------------------------------------------- */
 
@@ -335,11 +336,11 @@ static sparc_status blame_weights(const sparc_trainer *t, const char *what, spar
 
 static double rate_of(const sparc_trainer *t) {
   const sparc_schedule rates = {.kind = t->config.cosine ? SPARC_SCHEDULE_COSINE : SPARC_SCHEDULE_CONSTANT,
-                                .peak = t->config.rate,
-                                .floor = t->config.floor,
+                                .peak = t->config.learning_rate,
+                                .floor = t->config.min_learning_rate,
                                 .warmup = t->config.warmup,
                                 .total = t->config.updates};
-  return sparc_schedule_rate(&rates, t->update);
+  return sparc_schedule_learning_rate(&rates, t->update);
 }
 
 /* why the loss is not finite: outputs that are not, or else the loss itself. They are computed once more, because the
@@ -441,7 +442,7 @@ sparc_status trainer_differentiate(sparc_trainer *t, bool *stop, sparc_update_re
   const sparc_status status =
       t->shards > 1 ? differentiate_shards(t, stop) : differentiate_shard(t, 0, t->gradient, t->part);
   if (status != SPARC_OK) return status;
-  *report = (sparc_update_report){.update = t->update + 1, .rate = rate_of(t)};
+  *report = (sparc_update_report){.update = t->update + 1, .learning_rate = rate_of(t)};
   for (int s = 0; s < t->shards; s++) {
     report->loss += t->part[s].loss;
     report->accuracy += t->part[s].right;
@@ -452,12 +453,12 @@ sparc_status trainer_differentiate(sparc_trainer *t, bool *stop, sparc_update_re
 
 sparc_status trainer_apply(sparc_trainer *t, sparc_update_report *report) {
   sparc_adam_config adam = sparc_adam_defaults();
-  adam.decay = t->config.decay;
-  adam.recurrent_rate = t->config.recurrent_rate;
+  adam.weight_decay = t->config.weight_decay;
+  adam.recurrent_lr_scale = t->config.recurrent_lr_scale;
   const optimiser_step step = {.network = t->network,
                                .adam = adam,
-                               .learning_rate = report->rate,
-                               .max_norm = t->config.clip,
+                               .learning_rate = report->learning_rate,
+                               .max_norm = t->config.max_gradient_norm,
                                .update = t->update + 1,
                                .event = "update",
                                .number = t->update + 1,
@@ -538,8 +539,7 @@ sparc_status sparc_trainer_save(const sparc_trainer *t, const sparc_preprocessin
   return checkpoint_write(path, &content);
 }
 
-static sparc_status restore(checkpoint *c, const sparc_samples *samples, int threads, ranks *group,
-                            sparc_trainer **out) {
+static sparc_status load(checkpoint *c, const sparc_samples *samples, int threads, ranks *group, sparc_trainer **out) {
   if (samples->count != c->state.examples)
     return fail(SPARC_INVALID, "samples.count is %d, but '%.200s' was trained on %d examples", samples->count, c->path,
                 c->state.examples);
@@ -557,34 +557,21 @@ static sparc_status restore(checkpoint *c, const sparc_samples *samples, int thr
   return status;
 }
 
-static sparc_status restore_file(const char *path, const sparc_samples *samples, const sparc_layer_kind *const *kinds,
-                                 int threads, ranks *group, sparc_trainer **out) {
+sparc_status trainer_load(const char *path, const sparc_samples *samples, const sparc_layer_kind *const *kinds,
+                          int threads, ranks *group, sparc_trainer **out) {
+  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the trainer");
+  *out = NULL;
+  if (!path || !samples) return fail(SPARC_INVALID, "%s is NULL", path ? "samples" : "path");
   if (threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", threads);
   checkpoint c;
   sparc_status status = checkpoint_open_kinds(path, kinds, true, &c);
   if (status != SPARC_OK) return status;
-  status = restore(&c, samples, threads, group, out);
+  status = load(&c, samples, threads, group, out);
   checkpoint_close(&c);
   return status;
 }
 
-sparc_status trainer_restore(const char *path, const sparc_samples *samples, int threads, ranks *group,
-                             sparc_trainer **out) {
-  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the trainer");
-  *out = NULL;
-  if (!path || !samples) return fail(SPARC_INVALID, "%s is NULL", path ? "samples" : "path");
-  return restore_file(path, samples, NULL, threads, group, out);
-}
-
-sparc_status sparc_trainer_restore(const char *path, const sparc_samples *samples, int threads, sparc_trainer **out) {
-  return trainer_restore(path, samples, threads, NULL, out);
-}
-
-sparc_status sparc_trainer_restore_kinds(const char *path, const sparc_samples *samples,
-                                         const sparc_layer_kind *const *kinds, int threads, sparc_trainer **out) {
-  if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the trainer");
-  *out = NULL;
-  if (!path || !samples || !kinds)
-    return fail(SPARC_INVALID, "%s is NULL", !path ? "path" : samples ? "kinds" : "samples");
-  return restore_file(path, samples, kinds, threads, NULL, out);
+sparc_status sparc_trainer_load(const char *path, const sparc_samples *samples, const sparc_layer_kind *const *kinds,
+                                int threads, sparc_trainer **out) {
+  return trainer_load(path, samples, kinds, threads, NULL, out);
 }

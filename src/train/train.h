@@ -10,12 +10,12 @@
 /* check_train_config looks at everything but the network's part, which sparc_network_create checks */
 sparc_status check_train_config(const sparc_train_config *config);
 
-/* sparc_trainer_create and sparc_trainer_restore for a rank of a group, which must outlive the trainer; NULL: one process.
+/* sparc_trainer_create and sparc_trainer_load for a rank of a group, which must outlive the trainer; NULL: one process.
  * The ranks must divide the shards. */
 sparc_status trainer_create(const sparc_train_config *config, const sparc_samples *samples, ranks *group,
                             sparc_trainer **out);
-sparc_status trainer_restore(const char *path, const sparc_samples *samples, int threads, ranks *group,
-                             sparc_trainer **out);
+sparc_status trainer_load(const char *path, const sparc_samples *samples, const sparc_layer_kind *const *kinds,
+                          int threads, ranks *group, sparc_trainer **out);
 
 /* trainer_update is sparc_trainer_update on all ranks at once. *stop becomes true if it is on any of them; it may be
  * NULL. */

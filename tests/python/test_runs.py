@@ -181,7 +181,7 @@ class Runs(unittest.TestCase):
             self.assertEqual((stages[0], stages[-1], stages.count("update")), ("started", "finished", 40))
             self.assertIn("validated", stages)
             result = run.result
-            self.assertTrue(result["finished"] and result["done"] == 40 and result["best"]["merit"] > 0.6)
+            self.assertTrue(result["finished"] and result["done"] == 40 and result["best"]["score"] > 0.6)
             model = run.model()
             self.assertGreater(model.evaluate(x, y).accuracy, 0.6)
             np.testing.assert_allclose(model.predict(list(x)), model.predict(x), atol=1e-6)
@@ -192,7 +192,7 @@ class Runs(unittest.TestCase):
             other = sparc.Run((x, y), Path(folder) / "b" / "run", updates=40, validate_every=20, **SMALL)
             other.execute(lambda event: event.get("update", 0) < 13)
             self.assertEqual((other.result["finished"], other.result["done"]), (0, 13))
-            again = sparc.Run.open(Path(folder) / "b" / "run", threads=2).execute()
+            again = sparc.Run.load(Path(folder) / "b" / "run", threads=2).execute()
             self.assertEqual(again.result["finished"], 1)
             self.assertEqual((Path(folder) / "b" / "run" / "last.safetensors").read_bytes(), want)
 
@@ -245,7 +245,7 @@ class Runs(unittest.TestCase):
             done = run.result["done"]
             self.assertTrue(0 < done == run.result["saved"] < 10**6)
             self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
-            again = sparc.Run.open(Path(folder) / "run")
+            again = sparc.Run.load(Path(folder) / "run")
             again.execute(lambda event: event.get("update", 0) < done + 2)
             self.assertEqual(again.result["done"], done + 2)
 

@@ -305,10 +305,10 @@ class Files(unittest.TestCase):
         torch.manual_seed(8)
         x, labels = torch.randn(12, 20, 2).numpy(), np.arange(12) % 3
         network = Network(2, 3, "sparc", 8, layers=2, width=8, dropout=0.1, seed=9).eval()
-        mean, deviation = np.array([0.3, -0.2]), np.array([1.5, 0.7])
+        mean, stddev = np.array([0.3, -0.2]), np.array([1.5, 0.7])
         with tempfile.TemporaryDirectory() as folder:
             path, data = Path(folder) / "model.safetensors", Path(folder) / "data.npz"
-            network.save(path, labels=["0", "1", "2"], mean=mean, deviation=deviation)
+            network.save(path, labels=["0", "1", "2"], mean=mean, stddev=stddev)
             np.savez(data, x=x, y=labels)
             told = json.loads(self.run_tool("eval", path, data, "--json"))
             printed = self.run_tool("predict", path, data)
@@ -316,7 +316,7 @@ class Files(unittest.TestCase):
             model = sparc.Model(path)
         with torch.no_grad():
             logits = again(again.normalise(torch.from_numpy(x)))[0]
-        self.assertTrue(torch.equal(logits, network(torch.from_numpy(((x - mean) / deviation).astype(np.float32)))[0]))
+        self.assertTrue(torch.equal(logits, network(torch.from_numpy(((x - mean) / stddev).astype(np.float32)))[0]))
         want = torch.softmax(logits, -1).numpy()
         np.testing.assert_allclose(model.predict(x), want, atol=1e-5)
         rows = [line.replace("\t", ",").split(",") for line in printed.strip().splitlines()]

@@ -7,6 +7,7 @@
 #include "bench/bench_cell.h"
 #include "bench/kinds/train.h"
 #include "cells/cell.h"
+#include "nn/network.h"
 #include "sparc/double.h"
 #include "sparc/network.h"
 #include "sparc/random.h"
@@ -115,7 +116,7 @@ static sparc_status make_room(bench_case *c, training *t) {
 }
 
 static sparc_status make_trainer(const bench_case *c, training *t) {
-  sparc_train_config config = sparc_train_classification();
+  sparc_train_config config = sparc_train_defaults(NULL);
   config.network = t->config;
   config.batch = t->B;
   config.threads = c->threads;
@@ -126,13 +127,13 @@ static sparc_status make_trainer(const bench_case *c, training *t) {
 
 /* products of a token in one layer and in the embedding, forward; the backward has twice as many */
 static double product_flops(const training *t) {
-  const sparc_cell *cell = sparc_network_cell(t->network);
+  const sparc_cell *cell = network_cell(t->network);
   const double width = t->W, readout = (double)sparc_cell_sizes_of(cell).output;
   return 2 * width + t->L * (bench_product_flops(cell) + 2 * readout * width + 4 * width * width);
 }
 
 static void add_stages(bench_case *c, training *t) {
-  const sparc_cell *cell = sparc_network_cell(t->network);
+  const sparc_cell *cell = network_cell(t->network);
   const double tokens = (double)t->B * t->T, modes = tokens * t->L * sparc_cell_config_of(cell).H;
   const bool counted = bench_product_flops(cell) > 0;
   for (int i = 0; i < 2; i++) {
@@ -189,7 +190,7 @@ static sparc_status create(bench_case *c) {
   if (status == SPARC_OK) status = sparc_network_prepare(t->network, t->params, t->prepared);
   if (status == SPARC_OK) status = make_trainer(c, t);
   if (status != SPARC_OK) return status;
-  c->kernel = sparc_cell_config_of(sparc_network_cell(t->network)).kernel;
+  c->kernel = sparc_cell_config_of(network_cell(t->network)).kernel;
   c->H = t->config.H;
   add_stages(c, t);
   return SPARC_OK;

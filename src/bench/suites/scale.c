@@ -57,7 +57,7 @@ static bool is_mine(const scale_run *r, int work) { return work == STRONG || wor
 static sparc_status make_trainer(scale_run *r, const sparc_network_config *network, int work) {
   const int batch[WORKS] = {[ALONE] = r->B, [ONE_ROW] = 1, [STRONG] = r->B, [WEAK] = r->B * r->count};
   const bool together = work == STRONG || work == WEAK;
-  sparc_train_config config = sparc_train_classification();
+  sparc_train_config config = sparc_train_defaults(NULL);
   config.network = *network;
   config.batch = batch[work];
   config.shards = together ? r->count : 0;
@@ -81,7 +81,7 @@ static sparc_status prepare(scale_run *r) {
     r->best[i].whole = INFINITY;
     if (is_mine(r, i)) status = make_trainer(r, &network, i);
   }
-  if (status == SPARC_OK) r->params = sparc_network_sizes_of(sparc_trainer_network(r->trainer[STRONG])).params;
+  if (status == SPARC_OK) r->params = sparc_network_sizes_of(sparc_trainer_info_of(r->trainer[STRONG]).network).params;
   return status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cells/cell.h"
+#include "nn/network.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,8 +25,7 @@ static const char *computes_as(const char *variant) { return strcmp(variant, "fr
 static sparc_network_config with_variant(const sparc_network *network, const char *variant,
                                          char options[CELL_OPTIONS_SIZE]) {
   sparc_network_config config = sparc_network_config_of(network);
-  snprintf(options, CELL_OPTIONS_SIZE, "%s,variant=%s", sparc_cell_config_of(sparc_network_cell(network)).options,
-           variant);
+  snprintf(options, CELL_OPTIONS_SIZE, "%s,variant=%s", sparc_cell_config_of(network_cell(network)).options, variant);
   config.cell_options = options;
   return config;
 }
@@ -48,7 +48,7 @@ static bool fits(const replay *r, const char *variant) {
 }
 
 int intervention_names(const replay *r, const char *names[MAX_INTERVENTIONS]) {
-  const sparc_cell *cell = sparc_network_cell(r->network);
+  const sparc_cell *cell = network_cell(r->network);
   char own[64];
   int count = 0;
   if (!cell_variant(sparc_cell_config_of(cell).options, own, sizeof own)) return 0;

@@ -6,6 +6,7 @@
 #include "base/plain_text.h"
 #include "io/json.h"
 #include "lab/diagnose/tables.h"
+#include "nn/network.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -129,7 +130,7 @@ static json_t *json_run(const diagnosis *d) {
   json_int_t steps = 0;
   for (int k = 0; k < r->recordings; k++) steps += r->recording[k].T;
   return json_pack("{s:o, s:o, s:o, s:s, s:s, s:i, s:i, s:I}", "path", json_text(r->path), "task", json_text(r->task),
-                   "cell", json_text(r->cell), "options", sparc_cell_config_of(sparc_network_cell(r->network)).options,
+                   "cell", json_text(r->cell), "options", sparc_cell_config_of(network_cell(r->network)).options,
                    "part", r->part, "layers", d->layers, "recordings", r->recordings, "steps", steps);
 }
 

@@ -8,6 +8,7 @@
 #include "io/dtype.h"
 #include "io/folder_file.h"
 #include "nn/head.h"
+#include "nn/network.h"
 #include "rl/agent.h"
 #include "run/read_settings.h"
 #include "run/run_settings.h"
@@ -47,7 +48,7 @@ static sparc_status find_checkpoint(const char *path, replay *r) {
 /* ---- names --------------------------------------------------------------------------------------- */
 
 static sparc_status name_cell(replay *r) {
-  const sparc_cell *cell = sparc_network_cell(r->network);
+  const sparc_cell *cell = network_cell(r->network);
   const cell_wish wish = {.kind = sparc_cell_config_of(cell).kind, .options = sparc_cell_config_of(cell).options};
   char said[CELL_OPTIONS_SIZE];
   const sparc_status status = cell_said(&wish, said);

@@ -121,8 +121,8 @@ static sparc_status needs_width(const json_t *methods, const sparc_task *task, i
   for (size_t i = 0; i < json_array_size(methods) && status == SPARC_OK && !*needs; i++) {
     const json_t *method = json_array_get(methods, i);
     size_t narrow = 0, wide = 0;
-    status = output_width(method, task->training.state, task->D, &narrow);
-    if (status == SPARC_OK) status = output_width(method, task->training.state, embedding, &wide);
+    status = output_width(method, task->training.state_size, task->D, &narrow);
+    if (status == SPARC_OK) status = output_width(method, task->training.state_size, embedding, &wide);
     *needs = narrow < wide;
   }
   return status;

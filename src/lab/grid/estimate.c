@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "run/rl_run.h"
+#include "run/run.h"
 #include "run/run_settings.h"
 
 #include <math.h>
@@ -97,7 +98,7 @@ static sparc_status time_validation(const sparc_run *run, double *seconds) {
   if (all == 0) return SPARC_OK;
   if (some.count > ESTIMATE_EXAMPLES) some.count = ESTIMATE_EXAMPLES;
   const double started = seconds_now();
-  const sparc_status status = sparc_trainer_evaluate(sparc_run_trainer(run), &some, &unused);
+  const sparc_status status = sparc_trainer_evaluate(run_trainer(run), &some, &unused);
   *seconds = (seconds_now() - started) * all / some.count;
   return status;
 }

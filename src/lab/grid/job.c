@@ -55,12 +55,12 @@ static sparc_status put_setting(grid_job *job, const char *key, json_t *value) {
 }
 
 static sparc_status default_updates(const char *data, long *updates) {
-  *updates = sparc_train_classification().updates;
+  *updates = sparc_train_defaults(NULL).updates;
   if (!is_task(data)) return SPARC_OK;
   sparc_task *task;
   const sparc_status status = sparc_task_create(data, &task);
   if (status != SPARC_OK) return status;
-  *updates = sparc_train_task(task).updates;
+  *updates = sparc_train_defaults(task).updates;
   sparc_task_free(task);
   return SPARC_OK;
 }

@@ -30,7 +30,7 @@ static sparc_status shape_of(grid_kind kind, const json_t *settings, int *inputs
     sparc_task *task;
     status = sparc_task_create(data, &task);
     if (status != SPARC_OK) return status;
-    *state_size = task->training.state;
+    *state_size = task->training.state_size;
     const bool bare = whole(settings, "layers", 0) == 0 && !json_object_get(settings, "embedding");
     if (bare) *inputs = task->D;
     sparc_task_free(task);
