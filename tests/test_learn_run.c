@@ -124,7 +124,7 @@ static void invalid_calls_are_rejected(void **state) {
   require_ok(sparc_learn_run_save(run), "saving");
   sparc_learn_run_free(run);
   require_ok(sparc_learn_run_create(&config, &run), "creating a run");
-  expect_refusal(sparc_learn_run_begin(run, "1,2", 3, "line 1"), SPARC_INVALID, "is there already");
+  expect_refusal(sparc_learn_run_begin(run, "1,2", 3, "line 1"), SPARC_INVALID, "exists already");
   sparc_learn_run_free(run);
 
   /* a malformed line changes nothing; a frozen run writes nothing */

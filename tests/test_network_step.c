@@ -242,15 +242,15 @@ static void run_parts(const trial *t, const float *prepared, int first, int n, i
   float *tapes = sparc_alloc((size_t)n * t->n.tape * sizeof *tapes);
   float *states = sparc_alloc((size_t)n * cell.state * sizeof *states);
   const network_tape_f32 at = network_tape_of_f32(t->network, n, tapes);
-  network_step_before_f32(t->network, prepared, n, x + start * C, tapes, threads);
+  network_step_pre_cell_f32(t->network, prepared, n, x + start * C, tapes, threads);
   assert_int_equal(sparc_step_streams(network_cell(t->network), prepared + t->network->cell_prepared, n, states,
                                       at.cell_input, NULL, at.cell_output, at.cell_tapes, threads),
                    SPARC_OK);
-  network_step_behind_f32(t->network, prepared, n, tapes, y + start * outputs, threads);
-  network_step_behind_backward_f32(t->network, prepared, n, dy + start * outputs, tapes, dparams, threads);
+  network_step_post_cell_f32(t->network, prepared, n, tapes, y + start * outputs, threads);
+  network_step_post_cell_backward_f32(t->network, prepared, n, dy + start * outputs, tapes, dparams, threads);
   for (size_t i = 0; i < (size_t)n; i++)
     for (size_t d = 0; d < D; d++) at.dcell_input[i * D + d] = at.dcell_output[i * cell.output + d % cell.output];
-  network_step_before_backward_f32(t->network, prepared, n, tapes, dparams, dx + start * C, threads);
+  network_step_pre_cell_backward_f32(t->network, prepared, n, tapes, dparams, dx + start * C, threads);
   sparc_free(tapes);
   sparc_free(states);
 }

@@ -342,7 +342,7 @@ static void test_paper_defaults(void **state) {
 static void test_names_of_cells(void **state) {
   (void)state;
   static const struct {
-    cell_wish wish;
+    cell_request request;
     const char *said, *name;
   } cases[] = {
       {{.kind = "sparc"}, "", "sparc"},
@@ -358,13 +358,13 @@ static void test_names_of_cells(void **state) {
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char said[CELL_OPTIONS_SIZE], name[64];
-    assert_int_equal(cell_said(&cases[i].wish, said), SPARC_OK);
+    assert_int_equal(cell_nondefault_options(&cases[i].request, said), SPARC_OK);
     assert_string_equal(said, cases[i].said);
-    options_file_name(cases[i].wish.kind, said, name, sizeof name);
+    options_file_name(cases[i].request.kind, said, name, sizeof name);
     assert_string_equal(name, cases[i].name);
   }
   char said[CELL_OPTIONS_SIZE];
-  assert_int_equal(cell_said(&(cell_wish){.kind = "rtu", .variant = "full"}, said), SPARC_INVALID);
+  assert_int_equal(cell_nondefault_options(&(cell_request){.kind = "rtu", .variant = "full"}, said), SPARC_INVALID);
 }
 
 int main(void) {

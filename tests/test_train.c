@@ -853,7 +853,7 @@ static void test_wrong_files(void **state) {
       {{.drop = "train.rate"}, "metadata 'train.rate' is missing", true},
       {{.key = "train.rate", .text = "0,5"}, "metadata 'train.rate' is '0,5', expected a number", true},
       {{.key = "train.rate", .text = "nan"}, "metadata 'train.rate' is 'nan', expected a number", true},
-      {{.key = "train.rate", .text = "-1"}, "not possible: rate is -1", true},
+      {{.key = "train.rate", .text = "-1"}, "not possible: learning_rate is -1", true},
       {{.key = "train.seed", .text = "-1"}, "metadata 'train.seed' is '-1'", true},
       {{.key = "train.batch", .text = "8x"}, "metadata 'train.batch' is '8x', expected a whole number", true},
       {{.key = "train.batch", .text = "0"}, "not possible: batch is 0", true},
@@ -1044,8 +1044,8 @@ static void test_refused_saves(void **state) {
     const char *sentence;
   } cases[] = {
       {{.channels = 1, .mean = mean, .stddev = deviation}, {"k", "v"}, "preprocessing.channels is 1"},
-      {{.channels = 2, .mean = mean}, {"k", "v"}, "preprocessing.deviation is NULL"},
-      {{.channels = 2, .mean = mean, .stddev = deviation}, {"k", "v"}, "channel 1 has mean 0 and deviation 0"},
+      {{.channels = 2, .mean = mean}, {"k", "v"}, "preprocessing.stddev is NULL"},
+      {{.channels = 2, .mean = mean, .stddev = deviation}, {"k", "v"}, "channel 1 has mean 0 and stddev 0"},
       {{.classes = 2, .labels = labels},
        {"k", "v"},
        "preprocessing.classes is 2, expected 0 or the network's 3 classes"},
@@ -1111,7 +1111,7 @@ static void test_loss_that_is_not_finite(void **state) {
   sparc_trainer *trainer = create(&config, &data);
   expect_not_finite(trainer, "the loss of update 1 is ");
   expect_sentence(": output 0 of step 0 is ");
-  expect_sentence("; the greatest weight is ");
+  expect_sentence("; the largest weight is ");
   expect_block(trainer, ", in ", "");
   const sparc_samples samples = samples_of(&data);
   sparc_evaluation evaluation;
@@ -1176,13 +1176,20 @@ static void test_impossible_settings(void **state) {
   struct {
     sparc_train_config config;
     const char *sentence;
-  } cases[] = {{good, "batch is 0"},        {good, "updates is 0"},
-               {good, "warmup is 101"},     {good, "cosine is 2"},
-               {good, "threads is -1"},     {good, "rate is -0.5"},
-               {good, "rate is nan"},       {good, "min_learning_rate is 1"},
-               {good, "clip is inf"},       {good, "recurrent_rate is -1"},
-               {good, "decay is -1"},       {good, "width is 0"},
-               {good, "unknown cell kind"}, {good, "class_weights is 2, expected none or balanced"}};
+  } cases[] = {{good, "batch is 0"},
+               {good, "updates is 0"},
+               {good, "warmup is 101"},
+               {good, "cosine is 2"},
+               {good, "threads is -1"},
+               {good, "rate is -0.5"},
+               {good, "rate is nan"},
+               {good, "min_learning_rate is 1"},
+               {good, "max_gradient_norm is inf"},
+               {good, "recurrent_lr_scale is -1"},
+               {good, "weight_decay is -1"},
+               {good, "width is 0"},
+               {good, "unknown cell kind"},
+               {good, "class_weights is 2, expected none or balanced"}};
   cases[0].config.batch = 0;
   cases[1].config.updates = 0;
   cases[2].config.warmup = 101;

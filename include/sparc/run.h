@@ -7,7 +7,7 @@
  *   config.train.network.cell = "rtu";
  *   sparc_run *run;
  *   if (sparc_run_create(&config, &run) != SPARC_OK ||
- *       sparc_run_execute(run, callback, user) != SPARC_OK) return report(sparc_error());
+ *       sparc_run_execute(run, on_event, NULL) != SPARC_OK) return report(sparc_error());
  *   printf("%g\n", sparc_run_result_of(run).best.loss);
  *   sparc_run_free(run);
  *

@@ -57,11 +57,11 @@ typedef struct sparc_train_config {
 
   /* not in the paper; 0: off */
   sparc_class_weights class_weights;
-  double smoothing; /* label smoothing: probability mass spread over all classes */
-  double jitter;    /* augmentation: standard deviation of noise added to normalised values */
-  double scaling;   /* augmentation: standard deviation of a factor around 1 per channel */
-  double window;    /* augmentation: largest fraction of steps cut off; the rest is stretched to the old length */
-  double average;   /* decay of a moving average of the weights, which is evaluated and saved; 0: none */
+  double label_smoothing; /* probability mass spread over all classes */
+  double jitter;          /* augmentation: standard deviation of noise added to normalised values */
+  double scaling;         /* augmentation: standard deviation of a factor around 1 per channel */
+  double crop;            /* augmentation: largest fraction of steps cut off; the rest is stretched to the old length */
+  double ema_decay;       /* decay of a moving average of the weights, which is evaluated and saved; 0: none */
 
   sparc_readout readout;
 

@@ -168,8 +168,8 @@ class sparc_train_config(Structure):
     _fields_ = [("network", sparc_network_config), ("seed", c_uint64), ("batch", c_int), ("updates", c_long),
                 ("warmup", c_long), ("cosine", c_int), ("learning_rate", c_double), ("min_learning_rate", c_double),
                 ("recurrent_lr_scale", c_double), ("weight_decay", c_double), ("max_gradient_norm", c_double),
-                ("threads", c_int), ("class_weights", c_int), ("smoothing", c_double), ("jitter", c_double), ("scaling", c_double),
-                ("window", c_double), ("average", c_double),
+                ("threads", c_int), ("class_weights", c_int), ("label_smoothing", c_double), ("jitter", c_double), ("scaling", c_double),
+                ("crop", c_double), ("ema_decay", c_double),
                 ("readout", c_int), ("shards", c_int)]
 
 

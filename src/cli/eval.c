@@ -15,7 +15,7 @@
 #include "run/data.h"
 #include "run/read_settings.h"
 #include "run/run_settings.h"
-#include "train/naive.h"
+#include "train/baseline.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -251,7 +251,7 @@ static json_t *json_labels(const sparc_preprocessing *p) {
   return labels;
 }
 
-/* what is said of a model: classes have an accuracy, targets from data MSE and R2, other numbers the NMSE */
+/* scores of a model: accuracy of classes, MSE and R2 of targets from data, NMSE of other numbers */
 typedef enum outcome { CLASSES, TARGETS, NUMBERS } outcome;
 
 static outcome outcome_of(const sparc_model *model) {
@@ -260,7 +260,7 @@ static outcome outcome_of(const sparc_model *model) {
 }
 
 static void print_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, outcome o,
-                             double naive) {
+                             double baseline_mse) {
   printf("model     ");
   cli_text(e->model, 0);
   printf("\ndata      ");
@@ -269,13 +269,13 @@ static void print_evaluation(const eval_settings *e, const subject *s, const spa
   if (o == CLASSES) printf("accuracy  %.4f\n", v->accuracy);
   if (o == NUMBERS) printf("NMSE      %.4f\n", v->nmse);
   if (o == TARGETS)
-    printf("MSE       %.6g\nR2        %.4f\nnaive     MSE %.6g, of %s\n", v->mse, v->r2, naive,
-           s->forecast ? "the present value" : "the mean of the fit part");
+    printf("MSE       %.6g\nR2        %.4f\nbaseline  MSE %.6g, of %s\n", v->mse, v->r2, baseline_mse,
+           s->forecast ? "persistence" : "the mean of the fit part");
   printf("loss      %.4f\n", v->loss);
 }
 
 static json_t *json_evaluation(const eval_settings *e, const subject *s, const sparc_evaluation *v, outcome o,
-                               double naive) {
+                               double baseline_mse) {
   json_t *object = json_pack("{s:o, s:o, s:s, s:I, s:f}", "model", json_text(e->model), "data", json_text(s->name),
                              "part", s->part, "examples", (json_int_t)v->examples, "loss", v->loss);
   if (object && o == CLASSES) json_object_set_new(object, "accuracy", json_real(v->accuracy));
@@ -283,7 +283,7 @@ static json_t *json_evaluation(const eval_settings *e, const subject *s, const s
   if (object && o == TARGETS) {
     json_object_set_new(object, "mse", json_real(v->mse));
     json_object_set_new(object, "r2", json_real(v->r2));
-    json_object_set_new(object, "naive_mse", json_real(naive));
+    json_object_set_new(object, "naive_mse", json_real(baseline_mse));
   }
   return object;
 }
@@ -305,13 +305,13 @@ static sparc_status evaluate(const eval_settings *e, sparc_model *model, const s
   sparc_status status = sparc_model_evaluate(model, &s->samples, &v);
   if (status == SPARC_OK && confusion) status = count_confusion(model, s, p->classes, matrix);
   if (status != SPARC_OK) return blame_data(s, status);
-  const double naive = o == TARGETS ? naive_error(&s->samples, p) : 0;
+  const double baseline_mse = o == TARGETS ? baseline_error(&s->samples, p) : 0;
   if (!e->tool.json) {
-    print_evaluation(e, s, &v, o, naive);
+    print_evaluation(e, s, &v, o, baseline_mse);
     if (confusion) print_confusion(p, matrix);
     return SPARC_OK;
   }
-  json_t *object = json_evaluation(e, s, &v, o, naive);
+  json_t *object = json_evaluation(e, s, &v, o, baseline_mse);
   if (object && p->classes) json_object_set_new(object, "labels", json_labels(p));
   if (object && confusion) json_object_set_new(object, "confusion", json_confusion(p, matrix));
   cli_json_line(e->who, object);

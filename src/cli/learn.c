@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* learn.c: `sparc learn`: online learning from a stream of lines. */
 #include "base/error.h"
-#include "cli/answers.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/predictions.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "data/csv_text.h"
@@ -38,7 +38,7 @@ typedef struct learn_command {
   learn_output options;
   tool_settings tool;
   sparc_learn_run *run;
-  answers answers;
+  predictions predictions;
   float *low, *high, *anomaly; /* (outputs), (outputs), (inputs) of a step; NULL: not requested */
   progress *progress;
   line_input input;
@@ -188,12 +188,12 @@ static void print_prediction(learn_command *c, const float *prediction) {
   if (!prints_predictions(c)) return;
   const sparc_learner *learner = learner_of(c);
   const learn_run_texts texts = learn_run_texts_of(c->run);
-  c->answers.row = sparc_learner_report_of(learner).steps;
-  c->answers.id = texts.id;
-  c->answers.time = texts.time;
+  c->predictions.row = sparc_learner_report_of(learner).steps;
+  c->predictions.id = texts.id;
+  c->predictions.time = texts.time;
   if (c->low) (void)sparc_learner_interval(learner, c->low, c->high);
   if (c->anomaly) (void)sparc_learner_anomaly(learner, c->anomaly);
-  (c->answers.kind == ANSWER_CLASSES ? answers_class : answers_numbers)(&c->answers, prediction);
+  (c->predictions.kind == PREDICTION_CLASSES ? predictions_class : predictions_numbers)(&c->predictions, prediction);
 }
 
 /* ---- the stream ----------------------------------------------------------------------------------- */
@@ -248,22 +248,22 @@ static sparc_status begin(learn_command *c, const char *line, size_t size) {
   const char *warning = sparc_learn_run_result_of(c->run).warning;
   if (warning && !c->tool.quiet) cli_message(c->who, "warning: %s", warning);
   const bool classes = l.objective == SPARC_LEARN_CLASSIFY;
-  c->answers = (answers){.who = c->who,
-                         .labels = classes ? sparc_learn_run_info_of(c->run).outputs : NULL,
-                         .names = classes ? NULL : sparc_learn_run_info_of(c->run).outputs,
-                         .outputs = l.outputs,
-                         .kind = classes ? ANSWER_CLASSES : ANSWER_NUMBERS,
-                         .unit = "step",
-                         .jsonl = c->options.style == JSONL,
-                         .low = c->low,
-                         .high = c->high,
-                         .anomaly = c->anomaly,
-                         .channel = sparc_learn_run_info_of(c->run).inputs,
-                         .inputs = l.network.inputs,
-                         .id_name = learn_run_texts_of(c->run).id_name,
-                         .time_name = learn_run_texts_of(c->run).time_name,
-                         .terminal = isatty(STDOUT_FILENO)};
-  if (prints_predictions(c)) answers_header(&c->answers);
+  c->predictions = (predictions){.who = c->who,
+                                 .labels = classes ? sparc_learn_run_info_of(c->run).outputs : NULL,
+                                 .names = classes ? NULL : sparc_learn_run_info_of(c->run).outputs,
+                                 .outputs = l.outputs,
+                                 .kind = classes ? PREDICTION_CLASSES : PREDICTION_NUMBERS,
+                                 .unit = "step",
+                                 .jsonl = c->options.style == JSONL,
+                                 .low = c->low,
+                                 .high = c->high,
+                                 .anomaly = c->anomaly,
+                                 .channel = sparc_learn_run_info_of(c->run).inputs,
+                                 .inputs = l.network.inputs,
+                                 .id_name = learn_run_texts_of(c->run).id_name,
+                                 .time_name = learn_run_texts_of(c->run).time_name,
+                                 .terminal = isatty(STDOUT_FILENO)};
+  if (prints_predictions(c)) predictions_header(&c->predictions);
   progress_note(c->progress, "learner   %s (%d modes, %zu parameters), inputs %d, outputs %d%s", l.network.cell,
                 l.network.H, sparc_learner_info_of(learner_of(c)).param_count, l.network.inputs, l.outputs,
                 sparc_learn_run_result_of(c->run).resumed ? ", continued" : "");

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* predict.c: `sparc predict`: what a trained model says of the rows of a file, or of rows as they come in.
+/* predict.c: `sparc predict`: predictions for the rows of a file or of standard input.
  *
- * Standard input is read a row at a time, so rows may differ in length, an error tells its line, and answers come out a
- * batch after the other while the input goes on. With --follow all of it is one sequence, a step a line, of which
- * nothing is kept but the model's state.
+ * Standard input is read row by row, so rows may differ in length, errors name their line, and predictions are written
+ * batch by batch. With --follow the input is one sequence, one step per line, and only the model's state is stored.
  */
 #include "base/error.h"
-#include "cli/answers.h"
 #include "cli/channels.h"
 #include "cli/cli.h"
 #include "cli/input.h"
+#include "cli/predictions.h"
 #include "cli/settings.h"
 #include "data/csv_columns.h"
 #include "io/settings_rows.h"
@@ -27,7 +26,7 @@
 
 enum { BATCH = 64 };
 
-enum { CSV, JSONL }; /* the order of answer_styles */
+enum { CSV, JSONL }; /* the order of prediction_formats */
 
 typedef struct predict_settings {
   const char *model, *input;
@@ -46,7 +45,7 @@ typedef struct predict_settings {
 static const setting predict_rows[] = {
     {"model", NULL, TEXT(model), ROLE(SUBJECT)},
     {"input", NULL, TEXT(input), ROLE(SUBJECT)},
-    {"format", NULL, CHOICE(style, answer_styles), DEFAULT("csv")},
+    {"format", NULL, CHOICE(style, prediction_formats), DEFAULT("csv")},
     {"follow", NULL, FLAG(follow)},
     {"keep-going", NULL, FLAG(keep_going)},
     BY_POSITION_SETTING,
@@ -76,28 +75,28 @@ static const char doc[] =
 
 /* ---- prediction ---------------------------------------------------------------------------------- */
 
-/* predicts and writes all samples, which are few */
-static sparc_status predict_batch(sparc_model *model, const sparc_samples *samples, answers *w) {
-  const size_t row = (size_t)w->outputs * (w->kind == ANSWER_STEPS ? (size_t)samples->longest : 1);
+/* predicts and writes a small number of samples */
+static sparc_status predict_batch(sparc_model *model, const sparc_samples *samples, predictions *w) {
+  const size_t row = (size_t)w->outputs * (w->kind == PREDICTION_STEPS ? (size_t)samples->longest : 1);
   float *outputs = sparc_alloc((size_t)samples->count * row * sizeof *outputs);
   if (!outputs) return fail(SPARC_NO_MEMORY, "no memory for %d predictions", samples->count);
   sparc_status status = sparc_model_predict(model, samples, outputs);
   for (int i = 0; i < samples->count && status == SPARC_OK; i++) {
     w->row++;
-    if (w->kind == ANSWER_CLASSES)
-      answers_class(w, outputs + (size_t)i * row);
-    else if (w->kind == ANSWER_NUMBERS)
-      answers_numbers(w, outputs + (size_t)i * row);
+    if (w->kind == PREDICTION_CLASSES)
+      predictions_class(w, outputs + (size_t)i * row);
+    else if (w->kind == PREDICTION_NUMBERS)
+      predictions_numbers(w, outputs + (size_t)i * row);
     else
-      answers_steps(w, outputs + (size_t)i * row, samples->at(samples->source, i).length);
+      predictions_steps(w, outputs + (size_t)i * row, samples->at(samples->source, i).length);
     w->example++;
   }
   sparc_free(outputs);
   return status;
 }
 
-/* an input that the model cannot take, in the name of its file */
-static sparc_status blame(const char *name, sparc_status status) {
+/* turns SPARC_INVALID into a format error of the input */
+static sparc_status as_format_error(const char *name, sparc_status status) {
   if (status != SPARC_INVALID) return status;
   char sentence[512];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());
@@ -117,7 +116,7 @@ static sparc_sample window_sample(const void *user, int index) {
   return (sparc_sample){.x = e.x, .length = e.length, .label = -1};
 }
 
-static sparc_status predict_dataset(sparc_model *model, const sparc_dataset *dataset, answers *w) {
+static sparc_status predict_dataset(sparc_model *model, const sparc_dataset *dataset, predictions *w) {
   const int count = sparc_dataset_info_of(dataset).count;
   sparc_status status = SPARC_OK;
   for (int first = 0; first < count && status == SPARC_OK && !cli_output_lost(); first += BATCH) {
@@ -133,8 +132,8 @@ static sparc_status predict_dataset(sparc_model *model, const sparc_dataset *dat
   return status;
 }
 
-static sparc_status predict_file(sparc_model *model, const predict_settings *s, answers *w) {
-  /* the model's labels as the only ones allowed: values that are taken for labels do not go unnoticed */
+static sparc_status predict_file(sparc_model *model, const predict_settings *s, predictions *w) {
+  /* only the model's labels are allowed: this detects values that are mistaken for labels */
   sparc_read_options read = resolve_read_options(&s->read);
   read.classes = w->labels;
   read.class_count = w->labels ? w->outputs : 0;
@@ -144,17 +143,17 @@ static sparc_status predict_file(sparc_model *model, const predict_settings *s, 
   if (status == SPARC_OK) status = sparc_dataset_fill_missing(dataset);
   if (status == SPARC_OK) {
     if (!s->by_position) channels_warn(w->who, s->input, read.columns, sparc_dataset_columns(dataset));
-    answers_use(w, dataset);
-    answers_header(w);
+    predictions_use(w, dataset);
+    predictions_header(w);
     status = predict_dataset(model, dataset, w);
   }
   sparc_dataset_free(dataset);
-  return blame(s->input, status);
+  return as_format_error(s->input, status);
 }
 
 /* ---- standard input ------------------------------------------------------------------------------ */
 
-typedef struct pending { /* rows that have been read and not yet answered */
+typedef struct pending { /* rows that have been read, but not predicted */
   sparc_dataset *row[BATCH];
   sparc_read_options read; /* of one row */
   int count, longest;
@@ -163,11 +162,11 @@ typedef struct pending { /* rows that have been read and not yet answered */
   const sparc_columns *like; /* names that the model has; NULL: none for what comes in */
   stream_columns columns;    /* of a sequence whose first line names its columns */
   bool named;
-  char *table; /* the first line of rows, if it names their columns, and room for one behind it */
-  size_t header, table_room;
+  char *table; /* the header line, if there is one, followed by the current line */
+  size_t header, table_capacity;
   float *x;    /* (channels) of a step of it */
   char *texts; /* id and time, each as long as a line */
-  size_t text_room;
+  size_t text_capacity;
 } pending;
 
 static sparc_sample pending_sample(const void *user, int index) {
@@ -180,7 +179,7 @@ static void drop_rows(pending *p) {
   p->count = p->longest = 0;
 }
 
-static sparc_status answer_rows(sparc_model *model, pending *p, answers *w) {
+static sparc_status predict_pending(sparc_model *model, pending *p, predictions *w) {
   sparc_status status = SPARC_OK;
   if (p->count > 0) {
     const sparc_samples samples = {
@@ -208,20 +207,20 @@ static sparc_status parse_line(const pending *p, const char *text, size_t size, 
   return status == SPARC_OK ? SPARC_OK : one_line(name.text, 1, status);
 }
 
-/* a line behind the header */
+/* appends a line after the header */
 static sparc_status append_line(pending *p, const char *text, size_t size) {
   const size_t needed = p->header + size;
-  if (needed > p->table_room) {
+  if (needed > p->table_capacity) {
     char *larger = realloc(p->table, 2 * needed);
     if (!larger) return fail(SPARC_NO_MEMORY, "no memory for a line of %zu bytes", size);
     p->table = larger;
-    p->table_room = 2 * needed;
+    p->table_capacity = 2 * needed;
   }
   memcpy(p->table + p->header, text, size);
   return SPARC_OK;
 }
 
-/* a row below a header is the only one of a table */
+/* parses the header and one row as a table */
 static sparc_status parse_below(pending *p, const char *text, size_t size, sparc_dataset **row) {
   const line_name name = name_line(p);
   *row = NULL;
@@ -231,8 +230,8 @@ static sparc_status parse_below(pending *p, const char *text, size_t size, sparc
   return status == SPARC_OK ? SPARC_OK : one_line(name.text, 2, status);
 }
 
-/* the first of the rows may be a header, by the rules of files */
-static sparc_status find_header(pending *p, const char *text, size_t size, const answers *w) {
+/* detects a header in the first line, by the rules for files */
+static sparc_status find_header(pending *p, const char *text, size_t size, const predictions *w) {
   const line_name name = name_line(p);
   sparc_read_options read = p->read;
   read.header = 0;
@@ -250,7 +249,7 @@ static sparc_status find_header(pending *p, const char *text, size_t size, const
   return status;
 }
 
-static sparc_status take_row(pending *p, const char *text, size_t size, const answers *w) {
+static sparc_status take_row(pending *p, const char *text, size_t size, const predictions *w) {
   sparc_dataset *row;
   if (p->line == 1 && p->like) {
     const sparc_status header = find_header(p, text, size, w);
@@ -261,7 +260,7 @@ static sparc_status take_row(pending *p, const char *text, size_t size, const an
   status = sparc_dataset_fill_missing(row);
   if (status != SPARC_OK) {
     sparc_dataset_free(row);
-    return blame(name_line(p).text, status);
+    return as_format_error(name_line(p).text, status);
   }
   p->row[p->count++] = row;
   const int length = sparc_dataset_example(row, 0).length;
@@ -269,7 +268,7 @@ static sparc_status take_row(pending *p, const char *text, size_t size, const an
   return SPARC_OK;
 }
 
-/* a step may not be filled in: what comes after it is not known */
+/* missing values of a step cannot be interpolated: later values are unknown */
 static sparc_status check_one_step(const pending *p, const sparc_dataset *row) {
   const int values = sparc_dataset_example(row, 0).length * sparc_dataset_info_of(row).channels;
   if (values != p->read.channels)
@@ -287,7 +286,7 @@ static sparc_status start_sequence(const sparc_model *model, pending *p, int out
   return p->state && p->outputs && p->x ? SPARC_OK : fail(SPARC_NO_MEMORY, "no memory for the state of a sequence");
 }
 
-/* whether the first line of a sequence names its columns, among them all channels of the model */
+/* detects a header in the first line of a sequence; it must name all channels of the model */
 static sparc_status learn_header(pending *p, const char *text, size_t size) {
   sparc_dataset *row;
   if (parse_line(p, text, size, &row) == SPARC_OK) {
@@ -306,17 +305,17 @@ static sparc_status learn_header(pending *p, const char *text, size_t size) {
   return status;
 }
 
-/* the values of a line by the names of its columns */
+/* reads the values of a line by column name */
 static sparc_status read_named(pending *p, const char *text, size_t size) {
   stream_step step;
-  if (size + 1 > p->text_room) {
+  if (size + 1 > p->text_capacity) {
     free(p->texts);
-    p->text_room = 2 * (size + 1);
-    p->texts = malloc(2 * p->text_room);
-    if (!p->texts) p->text_room = 0;
+    p->text_capacity = 2 * (size + 1);
+    p->texts = malloc(2 * p->text_capacity);
+    if (!p->texts) p->text_capacity = 0;
     if (!p->texts) return fail(SPARC_NO_MEMORY, "no memory for a line of %zu bytes", size);
   }
-  const stream_texts texts = {p->texts, p->texts + p->text_room};
+  const stream_texts texts = {p->texts, p->texts + p->text_capacity};
   const sparc_status status = stream_read(&p->columns, text, size, name_line(p).text, p->x, NULL, &texts, &step);
   for (int i = 0; i < p->read.channels && status == SPARC_OK; i++)
     if (!isfinite(p->x[i]))
@@ -333,15 +332,15 @@ static sparc_status read_unnamed(pending *p, const char *text, size_t size) {
   return status;
 }
 
-/* the first line of a sequence, of which the model knows the names of channels */
-static sparc_status take_first(pending *p, const char *text, size_t size, const answers *w) {
+/* handles the first line of a sequence if the model has channel names */
+static sparc_status take_first(pending *p, const char *text, size_t size, const predictions *w) {
   const sparc_status status = learn_header(p, text, size);
   if (status == SPARC_OK && !p->named) channels_warn(w->who, "standard input", p->like, NULL);
   return status;
 }
 
-/* feeds one step and writes what the model says of the sequence so far */
-static sparc_status take_step(sparc_model *model, pending *p, const char *text, size_t size, answers *w) {
+/* processes one step and writes the prediction for the sequence so far */
+static sparc_status take_step(sparc_model *model, pending *p, const char *text, size_t size, predictions *w) {
   sparc_status status = SPARC_OK;
   if (p->line == 1 && p->like) status = take_first(p, text, size, w);
   if (status != SPARC_OK || (p->line == 1 && p->named)) return status;
@@ -349,19 +348,19 @@ static sparc_status take_step(sparc_model *model, pending *p, const char *text, 
   if (status == SPARC_OK) status = sparc_model_step(model, p->state, p->x, p->outputs);
   if (status != SPARC_OK) return status;
   w->row++;
-  (w->kind == ANSWER_CLASSES ? answers_class : answers_numbers)(w, p->outputs);
+  (w->kind == PREDICTION_CLASSES ? predictions_class : predictions_numbers)(w, p->outputs);
   return SPARC_OK;
 }
 
 static sparc_status take_line(sparc_model *model, pending *p, const char *line, size_t size, bool keep_going,
-                              answers *w) {
+                              predictions *w) {
   const sparc_status status = p->state ? take_step(model, p, line, size, w) : take_row(p, line, size, w);
   if (status != SPARC_FORMAT || !keep_going) return status;
   cli_message(w->who, "%s; the line is left out", sparc_error());
   return SPARC_OK;
 }
 
-static sparc_status read_rows(sparc_model *model, pending *p, bool keep_going, answers *w) {
+static sparc_status read_rows(sparc_model *model, pending *p, bool keep_going, predictions *w) {
   line_input input = {.descriptor = STDIN_FILENO, .name = "standard input"};
   const char *line;
   size_t size;
@@ -372,13 +371,13 @@ static sparc_status read_rows(sparc_model *model, pending *p, bool keep_going, a
     p->line++;
     if (line_is_blank(line, size)) continue;
     status = take_line(model, p, line, size, keep_going, w);
-    if (status == SPARC_OK && (p->count == BATCH || input_pauses(&input))) status = answer_rows(model, p, w);
+    if (status == SPARC_OK && (p->count == BATCH || input_pauses(&input))) status = predict_pending(model, p, w);
   }
   input_free(&input);
   return status;
 }
 
-static sparc_status predict_stream(sparc_model *model, const predict_settings *s, answers *w) {
+static sparc_status predict_stream(sparc_model *model, const predict_settings *s, predictions *w) {
   const int inputs = sparc_network_config_of(sparc_model_network(model)).inputs;
   const sparc_columns *like = s->read.columns;
   const bool fits = like && (s->follow ? like->channels == inputs : !like->steps);
@@ -390,21 +389,21 @@ static sparc_status predict_stream(sparc_model *model, const predict_settings *s
                .like = fits ? like : NULL};
   sparc_status status = s->follow ? start_sequence(model, &p, w->outputs) : SPARC_OK;
   if (status == SPARC_OK) {
-    answers_header(w);
+    predictions_header(w);
     status = read_rows(model, &p, s->keep_going, w);
   }
   /* rows before a bad one are answered */
   char sentence[512];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  const sparc_status rest = answer_rows(model, &p, w);
+  const sparc_status rest = predict_pending(model, &p, w);
   sparc_free(p.state);
   sparc_free(p.outputs);
   sparc_free(p.x);
   free(p.texts);
   free(p.table);
   stream_free(&p.columns);
-  if (status != SPARC_OK) return blame("standard input", fail(status, "%s", sentence));
-  return blame("standard input", rest);
+  if (status != SPARC_OK) return as_format_error("standard input", fail(status, "%s", sentence));
+  return as_format_error("standard input", rest);
 }
 
 /* ---- the command --------------------------------------------------------------------------------- */
@@ -451,16 +450,16 @@ static sparc_status predict(const char *who, predict_settings *s) {
     const sparc_preprocessing *known = sparc_model_preprocessing(model);
     const bool values = head_learns_values(network.head, known->targets > 0);
     const char **names = values ? name_outputs(model, &s->read) : NULL;
-    answers w = {.who = who,
-                 .names = names,
-                 .terminal = isatty(STDOUT_FILENO),
-                 .labels = known->classes ? known->labels : NULL,
-                 .outputs = network.head->outputs,
-                 .kind = head_has_steps(network.head) && !s->follow ? ANSWER_STEPS
-                         : values                                   ? ANSWER_NUMBERS
-                                                                    : ANSWER_CLASSES,
-                 .unit = s->follow ? "step" : "row",
-                 .jsonl = s->style == JSONL};
+    predictions w = {.who = who,
+                     .names = names,
+                     .terminal = isatty(STDOUT_FILENO),
+                     .labels = known->classes ? known->labels : NULL,
+                     .outputs = network.head->outputs,
+                     .kind = head_has_steps(network.head) && !s->follow ? PREDICTION_STEPS
+                             : values                                   ? PREDICTION_NUMBERS
+                                                                        : PREDICTION_CLASSES,
+                     .unit = s->follow ? "step" : "row",
+                     .jsonl = s->style == JSONL};
     status = strcmp(s->input, "-") == 0 ? predict_stream(model, s, &w) : predict_file(model, s, &w);
     sparc_free(names);
   }

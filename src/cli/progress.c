@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* progress.c: the line that tells how far a long job is, sparklines, and the signals that stop it.
+/* progress.c: progress line, sparklines, and signals.
  *
  * The sparkline shows the whole job in a fixed number of buckets: when they are full, neighbours are joined and each
- * bucket stands for twice as many steps, so the memory does not grow and nothing old is forgotten.
+ * bucket stands for twice as many steps, so memory is constant and the whole history is shown.
  */
 #include "cli/progress.h"
 
@@ -96,7 +96,7 @@ static void join_buckets(progress *p) {
   p->span *= 2;
 }
 
-static void remember(progress *p, double value) {
+static void add_value(progress *p, double value) {
   if (!isfinite(value)) return;
   if (p->buckets == 0 || p->held == p->span) {
     if (p->buckets == BUCKETS) join_buckets(p);
@@ -194,7 +194,7 @@ progress *progress_start(progress_style style, const char *label, long first, lo
 void progress_step(progress *p, long done, double value, const char *text) {
   if (!p || p->silent) return;
   p->done = done;
-  remember(p, value);
+  add_value(p, value);
   const double time = seconds_now();
   snprintf(p->text, sizeof p->text, "%s", text);
   if (time - p->shown >= (p->live ? refresh_seconds : plain_seconds)) show(p, time);
@@ -243,7 +243,7 @@ void interrupt_catch(void) {
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < CAUGHT_SIGNALS; i++) {
-    /* what nohup ignores stays ignored */
+    /* a SIGHUP that nohup ignores stays ignored */
     const bool ignored = sigaction(caught_signals[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN;
     if (caught_signals[i] != SIGHUP || !ignored) sigaction(caught_signals[i], &action, NULL);
   }
@@ -251,15 +251,15 @@ void interrupt_catch(void) {
 
 bool interrupt_release(void) {
   sigset_t held, before;
-  struct sigaction now, usual = {.sa_handler = SIG_DFL};
+  struct sigaction now, standard = {.sa_handler = SIG_DFL};
   sigemptyset(&held);
-  sigemptyset(&usual.sa_mask);
+  sigemptyset(&standard.sa_mask);
   for (size_t i = 0; i < CAUGHT_SIGNALS; i++) sigaddset(&held, caught_signals[i]);
   sigprocmask(SIG_BLOCK, &held, &before);
   const bool none = caught == 0;
   for (size_t i = 0; i < CAUGHT_SIGNALS; i++)
     if (sigaction(caught_signals[i], NULL, &now) == 0 && now.sa_handler == on_signal)
-      sigaction(caught_signals[i], &usual, NULL);
+      sigaction(caught_signals[i], &standard, NULL);
   sigprocmask(SIG_SETMASK, &before, NULL);
   return none;
 }

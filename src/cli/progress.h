@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* progress.h: what a long job tells its user while it runs, and how it is stopped.
+/* progress.h: progress display of long jobs, and the signals that stop them.
  *
  * On a terminal one line is rewritten in place; elsewhere a plain line is printed at intervals, so that logs stay
  * short. Everything goes to standard error. The first SIGINT, SIGTERM, SIGHUP or SIGUSR1 (which schedulers send before a
- * limit of time) asks the job to save and stop; a second one ends the program at once.
+ * limit of time) requests the job to save and stop; a second one ends the program at once.
  */
 #ifndef SPARC_CLI_PROGRESS_H
 #define SPARC_CLI_PROGRESS_H
@@ -14,15 +14,15 @@ typedef struct progress progress; /* opaque; one at a time */
 
 typedef enum progress_style { PROGRESS_AUTO, PROGRESS_PLAIN, PROGRESS_NONE } progress_style;
 
-/* progress_start begins a job of `total` steps, 0: nobody knows (first: those already done); label names it. NULL
+/* progress_start begins a job of `total` steps, 0: unknown (first: steps already done); label names it. NULL
  * without memory: every other function accepts NULL and does nothing. */
 progress *progress_start(progress_style style, const char *label, long first, long total);
 
-/* progress_step reports that `done` steps are done; value is what the sparkline draws, for example the loss; text is
- * what the job wants to say ("loss 0.123  accuracy 0.95"). The display is refreshed at most a few times a second. */
+/* progress_step reports that `done` steps are done; value is plotted in the sparkline, for example the loss; text is
+ * shown with it ("loss 0.123  accuracy 0.95"). The display is refreshed at most a few times a second. */
 void progress_step(progress *p, long done, double value, const char *text);
 
-/* progress_reweigh says anew how much was done at the beginning, where the weight of what is done changes */
+/* progress_reweigh changes the number of steps done at the start, when steps get other weights */
 void progress_reweigh(progress *p, long first);
 
 /* progress_note prints a line of its own without disturbing the display. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* train.c: `sparc train`: settings, a run with its progress, and what came of it; or several of them in processes of
- * their own. */
+/* train.c: `sparc train`: one run with progress and results, or several in separate processes. */
 #include "base/cpu.h"
 #include "base/error.h"
 #include "cli/cli.h"
@@ -36,18 +35,18 @@ typedef struct train_command {
   char folder[CLI_PATH - 64];
   sparc_run *run;
   progress *progress;
-  int out; /* one of several runs writes its score there and prints no summary; else -1 */
+  int out; /* file descriptor for the score of one of several runs, which prints no summary; else -1 */
 } train_command;
 
-/* what a score's merit is */
-typedef enum merit { ACCURACY, NMSE, R2 } merit;
+/* kind of sparc_run_score.score */
+typedef enum score_kind { ACCURACY, NMSE, R2 } score_kind;
 
 static const struct {
-  const char *name, *key; /* for people and in JSON */
-  double sign;            /* of the merit: an error counts against it */
-} merits[] = {[ACCURACY] = {"accuracy", "accuracy", 1}, [NMSE] = {"NMSE", "nmse", -1}, [R2] = {"R2", "r2", 1}};
+  const char *name, *key; /* in text and in JSON */
+  double sign;            /* -1: sparc_run_score.score is the negative */
+} score_kinds[] = {[ACCURACY] = {"accuracy", "accuracy", 1}, [NMSE] = {"NMSE", "nmse", -1}, [R2] = {"R2", "r2", 1}};
 
-static merit merit_of(const sparc_run *run) {
+static score_kind score_kind_of(const sparc_run *run) {
   const sparc_run_data d = sparc_run_data_of(run);
   if (!d.task) return d.fit.targets ? R2 : ACCURACY;
   return d.task->target_kind == SPARC_TARGET_CLASS ? ACCURACY : NMSE;
@@ -57,18 +56,18 @@ static size_t parameters(const sparc_run *run) {
   return sparc_network_sizes_of(sparc_trainer_info_of(run_trainer(run)).network).params;
 }
 
-/* ---- meanwhile ----------------------------------------------------------------------------------- */
+/* ---- progress ------------------------------------------------------------------------------------ */
 
-/* what is not as in the paper, because there are few examples or because it was asked for */
+/* settings that differ from the paper, requested or because there are few examples */
 static void announce_recipe(const train_command *t, const sparc_run_config *c, int rows) {
   const struct {
     const char *name;
     double value;
-  } parts[] = {{"smoothing", c->train.smoothing},
+  } parts[] = {{"label-smoothing", c->train.label_smoothing},
                {"jitter", c->train.jitter},
                {"scaling", c->train.scaling},
-               {"window", c->train.window},
-               {"average", c->train.average}};
+               {"crop", c->train.crop},
+               {"ema-decay", c->train.ema_decay}};
   char list[160] = "";
   size_t used = 0;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -85,11 +84,11 @@ static void announce_recipe(const train_command *t, const sparc_run_config *c, i
     progress_note(t->progress, "recipe    the paper's, and %s", list);
   if (c->patience > 0)
     progress_note(t->progress,
-                  "length    at most %ld updates for %d rows; ends after %d validations that are no better",
+                  "length    at most %ld updates for %d rows; stops after %d validations without improvement",
                   c->train.updates, rows, c->patience);
 }
 
-/* a score of few rows says little: folds measure with every row once */
+/* a score over few rows is unreliable; cross-validation uses every row */
 static void announce_validation(const train_command *t, const sparc_run_config *c, const sparc_run_data *d) {
   enum { FEW = 20, FOLDS = 5 };
   const int rows = d->fit.count + d->validation.count, scored = d->validation.count;
@@ -143,7 +142,7 @@ static void show_start(train_command *t) {
 
 static void show_update(const train_command *t, const sparc_update_report *r) {
   char text[160];
-  if (merit_of(t->run) == ACCURACY)
+  if (score_kind_of(t->run) == ACCURACY)
     snprintf(text, sizeof text, "loss %.4f  accuracy %.3f", r->loss, r->accuracy);
   else
     snprintf(text, sizeof text, "loss %.4f", r->loss);
@@ -152,9 +151,9 @@ static void show_update(const train_command *t, const sparc_update_report *r) {
 }
 
 static void show_validation(const train_command *t, const sparc_run_score *s, bool best) {
-  const merit m = merit_of(t->run);
-  progress_note(t->progress, "update %ld: validation %s %.4f  loss %.4f%s", s->update, merits[m].name,
-                merits[m].sign * s->score, s->loss, best ? "  (best)" : "");
+  const score_kind m = score_kind_of(t->run);
+  progress_note(t->progress, "update %ld: validation %s %.4f  loss %.4f%s", s->update, score_kinds[m].name,
+                score_kinds[m].sign * s->score, s->loss, best ? "  (best)" : "");
 }
 
 static int watch(void *user, const sparc_run_event *event) {
@@ -177,21 +176,21 @@ static int watch(void *user, const sparc_run_event *event) {
   return interrupt_requested();
 }
 
-/* ---- what came of it ----------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------------------- */
 
 static double updates_per_second(const sparc_run_result *r) {
   return r->seconds > 0 ? (double)(r->done - r->first) / r->seconds : 0;
 }
 
-/* the merit as people call it: the paper gives generated tasks by their error, data sets by their accuracy */
+/* the score as reported: an error for generated tasks, as in the paper, an accuracy for data sets */
 static double named_score(const sparc_run *run, const sparc_run_score *s, const char **name) {
   const sparc_task *task = sparc_run_data_of(run).task;
-  *name = task ? task->score_name : merits[merit_of(run)].name;
-  return !task ? s->score : merit_of(run) == ACCURACY ? 1 - s->score : -s->score;
+  *name = task ? task->score_name : score_kinds[score_kind_of(run)].name;
+  return !task ? s->score : score_kind_of(run) == ACCURACY ? 1 - s->score : -s->score;
 }
 
-static const char *naive_name(const sparc_run *run) {
-  return sparc_run_config_of(run).read.objective == SPARC_OBJECTIVE_FORECAST ? "the present value"
+static const char *baseline_name(const sparc_run *run) {
+  return sparc_run_config_of(run).read.objective == SPARC_OBJECTIVE_FORECAST ? "persistence"
                                                                              : "the mean of the fit part";
 }
 
@@ -200,19 +199,19 @@ static void print_score(const sparc_run *run, const char *title, const sparc_run
   const double value = named_score(run, s, &name);
   if (s->update == 0) return;
   printf("%-9s %s %s %.4f, ", title, sparc_run_data_of(run).task ? "evaluation" : "validation", name, value);
-  if (merit_of(run) == R2) printf("MSE %.6g, ", s->mse);
+  if (score_kind_of(run) == R2) printf("MSE %.6g, ", s->mse);
   printf("loss %.4f, after update %ld\n", s->loss, s->update);
 }
 
 static void print_test(const sparc_run *run, const sparc_run_result *r) {
   const sparc_evaluation *e = &r->test;
-  if (e->examples > 0 && merit_of(run) == R2)
+  if (e->examples > 0 && score_kind_of(run) == R2)
     printf("test      R2 %.4f, MSE %.6g, over %ld examples (test part)\n", e->r2, e->mse, e->examples);
   else if (e->examples > 0)
     printf("test      accuracy %.4f, loss %.4f, over %ld examples (official test)\n", e->accuracy, e->loss,
            e->examples);
-  if (merit_of(run) == R2)
-    printf("naive     MSE %.6g, of %s on the %s part\n", r->baseline_mse, naive_name(run),
+  if (score_kind_of(run) == R2)
+    printf("baseline  MSE %.6g, of %s on the %s part\n", r->baseline_mse, baseline_name(run),
            e->examples > 0 ? "test" : "validation");
 }
 
@@ -220,12 +219,12 @@ typedef struct reason {
   char text[64];
 } reason;
 
-static reason why_early(const sparc_run_config *c, const sparc_run_result *r) {
+static reason why_stopped(const sparc_run_config *c, const sparc_run_result *r) {
   reason why;
   if (r->out_of_time)
-    snprintf(why.text, sizeof why.text, "%g seconds were over", c->time_budget);
+    snprintf(why.text, sizeof why.text, "time budget of %g seconds used up", c->time_budget);
   else
-    snprintf(why.text, sizeof why.text, "no better in %d validations", c->patience);
+    snprintf(why.text, sizeof why.text, "no improvement in %d validations", c->patience);
   return why;
 }
 
@@ -238,7 +237,7 @@ static void print_result(const sparc_run *run) {
   printf("\ncell      %s (%d modes, %d layers, %zu parameters), seed %llu, %ld updates\n", n->cell, n->H, n->layers,
          parameters(run), (unsigned long long)c.train.seed, r.done);
   if (r.stopped_early)
-    printf("early     %s, so %ld updates were not done\n", why_early(&c, &r).text, c.train.updates - r.done);
+    printf("stopped   %s, %ld updates before the end\n", why_stopped(&c, &r).text, c.train.updates - r.done);
   if (*n->cell_options) printf("options   %s\n", n->cell_options);
   print_score(run, "best", &r.best);
   print_score(run, "final", &r.final);
@@ -250,17 +249,17 @@ static void print_result(const sparc_run *run) {
 }
 
 static json_t *json_score(const sparc_run *run, const sparc_run_score *s) {
-  const merit m = merit_of(run);
+  const score_kind m = score_kind_of(run);
   if (s->update == 0) return json_null();
-  json_t *object = json_pack("{s:I, s:f, s:f}", "update", (json_int_t)s->update, "loss", s->loss, merits[m].key,
-                             merits[m].sign * s->score);
+  json_t *object = json_pack("{s:I, s:f, s:f}", "update", (json_int_t)s->update, "loss", s->loss, score_kinds[m].key,
+                             score_kinds[m].sign * s->score);
   if (object && m == R2) json_object_set_new(object, "mse", json_real(s->mse));
   return object;
 }
 
 static json_t *json_test(const sparc_run *run, const sparc_evaluation *e) {
   if (e->examples == 0) return json_null();
-  if (merit_of(run) == R2)
+  if (score_kind_of(run) == R2)
     return json_pack("{s:I, s:f, s:f, s:f}", "examples", (json_int_t)e->examples, "loss", e->loss, "mse", e->mse, "r2",
                      e->r2);
   return json_pack("{s:I, s:f, s:f}", "examples", (json_int_t)e->examples, "loss", e->loss, "accuracy", e->accuracy);
@@ -288,7 +287,7 @@ static json_t *json_result(const sparc_run *run) {
     json_object_set_new(object, of_cells[i], json_null());
   if (object && r.stopped_early) json_object_set_new(object, "early", json_true());
   if (object && r.out_of_time) json_object_set_new(object, "expired", json_true());
-  if (object && merit_of(run) == R2) json_object_set_new(object, "naive_mse", json_real(r.baseline_mse));
+  if (object && score_kind_of(run) == R2) json_object_set_new(object, "naive_mse", json_real(r.baseline_mse));
   if (object && d.task) json_object_set_new(object, "score", json_real(named_score(run, &r.final, &name)));
   if (object) json_object_set_new(object, "provenance", provenance_json(run_provenance(run)));
   return object;
@@ -316,15 +315,15 @@ static exit_code report_failure(const train_command *t, sparc_status status) {
   return r.io_failed ? EXIT_FAILED : cli_exit_code(status);
 }
 
-/* one run for each fold; a run of a single one says which */
+/* one run for each fold; --fold selects a single one */
 static bool is_cross_validated(const train_command *t) { return t->config.read.folds > 1 && t->config.read.fold < 1; }
 
-/* what several runs are compared by: the test part, else the best validation or a task's last evaluation */
+/* score for comparing runs: test part, else best validation, or last evaluation of a task */
 static double compared_score(const sparc_run *run, const char **name) {
   sparc_run_result r = sparc_run_result_of(run);
   if (sparc_run_data_of(run).task) return named_score(run, &r.final, name);
-  const bool numbers = merit_of(run) == R2;
-  if (sparc_run_config_of(run).read.folds > 1) r.test.examples = 0; /* a fold stands for data that were not seen */
+  const bool numbers = score_kind_of(run) == R2;
+  if (sparc_run_config_of(run).read.folds > 1) r.test.examples = 0; /* the fold is the held-out part */
   *name = r.test.examples > 0 ? (numbers ? "test R2" : "test accuracy")
                               : (numbers ? "validation R2" : "validation accuracy");
   return r.test.examples == 0 ? r.best.score : numbers ? r.test.r2 : r.test.accuracy;

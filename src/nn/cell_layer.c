@@ -149,7 +149,7 @@ static void lay_out_tape(sparc_layer *layer, cell_layer *at) {
   layer->scratch = take_places(scratch, sizeof scratch / sizeof *scratch);
 }
 
-/* behind the blocks: prepared weights, state, tape, and how the rest of the library reaches the cell */
+/* after the blocks: prepared weights, state, tape, and how the rest of the library reaches the cell */
 static void finish(sparc_layer *layer, cell_layer *at) {
   layer->sizes.prepared = 0;
   layer->cell_prepared = take_elements(&layer->sizes.prepared, layer->cell->sizes.prepared);

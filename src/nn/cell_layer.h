@@ -9,10 +9,10 @@
 #include "nn/stages.h"
 #include "nn/weights.h"
 
-/* places of dropout in a residual layer: behind GELU and behind the gated linear unit */
+/* places of dropout in a residual layer: after GELU and after the gated linear unit */
 enum { DROPOUT_PLACES = 2 };
 
-/* Offsets in the layer's params and prepared. GLU weights lie one behind the other, [value; gate] (2 width, width),
+/* Offsets in the layer's params and prepared. GLU weights lie one after the other, [value; gate] (2 width, width),
  * then both biases. */
 typedef struct cell_layer {
   size_t width;   /* of the residual stream; 0: the cell and its features */

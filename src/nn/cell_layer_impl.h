@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cell_layer_impl.h: what a layer around a cell does to n rows before and behind the cell, in one precision; whole
+/* cell_layer_impl.h: what a layer around a cell does to n rows before and after the cell, in one precision; whole
  * sequences and steps run on these functions (docs/training.md has the formulas). */
 #ifndef SPARC_NN_CELL_LAYER_IMPL_H
 #define SPARC_NN_CELL_LAYER_IMPL_H
@@ -17,7 +17,7 @@ typedef struct TYPED(layer_rows) {
   real *g;                     /* (n, width): after GELU and dropout */
   real *o;                     /* (n, 2 width): GLU pre-activations */
   real *out;                   /* (n, width): the residual stream that leaves; may be u */
-  const real *drop_g, *drop_v; /* (width): dropout behind GELU and behind GLU; NULL: none */
+  const real *drop_g, *drop_v; /* (width): dropout after GELU and after GLU; NULL: none */
 } TYPED(layer_rows);
 
 void TYPED(pre_cell_rows)(const TYPED(weight_view) * w, const cell_layer *at, size_t n, const TYPED(layer_rows) * a);
@@ -25,7 +25,7 @@ void TYPED(post_cell_rows)(const TYPED(weight_view) * w, const cell_layer *at, s
 
 /* cotangents of n rows */
 typedef struct TYPED(layer_cotangents) {
-  real *du; /* (n, width): of the stream behind the layer, which is that of its residual branch, too */
+  real *du; /* (n, width): of the stream after the layer, which is that of its residual branch, too */
   real *d_o, *dg, *dr, *dy;
   real *dx; /* (n, width): of the cell's input */
 } TYPED(layer_cotangents);
@@ -39,7 +39,7 @@ void TYPED(pre_cell_rows_backward)(const TYPED(weight_view) * w, const cell_laye
                                    const TYPED(layer_rows) * a, const TYPED(layer_cotangents) * d, double *dscale,
                                    double *dbias, double *dskip);
 
-/* features of a bare cell's output; F = O but behind a readout */
+/* features of a bare cell's output; F = O but after a readout */
 void TYPED(feature_rows)(const TYPED(weight_view) * w, const cell_layer *at, size_t n, size_t O,
                          const real *y /* (n, O) */, real *z /* (n, F) */);
 void TYPED(feature_rows_backward)(const TYPED(weight_view) * w, const cell_layer *at, size_t n, size_t O, const real *y,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cell_layer_rows.c: before and behind a cell, forward and backward side by side. */
+/* cell_layer_rows.c: before and after a cell, forward and backward side by side. */
 #include "nn/cell_layer_impl.h"
 
 /* ---- residual layer ---------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cell_layer_step.c: one step of n streams through a layer around a cell, and its parts before and behind the cell with
+/* cell_layer_step.c: one step of n streams through a layer around a cell, and its parts before and after the cell with
  * their gradients, for RTRL. */
 #include "nn/cell_layer_step_impl.h"
 #include "seq/step_f64.h"
@@ -16,7 +16,7 @@ static real *rows_at(real *base, size_t n, size_t place, size_t first, size_t wi
   return base + n * place + first * width;
 }
 
-/* the cell writes the layer's output itself where nothing is behind it */
+/* the cell writes the layer's output itself where nothing is after it */
 static real *cell_output(const sparc_layer *layer, const layer_streams *s, size_t first) {
   const cell_layer *at = cell_layer_of(layer);
   const size_t O = layer->cell->sizes.output;
@@ -59,14 +59,14 @@ static network_tape tape_of(const sparc_layer *layer, const layer_streams *s) {
 
 /* ---- forward ----------------------------------------------------------------------------------- */
 
-static void before(const sparc_layer *layer, const layer_streams *s, range rows) {
+static void pre_cell(const sparc_layer *layer, const layer_streams *s, range rows) {
   if (!cell_layer_of(layer)->width) return;
   const weight_view w = weights_of(layer, s);
   const layer_rows a = layer_at(layer, s, rows.first);
   pre_cell_rows(&w, cell_layer_of(layer), rows.n, &a);
 }
 
-static void behind(const sparc_layer *layer, const layer_streams *s, range rows) {
+static void post_cell(const sparc_layer *layer, const layer_streams *s, range rows) {
   const cell_layer *at = cell_layer_of(layer);
   const weight_view w = weights_of(layer, s);
   if (at->width) {
@@ -100,9 +100,9 @@ void TYPED(cell_layer_step)(const sparc_layer *layer, const TYPED(layer_step) * 
                            .y = call->y,
                            .tape = call->tapes};
   const range rows = {(size_t)call->first, (size_t)call->count};
-  before(layer, &s, rows);
+  pre_cell(layer, &s, rows);
   step_cell(layer, &s, call, rows);
-  behind(layer, &s, rows);
+  post_cell(layer, &s, rows);
 }
 
 /* ---- gradients --------------------------------------------------------------------------------- */
@@ -119,7 +119,7 @@ static layer_cotangents cotangents_at(const sparc_layer *layer, const layer_stre
                             .dx = rows_at(s->scratch, n, at->dx, first, width)};
 }
 
-static void behind_backward(const sparc_layer *layer, const layer_streams *s, range rows) {
+static void post_cell_backward(const sparc_layer *layer, const layer_streams *s, range rows) {
   const cell_layer *at = cell_layer_of(layer);
   const size_t first = rows.first, O = layer->cell->sizes.output;
   const weight_view w = weights_of(layer, s);
@@ -133,7 +133,7 @@ static void behind_backward(const sparc_layer *layer, const layer_streams *s, ra
   }
 }
 
-static void before_backward(const sparc_layer *layer, const layer_streams *s, range rows) {
+static void pre_cell_backward(const sparc_layer *layer, const layer_streams *s, range rows) {
   const cell_layer *at = cell_layer_of(layer);
   if (!at->width) return;
   const weight_view w = weights_of(layer, s);
@@ -157,7 +157,7 @@ static void add_readout_gradient(const sparc_layer *layer, const layer_streams *
   if (at->has_im) dense_backward_weight(k, s->n, H, 0, at->out, dr, at->out, im, dparams + at->im, NULL);
 }
 
-static void behind_gradient(const sparc_layer *layer, const layer_streams *s, int threads, real *dparams) {
+static void post_cell_gradient(const sparc_layer *layer, const layer_streams *s, int threads, real *dparams) {
   const cell_layer *at = cell_layer_of(layer);
   if (!at->width) {
     if (at->readout.in) add_readout_gradient(layer, s, s->dy, dparams);
@@ -186,7 +186,7 @@ static void add_row_products(size_t n, size_t width, const real *a, const real *
 }
 
 /* skip, and scale and bias of the norm */
-static void before_gradient(const sparc_layer *layer, const layer_streams *s, real *dparams) {
+static void pre_cell_gradient(const sparc_layer *layer, const layer_streams *s, real *dparams) {
   const cell_layer *at = cell_layer_of(layer);
   const size_t width = at->width;
   if (!width) return;
@@ -201,11 +201,11 @@ static void before_gradient(const sparc_layer *layer, const layer_streams *s, re
 }
 
 static const TYPED(layer_cut) cut = {.tape = tape_of,
-                                     .before = before,
-                                     .behind = behind,
-                                     .behind_backward = LEARNING(behind_backward),
-                                     .before_backward = LEARNING(before_backward),
-                                     .behind_gradient = LEARNING(behind_gradient),
-                                     .before_gradient = LEARNING(before_gradient),
+                                     .pre_cell = pre_cell,
+                                     .post_cell = post_cell,
+                                     .post_cell_backward = LEARNING(post_cell_backward),
+                                     .pre_cell_backward = LEARNING(pre_cell_backward),
+                                     .post_cell_gradient = LEARNING(post_cell_gradient),
+                                     .pre_cell_gradient = LEARNING(pre_cell_gradient),
                                      .cell_sequence = LEARNING(TYPED(cell_layer_sequence))};
 const layer_cut_entry TYPED(cell_layer_cut) = {&cut};

@@ -12,7 +12,7 @@ enum { BLOCK_NAME = 64, LAYER_SPANS = SPARC_LAYER_BLOCKS + MAX_SPANS, OWN_START 
 /* how a block starts */
 typedef struct block_start {
   int kind;     /* a sparc_start, or OWN_START: the layer's cell draws it */
-  double scale; /* the deviation of SPARC_START_NORMAL, the gain of SPARC_START_ORTHOGONAL */
+  double scale; /* the standard deviation of SPARC_START_NORMAL, the gain of SPARC_START_ORTHOGONAL */
 } block_start;
 
 struct sparc_layer {
@@ -30,7 +30,7 @@ struct sparc_layer {
   char name[SPARC_LAYER_BLOCKS][BLOCK_NAME];
   sparc_span span[LAYER_SPANS];
   size_t blocks, spans, params;
-  bool surplus; /* a layout asked for more than SPARC_LAYER_BLOCKS */
+  bool surplus; /* a layout requested more than SPARC_LAYER_BLOCKS */
   sparc_layer_sizes sizes;
 
   /* set by layouts of this library */
@@ -57,7 +57,7 @@ sparc_status layer_create(const sparc_network_config *network, const sparc_layer
                           const struct kernels *kernels, size_t index, size_t inputs, sparc_layer **out);
 void layer_free(sparc_layer *layer); /* layer may be NULL */
 
-/* the layer's cell: its blocks behind those that the layer has, their spans with their groups */
+/* the layer's cell: its blocks after those that the layer has, their spans with their groups */
 void layer_add_cell(sparc_layer *layer);
 
 /* layer_init draws the layer's parameters, which start as zeros */

@@ -45,19 +45,19 @@ typedef struct TYPED(network_tape) {
   real *dcell_input;  /* (n, D) */
 } TYPED(network_tape);
 
-/* Sensitivities are advanced by the cell's own calls, so RTRL needs the parts of a step before and behind it. Functions
+/* Sensitivities are advanced by the cell's own calls, so RTRL needs the parts of a step before and after it. Functions
  * of rows are serial; weights are sums over all n rows. */
 typedef struct TYPED(layer_cut) {
   TYPED(network_tape) (*tape)(const sparc_layer *layer, const TYPED(layer_streams) * s);
-  void (*before)(const sparc_layer *layer, const TYPED(layer_streams) * s, range rows);
-  void (*behind)(const sparc_layer *layer, const TYPED(layer_streams) * s, range rows);
+  void (*pre_cell)(const sparc_layer *layer, const TYPED(layer_streams) * s, range rows);
+  void (*post_cell)(const sparc_layer *layer, const TYPED(layer_streams) * s, range rows);
   /* from dy to the cotangent of the cell's output; from that of its input to the layer's, in place of dy, unless the
    * cell reads the layer's input itself */
-  void (*behind_backward)(const sparc_layer *layer, const TYPED(layer_streams) * s, range rows);
-  void (*before_backward)(const sparc_layer *layer, const TYPED(layer_streams) * s, range rows);
+  void (*post_cell_backward)(const sparc_layer *layer, const TYPED(layer_streams) * s, range rows);
+  void (*pre_cell_backward)(const sparc_layer *layer, const TYPED(layer_streams) * s, range rows);
   /* the gradients of the layer's own weights, added to dparams of the layer */
-  void (*behind_gradient)(const sparc_layer *layer, const TYPED(layer_streams) * s, int threads, real *dparams);
-  void (*before_gradient)(const sparc_layer *layer, const TYPED(layer_streams) * s, real *dparams);
+  void (*post_cell_gradient)(const sparc_layer *layer, const TYPED(layer_streams) * s, int threads, real *dparams);
+  void (*pre_cell_gradient)(const sparc_layer *layer, const TYPED(layer_streams) * s, real *dparams);
   /* the sequence as the cell saw it in the forward just run with the same call */
   TYPED(sequence_call) (*cell_sequence)(const sparc_layer *layer, const TYPED(layer_sequence) * call);
 } TYPED(layer_cut);

@@ -17,8 +17,8 @@ typedef struct network_head {
   size_t hidden_tape, dhidden_tape; /* its hidden layer on the tape of a step */
 } network_head;
 
-/* Where a step keeps what: elements of one stream in front of the array, so that array `at` of n streams starts at
- * tapes + n * at, and its n rows lie one behind the other. Several layers take turns. */
+/* Where a step keeps what: elements of one stream before the array, so that array `at` of n streams starts at
+ * tapes + n * at, and its n rows lie one after the other. Several layers take turns. */
 typedef struct network_tape_layout {
   size_t x, embedded; /* the embedding's input and output */
   size_t layer;       /* the layer's own */
@@ -39,7 +39,7 @@ struct sparc_network {
   dense_offsets embed; /* of symbols: the table (symbols, width) as the weight, no bias */
   sparc_layer **layer; /* (layers) */
   size_t layers;       /* at least 1 */
-  size_t pool;         /* where a stream's state holds the sum over the segment and, behind it, the number of steps */
+  size_t pool;         /* where a stream's state holds the sum over the segment and, after it, the number of steps */
   network_head head[MAX_HEADS];
   sparc_head_config head_config[MAX_HEADS];
   char head_name[MAX_HEADS][HEAD_NAME];

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-/* the two arrays behind the cell's trace, and their sizes */
+/* the two arrays after the cell's trace, and their sizes */
 typedef struct encoder_trace {
   size_t H, parts, width, rows; /* rows: inputs + 1 */
   real *Z, *Q;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* network_encoder_impl.h: exact sensitivities of a bare cell's state to the embedding in front of it, in one precision.
+/* network_encoder_impl.h: exact sensitivities of a bare cell's state to the embedding before it, in one precision.
  *
- * They lie behind the cell's trace: Z_e (H, inputs + 1, parts, width), an entry for each weight of the embedding and,
- * as input number `inputs` with the value 1, each of its biases; behind these Q (S, width), the derivative of the last
+ * They lie after the cell's trace: Z_e (H, inputs + 1, parts, width), an entry for each weight of the embedding and,
+ * as input number `inputs` with the value 1, each of its biases; after these Q (S, width), the derivative of the last
  * step's state by the embedding's pre-activations.
  */
 #ifndef SPARC_NN_NETWORK_ENCODER_IMPL_H

@@ -18,13 +18,13 @@
 #include <string.h>
 
 /* this file writes the plain names */
-#define layer_streams                TYPED(layer_streams)
-#define network_tape                 TYPED(network_tape)
-#define network_tape_of              TYPED(network_tape_of)
-#define network_step_before          TYPED(network_step_before)
-#define network_step_behind          TYPED(network_step_behind)
-#define network_step_behind_backward TYPED(network_step_behind_backward)
-#define network_step_before_backward TYPED(network_step_before_backward)
+#define layer_streams                   TYPED(layer_streams)
+#define network_tape                    TYPED(network_tape)
+#define network_tape_of                 TYPED(network_tape_of)
+#define network_step_pre_cell           TYPED(network_step_pre_cell)
+#define network_step_post_cell          TYPED(network_step_post_cell)
+#define network_step_post_cell_backward TYPED(network_step_post_cell_backward)
+#define network_step_pre_cell_backward  TYPED(network_step_pre_cell_backward)
 
 /* streams of a tile: a multiple of what a product takes at once */
 enum { STREAM_TILE = 12 };
@@ -98,7 +98,7 @@ static void step_layer(const step_run *r, const sparc_layer *layer, range stream
   TYPED(layer_ops_of)(layer)->step(layer, &call);
 }
 
-/* the running mean of one stream: sum (F) and, behind it, the number of steps */
+/* the running mean of one stream: sum (F) and, after it, the number of steps */
 static void pool_stream(size_t F, real mask, const real *z, real *sum, real *mean) {
   if (mask == 0) memset(sum, 0, (F + 1) * sizeof *sum);
   const real count = sum[F] += 1;
@@ -181,31 +181,31 @@ sparc_status PUBLIC(sparc_network_step)(const sparc_network *net, const real *pr
 
 /* ---- the step in parts ------------------------------------------------------------------------- */
 
-static void before_tile(void *context, size_t tile) {
+static void pre_cell_tile(void *context, size_t tile) {
   const step_run *r = context;
   const range streams = streams_of(r, tile);
   const layer_streams s = only_layer(r);
   embed_streams(r, streams);
-  cut_of(r->net)->before(r->net->layer[0], &s, streams);
+  cut_of(r->net)->pre_cell(r->net->layer[0], &s, streams);
 }
 
-static void behind_tile(void *context, size_t tile) {
+static void post_cell_tile(void *context, size_t tile) {
   const step_run *r = context;
   const range streams = streams_of(r, tile);
   const layer_streams s = only_layer(r);
-  cut_of(r->net)->behind(r->net->layer[0], &s, streams);
+  cut_of(r->net)->post_cell(r->net->layer[0], &s, streams);
   read_streams(r, streams);
 }
 
-void network_step_before(const sparc_network *net, const real *prepared, int n, const real *x, real *tapes,
-                         int threads) {
+void network_step_pre_cell(const sparc_network *net, const real *prepared, int n, const real *x, real *tapes,
+                           int threads) {
   step_run r = {.net = net, .prepared = prepared, .n = (size_t)n, .tapes = tapes, .x = x};
-  parallel_for(threads, stream_tiles(&r), before_tile, &r);
+  parallel_for(threads, stream_tiles(&r), pre_cell_tile, &r);
 }
 
-void network_step_behind(const sparc_network *net, const real *prepared, int n, real *tapes, real *y, int threads) {
+void network_step_post_cell(const sparc_network *net, const real *prepared, int n, real *tapes, real *y, int threads) {
   step_run r = {.net = net, .prepared = prepared, .n = (size_t)n, .tapes = tapes, .y = y};
-  parallel_for(threads, stream_tiles(&r), behind_tile, &r);
+  parallel_for(threads, stream_tiles(&r), post_cell_tile, &r);
 }
 
 /* ---- gradients --------------------------------------------------------------------------------- */
@@ -227,11 +227,11 @@ static void heads_backward_tile(void *context, size_t tile) {
     written = 1;
   }
   if (!written) memset(dz, 0, streams.n * F * sizeof *dz);
-  cut_of(net)->behind_backward(net->layer[0], &s, streams);
+  cut_of(net)->post_cell_backward(net->layer[0], &s, streams);
 }
 
-void network_step_behind_backward(const sparc_network *net, const real *prepared, int n, const real *dy, real *tapes,
-                                  real *dparams, int threads) {
+void network_step_post_cell_backward(const sparc_network *net, const real *prepared, int n, const real *dy, real *tapes,
+                                     real *dparams, int threads) {
   step_run r = {.net = net, .prepared = prepared, .n = (size_t)n, .tapes = tapes, .dy = dy};
   const layer_streams s = only_layer(&r);
   parallel_for(threads, stream_tiles(&r), heads_backward_tile, &r);
@@ -243,7 +243,7 @@ void network_step_behind_backward(const sparc_network *net, const real *prepared
         head_weight_jobs(head, r.n, features_at(&r, 0), rows_at(&r, head->hidden_tape, 0, 0),
                          rows_at(&r, head->dhidden_tape, 0, 0), dy + head->first, net->sizes.outputs, jobs + count);
   }
-  cut_of(net)->behind_gradient(net->layer[0], &s, threads, dparams + net->layer[0]->params_at);
+  cut_of(net)->post_cell_gradient(net->layer[0], &s, threads, dparams + net->layer[0]->params_at);
   add_weight_gradients(net->kernels, threads, jobs, count, dparams);
 }
 
@@ -253,24 +253,24 @@ static real *dinput_of(const step_run *r) {
   return r->net->layer[0]->cell_reads_input ? cut_of(r->net)->tape(r->net->layer[0], &s).dcell_input : s.dy;
 }
 
-static void before_backward_tile(void *context, size_t tile) {
+static void pre_cell_backward_tile(void *context, size_t tile) {
   const step_run *r = context;
   const sparc_network *net = r->net;
   const range streams = streams_of(r, tile);
   const layer_streams s = only_layer(r);
   const size_t first = streams.first, at = first * net->embed.out;
-  cut_of(net)->before_backward(net->layer[0], &s, streams);
+  cut_of(net)->pre_cell_backward(net->layer[0], &s, streams);
   if (has_embedding(net))
     embed_rows_backward(net, r->prepared, streams.n, rows_at(r, net->tape.embedded, 0, 0) + at, dinput_of(r) + at,
                         r->dx ? r->dx + first * (size_t)net->config.inputs : NULL);
 }
 
-void network_step_before_backward(const sparc_network *net, const real *prepared, int n, real *tapes, real *dparams,
-                                  real *dx, int threads) {
+void network_step_pre_cell_backward(const sparc_network *net, const real *prepared, int n, real *tapes, real *dparams,
+                                    real *dx, int threads) {
   step_run r = {.net = net, .prepared = prepared, .n = (size_t)n, .tapes = tapes, .dx = dx};
   const layer_streams s = only_layer(&r);
-  parallel_for(threads, stream_tiles(&r), before_backward_tile, &r);
-  cut_of(net)->before_gradient(net->layer[0], &s, dparams + net->layer[0]->params_at);
+  parallel_for(threads, stream_tiles(&r), pre_cell_backward_tile, &r);
+  cut_of(net)->pre_cell_gradient(net->layer[0], &s, dparams + net->layer[0]->params_at);
   if (has_embedding(net))
     embed_gradient(net, threads, r.n, rows_at(&r, net->tape.x, 0, 0), dinput_of(&r), dparams);
   else if (dx)
@@ -308,7 +308,7 @@ sparc_status TYPED(network_step_rtrl)(const sparc_network *net, const real *prep
   if (status == SPARC_OK) status = check_rtrl(net, encoder, trace);
   if (status != SPARC_OK) return status;
   const network_tape at = network_tape_of(net, 1, tape);
-  network_step_before(net, prepared, 1, x, tape, 1);
+  network_step_pre_cell(net, prepared, 1, x, tape, 1);
   status = TYPED(step_rtrl)(net->cell, prepared + net->cell_prepared, state, before, trace, at.cell_input, mask,
                             at.cell_output, at.cell_tapes, threads);
   if (status != SPARC_OK) return status;
@@ -317,7 +317,7 @@ sparc_status TYPED(network_step_rtrl)(const sparc_network *net, const real *prep
     if (before != trace) memcpy(trace + first, before + first, (net->sizes.trace_exact - first) * sizeof *trace);
     TYPED(encoder_advance)(net, prepared, x, at.cell_input, at.cell_tapes, trace);
   }
-  network_step_behind(net, prepared, 1, tape, y, 1);
+  network_step_post_cell(net, prepared, 1, tape, y, 1);
   return SPARC_OK;
 }
 
@@ -347,13 +347,13 @@ sparc_status PUBLIC(sparc_network_rtrl_gradient)(const sparc_network *net, const
     return fail(SPARC_INVALID, "dx is given, expected NULL: symbols have no gradient");
   if (status != SPARC_OK) return status;
   const network_tape at = network_tape_of(net, 1, tape);
-  network_step_behind_backward(net, prepared, 1, dy, tape, dparams, 1);
+  network_step_post_cell_backward(net, prepared, 1, dy, tape, dparams, 1);
   status = PUBLIC(sparc_rtrl_gradient)(net->cell, prepared + net->cell_prepared, trace, at.cell_tapes, at.dcell_output,
                                        dparams + net->cell_params, has_embedding(net) || dx ? at.dcell_input : NULL);
   if (status != SPARC_OK) return status;
   if (encoder == SPARC_ENCODER_EXACT && has_embedding(net))
     exact_encoder_gradient(net, prepared, trace, tape, dparams, dx);
   else
-    network_step_before_backward(net, prepared, 1, tape, dparams, dx, 1);
+    network_step_pre_cell_backward(net, prepared, 1, tape, dparams, dx, 1);
   return SPARC_OK;
 }

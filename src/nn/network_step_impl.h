@@ -2,16 +2,16 @@
 /* network_step_impl.h: a network's step of n streams, cut at the cell, in one precision.
  *
  * For gradients whose sensitivities come from elsewhere (stored traces, recorded steps), the step of a network with one
- * recurrent layer comes in parts: in front of the cell, the cell itself by the caller, behind it, and both parts
- * backward. The cell's arrays are those of a network_tape: n rows each, one behind the other, so that the cell's own
+ * recurrent layer comes in parts: before the cell, the cell itself by the caller, after it, and both parts
+ * backward. The cell's arrays are those of a network_tape: n rows each, contiguous, so that the cell's own
  * calls for n streams and the products of dense layers take them as they are.
  *
- *   network_step_before           x (n, inputs)                 -> cell_input
+ *   network_step_pre_cell           x (n, inputs)                 -> cell_input
  *   sparc_step_streams            cell_input, states            -> cell_output, cell_tapes
- *   network_step_behind           cell_output                   -> y (n, outputs)
- *   network_step_behind_backward  dy (n, outputs)               -> dcell_output, += gradients behind the cell
+ *   network_step_post_cell           cell_output                   -> y (n, outputs)
+ *   network_step_post_cell_backward  dy (n, outputs)               -> dcell_output, += gradients after the cell
  *   sparc_rtrl_batch_gradient ..  dcell_output, cell_tapes      -> dcell_input, += the cell's gradients
- *   network_step_before_backward  dcell_input                   -> dx (n, inputs), += gradients in front of it
+ *   network_step_pre_cell_backward  dcell_input                   -> dx (n, inputs), += gradients before it
  *
  * Everything is cut by n and the network's shape alone: results do not depend on threads. The network has no head on
  * the mean, whose sums belong to a stream's state.
@@ -30,14 +30,14 @@ sparc_status TYPED(network_step_rtrl)(const sparc_network *net, const real *prep
 
 TYPED(network_tape) TYPED(network_tape_of)(const sparc_network *net, int n, real *tapes);
 
-void TYPED(network_step_before)(const sparc_network *net, const real *prepared, int n, const real *x, real *tapes,
-                                int threads);
-void TYPED(network_step_behind)(const sparc_network *net, const real *prepared, int n, real *tapes, real *y,
-                                int threads);
-void TYPED(network_step_behind_backward)(const sparc_network *net, const real *prepared, int n, const real *dy,
-                                         real *tapes, real *dparams, int threads);
+void TYPED(network_step_pre_cell)(const sparc_network *net, const real *prepared, int n, const real *x, real *tapes,
+                                  int threads);
+void TYPED(network_step_post_cell)(const sparc_network *net, const real *prepared, int n, real *tapes, real *y,
+                                   int threads);
+void TYPED(network_step_post_cell_backward)(const sparc_network *net, const real *prepared, int n, const real *dy,
+                                            real *tapes, real *dparams, int threads);
 /* dx may be NULL */
-void TYPED(network_step_before_backward)(const sparc_network *net, const real *prepared, int n, real *tapes,
-                                         real *dparams, real *dx, int threads);
+void TYPED(network_step_pre_cell_backward)(const sparc_network *net, const real *prepared, int n, real *tapes,
+                                           real *dparams, real *dx, int threads);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rows_impl.h: dense layers and readouts on n rows, in one precision, and the gradients of their weights.
  *
- * A row is a token of a sequence, an example behind pooling, or a stream of a step. Functions of rows are serial;
+ * A row is a token of a sequence, an example after pooling, or a stream of a step. Functions of rows are serial;
  * callers cut rows into tiles. Gradients of weights are sums over all rows and so are cut otherwise, by rows of the
  * weight: a table of weight_job says what to sum, add_weight_gradients does it in parallel.
  */

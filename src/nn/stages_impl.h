@@ -66,7 +66,7 @@ typedef struct TYPED(network_pass) {
   real *const *outputs;        /* (heads) */
   const real *const *doutputs; /* (heads); NULL in an entry: zeros */
   const real *state0;          /* (B, state); NULL: zeros; here and below only the sums of the mean */
-  real *state_last;            /* likewise; NULL: not asked for */
+  real *state_last;            /* likewise; NULL: not requested */
   const real *dstate_last;
   real *dstate0;
   real *dx;      /* (N, inputs), or NULL */
@@ -82,8 +82,8 @@ typedef struct TYPED(stages) {
   void (*embed)(const TYPED(network_pass) * p);
   void (*embed_backward)(const TYPED(network_pass) * p); /* dembedded is overwritten; += its weights */
 
-  /* a layer: masks are a function of dropout, the layer's index and the shape; behind_backward and before_backward add
-   * up gradients of weights in scratch, layer_gradient adds them to dparams */
+  /* a layer: masks are a function of dropout, the layer's index and the shape; post_cell_backward and pre_cell_backward
+   * accumulate gradients of weights in scratch, layer_gradient adds them to dparams */
   size_t (*layer_scratch)(const cell_layer *at, size_t B, size_t T); /* bytes */
   void (*draw_masks)(const TYPED(layer_pass) * p, const sparc_dropout *dropout, size_t index);
   void (*pre_cell)(const TYPED(layer_pass) * p);
@@ -103,7 +103,7 @@ typedef struct TYPED(stages) {
   /* dfeatures is overwritten, or added to; and the sums in dstate0 */
   void (*pool_backward)(const TYPED(network_pass) * p, int accumulate);
 
-  /* losses of nn/layers_impl.h, and the optimiser of sparc/optimiser.h */
+  /* losses of nn/layers_impl.h, and the optimiser of nn/optimiser.h */
   double (*cross_entropy)(size_t n, size_t classes, const real *logits, const int *labels, const double *weight,
                           double smoothing, real *probabilities, real *dlogits);
   double (*squared_error)(size_t count, const real *prediction, const real *target, real *d);
@@ -111,7 +111,7 @@ typedef struct TYPED(stages) {
   double (*gradient_clip)(const sparc_span *spans, size_t span_count, size_t count, int threads, double max_norm,
                           real *gradient);
   sparc_status (*adam)(const sparc_adam_config *config, const sparc_span *spans, size_t span_count, size_t count,
-                       int threads, long step, double rate, const real *gradient, real *moments, real *params);
+                       int threads, long step, double learning_rate, const real *gradient, real *moments, real *params);
 } TYPED(stages);
 
 extern const TYPED(stages) TYPED(cpu_stages);

@@ -63,7 +63,7 @@ static sparc_status rebuild(const gradient_context *g, minibatch *b, real *dpara
       PUBLIC(sparc_network_step)(g->network, g->prepared, M, b->states, b->x, b->masks, b->y, b->tapes, g->threads);
   if (status != SPARC_OK) return status;
   differentiate(g, b, d);
-  TYPED(network_step_behind_backward)(g->network, g->prepared, M, b->dy, b->tapes, dparams, g->threads);
+  TYPED(network_step_post_cell_backward)(g->network, g->prepared, M, b->dy, b->tapes, dparams, g->threads);
   return SPARC_OK;
 }
 
@@ -83,7 +83,7 @@ sparc_status gradient_stored_traces(const gradient_context *g, minibatch *b, con
   if (status != SPARC_OK) return status;
   for (size_t m = 0; is_exact(g) && m < b->M; m++)
     TYPED(encoder_contract_state)(net, traces[m], b->dpast + m * S, dparams);
-  TYPED(network_step_before_backward)(net, g->prepared, M, b->tapes, dparams, NULL, g->threads);
+  TYPED(network_step_pre_cell_backward)(net, g->prepared, M, b->tapes, dparams, NULL, g->threads);
   return SPARC_OK;
 }
 
@@ -140,7 +140,7 @@ sparc_status gradient_trace_free(const gradient_context *g, minibatch *b, size_t
     if (items.n > 0) status = stream_gradient(g, b, &items, dparams);
   }
   if (status == SPARC_OK)
-    TYPED(network_step_before_backward)(g->network, g->prepared, (int)b->M, b->tapes, dparams, NULL, g->threads);
+    TYPED(network_step_pre_cell_backward)(g->network, g->prepared, (int)b->M, b->tapes, dparams, NULL, g->threads);
   return status;
 }
 

@@ -26,27 +26,27 @@ bool cell_variant(const char *options, char *variant, size_t size) {
   return true;
 }
 
-/* everything that was said, the last word last */
-static sparc_status join_options(const cell_wish *w, const char *fitted, char text[CELL_OPTIONS_SIZE]) {
-  if (w->variant && find_variant(w->options) && !w->overrule)
+/* all options; later ones override earlier ones */
+static sparc_status join_options(const cell_request *r, const char *fitted, char text[CELL_OPTIONS_SIZE]) {
+  if (r->variant && find_variant(r->options) && !r->overrule)
     return fail(SPARC_INVALID, "variant is '%.60s', but the options of the cell are '%.200s', expected one variant",
-                w->variant, w->options);
-  const int length = snprintf(text, CELL_OPTIONS_SIZE, "%s,%s,%s%s", fitted, w->options ? w->options : "",
-                              w->variant ? variant_key : "", w->variant ? w->variant : "");
+                r->variant, r->options);
+  const int length = snprintf(text, CELL_OPTIONS_SIZE, "%s,%s,%s%s", fitted, r->options ? r->options : "",
+                              r->variant ? variant_key : "", r->variant ? r->variant : "");
   if (length >= CELL_OPTIONS_SIZE)
     return fail(SPARC_INVALID, "the options of the cell have %d characters, expected fewer than %d", length,
                 CELL_OPTIONS_SIZE);
   return SPARC_OK;
 }
 
-sparc_status cell_settle(const cell_wish *w, int inputs, int *modes, char options[CELL_OPTIONS_SIZE]) {
-  char fitted[CELL_OPTIONS_SIZE] = "", wish[CELL_OPTIONS_SIZE];
-  sparc_cell_config config = {.H = w->modes};
+sparc_status cell_resolve(const cell_request *r, int inputs, int *modes, char options[CELL_OPTIONS_SIZE]) {
+  char fitted[CELL_OPTIONS_SIZE] = "", text[CELL_OPTIONS_SIZE];
+  sparc_cell_config config = {.H = r->modes};
   sparc_status status = SPARC_OK;
-  if (w->modes == 0) status = cell_fit(w->kind, w->budget, &config, fitted, sizeof fitted);
-  if (status == SPARC_OK) status = join_options(w, fitted, wish);
+  if (r->modes == 0) status = cell_fit(r->kind, r->state_size, &config, fitted, sizeof fitted);
+  if (status == SPARC_OK) status = join_options(r, fitted, text);
   if (status != SPARC_OK) return status;
-  config = (sparc_cell_config){.kind = w->kind, .D = inputs, .H = config.H, .options = wish};
+  config = (sparc_cell_config){.kind = r->kind, .D = inputs, .H = config.H, .options = text};
   sparc_cell *cell;
   status = sparc_cell_create(&config, &cell);
   if (status != SPARC_OK) return status;
@@ -56,23 +56,23 @@ sparc_status cell_settle(const cell_wish *w, int inputs, int *modes, char option
   return SPARC_OK;
 }
 
-sparc_status cell_said(const cell_wish *w, char said[CELL_OPTIONS_SIZE]) {
-  char wish[CELL_OPTIONS_SIZE], changed[OPTIONS_TEXT];
-  sparc_status status = join_options(w, "", wish);
-  if (status == SPARC_OK) status = cell_changed_options(w->kind, wish, changed);
-  if (status == SPARC_OK) snprintf(said, CELL_OPTIONS_SIZE, "%s", changed);
+sparc_status cell_nondefault_options(const cell_request *r, char nondefault[CELL_OPTIONS_SIZE]) {
+  char text[CELL_OPTIONS_SIZE], changed[OPTIONS_TEXT];
+  sparc_status status = join_options(r, "", text);
+  if (status == SPARC_OK) status = cell_changed_options(r->kind, text, changed);
+  if (status == SPARC_OK) snprintf(nondefault, CELL_OPTIONS_SIZE, "%s", changed);
   return status;
 }
 
-/* "variant=" goes without saying, "=" becomes "_", and so does whatever could trouble a shell */
-void options_file_name(const char *what, const char *said, char *name, size_t size) {
+/* "variant=" is dropped; "=" and characters with a meaning in shells become "_" */
+void options_file_name(const char *what, const char *options, char *name, size_t size) {
   size_t used = (size_t)snprintf(name, size, "%s", what);
-  while (*said && used + 1 < size) {
-    if (*said == ',') said++;
-    if (strncmp(said, variant_key, strlen(variant_key)) == 0) said += strlen(variant_key);
+  while (*options && used + 1 < size) {
+    if (*options == ',') options++;
+    if (strncmp(options, variant_key, strlen(variant_key)) == 0) options += strlen(variant_key);
     name[used++] = '-';
-    for (; *said && *said != ',' && used + 1 < size; said++)
-      name[used++] = isalnum((unsigned char)*said) || strchr("-.", *said) ? *said : '_';
+    for (; *options && *options != ',' && used + 1 < size; options++)
+      name[used++] = isalnum((unsigned char)*options) || strchr("-.", *options) ? *options : '_';
   }
   name[used < size ? used : size - 1] = '\0';
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cell_choice.h: from what was said of a cell to its number of modes and all its options, and to the names of what it
- * is: "sparc-neutral-gate". */
+/* cell_choice.h: number of modes and options of a requested cell, and names made from them: "sparc-neutral-gate". */
 #ifndef SPARC_RUN_CELL_CHOICE_H
 #define SPARC_RUN_CELL_CHOICE_H
 
@@ -10,27 +9,26 @@
 
 enum { CELL_OPTIONS_SIZE = 1024 };
 
-typedef struct cell_wish {
+typedef struct cell_request {
   const char *kind;
-  const char *options, *variant; /* NULL: nothing was said */
-  int modes, budget;             /* modes 0: as the budget says */
-  bool overrule;                 /* a variant counts more than one among the options */
-} cell_wish;
+  const char *options, *variant; /* NULL: not given */
+  int modes, state_size;         /* modes 0: from state_size */
+  bool overrule;                 /* variant overrides one among the options */
+} cell_request;
 
-/* cell_settle finds the modes and the text that names every option. Options that go with the budget come first, then
- * what was said; the last word counts. */
-sparc_status cell_settle(const cell_wish *wish, int inputs, int *modes, char options[CELL_OPTIONS_SIZE]);
+/* cell_resolve computes the number of modes and the text of all options. Options that follow from state_size come first,
+ * then the requested ones; a later option overrides an earlier one. */
+sparc_status cell_resolve(const cell_request *request, int inputs, int *modes, char options[CELL_OPTIONS_SIZE]);
 
-/* cell_said is what was said and is not the default of the kind: "variant=neutral-gate", "block=128,ring=transition",
- * or
- * "" */
-sparc_status cell_said(const cell_wish *wish, char said[CELL_OPTIONS_SIZE]);
+/* cell_nondefault_options lists the requested options that are not defaults of the kind: "variant=neutral-gate",
+ * "block=128,ring=transition", or "" */
+sparc_status cell_nondefault_options(const cell_request *request, char nondefault[CELL_OPTIONS_SIZE]);
 
-/* options_file_name makes of something and what was said of it a part of a file's name: "sparc-neutral-gate",
+/* options_file_name makes a part of a file name from a name and its options: "sparc-neutral-gate",
  * "rglru-block_128-ring_transition" */
-void options_file_name(const char *what, const char *said, char *name, size_t size);
+void options_file_name(const char *what, const char *options, char *name, size_t size);
 
-/* cell_variant is the value of variant= in a text of options; false: it has none */
+/* cell_variant is the value of variant= in a list of options; false: it has none */
 bool cell_variant(const char *options, char *variant, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* data.c: loading and preparing what is to be learned [app:classification_data]. */
+/* data.c: loading and preprocessing of training data [app:classification_data]. */
 #include "run/data.h"
 
 #include "base/error.h"
@@ -85,7 +85,7 @@ static sparc_status list_labels(run_data *d) {
   return SPARC_OK;
 }
 
-/* targets are learned with mean 0 and deviation 1 over the fit part */
+/* targets are normalised to mean 0 and standard deviation 1 over the fit part */
 static sparc_status scale_targets(run_data *d, bool forecast) {
   const int targets = sparc_dataset_info_of(d->split.fit).targets;
   if (targets < 1) return fail(SPARC_FORMAT, "%s has no targets, expected a number for every series", d->split.name);
@@ -126,7 +126,7 @@ static sparc_status prepare(run_data *d, const sparc_read_options *read) {
   if (status == SPARC_OK) status = sparc_dataset_moments(d->split.fit, mean, deviation);
   for (int i = 0; i < 2 && status == SPARC_OK; i++)
     if (parts[i]) status = sparc_dataset_normalise(parts[i], mean, deviation);
-  /* what is wrong here is wrong with the data */
+  /* an invalid argument here is an error in the data */
   if (status != SPARC_INVALID) return status;
   char sentence[512];
   snprintf(sentence, sizeof sentence, "%s", sparc_error());

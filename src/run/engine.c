@@ -34,18 +34,18 @@ static const char *checkpoint_path(const run_engine *e) {
   return engine_has_folder(e) ? e->folder.last : e->place.file;
 }
 
-/* ---- what is there -------------------------------------------------------------------------------- */
+/* ---- existing runs -------------------------------------------------------------------------------- */
 
 static bool is_readable(const char *path) { return access(path, R_OK) == 0; }
 
-/* whatever else is wrong with a file, opening it will tell */
+/* other errors are reported when the file is opened */
 static bool exists(const char *path) { return access(path, F_OK) == 0 || errno != ENOENT; }
 
 static sparc_status require_file(const char *path) {
   char near[NEAR_PATH];
   if (exists(path)) return SPARC_OK;
   const bool guess = near_path(path, is_readable, near);
-  return fail(SPARC_IO, "there is no learner to resume in '%.200s'%s%.200s%s; resume-or-create begins one", path,
+  return fail(SPARC_IO, "there is no learner to resume in '%.200s'%s%.200s%s; resume-or-create starts one", path,
               guess ? "; did you mean '" : "", guess ? near : "", guess ? "'?" : "");
 }
 
@@ -60,7 +60,7 @@ static sparc_status look_for_run(run_engine *e) {
   return SPARC_OK;
 }
 
-/* what was learned before is not lost by a forgotten option */
+/* an existing run is not overwritten without force */
 static sparc_status check_free(const run_engine *e) {
   const run_place *p = &e->place;
   bool found = false;
@@ -69,7 +69,7 @@ static sparc_status check_free(const run_engine *e) {
   if (found)
     return fail(SPARC_INVALID, "'%.300s' holds a run already; resume continues it, force replaces it", p->folder);
   if (!p->folder && p->file && access(p->file, F_OK) == 0)
-    return fail(SPARC_INVALID, "'%.200s' is there already; resume goes on with it, force replaces it", p->file);
+    return fail(SPARC_INVALID, "'%.200s' exists already; resume continues it, force replaces it", p->file);
   return SPARC_OK;
 }
 
@@ -110,7 +110,7 @@ static void count_time(run_engine *e) {
   e->clock = now;
 }
 
-/* what made the run, with the time so far */
+/* writes provenance with the time so far */
 static sparc_status write_provenance(run_engine *e) {
   provenance p = e->ops->provenance(e->run);
   const long steps = e->done - e->first;
@@ -146,7 +146,7 @@ sparc_status engine_lock(run_engine *e) {
       e, engine_has_folder(e) ? run_lock_take(&e->folder, &e->lock) : file_lock_take(e->place.file, &e->lock));
 }
 
-/* a run that was killed before its first checkpoint begins again; what it left is of no use */
+/* a run that was killed before its first checkpoint starts again; its files are removed */
 static sparc_status make_place(run_engine *e) {
   sparc_status status = SPARC_OK;
   if (!is_written(e)) return SPARC_OK;
@@ -157,7 +157,7 @@ static sparc_status make_place(run_engine *e) {
   return status == SPARC_OK ? engine_write_config(e) : status;
 }
 
-/* what is to be done before weights are made or read */
+/* checks and locks before weights are created or loaded */
 static sparc_status enter_place(run_engine *e) {
   bool found;
   if (!e->continues) return check_free(e);
@@ -181,7 +181,7 @@ static sparc_status open_folder(run_engine *e) {
   return engine_written(e, status);
 }
 
-/* the ranks are alike; rank 0 alone locks and makes what all of them see */
+/* ranks must be equal; only rank 0 locks and creates the folder */
 static sparc_status check_ranks(run_engine *e) {
   if (!e->ops->shards) return fail(SPARC_UNSUPPORTED, "this kind of run is not divided among ranks");
   return ranked_check(e);
@@ -233,17 +233,17 @@ static sparc_status work(run_engine *e) {
   if (status != SPARC_OK) return status;
   tell(e, SPARC_RUN_STARTED, NULL);
   e->clock = seconds_now();
-  e->stop = e->asked && !e->group;
+  e->stop = e->stop_requested && !e->group;
   while (status == SPARC_OK && !e->ops->is_over(e->run) && !e->stop) {
     status = engine_advance(e);
-    if (!e->group) e->stop = e->asked;
+    if (!e->group) e->stop = e->stop_requested;
   }
   return status == SPARC_OK ? finish(e) : status;
 }
 
 sparc_status engine_execute(run_engine *e) {
-  if (e->failed) return fail(SPARC_INVALID, "the run has failed before; create or open it again");
-  e->asked = e->stop = false;
+  if (e->failed) return fail(SPARC_INVALID, "the run has failed before; create or load it again");
+  e->stop_requested = e->stop = false;
   const sparc_status status = work(e);
   run_lock_release(&e->lock);
   if (status == SPARC_OK) return SPARC_OK;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* checkpoints first: without them what is left is no run to resume */
+/* checkpoints first: without them the folder holds no run to resume */
 static const char *const run_files[] = {
     "last.safetensors", "best.safetensors", "metrics.jsonl", "metrics.csv", "config.json", "provenance.json", NULL};
 
@@ -64,7 +64,7 @@ sparc_status run_folder_require(const run_folder *folder) {
   if (status == SPARC_OK) status = folder_file_find(path, &locked);
   if (status != SPARC_OK || found || locked) return status;
   const bool guess = near_path(folder->path, holds_run, near);
-  return fail(SPARC_IO, "there is no run to resume in '%.200s'%s%.200s%s; resume-or-create begins one", folder->path,
+  return fail(SPARC_IO, "there is no run to resume in '%.200s'%s%.200s%s; resume-or-create starts one", folder->path,
               guess ? "; did you mean '" : "", guess ? near : "", guess ? "'?" : "");
 }
 
@@ -149,9 +149,9 @@ sparc_status run_folder_compare(const run_folder *folder, const settings_binding
   return status;
 }
 
-sparc_status run_folder_blame(const run_folder *folder, sparc_status status) {
+sparc_status run_folder_as_format_error(const run_folder *folder, sparc_status status) {
   if (status != SPARC_INVALID) return status;
-  char sentence[256];
-  snprintf(sentence, sizeof sentence, "%s", sparc_error());
-  return fail(SPARC_FORMAT, "'%.200s': %s", folder->last, sentence);
+  char message[256];
+  snprintf(message, sizeof message, "%s", sparc_error());
+  return fail(SPARC_FORMAT, "'%.200s': %s", folder->last, message);
 }

@@ -14,19 +14,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Open MPI; PMIx, as srun has it; MPICH and its relatives. Slurm tells every batch script that it is task 0 of so many,
- * so its own variables count only beside one of MPI's. */
+/* Open MPI; PMIx, as srun has it; MPICH and its relatives. Slurm sets its variables in every batch script, too, so they
+ * count only together with one of MPI's. */
 static const struct {
   const char *rank, *size;
 } launchers[] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"}};
-enum { LAUNCHERS = sizeof launchers / sizeof *launchers, MOST_RANKS = 1 << 20 };
+enum { LAUNCHERS = sizeof launchers / sizeof *launchers, MAX_RANKS = 1 << 20 };
 
 static int number_in(const char *variable, int otherwise) {
   const char *text = getenv(variable);
   char *end;
   const long value = text ? strtol(text, &end, 10) : -1;
-  return text && end != text && !*end && value >= 0 && value <= MOST_RANKS ? (int)value : otherwise;
+  return text && end != text && !*end && value >= 0 && value <= MAX_RANKS ? (int)value : otherwise;
 }
 
 launch launch_read(void) {
@@ -77,9 +77,9 @@ sparc_status launch_join(ranks **out) {
 
 /* ---- processors ---------------------------------------------------------------------------------- */
 
-/* what a rank tells the others; sent as bytes */
+/* sent to the other ranks as bytes */
 typedef struct own_resources {
-  rank_resources told;
+  rank_resources resources;
   cpu_set_t processors;
 } own_resources;
 
@@ -87,12 +87,13 @@ static own_resources mine(void) {
   own_resources o;
   memset(&o, 0, sizeof o);
   const provenance p = provenance_of_build(NULL, 0);
-  if (gethostname(o.told.host, sizeof o.told.host - 1) != 0) snprintf(o.told.host, sizeof o.told.host, "unknown");
-  snprintf(o.told.kernels, sizeof o.told.kernels, "%.60s", p.kernels);
-  snprintf(o.told.version, sizeof o.told.version, "%.30s %.30s", p.version, p.commit);
+  if (gethostname(o.resources.host, sizeof o.resources.host - 1) != 0)
+    snprintf(o.resources.host, sizeof o.resources.host, "unknown");
+  snprintf(o.resources.kernels, sizeof o.resources.kernels, "%.60s", p.kernels);
+  snprintf(o.resources.version, sizeof o.resources.version, "%.30s %.30s", p.version, p.commit);
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  o.told.memory_gb = pages > 0 && size > 0 ? (double)pages * (double)size / 1e9 : 0;
-  o.told.processors = cpu_available();
+  o.resources.memory_gb = pages > 0 && size > 0 ? (double)pages * (double)size / 1e9 : 0;
+  o.resources.processors = cpu_available();
   if (sched_getaffinity(0, sizeof o.processors, &o.processors) != 0) CPU_ZERO(&o.processors);
   return o;
 }
@@ -105,7 +106,7 @@ static int share_of(const own_resources *all, int count, int rank) {
     int users = 0;
     if (!CPU_ISSET(p, &own->processors)) continue;
     for (int i = 0; i < count; i++)
-      users += strcmp(all[i].told.host, own->told.host) == 0 && CPU_ISSET(p, &all[i].processors);
+      users += strcmp(all[i].resources.host, own->resources.host) == 0 && CPU_ISSET(p, &all[i].processors);
     share += 1.0 / users;
   }
   return share > 1 ? (int)(share + 1e-9) : 1;
@@ -115,10 +116,10 @@ sparc_status launch_resources(ranks *group, rank_resources *all) {
   const int count = ranks_count(group);
   const own_resources own = mine();
   own_resources *gathered = sparc_alloc((size_t)count * sizeof *gathered);
-  if (!gathered) return fail(SPARC_NO_MEMORY, "no memory for what %d ranks have", count);
+  if (!gathered) return fail(SPARC_NO_MEMORY, "no memory for the resources of %d ranks", count);
   const sparc_status status = ranks_gather(group, &own, sizeof own, gathered);
   for (int i = 0; i < count && status == SPARC_OK; i++) {
-    all[i] = gathered[i].told;
+    all[i] = gathered[i].resources;
     all[i].threads = share_of(gathered, count, i);
   }
   sparc_free(gathered);
@@ -129,7 +130,7 @@ sparc_status launch_threads(ranks *group, int *threads) {
   *threads = 0;
   if (!group) return SPARC_OK;
   rank_resources *all = sparc_alloc((size_t)ranks_count(group) * sizeof *all);
-  if (!all) return fail(SPARC_NO_MEMORY, "no memory for what %d ranks have", ranks_count(group));
+  if (!all) return fail(SPARC_NO_MEMORY, "no memory for the resources of %d ranks", ranks_count(group));
   const sparc_status status = launch_resources(group, all);
   if (status == SPARC_OK) *threads = all[ranks_number(group)].threads;
   sparc_free(all);

@@ -69,13 +69,13 @@ static sparc_status compare_cell(const sparc_learn_run *run, const sparc_network
   if (!given && !c->variant && c->state_size < 1) return SPARC_OK;
   int modes = 0;
   snprintf(all, sizeof all, "%s,%s", then->cell_options, given ? given : "");
-  const cell_wish wish = {.kind = then->cell,
-                          .options = all,
-                          .variant = c->variant,
-                          .modes = c->state_size < 1 ? then->H : 0,
-                          .budget = c->state_size,
-                          .overrule = true};
-  const sparc_status status = cell_settle(&wish, then->width > 0 ? then->width : then->inputs, &modes, resolved);
+  const cell_request request = {.kind = then->cell,
+                                .options = all,
+                                .variant = c->variant,
+                                .modes = c->state_size < 1 ? then->H : 0,
+                                .state_size = c->state_size,
+                                .overrule = true};
+  const sparc_status status = cell_resolve(&request, then->width > 0 ? then->width : then->inputs, &modes, resolved);
   if (status != SPARC_OK) return status;
   snprintf(now, sizeof now, "%d modes", modes);
   if (c->state_size >= 1) snprintf(before, sizeof before, "%d modes", then->H);

@@ -120,14 +120,14 @@ sparc_status learn_run_resolve(sparc_learn_run_config *c, const stream_columns *
     n->embedding = SPARC_EMBED_NONE;
     n->width = 0;
   }
-  const cell_wish wish = {.kind = n->cell,
-                          .options = n->cell_options,
-                          .variant = c->variant,
-                          .modes = n->H > 0            ? n->H
-                                   : mixture && !sized ? MIXTURE_MODES
-                                                       : 0,
-                          .budget = c->state_size};
-  status = cell_settle(&wish, embeds ? n->width : n->inputs, &n->H, options);
+  const cell_request request = {.kind = n->cell,
+                                .options = n->cell_options,
+                                .variant = c->variant,
+                                .modes = n->H > 0            ? n->H
+                                         : mixture && !sized ? MIXTURE_MODES
+                                                             : 0,
+                                .state_size = c->state_size};
+  status = cell_resolve(&request, embeds ? n->width : n->inputs, &n->H, options);
   n->cell_options = options;
   return status;
 }

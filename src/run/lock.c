@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.c: the lock is the system's lock of a file beside what is locked, so it ends with the process that holds it,
- * however that dies. What is written in the file tells others who that is. The file is removed while the lock is still
- * held; whoever has opened it in between finds that its name means another file, and tries again. */
+/* lock.c: flock() on a lock file, which ends with the process that holds it. The file names its holder. It is removed
+ * while the lock is still held; a process that opened it in between finds that the name refers to another file, and
+ * retries. */
 #include "run/lock.h"
 
 #include "base/error.h"
@@ -39,7 +39,7 @@ static sparc_status refuse(const run_lock *lock, const char *what, const char *p
   return fail(SPARC_IO, "%s '%.300s': %s", what, path, *owner ? owner : "of an unknown process");
 }
 
-/* names the holder; a lock that cannot say whose it is still is one */
+/* writes the holder into the file; failure to do so is not an error */
 static void sign(const run_lock *lock) {
   char host[HOST_NAME_MAX + 1] = "?", text[HOST_NAME_MAX + 64];
   if (gethostname(host, sizeof host) != 0) snprintf(host, sizeof host, "?");
@@ -48,7 +48,7 @@ static void sign(const run_lock *lock) {
   if (ftruncate(lock->file, 0) == 0) (void)!pwrite(lock->file, text, (size_t)size, 0);
 }
 
-/* lock->path says which file; `what` and `path` are for the sentence of a refusal */
+/* locks lock->path; `what` and `path` are for the error message */
 static sparc_status take(run_lock *lock, const char *what, const char *path) {
   lock->busy = false;
   for (;;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.h: one run at a time writes to a folder, one process to a file that is read, changed and written again. */
+/* lock.h: exclusive locks of run folders and files. */
 #ifndef SPARC_RUN_LOCK_H
 #define SPARC_RUN_LOCK_H
 
@@ -19,6 +19,6 @@ sparc_status run_lock_take(const run_folder *folder, run_lock *lock);
 
 /* file_lock_take does the same for a single file, which may not exist yet, by a file PATH.lock beside it. */
 sparc_status file_lock_take(const char *path, run_lock *lock);
-void run_lock_release(run_lock *lock); /* a zeroed one is fine, too */
+void run_lock_release(run_lock *lock); /* may be zeroed */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics.h: what happened during a run, as metrics.jsonl (an object a line) and metrics.csv (long format:
- * run,seed,update,metric,value). Both hold the same numbers and nothing that differs from run to run, such as times. */
+/* metrics.h: metrics of a run as metrics.jsonl (one object per line) and metrics.csv (long format:
+ * run,seed,update,metric,value). Both hold the same numbers and nothing that depends on time or machine. */
 #ifndef SPARC_RUN_METRICS_H
 #define SPARC_RUN_METRICS_H
 
@@ -26,25 +26,25 @@ typedef struct metrics {
 typedef sparc_status (*metrics_fn)(void *user, json_t *object);
 sparc_status metrics_read(const char *path, metrics_fn fn, void *user);
 
-/* metrics_open begins both files in folder. With keep >= 0 what they hold up to that update stays, the rest is dropped:
- * a killed run may have written more than its last checkpoint knows. On failure what was there is still there. */
+/* metrics_open opens both files in folder. With keep >= 0 entries up to that update are kept and later ones dropped: a
+ * killed run may have logged updates after its last checkpoint. On failure the files are unchanged. */
 sparc_status metrics_open(const char *folder, const char *run, uint64_t seed, long keep, metrics *out);
 
-/* metrics_add writes one object, whose key "update" tells the place, and drops the reference. */
+/* metrics_add writes one object, which has the key "update", and drops the reference. */
 sparc_status metrics_add(metrics *m, json_t *object);
 
-/* metrics_flush has everything on the disk, before a checkpoint is written */
+/* metrics_flush syncs both files, before a checkpoint is written */
 sparc_status metrics_flush(metrics *m);
-void metrics_close(metrics *m); /* a zeroed one is fine, too */
+void metrics_close(metrics *m); /* may be zeroed */
 
-/* what a training run predicts decides which metrics it has */
+/* metrics depend on the objective of a training run */
 typedef enum metrics_goal {
   METRICS_CLASSES,
   METRICS_TARGETS,     /* numbers of a data set */
   METRICS_TASK_TARGETS /* numbers of a generated task */
 } metrics_goal;
 
-/* metrics_of_training lists what a training run logs, with its validations if it has some; ends with NULL */
+/* metrics_of_training lists the metrics of a training run, NULL-terminated */
 const char *const *metrics_of_training(metrics_goal goal, bool validates);
 
 #endif

@@ -33,7 +33,7 @@ struct sparc_rl_run {
 };
 
 static void notify(sparc_rl_run *run, const sparc_rl_run_event *event) {
-  if (run->fn && run->fn(run->user, event) != 0) run->engine.asked = true;
+  if (run->fn && run->fn(run->user, event) != 0) run->engine.stop_requested = true;
 }
 
 static void notify_stage(void *kind, sparc_run_stage stage, const char *message) {
@@ -305,7 +305,7 @@ static sparc_status restore(void *kind, long *done) {
                            .threads = engine_threads(&run->engine, c->threads),
                            .described = run->described};
   if (status == SPARC_OK) status = ppo_restore(&from, &run->ppo);
-  if (status != SPARC_OK) return run_folder_blame(folder, status);
+  if (status != SPARC_OK) return run_folder_as_format_error(folder, status);
   *done = sparc_ppo_info_of(run->ppo).rollouts_done;
   if (*done <= c->rollouts) return SPARC_OK;
   return fail(SPARC_FORMAT, "'%.200s' has %ld rollouts, expected at most %ld", folder->last, *done, c->rollouts);
@@ -316,7 +316,7 @@ static sparc_status restore(void *kind, long *done) {
 static sparc_status advance(void *kind, long *done, bool *due) {
   sparc_rl_run *run = kind;
   sparc_ppo_report report;
-  bool stop = run->engine.asked;
+  bool stop = run->engine.stop_requested;
   const sparc_status status = ppo_iterate(run->ppo, &stop, &report);
   engine_agreed(&run->engine, stop);
   if (status != SPARC_OK) return status;

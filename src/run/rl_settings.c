@@ -62,18 +62,18 @@ static sparc_status default_config(const char *name, sparc_rl_run_config *defaul
   return SPARC_OK;
 }
 
-static cell_wish cell_request_of(const sparc_rl_run_config *c) {
-  return (cell_wish){.kind = c->ppo.cell ? c->ppo.cell : "sparc",
-                     .options = c->ppo.cell_options,
-                     .variant = c->variant,
-                     .modes = c->ppo.H,
-                     .budget = c->state_size,
-                     .overrule = rl_resumes(c)};
+static cell_request cell_request_of(const sparc_rl_run_config *c) {
+  return (cell_request){.kind = c->ppo.cell ? c->ppo.cell : "sparc",
+                        .options = c->ppo.cell_options,
+                        .variant = c->variant,
+                        .modes = c->ppo.H,
+                        .state_size = c->state_size,
+                        .overrule = rl_resumes(c)};
 }
 
 static sparc_status resolve_cell(sparc_rl_run_config *c, char options[CELL_OPTIONS_SIZE]) {
-  const cell_wish wish = cell_request_of(c);
-  const sparc_status status = cell_settle(&wish, c->ppo.width, &c->ppo.H, options);
+  const cell_request request = cell_request_of(c);
+  const sparc_status status = cell_resolve(&request, c->ppo.width, &c->ppo.H, options);
   c->ppo.cell_options = options;
   return status;
 }
@@ -97,6 +97,6 @@ sparc_status rl_resolve(sparc_rl_run_config *c, char options[CELL_OPTIONS_SIZE])
 /* ---- the folder ---------------------------------------------------------------------------------- */
 
 sparc_status rl_default_folder(const sparc_rl_run_config *c, char *path, size_t size) {
-  const cell_wish wish = cell_request_of(c);
-  return default_folder(c->ppo.task, c->ppo.task_options ? c->ppo.task_options : "", &wish, c->ppo.seed, path, size);
+  const cell_request request = cell_request_of(c);
+  return default_folder(c->ppo.task, c->ppo.task_options ? c->ppo.task_options : "", &request, c->ppo.seed, path, size);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c: training runs: data, updates, validations, and best.safetensors beside what every run has (engine.h). */
+/* run.c: training runs: data, updates, validations and best.safetensors, on the engine that all runs share (engine.h). */
 #include "run/run.h"
 
 #include "base/clock.h"
@@ -10,7 +10,7 @@
 #include "run/read_settings.h"
 #include "run/run_settings.h"
 #include "run/start.h"
-#include "train/naive.h"
+#include "train/baseline.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -18,17 +18,17 @@
 #include <string.h>
 
 struct sparc_run {
-  sparc_run_config config; /* settled; its strings are `texts` and `options` */
+  sparc_run_config config; /* resolved; its strings are `texts` and `options` */
   settings_texts texts;
   char options[CELL_OPTIONS_SIZE];
   sparc_head_config head;
   run_data data;
   run_engine engine;
   start_name start_path;
-  checkpoint start;        /* whose weights are the first ones; not open: none, or no longer needed */
-  sparc_trainer *trainer;  /* NULL: not begun */
-  sparc_run_result result; /* all but what the engine has */
-  sparc_run_fn fn;         /* of the execution under way */
+  checkpoint start;        /* source of the initial weights; not open: none, or no longer needed */
+  sparc_trainer *trainer;  /* NULL: not started */
+  sparc_run_result result; /* without the fields that the engine has */
+  sparc_run_fn fn;         /* of the current execution */
   void *user;
 };
 
@@ -43,7 +43,7 @@ static bool is_classifier(const sparc_run *run) {
 }
 
 static void tell(sparc_run *run, const sparc_run_event *event) {
-  if (run->fn && run->fn(run->user, event) != 0) run->engine.asked = true;
+  if (run->fn && run->fn(run->user, event) != 0) run->engine.stop_requested = true;
 }
 
 static void tell_stage(void *kind, sparc_run_stage stage, const char *message) {
@@ -215,7 +215,7 @@ sparc_run_data sparc_run_data_of(const sparc_run *run) {
 
 /* ---- checkpoints --------------------------------------------------------------------------------- */
 
-enum { EXTRAS = 5, EXTRA_SIZE = 40, EXTRAS_MOST = EXTRAS + 1 + MAX_READ_SETTINGS };
+enum { EXTRAS = 5, EXTRA_SIZE = 40, MAX_EXTRAS = EXTRAS + 1 + MAX_READ_SETTINGS };
 static const char best_mse_key[] = "run.best_mse"; /* with targets only */
 static const char *const extra_keys[EXTRAS] = {"run.best_update", "run.best_merit", "run.best_loss",
                                                "run.data_checksum", "run.protocol"};
@@ -228,7 +228,7 @@ static sparc_status save(void *kind, const char *path) {
   const sparc_run *run = kind;
   char text[EXTRAS][EXTRA_SIZE], best_mse[EXTRA_SIZE];
   char numbers[MAX_READ_SETTINGS][SETTING_TEXT_SIZE];
-  sparc_metadata extra[EXTRAS_MOST];
+  sparc_metadata extra[MAX_EXTRAS];
   snprintf(text[0], EXTRA_SIZE, "%ld", run->result.best.update);
   snprintf(text[1], EXTRA_SIZE, "%.17g", run->result.best.score);
   snprintf(text[2], EXTRA_SIZE, "%.17g", run->result.best.loss);
@@ -254,7 +254,7 @@ static provenance describe(const void *kind) {
   return p;
 }
 
-/* ---- beginning ----------------------------------------------------------------------------------- */
+/* ---- start --------------------------------------------------------------------------------------- */
 
 static json_t *config_json(const void *kind) { return run_config_json(&((const sparc_run *)kind)->config); }
 
@@ -274,10 +274,10 @@ static sparc_status create(void *kind) {
   if (status != SPARC_OK || !run->config.from) return status;
   const bool head = start_has_head(&run->start, &run->head, &run->data.preprocessing);
   run->result.new_head = !head;
-  return trainer_begin_with(run->trainer, &run->start, head);
+  return trainer_load_weights(run->trainer, &run->start, head);
 }
 
-/* a number of any kind, for R2 may be infinite; nothing behind it */
+/* parses a whole string as a number, which may be infinite, as R2 */
 static bool parse_number(const char *text, double *value) {
   char *end;
   *value = strtod(text, &end);
@@ -299,7 +299,7 @@ static sparc_status read_best(const char *path, const char *const text[EXTRAS], 
               best_mse_key);
 }
 
-/* what the last checkpoint says of the run besides the trainer's state */
+/* the run's own metadata in the last checkpoint */
 static sparc_status read_extras(sparc_run *run) {
   const char *path = run->engine.folder.last, *text[EXTRAS];
   sparc_tensors *file;
@@ -317,7 +317,7 @@ static sparc_status read_extras(sparc_run *run) {
   return status;
 }
 
-/* what of a run may change when it is resumed: when it ends */
+/* the settings that may change on resume */
 typedef struct run_end {
   long updates;
   int patience;
@@ -333,7 +333,7 @@ static sparc_status read_end(const run_folder *folder, run_end *end) {
   return SPARC_OK;
 }
 
-/* whether config.json defines the same run as the settled configuration with this training, but for its end */
+/* compares config.json with the resolved configuration and this training configuration, except updates and patience */
 static sparc_status compare_config(const sparc_run *run, const sparc_train_config *train, const run_end *then) {
   sparc_run_config c = run->config;
   c.train = *train;
@@ -343,7 +343,7 @@ static sparc_status compare_config(const sparc_run *run, const sparc_train_confi
   return run_folder_compare(&run->engine.folder, &binding, run_config_json(&c));
 }
 
-/* config.json has the last word on the end: a kill right behind it leaves a checkpoint that knows the former one */
+/* config.json is authoritative for updates and patience: after a kill the checkpoint may hold earlier values */
 static sparc_status move_end(sparc_run *run, const run_end *then) {
   const sparc_run_config *c = &run->config;
   const sparc_status status = trainer_reschedule(run->trainer, c->train.updates, -1);
@@ -373,7 +373,7 @@ static sparc_status restore(void *kind, long *done) {
     const sparc_train_config restored = restored_config(run);
     status = compare_config(run, &restored, &then);
   }
-  if (status != SPARC_OK) return run_folder_blame(folder, status);
+  if (status != SPARC_OK) return run_folder_as_format_error(folder, status);
   *done = sparc_trainer_info_of(run->trainer).updates;
   return move_end(run, &then);
 }
@@ -412,7 +412,7 @@ static sparc_status validate(sparc_run *run) {
   return SPARC_OK;
 }
 
-/* validates where there is something to validate on */
+/* validates, if there is a validation part */
 static sparc_status measure(void *kind) {
   sparc_run *run = kind;
   sparc_run_result *r = &run->result;
@@ -443,10 +443,10 @@ static bool is_out_of_time(const sparc_run *run) {
   return budget > 0 && run->engine.seconds + (seconds_now() - run->engine.clock) >= budget;
 }
 
-/* a new run that would not end in its time becomes a shorter one, with a schedule of its own; config.json says how long */
+/* shortens a new run to fit its time budget, schedule included, and records the length in config.json */
 static sparc_status fit_time(sparc_run *run, long done) {
   enum { PROBE = 10 };
-  const double reserve = 0.85; /* for validations, checkpoints and a machine that others use, too */
+  const double reserve = 0.85; /* for validations, checkpoints and other load on the machine */
   sparc_run_config *c = &run->config;
   if (!(c->time_budget > 0) || run->engine.first != 0 || done != PROBE) return SPARC_OK;
   const double spent = run->engine.seconds + (seconds_now() - run->engine.clock);
@@ -466,7 +466,7 @@ static sparc_status advance(void *kind, long *done, bool *due) {
   enum { LOGS_PER_VALIDATION = 50 };
   sparc_run *run = kind;
   sparc_update_report report;
-  bool stop = run->engine.asked;
+  bool stop = run->engine.stop_requested;
   sparc_status status = trainer_update(run->trainer, &stop, &report);
   engine_agreed(&run->engine, stop);
   if (status != SPARC_OK) return status;
@@ -484,8 +484,8 @@ static sparc_status advance(void *kind, long *done, bool *due) {
 
 /* ---- the end ------------------------------------------------------------------------------------- */
 
-/* how many validations there were since the best follows from when they are, so nothing has to be remembered */
-static bool has_lost_patience(const sparc_run *run) {
+/* the number of validations since the best follows from the update numbers; no counter is stored */
+static bool is_out_of_patience(const sparc_run *run) {
   const sparc_run_config *c = &run->config;
   const sparc_run_result *r = &run->result;
   return c->patience > 0 && r->best.update > 0 &&
@@ -494,7 +494,7 @@ static bool has_lost_patience(const sparc_run *run) {
 
 static bool is_over(const void *kind) {
   const sparc_run *run = kind;
-  return run->engine.done >= run->config.train.updates || run->result.out_of_time || has_lost_patience(run);
+  return run->engine.done >= run->config.train.updates || run->result.out_of_time || is_out_of_patience(run);
 }
 
 static sparc_status measure_test(sparc_run *run) {
@@ -505,10 +505,10 @@ static sparc_status measure_test(sparc_run *run) {
   return status;
 }
 
-static void measure_naive(sparc_run *run) {
+static void measure_baseline(sparc_run *run) {
   const run_data *d = &run->data;
   const bool test = d->test.count > 0;
-  run->result.baseline_mse = naive_error(test ? &d->test : &d->validation, &d->preprocessing);
+  run->result.baseline_mse = baseline_error(test ? &d->test : &d->validation, &d->preprocessing);
 }
 
 static sparc_status conclude(void *kind) {
@@ -521,7 +521,7 @@ static sparc_status conclude(void *kind) {
     status = validate(run);
   if (status == SPARC_OK && has_folder(run) && run->data.test.count > 0) status = measure_test(run);
   if (status != SPARC_OK) return status;
-  if (has_targets(run)) measure_naive(run);
+  if (has_targets(run)) measure_baseline(run);
   run->result.stopped_early = run->engine.done < run->config.train.updates;
   return SPARC_OK;
 }

@@ -220,21 +220,21 @@ static void resolve_network(sparc_run_config *c, const run_data *d, sparc_head_c
   n->init = task ? task->training.init : SPARC_INIT_CLASSIFICATION;
 }
 
-static cell_wish cell_request_of(const sparc_run_config *c) {
+static cell_request cell_request_of(const sparc_run_config *c) {
   const sparc_network_config *n = &c->train.network;
-  return (cell_wish){.kind = n->cell ? n->cell : "sparc",
-                     .options = n->cell_options,
-                     .variant = c->variant,
-                     .modes = n->H,
-                     .budget = c->state_size,
-                     .overrule = c->resume};
+  return (cell_request){.kind = n->cell ? n->cell : "sparc",
+                        .options = n->cell_options,
+                        .variant = c->variant,
+                        .modes = n->H,
+                        .state_size = c->state_size,
+                        .overrule = c->resume};
 }
 
 static sparc_status resolve_cell(sparc_run_config *c, char options[CELL_OPTIONS_SIZE]) {
   sparc_network_config *n = &c->train.network;
-  const cell_wish wish = cell_request_of(c);
+  const cell_request request = cell_request_of(c);
   const sparc_status status =
-      cell_settle(&wish, n->embedding == SPARC_EMBED_NONE ? n->inputs : n->width, &n->H, options);
+      cell_resolve(&request, n->embedding == SPARC_EMBED_NONE ? n->inputs : n->width, &n->H, options);
   n->cell_options = options;
   return status;
 }
@@ -271,21 +271,21 @@ static void file_title(const char *path, char *title, size_t size) {
   title[used] = '\0';
 }
 
-sparc_status default_folder(const char *source, const char *options, const cell_wish *wish, uint64_t seed, char *path,
-                            size_t size) {
+sparc_status default_folder(const char *source, const char *options, const cell_request *request, uint64_t seed,
+                            char *path, size_t size) {
   char title[128], said[CELL_OPTIONS_SIZE], name[200], cell[200];
-  const sparc_status status = cell_said(wish, said);
+  const sparc_status status = cell_nondefault_options(request, said);
   if (status != SPARC_OK) return status;
   file_title(source, title, sizeof title);
   options_file_name(*title ? title : "data", options, name, sizeof name);
-  options_file_name(wish->kind, said, cell, sizeof cell);
+  options_file_name(request->kind, said, cell, sizeof cell);
   snprintf(path, size, "runs/%s-%s-s%llu", name, cell, (unsigned long long)seed);
   return SPARC_OK;
 }
 
 sparc_status run_default_folder(const sparc_run_config *c, char *path, size_t size) {
-  const cell_wish wish = cell_request_of(c);
-  return default_folder(c->data, "", &wish, c->train.seed, path, size);
+  const cell_request request = cell_request_of(c);
+  return default_folder(c->data, "", &request, c->train.seed, path, size);
 }
 
 /* ---- config.json --------------------------------------------------------------------------------- */

@@ -26,8 +26,8 @@
 
 /* Name the folder of a run after its task or data and their options, its cell and its seed:
  * runs/repeat-previous-lag_1-sparc-s0 */
-sparc_status default_folder(const char *source, const char *options, const cell_wish *wish, uint64_t seed, char *path,
-                            size_t size);
+sparc_status default_folder(const char *source, const char *options, const cell_request *request, uint64_t seed,
+                            char *path, size_t size);
 
 /* ---- training runs ---- */
 

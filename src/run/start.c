@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* start.c: which parts of a checkpoint a new run takes over. The network must be the same but for its head, so that
- * every weight has its place; how values are normalised, and all that is about training, belongs to the new run. */
+/* start.c: initialisation of a run from a checkpoint. The network must be equal except for its head; normalisation and
+ * training settings are those of the new run. */
 #include "run/start.h"
 
 #include "base/error.h"
@@ -25,7 +25,7 @@ sparc_status start_open(const char *model, start_name *path, checkpoint *out) {
   return regular != SPARC_OK ? regular : checkpoint_open(path->text, false, out);
 }
 
-void start_inherit(const checkpoint *file, bool one_answer, sparc_run_config *config) {
+void start_inherit(const checkpoint *file, bool one_output, sparc_run_config *config) {
   const sparc_network_config *theirs = &file->state.config.network;
   sparc_network_config *n = &config->train.network;
   if (!n->cell) {
@@ -39,7 +39,7 @@ void start_inherit(const checkpoint *file, bool one_answer, sparc_run_config *co
   const sparc_head_input head = file->state.head.input;
   (void)sparc_run_config_mark(config, &n->layers);
   (void)sparc_run_config_mark(config, &n->embedding);
-  if (run_is_given(config, &config->head) || !one_answer || (head != SPARC_HEAD_MEAN && head != SPARC_HEAD_LAST))
+  if (run_is_given(config, &config->head) || !one_output || (head != SPARC_HEAD_MEAN && head != SPARC_HEAD_LAST))
     return;
   config->head = head;
   (void)sparc_run_config_mark(config, &config->head);
@@ -52,14 +52,14 @@ sparc_status start_check(const checkpoint *file, const sparc_network_config *net
   const setting *s;
   void *at, *other;
   if (theirs.layer)
-    return fail(SPARC_UNSUPPORTED, "'%.200s' has layers of several kinds, which a run cannot begin from", file->path);
+    return fail(SPARC_UNSUPPORTED, "'%.200s' has layers of several kinds, which a run cannot start from", file->path);
   for (int i = 0; (s = settings_row(&here, i, &at)) && settings_row(&there, i, &other); i++) {
-    char room[2][SETTING_TEXT_SIZE];
+    char buffer[2][SETTING_TEXT_SIZE];
     /* neither of these has weights */
     if (strcmp(s->name, "dropout") == 0 || strcmp(s->name, "init") == 0) continue;
-    const char *now = setting_print(s, at, room[0]), *then = setting_print(s, other, room[1]);
+    const char *now = setting_print(s, at, buffer[0]), *then = setting_print(s, other, buffer[1]);
     if (strcmp(now ? now : "", then ? then : "") != 0)
-      return fail(SPARC_INVALID, "%s is '%.100s', but '%.100s' in '%.200s', which the run is to begin from", s->name,
+      return fail(SPARC_INVALID, "%s is '%.100s', but '%.100s' in '%.200s', from which the run starts", s->name,
                   now ? now : "", then ? then : "", file->path);
   }
   return SPARC_OK;
@@ -82,7 +82,7 @@ sparc_status start_check_columns(const checkpoint *file, const sparc_preprocessi
     if (i != j && moved < 0) moved = i;
   }
   if (count != others || moved < 0) return SPARC_OK;
-  return fail(SPARC_FORMAT, "column '%s' of the data stands where '%s' does in '%.200s': put them in the same order",
+  return fail(SPARC_FORMAT, "column '%s' of the data is where '%s' is in '%.200s', expected the same order",
               quote(now[moved]).text, quote(then[moved]).text, file->path);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* start.h: a run that begins with what another one has learned. */
+/* start.h: initial weights from another model. */
 #ifndef SPARC_RUN_START_H
 #define SPARC_RUN_START_H
 
@@ -14,15 +14,15 @@ typedef struct start_name {
 /* start_open opens a checkpoint, of a run's folder the best one; path gets its name, which the file refers to */
 sparc_status start_open(const char *model, start_name *path, checkpoint *out);
 
-/* start_inherit makes what was not said of the network that of the file, whose strings it then refers to; its head as
- * well where a sequence has one answer. start_check demands that the settled network is the file's. */
-void start_inherit(const checkpoint *file, bool one_answer, sparc_run_config *config);
+/* start_inherit copies the network settings that are not given from the file, whose strings config then refers to; the
+ * head, too, if a sequence has one output (one_output). start_check checks that the resolved network equals the file's. */
+void start_inherit(const checkpoint *file, bool one_output, sparc_run_config *config);
 sparc_status start_check(const checkpoint *file, const sparc_network_config *network);
 
-/* start_check_columns refuses a table that has the columns of the file's in another order: its weights go by place */
+/* start_check_columns fails if a table has the columns of the file's in another order: weights are by position */
 sparc_status start_check_columns(const checkpoint *file, const sparc_preprocessing *preprocessing);
 
-/* start_has_head tells whether the file's head is one for these classes or targets, read in the same way */
+/* start_has_head: the file's head has the same input and the same classes or targets */
 bool start_has_head(const checkpoint *file, const sparc_head_config *head, const sparc_preprocessing *preprocessing);
 
 #endif

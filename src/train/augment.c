@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* augment.c: windows, factors and noise, drawn from the stream (seed, "augment", "UPDATE.ROW"). Values are those of
- * normalised channels, so a deviation of 0.1 is a tenth of what a channel varies by in the data. */
+/* augment.c: windows, factors and noise, drawn from the stream (seed, "augment", "UPDATE.ROW"). Values are
+ * normalised, so a standard deviation of 0.1 is a tenth of that of a channel in the data. */
 #include "train/augment.h"
 
 #include "sparc/random.h"
@@ -25,10 +25,10 @@ static void stretch(double start, double share, size_t length, size_t channels, 
 }
 
 static void cut_window(const augmentation *a, sparc_random *stream, size_t length, size_t channels, float *x,
-                       float *room) {
+                       float *buffer) {
   const double share = 1 - a->window * sparc_random_uniform(stream);
   const double start = (1 - share) * (double)(length - 1) * sparc_random_uniform(stream);
-  stretch(start, share, length, channels, x, room);
+  stretch(start, share, length, channels, x, buffer);
 }
 
 static void scale(const augmentation *a, sparc_random *stream, size_t length, size_t channels, float *x) {
@@ -39,12 +39,12 @@ static void scale(const augmentation *a, sparc_random *stream, size_t length, si
 }
 
 void augment(const augmentation *a, uint64_t seed, uint64_t update, size_t row, size_t length, size_t channels,
-             float *x, float *room) {
+             float *x, float *buffer) {
   char name[48];
   snprintf(name, sizeof name, "%" PRIu64 ".%zu", update, row);
   sparc_random stream;
   sparc_random_init(&stream, seed, "augment", name);
-  if (a->window > 0 && length > 1) cut_window(a, &stream, length, channels, x, room);
+  if (a->window > 0 && length > 1) cut_window(a, &stream, length, channels, x, buffer);
   if (a->scaling > 0) scale(a, &stream, length, channels, x);
   for (size_t i = 0; a->jitter > 0 && i < length * channels; i++)
     x[i] = (float)((double)x[i] + a->jitter * sparc_random_normal(&stream));

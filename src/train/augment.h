@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* augment.h: other examples of the same class, made of those that there are. */
+/* augment.h: data augmentation of training examples. */
 #ifndef SPARC_TRAIN_AUGMENT_H
 #define SPARC_TRAIN_AUGMENT_H
 
@@ -8,16 +8,16 @@
 #include <stdint.h>
 
 typedef struct augmentation {
-  double jitter;  /* deviation of noise that is added to every value */
-  double scaling; /* deviation of a factor about 1, one for each channel */
-  double window;  /* most of the steps that is left out, as a part of all; what remains is stretched to the length */
+  double jitter;  /* standard deviation of noise added to every value */
+  double scaling; /* standard deviation of a factor around 1, one per channel */
+  double window;  /* largest fraction of steps cut off; the rest is stretched to the full length */
 } augmentation;
 
 bool augments(const augmentation *a);
 
-/* augment changes an example x (length, channels) in place: a window of it, its factors, its noise. What is drawn
- * depends on the seed, the update and the row of the batch alone. room holds as much as x. */
+/* augment modifies an example x (length, channels) in place: window, factors, noise. Random numbers depend on the seed,
+ * the update and the row of the batch only. buffer is as large as x. */
 void augment(const augmentation *a, uint64_t seed, uint64_t update, size_t row, size_t length, size_t channels,
-             float *x, float *room);
+             float *x, float *buffer);
 
 #endif

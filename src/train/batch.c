@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* batch.c: examples into a rectangular array, through the network, to a loss.
+/* batch.c: batches of padded examples, forward passes and losses.
  *
- * Sequences shorter than the plan end in zeros, which the network is told to ignore. Targets are kept without such
- * gaps, so that the loss of numbers is one sum over the steps that exist.
+ * Shorter sequences are padded with zeros, which the network ignores. Targets are stored without padding, so that the
+ * squared error is one sum over the existing steps.
  */
 #include "train/batch.h"
 
@@ -56,7 +56,7 @@ static sparc_status check_step_labels(const sparc_sample *e, int classes, int in
   return SPARC_OK;
 }
 
-static sparc_status check_answer(const sparc_network_config *config, const sparc_sample *e, bool numbers, int index) {
+static sparc_status check_target(const sparc_network_config *config, const sparc_sample *e, bool numbers, int index) {
   const int outputs = config->head->outputs;
   const bool steps = head_has_steps(config->head);
   if (head_learns_values(config->head, numbers)) {
@@ -74,18 +74,18 @@ static sparc_status fetch(const sparc_network_config *config, const example_sour
   if (!e->x) return fail(SPARC_INVALID, "example %d: x is NULL, expected its values", index);
   if (e->length < 1 || e->length > s->samples->longest)
     return fail(SPARC_INVALID, "example %d: length is %d, expected 1 to %d", index, e->length, s->samples->longest);
-  const int most = head_has_steps(config->head) ? e->length - 1 : 0;
-  if (e->context < 0 || e->context > most)
-    return fail(SPARC_INVALID, "example %d: context is %d, expected 0 to %d", index, e->context, most);
-  return s->answers ? check_answer(config, e, s->numbers, index) : SPARC_OK;
+  const int max = head_has_steps(config->head) ? e->length - 1 : 0;
+  if (e->context < 0 || e->context > max)
+    return fail(SPARC_INVALID, "example %d: context is %d, expected 0 to %d", index, e->context, max);
+  return s->has_targets ? check_target(config, e, s->numbers, index) : SPARC_OK;
 }
 
 example_source source_of(const sparc_samples *samples) {
   return (example_source){.samples = samples,
-                          .answers = true,
+                          .has_targets = true,
                           .numbers = samples->targets > 0,
                           .target_mean = samples->target_mean,
-                          .target_deviation = samples->target_stddev};
+                          .target_stddev = samples->target_stddev};
 }
 
 sparc_status check_examples(const sparc_network *network, const example_source *s) {
@@ -157,18 +157,18 @@ void batch_free(batch *b) {
   sparc_free(b);
 }
 
-static size_t examples_at_once(const sparc_samples *samples, int most) {
-  return (size_t)(samples->count < most ? samples->count : most);
+static size_t examples_at_once(const sparc_samples *samples, int max) {
+  return (size_t)(samples->count < max ? samples->count : max);
 }
 
-bool batch_fits(const batch *b, const sparc_samples *samples, int most) {
-  return b && b->T == (size_t)samples->longest && b->B == examples_at_once(samples, most);
+bool batch_fits(const batch *b, const sparc_samples *samples, int max) {
+  return b && b->T == (size_t)samples->longest && b->B == examples_at_once(samples, max);
 }
 
-sparc_status batch_fit(batch **b, const sparc_network *network, const sparc_samples *samples, int most, int threads) {
-  if (batch_fits(*b, samples, most)) return SPARC_OK;
+sparc_status batch_fit(batch **b, const sparc_network *network, const sparc_samples *samples, int max, int threads) {
+  if (batch_fits(*b, samples, max)) return SPARC_OK;
   batch_free(*b);
-  return batch_create(network, examples_at_once(samples, most), (size_t)samples->longest, threads, b);
+  return batch_create(network, examples_at_once(samples, max), (size_t)samples->longest, threads, b);
 }
 
 /* ---- loading ----------------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ void source_inputs(const example_source *s, const sparc_sample *e, int first, in
     values = x;
   }
   if (s->mean)
-    normalise_rows(values, x, n, C, s->mean, s->deviation);
+    normalise_rows(values, x, n, C, s->mean, s->stddev);
   else if (values != x)
     memcpy(x, values, count * sizeof *x);
 }
@@ -195,10 +195,11 @@ static sparc_status load_values(batch *b, const example_source *s, size_t slot, 
   return check_values("channel", b->index[slot], x, (size_t)e->length, b->C);
 }
 
-/* labels of an example, zeros without answers; returns how many these are */
+/* labels of an example, zeros without targets; returns their number */
 static size_t load_labels(const batch *b, const example_source *s, const sparc_sample *e, int *to) {
   const size_t count = b->steps ? (size_t)(e->length - e->context) : 1;
-  for (size_t i = 0; i < count; i++) to[i] = !s->answers ? 0 : b->steps ? e->labels[(size_t)e->context + i] : e->label;
+  for (size_t i = 0; i < count; i++)
+    to[i] = !s->has_targets ? 0 : b->steps ? e->labels[(size_t)e->context + i] : e->label;
   return count;
 }
 
@@ -215,12 +216,12 @@ sparc_status batch_load(batch *b, const example_source *s) {
     b->length[slot] = e.length;
     b->context[slot] = e.context;
     if (!b->numbers) label += load_labels(b, s, &e, label);
-    if (!b->numbers || !s->answers) continue;
+    if (!b->numbers || !s->has_targets) continue;
     const int rows = b->steps ? e.length - e.context : 1;
     const size_t count = (size_t)rows * b->K;
     const float *from = e.target + (size_t)e.context * b->K;
     if (s->target_mean)
-      normalise_rows(from, target, rows, (int)b->K, s->target_mean, s->target_deviation);
+      normalise_rows(from, target, rows, (int)b->K, s->target_mean, s->target_stddev);
     else
       memcpy(target, from, count * sizeof *target);
     target += count;
@@ -243,10 +244,10 @@ sparc_status batch_check_outputs(const batch *b, size_t n) {
 
 /* ---- loss -------------------------------------------------------------------------------------- */
 
-/* how many steps of an example have a loss */
+/* number of steps of an example with a loss */
 static size_t scored(const batch *b, size_t slot) { return (size_t)(b->length[slot] - b->context[slot]); }
 
-/* the outputs of steps that have a loss, one example behind the other; returns how many numbers these are */
+/* compacts the outputs of steps with a loss, example by example; returns their number */
 static size_t pack(batch *b, size_t n) {
   size_t packed = 0;
   for (size_t slot = 0; slot < n; slot++) {
@@ -257,8 +258,8 @@ static size_t pack(batch *b, size_t n) {
   return packed;
 }
 
-/* the gradient back to where the network wrote the outputs, with zeros at steps that have no loss. From the back: what
- * moves never lands on what has yet to move. */
+/* moves the gradient back to the layout of the outputs, with zeros at steps without loss. Works from the end, so that
+ * no value is overwritten before it has moved. */
 static void unpack(batch *b, size_t n, size_t packed) {
   const size_t row = b->T * b->K;
   memset(b->doutput + packed, 0, (b->B * row - packed) * sizeof *b->doutput);
@@ -290,7 +291,7 @@ static size_t greatest_output(const batch *b, const float *output) {
   return best;
 }
 
-size_t batch_right(const batch *b, size_t n) {
+size_t batch_correct(const batch *b, size_t n) {
   size_t right = 0;
   const int *label = b->label;
   for (size_t slot = 0; slot < n && !b->numbers; slot++) {
@@ -303,7 +304,7 @@ size_t batch_right(const batch *b, size_t n) {
 
 /* ---- all samples ------------------------------------------------------------------------------- */
 
-/* runs examples first, first + 1, ...; *n says how many of the batch are not repetitions */
+/* runs examples first, first + 1, ...; *n is the number that are not copies */
 static sparc_status visit(batch *b, const float *prepared, const example_source *s, size_t first, size_t *n) {
   const size_t rest = (size_t)s->samples->count - first;
   *n = rest < b->B ? rest : b->B;
@@ -320,7 +321,7 @@ static double sum_of_squares(size_t count, const float *values) {
   return sum;
 }
 
-/* how many terms the loss of the first n examples has */
+/* number of terms in the loss of the first n examples */
 static size_t loss_terms(const batch *b, size_t n) {
   const size_t row = b->numbers ? b->K : 1;
   if (!b->steps) return n * row;
@@ -331,13 +332,13 @@ static size_t loss_terms(const batch *b, size_t n) {
 
 /* ---- errors in the units of the targets ---- */
 
-/* adds up, of each output, squared errors, targets and squared targets, of `count` numbers that the loss has left one
- * behind the other. Targets are counted from their mean in training, so that no digits are lost. */
+/* accumulates squared errors, targets and squared targets per output, over the `count` compacted numbers. Targets are
+ * relative to their training mean, to avoid cancellation. */
 static void target_errors(batch *b, const example_source *s, size_t count) {
   double *squares = b->errors, *sum = b->errors + b->K, *power = b->errors + 2 * b->K;
   for (size_t i = 0; i < count; i++) {
     const size_t k = i % b->K;
-    const double scale = s->target_deviation ? s->target_deviation[k] : 1;
+    const double scale = s->target_stddev ? s->target_stddev[k] : 1;
     const double target = scale * (double)b->target[i], error = scale * (double)b->output[i] - target;
     squares[k] += error * error;
     sum[k] += target;
@@ -364,7 +365,7 @@ static void conclude_errors(const batch *b, size_t count, sparc_evaluation *out)
 void restore_targets(const example_source *s, size_t rows, size_t outputs, float *values) {
   if (!s->target_mean) return;
   for (size_t i = 0; i < rows * outputs; i++)
-    values[i] = (float)((double)values[i] * s->target_deviation[i % outputs] + s->target_mean[i % outputs]);
+    values[i] = (float)((double)values[i] * s->target_stddev[i % outputs] + s->target_mean[i % outputs]);
 }
 
 /* ---- all samples, measured or predicted ---- */
@@ -378,7 +379,7 @@ sparc_status batch_evaluate(batch *b, const float *prepared, const example_sourc
     sparc_status status = visit(b, prepared, s, first, &n);
     if (status != SPARC_OK) return status;
     const size_t here = loss_terms(b, n);
-    right += batch_right(b, n);
+    right += batch_correct(b, n);
     loss += batch_loss(b, n, false) * (double)here;
     terms += here;
     if (!b->numbers) continue;
@@ -393,7 +394,7 @@ sparc_status batch_evaluate(batch *b, const float *prepared, const example_sourc
   return SPARC_OK;
 }
 
-/* the outputs of the batch to their places; steps that do not exist become zeros */
+/* copies the outputs of the batch to the caller's array; steps after the end become zeros */
 static void deliver(batch *b, const example_source *s, size_t n, float *outputs) {
   if (!b->steps && b->numbers) {
     memcpy(outputs, b->output, n * b->K * sizeof *outputs);

@@ -201,7 +201,7 @@ static sparc_status check_tensors(const checkpoint *c, bool resumable) {
         "'%.200s' holds weights without the optimiser's moments: it can be used as a model, but training cannot "
         "continue from it",
         c->path);
-  const size_t all = checkpoint_arrays(&(checkpoint_numbers){.params = NULL}, 0, c->state.config.average > 0, array);
+  const size_t all = checkpoint_arrays(&(checkpoint_numbers){.params = NULL}, 0, c->state.config.ema_decay > 0, array);
   const size_t arrays = moments ? all : 1;
   const sparc_status status = stored_blocks_check(c->file, c->path, b, array, arrays);
   return status == SPARC_OK ? stored_surplus_check(c->file, c->path, b, array, arrays, others) : status;
@@ -258,7 +258,7 @@ sparc_status checkpoint_read(const checkpoint *c, float *params, float *moments)
 
 static bool is_of_head(const char *block) { return begins_with(block, "head."); }
 
-sparc_status checkpoint_adopt(const checkpoint *c, const sparc_network *network, bool head, float *params) {
+sparc_status checkpoint_load_weights(const checkpoint *c, const sparc_network *network, bool head, float *params) {
   const stored_blocks b = blocks_of(network);
   const block_array weights = {"", -INFINITY, params};
   sparc_status status = SPARC_OK;

@@ -87,8 +87,8 @@ void checkpoint_close(checkpoint *c);
  */
 sparc_status checkpoint_read(const checkpoint *c, float *params, float *moments);
 
-/* checkpoint_adopt fetches the weights of another network with the blocks of this file, its head only if asked for */
-sparc_status checkpoint_adopt(const checkpoint *c, const sparc_network *network, bool head, float *params);
+/* checkpoint_load_weights fetches the weights of another network with the blocks of this file, its head only if asked for */
+sparc_status checkpoint_load_weights(const checkpoint *c, const sparc_network *network, bool head, float *params);
 
 /* checkpoint_read_raw fetches the last weights, of a file whose params are an average */
 sparc_status checkpoint_read_raw(const checkpoint *c, float *raw);

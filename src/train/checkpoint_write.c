@@ -90,7 +90,7 @@ static sparc_status write_file(const char *path, const checkpoint_content *c, co
   const settings_binding binding = checkpoint_binding(&state, format);
   b.block = sparc_network_blocks(c->network, &b.blocks);
   const size_t all =
-      checkpoint_arrays(&c->numbers, sparc_network_sizes_of(c->network).params, c->state.config.average > 0, array);
+      checkpoint_arrays(&c->numbers, sparc_network_sizes_of(c->network).params, c->state.config.ema_decay > 0, array);
   const size_t arrays = c->numbers.moments ? all : 1;
   sparc_status status =
       stored_listing_create(b, arrays, c->tensor_count, PREPROCESSING_KEYS + layers->count + c->extra_count, &l);

@@ -25,7 +25,7 @@ sparc_status check_closed_form(const sparc_network *network, const sparc_samples
 
 /* ---- the bank ------------------------------------------------------------------------------------ */
 
-enum { SIGNALS = 64 }; /* examples that thresholds are drawn for */
+enum { SIGNALS = 64 }; /* examples used to draw thresholds */
 
 /* evenly spaced examples */
 static sparc_status draw_bank(const sparc_network *network, const sparc_samples *samples, uint64_t seed,

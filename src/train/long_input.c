@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* long_input.c: one sequence at a time in pieces of PIECE steps. A head on the mean needs no care: its sum is part of
- * the state, and what it says after the last piece is said of the whole sequence; so does a head on the last step. */
+/* long_input.c: prediction of one sequence at a time in chunks of CHUNK steps. A head on the mean needs no special case:
+ * its sum is part of the state, so its output after the last chunk is that of the whole sequence. */
 #include "train/long_input.h"
 
 #include "base/error.h"
@@ -11,23 +11,23 @@
 #include <math.h>
 #include <string.h>
 
-enum { PIECE = 1024 };
+enum { CHUNK = 1024 };
 
 typedef struct long_input {
   const float *prepared;
   const example_source *source;
-  sparc_network_plan *plan; /* of one sequence of PIECE steps */
+  sparc_network_plan *plan; /* of one sequence of CHUNK steps */
   bool steps;               /* a head on every step, else one output for a sequence */
-  bool values;              /* a head of values, else of classes */
-  size_t C, K, state_size;  /* channels, outputs, numbers of a state */
-  float *x, *output;        /* of a piece */
-  float *state[2];          /* before and after a piece, in turns */
+  bool values;              /* regression, else classification */
+  size_t C, K, state_size;  /* channels, outputs, state size */
+  float *x, *output;        /* of a chunk */
+  float *state[2];          /* before and after a chunk, alternating */
   void *work, *memory;
 } long_input;
 
 static void carve(arena *a, long_input *in) {
-  in->x = arena_take(a, PIECE * in->C, sizeof *in->x);
-  in->output = arena_take(a, (in->steps ? PIECE : 1) * in->K, sizeof *in->output);
+  in->x = arena_take(a, CHUNK * in->C, sizeof *in->x);
+  in->output = arena_take(a, (in->steps ? CHUNK : 1) * in->K, sizeof *in->output);
   for (int i = 0; i < 2; i++) in->state[i] = arena_take(a, in->state_size, sizeof *in->state[i]);
   in->work = arena_take(a, sparc_network_plan_work_bytes(in->plan), 1);
 }
@@ -36,7 +36,7 @@ static sparc_status allocate(long_input *in) {
   arena size = arena_measure();
   carve(&size, in);
   in->memory = sparc_alloc(size.used);
-  if (!in->memory) return fail(SPARC_NO_MEMORY, "no memory for the %zu bytes of a long sequence's piece", size.used);
+  if (!in->memory) return fail(SPARC_NO_MEMORY, "no memory for the %zu bytes of a long sequence's chunk", size.used);
   arena block = arena_over(in->memory, size.used);
   carve(&block, in);
   return SPARC_OK;
@@ -52,23 +52,23 @@ static sparc_status check_finite(const char *what, int index, int first, const f
 }
 
 /* steps first to first + n of a sequence; the state goes from state[0] to state[1] unless the sequence ends here */
-static sparc_status run_piece(long_input *in, const sparc_sample *e, int index, int first, int n) {
+static sparc_status run_chunk(long_input *in, const sparc_sample *e, int index, int first, int n) {
   const size_t count = (size_t)n * in->C;
   source_inputs(in->source, e, first, n, in->x);
-  memset(in->x + count, 0, (PIECE * in->C - count) * sizeof *in->x);
+  memset(in->x + count, 0, (CHUNK * in->C - count) * sizeof *in->x);
   sparc_status status = check_finite("channel", index, first, in->x, count, in->C);
   if (status != SPARC_OK) return status;
   const sparc_network_sequence sequence = {.x = in->x,
                                            .state0 = first ? in->state[0] : NULL,
                                            .lengths = &n,
                                            .outputs = &in->output,
-                                           .state_last = n == PIECE ? in->state[1] : NULL};
+                                           .state_last = n == CHUNK ? in->state[1] : NULL};
   status = sparc_network_forward(in->plan, in->prepared, &sequence, in->work);
   if (status != SPARC_OK) return status;
   return check_finite("output", index, first, in->output, (in->steps ? (size_t)n : 1) * in->K, in->K);
 }
 
-/* rows of the network's outputs as those of the model: numbers in their units, or probabilities */
+/* converts rows of the network's outputs to those of the model: numbers in their units, or probabilities */
 static void deliver(const long_input *in, size_t rows, float *outputs) {
   if (in->values) {
     memcpy(outputs, in->output, rows * in->K * sizeof *outputs);
@@ -85,9 +85,9 @@ static sparc_status run_sequence(long_input *in, int index, float *outputs) {
   if (!e.x) return fail(SPARC_INVALID, "example %d: x is NULL, expected its values", index);
   if (e.length < 1 || e.length > longest)
     return fail(SPARC_INVALID, "example %d: length is %d, expected 1 to %d", index, e.length, longest);
-  for (int first = 0; first < e.length; first += PIECE) {
-    const int n = e.length - first < PIECE ? e.length - first : PIECE;
-    const sparc_status status = run_piece(in, &e, index, first, n);
+  for (int first = 0; first < e.length; first += CHUNK) {
+    const int n = e.length - first < CHUNK ? e.length - first : CHUNK;
+    const sparc_status status = run_chunk(in, &e, index, first, n);
     if (status != SPARC_OK) return status;
     if (in->steps) deliver(in, (size_t)n, outputs + (size_t)first * in->K);
     float *after = in->state[1];
@@ -112,7 +112,7 @@ sparc_status long_input_predict(const sparc_network *network, const float *prepa
                    .K = (size_t)config.head->outputs,
                    .state_size = sparc_network_sizes_of(network).state};
   const size_t row = in.K * (in.steps ? (size_t)source->samples->longest : 1);
-  sparc_status status = sparc_network_plan_create(network, 1, PIECE, threads, &in.plan);
+  sparc_status status = sparc_network_plan_create(network, 1, CHUNK, threads, &in.plan);
   if (status == SPARC_OK) status = allocate(&in);
   for (int i = 0; i < source->samples->count && status == SPARC_OK; i++)
     status = run_sequence(&in, i, outputs + (size_t)i * row);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model.c: using what was trained: weights, normalisation and labels from one file, applied to raw values. */
+/* model.c: inference: weights, normalisation and labels from one file, applied to raw values. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/normalise.h"
@@ -14,7 +14,7 @@
 struct sparc_model {
   checkpoint file; /* stays open: the metadata live in it */
   float *prepared; /* (prepared) of sparc_network_sizes */
-  batch *passes;   /* of going through samples; made when needed */
+  batch *passes;   /* over samples; created when needed */
   float *x, *tape; /* of a single step: (inputs) normalised, (tape) of sparc_network_sizes */
   int threads;
 };
@@ -37,7 +37,7 @@ static sparc_status load_weights(sparc_model *m) {
   return status;
 }
 
-/* what all ways to a model check and do; data NULL: the file `name` */
+/* shared by load and parse; data NULL: the file `name` */
 static sparc_status open_model(const void *data, size_t size, const char *name, const sparc_layer_kind *const *kinds,
                                int threads, sparc_model **out) {
   if (threads < 0) return fail(SPARC_INVALID, "threads is %d, expected 0 or more", threads);
@@ -74,7 +74,7 @@ sparc_status sparc_model_parse(const void *data, size_t size, const char *name, 
   if (!out) return fail(SPARC_INVALID, "out is NULL, expected where to put the model");
   *out = NULL;
   if (!data) return fail(SPARC_INVALID, "data is NULL, expected the bytes of a checkpoint");
-  if (!name) return fail(SPARC_INVALID, "name is NULL, expected what to call the data in error sentences");
+  if (!name) return fail(SPARC_INVALID, "name is NULL, expected a name of the data for error messages");
   return open_model(data, size, name, NULL, threads, out);
 }
 
@@ -104,8 +104,8 @@ const char *sparc_model_metadata(const sparc_model *m, const char *key) {
 
 /* ---- use --------------------------------------------------------------------------------------- */
 
-/* answers: samples are as those that were trained on, else raw values */
-static sparc_status start(const sparc_model *m, const sparc_samples *samples, const void *out, bool answers,
+/* targets: samples have targets and are preprocessed as in training; else raw values */
+static sparc_status start(const sparc_model *m, const sparc_samples *samples, const void *out, bool targets,
                           example_source *source) {
   if (!m || !out) return fail(SPARC_INVALID, "%s is NULL", m ? "the place for results" : "model");
   sparc_status status = check_samples(m->file.network, samples);
@@ -113,12 +113,12 @@ static sparc_status start(const sparc_model *m, const sparc_samples *samples, co
   const sparc_preprocessing *p = &m->file.preprocessing.view;
   *source = (example_source){.samples = samples,
                              .mean = p->mean,
-                             .deviation = p->stddev,
-                             .answers = answers,
-                             .change = p->change && !answers,
+                             .stddev = p->stddev,
+                             .has_targets = targets,
+                             .change = p->change && !targets,
                              .numbers = p->targets > 0,
                              .target_mean = p->target_mean,
-                             .target_deviation = p->target_stddev};
+                             .target_stddev = p->target_stddev};
   return SPARC_OK;
 }
 
@@ -126,8 +126,8 @@ static sparc_status fit(sparc_model *m, const sparc_samples *samples) {
   return batch_fit(&m->passes, m->file.network, samples, m->file.state.config.batch, m->threads);
 }
 
-/* outputs[count][longest][channels] of changes become values */
-static void add_present(const sparc_samples *samples, float *outputs) {
+/* converts differences, outputs[count][longest][channels], to values */
+static void add_current(const sparc_samples *samples, float *outputs) {
   const size_t C = (size_t)samples->channels;
   for (int i = 0; i < samples->count; i++, outputs += (size_t)samples->longest * C) {
     const sparc_sample s = samples->at(samples->source, i);
@@ -145,7 +145,7 @@ sparc_status sparc_model_predict(sparc_model *m, const sparc_samples *samples, f
     status = fit(m, samples);
     if (status == SPARC_OK) status = batch_predict(m->passes, m->prepared, &source, outputs);
   }
-  if (status == SPARC_OK && m->file.preprocessing.view.change) add_present(samples, outputs);
+  if (status == SPARC_OK && m->file.preprocessing.view.change) add_current(samples, outputs);
   return status;
 }
 
@@ -158,7 +158,7 @@ sparc_status sparc_model_evaluate(sparc_model *m, const sparc_samples *samples, 
 
 /* ---- one input at a time ----------------------------------------------------------------------- */
 
-/* the network's, a mark that the sequence has begun and, for changes, the last input */
+/* the network's state, a flag that the sequence has started and, for differences, the last input */
 size_t sparc_model_state_size(const sparc_model *m) {
   if (!m) return 0;
   const size_t last_input = m->file.preprocessing.view.change ? (size_t)sparc_model_inputs(m) : 0;
@@ -173,13 +173,13 @@ sparc_status sparc_model_step(sparc_model *m, float *state, const float *x, floa
   for (int i = 0; i < config.inputs; i++)
     if (!isfinite(x[i]))
       return fail(SPARC_NOT_FINITE, "channel %d of the input is %g, expected a finite number", i, (double)x[i]);
-  const float *present = x;
-  float *begun = state + sparc_network_sizes_of(m->file.network).state, *before = begun + 1; /* (inputs) */
-  const float mask = *begun != 0; /* 0: the first step of a sequence, as sparc_model_predict marks it */
-  *begun = 1;
+  const float *current = x;
+  float *started = state + sparc_network_sizes_of(m->file.network).state, *previous = started + 1; /* (inputs) */
+  const float mask = *started != 0; /* 0: the first step of a sequence, as sparc_model_predict marks it */
+  *started = 1;
   for (int i = 0; p->change && i < config.inputs; i++) {
-    m->x[i] = mask != 0 ? x[i] - before[i] : 0;
-    before[i] = x[i];
+    m->x[i] = mask != 0 ? x[i] - previous[i] : 0;
+    previous[i] = x[i];
   }
   if (p->change) x = m->x;
   if (p->mean) {
@@ -188,10 +188,10 @@ sparc_status sparc_model_step(sparc_model *m, float *state, const float *x, floa
   }
   const sparc_status status = sparc_network_step(m->file.network, m->prepared, 1, state, x, &mask, outputs, m->tape, 1);
   if (status == SPARC_OK && p->targets)
-    restore_targets(&(example_source){.target_mean = p->target_mean, .target_deviation = p->target_stddev}, 1,
+    restore_targets(&(example_source){.target_mean = p->target_mean, .target_stddev = p->target_stddev}, 1,
                     (size_t)config.head->outputs, outputs);
   else if (status == SPARC_OK && !head_learns_values(config.head, false))
     cross_entropy_f32(1, (size_t)config.head->outputs, outputs, &(int){0}, outputs, NULL);
-  for (int k = 0; status == SPARC_OK && p->change && k < config.inputs; k++) outputs[k] += present[k];
+  for (int k = 0; status == SPARC_OK && p->change && k < config.inputs; k++) outputs[k] += current[k];
   return status;
 }

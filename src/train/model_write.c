@@ -21,7 +21,7 @@ sparc_status sparc_network_save(const sparc_network *network, const float *param
   if (!network || !params || !path)
     return fail(SPARC_INVALID, "%s is NULL", !network ? "network" : !params ? "params" : "path");
   checkpoint_content content = {.network = network,
-                                .state = {.config = sparc_train_defaults(NULL), .examples = 1}, /* the least */
+                                .state = {.config = sparc_train_defaults(NULL), .examples = 1}, /* the minimum */
                                 .numbers = {.params = (float *)params},
                                 .preprocessing = preprocessing,
                                 .extra = extra,

@@ -32,12 +32,12 @@ sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_netwo
     return fail(SPARC_INVALID, "preprocessing.channels is %d, expected 0 or the network's %d inputs", p->channels,
                 config->inputs);
   if (p->channels && (!p->mean || !p->stddev))
-    return fail(SPARC_INVALID, "preprocessing.%s is NULL, expected %d numbers", p->mean ? "deviation" : "mean",
+    return fail(SPARC_INVALID, "preprocessing.%s is NULL, expected %d numbers", p->mean ? "stddev" : "mean",
                 p->channels);
   for (int i = 0; i < p->channels; i++)
     if (!isfinite(p->mean[i]) || !isfinite(p->stddev[i]) || !(p->stddev[i] > 0))
       return fail(SPARC_INVALID,
-                  "preprocessing: channel %d has mean %g and deviation %g, expected finite numbers and a deviation "
+                  "preprocessing: channel %d has mean %g and stddev %g, expected finite numbers and a stddev "
                   "above 0",
                   i, p->mean[i], p->stddev[i]);
   if (p->targets != 0 && p->targets != config->head->outputs)
@@ -46,7 +46,7 @@ sparc_status preprocessing_check(const sparc_preprocessing *p, const sparc_netwo
   for (int i = 0; i < p->targets; i++)
     if (!p->target_mean || !p->target_stddev || !isfinite(p->target_mean[i]) || !isfinite(p->target_stddev[i]) ||
         !(p->target_stddev[i] > 0))
-      return fail(SPARC_INVALID, "preprocessing: target %d has no finite mean and deviation above 0", i);
+      return fail(SPARC_INVALID, "preprocessing: target %d has no finite mean and stddev above 0", i);
   if (p->change && !can_change(p, config))
     return fail(SPARC_INVALID, "preprocessing.change is %d, expected 0, or a target for every channel of every step",
                 p->change);
@@ -88,7 +88,7 @@ static sparc_status read_numbers(const sparc_tensors *file, const char *path, co
   return SPARC_OK;
 }
 
-/* means and deviations, if either key is there; *numbers (2, count) is NULL if none is */
+/* means and standard deviations, if either key is present; else *numbers (2, count) is NULL */
 static sparc_status read_scale(const sparc_tensors *file, const char *path, const char *mean_key,
                                const char *deviation_key, int count, double **numbers) {
   if (!sparc_tensors_metadata_find(file, mean_key) && !sparc_tensors_metadata_find(file, deviation_key))

@@ -25,7 +25,7 @@ typedef struct ridge_memory {
   double *gram;         /* (n, n) */
   double *factor;       /* (n, n): lower triangle L, G + alpha I = L L^T */
   double *column;       /* (n) */
-  double *target;       /* (classes, n) centred, and (classes) means behind it */
+  double *target;       /* (classes, n) centred, followed by (classes) means */
   double *dual;         /* (classes, n) */
   double *left, *best;  /* (n, classes): predictions of left-out rows, now and for the best alpha */
   double *best_dual;    /* (classes, n) */
@@ -176,7 +176,7 @@ static double cross_entropy(const ridge_problem *p, const double *score, double 
 }
 
 /* Cross-entropy is convex in the scale: golden section over 0.1 to 100, on a logarithmic axis. Smoothing by one row of all
- * keeps the scale finite where every left-out row is right. */
+ * keeps the scale finite if every left-out row is classified correctly. */
 static double choose_scale(const ridge_problem *p, const double *score) {
   const double golden = 0.6180339887498949, smoothing = 1 / (double)(p->rows + 1);
   double low = log(0.1), high = log(100);

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-enum { RIDGE_ROWS_MAX = 4096 }; /* rows of a problem, whose squares are kept */
+enum { RIDGE_ROWS_MAX = 4096 }; /* the Gram matrix of all rows is stored */
 
 typedef struct ridge_problem {
   size_t rows, features, classes;
@@ -24,8 +24,8 @@ typedef struct ridge_solution {
 } ridge_solution;
 
 /* ridge_solve regresses one target per class, 1 or -1, on standardised features. The penalty is the one of ten, from
- * 0.001 to 1000, with the least squared leave-one-out error; the scores are then scaled so that the cross-entropy of the
- * left-out rows is least. Serial, so bits are the same for any number of threads. */
+ * 0.001 to 1000, with the smallest squared leave-one-out error; the scores are then scaled to minimise the leave-one-out
+ * cross-entropy. Serial: results do not depend on the number of threads. */
 sparc_status ridge_solve(const ridge_problem *problem, ridge_solution *solution);
 
 #endif

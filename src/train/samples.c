@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* samples.c: examples of data sets, generated tasks and arrays as one kind of view, so that training, evaluation and
- * prediction know none of them. */
+/* samples.c: views of the examples of data sets, generated tasks and arrays. */
 #include "sparc/train.h"
 
 /* ---- data sets --------------------------------------------------------------------------------- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* train.c: one update after the other.
+/* train.c: training updates.
  *
- * Nothing random is carried along: the order of the examples in epoch e comes from the stream (seed, "batches",
- * "epoch.<e>"), the dropout masks from (seed, update), augmentation from (seed, update, row), so all that a checkpoint
- * needs besides weights, moments and averages is the number of updates done. Batch n takes places n * batch,
+ * No random state is carried: the order of the examples in epoch e comes from the stream (seed, "batches",
+ * "epoch.<e>"), dropout masks from (seed, update), augmentation from (seed, update, row). A checkpoint therefore needs
+ * weights, moments, averages and the number of updates done only. Batch n takes places n * batch,
  * n * batch + 1, ... of the endless sequence of epochs.
  *
- * A batch of several shards is computed shard by shard, by whichever rank owns it: `batch` holds one of them. Row r of
+ * A batch of several shards is computed shard by shard, by the rank that owns it: `batch` holds one shard. Row r of
  * shard s is row s * (batch / shards) + r of the batch, for its example and its augmentation; dropout masks follow from
  * update and shard. Every rank then takes the same step along the same sum.
  *
@@ -31,9 +31,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* what a shard contributes to the report of an update */
+/* contribution of a shard to the report of an update */
 typedef struct shard_part {
-  double loss, right;
+  double loss, correct;
 } shard_part;
 
 struct sparc_trainer {
@@ -42,7 +42,7 @@ struct sparc_trainer {
   sparc_samples samples;
   long update;   /* updates done */
   batch *batch;  /* of training: one shard */
-  batch *passes; /* of going through samples of another shape; made when needed */
+  batch *passes; /* over samples of another shape; created when needed */
   int *order;    /* (samples.count): the examples in the order of this epoch */
   uint64_t epoch;
   size_t params;              /* their number */
@@ -54,9 +54,9 @@ struct sparc_trainer {
   int shards;
   ranks *group;         /* NULL: one process */
   shard_sum sum;        /* of several shards */
-  shard_part *part;     /* (2, shards): of all, and room to send those of this rank from */
+  shard_part *part;     /* (2, shards): of all ranks, and a send buffer for this rank */
   double *class_weight; /* (outputs); NULL: 1 for all */
-  float *room;          /* (longest, channels), of augmentation */
+  float *buffer;        /* (longest, channels), of augmentation */
   void *memory;
 };
 
@@ -90,7 +90,7 @@ sparc_train_config sparc_train_defaults(const sparc_task *task) {
 }
 
 sparc_status check_train_config(const sparc_train_config *config) {
-  enum { MOST_THREADS = 1 << 16 };
+  enum { MAX_THREADS = 1 << 16 };
   sparc_train_config c = *config;
   const settings_binding binding = binding_of(&c);
   const sparc_status status = settings_check(&binding, true);
@@ -98,8 +98,8 @@ sparc_status check_train_config(const sparc_train_config *config) {
   if (c.warmup > c.updates) return fail(SPARC_INVALID, "warmup is %ld, expected 0 to %ld", c.warmup, c.updates);
   if (c.min_learning_rate > c.learning_rate)
     return fail(SPARC_INVALID, "min_learning_rate is %g, expected 0 to %g", c.min_learning_rate, c.learning_rate);
-  if (c.threads < 0 || c.threads > MOST_THREADS)
-    return fail(SPARC_INVALID, "threads is %d, expected 0 to %d", c.threads, MOST_THREADS);
+  if (c.threads < 0 || c.threads > MAX_THREADS)
+    return fail(SPARC_INVALID, "threads is %d, expected 0 to %d", c.threads, MAX_THREADS);
   return SPARC_OK;
 }
 
@@ -108,17 +108,17 @@ sparc_status check_train_config(const sparc_train_config *config) {
 static void carve(arena *a, sparc_trainer *t) {
   t->weights = arena_take(a, t->params, sizeof *t->weights);
   t->moments = arena_take(a, 2 * t->params, sizeof *t->moments);
-  if (t->config.average > 0) t->average = arena_take(a, t->params, sizeof *t->average);
-  t->before = arena_take(a, (t->config.average > 0 ? 4 : 3) * t->params, sizeof *t->before);
+  if (t->config.ema_decay > 0) t->average = arena_take(a, t->params, sizeof *t->average);
+  t->before = arena_take(a, (t->config.ema_decay > 0 ? 4 : 3) * t->params, sizeof *t->before);
   t->gradient = arena_take(a, t->params, sizeof *t->gradient);
   t->part = arena_take(a, 2 * (size_t)t->shards, sizeof *t->part);
   if (t->shards > 1) shard_sum_carve(a, &t->sum);
   t->prepared = arena_take(a, sparc_network_sizes_of(t->network).prepared, sizeof *t->prepared);
-  if (t->config.average > 0)
+  if (t->config.ema_decay > 0)
     t->prepared_average = arena_take(a, sparc_network_sizes_of(t->network).prepared, sizeof *t->prepared_average);
   if (t->config.class_weights)
     t->class_weight = arena_take(a, (size_t)t->config.network.head->outputs, sizeof *t->class_weight);
-  t->room = arena_take(a, (size_t)t->samples.longest * (size_t)t->samples.channels, sizeof *t->room);
+  t->buffer = arena_take(a, (size_t)t->samples.longest * (size_t)t->samples.channels, sizeof *t->buffer);
   t->order = arena_take(a, (size_t)t->samples.count, sizeof *t->order);
 }
 
@@ -142,7 +142,7 @@ static void shuffle_epoch(sparc_trainer *t, uint64_t epoch) {
   t->epoch = epoch;
 }
 
-/* a class without examples never asks for its weight */
+/* the weight of a class without examples is not used */
 static void weigh_classes(sparc_trainer *t) {
   const int outputs = t->config.network.head->outputs;
   for (int c = 0; c < outputs; c++) t->class_weight[c] = 0;
@@ -158,26 +158,25 @@ static void weigh_classes(sparc_trainer *t) {
     if (t->class_weight[c] > 0) t->class_weight[c] = labels / (outputs * t->class_weight[c]);
 }
 
-/* what is asked for must mean something to the head */
+/* regularisation must be applicable to the head */
 static sparc_status check_regularisation(const sparc_trainer *t, const sparc_samples *samples) {
   const sparc_train_config *c = &t->config;
   const bool steps = head_has_steps(c->network.head);
   const bool numbers = head_learns_values(c->network.head, samples->targets > 0);
-  if (c->network.embedding == SPARC_EMBED_SYMBOLS && (c->jitter > 0 || c->scaling > 0 || c->window > 0))
-    return fail(SPARC_INVALID, "jitter, scaling or window is given, but inputs are symbols, which have no neighbours");
+  if (c->network.embedding == SPARC_EMBED_SYMBOLS && (c->jitter > 0 || c->scaling > 0 || c->crop > 0))
+    return fail(SPARC_INVALID, "jitter, scaling or crop is given, but inputs are symbols, which have no neighbours");
   if (numbers && c->class_weights) return fail(SPARC_INVALID, "class-weights are given, but the head learns numbers");
-  if (numbers && c->smoothing > 0)
-    return fail(SPARC_INVALID, "smoothing is %g, but the head learns numbers and no classes", c->smoothing);
+  if (numbers && c->label_smoothing > 0)
+    return fail(SPARC_INVALID, "label_smoothing is %g, but the head learns numbers, not classes", c->label_smoothing);
   if (c->readout == SPARC_READOUT_RIDGE && (t->shards > 1 || t->group))
     return fail(SPARC_UNSUPPORTED, "readout is ridge, which is not divided into shards");
-  if (steps && c->window > 0)
-    return fail(SPARC_INVALID, "window is %g, but the head is on every step, and its targets are not stretched",
-                c->window);
+  if (steps && c->crop > 0)
+    return fail(SPARC_INVALID, "crop is %g, but the head is on every step, and its targets are not stretched", c->crop);
   return SPARC_OK;
 }
 
 static augmentation augmentation_of(const sparc_trainer *t) {
-  return (augmentation){.jitter = t->config.jitter, .scaling = t->config.scaling, .window = t->config.window};
+  return (augmentation){.jitter = t->config.jitter, .scaling = t->config.scaling, .window = t->config.crop};
 }
 
 int trainer_shards(const sparc_train_config *config) { return config->shards > 1 ? config->shards : 1; }
@@ -190,7 +189,7 @@ static sparc_status check_shards(const sparc_trainer *t) {
   return SPARC_OK;
 }
 
-/* everything but the weights; NULL on failure. The network is the trainer's from here on, whatever happens. */
+/* everything but the weights; NULL on failure. Takes ownership of the network, also on failure. */
 static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc_samples *samples, ranks *group,
                                    sparc_network *network, sparc_status *status) {
   sparc_trainer *t = sparc_alloc(sizeof *t);
@@ -225,7 +224,7 @@ static sparc_trainer *make_trainer(const sparc_train_config *config, const sparc
   }
   if (t->class_weight) weigh_classes(t);
   t->batch->class_weight = t->class_weight;
-  t->batch->smoothing = config->smoothing;
+  t->batch->smoothing = config->label_smoothing;
   shuffle_epoch(t, 0);
   return t;
 }
@@ -266,8 +265,8 @@ sparc_status sparc_trainer_create(const sparc_train_config *config, const sparc_
   return trainer_create(config, samples, NULL, out);
 }
 
-sparc_status trainer_begin_with(sparc_trainer *t, const checkpoint *file, bool head) {
-  sparc_status status = checkpoint_adopt(file, t->network, head, t->weights);
+sparc_status trainer_load_weights(sparc_trainer *t, const checkpoint *file, bool head) {
+  sparc_status status = checkpoint_load_weights(file, t->network, head, t->weights);
   if (status == SPARC_OK && t->average) memcpy(t->average, t->weights, t->params * sizeof *t->average);
   return status == SPARC_OK ? prepare(t) : status;
 }
@@ -313,7 +312,7 @@ static void choose_examples(sparc_trainer *t, int shard) {
   for (size_t i = 0; i < t->batch->B; i++) t->batch->index[i] = example_at(t, (size_t)shard * t->batch->B + i);
 }
 
-/* which part of the mean over the batch the loaded shard is: its terms of the loss by those of all */
+/* weight of the loaded shard in the mean over the batch: its loss terms over those of all */
 static double share_of_shard(sparc_trainer *t) {
   if (t->shards == 1) return 1;
   if (!t->batch->steps) return 1 / (double)t->shards;
@@ -324,26 +323,26 @@ static double share_of_shard(sparc_trainer *t) {
   return own / steps;
 }
 
-/* the sentence of the last failure once more, behind what failed and before the weight that may have run away */
-static sparc_status blame_weights(const sparc_trainer *t, const char *what, sparc_status status) {
+/* prefixes the last error message with `what` and appends the weight of largest magnitude */
+static sparc_status name_largest_weight(const sparc_trainer *t, const char *what, sparc_status status) {
   if (status != SPARC_NOT_FINITE) return status;
-  char sentence[256];
-  snprintf(sentence, sizeof sentence, "%s", sparc_error());
+  char message[256];
+  snprintf(message, sizeof message, "%s", sparc_error());
   const size_t at = greatest_parameter(t->network, t->weights);
-  return fail(status, "%s: %s; the greatest weight is %g, in %s", what, sentence, (double)t->weights[at],
+  return fail(status, "%s: %s; the largest weight is %g, in %s", what, message, (double)t->weights[at],
               parameter_block(t->network, at));
 }
 
-static double rate_of(const sparc_trainer *t) {
-  const sparc_schedule rates = {.kind = t->config.cosine ? SPARC_SCHEDULE_COSINE : SPARC_SCHEDULE_CONSTANT,
-                                .peak = t->config.learning_rate,
-                                .floor = t->config.min_learning_rate,
-                                .warmup = t->config.warmup,
-                                .total = t->config.updates};
-  return sparc_schedule_learning_rate(&rates, t->update);
+static double learning_rate_of(const sparc_trainer *t) {
+  const sparc_schedule schedule = {.kind = t->config.cosine ? SPARC_SCHEDULE_COSINE : SPARC_SCHEDULE_CONSTANT,
+                                   .peak = t->config.learning_rate,
+                                   .floor = t->config.min_learning_rate,
+                                   .warmup = t->config.warmup,
+                                   .total = t->config.updates};
+  return sparc_schedule_learning_rate(&schedule, t->update);
 }
 
-/* why the loss is not finite: outputs that are not, or else the loss itself. They are computed once more, because the
+/* error of a loss that is not finite: names the output that is not finite, if any. Outputs are recomputed, because the
  * loss rearranges them. */
 static sparc_status refuse_loss(sparc_trainer *t, const sparc_dropout *dropout, double loss) {
   batch *b = t->batch;
@@ -353,23 +352,23 @@ static sparc_status refuse_loss(sparc_trainer *t, const sparc_dropout *dropout, 
   if (status == SPARC_OK) status = fail(SPARC_NOT_FINITE, "every output is finite, but too large");
   char what[80];
   snprintf(what, sizeof what, "the loss of update %ld is %g", t->update + 1, loss);
-  return blame_weights(t, what, status);
+  return name_largest_weight(t, what, status);
 }
 
-/* the loaded examples as augmentation changes them */
+/* augments the loaded examples */
 static void augment_shard(sparc_trainer *t, int shard) {
   const augmentation how = augmentation_of(t);
   const batch *b = t->batch;
   for (size_t row = 0; augments(&how) && row < b->B; row++)
     augment(&how, t->config.seed, (uint64_t)t->update, (size_t)shard * b->B + row, (size_t)b->length[row], b->C,
-            b->x + row * b->T * b->C, t->room);
+            b->x + row * b->T * b->C, t->buffer);
 }
 
 static sparc_dropout dropout_of(const sparc_trainer *t, int shard) {
   return (sparc_dropout){.seed = t->config.seed, .update = (uint64_t)t->update * (uint64_t)t->shards + (uint64_t)shard};
 }
 
-/* a shard as far as the gradient of its loss by the outputs */
+/* forward pass of a shard, and the gradient of its loss with respect to the outputs */
 static sparc_status forward_shard(sparc_trainer *t, int shard, shard_part *part) {
   batch *b = t->batch;
   const sparc_dropout dropout = dropout_of(t, shard);
@@ -380,7 +379,7 @@ static sparc_status forward_shard(sparc_trainer *t, int shard, shard_part *part)
   const sparc_network_sequence sequence = batch_sequence(b, &dropout);
   if (status == SPARC_OK) status = sparc_network_forward(b->plan, t->prepared, &sequence, b->work);
   if (status != SPARC_OK) return status;
-  part->right = (double)batch_right(b, b->B); /* before the loss rearranges the outputs */
+  part->correct = (double)batch_correct(b, b->B); /* before the loss rearranges the outputs */
   const double loss = batch_loss(b, b->B, true), share = share_of_shard(t);
   if (!isfinite(loss)) return refuse_loss(t, &dropout, loss);
   part->loss = share * loss;
@@ -389,7 +388,7 @@ static sparc_status forward_shard(sparc_trainer *t, int shard, shard_part *part)
   return SPARC_OK;
 }
 
-/* adds the gradient of the shard that has gone forward; listener: may be NULL */
+/* adds the gradient of the shard after its forward pass; listener may be NULL */
 static sparc_status backward_shard(sparc_trainer *t, int shard, const gradient_listener *listener, float *dparams) {
   batch *b = t->batch;
   const sparc_dropout dropout = dropout_of(t, shard);
@@ -404,7 +403,7 @@ static sparc_status differentiate_shard(sparc_trainer *t, int shard, float *dpar
   return status == SPARC_OK ? backward_shard(t, shard, NULL, dparams) : status;
 }
 
-/* all ranks have what each shard reports */
+/* gathers the contributions of all shards on all ranks */
 static sparc_status gather_parts(sparc_trainer *t) {
   const shard_range own = t->sum.own;
   const size_t count = (size_t)(own.end - own.first);
@@ -416,8 +415,8 @@ static sparc_status gather_parts(sparc_trainer *t) {
 
 static void send_ready(void *sum, size_t from) { shard_sum_ready(sum, from); }
 
-/* the gradient of all shards, those of the other ranks included, and what they report. Ranks agree when all have gone
- * forward, after which nothing fails, and send the gradient while the last shard goes backward. */
+/* gradient and reports of the shards of all ranks. Ranks agree after all forward passes, after which nothing fails, and
+ * send gradients during the backward pass of the last shard. */
 static sparc_status differentiate_shards(sparc_trainer *t, bool *stop) {
   const int last = t->sum.own.end - 1;
   const gradient_listener listener = {send_ready, &t->sum};
@@ -442,10 +441,10 @@ sparc_status trainer_differentiate(sparc_trainer *t, bool *stop, sparc_update_re
   const sparc_status status =
       t->shards > 1 ? differentiate_shards(t, stop) : differentiate_shard(t, 0, t->gradient, t->part);
   if (status != SPARC_OK) return status;
-  *report = (sparc_update_report){.update = t->update + 1, .learning_rate = rate_of(t)};
+  *report = (sparc_update_report){.update = t->update + 1, .learning_rate = learning_rate_of(t)};
   for (int s = 0; s < t->shards; s++) {
     report->loss += t->part[s].loss;
-    report->accuracy += t->part[s].right;
+    report->accuracy += t->part[s].correct;
   }
   report->accuracy /= (double)t->config.batch;
   return SPARC_OK;
@@ -467,7 +466,7 @@ sparc_status trainer_apply(sparc_trainer *t, sparc_update_report *report) {
                                .moments = t->moments,
                                .params = t->weights,
                                .prepared = t->prepared,
-                               .average_decay = t->config.average,
+                               .average_decay = t->config.ema_decay,
                                .average = t->average,
                                .prepared_average = t->prepared_average,
                                .before = t->before};
@@ -480,25 +479,25 @@ sparc_status sparc_trainer_update(sparc_trainer *t, sparc_update_report *report)
   return t ? trainer_update(t, NULL, report) : fail(SPARC_INVALID, "trainer is NULL");
 }
 
-/* weights that the average would follow slowly are all there is of a closed form */
+/* a closed form has no history: the average is set to the weights */
 static sparc_status fit_in_closed_form(sparc_trainer *t, sparc_update_report *report) {
-  sparc_update_report made = {.update = t->update + 1};
+  sparc_update_report result = {.update = t->update + 1};
   sparc_status status =
-      fit_closed_form(t->network, &t->samples, t->config.seed, t->batch, t->weights, t->prepared, &made);
+      fit_closed_form(t->network, &t->samples, t->config.seed, t->batch, t->weights, t->prepared, &result);
   if (status == SPARC_OK && t->average) memcpy(t->average, t->weights, t->params * sizeof *t->average);
   if (status == SPARC_OK) status = prepare(t);
   if (status != SPARC_OK) return status;
   t->update++;
-  if (report) *report = made;
+  if (report) *report = result;
   return SPARC_OK;
 }
 
 sparc_status trainer_update(sparc_trainer *t, bool *stop, sparc_update_report *report) {
   if (t->config.readout == SPARC_READOUT_RIDGE) return fit_in_closed_form(t, report);
-  sparc_update_report made = {.update = 0};
-  sparc_status status = trainer_differentiate(t, stop, &made);
-  if (status == SPARC_OK) status = trainer_apply(t, &made);
-  if (status == SPARC_OK && report) *report = made;
+  sparc_update_report result = {.update = 0};
+  sparc_status status = trainer_differentiate(t, stop, &result);
+  if (status == SPARC_OK) status = trainer_apply(t, &result);
+  if (status == SPARC_OK && report) *report = result;
   return status;
 }
 
@@ -508,7 +507,7 @@ sparc_status sparc_trainer_evaluate(sparc_trainer *t, const sparc_samples *sampl
   if (!t || !evaluation) return fail(SPARC_INVALID, "%s is NULL", t ? "evaluation" : "trainer");
   sparc_status status = check_samples(t->network, samples);
   if (status != SPARC_OK) return status;
-  /* the memory of training serves when the shape is the same */
+  /* reuse the training batch if the shape is equal */
   const bool same = batch_fits(t->batch, samples, t->config.batch);
   if (!same) status = batch_fit(&t->passes, t->network, samples, t->config.batch, t->config.threads);
   if (status != SPARC_OK) return status;
@@ -517,7 +516,7 @@ sparc_status sparc_trainer_evaluate(sparc_trainer *t, const sparc_samples *sampl
       batch_evaluate(same ? t->batch : t->passes, t->average ? t->prepared_average : t->prepared, &source, evaluation);
   char what[64];
   snprintf(what, sizeof what, "the evaluation after update %ld", t->update);
-  return blame_weights(t, what, status);
+  return name_largest_weight(t, what, status);
 }
 
 /* ---- files ------------------------------------------------------------------------------------- */
@@ -553,7 +552,7 @@ static sparc_status load(checkpoint *c, const sparc_samples *samples, int thread
     if (status == SPARC_OK && t->average) status = checkpoint_read_raw(c, t->weights);
     status = finish(t, status, out);
   }
-  c->network = NULL; /* the trainer's, or gone with it */
+  c->network = NULL; /* owned by the trainer, or freed with it */
   return status;
 }
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* train.h: what files and runs need to know of training: which configurations are possible, and where it begins and
- * ends. */
+/* train.h: training internals for files and runs. */
 #ifndef SPARC_TRAIN_TRAIN_H
 #define SPARC_TRAIN_TRAIN_H
 
 #include "base/ranks.h"
 #include "train/checkpoint.h"
 
-/* check_train_config looks at everything but the network's part, which sparc_network_create checks */
+/* check_train_config checks everything but the network part, which sparc_network_create checks */
 sparc_status check_train_config(const sparc_train_config *config);
 
 /* sparc_trainer_create and sparc_trainer_load for a rank of a group, which must outlive the trainer; NULL: one process.
@@ -24,16 +23,15 @@ sparc_status trainer_update(sparc_trainer *trainer, bool *stop, sparc_update_rep
 /* trainer_shards is the number of shards of a batch, 1 if it is not divided */
 int trainer_shards(const sparc_train_config *config);
 
-/* trainer_begin_with takes the weights of a file in the place of those that were drawn, the head's only if asked for */
-sparc_status trainer_begin_with(sparc_trainer *trainer, const checkpoint *file, bool head);
+/* trainer_load_weights replaces the initial weights by those of a file; head: including those of the head */
+sparc_status trainer_load_weights(sparc_trainer *trainer, const checkpoint *file, bool head);
 
-/* An update in two halves. trainer_differentiate computes the gradient of the next batch, the same on all ranks, and
- * reports all but its norm; trainer_apply takes the optimiser's step along it and counts the update. */
+/* An update in two parts. trainer_differentiate computes the gradient of the next batch, the same on all ranks, and
+ * reports everything but its norm; trainer_apply takes the optimiser step and counts the update. */
 sparc_status trainer_differentiate(sparc_trainer *trainer, bool *stop, sparc_update_report *report);
 sparc_status trainer_apply(sparc_trainer *trainer, sparc_update_report *report);
 
-/* trainer_reschedule makes the schedule one of so many updates, from the next one on, with this warm-up (-1: as it is)
- */
+/* trainer_reschedule changes the length and the warm-up (-1: unchanged) of the schedule, from the next update on */
 sparc_status trainer_reschedule(sparc_trainer *trainer, long updates, long warmup);
 
 #endif

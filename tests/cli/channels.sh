@@ -246,7 +246,7 @@ cmp out <(head -3 whole) || fail "rows before a bad one have no predictions"
 # weights of another model go by place: the same columns in another order are refused, other tables are not
 columns "3 2 1 5" features.csv >moved.csv
 expect 3 train moved.csv --from features "${small[@]}" --out onward
-complains "column 'größe' of the data stands where 'x' does in 'features/best.safetensors': put them in the same order"
+complains "column 'größe' of the data is where 'x' is in 'features/best.safetensors', expected the same order"
 expect 0 train features.csv --ignore note --from features "${small[@]}" --out onward
 expect 0 train renamed.csv --ignore d --from features "${small[@]}" --out elsewhere
 

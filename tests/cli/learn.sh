@@ -47,7 +47,7 @@ complains "decimal is ';', expected . or a comma"
 expect 2 learn one.csv --resume
 complains "resume needs a learner file"
 expect 3 learn one.csv --resume --model none.safetensors
-complains "there is no learner to resume in 'none.safetensors'; resume-or-create begins one"
+complains "there is no learner to resume in 'none.safetensors'; resume-or-create starts one"
 [ ! -e none.safetensors ] || fail "a file appeared"
 : >empty.csv
 expect 3 learn empty.csv
@@ -174,7 +174,7 @@ cmp again.safetensors twice.safetensors || fail "--resume-or-create continues an
 # ---- the file is a model; a frozen learner leaves it alone ----
 cp wave.safetensors before
 expect 2 learn one.csv --model wave.safetensors "${small[@]}"
-complains "'wave.safetensors' is there already; resume goes on with it, force replaces it"
+complains "'wave.safetensors' exists already; resume continues it, force replaces it"
 expect 2 learn one.csv --model wave.safetensors --resume --force
 complains "exclude each other"
 expect 0 learn one.csv --resume --model wave.safetensors --frozen --format none --quiet

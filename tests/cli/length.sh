@@ -18,12 +18,12 @@ rows 40 >few.csv
 expect 0 train few.csv "${tiny[@]}" --out few --progress plain
 complains "recipe    small, for 36 rows: jitter 0.1"
 complains "validate  4 rows choose the checkpoint, which is few: --folds 5 validates with all 40"
-complains "length    at most 1000 updates for 36 rows; ends after 8 validations that are no better"
+complains "length    at most 1000 updates for 36 rows; stops after 8 validations without improvement"
 [ "$(setting few recipe) $(setting few updates) $(setting few patience) $(setting few validate-every)" = "small 1000 8 50" ] ||
   fail "another length: $(cat few/config.json)"
 awk 'BEGIN {srand(9); for (i = 0; i < 60; i++) {for (t = 0; t < 6; t++) printf "%.3f,", rand(); print rand() < 0.5 ? "a" : "b"}}' >noise.csv
 expect 0 train noise.csv "${tiny[@]}" --width 16 --learning-rate 0.02 --out noise --quiet
-prints "early     no better in 8 validations"
+prints "stopped   no improvement in 8 validations"
 rows 2000 >many.csv
 expect 0 train many.csv "${tiny[@]}" --validation 0.5 --time-budget 1 --out many --quiet # 1000 rows fit
 [ "$(setting many recipe)" = sized ] || fail "another recipe: $(cat many/config.json)"

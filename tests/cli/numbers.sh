@@ -32,9 +32,9 @@ grep -q '"validation_r2"' run/metrics.jsonl || fail "the metrics have no R2"
 expect 0 eval run Waves --json
 less 0.75 "$(number r2)" "R2 on the test part"
 expect 0 eval run Waves/Waves_TEST.csv
-prints 'naive     MSE'
+prints 'baseline  MSE'
 expect 0 train Waves --objective regress --updates 400 --out run --resume --quiet
-prints 'naive     MSE'
+prints 'baseline  MSE'
 prints 'MSE '
 
 # predictions are in the units of the targets, from files and from standard input
@@ -82,10 +82,10 @@ awk 'BEGIN {print "when,value"; for (t = 0; t < 600; t++) printf "%d,%.4f\n", t,
 expect 0 data sine.csv --objective forecast --time when
 prints 'one series of 600 steps: the first 480 fit in windows of 64, the next 60 validate, the last 60 test'
 expect 0 train sine.csv --objective forecast --horizon 3 --time when --updates 400 --out sine "${small[@]}" --json
-less "$(number mse)" "$(number naive_mse)" "a forecast beside the present value"
+less "$(number mse)" "$(number naive_mse)" "a forecast beside persistence"
 expect 0 eval sine sine.csv
-prints 'naive     MSE'
-prints 'of the present value'
+prints 'baseline  MSE'
+prints 'of persistence'
 expect 0 predict sine sine.csv
 [ "$(wc -l <out)" = 601 ] || fail "not a forecast for every step"
 cut -d, -f4 out | sed 1d >whole # behind row, step and time

@@ -124,11 +124,11 @@ same_run early/run
 
 # ---- resuming needs a run
 expect 3 train "${options[@]}" --resume --out INT/rnu
-complains "there is no run to resume in 'INT/rnu'; did you mean 'INT/run'?; resume-or-create begins one"
+complains "there is no run to resume in 'INT/rnu'; did you mean 'INT/run'?; resume-or-create starts one"
 expect 3 train "${options[@]}" --resume --out IMT/run
 complains "did you mean 'INT/run'?"
 expect 3 train --resume --out nothing-like-it
-complains "there is no run to resume in 'nothing-like-it'; resume-or-create begins one"
+complains "there is no run to resume in 'nothing-like-it'; resume-or-create starts one"
 [ ! -e INT/rnu ] && [ ! -e nothing-like-it ] || fail "a mistyped folder was made"
 expect 2 train "${options[@]}" --resume --resume-or-create --out INT/run
 complains "exclude each other"

@@ -146,7 +146,7 @@ complains 'traces is "stored", but "free" in disagree/config.json'
 expect 2 rl --resume
 complains "--resume needs TASK"
 expect 3 rl "${options[@]}" --resume --out INT/rum
-complains "there is no run to resume in 'INT/rum'; did you mean 'INT/run'?; resume-or-create begins one"
+complains "there is no run to resume in 'INT/rum'; did you mean 'INT/run'?; resume-or-create starts one"
 [ ! -e INT/rum ] || fail "a mistyped folder was made"
 expect 3 rl "${options[@]}" --resume --seeds 0-1 --out none
 complains "there is no run to resume in 'none/s0'"

@@ -76,7 +76,7 @@ awk 'BEGIN {
 }' >chance.tsv
 patient=(chance.tsv "${small[@]}" --dropout 0 --recipe paper --updates 1000 --validate-every 10)
 expect 0 train "${patient[@]}" --patience 4 --out early/run
-prints "early     no better in 4 validations"
+prints "stopped   no improvement in 4 validations"
 best=$(updates_of early/run/best.safetensors)
 last=$(updates_of early/run/last.safetensors)
 [ "$last" -lt 1000 ] || fail "the run does not stop early"

@@ -6,7 +6,7 @@
 
 /* of the program around a snippet */
 int report(const char *sentence), complain(const char *sentence), next(float *x), is_known(const float *target);
-int watch(void *user, const sparc_run_event *event);
+int on_event(void *user, const sparc_run_event *event);
 void use(const float *y), show(const sparc_ppo_report *report), learn(const float *series, int length, int label);
 struct recording {
   const float *values;
@@ -14,9 +14,9 @@ struct recording {
 };
 
 /* numbers */
-extern int classes, n, T, stop, my_own;
+extern int classes, n, T, stop;
 extern size_t H;
-extern double mean, deviation, score;
+extern double mean, stddev, score;
 extern float *x, *y, *target, *p, *outputs, *output, *params, *log_decay;
 extern const char *const *labels;
 extern const struct recording *recordings;

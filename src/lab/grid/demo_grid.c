@@ -35,18 +35,18 @@ static sparc_status has_variants(const char *kind, bool *has) {
   enum { ANY = 128 };
   char options[CELL_OPTIONS_SIZE], variant[GRID_NAME];
   int modes;
-  const sparc_status status = cell_settle(&(cell_wish){.kind = kind, .budget = ANY}, ANY, &modes, options);
+  const sparc_status status = cell_resolve(&(cell_request){.kind = kind, .state_size = ANY}, ANY, &modes, options);
   if (status == SPARC_OK) *has = cell_variant(options, variant, sizeof variant);
   return status;
 }
 
 /* a method with its own options; `title` is the cell's */
-static json_t *new_row(const cell_wish *wish, const char *title, const char *said) {
+static json_t *new_row(const cell_request *request, const char *title, const char *said) {
   char name[GRID_NAME], whole[CELL_OPTIONS_SIZE + 128];
-  options_file_name(wish->kind, said, name, sizeof name);
+  options_file_name(request->kind, said, name, sizeof name);
   snprintf(whole, sizeof whole, "%s%s%s", title, *said ? ", " : "", said);
-  json_t *settings =
-      json_pack("{s:s, s:s*, s:s*}", "cell", wish->kind, "cell-options", wish->options, "variant", wish->variant);
+  json_t *settings = json_pack("{s:s, s:s*, s:s*}", "cell", request->kind, "cell-options", request->options, "variant",
+                               request->variant);
   return settings ? json_pack("{s:s, s:s, s:o}", "name", name, "title", whole, "settings", settings) : NULL;
 }
 
@@ -64,15 +64,16 @@ static sparc_status append_new(json_t *rows, json_t *row) {
 static sparc_status add_cell(const json_t *methods, const char *cell, const demo_request *q, bool variants,
                              json_t *rows) {
   json_t *defaults[GRID_MAX_ENTRIES], *varied[GRID_MAX_ENTRIES];
-  const cell_wish wish = {.kind = cell, .options = q->options, .variant = variants ? q->variant : NULL};
+  const cell_request request = {.kind = cell, .options = q->options, .variant = variants ? q->variant : NULL};
   char said[CELL_OPTIONS_SIZE];
-  sparc_status status = cell_said(&wish, said);
+  sparc_status status = cell_nondefault_options(&request, said);
   if (status != SPARC_OK) return status;
-  const bool requested = wish.options || wish.variant;
+  const bool requested = request.options || request.variant;
   const int count = find_rows(methods, cell, NULL, defaults);
   const char *title = count ? json_string_value(json_object_get(defaults[0], "title")) : cell;
-  if (*said && !wish.options && find_rows(methods, cell, wish.variant, varied) == 1) return append(rows, varied[0]);
-  if (*said || count == 0) return append_new(rows, new_row(&wish, title, said));
+  if (*said && !request.options && find_rows(methods, cell, request.variant, varied) == 1)
+    return append(rows, varied[0]);
+  if (*said || count == 0) return append_new(rows, new_row(&request, title, said));
   /* all rows of the cell; with explicitly requested defaults only the first */
   for (int i = 0; i < (requested ? 1 : count) && status == SPARC_OK; i++) status = append(rows, defaults[i]);
   return status;
@@ -100,16 +101,17 @@ static sparc_status choose_methods(json_t *file, const demo_request *q) {
 
 /* the width of the cell's output for D inputs */
 static sparc_status output_width(const json_t *method, int budget, int D, size_t *width) {
-  const cell_wish wish = {.kind = setting_of(method, "cell"),
-                          .options = setting_of(method, "cell-options"),
-                          .variant = setting_of(method, "variant"),
-                          .budget = budget};
+  const cell_request request = {.kind = setting_of(method, "cell"),
+                                .options = setting_of(method, "cell-options"),
+                                .variant = setting_of(method, "variant"),
+                                .state_size = budget};
   char options[CELL_OPTIONS_SIZE];
   int modes;
   sparc_cell *cell = NULL;
-  sparc_status status = cell_settle(&wish, D, &modes, options);
+  sparc_status status = cell_resolve(&request, D, &modes, options);
   if (status == SPARC_OK)
-    status = sparc_cell_create(&(sparc_cell_config){.kind = wish.kind, .D = D, .H = modes, .options = options}, &cell);
+    status =
+        sparc_cell_create(&(sparc_cell_config){.kind = request.kind, .D = D, .H = modes, .options = options}, &cell);
   if (status == SPARC_OK) *width = sparc_cell_sizes_of(cell).output;
   sparc_cell_free(cell);
   return status;

@@ -41,17 +41,17 @@ static sparc_status shape_of(grid_kind kind, const json_t *settings, int *inputs
 
 static sparc_status cell_params(const json_t *settings, int inputs, int state_size, size_t *params) {
   const char *kind = json_string_value(json_object_get(settings, "cell"));
-  const cell_wish wish = {.kind = kind ? kind : "sparc",
-                          .options = json_string_value(json_object_get(settings, "cell-options")),
-                          .variant = json_string_value(json_object_get(settings, "variant")),
-                          .budget = state_size};
+  const cell_request request = {.kind = kind ? kind : "sparc",
+                                .options = json_string_value(json_object_get(settings, "cell-options")),
+                                .variant = json_string_value(json_object_get(settings, "variant")),
+                                .state_size = state_size};
   char options[CELL_OPTIONS_SIZE];
   int modes;
   sparc_cell *cell = NULL;
-  sparc_status status = cell_settle(&wish, inputs, &modes, options);
+  sparc_status status = cell_resolve(&request, inputs, &modes, options);
   if (status == SPARC_OK)
-    status =
-        sparc_cell_create(&(sparc_cell_config){.kind = wish.kind, .D = inputs, .H = modes, .options = options}, &cell);
+    status = sparc_cell_create(&(sparc_cell_config){.kind = request.kind, .D = inputs, .H = modes, .options = options},
+                               &cell);
   if (status == SPARC_OK) *params = sparc_cell_sizes_of(cell).params;
   sparc_cell_free(cell);
   return status;

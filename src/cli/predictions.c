@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* answers.c: CSV as RFC 4180 has it, and JSON lines. */
-#include "cli/answers.h"
+/* predictions.c: CSV as RFC 4180 has it, and JSON lines. */
+#include "cli/predictions.h"
 
 #include "base/plain_text.h"
 #include "cli/cli.h"
@@ -9,17 +9,17 @@
 #include <math.h>
 #include <string.h>
 
-const char *const answer_styles[] = {"csv", "jsonl", NULL};
+const char *const prediction_formats[] = {"csv", "jsonl", NULL};
 
 /* the label of a class; without stored labels its number */
-static const char *label_of(const answers *w, int class_index, char number[16]) {
+static const char *label_of(const predictions *w, int class_index, char number[16]) {
   if (w->labels) return w->labels[class_index];
   snprintf(number, 16, "%d", class_index);
   return number;
 }
 
 /* a field of RFC 4180, in quotes where it needs them; on a terminal without what could act on it */
-static void put_field(const answers *w, const char *text) {
+static void put_field(const predictions *w, const char *text) {
   if (w->terminal) {
     put_plain(stdout, text);
     return;
@@ -37,7 +37,7 @@ static void put_field(const answers *w, const char *text) {
 }
 
 /* a column of the heading, whose name is made from another one */
-static void put_name(const answers *w, const char *name, const char *suffix) {
+static void put_name(const predictions *w, const char *name, const char *suffix) {
   char text[320];
   snprintf(text, sizeof text, "%s%s", name, suffix);
   putchar(',');
@@ -46,40 +46,42 @@ static void put_name(const answers *w, const char *name, const char *suffix) {
 
 /* ---- ids and times ---- */
 
-void answers_use(answers *w, const sparc_dataset *data) {
+void predictions_use(predictions *w, const sparc_dataset *data) {
   w->data = data;
   w->example = 0;
 }
 
-static const char *id_of(const answers *w) { return w->data ? sparc_dataset_example(w->data, w->example).id : w->id; }
-static const char *time_of(const answers *w, int step) {
+static const char *id_of(const predictions *w) {
+  return w->data ? sparc_dataset_example(w->data, w->example).id : w->id;
+}
+static const char *time_of(const predictions *w, int step) {
   return w->data ? sparc_dataset_time(w->data, w->example, step) : NULL;
 }
 
 /* what the file calls a column, or a word for it */
 static const char *column_of(const char *name, const char *word) { return name ? name : word; }
 
-static void put_text(const answers *w, const char *text) {
+static void put_text(const predictions *w, const char *text) {
   if (!text) return;
   putchar(',');
   put_field(w, text);
 }
 
 /* the number of what is written, its id, and the time of a step from elsewhere */
-static void put_row(const answers *w) {
+static void put_row(const predictions *w) {
   printf("%ld", w->row);
   put_text(w, id_of(w));
   put_text(w, w->time);
 }
 
-static json_t *json_row(const answers *w, const char *unit) {
+static json_t *json_row(const predictions *w, const char *unit) {
   json_t *object = json_pack("{s:I}", unit, (json_int_t)w->row);
   if (object && id_of(w)) json_object_set_new(object, "id", json_text(id_of(w)));
   if (object && w->time) json_object_set_new(object, "time", json_text(w->time));
   return object;
 }
 
-static void head_row(const answers *w) {
+static void head_row(const predictions *w) {
   static const sparc_columns none;
   const sparc_columns *names = w->data ? sparc_dataset_columns(w->data) : NULL;
   if (!names) names = &none;
@@ -87,18 +89,18 @@ static void head_row(const answers *w) {
   if (w->id_name) put_name(w, w->id_name, "");
   if (w->time_name) put_name(w, w->time_name, "");
   if (w->data && id_of(w)) put_name(w, column_of(names->id, "id"), "");
-  if (w->kind == ANSWER_CLASSES) fputs(",class", stdout);
-  if (w->kind != ANSWER_STEPS) return;
+  if (w->kind == PREDICTION_CLASSES) fputs(",class", stdout);
+  if (w->kind != PREDICTION_STEPS) return;
   fputs(",step", stdout);
   if (time_of(w, 0)) put_name(w, column_of(names->time, "time"), "");
 }
 
-void answers_header(const answers *w) {
+void predictions_header(const predictions *w) {
   char number[16], name[300];
   if (w->jsonl) return;
   head_row(w);
   for (int i = 0; i < w->outputs; i++) {
-    if (w->kind == ANSWER_CLASSES)
+    if (w->kind == PREDICTION_CLASSES)
       snprintf(name, sizeof name, "p(%s)", label_of(w, i, number));
     else if (w->names)
       snprintf(name, sizeof name, "%s", w->names[i]);
@@ -121,7 +123,7 @@ static int greatest(const float *p, int count) {
   return best;
 }
 
-void answers_class(const answers *w, const float *p) {
+void predictions_class(const predictions *w, const float *p) {
   char number[16];
   if (w->jsonl) {
     json_t *probabilities = json_object();
@@ -154,7 +156,7 @@ static json_t *json_numbers(const float *value, int count) {
   return array;
 }
 
-static void answer_object(const answers *w, const float *y) {
+static void prediction_object(const predictions *w, const float *y) {
   json_t *object = json_row(w, w->unit);
   if (object) json_object_set_new(object, "outputs", json_numbers(y, w->outputs));
   if (object && w->low) {
@@ -165,9 +167,9 @@ static void answer_object(const answers *w, const float *y) {
   cli_json_line(w->who, object);
 }
 
-void answers_numbers(const answers *w, const float *y) {
+void predictions_numbers(const predictions *w, const float *y) {
   if (w->jsonl) {
-    answer_object(w, y);
+    prediction_object(w, y);
     return;
   }
   put_row(w);
@@ -179,7 +181,7 @@ void answers_numbers(const answers *w, const float *y) {
   putchar('\n');
 }
 
-static void put_step(const answers *w, const float *y, int step) {
+static void put_step(const predictions *w, const float *y, int step) {
   put_row(w);
   printf(",%d", step + 1);
   put_text(w, time_of(w, step));
@@ -187,7 +189,7 @@ static void put_step(const answers *w, const float *y, int step) {
   putchar('\n');
 }
 
-void answers_steps(const answers *w, const float *y, int length) {
+void predictions_steps(const predictions *w, const float *y, int length) {
   if (!w->jsonl) {
     for (int t = 0; t < length; t++) put_step(w, y + (size_t)t * (size_t)w->outputs, t);
     return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* naive.c: what a model of numbers has to beat. */
-#include "train/naive.h"
+/* baseline.c: baseline errors of regression and forecasting. */
+#include "train/baseline.h"
 
-double naive_error(const sparc_samples *samples, const sparc_preprocessing *p) {
+double baseline_error(const sparc_samples *samples, const sparc_preprocessing *p) {
   const int K = p->targets;
   double sum = 0;
   size_t count = 0;
