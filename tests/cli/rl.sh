@@ -258,7 +258,7 @@ wrong() {
   complains "$says"
   no_output
 }
-wrong "no TASK given; \`sparc envs\` lists them"
+wrong "no TASK given; see \`sparc envs\`"
 wrong "unknown environment 'cartpol'; did you mean 'cartpole'?" cartpol
 wrong "unknown cell kind 'sprc'; did you mean 'sparc'?" cartpole --cell sprc
 wrong "unknown variant 'neutral-gat'; did you mean 'neutral-gate'?" cartpole --variant neutral-gat
