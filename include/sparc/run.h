@@ -45,6 +45,7 @@ enum { SPARC_SMALL_ROWS = 200, SPARC_SIZED_EPOCHS = 40, SPARC_SIZED_MIN_UPDATES 
 /* Only data is required. The paper's settings for data sets, or those of the generated task, replace members that are not
  * given. A member is given if it is not 0 or NULL. To give a member the value 0, mark it after the assignment:
  *
+ *   sparc_run_config config = sparc_run_defaults();
  *   config.train.network.layers = 0;
  *   sparc_run_config_mark(&config, &config.train.network.layers);
  *
